@@ -9,7 +9,7 @@ import (
 // GELU is the exact Gaussian error linear unit, entry by entry: y = x·Φ(x) = ½x(1 + erf(x/√2)).
 type GELU struct{}
 
-// Forward is ½x(1 + erf(x/√2)).
+// Forward returns ½x(1 + erf(x/√2)).
 func (GELU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	if y, ok := graph.GELU(x); ok {
 		return y
@@ -17,10 +17,10 @@ func (GELU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	return x.Scale(1 / math.Sqrt2).Erf().Shift(1).Mul(x).Scale(0.5)
 }
 
-// GELUTanh is GPT-2's approximation of it: y = ½x(1 + tanh(√(2/π)(x + 0.044715·x³))), at most 4.7e-4 away.
+// GELUTanh is GPT-2's approximation of GELU: y = ½x(1 + tanh(√(2/π)(x + 0.044715·x³))), at most 4.7e-4 away.
 type GELUTanh struct{}
 
-// Forward is ½x(1 + tanh(√(2/π)(x + 0.044715·x³))).
+// Forward returns ½x(1 + tanh(√(2/π)(x + 0.044715·x³))).
 func (GELUTanh) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	if y, ok := graph.GELUTanh(x); ok {
 		return y
@@ -32,7 +32,7 @@ func (GELUTanh) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 // ReLU is max(x, 0), entry by entry, with derivative 0 at 0.
 type ReLU struct{}
 
-// Forward is max(x, 0).
+// Forward returns max(x, 0).
 func (ReLU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	if y, ok := graph.ReLU(x); ok {
 		return y

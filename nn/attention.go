@@ -6,20 +6,20 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Attention makes the attention layer of a block.
+// Attention builds the attention layer of a block.
 type Attention func(at Site) Layer
 
-// SelfAttention is multi-headed self-attention (4)–(18), (34) with the output projection of Table 2. Every head h has
-// its queries, keys and values packed in the columns [q | k | v] of one projection, each [head 1 | … | H]:
+// SelfAttention is multi-headed self-attention (4)–(18), (34) with the output projection of Table 2. The queries, keys
+// and values of every head h are packed in the columns [q | k | v] of one projection, each [head 1 | … | H]:
 //
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
 //
-// It is the encoder's attention, too: the site's mask decides which token attends to which, and Causal makes it the
-// decoder's. The mask is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias
+// Encoders use it as well: the site's mask decides which token attends to which, and Causal makes it a decoder's
+// attention. The mask is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias
 // cancels in the softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh
 // may differ.
 type SelfAttention struct {
-	QKV   Layer // [q | k | v], rotated where positions are rotary
+	QKV   Layer // [q | k | v], with q and k rotated if positions are rotary
 	heads heads
 	cache *graph.KVCache
 }
@@ -29,7 +29,7 @@ func NewSelfAttention(at Site) *SelfAttention {
 	return newSelfAttention(at, at.heads(at.QK, at.V), at.Bias)
 }
 
-// newSelfAttention says of what sizes the heads are, and whether c_attn has a bias.
+// newSelfAttention declares the layer with the given sizes of the heads and, if bias is true, a bias in c_attn.
 func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
 	return &SelfAttention{
 		QKV:   newInProjection(at, "c_attn", sizes, bias),
@@ -38,23 +38,23 @@ func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAtten
 	}
 }
 
-// Forward lets the tokens of every sequence meet.
+// Forward computes attention within every sequence.
 func (l *SelfAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return l.heads.Forward(l.QKV.Forward(x))
 }
 
-// Step attends from the newest tokens of every sequence to all tokens so far, whose keys and values it has kept (the KV
-// cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long as
-// no token before them changes; learned positions do change when a window slides (errata X9). It is an error if the
-// mask lets a query attend to a later key.
+// Step attends from the newest tokens of every sequence to all tokens so far, whose keys and values it has stored (the
+// KV cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long
+// as no token before them changes; learned positions do change when a window slides (errata X9). The mask must not let
+// a query attend to a later key.
 func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
 	return l.heads.project(graph.CachedAttention(l.QKV.Forward(x), mask, at, l.cache))
 }
 
-// Mixing is T·H(dρ+dh).
+// Mixing returns T·H(dρ+dh).
 func (l *SelfAttention) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -62,8 +62,8 @@ func (l *SelfAttention) Mixing() float64 {
 	return l.heads.mixing()
 }
 
-// heads is softmax attention behind the projections, from packed queries, keys and values on: what every layer shares
-// that makes these in its own way.
+// heads is softmax attention after the projections, from packed queries, keys and values on. Layers that differ in
+// these projections share it.
 type heads struct {
 	Proj  Layer
 	sizes graph.AttentionShape
@@ -79,15 +79,15 @@ func newHeads(at Site, sizes graph.AttentionShape) heads {
 	return heads{newOutProjection(at), sizes, mask, NewDropout(at.At("attn_dropout")), at.Scope}
 }
 
-// Forward returns the heads, then their projection.
+// Forward returns the projection of the heads' results.
 func (l *heads) Forward(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, d)
 	return l.Proj.Forward(l.attend(qkv))
 }
 
-// project is what is made of their results.
+// project returns the projection of the heads' results.
 func (l *heads) project(y graph.Expr) graph.Expr { return l.Proj.Forward(l.scope.Place("heads", y)) }
 
-// attend returns the heads themselves, from packed projections to packed results. The mask is added (errata B1).
+// attend computes the heads' results, from packed projections to packed results. The mask is added (errata B1).
 func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.Attention(qkv, l.mask.Expr(), l.sizes, l.drop.P); ok {
 		return l.scope.Place("heads", y)
@@ -103,12 +103,12 @@ func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B
 	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))  // concat           (B·T, H·dh)    (34)
 }
 
-// concat puts the results of the heads side by side.
+// concat joins the results of the heads side by side.
 func concat(heads graph.Expr, rows, width int) graph.Expr { // (B, H, n, dh) → (B·n, H·dh)
 	return heads.Transpose(0, 2, 1, 3).Reshape(rows, width)
 }
 
-// causalMask returns the mask's numbers; it is an error if they let a query attend to a later key.
+// causalMask returns the mask's numbers. It is an error if they let a query attend to a later key.
 func (l *heads) causalMask() graph.Expr {
 	l.mask.requireCausal(l.scope)
 	return l.mask.Expr()

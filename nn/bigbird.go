@@ -12,23 +12,26 @@ import (
 //
 //	|i − j| ≤ ⌊Width/2⌋  ∪  i ∈ Global  ∪  j ∈ Global  ∪  Random keys per query
 //
-// so that at most n(w + r) + 2gn pairs of n tokens meet, w odd. Around it stands attention as everywhere else, scaled
-// and with its residual outside (errata C8). Combined with Causal it stays within j ≤ i.
+// so that at most n(w + r) + 2gn of all pairs of n tokens are computed, w odd. Otherwise the attention is the usual
+// one, scaled and with its residual outside (errata C8). Combined with Causal it stays within j ≤ i.
 //
-// The random keys are drawn when a Mask is prepared, from Seed and the query's place: Random of those that the rest of
-// an All leaves visible and that are neither near nor global, or all of them where there are fewer. Before that they
-// are missing from Visible. All heads share them, so a PerHead beside them is an error. In a long context the kernels
-// gather the keys that are far from the window, a few queries at a time, and compute no tile around them.
+// The random keys are drawn when a Mask is prepared, from Seed and the query's position. There are Random of them,
+// chosen from the keys that the other rules of an All leave visible and that are neither near nor global, or all of
+// these keys if there are fewer. Before that they are missing from Visible. All heads share them, so combining BigBird
+// with a PerHead is an error. In a long context the kernels gather the keys far from the window, a few queries at a
+// time, and compute no tile around them.
 type BigBird struct {
 	Width  int
 	Global []int // tokens
 	Random int
 	Seed   uint64
 
-	keys [][][]int // the random keys of query i at [b][i]; one b where sequences do not differ; nil before they are drawn
+	// keys holds the random keys of query i at [b][i]. It has a single b if all sequences have the same keys, and is
+	// nil before they are drawn.
+	keys [][][]int
 }
 
-// Visible is |i − j| ≤ ⌊Width/2⌋, or i or j is global, or j was drawn for i.
+// Visible reports whether |i − j| ≤ ⌊Width/2⌋, or i or j is global, or j was drawn for i.
 func (v BigBird) Visible(b, i, j int) bool {
 	return near(i, j, v.Width/2) || slices.Contains(v.Global, i) || slices.Contains(v.Global, j) ||
 		v.keys != nil && slices.Contains(v.keys[b%len(v.keys)][i], j)
@@ -36,7 +39,7 @@ func (v BigBird) Visible(b, i, j int) bool {
 
 func near(i, j, reach int) bool { return i-j <= reach && j-i <= reach }
 
-// Check refuses a width below 1, more random keys than tokens, and global tokens that do not exist.
+// Check returns an error for a width below 1, more random keys than tokens, and global tokens that do not exist.
 func (v BigBird) Check(d Dims) error {
 	if err := checkWidth(v.Width); err != nil {
 		return err
@@ -68,7 +71,7 @@ func drawKeys(rules []Visibility, d Dims) []Visibility {
 	return rules
 }
 
-// draw is v with its random keys.
+// draw returns v with its random keys.
 func (v BigBird) draw(others []Visibility, d Dims) BigBird {
 	v.keys = nil
 	if v.Random == 0 {

@@ -6,19 +6,19 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// BinaryCrossEntropy is the loss of several labels at once, each present or absent by itself, the mean over all entries:
+// BinaryCrossEntropy is the loss of several independent labels, each present or absent, the mean over all entries:
 //
 //	L = mean(−y ln σ(z) − (1 − y) ln(1 − σ(z))) = mean(max(z, 0) − z∘y + ln(1 + e^(−|z|)))
 //
-// The right side overflows nowhere. The gradients are (σ(z) − y)/n by z and −z/n by y, n being the number of entries.
+// The right side never overflows. The gradients are (σ(z) − y)/n by z and −z/n by y, n being the number of entries.
 type BinaryCrossEntropy struct{ scope graph.Scope }
 
 // NewBinaryCrossEntropy declares nothing.
 func NewBinaryCrossEntropy(s graph.Scope) *BinaryCrossEntropy { return &BinaryCrossEntropy{s} }
 
-// Forward compares logits z with labels y, 0, 1 or a probability in between, of the same shape: a scalar.
+// Forward compares logits z with labels y of the same shape, each from 0 to 1, and returns a scalar.
 func (l *BinaryCrossEntropy) Forward(z, y graph.Expr) (result graph.Expr) {
-	defer whole(l, z, &result)
+	defer recoverUnbuilt(l, z, &result)
 	z, y, n := pairOf(l.scope, z, y)
 	if loss, ok := graph.BinaryCrossEntropy(z, y); ok {
 		return loss
@@ -28,8 +28,8 @@ func (l *BinaryCrossEntropy) Forward(z, y graph.Expr) (result graph.Expr) {
 	return top.Sub(z.Mul(y)).Add(rest).SumAll().Scale(1 / n)
 }
 
-// pairOf is two operands of a loss at s, whose shapes have to be the same: a column beside a row would stretch to a
-// matrix without a word. n is the number of their entries.
+// pairOf returns two operands of a loss at s, whose shapes must be the same: a column and a row would silently be
+// broadcast to a matrix. n is the number of their entries.
 func pairOf(s graph.Scope, x, y graph.Expr) (_, _ graph.Expr, n float64) {
 	x, y = x.In(s), y.In(s)
 	if a, b := x.Shape(), y.Shape(); !slices.Equal(a, b) {

@@ -6,7 +6,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	u = x + attention(norm₁(x)),  y = u + mlp(norm₂(u))
 //
-// A stack of these ends with one more norm.
+// A stack of these blocks ends with one more norm.
 type Block struct {
 	Ln1, Attn, Ln2, Mlp Layer
 	scope               graph.Scope
@@ -17,15 +17,15 @@ func NewBlock(at Site, attention Attention) *Block {
 	return &Block{at.norm("ln_1"), Make(at.At("attn"), attention), at.norm("ln_2"), at.mlp(), at.Scope}
 }
 
-// Forward returns the two residual steps.
+// Forward computes the two residual steps.
 func (b *Block) Forward(x graph.Expr) (result graph.Expr) {
-	defer whole(b, x, &result)
+	defer recoverUnbuilt(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn))
 }
 
-// Step is Forward for the newest tokens of every sequence.
+// Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *Block) Step(x, at graph.Expr) (result graph.Expr) {
-	defer whole(b, x, &result)
+	defer recoverUnbuilt(b, x, &result)
 	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
 }
 
@@ -40,7 +40,7 @@ func (b *Block) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.
 //
 //	u = norm₁(x + attention(x)),  y = norm₂(u + mlp(u))
 //
-// Its result is normalised already, so a stack of these needs no norm at its end.
+// Its result is already normalised, so a stack of these blocks needs no norm at its end.
 type PostNormBlock Block
 
 // NewPostNormBlock declares the same names as NewBlock.
@@ -49,15 +49,15 @@ func NewPostNormBlock(at Site, attention Attention) *PostNormBlock {
 	return &b
 }
 
-// Forward returns the two residual steps.
+// Forward computes the two residual steps.
 func (b *PostNormBlock) Forward(x graph.Expr) (result graph.Expr) {
-	defer whole(b, x, &result)
+	defer recoverUnbuilt(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn))
 }
 
-// Step is Forward for the newest tokens of every sequence.
+// Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *PostNormBlock) Step(x, at graph.Expr) (result graph.Expr) {
-	defer whole(b, x, &result)
+	defer recoverUnbuilt(b, x, &result)
 	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
 }
 

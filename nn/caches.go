@@ -5,18 +5,18 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Caches are what the layers of a decoder remember, by the name of the layer: graphs for one new token and for several
-// share them.
+// Caches holds what the layers of a decoder store of earlier tokens, by the name of the layer. Graphs for one new token
+// and for several share it.
 type Caches map[string]graph.Cache
 
-// Reset forgets all tokens.
+// Reset removes all tokens.
 func (c Caches) Reset() {
 	for _, cache := range c {
 		cache.Reset()
 	}
 }
 
-// Fork makes sequence to a copy of sequence from in every layer.
+// Fork copies sequence from to sequence to in every layer.
 func (c Caches) Fork(from, to int) error {
 	for name, cache := range c {
 		if err := cache.Fork(from, to); err != nil {
@@ -26,7 +26,7 @@ func (c Caches) Fork(from, to int) error {
 	return nil
 }
 
-// Numbers is how many are remembered of a full context.
+// Numbers returns the number of values stored for a full context.
 func (c Caches) Numbers() (sum float64) {
 	for _, cache := range c {
 		sum += cache.Numbers()
@@ -34,7 +34,7 @@ func (c Caches) Numbers() (sum float64) {
 	return sum
 }
 
-// Bytes returns the memory of what is remembered.
+// Bytes returns the memory of the stored values.
 func (c Caches) Bytes() (sum int) {
 	for _, cache := range c {
 		sum += cache.Bytes()
@@ -42,7 +42,7 @@ func (c Caches) Bytes() (sum int) {
 	return sum
 }
 
-// cacheAt is what the layer at path remembers, made when it is first asked for; nil where nothing is to be remembered.
+// cacheAt returns the cache of the layer at path, and makes it on the first call. It returns nil if c is nil.
 func cacheAt[C graph.Cache](c Caches, path string, make func() C) (kept C) {
 	if c == nil {
 		return kept

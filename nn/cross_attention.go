@@ -15,11 +15,11 @@ import (
 // The weights of a sequence are (n, m): n tokens of the target, m of the source. Xu says that K and V are the same
 // thing; they have the same source and different projections (errata X12). Conti prints softmax(X·Zᵗ/√k)·Z without any
 // projection (errata C14); CS 224n gives the source length m, then n (errata S9). Dropout acts on the weights and on
-// the result, as in SelfAttention. The mask is the memory's. The site's Mask and Rotary are ignored, because between
-// two sequences there is no distance.
+// the result, as in SelfAttention. The mask is the memory's. The site's Mask and Rotary are ignored, because there is
+// no distance between two sequences.
 type CrossAttention struct {
 	Q, KV, Proj Layer
-	z           graph.Expr // (B·m, d), the memory's
+	z           graph.Expr // (B·m, d), from the memory
 	heads       crossHeads
 	kept        graph.Expr
 }
@@ -40,26 +40,26 @@ func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 	}
 }
 
-// Forward lets the tokens of x attend to the memory.
+// Forward computes the attention of the tokens of x to the memory.
 func (l *CrossAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Projected()))
 }
 
-// Projected returns the keys and values of the memory, which do not depend on x: a decoder computes them once for a
+// Projected returns the keys and values of the memory, which do not depend on x: a decoder computes them once per
 // sentence.
 func (l *CrossAttention) Projected() (result graph.Expr) { // (B·m, H(dρ+dh))
-	defer whole(l, graph.Expr{}, &result)
+	defer recoverUnbuilt(l, graph.Expr{}, &result)
 	return l.KV.Forward(l.z)
 }
 
-// Step is Forward with the keys and values that Kept holds.
+// Step is like Forward, but uses the keys and values that Kept holds.
 func (l *CrossAttention) Step(x, _ graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Kept()))
 }
 
-// Kept returns a value (B·m, H(dρ+dh)) that a decoder fills with what Projected gave.
+// Kept returns a value (B·m, H(dρ+dh)) that a decoder fills with the result of Projected.
 func (l *CrossAttention) Kept() graph.Expr {
 	if l == nil {
 		return graph.Expr{}
@@ -70,7 +70,7 @@ func (l *CrossAttention) Kept() graph.Expr {
 	return l.kept
 }
 
-// Mixing is m·H(dρ+dh).
+// Mixing returns m·H(dρ+dh).
 func (l *CrossAttention) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -86,7 +86,7 @@ type crossHeads struct {
 	scope graph.Scope
 }
 
-// attend returns the heads themselves, from packed projections to packed results.
+// attend computes the heads' results, from packed projections to packed results.
 func (l *crossHeads) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B·m, H(dρ+dh)) → (B·n, H·dh)
 	q, kv = q.In(l.scope), kv.In(l.scope)
 	if y, ok := graph.CrossAttention(q, kv, l.mask, l.sizes, l.drop.P); ok {
@@ -105,7 +105,7 @@ func (l *crossHeads) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B
 	return at.Place("heads", concat(out, h.Batch*h.Queries, h.Heads*h.V))         // concat       (B·n, H·dh)
 }
 
-// split takes one block of columns apart into heads.
+// split splits one block of columns into heads.
 func (l *crossHeads) split(x graph.Expr, tokens, from, size int) graph.Expr {
 	h := l.sizes
 	return x.Cols(from, from+h.Heads*size).Reshape(h.Batch, tokens, h.Heads, size).Transpose(0, 2, 1, 3)

@@ -7,17 +7,17 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Memory is what cross-attention attends to: the encoder's output, m tokens for each of B sequences, of which the first
-// Lengths[b] are no padding. The columns behind them are hidden from every query: mask −∞, so that their weight is
-// exactly 0. All layers of a decoder share one.
+// Memory is the input of cross-attention: the encoder's output, m tokens for each of B sequences, the first Lengths[b]
+// of which are not padding. The keys after them are hidden from every query: mask −∞, so that their weight is exactly
+// 0. All layers of a decoder share one Memory.
 type Memory struct {
-	table                           // (B, n, m); Update writes it again, after Lengths have changed
-	Z                    graph.Expr // (B·m, d); empty where only Step is used
+	table                           // (B, n, m); Update writes it again after Lengths have changed
+	Z                    graph.Expr // (B·m, d); empty if only Step is used
 	Batch, Queries, Keys int        // B, n queries of the decoder for each sequence, m
-	Lengths              []int      // nil: no padding
+	Lengths              []int      // optional; without them there is no padding
 }
 
-// NewMemory declares the value s.mask. Lengths may change from run to run: call Update when they have.
+// NewMemory declares the value s.mask. Lengths may change from run to run: call Update after changing them.
 func NewMemory(s graph.Scope, z graph.Expr, batch, queries, keys int, lengths []int) *Memory {
 	m := &Memory{Z: z, Batch: batch, Queries: queries, Keys: keys, Lengths: lengths}
 	m.table = table{scope: s, name: "mask", shape: []int{batch, queries, keys}, prepare: m.check, score: m.entry}
@@ -26,7 +26,7 @@ func NewMemory(s graph.Scope, z graph.Expr, batch, queries, keys int, lengths []
 	return m
 }
 
-// orNone is m; it is an error at the site if there is none.
+// orNone returns m, or an empty Memory and an error at the site if m is nil.
 func (m *Memory) orNone(at Site) *Memory {
 	if m == nil {
 		at.Failf("no memory: cross-attention needs one to attend to")
@@ -35,7 +35,7 @@ func (m *Memory) orNone(at Site) *Memory {
 	return m
 }
 
-// heads attend to m, with queries and keys of qk features, and values of v.
+// heads returns the attention to m, with queries and keys of qk features, and values of v.
 func (m *Memory) heads(at Site, qk, v int) crossHeads {
 	sizes := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
 	return crossHeads{sizes, m.Expr(), *NewDropout(at.At("attn_dropout")), at.Scope}
@@ -64,7 +64,7 @@ func (m *Memory) check() error {
 	return nil
 }
 
-// Expr returns the numbers as a value of the graph, which the first call declares; the empty expression for nil.
+// Expr returns the numbers as a value of the graph, which the first call declares. For nil it returns the empty Expr.
 func (m *Memory) Expr() graph.Expr {
 	if m == nil {
 		return graph.Expr{}
@@ -72,10 +72,10 @@ func (m *Memory) Expr() graph.Expr {
 	return m.table.Expr()
 }
 
-// Update writes the numbers again, after lengths have changed; an error leaves them as they are.
+// Update writes the numbers again after lengths have changed. An error leaves them unchanged.
 func (m *Memory) Update() error {
 	if m == nil {
-		return errUnmade
+		return errUnbuilt
 	}
 	return m.table.Update()
 }

@@ -7,20 +7,20 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	−ln softmax(z)[target] = ln Σ e^z − z[target]
 //
-// or that sum divided by their number. The paper's Δ₁₂ = y_pred − y_gt is the gradient of the sum, most code uses the
-// mean (errata B10): Sum chooses. A target equal to the value that was declared as ignored at graph.Ints counts in
-// neither the sum nor the number (errata D6).
+// or that sum divided by their number. The paper's Δ₁₂ = y_pred − y_gt is the gradient of the sum, whereas most code
+// uses the mean (errata B10): Sum chooses. A target equal to the ignored value declared by graph.Ints counts in neither
+// the sum nor the number (errata D6).
 type CrossEntropy struct {
 	Sum   bool
 	scope graph.Scope
 }
 
-// NewCrossEntropy returns the mean over the targets that count; set Sum for the sum.
+// NewCrossEntropy returns the loss as the mean over the targets that count; set Sum for the sum.
 func NewCrossEntropy(s graph.Scope) *CrossEntropy { return &CrossEntropy{scope: s} }
 
-// Forward compares logits (n, V) with targets (n): a scalar.
+// Forward compares logits (n, V) with targets (n) and returns a scalar.
 func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
-	defer whole(l, logits, &result)
+	defer recoverUnbuilt(l, logits, &result)
 	z, targets := logits.In(l.scope), targets.In(l.scope)
 	if loss, ok := graph.CrossEntropy(z, targets, !l.Sum); ok {
 		return loss

@@ -2,12 +2,12 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// DecoderBlock is the block of an encoder–decoder's decoder, with the norm before each sublayer:
+// DecoderBlock is a block of an encoder–decoder's decoder, with the norm before each sublayer:
 //
 //	u = x + attention(norm₁(x)),  v = u + cross(norm_c(u), z),  y = v + mlp(norm₂(v))
 //
 // The tokens of the target attend to those before them, then to the encoder's final output z, which every block of the
-// decoder is given (Conti chapter 1; CS 224n (33)–(36)). A stack of these ends with one more norm.
+// decoder receives (Conti chapter 1; CS 224n (33)–(36)). A stack of these blocks ends with one more norm.
 type DecoderBlock struct {
 	Ln1, Attn Layer
 	LnCross   Layer
@@ -26,19 +26,19 @@ func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
 	}
 }
 
-// Forward returns the three residual steps.
+// Forward computes the three residual steps.
 func (b *DecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
-	defer whole(b, x, &result)
+	defer recoverUnbuilt(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
 }
 
-// Step is Forward for the newest tokens of every sequence.
+// Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *DecoderBlock) Step(x, at graph.Expr) (result graph.Expr) {
-	defer whole(b, x, &result)
+	defer recoverUnbuilt(b, x, &result)
 	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), stepAt(b.scope, "cross", b.Cross, at))
 }
 
-// forward is (n, d) → (n, d).
+// forward maps (n, d) → (n, d).
 func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
 	norm1, normC := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_cross", b.LnCross)
 	norm2, mlp := In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)

@@ -3,12 +3,12 @@ package nn
 import "github.com/pedestrian-ml/pedestrian/graph"
 
 // PostNormDecoderBlock is a DecoderBlock with the norm after each sublayer, as the transformer was first published and
-// as Conti has it:
+// as in Conti:
 //
 //	u = norm₁(x + attention(x)),  v = norm_c(u + cross(u, z)),  y = norm₂(v + mlp(v))
 //
-// Its result is normalised already, so a stack of these needs no norm at its end. Conti's norm divides by σ + ε (errata
-// C3): give the site's Norm that one for it.
+// Its result is already normalised, so a stack of these blocks needs no norm at its end. Conti's norm divides by σ + ε
+// (errata C3): set the site's Norm to NewLayerNormSigma for it.
 type PostNormDecoderBlock DecoderBlock
 
 // NewPostNormDecoderBlock declares the same names as NewDecoderBlock.
@@ -17,19 +17,19 @@ func NewPostNormDecoderBlock(at Site, attention Attention, m *Memory) *PostNormD
 	return &b
 }
 
-// Forward returns the three residual steps.
+// Forward computes the three residual steps.
 func (b *PostNormDecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
-	defer whole(b, x, &result)
+	defer recoverUnbuilt(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
 }
 
-// Step is Forward for the newest tokens of every sequence.
+// Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *PostNormDecoderBlock) Step(x, at graph.Expr) (result graph.Expr) {
-	defer whole(b, x, &result)
+	defer recoverUnbuilt(b, x, &result)
 	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), stepAt(b.scope, "cross", b.Cross, at))
 }
 
-// forward is (n, d) → (n, d).
+// forward maps (n, d) → (n, d).
 func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
 	norm1, normC := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_cross", b.LnCross)
 	norm2, mlp := In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)

@@ -6,15 +6,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Elman is the simple recurrent layer that CS 224n (4)–(6) starts from, as rows and with a bias:
+// Elman is the simple recurrent layer of CS 224n (4)–(6), in rows and with a bias:
 //
 //	h_t = tanh(h_{t−1}·W + x_t·U + b),  h_0 = 0
 //
-// over every sequence by itself. A token depends on the one before it through W only, so on one k tokens back through k
-// products and k activations: that many steps cannot be taken at once, and that many factors W∘(1 − h²) make its
-// gradient vanish or grow. A stack of these over token embeddings, with no positions, and with the embeddings for a
-// head, is the language model of (19), (20). A token depends on those before it and on no other, and their order takes
-// the place of positions: the site's Mask, Positions, Rotary, Scores, Dropout, Act, MLP and Norm are ignored.
+// over every sequence separately. A token depends on the previous one only through W, and therefore on a token k before
+// it through k products and k activations. These k steps must be computed one after the other, and their k factors W∘(1
+// − h²) make the gradient vanish or grow. A stack of these over token embeddings, with no positions, and with the
+// embeddings as a head, is the language model of (19), (20). A token depends only on those before it, and their order
+// takes the place of positions: the site's Mask, Positions, Rotary, Scores, Dropout, Act, MLP and Norm are ignored.
 type Elman struct {
 	Input  Layer      // x·U + b
 	Weight graph.Expr // W  (d, d)
@@ -26,8 +26,8 @@ type Elman struct {
 	scope  graph.Scope
 }
 
-// NewElman declares c_input (d, d), from N(0, 1/d), which keeps the size of what comes in, and weight, from N(0, 1/4d),
-// with which what is remembered halves from token to token.
+// NewElman declares c_input (d, d), from N(0, 1/d), which preserves the size of its input, and weight, from N(0, 1/4d),
+// with which the state halves from token to token.
 func NewElman(at Site) *Elman {
 	d := at.Embd
 	l := &Elman{batch: at.Batch, tokens: at.Context, width: d, scope: at.Scope}
@@ -38,9 +38,9 @@ func NewElman(at Site) *Elman {
 	return l
 }
 
-// Forward runs along every sequence.
+// Forward computes the states of every sequence.
 func (l *Elman) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	a := l.Input.Forward(x.In(l.scope)).In(l.scope) // x·U + b   (B·T, d)
 	if h, ok := graph.Elman(a, l.Weight, l.batch); ok {
 		return h
@@ -55,9 +55,9 @@ func (l *Elman) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B�
 	return states[0].Join(states[1:]...).Reshape(l.batch*l.tokens, l.width)
 }
 
-// Step continues from its state, which sums up all tokens before, however many they are. at is their number; 0 clears
-// the state, and any other number fails when it runs.
+// Step continues from its state, which summarises all earlier tokens. at is the number of these tokens; 0 clears the
+// state, and any other number fails when it runs.
 func (l *Elman) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return graph.CachedElman(l.Input.Forward(x).In(l.scope), l.Weight, at, l.state)
 }

@@ -3,7 +3,7 @@ package nn
 import "github.com/pedestrian-ml/pedestrian/graph"
 
 // Embedding looks up a row of its table for every id: onehot(ids)·w, (n) → (n, d), w (V, d) (2). The gradient of a row
-// is the sum of Δ over the places where its id stands.
+// is the sum of Δ over the positions of its id.
 type Embedding struct {
 	Weight graph.Expr
 	scope  graph.Scope
@@ -14,9 +14,9 @@ func NewEmbedding(s graph.Scope, rows, d int) *Embedding {
 	return &Embedding{s.Param("weight", graph.Normal(0.02), rows, d), s}
 }
 
-// Forward is row ids[i] of the table as row i.
+// Forward returns row ids[i] of the table as row i.
 func (l *Embedding) Forward(ids graph.Expr) (result graph.Expr) { // (n) → (n, d)
-	defer whole(l, ids, &result)
+	defer recoverUnbuilt(l, ids, &result)
 	table, ids := l.Weight.In(l.scope), ids.In(l.scope)
 	if y, ok := graph.Gather(table, ids); ok {
 		return y

@@ -2,21 +2,21 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// GatherTokens is one token of each sequence, such as the first or the last one, for what is to be said of the whole:
+// GatherTokens selects one token of each sequence, such as the first or the last, to represent the entire sequence:
 //
 //	y_b = x_b,at(b)
 type GatherTokens struct {
-	At graph.Expr // (B) which token of each sequence, from 0
+	At graph.Expr // (B) index of the token in each sequence
 	Dims
 	scope graph.Scope
 }
 
-// NewGatherTokens takes the places from at, which Scope.Ints or Expr.ArgMax makes.
+// NewGatherTokens takes the indices from at, a result of Scope.Ints or Expr.ArgMax.
 func NewGatherTokens(s Site, at graph.Expr) *GatherTokens { return &GatherTokens{at, s.Dims, s.Scope} }
 
-// Forward is row b·T + at(b) of x for every sequence b.
+// Forward returns row b·T + at(b) of x for every sequence b.
 func (l *GatherTokens) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.GatherTokens(x, l.At); ok {
 		return y

@@ -2,19 +2,18 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// GroupedAttention is SelfAttention in which heads share their keys and values: H/G at a time, one behind the other,
-// have those of one group (grouped-query attention, Ainslie et al. 2023; with one group multi-query attention, Shazeer
-// 2019):
+// GroupedAttention is SelfAttention in which H/G consecutive heads form a group that shares its keys and values
+// (grouped-query attention, Ainslie et al. 2023; with one group multi-query attention, Shazeer 2019):
 //
 //	out = concat over h of softmax(q_h·k_gᵀ/√dρ + mask)·v_g, times w_proj, plus b_proj,  g = ⌊h·G/H⌋,  h = 0 … H−1
 //
-// The columns of its projection are [q | k | v], H queries, G keys and G values. A decoder reads and keeps G(dρ+dh)
-// numbers of a token, not H(dρ+dh). A key or value gets the sum of what comes back from the heads that share it. All
-// else, and Step, are SelfAttention's, which it is with as many groups as heads.
+// The columns of its projection are [q | k | v], H queries, G keys and G values. A decoder reads and stores G(dρ+dh)
+// numbers of a token, not H(dρ+dh). The gradient of a key or value is the sum over the heads that share it. Everything
+// else, including Step, is the same as in SelfAttention, which it equals if G = H.
 type GroupedAttention struct{ SelfAttention }
 
-// NewGroupedAttention declares c_attn (d, H·dρ+G(dρ+dh)), with a bias if bias says so, and c_proj (H·dh, d), with one
-// if the site's Bias says so. It is an error if the groups do not divide the heads.
+// NewGroupedAttention declares c_attn (d, H·dρ+G(dρ+dh)), with a bias if bias is true, and c_proj (H·dh, d), with a
+// bias if the site's Bias is true. It is an error if the groups do not divide the heads.
 func NewGroupedAttention(at Site, groups int, bias bool) *GroupedAttention {
 	sizes := at.heads(at.QK, at.V)
 	if groups < 1 || at.Heads%groups != 0 {
@@ -24,9 +23,9 @@ func NewGroupedAttention(at Site, groups int, bias bool) *GroupedAttention {
 	return &GroupedAttention{*newSelfAttention(at, sizes, bias)}
 }
 
-// Forward lets the tokens of every sequence meet.
+// Forward computes attention within every sequence.
 func (l *GroupedAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	qkv := l.QKV.Forward(x)
 	if y, ok := graph.Attention(qkv, l.heads.mask.Expr(), l.heads.sizes, l.heads.drop.P); ok {
 		return l.heads.project(y)
@@ -34,7 +33,7 @@ func (l *GroupedAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T,
 	return l.heads.Forward(l.repeat(qkv))
 }
 
-// repeat has every key and value as often as heads share it: each head its own, as in SelfAttention.
+// repeat copies every key and value for each head that shares it, so that each head has its own, as in SelfAttention.
 func (l *GroupedAttention) repeat(qkv graph.Expr) graph.Expr { // (n, H·dρ+G(dρ+dh)) → (n, H(2dρ+dh))
 	h := l.heads.sizes
 	keys, values := h.Heads*h.QK, (h.Heads+h.Groups)*h.QK // where they begin
@@ -47,13 +46,13 @@ func (l *GroupedAttention) repeat(qkv graph.Expr) graph.Expr { // (n, H·dρ+G(d
 	return qkv.Cols(0, keys).Join(append(k, v...)...)
 }
 
-// Step is Forward for the newest tokens of every sequence.
+// Step is like Forward, but takes only the newest tokens of every sequence.
 func (l *GroupedAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return l.SelfAttention.Step(x, at)
 }
 
-// Mixing is that of SelfAttention; 0 for nil.
+// Mixing returns the Mixing of SelfAttention, or 0 for nil.
 func (l *GroupedAttention) Mixing() float64 {
 	if l == nil {
 		return 0

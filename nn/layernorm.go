@@ -6,8 +6,8 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	y = (x − μ)/σ ∘ w̃ + b̃,  σ = √(mean((x − μ)²) + ε)
 //
-// ε stands inside the root, as in GPT-2; the paper has none (errata B5b), and at the scale of GPT-2's embeddings
-// leaving it out changes the gradient by a tenth. The bias is missing in a model without biases.
+// ε is inside the root, as in GPT-2; the paper has none (errata B5b), and at the scale of GPT-2's embeddings leaving it
+// out changes the gradient by a tenth. A model without biases has no b̃.
 type LayerNorm struct {
 	Weight, Bias graph.Expr // w̃, b̃  (1, d)
 	Eps          float64
@@ -25,7 +25,7 @@ func NewLayerNorm(at Site) *LayerNorm {
 
 // Forward normalises every row of x.
 func (l *LayerNorm) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.LayerNorm(x, l.Weight, l.Bias, l.Eps); ok {
 		return y

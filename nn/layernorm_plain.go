@@ -2,7 +2,7 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// LayerNormPlain is LayerNorm without gain and shift, as CS 224n (27), (28) has it: it only centres and scales.
+// LayerNormPlain is LayerNorm without gain and shift, as in CS 224n (27), (28): it only centres and scales.
 //
 //	y = (x − μ)/σ,  σ = √(mean((x − μ)²) + ε)
 //
@@ -17,7 +17,7 @@ func NewLayerNormPlain(at Site) *LayerNormPlain { return &LayerNormPlain{at.Eps,
 
 // Forward normalises every row of x.
 func (l *LayerNormPlain) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.LayerNorm(x, graph.Expr{}, graph.Expr{}, l.Eps); ok {
 		return y

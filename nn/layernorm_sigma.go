@@ -2,13 +2,13 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// LayerNormSigma is LayerNorm with ε beside the root, as Conti (4) has it:
+// LayerNormSigma is LayerNorm with ε outside the root, as in Conti (4):
 //
 //	y = (x − μ)/(σ + ε) ∘ w̃ + b̃,  σ = √(mean((x − μ)²))
 //
 // Mean and variance are over the d features, not over the k of a head as printed there (errata C2). The root has no
-// derivative at 0: a token of equal features comes out as b̃, and the gradient by it is NaN, in the exact formula and
-// here (errata C3). The optimizers refuse such a gradient; LayerNorm, whose ε is inside, has none.
+// derivative at 0: a token of equal features gives b̃, and its gradient is NaN, both in the exact formula and here
+// (errata C3). The optimizers refuse such a gradient; LayerNorm, whose ε is inside, avoids it.
 type LayerNormSigma struct {
 	Weight, Bias graph.Expr // w̃, b̃  (1, d)
 	Eps          float64
@@ -26,7 +26,7 @@ func NewLayerNormSigma(at Site) *LayerNormSigma {
 
 // Forward normalises every row of x.
 func (l *LayerNormSigma) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.LayerNormSigma(x, l.Weight, l.Bias, l.Eps); ok {
 		return y

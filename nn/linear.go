@@ -3,13 +3,13 @@ package nn
 import "github.com/pedestrian-ml/pedestrian/graph"
 
 // Linear is the affine layer y = x·w + b: (n, in) → (n, out). w is (in, out), which is the paper's a·w and the layout
-// of GPT-2's files; b is missing in a layer made without a bias.
+// of GPT-2's files; b is optional.
 type Linear struct {
 	Weight, Bias graph.Expr
 	scope        graph.Scope
 }
 
-// NewLinear declares s.weight (in, Σ out) and, with bias, s.bias, which starts at 0. It is an Affine.
+// NewLinear declares s.weight (in, Σ out) and, if bias is true, s.bias, which starts at 0. It is an Affine.
 func NewLinear(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 	l := &Linear{scope: s, Weight: s.Param("weight", init, in, sum(out))}
 	if bias {
@@ -25,9 +25,9 @@ func sum(xs []int) (n int) {
 	return n
 }
 
-// Forward is x·w + b.
+// Forward returns x·w + b.
 func (l *Linear) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, out)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.Linear(x, l.Weight, l.Bias); ok {
 		return y
@@ -41,8 +41,8 @@ func (l *Linear) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, 
 
 func (l *Linear) hasBias() bool { return l.Bias.Graph() != nil }
 
-// Tied is the head that shares its weight with the token embedding: y = x·wᵀ, (n, d) → (n, V), w (V, d). Its gradient
-// and the embedding's add up in w.
+// Tied is the head that shares its weight with the token embedding: y = x·wᵀ, (n, d) → (n, V), w (V, d). The gradient
+// of w is the sum of the head's and the embedding's.
 type Tied struct {
 	Weight graph.Expr
 	scope  graph.Scope
@@ -57,9 +57,9 @@ func NewTied(s graph.Scope, e *Embedding) *Tied {
 	return &Tied{e.Weight, s}
 }
 
-// Forward is x·wᵀ.
+// Forward returns x·wᵀ.
 func (l *Tied) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, V)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.LinearT(x, l.Weight); ok {
 		return y

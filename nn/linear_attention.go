@@ -7,20 +7,19 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	o_i = Σ_j sim(q_i, k_j)·v_j / Σ_j sim(q_i, k_j) = φ(q_i)·S / φ(q_i)·z,  S = Σ_j φ(k_j)ᵀ·v_j,  z = Σ_j φ(k_j)
 //
-// S (dρ, dh) and z (dρ) are the same for all queries, and with a causal mask sums over j ≤ i that go from token to
-// token: the cost is linear in T, and a decoder remembers S and z, whatever the length of the text, instead of all keys
-// and values. The parameters are those of SelfAttention; there is no 1/√dρ. Dropout acts on the result: there are no
-// weights to drop.
+// S (dρ, dh) and z (dρ) are the same for all queries. With a causal mask they are running sums over j ≤ i: the cost is
+// linear in T, and a decoder stores S and z, for a text of any length, instead of all keys and values. The parameters
+// are those of SelfAttention; there is no 1/√dρ. Dropout acts on the result: there are no weights to drop.
 //
-// The site's mask decides: Causal hides the future, Padding what is behind the ends of the sequences, All combines them
-// or hides nothing. Anything else, such as a Window, does not split into sums and is an error. So is a Rotary, since
-// elu + 1 of rotated queries and keys depends on more than their distance.
+// The site's mask decides: Causal hides the future, Padding hides the keys after the ends of the sequences, and All
+// combines them or hides nothing. Any other mask, such as a Window, does not split into sums and is an error. So is a
+// Rotary, since elu + 1 of rotated queries and keys depends on more than their distance.
 type LinearAttention struct {
 	QKV, Proj Layer // as in SelfAttention
 	sim       similarity
 	heads     graph.LinearShape
 	mask      *Mask
-	padding   graph.Expr // the mask's numbers if some keys are hidden from all queries; else empty
+	padding   graph.Expr // the mask's numbers if some keys are hidden from all queries; otherwise empty
 	state     *graph.LinearCache
 	scope     graph.Scope
 }
@@ -46,7 +45,7 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 		sim: sim, heads: heads, mask: at.mask(), scope: at.Scope,
 		state: cacheAt(at.Caches, at.Path(), func() *graph.LinearCache { return graph.NewLinearCache(heads) }),
 	}
-	if padded || !at.Graph().Kernels { // the reference form adds the mask's numbers, which count before it is built
+	if padded || !at.Graph().Kernels { // the reference form uses the mask's numbers, which must exist by then
 		mask := l.mask.Expr()
 		if padded {
 			l.padding = mask
@@ -55,28 +54,29 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 	return l
 }
 
-// Forward lets the tokens of every sequence meet.
+// Forward computes attention within every sequence.
 func (l *LinearAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return l.Proj.Forward(l.attend(l.QKV.Forward(x)))
 }
 
-// attend returns the heads themselves, from packed projections to packed results. The reference form has all T²
-// weights: e^mask is 1 for a key that is visible and 0 for one that is not.
+// attend computes the heads' results, from packed projections to packed results. The reference form computes all T²
+// weights: e^mask is 1 for a visible key and 0 for a hidden one.
 func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.LinearAttention(qkv, l.padding, l.heads); ok {
 		return l.scope.Place("heads", y)
 	}
 	h, at := l.heads.AttentionShape, l.scope
-	q := at.Place("q", split(qkv, h, 0, h.QK))                                    // q = a·w_q + b_q    (B, H, T, dρ)
-	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))                         // k = a·w_k + b_k    (B, H, T, dρ)
-	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))                        // v = a·w_v + b_v    (B, H, T, dh)
-	weights := at.Place("scores", l.sim.of(q, k).Mul(l.mask.overHeads(at).Exp())) // sim(q_i, k_j)      (B, H, T, T)   (16)
-	out := weights.MatMul(v).Div(weights.Sum())                                   // Σ sim·v / Σ sim    (B, H, T, dh)  (15)
-	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))         // concat             (B·T, H·dh)
+	q := at.Place("q", split(qkv, h, 0, h.QK))                            // q = a·w_q + b_q    (B, H, T, dρ)
+	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))                 // k = a·w_k + b_k    (B, H, T, dρ)
+	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))                // v = a·w_v + b_v    (B, H, T, dh)
+	sim := l.sim.of(q, k)                                                 // sim(q_i, k_j)      (B, H, T, T)   (16)
+	weights := at.Place("scores", sim.Mul(l.mask.overHeads(at).Exp()))    // sim·e^mask         (B, H, T, T)
+	out := weights.MatMul(v).Div(weights.Sum())                           // Σ sim·v / Σ sim    (B, H, T, dh)  (15)
+	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V)) // concat             (B·T, H·dh)
 }
 
-// Mixing is 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.
+// Mixing returns 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.
 func (l *LinearAttention) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -85,11 +85,11 @@ func (l *LinearAttention) Mixing() float64 {
 	return 2 * float64(h.Heads) * float64(h.QK) * float64(h.V)
 }
 
-// Step attends from the newest tokens of every sequence to all tokens so far, by the sums over these. It equals rows
-// at, at + 1, … of Forward with a causal mask. Tokens come in order: running fails if at is neither 0, which begins
-// again, nor the number of tokens so far.
+// Step attends from the newest tokens of every sequence to all tokens so far, using the sums over these. It equals rows
+// at, at + 1, … of Forward with a causal mask. Tokens must come in order: running fails unless at is 0, which begins
+// again, or the number of tokens so far.
 func (l *LinearAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	if !l.heads.Causal || l.padding.Graph() != nil {
 		l.scope.Failf("one token at a time: the mask %s is not nn.Causal", l.mask)
 	}

@@ -119,13 +119,13 @@ func TestLinearAttentionErrors(t *testing.T) {
 		},
 			"h.0: cached linear attention (2, 22), h.0.pos (1): no cache to keep sums in"},
 		{func(*Site) {}, func(at Site) { NewLinformer(at, 3) },
-			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so a causal mask cannot be kept"},
+			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so a causal mask cannot be kept"},
 		{hiding(Window{3}), func(at Site) { NewLinformer(at, 3) },
-			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so the mask nn.Window{Width:3} cannot be kept"},
+			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so the mask nn.Window{Width:3} cannot be kept"},
 		{hiding(All{}), func(at Site) { NewLinformer(at, 7) }, "h.0: linformer: 7 mixed keys for a context of 6 tokens, want 1 … 6"},
 		{hiding(All{}), func(at Site) { NewLinformer(at, 0) }, "h.0: linformer: 0 mixed keys for a context of 6 tokens, want 1 … 6"},
 		{func(at *Site) { hiding(All{})(at); rotated(at) }, func(at Site) { NewLinformer(at, 2) },
-			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so rotary positions lose their distances"},
+			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so rotary positions lose their distances"},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := newSite(g, d)

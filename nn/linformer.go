@@ -11,9 +11,9 @@ import (
 //
 //	head = softmax(q·(E·k)ᵀ/√dρ)·(F·v),  E, F (k', T)
 //
-// One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures take in every token
-// of the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: this is for
-// encoders. The parameters are those of SelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with
+// One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures include every token
+// of the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: the layer is for
+// encoders. Its parameters are those of SelfAttention, plus E and F. (19) gives F·v the shape (k', d) of a model with
 // one head (errata C7). Dropout acts on the weights and on the result.
 type Linformer struct {
 	QKV, Proj Layer
@@ -22,10 +22,10 @@ type Linformer struct {
 }
 
 // NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed
-// as the method was published: then E[eᵀe] = 1. mixed is 1 … T.
+// as in the publication of the method: then E[eᵀe] = 1. mixed is 1 … T.
 func NewLinformer(at Site, mixed int) *Linformer {
 	t := at.Context
-	const because = "linformer: keys are mixed over the whole context of %d tokens, so "
+	const because = "linformer: keys are mixed over the entire context of %d tokens, so "
 	switch causal, padded, ok := hides(at.Mask); {
 	case causal:
 		at.Failf(because+"a causal mask cannot be kept", t)
@@ -51,9 +51,9 @@ func NewLinformer(at Site, mixed int) *Linformer {
 	}
 }
 
-// Forward lets every token attend to the mixtures.
+// Forward computes the attention of every token to the mixtures.
 func (l *Linformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	qk, v := l.heads.sizes.Heads*l.heads.sizes.QK, l.heads.sizes.Heads*l.heads.sizes.V
 	qkv := l.QKV.Forward(x)
 	q := qkv.Cols(0, qk)                                          // q          (B·T, H·dρ)
@@ -62,7 +62,7 @@ func (l *Linformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) →
 	return l.Proj.Forward(l.heads.attend(q, mixedK.Join(mixedV))) // P·V', projected  (B·T, d)  Conti (19)
 }
 
-// mix is w·x of every sequence.
+// mix returns w·x for every sequence.
 func (l *Linformer) mix(w, x graph.Expr) graph.Expr { // (k', T), (B·T, c) → (B·k', c)
 	if y, ok := graph.MixTokens(w, x); ok {
 		return y
@@ -77,7 +77,7 @@ func (l *Linformer) mix(w, x graph.Expr) graph.Expr { // (k', T), (B·T, c) → 
 	return mixed.Reshape(h.Batch, cols, h.Keys).Transpose(0, 2, 1).Reshape(h.Batch*h.Keys, cols)
 }
 
-// Mixing is 2k'·H(dρ+dh): a token enters k' mixtures of keys and of values, and attends to as many.
+// Mixing returns 2k'·H(dρ+dh): a token enters k' mixtures of keys and of values, and attends to k' mixtures.
 func (l *Linformer) Mixing() float64 {
 	if l == nil {
 		return 0

@@ -5,7 +5,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 // Sigmoid is the logistic function, entry by entry: y = σ(x) = 1/(1 + e^(−x)), between 0 and 1.
 type Sigmoid struct{}
 
-// Forward is σ(x).
+// Forward returns σ(x).
 func (Sigmoid) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	if y, ok := graph.Sigmoid(x); ok {
 		return y
@@ -13,11 +13,11 @@ func (Sigmoid) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	return x.Sigmoid()
 }
 
-// SiLU is the sigmoid linear unit (Elfwing, Uchibe and Doya 2017), which others call swish, entry by entry:
-// y = x·σ(x) = x/(1 + e^(−x)).
+// SiLU is the sigmoid linear unit (Elfwing, Uchibe and Doya 2017), also called swish, entry by entry: y = x·σ(x) = x/(1
+// + e^(−x)).
 type SiLU struct{}
 
-// Forward is x·σ(x).
+// Forward returns x·σ(x).
 func (SiLU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	if y, ok := graph.SiLU(x); ok {
 		return y
@@ -28,7 +28,7 @@ func (SiLU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 // Softplus is a smooth max(x, 0) (Dugas et al. 2001), entry by entry: y = ln(1 + eˣ), positive, with derivative σ(x).
 type Softplus struct{}
 
-// Forward is ln(1 + eˣ).
+// Forward returns ln(1 + eˣ).
 func (Softplus) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	if y, ok := graph.Softplus(x); ok {
 		return y

@@ -7,22 +7,22 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Longformer is attention in dilated windows with some global tokens, to which and from which attention goes by
-// separate projections (Beltagy et al. 2020, section 3.1; Conti 2.1.1). For the pairs of a query and a key that the
-// mask under the LongformerMask lets meet, with the windows and the tokens G of a Dilated, head h has the score
+// Longformer is attention in dilated windows with some global tokens. Attention to and from the global tokens uses
+// separate projections (Beltagy et al. 2020, section 3.1; Conti 2.1.1). The pairs of a query and a key are restricted
+// by the mask of the LongformerMask, and by the windows and the global tokens G of a Dilated. Head h has the score
 //
 //	s_ij = q^g_i·k^g_jᵀ/√dρ   where i ∈ G or j ∈ G
 //	s_ij = q_i·k_jᵀ/√dρ       where else they are in the window
 //	s_ij = −∞                 elsewhere
 //
-// plus the mask's bias if it has one; P = softmax of a row, once over both kinds; and
+// plus the mask's bias, if any; P = softmax of a row, over both kinds together; and
 //
 //	out_i = Σ_j P_ij·(v^g_j where i ∈ G or j ∈ G, else v_j)
 //
-// The heads side by side, times w_proj, plus b_proj. In a causal model a global token attends to those before it, and
-// those after it attend to it. Dropout acts on the weights and on the result.
+// The heads are concatenated, multiplied by w_proj, and b_proj is added. In a causal model a global token attends to
+// those before it, and those after it attend to it. Dropout acts on the weights and on the result.
 type Longformer struct {
-	QKV, Global, Proj Layer // the first two as in SelfAttention
+	QKV, Global, Proj Layer // QKV and Global are as SelfAttention.QKV
 	heads             graph.AttentionShape
 	mask              *LongformerMask
 	weightDrop        *Dropout
@@ -31,35 +31,38 @@ type Longformer struct {
 }
 
 // NewLongformer declares c_attn and c_attn_global, (d, H(2dρ+dh)) each, and c_proj (H·dh, d). Layers share the mask;
-// the site's is ignored.
+// the site's mask is ignored.
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 	sizes := at.heads(at.QK, at.V)
 	return &Longformer{
-		QKV: newInProjection(at, "c_attn", sizes, at.Bias), Global: newInProjection(at, "c_attn_global", sizes, at.Bias),
-		Proj: newOutProjection(at), heads: sizes, mask: mask, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
+		QKV:    newInProjection(at, "c_attn", sizes, at.Bias),
+		Global: newInProjection(at, "c_attn_global", sizes, at.Bias),
+		Proj:   newOutProjection(at), heads: sizes, mask: mask, weightDrop: NewDropout(at.At("attn_dropout")),
+		scope: at.Scope,
 		cache: cacheAt(at.Caches, at.Path(), func() *graph.PairCache { return graph.NewPairCache(sizes) }),
 	}
 }
 
-// Forward lets the tokens of every sequence meet.
+// Forward computes attention within every sequence.
 func (l *Longformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return l.Proj.Forward(l.attend(l.QKV.Forward(x), l.Global.Forward(x)))
 }
 
-// Step attends from the newest tokens of every sequence to the two keys of each of all tokens so far, which it has kept
-// with their values: twice the numbers of SelfAttention's. It equals rows at, at + 1, … of Forward as long as no token
-// before them changes. It is an error if the mask lets a query attend to a later key, or differs between sequences.
+// Step attends from the newest tokens of every sequence to the two keys of each of all tokens so far, which it has
+// stored with their values: twice the numbers of SelfAttention. It equals rows at, at + 1, … of Forward as long as no
+// token before them changes. It is an error if the mask lets a query attend to a later key, or differs between
+// sequences.
 func (l *Longformer) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	l.mask.requireCausal(l.scope)
 	both := l.QKV.Forward(x).Join(l.Global.Forward(x)).In(l.scope)
 	heads := graph.CachedPairAttention(both, l.mask.Expr(), at, l.cache)
 	return l.Proj.Forward(l.scope.Place("heads", heads))
 }
 
-// attend returns the heads themselves. Every token is two keys, one behind the other: the one for the windows and the
-// global one. The mask hides one of them or both.
+// attend computes the heads' results. Every token has two adjacent keys: the local one, for the windows, and the global
+// one. The mask hides one of them or both.
 func (l *Longformer) attend(near, global graph.Expr) graph.Expr { // 2·(B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := l.kernel(near, global); ok {
 		return l.scope.Place("heads", y)
@@ -90,7 +93,7 @@ func (l *Longformer) split(qkv graph.Expr, kind string) (q, k, v graph.Expr) {
 	return q, k, v
 }
 
-// Mixing is 2T·H(dρ+dh): every token is two keys.
+// Mixing returns 2T·H(dρ+dh): every token has two keys.
 func (l *Longformer) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -98,11 +101,11 @@ func (l *Longformer) Mixing() float64 {
 	return 2 * overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
 }
 
-// kernel is cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] alternately, so that each product has
-// one of its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
+// kernel computes cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] alternately, so that each
+// product is one of its parts: q·kᵀ or q^g·k^gᵀ. The scale is for 2dρ features, hence √2.
 func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
 	h, both := l.heads, near.Join(global)
-	if both.Shape() == nil { // building has failed: what the sizes are then nobody has checked
+	if both.Shape() == nil { // building has failed, and the sizes are not checked
 		return y, false
 	}
 	q, ok := graph.GatherCols(both, l.queries())
@@ -127,7 +130,7 @@ func (l *Longformer) queries() (order []int) {
 	return order
 }
 
-// keys returns those of [k, 0] head by head with v behind them, and of [0, k^g] with v^g.
+// keys returns the columns of [k, 0] head by head followed by v, and of [0, k^g] followed by v^g.
 func (l *Longformer) keys() (order []int) {
 	h := l.heads
 	nothing := slices.Repeat([]int{-1}, h.QK)
@@ -146,7 +149,7 @@ func (l *Longformer) keys() (order []int) {
 	return order
 }
 
-// span is from, from+1, … of n columns.
+// span returns the n columns from, from+1, ….
 func span(from, n int) []int {
 	s := make([]int, n)
 	for i := range s {

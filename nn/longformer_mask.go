@@ -8,9 +8,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// LongformerMask says which pairs of a query and a key meet in the windows, which as global ones, and which not: of the
-// two keys that every token is, at most one is visible, and none that another mask hides. Its numbers are (1 or B, H,
-// T, 2T).
+// LongformerMask decides for each pair of a query and a key whether they meet in a window, as a global pair, or not at
+// all. At most one of the two keys of a token is visible, and none that the underlying mask hides. Its numbers are (1
+// or B, H, T, 2T).
 type LongformerMask struct {
 	table
 	mask    *Mask
@@ -18,16 +18,16 @@ type LongformerMask struct {
 }
 
 // NewLongformerMask declares the value s.longformer. A query without a visible key is an error. After an Update of the
-// mask below call this one's.
+// underlying mask, call this mask's Update too.
 func NewLongformerMask(s graph.Scope, mask *Mask, windows Dilated) *LongformerMask {
 	m := &LongformerMask{mask: mask, windows: windows}
 	m.table = table{scope: s, name: "longformer", prepare: m.prepare, score: m.entry}
 	if mask == nil {
-		m.fail(errors.New("no mask: one is needed that says which tokens attend to which"))
+		m.fail(errors.New("no mask: one must define which tokens attend to which"))
 		return m
 	}
 	if len(mask.shape) == 0 {
-		m.fail(errors.New("the mask below could not be made"))
+		m.fail(errors.New("the underlying mask is invalid"))
 		return m
 	}
 	d := mask.dims
@@ -37,7 +37,7 @@ func NewLongformerMask(s graph.Scope, mask *Mask, windows Dilated) *LongformerMa
 	return m
 }
 
-// entry is number i: keys come in pairs, the one for the windows and the global one.
+// entry returns number i. Keys come in pairs: the local one, for the windows, and the global one.
 func (m *LongformerMask) entry(i int) float64 {
 	d := m.mask.dims
 	n := d.Context
@@ -62,7 +62,7 @@ func (m *LongformerMask) prepare() error {
 	return m.mask.checkEmptyRows(append(slices.Clone(m.mask.rules), m.windows), m.mask.dims.Heads)
 }
 
-// Expr returns the numbers as a value of the graph, which the first call declares; the empty expression for nil.
+// Expr returns the numbers as a value of the graph, which the first call declares. For nil it returns the empty Expr.
 func (m *LongformerMask) Expr() graph.Expr {
 	if m == nil {
 		return graph.Expr{}
@@ -70,10 +70,10 @@ func (m *LongformerMask) Expr() graph.Expr {
 	return m.table.Expr()
 }
 
-// Update writes the numbers again, after lengths have changed; an error leaves them as they are.
+// Update writes the numbers again after lengths have changed. An error leaves them unchanged.
 func (m *LongformerMask) Update() error {
 	if m == nil {
-		return errUnmade
+		return errUnbuilt
 	}
 	return m.table.Update()
 }

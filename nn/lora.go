@@ -10,9 +10,9 @@ import (
 //
 //	y = x·w + b + s·x·d·u,  d (in, r), u (r, out)
 //
-// s is α/r, as LoRA was published, or α, as the paper has it (errata B4): the caller says. u starts at 0, so that at
-// first y is the base's. The error signal goes back through the frozen weight too (errata B3). Where the base has
-// several blocks of columns, such as q, k and v, each has its adapter.
+// s is α/r, as LoRA was published, or α, as in the paper (errata B4): the caller chooses. u starts at 0, so that y is
+// initially the base's. The error signal goes back through the frozen weight too (errata B3). If the base has several
+// blocks of columns, such as q, k and v, each has its adapter.
 type LoRA struct {
 	Base     *Linear
 	Adapters []Adapter
@@ -20,21 +20,21 @@ type LoRA struct {
 	scope    graph.Scope
 }
 
-// Adapter is the pair of thin matrices for the columns From … To−1 of the base.
+// Adapter is the pair of thin matrices for columns From … To−1 of the base.
 type Adapter struct {
 	Down, Up graph.Expr // d (in, r), u (r, To−From)
 	From, To int
 }
 
 // NewLoRA returns an Affine that wraps NewLinear at the scopes that adapts accepts, such as "h.3.attn.c_attn", with
-// rank r and scale s; the adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks, k and
-// v if two.
+// rank r and scale s. The adapter's parameters are lora_d and lora_u, under q, k and v if there are three blocks, under
+// k and v if there are two.
 func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 		base := NewLinear(s, in, out, bias, init).(*Linear)
 		switch {
 		case adapts == nil:
-			s.Failf("no function that says which layers have an adapter")
+			s.Failf("no function: adapts must report which layers have an adapter")
 			return base
 		case !adapts(s.Path()):
 			return base
@@ -47,7 +47,7 @@ func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 		for i, w := range out {
 			at := s
 			if len(out) > 1 {
-				at = s.Sub("%c", "qkv"[3-len(out)+i]) // or keys and values alone
+				at = s.Sub("%c", "qkv"[3-len(out)+i]) // two blocks are keys and values
 			}
 			l.Adapters = append(l.Adapters, Adapter{
 				Down: at.Param("lora_d", graph.Normal(0.02), in, r),
@@ -60,14 +60,14 @@ func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	}
 }
 
-// NewAdapted returns an adapter beside a matrix w (in, out) that a layer at s has declared for itself: lora_d and
-// lora_u, of rank r and scale s. The layer multiplies by its Matrix.
+// NewAdapted returns an adapter for a matrix w (in, out) that a layer at s has declared itself. It declares lora_d and
+// lora_u, of rank r and scale s. The layer multiplies by the adapter's Matrix.
 func NewAdapted(at graph.Scope, w graph.Expr, in, out, r int, scale float64) *LoRA {
 	a := Adapter{at.Param("lora_d", graph.Normal(0.02), in, r), at.Param("lora_u", graph.Const(0), r, out), 0, out}
 	return &LoRA{Base: &Linear{Weight: w, scope: at}, Adapters: []Adapter{a}, Scale: scale, scope: at}
 }
 
-// Matrix is w + s·d·u, of an adapter by NewAdapted, or by NewLoRA of one block of columns.
+// Matrix returns w + s·d·u, for an adapter by NewAdapted, or by NewLoRA with one block of columns.
 func (l *LoRA) Matrix() graph.Expr { // (in, out)
 	if l == nil || l.Base == nil || len(l.Adapters) == 0 {
 		return graph.Expr{}
@@ -78,7 +78,7 @@ func (l *LoRA) Matrix() graph.Expr { // (in, out)
 
 // Forward returns the frozen base plus the adapters.
 func (l *LoRA) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, out)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	y := l.Base.Forward(x)
 	x = x.In(l.scope)
 	var parts []graph.Expr
@@ -92,7 +92,7 @@ func (l *LoRA) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, ou
 	return y.Add(delta)
 }
 
-// down is x·d.
+// down returns x·d.
 func (a Adapter) down(x graph.Expr) graph.Expr { // (n, in) → (n, r)
 	if y, ok := graph.Linear(x, a.Down, graph.Expr{}); ok {
 		return y
@@ -100,7 +100,7 @@ func (a Adapter) down(x graph.Expr) graph.Expr { // (n, in) → (n, r)
 	return x.MatMul(a.Down)
 }
 
-// up is s·x·u.
+// up returns s·x·u.
 func (a Adapter) up(x graph.Expr, s float64) graph.Expr { // (n, r) → (n, To−From)
 	if y, ok := graph.Linear(x, a.Up, graph.Expr{}); ok {
 		y, _ = graph.Scale(y, s)
@@ -109,8 +109,8 @@ func (a Adapter) up(x graph.Expr, s float64) graph.Expr { // (n, r) → (n, To�
 	return x.MatMul(a.Up).Scale(s)
 }
 
-// Merge adds s·d·u to the base's weight and sets u to 0: the same function, without the adapter's cost. A layer that is
-// not as NewLoRA makes it stays as it is.
+// Merge adds s·d·u to the base's weight and sets u to 0: the same function, without the adapter's cost. A layer whose
+// shapes are not those of NewLoRA stays unchanged.
 func (l *LoRA) Merge() {
 	if l == nil || l.Base == nil || len(l.Base.Weight.Tensor().Shape) != 2 {
 		return

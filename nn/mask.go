@@ -8,29 +8,29 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Bias is what is added to the score of query i and key j in a head. It may be a Checker.
+// Bias is a term that is added to the score of query i and key j in a head. It may be a Checker.
 type Bias interface {
 	Bias(head, i, j int) float64
 }
 
-// Mask is a Visibility as the numbers that are added to the scores before the softmax: 0 where a key is visible, or the
-// Bias, and −∞ where it is not, so that its weight is exactly 0. The paper multiplies the scores by 0 and 1 instead,
-// which leaves weight on the future (errata B1). It is (T, T), or (B, T, T) if it differs between sequences, or (1, H,
-// T, T) or (B, H, T, T) if it differs between heads.
+// Mask is a Visibility as numbers that are added to the scores before the softmax: 0 or the Bias if a key is visible,
+// otherwise −∞, so that its weight is exactly 0. The paper multiplies the scores by 0 and 1 instead, which leaves
+// weight on the future (errata B1). A Mask is (T, T), or (B, T, T) if it differs between sequences, or (1, H, T, T) or
+// (B, H, T, T) if it differs between heads.
 type Mask struct {
 	table
-	given       Visibility   // as the caller made it
-	rules       []Visibility // what that combines, random keys drawn; nil until prepared
+	given       Visibility   // by the caller
+	rules       []Visibility // the rules in given, with random keys drawn; nil until prepared
 	bias        Bias
 	dims        Dims
-	batch, head int // sequences and heads that differ; 1 if none does
+	batch, head int // number of sequences and heads that differ; 1 if they are the same
 }
 
-// NewMask declares the value s.mask when its numbers are first asked for. A query without any visible key has no
-// softmax: it is an error then (errata D3). Sizes that a Checker refuses are an error at once.
+// NewMask declares the value s.mask when its numbers are first used. A query without any visible key has no softmax and
+// is an error at that time (errata D3). Sizes that a Checker refuses are an error at once.
 func NewMask(s graph.Scope, dims Dims, v Visibility) *Mask { return NewBiasedMask(s, dims, v, nil) }
 
-// NewBiasedMask is NewMask with what is added to the scores of visible keys; nil adds nothing.
+// NewBiasedMask is like NewMask, but adds bias to the scores of visible keys; bias is optional.
 func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) *Mask {
 	m := &Mask{given: v, bias: bias, dims: dims, batch: 1, head: 1}
 	m.table = table{scope: s, name: "mask", prepare: m.prepare, score: m.entry}
@@ -51,14 +51,14 @@ func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) *Mask {
 	return m
 }
 
-// entry is number i of (batch, head, T, T).
+// entry returns number i of (batch, head, T, T).
 func (m *Mask) entry(i int) float64 {
 	t := m.dims.Context
 	which := i / (t * t)
 	return m.at(which%m.head, which/m.head, i/t%t, i%t)
 }
 
-// at is what is added to the score of query i and key j.
+// at returns the number that is added to the score of query i and key j.
 func (m *Mask) at(head, b, i, j int) float64 {
 	switch {
 	case !visible(m.rules, head, b, i, j):
@@ -82,7 +82,7 @@ func (m *Mask) prepare() error {
 	return nil
 }
 
-// overHeads returns the mask with an axis for the heads, if it has one for the sequences alone.
+// overHeads returns the mask with an axis for the heads, which it adds if there is one for the sequences only.
 func (m *Mask) overHeads(s graph.Scope) graph.Expr { // (B, T, T) → (B, 1, T, T)
 	x := m.Expr().In(s)
 	if len(x.Shape()) == 3 {
@@ -91,7 +91,7 @@ func (m *Mask) overHeads(s graph.Scope) graph.Expr { // (B, T, T) → (B, 1, T, 
 	return x
 }
 
-// hides reports whether m hides the future and padding; it is not ok if m is nil or hides anything else.
+// hides reports whether m hides the future and padding. ok is false if m is nil or hides anything else.
 func hides(m *Mask) (causal, padded, ok bool) {
 	if m == nil || m.bias != nil {
 		return false, false, false
@@ -110,7 +110,7 @@ func hides(m *Mask) (causal, padded, ok bool) {
 	return causal, padded, ok
 }
 
-// String names what the mask is made of, such as "nn.Causal{} with nn.ALiBi".
+// String returns the parts of the mask, such as "nn.Causal{} with nn.ALiBi".
 func (m *Mask) String() string {
 	if m == nil {
 		return "nil"
@@ -122,7 +122,7 @@ func (m *Mask) String() string {
 	return name
 }
 
-// Expr returns the numbers as a value of the graph, which the first call declares; the empty expression for nil.
+// Expr returns the numbers as a value of the graph, which the first call declares. For nil it returns the empty Expr.
 func (m *Mask) Expr() graph.Expr {
 	if m == nil {
 		return graph.Expr{}
@@ -130,10 +130,10 @@ func (m *Mask) Expr() graph.Expr {
 	return m.table.Expr()
 }
 
-// Update writes the numbers again, after lengths have changed; an error leaves them as they are.
+// Update writes the numbers again after lengths have changed. An error leaves them unchanged.
 func (m *Mask) Update() error {
 	if m == nil {
-		return errUnmade
+		return errUnbuilt
 	}
 	return m.table.Update()
 }

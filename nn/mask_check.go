@@ -8,20 +8,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// check asks every Checker, and refuses random keys beside what differs between heads: they are drawn once for all
-// heads.
+// check calls every Checker. It returns an error for random keys together with a rule that differs between heads: they
+// are drawn once for all heads.
 func (m *Mask) check() error {
 	rules := rulesOf(m.given)
 	for _, v := range rules {
 		if v == nil {
-			return errors.New("no Visibility: Causal{}, or All{} where every token attends to every other one")
+			return errors.New("no Visibility: use Causal{}, or All{} if every token attends to every other one")
 		}
 		if err := checkSizes(v, m.dims); err != nil {
 			return err
 		}
 	}
 	if n := randomKeys(rules); n > 0 && slices.ContainsFunc(rules, perHead) {
-		return errors.Errorf("%d random keys, drawn once for all heads, beside a mask that differs between heads", n)
+		return errors.Errorf("%d random keys, drawn once for all heads, with a mask that differs between heads", n)
 	}
 	return checkSizes(m.bias, m.dims)
 }
@@ -33,7 +33,7 @@ func checkSizes(v any, d Dims) error {
 	return nil
 }
 
-// checkEmptyRows looks for queries that have no visible key.
+// checkEmptyRows returns an error if a query has no visible key.
 func (m *Mask) checkEmptyRows(rules []Visibility, heads int) error {
 	for which := range m.batch * heads {
 		head, b := which%heads, which/heads
@@ -59,8 +59,7 @@ func (m *Mask) hasKey(rules []Visibility, head, b, i int) bool {
 	return false
 }
 
-// requireCausal fails at s if a query attends to a key of a token behind it, which is not there yet when tokens come
-// one at a time.
+// requireCausal fails at s if a query attends to a later key, which does not exist yet when tokens come one at a time.
 func (t *table) requireCausal(s graph.Scope) {
 	if !t.scanned {
 		t.scanned, t.later = true, t.laterToken()
@@ -70,14 +69,14 @@ func (t *table) requireCausal(s graph.Scope) {
 	}
 }
 
-// laterToken returns a query and the first token behind it with a visible key, or 0 twice.
+// laterToken returns a query and the first later token with a visible key, or 0 twice.
 func (t *table) laterToken() [2]int {
 	hidden, numbers := math.Inf(-1), t.Expr().Tensor()
 	if len(t.shape) == 0 || numbers.Len() == 0 {
 		return [2]int{}
 	}
 	n := t.shape[len(t.shape)-2]
-	keys := t.shape[len(t.shape)-1] / n // of a token
+	keys := t.shape[len(t.shape)-1] / n // per token
 	for row := range numbers.Len() / (n * keys) {
 		for i, j := row%n, (row%n+1)*keys; j < n*keys; j++ {
 			if numbers.At(row*n*keys+j) != hidden {

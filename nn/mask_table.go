@@ -8,26 +8,26 @@ import (
 	"github.com/pkg/errors"
 )
 
-// table is the numbers that a mask adds to scores.
+// table holds the numbers that a mask adds to scores.
 type table struct {
 	scope   graph.Scope
 	name    string
 	shape   []int               // empty in the zero table, which has no numbers
-	prepare func() error        // is called before at, once for every writing; its error says why there are no numbers
+	prepare func() error        // called once before the numbers are written; an error means that there are none
 	score   func(i int) float64 // entry i
 	expr    graph.Expr
 
-	scanned bool   // since the numbers were written
-	later   [2]int // a query and a token behind it that has a visible key, if there are any
+	scanned bool   // later is up to date
+	later   [2]int // a query and a later token with a visible key, or 0 twice
 }
 
-// Expr returns the numbers as a value of the graph, declared, and prepared, when it is first asked for: attention that
-// is linear in T never does.
+// Expr returns the numbers as a value of the graph. The first call declares and prepares it; attention that is linear
+// in T never calls Expr.
 func (t *table) Expr() graph.Expr {
 	switch {
 	case t.expr.Graph() != nil:
 		return t.expr
-	case len(t.shape) == 0: // it could not be made: with the error that says why
+	case len(t.shape) == 0: // building the mask failed, and the graph has its error
 		return graph.Expr{}.In(t.scope)
 	}
 	prepared := sync.OnceValue(func() error { // entries are written by several goroutines
@@ -44,12 +44,12 @@ func (t *table) Expr() graph.Expr {
 	return t.expr
 }
 
-var errUnmade = errors.New("a mask that no constructor has made")
+var errUnbuilt = errors.New("the mask was not built by its constructor")
 
-// Update writes the numbers again, after lengths have changed; an error leaves them as they are.
+// Update writes the numbers again after lengths have changed. An error leaves them unchanged.
 func (t *table) Update() (err error) {
 	if t.prepare == nil {
-		return errUnmade
+		return errUnbuilt
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -68,7 +68,7 @@ func (t *table) Update() (err error) {
 	return nil
 }
 
-// fail stops the graph where there is an error. An outline asks for the shape alone.
+// fail stops the graph with an error. An outline needs only the shape and continues.
 func (t *table) fail(err error) {
 	if err != nil && !t.scope.Graph().Outlined() {
 		t.scope.Sub("%s", t.name).Failf("%v", err)

@@ -304,7 +304,7 @@ func TestMaskErrorsPerHead(t *testing.T) {
 		{All{BigBird{Width: 3, Random: -1}}, nil, "h.0.mask: -1 random keys, not in 0 … 4"},
 		{BigBird{Width: 3, Random: 5}, nil, "h.0.mask: 5 random keys, not in 0 … 4"},
 		{All{Dilated{Width: 1, Dilation: []int{1, 1, 2}}, odd{}}, nil, "h.0.mask: query 0 of sequence 0 attends to no key in head 1"},
-		{Causal{}, NewALiBi(2), "h.0.mask: slopes for 2 heads, there are 3"},
+		{Causal{}, NewALiBi(2), "h.0.mask: 2 slopes for 3 heads"},
 	} {
 		g := graph.New(graph.Float64, 1)
 		NewBiasedMask(g.Root().Sub("h.0"), d, c.rule, c.bias).Expr()
@@ -324,13 +324,13 @@ func (odd) VisibleTo(head, _, _, j int) bool { return head != 1 || j%2 == 1 }
 func TestPositionErrors(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 7, Heads: 2, QK: 2, V: 2}
 	for want, build := range map[string]func(at Site){
-		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed":        func(at Site) { NewSinusoidal(at, 1e4) },
-		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000":     func(at Site) { at.Embd = 6; NewSinusoidal(at, 0) },
-		"h.0.pos: no positions: the site has to say where the 6 tokens stand":   func(at Site) { at.Positions = graph.Expr{}; NewLearnedPositions(at) },
-		"h.0.pos: 2 heads do not divide 7 features":                             func(at Site) { NewUnprojected(at) },
-		"h.0.pos.longformer: the mask below could not be made":                  func(at Site) { NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{}) },
-		"h.0.pos.longformer: 1 dilations for 2 heads":                           func(at Site) { NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}}) },
-		"h.0.pos.longformer: query 0 of sequence 0 attends to no key in head 0": func(at Site) { NewLongformerMask(at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}}) },
+		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed":          func(at Site) { NewSinusoidal(at, 1e4) },
+		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000":       func(at Site) { at.Embd = 6; NewSinusoidal(at, 0) },
+		"h.0.pos: no positions: the site must give the positions of the 6 tokens": func(at Site) { at.Positions = graph.Expr{}; NewLearnedPositions(at) },
+		"h.0.pos: 2 heads do not divide 7 features":                               func(at Site) { NewUnprojected(at) },
+		"h.0.pos.longformer: the underlying mask is invalid":                      func(at Site) { NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{}) },
+		"h.0.pos.longformer: 1 dilations for 2 heads":                             func(at Site) { NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}}) },
+		"h.0.pos.longformer: query 0 of sequence 0 attends to no key in head 0":   func(at Site) { NewLongformerMask(at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}}) },
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := positioned(newSite(g, d), d.Context, 0)

@@ -6,24 +6,25 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// MLA is multi-head latent attention (Xu (37)–(46), (57)): keys and values of all heads are made of one narrow latent L
-// = x·w↓ of the token, and the latent is all that decoding has to keep.
+// MLA is multi-head latent attention (Xu (37)–(46), (57)): keys and values of all heads are computed from one narrow
+// latent L = x·w↓ of the token, and decoding stores only the latent.
 //
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
 //	q_h = x·w_q,h,  k_h = L·w↑_k,h,  v_h = L·w↑_v,h
 //
-// The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). Inside there are no
-// biases, because they would add nothing: a key's cancels in the softmax, a value's comes out as one more bias of
-// c_proj, and the latent's is either. Dropout and the mask are those of SelfAttention.
+// The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). The inner projections have
+// no biases, because they would add nothing: a key's cancels in the softmax, a value's acts as one more bias of c_proj,
+// and the latent's acts as one of the two. Dropout and the mask are those of SelfAttention.
 type MLA struct {
 	Query, Down, UpK, UpV Layer
-	heads                 heads // from packed queries, keys and values on
+	heads                 heads // starting from packed queries, keys and values
 	cache                 *graph.LatentCache
 	scope                 graph.Scope
 }
 
 // NewMLA declares c_q (d, H·dρ), c_kv_down (d, dc), c_k_up (dc, H·dρ), c_v_up (dc, H·dh) and c_proj (H·dh, d) for a
-// latent of dc features. The ways up start at N(0, 1/dc), so that keys and values begin as large as without a latent.
+// latent of dc features. The up-projections start at N(0, 1/dc), so that keys and values initially have the same size
+// as without a latent.
 func NewMLA(at Site, latent int) *MLA {
 	checkLatent(at, "latent", latent)
 	if at.Rotary != nil {
@@ -41,9 +42,9 @@ func NewMLA(at Site, latent int) *MLA {
 	}
 }
 
-// Forward makes keys and values of the latents, which is cheaper than to absorb where every token is a query.
+// Forward computes keys and values from the latents. This is cheaper than absorbing them if every token is a query.
 func (l *MLA) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	q := l.Query.Forward(x).In(l.scope)               // q = x·w_q     (B·T, H·dρ)        (38)
 	latent := l.Down.Forward(x)                       // L = x·w↓      (B·T, dc)          (37)
 	k := l.UpK.Forward(latent)                        // k = L·w↑_k    (B·T, H·dρ)        (38)
@@ -53,19 +54,19 @@ func (l *MLA) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T
 }
 
 // Step attends from the newest tokens to the cached latents of all tokens so far: dc numbers a token in place of
-// H(dρ+dh). The way up to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the values
-// comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are cached, not queries as in (42), and the products of
-// weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). It is an error if the mask lets a query attend
-// to a later key.
+// H(dρ+dh). The up-projection to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the
+// values comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are cached, not queries as in (42), and the
+// products of weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). The mask must not let a query
+// attend to a later key.
 func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
 	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
 	return l.heads.project(graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache))
 }
 
-// Mixing is T·H(dρ+dh).
+// Mixing returns T·H(dρ+dh).
 func (l *MLA) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -73,12 +74,12 @@ func (l *MLA) Mixing() float64 {
 	return l.heads.mixing()
 }
 
-// inner returns a matrix without bias.
+// inner builds a matrix without bias.
 func inner(at Site, name string, in, out int, std float64) Layer {
 	return at.affine(name, in, []int{out}, false, graph.Normal(std))
 }
 
-// up returns the standard deviation that keeps what comes out of a matrix as large as the latent that goes in.
+// up returns the standard deviation of a matrix whose result has the same size as the latent that it multiplies.
 func up(latent int) float64 { return 1 / math.Sqrt(float64(latent)) }
 
 func checkLatent(at Site, name string, n int) {
@@ -87,7 +88,7 @@ func checkLatent(at Site, name string, n int) {
 	}
 }
 
-// latentCache is for latents and rotated parts of keys of that many features.
+// latentCache returns the cache for latents and rotated parts of keys with the given numbers of features.
 func latentCache(at Site, latent, rotary int) *graph.LatentCache {
 	sizes := graph.LatentShape{
 		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary,
@@ -95,7 +96,7 @@ func latentCache(at Site, latent, rotary int) *graph.LatentCache {
 	return cacheAt(at.Caches, at.Path(), func() *graph.LatentCache { return graph.NewLatentCache(sizes) })
 }
 
-// matrix is what a linear layer without bias multiplies with, its adapter added.
+// matrix returns the matrix of a linear layer without bias, including its adapter.
 func matrix(s graph.Scope, l Layer) graph.Expr {
 	switch l := l.(type) {
 	case *Linear:

@@ -7,20 +7,20 @@ import (
 )
 
 // MLARoPE is multi-head latent attention with decoupled rotary positions (Xu (60)–(68)). A key that is rotated by its
-// position cannot be absorbed, so queries and keys have two parts: one of dρ features from the latent that is not
-// rotated, and one of dR features that is, the key's being one for all heads.
+// position cannot be absorbed. Queries and keys therefore have two parts: dρ features from the latent that are not
+// rotated, and dR features that are. The rotated part of the key is shared by all heads.
 //
 //	q_h = [c_q·w↑_q,h | RoPE(c_q·w_qr,h)],  k_h = [c·w↑_k,h | RoPE(x·w_kr)],  v_h = c·w↑_v,h
 //	c_q = x·w_q↓,  c = x·w_kv↓,  scale 1/√(dρ+dR)
 //
-// The rotated part of the key is made of the token's own features, as in the code that DeepSeek has published; Xu makes
-// it of the latent, which is MLALatentRoPE, and leaves open that the heads share it (errata X5). Both widths are called
-// d_C in print (errata X13), and the 576 numbers that a token leaves in a cache are 512 of the latent and 64 rotated
-// ones (errata X6b). Biases, mask and dropout are those of MLA; the site's Rotary is ignored.
+// The rotated part of the key is computed from the token's own features, as in the code published by DeepSeek. Xu
+// computes it from the latent, which is MLALatentRoPE, and does not state that the heads share it (errata X5). Both
+// widths are called d_C in print (errata X13), and the 576 numbers that a cache stores for a token are 512 of the
+// latent and 64 rotated ones (errata X6b). Biases, mask and dropout are those of MLA; the site's Rotary is ignored.
 type MLARoPE struct {
 	DownQ, UpQ, RoPEQ       Layer
 	Down, UpK, RoPEK, UpV   Layer
-	heads                   heads // from packed queries, keys and values on
+	heads                   heads // starting from packed queries, keys and values
 	content, rotary, tokens int   // dρ, dR, n
 	rope                    *RoPE
 	cache                   *graph.LatentCache
@@ -28,13 +28,13 @@ type MLARoPE struct {
 }
 
 // NewMLARoPE declares c_q_down (d, dq), c_q_up (dq, H·dρ), c_q_rope (dq, H·dR), c_kv_down (d, dc), c_k_up (dc, H·dρ),
-// c_k_rope (d, dR), c_v_up (dc, H·dh) and c_proj (H·dh, d), for latents of dc features, of dq for the queries, and dR
-// rotated features, an even number.
+// c_k_rope (d, dR), c_v_up (dc, H·dh) and c_proj (H·dh, d), for latents of dc features, query latents of dq features,
+// and dR rotated features. dR must be even.
 func NewMLARoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLARoPE {
 	return newMLARoPE(at, latent, queryLatent, rotary, theta, at.Embd, 0.02)
 }
 
-// newMLARoPE is either layer: the rotated key is made of source features, by a matrix that starts at N(0, std²).
+// newMLARoPE builds either layer: a matrix that starts at N(0, std²) computes the rotated key from source features.
 func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source int, std float64) *MLARoPE {
 	checkLatent(at, "latent", latent)
 	checkLatent(at, "query latent", queryLatent)
@@ -53,23 +53,23 @@ func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source 
 	}
 }
 
-// Forward lets the tokens of every sequence meet.
+// Forward computes attention within every sequence.
 func (l *MLARoPE) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return l.attend(x, l.Down.Forward(x), x)
 }
 
-// Step attends from the newest tokens to what it has cached of all tokens so far, the latent and the rotated part of
-// the key: dc + dR numbers a token. What is not rotated is absorbed as in MLA, whose error it shares.
+// Step attends from the newest tokens to the cached latents and rotated keys of all tokens so far: dc + dR numbers a
+// token. The parts that are not rotated are absorbed as in MLA, with the same restriction on the mask.
 func (l *MLARoPE) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	return l.step(x, l.Down.Forward(x), x, at)
 }
 
-// attend is everything behind the latent c; the rotated part of the key is made of source.
+// attend computes everything after the latent c. It computes the rotated part of the key from source.
 func (l *MLARoPE) attend(x, c, source graph.Expr) graph.Expr {
 	kR := l.rotatedKey(source)
-	if kR.Shape() == nil { // building has failed: how many heads there are then nobody has checked
+	if kR.Shape() == nil { // building has failed, and the number of heads is not checked
 		return kR
 	}
 	others := slices.Repeat([]graph.Expr{kR}, max(1, l.heads.sizes.Heads)-1)
@@ -86,7 +86,7 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, upK, upV, mask, at, l.cache))
 }
 
-// Mixing is T·H(dρ+dR+dh).
+// Mixing returns T·H(dρ+dR+dh).
 func (l *MLARoPE) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -104,7 +104,7 @@ func (l *MLARoPE) rotatedKey(source graph.Expr) graph.Expr { // (n, d) or (n, dc
 	return l.rope.Rotate(l.RoPEK.Forward(source), 1, l.rotary).In(l.scope)
 }
 
-// sideBySide puts the two parts of every head next to each other.
+// sideBySide joins the two parts of every head.
 func (l *MLARoPE) sideBySide(content, rotated graph.Expr) graph.Expr { // (n, H·dρ), (n, H·dR) → (n, H(dρ+dR))
 	rows := l.tokens * l.heads.sizes.Heads
 	a, b := content.In(l.scope).Reshape(rows, l.content), rotated.Reshape(rows, l.rotary)

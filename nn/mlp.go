@@ -25,20 +25,20 @@ func NewMLP(at Site) *MLP {
 	}
 }
 
-// residual initialises what writes to the residual stream so that its variance does not grow with the number of blocks
-// L: N(0, 0.02²/2L), as GPT-2 does, whose blocks write twice. It is the same where a decoder's blocks write three
-// times.
+// residual returns the initialisation of the matrices that write to the residual stream. It keeps the variance of the
+// stream independent of the number of blocks L: N(0, 0.02²/2L), as in GPT-2, whose blocks write twice. It is the same
+// for a decoder's blocks, which write three times.
 func residual(at Site) graph.Init {
 	if at.Blocks < 1 {
-		at.Failf("%d blocks: at least 1 is needed to say how far the residual stream goes", at.Blocks)
+		at.Failf("%d blocks: at least 1 is needed to initialise the residual stream", at.Blocks)
 		return graph.Const(0)
 	}
 	return graph.Normal(0.02 / math.Sqrt(2*float64(at.Blocks)))
 }
 
-// Forward is act(x·w₁ + b₁)·w₂ + b₂, then dropout.
+// Forward returns act(x·w₁ + b₁)·w₂ + b₂, then dropout.
 func (l *MLP) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	h := In(l.scope, "act", l.Act)(l.Fc.Forward(x).In(l.scope)) // (n, f)
 	return l.drop.Forward(l.Proj.Forward(h))
 }

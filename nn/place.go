@@ -9,20 +9,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Make returns the layer that with makes for a site. That there is no such function, that it makes nothing, and a panic
-// in it are errors of the site.
+// Make returns the layer that with builds for a site. It is an error of the site if with is nil, returns nil or panics.
 func Make(at Site, with func(Site) Layer) (l Layer) {
 	switch {
 	case with == nil:
-		at.Failf("no layer: there is no function that makes it")
+		at.Failf("no layer: the function that builds it is nil")
 	case at.Try(func() { l = with(at) }) && l == nil:
-		at.Failf("no layer: the function that makes it returns nil")
+		at.Failf("no layer: the function that builds it returns nil")
 	}
 	return l
 }
 
-// In returns the layer of that name in s as a function, whose result has the shape of x and is the activation at that
-// place. A layer that is missing, that panics or that returns another shape is an error of the layer.
+// In returns the named layer in s as a function. The result of this function must have the shape of x and becomes the
+// activation at that place. A layer that is missing, panics or returns another shape is an error of the layer.
 func In(s graph.Scope, name string, l Layer) func(x graph.Expr) graph.Expr {
 	at := s.Sub("%s", name)
 	return func(x graph.Expr) graph.Expr {
@@ -30,7 +29,7 @@ func In(s graph.Scope, name string, l Layer) func(x graph.Expr) graph.Expr {
 	}
 }
 
-// HeadIn is In for a layer that makes the given number of columns of the rows of x.
+// HeadIn is like In for a layer whose result has the rows of x and the given number of columns.
 func HeadIn(s graph.Scope, name string, l Layer, columns int) func(x graph.Expr) graph.Expr {
 	at := s.Sub("%s", name)
 	return func(x graph.Expr) graph.Expr {
@@ -42,7 +41,7 @@ func HeadIn(s graph.Scope, name string, l Layer, columns int) func(x graph.Expr)
 	}
 }
 
-// shaped is try of what has to have a shape.
+// shaped is like try, but requires a shape.
 func shaped(s graph.Scope, want []int, f func() graph.Expr) graph.Expr {
 	y := try(s, f)
 	if got := y.Shape(); got != nil && want != nil && !slices.Equal(got, want) {
@@ -51,12 +50,12 @@ func shaped(s graph.Scope, want []int, f func() graph.Expr) graph.Expr {
 	return y
 }
 
-// sizes returns a shape as errors have it, such as "(16, 32)".
+// sizes formats a shape for errors, such as "(16, 32)".
 func sizes(shape []int) string {
 	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ") + ")"
 }
 
-// try is what f gives, or the error of s that it panics with.
+// try returns the result of f. If f panics, the panic becomes an error of s.
 func try(s graph.Scope, f func() graph.Expr) (y graph.Expr) {
 	if !s.Try(func() { y = f() }) {
 		y = graph.Expr{}.In(s)
@@ -64,9 +63,10 @@ func try(s graph.Scope, f func() graph.Expr) (y graph.Expr) {
 	return y
 }
 
-// whole is deferred where a layer needs what only its constructor gives it: nil and a literal without it are errors.
-func whole(l any, x graph.Expr, y *graph.Expr) {
+// recoverUnbuilt turns a panic of the layer l into an error in y. It is deferred if a layer needs fields that only its
+// constructor sets, and is nil or a literal without them.
+func recoverUnbuilt(l any, x graph.Expr, y *graph.Expr) {
 	if r := recover(); r != nil {
-		*y = x.Wrap(nil, errors.Errorf("%T, want one that its constructor made: %v", l, graph.Panicked(r)))
+		*y = x.Wrap(nil, errors.Errorf("%T, want one built by its constructor: %v", l, graph.Panicked(r)))
 	}
 }

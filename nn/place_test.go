@@ -67,7 +67,7 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 		"h.1.attn: panic: no": func(at Site, x graph.Expr) graph.Expr {
 			return NewBlock(at, func(Site) Layer { panic("no") }).Forward(x)
 		},
-		"h.1.attn: no layer: there is": func(at Site, x graph.Expr) graph.Expr {
+		"h.1.attn: no layer: the function that builds it is nil": func(at Site, x graph.Expr) graph.Expr {
 			return NewPostNormBlock(at, nil).Forward(x)
 		},
 		"h.1.attn: no layer: the function": func(at Site, x graph.Expr) graph.Expr {
@@ -78,7 +78,7 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 			b.Mlp = nil
 			return b.Forward(x)
 		},
-		"h.1.ln_2: wrap (6, 8): *nn.LayerNorm, want one that its constructor made: panic: ": func(at Site, x graph.Expr) graph.Expr {
+		"h.1.ln_2: wrap (6, 8): *nn.LayerNorm, want one built by its constructor: panic: ": func(at Site, x graph.Expr) graph.Expr {
 			b := NewBlock(at, plain)
 			b.Ln2 = (*LayerNorm)(nil)
 			return b.Forward(x)
@@ -90,10 +90,10 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 		"h.1.attn: panic: glass at ": func(at Site, x graph.Expr) graph.Expr {
 			return NewBlock(at, func(Site) Layer { return stepless{} }).Step(x, x)
 		},
-		"MLA, want one that its constructor made: panic: ":              func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
-		"GroupedAttention, want one that its constructor made: panic: ": func(_ Site, x graph.Expr) graph.Expr { return (&GroupedAttention{}).Forward(x) },
-		"Linformer, want one that its constructor made: panic: ":        func(_ Site, x graph.Expr) graph.Expr { return (&Linformer{}).Forward(x) },
-		"MLALatentRoPE, want one that its constructor made: panic: ":    func(_ Site, x graph.Expr) graph.Expr { return (&MLALatentRoPE{}).Step(x, x) },
+		"MLA, want one built by its constructor: panic: ":              func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
+		"GroupedAttention, want one built by its constructor: panic: ": func(_ Site, x graph.Expr) graph.Expr { return (&GroupedAttention{}).Forward(x) },
+		"Linformer, want one built by its constructor: panic: ":        func(_ Site, x graph.Expr) graph.Expr { return (&Linformer{}).Forward(x) },
+		"MLALatentRoPE, want one built by its constructor: panic: ":    func(_ Site, x graph.Expr) graph.Expr { return (&MLALatentRoPE{}).Step(x, x) },
 	} {
 		g := graph.New(graph.Float64, 1)
 		at, x := placeSite(g)

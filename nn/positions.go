@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// LearnedPositions adds a row of its table for where a token stands (2):
+// LearnedPositions adds to every token the row of its table for the token's position (2):
 //
 //	y_i = x_i + w[position of i],  w (T, d)
 //
@@ -19,15 +19,15 @@ type LearnedPositions struct {
 }
 
 // NewLearnedPositions declares weight (Context, d), drawn from N(0, 0.02²), as wpe.weight at a site named wpe. The
-// site's Positions say where tokens stand.
+// positions of the tokens are the site's Positions.
 func NewLearnedPositions(at Site) *LearnedPositions {
 	at.checkPositions()
 	return &LearnedPositions{at.Scope.Param("weight", graph.Normal(0.02), at.Context, at.Embd), at.Positions, at.Scope}
 }
 
-// Forward is x + w[positions].
+// Forward returns x + w[positions].
 func (l *LearnedPositions) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.AddPositions(x, l.Weight, l.positions, 1); ok {
 		return y
@@ -35,14 +35,14 @@ func (l *LearnedPositions) Forward(x graph.Expr) (result graph.Expr) { // (n, d)
 	return x.Add(l.Weight.In(l.scope).Gather(l.positions))
 }
 
-// Sinusoidal adds waves to embeddings that it makes larger first (Conti (1), (2); Vaswani et al. 2017):
+// Sinusoidal adds waves to embeddings, which it scales up first (Conti (1), (2); Vaswani et al. 2017):
 //
-//	y_i = √d·x_i + P[t],  t where token i stands
+//	y_i = √d·x_i + P[t],  t the position of token i
 //	P[t, 2k] = sin ω_k·t,  P[t, 2k+1] = cos ω_k·t,  ω_k = N^(−2k/d),  k = 0 … d/2 − 1
 //
-// There is nothing to learn. A shift by s is a rotation of every pair, by ω_k·s; ‖P[t]‖² = d/2, and the product of two
-// rows depends on their distance alone. Conti's complex form divides by ω_k and has i for two things, and the vector
-// beside it counts the frequencies up to d (errata C4).
+// It has no parameters. A shift by s is a rotation of every pair, by ω_k·s; ‖P[t]‖² = d/2, and the product of two rows
+// depends only on their distance. Conti's complex form divides by ω_k and uses i for two things, and the vector next to
+// it counts the frequencies up to d (errata C4).
 type Sinusoidal struct {
 	P         graph.Expr // (T, d)
 	positions graph.Expr
@@ -72,9 +72,9 @@ func NewSinusoidal(at Site, base float64) *Sinusoidal {
 	return &Sinusoidal{waves, at.Positions, math.Sqrt(float64(d)), at.Scope}
 }
 
-// Forward is √d·x + P[positions].
+// Forward returns √d·x + P[positions].
 func (l *Sinusoidal) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.AddPositions(x, l.P, l.positions, l.scale); ok {
 		return y

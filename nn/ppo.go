@@ -2,24 +2,24 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// PPOClip is the objective of Schulman et al. (2017), which Diab §2.6 names without the formula. It allows several
-// steps on what one policy drew, as long as the next one does not leave it far behind:
+// PPOClip is the objective of Schulman et al. (2017), which Diab §2.6 mentions without the formula. It allows several
+// steps on the actions drawn from one policy, as long as the new policy stays close to it:
 //
 //	L = −Σ w·min(r·A, clip(r, 1−ε, 1+ε)·A) / Σ w,  r = π(a)/π_old(a),  A = R − v
 //
-// Where r has left 1 ± ε to the side to which A pushes it the gradient is 0, elsewhere A·r(π − onehot(a)) times w/Σw;
+// If r is outside 1 ± ε on the side to which A pushes it, the gradient is 0, otherwise A·r(π − onehot(a)) times w/Σw;
 // at r = 1 that is Reinforce's.
 type PPOClip struct {
 	Clip  float64 // ε
 	scope graph.Scope
 }
 
-// NewPPOClip has ε = 0.2, as published, and declares nothing.
+// NewPPOClip returns the objective with ε = 0.2, as published, and declares nothing.
 func NewPPOClip(s graph.Scope) *PPOClip { return &PPOClip{0.2, s} }
 
-// Forward judges the actions of r by logits (n, V): a scalar.
+// Forward returns the objective of the actions of r under logits (n, V), a scalar.
 func (l *PPOClip) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
-	defer whole(l, logits, &result)
+	defer recoverUnbuilt(l, logits, &result)
 	z := logits.In(l.scope)
 	if loss, ok := graph.PPOClip(z, r.Actions, r.Returns, r.Baseline, r.Weights, r.LogProbs, l.Clip); ok {
 		return loss

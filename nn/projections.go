@@ -2,8 +2,8 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// inProjection is the affine layer in front of the heads: x·w + b is the queries of all heads and the keys and values
-// of all groups side by side, the first two rotated where positions are rotary.
+// inProjection is the affine layer before the heads: x·w + b is the queries of all heads and the keys and values of all
+// groups side by side. Queries and keys are rotated if positions are rotary.
 type inProjection struct {
 	affine Layer
 	heads  graph.AttentionShape
@@ -18,7 +18,7 @@ func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool
 	return &inProjection{affine, sizes, at.Rotary, at.Scope}
 }
 
-// Forward is [q | k | v].
+// Forward returns [q | k | v].
 func (l *inProjection) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H·dρ+G(dρ+dh))
 	qkv := l.affine.Forward(x).In(l.scope)
 	if l.rotary == nil {
@@ -27,12 +27,12 @@ func (l *inProjection) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H·d
 	return l.rotary.Rotate(qkv, l.heads.Heads+l.heads.Groups, l.heads.QK).In(l.scope)
 }
 
-// split takes one block of columns of packed projections apart into heads.
+// split splits one block of columns of packed projections into heads.
 func split(qkv graph.Expr, h graph.AttentionShape, from, size int) graph.Expr { // → (B, H, T, size)
 	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
 }
 
-// outProjection is the affine layer behind the heads, and dropout.
+// outProjection is the affine layer after the heads, with dropout.
 type outProjection struct {
 	affine Layer
 	drop   *Dropout
@@ -44,7 +44,7 @@ func newOutProjection(at Site) *outProjection {
 	return &outProjection{affine, NewDropout(at.At("resid_dropout"))}
 }
 
-// Forward is x·w + b, then dropout.
+// Forward returns x·w + b after dropout.
 func (l *outProjection) Forward(heads graph.Expr) graph.Expr { // (n, H·dh) → (n, d)
 	return l.drop.Forward(l.affine.Forward(heads))
 }

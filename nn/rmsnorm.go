@@ -6,8 +6,8 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	y = x/rms ∘ w̃,  rms = √(mean(x²) + ε)
 //
-// It is LayerNorm without a mean and without a shift: it has no bias in a model with biases either. ε stands inside the
-// root, as in the models that are published with it.
+// It is LayerNorm without a mean and without a shift: it has no bias, even in a model with biases. ε is inside the
+// root, as in published models with this norm.
 type RMSNorm struct {
 	Weight graph.Expr // w̃  (1, d)
 	Eps    float64
@@ -21,7 +21,7 @@ func NewRMSNorm(at Site) *RMSNorm {
 
 // Forward scales every row of x.
 func (l *RMSNorm) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.RMSNorm(x, l.Weight, l.Eps); ok {
 		return y

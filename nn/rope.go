@@ -8,14 +8,13 @@ import (
 )
 
 // RoPE is rotary position embedding (Xu (47)–(56)): the features 2i and 2i+1 of a query or a key at position t are a
-// point of the plane, rotated by an angle of the pair,
+// point in the plane, rotated by an angle that depends on the pair,
 //
 //	(a, b) → (a·cos φ − b·sin φ, a·sin φ + b·cos φ),  φ = t·θ^(−2i/size)
 //
-// A rotation keeps lengths, and two of them leave only their difference in a product: q·k depends on how far apart the
-// tokens are and not on where they stand. There is nothing to learn. Δ is rotated by −φ. Xu's (56) multiplies a row
-// with the matrix that is meant for columns, and has one angle for all pairs (errata X2); θ is usually 10000 (errata
-// X3).
+// A rotation preserves lengths, and only the difference of two rotations remains in a product: q·k depends on the
+// distance of the tokens and not on their positions. RoPE has no parameters. Δ is rotated by −φ. Xu's (56) multiplies a
+// row with the matrix for columns, and has one angle for all pairs (errata X2); θ is usually 10000 (errata X3).
 type RoPE struct {
 	Cos, Sin  graph.Expr // (T, size/2)
 	positions graph.Expr
@@ -24,8 +23,8 @@ type RoPE struct {
 	scope     graph.Scope
 }
 
-// NewRoPE makes a Rotary for groups of size columns, and the values cos and sin. The site's Positions say where tokens
-// stand, from 0 to Context−1. It is an error if size is odd or θ not positive.
+// NewRoPE returns a Rotary for groups of size columns, and declares the values cos and sin. The positions of the tokens
+// are the site's Positions, from 0 to Context−1. It is an error if size is odd or θ is not positive.
 func NewRoPE(at Site, size int, theta float64) *RoPE {
 	switch {
 	case size < 2:
@@ -39,15 +38,16 @@ func NewRoPE(at Site, size int, theta float64) *RoPE {
 	half := size / 2
 	table := func(name string, f func(float64) float64) graph.Expr {
 		return at.Value(name, func(i int, _ *rand.Rand) float64 {
-			return f(float64(i/half) * math.Pow(theta, -2*float64(i%half)/float64(size))) // φ of position i/half, pair i%half
+			t, pair := float64(i/half), float64(i%half)
+			return f(t * math.Pow(theta, -2*pair/float64(size))) // φ of position t
 		}, at.Context, half)
 	}
 	return &RoPE{table("cos", math.Cos), table("sin", math.Sin), at.Positions, max(2, size), at.Embd, at.Scope}
 }
 
-// Rotate rotates the first groups·size columns of x, each group by itself. size is the one of NewRoPE.
+// Rotate rotates the first groups·size columns of x, each group separately. size must be that of NewRoPE.
 func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (n, w) → (n, w)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	if size != l.size {
 		l.scope.Failf("groups of %d columns for rotary positions of size %d", size, l.size)
 	}
@@ -64,14 +64,14 @@ func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (
 	odd := a.Mul(sin).Add(b.Mul(cos)).Reshape(n*groups*half, 1)   // a·sin φ + b·cos φ                    (54)
 	y := even.Join(odd).Reshape(n, width)                         // in pairs again       (n, groups·size)
 	if shape := x.Shape(); len(shape) == 2 && shape[1] > width {
-		y = y.Join(x.Cols(width, shape[1])) // the rest as it is    (n, w)
+		y = y.Join(x.Cols(width, shape[1])) // the other columns, unchanged    (n, w)
 	}
 	return y
 }
 
-// Forward rotates all d features of x, each group of size by itself.
+// Forward rotates all d features of x, each group of size separately.
 func (l *RoPE) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	groups := l.embd / max(1, l.size)
 	if groups*l.size != l.embd {
 		l.scope.Failf("groups of %d columns do not divide %d features", l.size, l.embd)

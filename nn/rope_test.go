@@ -250,7 +250,7 @@ func TestRoPEErrors(t *testing.T) {
 		"h.0.rope: theta NaN: ": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 4, math.NaN()).Forward(x)
 		},
-		"h.0.rope: no positions: the site has to say where the 18 tokens stand": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: no positions: the site must give the positions of the 18 tokens": func(at Site, x graph.Expr) graph.Expr {
 			at.Positions = graph.Expr{}
 			return NewRoPE(at.At("rope"), 4, 100).Forward(x)
 		},

@@ -2,7 +2,7 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// similarity is what a key weighs for a query in linear attention: sim(q, k) = φ(q)·φ(k).
+// similarity computes the weight of a key for a query in linear attention: sim(q, k) = φ(q)·φ(k).
 type similarity interface {
 	of(q, k graph.Expr) graph.Expr // (B, H, T, dρ), (B, H, T, dρ) → (B, H, T, T)
 	features() graph.FeatureMap    // φ, for the kernel
@@ -13,7 +13,7 @@ type eluPlusOne struct{}
 
 func (e eluPlusOne) of(q, k graph.Expr) graph.Expr { return e.phi(q).MatMulT(e.phi(k)) }
 
-// phi is max(x, 0) + e^min(x, 0), both with derivative 1 where the other has 0.
+// phi returns max(x, 0) + e^min(x, 0), each with derivative 1 where the other has 0.
 func (eluPlusOne) phi(x graph.Expr) graph.Expr {
 	positive := x.ReLU()
 	return positive.Add(x.Sub(positive).Exp())

@@ -18,21 +18,21 @@ func TestSiteErrors(t *testing.T) {
 		want  string
 		build func(at Site)
 	}{
-		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(causal)},
-		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(func(at Site) Layer { return NewUnprojected(at) })},
-		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(func(at Site) Layer { return NewMLA(at, 2) })},
+		{"h.0: no mask: the site must define which of the 3 tokens attend to which", blind(causal)},
+		{"h.0: no mask: the site must define which of the 3 tokens attend to which", blind(func(at Site) Layer { return NewUnprojected(at) })},
+		{"h.0: no mask: the site must define which of the 3 tokens attend to which", blind(func(at Site) Layer { return NewMLA(at, 2) })},
 		{"h.0: linear attention with the mask nil", blind(func(at Site) Layer { return NewLinearAttention(at) })},
-		{"h.0.longformer: no mask: one is needed that says which tokens attend to which", blind(func(at Site) Layer {
+		{"h.0.longformer: no mask: one must define which tokens attend to which", blind(func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1, 1}}))
 		})},
 		{"h.0: no activation: the site needs one for the 5 features inside", func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) }},
-		{"h.0: 0 blocks: at least 1 is needed to say how far the residual stream goes", func(at Site) { at.Blocks = 0; NewMLP(at) }},
+		{"h.0: 0 blocks: at least 1 is needed to initialise the residual stream", func(at Site) { at.Blocks = 0; NewMLP(at) }},
 		{"h.0: rotary positions rotate queries and keys, but here they are the values, too", func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) }},
 		{"h.0: linear attention with the mask nn.Causal{} with nn.ALiBi: only", func(at Site) {
 			at.Mask = NewBiasedMask(at.Sub("own"), d, Causal{}, NewALiBi(2))
 			NewLinearAttention(at)
 		}},
-		{"h.0: linformer: keys are mixed over the whole context of 3 tokens, so the mask nn.All[] with nn.ALiBi cannot be kept", func(at Site) {
+		{"h.0: linformer: keys are mixed over the entire context of 3 tokens, so the mask nn.All[] with nn.ALiBi cannot be kept", func(at Site) {
 			at.Mask = NewBiasedMask(at.Sub("own"), d, All{}, NewALiBi(2))
 			NewLinformer(at, 2)
 		}},
@@ -66,10 +66,10 @@ func TestStepRefuses(t *testing.T) {
 		{later, seeing(All{}), func(at Site) Cached { return NewMLA(at, 2) }},
 		{later, seeing(Padding{[]int{4, 2}}), func(at Site) Cached { return NewMLARoPE(positioned(at, 4, 0), 2, 2, 2, 100) }},
 		{"h.0: one token at a time: query 1 attends to the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, uncached) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, uncached) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, uncached, memory(at)) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, uncached, memory(at)) }},
+		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, uncached, memory(at)) }},
+		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, uncached, memory(at)) }},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := c.change(newSite(g, d))
@@ -126,7 +126,7 @@ func TestRandomKeysPerHead(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	rule := All{All{Causal{}, BigBird{Width: 1, Random: 2}}, Dilated{Width: 3, Dilation: []int{1, 2}}}
 	NewMask(g.Root(), Dims{Batch: 1, Context: 4, Heads: 2}, rule)
-	want := "mask: 2 random keys, drawn once for all heads, beside a mask that differs between heads"
+	want := "mask: 2 random keys, drawn once for all heads, with a mask that differs between heads"
 	if err := g.Err(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

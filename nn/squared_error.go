@@ -12,9 +12,9 @@ type SquaredError struct{ scope graph.Scope }
 // NewSquaredError declares nothing.
 func NewSquaredError(s graph.Scope) *SquaredError { return &SquaredError{s} }
 
-// Forward compares x with y, of the same shape: a scalar.
+// Forward compares x with y of the same shape, and returns a scalar.
 func (l *SquaredError) Forward(x, y graph.Expr) (result graph.Expr) {
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x, y, n := pairOf(l.scope, x, y)
 	if loss, ok := graph.SquaredError(x, y, graph.Expr{}); ok {
 		return loss

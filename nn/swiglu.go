@@ -2,11 +2,11 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// SwiGLU is the feed-forward layer whose features pass a gate (Shazeer 2020), f features wide inside:
+// SwiGLU is the feed-forward layer with a gate (Shazeer 2020), f features wide inside:
 //
 //	y = (silu(x·w_g + b_g) ∘ (x·w_u + b_u))·w_d + b_d,  silu(z) = z/(1 + e^(−z))
 //
-// It stands where an MLP does, with three matrices for two and an activation of its own.
+// It takes the place of an MLP, with three matrices instead of two and a fixed activation.
 type SwiGLU struct {
 	Gate, Fc, Proj Layer // w_g, w_u (d, f), w_d (f, d)
 	drop           *Dropout
@@ -25,9 +25,9 @@ func NewSwiGLU(at Site) *SwiGLU {
 	}
 }
 
-// Forward is (silu(x·w_g + b_g) ∘ (x·w_u + b_u))·w_d + b_d, then dropout.
+// Forward returns (silu(x·w_g + b_g) ∘ (x·w_u + b_u))·w_d + b_d, after dropout.
 func (l *SwiGLU) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	gate, up := l.Gate.Forward(x).In(l.scope), l.Fc.Forward(x).In(l.scope) // x·w_g + b_g, x·w_u + b_u   (n, f)
 	h, ok := graph.SwiGLU(gate, up)
 	if !ok {

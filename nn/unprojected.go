@@ -6,12 +6,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Unprojected is attention before anything is learned (Xu (4)–(6)), the point to start from: queries, keys and values
-// are the activations as they come. Every head has its columns x_h (n, d/H),
+// Unprojected is attention without parameters (Xu (4)–(6)), the starting point: queries, keys and values are the
+// unchanged activations. Every head has its columns x_h (n, d/H),
 //
 //	out = concat over h of softmax(x_h·x_hᵀ/√(d/H) + mask)·x_h
 //
-// Its gradient is the sum of three: x is query, key and value.
+// Its gradient is the sum of three terms: x is query, key and value.
 type Unprojected struct {
 	heads      graph.AttentionShape
 	mask       *Mask
@@ -39,9 +39,9 @@ func unprojectedSize(at Site) int {
 	return at.Embd / at.Heads
 }
 
-// Forward lets the tokens of every sequence meet.
+// Forward computes attention within every sequence.
 func (l *Unprojected) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P); ok {
 		return l.scope.Place("heads", y)
@@ -54,7 +54,7 @@ func (l *Unprojected) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) �
 	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))          // concat         (B·T, d)
 }
 
-// Mixing is 2T·d.
+// Mixing returns 2T·d.
 func (l *Unprojected) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -63,11 +63,11 @@ func (l *Unprojected) Mixing() float64 {
 }
 
 // UnprojectedCross is cross-attention as Conti prints it, without projections (errata C14; CrossAttention has them): x
-// attends to the memory z, whose tokens are keys and values as they come. For every head h
+// attends to the memory z, whose unchanged tokens are keys and values. For every head h
 //
 //	out = concat over h of softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
 //
-// The mask is the memory's. The site's Mask and Rotary are ignored, because between two sequences there is no distance.
+// The mask is the memory's. The site's Mask and Rotary are ignored, because there is no distance between two sequences.
 type UnprojectedCross struct {
 	z     graph.Expr // (B·m, d)
 	heads crossHeads
@@ -80,14 +80,14 @@ func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 	return &UnprojectedCross{m.Z, m.heads(at, size, size)}
 }
 
-// Forward lets the tokens of x attend to the memory.
+// Forward computes the attention of the tokens of x to the memory.
 func (l *UnprojectedCross) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
+	defer recoverUnbuilt(l, x, &result)
 	z := l.z.In(l.heads.scope)
 	return l.heads.attend(x, z.Join(z)) // softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
 }
 
-// Mixing is 2m·d.
+// Mixing returns 2m·d.
 func (l *UnprojectedCross) Mixing() float64 {
 	if l == nil {
 		return 0

@@ -6,45 +6,45 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Visibility says whether query i of sequence b attends to key j. One of your own may also be a PerSequence, a PerHead
-// and a Checker.
+// Visibility decides whether query i of sequence b attends to key j. A user-defined Visibility may also be a
+// PerSequence, a PerHead and a Checker.
 type Visibility interface {
 	Visible(b, i, j int) bool
 }
 
-// PerSequence is a Visibility that may differ between the sequences of a batch; without the method sequence 0 speaks
+// PerSequence is a Visibility that may differ between the sequences of a batch. Without this method, sequence 0 stands
 // for all of them.
 type PerSequence interface {
 	Visibility
 	PerSequence() bool
 }
 
-// PerHead is a Visibility that differs between the heads of a layer. Visible is that of head 0.
+// PerHead is a Visibility that differs between the heads of a layer. Its Visible is that of head 0.
 type PerHead interface {
 	Visibility
 	VisibleTo(head, b, i, j int) bool
 }
 
-// Checker is a Visibility or a Bias that does not fit all sizes. Check is called when a mask is made and when it is
-// updated, before anything else; its error is the graph's or Update's, so it should name both numbers that disagree.
+// Checker is a Visibility or a Bias that does not fit all sizes. Check is called first, both when a mask is built and
+// when it is updated. Its error becomes that of the graph or of Update, so it should name both numbers that disagree.
 type Checker interface {
 	Check(d Dims) error
 }
 
-// Causal lets a token attend to itself and to those before it: j ≤ i (13), as Diab's formula has it (errata D8).
+// Causal lets a token attend to itself and to earlier tokens: j ≤ i (13), as in Diab's formula (errata D8).
 type Causal struct{}
 
-// Visible is j ≤ i.
+// Visible reports whether j ≤ i.
 func (Causal) Visible(_, i, j int) bool { return j <= i }
 
 // Window lets a token attend to itself and to the Width − 1 tokens before it: i − Width < j ≤ i. Width 1 is the
-// identity, and the context's length is Causal (errata D8).
+// identity, and the length of the context gives Causal (errata D8).
 type Window struct{ Width int }
 
-// Visible is i − Width < j ≤ i.
+// Visible reports whether i − Width < j ≤ i.
 func (w Window) Visible(_, i, j int) bool { return i-w.Width < j && j <= i }
 
-// Check refuses a width below 1.
+// Check returns an error for a width below 1.
 func (w Window) Check(Dims) error { return checkWidth(w.Width) }
 
 func checkWidth(width int) error {
@@ -54,17 +54,17 @@ func checkWidth(width int) error {
 	return nil
 }
 
-// Padding hides the keys behind the end of sequence b, the columns j ≥ Lengths[b] (Diab hides rows: errata D3b).
-// Lengths may change from run to run: call Mask.Update when they have.
+// Padding hides the keys after the end of sequence b, the columns j ≥ Lengths[b] (Diab hides rows: errata D3b). Lengths
+// may change from run to run: call Mask.Update after changing them.
 type Padding struct{ Lengths []int }
 
-// Visible is j < Lengths[b].
+// Visible reports whether j < Lengths[b].
 func (p Padding) Visible(b, _, j int) bool { return b >= 0 && b < len(p.Lengths) && j < p.Lengths[b] }
 
-// PerSequence is true.
+// PerSequence returns true.
 func (Padding) PerSequence() bool { return true }
 
-// Check refuses lengths of another batch or outside 1 … T.
+// Check returns an error for lengths of another batch or outside 1 … T.
 func (p Padding) Check(d Dims) error {
 	if len(p.Lengths) != d.Batch {
 		return errors.Errorf("%d lengths for a batch of %d", len(p.Lengths), d.Batch)
@@ -77,15 +77,15 @@ func (p Padding) Check(d Dims) error {
 	return nil
 }
 
-// All combines: a key is visible if every one of the list says so. An empty list hides nothing.
+// All combines rules: a key is visible if every rule of the list allows it. An empty list hides nothing.
 type All []Visibility
 
-// Visible returns the conjunction.
+// Visible reports whether every rule of the list allows the key.
 func (a All) Visible(b, i, j int) bool {
 	return !slices.ContainsFunc(a, func(v Visibility) bool { return v == nil || !v.Visible(b, i, j) })
 }
 
-// rulesOf lists what v combines, through every All in it, or v alone.
+// rulesOf returns the rules that v combines, including those of every nested All, or v alone.
 func rulesOf(v Visibility) []Visibility {
 	all, ok := v.(All)
 	if !ok {

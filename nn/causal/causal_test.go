@@ -159,12 +159,12 @@ func TestPerturb(t *testing.T) {
 func TestCheckRefuses(t *testing.T) {
 	none := func(i, j int) float64 { return 0 }
 	for want, change := range map[string]func(m *causal.Model){
-		"not finite":                             func(m *causal.Model) { m.Output = m.Output.Log() },
-		"got no expressions of one graph":        func(m *causal.Model) { m.Input = graph.Expr{} },
-		"Vocabulary: got 0":                      func(m *causal.Model) { m.Vocabulary = 0 },
-		"Batch: got 2, want a divisor of the 21": func(m *causal.Model) { m.Batch = 2 },
-		"want what Scope.Ints or":                func(m *causal.Model) { m.Input = m.Output },
-		"Output: got shape":                      func(m *causal.Model) { m.Output = m.Output.SumAll() },
+		"not finite":                              func(m *causal.Model) { m.Output = m.Output.Log() },
+		"want two expressions of the same graph":  func(m *causal.Model) { m.Input = graph.Expr{} },
+		"Vocabulary: got 0":                       func(m *causal.Model) { m.Vocabulary = 0 },
+		"Batch: got 2, want a divisor of the 21":  func(m *causal.Model) { m.Batch = 2 },
+		"want an input declared by Scope.Ints or": func(m *causal.Model) { m.Input = m.Output },
+		"Output: got shape":                       func(m *causal.Model) { m.Output = m.Output.SumAll() },
 	} {
 		m := model(t, graph.Float64, tokens, none)
 		change(&m)

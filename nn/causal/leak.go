@@ -7,15 +7,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Leak is the error of a model that looks ahead, or from one text into another.
+// Leak is the error of a model that looks ahead or into another text.
 type Leak struct {
 	Layer    string // the first activation that changes, by its name in gpt/inspect; "" is the output
 	Position int    // the first token whose result changes there
-	Tokens   []int  // that it sees: later ones of its text, or those of another text; of more than 64, some
-	Between  bool   // the tokens are of another text of the batch
+	Tokens   []int  // the tokens that it sees: later ones of its text, or those of another text; if over 64, only some
+	Between  bool   // the tokens are those of another text of the batch
 }
 
-// Error names the layer, the position and the tokens that it sees.
+// Error returns the layer, the position and the tokens that it sees.
 func (l *Leak) Error() string {
 	if l == nil {
 		return "no leak (nil)"
@@ -25,14 +25,14 @@ func (l *Leak) Error() string {
 		where = "the output"
 	}
 	if l.Between {
-		return fmt.Sprintf("%s: token %d sees another text of the batch, its tokens %s: texts must not influence one another",
-			where, l.Position, ranges(l.Tokens))
+		return fmt.Sprintf("%s: token %d sees another text of the batch, its tokens %s: "+
+			"texts must not influence one another", where, l.Position, ranges(l.Tokens))
 	}
 	return fmt.Sprintf("%s: token %d sees later tokens of its text, %s: a language model may not look ahead",
 		where, l.Position, ranges(l.Tokens))
 }
 
-// ranges writes 1, 2, 3, 7 as "1–3, 7".
+// ranges formats 1, 2, 3, 7 as "1–3, 7".
 func ranges(list []int) string {
 	var parts []string
 	for i := 0; i < len(list); {
@@ -49,7 +49,8 @@ func ranges(list []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// locate returns the Leak of a model that changes where it must not when the first text is changed from a position on.
+// locate returns the Leak of a model whose results change although they must not, if the first text changes from a
+// position on.
 func locate(m Model, from int) error {
 	names, err := m.Output.Graph().Places()
 	if err != nil {
@@ -61,7 +62,7 @@ func locate(m Model, from int) error {
 	}
 	if again, err := p.differs(m.tokens(), m.tokens()); err != nil || again.found {
 		if err == nil {
-			err = errors.Errorf("%s: computes other numbers of the same tokens each time", p.names[again.activation])
+			err = errors.Errorf("%s: the same tokens give different numbers each time", p.names[again.activation])
 		}
 		return err
 	}
@@ -83,7 +84,7 @@ func locate(m Model, from int) error {
 			leak.Tokens = append(leak.Tokens, j)
 		}
 	}
-	if len(leak.Tokens) == 0 { // each of them alone has no effect
+	if len(leak.Tokens) == 0 { // no single token has an effect
 		for j := from; j < m.tokens(); j++ {
 			leak.Tokens = append(leak.Tokens, j)
 		}
@@ -91,7 +92,7 @@ func locate(m Model, from int) error {
 	return leak
 }
 
-// some returns first … end−1, or, of more than 64, the next ones and every few of the rest, the last among them.
+// some returns first … end−1. Of more than 64 it returns the first ones and a sample of the rest, including the last.
 func some(first, end int) (list []int) {
 	n := end - first
 	for i := range min(n, mostTokens) {

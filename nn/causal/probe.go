@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// probe is a program that keeps some activations, and what they are while no token is changed.
+// probe is a program that keeps some activations, with their values for unchanged tokens.
 type probe struct {
 	model   Model
 	names   []string
@@ -15,14 +15,14 @@ type probe struct {
 	base    []graph.Tensor
 }
 
-// at is a row of an activation that has changed though it must not.
+// at is a row of an activation that has changed although it must not.
 type at struct {
 	found          bool
 	activation     int
 	text, position int
 }
 
-// newProbe compiles a program that keeps the activations at these places, and the output behind them.
+// newProbe compiles a program that keeps the activations at the given places, followed by the output.
 func newProbe(m Model, names []string) (*probe, error) {
 	p := &probe{model: m}
 	g := m.Output.Graph()
@@ -49,8 +49,8 @@ func newProbe(m Model, names []string) (*probe, error) {
 	return p, nil
 }
 
-// hasRows reports whether row i of x is that of a token: scores are not, for those of later tokens are hidden only
-// behind them. What a layer is given is no activation of it.
+// hasRows reports whether the rows of x are tokens. Scores are not included, because later tokens are hidden only after
+// them. The input of a layer is not one of its activations.
 func (p *probe) hasRows(x graph.Expr) bool {
 	s := x.Shape()
 	return x.Name() == "" && len(s) == 2 && (s[0] == p.model.Input.Shape()[0] || s[0] == p.model.Output.Shape()[0])
@@ -63,7 +63,7 @@ func (p *probe) run(from, to int) error {
 	return p.program.Run()
 }
 
-// differs changes the tokens from … to−1 of the first text and returns the first row that must not change and does.
+// differs changes the tokens from … to−1 of the first text and returns the first row that changes although it must not.
 func (p *probe) differs(from, to int) (at, error) {
 	if err := p.run(from, to); err != nil {
 		return at{}, err
