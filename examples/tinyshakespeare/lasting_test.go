@@ -125,7 +125,7 @@ func TestTroubleWithThePicture(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "loss.png") {
 		t.Errorf("got %v, want what is wrong with loss.png", err)
 	}
-	if got := strings.Count(out, "the run goes on without: "); got != 1 || !strings.HasSuffix(out, "tok/s\n") {
+	if got := strings.Count(out, "the run continues despite: "); got != 1 || !strings.HasSuffix(out, "tok/s\n") {
 		t.Errorf("told %d times:\n%s", got, out)
 	}
 	if cp, err := checkpoint.Load(dir); err != nil || cp.Step != 6 {
@@ -149,7 +149,7 @@ func TestResumeOnTheStandin(t *testing.T) {
 	renamed := []byte(`{"name":"built-in stand-in","sha256":""}`)
 	rewrite(t, dir, "corpus.json", renamed)
 	_, said, err := do(t.Context(), append(args, "-resume", "-data", "", "-max_iters", "2")...)
-	if err != nil || !strings.Contains(said, "goes on with it") {
+	if err != nil || !strings.Contains(said, "continues with it") {
 		t.Errorf("got %v, said %q", err, said)
 	}
 	if cp, err := checkpoint.Load(dir); err != nil || cp.Step != 2 {

@@ -102,7 +102,7 @@ func TestGivenOtherwise(t *testing.T) {
 		{[]string{"-resume", "-n_layer", "3", "-dropout", "0"}, []string{"n_layer: got 3, want 1 as saved", "dropout: got 0, want 0.1 as saved"}},
 		{[]string{"-resume", "-config", settings}, []string{"n_head: got 4, want 2 as saved"}},
 		{[]string{"-resume", "-tokenizer", "character"}, []string{`-tokenizer: got character, want "word" as saved`}},
-		{[]string{"-resume", "-data", other}, []string{"another text", strconv.Quote(file), strconv.Quote(other), "-data says"}},
+		{[]string{"-resume", "-data", other}, []string{"another text", strconv.Quote(file), strconv.Quote(other), "set -data"}},
 		{[]string{"-resume", "-data", shards}, []string{"another text", strconv.Quote(file), strconv.Quote(shards)}},
 		{[]string{"-sample_only", "-n_embd", "16"}, []string{"n_embd: got 16, want 8 as saved"}},
 		{[]string{"-sample_only", "-tokenizer", "byte"}, []string{`-tokenizer: got byte, want "word" as saved`}},
@@ -118,7 +118,7 @@ func TestGivenOtherwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"-resume", "-out_dir", dir, "-max_iters", "3", "-tokens", "0"}
-	if _, _, err := do(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "-data says where") || !strings.Contains(err.Error(), file) {
+	if _, _, err := do(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "set -data to") || !strings.Contains(err.Error(), file) {
 		t.Errorf("the text is gone: got %v", err)
 	}
 	mustDo(t, append(args, "-data", copied)...)
@@ -139,7 +139,7 @@ func TestFinished(t *testing.T) {
 	}
 	for _, args := range [][]string{{}, {"-max_iters", "5"}, {"-vocab_size", "0"}, small(t, dir)[:2]} {
 		out := mustDo(t, append([]string{"-resume", "-out_dir", dir}, args...)...)
-		if strings.Count(out, "\n") != 1 || !strings.Contains(out, dir+": finished at step 6 of max_iters ") || !strings.Contains(out, "-resume -max_iters 12 goes on, -sample_only writes") {
+		if strings.Count(out, "\n") != 1 || !strings.Contains(out, dir+": finished at step 6 of max_iters ") || !strings.Contains(out, "-resume -max_iters 12 continues it, -sample_only writes") {
 			t.Errorf("%q: got %q", args, out)
 		}
 	}

@@ -93,7 +93,7 @@ func TestPassedOver(t *testing.T) {
 		if err := run(t.Context(), args, &out, &said); err != nil {
 			t.Fatalf("%+v", err)
 		}
-		want(t, said.String(), "passed over: ", "step-00000006", "model.safetensors: got 100 bytes")
+		want(t, said.String(), "skipped: ", "step-00000006", "model.safetensors: got 100 bytes")
 	}
 	want(t, mustDo(t, "-out_dir", dir, "-translate", "two"), "  p = ")
 }
@@ -142,7 +142,7 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 			t.Errorf("the metrics: %v\n%s", err, before)
 		}
 		out := mustDo(t, "-out_dir", halves, "-resume")
-		if want(t, out, halves+": finished at step 6 of max_iters 6; -resume -max_iters 12 goes on, -translate TEXT translates"); strings.Count(out, "\n") != 1 {
+		if want(t, out, halves+": finished at step 6 of max_iters 6; -resume -max_iters 12 continues it, -translate TEXT translates"); strings.Count(out, "\n") != 1 {
 			t.Errorf("got %q", out)
 		}
 	}

@@ -91,6 +91,6 @@ func (p pairing) same(was pairing) error {
 		return nil
 	}
 	return errors.Errorf("another text: the run is on %.80q (sha256 %.8s…), this is %.80q (sha256 %.8s…); "+
-		"-data says where the run's is",
+		"set -data to the path of the run's text",
 		cmp.Or(was.Data, "numbers"), cmp.Or(was.SHA256, "none"), cmp.Or(p.Data, "numbers"), cmp.Or(p.SHA256, "none"))
 }

@@ -1,5 +1,5 @@
-// Package base is what the examples share that work on a trained model: checkpoints, a short training where there is
-// none, and writing.
+// Package base contains what the examples on trained models share: loading checkpoints, a short training if there is
+// none, and writing text.
 package base
 
 import (
@@ -37,15 +37,16 @@ func Tokenizer(cp *checkpoint.Checkpoint, stderr io.Writer) (text.Tokenizer, err
 	return tok, err
 }
 
-// NoteTokens writes a line about the added tokens that act as special ones although their file does not call them so.
+// NoteTokens writes a line about the added tokens that act as special tokens although their file does not call them
+// so.
 func NoteTokens(tok text.Tokenizer, stderr io.Writer) {
 	if pairs, ok := tok.(*bpe.Tokenizer); ok && pairs.NonSpecial() > 0 {
-		fmt.Fprintf(stderr, "tokenizer: added tokens that the file does not call special: %d; here they are, and no prompt is encoded to them\n",
-			pairs.NonSpecial())
+		fmt.Fprintf(stderr, "tokenizer: added tokens that the file does not call special: %d; "+
+			"they act as special tokens, and no prompt is encoded to them\n", pairs.NonSpecial())
 	}
 }
 
-// New returns a trainer on the characters of a text. Building it ends when ctx does.
+// New returns a trainer on the characters of a text. Building it stops when ctx is done.
 func New(ctx context.Context, c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
 	tok, err := text.NewCharacters(source.Text)
 	if err != nil {
@@ -59,7 +60,7 @@ func New(ctx context.Context, c gpt.Config, source corpus.Source) (*gpt.Trainer,
 	return gpt.NewTrainer(c, data, tok)
 }
 
-// Train takes the steps that are left.
+// Train does the remaining steps.
 func Train(ctx context.Context, t *gpt.Trainer, log *program.Log) error {
 	defer log.Close()
 	for t.Done < t.Config().MaxIters {
@@ -75,7 +76,7 @@ func Train(ctx context.Context, t *gpt.Trainer, log *program.Log) error {
 	return nil
 }
 
-// Prompt returns a text as tokens, at least one.
+// Prompt returns the tokens of a text, at least one.
 func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 	ids, err := tok.Encode(prompt)
 	if err == nil && len(ids) == 0 {
@@ -84,10 +85,11 @@ func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 	return ids, errors.Wrap(err, "-prompt")
 }
 
-// Write lets a model continue the prompt by n tokens, or up to one of the stop strings, and shows the text as it comes.
-// It returns how many tokens were drawn, and their number in a second.
+// Write continues the prompt with a model by n tokens, or up to one of the stop strings, and prints the text as it
+// comes. It returns the number of tokens drawn and their number per second.
 func Write(
-	ctx context.Context, w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string, n int, s *gpt.Sampler, stop ...string,
+	ctx context.Context, w io.Writer, m *gpt.Model, tok text.Tokenizer,
+	prompt string, n int, s *gpt.Sampler, stop ...string,
 ) (drawn int, perSecond float64, err error) {
 	ids, err := Prompt(tok, prompt)
 	if err != nil {

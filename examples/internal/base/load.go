@@ -27,14 +27,14 @@ func Folder() Kind { return Kind{gpt.Fits(), "./examples/gpt2 -train FILE"} }
 // Translator returns the kind that examples/translate trains.
 func Translator() Kind { return Kind{seq2seq.Fits(), "./examples/translate"} }
 
-// Load returns the newest checkpoint in dir, and lists those passed over on stderr. Where there is none the error is
-// checkpoint.ErrNone, with the command that trains a model.
+// Load returns the newest checkpoint in dir and lists skipped ones on stderr. If there is none, the error is
+// checkpoint.ErrNone with the command that trains a model.
 func (k Kind) Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
 	cp, err := checkpoint.Load(dir, k.fit)
-	return tell(cp, k.Advise(dir, err), stderr)
+	return report(cp, k.Advise(dir, err), stderr)
 }
 
-// Advise adds to checkpoint.ErrNone of a directory the command to run first, and returns any other error as it is.
+// Advise adds to a checkpoint.ErrNone the command to run first, and returns any other error unchanged.
 func (k Kind) Advise(dir string, err error) error {
 	if !errors.Is(err, checkpoint.ErrNone) {
 		return err
@@ -42,34 +42,35 @@ func (k Kind) Advise(dir string, err error) error {
 	return advice{err, fmt.Sprintf("go run %s -out_dir %s trains a model first", k.example, dir)}
 }
 
-// advice is an error with a command that helps.
+// advice is an error with a command that resolves it.
 type advice struct {
 	error
 	command string
 }
 
-// Error returns the message, and behind it the command.
+// Error returns the message followed by the command.
 func (a advice) Error() string { return a.error.Error() + "; " + a.command }
 
-// Unwrap returns the error itself.
+// Unwrap returns the error without the command.
 func (a advice) Unwrap() error { return a.error }
 
-func tell(cp *checkpoint.Checkpoint, err error, stderr io.Writer) (*checkpoint.Checkpoint, error) {
+// report lists on stderr the checkpoints that were skipped for cp.
+func report(cp *checkpoint.Checkpoint, err error, stderr io.Writer) (*checkpoint.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
 	for _, refused := range cp.Refused {
-		fmt.Fprintln(stderr, "passed over:", program.Shown(refused))
+		fmt.Fprintln(stderr, "skipped:", program.Shown(refused))
 	}
 	return cp, nil
 }
 
-// Resume locks the directory of a run, and only then reads its newest checkpoint: whatever the process before has saved
-// is there. A directory without a checkpoint is left as it is.
+// Resume locks the directory of a run before it reads its newest checkpoint, so that it sees everything the previous
+// process has saved. It does not change a directory without a checkpoint.
 func (k Kind) Resume(path string, stderr io.Writer) (*checkpoint.Dir, *checkpoint.Checkpoint, error) {
 	none := func(cp *checkpoint.Checkpoint) error {
 		if cp.Published {
-			return errors.New("a model alone: there is no run to resume")
+			return errors.New("only a model: there is no run to resume")
 		}
 		return errors.New("not read before the lock")
 	}
@@ -81,17 +82,19 @@ func (k Kind) Resume(path string, stderr io.Writer) (*checkpoint.Dir, *checkpoin
 		return nil, nil, err
 	}
 	cp, err := dir.Load(k.fit)
-	if cp, err = tell(cp, err, stderr); err != nil {
+	if cp, err = report(cp, err, stderr); err != nil {
 		dir.Close()
 		return nil, nil, err
 	}
-	if was, err := train.BuildOf(cp); err == nil && !was.SameBits(train.ThisBuild()) { // whoever reads the state has the error
-		fmt.Fprintf(stderr, "saved by another build, %.80q, not %q: from here on the last digits differ\n", was, train.ThisBuild())
+	// An error here is reported when the state is read.
+	if was, err := train.BuildOf(cp); err == nil && !was.SameBits(train.ThisBuild()) {
+		fmt.Fprintf(stderr, "saved by another build, %.80q, not %q: from here on the last digits differ\n",
+			was, train.ThisBuild())
 	}
 	return dir, cp, nil
 }
 
-// Vacant returns an error if the directory of a new run holds a checkpoint. It makes nothing.
+// Vacant returns an error if the directory of a new run holds a checkpoint. It creates nothing.
 func Vacant(path string) error {
 	cp, err := checkpoint.Load(path)
 	return vacant(path, cp, err)
@@ -112,7 +115,7 @@ func vacant(path string, cp *checkpoint.Checkpoint, err error) error {
 		"another -out_dir begins a new run", path, cp.Step)
 }
 
-// Begin locks the directory of a new run, which has to be without checkpoints.
+// Begin locks the directory of a new run, which must not contain checkpoints.
 func Begin(path string) (*checkpoint.Dir, error) {
 	dir, err := checkpoint.Open(path)
 	if err != nil {

@@ -26,7 +26,7 @@ func save(path string, step int, files []checkpoint.File) error {
 	return dir.Save(step, files)
 }
 
-// A run is read under its lock: between the reading and the first save no other process can save.
+// A run is read under its lock: no other process can save between the reading and the first save.
 func TestResumeReadsUnderTheLock(t *testing.T) {
 	path := t.TempDir()
 	for step := range 2 {
@@ -51,15 +51,15 @@ func TestResumeReadsUnderTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	if cp.Step != 0 || read == 0 || !strings.Contains(said.String(), "passed over: ") || strings.Count(said.String(), "\n") != 1 {
-		t.Errorf("step %d after %d looks, said %q, want step 0 and what was passed over", cp.Step, read, said.String())
+	if cp.Step != 0 || read == 0 || !strings.Contains(said.String(), "skipped: ") || strings.Count(said.String(), "\n") != 1 {
+		t.Errorf("step %d after %d looks, printed %q, want step 0 and the skipped checkpoint", cp.Step, read, said.String())
 	}
 	if _, _, err := (Kind{}).Resume(path, io.Discard); !errors.Is(err, checkpoint.ErrLocked) {
-		t.Errorf("beside a run: got %v", err)
+		t.Errorf("with a run in progress: got %v", err)
 	}
 }
 
-// A run that goes on with other instructions, or another compiler, says that its bits will be others.
+// A run that is resumed with other instructions or another compiler prints that its last digits will differ.
 func TestResumeComparesBuilds(t *testing.T) {
 	this := train.ThisBuild()
 	other := this
@@ -80,12 +80,12 @@ func TestResumeComparesBuilds(t *testing.T) {
 		cp.Close()
 		dir.Close()
 		if got := said.String(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") || strings.Contains(got, "\x1b") {
-			t.Errorf("said %q, want %q", got, c.want)
+			t.Errorf("printed %q, want %q", got, c.want)
 		}
 	}
 }
 
-// What is not there is not made, and what is there is not begun anew.
+// Missing directories are not created, and an existing run is not started again.
 func TestResumeAndBeginRefuse(t *testing.T) {
 	empty, taken := t.TempDir(), t.TempDir()
 	first := "checkpoint " + empty + ": no checkpoint; go run ./examples/tinyshakespeare -out_dir " + empty + " trains a model first"
@@ -112,19 +112,19 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
-		t.Errorf("looking left %v, %v", left, err)
+		t.Errorf("Vacant left %v, %v", left, err)
 	}
 	if _, err := Begin(taken); err == nil || !strings.Contains(err.Error(), "holds a checkpoint of step 3; -resume continues it") {
-		t.Errorf("begun anew: got %v", err)
+		t.Errorf("started again: got %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(taken, "step-00000003", "state"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Begin(taken); !errors.Is(err, checkpoint.ErrDamaged) {
-		t.Errorf("begun beside a damaged one: got %v", err)
+		t.Errorf("started next to a damaged one: got %v", err)
 	}
 	if err := Vacant(taken); !errors.Is(err, checkpoint.ErrDamaged) {
-		t.Errorf("beside a damaged one: got %v", err)
+		t.Errorf("next to a damaged one: got %v", err)
 	}
 	folder := t.TempDir()
 	for _, name := range []string{"config.json", "model.safetensors"} {

@@ -11,16 +11,16 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// Check is what is wrong with a configuration whatever the text is: to be asked before one is read or downloaded.
+// Check returns the errors of a configuration that do not depend on the text, before one is read or downloaded.
 func Check(c gpt.Config) error {
-	if c.VocabSize == 0 { // from the text
+	if c.VocabSize == 0 { // taken from the text
 		c.VocabSize = 1
 	}
 	return c.Validate()
 }
 
-// CheckTraining returns the first field of a training or run that is out of its range. It is for flags that are read
-// before their network is known.
+// CheckTraining returns an error that names the first field of a training or run that is out of range. It is for flags
+// that are read before the network is known.
 func CheckTraining(t train.Training, r train.Run) error {
 	return train.Fields(&t, &r, parts.Names(parts.Optimizers())).Check()
 }
@@ -34,13 +34,12 @@ func SavedConfig(cp *checkpoint.Checkpoint) (gpt.Config, error) {
 	return s.Config, err
 }
 
-// Finished says of a run that is resumed that there is nothing left to do, if it is so, and with what else one can go
-// on.
+// Finished reports whether a resumed run has no steps left. If so, it prints how to continue the run, and more.
 func Finished(run train.Run, cp *checkpoint.Checkpoint, more string, stdout io.Writer) bool {
 	if cp.Step < run.MaxIters || !program.Finished(run.OutDir) {
 		return false
 	}
-	fmt.Fprintf(stdout, "%s: finished at step %d of max_iters %d; -resume -max_iters %d goes on, %s\n",
+	fmt.Fprintf(stdout, "%s: finished at step %d of max_iters %d; -resume -max_iters %d continues it, %s\n",
 		run.OutDir, cp.Step, run.MaxIters, 2*max(cp.Step, 1), more)
 	return true
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Weights returns the attention weights of every block on a text. What follows the text is hidden from it.
+// Weights returns the attention weights of every block on a text. The model does not see the text that follows.
 func Weights(m *gpt.Model, ids []int) (layers []page.Layer, err error) {
 	probe, err := inspect.Tap(m, "h.*.attn.weights")
 	if err != nil {
@@ -36,12 +36,13 @@ func Weights(m *gpt.Model, ids []int) (layers []page.Layer, err error) {
 }
 
 func noWeights(block string, c gpt.Config) error {
-	return errors.Errorf("%s: attention %q in a block %q has no weights (1, %d, %d, %d), a number for every query and key",
+	return errors.Errorf("%s: attention %q in a block %q has no weights (1, %d, %d, %d), "+
+		"a number for every query and key",
 		block, c.Attention, c.Block, c.NHead, c.BlockSize, c.BlockSize)
 }
 
-// keysPerToken is 1 where weights are (1, H, T, T), 2 where every token is two keys, as in nn.Longformer, and 0 where
-// the shape is another.
+// keysPerToken returns 1 if weights are (1, H, T, T), 2 if every token has two keys, as in nn.Longformer, and
+// otherwise 0.
 func keysPerToken(shape []int, c gpt.Config) int {
 	for per := 1; per <= 2; per++ {
 		if slices.Equal(shape, []int{1, c.NHead, c.BlockSize, per * c.BlockSize}) {

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// The weights of every attention that has some add up to 1 and leave the future alone; of one that
-// has none the error says so.
+// The weights of every attention that has any add up to 1 and are 0 for later tokens; for an attention without weights
+// there is an error.
 func TestWeights(t *testing.T) {
 	seen := 0
 	for _, a := range parts.Attentions() {
@@ -48,12 +48,12 @@ func TestWeights(t *testing.T) {
 			}
 		}
 	}
-	if want := len(parts.Attentions()) - 3; seen != want { // linear and taylor, and linformer cannot be
+	if want := len(parts.Attentions()) - 3; seen != want { // linear and taylor have none, and linformer cannot be built
 		t.Errorf("%d attentions have weights, want %d", seen, want)
 	}
 }
 
-// A head whose queries are all zero has equal weights: what is read are the weights, of the head that is named.
+// A head whose queries are all zero has equal weights: Weights returns those of the named head.
 func TestWeightsOfHead(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize = 1, 2, 8, 6, 7
@@ -81,6 +81,6 @@ func TestWeightsOfHead(t *testing.T) {
 		t.Errorf("head 1: got %v, want 0.2 each", got)
 	}
 	if got := layers[0].Heads[0][4]; math.Abs(got[0]-0.2) < 1e-3 && math.Abs(got[4]-0.2) < 1e-3 {
-		t.Errorf("head 0: got %v, want no equal weights", got)
+		t.Errorf("head 0: got %v, want unequal weights", got)
 	}
 }

@@ -1,5 +1,5 @@
-// Package browser opens pages in a headless Chromium, for tests: it presses keys, asks what the page has become, and
-// keeps what the console complains of. It speaks the DevTools protocol over a pipe.
+// Package browser opens pages in a headless Chromium, for tests: it presses keys, evaluates expressions in the page,
+// and collects the errors on the console. It uses the DevTools protocol over a pipe.
 package browser
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Tab is a page that is open.
+// Tab is an open page.
 type Tab struct {
-	// Errors are what the console has complained of.
+	// Errors holds the errors and warnings on the console.
 	Errors []string
 
 	t       testing.TB
@@ -25,12 +25,12 @@ type Tab struct {
 	loaded  bool
 }
 
-// Open starts a browser that ends with the test. The test is skipped where there is none, or where none is asked for:
-// it takes seconds.
+// Open starts a browser that ends with the test. It skips the test if no browser is installed or requested, because it
+// takes seconds.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	if os.Getenv("PEDESTRIAN_BROWSER") == "" {
-		t.Skip("PEDESTRIAN_BROWSER=1 opens the page in a browser, which takes seconds")
+		t.Skip("set PEDESTRIAN_BROWSER=1 to open the page in a browser, which takes seconds")
 	}
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -39,7 +39,7 @@ func Open(t testing.TB) *Tab {
 		}
 	}
 	if path == "" {
-		t.Skip("no chromium is installed, in which the page could be opened (Debian: apt-get install chromium)")
+		t.Skip("chromium is not installed (Debian: apt-get install chromium)")
 	}
 	home, err := os.MkdirTemp("", "browser")
 	must(t, err)
@@ -47,15 +47,15 @@ func Open(t testing.TB) *Tab {
 	must(t, err)
 	out, theirOut, err := os.Pipe()
 	must(t, err)
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe",
-		"--user-data-dir="+home)
-	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, of which it reads and writes
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--remote-debugging-pipe", "--user-data-dir="+home)
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // descriptors 3 and 4, from which it reads and to which it writes
 	must(t, cmd.Start())
 	theirIn.Close()
 	theirOut.Close()
 	b := &Tab{t: t, in: in, out: out}
 	t.Cleanup(func() {
-		in.Close() // which ends it
+		in.Close() // ends the browser
 		late := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
 		cmd.Wait()
 		late.Stop()

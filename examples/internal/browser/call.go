@@ -16,7 +16,7 @@ type message struct {
 	Complaint json.RawMessage `json:"error,omitempty"`
 }
 
-// call asks for something and waits for the answer.
+// call sends a request and waits for the answer.
 func (b *Tab) call(method string, params, result any) {
 	b.t.Helper()
 	b.id++
@@ -39,7 +39,7 @@ func (b *Tab) call(method string, params, result any) {
 	}
 }
 
-// next returns the next message; of those that nobody has asked for it keeps the complaints.
+// next returns the next message. It collects the errors among the messages that are not answers.
 func (b *Tab) next(waiting string) (m message) {
 	b.t.Helper()
 	must(b.t, b.out.SetReadDeadline(time.Now().Add(30*time.Second)))

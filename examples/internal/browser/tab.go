@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Visit opens an address and waits until the page is there.
+// Visit opens an address and waits until the page is loaded.
 func (b *Tab) Visit(url string) {
 	b.t.Helper()
 	b.loaded = false
@@ -16,21 +16,22 @@ func (b *Tab) Visit(url string) {
 	}
 }
 
-// Ask is what an expression of JavaScript is in the page, as text.
+// Ask returns the value of a JavaScript expression in the page, as text.
 func (b *Tab) Ask(expression string) string {
 	b.t.Helper()
 	var answer struct {
 		Result           struct{ Value string }
 		ExceptionDetails any
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": "String(" + expression + ")", "awaitPromise": true}, &answer)
+	b.call("Runtime.evaluate",
+		map[string]any{"expression": "String(" + expression + ")", "awaitPromise": true}, &answer)
 	if answer.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %v", expression, answer.ExceptionDetails)
 	}
 	return answer.Result.Value
 }
 
-// Wait asks until the answer has that in it, for a few seconds.
+// Wait evaluates the expression until its value contains want, for at most ten seconds.
 func (b *Tab) Wait(expression, want string) {
 	b.t.Helper()
 	got := ""
@@ -42,7 +43,7 @@ func (b *Tab) Wait(expression, want string) {
 	b.t.Fatalf("%s: got %q, want %q in it", expression, got, want)
 }
 
-// Press presses keys by their names, as Tab and ArrowDown are.
+// Press presses keys, given by names such as Tab and ArrowDown.
 func (b *Tab) Press(keys ...string) {
 	b.t.Helper()
 	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36,
@@ -58,7 +59,7 @@ func (b *Tab) Press(keys ...string) {
 	}
 }
 
-// Show sets how wide the window is and whether the reader likes it dark.
+// Show sets the size of the window and the preferred colour scheme.
 func (b *Tab) Show(width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride",
@@ -67,7 +68,7 @@ func (b *Tab) Show(width, height int, scheme string) {
 		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// Named returns the role and the name, for those who hear the page, of all that may have the focus.
+// Named returns the role and the accessible name of each element that can have the focus.
 func (b *Tab) Named() (list []string) {
 	b.t.Helper()
 	type value struct{ Value any }

@@ -21,7 +21,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The Names of what is no file.
+// The Names of texts that are not files.
 const (
 	downloadName = "tinyshakespeare"
 	standinName  = "built-in stand-in"
@@ -31,20 +31,20 @@ const (
 type Source struct {
 	Text  string
 	Name  string  // the path of the file, "tinyshakespeare" or "built-in stand-in"
-	Floor float64 // code length of the text in nats per character, 0 where unknown
-	Note  string  // one line for the user, empty if all went as usual
+	Floor float64 // code length of the text in nats per character, 0 if unknown
+	Note  string  // one line for the user, empty in the usual case
 }
 
-// Open returns the text of the file at path; if path is empty, tinyshakespeare from the cache or from the network; and
-// if that cannot be had, the stand-in. It writes the Note to stderr, and the progress of a download. A file that cannot
-// be used is an error; so is a ctx that has ended, whose cause it is.
+// Open returns the text of the file at path. If path is empty, it returns tinyshakespeare from the cache or the
+// network, or else the stand-in. It writes the Note and the progress of a download to stderr. An unusable file is an
+// error. If ctx is done, the error is its cause.
 func Open(ctx context.Context, path string, stderr io.Writer) (s Source, err error) {
 	if path != "" {
 		s.Name = path
 		s.Text, err = text.ReadCorpus(path)
 	} else {
 		cache := ""
-		if dir, err := os.UserCacheDir(); err == nil { // without a home there is no cache: download every time
+		if dir, err := os.UserCacheDir(); err == nil { // without a home there is no cache, and each run downloads
 			cache = filepath.Join(dir, "pedestrian", "tinyshakespeare.txt")
 		}
 		s, err = open(ctx, tinyshakespeare(), cache, stderr)
@@ -58,13 +58,14 @@ func Open(ctx context.Context, path string, stderr io.Writer) (s Source, err err
 // SHA256 returns the hash of the text in hexadecimal, that of its Corpus.
 func (s Source) SHA256() string { return checksum(s.Text) }
 
-// Encode returns the text as tokens to train a model on.
+// Encode returns the tokens of the text, to train a model on.
 func (s Source) Encode(tok text.Tokenizer, blockSize int) (text.Corpus, error) {
 	c, err := text.NewCorpus(s.Text, tok, blockSize)
 	return c, errors.Wrap(err, s.Name)
 }
 
-// open is Open without a path: the cached copy if it is intact, the remote file, or the stand-in.
+// open does what Open does without a path: it returns the cached copy if it is intact, the remote file, or the
+// stand-in.
 func open(ctx context.Context, r remote, cache string, stderr io.Writer) (Source, error) {
 	src := Source{Name: downloadName}
 	var err error
@@ -84,7 +85,7 @@ func open(ctx context.Context, r remote, cache string, stderr io.Writer) (Source
 	return src, nil
 }
 
-// standin returns the built-in text, and why it is used.
+// standin returns the built-in text with the reason for its use.
 func standin(reason error) Source {
 	s, floor := Standin(standinSeed, standinSize)
 	return Source{
@@ -111,7 +112,7 @@ func checksum(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// cause returns the innermost of what package net wraps, which is what tells a user whether there is a network.
+// cause returns the innermost error that package net wraps, which tells the user whether there is a network.
 func cause(err error) error {
 	for {
 		var name *net.DNSError

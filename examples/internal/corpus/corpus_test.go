@@ -17,14 +17,13 @@ import (
 
 const content = "First Citizen:\nA text of our own.\n"
 
-// serve answers every request with handler and returns the remote file that
-// should be there.
+// serve answers every request with handler and returns the remote file that should be there.
 func serve(t *testing.T, handler http.HandlerFunc) remote {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return remote{
 		url: server.URL, size: int64(len(content)), sha256: checksum(content),
-		connect: 2 * time.Second, whole: 4 * time.Second,
+		connect: 2 * time.Second, total: 4 * time.Second,
 	}
 }
 
@@ -92,7 +91,7 @@ func TestDownloadFails(t *testing.T) {
 			t.Parallel()
 			r := serve(t, c.handler)
 			if c.name == "hanging" || c.name == "stalling" {
-				r.connect, r.whole = 50*time.Millisecond, 150*time.Millisecond
+				r.connect, r.total = 50*time.Millisecond, 150*time.Millisecond
 				if c.name == "stalling" {
 					r.connect = 100 * time.Millisecond
 				}
@@ -115,7 +114,7 @@ func TestDownloadFails(t *testing.T) {
 	}
 }
 
-// TestDownloadNoServer: the usual case without a network, nobody listens.
+// TestDownloadNoServer checks the usual case without a network: nothing listens at the address.
 func TestDownloadNoServer(t *testing.T) {
 	r := serve(t, good)
 	r.url = "http://127.0.0.1:1/input.txt"
@@ -133,7 +132,7 @@ func TestOpenCancelled(t *testing.T) {
 	}
 }
 
-// TestOpenUncached: a cache that cannot be written costs a note, not the text.
+// TestOpenUncached checks that a cache that cannot be written leads to a note, but not to an error.
 func TestOpenUncached(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

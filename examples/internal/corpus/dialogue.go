@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// cast is who speaks, each with a phrase of theirs.
+// cast lists the characters, each with a phrase of theirs.
 //
 //go:embed cast.txt
 var cast string
 
-// dialogue is who speaks and to whom: the listener is the one who spoke before.
+// dialogue holds the speaker and the listener, who is the previous speaker.
 type dialogue struct {
 	names             []string
 	phrases           map[string]string
 	speaker, listener string
 }
 
-// newDialogue returns the state before the first speech: the first two of the cast, as if they had been talking.
+// newDialogue returns the state before the first speech, as if the first two of the cast had been talking.
 func newDialogue() dialogue {
 	d := dialogue{phrases: make(map[string]string)}
 	for line := range strings.Lines(cast) {
@@ -29,7 +29,8 @@ func newDialogue() dialogue {
 	return d
 }
 
-// choices is who may speak next: four times in five the listener answers, else one of the others breaks in.
+// choices returns the possible next speakers: the listener answers four times in five, otherwise another one breaks
+// in.
 func (d *dialogue) choices() []choice {
 	others := len(d.names) - 2
 	turns := []choice{{4 * others, []string{d.listener}}}
@@ -44,8 +45,8 @@ func (d *dialogue) choices() []choice {
 // next gives the word to name.
 func (d *dialogue) next(name string) { d.speaker, d.listener = name, d.speaker }
 
-// name returns the words of a symbol that depends on who speaks: [listener], the name of the one spoken to, or
-// [phrase], the speaker's.
+// name returns the words of a symbol that depends on the speaker: [listener], the name of the one spoken to, or
+// [phrase], the speaker's phrase.
 func (d *dialogue) name(symbol string) []string {
 	if symbol == "[phrase]" {
 		return strings.Fields(d.phrases[d.speaker])

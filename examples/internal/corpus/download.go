@@ -18,7 +18,7 @@ type remote struct {
 	sha256 string // in hexadecimal
 
 	connect time.Duration // until the answer begins: name, connection, TLS, header
-	whole   time.Duration // until all of it is there
+	total   time.Duration // until it is complete
 }
 
 // tinyshakespeare returns the file that char-rnn (Karpathy, 2015) and nanoGPT train on.
@@ -28,13 +28,13 @@ func tinyshakespeare() remote {
 		size:    1_115_394,
 		sha256:  "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
 		connect: 5 * time.Second,
-		whole:   60 * time.Second,
+		total:   60 * time.Second,
 	}
 }
 
 // download returns the content of r, checked against its size and checksum.
 func (r remote) download(ctx context.Context, stderr io.Writer) (string, error) {
-	ctx, stop := context.WithTimeoutCause(ctx, r.whole, errors.Errorf("not complete after %v", r.whole))
+	ctx, stop := context.WithTimeoutCause(ctx, r.total, errors.Errorf("not complete after %v", r.total))
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -43,12 +43,12 @@ func (r remote) download(ctx context.Context, stderr io.Writer) (string, error) 
 
 	s, err := r.get(ctx, timer, stderr)
 	if err != nil && ctx.Err() != nil {
-		return "", errors.WithStack(context.Cause(ctx)) // which of the two limits it was
+		return "", errors.WithStack(context.Cause(ctx)) // one of the two limits
 	}
 	return s, err
 }
 
-// get is download without the limits of time; it stops the timer once the answer begins.
+// get downloads without the time limits; it stops the timer once the answer begins.
 func (r remote) get(ctx context.Context, timer *time.Timer, stderr io.Writer) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {

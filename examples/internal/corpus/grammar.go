@@ -8,15 +8,14 @@ type choice struct {
 	symbols []string
 }
 
-// grammar maps a category to its alternatives; a symbol that is no category stands for itself. In its text a line gives
-// a category and either its alternatives, "3 <adj> <noun> | 1 <noun>", each with its weight of one digit, or words of
-// equal weight, and then <word>s is <word> with an s. "/" ends a line of verse and "$" the speech, [listener] and
-// [phrase] are what the dialogue fills in. Persons, beasts, things and verbs take a plain s, and what may follow "a"
-// begins with a consonant.
+// grammar maps a category to its alternatives; a symbol that is not a category stands for itself. In its text, each
+// line has a category and either its alternatives, "3 <adj> <noun> | 1 <noun>", each with a one-digit weight, or words
+// of equal weight; then <word>s is <word> with an s. "/" ends a line of verse and "$" the speech; [listener] and
+// [phrase] are filled in by the dialogue. Persons, beasts, things and verbs take a plain s, and words that may follow
+// "a" begin with a consonant.
 //
-// No two alternatives of a category can begin with the same word, and none is empty (it is LL(1)), so whoever reads the
-// text knows every choice from the word it led to: a text has one derivation, and its probability is the product of the
-// choices in it.
+// No two alternatives of a category can begin with the same word, and none is empty (it is LL(1)), so each choice can
+// be read from the word it led to: a text has one derivation, and its probability is the product of the choices in it.
 type grammar map[string][]choice
 
 // read returns the grammar of a text; a line that begins with spaces continues the one before.

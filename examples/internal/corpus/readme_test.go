@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReadme checks that the README says where the text of its first program comes from, above the program: the address
-// that the examples download from.
+// TestReadme checks that the README contains, before its first program, a command with the address that the examples
+// download the text from.
 func TestReadme(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// stampFile is the file of a checkpoint that says which text the run is on.
+// stampFile is the file of a checkpoint that names the text of the run.
 const stampFile = "corpus.json"
 
 // stamp is a text's name and hash.
@@ -21,14 +21,14 @@ type stamp struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Stamp returns the file of a checkpoint that says which text the run is on.
+// Stamp returns the file of a checkpoint that names the text of the run.
 func (s Source) Stamp(c text.Corpus) checkpoint.File {
 	return checkpoint.File{Name: stampFile, Write: func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(stamp{s.Name, c.SHA256()})
 	}}
 }
 
-// stampOf is what a checkpoint says: no name, if it is of an earlier version.
+// stampOf returns the stamp of a checkpoint, without a name if it was saved by an earlier version.
 func stampOf(cp *checkpoint.Checkpoint) (s stamp) {
 	if cp == nil {
 		return s
@@ -45,25 +45,25 @@ func stampOf(cp *checkpoint.Checkpoint) (s stamp) {
 	return s
 }
 
-// Of opens the text that the run of a checkpoint is on: the stand-in, if it began on that for want of another, or what
-// Open finds at the path that At says.
+// Of opens the text of a checkpoint's run: the stand-in if the run began on it, otherwise what Open returns for the
+// path that At returns.
 func Of(ctx context.Context, cp *checkpoint.Checkpoint, stderr io.Writer) (Source, error) {
 	if stampOf(cp).Name == standinName {
 		s := standin(nil)
-		s.Note = "the run began on the built-in stand-in and goes on with it"
+		s.Note = "the run began on the built-in stand-in and continues with it"
 		fmt.Fprintln(stderr, s.Note)
 		return s, nil
 	}
 	path := At(cp)
 	s, err := Open(ctx, path, stderr)
 	if path != "" {
-		err = errors.WithMessagef(err, "the run is on %.80q; if that is elsewhere now, -data says where", path)
+		err = errors.WithMessagef(err, "the run is on %.80q; if it has moved, set -data to its path", path)
 	}
 	return s, err
 }
 
-// At returns the path of the text that the run of a checkpoint is on; empty of one that has none, and where the
-// checkpoint does not say it.
+// At returns the path of the text of a checkpoint's run, or "" if the text has no path or the checkpoint does not name
+// it.
 func At(cp *checkpoint.Checkpoint) string {
 	s := stampOf(cp)
 	if s.Name == standinName || s.Name == downloadName && s.SHA256 == tinyshakespeare().sha256 {
@@ -72,8 +72,7 @@ func At(cp *checkpoint.Checkpoint) string {
 	return s.Name
 }
 
-// Same returns an error that names both texts, if one by that name and hash is not the one that the run of a checkpoint
-// is on.
+// Same returns an error that names both texts if the text with that name and hash is not that of the checkpoint's run.
 func Same(name, sha256 string, cp *checkpoint.Checkpoint) error {
 	was := stampOf(cp)
 	if was.SHA256 == "" || was.SHA256 == sha256 {
@@ -83,5 +82,5 @@ func Same(name, sha256 string, cp *checkpoint.Checkpoint) error {
 		was.Name = "a text that the checkpoint does not name"
 	}
 	return errors.Errorf("another text: the run is on %.80q (sha256 %.8s…), this is %.80q (sha256 %.8s…); "+
-		"-data says where the run's is", was.Name, was.SHA256, name, sha256)
+		"set -data to the path of the run's text", was.Name, was.SHA256, name, sha256)
 }

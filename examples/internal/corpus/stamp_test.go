@@ -16,7 +16,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// saved returns a checkpoint of a run on a text with that hash; with a stamp, unless it is nil.
+// saved returns a checkpoint of a run on a text with that hash, and with a stamp unless s is nil.
 func saved(t *testing.T, sha256 string, s *Source) *checkpoint.Checkpoint {
 	t.Helper()
 	dir, err := checkpoint.Open(t.TempDir())
@@ -39,7 +39,7 @@ func saved(t *testing.T, sha256 string, s *Source) *checkpoint.Checkpoint {
 	return cp
 }
 
-// A checkpoint says where its text is, and which it is, also one that was saved before it said the first.
+// A checkpoint stores the path and the hash of its text; an older one stores only the hash.
 func TestTextOfACheckpoint(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.txt")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -66,11 +66,11 @@ func TestTextOfACheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Of(t.Context(), cp, &said); err == nil || !strings.Contains(err.Error(), "the run is on") || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("a text that is gone: got %v", err)
+		t.Errorf("a missing text: got %v", err)
 	}
 	old := saved(t, sum, nil)
 	if At(old) != "" || Same("x", sum, old) != nil {
-		t.Error("a checkpoint of before has another text than its own")
+		t.Error("an older checkpoint refuses its own text")
 	}
 	for cp, want := range map[*checkpoint.Checkpoint]string{
 		cp: `another text: the run is on "` + path + `" (sha256 ` + sum[:8], old: `the run is on "a text that the checkpoint does not name"`,
@@ -80,11 +80,11 @@ func TestTextOfACheckpoint(t *testing.T) {
 		}
 	}
 	if Same("any", "thing", nil) != nil {
-		t.Error("a new run has a text of before")
+		t.Error("a new run has an earlier text")
 	}
 }
 
-// Where there is no network that is one line, which fits a terminal.
+// Without a network the note is one line that fits a terminal.
 func TestNoNetwork(t *testing.T) {
 	lookup := &net.DNSError{Err: "no such host", Name: "raw.githubusercontent.com", Server: "10.0.0.1:53"}
 	for want, err := range map[string]error{

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The stand-in that [Open] gives.
+// The stand-in that [Open] returns.
 const (
 	standinSeed = 1
 	standinSize = 1_000_000
@@ -24,10 +24,10 @@ var (
 // Standin generates a dialogue of about size characters, the same for the same seed on every machine: speeches in the
 // layout of tinyshakespeare, drawn from a grammar. It ends with the first speech that reaches size.
 //
-// floor is the code length of this text in nats per character, −Σ log p over the choices that made it. The text
+// floor is the code length of this text in nats per character, −Σ log p over the choices that produced it. The text
 // determines the choices, so exp(−floor·len) is exactly the probability of the text under its own source, and no model
-// has in expectation a smaller loss over such text. A model that sees only a few lines stays somewhat above: who
-// speaks, and to whom, follows from earlier speeches.
+// has in expectation a smaller loss over such text. A model that sees only a few lines stays somewhat above, because
+// the speaker and the listener follow from earlier speeches.
 func Standin(seed uint64, size int) (text string, floor float64) {
 	w := writer{grammar: read(speeches), turns: newDialogue(), rng: rand.New(rand.NewPCG(seed, 0))}
 	w.text.Grow(size + 1000)
@@ -38,9 +38,8 @@ func Standin(seed uint64, size int) (text string, floor float64) {
 	return text, w.nats / float64(len(text)) // the text is ASCII
 }
 
-// Weather generates weather reports of about size characters, the same for the same seed on every machine: a text that
-// is nothing like a play, in characters that tinyshakespeare and the stand-in have, for a model of theirs to be tuned
-// on.
+// Weather generates weather reports of about size characters, the same for the same seed on every machine: a text
+// unlike a play, in characters of tinyshakespeare and the stand-in, for tuning a model of these.
 func Weather(seed uint64, size int) string {
 	w := writer{grammar: read(reports), rng: rand.New(rand.NewPCG(seed, 0))}
 	for w.text.Len() < size {
@@ -52,17 +51,17 @@ func Weather(seed uint64, size int) string {
 	return w.text.String()
 }
 
-// writer writes a text and counts what its choices cost.
+// writer writes a text and sums the code length of its choices.
 type writer struct {
 	grammar
 	turns dialogue
 	rng   *rand.Rand
 	text  strings.Builder
 	nats  float64
-	glue  string // what goes before the next word
+	glue  string // written before the next word
 }
 
-// speech writes the speaker's name, the verses and what parts the speech from the next.
+// speech writes the speaker's name, the verses and the separator from the next speech.
 func (w *writer) speech() {
 	if w.text.Len() > 0 {
 		w.text.WriteString("\n")
@@ -73,7 +72,7 @@ func (w *writer) speech() {
 	w.expand("<speech>")
 }
 
-// expand writes what symbol stands for.
+// expand writes the words that symbol stands for.
 func (w *writer) expand(symbol string) {
 	switch alternatives, ok := w.grammar[symbol]; {
 	case ok:
@@ -89,7 +88,7 @@ func (w *writer) expand(symbol string) {
 	}
 }
 
-// word writes a word or a mark; a verse begins with a capital.
+// word writes a word or a mark; a verse begins with a capital letter.
 func (w *writer) word(s string) {
 	switch s {
 	case "/", "$":
@@ -107,8 +106,8 @@ func (w *writer) word(s string) {
 	w.glue = " "
 }
 
-// choose draws an alternative in proportion to its weight and adds its cost, −log p. The draw is in integers, hence the
-// same on every machine.
+// choose draws an alternative in proportion to its weight and adds its code length, −log p. The draw uses integers,
+// hence it is the same on every machine.
 func (w *writer) choose(alternatives []choice) choice {
 	total := 0
 	for _, c := range alternatives {

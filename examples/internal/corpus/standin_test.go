@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// lower returns the first of words as the parser compares it: capitals carry no choice.
+// lower returns the first of words as the parser compares it: capitals do not depend on choices.
 func lower(words ...string) string { return strings.ToLower(words[0]) }
 
-// first returns the set of words that what symbol stands for can begin with.
+// first returns the set of words that the expansion of symbol can begin with.
 func first(g grammar, symbol string) map[string]bool {
 	set := make(map[string]bool)
 	d := newDialogue()
@@ -36,10 +36,9 @@ func first(g grammar, symbol string) map[string]bool {
 	return set
 }
 
-// TestGrammarIsUnambiguous: every alternative has a symbol, every category is
-// defined and used, every terminal is a plain word or a mark, and no two
-// alternatives of a category can begin with the same word. So the next word
-// always tells the choice.
+// TestGrammarIsUnambiguous checks that every alternative has a symbol, every category is defined and used, every
+// terminal is a plain word or a mark, and no two alternatives of a category can begin with the same word. So the next
+// word always determines the choice.
 func TestGrammarIsUnambiguous(t *testing.T) {
 	g := read(speeches)
 	word := regexp.MustCompile(`^([A-Za-z]+|[.,;:!?/$]|\[(listener|phrase)\])$`)
@@ -71,7 +70,7 @@ func TestGrammarIsUnambiguous(t *testing.T) {
 	}
 }
 
-// parser reads a text back into the choices that made it.
+// parser recovers the choices that produced a text.
 type parser struct {
 	t      *testing.T
 	g      grammar
@@ -79,7 +78,7 @@ type parser struct {
 	turns  dialogue
 	tokens []string
 	nats   float64
-	counts map[string][]int // how often each alternative was taken
+	counts map[string][]int // number of times that each alternative was chosen
 }
 
 // take reads one token.
@@ -103,7 +102,7 @@ func (p *parser) pay(category string, alternatives []choice, i int) {
 	p.counts[category][i]++
 }
 
-// parse reads what symbol stands for.
+// parse reads the expansion of symbol.
 func (p *parser) parse(symbol string) {
 	alternatives, ok := p.g[symbol]
 	if !ok {
@@ -132,7 +131,7 @@ func (p *parser) parse(symbol string) {
 	}
 }
 
-// read parses a whole text.
+// read parses an entire text.
 func (p *parser) read(text string) {
 	token := regexp.MustCompile(`[A-Za-z'-]+|[.,;:!?]|\n`)
 	for _, speech := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {
@@ -163,7 +162,7 @@ func newParser(t *testing.T) *parser {
 	}
 }
 
-// TestFloor: the parser finds the code length that the generator reports.
+// TestFloor checks that the parser finds the code length that the generator reports.
 func TestFloor(t *testing.T) {
 	for seed, size := range map[uint64]int{standinSeed: standinSize, 2: 20_000, 3: 1} {
 		text, floor := Standin(seed, size)
@@ -171,12 +170,12 @@ func TestFloor(t *testing.T) {
 		p.read(text)
 		got := p.nats / float64(len(text))
 		if !(math.Abs(got-floor) <= 1e-9*floor) || !(floor > 0.1) {
-			t.Errorf("seed %d: the generator says %v nats per character, the parser %v", seed, floor, got)
+			t.Errorf("seed %d: the generator returns %v nats per character, the parser %v", seed, floor, got)
 		}
 	}
 }
 
-// TestChoicesFollowWeights: the frequencies are those that the floor assumes.
+// TestChoicesFollowWeights checks that the frequencies are those that the floor assumes.
 func TestChoicesFollowWeights(t *testing.T) {
 	text, _ := Standin(standinSeed, standinSize)
 	p := newParser(t)
@@ -205,7 +204,7 @@ func TestChoicesFollowWeights(t *testing.T) {
 	}
 }
 
-// TestStandin: the same text everywhere, of the size and layout promised.
+// TestStandin checks that the text is the same everywhere, with the documented size and layout.
 func TestStandin(t *testing.T) {
 	text, floor := Standin(standinSeed, standinSize)
 	const want = "64b4d4b7c88421fe91b93201f1a9b3a769a22b3fc2f75df87e64f649ade45e26"
@@ -241,7 +240,7 @@ func TestStandin(t *testing.T) {
 	}
 }
 
-// TestEnglish: no "a" before a vowel, no plural or verb that a plain s spoils.
+// TestEnglish checks that there is no "a" before a vowel, and no plural or verb that a plain s makes wrong.
 func TestEnglish(t *testing.T) {
 	text, _ := Standin(standinSeed, standinSize)
 	if bad := regexp.MustCompile(`\b[Aa] [aeiou]\w*`).FindString(text); bad != "" {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Weather has characters of both texts that a model may have learned, and the layout of a report.
+// Weather uses only characters of both texts that a model may have learned, and has the layout of reports.
 func TestWeather(t *testing.T) {
 	text := Weather(1, 20_000)
 	if text != Weather(1, 20_000) || text == Weather(2, 20_000) || len(text) < 20_000 || len(text) > 20_500 {

@@ -13,8 +13,10 @@ import (
 )
 
 // RefusesFIFO runs a program with a FIFO of that name in an empty directory. FIFO stands for its path in args, and DIR
-// for the directory. The program has to refuse it at once by its path and kind: to open it would wait for ever.
-func RefusesFIFO(t *testing.T, run func(context.Context, []string, io.Writer, io.Writer) error, name string, args ...string) {
+// for the directory. The program must refuse it at once by its path and kind, because opening it would block for ever.
+func RefusesFIFO(
+	t *testing.T, run func(context.Context, []string, io.Writer, io.Writer) error, name string, args ...string,
+) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, name)
@@ -29,10 +31,11 @@ func RefusesFIFO(t *testing.T, run func(context.Context, []string, io.Writer, io
 	go func() { done <- run(t.Context(), given, io.Discard, io.Discard) }()
 	select {
 	case err := <-done:
-		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "is a FIFO, want a regular file") {
-			t.Errorf("%s %q: got %v, want that it is a FIFO", name, args, err)
+		const kind = "is a FIFO, want a regular file"
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), kind) {
+			t.Errorf("%s %q: got %v, want that it %s", name, args, err, kind)
 		}
 	case <-time.After(time.Minute):
-		t.Fatalf("%s %q: the program waits", name, args)
+		t.Fatalf("%s %q: the program blocks", name, args)
 	}
 }

@@ -1,4 +1,5 @@
-// Package flagtest tries every flag of a program: a flag that changes nothing and is not refused either is ignored.
+// Package flagtest tries every flag of a program, and fails for a flag that is ignored: one that neither changes
+// anything nor is refused.
 package flagtest
 
 import (
@@ -22,24 +23,24 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Program is a program with a small run of it, which takes milliseconds.
+// Program is a program with the arguments of a small run that takes milliseconds.
 type Program struct {
 	Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 	// Args returns the arguments of the small run, whose files go into dir.
 	Args func(dir string) []string
 
-	// Values has another value of a flag, where half of a number or the opposite of a bool is not one to try. Behind
-	// " with " stand further arguments, for this run and for the one it is compared with.
+	// Values holds values to try for flags where half of a number or the opposite of a bool is unsuitable. " with "
+	// separates further arguments, for this run and for the one that it is compared with.
 	Values map[string]string
 
-	// Unseen has the flags whose effect cannot be seen in what a run prints and writes, each with the reason.
+	// Unseen holds the flags that do not affect the output and files of a run, each with the reason.
 	Unseen map[string]string
 }
 
-// Check runs the program with every flag of its -help, and fails where a run prints and writes the same as without. A
-// refusal has to name the flag. It tries every flag with NIGHTLY=1, else -precision and one
-// flag of several.
+// Check runs the program with every flag of its -help, and fails if a run prints and writes the same as without the
+// flag. A refusal must name the flag. It tries every flag with NIGHTLY=1, otherwise -precision and one flag of
+// several.
 func (p Program) Check(t *testing.T) {
 	t.Helper()
 	every := 4
@@ -62,7 +63,7 @@ func (p Program) Check(t *testing.T) {
 			value = f.other()
 		}
 		if value == "" && p.Values[f.name] == "" && f.kind != "" && f.value == "" {
-			t.Errorf("-%s: no value to try; the test has to name one", f.name)
+			t.Errorf("-%s: no value to try; add one to Values", f.name)
 			continue
 		}
 		if _, ran := bases[context]; !ran {
@@ -78,25 +79,27 @@ func (p Program) Check(t *testing.T) {
 	}
 }
 
-// Refuse gives every numeric flag values that mean nothing, and fails where one is not refused by name.
+// Refuse sets every numeric flag to meaningless values, and fails if one is not refused by name.
 func (p Program) Refuse(t *testing.T) {
 	t.Helper()
 	for _, f := range p.flags(t) {
 		values := map[string][]string{
-			"int": {"-5", "4611686018427387904"}, "float": {"NaN", "-0.5", "Inf", "-Inf"}, "uint": {"-1"}, "duration": {"-1s"},
+			"int": {"-5", "4611686018427387904"}, "uint": {"-1"},
+			"float": {"NaN", "-0.5", "Inf", "-Inf"}, "duration": {"-1s"},
 		}[f.kind]
 		if f.kind == "value" && regexp.MustCompile(`^-?\d+$`).MatchString(f.value) {
 			values = []string{"-5", "4611686018427387904"}
 		}
 		for _, value := range values {
-			if got := p.run(t, []string{"-" + f.name + "=" + value}); !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, f.name) {
+			got := p.run(t, []string{"-" + f.name + "=" + value})
+			if !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, f.name) {
 				t.Errorf("-%s=%s: got %.300s; want an error that names the flag", f.name, value, got)
 			}
 		}
 	}
 }
 
-// Unread makes every flag's first letter another, and fails where the error does not suggest the flag.
+// Unread misspells every flag, and fails if the error does not suggest the flag.
 func (p Program) Unread(t *testing.T) {
 	t.Helper()
 	for _, f := range p.flags(t) {
@@ -107,8 +110,8 @@ func (p Program) Unread(t *testing.T) {
 	}
 }
 
-// Closed runs the program with an output that is closed after the first line, as by head -n 1, and fails where the run
-// leaves other files than one that is read to its end.
+// Closed runs the program with an output that is closed after the first line, as by head -n 1, and fails if the run
+// leaves other files than one whose output is read to the end.
 func (p Program) Closed(t *testing.T) {
 	t.Helper()
 	var files [2]string
@@ -124,7 +127,7 @@ func (p Program) Closed(t *testing.T) {
 	}
 }
 
-// head is a pipe whose reader goes away after the first line.
+// head is a pipe whose reader closes it after the first line.
 type head struct{ closed bool }
 
 func (h *head) Write(p []byte) (int, error) {
@@ -156,14 +159,15 @@ func (f listed) other() string {
 	return strconv.Itoa(int(x / 2))
 }
 
-// flags reads the flags in -help, with their kind, "" of a bool, and the default where it is not zero.
+// flags reads the flags in -help, with their kind, "" for a bool, and the default if it is not zero.
 func (p Program) flags(t *testing.T) (list []listed) {
 	t.Helper()
 	var help bytes.Buffer
 	if err := p.Run(t.Context(), []string{"-help"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Fatalf("-help: got %v", err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^  -(\S+) ?(\S*)\n((?:    \t.*\n)+)`).FindAllStringSubmatch(help.String(), -1) {
+	entry := regexp.MustCompile(`(?m)^  -(\S+) ?(\S*)\n((?:    \t.*\n)+)`)
+	for _, m := range entry.FindAllStringSubmatch(help.String(), -1) {
 		f := listed{name: m[1], kind: m[2]}
 		if d := regexp.MustCompile(`\(default "?(.*?)"?\)\n`).FindStringSubmatch(m[3]); d != nil {
 			f.value = d[1]
@@ -176,7 +180,7 @@ func (p Program) flags(t *testing.T) (list []listed) {
 	return list
 }
 
-// run is what a run prints and writes, without times and the names of directories; or its error.
+// run returns what a run prints and writes, without times and the names of directories, or its error.
 func (p Program) run(t *testing.T, more []string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "run")
@@ -192,30 +196,33 @@ func (p Program) run(t *testing.T, more []string) string {
 	return timeless(strings.ReplaceAll(out.String(), dir, "DIR"))
 }
 
-// timeless returns a text with an x for every time and speed in it.
+// timeless returns a text with an x in place of every time and speed.
 func timeless(s string) string {
 	for _, pattern := range []string{
-		`[\d,.]+ (ms|MiB|tok/s|GFLOP/s)`, `\beta \S+`, `\d[\d.]*m?s\b`, `"(ms|tok_per_s|gflops|[a-z_]*_mib|\w*ms\w*)":[\d.e+-]+`, `after \d+ ms`,
+		`[\d,.]+ (ms|MiB|tok/s|GFLOP/s)`, `\beta \S+`, `\d[\d.]*m?s\b`,
+		`"(ms|tok_per_s|gflops|[a-z_]*_mib|\w*ms\w*)":[\d.e+-]+`, `after \d+ ms`,
 	} {
 		s = regexp.MustCompile(pattern).ReplaceAllString(s, "x")
 	}
 	return s
 }
 
-// written returns the files in dir with their hashes, but for those that only say what was asked for.
+// written returns the files in dir with their hashes, except for those that only repeat the settings.
 func written(t *testing.T, dir string) string {
 	t.Helper()
 	var list strings.Builder
 	hashes := map[string]string{}
+	settings := []string{".lock", "config.json", "state.json", "manifest.json"}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || slices.Contains([]string{".lock", "config.json", "state.json", "manifest.json"}, d.Name()) {
+		if err != nil || d.IsDir() || slices.Contains(settings, d.Name()) {
 			return err
 		}
 		data, err := os.ReadFile(path)
 		if strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".html") {
 			data = []byte(timeless(string(data)))
 		}
-		hashes[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%x", sha256.Sum256(bytes.ReplaceAll(data, []byte(dir), []byte("DIR"))))
+		sum := sha256.Sum256(bytes.ReplaceAll(data, []byte(dir), []byte("DIR")))
+		hashes[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%x", sum)
 		return err
 	})
 	if err != nil {

@@ -2,28 +2,34 @@ package flagtest
 
 import "maps"
 
-// Small returns the flags of a tiny network and a short training of it, in which every setting shows.
+// Small returns the flags of a tiny network and a short training of it, in which every setting has an effect.
 func Small() []string {
-	return []string{"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-batch_size", "2", "-max_iters", "12",
-		"-warmup_iters", "1", "-lr_decay_iters", "12", "-weight_decay", "0.1", "-learning_rate", "0.2"}
+	return []string{"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-batch_size", "2",
+		"-max_iters", "12", "-warmup_iters", "1", "-lr_decay_iters", "12", "-weight_decay", "0.1",
+		"-learning_rate", "0.2"}
 }
 
-// Network has values for the flags of a gpt.Config that show in the run of Small.
+// Network returns values for the flags of a gpt.Config that affect the run of Small.
 func Network() map[string]string {
 	return map[string]string{
-		"n_layer": "2", "n_head": "1", "n_embd": "4", "block_size": "10", "vocab_size": "90", "batch_size": "3", "max_iters": "9",
-		"warmup_iters": "2", "lr_decay_iters": "3", "weight_decay": "0.3", "dropout": "0.5", "eps": "0.1", "qk_size": "6", "v_size": "6",
-		"n_inner": "12", "rope_theta": "4 with -position rope", "position": "rope", "attention": "linear", "norm": "rmsnorm",
-		"block": "post", "activation": "relu", "head": "tied", "mlp": "swiglu", "precision": "bf16", "frozen": "wte.*",
-		"lora_r": "2", "lora_alpha": "3 with -lora_r 2", "lora_targets": "c_attn with -lora_r 2", "lora_scale": "alpha with -lora_r 2",
-		"window": "2 with -attention window", "dilation": "3 with -attention dilated -window 2", "grad_clip": "0.01",
-		"global_tokens": "2 with -attention bigbird -window 2", "random_keys": "1 with -attention bigbird -window 2 -global_tokens 1",
-		"latent_size": "3 with -attention mla", "q_latent_size": "2 with -attention mla_rope -position none", "rope_size": "4 with -attention mla_rope -position none",
-		"n_kv_head": "1 with -attention gqa", "learning_rate": "0.1", "min_lr": "0.001", "seed": "3", "optimizer": "sgd", "feature_order": "1 with -attention taylor",
+		"n_layer": "2", "n_head": "1", "n_embd": "4", "block_size": "10", "vocab_size": "90", "batch_size": "3",
+		"max_iters": "9", "warmup_iters": "2", "lr_decay_iters": "3", "weight_decay": "0.3", "dropout": "0.5",
+		"eps": "0.1", "qk_size": "6", "v_size": "6", "n_inner": "12", "rope_theta": "4 with -position rope",
+		"position": "rope", "attention": "linear", "norm": "rmsnorm", "block": "post", "activation": "relu",
+		"head": "tied", "mlp": "swiglu", "precision": "bf16", "frozen": "wte.*", "lora_r": "2",
+		"lora_alpha": "3 with -lora_r 2", "lora_targets": "c_attn with -lora_r 2",
+		"lora_scale": "alpha with -lora_r 2", "window": "2 with -attention window",
+		"dilation": "3 with -attention dilated -window 2", "grad_clip": "0.01",
+		"global_tokens": "2 with -attention bigbird -window 2",
+		"random_keys":   "1 with -attention bigbird -window 2 -global_tokens 1",
+		"latent_size":   "3 with -attention mla", "q_latent_size": "2 with -attention mla_rope -position none",
+		"rope_size": "4 with -attention mla_rope -position none", "n_kv_head": "1 with -attention gqa",
+		"learning_rate": "0.1", "min_lr": "0.001", "seed": "3", "optimizer": "sgd",
+		"feature_order": "1 with -attention taylor",
 	}
 }
 
-// With returns the values with others over them.
+// With returns the values overridden by more.
 func With(values map[string]string, more map[string]string) map[string]string {
 	all := maps.Clone(values)
 	maps.Copy(all, more)

@@ -2,27 +2,27 @@ package live
 
 import "sync"
 
-// board holds what is sent to every reader, encoded once: chunks that only grow, until they are replaced by fewer that
-// say the same. A reader takes one chunk at a time, so that one who is slow keeps nothing.
+// board holds the chunks that are sent to every reader, encoded once. The list only grows, until fewer chunks with the
+// same content replace it. A reader takes one chunk at a time, so that a slow reader holds no memory.
 type board struct {
 	mu      sync.Mutex
-	forget  []byte // tells a reader to forget everything
+	forget  []byte // makes a reader discard everything
 	chunks  [][]byte
-	age     int           // how often the chunks were replaced
-	before  int           // the number of chunks that the last ones replaced; −1 if they say something else
+	age     int           // number of times that the chunks were replaced
+	before  int           // the number of chunks that the last ones replaced; −1 if the content differs
 	same    int           // the number of chunks that took their place
 	changed chan struct{} // closed when there is more
 	ended   bool
 	readers int
 }
 
-// place is how far a reader is.
+// place is the position of a reader.
 type place struct {
 	age, at int
 	begun   bool
 }
 
-// next returns the chunk behind p, and moves p. If there is none yet, it returns a channel that is closed when there
+// next returns the chunk after p and advances p. If there is none yet, it returns a channel that is closed when there
 // is, or reports that there will be none.
 func (b *board) next(p *place) (chunk []byte, changed <-chan struct{}, ended bool) {
 	b.mu.Lock()
@@ -49,7 +49,7 @@ func (b *board) add(chunk []byte) {
 	b.wake()
 }
 
-// replace replaces all chunks. Readers who have them all begin again, unless the new ones say the same.
+// replace replaces all chunks. Readers that have them all start again, unless the new ones have the same content.
 func (b *board) replace(chunks [][]byte, same bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,7 @@ func (b *board) replace(chunks [][]byte, same bool) {
 	}
 }
 
-// end says that there will be no more.
+// end marks the board as complete.
 func (b *board) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +76,7 @@ func (b *board) wake() {
 	b.changed = make(chan struct{})
 }
 
-// enter counts a reader, unless there are as many as most already.
+// enter counts a reader, unless there are already at least most.
 func (b *board) enter(most int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

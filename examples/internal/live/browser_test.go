@@ -13,8 +13,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
-// In a browser: two runs are laid over each other, what is written comes while one looks, keys move the step, the
-// evaluation and the head, whatever has the focus has a name, and nothing is complained of.
+// In a browser, two runs are shown in common charts, new lines appear while the page is open, keys move the step, the
+// evaluation and the head, every element that can have the focus has a name, and the console has no errors.
 func TestBrowserRuns(t *testing.T) {
 	b := browser.Open(t)
 	t.Chdir(t.TempDir())
@@ -69,7 +69,7 @@ func TestBrowserRuns(t *testing.T) {
 	b.Show(400, 800, "dark")
 	for _, name := range b.Named() {
 		if strings.HasSuffix(name, " ") {
-			t.Errorf("the focus may be on a %swithout a name", name)
+			t.Errorf("a %swithout a name can have the focus", name)
 		}
 	}
 	must(t, s.Close())
@@ -83,12 +83,12 @@ func TestBrowserRuns(t *testing.T) {
 	b.Visit("file://" + dir + "/runs.html")
 	b.Wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5")
 	if len(b.Errors) > 0 {
-		t.Errorf("the console complains: %s", b.Errors)
+		t.Errorf("errors on the console: %s", b.Errors)
 	}
 }
 
-// In a browser: numbers at the axes keep their zeros and differ where the ticks do, nothing is cut off or lies on
-// something else, and what is kept of a long run is limited.
+// In a browser, numbers on the axes keep their zeros and differ if the ticks do, nothing is cut off or overlaps, and
+// the kept lines of a long run are limited.
 func TestBrowserLongRun(t *testing.T) {
 	b := browser.Open(t)
 	dir := t.TempDir()
@@ -128,6 +128,6 @@ func TestBrowserLongRun(t *testing.T) {
 		}
 	}
 	if len(b.Errors) > 0 {
-		t.Errorf("the console complains: %s", b.Errors)
+		t.Errorf("errors on the console: %s", b.Errors)
 	}
 }

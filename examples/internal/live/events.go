@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// events sends the lines of all runs as server-sent events, from their beginning, and goes on as they are written. A
-// reader who connects again gets all of them again. One who does not read is dropped, and delays nothing.
+// events sends the lines of all runs as server-sent events, from their beginning, and continues as they are written. A
+// reader that connects again gets all of them again. A reader that does not read is dropped and delays nothing.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	if most := s.limits.connections; !s.feed.enter(max(1, most-most/8)) { // the others are for pages
+	if most := s.limits.connections; !s.feed.enter(max(1, most-most/8)) { // the rest is for pages
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return

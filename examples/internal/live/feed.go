@@ -11,16 +11,16 @@ import (
 
 const (
 	pause     = 100 * time.Millisecond // between two readings of the files
-	perReader = 2 * time.Millisecond   // more for every reader, so that many take no more of the processor than few
+	perReader = 2 * time.Millisecond   // added for every reader, so that many readers take no more CPU than few
 	chunkSize = 1 << 16                // bytes that are sent at once
-	mostNews  = 128                    // lines of a kind that are sent of what came between two readings
+	mostNews  = 128                    // lines of a kind to send between two readings
 )
 
 // feed reads the files of all runs, once for all readers.
 type feed struct {
 	board
 	runs      []*history
-	restarted bool // a file began again, so that the board holds lines that are gone
+	restarted bool // a file began again, so the board holds outdated lines
 }
 
 func newFeed(dirs []string) *feed {
@@ -34,17 +34,17 @@ func newFeed(dirs []string) *feed {
 	return f
 }
 
-// again tells that a file of a run begins again.
+// again returns the event that a file of a run begins again.
 func again(run int, file string) []byte {
 	return fmt.Appendf(nil, "data: {\"run\":%d,\"again\":%q}\n\n", run, file)
 }
 
-// event returns a line of a run.
+// event returns the event with a line of a run.
 func event(run int, line json.RawMessage) []byte {
 	return fmt.Appendf(nil, "data: {\"run\":%d,\"line\":%s}\n\n", run, line)
 }
 
-// follow reads until the context ends, and once more then.
+// follow reads until the context is done, and once more then.
 func (f *feed) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		f.read()
@@ -57,7 +57,7 @@ func (f *feed) follow(ctx context.Context) {
 	f.end()
 }
 
-// read puts on the board what the files have got. It thins before it reads, when most readers have all there is.
+// read adds the new lines of the files to the board. It thins first, while most readers are up to date.
 func (f *feed) read() {
 	thinned := f.restarted
 	for _, h := range f.runs {
@@ -81,13 +81,13 @@ func (f *feed) read() {
 	}
 }
 
-// news is what has come of a run, thinned if it is much: a fast run has many lines between two readings.
+// news returns the new lines of a run, thinned if they are many: a fast run writes many lines between two readings.
 func (f *feed) news(run int, h *history) (events []byte) {
 	fresh, most := map[*series]*series{}, mostNews
-	if h.lines == 0 { // what was there before
+	if h.lines == 0 { // the first reading
 		most = mostLines
 	}
-	h.more(func(file string) { // a file that cannot be read now may be read the next time
+	h.more(func(file string) { // a file that cannot be read now may be readable later
 		f.restarted = true
 		events = append(events, again(run, file)...)
 	}, func(s *series, l sized) {
@@ -111,7 +111,7 @@ func (f *feed) news(run int, h *history) (events []byte) {
 	return events
 }
 
-// all is chunks of all lines of all runs.
+// all returns chunks of all lines of all runs.
 func (f *feed) all() (chunks [][]byte) {
 	var chunk []byte
 	for i, h := range f.runs {

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
-// guest is a reader of a board, and the text that it has got.
+// guest is a reader of a board with the text that it has received.
 type guest struct {
 	place
 	text   bytes.Buffer
@@ -30,7 +30,7 @@ func (g *guest) drain(b *board) {
 	}
 }
 
-// steps returns the steps whose lines are in the text, since it last began again.
+// steps returns the steps of the lines in the text, since it last began again.
 func (g *guest) steps() (list []int) {
 	_, text, _ := cutLast(g.text.String(), program.MetricsFile)
 	for line := range strings.Lines(text) {
@@ -49,8 +49,8 @@ func cutLast(s, at string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// TestWorkDoesNotGrowWithReaders counts what is read and encoded for no reader, one and 200: the same files are
-// opened as often, each line is parsed once, and all readers are sent the same bytes in memory.
+// TestWorkDoesNotGrowWithReaders compares no reader, one and 200: the same number of files is opened, each line is
+// parsed once, and all readers are sent the same bytes in memory.
 func TestWorkDoesNotGrowWithReaders(t *testing.T) {
 	const ticks = 20
 	for _, readers := range []int{0, 1, 200} {
@@ -62,7 +62,7 @@ func TestWorkDoesNotGrowWithReaders(t *testing.T) {
 			for i := range guests {
 				guests[i].drain(&f.board)
 			}
-			f.read() // finds nothing, and opens nothing
+			f.read() // finds nothing, and opens no file
 		}
 		if h := f.runs[0]; h.lines != 2*ticks || h.metrics.opens != ticks || h.looks.opens != 0 {
 			t.Errorf("%d readers: %d lines were parsed, and files opened %d and %d times, want %d, %d and 0", readers,
@@ -76,8 +76,8 @@ func TestWorkDoesNotGrowWithReaders(t *testing.T) {
 	}
 }
 
-// TestLongRun checks that the memory of a long run is limited, that its extremes stay, that a reader who keeps up gets
-// every line once, and that others get what is left.
+// TestLongRun checks that the memory of a long run is limited, that its extremes are kept, that a reader that keeps up
+// receives every line once, and that others receive the remaining lines.
 func TestLongRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, program.MetricsFile)
@@ -103,18 +103,18 @@ func TestLongRun(t *testing.T) {
 			slow.drain(&f.board)
 		}
 		if h := f.runs[0]; len(h.steps.lines) > most+each {
-			t.Fatalf("%d lines are kept after %d steps", len(h.steps.lines), from+each)
+			t.Fatalf("got %d kept lines after %d steps", len(h.steps.lines), from+each)
 		}
 		size := 0
 		for _, c := range f.chunks {
 			size += len(c)
 		}
 		if most := 200 * (most + each); size > most {
-			t.Fatalf("%d bytes are kept to be sent after %d steps, want at most %d", size, from+each, most)
+			t.Fatalf("got %d bytes to send after %d steps, want at most %d", size, from+each, most)
 		}
 	}
 	if got := keepsUp.steps(); len(got) != steps {
-		t.Errorf("a reader who keeps up got %d lines, want %d", len(got), steps)
+		t.Errorf("a reader that keeps up got %d lines, want %d", len(got), steps)
 	}
 	var late guest
 	late.drain(&f.board)
@@ -138,7 +138,7 @@ func TestLongRun(t *testing.T) {
 	}
 }
 
-// TestFastRun checks that of many lines between two readings those with the extremes are sent, and the last one.
+// TestFastRun checks that of many lines between two readings those with the extremes and the last one are sent.
 func TestFastRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, program.MetricsFile)
@@ -159,7 +159,7 @@ func TestFastRun(t *testing.T) {
 	}
 }
 
-// TestManyLooks checks that the bytes of looks are limited, and that the first and the last stay.
+// TestManyLooks checks that the bytes of looks are limited, and that the first and the last look are kept.
 func TestManyLooks(t *testing.T) {
 	s := series{most: 1000, bytes: 1000}
 	for n := range 500 {

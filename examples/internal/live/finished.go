@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// title names the runs by their directories, with a slash so that a word such as out is read as one.
+// title names the runs by their directories, with a slash so that a word such as out is recognized as a directory.
 func title(dirs []string) string {
 	name := map[bool]string{true: "Training run in ", false: "Training runs in "}[len(dirs) == 1]
 	for i, dir := range dirs {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// guard serves requests that this machine's own page or a reader makes, and refuses those that a page from elsewhere
-// makes in a reader's browser: by a name that leads here (DNS rebinding), or from another origin.
+// guard serves requests from this machine's own page or from a reader, and refuses those made by a foreign page in a
+// reader's browser: under a foreign name that resolves to this machine (DNS rebinding), or from another origin.
 func guard(host string, h http.Handler) http.Handler {
 	names := []string{"localhost", strings.ToLower(host)}
 	if name, err := os.Hostname(); err == nil && !local(host) {
@@ -25,7 +25,7 @@ func guard(host string, h http.Handler) http.Handler {
 			w.Header().Set(name, value)
 		}
 		switch {
-		case r.ContentLength != 0: // nor is it waited for
+		case r.ContentLength != 0: // and do not wait for the body
 			http.NewResponseController(w).SetReadDeadline(time.Now())
 			w.Header().Set("Connection", "close")
 			http.Error(w, "a request here has no body", http.StatusBadRequest)
@@ -41,12 +41,12 @@ func guard(host string, h http.Handler) http.Handler {
 
 func local(name string) bool { return name == "localhost" || net.ParseIP(name).IsLoopback() }
 
-// named reports whether the Host of a request is an address or one of the names. An address of a server for this
-// machine alone has to be of the loopback.
-func named(asked, host string, names []string) bool {
-	name, _, err := net.SplitHostPort(asked)
-	if err != nil { // without a port, as http's own
-		name = strings.Trim(asked, "[]")
+// named reports whether the Host of a request is an address or one of the names. If the server is for this machine
+// alone, an address must be a loopback address.
+func named(requested, host string, names []string) bool {
+	name, _, err := net.SplitHostPort(requested)
+	if err != nil { // without a port, which means port 80
+		name = strings.Trim(requested, "[]")
 	}
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if net.ParseIP(name) != nil {
@@ -55,14 +55,15 @@ func named(asked, host string, names []string) bool {
 	return slices.Contains(names, name)
 }
 
-// ownOrigin reports whether a request comes from the page itself or from nowhere, or follows a link to the page.
+// ownOrigin reports whether a request comes from the page itself or from no page, or follows a link to the page.
 func ownOrigin(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "same-origin", "none": // none: of an address that the reader entered
+	case "", "same-origin", "none": // none: from an address that the reader entered
 		return true
 	}
-	return r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document"
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestGuard checks which requests are answered: by Host, Origin and Sec-Fetch-Site, for a server of this machine alone
+// TestGuard checks which requests are answered, by Host, Origin and Sec-Fetch-Site, for a server of this machine alone
 // and for one of a network.
 func TestGuard(t *testing.T) {
 	name, err := os.Hostname()

@@ -7,14 +7,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
-// Limits of what is kept of a run.
+// Limits of the lines that are kept of a run.
 const (
-	mostLines = 1024     // of steps, and of evaluations; a page draws some 800 points
+	mostLines = 1024     // of steps, and of evaluations; a page draws about 800 points
 	mostBytes = 32 << 20 // of looks
 	longest   = 16 << 20 // bytes of a line
 )
 
-// history is the lines of a run's files, thinned where there are many.
+// history holds the lines of a run's files, thinned if they are many.
 type history struct {
 	metrics, looks             tail
 	steps, evals, end, written series
@@ -35,8 +35,8 @@ func newHistory(dir string) *history {
 
 func (h *history) all() []*series { return []*series{&h.steps, &h.evals, &h.end, &h.written} }
 
-// more reads what has come since the last call. It calls again with the name of a file that begins again, and line with
-// each line and the series to which it belongs.
+// more reads the lines written since the last call. It calls again with the name of a file that begins again, and line
+// with each line and its series.
 func (h *history) more(again func(file string), line func(*series, sized)) error {
 	add := func(text json.RawMessage) {
 		h.lines++
@@ -64,7 +64,7 @@ func (h *history) more(again func(file string), line func(*series, sized)) error
 	}, add)
 }
 
-// kind finds the series of a line, which is nil if no page shows it, and the number that counts there.
+// kind returns the series of a line, or nil if no page shows it, and the number by which the series is thinned.
 func (h *history) kind(text json.RawMessage) (*series, sized) {
 	var l struct {
 		Step   float64         `json:"step"`
@@ -89,7 +89,7 @@ func (h *history) kind(text json.RawMessage) (*series, sized) {
 	return nil, sized{}
 }
 
-// thin thins what has become long, and reports whether anything has.
+// thin thins the series that are full, and reports whether there were any.
 func (h *history) thin() (some bool) {
 	for _, s := range h.all() {
 		for s.full() {
@@ -100,7 +100,7 @@ func (h *history) thin() (some bool) {
 	return some
 }
 
-// kept is all lines that are left.
+// kept returns all remaining lines.
 func (h *history) kept() (list []json.RawMessage) {
 	for _, s := range h.all() {
 		for _, l := range s.lines {

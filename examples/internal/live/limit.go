@@ -8,15 +8,15 @@ import (
 // mostConnections is the largest number of connections at a time.
 const mostConnections = 2048
 
-// limited is a listener that has at most a number of connections open. It refuses others at once, so that they take no
-// descriptors from the run.
+// limited is a listener with a limited number of open connections. It refuses further connections at once, so that
+// they take no descriptors from the run.
 type limited struct {
 	net.Listener
 	free chan struct{} // an element for each open connection
 }
 
-// connections returns the number of connections to keep open if the process may open that number of files: a quarter,
-// for a run opens files as well.
+// connections returns the limit on connections if the process may open the given number of files: a quarter, because a
+// run also opens files.
 func connections(descriptors uint64) int { return int(min(mostConnections, max(1, descriptors/4))) }
 
 // Accept waits for the next connection that is not refused.
@@ -29,7 +29,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		select {
 		case l.free <- struct{}{}:
 			if c, ok := c.(*net.TCPConn); ok {
-				c.SetWriteBuffer(chunkSize) // else one who does not read may hold megabytes
+				c.SetWriteBuffer(chunkSize) // otherwise a reader that does not read may hold megabytes
 			}
 			return &counted{Conn: c, leave: sync.OnceFunc(func() { <-l.free })}, nil
 		default:

@@ -10,7 +10,7 @@ import (
 )
 
 // TestLimits checks that connections beyond the limit are refused at once, that idle ones are dropped, and that pages
-// are served when as many readers of events are there as may be.
+// are served even with the largest number of readers of events.
 func TestLimits(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -42,7 +42,7 @@ func TestLimits(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { answer.Body.Close() })
 		if answer.StatusCode != http.StatusOK {
-			io.Copy(io.Discard, answer.Body) // so that the connection is used again
+			io.Copy(io.Discard, answer.Body) // so that the connection is reused
 		}
 		return answer.StatusCode
 	}
@@ -52,10 +52,10 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if got := status("events"); got != http.StatusServiceUnavailable {
-		t.Errorf("one reader more than there may be: got status %d, want 503", got)
+		t.Errorf("one reader too many: got status %d, want 503", got)
 	}
 	if got := status(""); got != http.StatusOK {
-		t.Errorf("the page beside all readers: got status %d", got)
+		t.Errorf("the page with all readers connected: got status %d", got)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// TestConnections checks that the connections leave most of the descriptors to the run.
+// TestConnections checks that most of the descriptors are left to the run.
 func TestConnections(t *testing.T) {
 	for descriptors, want := range map[uint64]int{0: 1, 3: 1, 20: 5, 256: 64, 4096: 1024, 1 << 20: 2048, 1<<64 - 1: 2048} {
 		if got := connections(descriptors); got != want {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestFewDescriptors checks that a process that may open 32 files still opens eight while 100 connections want to be
-// served.
+// TestFewDescriptors checks that a process that may open 32 files still opens eight while 100 connections are
+// requested.
 func TestFewDescriptors(t *testing.T) {
 	const mark = "PEDESTRIAN_FEW_DESCRIPTORS"
 	if os.Getenv(mark) != "" {
@@ -44,11 +44,11 @@ func TestFewDescriptors(t *testing.T) {
 	_, err = io.WriteString(in, "open\n")
 	must(t, err)
 	if lines.Scan(); lines.Text() != "opened" {
-		t.Errorf("got %q, want files opened beside 100 connections", lines.Text())
+		t.Errorf("got %q, want files opened despite 100 connections", lines.Text())
 	}
 }
 
-// serveWithFew serves, says where, and opens files when it is told to.
+// serveWithFew serves, prints the address, and opens files on request.
 func serveWithFew(t *testing.T) {
 	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 32, Max: 32}))
 	s := listen(t, t.TempDir())

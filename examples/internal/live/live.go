@@ -1,6 +1,6 @@
-// Package live shows runs in a browser, while they train and afterwards: it reads the files that they write anyway, so
-// a run does not wait for its readers. One goroutine reads the files for all of them, whatever their number, and the
-// numbers of connections and of lines that are kept are limited. Listen serves a page, Finished makes one for a file.
+// Package live shows runs in a browser, while they train and afterwards. It reads the files that they write anyway, so
+// a run does not wait for its readers. One goroutine reads the files for all readers, and the numbers of connections
+// and of kept lines are limited. Listen serves a page, Finished returns one for a file.
 package live
 
 import (
@@ -18,7 +18,7 @@ import (
 // Most is the largest number of runs that are laid over each other: the page has four colours.
 const Most = 4
 
-// Server shows runs to all who ask.
+// Server shows runs to its clients.
 type Server struct {
 	URL string
 
@@ -30,8 +30,8 @@ type Server struct {
 	done   chan struct{} // closed when the feed has ended
 }
 
-// Listen serves the page of the runs in some directories at an address such as :8080, of which an empty host is this
-// machine alone and port 0 any that is free.
+// Listen serves the page of the runs in the given directories at an address such as :8080. An empty host means this
+// machine alone, and port 0 any free port.
 func Listen(address string, dirs ...string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -47,21 +47,27 @@ func Listen(address string, dirs ...string) (*Server, error) {
 	return serve(l, host, limits{connections(descriptors()), 10 * time.Second}, dirs), nil
 }
 
-// limits are the number of connections at a time, and how long the server waits for one that does nothing.
+// limits holds the number of simultaneous connections, and how long the server waits for an idle one.
 type limits struct {
 	connections int
 	patience    time.Duration
 }
 
 func serve(l net.Listener, host string, most limits, dirs []string) *Server {
-	s := &Server{URL: "http://" + l.Addr().String() + "/", dirs: dirs, feed: newFeed(dirs), limits: most, done: make(chan struct{})}
+	s := &Server{
+		URL: "http://" + l.Addr().String() + "/", dirs: dirs, feed: newFeed(dirs), limits: most,
+		done: make(chan struct{}),
+	}
 	ctx, end := context.WithCancel(context.Background())
 	s.end = end
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /events", s.events)
-	s.server = &http.Server{Handler: guard(host, mux), ReadHeaderTimeout: most.patience, IdleTimeout: most.patience,
-		WriteTimeout: most.patience, MaxHeaderBytes: 1 << 14, ErrorLog: log.New(io.Discard, "", 0)} // the terminal is the run's
+	s.server = &http.Server{
+		Handler: guard(host, mux), ReadHeaderTimeout: most.patience, IdleTimeout: most.patience,
+		WriteTimeout: most.patience, MaxHeaderBytes: 1 << 14,
+		ErrorLog: log.New(io.Discard, "", 0), // the terminal is the run's
+	}
 	go s.server.Serve(&limited{l, make(chan struct{}, most.connections)})
 	go func() {
 		defer close(s.done)
@@ -70,7 +76,7 @@ func serve(l net.Listener, host string, most limits, dirs []string) *Server {
 	return s
 }
 
-// Close ends the server when the readers have been sent the rest. It does not wait long for those who do not read.
+// Close shuts the server down after the rest has been sent. It waits only briefly for clients that do not read.
 func (s *Server) Close() error {
 	s.end()
 	<-s.done
@@ -89,5 +95,5 @@ func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	for _, dir := range s.dirs {
 		p.Runs = append(p.Runs, page.Run{Name: dir})
 	}
-	p.Write(w) // who went away needs no error
+	p.Write(w) // a client that left is not an error
 }

@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// add writes behind a file of lines.
+// add appends text to a file.
 func add(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -50,7 +50,7 @@ func listen(t *testing.T, dirs ...string) *Server {
 	return s
 }
 
-// reader is one who reads what is sent.
+// reader reads the events of a server.
 type reader struct {
 	t     *testing.T
 	lines *bufio.Scanner
@@ -80,7 +80,7 @@ func (r reader) want(list ...string) {
 	}
 }
 
-// forgets wants what every reader is sent first: the files of n runs begin.
+// forgets expects the first message to every reader: the files of n runs begin.
 func (r reader) forgets(n int) {
 	r.t.Helper()
 	for i := range n {
@@ -88,7 +88,7 @@ func (r reader) forgets(n int) {
 	}
 }
 
-// What is written comes in order, whole lines alone, of every run; a file that begins again is told of, and the end.
+// New lines are sent in order, complete lines only, for every run; a file that begins again and the end are announced.
 func TestEvents(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
 	path := filepath.Join(a, program.MetricsFile)
@@ -99,7 +99,7 @@ func TestEvents(t *testing.T) {
 	r.want(`data: {"run":0,"line":{"step":1,"loss":4,`, `data: {"run":0,"line":{"step":2,"loss":3,`)
 	add(t, path, `"loss":2}`+"\n")
 	r.want(`data: {"run":0,"line":{"step":3,"loss":2}}`)
-	add(t, filepath.Join(b, program.MetricsFile), step(1, 5)) // which was not there before
+	add(t, filepath.Join(b, program.MetricsFile), step(1, 5)) // a file that did not exist before
 	r.want(`data: {"run":1,"line":{"step":1,"loss":5,`)
 	look := Look{Step: 0, Sample: "<b>", Tokens: []string{"a"}, Layers: []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1}}}}}}
 	must(t, look.Add(b))
@@ -117,7 +117,7 @@ func TestEvents(t *testing.T) {
 	r.want(`data: {"run":0,"line":{"val_loss_full":1}}`, "event: end")
 }
 
-// One who never reads and one who goes away delay nobody: others get all there is, and what serves ends.
+// A client that never reads and one that disconnects delay no one: others receive everything, and the server ends.
 func TestSlowReaders(t *testing.T) {
 	dir, lines := t.TempDir(), 200
 	add(t, filepath.Join(dir, program.MetricsFile), strings.Repeat(`{"step":1,"sample":"`+strings.Repeat("x", 1<<16)+"\"}\n", lines)) // 13 MB
@@ -146,11 +146,11 @@ func TestSlowReaders(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.server.Shutdown(ended); err != nil {
-		t.Errorf("those who never read are still served: %v", err)
+		t.Errorf("clients that never read are still served: %v", err)
 	}
 }
 
-// It is for this machine alone, unless it is told otherwise, and says what is wrong with an address.
+// Listen serves only this machine by default, and an invalid address is a clear error.
 func TestListen(t *testing.T) {
 	s, err := Listen(":0", t.TempDir())
 	must(t, err)
@@ -176,7 +176,7 @@ func TestListen(t *testing.T) {
 		answer.Body.Close()
 		kind := answer.Header.Get("Content-Type")
 		if answer.StatusCode != want || want == 200 && kind != "text/html; charset=utf-8" {
-			t.Errorf("of host %q: got status %d and %q, want %d", host, answer.StatusCode, kind, want)
+			t.Errorf("host %q: got status %d and %q, want %d", host, answer.StatusCode, kind, want)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestFinished(t *testing.T) {
 	var html strings.Builder
 	must(t, p.Write(&html))
 	if n := strings.Count(html.String(), "</script>"); n != 2 {
-		t.Errorf("a sample is taken for a script's end: got %d ends, want 2", n)
+		t.Errorf("a sample ends the script: got %d ends, want 2", n)
 	}
 	file := filepath.Join(a, LooksFile)
 	for dir, want := range map[string]string{none: none + ": no run", file: filepath.Join(file, program.MetricsFile)} {
@@ -217,7 +217,7 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// A page of a long run that has finished holds no more lines than there is room for.
+// The page of a long finished run contains a limited number of lines.
 func TestFinishedLong(t *testing.T) {
 	dir := t.TempDir()
 	var lines strings.Builder
@@ -232,7 +232,7 @@ func TestFinishedLong(t *testing.T) {
 	}
 }
 
-// A title says that runs are meant, and that their names are directories.
+// A title names runs and their directories.
 func TestTitle(t *testing.T) {
 	for want, dirs := range map[string][]string{
 		"Training run in out/": {"out/"}, "Training runs in a/ and b/": {"a", "b"}, "Training runs in a/, b/ and c/": {"a", "b", "c"},

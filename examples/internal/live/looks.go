@@ -10,18 +10,18 @@ import (
 	"github.com/pkg/errors"
 )
 
-// LooksFile is the name of the file beside the metrics that holds a Look a line.
+// LooksFile is the name of the file next to the metrics, with one Look per line.
 const LooksFile = "looks.jsonl"
 
-// Look is what a model wrote behind a step, and what its heads looked at on a text that stays the same.
+// Look holds what a model wrote after a step, and what its heads attended to on a fixed text.
 type Look struct {
 	Step   int          `json:"step"`
 	Sample string       `json:"sample"`
 	Tokens []string     `json:"tokens,omitempty"`
-	Layers []page.Layer `json:"layers,omitempty"` // none of attention without weights
+	Layers []page.Layer `json:"layers,omitempty"` // empty for attention without weights
 }
 
-// Add writes it behind the others of the run in dir, and behind step 0 in their place.
+// Add appends l to the looks of the run in dir. At step 0 it replaces them.
 func (l Look) Add(dir string) error {
 	data, err := json.Marshal(l)
 	if err != nil {
@@ -35,6 +35,7 @@ func (l Look) Add(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(append([]byte{'\n'}, data...), '\n')) // a line of its own behind half of a killed process's
+	// The leading newline ends a partial line of a killed process.
+	_, err = f.Write(append(append([]byte{'\n'}, data...), '\n'))
 	return cmp.Or(err, f.Close())
 }

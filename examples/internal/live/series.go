@@ -1,14 +1,14 @@
 package live
 
-// series is lines of one kind, in the order in which they came. It is thinned as it grows, so that its size is limited
+// series holds lines of one kind in the order of their arrival. It is thinned as it grows, so its size is limited
 // however long a run is.
 type series struct {
-	most, bytes int // the number of lines and of their bytes from which it is full
+	most, bytes int // the numbers of lines and bytes at which it is full
 	lines       []sized
 	size        int // bytes
 }
 
-// sized is a line, and a number in it whose extremes are kept.
+// sized is a line with a number whose extremes are kept.
 type sized struct {
 	text  []byte
 	value float64
@@ -22,12 +22,12 @@ func (s *series) add(text []byte, value float64) {
 // full reports whether the series should be thinned.
 func (s *series) full() bool { return len(s.lines) > 4 && (len(s.lines) > s.most || s.size > s.bytes) }
 
-// burst reports whether the series has to be thinned at once.
+// burst reports whether the series must be thinned at once.
 func (s *series) burst() bool {
 	return len(s.lines) > 4 && (len(s.lines) > 2*s.most || s.size > 2*s.bytes)
 }
 
-// thin leaves the first line and the last, and two of every four between them, those with the smallest and with the
+// thin keeps the first line and the last, and of every four lines between them the two with the smallest and the
 // greatest value.
 func (s *series) thin() {
 	old := s.lines
@@ -39,7 +39,7 @@ func (s *series) thin() {
 	}
 }
 
-// extreme reports whether line i has the smallest value, or the greatest one, of the four lines that it is among.
+// extreme reports whether line i has the smallest or the greatest value among its group of four lines.
 func extreme(lines []sized, i int) bool {
 	first := i / 4 * 4
 	low, high := first, first

@@ -12,23 +12,23 @@ import (
 	"github.com/pkg/errors"
 )
 
-const remember = 1 << 10 // bytes of a file's beginning, by which a file that was written anew is known
+const remember = 1 << 10 // bytes at a file's beginning by which a rewritten file is recognized
 
 // tail reads the lines that another process adds to a file.
 type tail struct {
 	path    string
-	longest int // bytes of a line; a longer one is left out
+	longest int // bytes of a line; longer lines are skipped
 
 	at    int64       // the number of bytes that have been read
 	was   os.FileInfo // the file at the last reading; nil before it exists
 	head  []byte      // the beginning of the file
 	long  bool        // the line at the offset at is too long
-	opens int         // how often the file was opened
+	opens int         // number of times that the file was opened
 }
 
-// more calls line with each whole line that has come since the last call. If the file was replaced, truncated or
-// written anew, as when a run is resumed, it calls again first and reads from the beginning. Lines that are not JSON
-// are left out: a killed process leaves half of one.
+// more calls line with each complete line written since the last call. If the file was replaced, truncated or
+// rewritten, as when a run is resumed, it first calls again and reads from the beginning. It skips lines that are not
+// JSON, such as a partial line of a killed process.
 func (t *tail) more(again func(), line func(json.RawMessage)) error {
 	info, err := os.Stat(t.path)
 	switch {

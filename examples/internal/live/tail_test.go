@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTail checks what is read of a file: whole lines, also with carriage returns; of a file that is written anew in
-// place, with more than there was, all of it; of a line that is too long, nothing.
+// TestTail checks the lines that are read of a file: only complete lines, also with carriage returns; all lines of a
+// file that was rewritten in place and is longer than before; no line that is too long.
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines")
 	tl, got := tail{path: path, longest: 1 << 17}, ""
@@ -35,7 +35,7 @@ func TestTail(t *testing.T) {
 	opens := tl.opens
 	want("")
 	if tl.opens != opens {
-		t.Error("a file that has not changed is opened")
+		t.Error("an unchanged file was opened")
 	}
 	must(t, os.Truncate(path, 2))
 	want("again 5 ")

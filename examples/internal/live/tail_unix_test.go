@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
-// TestPipe checks that a pipe in the place of a file is refused, and not waited for.
+// TestPipe checks that a pipe in the place of a file is refused without blocking.
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(dir, program.MetricsFile), 0o644))

@@ -9,36 +9,36 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
-// Inside is what goes on in a model on a text. What there is none of is not shown.
+// Inside is a page about the inside of a model on a text. Empty fields are not shown.
 type Inside struct {
 	Title, About string
 	Tokens       []string
-	Losses       []float64 // nats for the token that comes, of every token that one follows
+	Losses       []float64 // nats for the next token, at every token but the last
 	Blocks       []string  // the columns of Lens
-	Lens         [][]Guess // of every token, behind every block
+	Lens         [][]Guess // for every token, after every block
 	Layers       []Layer
 	Sum          *Sum
 }
 
-// Guess is what is held likeliest to come, and its probability.
+// Guess is the token held likeliest to come next, and its probability.
 type Guess struct {
 	Token string
 	P     float64
-	Right bool // it is what comes
+	Right bool // it is the next token
 }
 
-// Write makes the page.
+// Write writes the page.
 func (p Inside) Write(w io.Writer) error {
 	return write(w, p.Title, "inside.html", p, "page.js", "heat.js", "inside.js")
 }
 
-// Seen returns a token of the text as it is shown where room is short.
+// Seen returns a token of the text as it is shown in little space.
 func (p Inside) Seen(token int) string { return Seen(p.Tokens[token]) }
 
-// Short is another token, as it is shown there.
+// Short returns any other token as it is shown in little space.
 func (p Inside) Short(token string) string { return Seen(token) }
 
-// Loss is two cells with the loss behind a token, its number and its bar; empty behind the last one.
+// Loss returns two cells with the loss after a token, as a number and as a bar; they are empty after the last token.
 func (p Inside) Loss(token int) template.HTML {
 	if token >= len(p.Losses) {
 		return `<td></td><td></td>`

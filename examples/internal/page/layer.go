@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// Layer is the attention weights of a block: of every head, row i is what query i takes of every key.
+// Layer holds the attention weights of a block: for every head, row i has the weights of query i for every key.
 type Layer struct {
 	Name  string
 	Heads [][][]float64
 }
 
-// MarshalJSON keeps four digits of every weight, so that none that is small becomes 0, which says masked.
+// MarshalJSON keeps four digits of every weight, so that no small one becomes 0, which means masked.
 func (l Layer) MarshalJSON() ([]byte, error) {
 	type plain Layer
 	short := plain{Name: l.Name}
@@ -19,7 +19,7 @@ func (l Layer) MarshalJSON() ([]byte, error) {
 		head := make([][]float64, len(rows))
 		for i, row := range rows {
 			for _, v := range row {
-				x, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64) // of a number there is no error
+				x, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64) // a formatted number is always valid
 				head[i] = append(head[i], x)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package page writes pages that need nothing else: one file with its style, its script and its numbers, which opens
-// without a network. Inside is what goes on in a model on a text, Runs what runs have measured.
+// Package page writes self-contained pages: one file with its style, its script and its numbers, which opens without a
+// network. Inside shows the inside of a model on a text, Runs the measurements of runs.
 package page
 
 import (
@@ -14,7 +14,7 @@ import (
 //go:embed *.html *.css *.js
 var files embed.FS
 
-// write fills page.html with a body, the scripts that it needs, and the data for both.
+// write fills page.html with a body, its scripts and their data.
 func write(w io.Writer, title, body string, data any, scripts ...string) error {
 	t, err := template.ParseFS(files, "page.html", body)
 	if err != nil {
@@ -40,10 +40,10 @@ func write(w io.Writer, title, body string, data any, scripts ...string) error {
 	}{title, template.CSS(style), template.JS(script.String()), data}), "page")
 }
 
-// longest is how many characters of a token are shown where room is short.
+// longest is the largest number of characters of a token that are shown in little space.
 const longest = 12
 
-// Seen returns a token of which one can see every character, and no more than twelve.
+// Seen returns a token with all characters visible, cut to twelve.
 func Seen(token string) string {
 	seen := []rune(strings.NewReplacer(" ", "␣", "\n", "⏎", "\t", "→").Replace(token))
 	if len(seen) > longest {

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
 )
 
-// text returns a page of n tokens and some heads a block, with random numbers.
+// text returns a page of n tokens and some heads per block, with random numbers.
 func text(n, blocks, heads int) Inside {
 	p, r := Inside{Title: "A text", About: "For a test."}, rand.New(rand.NewPCG(1, 2))
 	for i := range n {
@@ -60,7 +60,7 @@ func written(t *testing.T, p Inside) string {
 	return b.String()
 }
 
-// saved returns the address of a file with the page.
+// saved returns the address of a file that contains the page.
 func saved(t *testing.T, html string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
@@ -70,7 +70,7 @@ func saved(t *testing.T, html string) string {
 	return "file://" + path
 }
 
-// A page of 64 tokens and 16 heads has at most 1.5 MB, and refers to nothing else.
+// A page of 64 tokens and 16 heads has at most 1.5 MB and no references to other files.
 func TestSize(t *testing.T) {
 	html := written(t, text(64, 4, 4))
 	if most := 1_500_000; len(html) > most {
@@ -79,12 +79,12 @@ func TestSize(t *testing.T) {
 	html = strings.Replace(html, `href="data:,"`, "", 1)
 	for _, outside := range []string{"http:", "https:", "src=", "href=", "url(", "@import"} {
 		if strings.Contains(html, outside) {
-			t.Errorf("it refers to something else: %q", outside)
+			t.Errorf("got a reference to another file: %q", outside)
 		}
 	}
 }
 
-// A weight that is nearly 0 stays above it, because 0 is masked.
+// A weight near 0 does not become 0, which means masked.
 func TestSmallWeights(t *testing.T) {
 	p := Inside{Tokens: []string{"a", "b"}, Layers: []Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}}
 	if html, want := written(t, p), `"Heads":[[[1,0],[1.235e-12,1]]]`; !strings.Contains(html, want) {
@@ -92,7 +92,7 @@ func TestSmallWeights(t *testing.T) {
 	}
 }
 
-// A row is the sum of its parts, in the columns that came first; one without columns stands alone.
+// A row is the sum of its parts, in columns in the order of their first use; a row without columns is standalone.
 func TestSum(t *testing.T) {
 	s := &Sum{}
 	s.Add("embedding", "", []float64{1, 2})
@@ -105,7 +105,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// What is longer than twelve characters is cut, and what cannot be seen is replaced.
+// Tokens longer than twelve characters are cut, and invisible characters are replaced.
 func TestSeen(t *testing.T) {
 	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": "",
 		"abcdefghijkl": "abcdefghijkl", "abcdefghijklm": "abcdefghijk…"} {
@@ -115,7 +115,8 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// In a browser: keys reach every token and head, whatever has the focus has a name, and nothing is complained of.
+// In a browser, keys reach every token and head, every element that can have the focus has a name, and the console has
+// no errors.
 func TestBrowserInside(t *testing.T) {
 	p := text(9, 2, 3)
 	p.Tokens[3], p.Tokens[4], p.Tokens[5], p.Sum.Of[4] = "\n", "</script><b>", "\"'&", "\"'&"
@@ -159,7 +160,7 @@ func TestBrowserInside(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
-	for _, scheme := range []string{"dark", "light"} { // what is masked is none of the shades
+	for _, scheme := range []string{"dark", "light"} { // masked has none of the shades
 		b.Show(400, 700, scheme)
 		near := b.Ask(`(() => {
 			const masked = getComputedStyle(document.querySelector("canvas")).backgroundColor.match(/\d+/g).map(Number);
@@ -172,7 +173,7 @@ func TestBrowserInside(t *testing.T) {
 	}
 	for _, name := range b.Named() {
 		if strings.HasSuffix(name, " ") {
-			t.Errorf("the focus may be on a %swithout a name", name)
+			t.Errorf("a %swithout a name can have the focus", name)
 		}
 	}
 	p.Lens, p.Losses, p.Sum = nil, nil, nil
@@ -182,12 +183,12 @@ func TestBrowserInside(t *testing.T) {
 	b.Visit(saved(t, written(t, p)))
 	says("Token 0 “a”")
 	if len(b.Errors) > 0 {
-		t.Errorf("the console complains: %s", b.Errors)
+		t.Errorf("errors on the console: %s", b.Errors)
 	}
 }
 
-// In a browser: nothing is cut off or lies on something else at any width, though there are many heads and blocks; the
-// last block is always in sight; the scale has its numbers where their colours are.
+// In a browser, nothing is cut off or overlaps at any width, even with many heads and blocks; the last block is always
+// in sight; the numbers of the scale are next to their colours.
 func TestBrowserFits(t *testing.T) {
 	p := text(40, 12, 12)
 	for i := range p.Tokens {

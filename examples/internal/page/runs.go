@@ -5,20 +5,20 @@ import (
 	"io"
 )
 
-// Runs is what runs have measured, laid over each other.
+// Runs is a page with the measurements of runs, in common charts.
 type Runs struct {
 	Title string
 	Runs  []Run
-	Live  bool // more lines come from /events, a program.Line each
+	Live  bool // more lines come from /events, each like a line of the files
 }
 
-// Run is the lines of a run's files, program.MetricsFile and program.LooksFile.
+// Run holds the lines of a run's files, program.MetricsFile and live.LooksFile.
 type Run struct {
 	Name  string
 	Lines []json.RawMessage
 }
 
-// Write makes the page.
+// Write writes the page.
 func (p Runs) Write(w io.Writer) error {
 	return write(w, p.Title, "runs.html", p, "page.js", "heat.js", "chart.js", "runs.js")
 }

@@ -17,20 +17,20 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// The size in pixels of a sign: a character of a token, and a line of them.
+// The size in pixels of a sign, which is a character of a token, and of a line of signs.
 const (
 	SignWidth  = 7
 	SignHeight = 11
 )
 
-// Sheet is a picture to fill and to write on, in pixels from the top left corner.
+// Sheet is a picture to fill and write on, in pixels from the top left corner.
 type Sheet struct {
 	stock.Image
 	canvas draw.Canvas
 	texts  []written
 }
 
-// written is a text and where it is.
+// written is a text with its position.
 type written struct {
 	words string
 	image.Rectangle
@@ -58,7 +58,8 @@ func Width(size float64, words string) int {
 	return int(math.Ceil(float64(style(size, "Sans").Width(words))))
 }
 
-// Write writes words whose middle is y below the top, in Sans. Their left end, middle or right end is at x.
+// Write writes words in Sans, centred y below the top. Their left end, middle or right end is at x, depending on
+// align.
 func (s *Sheet) Write(x, y int, size float64, align text.XAlignment, words string) {
 	style := style(size, "Sans")
 	style.XAlign = align
@@ -67,10 +68,11 @@ func (s *Sheet) Write(x, y int, size float64, align text.XAlignment, words strin
 	s.texts = append(s.texts, written{words, image.Rect(left, y-half, left+width, y+half)})
 }
 
-// Sign writes one character of a token in the middle of x, y. The font lacks those that stand for a newline and a
-// space.
+// Sign writes one character of a token, centred at x, y. It draws the signs for a newline and a space, which the font
+// lacks.
 func (s *Sheet) Sign(x, y int, c rune) {
-	s.texts = append(s.texts, written{string(c), image.Rect(x-SignWidth/2, y-SignHeight/2, x+SignWidth/2, y+SignHeight/2)})
+	box := image.Rect(x-SignWidth/2, y-SignHeight/2, x+SignWidth/2, y+SignHeight/2)
+	s.texts = append(s.texts, written{string(c), box})
 	switch c {
 	case '␣':
 		s.strokes(x, y, -3, 1, -3, 4, 3, 4, 3, 1)
@@ -88,12 +90,14 @@ func (s *Sheet) Sign(x, y int, c rune) {
 func (s *Sheet) strokes(x, y int, to ...float64) {
 	var line []vg.Point
 	for i := 0; i < len(to); i += 2 {
-		line = append(line, vg.Point{X: vg.Length(float64(x) + to[i]), Y: vg.Length(float64(s.Bounds().Dy()-y) - to[i+1])})
+		line = append(line, vg.Point{
+			X: vg.Length(float64(x) + to[i]), Y: vg.Length(float64(s.Bounds().Dy()-y) - to[i+1]),
+		})
 	}
 	s.canvas.StrokeLines(draw.LineStyle{Color: color.Gray{40}, Width: 1}, line)
 }
 
-// Faults lists texts that lie on each other or are not within the sheet.
+// Faults lists texts that overlap or are not within the sheet.
 func (s *Sheet) Faults() (list []string) {
 	for i, a := range s.texts {
 		if !a.In(s.Bounds()) {
@@ -101,7 +105,8 @@ func (s *Sheet) Faults() (list []string) {
 		}
 		for _, b := range s.texts[:i] {
 			if a.Overlaps(b.Rectangle) {
-				list = append(list, fmt.Sprintf("%q at %v lies on %q at %v", a.words, a.Rectangle, b.words, b.Rectangle))
+				list = append(list,
+					fmt.Sprintf("%q at %v overlaps %q at %v", a.words, a.Rectangle, b.words, b.Rectangle))
 			}
 		}
 	}

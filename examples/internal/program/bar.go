@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Bar tells how far a program is and how long the rest will take: on a terminal in one line, which is written again and
-// again and never wraps; elsewhere in some fifty lines, seconds apart.
+// Bar shows the progress of a program and the time that the rest will take: on a terminal in one line, which is
+// rewritten and never wraps, elsewhere in about fifty lines, at least some seconds apart.
 type Bar struct {
-	// End is when the program stops though steps are left; zero is never.
+	// End is the time at which the program stops even if steps are left; zero means never.
 	End time.Time
 
 	out               io.Writer
@@ -20,19 +20,20 @@ type Bar struct {
 	what              string
 	begin, now, total int           // steps
 	every             int           // steps between two lines
-	pause             time.Duration // at least, between two lines
+	pause             time.Duration // minimum between two lines
 	start, last       time.Time     // last: of a line or a drawing
 	drawn             bool
 }
 
-// NewBar counts from begin, where a run is resumed, to total. What is empty where the steps are the program's own.
+// NewBar returns a Bar that counts from begin, where a run is resumed, to total. what may be empty for a program's own
+// steps.
 func NewBar(out io.Writer, what string, begin, total int) *Bar {
 	now := time.Now()
 	return &Bar{out: out, terminal: columns(out) > 0, what: what, begin: begin, now: begin, total: total,
 		every: interval(total), pause: 5 * time.Second, start: now, last: now}
 }
 
-// Every makes it a line every so many steps, however fast they are; 0 is some fifty lines.
+// Every makes b write a line after the given number of steps, however fast they are; 0 means about fifty lines.
 func (b *Bar) Every(steps int) *Bar {
 	if b.pause = 0; steps > 0 {
 		b.every = steps
@@ -40,7 +41,7 @@ func (b *Bar) Every(steps int) *Bar {
 	return b
 }
 
-// interval returns the steps between two of at most fifty lines: 1, 2 or 5, 10, 20 or 50, and so on.
+// interval returns the number of steps per line for at most fifty lines: 1, 2 or 5, 10, 20 or 50, and so on.
 func interval(total int) int {
 	for n := 1; ; n *= 10 {
 		for _, by := range []int{1, 2, 5} {
@@ -51,7 +52,7 @@ func interval(total int) int {
 	}
 }
 
-// Add counts n steps more; the text says where things stand.
+// Add counts n more steps; the text describes the state.
 func (b *Bar) Add(n int, format string, args ...any) { b.Draw(b.now+n, fmt.Sprintf(format, args...)) }
 
 // Write counts the bytes of a download.
@@ -60,13 +61,13 @@ func (b *Bar) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Draw says that a program is at a step, with what there is to say of it; a narrow terminal shows the first of that.
+// Draw shows that the program is at a step, with further fields; a narrow terminal shows the first of these.
 func (b *Bar) Draw(step int, fields ...string) {
 	before, since := b.now, time.Since(b.last)
 	b.now = step
 	switch {
 	case b.terminal:
-		if b.drawn && since < 100*time.Millisecond { // nobody reads faster
+		if b.drawn && since < 100*time.Millisecond { // faster than anyone can read
 			return
 		}
 		fields = append([]string{b.count(b.what), "eta " + b.eta()}, fields...)
@@ -85,8 +86,8 @@ func (b *Bar) count(what string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d/%d", what, b.now, b.total))
 }
 
-// eta returns the time that the steps left will take, if they are as fast as those since begin: seconds, or minutes
-// where it is hours.
+// eta returns the time that the remaining steps will take at the speed since begin: in seconds, or in minutes if it is
+// hours.
 func (b *Bar) eta() string {
 	done := max(1, b.now-b.begin)
 	left := time.Duration(float64(time.Since(b.start)) / float64(done) * float64(max(0, b.total-b.now)))
@@ -105,7 +106,7 @@ func (b *Bar) Print(format string, args ...any) {
 	fmt.Fprintf(b.out, format+"\n", args...)
 }
 
-// Header writes fields with bars between them, above the progress if there is one. A field that does not fit into the
+// Header writes fields separated by bars, above the progress if there is any. A field that does not fit into the
 // terminal's width, or into 80 columns elsewhere, begins a new line.
 func (b *Bar) Header(fields ...string) {
 	width := cmp.Or(columns(b.out), 80)
@@ -124,7 +125,7 @@ func (b *Bar) Header(fields ...string) {
 	b.Print("%s", line)
 }
 
-// Close takes the bar away.
+// Close removes the bar.
 func (b *Bar) Close() {
 	if b.drawn {
 		fmt.Fprint(b.out, "\r", strings.Repeat(" ", max(0, columns(b.out)-1)), "\r")

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Where there is no terminal, lines come at intervals and say what is left: 3 of 4 steps in 30 s leave 10 s.
+// Without a terminal, lines come at intervals and print the remaining time: 3 of 4 steps in 30 s leave 10 s.
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	b := NewBar(&out, "training", 0, 4)
@@ -26,7 +26,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A run is some fifty lines, however long it is, and where a number is given a line every so many steps.
+// A run prints about fifty lines, however long it is, or one line per given number of steps.
 func TestLinesOfARun(t *testing.T) {
 	for _, c := range []struct{ begin, total, every, want int }{
 		{0, 6, 0, 6}, {0, 50, 0, 50}, {0, 51, 0, 25}, {0, 250, 0, 50}, {0, 2000, 0, 40}, {0, 5000, 0, 50}, {0, 600_000, 0, 30},
@@ -51,7 +51,7 @@ func TestLinesOfARun(t *testing.T) {
 	}
 }
 
-// The line fills its width exactly, whatever that is, with whole fields, the first first.
+// The line fills its width exactly, whatever that is, with complete fields in order.
 func TestFit(t *testing.T) {
 	fields := []string{"1240/2000", "eta 1h12m", "loss 1.905234", "norm 0.52", "lr 9.5e-04", "10.3 ms", "95.2 GFLOP/s", "74,000 tok/s"}
 	for width := -1; width < 300; width++ {
@@ -76,7 +76,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// What is left is never more than the time until the end, and minutes where it is hours.
+// The remaining time is never more than the time until the end, and is rounded to minutes if it is hours.
 func TestETA(t *testing.T) {
 	for _, c := range []struct {
 		took        time.Duration
@@ -107,7 +107,7 @@ func TestETA(t *testing.T) {
 	}
 }
 
-// A header is within 80 columns where there is no terminal, in whole fields; one that is longer has a line of its own.
+// Without a terminal, a header stays within 80 columns, with complete fields; a longer field has its own line.
 func TestHeader(t *testing.T) {
 	var out bytes.Buffer
 	forty := strings.Repeat("é", 40)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Cores is how many processors the machine has, also those that this process may not use; 0 is unknown.
+// Cores returns the number of processors of the machine, including those that this process may not use, or 0 if
+// unknown.
 func Cores() int {
 	list, err := os.ReadFile("/sys/devices/system/cpu/online")
 	if err != nil {

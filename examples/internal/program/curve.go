@@ -1,27 +1,28 @@
 package program
 
-// The largest numbers of points of a batch's and of an evaluation's Curve. A picture is some 600 pixels wide, and draws
-// a mark at every evaluation.
+// The largest numbers of points in the Curve of the batches and of the evaluations. A picture is about 600 pixels wide
+// and has a mark at every evaluation.
 const (
 	mostBatches     = 2048
 	mostEvaluations = 512
 )
 
-// Curve is a series of numbers over the steps of a run, for a plot, in memory that does not grow with the run. It keeps
-// every number until it has as many points as it may have. Then every two points become one, their mean, and from then
-// on a point is the mean of two numbers, later of four, and so on. It has the methods of gonum's plotter.XYer.
+// Curve is a series of numbers over the steps of a run, for a plot, in memory that does not grow with the run. It
+// keeps every number until it has the largest number of points. Then every two points are replaced by their mean, and
+// from then on a point is the mean of two numbers, later of four, and so on. It has the methods of gonum's
+// plotter.XYer.
 type Curve struct {
 	points  []point
 	most    int   // points
-	each    int   // numbers that a point is the mean of
-	pending point // the mean of the numbers behind the last point
-	n       int   // of these numbers
+	each    int   // numbers averaged in a point
+	pending point // the mean of the numbers after the last point
+	n       int   // the number of these numbers
 }
 
 type point struct{ x, y float64 }
 
-// NewCurve returns a Curve without points, which may have an even number of them. It has all the memory that it will
-// need: 16 bytes a point.
+// NewCurve returns an empty Curve of at most most points, which must be even. It allocates all its memory, 16 bytes
+// per point.
 func NewCurve(most int) Curve { return Curve{points: make([]point, 0, most), most: most, each: 1} }
 
 // Add adds the number y of a step.
@@ -41,7 +42,7 @@ func (c *Curve) Add(step int, y float64) {
 	c.points, c.pending, c.n = append(c.points, c.pending), point{}, 0
 }
 
-// halve makes one point of every two. The number that is pending has another one to wait for then.
+// halve replaces every two points by one. The pending number then waits for another one.
 func (c *Curve) halve() {
 	for i := range c.most / 2 {
 		a, b := c.points[2*i], c.points[2*i+1]
@@ -50,7 +51,7 @@ func (c *Curve) halve() {
 	c.points, c.each = c.points[:c.most/2], 2*c.each
 }
 
-// Len returns the number of points, at most one more than the curve may have, for the mean that is not complete yet.
+// Len returns the number of points, which includes one for an incomplete mean.
 func (c *Curve) Len() int {
 	if c.n > 0 {
 		return len(c.points) + 1
@@ -58,7 +59,7 @@ func (c *Curve) Len() int {
 	return len(c.points)
 }
 
-// XY returns the step and the number of point i, which are means where numbers were put together.
+// XY returns the step and the number of point i, or their means if numbers were averaged.
 func (c *Curve) XY(i int) (x, y float64) {
 	if i == len(c.points) {
 		return c.pending.x, c.pending.y

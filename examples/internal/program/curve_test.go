@@ -6,8 +6,8 @@ import (
 )
 
 // A curve of a million steps has at most 2048 points and one for the rest, evenly spaced from the first step to the
-// last, and none is lost: the mean over the points, each with the numbers that it stands for, is the mean of all
-// numbers. Up to 2048 steps it keeps every number. Adding takes no memory.
+// last, and none is lost: the mean over the points, weighted by their numbers of values, is the mean of all values. Up
+// to 2048 steps it keeps every number. Adding allocates nothing.
 func TestCurve(t *testing.T) {
 	for _, steps := range []int{0, 1, 2000, mostBatches - 1, mostBatches, mostBatches + 1, mostBatches + 2, 3*mostBatches + 1, 1_000_000} {
 		c, sum := NewCurve(mostBatches), 0.0
@@ -47,7 +47,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// A sample of a million times has the median and the least of them all, nearly, in memory that does not grow.
+// A sample of a million times has nearly the median and the least of all times, in memory that does not grow.
 func TestSample(t *testing.T) {
 	for _, n := range []int{0, 1, 5, mostTimes, mostTimes + 1, 1_000_000} {
 		s := new(Sample)

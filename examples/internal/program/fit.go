@@ -9,21 +9,21 @@ import (
 	"golang.org/x/term"
 )
 
-// columns returns the width of a terminal, and 0 where out is none.
+// columns returns the width of a terminal, or 0 if out is not a terminal.
 func columns(out io.Writer) int {
 	f, ok := out.(*os.File)
 	if !ok {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
-	if err == nil && width == 0 { // it does not know
+	if err == nil && width == 0 { // unknown
 		return 80
 	}
 	return width
 }
 
-// fit is as many of the fields as fit into the width, filled up with spaces, so that nothing is left of a longer line.
-// A wide one begins with a bar.
+// fit returns the fields that fit into the width, padded with spaces to overwrite a longer line. A wide line begins
+// with a bar.
 func fit(width int, done float64, fields []string) string {
 	line := ""
 	if width >= 59 {

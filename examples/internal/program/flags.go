@@ -9,15 +9,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Flags returns an empty set of flags, which are the program's only arguments.
+// Flags returns an empty set of flags, the only arguments of a program.
 func Flags(name string, stderr io.Writer) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	return fs
 }
 
-// Group adds flags to those of a program, under a heading of -help. Those to leave out are of a configuration, and the
-// program does not read them.
+// Group adds flags to those of a program, under a heading of -help. leaveOut names flags of a configuration that the
+// program does not read.
 func Group(fs *flag.FlagSet, heading string, register func(*flag.FlagSet), leaveOut ...string) {
 	first := true
 	fs.VisitAll(func(*flag.Flag) { first = false })
@@ -47,11 +47,11 @@ func Group(fs *flag.FlagSet, heading string, register func(*flag.FlagSet), leave
 	}
 }
 
-// Parse reads the arguments. An argument that is no flag is an error, and so is a number that no program can use: see
-// checkNumbers. The error of an unknown flag names the flag that was probably meant.
+// Parse reads the arguments. An argument that is not a flag is an error, and so is an unusable number: see
+// checkNumbers. The error of an unknown flag suggests the flag that was probably meant.
 func Parse(fs *flag.FlagSet, args []string) error {
 	out := fs.Output()
-	fs.SetOutput(io.Discard) // else package flag writes an error above all flags, where nobody finds it
+	fs.SetOutput(io.Discard) // otherwise package flag writes an error above all flags, where it is overlooked
 	err := fs.Parse(args)
 	fs.SetOutput(out)
 	switch {
@@ -66,10 +66,11 @@ func Parse(fs *flag.FlagSet, args []string) error {
 	return checkNumbers(fs)
 }
 
-// LogInterval says of a program's log_interval what it means if it is not given: it is no number then.
+// LogInterval describes in -help the default of a program's log_interval, which is not a number.
 func LogInterval(fs *flag.FlagSet) {
 	f := fs.Lookup("log_interval")
-	f.Usage, f.DefValue = "steps between log lines, where there is no terminal; by default some fifty lines a run", "0"
+	f.Usage = "steps between log lines, if the output is not a terminal; by default about fifty lines per run"
+	f.DefValue = "0"
 }
 
 // Given returns the names of the flags among the arguments.
@@ -79,7 +80,7 @@ func Given(fs *flag.FlagSet) map[string]bool {
 	return given
 }
 
-// Want returns nil if ok, else an error that names the flag and what it got and wants.
+// Want returns nil if ok, otherwise an error that names the flag, its value and what it must be.
 func Want(ok bool, flag string, got any, want string) error {
 	if ok {
 		return nil

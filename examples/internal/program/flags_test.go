@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// grouped returns a program with two groups of flags, of a configuration's three without one.
+// grouped returns a program with two groups of flags: its own, and those of a configuration except one.
 func grouped(out io.Writer) (fs *flag.FlagSet, n, m *int) {
 	fs, n, m = Flags("walk", out), new(int), new(int)
 	Group(fs, "The way", func(fs *flag.FlagSet) {
@@ -20,7 +20,7 @@ func grouped(out io.Writer) (fs *flag.FlagSet, n, m *int) {
 	return fs, n, m
 }
 
-// -help lists what the program reads under its headings, with the defaults, whatever else is given.
+// -help lists the program's flags under their headings, with the defaults, even if other flags are given.
 func TestHelp(t *testing.T) {
 	want := "Usage of walk:\n\nThe way:\n  -log_interval int\n    \tsteps between lines (default 7)\n  -steps int\n    \thow many (default 3)\n" +
 		"\nThe shoes:\n  -size int\n    \tof both (default 42)\n"
@@ -32,12 +32,12 @@ func TestHelp(t *testing.T) {
 	out.Reset()
 	fs, _, _ = grouped(&out)
 	LogInterval(fs)
-	if err := Parse(fs, []string{"-help"}); err != flag.ErrHelp || !strings.Contains(out.String(), "by default some fifty lines a run\n  -steps") {
+	if err := Parse(fs, []string{"-help"}); err != flag.ErrHelp || !strings.Contains(out.String(), "by default about fifty lines per run\n  -steps") {
 		t.Errorf("got %v and\n%s", err, out.String())
 	}
 }
 
-// What is wrong is one error and no list of flags.
+// Invalid arguments are one error without a list of flags.
 func TestParse(t *testing.T) {
 	var out bytes.Buffer
 	for want, args := range map[string][]string{
@@ -55,14 +55,14 @@ func TestParse(t *testing.T) {
 	}
 	fs, n, m := grouped(&out)
 	if err := Parse(fs, []string{"-size", "40"}); err != nil || *n != 3 || *m != 40 || out.Len() > 0 {
-		t.Errorf("got %v, %d steps, size %d, said %q", err, *n, *m, out.String())
+		t.Errorf("got %v, %d steps, size %d, printed %q", err, *n, *m, out.String())
 	}
 	if given := Given(fs); len(given) != 1 || !given["size"] {
 		t.Errorf("given: %v", given)
 	}
 }
 
-// What other tools call a flag is answered with its name here, where the program has it.
+// A flag's name in another tool is answered with its name here, if the program has it.
 func TestNamesElsewhere(t *testing.T) {
 	for want, given := range map[string]string{
 		"flag provided but not defined: -lr; did you mean -learning_rate?; -help lists the flags":      "--lr",
@@ -82,7 +82,7 @@ func TestNamesElsewhere(t *testing.T) {
 	}
 }
 
-// Numbers that no program can use are refused, whatever the flag is for.
+// Unusable numbers are refused, whatever the flag is for.
 func TestParseNumbers(t *testing.T) {
 	for want, args := range map[string][]string{
 		"": {"-n", "0", "-x", "0", "-wait", "0", "-seed", "18446744073709551615"},

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzMetrics: whatever metrics.jsonl holds, a run opens it, keeps no line after its step, and opens what it kept to
-// the same lines again.
+// FuzzMetrics checks that a run opens any metrics.jsonl, keeps no line after its step, and opens the kept lines
+// unchanged.
 func FuzzMetrics(f *testing.F) {
 	f.Add([]byte(`{"step":1,"loss":2.5,"lr":0.001,"norm":1}`+"\n"+`{"step":1,"train_loss":2,"val_loss":2.1}`+"\n"), 1)
 	f.Fuzz(func(t *testing.T, data []byte, step int) {
@@ -42,7 +42,7 @@ func FuzzMetrics(f *testing.F) {
 			}
 		}
 		if Finished(filepath.Dir(path)) {
-			t.Fatalf("going on, and finished: %q", kept)
+			t.Fatalf("continued, and yet finished: %q", kept)
 		}
 		if m, err = OpenMetrics(filepath.Dir(path), step); err != nil {
 			t.Fatal(err)

@@ -6,14 +6,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// Log tells of a run: the progress, and the metrics where they are kept.
+// Log reports on a run: it shows the progress and writes the metrics if they are kept.
 type Log struct {
 	*Bar
-	*Metrics       // nil where they are not
-	Trouble  error // the first with a file beside the checkpoints, none of which is worth the run
+	*Metrics       // nil if they are not kept
+	Trouble  error // the first error of a file next to the checkpoints; it does not end the run
 }
 
-// Step tells what a step of training did.
+// Step reports a step of training.
 func (l *Log) Step(p train.Progress) {
 	seconds := p.Took.Seconds()
 	speed, gflops := float64(p.Tokens)/seconds, p.FLOP/seconds/1e9
@@ -27,22 +27,22 @@ func (l *Log) Step(p train.Progress) {
 	l.Add(StepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)})
 }
 
-// Add writes a line of metrics, where they are kept.
+// Add writes a line of metrics, if they are kept.
 func (l *Log) Add(line any) {
 	if l.Metrics != nil {
 		l.Keep(l.Metrics.Add(line))
 	}
 }
 
-// Keep is told what became of a file beside the checkpoints.
+// Keep records the error of a file next to the checkpoints, if any.
 func (l *Log) Keep(err error) {
 	if err != nil && l.Trouble == nil {
 		l.Trouble = err
-		l.Print("the run goes on without: %s", Shown(err))
+		l.Print("the run continues despite: %s", Shown(err))
 	}
 }
 
-// Close takes the bar away and closes the metrics.
+// Close removes the bar and closes the metrics.
 func (l *Log) Close() error {
 	l.Bar.Close()
 	if l.Metrics == nil {

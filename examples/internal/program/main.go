@@ -1,5 +1,5 @@
-// Package program is what the examples share that is no model: flags, signals, files that are written whole, progress
-// bars and numbers for people.
+// Package program contains what the examples share apart from models: flags, signals, metrics, progress bars and
+// numbers for people.
 package program
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Main is the main function of an example: it runs it, ends its context at the first SIGINT, SIGTERM or SIGHUP and the
-// process at the second, prints the error, and exits with a status. A closed pipe is an error of who writes to it, and
-// ends nothing else. A program that is started as one of several ranks is refused: each would write the others' files.
+// Main is the main function of an example: it calls run, ends its context at the first SIGINT, SIGTERM or SIGHUP and
+// the process at the second, prints the error, and exits with a status. A closed pipe is an error of writing to it and
+// ends nothing else. A program started as one of several ranks is refused, because each would write the others' files.
 func Main(name string, run Run) { MainOfRanks(name, alone(run)) }
 
-// alone returns a program that is not started as one of several ranks.
+// alone returns a program that refuses to run as one of several ranks.
 func alone(run Run) Run {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err := dist.Alone(); err != nil {
@@ -29,11 +29,11 @@ func alone(run Run) Run {
 	}
 }
 
-// Run is a program but for what all have in common.
+// Run is a program without the parts that all programs have in common.
 type Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
-// MainOfRanks is Main of a program that may be one of several ranks. One whose others do not answer exits with 75, a
-// failure that may be over at the next try.
+// MainOfRanks is Main for a program that may be one of several ranks. If the other ranks do not answer, it exits with
+// status 75, a temporary failure.
 func MainOfRanks(name string, run Run) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -46,7 +46,7 @@ func MainOfRanks(name string, run Run) {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	if errors.Is(err, syscall.EPIPE) { // nobody reads: as quiet as the signal would be
+	if errors.Is(err, syscall.EPIPE) { // a closed pipe: as quiet as the signal would be
 		os.Exit(128 + 13)
 	}
 	fmt.Fprintf(os.Stderr, "%s: %s\n", name, Shown(err))
@@ -68,7 +68,7 @@ func (i Interrupt) Error() string { return i.Signal.String() }
 
 func (i Interrupt) status() int { return 128 + int(i.Signal) }
 
-// Cause returns the signal that ended ctx, or else err.
+// Cause returns the cause of ctx if it is done, otherwise err.
 func Cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

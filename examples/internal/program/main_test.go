@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A program that cannot be one of several ranks is not run as one.
+// A program that cannot be one of several ranks refuses to run as one.
 func TestAlone(t *testing.T) {
 	runs := 0
 	run := alone(func(context.Context, []string, io.Writer, io.Writer) error { runs++; return nil })

@@ -15,11 +15,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// MetricsFile is the name of the file beside a run's checkpoints that holds what the run has measured, one JSON object
-// a line: a StepLine for each step, those of evaluations, and one without a step when the run has come to its end.
+// MetricsFile is the name of the file next to a run's checkpoints that holds its measurements, one JSON object per
+// line: a StepLine for each step, those of evaluations, and one without a step at the end of the run.
 const MetricsFile = "metrics.jsonl"
 
-// The lines of steps, and of evaluations by a loss.
+// The lines of steps and of evaluations with a loss.
 type (
 	StepLine struct {
 		Step    int     `json:"step"`
@@ -38,8 +38,7 @@ type (
 	}
 )
 
-// Metrics is the file, which holds every line, and what a plot needs of them, in memory that does not grow with the
-// run.
+// Metrics writes every line to the file and keeps the points of a plot, in memory that does not grow with the run.
 type Metrics struct {
 	Loss       Curve // of the batches
 	Train, Val Curve // of the evaluations
@@ -52,11 +51,11 @@ func newMetrics() *Metrics {
 	return &Metrics{Loss: NewCurve(mostBatches), Train: NewCurve(mostEvaluations), Val: NewCurve(mostEvaluations)}
 }
 
-// Evaluated reports whether the last evaluation on file is that of a step.
+// Evaluated reports whether the last evaluation on file is that of the given step.
 func (m *Metrics) Evaluated(step int) bool { return m.evaluated != nil && *m.evaluated == step }
 
-// OpenMetrics cuts the file in dir back to the step at which the run resumes; at step 0 it is empty. It reads line by
-// line: a file may be larger than memory.
+// OpenMetrics truncates the file in dir to the step at which the run resumes; at step 0 it is empty. It reads line by
+// line, because a file may be larger than memory.
 func OpenMetrics(dir string, step int) (m *Metrics, err error) {
 	m, path := newMetrics(), filepath.Join(dir, MetricsFile)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -80,11 +79,11 @@ func OpenMetrics(dir string, step int) (m *Metrics, err error) {
 	return m, err
 }
 
-// maxLine is the bytes of the longest line of metrics that is read; the program writes a few hundred.
+// maxLine is the length in bytes of the longest line of metrics that is read; the program writes a few hundred.
 const maxLine = 1 << 20
 
-// eachLine visits the lines of the file in dir, without their ends, until visit returns false. Where there is no file
-// there are no lines; those longer than maxLine are no metrics and are left out.
+// eachLine calls visit for each line of the file in dir, without line ends, until visit returns false. A missing file
+// has no lines; lines longer than maxLine are not metrics and are skipped.
 func eachLine(dir string, visit func(line []byte) bool) error {
 	f, err := file.Open(filepath.Join(dir, MetricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +94,7 @@ func eachLine(dir string, visit func(line []byte) bool) error {
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, maxLine)
-	for whole := true; ; {
+	for complete := true; ; {
 		line, more, err := r.ReadLine()
 		if err == io.EOF {
 			return nil
@@ -103,14 +102,14 @@ func eachLine(dir string, visit func(line []byte) bool) error {
 		if err != nil {
 			return err
 		}
-		if whole && !more && !visit(line) {
+		if complete && !more && !visit(line) {
 			return nil
 		}
-		whole = !more
+		complete = !more
 	}
 }
 
-// Finished reports whether the run in dir has come to its end, and has not gone on since.
+// Finished reports whether the run in dir is finished and has not been continued since.
 func Finished(dir string) (finished bool) {
 	err := eachLine(dir, func(line []byte) bool {
 		step, ok := stepOf(line)
@@ -120,8 +119,8 @@ func Finished(dir string) (finished bool) {
 	return finished && err == nil
 }
 
-// stepOf returns the step of a line, nil of one that has none. A line that a killed process left half written is not
-// ok.
+// stepOf returns the step of a line, or nil if it has none. ok is false for a line that a killed process left
+// incomplete.
 func stepOf(line []byte) (step *int, ok bool) {
 	var l struct {
 		Step *int `json:"step"`
@@ -130,7 +129,7 @@ func stepOf(line []byte) (step *int, ok bool) {
 	return l.Step, err == nil
 }
 
-// keep adds a line to those for the plot and returns true if its step is not after the given one.
+// keep adds a line to the points of the plot and returns true if its step is not after the given one.
 func (m *Metrics) keep(line []byte, step int) bool {
 	at, ok := stepOf(line)
 	if !ok || at == nil || *at > step || step <= 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A long line is kept whole, and so is what follows it.
+// A long line is kept completely, and so are the lines after it.
 func TestLongMetrics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), MetricsFile)
 	long := `{"step":2,"loss":2,"lr":0,"norm":0,"note":"` + strings.Repeat("a", 1<<17) + "\"}\n"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Thousands is n with a comma every three digits.
+// Thousands returns n with a comma every three digits.
 func Thousands[T int | int64](n T) string {
 	s := strconv.FormatInt(int64(n), 10)
 	head := 0
@@ -19,13 +19,14 @@ func Thousands[T int | int64](n T) string {
 	return s
 }
 
-// Round rounds x to a number of digits behind the point. It returns no negative zero, so that none is printed.
+// Round rounds x to a number of digits after the point. It never returns a negative zero, which would print a sign.
 func Round(x float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(x*scale)/scale + 0
 }
 
-// Median returns the upper one of the two in the middle where the list is even, and 0 where it is empty.
+// Median returns the median of the list, the upper of the two middle values if its length is even, or 0 if it is
+// empty.
 func Median(list []float64) float64 {
 	if len(list) == 0 {
 		return 0

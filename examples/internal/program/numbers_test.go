@@ -17,7 +17,7 @@ func TestThousands(t *testing.T) {
 	}
 }
 
-// TestRoundZero checks that what rounds to zero has no sign.
+// TestRoundZero checks that a number that rounds to zero has no sign.
 func TestRoundZero(t *testing.T) {
 	for _, x := range []float64{-0.004, math.Copysign(0, -1), 0.004, -1e-300} {
 		if got := fmt.Sprintf("%.2f %+.2f", Round(x, 2), Round(x, 2)); got != "0.00 +0.00" {

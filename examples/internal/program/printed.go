@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Printed calls run, which writes files and prints, and passes on what it printed afterwards: where nobody reads out to
-// its end, as behind head, the files are written all the same. What is printed before an error is passed on too.
+// Printed calls run, which writes files and prints, and passes on the printed text afterwards: the files are written
+// even if the output is not read to its end, as before head. Text printed before an error is passed on too.
 func Printed(out io.Writer, run func(w io.Writer) error) error {
 	var printed bytes.Buffer
 	err := run(&printed)

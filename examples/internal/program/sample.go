@@ -5,13 +5,13 @@ import "slices"
 // mostTimes is the largest number of times that a Sample keeps.
 const mostTimes = 8192
 
-// Sample is the times of the steps of a run, for their quantiles, in memory that does not grow with the run: all of
+// Sample holds the times of the steps of a run, for their quantiles, in memory that does not grow with the run: all of
 // them up to mostTimes, then every second, every fourth, and so on.
 type Sample struct {
 	kept  []float64
 	least float64
 	n     int // times added
-	each  int // one in how many is kept; 0 is 1
+	each  int // one of each times is kept; 0 means 1
 }
 
 // Add adds a time.
@@ -32,8 +32,8 @@ func (s *Sample) Add(x float64) {
 	s.n++
 }
 
-// Quantile returns the time that the part q of the times is below: 0.5 is the median, the upper one of the two in the
-// middle where their number is even. At 0 it is the least of all times, and without times 0.
+// Quantile returns the time that is greater than the fraction q of the times: 0.5 is the median, the upper of the two
+// middle times if their number is even. At 0 it is the least of all times, and without times 0.
 func (s *Sample) Quantile(q float64) float64 {
 	if s.n == 0 || q <= 0 {
 		return s.least

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Shown returns the message of an error, which may quote a file, for a terminal: characters that are not merely shown
-// are escaped, and what is longer than 4096 bytes is cut.
+// Shown returns the message of an error, which may quote a file, for a terminal: unprintable characters are escaped,
+// and messages longer than 4096 bytes are cut.
 func Shown(err error) string {
 	const most = 4096
 	var b strings.Builder

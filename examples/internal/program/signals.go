@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// catch sends what is to end a program. A SIGHUP that is ignored, as by nohup, stays so.
+// catch delivers the signals that end a program. A SIGHUP that is ignored, as by nohup, stays ignored.
 func catch(signals chan<- os.Signal) {
 	signal.Ignore(syscall.SIGPIPE)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
