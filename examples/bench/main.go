@@ -15,18 +15,21 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
 func main() {
-	if err := run(); err != nil {
+	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -46,74 +49,115 @@ func shapes() map[string]gpt.Config {
 // known returns their names.
 func known() string { return strings.Join(slices.Sorted(maps.Keys(shapes())), ", ") }
 
-func run() error {
-	shape := flag.String("shape", "char", known()+"; decode, decode-baby, decode-gpt2")
-	threads := flag.String("threads", "0", "threads of the kernels; 0 is one per processor; of several, 1,2,4, a table")
-	steps := flag.Int("steps", 100, "steps to time, after a warm-up; for decoding, tokens")
-	context := flag.Int("block_size", 0, "context length, at the same number of tokens in a batch; 0 is the shape's")
-	rounds := flag.Int("compare", 0,
-		"how often to time every shape, in turn with PyTorch if it is installed, and print a table")
-	quick := flag.Bool("quick", false, "with -compare: a step or two of each shape, to see that it works")
-	python := flag.String("python", "", "with -compare: an interpreter of Python that has PyTorch, of any version")
-	precision := flag.String("precision", "float32",
-		"of products while training; with -compare, bf16 is compared with the faster of PyTorch's float32 and its bf16 autocast")
-	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
-	weights := flag.String("weights", "", "keep the weights of decoding in fewer bits: bf16 or int8")
-	kernels := flag.Bool("kernels", true, "use kernels; false builds the reference from stock operations")
-	flag.Parse()
-	if *rounds > 0 {
-		return comparison{*rounds, *quick, *python, *precision}.print(os.Stdout)
+// options are what the flags say.
+type options struct {
+	shape, threads   string
+	steps, blockSize int
+	comparison
+	recompute, kernels bool
+	weights            graph.Packing // empty is float32
+}
+
+// parse reads the flags, and refuses those that the run would not read.
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	fs := program.Flags("bench", stderr)
+	program.Group(fs, "One run", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.shape, "shape", "char", known()+"; decode, decode-baby, decode-gpt2")
+		fs.StringVar(&o.threads, "threads", "0",
+			"threads of the kernels; 0 is one per processor; several, such as 1,2,4, print a table")
+		fs.IntVar(&o.steps, "steps", 100, "steps to time, after a warm-up; for decoding, tokens")
+		fs.IntVar(&o.blockSize, "block_size", 0,
+			"context length, at the same number of tokens in a batch; 0 is the shape's")
+		fs.StringVar(&o.precision, "precision", "float32", "of products while training; "+
+			"with -compare, bf16 is compared with the faster of PyTorch's float32 and its bf16 autocast")
+		fs.BoolVar(&o.recompute, "recompute", false, "compute a block's activations again in the backward pass")
+		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights of decoding in fewer bits: bf16 or int8")
+		fs.BoolVar(&o.kernels, "kernels", true, "use kernels; false builds the reference from stock operations")
+	})
+	program.Group(fs, "All shapes beside PyTorch", func(fs *flag.FlagSet) {
+		fs.IntVar(&o.rounds, "compare", 0,
+			"how often to time every shape, in turn with PyTorch if it is installed, and print a table")
+		fs.BoolVar(&o.quick, "quick", false, "a step or two of each shape, to see that it works")
+		fs.StringVar(&o.python, "python", "", "an interpreter of Python that has PyTorch, of any version")
+	})
+	if err := program.Parse(fs, args); err != nil {
+		return o, err
 	}
-	counts, err := threadCounts(*threads)
+	for _, name := range slices.Sorted(maps.Keys(program.Given(fs))) {
+		switch ofCompare := slices.Contains([]string{"quick", "python"}, name); {
+		case o.rounds == 0 && ofCompare:
+			return o, errors.Errorf("-%s: read by -compare alone; give both", name)
+		case o.rounds > 0 && !ofCompare && name != "compare" && name != "precision":
+			return o, errors.Errorf("-%s: not read by -compare, which times every shape; give one of the two", name)
+		}
+	}
+	return o, nil
+}
+
+func run(args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
-	if len(counts) > 1 {
-		return curve(os.Stdout, os.Args[1:], counts)
+	if o.rounds > 0 {
+		return o.print(stdout)
 	}
-	c, decode, err := settings(*shape, *steps, *precision, graph.Packing(*weights))
+	counts, err := threadCounts(o.threads)
 	if err != nil {
 		return err
 	}
-	c.Threads, c.Kernels, c.Recompute, c.Precision = counts[0], *kernels, *recompute, *precision
+	c, decode, err := o.settings()
+	switch {
+	case err != nil:
+		return err
+	case decode && len(counts) > 1:
+		return errors.Errorf("-threads: got %s with -shape %s, want one number: the table is of training steps",
+			o.threads, o.shape)
+	case len(counts) > 1:
+		return curve(stdout, args, counts)
+	}
+	c.Threads, c.Kernels, c.Recompute, c.Precision = counts[0], o.kernels, o.recompute, o.precision
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
-	if *context > 0 {
-		c.BatchSize = max(1, c.BatchSize*c.BlockSize / *context)
-		c.BlockSize = *context
+	if o.blockSize > 0 {
+		c.BatchSize = max(1, c.BatchSize*c.BlockSize/o.blockSize)
+		c.BlockSize = o.blockSize
 	}
 	var line any
 	if decode {
-		line, err = decoding(*shape, c, *steps, graph.Packing(*weights))
+		line, err = decoding(o.shape, c, o.steps, o.weights)
 	} else {
-		line, err = training(*shape, c, *steps)
+		line, err = training(o.shape, c, o.steps)
 	}
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(line)
+	return json.NewEncoder(stdout).Encode(line)
 }
 
-// settings returns the model of a shape, and whether it decodes, if what is asked for fits together.
-func settings(shape string, steps int, precision string, weights graph.Packing) (c gpt.Config, decode bool, err error) {
-	name, decode := strings.CutPrefix(shape, "decode")
+// settings returns the model of the shape, and whether it decodes, if what is asked for fits together.
+func (o options) settings() (c gpt.Config, decode bool, err error) {
+	name, decode := strings.CutPrefix(o.shape, "decode")
 	if name = strings.TrimPrefix(name, "-"); name == "" {
 		name = "char"
 	}
 	c, ok := shapes()[name]
 	switch {
 	case !ok:
-		err = errors.Errorf("-shape: got %q, want one of %s, or decode", shape, known())
-	case steps < 1:
-		err = errors.Errorf("-steps: got %d, want 1 or more", steps)
-	case weights != "" && weights.Validate() != nil:
-		err = errors.Wrap(weights.Validate(), "-weights")
-	case weights != "" && !decode:
-		err = errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", weights, shape)
-	case decode && precision != "float32":
+		err = errors.Errorf("-shape: got %q, want one of %s, or decode", o.shape, known())
+	case o.steps < 1:
+		err = errors.Errorf("-steps: got %d, want 1 or more", o.steps)
+	case o.weights != "" && o.weights.Validate() != nil:
+		err = errors.Wrap(o.weights.Validate(), "-weights")
+	case o.weights != "" && !decode:
+		err = errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", o.weights, o.shape)
+	case o.recompute && decode:
+		err = errors.Errorf("-recompute: got true with -shape %s, want a shape of training: decoding has no backward pass",
+			o.shape)
+	case decode && o.precision != "float32":
 		err = errors.Errorf("-precision: got %q with -shape %s, want float32: what decodes has fewer bits by -weights bf16 or int8",
-			precision, shape)
+			o.precision, o.shape)
 	}
 	return c, decode, err
 }

@@ -65,7 +65,7 @@ func TestThreadCounts(t *testing.T) {
 	if got, err := threadCounts("1,2,16"); err != nil || !slices.Equal(got, []int{1, 2, 16}) {
 		t.Errorf("got %v, %v, want [1 2 16]", got, err)
 	}
-	for _, bad := range []string{"", "1,", "two", "-1"} {
+	for _, bad := range []string{"", "1,", "two", "-1", "5000"} {
 		if got, err := threadCounts(bad); err == nil {
 			t.Errorf("%q: got %v, want an error", bad, got)
 		}
@@ -86,7 +86,8 @@ func TestSettings(t *testing.T) {
 		{"decode", "float32", "int4", `-weights: weights: got "int4"`},
 		{"decode-giant", "float32", "", `-shape: got "decode-giant", want one of baby, char, gpt2, or decode`},
 	} {
-		config, decode, err := settings(c.shape, 1, c.precision, c.weights)
+		o := options{shape: c.shape, steps: 1, weights: c.weights, comparison: comparison{precision: c.precision}}
+		config, decode, err := o.settings()
 		switch {
 		case c.want == "" && (err != nil || decode != strings.HasPrefix(c.shape, "decode") || config.VocabSize != 65):
 			t.Errorf("%+v: got %v", c, err)
@@ -94,7 +95,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
-	if _, _, err := settings("char", 0, "float32", ""); err == nil {
+	if _, _, err := (options{shape: "char", comparison: comparison{precision: "float32"}}).settings(); err == nil {
 		t.Error("0 steps: want an error")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+
+	"github.com/pkg/errors"
 )
 
 //go:embed torch_step.py
@@ -34,7 +36,7 @@ func findTorch(python string) (t torch, says string, err error) {
 		err = failed
 	}
 	if python != "" {
-		return "", "", err
+		return "", "", errors.Wrap(err, "-python")
 	}
 	return "", "PyTorch: not installed", nil
 }

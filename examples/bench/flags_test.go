@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag does something, or is refused by name, and so is a number that means nothing.
+func TestEveryFlag(t *testing.T) {
+	unseen := map[string]string{
+		"kernels":   "the same but for rounding, TestSettings",
+		"recompute": "the same bits",
+		"compare":   "minutes",
+	}
+	p := flagtest.Program{
+		Run:    unmeasured,
+		Args:   func(string) []string { return []string{"-steps", "2", "-threads", "1", "-block_size", "8"} },
+		Values: map[string]string{"shape": "decode", "threads": "2", "precision": "bf16", "weights": "int8", "python": "python3"},
+		Unseen: unseen,
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+	if os.Getenv("NIGHTLY") == "" {
+		return // every run measures the machine
+	}
+	decode := p
+	decode.Args = func(string) []string {
+		return []string{"-steps", "20", "-threads", "1", "-block_size", "8", "-shape", "decode"}
+	}
+	decode.Values = flagtest.With(p.Values, map[string]string{"shape": "char"})
+	decode.Unseen = map[string]string{"kernels": unseen["kernels"], "compare": unseen["compare"]}
+	decode.Check(t)
+}
+
+// unmeasured is run without the numbers that differ from run to run.
+func unmeasured(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	var out bytes.Buffer
+	if err := run(args, &out, stderr); err != nil {
+		return err
+	}
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		return err
+	}
+	maps.DeleteFunc(line, func(name string, _ any) bool {
+		return !slices.Contains([]string{"shape", "threads", "block_size", "batch_size", "params", "precision", "steps", "loss_last",
+			"planned_mib", "weights", "weights_mib", "tokens"}, name)
+	})
+	return json.NewEncoder(stdout).Encode(line)
+}
+
+// What a mode does not read is refused by name, before anything is timed.
+func TestModes(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-quick", "-quick: read by -compare alone"},
+		{"-python python3", "-python: read by -compare alone"},
+		{"-compare 1 -shape baby", "-shape: not read by -compare"},
+		{"-compare 1 -quick -kernels=false", "-kernels: not read by -compare"},
+		{"-shape decode -recompute", "-recompute: got true with -shape decode"},
+		{"-shape decode -threads 1,2", "-threads: got 1,2 with -shape decode, want one number"},
+		{"-shape giant -threads 1,2", `-shape: got "giant"`},
+		{"char", `unexpected argument "char"`},
+	} {
+		var out bytes.Buffer
+		if err := run(strings.Fields(c.args), &out, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) || out.Len() > 0 {
+			t.Errorf("%s: got error %v and %q, want %q", c.args, err, out.String(), c.want)
+		}
+	}
+}
