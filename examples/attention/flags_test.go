@@ -39,4 +39,15 @@ func TestEveryFlag(t *testing.T) {
 	p.Refuse(t)
 	p.Unread(t)
 	p.Closed(t)
+
+	shown := saved(t)
+	p.Args = func(dir string) []string {
+		return []string{"-checkpoint", shown, "-out_dir", dir, "-prompt", "The wheel"}
+	}
+	p.Unseen = map[string]string{}
+	p.Values = flagtest.With(p.Values, map[string]string{"n_head": "4", "n_layer": "2", "block_size": "9", "draws": "9"})
+	for name, value := range p.Values {
+		p.Values[name], _, _ = strings.Cut(value, " with ") // of another network, which is refused
+	}
+	p.Check(t)
 }

@@ -74,9 +74,10 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A checkpoint is shown as it is; flags that ask for another network are refused.
-func TestCheckpoint(t *testing.T) {
-	saved, out := t.TempDir(), t.TempDir()
+// saved returns the directory of a model of one layer with two heads.
+func saved(t *testing.T) string {
+	t.Helper()
+	path := t.TempDir()
 	corpus := strings.Repeat(verses, 9)
 	tok, err := text.NewCharacters(corpus)
 	if err != nil {
@@ -96,7 +97,7 @@ func TestCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := checkpoint.Open(saved)
+	dir, err := checkpoint.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +105,20 @@ func TestCheckpoint(t *testing.T) {
 	if err := dir.Save(0, files); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// A checkpoint is shown as it is; flags that ask for another network or a training are refused.
+func TestCheckpoint(t *testing.T) {
+	saved, out := saved(t), t.TempDir()
 	var table, complaint bytes.Buffer
 	args := []string{"-checkpoint", saved, "-out_dir", out, "-prompt", "The water"}
 	if err := run(t.Context(), args, &table, &complaint); err != nil || complaint.Len() > 0 || !strings.Contains(table.String(), "of 2 heads") {
 		t.Errorf("%v: %s%s", err, table.String(), complaint.String())
 	}
 	refused(t, append(args, "-n_embd", "16"), "n_embd", "got 16", "want 8", "-checkpoint none")
+	refused(t, append(args, "-max_iters", "9"), "-max_iters: read by a training alone", "-checkpoint none")
+	refused(t, append(args, "-data", "text.txt"), "-data: neither checkpoint")
 	refused(t, append(args, "-prompt", "The water pays no rent"), "-prompt", "22", "12")
 }
 

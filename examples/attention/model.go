@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -31,6 +33,15 @@ func model(
 		return nil, nil, err
 	}
 	defer cp.Close()
+	for _, name := range train.Fields(&c.Training, &c.Run, nil).Names() {
+		if o.given[name] && name != "out_dir" && name != "seed" {
+			return nil, nil, errors.Errorf("-%s: read by a training alone, and checkpoint %s needs none; -checkpoint none trains one",
+				name, cp.Path)
+		}
+	}
+	if o.given["data"] && o.prompt != "" {
+		return nil, nil, errors.Errorf("-data: neither checkpoint %s nor -prompt needs a text; give one of the two", cp.Path)
+	}
 	m, tok, err := base.Open(graph.New(graph.Float32, c.Seed), cp, stderr)
 	if err != nil {
 		return nil, nil, err
@@ -39,8 +50,8 @@ func model(
 	if _, err := parse(&asked, args, stderr); err != nil {
 		return nil, nil, err
 	}
-	asked.Seed, asked.Kernels = m.Config.Seed, m.Config.Kernels
-	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config),
+	asked.Seed = m.Config.Seed
+	return m, tok, errors.Wrapf(cmp.Or(asked.ResumeDiff(m.Config), asked.ValidateModel()),
 		"checkpoint %s is another network; -checkpoint none trains one", cp.Path)
 }
 

@@ -30,7 +30,7 @@ func export(m *gpt.Model, tok text.Tokenizer, dir string) error {
 
 // exportable returns an error if no published family has such a network: to be told before a training, not behind it.
 func exportable(c gpt.Config) error {
-	c.VocabSize, c.Adapters = max(c.VocabSize, 1), gpt.Adapters{} // from the text, and merged
+	c.VocabSize = max(c.VocabSize, 1) // 0 is from the text
 	_, err := c.Family()
 	return err
 }

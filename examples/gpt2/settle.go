@@ -9,15 +9,20 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
 // settle finds the one thing to do, and refuses flags that would do nothing there.
 func (o *options) settle() error {
 	o.task = "write"
+	texts := map[string]string{"eval": o.eval, "tune": o.tune, "train": o.train}
 	for _, task := range []string{"prompt", "eval", "tune", "merge", "train", "check"} {
-		if !o.given[task] {
+		switch path, isText := texts[task]; {
+		case !o.given[task] || task == "merge" && !o.merge || task == "check" && !o.check:
 			continue
+		case isText && path == "":
+			return errors.Errorf("-%s: empty, want a file", task)
 		}
 		if o.task != "write" {
 			return errors.Errorf("-%s: one thing at a time, and -%s is another", task, o.task)
@@ -54,23 +59,42 @@ func (o *options) read() error {
 	reads := map[string][]string{
 		"write": {"model", "adapter", "block_size", "prompt", "tokens", "temperature", "top_k", "top_p", "min_p", "seed", "weights"},
 		"eval":  {"model", "adapter", "block_size", "eval", "stride", "weights"},
-		"tune":  {"model", "tune", "full"},
+		"tune":  {"model", "tune", "full", "block_size", "dropout"},
 		"merge": {"model", "adapter", "block_size", "merge", "out_dir"},
 		"train": {"train", "tokenizer"},
 		"check": {"model", "check", "data"},
 	}[o.task]
-	if o.task == "tune" || o.task == "train" {
+	adapters := []string{"lora_r", "lora_alpha", "lora_targets", "lora_scale"}
+	switch o.task {
+	case "tune": // the network is the folder's
+		reads = append(reads, train.Fields(&o.config.Training, &o.config.Run, nil).Names()...)
+		if !o.full {
+			reads = append(reads, adapters...)
+		}
+	case "train":
 		configured := program.Flags("", io.Discard)
 		o.config.Flags(configured)
-		configured.VisitAll(func(f *flag.Flag) { reads = append(reads, f.Name) })
+		configured.VisitAll(func(f *flag.Flag) {
+			if !slices.Contains(adapters, f.Name) {
+				reads = append(reads, f.Name)
+			}
+		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.given)) {
 		if !slices.Contains(reads, name) {
 			task := o.task
-			if task == "write" {
+			switch {
+			case task == "write":
 				task = "prompt"
+			case o.full:
+				task = "full"
 			}
 			return errors.Errorf("-%s: not read by -%s", name, task)
+		}
+	}
+	for _, name := range []string{"warmup_iters", "lr_decay_iters", "min_lr"} {
+		if o.given[name] && !o.config.DecayLR {
+			return errors.Errorf("-%s: read with -decay_lr alone; give both", name)
 		}
 	}
 	return nil

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag does something, or is refused by name, and so is a number that means nothing.
+func TestEveryFlag(t *testing.T) {
+	p := flagtest.Program{
+		Run: run,
+		Args: func(string) []string {
+			return []string{"-n_layer", "1"}
+		},
+		Values: flagtest.With(flagtest.Network(), map[string]string{
+			"block_size": "5", "head": "tied", "vocab_size": "9", "loss": "sum", "checkpoint": t.TempDir(), "data": "text.txt",
+			"rope_theta": "4 with -position rope -qk_size 4", "position": "sinusoidal", "all": "true", "json": "true",
+			"rope_size": "6 with -attention mla_rope -position none -qk_size 4", "q_latent_size": "2 with -attention mla",
+		}),
+		Unseen: map[string]string{"memory_limit": "a limit that the check stays below"},
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+
+	verses := strings.Repeat("Who weighs us both and tells if we shall float?\nThe boat will tell.\n", 20)
+	dir := t.TempDir()
+	data, other := filepath.Join(dir, "verses.txt"), filepath.Join(dir, "other.txt")
+	for path, text := range map[string]string{data: verses, other: verses[20:]} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := small()
+	c.VocabSize, c.NLayer, c.NEmbd, c.BlockSize, c.MaxIters, c.WarmupIters, c.LRDecayIters = 0, 1, 4, 4, 1, 0, 1
+	trainSome(t, c, verses, filepath.Join(dir, "out"))
+	p.Args = func(string) []string { return []string{"-checkpoint", filepath.Join(dir, "out"), "-data", data} }
+	p.Values = flagtest.With(p.Values, map[string]string{"data": other})
+	for name, value := range p.Values {
+		p.Values[name], _, _ = strings.Cut(value, " with ") // of another network, which is refused
+	}
+	p.Check(t)
+}
