@@ -35,12 +35,12 @@ func model(
 	defer cp.Close()
 	for _, name := range train.Fields(&c.Training, &c.Run, nil).Names() {
 		if o.given[name] && name != "out_dir" && name != "seed" {
-			return nil, nil, errors.Errorf("-%s: read by a training alone, and checkpoint %s needs none; -checkpoint none trains one",
-				name, cp.Path)
+			return nil, nil, errors.Errorf("-%s: read by a training alone, and checkpoint %s needs none; "+
+				"-checkpoint none trains one", name, cp.Path)
 		}
 	}
 	if o.given["data"] && o.prompt != "" {
-		return nil, nil, errors.Errorf("-data: neither checkpoint %s nor -prompt needs a text; give one of the two", cp.Path)
+		return nil, nil, errors.Errorf("-data: neither checkpoint %s nor -prompt needs a text; leave one out", cp.Path)
 	}
 	m, tok, err := base.Open(graph.New(graph.Float32, c.Seed), cp, stderr)
 	if err != nil {

@@ -17,7 +17,8 @@ func threadCounts(list string) (counts []int, err error) {
 	for field := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(field)
 		if err != nil || n < 0 || n > 4096 {
-			return nil, errors.Errorf("-threads: got %q, want numbers up to 4096, such as 2 or 1,2,4; 0 is one per processor", list)
+			return nil, errors.Errorf(
+				"-threads: got %q, want numbers up to 4096, such as 2 or 1,2,4; 0 is one per processor", list)
 		}
 		counts = append(counts, n)
 	}

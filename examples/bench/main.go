@@ -153,11 +153,11 @@ func (o options) settings() (c gpt.Config, decode bool, err error) {
 	case o.weights != "" && !decode:
 		err = errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", o.weights, o.shape)
 	case o.recompute && decode:
-		err = errors.Errorf("-recompute: got true with -shape %s, want a shape of training: decoding has no backward pass",
-			o.shape)
+		err = errors.Errorf(
+			"-recompute: got true with -shape %s, want a shape of training: decoding has no backward pass", o.shape)
 	case decode && o.precision != "float32":
-		err = errors.Errorf("-precision: got %q with -shape %s, want float32: what decodes has fewer bits by -weights bf16 or int8",
-			o.precision, o.shape)
+		err = errors.Errorf("-precision: got %q with -shape %s, want float32: "+
+			"what decodes has fewer bits by -weights bf16 or int8", o.precision, o.shape)
 	}
 	return c, decode, err
 }
