@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// The largest logit of each row, and how often it is the right one.
+// ArgMax finds the largest logit of each row; the mean of matches is the accuracy.
 func ExampleExpr_ArgMax() {
 	s := graph.New(graph.Float32, 1).Root()
 	logits, right := s.Value("logits", graph.Const(0), 2, 3), s.Ints("right", 2, 3, -1)

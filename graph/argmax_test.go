@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// argMaxOf returns the ids of rows of numbers, and what Value has of them.
+// argMaxOf returns the ids of rows of numbers, and the same ids as Value returns them.
 func argMaxOf(t *testing.T, dtype Dtype, rows [][]float64) (ids []int, value []float64) {
 	t.Helper()
 	g := New(dtype, 1)
@@ -21,7 +21,7 @@ func argMaxOf(t *testing.T, dtype Dtype, rows [][]float64) (ids []int, value []f
 	return y.Ints(), values(t, y)
 }
 
-// The first of the largest, whatever stands beside it.
+// ArgMax returns the first of equal largest entries, whatever the other entries are.
 func TestArgMax(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, dtype := range []Dtype{Float32, Float64} {
@@ -39,8 +39,8 @@ func TestArgMax(t *testing.T) {
 	}
 }
 
-// What is computed is ids like those that are fed: rows are gathered by them, one-hot matrices made, and losses, each
-// in both forms, and in every run anew, also where it is computed twice to save memory.
+// Computed ids work like fed ids: for gathering rows, one-hot matrices and losses, in both forms, in every run, and
+// also if they are recomputed to save memory.
 func TestArgMaxIsIds(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		for _, recompute := range []bool{false, true} {
@@ -84,16 +84,19 @@ func TestArgMaxIsIds(t *testing.T) {
 	}
 }
 
-// Which entry is the largest has no derivative: to ask for one is an error, and beside another path it is a constant.
+// The index of the largest entry has no derivative: asking for one is an error, and in a sum with another path it is a
+// constant.
 func TestArgMaxHasNoDerivative(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Normal(1), 2, 3)
-	if _, err := Compile(x.ArgMax().OneHot(3).SumAll(), x); err == nil || !strings.Contains(err.Error(), "x: the loss does not depend on it") {
+	if _, err := Compile(x.ArgMax().OneHot(3).SumAll(), x); err == nil ||
+		!strings.Contains(err.Error(), "x: the loss does not depend on it") {
 		t.Errorf("got %v, want an error that names x", err)
 	}
 	g = New(Float64, 1)
 	x = g.Root().Param("x", Normal(1), 2, 3)
-	if _, err := Compile(x.ArgMax().Scale(2).SumAll(), x); err == nil || !strings.Contains(err.Error(), "x: the loss does not depend on it") {
+	if _, err := Compile(x.ArgMax().Scale(2).SumAll(), x); err == nil ||
+		!strings.Contains(err.Error(), "x: the loss does not depend on it") {
 		t.Errorf("of its numbers: got %v, want an error that names x", err)
 	}
 	g = New(Float64, 1)
@@ -103,7 +106,7 @@ func TestArgMaxHasNoDerivative(t *testing.T) {
 	near(t, "gradient of the largest", p.Grad(x).Floats(), values(t, x.ArgMax().OneHot(3)), 0)
 }
 
-// On an outline it has a shape and no numbers, and what it needs is planned.
+// On an outline the result has a shape and no numbers, and its memory is planned.
 func TestArgMaxOfAnOutline(t *testing.T) {
 	build := func(g *Graph) Expr { return g.Root().Value("x", Const(0), 5, 3).ArgMax().OneHot(3).SumAll() }
 	g := New(Float32, 1)
@@ -112,7 +115,7 @@ func TestArgMaxOfAnOutline(t *testing.T) {
 	if want := float64(g.Bytes() + 4*15 + 8*5); err != nil || planned != want || p == nil {
 		t.Errorf("planned %v bytes and %v, want %v", planned, err, want)
 	}
-	ids := Outline(Float32).Root().Value("x", Const(0), 1<<37, 3).ArgMax() // what no machine could hold
+	ids := Outline(Float32).Root().Value("x", Const(0), 1<<37, 3).ArgMax() // more than any machine can hold
 	if err := ids.Graph().Err(); err != nil || ids.Ints() != nil || !slices.Equal(ids.Shape(), []int{1 << 37}) {
 		t.Errorf("got %v, %d ids of shape %v", err, len(ids.Ints()), ids.Shape())
 	}

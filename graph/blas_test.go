@@ -9,8 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// TestProducts holds the Sgemm that Gorgonia may be given against gonum's, in all four forms and with leading
-// dimensions.
+// TestProducts compares the Sgemm installed by UseBLAS with gonum's, in all four forms and with leading dimensions.
 func TestProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := products{pool: kernel.NewPool(2)}

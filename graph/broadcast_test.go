@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestAnyBroadcast: whatever two shapes meet, entry by entry the result is that of NumPy, or the error is ours and
-// names both shapes. Gorgonia's own stretches some that lack axes and not others.
+// TestAnyBroadcast: for any two shapes, either the result is that of NumPy, entry by entry, or the error is ours and
+// names both shapes. Gorgonia's own operations stretch some shapes that lack axes and not others.
 func TestAnyBroadcast(t *testing.T) {
 	shapes := func(full ...int) (list [][]int) {
 		for from := range full {
@@ -36,7 +36,7 @@ func TestAnyBroadcast(t *testing.T) {
 			}
 		}
 	}
-	for _, b := range shapes(2, 3, 4)[:8] { // of as many axes all stretch
+	for _, b := range shapes(2, 3, 4)[:8] { // all shapes with the same number of axes stretch
 		if !broadcasts(t, []int{2, 3, 4}, b) || !broadcasts(t, b, []int{2, 3, 4}) {
 			t.Errorf("%v does not broadcast", b)
 		}
@@ -46,7 +46,7 @@ func TestAnyBroadcast(t *testing.T) {
 	}
 }
 
-// broadcasts reports whether x − y has a value, which is compared.
+// broadcasts reports whether x − y has a value, and compares that value.
 func broadcasts(t *testing.T, a, b []int) bool {
 	t.Helper()
 	g := New(Float64, 1)

@@ -6,7 +6,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A collision is built again elsewhere, on the same parameters; any other error is returned at once.
+// After a collision, Build builds again on a Sibling with the same parameters. It returns any other error at once.
 func TestBuild(t *testing.T) {
 	other := errors.New("another error")
 	for _, want := range []error{nil, other} {
@@ -20,7 +20,8 @@ func TestBuild(t *testing.T) {
 			}
 			return want
 		})
-		if !errors.Is(err, want) || len(graphs) != 3 || graphs[0] == graphs[1] || graphs[1] == graphs[2] || last != graphs[2] {
+		if !errors.Is(err, want) || len(graphs) != 3 || graphs[0] == graphs[1] || graphs[1] == graphs[2] ||
+			last != graphs[2] {
 			t.Errorf("got error %v after %d builds, want %v after 3 on as many graphs", err, len(graphs), want)
 		}
 		weights[0].Tensor().Set(1, 7)
@@ -30,7 +31,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// The names of TestTrap10HashCollision, in a sibling: the second graph tells them apart.
+// The names of TestTrap10HashCollision, in a sibling: the second graph has different hashes for them.
 func TestBuildSibling(t *testing.T) {
 	calls, first := 0, New(Float64, 1)
 	first.Root().Param("p362382", Const(7), 2)
@@ -47,7 +48,7 @@ func TestBuildSibling(t *testing.T) {
 	near(t, "loss", []float64{mustRun(t, p).Loss()}, []float64{28}, 0)
 }
 
-// An error that every graph has ends.
+// Build gives up on a collision that occurs in every graph.
 func TestBuildGivesUp(t *testing.T) {
 	calls := 0
 	_, err := Build(Float64, 1, func(*Graph) error { calls++; return errCollision })

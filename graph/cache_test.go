@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// cachedLayers build one new token of every sequence for each kind of cache; x has a row for each.
+// cachedLayers builds one new token of every sequence for each kind of cache; x has one row per sequence.
 var cachedLayers = map[string]struct {
-	bytes int // of a full context, or of the state, in float64
+	bytes int // memory of a full context, or of the state, in float64
 	build func(s Scope, x, at Expr) (y Expr, c Cache)
 }{
 	"keys and values": {8 * 2 * 5 * 12, func(s Scope, x, at Expr) (Expr, Cache) {
@@ -57,7 +57,7 @@ func causalMask(s Scope, n int) Expr {
 	return mask
 }
 
-// TestCaches: a forked sequence continues as the one that it was copied from; a reset cache begins again.
+// TestCaches: a forked sequence continues like its original; a cache that was reset starts again.
 func TestCaches(t *testing.T) {
 	for name, layer := range cachedLayers {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,8 @@ func TestCaches(t *testing.T) {
 				t.Errorf("%d bytes of %v numbers, want %d", got, c.Numbers(), layer.bytes)
 			}
 			for _, bad := range [][2]int{{-1, 0}, {2, 0}, {0, -1}, {0, 2}} {
-				if err := c.Fork(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("sequence %d to %d, the cache has 2", bad[0], bad[1])) {
+				if err := c.Fork(bad[0], bad[1]); err == nil ||
+					!strings.Contains(err.Error(), fmt.Sprintf("sequence %d to %d, the cache has 2", bad[0], bad[1])) {
 					t.Errorf("fork %v: got error %v", bad, err)
 				}
 			}
@@ -108,7 +109,7 @@ func TestCaches(t *testing.T) {
 	}
 }
 
-// TestResetForgets: a state starts again at position 0 only, and a cache of tokens copies none of the forgotten ones.
+// TestResetForgets: a state starts again only at position 0, and a cache of tokens copies no forgotten token.
 func TestResetForgets(t *testing.T) {
 	g := New(Float64, 1)
 	x, at := g.Root().Value("x", Normal(1), 2, 16), g.Root().Ints("at", 1, 5, -1)
@@ -130,12 +131,13 @@ func TestResetForgets(t *testing.T) {
 	if err := kept.Fork(0, 1); err != nil {
 		t.Fatal(err)
 	}
-	if at.Ints()[0] = 1; !slices.Equal(mustRun(t, p).Value().Floats(), want) { // the same token twice is its value
+	// Attention to the same token twice returns its value.
+	if at.Ints()[0] = 1; !slices.Equal(mustRun(t, p).Value().Floats(), want) {
 		t.Error("a forgotten token was copied")
 	}
 }
 
-// A copy has the place of its sequence alone, whichever it is.
+// A copy changes only the target sequence, whichever it is.
 func TestCopySequence(t *testing.T) {
 	for to, want := range [][]float64{{3, 4, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 3, 4}} {
 		x := []float64{1, 2, 3, 4, 5, 6}

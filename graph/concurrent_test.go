@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A second program of a graph that runs, or one that is compiled meanwhile, is refused, and the first goes on. Programs
-// of a sibling run beside it; what changes parameters waits.
+// While a program runs, running or compiling a second one on the same graph is an error, and the first one continues.
+// Programs of a sibling run at the same time. A change of parameters waits.
 func TestOneRunOfAGraphAtATime(t *testing.T) {
 	g := New(Float64, 1)
 	inside, goOn := make(chan bool), make(chan bool)
@@ -23,7 +23,7 @@ func TestOneRunOfAGraphAtATime(t *testing.T) {
 	})
 	p, other := mustCompile(t, y), mustCompile(t, x.Square())
 	s := g.Sibling()
-	beside := mustCompile(t, s.Root().Param("x", Const(0), 1, 1).Square())
+	sibling := mustCompile(t, s.Root().Param("x", Const(0), 1, 1).Square())
 	done := make(chan error)
 	go func() { done <- p.Run() }()
 	<-inside
@@ -36,7 +36,7 @@ func TestOneRunOfAGraphAtATime(t *testing.T) {
 			t.Errorf("%s: got error %v, want errRunning", what, err)
 		}
 	}
-	near(t, "the sibling's", mustRun(t, beside).Value().Floats(), []float64{4}, 0)
+	near(t, "the sibling's", mustRun(t, sibling).Value().Floats(), []float64{4}, 0)
 	changed := make(chan bool)
 	go g.Exclusive(func() {
 		x.Tensor().Set(0, 5)
@@ -44,7 +44,7 @@ func TestOneRunOfAGraphAtATime(t *testing.T) {
 	})
 	select {
 	case <-changed:
-		t.Error("a parameter is changed while a program that reads it runs")
+		t.Error("a parameter changed while a program that reads it ran")
 	default:
 	}
 	goOn <- true
@@ -56,7 +56,7 @@ func TestOneRunOfAGraphAtATime(t *testing.T) {
 	near(t, "the next one", mustRun(t, other).Value().Floats(), []float64{25}, 0)
 }
 
-// Before a run, and after one that failed, there is no result to take for one.
+// Before the first run, and after a failed one, there is no result.
 func TestResultsOfNoRun(t *testing.T) {
 	g := New(Float64, 1)
 	x, ids := g.Root().Param("x", Const(3), 2, 2), g.Root().Ints("ids", 2, 2, -1)
@@ -77,7 +77,7 @@ func TestResultsOfNoRun(t *testing.T) {
 	none("after a failed run")
 	for _, p := range []*Program{nil, {}} {
 		if err := p.Run(); err == nil || p.Loss() == p.Loss() || p.Value().Len()+p.Grad(x).Len()+len(p.Stock()) != 0 {
-			t.Errorf("a program that Compile has not made runs: %v", err)
+			t.Errorf("a program that Compile did not create runs: %v", err)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// countdown is a context that ends when it has been asked for its state a number of times, so that a test can stop
-// building at every place where it can be stopped.
+// countdown is a context that ends after a number of queries of its state, so that a test can stop building at every
+// possible point.
 type countdown struct {
 	context.Context
 	left int
@@ -44,29 +44,29 @@ func deep(g *Graph) error {
 	return err
 }
 
-// Wherever the context ends, building and compiling end with its cause, before the next node is made.
+// Wherever the context ends, building and compiling fail with its cause before the next node is created.
 func TestContextStopsBuilding(t *testing.T) {
-	whole := newCountdown(1 << 30)
-	if _, err := Build(Float64, 1, func(g *Graph) error { g.SetContext(whole); return deep(g) }); err != nil {
+	full := newCountdown(1 << 30)
+	if _, err := Build(Float64, 1, func(g *Graph) error { g.SetContext(full); return deep(g) }); err != nil {
 		t.Fatal(err)
 	}
-	asked := 1<<30 - whole.left
-	if asked < 100 {
-		t.Fatalf("the context was asked %d times, want once for each node", asked)
+	queries := 1<<30 - full.left
+	if queries < 100 {
+		t.Fatalf("got %d queries of the context, want one per node", queries)
 	}
-	for n := range asked {
+	for n := range queries {
 		ctx := newCountdown(n)
 		_, err := Build(Float64, 1, func(g *Graph) error { g.SetContext(ctx); return deep(g) })
 		if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "building was stopped") {
-			t.Fatalf("stopped after %d of %d: got %v", n, asked, err)
+			t.Fatalf("stopped after %d of %d: got %v", n, queries, err)
 		}
 		if more := -ctx.left; more > 8 {
-			t.Fatalf("stopped after %d of %d: asked %d times more, want an end", n, asked, more)
+			t.Fatalf("stopped after %d of %d: got %d more queries, want none", n, queries, more)
 		}
 	}
 }
 
-// A context that has ended stops nothing that is compiled, and no sibling.
+// A context that has ended stops neither compiled programs nor siblings.
 func TestContextEndsWithBuilding(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := New(Float64, 1)
@@ -89,7 +89,7 @@ func TestContextEndsWithBuilding(t *testing.T) {
 	}
 }
 
-// The order of the nodes is that of Gorgonia's own Sort, of a graph and of a part of it.
+// The order of the nodes is that of Gorgonia's own Sort, for a graph and for a part of it.
 func TestSortedIsGorgonias(t *testing.T) {
 	g := New(Float64, 1)
 	if err := deep(g); err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A training loop that says nothing of steps drops other entries in each: those of the steps 0, 1, 2 … that another
-// numbers itself. Evaluation and runs without gradients are no steps.
+// A training loop without SetStep drops different entries in each step: those of the steps 0, 1, 2 … of a loop that
+// calls SetStep. Evaluation and runs without gradients do not count as steps.
 func TestDropoutStepsCountThemselves(t *testing.T) {
 	g, numbered := New(Float64, 1), New(Float64, 1)
 	masks := func(g *Graph) (run func() []float64, forward *Program) {

@@ -11,8 +11,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// TestErrorMessages: the layer, the operation, the operands by name and shape, and what is wrong. The first error
-// counts.
+// TestErrorMessages: an error contains the layer, the operation, the operands by name and shape, and the reason. The
+// first error counts.
 func TestErrorMessages(t *testing.T) {
 	for _, c := range []struct {
 		want  string
@@ -92,7 +92,7 @@ func TestErrorMessages(t *testing.T) {
 		g := New(Float64, 1)
 		x := g.Root().Value("x", Normal(1), 16, 32)
 		y := c.build(g.Root().Sub("h.%d", 3), x)
-		for _, e := range []Expr{y.Add(x).Mean(), y.Exp().SumAll()} { // what follows passes it on
+		for _, e := range []Expr{y.Add(x).Mean(), y.Exp().SumAll()} { // later operations pass the error on
 			if e.Shape() != nil || e.node != nil {
 				t.Errorf("%s: a result after the failure has shape %v", c.want, e.Shape())
 			}
@@ -110,7 +110,7 @@ func TestErrorMessages(t *testing.T) {
 	}
 }
 
-// TestSizesAreCheckedBeforeAllocation: none of these would fit anywhere.
+// TestSizesAreCheckedBeforeAllocation: none of these tensors would fit in memory.
 func TestSizesAreCheckedBeforeAllocation(t *testing.T) {
 	const limits = "every size must be positive and their product at most 2^40"
 	for _, shape := range [][]int{{0}, {-1}, {3, 0}, {-3, -5}, {1<<40 + 1}, {1 << 20, 1 << 21}, {1 << 62, 1 << 62}, {1 << 40, 1 << 24}} {
@@ -121,7 +121,8 @@ func TestSizesAreCheckedBeforeAllocation(t *testing.T) {
 			g := New(Float32, 1)
 			declare(g.Root().Sub("wte"))
 			err := g.Err()
-			if err == nil || !strings.HasPrefix(err.Error(), "wte.weight: shape (") || !strings.HasSuffix(err.Error(), limits) {
+			if err == nil || !strings.HasPrefix(err.Error(), "wte.weight: shape (") ||
+				!strings.HasSuffix(err.Error(), limits) {
 				t.Errorf("%v: got %v", shape, err)
 			}
 		}
@@ -144,16 +145,19 @@ func TestCompileErrors(t *testing.T) {
 		t.Errorf("nothing of a graph: got %v", err)
 	}
 	x := g.Root().Param("x", Normal(1), 2, 3)
-	if _, err := Compile(x.Square(), x); err == nil || err.Error() != "want a scalar to differentiate, got shape (2, 3)" {
+	if _, err := Compile(x.Square(), x); err == nil ||
+		err.Error() != "want a scalar to differentiate, got shape (2, 3)" {
 		t.Errorf("a matrix: got %v", err)
 	}
 	other := New(Float64, 1).Root().Param("other", Normal(1), 2, 3)
-	if _, err := Compile(x.SumAll(), other); err == nil || err.Error() != `"other" is empty or belongs to another graph` {
+	if _, err := Compile(x.SumAll(), other); err == nil ||
+		err.Error() != `"other" is empty or belongs to another graph` {
 		t.Errorf("another graph's parameter: got %v", err)
 	}
 }
 
-// TestRunRefusesIdsOutOfRange: before anything is computed, with the input, the place and the range.
+// TestRunRefusesIdsOutOfRange: the run fails before anything is computed, and the error names the input, the index and
+// the range.
 func TestRunRefusesIdsOutOfRange(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := New(Float64, 1)
@@ -175,9 +179,9 @@ func TestRunRefusesIdsOutOfRange(t *testing.T) {
 		}{
 			{[2]int{0, 5}, [2]int{}, "tokens[1] is 5, not in 0 … 4"},
 			{[2]int{-2, 0}, [2]int{}, "tokens[0] is -2, not in 0 … 4"},
-			{[2]int{-1, 0}, [2]int{}, "tokens[0] is -1, not in 0 … 4"}, // there is no row for an ignored one
+			{[2]int{-1, 0}, [2]int{}, "tokens[0] is -1, not in 0 … 4"}, // an ignored id has no row
 			{[2]int{4, 0}, [2]int{0, 3}, "targets[1] is 3, not in 0 … 2"},
-			{[2]int{4, 0}, [2]int{-1, 2}, ""}, // and a target may be ignored
+			{[2]int{4, 0}, [2]int{-1, 2}, ""}, // a target may be ignored
 		} {
 			copy(ids.Ints(), c.ids[:])
 			copy(targets.Ints(), c.targets[:])

@@ -16,7 +16,7 @@ func check(err error) {
 	}
 }
 
-// A graph is built, compiled once, and run as often as its inputs change: here y = x·w + b and the loss Σ(y − t)².
+// A graph is built and compiled once, and run whenever its inputs change: here y = x·w + b and the loss Σ(y − t)².
 func Example() {
 	var x, t, w, b graph.Expr
 	var p *graph.Program
@@ -41,7 +41,8 @@ func Example() {
 	// loss 25.25, ∂w [30.0 41.0 52.0], ∂b [11.0]
 }
 
-// What a program is differentiated by may lie in between: its gradient is what the backward pass carries through there.
+// A program can be differentiated by an intermediate expression: its gradient is the one that the backward pass carries
+// there.
 func ExampleCompile_tap() {
 	g := graph.New(graph.Float64, 1)
 	w := g.Root().Param("w", graph.Const(0.5), 1, 3)
@@ -56,9 +57,9 @@ func ExampleCompile_tap() {
 	// hidden [3 3 3]
 }
 
-// A layer of a user's own: x + sin²(βx)/β, the Snake of Ziyin et al. 2020. What Expr does not offer, here the sine, is
-// an operation of Gorgonia's on the node, and Wrap brings the result, or the error in making it, back. Gorgonia derives
-// the backward pass. Such operations run in planned memory beside kernels, and Recompute takes them as well.
+// A user-defined layer: x + sin²(βx)/β, the Snake of Ziyin et al. 2020. For an operation that Expr lacks, here the
+// sine, use a Gorgonia operation on the node; Wrap turns its result, or its error, back into an Expr. Gorgonia derives
+// the backward pass. Such operations run in planned memory together with kernels, and Recompute handles them as well.
 func ExampleExpr_Node() {
 	g := graph.New(graph.Float64, 1)
 	s := g.Root().Sub("snake")

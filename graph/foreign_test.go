@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// glass is an operation of a user's, y = x, that panics in one of its methods.
+// glass is a user-defined operation, y = x, that panics in one of its methods.
 type glass struct{ breaks string }
 
 func (o glass) touch(method string) {
@@ -48,8 +48,8 @@ func (o glass) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	return G.Nodes{grad}, nil
 }
 
-// A panic in any method of a user's operation, while a graph is built, compiled or run, is an error that names its
-// layer.
+// A panic in any method of a user-defined operation, while a graph is built, compiled or run, is an error that names
+// its layer.
 func TestPanicsOfForeignOperations(t *testing.T) {
 	reached := 0
 	for _, method := range []string{"", "Type", "InferShape", "Do", "ReturnsPtr", "CallsExtern", "OverwritesInput",
@@ -59,7 +59,7 @@ func TestPanicsOfForeignOperations(t *testing.T) {
 			x := g.Root().Param("x", Normal(1), 2, 3)
 			y := x.In(g.Root().Sub("h.%d.mine", 1)).Scale(2)
 			y = y.Wrap(G.ApplyOp(glass{method}, y.Node()))
-			if method == "SymDiff" { // what the operation is computed of lies elsewhere
+			if method == "SymDiff" { // the operands belong to another scope
 				y = x.In(g.Root().Sub("h.0")).Tanh().In(g.Root().Sub("h.%d.mine", 1))
 				y = y.Wrap(G.ApplyOp(glass{method}, y.Node()))
 			}
@@ -75,11 +75,12 @@ func TestPanicsOfForeignOperations(t *testing.T) {
 				t.Errorf("nothing breaks: got error %v", err)
 			}
 			continue
-		case err == nil: // a method that nobody asks
+		case err == nil: // a method that is never called
 			continue
 		}
 		reached++
-		if !strings.Contains(err.Error(), "h.1.mine: ") || method != "nothing" && method != "String" && !strings.Contains(err.Error(), "glass in "+method) {
+		if !strings.Contains(err.Error(), "h.1.mine: ") ||
+			method != "nothing" && method != "String" && !strings.Contains(err.Error(), "glass in "+method) {
 			t.Errorf("%s: got error %v, want one of h.1.mine", method, err)
 		}
 	}
@@ -88,7 +89,7 @@ func TestPanicsOfForeignOperations(t *testing.T) {
 	}
 }
 
-// So is a panic of the first numbers, on whatever thread they are made, and in what builds the graph.
+// A panic in an Init, on any thread, or in the function that Build calls, is such an error as well.
 func TestPanicsOfBuilding(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		for _, size := range []int{3, 1 << 18} {
@@ -109,7 +110,8 @@ func TestPanicsOfBuilding(t *testing.T) {
 		g.Root().Param("x", Const(1), 2).In(g.Root().Sub("h.2.mlp"))
 		panic("glass")
 	})
-	if err == nil || !strings.HasPrefix(err.Error(), "h.2.mlp: panic: glass at ") || !strings.Contains(err.Error(), "foreign_test.go:") {
+	if err == nil || !strings.HasPrefix(err.Error(), "h.2.mlp: panic: glass at ") ||
+		!strings.Contains(err.Error(), "foreign_test.go:") {
 		t.Errorf("building: got error %v", err)
 	}
 	if _, err := Build(Float32, 1, func(g *Graph) error { g.Root().Sub("h.3").Failf("broken"); return nil }); err == nil || err.Error() != "h.3: broken" {
@@ -119,11 +121,11 @@ func TestPanicsOfBuilding(t *testing.T) {
 		t.Error("a sibling that failed was accepted")
 	}
 	if _, err := Build(Float32, 1, nil); err == nil {
-		t.Error("nothing that builds was accepted")
+		t.Error("a nil build function was accepted")
 	}
 }
 
-// What went wrong first comes out, also where the failed expression has met others, and where there was no graph.
+// Compile returns the first error, even if the failed expression is combined with others, or has no graph.
 func TestTheFirstErrorSurvives(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(1), 2, 3)
@@ -138,16 +140,18 @@ func TestTheFirstErrorSurvives(t *testing.T) {
 				t.Errorf("got error %v, want %s", err, want)
 			}
 		}
-		if _, err := Compile(New(Float64, 1).Root().Param("x", Const(1), 2, 3).Mul(y)); err == nil || err.Error() != want {
+		if _, err := Compile(New(Float64, 1).Root().Param("x", Const(1), 2, 3).Mul(y)); err == nil ||
+			err.Error() != want {
 			t.Errorf("in another graph: got error %v, want %s", err, want)
 		}
 	}
 	if err := g.Err(); err != nil {
-		t.Errorf("the graph of what was not asked about has failed: %v", err)
+		t.Errorf("the graph of the other expression has failed: %v", err)
 	}
 	for _, g := range []*Graph{nil, {}} {
-		if _, err := g.BuildSibling(func(*Graph) error { return errors.New("built") }); g.Err() == nil || g.Sibling().Err() == nil || err == nil {
-			t.Errorf("a graph that New has not made: got error %v", g.Err())
+		if _, err := g.BuildSibling(func(*Graph) error { return errors.New("built") }); g.Err() == nil ||
+			g.Sibling().Err() == nil || err == nil {
+			t.Errorf("a graph that New did not create: got error %v", g.Err())
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mustCompile compiles or ends the test.
+// mustCompile compiles or fails the test.
 func mustCompile(t *testing.T, out Expr, wrt ...Expr) *Program {
 	t.Helper()
 	p, err := Compile(out, wrt...)
@@ -25,7 +25,7 @@ func mustRun(t *testing.T, p *Program) *Program {
 	return p
 }
 
-// values runs a forward program and returns what comes out.
+// values runs a forward program and returns its output.
 func values(t *testing.T, out Expr) []float64 {
 	t.Helper()
 	return mustRun(t, mustCompile(t, out)).Value().Floats()

@@ -9,14 +9,14 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// kernelCase is a kernel on some leaves beside its equation in stock operations.
+// kernelCase is a kernel on some leaves, and its equation in stock operations.
 type kernelCase struct {
-	leaves func(s Scope) (in []Expr, wrt int) // it is differentiated by the first ones
+	leaves func(s Scope) (in []Expr, wrt int) // it is differentiated by the first wrt leaves
 	kernel func(in []Expr) (Expr, bool)
 	plain  func(in []Expr) Expr
 }
 
-// leaves returns matrices of normal numbers, the first wrt of them differentiated by.
+// leaves returns matrices of normal numbers; the kernel is differentiated by the first wrt of them.
 func leaves(wrt int, shapes ...[]int) func(Scope) ([]Expr, int) {
 	return func(s Scope) (in []Expr, _ int) {
 		for i, shape := range shapes {
@@ -36,7 +36,7 @@ func listed(f func(Scope) ([]Expr, int), limit, ignore int, list ...int) func(Sc
 	}
 }
 
-// positive makes a leaf's numbers |x| + ½.
+// positive replaces a leaf's numbers by |x| + ½.
 func positive(f func(Scope) ([]Expr, int), i int) func(Scope) ([]Expr, int) {
 	return func(s Scope) ([]Expr, int) {
 		in, wrt := f(s)
@@ -200,7 +200,7 @@ func kernelCases() map[string]kernelCase {
 					func(in []Expr) (Expr, bool) { return Attention(in[0], in[1], h, dropout) },
 					func(in []Expr) Expr {
 						kv := in[0].Cols(20, h.Width())
-						switch groups { // every head its own
+						switch groups { // every head has its own
 						case 1:
 							k, v := kv.Cols(0, 5), kv.Cols(5, 7)
 							kv = k.Join(k, k, k, v, v, v, v)
@@ -226,7 +226,7 @@ func kernelCases() map[string]kernelCase {
 					}
 					x := s.Value("mask", Const(0), mask...)
 					for i := range x.Tensor().Len() {
-						if hidden(i/9, i%3) || i%9 < 3 { // what a mask hides from the first query does not count
+						if hidden(i/9, i%3) || i%9 < 3 { // what a mask hides from the first query has no effect
 							x.Tensor().Set(i, math.Inf(-1))
 						}
 					}
@@ -239,10 +239,10 @@ func kernelCases() map[string]kernelCase {
 	return cases
 }
 
-// hidden says which keys the masks of linear attention hide from the last query of sequence b.
+// hidden reports whether the masks of linear attention hide a key from the last query of sequence b.
 func hidden(b, key int) bool { return key == 1+b }
 
-// rotated is Rotate in two groups of four columns.
+// rotated is the equation of Rotate for two groups of four columns.
 func rotated(in []Expr) (y Expr) {
 	x, cos, sin := in[0], in[1].Gather(in[3]), in[2].Gather(in[3])
 	var columns []Expr
@@ -254,7 +254,7 @@ func rotated(in []Expr) (y Expr) {
 	return columns[0].Join(append(columns[1:], x.Cols(8, 11))...)
 }
 
-// referenceLinear is linear attention with every weight spelled out.
+// referenceLinear is linear attention with every weight computed explicitly.
 func referenceLinear(x Expr, h LinearShape, taylor bool, mask []int) Expr {
 	at := 0
 	split := func(size int) Expr {
@@ -334,7 +334,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// A gradient does not depend on what else a kernel is differentiated by.
+// A gradient does not depend on which other operands a kernel is differentiated by.
 func TestKernelsOfFrozenOperands(t *testing.T) {
 	for name, c := range kernelCases() {
 		_, want := c.run(t, Float64, true)
@@ -353,7 +353,8 @@ func TestKernelsOfFrozenOperands(t *testing.T) {
 	}
 }
 
-// Where an operand or the upstream gradient is of another graph, a backward pass fails: it leaves out no gradient.
+// If an operand or the upstream gradient belongs to another graph, the backward pass fails instead of omitting a
+// gradient.
 func TestBackwardErrors(t *testing.T) {
 	for name, c := range kernelCases() {
 		g := New(Float64, 7)
@@ -372,7 +373,8 @@ func TestBackwardErrors(t *testing.T) {
 			grads, err := o.diff(operands, changed[len(operands)], changed[len(operands)+1])
 			for j := range wrt {
 				if err == nil && (j >= len(grads) || grads[j] == nil) {
-					t.Errorf("%s: operand %d is of another graph, and gradient %d is missing without an error", name, i, j)
+					t.Errorf("%s: operand %d belongs to another graph, and gradient %d is missing without an error",
+						name, i, j)
 				}
 			}
 		}

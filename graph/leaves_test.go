@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A leaf is found by its name, and a layer's input by its place: the first that came in.
+// Leaf finds a leaf by its name, and Entering a layer's input by its place: the first expression that entered it.
 func TestLeavesAndPlaces(t *testing.T) {
 	g := New(Float64, 1)
 	a, b := g.Root().Value("a", Normal(1), 2, 3), g.Root().Sub("h.0").Param("b", Normal(1), 2, 3)
@@ -24,22 +24,23 @@ func TestLeavesAndPlaces(t *testing.T) {
 		t.Errorf("no leaf: got %v, %t", x.Name(), ok)
 	}
 	if _, err := g.Entering("h.0"); err == nil {
-		t.Error("something came in already")
+		t.Error("an expression entered already")
 	}
 	Expr{}.In(g.Root().Sub("h.0"))
 	first := a.Tanh()
 	first.In(g.Root().Sub("h.0"))
 	b.In(g.Root().Sub("h.0"))
 	if x, err := g.Entering("h.0"); err != nil || x.node != first.node {
-		t.Error("another expression came in first")
+		t.Error("another expression entered first")
 	}
 	other := New(Float64, 1)
 	if x := a.In(other.Root().Sub("h.1")); x.Graph() != g {
-		t.Error("an expression is of the graph of a scope that it came into")
+		t.Error("an expression belongs to the graph of a scope that it entered")
 	}
 	g.Root().Param("a", Const(0), 2)
 	if len(g.Params()) != 1 || len(g.Leaves()) != 2 {
-		t.Errorf("%d parameters of %d leaves, want 1 of 2: what could not be declared is none", len(g.Params()), len(g.Leaves()))
+		t.Errorf("%d parameters of %d leaves, want 1 of 2: a failed declaration does not count",
+			len(g.Params()), len(g.Leaves()))
 	}
 }
 
@@ -58,7 +59,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// Entry i of a parameter is drawn by the generator of its 65536 entries, whose number is added to the name's.
+// Entry i of a parameter is drawn by the generator of its chunk of 65536 entries; the seed is the name's plus the
+// chunk's index.
 func TestInitialNumbers(t *testing.T) {
 	const chunk = 1 << 16
 	g := New(Float64, 5)
@@ -73,7 +75,7 @@ func TestInitialNumbers(t *testing.T) {
 	}
 }
 
-// DropoutMask is what the dropout of a scope multiplies by; nothing has no dropout.
+// DropoutMask returns the factors of a scope's dropout; a nil graph has none.
 func TestDropoutMask(t *testing.T) {
 	g := New(Float64, 5)
 	g.SetStep(4)
@@ -89,7 +91,7 @@ func TestDropoutMask(t *testing.T) {
 	}
 }
 
-// A copy of a tensor shares nothing with it; what is not finite is named, wherever it stands.
+// A copy of a tensor shares no memory with it. Finite names an entry that is not finite, wherever it is.
 func TestTensors(t *testing.T) {
 	for _, x := range []Tensor{{Shape: []int{1, 3}, F32: []float32{1, 2, 3}}, {Shape: []int{1, 3}, F64: []float64{1, 2, 3}}} {
 		y := x.Clone()
@@ -103,7 +105,8 @@ func TestTensors(t *testing.T) {
 		for i, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			bad := x.Clone()
 			bad.Set(i, v)
-			if err := bad.Finite("w"); !errors.Is(err, ErrNotFinite) || !strings.HasPrefix(err.Error(), fmt.Sprintf("w: entry %d is %v", i, v)) {
+			if err := bad.Finite("w"); !errors.Is(err, ErrNotFinite) ||
+				!strings.HasPrefix(err.Error(), fmt.Sprintf("w: entry %d is %v", i, v)) {
 				t.Errorf("%v: got error %v", v, err)
 			}
 		}
@@ -113,7 +116,7 @@ func TestTensors(t *testing.T) {
 	}
 }
 
-// A graph that could not be built has no picture and no table, but the error.
+// A graph that could not be built has neither picture nor table: Dot and Summary return its error.
 func TestNoPictureOfErrors(t *testing.T) {
 	g := New(Float64, 1)
 	g.Root().Value("x", Normal(1), 2, 3).Reshape(7)
@@ -128,7 +131,7 @@ func TestNoPictureOfErrors(t *testing.T) {
 	}
 }
 
-// Frames lie inside one another, also below a scope that is no layer itself, and names are quoted.
+// Frames are nested, even below a scope that is not a layer, and names are quoted.
 func TestPictures(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Value("x", Normal(1), 2, 3)
@@ -157,7 +160,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// What is computed in no layer is the top of the table, and what is come back to has one row.
+// Operations outside all layers form the top row of the table, and a layer that is entered again has one row.
 func TestSummaryOfTheTop(t *testing.T) {
 	g := New(Float64, 1)
 	x, s := g.Root().Param("x", Normal(1), 2, 3), g.Root().Sub("h")
@@ -175,7 +178,7 @@ func TestSummaryOfTheTop(t *testing.T) {
 	}
 }
 
-// More scopes that are numbered, and some that only look so.
+// More scopes with numbers, and some that only look numbered.
 func TestNumberedParents(t *testing.T) {
 	for path, want := range map[string]string{
 		"a.h.9": "a", "a.h.9.b": "a.h.9", "a.h.0": "a", "a.h.5x": "a", "a.h.:": "a.h", "a.h./": "a.h", "a.b": "a", "a.x0": "a", "": "", "a.": "a", ".7": "", "7": "",
@@ -186,7 +189,7 @@ func TestNumberedParents(t *testing.T) {
 	}
 }
 
-// Too many integers are refused before they are made.
+// Too many integers are an error before they are allocated.
 func TestTooManyIntegers(t *testing.T) {
 	g := Outline(Float32)
 	if g.Root().Ints("many", 1<<40+1, 7, NoneIgnored); g.Err() == nil {
@@ -194,7 +197,7 @@ func TestTooManyIntegers(t *testing.T) {
 	}
 }
 
-// What stays inside a layer does not leave it, and what a layer of layers gives leaves both.
+// An expression that stays inside a layer does not leave it, and the output of a nested layer leaves both.
 func TestLeaving(t *testing.T) {
 	g := New(Float64, 1)
 	a, b := g.Root().Sub("h.0.a"), g.Root().Sub("h.0.b")
@@ -208,10 +211,10 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// A Scope of nothing declares nothing, and what it gives has an error.
+// A zero Scope declares nothing, and its results have an error.
 func TestScopeOfNothing(t *testing.T) {
 	if g := (*Graph)(nil); g.Params() != nil || g.Leaves() != nil || g.Outlined() {
-		t.Error("a graph that is none has leaves")
+		t.Error("a nil graph has leaves")
 	}
 	for name, declare := range map[string]func(Scope) Expr{
 		"Param": func(s Scope) Expr { return s.Param("x", Const(1), 2) },
@@ -224,7 +227,8 @@ func TestScopeOfNothing(t *testing.T) {
 			"Value": func(s Scope) Expr { return s.Value("", Const(1), 2) },
 			"Ints":  func(s Scope) Expr { return s.Ints("", 2, 3, -1) },
 		}[name]
-		if named(g.Root()); g.Err() == nil || g.Err().Error() != "a parameter or input without a name" || len(g.Leaves()) != 0 {
+		if named(g.Root()); g.Err() == nil || g.Err().Error() != "a parameter or input without a name" ||
+			len(g.Leaves()) != 0 {
 			t.Errorf("%s without a name: got error %v", name, g.Err())
 		}
 		if err := declare(Scope{}).Graph().Err(); err == nil || !strings.HasPrefix(err.Error(), "no graph: ") {

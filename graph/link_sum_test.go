@@ -2,8 +2,8 @@ package graph
 
 import "testing"
 
-// TestTiedTable: a table that is looked up and multiplied by has the gradient that stock operations give it, ids that
-// come again and both orders included, and one table of memory for it.
+// TestTiedTable: a table that is looked up and multiplied by has the gradient of the stock operations, for repeated ids
+// and in both orders, and needs the memory of one table for it.
 func TestTiedTable(t *testing.T) {
 	const v, d, n = 501, 24, 3
 	gradient := func(kernels, headFirst bool) ([]float64, int) {

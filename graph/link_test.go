@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A sum of two tensors of one shape is ours where kernels are allowed, and Gorgonia's where not or where one is a
-// number.
+// A sum of two tensors of one shape is our operation if kernels are enabled. It is Gorgonia's if they are not, or if
+// one operand is a number.
 func TestSumsOfTensors(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		for name, c := range map[string]struct {
@@ -45,8 +45,8 @@ func TestSumsOfTensors(t *testing.T) {
 	}
 }
 
-// Every operation that a layer's expression stands for is named with the layer, those of a broadcast too, and the sizes
-// that a broadcast asks for are no operations. Axes stretch where they are 1, or missing.
+// Every operation that an Expr stands for is named with its layer, including broadcasts. The sizes needed for a
+// broadcast do not count as operations. Axes stretch if they are 1 or missing.
 func TestBroadcasts(t *testing.T) {
 	for _, c := range []struct{ a, b []int }{
 		{[]int{3, 4}, []int{4}}, {[]int{3, 4}, []int{3, 1}}, {[]int{3, 1}, []int{3, 4}}, {[]int{1, 4}, []int{3, 4}}, {[]int{1, 4}, []int{3, 1}},
@@ -85,7 +85,7 @@ func TestBroadcasts(t *testing.T) {
 	}
 }
 
-// The rows of a table of one column are ours where Gorgonia's are wrong, and only there.
+// The rows of a table of one column are our operation where Gorgonia's is wrong, and only there.
 func TestWhoSelectsRows(t *testing.T) {
 	for _, c := range []struct {
 		rows, cols, ids int
@@ -99,7 +99,7 @@ func TestWhoSelectsRows(t *testing.T) {
 	}
 }
 
-// A number of one constant alone needs no program, and a gradient is asked for as often as one likes.
+// An expression of one constant needs no program, and a gradient may be requested several times.
 func TestCompiledExpressions(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Normal(1), 2, 3)
@@ -133,7 +133,7 @@ func TestCompiledExpressions(t *testing.T) {
 	}
 }
 
-// The row of a vector that Gorgonia made is summed as a row is.
+// A vector that Gorgonia created as a row is summed like a row.
 func TestSumOfAVector(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Normal(1), 2, 3)
@@ -143,8 +143,8 @@ func TestSumOfAVector(t *testing.T) {
 	}
 }
 
-// merged sees an operand that a node is not made of, and a leaf that is none of its operands; what many ways lead to is
-// looked at once.
+// merged detects an operand that a node does not depend on, and a leaf that is not one of its operands. It visits a
+// node with several users once.
 func TestMerged(t *testing.T) {
 	g := New(Float64, 1)
 	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Normal(1), 2, 3)
@@ -170,11 +170,11 @@ func TestMerged(t *testing.T) {
 		n = G.Must(G.HadamardProd(n, n))
 	}
 	if g.merged(n, []Expr{x}) {
-		t.Error("a power of x is of something else")
+		t.Error("a power of x does not depend on x alone")
 	}
 }
 
-// which gives 1 where a truth value is true, else 0.
+// which returns 1 where a truth value is true, else 0.
 type which struct{ counted }
 
 func (which) Type() hm.Type {
@@ -191,7 +191,7 @@ func (which) Do(in ...G.Value) (G.Value, error) {
 	return tensor.New(tensor.WithShape(in[0].Shape()...), tensor.WithBacking(out)), nil
 }
 
-// A result of another type goes from one of Gorgonia's operations to the next, in every run anew.
+// A result of another type passes from one Gorgonia operation to the next, in every run.
 func TestTruthValues(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Value("x", Normal(1), 2, 3)
@@ -208,8 +208,8 @@ func TestTruthValues(t *testing.T) {
 	}
 }
 
-// An operation of ours is for a Program alone: it says so to Gorgonia's machine, and offers it nothing to overwrite. A
-// hash is that of its name, and it has as many gradients as operands.
+// Our own operation only runs in a Program: it returns an error to Gorgonia's machine, and offers nothing to overwrite.
+// Its hash is that of its name, and it has one gradient per operand.
 func TestOp(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Normal(1), 2, 3)
@@ -243,7 +243,7 @@ func TestOp(t *testing.T) {
 	}
 }
 
-// A constant for differentiation is one for Gorgonia too; what may run twice is what cannot have a state.
+// A constant for differentiation is a constant for Gorgonia too. Only operations without state may run twice.
 func TestConstantsAndStates(t *testing.T) {
 	g := New(Float64, 1)
 	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Normal(1), 2, 3)
@@ -265,12 +265,12 @@ func TestConstantsAndStates(t *testing.T) {
 	}
 }
 
-// unsafely is an operation that could work in place, if it said so.
+// unsafely is an operation that could work in place, if it reported so.
 type unsafely struct{ counted }
 
 func (unsafely) UnsafeDo(...G.Value) (G.Value, error) { return nil, errCollision }
 
-// What does not say that it overwrites its input is not asked to.
+// An operation that does not report that it overwrites its input is never called in place.
 func TestUnsafeOperations(t *testing.T) {
 	for _, overwrites := range []int{-1, 1} {
 		runs, g := 0, New(Float64, 1)
@@ -303,7 +303,7 @@ func TestFrozenWeightsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// UseBLAS is of the process; what was there before comes back here.
+// UseBLAS changes the process; the test restores the previous BLAS.
 func TestUseBLAS(t *testing.T) {
 	before := G.WhichBLAS()
 	defer G.Use(before)

@@ -8,8 +8,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Sigmoid, SiLU and softplus, value and derivative, are right where e^x is no number and where it is less than the last
-// place of 1: in both types, spelled and as kernels.
+// Sigmoid, SiLU and softplus, value and derivative, are right where e^x overflows and where it is less than the last
+// place of 1: in both types, as equations and as kernels.
 func TestLogisticFarFromZero(t *testing.T) {
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	numbers := []float64{-1000, -100, -20, -1, 0, 1, 20, 100, 1000}

@@ -5,7 +5,8 @@ import (
 	"testing/fstest"
 )
 
-// What a process may use is the least of the machine, its control group and the groups around that, of either version.
+// The memory that a process may use is the minimum over the machine, its control group and the enclosing groups, of
+// either version.
 func TestMachineMemory(t *testing.T) {
 	const meminfo = "MemTotal:        2000 kB\nMemFree:         100 kB\n"
 	for _, tc := range []struct {

@@ -81,7 +81,7 @@ func TestCrossAttentionEqualsSpelled(t *testing.T) {
 	}
 }
 
-// TestCrossAttentionOfOneSource: only the keys and values are differentiated by, or only the queries.
+// TestCrossAttentionOfOneSource differentiates by the keys and values alone, or by the queries alone.
 func TestCrossAttentionOfOneSource(t *testing.T) {
 	h := CrossShape{2, 3, 4, 1, 2, 5}
 	for _, by := range []string{"q", "kv"} {

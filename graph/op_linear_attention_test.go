@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// linearShape returns sizes that differ all.
+// linearShape returns sizes that are all different.
 func linearShape() LinearShape {
 	return LinearShape{AttentionShape: AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 6}, Causal: true, Map: EluPlusOne()}
 }
 
-// TestLinearAttentionIsDirect: a program of it is ours throughout, and its memory does not depend on the length of the
-// sequences.
+// TestLinearAttentionIsDirect: a program of it consists of our own operations, and its memory does not depend on the
+// length of the sequences.
 func TestLinearAttentionIsDirect(t *testing.T) {
 	bytes := func(context int) int {
 		h := LinearShape{AttentionShape: AttentionShape{Batch: 4096 / context, Context: context, Heads: 2, QK: 8, V: 16}, Causal: true, Map: Taylor(1e-5)}
@@ -45,7 +45,7 @@ func TestLinearAttentionIsDirect(t *testing.T) {
 	}
 }
 
-// TestLinearAttentionBadShapes: what does not fit is an error with both shapes.
+// TestLinearAttentionBadShapes: operands that do not fit are an error with both shapes.
 func TestLinearAttentionBadShapes(t *testing.T) {
 	h := linearShape()
 	for _, c := range []struct {
@@ -74,7 +74,8 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 	}
 }
 
-// TestLinearStepForgets: position 0 begins anew, anything else has to follow; the error is ErrOrder.
+// TestLinearStepForgets: position 0 starts again, and any other position must follow the last one; otherwise the error
+// is ErrOrder.
 func TestLinearStepForgets(t *testing.T) {
 	h, g := linearShape(), New(Float64, 1)
 	x, at := g.Root().Value("x", Normal(1), h.Batch, h.Width()), g.Root().Ints("at", 1, 9, NoneIgnored)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPositionsAndArrangementsAreDirect: a training step that is made of them needs nothing of Gorgonia's machine.
+// TestPositionsAndArrangementsAreDirect: a training step of these kernels uses no operation of Gorgonia's.
 func TestPositionsAndArrangementsAreDirect(t *testing.T) {
 	g := New(Float32, 1)
 	s := g.Root()
@@ -37,7 +37,7 @@ func TestPositionsAndArrangementsAreDirect(t *testing.T) {
 	}
 }
 
-// TestArrange: columns named twice, never, or 0, and the gradient of each.
+// TestArrange tests columns that are named twice, never, or as −1, and the gradient of each.
 func TestGatherCols(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Value("x", Normal(1), 3, 4)

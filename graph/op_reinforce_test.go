@@ -2,8 +2,8 @@ package graph
 
 import "testing"
 
-// Programs of recurrent layers, norms and objectives consist of our own operations alone, the sum of two losses
-// included, and run without Gorgonia's machine.
+// Programs of recurrent layers, norms and objectives consist of our own operations alone, including the sum of two
+// losses, and run without Gorgonia's machine.
 func TestObjectivesRunDirectly(t *testing.T) {
 	g := New(Float32, 1)
 	s := g.Root()

@@ -2,7 +2,7 @@ package graph
 
 import "testing"
 
-// A run refuses a place that is none of the sequence's, and one that is declared as ignored as well, in both forms.
+// A run fails on a position outside the sequence, and on one declared as ignored, in both forms.
 func TestRunRefusesPlaces(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := New(Float64, 1)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// An outline knows the names and shapes of what no machine could hold, allocates next to nothing, knows what operations
-// would need, and is never computed with.
+// An outline stores the names and shapes of tensors that no machine could hold, allocates almost nothing, and can plan
+// the memory of operations. It never computes.
 func TestOutline(t *testing.T) {
 	g := Outline(Float32)
 	s := g.Root().Sub("h.0")
@@ -20,7 +20,8 @@ func TestOutline(t *testing.T) {
 	}
 	s.Value("mask", Const(0), 1<<27, 1<<27)
 	ids = s.Ints("tokens", 1<<40, 7, NoneIgnored)
-	if got := w.Shape(); !slices.Equal(got, []int{1 << 28, 1 << 28}) || w.Name() != "h.0.weightb" || w.Tensor().Len() != 0 || ids.Ints() != nil {
+	if got := w.Shape(); !slices.Equal(got, []int{1 << 28, 1 << 28}) || w.Name() != "h.0.weightb" ||
+		w.Tensor().Len() != 0 || ids.Ints() != nil {
 		t.Errorf("got %v %v with %d numbers", w.Name(), got, w.Tensor().Len())
 	}
 	if len(g.Params()) != 2 || len(g.Leaves()) != 4 || !g.Outlined() {
@@ -33,16 +34,19 @@ func TestOutline(t *testing.T) {
 	if _, err := Compile(w); err == nil || !strings.Contains(err.Error(), "an outline") {
 		t.Errorf("Compile: got %v, want an error", err)
 	}
-	if s.Param("weighta", Const(0), 1); g.Err() == nil || !strings.Contains(g.Err().Error(), "h.0.weighta: declared twice") {
+	if s.Param("weighta", Const(0), 1); g.Err() == nil ||
+		!strings.Contains(g.Err().Error(), "h.0.weighta: declared twice") {
 		t.Errorf("got %v, want declared twice", g.Err())
 	}
 	g = Outline(Float32)
-	if g.Root().Value("none", Const(0), 3, 0); g.Err() == nil || !strings.Contains(g.Err().Error(), "none: shape (3, 0)") {
+	if g.Root().Value("none", Const(0), 3, 0); g.Err() == nil ||
+		!strings.Contains(g.Err().Error(), "none: shape (3, 0)") {
 		t.Errorf("got %v, want an error of the shape", g.Err())
 	}
 }
 
-// What is planned on an outline is what a graph of numbers holds, gradients too, and PlanBytes says the same of that.
+// The memory planned on an outline is that of a graph of numbers, including gradients, and PlanBytes returns the same
+// for that graph.
 func TestPlanBytes(t *testing.T) {
 	model := func(g *Graph) (loss, w Expr) {
 		s := g.Root()
@@ -72,7 +76,7 @@ func TestPlanBytes(t *testing.T) {
 	}
 }
 
-// Beyond its limit a graph makes nothing: neither what is declared nor a program.
+// Beyond its memory limit a graph allocates nothing: neither a declaration nor a program.
 func TestMemoryLimit(t *testing.T) {
 	g := New(Float32, 1)
 	for set, want := range map[int64]int64{0: MachineMemory(), -1: MachineMemory(), 1: 1, 1 << 20: 1 << 20} {
@@ -85,20 +89,22 @@ func TestMemoryLimit(t *testing.T) {
 	if g.Err() != nil {
 		t.Fatal(g.Err())
 	}
-	if _, err := Compile(w.Exp().Mul(w).SumAll()); err != nil { // 256 KiB of w and as much or twice as much of results
+	if _, err := Compile(w.Exp().Mul(w).SumAll()); err != nil { // 256 KiB of w, and once or twice that for results
 		t.Error(err)
 	}
 	y := w.Exp()
 	for range 6 {
 		y = y.Join(y)
 	}
-	if _, err := Compile(y.SumAll()); err == nil || !strings.Contains(err.Error(), "GiB held before, want at most 0.0009766 GiB") {
+	if _, err := Compile(y.SumAll()); err == nil ||
+		!strings.Contains(err.Error(), "GiB held before, want at most 0.0009766 GiB") {
 		t.Errorf("a program: got error %v", err)
 	}
 	wide := New(Float64, 1)
 	wide.SetMemoryLimit(48 << 10)
 	x := wide.Root().Value("x", Const(1), 64, 64) // 32 KiB, as is every result
-	if _, err := Compile(x.Exp().Mul(x.Tanh()).SumAll()); err == nil || !strings.Contains(err.Error(), "want at most 4.578e-05 GiB") {
+	if _, err := Compile(x.Exp().Mul(x.Tanh()).SumAll()); err == nil ||
+		!strings.Contains(err.Error(), "want at most 4.578e-05 GiB") {
 		t.Errorf("a program of numbers of 8 bytes: got error %v", err)
 	}
 	s := g.Sibling()
@@ -107,7 +113,8 @@ func TestMemoryLimit(t *testing.T) {
 		t.Errorf("a sibling: got error %v", s.Err())
 	}
 	s = g.Sibling()
-	if s.Root().Ints("ids", 1<<20, 1, NoneIgnored); s.Err() == nil || !strings.Contains(s.Err().Error(), "ids: shape (1048576): memory: got 0.007812 GiB") {
+	if s.Root().Ints("ids", 1<<20, 1, NoneIgnored); s.Err() == nil ||
+		!strings.Contains(s.Err().Error(), "ids: shape (1048576): memory: got 0.007812 GiB") {
 		t.Errorf("integers: got error %v", s.Err())
 	}
 }

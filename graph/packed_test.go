@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// packable returns a table that is looked up in and multiplied by, a matrix with a bias, one that something else reads
+// packable returns a table that is looked up and multiplied by, a matrix with a bias, one that another operation reads
 // as well, and one that is too narrow to take less memory.
 func packable(g *Graph) (all Expr) {
 	s := g.Root()
@@ -22,8 +22,8 @@ func packable(g *Graph) (all Expr) {
 	return logits.Join(n, y.MatMul(other), x)
 }
 
-// A graph with packed matrices computes what one does whose matrices are what they are when unpacked, to the bit but
-// for what a tied head adds up in another order when it has one row.
+// A graph with packed matrices computes the same bits as one whose matrices hold the unpacked numbers. The exception is
+// a tied head with one row, which adds up in another order.
 func TestPackedGraph(t *testing.T) {
 	for _, p := range []Packing{BF16, Int8} {
 		g := New(Float32, 1)
@@ -32,7 +32,7 @@ func TestPackedGraph(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range g.Params() { // it keeps what they were
+		for i := range g.Params() { // it keeps the old numbers
 			clear(g.Params()[i].Tensor().F32)
 		}
 		out := packable(s)
@@ -42,7 +42,7 @@ func TestPackedGraph(t *testing.T) {
 		}
 		got := mustRun(t, mustCompile(t, out))
 		if want := bytes + 4*70*96; s.WeightBytes() != want {
-			t.Errorf("%s: %d bytes with a matrix that is read unpacked, want %d", p, s.WeightBytes(), want)
+			t.Errorf("%s: %d bytes after a matrix was unpacked, want %d", p, s.WeightBytes(), want)
 		}
 		loose := New(Float32, 1)
 		want := packable(loose)
@@ -59,13 +59,14 @@ func TestPackedGraph(t *testing.T) {
 			}
 			copy(into.Tensor().F32, dense.Float32s())
 			if shape := x.Tensor(); shape.Len() != 0 || !slices.Equal(shape.Shape, into.Tensor().Shape) {
-				t.Errorf("%s, %s: got %d numbers of shape %v, want none of %v", p, x.name, shape.Len(), shape.Shape, into.Tensor().Shape)
+				t.Errorf("%s, %s: got %d numbers of shape %v, want none of %v",
+					p, x.name, shape.Len(), shape.Shape, into.Tensor().Shape)
 			}
 		}
 		if want := []string{"wte", "w", "other"}; !slices.Equal(packed, want) {
-			t.Errorf("%s: packed are %v, want %v", p, packed, want)
+			t.Errorf("%s: the packed matrices are %v, want %v", p, packed, want)
 		}
-		allowed := map[bool]float64{true: 1e-5}[Instructions() == "Go"] // where gonum adds in an order of its own
+		allowed := map[bool]float64{true: 1e-5}[Instructions() == "Go"] // gonum adds in a different order
 		for i, v := range mustRun(t, mustCompile(t, want)).Value().F32 {
 			if d := math.Abs(float64(got.Value().F32[i] - v)); !(d <= allowed*max(100, math.Abs(float64(v)))) {
 				t.Fatalf("%s, entry %d: got %v, with the matrices unpacked %v", p, i, got.Value().F32[i], v)
@@ -74,7 +75,8 @@ func TestPackedGraph(t *testing.T) {
 		if s.Root().Param("w2", Const(0), 3); s.Err() != nil {
 			t.Error(s.Err())
 		}
-		if s = s.Sibling(); s.Root().Param("w", Const(0), 70, 96).Tensor().Len() > 0 || !strings.Contains(fmt.Sprint(s.Err()), "w: shape [70 96], but the shared parameter has [96 70]") {
+		if s = s.Sibling(); s.Root().Param("w", Const(0), 70, 96).Tensor().Len() > 0 ||
+			!strings.Contains(fmt.Sprint(s.Err()), "w: shape [70 96], but the shared parameter has [96 70]") {
 			t.Errorf("%s: another shape: got error %v", p, s.Err())
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata again")
 
-// golden compares with a file of testdata.
+// golden compares with a file in testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -33,7 +33,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// transformer returns a model of one block, differentiated, so that there is a backward pass to leave out.
+// transformer returns a differentiated model of one block, so that there is a backward pass to omit.
 func transformer(t *testing.T, kernels, tied bool, dropout float64) *graph.Graph {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)
@@ -114,7 +114,7 @@ func TestDotLeavesTheBackwardPassOut(t *testing.T) {
 	}
 }
 
-// TestDotOfAnyScope asks for every prefix of a path, also for one that is no layer itself.
+// TestDotOfAnyScope draws every prefix of a path, including one that is not a layer.
 func TestDotOfAnyScope(t *testing.T) {
 	g := transformer(t, false, true, 0)
 	for _, scope := range []string{"h", "h.0", "h.0.attn", "h.0.attn.c_attn", "loss"} {
@@ -141,7 +141,7 @@ func TestSummary(t *testing.T) {
 		file string
 		tied bool
 	}{{"summary.txt", false}, {"summary_tied.txt", true}} {
-		for _, kernels := range []bool{true, false} { // the same layers either way, and dropout is none
+		for _, kernels := range []bool{true, false} { // the same layers either way; dropout has no row
 			for _, dropout := range []float64{0, 0.1} {
 				var got bytes.Buffer
 				if err := transformer(t, kernels, c.tied, dropout).Summary(&got); err != nil {
@@ -153,7 +153,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestSummaryCountsEveryParameter has an adapter, whose place no operation names, and a layer that is never run.
+// TestSummaryCountsEveryParameter has an adapter whose place no operation names, and a layer that is never used.
 func TestSummaryCountsEveryParameter(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	root := g.Root()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// squares is (w²)² with a place between, in two blocks.
+// squares returns (w²)², with a place in between, in two blocks.
 func squares(g *Graph) Expr {
 	x := g.Root().Param("w", Const(3), 1, 2)
 	for _, block := range []string{"h.0", "h.1"} {
@@ -38,11 +38,11 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	if x, err := g.Activation("h.1.mlp"); err != nil || x.Node() != out.Node() {
-		t.Errorf("got another activation than what was placed (%v)", err)
+		t.Errorf("got another activation than the one that was placed (%v)", err)
 	}
 }
 
-// One run keeps what was asked for, each as it was there, and what is not asked for is not computed.
+// One run keeps the requested values, each as it was at its place, and does not compute others.
 func TestCompileWith(t *testing.T) {
 	g := New(Float64, 1)
 	out := squares(g)
@@ -65,19 +65,20 @@ func TestCompileWith(t *testing.T) {
 		want []float64
 	}{
 		"kept": {p.Kept(first), []float64{9, 9}}, "and behind it": {p.Kept(out), []float64{81, 81}},
-		"the output": {p.Value(), []float64{162}}, "the gradient": {p.Grad(first), []float64{18, 18}}, "not asked for": {p.Kept(g.Params()[0]), nil},
+		"the output": {p.Value(), []float64{162}}, "the gradient": {p.Grad(first), []float64{18, 18}}, "not requested": {p.Kept(g.Params()[0]), nil},
 	} {
 		if !slices.Equal(tc.got.F64, tc.want) {
 			t.Errorf("%s: got %v, want %v", name, tc.got.F64, tc.want)
 		}
 	}
-	if _, err := CompileWith(out, []Expr{squares(New(Float64, 1))}); err == nil || !strings.Contains(err.Error(), "another graph") {
-		t.Errorf("to keep what is of another graph: got the error %v", err)
+	if _, err := CompileWith(out, []Expr{squares(New(Float64, 1))}); err == nil ||
+		!strings.Contains(err.Error(), "another graph") {
+		t.Errorf("keeping an expression of another graph: got the error %v", err)
 	}
 }
 
-// Edits are made in their order, on siblings too, once each when a graph is built again, and differentiated through;
-// siblings' own stay theirs.
+// Edits are applied in order, also on siblings, once each if a graph is built again, and they are differentiated
+// through. Edits added to a sibling apply only there.
 func TestEdit(t *testing.T) {
 	g := New(Float64, 1)
 	g.Edit("h.0.mlp", func(x Expr) Expr { return x.Shift(1) })
@@ -117,11 +118,11 @@ func TestEdit(t *testing.T) {
 		}
 	}
 	if !s.Edited() || New(Float64, 1).Edited() {
-		t.Error("Edited does not say who is")
+		t.Error("Edited does not report the edited graph")
 	}
 }
 
-// Spell has the equation of a scope computed, without those inside it and beside it.
+// Spell selects the equation of a scope, but not those inside it or next to it.
 func TestSpell(t *testing.T) {
 	g := New(Float64, 1)
 	g.Spell("h.0")
@@ -135,7 +136,7 @@ func TestSpell(t *testing.T) {
 	}
 }
 
-// scale∘x + shift is exact where it says so, and the gradient is scale's.
+// scale∘x + shift is exact in the documented cases, and the gradient is scale's.
 func TestMulAdd(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(0), 2, 3)
@@ -167,7 +168,8 @@ func TestMulAdd(t *testing.T) {
 	}
 }
 
-// Rows of tables are those of the ids, as MulAdd has them where the ids are 0, 1, …, and the gradient is scale's.
+// MulAddAt uses the rows of the tables given by the ids. With the ids 0, 1, … it equals MulAdd. The gradient is
+// scale's.
 func TestMulAddAt(t *testing.T) {
 	g := New(Float64, 1)
 	x, ids := g.Root().Param("x", Const(2), 3, 2), g.Root().Ints("ids", 3, 4, NoneIgnored)
@@ -196,13 +198,14 @@ func TestMulAddAt(t *testing.T) {
 		"integers declared by Ints ": func(x, ids Expr) Expr { return x.MulAddAt(x, scale, shift) },
 	} {
 		g := New(Float64, 1)
-		if f(g.Root().Param("x", Const(0), 3, 2), g.Root().Ints("ids", 3, 4, NoneIgnored)); g.Err() == nil || !strings.Contains(g.Err().Error(), want) {
+		if f(g.Root().Param("x", Const(0), 3, 2), g.Root().Ints("ids", 3, 4, NoneIgnored)); g.Err() == nil ||
+			!strings.Contains(g.Err().Error(), want) {
 			t.Errorf("got the error %v, want %s", g.Err(), want)
 		}
 	}
 }
 
-// Edits are by rows if every one of them is made, and asks.
+// EditedByRows is true if every edit is applied and calls Rows.
 func TestEditedByRows(t *testing.T) {
 	asks := func(x Expr) Expr {
 		if at, ok := x.Graph().Rows(); !ok || at.Name() != "at" {
@@ -230,6 +233,6 @@ func TestEditedByRows(t *testing.T) {
 		}
 	}
 	if _, ok := New(Float64, 1).Rows(); ok {
-		t.Error("a graph of whole contexts has rows")
+		t.Error("a graph of entire contexts has rows")
 	}
 }

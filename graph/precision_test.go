@@ -8,15 +8,17 @@ import (
 	"testing"
 )
 
-// bfloat16 is x to 8 significant bits.
+// bfloat16 rounds x to 8 significant bits.
 func bfloat16(x float64) float64 {
 	fraction, exponent := math.Frexp(x)
 	return math.Ldexp(math.RoundToEven(math.Ldexp(fraction, 8)), exponent-8)
 }
 
-// inPrecision returns the value of Σ y∘Δ and its gradients, y what f makes of leaves of the given shapes, with numbers
-// that are rounded beforehand or not.
-func inPrecision(t *testing.T, dtype Dtype, precision string, rounded bool, f func(in []Expr) Expr, shapes ...[]int) (out [][]float64) {
+// inPrecision returns the value of Σ y∘Δ and its gradients, where f computes y from leaves of the given shapes. The
+// numbers of the leaves are optionally rounded beforehand.
+func inPrecision(
+	t *testing.T, dtype Dtype, precision string, rounded bool, f func(in []Expr) Expr, shapes ...[]int,
+) (out [][]float64) {
 	t.Helper()
 	numbers := func(_ int, rng *rand.Rand) float64 {
 		x := float64(float32(rng.NormFloat64()))
@@ -43,8 +45,8 @@ func inPrecision(t *testing.T, dtype Dtype, precision string, rounded bool, f fu
 	return append(out, mustRun(t, mustCompile(t, y)).Value().Floats())
 }
 
-// TestPrecision: in bf16, Linear and LinearT are what float32 makes of rounded operands, forward and backward, to the
-// bit; a bias and its gradient are not rounded. Float64 knows nothing of it.
+// TestPrecision: in bf16, Linear and LinearT equal float32 on rounded operands, forward and backward, to the bit. A
+// bias and its gradient are not rounded. Float64 ignores the setting.
 func TestPrecision(t *testing.T) {
 	shapes := [][]int{{70, 33}, {33, 19}, {19}}
 	for name, f := range map[string]func(in []Expr) Expr{
@@ -54,10 +56,10 @@ func TestPrecision(t *testing.T) {
 		got, want := inPrecision(t, Float32, "bf16", false, f, shapes...), inPrecision(t, Float32, "float32", true, f, shapes...)
 		exact := inPrecision(t, Float32, "float32", false, f, shapes...)
 		for i := range want {
-			if i == 2 { // of the bias
+			if i == 2 { // the gradient of the bias
 				got, want := got[i], exact[i]
 				if !slices.Equal(got, want) {
-					t.Errorf("%s: the gradient of the bias is another", name)
+					t.Errorf("%s: the gradient of the bias differs", name)
 				}
 				continue
 			}
@@ -71,7 +73,8 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// TestPrecisionOfAttention: every product is rounded, so results are off by about 2⁻⁹, and no more than a few such.
+// TestPrecisionOfAttention: every product is rounded, so results are off by about 2⁻⁹, and by a small multiple of that
+// at most.
 func TestPrecisionOfAttention(t *testing.T) {
 	h := AttentionShape{Batch: 2, Context: 37, Heads: 3, QK: 5, V: 4}
 	f := func(in []Expr) Expr {
@@ -107,7 +110,8 @@ func TestPrecisionIsKnown(t *testing.T) {
 		t.Errorf("the reference form: got %q, want float32", got)
 	}
 	g.SetPrecision("float16")
-	if err := g.Err(); err == nil || !strings.Contains(err.Error(), `precision: got "float16", want one of float32, bf16`) {
+	if err := g.Err(); err == nil ||
+		!strings.Contains(err.Error(), `precision: got "float16", want one of float32, bf16`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFreezing: a parameter that is not listed has no gradient, and the others' do not change.
+// TestFreezing: a parameter that is not listed has no gradient, and the gradients of the others do not change.
 func TestFreezing(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		build := func() (x, w, loss Expr) {
@@ -56,7 +56,7 @@ func TestSiblingSharesParameters(t *testing.T) {
 	}
 }
 
-// TestForwardAndGradientPrograms: a graph has as many forward programs as one likes, compiled before and after.
+// TestForwardAndGradientPrograms: a graph may have any number of forward programs, compiled before and after.
 func TestForwardAndGradientPrograms(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := New(Float64, 1)
@@ -86,7 +86,7 @@ func TestForwardAndGradientPrograms(t *testing.T) {
 	}
 }
 
-// TestVectorsAreVectorsOutside: held as (1, d), declared and read as (d).
+// TestVectorsAreVectorsOutside: a vector is stored as (1, d), but declared and read as (d).
 func TestVectorsAreVectorsOutside(t *testing.T) {
 	g := New(Float32, 1)
 	b := g.Root().Param("b", Normal(1), 3)
@@ -98,7 +98,7 @@ func TestVectorsAreVectorsOutside(t *testing.T) {
 	}
 }
 
-// A gradient may be asked for twice: it is one.
+// A gradient may be requested twice: it is the same one.
 func TestGradientAskedForTwice(t *testing.T) {
 	g := New(Float64, 1)
 	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Normal(1), 2, 3)
@@ -110,7 +110,7 @@ func TestGradientAskedForTwice(t *testing.T) {
 	}
 }
 
-// The gradient of an operand has its shape, whatever that of the others of as many numbers is.
+// The gradient of an operand has the operand's shape, even if others have the same number of entries.
 func TestShapeOfErrors(t *testing.T) {
 	g := New(Float64, 1)
 	x, y, w := g.Root().Param("x", Normal(1), 5, 1), g.Root().Value("y", Normal(1), 1, 5), g.Root().Value("w", Const(1), 5, 1)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every operand of every operation has a shape that it is refused with: the error names both sizes, and is no panic.
+// Every operand of every operation has a shape that is an error: the error names both sizes, and there is no panic.
 func TestRefusals(t *testing.T) {
 	x := func(s Scope, shape ...int) Expr { return s.Value("x", Normal(1), shape...) }
 	y := func(s Scope, shape ...int) Expr { return s.Value("y", Normal(1), shape...) }
@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		build func(s Scope)
-		want  string // nothing is no error
+		want  string // empty: no error
 	}{
 		"attention":                   {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), h, 0) }, ""},
 		"attention of other rows":     {func(s Scope) { Attention(x(s, 5, 64), y(s, 3, 3), h, 0) }, "(5, 64) is not (6, 64)"},
@@ -165,7 +165,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// An operation that has no derivative says so, by its name.
+// Differentiating an operation without a derivative is an error that names it.
 func TestNoDerivative(t *testing.T) {
 	for name, layer := range cachedLayers {
 		g := New(Float64, 1)
@@ -186,7 +186,7 @@ func TestNoDerivative(t *testing.T) {
 	}
 }
 
-// An id that may be ignored as a target is refused where it looks something up, also where it is used as both.
+// An id that may be ignored as a target is an error where it selects a row, even if it is used for both.
 func TestIgnoredIdsLookNothingUp(t *testing.T) {
 	for name, build := range map[string]func(s Scope, ids Expr) (Expr, bool){
 		"gather": func(s Scope, ids Expr) (Expr, bool) { return Gather(s.Value("x", Normal(1), 4, 3), ids) },
@@ -225,7 +225,7 @@ func TestIgnoredIdsLookNothingUp(t *testing.T) {
 	}
 }
 
-// The reference of a rollout whose actions are no integers is left to the layer that spells it.
+// For actions that are not integers, the kernel of a rollout declines, and the layer's equation returns the error.
 func TestNoActions(t *testing.T) {
 	g := New(Float64, 1)
 	g.Kernels = false
@@ -238,7 +238,7 @@ func TestNoActions(t *testing.T) {
 	}
 }
 
-// A one-hot row of an ignored id is 0, in a second run too, where the memory holds the ones of the first.
+// A one-hot row of an ignored id is 0, also in a second run, whose memory holds the ones of the first.
 func TestOneHot(t *testing.T) {
 	g := New(Float64, 1)
 	ids := g.Root().Ints("ids", 3, 4, 9)
@@ -258,7 +258,7 @@ func TestOneHot(t *testing.T) {
 	}
 }
 
-// The maximum of a row is its own, wherever it stands; of −∞ alone it is −∞.
+// The maximum of a row is found wherever it is; that of −∞ alone is −∞.
 func TestRowMax(t *testing.T) {
 	numbers := []float64{-3, -1, -2, -5, -7, -6, 9, 8, 10, math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 	g := New(Float64, 1)

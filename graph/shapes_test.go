@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// What an operation cannot take is an error that says what it can, and no panic: masks of other sizes or axes, columns
-// of what is no matrix, products of another number of axes, and more new tokens than the context has.
+// Operands that do not fit are an error that names valid shapes, and no panic: masks of other sizes or axes, columns of
+// something other than a matrix, products with another number of axes, and more new tokens than the context has.
 func TestShapesThatDoNotFit(t *testing.T) {
 	mask := func(shape ...int) func(s Scope) {
 		return func(s Scope) {
@@ -26,7 +26,7 @@ func TestShapesThatDoNotFit(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		build func(s Scope)
-		want  string // nothing is no error
+		want  string // empty: no error
 	}{
 		"mask":                     {mask(4, 4), ""},
 		"mask for every sequence":  {mask(2, 4, 4), ""},
@@ -77,7 +77,7 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// A numbered scope stands for itself, and others are in the one around them.
+// A numbered scope counts as one level; the parent of any other scope is the one around it.
 func TestParents(t *testing.T) {
 	for path, want := range map[string]string{
 		"h.0.attn.c_proj": "h.0.attn", "h.0.attn": "h.0", "h.0": "", "h.12": "", "wte": "", "decoder.h.3": "decoder", "decoder.h.3.mlp": "decoder.h.3",
@@ -88,7 +88,7 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// Sizes below 0 are gonum's to refuse; a product of no rows, no columns or over nothing is as gonum's.
+// Negative sizes are an error of gonum's. A product of no rows, no columns or over nothing equals gonum's.
 func TestProductsOfNothing(t *testing.T) {
 	p := products{pool: kernel.NewPool(1)}
 	multiply := func(m, n, k int) (c []float32, refused bool) {
@@ -109,8 +109,8 @@ func TestProductsOfNothing(t *testing.T) {
 	}
 }
 
-// Shape is a copy; a dropout of nothing leaves the masks of the others as they are; a step has one position, in the
-// context.
+// Shape returns a copy. A dropout with p = 0 does not change the masks of the others. A cached step has one position,
+// in the context.
 func TestCopiesAndPositions(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Value("x", Normal(1), 2, 3)
@@ -146,7 +146,7 @@ func TestCopiesAndPositions(t *testing.T) {
 	}
 }
 
-// Ids that a program does not read may be anything.
+// Ids that a program does not read may have any value.
 func TestUnreadIds(t *testing.T) {
 	g := New(Float64, 1)
 	x, ids := g.Root().Value("x", Normal(1), 4, 3), g.Root().Ints("ids", 2, 4, -1)

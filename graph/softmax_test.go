@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A softmax and its logarithm are shifted by the largest score of the row, wherever it stands: e to 1000 is no number.
+// A softmax and its logarithm subtract the largest score of the row, wherever it is, because e^1000 overflows.
 func TestSoftmaxShifts(t *testing.T) {
 	for _, dtype := range []Dtype{Float32, Float64} {
 		g := New(dtype, 1)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// entry is an operation of Expr entry by entry: its value and derivatives by the operands where they are known, at y of
-// unary always1 0. A kernel that may stand in for it is tried beside it.
+// entry is an elementwise operation of Expr: its value and, where known, its derivatives by the operands. For unary
+// operations y is 0. A kernel for the same function is tested as well.
 type entry struct {
 	op     func(x, y Expr) Expr
 	kernel func(x Expr) (Expr, bool)
@@ -22,8 +22,8 @@ type entry struct {
 
 func always1(float64, float64) float64 { return 1 }
 
-// entries are all operations of Expr that work entry by entry. Derivatives are those that Gorgonia's rules give of the
-// stock operations, so at infinities some are NaN; both forms have to have the same.
+// entries lists all elementwise operations of Expr. Their derivatives follow Gorgonia's rules for the stock operations,
+// so some are NaN at infinities; both forms must agree.
 var entryOps = map[string]entry{
 	"Add": {op: Expr.Add, value: func(x, y float64) float64 { return x + y }, dx: always1, dy: always1},
 	"Sub": {op: Expr.Sub, value: func(x, y float64) float64 { return x - y }, dx: always1, dy: func(float64, float64) float64 { return -1 }},
@@ -65,11 +65,11 @@ func step(x float64) float64 {
 	return 0
 }
 
-// notEntrywise are the other methods that return an Expr: they move, add up or look up entries, or make others.
+// notEntrywise lists the other methods that return an Expr: they move, sum or look up entries, or create new ones.
 var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax OneHot In Wrap " +
 	"MatMul MatMulT Transpose Cols Join Row")
 
-// special returns numbers at the ends of a type.
+// special returns numbers at the limits of a type.
 func special(dtype Dtype) []float64 {
 	tiny, least, largest := 0x1p-1022, 0x1p-1074, math.MaxFloat64
 	if dtype == Float32 {
@@ -78,7 +78,7 @@ func special(dtype Dtype) []float64 {
 	return []float64{math.Inf(-1), -largest, -1, -tiny, -least, math.Copysign(0, -1), 0, least, tiny - least, tiny, 1, largest, math.Inf(1), math.NaN()}
 }
 
-// round is what the type makes of a number.
+// round returns a number rounded to the type.
 func round(dtype Dtype, x float64) float64 {
 	if dtype == Float32 {
 		return float64(float32(x))
@@ -86,8 +86,8 @@ func round(dtype Dtype, x float64) float64 {
 	return x
 }
 
-// agree reports whether two numbers are equal but for rounding. What is below the normal numbers counts as 0: kernels
-// flush it. NaN equals NaN.
+// agree reports whether two numbers are equal up to rounding. Subnormal numbers count as 0, because kernels flush them.
+// NaN equals NaN.
 func agree(dtype Dtype, got, want float64) bool {
 	tolerance, tiny := 1e-14, 0x1p-1021
 	if dtype == Float32 {
@@ -97,13 +97,14 @@ func agree(dtype Dtype, got, want float64) bool {
 	return got == want || got != got && want != want || math.Abs(got-want) <= tolerance*math.Abs(want)+tiny
 }
 
-// Every operation entry by entry has its value and derivatives at infinities, zeros, the largest and smallest numbers
-// and NaN, and at all pairs of these, in both types, with kernels and without; a kernel has those of the equation.
+// Every elementwise operation has the right value and derivatives at infinities, zeros, the largest and smallest
+// numbers and NaN, and at all pairs of these, in both types, with kernels and without. A kernel agrees with its
+// equation.
 func TestOperationsAtTheEndsOfTheNumbers(t *testing.T) {
 	for name, e := range entryOps {
 		for _, dtype := range []Dtype{Float64, Float32} {
 			list := special(dtype)
-			for form, kernels := range map[string]bool{"reference": false, "equation beside kernels": true, "kernel": true} {
+			for form, kernels := range map[string]bool{"reference": false, "equation with kernels": true, "kernel": true} {
 				if form == "kernel" && e.kernel == nil {
 					continue
 				}
@@ -133,7 +134,8 @@ func TestOperationsAtTheEndsOfTheNumbers(t *testing.T) {
 					a, b := x.Tensor().At(k), y.Tensor().At(k)
 					what := fmt.Sprintf("%s, %v, %s, of %v and %v", name, dtype, form, a, b)
 					want := e.value(a, b)
-					if excused := dtype == Float32 && e.excused != nil && e.excused(a, v); !excused && !agree(dtype, v, want) {
+					if excused := dtype == Float32 && e.excused != nil && e.excused(a, v); !excused &&
+						!agree(dtype, v, want) {
 						t.Errorf("%s: got %v, want %v", what, v, want)
 					}
 					if got := p.Grad(x).At(k); e.dx != nil && a == a && !agree(dtype, got, e.dx(a, b)) {
@@ -148,7 +150,7 @@ func TestOperationsAtTheEndsOfTheNumbers(t *testing.T) {
 	}
 }
 
-// Every method of Expr that returns one is in a list above.
+// Every method of Expr that returns an Expr is in one of the lists above.
 func TestEveryOperationIsTriedAtTheEnds(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.dir != "graph" || f.test {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// stepCase is a layer on all tokens of a sequence, and on the newest ones.
+// stepCase is a layer on all tokens of a sequence, and on the newest ones only.
 type stepCase struct {
 	width int
-	whole func(s Scope, x Expr) Expr
+	full  func(s Scope, x Expr) Expr
 	step  func(s Scope, x, at Expr) Expr
 	cache Cache
 }
@@ -71,20 +71,20 @@ func stepCases() map[string]stepCase {
 	return cases
 }
 
-// Two new tokens, one, and two give the rows of all five, and once more from the beginning; a sequence that is forked
-// goes on as the other one, and the third stays as it is. In both types.
+// Steps of two new tokens, one, and two give the rows of all five, and again after starting over. A forked sequence
+// continues as a copy, and the third one does not change. Tested in both types.
 func TestSteps(t *testing.T) {
 	for dtype, tolerance := range map[Dtype]float64{Float64: 1e-12, Float32: 1e-4} {
 		for name, c := range stepCases() {
 			t.Run(fmt.Sprint(name, "/", dtype), func(t *testing.T) {
 				g := New(dtype, 3)
 				x := g.Root().Value("x", Normal(1), 15, c.width)
-				want := values(t, c.whole(g.Root(), x))
+				want := values(t, c.full(g.Root(), x))
 				v := len(want) / 15
 				if c.cache.Bytes() != 0 || c.cache.Fork(0, 1) != nil {
 					t.Error("a new cache holds something, or cannot be forked")
 				}
-				run := func(from, n, second int) { // with the tokens of sequence second as those of the second one
+				run := func(from, n, second int) { // the second sequence gets the tokens of sequence second
 					s := g.Sibling()
 					few, at := s.Root().Value("x", Const(0), 3*n, c.width), s.Root().Ints("at", 1, 9, -1)
 					at.Ints()[0] = from
@@ -126,7 +126,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Tokens end with the context.
+// A token beyond the context is an error.
 func TestStepsEnd(t *testing.T) {
 	g := New(Float64, 1)
 	x, at := g.Root().Value("x", Normal(1), 4, 16), g.Root().Ints("at", 1, 9, -1)
@@ -145,7 +145,7 @@ func TestStepsEnd(t *testing.T) {
 	}
 }
 
-// A mask is read again in every run: what it hides now is what counts.
+// A mask is read again in every run: its current entries count.
 func TestMaskOfTheRun(t *testing.T) {
 	h := AttentionShape{Batch: 1, Context: 3, Heads: 1, QK: 2, V: 2}
 	build := func() (mask Expr, p *Program) {
@@ -159,7 +159,7 @@ func TestMaskOfTheRun(t *testing.T) {
 			mask.Tensor().Set(4*i, 0)
 		}
 		a, _ := Attention(x, mask, h, 0)
-		b, _ := Attention(x.Scale(2), mask, h, 0) // shares what is known of the mask
+		b, _ := Attention(x.Scale(2), mask, h, 0) // shares the spans of the mask
 		return mask, mustCompile(t, a.Add(b))
 	}
 	mask, p := build()

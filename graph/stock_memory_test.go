@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// A layer of Gorgonia's operations costs a model of kernels its own intermediate results and no more: neither in the
-// memory that is planned nor in what a run allocates.
+// In a model of kernels, a layer of Gorgonia's operations adds only its own intermediate results, both to the planned
+// memory and to the allocations of a run.
 func TestStockLayerMemory(t *testing.T) {
 	kernels, _ := trained(t, nn.GELU{}, false)
 	g, p := trained(t, swish{}, false)
@@ -26,6 +26,7 @@ func TestStockLayerMemory(t *testing.T) {
 	planned, allocated := g.Bytes(), int(after.TotalAlloc-before.TotalAlloc)
 	t.Log(planned, kernels.Bytes(), allocated, p.Stock())
 	if limit := kernels.Bytes() * 6 / 5; planned+allocated > limit {
-		t.Errorf("%d bytes planned and %d allocated in a run, more than 1.2 times the %d of a model of kernels", planned, allocated, kernels.Bytes())
+		t.Errorf("%d bytes planned and %d allocated in a run, more than 1.2 times the %d of a model of kernels",
+			planned, allocated, kernels.Bytes())
 	}
 }

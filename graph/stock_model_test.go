@@ -10,7 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// swish is a user's activation in Gorgonia's own operations: x·σ(x).
+// swish is a user-defined activation in Gorgonia's own operations: x·σ(x).
 type swish struct{}
 
 func (swish) Forward(x graph.Expr) graph.Expr {
@@ -18,7 +18,7 @@ func (swish) Forward(x graph.Expr) graph.Expr {
 	return x.Wrap(G.HadamardProd(x.Node(), gate.Node()))
 }
 
-// trained returns a step of a model of four blocks, one of them with the given activation.
+// trained returns a training step of a model of four blocks, one of them with the given activation.
 func trained(t *testing.T, act nn.Layer, recompute bool) (*graph.Graph, *graph.Program) {
 	t.Helper()
 	d := nn.Dims{Batch: 4, Context: 32, Embd: 48, Heads: 4, QK: 12, V: 12, Inner: 192, Blocks: 4}
@@ -59,7 +59,7 @@ func trained(t *testing.T, act nn.Layer, recompute bool) (*graph.Graph, *graph.P
 	return g, p
 }
 
-// Recompute takes Gorgonia's operations as it takes kernels: the same bits in less memory.
+// Recompute handles Gorgonia's operations like kernels: the same bits in less memory.
 func TestStockLayerRecompute(t *testing.T) {
 	g, want := trained(t, swish{}, false)
 	again, p := trained(t, swish{}, true)

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// stockCases returns Gorgonia's operations on x and y, with the shapes that they take.
+// stockCases returns Gorgonia's operations on x and y, with the shapes that they accept.
 func stockCases() map[string]stockCase {
 	m, n := []int{3, 4}, []int{3, 4}
 	one := func(f func(*G.Node) (*G.Node, error), shape ...int) stockCase {
@@ -89,8 +89,8 @@ type stockCase struct {
 	build func(x, y *G.Node) (*G.Node, error)
 }
 
-// Every operation of Gorgonia's gives in a Program what it gives in Gorgonia's own machine: the same bits of the value
-// and of the gradients, in a second run as well, and in a place of Recompute.
+// Every operation of Gorgonia's computes the same in a Program as in Gorgonia's own machine: the same bits of the value
+// and of the gradients, also in a second run and in a place of Recompute.
 func TestStockOperations(t *testing.T) {
 	for name, c := range stockCases() {
 		for _, recompute := range []bool{false, true} {
@@ -105,7 +105,7 @@ func TestStockOperations(t *testing.T) {
 					wrt = append(wrt, y)
 				}
 				a, b := x, y
-				if len(c.x) == 1 { // held as a row
+				if len(c.x) == 1 { // stored as a row
 					a = x.Wrap(G.Reshape(x.node, c.x))
 				}
 				if len(c.y) == 1 {
@@ -188,7 +188,7 @@ func machine(c stockCase, x, y Expr) (value float64, gradients [][]float64, err 
 	return value, gradients, nil
 }
 
-// counted is 3·x, with the number of its runs.
+// counted computes 3·x and counts its runs.
 type counted struct {
 	runs       *int
 	overwrites int
@@ -217,7 +217,8 @@ func (c counted) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 
 func tripled(x *tensor.Dense) (G.Value, error) { return x.MulScalar(3., true) }
 
-// A function runs again for the backward pass, what may have a state runs once, and the gradients are the same.
+// A pure function runs again for the backward pass, an operation that may have a state runs once, and the gradients are
+// the same.
 func TestRecomputeStockOperations(t *testing.T) {
 	for overwrites, want := range map[int]int{0: 2, -1: 1} {
 		runs, g := 0, New(Float64, 1)
@@ -238,7 +239,8 @@ func TestRecomputeStockOperations(t *testing.T) {
 	}
 }
 
-// An operation may return its operand, a view, or axes in another order; what does not fit is an error that names it.
+// An operation may return its operand, a view, or axes in another order. A result that does not fit is an error that
+// names the operation.
 func TestStockResults(t *testing.T) {
 	for name, c := range map[string]struct {
 		result func(x *tensor.Dense) (G.Value, error)
@@ -282,7 +284,7 @@ func TestStockResults(t *testing.T) {
 	}
 }
 
-// adding is an operation that adds to the memory that it is given.
+// adding is an operation that adds to the memory passed to it.
 type adding struct{ counted }
 
 func (adding) CallsExtern() bool { return true }
@@ -290,7 +292,7 @@ func (adding) UsePreallocDo(to G.Value, in ...G.Value) (G.Value, error) {
 	return to.(*tensor.Dense).Add(in[0].(*tensor.Dense), tensor.UseUnsafe())
 }
 
-// What Gorgonia gives new memory finds zeros in every run.
+// An operation that gets new memory in Gorgonia finds zeros in every run.
 func TestStockMemoryIsCleared(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(3), 2, 2)
@@ -300,7 +302,7 @@ func TestStockMemoryIsCleared(t *testing.T) {
 	}
 }
 
-// An input of Gorgonia's own holds what G.Let gives it, and one that holds nothing is an error.
+// An input created in Gorgonia has the value set by G.Let; without one it is an error.
 func TestStockInputs(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(3), 2, 2)
@@ -322,14 +324,14 @@ func TestStockInputs(t *testing.T) {
 	near(t, "another product", mustRun(t, p).Value().Floats(), []float64{15, 15, 15, 15}, 0)
 }
 
-// given is an operation that has no use for memory of others: into that it writes something else.
+// given is an operation that must not be passed memory: it would write a wrong result to it.
 type given struct{ counted }
 
 func (given) UsePreallocDo(to G.Value, _ ...G.Value) (G.Value, error) {
 	return to.(*tensor.Dense).AddScalar(7., true, tensor.UseUnsafe())
 }
 
-// Memory is handed to arithmetic of two operands, and to what calls extern: Gorgonia itself asks no other for it.
+// Memory is passed to arithmetic of two operands, and to operations that call extern, as in Gorgonia itself.
 func TestStockMemoryIsNotForAll(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(2), 2, 2)
@@ -337,7 +339,7 @@ func TestStockMemoryIsNotForAll(t *testing.T) {
 	near(t, "3x", mustRun(t, p).Value().Floats(), []float64{6, 6, 6, 6}, 0)
 }
 
-// An operation that turns its operand around and leaves it so does that to its own header alone.
+// An operation that transposes its operand, and leaves it so, changes only its own header.
 func TestStockHeaders(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", func(i int, _ *rand.Rand) float64 { return float64(i) }, 2, 3)
@@ -356,7 +358,7 @@ func TestStockHeaders(t *testing.T) {
 	}
 }
 
-// A sum of integers is no sum of the graph's numbers.
+// A sum of integers is not a sum of the graph's numbers.
 func TestSumOfIntegers(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", func(i int, _ *rand.Rand) float64 { return float64(i) }, 5, 2)

@@ -26,8 +26,8 @@ func TestTrap09ASecondRunComputesAgain(t *testing.T) {
 	}
 }
 
-// TestTrap10HashCollision: Gorgonia takes nodes of one 32-bit hash for one node. Compile refuses them, and a salted
-// graph tells them apart, also after another collision.
+// TestTrap10HashCollision: Gorgonia treats nodes with the same 32-bit hash as one node. Compile returns an error for
+// them, and a salted graph distinguishes them, even after another collision.
 func TestTrap10HashCollision(t *testing.T) {
 	const a, b = "p179599", "p362382" // found by search: some 2¹⁶ names are enough
 	build := func(g *Graph) (Expr, Expr, Expr) {
@@ -60,8 +60,8 @@ func TestTrap10HashCollision(t *testing.T) {
 	}
 }
 
-// TestTrap10MergedOperation: the hashes of the inputs differ, those of their squares are equal, and Gorgonia returns
-// the first square for the second, before there is anything to see in the graph.
+// TestTrap10MergedOperation: the hashes of the inputs differ, but those of their squares are equal. Gorgonia returns
+// the first square for the second, before the graph shows any sign of it.
 func TestTrap10MergedOperation(t *testing.T) {
 	build := func(g *Graph) (x, y, loss Expr) {
 		x, y = g.Root().Param("p12705", Const(2), 2), g.Root().Param("p38333", Const(5), 2)
@@ -80,7 +80,7 @@ func TestTrap10MergedOperation(t *testing.T) {
 	near(t, "gradients", append(p.Grad(x).Floats(), p.Grad(y).Floats()...), []float64{4, 4, 100, 100}, 0)
 }
 
-// TestTrap11OneNameTwice: Gorgonia makes one input of two of the same name and shape.
+// TestTrap11OneNameTwice: Gorgonia merges two inputs of the same name and shape.
 func TestTrap11OneNameTwice(t *testing.T) {
 	for what, again := range map[string]func(s Scope) Expr{
 		"a parameter": func(s Scope) Expr { return s.Param("w", Const(0), 2, 3) },
@@ -96,7 +96,7 @@ func TestTrap11OneNameTwice(t *testing.T) {
 	}
 }
 
-// TestTrap12ConstantsMergeByName: two constants that differ in the last place stay two.
+// TestTrap12ConstantsMergeByName: two constants that differ in the last place remain two.
 func TestTrap12ConstantsMergeByName(t *testing.T) {
 	near1 := math.Nextafter(1, 2)
 	g := New(Float64, 1)
@@ -115,8 +115,8 @@ func TestTrap13SquareRootsInADenominator(t *testing.T) {
 	checkGradients(t, x.Div(y.Sqrt()), x, y)
 }
 
-// TestTrap14IntermediateValuesSurvive: the gradient of something in between is read by what comes after it, which may
-// overwrite it in place.
+// TestTrap14IntermediateValuesSurvive: an intermediate gradient is read by later operations, which might overwrite it
+// in place.
 func TestTrap14IntermediateValuesSurvive(t *testing.T) {
 	g := New(Float64, 1)
 	g.Kernels = false
@@ -139,7 +139,7 @@ func TestTrap14IntermediateValuesSurvive(t *testing.T) {
 	near(t, "∂k", p.Grad(k).Floats(), wantK, 1e-14)
 }
 
-// TestTrap15OnlyWhatIsAskedForIsComputed: a branch that the output does not need would run all the same.
+// TestTrap15OnlyWhatIsAskedForIsComputed: Gorgonia would also run a branch that the output does not need.
 func TestTrap15OnlyWhatIsAskedForIsComputed(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(2), 1, 1)
@@ -149,7 +149,7 @@ func TestTrap15OnlyWhatIsAskedForIsComputed(t *testing.T) {
 	})
 	mustRun(t, mustCompile(t, x.Square().SumAll(), x))
 	if ran {
-		t.Error("an operation ran that nothing asked for")
+		t.Error("an operation ran that the output does not need")
 	}
 }
 
@@ -167,13 +167,14 @@ func TestTrap16PanicBecomesAnError(t *testing.T) {
 		}}, x.node)
 	})
 	p := mustCompile(t, y)
-	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "fragile") || !strings.Contains(err.Error(), "glass") {
+	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "fragile") ||
+		!strings.Contains(err.Error(), "glass") {
 		t.Errorf("got %v", err)
 	}
 	near(t, "the next run", mustRun(t, p).Value().Floats(), []float64{2}, 0)
 }
 
-// TestTrap17TypesAreMadeAnew: Gorgonia takes the type apart and reuses it.
+// TestTrap17TypesAreMadeAnew: Gorgonia takes the type apart and reuses it, so every call returns a new one.
 func TestTrap17TypesAreMadeAnew(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(2), 2, 3)
@@ -183,7 +184,7 @@ func TestTrap17TypesAreMadeAnew(t *testing.T) {
 	}
 }
 
-// TestTrap18UnusedParameterIsNamed: Gorgonia says "Non Differentiable WRTs" and an address.
+// TestTrap18UnusedParameterIsNamed: Gorgonia's error is "Non Differentiable WRTs" and an address.
 func TestTrap18UnusedParameterIsNamed(t *testing.T) {
 	g := New(Float64, 1)
 	x, w := g.Root().Param("x", Const(2), 2, 3), g.Root().Sub("h.1.attn").Param("weight", Const(1), 2, 3)
@@ -193,12 +194,13 @@ func TestTrap18UnusedParameterIsNamed(t *testing.T) {
 	}
 }
 
-// TestTrap18ASecondLossIsRefused: Gorgonia would hand out the first loss's gradients again.
+// TestTrap18ASecondLossIsRefused: Gorgonia would return the first loss's gradients again.
 func TestTrap18ASecondLossIsRefused(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(2), 1, 1)
 	mustCompile(t, x.Square().SumAll(), x)
-	if _, err := Compile(x.Cube().SumAll(), x); err == nil || !strings.Contains(err.Error(), "has been differentiated") {
+	if _, err := Compile(x.Cube().SumAll(), x); err == nil ||
+		!strings.Contains(err.Error(), "has been differentiated") {
 		t.Errorf("got %v", err)
 	}
 	near(t, "a forward program", values(t, x.Cube().SumAll()), []float64{8}, 0)
@@ -208,7 +210,7 @@ func TestTrap18ASecondLossIsRefused(t *testing.T) {
 	near(t, "the sibling's", []float64{p.Loss(), p.Grad(y).At(0)}, []float64{8, 12}, 0)
 }
 
-// TestTrap18AFailedBackwardPassSaysWhy: what went wrong the first time is what the next one hears.
+// TestTrap18AFailedBackwardPassSaysWhy: a second attempt returns the error of the first one.
 func TestTrap18AFailedBackwardPassSaysWhy(t *testing.T) {
 	g := New(Float64, 1)
 	x, w := g.Root().Param("x", Const(2), 1, 1), g.Root().Param("w", Const(2), 1, 1)
@@ -230,7 +232,8 @@ func TestTrap18AFailedBackwardPassSaysWhy(t *testing.T) {
 	}
 }
 
-// TestTrap19GradientsDoNotAddUpOverRuns: each run overwrites what the last one left; Gorgonia's dual values add to it.
+// TestTrap19GradientsDoNotAddUpOverRuns: each run overwrites the gradients of the last one; Gorgonia's dual values add
+// to them.
 func TestTrap19GradientsDoNotAddUpOverRuns(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(3), 1, 1)
@@ -265,8 +268,8 @@ func TestTrap20ConcurrentBuilds(t *testing.T) {
 	wait.Wait()
 }
 
-// TestTrap22Broadcasting: what Gorgonia cannot multiply or stretch is an error that names the shapes; what our layers
-// need, it can.
+// TestTrap22Broadcasting: shapes that Gorgonia cannot multiply or stretch are an error that names them; those that our
+// layers need work.
 func TestTrap22Broadcasting(t *testing.T) {
 	g := New(Float64, 1)
 	a, b := g.Root().Param("a", Const(1), 2, 3, 4), g.Root().Param("b", Const(1), 4, 5)
@@ -297,7 +300,7 @@ func TestTrap23SameSeedSameNumbers(t *testing.T) {
 	}
 }
 
-// TestTrap24TrainingIsOfTheRun: in Gorgonia the last machine made decides for all whether dropout drops.
+// TestTrap24TrainingIsOfTheRun: in Gorgonia the machine created last decides for all whether dropout is active.
 func TestTrap24TrainingIsOfTheRun(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(1), 1, 100)

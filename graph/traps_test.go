@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Each TestTrap in this package stands for a trap of Gorgonia v0.9.18: it asserts that our form is right, and logs when
-// the stock form has become right as well, so that ours may go.
+// Each TestTrap in this package stands for a trap of Gorgonia v0.9.18. It asserts that our form is right, and logs if
+// the stock form has become right as well, so that ours can be removed.
 
 func stock(t *testing.T, right bool, what string) {
 	t.Helper()
@@ -22,7 +22,7 @@ func stock(t *testing.T, right bool, what string) {
 }
 
 // TestTrap01ReshapeAliases: the stock Reshape shares memory with its input, which in Gorgonia's machine the addition
-// overwrites in place. A Program copies what comes out.
+// overwrites in place. A Program copies the result.
 func TestTrap01ReshapeAliases(t *testing.T) {
 	residual := func(g *Graph, reshape func(x Expr, shape ...int) Expr) (x, y Expr) {
 		x = g.Root().Param("x", Normal(1), 2, 3)
@@ -73,7 +73,7 @@ func TestTrap02SliceHash(t *testing.T) {
 	checkGradients(t, w.Cols(0, 128).Join(w.Cols(512, 640)).Square().Cols(100, 140), w)
 }
 
-// TestTrap03SoftmaxAndLogSoftmaxMerge: both of one x in one graph stay two things.
+// TestTrap03SoftmaxAndLogSoftmaxMerge: a softmax and a log-softmax of one x in one graph remain two nodes.
 func TestTrap03SoftmaxAndLogSoftmaxMerge(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Normal(1), 2, 3)
@@ -110,8 +110,8 @@ func TestTrap05SoftmaxOfOneColumn(t *testing.T) {
 	checkGradients(t, x.Softmax(), x)
 }
 
-// TestTrap06Dropout: what is kept is scaled by 1/(1−p) in both directions, p = 0 is the identity with its gradient, and
-// two dropouts differ, be it in two layers or in one.
+// TestTrap06Dropout: kept entries are scaled by 1/(1−p) in both directions, p = 0 is the identity with its gradient,
+// and two dropouts differ, in two layers or in one.
 func TestTrap06Dropout(t *testing.T) {
 	const n, p = 400, 0.1
 	g := New(Float64, 1)
@@ -140,8 +140,8 @@ func TestTrap06Dropout(t *testing.T) {
 	checkGradients(t, x.Dropout(0).Square(), x)
 }
 
-// TestTrap08TransposeInPlace: the stock product with a transpose turns the weight around while it runs, so that in
-// Gorgonia's machine two graphs could not share it. Two graphs that share one run at once here; -race watches.
+// TestTrap08TransposeInPlace: the stock product with a transpose transposes the weight's header while it runs, so that
+// in Gorgonia's machine two graphs could not share it. Here two graphs that share one run at once; -race watches.
 func TestTrap08TransposeInPlace(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		first := New(Float32, 1)
@@ -174,8 +174,8 @@ func TestTrap08TransposeInPlace(t *testing.T) {
 	}
 }
 
-// The stock selection of rows dies in its backward pass where the result is a single number, and returns one entry for
-// all rows where the table is.
+// The stock selection of rows panics in its backward pass if the result is a single number, and returns one entry for
+// all rows if the table is.
 func TestRowsOfOneNumber(t *testing.T) {
 	for _, c := range []struct {
 		rows int

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The gradient of a loss that is multiplied by a number and added to another one is that number times its own plus the
-// other's: no backward pass takes the loss for the last thing that is computed.
+// If a loss is multiplied by a number and added to another one, its gradient is that number times its own plus the
+// other's: no backward pass assumes that the loss is computed last.
 func TestLossesInsideAFormula(t *testing.T) {
 	const n, v = 5, 3
 	type inputs struct{ z, x, targets, returns, weights, old Expr }
@@ -25,7 +25,7 @@ func TestLossesInsideAFormula(t *testing.T) {
 		"squared error of both": func(i inputs) (Expr, bool) { return SquaredError(i.z, i.z.Square(), Expr{}) },
 		"binary cross entropy":  func(i inputs) (Expr, bool) { return BinaryCrossEntropy(i.z, i.z.Square()) },
 	} {
-		gradient := func(whole func(loss Expr, in inputs) Expr) []float64 {
+		gradient := func(total func(loss Expr, in inputs) Expr) []float64 {
 			g := New(Float64, 1)
 			s := g.Root()
 			in := inputs{s.Param("z", Normal(1), n, v), s.Value("x", Normal(1), v, 1), s.Ints("targets", n, v, -1),
@@ -36,7 +36,7 @@ func TestLossesInsideAFormula(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s has no kernel: %v", name, g.Err())
 			}
-			p, err := Compile(whole(l, in), in.z)
+			p, err := Compile(total(l, in), in.z)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Gradients are shown while the backward pass goes on, the last layer's first, in the order that was said, and are what
-// they are behind it, in kernels and in stock operations, of a matrix that is used twice too.
+// Watch passes gradients on during the backward pass, the last layer's first, in the order that it returned. They equal
+// the gradients after the run, for kernels and for stock operations, and for a matrix that is used twice.
 func TestWatch(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := New(Float32, 3)
@@ -42,7 +42,8 @@ func TestWatch(t *testing.T) {
 					t.Errorf("kernels %t: %s was shown another gradient", kernels, x.Name())
 				}
 			}
-			if !slices.Equal(shown, said) || len(shown) != 7 || shown[6] != "tied" || shown[0][0] != 'c' || shown[5][0] != 'a' {
+			if !slices.Equal(shown, said) || len(shown) != 7 || shown[6] != "tied" || shown[0][0] != 'c' ||
+				shown[5][0] != 'a' {
 				t.Errorf("kernels %t: shown %v, said %v", kernels, shown, said)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// machine is one of several that train the same: layers of which one takes more than a bucket, and whose borders lie
-// inside it.
+// machine is one of several that train the same model. One of its layers takes more than a bucket, and the borders of
+// the parts lie inside it.
 type machine struct {
 	x      graph.Expr
 	params []graph.Expr
@@ -39,7 +39,7 @@ func newMachine() (m machine, err error) {
 	return m, err
 }
 
-// steps returns some steps of micro-batches from first to before last of four, and the norms.
+// steps runs the steps of micro-batches from first to before last, out of four, and returns the norms.
 func (m machine) steps(first, last int, said bool) (norms []float64, err error) {
 	m.Tree(4)
 	m.Clip = 1
@@ -69,8 +69,8 @@ func (m machine) steps(first, last int, said bool) (norms []float64, err error) 
 	return norms, nil
 }
 
-// Machines end with the bits of one alone, whether gradients go while the backward pass does or behind it, and whether
-// each has all moments or a part: which begin within a tensor, and are put together again.
+// Several machines end with the bits of one alone, whether gradients are sent during the backward pass or after it, and
+// whether each machine has all moments or a part. The parts begin within a tensor, and Whole joins them again.
 func TestAcross(t *testing.T) {
 	alone, err := newMachine()
 	if err != nil {
@@ -114,13 +114,13 @@ func TestAcross(t *testing.T) {
 			m.Moments(func(name string, mean, square graph.Tensor) {
 				kept[g.Rank()] += mean.Len()
 				if tc.shard {
-					whole, err1 := m.Whole(name, mean)
+					full, err1 := m.Whole(name, mean)
 					also, err2 := m.Whole(name, square)
 					if err1 != nil || err2 != nil {
 						err = fmt.Errorf("%s: %v, %v", name, err1, err2)
 						return
 					}
-					mean, square = whole, also
+					mean, square = full, also
 				}
 				if !slices.Equal(append(slices.Clone(mean.F32), square.F32...), moments[name]) {
 					err = fmt.Errorf("another moment of %s", name)
@@ -132,7 +132,8 @@ func TestAcross(t *testing.T) {
 			t.Errorf("%+v: %v", tc, err)
 		}
 		all := 100 + 300_000 + 15 + 1_100_000 + 7 + 20_000
-		if least, most := slices.Min(kept), slices.Max(kept); tc.shard && (least < all/tc.ranks*9/10 || most > all/tc.ranks*11/10) || !tc.shard && least != all {
+		least, most := slices.Min(kept), slices.Max(kept)
+		if tc.shard && (least < all/tc.ranks*9/10 || most > all/tc.ranks*11/10) || !tc.shard && least != all {
 			t.Errorf("%+v: from %d to %d of %d moments on a machine", tc, least, most, all)
 		}
 	}

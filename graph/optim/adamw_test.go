@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestTrap07AdamWChangesTheWeights: the stock one decays a copy and never writes it back.
+// TestTrap07AdamWChangesTheWeights: Gorgonia's AdamW decays a copy and never writes it back.
 func TestTrap07AdamWChangesTheWeights(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	x := g.Root().Param("x", graph.Const(2), 2, 2)

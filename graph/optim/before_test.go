@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// What looks at the gradients sees their mean before they are clipped, in both types, and what it writes counts; its
-// error does no step and forgets what was accumulated.
+// The function set by Before receives the mean of the gradients before they are clipped, in both types, and may change
+// them. If it fails, there is no step, and the accumulated gradients are discarded.
 func TestBefore(t *testing.T) {
 	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
 		o, p, w := descent(t, dtype)
@@ -24,18 +24,20 @@ func TestBefore(t *testing.T) {
 			grads[0].Set(1, 0)
 			return fail
 		})
-		if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil { // of (3, −4)
+		if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil { // gradients of (3, −4)
 			t.Fatal(err)
 		}
-		w.Tensor().Set(0, 1) // 2w is 6, then 2: 4 in the mean
-		if norm := step(t, o, p, 0.25); norm != 4 || seen[0] != 4 || seen[1] != -8 || w.Tensor().At(0) != 0 || w.Tensor().At(1) != -4 {
+		w.Tensor().Set(0, 1) // 2w is 6, then 2: the mean is 4
+		if norm := step(t, o, p, 0.25); norm != 4 || seen[0] != 4 || seen[1] != -8 || w.Tensor().At(0) != 0 ||
+			w.Tensor().At(1) != -4 {
 			t.Errorf("%v: norm %v, saw %v, w is %v", dtype, norm, seen, w.Tensor().Floats())
 		}
 		fail = errors.New("no")
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
-		if norm, err := o.Update(p, 0.25); err == nil || err.Error() != "sgd: no" || !math.IsNaN(norm) || w.Tensor().At(1) != -4 || o.Steps != 1 {
+		if norm, err := o.Update(p, 0.25); err == nil || err.Error() != "sgd: no" || !math.IsNaN(norm) ||
+			w.Tensor().At(1) != -4 || o.Steps != 1 {
 			t.Errorf("%v: got %v, %v, w is %v after %d steps", dtype, norm, err, w.Tensor().Floats(), o.Steps)
 		}
 		o.Before(nil)

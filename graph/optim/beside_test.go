@@ -23,8 +23,8 @@ func squares(g *graph.Graph, train bool) (w graph.Expr, p *graph.Program, err er
 	return w, p, err
 }
 
-// While one graph trains, its siblings are made and run in other goroutines: the race detector watches, which sees what
-// plain kernels do, not what assembly does. Updates of siblings wait for one another.
+// While one graph trains, its siblings are built and run in other goroutines. The race detector checks plain Go
+// kernels, not assembly. Updates of siblings wait for each other.
 func TestTrainingBesideSiblings(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := graph.New(graph.Float32, 1)

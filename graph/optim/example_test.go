@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// lion is an optimizer of a user's own, that of Chen et al. 2023: θ ← θ − η·sign(β₁m + (1−β₁)g), m ← β₂m + (1−β₂)g.
-// Gradients collects micro-batches, takes their mean and clips it.
+// lion is a user-defined optimizer, that of Chen et al. 2023: θ ← θ − η·sign(β₁m + (1−β₁)g), m ← β₂m + (1−β₂)g.
+// Gradients accumulates micro-batches, takes their mean and clips it.
 type lion struct {
 	*optim.Gradients
 	names []string

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// An update that overflows is an error that names the first parameter of which it does, and no step; what was
-// accumulated for a step that is given up is forgotten.
+// An update that overflows returns an error that names the first such parameter, and does not count as a step. Forget
+// discards the gradients accumulated for a step that is given up.
 func TestOverflowAndForget(t *testing.T) {
 	o, p, w := descent(t, graph.Float32)
 	if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil {
@@ -20,7 +20,8 @@ func TestOverflowAndForget(t *testing.T) {
 	if norm := step(t, o, p, 0.25); norm != 10 || w.Tensor().At(0) != 1.5 {
 		t.Errorf("after a step that was given up: norm %v, w is %v, want 10 and 1.5", norm, w.Tensor().At(0))
 	}
-	if _, err := o.Update(p, 3e38); !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "update: w: entry 0 is -Inf") || o.Steps != 1 {
+	if _, err := o.Update(p, 3e38); !errors.Is(err, graph.ErrNotFinite) ||
+		!strings.Contains(err.Error(), "update: w: entry 0 is -Inf") || o.Steps != 1 {
 		t.Errorf("got error %v after %d steps, want one of w after 1", err, o.Steps)
 	}
 	g := graph.New(graph.Float32, 1)
@@ -37,7 +38,8 @@ func TestOverflowAndForget(t *testing.T) {
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Update(p, 0.1); !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "v.x: entry 0 is +Inf") || a.Steps != 0 {
+	if _, err := a.Update(p, 0.1); !errors.Is(err, graph.ErrNotFinite) ||
+		!strings.Contains(err.Error(), "v.x: entry 0 is +Inf") || a.Steps != 0 {
 		t.Errorf("a mean square beyond float32: got error %v after %d steps", err, a.Steps)
 	}
 	if got := x.Tensor().At(0); math.IsNaN(got) {

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// quadratic returns the program of Σ w² with its gradient, run once where ran is set.
+// quadratic returns the program of Σ w² with its gradient, run once if ran is set.
 func quadratic(t *testing.T, ran bool) (w graph.Expr, p *graph.Program) {
 	t.Helper()
 	w = graph.New(graph.Float64, 1).Root().Param("w", graph.Const(2), 3)
@@ -22,7 +22,7 @@ func quadratic(t *testing.T, ran bool) (w graph.Expr, p *graph.Program) {
 	return w, p
 }
 
-// Settings that would leave NaN, or nothing, behind are refused before anything is changed.
+// Settings that would produce NaN, or have no effect, are an error before anything changes.
 func TestSettingsAreRefused(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
@@ -73,7 +73,8 @@ func TestSettingsAreRefused(t *testing.T) {
 				if err != nil || !changed {
 					t.Errorf("%sright settings: got error %v, changed %t", name, err, changed)
 				}
-			case err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), c.want) || changed:
+			case err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), c.want) ||
+				changed:
 				t.Errorf("%sgot error %v, changed %t, want %s", name, err, changed, c.want)
 			}
 		}
@@ -87,8 +88,8 @@ func TestSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// A literal has nothing to update; what is not a parameter, or not of the graph, is none; a program that has not run
-// has no gradient.
+// A literal has nothing to update; a value or a parameter of another graph is an error, and so is a program that has
+// not run and has no gradient.
 func TestOptimizersOfNothing(t *testing.T) {
 	w, p := quadratic(t, false)
 	g := w.Graph()
@@ -100,7 +101,8 @@ func TestOptimizersOfNothing(t *testing.T) {
 	}
 	for _, o := range []Optimizer{&AdamW{}, &AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}, &AdamW{Gradients: gradients},
 		(*AdamW)(nil), &SGD{}, &SGD{Gradients: gradients}, (*SGD)(nil)} {
-		if _, err := o.Update(p, 0.1); err == nil || !strings.Contains(err.Error(), "no parameters: create it with New") {
+		if _, err := o.Update(p, 0.1); err == nil ||
+			!strings.Contains(err.Error(), "no parameters: create it with New") {
 			t.Errorf("%T: got error %v", o, err)
 		}
 		o.Moments(func(string, graph.Tensor, graph.Tensor) { t.Errorf("%T has moments", o) })
@@ -126,7 +128,8 @@ func TestOptimizersOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []*graph.Program{p, nil, {}} {
-		if _, err := o.Update(p, 0.1); err == nil || !strings.Contains(err.Error(), "w has 3 entries, but its gradient has 0") {
+		if _, err := o.Update(p, 0.1); err == nil ||
+			!strings.Contains(err.Error(), "w has 3 entries, but its gradient has 0") {
 			t.Errorf("no run: got error %v", err)
 		}
 		if err := o.Accumulate(p); err == nil {

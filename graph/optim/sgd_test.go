@@ -39,8 +39,8 @@ func step(t *testing.T, o *SGD, p *graph.Program, lr float64) float64 {
 	return norm
 }
 
-// The gradient of w² is 2w: a step is w(1 − 2η). Clipped to 1 it is a step of η towards 0, and of two micro-batches it
-// is the mean.
+// The gradient of w² is 2w, so a step is w(1 − 2η). Clipped to 1 it is a step of η towards 0. For two micro-batches it
+// uses the mean.
 func TestSGD(t *testing.T) {
 	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
 		o, p, w := descent(t, dtype)
@@ -66,7 +66,7 @@ func TestSGD(t *testing.T) {
 	}
 }
 
-// What Moments hands out is the state: put into another optimizer it resumes bit-identically.
+// Moments returns the complete state: copied to another optimizer it resumes bit-identically.
 func TestSGDMomentumResumes(t *testing.T) {
 	o, p, w := descent(t, graph.Float32)
 	again, q, v := descent(t, graph.Float32)
@@ -110,7 +110,8 @@ func TestSGDErrors(t *testing.T) {
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Update(p, 0.1); !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "the gradient of w") {
+	if _, err := o.Update(p, 0.1); !errors.Is(err, graph.ErrNotFinite) ||
+		!strings.Contains(err.Error(), "the gradient of w") {
 		t.Errorf("got error %v, want ErrNotFinite of w", err)
 	}
 	if w.Tensor().At(0) != 3 || o.Steps != 0 {
@@ -122,7 +123,8 @@ func TestSGDErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Update(forward, 0.1); err == nil || !strings.Contains(err.Error(), "sgd: w has 2 entries, but its gradient has 0") {
+	if _, err := o.Update(forward, 0.1); err == nil ||
+		!strings.Contains(err.Error(), "sgd: w has 2 entries, but its gradient has 0") {
 		t.Errorf("got error %v, want one that names both numbers", err)
 	}
 }

@@ -18,7 +18,7 @@ func check(err error) {
 	}
 }
 
-// regression fits x·w to t, of which the step fills in both.
+// regression fits x·w to t; the step fills in both.
 type regression struct {
 	x, t, w graph.Expr
 	program *graph.Program
@@ -37,7 +37,7 @@ func newRegression() (r regression) {
 	return r
 }
 
-// train does the steps up to that many: what a step fills in depends on its number alone.
+// train runs the steps up to a number; the data of a step depends on its number alone.
 func (r regression) train(until int) {
 	for r.Steps < until {
 		rng := rand.New(rand.NewPCG(1, uint64(r.Steps)))
@@ -52,18 +52,18 @@ func (r regression) train(until int) {
 	}
 }
 
-// state is what the run is resumed from, under names.
+// state holds the tensors from which the run is resumed, by name.
 func (r regression) state() map[string]graph.Tensor {
 	all := map[string]graph.Tensor{r.w.Name(): r.w.Tensor()}
 	r.Moments(func(name string, m, v graph.Tensor) { all["m."+name], all["v."+name] = m, v })
 	return all
 }
 
-// Parameters, moments and the number of steps are the whole state: ten steps, written and read, and ten more are the
-// bits of twenty.
+// Parameters, moments and the number of steps are the complete state: ten steps, saving and loading, and ten more steps
+// give the bits of twenty.
 func ExampleAdamW() {
-	whole, first, second := newRegression(), newRegression(), newRegression()
-	whole.train(20)
+	uninterrupted, first, second := newRegression(), newRegression(), newRegression()
+	uninterrupted.train(20)
 
 	first.train(10)
 	var list []safetensors.Tensor
@@ -82,6 +82,7 @@ func ExampleAdamW() {
 	second.Steps, err = strconv.Atoi(metadata["steps"])
 	check(err)
 	second.train(20)
-	fmt.Println(len(read), "tensors; the same bits:", fmt.Sprint(second.w.Tensor().F32) == fmt.Sprint(whole.w.Tensor().F32), second.Steps)
+	same := fmt.Sprint(second.w.Tensor().F32) == fmt.Sprint(uninterrupted.w.Tensor().F32)
+	fmt.Println(len(read), "tensors; the same bits:", same, second.Steps)
 	// Output: 3 tensors; the same bits: true 20
 }

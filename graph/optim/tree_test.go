@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// halved returns the sum that Tree promises: of halves while there are halves, else in turn.
+// halved returns the sum that Tree promises: of halves while the number is even, else in turn.
 func halved(leaves [][]float32) []float32 {
 	if n := len(leaves); n%2 == 0 {
 		return plus(halved(leaves[:n/2]), halved(leaves[n/2:]))
@@ -29,8 +29,8 @@ func plus(x, y []float32) []float32 {
 	return z
 }
 
-// Every number of micro-batches is added in its tree, in no more copies than Sums says, again after a step that was
-// given up, and with a step left early as whatever sums are there.
+// Any number of micro-batches is added in its tree, with at most Sums copies. This also holds after a step that was
+// given up, and for a step that ends early, which adds up the existing sums.
 func TestTree(t *testing.T) {
 	const size = 17
 	rng := rand.New(rand.NewPCG(3, 5))

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// run trains a matrix w and a vector b on Σ w² + Σ b², whose gradient is 2w and 2b, and returns their entries, those
-// of w first, after each step. Each step has the given number of micro-batches, all the same.
+// run trains a matrix w and a vector b on Σ w² + Σ b², whose gradient is 2w and 2b. After each step it returns their
+// entries, those of w first. Each step has the given number of equal micro-batches.
 func run(t *testing.T, dtype graph.Dtype, micro, steps int, make func([]graph.Expr) (Optimizer, error)) (out [][]float64) {
 	t.Helper()
 	g := graph.New(dtype, 1)
@@ -40,8 +40,8 @@ func run(t *testing.T, dtype graph.Dtype, micro, steps int, make func([]graph.Ex
 	return out
 }
 
-// Three steps of each optimizer are those of its recurrence: bias corrections by the number of the step, a clip over
-// all parameters together, and a decay of matrices alone.
+// Three steps of each optimizer follow its recurrence: bias corrections by the number of the step, a clip over all
+// parameters together, and a decay of matrices alone.
 func TestUpdates(t *testing.T) {
 	const rate, b1, b2, eps, decay, clip = 0.1, 0.5, 0.75, 1e-3, 0.2, 3.0
 	for name, tc := range map[string]struct {
@@ -93,7 +93,8 @@ func TestUpdates(t *testing.T) {
 				for step, got := range run(t, dtype, micro, 3, tc.make) {
 					for i := range got {
 						if !(math.Abs(got[i]-want[step][i]) <= 1e-6) {
-							t.Errorf("%s, %v, %d micro-batches, step %d, entry %d: got %v, want %v", name, dtype, micro, step, i, got[i], want[step][i])
+							t.Errorf("%s, %v, %d micro-batches, step %d, entry %d: got %v, want %v",
+								name, dtype, micro, step, i, got[i], want[step][i])
 						}
 					}
 				}
@@ -102,7 +103,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// What AdamW's Moments hands out is its state: with the number of steps, another one goes on bit-identically.
+// AdamW's Moments returns its state: with the number of steps, another optimizer continues bit-identically.
 func TestAdamWResumes(t *testing.T) {
 	var first *AdamW
 	adamw := func(params []graph.Expr) (Optimizer, error) {
@@ -138,8 +139,8 @@ func TestAdamWResumes(t *testing.T) {
 	}
 }
 
-// A step of one micro-batch copies no gradient. One that is refused forgets what was accumulated before it, also where
-// the program has no gradient.
+// A step of one micro-batch copies no gradient. A step that fails discards the accumulated gradients, also if the
+// program has no gradient.
 func TestAccumulated(t *testing.T) {
 	o, p, w := descent(t, graph.Float64)
 	if step(t, o, p, 0); len(o.sums) != 0 {
@@ -205,7 +206,7 @@ func TestNoParameter(t *testing.T) {
 	}
 }
 
-// AdamW begins with ε = 1e-8: of a gradient as small, the first step is half of one without.
+// AdamW starts with ε = 1e-8: for a gradient of that size, the first step is half of one without ε.
 func TestAdamWEpsilon(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	w := g.Root().Param("w", graph.Const(1), 1, 1)
@@ -229,7 +230,7 @@ func TestAdamWEpsilon(t *testing.T) {
 	}
 }
 
-// A step that is refused changes nothing, is not counted, and says why: neither weights nor steps of either optimizer.
+// A step that fails returns the reason, changes neither weights nor state of either optimizer, and is not counted.
 func TestRefusedSteps(t *testing.T) {
 	for _, name := range []string{"adamw", "sgd"} {
 		_, p, w := descent(t, graph.Float64)
@@ -252,7 +253,7 @@ func TestRefusedSteps(t *testing.T) {
 	}
 }
 
-// A gradient within the clip is left as it is.
+// A gradient within the clip does not change.
 func TestClipLeavesSmallGradients(t *testing.T) {
 	o, p, w := descent(t, graph.Float64)
 	o.Clip = 11
