@@ -52,3 +52,31 @@ func TestCrossEntropyPassesNaNOn(t *testing.T) {
 		}
 	}
 }
+
+// The gradient of a row is scale·(softmax − onehot), however large its logits are: their log-sum-exp has no place for
+// ln 3.
+func TestGradientsOfLargeLogits(t *testing.T) {
+	gradientsOfLargeLogits[float32](t)
+	gradientsOfLargeLogits[float64](t)
+}
+
+func gradientsOfLargeLogits[T Float](t *testing.T) {
+	for _, z := range []T{1e30, -1e30, 1e7, -1e7, 1500, -1500} {
+		logits, lse, factor, dz := []T{z, z, z}, make([]T, 1), make([]T, 1), make([]T, 3)
+		want := []float64{2. / 3, -4. / 3, 2. / 3}
+		check := func(loss string) {
+			for i, got := range dz {
+				if !(math.Abs(float64(got)-want[i]) <= 1e-6) {
+					t.Errorf("%s, logits %v, %T: got the gradient %v, want %v", loss, z, z, dz, want)
+					break
+				}
+			}
+		}
+		CrossEntropy(NewPool(1), logits, lse, []int{1}, -1)
+		CrossEntropyBackward(NewPool(1), dz, logits, lse, []int{1}, -1, 2)
+		check("cross entropy")
+		Reinforce(NewPool(1), logits, lse, factor, Rollout[T]{Actions: []int{1}, Returns: []T{1}, Weights: []T{1}})
+		ReinforceBackward(NewPool(1), dz, logits, lse, factor, []int{1}, 2)
+		check("reinforce")
+	}
+}

@@ -58,8 +58,9 @@ func ReinforceBackward[T Float](p *Pool, dz, logits, lse, factor []T, actions []
 				clear(dz)
 				continue
 			}
+			top, factor := shift(z, lse[i], f)
 			for j, x := range z {
-				dz[j] = Exp(x-lse[i]) * f
+				dz[j] = Exp(x-top) * factor
 			}
 			dz[actions[i]] -= f
 		}

@@ -6,7 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// Softmax turns a row of scores into weights, in place: e^(x + mask − max)/Σ, exactly 0 where the mask is −∞.
+// Softmax turns a row of scores into weights, in place: e^(x + mask − max)/Σ, exactly 0 where the mask is −∞. In a row
+// with NaN or ∞ elsewhere it may be NaN there, too.
 func Softmax[T Float](x, mask []T) {
 	if fast := simd.Of[T](); fast != nil && len(x) > 0 {
 		fast.Softmax(simd.Float32s(x), simd.Float32s(mask[:len(x)]), len(x), 1)
@@ -41,20 +42,7 @@ func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) 
 	v := len(logits) / len(lse)
 	p.Rows(len(lse), v, func(from, to int) {
 		for i := from; i < to; i++ {
-			z := logits[i*v : (i+1)*v]
-			if fast := simd.Of[T](); fast != nil {
-				top, total := fast.ExpSum(simd.Float32s(z))
-				lse[i] = T(top) + T(math.Log(total))
-				continue
-			}
-			top := z[0]
-			for _, x := range z[1:] {
-				top = max(top, x)
-			}
-			var total float64
-			for _, x := range z {
-				total += float64(Exp(x - top))
-			}
+			top, total := expSum(logits[i*v : (i+1)*v])
 			lse[i] = top + T(math.Log(total))
 		}
 	})
@@ -67,6 +55,34 @@ func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) 
 	return sum, kept
 }
 
+// expSum returns the maximum of z and Σ e^(z − maximum).
+func expSum[T Float](z []T) (top T, total float64) {
+	if fast := simd.Of[T](); fast != nil {
+		top, total := fast.ExpSum(simd.Float32s(z))
+		return T(top), total
+	}
+	top = z[0]
+	for _, x := range z[1:] {
+		top = max(top, x)
+	}
+	for _, x := range z {
+		total += float64(Exp(x - top))
+	}
+	return top, total
+}
+
+// shift returns what to subtract from the logits z of a row, and what to multiply their exponentials by, for
+// scale·softmax(z). This is lse and scale as long as lse, rounded, has room for the logarithm of the sum beside the
+// maximum.
+func shift[T Float](z []T, lse, scale T) (T, T) {
+	const roomy = 1 << 10
+	if -roomy <= lse && lse <= roomy {
+		return lse, scale
+	}
+	top, total := expSum(z)
+	return top, T(float64(scale) / total)
+}
+
 // CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)), or 0 for rows whose target is ignore.
 func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T) {
 	v := len(logits) / len(lse)
@@ -77,13 +93,14 @@ func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, 
 				clear(dz)
 				continue
 			}
+			top, factor := shift(z, lse[i], scale)
 			if fast := simd.Of[T](); fast != nil {
-				fast.Exp(simd.Float32s(dz), simd.Float32s(z), float32(lse[i]), float32(scale))
+				fast.Exp(simd.Float32s(dz), simd.Float32s(z), float32(top), float32(factor))
 				dz[targets[i]] -= scale
 				continue
 			}
 			for j, x := range z {
-				dz[j] = Exp(x-lse[i]) * scale
+				dz[j] = Exp(x-top) * factor
 			}
 			dz[targets[i]] -= scale
 		}
