@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -56,36 +57,15 @@ func rows(x Expr, list ...int) Expr {
 
 func kernelCases() map[string]kernelCase {
 	m := func(n, d int) []int { return []int{n, d} }
-	one := func(kernel func(x Expr) (Expr, bool), plain func(x Expr) Expr) kernelCase {
-		return kernelCase{leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) { return kernel(in[0]) }, func(in []Expr) Expr { return plain(in[0]) }}
-	}
 	cases := map[string]kernelCase{
-		"gelu": one(GELU, func(x Expr) Expr { return x.Mul(x.Scale(math.Sqrt2 / 2).Erf().Shift(1)).Scale(0.5) }),
-		"gelu, tanh": one(GELUTanh, func(x Expr) Expr {
-			return x.Mul(x.Add(x.Cube().Scale(0.044715)).Scale(math.Sqrt(2 / math.Pi)).Tanh().Shift(1)).Scale(0.5)
-		}),
-		"relu":     one(ReLU, Expr.ReLU),
-		"sigmoid":  one(Sigmoid, Expr.Sigmoid),
-		"silu":     one(SiLU, func(x Expr) Expr { return x.Mul(x.Sigmoid()) }),
-		"softplus": one(Softplus, Expr.Softplus),
-		"swiglu": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) { return SwiGLU(in[0], in[1]) },
-			func(in []Expr) Expr { return in[0].Mul(in[0].Sigmoid()).Mul(in[1]) }},
-		"rmsnorm": {leaves(2, m(3, 5), []int{5}), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], in[1], 0.01) },
-			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()).Mul(in[1]) }},
-		"rmsnorm without gains": {leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], Expr{}, 0.01) },
-			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()) }},
 		"mean of tokens": {leaves(1, m(15, 4)), func(in []Expr) (Expr, bool) { return MeanTokens(in[0], 3) },
 			func(in []Expr) Expr { return in[0].Reshape(3, 5, 4).Transpose(0, 2, 1).Mean().Reshape(3, 4) }},
 		"one token": {listed(leaves(1, m(15, 4)), 5, -1, 4, 0, 2), func(in []Expr) (Expr, bool) { return GatherTokens(in[0], in[1]) },
 			func(in []Expr) Expr { return rows(in[0], 4, 5, 12) }},
-		"squared error, no weights": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], Expr{}) },
-			func(in []Expr) Expr { return in[0].Sub(in[1]).Square().SumAll().Scale(1. / 15) }},
-		"binary cross entropy": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) { return BinaryCrossEntropy(in[0], in[1]) },
-			func(in []Expr) Expr { return in[0].Softplus().Sub(in[0].Mul(in[1])).SumAll().Scale(1. / 15) }},
-		"scale": one(func(x Expr) (Expr, bool) { return Scale(x, -0.3) }, func(x Expr) Expr { return x.Scale(-0.3) }),
-		"gather columns": one(func(x Expr) (Expr, bool) { return GatherCols(x, []int{4, -1, 0, 4, 2, 1}) }, func(x Expr) Expr {
+		"gather columns": {leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) { return GatherCols(in[0], []int{4, -1, 0, 4, 2, 1}) }, func(in []Expr) Expr {
+			x := in[0]
 			return x.Cols(4, 5).Join(x.Cols(0, 1).Scale(0), x.Cols(0, 1), x.Cols(4, 5), x.Cols(2, 3), x.Cols(1, 2))
-		}),
+		}},
 		"linear": {leaves(3, m(3, 5), m(5, 4), []int{4}), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[0].MatMul(in[1]).Add(in[2]) }},
 		"linear without a bias": {leaves(2, m(3, 5), m(5, 4)), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], Expr{}) },
@@ -119,78 +99,6 @@ func kernelCases() map[string]kernelCase {
 				return CrossAttention(in[0], in[1], in[2], CrossShape{2, 3, 5, 2, 4, 3}, 0)
 			},
 			func(in []Expr) Expr { return referenceCross(in[0], in[1], in[2], CrossShape{2, 3, 5, 2, 4, 3}, 0) }},
-		"squared error": {positive(leaves(2, m(5, 1), m(5, 1), m(5, 1)), 2), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], in[2]) },
-			func(in []Expr) Expr { return in[2].Mul(in[0].Sub(in[1]).Square()).SumAll().Div(in[2].SumAll()) }},
-	}
-	for name, c := range map[string]kernelCase{"": {leaves: leaves(1, m(3, 5))}, ", gains": {leaves: leaves(2, m(3, 5), []int{5})},
-		", gains and shifts": {leaves: leaves(3, m(3, 5), []int{5}, []int{5})}} {
-		for _, sigma := range []bool{false, true} {
-			norm, form := LayerNorm, "layernorm"
-			if sigma {
-				norm, form = LayerNormSigma, "layernorm σ"
-			}
-			c.kernel = func(in []Expr) (Expr, bool) { in = append(in, Expr{}, Expr{}); return norm(in[0], in[1], in[2], 0.01) }
-			c.plain = func(in []Expr) Expr {
-				d := in[0].Sub(in[0].Mean())
-				spread := d.Square().Mean().Shift(0.01).Sqrt()
-				if sigma {
-					spread = d.Square().Mean().Sqrt().Shift(0.01)
-				}
-				y := d.Div(spread)
-				if len(in) > 1 {
-					y = y.Mul(in[1])
-				}
-				if len(in) > 2 {
-					y = y.Add(in[2])
-				}
-				return y
-			}
-			cases[form+name] = c
-		}
-	}
-	for _, mean := range []bool{false, true} {
-		cases[fmt.Sprintf("cross entropy, mean %t", mean)] = kernelCase{listed(leaves(1, m(5, 3)), 3, -1, 2, 0, -1, 1, 1),
-			func(in []Expr) (Expr, bool) { return CrossEntropy(in[0], in[1], mean) },
-			func(in []Expr) Expr {
-				loss := in[1].OneHot(3).Mul(in[0].LogSumExp().Sub(in[0])).SumAll()
-				if mean {
-					loss = loss.Scale(1. / 4)
-				}
-				return loss
-			}}
-	}
-	for _, ppo := range []bool{false, true} {
-		for _, baseline := range []bool{false, true} {
-			cases[fmt.Sprintf("rollout, ppo %t, baseline %t", ppo, baseline)] = kernelCase{
-				listed(positive(leaves(1, m(5, 3), m(5, 1), m(5, 1), m(5, 1), m(5, 1)), 3), 3, -1, 2, 0, 1, 1, 0),
-				func(in []Expr) (Expr, bool) {
-					b := Expr{}
-					if baseline {
-						b = in[2]
-					}
-					if ppo {
-						return PPOClip(in[0], in[5], in[1], b, in[3], in[4], 0.2)
-					}
-					return Reinforce(in[0], in[5], in[1], b, in[3])
-				},
-				func(in []Expr) Expr {
-					advantage, w := in[1], in[3]
-					if baseline {
-						advantage = advantage.Sub(in[2])
-					}
-					log := in[5].OneHot(3).Mul(in[0].Sub(in[0].LogSumExp())).Sum()
-					if ppo { // min(rA, clip(r)A) = rA − max(rA − clip(r)A, 0)
-						r := log.Sub(in[4]).Exp()
-						clipped := r.Sub(r.Shift(-1.2).ReLU()).Add(r.Scale(-1).Shift(0.8).ReLU())
-						of := r.Mul(advantage)
-						log, advantage = of.Sub(of.Sub(clipped.Mul(advantage)).ReLU()), Expr{}
-					}
-					if advantage.node != nil {
-						log = log.Mul(advantage)
-					}
-					return log.Mul(w).SumAll().Div(w.SumAll()).Scale(-1)
-				}}
-		}
 	}
 	for _, mask := range [][]int{{3, 3}, {2, 3, 3}, {1, 4, 3, 3}} {
 		for _, dropout := range []float64{0, 0.3} {
@@ -236,6 +144,7 @@ func kernelCases() map[string]kernelCase {
 			}
 		}
 	}
+	maps.Copy(cases, rowCases(5))
 	return cases
 }
 

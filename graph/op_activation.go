@@ -5,21 +5,22 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// GELU returns the kernel of y = x·Φ(x), Φ the distribution function of the standard normal.
+// GELU returns the kernel of y = x·Φ(x), Φ the distribution function of the standard normal. At −∞ it is 0, and at ∞
+// its derivative is 1: these are limits, where the equation has NaN.
 func GELU(x Expr) (y Expr, ok bool) {
 	return activation(x, "gelu",
 		entrywise[float32]{kernel.GELU[float32], kernel.GELUBackward[float32]},
 		entrywise[float64]{kernel.GELU[float64], kernel.GELUBackward[float64]})
 }
 
-// GELUTanh returns the kernel of y = ½x(1 + tanh(√(2/π)(x + 0.044715·x³))).
+// GELUTanh returns the kernel of y = ½x(1 + tanh(√(2/π)(x + 0.044715·x³))). At ±∞ it has the limits, as GELU.
 func GELUTanh(x Expr) (y Expr, ok bool) {
 	return activation(x, "gelu_tanh",
 		entrywise[float32]{kernel.GELUTanh[float32], kernel.GELUTanhBackward[float32]},
 		entrywise[float64]{kernel.GELUTanh[float64], kernel.GELUTanhBackward[float64]})
 }
 
-// ReLU returns the kernel of Expr.ReLU, y = max(x, 0).
+// ReLU returns the kernel of Expr.ReLU, y = max(x, 0). Its derivative at NaN is 0, and that of the equation is 1.
 func ReLU(x Expr) (y Expr, ok bool) {
 	return activation(x, "relu",
 		entrywise[float32]{kernel.ReLU[float32], kernel.ReLUBackward[float32]},

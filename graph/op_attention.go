@@ -13,7 +13,8 @@ import (
 // Attention returns the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v, with the k and v of the head's
 // group: (B·T, H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores. It is (T, T) for all sequences, (B, T, T),
 // or (1 or B, 1 or H, T, T) if heads differ. Dropout acts on the weights, at attn_dropout in qkv's scope. The weights
-// are never stored: a query keeps two numbers for the backward pass, so the memory is linear in T.
+// are never stored: a query keeps two numbers for the backward pass, so the memory is linear in T. A query that sees no
+// key has the result 0, where the equation has NaN. A key that is not finite may make queries NaN that do not see it.
 func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
 	return qkv.kernel("attention", func() (*G.Node, error) {
 		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {

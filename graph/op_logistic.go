@@ -9,7 +9,8 @@ func Sigmoid(x Expr) (y Expr, ok bool) {
 		entrywise[float64]{kernel.Sigmoid[float64], kernel.SigmoidBackward[float64]})
 }
 
-// SiLU returns the kernel of y = x·σ(x).
+// SiLU returns the kernel of y = x·σ(x). At ±∞ it has the limits, as GELU. The derivative of the equation is rounded as
+// coarsely as x, and lost where x is large; the kernel keeps it.
 func SiLU(x Expr) (y Expr, ok bool) {
 	return activation(x, "silu",
 		entrywise[float32]{kernel.SiLU[float32], kernel.SiLUBackward[float32]},

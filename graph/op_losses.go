@@ -9,7 +9,8 @@ import (
 )
 
 // CrossEntropy returns the kernel of the loss Σ (ln Σ e^z − z[target]), a scalar. The sum runs over the rows of logits
-// (n, v) whose target is not the ignored id. If mean is set, it is divided by the number of these rows.
+// (n, v) whose target is not the ignored id. If mean is set, it is divided by the number of these rows. An ignored row
+// counts for nothing even if it is not finite. In the equation 0 times such a row is NaN.
 func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 	return logits.kernel("cross entropy", func() (*G.Node, error) {
 		g, n := logits.g, targets.count()
@@ -63,7 +64,8 @@ func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
 }
 
 // SquaredError returns the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w with the same number of entries. The
-// weights w are optional: empty weights are 1. It is differentiated by x and y.
+// weights w are optional: empty weights are 1. It is differentiated by x and y. The gradient may be finite where a
+// product of the equation overflows.
 func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
 	with := append([]Expr{y}, present(weights)...)
 	return x.kernel("squared error", func() (*G.Node, error) {

@@ -114,7 +114,8 @@ func normBackward[T kernel.Float](l *normOp, k normKernels[T], params [2]*buffer
 }
 
 // LayerNorm returns the kernel of y = (x − μ)/√(σ² + eps)∘w + b over the rows of x (n, d), with optional w (1, d) and b
-// (1, d). It is an error if b is given without w.
+// (1, d). It is an error if b is given without w. The squares of a row may overflow in the kernel and not in the
+// equation, or the other way round: then results that are not finite differ.
 func LayerNorm(x, w, b Expr, eps float64) (y Expr, ok bool) {
 	return norm("layernorm", x, w, b, eps,
 		normKernels[float32]{kernel.LayerNorm[float32], kernel.LayerNormBackward[float32]},
@@ -122,7 +123,7 @@ func LayerNorm(x, w, b Expr, eps float64) (y Expr, ok bool) {
 }
 
 // LayerNormSigma returns the kernel of y = (x − μ)/(σ + eps)∘w + b, with eps outside the root instead of inside.
-// Otherwise it is like LayerNorm.
+// Otherwise it is like LayerNorm. The gradient of a row with σ = 0 is not finite.
 func LayerNormSigma(x, w, b Expr, eps float64) (y Expr, ok bool) {
 	return norm("layernorm_sigma", x, w, b, eps,
 		normKernels[float32]{kernel.LayerNormSigma[float32], kernel.LayerNormSigmaBackward[float32]},

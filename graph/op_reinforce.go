@@ -11,7 +11,8 @@ import (
 // Reinforce returns the kernel of −Σ w·A·ln π(action)/Σ w, a scalar. Here π is the softmax of a row of logits (n, v),
 // actions are n ids, and the advantage is A = returns − baseline. Returns, baseline and the weights w are (n, 1); an
 // empty baseline is 0. The loss is differentiated by the logits alone. Running fails on an action outside 0 … v−1, even
-// if its weight is 0, and whether or not ok is true.
+// if its weight is 0, and whether or not ok is true. A product with the largest numbers may overflow in the kernel and
+// not in the equation, or the other way round.
 func Reinforce(logits, actions, returns, baseline, weights Expr) (loss Expr, ok bool) {
 	return reinforce("reinforce", logits, actions, returns, weights, baseline, Expr{},
 		kernel.Reinforce[float32], kernel.Reinforce[float64])
@@ -86,7 +87,9 @@ func reinforceBackward[T kernel.Float](l *reinforceOp) body[T] {
 }
 
 // PPOClip returns the kernel of −Σ w·min(r·A, clip(r, 1 ± clip)·A)/Σ w, a scalar, with r = π(action)/e^old. The input
-// old (n, 1) holds the log-probabilities with which the actions were drawn. Otherwise it is like Reinforce.
+// old (n, 1) holds the log-probabilities with which the actions were drawn. Otherwise it is like Reinforce. A row whose
+// ratio is clipped has no gradient, even if its weight is NaN. The equation rounds clip(r, 1 ± clip)·A as coarsely as
+// r·A, and loses it where r is large; the kernel keeps it.
 func PPOClip(logits, actions, returns, baseline, weights, old Expr, clip float64) (loss Expr, ok bool) {
 	if !(clip >= 0) {
 		return logits.kernel("ppo", func() (*G.Node, error) {

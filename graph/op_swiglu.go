@@ -7,6 +7,7 @@ import (
 )
 
 // SwiGLU returns the kernel of y = gate∘σ(gate)∘up, all of shape (n, f). Its backward pass needs only the operands.
+// Large gates are as in SiLU.
 func SwiGLU(gate, up Expr) (y Expr, ok bool) {
 	return gate.kernel("swiglu", func() (*G.Node, error) {
 		g, shape := gate.g, gate.node.Shape()

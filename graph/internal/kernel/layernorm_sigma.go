@@ -43,7 +43,8 @@ func (a *sigmaNormTask[T]) Do(from, to int) {
 }
 
 // LayerNormSigmaBackward computes dx = (g − mean(g) − (x − μ)/σ∘mean(g∘x̂))/(σ + ε) with g = dy∘w and x̂ = (x − μ)/(σ +
-// ε), dw = Σ dy∘x̂ and db = Σ dy over the tokens. dw and db are optional. In a row with σ = 0, dx is NaN.
+// ε), dw = Σ dy∘x̂ and db = Σ dy over the tokens. dw and db are optional. In a row with σ = 0, dx is NaN or
+// infinite.
 func LayerNormSigmaBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
 	SpreadOn(p, parts[T](p, normOperations*len(dy)), Parts, 1, sigmaNormBackwardTask[T]{n, dy, grads})
 	grads.fold(p)

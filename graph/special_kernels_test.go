@@ -1,0 +1,259 @@
+package graph
+
+import (
+	"fmt"
+	"go/ast"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tried is one form of a kernelCase, with a program for its value and its gradients.
+type tried struct {
+	in  []Expr
+	wrt int
+	y   Expr
+	p   *Program
+}
+
+// try builds one form.
+func (c kernelCase) try(t *testing.T, dtype Dtype, kernels bool) tried {
+	t.Helper()
+	g := New(dtype, 7)
+	g.Kernels = kernels
+	in, wrt := c.leaves(g.Root())
+	y, ok := c.kernel(in)
+	if !ok {
+		y = c.plain(in)
+	}
+	loss := y
+	if shape := y.Shape(); len(shape) > 0 {
+		loss = y.Mul(g.Root().Value("delta", Normal(1), shape...)).SumAll()
+	}
+	p, err := CompileWith(loss, []Expr{y}, in[:wrt]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tried{in, wrt, y, p}
+}
+
+// end is a number that the two forms of a case give where an operand has a special one.
+type end struct {
+	dtype     Dtype
+	operand   int
+	special   float64
+	out       int // 0 is the value, 1 + i the gradient of operand i
+	got, want float64
+}
+
+// arrangements put a special number into a row: in the middle, everywhere, and everywhere in turn with its opposite.
+var arrangements = map[string]func(j, d int) (sign float64){
+	"one": func(j, d int) float64 {
+		if j == d/2 {
+			return 1
+		}
+		return 0 // leaves the number that is there
+	},
+	"all":       func(int, int) float64 { return 1 },
+	"alternate": func(j, _ int) float64 { return float64(1 - j%2*2) },
+}
+
+// Every kernel of a layer's equation has the value and the gradients of the equation where a row of an operand has
+// numbers at the ends of the type, for rows that fill vectors and that do not. NaN is NaN in both, and ∞ is ∞. In float32
+// the numbers may also be those of the equation in float64.
+func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
+	widths := []int{1, 3, 7, 17, 33}
+	if testing.Short() {
+		widths = []int{1, 7, 33}
+	}
+	for _, d := range widths {
+		for name, c := range rowCases(d) {
+			for _, dtype := range []Dtype{Float64, Float32} {
+				kernel, plain, wide := c.try(t, dtype, true), c.try(t, dtype, false), c.try(t, Float64, false)
+				for k, x := range plain.in {
+					if x.ids != nil {
+						continue // integers
+					}
+					for _, s := range append(special(dtype), -1e6, -100, 100, 1e6) {
+						for arranged, sign := range arrangements {
+							e := end{dtype: dtype, operand: k, special: s}
+							got := kernel.with(t, k, s, sign)
+							wrong := e.compare(name, got, plain.with(t, k, s, sign))
+							if wrong != "" && dtype == Float32 {
+								wrong = e.compare(name, got, wide.with(t, k, s, sign))
+							}
+							if wrong != "" {
+								t.Errorf("%s, %v, width %d, operand %d, %s %v: %s", name, dtype, d, k, arranged, s, wrong)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// with returns the value and the gradients where the row in the middle of operand k has the special number s.
+func (f tried) with(t *testing.T, k int, s float64, sign func(j, d int) float64) [][]float64 {
+	x := f.in[k].Tensor()
+	d := x.Shape[len(x.Shape)-1]
+	row := x.Len() / d / 2 * d
+	before := x.Floats()[row : row+d]
+	for j, old := range before {
+		if sign := sign(j, d); sign != 0 {
+			x.Set(row+j, sign*s)
+			defer x.Set(row+j, old)
+		}
+	}
+	out := [][]float64{mustRun(t, f.p).Kept(f.y).Floats()}
+	for _, x := range f.in[:f.wrt] {
+		out = append(out, f.p.Grad(x).Floats())
+	}
+	return out
+}
+
+// compare returns the first number in which the two forms differ, in words, and "" if there is none.
+func (e end) compare(name string, got, want [][]float64) string {
+	for i, list := range want {
+		for j := range list {
+			e.out, e.got, e.want = i, got[i][j], round(e.dtype, list[j])
+			if !e.agree(list) && !e.excused(name) {
+				return fmt.Sprintf("number %d of output %d is %v by the kernel, want %v", j, i, e.got, e.want)
+			}
+		}
+	}
+	return ""
+}
+
+// agree reports whether the number is the wanted one but for rounding, of the largest of its list.
+func (e end) agree(list []float64) bool {
+	if e.got == e.want || math.IsNaN(e.got) && math.IsNaN(e.want) {
+		return true
+	}
+	tolerance, tiny := 1e-10, 0x1p-1021
+	if e.dtype == Float32 {
+		tolerance, tiny = 2e-5, 0x1p-125
+	}
+	top := 0.0
+	for _, v := range list {
+		if isFinite(v) {
+			top = max(top, math.Abs(v))
+		}
+	}
+	return math.Abs(e.got-e.want) <= tolerance*top+tiny
+}
+
+// excuses are where a kernel differs from its equation, by the beginning of the case's name.
+var excuses = map[string]func(e end) bool{
+	// A kernel has the limit where the equation is 0·∞ or overflows on the way. TestOperationsAtTheEndsOfTheNumbers
+	// compares with the limits.
+	"gelu":   end.limit,
+	"silu":   end.limit,
+	"swiglu": end.limit,
+	// NaN is not above 0. The equation x + max(−x, 0) keeps the derivative of x.
+	"relu": func(e end) bool { return math.IsNaN(e.special) && e.out == 1 && e.got == 0 },
+	// Sums of squares overflow in another order, and in vectors earlier.
+	"layernorm": end.overflow,
+	"rmsnorm":   end.overflow,
+	// σ of the row underflows to 0, and both divide by it.
+	"layernorm σ": func(e end) bool {
+		return math.Abs(e.special) < 0x1p-125 && !isFinite(e.got) && !isFinite(e.want)
+	},
+	// The row does not count. In the equation it is NaN times 0.
+	"cross entropy, row ignored": func(e end) bool {
+		return !isFinite(e.special) && isFinite(e.got) && math.IsNaN(e.want)
+	},
+	// Products overflow in another order.
+	"squared error": end.overflow,
+	"rollout":       end.overflow,
+	// The equation loses the clipped product beside a large r·A, and a − max(a − b, 0) is ∞ − ∞ where r·A overflows. A
+	// clipped row has no gradient, whatever its weight is.
+	"rollout, ppo true": func(e end) bool {
+		old, weight := e.operand == 4, e.operand == 3
+		return old && e.special <= -100 && isFinite(e.got) || weight && math.IsNaN(e.special) && e.out == 1 && e.got == 0
+	},
+	// Keys that are hidden are multiplied by 0 or left out, and sums of products are rounded otherwise. The result of a
+	// query that sees no key is 0, and 0/0 in the equation.
+	"causal attention": func(e end) bool { return e.operand == 0 || math.IsNaN(e.want) },
+}
+
+// excused reports whether the difference is one of the excuses.
+func (e end) excused(name string) bool {
+	for prefix, f := range excuses {
+		if strings.HasPrefix(name, prefix) && f(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// overflow reports whether one of the forms is not finite for ∞ or for the largest number.
+func (e end) overflow() bool { return e.huge() && !(isFinite(e.got) && isFinite(e.want)) }
+
+// limit reports whether the equation alone has no number for ∞ or for the largest number, or has lost the derivative
+// beside x.
+func (e end) limit() bool {
+	return e.huge() && !math.IsNaN(e.got) && (!isFinite(e.want) || e.out == 1 && e.want == 0)
+}
+
+// huge reports whether the special number is ±∞ or one of the largest.
+func (e end) huge() bool {
+	list := special(e.dtype)
+	return math.Abs(e.special) >= list[len(list)-3]
+}
+
+// isFinite reports whether x is a number, and not ∞.
+func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
+
+// notRows are the other kernels: they move numbers, add them up or multiply matrices.
+var notRows = strings.Fields("AddPositions CrossAttention Elman Gather GatherCols GatherTokens Linear LinearAttention " +
+	"LinearT MeanTokens MixTokens Rotate")
+
+// Every kernel is among the rowCases or in the list above.
+func TestEveryKernelIsTriedAtTheEnds(t *testing.T) {
+	kernels, named := []string{}, map[string]bool{}
+	for _, f := range sources(t) {
+		if f.dir != "graph" {
+			continue
+		}
+		for _, d := range f.syntax.Decls {
+			d, ok := d.(*ast.FuncDecl)
+			if !ok || d.Recv != nil {
+				continue
+			}
+			if d.Name.Name == "rowCases" {
+				ast.Inspect(d, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok {
+						named[id.Name] = true
+					}
+					return true
+				})
+			}
+			if d.Name.IsExported() && !f.test && returnsKernel(d) {
+				kernels = append(kernels, d.Name.Name)
+			}
+		}
+	}
+	if len(kernels) < 20 {
+		t.Fatalf("found %d kernels: %v", len(kernels), kernels)
+	}
+	for _, name := range kernels {
+		if named[name] == slices.Contains(notRows, name) {
+			t.Errorf("%s: want it in rowCases or in notRows", name)
+		}
+	}
+}
+
+// returnsKernel reports whether f returns (Expr, bool).
+func returnsKernel(f *ast.FuncDecl) bool {
+	var types []string
+	if f.Type.Results != nil {
+		for _, r := range f.Type.Results.List {
+			if id, ok := r.Type.(*ast.Ident); ok {
+				types = append(types, id.Name)
+			}
+		}
+	}
+	return slices.Equal(types, []string{"Expr", "bool"})
+}
