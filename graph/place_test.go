@@ -190,12 +190,12 @@ func TestMulAddAt(t *testing.T) {
 		clear(ids.Ints())
 	}
 	for want, f := range map[string]func(x, ids Expr) Expr{
-		"ids up to 3 for 3 rows":     func(x, ids Expr) Expr { return x.MulAddAt(ids, scale[:6], shift) },
-		"got 7 numbers, want rows":   func(x, ids Expr) Expr { return x.MulAddAt(ids, scale, shift[:7]) },
-		"number 0 is NaN":            func(x, ids Expr) Expr { return x.MulAddAt(ids, slices.Repeat([]float64{math.NaN()}, 8), shift) },
-		"got 3 ids, want 1":          func(x, ids Expr) Expr { return x.Reshape(1, 6).MulAddAt(ids, make([]float64, 24), make([]float64, 24)) },
-		"got (6), want a matrix":     func(x, ids Expr) Expr { return x.Reshape(6).MulAddAt(ids, scale, shift) },
-		"integers declared by Ints ": func(x, ids Expr) Expr { return x.MulAddAt(x, scale, shift) },
+		"ids up to 3 for 3 rows":         func(x, ids Expr) Expr { return x.MulAddAt(ids, scale[:6], shift) },
+		"got 7 numbers, want rows":       func(x, ids Expr) Expr { return x.MulAddAt(ids, scale, shift[:7]) },
+		"number 0 is NaN":                func(x, ids Expr) Expr { return x.MulAddAt(ids, slices.Repeat([]float64{math.NaN()}, 8), shift) },
+		"got 3 ids, want 1":              func(x, ids Expr) Expr { return x.Reshape(1, 6).MulAddAt(ids, make([]float64, 24), make([]float64, 24)) },
+		"got (6), want a matrix":         func(x, ids Expr) Expr { return x.Reshape(6).MulAddAt(ids, scale, shift) },
+		"want integers declared by Ints": func(x, ids Expr) Expr { return x.MulAddAt(x, scale, shift) },
 	} {
 		g := New(Float64, 1)
 		if f(g.Root().Param("x", Const(0), 3, 2), g.Root().Ints("ids", 3, 4, NoneIgnored)); g.Err() == nil ||
