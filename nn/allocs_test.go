@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector allocates by itself.
+// The race detector itself allocates.
 
 package nn
 
@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestLoRAStepAllocatesNothing: a decoded token goes through kernels alone, also where adapters are absorbed.
+// TestLoRAStepAllocatesNothing: a decoded token uses only kernels, even if adapters are absorbed.
 func TestLoRAStepAllocatesNothing(t *testing.T) {
 	d := Dims{Batch: 1, Context: 4, Embd: 8, Heads: 2, QK: 4, V: 4, Blocks: 1}
 	for name, layer := range map[string]func(at Site) Cached{
@@ -36,7 +36,7 @@ func TestLoRAStepAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestMLADecodingAllocatesNothing, once the cache is there.
+// TestMLADecodingAllocatesNothing once the cache exists.
 func TestMLADecodingAllocatesNothing(t *testing.T) {
 	d := Dims{Batch: 1, Context: 64, Embd: 64, Heads: 4, QK: 16, V: 16, Blocks: 1}
 	for name, build := range map[string]func(at Site) Cached{"mla": newMLA, "with rope": newMLARotary} {

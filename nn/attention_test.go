@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestCausality: another token t leaves every row before t as it is, bit for bit, and changes row t and those behind
-// it.
+// TestCausality: changing token t leaves every row before t unchanged, bit for bit, and changes row t and all later
+// rows.
 func TestCausality(t *testing.T) {
 	d := shapes[0]
 	for _, kernels := range []bool{true, false} {
@@ -50,7 +50,7 @@ func TestCausality(t *testing.T) {
 }
 
 // TestStepEqualsForward decodes token by token with cached keys and values, and compares every row with the forward
-// pass over the whole context; a second round runs over what the first left in the cache.
+// pass over the entire context. A second round runs on top of the first round's cache.
 func TestStepEqualsForward(t *testing.T) {
 	for _, rule := range []Visibility{Causal{}, Window{3}} {
 		for _, d := range shapes {
@@ -90,7 +90,7 @@ func stepEqualsForward(t *testing.T, rule Visibility, d Dims, build func(at Site
 		}
 		return tokens, pos, p
 	}
-	for range 2 { // one by one, then in blocks of n with what is left one by one
+	for range 2 { // one by one, then in blocks of n, with the rest one by one
 		for _, n := range []int{1, max(1, d.Context/2)} {
 			for i := 0; i < d.Context; {
 				if i+n > d.Context {

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestBeginning: gains begin at 1, shifts and what a residual stream is not to feel yet at 0, weights at N(0, 0.02²),
-// the last of a sublayer at N(0, 0.02²/2L) for L blocks, and some as their layers say.
+// TestBeginning: gains start at 1, shifts and contributions to the residual stream that should start small at 0,
+// weights at N(0, 0.02²), the last of a sublayer at N(0, 0.02²/2L) for L blocks, and some as defined by their layers.
 func TestBeginning(t *testing.T) {
 	const blocks, latent, queries, d = 3, 40, 32, 48
 	dims := Dims{Batch: 1, Context: 44, Embd: d, Heads: 3, QK: 16, V: 20, Inner: 60, Blocks: blocks}
@@ -74,7 +74,7 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// TestAfterFailure: a layer passes a failure on, as a mask of nothing does.
+// TestAfterFailure: a layer passes a failure on, and so does a mask without rules.
 func TestAfterFailure(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := graph.New(graph.Float64, 1)
@@ -91,7 +91,7 @@ func TestAfterFailure(t *testing.T) {
 	NewMask(g.Root(), Dims{Batch: 1}, Causal{}).requireCausal(g.Root())
 }
 
-// TestOneRandomKey is drawn once for all heads as several are.
+// TestOneRandomKey: a single random key is drawn once for all heads, as several are.
 func TestOneRandomKey(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	NewMask(g.Root(), Dims{Batch: 1, Context: 4, Heads: 2}, All{All{Causal{}, BigBird{Width: 1, Random: 1}}, Dilated{Width: 3, Dilation: []int{1, 2}}})

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// remembered is a cache of a user's own: the tokens of two sequences.
+// remembered is a user-defined cache: the tokens of two sequences.
 type remembered [2][]int
 
 func (c *remembered) Reset()                  { *c = remembered{} }
@@ -15,7 +15,7 @@ func (c *remembered) Fork(from, to int) error { c[to] = append([]int{}, c[from].
 func (c *remembered) Numbers() float64        { return 9 }
 func (c *remembered) Bytes() int              { return 8 * (len(c[0]) + len(c[1])) }
 
-// TestCachesActOnEveryLayer, and an error names the layer.
+// TestCachesActOnEveryLayer: the methods act on every layer, and an error names the layer.
 func TestCachesActOnEveryLayer(t *testing.T) {
 	a, b := &remembered{{1, 2}, {3}}, &remembered{{4}, {5}}
 	c := Caches{"h.0.attn": a, "h.1.attn": b}
@@ -30,7 +30,7 @@ func TestCachesActOnEveryLayer(t *testing.T) {
 	}
 	kv := cacheAt(c, "h.2.attn", func() *graph.KVCache { return graph.NewKVCache(graph.AttentionShape{Batch: 2, Context: 3}) })
 	if again := cacheAt(c, "h.2.attn", func() *graph.KVCache { return nil }); again != kv {
-		t.Error("a layer's cache is made twice")
+		t.Error("a layer's cache is created twice")
 	}
 	delete(c, "h.0.attn")
 	delete(c, "h.1.attn")
@@ -38,6 +38,6 @@ func TestCachesActOnEveryLayer(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	if none := cacheAt(nil, "h.0.attn", func() *graph.KVCache { return kv }); none != nil {
-		t.Error("a cache where nothing is to be remembered")
+		t.Error("got a cache, want none if nothing is stored")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// source returns an encoder's output with three tokens more than the target has, as a parameter: its gradient is
+// source returns an encoder's output with three tokens more than the target, as a parameter, so that its gradient is
 // compared too.
 func source(at Site, lengths []int) *Memory {
 	m := at.Context + 3
@@ -43,8 +43,8 @@ var crossLayerCases = []layerCase{
 	}},
 }
 
-// The weights are (n, m), and a column of padding has none: with values of 1 every row of the result is the sum of its
-// weights, with values that are the number of the key it says which key the query attends to.
+// The weights are (n, m), and a column of padding is 0. With values of 1 every row of the result is the sum of its
+// weights; with unit vectors as values it shows which keys the query attends to.
 func TestI16WeightsAreTargetsBySources(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 4, Heads: 1, QK: 2, V: 5, Blocks: 1}
 	lengths := []int{5, 2}
@@ -82,7 +82,7 @@ func TestI16WeightsAreTargetsBySources(t *testing.T) {
 	}
 }
 
-// Step with the kept keys and values is Forward.
+// Step with the stored keys and values equals Forward.
 func TestI16StepEqualsForward(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 4, Heads: 2, QK: 3, V: 5, Blocks: 1}
 	const m = 7
@@ -146,7 +146,7 @@ func TestCrossAttentionRefuses(t *testing.T) {
 	}
 }
 
-// After Lengths have changed, Update hides other columns, and says what is wrong with them.
+// After Lengths have changed, Update hides other columns, and returns an error if they are wrong.
 func TestMemoryUpdate(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	m := NewMemory(g.Root(), graph.Expr{}, 2, 1, 3, []int{3, 1})

@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Where every target is ignored the sum is that of nothing, and the mean is 0/0, which training refuses as not finite.
+// If every target is ignored, the sum is 0 and the mean is 0/0, which training refuses because it is not finite.
 func TestCrossEntropyWithoutTargets(t *testing.T) {
 	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
 		for _, kernels := range []bool{false, true} {

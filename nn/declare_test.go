@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestConstructorsDeclare: a layer is known by its parameters, and by the mask whose numbers it adds to scores, before
-// Forward is called, which declares nothing more.
+// TestConstructorsDeclare: a layer's constructor declares all its parameters, and the mask whose numbers it adds to
+// scores. Forward declares nothing more.
 func TestConstructorsDeclare(t *testing.T) {
 	d := Dims{Batch: 2, Context: 6, Embd: 8, Heads: 2, QK: 4, V: 5, Inner: 3, Blocks: 1}
 	memory := func(at Site) *Memory {
@@ -16,7 +16,7 @@ func TestConstructorsDeclare(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		layer func(at Site) Layer
-		adds  bool // the mask to scores
+		adds  bool // adds the mask to scores
 	}{
 		"SelfAttention":   {causal, true},
 		"Unprojected":     {func(at Site) Layer { return NewUnprojected(at) }, true},
@@ -47,7 +47,7 @@ func TestConstructorsDeclare(t *testing.T) {
 	}
 }
 
-// TestMixing: what the meeting of tokens costs, in numbers that only one product of the sizes gives.
+// TestMixing: the cost of combining tokens, for sizes whose products are unique.
 func TestMixing(t *testing.T) {
 	d := Dims{Batch: 2, Context: 11, Embd: 14, Heads: 7, QK: 2, V: 5, Inner: 3, Blocks: 1}
 	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 11, 13, nil) }

@@ -74,8 +74,8 @@ func TestI33EqualsUnrolled(t *testing.T) {
 	}
 }
 
-// The last state's gradient by the tokens before it is a product of a factor W∘(1 − h²) for each: with a small W it
-// vanishes with the distance, at least by ‖W‖ a token; with a large one, and states near 0, it grows.
+// The gradient of the last state by an earlier token is a product with a factor W∘(1 − h²) for each token between. With
+// a small W it vanishes with the distance, at least by ‖W‖ a token; with a large one, and states near 0, it grows.
 func TestI33GradientThroughTime(t *testing.T) {
 	sizes := func(scale, signal float64) (size []float64) {
 		const context = 12
@@ -111,8 +111,8 @@ func squares(x graph.Tensor) (sum float64) {
 	return sum
 }
 
-// The newest tokens, one or several, on from what is remembered: the rows of Forward. At 0 everything is forgotten, and
-// no other place but the next one will do.
+// Step for the newest tokens, one or several, equals the rows of Forward. Position 0 clears the state, and the only
+// other valid position is the next one.
 func TestI33StepEqualsForward(t *testing.T) {
 	const batch, context, d = 2, 7, 3
 	l, x := elman(batch, context, 1)

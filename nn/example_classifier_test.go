@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// A small Vision Transformer (Dosovitskiy et al. 2020). An image of 8×8 pixels is 16 tokens, patches of 2×2, that a
-// linear layer embeds. Every patch attends to every other one, and their mean says what the image shows.
+// This is a small Vision Transformer (Dosovitskiy et al. 2020). An image of 8×8 pixels is 16 tokens, patches of 2×2,
+// embedded by a linear layer. Every patch attends to every other one, and their mean classifies the image.
 func Example_classifier() {
 	const batch, patches, pixels, classes = 32, 16, 4, 4
 	g := graph.New(graph.Float32, 1)
@@ -43,7 +43,7 @@ func Example_classifier() {
 	// Output: 32 of 32 new images are told right, error: <nil>
 }
 
-// draw makes images of a line in noise, across, down or along one of the diagonals, wherever it is.
+// draw draws noisy images of a line at a random place: horizontal, vertical or along one of the diagonals.
 func draw(rng *rand.Rand, images graph.Tensor, labels []int) {
 	for b := range labels {
 		kind, at := rng.IntN(4), rng.IntN(8)

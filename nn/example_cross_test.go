@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Two tokens of a target attend to a source of four, the last of which is padding: queries and keys need not be equally
-// many. Whatever the padding holds, nothing changes.
+// Two tokens of a target attend to a source of four, the last of which is padding: the numbers of queries and keys may
+// differ. The values of the padding have no effect.
 func ExampleCrossAttention() {
 	g := graph.New(graph.Float64, 1)
 	s := g.Root()
@@ -47,7 +47,7 @@ func ExampleCrossAttention() {
 	// cross.c_proj.weight [8 8]
 }
 
-// A decoder's block attends to the target so far, then to the source; then comes the MLP.
+// A decoder's block attends to the target so far, then to the source, and then applies the MLP.
 func ExampleDecoderBlock() {
 	g := graph.New(graph.Float64, 1)
 	s := g.Root()

@@ -2,7 +2,7 @@ package nn_test
 
 import "github.com/pedestrian-ml/pedestrian/nn"
 
-// Four heads of queries with the keys and values of two: heads 0 and 1 share those of the first, 2 and 3 those of the
+// Four heads of queries share the keys and values of two groups: heads 0 and 1 those of the first, 2 and 3 those of the
 // second. The columns are 4·3 of queries, 2·3 of keys and 2·4 of values.
 func ExampleGroupedAttention() {
 	at := latentSite()

@@ -2,7 +2,7 @@ package nn_test
 
 import "github.com/pedestrian-ml/pedestrian/nn"
 
-// With the norm after each sublayer the result is normalised, however loud the source is that a block attends to.
+// With the norm after each sublayer the result is normalised, even if a block attends to a source with large values.
 func ExamplePostNormDecoderBlock() {
 	for _, loud := range []float64{0, 1, 1e6} {
 		at := site()

@@ -39,7 +39,7 @@ func ExampleMeanTokens() {
 	//   3.00  1.00
 }
 
-// The last token of each sequence, where the sequences have 3 and 2.
+// The last tokens of two sequences of lengths 3 and 2.
 func ExampleGatherTokens() {
 	at := site()
 	at.Batch = 2
@@ -59,7 +59,8 @@ func ExampleSquaredError() {
 	//   4.00
 }
 
-// Three labels of one thing: two are right and sure, and one is undecided, for ln 2. The gradient is (σ(z) − y)/3.
+// Three labels of one object: two are right and certain, and one is undecided and costs ln 2. The gradient is (σ(z) −
+// y)/3.
 func ExampleBinaryCrossEntropy() {
 	s := site().Scope
 	z, y := s.Param("z", numbers(1000, -1000, 0), 1, 3), s.Value("y", numbers(1, 0, 1), 1, 3)

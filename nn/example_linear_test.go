@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Weights that are products of features: φ(1) = 2 and φ(0) = 1, so keys like the query weigh (2, 1)·(2, 1) = 5 and the
+// The weights are products of features: φ(1) = 2 and φ(0) = 1, so keys like the query weigh (2, 1)·(2, 1) = 5 and the
 // other one (2, 1)·(1, 2) = 4. The last token attends to two of the former and one of the latter.
 func ExampleLinearAttention() {
 	at := site()
@@ -26,7 +26,7 @@ func ExampleLinearAttention() {
 	//  10.00  4.00
 }
 
-// One token at a time, remembering nothing but two sums, however long the text is.
+// Step takes one token at a time and stores only two sums, for a text of any length.
 func ExampleLinearAttention_Step() {
 	at := site()
 	at.Caches = nn.Caches{}
@@ -74,7 +74,7 @@ func ExampleTaylorAttention() {
 	//  -2.00  1.00
 }
 
-// Three tokens, two mixtures of them to attend to: both of the first two tokens, and the last.
+// Three tokens attend to two mixtures of them: the mean of the first two tokens, and the last.
 func ExampleLinformer() {
 	at := site()
 	at.Mask = nn.NewMask(at.Sub("own"), at.Dims, nn.All{})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A whole program of a user's, from its data to what it has learned, is 60 lines at most, imports and comments among
-// them.
+// A complete program of a user, from the data to the trained model, has at most 60 lines, including imports and
+// comments.
 func TestProgramsAreShort(t *testing.T) {
 	for _, name := range []string{"example_classifier_test.go", "example_regression_test.go"} {
 		text, err := os.ReadFile(name)

@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// picture prints which query attends to which key in the first sequence, the heads side by side: a row for every query,
-// · for a key that is hidden from it.
+// picture prints which query attends to which key in the first sequence, with the heads side by side. It has a row for
+// every query, and · for a hidden key.
 func picture(d nn.Dims, rule nn.Visibility) {
 	m := nn.NewMask(graph.New(graph.Float32, 1).Root(), d, rule)
 	t, n := m.Expr().Tensor(), d.Context
@@ -53,7 +53,7 @@ func ExampleDilated() {
 	//  · · · · x x x   · · x · x · x
 }
 
-// What each head takes off the scores of the last query: the first soon attends to a few tokens only.
+// The bias of each head for the last query: the first head soon attends to a few tokens only.
 func ExampleALiBi() {
 	a := nn.NewALiBi(4)
 	for head, slope := range a.Slopes {
@@ -70,7 +70,7 @@ func ExampleALiBi() {
 	// 0.0039: -0.0156 -0.0117 -0.0078 -0.0039 0.0000
 }
 
-// Token 1 is global: it and the others attend to each other by keys and values from c_attn_global, here 10 times as
+// Token 1 is global: it and the others attend to each other with keys and values from c_attn_global, here 10 times as
 // large. Token 2 attends to itself and token 1, half each, as queries of 0 have no preference.
 func ExampleLongformer() {
 	at := site()
@@ -91,7 +91,7 @@ func ExampleLongformer() {
 	//  11.50  0.50
 }
 
-// Two tokens that are alike attend to each other more than to the third.
+// Two similar tokens attend to each other more than to the third.
 func ExampleUnprojected() {
 	at := site()
 	at.Mask = nn.NewMask(at.Sub("nothing"), at.Dims, nn.All{})
@@ -122,7 +122,7 @@ func placed() nn.Site {
 	return at
 }
 
-// A row for every place.
+// The table has a row for every position.
 func ExampleLearnedPositions() {
 	at := placed()
 	l := nn.NewLearnedPositions(at.At("wpe"))
@@ -134,7 +134,7 @@ func ExampleLearnedPositions() {
 	//  33.00  3.00
 }
 
-// Two features are one pair that is rotated by a radian a token, around the embedding times √2.
+// Two features are one pair, which is rotated by one radian per token, around the embedding times √2.
 func ExampleSinusoidal() {
 	at := placed()
 	show(nn.NewSinusoidal(at, 10000).Forward(at.Value("x", numbers(0, 0, 0, 0, 1, 1), 3, 2)))

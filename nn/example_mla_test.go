@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// positions returns the site at which n tokens stand at 0, 1, 2, …
+// positions returns at with n tokens at the positions 0, 1, 2, …
 func positions(at nn.Site, n int) nn.Site {
 	at.Positions = at.Ints("positions", n, at.Context, -1)
 	for i := range at.Positions.Ints() {
@@ -17,7 +17,7 @@ func positions(at nn.Site, n int) nn.Site {
 	return at
 }
 
-// The same point of the plane at positions 0, 1 and 2: it is rotated by a radian a token, and its length stays.
+// The same point in the plane at positions 0, 1 and 2: it is rotated by one radian per token and keeps its length.
 func ExampleRoPE() {
 	at := positions(site(), 3)
 	rope := nn.NewRoPE(at.At("rope"), 2, 10000)
@@ -28,8 +28,8 @@ func ExampleRoPE() {
 	//  -0.42  0.91
 }
 
-// Attention with rotary positions: queries and keys are the same everywhere, so that nothing but the distance counts,
-// and what is near weighs more. Nothing is learned for it.
+// Attention with rotary positions: all queries and keys are the same, so that only the distance counts, and near tokens
+// weigh more. Rotary positions have no parameters.
 func ExampleRoPE_Rotate() {
 	at := positions(site(), 3)
 	at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, 10000)
@@ -50,7 +50,7 @@ func ExampleRoPE_Rotate() {
 	// attn.c_proj.weight [2 2]
 }
 
-// latentSite returns a place in a new model of one sequence of 3 tokens, 8 features wide, with two heads.
+// latentSite returns a place in a new model with one sequence of 3 tokens, 8 features and two heads.
 func latentSite() nn.Site {
 	at := site()
 	at.Embd, at.Heads, at.QK, at.V = 8, 2, 3, 4
@@ -58,14 +58,14 @@ func latentSite() nn.Site {
 	return positions(at, 3)
 }
 
-// parameters prints the names and shapes of what a layer has declared.
+// parameters prints the names and shapes of the declared parameters.
 func parameters(at nn.Site) {
 	for _, p := range at.Graph().Params() {
 		fmt.Println(p.Name(), p.Tensor().Shape)
 	}
 }
 
-// A latent of 2 numbers a token, from which keys and values of both heads are made.
+// A latent has 2 numbers per token, from which the keys and values of both heads are computed.
 func ExampleMLA() {
 	at := latentSite()
 	nn.NewMLA(at.At("attn"), 2)
@@ -78,16 +78,16 @@ func ExampleMLA() {
 	// attn.c_proj.weight [8 8]
 }
 
-// Decoding keeps the latent alone, 2 numbers a token; keys and values would be 14.
+// Decoding stores only the latent, 2 numbers per token; keys and values would be 14.
 func ExampleMLA_Step() {
 	at := latentSite()
 	l := nn.NewMLA(at.At("attn"), 2)
 	x := at.Value("x", graph.Normal(1), 3, 8)
-	whole := l.Forward(x)
+	all := l.Forward(x)
 	token, pos := at.Value("token", graph.Const(0), 1, 8), at.Ints("pos", 1, at.Context, -1)
 	one := l.Step(token, pos)
 	var programs [2]*graph.Program
-	for i, y := range []graph.Expr{whole, one} {
+	for i, y := range []graph.Expr{all, one} {
 		p, err := graph.Compile(y)
 		if err != nil {
 			log.Fatal(err)
@@ -118,7 +118,7 @@ func ExampleMLA_Step() {
 	// 6 numbers for 3 tokens
 }
 
-// Queries and keys have 4 rotated features besides; the rotated part of the key is one for both heads.
+// Queries and keys have 4 additional rotated features; both heads share the rotated part of the key.
 func ExampleMLARoPE() {
 	at := latentSite()
 	nn.NewMLARoPE(at.At("attn"), 2, 5, 4, 10000)
@@ -134,7 +134,7 @@ func ExampleMLARoPE() {
 	// attn.c_proj.weight [8 8]
 }
 
-// Here the rotated part of the key is made of the latent: c_k_rope takes 2 features, not 8.
+// The rotated part of the key is computed from the latent: c_k_rope has 2 inputs, not 8.
 func ExampleMLALatentRoPE() {
 	at := latentSite()
 	nn.NewMLALatentRoPE(at.At("attn"), 2, 5, 4, 10000)

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// ReGLU is an MLP whose features pass a gate bent by ReLU (Shazeer 2020): y = (relu(x·w_g) ∘ x·w_u)·w_d.
+// ReGLU is an MLP with a gate by ReLU (Shazeer 2020): y = (relu(x·w_g) ∘ x·w_u)·w_d.
 type ReGLU struct {
 	Gate, Up, Down nn.Layer
 	scope          graph.Scope
@@ -18,16 +18,19 @@ func NewReGLU(at nn.Site) nn.Layer {
 	matrix := func(name string, in, out int) nn.Layer {
 		return at.Affine(at.Sub("%s", name), in, []int{out}, false, graph.Normal(0.02))
 	}
-	return &ReGLU{matrix("w_gate", at.Embd, at.Inner), matrix("w_up", at.Embd, at.Inner), matrix("w_down", at.Inner, at.Embd), at.Scope}
+	return &ReGLU{
+		matrix("w_gate", at.Embd, at.Inner), matrix("w_up", at.Embd, at.Inner), matrix("w_down", at.Inner, at.Embd),
+		at.Scope,
+	}
 }
 
-// Forward is (relu(x·w_g) ∘ x·w_u)·w_d.
+// Forward returns (relu(x·w_g) ∘ x·w_u)·w_d.
 func (l *ReGLU) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 	gate := nn.ReLU{}.Forward(l.Gate.Forward(x).In(l.scope)) // relu(x·w_g)       (n, f)
 	return l.Down.Forward(gate.Mul(l.Up.Forward(x)))         // (… ∘ x·w_u)·w_d   (n, d)
 }
 
-// A user's MLP takes the place of the default in every kind of block.
+// A user-defined MLP takes the place of the default in every kind of block.
 func ExampleSite_mlp() {
 	at := site()
 	at.MLP = NewReGLU

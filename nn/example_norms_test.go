@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// ε beside σ is taken at its word by a token that hardly varies: in the root it is squared, as it were.
+// For a token of small variance, ε counts fully outside the root, but is effectively squared inside it.
 func ExampleLayerNormSigma() {
 	at := site()
 	at.Embd, at.Eps = 4, 0.01
@@ -24,7 +24,8 @@ func ExampleLayerNormSigma() {
 	//  -0.15 -0.05  0.05  0.15
 }
 
-// Nothing to train: centred and scaled, and that is all. As a site's Norm it takes the place of every norm of a block.
+// The layer has no parameters: it only centres and scales. As a site's Norm it takes the place of every norm of a
+// block.
 func ExampleLayerNormPlain() {
 	at := site()
 	show(nn.NewLayerNormPlain(at).Forward(at.Value("x", numbers(1, 5, 6, 2), 2, 2)))
@@ -42,13 +43,13 @@ func ExampleLayerNormPlain() {
 	// h.0.mlp.c_proj.weight
 }
 
-// A layer that remembers: a 1 that comes in is still there later, ever less of it.
+// A layer with memory: a 1 in the input is still visible later, but decays.
 func ExampleElman() {
 	at := site()
 	l := nn.NewElman(at.At("rnn"))
 	set(at.Graph(), map[string][]float64{
 		"rnn.c_input.weight": {1, 0, 0, 1},
-		"rnn.weight": { // half of the first feature, and the second feature takes in the first
+		"rnn.weight": { // half of the first feature stays, and the second feature receives the first
 			0.5, 1,
 			0, 0},
 	})
@@ -59,7 +60,7 @@ func ExampleElman() {
 	//   0.18  0.35
 }
 
-// One token at a time, on from the state: what came before is not computed again.
+// Step takes one token at a time and continues from the state: earlier tokens are not computed again.
 func ExampleElman_Step() {
 	at := site()
 	at.Caches = nn.Caches{}
@@ -84,7 +85,7 @@ func ExampleElman_Step() {
 	// [0.18 0.35]
 }
 
-// Only the size of a token is taken away: its mean stays, and three numbers that are proportional come out the same.
+// The norm removes only the size of a token: its mean stays, and proportional tokens give the same result.
 func ExampleRMSNorm() {
 	at := site()
 	at.Embd, at.Eps, at.Bias = 3, 0, true

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// A function of one number, learned from its values at 64 places, by two linear layers with SiLU between them.
+// Two linear layers with SiLU between them learn a function of one number from its values at 64 points.
 func Example_regression() {
 	const n, hidden = 64, 32
 	g := graph.New(graph.Float32, 1)
@@ -35,7 +35,7 @@ func Example_regression() {
 			_, err = adam.Update(train, 0.02)
 		}
 	}
-	for i := range n { // between the places that it has seen
+	for i := range n { // between the points of the training
 		x.Tensor().Set(i, x.Tensor().At(i)*0.97)
 	}
 	if err = errors.Join(err, err2, err3, test.Run()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// gradient prints ∂loss/∂x, a line for every row, 100 times as large.
+// gradient prints ∂loss/∂x times 100, with a line for every row.
 func gradient(loss, x graph.Expr) {
 	p, err := graph.Compile(loss, x)
 	if err != nil {
@@ -31,8 +31,8 @@ func scaled(x []float64) []float64 {
 	return x
 }
 
-// Three actions of four were drawn, action 0 each time, and were worth 1, −1 and 0. Down its gradient go the logits, so
-// the first action becomes likelier and the second less likely; from the third nothing is learned.
+// Three actions out of four were drawn, action 0 each time, with the returns 1, −1 and 0. Descending the gradient makes
+// the first action more likely and the second less likely; the third teaches nothing.
 func ExampleReinforce() {
 	s := graph.New(graph.Float64, 1).Root()
 	logits := s.Value("logits", graph.Const(0), 3, 4)
@@ -45,8 +45,8 @@ func ExampleReinforce() {
 	// [   0.0    0.0    0.0    0.0]
 }
 
-// A good action that has become half as likely again as when it was drawn has been followed far enough; one that has
-// become less likely has not.
+// A good action that is already 1.5 times as likely as when it was drawn gets no further push; one that has become less
+// likely does.
 func ExamplePPOClip() {
 	s := graph.New(graph.Float64, 1).Root()
 	logits := s.Value("logits", graph.Const(0), 2, 4)
@@ -59,7 +59,7 @@ func ExamplePPOClip() {
 	// [ -30.0   10.0   10.0   10.0]
 }
 
-// A value function as the baseline: what it expected is not rewarded again, and it learns from its own loss.
+// A value function is the baseline: a return that it expected is not rewarded again. It has its own loss.
 func ExampleValueHead() {
 	at := site()
 	hidden := at.Value("hidden", numbers(1, 0, 0, 1), 2, 2)
@@ -78,7 +78,7 @@ func ExampleValueHead() {
 	// [ -18.8    6.2    6.2    6.2]
 }
 
-// One token was to be worth 1 and was expected to be worth ½; the other does not count.
+// The first token has the return 1 and the expected return ½; the other does not count.
 func ExampleValueLoss() {
 	s := graph.New(graph.Float64, 1).Root()
 	values := s.Value("values", graph.Const(0.5), 2, 1)

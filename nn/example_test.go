@@ -10,10 +10,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// numbers starts a parameter or an input with the given entries.
+// numbers initialises a parameter or an input with the given entries.
 func numbers(x ...float64) graph.Init { return func(i int, _ *rand.Rand) float64 { return x[i] } }
 
-// show computes y and prints it, a line for every row.
+// show computes y and prints it, with a line for every row.
 func show(y graph.Expr) {
 	p, err := graph.Compile(y)
 	if err != nil {
@@ -35,7 +35,7 @@ func show(y graph.Expr) {
 	}
 }
 
-// site returns a place in a new model of one sequence of 3 tokens, 2 features wide, with one head.
+// site returns a place in a new model with one sequence of 3 tokens, 2 features and one head.
 func site() nn.Site {
 	g := graph.New(graph.Float64, 1)
 	d := nn.Dims{Batch: 1, Context: 3, Embd: 2, Heads: 1, QK: 2, V: 2, Inner: 4, Blocks: 1}
@@ -45,7 +45,7 @@ func site() nn.Site {
 	}
 }
 
-// set overwrites the parameters of the given names.
+// set overwrites the named parameters.
 func set(g *graph.Graph, to map[string][]float64) {
 	for _, p := range g.Params() {
 		for i, v := range to[p.Name()] {
@@ -70,7 +70,7 @@ func ExampleLinear() {
 	// fc.bias [3]
 }
 
-// The head that reads logits off with the embedding's own table: the token whose row points most the way of x wins.
+// The head computes logits with the embedding's own table: the token whose row is most aligned with x wins.
 func ExampleTied() {
 	s := graph.New(graph.Float64, 1).Root()
 	wte := nn.NewEmbedding(s.Sub("wte"), 3, 2)
@@ -99,7 +99,7 @@ func ExampleLayerNorm() {
 	at := site()
 	at.Embd = 4
 	x := at.Value("x", numbers(1, 2, 3, 4, 10, 20, 30, 40), 2, 4)
-	show(nn.NewLayerNorm(at).Forward(x)) // neither the mean nor the scale of a row is left
+	show(nn.NewLayerNorm(at).Forward(x)) // the mean and the scale of a row are removed
 	// Output:
 	//  -1.34 -0.45  0.45  1.34
 	//  -1.34 -0.45  0.45  1.34
@@ -147,7 +147,7 @@ func ExampleMLP() {
 	//   3.00  2.00
 }
 
-// One gate is open, for what is twice the first feature, and one shut.
+// One gate is open, for twice the first feature, and one is closed.
 func ExampleSwiGLU() {
 	at := site()
 	l := nn.NewSwiGLU(at.At("mlp"))
@@ -169,7 +169,7 @@ func ExampleSwiGLU() {
 	//  60.00 -0.00
 }
 
-// Entries are dropped while training only, and what is kept is scaled so that the mean stays.
+// Entries are dropped in training only, and the others are scaled so that the mean stays the same.
 func ExampleDropout() {
 	at := site()
 	at.Dropout = 0.5
@@ -199,10 +199,10 @@ func ExampleSelfAttention() {
 	//   2.00  2.00
 }
 
-// One token at a time, remembering the keys and values of those before it.
+// Step takes one token at a time and stores the keys and values of earlier tokens.
 func ExampleSelfAttention_Step() {
 	at := site()
-	at.Caches = nn.Caches{} // what the layers of a decoder remember
+	at.Caches = nn.Caches{} // the caches of a decoder's layers
 	l := nn.NewSelfAttention(at.At("attn"))
 	set(at.Graph(), map[string][]float64{
 		"attn.c_attn.weight": {
@@ -229,7 +229,7 @@ func ExampleSelfAttention_Step() {
 	// [2.00 2.00]
 }
 
-// Which query attends to which key: a row for every query, · for a key that is hidden from it.
+// Which query attends to which key: each query has a row, with · for a hidden key.
 func ExampleMask() {
 	d := nn.Dims{Batch: 2, Context: 4}
 	for _, rule := range []nn.Visibility{
@@ -269,11 +269,13 @@ func ExampleMask() {
 	//  x x · ·
 }
 
-// A block whose two sublayers write nothing is the identity: the residual stream passes it by.
+// A block whose two sublayers write nothing is the identity: the residual stream bypasses them.
 func ExampleBlock() {
 	at := site()
 	b := nn.NewBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
-	set(at.Graph(), map[string][]float64{"h.0.attn.c_proj.weight": make([]float64, 4), "h.0.mlp.c_proj.weight": make([]float64, 8)})
+	set(at.Graph(), map[string][]float64{
+		"h.0.attn.c_proj.weight": make([]float64, 4), "h.0.mlp.c_proj.weight": make([]float64, 8),
+	})
 	show(b.Forward(at.Value("x", numbers(1, 5, 2, 6, 3, 7), 3, 2)))
 	for _, p := range at.Graph().Params() {
 		fmt.Println(p.Name(), p.Tensor().Shape)
@@ -290,11 +292,13 @@ func ExampleBlock() {
 	// h.0.mlp.c_proj.weight [4 2]
 }
 
-// With the norm after each sublayer the result is normalised, whatever comes in.
+// With the norm after each sublayer the result is normalised for every input.
 func ExamplePostNormBlock() {
 	at := site()
 	b := nn.NewPostNormBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
-	set(at.Graph(), map[string][]float64{"h.0.attn.c_proj.weight": make([]float64, 4), "h.0.mlp.c_proj.weight": make([]float64, 8)})
+	set(at.Graph(), map[string][]float64{
+		"h.0.attn.c_proj.weight": make([]float64, 4), "h.0.mlp.c_proj.weight": make([]float64, 8),
+	})
 	show(b.Forward(at.Value("x", numbers(1, 5, 2, 6, 7, 3), 3, 2)))
 	// Output:
 	//  -1.00  1.00
@@ -302,14 +306,14 @@ func ExamplePostNormBlock() {
 	//   1.00 -1.00
 }
 
-// A frozen layer and its adapter: only the thin matrices are trained, which is a matter of what Compile is asked for.
+// A frozen layer and its adapter: only the thin matrices are trained, because Compile differentiates only by them.
 func ExampleLoRA() {
 	s := graph.New(graph.Float64, 1).Root()
 	everywhere := func(string) bool { return true }
 	l := nn.NewLoRA(everywhere, 1, 0.5)(s.Sub("fc"), 2, []int{2}, false, numbers(1, 0, 0, 1)).(*nn.LoRA)
 	x := s.Value("x", numbers(3, 4), 1, 2)
 	y := l.Forward(x)
-	show(y) // u starts at 0: the base alone
+	show(y) // u starts at 0: only the base
 	fill(l.Adapters[0].Down, 1, 1)
 	fill(l.Adapters[0].Up, 2, -2)
 	show(y)
@@ -347,7 +351,7 @@ func ExampleLoRA_Merge() {
 	// [2 -1 1 0] [0 0]
 }
 
-// Knowing nothing costs ln V per token; a target with the ignored id costs nothing and is not counted.
+// Uniform logits cost ln V per token; a target with the ignored id costs nothing and is not counted.
 func ExampleCrossEntropy() {
 	s := graph.New(graph.Float64, 1).Root()
 	logits := s.Value("logits", graph.Const(7), 3, 10)
@@ -365,7 +369,7 @@ func ExampleCrossEntropy() {
 	//   2.30
 }
 
-// fill gives an input its numbers.
+// fill sets the entries of an input.
 func fill(x graph.Expr, numbers ...float64) {
 	if err := x.Tensor().Fill(numbers...); err != nil {
 		log.Fatal(err)

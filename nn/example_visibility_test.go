@@ -7,13 +7,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// blocks lets tokens attend within groups of Size, such as the rows of a picture.
+// blocks lets tokens attend within groups of Size, such as the rows of an image.
 type blocks struct{ Size int }
 
-// Visible is ⌊i/Size⌋ = ⌊j/Size⌋.
+// Visible reports whether ⌊i/Size⌋ = ⌊j/Size⌋.
 func (v blocks) Visible(_, i, j int) bool { return i/v.Size == j/v.Size }
 
-// Check refuses a size that does not divide the context.
+// Check returns an error for a size that does not divide the context.
 func (v blocks) Check(d nn.Dims) error {
 	if v.Size < 1 || d.Context%v.Size != 0 {
 		return fmt.Errorf("groups of %d do not divide %d tokens", v.Size, d.Context)
@@ -21,7 +21,7 @@ func (v blocks) Check(d nn.Dims) error {
 	return nil
 }
 
-// A user's Visibility may refuse sizes, wherever in an All it stands.
+// A user-defined Visibility may refuse sizes, even inside a nested All.
 func ExampleChecker() {
 	rule := nn.All{nn.Causal{}, nn.All{blocks{3}}}
 	picture(nn.Dims{Batch: 1, Context: 6}, rule)

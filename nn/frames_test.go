@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Whatever a layer computes stands in its scope: the picture, Recompute and errors name the layer and not what is
-// before it. A layer's sublayers may have scopes below it.
+// Every operation of a layer is in its scope: the picture, Recompute and errors name the layer and not the one before
+// it. A layer's sublayers may have nested scopes.
 func TestLayersStayInTheirScope(t *testing.T) {
 	d := Dims{Batch: 2, Context: 4, Embd: 6, Heads: 2, QK: 4, V: 3, Inner: 5, Blocks: 1}
 	edges := func(g *graph.Graph, scope string) int {
@@ -29,7 +29,7 @@ func TestLayersStayInTheirScope(t *testing.T) {
 			g := graph.New(graph.Float64, 7)
 			g.Kernels = kernels
 			c.build(newSite(g, d), g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd))
-			if g.Err() != nil { // not of these sizes
+			if g.Err() != nil { // does not fit these sizes
 				continue
 			}
 			if own := edges(g, "h.0"); own > 0 {
@@ -45,7 +45,7 @@ func TestLayersStayInTheirScope(t *testing.T) {
 	}
 }
 
-// A layer takes its input from wherever it is: errors name the layer that does not fit, not the one before.
+// A layer accepts input from any scope: errors name the layer that does not fit, not the one before.
 func TestErrorsNameTheLayer(t *testing.T) {
 	d := Dims{Batch: 2, Context: 4, Embd: 6, Heads: 2, QK: 4, V: 3, Inner: 5, Blocks: 1}
 	for name, forward := range map[string]func(at Site, x graph.Expr){
@@ -97,7 +97,7 @@ func TestDilatedByThree(t *testing.T) {
 	}
 }
 
-// Drawing random keys leaves the caller's rules as they were.
+// Drawing random keys leaves the caller's rules unchanged.
 func TestBigBirdIsDrawnInACopy(t *testing.T) {
 	d := Dims{Batch: 2, Context: 9, Heads: 1}
 	rules := []Visibility{BigBird{Width: 1, Random: 2, Seed: 5}, Causal{}}
@@ -110,7 +110,7 @@ func TestBigBirdIsDrawnInACopy(t *testing.T) {
 	}
 }
 
-// A memory for one query, one key and one sequence is one.
+// A memory for one query, one key and one sequence is valid.
 func TestSmallestMemory(t *testing.T) {
 	for name, m := range map[string]Memory{
 		"all 1": {Batch: 1, Queries: 1, Keys: 1}, "no batch": {Queries: 1, Keys: 1}, "no queries": {Batch: 1, Keys: 1}, "no keys": {Batch: 1, Queries: 1},

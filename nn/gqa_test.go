@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// sharedBy has three times the heads of the shape, every three of which share keys and values.
+// sharedBy has three times as many heads as the shape, every three of which share keys and values.
 func sharedBy(at Site) *GroupedAttention {
 	at.Heads *= 3
 	return NewGroupedAttention(at, at.Heads/3, true)
@@ -29,7 +29,7 @@ var groupedLayerCases = []layerCase{
 // sixHeads are odd sizes that groups of one, two, three and six heads divide.
 var sixHeads = Dims{Batch: 2, Context: 7, Embd: 11, Heads: 6, QK: 4, V: 3, Inner: 13, Blocks: 1}
 
-// With as many groups as heads it is SelfAttention: the result and every gradient, to the bit, in either form.
+// With G = H it equals SelfAttention: the result and every gradient, to the bit, in either form.
 func TestI66OwnGroupsAreSelfAttention(t *testing.T) {
 	own := layerCase{build: func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(rotary(at)).Forward(x) }}
 	groups := layerCase{build: func(at Site, x graph.Expr) graph.Expr {
@@ -51,13 +51,13 @@ func TestI66OwnGroupsAreSelfAttention(t *testing.T) {
 }
 
 // SelfAttention whose columns of keys and values repeat those of the groups computes the same, and the gradients of the
-// repeated columns add up to those of the groups'.
+// repeated columns add up to those of the groups.
 func TestI66RepeatedColumnsAreGroups(t *testing.T) {
 	d := sixHeads
 	for _, groups := range []int{1, 2, 3} {
 		for _, kernels := range []bool{true, false} {
 			narrow := d.Heads*d.QK + groups*(d.QK+d.V)
-			var from []int // the column of the groups for each of SelfAttention
+			var from []int // the column of the groups for each column of SelfAttention
 			for j := range d.Heads * d.QK {
 				from = append(from, j)
 			}
@@ -120,7 +120,7 @@ func param(t *testing.T, g *graph.Graph, name string) graph.Expr {
 	return x
 }
 
-// Step is Forward, in a window and under slopes that differ from head to head as well, and keeps G/H of the numbers.
+// Step equals Forward, also in a window and under slopes that differ between heads, and stores G/H of the numbers.
 func TestI66StepEqualsForward(t *testing.T) {
 	kept := map[int]float64{}
 	for _, groups := range []int{1, 2, 6} {
@@ -160,7 +160,7 @@ func TestI66Groups(t *testing.T) {
 	}
 }
 
-// Three adapters have the widths of queries, keys and values; c_attn's bias and c_proj's are asked for separately.
+// Three adapters have the widths of queries, keys and values; the biases of c_attn and c_proj are independent.
 func TestI66Parameters(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	at := newSite(g, sixHeads)

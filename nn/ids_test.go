@@ -48,7 +48,8 @@ func dropOnes(t *testing.T, p float64, n int, kernels bool, place string) onesDr
 	}}
 }
 
-// What is kept is divided by 1 − p, so that the mean of many entries stays, within four standard deviations.
+// Entries that are not dropped are divided by 1 − p, so that the mean of many entries stays, within four standard
+// deviations.
 func TestI28MeanIsKept(t *testing.T) {
 	const n = 100_000
 	for _, kernels := range []bool{true, false} {
@@ -68,7 +69,7 @@ func TestI28MeanIsKept(t *testing.T) {
 	}
 }
 
-// In evaluation nothing is dropped and nothing scaled, to the bit, forwards and backwards.
+// In evaluation nothing is dropped or scaled, to the bit, forwards and backwards.
 func TestI28IdentityInEvaluation(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		d := dropOnes(t, 0.7, 50, kernels, "drop")
@@ -82,8 +83,8 @@ func TestI28IdentityInEvaluation(t *testing.T) {
 	}
 }
 
-// The mask is a function of seed, place, step and entry: the same in every run, in both forms and for Δ, which goes
-// where the activation went, and another one at another place or step.
+// The mask is a function of seed, place, step and entry: the same in every run, in both forms and for Δ, which passes
+// where the activation passed, and another one at another place or step.
 func TestI28MaskIsFixed(t *testing.T) {
 	const n, p = 400, 0.3
 	first := dropOnes(t, p, n, true, "drop")
@@ -107,7 +108,7 @@ func TestI28MaskIsFixed(t *testing.T) {
 				same++
 			}
 		}
-		// Two masks that know nothing of each other agree in p² + (1 − p)² of the entries.
+		// Two independent masks agree in p² + (1 − p)² of the entries.
 		want := (p*p + (1-p)*(1-p)) * n
 		if !(math.Abs(float64(same)-want) <= 4*math.Sqrt(n)/2) {
 			t.Errorf("%s: %d of %d entries are as before, want about %v", name, same, n, want)
@@ -115,7 +116,7 @@ func TestI28MaskIsFixed(t *testing.T) {
 	}
 }
 
-// In every layer that drops, evaluation is the same layer without dropout, and training is not.
+// In evaluation every layer with dropout equals the same layer without it, and in training it does not.
 func TestI28LayersInEvaluation(t *testing.T) {
 	for name, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
 		"attention": func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) },

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// idReader is what reads ids: rows of x (10, 5) and ids below 5 give a result, n of them.
+// idReader is an operation on ids: rows of x (10, 5) and ids below 5 give a result for n ids.
 type idReader struct {
 	n         int
 	lookup    bool // an ignored id has no row
@@ -62,7 +62,7 @@ var idReaders = map[string]idReader{
 	}},
 }
 
-// played returns a rollout of those actions.
+// played returns a rollout of the given actions.
 func played(s graph.Scope, actions graph.Expr) Rollout {
 	number := func(name string, mean float64) graph.Expr {
 		return s.Value(name, func(i int, _ *rand.Rand) float64 { return mean + math.Sin(float64(i))/2 }, 10, 1)
@@ -70,8 +70,8 @@ func played(s graph.Scope, actions graph.Expr) Rollout {
 	return Rollout{Actions: actions, Returns: number("returns", 1), Weights: number("weights", 1), LogProbs: number("old", -1.6)}
 }
 
-// An ignored id in the range of those that count is refused by name. Outside of it, and where there is none, both forms
-// of everything that reads ids agree: in what they refuse, in values, and in gradients.
+// An ignored id inside the range of valid ids is refused by name. If it is outside, or if there is none, both forms of
+// every operation on ids agree: in the ids that they refuse, in values, and in gradients.
 func TestIgnoredIDs(t *testing.T) {
 	const limit = 5
 	for name, r := range idReaders {
@@ -136,7 +136,7 @@ func (r idReader) read(t *testing.T, dtype graph.Dtype, kernels bool, limit, ign
 	return slices.Concat([]float64{p.Loss()}, p.Grad(x).Floats()), nil
 }
 
-// Every exported operation of graph that has ids among its operands is in the table above.
+// The table above has every exported operation of graph with ids among its operands.
 func TestEveryReaderOfIDsIsTried(t *testing.T) {
 	tried := map[string]bool{}
 	for _, r := range idReaders {
@@ -145,7 +145,7 @@ func TestEveryReaderOfIDsIsTried(t *testing.T) {
 	found := 0
 	for _, f := range functions(t, "../graph") {
 		if !f.Name.IsExported() || !hasIDs(f) || f.Type.Results == nil || strings.HasPrefix(f.Name.Name, "Cached") {
-			continue // a cache reads one position, and no row by it
+			continue // a cache reads one position, but no row by it
 		}
 		found++
 		if !tried[f.Name.Name] {
@@ -157,7 +157,7 @@ func TestEveryReaderOfIDsIsTried(t *testing.T) {
 	}
 }
 
-// hasIDs reports whether an operand has the name of ids.
+// hasIDs reports whether an operand has a name of ids.
 func hasIDs(f *ast.FuncDecl) bool {
 	fields := f.Type.Params.List
 	if f.Recv != nil {

@@ -36,7 +36,7 @@ func ids(at Site, limit, ignore int) graph.Expr {
 	return x
 }
 
-// someIgnored returns targets of which every other one is ignored.
+// someIgnored returns targets, every other one of which is ignored.
 func someIgnored(at Site) graph.Expr {
 	x := ids(at, at.Embd, -1)
 	for i := 1; i < len(x.Ints()); i += 2 {
@@ -116,7 +116,7 @@ var cases = []layerCase{
 	}},
 }
 
-// allCases returns those of this file and of the files beside it.
+// allCases returns the cases of this file and of the other files of the package.
 func allCases() []layerCase {
 	return slices.Concat(
 		cases,
@@ -135,7 +135,7 @@ func allCases() []layerCase {
 
 func causal(at Site) Layer { return NewSelfAttention(at) }
 
-// newSite returns a place in a graph with everything a layer may ask for.
+// newSite returns a place in a graph with all fields that a layer may read.
 func newSite(g *graph.Graph, d Dims) Site {
 	return Site{
 		Scope: g.Root().Sub("h.0"), Dims: d, Affine: NewLinear, Bias: true, Eps: 1e-5,
@@ -165,7 +165,7 @@ func evaluate(t *testing.T, c layerCase, d Dims, double, kernels bool) result {
 		loss = y.Mul(g.Root().Value("delta", graph.Normal(1), shape...)).SumAll()
 	}
 	wrt := append([]graph.Expr{x}, g.Params()...)
-	for _, p := range g.Params() { // nothing may stay at 0 or 1, where an error hides
+	for _, p := range g.Params() { // no parameter may stay at 0 or 1, which would hide errors
 		rng := rand.New(rand.NewPCG(3, uint64(p.Tensor().Len())))
 		for i, v := range p.Tensor().Floats() {
 			p.Tensor().Set(i, v+0.5*(rng.Float64()-0.5))
@@ -175,7 +175,7 @@ func evaluate(t *testing.T, c layerCase, d Dims, double, kernels bool) result {
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
-	for range 3 { // the second and third run find the buffers as the first left them
+	for range 3 { // the second and third run find used buffers
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func distance(a, b graph.Tensor, floor float64) float64 {
 		diff = max(diff, math.Abs(a.At(i)-b.At(i)))
 	}
 	if diff == 0 {
-		return 0 // also where both are 0 throughout
+		return 0 // also if both are 0 everywhere
 	}
 	if math.IsNaN(diff) {
 		return math.Inf(1)
@@ -221,7 +221,7 @@ func TestKernelsEqualReference(t *testing.T) {
 	}
 }
 
-// equalForms holds the kernels of a layer against its reference form in every shape: values and all gradients.
+// equalForms compares the kernels of a layer with its reference form in every shape: values and all gradients.
 func (c layerCase) equalForms(t *testing.T) {
 	for _, d := range shapes {
 		if c.types == "CrossEntropy" && d.Embd < 2 {
@@ -234,7 +234,7 @@ func (c layerCase) equalForms(t *testing.T) {
 					tolerance = 2e-5
 				}
 				reference, fused := evaluate(t, c, d, double, false), evaluate(t, c, d, double, true)
-				if e := distance(fused.value, reference.value, 1e-2); !(e <= tolerance) { // of a sum that may cancel
+				if e := distance(fused.value, reference.value, 1e-2); !(e <= tolerance) { // a sum that may cancel
 					t.Errorf("value: distance %.2g, want ≤ %.0e", e, tolerance)
 				}
 				floor := 1e-3 * largest(reference)

@@ -23,7 +23,7 @@ func future(Dims) Visibility    { return Causal{} }
 func padding(d Dims) Visibility { return Padding{lengths(d)} }
 func both(d Dims) Visibility    { return All{Causal{}, Padding{lengths(d)}} }
 
-// firstOrder has an ε that counts: with one feature in a query, 1 + q̂·k̂ is next to 0 or 2.
+// firstOrder has an ε that matters: with one feature in a query, 1 + q̂·k̂ is next to 0 or 2.
 func firstOrder(at Site) Layer {
 	at.Eps = 0.03
 	return NewTaylorAttention(at.At("attn"))
@@ -44,7 +44,7 @@ var linearLayerCases = []layerCase{
 	{"linformer with dropout", "Linformer", under(nothing, func(at Site) Layer { at.Dropout = 0.3; return mixing(at) })},
 }
 
-// One by one or several at a time, Step with its sums is Forward, and what it keeps does not grow.
+// Step, for one token or several at a time, equals Forward, and its state does not grow.
 func TestI45StepEqualsForward(t *testing.T) {
 	stepsEqualForward(t, func(at Site) Cached { return NewLinearAttention(at) })
 }
@@ -55,14 +55,14 @@ func TestI46StepEqualsForward(t *testing.T) {
 
 func stepsEqualForward(t *testing.T, build func(at Site) Cached) {
 	for _, d := range shapes {
-		if d.Context == 1 { // the weight of a single key may be next to nothing
+		if d.Context == 1 { // the weight of a single key may be close to 0
 			continue
 		}
 		t.Run(fmt.Sprintf("%+v", d), func(t *testing.T) { stepEqualsForward(t, Causal{}, d, build) })
 	}
 }
 
-// A token out of order is an error that names it and the next one; position 0 begins again.
+// A token out of order is an error that contains it and the next one; position 0 begins again.
 func TestI45StepOutOfOrder(t *testing.T) {
 	d := shapes[0]
 	at := newSite(graph.New(graph.Float64, 1), d)
@@ -90,7 +90,7 @@ func TestI45StepOutOfOrder(t *testing.T) {
 	}
 }
 
-// What cannot be split into sums over keys, or mixed, is an error at the layer.
+// A mask that does not split into sums over keys, or cannot be mixed, is an error at the layer.
 func TestLinearAttentionErrors(t *testing.T) {
 	d := Dims{Batch: 2, Context: 6, Embd: 8, Heads: 2, QK: 3, V: 5, Blocks: 2}
 	rotated := func(at *Site) { at.Rotary = noRotation{} }
@@ -141,7 +141,8 @@ type noRotation struct{}
 
 func (noRotation) Rotate(x graph.Expr, _, _ int) graph.Expr { return x }
 
-// With k' = T and E = F = 1 the mixtures are the tokens, and Linformer is attention without a mask, to the gradients.
+// With k' = T and E = F = 1 the mixtures are the tokens, and Linformer is attention without a mask, including the
+// gradients.
 func TestI47IdentityIsAttention(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		run := func(build func(at Site) Layer) (graph.Tensor, graph.Tensor) {
@@ -176,7 +177,7 @@ func TestI47IdentityIsAttention(t *testing.T) {
 	}
 }
 
-// Linformer is not causal: another last token changes the first row.
+// Linformer is not causal: changing the last token changes the first row.
 func TestI47NotCausal(t *testing.T) {
 	d := shapes[0]
 	g := graph.New(graph.Float64, 3)
@@ -200,8 +201,8 @@ func TestI47NotCausal(t *testing.T) {
 	}
 }
 
-// Rotary positions rotate queries and keys and keep their lengths: between tokens that are all alike a weight depends
-// on the distance alone, and stays above 0.
+// Rotary positions rotate queries and keys and keep their lengths: between equal tokens a weight depends only on the
+// distance, and stays above 0.
 func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	d := Dims{Batch: 1, Context: 7, Embd: 6, Heads: 1, QK: 4, V: 3, Blocks: 1}
 	g := graph.New(graph.Float64, 3)
@@ -234,8 +235,8 @@ func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	}
 }
 
-// BenchmarkLinearAttention is forward and backward of the layer on 4096 tokens, in sequences of several lengths; linear
-// means that a token costs the same in all of them. Causal self-attention beside it does not.
+// BenchmarkLinearAttention measures forward and backward of the layer on 4096 tokens, in sequences of several lengths.
+// Linear means that the cost per token is the same for all of them. Causal self-attention, for comparison, grows.
 func BenchmarkLinearAttention(b *testing.B) {
 	for name, build := range map[string]Attention{"linear": linear, "taylor": firstOrder, "softmax": causal} {
 		for _, n := range []int{512, 1024, 2048, 4096} {

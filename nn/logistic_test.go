@@ -21,7 +21,7 @@ var pooledLayerCases = []layerCase{
 	}},
 }
 
-// entrywise is what a layer makes of numbers, and its derivative, in one form.
+// entrywise returns the results of a layer for some numbers, and its derivative, in one form.
 func entrywise(t *testing.T, l Layer, kernels bool, numbers ...float64) (y, slope []float64) {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)
@@ -32,7 +32,7 @@ func entrywise(t *testing.T, l Layer, kernels bool, numbers ...float64) (y, slop
 	return run(t, out).Value().Floats(), run(t, out.SumAll(), x).Grad(x).Floats()
 }
 
-// σ(x) + σ(−x) = 1, x·σ(x) − (−x)·σ(−x) = x, softplus(x) − softplus(−x) = x, and softplus' = σ: at every size.
+// σ(x) + σ(−x) = 1, x·σ(x) − (−x)·σ(−x) = x, softplus(x) − softplus(−x) = x, and softplus' = σ, for x of every size.
 func TestI60Symmetries(t *testing.T) {
 	x := []float64{0, 0.3, 1.7, 14, 36, 200, 1000}
 	minus := make([]float64, len(x))

@@ -9,8 +9,8 @@ import (
 
 func everywhere(string) bool { return true }
 
-// TestLoRAIsKernels: where everything is a kernel, a block with adapters can forget its activations; training gives the
-// same bits then, in less memory.
+// TestLoRAIsKernels: with kernels for all operations, a block with adapters can drop its activations; training then
+// gives the same bits in less memory.
 func TestLoRAIsKernels(t *testing.T) {
 	d := Dims{Batch: 2, Context: 9, Embd: 8, Heads: 2, QK: 3, V: 5, Inner: 13, Blocks: 3}
 	train := func(places ...string) (loss float64, grads [][]float64, bytes int) {

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// output runs y and copies what comes out.
+// output runs y and returns a copy of the result.
 func output(t *testing.T, y graph.Expr) graph.Tensor {
 	t.Helper()
 	p, err := graph.Compile(y)
@@ -23,7 +23,7 @@ func output(t *testing.T, y graph.Expr) graph.Tensor {
 	return p.Value().Clone()
 }
 
-// adapted is attention and an MLP with adapters, and the same model without them on the same numbers.
+// adapted returns attention and an MLP with adapters, and the same model without them on the same numbers.
 func adapted(t *testing.T, kernels bool) (y, base graph.Expr, adapters []*LoRA) {
 	t.Helper()
 	g := graph.New(graph.Float64, 5)
@@ -45,7 +45,7 @@ func adapted(t *testing.T, kernels bool) (y, base graph.Expr, adapters []*LoRA) 
 	return y, build(g.Sibling(), NewLinear), adapters
 }
 
-// TestI26StartsAsTheBase: u is 0, so nothing is added, to the bit.
+// TestI26StartsAsTheBase: u is 0, so the adapter adds nothing, to the bit.
 func TestI26StartsAsTheBase(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		y, base, _ := adapted(t, kernels)
@@ -55,7 +55,7 @@ func TestI26StartsAsTheBase(t *testing.T) {
 	}
 }
 
-// TestI26MergeKeepsTheFunction, and afterwards the base alone computes it.
+// TestI26MergeKeepsTheFunction: after merging, the base alone computes the function.
 func TestI26MergeKeepsTheFunction(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		y, base, adapters := adapted(t, kernels)
@@ -96,7 +96,7 @@ func TestI26MergeKeepsTheFunction(t *testing.T) {
 	}
 }
 
-// A layer that is not as NewLoRA makes it stays as it is.
+// A layer whose shapes are not those of NewLoRA stays unchanged.
 func TestMergeLeavesWhatIsTorn(t *testing.T) {
 	for name, tear := range map[string]func(a *Adapter, other graph.Expr){
 		"no d":           func(a *Adapter, _ graph.Expr) { a.Down = graph.Expr{} },

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// losses are all there are, of logits z (n, v).
+// losses holds all losses, as functions of logits z (n, v).
 var losses = map[string]func(s graph.Scope, z, targets graph.Expr, r Rollout) graph.Expr{
 	"cross entropy": func(s graph.Scope, z, targets graph.Expr, _ Rollout) graph.Expr {
 		return NewCrossEntropy(s).Forward(z, targets)
@@ -36,8 +36,8 @@ var losses = map[string]func(s graph.Scope, z, targets graph.Expr, r Rollout) gr
 	},
 }
 
-// What is made of a loss l and another one k: where the loss is not the last thing computed, its backward pass has to
-// use the gradient that comes in.
+// formulas combine a loss l with another one k. If the loss is not the last operation, its backward pass must use the
+// incoming gradient.
 var formulas = map[string]func(l, k graph.Expr) graph.Expr{
 	"l":             func(l, _ graph.Expr) graph.Expr { return l },
 	"-3l":           func(l, _ graph.Expr) graph.Expr { return l.Scale(-3) },
@@ -58,7 +58,7 @@ var formulas = map[string]func(l, k graph.Expr) graph.Expr{
 	},
 }
 
-// Value and gradient of every formula of every loss and every other one are those of the reference form, in float64 and
+// Value and gradient of every formula with every pair of losses equal those of the reference form, in float64 and
 // float32.
 func TestLossesInFormulas(t *testing.T) {
 	const n, v = 7, 5

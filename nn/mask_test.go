@@ -36,7 +36,7 @@ func TestMaskErrors(t *testing.T) {
 	}
 }
 
-// TestMaskUpdate: new lengths are other numbers; wrong ones are an error and leave the old.
+// TestMaskUpdate: new lengths give other numbers; wrong lengths are an error and leave the old numbers.
 func TestMaskUpdate(t *testing.T) {
 	lengths := []int{3, 1}
 	d := Dims{Batch: 2, Context: 3}
@@ -75,7 +75,7 @@ type reach struct{ n int }
 
 func (r *reach) Visible(_, i, j int) bool { return j <= i+r.n }
 
-// TestUpdateLooksAgain: a mask that was causal, and is not after an Update, is refused where tokens come one at a time.
+// TestUpdateLooksAgain: a mask that is no longer causal after an Update is refused when tokens come one at a time.
 func TestUpdateLooksAgain(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	rule := &reach{0}
@@ -93,8 +93,8 @@ func TestUpdateLooksAgain(t *testing.T) {
 	}
 }
 
-// TestRandomKeysPerSequence: they are drawn from what the padding of each sequence leaves, so every query has all of
-// its own.
+// TestRandomKeysPerSequence: random keys are drawn from the keys that the padding of each sequence leaves, so every
+// query has all of its keys.
 func TestRandomKeysPerSequence(t *testing.T) {
 	lengths := []int{9, 4}
 	m := NewMask(graph.New(graph.Float64, 1).Root(), Dims{Batch: 2, Context: 9},

@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A logit of −∞ is a class that cannot be: where it is not the target, value and gradient are finite, and the same in
-// both forms of every loss of classes.
+// A logit of −∞ is an impossible class. Unless it is the target, value and gradient are finite, and the same in both
+// forms of every loss over classes.
 func TestLossesOfImpossibleClasses(t *testing.T) {
 	for name, loss := range map[string]func(at Site, x, ids graph.Expr) graph.Expr{
 		"cross entropy": idReaders["cross entropy"].build, "reinforce": idReaders["reinforce"].build, "ppo": idReaders["ppo"].build,

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// dilations returns 1, 2, 1, 2 …, as far as the context allows.
+// dilations returns 1, 2, 1, 2 …, as far as the context permits.
 func dilations(d Dims) []int {
 	out := make([]int, d.Heads)
 	for h := range out {
@@ -79,7 +79,7 @@ var maskLayerCases = []layerCase{
 	}},
 }
 
-// meet lists which query attends to which key: a matrix of 0 and 1 for every head, one behind the other.
+// meet returns which query attends to which key: a matrix of 0 and 1 for every head, concatenated.
 func meet(t *testing.T, d Dims, rule Visibility) []int {
 	t.Helper()
 	m := NewMask(graph.New(graph.Float64, 1).Root(), d, rule)
@@ -114,8 +114,8 @@ func TestI12Masks(t *testing.T) {
 	}
 }
 
-// TestI13BigBirdEdges: at most n(w + r) + 2gn pairs meet, exactly r more keys than near and global ones where there are
-// so many, within what the rest of the mask shows.
+// TestI13BigBirdEdges: at most n(w + r) + 2gn pairs meet, with exactly r more keys than near and global ones if there
+// are enough visible keys in the rest of the mask.
 func TestI13BigBirdEdges(t *testing.T) {
 	for _, random := range []int{0, 1, 3, 8} {
 		for name, rest := range map[string]All{"": {}, "causal": {Causal{}}, "window": {Window{20}}} {
@@ -147,8 +147,8 @@ func TestI13BigBirdEdges(t *testing.T) {
 	}
 }
 
-// TestI13BigBirdIsReproducible: the seed decides, and a shorter context draws the same keys under a causal mask, so
-// that a decoder attends to the keys of training.
+// TestI13BigBirdIsReproducible: the keys depend on the seed, and a shorter context draws the same keys under a causal
+// mask, so that a decoder attends to the keys of training.
 func TestI13BigBirdIsReproducible(t *testing.T) {
 	rule := func(n int, seed uint64) []int {
 		return meet(t, Dims{Batch: 1, Context: n, Heads: 1}, All{Causal{}, BigBird{Width: 3, Random: 3, Seed: seed}})
@@ -164,7 +164,7 @@ func TestI13BigBirdIsReproducible(t *testing.T) {
 	}
 }
 
-// TestI13FullGraph: with enough width, or all tokens global, all attend to all: the dense layer.
+// TestI13FullGraph: with a large width, or if all tokens are global, all attend to all, as in the dense layer.
 func TestI13FullGraph(t *testing.T) {
 	d := Dims{Batch: 1, Context: 7, Heads: 2}
 	everything := span(0, 7)
@@ -178,8 +178,8 @@ func TestI13FullGraph(t *testing.T) {
 	}
 }
 
-// TestI13Span: through L layers of even width w and dilation δ a token reaches tokens that are Lδw + 1 apart at most,
-// counting both ends, and among them only every δ-th (errata C13). L=3, w=4, δ=2: a span of 25 with 13 positions.
+// TestI13Span: through L layers of even width w and dilation δ a token reaches tokens that are at most Lδw + 1 apart,
+// counting both ends, and only every δ-th of them (errata C13). L=3, w=4, δ=2: a span of 25 with 13 positions.
 func TestI13Span(t *testing.T) {
 	const n, layers, width, dilation = 61, 3, 4, 2
 	rule := meet(t, Dims{Batch: 1, Context: n, Heads: 1}, Dilated{Width: width, Dilation: []int{dilation}})
@@ -204,7 +204,8 @@ func TestI13Span(t *testing.T) {
 	}
 }
 
-// TestI07Slopes: a power of two gives a geometric sequence that ends at 2⁻⁸; else the published interpolation.
+// TestI07Slopes: a power of two gives a geometric sequence that ends at 2⁻⁸; otherwise the slopes follow the published
+// interpolation.
 func TestI07Slopes(t *testing.T) {
 	if got, want := NewALiBi(8).Slopes, []float64{1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -224,8 +225,8 @@ func TestI07Slopes(t *testing.T) {
 	}
 }
 
-// TestI07CausalBiasIsThatOfTheKey: under a causal mask −m(i − j) and +mj give the same output, and the last key without
-// a distance costs nothing.
+// TestI07CausalBiasIsThatOfTheKey: under a causal mask −m(i − j) and +mj give the same output, and the last key, at
+// distance 0, has no bias.
 func TestI07CausalBiasIsThatOfTheKey(t *testing.T) {
 	d := shapes[0]
 	for _, kernels := range []bool{false, true} {
@@ -247,12 +248,12 @@ func TestI07CausalBiasIsThatOfTheKey(t *testing.T) {
 	}
 }
 
-// keyBias is +m_h·j.
+// keyBias is the bias +m_h·j.
 type keyBias struct{ ALiBi }
 
 func (k keyBias) Bias(head, _, j int) float64 { return k.Slopes[head] * float64(j) }
 
-// TestI12Causality: another token leaves what came before it as it is, bit for bit, also where heads differ, keys are
+// TestI12Causality: changing a token leaves everything before it unchanged, bit for bit, also if heads differ, keys are
 // drawn, and tokens are global.
 func TestI12Causality(t *testing.T) {
 	d := Dims{Batch: 2, Context: 12, Embd: 6, Heads: 2, QK: 3, V: 5, Inner: 4, Blocks: 1}
@@ -286,7 +287,7 @@ func TestI12Causality(t *testing.T) {
 	}
 }
 
-// TestMaskErrorsPerHead: sizes that do not fit.
+// TestMaskErrorsPerHead: sizes that do not fit are errors.
 func TestMaskErrorsPerHead(t *testing.T) {
 	d := Dims{Batch: 2, Context: 4, Heads: 3}
 	for _, c := range []struct {
@@ -314,13 +315,13 @@ func TestMaskErrorsPerHead(t *testing.T) {
 	}
 }
 
-// odd lets head 1 attend to nothing but odd keys.
+// odd lets head 1 attend only to odd keys.
 type odd struct{}
 
 func (odd) Visible(b, i, j int) bool         { return true }
 func (odd) VisibleTo(head, _, _, j int) bool { return head != 1 || j%2 == 1 }
 
-// TestPositionErrors: what cannot be built says so.
+// TestPositionErrors: invalid positions are errors.
 func TestPositionErrors(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 7, Heads: 2, QK: 2, V: 2}
 	for want, build := range map[string]func(at Site){
@@ -348,7 +349,7 @@ type notSelf struct{}
 
 func (notSelf) Visible(_, i, j int) bool { return i != j }
 
-// BenchmarkMask is what it costs to make one for 2048 tokens.
+// BenchmarkMask measures the construction of a mask for 2048 tokens.
 func BenchmarkMask(b *testing.B) {
 	d := Dims{Batch: 1, Context: 2048, Heads: 4}
 	for _, rule := range []Visibility{Causal{}, All{Causal{}, BigBird{Width: 65, Global: []int{0}, Random: 3}}, All{Causal{}, Dilated{Width: 65, Dilation: []int{1, 1, 2, 2}, Global: []int{0}}}} {
@@ -360,7 +361,7 @@ func BenchmarkMask(b *testing.B) {
 	}
 }
 
-// TestStepPerHead: decoding with a cache attends to the keys of training, also where heads differ, keys are drawn and
+// TestStepPerHead: decoding with a cache attends to the keys of training, also if heads differ, keys are drawn and
 // scores have biases.
 func TestStepPerHead(t *testing.T) {
 	for _, d := range shapes[:2] {
@@ -380,8 +381,8 @@ func TestStepPerHead(t *testing.T) {
 	}
 }
 
-// TestI13LongformerIsDense: without global tokens and with windows that hold everything it is causal attention by the
-// projections for windows; with nothing but global tokens by the global ones.
+// TestI13LongformerIsDense: without global tokens, and with windows that cover everything, it is causal attention with
+// the local projections; with only global tokens it uses the global projections.
 func TestI13LongformerIsDense(t *testing.T) {
 	d := shapes[0]
 	all := Dilated{Width: 2 * d.Context, Dilation: []int{1, 1}}
@@ -411,7 +412,7 @@ func TestI13LongformerIsDense(t *testing.T) {
 	}
 }
 
-// TestLongformerMaskUpdate: what the other mask hides from now on is hidden here, too.
+// TestLongformerMaskUpdate: keys that the other mask newly hides are hidden here too.
 func TestLongformerMaskUpdate(t *testing.T) {
 	d := Dims{Batch: 2, Context: 4, Heads: 2}
 	lengths := []int{4, 4}
@@ -433,13 +434,12 @@ func TestLongformerMaskUpdate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after := visible(); before != 4*10 || after != 2*10+2*7 { // of each pair one key
+	if after := visible(); before != 4*10 || after != 2*10+2*7 { // one key of each pair
 		t.Errorf("%d pairs meet, then %d, want 40 and 34", before, after)
 	}
 }
 
-// Every set of keys is drawn as often as any other, near enough: of three keys two are each pair in a third of the
-// draws.
+// Every set of keys is drawn about equally often: of three keys, each pair is drawn in a third of the cases.
 func TestBigBirdDrawsEveryPair(t *testing.T) {
 	d, count := Dims{Batch: 1, Context: 4, Heads: 1}, map[[2]int]int{}
 	for seed := range uint64(300) {
@@ -454,7 +454,7 @@ func TestBigBirdDrawsEveryPair(t *testing.T) {
 	}
 }
 
-// A head without a dilation sees the global tokens alone.
+// A head without a dilation sees only the global tokens.
 func TestDilatedHeadsThatAreNot(t *testing.T) {
 	v := Dilated{Width: 3, Dilation: []int{1, 2}, Global: []int{5}}
 	for head, sees := range map[int]bool{-1: false, 0: true, 1: false, 2: false, 7: false} {

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// narrow returns a width for latents that occurs nowhere else in the shapes of the tests.
+// narrow returns a width for latents that does not occur otherwise in the shapes of the tests.
 func narrow(d Dims) int { return 1 + d.Embd/7*3 }
 
 func newMLA(at Site) Cached       { return NewMLA(at, narrow(at.Dims)) }
@@ -41,8 +41,8 @@ var mlaLayerCases = []layerCase{
 	latentCase("latent attention with rope of the latent", "MLALatentRoPE", newMLALatent, asItIs),
 }
 
-// decodingLatents compares decoding, which absorbs the ways up and keeps latents, with the forward pass, which does
-// neither, in all shapes, and counts what was kept.
+// decodingLatents compares decoding, which absorbs the up-projections and stores latents, with the forward pass, which
+// does neither, in all shapes, and checks the size of the cache.
 func decodingLatents(t *testing.T, build func(at Site) Cached, change func(at *Site), kept func(d Dims) int) {
 	for _, d := range shapes {
 		t.Run(fmt.Sprintf("%+v", d), func(t *testing.T) {
@@ -60,7 +60,7 @@ func decodingLatents(t *testing.T, build func(at Site) Cached, change func(at *S
 	}
 }
 
-// TestI41AbsorbedDecodingEqualsForward, and a token leaves dc numbers behind.
+// TestI41AbsorbedDecodingEqualsForward: the results are equal, and the cache stores dc numbers a token.
 func TestI41AbsorbedDecodingEqualsForward(t *testing.T) {
 	decodingLatents(t, newMLA, asItIs, narrow)
 }
@@ -73,15 +73,16 @@ func TestI41WindowDecodes(t *testing.T) {
 	decodingLatents(t, newMLA, func(at *Site) { at.Mask = NewMask(at.Sub("other"), at.Dims, Window{3}) }, narrow)
 }
 
-// TestI42AbsorbedDecodingEqualsForward for both readings, and a token leaves dc + dR numbers behind.
+// TestI42AbsorbedDecodingEqualsForward: for both readings the results are equal, and the cache stores dc + dR numbers a
+// token.
 func TestI42AbsorbedDecodingEqualsForward(t *testing.T) {
 	kept := func(d Dims) int { return narrow(d) + 4 }
 	t.Run("of the token", func(t *testing.T) { decodingLatents(t, newMLARotary, asItIs, kept) })
 	t.Run("of the latent", func(t *testing.T) { decodingLatents(t, newMLALatent, asItIs, kept) })
 }
 
-// deepSeek are the sizes that Xu takes from DeepSeek: 128 heads of 128 features on a stream of 7168, and 576 numbers of
-// latent (37), which are 512 and 64 rotated ones there.
+// deepSeek holds the sizes that Xu takes from DeepSeek: 128 heads of 128 features on a stream of 7168, and 576 numbers
+// of latent (37), which are 512 and 64 rotated ones there.
 var deepSeek = Dims{Batch: 1, Context: 1, Embd: 7168, Heads: 128, QK: 128, V: 128}
 
 // TestI41CacheOfATokenIs576Not32768 in one layer of that size: 57 times less.
@@ -89,7 +90,7 @@ func TestI41CacheOfATokenIs576Not32768(t *testing.T) {
 	d := deepSeek
 	latent := graph.LatentShape{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V, Latent: 512, Rotary: 64}
 	full := graph.AttentionShape{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V}
-	keysAndValues := full.Width() - d.Heads*d.QK // what is packed, without the queries
+	keysAndValues := full.Width() - d.Heads*d.QK // the packed columns without the queries
 	if latent.Width() != 576 || keysAndValues != 32_768 {
 		t.Errorf("a token leaves %d and %d numbers, want 576 and 32768", latent.Width(), keysAndValues)
 	}
@@ -114,8 +115,8 @@ func TestI41AbsorbedMatrixIsLarger(t *testing.T) {
 	}
 }
 
-// TestI41BiasesWouldAddNothing: a bias of the keys cancels, one of the values comes out as one of the output. Here the
-// latent gets one, as a column of ones in x that reaches nothing else.
+// TestI41BiasesWouldAddNothing: a bias of the keys cancels, and one of the values acts as one of the output. Here the
+// latent gets one, as a column of ones in x that no other matrix reads.
 func TestI41BiasesWouldAddNothing(t *testing.T) {
 	d := shapes[0]
 	g := graph.New(graph.Float64, 3)
@@ -150,8 +151,8 @@ func TestI41BiasesWouldAddNothing(t *testing.T) {
 	}
 }
 
-// TestI42KeyOfTheLatentHasItsRank: k^R of a latent of one feature is a multiple of one row before it is rotated, for
-// all tokens; of the token's features it is not.
+// TestI42KeyOfTheLatentHasItsRank: k^R from a latent of one feature is a multiple of a single row before it is rotated,
+// for all tokens; k^R from the token's features is not.
 func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 	d := shapes[0]
 	rank := func(build func(at Site) (rotating, down Layer)) int {
@@ -180,7 +181,7 @@ func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 	}
 }
 
-// TestMLAErrors: what cannot be is said where it is built, with both numbers.
+// TestMLAErrors: invalid sizes are errors where the layer is built, with both numbers.
 func TestMLAErrors(t *testing.T) {
 	pos := func(at Site) graph.Expr { return at.Ints("pos", 1, at.Context, -1) }
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
@@ -191,7 +192,7 @@ func TestMLAErrors(t *testing.T) {
 		"h.0.rope: size -2: rotary positions rotate pairs, so at least 2":             func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, -2, 100).Forward(x) },
 		"h.0.rope: theta -1: a base greater than 0":                                   func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, -1).Forward(x) },
 		"h.0: rotary positions rotate the 3 features of a key, which a latent of 2":   func(at Site, x graph.Expr) graph.Expr { at.Rotary = &RoPE{}; return NewMLA(at, 2).Forward(x) },
-		"h.0: cached latent attention (12, 6), (12, 3), h.0.c_k_up.weight (3, 6), h.": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 3).Step(x, pos(at)) }, // nowhere to keep
+		"h.0: cached latent attention (12, 6), (12, 3), h.0.c_k_up.weight (3, 6), h.": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 3).Step(x, pos(at)) }, // no cache
 		"no cache to keep latents in":                                                 func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, 9).Step(x, pos(at)) },
 		"got a mask for every sequence, want one for all, (6, 6)": func(at Site, x graph.Expr) graph.Expr {
 			padded(&at)
@@ -227,12 +228,12 @@ type reluOnly struct{}
 
 func (reluOnly) Forward(x graph.Expr) graph.Expr { return x.ReLU() }
 
-// renaming makes linear layers beside those that are there.
+// renaming builds linear layers with the names of existing ones.
 func renaming(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 	return NewLinear(s.Sub("other"), in, out, bias, init)
 }
 
-// TestMLAOutOfContext: a position behind the context is an error of the run, and nothing is written.
+// TestMLAOutOfContext: a position after the context is an error of the run, and nothing is written.
 func TestMLAOutOfContext(t *testing.T) {
 	d := shapes[0]
 	g := graph.New(graph.Float64, 3)

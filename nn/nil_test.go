@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// pointers are nil of every exported type of nn that has a method with a pointer receiver.
+// pointers holds a nil pointer of every exported type of nn that has a method with a pointer receiver.
 var pointers = []any{
 	(*BinaryCrossEntropy)(nil), (*Block)(nil), (*CrossAttention)(nil), (*CrossEntropy)(nil), (*DecoderBlock)(nil), (*Dropout)(nil),
 	(*Elman)(nil), (*Embedding)(nil), (*GatherTokens)(nil), (*GroupedAttention)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
@@ -20,8 +20,8 @@ var pointers = []any{
 	(*TaylorAttention)(nil), (*Tied)(nil), (*Unprojected)(nil), (*UnprojectedCross)(nil), (*ValueHead)(nil), (*ValueLoss)(nil),
 }
 
-// Every exported method of a nil layer, and of a literal, returns an error of its place where it returns an expression,
-// and panics in no case.
+// Every exported method of a nil layer or a literal returns an error of its place if it returns an expression. It never
+// panics.
 func TestNilLayers(t *testing.T) {
 	for _, p := range pointers {
 		for _, v := range []reflect.Value{reflect.ValueOf(p), reflect.New(reflect.TypeOf(p).Elem())} {
@@ -38,7 +38,7 @@ func TestNilLayers(t *testing.T) {
 	}
 }
 
-// callMethod calls a method with expressions of a new graph, and returns the first one that comes back.
+// callMethod calls a method with expressions of a new graph, and returns the first expression among its results.
 func callMethod(t *testing.T, name string, method reflect.Value) (y graph.Expr, g *graph.Graph) {
 	t.Helper()
 	g = graph.New(graph.Float64, 1)
@@ -62,7 +62,7 @@ func callMethod(t *testing.T, name string, method reflect.Value) (y graph.Expr, 
 	return y, g
 }
 
-// The list above is that of the syntax tree.
+// The list above is complete.
 func TestEveryNilLayerIsTried(t *testing.T) {
 	listed := map[string]bool{}
 	for _, p := range pointers {

@@ -31,7 +31,7 @@ var normLayerCases = []layerCase{
 	}},
 }
 
-// norms returns the three by name, with a gain of 1 and a shift of 0 where there are any.
+// norms returns the three norms by name, with a gain of 1 and a shift of 0 if they have them.
 func norms() map[string]func(at Site) Layer {
 	return map[string]func(at Site) Layer{
 		"inside": func(at Site) Layer { return NewLayerNorm(at) },
@@ -40,7 +40,7 @@ func norms() map[string]func(at Site) Layer {
 	}
 }
 
-// normOf is what a norm makes of rows of 8, and the gradient of Σ y∘Δ by them.
+// normOf returns a norm of rows of 8, and the gradient of Σ y∘Δ by the rows.
 func normOf(t *testing.T, make func(at Site) Layer, eps float64, kernels bool, x, delta []float64) (y, dx []float64) {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)
@@ -68,7 +68,7 @@ func normOf(t *testing.T, make func(at Site) Layer, eps float64, kernels bool, x
 	return y, p.Grad(in).Floats()
 }
 
-// wave is some numbers without a pattern.
+// wave returns some numbers without a pattern.
 func wave(n int, frequency float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -77,8 +77,8 @@ func wave(n int, frequency float64) []float64 {
 	return x
 }
 
-// A token of equal features is 0 after every norm. Its gradient is finite where ε is inside the root, and NaN where it
-// stands beside (errata C3), or where there is none (errata S7): in that row alone, and nothing panics.
+// A token of equal features is 0 after every norm. Its gradient is finite if ε is inside the root, and NaN if ε is
+// outside (errata C3) or missing (errata S7): only in that row, and without a panic.
 func TestI21ConstantRow(t *testing.T) {
 	x, delta := wave(24, 1.7), wave(24, 0.9)
 	for j := range 8 {
@@ -111,7 +111,7 @@ func TestI21ConstantRow(t *testing.T) {
 	}
 }
 
-// LN(ax + b) = LN(x) for a > 0, if there is no ε.
+// LN(ax + b) = LN(x) for a > 0, without ε.
 func TestI20I21I22ShiftAndScale(t *testing.T) {
 	x, delta := wave(24, 1.7), wave(24, 0.9)
 	moved := make([]float64, len(x))
@@ -131,7 +131,7 @@ func TestI20I21I22ShiftAndScale(t *testing.T) {
 	}
 }
 
-// Without affine is the same as a gain of 1 and no shift, to the bit.
+// A norm without affine parameters equals one with a gain of 1 and no shift, to the bit.
 func TestI22IsLayerNormWithoutAffine(t *testing.T) {
 	x, delta := wave(24, 1.7), wave(24, 0.9)
 	want, wantDX := normOf(t, norms()["inside"], 1e-3, true, x, delta)

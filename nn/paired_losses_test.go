@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// An error is 0 where both are equal, symmetric, and n times smaller an entry where there are n.
+// An error is 0 if both operands are equal, symmetric, and n times smaller per entry for n entries.
 func TestI62SquaredError(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		g := graph.New(graph.Float64, 1)
@@ -30,8 +30,8 @@ func TestI62SquaredError(t *testing.T) {
 	}
 }
 
-// Of two classes the loss of one logit is that of cross entropy with logits 0 and z, and where it is right or wrong by
-// far it is 0 or |z|.
+// For two classes the loss of one logit is that of cross entropy with logits 0 and z. If it is right or wrong by far,
+// it is 0 or |z|.
 func TestI63TwoClasses(t *testing.T) {
 	numbers, labels := []float64{0.7, -1.3, 2.1, -0.2, 1000, -1000, 1000, -1000}, []int{1, 0, 0, 1, 1, 0, 0, 1}
 	for _, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {
@@ -61,7 +61,7 @@ func TestI63TwoClasses(t *testing.T) {
 	}
 }
 
-// What is compared leaves the layers that it comes from, and the loss is where it goes.
+// The operands stay in their layers' scopes, and the loss is in its own.
 func TestLossesAreEntered(t *testing.T) {
 	for name, loss := range map[string]func(s graph.Scope, x, y graph.Expr) graph.Expr{
 		"squared error":        func(s graph.Scope, x, y graph.Expr) graph.Expr { return NewSquaredError(s).Forward(x, y) },
@@ -80,7 +80,7 @@ func TestLossesAreEntered(t *testing.T) {
 	}
 }
 
-// A column beside a row is an error of the loss, with both shapes: stretched, it would be the error of every pair.
+// A column and a row are an error of the loss, with both shapes: broadcast, they would give the error of every pair.
 func TestLossesOfOtherShapes(t *testing.T) {
 	for name, loss := range map[string]func(s graph.Scope, x, y graph.Expr) graph.Expr{
 		"squared error":        func(s graph.Scope, x, y graph.Expr) graph.Expr { return NewSquaredError(s).Forward(x, y) },

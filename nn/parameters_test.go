@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestParameters: a layer declares what its equation has, of these shapes, and nothing else; without biases it is the
-// same but for those. What it works on can be found by its name.
+// TestParameters: a layer declares exactly the parameters of its equation, with these shapes; without biases it
+// declares the same except for the biases. Its inputs can be found by name.
 func TestParameters(t *testing.T) {
 	d := Dims{Batch: 2, Context: 7, Embd: 6, Heads: 2, QK: 4, V: 5, Inner: 9, Blocks: 2}
 	memory := func(at Site) *Memory {
@@ -24,8 +24,8 @@ func TestParameters(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		layer  func(at Site) Layer
-		in     string // where x comes in, below the layer
-		params string // what begins with * is there if the site has biases
+		in     string // the place of x, inside the layer
+		params string // those that begin with * exist only if the site has biases
 	}{
 		"LayerNorm":      {func(at Site) Layer { return NewLayerNorm(at) }, "", "weight[6] *bias[6]"},
 		"LayerNormSigma": {func(at Site) Layer { return NewLayerNormSigma(at) }, "", "weight[6] *bias[6]"},
@@ -91,7 +91,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestHeadsOfNone: features that heads cannot share are an error, also for no heads at all.
+// TestHeadsOfNone: features that the heads do not divide are an error, also for 0 heads.
 func TestHeadsOfNone(t *testing.T) {
 	for _, heads := range []int{0, -2, 4} {
 		g := graph.New(graph.Float64, 1)
@@ -103,7 +103,7 @@ func TestHeadsOfNone(t *testing.T) {
 	}
 }
 
-// TestNoHeads: what meets no tokens at all does not panic, whatever it computes.
+// TestNoHeads: a layer without heads never panics.
 func TestNoHeads(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	at := positioned(newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, QK: 2, V: 2, Inner: 5, Blocks: 1}), 2, 0)

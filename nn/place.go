@@ -63,8 +63,8 @@ func try(s graph.Scope, f func() graph.Expr) (y graph.Expr) {
 	return y
 }
 
-// recoverUnbuilt turns a panic of the layer l into an error in y. It is deferred if a layer needs fields that only its
-// constructor sets, and is nil or a literal without them.
+// recoverUnbuilt turns a panic of the layer l into an error in y. Methods that need fields set by the constructor defer
+// it, so that calling them on nil or on a literal is an error.
 func recoverUnbuilt(l any, x graph.Expr, y *graph.Expr) {
 	if r := recover(); r != nil {
 		*y = x.Wrap(nil, errors.Errorf("%T, want one built by its constructor: %v", l, graph.Panicked(r)))

@@ -13,7 +13,7 @@ type brokenLayer struct{}
 
 func (brokenLayer) Forward(graph.Expr) graph.Expr { panic("glass") }
 
-// site is a small model's, and x what comes in, of 2 sequences of 3 tokens.
+// site returns the site of a small model and its input x, 2 sequences of 3 tokens.
 func placeSite(g *graph.Graph) (at Site, x graph.Expr) {
 	d := Dims{Batch: 2, Context: 3, Embd: 8, Heads: 2, QK: 3, V: 5, Inner: 7, Blocks: 2}
 	at = Site{Scope: g.Root().Sub("h.1"), Dims: d, Eps: 1e-5, Act: GELU{}, Bias: true}
@@ -21,7 +21,7 @@ func placeSite(g *graph.Graph) (at Site, x graph.Expr) {
 	return at, g.Root().Param("x", graph.Normal(1), 6, 8)
 }
 
-// What enters a layer is what its Forward is given, and what leaves it is its result, whatever is inside.
+// The input of a layer is the argument of its Forward, and its output the result, independent of its inner layers.
 func TestEnteringIsTheInputOfTheLayer(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := graph.New(graph.Float64, 1)
@@ -52,12 +52,12 @@ func TestEnteringIsTheInputOfTheLayer(t *testing.T) {
 			}
 		}
 		if leave("h.1.mlp.c_fc") == enter("h.1.mlp") || leave("h.1.attn.c_attn") == enter("h.1.attn") {
-			t.Error("what a layer gives is what it gets")
+			t.Error("the output of a layer equals its input")
 		}
 	}
 }
 
-// Parts of a block that are missing, or panic when they are made or used, are errors with their place.
+// Parts of a block that are missing, or that panic when they are built or used, are errors with their place.
 func TestPartsOfABlockThatCannotBe(t *testing.T) {
 	plain := func(at Site) Layer { return NewSelfAttention(at) }
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
@@ -107,7 +107,7 @@ type stepless struct{ brokenLayer }
 
 func (stepless) Step(x, at graph.Expr) graph.Expr { panic("glass") }
 
-// A mask that cannot be says why, whatever is made of it.
+// An invalid mask is an error with the reason, for every layer that uses it.
 func TestMasksThatCannotBe(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Heads: 2}
 	for want, mask := range map[string]func(s graph.Scope) graph.Expr{
@@ -138,7 +138,7 @@ type panicking struct{}
 
 func (panicking) Visible(_, _, _ int) bool { panic("glass") }
 
-// Of attention's dropout the weights come out, of shape (B, H, T, T): what is done with them is the layer's own.
+// Attention's dropout is placed on the weights, of shape (B, H, T, T); later operations on them belong to the layer.
 func TestWeightsLeaveTheDropout(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	g.Kernels = false

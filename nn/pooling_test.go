@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// places returns a token of each sequence, the last one of the first.
+// places returns an index into each sequence, the last token of the first.
 func places(at Site) graph.Expr {
 	x := at.Ints("places", at.Batch, at.Context, -1)
 	for b := range x.Ints() {
@@ -17,7 +17,7 @@ func places(at Site) graph.Expr {
 	return x
 }
 
-// The mean of the tokens does not depend on their order, one token is itself, and nothing of a sequence reaches
+// The mean of the tokens does not depend on their order, one token is its own mean, and sequences do not affect one
 // another.
 func TestI61Pooling(t *testing.T) {
 	const batch, context, d = 3, 5, 4
@@ -60,7 +60,7 @@ func TestI61Pooling(t *testing.T) {
 	}
 }
 
-// A place has to be one of the sequence's, in both forms.
+// An index must be in its sequence, in both forms.
 func TestI61Places(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		g := graph.New(graph.Float64, 1)
@@ -80,7 +80,7 @@ func TestI61Places(t *testing.T) {
 	}
 }
 
-// Tokens that are not those of the site are an error of the layer, in both forms.
+// A number of tokens that differs from the site's is an error of the layer, in both forms.
 func TestPoolingOfOtherTokens(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		for want, pool := range map[string]func(at Site, x graph.Expr) graph.Expr{

@@ -7,8 +7,8 @@ import (
 
 func rms(at Site) Layer { return NewRMSNorm(at) }
 
-// Without ε the size of a token is lost: the norm of c·x is that of x for c > 0, and Δ comes back c times smaller and
-// has no part along x. With ε it has the part that ε leaves.
+// Without ε the size of a token is lost: the norm of c·x is that of x for c > 0, and the gradient is c times smaller
+// and has no component along x. With ε it has a component that ε leaves.
 func TestI64Scale(t *testing.T) {
 	x, delta := wave(24, 1.7), wave(24, 0.9)
 	moved := make([]float64, len(x))
@@ -34,7 +34,7 @@ func TestI64Scale(t *testing.T) {
 	}
 }
 
-// Of a token whose features have the mean 0 it is the layer norm, in value.
+// For a token whose features have the mean 0 it has the value of the layer norm.
 func TestI64OfCentredTokens(t *testing.T) {
 	x, delta := wave(24, 1.7), wave(24, 0.9)
 	for row := range 3 {
@@ -57,7 +57,7 @@ func TestI64OfCentredTokens(t *testing.T) {
 	}
 }
 
-// A token of zeros is 0, and its gradient Δ/√ε; without ε both are NaN, in that row alone.
+// A token of zeros stays 0, and its gradient is Δ/√ε; without ε both are NaN, only in that row.
 func TestI64ZeroRow(t *testing.T) {
 	x, delta := wave(24, 1.7), wave(24, 0.9)
 	clear(x[8:16])

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// rollout is some actions of n rows of v, worth something or nothing, with weights of which some are 0 and, for the
-// actions drawn from logits, ratios on all sides of 1 ± 0.2.
+// rollout returns some actions for n rows of v, with positive and negative returns and with weights, some of which are
+// 0. For the actions drawn from logits, the ratios are on all sides of 1 ± 0.2.
 func rollout(s graph.Scope, n, v int) Rollout {
 	r := NewRollout(s, n, v)
 	for i := range n {
@@ -41,7 +41,7 @@ var policyLayerCases = []layerCase{
 	}},
 }
 
-// A baseline is a constant for the policy's objective: it gets a gradient from its own loss alone.
+// A baseline is a constant for the policy's objective: it gets a gradient only from its own loss.
 func TestI55BaselineGetsNoGradient(t *testing.T) {
 	for name, objective := range map[string]func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr{
 		"reinforce": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr { return NewReinforce(s).Forward(z, r) },
@@ -87,7 +87,7 @@ func TestPolicyErrors(t *testing.T) {
 	}
 }
 
-// An action has to be one of those that there are, also in a row whose weight is 0.
+// An action must exist, even in a row whose weight is 0.
 func TestPolicyRefusesActions(t *testing.T) {
 	for name, objective := range map[string]func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr{
 		"reinforce": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr { return NewReinforce(s).Forward(z, r) },

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// positioned is at with the positions of n tokens for each sequence of the batch, the first at from.
+// positioned returns at with the positions of n tokens for each sequence of the batch, beginning at from.
 func positioned(at Site, n, from int) Site {
 	at.Positions = at.Ints("positions", at.Batch*n, at.Context, -1)
 	for i := range at.Positions.Ints() {
@@ -20,7 +20,7 @@ func positioned(at Site, n, from int) Site {
 	return at
 }
 
-// rotary is at with rotary positions in queries and keys, whose size it makes even.
+// rotary returns at with rotary positions for queries and keys, whose size it makes even.
 func rotary(at Site) Site {
 	at = positioned(at, at.Context, 0)
 	at.QK += at.QK % 2
@@ -43,10 +43,10 @@ var ropeLayerCases = []layerCase{
 	}},
 }
 
-// ropeDims are sizes for RoPE alone: 3 groups of 4.
+// ropeDims holds sizes for RoPE alone: 3 groups of 4.
 var ropeDims = Dims{Batch: 2, Context: 9, Embd: 12, Heads: 3, QK: 4, V: 4, Blocks: 1}
 
-// rotated is x (B·T, 12) rotated, with the positions shifted by from.
+// rotated returns x (B·T, 12) rotated, with the positions shifted by from.
 func rotated(t *testing.T, kernels bool, from int, x []float64) graph.Tensor {
 	t.Helper()
 	g := graph.New(graph.Float64, 3)
@@ -74,7 +74,7 @@ func product(a, b []float64) (sum float64) {
 	return sum
 }
 
-// TestI08NormsAreKept, of every pair, so of every group and row.
+// TestI08NormsAreKept for every pair, and therefore for every group and row.
 func TestI08NormsAreKept(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		x := ropeInput()
@@ -95,8 +95,8 @@ func TestI08NormsAreKept(t *testing.T) {
 	}
 }
 
-// TestI08ProductsDependOnTheDistance: one query and one key, put everywhere. ⟨R_i q, R_j k⟩ is the same wherever i − j
-// is, also when all positions move, and differs between distances.
+// TestI08ProductsDependOnTheDistance puts one query and one key at every position. ⟨R_i q, R_j k⟩ is the same for equal
+// i − j, also if all positions are shifted, and differs between distances.
 func TestI08ProductsDependOnTheDistance(t *testing.T) {
 	n, w := ropeDims.Context, ropeDims.Embd
 	random := ropeInput()
@@ -179,7 +179,7 @@ func TestI08BackwardRotatesBack(t *testing.T) {
 	}
 }
 
-// TestI08StepEqualsForward decodes with a cache of keys that are rotated already.
+// TestI08StepEqualsForward decodes with a cache of rotated keys.
 func TestI08StepEqualsForward(t *testing.T) {
 	for _, d := range shapes {
 		d.QK += d.QK % 2
@@ -192,14 +192,14 @@ func TestI08StepEqualsForward(t *testing.T) {
 	}
 }
 
-// decodingEqualsForward feeds the rows of a random x token by token, then in blocks, over what the round before left in
-// the caches, and compares every row of the result with the forward pass. The site knows the positions.
+// decodingEqualsForward decodes the rows of a random x token by token, then in blocks, on top of the caches of the
+// previous round, and compares every row of the result with the forward pass. The site has positions.
 func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (caches Caches) {
 	t.Helper()
 	g := graph.New(graph.Float64, 3)
 	x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
 	y := build(positioned(newSite(g, d), d.Context, 0)).Forward(x)
-	for _, p := range g.Params() { // as large as what comes in, so that attention is far from uniform and scores are not huge
+	for _, p := range g.Params() { // as large as the input, so that attention is far from uniform and scores are not huge
 		rng, w := rand.New(rand.NewPCG(5, uint64(p.Tensor().Len()))), p.Tensor()
 		for i := range w.Len() {
 			w.Set(i, 1.5*rng.NormFloat64()/math.Sqrt(float64(w.Shape[0])))
@@ -235,7 +235,7 @@ func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (ca
 	return caches
 }
 
-// TestRoPEErrors: what cannot be is said where it is built.
+// TestRoPEErrors: invalid sizes are errors where the layer is built.
 func TestRoPEErrors(t *testing.T) {
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
 		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 features are needed": func(at Site, x graph.Expr) graph.Expr {

@@ -20,21 +20,21 @@ type Site struct {
 	Dims
 	Block int // the index of the block, for an Attention that differs between blocks
 
-	Affine  Affine              // attention, NewMLP, NewElman; NewLinear if nil, or a LoRA around it
-	Adapt   Adapt               // Param, in user-defined layers; if nil, matrices stay unchanged
-	Bias    bool                // the readers of Affine, and norms
-	Norm    func(at Site) Layer // blocks; NewLayerNorm if nil
-	MLP     func(at Site) Layer // blocks; NewMLP if nil
-	Act     Layer               // NewMLP: the activation
-	Eps     float64             // norms, NewTaylorAttention: ε
-	Dropout float64             // attention, NewMLP, NewDropout: the probability of dropping
+	Affine  Affine              // builds affine layers, NewLinear if nil; for attention, NewMLP, NewElman
+	Adapt   Adapt               // replaces matrices of user-defined layers, see Param; optional
+	Bias    bool                // layers have biases; for the readers of Affine, and norms
+	Norm    func(at Site) Layer // builds norms, NewLayerNorm if nil; for blocks
+	MLP     func(at Site) Layer // builds the MLP, NewMLP if nil; for blocks
+	Act     Layer               // the activation; for NewMLP
+	Eps     float64             // ε; for norms, NewTaylorAttention
+	Dropout float64             // the probability of dropping; for attention, NewMLP, NewDropout
 
-	Mask   *Mask  // self-attention, except NewLongformer: which token attends to which
-	Caches Caches // self-attention that is Cached, NewElman: the cache for Step, nil if only Forward is used
+	Mask   *Mask  // which token attends to which; for self-attention, except NewLongformer
+	Caches Caches // stores tokens for Step, nil if only Forward is used; for Cached self-attention, NewElman
 
-	Positions graph.Expr // NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE: (n), the positions of the tokens
-	Rotary    Rotary     // NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
-	Scores    Bias       // an Attention that builds its own mask, for NewBiasedMask; from the Placement
+	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
+	Rotary    Rotary     // for NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
+	Scores    Bias       // bias of the Placement; for an Attention that builds its own mask by NewBiasedMask
 }
 
 // Placement holds the parts that an encoding of positions adds to a model. Each part is optional.

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestSiteErrors: what a site lacks, or asks for in vain, is an error and no panic, with kernels and without.
+// TestSiteErrors: missing or invalid fields of a site are errors and not panics, with and without kernels.
 func TestSiteErrors(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 6, Heads: 2, QK: 3, V: 3, Inner: 5, Blocks: 1}
 	x := func(at Site) graph.Expr { return at.Value("x", graph.Normal(1), 6, 6) }
@@ -48,7 +48,7 @@ func TestSiteErrors(t *testing.T) {
 	}
 }
 
-// TestStepRefuses: one token at a time needs a mask that hides the future, and attention that remembers the past.
+// TestStepRefuses: taking one token at a time needs a mask that hides the future, and attention with a cache.
 func TestStepRefuses(t *testing.T) {
 	d := Dims{Batch: 2, Context: 4, Embd: 6, Heads: 2, QK: 2, V: 3, Inner: 5, Blocks: 1}
 	seeing := func(rule Visibility) func(Site) Site {
@@ -81,7 +81,7 @@ func TestStepRefuses(t *testing.T) {
 	}
 }
 
-// TestOwnMLP: every kind of block takes the site's MLP, at the default place.
+// TestOwnMLP: every kind of block uses the site's MLP, at the default place.
 func TestOwnMLP(t *testing.T) {
 	d := Dims{Batch: 2, Context: 1, Embd: 6, Heads: 2, QK: 2, V: 3, Inner: 5, Blocks: 1}
 	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 1, 3, nil) }
@@ -103,13 +103,13 @@ func TestOwnMLP(t *testing.T) {
 	}
 }
 
-// peek lets the second token of the last head attend to the third, where there is one.
+// peek lets the second token of the last head attend to the third, if there is one.
 type peek struct{}
 
 func (peek) Visible(_, i, j int) bool         { return j <= i }
 func (peek) VisibleTo(head, _, i, j int) bool { return j <= i || head == 1 && i == 1 && j == 2 }
 
-// TestStepLooksOnce at the mask, for all layers that share it: numbers that change behind its back it does not see.
+// TestStepLooksOnce: the mask is scanned once for all layers that share it; later direct changes are not noticed.
 func TestStepLooksOnce(t *testing.T) {
 	g := graph.New(graph.Float32, 1)
 	m := NewMask(g.Root(), Dims{Batch: 1, Context: 8}, Causal{})

@@ -16,7 +16,7 @@ const (
 	batch, tokens, width, vocabulary = 3, 7, 5, 11
 )
 
-// mixed returns a layer that adds to every row a mixture of rows: weight(i, j) says how much of row j row i gets.
+// mixed returns a layer that adds to every row i a mixture of all rows j, with the factors weight(i, j).
 func mixed(s graph.Scope, x graph.Expr, weight func(i, j int) float64) graph.Expr {
 	n := x.Shape()[0]
 	w := s.Value("mixture", func(i int, _ *rand.Rand) float64 { return weight(i/n, i%n) }, n, n)
@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		weight    func(i, j int) float64
 		want      causal.Leak
 		message   string
-		permitted bool // of a bidirectional model
+		permitted bool // for a bidirectional model
 	}{
 		"causal": {weight: past, permitted: true},
 		"mean of a text": {also(func(i, j int) bool { return within(i, j, tokens) }), causal.Leak{Layer: "second.mix", Tokens: []int{1, 2, 3, 4, 5, 6}},
@@ -92,7 +92,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Of a long text some prefixes are tried, and some tokens named; the input is as it was.
+// In a long text some prefixes are tried, and some tokens named; the input is restored.
 func TestCheckLong(t *testing.T) {
 	const context = 201
 	m := model(t, graph.Float32, context, func(i, j int) float64 {
@@ -127,7 +127,7 @@ func TestCheckLong(t *testing.T) {
 	}
 }
 
-// Layers that begin at 0 look ahead without an effect, until their weights are perturbed.
+// Layers that begin at 0 look ahead without an effect until their weights are perturbed.
 func TestPerturb(t *testing.T) {
 	build := func() causal.Model {
 		m := model(t, graph.Float32, tokens, func(i, j int) float64 { return 0 })
@@ -155,7 +155,7 @@ func TestPerturb(t *testing.T) {
 	}
 }
 
-// What cannot be compared is an error.
+// Check returns an error if results cannot be compared.
 func TestCheckRefuses(t *testing.T) {
 	none := func(i, j int) float64 { return 0 }
 	for want, change := range map[string]func(m *causal.Model){
