@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestAdamWTrajectory follows five steps that are written out from the definition.
+// TestAdamWTrajectory compares five steps with the definition written out.
 func TestAdamWTrajectory(t *testing.T) {
 	o := AdamW{LR: 0.1, Beta1: 0.8, Beta2: 0.9, Eps: 1e-3, Decay: 0.25}
 	grads := []float64{0.5, -2, 0, 3, 1e-4}
@@ -27,7 +27,7 @@ func TestAdamWTrajectory(t *testing.T) {
 	}
 }
 
-// TestAdamWFirstStep: whatever the size of the gradient, the first step is −η·sign(g) − ηλθ.
+// TestAdamWFirstStep: for gradients of every size, the first step is −η·sign(g) − ηλθ.
 func TestAdamWFirstStep(t *testing.T) {
 	o := AdamW{LR: 0.01, Beta1: 0.9, Beta2: 0.99, Decay: 0.1}
 	w, g := []float64{2, 2, -3}, []float64{1e-6, -1e6, 4}
@@ -35,7 +35,7 @@ func TestAdamWFirstStep(t *testing.T) {
 	close64(t, "w", w, []float64{2 - 0.01 - 0.002, 2 + 0.01 - 0.002, -3 - 0.01 + 0.003}, 1e-12)
 }
 
-// TestAdamWWithoutGradient: only the decay acts, θ(1 − ηλ), also on what has never had a gradient.
+// TestAdamWWithoutGradient: only the decay acts, θ(1 − ηλ), also on weights that never had a gradient.
 func TestAdamWWithoutGradient(t *testing.T) {
 	o := AdamW{LR: 0.01, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Decay: 0.1}
 	w := []float64{2, -5}
@@ -82,7 +82,7 @@ func TestSumSquares(t *testing.T) {
 		t.Errorf("got %v, want 2e60: the sum is taken in float64", got)
 	}
 	p := NewPool(1)
-	for _, n := range []int{3*grain + 5, 2 * grain, 7, 3 * grain} { // of what was before nothing is left
+	for _, n := range []int{3*grain + 5, 2 * grain, 7, 3 * grain} { // nothing of the previous sum is left
 		y := make([]float64, n)
 		y[n-1], y[0] = 2, 1
 		if got := SumSquares(p, y); got != 5 {
@@ -94,7 +94,7 @@ func TestSumSquares(t *testing.T) {
 	}
 }
 
-// TestUpdateLooksAtWeights: one that has become NaN or infinite is noticed in any chunk, by vectors and in plain Go.
+// TestUpdateLooksAtWeights: a NaN or infinite weight is noticed in any chunk, with vectors and in plain Go.
 func TestUpdateLooksAtWeights(t *testing.T) {
 	const n = 3*grain + 5
 	for _, at := range []int{-1, 0, grain, 2*grain + 7, n - 1} {

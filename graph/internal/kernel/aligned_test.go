@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// TestBuffersBeginLines of the cache, whatever their size: a vector that lies across two lines costs two of them.
+// TestBuffersBeginLines: buffers of every size begin a cache line, since a vector across two lines costs two loads.
 func TestBuffersBeginLines(t *testing.T) {
 	for n := 1; n < 5000; n += 7 {
 		x, y := Make[float32](n), Make[float64](n)

@@ -4,8 +4,8 @@ package kernel
 
 import "testing"
 
-// TestLoopsAllocateNothing: what a kernel needs for its threads it keeps, so the garbage collector rests. (Under the
-// race detector sync.Pool forgets on purpose.)
+// TestLoopsAllocateNothing: kernels keep the memory for their threads, so the garbage collector has nothing to do.
+// (Under the race detector sync.Pool drops items on purpose.)
 func TestLoopsAllocateNothing(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		p := NewPool(threads)

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// noDenormals asserts that f neither meets nor makes a number below the normal ones.
+// noDenormals asserts that f neither meets nor produces a number below the normal ones.
 func noDenormals(t *testing.T, name string, f func()) {
 	t.Helper()
 	if met, produced := kerneltest.Denormals(f); met || produced {
@@ -21,11 +21,11 @@ func noDenormals(t *testing.T, name string, f func()) {
 	}
 }
 
-// TestDenormalsAreNoticed: what the other tests look at works.
+// TestDenormalsAreNoticed: the check of the other tests works.
 func TestDenormalsAreNoticed(t *testing.T) {
 	tiny, small := []float32{1e-40}, []float32{1e-30}
 	for _, c := range []struct {
-		x, y      []float32
+		x, y          []float32
 		met, produced bool
 	}{
 		{small, []float32{1}, false, false},
@@ -42,7 +42,7 @@ func TestDenormalsAreNoticed(t *testing.T) {
 	}
 }
 
-// spread is n numbers from −most to most, all of them normal.
+// spread returns n numbers from −most to most, all of them normal.
 func spread(n int, most float64) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -51,8 +51,8 @@ func spread(n int, most float64) []float32 {
 	return x
 }
 
-// TestVectorsMakeNoDenormals: arguments all along where the functions fall below the normal numbers, gradients as they
-// are at the end of training.
+// TestVectorsMakeNoDenormals uses arguments from the range in which the functions fall below the normal numbers, and
+// gradients as at the end of training.
 func TestVectorsMakeNoDenormals(t *testing.T) {
 	const n = 100_003
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -90,8 +90,8 @@ func TestVectorsMakeNoDenormals(t *testing.T) {
 	})
 }
 
-// TestSoftmaxMakesNoDenormals: scores that fall along a row as ALiBi's do, through every size that a weight can have,
-// hidden ones among them.
+// TestSoftmaxMakesNoDenormals uses scores that fall along a row as ALiBi's do, through every size of a weight, some of
+// them hidden.
 func TestSoftmaxMakesNoDenormals(t *testing.T) {
 	const rows, cols = 7, 523
 	hidden := float32(math.Inf(-1))
@@ -131,11 +131,11 @@ func TestSoftmaxMakesNoDenormals(t *testing.T) {
 	})
 }
 
-// TestAttentionMakesNoDenormals: forward and backward with such scores, in which the products take part.
+// TestAttentionMakesNoDenormals runs forward and backward with such scores, including the products.
 func TestAttentionMakesNoDenormals(t *testing.T) {
 	h := attention.Shape{Batch: 1, Queries: 300, Keys: 300, Heads: 2, QK: 24, V: 24, Groups: 2}
 	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
-		p := kernel.NewPool(1) // this thread
+		p := kernel.NewPool(1) // only this thread
 		rng := rand.New(rand.NewPCG(2, 3))
 		qkv, dy := kerneltest.Random[float32](rng, h.Queries*h.Width()), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
 		for i := range dy {
@@ -163,7 +163,7 @@ func TestAttentionMakesNoDenormals(t *testing.T) {
 	})
 }
 
-// TestProductsMakeNoDenormals of weights and gradients at the end of training.
+// TestProductsMakeNoDenormals uses weights and gradients as at the end of training.
 func TestProductsMakeNoDenormals(t *testing.T) {
 	const m, n, k = 37, 45, 67
 	rng := rand.New(rand.NewPCG(4, 5))
@@ -175,7 +175,7 @@ func TestProductsMakeNoDenormals(t *testing.T) {
 	noDenormals(t, "transposed", func() { gemm.MulSerial(m, n, k, 1, gemm.Mat(a, m).T(), gemm.Mat(b, k).T(), 1, gemm.Mat(c, n)) })
 }
 
-// TestAdamWMakesNoDenormals: the moments of weights that get gradients once, or tiny ones, fall to 0 and stay there.
+// TestAdamWMakesNoDenormals: the moments of weights with a single gradient, or tiny ones, fall to 0 and stay there.
 func TestAdamWMakesNoDenormals(t *testing.T) {
 	const n, steps = 1003, 3000
 	rng := rand.New(rand.NewPCG(6, 7))
@@ -194,7 +194,7 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 			if b {
 				produced++
 			}
-			for i := range dw { // the rest never again, or with what is hardly anything
+			for i := range dw { // the others have no gradient, or a tiny one
 				if dw[i] *= 0.5; i%2 == 0 || math.Abs(float64(dw[i])) < 1e-30 {
 					dw[i] = 0
 				}
@@ -211,7 +211,7 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 	})
 }
 
-// TestDescendMakesNoDenormals: so does the momentum of SGD, which plain Go computes.
+// TestDescendMakesNoDenormals: so does the momentum of SGD, which is computed in plain Go.
 func TestDescendMakesNoDenormals(t *testing.T) {
 	const n, steps = 1003, 1500
 	p := kernel.NewPool(1)

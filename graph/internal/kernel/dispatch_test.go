@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// Every kernel gives what float64 does: with its loops in Go, and where it hands the work to vectors; on one thread and
-// on three; in one chunk and in several.
+// Every kernel gives the same as float64, with its loops in Go and with vectors, on one thread and on three, in one
+// chunk and in several.
 func TestDispatch(t *testing.T) {
 	formulas := kerneltest.Formulas()
 	for _, n := range []int{7, 2*grain/5 + 3, grain} {
@@ -42,7 +42,7 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	add := func(name string, f func(z []T), size int) {
 		z := make([]T, size)
 		for i := range z {
-			z[i] = 9 // of another use of the memory
+			z[i] = 9 // left by another use of the memory
 		}
 		f(z)
 		results, names = append(results, z), append(names, name)

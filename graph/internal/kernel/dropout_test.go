@@ -11,7 +11,7 @@ func dropped(n int, d DropMask) []float64 {
 	return y
 }
 
-// TestDropoutKeepsTheMean: the share of zeros is P within five standard deviations, what is kept is 1/(1−P).
+// TestDropoutKeepsTheMean: the share of zeros is P within five standard deviations; the others are 1/(1−P).
 func TestDropoutKeepsTheMean(t *testing.T) {
 	const n = 200_000
 	for _, p := range []float64{0.1, 0.2, 0.5, 0.9} {
@@ -32,8 +32,8 @@ func TestDropoutKeepsTheMean(t *testing.T) {
 	}
 }
 
-// TestDropoutMasksAreIndependent: neither neighbours nor the masks of two steps or two places agree more often than
-// chance.
+// TestDropoutMasksAreIndependent: neither adjacent entries nor the masks of two steps or two places agree more often
+// than by chance.
 func TestDropoutMasksAreIndependent(t *testing.T) {
 	const n, p = 100_000, 0.5
 	base := dropped(n, DropMask{P: p, Key: 1, Step: 0})

@@ -28,7 +28,7 @@ func TestExpIsAccurate(t *testing.T) {
 			worst, at = e, x
 		}
 	}
-	for x := float32(-87.33); x < 88.72; x += 0.00037 { // where the bits above lie thin
+	for x := float32(-87.33); x < 88.72; x += 0.00037 { // where the numbers above are sparse
 		if e := ulps(Exp(x), math.Exp(float64(x))); !(e <= worst) {
 			worst, at = e, x
 		}
@@ -42,7 +42,7 @@ func TestExpIsAccurate(t *testing.T) {
 func TestExpAtTheEnds(t *testing.T) {
 	inf := float32(math.Inf(1))
 	next := func(x float32, to float32) float32 { return math.Nextafter32(x, to) }
-	largest := float32(88.72283) // the last whose exponential is a float32
+	largest := float32(88.72283) // the largest whose exponential is a float32
 	for _, c := range []struct{ x, want float32 }{
 		{0, 1}, {float32(math.Copysign(0, -1)), 1}, {0x1p-149, 1}, {-0x1p-149, 1},
 		{inf, inf}, {-inf, 0}, {math.MaxFloat32, inf}, {-math.MaxFloat32, 0},
@@ -63,7 +63,7 @@ func TestExpAtTheEnds(t *testing.T) {
 	}
 }
 
-// TestExpIsMonotonic: a softmax must never give a larger score a smaller weight by more than the last place.
+// TestExpIsMonotonic: a softmax must not give a larger score a smaller weight by more than the last place.
 func TestExpIsMonotonic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 100_000 {

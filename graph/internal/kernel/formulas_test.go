@@ -23,7 +23,7 @@ func approx[T Float](t *testing.T, what string, got []T, want []float64, toleran
 	}
 }
 
-// The kernels that are a formula an entry are that formula, in both types.
+// The kernels that compute a formula for each entry are correct in both types.
 func TestFormulas(t *testing.T) {
 	formulas[float32](t, 1e-5)
 	formulas[float64](t, 1e-13)
@@ -156,7 +156,7 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
-// The norm that divides by σ + ε, and its gradients by differences.
+// The norm that divides by σ + ε has the gradients given by differences.
 func TestLayerNormSigma(t *testing.T) {
 	const n, d, eps, h = 5, 4, 0.1, 1e-6
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -201,7 +201,7 @@ func TestLayerNormSigma(t *testing.T) {
 	}
 }
 
-// A row of scores becomes weights, and 0 where the mask hides, wherever that is and whatever the score is.
+// A row of scores becomes weights, which are 0 where the mask hides a key with any score.
 func TestSoftmaxFormula(t *testing.T) {
 	softmaxFormula[float32](t, 1e-6)
 	softmaxFormula[float64](t, 1e-14)
@@ -233,7 +233,7 @@ func softmaxFormula[T Float](t *testing.T, tolerance float64) {
 	}
 }
 
-// Dropped entries are 0, kept ones 1/(1−p), as Factor says of each, in every place of a longer mask.
+// Dropped entries are 0, kept ones 1/(1−p), the same as Factor for each, at every place in a longer mask.
 func TestDropEntriesAreFactors(t *testing.T) {
 	for _, p := range []float64{0, 0.1, 0.5, 1.0 / 3} {
 		d := DropMask{Key: 77, Step: 3, P: p}
@@ -253,8 +253,7 @@ func TestDropEntriesAreFactors(t *testing.T) {
 	}
 }
 
-// Which entries are dropped is the same bit for bit from version to version: a run that is resumed draws the same
-// masks.
+// The dropped entries are the same bit for bit from version to version: a resumed run draws the same masks.
 func TestDropMaskBits(t *testing.T) {
 	var bits uint64
 	d := DropMask{Key: 0x0123456789abcdef, Step: 5, P: 0.5}

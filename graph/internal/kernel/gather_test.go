@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestAddRows: the bits of a sum with what ScatterAdd makes, in place and not, of ids that come again, twice.
+// TestAddRows: the bits are those of a sum with the result of ScatterAdd, in place and not, for repeated ids, twice.
 func TestAddRows(t *testing.T) {
 	const rows, n, d = 11, 29, 19
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -30,7 +30,7 @@ func TestAddRows(t *testing.T) {
 	}
 }
 
-// TestRowsDoNotDependOnThreads: ids that come again and again are added in the order of their rows, whoever does it.
+// TestRowsDoNotDependOnThreads: repeated ids are added in the order of their rows on any thread.
 func TestRowsDoNotDependOnThreads(t *testing.T) {
 	const rows, n, d = 211, 301, 67 // several chunks
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -19,7 +19,7 @@ func geluTanh(x float64) (y, slope float64) {
 	return x * (1 + h) / 2, (1+h)/2 + x/2*(1-h*h)*c*(1+3*0.044715*x*x)
 }
 
-// ramp holds numbers of every size at which the activations bend, and some beyond.
+// ramp returns numbers of every size at which the activations bend, and some beyond.
 func ramp[T Float]() []T {
 	x := []T{0, 1e-30, -1e-30, 1e-4, -1e-4, 6, -6, 100, -100, 3e4, -3e4}
 	for v := -13.; v < 13; v += 0.00071 {

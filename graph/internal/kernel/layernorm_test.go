@@ -91,7 +91,7 @@ func TestLayerNormFarFromZero(t *testing.T) {
 	}
 }
 
-// TestReductionsDoNotDependOnThreads: partial sums are fixed in number, so float32 rounds the same way.
+// TestReductionsDoNotDependOnThreads: the number of partial sums is fixed, so float32 rounds the same way.
 func TestReductionsDoNotDependOnThreads(t *testing.T) {
 	const n, d = 131, 29
 	rng := rand.New(rand.NewPCG(5, 5))

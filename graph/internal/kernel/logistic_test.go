@@ -24,7 +24,7 @@ func softplusOf(x float64) (y, slope float64) {
 	return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))), s
 }
 
-// The three and their derivatives, in both types, in Go and in vectors.
+// The three functions and their derivatives are correct in both types, in Go and in vectors.
 func TestLogistic(t *testing.T) {
 	one32, one64 := ones[float32](len(ramp[float32]())), ones[float64](len(ramp[float64]()))
 	for _, c := range []struct {
@@ -54,7 +54,7 @@ func TestLogistic(t *testing.T) {
 	}
 }
 
-// Far from 0 a small result has its digits: nothing cancels.
+// Far from 0 a small result has all its digits: nothing cancels.
 func TestLogisticKeepsDigits(t *testing.T) {
 	logisticDigits[float64](t, 1e-14)
 	logisticDigits[float32](t, 5e-7)
@@ -64,7 +64,7 @@ func TestLogisticKeepsDigits(t *testing.T) {
 		t.Errorf("σ(−1000) is %v, 1 − σ %v, want 0 and 1", s, rest)
 	}
 	const n = 4000
-	sum := 0.0 // of errors near 1, where the series is longest: those of rounding cancel
+	sum := 0.0 // of errors near 1, where the series is longest; rounding errors cancel
 	for i := range n {
 		e := float32(1 - 0.05*float64(i)/n)
 		sum += float64(log1p(e))/math.Log1p(float64(e)) - 1
@@ -93,7 +93,7 @@ func logisticDigits[T Float](t *testing.T, tolerance float64) {
 	relative("softplus", 4.248354255291589e-18, 2.061153620314381e-9, 20+2.061153620314381e-9, 40)
 }
 
-// At ±1000 and ±∞ the three and their derivatives are their limits, and NaN stays one.
+// At ±1000 and ±∞ the three functions and their derivatives equal their limits, and NaN stays NaN.
 func TestLogisticAtTheEnds(t *testing.T) {
 	logisticEnds[float32](t)
 	logisticEnds[float64](t)
@@ -125,7 +125,7 @@ func logisticEnds[T Float](t *testing.T) {
 	}
 }
 
-// What comes back is the derivative times what comes in.
+// The result of the backward pass is the derivative times its input.
 func TestLogisticGradients(t *testing.T) {
 	x, dy, p := []float64{-3, -0.5, 0, 2}, []float64{2, -3, 5, 0.5}, NewPool(1)
 	for name, back := range map[string]func(p *Pool, dx, x, dy []float64){

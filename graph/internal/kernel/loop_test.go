@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// chunksOf runs what is left of l as one of its threads, and says which chunks that were, in their order.
+// chunksOf runs the rest of l as one of its threads, and returns these chunks in order.
 func chunksOf(l *loop, thread int) (taken []int) {
 	l.job = eachChunk(func(chunk int) { taken = append(taken, chunk) })
 	l.run(thread)
 	return taken
 }
 
-// TestThreadsBeginWithTheirShares: and help from the ends of the others', whose threads come there last.
+// TestThreadsBeginWithTheirShares: threads then help from the ends of other shares, which their threads reach last.
 func TestThreadsBeginWithTheirShares(t *testing.T) {
 	for _, tc := range []struct {
 		chunks, threads, thread int
@@ -24,7 +24,7 @@ func TestThreadsBeginWithTheirShares(t *testing.T) {
 		{6, 2, 0, []int{0, 1, 2, 5, 4, 3}},
 		{6, 2, 1, []int{3, 4, 5, 2, 1, 0}},
 		{7, 3, 1, []int{2, 3, 6, 5, 4, 1, 0}},
-		{2, 3, 0, []int{0, 1}}, // the shares of fewer chunks than threads lie apart
+		{2, 3, 0, []int{0, 1}}, // fewer chunks than threads: their shares are not adjacent
 	} {
 		l := new(loop)
 		l.begin(nil, tc.chunks, 1, tc.chunks, tc.threads, tc.threads)
@@ -37,7 +37,7 @@ func TestThreadsBeginWithTheirShares(t *testing.T) {
 	}
 }
 
-// TestSharesAreEven: the same rows are the same thread's, into however many chunks an operation splits them.
+// TestSharesAreEven: a thread gets the same rows, into however many chunks an operation splits them.
 func TestSharesAreEven(t *testing.T) {
 	l := new(loop)
 	for _, chunks := range []int{16, 64, 100, 1000} {
@@ -52,7 +52,7 @@ func TestSharesAreEven(t *testing.T) {
 	}
 }
 
-// TestThreadsHaveNumbersOfTheirOwn: while all of a pool are in a loop, no number is free.
+// TestThreadsHaveNumbersOfTheirOwn: while all threads of a pool are in a loop, no number is free.
 func TestThreadsHaveNumbersOfTheirOwn(t *testing.T) {
 	const threads = 5
 	p := NewPool(threads)
@@ -74,7 +74,7 @@ func TestThreadsHaveNumbersOfTheirOwn(t *testing.T) {
 	})
 }
 
-// TestTasksKnowTheirThread: what one thread uses, such as scratch, no other does meanwhile.
+// TestTasksKnowTheirThread: no other thread uses the scratch of a thread at the same time.
 func TestTasksKnowTheirThread(t *testing.T) {
 	for _, threads := range []int{1, 5} {
 		p, busy := NewPool(threads), make([]atomic.Bool, threads)

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// Rows that are shared out to threads are normalised as each of them alone.
+// Rows that are distributed to threads are normalised as each of them alone.
 func TestNormsOfManyRows(t *testing.T) {
 	const d = grain / 2
 	const rows = 7 // two of them at a time
@@ -28,7 +28,7 @@ func TestNormsOfManyRows(t *testing.T) {
 	}
 }
 
-// An action without weight sends back nothing, whatever its logits are.
+// An action without weight has gradient 0, for any logits.
 func TestActionsWithoutWeight(t *testing.T) {
 	inf := math.Inf(1)
 	dz := []float64{7, 7, 7, 7, 7, 7}
@@ -40,7 +40,7 @@ func TestActionsWithoutWeight(t *testing.T) {
 	}
 }
 
-// The gradient of an ignored row is 0, whatever was there before.
+// The gradient of an ignored row is 0, with any previous content.
 func TestIgnoredRowsAreCleared(t *testing.T) {
 	dz := []float64{7, 7, 7, 7}
 	CrossEntropyBackward(NewPool(1), dz, []float64{1, 2, 3, 4}, []float64{3, 5}, []int{-1, 0}, -1, 1)

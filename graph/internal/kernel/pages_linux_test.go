@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// TestWeightsLieInHugePages: all of what is some pages long and lies between others of its kind, its ends too.
+// TestWeightsLieInHugePages: slices of some pages between others of their kind lie in huge pages, including their ends.
 func TestWeightsLieInHugePages(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
 		t.Skip("this kernel has no huge pages")

@@ -45,7 +45,7 @@ func TestPoolRangeCoversEverything(t *testing.T) {
 	}
 }
 
-// TestPoolPanicsInTheCaller: whoever runs the chunk, the panic comes out of For, and the pool goes on working.
+// TestPoolPanicsInTheCaller: For passes on a panic from any thread, and the pool continues to work.
 func TestPoolPanicsInTheCaller(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		p := NewPool(threads)
@@ -70,7 +70,7 @@ func TestPoolPanicsInTheCaller(t *testing.T) {
 	}
 }
 
-// TestPoolHoldsNoGoroutineWhenLeftAlone waits until the workers have gone, and does not end if they do not.
+// TestPoolHoldsNoGoroutineWhenLeftAlone waits until the workers have ended, and does not end otherwise.
 func TestPoolHoldsNoGoroutineWhenLeftAlone(t *testing.T) {
 	before := runtime.NumGoroutine()
 	p := NewPool(6)
@@ -124,7 +124,7 @@ func (s *sumTask[T]) Do(from, to int) {
 	}
 }
 
-// TestSpreadKeepsTasksApart: callers at the same time, of tasks of two types, have one each.
+// TestSpreadKeepsTasksApart: simultaneous callers, with tasks of two types, have separate tasks.
 func TestSpreadKeepsTasksApart(t *testing.T) {
 	p := NewPool(3)
 	var callers sync.WaitGroup

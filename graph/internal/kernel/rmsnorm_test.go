@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// The norm by the root of the mean of squares is its formula, and its gradients are differences of it, on any number of
-// threads.
+// The norm by the root of the mean of squares equals its formula, and its gradients equal differences of it, on any
+// number of threads.
 func TestRMSNorm(t *testing.T) {
 	const n, d, eps, h = 37, 13, 0.1, 1e-5
 	rng := rand.New(rand.NewPCG(8, 8))
@@ -52,7 +52,7 @@ func TestRMSNorm(t *testing.T) {
 		RMSNormBackward(p, norm, dy, grads)
 		approx(t, "dx", grads.X, wantDX, 1e-8)
 		approx(t, "dw", grads.W, wantDW, 1e-8)
-		grads.W = nil // of no use to a caller, and no error
+		grads.W = nil // optional
 		RMSNormBackward(p, norm, dy, grads)
 	}
 }

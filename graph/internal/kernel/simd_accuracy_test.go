@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// everywhere is float32 numbers of all sizes, and more where the functions bend.
+// everywhere returns float32 numbers of all sizes, and more where the functions bend.
 func everywhere() []float32 {
 	var x []float32
 	for bits := uint64(0); bits < 1<<32; bits += 9973 {
@@ -23,7 +23,7 @@ func everywhere() []float32 {
 	return x
 }
 
-// TestVectorFunctionsAreAccurate: as their descriptions say.
+// TestVectorFunctionsAreAccurate: the functions are as accurate as their descriptions state.
 func TestVectorFunctionsAreAccurate(t *testing.T) {
 	x := everywhere()
 	y, other, one := make([]float32, len(x)), make([]float32, len(x)), ones[float32](len(x))
@@ -68,7 +68,7 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 					continue
 				}
 				if float64(y[i]) == want || y[i] == 0 && math.Abs(want) < 0x1p-126*(1+1e-5) {
-					continue // nothing is slower than a number below the normal ones
+					continue // only numbers below the normal ones differ
 				}
 				if e := c.err(y[i], want); !(e <= worst) {
 					worst, at = e, x
@@ -82,7 +82,7 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 	})
 }
 
-// TestVectorFunctionsAtTheEnds compares with plain Go what is no ordinary number, and asserts the limits.
+// TestVectorFunctionsAtTheEnds compares special numbers with plain Go, and checks the limits.
 func TestVectorFunctionsAtTheEnds(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
@@ -129,7 +129,7 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 	})
 }
 
-// TestPlainActivationsHaveTheSameLimits as the vectors.
+// TestPlainActivationsHaveTheSameLimits: plain Go has the same limits as the vectors.
 func TestPlainActivationsHaveTheSameLimits(t *testing.T) {
 	x := []float64{math.Inf(1), math.Inf(-1), 1e200, -1e200}
 	y, d, one := make([]float64, 4), make([]float64, 4), ones[float64](4)

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// BenchmarkElementwise times every kernel on one thread, in every instruction set and in plain Go. GB/s counts what is
-// read and written.
+// BenchmarkElementwise times every kernel on one thread, in every instruction set and in plain Go. GB/s counts the
+// bytes read and written.
 func BenchmarkElementwise(b *testing.B) {
 	const tokens, d, cols, n = 768, 128, 64, 768 * 128
 	p := NewPool(1)
@@ -93,7 +93,7 @@ func BenchmarkElementwise(b *testing.B) {
 			b.Run(k.name+"/"+set, func(b *testing.B) {
 				defer simd.Use(fast)()
 				clear(u)
-				for i := range weights { // as second moments they stay positive
+				for i := range weights { // stay positive, like second moments
 					weights[i] = 1. / cols
 				}
 				for b.Loop() {

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// TestGODEBUGChoosesTheInstructionSet runs the tests of this package again in processes whose processor is said to have
-// less than it has.
+// TestGODEBUGChoosesTheInstructionSet runs the tests of this package again in processes with some instruction sets of
+// the processor switched off.
 func TestGODEBUGChoosesTheInstructionSet(t *testing.T) {
 	if want, child := os.LookupEnv("KERNEL_TEST_SET"); child {
 		if got := simd.Of[float32]().String(); got != want {
@@ -22,7 +22,7 @@ func TestGODEBUGChoosesTheInstructionSet(t *testing.T) {
 		t.Skip("this processor has no vector kernels to switch off")
 	}
 	if testing.Short() {
-		t.Skip("with -short: starts this program several times more, with fewer instructions")
+		t.Skip("with -short: restarts this program several times with fewer instructions")
 	}
 	for godebug, want := range map[string]string{
 		"cpu.avx512f=off":              "AVX2",

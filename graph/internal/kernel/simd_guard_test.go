@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// TestKernelsStayInTheirOperands runs every kernel on operands whose last number, then whose first, borders on a page
-// that must not be read.
+// TestKernelsStayInTheirOperands runs every kernel on operands whose last number, and then whose first, is next to a
+// page that must not be read.
 func TestKernelsStayInTheirOperands(t *testing.T) {
 	page := syscall.Getpagesize()
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {

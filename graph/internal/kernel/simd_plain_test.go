@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// TestVectorsEqualPlainGo: where every operation is rounded once, and the same, or there is none.
+// TestVectorsEqualPlainGo for kernels in which every operation, if any, is rounded once and in the same way.
 func TestVectorsEqualPlainGo(t *testing.T) {
 	const n, d = 3*grain + 77, 7
 	rng := rand.New(rand.NewPCG(13, 13))
@@ -67,7 +67,7 @@ func TestVectorAdamWFollowsFloat64(t *testing.T) {
 				}{
 					{"w", w[i], wantW[i], 2 * u * (math.Abs(wantW[i]) + 10*o.LR)},
 					{"m", m[i], wantM[i], 4 * u * (math.Abs(wantM[i]) + math.Abs(float64(g[i])))},
-					{"v", second[i], wantV[i], 30 * u * wantV[i]}, // 1 − β₂ is taken of a rounded β₂
+					{"v", second[i], wantV[i], 30 * u * wantV[i]}, // 1 − β₂ is computed from a rounded β₂
 				} {
 					if !(math.Abs(float64(c.got)-c.want) <= c.off) {
 						t.Fatalf("step %d, %s[%d]: got %v, want %v ± %.2g", step, c.name, i, c.got, c.want, c.off)

@@ -24,7 +24,7 @@ const u = 0x1p-24 // half of the last place of 1
 func TestVectorRowsAreAccurate(t *testing.T) {
 	const rows = 5
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
-		worst := map[string]float64{} // error over what is stated: at most 1
+		worst := map[string]float64{} // error divided by the stated one: at most 1
 		compare := func(name string, n int, got []float32, want []float64, allowed func(i int) float64) {
 			for i, w := range want {
 				e := math.Abs(float64(got[i])-w) / allowed(i)
@@ -62,7 +62,7 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 				if want[i] == 0 {
 					return 0x1p-148
 				}
-				distance := math.Log(largest[i/n] / want[i]) // of the score from the largest
+				distance := math.Log(largest[i/n] / want[i]) // from the largest score
 				if distance > 60 {
 					return want[i]
 				}
@@ -174,7 +174,7 @@ func TestVectorLayerNormFarFromZero(t *testing.T) {
 	})
 }
 
-// TestSoftmaxSkipsWhatIsMasked, even if the score is no number; a row without any other entry is 0.
+// TestSoftmaxSkipsWhatIsMasked: hidden scores have no effect, even NaN; a row without other entries is 0.
 func TestSoftmaxSkipsWhatIsMasked(t *testing.T) {
 	nan, inf, off := float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))
 	check := func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// The norm of σ + ε in vectors is that of float64, forward and backward, also far from 0 and where σ is as small as ε.
+// The norm of σ + ε in vectors is that of float64, forward and backward, also far from 0 and if σ is as small as ε.
 func TestVectorLayerNormSigma(t *testing.T) {
 	const rows = 5
 	rng := rand.New(rand.NewPCG(21, 21))
@@ -65,7 +65,7 @@ func TestVectorLayerNormSigma(t *testing.T) {
 	})
 }
 
-// A row of equal numbers has σ = 0 exactly: it comes out as the shift, and has no gradient.
+// A row of equal numbers has σ = 0 exactly: the result is the shift, without a gradient.
 func TestVectorsOfEqualNumbers(t *testing.T) {
 	check := func(t *testing.T) {
 		for _, n := range []int{1, 3, 5, 7, 11, 13, 16, 23, 37, 41, 100, 768, 1000, 4099} {

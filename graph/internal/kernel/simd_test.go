@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// wild is numbers of which some are special.
+// wild returns numbers, some of which are special.
 func wild(rng *rand.Rand, n int) []float32 {
 	x := kerneltest.Random[float32](rng, n)
 	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-42, -1e-42, 3e38, -3e38, 90, -90, -1e10, 13.5, -13.5, 1e20, -1e20}
@@ -25,8 +25,8 @@ func wild(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-// runAll runs every kernel on vectors of n numbers and rows of n columns. numbers makes the operands, put gives them
-// their places in memory. All results are returned, as float64, so that their bits can be compared.
+// runAll runs every kernel on vectors of n numbers and rows of n columns. numbers creates the operands, put places them
+// in memory. It returns all results as float64, so that their bits can be compared.
 func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, put func([]float32) []float32) map[string][]float64 {
 	const rows = 3
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
@@ -117,7 +117,7 @@ func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, p
 	return results
 }
 
-// lengths is every length up to some blocks, and some long ones.
+// lengths returns every length up to some blocks, and some long ones.
 func lengths() []int {
 	list := []int{1000, 4099}
 	for n := range 131 {
@@ -126,7 +126,7 @@ func lengths() []int {
 	return list
 }
 
-// sameResults compares bits; one NaN is like another.
+// sameResults compares bits; all NaNs are equal.
 func sameResults(t *testing.T, n int, got, want map[string][]float64) {
 	t.Helper()
 	for name, w := range want {
@@ -140,7 +140,7 @@ func sameResults(t *testing.T, n int, got, want map[string][]float64) {
 
 func itself(x []float32) []float32 { return x }
 
-// TestInstructionSetsGiveTheSameBits, of all kernels and lengths, also of what is no finite number.
+// TestInstructionSetsGiveTheSameBits for all kernels and lengths, also for numbers that are not finite.
 func TestInstructionSetsGiveTheSameBits(t *testing.T) {
 	a, b := simd.Sets()["AVX512"], simd.Sets()["AVX2"]
 	if a == nil || b == nil {
@@ -153,10 +153,10 @@ func TestInstructionSetsGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// TestBitsAreThoseOfEveryProcessor: AVX-512, AVX2 and NEON all give the results that this digest is of. Which NaN it is
-// may differ.
+// TestBitsAreThoseOfEveryProcessor: AVX-512, AVX2 and NEON all give results with this digest. The kind of NaN may
+// differ.
 func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
-	exact := func(rng *rand.Rand, n int) []float32 { // drawn without arithmetic that a compiler may round otherwise
+	exact := func(rng *rand.Rand, n int) []float32 { // without arithmetic that compilers may round differently
 		x := make([]float32, n)
 		for i := range x {
 			x[i] = float32(rng.IntN(1<<16)-1<<15) / (1 << 13)
@@ -183,10 +183,10 @@ func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 	})
 }
 
-// TestPlaceInMemoryDoesNotMatter: whatever the offset, NaN before and behind the operands changes nothing and is not
+// TestPlaceInMemoryDoesNotMatter: at every offset, NaN before and after the operands changes nothing and is not
 // changed.
 func TestPlaceInMemoryDoesNotMatter(t *testing.T) {
-	const canary = 0x7fc0beef // a NaN of its own
+	const canary = 0x7fc0beef // a distinct NaN
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		rng := rand.New(rand.NewPCG(9, 9))
 		for _, n := range lengths() {
@@ -213,7 +213,7 @@ func TestPlaceInMemoryDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestTailsAreLikeTheRest: an entry's result does not depend on where in a vector it stands.
+// TestTailsAreLikeTheRest: an entry's result does not depend on its position in a vector.
 func TestTailsAreLikeTheRest(t *testing.T) {
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		rng := rand.New(rand.NewPCG(10, 10))

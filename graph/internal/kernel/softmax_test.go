@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Softmax shifts the scores by the largest one that is not masked, in float64, which plain Go computes, and in float32.
+// Softmax shifts the scores by the largest visible one, in float64, which is computed in plain Go, and in float32.
 func TestSoftmaxShifts(t *testing.T) {
 	softmaxShifts[float32](t)
 	softmaxShifts[float64](t)

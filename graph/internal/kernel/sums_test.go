@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestSumsOfManyColumns: threads that share columns give the bits of one, whatever was in the scratch.
+// TestSumsOfManyColumns: threads that share columns give the bits of one thread, with any content of the scratch.
 func TestSumsOfManyColumns(t *testing.T) {
 	const n, d = 37, 1003
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// What passes the gate is silu(x)·u, with the derivatives by both, in both types, in Go and in vectors.
+// The result is silu(x)·u, with the derivatives by both, in both types, in Go and in vectors.
 func TestSwiGLU(t *testing.T) {
 	swiGLU[float64](t, 6e-15)
 	swiGLU[float32](t, 2e-6)
@@ -39,7 +39,7 @@ func swiGLU[T Float](t *testing.T, tolerance float64) {
 	}
 }
 
-// A gate at ±∞ is open, or shut: what is behind it has the limits of silu and its derivative, and NaN stays one.
+// A gate at ±∞ is open or closed: the results are the limits of silu and its derivative, and NaN stays NaN.
 func TestSwiGLUAtTheEnds(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	x, two := []float64{-inf, -1000, 1000, inf, nan}, []float64{2, 2, 2, 2, 2}

@@ -45,7 +45,7 @@ func TestThreadsFor(t *testing.T) {
 	}
 }
 
-// A given number of threads shares every loop beyond SerialCost; otherwise the ping-pong decides.
+// A given number of threads shares every loop above SerialCost; otherwise the ping-pong decides.
 func TestWorth(t *testing.T) {
 	chosen := func(pingPong float64) *Pool {
 		return &Pool{threads: 2, chosen: true, pingPong: func() float64 { return pingPong }}
@@ -63,7 +63,7 @@ func TestWorth(t *testing.T) {
 		{"32 tokens through 128 × 384", 2 * 128 * 384 * 40, 2, 2, 8},
 		{"a token through 768 × 768", 2 * 768 * 768 * 9, 2, 2, 8},
 	} {
-		if tc.operations >= SerialCost && speed[float32]() < 300 { // plain Go takes long enough to share all of them
+		if tc.operations >= SerialCost && speed[float32]() < 300 { // plain Go is slow enough to share all of them
 			tc.far = 2
 		}
 		for _, pool := range []struct {
@@ -83,7 +83,7 @@ func TestWorth(t *testing.T) {
 	}
 }
 
-// A loop on some of the threads runs on no other.
+// A loop on some of the threads runs on no others.
 func TestRunOn(t *testing.T) {
 	p := NewPool(8)
 	for range 20 {

@@ -48,8 +48,8 @@ func TestTokensDoNotDependOnThreads(t *testing.T) {
 	}
 }
 
-// The loss of several labels and its gradient, also for logits of which e^z is no number, and for fewer entries than
-// there are partial sums.
+// The loss of several labels and its gradient, also for logits whose e^z overflows, and for fewer entries than partial
+// sums.
 func TestBinaryCrossEntropy(t *testing.T) {
 	binaryCrossEntropy[float32](t, 1e-6)
 	binaryCrossEntropy[float64](t, 1e-14)

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// Where there are vectors, every kernel that they have a form of is left to them.
+// Every kernel uses vectors if they implement it.
 func TestVectorsAreUsed(t *testing.T) {
 	used := ""
 	one := func(name string) func(y, x []float32) { return func(_, _ []float32) { used = name } }
@@ -80,7 +80,7 @@ func TestVectorsAreUsed(t *testing.T) {
 	}
 }
 
-// Columns are copied where they are named, 0 where they are not, and their gradients added up, by hand.
+// Named columns are copied, others are 0, and their gradients are added up, by hand.
 func TestColumns(t *testing.T) {
 	columns[float32](t)
 	columns[float64](t)

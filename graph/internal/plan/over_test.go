@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// added returns an operation that adds 1 to its first input, over it where it may.
+// added returns an operation that adds 1 to its first input, over it if permitted.
 func added(over bool, inputs ...*Op) *Op {
 	o := mixed(40, new(int), inputs...)
 	o.Fills, o.Over = nil, over
@@ -20,8 +20,8 @@ func added(over bool, inputs ...*Op) *Op {
 	return o
 }
 
-// TestOver: a result lies over its first input if nothing else needs that, also in a row, and all results are as
-// without.
+// TestOver: a result lies over its first input if nothing else needs that input, also in a chain, and all results are
+// the same as without.
 func TestOver(t *testing.T) {
 	for _, c := range []struct {
 		needed     func(first *Op) []*Op // besides

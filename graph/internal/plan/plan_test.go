@@ -69,7 +69,7 @@ func difference(of *Op, others ...*Op) *Op {
 	return o
 }
 
-// build returns a random program of a forward and a backward pass; the same for the same seed.
+// build returns a random program of a forward and a backward pass, which is the same for the same seed.
 func build(seed uint64, places bool) (ops []*Op, runs *int) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	runs = new(int)
@@ -100,7 +100,7 @@ func build(seed uint64, places bool) (ops []*Op, runs *int) {
 func results(t *testing.T, ops []*Op, a *Arena) (list [][]float64) {
 	t.Helper()
 	p := mustPlan(t, ops, a)
-	for range 2 { // the second run finds what the first left
+	for range 2 { // the second run finds the memory of the first
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func results(t *testing.T, ops []*Op, a *Arena) (list [][]float64) {
 	return list
 }
 
-// inside counts the operations whose results stay in their place.
+// inside returns the number of operations whose results stay in their place.
 func inside(ops []*Op) (n int) {
 	for _, o := range ops {
 		leaves := o.Place == "" || o.Output || o.Once
@@ -127,7 +127,7 @@ func inside(ops []*Op) (n int) {
 	return n
 }
 
-// Memory that is shared and results that are computed twice leave the same bits, in less memory each.
+// Sharing memory and computing results twice give the same bits, each in less memory.
 func TestSharing(t *testing.T) {
 	var sizes [3]int
 	for seed := range uint64(50) {
@@ -153,7 +153,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// Programs of one arena run in turns; a smaller one after a larger one takes no more.
+// Programs of one arena run in turns; a smaller one after a larger one needs no more memory.
 func TestArenaIsShared(t *testing.T) {
 	large, _ := build(1, false)
 	small := large[:5]
@@ -167,7 +167,7 @@ func TestArenaIsShared(t *testing.T) {
 	}
 }
 
-// An optional result has memory only where an operation returns it.
+// An optional result has memory only if an operation returns it.
 func TestOptional(t *testing.T) {
 	for _, returned := range []bool{false, true} {
 		extra := &memory{size: 7, optional: true}
@@ -191,7 +191,7 @@ func TestOptional(t *testing.T) {
 	}
 }
 
-// An error and a panic name the operation, and nothing runs after them.
+// An error and a panic contain the operation's name, and nothing runs after them.
 func TestErrors(t *testing.T) {
 	for want, f := range map[string]func() error{
 		"h.0: glass: broken": func() error { return errors.New("broken") },
@@ -207,7 +207,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Every slot begins a line of the cache, 64 bytes, and no line is left between two.
+// Every slot begins a cache line of 64 bytes, and no line is unused between two slots.
 func TestLines(t *testing.T) {
 	ops := []*Op{input(1)}
 	for _, size := range []int{16, 17, 1, 32} {
@@ -236,7 +236,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A result that lies elsewhere is no buffer of the arena, also where it is read after the run.
+// A result that lies elsewhere is not a buffer of the arena, even if it is read after the run.
 func TestResultElsewhere(t *testing.T) {
 	ran := false
 	o := &Op{Name: "elsewhere", Inputs: []*Op{input(7)}, Value: Numbers{F64: []float64{5}}, Output: true, Forward: true}
@@ -254,8 +254,8 @@ func TestResultElsewhere(t *testing.T) {
 	}
 }
 
-// An operation is computed again only where its place forgets it: not a value, not what lies elsewhere, not what is
-// read after the run or outside, not what may run once, and nothing of the backward pass.
+// An operation is computed again only if its place drops it. Values, results that lie elsewhere, results read after the
+// run or outside, operations that may run once, and the backward pass are not.
 func TestDropped(t *testing.T) {
 	run := func(Numbers, []Numbers) func() error { return func() error { return nil } }
 	op := func(change func(o *Op)) *Op {
@@ -295,8 +295,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// The largest slot lies first, each of the others at the lowest address that is free all the while: between two others
-// where it fits exactly, and the list that is handed in keeps its order.
+// The largest slot lies first, each of the others at the lowest address that is free for all of its life, even in an
+// exact gap between two others. The order of the given list is preserved.
 func TestLayout(t *testing.T) {
 	l := func(size, first, last int) *life {
 		return &life{slot: slot{buffer: &memory{size: size}}, first: first, last: last}
@@ -324,7 +324,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// What an operation uses is bound to what was filled last, also before another program has run.
+// A used buffer is bound to its last content, even after another program has run.
 func TestUsesAreBound(t *testing.T) {
 	state := &memory{size: 3}
 	nothing := func(Numbers, []Numbers) func() error { return func() error { return nil } }
@@ -342,7 +342,7 @@ func TestUsesAreBound(t *testing.T) {
 	}
 }
 
-// A chain of results takes the memory of two, however long it is: none is kept that is not read after the run.
+// A chain of any length takes the memory of two results: only those read after the run are kept.
 func TestChain(t *testing.T) {
 	ops := []*Op{input(1)}
 	for range 9 {

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector allocates by itself.
+// The race detector itself allocates.
 
 package attention
 
@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestTokensAllocateNothing: one that is decoded, by every cache and state.
+// TestTokensAllocateNothing: decoding a token allocates nothing, with every cache and state.
 func TestTokensAllocateNothing(t *testing.T) {
 	full := self(2, 256, 4, 32, 32)
 	narrow := LatentShape{Batch: 1, Context: 128, Heads: 16, QK: 32, V: 32, Latent: 64, Rotary: 16}

@@ -10,14 +10,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// rounded is x to 8 significant bits.
+// rounded returns x to 8 significant bits.
 func rounded(x float64) float64 {
 	fraction, exponent := math.Frexp(x)
 	return math.Ldexp(math.RoundToEven(math.Ldexp(fraction, 8)), exponent-8)
 }
 
-// TestFlashRounds: with products of rounded operands all six of them are, q·kᵀ, p·v, dy·vᵀ, pᵀ·dy, dsᵀ·q and ds·k, and
-// nothing else is: what float64 makes of the same roundings differs by those of float32.
+// TestFlashRounds: with products of rounded operands, exactly the six products q·kᵀ, p·v, dy·vᵀ, pᵀ·dy, dsᵀ·q and ds·k
+// are rounded: the difference to float64 with the same roundings is that of float32.
 func TestFlashRounds(t *testing.T) {
 	h := self(2, 29, 3, 7, 5)
 	rng := rand.New(rand.NewPCG(3, 9))
@@ -87,7 +87,7 @@ func roundedHead(h Shape, b, j int, qkv, dy []float32, y, dqkv []float64) {
 	}
 }
 
-// TestFlashRoundsScattered: with rounded operands lanes and scattered keys give what exact ones give, but for the
+// TestFlashRoundsScattered: with rounded operands, lanes and scattered keys give the same as exact operands up to the
 // rounding.
 func TestFlashRoundsScattered(t *testing.T) {
 	masks := []masking{sparse[0], sparse[2], gapped[0].masking}

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// masking is a mask of any context: what is added to the score of query i and key j, of n, in a head of sequence b.
+// masking is a mask for any context: the number added to the score of query i and key j, of n, in a head of sequence b.
 type masking struct {
 	name        string
 	perSequence bool
@@ -63,18 +63,18 @@ func (m masking) mask(h Shape) Mask[float64] {
 	return mask
 }
 
-// self is n tokens that look at one another.
+// self returns the shape of n tokens that attend to one another.
 func self(batch, n, heads, qk, v int) Shape { return Shape{batch, n, n, heads, qk, v, heads} }
 
-// in is h with heads that share keys and values.
+// in returns h with heads that share keys and values.
 func (h Shape) in(groups int) Shape { h.Groups = groups; return h }
 
-// numbers counts queries, keys and values.
+// numbers returns the number of queries, keys and values.
 func (h Shape) numbers() int {
 	return h.Batch * (h.Heads*h.Queries*h.QK + h.Groups*h.Keys*(h.QK+h.V))
 }
 
-// partsOf finds them in x: packed where the tokens look at one another, else the queries before the keys and values.
+// partsOf returns them from x: packed if the tokens attend to one another, else the queries before the keys and values.
 func partsOf[T kernel.Float](h Shape, x []T) Projections[T] {
 	if n := h.Batch * h.Queries * h.Heads * h.QK; h.Queries != h.Keys {
 		return Crossed(h, x[:n], x[n:])
@@ -82,7 +82,7 @@ func partsOf[T kernel.Float](h Shape, x []T) Projections[T] {
 	return Packed(h, x)
 }
 
-// denseAttention is attention and its gradient as the equations have it, in float64.
+// denseAttention computes attention and its gradient directly from the equations, in float64.
 func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.DropMask) (y, dx []float64) {
 	rows, n, scale := h.Queries, h.Keys, 1/math.Sqrt(float64(h.QK))
 	y, dx = make([]float64, h.Batch*rows*h.Heads*h.V), make([]float64, len(x))
@@ -151,7 +151,7 @@ func runAttention[T kernel.Float](p *kernel.Pool, h Shape, x []float64, mask Mas
 	return y, dx
 }
 
-// compareTo looks for the largest distance, relative to the largest number.
+// compareTo checks the largest distance, relative to the largest number.
 func compareTo[T kernel.Float](t *testing.T, name string, got []T, want []float64, tolerance float64) {
 	t.Helper()
 	var top float64
@@ -187,7 +187,7 @@ func TestAttentionEqualsDense(t *testing.T) {
 	}
 }
 
-// TestCrossAttentionEqualsDense: queries and keys of other tokens.
+// TestCrossAttentionEqualsDense: queries and keys belong to different tokens.
 func TestCrossAttentionEqualsDense(t *testing.T) {
 	for _, n := range [][2]int{{1, 2}, {2, 1}, {1, 70}, {70, 1}, {5, 33}, {66, 31}, {129, 300}, {300, 129}} {
 		for c, m := range maskings {
@@ -212,8 +212,8 @@ func checkAttention(t *testing.T, h Shape, qkv []float64, mask Mask[float64], dy
 	compareTo(t, "dqkv in float32", d32, wantD, narrow)
 }
 
-// TestAttentionOfLargeScores: increasing scores, where the factor of the printed recurrence is upside down (errata X1),
-// in every tile by more than the last; decreasing ones; and such that e^score is no number.
+// TestAttentionOfLargeScores uses increasing scores, for which the factor of the printed recurrence is upside down
+// (errata X1), by more than the last in every tile; decreasing ones; and scores whose e^score overflows.
 func TestAttentionOfLargeScores(t *testing.T) {
 	h := self(1, 600, 1, 1, 2)
 	for name, score := range map[string]func(j int) float64{
@@ -239,7 +239,7 @@ func TestAttentionOfLargeScores(t *testing.T) {
 	}
 }
 
-// TestAttentionBits: neither the threads nor the instruction set may be seen in a result.
+// TestAttentionBits: the result depends in no bit on the threads or the instruction set.
 func TestAttentionBits(t *testing.T) {
 	for _, h := range []Shape{self(2, 130, 3, 5, 7), self(1, 515, 2, 16, 32), self(1, 130, 6, 5, 7).in(2)} {
 		for _, m := range maskings[:5] {
@@ -271,7 +271,7 @@ func TestAttentionBits(t *testing.T) {
 	}
 }
 
-// TestAttentionSkipsHiddenTiles: what is in tiles that the mask hides completely is never looked at.
+// TestAttentionSkipsHiddenTiles: tiles that the mask hides completely are never read.
 func TestAttentionSkipsHiddenTiles(t *testing.T) {
 	h := self(1, 512, 1, 4, 4)
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -291,7 +291,7 @@ func TestAttentionSkipsHiddenTiles(t *testing.T) {
 	}
 }
 
-// TestAttentionFollowsTheMask: one that has changed between two runs.
+// TestAttentionFollowsTheMask: the mask may change between two runs.
 func TestAttentionFollowsTheMask(t *testing.T) {
 	h := self(2, 70, 1, 3, 4)
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -308,7 +308,7 @@ func TestAttentionFollowsTheMask(t *testing.T) {
 	}
 }
 
-// TestAttentionMemoryIsLinear: what it needs besides operands and results, at a constant number of tokens.
+// TestAttentionMemoryIsLinear: the memory besides operands and results is linear, at a constant number of tokens.
 func TestAttentionMemoryIsLinear(t *testing.T) {
 	p := kernel.NewPool(2)
 	need := func(n int) int {
@@ -320,7 +320,7 @@ func TestAttentionMemoryIsLinear(t *testing.T) {
 	}
 }
 
-// BenchmarkAttention is a causal step at 2048 tokens and more, in nanoseconds a token.
+// BenchmarkAttention measures a causal step at 2048 tokens and more, in nanoseconds per token.
 func BenchmarkAttention(b *testing.B) {
 	for _, h := range []Shape{self(12, 64, 4, 32, 32), self(32, 64, 4, 32, 32), self(8, 256, 4, 32, 32), self(2, 1024, 4, 32, 32), self(1, 2048, 4, 32, 32), self(8, 256, 6, 64, 64), self(1, 256, 12, 64, 64)} {
 		for _, threads := range []int{1, 2} {

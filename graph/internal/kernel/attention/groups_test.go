@@ -9,9 +9,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestGroups: heads that share keys and values are heads with equal ones of their own, and what comes back to these
-// adds up: under masks, too, that hide a block of keys from the first head of a group and not from its last, or the
-// other way round.
+// TestGroups: heads that share keys and values give the same as heads with equal ones of their own, and the gradients
+// of these add up. This also holds under masks that hide a block of keys from the first head of a group and not from
+// its last, or vice versa.
 func TestGroups(t *testing.T) {
 	perHead := masking{"fewer keys from head to head", false, true, func(n, b, head, i, j int) float64 { return hideIf(j > i || j > 40*(5-head)) }}
 	for c, m := range append(maskings[:len(maskings):len(maskings)], perHead) {
@@ -41,11 +41,11 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// repeated says where the numbers of heads with keys and values of their own come from: packed, or queries before the
+// repeated returns the source of every number for heads with their own keys and values: packed, or queries before the
 // rest.
 func (h Shape) repeated() (from []int) {
 	at := 0
-	row := func(groups, size int) { // each of them for as many heads as it has
+	row := func(groups, size int) { // each group for every head that shares it
 		for j := range h.Heads {
 			for i := range size {
 				from = append(from, at+j*groups/h.Heads*size+i)

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// Some tokens after others: every head of every sequence attends with its own query to the keys so far, with its rows
-// of the mask; a copy of another sequence goes on as that one.
+// Every head of every sequence attends with its own query to the keys so far, with its rows of the mask, for tokens
+// that come in several calls; a copy of another sequence continues like that one.
 func TestKVCache(t *testing.T) {
 	for _, h := range []Shape{
 		self(2, 5, 3, 4, 2), self(3, 4, 1, 2, 5),
@@ -30,7 +30,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	tokens := kerneltest.Random[float64](rng, h.Batch*n*width)
 	mask := Mask[float64]{Data: kerneltest.Random[float64](rng, h.Heads*n*n), Batch: 1, Heads: h.Heads}
-	for i := range mask.Data { // causal, and every head is blind to one distance more
+	for i := range mask.Data { // causal, and each head hides one more distance
 		head, query, key := i/(n*n), i/n%n, i%n
 		if key > query || query-key == head+1 {
 			mask.Data[i] = math.Inf(-1)
@@ -59,7 +59,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 		return row
 	}
 	c := NewKVCache[float64](h)
-	feed := func(at, count int, from []int) []float64 { // the tokens that each sequence gets are those of the sequence from
+	feed := func(at, count int, from []int) []float64 { // each sequence gets the tokens of the sequence from
 		var qkv []float64
 		for _, b := range from {
 			qkv = append(qkv, tokens[(b*n+at)*width:][:count*width]...)
@@ -91,7 +91,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 	}
 }
 
-// A copy of another sequence's latents goes on as that one.
+// A copy of another sequence's latents continues like that one.
 func TestLatentFork(t *testing.T) {
 	h := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
 	c := newLatentCase[float64](h, 3, 1)
@@ -123,7 +123,7 @@ func TestLatentFork(t *testing.T) {
 	}
 }
 
-// Where the mask hides, the score does not matter, not even one that is infinite or no number.
+// Where the mask hides a key, the score has no effect, even if it is infinite or NaN.
 func TestAddMask(t *testing.T) {
 	hidden, inf := math.Inf(-1), math.Inf(1)
 	x := []float64{inf, math.NaN(), 1, 2}
@@ -136,7 +136,7 @@ func TestAddMask(t *testing.T) {
 	}
 }
 
-// TestWeightsOfEveryHead: heads that threads compute at the same time have places of their own for their weights.
+// TestWeightsOfEveryHead: heads that are computed at the same time have separate memory for their weights.
 func TestWeightsOfEveryHead(t *testing.T) {
 	h := self(2, 3, 2, 2, 1)
 	c := NewKVCache[float64](h)

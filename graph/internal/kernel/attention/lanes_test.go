@@ -10,10 +10,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// apart reports whether query i sees key j in a window of so many keys that are step apart.
+// apart reports whether query i sees key j in a window of the given number of keys that are step apart.
 func apart(i, j, step, keys int) bool { return (i-j)%step == 0 && max(i-j, j-i) < keys*step }
 
-// gapped are masks that have lanes, of so many queries and keys apart in the first head and the last.
+// gapped holds masks with lanes, and the distances of queries and keys in the first and the last head.
 var gapped = []struct {
 	masking
 	keys, first, last int
@@ -34,8 +34,8 @@ var gapped = []struct {
 	}}, 2, 2, 3},
 }
 
-// Queries and keys in lanes give what all of the mask gives, forward and backward, with dropout, bias, far keys and
-// shared heads, on any number of threads to the bit.
+// Queries and keys in lanes give the same as the complete mask, forward and backward, with dropout, bias, far keys and
+// shared heads, to the bit on any number of threads.
 func TestLanesEqualDense(t *testing.T) {
 	for i, m := range gapped {
 		for _, n := range []int{303, 230} {
@@ -66,7 +66,7 @@ func TestLanesEqualDense(t *testing.T) {
 	}
 }
 
-// Masks with nothing to gain have one lane: ones without gaps, ones with few, and short ones.
+// Masks that gain nothing from lanes have a single one: masks without gaps, with few gaps, and short masks.
 func TestLanesOfOtherMasks(t *testing.T) {
 	for _, n := range []int{40, 300} {
 		h := self(2, n, 3, 1, 1)
@@ -82,7 +82,8 @@ func TestLanesOfOtherMasks(t *testing.T) {
 	}
 }
 
-// At 2048 tokens a dilated window has as many scores as one without gaps and as many keys, up to the edges of tiles.
+// At 2048 tokens a dilated window costs as many scores as one without gaps and the same number of keys, up to the edges
+// of tiles.
 func TestDilatedWindowIsAsDear(t *testing.T) {
 	h := self(1, 2048, 1, 1, 1)
 	var plain Spans
@@ -102,7 +103,7 @@ func dilatedWindow(h Shape, step int) Mask[float64] {
 	return masking{at: func(_, _, _, i, j int) float64 { return hideIf(j > i || !apart(i, j, step, 64)) }}.mask(h)
 }
 
-// BenchmarkDilated is a window of 64 keys at 2048 tokens, side by side and some apart.
+// BenchmarkDilated measures a window of 64 keys at 2048 tokens, with adjacent and distant keys.
 func BenchmarkDilated(b *testing.B) {
 	for _, step := range []int{1, 2, 4} {
 		h, p, rng := self(1, 2048, 4, 64, 64), kernel.NewPool(1), rand.New(rand.NewPCG(1, 2))
@@ -112,7 +113,7 @@ func BenchmarkDilated(b *testing.B) {
 		f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{Run: 1}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*h.Heads), make([]float32, FlashScratch(p, h)), kernel.DropMask{}}
 		for pass, run := range map[string]func(){
 			"mask":     func() { f.Spans.Run++; readMask(p, h, f.Spans, f.Mask) },
-			"forward":  func() { f.Forward(p, y) }, // of a mask that another layer has read
+			"forward":  func() { f.Forward(p, y) }, // the mask was read by another layer
 			"backward": func() { f.Backward(p, Packed(h, dqkv), y, dy) },
 		} {
 			b.Run(fmt.Sprintf("%s/%d apart", pass, step), func(b *testing.B) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// latentCase is attention to latents of tokens at … at+new−1, with what came before them.
+// latentCase is attention to latents of tokens at … at+new−1, with the latents before them.
 type latentCase[T kernel.Float] struct {
 	LatentShape
 	at, tokens          int
@@ -26,7 +26,7 @@ func newLatentCase[T kernel.Float](h LatentShape, at, tokens int) latentCase[T] 
 		upK: kerneltest.Random[T](rand.New(rand.NewPCG(3, 1)), h.Latent*h.Heads*h.QK), upV: kerneltest.Random[T](rand.New(rand.NewPCG(4, 1)), h.Latent*h.Heads*h.V),
 		mask: Mask[T]{Data: make([]T, h.Heads*h.Context*h.Context), Batch: 1, Heads: h.Heads},
 	}
-	for i := range c.mask.Data { // causal, and every head is blind to one distance more
+	for i := range c.mask.Data { // causal, and each head hides one more distance
 		head, query, key := i/(h.Context*h.Context), i/h.Context%h.Context, i%h.Context
 		if key > query || query-key == head+1 {
 			c.mask.Data[i] = T(math.Inf(-1))
@@ -35,7 +35,7 @@ func newLatentCase[T kernel.Float](h LatentShape, at, tokens int) latentCase[T] 
 	return c
 }
 
-// rows returns those of the tokens from … to of every sequence.
+// rows returns the rows of the tokens from … to of every sequence.
 func (c latentCase[T]) rows(x []T, width, from, to int) (out []T) {
 	for b := range c.Batch {
 		out = append(out, x[(b*c.Context+from)*width:(b*c.Context+to)*width]...)
@@ -43,7 +43,7 @@ func (c latentCase[T]) rows(x []T, width, from, to int) (out []T) {
 	return out
 }
 
-// run fills the cache with what came before and attends.
+// run fills the cache with the earlier tokens and attends.
 func (c latentCase[T]) run(p *kernel.Pool) []T {
 	cache := NewLatentCache[T](c.LatentShape)
 	feed := func(from, to int) []T {
@@ -57,7 +57,7 @@ func (c latentCase[T]) run(p *kernel.Pool) []T {
 	return feed(c.at, c.at+c.tokens)
 }
 
-// want makes every key and value.
+// want computes the result from explicit keys and values.
 func (c latentCase[T]) want(b, token, head int) []float64 {
 	at := c.at + token
 	latent := func(j, i int) float64 { return float64(c.latent[(b*c.Context+j)*c.Width()+i]) }
@@ -118,7 +118,7 @@ func latentAttention[T kernel.Float](t *testing.T, c latentCase[T], tolerance fl
 	}
 }
 
-// TestLatentAttentionThreads: large enough for several threads, and not a bit depends on how many.
+// TestLatentAttentionThreads: a case large enough for several threads gives the same bits on any number of them.
 func TestLatentAttentionThreads(t *testing.T) {
 	h := LatentShape{Batch: 2, Context: 70, Heads: 2*headGroup + 3, QK: 16, V: 24, Latent: 40, Rotary: 8}
 	c := newLatentCase[float32](h, 60, 3)

@@ -12,10 +12,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// linearSize is a linear attention without its features.
+// linearSize holds the sizes of linear attention without its features.
 type linearSize struct{ batch, tokens, heads, qk, v int }
 
-// linearOf adds the features of a name.
+// linearOf adds the named features.
 func linearOf[T kernel.Float](s linearSize, causal bool, features string) Linear[T] {
 	l := Linear[T]{Batch: s.batch, Tokens: s.tokens, Heads: s.heads, QK: s.qk, V: s.v, Causal: causal, Phi: EluPlusOne[T]{}}
 	if features == "taylor" {
@@ -24,7 +24,7 @@ func linearOf[T kernel.Float](s linearSize, causal bool, features string) Linear
 	return l
 }
 
-// quadratic is linear attention and its gradient with all weights, a key after another for every query.
+// quadratic computes linear attention and its gradient with all weights, key by key for every query.
 func quadratic(l Linear[float64], qkv, mask, dy []float64) (y, dqkv []float64) {
 	n, f, width := l.Tokens, l.Phi.Size(l.QK), l.Heads*(2*l.QK+l.V)
 	y, dqkv = make([]float64, len(dy)), make([]float64, len(qkv))
@@ -109,7 +109,7 @@ func linearData(s linearSize) (qkv, dy, mask []float64) {
 	return qkv, dy, mask
 }
 
-// TestI45ScanEqualsQuadraticInTheKernel: sums from chunk to chunk are all pairs of tokens, forwards and backwards.
+// TestI45ScanEqualsQuadraticInTheKernel: sums over chunks equal sums over all pairs of tokens, forwards and backwards.
 func TestI45ScanEqualsQuadraticInTheKernel(t *testing.T) {
 	p := kernel.NewPool(2)
 	for _, n := range []int{1, 2, 63, 64, 65, 128, 200} {
@@ -135,7 +135,7 @@ func TestI45ScanEqualsQuadraticInTheKernel(t *testing.T) {
 	}
 }
 
-// TestLinearAttentionBits: neither the threads nor the instruction set may be seen in a result.
+// TestLinearAttentionBits: the result depends in no bit on the threads or the instruction set.
 func TestLinearAttentionBits(t *testing.T) {
 	s := linearSize{2, 130, 3, 16, 31}
 	qkv, dy, mask := linearData(s)
@@ -158,8 +158,7 @@ func TestLinearAttentionBits(t *testing.T) {
 	}
 }
 
-// TestLinearAttentionGoesOn: in two parts, the second beginning with the state that the first has left, it is the
-// whole.
+// TestLinearAttentionGoesOn: two parts, the second beginning with the state after the first, give the same as one.
 func TestLinearAttentionGoesOn(t *testing.T) {
 	s := linearSize{2, 150, 2, 4, 6}
 	p, width := kernel.NewPool(1), s.heads*(2*s.qk+s.v)
@@ -183,7 +182,7 @@ func TestLinearAttentionGoesOn(t *testing.T) {
 	}
 }
 
-// TestLinearAttentionOfLargeNumbers: features of large queries and keys are finite, and so is the slope.
+// TestLinearAttentionOfLargeNumbers: features of large queries and keys are finite, and so are their slopes.
 func TestLinearAttentionOfLargeNumbers(t *testing.T) {
 	x := []float32{-200, -100, -1, 0, 1, 100, 1e4}
 	phi, dx, ones := make([]float32, len(x)), make([]float32, len(x)), []float32{1, 1, 1, 1, 1, 1, 1}
@@ -200,7 +199,7 @@ func TestLinearAttentionOfLargeNumbers(t *testing.T) {
 	}
 }
 
-// BenchmarkLinearAttention is 4096 tokens in sequences of several lengths, in nanoseconds a token.
+// BenchmarkLinearAttention measures 4096 tokens in sequences of several lengths, in nanoseconds per token.
 func BenchmarkLinearAttention(b *testing.B) {
 	for _, n := range []int{512, 1024, 2048, 4096} {
 		s := linearSize{4096 / n, n, 4, 32, 32}
@@ -222,7 +221,7 @@ func BenchmarkLinearAttention(b *testing.B) {
 	}
 }
 
-// TestLinearTasks: as many parts as there is work for twice the threads, of whole heads.
+// TestLinearTasks: there are enough parts for twice the number of threads if possible, and each consists of full heads.
 func TestLinearTasks(t *testing.T) {
 	for _, c := range []struct{ threads, batch, heads, n, each int }{
 		{1, 1, 7, 1, 7}, {2, 1, 7, 4, 2}, {2, 1, 2, 2, 1}, {2, 2, 3, 2, 2}, {2, 3, 7, 2, 4}, {2, 4, 7, 1, 7}, {2, 5, 7, 1, 7}, {3, 1, 8, 4, 2},
@@ -234,7 +233,7 @@ func TestLinearTasks(t *testing.T) {
 	}
 }
 
-// TestLinearHeadsAreShared: threads that take several heads each leave the result and the sums of one thread.
+// TestLinearHeadsAreShared: threads that take several heads each give the result and the sums of a single thread.
 func TestLinearHeadsAreShared(t *testing.T) {
 	s := linearSize{1, 3, 7, 2, 3}
 	qkv, _, _ := linearData(s)

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// Some tokens after others: every query of either kind meets the keys of its own that the mask leaves, under one
-// softmax; a copy of another sequence goes on as that one.
+// Tokens come in several calls: every query of either kind is combined with the visible keys of its own kind, under one
+// softmax; a copy of another sequence continues like that one.
 func TestPairCache(t *testing.T) {
 	for _, h := range []Shape{self(2, 5, 3, 4, 2), self(3, 4, 1, 2, 5), self(2, 40, 3, 64, 48)} {
 		for _, threads := range []int{1, 3} {
@@ -25,7 +25,7 @@ func pairCache(t *testing.T, h Shape, p *kernel.Pool) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	tokens := kerneltest.Random[float64](rng, h.Batch*n*width)
 	mask := Mask[float64]{Data: kerneltest.Random[float64](rng, h.Heads*n*2*n), Batch: 1, Heads: h.Heads}
-	for i := range mask.Data { // causal; every head is blind to one distance more, and of the other keys to every third
+	for i := range mask.Data { // causal; each head hides one more distance, and every third of the other keys
 		head, query, key, kind := i/(2*n*n), i/(2*n)%n, i/2%n, i%2
 		if key > query || query-key == head+1 || key+kind > 0 && (key+kind)%3 == 0 {
 			mask.Data[i] = math.Inf(-1)

@@ -17,7 +17,7 @@ func random(i, j, n int) bool {
 	return rand.New(rand.NewPCG(uint64(i), uint64(j))).IntN(n) == 0
 }
 
-// sparse are masks of windows with keys that are far from them.
+// sparse holds masks of windows with additional keys far away.
 var sparse = []masking{
 	{"bigbird", false, false, func(_, _, _, i, j int) float64 { return hideIf(j > i || i-j >= 9 && j >= 2 && !random(i, j, 150)) }},
 	{"both sides, of every sequence", true, false, func(n, b, _, i, j int) float64 {
@@ -33,8 +33,8 @@ var sparse = []masking{
 	{"blind", false, false, func(_, _, _, i, j int) float64 { return hideIf(j > i || i%90 < 70 && i > 200 || i-j > 3 && j > 0) }},
 }
 
-// Keys far from the window are gathered, and what comes out is what all of the mask gives, forward and backward, of
-// groups, with dropout, on any number of threads to the bit.
+// Keys far from the window are gathered, and the result is that of the complete mask, forward and backward, for groups,
+// with dropout, to the bit on any number of threads.
 func TestScatteredKeysEqualDense(t *testing.T) {
 	shapes := []Shape{self(2, 437, 2, 5, 7), self(1, 391, 4, 3, 2).in(2), {2, 333, 666, 2, 4, 3, 2}}
 	if testing.Short() {
@@ -61,7 +61,7 @@ func TestScatteredKeysEqualDense(t *testing.T) {
 	}
 }
 
-// entries is how many scores either pass computes of one mask.
+// entries returns the number of scores that either pass computes for one mask.
 func (s *Spans) entries(h Shape) (forward, backward int) {
 	for _, l := range s.lanes[0] {
 		h := h.within(&l)
@@ -138,7 +138,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// BenchmarkSparse is a window of 64 at 2048 tokens, and with global and random keys.
+// BenchmarkSparse measures a window of 64 at 2048 tokens, without and with global and random keys.
 func BenchmarkSparse(b *testing.B) {
 	h := self(1, 2048, 4, 64, 64)
 	window, bird := windowAndBird(h)

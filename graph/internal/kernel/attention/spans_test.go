@@ -47,7 +47,7 @@ func TestAttendingAndAround(t *testing.T) {
 	}
 }
 
-// One Spans follows masks of any size: of each it has the spans of a new one. In a run that was read already it stays.
+// One Spans follows masks of any size: it has the spans of a new Spans for each. In a run already read it stays.
 func TestSpansAreReadAgain(t *testing.T) {
 	pool := kernel.NewPool(1)
 	shape := func(queries, keys int) Shape {
@@ -62,10 +62,10 @@ func TestSpansAreReadAgain(t *testing.T) {
 		blocks int
 	}{
 		{diagonal, shape(4, backwardKeys+1), 2},
-		{perSequence, shape(2, backwardKeys+1), 2}, // as many queries in all, keys of more
+		{perSequence, shape(2, backwardKeys+1), 2}, // as many queries in total, more keys
 		{diagonal, shape(4, 2*backwardKeys), 2},
 		{perSequence, shape(2, backwardKeys), 1},
-		{perSequence, shape(3, backwardKeys-1), 1}, // as many keys
+		{perSequence, shape(3, backwardKeys-1), 1}, // the same number of keys
 		{perSequence, shape(3, backwardKeys+1), 2},
 		{diagonal, shape(6, 3*backwardKeys+1), 4},
 		{diagonal, shape(1, 1), 1},
@@ -98,7 +98,7 @@ func TestSpansAreReadAgain(t *testing.T) {
 	readMask(pool, h, s, diagonal.mask(h))
 	for _, c := range []struct {
 		run  uint64
-		want int // keys of the first query
+		want int // number of keys of the first query
 	}{{7, 1}, {8, 3}} {
 		s.Run = c.run
 		readMask(pool, h, s, Mask[float64]{Data: make([]float64, 6), Batch: 1, Heads: 1})

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestTurnsGiveTheSameBits: blocks of keys that take turns give the gradients that one after the other gives, whatever
-// is hidden, scattered, dropped or shared.
+// TestTurnsGiveTheSameBits: blocks of keys that take turns give the same gradients as consecutive blocks, for hidden,
+// scattered, dropped and shared keys.
 func TestTurnsGiveTheSameBits(t *testing.T) {
 	last := func(n, _, _, i, j int) float64 { return hideIf(j > i || i-j > 40 && j < n-3) }
 	all := append(append([]masking{{"last keys", false, false, last}}, maskings...), sparse...)
@@ -41,14 +41,14 @@ func TestTurnsGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// TestTurnsEndInAPanic: a task that panics lets the others end, and the panic comes out.
+// TestTurnsEndInAPanic: after the panic of a task the others end, and the panic is passed on.
 func TestTurnsEndInAPanic(t *testing.T) {
 	h, p := self(1, 291, 1, 5, 7), kernel.NewPool(3)
 	y, x := make([]float32, h.Queries*h.V), make([]float32, h.numbers())
 	mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1}
 	f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, x), mask, make([]float32, 2*h.Queries), make([]float32, FlashScratch(p, h)), kernel.DropMask{}}
 	f.Forward(p, y)
-	f.In.Q.Data = x[:len(x)-h.Width()] // the last query is missed by every block of keys
+	f.In.Q.Data = x[:len(x)-h.Width()] // every block of keys lacks the last query
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")
@@ -57,8 +57,8 @@ func TestTurnsEndInAPanic(t *testing.T) {
 	f.Backward(p, Packed(h, make([]float32, len(x))), y, y)
 }
 
-// TestThreadsHaveNoTurnToWaitFor: by the time that its tiles take, of one sequence under GPT-2's mask no thread of many
-// has much less to do than the others.
+// TestThreadsHaveNoTurnToWaitFor: by the time that its tiles take, for one sequence under GPT-2's mask no thread of
+// many has much less work than the others.
 func TestThreadsHaveNoTurnToWaitFor(t *testing.T) {
 	h := self(1, 1024, 12, 1, 1)
 	var s Spans
@@ -72,15 +72,15 @@ func TestThreadsHaveNoTurnToWaitFor(t *testing.T) {
 	}
 }
 
-// idleOf is what the threads have of the time of a backward pass besides its products, of which a fifth has to wait for
-// its turn, where tasks go to the thread that is free first.
+// idleOf returns the idle share of the threads' time in a backward pass. A fifth of each product must wait for its
+// turn, and a task goes to the thread that is free first.
 func idleOf(h Shape, keys []span, threads int) float64 {
 	type place struct {
 		row  int
 		time float64
 	}
 	free, work := make([]float64, threads), 0.
-	left := make([][][]place, h.Groups) // of every block, when it left which rows behind it
+	left := make([][][]place, h.Groups) // for every block, the time at which it left each row
 	for i := range h.Groups * h.blocks() {
 		group, block := i%h.Groups, i/h.Groups
 		first := 0
@@ -119,7 +119,7 @@ func idleOf(h Shape, keys []span, threads int) float64 {
 	return 1 - work/(float64(threads)*end)
 }
 
-// BenchmarkTurns is a step with one head on two threads, and on one.
+// BenchmarkTurns measures a step with one head on two threads, and on one.
 func BenchmarkTurns(b *testing.B) {
 	for _, heads := range []int{1, 3} {
 		for _, threads := range []int{1, 2} {

@@ -2,7 +2,7 @@ package cache
 
 import "testing"
 
-// said is what a processor says of its caches: kind and level, threads that share it, line, ways, sets.
+// said is the description of a cache by a processor: kind and level, threads that share it, line, ways, sets.
 type said struct{ kind, level, threads, line, ways, sets uint32 }
 
 // asked returns a processor that describes its caches in a leaf, and has leaves up to the two numbers.

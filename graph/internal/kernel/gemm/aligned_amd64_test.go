@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// TestPanelsBeginLines of the cache: their rows of one or two vectors never lie across two.
+// TestPanelsBeginLines: panels begin a cache line, so that their rows of one or two vectors never lie across two.
 func TestPanelsBeginLines(t *testing.T) {
 	for range 100 {
 		p := panels.New().(*panel)

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// TestProductsAllocateNothing once the buffers are there. (Under the race detector sync.Pool forgets on purpose.)
+// TestProductsAllocateNothing once the buffers exist. (Under the race detector sync.Pool drops items on purpose.)
 func TestProductsAllocateNothing(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		p := kernel.NewPool(threads)

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestChunksForManyThreads: of the products of a step of GPT-2's sizes with one sequence, forward and backward, no
-// thread of 16 or 64 has much less to do than the others.
+// TestChunksForManyThreads: for the products of a step of GPT-2's sizes with one sequence, forward and backward, no
+// thread of 16 or 64 has much less work than the others.
 func TestChunksForManyThreads(t *testing.T) {
 	const tokens, d, vocabulary = 256, 768, 50257
 	for threads, most := range map[int]float64{16: 0.15, 64: 0.3} {
@@ -27,7 +27,7 @@ func TestChunksForManyThreads(t *testing.T) {
 	}
 }
 
-// TestRowsFit: what is read again and again fits the second cache, of the processors that are known, and a strip of b
+// TestRowsFit: data that is read repeatedly fits into the second cache of the known processors, and a strip of b into
 // the first.
 func TestRowsFit(t *testing.T) {
 	for name, c := range map[string]struct{ first, second, lanes, want int }{
@@ -53,7 +53,7 @@ func TestRowsFit(t *testing.T) {
 	}
 }
 
-// TestRowsShowInNoBit: how many rows are computed at a time depends on the processor, the result does not.
+// TestRowsShowInNoBit: the number of rows computed at a time depends on the processor, but the result does not.
 func TestRowsShowInNoBit(t *testing.T) {
 	const m, n, k = 3103, 37, 301
 	rng := rand.New(rand.NewPCG(3, 5))
@@ -74,8 +74,8 @@ func TestRowsShowInNoBit(t *testing.T) {
 	}
 }
 
-// TestDeepProductsReadSeldom: where memory alone holds a chunk's rows of a, they are read again for every chunk beside
-// it, and so are b's columns for every one below: of numbers that are multiplied at most one in 50 is read.
+// TestDeepProductsReadSeldom: if a chunk's rows of a fit only into memory, they are read again for every chunk next to
+// it, and so are b's columns for every chunk below: at most one in 50 of the multiplied numbers is read.
 func TestDeepProductsReadSeldom(t *testing.T) {
 	const threads = 2
 	for _, s := range [][3]int{{256, 768, 50257}, {2048, 384, 8192}, {1024, 1024, 50257}} {

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// A product over nothing leaves beta·c, or the other matrix, and what lies beside c.
+// A product with k = 0 gives beta·c, or the other matrix, and leaves the numbers next to c unchanged.
 func TestProductOverNothing(t *testing.T) {
 	emptyProducts[float32](t)
 	emptyProducts[float64](t)
@@ -22,7 +22,7 @@ func emptyProducts[T kernel.Float](t *testing.T) {
 			"MulSerial": func(c Matrix[T]) { MulSerial(2, 2, 0, 1, Mat[T](nil, 0), Mat[T](nil, 2), beta, c) },
 		} {
 			c := []T{1, 2, 9, 3, 4, 9}
-			if beta == 0 { // what is not read may be anything
+			if beta == 0 { // numbers that are not read may be arbitrary
 				c[1] = T(math.NaN())
 			}
 			if mul(Mat(c, 3)); !slices.Equal(c, want) {

@@ -28,7 +28,7 @@ func (m Matrix[T]) at(i, j int) float64 {
 	return float64(m.Data[i*m.Stride+j])
 }
 
-// randomMatrix has its rows further apart than they are wide.
+// randomMatrix returns a matrix whose rows are further apart than they are wide.
 func randomMatrix[T kernel.Float](rng *rand.Rand, rows, cols int, trans bool) Matrix[T] {
 	if trans {
 		rows, cols = cols, rows
@@ -51,7 +51,7 @@ func testGemm[T kernel.Float](t *testing.T) {
 		b := randomMatrix[T](rng, k, n, rng.IntN(2) == 0)
 		c := randomMatrix[T](rng, m, n, false)
 		alpha, beta := T([]float64{1, -0.7}[rng.IntN(2)]), T([]float64{0, 1, 0.5}[rng.IntN(3)])
-		if beta == 0 { // what was there must not matter
+		if beta == 0 { // earlier numbers must not matter
 			for i := range m {
 				c.Data[i*c.Stride+rng.IntN(n)] = T(math.NaN())
 			}
@@ -71,7 +71,7 @@ func testGemm[T kernel.Float](t *testing.T) {
 	}
 }
 
-// checkGemm compares with sums in float64, and looks at the gaps between the rows, which no product may touch.
+// checkGemm compares with sums in float64, and checks that the gaps between the rows are unchanged.
 func checkGemm[T kernel.Float](t *testing.T, m, n, k int, alpha T, a, b Matrix[T], beta T, before, got Matrix[T]) {
 	t.Helper()
 	for i := range m {
@@ -101,7 +101,7 @@ func checkGemm[T kernel.Float](t *testing.T, m, n, k int, alpha T, a, b Matrix[T
 }
 
 // TestSgemvClearsTooMuch documents why a single row goes through Sgemm: gonum v0.17.0's Sgemv with a transposed matrix
-// and beta = 0 clears all of the slice that it is given, not only the result in it.
+// and beta = 0 clears the complete slice that it receives, not only the result in it.
 func TestSgemvClearsTooMuch(t *testing.T) {
 	const sentinel = 7
 	y := []float32{sentinel, sentinel, sentinel, sentinel}
@@ -121,7 +121,7 @@ func TestGemmAdd(t *testing.T) {
 	t.Run("float64", testGemmAdd[float64])
 }
 
-// testGemmAdd: a product with a bias or another matrix is a product that begins with it in c, to the bit.
+// testGemmAdd: a product with a bias or another matrix equals a product that begins with it in c, to the bit.
 func testGemmAdd[T kernel.Float](t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, s := range [][3]int{{1, 5, 3}, {13, 33, 7}, {70, 65, 300}, {200, 130, 40}} {
@@ -164,7 +164,7 @@ func TestGemmOfNothing(t *testing.T) {
 	MulSerial(2, 0, 3, 1, Mat(c, 2), Mat[float32](nil, 0), 0, Mat[float32](nil, 0))
 }
 
-// TestGemmSerialAllocatesNothing once the buffers are there.
+// TestGemmSerialAllocatesNothing once the buffers exist.
 func TestGemmSerialAllocatesNothing(t *testing.T) {
 	a, b, c := make([]float32, 64*64), make([]float32, 64*64), make([]float32, 64*64)
 	if n := testing.AllocsPerRun(200, func() { MulSerial(64, 64, 64, 1, Mat(a, 64), Mat(b, 64).T(), 0, Mat(c, 64)) }); n > 0.5 {
@@ -172,7 +172,7 @@ func TestGemmSerialAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestGemmLooksAtLengths: an operand that is too short is a panic, not a read behind its end.
+// TestGemmLooksAtLengths: an operand that is too short causes a panic, not a read after its end.
 func TestGemmLooksAtLengths(t *testing.T) {
 	const m, n, k = 5, 40, 7
 	for short := range 4 {

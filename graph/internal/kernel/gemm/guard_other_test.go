@@ -7,5 +7,5 @@ import (
 	"testing"
 )
 
-// guarded is memory for n numbers.
+// guarded returns memory for n numbers.
 func guarded(_ *testing.T, _ *rand.Rand, n int) []float32 { return make([]float32, n) }

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// guarded is memory for n numbers between two pages that crash whoever touches them, close to one or the other.
+// guarded returns memory for n numbers between two pages that cause a crash if touched, close to one or the other.
 func guarded(t *testing.T, rng *rand.Rand, n int) []float32 {
 	t.Helper()
 	page := syscall.Getpagesize()

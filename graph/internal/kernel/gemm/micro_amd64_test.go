@@ -22,10 +22,10 @@ func gemmSets() map[string]*microkernels {
 	return sets
 }
 
-// TestOtherProcessors runs the tests of the product as on a processor that has less.
+// TestOtherProcessors runs the tests of the product as on a processor with fewer instruction sets.
 func TestOtherProcessors(t *testing.T) {
 	if testing.Short() || os.Getenv("GODEBUG") != "" {
-		t.Skip("starts this program again with fewer instructions: not with -short, and not in such a run itself")
+		t.Skip("restarts this program with fewer instructions: not with -short, and not in such a run itself")
 	}
 	for _, off := range []string{"cpu.avx512f=off", "cpu.avx512f=off,cpu.avx2=off"} {
 		test := exec.Command(os.Args[0], "-test.run=^(TestGemm|TestGemmAdd|TestMicrokernels|TestRounded|TestPeak|TestGODEBUGIsHeard)$", "-test.short")
@@ -36,7 +36,7 @@ func TestOtherProcessors(t *testing.T) {
 	}
 }
 
-// TestGODEBUGIsHeard is for TestOtherProcessors: what is switched off must be off.
+// TestGODEBUGIsHeard is run by TestOtherProcessors: the sets that are switched off must be unused.
 func TestGODEBUGIsHeard(t *testing.T) {
 	switch os.Getenv("GODEBUG") {
 	case "cpu.avx512f=off":

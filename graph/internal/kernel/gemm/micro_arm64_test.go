@@ -5,5 +5,5 @@ package gemm
 // gemmSets returns the instruction sets that this processor has.
 func gemmSets() map[string]*microkernels { return map[string]*microkernels{"NEON": &gemmNEON} }
 
-// hasFMA reports whether products are made of multiplications and additions that are rounded once.
+// hasFMA reports whether products consist of multiplications and additions that are rounded once.
 func hasFMA() bool { return true }

@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestMicrokernels compares random products with sums in float64. All that is not an operand is NaN or unreadable.
+// TestMicrokernels compares random products with sums in float64. All memory outside the operands is NaN or unreadable.
 func TestMicrokernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	cases := 400
@@ -49,7 +49,7 @@ func TestMicrokernels(t *testing.T) {
 	}
 }
 
-// inPieces computes c in up to 4 parts, which must not show.
+// inPieces computes c in up to 4 parts, which must not change the result.
 func inPieces(rng *rand.Rand, kernels *microkernels, g *product[float32]) {
 	i, j := rng.IntN(g.m+1), rng.IntN(g.n+1)
 	for _, rows := range [][2]int{{0, i}, {i, g.m}} {
@@ -92,7 +92,7 @@ func randomProduct(t *testing.T, rng *rand.Rand) product[float32] {
 	g.c = matrix(m, n, false)
 	switch {
 	case g.beta == 0:
-		for i := range g.c.Data { // what was there must not matter
+		for i := range g.c.Data { // earlier numbers must not matter
 			g.c.Data[i] = float32(math.NaN())
 		}
 	case g.beta == 0.5 || rng.IntN(2) == 0:
@@ -127,8 +127,8 @@ func (g *product[T]) inFloat64() (want, size []float64) {
 	return want, size
 }
 
-// checkProduct looks at the entries and at the gaps between the rows, which must be as before. A result that is not a
-// number or not finite must be just that.
+// checkProduct checks the entries, and that the gaps between the rows are unchanged. A result must be NaN or infinite
+// exactly where the expected one is.
 func checkProduct(t *testing.T, name string, g *product[float32], got Matrix[float32], want, size []float64) {
 	t.Helper()
 	for at, v := range got.Data {
@@ -149,7 +149,7 @@ func checkProduct(t *testing.T, name string, g *product[float32], got Matrix[flo
 	}
 }
 
-// TestMicrokernelsFollowIEEE: 0·NaN and 0·∞ are NaN, ∞·2 is ∞, and only in the row or column that they are in.
+// TestMicrokernelsFollowIEEE: 0·NaN and 0·∞ are NaN, ∞·2 is ∞, only in their own row or column.
 func TestMicrokernelsFollowIEEE(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	special := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0}
@@ -161,7 +161,7 @@ func TestMicrokernelsFollowIEEE(t *testing.T) {
 				*g.a.pointer(rng.IntN(g.m), rng.IntN(g.k)) = special[rng.IntN(4)]
 				*g.b.pointer(rng.IntN(g.k), rng.IntN(g.n)) = special[rng.IntN(4)]
 			}
-			for i := range g.m { // a column of zeros meets whatever is in b's row
+			for i := range g.m { // a column of zeros is multiplied with any number in b's row
 				*g.a.pointer(i, 0) = 0
 			}
 			*g.b.pointer(0, rng.IntN(g.n)) = special[rng.IntN(3)]
@@ -174,7 +174,7 @@ func TestMicrokernelsFollowIEEE(t *testing.T) {
 	}
 }
 
-// TestBitsAreThoseOfEveryProcessor: AVX-512, AVX2 and NEON all give the products that this digest is of.
+// TestBitsAreThoseOfEveryProcessor: AVX-512, AVX2 and NEON all give products with this digest.
 func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 	for set, kernels := range gemmSets() {
 		digest := fnv.New64a()
@@ -184,7 +184,7 @@ func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 				draw := rand.New(rand.NewPCG(uint64(i), uint64(form)))
 				matrix := func(rows, cols int, trans bool) Matrix[float32] {
 					x := Matrix[float32]{make([]float32, rows*cols), cols, trans}
-					for j := range x.Data { // exact, and no work of another library
+					for j := range x.Data { // exact, without another library
 						x.Data[j] = float32(draw.IntN(1<<16)-1<<15) / (1 << 13)
 					}
 					if trans {
@@ -206,7 +206,7 @@ func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 	}
 }
 
-// BenchmarkInstructionSets is BenchmarkGemm with each instruction set in turn, and with gonum.
+// BenchmarkInstructionSets is BenchmarkGemm for each instruction set, and for gonum.
 func BenchmarkInstructionSets(b *testing.B) {
 	was := gemmBest
 	defer func() { gemmBest = was }()

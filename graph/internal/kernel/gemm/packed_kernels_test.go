@@ -2,7 +2,7 @@
 
 package gemm
 
-// eachPackedSet calls body with each instruction set in use.
+// eachPackedSet calls body once with each instruction set in use.
 func eachPackedSet(body func(set string)) {
 	best := gemmBest
 	defer func() { gemmBest = best }()

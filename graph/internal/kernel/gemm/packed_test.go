@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// packings are the ways to keep a matrix in fewer bits, and how far a number w of a column whose largest is top may
-// then be from what it was.
+// packings holds the functions that pack a matrix, with the largest error of a number w in a column whose largest is
+// top.
 var packings = map[string]struct {
 	pack  func(p *kernel.Pool, k, n int, m Matrix[float32]) *Packed
 	error func(w, top float64) float64
@@ -21,8 +21,8 @@ var packings = map[string]struct {
 	"int8": {PackInt8, func(w, top float64) float64 { return top/254*(1+0x1p-20) + 0x1p-24*math.Abs(w) + 0x1p-148 }}, // half a scale, which is rounded
 }
 
-// A product has the bits of the one with the matrix unpacked, whatever the number of rows, the threads, and the
-// instruction set; and it is as near to that of float64 as the rounding of the weights, and then of the sums, allows.
+// A product has the same bits as the one with the unpacked matrix, for any number of rows and threads and in every
+// instruction set. Its distance from float64 is within the rounding of the weights and of the sums.
 func TestPacked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	sizes := []int{1, 2, 63, 64, 65, 129, 197, 300, 515}
@@ -68,8 +68,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// checkUnpacked holds every number against what was packed, and columns against it; it returns the largest of each
-// column.
+// checkUnpacked compares every number with the packed one, and columns with it. It returns the largest of each column.
 func checkUnpacked(t *testing.T, packed *Packed, b, loose Matrix[float32], bound func(w, top float64) float64) (top []float64) {
 	t.Helper()
 	top = make([]float64, packed.N)
@@ -88,8 +87,8 @@ func checkUnpacked(t *testing.T, packed *Packed, b, loose Matrix[float32], bound
 	return top
 }
 
-// What is exact stays so: 0, and of bfloat16 what has few bits; the largest of a column of int8 within a rounding. Ties
-// go to the even one.
+// Exact numbers stay exact: 0, and for bfloat16 numbers with few bits; the largest of a column of int8 within a
+// rounding. Ties go to the even number.
 func TestPackedNumbers(t *testing.T) {
 	p := kernel.NewPool(1)
 	x := []float32{0, 1, -3, 0x1p-126, 0x1p100, 1 + 0x1p-8, 1 + 3*0x1p-8, 1 + 0x1p-8 + 0x1p-20, -1 - 0x1p-9, 0x1p-149}
@@ -113,7 +112,7 @@ func TestPackedNumbers(t *testing.T) {
 	}
 }
 
-// Once the buffers are there, a product allocates nothing; it is timed in bytes of the matrix.
+// A product allocates nothing once the buffers exist; it is timed in bytes of the matrix.
 func BenchmarkPacked(b *testing.B) {
 	const k, n = 768, 50257
 	p := kernel.NewPool(0)

@@ -11,11 +11,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// hasFMA reports whether products are made of multiplications and additions that are rounded once.
+// hasFMA reports whether products consist of multiplications and additions that are rounded once.
 func hasFMA() bool { return gemmBest != nil }
 
 // TestRoadsAgree: VDPBF16PS, and rounding with the products of every instruction set, compute the same bits, in any
-// parts, and touch nothing behind an operand's end.
+// parts, and touch nothing after an operand's end.
 func TestRoadsAgree(t *testing.T) {
 	if !pairs {
 		t.Skip("this processor has no VDPBF16PS")
@@ -51,8 +51,9 @@ func TestRoadsAgree(t *testing.T) {
 	}
 }
 
-// TestPairParts: products of which the smaller operand is packed in several turns, along k or along its own side, and
-// of which it is cut, because there are more threads than parts of the larger one, have the bits of the plain road.
+// TestPairParts: two kinds of products have the same bits as in the plain way. In the first the smaller operand is
+// packed in several turns, along k or along its own side. In the second it is cut, because there are more threads than
+// parts of the larger one.
 func TestPairParts(t *testing.T) {
 	if !pairs {
 		t.Skip("this processor has no VDPBF16PS")

@@ -2,5 +2,5 @@
 
 package gemm
 
-// hasFMA reports whether products are made of multiplications and additions that are rounded once.
+// hasFMA reports whether products consist of multiplications and additions that are rounded once.
 func hasFMA() bool { return false }

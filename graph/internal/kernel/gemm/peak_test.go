@@ -21,7 +21,7 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// TestBest: as long as runs get better there are more of them, then 32; less than a thousandth is no better.
+// TestBest: as long as runs improve there are more of them, then 32; less than a thousandth is no improvement.
 func TestBest(t *testing.T) {
 	runs := 0
 	got := best(func() float64 {

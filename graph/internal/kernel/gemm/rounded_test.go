@@ -34,7 +34,7 @@ func TestRounded(t *testing.T) {
 			a, b := randomMatrix[float32](rng, m, k, c&1 == 0), randomMatrix[float32](rng, k, n, c&2 == 0)
 			before := randomMatrix[float32](rng, m, n, false)
 			alpha, beta := []float32{1, -0.7}[rng.IntN(2)], []float32{0, 1, 0.5}[rng.IntN(3)]
-			if beta == 0 { // what was there must not matter
+			if beta == 0 { // earlier numbers must not matter
 				before.Data[rng.IntN(n)] = float32(math.NaN())
 			}
 			got := Mat(slices.Clone(before.Data), before.Stride)
@@ -51,7 +51,7 @@ func TestRounded(t *testing.T) {
 	})
 }
 
-// bfloat16Of is m with its numbers rounded by way of float64 and its exponent.
+// bfloat16Of returns m rounded, computed with float64 and its exponent.
 func bfloat16Of(m Matrix[float32]) Matrix[float32] {
 	m.Data = slices.Clone(m.Data)
 	for i, x := range m.Data {
@@ -83,7 +83,7 @@ func TestRoundedAdd(t *testing.T) {
 }
 
 // TestRoundedExtremes: a product of one number by 1 is that number rounded, in every position of a pair: NaN stays NaN,
-// and so does ∞; what is below the normal numbers becomes 0; halves go to the even number, the largest ones to ∞.
+// and ∞ stays ∞; numbers below the normal ones become 0; halves go to the even number, the largest ones to ∞.
 func TestRoundedExtremes(t *testing.T) {
 	for x, want := range map[float32]float32{
 		1 + 0x1p-8: 1, 1 + 0x3p-8: 1 + 0x1p-6, 1 + 0x1p-8 + 0x1p-23: 1 + 0x1p-7, -1 - 0x3p-8: -1 - 0x1p-6,
@@ -113,8 +113,7 @@ func TestRoundedExtremes(t *testing.T) {
 	}
 }
 
-// TestRoundedOrder: the products of an entry are added one after the other, rounded once each, on every road that
-// assembly goes.
+// TestRoundedOrder: with assembly, the products of an entry are always added one after the other, each rounded once.
 func TestRoundedOrder(t *testing.T) {
 	if !hasFMA() {
 		t.Skip("without assembly, products and sums are rounded separately")
@@ -122,7 +121,7 @@ func TestRoundedOrder(t *testing.T) {
 	const m, n, k = 13, 35, 255
 	rng := rand.New(rand.NewPCG(5, 6))
 	a, b := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, false)
-	for i := range a.Data { // of all sizes, so that every rounding shows
+	for i := range a.Data { // numbers of all sizes, so that every rounding is visible
 		a.Data[i] *= float32(math.Exp(8 * rng.NormFloat64()))
 	}
 	x, y := bfloat16Of(a), bfloat16Of(b)
@@ -141,8 +140,8 @@ func TestRoundedOrder(t *testing.T) {
 	})
 }
 
-// fma is x·y + z rounded once, of numbers whose product float64 holds: if their sum in float64 is inexact it is made
-// odd, so that the second rounding goes where one would have gone.
+// fma returns x·y + z rounded once, for numbers whose product is exact in float64. If their sum in float64 is inexact,
+// it is made odd, so that the second rounding gives the same as a single one.
 func fma(x, y, z float32) float32 {
 	p, c := float64(x)*float64(y), float64(z)
 	sum := p + c
@@ -159,7 +158,7 @@ func fma(x, y, z float32) float32 {
 	return float32(sum)
 }
 
-// BenchmarkRounded reports the fastest call beside that of the same product in float32, in turn.
+// BenchmarkRounded reports the fastest call and that of the same product in float32, alternately.
 func BenchmarkRounded(b *testing.B) {
 	for _, s := range []struct{ m, k, n int }{
 		{768, 128, 384}, {768, 128, 512}, {768, 512, 128}, {768, 128, 65}, {768, 65, 128}, {128, 768, 384}, // GPT on characters
@@ -197,8 +196,8 @@ func benchmarkRounded(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
 	b.ReportMetric(float64(best[0])/float64(best[1]), "times-float32")
 }
 
-// TestRoundedChunk: every thread gets some chunks and, of few, as many as the others, none is larger than what a thread
-// packs, and the smaller side is cut only where the larger one cannot be.
+// TestRoundedChunk: every thread gets some chunks and, if they are few, the same number as the others. No chunk is
+// larger than a thread's panels, and the smaller side is cut only if the larger one cannot be.
 func TestRoundedChunk(t *testing.T) {
 	for _, s := range [][2]int{{1, 1}, {768, 384}, {768, 65}, {384, 128}, {128, 128}, {2048, 1152}, {2048, 384}, {50257, 256}, {50257, 768}, {385, 97}} {
 		for _, threads := range []int{2, 3, 8} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEncodings compares with what GNU's assembler makes of the same instructions.
+// TestEncodings compares with the output of GNU's assembler for the same instructions.
 func TestEncodings(t *testing.T) {
 	for want, got := range map[string]string{
 		"62 92 06 40 52 c6": dotPairs(30, 31, 0),

@@ -50,7 +50,7 @@ func fit(n int, from, to float64, f, weight func(x float64) float64, basis func(
 		if len(extrema) < n+1 {
 			break // the error no longer alternates: this is the precision of float64
 		}
-		for len(extrema) > n+1 { // of too many, the smaller end goes
+		for len(extrema) > n+1 { // drop the smaller end
 			if math.Abs(sizes[0]) < math.Abs(sizes[len(sizes)-1]) {
 				extrema, sizes = extrema[1:], sizes[1:]
 			} else {
@@ -88,7 +88,7 @@ func solve(m [][]float64) []float64 {
 	return x
 }
 
-// TestExpPolynomial: the constants of e^r are the best ones, and as near as stated.
+// TestExpPolynomial: the constants of e^r are the best ones, and as accurate as stated.
 func TestExpPolynomial(t *testing.T) {
 	const reach = 0.5 * math.Ln2 * 1.0001
 	series := func(r float64) (q float64) { // (e^r − 1 − r)/r² without cancellation

@@ -19,7 +19,7 @@ var (
 	result   = regexp.MustCompile(`\b([A-Z][A-Z0-9]+)$`)
 )
 
-// widthOf is how many bytes of memory an instruction touches.
+// widthOf returns the number of bytes of memory that an instruction accesses.
 func widthOf(name, operands string) int {
 	switch base, _, _ := strings.Cut(name, "."); {
 	case strings.HasSuffix(base, "SS") || strings.HasSuffix(base, "L") || strings.HasSuffix(name, ".BCST"):
@@ -33,8 +33,8 @@ func widthOf(name, operands string) int {
 	return 8
 }
 
-// refusedForwarding finds a load of straight code that reads what an earlier store has written in part only, which the
-// processor can hand on no sooner than the store has reached the cache.
+// refusedForwarding returns a load in straight code that reads a place only part of which an earlier store has written.
+// The processor cannot forward such a number before the store has reached the cache.
 func refusedForwarding(text string) (lines []string) {
 	var stores []access
 	for line := range strings.Lines(text) {
@@ -57,7 +57,7 @@ func refusedForwarding(text string) (lines []string) {
 				}
 			}
 		}
-		if m := result.FindString(operands); m != "" { // an address that uses it is another one from here on
+		if m := result.FindString(operands); m != "" { // an address that uses the result changes here
 			var same []access
 			for _, s := range stores {
 				if !strings.Contains(s.address, "("+m) {

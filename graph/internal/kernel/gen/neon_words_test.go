@@ -39,7 +39,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsOfTheFiles asks GNU's assembler, where it is installed, for all words of the committed files.
+// TestWordsOfTheFiles compares all words of the committed files with GNU's assembler, if it is installed.
 func TestWordsOfTheFiles(t *testing.T) {
 	as, err := exec.LookPath("aarch64-linux-gnu-as")
 	if err != nil {
@@ -86,7 +86,7 @@ func allFiles(t *testing.T) map[string]string {
 	return out
 }
 
-// TestShareOfMultiplications counts the instructions of the products' loops over k: of the tile's at least 9 of 10
+// TestShareOfMultiplications counts the instructions of the products' loops over k: in the tile's loop at least 9 of 10
 // multiply and add.
 func TestShareOfMultiplications(t *testing.T) {
 	text := allFiles(t)["gemm/gemm_neon_arm64.s"]
@@ -109,7 +109,7 @@ func TestShareOfMultiplications(t *testing.T) {
 	}
 }
 
-// TestReservedRegisters: R18 is the system's on macOS and Windows, R26 … R30 are Go's.
+// TestReservedRegisters: R18 belongs to the system on macOS and Windows, R26 … R30 to Go.
 func TestReservedRegisters(t *testing.T) {
 	reserved := regexp.MustCompile(`\b[Rx](18|2[6-9]|30)\b`)
 	for name, text := range allFiles(t) {

@@ -91,7 +91,8 @@ func TestRecurrenceOnAnyThreads(t *testing.T) {
 	}
 }
 
-// TestElmanFloat32: any number of sequences, the widths of the vector units and others, as in float64.
+// TestElmanFloat32: for any number of sequences, and for widths of the vector units and others, the result is near that
+// of float64.
 func TestElmanFloat32(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	p := kernel.NewPool(2)
@@ -119,7 +120,7 @@ func TestElmanFloat32(t *testing.T) {
 	}
 }
 
-// BenchmarkElman is a forward and a backward pass of the Shakespeare recipe's size.
+// BenchmarkElman measures a forward and a backward pass with the size of the Shakespeare recipe.
 func BenchmarkElman(b *testing.B) {
 	const batch, n, d = 12, 64, 128
 	rng := rand.New(rand.NewPCG(8, 8))
