@@ -1,19 +1,19 @@
-// Package checkpoint keeps the state of a training run in directories that are written whole or not at all. Start
-// with Open, which locks a directory to save into, and Load, which finds the newest checkpoint in one.
+// Package checkpoint stores the state of a training run in directories that are written completely or not at all.
+// Start with Open, which locks a directory to save into, and Load, which finds the newest checkpoint in one.
 //
 //	out/step-00000250/    the checkpoint before the newest
 //	out/step-00000500/    the newest: the caller's files and manifest.json
-//	out/.lock             held by the process that saves; it holds the mark of what that process makes beside the above
+//	out/.lock             locked by the process that saves; contains the mark of that process's temporary directories
 //
-// A checkpoint is written under another name, every file and the directory are flushed to the disk, and only then is it
-// renamed; so neither a killed process nor a power cut can leave half of one under its name. Its manifest holds the
-// size and the SHA-256 of every file, so that a flipped bit or a missing byte is refused when the checkpoint is loaded.
-// This finds damage, not forgery: who can change a file can change the manifest.
+// A checkpoint is written under a temporary name and flushed to the disk, every file and the directory, before it is
+// renamed. So neither a killed process nor a power cut can leave half a checkpoint under its name. Its manifest
+// contains the size and the SHA-256 of every file, so a flipped bit or a missing byte is detected when the checkpoint
+// is loaded. The manifest detects damage, not forgery: an attacker who can change a file can also change the manifest.
 //
-// Reading takes no memory to speak of: files stay on the disk until they are asked for.
+// Reading takes almost no memory: files stay on the disk until they are opened.
 //
-// The package stores files with names. Of models it knows one thing, what the folder of one that others have published
-// looks like: it has no manifest, and Load opens it all the same.
+// The package stores files by name, whatever they contain. The only exception is the folder of a published model, which
+// has no manifest: Load opens it, too.
 package checkpoint
 
 import (
@@ -25,40 +25,40 @@ import (
 	"github.com/pkg/errors"
 )
 
-// What callers tell apart with errors.Is.
+// Errors that callers distinguish with errors.Is.
 var (
-	// ErrNone: there is no checkpoint, damaged or not.
+	// ErrNone means that there is no checkpoint, damaged or not.
 	ErrNone = errors.New("no checkpoint")
-	// ErrDamaged: there are checkpoints, but none of them is intact.
+	// ErrDamaged means that there are checkpoints, but none of them is intact.
 	ErrDamaged = errors.New("no intact checkpoint")
-	// ErrLocked: another process saves into the directory.
+	// ErrLocked means that another process has locked the directory to save into it.
 	ErrLocked = file.ErrLocked
 )
 
-// A Checkpoint is what Load found. Its files are open until Close, and stay as they are even if another process
-// removes them meanwhile.
+// Checkpoint is a checkpoint found by Load. Its files are open until Close, and keep their content even if another
+// process removes them meanwhile.
 type Checkpoint struct {
-	Step      int     // the step it was saved at
+	Step      int     // the step at which it was saved
 	Path      string  // its directory, …/step-00000500
-	Refused   []error // the newer ones that are damaged, newest first
-	Published bool    // a folder without a manifest: nothing says whether its files are what they were
+	Refused   []error // errors of newer checkpoints that were skipped, newest first
+	Published bool    // a folder without a manifest, whose files cannot be checked
 
 	files map[string]stored
 }
 
-// A Fit judges a checkpoint by what its files say of themselves, before all of them are read: whether tensors have the
-// shapes that the configuration beside them asks for. What no model asks for is not worth hashing.
+// Fit judges a checkpoint by its headers and settings before all of its files are read and hashed, for example whether
+// tensors have the shapes that the configuration requires.
 type Fit func(*Checkpoint) error
 
-// Load returns the newest checkpoint in path that is intact and fits; path may also be the directory of one checkpoint.
-// Others are passed over and listed in Refused. Without an intact one the error is ErrDamaged and names what is wrong
-// with each, or ErrNone if there are none at all.
+// Load returns the newest checkpoint in path that is intact and fits. path may also be the directory of one checkpoint.
+// Other checkpoints are skipped and listed in Refused. If none is intact, the error is ErrDamaged and describes what is
+// wrong with each; if there are none at all, it is ErrNone.
 //
-// Where there are no checkpoints, path may be the folder of a published model: config.json and files of weights, or
-// links to them as in a hub's cache.
+// If there are no checkpoints, path may be the folder of a published model: config.json and files of weights, or links
+// to them as in a hub's cache.
 //
-// It takes no lock, and so can look into the directory of a running training. Who goes on with what it finds and saves
-// there reads by Dir.Load, under the lock.
+// Load takes no lock, so it can read the directory of a running training. To continue from a checkpoint and save into
+// the same directory, use Dir.Load, which reads under the lock.
 func Load(path string, fits ...Fit) (*Checkpoint, error) {
 	abs, err := absolute(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func Load(path string, fits ...Fit) (*Checkpoint, error) {
 	return c, err
 }
 
-// absolute refuses the empty path, which would mean the working directory.
+// absolute returns the absolute path. The empty path, which would mean the working directory, is an error.
 func absolute(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("checkpoint: the directory's name is empty")
@@ -83,7 +83,7 @@ func absolute(path string) (string, error) {
 	return abs, errors.Wrap(err, "checkpoint")
 }
 
-// load reads from dir, whose path is for messages; only that name if not empty.
+// load reads from dir. path is dir's path, for messages. If only is not empty, load considers only that name.
 func load(dir fs.FS, path, only string, fits []Fit) (*Checkpoint, error) {
 	names, err := list(dir, only)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,7 @@ func load(dir fs.FS, path, only string, fits []Fit) (*Checkpoint, error) {
 			return c, nil
 		}
 		c.Close()
-		if named := "checkpoint " + c.Path; !strings.HasPrefix(err.Error(), named) { // the methods of c say it themselves
+		if named := "checkpoint " + c.Path; !strings.HasPrefix(err.Error(), named) { // errors of c's methods have it
 			err = errors.Wrap(err, named)
 		}
 		refused = append(refused, err)
@@ -112,7 +112,7 @@ func load(dir fs.FS, path, only string, fits []Fit) (*Checkpoint, error) {
 	return nil, errors.Wrap(ErrDamaged, strings.Join(reasons, "; "))
 }
 
-// list returns the names in dir; just only, if that is not empty.
+// list returns the names in dir, or only the given name if it is not empty.
 func list(dir fs.FS, only string) ([]string, error) {
 	if only != "" {
 		if _, err := fs.Lstat(dir, only); err != nil {

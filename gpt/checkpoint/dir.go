@@ -9,19 +9,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A Dir is a directory of checkpoints that this process alone saves into. It must not be used by two goroutines at the
+// Dir is a directory of checkpoints into which only this process saves. It must not be used by two goroutines at the
 // same time.
 type Dir struct {
 	path    string
 	disk    disk
 	lock    io.Closer
-	mark    string          // of what it makes beside checkpoints
-	refused map[string]bool // names that Load has passed over
+	mark    string          // in the names of its temporary directories
+	refused map[string]bool // names that Load has skipped
 }
 
-// Open makes the directory if it is missing, locks it until Close, and removes what a killed process of this package
-// left unfinished: what has the mark that it keeps in the directory. The error is ErrLocked if another process has it
-// open. (The lock is advisory, and is taken on Unix only.)
+// Open creates the directory if it does not exist, locks it until Close, and removes temporary directories that a
+// killed process of this package has left; it recognises them by the mark stored in the directory. The error is
+// ErrLocked if another process has the directory open. (The lock is advisory, and is taken on Unix only.)
 func Open(path string) (*Dir, error) {
 	abs, err := absolute(path)
 	if err != nil {
@@ -45,8 +45,8 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Load returns the function Load on the directory's checkpoints, under the lock: no other process saves between what it
-// reads and the next Save.
+// Load is the function Load for the directory's checkpoints, under the lock: no other process can save between it and
+// the next Save.
 func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
 	if err := d.open(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (d *Dir) open() error {
 	return nil
 }
 
-// Close lets go of the directory; Save is an error from then on.
+// Close unlocks the directory. Save is an error afterwards.
 func (d *Dir) Close() error {
 	if d == nil || d.lock == nil {
 		return nil
@@ -87,7 +87,7 @@ func (d *Dir) Close() error {
 	return errors.Wrapf(err, "checkpoint %s", d.path)
 }
 
-// makeDir makes a directory and those above it, down to the disk.
+// makeDir creates a directory and its parents, and flushes them to the disk.
 func makeDir(path string) error {
 	err := os.Mkdir(path, 0o755)
 	if errors.Is(err, os.ErrNotExist) {

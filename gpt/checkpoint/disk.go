@@ -7,24 +7,24 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
-// A disk is what Save does to the file system. Tests make each of its operations fail, and replay what a power cut may
-// leave of them.
+// disk contains the file system operations of Save. Tests make each of them fail, and replay what a power cut may leave
+// of them.
 type disk interface {
 	list(dir string) ([]string, error) // base names
 	mkdir(dir string) error
-	create(path string) (writable, error) // must not exist
+	create(path string) (writable, error) // path must not exist
 	rename(from, to string) error
 	removeAll(path string) error
-	syncDir(dir string) error // names made, changed and removed in dir are on the disk
+	syncDir(dir string) error // flushes the names created, changed and removed in dir to the disk
 }
 
-// A writable is a file that a disk has made.
+// writable is a file that a disk has created.
 type writable interface {
 	io.WriteCloser
-	Sync() error // what was written is on the disk
+	Sync() error // flushes the content to the disk
 }
 
-// osDisk is the real one.
+// osDisk is the disk of the operating system.
 type osDisk struct{}
 
 func (osDisk) list(dir string) ([]string, error) {
@@ -37,7 +37,7 @@ func (osDisk) mkdir(dir string) error { return os.Mkdir(dir, 0o755) }
 func (osDisk) create(path string) (writable, error) {
 	f, err := file.Create(path)
 	if err != nil {
-		return nil, err // not f: a nil *os.File is no nil writable
+		return nil, err // not f: a nil *os.File is not a nil writable
 	}
 	return f, nil
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The files that make a folder a published model's.
+// Files of the folder of a published model.
 const (
 	configName = "config.json"
 	weightsEnd = ".safetensors"
-	maxOpen    = 1000 // files of a folder
+	maxOpen    = 1000 // number of files that are opened
 )
 
-// openFolder opens the folder at path, dir, as a model's that was published: its files of text and weights. The error
-// is ErrNone if it has no weights, or a manifest and so is a checkpoint of another name.
+// openFolder opens the folder dir at path as that of a published model, with its files of text and weights. The error
+// is ErrNone if the folder has no weights, or has a manifest and is therefore a renamed checkpoint.
 func openFolder(dir fs.FS, path string, fits []Fit) (*Checkpoint, error) {
-	names, _ := list(dir, "") // load has said if it cannot be read
-	// of weights, or their index
+	names, _ := list(dir, "") // load has already returned the error, if any
+	// Files of weights, or their index.
 	weights := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, weightsEnd) })
 	switch {
 	case slices.Contains(names, manifestName) || !weights && !slices.Contains(names, configName):
 		return nil, errors.Wrapf(ErrNone, "checkpoint %s", path)
-	case !weights: // a run that has saved nothing yet, or weights in another form
+	case !weights: // a run that has not saved yet, or weights in another format
 		return nil, errors.Wrapf(ErrNone, "checkpoint %s: %s without weights, %s", path, configName, weightsEnd)
 	}
 	c := &Checkpoint{Path: path, Published: true, files: map[string]stored{}}
@@ -43,9 +43,9 @@ func (c *Checkpoint) openFiles(dir fs.FS, names []string, fits []Fit) error {
 		if !slices.Contains([]string{".json", ".txt", weightsEnd}, filepath.Ext(name)) {
 			continue // pickles, pictures, …
 		}
-		info, err := fs.Stat(dir, name) // of what a link leads to
+		info, err := fs.Stat(dir, name) // follows links
 		if err != nil || info.IsDir() {
-			continue // to whoever asks for it, it is missing
+			continue // Open will report it as missing
 		}
 		if !info.Mode().IsRegular() {
 			return errors.Errorf("%s is %s, want a regular file", name, file.Kind(info.Mode()))
@@ -65,8 +65,8 @@ func (c *Checkpoint) openFiles(dir fs.FS, names []string, fits []Fit) error {
 	return c.fit(fits)
 }
 
-// WriteFolder writes files as models are published: a folder at path, without a manifest, whole or not at all. There
-// must be nothing at path but an empty directory.
+// WriteFolder writes files as the folder of a published model at path, without a manifest, completely or not at all. If
+// path exists, it must be an empty directory.
 func WriteFolder(path string, files []File) error {
 	abs, err := absolute(path)
 	if err != nil {
@@ -85,13 +85,13 @@ func WriteFolder(path string, files []File) error {
 	}
 	d := &Dir{path: filepath.Dir(abs), disk: osDisk{}, mark: newMark()}
 	d.sweepFolders(filepath.Base(abs))
-	tmp := d.made(tmpPrefix, filepath.Base(abs))
-	defer os.RemoveAll(tmp) // what an error leaves
+	tmp := d.temporary(tmpPrefix, filepath.Base(abs))
+	defer os.RemoveAll(tmp) // after an error
 	return errors.Wrapf(d.fill(tmp, abs, files, empty), "folder %s", path)
 }
 
-// sweepFolders removes what killed processes left of a folder of that name. What a Dir makes of a step has a mark that
-// the next Dir knows.
+// sweepFolders removes what killed processes have left of a folder of that name. It leaves temporary directories of
+// steps to the Dir with their mark.
 func (d *Dir) sweepFolders(name string) {
 	if !isStep(name) {
 		file.Sweep(d.path, tmpPrefix, func(rest string) bool {
@@ -101,8 +101,8 @@ func (d *Dir) sweepFolders(name string) {
 	}
 }
 
-// fill writes the files into the directory tmp, down to the disk, and only then names it path, in place of an empty
-// directory.
+// fill writes the files into the directory tmp, flushes them to the disk, and then renames tmp to path, which may be an
+// empty directory.
 func (d *Dir) fill(tmp, path string, files []File, empty bool) error {
 	if err := d.disk.mkdir(tmp); err != nil {
 		return err

@@ -17,7 +17,7 @@ const (
 	maxManifest    = 1 << 20 // bytes
 )
 
-// A manifest says what the files of a checkpoint hold, by ascending name.
+// manifest lists the files of a checkpoint with their sizes and hashes, in ascending order of their names.
 type manifest struct {
 	Format string  `json:"format"`
 	Files  []entry `json:"files"`
@@ -29,21 +29,21 @@ type entry struct {
 	SHA256 string `json:"sha256"` // lower-case hexadecimal
 }
 
-// encode returns the one way to write a manifest down.
+// encode returns the canonical text of a manifest.
 func (m manifest) encode() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", "  ")
 	return append(text, '\n'), err
 }
 
-// decodeManifest accepts only what encode writes: encoding/json alone would also take keys in another case, and so some
-// flipped bits.
+// decodeManifest accepts only the text that encode returns: encoding/json alone would also accept keys in another case,
+// and thus some flipped bits.
 func decodeManifest(text []byte) (manifest, error) {
 	var m manifest
 	if err := field.Unmarshal(text, &m); err != nil {
 		return manifest{}, err
 	}
 	if canonical, err := m.encode(); err != nil || !bytes.Equal(text, canonical) {
-		return manifest{}, errors.New("is not written as a manifest is")
+		return manifest{}, errors.New("is not in the canonical form of a manifest")
 	}
 	if m.Format != manifestFormat {
 		return manifest{}, errors.Errorf("format is %.64q, want %q", m.Format, manifestFormat)

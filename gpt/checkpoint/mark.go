@@ -11,11 +11,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// markSize is the letters of a mark.
+// markSize is the number of letters in a mark.
 const markSize = 26
 
-// markIn returns the random mark that the lock file holds, and gives a new one to an empty file, or to one of zeros,
-// which a power cut may leave. Another content is another program's, and an error.
+// markIn returns the random mark in the lock file. It writes a new mark into an empty file, or into one of zeros, which
+// a power cut may leave. Any other content belongs to another program, and is an error.
 func markIn(lock *os.File) (string, error) {
 	text := make([]byte, markSize+1)
 	n, err := lock.ReadAt(text, 0)
@@ -27,8 +27,8 @@ func markIn(lock *os.File) (string, error) {
 		return string(text), nil
 	}
 	if n > markSize || len(bytes.Trim(text, "\x00")) > 0 {
-		return "", errors.Errorf("%s: got %s, want the %d letters of a mark: it is another program's, and is not overwritten",
-			lock.Name(), field.Clip(string(text)), markSize)
+		return "", errors.Errorf("%s: got %s, want the %d letters of a mark: "+
+			"it is another program's, and is not overwritten", lock.Name(), field.Clip(string(text)), markSize)
 	}
 	mark := newMark()
 	if _, err := lock.WriteAt([]byte(mark), 0); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The names in the directory. A step that is saved again renames the checkpoint it replaces first, as
-// step-00000500.old: it counts as a checkpoint until its successor stands, so that at no moment there is none. What is
-// unfinished or half removed has the directory's mark behind the prefix, .tmp-1f0c…-step-00000500: of the same prefix
-// there may be directories of somebody else.
+// Names in the directory. If a step is saved again, the checkpoint that it replaces is first renamed to
+// step-00000500.old. This backup counts as a checkpoint until its successor exists, so there is always one. The name
+// of a directory that is unfinished or partly removed contains the directory's mark after the prefix,
+// .tmp-1f0c…-step-00000500, because other programs may use the same prefix.
 const (
 	stepPrefix   = "step-"
 	backupSuffix = ".old"
@@ -21,13 +21,13 @@ const (
 	lockName     = ".lock"
 
 	maxStep = 99_999_999 // eight digits
-	maxName = 100        // bytes of a file's name
+	maxName = 100        // number of bytes in a file's name
 )
 
-// stepName returns the directory of a step.
+// stepName returns the name of a step's directory.
 func stepName(step int) string { return fmt.Sprintf("%s%08d", stepPrefix, step) }
 
-// stepOf returns the step in the name of a checkpoint's directory, and whether the name is one.
+// stepOf returns the step in the name of a checkpoint's directory. ok reports whether the name is one.
 func stepOf(name string) (step int, ok bool) {
 	name = strings.TrimSuffix(name, backupSuffix)
 	step, err := strconv.Atoi(strings.TrimPrefix(name, stepPrefix))
@@ -39,7 +39,7 @@ func isStep(name string) bool {
 	return ok
 }
 
-// newestFirst returns those of the names that are checkpoints. A backup comes after its successor.
+// newestFirst returns the names that are checkpoints, newest first. A backup comes after its successor.
 func newestFirst(names []string) []string {
 	steps := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isStep(name) })
 	slices.SortFunc(steps, func(a, b string) int {
@@ -53,8 +53,8 @@ func newestFirst(names []string) []string {
 	return steps
 }
 
-// checkName accepts the names that mean the same file on every system: ASCII letters, digits, and . _ -, not beginning
-// with a dot.
+// checkName accepts names that mean the same file on every system: ASCII letters, digits, and . _ -, not beginning with
+// a dot.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName {
 		return errors.Errorf("file name of %d bytes, want 1 to %d", len(name), maxName)

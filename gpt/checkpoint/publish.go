@@ -7,8 +7,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// publish gives a staged checkpoint its name. Directories cannot be replaced in one step, so one of the same name is
-// renamed first, to a backup that Load still finds.
+// publish renames a staged checkpoint to its final name. A directory cannot be replaced in one step, so an existing one
+// of the same name is first renamed to a backup, which Load still finds.
 func (d *Dir) publish(tmp, name string) error {
 	names, err := d.disk.list(d.path)
 	if err != nil {
@@ -17,7 +17,7 @@ func (d *Dir) publish(tmp, name string) error {
 	backup := ""
 	if slices.Contains(names, name) {
 		backup = name + backupSuffix
-		if slices.Contains(names, backup) { // an earlier Save ended between the two
+		if slices.Contains(names, backup) { // an earlier Save ended between the two renames
 			if err := d.remove(backup); err != nil {
 				return err
 			}
@@ -28,15 +28,15 @@ func (d *Dir) publish(tmp, name string) error {
 	}
 	if err := d.disk.rename(tmp, d.join(name)); err != nil {
 		if backup != "" {
-			d.disk.rename(d.join(backup), d.join(name)) // else Load finds the backup
+			d.disk.rename(d.join(backup), d.join(name)) // if this fails, Load finds the backup
 		}
 		return err
 	}
 	return d.disk.syncDir(d.path)
 }
 
-// checkLater refuses a step before one that is there: Load would return that one. Those that Load has passed over do
-// not count.
+// checkLater returns an error if there is a checkpoint of a later step, because Load would return that one. Checkpoints
+// that Load has skipped do not count.
 func (d *Dir) checkLater(step int) error {
 	names, err := d.disk.list(d.path)
 	if err != nil {
@@ -50,8 +50,8 @@ func (d *Dir) checkLater(step int) error {
 	return nil
 }
 
-// prune removes the checkpoints of earlier steps but the newest, those that are damaged first. Later ones stay: whoever
-// saves at step has not read them.
+// prune removes the checkpoints of earlier steps except the newest, damaged ones first. Later ones stay, because the
+// caller has not read them.
 func (d *Dir) prune(step int) error {
 	names, err := d.disk.list(d.path)
 	if err != nil {
@@ -72,14 +72,14 @@ func (d *Dir) prune(step int) error {
 	return d.remove(drop...)
 }
 
-// remove removes checkpoints. They lose their names for good before they lose their files, so that a name never stands
-// for half a checkpoint.
+// remove removes checkpoints. They are renamed, and the rename is flushed, before their files are removed, so that a
+// checkpoint's name never belongs to half a checkpoint.
 func (d *Dir) remove(names ...string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	for _, name := range names {
-		if err := d.disk.rename(d.join(name), d.made(trashPrefix, name)); err != nil {
+		if err := d.disk.rename(d.join(name), d.temporary(trashPrefix, name)); err != nil {
 			return err
 		}
 	}
@@ -87,17 +87,17 @@ func (d *Dir) remove(names ...string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := d.disk.removeAll(d.made(trashPrefix, name)); err != nil {
+		if err := d.disk.removeAll(d.temporary(trashPrefix, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// made returns the path of what is unfinished or half removed.
-func (d *Dir) made(prefix, name string) string { return d.join(prefix + d.mark + "-" + name) }
+// temporary returns the path of an unfinished or partly removed directory.
+func (d *Dir) temporary(prefix, name string) string { return d.join(prefix + d.mark + "-" + name) }
 
-// sweep removes what is unfinished or half removed and has the mark.
+// sweep removes unfinished and partly removed directories that have the mark.
 func (d *Dir) sweep() error {
 	names, err := d.disk.list(d.path)
 	if err != nil {

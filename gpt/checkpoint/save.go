@@ -9,26 +9,27 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A File is a name and what writes the content. The name is of ASCII letters, digits, and . _ -, and is not
-// manifest.json.
+// File is a name and a function that writes the content. The name consists of ASCII letters, digits, and . _ -, and is
+// not manifest.json.
 type File struct {
 	Name  string
 	Write func(w io.Writer) error
 }
 
-// Save writes the files as the checkpoint of this step, from 0 to 99999999. When it has returned nil, Load returns this
-// checkpoint, whatever happens to the process or the power; until then, and after an error, Load returns this one or
-// the one before, whole.
+// Save writes the files as the checkpoint of this step, from 0 to 99999999. After it has returned nil, Load returns
+// this checkpoint, whatever happens to the process or the power. Until then, and after an error, Load returns either
+// this checkpoint or the previous one, each complete.
 //
-// It keeps this checkpoint and the newest of an earlier step, and removes earlier others. A step that is there already
-// is replaced. It never removes a later one: that is an error, unless Dir.Load has passed it over as damaged.
+// Save keeps this checkpoint and the newest of an earlier step, and removes other earlier ones. It replaces an existing
+// checkpoint of the same step. It never removes one of a later step: that is an error, unless Dir.Load has skipped it
+// as damaged.
 func (d *Dir) Save(step int, files []File) error {
 	if err := d.open(); err != nil {
 		return errors.Wrapf(err, "saving step %d", step)
 	}
 	err := d.save(step, files)
 	if err != nil {
-		d.sweep() // as far as it can; Open and the next Save try again
+		d.sweep() // errors are ignored: Open and the next Save try again
 	}
 	return errors.Wrapf(err, "checkpoint %s: saving step %d", d.path, step)
 }
@@ -48,7 +49,7 @@ func (d *Dir) save(step int, files []File) error {
 	if err := d.checkLater(step); err != nil {
 		return err
 	}
-	tmp := d.made(tmpPrefix, stepName(step))
+	tmp := d.temporary(tmpPrefix, stepName(step))
 	if err := d.stage(tmp, files); err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func checkFiles(files []File) error {
 			return err
 		}
 		if f.Write == nil {
-			return errors.Errorf("file %s: there is no function that writes it", f.Name)
+			return errors.Errorf("file %s: the function that writes it is nil", f.Name)
 		}
 		if i > 0 && f.Name == files[i-1].Name {
 			return errors.Errorf("file %s appears twice", f.Name)

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// stage writes a whole checkpoint under its temporary name, down to the disk.
+// stage writes a complete checkpoint under its temporary name, and flushes it to the disk.
 func (d *Dir) stage(tmp string, files []File) error {
 	if err := d.disk.mkdir(tmp); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (d *Dir) stage(tmp string, files []File) error {
 	return d.disk.syncDir(tmp)
 }
 
-// stageFiles writes these files into the directory tmp, and returns their lines of a manifest.
+// stageFiles writes these files into the directory tmp, and returns their entries of the manifest.
 func (d *Dir) stageFiles(tmp string, files []File) (entries []entry, err error) {
 	for _, f := range files {
 		e, err := d.write(tmp, f)
@@ -49,7 +49,7 @@ func (d *Dir) stageFiles(tmp string, files []File) (entries []entry, err error) 
 	return entries, nil
 }
 
-// write writes one file down to the disk and returns its line of the manifest.
+// write writes one file, flushes it to the disk, and returns its entry of the manifest.
 func (d *Dir) write(tmp string, f File) (entry, error) {
 	out, err := d.disk.create(filepath.Join(tmp, f.Name))
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *Dir) write(tmp string, f File) (entry, error) {
 	return entry{f.Name, sum.n, hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// A counter is a hash that knows how much it has seen.
+// counter is a hash that counts its bytes.
 type counter struct {
 	hash.Hash
 	n int64

@@ -13,24 +13,23 @@ import (
 	"github.com/pkg/errors"
 )
 
-// MaxFile is the size in bytes of the largest file that [Checkpoint.File] takes into memory. The largest that there are
-// reason for are published tokenizers.
+// MaxFile is the size in bytes of the largest file that [Checkpoint.File] reads into memory. The largest files in
+// practice are published tokenizers.
 const MaxFile = 32 << 20
 
-// stored is an open file, and what the manifest says of it.
+// stored is an open file and its entry of the manifest.
 type stored struct {
 	entry
 	file readable
 }
 
-// readable is a file that can be read from any place.
+// readable is a file that can be read at any offset.
 type readable interface {
 	fs.File
 	io.ReaderAt
 }
 
-// open opens the files of the checkpoint in dir/name. They must be exactly what the manifest says; other files are not
-// looked at.
+// open opens the files of the checkpoint in dir/name. They must match the manifest exactly; other files are ignored.
 func (c *Checkpoint) open(dir fs.FS, name string, fits []Fit) error {
 	m, err := readManifest(dir, name)
 	if err != nil {
@@ -59,7 +58,7 @@ func (c *Checkpoint) open(dir fs.FS, name string, fits []Fit) error {
 	return nil
 }
 
-// fit returns the first objection to what the files say of themselves.
+// fit returns the first error of the fits.
 func (c *Checkpoint) fit(fits []Fit) error {
 	for _, fit := range fits {
 		if fit == nil {
@@ -74,7 +73,7 @@ func (c *Checkpoint) fit(fits []Fit) error {
 
 func (s stored) reader() *io.SectionReader { return io.NewSectionReader(s.file, 0, s.Size) }
 
-// match compares a SHA-256.
+// match returns an error unless sum is the SHA-256 of e.
 func (e entry) match(sum []byte) error {
 	if got := hex.EncodeToString(sum); got != e.SHA256 {
 		return errors.Errorf("%s: got SHA-256 %s, want %.64q", e.Name, got, e.SHA256)
@@ -90,7 +89,7 @@ func (c *Checkpoint) Names() []string {
 	return slices.Sorted(maps.Keys(c.files))
 }
 
-// Open reads a file of the checkpoint piece by piece. Without such a file the error is fs.ErrNotExist.
+// Open returns a reader of a file of the checkpoint. If there is no such file, the error is fs.ErrNotExist.
 func (c *Checkpoint) Open(name string) (*io.SectionReader, error) {
 	if c == nil {
 		return nil, errors.Wrapf(fs.ErrNotExist, "no checkpoint (nil): %s", name)
@@ -102,8 +101,8 @@ func (c *Checkpoint) Open(name string) (*io.SectionReader, error) {
 	return s.reader(), nil
 }
 
-// File returns the content of a file of the checkpoint of at most MaxFile bytes, such as its settings. Without such a
-// file the error is fs.ErrNotExist.
+// File returns the content of a file of the checkpoint of at most MaxFile bytes, such as its settings. If there is no
+// such file, the error is fs.ErrNotExist.
 func (c *Checkpoint) File(name string) ([]byte, error) {
 	r, err := c.Open(name)
 	if err != nil {
@@ -119,11 +118,11 @@ func (c *Checkpoint) File(name string) ([]byte, error) {
 	if c.Published {
 		return content, nil
 	}
-	sum := sha256.Sum256(content) // a Fit reads it before all are compared
+	sum := sha256.Sum256(content) // a Fit reads files before all hashes are compared
 	return content, errors.Wrapf(c.files[name].match(sum[:]), "checkpoint %s", c.Path)
 }
 
-// Close closes the files; nothing can be read from then on.
+// Close closes the files. Nothing can be read afterwards.
 func (c *Checkpoint) Close() error {
 	if c == nil {
 		return nil
@@ -138,7 +137,7 @@ func (c *Checkpoint) Close() error {
 	return errors.Wrapf(first, "checkpoint %s", c.Path)
 }
 
-// openRegular opens a file of that size that is one: no link, no pipe.
+// openRegular opens a regular file of that size, not a link or a pipe.
 func openRegular(dir fs.FS, name string, size int64) (readable, error) {
 	info, err := fs.Lstat(dir, name)
 	if err != nil {
@@ -153,7 +152,7 @@ func openRegular(dir fs.FS, name string, size int64) (readable, error) {
 	return openReadable(dir, name)
 }
 
-// openReadable opens a file, or what a link leads to.
+// openReadable opens a file, or the target of a link.
 func openReadable(dir fs.FS, name string) (readable, error) {
 	f, err := dir.Open(name)
 	if err != nil {
@@ -162,7 +161,7 @@ func openReadable(dir fs.FS, name string) (readable, error) {
 	r, ok := f.(readable)
 	if !ok {
 		f.Close()
-		return nil, errors.New("cannot be read from any place")
+		return nil, errors.New("cannot be read at any offset")
 	}
 	return r, nil
 }

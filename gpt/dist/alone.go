@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Open returns a group of one. With -tags mpi it joins the ranks that mpirun, srun or another launcher of MPI has
-// started; a program without it that is started as one of several is refused: see Alone.
+// Open returns a group of one rank. With -tags mpi it joins the ranks that mpirun, srun or another launcher of MPI has
+// started. Without the tag, a program that is started as one of several ranks is refused: see Alone.
 func Open(o Options) (Group, error) {
 	if err := Alone(); err != nil {
 		return nil, errors.WithMessage(err, "built without -tags mpi")

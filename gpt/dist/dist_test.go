@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 	_, err = Over(misplaced{}, Options{Timeout: -1})
 	contains(t, err, "timeout: got -1ns, want at least 0")
 	_, err = Over(misplaced{}, Options{Fast: true})
-	contains(t, err, "fast: dist.misplaced adds nothing up, want a link of MPI")
+	contains(t, err, "fast: dist.misplaced cannot add, want a link of MPI")
 	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Scatter(make([]float32, 3), []int{0, 3}) }),
 		"scatter: got borders [0 3], want 3 that go from 0 to 3")
 	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Gather(make([]float32, 3), []int{0, 4, 3}) }), "gather: got borders")

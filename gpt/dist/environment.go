@@ -8,7 +8,7 @@ import (
 )
 
 // Alone returns an error if the process was started as one of several ranks, by mpirun, srun or another launcher of
-// MPI. It is for programs that cannot be one: each would write the others' files.
+// MPI. It is for programs that cannot run as several ranks, because each would write the others' files.
 func Alone() error {
 	for _, name := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"} {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 1 {

@@ -1,15 +1,18 @@
 package dist
 
-// piece is how many numbers go at a time: what is received waits in so much memory, not in as much as is summed.
+// piece is the number of values that are exchanged at a time when they are added: the received ones are stored in a
+// buffer of this size instead of one as large as the sum.
 const piece = 1 << 17
 
-// large is how many go at a time where they need no other place: so many arrive within any Timeout that makes sense.
+// large is the number of values that are exchanged at a time when they need no buffer. This many arrive within any
+// reasonable Timeout.
 const large = 1 << 19
 
-// halves are the parts that a rank and its peer in the tree divide: from first to before middle, and to before last.
+// halves holds the parts that a rank and its peer in the tree divide: from first to before middle, and from middle to
+// before last.
 type halves struct{ first, middle, last int }
 
-// rounds returns what a rank divides with rank^1, rank^2, rank^4, …
+// rounds returns the parts that a rank divides with rank^1, rank^2, rank^4, …
 func (g *group) rounds() (list []halves) {
 	h := halves{0, 0, g.Size()}
 	for bit := 1; bit < g.Size(); bit *= 2 {
@@ -24,7 +27,7 @@ func (g *group) rounds() (list []halves) {
 	return list
 }
 
-// split returns the half that a rank keeps, and that of its peer.
+// split returns the half that this rank keeps, and that of its peer.
 func (g *group) split(bit int, h halves, x []float32, borders []int) (mine, theirs []float32) {
 	mine, theirs = x[borders[h.first]:borders[h.middle]], x[borders[h.middle]:borders[h.last]]
 	if g.Rank()&bit != 0 {
@@ -33,8 +36,8 @@ func (g *group) split(bit int, h halves, x []float32, borders []int) (mine, thei
 	return mine, theirs
 }
 
-// halve adds up, in every round, the half that a rank keeps of what it was left with: the tree of Sum. Of two numbers
-// it does not matter which is added to which.
+// halve adds up, in every round, the half that the rank keeps of its remaining part: the tree of Sum. The order of the
+// two summands does not matter.
 func (g *group) halve(x []float32, borders []int) error {
 	if g.received == nil && g.Size() > 1 {
 		g.received = make([]float32, piece)
@@ -63,7 +66,7 @@ func inTurn(x, y []float32) error {
 	return nil
 }
 
-// double sends the parts back the way of halve.
+// double sends the parts back in the reverse order of halve.
 func (g *group) double(x []float32, borders []int) error {
 	rounds := g.rounds()
 	for i := len(rounds) - 1; i >= 0; i-- {

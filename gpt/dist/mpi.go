@@ -8,7 +8,7 @@ package dist
 #include <time.h>
 #include <mpi.h>
 
-// Names of MPI are macros in some of its implementations, which Go does not see.
+// These functions are in C because names of MPI are macros in some of its implementations, which cgo cannot use.
 
 static int start(int *level) {
 	int err = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level);
@@ -21,8 +21,8 @@ static int place(int *rank, int *size) {
 	return err == MPI_SUCCESS ? MPI_Comm_size(MPI_COMM_WORLD, size) : err;
 }
 
-// MPI_Sendrecv would hold a processor until the last number has come, which others need meanwhile: the backward pass, and
-// ranks on the same machine. So it looks often at first, and then every twentieth of a millisecond.
+// MPI_Sendrecv would occupy a processor until the last number has arrived, but the backward pass and other ranks on the
+// same machine need it meanwhile. So exchange tests often at first, and then every twentieth of a millisecond.
 static int exchange(int peer, float *out, int outs, float *in, int ins, int *got) {
 	MPI_Request both[2];
 	MPI_Status status[2];
@@ -62,20 +62,20 @@ import (
 // Open joins the ranks that mpirun, srun or another launcher of MPI has started, once in a process.
 func Open(o Options) (Group, error) {
 	var level C.int
-	if err := said("MPI_Init_thread", C.start(&level)); err != nil {
+	if err := mpiError("MPI_Init_thread", C.start(&level)); err != nil {
 		return nil, err
 	}
 	if C.serialized(level) == 0 {
 		return nil, errors.Errorf("MPI_Init_thread: got thread level %d, want MPI_THREAD_SERIALIZED", level)
 	}
 	var rank, size C.int
-	if err := said("MPI_Comm_rank", C.place(&rank, &size)); err != nil {
+	if err := mpiError("MPI_Comm_rank", C.place(&rank, &size)); err != nil {
 		return nil, err
 	}
 	return Over(world{int(rank), int(size)}, o)
 }
 
-// world is all ranks of MPI.
+// world is the Link of all ranks of MPI.
 type world struct{ rank, size int }
 
 func (w world) Rank() int { return w.rank }
@@ -86,7 +86,7 @@ func (w world) Exchange(peer int, send, receive []float32) error {
 		return errors.Errorf("got %d and %d numbers, want at most %d", len(send), len(receive), math.MaxInt32)
 	}
 	var got C.int
-	err := said("MPI_Testall", C.exchange(C.int(peer), (*C.float)(unsafe.SliceData(send)), C.int(len(send)),
+	err := mpiError("MPI_Testall", C.exchange(C.int(peer), (*C.float)(unsafe.SliceData(send)), C.int(len(send)),
 		(*C.float)(unsafe.SliceData(receive)), C.int(len(receive)), &got))
 	if err == nil && int(got) != len(receive) {
 		err = errors.Errorf("got %d numbers from rank %d, want %d", got, peer, len(receive))
@@ -98,17 +98,18 @@ func (w world) Add(x []float32) error {
 	if len(x) > math.MaxInt32 {
 		return errors.Errorf("got %d numbers, want at most %d", len(x), math.MaxInt32)
 	}
-	return said("MPI_Allreduce", C.add((*C.float)(unsafe.SliceData(x)), C.int(len(x))))
+	return mpiError("MPI_Allreduce", C.add((*C.float)(unsafe.SliceData(x)), C.int(len(x))))
 }
 
 func (w world) Plus(x, y []float32) error {
-	return said("MPI_Reduce_local", C.plus((*C.float)(unsafe.SliceData(y)), (*C.float)(unsafe.SliceData(x)), C.int(len(y))))
+	from, to := (*C.float)(unsafe.SliceData(y)), (*C.float)(unsafe.SliceData(x))
+	return mpiError("MPI_Reduce_local", C.plus(from, to, C.int(len(y))))
 }
 
-func (w world) Close() error { return said("MPI_Finalize", C.MPI_Finalize()) }
+func (w world) Close() error { return mpiError("MPI_Finalize", C.MPI_Finalize()) }
 
-// said returns the error that a call has returned, in MPI's words.
-func said(call string, err C.int) error {
+// mpiError returns the error of a call, with MPI's message.
+func mpiError(call string, err C.int) error {
 	if err == C.MPI_SUCCESS {
 		return nil
 	}

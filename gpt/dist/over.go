@@ -6,8 +6,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// group is a Group whose sums are its own, because an engine may choose another order of adding from one call to the
-// next, and with it other bits.
+// group is a Group that computes its sums itself, because an engine may change the order of adding, and thus the bits,
+// from one call to the next.
 type group struct {
 	Link
 	fast     bool
@@ -15,7 +15,7 @@ type group struct {
 	received []float32
 }
 
-// Over returns the Group of the ranks of a link, whose number has to be a power of two.
+// Over returns the Group of the ranks of a link, whose number must be a power of two.
 func Over(link Link, o Options) (Group, error) {
 	if link == nil {
 		return nil, errors.New("dist: no link (nil)")
@@ -52,7 +52,7 @@ func CheckSize(n int) error {
 	return errors.Errorf("dist: got %d ranks, want a power of two: %d or %d", n, below, 2*below)
 }
 
-// Share doubles the ranks that have x in every round.
+// Share doubles the number of ranks that have x in every round.
 func (g *group) Share(x []float32, root int) error {
 	if root < 0 || root >= g.Size() {
 		return errors.Errorf("share: got rank %d as root, want 0 to %d", root, g.Size()-1)
@@ -73,5 +73,5 @@ func (g *group) Share(x []float32, root int) error {
 	return nil
 }
 
-// Barrier returns a sum that every rank has a part in.
+// Barrier computes a sum to which every rank contributes.
 func (g *group) Barrier() error { return errors.Wrap(g.Sum(make([]float32, g.Size())), "barrier") }

@@ -8,9 +8,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Run calls f as each of n ranks, in goroutines of this process: a job of many machines to look at, and to test, on
-// one. It returns when all have: the first error, or panic, with its rank, and then the calls of all others fail with
-// it, as they do when ctx ends.
+// Run calls f as each of n ranks, in goroutines of this process, to try or test a job of several machines on one. It
+// returns after all have returned. Its error is the first error or panic, with its rank; the calls of all other ranks
+// then fail with it, as they do when ctx ends.
 func Run(ctx context.Context, n int, f func(Group) error) error {
 	switch {
 	case ctx == nil:
@@ -46,10 +46,10 @@ func Run(ctx context.Context, n int, f func(Group) error) error {
 	return nil
 }
 
-// maxLocal is the most goroutines that stand for machines.
+// maxLocal is the largest number of ranks in one process.
 const maxLocal = 1024
 
-// guarded is f, whose panic is an error.
+// guarded calls f. A panic in f becomes an error.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Sum halves and doubles (Rabenseifner 2004): everyone is left with one part of the sum, then the parts go round.
-// Everyone sends 2(N−1)/N of x.
+// Sum halves and doubles (Rabenseifner 2004): first each rank computes one part of the sum, then the ranks exchange the
+// parts. Each rank sends 2(N−1)/N of x.
 func (g *group) Sum(x []float32) error {
 	if g.fast {
 		return errors.Wrap(g.sumFast(x), "sum")
 	}
 	borders := make([]int, g.Size()+1)
-	for from := 0; ; from += large { // so that what comes back is still in the cache
+	for from := 0; ; from += large { // by pieces, so that the numbers to send back are still in the cache
 		part := x[from:min(from+large, len(x))]
 		for i := range borders {
 			borders[i] = i * len(part) / g.Size()
@@ -28,7 +28,7 @@ func (g *group) Sum(x []float32) error {
 	}
 }
 
-// sumFast returns the engine's sum, in pieces, so that each is over within the Timeout.
+// sumFast computes the engine's sum, in pieces that each finish within the Timeout.
 func (g *group) sumFast(x []float32) error {
 	for from := 0; from < len(x); from += large {
 		if err := g.Link.(adder).Add(x[from:min(from+large, len(x))]); err != nil {
@@ -63,7 +63,7 @@ func (g *group) checkBorders(x []float32, borders []int) error {
 	return nil
 }
 
-// Part returns the rank's bits in reverse: ranks that differ in their lowest bit begin, and each takes a half.
+// Part returns the rank's bits in reverse order, because ranks that differ in their lowest bit divide x first.
 func (g *group) Part() (part int) {
 	for bit := 1; bit < g.Size(); bit *= 2 {
 		if part *= 2; g.Rank()&bit != 0 {

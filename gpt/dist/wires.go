@@ -8,11 +8,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// wires are what goroutines exchange numbers over.
+// wires holds the channels over which goroutines exchange numbers.
 type wires struct {
 	ctx  context.Context
-	way  [][]chan []float32 // from, to
-	left []chan struct{}    // closed when that rank has left
+	way  [][]chan []float32 // indexed by sender and receiver
+	left []chan struct{}    // closed when the rank has left
 	once []sync.Once
 }
 
@@ -21,7 +21,7 @@ func newWires(ctx context.Context, n int) *wires {
 	for i := range n {
 		w.left[i] = make(chan struct{})
 		w.way[i] = make([]chan []float32, n)
-		for bit := 1; bit < n; bit *= 2 { // nobody else is a peer
+		for bit := 1; bit < n; bit *= 2 { // the peers of rank i
 			w.way[i][i^bit] = make(chan []float32)
 		}
 	}
@@ -39,7 +39,7 @@ func (w *wire) Size() int { return len(w.way) }
 
 func (w *wire) Exchange(peer int, send, receive []float32) error {
 	out, in := w.way[w.rank][peer], w.way[peer][w.rank]
-	copied := slices.Clone(send) // send is the caller's again as soon as the peer has it
+	copied := slices.Clone(send) // the caller may overwrite send before the peer has read it
 	for out != nil || in != nil {
 		select {
 		case out <- copied:

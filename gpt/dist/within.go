@@ -6,8 +6,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// within is a Link that gives up after a limit. No call of MPI can be ended, so each is made in a goroutine of its own,
-// which a call that is given up keeps: it may still write to what was handed in.
+// within is a Link whose calls have a time limit. A call of MPI cannot be cancelled, so each runs in a separate
+// goroutine. A call that has timed out keeps that goroutine, and may still write to its slices.
 type within struct {
 	Link
 	limit time.Duration
@@ -18,7 +18,10 @@ type within struct {
 }
 
 func newWithin(link Link, limit time.Duration) *within {
-	w := &within{Link: link, limit: limit, timer: time.NewTimer(limit), calls: make(chan func() error), done: make(chan error, 1)}
+	w := &within{
+		Link: link, limit: limit, timer: time.NewTimer(limit),
+		calls: make(chan func() error), done: make(chan error, 1),
+	}
 	go func() {
 		for call := range w.calls {
 			w.done <- call()
@@ -34,7 +37,7 @@ func (w *within) Exchange(peer int, send, receive []float32) error {
 
 func (w *within) Add(x []float32) error { return w.do(func() error { return w.Link.(adder).Add(x) }) }
 
-// do returns the error of a call, or of its being late; afterwards there are none.
+// do returns the error of a call, or ErrTimeout. After a timeout no further calls are made.
 func (w *within) do(call func() error) error {
 	if w.late != nil {
 		return w.late
@@ -51,13 +54,13 @@ func (w *within) do(call func() error) error {
 	}
 }
 
-// Close is not limited: a rank that is done may wait for one that still writes.
+// Close has no time limit: a rank that is done may wait for one that still writes.
 func (w *within) Close() error {
 	w.end(errors.New("closed"))
 	return w.Link.Close()
 }
 
-// end has the goroutine end when its call does, and all later calls be an error.
+// end ends the goroutine after its present call, and makes all later calls return why.
 func (w *within) end(why error) {
 	if w.late == nil {
 		w.late = why

@@ -9,27 +9,27 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Ablation is the loss without something: Head of the activation at Place, or all of it where Head is −1.
+// Ablation is the loss without a part of the network: Head of the activation at Place, or the entire activation if Head
+// is −1.
 type Ablation struct {
 	Place string
 	Head  int
 	Loss  float64 // nats, the mean over the targets that count
 }
 
-// Instead is what goes on in the place of an ablated feature, whose mean over the text is given: Zero, Mean, or
-// another.
+// Instead returns the replacement of an ablated feature from its mean over the text. Zero and Mean are such functions.
 type Instead func(mean float64) float64
 
-// Zero is 0 (Michel, Levy and Neubig, Are sixteen heads really better than one?, 2019).
+// Zero returns 0 (Michel, Levy and Neubig, Are sixteen heads really better than one?, 2019).
 func Zero(float64) float64 { return 0 }
 
-// Mean returns the mean, which knows the feature and nothing of the text (Wang et al., Interpretability in the wild,
-// 2022).
+// Mean returns the mean, which depends on the feature but not on the text at hand (Wang et al., Interpretability in the
+// wild, 2022).
 func Mean(mean float64) float64 { return mean }
 
-// Ablate returns the loss over the blocks of a text as [gpt.Trainer.EvaluateAll] has it, and that with something
-// instead of each activation that matches the pattern, of attn.heads each head by itself. One graph does it all, in the
-// batches of m. When ctx ends it ends with its cause.
+// Ablate returns the loss over the blocks of a text as [gpt.Trainer.EvaluateAll] computes it, and the losses with each
+// activation that matches the pattern replaced, for attn.heads each head separately. All losses come from one graph, in
+// the batches of m. If ctx ends, Ablate returns its cause.
 func Ablate(
 	ctx context.Context, m *gpt.Model, s text.Split, pattern string, instead Instead,
 ) (loss float64, without []Ablation, err error) {
@@ -48,7 +48,8 @@ func Ablate(
 		return 0, nil, err
 	}
 	if n := s.Len(); n <= m.Config.BlockSize {
-		return 0, nil, errors.Errorf("inspect: got a text of %d tokens, want more than block_size, %d", n, m.Config.BlockSize)
+		return 0, nil, errors.Errorf("inspect: got a text of %d tokens, want more than block_size, %d",
+			n, m.Config.BlockSize)
 	}
 	means := make([][]float64, len(a.names))
 	for i, x := range a.keep {

@@ -10,19 +10,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// ablated is a model in which keep ∘ x + shift goes on in the place of some activations x: x itself, with 1 and 0.
+// ablated is a model in which some activations x are replaced with keep ∘ x + shift, which is x itself with 1 and 0.
 type ablated struct {
 	model       *gpt.Model
 	names       []string
-	size        map[string]int // in how many heads they are ablated, 1 is as a whole
+	size        map[string]int // number of heads that are ablated separately; 1 means the entire activation
 	keep, shift []graph.Expr   // (B·T, features)
-	places      []graph.Expr   // what goes on there
+	places      []graph.Expr   // the replaced activations
 	program     *graph.Program
 }
 
-// build makes it for so many sequences; compile makes the program when the places are known.
+// build builds the model for a batch of sequences. compile compiles the program after the places are set.
 func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func() error) error {
-	names, spelt, err := find(m, patterns)
+	names, expanded, err := find(m, patterns)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func
 	a.names, a.keep, a.shift = names, make([]graph.Expr, n), make([]graph.Expr, n)
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
-		g.Spell(spelt...)
+		g.Spell(expanded...)
 		for i, name := range names {
 			a.size[name] = 1
 			if strings.HasSuffix(name, ".attn.heads") {
@@ -39,7 +39,8 @@ func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func
 			}
 			g.Edit(name, func(x graph.Expr) graph.Expr {
 				if s := x.Shape(); len(s) != 2 || s[1]%a.size[name] != 0 {
-					return x.Wrap(nil, errors.Errorf("ablate: got shape %v, want a matrix of %d heads", s, a.size[name]))
+					err := errors.Errorf("ablate: got shape %v, want a matrix of %d heads", s, a.size[name])
+					return x.Wrap(nil, err)
 				}
 				at := x.Graph().Root().Sub("inspect").Sub("%s", name)
 				a.keep[i] = at.Value("keep", graph.Const(1), x.Shape()...)
@@ -58,7 +59,7 @@ func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func
 	return errors.Wrap(err, "inspect")
 }
 
-// head is h where a place is ablated by heads, and else −1.
+// head returns h if the activation is ablated by heads, otherwise −1.
 func (a *ablated) head(name string, h int) int {
 	if strings.HasSuffix(name, ".attn.heads") {
 		return h
@@ -66,7 +67,8 @@ func (a *ablated) head(name string, h int) int {
 	return -1
 }
 
-// columns returns the first and the last column, exclusive, of what is ablated at once of place i.
+// columns returns the ranges of columns of place i that are ablated together: the first column, and the last one
+// exclusive.
 func (a *ablated) columns(i int) (list [][2]int) {
 	n, width := a.size[a.names[i]], a.places[i].Shape()[1]
 	for h := range n {
@@ -75,12 +77,12 @@ func (a *ablated) columns(i int) (list [][2]int) {
 	return list
 }
 
-// loss returns the mean over the targets that count; the means of the activations over the blocks' tokens are added to
-// means, if there are some.
+// loss returns the mean over the targets that count. It adds the means of the activations over the blocks' tokens to
+// means, unless that is empty.
 func (a *ablated) loss(ctx context.Context, s text.Split, means [][]float64) (mean float64, err error) {
 	var sum, counted float64
 	size := a.model.Config.BlockSize
-	blocks := float64((s.Len() - 1) / size * size) // tokens
+	blocks := float64((s.Len() - 1) / size * size) // number of tokens in the blocks
 	for rows, err := range text.Blocks(s, a.model.Tokens.Ints(), a.model.Targets.Ints(), size) {
 		if err == nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -109,7 +111,7 @@ func (a *ablated) loss(ctx context.Context, s text.Split, means [][]float64) (me
 	return sum / counted, nil
 }
 
-// set puts numbers into some columns of a matrix.
+// set sets some columns of a matrix.
 func set(x graph.Expr, from, to int, number func(column int) float64) {
 	t, width := x.Tensor(), x.Shape()[1]
 	for i := range t.Len() {

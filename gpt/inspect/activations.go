@@ -7,13 +7,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Activations are numbers by the name of their place. They are copies: later runs leave them as they are.
+// Activations holds the numbers of activations by the names of their places. They are copies, which later runs do not
+// change.
 type Activations struct {
 	names  []string
 	values map[string]graph.Tensor
 }
 
-// At returns the activation of that name; an error says which there are if it was not asked for.
+// At returns the activation of that name. If it was not compiled, the error lists the names of those that were.
 func (a Activations) At(name string) (graph.Tensor, error) {
 	t, ok := a.values[name]
 	if !ok {

@@ -8,19 +8,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Part is what a part of the network adds to a logit behind every token: Head of the activation at Place, or all of it
-// where Head is −1.
+// Part is the contribution of a part of the network to a logit after every token: Head of the activation at Place, or
+// the entire activation if Head is −1.
 type Part struct {
 	Place string
 	Head  int
 	Logit []float64
 }
 
-// Attribute is direct logit attribution (Elhage et al., A mathematical framework for transformer circuits, 2021): the
-// logit of id ids[t] behind token t as the sum of what the embedding (drop), every head, the bias behind the heads
-// (h.i.attn), every MLP, and the biases of the last norm (ln_f) and of the head (logits) add to it. The last norm's
-// scale stays that of the text, and nothing counts that goes through a later block. An error says where a model is no
-// such sum, as with a norm behind the residual stream.
+// Attribute computes direct logit attribution (Elhage et al., A mathematical framework for transformer circuits, 2021):
+// it returns the logit of id ids[t] after token t, and its summands from the embedding (drop), every head, the bias
+// after the heads (h.i.attn), every MLP, and the biases of the last norm (ln_f) and of the head (logits). The last
+// norm's scale stays that of the text, and effects through a later block do not count. It returns an error if the
+// logits of the model are no such sum, for example with a norm after the residual stream.
 func Attribute(m *gpt.Model, tokens, ids []int) (logits []float64, parts []Part, err error) {
 	a := &attribution{}
 	if err := a.build(m); err != nil {
@@ -48,18 +48,18 @@ func Attribute(m *gpt.Model, tokens, ids []int) (logits []float64, parts []Part,
 	return logits, parts, a.check(logits, parts)
 }
 
-// attribution is a model in which the logits depend on the parts directly alone.
+// attribution is a model whose logits depend on the parts only directly.
 type attribution struct {
 	model   *gpt.Model
 	pick    pick
-	names   []string     // of parts, and ln_f
-	places  []graph.Expr // theirs
-	bias    graph.Expr   // of ln_f, if any
+	names   []string     // names of the parts, and ln_f
+	places  []graph.Expr // their activations
+	bias    graph.Expr   // the bias of ln_f, if any
 	program *graph.Program
 }
 
 func (a *attribution) build(m *gpt.Model) error {
-	names, spelt, err := find(m, []string{"drop", "h.*.attn.heads", "h.*.attn", "h.*.mlp", "ln_f"})
+	names, expanded, err := find(m, []string{"drop", "h.*.attn.heads", "h.*.attn", "h.*.mlp", "ln_f"})
 	if err != nil && m != nil {
 		return errors.WithMessagef(err, "block %q: its logits are no sum of parts", m.Config.Block)
 	}
@@ -70,8 +70,8 @@ func (a *attribution) build(m *gpt.Model) error {
 	a.names = names
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
-		g.Spell(spelt...)
-		for _, name := range inputs { // what attention and MLP make of the stream is theirs
+		g.Spell(expanded...)
+		for _, name := range inputs { // the results of attention and MLP count as their own parts
 			g.Edit(name, graph.Expr.Detach)
 		}
 		g.Edit("ln_f", func(y graph.Expr) graph.Expr { return a.frozen(y, m.Config) })
@@ -88,8 +88,7 @@ func (a *attribution) build(m *gpt.Model) error {
 	return errors.Wrap(err, "inspect")
 }
 
-// frozen returns the last norm's result y with a constant s for its scale, y = s·(x − μ)∘w̃ + b̃, which is that of y;
-// of rmsnorm μ = 0.
+// frozen returns the last norm's result y with its scale as a constant s, y = s·(x − μ)∘w̃ + b̃. For rmsnorm μ = 0.
 func (a *attribution) frozen(y graph.Expr, c gpt.Config) graph.Expr {
 	g := y.Graph()
 	x, err := g.Activation(lastStream(c))

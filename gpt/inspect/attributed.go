@@ -37,7 +37,7 @@ func (a *attribution) parts(logits []float64) (parts []Part) {
 			}
 		case strings.HasSuffix(name, ".heads"):
 			parts = append(parts, Part{name, -1, sum(i, 0, width)})
-		case strings.HasSuffix(name, ".attn"): // behind its heads
+		case strings.HasSuffix(name, ".attn"): // the rest without its heads
 			own := parts[slices.IndexFunc(parts, func(p Part) bool { return p.Place == name+".heads" }):]
 			parts = append(parts, Part{name, -1, minus(sum(i, 0, width), own...)})
 		case name == "ln_f":
@@ -58,7 +58,8 @@ func (a *attribution) parts(logits []float64) (parts []Part) {
 	return parts
 }
 
-// check returns an error if the parts do not add up to the logits: then the model has others, or its stream is no sum.
+// check returns an error if the parts do not add up to the logits: then the model has further parts, or its stream is
+// not a sum.
 func (a *attribution) check(logits []float64, parts []Part) error {
 	tolerance := 1e-9
 	if a.program.Kept(a.model.Logits).F32 != nil {
@@ -71,8 +72,8 @@ func (a *attribution) check(logits []float64, parts []Part) error {
 		}
 		if !(math.Abs(sum-logit) <= tolerance*size) {
 			c := a.model.Config
-			return errors.Errorf("inspect: block %q, norm %q: the parts add up to %.6g behind token %d, want the logit, %.6g",
-				c.Block, c.Norm, sum, t, logit)
+			return errors.Errorf("inspect: block %q, norm %q: the parts add up to %.6g after token %d, "+
+				"want the logit, %.6g", c.Block, c.Norm, sum, t, logit)
 		}
 	}
 	return nil

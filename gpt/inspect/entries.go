@@ -5,15 +5,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Entries are those numbers of an activation that an intervention changes; it leaves the others as they are, to the
-// bit. Its methods give functions for Replace.
+// Entries selects the numbers of an activation that an intervention changes; the others stay the same to the bit. Its
+// methods return functions for Replace.
 type Entries struct {
 	context, heads int // T, H
-	head           int // −1 is all
-	from, to       int // tokens of every sequence
+	head           int // −1 means all
+	from, to       int // range of tokens of every sequence
 }
 
-// All returns the entries of any activation of a model.
+// All returns all entries of any activation of a model.
 func All(m *gpt.Model) Entries {
 	if m == nil {
 		return Entries{}
@@ -21,8 +21,8 @@ func All(m *gpt.Model) Entries {
 	return Entries{m.Config.BlockSize, m.Config.NHead, -1, 0, m.Config.BlockSize}
 }
 
-// Head is what of e belongs to a head, from 0, of q, k, v, scores, weights or heads: in a matrix it is an H-th of the
-// columns.
+// Head returns the entries of e that belong to head h, counted from 0, of q, k, v, scores, weights or heads. In a
+// matrix they are one H-th of the columns.
 func (e Entries) Head(h int) Entries {
 	e.head = h
 	if h < 0 {
@@ -31,7 +31,8 @@ func (e Entries) Head(h int) Entries {
 	return e
 }
 
-// Tokens is what of e belongs to the tokens from … to−1 of every sequence, as queries where these meet keys.
+// Tokens returns the entries of e that belong to the tokens from … to−1 of every sequence, as queries if the activation
+// has queries and keys.
 func (e Entries) Tokens(from, to int) Entries { e.from, e.to = from, to; return e }
 
 // check returns an error if the shape has no such entries.
@@ -43,15 +44,17 @@ func (e Entries) check(shape []int) error {
 		return errors.Errorf("tokens: got %d to %d, want some of 0 to %d", e.from, e.to, e.context)
 	case e.head >= e.heads:
 		return errors.Errorf("head: got %d, want one of 0 … %d", e.head, e.heads-1)
-	case n == 4 && (shape[1] != e.heads || shape[2] != e.context) && e != (Entries{e.context, e.heads, -1, 0, e.context}):
-		return errors.Errorf("entries: got shape %v, want %d heads and %d tokens to select from", shape, e.heads, e.context)
+	case n == 4 && (shape[1] != e.heads || shape[2] != e.context) &&
+		e != (Entries{e.context, e.heads, -1, 0, e.context}):
+		return errors.Errorf("entries: got shape %v, want %d heads and %d tokens to select from",
+			shape, e.heads, e.context)
 	case n == 2 && e.head >= 0 && shape[1]%e.heads != 0:
 		return errors.Errorf("head: got %d columns, which %d heads do not divide", shape[1], e.heads)
 	}
 	return nil
 }
 
-// has reports whether entry i is one of them.
+// has reports whether e contains entry i.
 func (e Entries) has(shape []int, i int) bool {
 	width := shape[len(shape)-1]
 	token, head := i/width, 0
@@ -60,8 +63,8 @@ func (e Entries) has(shape []int, i int) bool {
 	} else {
 		token, head = token%shape[2], token/shape[2]%shape[1]
 	}
-	whole := e.from == 0 && e.to == e.context
-	return (whole || e.from <= token && token < e.to) && (e.head < 0 || head == e.head)
+	all := e.from == 0 && e.to == e.context
+	return (all || e.from <= token && token < e.to) && (e.head < 0 || head == e.head)
 }
 
 func product(shape []int) int {

@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// IntegratedGradients is what each entry of the activation x at a place adds to the loss on the straight way from
-// another one, x₀ (Sundararajan, Taly and Yan, Axiomatic attribution for deep networks, 2017):
+// IntegratedGradients returns the contribution of each entry of the activation x at a place to the loss, on the
+// straight line from another activation, x₀ (Sundararajan, Taly and Yan, Axiomatic attribution for deep networks, 2017):
 //
 //	(x − x₀) ∘ ∫₀¹ ∂loss/∂x (x₀ + a(x − x₀)) da
 //
-// by Gauss's rule of so many points, a forward and a backward pass each. They add up to change, loss(x) − loss(x₀), but
-// for the rule's error, which a smooth loss makes small soon. A nil x₀ is one of zeros, where a norm of x is hardly
-// smooth: on a residual stream another x₀ needs fewer points.
+// It uses Gauss's rule with the given number of points, which takes a forward and a backward pass for each. The entries
+// add up to change, loss(x) − loss(x₀), except for the rule's error, which soon becomes small if the loss is smooth. A
+// nil x₀ means zeros, near which a norm of x is hardly smooth: on a residual stream another x₀ needs fewer points.
 func IntegratedGradients(
 	m *gpt.Model, place string, from *graph.Tensor, tokens, targets []int, points int,
 ) (entries graph.Tensor, change float64, err error) {
@@ -40,7 +40,8 @@ func IntegratedGradients(
 		from = &zero
 	}
 	if from.Len() != x.Len() {
-		return entries, 0, errors.Errorf("inspect: %s: got %d numbers to begin with, want %d, %v", place, from.Len(), x.Len(), x.Shape)
+		return entries, 0, errors.Errorf("inspect: %s: got %d numbers to begin with, want %d, %v",
+			place, from.Len(), x.Len(), x.Shape)
 	}
 	var moved graph.Expr
 	rest, err := Replace(m, place, func(x graph.Expr) graph.Expr {

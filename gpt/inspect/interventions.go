@@ -7,13 +7,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Zero puts 0 in their place: ablation.
+// Zero returns an intervention that replaces the entries with 0: ablation.
 func (e Entries) Zero() func(x graph.Expr) graph.Expr {
 	return e.with(func([]int) (float64, []float64, error) { return 0, []float64{0}, nil })
 }
 
-// Set puts what another run has there in their place: activation patching (Vig et al. 2020). The tensor is one of a
-// whole context.
+// Set returns an intervention that replaces the entries with those of another run: activation patching (Vig et al.
+// 2020). The tensor must have the shape of a full context.
 func (e Entries) Set(t graph.Tensor) func(x graph.Expr) graph.Expr {
 	return e.with(func(shape []int) (float64, []float64, error) {
 		one := slices.Clone(shape) // of one sequence
@@ -29,8 +29,8 @@ func (e Entries) Set(t graph.Tensor) func(x graph.Expr) graph.Expr {
 	})
 }
 
-// Mean puts the mean over the tokens of e of what another run has there in their place: mean ablation. The tensor is a
-// matrix of a whole context.
+// Mean returns an intervention that replaces the entries with the mean over the tokens of e in another run: mean
+// ablation. The tensor must be a matrix for a full context.
 func (e Entries) Mean(t graph.Tensor) func(x graph.Expr) graph.Expr {
 	return e.with(func(shape []int) (float64, []float64, error) {
 		if len(shape) != 2 || !slices.Equal(t.Shape, []int{e.context, shape[1]}) || t.Len() != product(t.Shape) {
@@ -47,7 +47,8 @@ func (e Entries) Mean(t graph.Tensor) func(x graph.Expr) graph.Expr {
 	})
 }
 
-// Add adds a direction, a number for each feature, to them: steering (Turner et al. 2023).
+// Add returns an intervention that adds a direction, which has one number for each feature, to the entries: steering
+// (Turner et al. 2023).
 func (e Entries) Add(direction []float64) func(x graph.Expr) graph.Expr {
 	return e.with(func(shape []int) (float64, []float64, error) {
 		if width := shape[len(shape)-1]; len(direction) != width {
@@ -57,12 +58,12 @@ func (e Entries) Add(direction []float64) func(x graph.Expr) graph.Expr {
 	})
 }
 
-// with is scale·x + shift in the entries, and x in the others.
+// with returns a function that computes scale·x + shift in the entries, and x in the others.
 func (e Entries) with(of func(shape []int) (scale float64, shift []float64, err error)) func(x graph.Expr) graph.Expr {
 	return func(x graph.Expr) graph.Expr {
 		shape := x.Shape()
 		at, step := x.Graph().Rows()
-		if step && len(shape) == 2 { // some rows: those of one whole context are what they choose from
+		if step && len(shape) == 2 { // x has some rows of one full context
 			shape = []int{e.context, shape[1]}
 		}
 		if err := e.check(shape); err != nil {

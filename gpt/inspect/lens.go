@@ -10,11 +10,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Lens is the logits that follow from the residual stream behind every block, (T, V) for a text of T tokens.
+// Lens holds the logits computed from the residual stream after every block, (T, V) for a text of T tokens.
 type Lens []graph.Tensor
 
-// LogitLens is what the model would predict if a block were its last: logitsᵢ = lm_head(ln_f(hᵢ)), for the residual
-// stream hᵢ behind each block i (nostalgebraist, interpreting GPT: the logit lens, 2020). The last are the model's own.
+// LogitLens returns what the model would predict if a block were its last: logitsᵢ = lm_head(ln_f(hᵢ)), for the
+// residual stream hᵢ after each block i (nostalgebraist, interpreting GPT: the logit lens, 2020). The last logits are
+// the model's own.
 func LogitLens(m *gpt.Model, tokens []int) (Lens, error) {
 	streams, err := Tap(m, "h.*")
 	if err != nil {
@@ -28,7 +29,7 @@ func LogitLens(m *gpt.Model, tokens []int) (Lens, error) {
 	if err != nil {
 		return nil, err
 	}
-	probe, err := Tap(rest, "logits") // the blocks are not computed: nothing of them goes into the logits
+	probe, err := Tap(rest, "logits") // does not compute the blocks, on which the logits no longer depend
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func LogitLens(m *gpt.Model, tokens []int) (Lens, error) {
 	return lens, nil
 }
 
-// row returns the logits behind a token; none, if there are none.
+// row returns the logits after a token, or nil if there is no such block or token.
 func (l Lens) row(block, token int) []float64 {
 	if block < 0 || block >= len(l) || token < 0 || len(l[block].Shape) != 2 || token >= l[block].Shape[0] {
 		return nil
@@ -64,8 +65,8 @@ func (l Lens) row(block, token int) []float64 {
 	return l[block].Row(token).Floats()
 }
 
-// Likeliest returns the n ids that the block holds most likely to follow the token, the first of equals first; of no
-// such block or token there are none.
+// Likeliest returns the n ids that are likeliest to follow the token according to the block, the first of equals first.
+// It returns none if there is no such block or token.
 func (l Lens) Likeliest(block, token, n int) []int {
 	z := l.row(block, token)
 	ids := make([]int, len(z))
@@ -76,8 +77,8 @@ func (l Lens) Likeliest(block, token, n int) []int {
 	return ids[:min(max(n, 0), len(ids))]
 }
 
-// Loss is −ln softmax(logits) of the target, in nats: how far from it the block is behind the token. It is NaN of no
-// such block, token or target.
+// Loss returns −ln softmax(logits) of the target, in nats: how far the block is from predicting it after the token. It
+// returns NaN if there is no such block, token or target.
 func (l Lens) Loss(block, token, target int) float64 {
 	z := l.row(block, token)
 	if target < 0 || target >= len(z) {

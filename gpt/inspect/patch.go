@@ -6,31 +6,31 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Question is two texts of as many tokens, and two ids: how much more likely than Wrong is Right behind the last token?
-// The answer is the difference of their logits.
+// Question holds two texts of the same number of tokens, and two ids. The answer to a text is the difference of the
+// logits of Right and Wrong after its last token.
 type Question struct {
 	Clean, Corrupt []int
 	Right, Wrong   int
 }
 
-// Effect is by how much the answer to the corrupt text changes when one token's activation is that of the clean text:
-// of Head, or all of it where Head is −1.
+// Effect is the change of the answer to the corrupt text when one token's activation is replaced with that of the clean
+// text: of Head, or the entire activation if Head is −1.
 type Effect struct {
 	Place string
 	Head  int
 	By    []float64 // token by token
 }
 
-// Effects are the answers to both texts, and what moves the second towards the first.
+// Effects holds the answers to both texts, and the effects that move the second towards the first.
 type Effects struct {
 	Clean, Corrupt float64
 	All            []Effect
 }
 
-// Patch replaces, in a run of the corrupt text, each activation that matches any of the patterns, of attn.heads each
-// head by itself, token by token with that of the clean text: activation patching (Vig et al., Investigating gender
-// bias in language models using causal mediation analysis, 2020). One graph does it all, a forward pass for each
-// number. Behind the first token that the texts do not share there are effects; before it they are exactly 0.
+// Patch runs the corrupt text, and replaces each activation that matches any of the patterns, for attn.heads each head
+// separately, token by token with that of the clean text: activation patching (Vig et al., Investigating gender bias in
+// language models using causal mediation analysis, 2020). It uses one graph, with a forward pass for each number.
+// Effects begin at the first token in which the texts differ; before it they are exactly 0.
 func Patch(m *gpt.Model, q Question, patterns ...string) (Effects, error) {
 	p, err := newPatched(m, q, patterns, false)
 	if err != nil {
@@ -62,8 +62,9 @@ func Patch(m *gpt.Model, q Question, patterns ...string) (Effects, error) {
 	return e, nil
 }
 
-// PatchGradient is Patch to first order, (x_clean − x_corrupt)·∂answer/∂x at the corrupt text, for all activations by
-// one backward pass: attribution patching (Nanda, Attribution patching: activation patching at industrial scale, 2023).
+// PatchGradient computes Patch to first order, (x_clean − x_corrupt)·∂answer/∂x at the corrupt text, for all
+// activations with one backward pass: attribution patching (Nanda, Attribution patching: activation patching at
+// industrial scale, 2023).
 func PatchGradient(m *gpt.Model, q Question, patterns ...string) (Effects, error) {
 	p, err := newPatched(m, q, patterns, true)
 	if err != nil {
@@ -88,14 +89,14 @@ func PatchGradient(m *gpt.Model, q Question, patterns ...string) (Effects, error
 // patched is a model that has run the clean text, and then the corrupt one.
 type patched struct {
 	ablated
-	values         []graph.Tensor // of the clean text
+	values         []graph.Tensor // activations of the clean text
 	clean, corrupt float64        // answers
 }
 
 func newPatched(m *gpt.Model, q Question, patterns []string, gradients bool) (*patched, error) {
 	if len(q.Clean) != len(q.Corrupt) {
-		return nil, errors.Errorf("inspect: got a clean text of %d tokens and a corrupt one of %d, want as many",
-			len(q.Clean), len(q.Corrupt))
+		return nil, errors.Errorf("inspect: got a clean text of %d tokens and a corrupt one of %d, "+
+			"want the same number", len(q.Clean), len(q.Corrupt))
 	}
 	if q.Right == q.Wrong {
 		return nil, errors.Errorf("inspect: got id %d for Right and for Wrong, want two ids: "+

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// pick is a sum of some of the logits of a text, each times a number.
+// pick is a weighted sum of some of the logits of a text.
 type pick struct{ logits, weights graph.Expr } // (T, V)
 
 func newPick(m *gpt.Model) pick {
@@ -18,16 +18,16 @@ func newPick(m *gpt.Model) pick {
 // of returns the sum.
 func (p pick) of() graph.Expr { return p.logits.Mul(p.weights).SumAll() }
 
-// at sets the number of an id's logit behind a token.
+// at sets the weight of an id's logit after a token.
 func (p pick) at(token, id int, number float64) error {
 	size := p.weights.Shape()[1]
 	if id < 0 || id >= size {
-		return errors.Errorf("inspect: id %d behind token %d is not in 0 … %d", id, token, size-1)
+		return errors.Errorf("inspect: id %d after token %d is not in 0 … %d", id, token, size-1)
 	}
 	return p.weights.Tensor().Set(token*size+id, number)
 }
 
-// fill hands a text to a model of one sequence.
+// fill sets the tokens of a model of one sequence.
 func fill(m *gpt.Model, tokens []int) error {
 	all, c := m.Tokens.Ints(), m.Config
 	if len(tokens) == 0 || len(tokens) > len(all) {
@@ -42,5 +42,5 @@ func fill(m *gpt.Model, tokens []int) error {
 	return nil
 }
 
-// lastStream returns the place of the residual stream behind the last block.
+// lastStream returns the name of the residual stream after the last block.
 func lastStream(c gpt.Config) string { return fmt.Sprintf("h.%d", c.NLayer-1) }

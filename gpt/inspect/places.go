@@ -8,11 +8,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// find returns the activations of a model that match any of the patterns, in the order of the network, and the layers
-// that have some of them in their equation alone. A pattern that nothing matches is an error that lists similar names.
-func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
+// find returns the names of a model's activations that match any of the patterns, in the order of the network, and the
+// layers that compute some of them only in their equation, not in a kernel. If nothing matches a pattern, the error
+// lists similar names.
+func find(m *gpt.Model, patterns []string) (names, expanded []string, err error) {
 	if m == nil || m.Graph == nil {
-		return nil, nil, errors.New("inspect: got no model, want one of gpt.New or gpt.Open")
+		return nil, nil, errors.New("inspect: got no model, want one from gpt.New or gpt.Open")
 	}
 	if err := m.Check(); err != nil {
 		return nil, nil, errors.Wrap(err, "inspect")
@@ -33,13 +34,13 @@ func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
 	}
 	for _, name := range names {
 		if _, err := kept.Activation(name); err != nil {
-			spelt = append(spelt, name[:max(0, strings.LastIndexByte(name, '.'))])
+			expanded = append(expanded, name[:max(0, strings.LastIndexByte(name, '.'))])
 		}
 	}
-	return names, spelt, nil
+	return names, expanded, nil
 }
 
-// activations returns those of these names in a model that is built.
+// activations returns the activations of these names in a model that is built.
 func activations(g *graph.Graph, names []string) ([]graph.Expr, error) {
 	list := make([]graph.Expr, len(names))
 	for i, name := range names {
@@ -52,7 +53,7 @@ func activations(g *graph.Graph, names []string) ([]graph.Expr, error) {
 	return list, nil
 }
 
-// without says, of weights that there are not, why, where there are scores.
+// without explains in the error why an attention that has scores has no weights.
 func without(err error, g *graph.Graph, patterns []string, attention string) error {
 	for _, pattern := range patterns {
 		of, ok := strings.CutSuffix(pattern, ".weights")
@@ -60,14 +61,14 @@ func without(err error, g *graph.Graph, patterns []string, attention string) err
 			continue
 		}
 		if _, none := g.Places(of + ".scores"); none == nil {
-			return errors.Errorf("no activation %q: attention %q never has weights: it divides what its scores sim(q, k) give "+
-				"by their sum; want %q, whose shares they are", pattern, attention, of+".scores")
+			return errors.Errorf("no activation %q: attention %q never has weights: it divides the sum weighted by "+
+				"its scores sim(q, k) by the sum of the scores; want %q", pattern, attention, of+".scores")
 		}
 	}
 	return err
 }
 
-// built returns the graph of the model for one sequence, not compiled.
+// built returns the graph of the model for one sequence, without compiling it.
 func built(m *gpt.Model, kernels bool) (*graph.Graph, error) {
 	return m.Graph.BuildSibling(func(g *graph.Graph) error {
 		g.Kernels = kernels

@@ -7,26 +7,26 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Probe gives activations of a model, with the parameters that it has when the Probe runs. It is for one goroutine.
+// Probe computes activations of a model with its parameters at the time of each run. It is for one goroutine.
 type Probe struct {
 	model    *gpt.Model
 	names    []string
 	exprs    []graph.Expr
 	forward  *graph.Program
-	backward *graph.Program // made by the first Gradients
+	backward *graph.Program // compiled by the first Gradients
 }
 
 // Tap compiles the activations that match any of the patterns, for one text of at most block_size tokens. Nothing else
-// is kept, and what stands behind the last of them is not computed.
+// is stored, and layers after the last of them are not computed.
 func Tap(m *gpt.Model, patterns ...string) (*Probe, error) {
-	names, spelt, err := find(m, patterns)
+	names, expanded, err := find(m, patterns)
 	if err != nil {
 		return nil, err
 	}
 	p := &Probe{names: names}
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
-		g.Spell(spelt...)
+		g.Spell(expanded...)
 		if p.model, err = gpt.New(g, m.Config, 1); err != nil {
 			return err
 		}
@@ -39,9 +39,9 @@ func Tap(m *gpt.Model, patterns ...string) (*Probe, error) {
 	return p, errors.Wrap(err, "inspect")
 }
 
-// Run gives the activations of a text. They have the shapes of a whole context: what is behind the text, in rows and in
-// columns of attention, is that of tokens 0 that no token of the text attends to. Of a model with edits it is an error
-// if an activation is not finite.
+// Run returns the activations of a text. They have the shapes of a full context: the rows, and the columns of
+// attention, after the text belong to tokens 0, to which no token of the text attends. For a model with edits it is an
+// error if an activation is not finite.
 func (p *Probe) Run(tokens []int) (Activations, error) {
 	if err := p.fill(tokens); err != nil {
 		return Activations{}, err
@@ -53,15 +53,16 @@ func (p *Probe) Run(tokens []int) (Activations, error) {
 	return a, p.edited(a)
 }
 
-// Gradients gives ∂loss/∂activation for the model's loss, the mean over the targets that are not text.Ignore; there is
-// a target for every token. The first call differentiates. An activation that the loss does not depend on is an error,
-// such as one that is replaced further on.
+// Gradients returns ∂loss/∂activation for the model's loss, the mean over the targets that are not text.Ignore. There
+// must be one target for every token. The first call differentiates. It is an error if the loss does not depend on an
+// activation, for example because it is replaced later.
 func (p *Probe) Gradients(tokens, targets []int) (loss float64, gradients Activations, err error) {
 	if err := p.fill(tokens); err != nil {
 		return 0, gradients, err
 	}
 	if len(targets) != len(tokens) {
-		return 0, gradients, errors.Errorf("inspect: got %d targets, want %d, one for a token", len(targets), len(tokens))
+		return 0, gradients, errors.Errorf("inspect: got %d targets, want %d, one for a token",
+			len(targets), len(tokens))
 	}
 	all := p.model.Targets.Ints()
 	for i := copy(all, targets); i < len(all); i++ {
@@ -78,11 +79,10 @@ func (p *Probe) Gradients(tokens, targets []int) (loss float64, gradients Activa
 	return p.backward.Loss(), p.copied(p.backward.Grad), nil
 }
 
-// edited returns an error if an edit has given what is not finite: the first activation of those that are read names
-// it.
+// edited returns an error if an edit has produced a number that is not finite. It names the first such activation.
 func (p *Probe) edited(a Activations) error {
 	if !p.model.Graph.Edited() {
-		return nil // what a model computes of itself is shown as it is
+		return nil // activations of an unedited model are returned as they are
 	}
 	for name, x := range a.All() {
 		if err := x.Finite(name); err != nil {
@@ -92,15 +92,15 @@ func (p *Probe) edited(a Activations) error {
 	return nil
 }
 
-// fill hands in the tokens.
+// fill sets the tokens.
 func (p *Probe) fill(tokens []int) error {
 	if p == nil || p.forward == nil {
-		return errors.New("inspect: nothing to run, want a Probe of Tap")
+		return errors.New("inspect: nothing to run, want a Probe from Tap")
 	}
 	return fill(p.model, tokens)
 }
 
-// distinct returns the activations, each once: a layer's may be the model's as well.
+// distinct returns each activation once: a layer's activation may also be the model's.
 func (p *Probe) distinct() (list []graph.Expr) {
 	seen := map[any]bool{}
 	for _, x := range p.exprs {
@@ -112,7 +112,7 @@ func (p *Probe) distinct() (list []graph.Expr) {
 	return list
 }
 
-// copied is what of gives for every activation.
+// copied returns copies of the tensors that of returns for each activation.
 func (p *Probe) copied(of func(graph.Expr) graph.Tensor) Activations {
 	a := Activations{p.names, map[string]graph.Tensor{}}
 	for i, x := range p.exprs {

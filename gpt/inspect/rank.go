@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// EffectiveRank is e to the entropy of a matrix's singular values σᵢ as shares pᵢ = σᵢ/Σσ (Roy and Vetterli, The
-// effective rank, 2007): r where r of them are equal and the others 0, between 1 and the rank.
+// EffectiveRank returns e to the entropy of a matrix's singular values σᵢ as shares pᵢ = σᵢ/Σσ (Roy and Vetterli, The
+// effective rank, 2007). It is r if r of them are equal and the others 0, and lies between 1 and the rank.
 func EffectiveRank(w graph.Tensor) (float64, error) {
 	if len(w.Shape) != 2 || w.Shape[0] < 1 || w.Shape[1] < 1 || w.Len() != product(w.Shape) {
 		return 0, errors.Errorf("inspect: effective rank: got %d numbers of shape %v, want a matrix", w.Len(), w.Shape)

@@ -6,20 +6,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Replace returns the model in which, in place of every activation that matches the pattern, goes on what edit makes of
-// it: an expression of the same shape, of which those of Entries are some. It shares its parameters with m, is
-// differentiated like any other model, and may be replaced in again. A Decoder of it takes the newest tokens alone
-// where edits are those of Entries, or ask for graph.Graph.Rows, in places that it has too: all but those between
-// queries and heads. For others it takes all tokens so far through the whole network for each new one, so that the edit
-// sees a whole context.
+// Replace returns the model in which every activation x that matches the pattern is replaced with edit(x), an
+// expression of the same shape, for example one of Entries. It shares its parameters with m, is differentiated like any
+// other model, and may be replaced in again. A Decoder of it processes only the newest tokens if the edits are those of
+// Entries, or use graph.Graph.Rows, at places that exist in its steps: all except those between queries and heads. For
+// other edits the Decoder computes the entire network over all tokens so far for each new one, so that the edit gets a
+// full context.
 func Replace(m *gpt.Model, pattern string, edit func(x graph.Expr) graph.Expr) (edited *gpt.Model, err error) {
-	names, spelt, err := find(m, []string{pattern})
+	names, expanded, err := find(m, []string{pattern})
 	if err != nil {
 		return nil, err
 	}
 	batch := len(m.Tokens.Ints()) / m.Config.BlockSize
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
-		g.Spell(spelt...)
+		g.Spell(expanded...)
 		for _, name := range names {
 			g.Edit(name, edit)
 		}

@@ -7,20 +7,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// HeadScore says what a head looks at, by its weights w (query, key) on a text.
+// HeadScore describes which tokens a head attends to, by its weights w (query, key) on a text.
 type HeadScore struct {
-	// Entropy is −Σⱼ wᵢⱼ ln wᵢⱼ in nats, the mean over the queries i: 0 where each looks at one token.
+	// Entropy is −Σⱼ wᵢⱼ ln wᵢⱼ in nats, the mean over the queries i. It is 0 if each attends to only one token.
 	Entropy float64
-	// Previous is w of the token before, the mean over the queries that have one: 1 for a previous-token head. NaN of a
-	// single token.
+	// Previous is w of the previous token, the mean over the queries that have one: 1 for a previous-token head. It is
+	// NaN for a single token.
 	Previous float64
 	// Induction is the prefix-matching score (Olsson et al., In-context learning and induction heads, 2022): the sum of
 	// wᵢⱼ over the earlier keys j that followed the same token as query i's, the mean over the queries that have some.
-	// NaN where no token comes again.
+	// It is NaN if no token occurs again.
 	Induction float64
 }
 
-// HeadScores returns the scores of each head from its attn.weights (1, H, T, T) on that text, of at most T tokens.
+// HeadScores returns the scores of each head from its attn.weights (1, H, T, T) on a text of at most T tokens.
 func HeadScores(weights graph.Tensor, tokens []int) ([]HeadScore, error) {
 	s, n := weights.Shape, len(tokens)
 	if len(s) != 4 || s[0] != 1 || s[2] != s[3] || s[1] < 1 || n < 1 || n > s[2] || weights.Len() != product(s) {
@@ -53,7 +53,7 @@ func score(w func(query, key int) float64, tokens []int) (s HeadScore) {
 			s.Previous += w(i, i-1)
 		}
 	}
-	s.Previous /= float64(len(tokens) - 1) // 0/0 of a single token
+	s.Previous /= float64(len(tokens) - 1) // 0/0 for a single token
 	s.Induction /= matched
 	return s
 }

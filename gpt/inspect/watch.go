@@ -10,25 +10,25 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Watch follows the layers of a model while it is trained: its Gradients is for [train.Hooks], and Layers tells. The
-// zero Watch is one.
+// Watch records the gradients and updates of a model's layers during training. Use its Gradients in [train.Hooks], and
+// read the results with Layers. The zero Watch is ready to use.
 type Watch struct {
-	gradients map[string]float64   // squares of the norms of the newest, by parameter
-	before    map[string][]float64 // parameters at the last Layers
+	gradients map[string]float64   // squared norms of the newest gradients, by parameter
+	before    map[string][]float64 // parameters at the last call of Layers
 }
 
-// LayerNorms are lengths √Σx² over the parameters of a layer, such as h.0.attn.c_attn.
+// LayerNorms holds norms √Σx² over the parameters of a layer, such as h.0.attn.c_attn.
 type LayerNorms struct {
 	Layer    string
 	Weight   float64
-	Gradient float64 // of the newest step, before clipping; 0 before the first, and of what is not trained
-	Update   float64 // what has changed since the last Layers; NaN at the first
+	Gradient float64 // in the newest step, before clipping; 0 before the first step, and for frozen parameters
+	Update   float64 // change since the last call of Layers; NaN at the first
 }
 
-// Ratio is update to weight: about a thousandth a step is usual where training goes well.
+// Ratio returns the ratio of update to weight. About a thousandth per step is usual when training goes well.
 func (n LayerNorms) Ratio() float64 { return n.Update / n.Weight }
 
-// Gradients keeps the lengths of the gradients.
+// Gradients records the norms of the gradients.
 func (w *Watch) Gradients(_ int, grads []train.Named) error {
 	if w == nil {
 		return errors.New("inspect: no Watch (nil)")
@@ -40,13 +40,13 @@ func (w *Watch) Gradients(_ int, grads []train.Named) error {
 	return nil
 }
 
-// Layers returns those of the model, in the order of Table 2.
+// Layers returns the norms of the model's layers, in the order of Table 2.
 func (w *Watch) Layers(m *gpt.Model) (list []LayerNorms, err error) {
 	if w == nil || m == nil || m.Graph == nil {
-		return nil, errors.New("inspect: layers: got no Watch or no model, want one of gpt.New or a trainer's")
+		return nil, errors.New("inspect: layers: got no Watch or no model, want one from gpt.New or of a trainer")
 	}
 	now, index := map[string][]float64{}, map[string]int{}
-	err = m.Graph.Shared(func(graph.Reading) error { // the numbers of one step
+	err = m.Graph.Shared(func(graph.Reading) error { // all numbers belong to the same step
 		for _, p := range m.Params() {
 			now[p.Name()] = p.Tensor().Floats()
 		}

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clip is what a message shows of a name or value from a file: its first 64 bytes, and quoted if there is something in
-// it that a terminal would not merely show.
+// Clip returns the form in which a message shows a name or value from a file: its first 64 bytes, quoted if they
+// contain characters that a terminal would not simply print.
 func Clip(s string) string { return clip(s, 64) }
 
 func clip(s string, most int) string {
@@ -22,18 +22,19 @@ func clip(s string, most int) string {
 	return short + dots
 }
 
-// Said returns an error whose message may quote a file at length, such as encoding/json's, with 256 bytes of it.
+// Said returns an error whose message is clipped to 256 bytes, for errors that may quote a file at length, such as
+// those of encoding/json.
 func Said(err error) error {
 	if err == nil || clip(err.Error(), 256) == err.Error() {
 		return err
 	}
-	return said{err}
+	return clipped{err}
 }
 
-type said struct{ error }
+type clipped struct{ error }
 
 // Error returns the message, clipped.
-func (s said) Error() string { return clip(s.error.Error(), 256) }
+func (s clipped) Error() string { return clip(s.error.Error(), 256) }
 
-// Unwrap returns the error itself.
-func (s said) Unwrap() error { return s.error }
+// Unwrap returns the original error.
+func (s clipped) Unwrap() error { return s.error }

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// MaxSize bounds every size and count of a configuration, so that four times one still fits in 32 bits and the product
-// of two in 64.
+// MaxSize is the upper bound of every size and count of a configuration: four times a size still fits in 32 bits, and
+// the product of two sizes in 64.
 const MaxSize = 1 << 28
 
-// Domain is the set of values that a field may take: numbers for which has is true, or one of names, or, where both are
-// nil, anything of the field's kind.
+// Domain is the set of values that a field may take: numbers for which has is true, or the given names. If both are
+// nil, it is any value of the field's type.
 type Domain struct {
 	want  string
 	has   func(float64) bool // false for NaN
 	names []string
 }
 
-// Any is everything of the field's kind.
+// Any returns the domain of all values of the field's type.
 func Any() Domain { return Domain{} }
 
 // Size returns the whole numbers from lo to MaxSize.
@@ -34,14 +34,17 @@ func between(lo, hi int) Domain {
 	}
 }
 
-// Fraction is 0 ≤ x < 1.
+// Fraction returns the numbers 0 ≤ x < 1.
 func Fraction() Domain {
 	return Domain{want: "a number, 0 ≤ x < 1", has: func(x float64) bool { return 0 <= x && x < 1 }}
 }
 
-// NonNegative returns the finite numbers from 0.
+// NonNegative returns the finite numbers, 0 or more.
 func NonNegative() Domain {
-	return Domain{want: "a finite number, 0 or more", has: func(x float64) bool { return 0 <= x && x <= math.MaxFloat64 }}
+	return Domain{
+		want: "a finite number, 0 or more",
+		has:  func(x float64) bool { return 0 <= x && x <= math.MaxFloat64 },
+	}
 }
 
 // Positive returns the finite numbers above 0.
@@ -49,12 +52,12 @@ func Positive() Domain {
 	return Domain{want: "a finite number above 0", has: func(x float64) bool { return 0 < x && x <= math.MaxFloat64 }}
 }
 
-// Uint64 is every number of that kind.
+// Uint64 returns all numbers of type uint64.
 func Uint64() Domain {
 	return Domain{want: fmt.Sprintf("a whole number, 0 to %d", uint64(math.MaxUint64))}
 }
 
-// OneOf returns the given names, and the empty one, which means the default.
+// OneOf returns the given names, and the empty name, which means the default.
 func OneOf(names ...string) Domain {
 	return Domain{want: "one of " + strings.Join(names, ", "), names: names}
 }

@@ -1,5 +1,5 @@
-// Package field is the table behind a configuration: one row a field, from which come its JSON, its flags and their
-// help, the checks of its range, and what differs from a saved one.
+// Package field describes a configuration as a table with one row for each field. The table provides the JSON, the
+// flags and their help, the checks of ranges, and the differences from a saved configuration.
 package field
 
 import (
@@ -20,7 +20,7 @@ type Field struct {
 	optional []string // values that the JSON leaves out
 }
 
-// Int is a whole number that is held elsewhere than in a variable. A flag calls Set, and JSON calls Read.
+// Int is a whole number that is not stored in a variable. A flag calls Set, and JSON calls Read.
 type Int interface {
 	Get() int
 	Set(n int)
@@ -33,12 +33,12 @@ func New(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain}
 }
 
-// Free is New for a field that may differ when a run is resumed, because the steps compute the same bits.
+// Free is New for a field that may differ when a run is resumed, because it does not change what the steps compute.
 func Free(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain, free: true}
 }
 
-// Optional is f as a field that the JSON leaves out while it is empty or 0, or else a default.
+// Optional returns f as a field that the JSON leaves out if it is empty, 0 or one of defaults.
 func (f Field) Optional(defaults ...string) Field {
 	f.optional = append([]string{"", "0"}, defaults...)
 	return f
@@ -65,7 +65,7 @@ func (f Field) String() string {
 	return ""
 }
 
-// Check returns an error that names the field, what it is and what it may be, if its value lies outside its domain.
+// Check returns an error that names the field, its value and its domain if the value is outside the domain.
 func (f Field) Check() error {
 	if f.valid() {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// maxBytes bounds the text of a configuration.
+// maxBytes is the size of the longest text of a configuration.
 const maxBytes = 1 << 20
 
 // Read returns the text of a configuration, at most 1 MiB.
 func Read(r io.Reader) ([]byte, error) {
 	if r == nil {
-		return nil, errors.New("config: nothing to read: the reader is nil")
+		return nil, errors.New("config: the reader is nil")
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
@@ -31,7 +31,7 @@ func Read(r io.Reader) ([]byte, error) {
 // Write writes a configuration as indented JSON.
 func Write(w io.Writer, config json.Marshaler) error {
 	if w == nil {
-		return errors.New("config: nothing to write to: the writer is nil")
+		return errors.New("config: the writer is nil")
 	}
 	data, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -41,8 +41,8 @@ func Write(w io.Writer, config json.Marshaler) error {
 	return errors.Wrap(err, "config")
 }
 
-// MarshalJSON returns every field in the order of the list. Its one error is a NaN or an infinity, which JSON cannot
-// write.
+// MarshalJSON returns every field in the order of the list. The only error is a NaN or an infinity, which JSON cannot
+// represent.
 func (l List) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -78,8 +78,8 @@ func (f Field) marshal() ([]byte, error) {
 
 // Decode sets the fields that the JSON object data names. It is stricter than encoding/json: a key in another case, an
 // unknown or repeated key, null, a number that does not fit, invalid UTF-8, and anything after the object are errors
-// that name the key. former reads keys that the list lacks, such as those of older programs, and says whether it knows
-// them; nil knows none. After an error some fields may be set.
+// that name the key. former, which is optional, reads keys that the list lacks, such as those of older programs, and
+// reports whether it recognised them. After an error some fields may be set.
 func (l List) Decode(data []byte, former func(key string, value json.RawMessage) (known bool, err error)) error {
 	return EachKey(data, func(key string, value json.RawMessage) error {
 		if f, ok := l.Find(key); ok {
@@ -94,7 +94,7 @@ func (l List) Decode(data []byte, former func(key string, value json.RawMessage)
 	})
 }
 
-// Decode sets the field from JSON, or says what it wants instead.
+// Decode sets the field from JSON. Its error describes the allowed values.
 func (f Field) Decode(value json.RawMessage) error {
 	into, want := f.value, f.domain.want
 	switch p := f.value.(type) {
@@ -108,7 +108,7 @@ func (f Field) Decode(value json.RawMessage) error {
 		want = cmp.Or(want, "a string")
 	case *[]string:
 		want = "a list of strings"
-		*p = nil // not to write through a slice shared with another configuration
+		*p = nil // do not write through a slice shared with another configuration
 	}
 	if string(value) == "null" || json.Unmarshal(value, into) != nil {
 		return errors.Errorf("%s: got %s, want %s", f.Name, Clip(string(value)), want)

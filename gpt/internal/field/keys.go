@@ -30,7 +30,7 @@ func EachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 		if err != nil {
 			return errors.Wrap(fault(data, err), "config")
 		}
-		key, _ := token.(string) // the decoder lets nothing else stand here
+		key, _ := token.(string) // the decoder accepts nothing else here
 		if seen[key] {
 			return errors.Errorf("%s: given twice", Clip(key))
 		}
@@ -52,7 +52,7 @@ func EachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 	return nil
 }
 
-// unknown names the key, and the field it is nearest to or all fields.
+// unknown returns an error that names the key and the nearest field, or all fields.
 func (l List) unknown(key string) error {
 	return errors.Errorf("%s: unknown field; %s", Clip(key), l.Nearest(key))
 }

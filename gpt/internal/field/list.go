@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// List is the fields of a configuration in the order of its JSON.
+// List holds the fields of a configuration in the order of its JSON.
 type List []Field
 
 // Check returns the error of the first field that is outside its domain.
@@ -38,7 +38,7 @@ func (l List) Find(name string) (f Field, ok bool) {
 	return l[i], true
 }
 
-// Fixed returns the fields that have to be the same when a run is resumed.
+// Fixed returns the fields that must be the same when a run is resumed.
 func (l List) Fixed() List {
 	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return f.free })
 }
@@ -52,13 +52,13 @@ func (l List) Lines() []string {
 	return list
 }
 
-// Without returns the fields of other names than the given ones.
+// Without returns the fields except those with the given names.
 func (l List) Without(names ...string) List {
 	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return slices.Contains(names, f.Name) })
 }
 
-// Diff returns an error, prefixed by what is done, that names every field of l whose value is another in saved, which
-// has the same fields. A field that saved lacks is compared with nothing, "".
+// Diff returns an error, prefixed by what, that names every field of l whose value differs in saved, which has the same
+// fields. A field that saved lacks is compared with "".
 func (l List) Diff(what string, saved List) error {
 	var diffs []string
 	for _, f := range l {

@@ -10,15 +10,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Unmarshal is json.Unmarshal of a whole file. Its errors are in the words of the file's author: the place, the key,
-// and what is there and should be, such as "line 3, column 9: model.vocab: got a string, want an object".
+// Unmarshal is json.Unmarshal for a complete file. Its errors address the author of the file: they name the place, the
+// key, and the actual and the required value, such as "line 3, column 9: model.vocab: got a string, want an object".
 func Unmarshal(data []byte, v any) error {
 	return located(json.Unmarshal(data, v), data)
 }
 
-// UnmarshalStrict is Unmarshal that refuses unknown keys.
+// UnmarshalStrict is Unmarshal, but refuses unknown keys.
 func UnmarshalStrict(data []byte, v any) error {
-	if err := valid(data); err != nil { // a Decoder does not look at what follows the value
+	if err := valid(data); err != nil { // a Decoder does not read what follows the value
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -26,7 +26,7 @@ func UnmarshalStrict(data []byte, v any) error {
 	return located(d.Decode(v), data)
 }
 
-// UnmarshalPart is Unmarshal of a value inside a file, whose place there is not known.
+// UnmarshalPart is Unmarshal for a value inside a file, whose errors have no place.
 func UnmarshalPart(data []byte, v any) error {
 	return plain(json.Unmarshal(data, v))
 }
@@ -39,7 +39,7 @@ func valid(data []byte) error {
 	return located(json.Unmarshal(data, new(any)), data)
 }
 
-// fault is valid's error, which has its place, or else err.
+// fault returns the error of valid, which has a place, or err if there is none.
 func fault(data []byte, err error) error {
 	if place := valid(data); place != nil {
 		return place
@@ -47,7 +47,7 @@ func fault(data []byte, err error) error {
 	return plain(err)
 }
 
-// located is plain with the place of an error of encoding/json.
+// located returns plain(err) with the place of an error of encoding/json.
 func located(err error, data []byte) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -60,7 +60,7 @@ func located(err error, data []byte) error {
 	return plain(err)
 }
 
-// place is where the last of the first n bytes stands, lines and bytes counted from 1.
+// place returns the line and column, counted from 1, of the last of the first n bytes.
 func place(data []byte, n int64) string {
 	read := data[:min(n, int64(len(data)))]
 	start := bytes.LastIndexByte(read[:max(len(read)-1, 0)], '\n') + 1
@@ -83,7 +83,7 @@ func plain(err error) error {
 	return Said(err)
 }
 
-// gotten returns a JSON value as encoding/json calls it in its errors, in plain words.
+// gotten returns the plain name of a JSON value from its name in an error of encoding/json.
 func gotten(value string) string {
 	switch value {
 	case "bool":
@@ -99,12 +99,16 @@ func gotten(value string) string {
 	return "a " + Clip(value)
 }
 
-// wanted returns the JSON that a value of a type of Go is read from.
+// wanted returns the plain name of the JSON from which a value of a Go type is read.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
-		return "a list" + map[string]string{"a string": " of strings", "a whole number": " of whole numbers", "a number": " of numbers",
-			"an object": " of objects"}[wanted(t.Elem())]
+		return "a list" + map[string]string{
+			"a string":       " of strings",
+			"a whole number": " of whole numbers",
+			"a number":       " of numbers",
+			"an object":      " of objects",
+		}[wanted(t.Elem())]
 	case reflect.Map, reflect.Struct:
 		return "an object"
 	case reflect.String:

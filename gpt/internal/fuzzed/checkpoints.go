@@ -9,22 +9,22 @@ import (
 	"unicode"
 )
 
-// Manifest is the name of the file that lists the others.
+// Manifest is the name of the manifest of a checkpoint.
 const Manifest = "manifest.json"
 
-// Checkpoints replaces files of checkpoints by hostile ones, and whole for the manifest.
+// Checkpoints replaces files of checkpoints, including the manifest, with hostile ones.
 type Checkpoints struct {
-	Largest int                     // bytes that are read of a file at most
-	Swaps   [][2]string             // words of the good files, and what stands for them
-	Every   int                     // one of so many is tried; NIGHTLY=1 tries all
-	Use     func(path string) error // does with a checkpoint all that there is to be done, until the first error
+	Largest int                     // largest number of bytes that are read of a file
+	Swaps   [][2]string             // words of the good files, and their replacements
+	Every   int                     // one of this number of files is tried; NIGHTLY=1 tries all
+	Use     func(path string) error // uses a checkpoint in every way until the first error
 
-	Around map[string]map[string][]byte // of a file that is not read beside all the others: a checkpoint in which it is
+	Around map[string]map[string][]byte // for a file that is not read with all the others: a checkpoint that reads it
 }
 
-// Check calls Use with a checkpoint of step 3 whose file of that name is replaced by each hostile one: no panic, at
-// most 64 MB beyond what the whole one needs, and a message of one line that a terminal merely shows. What claims a
-// gigabyte is refused before it is hashed.
+// Check calls Use with a checkpoint of step 3 in which one of the named files is replaced with each hostile one. It
+// fails after a panic, more than 64 MB beyond the need of the good checkpoint, or a message that is not one printable
+// line. A file that claims a gigabyte must be refused before it is hashed.
 func (c Checkpoints) Check(t *testing.T, contents map[string][]byte, names ...string) {
 	t.Helper()
 	own, err := c.allocated(Planted(t, contents, "", nil))
@@ -64,7 +64,7 @@ func (c Checkpoints) Check(t *testing.T, contents map[string][]byte, names ...st
 			h.judge(t, what, err)
 		}
 	}
-	t.Logf("%d tried, at most %d MB allocated, %d of a whole one", tried, worst>>20, own>>20)
+	t.Logf("%d tried, at most %d MB allocated, %d by the good one", tried, worst>>20, own>>20)
 }
 
 func (c Checkpoints) allocated(path string) (n uint64, err error) {
@@ -75,7 +75,7 @@ func (c Checkpoints) allocated(path string) (n uint64, err error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// judge fails if the error is none, or one that does not suit a terminal.
+// judge fails if the error is nil, or unsuitable for a terminal.
 func (h hostile) judge(t *testing.T, what string, err error) {
 	t.Helper()
 	if err == nil {

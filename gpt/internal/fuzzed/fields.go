@@ -14,18 +14,21 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Settings are a configuration, by flags and by JSON.
+// Settings is a configuration that is set by flags and by JSON.
 type Settings interface {
 	json.Unmarshaler
 	Flags(fs *flag.FlagSet)
 }
 
-// Fields gives the fields of these names values that nobody means, by flag and by JSON: what is refused is refused with
-// the field's name and in little memory, and what is counted does not panic. use does with a configuration all that
-// there is to be done, until the first error. One of four is tried; NIGHTLY=1 tries all.
+// Fields sets the named fields to nonsensical values, by flag and by JSON. A refused value must be refused with the
+// field's name and in little memory, and an accepted one must not panic. use does everything with a configuration until
+// the first error. One of four values is tried; NIGHTLY=1 tries all.
 func Fields[C Settings](t *testing.T, names []string, base func() C, use func(c C) error) {
 	t.Helper()
-	values := []string{"0", "-1", "4611686018427387904", "1099511627776", "268435456", "90000", "NaN", "+Inf", "1e300", "", "nosuch", "true"}
+	values := []string{
+		"0", "-1", "4611686018427387904", "1099511627776", "268435456", "90000", "NaN", "+Inf", "1e300", "", "nosuch",
+		"true",
+	}
 	tried, refused := 0, 0
 	for i, name := range names {
 		for j, value := range values {

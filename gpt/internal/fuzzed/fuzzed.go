@@ -1,4 +1,4 @@
-// Package fuzzed is what the fuzz targets of all parsers share.
+// Package fuzzed contains helpers for the fuzz targets of all parsers.
 package fuzzed
 
 import (
@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// What a parser may allocate: so many bytes for each of its input, which is generous for tokens, maps and errors with
-// their stack, and so many for tables of its own.
+// Limits of a parser's allocations: PerByte bytes for each byte of its input, which is generous for tokens, maps and
+// errors with their stack, and Fixed bytes for its own tables.
 const (
 	PerByte = 256
 	Fixed   = 1 << 20
 )
 
-// Bounded calls parse, and fails if it allocates more than an input of n bytes accounts for: what a file merely claims
-// is not to be allocated. Nothing else may run meanwhile.
+// Bounded calls parse, and fails if it allocates more than an input of n bytes justifies: a parser must not allocate a
+// size that a file merely claims. No other goroutine may run meanwhile.
 func Bounded(t *testing.T, n int, parse func()) {
 	t.Helper()
 	var before, after runtime.MemStats

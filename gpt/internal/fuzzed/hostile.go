@@ -14,15 +14,15 @@ import (
 	"testing"
 )
 
-// hostile is a file that is not what it should be; it may claim more bytes than it has.
+// hostile is an invalid file. It may claim more bytes than it has.
 type hostile struct {
 	what string
 	data []byte
-	size int64 // where it is not len(data): a sparse file
+	size int64 // size of a sparse file; 0 means len(data)
 }
 
-// hostiles makes more than 40 out of one that is good, and one by each swap of words. largest is what is read of a file
-// at most.
+// hostiles returns more than 40 hostile variants of a good file, and one for each swap of words. largest is the largest
+// number of bytes that are read of a file.
 func hostiles(good []byte, largest int, swaps [][2]string) (list []hostile) {
 	add := func(what string, data []byte) { list = append(list, hostile{what: what, data: data}) }
 	swap := func(old, new string) {
@@ -34,16 +34,24 @@ func hostiles(good []byte, largest int, swaps [][2]string) (list []hostile) {
 		noise[i] = byte(rng.Uint32())
 	}
 	for what, text := range map[string]string{
-		"nothing": "", "a byte": "{", "NULs": strings.Repeat("\x00", 1000), "ones": strings.Repeat("\xff", 1000), "noise": string(noise),
-		"null": "null", "true": "true", "a number": "1e999", "a string": `"x"`, "[]": "[]", "{}": "{}", "[{}]": "[{}]", "BOM": "\ufeff{}",
-		"a long string": `"` + strings.Repeat("a", 7<<20) + `"`, "a long key": `{"` + strings.Repeat("\u202e", 2<<20) + `":1}`,
-		"a long number": `{"step":` + strings.Repeat("9", 5<<20) + `}`,
-		"brackets":      strings.Repeat("[", 4<<20), "braces": strings.Repeat(`{"a":`, 1<<20),
-		"many numbers": "[" + strings.Repeat("0,", 2<<20) + "0]", "a terminal": `{"` + strings.Repeat(`\u001b[2J`, 1000) + `":1}`,
+		"nothing": "", "a byte": "{", "noise": string(noise),
+		"NULs": strings.Repeat("\x00", 1000), "ones": strings.Repeat("\xff", 1000),
+		"null": "null", "true": "true", "a number": "1e999", "a string": `"x"`,
+		"[]": "[]", "{}": "{}", "[{}]": "[{}]", "BOM": "\ufeff{}",
+		"a long string":   `"` + strings.Repeat("a", 7<<20) + `"`,
+		"a long key":      `{"` + strings.Repeat("\u202e", 2<<20) + `":1}`,
+		"a long number":   `{"step":` + strings.Repeat("9", 5<<20) + `}`,
+		"brackets":        strings.Repeat("[", 4<<20),
+		"braces":          strings.Repeat(`{"a":`, 1<<20),
+		"many numbers":    "[" + strings.Repeat("0,", 2<<20) + "0]",
+		"a terminal":      `{"` + strings.Repeat(`\u001b[2J`, 1000) + `":1}`,
 		"a raw terminal":  "{\"\x1b[2J\x9b31m\":1}",
-		"a key in a case": `{"Type":"character","VOCAB":"ab"}`, "another type": `{"type":"` + strings.Repeat(`\u001b`, 1<<16) + `"}`,
-		"words": `{"type":"word","vocab":[` + strings.Repeat(`"a",`, 1<<19) + `"b"]}`, "a vocabulary": `{"type":"character","vocab":"` + strings.Repeat("ab", 15<<17) + `"}`,
-		"too large": strings.Repeat(" ", largest+1), "zeros": strings.Repeat("\x00", largest),
+		"a key in a case": `{"Type":"character","VOCAB":"ab"}`,
+		"another type":    `{"type":"` + strings.Repeat(`\u001b`, 1<<16) + `"}`,
+		"words":           `{"type":"word","vocab":[` + strings.Repeat(`"a",`, 1<<19) + `"b"]}`,
+		"a vocabulary":    `{"type":"character","vocab":"` + strings.Repeat("ab", 15<<17) + `"}`,
+		"too large":       strings.Repeat(" ", largest+1),
+		"zeros":           strings.Repeat("\x00", largest),
 	} {
 		add(what, []byte(text))
 	}
@@ -53,7 +61,7 @@ func hostiles(good []byte, largest int, swaps [][2]string) (list []hostile) {
 	add("and a byte", append(slices.Clone(good), 7))
 	add("twice", append(slices.Clone(good), good...))
 	at := []int{0, 1, 7, 8, 9, len(good) / 3, len(good) / 2, len(good) - 2}
-	for i := range 18 { // in the header, where there is one
+	for i := range 18 { // in the header, if there is one
 		at = append(at, (i+1)*min(len(good), 1600)/20)
 	}
 	for _, at := range at {
@@ -61,7 +69,7 @@ func hostiles(good []byte, largest int, swaps [][2]string) (list []hostile) {
 		changed[at] ^= 0x41
 		add(fmt.Sprint("byte ", at), changed)
 	}
-	for _, n := range []int64{int64(len(good)), 100 << 30} { // the good one's beginning, then nothing on the disk
+	for _, n := range []int64{int64(len(good)), 100 << 30} { // the good file, then a hole
 		list = append(list, hostile{"sparse", good, 1<<30 + n})
 		list = append(list, hostile{"nothing, sparse", nil, 1<<30 + n})
 	}
@@ -71,14 +79,14 @@ func hostiles(good []byte, largest int, swaps [][2]string) (list []hostile) {
 	return list
 }
 
-// Planted returns the directory of a checkpoint of step 3 whose manifest fits its files, the one of that name with
-// other data.
+// Planted returns the directory of a checkpoint of step 3 whose manifest matches its files, with other data in the file
+// of that name.
 func Planted(t *testing.T, contents map[string][]byte, name string, data []byte) string {
 	t.Helper()
 	return planted(t, contents, name, hostile{data: data})
 }
 
-// planted returns the directory of a checkpoint whose manifest fits its files, one of them hostile.
+// planted returns the directory of a checkpoint whose manifest matches its files, one of which is hostile.
 func planted(t *testing.T, contents map[string][]byte, name string, h hostile) string {
 	t.Helper()
 	type entry struct {

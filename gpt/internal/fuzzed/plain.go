@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Plain fails if the message of an error names Go's types or encoding/json, or says a part of its path twice.
+// Plain fails if the message of an error contains names of Go's types or of encoding/json, or repeats a part of its
+// path.
 func Plain(t *testing.T, what string, err error) {
 	t.Helper()
 	for _, foreign := range []string{"Go value", "Go struct", "json: ", "reflect"} {

@@ -2,8 +2,8 @@ package layout
 
 import "strings"
 
-// GPT2 is GPT-2's names, which are ours. Its matrices are (in, out) as here, the head apart. Older files hold the
-// causal mask of every block.
+// GPT2 returns the names of GPT-2, which are also ours. Its matrices are (in, out) as here, except the head's. Older
+// files contain the causal mask of every block.
 func GPT2() Names {
 	return Names{
 		prefix: "transformer.",

@@ -1,6 +1,6 @@
 package layout
 
-// Heads are the sizes behind the columns of c_attn, [q: H·dρ | k: G·dρ | v: G·dh].
+// Heads holds the sizes that determine the columns of c_attn, [q: H·dρ | k: G·dρ | v: G·dh].
 type Heads struct {
 	Queries, Groups int // H and G
 	QK, V           int // dρ and dh
@@ -21,9 +21,9 @@ func values(h Heads) []int {
 	return list
 }
 
-// halves returns the columns of some heads. Rotary positions turn the features 2i and 2i+1 of a head here, and i and
-// i+size/2 in the files: by the same angles, so that with the columns in this order the products of queries and keys
-// are the same. It is the one thing that a file cannot show to be wrong.
+// halves returns the columns of some heads. Rotary positions rotate the features 2i and 2i+1 of a head here, but i and
+// i+size/2 in the files. The angles are the same, so with the columns in this order the products of queries and keys
+// are the same. A wrong order would not be visible in a file.
 func halves(from, heads, size int) []int {
 	list := make([]int, 0, heads*size)
 	for head := range heads {

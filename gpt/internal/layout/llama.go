@@ -2,8 +2,8 @@ package layout
 
 import "strings"
 
-// LLaMA returns the names of LLaMA, and of Qwen2, which has biases of queries, keys and values beside. Matrices are
-// (out, in). Older files hold the frequencies of rotary positions.
+// LLaMA returns the names of LLaMA, and of Qwen2, which also has biases of queries, keys and values. Matrices are (out,
+// in). Older files contain the frequencies of rotary positions.
 func LLaMA() Names {
 	const block, attention = "layers.#.", "layers.#.self_attn."
 	return Names{

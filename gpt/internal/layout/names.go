@@ -1,35 +1,35 @@
-// Package layout knows what the families of published models call their tensors, and how these lie in their files
-// beside ours.
+// Package layout describes how the tensors of the families of published models correspond to ours: their names, and
+// the order of their numbers.
 package layout
 
 import "strings"
 
-// Names is how a family calls the tensors of a model. A parameter that no rule speaks of has our name.
+// Names maps the names of a model's tensors to those of a family. A parameter without a rule has our name.
 type Names struct {
-	prefix  string // that files put before every name but the head's, or leave out
-	written string // the one that we put there
+	prefix  string // optional prefix of every name in a file except the head's
+	written string // the prefix that we write
 	rules   []rule
-	skipped func(name string) bool // what is no parameter but lies beside them
+	skipped func(name string) bool // reports whether a tensor is a buffer rather than a parameter
 }
 
-// rule says what a parameter of ours is in the files. # is the number of a block.
+// rule maps one of our parameters to a tensor in the files. # stands for the number of a block.
 type rule struct {
 	ours, theirs string
 	turned       bool
-	columns      func(h Heads) []int // which of ours it is; nil is all
+	columns      func(h Heads) []int // returns our columns that it holds; nil means all
 }
 
-// A Piece is a tensor of a file that is a parameter of ours, or some columns of it.
+// Piece is a tensor of a file that holds one of our parameters, or some of its columns.
 type Piece struct {
 	Name    string // without a prefix
 	Turned  bool   // its rows are our columns
-	Columns []int  // ours, in its order; nil is all
+	Columns []int  // our columns, in its order; nil means all
 }
 
-// HeadWeight is the matrix of the head, in the files of all families and here.
+// HeadWeight is the name of the head's matrix, in the files of all families and here.
 const HeadWeight = "lm_head.weight"
 
-// Pieces returns the tensors that make the parameter of that name, in the order of its columns.
+// Pieces returns the tensors that hold the parameter of that name, in the order of its columns.
 func (n Names) Pieces(name string, h Heads) (list []Piece) {
 	general, block := name, ""
 	if rest, ok := strings.CutPrefix(name, "h."); ok {
@@ -55,7 +55,7 @@ func (n Names) Pieces(name string, h Heads) (list []Piece) {
 // Plain returns the name of a file's tensor without a prefix.
 func (n Names) Plain(name string) string { return strings.TrimPrefix(name, n.prefix) }
 
-// Written returns the name that we write for that of a Piece.
+// Written returns the name under which we write a Piece.
 func (n Names) Written(plain string) string {
 	if plain == HeadWeight {
 		return plain
@@ -63,7 +63,7 @@ func (n Names) Written(plain string) string {
 	return n.written + plain
 }
 
-// Module returns the name that Hugging Face's programs have for the matrix of a Piece.
+// Module returns the name of a Piece's matrix in Hugging Face's programs.
 func (n Names) Module(piece string) string {
 	if piece == HeadWeight {
 		return strings.TrimSuffix(piece, ".weight")
@@ -71,6 +71,6 @@ func (n Names) Module(piece string) string {
 	return n.prefix + strings.TrimSuffix(piece, ".weight")
 }
 
-// Skipped reports whether a tensor of a file, by its name without a prefix, is no parameter but lies beside them:
-// masks, tables of angles.
+// Skipped reports whether a tensor of a file, named without a prefix, is a buffer such as a mask or a table of angles
+// rather than a parameter.
 func (n Names) Skipped(plain string) bool { return n.skipped(plain) }

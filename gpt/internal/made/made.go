@@ -1,4 +1,4 @@
-// Package made compares the exported fields of a model with what its constructor has set them to.
+// Package made compares the exported fields of a model with the values that its constructor has set.
 package made
 
 import (
@@ -7,11 +7,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Network is the exported fields of a model.
+// Network holds the exported fields of a model.
 type Network struct {
 	Graph  *graph.Graph
 	Exprs  []Expr
-	Config []string // the fields of the network that a graph is built by, with their values
+	Config []string // the fields of the network that determine its graph, with their values
 }
 
 // Expr is an expression among the fields of a model.
@@ -20,9 +20,9 @@ type Expr struct {
 	graph.Expr
 }
 
-// Check returns an error that names the first field of now that differs from built, which the constructor has noted: a
-// decoder, a file or a graph made of such a model would be of another network than the weights. A nil built is that of
-// a literal.
+// Check returns an error that names the first field of now that differs from built, which the constructor has recorded:
+// a decoder, a file or a graph of such a model would belong to another network than the weights. built is nil for a
+// model that is a literal.
 func Check(built *Network, now Network) error {
 	switch {
 	case now.Graph == nil:
@@ -30,16 +30,17 @@ func Check(built *Network, now Network) error {
 	case built == nil:
 		return errors.New("model: a literal, want one from New or LoadModel")
 	case now.Graph != built.Graph:
-		return errors.New("model: Graph has been replaced: the weights are in the one of New")
+		return errors.New("model: Graph has been replaced: the weights are in the one from New")
 	}
 	for i, x := range now.Exprs {
 		if x.Node() != built.Exprs[i].Node() {
-			return errors.Errorf("model: %s has been replaced: want the expression of New", x.Name)
+			return errors.Errorf("model: %s has been replaced: want the expression from New", x.Name)
 		}
 	}
 	for i, line := range now.Config {
 		if i >= len(built.Config) || line != built.Config[i] {
-			return errors.Errorf("model: Config: got %s, but the model is built with %s: New builds one of another Config",
+			return errors.Errorf(
+				"model: Config: got %s, but the model is built with %s: New builds one of another Config",
 				field.Clip(line), field.Clip(built.Config[min(i, len(built.Config)-1)]))
 		}
 	}

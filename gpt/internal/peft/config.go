@@ -1,6 +1,6 @@
-// Package peft reads and writes adapters of low rank as Hugging Face's PEFT keeps them: a folder with
-// adapter_config.json and adapter_model.safetensors. Start with Open and Write. It knows no model: matrices have the
-// names of the file.
+// Package peft reads and writes adapters of low rank in the form of Hugging Face's PEFT: a folder with
+// adapter_config.json and adapter_model.safetensors. Start with Open and Write. It is independent of models: matrices
+// have the names in the file.
 package peft
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Config is what an adapter_config.json says that computes something.
+// Config holds the settings of an adapter_config.json that determine what the adapter computes.
 type Config struct {
-	Base      string   // base_model_name_or_path: what the adapter was trained on
+	Base      string   // base_model_name_or_path: the model on which the adapter was trained
 	Rank      int      // r
 	Alpha     float64  // lora_alpha
 	RootScale bool     // use_rslora: the factor is α/√r
 	Targets   []string // target_modules: endings of the adapted matrices' names
-	FanIn     bool     // fan_in_fan_out: the base keeps its matrices as (in, out)
+	FanIn     bool     // fan_in_fan_out: the base stores its matrices as (in, out)
 }
 
 // Scale returns the factor on the product of an adapter's matrices: α/r, or α/√r (rsLoRA, Kalajdzievski 2023).
@@ -31,17 +31,22 @@ func (c Config) Scale() float64 {
 	return c.Alpha / float64(c.Rank)
 }
 
-// harmless are keys that say nothing of what an adapter computes. All others that are not read have to be empty.
-var harmless = []string{"auto_mapping", "corda_config", "ensure_weight_tying", "eva_config", "inference_mode", "loftq_config",
-	"lora_dropout", "megatron_core", "peft_version", "qalora_group_size", "revision"}
+// harmless lists keys that do not change what an adapter computes. All other keys that are not read must be empty.
+var harmless = []string{
+	"auto_mapping", "corda_config", "ensure_weight_tying", "eva_config", "inference_mode", "loftq_config",
+	"lora_dropout", "megatron_core", "peft_version", "qalora_group_size", "revision",
+}
 
-// Parse reads an adapter_config.json. What would make an adapter compute something else than base + s·x·Aᵀ·Bᵀ is an
-// error that names the key and its value, such as use_dora, rank_pattern or modules_to_save.
+// Parse reads an adapter_config.json. A setting with which an adapter computes something else than base + s·x·Aᵀ·Bᵀ,
+// such as use_dora, rank_pattern or modules_to_save, is an error that names the key and its value.
 func Parse(data []byte) (c Config, err error) {
 	var kind, task string
 	bias := "none"
-	known := map[string]any{"base_model_name_or_path": &c.Base, "r": &c.Rank, "lora_alpha": &c.Alpha, "use_rslora": &c.RootScale,
-		"target_modules": &c.Targets, "fan_in_fan_out": &c.FanIn, "peft_type": &kind, "task_type": &task, "bias": &bias}
+	known := map[string]any{
+		"base_model_name_or_path": &c.Base, "r": &c.Rank, "lora_alpha": &c.Alpha, "use_rslora": &c.RootScale,
+		"target_modules": &c.Targets, "fan_in_fan_out": &c.FanIn, "peft_type": &kind, "task_type": &task, "bias": &bias,
+	}
+	unchanged := []string{"true", `"gaussian"`, `"eva"`, `"orthogonal"`} // initial weights that keep the base
 	err = field.EachKey(data, func(key string, value json.RawMessage) error {
 		if into, ok := known[key]; ok {
 			if field.UnmarshalPart(value, into) != nil {
@@ -52,10 +57,11 @@ func Parse(data []byte) (c Config, err error) {
 		if slices.Contains(harmless, key) || empty(value) {
 			return nil
 		}
-		if key == "init_lora_weights" && slices.Contains([]string{"true", `"gaussian"`, `"eva"`, `"orthogonal"`}, string(value)) {
-			return nil // others have changed the base
+		if key == "init_lora_weights" && slices.Contains(unchanged, string(value)) {
+			return nil
 		}
-		return errors.Errorf("%s: got %s, want none: adapters of this kind are not known here", field.Clip(key), field.Clip(string(value)))
+		return errors.Errorf("%s: got %s, want none: adapters of this kind are not supported",
+			field.Clip(key), field.Clip(string(value)))
 	})
 	if err != nil {
 		return Config{}, err
@@ -77,7 +83,7 @@ func Parse(data []byte) (c Config, err error) {
 	return c, nil
 }
 
-// wanted returns the kind of a value that is pointed to.
+// wanted returns the plain name of the type to which into points.
 func wanted(into any) string {
 	switch into.(type) {
 	case *int:
@@ -92,7 +98,7 @@ func wanted(into any) string {
 	return "a string"
 }
 
-// empty says that a value is none.
+// empty reports whether value is null, false, "", [] or {}.
 func empty(value json.RawMessage) bool {
 	switch strings.Join(strings.Fields(string(value)), "") {
 	case "null", "false", "{}", "[]", `""`:
@@ -117,6 +123,8 @@ func (c Config) encode() ([]byte, error) {
 		Targets   []string `json:"target_modules"`
 		Task      string   `json:"task_type"`
 		RootScale bool     `json:"use_rslora"`
-	}{c.Base, "none", c.FanIn, true, true, c.Alpha, 0, nil, "LORA", c.Rank, c.Targets, "CAUSAL_LM", c.RootScale}, "", "  ")
+	}{
+		c.Base, "none", c.FanIn, true, true, c.Alpha, 0, nil, "LORA", c.Rank, c.Targets, "CAUSAL_LM", c.RootScale,
+	}, "", "  ")
 	return append(data, '\n'), errors.Wrap(err, configFile)
 }

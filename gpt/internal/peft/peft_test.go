@@ -173,7 +173,7 @@ func TestReadRefuses(t *testing.T) {
 		of + "A.weight is missing":                      {b},
 		of + "B.weight is missing":                      {a},
 		"wte.lora_embedding_A: want names such as base": {a, b, named(a, "base_model.model.wte.lora_embedding_A")},
-		"target_modules are c_attn":                     {a, b, named(a, "base_model.model.transformer.h.0.mlp.c_fc.lora_A.weight")},
+		"not in target_modules c_attn":                  {a, b, named(a, "base_model.model.transformer.h.0.mlp.c_fc.lora_A.weight")},
 		"got shape [4 6], want a matrix of floating-point numbers with r 8 of rows":    {named(safetensors.Tensor{Shape: []int{4, 6}, F32: numbers(24, 1)}, a.Name), b},
 		"got shape [8 6], want a matrix of floating-point numbers with r 8 of columns": {a, named(safetensors.Tensor{Shape: []int{8, 6}, F32: numbers(48, 1)}, b.Name)},
 		"got shape [8 0], want":      {named(safetensors.Tensor{Shape: []int{8, 0}, F32: []float32{}}, a.Name), b},

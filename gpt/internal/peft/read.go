@@ -18,25 +18,25 @@ const (
 	weightsFile = "adapter_model.safetensors"
 )
 
-// What stands around a matrix's name in the names of its adapter's tensors.
+// Prefix and suffixes of a matrix's name in the names of its adapter's tensors.
 const (
 	prefix = "base_model.model."
 	down   = ".lora_A.weight"
 	up     = ".lora_B.weight"
 )
 
-// maxConfig is the bytes of the largest configuration that is read.
+// maxConfig is the size of the largest configuration that is read, in bytes.
 const maxConfig = 1 << 20
 
 // Matrix is the adapter of one matrix (in, out) of the base: y = x·w + s·x·Aᵀ·Bᵀ.
 type Matrix struct {
-	Name string    // of the base's, such as transformer.h.0.attn.c_attn
+	Name string    // name in the base, such as transformer.h.0.attn.c_attn
 	A    []float32 // (r, in)
 	B    []float32 // (out, r)
 }
 
-// Folder is an open folder whose headers have been read. Its numbers stay on the disk until Matrices, so that they can
-// be compared with a model's first: a file may claim any size.
+// Folder is an open folder whose headers have been read. Its numbers stay on the disk until Matrices is called, so that
+// the shapes can be compared with a model's first: a file may claim any size.
 type Folder struct {
 	Config
 	Shapes []Shape
@@ -47,15 +47,14 @@ type Folder struct {
 	list   []Matrix
 }
 
-// Shape is the size of a matrix (In, Out) of the base that has an adapter. One of both is 0 until both tensors are
-// found.
+// Shape is the size (In, Out) of a matrix of the base that has an adapter. Until both tensors are found, one of the
+// sizes is 0.
 type Shape struct {
 	Name    string
 	In, Out int
 }
 
-// Open reads the headers of the folder at dir. What is wrong is an error that names the file, the key or tensor, and
-// both values.
+// Open reads the headers of the folder at dir. Its errors name the file, the key or tensor, and both values.
 func Open(dir string) (*Folder, error) {
 	data, err := file.Read(filepath.Join(dir, configFile), maxConfig)
 	if err != nil {
@@ -103,7 +102,7 @@ func (f *Folder) header() error {
 	return nil
 }
 
-// Matrices reads the numbers, once, in the order of Shapes. It takes memory for all of them.
+// Matrices reads the numbers, once, in the order of Shapes. It holds all of them in memory.
 func (f *Folder) Matrices() ([]Matrix, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// matrix returns the name of the matrix that a tensor belongs to, and the place of the rank in the tensor's shape.
+// matrix returns the name of the matrix to which a tensor belongs, and the index of the rank in the tensor's shape.
 func (c Config) matrix(tensor string) (name string, at int, known bool) {
 	name, known = strings.CutPrefix(tensor, prefix)
 	if cut, ok := strings.CutSuffix(name, up); ok {
@@ -20,14 +20,15 @@ func (c Config) matrix(tensor string) (name string, at int, known bool) {
 	return name, 0, known && ok
 }
 
-// add puts the shape of one tensor on the list.
+// add adds the shape of one tensor to the list.
 func (f *Folder) add(e safetensors.Entry) error {
 	name, at, known := f.matrix(e.Name)
 	switch {
 	case !known:
 		return errors.Errorf("%s: want names such as %sname%s and %s", field.Clip(e.Name), prefix, down, up)
 	case !f.Adapts(name):
-		return errors.Errorf("%s: target_modules are %s", field.Clip(e.Name), field.Clip(strings.Join(f.Targets, ",")))
+		return errors.Errorf("%s: not in target_modules %s",
+			field.Clip(e.Name), field.Clip(strings.Join(f.Targets, ",")))
 	case len(e.Shape) != 2 || e.Shape[at] != f.Rank || e.Len() == 0:
 		return errors.Errorf("%s: got shape %v, want a matrix of floating-point numbers with r %d of %s",
 			field.Clip(e.Name), e.Shape, f.Rank, []string{"rows", "columns"}[at])
@@ -60,7 +61,8 @@ func (f *Folder) read(e safetensors.Entry) ([]float32, error) {
 	return values, err
 }
 
-// Adapts reports whether a matrix is one of target_modules: whether its name ends, at a dot, in one.
+// Adapts reports whether a matrix is one of target_modules, that is, whether a target equals its name or its ending
+// after a dot.
 func (c Config) Adapts(name string) bool {
 	return slices.ContainsFunc(c.Targets, func(t string) bool { return name == t || strings.HasSuffix(name, "."+t) })
 }

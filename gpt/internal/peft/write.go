@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// Write writes a folder, whole or not at all. There must be nothing at dir but an empty directory.
+// Write writes a folder, completely or not at all. If dir exists, it must be an empty directory.
 func Write(dir string, c Config, list []Matrix) error {
 	config, err := c.encode()
 	if err != nil {
