@@ -130,7 +130,7 @@ func TestAttributeErrors(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	for want, f := range map[string]func() error{
 		"got 2 ids, want 3":    func() error { _, _, err := Attribute(m, tokens[:3], tokens[:2]); return err },
-		"id 13 after token 1": func() error { _, _, err := Attribute(m, tokens[:2], []int{1, 13}); return err },
+		"id 13 after token 1":  func() error { _, _, err := Attribute(m, tokens[:2], []int{1, 13}); return err },
 		"got 0 tokens, want 1": func() error { _, _, err := Attribute(m, nil, nil); return err },
 		"no model":             func() error { _, _, err := Attribute(nil, tokens, tokens); return err },
 		`block "post": its logits are no sum`: func() error {
