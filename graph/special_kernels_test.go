@@ -72,8 +72,8 @@ func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
 			for _, dtype := range []Dtype{Float64, Float32} {
 				kernel, plain, wide := c.try(t, dtype, true), c.try(t, dtype, false), c.try(t, Float64, false)
 				for k, x := range plain.in {
-					if x.ids != nil {
-						continue // integers
+					if x.ids != nil || k == 0 && name == "causal attention" {
+						continue // integers, or what is multiplied before the equation of a row
 					}
 					for _, s := range append(special(dtype), -1e6, -100, 100, 1e6) {
 						for arranged, sign := range arrangements {
@@ -173,9 +173,8 @@ var excuses = map[string]func(e end) bool{
 		old, weight := e.operand == 4, e.operand == 3
 		return old && e.special <= -100 && isFinite(e.got) || weight && math.IsNaN(e.special) && e.out == 1 && e.got == 0
 	},
-	// Keys that are hidden are multiplied by 0 or left out, and sums of products are rounded otherwise. The result of a
-	// query that sees no key is 0, and 0/0 in the equation.
-	"causal attention": func(e end) bool { return e.operand == 0 || math.IsNaN(e.want) },
+	// The result of a query that sees no key is 0, and 0/0 in the equation. Hidden keys are left out.
+	"causal attention": func(e end) bool { return math.IsNaN(e.want) },
 }
 
 // excused reports whether the difference is one of the excuses.
