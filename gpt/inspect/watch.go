@@ -45,6 +45,9 @@ func (w *Watch) Layers(m *gpt.Model) (list []LayerNorms, err error) {
 	if w == nil || m == nil || m.Graph == nil {
 		return nil, errors.New("inspect: layers: got no Watch or no model, want one from gpt.New or of a trainer")
 	}
+	if err := m.Check(); err != nil {
+		return nil, errors.Wrap(err, "inspect")
+	}
 	now, index := map[string][]float64{}, map[string]int{}
 	err = m.Graph.Shared(func(graph.Reading) error { // all numbers belong to the same step
 		for _, p := range m.Params() {

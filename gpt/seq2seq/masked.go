@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -12,7 +13,8 @@ import (
 
 // Masked is the encoder alone as a masked language model (Conti chapter 3; CS 224n section 3.5): some tokens of a
 // source are replaced by Hidden, and a linear layer and a softmax on the encoder's output guess them from both sides.
-// The decoder's fields of the Config are not used.
+// The decoder's fields of the Config are not used. The fields of a Masked are read-only: Fill returns an error if one
+// has been replaced.
 type Masked struct {
 	Config  Config // resolved
 	Graph   *graph.Graph
@@ -22,6 +24,16 @@ type Masked struct {
 	Loss    graph.Expr // the mean cross entropy in nats over the hidden tokens
 
 	encoder encoder
+	built   *made.Network
+}
+
+// withConfig returns the exported fields of m, including those of its Config that change the result of a graph that
+// does not train.
+func (m *Masked) withConfig() made.Network {
+	return made.Network{Graph: m.Graph, Config: m.Config.networkFields().Without("dropout").Lines(), Exprs: []made.Expr{
+		{Name: "Source", Expr: m.Source}, {Name: "Targets", Expr: m.Targets},
+		{Name: "Logits", Expr: m.Logits}, {Name: "Loss", Expr: m.Loss},
+	}}
 }
 
 // NewMasked builds the model on an empty Graph for batches of the given number of sources.
@@ -50,6 +62,8 @@ func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 	head := nn.NewLinear(s.Sub("lm_head"), c.NEmbd, []int{c.SourceVocab}, c.Bias, graph.Normal(0.02))
 	m.Logits = head.Forward(m.encoder.forward(m.Source))
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
+	fields := m.withConfig()
+	m.built = &fields
 	return m, errors.Wrap(g.Err(), "masked model")
 }
 
@@ -69,6 +83,9 @@ func (m *Masked) Fill(sources [][]int, rate float64, rng *rand.Rand) error {
 		return errors.New("masked: nothing to fill, want one of NewMasked")
 	case !(rate >= 0 && rate <= 1):
 		return errors.Errorf("masked: got rate %v, want 0 to 1", rate)
+	}
+	if err := made.Check(m.built, m.withConfig()); err != nil {
+		return errors.WithMessage(err, "masked")
 	}
 	if len(sources) != len(m.encoder.lengths) {
 		return errors.Errorf("got %d sources for a batch of %d", len(sources), len(m.encoder.lengths))

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
@@ -33,7 +34,7 @@ type Task struct {
 // rate. What a step computes depends only on Done, the weights, the moments and the batch from Fill, so a run whose
 // state is restored resumes bit-identically.
 type Core struct {
-	Done int     // number of steps done
+	Done int     // number of steps done, 0 to 2²⁸
 	Best float64 // the lowest validation loss so far, +∞ before the first
 
 	// Group is the group of machines that train together: that of the Task, or one set before the first Step. It is
@@ -118,6 +119,10 @@ func (c *Core) begin() error {
 	switch {
 	case c == nil || c.backward == nil:
 		return errors.New("trainer: nothing to train, want a Core from New")
+	case c.Done < 0 || c.Done > field.MaxSize:
+		return errors.Errorf("trainer: Done: got %d steps, want 0 to %d", c.Done, field.MaxSize)
+	case math.IsNaN(c.Best):
+		return errors.New("trainer: Best: got NaN, want a loss, or +Inf before the first")
 	case !c.busy.TryLock():
 		return errors.New("trainer: in use by another goroutine")
 	}
