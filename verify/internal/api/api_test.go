@@ -18,7 +18,7 @@ const (
 	listFile = "testdata/names.txt"
 )
 
-// listed reads testdata/names.txt: the names that exist, and those that are gone.
+// listed reads testdata/names.txt: the names that exist, and the names that were removed.
 func listed(t *testing.T) (names, gone []string) {
 	t.Helper()
 	text, err := os.ReadFile(listFile)
@@ -36,7 +36,7 @@ func listed(t *testing.T) (names, gone []string) {
 	return names, gone
 }
 
-// The list has the names that the packages export. With -update it is written, and keeps as gone what has disappeared.
+// The list contains the names that the packages export. With -update it is written, and keeps removed names as gone.
 func TestNames(t *testing.T) {
 	got, err := exported(root)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// rewrite writes the names that exist, then those of old that do not.
+// rewrite writes the existing names, then those of old that no longer exist.
 func rewrite(t *testing.T, names, old []string) {
 	t.Helper()
 	gone := missing(old, names)
@@ -77,7 +77,7 @@ func rewrite(t *testing.T, names, old []string) {
 	}
 }
 
-// missing lists the names of a that b does not have.
+// missing returns the names of a that b does not contain.
 func missing(a, b []string) (list []string) {
 	has := map[string]bool{}
 	for _, name := range b {
@@ -111,8 +111,8 @@ var (
 	word = regexp.MustCompile(`[\w*]+(\.[\w*]+)*`)
 )
 
-// unmentioned lists the names among gone that no code span of the changelog mentions. A member of a type is mentioned
-// with its type, as `Type.Member` or `package.Type.Member`, or by its type where that is gone too. A mention may have
+// unmentioned returns the names among gone that no code span of the changelog mentions. A member of a type is mentioned
+// with its type, as `Type.Member` or `package.Type.Member`, or by its type if that is gone too. A mention may contain
 // an asterisk for any letters.
 func unmentioned(changelog string, gone, names []string) (list []string) {
 	mentions := map[string]bool{}

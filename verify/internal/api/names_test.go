@@ -23,7 +23,7 @@ type tree struct {
 	packages map[string]*types.Package
 }
 
-// exported lists the exported names of the packages under root that other modules can import, as "folder Name" and
+// exported returns the exported names of the packages under root that other modules can import, as "folder Name" and
 // "folder Type.Member", sorted. Members include those of embedded types of this module.
 func exported(root string) (list []string, err error) {
 	t := tree{root, token.NewFileSet(), map[string]*types.Package{}}
@@ -85,7 +85,7 @@ func (t tree) Import(name string) (*types.Package, error) {
 	return pkg, nil
 }
 
-// names lists the exported names of one package.
+// names returns the exported names of one package.
 func names(folder string, pkg *types.Package) (list []string) {
 	for _, name := range pkg.Scope().Names() {
 		object := pkg.Scope().Lookup(name)
@@ -102,7 +102,7 @@ func names(folder string, pkg *types.Package) (list []string) {
 	return list
 }
 
-// members lists the exported fields and methods of a type, and those of the types that it embeds.
+// members returns the exported fields and methods of a type, including those of embedded types.
 func members(t types.Type, seen map[types.Type]bool) (list []string) {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()

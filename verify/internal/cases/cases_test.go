@@ -14,8 +14,8 @@ import (
 
 const tolerance32 = 2e-5 // of the kernels in float32
 
-// Every layer's gradients by hand are those of the other roads, and so are those of autodiff and central differences if
-// the formulas are taken away.
+// Every layer's gradients by hand agree with the other roads. Without the formulas, autodiff agrees with central
+// differences.
 func TestCases(t *testing.T) {
 	for i, c := range All() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestCases(t *testing.T) {
 				t.Errorf("got %.1e in float64 and %.1e in float32, want ≤ %.0e and %.0e; suspicious %v", r.Worst, r.WorstFloat32, verify.Suspicion, tolerance32, r.Suspicious)
 			}
 			if testing.Short() && i%6 != 0 {
-				return // differences are the slow road
+				return // central differences are slow
 			}
 			worst, float32 := r.Worst, r.WorstFloat32
 			c.Forward, c.Backward = nil, nil
@@ -41,7 +41,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// A Case is declared Bidirectional exactly if its layer looks ahead: without the declaration it fails.
+// A Case is declared Bidirectional if and only if its layer looks ahead: without the declaration it fails.
 func TestBidirectional(t *testing.T) {
 	declared := 0
 	for _, c := range All() {
@@ -107,7 +107,7 @@ func TestEveryLayerHasACase(t *testing.T) {
 	}
 }
 
-// withMethod returns the exported types of nn that have it.
+// withMethod returns the exported types of nn that have the method.
 func withMethod(t *testing.T, method string) (types []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../../nn/*.go")

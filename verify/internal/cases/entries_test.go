@@ -23,7 +23,7 @@ func TestInventory(t *testing.T) {
 		}
 		ids = append(ids, e.ID)
 		if e.What == "" || e.Source == "" {
-			t.Errorf("%s says nothing", e.ID)
+			t.Errorf("%s has no description", e.ID)
 		}
 		if len(e.Cases) == 0 && len(e.Tests) == 0 {
 			t.Errorf("%s: neither a Case nor a test", e)
@@ -42,7 +42,7 @@ func TestInventory(t *testing.T) {
 			t.Errorf("%s: no test of its invariants is named after it", e)
 		}
 	}
-	for _, r := range [][2]int{{1, 8}, {10, 18}, {20, 28}, {30, 33}, {40, 48}, {50, 56}} { // those of the five papers
+	for _, r := range [][2]int{{1, 8}, {10, 18}, {20, 28}, {30, 33}, {40, 48}, {50, 56}} { // the entries of the five papers
 		for i := r[0]; i <= r[1]; i++ {
 			if id := fmt.Sprintf("I%02d", i); !slices.Contains(ids, id) {
 				t.Errorf("%s is missing", id)
@@ -51,7 +51,7 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// namesOfTests returns those of the whole module.
+// namesOfTests returns the names of all tests of the module.
 func namesOfTests(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The formulas by hand make many small matrices and keep few of them: it is worth collecting them less often.
+// The formulas by hand create many small matrices and keep few of them, so fewer garbage collections save time.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())

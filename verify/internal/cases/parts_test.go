@@ -8,7 +8,7 @@ import (
 	byhand "github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// Every part that a configuration can name has a Case by hand for its layer, and a formula by hand for whole models.
+// Every part that a configuration can name has a Case by hand for its layer, and a formula by hand for complete models.
 func TestEveryPartIsVerified(t *testing.T) {
 	var certified []string
 	for _, c := range All() {

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// A clip on the wrong side, where A has pushed r towards 1, and one that is left out, are caught by the Case.
+// The Case detects a clip on the wrong side, where A has pushed r towards 1, and a missing clip.
 func TestI56WrongClips(t *testing.T) {
 	back := func(z matrix, r hand.Rollout, eps float64) matrix {
 		dz, _ := hand.PPO[float64]{Rollout: r, Clip: eps}.Backward(z, hand.Zeros[float64](1, 1).Shift(1))

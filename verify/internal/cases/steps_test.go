@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Every type of nn with a Step has a Case that compares it with Forward, but for those with a memory, of which nn's own
-// tests do: what cross-attention attends to is put into its Step beforehand.
+// Every type of nn with a Step has a Case that compares it with Forward, except types with a memory, which nn's own
+// tests compare: the memory of cross-attention is put into its Step in advance.
 func TestEveryStepIsCompared(t *testing.T) {
 	compared := []string{"CrossAttention", "DecoderBlock", "PostNormDecoderBlock"}
 	for _, c := range All() {

@@ -1,6 +1,6 @@
 package hostile
 
-// handRules are those of formulas by hand and of what is compared with them.
+// handRules are the rules of the formulas by hand and of the functions that compare with them.
 var handRules = []struct{ pattern, why string }{
 	{`^hand\..*(Eps|LoRAScale|Scale|Rate|Beta1|Beta2|Decay|Momentum|Clip)=`, "a formula takes any number, and NaN comes out of NaN"},
 	{`^hand\.Matrix\.(Scale|Shift) 1=`, "the same"},
@@ -22,7 +22,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^hand\.Gradients\.\w+ 0(=nil|=short|\[0\](={}|\.Value=({}|\(5, 7\))|.*(""|typo)))`, "other names, and gradients of any shape"},
 	{`^hand\.Gradients\.In [12]`, "any names"},
 	{`^hand\.Linear\..*Adapters(=nil|=short|\[0\]\.Name)`, "without adapter, or with one of another name"},
-	{`^hand\.LoRA\..*\.(Name|From|To)=`, "of the layer beside it, which checks them"},
+	{`^hand\.LoRA\..*\.(Name|From|To)=`, "the layer that it adapts checks them"},
 	{`^hand\.Model\.\w+ 0\.Encoder=nil`, "a decoder alone"},
 	{`^hand\.Model\.Logits (0\.Loss|1\.Targets|1={})`, "logits come before the loss"},
 	{`^hand\.Stack\.\w+ 0\.(Positions|Norm|Blocks)=(nil|short)`, "without positions, norm or blocks"},
@@ -41,6 +41,6 @@ var handRules = []struct{ pattern, why string }{
 	{`^verify\.(FromTensor 0={}|ParametersOf 0)`, "what there is of it"},
 	{`^verify\.ComplexStep\w* [12]\[bias\](={}|=\(5, 7\)| is missing)`, "fewer or more numbers"},
 	{`^verify\.Check(Context)? [01]\.(Tokens|Targets)\[0\]=(0|-1)`, "another token, or none"},
-	{`^verify\.CheckContext 2=nil`, "nobody asks for progress"},
+	{`^verify\.CheckContext 2=nil`, "progress is optional"},
 	{`^verify\.Gap\.MarshalJSON`, "any number; +Inf is null"},
 }

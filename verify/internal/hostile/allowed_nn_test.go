@@ -1,7 +1,7 @@
 package hostile
 
-// nnRules say which fields of a Site a layer does not read, as the comments of nn.Site have it, and what else of nn may
-// be anything.
+// nnRules list the fields of a Site that a layer does not read, as documented in nn.Site, and other arguments of nn
+// that may have any value.
 var nnRules = []struct{ pattern, why string }{
 	{`^nn\.(New\w+|Site\.Param) 0\.(Block|Caches|Adapt)=`, "read by Step, by layers that differ between blocks, and by Param"},
 	{`^nn\.(New\w+|Site\.Param) 0\.Dims\.Blocks=\d{9,}`, "a deeper network"},

@@ -9,28 +9,29 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// rules say why what looks wrong is right, by the name of the call, which argument, and what is wrong with it.
+// rules give the reason why an argument that looks wrong is valid, by the name of the call, the argument, and its
+// value.
 var rules = []struct{ pattern, why string }{
 	{`(Position|Attention|Norm|Block|Activation|MLP|Head|Optimizer|LoraScale)=""`, "empty is the default part"},
 	{`(Options={}|LoraTargets=nil)`, "none is the default"},
 	{`(Threads|QKSize|VSize|NInner|Eps|RopeTheta|LRDecayIters|VocabSize|MemoryLimit)=0`, "0 is the default"},
 	{`(WeightDecay|Beta1|Beta2|GradClip|Warmup\w*|MinLR|MaxIters|Dropout|LoraR|LoraAlpha)=0`, "0 is a value: none of it"},
-	{`OutDir=`, "who writes there checks it"},
-	{`^(gpt|seq2seq)\..*\.Parts\.\w+`, "a variant that is not named is not looked at"},
+	{`OutDir=`, "the function that writes there checks it"},
+	{`^(gpt|seq2seq)\..*\.Parts\.\w+`, "a variant that is not named is not checked"},
 	{`^(gpt\.(New|Config\.(ValidateModel|Family))|seq2seq\.(New\w*|Config\.ValidateModel)|verify\.New\w+) .*\.(Training|Run)\b`,
-		"what trains is not looked at where nothing is trained"},
-	{`^(checkpoint|text)\.\w+\.Close `, "what is not open is closed"},
+		"training fields are not checked if nothing is trained"},
+	{`^(checkpoint|text)\.\w+\.Close `, "a file that is not open is already closed"},
 	{`^checkpoint\.Open 0=typo`, "a directory's name"},
 	{`^gpt\.Decoder\.(Generate|Continue) 2`, "another prompt"},
 	{`^gpt\.BatchDecoder\.Beam (3=0|4=)`, "no token more; nil ranks by probability, and a Rank is the caller's"},
 	{`^gpt\.BatchDecoder\.(Beam 2|Generate 2\[0\])(=short|\[0\]=0)`, "another prompt"},
-	{`^gpt\.(Decoder\.(Generate|Continue)|BatchDecoder\.Generate) 3`, "nothing asked for, or as much as the caller takes"},
+	{`^gpt\.(Decoder\.(Generate|Continue)|BatchDecoder\.Generate) 3`, "no tokens, or as many as the caller takes"},
 	{`^gpt\.(Decoder\.(Generate|Continue) 4|BatchDecoder\.Generate 4\[0\]|Sampler\.Draw 0|Sampler\.Validate 0)=zero`, "the zero Sampler is greedy"},
-	{`^gpt\.Sampler\.Draw 1=a liar`, "the numbers count, whatever the shape beside them"},
+	{`^gpt\.Sampler\.Draw 1=a liar`, "only the numbers matter, not the shape"},
 	{`^dist\.CheckSize 0=1099511627776`, "a power of two"},
 	{`^dist\.Open 0\.Timeout=\d`, "a long time"},
-	{`^dist\.Run 2=of zeros`, "a rank that does nothing, and says that it went well"},
-	{`^train\.Core\.Gather 1`, "alone a machine has all losses, whatever they are"},
+	{`^dist\.Run 2=of zeros`, "a rank that does nothing and returns no error"},
+	{`^train\.Core\.Gather 1`, "a single machine has all losses, whatever they are"},
 	{`^graph\.\w*Attention \d=0|^graph\.Dropout \d=0`, "no dropout"},
 	{`^graph\.(Linear|LayerNorm|LayerNormSigma) 2={}`, "without bias"},
 	{`^graph\.RMSNorm 1={}`, "without gains"},
@@ -45,11 +46,11 @@ var rules = []struct{ pattern, why string }{
 	{`^inspect\.Watch\.Gradients 1=`, "any step"},
 	{`^inspect\.LogitLens 1(=short|\[0\]=(0|-1))`, "another text"},
 	{`^graph\.SquaredError 2={}`, "without weights all are 1"},
-	{`^graph\.Graph\.Shared 1=of zeros`, "it reads nothing, and says that it went well"},
-	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing, and says that it went well"},
+	{`^graph\.Graph\.Shared 1=of zeros`, "it reads nothing and returns no error"},
+	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing and returns no error"},
 	{`^optim\.(AdamW|SGD)\.Update 2=0`, "a learning rate of 0 changes nothing"},
 	{`^optim\.Gradients\.Apply 2`, "the optimizers check the clip"},
-	{`^optim\.(AdamW\.Shard|SGD\.Shard|Gradients\.Last) 1`, "alone a machine divides nothing"},
+	{`^optim\.(AdamW\.Shard|SGD\.Shard|Gradients\.Last) 1`, "a single machine divides nothing"},
 	{`^optim\.New\w+ \d\[0\]=of another graph`, "a list of one is of one graph"},
 	{`^optim\.NewGradients 0`, "a name for messages"},
 	{`^graph\.Graph\.(Build)?Sibling 0=nil`, "a sibling of nothing is empty"},
@@ -60,7 +61,7 @@ var rules = []struct{ pattern, why string }{
 	{`^seq2seq\.Translator\.(Beam|Greedy|Read) [12](=short|=nil|\[0\](=short|\[0\]=0))`, "no text, or another"},
 	{`^seq2seq\.Translator\.Beam 3`, "nil ranks by probability, and a Rank is the caller's"},
 	{`^gpt\.Model\.Files 1=`, "without a tokenizer it is a model alone"},
-	{`^gpt\.Trainer\.EvaluateAll 2=nil`, "nobody asks for progress"},
+	{`^gpt\.Trainer\.EvaluateAll 2=nil`, "progress is optional"},
 	{`^structured\.(Columns 0=0|Compare 0=(nil|short))`, "the approximation of nothing, or of fewer heads"},
 	{`^structured\..*\.(Tokens|Drop|Epsilon|Share)=0`, "none of it"},
 	{`^train\.Frozen\.Check 0=(nil|short)|\.Frozen=nil`, "nothing is frozen"},
@@ -69,7 +70,7 @@ var rules = []struct{ pattern, why string }{
 	{`^gpt\.Trainer\.Save 1=typo`, "a directory's name"},
 	{`^safetensors\.(File\.Values (0=zero|1\.(Name|Shape)|2=of zeros)|Write 1=(nil|short)|WriteEach 3=of zeros)`, "a place in the file, whatever it is called; no tensors"},
 	{`^train\.WriteTensors 3`, "no tensors"},
-	{`^text\.(Blocks|Sample|Tokens\.Read) \d\[0\]`, "an id may be any, and what is read into is written over"},
+	{`^text\.(Blocks|Sample|Tokens\.Read) \d\[0\]`, "an id may be any, and the buffer is overwritten"},
 	{`^text\.Tokens\.Read (0=short|1=(nil|short)|2=0)`, "fewer, or from the start"},
 	{`^text\.\w+\.(Decode|Encode) 1(=nil|=short|=""|\[0\]=0)`, "another text"},
 	{`^text\.Bytes\.Encode 1`, "every text is bytes"},
@@ -78,12 +79,12 @@ var rules = []struct{ pattern, why string }{
 	{`^train\.SGD 1\.Beta2`, "not the optimizer's"},
 	{`^train\.((AdamW|SGD) 2|New 2\.Done)=\d`, "another step"},
 	{`^train\.New 2\.Facts=of zeros`, "nothing to agree on besides"},
-	{`^train\.CheckMemory 0=\d{9,}`, "more than is asked"},
-	{`^train\.(Run\.)?CheckMemory (1=0|2)`, "nothing is asked; a text"},
-	{`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|LogInterval|Threads|OutDir)=)`, "of the loop around it, and its means"},
+	{`^train\.CheckMemory 0=\d{9,}`, "more than is needed"},
+	{`^train\.(Run\.)?CheckMemory (1=0|2)`, "nothing is needed; a text"},
+	{`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|LogInterval|Threads|OutDir)=)`, "used by the loop around it"},
 	{`^train\.(Run\.CheckMemory 0|New 1)\.MemoryLimit=\+Inf`, "no limit"},
 	{`^train\.New 1\.MemoryLimit=`, "CheckMemory refuses it"},
-	{`^train\.New 0\.(BatchSize|Optimizer|WarmupIters|LRDecayIters|MinLR)=`, "of Fill, Task.Optimizer and later steps"},
+	{`^train\.New 0\.(BatchSize|Optimizer|WarmupIters|LRDecayIters|MinLR)=`, "used by Fill, Task.Optimizer and later steps"},
 	{`^train\.New (0\.LearningRate=0|2\.Fill=of zeros)`, "a step of 0, or of no tokens"},
 	{`^train\.Training\.Check 0(={}|\.(BatchSize|Gradient\w+|Optimizer|WeightDecay|Beta\d|GradClip)=)`, "not the schedule's"},
 	{`^train\.Training\.Check 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1|Precision=typo)`, "wrong by itself: Fields refuses it"},
@@ -92,14 +93,14 @@ var rules = []struct{ pattern, why string }{
 	{`^train\.New 0\.GradClip=\+Inf`, "no clipping"},
 }
 
-// unchecked are calls that give no error for a value by design, and why.
+// unchecked lists the calls that return no error for a value by design, with the reason.
 var unchecked = []struct{ pattern, why string }{
 	{`^gpt\.(ReadConfig|WriteConfig|Config\.(MarshalJSON|UnmarshalJSON|HuggingFace|ResumeDiff|Configure))$`,
 		"reads or writes a configuration, and does not validate it: its doc says so"},
 	{`^seq2seq\.Config\.(Memory|MarshalJSON|UnmarshalJSON|ResumeDiff)$`, "the same"},
-	{`^graph\.Tensor\.`, "a number may be any: Finite asks"},
+	{`^graph\.Tensor\.`, "a number may be any: Finite checks it"},
 	{`^graph\.(Expr\.(Shift|Scale|In|Name)|Scale)$`, "a number or name may be any"},
-	{`^nn\.Make$`, "what it calls decides what it reads"},
+	{`^nn\.Make$`, "the called function decides what it reads"},
 	{`^seq2seq\.(Model|Masked)\.Fill$`, "ids are checked when the program runs"},
 }
 
@@ -117,7 +118,7 @@ func match(list []struct{ pattern, why string }, name string) string {
 	return ""
 }
 
-// mustFail says that a call with this wrong argument has to be an error.
+// mustFail reports whether a call with this wrong argument must return an error.
 func mustFail(c call, args []reflect.Value, i int, how string) bool {
 	if match(unchecked, c.name) != "" || match(slices.Concat(rules, handRules, nnRules), c.name+" "+string(rune('0'+i))+how) != "" {
 		return false

@@ -7,9 +7,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// arguments returns those of calls that ask for matrices of several shapes: all of them fit, so that one that is
-// replaced is the only one that does not. Two sequences of two tokens (one, where a cache remembers), shapes as
-// graphValues has them.
+// arguments returns the arguments of calls that need matrices of several shapes. All of them fit, so that a replaced
+// one is the only one that does not. There are two sequences of two tokens (one, if a cache stores them), with the
+// shapes of graphValues.
 func arguments() map[string]func(w *world) []any {
 	step := func(w *world) []any { return []any{nil, w.matrix("new", 2, 4), w.place()} }
 	fork := func(w *world) []any { return []any{nil, 0, 1} }
@@ -92,7 +92,7 @@ func arguments() map[string]func(w *world) []any {
 	}
 }
 
-// chosen returns the arguments of a call with arguments of its own; nil is the well-made value of the type.
+// chosen returns the arguments of a call with its own arguments; nil stands for the valid value of the type.
 func (w *world) chosen(c call) (args []reflect.Value) {
 	for i, x := range w.own[c.name](w) {
 		t := c.f.Type().In(min(i, c.f.Type().NumIn()-1))
@@ -118,5 +118,5 @@ func (w *world) vector(name string, n int) graph.Expr {
 	return get[graph.Scope](w).Param(name, graph.Const(0.5), n)
 }
 
-// place is where the next token of a text stands: at its beginning.
+// place returns the index of the next token of a text: its beginning.
 func (w *world) place() graph.Expr { return get[graph.Scope](w).Ints("at", 1, 2, -1) }

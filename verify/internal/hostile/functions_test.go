@@ -21,7 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
-// functions are what the packages export, to be called.
+// functions are the exported functions to call.
 var functions = []any{
 	graph.AddPositions, graph.Attention, graph.Build, graph.CachedAttention, graph.CachedElman,
 	graph.CachedLatentAttention, graph.CachedLinearAttention, graph.CachedPairAttention, graph.Compile, graph.CompileWith, graph.Const, graph.CrossAttention,
@@ -75,7 +75,7 @@ var functions = []any{
 	hand.PaddingMask, hand.Positions, hand.Sinusoids, hand.SourceMask, hand.WindowMask,
 }
 
-// generic are functions of any type, each with one.
+// generic are generic functions, each with one type.
 var generic = map[string]any{
 	"train.StateOf":    train.StateOf[gpt.Config],
 	"hand.AdamWUpdate": hand.AdamWUpdate[float64], "hand.JoinColumns": hand.JoinColumns[float64],
@@ -84,15 +84,15 @@ var generic = map[string]any{
 	"parts.Find": parts.Find[parts.Norm], "parts.Names": parts.Names[parts.Norm],
 }
 
-// uncalled says why an exported name is not called.
+// uncalled gives the reason why an exported name is not called.
 var uncalled = map[string]string{
-	"graph.UseBLAS": "changes the whole process",
+	"graph.UseBLAS": "changes the entire process",
 	"graph.Peak":    "takes its time, and nothing but a number of threads",
 
 	"parts.Stack.Body":         "builds what models have validated, however many blocks",
 	"parts.Stack.Check":        "of a Stack whose fields Validate has checked one by one",
-	"parts.Stack.OptionFields": "what Config.Flags is made of", "parts.Stack.PartFields": "what Config.Flags is made of",
-	"parts.Stack.SizeFields":    "what Config.Flags is made of",
+	"parts.Stack.OptionFields": "used by Config.Flags", "parts.Stack.PartFields": "used by Config.Flags",
+	"parts.Stack.SizeFields":    "used by Config.Flags",
 	"parts.Body.Forward":        "of a Body that Stack.Body makes",
 	"parts.Body.Step":           "of a Body that Stack.Body makes",
 	"parts.Body.Normed":         "of a Body that Stack.Body makes",

@@ -18,13 +18,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// TestWrongValues calls every function and method with well-made arguments, and then with each of them replaced by each
-// wrong value of its type. Nothing panics, no call allocates more than 64 MiB, and what is wrong is an error, at once
-// or when what came back is compiled and run.
+// TestWrongValues calls every function and method with valid arguments, and then with each of them replaced by each
+// wrong value of its type. Nothing panics, no call allocates more than 64 MiB, and a wrong value is an error, at once
+// or when the result is compiled and run.
 func TestWrongValues(t *testing.T) {
 	s := newSource()
 	s.dir = checkpoints(t, s)
-	t.Chdir(s.dir) // for the directories that are made by wrong names
+	t.Chdir(s.dir) // for the directories that wrong names create
 	called, required, silent := 0, 0, 0
 	for _, c := range s.calls {
 		if uncalled[c.name] != "" {
@@ -33,7 +33,7 @@ func TestWrongValues(t *testing.T) {
 		w := s.world()
 		args, err := w.tryArgs(c)
 		if err != nil {
-			t.Errorf("%s: no well-made arguments: %v", c.name, err)
+			t.Errorf("%s: no valid arguments: %v", c.name, err)
 			continue
 		}
 		works := false
@@ -42,9 +42,9 @@ func TestWrongValues(t *testing.T) {
 		}
 		called++
 		for i := range args {
-			var configs []wrong // belong to no world: made once
+			var configs []wrong // belong to no world: built once
 			for k := 0; ; k++ {
-				if !works && k > 1 && k%3 != 0 { // where no error can come, some of them
+				if !works && k > 1 && k%3 != 0 { // only some of them if no error can occur
 					if k > 200 {
 						break
 					}
@@ -90,7 +90,7 @@ func TestWrongValues(t *testing.T) {
 	t.Logf("%d calls, an error required of %d, silent %d", called, required, silent)
 }
 
-// tryArgs returns the well-made arguments, or why there are none.
+// tryArgs returns the valid arguments, or an error if there are none.
 func (w *world) tryArgs(c call) (args []reflect.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -100,13 +100,13 @@ func (w *world) tryArgs(c call) (args []reflect.Value, err error) {
 	return w.args(c), nil
 }
 
-// outcome is what came of a call: whether an error could come out of it, and the one that did.
+// outcome is the result of a call: whether it can return an error, and the error that it returned.
 type outcome struct {
 	can    bool
 	failed error
 }
 
-// attempt calls, and uses what comes back.
+// attempt calls the function and uses its results.
 func attempt(t *testing.T, w *world, c call, name string, args []reflect.Value) (out outcome) {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
@@ -125,7 +125,7 @@ func attempt(t *testing.T, w *world, c call, name string, args []reflect.Value) 
 	for i, r := range results {
 		out.use(w, r, i == len(results)-1)
 	}
-	for _, a := range args { // what is wrong on a graph comes out when it is compiled
+	for _, a := range args { // an error of a graph is returned when it is compiled
 		switch a := a.Interface().(type) {
 		case *graph.Graph:
 			out.graph(a)
@@ -151,7 +151,7 @@ func (o *outcome) graph(g *graph.Graph) {
 	}
 }
 
-// use does with a result what it is for, to see the error that it carries.
+// use uses a result as intended, to obtain the error that it carries.
 func (o *outcome) use(w *world, r reflect.Value, last bool) {
 	switch v := r.Interface().(type) {
 	case error:
@@ -220,7 +220,7 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 	}
 }
 
-// some takes the first values of a sequence, to see an error among them.
+// some reads the first values of a sequence, to obtain an error among them.
 func some[T any](o *outcome, values iter.Seq2[T, error]) {
 	n := 0
 	for _, err := range values {

@@ -151,7 +151,7 @@ func gptValues(v table) {
 	define(v, func(w *world) verify.Report { return verify.Report{} })
 }
 
-// tensors returns a file of them.
+// tensors returns a file of tensors.
 func tensors(w *world) []byte {
 	var file bytes.Buffer
 	if err := safetensors.Write(&file, get[[]safetensors.Tensor](w), nil); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// table makes the well-made values, where a type's zero value or constructor is not enough.
+// table builds the valid values of types whose zero value or constructor is not enough.
 type table map[reflect.Type]func(w *world) any
 
-// values returns those of all packages.
+// values returns the table of all packages.
 func values() table {
 	v := table{}
 	graphValues(v)

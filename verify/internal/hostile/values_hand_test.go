@@ -4,8 +4,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// shapes are those of the parameters of every layer by hand, for two sequences of one token, two heads, and two
-// features of everything.
+// shapes are the shapes of the parameters of every layer by hand, for two sequences of one token, two heads, and sizes
+// of two features.
 var shapes = map[string][2]int{
 	"weight": {2, 2}, "bias": {1, 2}, "lora_d": {2, 1}, "lora_u": {1, 2}, "x": {2, 2},
 	"c_attn.weight": {2, 6}, "c_attn_global.weight": {2, 6}, "c_proj.weight": {2, 2}, "c_fc.weight": {2, 2}, "c_gate.weight": {2, 2},

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// world is a graph to call in, with a well-made value of every type, each made when it is asked for. Every call has its
-// own, but for the files.
+// world is a graph to call in, with a valid value of every type, each built when it is first used. Every call has its
+// own world; only the files are shared.
 type world struct {
 	*source
-	made map[reflect.Type]reflect.Value
+	built map[reflect.Type]reflect.Value
 }
 
-// source is what worlds are made from.
+// source holds the data from which worlds are built.
 type source struct {
 	calls  []call
-	news   map[reflect.Type]call // the New… functions, by what they return
+	news   map[reflect.Type]call // the New… functions, by their result
 	values table
 	own    map[string]func(w *world) []any // arguments
 	dir    string                          // with a checkpoint of each kind
@@ -34,15 +34,15 @@ func newSource() *source {
 
 func (s *source) world() *world { return &world{s, map[reflect.Type]reflect.Value{}} }
 
-// good returns the well-made value of a type: what values makes, what a constructor of the packages makes of well-made
-// arguments, or, of all other types, the zero value, a new one, or a function that returns zero values.
+// good returns the valid value of a type: the one in values, the result of a constructor with valid arguments, or, for
+// all other types, the zero value, a new one, or a function that returns zero values.
 func (w *world) good(t reflect.Type) reflect.Value {
-	if v, ok := w.made[t]; ok {
+	if v, ok := w.built[t]; ok {
 		return v
 	}
-	w.made[t] = reflect.Zero(t) // for what needs itself
+	w.built[t] = reflect.Zero(t) // for types that need themselves
 	v := w.create(t)
-	w.made[t] = v
+	w.built[t] = v
 	return v
 }
 
@@ -66,7 +66,7 @@ func (w *world) create(t reflect.Type) reflect.Value {
 		if c, ok := w.news[t]; ok {
 			return c.f.Call(w.args(c))[0]
 		}
-		if v := reflect.New(t).Elem(); t.PkgPath() == module+"verify/hand" { // its literals are all that its layers are made of
+		if v := reflect.New(t).Elem(); t.PkgPath() == module+"verify/hand" { // its layers are built as literals only
 			for i := range t.NumField() {
 				if t.Field(i).IsExported() && t.Field(i).Type != reflect.TypeFor[error]() {
 					v.Field(i).Set(w.good(t.Field(i).Type))
@@ -78,7 +78,7 @@ func (w *world) create(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// returning returns a function of type t whose results are what of says.
+// returning returns a function of type t whose results are given by of.
 func returning(t reflect.Type, of func(reflect.Type) reflect.Value) reflect.Value {
 	return reflect.MakeFunc(t, func([]reflect.Value) (out []reflect.Value) {
 		for i := range t.NumOut() {
@@ -88,7 +88,7 @@ func returning(t reflect.Type, of func(reflect.Type) reflect.Value) reflect.Valu
 	})
 }
 
-// args returns the well-made arguments of a call, without those of which there may be any number.
+// args returns the valid arguments of a call, without variadic ones.
 func (w *world) args(c call) (args []reflect.Value) {
 	if w.own[c.name] != nil {
 		return w.chosen(c)
@@ -104,5 +104,5 @@ func (w *world) args(c call) (args []reflect.Value) {
 	return args
 }
 
-// get returns the well-made value of a type.
+// get returns the valid value of a type.
 func get[T any](w *world) T { v, _ := w.good(reflect.TypeFor[T]()).Interface().(T); return v }

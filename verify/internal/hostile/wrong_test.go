@@ -17,13 +17,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// wrong is a value that stands for a well-made one, and what makes it wrong.
+// wrong is a value that replaces a valid one, and a description of what is wrong with it.
 type wrong struct {
 	how string
 	v   reflect.Value
 }
 
-// wrongs returns what may stand for a well-made value: none of them is equal to it.
+// wrongs returns the values that may replace a valid value; none of them equals it.
 func (w *world) wrongs(good reflect.Value) (list []wrong) {
 	t := good.Type()
 	add := func(how string, x any) {
@@ -102,7 +102,7 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 		if t.NumOut() > 0 {
 			add("=of zeros", returning(t, reflect.Zero).Interface())
 		}
-		if t.NumIn() > 0 && (t.In(0) == reflect.TypeFor[nn.Site]() || t == reflect.TypeFor[graph.Init]()) { // a part's
+		if t.NumIn() > 0 && (t.In(0) == reflect.TypeFor[nn.Site]() || t == reflect.TypeFor[graph.Init]()) { // a part of a model
 			add("=panics", reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value { panic("glass") }).Interface())
 		}
 	case reflect.Map:
@@ -151,7 +151,7 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 	return list
 }
 
-// matrices returns wrong ones by hand, and literals that no operation makes.
+// matrices returns wrong matrices, and literals that no operation returns.
 func matrices[T hand.Number]() iter.Seq2[string, hand.Matrix[T]] {
 	return func(yield func(string, hand.Matrix[T]) bool) {
 		_ = yield("={}", hand.Matrix[T]{}) && yield("=(5, 7)", hand.Zeros[T](5, 7)) &&
@@ -161,7 +161,7 @@ func matrices[T hand.Number]() iter.Seq2[string, hand.Matrix[T]] {
 	}
 }
 
-// failing neither reads nor writes.
+// failing is a file that can neither be read nor written.
 type failing struct{}
 
 func (failing) Read([]byte) (int, error)  { return 0, io.ErrUnexpectedEOF }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Trees and types of packages are made once and kept: what is collected less often is there sooner.
+// Trees and types of packages are built once and kept, so fewer garbage collections save time.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write testdata again")
 
 const small = "verify/internal/mutate/testdata/small"
 
-// Each operator makes the mutants that testdata/small.txt lists, and no two have one name.
+// Each operator creates the mutants that testdata/small.txt lists, and all have different names.
 func TestOperators(t *testing.T) {
 	m, err := load([]string{small}, nil, "")
 	if err != nil {
@@ -45,8 +45,8 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// The tests of the small package kill some, one by running without end; one is listed as equivalent, one compiles in
-// no program, and functions without a test keep theirs.
+// The tests of the small package kill some mutants, one of them by running forever. One mutant is listed as equivalent,
+// one does not compile, and mutants of functions without a test survive.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	reason := small + " clamp/0.0 compare -0 is 0\n" + small + " positive * is of a function without a test"
@@ -77,7 +77,7 @@ func TestStatuses(t *testing.T) {
 		{"clamp/0.0 compare", harmless, false},
 		{"check/3.1.0.0 two", notCompiling, false}, // a case twice
 		{"check/0.1 drop-right", survived, false},
-		{"positive/1.0 two", harmless, false}, // as the whole function
+		{"positive/1.0 two", harmless, false}, // like the entire function
 	} {
 		if m := got[c.name]; m == nil {
 			t.Errorf("no mutant %s", c.name)
@@ -114,7 +114,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// An entry that no mutant answers to is an error, and so is one without a reason; the committed ones are neither.
+// An entry without a mutant is an error, and so is one without a reason. The committed entries have both.
 func TestEquivalent(t *testing.T) {
 	t.Parallel()
 	m, err := load([]string{small}, nil, "")
@@ -157,7 +157,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// A sample of mistakes in the library itself. The score of the whole is a matter of the command, minutes long.
+// TestSample draws a sample of mistakes in the library itself. The score of all mistakes takes the command minutes.
 func TestSample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a package with mistakes in it and runs its tests dozens of times")
@@ -182,6 +182,6 @@ func TestSample(t *testing.T) {
 		count[m.Status]++
 	}
 	if got := count.score(); !(got >= 98) {
-		t.Errorf("%.0f %% of the mistakes are seen, want 98:\n%s", got, out.String())
+		t.Errorf("%.0f %% of the mistakes are detected, want 98:\n%s", got, out.String())
 	}
 }

@@ -11,7 +11,7 @@ const (
 	file = root + "/NOTICE"
 )
 
-// NOTICE is what the command writes: a module that comes, goes or changes its version makes it stale.
+// NOTICE is the output of the command: it becomes stale if a module is added or removed, or changes its version.
 func TestNotice(t *testing.T) {
 	var want strings.Builder
 	if err := write(&want, root); err != nil {
@@ -21,7 +21,7 @@ func TestNotice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The licence of Go is that of the toolchain, which may be another one.
+	// The licence of Go is that of the toolchain, which may differ.
 	if cut(string(got)) != cut(want.String()) {
 		t.Errorf("NOTICE is stale: run go run ./verify/internal/notice > NOTICE")
 	}
@@ -35,7 +35,7 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// cut leaves the text of Go's own licence out.
+// cut returns the notice without the text of Go's own licence.
 func cut(notice string) string {
 	before, rest, _ := strings.Cut(notice, "Go's standard library: LICENSE")
 	_, after, _ := strings.Cut(rest, "\n"+strings.Repeat("=", 100)+"\ncodeberg.org")

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// adamw returns GPT-2's usual numbers with a decay that shows.
+// adamw returns GPT-2's usual hyperparameters, with a decay large enough to matter.
 func adamw() hand.AdamW {
 	return hand.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.1}
 }
@@ -22,7 +22,7 @@ func stepOf(c hand.AdamW) update {
 	return func(t int, w, g, m, v matrix) (w1, m1, v1 matrix) { return hand.AdamWUpdate(c, t, w, g, m, v) }
 }
 
-// path takes five steps from w with the gradient g(t) in step t and returns how far from w each of them ends.
+// path takes five steps from w with the gradient g(t) in step t and returns the distance of each from w.
 func (f update) path(w matrix, g func(t int) matrix) matrix {
 	at, m, v := w, hand.Zeros[float64](w.Rows, w.Cols), hand.Zeros[float64](w.Rows, w.Cols)
 	var out []matrix
@@ -42,7 +42,7 @@ func constant(g matrix) func(t int) matrix {
 	return func(int) matrix { return g }
 }
 
-// Five steps, entry by entry, with the moments not carried along but summed up from all gradients so far: m̂ is their
+// Five steps, entry by entry. The moments are not carried along but computed from all gradients so far: m̂ is their
 // average with weights β₁^(t−i), and v̂ that of their squares.
 func TestAdamWTrajectory(t *testing.T) {
 	c, start, g := adamw(), fixture.Random("w", 3, 4), differing(1)
@@ -62,8 +62,8 @@ func TestAdamWTrajectory(t *testing.T) {
 	near(t, "w", stepOf(c).path(start, g), want)
 }
 
-// Every step of a constant gradient is one of size η against its sign, besides the decay; without a gradient the decay
-// alone is left.
+// Every step with a constant gradient has size η against its sign, plus the decay. Without a gradient only the decay
+// remains.
 func TestAdamWConstantGradient(t *testing.T) {
 	c, w, g := adamw(), fixture.Random("w", 3, 4), fixture.Random("g", 3, 4)
 	signs := each(g, func(x float64) float64 { return x / (math.Abs(x) + c.Eps) })
@@ -76,10 +76,10 @@ func TestAdamWConstantGradient(t *testing.T) {
 	near(t, "w without a gradient", nothing.Tokens(12, 15), w.Scale(math.Pow(1-c.Rate*c.Decay, 5)-1))
 }
 
-// Section 2.5 of S. Diab leaves m̂ and v̂ to the reader (erratum D10). What one may take them and the rest for: the
-// moments without their corrections, with which the first step is (1−β₁)/√(1−β₂) = 3.16 times as long; an ε inside the
-// root, which shows for gradients about √ε; a decay as part of the gradient (the L2 penalty), which 1/√v̂ then blows up
-// where gradients are small.
+// Section 2.5 of S. Diab does not define m̂ and v̂ (erratum D10). Possible misreadings are: the moments without their
+// corrections, with which the first step is (1−β₁)/√(1−β₂) = 3.16 times as long; an ε inside the root, which shows for
+// gradients about √ε; a decay as part of the gradient (the L2 penalty), which 1/√v̂ then blows up where gradients are
+// small.
 func TestDiabAdamW(t *testing.T) {
 	c := adamw()
 	plain := c
@@ -112,7 +112,7 @@ func TestDiabAdamW(t *testing.T) {
 	wrongBy(t, "decay in the gradient", update(coupled).path(w, g), stepOf(c).path(w, g), 1.39)
 }
 
-// A step 0 would divide by zero, and moments of another parameter do not fit: errors that travel on.
+// A step 0 would divide by zero, and moments of another parameter do not fit. Both are errors that are carried on.
 func TestAdamWErrors(t *testing.T) {
 	x, c := hand.Zeros[float64](3, 4), adamw()
 	for want, step := range map[string]func() (w, m, v matrix){

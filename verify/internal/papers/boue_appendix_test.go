@@ -32,8 +32,8 @@ func TestBoueEq48(t *testing.T) {
 	}
 }
 
-// (49) The Frobenius product does not mind a transpose on both sides, A·Bᵗ = Aᵗ·B, nor a factor taken around: A·(BCD) =
-// (BᵗADᵗ)·C = (A(CD)ᵗ)·B = ((BC)ᵗA)·D.
+// (49) The Frobenius product is invariant under a transpose on both sides, A·Bᵗ = Aᵗ·B, and under moving a factor
+// around: A·(BCD) = (BᵗADᵗ)·C = (A(CD)ᵗ)·B = ((BC)ᵗA)·D.
 func TestBoueEq49(t *testing.T) {
 	a, b := fixture.Random("a", 3, 5), fixture.Random("b", 5, 3)
 	equal := func(what string, got, want float64) {
@@ -41,14 +41,14 @@ func TestBoueEq49(t *testing.T) {
 	}
 	equal("A·Bᵗ", dot(a, b.Transpose()), dot(a.Transpose(), b))
 	p, c, q := fixture.Random("p", 3, 4), fixture.Random("c", 4, 2), fixture.Random("q", 2, 5)
-	whole := dot(a, p.MatMul(c).MatMul(q))
-	equal("(BᵗADᵗ)·C", dot(p.Transpose().MatMul(a).MatMul(q.Transpose()), c), whole)
-	equal("(A(CD)ᵗ)·B", dot(a.MatMul(c.MatMul(q).Transpose()), p), whole)
-	equal("((BC)ᵗA)·D", dot(p.MatMul(c).Transpose().MatMul(a), q), whole)
+	full := dot(a, p.MatMul(c).MatMul(q))
+	equal("(BᵗADᵗ)·C", dot(p.Transpose().MatMul(a).MatMul(q.Transpose()), c), full)
+	equal("(A(CD)ᵗ)·B", dot(a.MatMul(c.MatMul(q).Transpose()), p), full)
+	equal("((BC)ᵗA)·D", dot(p.MatMul(c).Transpose().MatMul(a), q), full)
 }
 
 // (50) The row-wise product A⊖B, repeated along each row, is (A∘B)J with J all ones: a_i·b_i in every column of row i.
-// Writing a_i·b_j in column j, which is ABᵗ, is something else (erratum B6).
+// Writing a_i·b_j in column j gives ABᵗ instead (erratum B6).
 func TestBoueEq50(t *testing.T) {
 	a, b := fixture.Random("a", 5, 5), fixture.Random("b", 5, 5)
 	repeated := a.Mul(b).SumFeatures().Add(hand.Zeros[float64](5, 5))
@@ -73,7 +73,7 @@ func TestBoueEq52(t *testing.T) {
 	near(t, "Σ AB", a.MatMul(b).SumTokens(), a.SumTokens().MatMul(b))
 }
 
-// (53) The scores are G + H b̃ᵗ: G holds the parameters but for the keys' bias b, and H are the queries.
+// (53) The scores are G + H b̃ᵗ: G holds the parameters except the keys' bias b, and H holds the queries.
 func TestBoueEq53(t *testing.T) {
 	a := newAttention()
 	g := a.q.MatMul(a.x.MatMul(a.p.Wk).Transpose())
@@ -84,7 +84,7 @@ func TestBoueEq53(t *testing.T) {
 	near(t, "λ_i = h_i·b", shift.Columns(0, 1), a.q.MatMul(a.p.Bk.Transpose())) // v_i·b in print, erratum B12
 }
 
-// (54) A number added to all scores of a row leaves its softmax alone.
+// (54) A number added to all scores of a row does not change its softmax.
 func TestBoueEq54(t *testing.T) {
 	g, h, b := fixture.Random("g", 6, 6), fixture.Random("h", 6, 3), fixture.Random("b", 1, 3)
 	shift := h.MatMul(ones(6, 1).MatMul(b).Transpose())

@@ -33,8 +33,8 @@ func TestBoueEq23(t *testing.T) {
 	near(t, "∂w_v of HeadBackward", g.Wv, a.truth(t)["wv"])
 }
 
-// (24) ∂b_v = Σ_tokens Δ whatever the attention weights are: queries and keys of other parameters leave it alone, while
-// they change everything else.
+// (24) ∂b_v = Σ_tokens Δ whatever the attention weights are: other parameters of queries and keys do not change it, but
+// change everything else.
 func TestBoueEq24(t *testing.T) {
 	a := newAttention()
 	other := a.p
@@ -55,14 +55,14 @@ func TestBoueEq25(t *testing.T) {
 	near(t, "Δ_causal", a.dcausal, want)
 }
 
-// (26) The rows of Δ_causal sum to zero: the rows of ρ have to go on summing to 1.
+// (26) The rows of Δ_causal sum to zero, because the rows of ρ must keep summing to 1.
 func TestBoueEq26(t *testing.T) {
 	a := newAttention()
 	vanishes(t, "Σ_t' Δ_causal", a.dcausal.SumFeatures())
 }
 
-// (27) The mask lets Δ through unchanged, Δ_scaled = Δ_causal: true of the additive mask, under which Δ_causal is zero
-// wherever ρ is. With the mask multiplied as printed ρ is zero nowhere and a factor m is missing (erratum B2).
+// (27) The mask lets Δ through unchanged, Δ_scaled = Δ_causal: true for the additive mask, under which Δ_causal is zero
+// wherever ρ is. With the mask multiplied as printed, ρ is never zero and a factor m is missing (erratum B2).
 func TestBoueEq27(t *testing.T) {
 	a := newAttention()
 	near(t, "m ∘ Δ_causal", a.dcausal.Mul(a.binary), a.dcausal)
@@ -87,7 +87,7 @@ func TestBoueEq28(t *testing.T) {
 }
 
 // (29) The gradient of the keys' bias is zero for every value of the parameters; that of the queries' bias is not. With
-// the mask multiplied as printed the keys' bias does matter (erratum B2).
+// the mask multiplied as printed, the keys' bias matters (erratum B2).
 func TestBoueEq29(t *testing.T) {
 	a := newAttention()
 	_, g := headBackward(a.x, a.p, a.mask, matrix{}, a.delta)
@@ -132,7 +132,7 @@ func TestBoueEq31(t *testing.T) {
 	near(t, "∂w_k", a.draw.MatMul(a.x).Transpose().MatMul(a.q), truth["wk"])
 }
 
-// (32.a–b) ∂b_q = Σ_tokens Δ_raw k and ∂b_k = 0, which is also what Σ_tokens Δ_rawᵗq gives.
+// (32.a–b) ∂b_q = Σ_tokens Δ_raw k and ∂b_k = 0, which equals Σ_tokens Δ_rawᵗq.
 func TestBoueEq32(t *testing.T) {
 	a := newAttention()
 	near(t, "∂b_q", a.draw.MatMul(a.k).SumTokens(), a.truth(t)["bq"])
@@ -161,7 +161,7 @@ func headsOf(w, b matrix, heads, qk, values int) []headParameters[float64] {
 	return out
 }
 
-// (34) Heads side by side: the packed layer is the concatenation of heads with parameters of their own.
+// (34) Heads side by side: the packed layer is the concatenation of heads with their own parameters.
 func TestBoueEq34(t *testing.T) {
 	x, w, b := fixture.Random("x", 6, 8), fixture.Random("w", 8, 22), fixture.Random("b", 1, 22)
 	m := multiHead{Batch: 1, Heads: 2, QK: 3, Masks: []matrix{hand.CausalMask(6)}}
@@ -176,7 +176,7 @@ func TestBoueEq34(t *testing.T) {
 	}
 }
 
-// (35) Each head gets its columns of Δ, and what the heads send back is added up.
+// (35) Each head gets its columns of Δ, and the Δ of the heads are added at the input.
 func TestBoueEq35(t *testing.T) {
 	x, w, b, delta := fixture.Random("x", 6, 8), fixture.Random("w", 8, 22), fixture.Random("b", 1, 22), fixture.Random("delta", 6, 10)
 	m := multiHead{Batch: 1, Heads: 2, QK: 3, Masks: []matrix{hand.CausalMask(6)}}
@@ -189,7 +189,8 @@ func TestBoueEq35(t *testing.T) {
 	near(t, "Σ_h Δ^h", got, sum)
 }
 
-// Section 3.2: without a mask a head maps shuffled tokens to outputs shuffled alike; the causal mask ends that.
+// Section 3.2: without a mask a head maps shuffled tokens to equally shuffled outputs; with the causal mask it does
+// not.
 func TestBouePermutationEquivariance(t *testing.T) {
 	a := newAttention()
 	p := permutation(3, 1, 5, 0, 2, 4)
@@ -198,8 +199,8 @@ func TestBouePermutationEquivariance(t *testing.T) {
 	wrongBy(t, "causal mask", headForward(p.MatMul(a.x), a.p, a.mask, none), p.MatMul(headForward(a.x, a.p, a.mask, none)), 0.954)
 }
 
-// Section 3.2: the output for a new token needs its own query and all keys and values, of which the earlier ones can be
-// kept. The printed weights lack 1/√dρ and the output is one row, not n+1 (erratum B7).
+// Section 3.2: the output for a new token needs its own query and all keys and values; the earlier ones can be cached.
+// The printed weights lack 1/√dρ and the output is one row, not n+1 (erratum B7).
 func TestBoueKVCache(t *testing.T) {
 	a := newAttention()
 	full := headForward(a.x, a.p, a.mask, matrix{})

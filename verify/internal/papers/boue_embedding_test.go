@@ -24,7 +24,7 @@ func TestBoueEq01(t *testing.T) {
 	}
 }
 
-// (2) Looking rows up is a product with the one-hot matrix of the tokens, to the bit.
+// (2) Looking up rows is a product with the one-hot matrix of the tokens, to the bit.
 func TestBoueEq02(t *testing.T) {
 	w, tokens := fixture.Random("w", 7, 4), []int{3, 0, 3, 6, 2}
 	got, want := embeddingForward(w, tokens), oneHotRows(tokens, 7).MatMul(w)
@@ -34,8 +34,8 @@ func TestBoueEq02(t *testing.T) {
 	}
 }
 
-// (3) The gradient of the embeddings is ohe(tokens)ᵗΔ: Δ is added up over the places where a word occurs, and a word
-// that does not occur gets zero.
+// (3) The gradient of the embeddings is ohe(tokens)ᵗΔ: Δ is summed over the places where a word occurs, and a word that
+// does not occur gets zero.
 func TestBoueEq03(t *testing.T) {
 	w, tokens, delta := fixture.Random("w", 7, 4), []int{3, 0, 3, 6, 2}, fixture.Random("delta", 5, 4)
 	got := embeddingBackward(w, tokens, delta)
@@ -49,8 +49,8 @@ func TestBoueEq03(t *testing.T) {
 }
 
 // Section 1: Δ₁₂ = y_pred − y_gt. That is the gradient of the sum of the tokens' losses; their mean is smaller by
-// exactly n (erratum B10: L_seq is never said to be one or the other). The targets are the tokens shifted by one place,
-// not their indices increased by one, and the last token has none.
+// exactly n (erratum B10: the paper does not state which of them L_seq is). The targets are the tokens shifted by one
+// place, not their indices increased by one, and the last token has none.
 func TestBoueLoss(t *testing.T) {
 	tokens, targets := fixture.Shift([]int{4, 0, 2, 2, 6})
 	if !slices.Equal(tokens, []int{4, 0, 2, 2}) || !slices.Equal(targets, []int{0, 2, 2, 6}) {

@@ -19,8 +19,8 @@ func TestBoueEq04(t *testing.T) {
 	}
 }
 
-// (5.a–d) The output of token t is an average of the values of tokens 1 to t: the first one's is its own value, ρ₁₁ =
-// 1.
+// (5.a–d) The output of token t is an average of the values of tokens 1 to t: the output of the first is its own value,
+// ρ₁₁ = 1.
 func TestBoueEq05(t *testing.T) {
 	a := newAttention()
 	out := attentionForward(a.q, a.k, a.v, a.mask, matrix{})
@@ -52,15 +52,15 @@ func TestBoueEq07(t *testing.T) {
 	near(t, "ρ of queries with themselves", a.q.MatMul(a.q.Transpose()), a.q.MatMul(a.q.Transpose()).Transpose())
 }
 
-// (8) Queries and keys are each a row of dρ features per token, made from that token alone.
+// (8) Queries and keys are each a row of dρ features per token, computed from that token alone.
 func TestBoueEq08(t *testing.T) {
 	a := newAttention()
 	p := permutation(3, 1, 5, 0, 2, 4)
-	for name, m := range map[string]struct{ made, w, b matrix }{"q": {a.q, a.p.Wq, a.p.Bq}, "k": {a.k, a.p.Wk, a.p.Bk}} {
-		if m.made.Rows != 6 || m.made.Cols != fixture.QK {
-			t.Errorf("%s: got (%d, %d), want (6, 3)", name, m.made.Rows, m.made.Cols)
+	for name, m := range map[string]struct{ out, w, b matrix }{"q": {a.q, a.p.Wq, a.p.Bq}, "k": {a.k, a.p.Wk, a.p.Bk}} {
+		if m.out.Rows != 6 || m.out.Cols != fixture.QK {
+			t.Errorf("%s: got (%d, %d), want (6, 3)", name, m.out.Rows, m.out.Cols)
 		}
-		near(t, name+" of shuffled tokens", linearForward(p.MatMul(a.x), m.w, m.b), p.MatMul(m.made))
+		near(t, name+" of shuffled tokens", linearForward(p.MatMul(a.x), m.w, m.b), p.MatMul(m.out))
 	}
 }
 
@@ -83,8 +83,8 @@ func TestBoueEq10(t *testing.T) {
 	near(t, "q kᵗ", a.raw, want)
 }
 
-// (11) Row t of the weights belongs to the query of token t: change another query and it stays, change this one and no
-// other row does.
+// (11) Row t of the weights belongs to the query of token t: changing another query leaves it unchanged, and changing
+// this query changes no other row.
 func TestBoueEq11(t *testing.T) {
 	a := newAttention()
 	moved := a.q.Add(oneHotRows([]int{hand.Ignore, hand.Ignore, 1, hand.Ignore, hand.Ignore, hand.Ignore}, 3)).MatMul(a.k.Transpose())
@@ -121,8 +121,8 @@ func TestBoueEq12(t *testing.T) {
 	near(t, "ρ", attentionWeights(a.q, a.k, matrix{}), a.raw.Scale(1/math.Sqrt(3)).Softmax())
 }
 
-// (13) The mask takes the future out of the scores. As printed it multiplies them by 0, which the softmax turns into
-// e⁰, not into nothing: erratum B1. The additive mask is what (5) and Table 1 describe.
+// (13) The mask removes the future from the scores. As printed it multiplies them by 0, which the softmax turns into
+// e⁰, not into 0: erratum B1. The additive mask is what (5) and Table 1 describe.
 func TestBoueEq13(t *testing.T) {
 	a := newAttention()
 	near(t, "ρ", attentionWeights(a.q, a.k, a.mask), a.causal.Softmax())
@@ -137,15 +137,15 @@ func TestBoueEq13(t *testing.T) {
 	wrongBy(t, "ρ as printed", printed, a.rho, 0.726)
 }
 
-// (14) The weights of one token sum to 1 over the others. The sum is over the entries of row t*; a sum of the rows
-// ρ(t'), as the first expression can be read, is not 1 (erratum B12).
+// (14) The weights of one token sum to 1 over the others. The sum is over the entries of row t*; the sum of the rows
+// ρ(t'), a possible reading of the first expression, is not 1 (erratum B12).
 func TestBoueEq14(t *testing.T) {
 	a := newAttention()
 	near(t, "Σ_t' ρ_t*t'", a.rho.SumFeatures(), ones(6, 1))
 	wrongBy(t, "Σ_t' ρ(t')", a.rho.SumTokens(), ones(1, 6), 0.667)
 }
 
-// (15) Each row of ρ is the softmax of that token's visible scores; what is hidden weighs exactly nothing.
+// (15) Each row of ρ is the softmax of that token's visible scores; hidden keys have exactly the weight 0.
 func TestBoueEq15(t *testing.T) {
 	a := newAttention()
 	for i := range 6 {
@@ -178,7 +178,7 @@ func TestBoueEq17(t *testing.T) {
 	}
 }
 
-// (18) The whole head, softmax(q kᵗ/√dρ + M) v. A token's output does not change by one bit when a later token does.
+// (18) The complete head, softmax(q kᵗ/√dρ + M) v. A token's output does not change by one bit when a later token does.
 // With the mask multiplied, as printed, it does (erratum B1).
 func TestBoueEq18(t *testing.T) {
 	a := newAttention()
@@ -207,8 +207,8 @@ func TestBoueEq18(t *testing.T) {
 	wrongBy(t, "a(1) as printed after the last token changed", printed(changed).Tokens(0, 1), printed(a.x).Tokens(0, 1), 0.633)
 }
 
-// (19) The biases of the keys add the same number to all scores of a query and so drop out. If the roles of queries and
-// keys are swapped it is the queries' bias.
+// (19) The biases of the keys add the same number to all scores of a query and therefore cancel. If the roles of
+// queries and keys are swapped it is the queries' bias.
 func TestBoueEq19(t *testing.T) {
 	a := newAttention()
 	without := func(w matrix) matrix { return a.x.MatMul(w) }
@@ -219,7 +219,7 @@ func TestBoueEq19(t *testing.T) {
 }
 
 // (20) Two heads in sequence, without biases and with d = dh, are one with the product of their weights: a″ = ρ₂ρ₁ a w
-// w. The square of w is a matrix product (erratum B11), and both layers use the same w there.
+// w. The square of w is a matrix product (erratum B11), and both layers use the same w.
 func TestBoueEq20(t *testing.T) {
 	x := fixture.Random("x", 6, 5)
 	p := headParameters[float64]{Wq: fixture.Random("wq", 5, 3).Scale(3), Wk: fixture.Random("wk", 5, 3).Scale(3), Wv: fixture.Random("wv", 5, 5)}

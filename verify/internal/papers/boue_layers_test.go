@@ -23,8 +23,8 @@ func (n normed) truth(t *testing.T, eps float64) parameters {
 	}, parameters{"x": n.x, "w": n.w, "b": n.b}, n.delta)
 }
 
-// (36) Each token less its mean and over its standard deviation, written as a product with diag(1/σ) from the left. Its
-// mean is then 0 and its mean square 1, or σ²/(σ²+ε) where ε keeps the divisor away from 0 (the paper has ε = 0).
+// (36) Each token minus its mean, divided by its standard deviation, written as a product with diag(1/σ) from the left.
+// Its mean is then 0 and its mean square 1, or σ²/(σ²+ε) where ε keeps the divisor away from 0 (the paper has ε = 0).
 func TestBoueEq36(t *testing.T) {
 	n := newNormed(0)
 	inverse := ones(1, 4).Div(n.sigma.Transpose())
@@ -43,7 +43,7 @@ func TestBoueEq37(t *testing.T) {
 	near(t, "ā diag(w) + b̃", n.norm.MatMul(lifted(n.w)).Add(ones(4, 1).MatMul(n.b)), n.norm.Mul(n.w).Add(n.b))
 }
 
-// (38) The layer as a whole. At ε = 0 it does not see a shift or a scale of a token.
+// (38) The complete layer. At ε = 0 it does not depend on a shift or a scale of a token.
 func TestBoueEq38(t *testing.T) {
 	n := newNormed(0)
 	got := layerNormForward(n.x, n.w, n.b, 0)
@@ -64,7 +64,7 @@ func TestBoueEq39(t *testing.T) {
 
 // (40) Δ back through the layer, as the paper lays it out: features down, d the width, sums over the rows of the
 // transposed matrix, the first sum under Σ binding ā∘w̃Δ, the division per token outside the transpose (erratum B5):
-// inside it σ would not even fit. Other readings of the line are wrong by the amounts below.
+// inside it σ would not have a matching shape. Other readings of the line are wrong by the amounts below.
 func TestBoueEq40(t *testing.T) {
 	n := newNormed(0)
 	want := n.truth(t, 0)["x"]
@@ -89,8 +89,8 @@ func TestBoueEq40(t *testing.T) {
 	vanishes(t, "Σ_f Δ∘ā", dx.Mul(n.norm).SumFeatures())
 }
 
-// (40) with ε. The second orthogonality is then off by what ε takes from ā, and the formula without ε is wrong against
-// a forward with it: little at unit variance, much at the size of GPT-2's embeddings (erratum B5b).
+// (40) with ε. The second orthogonality is then off by the share that ε takes from ā, and the formula without ε is
+// wrong against a forward with it: little at unit variance, much at the size of GPT-2's embeddings (erratum B5b).
 func TestBoueEq40Epsilon(t *testing.T) {
 	const eps = 1e-5
 	for std, amount := range map[float64]float64{1: 6.71e-6, 0.02: 0.0165} {
@@ -107,7 +107,7 @@ func TestBoueEq40Epsilon(t *testing.T) {
 	}
 }
 
-// (41) ∂w = diag(āᵗΔ): token by token, ā∘Δ added up.
+// (41) ∂w = diag(āᵗΔ): the sum over the tokens of ā∘Δ.
 func TestBoueEq41(t *testing.T) {
 	n := newNormed(1e-5)
 	_, dw, _ := layerNormBackward(n.x, n.w, n.delta, 1e-5)
@@ -121,7 +121,7 @@ func TestBoueEq42(t *testing.T) {
 	near(t, "∂b", n.delta.SumTokens(), n.truth(t, 1e-5)["b"])
 }
 
-// adapted is the running example of section 6: a frozen layer (5, 7) with an adapter of rank r = 2 beside it.
+// adapted is the running example of section 6: a frozen layer (5, 7) with an adapter of rank r = 2.
 type adapted struct{ x, w, d, u, delta matrix }
 
 const loraScale = 1.5
@@ -137,8 +137,8 @@ func (a adapted) truth(t *testing.T) parameters {
 	}, parameters{"x": a.x, "w": a.w, "d": a.d, "u": a.u}, a.delta)
 }
 
-// (43) An adapter adds α a d u. The same as adding α d u to the weight. With the suggested α = r it counts r times what
-// it does under the usual α/r (erratum B4).
+// (43) An adapter adds α a d u. That is the same as adding α d u to the weight. With the suggested α = r it counts r
+// times what it does under the usual α/r (erratum B4).
 func TestBoueEq43(t *testing.T) {
 	a := newAdapted()
 	base := a.x.MatMul(a.w)
@@ -148,9 +148,9 @@ func TestBoueEq43(t *testing.T) {
 	wrongBy(t, "α = r against α/r = 1", loraForward(a.x, a.d, a.u, r), loraForward(a.x, a.d, a.u, 1), r-1)
 }
 
-// (44) Δ through the adapter is αΔ(du)ᵗ. It is a part of Δ₁₁ only: the frozen layer learns nothing but hands Δ on,
-// which the paper's Δ₁₁ for LoRA leaves out (erratum B3). At the usual start, u = 0, the printed Δ₁₁ is zero and
-// nothing upstream would learn.
+// (44) Δ through the adapter is αΔ(du)ᵗ. It is a part of Δ₁₁ only: the frozen layer learns nothing but passes Δ on,
+// which the paper's Δ₁₁ for LoRA omits (erratum B3). At the usual start, u = 0, the printed Δ₁₁ is zero and nothing
+// upstream would learn.
 func TestBoueEq44(t *testing.T) {
 	a := newAdapted()
 	want := a.truth(t)["x"]
@@ -166,7 +166,7 @@ func TestBoueEq44(t *testing.T) {
 	}
 }
 
-// (45) ∂d = α aᵗΔ uᵗ, which is α ∂w uᵗ: zero as long as u is.
+// (45) ∂d = α aᵗΔ uᵗ, which is α ∂w uᵗ: zero as long as u is zero.
 func TestBoueEq45(t *testing.T) {
 	a := newAdapted()
 	truth := a.truth(t)

@@ -22,8 +22,8 @@ func table() fixture.Fixture {
 	return f
 }
 
-// Tables 2 and 3, written out line by line with the symbols of the paper and no help from gpt.go: every a, every Δ and
-// every gradient of the model is the one printed. (The Δ formulas are for one block and one sequence, erratum B13;
+// Tables 2 and 3, written out line by line with the symbols of the paper, without model.go: every a, every Δ and every
+// gradient of the model is the one printed. (The Δ formulas are for one block and one sequence, erratum B13;
 // TestGPTEveryEntry has more of both.)
 func TestBoueTables(t *testing.T) {
 	f := table()

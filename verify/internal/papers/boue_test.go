@@ -37,7 +37,7 @@ func near(t *testing.T, what string, got, want matrix) {
 	t.Logf("%s: %.1e", what, d.Distance)
 }
 
-// vanishes requires a matrix to be zero beside numbers of size one.
+// vanishes requires a matrix to be zero compared with numbers of size one.
 func vanishes(t *testing.T, what string, got matrix) {
 	t.Helper()
 	record(t, verify.Largest(parameters{what: got}))
@@ -46,7 +46,7 @@ func vanishes(t *testing.T, what string, got matrix) {
 	}
 }
 
-// wrongBy requires a printed form to miss the right one by the stated amount.
+// wrongBy requires a printed form to differ from the right one by the stated amount.
 func wrongBy(t *testing.T, what string, printed, right matrix, amount float64) {
 	t.Helper()
 	got := frobenius(printed.Sub(right)) / frobenius(right)
@@ -80,7 +80,7 @@ func TestBoueIsComplete(t *testing.T) {
 	}
 }
 
-// frobenius is ‖x‖, NaN where x has failed.
+// frobenius returns ‖x‖, or NaN if x carries an error.
 func frobenius(x matrix) float64 {
 	if x.Err != nil {
 		return math.NaN()
@@ -88,7 +88,7 @@ func frobenius(x matrix) float64 {
 	return math.Sqrt(x.Square().SumTokens().SumFeatures().Data[0])
 }
 
-// What has failed has no size, so that no test takes it for zero.
+// The size of a matrix with an error is NaN, so that no test takes it for zero.
 func TestFrobeniusOfAFailure(t *testing.T) {
 	if got := frobenius(ones(2, 3).MatMul(ones(2, 3))); !math.IsNaN(got) {
 		t.Errorf("got %v, want NaN", got)
@@ -107,7 +107,7 @@ func oneHotRows(indices []int, size int) matrix {
 // permutation returns the matrix Pπ that takes row order[i] to row i.
 func permutation(order ...int) matrix { return oneHotRows(order, len(order)) }
 
-// lifted is diag of a row, (1, d) → (d, d); diagonal goes back.
+// lifted returns diag of a row, (1, d) → (d, d); diagonal is its inverse.
 func lifted(row matrix) matrix {
 	return permutation(natural(row.Cols)...).Mul(row)
 }

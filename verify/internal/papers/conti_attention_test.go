@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (5) The matrices of the heads are neighbouring columns of W_q, W_k and W_v, and side by side these again; each is (d,
-// k), where the text has (n, k) (erratum C15).
+// (5) The matrices of the heads are adjacent columns of W_q, W_k and W_v, which they form side by side; each is (d, k),
+// where the text has (n, k) (erratum C15).
 func TestContiEq05(t *testing.T) {
 	e := newContiBlock()
 	packed := e.x.MatMul(e.p["h.0.attn.c_attn.weight"])
@@ -77,13 +77,13 @@ func TestContiEq09(t *testing.T) {
 	near(t, "MultiHead", multiHeadForward(packed, m).MatMul(wc), sum)
 }
 
-// softmaxJacobian is diag(s) − sᵗs of a row s.
+// softmaxJacobian returns diag(s) − sᵗs of a row s.
 func softmaxJacobian(s matrix) matrix {
 	return lifted(s).Sub(s.Transpose().MatMul(s))
 }
 
 // (10) The softmax has the derivatives ∂sᵢ/∂zᵢ = sᵢ(1 − sᵢ) and ∂sᵢ/∂z_k = −sᵢs_k. From its second row on, the matrix
-// that collects them has a minus too many on its diagonal (erratum C1).
+// that collects them has an extra minus on its diagonal (erratum C1).
 func TestContiEq10(t *testing.T) {
 	z, truth := fixture.Random("z", 1, 7).Scale(4), hand.Zeros[float64](7, 7)
 	for i := range 7 {
@@ -101,7 +101,7 @@ func TestContiEq10(t *testing.T) {
 }
 
 // (11) The Jacobian of the softmax vanishes where it is one-hot, and nowhere else: its trace is 1 − Σ s². Doubled
-// scores move it there, as in the example.
+// scores move it towards zero, as in the example.
 func TestContiEq11(t *testing.T) {
 	for i := range 4 {
 		vanishes(t, "J at one-hot", softmaxJacobian(oneHotRows([]int{i}, 4)))
@@ -130,7 +130,7 @@ func TestContiEq11(t *testing.T) {
 }
 
 // (12) With −∞ added above the diagonal row j of the weights ends in exact zeros, and its output is an average of the
-// first j values: later tokens do not change it by a bit.
+// first j values: later tokens change no bit of it.
 func TestContiEq12(t *testing.T) {
 	a := newAttention()
 	out := attentionForward(a.q, a.k, a.v, hand.CausalMask(6), matrix{})

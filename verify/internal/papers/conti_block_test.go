@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (3) The block is attention, a network with ReLU, and a LayerNorm after each of the two sums. Read token by token it
-// is the block of the matrices, and so are its gradients. Q·Kᵗ of two columns is a (k, k) matrix where a number is
+// (3) The block is attention, a network with ReLU, and a LayerNorm after each of the two sums. Computed token by token
+// it equals the block in matrices, with the same gradients. Q·Kᵗ of two columns is a (k, k) matrix where a number is
 // meant, and b₁, b₂ are vectors of m and d numbers (erratum C15).
 func TestContiEq03(t *testing.T) {
 	e := newContiBlock()
@@ -44,9 +44,10 @@ func TestContiEq03(t *testing.T) {
 	wrongBy(t, "Z with numbers for b₁ and b₂", realParts(e.block(lift(e.x), numbers)), block.A10, 0.142)
 }
 
-// (4) Each token loses the mean of its features and is divided by their standard deviation plus ε. The displays for μ
-// and σ average over k, which is the width of a head; a token has d features (erratum C2). ε beside σ makes another
-// function than ε in the root, and its chain rule has 0/0 for a token of equal features (erratum C3).
+// (4) The mean of its features is subtracted from each token, which is then divided by their standard deviation plus ε.
+// The displays for μ and σ average over k, which is the width of a head; a token has d features (erratum C2). With ε
+// outside the root it is another function than with ε inside, and its chain rule has 0/0 for a token of equal features
+// (erratum C3).
 func TestContiEq04(t *testing.T) {
 	const d, k, eps = 512, 64, 1e-6
 	z, gain, shift := fixture.Random("z", 6, d).Scale(math.Sqrt(12)), fixture.Random("gain", 1, d).Shift(1), fixture.Random("shift", 1, d)
@@ -78,8 +79,8 @@ func normaliseBy(z, mu matrix, eps float64) matrix {
 	return centred.Div(centred.Square().Mean().Sqrt().Shift(eps))
 }
 
-// The gradient of (4) is that of the LayerNorm, with one σ in the normalised features and σ + ε beneath it all. For a
-// token of equal features it is NaN, where the usual one, with ε in the root, is finite (erratum C3).
+// The gradient of (4) is that of the LayerNorm, with σ in the normalised features and σ + ε as the divisor. For a token
+// of equal features it is NaN, where the usual one, with ε in the root, is finite (erratum C3).
 func TestContiLayerNormGradient(t *testing.T) {
 	const eps = 0.1
 	x, gain, delta := fixture.Random("x", 6, 8), fixture.Random("gain", 1, 8).Shift(1), fixture.Random("delta", 6, 8)
@@ -101,8 +102,8 @@ func TestContiLayerNormGradient(t *testing.T) {
 	near(t, "Δx with ε in the root", dx, delta.Mul(gain).Sub(delta.Mul(gain).Mean()).Scale(1/math.Sqrt(eps)))
 }
 
-// The loss of section 1.1 is −log p of the right word; the first of its two expressions lacks the sign, and would have
-// the model avoid the right word (erratum C16).
+// The loss of section 1.1 is −log p of the right word; the first of its two expressions lacks the sign, and would train
+// the model to avoid the right word (erratum C16).
 func TestContiLoss(t *testing.T) {
 	logits, targets := fixture.Random("logits", 6, 11), []int{3, 1, 4, 1, 5, 9}
 	p := logits.Softmax().Mul(oneHotRows(targets, 11)).SumFeatures().Log().SumTokens()

@@ -19,7 +19,7 @@ func TestContiEq14(t *testing.T) {
 	}
 }
 
-// contiAttention is (15) for any similarity of a query and a key, both rows.
+// contiAttention returns (15) for any similarity of a query and a key, both rows.
 func contiAttention(q, k, v matrix, sim func(q, k matrix) float64) matrix {
 	rows := make([]matrix, q.Rows)
 	for i := range rows {
@@ -33,8 +33,8 @@ func contiAttention(q, k, v matrix, sim func(q, k matrix) float64) matrix {
 	return hand.JoinTokens(rows...)
 }
 
-// (15) Attention with any similarity in the place of the exponential; with e^(q·k/√k) it is (14), and with a constant
-// it is the mean of the values.
+// (15) Attention with any similarity in place of the exponential; with e^(q·k/√k) it is (14), and with a constant it is
+// the mean of the values.
 func TestContiEq15(t *testing.T) {
 	a := newAttention()
 	exponential := func(q, k matrix) float64 { return math.Exp(dot(q, k) / math.Sqrt(3)) }
@@ -44,7 +44,7 @@ func TestContiEq15(t *testing.T) {
 	near(t, "sim = 2, by hand", linearAttentionForward(ones(6, 2), ones(6, 2), a.v, matrix{}), contiAttention(a.q, a.k, a.v, constant))
 }
 
-// contiPhi returns the usual feature map of linear attention, elu(x) + 1: eˣ up to 0 and x + 1 from there.
+// contiPhi returns the usual feature map of linear attention, elu(x) + 1: eˣ for x ≤ 0 and x + 1 otherwise.
 func contiPhi(x matrix) matrix {
 	return each(x, func(v float64) float64 {
 		if v > 0 {
@@ -54,12 +54,12 @@ func contiPhi(x matrix) matrix {
 	})
 }
 
-// contiUnit divides each row by its length.
+// contiUnit returns the rows, each divided by its length.
 func contiUnit(x matrix) matrix { return x.Div(x.Square().SumFeatures().Sqrt()) }
 
 // (16) A kernel is the product of feature maps: (1 + x·y)² is that of 1, √2 x and all products xᵢxⱼ, the first-order 1
 // + x·y that of 1 and x. The quadratic form of such a kernel is a square and never negative; that of −|x − y|², which
-// is no kernel, is.
+// is not a kernel, is negative somewhere.
 func TestContiEq16(t *testing.T) {
 	x := fixture.Random("points", 7, 3).Scale(3)
 	products := make([]matrix, 3)
@@ -106,7 +106,7 @@ func TestContiEq17(t *testing.T) {
 
 // The first-order form of section 2.1.2 has the weights 1 + q̂·k̂ⱼ. Its first display sums k̂ⱼ within the sum over j
 // and adds 1 to a vector; the second leaves a j free, here j = i, unless its sum covers both terms (erratum C5). Either
-// way it is not the attention that it starts from: the lengths of queries and keys and 1/√k are gone.
+// way it is not the original attention: the lengths of queries and keys and 1/√k are missing.
 func TestContiTaylor(t *testing.T) {
 	a := newAttention()
 	q, k, n := contiUnit(a.q), contiUnit(a.k), 6.

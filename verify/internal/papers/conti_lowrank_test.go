@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// The display before (18) multiplies exp(A) by D_A⁻¹ from the right and calls A what already is the softmax. The row
-// sums divide rows: D_A⁻¹ exp(A) with A = Q Kᵗ/√k (erratum C6).
+// The display before (18) multiplies exp(A) by D_A⁻¹ from the right, and its A is already the softmax. The row sums
+// divide rows: D_A⁻¹ exp(A) with A = Q Kᵗ/√k (erratum C6).
 func TestContiNormaliser(t *testing.T) {
 	a := newAttention()
 	e, rho := a.scaled.Exp(), a.scaled.Softmax()
@@ -22,9 +22,8 @@ func TestContiNormaliser(t *testing.T) {
 	stated(t, "largest row sum", printed.SumFeatures().Transpose().RowMax().Data[0], 1.54)
 }
 
-// (18) P RᵗR v comes near to P v with a probability that goes to 1 as R gets more rows. That needs entries of mean 0
-// and variance 1/k', which the text leaves out (erratum C7): then the mean of |P RᵗR v − P v|² is (‖P‖²‖v‖² +
-// |Pv|²)/k'.
+// (18) P RᵗR v is close to P v with a probability that approaches 1 as R gets more rows. That needs entries of mean 0
+// and variance 1/k', which the text omits (erratum C7): then the mean of |P RᵗR v − P v|² is (‖P‖²‖v‖² + |Pv|²)/k'.
 func TestContiEq18(t *testing.T) {
 	const n, draws, epsilon = 6, 300, 0.5
 	a, v := newAttention(), fixture.Random("v", n, 1).Shift(0.5)
@@ -58,7 +57,7 @@ func TestContiEq18(t *testing.T) {
 }
 
 // (19) Keys and values are mixed from n rows to k' before the softmax; with E = F = 1 it is attention. F V is (k', k),
-// not the printed (k', d), and no mask makes it causal: every mixed key knows the last token (erratum C7).
+// not the printed (k', d), and no mask makes it causal: every mixed key depends on the last token (erratum C7).
 func TestContiEq19(t *testing.T) {
 	a, none := newAttention(), matrix{}
 	e, f := fixture.Random("E", 4, 6), fixture.Random("F", 4, 6)
@@ -79,7 +78,7 @@ func TestContiEq19(t *testing.T) {
 }
 
 // Chapter 3 has ⟨q, k⟩ in ℝ⁺ and drops 1/√k from α; with the normalised dot product, Σ⟨q, kᵢ⟩vᵢ/Σ⟨q, kᵢ⟩, the weights
-// still sum to 1 but some are negative: no convex combination (erratum C17).
+// still sum to 1 but some are negative: it is not a convex combination (erratum C17).
 func TestContiPooling(t *testing.T) {
 	a := newAttention()
 	weights := a.raw.Div(a.raw.SumFeatures())

@@ -9,13 +9,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// contiFrequency is ω_k = N^(−2k/d) with N = 10000.
+// contiFrequency returns ω_k = N^(−2k/d) with N = 10000.
 func contiFrequency(k, d int) float64 { return math.Pow(10000, -2*float64(k)/float64(d)) }
 
 // (1) Position t is d/2 pairs of sine and cosine at falling frequencies: a shift by s rotates each pair by a fixed
-// angle, all positions have the length √(d/2), and the product of two depends on their distance alone. The complex form
-// has ω_k on the wrong side of the fraction, and the vector that the text lists uses each frequency for one entry
-// (erratum C4).
+// angle, all positions have the length √(d/2), and the product of two positions depends only on their distance. The
+// complex form has ω_k on the wrong side of the fraction, and the vector that the text lists uses each frequency for
+// one entry (erratum C4).
 func TestContiEq01(t *testing.T) {
 	const n, d, shift = 9, 8, 3
 	p := hand.Sinusoids(n, d, 10000)
@@ -55,7 +55,7 @@ func TestContiEq02(t *testing.T) {
 	embedding, positions := fixture.Random("wte", 11, 8), hand.Sinusoids(9, 8, 10000)
 	got := embeddingForward(embedding, tokens).Add(embeddingForward(positions, hand.Positions(1, 5)))
 	near(t, "X Wᴱ + P[:n, :]", got, oneHotRows(tokens, 11).MatMul(embedding).Add(positions.Tokens(0, 5)))
-	if whole := oneHotRows(tokens, 11).MatMul(embedding).Add(positions); whole.Err == nil {
+	if sum := oneHotRows(tokens, 11).MatMul(embedding).Add(positions); sum.Err == nil {
 		t.Error("all of P beside five tokens: got no error")
 	}
 }

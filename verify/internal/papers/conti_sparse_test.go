@@ -21,8 +21,8 @@ func contiNeighbours(n int) [][]int {
 	return list
 }
 
-// (13) A token attends to the tokens of a set N(i), which is what a mask with −∞ elsewhere does. As printed the scores
-// lack 1/√k, xᵢ is added and the values are as wide as the tokens, so with full sets it is not (7) (erratum C8).
+// (13) A token attends to the tokens of a set N(i), which is equivalent to a mask with −∞ elsewhere. As printed the
+// scores lack 1/√k, xᵢ is added and the values are as wide as the tokens, so with full sets it is not (7) (erratum C8).
 func TestContiEq13(t *testing.T) {
 	a, sets := newAttention(), contiNeighbours(6)
 	mask := visible(6, func(i, j int) bool { return slices.Contains(sets[i], j) })
@@ -39,8 +39,8 @@ func TestContiEq13(t *testing.T) {
 	wrongBy(t, "with xᵢ, full sets", wide.Add(a.x), wide, 2.27)
 }
 
-// A window of w = 4 with gaps of δ = 2, L = 3 layers deep, spans Lδw + 1 tokens, not the printed L·d·w; in between it
-// reaches those only that are a multiple of δ away (erratum C13).
+// A window of w = 4 with gaps of δ = 2, L = 3 layers deep, spans Lδw + 1 tokens, not the printed L·d·w; within that
+// span it reaches only tokens at a distance that is a multiple of δ (erratum C13).
 func TestContiLongformerReach(t *testing.T) {
 	const n, layers, w, gap = 41, 3, 4, 2
 	look := hand.Zeros[float64](n, n)

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// nested is x as gpt/structured has matrices; flat goes back.
+// nested returns x as a matrix of gpt/structured; flat is its inverse.
 func nested(x matrix) [][]float64 {
 	rows := make([][]float64, x.Rows)
 	for i := range rows {
@@ -27,9 +27,8 @@ func flat(x [][]float64) matrix {
 	return out
 }
 
-// (20) Attention with P + Ẽ for its weights. The best band matrix for P and all of the rest for Ẽ are the weights
-// themselves, for as large an ε as there is weight outside; a P with a column of ones gives its rows one and the same
-// value.
+// (20) Attention with P + Ẽ for its weights. With the best band matrix as P and the rest as Ẽ, P + Ẽ equals the weights
+// if ε is at least the weight outside the band. A P with a column of ones gives all its rows the same value.
 func TestContiEq20(t *testing.T) {
 	a := newAttention()
 	rho := a.scaled.Softmax()
@@ -78,8 +77,9 @@ func TestContiEq21(t *testing.T) {
 	}
 }
 
-// (22) Σ|m| is a norm, and A on the band is the nearest band matrix, at the distance of what A has outside. It belongs
-// to no inner product: the parallelogram law fails, 8 against 4, and with it the theorem that is invoked (erratum C11).
+// (22) Σ|m| is a norm, and A on the band is the nearest band matrix; its distance is the part of A outside the band. It
+// does not come from an inner product: the parallelogram law fails, 8 against 4, and with it the theorem that is
+// invoked (erratum C11).
 func TestContiEq22(t *testing.T) {
 	a, zero := newAttention(), nested(hand.Zeros[float64](6, 6))
 	x, y := a.raw, a.scaled.Softmax()
@@ -103,9 +103,9 @@ func TestContiEq22(t *testing.T) {
 	}
 }
 
-// (23) The errors have size ε at most, and so have their limits: at most, not less than ε (erratum C11). Two such
-// matrices are up to (1 + 2ε)n₁ + 2εn₂ apart; the printed n₁ + εn₂ has no errors on the band and one sign for those
-// beside it (erratum C10).
+// (23) The errors have size at most ε, and so have their limits: at most ε, not less than ε (erratum C11). Two such
+// matrices are up to (1 + 2ε)n₁ + 2εn₂ apart; the printed n₁ + εn₂ has no errors on the band and the same sign for
+// those outside it (erratum C10).
 func TestContiEq23(t *testing.T) {
 	const n, w, epsilon = 4, 1, 0.1
 	rng := rand.New(rand.NewPCG(23, 0))

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// The dimension of a band, −(w + 1)(w − 2n) − n, holds up to w = n; the band has no more than n² entries, which is
-// where the formula goes on to fall (erratum C9).
+// The dimension of a band, −(w + 1)(w − 2n) − n, holds up to w = n; beyond that the band keeps n² entries, but the
+// formula falls (erratum C9).
 func TestContiBandDimension(t *testing.T) {
 	printed := func(n, w int) int { return -(w+1)*(w-2*n) - n }
 	for n := 1; n < 20; n++ {

@@ -9,12 +9,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// TestContiEqNN tests equation (NN) of E. Conti, "The Math behind transformers" (2023/2024). Its tokens are rows of X
-// but columns where one is looked at alone: Wᵗ(xᵢ) there is xᵢW here. Where the printed form is wrong or can be
-// misread, a test shows by how much and names the erratum.
+// TestContiEqNN tests equation (NN) of E. Conti, "The Math behind transformers" (2023/2024). Its tokens are rows of X,
+// but a single token is a column: Wᵗ(xᵢ) there is xᵢW here. Where the printed form is wrong or can be misread, a test
+// shows by how much and names the erratum.
 
 // contiBlock is the paper's block, of small sizes: n = 6, d = 8, H = 2 heads of k = 4, m = 13, post-norm with a ReLU,
-// no mask, no biases in the attention, and ε = 0, with which (4) is the LayerNorm of everybody else.
+// no mask, no biases in the attention, and ε = 0, with which (4) is the usual LayerNorm.
 type contiBlock struct {
 	parts.Plan
 	x, delta matrix
@@ -44,7 +44,7 @@ func (e contiBlock) queries() matrix { return e.p["h.0.attn.c_attn.weight"].Colu
 func (e contiBlock) keys() matrix    { return e.p["h.0.attn.c_attn.weight"].Columns(8, 16) }
 func (e contiBlock) values() matrix  { return e.p["h.0.attn.c_attn.weight"].Columns(16, 24) }
 
-// block is (3) word by word: for each token, columns and sums over heads and keys.
+// block computes (3) literally: for each token, columns and sums over heads and keys.
 func (e contiBlock) block(x complexMatrix, p complexParameters) complexMatrix {
 	const heads, k = 2, 4
 	part := func(from, h int) complexMatrix {
@@ -81,7 +81,7 @@ func contiLayerNorm[T hand.Number](z, gain, shift hand.Matrix[T], eps float64) h
 	return centred.Div(sigma.Shift(eps)).Mul(gain).Add(shift)
 }
 
-// stated requires a number to be what the errata say that it is.
+// stated requires a number to equal the amount in the errata.
 func stated(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= 0.02*math.Abs(want)) {
@@ -89,7 +89,7 @@ func stated(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// realParts returns those of a result of complex arithmetic without a complex step.
+// realParts returns the real parts of a result of complex arithmetic without a complex step.
 func realParts(z complexMatrix) matrix {
 	x := hand.Zeros[float64](z.Rows, z.Cols)
 	for i, v := range z.Data {

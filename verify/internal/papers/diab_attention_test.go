@@ -38,8 +38,8 @@ func TestDiabEq28(t *testing.T) {
 	})
 }
 
-// eachHead calls f for the heads j = 0 … h−1 of all blocks with the names of what a block and what a head has of its
-// own.
+// eachHead calls f for the heads j = 0 … h−1 of all blocks, with functions that return the names of a block's and of a
+// head's activations.
 func (s study) eachHead(f func(l, j int, in func(string) string, own func(string) string)) {
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
 		for j := range s.Heads {
@@ -61,7 +61,7 @@ func TestDiabEq29(t *testing.T) {
 	})
 }
 
-// nablaHead is ∇ at the queries, keys and values of a head.
+// nablaHead returns ∇ at the queries, keys and values of a head.
 func (s study) nablaHead(t *testing.T, in func(string) string, j int) (q, k, v matrix) {
 	t.Helper()
 	return split(multiHead{Batch: 1, Heads: s.Heads, QK: s.QK}, s.nabla(t, in("QKV")), 0, j)
@@ -126,7 +126,7 @@ func TestDiabEq32(t *testing.T) {
 	})
 }
 
-// (33) The biases have the sums of the rows. For the keys that is zero (Boué (29)), which the paper does not say.
+// (33) The biases have the sums of the rows. For the keys that is zero (Boué (29)), which the paper does not state.
 func TestDiabEq33(t *testing.T) {
 	s := newStudy(t)
 	s.projections(func(l, from, to int, in func(string) string, layer, name string) {
@@ -161,7 +161,7 @@ func TestDiabEq34(t *testing.T) {
 }
 
 // (35) Gain and shift of the first LayerNorm, as (18), with x̂ of the block's input X⁽ˡ⁻¹⁾. With X⁽⁰⁾ as printed the
-// gain of the second block is wrong (erratum D2); with one block it could not be seen.
+// gain of the second block is wrong (erratum D2); with one block it could not be detected.
 func TestDiabEq35(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {

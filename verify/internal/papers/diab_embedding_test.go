@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (38) The embedding of a position gets ∇X⁽⁰⁾ of its row, and positions that the text does not reach get zero. The
-// printed "=" holds for one sequence; over a batch the rows add up (erratum D11).
+// (38) The embedding of a position gets ∇X⁽⁰⁾ of its row, and positions beyond the text get zero. The printed "=" holds
+// for one sequence; over a batch the rows add up (erratum D11).
 func TestDiabEq38(t *testing.T) {
 	s := newStudy(t)
 	delta, want := s.nabla(t, "X(0)"), s.nabla(t, "wpe.weight")
@@ -55,8 +55,8 @@ func complexStepOf(f fixture.Fixture, name string) (matrix, error) {
 	return out, nil
 }
 
-// (39) The embedding of a token collects ∇X⁽⁰⁾ of all rows in which it stands. Here "+=" is printed; "=" would keep the
-// last of them.
+// (39) The gradient of a token's embedding is the sum of ∇X⁽⁰⁾ over all rows in which the token occurs. Here "+=" is
+// printed; "=" would keep the last of them.
 func TestDiabEq39(t *testing.T) {
 	s := newStudy(t)
 	delta, want := s.nabla(t, "X(0)"), s.nabla(t, "wte.weight")
@@ -78,7 +78,7 @@ func TestDiabEq39(t *testing.T) {
 }
 
 // Section 2.4 shares E_token with the head, W_lm = E_tokenᵗ, and gives no gradient (erratum D12): it is (39) plus the
-// transpose of (16), neither of them by itself.
+// transpose of (16).
 func TestDiabTying(t *testing.T) {
 	f := newStudy(t, fixture.WithTying).Fixture
 	want, err := complexStepOf(f, "wte.weight")

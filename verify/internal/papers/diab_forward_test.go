@@ -22,8 +22,8 @@ func TestDiabEq01(t *testing.T) {
 	near(t, "X(0) of section 3", s.a["X(0)"], want)
 }
 
-// (2) The first LayerNorm stands inside each block, has gain and shift of its own there, takes the output of the block
-// before, and its ε inside the root. The running text has one LayerNorm in front of all blocks instead (erratum D9,
+// (2) The first LayerNorm is inside each block, with its own gain and shift; it normalises the output of the previous
+// block, and its ε is inside the root. The running text has one LayerNorm before all blocks instead (erratum D9,
 // TestDiabFirstLayerNorm).
 func TestDiabEq02(t *testing.T) {
 	s := newStudy(t)
@@ -53,7 +53,7 @@ func moments(x []float64) (mu, variance float64) {
 }
 
 // Sections 2.1 and 2.2 normalise the embeddings once and send the result through the blocks; by (2) and (7) every block
-// has a LayerNorm of its own, and what goes around it is X itself, not the normalised X (erratum D9).
+// has its own LayerNorm, and the residual around it is X itself, not the normalised X (erratum D9).
 func TestDiabFirstLayerNorm(t *testing.T) {
 	s := newStudy(t)
 	right, err := blockForward(s.Plan, s.Parameters, 0, s.hand.A1)
@@ -66,8 +66,8 @@ func TestDiabFirstLayerNorm(t *testing.T) {
 	wrongBy(t, "Xln1 of block 2 with the parameters of block 1", shared, s.a["2 Xln1"], 0.299)
 }
 
-// (3) Queries, keys and values are linear layers of the normalised input. One packed layer [Q | K | V] is the three of
-// them.
+// (3) Queries, keys and values are linear layers of the normalised input. One packed layer [Q | K | V] combines the
+// three.
 func TestDiabEq03(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -81,14 +81,14 @@ func TestDiabEq03(t *testing.T) {
 	})
 }
 
-// columnsOf says where queries (0), keys (1) and values (2) lie in the packed layer.
+// columnsOf returns the columns of queries (0), keys (1) and values (2) in the packed layer.
 func columnsOf(i int) (from, to int) {
 	ends := [4]int{0, fixture.Heads * fixture.QK, 2 * fixture.Heads * fixture.QK, fixture.Heads * (2*fixture.QK + fixture.Values)}
 	return ends[i], ends[i+1]
 }
 
 // (4) A head averages its values with the weights softmax(Q Kᵗ/√d_head + M). d_head is the width of a query; a value
-// may have another one.
+// may have another width.
 func TestDiabEq04(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -163,8 +163,8 @@ func TestDiabEq08(t *testing.T) {
 	})
 }
 
-// (9) Two linear layers with a GELU between them; which GELU is left open (erratum D7). Here it is xΦ(x), the
-// definition in 2.3.
+// (9) Two linear layers with a GELU between them; the paper does not state which GELU (erratum D7). Here it is xΦ(x),
+// the definition in 2.3.
 func TestDiabEq09(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {

@@ -33,8 +33,8 @@ func TestDiabTemperature(t *testing.T) {
 	near(t, "∇L by hand", crossEntropyBackward(logits.Scale(1/T), s.Targets, hand.Mean).Scale(1/T), want)
 }
 
-// The loss of 2.5 divides by n, and 2.1 pads the input to the length n. Padding has no right answer: it is to be left
-// out of the sum and of the number that the sum is divided by (erratum D6).
+// The loss of 2.5 divides by n, and 2.1 pads the input to the length n. Padding has no right answer: it must count
+// neither in the sum nor in its divisor (erratum D6).
 func TestDiabLossOverPadding(t *testing.T) {
 	s := newStudy(t)
 	logits, targets := s.a["L"], append(append([]int{}, s.Targets[:3]...), hand.Ignore, hand.Ignore, hand.Ignore)
@@ -51,8 +51,8 @@ func TestDiabLossOverPadding(t *testing.T) {
 	}, parameters{"L": logits}, ones(3, 1).Scale(-1./3))["L"]
 	near(t, "∇L", crossEntropyBackward(logits, targets, hand.Mean), want)
 	wrongBy(t, "∇L, divided by n", crossEntropyBackward(logits, targets, hand.Sum).Scale(1./6), want, 0.5)
-	asked := append(append([]int{}, s.Targets[:3]...), 0, 0, 0) // 0 is the paper's padding
-	wrongBy(t, "∇L, padding to be predicted as well", crossEntropyBackward(logits, asked, hand.Mean), want, 0.729)
+	padded := append(append([]int{}, s.Targets[:3]...), 0, 0, 0) // 0 is the paper's padding
+	wrongBy(t, "∇L, padding to be predicted as well", crossEntropyBackward(logits, padded, hand.Mean), want, 0.729)
 }
 
 // (16) The head is a linear layer: ∇W = Xᵗ∇L and ∇X = ∇L Wᵗ.
@@ -74,7 +74,7 @@ func TestDiabEq17(t *testing.T) {
 	near(t, "∇β_lm by hand", s.g.Parameters["lm_head.bias"], s.nabla(t, "lm_head.bias"))
 }
 
-// (18) Gain and shift of the last LayerNorm: the rows of ∇ at its output, with and without the factor x̂, added up.
+// (18) Gain and shift of the last LayerNorm: the sums of the rows of ∇ at its output, with and without the factor x̂.
 func TestDiabEq18(t *testing.T) {
 	s := newStudy(t)
 	s.gainAndShift(t, "ln_f", "X(2)", s.nabla(t, "Xfinal_ln"))
@@ -106,7 +106,7 @@ func (s study) throughNorm(t *testing.T, name, input string, incoming, want matr
 	near(t, name+" ∇x by hand", dx, want)
 }
 
-// printedGain is Σᵢ ∇x̃ᵢ ⊙ x̂ᵢ.
+// printedGain returns Σᵢ ∇x̃ᵢ ⊙ x̂ᵢ.
 func printedGain(x, incoming matrix, eps float64) matrix {
 	out := hand.Zeros[float64](1, x.Cols)
 	for i := range x.Rows {
@@ -118,7 +118,7 @@ func printedGain(x, incoming matrix, eps float64) matrix {
 	return out
 }
 
-// printedNorm is, for each row and with g = ∇x̃ ⊙ γ, 1/√(σ²+ε) · [g − (1/d Σ g_j) 1 − x̂ ⊙ (1/d Σ g_j x̂_j) 1].
+// printedNorm returns, for each row and with g = ∇x̃ ⊙ γ, 1/√(σ²+ε) · [g − (1/d Σ g_j) 1 − x̂ ⊙ (1/d Σ g_j x̂_j) 1].
 func printedNorm(x, gain, incoming matrix, eps float64) matrix {
 	out := hand.Zeros[float64](x.Rows, x.Cols)
 	d := float64(x.Cols)
@@ -137,7 +137,7 @@ func printedNorm(x, gain, incoming matrix, eps float64) matrix {
 	return out
 }
 
-// hat returns x̂ of a token and the √(σ²+ε) it was divided by.
+// hat returns x̂ of a token and its divisor √(σ²+ε).
 func hat(x []float64, eps float64) (xhat []float64, root float64) {
 	mu, variance := moments(x)
 	root = math.Sqrt(variance + eps)

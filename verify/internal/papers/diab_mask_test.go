@@ -9,9 +9,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// Section 2.2: the causal mask is −∞ where i < j, the sparse one everywhere but for j from i−w+1 to i, and masks are
-// added. The text around the causal mask allows a token either those before it or those after it (erratum D8); the
-// formula is the former.
+// Section 2.2: the causal mask is −∞ where i < j, the sparse one everywhere except for j from i−w+1 to i, and masks are
+// added. The text around the causal mask allows a token to see either those before it or those after it (erratum D8);
+// the formula means the former.
 func TestDiabMasks(t *testing.T) {
 	const n = 6
 	for w := 1; w <= n+2; w++ {
@@ -39,7 +39,7 @@ func TestDiabMasks(t *testing.T) {
 	a := newAttention()
 	near(t, "weights in a window of one", attentionWeights(a.q, a.k, hand.WindowMask(n, 1)), permutation(natural(n)...))
 
-	// By the other reading what a token gets to see is the text that it has to predict.
+	// In the other reading a token sees the text that it has to predict.
 	future := hand.CausalMask(n).Transpose()
 	none := matrix{}
 	wrongBy(t, "head that looks ahead", attentionForward(a.q, a.k, a.v, future, none), attentionForward(a.q, a.k, a.v, a.mask, none), 0.791)
@@ -50,9 +50,9 @@ func TestDiabMasks(t *testing.T) {
 	near(t, "weights on the past and the present", a.rho.Mul(a.binary).SumFeatures(), ones(n, 1))
 }
 
-// Section 2.2 sets "the padding tokens" to −10⁹ and takes the softmax over rows. It has to be the columns of the
-// padding, the keys: rows of the padding, the queries, are left as they are by a number that is the same in all of the
-// row, and everybody goes on attending to the padding (erratum D3b).
+// Section 2.2 sets "the padding tokens" to −10⁹ and takes the softmax over rows. It must be the columns of the padding,
+// the keys. The same number in an entire row of the padding, a query, changes nothing, and all tokens still attend to
+// the padding (erratum D3b).
 func TestDiabPaddingHidesKeys(t *testing.T) {
 	a, padding := newAttention(), []bool{false, false, false, true, true, true}
 	const n = 6
@@ -72,7 +72,7 @@ func TestDiabPaddingHidesKeys(t *testing.T) {
 		t.Errorf("masked columns: got %v of the attention on padding, want 0", got)
 	}
 
-	// What stands in the padding must not matter to anybody else.
+	// The content of the padding must not matter to other tokens.
 	other := a
 	other.x = hand.JoinTokens(a.x.Tokens(0, 3), fixture.Random("other padding", 3, 8))
 	right := headForward(a.x, a.p, hand.PaddingMask(padding), matrix{})
@@ -86,10 +86,10 @@ func TestDiabPaddingHidesKeys(t *testing.T) {
 	wrongBy(t, "head with masked rows", literal.Tokens(0, 3), right.Tokens(0, 3), 0.438)
 }
 
-// Section 2.2 takes −10⁹ for −∞ to avoid NaN. Where a query sees a key the two are the same to the bit. A query that
-// sees none, such as the first of a text padded on its left, would silently attend where it must not: in float64 as if
-// there were no mask, in float32 to everything alike. −∞ says so with a NaN (erratum D3): such masks are an error,
-// unless the query is padding itself and may see itself.
+// Section 2.2 takes −10⁹ for −∞ to avoid NaN. If a query sees a key the two agree to the bit. A query that sees none,
+// such as the first of a text padded on its left, would silently attend to hidden keys: in float64 as if there were no
+// mask, in float32 to all of them equally. −∞ gives a NaN instead (erratum D3): such masks are an error, unless the
+// query itself is padding and may see itself.
 func TestDiabFullyMaskedRow(t *testing.T) {
 	scores := hand.NewMatrix(1, 3, 1.0, 2, 3)
 	hidden := ones(1, 3)
@@ -130,8 +130,8 @@ func TestDiabFullyMaskedRow(t *testing.T) {
 	}
 }
 
-// Section 2.5 zeroes a share p and leaves the rest as it is. What the next layer gets in training is then smaller by
-// 1−p than without dropout; the kept ones have to be divided by 1−p (erratum D4).
+// Section 2.5 zeroes a share p and leaves the rest as it is. The input of the next layer in training is then 1−p of
+// that without dropout; the kept entries must be divided by 1−p (erratum D4).
 func TestDiabDropout(t *testing.T) {
 	const p = 0.1
 	x := ones(10, 10)

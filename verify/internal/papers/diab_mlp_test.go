@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (20) A sum hands ∇ on to both of its terms as it is. The section names ∇X⁽ˡ⁺¹⁾ as what comes in; it is ∇X⁽ˡ⁾, ∇ at
-// the output of the block (erratum D2b).
+// (20) A sum passes ∇ unchanged to both of its terms. The section calls the incoming ∇ ∇X⁽ˡ⁺¹⁾; it is ∇X⁽ˡ⁾, ∇ at the
+// output of the block (erratum D2b).
 func TestDiabEq20(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -43,8 +43,8 @@ func (s study) affine(t *testing.T, layer, input string, incoming matrix) {
 	near(t, layer+" ∇x by hand", dx, wantX)
 }
 
-// (22) Through the GELU: ∇A = ∇H ⊙ GELU'(A). The derivative is left out, as there are several GELUs (erratum D7); for
-// xΦ(x) it is Φ(x) + xφ(x).
+// (22) Through the GELU: ∇A = ∇H ⊙ GELU'(A). The paper omits the derivative, and there are several GELUs (erratum D7);
+// for xΦ(x) it is Φ(x) + xφ(x).
 func TestDiabEq22(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -57,7 +57,7 @@ func TestDiabEq22(t *testing.T) {
 	})
 }
 
-// The GELUs of 2.3, exact and approximated, and the derivatives that the paper leaves out (erratum D7). They differ by
+// The GELUs of 2.3, exact and approximated, and the derivatives that the paper omits (erratum D7). They differ by
 // 4.7e-4 at ±2.70, the derivatives by 8.7e-4 at ±2.02: the derivative of one with the values of the other is wrong by
 // more than any rounding.
 func TestDiabGELU(t *testing.T) {
@@ -118,7 +118,8 @@ func TestDiabEq24(t *testing.T) {
 }
 
 // Section 5.3.2 derives ∂x̂_j/∂x_i = (δ_ij − 1/d − x̂_i x̂_j/d)/√(σ²+ε) and sums over j. Its first display has a
-// product of derivatives for the same j and no sum, as if the features of a token did not meet in μ and σ (erratum D1).
+// product of derivatives for the same j and no sum, as if μ and σ did not depend on all features of a token (erratum
+// D1).
 func TestDiabLayerNormJacobian(t *testing.T) {
 	const d, eps = 5, 1e-5
 	x, gain, delta := fixture.Random("x", 1, d).Scale(4), fixture.Random("w", 1, d).Shift(1), fixture.Random("delta", 1, d)
@@ -147,7 +148,7 @@ func TestDiabLayerNormJacobian(t *testing.T) {
 	wrongBy(t, "g_j ∂x̂_j/∂x_j alone", g.Mul(diagonal(printed)), right, 0.468)
 }
 
-// (25) What goes around the LayerNorm and the network and what goes through them adds up. The part through them is the
+// (25) The ∇ around the LayerNorm and the network and the ∇ through them are added. The part through them is the
 // unnumbered last line of 5.3.2.
 func TestDiabEq25(t *testing.T) {
 	s := newStudy(t)
@@ -160,7 +161,7 @@ func TestDiabEq25(t *testing.T) {
 	})
 }
 
-// delta returns the Δ that the hand's backward noted at a place.
+// delta returns the Δ of the formulas by hand at a place.
 func (s study) delta(t *testing.T, name string) matrix {
 	t.Helper()
 	for _, d := range s.g.Deltas {

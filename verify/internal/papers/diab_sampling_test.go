@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (13) The probabilities of a row are softmax(Lᵢ/T). A higher T flattens them, T → 0 leaves the likeliest word. The
-// loss has T = 1; its gradient (15) otherwise lacks a factor (erratum D5, TestDiabTemperature).
+// (13) The probabilities of a row are softmax(Lᵢ/T). A higher T flattens them; T → 0 selects the most probable word.
+// The loss has T = 1; its gradient (15) otherwise lacks a factor (erratum D5, TestDiabTemperature).
 func TestDiabEq13(t *testing.T) {
 	s := newStudy(t)
 	const T = 0.7
@@ -43,8 +43,8 @@ func TestDiabEq13(t *testing.T) {
 }
 
 // (14) The next word is drawn from the smallest set of words whose probabilities reach p together, renormalised. That
-// set is the beginning of the words in the order of their probabilities, and holds one word at least. Pₙ is the row of
-// the last word: behind it a padded input has rows that predict nothing.
+// set is a prefix of the words sorted by probability and contains at least one word. Pₙ is the row of the last word:
+// after it a padded input has rows that predict nothing.
 func TestDiabEq14(t *testing.T) {
 	for p, size := range map[float64]int{0.9: 3, 0.5: 1, 1: 4, 0: 1} {
 		kept := topP([]float64{0.3, 0.05, 0.5, 0.15}, p)
@@ -81,7 +81,7 @@ func TestDiabEq14(t *testing.T) {
 	wrongBy(t, "row n of a padded input", logits.Tokens(5, 6), logits.Tokens(3, 4), 0.715)
 }
 
-// topP renormalises the likeliest words that reach p together; the others get 0.
+// topP returns the renormalised probabilities of the most probable words that together reach p; the others get 0.
 func topP(probabilities []float64, p float64) []float64 {
 	order := natural(len(probabilities))
 	slices.SortFunc(order, func(a, b int) int {
@@ -103,7 +103,7 @@ func topP(probabilities []float64, p float64) []float64 {
 	return out
 }
 
-// smallestSet tries all sets of words for the size of the smallest that reaches p.
+// smallestSet returns the size of the smallest set of words that reaches p. It tries all sets.
 func smallestSet(probabilities []float64, p float64) int {
 	smallest := len(probabilities)
 	for set := 1; set < 1<<len(probabilities); set++ {

@@ -16,9 +16,9 @@ import (
 )
 
 // TestDiabEqNN tests equation (NN) of S. Diab, "The GPT Transformer: A Complete Mathematical and Architectural
-// Analysis" (2025). The model of its section 3 is written out in section3 as the paper lists it, and every ∇ is asked
-// of the complex step of that; the formulas by hand of this package have to agree with both. Where the printed form is
-// wrong or can be misread, a test shows by how much and names the erratum.
+// Analysis" (2025). The model of its section 3 is written out in section3 as the paper lists it, and its complex step
+// gives every ∇; the formulas by hand must agree with both. Where the printed form is wrong or can be misread, a test
+// shows by how much and names the erratum.
 
 // Every numbered equation of the paper has its test.
 func TestDiabIsComplete(t *testing.T) {
@@ -45,15 +45,15 @@ func TestDiabIsComplete(t *testing.T) {
 	}
 }
 
-// study is the paper's running model: one sequence in which a token repeats, two blocks, so that X⁽⁰⁾ and X⁽ˡ⁻¹⁾ are
-// not the same, and the mean of the losses.
+// study is the paper's running model: one sequence in which a token repeats, two blocks, so that X⁽⁰⁾ and X⁽ˡ⁻¹⁾
+// differ, and the mean of the losses.
 type study struct {
 	fixture.Fixture
 	a    parameters  // what section3 computes, by the paper's names
 	hand activations // GPTForward of the same
 	g    gradients   // GPTBackward
 
-	known parameters // what nabla has been asked for
+	known parameters // results of nabla
 }
 
 func newStudy(t *testing.T, variants ...fixture.Variant) study {
@@ -71,12 +71,12 @@ func newStudy(t *testing.T, variants ...fixture.Variant) study {
 	return s
 }
 
-// inBlock names an activation of block l = 1 … L.
+// inBlock returns the name of an activation of block l = 1 … L.
 func inBlock(l int, name string) string { return fmt.Sprint(l, " ", name) }
 
 // section3 returns the forward pass in the order of the paper's section 3, up to the loss of 2.5, one line for each
-// equation. It returns every activation by its name. What p holds under such a name is added there: the complex step by
-// it is the ∇ of the activation, and .res and .ln are the two ways on from a residual.
+// equation. It returns every activation by its name. An entry of p under such a name is added to the activation: the
+// complex step by it is the ∇ of the activation. .res and .ln are the two paths from a residual.
 func section3[T hand.Number](f fixture.Fixture, p hand.Parameters[T]) hand.Parameters[T] {
 	a := hand.Parameters[T]{}
 	set := func(name string, x hand.Matrix[T]) hand.Matrix[T] {
@@ -124,7 +124,7 @@ func section3[T hand.Number](f fixture.Fixture, p hand.Parameters[T]) hand.Param
 	return a
 }
 
-// nabla is ∇ of the loss at an activation or a parameter of section3.
+// nabla returns ∇ of the loss at an activation or a parameter of section3.
 func (s study) nabla(t *testing.T, name string) matrix {
 	t.Helper()
 	if out, ok := s.known[name]; ok {
@@ -155,15 +155,15 @@ func (s study) nabla(t *testing.T, name string) matrix {
 	return out
 }
 
-// blocks calls f for each block with the names of its activations, those of its parameters, and the hand's record of
-// it.
+// blocks calls f for each block with the names of its activations and of its parameters, and with its activations by
+// hand.
 func (s study) blocks(f func(l int, in func(string) string, layer string, formula blockActivations)) {
 	for l := 1; l <= s.Layers; l++ {
 		f(l, func(name string) string { return inBlock(l, name) }, fmt.Sprintf("h.%d.", l-1), s.hand.Blocks[l-1])
 	}
 }
 
-// sumRows adds the rows up, one after the other, as the paper's Σᵢ says.
+// sumRows returns the sum of the rows, added one after another, as in the paper's Σᵢ.
 func sumRows(x matrix) matrix {
 	sum := hand.Zeros[float64](1, x.Cols)
 	for i := range x.Rows {

@@ -25,7 +25,8 @@ func TestI33TwoTokens(t *testing.T) {
 	near(t, "h", elmanForward(x, u, w, matrix{}, 2).Tokens(0, 2), hand.JoinColumns(h1, h2).Transpose())
 }
 
-// Without W the tokens do not meet: the layer is tanh(xU + b), each token by itself, and Δ goes to none but its own.
+// Without W the tokens do not interact: the layer is tanh(xU + b), each token by itself, and Δ goes only to its own
+// token.
 func TestI33WithoutMemory(t *testing.T) {
 	x, u, w, b := recurrent()
 	delta := fixture.Random("delta", 12, 8)
@@ -48,8 +49,8 @@ func TestI33WithoutMemory(t *testing.T) {
 	}
 }
 
-// Δ at the last token comes to a token k before it through k factors diag(1 − h²)Wᵗ: written out as that product, and
-// with W the smaller the faster it vanishes, at most ‖W‖ᵏ.
+// Δ at the last token comes to a token k before it through k factors diag(1 − h²)Wᵗ: written out as that product. The
+// smaller W, the faster it vanishes, at most ‖W‖ᵏ.
 func TestI33ProductThroughTime(t *testing.T) {
 	x, u, w, b := recurrent()
 	for _, scale := range []float64{1, 0.2} {

@@ -17,7 +17,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// coderConfig returns a model of two blocks on either side, all sizes different.
+// coderConfig returns a model of two blocks on each side, with all sizes different.
 func coderConfig(block, norm string) seq2seq.Config {
 	c := seq2seq.Config{SourceSize: 4, TargetSize: 6, SourceVocab: 9, TargetVocab: 11}
 	c.NLayer, c.NHead, c.NEmbd, c.QKSize, c.VSize, c.NInner, c.Bias = 2, 2, 8, 3, 5, 13, true
@@ -25,7 +25,7 @@ func coderConfig(block, norm string) seq2seq.Config {
 	return c
 }
 
-// coderPairs have sources and targets of different lengths, the second padded on both sides.
+// coderPairs returns pairs whose sources and targets of different lengths, the second padded on both sides.
 func coderPairs() []seq2seq.Pair {
 	return []seq2seq.Pair{
 		{Source: []int{5, 4, 8, 5}, Target: []int{4, 10, 9, 4, 6}},
@@ -33,7 +33,7 @@ func coderPairs() []seq2seq.Pair {
 	}
 }
 
-// plan is how the formulas by hand know it.
+// plan returns the description for the formulas by hand.
 func (c coderModel) plan() parts.Plan {
 	m := c.model.Config
 	return parts.Plan{
@@ -43,7 +43,7 @@ func (c coderModel) plan() parts.Plan {
 	}
 }
 
-// text is what it has been filled with.
+// text returns the text that the model was filled with.
 func (c coderModel) text() hand.Text {
 	return hand.Text{Source: c.model.Source.Ints(), Tokens: c.model.Input.Ints(), Targets: c.model.Targets.Ints()}
 }
@@ -88,7 +88,7 @@ func (c coderModel) gradients(t *testing.T) (loss float64, g parameters) {
 	return p.Loss(), g
 }
 
-// Every gradient of every parameter of the whole model, by hand against autodiff, the kernels and the complex step.
+// Every gradient of the complete model, by hand, agrees with autodiff, the kernels and the complex step.
 func TestI32EncoderDecoder(t *testing.T) {
 	for _, v := range []struct{ block, norm, activation, position string }{
 		{"pre", "layernorm", "gelu", "learned"}, {"post", "layernorm", "relu", "learned"}, {"post", "layernorm_sigma", "relu", "sinusoidal"},
@@ -131,7 +131,7 @@ func TestI32EncoderDecoder(t *testing.T) {
 	}
 }
 
-// coderComplexStep looks at some entries of every parameter, and along a random direction.
+// coderComplexStep checks some entries of every parameter, and a random direction.
 func coderComplexStep(t *testing.T, f verify.Objective, p, formula parameters) {
 	t.Helper()
 	largest, direction, slope := verify.Largest(formula), parameters{}, 0.0
@@ -157,7 +157,7 @@ func coderComplexStep(t *testing.T, f verify.Objective, p, formula parameters) {
 	}
 }
 
-// Each block of the decoder sends a Δ to Z, and no two are alike: leaving one out is a mistake of the size of the
+// Each block of the decoder sends a Δ to Z, and all are different: omitting one is a mistake of the size of the
 // gradient.
 func TestI32MemoryGradientIsASum(t *testing.T) {
 	c := newCoder(t, reference, coderConfig("pre", ""))
@@ -167,9 +167,9 @@ func TestI32MemoryGradientIsASum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := m.Decoder
+		original := m.Decoder
 		m.Decoder = func(z matrix) hand.Stack[float64] {
-			s := whole(z)
+			s := original(z)
 			if left >= 0 {
 				block := s.Blocks[left].(hand.DecoderBlock[float64])
 				block.Cross = withoutMemory{block.Cross}
@@ -217,7 +217,7 @@ func (c coderModel) run(t *testing.T) (loss float64, logits graph.Tensor) {
 	return loss, logits
 }
 
-// Whatever the padding's embeddings are, the loss is the same to the bit.
+// The embeddings of the padding change no bit of the loss.
 func TestI32PaddingIsInvisible(t *testing.T) {
 	for _, f := range []form{reference, kernels64, kernels32} {
 		for _, block := range []string{"pre", "post"} {
@@ -242,7 +242,7 @@ func TestI32PaddingIsInvisible(t *testing.T) {
 	}
 }
 
-// What a target goes on with changes no logits before it.
+// The continuation of a target changes no logits before it.
 func TestI32FutureIsInvisible(t *testing.T) {
 	for _, f := range []form{reference, kernels64, kernels32} {
 		c := newCoder(t, f, coderConfig("pre", ""))
@@ -263,7 +263,7 @@ func TestI32FutureIsInvisible(t *testing.T) {
 	}
 }
 
-// Without positions an encoder cannot tell in which order the words stand: shuffled words come out shuffled, and the
+// Without positions an encoder does not depend on the order of the words: shuffled words give shuffled outputs, and the
 // loss of hidden words is the same.
 func TestI31EncoderIsEquivariant(t *testing.T) {
 	for _, position := range []string{"none", "learned"} {
@@ -309,7 +309,7 @@ func TestI31EncoderIsEquivariant(t *testing.T) {
 	}
 }
 
-// The masked model by hand: an encoder, a head, and a loss of what was hidden alone.
+// The masked model by hand: an encoder, a head, and a loss over the hidden words only.
 func TestI31Masked(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		g := graph.New(graph.Float64, 5)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// erratum is a row of ERRATA.md: its id, how bad it is, and its last cell, the tests.
+// erratum is a row of ERRATA.md: its id, its class, and its last cell, the tests.
 type erratum struct{ id, class, shown string }
 
 func errata(t *testing.T) []erratum {
@@ -44,7 +44,7 @@ func errataText(t *testing.T) string {
 	return string(text)
 }
 
-// Ids are unique, the class is one of the legend, and a row names a test or says that there is none.
+// Ids are unique, the class is one of the legend, and a row names a test or contains "no test".
 func TestErrataRows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range errata(t) {
@@ -68,7 +68,8 @@ func testNames(text string) []string {
 	return regexp.MustCompile(`\b(?:\w+\.)?Test[A-Z]\w*`).FindAllString(text, -1)
 }
 
-// testSources returns the tests of the packages that ERRATA.md speaks of, with their comments, by such a name.
+// testSources returns the tests of the packages that ERRATA.md mentions, with their comments, by the names of
+// testNames.
 func testSources(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -108,7 +109,7 @@ func TestErrataNamesTests(t *testing.T) {
 	}
 }
 
-// Every decimal amount of a row stands in one of the row's tests: whoever changes it there changes it here.
+// Every decimal amount of a row occurs in one of the row's tests, so that both must be changed together.
 func TestErrataAmounts(t *testing.T) {
 	sources, amounts, checked := testSources(t), regexp.MustCompile(`\d+\.\d+(?:e-\d+)?`), 0
 	for _, e := range errata(t) {

@@ -2,7 +2,7 @@ package papers
 
 import "github.com/pedestrian-ml/pedestrian/verify/hand"
 
-// attentionHead returns a head with a mask and a dropout of its weights, either of which may be none.
+// attentionHead returns a head with an optional mask and an optional dropout of its weights.
 func attentionHead[T hand.Number](mask, drop matrix) hand.Attention[T] {
 	a := hand.Attention[T]{Mask: mask}
 	a.Drop.Mask = drop
@@ -21,18 +21,18 @@ func attentionBackward[T hand.Number](q, k, v hand.Matrix[T], mask, drop matrix,
 	return attentionHead[T](mask, drop).Backward(q, k, v, delta)
 }
 
-// headParameters are those of one head, biases optional: queries and keys (d, dρ), values (d, dh) (17).
+// headParameters holds the parameters of one head, with optional biases: queries and keys (d, dρ), values (d, dh) (17).
 type headParameters[T hand.Number] struct {
 	Wq, Bq, Wk, Bk, Wv, Bv hand.Matrix[T]
 }
 
-// headForward is one head of self-attention with its three linear layers, Table 1 downwards.
+// headForward computes one head of self-attention with its three linear layers, Table 1 downwards.
 func headForward[T hand.Number](x hand.Matrix[T], p headParameters[T], mask, drop matrix) hand.Matrix[T] {
 	q, k, v := linearForward(x, p.Wq, p.Bq), linearForward(x, p.Wk, p.Bk), linearForward(x, p.Wv, p.Bv)
 	return attentionForward(q, k, v, mask, drop)
 }
 
-// headBackward is Table 1 upwards.
+// headBackward computes Table 1 upwards.
 func headBackward[T hand.Number](x hand.Matrix[T], p headParameters[T], mask, drop matrix, delta hand.Matrix[T]) (dx hand.Matrix[T], g headParameters[T]) {
 	q, k, v := linearForward(x, p.Wq, p.Bq), linearForward(x, p.Wk, p.Bk), linearForward(x, p.Wv, p.Bv)
 	dq, dk, dv := attentionBackward(q, k, v, mask, drop, delta)
@@ -43,8 +43,8 @@ func headBackward[T hand.Number](x hand.Matrix[T], p headParameters[T], mask, dr
 	return fromV.Add(fromQ).Add(fromK), g           // (n, d)   (33)
 }
 
-// multiHead says how a packed (B·n, H(2dρ+dh)) matrix of queries, keys and values is divided: its columns are [Q | K |
-// V], each of them [head 1 | … | head H].
+// multiHead describes how a packed (B·n, H(2dρ+dh)) matrix of queries, keys and values is divided: its columns are [Q |
+// K | V], each of them [head 1 | … | head H].
 type multiHead struct {
 	Batch, Heads, QK int      // B, H, dρ
 	Masks            []matrix // additive (n, n), one per sequence, or per sequence and head; none: no mask
@@ -61,7 +61,7 @@ func (m multiHead) mask(b, h int) matrix {
 	return m.Masks[b]
 }
 
-// handHeads returns the heads as the layers by hand want them.
+// handHeads returns the heads in the form of the layers by hand.
 func handHeads[T hand.Number](m multiHead) hand.Heads[T] {
 	return hand.Heads[T]{Batch: m.Batch, Count: m.Heads, Head: func(b, h int) hand.Head[T] {
 		a := attentionHead[T](m.mask(b, h), m.Drop)
@@ -70,7 +70,7 @@ func handHeads[T hand.Number](m multiHead) hand.Heads[T] {
 	}}
 }
 
-// unpacked takes [Q | K | V] apart, and packed puts them together.
+// unpacked returns the parts of [Q | K | V]; packed is its inverse.
 func unpacked[T hand.Number](qkv hand.Matrix[T], m multiHead) (q, k, v hand.Matrix[T]) {
 	qk := m.Heads * m.QK
 	return qkv.Columns(0, qk), qkv.Columns(qk, 2*qk), qkv.Columns(2*qk, qkv.Cols)
@@ -97,7 +97,7 @@ func multiHeadBackward[T hand.Number](qkv hand.Matrix[T], m multiHead, delta han
 	return packed(handHeads[T](m).Backward(q, k, v, delta))
 }
 
-// crossParameters are those of attention to another sequence.
+// crossParameters holds the parameters of attention to another sequence.
 type crossParameters[T hand.Number] struct {
 	Wq, Bq, Wkv, Bkv, Wo, Bo hand.Matrix[T]
 }
@@ -131,7 +131,7 @@ func deltaOf[T hand.Number](g hand.Gradients[T], name string) (d hand.Matrix[T])
 	return d
 }
 
-// unprojectedForward is one head of attention of x to z without projections.
+// unprojectedForward computes one head of attention of x to z without projections.
 func unprojectedForward[T hand.Number](x, z hand.Matrix[T], mask matrix) hand.Matrix[T] {
 	heads := hand.Heads[T]{Batch: 1, Count: 1, Head: func(int, int) hand.Head[T] { return hand.Attention[T]{Mask: mask} }}
 	return hand.Unprojected[T]{Z: z, Heads: heads}.Forward(x)

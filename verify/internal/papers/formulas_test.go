@@ -11,7 +11,7 @@ type (
 	complexParameters = hand.Parameters[complex128]
 )
 
-// asTheyAre is the layer that does nothing: features, or projections, that a test has applied already.
+// asTheyAre is the identity layer, for features or projections that a test has already applied.
 type asTheyAre[T hand.Number] struct{}
 
 func (asTheyAre[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] { return x }

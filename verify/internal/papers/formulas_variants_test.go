@@ -54,7 +54,7 @@ func linformerBackward[T hand.Number](q, k, v, e, f hand.Matrix[T], drop matrix,
 	return dx.Columns(0, q.Cols), dx.Columns(q.Cols, 2*q.Cols), dx.Columns(2*q.Cols, dx.Cols), by["e.weight"], by["f.weight"]
 }
 
-// tile is the size of the tiles of a flash.
+// tile is the size of the tiles of Flash.
 type tile struct{ Queries, Keys int }
 
 func flashForward[T hand.Number](q, k, v hand.Matrix[T], mask matrix, size tile) (o, lse hand.Matrix[T]) {
@@ -65,7 +65,7 @@ func flashBackward[T hand.Number](q, k, v hand.Matrix[T], mask matrix, delta han
 	return hand.Flash[T]{Mask: mask, Queries: size.Queries, Keys: size.Keys}.Backward(q, k, v, delta)
 }
 
-// flashHeads returns heads under one mask that work tile by tile.
+// flashHeads returns heads under one mask, computed tile by tile.
 func flashHeads(m multiHead, mask matrix, size tile) hand.Heads[float64] {
 	return hand.Heads[float64]{Batch: m.Batch, Count: m.Heads, Head: func(int, int) hand.Head[float64] {
 		return hand.Flash[float64]{Mask: mask, Queries: size.Queries, Keys: size.Keys}
@@ -82,7 +82,7 @@ func flashHeadsBackward(qkv matrix, m multiHead, mask matrix, size tile, delta m
 }
 
 // onlineSoftmax returns the softmax of each row by Xu (77) and (78): one pass for the maximum and the sum together, one
-// column at a time, and one for the weights. A row of −∞ alone has the weights 0.
+// column at a time, and one for the weights. A row that contains only −∞ has the weights 0.
 func onlineSoftmax[T hand.Number](x hand.Matrix[T]) hand.Matrix[T] {
 	a := hand.NewPartial(x.Columns(0, 1), hand.Matrix[T]{})
 	for i := 1; i < x.Cols; i++ {
@@ -98,7 +98,8 @@ func onlineSoftmax[T hand.Number](x hand.Matrix[T]) hand.Matrix[T] {
 	return out
 }
 
-// rotary rotates the first Groups·Size features of a token, each group by itself; the features behind them pass.
+// rotary rotates the first Groups·Size features of a token, each group by itself; the features after them are
+// unchanged.
 type rotary struct {
 	Positions    []int // of the tokens, in their order
 	Groups, Size int
@@ -109,7 +110,7 @@ func ropeOf(r rotary) hand.RoPE[float64] {
 	return hand.RoPE[float64]{Positions: r.Positions, Size: r.Size, Theta: r.Theta}
 }
 
-// rotating splits off what rotates.
+// rotating splits off the rotating features.
 func (r rotary) rotating(x matrix) (rotating, passing matrix) {
 	width := r.Groups * r.Size
 	return x.Columns(0, width), x.Columns(width, x.Cols)
@@ -126,8 +127,8 @@ func ropeBackward(r rotary, delta matrix) matrix {
 	return hand.JoinColumns(dx, passing)
 }
 
-// mlaParameters are those of latent attention: Wq (d, H·dρ), Down (d, dc), UpK (dc, H·dρ), UpV (dc, H·dh), Wo (H·dh,
-// d), Bo (1, d).
+// mlaParameters holds the parameters of latent attention: Wq (d, H·dρ), Down (d, dc), UpK (dc, H·dρ), UpV (dc, H·dh),
+// Wo (H·dh, d), Bo (1, d).
 type mlaParameters struct{ Wq, Down, UpK, UpV, Wo, Bo matrix }
 
 func linearOf(w matrix) hand.Linear[float64] { return hand.Linear[float64]{Weight: w} }
@@ -166,7 +167,7 @@ func mlaAbsorbedBackward(x matrix, p mlaParameters, m multiHead, delta matrix) (
 	return mlaGradients(absorbedOf(p, m).Backward(x, delta))
 }
 
-// mlaRoPEParameters are those of latent attention with rotary parts.
+// mlaRoPEParameters holds the parameters of latent attention with rotary parts.
 type mlaRoPEParameters struct {
 	DownQ, UpQ, RoPEQ, Down, UpK, RoPEK, UpV, Wo, Bo matrix
 }

@@ -25,7 +25,7 @@ func byHand(t testing.TB, f fixture.Fixture) (float64, gradients) {
 	return a.Loss.Data[0], g
 }
 
-// byComplexStep returns the gradients of a fixture by the complex step, which knows no derivative.
+// byComplexStep returns the gradients of a fixture by the complex step, which uses no derivative.
 func byComplexStep(t testing.TB, f fixture.Fixture) parameters {
 	t.Helper()
 	g, err := verify.ComplexStep(f.Loss, f.Parameters)
@@ -128,8 +128,8 @@ func TestGPTEveryCombination(t *testing.T) {
 	t.Logf("worst along a direction %.1e", largest)
 }
 
-// A bias is added right where its layer puts out, so its gradient is Σ_tokens of the Δ noted there: the names and the
-// order of the Δ are what they say.
+// A bias is added at the output of its layer, so its gradient is Σ_tokens of the Δ there. This checks the names and the
+// order of the Δ.
 func TestGPTDeltas(t *testing.T) {
 	f := fixture.Generic()
 	_, g := byHand(t, f)

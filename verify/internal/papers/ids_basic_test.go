@@ -14,11 +14,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// leaves are the inputs and parameters of what a test builds, by name.
+// leaves holds the inputs and parameters of a test's expression, by name.
 type leaves map[string]graph.Expr
 
-// computed is what the library makes of some numbers, in one form: y, and the gradients of Σ y∘Δ, or of a y that is a
-// single number, by every one of them.
+// computed returns the library's result for some numbers, in one form: y, and the gradients by each of them of Σ y∘Δ,
+// or of y if it is a single number.
 func computed(t *testing.T, f form, numbers parameters, delta matrix, build func(s graph.Scope, x leaves) graph.Expr) (matrix, parameters) {
 	t.Helper()
 	g := f.graph(fixture.Seed, fixture.Step)
@@ -193,12 +193,12 @@ func TestI02TemperatureDividesDelta(t *testing.T) {
 
 func softmax(_ graph.Scope, x leaves) graph.Expr { return x["x"].Softmax() }
 
-// rounded rounds to multiples of 2⁻¹⁰, so that adding a whole number rounds nothing.
+// rounded returns x rounded to multiples of 2⁻¹⁰, so that adding a whole number rounds nothing.
 func rounded(x matrix) matrix {
 	return each(x, func(v float64) float64 { return math.Round(v*1024) / 1024 })
 }
 
-// What is added to a whole row drops out of its softmax, to the bit; what is added to an entry does not.
+// A number added to an entire row cancels in its softmax, to the bit; a number added to one entry does not.
 func TestI03ShiftInvariance(t *testing.T) {
 	x := rounded(fixture.Random("x", 5, 7).Scale(8))
 	shifts := hand.NewMatrix[float64](5, 1, 0, 1, -64, 4096, -65536)
@@ -233,7 +233,7 @@ func TestI03Jacobian(t *testing.T) {
 	for name, x := range rows {
 		p := x.Softmax()
 		want := softmaxJacobian(p)
-		stacked := hand.JoinTokens(slices.Repeat([]matrix{x}, n)...) // row i is asked for the derivative of output i
+		stacked := hand.JoinTokens(slices.Repeat([]matrix{x}, n)...) // row i gives the derivative of output i
 		near(t, name+": by complex step", complexStep(t, func(z complexParameters) complexMatrix { return z["x"].Softmax() },
 			parameters{"x": stacked}, unit)["x"], want)
 		for _, f := range wide() {
@@ -263,8 +263,8 @@ func TestI03RowsSumToZero(t *testing.T) {
 	}
 }
 
-// Rows that are looked up are the product with the one-hot matrix, to the bit. A row gets the sum of Δ over the places
-// where it was looked up, and a row that was not gets 0.
+// Looked-up rows are the product with the one-hot matrix, to the bit. A row gets the sum of Δ over the places where it
+// was looked up, and other rows get 0.
 func TestI04GatherIsOneHotProduct(t *testing.T) {
 	const vocabulary, d = 11, 5
 	tokens := []int{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5} // 5 three times, 1 and 3 twice; never 0, 7, 8, 10
@@ -307,8 +307,8 @@ func TestI04GatherIsOneHotProduct(t *testing.T) {
 	}
 }
 
-// The affine layer in sizes that divide nothing: y = xw + b, Δx = Δwᵗ, ∂w = xᵗΔ and ∂b = Σ_tokens Δ, each entry written
-// out.
+// The affine layer in sizes that do not divide one another: y = xw + b, Δx = Δwᵗ, ∂w = xᵗΔ and ∂b = Σ_tokens Δ, each
+// entry written out.
 func TestI10Affine(t *testing.T) {
 	for _, size := range [][3]int{{1, 1, 1}, {1, 5, 3}, {7, 1, 2}, {3, 17, 1}, {13, 19, 33}, {65, 130, 67}} {
 		n, in, out := size[0], size[1], size[2]

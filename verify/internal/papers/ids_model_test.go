@@ -25,9 +25,8 @@ func blocksOf(x matrix, from, size int, order []int) matrix {
 	return hand.JoinColumns(pieces...)
 }
 
-// Heads have no order: if the columns of the queries, keys and values of each change places together, and the rows of
-// w_proj with them, the output is the same, and the gradients change places, too. With w_proj left alone it is another
-// function.
+// Heads have no order: if the columns of their queries, keys and values are permuted together with the rows of w_proj,
+// the output is the same, and the gradients are permuted too. With w_proj unchanged it is another function.
 func TestI14HeadsHaveNoOrder(t *testing.T) {
 	const batch, n, d, heads, qk, v = 2, 5, 7, 3, 2, 4
 	order := []int{1, 0, 2}
@@ -78,7 +77,7 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 	}
 }
 
-// leafAffine makes linear layers of the numbers of a test instead of declaring parameters.
+// leafAffine builds linear layers from the numbers of a test instead of declaring parameters.
 func leafAffine(x leaves) nn.Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
 		name := strings.TrimPrefix(s.Path(), "layer.")
@@ -89,7 +88,7 @@ func leafAffine(x leaves) nn.Affine {
 	}
 }
 
-// thinPair is one pair of thin matrices in a model, and the columns of the weight that they stand beside.
+// thinPair is one pair of thin matrices in a model, and the columns of the weight that they adapt.
 type thinPair struct {
 	down, up, weight string
 	from, to         int
@@ -170,8 +169,8 @@ func TestI26MergedIsTheSame(t *testing.T) {
 	}
 }
 
-// The Δ of a whole model from the loss to the embeddings, a line for each, and the library has the same at every place
-// that it can be asked about.
+// The Δ of a complete model from the loss to the embeddings, one line for each. The library computes the same at every
+// place that it exposes.
 func TestI30ChainOfDeltas(t *testing.T) {
 	m := newModel(t, small())
 	h := planOf(m)
@@ -257,7 +256,7 @@ func followers() map[string]string {
 	return out
 }
 
-// overTheHeads sends Δ₃ back to what the heads have read, head by head and sequence by sequence, by (25), (28) and
+// overTheHeads carries Δ₃ back to the input of the heads, head by head and sequence by sequence, by (25), (28) and
 // (33).
 func overTheHeads(p parameters, layer string, a2, d3 matrix) matrix {
 	w, b := p[layer+"c_attn.weight"], p[layer+"c_attn.bias"]
@@ -286,7 +285,7 @@ func overTheHeads(p parameters, layer string, a2, d3 matrix) matrix {
 	return hand.JoinTokens(sequences...)
 }
 
-// Every gradient of a small model agrees with what autodiff, the kernels and the complex step say, to 1e-12.
+// Every gradient of a small model agrees with autodiff, the kernels and the complex step, to 1e-12.
 func TestI30Model(t *testing.T) {
 	for _, blocks := range []int{1, 3} {
 		m := newModel(t, small(func(c *gpt.Config) { c.NLayer = blocks }))

@@ -26,13 +26,13 @@ import (
 
 var rewrite = flag.Bool("update", false, "write INDEX.md again, together with -run 'Eq|TestIndex'")
 
-// measured is the worst distance that each test of an equation has recorded.
+// measured holds the largest distance that each test of an equation has recorded.
 var measured = struct {
 	sync.Mutex
 	by map[string]float64
 }{by: map[string]float64{}}
 
-// record notes how far a test found two sides of its equation apart.
+// record records the distance that a test measured between two sides of its equation.
 func record(t *testing.T, distance float64) {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	measured.Lock()
@@ -44,18 +44,18 @@ func record(t *testing.T, distance float64) {
 
 const indexHead = `# Index
 
-Where the equations of the five papers are: what each states, the functions by hand that embody it, the test that is named
-after it, and the worst distance that the test measures between the two sides (1e-12 fails). Xu's (18), about shapes, and
-Conti's (18), about probabilities, have a test and no distance. The five equations that only name something have the
-reason instead. The distances are those of float64 on amd64. Written by
+This file lists the equations of the five papers: the statement of each, the functions by hand that compute it, the test
+named after it, and the largest distance between the two sides that the test measures (1e-12 fails). Xu's (18), about
+shapes, and Conti's (18), about probabilities, have a test but no distance. Five equations only name something; they
+have the reason instead. The distances are those of float64 on amd64. Written by
 
 	go test ./verify/internal/papers -run 'Eq|TestIndex' -update
 `
 
 const indexFile = "../../INDEX.md"
 
-// paper is one of the five, with the number of its equations, the start of its tests' names, and the equations that
-// have no test, with the reason.
+// paper is one of the five papers, with the number of its equations, the start of its tests' names, and the equations
+// that have no test, with the reason.
 type paper struct {
 	title, test, files string
 	equations          int
@@ -73,7 +73,7 @@ func papers() []paper {
 }
 
 // INDEX.md is current, and none of its distances is too large. They are compared digit by digit on processors that
-// compute the same bits as the one that INDEX.md was written on, and by their order of magnitude on others.
+// compute the same bits as the one that INDEX.md was written on, and by their order of magnitude on other processors.
 func TestIndex(t *testing.T) {
 	t.Parallel() // to be run when the tests of the equations have been
 	old, err := os.ReadFile(indexFile)
@@ -167,7 +167,7 @@ func checkReadme(t *testing.T, tests, distances int) {
 	}
 }
 
-// digits returns a distance as INDEX.md has it.
+// digits returns a distance in the format of INDEX.md.
 func digits(distance float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.0e", distance), "e+00")
 }
@@ -190,8 +190,8 @@ func checkDistances(t *testing.T, written map[string]float64) {
 
 var equation = regexp.MustCompile(`^Test(Boue|Xu|Conti|Diab|Note)Eq\d+$`)
 
-// stale reports whether a measured distance is not the one that is written: another digit, or, where bits differ, more
-// than 30 times as large or small.
+// stale reports whether a measured distance differs from the written one: in its digit or, on processors with other
+// bits, by more than a factor of 30.
 func stale(measured, written float64, sameBits bool) bool {
 	if sameBits {
 		return digits(measured) != digits(written)
@@ -201,7 +201,7 @@ func stale(measured, written float64, sameBits bool) bool {
 	return !(ratio <= 30 && ratio >= 1./30)
 }
 
-// sameBits reports whether this build and processor compute what the one did that INDEX.md was written on: amd64, with
+// sameBits reports whether this build and processor compute the same bits as those that wrote INDEX.md: amd64, with
 // fused multiply-adds in package math and none that the compiler makes.
 func sameBits() bool {
 	info, ok := debug.ReadBuildInfo()
@@ -237,7 +237,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// formulas returns the sources of verify/hand, but for what all of them compute with.
+// formulas returns the sources of verify/hand, without those that all formulas share.
 func formulas(t *testing.T) (list []string) {
 	t.Helper()
 	sources, err := filepath.Glob("../../hand/*.go")
@@ -252,7 +252,7 @@ func formulas(t *testing.T) (list []string) {
 
 var lastCell = regexp.MustCompile(`(?m)\| (Test\w+) \| ([^|]*) \|$`)
 
-// distances reads those of an index.
+// distances returns the distances in an index.
 func distances(t *testing.T, index string) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
@@ -272,8 +272,8 @@ func distances(t *testing.T, index string) map[string]float64 {
 // blanked returns the index without the measured distances.
 func blanked(index string) string { return lastCell.ReplaceAllString(index, "| $1 | |") }
 
-// declarations calls f for everything that the files declare, with the lines of comment in it and above it; of a method
-// the name has its type.
+// declarations calls f for everything that the files declare, with the comments in it and above it. The name of a
+// method includes its type.
 func declarations(t *testing.T, files []string, f func(name, comment string, decl ast.Node)) {
 	t.Helper()
 	for _, path := range files {
@@ -331,7 +331,7 @@ func names(t *testing.T, files []string) map[string]bool {
 	return out
 }
 
-// code are the functions and methods of some files by name, nil where two share one.
+// code holds the functions and methods of some files by name, or nil if two share a name.
 type code map[string]*ast.FuncDecl
 
 func parsed(t *testing.T, files ...string) code {
@@ -348,7 +348,7 @@ func parsed(t *testing.T, files ...string) code {
 	return c
 }
 
-// citing returns those whose comments have the number of an equation and name no author, which means Boué's.
+// citing returns the names whose comments contain the number of an equation and no author, which means Boué's.
 func citing(comments map[string]string, equation int) (list []string) {
 	number := regexp.MustCompile(fmt.Sprintf(`\(%d(\.[a-z])?\)`, equation))
 	others := regexp.MustCompile(`\b(Xu|Conti|Diab|CS 224n)\b`)

@@ -13,8 +13,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// What follows from the structure of the model and needs no second gradient. Each holds for the gradients by hand; a
-// mistake in them shows here too.
+// These tests check properties that follow from the structure of the model and need no second gradient. Each holds for
+// the gradients by hand, so that a mistake in them shows here too.
 
 // The biases of the keys get no gradient, in any block and any variant (Boué (29)).
 func TestKeyBiasIsAStructuralZero(t *testing.T) {
@@ -35,9 +35,9 @@ func TestKeyBiasIsAStructuralZero(t *testing.T) {
 	}
 }
 
-// A pre-norm stack that ends in a LayerNorm does not see a number added to all features of a token, so no Δ on the
-// residual stream has a component along it, nor has the gradient of anything that writes to it. With tied embeddings
-// the head reads what the stream was written with, and it does not hold.
+// A pre-norm stack that ends in a LayerNorm does not change with a number added to all features of a token. So no Δ on
+// the residual stream has a component along it, nor has the gradient of any layer that writes to the stream. With tied
+// embeddings the head reads the matrix that wrote the stream, and this does not hold.
 func TestI25ResidualRowSums(t *testing.T) {
 	_, g := byHand(t, fixture.Generic())
 	largest, checked := verify.Largest(g.Parameters), 0
@@ -75,8 +75,8 @@ func TestI25ResidualRowSums(t *testing.T) {
 	}
 }
 
-// Tokens and positions receive the same Δ: their gradients have the same column sums. And the probabilities sum to one:
-// so do no logit's biases move together.
+// Tokens and positions receive the same Δ: their gradients have the same column sums. The probabilities sum to one, so
+// the gradients of the logits' biases sum to zero.
 func TestEmbeddingAndHeadSums(t *testing.T) {
 	_, g := byHand(t, fixture.Generic())
 	near(t, "Σ_v ∂wte = Σ_t ∂wpe", g.Parameters["wte.weight"].SumTokens(), g.Parameters["wpe.weight"].SumTokens())
@@ -99,8 +99,8 @@ func TestI27TyingAddsGradients(t *testing.T) {
 	near(t, "∂wte", got.Parameters["wte.weight"].Add(got.Parameters["lm_head.weight"].Transpose()), want.Parameters["wte.weight"])
 }
 
-// The logits of a token do not change by one bit when a later token does, and the sequences of a batch do not see each
-// other.
+// The logits of a token do not change by one bit when a later token does, and the sequences of a batch do not influence
+// each other.
 func TestCausalityToTheBit(t *testing.T) {
 	f := fixture.Generic()
 	logits := func() matrix {
@@ -122,7 +122,7 @@ func TestCausalityToTheBit(t *testing.T) {
 	}
 }
 
-// A padded token has no influence: whatever word stands there, the loss is the same.
+// A padding token has no influence: the loss does not depend on its word.
 func TestPaddingIsInvisible(t *testing.T) {
 	f := fixture.Generic(fixture.WithPadding)
 	before, _ := byHand(t, f)
@@ -169,7 +169,8 @@ func TestI26LoRAMerges(t *testing.T) {
 	}
 }
 
-// A window as wide as the text is the causal mask, one of one token leaves each token to itself, and masks add up.
+// A window as wide as the text is the causal mask, under one of one token each token sees only itself, and masks can be
+// added.
 func TestMasks(t *testing.T) {
 	for name, pair := range map[string][2]matrix{
 		"wide window":   {hand.WindowMask(6, 6), hand.CausalMask(6)},

@@ -89,7 +89,7 @@ func planOf(m verify.Model) parts.Plan {
 	return p
 }
 
-// built returns a model of the library in one form, with the numbers of m in it.
+// built returns a model of the library in one form, with the values of m.
 func built(t *testing.T, m verify.Model, f form, batch int) *gpt.Model {
 	t.Helper()
 	model, err := gpt.New(f.graph(m.Seed, m.Step), m.Config, batch)
@@ -104,15 +104,14 @@ func built(t *testing.T, m verify.Model, f form, batch int) *gpt.Model {
 	return model
 }
 
-// results are the gradients that a form computes, and the Δ at the places that it can be asked about.
+// results holds the gradients that a form computes, and the Δ at the places that it exposes.
 type results struct {
 	form   form
 	grads  parameters
 	deltas map[string]matrix
 }
 
-// computedModel asks the library for the gradients of a model, and for those of what enters the parts that follow a
-// place.
+// computedModel returns the library's gradients of a model, and those of the inputs of the parts after each place.
 func computedModel(t *testing.T, m verify.Model, f form, following map[string]string) results {
 	t.Helper()
 	model := built(t, m, f, len(m.Tokens)/m.Config.BlockSize)

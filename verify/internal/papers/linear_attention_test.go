@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// linearExample is queries and keys of width 3, values of width 5 and a Δ, of 7 tokens.
+// linearExample returns queries and keys of width 3, values of width 5 and a Δ, for 7 tokens.
 func linearExample() (q, k, v, delta matrix) {
 	return fixture.Random("q", 7, 3).Scale(4), fixture.Random("k", 7, 3).Scale(4), fixture.Random("v", 7, 5), fixture.Random("delta", 7, 5)
 }
@@ -47,7 +47,7 @@ func TestI45SumsFirst(t *testing.T) {
 	near(t, "φ of negative numbers", eluPlusOneForward(q.Square().Scale(-1)), q.Square().Scale(-1).Exp())
 }
 
-// Conti's sums, put right, are the quadratic form with the weights 1 + q̂·k̂, which are not negative and sum to 1; with
+// Conti's sums, corrected, are the quadratic form with the weights 1 + q̂·k̂, which are not negative and sum to 1; with
 // a causal mask i stands in place of n.
 func TestI46LinearEqualsQuadratic(t *testing.T) {
 	q, k, v, _ := linearExample()

@@ -35,7 +35,7 @@ func alone(t *testing.T, n, d int, see nn.Visibility, build func(at nn.Site, x g
 	return verify.FromTensor(p.Value())
 }
 
-// permuted is x with its rows in another order.
+// permuted returns x with its rows in another order.
 func permuted(x matrix, order []int) matrix {
 	rows := make([]matrix, len(order))
 	for i, from := range order {
@@ -44,8 +44,8 @@ func permuted(x matrix, order []int) matrix {
 	return hand.JoinTokens(rows...)
 }
 
-// Attention without a mask and without positions does not know the order of its tokens: Att(Πx) = Π Att(x). The causal
-// mask knows it.
+// Attention without a mask and without positions does not depend on the order of its tokens: Att(Πx) = Π Att(x). With
+// the causal mask it does.
 func TestI17PermutationEquivariance(t *testing.T) {
 	const n, d = 6, 4
 	order := []int{3, 0, 5, 1, 4, 2}
@@ -75,7 +75,7 @@ func TestI17PermutationEquivariance(t *testing.T) {
 	}
 }
 
-// apart is ‖a − b‖/‖b‖.
+// apart returns ‖a − b‖/‖b‖.
 func apart(a, b matrix) float64 {
 	d := a.Sub(b)
 	var above, below float64
@@ -88,8 +88,8 @@ func apart(a, b matrix) float64 {
 	return math.Sqrt(above / below)
 }
 
-// Two heads one over the other are one product of matrices, a” = P₂P₁ a w_v1 w_v2 (20), each P with what its own head
-// sees.
+// Two heads one over the other are one product of matrices, a” = P₂P₁ a w_v1 w_v2 (20), each P being the weights of its
+// own head.
 func TestI18TwoStackedHeads(t *testing.T) {
 	const n, d = 5, 4
 	identity := permutation(natural(d)...)
@@ -119,7 +119,7 @@ func TestI18TwoStackedHeads(t *testing.T) {
 	}
 }
 
-// A head that is given the same numbers twice, in place of projections, is the unprojected form.
+// A head whose projections are the identity is the unprojected form.
 func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 	const n, d = 5, 4
 	x, mask := fixture.Random("x", n, d).Scale(4), hand.CausalMask(n)
@@ -129,8 +129,8 @@ func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 	}
 }
 
-// The weights of a query sum to 1, so that a bias of the values comes out as it is, and is one more bias b_v·W_o of the
-// output; and its gradient is that of the output's bias times W_oᵗ.
+// The weights of a query sum to 1, so that a bias of the values passes unchanged and is an additional bias b_v·W_o of
+// the output. Its gradient is that of the output's bias times W_oᵗ.
 func TestI11ValueBiasIsAnOutputBias(t *testing.T) {
 	const d = fixture.Features
 	qk, v := 2*fixture.Heads*fixture.QK, fixture.Heads*fixture.Values

@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// each applies f entry by entry.
+// each returns f of every entry.
 func each(x matrix, f func(float64) float64) matrix {
 	out := hand.Zeros[float64](x.Rows, x.Cols)
 	for i, v := range x.Data {
@@ -16,7 +16,7 @@ func each(x matrix, f func(float64) float64) matrix {
 	return out
 }
 
-// plus adds y, if there is one.
+// plus returns x + y for an optional y.
 func plus[T hand.Number](x, y hand.Matrix[T]) hand.Matrix[T] {
 	if y.None() {
 		return x
@@ -24,7 +24,7 @@ func plus[T hand.Number](x, y hand.Matrix[T]) hand.Matrix[T] {
 	return x.Add(y)
 }
 
-// visible returns the additive mask of n tokens that lets i look at j where see says so.
+// visible returns the additive mask of n tokens under which i sees j if see(i, j).
 func visible(n int, see func(i, j int) bool) matrix {
 	out := hand.Zeros[float64](n, n)
 	for i := range out.Data {
@@ -37,7 +37,7 @@ func visible(n int, see func(i, j int) bool) matrix {
 
 func between(i, j int) int { return max(i-j, j-i) }
 
-// oneHot has a row for each index, of zeros for one that is ignored.
+// oneHot returns a row for each index, and a row of zeros for an ignored one.
 func oneHot(indices []int, size int) matrix {
 	out := hand.Zeros[float64](len(indices), size)
 	for i, index := range indices {
@@ -48,7 +48,7 @@ func oneHot(indices []int, size int) matrix {
 	return out
 }
 
-// normalise is (x − μ)/σ of every token, and σ.
+// normalise returns (x − μ)/σ of every token, and σ.
 func normalise(x matrix, eps float64) (norm, sigma matrix) {
 	centred := x.Sub(x.Mean())
 	sigma = centred.Square().Mean().Shift(eps).Sqrt()
@@ -66,7 +66,7 @@ func rotation(s, d int, base float64) matrix {
 	return out
 }
 
-// logProbs is ln π of each action.
+// logProbs returns ln π of each action.
 func logProbs(logits matrix, actions []int) matrix {
 	return logits.Mul(oneHot(actions, logits.Cols)).SumFeatures().Sub(logits.LogSumExp())
 }

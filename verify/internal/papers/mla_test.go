@@ -19,7 +19,7 @@ func fixtureHeads() multiHead {
 	return multiHead{Batch: fixture.Batch, Heads: fixture.Heads, QK: fixture.QK, Masks: []matrix{causal, causal}}
 }
 
-// latentFixture is latent attention on the sizes of the fixture, with Δ at its output.
+// latentFixture returns latent attention with the sizes of the fixture, and Δ at its output.
 func latentFixture() (x matrix, p mlaParameters, m multiHead, delta matrix) {
 	const n, qk, v = fixture.Batch * fixture.Tokens, fixture.Heads * fixture.QK, fixture.Heads * fixture.Values
 	p = mlaParameters{
@@ -29,8 +29,8 @@ func latentFixture() (x matrix, p mlaParameters, m multiHead, delta matrix) {
 	return fixture.Random("x", n, fixture.Features).Scale(4), p, fixtureHeads(), fixture.Random("delta", n, fixture.Features)
 }
 
-// TestI41AbsorptionGivesTheSameGradients, and the same values: the absorbed matrices are differentiated first and their
-// factors from them.
+// TestI41AbsorptionGivesTheSameGradients checks that absorption gives the same gradients and values: the absorbed
+// matrices are differentiated first, then their factors.
 func TestI41AbsorptionGivesTheSameGradients(t *testing.T) {
 	x, p, m, delta := latentFixture()
 	near(t, "y", mlaAbsorbedForward(x, p, m), mlaForward(x, p, m))
@@ -45,8 +45,8 @@ func TestI41AbsorptionGivesTheSameGradients(t *testing.T) {
 	near(t, "∂b_o", got.Bo, want.Bo)
 }
 
-// TestI41IsMultiHeadAttention with keys and values of rank dc: the products w↓w↑ are the matrices of the usual layer,
-// and their gradients lead to those of the factors (39).
+// TestI41IsMultiHeadAttention checks that it is multi-headed attention with keys and values of rank dc: the products
+// w↓w↑ are the matrices of the usual layer, and their gradients lead to those of the factors (39).
 func TestI41IsMultiHeadAttention(t *testing.T) {
 	x, p, m, delta := latentFixture()
 	wk, wv := p.Down.MatMul(p.UpK), p.Down.MatMul(p.UpV)
@@ -62,7 +62,7 @@ func TestI41IsMultiHeadAttention(t *testing.T) {
 	near(t, "∂w↓", g.Down, dwk.MatMul(p.UpK.Transpose()).Add(dwv.MatMul(p.UpV.Transpose())))
 }
 
-// rotaryFixture returns the same with rotating parts; the rotating key is made of that many features.
+// rotaryFixture returns the same with rotating parts; the rotating key is computed from the given number of features.
 func rotaryFixture(from int) (x matrix, p mlaRoPEParameters, m multiHead, r rotary, delta matrix) {
 	x, plain, m, delta := latentFixture()
 	p = mlaRoPEParameters{
@@ -73,8 +73,9 @@ func rotaryFixture(from int) (x matrix, p mlaRoPEParameters, m multiHead, r rota
 	return x, p, m, rotary{Positions: hand.Positions(fixture.Batch, fixture.Tokens), Size: rotatedSize, Theta: 10}, delta
 }
 
-// TestI42ReadingsAgreeOnTheRankOfTheLatent: a rotating key of the latent is one of the token whose matrix is w↓w_kr,
-// value and gradients; the other way round it would need rank dc, which is where the readings differ (erratum X5).
+// TestI42ReadingsAgreeOnTheRankOfTheLatent checks that a rotating key from the latent is one from the token with the
+// matrix w↓w_kr, in value and gradients. The converse would need rank dc, which is the difference between the readings
+// (erratum X5).
 func TestI42ReadingsAgreeOnTheRankOfTheLatent(t *testing.T) {
 	x, ofLatent, m, r, delta := rotaryFixture(latentSize)
 	ofToken := ofLatent
@@ -88,7 +89,7 @@ func TestI42ReadingsAgreeOnTheRankOfTheLatent(t *testing.T) {
 	near(t, "∂w↑_k", token.UpK, latent.UpK)
 }
 
-// TestI42TurningKeyIsShared: its gradient is the sum of what the heads send back, each by itself.
+// TestI42TurningKeyIsShared checks that the gradient of the rotating key is the sum of the gradients of the heads.
 func TestI42TurningKeyIsShared(t *testing.T) {
 	x, p, m, r, delta := rotaryFixture(fixture.Features)
 	_, both := mlaRoPEBackward(x, p, m, r, delta)
@@ -106,7 +107,7 @@ func TestI42TurningKeyIsShared(t *testing.T) {
 	near(t, "∂w_kr", both.RoPEK, sum)
 }
 
-// TestI42TurnsOnlyByDistance: all positions moved by as much, and nothing changes.
+// TestI42TurnsOnlyByDistance checks that nothing changes if all positions move by the same amount.
 func TestI42TurnsOnlyByDistance(t *testing.T) {
 	x, p, m, r, _ := rotaryFixture(fixture.Features)
 	moved := r

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// activations are those of a model by hand, as Table 2 names them, found by walking its layers.
+// activations holds the activations of a model by hand, named as in Table 2. They are found by walking its layers.
 type activations struct {
 	A1     matrix // tokens + positions
 	Blocks []blockActivations
@@ -17,12 +17,12 @@ type activations struct {
 	Loss   matrix // (1, 1)
 }
 
-// blockActivations are a₁ to a₁₀ of a block; of a post-norm one a₂ is a₁ and a₆ is a₅, the sublayers' inputs.
+// blockActivations holds a₁ to a₁₀ of a block. In a post-norm block a₂ is a₁ and a₆ is a₅, the inputs of the sublayers.
 type blockActivations struct {
 	A1, A2, QKV, A3, A4, A5, A6, A7, A8, A9, A10 matrix
 }
 
-// gradients are those of the parameters, and every Δ from the loss downwards.
+// gradients holds the gradients of the parameters, and every Δ from the loss downwards.
 type gradients struct {
 	Parameters parameters
 	Deltas     hand.Gradients[float64]
@@ -103,7 +103,7 @@ func gptBackward(c parts.Plan, p parameters, tokens, targets []int) (g gradients
 	return g, nil
 }
 
-// blockOf is block i of a model, of which there need not be more than its own parameters.
+// blockOf returns block i of a model; the parameters need not contain more than those of the block.
 func blockOf[T hand.Number](c parts.Plan, p hand.Parameters[T], i int) (hand.Layer[T], error) {
 	m, err := parts.Model(c, p)
 	if err != nil {
@@ -122,7 +122,7 @@ func blockForward(c parts.Plan, p parameters, i int, x matrix) (blockActivations
 	return b, b.A10.Err
 }
 
-// blockBackward is Δ at the input of block i, and the gradients of its parameters.
+// blockBackward returns Δ at the input of block i, and the gradients of its parameters.
 func blockBackward(c parts.Plan, p parameters, i int, x, delta matrix) (dx matrix, g parameters, err error) {
 	layer, err := blockOf(c, p, i)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// gradientMutations returns mistakes in what becomes of the Δ.
+// gradientMutations returns mistakes in the way of the Δ to the gradients.
 func gradientMutations() []mutation {
 	bias := func(change func(g hand.Gradients[float64], at string, bias matrix) matrix) func(hand.Gradients[float64], parameters) {
 		return func(g hand.Gradients[float64], p parameters) {

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// mutation is a mistake that people make with these formulas, or, if equivalent, a change that looks like one and is
-// none: a wrong fixture, a model with wrong layers, or wrong gradients made of the right ones.
+// mutation is a common mistake with these formulas or, if equivalent, a change that looks like a mistake but is not. It
+// is a wrong fixture, a model with wrong layers, or wrong gradients computed from the right ones.
 type mutation struct {
 	name, variant string
 	equivalent    bool
@@ -64,7 +64,7 @@ func mutationVariants() map[string]fixture.Variant {
 	}
 }
 
-// gradientsOf returns those of the wrong model.
+// gradientsOf returns the gradients of the wrong model.
 func (m mutation) gradientsOf(t *testing.T) parameters {
 	t.Helper()
 	f := fixture.Generic(mutationVariants()[m.variant])
@@ -115,7 +115,7 @@ func mutations() []mutation {
 	return slices.Concat(setupMutations(), attentionMutations(), layerMutations(), gradientMutations())
 }
 
-// setupMutations returns mistakes before the model is there.
+// setupMutations returns mistakes before the model is built.
 func setupMutations() (list []mutation) {
 	for name := range mutationVariants() {
 		list = append(list, mutation{name: "original_" + name, variant: name, equivalent: true})

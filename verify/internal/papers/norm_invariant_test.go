@@ -11,7 +11,8 @@ import (
 
 const visibleEps = 1e-3 // an ε that is large enough to be seen
 
-// normSubject is a LayerNorm's data: tokens of different sizes, gains away from 1 and an ε that shows.
+// normSubject holds a LayerNorm's data: tokens of different sizes, gains away from 1 and an ε that is large enough to
+// matter.
 type normSubject struct{ x, w, b, delta, g matrix }
 
 func newNormSubject() normSubject {
@@ -26,8 +27,8 @@ func newNormSubject() normSubject {
 // spread is the variance of every token.
 func (s normSubject) variance() matrix { return s.x.Sub(s.x.Mean()).Square().Mean() }
 
-// LayerNorm takes the mean away and almost all of the size: mean ā = 0, mean ā² = σ²/(σ²+ε). So Δ at its input has no
-// part along 1, and of the part along ā only the share that ε leaves: Σ_j Δx_j ā_j = (1/ŝ)(Σ_j g_j ā_j) ε/(σ²+ε).
+// LayerNorm removes the mean and almost all of the size: mean ā = 0, mean ā² = σ²/(σ²+ε). So Δ at its input has no part
+// along 1, and only the share that ε leaves of the part along ā: Σ_j Δx_j ā_j = (1/ŝ)(Σ_j g_j ā_j) ε/(σ²+ε).
 func TestI20NormalisedDirections(t *testing.T) {
 	s := newNormSubject()
 	one, zero := ones(1, 8), hand.Zeros[float64](1, 8)
@@ -45,7 +46,7 @@ func TestI20NormalisedDirections(t *testing.T) {
 	vanishes(t, "Σ Δx ā without ε", exact.Mul(layerNormForward(s.x, one, zero, 0)).SumFeatures().Mul(s.variance().Sqrt()))
 }
 
-// Shift and scale of a token are lost, if there is no ε: LN(ax + b) = LN(x) for a > 0, and Δ comes back a times
+// Without ε the shift and the scale of a token are lost: LN(ax + b) = LN(x) for a > 0, and Δ comes back a times
 // smaller.
 func TestI20ShiftAndScale(t *testing.T) {
 	s := newNormSubject()
@@ -60,7 +61,7 @@ func TestI20ShiftAndScale(t *testing.T) {
 	}
 }
 
-// With ε beside σ it is mean x̂² = (σ/(σ+ε))², and what is left along u = (x−μ)/σ is Σ_j Δx_j u_j = (Σ_j g_j u_j)
+// With ε outside the root, mean x̂² = (σ/(σ+ε))², and the rest along u = (x−μ)/σ is Σ_j Δx_j u_j = (Σ_j g_j u_j)
 // ε/(σ+ε)².
 func TestI21NormalisedDirections(t *testing.T) {
 	s := newNormSubject()
@@ -76,7 +77,7 @@ func TestI21NormalisedDirections(t *testing.T) {
 	near(t, "Σ Δx u", dx.Mul(unit).SumFeatures(), s.g.Mul(unit).SumFeatures().Scale(visibleEps).Div(divisor.Square()))
 }
 
-// Without ε the three are one function.
+// Without ε the three norms are the same function.
 func TestI21I22WithoutEpsilon(t *testing.T) {
 	s := newNormSubject()
 	want := layerNormForward(s.x, s.w, s.b, 0)
@@ -90,8 +91,9 @@ func TestI21I22WithoutEpsilon(t *testing.T) {
 	near(t, "I22 Δx", layerNormPlainBackward(s.x, s.g, 0), wantX)
 }
 
-// A token of equal features is 0/0 without ε: its row is NaN and no other (erratum S7). With ε beside σ its value is
-// there and its gradient NaN (erratum C3); with ε in the root both are there, and the gradient is g − mean g over √ε.
+// A token of equal features is 0/0 without ε: its row is NaN, and no other row (erratum S7). With ε outside the root
+// its value is finite and its gradient NaN (erratum C3). With ε in the root both are finite, and the gradient is g −
+// mean g over √ε.
 func TestI22ConstantRow(t *testing.T) {
 	s := newNormSubject()
 	for j := range 8 {
@@ -170,7 +172,7 @@ func TestI24DistanceOfTheGELUs(t *testing.T) {
 	}
 }
 
-// grid is ±step/2, ±3·step/2, … up to the end: without 0, where ReLU has no derivative.
+// grid returns ±step/2, ±3·step/2, … up to the end: without 0, where ReLU has no derivative.
 func grid(step, end float64) (x matrix) {
 	for v := step / 2; v < end; v += step {
 		x.Data = append(x.Data, v, -v)
@@ -179,9 +181,8 @@ func grid(step, end float64) (x matrix) {
 	return x
 }
 
-// Of a number added to all features of a token a block knows nothing either: that number comes out as it went in,
-// through pre-norm; after post-norm nothing of it is left. So Δ at the input of a pre-norm block sums to what Δ at its
-// output does.
+// A block does not depend on a number added to all features of a token either: a pre-norm block passes the number
+// unchanged, and a post-norm block removes it. So Δ at the input of a pre-norm block sums to what Δ at its output does.
 func TestI25CommonShift(t *testing.T) {
 	for name, variant := range map[string]fixture.Variant{"pre": func(*fixture.Fixture) {}, "post": fixture.WithPostNorm} {
 		f := fixture.Generic(variant)

@@ -8,12 +8,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// unscaled is attention without the 1/√d that AttentionForward has.
+// unscaled returns attention without the factor 1/√d.
 func unscaled(q, k, v, mask matrix) matrix {
 	return attentionForward(q.Scale(math.Sqrt(float64(q.Cols))), k, v, mask, matrix{})
 }
 
-// (7) The representation of a token is a sum of all values, weighted by α, which sums to 1.
+// (7) The representation of a token is the sum of all values weighted by α, which sums to 1.
 func TestNoteEq07(t *testing.T) {
 	s := newNote()
 	for i := range 6 {
@@ -27,7 +27,7 @@ func TestNoteEq07(t *testing.T) {
 }
 
 // (8) The weights are the softmax of the products of the query with the keys, here without a scale. q = Q x has tokens
-// for columns; with the same Q for tokens as rows, as in section 3, another matrix results (erratum S6).
+// as columns; the same Q applied to tokens as rows, as in section 3, gives another matrix (erratum S6).
 func TestNoteEq08(t *testing.T) {
 	s := newNote()
 	want := hand.Zeros[float64](6, 6)
@@ -63,7 +63,7 @@ func TestNoteEq09(t *testing.T) {
 }
 
 // (10) The weights of "so" are a softmax of six scores, equal for equal words. In the other order they are the same
-// numbers in that order, and what becomes of "so" is the same: attention does not know positions.
+// numbers in that order, and the output for "so" is the same: attention does not depend on positions.
 func TestNoteEq10(t *testing.T) {
 	s := newNote()
 	first, second := noteSentences()
@@ -80,8 +80,8 @@ func TestNoteEq10(t *testing.T) {
 	near(t, "h of so", other, h)
 }
 
-// (11) The weight of the first word has all six exponentials below it. Printed, the sum ends with "bread" and lacks
-// "so" (erratum S8).
+// (11) The weight of the first word has all six exponentials in its denominator. Printed, the sum ends with "bread" and
+// lacks "so" (erratum S8).
 func TestNoteEq11(t *testing.T) {
 	s := newNote()
 	first, _ := noteSentences()
@@ -93,7 +93,8 @@ func TestNoteEq11(t *testing.T) {
 	wrongBy(t, "α without so below", e.Div(e.Columns(0, 5).SumFeatures()), right, 0.064)
 }
 
-// (12) A row of P is added to each token. What becomes of a word then depends on where it and the others stand.
+// (12) A row of P is added to each token. The output for a word then depends on its position and on those of the
+// others.
 func TestNoteEq12(t *testing.T) {
 	s := newNote()
 	first, second := noteSentences()
@@ -108,9 +109,9 @@ func TestNoteEq12(t *testing.T) {
 	wrongBy(t, "h of so in the other order", attend(second).Tokens(5, 6), attend(first).Tokens(5, 6), 0.158)
 }
 
-// (13) The bias makes far tokens count less, −|i − j|. The printed vector, −i … −1, 0, −1 … −(n−i), has n + 1 entries
-// for n scores: one too many on the left (erratum S1). Each head has a slope m of its own, and under a causal mask −m(i
-// − j) is the same as +mj.
+// (13) The bias −|i − j| reduces the weight of distant tokens. The printed vector, −i … −1, 0, −1 … −(n−i), has n + 1
+// entries for n scores: one too many on the left (erratum S1). Each head has its own slope m, and under a causal mask
+// −m(i − j) is the same as +mj.
 func TestNoteEq13(t *testing.T) {
 	s := newNote()
 	const n = 6

@@ -9,7 +9,7 @@ import (
 )
 
 // (27) Mean and deviation run over the d features of one token, and the deviation is that of the population. (The μ
-// under the root is the estimate μ̂.) One token's do not depend on the others.
+// under the root is the estimate μ̂.) Those of one token do not depend on the others.
 func TestNoteEq27(t *testing.T) {
 	s := newNote()
 	centred := s.h.Sub(s.h.Mean())
@@ -25,8 +25,8 @@ func TestNoteEq27(t *testing.T) {
 	near(t, "Σ (h − μ̂)²/d", centred.Square().Mean(), sigma.Square())
 }
 
-// (28) The LayerNorm without gain and shift: mean 0 and deviation 1. Without an ε a token of equal features is NaN, and
-// so is its gradient (erratum S7).
+// (28) The LayerNorm without gain and shift: mean 0 and deviation 1. Without an ε a token of equal features gives NaN,
+// and so does its gradient (erratum S7).
 func TestNoteEq28(t *testing.T) {
 	s := newNote()
 	out := layerNormPlainForward(s.h, 0)
@@ -54,7 +54,7 @@ func noteLayerBackward(x, delta matrix) matrix {
 	return dx
 }
 
-// noteNorm is (28) with an ε.
+// noteNorm returns (28) with an ε.
 func noteNorm[T hand.Number](x hand.Matrix[T]) hand.Matrix[T] {
 	return layerNormPlainForward(x, 1e-5)
 }
@@ -69,7 +69,7 @@ func noteGradient(t *testing.T, x, delta matrix, f func(complexMatrix) complexMa
 	return complexStep(t, func(z complexParameters) complexMatrix { return f(z["x"]) }, parameters{"x": x}, delta)["x"]
 }
 
-// (29) A layer's input is added to its output, and so Δ goes around the layer as it is, and through it besides.
+// (29) A layer's input is added to its output, so Δ passes unchanged around the layer and also through it.
 func TestNoteEq29(t *testing.T) {
 	x, delta := newNote().x, fixture.Random("delta", 6, 8)
 	truth := noteGradient(t, x, delta, func(x complexMatrix) complexMatrix { return residualForward(noteLayer(x), x) })
@@ -78,8 +78,8 @@ func TestNoteEq29(t *testing.T) {
 	near(t, "Δx of f and of the identity", alone.Add(delta), truth)
 }
 
-// (30) Pre-norm: f(LN(h)) + h. What goes around is never normalised and grows from layer to layer, so that a stack
-// needs one more LayerNorm at its end, which the text does not say (erratum S10).
+// (30) Pre-norm: f(LN(h)) + h. The residual is never normalised and grows from layer to layer, so that a stack needs
+// one more LayerNorm at its end, which the text does not state (erratum S10).
 func TestNoteEq30(t *testing.T) {
 	x, delta := newNote().x, fixture.Random("delta", 6, 8)
 	truth := noteGradient(t, x, delta, func(x complexMatrix) complexMatrix { return noteLayer(noteNorm(x)).Add(x) })
@@ -94,8 +94,8 @@ func TestNoteEq30(t *testing.T) {
 	stated(t, "the same after a last LayerNorm", size(noteNorm(h)), 1)
 }
 
-// (31) Post-norm: LN(f(h) + h). Whatever the layers do, what comes out has mean 0 and variance 1, and Δ has to go
-// through each of the LayerNorms.
+// (31) Post-norm: LN(f(h) + h). For any layers the output has mean 0 and variance 1, and Δ passes through each of the
+// LayerNorms.
 func TestNoteEq31(t *testing.T) {
 	x, delta := newNote().x, fixture.Random("delta", 6, 8)
 	truth := noteGradient(t, x, delta, func(x complexMatrix) complexMatrix { return noteNorm(noteLayer(x).Add(x)) })

@@ -38,7 +38,7 @@ func TestNoteEq33(t *testing.T) {
 	near(t, "encoder of shuffled tokens", noteEncoder(t, p.MatMul(x)), p.MatMul(h))
 }
 
-// noteCross returns a decoder's m = 4 tokens and an encoder's n = 6, and what (34) to (36) make of them.
+// noteCross returns a decoder's m = 4 tokens and an encoder's n = 6, and the results of (34) to (36) for them.
 func noteCross(t *testing.T) (s note, y, h, q, k, v matrix) {
 	t.Helper()
 	s = newNote()
@@ -46,7 +46,7 @@ func noteCross(t *testing.T) (s note, y, h, q, k, v matrix) {
 	return s, y, h, y.MatMul(s.q.Transpose()), h.MatMul(s.k.Transpose()), h.MatMul(s.v.Transpose())
 }
 
-// cross returns the matrices of (34) to (36) for tokens as rows, one head, and nothing behind it.
+// cross returns the matrices of (34) to (36) for tokens as rows, with one head and no output projection.
 func (s note) cross() (crossParameters[float64], multiHead) {
 	weights := crossParameters[float64]{Wq: s.q.Transpose(), Wkv: hand.JoinColumns(s.k.Transpose(), s.v.Transpose()), Wo: permutation(natural(8)...)}
 	return weights, multiHead{Batch: 1, Heads: 1, QK: 8}
@@ -83,7 +83,7 @@ func TestNoteEq35(t *testing.T) {
 	}
 }
 
-// (36) The values come from the encoder, as the keys do, and what flows back into it is the sum of both ways.
+// (36) The values come from the encoder, like the keys, and the Δ at its output is the sum of both.
 func TestNoteEq36(t *testing.T) {
 	s, y, h, q, k, v := noteCross(t)
 	for j := range 6 {

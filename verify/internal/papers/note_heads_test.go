@@ -16,7 +16,7 @@ func noteHeads() (s note, packed matrix, m multiHead, o matrix) {
 }
 
 // (22) Each head averages its own values, of d/k features, with its own weights. Its matrices (d, d/k) fit tokens as
-// rows, x Q; q = Q x has no shape (erratum S6).
+// rows, x Q; for q = Q x the shapes do not match (erratum S6).
 func TestNoteEq22(t *testing.T) {
 	s, packed, m, _ := noteHeads()
 	out := multiHeadForward(packed, m)
@@ -36,8 +36,8 @@ func TestNoteEq22(t *testing.T) {
 	}
 }
 
-// (23) The weights of a head are a softmax of its own scores. They lack the scale of 3.4, and that is √(d/k), the width
-// of a query, not √d as in (32) (erratum S5).
+// (23) The weights of a head are a softmax of its own scores. They lack the scale of 3.4, which is √(d/k), the root of
+// the width of a query, not √d as in (32) (erratum S5).
 func TestNoteEq23(t *testing.T) {
 	_, packed, m, _ := noteHeads()
 	for h := range m.Heads {
@@ -49,7 +49,7 @@ func TestNoteEq23(t *testing.T) {
 	}
 }
 
-// (24) The outputs of the heads side by side go through O. Printed it is their values, v, that do: no attention at all
+// (24) The outputs of the heads side by side go through O. As printed their values v go through O: no attention at all
 // (erratum S4). Side by side they have d features; d × d/k and d × d are not the shapes of one token.
 func TestNoteEq24(t *testing.T) {
 	_, packed, m, o := noteHeads()
@@ -65,7 +65,7 @@ func TestNoteEq24(t *testing.T) {
 	wrongBy(t, "O [v; v]", packed.Columns(16, 24).MatMul(o.Transpose()), right, 1.92)
 }
 
-// (25) All scores are x Q Kᵗ xᵗ, for tokens as rows. By the Q of (8), for columns, it is Qᵗ and K (erratum S6).
+// (25) All scores are x Q Kᵗ xᵗ, for tokens as rows. With the Q of (8), for columns, it is Qᵗ and K (erratum S6).
 func TestNoteEq25(t *testing.T) {
 	s := newNote()
 	scores := func(q, k matrix) matrix {
@@ -76,7 +76,7 @@ func TestNoteEq25(t *testing.T) {
 	wrongBy(t, "α with the Q and K of (8)", scores(s.q, s.k).Softmax(), s.alpha, 0.728)
 }
 
-// (26) The whole of self-attention in matrices, softmax(x Q Kᵗ xᵗ) x V.
+// (26) Self-attention in matrices is softmax(x Q Kᵗ xᵗ) x V.
 func TestNoteEq26(t *testing.T) {
 	s := newNote()
 	raw := s.x.MatMul(s.q).MatMul(s.k.Transpose()).MatMul(s.x.Transpose())

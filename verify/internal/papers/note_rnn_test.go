@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// noteStates is (4) with a tanh for σ: the states h₁ … h_n as rows, for W and U that multiply columns.
+// noteStates returns (4) with a tanh for σ: the states h₁ … h_n as rows, for W and U that multiply columns.
 func noteStates[T hand.Number](w, u, x, start hand.Matrix[T]) hand.Matrix[T] {
 	states := make([]hand.Matrix[T], x.Rows)
 	before := start
@@ -32,7 +32,7 @@ func (e noteRNN) fromZero() matrix {
 	return elmanForward(e.x, e.u.Transpose(), e.w.Transpose(), matrix{}, 1)
 }
 
-// (4) A state is a function of the state before and of its own token. The Δ of a state therefore goes to both: Wᵗ and
+// (4) A state is a function of the previous state and of its own token. The Δ of a state therefore goes to both: Wᵗ and
 // Uᵗ of Δ ∘ (1 − h²), from the last token back to the first.
 func TestNoteEq04(t *testing.T) {
 	e, delta := newNoteRNN(), fixture.Random("delta", 6, 8)
@@ -66,7 +66,7 @@ func TestNoteEq04(t *testing.T) {
 	near(t, "∂W by hand", byW.Transpose(), truth["w"])
 }
 
-// (5) The second state needs the first one, and nothing else of the first token.
+// (5) The second state depends on the first token only through the first state.
 func TestNoteEq05(t *testing.T) {
 	e := newNoteRNN()
 	second := noteStates(e.w, e.u, e.x.Tokens(1, 2), tokenColumn(e.h, 0))
@@ -90,8 +90,8 @@ func TestNoteEq06(t *testing.T) {
 	near(t, "h₂ by hand", tokenColumn(e.fromZero(), 1), nested(hand.Zeros[float64](8, 1)))
 }
 
-// (18) A word is predicted from the words before it: row t−1 of the logits does not change by a bit with word t or any
-// later one, and does with each one before.
+// (18) A word is predicted from the words before it: row t−1 of the logits changes no bit with word t or any later one,
+// and changes with each earlier one.
 func TestNoteEq18(t *testing.T) {
 	s := newStudy(t)
 	for changed := range s.Context {
@@ -114,8 +114,8 @@ func TestNoteEq18(t *testing.T) {
 	}
 }
 
-// (19) The logits of a word are the state before it times the embeddings as columns, E of the shape (d, |V|), which is
-// the head that shares its weights with them.
+// (19) The logits of a word are the previous state times the embeddings as columns, E of shape (d, |V|): the head
+// shares its weights with the embeddings.
 func TestNoteEq19(t *testing.T) {
 	e, embedding := newNoteRNN(), fixture.Random("E", 8, 11)
 	logits := linearForward(e.h, embedding, matrix{})
@@ -130,7 +130,7 @@ func TestNoteEq19(t *testing.T) {
 	near(t, "E wᵢ", embeddingForward(embedding.Transpose(), []int{3}).Transpose(), embedding.Columns(3, 4))
 }
 
-// (20) The state that predicts word t has seen the words up to t−1 and no other: its derivatives by the later ones are
+// (20) The state that predicts word t depends only on the words up to t−1: its derivatives by the later ones are
 // exactly 0.
 func TestNoteEq20(t *testing.T) {
 	e := newNoteRNN()

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (1) A word is drawn from the softmax of a vector with a number for each word of the vocabulary: all of them can come,
-// and each comes as often as its probability says.
+// (1) A word is drawn from the softmax of a vector with a number for each word of the vocabulary: all of them can
+// occur, each with the frequency of its probability.
 func TestNoteEq01(t *testing.T) {
 	s := newStudy(t)
 	p := s.hand.Logits.Tokens(s.Context-1, s.Context).Softmax()

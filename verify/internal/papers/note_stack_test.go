@@ -16,8 +16,8 @@ func noteTwoLayers() (s note, first, second, v1, v2 matrix) {
 	return s, first, second, v1, v2
 }
 
-// (14) Two layers average averages. The second has weights of its own, from what the first says; the print has one α
-// for both (erratum S2).
+// (14) Two layers average averages. The second has its own weights, computed from the output of the first; the paper
+// prints one α for both (erratum S2).
 func TestNoteEq14(t *testing.T) {
 	s, first, second, v1, v2 := noteTwoLayers()
 	o := second.MatMul(first).MatMul(s.x).MatMul(v1.Transpose()).MatMul(v2.Transpose())
@@ -36,8 +36,8 @@ func TestNoteEq14(t *testing.T) {
 	wrongBy(t, "o with one α", same, o, 1.32)
 }
 
-// (15) The sums can be exchanged, and then Σ_j stands before both α: Σ_k (Σ_j α_ij α_jk). Printed, α_jk is outside of
-// the sum over j; its j is free, and with j = i the second layer is gone (erratum S2).
+// (15) The sums can be exchanged; Σ_j then covers both α: Σ_k (Σ_j α_ij α_jk). As printed, α_jk is outside the sum over
+// j; its j is free, and with j = i the second layer vanishes (erratum S2).
 func TestNoteEq15(t *testing.T) {
 	s, first, second, v1, v2 := noteTwoLayers()
 	o := second.MatMul(first.MatMul(s.x.MatMul(v1.Transpose())).MatMul(v2.Transpose()))
@@ -50,8 +50,8 @@ func TestNoteEq15(t *testing.T) {
 	wrongBy(t, "α_jk before the sum", first.Mul(second.SumFeatures()).MatMul(both), o, 0.256)
 }
 
-// (16) Both layers together are one, with the weights α*_ik, the product of the two matrices of weights, and the values
-// V₂V₁x. The rows of α* sum to 1. Printed as α*_ij it has no k, and weighs all tokens alike (erratum S2).
+// (16) Both layers together are one layer with the weights α*_ik, the product of the two matrices of weights, and the
+// values V₂V₁x. The rows of α* sum to 1. Printed as α*_ij it has no k, and weighs all tokens equally (erratum S2).
 func TestNoteEq16(t *testing.T) {
 	s, first, second, v1, v2 := noteTwoLayers()
 	star := second.MatMul(first)
@@ -63,8 +63,8 @@ func TestNoteEq16(t *testing.T) {
 	wrongBy(t, "α* without k", alike.MatMul(both), o, 1.05)
 }
 
-// (17) The network of each token, W₂ ReLU(W₁h + b₁) + b₂ for columns, with a hidden layer of 5d where everybody else
-// has 4d (erratum S10).
+// (17) The network of each token, W₂ ReLU(W₁h + b₁) + b₂ for columns, with a hidden layer of 5d instead of the usual 4d
+// (erratum S10).
 func TestNoteEq17(t *testing.T) {
 	const d, f = 8, 40
 	s := newNote()
@@ -76,9 +76,9 @@ func TestNoteEq17(t *testing.T) {
 	}
 }
 
-// (21) What stands above the diagonal of the weights is 0. It has to be taken out of the scores: weights that are set
-// to 0 behind the softmax do not sum to 1, and the scores of the future are still in what divides them. "Equivalently"
-// holds only if the rows are normalised again (erratum S3).
+// (21) The weights above the diagonal are 0. The future must be removed from the scores: weights that are set to 0
+// after the softmax do not sum to 1, and their divisor still contains the scores of the future. "Equivalently" holds
+// only if the rows are normalised again (erratum S3).
 func TestNoteEq21(t *testing.T) {
 	s := newNote()
 	visible := hand.CausalMask(6).Exp()

@@ -6,8 +6,8 @@ import (
 )
 
 // TestNoteEqNN tests equation (NN) of the CS 224n Note 10, "Self-Attention & Transformers" (Winter 2023). Its section 2
-// has tokens as columns, q = Q x, its section 3 as rows, x Q, which with one and the same Q is the transposed matrix
-// (erratum S6). Where the printed form is wrong or can be misread, a test shows by how much and names the erratum.
+// has tokens as columns, q = Q x, its section 3 as rows, x Q, which for the same Q is the transposed matrix (erratum
+// S6). Where the printed form is wrong or can be misread, a test shows by how much and names the erratum.
 
 // note is the head of section 2, with n = 6, d = 8: square matrices without biases, no scale, no mask.
 type note struct {
@@ -25,7 +25,7 @@ func newNote() note {
 	return s
 }
 
-// tokenColumn is token i of rows as a column.
+// tokenColumn returns token i, a row, as a column.
 func tokenColumn[T hand.Number](x hand.Matrix[T], i int) hand.Matrix[T] {
 	return x.Tokens(i, i+1).Transpose()
 }

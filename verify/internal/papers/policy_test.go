@@ -10,7 +10,7 @@ import (
 
 const clip = 0.2
 
-// exampleRollout has ratios inside 1 ± ε and outside on both sides, under advantages of both signs.
+// exampleRollout returns a rollout with ratios inside 1 ± ε and outside on both sides, under advantages of both signs.
 func exampleRollout() (r hand.Rollout, returns, baseline matrix) {
 	const n = fixture.Batch * fixture.Tokens
 	r.Actions = []int{2, 7, 0, 1, 2, 5, 6, 3, 3, 4, 1, 0}
@@ -27,7 +27,7 @@ func exampleRollout() (r hand.Rollout, returns, baseline matrix) {
 	return r, r.Advantages.Add(baseline), baseline
 }
 
-// If all actions were worth 1 their objective is the cross entropy of the actions as targets, in value and Δ.
+// If all advantages are 1, the objective is the cross entropy with the actions as targets, in value and Δ.
 func TestI55EqualsCrossEntropy(t *testing.T) {
 	logits := fixture.Random("logits", 12, 8).Scale(4)
 	r, _, _ := exampleRollout()
@@ -42,8 +42,8 @@ func TestI55EqualsCrossEntropy(t *testing.T) {
 	near(t, "Δ, some ignored", reinforceBackward(logits, r), crossEntropyBackward(logits, targets, hand.Mean))
 }
 
-// E[∇ ln π(a)] = 0 over the actions that π draws, summed up over all of them. So a baseline changes nothing in the
-// mean: E[(R(a) − v)∇ ln π(a)] is the same for every v. What it changes is the variance, least of all for v near E[R].
+// E[∇ ln π(a)] = 0 over the actions drawn from π, as a sum over all actions. So a baseline does not change the mean:
+// E[(R(a) − v)∇ ln π(a)] is the same for every v. It changes the variance, which is smallest for v near E[R].
 func TestI55BaselineChangesNothingInTheMean(t *testing.T) {
 	logits := fixture.Random("logits", 1, 8).Scale(4)
 	pi, worth := logits.Softmax(), fixture.Random("worth", 1, 8).Shift(5)
@@ -76,7 +76,7 @@ func TestI55BaselineChangesNothingInTheMean(t *testing.T) {
 	near(t, "∇E[R]", want, truth["z"])
 }
 
-// Before the policy has moved, r = 1, PPO's Δ is Reinforce's; its value is −ΣwA/Σw.
+// Before the policy changes, r = 1 and PPO's Δ is Reinforce's; its value is −ΣwA/Σw.
 func TestI56EqualsReinforceAtRatioOne(t *testing.T) {
 	logits := fixture.Random("logits", 12, 8).Scale(4)
 	r, _, _ := exampleRollout()
@@ -85,8 +85,8 @@ func TestI56EqualsReinforceAtRatioOne(t *testing.T) {
 	near(t, "L", ppoForward(logits, r, clip), r.Advantages.Mul(r.Weights.Div(r.Weights.SumTokens())).SumTokens().Scale(-1))
 }
 
-// Δ is exactly 0 where A has pushed r out of 1 ± ε already, and only there (and where the weight is 0): where r has
-// gone too far to the other side it is pulled back.
+// Δ is exactly 0 only where A has already pushed r out of 1 ± ε, and where the weight is 0. Where r is outside on the
+// other side it is pulled back.
 func TestI56ZeroOutsideTheClip(t *testing.T) {
 	for _, c := range []struct {
 		ratio, advantage float64

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// The gradient of a position is the sum of Δ over the sequences, 0 where no token stands; and where words and positions
+// The gradient of a position is the sum of Δ over the sequences, and 0 for unused positions. If words and positions
 // share nothing else, the columns of both tables have the same sum.
 func TestI05LearnedPositions(t *testing.T) {
 	const batch, n, context, d, words = 3, 5, 8, 4, 7

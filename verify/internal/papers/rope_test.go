@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// TestI08IsAnOrthogonalMatrix: the layer is linear in the row of a token, y = xQ with QQᵗ the identity, and its
-// backward pass is Δ Qᵗ.
+// TestI08IsAnOrthogonalMatrix checks that the layer is linear in the row of a token, y = xQ with QQᵗ the identity, and
+// its backward pass is Δ Qᵗ.
 func TestI08IsAnOrthogonalMatrix(t *testing.T) {
 	const width, at = 10, 7 // two groups of 4, and 2 columns that pass
 	identity := permutation(natural(width)...)
@@ -30,7 +30,7 @@ func TestI08IsAnOrthogonalMatrix(t *testing.T) {
 	}
 }
 
-// TestI08Shapes: what cannot be rotated is an error.
+// TestI08Shapes checks that wrong shapes are errors.
 func TestI08Shapes(t *testing.T) {
 	x := fixture.Random("x", 3, 8)
 	for name, r := range map[string]rotary{

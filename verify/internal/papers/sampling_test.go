@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// draws counts n draws of the library's sampler from words of these probabilities.
+// draws returns the counts of n draws of the library's sampler from words with these probabilities.
 func draws(t *testing.T, temperature, topP float64, n int, probabilities ...float64) []float64 {
 	t.Helper()
 	s := gpt.NewSampler(1)
@@ -31,8 +31,8 @@ func draws(t *testing.T, temperature, topP float64, n int, probabilities ...floa
 	return counts
 }
 
-// Diab (13): draws come from softmax(L/T), of an entropy that increases with T; at T = 0, which the formula does not
-// have, the sampler takes the likeliest word.
+// Diab (13): draws come from softmax(L/T), of an entropy that increases with T; at T = 0, which the formula excludes,
+// the sampler takes the most probable word.
 func TestI51Temperature(t *testing.T) {
 	p := hand.NewMatrix(1, 4, 0.5, 0.3, 0.15, 0.05)
 	const n = 20_000
@@ -58,8 +58,8 @@ func TestI51Temperature(t *testing.T) {
 	}
 }
 
-// The next word is drawn from the logits at the last word that is not padding: those of a whole window do not depend on
-// what fills it up behind, and the library's decoder, which is not given any padding, has the same.
+// The next word is drawn from the logits at the last word that is not padding: those of a full window do not depend on
+// the padding after it, and the library's decoder, which gets no padding, computes the same.
 func TestI51LastPosition(t *testing.T) {
 	m := newModel(t, small())
 	h := planOf(m)
@@ -92,8 +92,8 @@ func TestI51LastPosition(t *testing.T) {
 }
 
 // Diab (14): of the probabilities .5, .3, .15, .05 p = .9 keeps 3 words, .5 keeps 1, 1 keeps all 4, and p → 0 keeps 1.
-// The sampler takes TopP = 0 for a field that was not set, and keeps all; temperature comes first, so that a higher one
-// keeps more.
+// The sampler treats TopP = 0 as not set and keeps all. The temperature is applied first, so that a higher one keeps
+// more.
 func TestI52TopP(t *testing.T) {
 	for _, c := range []struct {
 		temperature, p float64

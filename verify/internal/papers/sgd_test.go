@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// Five steps of SGD, entry by entry, with the momentum not carried along but summed up from all gradients so far.
+// Five steps of SGD, entry by entry. The momentum is not carried along but computed from all gradients so far.
 func TestI50SGDTrajectory(t *testing.T) {
 	start, g := fixture.Random("w", 3, 4), differing(1)
 	for _, c := range []hand.SGD{{Rate: 0.05}, {Rate: 0.05, Decay: 0.1}, {Rate: 0.05, Momentum: 0.9, Decay: 0.1}} {
@@ -35,8 +35,8 @@ func TestI50SGDTrajectory(t *testing.T) {
 	}
 }
 
-// Without a gradient both optimizers leave θ(1 − ηλ). AdamW's first step is η against the sign of the gradient,
-// whatever its size, beside the decay; SGD's is η times the gradient.
+// Without a gradient both optimizers leave θ(1 − ηλ). AdamW's first step is η against the sign of the gradient, for any
+// size of it, plus the decay; SGD's is η times the gradient.
 func TestI50FirstStep(t *testing.T) {
 	w, g, zero := fixture.Random("w", 3, 4), fixture.Random("g", 3, 4).Scale(1e3), hand.Zeros[float64](3, 4)
 	c, s := adamw(), hand.SGD{Rate: 0.01, Momentum: 0.9, Decay: 0.1}

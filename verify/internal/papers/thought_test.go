@@ -10,12 +10,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// The hidden thoughts below are made of one token and end with another; no visible token is one of them.
+// The hidden thoughts below consist of one token and end with another; no visible token equals either.
 const thought, answer = 10, 0
 
-// Section 2.6 of S. Diab: only what the user sees is graded. The targets of thoughts are ignored, and Δ at their logits
-// is exactly 0. All the same their embedding learns, and through the attention of later tokens alone: nothing is graded
-// at the places of thoughts.
+// Section 2.6 of S. Diab: only the visible tokens are graded. The targets of thoughts are ignored, and Δ at their
+// logits is exactly 0. Their embedding still learns, but only through the attention of later tokens, because nothing is
+// graded at the places of thoughts.
 func TestI54ThoughtsAreNotGraded(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Head = 6, 11, 2, 2, 8, "linear"

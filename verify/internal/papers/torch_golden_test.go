@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// torchModel reads the model and what PyTorch makes of it.
+// torchModel reads the model and PyTorch's results for it.
 func torchModel(t *testing.T, name string) (m verify.Model, want judged, losses32 []float64) {
 	t.Helper()
 	metadata, tensors := torchFile(t, name)
@@ -61,8 +61,8 @@ func integers(x matrix) (list []int) {
 
 func torchPath(name string) string { return filepath.Join("testdata", "torch_"+name+".safetensors") }
 
-// torchFile reads a safetensors file: the length of the header, the header, the numbers, each byte once. A reader of
-// its own, so that the judge depends on nothing that is judged.
+// torchFile reads a safetensors file: the length of the header, the header, the numbers, each byte once. It does not
+// use the library's reader, so that the reference does not depend on the tested code.
 func torchFile(t *testing.T, name string) (metadata map[string]string, tensors map[string]matrix) {
 	t.Helper()
 	path := torchPath(name)

@@ -14,8 +14,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// How far a model may be from PyTorch. A float32 model is held against PyTorch's float32 losses and its float64
-// everything else.
+// Tolerances of the comparison with PyTorch. A float32 model is compared with PyTorch's float32 losses, and with its
+// float64 results otherwise.
 const (
 	torchFloat64 = 1e-12
 	torchFloat32 = 1e-4
@@ -24,7 +24,7 @@ const (
 
 func torchModels() []string { return []string{"nobias", "tied", "untied"} }
 
-// judged is what is held against PyTorch.
+// judged holds the results that are compared with PyTorch.
 type judged struct {
 	logits        matrix
 	gradients     parameters
@@ -32,7 +32,7 @@ type judged struct {
 }
 
 // PyTorch agrees on the logits, the loss, every gradient, and ten steps of AdamW with decay and clipping: with the
-// reference graph, with the kernels in both precisions and, but for the training, with the formulas by hand.
+// reference graph, with the kernels in both precisions and, except for the training, with the formulas by hand.
 func TestTorchGolden(t *testing.T) {
 	for _, name := range torchModels() {
 		m, want, losses32 := torchModel(t, name)
@@ -51,7 +51,7 @@ func TestTorchGolden(t *testing.T) {
 	}
 }
 
-// The committed files are those of the committed script.
+// The committed files were written by the committed script.
 func TestTorchGoldenIsCurrent(t *testing.T) {
 	script, err := os.ReadFile("testdata/torch_golden.py")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestTorchGoldenIsCurrent(t *testing.T) {
 	}
 }
 
-// judge compares everything, every parameter once.
+// judge compares all results, with every parameter once.
 func judge(t *testing.T, m verify.Model, got, want judged, tolerance float64) {
 	t.Helper()
 	if got.logits.Rows != want.logits.Rows || got.logits.Cols != want.logits.Cols {
@@ -92,7 +92,7 @@ func judge(t *testing.T, m verify.Model, got, want judged, tolerance float64) {
 	for _, d := range append(gradients, logits) {
 		compared += len(got.gradients[d.Name].Data)
 		if !(d.Distance <= tolerance) {
-			t.Errorf("%s (%d, %d): got %v, PyTorch %v: distance %.1e, want %.0e at most; the files are made by %s",
+			t.Errorf("%s (%d, %d): got %v, PyTorch %v: distance %.1e, want %.0e at most; the files are written by %s",
 				d.Name, d.Row, d.Col, d.Got, d.Want, d.Distance, tolerance, torchCommand)
 		}
 	}
@@ -115,7 +115,7 @@ func relative(t *testing.T, what string, got, want []float64, tolerance float64)
 	for step := range want {
 		d := math.Abs(got[step]-want[step]) / math.Abs(want[step])
 		if !(d <= tolerance) {
-			t.Errorf("%s after %d steps: got %v, PyTorch %v: distance %.1e, want %.0e at most; the files are made by %s",
+			t.Errorf("%s after %d steps: got %v, PyTorch %v: distance %.1e, want %.0e at most; the files are written by %s",
 				what, step, got[step], want[step], d, tolerance, torchCommand)
 		}
 		worst = max(worst, d)

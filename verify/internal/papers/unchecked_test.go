@@ -1,6 +1,6 @@
 package papers
 
-// The numbered equations that have no test, each with the reason: they name something, or state nothing that could be
+// The numbered equations without a test, each with the reason: they name something, or state nothing that could be
 // wrong. INDEX.md prints the reason in place of a test.
 
 func xuUnchecked() map[int]string {

@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// wrongLayer is a layer with a forward or a backward of another's; nil is its own.
+// wrongLayer is a layer whose forward or backward is replaced by another one, unless that is nil.
 type wrongLayer struct {
 	hand.Layer[float64]
 	forward  func(x matrix) matrix
@@ -27,8 +27,8 @@ func (l wrongLayer) Backward(x, delta matrix) (matrix, hand.Gradients[float64]) 
 	return l.Layer.Backward(x, delta)
 }
 
-// wrongHead is attention with its steps as values: the width under the root of the scale, how the scores become
-// weights, what happens to Δ_causal, and to what it returns. nil is right.
+// wrongHead is attention whose steps can be replaced: the width under the root of the scale, the function from scores
+// to weights, and changes of Δ_causal and of the results. A nil step is right.
 type wrongHead struct {
 	right   hand.Attention[float64]
 	width   int
@@ -76,7 +76,7 @@ func (l wrongHead) Backward(q, k, v, delta matrix) (dq, dk, dv matrix) {
 	return dq, dk, dv
 }
 
-// wrongModel changes a model's parts by what they are. It may look at the text, and at a₁ of the blocks.
+// wrongModel changes the parts of a model by their kind. It has access to the text and to a₁ of the blocks.
 type wrongModel struct {
 	hand.Model[float64]
 	inputs []matrix // of the blocks
@@ -84,9 +84,9 @@ type wrongModel struct {
 
 // blocks replaces every block.
 func (m *wrongModel) blocks(change func(i int, b hand.Block[float64]) hand.Layer[float64]) {
-	whole := m.Decoder
+	original := m.Decoder
 	m.Decoder = func(z matrix) hand.Stack[float64] {
-		s := whole(z)
+		s := original(z)
 		for i := range s.Blocks {
 			s.Blocks[i] = change(i, s.Blocks[i].(hand.Block[float64]))
 		}
@@ -100,15 +100,15 @@ func (m *wrongModel) norms(change func(l hand.Layer[float64]) hand.Layer[float64
 		b.Norm1, b.Norm2 = change(b.Norm1), change(b.Norm2)
 		return b
 	})
-	whole := m.Decoder
+	original := m.Decoder
 	m.Decoder = func(z matrix) hand.Stack[float64] {
-		s := whole(z)
+		s := original(z)
 		s.Norm = change(s.Norm)
 		return s
 	}
 }
 
-// attentions replaces attention in every block, by what stands there.
+// attentions replaces the attention in every block, given the original.
 func attentions[L hand.Layer[float64]](m *wrongModel, change func(i int, l L) hand.Layer[float64]) {
 	m.blocks(func(i int, b hand.Block[float64]) hand.Layer[float64] {
 		b.Attention = change(i, b.Attention.(L))
@@ -125,7 +125,7 @@ func (m *wrongModel) heads(change func(l hand.Attention[float64]) hand.Head[floa
 	})
 }
 
-// activations replaces that of every MLP.
+// activations replaces the activation of every MLP.
 func (m *wrongModel) activations(wrong hand.Layer[float64]) {
 	m.blocks(func(_ int, b hand.Block[float64]) hand.Layer[float64] {
 		mlp := b.MLP.(hand.MLP[float64])
@@ -159,7 +159,7 @@ func normBackward(f func(g, norm, sigma matrix) matrix) func(hand.Layer[float64]
 	}
 }
 
-// interleaved lets consecutive features belong to different heads.
+// interleaved makes consecutive features belong to different heads.
 func interleavedHeads(x matrix, heads int) matrix {
 	var columns []matrix
 	for j := range x.Cols {

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// xuQueries returns n = 4 of them, with m = 5 keys and values: d_k = 3, d_v = 2.
+// xuQueries returns n = 4 queries, with m = 5 keys and values: d_k = 3, d_v = 2.
 func xuQueries() (q, k, v matrix) {
 	return fixture.Random("q", 4, 3).Scale(4), fixture.Random("k", 5, 3).Scale(4), fixture.Random("v", 5, 2)
 }
@@ -27,9 +27,9 @@ func TestXuEq02(t *testing.T) {
 	near(t, "A(q, K, V)", x.Softmax().MatMul(v), weightedRows(sharesOf(x.Data), v))
 }
 
-// (3) The derivative of the cross entropy −Σ y_k log p_k by the logits is p − y if y sums to 1. What the paper
-// concludes, that a peaky p makes it zero, is wrong where p peaks at the wrong word: what vanishes is the softmax's own
-// derivative (erratum X15).
+// (3) The derivative of the cross entropy −Σ y_k log p_k by the logits is p − y if y sums to 1. The paper concludes
+// that a peaked p makes it zero, which is wrong if p peaks at the wrong word: there the softmax's own derivative
+// vanishes (erratum X15).
 func TestXuEq03(t *testing.T) {
 	z, y := fixture.Random("z", 1, 5).Scale(4), hand.NewMatrix(1, 5, 0.1, 0.2, 0.4, 0.3, 0)
 	entropy := func(y matrix) func(complexParameters) complexMatrix {
@@ -63,9 +63,8 @@ func TestXuEq04(t *testing.T) {
 	wrongBy(t, "without the scale", q.MatMul(k.Transpose()).Softmax().MatMul(v), right, 0.416)
 }
 
-// The figure of section 1.2 has the mask in training only. Without it a prompt is read with every token seeing all of
-// it. The last token sees everything anyway, so that a model of one block does not notice; the blocks above the first
-// do (erratum X0).
+// The figure of section 1.2 has the mask in training only. Without it every token of a prompt sees all of it. The last
+// token sees everything anyway, so a model of one block is unaffected; the blocks above the first are not (erratum X0).
 func TestXuMaskAtInference(t *testing.T) {
 	for _, c := range []struct {
 		blocks int
@@ -91,7 +90,7 @@ func TestXuMaskAtInference(t *testing.T) {
 }
 
 // (5) In a recurrent sequence-to-sequence model the query is the decoder's state h_i, keys and values are the encoder's
-// states: the context c_i is an average of these.
+// states: the context c_i is an average of the latter.
 func TestXuEq05(t *testing.T) {
 	h, z := fixture.Random("h", 4, 3), fixture.Random("z", 5, 3)
 	a := h.MatMul(z.Transpose()).Softmax()
@@ -124,7 +123,7 @@ func TestXuEq08(t *testing.T) {
 	near(t, "QKᵗ", q.MatMul(k.Transpose()), want)
 }
 
-// (9) Many queries are many attentions: row i of the output is that of query i alone.
+// (9) The attention of many queries is many attentions: row i of the output is that of query i alone.
 func TestXuEq09(t *testing.T) {
 	q, k, v := xuQueries()
 	out := q.MatMul(k.Transpose()).Softmax().MatMul(v)
@@ -147,8 +146,7 @@ func TestXuEq10(t *testing.T) {
 	wrongBy(t, "Σ_i a_ij v_i", a.Transpose().MatMul(v), a.MatMul(v), 0.306)
 }
 
-// (11) In self-attention queries, keys and values are products of one and the same X with weights of their own, token
-// by token.
+// (11) In self-attention queries, keys and values are products of the same X with their own weights, token by token.
 func TestXuEq11(t *testing.T) {
 	s, p := newSelfAttention(), permutation(3, 1, 5, 0, 2, 4)
 	for name, w := range map[string]matrix{"Q": s.wq, "K": s.wk, "V": s.wv} {
@@ -161,7 +159,7 @@ func TestXuEq11(t *testing.T) {
 }
 
 // (13) Every head is scaled attention with its own projections of X. The text above it has KW and VW, projections of
-// projections, for which there is no shape (erratum X8).
+// projections, whose shapes do not match (erratum X8).
 func TestXuEq13(t *testing.T) {
 	s := newSelfAttention()
 	for i := range xuHeads {

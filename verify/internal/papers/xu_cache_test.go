@@ -11,7 +11,7 @@ import (
 )
 
 // (33) The scores of T tokens among themselves are square. As everywhere in section 3 they are printed without the
-// 1/√d_k of (4), which is no matter of caching (erratum X11).
+// 1/√d_k of (4), which is unrelated to caching (erratum X11).
 func TestXuEq33(t *testing.T) {
 	s := newSelfAttention()
 	q, k := s.of(s.q, 0), s.of(s.k, 0)
@@ -30,8 +30,8 @@ func TestXuEq34(t *testing.T) {
 	near(t, "scores", hand.JoinTokens(above, below), s.scores(0))
 }
 
-// (35) Under the causal mask it adds a row only: the rows above stay as they are, to the bit, so that the keys have to
-// be kept and the queries have not.
+// (35) Under the causal mask it adds only a row: the rows above are unchanged to the bit, so the keys must be cached
+// but not the queries.
 func TestXuEq35(t *testing.T) {
 	s := newSelfAttention()
 	for n := 1; n < xuTokens; n++ {
@@ -45,8 +45,8 @@ func TestXuEq35(t *testing.T) {
 	}
 }
 
-// (36) Row t of the output is made of the values of tokens 1 to t with the softmax of t scores: all values have to be
-// kept.
+// (36) Row t of the output is the sum of the values of tokens 1 to t, weighted by the softmax of t scores: all values
+// must be cached.
 func TestXuEq36(t *testing.T) {
 	s := newSelfAttention()
 	x, v := s.scores(0), s.of(s.v, 0)
@@ -65,7 +65,7 @@ func TestXuEq36(t *testing.T) {
 	wrongBy(t, "rows as printed", hand.JoinTokens(printed...), s.output(0), 0.185)
 }
 
-// I40: token by token, with the keys and values so far, attention gives the rows of the whole, of every head.
+// I40: token by token, with the keys and values so far, attention gives the rows of the full attention, for every head.
 func TestI40CacheEqualsForward(t *testing.T) {
 	s := newSelfAttention()
 	for i := range xuHeads {
@@ -84,9 +84,9 @@ func TestI40CacheEqualsForward(t *testing.T) {
 	}
 }
 
-// Section 3 says nothing of what generate does when the window is full: it drops the first token and counts the others
-// from 0 again. With learned positions the kept keys and values are then those of other positions (erratum X9). With
-// rotary ones no position is stale: only differences of positions count.
+// Section 3 does not mention what generate does when the window is full: it drops the first token and counts the others
+// from 0 again. With learned positions the cached keys and values are then those of other positions (erratum X9). With
+// rotary ones no position is stale, because only differences of positions matter.
 func TestXuStaleCache(t *testing.T) {
 	s, e, p := newSelfAttention(), fixture.Random("tokens", 7, xuWidth).Scale(4), fixture.Random("positions", 6, xuWidth).Scale(4)
 	at := func(token, position int) matrix { return rowOf(e, token).Add(rowOf(p, position)) }
@@ -113,9 +113,9 @@ func TestXuStaleCache(t *testing.T) {
 	near(t, "scores of rotary positions", scoresAt(positions), scoresAt(moved))
 }
 
-// With rotary positions a key that is kept, not yet rotated, is that of its token in the first block. In the second it
-// is made of what the first has made of all tokens before it: it still knows a token that has since been dropped
-// (erratum X9).
+// With rotary positions a cached key, before rotation, is that of its token in the first block. In the second block it
+// is computed from the first block's output, which depends on all earlier tokens, including one that has since been
+// dropped (erratum X9).
 func TestXuRotaryCache(t *testing.T) {
 	m := newModel(t, small(func(c *gpt.Config) { c.Position, c.QKSize, c.NLayer = "rope", 4, 2 }))
 	h := planOf(m)

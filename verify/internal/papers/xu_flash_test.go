@@ -10,9 +10,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// I43: the softmax in one pass is the softmax, in whatever order the scores come, and e⁸⁰⁰ is no matter.
+// I43: the softmax in one pass equals the softmax, in any order of the scores, and e⁸⁰⁰ does no harm.
 func TestI43OnlineSoftmax(t *testing.T) {
-	x := fixture.Random("x", 4, 7).Scale(6).Add(hand.NewMatrix(1, 7, 0, 1, 2, 3, 4, 5, 6.0)) // increasing on the whole
+	x := fixture.Random("x", 4, 7).Scale(6).Add(hand.NewMatrix(1, 7, 0, 1, 2, 3, 4, 5, 6.0)) // increasing overall
 	near(t, "softmax", onlineSoftmax(x), x.Softmax())
 	near(t, "softmax further up", onlineSoftmax(x.Shift(800)), x.Softmax())
 	p := permutation(3, 0, 6, 1, 5, 2, 4)
@@ -24,7 +24,7 @@ func TestI43OnlineSoftmax(t *testing.T) {
 	near(t, "Δ", delta.Sub(delta.Mul(rho).SumFeatures()).Mul(rho), truth["x"])
 }
 
-// I43: partial results may be merged in any order and grouping, and those that have seen nothing change nothing.
+// I43: partial results may be merged in any order and grouping, and those without keys change nothing.
 func TestI43MergeIsAssociative(t *testing.T) {
 	x, v := fixture.Random("x", 4, 7).Scale(6).Add(hand.NewMatrix(1, 7, 0, 1, 2, 3, 4, 5, 6.0)), fixture.Random("v", 7, 3)
 	part := func(from, to int) hand.Partial[float64] {
@@ -35,15 +35,15 @@ func TestI43MergeIsAssociative(t *testing.T) {
 		near(t, what+": d", a.Total, b.Total)
 		near(t, what+": o", a.Out, b.Out)
 	}
-	a, b, c, whole := part(0, 2), part(2, 3), part(3, 7), part(0, 7)
-	same("(ab)c", a.Merge(b).Merge(c), whole)
-	same("a(bc)", a.Merge(b.Merge(c)), whole)
-	same("c(ba)", c.Merge(b.Merge(a)), whole)
-	near(t, "o", whole.Out, x.Softmax().MatMul(v))
+	a, b, c, full := part(0, 2), part(2, 3), part(3, 7), part(0, 7)
+	same("(ab)c", a.Merge(b).Merge(c), full)
+	same("a(bc)", a.Merge(b.Merge(c)), full)
+	same("c(ba)", c.Merge(b.Merge(a)), full)
+	near(t, "o", full.Out, x.Softmax().MatMul(v))
 
 	nothing := hand.NewPartial(hand.Zeros[float64](4, 2).Shift(math.Inf(-1)), v.Tokens(0, 2))
-	same("nothing first", nothing.Merge(whole), whole)
-	same("nothing last", whole.Merge(nothing), whole)
+	same("nothing first", nothing.Merge(full), full)
+	same("nothing last", full.Merge(nothing), full)
 	if both := nothing.Merge(nothing); both.Total.Data[0] != 0 || both.Out.Data[0] != 0 || !math.IsInf(both.LogSumExp().Data[0], -1) {
 		t.Errorf("nothing twice: got d = %v, o = %v, lse = %v, want 0, 0, −∞", both.Total.Data[0], both.Out.Data[0], both.LogSumExp().Data[0])
 	}
@@ -63,8 +63,8 @@ func climbing(n int) (q, k, v matrix) {
 	return q, k, v
 }
 
-// I44: attention in tiles is attention, forth and back, for every tiling, with and without a mask, and D is the row
-// sums of ρ∘Δρ.
+// I44: attention in tiles equals attention, forward and backward, for every tiling, with and without a mask, and D is
+// the row sums of ρ∘Δρ.
 func TestI44TilesEqualDense(t *testing.T) {
 	const n = 7
 	q, k, v := climbing(n)
@@ -95,7 +95,7 @@ func TestI44TilesEqualDense(t *testing.T) {
 	}
 }
 
-// I44: the complex step of the tiled forward is the tiled backward, with more keys than queries, too.
+// I44: the complex step of the tiled forward is the tiled backward, also with more keys than queries.
 func TestI44FlashBackward(t *testing.T) {
 	q, k, v := climbing(7)
 	q = q.Tokens(0, 4)
@@ -119,7 +119,7 @@ func TestI44FlashBackward(t *testing.T) {
 	wrongBy(t, "Δq without D", without, dq, 13.3)
 }
 
-// I44: a query that may not look at any key gets 0 and gives nothing back, whichever tile it is in.
+// I44: a query that may not look at any key gets 0 and sends back no Δ, whichever tile it is in.
 func TestI44BlindQuery(t *testing.T) {
 	const n = 5
 	q, k, v := climbing(n)

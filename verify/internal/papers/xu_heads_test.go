@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (15) One large W_Q = [W_Q⁽¹⁾ … W_Q⁽ʰ⁾] makes the queries of all heads side by side, one W_K their keys.
+// (15) One large W_Q = [W_Q⁽¹⁾ … W_Q⁽ʰ⁾] gives the queries of all heads side by side, one W_K their keys.
 func TestXuEq15(t *testing.T) {
 	s := newSelfAttention()
 	for name, w := range map[string]matrix{"Q": s.wq, "K": s.wk} {
@@ -16,8 +16,8 @@ func TestXuEq15(t *testing.T) {
 	}
 }
 
-// (17) The mask is 1 on and below the diagonal and 0 above it, for all batches and heads alike. Nothing is said of how
-// the 0 gets into the softmax until (26).
+// (17) The mask is 1 on and below the diagonal and 0 above it, for all batches and heads alike. The paper does not
+// state how the 0 enters the softmax until (26).
 func TestXuEq17(t *testing.T) {
 	printed := hand.NewMatrix[float64](5, 5,
 		1, 0, 0, 0, 0,
@@ -41,8 +41,8 @@ func TestXuEq18(t *testing.T) {
 	}
 }
 
-// (19) Queries, keys and values are three products, or one with W_Q, W_K and W_V side by side. The code beside it has
-// biases that the equation has not (erratum X10).
+// (19) Queries, keys and values are three products, or one with W_Q, W_K and W_V side by side. The accompanying code
+// has biases that the equation lacks (erratum X10).
 func TestXuEq19(t *testing.T) {
 	s, b := newSelfAttention(), fixture.Random("b", 1, 3*xuWidth)
 	w := hand.JoinColumns(s.wq, s.wk, s.wv)
@@ -66,7 +66,7 @@ func TestXuEq20(t *testing.T) {
 	wrongBy(t, "packed head by head", multiHeadForward(byHead, m), multiHeadForward(qkv, m), 0.955)
 }
 
-// (21) Cut into three, it gives the queries, keys and values of all heads.
+// (21) Split into three, it gives the queries, keys and values of all heads.
 func TestXuEq21(t *testing.T) {
 	s := newSelfAttention()
 	qkv := s.x.MatMul(hand.JoinColumns(s.wq, s.wk, s.wv))
@@ -75,8 +75,8 @@ func TestXuEq21(t *testing.T) {
 	}
 }
 
-// (22) Each of the three is divided into heads by columns: (T, d) as (T, h, d_k), with the heads then in front. To take
-// it as (h, T, d_k) right away would divide it by rows.
+// (22) Each of the three is divided into heads by columns: (T, d) as (T, h, d_k), with the heads then in front. To
+// reshape it to (h, T, d_k) directly would divide it by rows.
 func TestXuEq22(t *testing.T) {
 	s := newSelfAttention()
 	viewed := func(h int) matrix { // t.view(B, T, n_heads, head_dim).transpose(1, 2)
@@ -90,8 +90,7 @@ func TestXuEq22(t *testing.T) {
 	wrongBy(t, "without the transposition", direct(0), s.of(s.q, 0), 1.35)
 }
 
-// (24) Each head has scores of its own; the product of the joined queries and keys would be the sum of all heads'
-// scores.
+// (24) Each head has its own scores; the product of the joined queries and keys would be the sum of all heads' scores.
 func TestXuEq24(t *testing.T) {
 	s := newSelfAttention()
 	near(t, "QKᵗ of all heads", s.q.MatMul(s.k.Transpose()), s.scores(0).Add(s.scores(1)))
@@ -131,7 +130,7 @@ func TestXuEq26(t *testing.T) {
 }
 
 // (27) The softmax is taken along the rows, over the keys: each row sums to 1, and hidden keys weigh exactly nothing.
-// The expression below the brace leaves the mask out, as (28), (44) and (57) do (erratum X16).
+// The expression below the brace omits the mask, as do (28), (44) and (57) (erratum X16).
 func TestXuEq27(t *testing.T) {
 	s := newSelfAttention()
 	for i := range xuHeads {
@@ -179,8 +178,9 @@ func TestXuEq30(t *testing.T) {
 	near(t, "positions of two sequences", embeddingForward(table, hand.Positions(2, 5)), hand.JoinTokens(once, once))
 }
 
-// (31) Text to image: the queries are made of the image, keys and values of the text. The weights are (n image, n
-// text). Keys and values come of the same text, and yet are not the same thing: each has its projection (erratum X12).
+// (31) Text to image: the queries are computed from the image, keys and values from the text. The weights are (n image,
+// n text). Keys and values come from the same text, but they are not the same thing: each has its own projection
+// (erratum X12).
 func TestXuEq31(t *testing.T) {
 	image, text := fixture.Random("image", 4, xuWidth).Scale(4), fixture.Random("text", 5, xuWidth).Scale(4)
 	s, none := newSelfAttention(), matrix{}
@@ -200,7 +200,7 @@ func TestXuEq31(t *testing.T) {
 	wrongBy(t, "O without projections", attentionForward(image, text, text, none, none), out, 1.19)
 }
 
-// (32) Image to text: the same with the roles changed, which is not the transpose of (31).
+// (32) Image to text: the same with the roles exchanged, which is not the transpose of (31).
 func TestXuEq32(t *testing.T) {
 	image, text := fixture.Random("image", 4, xuWidth).Scale(4), fixture.Random("text", 5, xuWidth).Scale(4)
 	s, none := newSelfAttention(), matrix{}
@@ -226,7 +226,7 @@ func TestXuEq32(t *testing.T) {
 }
 
 // I15: one projection with the weights of queries, keys and values of all heads side by side is the same as a
-// projection for each, forth and back.
+// projection for each, forward and backward.
 func TestI15FusedEqualsSliced(t *testing.T) {
 	s, b, delta := newSelfAttention(), fixture.Random("b", 1, 3*xuWidth), fixture.Random("delta", xuTokens, xuWidth)
 	fused := hand.JoinColumns(s.wq, s.wk, s.wv)

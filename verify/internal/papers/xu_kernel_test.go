@@ -11,7 +11,7 @@ import (
 )
 
 // I44: over 300 tokens, which is more than one tile of queries and of keys in either pass, the kernel gives the output
-// and the gradients of the formulas by hand in tiles of another size. A feature of the tokens climbs, so that the
+// and the gradients of the formulas by hand in tiles of another size. One feature of the tokens increases, so that the
 // scores drift from tile to tile.
 func TestI44KernelOfManyTiles(t *testing.T) {
 	d := nn.Dims{Batch: 2, Context: 300, Embd: fixture.Features, Heads: fixture.Heads, QK: fixture.QK, V: fixture.Values, Inner: 1, Blocks: 1}

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// decoupled is section 4.1: a latent for the queries, too, and beside the 4 features of a head 2 that are rotated,
-// whose keys all heads share. Tokens are rows here, and the paper's columns are transposed.
+// decoupled is the layer of section 4.1: a latent for the queries too, and in addition to the 4 features of a head 2
+// that are rotated, whose keys all heads share. Tokens are rows here, and the paper's columns are transposed.
 type decoupled struct {
 	latent
 	downQ, upQ matrix // W↓Q (d, 3), W↑Q (3, h·d_h)
@@ -35,7 +35,7 @@ func newDecoupled() decoupled {
 	return m
 }
 
-// hand is how the formulas by hand know it.
+// hand returns the layer in the form of the formulas by hand.
 func (m decoupled) hand() (mlaRoPEParameters, multiHead, rotary) {
 	p := mlaRoPEParameters{DownQ: m.downQ, UpQ: m.upQ, RoPEQ: m.wqR, Down: m.down, UpK: m.upK, RoPEK: m.wkR, UpV: m.upV, Wo: m.wo}
 	heads := multiHead{Batch: 1, Heads: xuHeads, QK: xuHead, Masks: []matrix{m.mask}}
@@ -57,11 +57,11 @@ func (m decoupled) attend(i int) matrix {
 	return attentionForward(m.queries(i), m.keys(i), m.of(m.v, i), m.mask, matrix{})
 }
 
-// columnOf is token t as the paper has it from (60) on.
+// columnOf returns token t as a column, as in the paper from (60) on.
 func columnOf(m matrix, t int) matrix { return rowOf(m, t).Transpose() }
 
 // (60) The keys and values of a token and a head are W↑K c and W↑V c. From here on tokens are columns and W↑K is (d_h,
-// d_c), the transpose of that of (38), which has no product with such a c (erratum X13).
+// d_c), the transpose of that of (38), whose product with such a c does not exist (erratum X13).
 func TestXuEq60(t *testing.T) {
 	m := newDecoupled()
 	for i := range xuHeads {
@@ -87,8 +87,8 @@ func TestXuEq61(t *testing.T) {
 }
 
 // (62) The output is the sum of the values for j = 1 … t, weighted by the softmax over j of q_t·k_j/√(d_h + d_R), the
-// width with the rotated features. The j below the softmax is left out (erratum X13): over the queries it would be
-// another.
+// width with the rotated features. The j below the softmax is omitted (erratum X13): over the queries it would be
+// another softmax.
 func TestXuEq62(t *testing.T) {
 	m := newDecoupled()
 	for i := range xuHeads {
@@ -127,9 +127,9 @@ func TestXuEq63(t *testing.T) {
 	}
 }
 
-// (64) A key has W↑K c and the rotated W_KR c. The published DeepSeek model makes the rotated part of h, not of the
-// latent (erratum X5): another function with weights of another shape. Here both are right; of the latent it is the
-// special case W↓W_KR.
+// (64) A key has W↑K c and the rotated W_KR c. The published DeepSeek model computes the rotated part from h, not from
+// the latent (erratum X5): another function with weights of another shape. Here both are right; from the latent it is
+// the special case W↓W_KR.
 func TestXuEq64(t *testing.T) {
 	m := newDecoupled()
 	at := natural(xuTokens)
@@ -141,14 +141,14 @@ func TestXuEq64(t *testing.T) {
 	p, heads, r := m.hand()
 	p.RoPEK = w
 	near(t, "Y with the rotated part of h, by hand", mlaRoPEForward(m.x, p, heads, r), m.mixed())
-	// the nearest that the latent can come to w: its projection on the columns of W↓
+	// the best approximation of w from the latent: its projection on the columns of W↓
 	near(t, "orthogonal to W↓", m.down.Transpose().MatMul(residual(m.down, w)).Shift(1), ones(xuLatent, xuRotated))
 	m.kR = rotated(m.x.MatMul(w.Sub(residual(m.down, w))), at, xuTheta)
 	wrongBy(t, "rotated part of h by the best W_KR of the latent", m.attend(0), ofH, 0.0383)
 	wrongBy(t, "one for the other", latent, ofH, 0.0648)
 }
 
-// residual is what of the columns of w is orthogonal to those of a.
+// residual returns the part of the columns of w that is orthogonal to those of a.
 func residual(a, w matrix) matrix {
 	basis := a.Transpose() // its rows, made orthonormal
 	var rows []matrix
@@ -165,8 +165,8 @@ func residual(a, w matrix) matrix {
 	return w.Sub(u.Transpose().MatMul(u.MatMul(w)))
 }
 
-// (65) Keys have d_h + d_R features. That the rotated ones are the same for all heads is not said; with a W_KR for each
-// head there would be h·d_R of them to keep (erratum X5).
+// (65) Keys have d_h + d_R features. The paper does not state that the rotated ones are the same for all heads; with a
+// W_KR for each head there would be h·d_R of them to cache (erratum X5).
 func TestXuEq65(t *testing.T) {
 	m := newDecoupled()
 	for i := range xuHeads {
@@ -192,7 +192,7 @@ func TestXuEq66(t *testing.T) {
 	}
 }
 
-// (67) The query is made of the new token alone: nothing of it has to be kept.
+// (67) The query is computed from the new token alone and need not be cached.
 func TestXuEq67(t *testing.T) {
 	m := newDecoupled()
 	for n := range xuTokens {
@@ -204,8 +204,8 @@ func TestXuEq67(t *testing.T) {
 	}
 }
 
-// (68) The keys and values of all heads come back of what is kept, d_c + d_R floats a token; the rotated ones even of c
-// alone if they are made of it, so that keeping them saves time and no more (erratum X5). They absorb into the queries
+// (68) The keys and values of all heads are computed from the cache, d_c + d_R floats per token; the rotated ones from
+// c alone if they are computed from it, so that caching them only saves time (erratum X5). They absorb into the queries
 // as in (40).
 func TestXuEq68(t *testing.T) {
 	m := newDecoupled()
@@ -214,8 +214,8 @@ func TestXuEq68(t *testing.T) {
 		c := rowOf(m.x, n).MatMul(m.down)
 		kept = append(kept, hand.JoinColumns(c, rotated(c.MatMul(m.wkR), []int{n}, xuTheta)))
 		cache := hand.JoinTokens(kept...)
-		if whole := m.upK.Cols + m.upV.Cols; cache.Cols != 7 || whole != 16 {
-			t.Errorf("kept: got %d floats a token in place of %d, want d_c + d_R = 7 in place of 2·h·d_h = 16", cache.Cols, whole)
+		if full := m.upK.Cols + m.upV.Cols; cache.Cols != 7 || full != 16 {
+			t.Errorf("cache: got %d floats per token in place of %d, want d_c + d_R = 7 in place of 2·h·d_h = 16", cache.Cols, full)
 		}
 		l, kR := cache.Columns(0, xuLatent), cache.Columns(xuLatent, xuLatent+xuRotated)
 		near(t, "k^R of c", rotated(l.MatMul(m.wkR), natural(n+1), xuTheta), kR)

@@ -8,7 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// latent is section 3.0.1: keys and values of all heads are made of a latent L = XW↓ of d_c = 5 features.
+// latent is the layer of section 3.0.1: keys and values of all heads are computed from a latent L = XW↓ of d_c = 5
+// features.
 type latent struct {
 	selfAttention
 	down, upK, upV matrix // W↓ (d, d_c), W↑K and W↑V (d_c, h·d_k)
@@ -28,7 +29,7 @@ func newLatent() latent {
 	return m
 }
 
-// hand is how the formulas by hand know it.
+// hand returns the layer in the form of the formulas by hand.
 func (m latent) hand() mlaParameters {
 	return mlaParameters{Wq: m.wq, Down: m.down, UpK: m.upK, UpV: m.upV, Wo: m.wo}
 }
@@ -36,7 +37,7 @@ func (m latent) hand() mlaParameters {
 // outRows returns the rows of W_O that belong to a head.
 func (m latent) outRows(i int) matrix { return m.wo.Tokens(i*xuHead, (i+1)*xuHead) }
 
-// (37) The latent is a projection of each token alone, common to the keys and values of all heads. Its width 576 is
+// (37) The latent is a projection of each token alone, shared by the keys and values of all heads. Its width 576 is
 // that of 512 latent features with the 64 rotary ones of (64), which are another projection (errata X6b, X5).
 func TestXuEq37(t *testing.T) {
 	m := newLatent()
@@ -77,9 +78,9 @@ func TestXuEq40(t *testing.T) {
 	}
 }
 
-// (41) The same again; the gradients do not notice either. The text has W_Q W↑Kᵗ stored instead of its factors. With
-// the paper's sizes it is 4.17 times as large as they are, and the W_Q W↑K of the text, without transposition, has no
-// shape (erratum X6).
+// (41) The same again, with the same gradients. The text has W_Q W↑Kᵗ stored instead of its factors. With the paper's
+// sizes it is 4.17 times as large as they are, and the shapes of the W_Q W↑K of the text, without transposition, do not
+// match (erratum X6).
 func TestXuEq41(t *testing.T) {
 	m := newLatent()
 	p := parameters{"x": m.x, "wq": m.of(m.wq, 0), "up": m.of(m.upK, 0), "down": m.down}
@@ -111,8 +112,8 @@ func TestXuEq41(t *testing.T) {
 	}
 }
 
-// (42) One more token adds a row to X(W_Q W↑Kᵗ). That these rows be kept is superfluous: they are queries, and
-// attention of the new token asks for its own only (erratum X6).
+// (42) One more token adds a row to X(W_Q W↑Kᵗ). Caching these rows is superfluous: they are queries, and attention of
+// the new token needs only its own (erratum X6).
 func TestXuEq42(t *testing.T) {
 	m := newLatent()
 	absorbed := m.of(m.wq, 0).MatMul(m.of(m.upK, 0).Transpose())
@@ -122,7 +123,7 @@ func TestXuEq42(t *testing.T) {
 	near(t, "output of the new token without the queries of the others", rho.MatMul(m.of(m.v, 0)), rowOf(m.output(0), xuTokens-1))
 }
 
-// (43) The same of XW↓, and this is all that has to be kept.
+// (43) The same for XW↓, and only this must be cached.
 func TestXuEq43(t *testing.T) {
 	m := newLatent()
 	var kept []matrix
@@ -167,8 +168,8 @@ func TestXuEq45(t *testing.T) {
 	}
 }
 
-// (46) The values' second projection can be absorbed by W_O: V W_O⁽¹⁾ = L (W↑V W_O⁽¹⁾). Here it is the rows of W_O that
-// belong to the head.
+// (46) The values' second projection can be absorbed by W_O: V W_O⁽¹⁾ = L (W↑V W_O⁽¹⁾). Here these are the rows of W_O
+// that belong to the head.
 func TestXuEq46(t *testing.T) {
 	m := newLatent()
 	for i := range xuHeads {

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// queryOf makes a query and keys with the logits of s.
+// queryOf returns a query and keys with the logits of s.
 func (s stream) queryOf() (q, k matrix) {
 	q = fixture.Random("q", 1, 3).Shift(1)
 	others := fixture.Random("k", len(s.x), 3)
@@ -22,7 +22,7 @@ func TestXuEq79(t *testing.T) {
 	s := newStream()
 	q, k := s.queryOf()
 	near(t, "x", q.MatMul(k.Transpose()), list(s.x))
-	near(t, "o", q.MatMul(k.Transpose()).Softmax().MatMul(s.v), weightedRows(s.whole, s.v))
+	near(t, "o", q.MatMul(k.Transpose()).Softmax().MatMul(s.v), weightedRows(s.weights, s.v))
 }
 
 // (80) The loop of (77) with x_i = qk_iᵗ: one query q. Printed is q_i, a query for each key (erratum X8).
@@ -32,7 +32,7 @@ func TestXuEq80(t *testing.T) {
 	m, d := printedSum(q.MatMul(k.Transpose()).Data)
 	near(t, "m_N, d_N", list([]float64{m, d}), list([]float64{s.m[6], s.local[6]}))
 	others := hand.JoinTokens(q, fixture.Random("others", 6, 3))
-	wrongBy(t, "q_i k_iᵗ", diagonal(others.MatMul(k.Transpose())).Softmax(), list(s.whole), 0.893)
+	wrongBy(t, "q_i k_iᵗ", diagonal(others.MatMul(k.Transpose())).Softmax(), list(s.weights), 0.893)
 }
 
 // (81) The second loop adds up a_i v_i.
@@ -60,7 +60,7 @@ func TestXuEq82(t *testing.T) {
 	}
 }
 
-// rescaled returns the step of (83), o from that before it with a factor for the change of the maximum.
+// rescaled returns the step of (83): o from the previous one, with a factor for the change of the maximum.
 func (s stream) rescaled(factor func(before, now float64) float64) matrix {
 	o, d := rowOf(s.v, 0), 1.0
 	for i := 1; i < len(s.x); i++ {
@@ -74,8 +74,8 @@ func (s stream) rescaled(factor func(before, now float64) float64) matrix {
 func upsideDown(before, now float64) float64 { return math.Exp(now) / math.Exp(before) }
 
 // (83) o'_i = o'_(i−1) (d'_(i−1)/d'_i) e^(m_(i−1)−m_i) + e^(x_i−m_i)/d'_i v_i. Printed is e^(m_i)/e^(m_(i−1)), which is
-// the inverse (erratum X1). On falling logits both are 1, and no test on such can tell. Its third line has
-// d'_(i−1)/d'_i beside a sum that is divided by d'_i already.
+// the inverse (erratum X1). On falling logits both are 1, so no test on such logits can detect it. Its third line has
+// d'_(i−1)/d'_i next to a sum that is already divided by d'_i.
 func TestXuEq83(t *testing.T) {
 	s := newStream()
 	near(t, "o_N", s.rescaled(func(before, now float64) float64 { return math.Exp(before - now) }), s.out[6])
@@ -99,7 +99,7 @@ func TestXuEq83(t *testing.T) {
 	wrongBy(t, "third line", third, s.out[6], 0.0245)
 }
 
-// printedAttention returns the loop of (84) as it stands, or with the factor the right way up.
+// printedAttention returns the loop of (84) as printed, or with the given factor.
 func printedAttention(x []float64, v matrix, factor func(before, now float64) float64) matrix {
 	m, d, o := math.Inf(-1), 0.0, hand.Zeros[float64](1, v.Cols)
 	for i, x := range x {
@@ -111,8 +111,8 @@ func printedAttention(x []float64, v matrix, factor func(before, now float64) fl
 	return o
 }
 
-// (84) One loop for all of it. As printed its first step is 0·e^(m₁)/e^(−∞), NaN, before the inverted factor has a
-// chance to be wrong; and e^(m_i) by itself overflows above 709 (errata X1, X1b).
+// (84) One loop for all of it. As printed its first step is 0·e^(m₁)/e^(−∞), NaN, before the inverted factor matters;
+// and e^(m_i) by itself overflows above 709 (errata X1, X1b).
 func TestXuEq84(t *testing.T) {
 	s := newStream()
 	right := func(before, now float64) float64 { return math.Exp(before - now) }

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// rotaryQueries are the paper's section 4, for queries of width d = 8 at positions 0 to 5.
+// rotaryQueries holds the quantities of the paper's section 4, for queries of width d = 8 at positions 0 to 5.
 type rotaryQueries struct {
 	q, k                    matrix
 	frequencies             matrix // (1, d/2)
@@ -34,7 +34,7 @@ func newRotary() rotaryQueries {
 	return r
 }
 
-// rotary is how the formulas by hand know all this.
+// rotary returns the layer of the formulas by hand.
 func (r rotaryQueries) rotary() rotary {
 	return rotary{Positions: r.positions, Groups: 1, Size: xuWidth, Theta: xuTheta}
 }
@@ -44,8 +44,8 @@ func frequencies(d int, theta float64) matrix {
 	return entriesOf(1, d/2, func(_, i int) float64 { return math.Pow(theta, -float64(2*i)/float64(d)) })
 }
 
-// rotated rotates pair i of the token at position t by tθ^(−2i/d): as complex numbers, so that no matrix and no sign of
-// a rotation can be wrong here.
+// rotated returns x with pair i of the token at position t rotated by tθ^(−2i/d). It uses complex numbers, so that no
+// matrix and no sign of a rotation can be wrong.
 func rotated(x matrix, positions []int, theta float64) matrix {
 	f := frequencies(x.Cols, theta)
 	return entriesOf(x.Rows, x.Cols, func(t, j int) float64 {
@@ -59,11 +59,11 @@ func rotationBy(angle float64) matrix {
 	return hand.NewMatrix(2, 2, math.Cos(angle), -math.Sin(angle), math.Sin(angle), math.Cos(angle))
 }
 
-// pair is feature block i of a token, (1, 2).
+// pair returns feature block i of a token, (1, 2).
 func pair(x matrix, t, i int) matrix { return rowOf(x, t).Columns(2*i, 2*i+2) }
 
-// (47) The frequencies are θ^(−i/d) for i = 0, 2, … d−2: from 1 downwards, each the same fraction of the one before.
-// The code beside it has θ = 100000, ten times what is usual (erratum X3).
+// (47) The frequencies are θ^(−i/d) for i = 0, 2, … d−2: from 1 downwards, each the same fraction of the previous one.
+// The accompanying code has θ = 100000, ten times the usual value (erratum X3).
 func TestXuEq47(t *testing.T) {
 	f := newRotary().frequencies
 	ratio := math.Pow(xuTheta, -2./xuWidth)
@@ -72,7 +72,7 @@ func TestXuEq47(t *testing.T) {
 	wrongBy(t, "eight queries of 64 features with the θ of the code", rotated(q, at, 100000), rotated(q, at, 10000), 0.154)
 }
 
-// (48) θᵗ is short for θ^(t/d). Taken at its word it would stop all but the first pair: with θ² in the denominator.
+// (48) θᵗ is short for θ^(t/d). Taken literally, with θ² in the denominator, it would stop all pairs but the first.
 func TestXuEq48(t *testing.T) {
 	r := newRotary()
 	written := entriesOf(1, 4, func(_, i int) float64 { return math.Pow(xuTheta, -float64(2*i)) })
@@ -124,12 +124,12 @@ func interleaved(even, odd matrix) matrix {
 	})
 }
 
-// (53) The new even features are even·cos − odd·sin, the real part of the pair rotated. The print ends with a row T,
-// and with row 0 that is T + 1 of them (erratum X4).
+// (53) The new even features are even·cos − odd·sin, the real part of the pair rotated. The printed matrix ends with
+// row T, and with row 0 these are T + 1 rows (erratum X4).
 func TestXuEq53(t *testing.T) {
 	r := newRotary()
-	whole := rotated(r.q, r.positions, xuTheta)
-	near(t, "Q′even", r.rotatedEven, entriesOf(xuTokens, 4, func(t, i int) float64 { return whole.At(t, 2*i) }))
+	full := rotated(r.q, r.positions, xuTheta)
+	near(t, "Q′even", r.rotatedEven, entriesOf(xuTokens, 4, func(t, i int) float64 { return full.At(t, 2*i) }))
 	near(t, "Q′even by hand", interleaved(r.rotatedEven, r.rotatedOdd), ropeForward(r.q, r.rotary()))
 	printed := r.rotary()
 	printed.Positions = hand.Positions(1, xuTokens+1)
@@ -141,27 +141,28 @@ func TestXuEq53(t *testing.T) {
 // (54) The new odd features are even·sin + odd·cos, the imaginary part. No token's length changes.
 func TestXuEq54(t *testing.T) {
 	r := newRotary()
-	whole := rotated(r.q, r.positions, xuTheta)
-	near(t, "Q′odd", r.rotatedOdd, entriesOf(xuTokens, 4, func(t, i int) float64 { return whole.At(t, 2*i+1) }))
-	near(t, "Q′ by hand", ropeForward(r.q, r.rotary()), whole)
-	near(t, "lengths", whole.Square().SumFeatures(), r.q.Square().SumFeatures())
+	full := rotated(r.q, r.positions, xuTheta)
+	near(t, "Q′odd", r.rotatedOdd, entriesOf(xuTokens, 4, func(t, i int) float64 { return full.At(t, 2*i+1) }))
+	near(t, "Q′ by hand", ropeForward(r.q, r.rotary()), full)
+	near(t, "lengths", full.Square().SumFeatures(), r.q.Square().SumFeatures())
 }
 
 // (55) Each pair is rotated, as a column, by R(φ) = [cos −sin; sin cos], an orthogonal matrix; in the example by 1/θ².
 func TestXuEq55(t *testing.T) {
 	r := newRotary()
-	whole := rotated(r.q, r.positions, xuTheta)
+	full := rotated(r.q, r.positions, xuTheta)
 	for at := range xuTokens {
 		for i := range xuWidth / 2 {
 			numbers := rotationBy(r.angles.At(at, i))
-			near(t, "q′", numbers.MatMul(pair(r.q, at, i).Transpose()), pair(whole, at, i).Transpose())
+			near(t, "q′", numbers.MatMul(pair(r.q, at, i).Transpose()), pair(full, at, i).Transpose())
 			near(t, "R Rᵗ", numbers.MatMul(numbers.Transpose()), permutation(0, 1))
 		}
 	}
 }
 
-// (56) In general token t rotates its pair i by t/θ^(2i/d). Printed is R, which rotates a row backwards: a row wants
-// Rᵗ. And printed is t/θ² for all pairs (erratum X2). What it is all for: scores depend on the difference of positions.
+// (56) In general token t rotates its pair i by t/θ^(2i/d). Printed is R, which rotates a row backwards: a row needs
+// Rᵗ. Also printed is t/θ² for all pairs (erratum X2). The purpose is that scores depend on the difference of
+// positions.
 func TestXuEq56(t *testing.T) {
 	r := newRotary()
 	right := rotated(r.q, r.positions, xuTheta)
@@ -196,8 +197,8 @@ func TestXuEq56(t *testing.T) {
 	near(t, "Δ by hand", ropeBackward(r.rotary(), delta), truth["q"])
 }
 
-// (57) Y is the sum over the heads of softmax(X W_Q W↑Kᵗ Lᵗ/√d_k) L W↑V W_O, with the rows of W_O of each: nothing but
-// L is needed of the other tokens. (Printed without the mask.)
+// (57) Y is the sum over the heads of softmax(X W_Q W↑Kᵗ Lᵗ/√d_k) L W↑V W_O, with the rows of W_O of each: only L is
+// needed from the other tokens. (Printed without the mask.)
 func TestXuEq57(t *testing.T) {
 	m := newLatent()
 	sum := hand.Zeros[float64](xuTokens, xuWidth)
@@ -212,7 +213,7 @@ func TestXuEq57(t *testing.T) {
 	near(t, "Y by hand, absorbed", mlaAbsorbedForward(m.x, m.hand(), heads), sum)
 }
 
-// (58) Inside that softmax there are, without the scale, the scores of a head.
+// (58) Inside that softmax are, without the scale, the scores of a head.
 func TestXuEq58(t *testing.T) {
 	m := newLatent()
 	for i := range xuHeads {
@@ -221,8 +222,8 @@ func TestXuEq58(t *testing.T) {
 	}
 }
 
-// (59) There is no one rotation for all tokens: R Rᵗ would be 1 and do nothing. With one for each, R_t R_jᵗ stands
-// between W_Q and W↑Kᵗ and depends on t − j, so that the two can no longer be multiplied beforehand.
+// (59) A single rotation for all tokens is useless: R Rᵗ would be 1 and have no effect. With one for each, R_t R_jᵗ is
+// between W_Q and W↑Kᵗ and depends on t − j, so that the two can no longer be multiplied in advance.
 func TestXuEq59(t *testing.T) {
 	m := newLatent()
 	q, k, at := m.of(m.q, 0), m.of(m.k, 0), natural(xuTokens)

@@ -9,13 +9,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// stream is section 5: N = 7 logits that, but for one, increase, so that nearly every step has a new maximum, with
-// values of 3 features, and the m_i, d_i, d'_i and o'_i of the paper as sums over j = 1 … i.
+// stream holds the quantities of section 5: N = 7 logits that, except for one, increase, so that nearly every step has
+// a new maximum, values of 3 features, and the m_i, d_i, d'_i and o'_i of the paper as sums over j = 1 … i.
 type stream struct {
-	x                       []float64
-	v                       matrix
-	m, global, local, whole []float64 // m_i; d_i with m_N; d'_i with m_i; i-th weight
-	out                     []matrix
+	x                         []float64
+	v                         matrix
+	m, global, local, weights []float64 // m_i; d_i with m_N; d'_i with m_i; i-th weight
+	out                       []matrix
 }
 
 func newStream() stream { return streamOf([]float64{-1.2, 0.4, 0.1, 1.3, 1.9, 2.6, 3.4}) }
@@ -34,7 +34,7 @@ func streamOf(x []float64) stream {
 		s.m, s.global, s.local = append(s.m, m), append(s.global, global), append(s.local, local)
 		s.out = append(s.out, weightedRows(sharesOf(seen), s.v))
 	}
-	s.whole = sharesOf(x)
+	s.weights = sharesOf(x)
 	return s
 }
 
@@ -63,11 +63,12 @@ func TestXuEq70(t *testing.T) {
 	near(t, "d_N", list([]float64{d}), list(s.x).LogSumExp().Sub(list(s.x).RowMax()).Exp())
 }
 
-// (71) a_i = e^(x_i−m_N)/d_N is the softmax, which does not notice what is subtracted. Without it large logits are NaN.
+// (71) a_i = e^(x_i−m_N)/d_N is the softmax, which does not depend on the subtracted number. Without the subtraction
+// large logits give NaN.
 func TestXuEq71(t *testing.T) {
 	s := newStream()
-	near(t, "a", list(s.x).Sub(list(s.m[6:])).Exp().Div(list(s.global[6:])), list(s.whole))
-	near(t, "a of logits further up", list(s.x).Shift(800).Softmax(), list(s.whole))
+	near(t, "a", list(s.x).Sub(list(s.m[6:])).Exp().Div(list(s.global[6:])), list(s.weights))
+	near(t, "a of logits further up", list(s.x).Shift(800).Softmax(), list(s.weights))
 	if got := sharesOf([]float64{800, 801}); !math.IsNaN(got[0]) {
 		t.Errorf("e⁸⁰⁰/Σ: got %v, want NaN", got)
 	}
@@ -81,7 +82,7 @@ func TestXuEq72(t *testing.T) {
 	}
 }
 
-// (73) With d₀ = 0 that is the loop of (70).
+// (73) With d₀ = 0 this is the loop of (70).
 func TestXuEq73(t *testing.T) {
 	s := newStream()
 	d, got := 0.0, []float64{}
@@ -129,7 +130,7 @@ func TestXuEq76(t *testing.T) {
 	}
 }
 
-// printedSum returns the loop of (77) as it stands.
+// printedSum returns the loop of (77) as printed.
 func printedSum(x []float64) (m, d float64) {
 	m = math.Inf(-1)
 	for _, x := range x {
@@ -140,8 +141,8 @@ func printedSum(x []float64) (m, d float64) {
 	return m, d
 }
 
-// (77) One loop gives m_N and d_N together. From m₀ = −∞ it starts as it should, but logits of −∞ at the front, hidden
-// keys, are −∞ − (−∞) in the exponents: NaN from then on (erratum X1b).
+// (77) One loop gives m_N and d_N together. It starts correctly from m₀ = −∞, but leading logits of −∞, hidden keys,
+// give −∞ − (−∞) in the exponents: NaN from then on (erratum X1b).
 func TestXuEq77(t *testing.T) {
 	s := newStream()
 	m, d := printedSum(s.x)
@@ -153,13 +154,13 @@ func TestXuEq77(t *testing.T) {
 	if _, d := printedSum(hidden); !math.IsNaN(d) {
 		t.Errorf("two hidden keys first: got d = %v as printed, want NaN", d)
 	}
-	near(t, "two hidden keys first", onlineSoftmax(list(hidden)), hand.JoinColumns(hand.Zeros[float64](1, 2), list(s.whole)))
+	near(t, "two hidden keys first", onlineSoftmax(list(hidden)), hand.JoinColumns(hand.Zeros[float64](1, 2), list(s.weights)))
 }
 
 // (78) A second loop gives the weights.
 func TestXuEq78(t *testing.T) {
 	s := newStream()
 	m, d := printedSum(s.x)
-	near(t, "a", list(s.x).Shift(-m).Exp().Scale(1/d), list(s.whole))
-	near(t, "a by hand", onlineSoftmax(list(s.x)), list(s.whole))
+	near(t, "a", list(s.x).Shift(-m).Exp().Scale(1/d), list(s.weights))
+	near(t, "a by hand", onlineSoftmax(list(s.x)), list(s.weights))
 }

@@ -50,12 +50,12 @@ func (s selfAttention) weights(i int) matrix {
 
 func (s selfAttention) output(i int) matrix { return s.weights(i).MatMul(s.of(s.v, i)) }
 
-// packed returns the layer as this package has it.
+// packed returns the layer in the form of this package.
 func (s selfAttention) packed() (qkv matrix, m multiHead) {
 	return hand.JoinColumns(s.q, s.k, s.v), multiHead{Batch: 1, Heads: xuHeads, QK: xuHead, Masks: []matrix{s.mask}}
 }
 
-// cross returns one head's matrices for keys and values of other tokens, and nothing behind it.
+// cross returns one head's matrices for keys and values of other tokens, without an output projection.
 func (s selfAttention) cross() (crossParameters[float64], multiHead) {
 	weights := crossParameters[float64]{Wq: s.wq, Wkv: hand.JoinColumns(s.wk, s.wv), Wo: permutation(natural(xuWidth)...)}
 	return weights, multiHead{Batch: 1, Heads: 1, QK: xuWidth}
@@ -70,10 +70,10 @@ func entriesOf(rows, cols int, f func(i, j int) float64) matrix {
 	return m
 }
 
-// rowOf is row i of a matrix.
+// rowOf returns row i of a matrix.
 func rowOf(m matrix, i int) matrix { return m.Tokens(i, i+1) }
 
-// weightedRows is Σ a_i v_i over the rows of v.
+// weightedRows returns Σ a_i v_i over the rows of v.
 func weightedRows(a []float64, v matrix) matrix {
 	sum := hand.Zeros[float64](1, v.Cols)
 	for i, share := range a {
