@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// cost is what a token costs at each context, forward and backward.
+// cost holds the time of a token at each context, forward and backward.
 type cost struct {
 	Variant string    `json:"variant"`
 	Ns      []float64 `json:"ns_per_token"`
@@ -23,12 +23,12 @@ type cost struct {
 	times  [][]float64 // by context
 }
 
-// costs measures the baseline, every attention and what has none, with equally many tokens in a step at every context.
-// A program is built again in every turn, so that all of them need not be held at once.
+// costs measures the baseline, every attention and the model without attention, with about the same number of tokens
+// in a step at every context. It builds a program again in every turn, so that not all of them are held at once.
 func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list []*cost, err error) {
 	for _, r := range rows {
 		if r.config.Validate() != nil {
-			continue // the first table says why
+			continue // the first table shows the error
 		}
 		if r.Variant == "baseline" || strings.HasPrefix(r.Variant, "attention=") || r.Variant == "block=elman" {
 			list = append(list, &cost{Variant: r.Variant, config: r.config, times: make([][]float64, len(o.contexts))})
@@ -68,7 +68,8 @@ func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list 
 	return list, nil
 }
 
-// step returns the time of a forward and backward pass over random tokens, in ns per token, the second of two.
+// step returns the time of a forward and backward pass over random tokens, in ns per token; of two passes it times the
+// second.
 func (c *cost) step(size, tokens int) (ns float64, err error) {
 	config := c.config
 	config.BlockSize, config.BatchSize = size, max(1, tokens/size)

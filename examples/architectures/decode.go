@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 )
 
-// decode times tokens one after another until the window is full, in turns.
+// decode times the decoding of single tokens until the window is full, in turns.
 func (s *study) decode(ctx context.Context) error {
 	type writer struct {
 		*gpt.Decoder

@@ -1,11 +1,11 @@
 // Architectures trains every variant of the library on the same text, with the same batches and seed, and prints one
-// table: size, loss, time, memory, the error of its gradients, and the speed of writing. A second table tells how the
+// table: size, loss, time, memory, the error of its gradients, and the speed of decoding. A second table shows how the
 // cost of a token grows with the context.
 //
-//	go run ./examples/architectures                        # everything; some half an hour on two cores
+//	go run ./examples/architectures                        # everything; about half an hour on two cores
 //	go run ./examples/architectures -only attention,rope   # the variants of a part, or one of them
 //	go run ./examples/architectures -max_iters 200 -seeds 1 -contexts ""
-//	go run ./examples/architectures -quick                 # a tiny model for a few steps, to see that it works
+//	go run ./examples/architectures -quick                 # a tiny model for a few steps, as a trial
 //
 // A row is the baseline with one part changed; the flags of the network change the baseline.
 package main
@@ -24,7 +24,7 @@ import (
 
 func main() { program.Main("architectures", run) }
 
-// results are both tables.
+// results holds both tables.
 type results struct {
 	Text      string  `json:"text"`
 	Steps     int     `json:"steps"`
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := base.Check(c); err != nil { // before a text is looked for
+	if err := base.Check(c); err != nil { // before opening the text
 		return err
 	}
 	source, err := corpus.Open(ctx, o.data, stderr)

@@ -14,7 +14,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// options are the flags that are not the Config's.
+// options holds the flags that are not the Config's.
 type options struct {
 	data           string
 	only, headline []string // names of rows, or of parts
@@ -24,7 +24,7 @@ type options struct {
 	attention      []string // options of attentions that are given as flags
 }
 
-// headline is the rows that a single seed is not enough for.
+// headline lists the rows that need more than a single seed.
 const headline = "baseline,position=rope,attention=linear,attention=mla,block=post,block=elman"
 
 func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error) {
@@ -38,12 +38,12 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	program.Group(fs, "The rows and the tables", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
 		fs.StringVar(&only, "only", "",
-			`rows: "rope", "head=linear", or a part such as "attention"; empty is all. The baseline is always there`)
+			`rows: "rope", "head=linear", or a part such as "attention"; by default all; always with the baseline`)
 		fs.StringVar(&heads, "headline", headline, "rows that are trained with several seeds")
 		fs.IntVar(&o.seeds, "seeds", 3, "seeds of the headline rows")
-		fs.IntVar(&o.rounds, "rounds", 10, "turns that the rows take, since the machine's speed drifts")
+		fs.IntVar(&o.rounds, "rounds", 10, "turns in which all rows take steps, since the machine's speed drifts")
 		fs.StringVar(&contexts, "contexts", "64,256,1024,2048",
-			"context lengths of the second table; empty leaves it out")
+			"context lengths of the second table; empty omits the table")
 		fs.BoolVar(&o.asJSON, "json", false, "print data instead of tables")
 		fs.BoolVar(&quick, "quick", false, "a tiny model for a few steps")
 	})
@@ -60,7 +60,7 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	}
 	given := program.Given(fs)
 	for _, name := range c.Stack.OptionFields(parts.Library()).Names() {
-		c.Options.Offer(name, c.Options.Get(name)) // most rows do not read it
+		c.Options.Offer(name, c.Options.Get(name)) // most rows ignore it
 		if given[name] {
 			o.attention = append(o.attention, name)
 		}

@@ -12,9 +12,11 @@ import (
 // write prints the first table in Markdown.
 func (r results) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads;\nloss in nats per character over the validation split.\n\n",
+	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads;\n"+
+		"loss in nats per character over the validation split.\n\n",
 		r.Steps, r.Tokens, r.Text, r.Threads)
-	fmt.Fprintf(&b, "The baseline is %s.\n\n", strings.Replace(strings.Join(r.Rows[0].parts(), ", "), ", block", ",\nblock", 1))
+	baseline := strings.Join(r.Rows[0].parts(), ", ")
+	fmt.Fprintf(&b, "The baseline is %s.\n\n", strings.Replace(baseline, ", block", ",\nblock", 1))
 	b.WriteString("| variant | parameters | loss | ms/step | MiB | gradient error | tok/s |\n" +
 		"|---|---:|---:|---:|---:|---:|---:|\n")
 	var notes strings.Builder
@@ -31,7 +33,7 @@ func (r results) write(w io.Writer) error {
 	return err
 }
 
-// title names the row.
+// title returns the title of the row.
 func (r *row) title() string {
 	if r.With != "" {
 		return r.Variant + " with " + r.With
@@ -39,7 +41,7 @@ func (r *row) title() string {
 	return r.Variant
 }
 
-// loss returns the mean over the seeds, and their standard deviation if there are several.
+// loss returns the mean over the seeds, with the standard deviation if there are several.
 func (r *row) loss() string {
 	mean, squares, n := 0.0, 0.0, float64(len(r.Losses))
 	for _, l := range r.Losses {
@@ -82,5 +84,5 @@ func (r results) writeCosts(w io.Writer) error {
 	return err
 }
 
-// cell returns a text that fits into a table.
+// cell returns a text without characters that break a table.
 func cell(s string) string { return strings.NewReplacer("|", "/", "\n", " ").Replace(s) }

@@ -12,15 +12,15 @@ import (
 
 // row is the baseline, or the baseline with one part changed.
 type row struct {
-	Variant    string    `json:"variant"`        // "baseline", or such as "position=rope"
-	With       string    `json:"with,omitempty"` // what else is changed, since the part asks for it
+	Variant    string    `json:"variant"`        // "baseline", or for example "position=rope"
+	With       string    `json:"with,omitempty"` // other changes that the part requires
 	Parameters int64     `json:"parameters"`
-	Losses     []float64 `json:"val_loss"` // nats per character over the whole validation split, a seed each
+	Losses     []float64 `json:"val_loss"` // nats per character over the entire validation split, one per seed
 	Ms         float64   `json:"ms_per_step"`
 	MiB        float64   `json:"heap_mib"` // parameters, optimizer and programs of the training
 	Checked    string    `json:"verified"` // the worst error of its gradients
 	DecodeTokS float64   `json:"decode_tok_per_s"`
-	Error      string    `json:"error,omitempty"` // why it could not be built, or what stopped it
+	Error      string    `json:"error,omitempty"` // the error that prevented or stopped the run
 
 	config gpt.Config
 	seeds  int
@@ -33,7 +33,7 @@ type part struct {
 	names []string
 }
 
-// of returns the name of the part in c: where none is said, the first.
+// of returns the name of the part in c; by default it is the first.
 func (p part) of(c *gpt.Config) string { return cmp.Or(*p.field(c), p.names[0]) }
 
 func allParts() []part {
@@ -48,20 +48,22 @@ func allParts() []part {
 	}
 }
 
-// companion is what else is changed for a variant.
+// companion is a further change for a variant.
 type companion struct {
 	name string
 	set  func(*gpt.Config)
 }
 
-// companions of those variants that make little sense in the baseline, or none.
+// companions returns the companions of the variants that make little sense in the unchanged baseline.
 func companions() map[string]companion {
 	noPosition := companion{"position=none", func(c *gpt.Config) { c.Position = "none" }}
-	narrow := companion{"n_inner=8/3·n_embd", func(c *gpt.Config) { c.NInner = max(1, 8*c.NEmbd/3) }} // as many parameters
+	narrow := companion{ // about the same number of parameters
+		"n_inner=8/3·n_embd", func(c *gpt.Config) { c.NInner = max(1, 8*c.NEmbd/3) },
+	}
 	dilation := companion{"dilation=4", func(c *gpt.Config) { c.Options.Set("dilation", min(4, c.BlockSize)) }}
 	multiQuery := companion{"n_kv_head=1", func(c *gpt.Config) { c.Options.Set("n_kv_head", 1) }}
 	return map[string]companion{
-		"attention=gqa":             multiQuery, // by default it is causal
+		"attention=gqa":             multiQuery, // its default is causal
 		"attention=gqa_bias":        multiQuery,
 		"attention=mla_rope":        noPosition, // it rotates its queries and keys itself
 		"attention=mla_latent_rope": noPosition,
@@ -82,7 +84,7 @@ func variants() []string {
 	return list
 }
 
-// chosen returns the rows to measure: the baseline first.
+// chosen returns the rows to measure, with the baseline first.
 func chosen(c gpt.Config, o options) ([]*row, error) {
 	for flag, words := range map[string][]string{"headline": o.headline, "only": o.only} {
 		if err := known(flag, words); err != nil {
@@ -106,7 +108,8 @@ func chosen(c gpt.Config, o options) ([]*row, error) {
 	}
 	for _, name := range o.attention {
 		if !slices.ContainsFunc(list, func(r *row) bool { return r.reads(name) }) {
-			return nil, errors.Errorf("-%s: no row has an attention that reads it; give -attention, or name one in -only", name)
+			return nil, errors.Errorf("-%s: no row has an attention that reads it; "+
+				"give -attention, or name one in -only", name)
 		}
 	}
 	for _, r := range list {
@@ -118,7 +121,7 @@ func chosen(c gpt.Config, o options) ([]*row, error) {
 	return list, nil
 }
 
-// reads reports whether the row's attention has that option.
+// reads reports whether the row's attention has the given option.
 func (r *row) reads(option string) bool {
 	attention := parts.Find(parts.Attentions(), cmp.Or(r.config.Attention, parts.Names(parts.Attentions())[0]))
 	return slices.ContainsFunc(attention.Options, func(o parts.Option) bool { return o.Name == option })
@@ -130,7 +133,7 @@ func matches(variant string, words []string) bool {
 	return slices.Contains(words, part) || slices.Contains(words, name) || slices.Contains(words, variant)
 }
 
-// known refuses a word that names nothing. What the baseline is made of may be named, though it has no row.
+// known returns an error for a word that names nothing. Parts of the baseline may be named, although they have no row.
 func known(flag string, words []string) error {
 	for _, w := range words {
 		if !slices.ContainsFunc(variants(), func(v string) bool { return matches(v, []string{w}) }) {
@@ -140,7 +143,7 @@ func known(flag string, words []string) error {
 	return nil
 }
 
-// parts returns the variants that the row is made of.
+// parts returns the variants of all parts of the row.
 func (r *row) parts() (list []string) {
 	for _, p := range allParts() {
 		list = append(list, p.name+"="+p.of(&r.config))

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// study trains the rows side by side.
+// study trains the rows in turns.
 type study struct {
 	rows   []*row
 	data   text.Corpus
@@ -28,7 +28,7 @@ type training struct {
 	ms   program.Sample
 }
 
-// train takes all steps of all rows in turns, and then their losses.
+// train does all steps of all rows in turns, and then computes their losses.
 func (s *study) train(ctx context.Context) (threads int, err error) {
 	steps := s.rows[0].config.MaxIters
 	total := 0
@@ -85,7 +85,7 @@ func (s *study) train(ctx context.Context) (threads int, err error) {
 	return threads, nil
 }
 
-// start builds a row with the i-th seed and takes its first step, which is the slowest. What the heap has grown by
+// start builds a row with the i-th seed and does its first step, which is the slowest. The growth of the heap up to
 // then, with all of Gorgonia's values, is the memory.
 func (s *study) start(ctx context.Context, r *row, i uint64) {
 	if r.Error != "" {
@@ -110,10 +110,10 @@ func (s *study) start(ctx context.Context, r *row, i uint64) {
 	s.runs = append(s.runs, &training{Trainer: trainer, row: r, seed: c.Seed})
 }
 
-// heap returns the bytes that are in use.
+// heap returns the number of bytes in use.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what had a finalizer goes with the second
+	runtime.GC() // frees objects with finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

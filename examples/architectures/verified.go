@@ -9,13 +9,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
-// outcome is what a Case has shown: its worst error in float64, or what is wrong.
+// outcome is the result of a Case: its worst error in float64, or a description of the failure.
 type outcome struct {
 	worst float64
 	wrong string
 }
 
-// check runs the Cases of every row: those of its variant, and of the baseline those of all its parts.
+// check runs the Cases of every row: those of its variant, or of all parts for the baseline.
 func check(ctx context.Context, rows []*row) error {
 	cases, done := inventory.Cases(), map[string]outcome{}
 	for _, r := range rows {
@@ -26,7 +26,7 @@ func check(ctx context.Context, rows []*row) error {
 		var all outcome
 		for _, variant := range variants {
 			if !verified(cases, variant) {
-				all.wrong = "no case is known"
+				all.wrong = "has no case"
 			}
 			for _, c := range cases {
 				if ctx.Err() != nil {

@@ -1,10 +1,10 @@
 // Attention shows which token attends to which: the weights of every head of a trained model on a piece of text, as a
-// picture and as a page to point at. It also measures how near each head is to the prescribed forms of Conti, chapter
+// picture and as an interactive page. It also measures how near each head is to the prescribed forms of Conti, chapter
 // 3.
 //
-//	go run ./examples/attention                                     # the model in out/, or one that is trained briefly
-//	go run ./examples/attention -prompt "To be or not to"           # another text; any of at most block_size characters
-//	go run ./examples/attention -checkpoint none -position alibi    # what another network learns in the same time
+//	go run ./examples/attention                                     # the model in out/, or a briefly trained one
+//	go run ./examples/attention -prompt "To be or not to"           # another text; at most block_size characters
+//	go run ./examples/attention -checkpoint none -position alibi    # the result of another network after the same time
 package main
 
 import (
@@ -29,21 +29,21 @@ import (
 
 func main() { program.Main("attention", run) }
 
-// recipe returns the training where there is no checkpoint.
+// recipe returns the training that is used if there is no checkpoint.
 func recipe() gpt.Config {
 	c := gpt.Shakespeare()
 	c.NLayer, c.MaxIters, c.LRDecayIters, c.WarmupIters, c.OutDir = 3, 400, 400, 20, "out/attention"
 	return c
 }
 
-// options are the flags that are not the Config's.
+// options holds the flags that are not the Config's.
 type options struct {
 	checkpoint, data, prompt string
 	settings                 structured.Settings
 	given                    map[string]bool // names of flags
 }
 
-// forms returns the settings for a prompt of n characters: where n is small, groups and rows without a flag are fewer.
+// forms returns the settings for a prompt of n characters: for a small n, groups and rows without a flag are fewer.
 func (o options) forms(n int) structured.Settings {
 	s := o.settings
 	if !o.given["groups"] {
@@ -58,22 +58,22 @@ func (o options) forms(n int) structured.Settings {
 	return s
 }
 
-// parse reads the flags over c.
+// parse reads the flags into c and o.
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("attention", stderr)
-	program.Group(fs, "The network and its training, where there is no checkpoint", c.Flags,
+	program.Group(fs, "The network and its training, if there is no checkpoint", c.Flags,
 		"eval_interval", "eval_iters", "log_interval")
 	program.Group(fs, "The model and the text", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.checkpoint, "checkpoint", "out",
 			"directory of a trained model; if there is none in it, one is trained briefly")
 		fs.StringVar(&o.data, "data", "", "text to train on, and to take the prompt from; by default tinyshakespeare")
 		fs.StringVar(&o.prompt, "prompt", "",
-			"what the model looks at; by default the beginning of a speech that it was not trained on")
+			"text to analyse; by default the beginning of a speech that the model was not trained on")
 	})
 	program.Group(fs, "The prescribed forms that heads are compared with", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.settings.Width, "width", 3,
-			"half-width of the bands of Σ2, and rows of a group of Σ3; by default less for a short prompt")
-		fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default less for a very short prompt")
+			"half-width of the bands of Σ2, and rows of a group of Σ3; by default fewer for a short prompt")
+		fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default fewer for a very short prompt")
 		fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
 		fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")
 		fs.Float64Var(&o.settings.Share, "share", 0.1, "probability that an entry has an error")
@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	about := fmt.Sprintf("Attention %s, position %s.", m.Config.Attention, m.Config.Position)
-	html := page.Inside{Title: "Who looks at whom", About: about, Tokens: tokens, Layers: layers}
+	html := page.Inside{Title: "Which token attends to which", About: about, Tokens: tokens, Layers: layers}
 	picture, sheet := filepath.Join(c.OutDir, "attention.png"), filepath.Join(c.OutDir, "attention.html")
 	if err := os.MkdirAll(c.OutDir, 0o755); err != nil {
 		return err
@@ -128,9 +128,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := file.Replace(sheet, func(w io.Writer) error { return html.Write(w) }); err != nil {
 		return err
 	}
-	if err := table(stdout, layers, o.forms(len(ids))); err != nil { // behind the files, which exist even if nobody reads
+	// The table comes last: the files exist even if the output is not read.
+	if err := table(stdout, layers, o.forms(len(ids))); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nsaved %s and %s, where one goes from head to head and from token to token\n", picture, sheet)
+	fmt.Fprintf(stdout, "\nsaved %s and %s, an interactive page of the heads and tokens\n", picture, sheet)
 	return nil
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// opener finds the text, and says once what became of it.
+// opener returns the text. It opens it and reports on it once.
 type opener func() (corpus.Source, error)
 
-// model returns the one in the checkpoint, or one that is trained briefly.
+// model returns the model in the checkpoint, or one that it trains briefly.
 func model(
 	ctx context.Context, c gpt.Config, o options, args []string, open opener, stderr io.Writer,
 ) (*gpt.Model, text.Tokenizer, error) {
@@ -46,16 +46,17 @@ func model(
 	if err != nil {
 		return nil, nil, err
 	}
-	asked := m.Config
-	if _, err := parse(&asked, args, stderr); err != nil {
+	given := m.Config
+	if _, err := parse(&given, args, stderr); err != nil {
 		return nil, nil, err
 	}
-	asked.Seed = m.Config.Seed
-	return m, tok, errors.Wrapf(cmp.Or(asked.ResumeDiff(m.Config), asked.ValidateModel()),
+	given.Seed = m.Config.Seed
+	return m, tok, errors.Wrapf(cmp.Or(given.ResumeDiff(m.Config), given.ValidateModel()),
 		"checkpoint %s is another network; -checkpoint none trains one", cp.Path)
 }
 
-// trainBriefly trains a model that is good enough to look at. What would fail after the training fails before it.
+// trainBriefly trains a model that is good enough to inspect. Errors that would occur after the training are returned
+// before it.
 func trainBriefly(
 	ctx context.Context, c gpt.Config, o options, open opener, stderr io.Writer,
 ) (*gpt.Model, text.Tokenizer, error) {
@@ -82,10 +83,10 @@ func trainBriefly(
 	return t.Model, t.Tokenizer, base.Train(ctx, t, log)
 }
 
-// promptSize is the length of the default prompt: more is hard to read in a picture.
+// promptSize is the length of the default prompt; a longer one is hard to read in a picture.
 const promptSize = 32
 
-// encoded returns the prompt as tokens.
+// encoded returns the tokens of the prompt.
 func (o options) encoded(tok text.Tokenizer, context int) ([]int, error) {
 	ids, err := tok.Encode(o.prompt)
 	if err == nil && len(ids) > context {
@@ -94,7 +95,7 @@ func (o options) encoded(tok text.Tokenizer, context int) ([]int, error) {
 	return ids, errors.Wrap(err, "-prompt")
 }
 
-// promptIDs is what the model looks at: the prompt, or the beginning of a speech of the validation split.
+// promptIDs returns the tokens to analyse: the prompt, or the beginning of a speech of the validation split.
 func (o options) promptIDs(m *gpt.Model, tok text.Tokenizer, open opener) ([]int, error) {
 	context := m.Config.BlockSize
 	if o.prompt != "" {
@@ -106,7 +107,7 @@ func (o options) promptIDs(m *gpt.Model, tok text.Tokenizer, open opener) ([]int
 	}
 	data, err := text.NewCorpus(source.Text, tok, context)
 	if err != nil {
-		return nil, errors.Wrapf(err, "no prompt from %s, give one by -prompt", source.Name)
+		return nil, errors.Wrapf(err, "%s: cannot supply a prompt; set -prompt", source.Name)
 	}
 	ids := make([]int, data.Val().Len())
 	if err := data.Val().Read(ids, 0); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // The layout in pixels.
 const (
-	side   = 352 // of a head at least, and at most twice that where cells are larger than a pixel
+	side   = 352 // of a head: at least this, and at most twice this if cells are larger than a pixel
 	gap    = 16
 	title  = 26 // above a head
 	header = 84
@@ -22,7 +22,7 @@ const (
 	high   = picture.SignHeight
 )
 
-// layout is where the heads are: of one, the cells and what its tokens take beside and below it.
+// layout holds the sizes of a head: of a cell, of all cells, and of the tokens to the left and below.
 type layout struct{ cell, size, left, below int }
 
 func layoutOf(tokens []string) layout {
@@ -36,7 +36,7 @@ func layoutOf(tokens []string) layout {
 	return l
 }
 
-// paint makes a picture of all heads, a row for a layer.
+// paint draws a picture of all heads, with a row for each layer.
 func paint(w io.Writer, tokens []string, layers []page.Layer) error {
 	s, err := painting(tokens, layers)
 	if err != nil {
@@ -80,7 +80,8 @@ func (s sheet) head(x, y, cell int, a [][]float64) {
 	}
 }
 
-// tokens writes the queries beside a head and the keys below it, from top to bottom; where cells are small, some.
+// tokens writes the queries to the left of a head and the keys below it, from top to bottom; it skips some if cells
+// are small.
 func (s sheet) tokens(x, y int, l layout, tokens []string) {
 	each := (high + l.cell - 1) / l.cell
 	for i := 0; i < len(tokens); i += each {
@@ -93,10 +94,11 @@ func (s sheet) tokens(x, y int, l layout, tokens []string) {
 	}
 }
 
-// legend says what is shown, and in which colours.
+// legend explains the rows, columns and colours.
 func (s sheet) legend() {
 	s.Write(margin, 22, 16, draw.XLeft, "Attention weights")
-	s.Write(margin, 44, 12, draw.XLeft, "a row is a query and adds up to 1, a column is a key; colours go by the square root of the weight")
+	s.Write(margin, 44, 12, draw.XLeft, "each row is a query and adds up to 1, each column is a key; "+
+		"the colour depends on the square root of the weight")
 	const x, y, width, height = margin, 58, 256, 10
 	s.Fill(x-1, y-1, width+2, height+2, color.Gray{120})
 	for i, c := range s.colors {
@@ -111,5 +113,5 @@ func (s sheet) legend() {
 	s.Write(zero+2*height+8, y+height/2, 12, draw.XLeft, "exactly 0: masked")
 }
 
-// scale is where the colour bar has numbers; its left end is a weight that is nearly 0.
+// scale returns the weights with numbers on the colour bar; its left end is a weight of nearly 0.
 func scale() []float64 { return []float64{0, 0.01, 0.1, 0.25, 0.5, 1} }

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/palette/moreland"
 )
 
-// shades go from hardly any weight to all of it, evenly in lightness.
+// shades returns colours from almost no weight to full weight, evenly spaced in lightness.
 func shades() (list [256]color.RGBA, err error) {
 	scale, err := moreland.NewLuminance([]color.Color{
 		color.RGBA{28, 12, 66, 255}, color.RGBA{124, 28, 109, 255}, color.RGBA{222, 84, 62, 255},
@@ -28,10 +28,10 @@ func shades() (list [256]color.RGBA, err error) {
 	return list, nil
 }
 
-// masked returns the colour of a weight of exactly 0, which is none of the shades.
+// masked returns the colour of a weight of exactly 0, which differs from all shades.
 func masked() color.RGBA { return color.RGBA{196, 210, 226, 255} }
 
-// shade returns the place of a weight among them: by the root, which shows the small ones too.
+// shade returns the index of a weight's shade: its square root, so that small weights are visible too.
 func shade(weight float64) int { return int(math.Round(255 * math.Sqrt(min(1, max(0, weight))))) }
 
 // sheet is a picture in the shades.

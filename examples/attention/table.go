@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 )
 
-// table prints how far every head is from the sets of Conti, chapter 3, and from what knows nothing of it: zeros, the
-// identity, equal weights (errata C12).
+// table prints the distance of every head from the sets of Conti, chapter 3, and from baselines that are independent
+// of the model: zeros, the identity, equal weights (errata C12).
 func table(w io.Writer, layers []page.Layer, s structured.Settings) error {
 	var heads [][][]float64
 	var names []string
@@ -25,7 +25,7 @@ func table(w io.Writer, layers []page.Layer, s structured.Settings) error {
 		return err
 	}
 	n, each := len(heads[0]), len(rows)/len(heads)
-	fmt.Fprintf(w, "|A − X| = Σ|a − x| over %d × %d weights, in brackets by entry; "+
+	fmt.Fprintf(w, "|A − X| = Σ|a − x| over %d × %d weights, in brackets per entry; "+
 		"the draws (+Ẽ) are the nearest of %d, width %d, %d groups, p %g\n\n",
 		n, n, s.Draws, s.Width, s.Tokens, s.Drop)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -56,7 +56,7 @@ func table(w io.Writer, layers []page.Layer, s structured.Settings) error {
 		return err
 	}
 	_, err = fmt.Fprintf(w,
-		"\nin %d of %d heads no draw is as near as the matrix of zeros, whose distance is %d for every A\n",
+		"\nfor %d of %d heads no draw is as near as the matrix of zeros, whose distance is %d for every A\n",
 		worse, len(heads), n)
 	return err
 }

@@ -2,9 +2,9 @@
 // of its graph in Graphviz's language.
 //
 //	go run ./examples/graph                                       # the table of the Shakespeare model
-//	go run ./examples/graph -n_layer 12 -n_embd 768 -n_head 12    # of another
+//	go run ./examples/graph -n_layer 12 -n_embd 768 -n_head 12    # the table of another model
 //	go run ./examples/graph -dot h.0 > block.dot                  # one block; -dot all for everything
-//	go run ./examples/graph -dot h.0 -kernels=false > block.dot   # of stock operations
+//	go run ./examples/graph -dot h.0 -kernels=false > block.dot   # the same with stock operations
 package main
 
 import (
@@ -37,7 +37,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return slices.Contains([]string{"batch_size", "kernels", "memory_limit"}, name)
 	})
 	program.Group(fs, "The network", c.Flags, training...)
-	program.Group(fs, "What is shown of it", func(fs *flag.FlagSet) {
+	program.Group(fs, "The output", func(fs *flag.FlagSet) {
 		fs.StringVar(&dot, "dot", "", `write a picture instead of the table: "all", or a scope such as "h.0"`)
 	})
 	if err := program.Parse(fs, args); err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 )
 
-// head is one of the trained model's, and the loss of what repeats without it.
+// head is a head of the trained model, with its scores and the loss on the repetition without it.
 type head struct {
 	block, head         int
 	induction, previous float64
 	without             float64
 }
 
-// look ablates every head by itself.
+// look ablates each head separately.
 func (r *result) look() (list []head, err error) {
 	last := r.history[len(r.history)-1]
 	for i := range last.induction {
@@ -29,12 +29,13 @@ func (r *result) look() (list []head, err error) {
 	return list, nil
 }
 
-// without returns the loss of what repeats with 0 in the place of some heads.
+// without returns the loss on the repetition with some heads replaced by 0.
 func (r *result) without(heads []head) (float64, error) {
 	m := r.model
 	for _, h := range heads {
 		var err error
-		if m, err = inspect.Replace(m, fmt.Sprintf("h.%d.attn.heads", h.block), inspect.All(m).Head(h.head).Zero()); err != nil {
+		zero := inspect.All(m).Head(h.head).Zero()
+		if m, err = inspect.Replace(m, fmt.Sprintf("h.%d.attn.heads", h.block), zero); err != nil {
 			return 0, err
 		}
 	}
@@ -50,10 +51,10 @@ func (r *result) repetition(m *gpt.Model) (float64, error) {
 	return s.second, err
 }
 
-// induces reports whether most of what a head looks at is what followed the same token.
+// induces reports whether a head attends mostly to the token that followed the same token earlier.
 func induces(score float64) bool { return score >= 0.5 }
 
-// split returns the induction heads, and the others of the blocks that have some.
+// split returns the induction heads, and the other heads of their blocks.
 func split(list []head) (some, others []head) {
 	blocks := map[int]bool{}
 	for _, h := range list {
@@ -69,17 +70,19 @@ func split(list []head) (some, others []head) {
 	return some, others
 }
 
-// table tells what each head looks at and is good for.
+// table prints the scores of each head, and the losses without heads.
 func (r *result) table(w io.Writer, list []head) error {
 	last := r.history[len(r.history)-1]
-	fmt.Fprintf(w, "\nWhat the heads look at, the weight of it, and the loss of what repeats without them; with all, %.3f nats\n\n", last.second)
+	fmt.Fprintf(w, "\nThe scores of the heads, and the loss on the repetition without each; "+
+		"with all heads, %.3f nats\n\n", last.second)
 	fmt.Fprintf(w, "%8s  %9s  %8s  %7s  %7s\n", "head", "induction", "previous", "without", "more")
 	for _, h := range list {
-		fmt.Fprintf(w, "%8s  %9.3f  %8.3f  %7.3f  %+7.3f\n", fmt.Sprintf("h.%d.%d", h.block, h.head), h.induction, h.previous, h.without, program.Round(h.without-last.second, 3))
+		name, more := fmt.Sprintf("h.%d.%d", h.block, h.head), program.Round(h.without-last.second, 3)
+		fmt.Fprintf(w, "%8s  %9.3f  %8.3f  %7.3f  %+7.3f\n", name, h.induction, h.previous, h.without, more)
 	}
 	some, others := split(list)
 	if len(some) == 0 {
-		_, err := fmt.Fprintln(w, "\nno head looks at what followed the same token")
+		_, err := fmt.Fprintln(w, "\nno head attends mostly to the token that followed the same token")
 		return err
 	}
 	fmt.Fprintln(w)
@@ -91,7 +94,8 @@ func (r *result) table(w io.Writer, list []head) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "without the %s (%d): %.3f nats, %+.3f\n", part.name, len(part.heads), loss, program.Round(loss-last.second, 3))
+		fmt.Fprintf(w, "without the %s (%d): %.3f nats, %+.3f\n",
+			part.name, len(part.heads), loss, program.Round(loss-last.second, 3))
 	}
 	return nil
 }

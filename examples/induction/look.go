@@ -6,11 +6,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 )
 
-// seen is what a model does with texts whose second half repeats the first, the mean over them.
+// seen holds measurements of a model, averaged over texts whose second half repeats the first.
 type seen struct {
 	step                int
-	first, second       float64   // loss in nats, of tokens that are new and of those that repeat
-	induction, previous []float64 // what the heads look at, those of the first block first
+	first, second       float64   // loss in nats, of new tokens and of repeated ones
+	induction, previous []float64 // scores of the heads, the first block first
 }
 
 func most(x []float64) float64 {
@@ -20,9 +20,9 @@ func most(x []float64) float64 {
 	return slices.Max(x)
 }
 
-const texts = 8 // to look at
+const texts = 8 // number of texts to measure on
 
-// see looks at the model through taps of its weights and logits.
+// see measures the model through taps of its weights and logits.
 func (o options) see(eyes *inspect.Probe, step int) (s seen, err error) {
 	s.step = step
 	for _, ids := range probes(o, texts) {
@@ -34,7 +34,7 @@ func (o options) see(eyes *inspect.Probe, step int) (s seen, err error) {
 		for name, x := range activations.All() {
 			if name == "logits" {
 				lens := inspect.Lens{x}
-				for i := range o.BlockSize { // behind token i comes one that repeats from context/2 on
+				for i := range o.BlockSize { // the token after token i is repeated from context/2 on
 					if loss := lens.Loss(0, i, ids[i+1]) / texts; i+1 < o.BlockSize/2 {
 						s.first += loss / float64(o.BlockSize/2-1)
 					} else if i >= o.BlockSize/2 {

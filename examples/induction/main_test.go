@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"       3  ", "   h.1.2  ", "no head looks at", "saved " + picture} {
+	for _, want := range []string{"       3  ", "   h.1.2  ", "no head attends mostly", "saved " + picture} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got\n%s\nwant %q in it", &out, want)
 		}

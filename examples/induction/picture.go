@@ -12,8 +12,8 @@ import (
 	canvas "gonum.org/v1/plot/vg/draw"
 )
 
-// draw makes a picture of what was seen: the loss of both halves above, what every head looks at below, of so many
-// heads in a block.
+// draw draws the history: the loss of both halves above, and the induction scores of all heads below. heads is the
+// number of heads in a block.
 func draw(w io.Writer, history []seen, heads int) error {
 	above, below := panel("loss, nats"), panel("prefix-matching score")
 	below.X.Label.Text, below.Y.Min, below.Y.Max = "step", 0, 1
@@ -21,13 +21,14 @@ func draw(w io.Writer, history []seen, heads int) error {
 	if err := curve(above, history, "first half", grey, 0, func(s seen) float64 { return s.first }); err != nil {
 		return err
 	}
-	if err := curve(above, history, "repetition", picture.Red(), 0, func(s seen) float64 { return s.second }); err != nil {
+	second := func(s seen) float64 { return s.second }
+	if err := curve(above, history, "repetition", picture.Red(), 0, second); err != nil {
 		return err
 	}
 	for i := range history[0].induction {
 		name, c, dash := "", color.Color(grey), 0
 		if last := history[len(history)-1].induction; induces(last[i]) {
-			dash = i % heads * 4 // points, to tell them apart
+			dash = i % heads * 4 // in points, to distinguish the heads
 			name, c = fmt.Sprintf("h.%d.%d", i/heads, i%heads), picture.Blue()
 		}
 		if err := curve(below, history, name, c, dash, func(s seen) float64 { return s.induction[i] }); err != nil {
@@ -35,9 +36,10 @@ func draw(w io.Writer, history []seen, heads int) error {
 		}
 	}
 	above.Y.Min = 0
-	above.Legend.YOffs = -15 * vg.Millimeter // where no curve is
+	above.Legend.YOffs = -15 * vg.Millimeter // below the curves' beginnings
 	return picture.Write(w, 16*vg.Centimeter, 14*vg.Centimeter, func(area canvas.Canvas) {
-		parts := plot.Align([][]*plot.Plot{{above}, {below}}, canvas.Tiles{Rows: 2, Cols: 1, PadY: picture.Margin}, area)
+		tiles := canvas.Tiles{Rows: 2, Cols: 1, PadY: picture.Margin}
+		parts := plot.Align([][]*plot.Plot{{above}, {below}}, tiles, area)
 		above.Draw(parts[0][0])
 		below.Draw(parts[1][0])
 	})
@@ -50,8 +52,8 @@ func panel(what string) *plot.Plot {
 	return p
 }
 
-// curve adds a line over the steps, of dashes where they are some points long, and its name to the legend where it has
-// one.
+// curve adds a line over the steps, with dashes of the given length in points if it is positive, and its name to the
+// legend unless it is empty.
 func curve(p *plot.Plot, history []seen, name string, c color.Color, dash int, of func(seen) float64) error {
 	points := make(plotter.XYs, len(history))
 	for i, s := range history {

@@ -2,7 +2,7 @@ package main
 
 import "math/rand/v2"
 
-// repeat fills ids with random tokens of which those behind the first period repeat what was a period before.
+// repeat fills ids with random tokens. After the first period each token repeats the one a period before.
 func repeat(rng *rand.Rand, ids []int, vocabulary, period int) {
 	for i := range ids {
 		if ids[i] = rng.IntN(vocabulary); i >= period {
@@ -11,8 +11,8 @@ func repeat(rng *rand.Rand, ids []int, vocabulary, period int) {
 	}
 }
 
-// batch fills tokens and the targets behind them with texts to learn from. Their periods differ, from a quarter to half
-// of a text, so that no position says where to look: the tokens have to.
+// batch fills tokens and targets with texts to learn from. Their periods differ, from a quarter to half of a text, so
+// that only the tokens, not the positions, determine where to attend.
 func batch(rng *rand.Rand, tokens, targets []int, context, vocabulary int) {
 	ids := make([]int, context+1)
 	for row := 0; row < len(tokens); row += context {
@@ -22,7 +22,7 @@ func batch(rng *rand.Rand, tokens, targets []int, context, vocabulary int) {
 	}
 }
 
-// probes returns texts to look at, of which the second half repeats the first: a token more than the context.
+// probes returns texts to measure on, whose second half repeats the first. They have one token more than the context.
 func probes(o options, n int) (list [][]int) {
 	rng := rand.New(rand.NewPCG(o.Seed, 0x70726f626573))
 	for range n {

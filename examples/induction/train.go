@@ -12,14 +12,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// result is a trained model, and what was seen on the way.
+// result is a trained model with the measurements during the training.
 type result struct {
 	options
 	model   *gpt.Model
 	history []seen
 }
 
-// train learns texts, and looks at the model every so many steps.
+// train trains a model on texts, and measures it about forty times.
 func train(ctx context.Context, o options, stdout io.Writer) (*result, error) {
 	c := o.Config
 	r := &result{options: o}
@@ -53,7 +53,8 @@ func train(ctx context.Context, o options, stdout io.Writer) (*result, error) {
 				return nil, err
 			}
 			r.history = append(r.history, now)
-			fmt.Fprintf(stdout, "%8d  %10.3f  %10.3f  %9.3f  %8.3f\n", i, now.first, now.second, most(now.induction), most(now.previous))
+			fmt.Fprintf(stdout, "%8d  %10.3f  %10.3f  %9.3f  %8.3f\n",
+				i, now.first, now.second, most(now.induction), most(now.previous))
 		}
 		if i == c.MaxIters || ctx.Err() != nil {
 			break

@@ -17,7 +17,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// beginning is what is to be tuned, and both texts in its tokens.
+// beginning holds the model to tune, and both texts in its tokens.
 type beginning struct {
 	checkpoint *checkpoint.Checkpoint
 	config     gpt.Config // of the network
@@ -26,7 +26,7 @@ type beginning struct {
 	names      [2]string // of the texts
 }
 
-// begin loads the checkpoint, or trains one, and reads the texts: when the flags have been found right.
+// begin loads the checkpoint, or trains one, and reads the texts, after the flags have been checked.
 func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b beginning, err error) {
 	if err := b.load(o.checkpoint, baseDir(c), stderr); err != nil {
 		return b, err
@@ -62,10 +62,11 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 	return b, err
 }
 
-// baseDir is where a base is saved that is trained here.
+// baseDir returns the directory of a base that is trained here.
 func baseDir(c gpt.Config) string { return filepath.Join(c.OutDir, "base") }
 
-// trainBase trains a base without adapters and saves it. What would fail after the training fails before it.
+// trainBase trains a base without adapters and saves it. Errors that would occur after the training are returned
+// before it.
 func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer) error {
 	recipe, tuning := gpt.Shakespeare(), c
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
@@ -93,7 +94,7 @@ func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpu
 	return t.Save(baseDir(c))
 }
 
-// encode returns the text in the base's tokens. Characters that the base has never seen are an error that lists them.
+// encode returns the text in the base's tokens. Characters outside the base's vocabulary are an error that lists them.
 func encode(source corpus.Source, tok text.Tokenizer, blockSize int) (text.Corpus, error) {
 	var unknown []string
 	seen := map[rune]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// load opens the newest checkpoint of a directory, or of an earlier run's, if there is one.
+// load opens the newest checkpoint of a directory, or else of an earlier run's directory if one is given.
 func (b *beginning) load(dir, earlier string, stderr io.Writer) (err error) {
 	b.checkpoint, err = base.Decoder().Load(dir, stderr)
 	if errors.Is(err, checkpoint.ErrNone) && earlier != "" {
@@ -19,7 +19,7 @@ func (b *beginning) load(dir, earlier string, stderr io.Writer) (err error) {
 			return nil
 		}
 		if err == nil {
-			fmt.Fprintf(stderr, "%s holds no checkpoint: tuning %s, of an earlier run\n", dir, b.checkpoint.Path)
+			fmt.Fprintf(stderr, "%s holds no checkpoint: tuning %s from an earlier run\n", dir, b.checkpoint.Path)
 		}
 	}
 	if err != nil {
@@ -32,7 +32,7 @@ func (b *beginning) load(dir, earlier string, stderr io.Writer) (err error) {
 	return err
 }
 
-// check returns an error of the flags that no text can mend.
+// check returns the errors of the flags that do not depend on the texts.
 func (b beginning) check(c gpt.Config, o options) error {
 	if o.tokens > 0 && o.prompt == "" {
 		return errors.New("-prompt: empty; give at least one character, such as a newline")
@@ -52,5 +52,5 @@ func (b beginning) check(c gpt.Config, o options) error {
 	return base.Check(c)
 }
 
-// tuning returns the recipe on the checkpoint's network.
+// tuning returns the recipe for the checkpoint's network.
 func (b beginning) tuning() gpt.Config { return recipe().OnNetwork(b.config.Network) }

@@ -1,11 +1,11 @@
-// Lora tunes a trained model on another text by low-rank adapters (Hu et al. 2021), shows what that costs and what is
+// Lora tunes a trained model on another text by low-rank adapters (Hu et al. 2021), shows the cost and how much is
 // forgotten, merges the adapters into the weights and saves both.
 //
-//	go run ./examples/lora                                     # the model in out/, or one trained briefly, on weather reports
+//	go run ./examples/lora                                     # on weather reports; trains a model if out/ has none
 //	go run ./examples/lora -data other.txt -lora_r 4           # on another text, with adapters of rank 4
-//	go run ./examples/lora -lora_targets c_attn -max_iters 600 # of the attention's projections alone
+//	go run ./examples/lora -lora_targets c_attn -max_iters 600 # only of the attention's projections
 //
-// The result is saved to out_dir. Ctrl-C saves the adapters as they are then.
+// The result is saved to out_dir. Ctrl-C saves the adapters as they are.
 package main
 
 import (
@@ -21,14 +21,14 @@ import (
 
 func main() { program.Main("lora", run) }
 
-// options are the flags that are not the Config's.
+// options holds the flags that are not the Config's.
 type options struct {
 	checkpoint, data, baseData, prompt string
 	baseIters, tokens                  int
-	args                               []string // all that are given
+	args                               []string // all given arguments
 }
 
-// recipe returns the tuning; its network is used where there is no checkpoint.
+// recipe returns the tuning; its network is used if there is no checkpoint.
 func recipe() gpt.Config {
 	c := gpt.Shakespeare()
 	c.LoraR, c.LoraAlpha, c.OutDir = 8, 32, "out/lora"
@@ -36,22 +36,22 @@ func recipe() gpt.Config {
 	return c
 }
 
-// parse reads the flags over c.
+// parse reads the flags into c and o.
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("lora", stderr)
-	program.Group(fs, "The adapters, their training, and the network where one is trained", c.Flags,
+	program.Group(fs, "The adapters, their training, and the network if one is trained", c.Flags,
 		"eval_interval", "eval_iters", "log_interval")
 	program.Group(fs, "The model and the texts", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.checkpoint, "checkpoint", "out",
 			"directory of a trained model; if it holds none, one is trained in out_dir/base")
 		fs.StringVar(&o.data, "data", "", "text to tune on; by default weather reports")
 		fs.StringVar(&o.baseData, "base_data", "",
-			"text that the model was trained on, to see what it forgets; by default tinyshakespeare")
-		fs.IntVar(&o.baseIters, "base_iters", 400, "steps of training where there is no checkpoint")
+			"text that the model was trained on, to measure what it forgets; by default tinyshakespeare")
+		fs.IntVar(&o.baseIters, "base_iters", 400, "steps of training if there is no checkpoint")
 	})
 	program.Group(fs, "Sampling, before and after", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.prompt, "prompt", "\n", "what the samples begin with")
-		fs.IntVar(&o.tokens, "tokens", 160, "length of the samples; 0 is none")
+		fs.StringVar(&o.prompt, "prompt", "\n", "beginning of the samples")
+		fs.IntVar(&o.tokens, "tokens", 160, "length of the samples; 0 means none")
 	})
 	o.args = args
 	if err := program.Parse(fs, args); err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// outputs returns what a run leaves in out_dir.
+// outputs returns the paths of a run's results in out_dir.
 func outputs(dir string) (adapter, merged string) {
 	return filepath.Join(dir, "adapter.safetensors"), filepath.Join(dir, "merged")
 }
 
-// unused refuses a directory that holds the result of another run.
+// unused returns an error if the directory holds the result of another run.
 func unused(dir string) error {
 	adapter, merged := outputs(dir)
 	for _, path := range []string{adapter, merged} {
@@ -44,7 +44,7 @@ func (t *tuned) writeAdapters() error {
 	return file.Replace(adapter, t.Model.WriteAdapters)
 }
 
-// keep saves the adapters when a signal ended their training, and adds that to the error.
+// keep saves the adapters if a signal ended their training, and adds that to the error.
 func (t *tuned) keep(ctx context.Context, err error) error {
 	if ctx.Err() == nil || t.Done == 0 {
 		return err
@@ -56,7 +56,7 @@ func (t *tuned) keep(ctx context.Context, err error) error {
 	return errors.WithMessagef(err, "saved the adapters of step %d to %s, not merged", t.Done, adapter)
 }
 
-// finish saves the adapters, merges them, saves the merged model, and measures what was saved.
+// finish saves the adapters, merges them, saves the merged model, and measures the saved model.
 func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 	adapter, merged := outputs(t.Config().OutDir)
 	if err := t.writeAdapters(); err != nil {
@@ -99,14 +99,14 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "forgotten of the old text: %+.4f nats per character\n\n", t.after[1]-t.before[1])
+	fmt.Fprintf(stdout, "loss on the old text: %+.4f nats per character\n\n", t.after[1]-t.before[1])
 	_, err = fmt.Fprintf(stdout,
 		"%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n",
 		adapter, size, 100*float64(size)/float64(weights.Size()), weights.Size(), merged)
 	return err
 }
 
-// reloaded returns the losses of the merged model as it was saved: without adapters.
+// reloaded returns the losses of the saved merged model, without adapters.
 func (t *tuned) reloaded(ctx context.Context, path string) (l [2]float64, err error) {
 	cp, err := checkpoint.Load(path, gpt.Fits())
 	if err != nil {

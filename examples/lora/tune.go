@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// tuned is a model with trained adapters, and its losses in nats per character on the other text and on the old one.
+// tuned is a model with trained adapters, with its losses in nats per character on the other text and on the old one.
 type tuned struct {
 	*gpt.Trainer
 	beginning
@@ -19,7 +19,7 @@ type tuned struct {
 	before, after [2]float64
 }
 
-// fineTune gives the model adapters, and shows what it is like before they are trained.
+// fineTune adds adapters to the model, and shows a sample and its losses before the training.
 func (b beginning) fineTune(ctx context.Context, c gpt.Config, o options, stdout io.Writer) (*tuned, error) {
 	c.Context = ctx
 	trainer, err := gpt.FineTune(c, b.other, b.tokenizer, b.checkpoint)
@@ -37,7 +37,7 @@ func (b beginning) fineTune(ctx context.Context, c gpt.Config, o options, stdout
 	return t, err
 }
 
-// train trains the adapters, and shows what the model is like then.
+// train trains the adapters, and shows a sample after the training.
 func (t *tuned) train(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	metrics, err := program.OpenMetrics(t.Config().OutDir, 0)
 	if err != nil {
@@ -53,7 +53,7 @@ func (t *tuned) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	return t.sample(ctx, "after", stdout)
 }
 
-// losses returns those over the whole validation splits of the other text and the old one.
+// losses returns the losses over the entire validation splits of the other text and the old one.
 func (t *tuned) losses(ctx context.Context) (l [2]float64, err error) {
 	defer func() { t.Corpus = t.other }()
 	for i, data := range []text.Corpus{t.other, t.old} {
@@ -65,7 +65,7 @@ func (t *tuned) losses(ctx context.Context) (l [2]float64, err error) {
 	return l, nil
 }
 
-// sample lets the model write.
+// sample prints text that the model generates.
 func (t *tuned) sample(ctx context.Context, when string, w io.Writer) error {
 	if t.flags.tokens <= 0 {
 		return nil

@@ -89,8 +89,8 @@ func TestUsedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := os.Stat(manifest)
-	if err != nil || !os.SameFile(before, after) || !strings.Contains(said.String(), "of an earlier run") {
-		t.Errorf("%v; said %q, want the base of before", err, said.String())
+	if err != nil || !os.SameFile(before, after) || !strings.Contains(said.String(), "from an earlier run") {
+		t.Errorf("%v; printed %q, want the earlier base", err, said.String())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// agent is a model of the texts of a task, what trains it, and what lets it write them.
+// agent is a model of the texts of a task, with its trainer and its decoder.
 type agent struct {
 	task
 	*train.Core
@@ -19,14 +19,14 @@ type agent struct {
 	decoder *gpt.BatchDecoder
 }
 
-// lesson is how an agent is trained: by which loss on its model, on what, and how fast.
+// lesson describes how an agent is trained: the loss on its model, the batches, and the learning rate.
 type lesson struct {
 	loss func(*agent) (graph.Expr, error)
 	fill func(a *agent, step int) error
 	rate func(step int) float64
 }
 
-// newAgent is untrained.
+// newAgent returns an untrained agent.
 func newAgent(o options, t task, l lesson) (*agent, error) {
 	a, c := &agent{task: t, batch: o.batch}, o.config(t.tokens())
 	core, err := train.New(c.Training, c.Run, train.Task{
@@ -49,7 +49,7 @@ func newAgent(o options, t task, l lesson) (*agent, error) {
 	return a, err
 }
 
-// pretrain trains on texts of the task: stage 1.
+// pretrain trains an agent on texts of the task: stage 1.
 func pretrain(ctx context.Context, o options, t task, bar *program.Bar) (*agent, error) {
 	defer bar.Close()
 	rng := rand.New(rand.NewPCG(o.seed, 1))

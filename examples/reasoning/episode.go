@@ -11,13 +11,13 @@ import (
 
 // episode is a batch of questions with the thoughts and answers to them.
 type episode struct {
-	texts    [][]int     // whole
-	logProbs [][]float64 // of the tokens that the agent drew, at the places before them; 0 elsewhere
+	texts    [][]int     // complete
+	logProbs [][]float64 // of the tokens that the agent drew, at the positions before them; 0 elsewhere
 	right    []bool
 }
 
-// play lets the agent think about a batch of questions and answer them, drawing every token from its probabilities.
-// With given, it reads right thoughts instead.
+// play lets the agent think about a batch of questions and answer them, drawing every token from its probabilities. If
+// given is set, the agent reads right thoughts instead.
 func (a *agent) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err error) {
 	if err := a.decoder.Reset(); err != nil {
 		return e, err
@@ -33,7 +33,7 @@ func (a *agent) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err
 	}
 	for fed := 0; len(e.texts[0]) <= a.tokens(); {
 		for b, text := range e.texts {
-			if len(text) == a.tokens()-1 { // enough thought
+			if len(text) == a.tokens()-1 { // the thoughts are complete
 				e.texts[b] = append(text, say)
 			}
 			next[b] = e.texts[b][fed:]
@@ -58,7 +58,7 @@ func (a *agent) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err
 	return e, nil
 }
 
-// logProb is ln softmax(logits)[id].
+// logProb returns ln softmax(logits)[id].
 func logProb(logits graph.Tensor, id int) float64 {
 	var sum float64
 	for i := range logits.Len() {

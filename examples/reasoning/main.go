@@ -1,6 +1,6 @@
-// Reasoning teaches a small GPT to think before it answers: whether a string of bits has an odd number of ones.
-// Thoughts are tokens without a loss, or those that a careless teacher has written; then rewards for right answers
-// alone make the model better than its teacher.
+// Reasoning teaches a small GPT to think before it answers whether a string of bits has an odd number of ones. Its
+// thoughts are tokens without a loss, or imitate those of a careless teacher; then rewards for right answers alone
+// make the model better than its teacher.
 //
 //	go run ./examples/reasoning                            # both stages, every objective, one table
 //	go run ./examples/reasoning -objective ppo -bits 10    # one of reinforce, reinforce_baseline, ppo
@@ -43,11 +43,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		fmt.Fprintln(rows)
 	}
-	fmt.Fprintln(stdout, "Taught, right answers after thoughts of its own:")
+	fmt.Fprintln(stdout, "Right answers after teaching, with the model's own thoughts:")
 	if err := rows.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout, "\nRewarded for right answers alone, from the last of these on:")
+	fmt.Fprintln(stdout, "\nRight answers after rewards for right answers alone, starting from the last model above:")
 	fmt.Fprintf(rows, "objective\tbefore\t")
 	for i := range quarters {
 		fmt.Fprintf(rows, "reward %d/%d\t", i+1, quarters)

@@ -24,9 +24,9 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("reasoning", stderr)
 	program.Group(fs, "The task", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
-		fs.IntVar(&o.tests, "tests", 2048, "questions that an accuracy is measured on")
-		fs.Uint64Var(&o.seed, "seed", 1, "of every random choice")
-		fs.IntVar(&o.threads, "threads", 0, "of the kernels; 0 is one per processor")
+		fs.IntVar(&o.tests, "tests", 2048, "questions for measuring the accuracy")
+		fs.Uint64Var(&o.seed, "seed", 1, "seed of all random choices")
+		fs.IntVar(&o.threads, "threads", 0, "threads of the kernels; 0 means one per processor")
 	})
 	program.Group(fs, "The network", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.layers, "n_layer", 2, "transformer blocks")
@@ -35,17 +35,17 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	})
 	program.Group(fs, "Teaching", func(fs *flag.FlagSet) {
 		fs.Float64Var(&o.slip, "slip", 0.5,
-			"probability that the teacher forgets a one that stands right behind another")
+			"probability that the teacher forgets a one right after another")
 		fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
 		fs.IntVar(&o.batch, "batch_size", 128, "questions in a batch")
-		fs.Float64Var(&o.learningRate, "learning_rate", 1e-3, "of teaching")
+		fs.Float64Var(&o.learningRate, "learning_rate", 1e-3, "learning rate of teaching")
 	})
 	program.Group(fs, "Rewards", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.objective, "objective", "all",
-			"what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
-		fs.IntVar(&o.rounds, "rounds", 200, "rounds of rewards, a batch of answers each")
+			"objective of the rewards: reinforce, reinforce_baseline, ppo, all")
+		fs.IntVar(&o.rounds, "rounds", 200, "rounds of rewards, each with a batch of answers")
 		fs.Float64Var(&o.rewardRate, "reward_rate", 2e-4, "learning rate of rewards, shared by the epochs")
-		fs.IntVar(&o.epochs, "epochs", 4, "steps that ppo takes on one batch of answers")
+		fs.IntVar(&o.epochs, "epochs", 4, "steps of ppo on one batch of answers")
 		fs.Float64Var(&o.clip, "clip", 0.2, "ε of ppo")
 	})
 	if err := program.Parse(fs, args); err != nil {
@@ -81,7 +81,7 @@ func (o options) objectives() []string {
 	return []string{o.objective}
 }
 
-// config returns the network for texts of that many tokens.
+// config returns the network for texts of the given number of tokens.
 func (o options) config(tokens int) gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.Seed = tokens, vocabulary, o.seed

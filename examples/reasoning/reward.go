@@ -11,15 +11,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-const quarters = 4 // of the rounds, for each of which the mean reward is printed
+const quarters = 4 // parts of the rounds; the mean reward of each is printed
 
 type result struct {
 	before, after float64
 	rewards       [quarters]float64
 }
 
-// reward lets a copy of the trained agent answer questions, and makes what led to right answers likelier: stage 2. A
-// round is a batch of answers, and as many steps on it as the objective takes.
+// reward makes a copy of the trained agent answer questions, and makes tokens that led to right answers likelier:
+// stage 2. A round is a batch of answers with the objective's number of steps on it.
 func reward(ctx context.Context, o options, trained *agent, objective string, bar *program.Bar) (r result, err error) {
 	defer bar.Close()
 	epochs := 1
@@ -49,7 +49,7 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 	if err != nil {
 		return r, err
 	}
-	for i, x := range trained.model.Params() { // those of the objective, if it has any, come behind them
+	for i, x := range trained.model.Params() { // parameters of the objective, if any, come after them
 		if err := a.model.Params()[i].Tensor().Copy(x.Tensor()); err != nil {
 			return r, errors.Wrap(err, x.Name())
 		}
@@ -76,8 +76,8 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 	return r, err
 }
 
-// ramp goes up from 0 in a fifth of the rounds, so that the first steps, taken on chance, spoil nothing, and down to 0
-// in the rest, so that what is right stays so.
+// ramp rises from 0 in a fifth of the rounds, so that the first steps, based on chance, do no damage, and falls to 0
+// in the rest, so that right answers stay right.
 func ramp(round, rounds int) float64 {
 	at := (float64(round) + 0.5) / float64(rounds)
 	return min(5*at, (1-at)/0.8)
@@ -107,8 +107,8 @@ func (a *agent) objective(o options, name string) (r nn.Rollout, loss graph.Expr
 	return r, loss.Add(valueLoss), nil
 }
 
-// feed hands a batch of episodes to the objective and returns the mean reward. Every token that was drawn has the
-// reward 1 if the answer was right, else 0.
+// feed copies a batch of episodes into the objective's inputs and returns the mean reward. Every drawn token has the
+// reward 1 if the answer was right, otherwise 0.
 func (a *agent) feed(e episode, r nn.Rollout) (mean float64) {
 	tokens, actions, n := a.model.Tokens.Ints(), r.Actions.Ints(), a.tokens()
 	returns, weights, logProbs := r.Returns.Tensor(), r.Weights.Tensor(), r.LogProbs.Tensor()

@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// The tokens. A text is the bits of the question, think, the thoughts, say, and the answer, which is a bit. Thought k
-// is right if it tells whether the number of ones among the first k bits is odd.
+// The tokens. A text consists of the bits of the question, think, the thoughts, say, and the answer, which is a bit.
+// Thought k is right if it states whether the number of ones among the first k bits is odd.
 const (
 	bit0 = iota // bit1 is the next
 	bit1
@@ -18,13 +18,13 @@ const (
 	vocabulary
 )
 
-// task is what a teacher shows and what of it is graded.
+// task describes the texts of a teacher and the part of them that is graded.
 type task struct {
 	name     string
 	bits     int
-	thoughts int     // 0 or as many as bits
-	slip     float64 // the probability of forgetting a one that stands right behind another
-	graded   bool    // thoughts have a loss; else answers alone
+	thoughts int     // 0 or bits
+	slip     float64 // the probability of forgetting a one right after another
+	graded   bool    // thoughts have a loss; otherwise only answers
 }
 
 func (o options) tasks() []task {
@@ -38,7 +38,7 @@ func (o options) tasks() []task {
 // tokens returns the length of a text without its answer.
 func (t task) tokens() int { return t.bits + 1 + t.thoughts + 1 }
 
-// question is random bits, then think.
+// question returns random bits, followed by think.
 func (t task) question(rng *rand.Rand) []int {
 	text := make([]int, t.bits+1, t.tokens()+1)
 	for i := range t.bits {
@@ -56,7 +56,7 @@ func (t task) parity(text []int) (ones int) {
 	return bit0 + ones%2
 }
 
-// reason returns the teacher's thoughts about a question. rng decides where it slips.
+// reason returns the teacher's thoughts about a question. rng determines the slips.
 func (t task) reason(text []int, slip float64, rng *rand.Rand) []int {
 	thoughts, ones := make([]int, t.thoughts), 0
 	for i := range thoughts {
@@ -69,7 +69,7 @@ func (t task) reason(text []int, slip float64, rng *rand.Rand) []int {
 	return thoughts
 }
 
-// write fills a batch with texts: the answer is what the teacher's thoughts come to, right where there are none.
+// write fills a batch with texts. The answer follows from the teacher's thoughts, or is right if there are none.
 // Targets that are not graded are ignored.
 func (t task) write(rng *rand.Rand, tokens, targets []int) {
 	n := t.tokens()

@@ -84,7 +84,7 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cp.Step < 5 || cp.Step >= 60 || !strings.Contains(complaint.String(), fmt.Sprintf("saved at step %d, go on with -resume", cp.Step)) {
+		if cp.Step < 5 || cp.Step >= 60 || !strings.Contains(complaint.String(), fmt.Sprintf("saved at step %d, continue with -resume", cp.Step)) {
 			t.Errorf("%v: saved at step %d, said %q", signal, cp.Step, complaint)
 		}
 		mustDo(t, append(args, "-resume")...)

@@ -86,7 +86,7 @@ func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report
 	if err := r.save(t, dir); err != nil {
 		return err
 	}
-	return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)
+	return errors.WithMessagef(context.Cause(ctx), "saved at step %d, continue with -resume", t.Done)
 }
 
 // sample lets the model write, token by token as they are drawn.

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 )
 
-// compare translates the texts held out greedily and with beams.
+// compare translates the held-out texts greedily and with beams.
 func (r report) compare(ctx context.Context) error {
 	m := r.trainer.Model
 	pairs, sources, err := r.heldOut(r.options.tests)
@@ -42,12 +42,12 @@ func (r report) compare(ctx context.Context) error {
 		took, hits := time.Since(start), right(all[i], pairs)
 		n := float64(len(pairs))
 		shares[name] = float64(hits) / n
-		r.Print("%-7s exact match %6.2f%% (%d of %d texts held out) | mean ln p %.4f | %s, %.2f ms each", name,
+		r.Print("%-7s exact match %6.2f%% (%d of %d held-out texts) | mean ln p %.4f | %s, %.2f ms each", name,
 			100*float64(hits)/n, hits, len(pairs), meanLogProb(all[i]),
 			took.Round(10*time.Millisecond), took.Seconds()*1e3/n)
 	}
 	r.examples(sources, pairs, all[0], all[1])
-	r.Add(shares) // of those held out, when the run has come to its end
+	r.Add(shares) // of the held-out texts, at the end of the run
 	return nil
 }
 
@@ -58,7 +58,7 @@ func meanLogProb(list []seq2seq.Hypothesis) (mean float64) {
 	return mean
 }
 
-// examples are some of the texts, first those that greedy or beam got wrong.
+// examples prints some of the texts, first those that greedy or beam search got wrong.
 func (r report) examples(sources [][]int, pairs []seq2seq.Pair, greedy, beam []seq2seq.Hypothesis) {
 	var wrong, good []int
 	for i, p := range pairs {
@@ -86,7 +86,7 @@ func (r report) examples(sources [][]int, pairs []seq2seq.Pair, greedy, beam []s
 	}
 }
 
-// show writes the greedy translation of one text, and the best that a beam search finds, with their probabilities.
+// show prints the greedy translation of one text, and the best ones of a beam search, with their probabilities.
 func show(
 	ctx context.Context, m *seq2seq.Model, target *seq2seq.Vocabulary, source []int, o options, stdout io.Writer,
 ) error {
@@ -105,7 +105,7 @@ func show(
 	fmt.Fprintf(stdout, "%s\n", target.Decode(greedy[0].Tokens))
 	for _, h := range beam[0] {
 		text := target.Decode(h.Tokens)
-		if !h.Ended { // the search had found the best before
+		if !h.Ended { // the search found the best one earlier
 			text += " …"
 		}
 		fmt.Fprintf(stdout, "  p = %.2g  %s\n", math.Exp(h.LogProb), text)

@@ -14,16 +14,16 @@ import (
 	"github.com/pkg/errors"
 )
 
-// corpus is texts and their translations, some of them held out: never seen in training.
+// corpus holds texts and their translations. Some of them are held out and never seen in training.
 type corpus struct {
 	name           string
 	texts          func(i int) (source, target string)
-	train, held    []int // of texts; a text that stands here twice is seen twice as often
+	train, held    []int // indices of texts; a repeated index is seen more often
 	source, target *seq2seq.Vocabulary
-	longest        [2]int // source and target in tokens, the target's end not counted
+	longest        [2]int // source and target in tokens, without the target's end
 }
 
-// open makes the texts of a run: of one that is resumed, no others.
+// open returns the texts of a run. If the run is resumed, other texts are an error.
 func open(o *options) (c *corpus, err error) {
 	var data []byte
 	if o.SHA256 = ""; o.Data != "" {
@@ -45,7 +45,7 @@ func open(o *options) (c *corpus, err error) {
 	return c, c.prepare(o.pairing)
 }
 
-// numbers returns those from 0 to below−1. Those of three digits are few, and each is listed fifty times.
+// numbers returns the numbers from 0 to below−1. Numbers of three digits are few, so each is listed fifty times.
 func numbers(below int) *corpus {
 	c := &corpus{name: "numbers", texts: func(n int) (string, string) { return English(n), Italian(n) }}
 	for n := range below {
@@ -85,8 +85,8 @@ func parallel(path string, data []byte) (*corpus, error) {
 	return c, nil
 }
 
-// prepare makes the vocabularies, and holds a share of the texts out: which, depends on the source alone, so that equal
-// sources are on one side.
+// prepare builds the vocabularies and holds out a share of the texts. The choice depends only on the source, so that
+// equal sources are on the same side.
 func (c *corpus) prepare(p pairing) (err error) {
 	if c.source, err = seq2seq.NewVocabulary(p.SourceUnit); err != nil {
 		return errors.Wrap(err, "-source_unit")
@@ -97,7 +97,7 @@ func (c *corpus) prepare(p pairing) (err error) {
 	all := c.train
 	c.train = nil
 	for i, n := range all {
-		if i > 0 && all[i-1] == n { // listed again
+		if i > 0 && all[i-1] == n { // repeated
 			if k := len(c.train); k > 0 && c.train[k-1] == n {
 				c.train = append(c.train, n)
 			}
@@ -125,7 +125,7 @@ func (c *corpus) prepare(p pairing) (err error) {
 // Len returns the number of texts to train on.
 func (c *corpus) Len() int { return len(c.train) }
 
-// Pair is one of them as ids.
+// Pair returns the i-th text to train on as ids.
 func (c *corpus) Pair(i int) (seq2seq.Pair, error) { return c.encode(c.train[i]) }
 
 func (c *corpus) encode(i int) (p seq2seq.Pair, err error) {

@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return translate(ctx, c.OutDir, args, stdout, stderr)
 	}
 	var dir *checkpoint.Dir
-	var saved *checkpoint.Checkpoint // nil of a new run
+	var saved *checkpoint.Checkpoint // nil for a new run
 	if o.resume {
 		if dir, saved, err = base.Translator().Resume(c.OutDir, stderr); err != nil {
 			return errors.Wrap(err, "-resume")
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return nil
 		}
 	}
-	if err := check(c); err != nil { // before texts are read
+	if err := check(c); err != nil { // before reading texts
 		return err
 	}
 	if saved == nil {
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !o.resume { // only now: what is refused leaves nothing behind
+	if !o.resume { // only now: a refused run leaves no files
 		if dir, err = base.Begin(c.OutDir); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return r.Trouble
 }
 
-// translate writes what the newest checkpoint makes of a text. Of its network nothing may be given otherwise.
+// translate prints the translation of a text by the newest checkpoint. Flags must not contradict its network.
 func translate(ctx context.Context, path string, args []string, stdout, stderr io.Writer) error {
 	saved, err := base.Translator().Load(path, stderr)
 	if err != nil {

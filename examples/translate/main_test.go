@@ -47,7 +47,7 @@ func want(t *testing.T, out string, words ...string) {
 func TestTranslate(t *testing.T) {
 	dir := t.TempDir()
 	out := mustDo(t, small(dir, "-beams", "3")...)
-	want(t, out, "1 + 1 blocks, pre-norm", "numbers: ", "step 2/6 | loss ", "| eta ", "step 3: ", "texts held out are translated right", "trained 6 steps",
+	want(t, out, "1 + 1 blocks, pre-norm", "numbers: ", "step 2/6 | loss ", "| eta ", "step 3: ", "held-out texts are translated right", "trained 6 steps",
 		"greedy  exact match ", "beam-3  exact match ", "mean ln p", "ms each", "| right: ")
 	out = mustDo(t, "-out_dir", dir, "-translate", "two hundred and forty-two", "-beams", "3", "-length_penalty", "1")
 	if got := strings.Count(out, "  p = "); got != 3 {
@@ -66,7 +66,7 @@ func TestInterrupt(t *testing.T) {
 		}
 	})
 	err := run(ctx, small(halted), out, out)
-	if err == nil || !strings.Contains(err.Error(), "saved at step 5, go on with -resume") {
+	if err == nil || !strings.Contains(err.Error(), "saved at step 5, continue with -resume") {
 		t.Fatalf("got error %v", err)
 	}
 	mustDo(t, small(halted, "-resume")...)
@@ -154,7 +154,7 @@ func TestHelp(t *testing.T) {
 	if err := run(t.Context(), []string{"-help"}, &out, &said); err != flag.ErrHelp {
 		t.Error(err)
 	}
-	want(t, said.String(), "\nTranslating, behind the training or alone:\n  -beams int", "  -source_size int", "  -held_out float", "(default 1500)")
+	want(t, said.String(), "\nTranslating, after the training or alone:\n  -beams int", "  -source_size int", "  -held_out float", "(default 1500)")
 	if strings.Contains(said.String(), "eval_iters") {
 		t.Errorf("a flag that is not read:\n%s", said.String())
 	}
@@ -194,7 +194,7 @@ func TestData(t *testing.T) {
 		lines.WriteString("house " + word + "\tcasa " + word + "\n")
 	}
 	out := mustDo(t, small(t.TempDir(), "-data", written(t, lines.String()), "-target_unit", "words", "-held_out", "0.3")...)
-	want(t, out, "sources of 2 words at most, 19 different", "targets of 2 words, 19 different", "greedy  exact match")
+	want(t, out, "sources of at most 2 words, 19 different", "targets of at most 2 words, 19 different", "greedy  exact match")
 }
 
 // What cannot be done is an error that says what and where.

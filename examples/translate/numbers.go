@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// English spells n, from 0 to 999,999, as in Britain: "forty-two thousand and seven".
+// English returns n, from 0 to 999,999, in words as in Britain: "forty-two thousand and seven".
 func English(n int) string {
 	units := [...]string{
 		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
@@ -28,12 +28,12 @@ func English(n int) string {
 	return English(n/1000) + " thousand " + English(n%1000)
 }
 
-// Italian spells n, from 0 to 999,999, in one word. Where usage wavers it is:
+// Italian returns n, from 0 to 999,999, in one word. Where usage varies it follows these rules:
 //
-//   - tens lose their vowel before uno and otto: ventuno, ventotto
-//   - cento keeps its own before uno and undici and loses it before otto and ottanta: centouno, centotto, centottanta
+//   - tens drop their vowel before uno and otto: ventuno, ventotto
+//   - cento keeps its vowel before uno and undici and drops it before otto and ottanta: centouno, centotto, centottanta
 //   - tre has an accent at the end of a longer word, and only there: ventitré, ventitremila
-//   - mille is one thousand, mila are several, and nothing is lost around them: milleotto, ventunomila
+//   - mille is one thousand, mila several thousands, and no vowel is dropped around them: milleotto, ventunomila
 func Italian(n int) string {
 	word := italian(n)
 	if stem, ok := strings.CutSuffix(word, "tre"); ok && stem != "" {

@@ -12,47 +12,48 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// options are the flags that are not the Config's.
+// options holds the flags that are not the Config's.
 type options struct {
 	pairing
-	was              *pairing // that of the run which is resumed; nil where it is not known
+	was              *pairing // of the run to resume; nil if unknown
 	translate        string
 	resume           bool
 	beams, tests     int
 	minutes, penalty float64
-	logInterval      int             // 0 is some fifty lines
+	logInterval      int             // 0 means about fifty lines
 	given            map[string]bool // names of flags
 }
 
-// recipe learns the numbers in some minutes on two cores.
+// recipe returns a training that learns the numbers in some minutes on two cores.
 func recipe() seq2seq.Config {
 	return seq2seq.Config{
 		Stack: parts.Stack{NLayer: 2, NHead: 4, NEmbd: 128, Bias: true},
 		Training: train.Training{
-			BatchSize: 64, GradientAccumulationSteps: 1, LearningRate: 1e-3, DecayLR: true, WarmupIters: 100, MinLR: 1e-5,
+			BatchSize: 64, GradientAccumulationSteps: 1, LearningRate: 1e-3, DecayLR: true, WarmupIters: 100,
+			MinLR:       1e-5,
 			WeightDecay: 0.01, Beta1: 0.9, Beta2: 0.98, GradClip: 1, Seed: 1, Kernels: true,
 		},
 		Run: train.Run{MaxIters: 1500, EvalInterval: 500, EvalIters: 1, LogInterval: 50, OutDir: "out/translate"},
 	}
 }
 
-// parse reads the flags over c and the texts.
+// parse reads the flags into c and the texts.
 func parse(c seq2seq.Config, texts pairing, args []string, stderr io.Writer) (seq2seq.Config, options, error) {
 	o := options{pairing: texts}
 	fs := program.Flags("translate", stderr)
 	program.Group(fs, "The network, its training and the run", c.Flags, "eval_iters")
 	program.Group(fs, "The texts, and what to do", func(fs *flag.FlagSet) {
 		o.pairing.flags(fs)
-		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, which says the rest")
-		fs.Float64Var(&o.minutes, "minutes", 0, "minutes after which training stops; 0 is max_iters alone")
+		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
+		fs.Float64Var(&o.minutes, "minutes", 0, "minutes after which training stops; 0 means no limit of time")
 		fs.IntVar(&o.tests, "tests", 5000, "number of held-out texts to translate at the end")
 	})
-	program.Group(fs, "Translating, behind the training or alone", func(fs *flag.FlagSet) {
+	program.Group(fs, "Translating, after the training or alone", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.translate, "translate", "",
-			"translate this by the newest checkpoint in out_dir, and do nothing else")
+			"translate this with the newest checkpoint in out_dir, without training")
 		fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
 		fs.Float64Var(&o.penalty, "length_penalty", 0,
-			"α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
+			"α of a beam search that divides ln p by ((5 + length)/6)^α; 0 means no penalty")
 	})
 	program.LogInterval(fs)
 	if err := program.Parse(fs, args); err != nil {
@@ -72,7 +73,7 @@ func parse(c seq2seq.Config, texts pairing, args []string, stderr io.Writer) (se
 	)
 }
 
-// rank is what a beam search wants most of.
+// rank returns the rank of the beam search.
 func (o options) rank() seq2seq.Rank {
 	if o.penalty == 0 {
 		return nil

@@ -14,20 +14,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// pairingFile is the file of a checkpoint that says which texts the run is on.
+// pairingFile is the file of a checkpoint that describes the texts of the run.
 const pairingFile = "corpus.json"
 
-// pairing is which texts there are, in which tokens, and how many of them are held out: a run keeps to it.
+// pairing describes the texts, their tokens, and the share held out. It is fixed for a run.
 type pairing struct {
-	Data       string  `json:"data"`   // a path; empty is numbers
-	SHA256     string  `json:"sha256"` // of the file; empty of numbers
+	Data       string  `json:"data"`   // a path; empty for numbers
+	SHA256     string  `json:"sha256"` // of the file; empty for numbers
 	Below      int     `json:"below"`
 	SourceUnit string  `json:"source_unit"`
 	TargetUnit string  `json:"target_unit"`
 	HeldOut    float64 `json:"held_out"`
 }
 
-// defaultPairing is all numbers, English to Italian.
+// defaultPairing returns the pairing of all numbers, English to Italian.
 func defaultPairing() pairing {
 	return pairing{Below: 1_000_000, SourceUnit: "words", TargetUnit: "characters", HeldOut: 0.005}
 }
@@ -35,7 +35,7 @@ func defaultPairing() pairing {
 func (p *pairing) flags(set *flag.FlagSet) {
 	set.StringVar(&p.Data, "data", p.Data,
 		"file with a source, a tab and its translation in each line; by default numbers, English to Italian")
-	set.IntVar(&p.Below, "below", p.Below, "the numbers are less than this")
+	set.IntVar(&p.Below, "below", p.Below, "upper limit of the numbers, exclusive")
 	set.StringVar(&p.SourceUnit, "source_unit", p.SourceUnit, "tokens of the source: words, characters")
 	set.StringVar(&p.TargetUnit, "target_unit", p.TargetUnit, "tokens of the target: words, characters")
 	set.Float64Var(&p.HeldOut, "held_out", p.HeldOut, "share of the texts that are never trained on")
@@ -51,7 +51,7 @@ func (p pairing) check() error {
 	)
 }
 
-// pairingOf is what a checkpoint says of its texts, nil of an earlier version, which does not.
+// pairingOf returns the pairing of a checkpoint, or nil if it was saved by an earlier version without one.
 func pairingOf(cp *checkpoint.Checkpoint) (*pairing, error) {
 	p := new(pairing)
 	err := train.PeekJSON(cp, pairingFile, p)
@@ -65,7 +65,7 @@ func (p pairing) file() checkpoint.File {
 	return checkpoint.File{Name: pairingFile, Write: train.WriteJSON(p)}
 }
 
-// diff returns an error that names every setting in which p differs from what was saved.
+// diff returns an error that names every setting in which p differs from the saved one.
 func (p pairing) diff(was pairing) error {
 	var list []string
 	for _, f := range []struct {
@@ -85,7 +85,7 @@ func (p pairing) diff(was pairing) error {
 	return errors.New(strings.Join(list, "; "))
 }
 
-// same returns an error if the texts are others than those that were saved.
+// same returns an error if the texts differ from the saved ones.
 func (p pairing) same(was pairing) error {
 	if p.SHA256 == was.SHA256 {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// at once, as many texts as the matrices of the decoder are fast for.
+// atOnce is the number of texts for which the matrices of the decoder are fast.
 const atOnce = 128
 
-// report trains, and prints what happens.
+// report trains a model and prints its progress.
 type report struct {
 	*program.Log
 	trainer *seq2seq.Trainer
@@ -29,14 +29,16 @@ func (r report) begin() {
 		total += p.Tensor().Len()
 	}
 	c, o, t := r.trainer.Model.Config, r.options, r.texts
-	r.Header("pedestrian", fmt.Sprintf("%d parameters", total), fmt.Sprintf("%d + %d blocks, %s-norm", c.NLayer, c.NLayer, c.Block),
+	r.Header("pedestrian", fmt.Sprintf("%d parameters", total),
+		fmt.Sprintf("%d + %d blocks, %s-norm", c.NLayer, c.NLayer, c.Block),
 		fmt.Sprintf("%d threads", r.trainer.Model.Graph.Threads()))
-	r.Header(fmt.Sprintf("%s: %d texts to train on, %d held out", t.name, len(slices.Compact(slices.Clone(t.train))), len(t.held)),
-		fmt.Sprintf("sources of %d %s at most, %d different", t.longest[0], o.SourceUnit, t.source.Size()),
-		fmt.Sprintf("targets of %d %s, %d different", t.longest[1], o.TargetUnit, t.target.Size()))
+	train := len(slices.Compact(slices.Clone(t.train)))
+	r.Header(fmt.Sprintf("%s: %d texts to train on, %d held out", t.name, train, len(t.held)),
+		fmt.Sprintf("sources of at most %d %s, %d different", t.longest[0], o.SourceUnit, t.source.Size()),
+		fmt.Sprintf("targets of at most %d %s, %d different", t.longest[1], o.TargetUnit, t.target.Size()))
 }
 
-// train steps to max_iters, and saves on the way and when it is interrupted.
+// train does the steps up to max_iters. It saves at intervals and when it is interrupted.
 func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 	t, start, from := r.trainer, time.Now(), r.trainer.Done
 	c := t.Model.Config
@@ -55,7 +57,7 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 			if err := save(); err != nil {
 				return err
 			}
-			return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)
+			return errors.WithMessagef(context.Cause(ctx), "saved at step %d, continue with -resume", t.Done)
 		}
 		r.Step(p)
 		if t.Done%c.EvalInterval == 0 && t.Done < c.MaxIters {
@@ -71,7 +73,7 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 	return save()
 }
 
-// spotCheck translates a few of the texts held out.
+// spotCheck translates some of the held-out texts.
 func (r report) spotCheck(ctx context.Context) error {
 	w, err := seq2seq.NewTranslator(r.trainer.Model, atOnce, 1)
 	if err != nil {
@@ -86,19 +88,19 @@ func (r report) spotCheck(ctx context.Context) error {
 		return err
 	}
 	n := right(found, pairs)
-	r.Print("step %d: %d of %d texts held out are translated right", r.trainer.Done, n, len(pairs))
+	r.Print("step %d: %d of %d held-out texts are translated right", r.trainer.Done, n, len(pairs))
 	r.Add(map[string]float64{"step": float64(r.trainer.Done), "exact_match": float64(n) / float64(len(pairs))})
 	return nil
 }
 
-// heldOut is n of the texts held out, or all, spread evenly.
+// heldOut returns n of the held-out texts, or all, evenly spread.
 func (r report) heldOut(n int) (pairs []seq2seq.Pair, sources [][]int, err error) {
 	held := r.texts.held
 	n = min(n, len(held))
 	for i := range n {
 		p, err := r.texts.encode(held[i*len(held)/n])
 		if err != nil {
-			return nil, nil, errors.Wrap(err, "a text held out")
+			return nil, nil, errors.Wrap(err, "a held-out text")
 		}
 		pairs, sources = append(pairs, p), append(sources, p.Source)
 	}

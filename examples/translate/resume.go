@@ -11,8 +11,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// again returns the flags over what the run was that saved a checkpoint in dir. What is given may differ where the
-// steps compute the same.
+// again returns the settings of the run that saved a checkpoint in dir, with the given flags applied. Flags may change
+// only settings that do not affect the steps.
 func again(dir string, saved *checkpoint.Checkpoint, args []string) (c seq2seq.Config, o options, err error) {
 	s, err := seq2seq.ReadState(saved)
 	if err != nil {
@@ -36,13 +36,15 @@ func again(dir string, saved *checkpoint.Checkpoint, args []string) (c seq2seq.C
 	return c, o, errors.Wrapf(o.diff(*was), "checkpoint %s", saved.Path)
 }
 
-// finished says of a run that there is nothing left to do, if it is so.
+// finished reports whether a run has no steps left, and prints how to continue it.
 func finished(c seq2seq.Config, saved *checkpoint.Checkpoint, stdout io.Writer) bool {
 	return base.Finished(c.Run, saved, "-translate TEXT translates", stdout)
 }
 
-// trainer begins a run, or resumes where the checkpoint stopped.
-func trainer(ctx context.Context, c seq2seq.Config, texts *corpus, saved *checkpoint.Checkpoint) (*seq2seq.Trainer, error) {
+// trainer begins a run, or resumes it from the checkpoint.
+func trainer(
+	ctx context.Context, c seq2seq.Config, texts *corpus, saved *checkpoint.Checkpoint,
+) (*seq2seq.Trainer, error) {
 	c.Context = ctx
 	if saved == nil {
 		c, err := texts.fit(c)
@@ -58,7 +60,7 @@ func trainer(ctx context.Context, c seq2seq.Config, texts *corpus, saved *checkp
 	return t, saved.Close() // the next save may remove it
 }
 
-// check is what is wrong with a configuration whatever the texts are.
+// check returns the errors of a configuration that do not depend on the texts.
 func check(c seq2seq.Config) error {
 	c.SourceSize = cmp.Or(c.SourceSize, max(1, c.Options.Get("mixed_keys")))
 	for _, fromTexts := range []*int{&c.TargetSize, &c.SourceVocab, &c.TargetVocab} {
@@ -67,8 +69,8 @@ func check(c seq2seq.Config) error {
 	return c.Validate()
 }
 
-// fit fills in the sizes that are to come from the texts. Those that are given have to be enough for all texts, trained
-// on or held out.
+// fit fills in the sizes that come from the texts. Given sizes must be large enough for all texts, including the
+// held-out ones.
 func (c *corpus) fit(config seq2seq.Config) (seq2seq.Config, error) {
 	for _, f := range []struct {
 		name, what string
