@@ -14,7 +14,7 @@ type Expr struct {
 	scope string
 	node  *G.Node
 
-	name  string        // of a parameter or input
+	name  string        // full name of a parameter or input
 	dense *tensor.Dense // its numbers
 	shape []int         // its shape as the caller declared it
 	ids   *idRange      // set for integers only

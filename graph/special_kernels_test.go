@@ -38,30 +38,31 @@ func (c kernelCase) try(t *testing.T, dtype Dtype, kernels bool) tried {
 	return tried{in, wrt, y, p}
 }
 
-// end is a number that the two forms of a case give where an operand has a special one.
+// end is a number computed by both forms of a case for a special number in an operand.
 type end struct {
 	dtype     Dtype
 	operand   int
 	special   float64
-	out       int // 0 is the value, 1 + i the gradient of operand i
+	out       int // 0 for the value, 1 + i for the gradient of operand i
 	got, want float64
 }
 
-// arrangements put a special number into a row: in the middle, everywhere, and everywhere in turn with its opposite.
+// arrangements writes a special number to a row: in the middle, everywhere, and everywhere alternating with its
+// opposite.
 var arrangements = map[string]func(j, d int) (sign float64){
 	"one": func(j, d int) float64 {
 		if j == d/2 {
 			return 1
 		}
-		return 0 // leaves the number that is there
+		return 0 // keeps the old number
 	},
 	"all":       func(int, int) float64 { return 1 },
 	"alternate": func(j, _ int) float64 { return float64(1 - j%2*2) },
 }
 
-// Every kernel of a layer's equation has the value and the gradients of the equation where a row of an operand has
-// numbers at the ends of the type, for rows that fill vectors and that do not. NaN is NaN in both, and ∞ is ∞. In float32
-// the numbers may also be those of the equation in float64.
+// Every kernel of a layer's equation has the value and the gradients of the equation if a row of an operand has numbers
+// at the limits of the type, for rows that fill vectors and rows that do not. NaN is NaN in both forms, and ∞ is ∞. In
+// float32 the numbers may also be those of the equation in float64.
 func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
 	widths := []int{1, 3, 7, 17, 33}
 	if testing.Short() {
@@ -94,7 +95,7 @@ func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
 	}
 }
 
-// with returns the value and the gradients where the row in the middle of operand k has the special number s.
+// with returns the value and the gradients if the row in the middle of operand k has the special number s.
 func (f tried) with(t *testing.T, k int, s float64, sign func(j, d int) float64) [][]float64 {
 	x := f.in[k].Tensor()
 	d := x.Shape[len(x.Shape)-1]
@@ -113,7 +114,7 @@ func (f tried) with(t *testing.T, k int, s float64, sign func(j, d int) float64)
 	return out
 }
 
-// compare returns the first number in which the two forms differ, in words, and "" if there is none.
+// compare describes the first number in which the two forms differ; it returns "" if there is none.
 func (e end) compare(name string, got, want [][]float64) string {
 	for i, list := range want {
 		for j := range list {
@@ -126,7 +127,7 @@ func (e end) compare(name string, got, want [][]float64) string {
 	return ""
 }
 
-// agree reports whether the number is the wanted one but for rounding, of the largest of its list.
+// agree reports whether the number equals the wanted one up to rounding, relative to the largest of its list.
 func (e end) agree(list []float64) bool {
 	if e.got == e.want || math.IsNaN(e.got) && math.IsNaN(e.want) {
 		return true
@@ -144,7 +145,7 @@ func (e end) agree(list []float64) bool {
 	return math.Abs(e.got-e.want) <= tolerance*top+tiny
 }
 
-// excuses are where a kernel differs from its equation, by the beginning of the case's name.
+// excuses lists the differences allowed between a kernel and its equation, by the beginning of the case's name.
 var excuses = map[string]func(e end) bool{
 	// A kernel has the limit where the equation is 0·∞ or overflows on the way. TestOperationsAtTheEndsOfTheNumbers
 	// compares with the limits.
@@ -160,20 +161,20 @@ var excuses = map[string]func(e end) bool{
 	"layernorm σ": func(e end) bool {
 		return math.Abs(e.special) < 0x1p-125 && !isFinite(e.got) && !isFinite(e.want)
 	},
-	// The row does not count. In the equation it is NaN times 0.
+	// The ignored row does not count; in the equation it is NaN times 0.
 	"cross entropy, row ignored": func(e end) bool {
 		return !isFinite(e.special) && isFinite(e.got) && math.IsNaN(e.want)
 	},
 	// Products overflow in another order.
 	"squared error": end.overflow,
 	"rollout":       end.overflow,
-	// The equation loses the clipped product beside a large r·A, and a − max(a − b, 0) is ∞ − ∞ where r·A overflows. A
+	// The equation loses the clipped product next to a large r·A, and a − max(a − b, 0) is ∞ − ∞ where r·A overflows. A
 	// clipped row has no gradient, whatever its weight is.
 	"rollout, ppo true": func(e end) bool {
 		old, weight := e.operand == 4, e.operand == 3
 		return old && e.special <= -100 && isFinite(e.got) || weight && math.IsNaN(e.special) && e.out == 1 && e.got == 0
 	},
-	// The result of a query that sees no key is 0, and 0/0 in the equation. Hidden keys are left out.
+	// The result of a query that sees no key is 0; the equation gives 0/0. Hidden keys are left out.
 	"causal attention": func(e end) bool { return math.IsNaN(e.want) },
 }
 
@@ -187,11 +188,10 @@ func (e end) excused(name string) bool {
 	return false
 }
 
-// overflow reports whether one of the forms is not finite for ∞ or for the largest number.
+// overflow reports whether one of the forms is not finite for ±∞ or one of the largest numbers.
 func (e end) overflow() bool { return e.huge() && !(isFinite(e.got) && isFinite(e.want)) }
 
-// limit reports whether the equation alone has no number for ∞ or for the largest number, or has lost the derivative
-// beside x.
+// limit reports whether, for ±∞ or one of the largest numbers, only the equation is not finite, or its gradient is 0.
 func (e end) limit() bool {
 	return e.huge() && !math.IsNaN(e.got) && (!isFinite(e.want) || e.out == 1 && e.want == 0)
 }
@@ -205,7 +205,7 @@ func (e end) huge() bool {
 // isFinite reports whether x is a number, and not ∞.
 func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
-// notRows are the other kernels: they move numbers, add them up or multiply matrices.
+// notRows lists the other kernels: they move numbers, add them up or multiply matrices.
 var notRows = strings.Fields("AddPositions CrossAttention Elman Gather GatherCols GatherTokens Linear LinearAttention " +
 	"LinearT MeanTokens MixTokens Rotate")
 

@@ -15,7 +15,7 @@ type stockOp struct {
 	op     G.Op
 	args   []G.Value
 	before []func()      // functions that fill the args that change from run to run
-	shape  tensor.Shape  // of the result
+	shape  tensor.Shape  // shape of the result
 	out    *tensor.Dense // uses the planned memory; nil for a scalar
 	to     plan.Numbers  // the planned memory
 	kept   *G.Value      // where a result of another type goes

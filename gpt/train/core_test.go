@@ -198,7 +198,7 @@ func TestNewErrors(t *testing.T) {
 	boom := errors.New("boom")
 	for want, build := range map[string]func(g *graph.Graph) (graph.Expr, []graph.Expr, error){
 		"boom": func(*graph.Graph) (graph.Expr, []graph.Expr, error) { return graph.Expr{}, nil, boom },
-		"of a scalar": func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+		"want a scalar": func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 			w := g.Root().Param("w", graph.Const(2), 1, 2)
 			return w.Square(), g.Params(), nil
 		},

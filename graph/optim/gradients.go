@@ -15,7 +15,7 @@ type Gradients struct {
 	params  []graph.Expr
 	index   map[string]int // name → index in params
 	places  []int          // start of each parameter in a flat sum, aligned to cache lines
-	size    int            // of the flat sum
+	size    int            // numbers in the flat sum
 	run     int            // number of micro-batches added in turn before sums are paired; 0 means all
 	sums    []sum          // sums over micro-batches: depth are in use, the others are memory to reuse
 	depth   int
