@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestDocumentsNameWhatExists: paths and tests in the documents of the root are there. A path is what a link leads to,
-// or what is in code and begins with a folder of ours; one with … or with a part named name is an example.
+// TestDocumentsNameWhatExists checks that the paths and tests named in the documents of the root exist. A path is the
+// target of a link, or text in code that begins with one of our folders. A path with … or with a part called name is an
+// example.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	tests := map[string]bool{}
 	for _, f := range sources(t) {
@@ -36,13 +37,13 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 					continue
 				}
 				if _, err := os.Stat(filepath.Join(root, path)); err != nil {
-					t.Errorf("%s names %s, which is not there", document, path)
+					t.Errorf("%s names %s, which does not exist", document, path)
 				}
 			}
 		}
 		for _, test := range name.FindAllString(string(data), -1) {
 			if found++; !tests[test] {
-				t.Errorf("%s names %s, which is no test", document, test)
+				t.Errorf("%s names %s, which is not a test", document, test)
 			}
 		}
 	}
@@ -51,7 +52,8 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
-// TestEveryPackageSaysWhatToStartWith: in the first paragraph of its doc, by a name that it exports.
+// TestEveryPackageSaysWhatToStartWith checks that the first paragraph of a package's doc names an exported name to
+// start with.
 func TestEveryPackageSaysWhatToStartWith(t *testing.T) {
 	first, exported := map[string]string{}, map[string]bool{}
 	for _, f := range sources(t) {
@@ -79,7 +81,7 @@ func TestEveryPackageSaysWhatToStartWith(t *testing.T) {
 	for dir, doc := range first {
 		m := start.FindStringSubmatch(doc)
 		if m == nil || !exported[dir+" "+m[1]] {
-			t.Errorf("%s: the first paragraph names nothing of its own to start with: %s", dir, doc)
+			t.Errorf("%s: the first paragraph names no exported name to start with: %s", dir, doc)
 		}
 	}
 	if len(first) < 10 {
@@ -87,8 +89,8 @@ func TestEveryPackageSaysWhatToStartWith(t *testing.T) {
 	}
 }
 
-// TestFiguresNameTheMachine: what the README says of time and memory stands in a table whose head names processor and
-// day.
+// TestFiguresNameTheMachine checks that the README's figures of time and memory are in tables whose heads name the
+// processor and the day.
 func TestFiguresNameTheMachine(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFilesAreOpenedInOnePlace: internal/file alone opens files, because it waits for no FIFO and takes regular files
-// only. The exceptions are listed with their reasons.
+// TestFilesAreOpenedInOnePlace checks that only internal/file opens files, because it opens regular files only and
+// never waits for a FIFO. The exceptions are listed with their reasons.
 func TestFilesAreOpenedInOnePlace(t *testing.T) {
 	forbidden := map[string][]string{
 		"os":            {"Open", "OpenFile", "OpenInRoot", "OpenRoot", "Create", "CreateTemp", "ReadFile", "WriteFile", "DirFS"},
@@ -63,7 +63,7 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 	}
 	for place := range exceptions {
 		if !used[place] {
-			t.Errorf("%s opens no file: it is no exception", place)
+			t.Errorf("%s opens no file: it is not an exception", place)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func fuzzTargets(t *testing.T) map[string]bool {
 	return targets
 }
 
-// Every fuzz target has a committed corpus, every corpus a target, and PROMISES.md says how many targets there are.
+// Every fuzz target has a committed corpus, every corpus a target, and PROMISES.md states the number of targets.
 func TestFuzzTargetsHaveCorpora(t *testing.T) {
 	targets := fuzzTargets(t)
 	for dir := range targets {

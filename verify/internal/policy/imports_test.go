@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestImportDirections: graph ← nn ← gpt ← verify and examples, and Gorgonia behind graph.
+// TestImportDirections checks the directions graph ← nn ← gpt ← verify and examples, and that only graph imports
+// Gorgonia.
 func TestImportDirections(t *testing.T) {
 	allowed := map[string][]string{ // what of ours the files of a tree, but not its tests, may import: the deepest tree counts
 		".":              {},
@@ -31,7 +32,7 @@ func TestImportDirections(t *testing.T) {
 	for _, f := range sources(t) {
 		room := room(f.dir)
 		if seen[room] = true; room == "" {
-			t.Errorf("%s is in no package of the house", f.path)
+			t.Errorf("%s is in an unknown package", f.path)
 		}
 		for _, path := range f.imports {
 			ours, isOurs := strings.CutPrefix(path, module)
@@ -63,7 +64,7 @@ func TestImportDirections(t *testing.T) {
 	}
 }
 
-// TestEveryPackageHasADocSentence: "Package graph …", or a comment on a command.
+// TestEveryPackageHasADocSentence checks that every package has "Package graph …" or, for a command, a comment.
 func TestEveryPackageHasADocSentence(t *testing.T) {
 	said := map[string]bool{}
 	for _, f := range sources(t) {
@@ -79,12 +80,12 @@ func TestEveryPackageHasADocSentence(t *testing.T) {
 	}
 	for dir, ok := range said {
 		if !ok {
-			t.Errorf("%s has no sentence that says what the package is", dir)
+			t.Errorf("%s has no sentence that describes the package", dir)
 		}
 	}
 }
 
-// TestNoInit: what a package does, a caller asks for.
+// TestNoInit checks that no package has an init: packages act only when called.
 func TestNoInit(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, d := range f.syntax.Decls {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The packages of gpt read JSON by gpt/internal/field, whose errors have the key, both kinds of value and the place.
+// The packages of gpt read JSON by gpt/internal/field, whose errors name the key, both kinds of value and the place.
 func TestJSONIsReadByField(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.test || !strings.HasPrefix(f.dir, "gpt") || f.dir == "gpt/internal/field" || f.dir == "gpt/internal/fuzzed" {

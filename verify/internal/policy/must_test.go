@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Functions that panic where others return an error, such as regexp.MustCompile, are called with constants alone: what
-// comes from a file or a caller would end the program.
+// Functions that panic instead of returning an error, such as regexp.MustCompile, are called only with constants: input
+// from a file or a caller could end the program.
 func TestMustIsOfConstants(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.test || slices.Contains(f.imports, "testing") {

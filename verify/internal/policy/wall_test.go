@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWall: formulas by hand use the standard library alone, so that a mistake in the library cannot hide behind the
-// same mistake there; and nothing is computed with them but what verify compares.
+// TestWall checks that formulas by hand use only the standard library, so that a mistake in the library cannot hide
+// behind the same mistake there, and that only verify uses them.
 func TestWall(t *testing.T) {
 	const hand = "verify/hand"
 	files := 0
