@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestKernelsLeaveNoStock: a layer on kernels is made of kernels, forward and backward: none of Gorgonia's own
-// operations is left, but for those of the sum over its result.
+// TestKernelsLeaveNoStock: a layer on kernels consists of kernels, forward and backward, without Gorgonia's own
+// operations, except for those of the sum over its result.
 func TestKernelsLeaveNoStock(t *testing.T) {
 	stock := func(c layerCase) (names []string, sum bool) {
 		g := graph.New(graph.Float32, 7)

@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// silu(z) − silu(−z) = z: with the gate's weights negated the layer loses what a gate without a bend would let pass,
-// (z_g ∘ z_u)·w_d, whatever the numbers.
+// silu(z) − silu(−z) = z: negating the gate's weights subtracts the result for a linear gate, (z_g ∘ z_u)·w_d, for any
+// numbers.
 func TestI65GateWithoutABend(t *testing.T) {
 	d := Dims{Batch: 1, Context: 3, Embd: 5, Inner: 7, Blocks: 1}
 	of := func(kernels bool, sign float64, build func(l *SwiGLU, x graph.Expr) graph.Expr) []float64 {
@@ -39,8 +39,8 @@ func TestI65GateWithoutABend(t *testing.T) {
 	}
 }
 
-// What comes in enters the gate and what passes it, each of which gives something of its own, and c_proj gets what both
-// make. A literal, which has none of its layers, is an error of the place it was called at.
+// The input goes to c_gate and c_fc, which give different results, and c_proj gets the product of both. A literal
+// without these layers is an error of the place of the call.
 func TestSwiGLUPlaces(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := graph.New(graph.Float64, 1)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// functions lists the functions and methods that the package in a directory declares, without those of its tests.
+// functions returns the functions and methods of the package in a directory, without those of its tests.
 func functions(t *testing.T, dir string) (list []*ast.FuncDecl) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -53,7 +53,7 @@ func TestCrossEntropyPassesNaNOn(t *testing.T) {
 	}
 }
 
-// The gradient of a row is scale·(softmax − onehot), however large its logits are: their log-sum-exp has no place for
+// The gradient of a row is scale·(softmax − onehot), even for large logits, whose log-sum-exp has no digits left for
 // ln 3.
 func TestGradientsOfLargeLogits(t *testing.T) {
 	gradientsOfLargeLogits[float32](t)

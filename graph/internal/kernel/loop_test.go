@@ -9,10 +9,10 @@ import (
 )
 
 // chunksOf runs the rest of l as one of its threads, and returns these chunks in order.
-func chunksOf(l *loop, thread int) (taken []int) {
-	l.job = eachChunk(func(chunk int) { taken = append(taken, chunk) })
+func chunksOf(l *loop, thread int) (claimed []int) {
+	l.job = eachChunk(func(chunk int) { claimed = append(claimed, chunk) })
 	l.run(thread)
-	return taken
+	return claimed
 }
 
 // TestThreadsBeginWithTheirShares: threads then help from the ends of other shares, which their threads reach last.

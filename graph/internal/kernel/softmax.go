@@ -71,9 +71,9 @@ func expSum[T Float](z []T) (top T, total float64) {
 	return top, total
 }
 
-// shift returns what to subtract from the logits z of a row, and what to multiply their exponentials by, for
-// scale·softmax(z). This is lse and scale as long as lse, rounded, has room for the logarithm of the sum beside the
-// maximum.
+// shift returns the number to subtract from the logits z of a row, and the factor of their exponentials, for
+// scale·softmax(z). They are lse and scale as long as the rounded lse has enough digits for the logarithm of the sum in
+// addition to the maximum.
 func shift[T Float](z []T, lse, scale T) (T, T) {
 	const roomy = 1 << 10
 	if -roomy <= lse && lse <= roomy {

@@ -9,9 +9,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// Softmax is e^(x + mask − max)/Σ over the entries whose mask is not −∞ where numbers at the ends of the type stand
-// among the scores or in the mask, for rows that fill vectors and that do not. Where a weight is NaN, those that are
-// hidden may be NaN too.
+// Softmax is e^(x + mask − max)/Σ over the entries whose mask is not −∞, also for numbers at the ends of the type in the
+// scores or the mask, and for rows that fill vectors and rows that do not. If a weight is NaN, the hidden ones may be
+// NaN too.
 func TestSoftmaxAtTheEndsOfTheNumbers(t *testing.T) {
 	softmaxAtTheEnds[float32](t, 0x1p-126, 0x1p-149, math.MaxFloat32)
 	softmaxAtTheEnds[float64](t, 0x1p-1022, 0x1p-1074, math.MaxFloat64)
@@ -47,7 +47,7 @@ func softmaxAtTheEnds[T kernel.Float](t *testing.T, tiny, least, largest T) {
 						for j, w := range want {
 							g := float64(got[j])
 							if broken && w == 0 && g != g {
-								continue // hidden, in a row that is no numbers
+								continue // hidden, in a row with NaN
 							}
 							if !(g == w || g != g && w != w || math.Abs(g-w) <= 1e-6*w+1e-37) {
 								t.Errorf("%T, of %v and the mask %v: weight %d is %v, want %v", x, x, mask, j, g, w)
@@ -61,7 +61,7 @@ func softmaxAtTheEnds[T kernel.Float](t *testing.T, tiny, least, largest T) {
 	}
 }
 
-// weights is the softmax in float64 of scores in the type; broken tells whether the row has a weight that is no number.
+// weights returns the softmax in float64 of scores in the type; broken reports whether the row has a NaN weight.
 func weights[T kernel.Float](x, mask []T) (w []float64, broken bool) {
 	w = make([]float64, len(x))
 	top, sum := math.Inf(-1), 0.0

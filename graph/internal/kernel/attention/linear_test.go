@@ -163,12 +163,12 @@ func TestLinearAttentionGoesOn(t *testing.T) {
 	s := linearSize{2, 150, 2, 4, 6}
 	p, width := kernel.NewPool(1), s.heads*(2*s.qk+s.v)
 	qkv, dy, _ := linearData(s)
-	whole := linearOf[float64](s, true, "taylor")
-	want, _ := quadratic(whole, qkv, nil, dy)
-	state := make([]float64, whole.StateLen())
+	full := linearOf[float64](s, true, "taylor")
+	want, _ := quadratic(full, qkv, nil, dy)
+	state := make([]float64, full.StateLen())
 	from := 0
 	for _, tokens := range []int{70, 1, 79} {
-		part := whole
+		part := full
 		part.Tokens = tokens
 		var x, rows []float64
 		for b := range s.batch {

@@ -2,11 +2,11 @@ package cache
 
 import "testing"
 
-// said is the description of a cache by a processor: kind and level, threads that share it, line, ways, sets.
-type said struct{ kind, level, threads, line, ways, sets uint32 }
+// cacheLeaf is the description of a cache by a processor: kind and level, threads that share it, line, ways, sets.
+type cacheLeaf struct{ kind, level, threads, line, ways, sets uint32 }
 
-// asked returns a processor that describes its caches in a leaf, and has leaves up to the two numbers.
-func asked(leaf, basic, extended uint32, caches ...said) func(leaf, part uint32) (a, b, c, d uint32) {
+// processorWith returns a processor that describes its caches in a leaf, and has leaves up to the two numbers.
+func processorWith(leaf, basic, extended uint32, caches ...cacheLeaf) func(leaf, part uint32) (a, b, c, d uint32) {
 	return func(l, part uint32) (a, b, c, d uint32) {
 		switch {
 		case l == 0:
@@ -25,21 +25,21 @@ func asked(leaf, basic, extended uint32, caches ...said) func(leaf, part uint32)
 
 func TestSecond(t *testing.T) {
 	const data, instructions, both = 1, 2, 3
-	first := []said{{data, 1, 2, 64, 12, 64}, {instructions, 1, 2, 64, 8, 64}}
-	with := func(more ...said) []said { return append(first[:2:2], more...) }
-	third := said{both, 3, 64, 64, 16, 1 << 15}
+	first := []cacheLeaf{{data, 1, 2, 64, 12, 64}, {instructions, 1, 2, 64, 8, 64}}
+	with := func(more ...cacheLeaf) []cacheLeaf { return append(first[:2:2], more...) }
+	third := cacheLeaf{both, 3, 64, 64, 16, 1 << 15}
 	for name, c := range map[string]struct {
 		cpuid func(leaf, part uint32) (a, b, c, d uint32)
 		want  int
 	}{
-		"Granite Rapids":           {asked(described, 0x24, 0x80000008, with(said{both, 2, 1, 64, 16, 2048}, third)...), 2 << 20},
-		"the same, two threads":    {asked(described, 0x24, 0x80000008, with(said{both, 2, 2, 64, 16, 2048}, third)...), 1 << 20},
-		"Zen 5":                    {asked(describedAMD, 0x10, 0x80000028, with(said{both, 2, 1, 64, 16, 1024}, third)...), 1 << 20},
-		"Zen 3":                    {asked(describedAMD, 0x10, 0x80000023, with(said{both, 2, 1, 64, 8, 1024}, third)...), 512 << 10},
-		"instructions of level 2":  {asked(described, 4, 0, said{instructions, 2, 1, 64, 1, 64}, said{data, 2, 1, 64, 4, 1024}), 256 << 10},
-		"no second cache":          {asked(described, 4, 0, first...), usual},
-		"no leaf 4":                {asked(described, 3, 0x80000008, with(said{both, 2, 1, 64, 16, 2048})...), usual},
-		"AMD's leaf, not declared": {asked(describedAMD+1, 0x10, describedAMD+1), usual},
+		"Granite Rapids":           {processorWith(described, 0x24, 0x80000008, with(cacheLeaf{both, 2, 1, 64, 16, 2048}, third)...), 2 << 20},
+		"the same, two threads":    {processorWith(described, 0x24, 0x80000008, with(cacheLeaf{both, 2, 2, 64, 16, 2048}, third)...), 1 << 20},
+		"Zen 5":                    {processorWith(describedAMD, 0x10, 0x80000028, with(cacheLeaf{both, 2, 1, 64, 16, 1024}, third)...), 1 << 20},
+		"Zen 3":                    {processorWith(describedAMD, 0x10, 0x80000023, with(cacheLeaf{both, 2, 1, 64, 8, 1024}, third)...), 512 << 10},
+		"instructions of level 2":  {processorWith(described, 4, 0, cacheLeaf{instructions, 2, 1, 64, 1, 64}, cacheLeaf{data, 2, 1, 64, 4, 1024}), 256 << 10},
+		"no second cache":          {processorWith(described, 4, 0, first...), usual},
+		"no leaf 4":                {processorWith(described, 3, 0x80000008, with(cacheLeaf{both, 2, 1, 64, 16, 2048})...), usual},
+		"AMD's leaf, not declared": {processorWith(describedAMD+1, 0x10, describedAMD+1), usual},
 		"caches without end":       {func(leaf, _ uint32) (a, b, c, d uint32) { return 0xffffffff &^ (7 << 5), 0, 0, 0 }, usual},
 	} {
 		if got := second(c.cpuid); got != c.want {

@@ -8,13 +8,15 @@ package gemm
 //
 //go:noescape
 func rowsAVX512(
-	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int,
+	d *float32, ldd int, k int, m int, n int, alpha float32)
 
 // The same with a stored transposed: its columns lie lda apart.
 //
 //go:noescape
 func colsAVX512(
-	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int,
+	d *float32, ldd int, k int, m int, n int, alpha float32)
 
 // The same for one row of a and 8 vectors of columns.
 //
@@ -63,11 +65,13 @@ func peakAVX512(n int)
 
 //go:noescape
 func rowsAVX2(
-	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int,
+	d *float32, ldd int, k int, m int, n int, alpha float32)
 
 //go:noescape
 func colsAVX2(
-	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int,
+	d *float32, ldd int, k int, m int, n int, alpha float32)
 
 //go:noescape
 func wideAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
@@ -100,7 +104,8 @@ func peakAVX2(n int)
 //
 //go:noescape
 func colsBF16(
-	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int,
+	d *float32, ldd int, k int, m int, n int, alpha float32)
 
 // k rows of n numbers, ld apart → rows of n pairs of numbers rounded to bfloat16. An odd last row is paired with 0.
 //

@@ -8,7 +8,8 @@ package gemm
 //
 //go:noescape
 func colsNEON(
-	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int,
+	d *float32, ldd int, k int, m int, n int, alpha float32)
 
 // The same for one row of a and 8 vectors of columns.
 //

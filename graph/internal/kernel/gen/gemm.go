@@ -86,8 +86,9 @@ func (g *gen) function(name, doc string, args []arg, body func()) {
 		g.stubs.WriteString("//\n")
 	}
 	stub := declaration
-	if len(stub) > lineMost {
-		stub = strings.Replace(stub, "(", "(\n\t", 1)
+	if half := len(signature) / 2; len(stub) > lineMost {
+		stub = fmt.Sprintf("func %s%s(\n\t%s,\n\t%s)", name, g.name,
+			strings.Join(signature[:half], ", "), strings.Join(signature[half:], ", "))
 	}
 	fmt.Fprintf(g.stubs, "//go:noescape\n%s\n", stub)
 	g.line("\n// %s\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n%s", declaration, name, g.name, at, strings.TrimSuffix(load, "\n"))
