@@ -20,6 +20,7 @@ import (
 // beginning holds the model to tune, and both texts in its tokens.
 type beginning struct {
 	checkpoint *checkpoint.Checkpoint
+	earlier    bool       // the checkpoint is the base of an earlier run in out_dir
 	config     gpt.Config // of the network
 	tokenizer  text.Tokenizer
 	old, other text.Corpus
@@ -30,6 +31,10 @@ type beginning struct {
 func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b beginning, err error) {
 	if err := b.load(o.checkpoint, baseDir(c), stderr); err != nil {
 		return b, err
+	}
+	if b.checkpoint != nil && !b.earlier && o.given["base_iters"] {
+		return b, errors.Errorf("-base_iters: no base is trained, because there is checkpoint %s; leave the flag out",
+			b.checkpoint.Path)
 	}
 	if err := cmp.Or(b.check(c, o), unused(c.OutDir)); err != nil {
 		return b, err

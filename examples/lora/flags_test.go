@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"path/filepath"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
@@ -27,11 +29,19 @@ func TestEveryFlag(t *testing.T) {
 			"shard_optimizer": "of several ranks",
 			"base_data":       "a text of as many characters",
 			"checkpoint":      "another place without a checkpoint",
-			"vocab_size":      "that of the text",
 		},
 	}
 	p.Check(t)
 	p.Refuse(t)
 	p.Unread(t)
 	p.Closed(t)
+
+	dir := t.TempDir() // with a checkpoint the network is its own
+	if err := run(t.Context(), append(small(t, dir), flagtest.Small()...), io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	p.Args = func(out string) []string {
+		return append(small(t, out, "-checkpoint", filepath.Join(dir, "base")), "-base_data", base, "-data", other, "-max_iters", "4")
+	}
+	p.Check(t)
 }

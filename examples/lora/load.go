@@ -18,7 +18,7 @@ func (b *beginning) load(dir, earlier string, stderr io.Writer) (err error) {
 		if b.checkpoint, err = base.Decoder().Load(earlier, stderr); errors.Is(err, checkpoint.ErrNone) {
 			return nil
 		}
-		if err == nil {
+		if b.earlier = err == nil; b.earlier {
 			fmt.Fprintf(stderr, "%s holds no checkpoint: tuning %s from an earlier run\n", dir, b.checkpoint.Path)
 		}
 	}

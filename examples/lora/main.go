@@ -25,7 +25,8 @@ func main() { program.Main("lora", run) }
 type options struct {
 	checkpoint, data, baseData, prompt string
 	baseIters, tokens                  int
-	args                               []string // all given arguments
+	args                               []string        // all given arguments
+	given                              map[string]bool // names of flags
 }
 
 // recipe returns the tuning; its network is used if there is no checkpoint.
@@ -40,7 +41,7 @@ func recipe() gpt.Config {
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("lora", stderr)
 	program.Group(fs, "The adapters, their training, and the network if one is trained", c.Flags,
-		"eval_interval", "eval_iters", "log_interval")
+		"eval_interval", "eval_iters", "log_interval", "vocab_size")
 	program.Group(fs, "The model and the texts", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.checkpoint, "checkpoint", "out",
 			"directory of a trained model; if it holds none, one is trained in out_dir/base")
@@ -57,6 +58,7 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
+	o.given = program.Given(fs)
 	return o, cmp.Or(program.Want(c.LoraR >= 1, "lora_r", c.LoraR, "1 or more"), base.CheckTraining(c.Training, c.Run))
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,9 +37,11 @@ func small(t *testing.T, dir string, more ...string) []string {
 	t.Helper()
 	old := written(t, strings.Repeat("MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9))
 	other := written(t, hens())
-	return append([]string{"-base_data", old, "-data", other, "-checkpoint", filepath.Join(dir, "none"), "-out_dir", dir,
-		"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-batch_size", "2", "-base_iters", "3",
-		"-max_iters", "8", "-warmup_iters", "1", "-lr_decay_iters", "8", "-lora_r", "2", "-tokens", "5", "-prompt", "The"}, more...)
+	args := []string{"-base_data", old, "-data", other, "-out_dir", dir}
+	if !slices.Contains(more, "-checkpoint") {
+		args = append(args, "-checkpoint", filepath.Join(dir, "none"), "-base_iters", "3")
+	}
+	return append(append(args, "-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-batch_size", "2", "-max_iters", "8", "-warmup_iters", "1", "-lr_decay_iters", "8", "-lora_r", "2", "-tokens", "5", "-prompt", "The"), more...)
 }
 
 // The report's numbers hold together, and the merged checkpoint is one like any other.
@@ -194,6 +197,7 @@ func TestFlags(t *testing.T) {
 	}
 	again := []string{"-checkpoint", filepath.Join(dir, "base"), "-base_data", none, "-out_dir", none}
 	refused(t, append(again, "-n_layer", "2"), "is another network", "n_layer", "got 2", "want 1")
+	refused(t, append(again, "-base_iters", "2"), "-base_iters: no base is trained", filepath.Join(dir, "base"))
 	refused(t, append(again, "-lora_targets", "c_nothing"), "lora_targets")
 	refused(t, again, "none: no such file")
 }
