@@ -39,7 +39,7 @@ type sequence interface {
 // Reset forgets all tokens.
 func (c *cachedTokens) Reset() { c.tokens = 0 }
 
-// Fork makes sequence to a copy of sequence from.
+// Fork replaces sequence to by a copy of sequence from.
 func (c *cachedTokens) Fork(from, to int) error {
 	if err := checkFork(from, to, c.batch); err != nil || c.held == nil {
 		return err

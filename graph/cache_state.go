@@ -23,7 +23,7 @@ func (c *cachedState) Reset() {
 	clear(c.f64)
 }
 
-// Fork makes sequence to a copy of sequence from.
+// Fork replaces sequence to by a copy of sequence from.
 func (c *cachedState) Fork(from, to int) error {
 	if err := checkFork(from, to, c.batch); err != nil {
 		return err

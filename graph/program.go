@@ -131,7 +131,7 @@ func (p *Program) Run() error {
 	return p.run()
 }
 
-// run is Run for a caller that holds the graph and, for reading, its parameters.
+// run is like Run, for a caller that holds the graph and, for reading, its parameters.
 func (p *Program) run() error {
 	p.ran = false
 	for _, x := range p.ids {
