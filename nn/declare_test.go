@@ -79,7 +79,7 @@ func TestMixing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !ok {
-			t.Errorf("%s does not say what the meeting of tokens costs", name)
+			t.Errorf("%s does not report the cost of combining tokens", name)
 		} else if got := l.Mixing(); got != c.want {
 			t.Errorf("%s: got %g, want %g", name, got, c.want)
 		}

@@ -141,8 +141,8 @@ func TestI66StepEqualsForward(t *testing.T) {
 			})
 		}
 	}
-	if whole := float64(2 * 7 * 6 * (4 + 3)); kept[6] != whole || kept[2] != whole/3 || kept[1] != whole/6 {
-		t.Errorf("it keeps %v numbers of 6, 2 and 1 groups, want %v, a third and a sixth", kept, whole)
+	if full := float64(2 * 7 * 6 * (4 + 3)); kept[6] != full || kept[2] != full/3 || kept[1] != full/6 {
+		t.Errorf("the cache stores %v numbers for 6, 2 and 1 groups, want %v, a third and a sixth", kept, full)
 	}
 }
 

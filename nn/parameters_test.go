@@ -85,7 +85,7 @@ func TestParameters(t *testing.T) {
 				t.Errorf("%s: x does not come in at h.0%s", name, c.in)
 			}
 			if _, err := g.Entering("h.0"); err != nil {
-				t.Errorf("%s: nothing comes in", name)
+				t.Errorf("%s: no input", name)
 			}
 		}
 	}

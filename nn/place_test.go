@@ -152,6 +152,6 @@ func TestWeightsLeaveTheDropout(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := rho.Shape(); !slices.Equal(got, []int{2, 2, 3, 3}) {
-		t.Errorf("what leaves has shape %v, want (2, 2, 3, 3)", got)
+		t.Errorf("the output has shape %v, want (2, 2, 3, 3)", got)
 	}
 }

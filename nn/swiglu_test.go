@@ -61,10 +61,10 @@ func TestSwiGLUPlaces(t *testing.T) {
 		}
 		for _, place := range []string{"h.1", "h.1.c_gate", "h.1.c_fc"} {
 			if nodes[place] != x.Node() {
-				t.Errorf("kernels %t: x does not come in at %s", kernels, place)
+				t.Errorf("kernels %t: x is not the input of %s", kernels, place)
 			}
 			if out := nodes[place+", out"]; out == x.Node() || out == nodes["h.1.c_proj"] {
-				t.Errorf("kernels %t: what %s gives is not its own", kernels, place)
+				t.Errorf("kernels %t: %s shares its result", kernels, place)
 			}
 		}
 		new(SwiGLU).Forward(x)

@@ -14,7 +14,7 @@ func TestBuffersBeginLines(t *testing.T) {
 		}
 		for _, at := range []uintptr{uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))} {
 			if at%Line != 0 {
-				t.Fatalf("%d numbers begin %d bytes behind a line", n, at%Line)
+				t.Fatalf("%d numbers begin %d bytes after the start of a line", n, at%Line)
 			}
 		}
 	}

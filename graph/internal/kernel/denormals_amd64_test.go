@@ -119,7 +119,7 @@ func TestSoftmaxMakesNoDenormals(t *testing.T) {
 			noDenormals(t, "softmaxTile", func() { v.SoftmaxTile(x, mask, top, total, keep, cols, cols) })
 			for i, p := range x {
 				if mask[i] == hidden && math.Float32bits(p) != 0 {
-					t.Fatalf("softmaxTile, entry %d: got %v behind the mask, want 0", i, p)
+					t.Fatalf("softmaxTile, entry %d: got %v for a hidden key, want 0", i, p)
 				}
 			}
 			noDenormals(t, "scaleRows", func() { v.ScaleRows(slices.Clone(d), keep, cols, cols) })

@@ -70,7 +70,7 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 			})
 			for i, m := range mask {
 				if m != 0 && math.Float32bits(p[i]) != 0 {
-					t.Fatalf("softmax, %d columns, entry %d: %v behind the mask", n, i, p[i])
+					t.Fatalf("softmax, %d columns, entry %d: %v for a hidden key", n, i, p[i])
 				}
 			}
 

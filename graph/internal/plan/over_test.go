@@ -61,7 +61,7 @@ func TestOver(t *testing.T) {
 				t.Errorf("the last result is %s, want %s", got, want)
 			}
 			if first.Output && p.Result(first).F64[0] != c.kept || len(more) > 0 && p.Result(more[0]).F64[0] != c.kept {
-				t.Errorf("what else is read has been written over")
+				t.Errorf("a result that is read again has been overwritten")
 			}
 		}
 	}

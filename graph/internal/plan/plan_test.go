@@ -307,7 +307,7 @@ func TestLayout(t *testing.T) {
 		order := slices.Clone(all)
 		a := Arena{Double: double}
 		if numbers, err := a.layout(nil); err != nil || len(numbers) != 0 || a.Bytes() != 0 {
-			t.Errorf("an arena of nothing has %d bytes", a.Bytes())
+			t.Errorf("an empty arena has %d bytes", a.Bytes())
 		}
 		numbers, err := a.layout(all)
 		if err != nil {

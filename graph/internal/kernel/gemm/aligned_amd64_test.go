@@ -15,7 +15,7 @@ func TestPanelsBeginLines(t *testing.T) {
 		p := panels.New().(*panel)
 		for _, at := range []*float32{&p.b[0], &p.a[0], &p.square[0]} {
 			if off := uintptr(unsafe.Pointer(at)) % kernel.Line; off != 0 {
-				t.Fatalf("a part of a panel begins %d bytes behind a line", off)
+				t.Fatalf("a part of a panel begins %d bytes after the start of a line", off)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func checkGemm[T kernel.Float](t *testing.T, m, n, k int, alpha T, a, b Matrix[T
 			at := i*got.Stride + j
 			if j >= n {
 				if got.Data[at] != before.Data[at] {
-					t.Fatalf("entry (%d, %d), behind the row's end, was written", i, j)
+					t.Fatalf("entry (%d, %d), after the row's end, was written", i, j)
 				}
 				continue
 			}

@@ -135,7 +135,7 @@ func checkProduct(t *testing.T, name string, g *product[float32], got Matrix[flo
 		i, j := at/got.Stride, at%got.Stride
 		if j >= g.n {
 			if math.Float32bits(v) != math.Float32bits(g.c.Data[at]) {
-				t.Errorf("%s: (%d, %d), behind the row's end, was written", name, i, j)
+				t.Errorf("%s: (%d, %d), after the row's end, was written", name, i, j)
 				return
 			}
 			continue

@@ -19,7 +19,7 @@ func TestTheCommittedFilesAreCurrent(t *testing.T) {
 		for _, path := range committed {
 			name := filepath.ToSlash(path[len("../"):])
 			if _, written := out[name]; !written && name != "kerneltest/flags_amd64.s" && name != "cache/cpuid_amd64.s" {
-				t.Errorf("%s is nothing that the generator writes", path)
+				t.Errorf("the generator does not write %s", path)
 			}
 		}
 	}
@@ -29,7 +29,7 @@ func TestTheCommittedFilesAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(got) != want {
-			t.Errorf("%s is not what the generator writes: go generate ./graph/internal/kernel", name)
+			t.Errorf("%s differs from the generator's output: go generate ./graph/internal/kernel", name)
 		}
 	}
 }

@@ -141,6 +141,6 @@ func (f *fn) neonPointers(name string, operands []any) {
 		f.write("MOVD %s, R%d", operands[1], address)
 		f.write("CMPW R%d, R%d", address, anything)
 	default:
-		panic(fmt.Sprintf("%s: NEON has nothing for %s %v", f.name, name, operands))
+		panic(fmt.Sprintf("%s: NEON has no equivalent of %s %v", f.name, name, operands))
 	}
 }

@@ -35,7 +35,7 @@ func TestWords(t *testing.T) {
 		delete(want, found[2])
 	}
 	for text := range want {
-		t.Errorf("%s: nothing gives it", text)
+		t.Errorf("%s: no instruction has this word", text)
 	}
 }
 
