@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A checkpoint that is asked for by its own directory is told to lie there, and a Fit of nothing fits.
+// The path of a single checkpoint loads it with that path. A nil Fit is ignored.
 func TestPathOfOne(t *testing.T) {
 	path := t.TempDir()
 	if err := open(t, path).Save(3, []File{text("a", "of a")}); err != nil {
@@ -27,8 +27,8 @@ func TestPathOfOne(t *testing.T) {
 	}
 }
 
-// A mark is kept, an empty file gets one, the content of another program is an error and stays, and so is what cannot
-// be read.
+// A mark is kept, and an empty file gets one. The content of another program is an error and stays, and so is a file
+// that cannot be read.
 func TestMarkIn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	marked := strings.Repeat("A7", markSize/2)

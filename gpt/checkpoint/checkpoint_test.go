@@ -22,7 +22,7 @@ func text(name, content string) File {
 	}}
 }
 
-// state returns the files of a step, of a content that tells the step and which attempt at it this is.
+// state returns the files of a step, whose contents depend on the step and the attempt.
 func state(step, attempt int) []File {
 	return []File{
 		text("weights", strings.Repeat(fmt.Sprintf("weights of step %d, attempt %d\n", step, attempt), 5)),
@@ -30,7 +30,7 @@ func state(step, attempt int) []File {
 	}
 }
 
-// attemptOf checks that a checkpoint holds one whole state, and says which.
+// attemptOf checks that a checkpoint holds one complete state, and returns its attempt.
 func attemptOf(c *Checkpoint) (attempt int, err error) {
 	content, err := c.File("state.json")
 	if err != nil {
@@ -89,7 +89,7 @@ func wantLoad(t testing.TB, path string, step, attempt int) *Checkpoint {
 	return c
 }
 
-// wantNames checks what is in the directory besides the lock.
+// wantNames checks the names in the directory, except the lock.
 func wantNames(t testing.TB, path string, want ...string) {
 	t.Helper()
 	got, err := osDisk{}.list(path)
@@ -136,8 +136,8 @@ func TestSaveLoad(t *testing.T) {
 	wantNames(t, path, "step-00000005", "step-00000010")
 }
 
-// What was read under the lock is what Save goes on from: a later step that is damaged stays where it is until the run
-// has passed it, and no step that is not is removed for one that is.
+// Save continues from the checkpoint read under the lock: a damaged later step stays until the run has passed it, and
+// no step that was not read is removed for an earlier one.
 func TestGoOnUnderTheLock(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
@@ -147,7 +147,7 @@ func TestGoOnUnderTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Save(6, state(6, 1)); err == nil {
-		t.Error("saved before a step that nobody has read")
+		t.Error("saved before a step that was not read")
 	}
 	if c, err := d.Load(); err != nil || c.Step != 3 || len(c.Refused) != 1 {
 		t.Fatalf("got %+v, %v", c, err)
@@ -165,7 +165,7 @@ func TestGoOnUnderTheLock(t *testing.T) {
 	}
 }
 
-// A checkpoint that was loaded can be read after it has been removed, and not after it has been closed.
+// A loaded checkpoint can be read after it has been removed, but not after it has been closed.
 func TestReadOnly(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
@@ -184,8 +184,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A checkpoint that does not fit is passed over like a damaged one, before its files are read. What a Fit reads is what
-// was saved.
+// A checkpoint that does not fit is skipped like a damaged one, before its files are read. A Fit reads the saved
+// content.
 func TestFit(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)

@@ -10,13 +10,13 @@ import (
 	"testing/fstest"
 )
 
-// A scene is what is on the disk, safely, when a Save begins that the power cut ends.
+// scene is the state of the disk, all flushed, when a Save begins that the power cut ends.
 type scene struct {
 	name  string
 	disk  func(t *testing.T) (*Dir, *memDisk)
 	step  int    // saved as attempt 2
 	old   [2]int // the step, and attempt, that loads before
-	spare int    // flushes that this scene alone would not need
+	spare int    // number of flushes that this scene alone would not need
 }
 
 func scenes() []scene {
@@ -50,10 +50,10 @@ func scenes() []scene {
 }
 
 // TestCrashStates enumerates every state that a power cut at any moment of a Save can leave, in the worst model:
-// whatever was not flushed may be on the disk or not, each change of a name and each piece of a file on its own, in any
-// order. Each state must load the old checkpoint or the new one, and no name may stand for half of one; after Save has
-// returned it must be the new one. Without the flushes, all or any one of them, some states must be torn: the test can
-// fail, and no flush is there for nothing.
+// anything that was not flushed may be on the disk or not, each change of a name and each piece of a file
+// independently, in any order. Each state must load the old checkpoint or the new one, and no name may belong to half a
+// checkpoint; after Save has returned, it must be the new one. Without the flushes, all or any one of them, some states
+// must be torn: this shows that the test can fail, and that every flush is needed.
 func TestCrashStates(t *testing.T) {
 	total, torn := 0, 0
 	for _, s := range scenes() {
@@ -100,8 +100,8 @@ func (s scene) spareFlushes(base tree, log []op) (n int) {
 	return n
 }
 
-// enumerate returns the number of states after a power cut and what is wrong with each different one that is wrong. It
-// stops at the first moment that has any.
+// enumerate returns the number of states after a power cut, and the error of each distinct wrong one. It stops at the
+// first moment that has any.
 func (s scene) enumerate(base tree, log []op) (n int, bad []string) {
 	seen := map[string]bool{}
 	for cut := 0; cut <= len(log) && len(bad) == 0; cut++ {
@@ -142,13 +142,13 @@ func (s scene) check(dir fs.FS, done bool) error {
 	}
 	for _, e := range entries {
 		if err := new(Checkpoint).open(dir, e.Name(), nil); err != nil {
-			return fmt.Errorf("%s is not whole: %v", e.Name(), err)
+			return fmt.Errorf("%s is not complete: %v", e.Name(), err)
 		}
 	}
 	return nil
 }
 
-// fingerprint tells states apart.
+// fingerprint distinguishes states.
 func fingerprint(dir fstest.MapFS) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(dir)) {
@@ -160,7 +160,7 @@ func fingerprint(dir fstest.MapFS) string {
 // crashStates yields every tree that may be found after the ops of log and a power cut.
 func crashStates(base tree, log []op) func(yield func(tree) bool) {
 	// An op is safe once its directory or file has been synced.
-	var open []int // the indices of those that are not
+	var open []int // indices of the ops that are not
 	synced := map[int]bool{}
 	for i := len(log) - 1; i >= 0; i-- {
 		switch o := log[i]; {

@@ -64,8 +64,8 @@ func TestEveryBit(t *testing.T) {
 	}
 }
 
-// TestFallBack: damage to the newest is reported and the one before is loaded; damage to all of them is not the same as
-// none.
+// TestFallBack: damage to the newest checkpoint is reported, and the previous one is loaded. If all are damaged, the
+// error differs from that of an empty directory.
 func TestFallBack(t *testing.T) {
 	d, path := twoSaved(t)
 	newest := filepath.Join(path, stepName(2))
@@ -100,7 +100,7 @@ func TestFallBack(t *testing.T) {
 	wantLoad(t, path, 2, 2)
 }
 
-// TestNotRegular: what is no plain file is refused before it is opened.
+// TestNotRegular: a file that is not regular is refused before it is opened.
 func TestNotRegular(t *testing.T) {
 	for _, name := range []string{manifestName, "weights"} {
 		_, path := twoSaved(t)
@@ -125,7 +125,7 @@ func TestNotRegular(t *testing.T) {
 	}
 }
 
-// TestManifest lists manifests that say something else, or say it differently.
+// TestManifest lists manifests with another content or another form.
 func TestManifest(t *testing.T) {
 	dir := inMemory(t, text("a", "1"), text("b", "2"))
 	good := string(dir["step-00000007/manifest.json"].Data)
@@ -167,7 +167,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestHugeFiles: sizes are judged before memory is taken for them.
+// TestHugeFiles: sizes are checked before memory is allocated for them.
 func TestHugeFiles(t *testing.T) {
 	for name, want := range map[string]string{manifestName: "the limit is", "weights": "want 145"} {
 		_, path := twoSaved(t)
@@ -180,7 +180,8 @@ func TestHugeFiles(t *testing.T) {
 	}
 }
 
-// FuzzManifest: no text makes the decoder panic, what it accepts names no path, and only one text means what it means.
+// FuzzManifest: no text makes the decoder panic, an accepted text names no path, and no two accepted texts mean the
+// same.
 func FuzzManifest(f *testing.F) {
 	dir := inMemory(f, text("a", "1"), text("b", "2"))
 	good := dir["step-00000007/manifest.json"].Data

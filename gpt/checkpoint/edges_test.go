@@ -13,8 +13,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
-// Names may be of all letters and digits, of 100 bytes, and several to a checkpoint; the caller's list stays as it was,
-// and the files are none to execute.
+// Names may consist of all letters and digits and have 100 bytes, and a checkpoint may have several files. The caller's
+// list is unchanged, and the files are not executable.
 func TestFileNames(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
@@ -41,7 +41,7 @@ func TestFileNames(t *testing.T) {
 			t.Errorf("%s: mode %v (%v), want at most 0644", name, info.Mode(), err)
 		}
 	}
-	for _, c := range "`{@[/:" { // beside the letters and digits
+	for _, c := range "`{@[/:" { // next to the letters and digits
 		if checkName("x"+string(c)) == nil {
 			t.Errorf("%q is allowed", c)
 		}
@@ -52,7 +52,7 @@ type unclosable struct{}
 
 func (unclosable) Close() error { return fs.ErrClosed }
 
-// Close says what went wrong, once. What is closed leaves the directory alone, where another process may be saving.
+// Close returns its error once. A closed Dir leaves the directory alone, where another process may be saving.
 func TestClosed(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
@@ -71,11 +71,11 @@ func TestClosed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(others); err != nil {
-		t.Errorf("what another process is writing is gone: %v", err)
+		t.Errorf("a file that another process is writing is gone: %v", err)
 	}
 }
 
-// What the system refuses is an error of that kind.
+// Errors of the system keep their kind.
 func TestSystemErrors(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

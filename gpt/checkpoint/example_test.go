@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 )
 
-// A run that goes on where it was stopped.
+// A run continues from the step at which it was stopped.
 func Example() {
 	out, err := os.MkdirTemp("", "out")
 	if err != nil {

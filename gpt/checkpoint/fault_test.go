@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A faultyDisk is the real disk until operation number at, which fails. It flushes nothing, which takes time and makes
-// no difference to what is read.
+// faultyDisk is the real disk until operation number at, which fails. It flushes nothing, because that takes time and
+// does not change what is read.
 type faultyDisk struct {
 	osDisk
 	at      int // counts down
@@ -56,7 +56,7 @@ func (d *faultyDisk) rename(from, to string) error {
 	return d.osDisk.rename(from, to)
 }
 
-// removeAll fails half way: one file is gone, the others are not.
+// removeAll fails half way: it removes one file but not the others.
 func (d *faultyDisk) removeAll(path string) error {
 	if err := d.fault(); err != nil {
 		d.osDisk.removeAll(filepath.Join(path, manifestName))
@@ -91,9 +91,9 @@ func (f faultyFile) Close() error {
 	return err
 }
 
-// TestFaultAtEveryOp makes each operation of a Save fail in each way, once, or with all that follow. Save must say so,
-// and what was saved before must still load; if the disk recovers, nothing unfinished may be left; and the next Save
-// works.
+// TestFaultAtEveryOp makes each operation of a Save fail in each way, once, or with all that follow. Save must return
+// an error, and the earlier checkpoint must still load. If the disk recovers, nothing unfinished may be left, and the
+// next Save must work.
 func TestFaultAtEveryOp(t *testing.T) {
 	faults := []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EROFS, syscall.EACCES, syscall.EIO}
 	if testing.Short() {
@@ -120,7 +120,7 @@ func TestFaultAtEveryOp(t *testing.T) {
 	}
 }
 
-// never is the number of an operation that does not come.
+// never is the number of an operation that does not occur.
 const never = 1 << 30
 
 // twoSaved returns a directory with steps 1 and 2.

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A folder is written whole and opens again; where there are checkpoints, they come first.
+// A folder is written completely and opens again. Checkpoints have precedence over a folder.
 func TestFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "model")
 	files := []File{text("config.json", "{}"), text("model.safetensors", "weights"), text("notes.txt", "x"), text("picture.png", "y")}
@@ -60,7 +60,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// What is there is not replaced, and what fails leaves nothing.
+// An existing folder is not replaced, and a failure leaves nothing.
 func TestWriteFolderRefuses(t *testing.T) {
 	dir := t.TempDir()
 	taken := filepath.Join(dir, "taken")
@@ -102,7 +102,7 @@ func TestWriteFolderRefuses(t *testing.T) {
 	}
 }
 
-// Of too many files none is opened.
+// A folder of too many files is refused.
 func TestFolderOfManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	for i := range maxOpen + 1 {

@@ -17,10 +17,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// childVariable tells the test binary that it is the process to be killed, and where it saves.
+// childVariable marks the process that is to be killed, and holds the path into which it saves.
 const childVariable = "CHECKPOINT_TEST_CHILD"
 
-// big returns the state that the child saves: a megabyte that its step determines.
+// big returns the state that the child saves: a megabyte that depends only on the step.
 func big(step int) []byte {
 	sum := sha256.Sum256(fmt.Append(nil, step))
 	return bytes.Repeat(sum[:], 1<<15)
@@ -58,8 +58,8 @@ func saveUntilKilled(path string) error {
 	}
 }
 
-// TestKillDuringSave kills a process that does nothing but save. After each kill the directory must load, with nothing
-// damaged in it, a step at least as late as the last that the process reported.
+// TestKillDuringSave kills a process that only saves. After each kill the directory must load, without damage, a step
+// at least as late as the last one that the process reported.
 func TestKillDuringSave(t *testing.T) {
 	if path := os.Getenv(childVariable); path != "" {
 		t.Fatal(saveUntilKilled(path))
@@ -134,8 +134,7 @@ func killChild(t *testing.T, path string) int {
 	return last
 }
 
-// TestFileSizeLimit meets a limit of the system itself, in a process of its own that may write no file larger than a
-// kilobyte.
+// TestFileSizeLimit meets a limit of the system, in a separate process that may not write files larger than a kilobyte.
 func TestFileSizeLimit(t *testing.T) {
 	if path := os.Getenv(childVariable); path != "" {
 		err := open(t, path).Save(2, []File{content("weights", big(2))})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A .lock that is another program's, a link or no file is refused with its path, and keeps its content, as what it
-// leads to does.
+// A .lock that belongs to another program, is a link or is not a file is refused with its path. Its content, and that
+// of a link's target, is unchanged.
 func TestForeignLock(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "notes")
 	for kind, put := range map[string]func(lock string) error{
@@ -33,7 +33,7 @@ func TestForeignLock(t *testing.T) {
 	}
 }
 
-// Errors about a path that is no directory, or too long for one, contain it.
+// Errors about a path that is not a directory, or is too long, contain the path.
 func TestPathsAreNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
@@ -54,7 +54,7 @@ func TestPathsAreNamed(t *testing.T) {
 	}
 }
 
-// What a killed process left of a folder is removed by the next that writes it; what others write stays.
+// What a killed process has left of a folder is removed by the next one that writes it; files of other programs stay.
 func TestWriteFolderSweeps(t *testing.T) {
 	dir := t.TempDir()
 	ours, others := tmpPrefix+newMark()+"-model", tmpPrefix+newMark()+"-model2"

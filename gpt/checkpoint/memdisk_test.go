@@ -10,14 +10,14 @@ import (
 	"testing/fstest"
 )
 
-// An op is one change of a file system. Files and directories are numbers, so that a name can come and go without them;
-// 0 is the root.
+// op is one change of a file system. Files and directories are numbers, so that a name can come and go without them; 0
+// is the root.
 type op struct {
 	kind string // link, move, unlink, write, sync
 	node int    // the directory whose names change, or the file written or synced
 	name string
 	to   string // the new name of a move
-	what int    // what a link or move puts under the name
+	what int    // the file or directory that a link or move names
 	data string
 }
 
@@ -35,8 +35,8 @@ func (t tree) clone() tree {
 	return c
 }
 
-// apply makes one change. An op whose forerunner was lost still does its own part: a rename that reached the disk names
-// its directory, even if the directory's first name never did.
+// apply makes one change. An op still applies if an earlier one was lost: a rename that reached the disk names its
+// directory, even if the directory's first name never did.
 func (t tree) apply(o op) {
 	names := t.dirs[o.node]
 	if names == nil {
@@ -58,7 +58,7 @@ func (t tree) apply(o op) {
 	}
 }
 
-// A memDisk is a disk in memory that writes down what is done to it.
+// memDisk is a disk in memory that records its operations.
 type memDisk struct {
 	tree
 	log  []op
@@ -74,7 +74,7 @@ func (m *memDisk) do(o op) {
 	m.log = append(m.log, o)
 }
 
-// find returns the directory that a path lies in, the path's last name, and what the name stands for.
+// find returns the directory of a path, the path's last name, and the node of that name.
 func (m *memDisk) find(p string) (dir int, name string, node int, ok bool) {
 	if p == "/" {
 		return 0, "", 0, true
@@ -172,7 +172,7 @@ func (f memFile) Sync() error {
 
 func (f memFile) Close() error { return nil }
 
-// checkpoints returns the part of the tree that Load looks at.
+// checkpoints returns the part of the tree that Load reads.
 func (t tree) checkpoints() fstest.MapFS {
 	dir := fstest.MapFS{}
 	for name, node := range t.dirs[0] {

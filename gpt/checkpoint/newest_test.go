@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The newest checkpoint comes first, a backup after its successor, and the names that were given stay as they are.
+// The newest checkpoint comes first, and a backup after its successor. The given names are unchanged.
 func TestNewestFirst(t *testing.T) {
 	old := stepName(5) + backupSuffix
 	names := []string{"notes", old, stepName(3), stepName(5), stepName(12), ".x"}

@@ -4,7 +4,7 @@ package dist
 
 import "testing"
 
-// A program alone is a group of one, and refuses to be one of several.
+// A program alone is a group of one, and refuses to run as one of several ranks.
 func TestOpenAlone(t *testing.T) {
 	for _, name := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"} {
 		t.Setenv(name, "1")

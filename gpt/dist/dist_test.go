@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// vector returns the numbers of a rank, in which the order of adding shows.
+// vector returns the numbers of a rank, whose sum depends on the order of adding.
 func vector(rank, n int) []float32 {
 	rng := rand.New(rand.NewPCG(uint64(rank), 9))
 	x := make([]float32, n)
@@ -20,7 +20,7 @@ func vector(rank, n int) []float32 {
 	return x
 }
 
-// tree returns the sum of ranks from to before to as Sum promises it.
+// tree returns the sum of the ranks from … to−1 in the order that Sum promises.
 func tree(from, to, n int) []float32 {
 	if to == from+1 {
 		return vector(from, n)
@@ -41,7 +41,7 @@ func contains(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// Every rank has the sum of the tree, of as few numbers as there are and of more than go at a time.
+// Every rank gets the sum of the tree, for few numbers and for more than are exchanged at a time.
 func TestSum(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8} {
 		for _, n := range []int{0, 1, 3, 7, 64, 1001, 2*piece + 3} {
@@ -63,12 +63,12 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// Scatter leaves every rank another part of the sum, wherever the borders are, and Gather brings the parts together.
+// Scatter computes a different part of the sum on every rank, for any borders, and Gather joins the parts.
 func TestScatter(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8} {
 		n := 3 * ranks * ranks
 		if ranks == 2 {
-			n += large // more than go at a time
+			n += large // more than are exchanged at a time
 		}
 		want := tree(0, ranks, n)
 		borders := make([]int, ranks+1)
@@ -101,7 +101,7 @@ func TestScatter(t *testing.T) {
 	}
 }
 
-// Every rank can be the one whose numbers all have.
+// Share works with every rank as root.
 func TestShare(t *testing.T) {
 	for _, ranks := range []int{1, 2, 8} {
 		for root := range ranks {
@@ -122,7 +122,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// Nobody passes a barrier before all have come to it.
+// No rank passes a barrier before all have called it.
 func TestBarrier(t *testing.T) {
 	const ranks = 8
 	for late := range ranks {
@@ -147,7 +147,7 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
-// A rank that fails, panics, leaves or hands in something of another size ends all, with what it said, and so does the
+// A rank that fails, panics, leaves or passes a slice of another size ends all ranks with its error, and so does the
 // end of the context.
 func TestFailureEndsAll(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -176,13 +176,13 @@ func TestFailureEndsAll(t *testing.T) {
 	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Share(nil, 2) }), "share: got rank 2 as root, want 0 to 1")
 }
 
-// misplaced is a rank that is none.
+// misplaced is a rank outside the group.
 type misplaced struct{ Link }
 
 func (misplaced) Size() int { return 2 }
 func (misplaced) Rank() int { return 2 }
 
-// What is no group is refused, with the nearest numbers that are.
+// Invalid groups are refused, with the nearest valid sizes.
 func TestRefused(t *testing.T) {
 	nothing := func(Group) error { return nil }
 	contains(t, Run(t.Context(), 0, nothing), "got 0 ranks, want at least 1")

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 )
 
-// Four ranks add up what they have.
+// Four ranks add up their numbers.
 func ExampleRun() {
 	err := dist.Run(context.Background(), 4, func(g dist.Group) error {
 		x := []float32{1, float32(g.Rank())}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestMeasure prints, under mpirun, what the sum of the tree and that of MPI take: PEDESTRIAN_MEASURE=1 mpirun -np 2 go
+// TestMeasure prints, under mpirun, the times of the sum of the tree and of MPI's: PEDESTRIAN_MEASURE=1 mpirun -np 2 go
 // test -tags mpi ./gpt/dist -run TestMeasure -v, or the compiled test.
 func TestMeasure(t *testing.T) {
 	if os.Getenv("PEDESTRIAN_MEASURE") == "" {

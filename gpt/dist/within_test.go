@@ -24,8 +24,8 @@ func (f frozen) Exchange(_ int, _, receive []float32) error {
 	return nil
 }
 
-// A rank that does not answer in time is an error that says so, at once for all calls after it; until then nothing is
-// different, errors neither.
+// If a rank does not answer in time, the call and all later ones return ErrTimeout at once. Before that, results and
+// errors are as without a limit.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := 4
@@ -37,7 +37,7 @@ func TestTimeout(t *testing.T) {
 			if err := g.Sum(make([]float32, 4)); err != nil { // two exchanges
 				t.Error(err)
 			}
-			time.Sleep(time.Hour) // between calls it may be as long as it likes
+			time.Sleep(time.Hour) // the time between calls is not limited
 		}
 		start := time.Now()
 		err = g.Sum(make([]float32, 4))
@@ -49,13 +49,13 @@ func TestTimeout(t *testing.T) {
 		if took := time.Since(start); took != time.Minute || g.Close() != nil {
 			t.Errorf("over after %v", took)
 		}
-		more := 9 // the call that was given up still has the other
+		more := 9 // the call that timed out still uses the other
 		g, _ = Over(frozen{&more}, Options{Timeout: time.Minute})
 		contains(t, g.Sum(make([]float32, 64)), "too many")
 		if err := errors.Join(g.Barrier(), g.Close()); err != nil {
 			t.Error(err)
 		}
 		contains(t, g.Barrier(), "closed")
-		time.Sleep(2 * time.Hour) // which the call that was given up takes
+		time.Sleep(2 * time.Hour) // until the call that timed out returns
 	})
 }

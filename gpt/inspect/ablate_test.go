@@ -19,13 +19,13 @@ func digits(n int) (s text.Tokens) {
 	return s
 }
 
-// Of a model of which nothing is ablated it is the model's loss, and without something that of a model in which
-// that is replaced by zero or its mean, to the bit, also in batches of which the last has rows without a block.
+// With nothing ablated, the loss is the model's. Without a part, it is that of a model in which the part is replaced
+// with zero or its mean, to the bit, also in batches whose last one has rows without a block.
 func TestAblate(t *testing.T) {
 	for _, tc := range []struct {
 		pattern string
 		instead Instead
-		mean    bool // whether that is the mean
+		mean    bool // whether it is replaced with its mean
 		things  int
 	}{
 		{"h.*.attn.heads", Zero, false, 4}, {"h.*.attn.heads", Mean, true, 4}, {"h.*.attn", Mean, true, 2}, {"h.*.mlp", Zero, false, 2},
@@ -71,7 +71,7 @@ func TestAblate(t *testing.T) {
 	}
 }
 
-// Ablating nothing leaves the loss of EvaluateAll, to the bit, of a model that is trained with dropout in batches.
+// Ablating nothing leaves the loss of EvaluateAll, to the bit, for a model that is trained with dropout in batches.
 func TestAblateNothing(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.Dropout = 2, 2, 8, 6, 3, 0.5
@@ -89,7 +89,7 @@ func TestAblateNothing(t *testing.T) {
 	}
 }
 
-// So it is in every variant: where something else could go on, the same bits do.
+// The same holds for every variant: the graph with replaceable activations computes the same bits.
 func TestAblateNothingOfVariants(t *testing.T) {
 	for name, c := range variants() {
 		m, s := model(t, c, true, 3), digits(7*4+3)

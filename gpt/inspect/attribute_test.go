@@ -8,8 +8,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// What the parts add is the logit, the heads' and MLPs' what they give times the direction that the frozen norm and the
-// matrices give the logit, and the biases are those of the parameters; of every model whose stream is a sum.
+// The parts add up to the logit. The parts of heads and MLPs are their results times the direction that the frozen norm
+// and the matrices give the logit, and the biases are those of the parameters. This holds for every model whose stream
+// is a sum.
 func TestAttribute(t *testing.T) {
 	ids := []int{1, 12, 0, 7, 2}
 	list, rms := variants(), odd()
@@ -18,7 +19,7 @@ func TestAttribute(t *testing.T) {
 	for name, c := range list {
 		for _, kernels := range []bool{true, false} {
 			if !kernels && c.Attention != "gqa" && c.MLP != "swiglu" {
-				continue // the equations are those of the taps
+				continue // its equations are tested with the taps
 			}
 			m := model(t, c, kernels, 2)
 			logits, parts, err := Attribute(m, tokens[:5], ids)
@@ -61,8 +62,9 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// A part's share is what it adds to the last stream times the direction u = (w̃∘c − mean(w̃∘c))/σ, for the column c of
-// the matrix behind the norm: of the last block the heads' through c_proj, its bias, and the MLP's.
+// A part's contribution is its summand of the last stream times the direction u = (w̃∘c − mean(w̃∘c))/σ, for the column
+// c of the matrix after the norm. The parts are those of the last block: the heads through c_proj, its bias, and the
+// MLP.
 func TestAttributeByHand(t *testing.T) {
 	m, ids := model(t, odd(), true, 1), []int{1, 12, 0, 7, 2, 5, 9}
 	_, parts, err := Attribute(m, tokens, ids)

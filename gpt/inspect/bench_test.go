@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// BenchmarkTaps is what it costs a step of the Shakespeare model, forward and backward, that all its residual streams
-// are kept and copied: both in turn, the smallest of each and their ratio.
+// BenchmarkTaps measures a step of the Shakespeare model, forward and backward, with and without storing and copying
+// all its residual streams: both in turn, the smallest time of each and their ratio.
 //
 //	go test -run x -bench Taps -benchtime 300x ./gpt/inspect
 func BenchmarkTaps(b *testing.B) {
@@ -70,7 +70,7 @@ func shakespeare(b *testing.B, patterns ...string) func() {
 	}
 }
 
-// A model with an intervention decodes without an allocation, as any other does.
+// A model with an intervention decodes without an allocation, like any other.
 func TestDecoderOfEditsAllocatesNothing(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	d, err := gpt.NewDecoder(replace(t, m, "h.*.attn.heads", All(m).Head(1).Zero()))

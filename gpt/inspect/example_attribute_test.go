@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// What each part adds to the logit of what comes: together they are it.
+// The contributions of the parts to the logit of the next token add up to the logit.
 func ExampleAttribute() {
 	tokens, next := []int{3, 1, 4, 1, 5}, []int{1, 4, 1, 5, 9}
 	logits, parts, err := inspect.Attribute(network(), tokens, next)
@@ -26,7 +26,8 @@ func ExampleAttribute() {
 	// 11 parts, from drop to logits, are the logit: true
 }
 
-// Where does the answer come from? Another first token, and the clean text's activations in its place.
+// Which activations determine the answer? The texts differ in their first token; activations of the clean text are
+// patched into the other.
 func ExamplePatch() {
 	model := network()
 	q := inspect.Question{Clean: []int{3, 1, 4}, Corrupt: []int{2, 1, 4}, Right: 9, Wrong: 7}
@@ -53,7 +54,7 @@ func ExamplePatch() {
 	// h.1, token 2: 100 % of the change (100 %)
 }
 
-// What each feature of a stream adds to the loss, on the way from zeros.
+// The contribution of each feature of a stream to the loss, on the line from zeros.
 func ExampleIntegratedGradients() {
 	x, change, err := inspect.IntegratedGradients(network(), "h.1.mlp.act", nil, []int{3, 1, 4}, []int{1, 4, 1}, 8)
 	if err != nil {
@@ -68,7 +69,7 @@ func ExampleIntegratedGradients() {
 	// [5 32] entries add up to the change: true
 }
 
-// How many directions a matrix has.
+// The number of directions of a matrix.
 func ExampleEffectiveRank() {
 	for _, w := range [][]float64{{1, 0, 0, 1}, {1, 2, 2, 4}} {
 		rank, err := inspect.EffectiveRank(graph.Tensor{Shape: []int{2, 2}, F64: w})
@@ -82,7 +83,7 @@ func ExampleEffectiveRank() {
 	// 1.0
 }
 
-// How long gradients and updates are, layer by layer, while a model is trained.
+// The norms of gradients and updates, layer by layer, while a model is trained.
 func ExampleWatch() {
 	watch, c := &inspect.Watch{}, gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize = 1, 2, 8, 5, 2
@@ -103,7 +104,7 @@ func ExampleWatch() {
 		if err != nil {
 			panic(err)
 		}
-		l := layers[3] // of the first step there is no update, for nothing was before it
+		l := layers[3] // the first step has no update, because there is no earlier call
 		fmt.Printf("step %d, %s: a gradient: %v, an update: %v\n", trainer.Done, l.Layer, l.Gradient > 0, l.Ratio() > 0)
 	}
 	// Output:

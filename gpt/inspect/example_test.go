@@ -20,7 +20,7 @@ func network() *gpt.Model {
 	return m
 }
 
-// Who looks at whom: row i of a head is what token i takes of every token.
+// The attention weights of a text: row i of a head holds the weights of token i on every token.
 func ExampleTap() {
 	probe, err := inspect.Tap(network(), "h.*.attn.weights", "h.*")
 	if err != nil {
@@ -46,7 +46,7 @@ func ExampleTap() {
 	// the second token of the first head: [0.5 0.5 0.0 0.0 0.0]
 }
 
-// What a head is good for: the loss without it.
+// The loss without each head.
 func ExampleReplace() {
 	model, tokens, targets := network(), []int{3, 1, 4, 1, 5}, []int{1, 4, 1, 5, 9}
 	for head := range 2 {
@@ -69,7 +69,7 @@ func ExampleReplace() {
 	// without head 1: 2.5 nats
 }
 
-// What a model would predict after each of its blocks, and what its heads look at.
+// The predictions of a model after each of its blocks, and the tokens to which its heads attend.
 func ExampleLogitLens() {
 	model, tokens := network(), []int{3, 1, 4, 3, 1}
 	lens, err := inspect.LogitLens(model, tokens)
@@ -106,7 +106,7 @@ func ExampleLogitLens() {
 	// head 1: previous token 0.3, induction 0.2
 }
 
-// What it loses without each MLP.
+// The loss without each MLP.
 func ExampleAblate() {
 	model, data := network(), text.Tokens{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}
 	loss, without, err := inspect.Ablate(context.Background(), model, data, "h.*.mlp", inspect.Zero)

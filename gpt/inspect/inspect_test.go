@@ -19,7 +19,7 @@ func odd() (c gpt.Config) {
 	return c
 }
 
-// variants has every attention, block, norm, MLP and position of the library.
+// variants returns configurations with every attention, block, norm, MLP and position of the library.
 func variants() map[string]gpt.Config {
 	list, count := map[string]gpt.Config{}, 0
 	vary := func(kind, name string, change func(c *gpt.Config)) {
@@ -51,7 +51,7 @@ func variants() map[string]gpt.Config {
 	return list
 }
 
-// model is one with numbers of which none is 0 or 1.
+// model returns a model in which no number is 0 or 1.
 func model(t testing.TB, c gpt.Config, kernels bool, batch int) *gpt.Model {
 	t.Helper()
 	g := graph.New(graph.Float64, 3)
@@ -120,7 +120,7 @@ func distance(t testing.TB, name string, got, want graph.Tensor) float64 {
 	return worst / largest
 }
 
-// What is tapped of a model with kernels, of one place alone or of all at once, is what the spelled graph has there.
+// An activation tapped in a model with kernels, alone or with all others, is the same as in the graph without kernels.
 func TestTapsAreTheSpelledGraph(t *testing.T) {
 	for name, c := range variants() {
 		t.Run(name, func(t *testing.T) {
@@ -192,8 +192,8 @@ func TestTapsAreTheSpelledGraph(t *testing.T) {
 	}
 }
 
-// Replacing nothing, or an activation with itself, leaves the logits as they are, bit for bit; with that of another run
-// they become the other run's where everything goes through it.
+// Replacing nothing, or an activation with itself, leaves the logits unchanged, bit for bit. Replacing an activation
+// through which everything passes with that of another run gives the other run's logits.
 func TestPatching(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		m := model(t, odd(), kernels, 2)
@@ -225,7 +225,7 @@ func TestPatching(t *testing.T) {
 	}
 }
 
-// Every intervention changes what it says and nothing else, and one on top of another sees what that has left.
+// Every intervention changes its entries and nothing else, and a second one applies to the result of the first.
 func TestInterventions(t *testing.T) {
 	m := model(t, odd(), true, 2)
 	clean := tap(t, m, "h.0.attn.heads", "h.1.attn.weights", "h.1")
@@ -277,8 +277,8 @@ func TestInterventions(t *testing.T) {
 	}
 }
 
-// A decoder of an edited model gives what its forward pass gives, token by token and some at once, also inside
-// attention and as the window slides, and the model it is made of is as before.
+// A decoder of an edited model returns the results of its forward pass, token by token and several at once, also for
+// edits inside attention and when the window slides. The original model is unchanged.
 func TestDecoderOfAnEditedModel(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	clean := at(t, tap(t, m, "logits"), "logits")
@@ -318,7 +318,7 @@ func TestDecoderOfAnEditedModel(t *testing.T) {
 		if err := d.Reset(); err != nil {
 			t.Fatal(err)
 		}
-		short, err := d.Feed(append(slices.Clone(tokens[4:]), 4)...) // what it keeps, all at once
+		short, err := d.Feed(append(slices.Clone(tokens[4:]), 4)...) // the tokens that it keeps, all at once
 		if err != nil || !(distance(t, name, short, slid) <= 1e-12) {
 			t.Errorf("%s: as the window slides it is not what it keeps that counts (%v)", name, err)
 		}
@@ -328,7 +328,8 @@ func TestDecoderOfAnEditedModel(t *testing.T) {
 	}
 }
 
-// A gradient is what moving an activation does to the loss, by central differences; an edit is differentiated through.
+// A gradient is the change of the loss when an activation is moved, by central differences. An edit is differentiated
+// through.
 func TestGradientsAreDifferences(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	names := []string{"h.0", "h.1.attn.heads", "h.1.attn.weights", "h.1.attn.scores", "h.0.attn.k", "h.0.mlp.act", "logits"}
@@ -387,7 +388,7 @@ func TestGradientsAreDifferences(t *testing.T) {
 	}
 }
 
-// What was copied out stays as it was when another text runs.
+// Activations do not change when another text runs.
 func TestActivationsAreCopies(t *testing.T) {
 	p, err := Tap(model(t, odd(), false, 1), "h.*", "h.*.attn.weights")
 	if err != nil {
@@ -492,8 +493,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The names say what they are: scores are queries times keys, weights their softmax over what is visible, heads the
-// weights times the values, and the residual stream grows by what attention and MLP give.
+// Scores are queries times keys, weights their softmax over the visible keys, heads the weights times the values, and
+// the residual stream grows by the results of attention and MLP.
 func TestNamesAreWhatTheySay(t *testing.T) {
 	for _, attention := range []string{"causal", "gqa"} {
 		c := odd()
@@ -537,7 +538,7 @@ func TestNamesAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// Nothing is dropped in what is looked at, and a shorter text has no targets of the one before it.
+// Nothing is dropped in a Probe, and a shorter text has no targets of the previous one.
 func TestRunsAreByThemselves(t *testing.T) {
 	c := odd()
 	want := tap(t, model(t, c, true, 1), "logits")
@@ -563,7 +564,7 @@ func TestRunsAreByThemselves(t *testing.T) {
 	}
 }
 
-// Entries that there are not are errors that say what there is.
+// Entries that do not exist are errors that describe the existing ones.
 func TestEntriesRefuse(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	for want, tc := range map[string]struct {

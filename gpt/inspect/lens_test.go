@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Behind the last block the lens has the model's own logits to the bit, and behind another those of the model whose
-// last residual stream that is; the losses are the model's loss.
+// After the last block the lens has the model's own logits to the bit, and after another one those of the model whose
+// last residual stream is that block's. The losses are the model's loss.
 func TestLogitLens(t *testing.T) {
 	text := tokens[:5]
 	for name, c := range variants() {
@@ -73,7 +73,8 @@ func TestLens(t *testing.T) {
 	}
 }
 
-// Heads that look at one token, at all alike, and at what followed the same token have exactly the scores of that.
+// Heads that attend to one token, to all alike, and to the token that followed the same token have exactly the
+// corresponding scores.
 func TestHeadScores(t *testing.T) {
 	text := []int{4, 7, 9, 4, 7, 9} // a token's twin is three before
 	w := graph.Tensor{Shape: []int{1, 3, 7, 7}, F64: make([]float64, 3*7*7)}

@@ -9,9 +9,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Before the changed token nothing has an effect, to the bit; where the embedding of that token alone differs, or the
-// stream behind the last token is all that counts, its patch has the clean answer, to the bit; and between, each number
-// is that of a model in which that is replaced.
+// Before the changed token nothing has an effect, to the bit. Patching the only embedding that differs, or the last
+// stream at the last token, gives the clean answer, to the bit. All other numbers are those of a model in which the
+// activation is replaced.
 func TestPatch(t *testing.T) {
 	q := Question{Clean: []int{3, 1, 12, 0, 7}, Corrupt: []int{3, 1, 4, 0, 7}, Right: 2, Wrong: 11}
 	for _, kernels := range []bool{true, false} {
@@ -50,7 +50,7 @@ func TestPatch(t *testing.T) {
 			}
 			for token, by := range one.By {
 				if token != 2+2*(i%2) || !kernels {
-					continue // a graph for each
+					continue // each takes a separate graph
 				}
 				edit := All(m).Tokens(token, token+1)
 				if one.Head >= 0 {
@@ -78,8 +78,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// To first order it is the derivative on the way from the corrupt to the clean activation, and where the answer is
-// linear in that all of it.
+// To first order the effect is the derivative along the line from the corrupt to the clean activation, which is the
+// complete effect if the answer is linear in the activation.
 func TestPatchGradient(t *testing.T) {
 	q := Question{Clean: []int{3, 1, 12, 0, 7}, Corrupt: []int{3, 1, 4, 0, 7}, Right: 2, Wrong: 11}
 	m := model(t, odd(), true, 2)
@@ -161,8 +161,8 @@ func TestPatchErrors(t *testing.T) {
 	}
 }
 
-// What the entries add is the change of the loss: Gauss's rule with n points is exact for polynomials of degree 2n−1,
-// so the distance falls from each n to its double by far more than the digits that it has left, until these are all.
+// The entries add up to the change of the loss. Gauss's rule with n points is exact for polynomials of degree 2n−1, so
+// the error falls from each n to its double by much more than the remaining digits, until it reaches rounding.
 func TestIntegratedGradients(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	a := tap(t, m, "h.0", "h.1")

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// With plain gradient descent every layer moves by the learning rate times its gradient, and the layers' gradients are
-// together that of the step.
+// With plain gradient descent every layer moves by the learning rate times its gradient, and the layers' gradients
+// together are that of the step.
 func TestWatch(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize = 2, 2, 8, 6, 3
@@ -49,7 +49,7 @@ func TestWatch(t *testing.T) {
 	if !(math.Abs(math.Sqrt(sum)-p.Norm) <= 1e-5*p.Norm) || !names["h.1.mlp.c_fc"] || len(names) != len(layers) {
 		t.Errorf("got gradients of length %v in %d layers, want %v", math.Sqrt(sum), len(layers), p.Norm)
 	}
-	p, err = trainer.Step() // and what the second call measures from is the first one's end, not its beginning
+	p, err = trainer.Step() // the second call measures from the end of the first, not from its beginning
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestStackDefaults(t *testing.T) {
 	}
 }
 
-// The defaults of options, from the sizes of a Stack, and where these are small.
+// The defaults of options, which follow from the sizes of a Stack, also if these are small.
 func TestOptionDefaults(t *testing.T) {
 	for _, c := range []struct {
 		attention string
@@ -55,11 +55,11 @@ func TestOptionDefaults(t *testing.T) {
 	}
 }
 
-// What cannot be is named with both numbers; at its border it can.
+// Invalid settings are refused with both numbers; settings at the border are allowed.
 func TestChecks(t *testing.T) {
 	for _, c := range []struct {
 		change func(s *Stack)
-		want   string // nothing is no error
+		want   string // empty for no error
 	}{
 		{func(s *Stack) {}, ""},
 		{func(s *Stack) { s.NHead = 5 }, "n_head: 5 heads do not divide n_embd 48"},
@@ -101,8 +101,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Dilations go evenly from the first head to the last, windows reach as far to either side, and only the odd blocks of
-// alternating attention have one.
+// Dilations rise evenly from the first head to the last, windows are symmetric, and only the odd blocks of alternating
+// attention have one.
 func TestWhatAttentionsSee(t *testing.T) {
 	at := nn.Site{Scope: graph.New(graph.Float64, 1).Root(), Dims: nn.Dims{Batch: 1, Context: 12, Embd: 10, Heads: 5, QK: 2, V: 2, Blocks: 2}, Affine: nn.NewLinear}
 	var o Options
@@ -145,7 +145,7 @@ func TestWhatAttentionsSee(t *testing.T) {
 	}
 }
 
-// Linformer's keys are mixtures of all tokens, so what needs a causal attention refuses it.
+// Linformer's keys are mixtures of all tokens, so a model that requires a causal attention refuses it.
 func TestRejectCausal(t *testing.T) {
 	if err := rejectCausal(nn.Dims{}, Stack{Attention: "linformer"}); err == nil || !strings.HasPrefix(err.Error(), "attention: got linformer") {
 		t.Errorf("got error %v", err)

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// byHand are the updates of the optimizers, by the name of the part: step t, from 1, of a weight and its gradient, with
-// the moments that the step before left.
+// byHand holds the updates of the optimizers by the name of the part: step t, from 1, of a weight and its gradient, with
+// the moments of the previous step.
 var byHand = map[string]func(c train.Training, lr float64, t int, w, g, m, v hand.Matrix[float64]) (w1, m1, v1 hand.Matrix[float64]){
 	"adamw": func(c train.Training, lr float64, t int, w, g, m, v hand.Matrix[float64]) (w1, m1, v1 hand.Matrix[float64]) {
 		return hand.AdamWUpdate(hand.AdamW{Rate: lr, Beta1: c.Beta1, Beta2: c.Beta2, Eps: 1e-8, Decay: c.WeightDecay}, t, w, g, m, v)
@@ -23,8 +23,8 @@ var byHand = map[string]func(c train.Training, lr float64, t int, w, g, m, v han
 	},
 }
 
-// Three steps of every optimizer of the list are those of its formula by hand, in both types, with momentum and without,
-// and go down: a new one without a formula fails here.
+// Three steps of every optimizer of the list agree with its formula by hand, in both types, with momentum and without,
+// and reduce the loss. A new optimizer without a formula fails here.
 func TestOptimizersByHand(t *testing.T) {
 	for _, o := range parts.Optimizers() {
 		update := byHand[string(o.Name)]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is set has to be read by the attention, and what is offered need not be; errors name the setting, and what would
-// read it or what was meant.
+// The attention must read an option that is set, but not one that is offered. Errors name the option, and the
+// attentions that read it or the nearest name.
 func TestOptionsAreRead(t *testing.T) {
 	own := Registry{Attentions: []Attention{{Name: "own", New: causal, Options: []Option{{Name: "window"}, {Name: "own_width"}}}}}.WithLibrary()
 	for name, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestOptionsAreRead(t *testing.T) {
 	}
 }
 
-// A file has the options of all attentions, which need not be read; a flag's has to be.
+// A file has the options of all attentions, which need not be read. An option set by a flag must be read.
 func TestOptionsOfFilesAndFlags(t *testing.T) {
 	for attention, want := range map[string]string{"causal": "window: got 5", "window": ""} {
 		s := Stack{NLayer: 1, NHead: 2, NEmbd: 6, Attention: attention}

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// A copy of options does not change with the original, and 0 is the same as nothing.
+// A copy of options does not change with the original, and 0 means not set.
 func TestOptions(t *testing.T) {
 	var a Options
 	a.Set("window", 3)
@@ -25,7 +25,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Attentions that share an option agree about it, and only the attention that reads one resolves it.
+// Attentions that share an option declare it alike, and an option is resolved only for an attention that reads it.
 func TestSharedOptions(t *testing.T) {
 	helps := map[string]string{}
 	var s Stack
@@ -54,7 +54,7 @@ func TestSharedOptions(t *testing.T) {
 	}
 }
 
-// An own attention brings its own option: default, check and flag.
+// A user-defined attention has its own option: default, check and flag.
 func TestOwnOption(t *testing.T) {
 	var r Registry
 	r.Attentions = []Attention{{Name: "mine", New: causal, Options: []Option{{
@@ -82,7 +82,7 @@ func TestOwnOption(t *testing.T) {
 	}
 }
 
-// By default every head has its own keys and values; what does not divide the heads is refused.
+// By default every head has its own keys and values. A number that does not divide the heads is refused.
 func TestGroups(t *testing.T) {
 	for _, c := range []struct {
 		set, got int
@@ -107,7 +107,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// The groups of heads, which files of before do not have, are left out of JSON while they are 0.
+// The number of groups, which older files do not have, is left out of the JSON while it is 0.
 func TestGroupsInJSON(t *testing.T) {
 	var s Stack
 	for groups, want := range map[int]string{0: "", 3: `"n_kv_head":3`} {
@@ -120,7 +120,7 @@ func TestGroupsInJSON(t *testing.T) {
 	}
 }
 
-// A variant of the library's name takes its place, and each name is listed once.
+// A variant with the name of one of the library replaces it, and each name is listed once.
 func TestRegistry(t *testing.T) {
 	own := Norm{Name: "layernorm", New: func(at nn.Site) nn.Layer { return nil }}
 	known := Registry{Norms: []Norm{{Name: "mine"}, own}}.WithLibrary()
@@ -135,7 +135,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// A block that has nothing against its parts leaves the MLP to object.
+// If the check of a block accepts its parts, that of the MLP still applies.
 func TestBlockAndMLPAreAsked(t *testing.T) {
 	known := Registry{Blocks: []Block{{Name: "mine", New: Blocks()[0].New, Check: func(Stack) error { return nil }}}}.WithLibrary()
 	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Block: "mine", MLP: "swiglu"}

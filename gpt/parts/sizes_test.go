@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// The inner width is four times the outer one, where that is a size at all.
+// The inner width is four times the outer one, if that is a valid size.
 func TestInnerSize(t *testing.T) {
 	for embd, want := range map[int]int{-1: 0, 0: 0, 1: 4, 7: 28, field.MaxSize: 4 * field.MaxSize} {
 		if got := (Stack{NEmbd: embd}).Resolved(Registry{}).NInner; got != want {
@@ -18,8 +18,8 @@ func TestInnerSize(t *testing.T) {
 	}
 }
 
-// An MLP has two numbers for each of its features, before and behind the activation, one with a gate the gate's
-// besides: a program's own too, whatever it is called and however it declares its matrices.
+// An MLP holds two numbers for each of its features, before and after the activation; one with a gate also holds the
+// gate's. This includes user-defined MLPs, whatever their name and however they declare their matrices.
 func TestInside(t *testing.T) {
 	own := func(name Name, declare func(at nn.Site)) MLP {
 		return MLP{Name: name, New: func(at nn.Site) nn.Layer { declare(at); return nn.NewMLP(at) }}
@@ -39,7 +39,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// Sinusoidal positions turn by 1/10000^(2k/d), as published.
+// Sinusoidal positions rotate by 1/10000^(2k/d), as published.
 func TestSinusoidalBase(t *testing.T) {
 	at := nn.Site{Scope: graph.New(graph.Float64, 1).Root(), Dims: nn.Dims{Batch: 1, Context: 3, Embd: 4}}
 	at.Positions = at.Ints("positions", 3, 3, -1)
@@ -51,8 +51,8 @@ func TestSinusoidalBase(t *testing.T) {
 	}
 }
 
-// The random keys of BigBird are those of seed 1 in every model, so that a checkpoint meets the ones it was trained
-// with.
+// The random keys of BigBird are those of seed 1 in every model, so that a loaded checkpoint has the ones with which it
+// was trained.
 func TestBigBirdSeed(t *testing.T) {
 	d := nn.Dims{Batch: 1, Context: 40, Embd: 4, Heads: 1, QK: 2, V: 2, Blocks: 1}
 	mask := func(seed uint64, build func(at nn.Site)) []float64 {

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// What fits the limit to the byte fits.
+// A need of exactly the limit is allowed.
 func TestMemoryLimitBorder(t *testing.T) {
 	n := 3
 	fields := field.List{field.New("n", &n, field.Any(), "")}
@@ -36,7 +36,7 @@ func TestWriteFull(t *testing.T) {
 	}
 }
 
-// A build is known by what the compiler wrote into it; a version that says nothing is "devel".
+// A build is read from the compiler's information; an empty version becomes "devel".
 func TestBuildOf(t *testing.T) {
 	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "-tags", Value: "nosimd"}, {Key: "CGO_ENABLED", Value: "1"}, {Key: "GOAMD64", Value: "v3"}}}
 	for version, want := range map[string]string{"": "devel", "(devel)": "devel", "v0.1.2": "v0.1.2"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// descent returns a Core of the loss (w₀ − x)² + w₁², of which x is filled in.
+// descent returns a Core of the loss (w₀ − x)² + w₁², where Fill sets x.
 func descent(
 	t *testing.T, training Training, o Optimizer, x func(step, micro int) float64, change ...func(*Task),
 ) (*Core, *graph.Expr) {
@@ -42,7 +42,7 @@ func descent(
 	return core, &w
 }
 
-// A step is the mean of its micro-batches: gradient 2(w − x), here of x = 0 and 2, so w₀ goes as by x = 1.
+// A step uses the mean of its micro-batches: the gradient 2(w − x), here for x = 0 and 2, so w₀ changes as for x = 1.
 func TestStep(t *testing.T) {
 	training := Training{LearningRate: 0.25, GradientAccumulationSteps: 2}
 	core, w := descent(t, training, SGD, func(_, micro int) float64 { return 2 * float64(micro) })
@@ -62,7 +62,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// A step that is refused changes neither weights nor the optimizer, and says which step it was and what is not finite.
+// A refused step changes neither weights nor the optimizer, and its error names the step and what is not finite.
 func TestStepRefused(t *testing.T) {
 	x := 0.0
 	core, w := descent(t, Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}, AdamW, func(int, int) float64 { return x })
@@ -87,7 +87,7 @@ func TestStepRefused(t *testing.T) {
 	}
 }
 
-// A task's own learning rate stands in for the schedule.
+// A task's own learning rate replaces the schedule.
 func TestRate(t *testing.T) {
 	rate := func(step int) float64 { return 0.25 / float64(step+1) }
 	core, w := descent(t, Training{LearningRate: 9, GradientAccumulationSteps: 1}, SGD,
@@ -100,7 +100,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A step that fails in a later micro-batch leaves nothing behind: the next is that of a run which never saw it.
+// A step that fails in a later micro-batch leaves nothing behind: the next one is the same as in a run without it.
 func TestFailedStepLeavesNothing(t *testing.T) {
 	for name, o := range map[string]Optimizer{"adamw": AdamW, "sgd": SGD} {
 		training := Training{LearningRate: 0.1, GradientAccumulationSteps: 3, Beta1: .9, Beta2: .99}
@@ -136,7 +136,7 @@ func TestFailedStepLeavesNothing(t *testing.T) {
 	}
 }
 
-// An update that overflows is noticed in the step that makes it, by the parameter's name, and is not saved.
+// An update that overflows is an error of its step, with the parameter's name, and is not saved.
 func TestUpdateOverflows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		optimizer Optimizer
@@ -172,7 +172,7 @@ func TestUpdateOverflows(t *testing.T) {
 	}
 }
 
-// What an optimizer of one's own is made with, and when it is asked for.
+// A user-defined optimizer gets the parameters, the Training and the steps done, and is built once.
 func TestOwnOptimizer(t *testing.T) {
 	made := 0
 	own := func(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
@@ -193,7 +193,7 @@ func TestOwnOptimizer(t *testing.T) {
 	}
 }
 
-// A network that cannot be built, or whose loss is none, makes no Core, and the error says so.
+// New returns an error if a network cannot be built or has no loss.
 func TestNewErrors(t *testing.T) {
 	boom := errors.New("boom")
 	for want, build := range map[string]func(g *graph.Graph) (graph.Expr, []graph.Expr, error){
@@ -210,8 +210,8 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// A checkpoint has the moments of every parameter that has some, also of one number, and no
-// best loss before the first evaluation.
+// A checkpoint has the moments of every parameter that has some, even of a single number, and no best loss before the
+// first evaluation.
 func TestStateOfMoments(t *testing.T) {
 	core, err := New(Training{}, Run{Threads: 1}, Task{Optimizer: AdamW, Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		return g.Root().Param("w", graph.Const(2), 1, 1).Square().SumAll(), g.Params(), nil
@@ -255,7 +255,7 @@ func TestThisBuild(t *testing.T) {
 	}
 }
 
-// Equal bits are promised for one compiler with one set of settings, on either of the vector instruction sets.
+// Equal bits are promised for one compiler with the same settings, on either of the vector instruction sets.
 func TestSameBits(t *testing.T) {
 	b := Build{"v1", "go1.26.8", "amd64", "v1", "", "AVX512"}
 	vary := func(set func(*Build)) Build { v := b; set(&v); return v }

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A line is fitted to points: a network of your own is trained as the library's are.
+// A line is fitted to points: your own network is trained like those of the library.
 func ExampleNew() {
 	var x, y, w, b graph.Expr
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// two returns the loss of w and v, of which some may be frozen.
+// two returns a Core with the loss of w and v, some of which may be frozen.
 func two(t *testing.T, training Training) *Core {
 	t.Helper()
 	training.LearningRate, training.GradientAccumulationSteps = 0.1, 1
@@ -24,7 +24,7 @@ func two(t *testing.T, training Training) *Core {
 	return core
 }
 
-// Of what is frozen no gradient is computed.
+// No gradient is computed for frozen parameters.
 func TestFrozenHasNoGradient(t *testing.T) {
 	core := two(t, Training{Frozen: Frozen{"v*"}})
 	if _, err := core.Step(); err != nil {
@@ -40,7 +40,7 @@ func TestFrozenHasNoGradient(t *testing.T) {
 	}
 }
 
-// A step that does nothing would be waited for forever.
+// A step function that does no step ends the loop, which would otherwise be endless.
 func TestStepsThatStandStill(t *testing.T) {
 	core, n := two(t, Training{}), 0
 	for _, err := range core.Steps(t.Context(), 2, func() (Progress, error) { return Progress{}, nil }) {

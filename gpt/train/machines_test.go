@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A machine whose numbers have become others is noticed at the next comparison, by the tensor's name; one that fails in
-// a step, or draws what is not finite, ends the others with its error.
+// A machine whose numbers have changed is detected at the next comparison, with the tensor's name. One that fails in a
+// step, or draws a batch that is not finite, ends the others with its error.
 func TestMachinesDrift(t *testing.T) {
 	const at = 30
 	for want, change := range map[string]func(step int, w graph.Tensor, x *float64){

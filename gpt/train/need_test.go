@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Every block needs as much as the one before, those that are planned and those that are counted.
+// Every further block needs the same memory, whether it is planned or extrapolated.
 func TestNeedOfBlocks(t *testing.T) {
 	need := func(blocks int) float64 {
 		bytes, err := Need(Training{}, Run{}, Hooks{}, blocks, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Everything that a Training says of its optimizer reaches it: two steps on (w₀ − x)² + w₁² go as the recurrences say,
-// with momentum, decay, and a clip that the first gradient, of norm √20, exceeds and the second one too.
+// All settings of a Training reach the optimizer: two steps on (w₀ − x)² + w₁² follow the recurrences, with momentum,
+// decay, and a clip that the first gradient, of norm √20, exceeds, and the second one, too.
 func TestOptimizersHearTheTraining(t *testing.T) {
 	const rate, b1, b2, decay, clip = 0.25, 0.5, 0.75, 0.1, 1.0
 	var w, m, v [2]float64

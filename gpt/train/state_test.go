@@ -48,7 +48,7 @@ func TestRateAt(t *testing.T) {
 	}
 }
 
-// Every field has its range; 1 is enough for what is counted, and 0 for what may be none.
+// Every field has its range: counts begin at 1, and optional values at 0.
 func TestFieldsAtTheirBorders(t *testing.T) {
 	training := Training{BatchSize: 1, GradientAccumulationSteps: 1, LearningRate: 1e-300, Optimizer: "sgd"}
 	run := Run{EvalInterval: 1, EvalIters: 1, LogInterval: 1}
@@ -76,7 +76,7 @@ func named(name string, x ...float32) Named {
 	return Named{Name: name, Tensor: graph.Tensor{Shape: []int{1, len(x)}, F32: x}}
 }
 
-// Tensors that are written are read and restored by their names, in either type; what does not fit changes nothing.
+// Written tensors are read and restored by their names, in either type. Tensors that do not fit change nothing.
 func TestTensors(t *testing.T) {
 	to := []Named{named("b", 0), {Name: "a", Tensor: graph.Tensor{Shape: []int{1, 2}, F64: make([]float64, 2)}}}
 	if err := Restore(to, filed(t, named("a", 1, 2), named("b", 3))); err != nil || to[0].At(0) != 3 || to[1].At(0) != 1 || to[1].At(1) != 2 {
@@ -113,7 +113,7 @@ func TestTensors(t *testing.T) {
 	contains(t, err, "x: safetensors")
 }
 
-// A matrix that lies the other way round in the file is turned on the way, and back; many pieces make one tensor.
+// A matrix that is transposed in the file is transposed when it is read and written, also in many pieces.
 func TestTurned(t *testing.T) {
 	const rows, cols = 37, 1009 // more than are read at once
 	x := graph.Tensor{Shape: []int{rows, cols}, F32: make([]float32, rows*cols)}
@@ -135,7 +135,7 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-// filed returns tensors in a file.
+// filed returns a file of these tensors.
 func filed(t *testing.T, list ...Named) *safetensors.File {
 	t.Helper()
 	var b bytes.Buffer
@@ -159,7 +159,7 @@ func opened(t *testing.T, data []byte) *safetensors.File {
 	return f
 }
 
-// save makes a checkpoint of these files.
+// save returns a checkpoint of these files.
 func save(t *testing.T, step int, files ...checkpoint.File) *checkpoint.Checkpoint {
 	t.Helper()
 	path := t.TempDir()
@@ -178,8 +178,8 @@ func save(t *testing.T, step int, files ...checkpoint.File) *checkpoint.Checkpoi
 	return cp
 }
 
-// A Core that is restored goes on where the other one was saved: steps done, best loss, moments, and dropout of the
-// same steps.
+// A restored Core continues where the other one was saved: steps done, best loss, moments, and dropout of the same
+// steps.
 func TestRestore(t *testing.T) {
 	training := Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}
 	x := func(step, _ int) float64 { return float64(step) }
@@ -231,8 +231,7 @@ func TestRestore(t *testing.T) {
 	contains(t, ReadJSON(cp, "none", 1, &read), "none")
 }
 
-// What a step cannot get or use ends it: a batch, and gradients to accumulate; dropout draws anew for every
-// micro-batch.
+// A step ends with an error of the batch or of accumulating the gradients. Dropout draws anew for every micro-batch.
 func TestStepErrorsAndDropout(t *testing.T) {
 	boom := errors.New("boom")
 	var masks []float64
@@ -278,7 +277,7 @@ func TestStepErrorsAndDropout(t *testing.T) {
 	}
 }
 
-// Micro-batches are numbered through the run: each drops what a step of its own at that number does.
+// Micro-batches are numbered through the run: each drops the same entries as a step with its number.
 func TestMicroBatchesDropAnew(t *testing.T) {
 	losses := func(micro, steps int) (list []float64) {
 		var w graph.Expr
@@ -314,8 +313,7 @@ type refusing struct{ optim.Optimizer }
 
 func (refusing) Accumulate(*graph.Program) error { return errors.New("no room") }
 
-// The loss may fall without end, and that is refused as well; so is what the optimizer refuses. The program of the loss
-// is compiled once.
+// A loss of −∞ is refused, and so is anything that the optimizer refuses. The program of the loss is compiled once.
 func TestLossAndOptimizerErrors(t *testing.T) {
 	var x graph.Expr
 	core, err := New(Training{GradientAccumulationSteps: 2, Optimizer: "mine"}, Run{Threads: 1}, Task{

@@ -46,7 +46,7 @@ func shards(t testing.TB, index string) *checkpoint.Checkpoint {
 
 const goodIndex = `{"metadata": {"total_size": 24}, "weight_map": {"a": "a.safetensors", "a2": "a.safetensors", "b": "b.safetensors", "b2": "b.safetensors"}}`
 
-// Tensors are found in the files that the index names, and read as from one.
+// Tensors are found in the files that the index names, and read as from one file.
 func TestOpenWeights(t *testing.T) {
 	f, err := OpenWeights(shards(t, goodIndex))
 	if err != nil {
@@ -61,7 +61,7 @@ func TestOpenWeights(t *testing.T) {
 	}
 }
 
-// An index that does not say where its tensors are is an error that names the tensor and the file.
+// An index with a wrong file for a tensor is an error that names the tensor and the file.
 func TestOpenWeightsRefuses(t *testing.T) {
 	for index, want := range map[string]string{
 		``:                   ": model.safetensors: file does not exist",
@@ -86,7 +86,7 @@ func TestOpenWeightsRefuses(t *testing.T) {
 	contains(t, err, "bytes, want at most 33554432")
 }
 
-// FuzzIndex: no index makes the reader panic, or leads out of the folder.
+// FuzzIndex: no index makes the reader panic, or refers to a file outside the folder.
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte(goodIndex))
 	f.Add([]byte(`{"weight_map": {"a": ".."}}`))
@@ -112,8 +112,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// A tensor of ours may be several of a file, each some of its columns in another order, turned or not; what is written
-// so is read back, in either type, and a piece at a time is put where each number belongs.
+// One of our tensors may be several in a file, each with some of its columns in another order, transposed or not. It is
+// the same after writing and reading, in either type, also in pieces.
 func TestNamedColumns(t *testing.T) {
 	const rows, width = 131, 300 // several chunks of a file
 	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
@@ -176,7 +176,7 @@ func TestNamedColumns(t *testing.T) {
 	}
 }
 
-// damaged returns a file of these columns of x, whose last number is none.
+// damaged returns a file of these columns of x, whose last number is NaN.
 func damaged(t *testing.T, x graph.Tensor, columns []int) *safetensors.File {
 	t.Helper()
 	x = x.Clone()
@@ -184,7 +184,7 @@ func damaged(t *testing.T, x graph.Tensor, columns []int) *safetensors.File {
 	return filed(t, Named{Name: "r", Tensor: x, Columns: columns})
 }
 
-// Of a file with more rows the first are read, whatever the types.
+// If a file has more rows, the first ones are read, in every type.
 func TestNamedRows(t *testing.T) {
 	long := Named{Name: "p", Tensor: graph.Tensor{Shape: []int{3, 2}, F32: []float32{1, 2, 3, 4, 5, 6}}}
 	for _, short := range []graph.Tensor{{Shape: []int{2, 2}, F32: make([]float32, 4)}, {Shape: []int{2, 2}, F64: make([]float64, 4)}} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A domain holds its borders, and nothing beyond them.
+// A domain contains its borders, and nothing beyond them.
 func TestDomains(t *testing.T) {
 	nan, inf, tiny := math.NaN(), math.Inf(1), math.SmallestNonzeroFloat64
 	for name, c := range map[string]struct {
@@ -41,7 +41,7 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// A key less than three letters off is taken for a slip; the message quotes at most 64 bytes of one.
+// A key that differs in fewer than three letters counts as a misspelling. The message quotes at most 64 bytes of a key.
 func TestUnknown(t *testing.T) {
 	n := 0
 	l := List{New("depth", &n, Any(), ""), New("width", &n, Any(), "")}
@@ -63,7 +63,7 @@ type failing struct{}
 func (failing) Read([]byte) (int, error)  { return 0, errors.New("no more") }
 func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// Reading ends at 1 MiB, writing at a number that JSON lacks, and both at an error of the file.
+// Read stops at 1 MiB, Write at a number that JSON lacks, and both at an error of the file.
 func TestReadWrite(t *testing.T) {
 	if data, err := Read(strings.NewReader(strings.Repeat(" ", maxBytes))); err != nil || len(data) != maxBytes {
 		t.Errorf("got %d bytes, %v", len(data), err)
@@ -90,7 +90,8 @@ func TestReadWrite(t *testing.T) {
 	}
 }
 
-// A list of names has flag, JSON and text like other fields; a repeated flag or key begins anew, and none is [].
+// A list of names has a flag, JSON and text like other fields. A repeated flag or key replaces it, and an empty list is
+// [].
 func TestListOfNames(t *testing.T) {
 	var names []string
 	on := false
@@ -119,7 +120,7 @@ func TestListOfNames(t *testing.T) {
 	}
 }
 
-// Keys of older programs are asked for; what is no object of keys is an error.
+// Keys of older programs are passed to former. Anything but an object is an error.
 func TestDecodeKeys(t *testing.T) {
 	n := 0
 	l := List{New("n", &n, Any(), "")}
@@ -139,6 +140,6 @@ func TestDecodeKeys(t *testing.T) {
 		}
 	}
 	if _, ok := l.Find("m"); ok {
-		t.Error("found a field that there is none of")
+		t.Error("found a field that does not exist")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// What a file says is shown short, and never as more than letters.
+// Quotations of a file are short and printable.
 func TestClip(t *testing.T) {
 	for s, want := range map[string]string{
 		"plain ünï":                       "plain ünï",

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// held is an Int.
+// held is an Int stored in a map.
 type held map[string]int
 
 func (h held) Get() int   { return h["n"] }
 func (h held) Set(n int)  { h["n"] = n }
 func (h held) Read(n int) { h["n"] = n }
 
-// A number that is held elsewhere has a flag, JSON and a domain as any other.
+// An Int has a flag, JSON and a domain like any other field.
 func TestInt(t *testing.T) {
 	h := held{"n": 7}
 	l := List{New("depth", h, UpTo(9), "how deep")}
@@ -45,7 +45,7 @@ func TestInt(t *testing.T) {
 	}
 }
 
-// An optional field is written where it says something.
+// An optional field is written only if it is not empty, 0 or a default.
 func TestOptional(t *testing.T) {
 	var name string
 	n := 3
@@ -58,7 +58,7 @@ func TestOptional(t *testing.T) {
 	}
 }
 
-// What differs is named with both values; a free field may.
+// Differing fields are named with both values; a free field may differ.
 func TestDiff(t *testing.T) {
 	table := func(a, b int) List { return List{New("a", &a, Any(), ""), Free("b", &b, Any(), "")} }
 	now, saved := table(1, 2), table(3, 4)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A field of each kind has a flag, JSON and text that say the same, and says what it wants instead of another value.
+// A field of each kind has the same value in flag, JSON and text, and its error describes the allowed values.
 func TestKinds(t *testing.T) {
 	var (
 		i  int
@@ -67,7 +67,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A domain counts for every kind of number, and the error is that of the first field outside its own.
+// A domain applies to every kind of number, and the error is that of the first field outside its domain.
 func TestCheck(t *testing.T) {
 	i, h, x, s := 10, held{"n": 10}, 10.0, ""
 	for _, value := range []any{&i, h, &x} {
@@ -87,7 +87,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is picked from a list leaves the list as it was.
+// Selecting fields from a list does not change the list.
 func TestPickedFromList(t *testing.T) {
 	n := 0
 	l := List{Free("a", &n, Any(), ""), New("b", &n, Any(), ""), New("c", &n, Any(), "")}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Errors of a file name the place, the key, and what is there and should be, without a type of Go.
+// Errors of a file name the place, the key, and the actual and required value, without types of Go.
 func TestUnmarshal(t *testing.T) {
 	type inner struct {
 		Ids   []int             `json:"ids"`

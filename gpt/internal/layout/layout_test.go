@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The pieces of c_attn are its columns, each once: those of every head first as first features of pairs, then as
+// The pieces of c_attn are its columns, each once: for every head, first the first features of the pairs, then the
 // second ones.
 func TestPieces(t *testing.T) {
 	list := LLaMA().Pieces("h.12.attn.c_attn.weight", Heads{Queries: 4, Groups: 2, QK: 6, V: 5})
@@ -37,7 +37,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Names that no family changes are ours; prefixes come and go; what lies beside is passed over.
+// Names without a rule are ours. Prefixes are removed and added, and buffers are skipped.
 func TestNames(t *testing.T) {
 	g, l := GPT2(), LLaMA()
 	for _, c := range []struct{ got, want string }{
@@ -67,7 +67,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The whole table of LLaMA: every parameter is a tensor, the matrices turned, or three.
+// The complete table of LLaMA: every parameter is one tensor, or three, and matrices are transposed.
 func TestLLaMA(t *testing.T) {
 	h := Heads{Queries: 2, Groups: 1, QK: 2, V: 2}
 	got := map[string]string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 )
 
-// published is an adapter_config.json as PEFT 0.13 writes it.
+// published is an adapter_config.json as written by PEFT 0.13.
 const published = `{
   "alpha_pattern": {}, "auto_mapping": null, "base_model_name_or_path": "gpt2", "bias": "none", "fan_in_fan_out": true,
   "inference_mode": true, "init_lora_weights": true, "layer_replication": null, "layers_pattern": null, "layers_to_transform": null,
@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The least that a file may say.
+// The smallest valid file.
 func TestParseLeast(t *testing.T) {
 	c, err := Parse([]byte(`{"peft_type": "LORA", "r": 1, "lora_alpha": 0.5, "target_modules": ["lm_head"], "bias": null, "task_type": null}`))
 	if diff := cmp.Diff(Config{Rank: 1, Alpha: 0.5, Targets: []string{"lm_head"}}, c); err != nil || diff != "" {
@@ -73,7 +73,7 @@ func TestParseLeast(t *testing.T) {
 	}
 }
 
-// What an adapter may say that is not computed here is refused by its key and value.
+// Settings that are not supported are refused with key and value.
 func TestParseRefuses(t *testing.T) {
 	for change, words := range map[[2]string]string{
 		{`"use_dora": false`, `"use_dora": true`}:                      "use_dora: got true, want none",
@@ -131,7 +131,7 @@ func wantError(t *testing.T, err error, words ...string) {
 	}
 }
 
-// numbers returns n numbers like no others.
+// numbers returns n distinct numbers.
 func numbers(n int, from float32) []float32 {
 	list := make([]float32, n)
 	for i := range list {
@@ -140,7 +140,7 @@ func numbers(n int, from float32) []float32 {
 	return list
 }
 
-// A folder that is written is read, and one that holds an adapter is not written over.
+// A written folder can be read, and is not overwritten.
 func TestWriteRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	c := Config{Base: "x", Rank: 2, Alpha: 3, Targets: []string{"c_fc", "attn.c_attn"}, FanIn: true}
@@ -162,7 +162,7 @@ func TestWriteRead(t *testing.T) {
 	wantError(t, Write(dir, c, list), dir, "there is something already")
 }
 
-// What the files may have wrong is one sentence with the file's name in it.
+// An invalid file gives an error of one sentence with the file's name.
 func TestReadRefuses(t *testing.T) {
 	const of = "base_model.model.transformer.h.0.attn.c_attn.lora_"
 	a := safetensors.Tensor{Name: of + "A.weight", Shape: []int{8, 3}, F32: numbers(24, 1)}
@@ -225,7 +225,7 @@ func put(t *testing.T, dir, name string, data []byte) {
 	}
 }
 
-// FuzzParse: what is read is within bounds, and is read again as it was when it is written.
+// FuzzParse: accepted settings are within bounds, and are the same after writing and reading.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(published))
 	f.Add([]byte(`{"peft_type":"LORA","r":3,"lora_alpha":0.5,"target_modules":["q_proj"],"use_rslora":true,"bias":"none"}`))
@@ -252,7 +252,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A file that is cut anywhere is an error.
+// A truncated file is an error, wherever it is cut.
 func TestReadCut(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
 	c := Config{Rank: 1, Alpha: 3, Targets: []string{"c_fc"}}
