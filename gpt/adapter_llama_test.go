@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
 )
 
-// smallLLaMA has 4 heads of queries, 2 of keys and values, of 6 features each.
+// smallLLaMA has 4 heads of queries and 2 of keys and values, with 6 features each.
 func smallLLaMA() Config {
 	c := tiny()
 	c.NHead, c.NEmbd, c.NInner, c.QKSize, c.VSize = 4, 16, 20, 6, 6
@@ -17,10 +17,10 @@ func smallLLaMA() Config {
 	return c
 }
 
-// turnedHalves is where a row of q_proj or k_proj lies in heads of 6 features, whose halves are turned together there.
+// turnedHalves returns the index here of a row of q_proj or k_proj, whose heads of 6 features are rotated by halves.
 func turnedHalves(row int) int { return row/6*6 + []int{0, 2, 4, 1, 3, 5}[row%6] }
 
-// An adapter of PEFT beside LLaMA's matrices adds s·B·A to each of them; what is saved is of the same matrices.
+// An adapter of PEFT for LLaMA's matrices adds s·B·A to each of them. The saved folder has the same matrices.
 func TestAdapterOfLLaMA(t *testing.T) {
 	plain := scrambled(t, smallLLaMA())
 	straight := func(row int) int { return row }
@@ -88,7 +88,7 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		t.Errorf("saved again, with %v: -want +got:\n%s", again.config.Targets, diff)
 	}
 
-	// PEFT's default has queries and values alone.
+	// PEFT's default adapts only queries and values.
 	c.Targets, dir = []string{"q_proj", "v_proj"}, dir+"b"
 	if err := peft.Write(dir, c, []peft.Matrix{list[0], list[2], list[7], list[9]}); err != nil {
 		t.Fatal(err)

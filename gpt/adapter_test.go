@@ -12,7 +12,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// scrambled returns a model whose numbers depend on its configuration's names alone: all are equal on the same base.
+// scrambled returns a model whose numbers depend only on the names in its configuration, so models with the same base
+// are equal on it.
 func scrambled(t testing.TB, c Config) *Model { return scrambledIn(t, graph.Float64, c) }
 
 func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
@@ -30,7 +31,7 @@ func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
 	return m
 }
 
-// heard returns the logits behind some tokens.
+// heard returns the logits after some tokens.
 func heard(t testing.TB, m *Model) []float64 {
 	t.Helper()
 	d, err := NewDecoder(m)
@@ -44,14 +45,14 @@ func heard(t testing.TB, m *Model) []float64 {
 	return logits.Floats()
 }
 
-// lora is tiny with adapters of that rank and α.
+// lora returns tiny with adapters of rank r and the given α.
 func lora(r int, alpha float64, targets ...string) Config {
 	c := tiny()
 	c.LoraR, c.LoraAlpha, c.LoraTargets = r, alpha, targets
 	return c
 }
 
-// adapterFolder returns the adapter of a model as it comes back from its folder.
+// adapterFolder returns the adapter of a model after it was saved and opened.
 func adapterFolder(t testing.TB, m *Model) *Adapter {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,8 +93,8 @@ func using(t testing.TB, m *Model, a *Adapter) []float64 {
 	return heard(t, m)
 }
 
-// What is saved and opened computes the same bits on the base, with the rank that it had, and is saved again as the
-// same bytes; an adapter that has learned nothing yet is kept as well.
+// An adapter that is saved and opened computes the same bits on the base, with the same rank, and is saved again as the
+// same bytes. The same holds for an untrained adapter.
 func TestAdapterRoundTrip(t *testing.T) {
 	tuned := scrambled(t, lora(2, 3))
 	want := heard(t, tuned)
@@ -122,7 +123,7 @@ func TestAdapterRoundTrip(t *testing.T) {
 	}
 }
 
-// An adapter that PEFT has beside the whole of c_attn adds s·(B·A)ᵀ to the weight.
+// An adapter of PEFT for the entire c_attn adds s·(B·A)ᵀ to the weight.
 func TestAdapterOfPEFT(t *testing.T) {
 	plain := scrambled(t, tiny())
 	dir, c := t.TempDir(), peft.Config{Rank: 3, Alpha: 4, RootScale: true, Targets: []string{"attn.c_attn", "mlp.c_proj"}}
@@ -167,12 +168,13 @@ func TestAdapterOfPEFT(t *testing.T) {
 	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(before, want, 0) > 1e-2) || len(list) != 4 {
 		t.Errorf("%d matrices, %v off", len(list), d)
 	}
-	if d := relative(using(t, with, adapterFolder(t, with)), want, 0); !(d < 1e-12) { // of rank 9, whose q, k and v come apart
+	if d := relative(using(t, with, adapterFolder(t, with)), want, 0); !(d < 1e-12) { // of rank 9, which is separated into q, k and v
 		t.Errorf("saved and opened again: %v off", d)
 	}
 }
 
-// Adapters of other ranks, factors and matrices take turns in one model, with the numbers that each has alone.
+// Adapters of different ranks, factors and matrices are used one after another in one model, each with the same numbers
+// as alone.
 func TestAdaptersTakeTurns(t *testing.T) {
 	list := []*Adapter{
 		adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn"))), adapterFolder(t, scrambled(t, lora(1, 5, "c_fc", "mlp.c_proj"))), nil,
@@ -203,8 +205,8 @@ func TestAdaptersTakeTurns(t *testing.T) {
 	}
 }
 
-// Merged, the base alone computes what it did with the adapter; unmerged, its weights are what they were, to the
-// rounding of their type.
+// After Merge the base alone computes what it did with the adapter. After Unmerge its weights are the original ones, up
+// to the rounding of their type.
 func TestUnmerge(t *testing.T) {
 	a, b := adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn")))
 	for dtype, most := range map[graph.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-6} {
@@ -240,7 +242,7 @@ func TestUnmerge(t *testing.T) {
 	}
 }
 
-// What does not fit is one sentence with the matrix in it, and the model computes what it did.
+// An adapter that does not fit is an error of one sentence with the matrix in it, and the model is unchanged.
 func TestAdapterRefuses(t *testing.T) {
 	a := adapterFolder(t, scrambled(t, lora(2, 3)))
 	plain := scrambled(t, tiny())
@@ -287,6 +289,6 @@ func TestAdapterRefuses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	mustContain(t, broken.SaveAdapter(dir, ""), broken.Params()[4].Name(), "NaN")
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("a broken adapter has made a folder")
+		t.Error("a broken adapter was written to a folder")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Decoders are made and write while their model trains; the race detector watches, where kernels are plain Go.
+// Decoders are built and generate while their model trains. The race detector checks this if kernels are plain Go.
 func TestWritingWhileTraining(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		c := tiny()

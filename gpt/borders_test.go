@@ -17,7 +17,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The options of the recipe, and what adapters of one rank have for a default.
+// The options of the recipe, and the default of lora_alpha.
 func TestRecipeOptions(t *testing.T) {
 	c := Shakespeare()
 	for name, want := range map[string]int{"window": 16, "global_tokens": 1, "random_keys": 2} {
@@ -33,8 +33,8 @@ func TestRecipeOptions(t *testing.T) {
 	}
 }
 
-// Without kernels as with them the memory grows by as much with every block, also where only some are declared to be
-// counted.
+// With and without kernels the memory grows by the same amount with every block, also if only some of the blocks are
+// declared for counting.
 func TestMemoryOfDeepNetworks(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		memory := func(layers int) float64 {
@@ -51,8 +51,8 @@ func TestMemoryOfDeepNetworks(t *testing.T) {
 	}
 }
 
-// A network whose parameters fit is refused where they do not fit together with what a batch needs, and the message
-// names the larger part.
+// A network whose parameters fit is refused if they do not fit together with a batch, and the message names the larger
+// part.
 func TestMemoryOfBoth(t *testing.T) {
 	c := tiny()
 	c.NLayer, c.NEmbd, c.VocabSize, c.BatchSize, c.BlockSize = 1, 1536, 1<<21, 1, 1
@@ -68,10 +68,10 @@ func TestMemoryOfBoth(t *testing.T) {
 	mustContain(t, c.Validate(), "GiB for parameters")
 }
 
-// mute is attention that does not say how many multiplications its mixing needs.
+// mute is attention that does not implement nn.Mixing.
 type mute struct{ nn.Layer }
 
-// A layer that does not say it is counted as full attention, T·H·(QK + V) multiplications a token.
+// A layer without nn.Mixing is counted as full attention, T·H·(QK + V) multiplications a token.
 func TestMixingOfAnOwnAttention(t *testing.T) {
 	flops := func(layers int) float64 {
 		c := tiny()
@@ -93,7 +93,7 @@ func TestMixingOfAnOwnAttention(t *testing.T) {
 	}
 }
 
-// A block that builds attention of its own is asked what its mixing costs.
+// For a block that builds its own attention, the block's nn.Mixing counts.
 func TestMixingOfAnOwnBlock(t *testing.T) {
 	flops := func(wrap func(*nn.SelfAttention) nn.Layer) float64 {
 		c := tiny()
@@ -110,7 +110,7 @@ func TestMixingOfAnOwnBlock(t *testing.T) {
 	}
 }
 
-// After Reset a batch begins anew: nothing of the rows before is seen.
+// After Reset a batch begins anew: the earlier rows have no effect.
 func TestBatchDecoderReset(t *testing.T) {
 	c := tiny()
 	c.VocabSize = 65
@@ -133,7 +133,7 @@ func TestBatchDecoderReset(t *testing.T) {
 	sameLogits(t, "after Reset", logits(rows), want)
 }
 
-// change returns the files with one changed, or left out where there is no change.
+// change returns the files with one changed, or left out if f is nil.
 func change(t *testing.T, list []checkpoint.File, name string, f func([]byte) []byte) (out []checkpoint.File) {
 	t.Helper()
 	for _, file := range list {
@@ -152,8 +152,8 @@ func change(t *testing.T, list []checkpoint.File, name string, f func([]byte) []
 	return out
 }
 
-// Fine-tuning refuses another tokenizer of as many tokens, and a checkpoint whose state or weights are none; so does
-// what opens the tokenizer.
+// FineTune refuses another tokenizer of the same size, and a checkpoint with an invalid state or weights; so does
+// LoadTokenizer.
 func TestFineTuneRefusesDamage(t *testing.T) {
 	base := newTrainer(t, tiny())
 	c := tiny()
@@ -170,7 +170,7 @@ func TestFineTuneRefusesDamage(t *testing.T) {
 	mustContain(t, err, charactersFile)
 }
 
-// A vocabulary may have room for more tokens than the text: a run resumes with as much.
+// A vocabulary may have room for more tokens than the text: a run resumes with the same size.
 func TestResumeWithALargerVocabulary(t *testing.T) {
 	c := tiny()
 	c.VocabSize = 80
@@ -185,7 +185,7 @@ func TestResumeWithALargerVocabulary(t *testing.T) {
 	}
 }
 
-// What an optimizer of one's own refuses, the trainer does.
+// NewTrainer returns the error of a user-defined optimizer.
 func TestNewTrainerOptimizerError(t *testing.T) {
 	c := tiny()
 	c.Optimizer = "mine"
@@ -204,8 +204,8 @@ func TestNewTrainerOptimizerError(t *testing.T) {
 	mustContain(t, err, "not today")
 }
 
-// What training is refused for, fine-tuning is; a part that declares other parameters the second time is found out up
-// to the depth that is declared.
+// Fine-tuning refuses the same as training. A part that declares other parameters the second time is detected up to the
+// depth that is declared.
 func TestRefusedBeforeTraining(t *testing.T) {
 	base := newTrainer(t, tiny())
 	c := tiny()

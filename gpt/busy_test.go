@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Two goroutines on one Trainer are an error for the second, not a race.
+// If two goroutines use one Trainer, the second gets an error, and there is no race.
 func TestTrainerBusy(t *testing.T) {
 	c, tok := corpus(t, verses, tiny().BlockSize)
 	tr, err := NewTrainer(tiny(), c, tok)

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
 )
 
-// mixing adds to the rows of x a mixture of all rows of the batch: row j has a share in row i.
+// mixing adds a mixture of all rows of the batch to the rows of x: row j contributes to row i.
 type mixing struct {
 	nn.Layer
 	matrix graph.Expr
@@ -33,12 +33,12 @@ func (l mixing) Forward(x graph.Expr) graph.Expr {
 	return y.Add(l.matrix.MatMul(y))
 }
 
-// symmetric lets every token see those that are at most 2 away, on both sides.
+// symmetric lets every token see those at most 2 positions away, on both sides.
 type symmetric struct{}
 
 func (symmetric) Visible(_, i, j int) bool { return max(i-j, j-i) <= 2 }
 
-// lookingAhead returns the parts of one's own that look ahead, by what is wrong with them. Each has the name "own".
+// lookingAhead returns user-defined parts that look ahead, by their fault. Each has the name "own".
 func lookingAhead(c Config) map[string]struct {
 	change      func(c *Config)
 	layer, sees string
@@ -85,7 +85,7 @@ func lookingAhead(c Config) map[string]struct {
 	}
 }
 
-// honest returns a registry in which everything of the name "own" is the library's default.
+// honest returns a registry in which each part with the name "own" is the library's default.
 func honest() parts.Registry {
 	l := parts.Library()
 	r := parts.Registry{Positions: l.Positions[:1], Attentions: l.Attentions[:1], Norms: l.Norms[:1], Blocks: l.Blocks[:1], MLPs: l.MLPs[:1], Heads: l.Heads[1:2]}
@@ -93,14 +93,14 @@ func honest() parts.Registry {
 	return r
 }
 
-// ownHonest is tiny with a part of one's own of every kind, none of which looks ahead.
+// ownHonest returns tiny with a user-defined part of every kind, none of which looks ahead.
 func ownHonest() Config {
 	c := tiny()
 	c.Position, c.Attention, c.Norm, c.Block, c.MLP, c.Head, c.Parts = "own", "own", "own", "own", "own", "own", honest()
 	return c
 }
 
-// leaking is ownHonest with one of the parts.
+// leaking returns ownHonest with one of the parts that look ahead.
 func leaking(change func(c *Config)) Config {
 	c := ownHonest()
 	c.Parts = parts.Registry{}
@@ -114,8 +114,8 @@ func leaking(change func(c *Config)) Config {
 	return c
 }
 
-// A part of one's own that looks ahead is refused by name of the layer, in kernels and in the reference form, where a
-// run begins, goes on or is tuned, where a checkpoint is opened, and where a decoder is made.
+// A user-defined part that looks ahead is refused with the name of the layer, in kernels and in the reference form,
+// when a run begins, resumes or is fine-tuned, when a checkpoint is opened, and when a decoder is built.
 func TestLookingAheadIsRefused(t *testing.T) {
 	run := newTrainer(t, ownHonest())
 	cp := saved(t, 0, files(t, run))
@@ -155,8 +155,8 @@ func TestLookingAheadIsRefused(t *testing.T) {
 	}
 }
 
-// A Registry that is declared Bidirectional may look at later tokens and trains, but not from one text into another,
-// and it does not decode.
+// With a Registry that is Bidirectional, a model may look at later tokens and train, but not look from one text into
+// another, and it does not decode.
 func TestBidirectional(t *testing.T) {
 	for name, part := range lookingAhead(tiny()) {
 		c := tiny()
@@ -180,7 +180,7 @@ func TestBidirectional(t *testing.T) {
 	}
 }
 
-// dormant looks ahead by a matrix that begins at 0.
+// dormant looks ahead through a matrix that begins at 0.
 type dormant struct {
 	mixing
 	gain graph.Expr
@@ -190,8 +190,8 @@ func (l dormant) Forward(x graph.Expr) graph.Expr {
 	return l.Layer.Forward(x).Add(l.matrix.MatMul(x).Mul(l.gain))
 }
 
-// What looks ahead by a weight that begins at 0, and through an adapter, is refused before it learns to; what is not
-// finite with noise on its weights is checked with the first ones.
+// A part that looks ahead through a weight that begins at 0, or through an adapter, is refused before training. A part
+// that is not finite with noise on its weights is checked with the first ones.
 func TestHiddenLookingAhead(t *testing.T) {
 	run := newTrainer(t, tiny())
 	own := func(l func(at nn.Site) nn.Layer) (c Config) {
@@ -219,7 +219,7 @@ func TestHiddenLookingAhead(t *testing.T) {
 	}
 }
 
-// The check changes nothing of a run, is not made of the library's parts, and says the same every time.
+// The check does not change a run, does not apply to the library's parts, and has the same result every time.
 func TestCausalCheckLeavesNoTrace(t *testing.T) {
 	c := tiny()
 	c.Dropout = 0.3

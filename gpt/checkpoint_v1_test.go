@@ -10,8 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A checkpoint of format 1 opens, and the run that is resumed from it ends in the bits in which the program that wrote
-// it ended.
+// A checkpoint of format 1 opens, and the resumed run ends with the same bits as that of the program that wrote it.
 func TestCheckpointV1(t *testing.T) {
 	cp, err := checkpoint.Load("testdata/checkpoint-v1")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// claiming is a safetensors file of these tensors, by name, whose numbers are a hole of the size that they claim.
+// claiming writes a safetensors file of these tensors, whose numbers are a hole of the claimed size.
 func claiming(t *testing.T, path string, shapes map[string][]int) {
 	t.Helper()
 	var header []string
@@ -35,7 +35,7 @@ func claiming(t *testing.T, path string, shapes map[string][]int) {
 	}
 }
 
-// Every reader of files refuses one that claims a size that nothing needs, before it takes memory for it.
+// Every reader of files refuses one that claims an excessive size before it allocates memory for it.
 func TestClaimedSizes(t *testing.T) {
 	const tera = 1 << 40
 	m := scrambled(t, tiny())
@@ -63,7 +63,7 @@ func TestClaimedSizes(t *testing.T) {
 			return err
 		}
 	}
-	long := func(name string) func(dir string) error { // a file of a folder that is longer than any
+	long := func(name string) func(dir string) error { // a file of a folder that is too long
 		return func(string) error {
 			_, _, files := publishedGPT2(t)
 			dir := folder(t, files)

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
 )
 
-// permitted returns all combinations of parts that can be, as the index of each part in its list.
+// permitted returns all valid combinations of parts, as the index of each part in its list.
 func permitted() (list [][8]int, build func([8]int) Config) {
 	positions, attentions, norms, blocks := parts.Positions(), parts.Attentions(), parts.Norms(), parts.Blocks()
 	activations, mlps, heads := parts.Activations(), parts.MLPs(), parts.Heads()
@@ -45,7 +45,7 @@ func permitted() (list [][8]int, build func([8]int) Config) {
 	return list, build
 }
 
-// covering returns a part of list, drawn by seed, in which every two parts that can be together are together somewhere.
+// covering returns a part of list, drawn by seed, that contains every pair of parts that can be combined.
 func covering(list [][8]int, seed uint64) (sample [][8]int) {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -60,7 +60,7 @@ func covering(list [][8]int, seed uint64) (sample [][8]int) {
 		}
 		return pairs
 	}
-	for least := 28; least > 0; least-- { // those first that bring most
+	for least := 28; least > 0; least-- { // those with the most new pairs first
 		for _, at := range list {
 			if pairs := missing(at); len(pairs) >= least {
 				sample = append(sample, at)
@@ -73,8 +73,8 @@ func covering(list [][8]int, seed uint64) (sample [][8]int) {
 	return sample
 }
 
-// In every combination of parts the parameters are those that were counted, no token sees a later one or another text,
-// and token by token the decoder computes what a forward pass over the window does.
+// In every combination of parts, the number of parameters is the counted one, no token sees a later one or another
+// text, and the decoder computes, token by token, the same as a forward pass over the window.
 func TestCombinations(t *testing.T) {
 	list, build := permitted()
 	if os.Getenv("NIGHTLY") == "" {

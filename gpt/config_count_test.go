@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The counts that the paper and the published networks state.
+// The counts stated in the paper and for the published networks.
 func TestConfigCount(t *testing.T) {
 	with := func(c Config, change func(*Config)) Config { change(&c); return c }
 	baby := Baby()
@@ -35,8 +35,7 @@ func TestConfigCount(t *testing.T) {
 	}
 }
 
-// Heads that share keys and values, of dρ = 64 and dh = 48: their biases are c_attn's alone where the attention says
-// so.
+// Heads that share keys and values, of dρ = 64 and dh = 48: only c_attn has biases if the attention is gqa_bias.
 func TestConfigCountGroups(t *testing.T) {
 	c := shakespeare65() // d 128, L 4
 	c.NHead, c.QKSize, c.VSize, c.Bias = 6, 64, 48, true
@@ -64,7 +63,7 @@ func TestConfigCountGroups(t *testing.T) {
 	}
 }
 
-// One more block is 7,087,872 parameters more.
+// One more block has 7,087,872 parameters.
 func TestConfigCountBlock(t *testing.T) {
 	two := Paper()
 	two.NLayer = 2
@@ -75,7 +74,7 @@ func TestConfigCountBlock(t *testing.T) {
 	}
 }
 
-// Sizes that all differ, against the sum over the tensors of a checkpoint.
+// Sizes that all differ, compared with the sum over the tensors of a checkpoint.
 func TestConfigCountTensors(t *testing.T) {
 	c := unusual()
 	c.Position, c.Norm = "learned", "layernorm" // T 31, V 67, d 29, H 5, dρ 7, dh 11, f 53, r 2, post-norm, three blocks
@@ -113,7 +112,7 @@ func TestConfigPresetsAreValid(t *testing.T) {
 	}
 }
 
-// untiedGPT2 is GPT-2 as the paper counts it.
+// untiedGPT2 returns GPT-2 as counted in the paper.
 func untiedGPT2() Config {
 	c := GPT2()
 	c.Head = "linear"

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every bad configuration is an error that begins with the field and costs no memory, however large the sizes.
+// Every invalid configuration is an error that begins with the field and needs no memory, however large the sizes.
 func TestConfigErrors(t *testing.T) {
 	read := func(text string) error {
 		c, err := ReadConfig(strings.NewReader(text), shakespeare65())
@@ -65,7 +65,7 @@ func TestConfigErrors(t *testing.T) {
 		{read, `{"gradient_accumulation_steps": 0}`, "gradient_accumulation_steps: got 0, want"},
 		{read, `{"threads": 1000000}`, "threads: got 1000000, want a whole number, 0 to 4096"},
 		{read, `{"threads": -1}`, "threads: got -1, want"},
-		// Sizes that are fine one by one.
+		// Sizes that are valid separately.
 		{read, `{"n_embd": 268435456}`, "memory: got about "},
 		{read, `{"n_layer": 268435456}`, "memory: got about "},
 		{read, `{"qk_size": 268435456}`, "memory: got about "},
@@ -171,7 +171,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// What is unusual but right.
+// Unusual but valid configurations.
 func TestConfigAccepts(t *testing.T) {
 	for _, text := range []string{
 		`{}`,

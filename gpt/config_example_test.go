@@ -34,7 +34,7 @@ func ExampleConfig() {
 	// 2 blocks, 410368 parameters, <nil>
 }
 
-// The paper's network, and what is left to train with adapters on its head.
+// The paper's network, and the number of trained parameters with adapters on its head.
 func ExampleConfig_Count() {
 	c := gpt.Paper()
 	total, _ := c.Count()

@@ -8,7 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// usedBy is what a run holds: all that is declared, the arena of the compiled program, and what the optimizer keeps.
+// usedBy returns the bytes that a run holds: everything declared, the arena of the compiled program, and the
+// optimizer's state.
 func usedBy(t *testing.T, c Config) (bytes float64) {
 	t.Helper()
 	g := graph.New(graph.Float32, 1)
@@ -37,8 +38,8 @@ func usedBy(t *testing.T, c Config) (bytes float64) {
 	return bytes + float64(g.Bytes())
 }
 
-// The estimate that comes before anything is built is what is held then: exactly in a network of a few blocks, and
-// within a quarter in every other.
+// The estimate before anything is built agrees with the memory used: exactly in a network of a few blocks, and within a
+// quarter in every other.
 func TestConfigMemory(t *testing.T) {
 	base := tiny()
 	base.VocabSize, base.QKSize = 65, 4
@@ -70,8 +71,8 @@ func TestConfigMemory(t *testing.T) {
 	}
 }
 
-// What does not fit is refused with both numbers before anything of that size is made, whoever asks: a configuration,
-// a model on a graph with a limit, and a program.
+// A need beyond the limit is refused with both numbers before anything of that size is allocated: by a configuration,
+// by a model on a graph with a limit, and by a program.
 func TestMemoryIsRefused(t *testing.T) {
 	c := shakespeare65()
 	c.MemoryLimit = c.Memory() / (1 << 30) * 0.99
@@ -106,7 +107,7 @@ func limited(bytes int64) *graph.Graph {
 	return g
 }
 
-// ranks is a group of that many machines.
+// ranks is a group with the given number of machines.
 type ranks struct {
 	dist.Group
 	n int
@@ -114,7 +115,7 @@ type ranks struct {
 
 func (r ranks) Size() int { return r.n }
 
-// Moments that are divided among machines are less on each, and gradients that are sent are copied once.
+// Moments that are divided among machines need less memory on each, and gradients that are sent are copied once.
 func TestMemoryOfMachines(t *testing.T) {
 	c := tiny()
 	c.VocabSize = 65

@@ -23,7 +23,7 @@ func shakespeare65() Config {
 	return c
 }
 
-// unusual has no field at its preset's value, so that a lost field shows.
+// unusual returns a configuration in which no field has its preset's value, so that a lost field is detected.
 func unusual() Config {
 	c := Config{
 		Network: Network{
@@ -71,7 +71,7 @@ func TestConfigJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// The keys stand in the table's order, and there is one per field of Config.
+// The keys have the table's order, with one for each field of Config.
 func TestConfigJSONOrder(t *testing.T) {
 	data, err := json.Marshal(unusual())
 	if err != nil {
@@ -95,7 +95,7 @@ func TestConfigJSONOrder(t *testing.T) {
 	}
 }
 
-// Every field, written as a flag, comes back; and the help has them all.
+// Every field is the same after writing it as a flag and parsing it, and the help contains all fields.
 func TestConfigFlagsRoundTrip(t *testing.T) {
 	for _, want := range []Config{unusual(), Shakespeare(), GPT2()} {
 		var args []string
@@ -145,7 +145,7 @@ func TestConfigFlagsOverFile(t *testing.T) {
 	}
 }
 
-// Reading a list must not write into the base's.
+// Reading a list must not change the base's list.
 func TestReadConfigKeepsBase(t *testing.T) {
 	base := unusual()
 	if _, err := ReadConfig(strings.NewReader(`{"n_layer": 9, "lora_targets": ["lm_head", "c_fc"]}`), base); err != nil {
@@ -247,7 +247,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	}
 }
 
-// The option of an attention counts where the attention is the named one, and nowhere else.
+// The option of an attention counts only if that attention is named.
 func TestConfigOptions(t *testing.T) {
 	fresh := shakespeare65()
 	for _, attention := range parts.Attentions() {
@@ -266,7 +266,7 @@ func TestConfigOptions(t *testing.T) {
 	}
 }
 
-// A checkpoint from before the head had names says "tie".
+// A checkpoint from before heads had names has the key "tie".
 func TestConfigReadsTie(t *testing.T) {
 	for text, want := range map[string]string{`{"tie": true}`: "tied", `{"tie": false}`: "linear"} {
 		if got, err := ReadConfig(strings.NewReader(text), unusual()); err != nil || got.Head != want {

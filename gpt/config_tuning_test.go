@@ -10,14 +10,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// The recipes tune the network of a checkpoint, all of it or adapters alone, and are better than before.
+// The recipes fine-tune the network of a checkpoint, all of it or adapters alone, and reduce the loss.
 func TestTuning(t *testing.T) {
 	base := newTrainer(t, tiny())
 	steps(t, base, 3)
 	cp := saved(t, 3, files(t, base))
 	for name, c := range map[string]Config{"full": FullTuning(), "LoRA": LoRATuning()} {
 		c.GradientAccumulationSteps = 2
-		c.LearningRate *= 10 // of a small model
+		c.LearningRate *= 10 // for a small model
 		tuned, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestTuning(t *testing.T) {
 	}
 }
 
-// The numbers are nanoGPT's, and the usual ones of adapters.
+// The numbers are nanoGPT's, and the usual ones for adapters.
 func TestTuningNumbers(t *testing.T) {
 	full, low := FullTuning(), LoRATuning()
 	var want Config
@@ -54,7 +54,7 @@ func TestTuningNumbers(t *testing.T) {
 	}
 }
 
-// Where a run does not fit, but does with its activations computed again, FineTune has them computed again.
+// If a run fits into memory only when activations are computed again, FineTune sets Recompute.
 func TestTuningRecomputes(t *testing.T) {
 	base := newTrainer(t, tiny())
 	cp := saved(t, 0, files(t, base))
@@ -84,8 +84,8 @@ func TestTuningRecomputes(t *testing.T) {
 	}
 }
 
-// Only answers are learnt: the loss is the mean over their tokens, each as probable as the decoder finds it behind all
-// before it, however the examples are batched; prompts that nothing follows change nothing.
+// Only answers are learnt: the loss is the mean over their tokens, each with its probability after all earlier tokens
+// according to the decoder, however the examples are batched. Prompts without an answer change nothing.
 func TestAnswersAlone(t *testing.T) {
 	const lines = `{"prompt": "ab", "completion": "c"}
 {"prompt": "bc", "completion": "dab"}

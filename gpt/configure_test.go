@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A loop without a trainer computes what a trainer does: after Configure the losses of the first batch and the
-// gradients of all parameters are the same bits, in every precision, and those of another precision are not.
+// A loop without a trainer computes the same as a trainer: after Configure the losses of the first batch and the
+// gradients of all parameters are the same bits in every precision, and differ between precisions.
 func TestConfigureIsTheTrainers(t *testing.T) {
 	losses := map[float64]string{}
 	for _, precision := range graph.Precisions() {

@@ -9,8 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Writing leaves the garbage collector nothing to do, also while the window slides. (Under the race detector sync.Pool
-// forgets on purpose.)
+// Decoding allocates nothing, also while the window slides. (Under the race detector sync.Pool drops items on purpose.)
 func TestDecoderAllocatesNothing(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		m := model32(t, threads, 16)
@@ -35,7 +34,7 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 			"a batch":                     func() error { _, err := batch.Feed(rows); return err },
 		} {
 			t.Run(fmt.Sprintf("%s, %d threads", name, threads), func(t *testing.T) {
-				for range 20 { // the first ones make what is kept
+				for range 20 { // the first ones allocate buffers that are reused
 					if err := f(); err != nil {
 						t.Fatal(err)
 					}
@@ -48,7 +47,7 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 	}
 }
 
-// However long a text, it is begun with as many allocations.
+// The number of allocations of Generate does not depend on the length of the text.
 func TestGenerateAllocatesNothingPerToken(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 3), samplersOf(3)
@@ -72,7 +71,7 @@ func TestGenerateAllocatesNothingPerToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			allocs := func(n int) float64 {
-				return testing.AllocsPerRun(1, func() { // after one that makes what is kept
+				return testing.AllocsPerRun(1, func() { // after a first run that allocates the buffers
 					if err := f(n); err != nil {
 						t.Fatal(err)
 					}
@@ -80,7 +79,7 @@ func TestGenerateAllocatesNothingPerToken(t *testing.T) {
 			}
 			allocs(90)
 			if few, many := allocs(30), allocs(90); many != few {
-				t.Errorf("%v allocations for 90 tokens, %v for 30, want as many", many, few)
+				t.Errorf("%v allocations for 90 tokens, %v for 30, want the same number", many, few)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// samplersOf returns of one seed each, and of all settings.
+// samplersOf returns n samplers with different settings and seeds.
 func samplersOf(n int) (list []*Sampler) {
 	for i := range n {
 		s := NewSampler(uint64(i + 1))
@@ -28,7 +28,7 @@ func samplersOf(n int) (list []*Sampler) {
 	return list
 }
 
-// alone is what a Decoder writes behind a prompt, and the ln p of it.
+// alone returns the text that a Decoder generates after a prompt, and the ln p of its tokens.
 func alone(t testing.TB, d *Decoder, prompt []int, n int, s *Sampler, stop ...int) (ids []int, logProbs []float64) {
 	t.Helper()
 	for id, err := range d.Generate(t.Context(), prompt, n, s) {
@@ -43,10 +43,9 @@ func alone(t testing.TB, d *Decoder, prompt []int, n int, s *Sampler, stop ...in
 	return ids, logProbs
 }
 
-// generatesAlone holds the texts of a batch behind prompts of these lengths against those that are written alone.
-// Tokens are equal, and so are all bits of their probabilities, unless an attention adds up several tokens at once
-// otherwise than one by one, or the processor is one for which the compiler may join a product and a sum where it
-// likes.
+// generatesAlone compares the texts of a batch after prompts of these lengths with those that are generated alone.
+// Tokens are equal, and so are all bits of their probabilities, unless an attention adds up several tokens in another
+// order than single ones, or the compiler may fuse a product and a sum on this processor.
 func generatesAlone(t *testing.T, c Config, d *BatchDecoder, single *Decoder, lengths ...int) {
 	t.Helper()
 	const n = 9
@@ -94,7 +93,7 @@ func TestBatchGenerateInFloat32(t *testing.T) {
 	}
 }
 
-// Rows come side by side, each until its end; a row that ends does not end the others.
+// Rows advance together, each until its end; a row that ends does not end the others.
 func TestBatchGenerateOrder(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, single := newBatchDecoderOf(t, m, 3), newDecoderOf(t, m)
@@ -110,7 +109,7 @@ func TestBatchGenerateOrder(t *testing.T) {
 			rows[b] = rows[b][:at]
 		}
 	}
-	for step := range 6 { // row 0 draws its first where row 1 draws its third
+	for step := range 6 { // row 0 draws its first token when row 1 draws its third
 		for b, prompt := range prompts {
 			if i := step + 1 - len(prompt); i >= 0 && i < len(rows[b]) {
 				want = append(want, Token{b, rows[b][i]})
@@ -130,7 +129,7 @@ func TestBatchGenerateOrder(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for range d.Generate(t.Context(), prompts, 4, samplersOf(3)) {
-		break // leaves the decoder, for the next
+		break // unlocks the decoder for the next call
 	}
 	if got := generate(); !slices.Equal(got, want) {
 		t.Errorf("after another was broken off: got %v, want %v", got, want)
@@ -154,7 +153,7 @@ func TestBatchGenerateOrder(t *testing.T) {
 	}
 }
 
-// What cannot be is an error before anything is forgotten, and says of which row.
+// Invalid arguments are an error with the row before anything is discarded.
 func TestBatchGenerateRefuses(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, single := newBatchDecoderOf(t, m, 2), newDecoderOf(t, m)

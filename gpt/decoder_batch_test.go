@@ -17,7 +17,7 @@ func newBatchDecoderOf(t testing.TB, m *Model, batch int) *BatchDecoder {
 	return d
 }
 
-// Every sequence of a batch is read and written as if it were alone, prompts and sliding windows included.
+// Every sequence of a batch is read and continued as if it were alone, including prompts and sliding windows.
 func TestBatchDecoder(t *testing.T) {
 	const batch = 3
 	for name, c := range variants() {
@@ -52,7 +52,7 @@ func TestBatchDecoder(t *testing.T) {
 						}
 					}
 				}
-				// Shorter and longer than one another and than the context, beyond which all texts go on.
+				// Prompts of different lengths, some longer than the context, beyond which all texts continue.
 				generatesAlone(t, c, d, single, map[bool][]int{true: {1, 4, 9}, false: {20, 3, 2}}[kernels]...)
 				beamsAlone(t, d, single)
 			})
@@ -101,7 +101,7 @@ func TestBatchDecoderErrors(t *testing.T) {
 	sameLogits(t, "after refused rows", logits.Row(1).Floats(), feed(t, single, 3, 4, 6))
 }
 
-// With float32 and threads the rows of a batch do not change with the number of threads.
+// With float32 and threads, the rows of a batch do not depend on the number of threads.
 func TestBatchDecoderThreads(t *testing.T) {
 	var want []float64
 	for _, threads := range []int{1, 2, 3} {
@@ -125,7 +125,7 @@ func TestBatchDecoderThreads(t *testing.T) {
 	}
 }
 
-// model32 returns a network of a size at which products are shared by threads.
+// model32 returns a network large enough for products to be shared by threads.
 func model32(t testing.TB, threads, context int) *Model {
 	t.Helper()
 	g := graph.New(graph.Float32, 1)

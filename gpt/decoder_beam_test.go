@@ -20,7 +20,7 @@ func lnp(z graph.Tensor) []float64 {
 	return list
 }
 
-// scored is ln p of the tokens behind a prompt, and of the best stop token behind them if they have ended.
+// scored returns ln p of the tokens after a prompt, and of the best stop token after them if they have ended.
 func scored(t *testing.T, d *Decoder, prompt []int, h seq2seq.Hypothesis, stop []int) (sum float64) {
 	t.Helper()
 	if err := d.Reset(); err != nil {
@@ -47,8 +47,8 @@ func scored(t *testing.T, d *Decoder, prompt []int, h seq2seq.Hypothesis, stop [
 	return sum
 }
 
-// beamsAlone holds what a search finds against the probabilities of the same tokens one by one: what a fork leaves
-// behind in any layer is another probability.
+// beamsAlone compares the hypotheses of a search with the probabilities of the same tokens one by one: an error in a
+// Fork of any layer would change a probability.
 func beamsAlone(t *testing.T, d *BatchDecoder, single *Decoder) {
 	t.Helper()
 	prompt, stop := []int{4, 1, 9, 6}, []int{11}
@@ -63,7 +63,7 @@ func beamsAlone(t *testing.T, d *BatchDecoder, single *Decoder) {
 	}
 }
 
-// As many beams as there are tokens find the likeliest two; one beam is greedy.
+// With one beam for each token the search finds the likeliest two tokens; with one beam it is greedy.
 func TestBeamIsExactAndGreedy(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, single := newBatchDecoderOf(t, m, 13), newDecoderOf(t, m)

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkDecodeBatch writes into a window that fills and slides: for a batch the tokens of all sequences together
-// count.
+// BenchmarkDecodeBatch decodes into a window that fills and slides. For a batch it counts the tokens of all sequences.
 func BenchmarkDecodeBatch(b *testing.B) {
 	for _, batch := range []int{1, 8} {
 		for _, threads := range []int{1, 2} {

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// What a decoder is taken to remember before anything is allocated is what its caches hold, for every attention that is
-// decoded token by token: also sums of heads that are longer than the context, and a latent larger than all heads.
+// The estimated memory of a decoder is that of its caches, for every attention that is decoded token by token,
+// including sums of heads that are longer than the context, and a latent larger than all heads.
 func TestRemembered(t *testing.T) {
 	const batch = 3
 	tried := 0

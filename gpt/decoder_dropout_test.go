@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Nothing is dropped while decoding, with either kind of cache, and float32 says the same.
+// Nothing is dropped while decoding, with either kind of cache, in either type.
 func TestDecodingDropsNothing(t *testing.T) {
 	for _, attention := range []string{"causal", "longformer"} {
 		var wide [][]float64
@@ -48,7 +48,7 @@ func TestDecodingDropsNothing(t *testing.T) {
 	}
 }
 
-// A checkpoint without a tokenizer has none to load, and a run that cannot be is not resumed.
+// LoadTokenizer refuses a checkpoint without a tokenizer, and Resume an invalid run.
 func TestLoadRefuses(t *testing.T) {
 	trainer := newTrainer(t, tiny())
 	steps(t, trainer, 1)

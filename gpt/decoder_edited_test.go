@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// byPosition multiplies an activation by a number of the token's position, in Forward and in Step.
+// byPosition multiplies an activation by a factor that depends on the token's position, in Forward and in Step.
 func byPosition(c Config) func(x graph.Expr) graph.Expr {
 	return func(x graph.Expr) graph.Expr {
 		width := x.Shape()[1]
@@ -26,8 +26,8 @@ func byPosition(c Config) func(x graph.Expr) graph.Expr {
 	}
 }
 
-// A decoder of a model with edits takes the newest tokens alone where all of them ask for the rows that they are of and
-// are where a step passes, and gives what Forward gives; whole contexts otherwise.
+// A decoder of a model with edits processes only the newest tokens if all edits use the graph's rows and are at places
+// that exist in a step; otherwise it processes full contexts. It returns the results of Forward.
 func TestDecoderOfEdits(t *testing.T) {
 	for _, a := range parts.Attentions() {
 		c := tiny()
@@ -92,7 +92,7 @@ func decodesEdited(t *testing.T, c Config, edits map[string]func(graph.Expr) gra
 	}
 }
 
-// cachedAttention reports whether a model without edits takes the newest tokens alone.
+// cachedAttention reports whether a model without edits processes only the newest tokens.
 func cachedAttention(t *testing.T, c Config) bool {
 	m, err := New(graph.New(graph.Float64, 1), c, 1)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A conversation is one text: Generate begins it, Continue goes on with it, and the next Generate knows nothing of it.
+// A conversation is one text: Generate begins it, Continue continues it, and the next Generate begins a new one.
 func ExampleDecoder_Continue() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
@@ -41,7 +41,7 @@ func ExampleDecoder_Continue() {
 	// Output: 13
 }
 
-// A model that writes bytes, streamed as text up to a stop string; it is greedy, and does not repeat itself much.
+// A model of bytes generates text, streamed up to a stop string. It is greedy, with a repetition penalty.
 func ExampleDecoder_Generate() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 256, 1, 2, 8
@@ -70,8 +70,8 @@ func ExampleDecoder_Generate() {
 	// Output: true false
 }
 
-// Prompts of any length are continued side by side, each with draws of its own and up to token 4 or ten more, and with
-// the probability of what was drawn.
+// Prompts of any length are continued together, each with its own draws, up to token 4 or ten more tokens, with the
+// probability of each drawn token.
 func ExampleBatchDecoder_Generate() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
@@ -97,7 +97,7 @@ func ExampleBatchDecoder_Generate() {
 	// Output: true true true
 }
 
-// The likeliest texts of at most ten tokens behind a prompt, up to token 4, for their length: three beams.
+// The likeliest texts of at most ten tokens after a prompt, up to token 4, normalised by length, with three beams.
 func ExampleBatchDecoder_Beam() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
@@ -122,7 +122,7 @@ func ExampleBatchDecoder_Beam() {
 	// true true
 }
 
-// Two prompts of one length are fed by hand, with what is drawn from either.
+// Two prompts of the same length are fed by hand, then the tokens drawn for each.
 func ExampleBatchDecoder() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8

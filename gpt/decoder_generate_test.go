@@ -21,8 +21,8 @@ func drawn(t testing.TB, tokens iter.Seq2[int, error]) (ids []int) {
 	return ids
 }
 
-// Generate knows nothing of the text before, whoever has written it or broken off; Continue knows all of it, the token
-// that was drawn last included, and writes in two turns what is written in one.
+// Generate does not depend on the text before, whoever has generated it or stopped early. Continue depends on all of
+// it, including the last drawn token, and two turns generate the same as one.
 func TestGenerateBeginsAnew(t *testing.T) {
 	for _, m := range []*Model{model64(t, odd(), true, 1), model64(t, ours(), true, 1)} { // cached, and rerun
 		greedy := NewSampler(1)
@@ -59,7 +59,7 @@ func TestGenerateBeginsAnew(t *testing.T) {
 		if got := drawn(t, d.Continue(t.Context(), nil, 20, greedy)); !slices.Equal(got, want) {
 			t.Errorf("begun without a token: wrote %v, want %v", got, want)
 		}
-		// What is fed takes the place of the token that was drawn last.
+		// Tokens that are fed replace the token drawn last.
 		drawn(t, d.Generate(t.Context(), prompt, 1, greedy))
 		sameLogits(t, "fed after a draw", feed(t, d, 7), feed(t, newDecoderOf(t, m), 3, 4, 7))
 		if got, want := drawn(t, d.Continue(t.Context(), []int{2}, 2, greedy)), fresh([]int{3, 4, 7, 2}, 2); !slices.Equal(got, want) {
@@ -80,7 +80,7 @@ func first(tokens iter.Seq2[int, error]) (id int, err error) {
 	return id, err
 }
 
-// Whatever is wrong with what a text is begun with is an error before anything of the last text is forgotten.
+// Invalid arguments are an error before anything of the last text is discarded.
 func TestGenerateRefuses(t *testing.T) {
 	d := newDecoderOf(t, model64(t, odd(), true, 1))
 	sampler := func(change func(*Sampler)) *Sampler {
@@ -132,8 +132,7 @@ func TestGenerateRefuses(t *testing.T) {
 	mustContain(t, err, "sampler: got nil")
 }
 
-// A decoder that was not made, a model that there is none of, and a batch that cannot be are errors, and the last of
-// these before anything is allocated.
+// A nil decoder, an invalid model, and an invalid batch are errors, the last before anything is allocated.
 func TestDecodersRefuse(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	short := *m
@@ -157,7 +156,7 @@ func TestDecodersRefuse(t *testing.T) {
 	for _, batch := range []int{1 << 40, 1 << 62, math.MaxInt} {
 		d, err := NewBatchDecoder(m, batch)
 		if d != nil {
-			t.Error("a decoder beside an error")
+			t.Error("a decoder together with an error")
 		}
 		mustContain(t, err, "decoder: memory: got about", "GiB", "block_size 7", "; want at most ")
 	}
@@ -177,7 +176,7 @@ func TestDecodersRefuse(t *testing.T) {
 	}
 }
 
-// Who has a decoder has it alone: others get an error and change nothing, also from inside of the loop.
+// Only one caller can use a decoder at a time: others get an error and change nothing, also from inside the loop.
 func TestDecoderIsOneCallers(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 2), NewSampler(1)

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Whatever memory there is, a decoder is refused or decodes.
+// For any memory limit, a decoder is refused or decodes.
 func TestDecoderWithinItsMemory(t *testing.T) {
 	for _, c := range []Config{odd(), ours()} { // cached, and rerun
 		m := model64(t, c, true, 1)
@@ -37,7 +37,7 @@ func TestDecoderWithinItsMemory(t *testing.T) {
 	}
 }
 
-// Half a context is fed for its keys and values alone, also where that is two tokens.
+// Half a context is fed without computing logits, even if it has only two tokens.
 func TestHalfAContextPredictsNothing(t *testing.T) {
 	for _, context := range []int{1, 4, 7} {
 		c := odd()
@@ -56,7 +56,7 @@ func TestBatchesAtTheirBorder(t *testing.T) {
 	}
 }
 
-// The memory limit is that of the run that saved, not of the one that loads; a state as long as may be is read.
+// The memory limit of the saved run does not apply to a loaded model, and a state of the largest size is read.
 func TestLoadedStates(t *testing.T) {
 	c := tiny()
 	c.MemoryLimit = 3
@@ -90,7 +90,7 @@ func TestLoadedStates(t *testing.T) {
 	}
 }
 
-// large has a Step that takes more memory than there may be.
+// large has a Step that needs more memory than allowed.
 type large struct {
 	nn.Cached
 	steps *int
@@ -106,7 +106,7 @@ func (l large) Step(x, at graph.Expr) graph.Expr {
 	return wide.Cols(0, y.Shape()[1])
 }
 
-// The first program that cannot be compiled is the last that is built.
+// After the first program that cannot be compiled, no other is built.
 func TestDecoderOfALargeStep(t *testing.T) {
 	var steps int
 	m := model64(t, withOwn(7, func(_ nn.Site, l nn.Layer) nn.Layer { return large{l.(nn.Cached), &steps} }), true, 1)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A prompt shorter than half a context is fed a few tokens at a time, a longer one by halves, and the rest one by one:
-// what follows is the same as when all are, also where the context has been full.
+// A prompt shorter than half a context is fed a few tokens at a time, a longer one by halves, and the rest one by one.
+// The results are the same as for single tokens, also if the context has been full.
 func TestPromptsAFewAtATime(t *testing.T) {
 	c := odd()
 	c.BlockSize = 2*few + 12

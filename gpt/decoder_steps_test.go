@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// replacing has the Step of a layer and a Forward of its own.
+// replacing has the Step of an embedded layer and another Forward.
 type replacing struct {
 	nn.Cached
 	forward func(x graph.Expr) graph.Expr
@@ -17,7 +17,7 @@ type replacing struct {
 
 func (r replacing) Forward(x graph.Expr) graph.Expr { return r.forward(x) }
 
-// withOwn is odd with a context of that many tokens and every attention wrapped by change.
+// withOwn returns odd with the given context, and with every attention wrapped by change.
 func withOwn(context int, change func(at nn.Site, l nn.Layer) nn.Layer) Config {
 	c := odd()
 	c.BlockSize = context
@@ -32,8 +32,8 @@ func withOwn(context int, change func(at nn.Site, l nn.Layer) nn.Layer) Config {
 	return c
 }
 
-// A Forward that is replaced while Step is inherited is an error that names the first layer of which that is so,
-// whatever the length of the context; in the second block alone, too.
+// A replaced Forward with an inherited Step is an error that names the first such layer, for any length of the context,
+// and even if only the second block has it.
 func TestDecoderComparesStepWithForward(t *testing.T) {
 	second := func(change func(l nn.Cached) func(x graph.Expr) graph.Expr) func(nn.Site, nn.Layer) nn.Layer {
 		return func(at nn.Site, l nn.Layer) nn.Layer {
@@ -95,7 +95,7 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 	}
 }
 
-// Parts of one's own that do in steps what they do at once decode, in either type and form; and so do those that depend
+// User-defined parts that compute the same in steps as at once decode, in either type and form; so do parts that depend
 // on the context's length.
 func TestDecoderTakesOwnParts(t *testing.T) {
 	compared := 0
@@ -140,7 +140,7 @@ func TestDecoderTakesOwnParts(t *testing.T) {
 	}
 }
 
-// BenchmarkNewDecoder is what a decoder of GPT-2's sizes takes to make, and what comparing its layers adds.
+// BenchmarkNewDecoder measures building a decoder of GPT-2's sizes, and comparing its layers.
 func BenchmarkNewDecoder(b *testing.B) {
 	for name, own := range map[string]parts.Registry{
 		"library": {}, "own attention": {Attentions: parts.Attentions()}, "own block": {Blocks: parts.Blocks()},

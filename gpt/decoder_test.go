@@ -21,7 +21,7 @@ func odd() Config {
 	return c
 }
 
-// variants of a network, by what is unlike odd.
+// variants returns networks by their difference from odd.
 func variants() map[string]Config {
 	list, count := map[string]Config{}, 0
 	vary := func(name string, change func(*Config)) {
@@ -74,7 +74,7 @@ func variants() map[string]Config {
 	return list
 }
 
-// suit gives the named attention what it asks for.
+// suit sets the options and sizes that the named attention requires.
 func (c *Config) suit() {
 	for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
 		c.Options.Offer(name, n)
@@ -96,7 +96,7 @@ func model64(t testing.TB, c Config, kernels bool, batch int) *Model {
 	return m
 }
 
-// full is the model's forward pass over a whole window.
+// full is the model's forward pass over a full window.
 type full struct {
 	m       *Model
 	program *graph.Program
@@ -112,8 +112,7 @@ func newFull(t testing.TB, m *Model) full {
 	return full{m, p}
 }
 
-// last returns the logits after these tokens, at most as many as the window holds: what stands behind them does not
-// matter.
+// last returns the logits after these tokens, at most one window: later positions do not matter.
 func (f full) last(t testing.TB, tokens []int) []float64 {
 	t.Helper()
 	clear(f.m.Tokens.Ints())
@@ -150,7 +149,7 @@ func sameLogits(t testing.TB, what string, got, want []float64) {
 	}
 }
 
-// Token by token the decoder sees what the full forward pass sees, also after the window has slid, twice.
+// Token by token the decoder returns the results of the full forward pass, also after the window has slid twice.
 func TestDecoder(t *testing.T) {
 	for name, c := range variants() {
 		for _, kernels := range []bool{true, false} {
@@ -180,7 +179,7 @@ func TestDecoder(t *testing.T) {
 
 func TestDecoderPrompts(t *testing.T) {
 	c := odd()
-	m := model64(t, c, true, 3) // as in training: a decoder has a batch of its own
+	m := model64(t, c, true, 3) // a batch as in training; the decoder has its own
 	f, d := newFull(t, m), newDecoderOf(t, m)
 	long := []int{5, 1, 4, 12, 0, 9, 2, 6, 5, 3, 8, 9, 7, 11, 10, 3}
 	for n := 1; n <= len(long); n++ {
@@ -206,7 +205,7 @@ func TestDecoderPrompts(t *testing.T) {
 	}
 }
 
-// A decoder reads the parameters as they are, and leaves the model's own graph alone.
+// A decoder uses the present parameters, and does not change the model's own graph.
 func TestDecoderSharesParameters(t *testing.T) {
 	trainer := newTrainer(t, eventful())
 	m := trainer.Model
@@ -252,7 +251,7 @@ func TestGenerate(t *testing.T) {
 		t.Error("a token outside the vocabulary was accepted")
 	}
 
-	// Greedy writing is what the full forward pass says is likeliest.
+	// Greedy decoding chooses the likeliest tokens of the full forward pass.
 	f, greedy := newFull(t, m), NewSampler(1)
 	greedy.Temperature = 0
 	window := []int{3}
@@ -286,8 +285,8 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// After a Step the keys and values of the tokens so far are of old weights: they are computed again, so that what a
-// decoder says is what a new one says that reads the same text.
+// After a Step the stored keys and values belong to old weights. They are computed again, so that the decoder returns
+// the same as a new one that reads the same text.
 func TestFeedAfterStep(t *testing.T) {
 	for _, attention := range []string{"", "mla", "linear"} {
 		c := tiny()

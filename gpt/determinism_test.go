@@ -14,14 +14,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
-// parallel returns a run whose matrices are large enough to be dealt to several threads.
+// parallel returns a run whose matrices are large enough to be divided among several threads.
 func parallel() Config {
 	c := eventful()
 	c.BlockSize, c.BatchSize, c.NEmbd, c.NHead, c.QKSize, c.VSize = 24, 6, 60, 3, 0, 0
 	return c
 }
 
-// everyPart is c with each part changed in turn.
+// everyPart returns c with each part changed in turn.
 func everyPart(c Config) (list []Config) {
 	vary := func(set func(*Config)) {
 		v := c
@@ -48,8 +48,8 @@ func everyPart(c Config) (list []Config) {
 	return list
 }
 
-// printHashes trains every kind of model with so many threads (numbers with spaces between them) and prints a hash of
-// the weights and the losses for each of the numbers.
+// printHashes trains every kind of model with each of the given numbers of threads, separated by spaces, and prints a
+// hash of the weights and losses for each number.
 func printHashes(numbers string) error {
 	for _, number := range strings.Fields(numbers) {
 		threads, err := strconv.Atoi(number)
@@ -101,8 +101,8 @@ func hash(h io.Writer, c Config) error {
 	return nil
 }
 
-// The same seed gives the same bits in every process, whatever the number of processors and of threads, and without
-// AVX-512 where there is AVX2.
+// The same seed gives the same bits in every process, for any number of processors and threads, and with AVX2 as with
+// AVX-512.
 func TestDeterminism(t *testing.T) {
 	type run struct{ setting, threads string } // in one process each number, in each process another
 	runs := []run{{"GOMAXPROCS=2", "0 1 2 8"}, {"GOMAXPROCS=1", "8"}, {"GOMAXPROCS=8", "2"}, {"GODEBUG=cpu.avx512f=off", "8"}}

@@ -8,8 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Every attention drops entries of its result, the residual dropout, while the model trains, and none while it does
-// not, in both forms.
+// Every attention drops entries of its result, the residual dropout, during training and not otherwise, in both forms.
 func TestResidualDropout(t *testing.T) {
 	for _, a := range parts.Attentions() {
 		for _, kernels := range []bool{false, true} {
@@ -56,8 +55,8 @@ func TestResidualDropout(t *testing.T) {
 	}
 }
 
-// Two evaluations at one step are equal to the bit; at the next step, with the same weights, the batches are others,
-// and so they are in each of the eval_iters of one.
+// Two evaluations at one step are equal to the bit. At the next step, with the same weights, the batches differ, and so
+// do the eval_iters batches of one evaluation.
 func TestEvaluateDrawsBatches(t *testing.T) {
 	c := tiny()
 	c.Hooks.Rate = func(int) float64 { return 0 }
@@ -89,7 +88,7 @@ func TestEvaluateDrawsBatches(t *testing.T) {
 	}
 }
 
-// As many tokens as the context holds are all that a decoder knows afterwards, whatever it was fed before.
+// After as many tokens as the context holds, a decoder does not depend on earlier ones.
 func TestFeedAWholeContext(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	text := make([]int, m.Config.BlockSize)

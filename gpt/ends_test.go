@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 )
 
-// What ends a text stands in generation_config.json, else in config.json, as a number or several; the run's own
-// checkpoint has none.
+// The tokens that end a text are in generation_config.json, otherwise in config.json, as a number or a list. A run's
+// own checkpoint has none.
 func TestLoadEnds(t *testing.T) {
 	_, _, all := publishedGPT2(t) // of 271 tokens, whose config.json says 50256
 	for generation, want := range map[string][]int{

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// A model is trained on the characters of a text, saved, opened by another program, and goes on with a line.
+// A model is trained on the characters of a text, saved, opened by another program, and continues a line.
 func Example() {
 	ctx := context.Background()
 	c := gpt.Shakespeare()
@@ -32,7 +32,7 @@ func Example() {
 	}
 }
 
-// check ends the program where there is an error.
+// check ends the program if there is an error.
 func check(err error) {
 	if err != nil {
 		log.Fatal(err)

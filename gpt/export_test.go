@@ -49,7 +49,7 @@ func exported(t testing.TB, m *Model, tok text.Tokenizer, dtype string) string {
 	return dir
 }
 
-// What is exported and opened again computes the same, to the bit in float32, and says what it is as others do.
+// An exported and reopened model computes the same, in float32 to the bit, and has the model_type of its family.
 func TestExport(t *testing.T) {
 	_, tok := corpus(t, verses, 8)
 	for name, c := range exportable() {
@@ -99,7 +99,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A LLaMA's files have its names, and matrices lie the other way round.
+// A LLaMA's files have its names and transposed matrices.
 func TestExportNames(t *testing.T) {
 	c := exportable()["llama, wide heads"]
 	m, err := New(emptyGraph(), c, 1)
@@ -143,8 +143,8 @@ func TestExportNames(t *testing.T) {
 	}
 }
 
-// The silent error: a rotary model that was trained has the same perplexity in the other layout, and another one where
-// the halves are taken for pairs, though every shape fits.
+// An error without a message: a trained rotary model has the same perplexity in the other layout, and another one if
+// halves are mistaken for pairs, although every shape fits.
 func TestRotaryHalves(t *testing.T) {
 	c := exportable()["llama"]
 	c.NHead, c.BlockSize, c.RopeTheta, c.LRDecayIters = 2, 16, 10_000, 400
@@ -207,7 +207,7 @@ func TestRotaryHalves(t *testing.T) {
 	}
 }
 
-// What no family has is named, for each of them; a folder is written whole or not at all.
+// A network of no family is refused with the reason for each family. A folder is written completely or not at all.
 func TestExportRefuses(t *testing.T) {
 	of := func(change func(c *Config)) *Model {
 		c := tiny()

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
-// network is what two configurations of one network agree in.
+// network returns the fields in which two configurations of one network agree.
 func network(c Config) map[string]string {
 	c = c.Resolved()
 	values := map[string]string{}
@@ -80,7 +80,7 @@ func TestConfigHuggingFace(t *testing.T) {
 	}
 }
 
-// Only what computes the same as a GPT-2 is called one.
+// Only a network that computes the same as a GPT-2 has its model_type.
 func TestConfigHuggingFaceModelType(t *testing.T) {
 	for _, test := range []struct {
 		change func(*Config)
@@ -113,8 +113,7 @@ func TestConfigHuggingFaceModelType(t *testing.T) {
 	}
 }
 
-// Each key of the published GPT-2s is accepted with its value, and one that nobody knows is refused, unless it says
-// nothing.
+// Each key of the published GPT-2s is accepted with its value, and an unknown one is refused unless its value is empty.
 func TestFromHuggingFaceKeys(t *testing.T) {
 	const published = `{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 50256,
 		"embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
@@ -136,7 +135,7 @@ func TestFromHuggingFaceKeys(t *testing.T) {
 	}
 }
 
-// No key is harmless for two reasons, or harmless though a family reads it.
+// No key is harmless for two reasons, or harmless although a family reads it.
 func TestHarmlessKeys(t *testing.T) {
 	seen := map[string]string{}
 	h, l := plainGPT2(), llamaFile{}
@@ -154,7 +153,7 @@ func TestHarmlessKeys(t *testing.T) {
 	}
 }
 
-// A published GPT-2: keys of no concern to us, and the rest left to defaults.
+// A published GPT-2: irrelevant keys are ignored, and absent ones have defaults.
 func TestFromHuggingFace(t *testing.T) {
 	const text = `{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "bos_token_id": 50256,
 		"initializer_range": 0.02, "model_type": "gpt2", "n_ctx": 1024, "n_inner": null, "n_layer": 24, "n_embd": 1024, "n_head": 16,

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The config.json of published models, in the words of older and of newer programs.
+// The config.json of published models, as written by older and newer programs.
 const (
 	smolLM2 = `{"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 0,
 		"eos_token_id": 0, "hidden_act": "silu", "hidden_size": 576, "initializer_range": 0.041666666666666664,
@@ -56,7 +56,7 @@ func TestFromHuggingFaceLLaMA(t *testing.T) {
 	}
 }
 
-// What a Config cannot say is refused by key and value.
+// Settings that a Config cannot express are refused with key and value.
 func TestFromHuggingFaceLLaMARefuses(t *testing.T) {
 	for change, want := range map[[2]string]string{
 		{`"silu"`, `"gelu"`}: "hidden_act: got gelu, want silu",

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every number of a configuration has a least value, and all of a size up to the largest there is; what may differ when
-// a run is resumed is what no step reads.
+// Every number of a configuration has a least value, and every size a largest one. The fields that may differ when a
+// run is resumed are those that no step reads.
 func TestFieldBorders(t *testing.T) {
 	c := Shakespeare()
 	all := c.fields()
@@ -44,7 +44,7 @@ func TestFieldBorders(t *testing.T) {
 	}
 }
 
-// Sizes of 0 make no network to count.
+// A network with a size of 0 is not counted.
 func TestOutlineOfNothing(t *testing.T) {
 	for i := range 4 {
 		c := Shakespeare().Resolved()

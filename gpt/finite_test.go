@@ -13,7 +13,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// bits is everything that a step may change.
+// bits returns everything that a step may change.
 func bits(trainer *Trainer) []byte {
 	var b bytes.Buffer
 	add := func(t graph.Tensor) {
@@ -31,7 +31,7 @@ func bits(trainer *Trainer) []byte {
 	return b.Bytes()
 }
 
-// refusesToStep checks that the next step is an error that says which step and what, and that it changed nothing.
+// refusesToStep checks that the next step returns an error with the step and the tensor, and changes nothing.
 func refusesToStep(t *testing.T, trainer *Trainer, what string) train.Progress {
 	t.Helper()
 	before := bits(trainer)
@@ -46,8 +46,7 @@ func refusesToStep(t *testing.T, trainer *Trainer, what string) train.Progress {
 	return p
 }
 
-// A weight that is not finite, from whichever step on and in whichever place, stops the run in that step, and is not
-// saved.
+// A weight that is not finite, at any step and any place, stops the run in that step, and is not saved.
 func TestNaNStops(t *testing.T) {
 	kinds := []func(*Config){
 		func(*Config) {},
@@ -90,7 +89,7 @@ func TestNaNStops(t *testing.T) {
 	}
 }
 
-// A gradient that overflows while the loss is finite stops the run just so.
+// A gradient that overflows while the loss is finite also stops the run.
 func TestInfiniteGradientStops(t *testing.T) {
 	factors := map[string]float64{"wte.weight": 1e-3, "wpe.weight": 1e-3, layout.HeadWeight: 1e39} // logits of 1e36, divided by a small σ
 	for _, steady := range []int{0, 3} {

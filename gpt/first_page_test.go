@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// block returns the lines of a file behind the one that is begin, up to the one that is end.
+// block returns the lines of a file after the line begin, up to the line end.
 func block(t *testing.T, path, begin, end string) []string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -27,7 +27,7 @@ func block(t *testing.T, path, begin, end string) []string {
 	return lines[from+1 : from+n]
 }
 
-// The README's program is the Example, twenty lines at most, and a newcomer's commands are eight lines at most.
+// The README's program is the Example, with at most twenty lines, and a newcomer's commands have at most eight lines.
 func TestFirstPage(t *testing.T) {
 	example, readme := block(t, "example_test.go", "func Example() {", "}"), block(t, "../README.md", "```go", "```")
 	for i, line := range example {
@@ -47,7 +47,7 @@ func TestFirstPage(t *testing.T) {
 	}
 }
 
-// The Example does what it says: the loss falls, there is a checkpoint, and the model writes.
+// The Example works: the loss falls, there is a checkpoint, and the model generates text.
 func TestExample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for a second")

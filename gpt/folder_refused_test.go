@@ -19,7 +19,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A folder that is not a model's is an error that names the file and what is wrong in it.
+// A folder that is not a model's is an error that names the file and the fault.
 func TestFolderRefuses(t *testing.T) {
 	m, _, good := publishedGPT2(t)
 	weights := func(change func(list []safetensors.Tensor) []safetensors.Tensor) []byte {
@@ -108,7 +108,7 @@ func TestFolderRefuses(t *testing.T) {
 	mustContain(t, err, "config.json is missing")
 }
 
-// A file that ends at any byte is refused, in both forms of the weights.
+// A truncated file is refused, wherever it is cut, in both forms of the weights.
 func TestFolderCut(t *testing.T) {
 	_, _, good := publishedGPT2(t)
 	for _, files := range []map[string][]byte{good, sharded(t, good)} {

@@ -47,7 +47,7 @@ func publishedGPT2(t testing.TB) (*Model, *bpe.Tokenizer, map[string][]byte) {
 	}
 }
 
-// folder returns a directory of these files.
+// folder returns a directory with these files.
 func folder(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func folder(t testing.TB, files map[string][]byte) string {
 	return dir
 }
 
-// sharded puts every other tensor of a file into a second one, and writes their index.
+// sharded moves every other tensor of a file into a second one, and writes their index.
 func sharded(t testing.TB, files map[string][]byte) map[string][]byte {
 	t.Helper()
 	list, _, err := safetensors.Read(files[train.WeightsFile])
@@ -104,8 +104,8 @@ func thought(t testing.TB, m *Model) []float64 {
 	return p.Value().Floats()
 }
 
-// A published folder opens, whatever its tensors are called and whatever lies beside them, in one file or several, and
-// where its files are links.
+// A published folder opens with any names of its tensors and other files next to them, in one file or several, and if
+// its files are links.
 func TestOpenFolder(t *testing.T) {
 	m, tok, files := publishedGPT2(t)
 	prefixed := slices.Clone(decoded(t, m))
@@ -152,7 +152,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
-// A model is opened for shorter sequences: what it says of them is the same.
+// A model opened for shorter sequences computes the same for them.
 func TestOpenCropped(t *testing.T) {
 	m, _, files := publishedGPT2(t)
 	whole := thought(t, m)
@@ -178,7 +178,7 @@ func TestOpenCropped(t *testing.T) {
 	}
 }
 
-// A published model is fine-tuned as a checkpoint is, also for shorter sequences.
+// A published model is fine-tuned like a checkpoint, also for shorter sequences.
 func TestFineTuneFolder(t *testing.T) {
 	m, tok, files := publishedGPT2(t)
 	for _, size := range []int{0, 5} {

@@ -10,7 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// What is frozen stays as it is, has no moments, is counted, saved and compared; the rest is trained, and resumes.
+// Frozen parameters do not change and have no moments, but are counted, saved and compared. The others are trained and
+// resumed.
 func TestFrozen(t *testing.T) {
 	c := eventful()
 	c.Frozen = train.Frozen{"h.0.*", "wte.*", "h.1.mlp.c_f?.[bw]*"}
@@ -80,7 +81,7 @@ func numbers(params []graph.Expr) (n int) {
 	return n
 }
 
-// A pattern that freezes nothing, or leaves nothing to train, is an error that says what there is.
+// A pattern that freezes nothing, or leaves nothing to train, is an error that lists the parameters.
 func TestFrozenRefused(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"h.9.attn.*":    "frozen: got h.9.attn.*, which is none of the 28 parameters to train: the nearest are h.0.attn.c_attn.weight, ",
@@ -118,7 +119,7 @@ func TestFrozenRefused(t *testing.T) {
 	}
 }
 
-// Where nothing is frozen the JSON is that of before; else it can be read back.
+// If nothing is frozen, the JSON has no such key; otherwise it can be read back.
 func TestFrozenJSON(t *testing.T) {
 	c := tiny()
 	data, err := json.Marshal(c)

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// written is what a file of a checkpoint holds.
+// written returns the content of a file of a checkpoint.
 func written(t testing.TB, write func(w *bytes.Buffer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -23,7 +23,7 @@ func written(t testing.TB, write func(w *bytes.Buffer) error) []byte {
 	return b.Bytes()
 }
 
-// FuzzState: no state.json makes the reader panic, and one that is accepted is written and read again as the same.
+// FuzzState: no state.json makes the reader panic, and an accepted one is the same after writing and reading.
 func FuzzState(f *testing.F) {
 	contents := map[string][]byte{}
 	trainer := newTrainer(f, tiny())
@@ -63,8 +63,8 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// FuzzMoments: no file of moments makes the reader panic; one that is refused changes nothing, and one that is accepted
-// is written and read again with the same numbers.
+// FuzzMoments: no file of moments makes the reader panic. A refused one changes nothing, and an accepted one has the
+// same numbers after writing and reading.
 func FuzzMoments(f *testing.F) {
 	c := tiny()
 	c.NLayer, c.NHead, c.NEmbd, c.QKSize, c.VSize, c.NInner = 1, 1, 2, 1, 1, 2

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// A model goes on with a text as a decoder goes on with its tokens; what cannot be is an error, and the last.
+// A model continues a text like a decoder its tokens. Invalid arguments are an error, which ends the loop.
 func TestModelGenerate(t *testing.T) {
 	trainer := newTrainer(t, tiny())
 	tok := trainer.Tokenizer

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A hook that changes nothing changes no bit, whatever a step is made of.
+// A hook that changes nothing changes no bit, for every kind of step.
 func TestHooksThatLook(t *testing.T) {
 	for name, c := range map[string]Config{"one micro-batch": tiny(), "two": eventful()} {
 		plain := newTrainer(t, c)
@@ -51,7 +51,7 @@ func TestHooksThatLook(t *testing.T) {
 	}
 }
 
-// What hooks change is changed: the rate, the gradients, the loss that is trained and evaluated.
+// Hooks change the rate, the gradients, and the loss that is trained and evaluated.
 func TestHooksThatChange(t *testing.T) {
 	c := tiny()
 	c.WeightDecay = 0
@@ -87,7 +87,7 @@ func TestHooksThatChange(t *testing.T) {
 	}
 }
 
-// A hook that fails fails the step, which is done again as if nothing had been; hooks that cannot be are errors.
+// A hook that fails fails the step, which is then repeated as if nothing had happened. Invalid hooks are errors.
 func TestHooksThatFail(t *testing.T) {
 	c := eventful()
 	calm := newTrainer(t, c)
@@ -133,7 +133,7 @@ func TestHooksThatFail(t *testing.T) {
 	}
 }
 
-// An optimizer that shows no gradients is refused where somebody wants to see them.
+// An optimizer that provides no gradients is refused if a hook requires them.
 func TestHooksOfOtherOptimizers(t *testing.T) {
 	c := tiny()
 	c.Optimizer = "hidden"
@@ -148,7 +148,7 @@ func TestHooksOfOtherOptimizers(t *testing.T) {
 	mustContain(t, err, `trainer: optimizer "hidden": gpt.hidden shows no gradients, want one that embeds *optim.Gradients`)
 }
 
-// hidden is an optimizer that shows no gradients.
+// hidden is an optimizer that provides no gradients.
 type hidden struct{ o optim.Optimizer }
 
 func (h hidden) Accumulate(p *graph.Program) error                    { return h.o.Accumulate(p) }

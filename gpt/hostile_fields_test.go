@@ -8,13 +8,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Every field with values that nobody means: what passes can be built.
+// Every field is set to nonsensical values: a configuration that passes can be built.
 func TestHostileFields(t *testing.T) {
 	names := hostileValues().fields().Names()
 	fuzzed.Fields(t, names, hostileValues, func(c *Config) error { return use(*c) })
 }
 
-// use does all that reads a configuration alone, and builds what passes.
+// use calls everything that reads a configuration alone, and builds a model if it passes.
 func use(c Config) error {
 	err := c.Validate()
 	c.Count()
@@ -32,7 +32,7 @@ func use(c Config) error {
 	return err
 }
 
-// hostileValues returns a base whose every part reads its options.
+// hostileValues returns a configuration in which every part reads its options.
 func hostileValues() *Config {
 	c := tiny()
 	c.VocabSize, c.MemoryLimit = 41, 0.004

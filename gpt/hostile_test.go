@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// useAll does with a checkpoint all that there is to be done, until the first error.
+// useAll uses a checkpoint in every way until the first error.
 func useAll(trainer *Trainer, path string) error {
 	cp, err := checkpoint.Load(path, Fits())
 	if err != nil {
@@ -27,7 +27,7 @@ func useAll(trainer *Trainer, path string) error {
 	return err
 }
 
-// TestHostileCheckpoint replaces each file of a checkpoint by each of 60 that are hostile.
+// TestHostileCheckpoint replaces each file of a checkpoint with each of 60 hostile ones.
 func TestHostileCheckpoint(t *testing.T) {
 	trainer := newTrainer(t, tiny())
 	steps(t, trainer, 3)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A context whose mask would take 4 TB is refused with the network alone, before anything of that size is made.
-// Attention without weights for pairs of tokens has a mask in the reference form only, and a recurrence has none.
+// A context whose mask would need 4 TB is refused with the network alone, before anything of that size is allocated.
+// Attention without weights for pairs of tokens has a mask only in the reference form, and a recurrence has none.
 func TestHugeMasksAreRefused(t *testing.T) {
 	base := tiny()
 	base.VocabSize, base.QKSize = 65, 4
@@ -40,7 +40,7 @@ func TestHugeMasksAreRefused(t *testing.T) {
 	}
 }
 
-// Of the two switches the graph's says what New builds.
+// New uses the Graph's Kernels, not the Config's.
 func TestHugeMaskOfTheGraph(t *testing.T) {
 	c := tiny()
 	c.VocabSize, c.Attention, c.BlockSize = 65, "linear", 1<<14

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Of n tokens all but the first are asked for, once each in a pass over the text whose blocks fill it, and each behind
-// the token that stands before it.
+// All of n tokens except the first are predicted, once each in a pass over the text whose blocks fill it, and each
+// after its preceding token.
 func TestI01EveryTokenButTheFirst(t *testing.T) {
 	for _, n := range []int{5, 9, 13} { // 1, 2 and 3 blocks of 4
 		split := make(text.Tokens, n)
@@ -40,7 +40,8 @@ func TestI01EveryTokenButTheFirst(t *testing.T) {
 	}
 }
 
-// The gradient of embeddings that are the head, too, is the sum of what both would get apart with the same numbers.
+// The gradient of tied embeddings is the sum of the gradients of embedding and head if they were separate with the same
+// numbers.
 func TestI27TiedIsTheSum(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		grads := func(head string) (loss float64, shapes map[string][]int, g map[string][]float64) {
@@ -110,7 +111,7 @@ func copyTransposed(to, from graph.Tensor) {
 	}
 }
 
-// The parts of the paper's network and their shares of it, each as the difference that one field makes to the count.
+// The parts of the paper's network and their fractions of it, each as the difference that one field makes to the count.
 func TestI30CountsOfTheParts(t *testing.T) {
 	count := func(c Config, change func(*Config)) (total, trainable float64) {
 		change(&c)

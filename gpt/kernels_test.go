@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// gradients of a whole model at random parameters and tokens, while training.
+// gradients returns the gradients of a complete model at random parameters and tokens, while training.
 func gradients(t *testing.T, g *graph.Graph, c Config, kernels bool) (loss float64, grads map[string][]float64) {
 	t.Helper()
 	g.Kernels = kernels
@@ -36,7 +36,7 @@ func gradients(t *testing.T, g *graph.Graph, c Config, kernels bool) (loss float
 	return p.Loss(), grads
 }
 
-// A model with kernels is the model spelled out in stock operations: the loss and the gradient of every parameter,
+// A model with kernels computes the same as one of stock operations: the loss and the gradient of every parameter,
 // adapted or frozen.
 func TestKernelsAgainstSpelled(t *testing.T) {
 	types := []struct {
@@ -77,7 +77,7 @@ func TestKernelsAgainstSpelled(t *testing.T) {
 	t.Logf("largest differences: float64 %.2g, float32 %.2g", types[0].worst, types[1].worst)
 }
 
-// The spelled model trains as the model with kernels does.
+// A model of stock operations trains like the model with kernels.
 func TestSpelledTrainer(t *testing.T) {
 	c := eventful()
 	fast := newTrainer(t, c)

@@ -16,10 +16,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// atMost is the steps that a process of TestKillResume does before it is killed.
+// atMost is the largest number of steps that a process of TestKillResume does before it is killed.
 const atMost = 12
 
-// killed returns the run of TestKillResume: longer than all the processes that are killed get together.
+// killed returns the run of TestKillResume, which is longer than all killed processes get together.
 func killed(kills int) Config {
 	c := eventful()
 	c.MaxIters = atMost*kills + 30
@@ -27,9 +27,9 @@ func killed(kills int) Config {
 	return c
 }
 
-// trainAndSave returns the process to be killed: it goes on from the newest checkpoint in a directory, one step for
-// every byte of its standard input, saves at every third, and writes down each step it has done. Before the end of the
-// run it does not go.
+// trainAndSave is the process to be killed. It continues from the newest checkpoint in a directory, does one step for
+// every byte of its standard input, saves every third, and prints each step it has done. It does not end before the run
+// does.
 func trainAndSave(argument string) error {
 	var kills int
 	var path string
@@ -87,7 +87,7 @@ func trainAndSave(argument string) error {
 	return nil
 }
 
-// program returns the test binary as another program.
+// program runs the test binary as another program.
 func program(t *testing.T, name, argument, input string, env ...string) (*exec.Cmd, io.Reader, *strings.Builder) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -104,8 +104,8 @@ func program(t *testing.T, name, argument, input string, env ...string) (*exec.C
 	return cmd, out, &complaint
 }
 
-// TestKillResume kills a training run again and again, anywhere, also while it saves. In the end its weights, moments
-// and state are those of a run that nobody disturbed.
+// TestKillResume kills a training run again and again, at any point, also during a save. In the end its weights,
+// moments and state are those of an uninterrupted run.
 func TestKillResume(t *testing.T) {
 	kills := 20
 	switch {

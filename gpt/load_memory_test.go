@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestLoadingNeedsNoMemory: a run that is resumed and a model that is loaded allocate what a new one does, and less
-// than the tenth of a copy of the numbers that they read beside it.
+// TestLoadingNeedsNoMemory: a resumed run and a loaded model allocate the same as new ones, and in addition less than a
+// tenth of the numbers that they read.
 func TestLoadingNeedsNoMemory(t *testing.T) {
 	c := tiny()
 	c.NEmbd, c.QKSize, c.VSize, c.Head = 320, 0, 0, "linear"
@@ -63,7 +63,7 @@ func TestLoadingNeedsNoMemory(t *testing.T) {
 	}
 }
 
-// A step between Files and Save would make a checkpoint of two steps: it is not saved.
+// A step between Files and Save would mix two steps in a checkpoint: it is not saved.
 func TestFilesAreOfOneStep(t *testing.T) {
 	trainer := newTrainer(t, tiny())
 	path := t.TempDir()

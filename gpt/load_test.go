@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A model that was loaded says what it thinks, without dropout, until it is told to train; then every step of a loop
-// that numbers none drops something else.
+// A loaded model computes without dropout until training is switched on. Then every step of a loop that does not number
+// its steps drops other entries.
 func TestLoadedModelsEvaluate(t *testing.T) {
 	c := eventful()
 	c.Dropout = 0.5

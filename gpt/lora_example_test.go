@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// What fine-tuning has learned is a file of its own, a small part of the model's.
+// The result of fine-tuning is a separate file, much smaller than the model's.
 func ExampleModel_ReadAdapters() {
 	c := gpt.Shakespeare()
 	c.VocabSize, c.LoraR = 65, 4
@@ -39,7 +39,7 @@ func ExampleModel_ReadAdapters() {
 	// 0.5
 }
 
-// Adapters are handed from program to program as folders of PEFT. One base takes many of them, one at a time.
+// Programs exchange adapters as folders of PEFT. A base can use many of them, one at a time.
 func ExampleModel_Use() {
 	c := gpt.Shakespeare()
 	c.VocabSize, c.NLayer = 65, 1

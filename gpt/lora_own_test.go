@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// twist is an MLP of one's own, whose matrices are its own.
+// twist is a user-defined MLP that declares its matrices itself.
 type twist struct{ in, out graph.Expr }
 
 func (l twist) Forward(x graph.Expr) graph.Expr { return x.MatMul(l.in).Tanh().MatMul(l.out) }
@@ -22,8 +22,8 @@ func twisted() Config {
 	return c
 }
 
-// The matrices of a part of one's own have adapters like all others: named, or by default; they are counted, start at
-// the base's function, learn, are merged, and are in the decoder.
+// The matrices of a user-defined part have adapters like all others, named or by default. The adapters are counted,
+// start at the base's function, learn, are merged, and are in the decoder.
 func TestAdaptersOfOwnMatrices(t *testing.T) {
 	base := newTrainer(t, twisted())
 	steps(t, base, 2)

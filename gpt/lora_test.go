@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fineTuned is adapters trained for two steps on the base of a checkpoint.
+// fineTuned returns a base and adapters trained for two steps on its checkpoint.
 func fineTuned(t *testing.T) (base, tuned *Trainer) {
 	t.Helper()
 	base = newTrainer(t, tiny())
@@ -21,7 +21,7 @@ func fineTuned(t *testing.T) (base, tuned *Trainer) {
 	return base, tuned
 }
 
-// Fine-tuning starts at the base's function, moves the adapters alone, and ends in a model without them.
+// Fine-tuning starts at the base's function, changes only the adapters, and ends in a model without them.
 func TestFineTune(t *testing.T) {
 	base, tuned := fineTuned(t)
 	loss := func(trainer *Trainer) float64 {
@@ -118,7 +118,7 @@ func TestFineTuneRefuses(t *testing.T) {
 	mustContain(t, tuned.Model.ReadAdapters(whole.Bytes()), "base_sha256 is missing")
 }
 
-// Adapters are those of one base and one way to add them: what differs is named, with both values, and nothing is read.
+// Adapters belong to one base and one way to add them: a difference is named with both values, and nothing is read.
 func TestAdaptersBelong(t *testing.T) {
 	base, tuned := fineTuned(t)
 	steps(t, tuned, 2)

@@ -17,8 +17,8 @@ import (
 
 const asRank = "PEDESTRIAN_MPI_RANK"
 
-// TestMPI: two and four ranks of MPI, each a process, have the bits of one trainer alone, and a rank that fails ends
-// the job with what it said.
+// TestMPI: two and four ranks of MPI, each a process, compute the bits of a single trainer, and a rank that fails ends
+// the job with its error.
 func TestMPI(t *testing.T) {
 	if mode := os.Getenv(asRank); mode != "" {
 		rankOfMPI(t, mode)

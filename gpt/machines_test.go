@@ -21,8 +21,8 @@ func many() Config {
 	return c
 }
 
-// on does some steps with a trainer of each rank, and returns what is then the same for all: what each step said, the
-// evaluations, and the fingerprint.
+// on does some steps with a trainer on each rank, and returns the results that must be the same on all: the Progress of
+// each step, the evaluations, and the fingerprint.
 func on(t *testing.T, ranks, steps int, begin func(dist.Group) (*Trainer, error), then func(*Trainer) error) []string {
 	t.Helper()
 	all := make([][]string, ranks)
@@ -57,9 +57,9 @@ func on(t *testing.T, ranks, steps int, begin func(dist.Group) (*Trainer, error)
 	return all[0]
 }
 
-// However many machines train, steps, losses, evaluations, weights and moments are the same bits, with AdamW and SGD,
-// with the moments divided among them, with somebody who looks at the gradients and without, in one go and when another
-// number of machines resumes what rank 0 has saved.
+// For any number of machines, steps, losses, evaluations, weights and moments are the same bits: with AdamW and SGD,
+// with the moments divided among them, with and without a hook for gradients, in one run and when another number of
+// machines resumes the checkpoint of rank 0.
 func TestMachinesSameBits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		machines []int
@@ -124,7 +124,7 @@ func TestMachinesSameBits(t *testing.T) {
 	}
 }
 
-// divided returns an error unless a trainer has a part of its moments, less than all and more than nothing.
+// divided returns an error unless a trainer has a part of its moments, but not all.
 func divided(trainer *Trainer) error {
 	has, all := 0, 0
 	for _, m := range trainer.Moments() {
@@ -141,7 +141,7 @@ func divided(trainer *Trainer) error {
 	return nil
 }
 
-// Machines that cannot share the micro-batches, or that do not train the same, are refused with what differs.
+// Machines that cannot share the micro-batches, or that do not train the same, are refused with the difference.
 func TestMachinesRefused(t *testing.T) {
 	together := func(n int, c func(rank int) Config, change func(*Trainer, int)) error {
 		var list []*Trainer
@@ -167,7 +167,7 @@ func TestMachinesRefused(t *testing.T) {
 	mustContain(t, together(2, func(rank int) Config { c := many(); c.NLayer = 1 + rank; return c }, same),
 		"rank 1: step 1: got n_layer 2, rank 0 has n_layer 1")
 	mustContain(t, together(2, func(rank int) Config { c := many(); c.Dropout = float64(rank) / 4; return c }, same),
-		"rank 1: step 1: got dropout 0.25, rank 0 has dropout 0") // of which no tensor tells
+		"rank 1: step 1: got dropout 0.25, rank 0 has dropout 0") // which changes no tensor
 	mustContain(t, together(2, func(int) Config { return many() }, func(trainer *Trainer, rank int) {
 		if rank == 1 {
 			trainer.Corpus, _ = corpus(t, verses[1:], many().BlockSize)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// programVariable makes the test binary another program: one of these, given the directory or what else it works on.
+// programVariable makes the test binary run one of these programs, whose argument is a directory or other input.
 const programVariable = "GPT_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {

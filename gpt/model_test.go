@@ -56,7 +56,7 @@ func TestModelCounts(t *testing.T) {
 	}
 }
 
-// The formula counts what is built, whatever the kind of network.
+// The formula counts the parameters that are built, for every kind of network.
 func TestVariantCounts(t *testing.T) {
 	for name, c := range variants() {
 		var total, trainable int64
@@ -73,7 +73,7 @@ func TestVariantCounts(t *testing.T) {
 	}
 }
 
-// logits64 is what a float64 model makes of some tokens.
+// logits64 returns the logits of a float64 model for some tokens.
 func logits64(t *testing.T, c Config, set func(params map[string]graph.Tensor)) []float64 {
 	t.Helper()
 	m := model64(t, c, true, 1)
@@ -88,8 +88,7 @@ func logits64(t *testing.T, c Config, set func(params map[string]graph.Tensor)) 
 	return newFull(t, m).last(t, []int{3, 1, 4, 1, 5, 9, 2})
 }
 
-// An adapter adds α/r·d·u to the weight, or α·d·u where the paper is followed; on c_attn three, one for each of q, k
-// and v.
+// An adapter adds α/r·d·u to the weight, or α·d·u as in the paper. c_attn has three, one for each of q, k and v.
 func TestAdapterScale(t *testing.T) {
 	for _, tc := range []struct {
 		target, scale string
@@ -142,7 +141,7 @@ func TestAdapterScale(t *testing.T) {
 	}
 }
 
-// Every choice of the Config that leaves the parameters alone is another function of them.
+// Every choice of the Config that does not change the parameters gives another function of them.
 func TestChoicesMatter(t *testing.T) {
 	seen := map[float64]string{}
 	for name, change := range map[string]func(*Config){

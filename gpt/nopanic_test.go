@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Whatever the numbers in a Config, it is an error or a model that trains and writes.
+// A Config with any numbers is an error, or a model that trains and generates.
 func TestNoPanicConfig(t *testing.T) {
 	trials := 2000
 	if testing.Short() {
@@ -121,7 +121,7 @@ func TestNoPanicModel(t *testing.T) {
 	}
 }
 
-// Files that were cut off or had a byte changed are an error or, where it is only a number that has changed, a model.
+// Files that were truncated or had a byte changed are an error or, if only a number has changed, a model.
 func TestNoPanicFiles(t *testing.T) {
 	trainer := newTrainer(t, tiny())
 	steps(t, trainer, 1)
@@ -162,7 +162,7 @@ func TestNoPanicFiles(t *testing.T) {
 	}
 }
 
-// Any prompt, and any setting of the sampler, is an error or as many tokens of the vocabulary as were asked for.
+// Any prompt, with any setting of the sampler, gives an error or the requested number of tokens of the vocabulary.
 func FuzzPrompt(f *testing.F) {
 	trainer := newTrainer(f, tiny())
 	d := newDecoderOf(f, trainer.Model)
@@ -199,7 +199,7 @@ func FuzzPrompt(f *testing.F) {
 	})
 }
 
-// Random logits of any size are drawn from, or are an error.
+// A sampler draws from random logits of any size, or returns an error.
 func TestNoPanicSampler(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	special := []float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, 5e-324}

@@ -12,8 +12,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Whatever the sizes and options, and whatever the parts, a Config is counted and judged in little memory: what does
-// work for every token or pair of tokens allocates for them.
+// For any sizes, options and parts, a Config is counted and checked in little memory: work for every token or pair of
+// tokens would allocate for them.
 func TestHostileSizesAreCheap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	names := func(list []string) string { return list[rng.IntN(len(list))] }
@@ -45,7 +45,7 @@ func TestHostileSizesAreCheap(t *testing.T) {
 	}
 }
 
-// Nor does a mask's shape need the list of all tokens that it makes global.
+// The shape of a mask does not need the list of all global tokens, either.
 func TestManyGlobalTokensAreCheap(t *testing.T) {
 	for _, attention := range []string{"bigbird", "dilated", "longformer"} {
 		c := shakespeare65()
@@ -61,7 +61,7 @@ func TestManyGlobalTokensAreCheap(t *testing.T) {
 	}
 }
 
-// A deep network is counted by some of its blocks, exactly where they repeat.
+// A deep network is counted by some of its blocks, which is exact because they repeat.
 func TestCountDeep(t *testing.T) {
 	block := func(c Config) int64 {
 		c.NLayer = 4
@@ -93,7 +93,7 @@ func TestCountDeep(t *testing.T) {
 	}
 }
 
-// ledger returns an attention of one's own with n parameters in every block.
+// ledger returns a user-defined attention with n parameters in every block.
 func ledger(n func() int) parts.Attention {
 	return parts.Attention{Name: "ledger", New: func(nn.Site, parts.Stack) nn.Attention {
 		return func(at nn.Site) nn.Layer {
@@ -110,7 +110,7 @@ func (l lateNorm) Forward(x graph.Expr) graph.Expr {
 	return x.Mul(l.Param("gain", graph.Const(1), l.Embd))
 }
 
-// What a part of one's own declares counts, and is refused where it is too large.
+// The parameters of a user-defined part count, and are refused if they are too large.
 func TestOwnPartsAreCounted(t *testing.T) {
 	with := func(n func() int) Config {
 		c := odd()
@@ -144,7 +144,7 @@ func TestOwnPartsAreCounted(t *testing.T) {
 	mustContain(t, err, "parameters, but counted ")
 }
 
-// The graph's switch is the one that counts, and the model's Config says what it is.
+// The Graph's Kernels takes precedence, and the model's Config has the same value.
 func TestKernelsAreTheGraphs(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		c := odd()

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// gated lets every token say, feature by feature, how much it takes of what it attends to: σ(x·w + b) ∘ attention(x).
+// gated lets every token scale the features of its attention result with a gate: σ(x·w + b) ∘ attention(x).
 type gated struct {
 	nn.Cached
 	gate nn.Layer
@@ -19,13 +19,13 @@ func newGated(at nn.Site) nn.Layer {
 	return gated{nn.NewSelfAttention(at), gate}
 }
 
-// Forward is of all tokens at once, Step of the newest alone: attention has cached the keys and values of the others.
+// Forward computes all tokens at once, Step only the newest: attention has cached the keys and values of the others.
 func (l gated) Forward(x graph.Expr) graph.Expr  { return l.open(x).Mul(l.Cached.Forward(x)) }
 func (l gated) Step(x, at graph.Expr) graph.Expr { return l.open(x).Mul(l.Cached.Step(x, at)) }
 
 func (l gated) open(x graph.Expr) graph.Expr { return nn.Sigmoid{}.Forward(l.gate.Forward(x)) } // (n, d) → (n, d)
 
-// Attention behind a gate of one's own, with the mask, positions, dropout and cache of SelfAttention.
+// Attention with a user-defined gate, and with the mask, positions, dropout and cache of SelfAttention.
 func ExampleConfig_ownAttention() {
 	c := small()
 	plain, _ := c.Count()

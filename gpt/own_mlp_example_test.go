@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// geGLU is (gelu(x·w) ∘ x·v)·w₂: features that pass a gate, bent by GELU (Shazeer 2020).
+// geGLU is (gelu(x·w) ∘ x·v)·w₂: features that pass a gate with GELU (Shazeer 2020).
 type geGLU struct {
 	Gate, Up, Down nn.Layer
 	scope          graph.Scope

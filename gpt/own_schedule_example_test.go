@@ -8,7 +8,7 @@ func trapezoid(highest float64, steps int) func(step int) float64 {
 	}
 }
 
-// A schedule is a function of the step. It is in no checkpoint: who resumes gives it again.
+// A schedule is a function of the step. It is in no checkpoint: pass it again to resume.
 func ExampleConfig_ownSchedule() {
 	c := small()
 	c.Hooks.Rate = trapezoid(c.LearningRate, c.MaxIters)

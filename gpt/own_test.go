@@ -21,7 +21,7 @@ func small() gpt.Config {
 	return c
 }
 
-// corpus returns the verse in c's tokens: those of its own kind, or characters.
+// corpus returns the verse in c's tokens: those of its own tokenizer, or characters.
 func corpus(c gpt.Config) (text.Corpus, text.Tokenizer) {
 	kind := append(c.Parts.Tokenizers, text.Kinds()...)[0]
 	s := strings.Repeat(verse, 4)
@@ -32,7 +32,7 @@ func corpus(c gpt.Config) (text.Corpus, text.Tokenizer) {
 	return data, tok
 }
 
-// trains says whether the loss falls, and whether the model writes that is opened from the run's checkpoint.
+// trains prints whether the loss falls, and whether the model opened from the run's checkpoint generates text.
 func trains(c gpt.Config) {
 	dir, err := os.MkdirTemp("", "own")
 	check(err)
@@ -61,7 +61,7 @@ func trains(c gpt.Config) {
 	}
 }
 
-// What is one's own has at most thirty lines, from the first behind the imports up to its Example.
+// A user-defined part has at most thirty lines, from the first after the imports up to its Example.
 func TestOwnPartsAreShort(t *testing.T) {
 	for _, name := range []string{"attention", "norm", "mlp", "tokenizer", "schedule"} {
 		data, err := os.ReadFile("own_" + name + "_example_test.go")

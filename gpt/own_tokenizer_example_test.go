@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// nibbles are two tokens a byte, of 16.
+// nibbles is a tokenizer with two tokens, of 16, for each byte.
 type nibbles struct{}
 
 func (nibbles) Size() int { return 16 }
@@ -32,7 +32,7 @@ func (nibbles) Decode(ids []int) (string, error) {
 
 func (nibbles) MarshalJSON() ([]byte, error) { return []byte(`{"type":"nibble"}`), nil }
 
-// A tokenizer is known by its Kind: the corpus is encoded with it, and a checkpoint is opened with it.
+// A tokenizer is registered by its Kind: the corpus is encoded with it, and a checkpoint is opened with it.
 func ExampleOpen_ownTokenizer() {
 	kind := text.Kind{
 		Name: "nibble",

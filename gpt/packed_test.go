@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// wide is c of a size at which every matrix takes less memory packed.
+// wide returns c with a size at which every packed matrix needs less memory.
 func wide(c Config) Config {
 	c.VocabSize, c.NEmbd, c.QKSize, c.VSize, c.NInner = 70, 48, 16, 20, 80
 	return c
@@ -38,13 +38,13 @@ func mustPack(t testing.TB, m *Model, p graph.Packing) *Model {
 	return packed
 }
 
-// Every part decodes with weights packed: token by token as all at once, in a batch as alone to the bit, and so near to
-// the model of float32 as weights that are rounded by so much let it, in little more than a half and a quarter of the
-// memory. It is measured as it is decoded.
+// Every part decodes with packed weights: token by token the same as all at once, in a batch the same as alone to the
+// bit, and as near to the float32 model as the rounding of the weights permits, in little more than a half and a
+// quarter of the memory. Losses are measured with the same weights.
 func TestPacked(t *testing.T) {
 	for name, c := range variants() {
 		if kind, _, _ := strings.Cut(name, " "); kind != "attention" && kind != "block" && kind != "parts" && len(name) > len("adapters") {
-			continue // what differs in nothing that multiplies
+			continue // differs only outside the products
 		}
 		c = wide(c)
 		m := model32Of(t, c)

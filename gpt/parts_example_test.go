@@ -9,14 +9,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Forget is attention of no token to another: what a model can do without it is its baseline.
+// Forget is an attention in which no token attends to another, a baseline for models.
 type Forget struct{ Down, Up nn.Layer }
 
-// Forward is (x·w↓)·w↑, token by token.
+// Forward computes (x·w↓)·w↑, token by token.
 func (l *Forget) Forward(x graph.Expr) graph.Expr { return l.Up.Forward(l.Down.Forward(x)) } // (n, d) → (n, d)
 
-// A new kind of attention is one type and one entry: configurations, flags and checkpoints know it by its name, and its
-// option with it.
+// A new kind of attention is one type and one entry: configurations, flags and checkpoints use its name, and that of
+// its option.
 func ExampleConfig_parts() {
 	forget := parts.Attention{
 		Name: "forget",

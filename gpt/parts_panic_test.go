@@ -11,12 +11,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// glass panics as soon as it is used.
+// glass panics when it is used.
 type glass struct{}
 
 func (glass) Forward(graph.Expr) graph.Expr { panic("glass") }
 
-// A part of the user's that panics, makes nothing, or cannot be made is an error that names it, or its place.
+// A user-defined part that panics, returns nil, or cannot be built is an error that names it, or its place.
 func TestPartsThatPanic(t *testing.T) {
 	data, tok := corpus(t, verses, 8)
 	broken := func(nn.Site) nn.Layer { panic("glass") }
@@ -65,7 +65,7 @@ func TestPartsThatPanic(t *testing.T) {
 	}
 }
 
-// A part that is a name alone is refused with the configuration, by kind and name; an optimizer when it is to be made.
+// A part with only a name is refused with the configuration, by kind and name; an optimizer when it is built.
 func TestPartsWithoutNew(t *testing.T) {
 	data, tok := corpus(t, verses, 8)
 	for kind, change := range map[string]func(*Config){

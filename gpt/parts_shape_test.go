@@ -11,12 +11,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// layerFunc is a layer of a user's, which does not say where it stands.
+// layerFunc is a user-defined layer that does not use its scope.
 type layerFunc func(x graph.Expr) graph.Expr
 
 func (f layerFunc) Forward(x graph.Expr) graph.Expr { return f(x) }
 
-// ownLayer returns c with the layer as its part of a kind, and the place where that stands.
+// ownLayer returns c with the layer as its part of a kind, and the path of that part.
 func ownLayer(c Config, kind string, l nn.Layer) (Config, string) {
 	made := func(nn.Site) nn.Layer { return l }
 	switch kind {
@@ -47,8 +47,8 @@ func ownLayer(c Config, kind string, l nn.Layer) (Config, string) {
 	return c, "position"
 }
 
-// A user's layer of any kind that returns a wrong shape, fails in an operation, or panics is an error under its own
-// name, also where it leaves the scope of its input as it is; a panic has the file and line.
+// A user-defined layer of any kind that returns a wrong shape, fails in an operation, or panics is an error under its
+// own name, even if it leaves its input's scope unchanged. A panic has the file and line.
 func TestWrongLayersAreNamed(t *testing.T) {
 	line := 0
 	for how, c := range map[string]struct {

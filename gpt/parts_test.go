@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// bare hides that a layer can take the newest tokens alone.
+// bare hides that a layer can process the newest tokens alone.
 type bare struct{ nn.Layer }
 
 // scaled doubles the logits of a tied head.
@@ -18,7 +18,7 @@ type scaled struct{ nn.Layer }
 
 func (s scaled) Forward(x graph.Expr) graph.Expr { return s.Layer.Forward(x).Scale(2) }
 
-// ours has one part of every kind.
+// ours returns a configuration with a user-defined part of every kind.
 func ours() Config {
 	c := odd()
 	c.Stack, c.Head, c.Optimizer = named(c.Stack), "ours", "ours"
@@ -37,7 +37,7 @@ func ours() Config {
 	return c
 }
 
-// named has every part of a stack by the name of ours.
+// named sets every part of a stack to that of ours.
 func named(s parts.Stack) parts.Stack {
 	s.Position, s.Attention, s.Norm, s.Block, s.MLP, s.Activation = "ours", "ours", "ours", "ours", "ours", "ours"
 	return s
@@ -67,8 +67,8 @@ func momentumless(params []graph.Expr, t train.Training, done int) (optim.Optimi
 	return o, nil
 }
 
-// A run with parts of one's own trains, saves, resumes and is loaded again by a program that has them; one that has not
-// is told what it knows.
+// A run with user-defined parts trains, saves and resumes, and is loaded by a program that has them. A program without
+// them gets an error with the names that it has.
 func TestOwnParts(t *testing.T) {
 	c := tiny()
 	own := ours()
@@ -96,7 +96,7 @@ func TestOwnParts(t *testing.T) {
 	mustContain(t, c.ValidateModel(), "position: got left, want one of ours, theirs, learned, ")
 }
 
-// A part of the library's name takes its place.
+// A part with the name of one of the library replaces it.
 func TestOwnPartInPlace(t *testing.T) {
 	c := odd()
 	plain, _ := logitsOf(t, c)
@@ -120,7 +120,7 @@ func logitsOf(t *testing.T, c Config) (logits []float64, m *Model) {
 	return p.Value().Floats(), m
 }
 
-// What cannot be is an error that names the field and both numbers.
+// Invalid combinations are an error that names the field and both numbers.
 func TestImpossibleParts(t *testing.T) {
 	tests := []struct {
 		change func(*Config)

@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The presets are the published recipes, number by number: each is written here as what it has otherwise than the
-// first.
+// The presets are the published recipes, number by number, each written as its differences from the first.
 func TestPresets(t *testing.T) {
 	const shakespeare = `{"block_size":64,"vocab_size":0,"n_layer":4,"n_head":4,"n_embd":128,"dropout":0,"bias":false,"qk_size":0,
 		"v_size":0,"n_inner":0,"eps":0,"rope_theta":0,"lora_r":0,"lora_alpha":0,"lora_targets":[],"lora_scale":"","position":"learned",

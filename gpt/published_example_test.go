@@ -26,7 +26,7 @@ func ExampleStories15M() {
 	// 6 blocks, 15191712 parameters, llama <nil>
 }
 
-// A model that was made here goes out as others' do, and comes in again.
+// A model that was built here is exported like a published one, and opened again.
 func ExampleModel_Export() {
 	c := gpt.Stories15M()
 	c.NLayer, c.NHead, c.NEmbd, c.NInner, c.VocabSize, c.BlockSize = 2, 2, 16, 24, text.Bytes{}.Size(), 32

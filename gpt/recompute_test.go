@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecompute: forgetting the blocks' activations changes no bit of the training and takes less memory.
+// TestRecompute: dropping the blocks' activations changes no bit of the training and needs less memory.
 func TestRecompute(t *testing.T) {
 	for _, block := range []string{"pre", "post"} {
 		train := func(recompute bool) (losses []float64, weights [][]float64, bytes int) {

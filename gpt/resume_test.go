@@ -18,7 +18,7 @@ func TestResumeBitForBit(t *testing.T) {
 	resumeBitForBit(t, eventful(), 0, 1, 5)
 }
 
-// Plain descent and descent with a momentum, too.
+// The same holds for plain gradient descent, and with momentum.
 func TestResumeBitForBitSGD(t *testing.T) {
 	for _, momentum := range []float64{0, 0.9} {
 		c := eventful()
@@ -27,8 +27,8 @@ func TestResumeBitForBitSGD(t *testing.T) {
 	}
 }
 
-// Operands that are rounded, too, and the checkpoint says so; the steps are others than those of float32, but nearly
-// equal.
+// The same holds for rounded operands, and the checkpoint records them. The steps differ from those in float32, but
+// only slightly.
 func TestResumeBitForBitInBF16(t *testing.T) {
 	c := parallel()
 	exact := steps(t, newTrainer(t, c), 9)
@@ -109,7 +109,7 @@ func swap(old, new string) func([]byte) []byte {
 	return func(b []byte) []byte { return bytes.Replace(b, []byte(old), []byte(new), 1) }
 }
 
-// What does not belong to the run is refused, and the error says what it is.
+// Files that do not belong to the run are refused with the difference.
 func TestResumeRefuses(t *testing.T) {
 	c := eventful()
 	trainer := newTrainer(t, c)
@@ -119,7 +119,7 @@ func TestResumeRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		config func(*Config)
 		text   string
-		vocab  string // tokenizer's text, if another than the text
+		vocab  string // the tokenizer's text, if it differs from the text
 		words  []string
 	}{
 		"width":      {config: func(c *Config) { c.NEmbd = 20 }, words: []string{"n_embd", "got 20", "want 16"}},
@@ -151,7 +151,7 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// A vocabulary of the same size but of other characters is another one.
+// A vocabulary of the same size but with other characters is refused.
 func TestResumeOtherVocabulary(t *testing.T) {
 	c := tiny()
 	trainer := newTrainer(t, c)
@@ -164,7 +164,7 @@ func TestResumeOtherVocabulary(t *testing.T) {
 	mustContain(t, err, "vocabulary")
 }
 
-// Each file of a checkpoint may be whole for the manifest and yet be wrong.
+// Each file of a checkpoint may match the manifest and still be invalid.
 func TestResumeDamaged(t *testing.T) {
 	c := tiny()
 	trainer := newTrainer(t, c)
@@ -210,7 +210,7 @@ func TestResumeDamaged(t *testing.T) {
 	}
 }
 
-// Numbers that no run could go on from are refused when they are to be saved: the checkpoint before stays.
+// Numbers from which no run could continue are refused when they are saved: the previous checkpoint stays.
 func TestNotFiniteIsNotSaved(t *testing.T) {
 	for what, damage := range map[string]func(*Trainer){
 		"h.1.mlp.c_fc.weight": func(t *Trainer) {
@@ -291,7 +291,7 @@ func TestLoadModel(t *testing.T) {
 	}
 }
 
-// An option of an attention of one's own is a key of the state, which opens with the attention and not without.
+// An option of a user-defined attention is a key of the state, which opens with the attention but not without it.
 func TestOwnOption(t *testing.T) {
 	c := tiny()
 	mine := parts.Find(parts.Attentions(), "causal")

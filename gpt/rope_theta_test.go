@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// The configuration's rope_theta is the base of every rotation: the pair i of a group of n features at position t turns
-// by t·θ^(−2i/n), in rope and in both latent attentions with a rotation of their own, and the logits follow it.
+// The configuration's rope_theta is the base of every rotation: the pair i of a group of n features at position t is
+// rotated by t·θ^(−2i/n), in rope and in both latent attentions with their own rotation, and the logits depend on it.
 func TestRopeTheta(t *testing.T) {
 	for _, attention := range []string{"causal", "mla_rope", "mla_latent_rope"} {
 		logits := map[float64][]float64{}
@@ -63,8 +63,8 @@ func TestRopeTheta(t *testing.T) {
 	}
 }
 
-// fan_in_fan_out tells PEFT whether the base keeps a matrix as (in, out), as GPT-2's Conv1D does, or as (out, in), as a
-// Linear of LLaMA does. It is saved so and comes back.
+// fan_in_fan_out is true if the base stores a matrix as (in, out), like GPT-2's Conv1D, and false for (out, in), like a
+// Linear of LLaMA. It is the same after saving and opening.
 func TestFanInFanOut(t *testing.T) {
 	llama := smallLLaMA()
 	llama.LoraR, llama.LoraAlpha, llama.LoraTargets = 2, 3, []string{"attn.c_attn"}

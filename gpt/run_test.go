@@ -9,7 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Run does the steps that are left, each once, whoever breaks out and goes on, and evaluates and saves between.
+// Run does the remaining steps, each once, even if the caller breaks out and continues, or evaluates and saves in
+// between.
 func TestRun(t *testing.T) {
 	c := eventful()
 	c.MaxIters = 7
@@ -48,7 +49,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// It ends with its context and with a step that fails, before which the trainer is as it was.
+// Run ends with its context and with a step that fails, after which the trainer is unchanged.
 func TestRunEnds(t *testing.T) {
 	trainer := newTrainer(t, tiny())
 	ctx, cancel := context.WithCancelCause(t.Context())

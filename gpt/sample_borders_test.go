@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// All tokens are all tokens, however that is said: the same numbers of chance give the same ones.
+// All settings that mean all tokens draw the same tokens from the same random numbers.
 func TestSamplerOfAll(t *testing.T) {
 	logits := graph.Tensor{Shape: []int{5}, F64: []float64{0.5, 2, 1, -1, 1.5}}
 	draws := func(k int, p float64) (ids []int) {
@@ -33,7 +33,7 @@ func TestSamplerOfAll(t *testing.T) {
 	if got := draws(4, 0); slices.Contains(got, 3) || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 4 {
 		t.Errorf("of the likeliest 4: got %v", got)
 	}
-	s := NewSampler(1) // rounding may leave a rest, which is the last's
+	s := NewSampler(1) // rounding may leave a rest, which goes to the last token
 	s.choices = []choice{{4, 0}, {7, 0}, {2, 0}}
 	if got := s.pick(); got != 2 {
 		t.Errorf("got %d, want the last, 2", got)

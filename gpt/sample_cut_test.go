@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// spelled returns the Sampler's doc comment, line by line: the probability of every token.
+// spelled computes the Sampler's doc comment line by line: the probability of every token.
 func spelled(s *Sampler, z []float64, before []int) []float64 {
 	p := slices.Clone(z)
 	for i := range p {
@@ -58,7 +58,7 @@ func spelled(s *Sampler, z []float64, before []int) []float64 {
 	return p
 }
 
-// What is left after all cuts, in any combination, is what they are said to leave.
+// The remaining tokens after all cuts, in any combination, are those of the documentation.
 func TestSamplerIsTheSpelledForm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	kept := map[int]int{}
@@ -108,7 +108,7 @@ func TestSamplerIsTheSpelledForm(t *testing.T) {
 	}
 }
 
-// The likeliest k of any list come to its front, whatever is equal in it and however it is ordered.
+// The likeliest k of any list are moved to its front, with any equal elements and in any order.
 func TestPartition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for trial := range 3000 {
@@ -128,8 +128,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// The penalty by numbers: a token counts once, what is positive is divided, what is not is multiplied, and greedy
-// drawing has it, too. 0 and 1 are none, and then no text is looked at.
+// The penalty by numbers: a token counts once, a positive logit is divided, another multiplied, also with greedy
+// drawing. 0 and 1 mean no penalty, and then the text is not read.
 func TestSamplerRepetitionPenalty(t *testing.T) {
 	z := logits(2, -1, 0, 4, 3)
 	s := NewSampler(1)
@@ -161,7 +161,7 @@ func TestSamplerRepetitionPenalty(t *testing.T) {
 	mustContain(t, err, "the logit of token 3 with a repetition_penalty of 1e-308 is +Inf")
 }
 
-// What a cut is given as is what it says: the border belongs to what is kept.
+// A cut is inclusive: a token on the border is kept.
 func TestSamplerMinP(t *testing.T) {
 	for minP, want := range map[float64]int{0: 4, 0.125: 4, 0.126: 3, 0.25: 3, 0.5: 2, 0.51: 1, 1: 1} {
 		s := NewSampler(1)
@@ -173,7 +173,7 @@ func TestSamplerMinP(t *testing.T) {
 	}
 }
 
-// Without the new cuts a seed draws what it always drew.
+// Without the newer cuts a seed draws the same as in earlier versions.
 func TestSamplerDrawsAsBefore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		topK int
@@ -193,7 +193,7 @@ func TestSamplerDrawsAsBefore(t *testing.T) {
 	}
 }
 
-// ln p is that of the model, whatever was cut; there is none where nothing was drawn.
+// ln p is that of the model, regardless of the cuts. It is NaN if nothing was drawn.
 func TestSamplerLogProb(t *testing.T) {
 	s := NewSampler(5)
 	if got := s.LogProb(); !math.IsNaN(got) {

@@ -20,7 +20,7 @@ func logs(p ...float64) graph.Tensor {
 	return logits(z...)
 }
 
-// frequencies of n draws.
+// frequencies returns the frequency of each token in n draws.
 func frequencies(t *testing.T, s *Sampler, z graph.Tensor, n int) []float64 {
 	t.Helper()
 	f := make([]float64, z.Len())

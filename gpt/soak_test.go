@@ -15,7 +15,7 @@ import (
 
 // live returns the heap after collection, and the goroutines.
 func live() (heap uint64, goroutines int) {
-	time.Sleep(5 * time.Millisecond) // a kernel's workers leave when there has been nothing to do for a while
+	time.Sleep(5 * time.Millisecond) // a kernel's workers end after a short time without work
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -23,8 +23,8 @@ func live() (heap uint64, goroutines int) {
 	return m.HeapAlloc, runtime.NumGoroutine()
 }
 
-// residentSet returns the memory that the process has from the system, after giving back what it does not use; 0 where
-// the system does not say.
+// residentSet returns the memory that the process has from the system, after returning unused memory; 0 if the system
+// does not report it.
 func residentSet(t *testing.T) (bytes int) {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -39,10 +39,10 @@ func residentSet(t *testing.T) (bytes int) {
 	return pages * os.Getpagesize()
 }
 
-// aloneVariable is set in the process that TestSoak measures: what other tests leave behind would cover a leak.
+// aloneVariable is set in the process that TestSoak measures, because memory of other tests would hide a leak.
 const aloneVariable = "GPT_TEST_ALONE"
 
-// A run may go on for ever: what it holds does not grow.
+// The memory of a long run does not grow.
 func TestSoak(t *testing.T) {
 	n := 1000
 	switch {
@@ -100,7 +100,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// shakespeareTrainer has the sizes of the recipe, on a text of letters drawn from as many as Shakespeare uses.
+// shakespeareTrainer returns a trainer with the sizes of the recipe, on a text of random letters, as many different
+// ones as in Shakespeare.
 func shakespeareTrainer(t testing.TB) *Trainer {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -149,8 +150,8 @@ func BenchmarkStep(b *testing.B) {
 	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
 }
 
-// BenchmarkDecode writes one token at a time: into an empty window until it is full, and on from there, where every
-// second half a window has to be fed again.
+// BenchmarkDecode decodes one token at a time: into an empty window until it is full, and beyond, where half a window
+// must be fed again after every half.
 func BenchmarkDecode(b *testing.B) {
 	m := shakespeareTrainer(b).Model
 	d := newDecoderOf(b, m)

@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// Batches to train on come from the training split, an evaluation's from the split it speaks of: of a corpus whose
-// splits have no token in common, training learns the one alone.
+// Batches for training come from the training split, and those of an evaluation from its split. With splits that have
+// no token in common, training learns only one of them.
 func TestSplitsAreKeptApart(t *testing.T) {
 	of := func(ids ...int) (out text.Tokens) {
 		for range 40 {

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// A tied model's file may hold the head beside the tokens, with the same numbers to the bit.
+// A tied model's file may contain the head in addition to the embedding, with the same numbers to the bit.
 func TestTiedHead(t *testing.T) {
 	m, _, files := publishedGPT2(t)
 	for name, test := range map[string]struct {

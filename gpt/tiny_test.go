@@ -45,7 +45,7 @@ func tiny() Config {
 	return c
 }
 
-// eventful is tiny with all that a step can be made of.
+// eventful returns tiny with everything that a step can contain.
 func eventful() Config {
 	c := tiny()
 	c.Dropout, c.GradientAccumulationSteps, c.Bias, c.Head = 0.2, 2, true, "linear"
@@ -110,7 +110,7 @@ func fingerprintOf(trainer *Trainer) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// saved returns the checkpoint that these files make, loaded from a directory of its own.
+// saved returns the checkpoint of these files, loaded from a separate directory.
 func saved(t testing.TB, step int, files []checkpoint.File) *checkpoint.Checkpoint {
 	t.Helper()
 	path := t.TempDir()
@@ -138,7 +138,8 @@ func files(t testing.TB, trainer *Trainer) []checkpoint.File {
 	return list
 }
 
-// scramble gives every parameter values near no special one: none stays at 0 or 1, where a missing term would not show.
+// scramble sets every parameter to unremarkable values: none stays at 0 or 1, where a missing term would not be
+// detected.
 func scramble(params []graph.Expr, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for _, p := range params {
@@ -154,8 +155,8 @@ func scramble(params []graph.Expr, seed uint64) {
 	}
 }
 
-// relative returns the metric of all comparisons of two computations: the largest difference, relative to the largest
-// entry of the tensor or, where that is next to nothing beside the whole gradient, to a thousandth of it.
+// relative is the metric of all comparisons of two computations: it returns the largest difference, relative to the
+// largest entry of the tensor or, if that is negligible compared with the complete gradient, to a thousandth of it.
 func relative(a, b []float64, whole float64) float64 {
 	if len(a) != len(b) || len(a) == 0 {
 		return math.NaN()
@@ -174,7 +175,7 @@ func largest(a []float64) (m float64) {
 	return m
 }
 
-// mustContain is an error whose message holds all the words.
+// mustContain checks that err has a message with all the words.
 func mustContain(t testing.TB, err error, words ...string) {
 	t.Helper()
 	if err == nil {
@@ -188,7 +189,7 @@ func mustContain(t testing.TB, err error, words ...string) {
 	}
 }
 
-// moments returns the optimizer's for the parameter of that name.
+// moments returns the optimizer's moments of the parameter of that name.
 func moments(trainer *Trainer, name string) (m, v []float32) {
 	for _, moment := range trainer.Moments() {
 		switch moment.Name {

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// torch returns an interpreter that has PyTorch; without one the test is skipped.
+// torch returns an interpreter that has PyTorch; it skips the test if there is none.
 func torch(t *testing.T) string {
 	t.Helper()
 	const look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
@@ -22,12 +22,12 @@ func torch(t *testing.T) string {
 			return name
 		}
 	}
-	t.Skip("PyTorch, which is to agree, is not installed: apt-get install python3-torch")
+	t.Skip("PyTorch, the reference, is not installed: apt-get install python3-torch")
 	return ""
 }
 
-// PyTorch, told nothing of this library, opens the folders that it writes, of every family, and computes the same
-// logits and the same gradient of every tensor as who opens them here.
+// PyTorch alone opens the folders that this library writes, of every family, and computes the same logits and the same
+// gradient of every tensor as the model opened here.
 func TestPyTorchAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("PyTorch takes seconds to start")
@@ -72,8 +72,8 @@ func TestPyTorchAgrees(t *testing.T) {
 	}
 }
 
-// compareWithTorch holds logits and loss of m against those of PyTorch, and its gradients, which own writes as it wrote
-// the weights.
+// compareWithTorch compares logits and loss of m with those of PyTorch, and its gradients, which own writes like the
+// weights.
 func compareWithTorch(t *testing.T, m, own *Model, want map[string][]float64) {
 	t.Helper()
 	c := m.Config

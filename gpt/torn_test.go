@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// weightFiles are the ways in which a model's weights leave it, each as bytes that are equal where the weights are.
+// weightFiles holds the ways to write a model's weights, each as bytes that are equal if the weights are.
 var weightFiles = map[string]func(t *testing.T, m *Model) ([]byte, error){
 	"WriteWeights": func(_ *testing.T, m *Model) ([]byte, error) {
 		var b bytes.Buffer
@@ -74,8 +74,8 @@ var weightFiles = map[string]func(t *testing.T, m *Model) ([]byte, error){
 	},
 }
 
-// Whatever leaves a model beside its Trainer is of the weights of one step. The steps, in another goroutine, note what
-// it is between them; what is made meanwhile has to be one of these.
+// Everything written from a model during training has the weights of one step. The steps, in another goroutine, record
+// the weights between them; the written ones must be among these.
 func TestWeightsOfOneStep(t *testing.T) {
 	for name, write := range weightFiles {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// A run that evaluates, saves the best, and ends when it is good enough.
+// A run evaluates, saves the best model, and ends when the loss is low enough.
 func ExampleTrainer_Run() {
 	out, err := os.MkdirTemp("", "out")
 	check(err)
@@ -53,7 +53,7 @@ func ExampleTrainer_Run() {
 	// Output: stopped after step 20 of 40 with the checkpoint of step 20
 }
 
-// A run that is resumed ends with the bits of one that was never interrupted.
+// A resumed run ends with the bits of one that was never interrupted.
 func ExampleResume() {
 	out, err := os.MkdirTemp("", "out")
 	check(err)
@@ -91,7 +91,7 @@ func ExampleResume() {
 	// the same bits: true
 }
 
-// Embeddings and the lower block stay as they are: they are neither differentiated nor updated.
+// Embeddings and the lower block are frozen: they are neither differentiated nor updated.
 func ExampleConfig_frozen() {
 	c := small()
 	c.Frozen = train.Frozen{"w[tp]e.*", "h.0.*"}
@@ -104,8 +104,8 @@ func ExampleConfig_frozen() {
 	// frozen: got h.7.attn.*, which is none of the 15 parameters to train: the nearest are h.0.attn.c_attn.weight, h.0.attn.c_proj.weight, h.1.attn.c_attn.weight, h.1.attn.c_proj.weight
 }
 
-// Loss and gradients of one's own: the logits are kept small (the z-loss of Chowdhery et al. 2022), and the gradient of
-// the embedding is halved and looked at before everything is clipped.
+// A user-defined loss and a hook for gradients: the logits are kept small (the z-loss of Chowdhery et al. 2022), and
+// the gradient of the embedding is halved and checked before clipping.
 func ExampleConfig_hooks() {
 	c := small()
 	c.Hooks.Loss = func(logits, targets graph.Expr) graph.Expr {
@@ -133,8 +133,8 @@ func ExampleConfig_hooks() {
 	// finite: true
 }
 
-// signs is an optimizer of a program's own, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Gradients adds
-// micro-batches, clips, and is what hooks look at.
+// signs is a user-defined optimizer, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Gradients adds micro-batches,
+// clips, and passes gradients to hooks.
 type signs struct{ *optim.Gradients }
 
 func (o signs) Update(p *graph.Program, lr float64) (norm float64, err error) {
@@ -147,7 +147,7 @@ func (o signs) Update(p *graph.Program, lr float64) (norm float64, err error) {
 
 func (signs) Moments(func(name string, m, v graph.Tensor)) {}
 
-// An optimizer is a part like any other: checkpoints know it by its name.
+// An optimizer is a part like any other: checkpoints contain its name.
 func ExampleConfig_optimizer() {
 	c := small()
 	c.Optimizer, c.LearningRate, c.MinLR = "signs", 2e-3, 1e-3

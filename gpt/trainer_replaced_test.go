@@ -9,14 +9,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A Trainer whose fields somebody has replaced is an error that names the field, in every method that reads it, and
-// none of them panics or goes on with another network.
+// A Trainer with a replaced field is an error that names the field, in every method that reads it. No method panics or
+// continues with another network.
 func TestTrainerReplaced(t *testing.T) {
 	other, letters := newTrainer(t, tiny()), must(text.NewCharacters("a to z"))
 	for name, tc := range map[string]struct {
 		change func(*Trainer)
 		says   string
-		saving bool // Save alone reads it
+		saving bool // only Save reads it
 	}{
 		"no core":      {func(tr *Trainer) { tr.Core = nil }, "Core has been replaced", false},
 		"core":         {func(tr *Trainer) { tr.Core = other.Core }, "Core has been replaced", false},
@@ -59,7 +59,7 @@ func TestTrainerReplaced(t *testing.T) {
 	}
 }
 
-// Who hands in no corpus, no tokenizer or no checkpoint gets an error that says so.
+// A nil corpus, tokenizer or checkpoint is an error that names it.
 func TestTrainersRefuseNil(t *testing.T) {
 	data, tok := corpus(t, verses, tiny().BlockSize)
 	cp := saved(t, 0, files(t, newTrainer(t, tiny())))
@@ -82,7 +82,7 @@ func TestTrainersRefuseNil(t *testing.T) {
 	mustContain(t, err, "checkpoint: got nil")
 }
 
-// A tokenizer of more tokens than the model has logits for would be written beside a model that cannot say them.
+// A tokenizer with more tokens than the model has logits is not written with the model.
 func TestFilesRefuseALargerTokenizer(t *testing.T) {
 	m := scrambledIn(t, graph.Float32, tiny()) // 11 tokens
 	_, err := m.Files(must(text.NewCharacters(verses)))
@@ -93,8 +93,8 @@ func TestFilesRefuseALargerTokenizer(t *testing.T) {
 	}
 }
 
-// What has not been merged cannot be taken away: neither what was never used, nor what was used and not merged, nor
-// what was trained since, nor the same twice. The weights stay as they are.
+// An adapter that has not been merged cannot be unmerged: one that was never used, one that was used but not merged,
+// one that was trained since, and the same one twice. The weights do not change.
 func TestUnmergeRefuses(t *testing.T) {
 	a := adapterFolder(t, scrambled(t, lora(2, 3)))
 	for name, do := range map[string]func(m *Model){

@@ -14,8 +14,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// It learns: some hundred steps take the loss from that of guessing to below that of knowing how frequent each letter
-// is.
+// Training works: some hundred steps reduce the loss from that of guessing to below the entropy of the letters'
+// frequencies.
 func TestTrainerLearns(t *testing.T) {
 	c := tiny()
 	c.MaxIters, c.LRDecayIters = 300, 300
@@ -65,7 +65,7 @@ func TestNewTrainerErrors(t *testing.T) {
 			mustContain(t, err, tc.words...)
 		})
 	}
-	// A corpus made for shorter blocks is found out when a batch is drawn.
+	// A corpus for shorter blocks is detected when a batch is drawn.
 	c := tiny()
 	c.BlockSize = 400
 	trainer, err := NewTrainer(c, data, tok)
@@ -111,7 +111,7 @@ func TestLearningRate(t *testing.T) {
 	}
 }
 
-// The numbers of nanoGPT's estimate_mfu, 6N + 12·L·H·Q·T, with N the parameters without wpe; and, where the head is not
+// The numbers of nanoGPT's estimate_mfu, 6N + 12·L·H·Q·T, with N the parameters without wpe and, if the head is not
 // tied, without the table of the tokens, which is only looked up.
 func TestFLOPsPerToken(t *testing.T) {
 	shakespeare := Shakespeare()
@@ -140,7 +140,7 @@ func TestFLOPsPerToken(t *testing.T) {
 	}
 }
 
-// Evaluating, as often as one likes, does not change what is trained.
+// Evaluations do not change the training.
 func TestEvaluateLeavesTrainingAlone(t *testing.T) {
 	quiet, busy := newTrainer(t, eventful()), newTrainer(t, eventful())
 	want := steps(t, quiet, 6)
@@ -167,7 +167,7 @@ func TestEvaluateLeavesTrainingAlone(t *testing.T) {
 	}
 }
 
-// tokens returns those of a split.
+// tokens returns the tokens of a split.
 func tokens(t *testing.T, s text.Split) text.Tokens {
 	t.Helper()
 	ids := make(text.Tokens, s.Len())
@@ -237,7 +237,7 @@ func TestEvaluate(t *testing.T) {
 		split text.Tokens
 		got   float64
 	}{"train": {tokens(t, trainer.Corpus.Train()), e.Train}, "val": {tokens(t, trainer.Corpus.Val()), e.Val}} {
-		var want float64 // over every start there is
+		var want float64 // over every start
 		n := len(part.split) - c.BlockSize
 		for start := range n {
 			want += lossOf(t, trainer, part.split, start) / float64(n)
@@ -268,7 +268,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// Two micro-batches are one batch of twice the size, to rounding.
+// Two micro-batches are equal to one batch of twice the size, up to rounding.
 func TestAccumulation(t *testing.T) {
 	two, one := tiny(), tiny()
 	two.GradientAccumulationSteps = 2
@@ -324,7 +324,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// With adapters the base stays as it is, and is not decayed either.
+// With adapters the base does not change, not even by weight decay.
 func TestAdaptersAlone(t *testing.T) {
 	c := tiny()
 	c.LoraR, c.WeightDecay = 2, 10
@@ -342,7 +342,7 @@ func TestAdaptersAlone(t *testing.T) {
 	}
 }
 
-// Dropout acts in every step, each time on others, and in no evaluation.
+// Dropout acts in every step, each time on other entries, and in no evaluation.
 func TestDropoutWhileTraining(t *testing.T) {
 	c := tiny()
 	plain := newTrainer(t, c)

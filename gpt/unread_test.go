@@ -10,8 +10,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Positions that no layer uses are refused by name, where a model is built and where a run begins: an attention of
-// one's own that never rotates, one whose mask has no biases, and a block without attention. What uses them is built.
+// Positions that no layer uses are refused by name, when a model is built and when a run begins: with a user-defined
+// attention that never rotates, with one whose mask has no biases, and with a block without attention. A network that
+// uses them is built.
 func TestPositionsAreUsed(t *testing.T) {
 	still := parts.Attention{Name: "own", New: func(nn.Site, parts.Stack) nn.Attention {
 		return func(at nn.Site) nn.Layer { at.Rotary = nil; return nn.NewSelfAttention(at) }
@@ -65,8 +66,8 @@ func TestPositionsAreUsed(t *testing.T) {
 	}
 }
 
-// An option that the attention does not read is refused where it is set, by a program or a flag; those of recipes and
-// of files of all kinds are not, for these have the options of all attentions.
+// An option that the attention does not read is refused if a program or a flag sets it. Recipes and files may contain
+// it, because they have the options of all attentions.
 func TestUnreadOptionsAreRefused(t *testing.T) {
 	run := newTrainer(t, tiny())
 	begin := func(c Config) error {
@@ -107,7 +108,7 @@ func TestUnreadOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// The heads that share keys and values are asked of the part, whatever its name.
+// The number of heads that share keys and values comes from the part, whatever its name.
 func TestGroupsOfOwnAttention(t *testing.T) {
 	gqa := parts.Find(parts.Attentions(), "gqa")
 	gqa.Name = "own"
@@ -122,7 +123,7 @@ func TestGroupsOfOwnAttention(t *testing.T) {
 	}
 }
 
-// What is fed to a decoder takes as much memory with a gated MLP of one's own as with the library's.
+// Feeding a decoder needs the same memory with a user-defined gated MLP as with the library's.
 func TestMemoryOfOwnGatedMLP(t *testing.T) {
 	least := func(c Config) float64 {
 		m, err := New(emptyGraph(), c, 1)

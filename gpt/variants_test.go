@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Every kind of model trains, saves, resumes bit for bit, computes the same with activations computed again, says what
-// it is in Hugging Face's keys, and can be tuned and merged.
+// Every kind of model trains, saves, resumes bit for bit, computes the same with recomputed activations, has a form in
+// Hugging Face's keys, and can be fine-tuned and merged.
 func TestEveryPartLives(t *testing.T) {
 	c := tiny()
 	c.QKSize, c.Bias, c.Dropout = 4, true, 0.1
@@ -60,7 +60,8 @@ func networkOf(c Config) map[string]string {
 	return fields
 }
 
-// tuneAndMerge starts at the base's loss, whatever the seed, and what is merged and saved computes what was tuned.
+// tuneAndMerge checks that fine-tuning starts at the base's loss for any seed, and that the merged and saved model
+// computes the same as the fine-tuned one.
 func tuneAndMerge(t *testing.T, c Config, base *Trainer) {
 	t.Helper()
 	loss := func(trainer *Trainer) float64 {
@@ -104,7 +105,7 @@ func tuneAndMerge(t *testing.T, c Config, base *Trainer) {
 	}
 }
 
-// An activation and a head of one's own are known by their names in Hugging Face's keys.
+// A user-defined activation and head have their names in Hugging Face's keys.
 func TestOwnPartsInHuggingFace(t *testing.T) {
 	c := ours()
 	hf, err := c.HuggingFace()
@@ -123,7 +124,7 @@ func TestOwnPartsInHuggingFace(t *testing.T) {
 	}
 }
 
-// Adapters of a checkpoint are to be merged first, and its vocabulary is the one to use.
+// Adapters of a checkpoint must be merged first, and its vocabulary must be used.
 func TestFineTuneOnAdapters(t *testing.T) {
 	_, tuned := fineTuned(t)
 	c := tiny()
@@ -132,7 +133,8 @@ func TestFineTuneOnAdapters(t *testing.T) {
 	mustContain(t, err, "lora_r: got 2 as saved, want 0: merge its adapters first")
 }
 
-// What is linear in the context has no memory that grows with its square, nor has a model without attention.
+// An attention that is linear in the context has no memory that grows with its square, and neither has a model without
+// attention.
 func TestNoMaskWhereNobodyReadsIt(t *testing.T) {
 	for name, want := range map[string]bool{"causal": true, "window": false, "linear": false, "taylor": false, "mla": true} {
 		c := odd()

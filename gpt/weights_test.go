@@ -14,7 +14,7 @@ import (
 
 func emptyGraph() *graph.Graph { return graph.New(graph.Float32, 99) }
 
-// untied returns a model with a head of its own, all its parameters far from their first values.
+// untied returns a model with a separate head, with all parameters far from their initial values.
 func untied(t *testing.T, dtype func() *graph.Graph) *Model {
 	t.Helper()
 	c := tiny()
@@ -76,7 +76,7 @@ func TestWeightsRoundTrip(t *testing.T) {
 	}
 }
 
-// A file of float32 may be read into a float64 model and the other way round.
+// A file of float32 may be read into a float64 model and vice versa.
 func TestWeightsOtherType(t *testing.T) {
 	narrow := untied(t, emptyGraph)
 	wide := untied(t, func() *graph.Graph { return graph.New(graph.Float64, 99) })
@@ -128,7 +128,7 @@ func TestWeightsLayout(t *testing.T) {
 	}
 }
 
-// The files that others publish have a prefix, or mask buffers, or both.
+// Published files have a prefix, or mask buffers, or both.
 func TestWeightsPublished(t *testing.T) {
 	m := untied(t, emptyGraph)
 	for _, prefix := range []string{"", "transformer."} {
@@ -152,7 +152,7 @@ func TestWeightsPublished(t *testing.T) {
 	}
 }
 
-// A tied model passes over the copy of the embedding that some files carry as the head.
+// A tied model skips the copy of the embedding that some files contain as the head.
 func TestWeightsTiedHead(t *testing.T) {
 	c := tiny()
 	c.VocabSize = 11
@@ -170,7 +170,7 @@ func TestWeightsTiedHead(t *testing.T) {
 	}
 }
 
-// After an error every parameter is as it was, also those that stood in front of the mistake.
+// After an error no parameter has changed, not even those before the faulty one.
 func TestWeightsRefused(t *testing.T) {
 	m := untied(t, emptyGraph)
 	good := decoded(t, m)
@@ -212,7 +212,7 @@ func TestWeightsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := decoded(t, m)
-			for i := range list { // so that what is copied too early shows
+			for i := range list { // so that a premature copy is detected
 				for j := range list[i].F32 {
 					list[i].F32[j] = 0.5
 				}
@@ -228,7 +228,7 @@ func TestWeightsRefused(t *testing.T) {
 	}
 }
 
-// Integers are kept by the reader without their values; as a parameter they are refused.
+// The reader keeps integers without their values; as a parameter they are refused.
 func TestWeightsOfIntegers(t *testing.T) {
 	m := untied(t, emptyGraph)
 	b := encoded(t, decoded(t, m))

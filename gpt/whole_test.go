@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// watched is a part of a corpus that calls a function before it is read.
+// watched is a part of a corpus that calls a function before each read.
 type watched struct {
 	text.Split
 	before func()
@@ -22,8 +22,8 @@ func (w watched) Read(ids []int, at int) error {
 	return w.Split.Read(ids, at)
 }
 
-// A step that fails in its second micro-batch of three leaves nothing behind, and the next one is that of a run which
-// never saw it: the same batches, dropout, gradients, weights and moments.
+// A step that fails in its second of three micro-batches leaves nothing behind, and the next one is the same as in a
+// run without it: the same batches, dropout, gradients, weights and moments.
 func TestFailedStepLeavesNothing(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(*Config) {},
@@ -71,7 +71,7 @@ func TestFailedStepLeavesNothing(t *testing.T) {
 	}
 }
 
-// An update that overflows stops the run in the step that makes it, by the name of what it spoilt, and is not saved.
+// An update that overflows stops the run in its step, with the parameter's name, and is not saved.
 func TestOverflowingUpdateStops(t *testing.T) {
 	for _, optimizer := range []string{"adamw", "sgd"} {
 		c := tiny()

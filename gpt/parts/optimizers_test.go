@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// byHand holds the updates of the optimizers by the name of the part: step t, from 1, of a weight and its gradient, with
-// the moments of the previous step.
+// byHand holds the updates of the optimizers by the name of the part: step t, from 1, of a weight and its gradient,
+// with the moments of the previous step.
 var byHand = map[string]func(c train.Training, lr float64, t int, w, g, m, v hand.Matrix[float64]) (w1, m1, v1 hand.Matrix[float64]){
 	"adamw": func(c train.Training, lr float64, t int, w, g, m, v hand.Matrix[float64]) (w1, m1, v1 hand.Matrix[float64]) {
 		return hand.AdamWUpdate(hand.AdamW{Rate: lr, Beta1: c.Beta1, Beta2: c.Beta2, Eps: 1e-8, Decay: c.WeightDecay}, t, w, g, m, v)
