@@ -186,9 +186,9 @@ func TestDrawnKeys(t *testing.T) {
 		t.Fatal("no mask")
 	}
 	for i := range x.Tensor().Len() {
-		x.Tensor().Set(i, 0) // all is seen
+		x.Tensor().Set(i, 0) // all keys are visible
 	}
-	if _, err := m.plan(b.graph); err == nil || !strings.Contains(err.Error(), "for query 0, want 0 of those up to it") {
+	if _, err := m.plan(b.graph); err == nil || !strings.Contains(err.Error(), "query 0 has the random keys [1 2 3 4 5], want 0 keys that do not follow it") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := m.plan(graph.New(graph.Float64, 1)); err == nil || !strings.Contains(err.Error(), "no visible.mask") {

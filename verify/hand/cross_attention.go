@@ -48,10 +48,10 @@ func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradien
 	)
 }
 
-// MemoryDelta is the name of the Δ that cross-attention sends back to the encoder's output.
+// MemoryDelta is the name of the Δ at the encoder's output, returned by cross-attention.
 const MemoryDelta = "/memory"
 
-// parts returns the gradients of keys and values, of which the keys' bias cancels in a softmax.
+// parts returns the gradients of keys and values. In a softmax the keys' bias cancels.
 func (l CrossAttention[T]) parts(g Gradients[T], softmax bool) (out Gradients[T]) {
 	for _, e := range g {
 		if e.Name != "weight" && e.Name != "bias" {

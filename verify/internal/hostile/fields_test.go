@@ -17,7 +17,7 @@ var holders = []reflect.Type{
 	reflect.TypeFor[*seq2seq.Translator](), reflect.TypeFor[*train.Core](),
 }
 
-// meanings say why a replaced field is no error, by the name of the call and what is replaced.
+// meanings give the reason why a replaced field is not an error, by the name of the call and the replaced field.
 var meanings = []struct{ pattern, why string }{
 	{`(Model|Masked)\.Config\.(Training|Run|Parts|Hooks)\b|(Model|Masked)\.Config.*\.Dropout=`,
 		"of a training: weights and what decodes are of the same network"},
@@ -30,7 +30,7 @@ var meanings = []struct{ pattern, why string }{
 	{`^gpt\.Trainer\.Files Trainer\.Core\.(Done|Best)=`, "an error when the files are written, as by Save"},
 }
 
-// TestReplacedFields replaces every exported field of what trains, models and decodes by nil, by zero, and by the field
+// TestReplacedFields replaces every exported field of trainers, models and decoders by nil, by zero, and by the field
 // of another value, and uses the value then. Nothing panics, and a use that can return an error does.
 func TestReplacedFields(t *testing.T) {
 	s := newSource()
@@ -80,7 +80,7 @@ func TestReplacedFields(t *testing.T) {
 	t.Logf("%d uses, an error required of %d", uses, required)
 }
 
-// takes returns which argument of a call is of that type, or -1.
+// takes returns the index of the argument of that type in a call, or -1.
 func takes(c call, of reflect.Type) int {
 	for i := range c.f.Type().NumIn() {
 		if c.f.Type().In(i) == of {
@@ -90,14 +90,14 @@ func takes(c call, of reflect.Type) int {
 	return -1
 }
 
-// replaced is a field, and what stands in it.
+// replaced is a field and its new value.
 type replaced struct {
 	wrong
 	at reflect.Value
 }
 
-// fields returns every way to replace an exported field of a struct, or of a struct that a field points to. Of a
-// configuration each field is replaced once.
+// fields returns every way to replace an exported field of a struct, or of a struct that a field points to. Each field
+// of a configuration is replaced once.
 func (w *world) fields(of, other reflect.Value, path string) (list []replaced) {
 	for i := range of.NumField() {
 		f := of.Type().Field(i)

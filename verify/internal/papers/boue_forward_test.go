@@ -122,7 +122,7 @@ func TestBoueEq12(t *testing.T) {
 }
 
 // (13) The mask removes the future from the scores. As printed it multiplies them by 0, which the softmax turns into
-// e⁰, not into 0: erratum B1. The additive mask is what (5) and Table 1 describe.
+// e⁰, not into 0: erratum B1. (5) and Table 1 describe the additive mask.
 func TestBoueEq13(t *testing.T) {
 	a := newAttention()
 	near(t, "ρ", attentionWeights(a.q, a.k, a.mask), a.causal.Softmax())

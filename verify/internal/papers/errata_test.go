@@ -136,7 +136,7 @@ func TestErrataAreListed(t *testing.T) {
 	for _, e := range errata(t) {
 		listed[e.id] = true
 	}
-	nextLine := regexp.MustCompile(`\s*\n\s*//\s*`) // a comment may break behind the word
+	nextLine := regexp.MustCompile(`\s*\n\s*//\s*`) // a comment may break after the word
 	mention := regexp.MustCompile(`(?i)\berrat(?:um|a)\s+([A-Z]\d+[a-z]?(?:(?:\s*,\s*|\s+and\s+)[A-Z]\d+[a-z]?)*)`)
 	id := regexp.MustCompile(`[A-Z]\d+[a-z]?`)
 	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
@@ -165,7 +165,7 @@ func TestErrataAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"B1", "D7", "D10", "X9"} { // D7 behind a line break, D10 and X9 in other packages
+	for _, name := range []string{"B1", "D7", "D10", "X9"} { // D7 after a line break, D10 and X9 in other packages
 		if !refers[name] {
 			t.Errorf("found no reference to %s", name)
 		}

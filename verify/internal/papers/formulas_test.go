@@ -6,7 +6,7 @@ import "github.com/pedestrian-ml/pedestrian/verify/hand"
 
 type (
 	matrix            = hand.Matrix[float64]
-	complexMatrix     = hand.Matrix[complex128] // what a forward computes for the complex step
+	complexMatrix     = hand.Matrix[complex128] // values of a forward pass in the complex step
 	parameters        = hand.Parameters[float64]
 	complexParameters = hand.Parameters[complex128]
 )

@@ -241,8 +241,8 @@ func TestI30ChainOfDeltas(t *testing.T) {
 	near(t, "∂wte", g.Parameters["wte.weight"], oneHotRows(m.Tokens, fixture.Vocabulary).Transpose().MatMul(d))
 }
 
-// followers returns the places of the model whose Δ is the gradient of what enters the part that follows, or of what
-// leaves the place itself.
+// followers returns the places of the model whose Δ is the gradient of the input of the next part, or of the output of
+// the place itself.
 func followers() map[string]string {
 	out := map[string]string{"lm_head": "loss", "ln_f": "lm_head", "drop": "h.0"}
 	for i := range fixture.Blocks {

@@ -317,7 +317,7 @@ func receiver(x ast.Expr) string {
 	return ""
 }
 
-// citations returns the comments of what the files declare.
+// citations returns the comments of the declarations in the files.
 func citations(t *testing.T, files []string) map[string]string {
 	out := map[string]string{}
 	declarations(t, files, func(name, comment string, _ ast.Node) { out[name] = comment })

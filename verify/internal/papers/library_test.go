@@ -99,7 +99,7 @@ func built(t *testing.T, m verify.Model, f form, batch int) *gpt.Model {
 	for _, p := range model.Params() {
 		fill(p, m.Parameters[p.Name()])
 	}
-	copy(model.Tokens.Ints(), m.Tokens) // as many as there are
+	copy(model.Tokens.Ints(), m.Tokens)
 	copy(model.Targets.Ints(), m.Targets)
 	return model
 }

@@ -55,7 +55,7 @@ func normalise(x matrix, eps float64) (norm, sigma matrix) {
 	return hand.LayerNormPlain[float64]{Eps: eps}.Forward(x), sigma
 }
 
-// rotation returns the matrix R(s) by which the waves of the positions shift: P[t+s] = P[t] R(s).
+// rotation returns the matrix R(s) that shifts the waves of the positions: P[t+s] = P[t] R(s).
 func rotation(s, d int, base float64) matrix {
 	out := hand.Zeros[float64](d, d)
 	for k := range d / 2 {

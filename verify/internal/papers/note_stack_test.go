@@ -12,7 +12,7 @@ func noteTwoLayers() (s note, first, second, v1, v2 matrix) {
 	s = newNote()
 	v1, v2 = s.v, fixture.Random("V2", 8, 8)
 	first = s.alpha
-	second = unscaled(s.h, s.h, permutation(natural(6)...), matrix{}) // of what the first layer says
+	second = unscaled(s.h, s.h, permutation(natural(6)...), matrix{}) // of the output of the first layer
 	return s, first, second, v1, v2
 }
 
