@@ -62,7 +62,7 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := adapted(t, scrambled(t, smallLLaMA()), a)
-	got, before := using(t, with, a), heard(t, plain)
+	got, before := using(t, with, a), logitsAfter(t, plain)
 	for i, m := range list {
 		place := places[i%len(places)]
 		p, _ := plain.Graph.Leaf("h." + []string{"0", "1"}[i/len(places)] + "." + place.ours + ".weight")
@@ -74,7 +74,7 @@ func TestAdapterOfLLaMA(t *testing.T) {
 			}
 		}
 	}
-	want := heard(t, plain)
+	want := logitsAfter(t, plain)
 	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(before, want, 0) > 1e-3) {
 		t.Errorf("%v off, the base is %v off", d, relative(before, want, 0))
 	}

@@ -31,8 +31,8 @@ func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
 	return m
 }
 
-// heard returns the logits after some tokens.
-func heard(t testing.TB, m *Model) []float64 {
+// logitsAfter returns the logits after some tokens.
+func logitsAfter(t testing.TB, m *Model) []float64 {
 	t.Helper()
 	d, err := NewDecoder(m)
 	if err != nil {
@@ -90,18 +90,18 @@ func using(t testing.TB, m *Model, a *Adapter) []float64 {
 	if err := m.Use(a); err != nil {
 		t.Fatal(err)
 	}
-	return heard(t, m)
+	return logitsAfter(t, m)
 }
 
 // An adapter that is saved and opened computes the same bits on the base, with the same rank, and is saved again as the
 // same bytes. The same holds for an untrained adapter.
 func TestAdapterRoundTrip(t *testing.T) {
 	tuned := scrambled(t, lora(2, 3))
-	want := heard(t, tuned)
+	want := logitsAfter(t, tuned)
 	a := adapterFolder(t, tuned)
 	with := adapted(t, scrambled(t, tiny()), a)
-	base := heard(t, with)
-	if diff := cmp.Diff(heard(t, scrambled(t, tiny())), base); diff != "" {
+	base := logitsAfter(t, with)
+	if diff := cmp.Diff(logitsAfter(t, scrambled(t, tiny())), base); diff != "" {
 		t.Errorf("before an adapter is used: -base +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(want, using(t, with, a)); diff != "" || a.Base != "somebody/base" || cmp.Equal(want, base) {
@@ -152,7 +152,7 @@ func TestAdapterOfPEFT(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := adapted(t, scrambled(t, tiny()), a)
-	got, before := using(t, with, a), heard(t, plain)
+	got, before := using(t, with, a), logitsAfter(t, plain)
 	for _, m := range list {
 		p, _ := plain.Graph.Leaf(strings.TrimPrefix(m.Name, "transformer.") + ".weight")
 		w := p.Tensor()
@@ -164,7 +164,7 @@ func TestAdapterOfPEFT(t *testing.T) {
 			w.Set(i, w.At(i)+4/math.Sqrt(3)*sum)
 		}
 	}
-	want := heard(t, plain)
+	want := logitsAfter(t, plain)
 	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(before, want, 0) > 1e-2) || len(list) != 4 {
 		t.Errorf("%d matrices, %v off", len(list), d)
 	}
@@ -195,7 +195,7 @@ func TestAdaptersTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := heard(t, scrambled(t, tiny()))
+		want := logitsAfter(t, scrambled(t, tiny()))
 		if list[i] != nil {
 			want = using(t, adapted(t, scrambled(t, tiny()), list[i]), list[i])
 		}
@@ -221,7 +221,7 @@ func TestUnmerge(t *testing.T) {
 		}
 		want := using(t, with, a)
 		with.Merge()
-		if e := relative(heard(t, plain), want, 0); !(e < 10*most) {
+		if e := relative(logitsAfter(t, plain), want, 0); !(e < 10*most) {
 			t.Errorf("%v: merged: %v off", dtype, e)
 		}
 		if err := with.Use(b); err != nil {
@@ -235,7 +235,7 @@ func TestUnmerge(t *testing.T) {
 				t.Errorf("%v: unmerged: %s is %v off", dtype, p.Name(), e)
 			}
 		}
-		if e := relative(heard(t, with), heard(t, plain), 0); e != 0 {
+		if e := relative(logitsAfter(t, with), logitsAfter(t, plain), 0); e != 0 {
 			t.Errorf("%v: unmerged, an adapter is in use: %v off", dtype, e)
 		}
 		mustContain(t, with.Unmerge(nil), "got nil, want the one that was merged")
@@ -261,7 +261,7 @@ func TestAdapterRefuses(t *testing.T) {
 	mustContain(t, err, "adapter_config.json")
 
 	low := scrambled(t, lora(1, 3))
-	before := heard(t, low)
+	before := logitsAfter(t, low)
 	mustContain(t, low.Use(a), "transformer.h.0.attn.c_attn: r: got 2, want at most the model's lora_r 1")
 	mustContain(t, low.Use(new(Adapter)), "want one from OpenAdapter")
 	mustContain(t, scrambled(t, lora(4, 3, "c_fc")).Use(a), "transformer.h.0.attn.c_attn: the model has no adapter there")
@@ -281,7 +281,7 @@ func TestAdapterRefuses(t *testing.T) {
 	q.config.Targets = []string{"q_proj"}
 	_, err = plain.Adapted(1, &q)
 	mustContain(t, err, "target_modules: got q_proj, want endings of transformer.h.0.attn.c_attn, ")
-	if diff := cmp.Diff(before, heard(t, low)); diff != "" {
+	if diff := cmp.Diff(before, logitsAfter(t, low)); diff != "" {
 		t.Errorf("after an error: -before +after:\n%s", diff)
 	}
 	broken := scrambled(t, lora(2, 3))

@@ -161,7 +161,7 @@ func TestRootScale(t *testing.T) {
 	same := lora(4, 12)
 	same.LoraScale = "alpha/r"
 	a, b := scrambled(t, c), scrambled(t, same)
-	if x, y := heard(t, a), heard(t, b); relative(x, y, 0) != 0 {
+	if x, y := logitsAfter(t, a), logitsAfter(t, b); relative(x, y, 0) != 0 {
 		t.Errorf("got %v, want %v", x, y)
 	}
 }

@@ -70,11 +70,11 @@ func decodesEdited(t *testing.T, c Config, edits map[string]func(graph.Expr) gra
 	if want := steps && cachedAttention(t, c); d.decoding.rerun == nil != want {
 		t.Errorf("%s: takes the newest tokens alone: %v, want %v", c.Attention, d.decoding.rerun == nil, want)
 	}
-	whole, err := newRerun(m, 1)
+	complete, err := newRerun(m, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := &decoding{batch: 1, size: c.BlockSize, vocab: c.VocabSize, graph: m.Graph, rerun: whole}
+	again := &decoding{batch: 1, size: c.BlockSize, vocab: c.VocabSize, graph: m.Graph, rerun: complete}
 	for i := range c.BlockSize + 1 {
 		got, err := d.Feed(i)
 		if err != nil {

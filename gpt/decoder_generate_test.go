@@ -177,7 +177,7 @@ func TestDecodersRefuse(t *testing.T) {
 }
 
 // Only one caller can use a decoder at a time: others get an error and change nothing, also from inside the loop.
-func TestDecoderIsOneCallers(t *testing.T) {
+func TestDecoderHasOneCaller(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 2), NewSampler(1)
 	want := drawn(t, d.Generate(t.Context(), []int{3}, 6, NewSampler(1)))

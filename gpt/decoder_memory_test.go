@@ -17,7 +17,7 @@ import (
 func TestDecoderWithinItsMemory(t *testing.T) {
 	for _, c := range []Config{odd(), ours()} { // cached, and rerun
 		m := model64(t, c, true, 1)
-		var refused, made int
+		var refused, built int
 		for limit := int64(1 << 9); limit < 1<<22; limit += limit / 8 {
 			m.Graph.SetMemoryLimit(limit)
 			d, err := NewDecoder(m)
@@ -25,11 +25,11 @@ func TestDecoderWithinItsMemory(t *testing.T) {
 				refused++
 				continue
 			}
-			made++
+			built++
 			feed(t, d, 3, 4, 5, 6, 7)
 		}
-		if refused == 0 || made == 0 {
-			t.Errorf("%d decoders refused, %d made, want some of both", refused, made)
+		if refused == 0 || built == 0 {
+			t.Errorf("%d decoders refused, %d built, want some of both", refused, built)
 		}
 		m.Graph.SetMemoryLimit(1 << 20)
 		_, err := NewBatchDecoder(m, 1<<12) // the caches alone are more

@@ -89,7 +89,7 @@ func TestEvaluateDrawsBatches(t *testing.T) {
 }
 
 // After as many tokens as the context holds, a decoder does not depend on earlier ones.
-func TestFeedAWholeContext(t *testing.T) {
+func TestFeedAFullContext(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	text := make([]int, m.Config.BlockSize)
 	for i := range text {

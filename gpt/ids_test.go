@@ -20,7 +20,7 @@ func TestI01EveryTokenButTheFirst(t *testing.T) {
 			split[i] = 2*i + 1
 		}
 		x, y := make([]int, 8), make([]int, 8) // two rows
-		var asked []int
+		var predicted []int
 		for _, err := range text.Blocks(split, x, y, 4) {
 			if err != nil {
 				t.Fatal(err)
@@ -29,13 +29,13 @@ func TestI01EveryTokenButTheFirst(t *testing.T) {
 				if target == text.Ignore {
 					continue
 				}
-				if asked = append(asked, target); target != x[i]+2 {
+				if predicted = append(predicted, target); target != x[i]+2 {
 					t.Errorf("behind %d comes %d, want %d", x[i], target, x[i]+2)
 				}
 			}
 		}
-		if want := []int(split[1:]); !slices.Equal(asked, want) {
-			t.Errorf("%d tokens: asked for %v, want %v", n, asked, want)
+		if want := []int(split[1:]); !slices.Equal(predicted, want) {
+			t.Errorf("%d tokens: predicted %v, want %v", n, predicted, want)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func gradients(t *testing.T, g *graph.Graph, c Config, kernels bool) (loss float
 
 // A model with kernels computes the same as one of stock operations: the loss and the gradient of every parameter,
 // adapted or frozen.
-func TestKernelsAgainstSpelled(t *testing.T) {
+func TestKernelsAgainstStockOperations(t *testing.T) {
 	types := []struct {
 		empty     func() *graph.Graph
 		tolerance float64
@@ -60,12 +60,12 @@ func TestKernelsAgainstSpelled(t *testing.T) {
 				if len(fast) != len(spelled) {
 					t.Fatalf("%d parameters with kernels, %d spelled", len(fast), len(spelled))
 				}
-				var whole float64
+				var top float64
 				for _, g := range spelled {
-					whole = max(whole, largest(g))
+					top = max(top, largest(g))
 				}
 				for p, g := range spelled {
-					d = relative(fast[p], g, whole)
+					d = relative(fast[p], g, top)
 					if !(d <= tolerance) {
 						t.Errorf("gradient of %s: off by %.2g, want at most %.0e", p, d, tolerance)
 					}
@@ -78,7 +78,7 @@ func TestKernelsAgainstSpelled(t *testing.T) {
 }
 
 // A model of stock operations trains like the model with kernels.
-func TestSpelledTrainer(t *testing.T) {
+func TestTrainerOfStockOperations(t *testing.T) {
 	c := eventful()
 	fast := newTrainer(t, c)
 	c.Kernels = false

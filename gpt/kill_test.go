@@ -160,14 +160,14 @@ func TestKillResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := newTrainer(t, c)
-	steps(t, whole, c.MaxIters)
-	got, err := Resume(c, whole.Corpus, whole.Tokenizer, cp)
+	uninterrupted := newTrainer(t, c)
+	steps(t, uninterrupted, c.MaxIters)
+	got, err := Resume(c, uninterrupted.Corpus, uninterrupted.Tokenizer, cp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Done != c.MaxIters || fingerprint(t, got) != fingerprint(t, whole) {
-		t.Errorf("after %d kills the run ends at step %d with %s, undisturbed with %s", kills, got.Done, fingerprint(t, got), fingerprint(t, whole))
+	if got.Done != c.MaxIters || fingerprint(t, got) != fingerprint(t, uninterrupted) {
+		t.Errorf("after %d kills the run ends at step %d with %s, an uninterrupted one with %s", kills, got.Done, fingerprint(t, got), fingerprint(t, uninterrupted))
 	}
 	t.Logf("%d kills in %d steps, %d of them done twice", kills, c.MaxIters, lost)
 	if lost == 0 && !testing.Short() {

@@ -31,19 +31,19 @@ func on(t *testing.T, ranks, steps int, begin func(dist.Group) (*Trainer, error)
 		if err != nil {
 			return err
 		}
-		said := &all[g.Rank()]
+		results := &all[g.Rank()]
 		for range steps {
 			p, err := trainer.Step()
 			if err != nil {
 				return err
 			}
 			p.Took = 0
-			*said = append(*said, fmt.Sprint(p))
+			*results = append(*results, fmt.Sprint(p))
 		}
 		e, err := trainer.Evaluate(t.Context())
-		whole, err2 := trainer.EvaluateAll(t.Context(), nil)
+		full, err2 := trainer.EvaluateAll(t.Context(), nil)
 		print, err3 := fingerprintOf(trainer)
-		*said = append(*said, fmt.Sprint(e, whole, trainer.Best), print)
+		*results = append(*results, fmt.Sprint(e, full, trainer.Best), print)
 		return errors.Join(err, err2, err3, then(trainer))
 	})
 	if err != nil {
@@ -78,16 +78,16 @@ func TestMachinesSameBits(t *testing.T) {
 		tc.change(&c)
 		alone := newTrainer(t, c)
 		after := func(n int) []string {
-			said := []string(nil)
+			results := []string(nil)
 			for _, p := range steps(t, alone, n) {
-				said = append(said, fmt.Sprint(p))
+				results = append(results, fmt.Sprint(p))
 			}
 			e, err := alone.Evaluate(t.Context())
-			whole, err2 := alone.EvaluateAll(t.Context(), nil)
+			full, err2 := alone.EvaluateAll(t.Context(), nil)
 			if err := errors.Join(err, err2); err != nil {
 				t.Fatal(err)
 			}
-			return append(said, fmt.Sprint(e, whole, alone.Best), fingerprint(t, alone))
+			return append(results, fmt.Sprint(e, full, alone.Best), fingerprint(t, alone))
 		}
 		first, second := after(3), after(2)
 		path := t.TempDir()

@@ -18,17 +18,17 @@ func (f layerFunc) Forward(x graph.Expr) graph.Expr { return f(x) }
 
 // ownLayer returns c with the layer as its part of a kind, and the path of that part.
 func ownLayer(c Config, kind string, l nn.Layer) (Config, string) {
-	made := func(nn.Site) nn.Layer { return l }
+	layer := func(nn.Site) nn.Layer { return l }
 	switch kind {
 	case "attention":
 		c.Attention = "ours"
-		c.Parts.Attentions = []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return made }}}
+		c.Parts.Attentions = []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }}}
 		return c, "h.0.attn"
 	case "norm":
-		c.Norm, c.Parts.Norms = "ours", []parts.Norm{{Name: "ours", New: made}}
+		c.Norm, c.Parts.Norms = "ours", []parts.Norm{{Name: "ours", New: layer}}
 		return c, "h.0.ln_1"
 	case "mlp":
-		c.MLP, c.Parts.MLPs = "ours", []parts.MLP{{Name: "ours", New: made}}
+		c.MLP, c.Parts.MLPs = "ours", []parts.MLP{{Name: "ours", New: layer}}
 		return c, "h.0.mlp"
 	case "activation":
 		c.Activation, c.Parts.Activations = "ours", []parts.Activation{{Name: "ours", Layer: l}}

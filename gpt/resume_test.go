@@ -44,9 +44,9 @@ func TestResumeBitForBitInBF16(t *testing.T) {
 func resumeBitForBit(t *testing.T, c Config, at ...int) {
 	t.Helper()
 	for _, at := range at {
-		whole := newTrainer(t, c)
-		want := steps(t, whole, 9)[at:]
-		wantEval, err := whole.Evaluate(t.Context())
+		uninterrupted := newTrainer(t, c)
+		want := steps(t, uninterrupted, 9)[at:]
+		wantEval, err := uninterrupted.Evaluate(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func resumeBitForBit(t *testing.T, c Config, at ...int) {
 		cp := saved(t, at, files(t, first))
 		again := c
 		again.MaxIters, again.EvalInterval, again.EvalIters, again.Threads, again.OutDir = 99, 3, 3, 2, "elsewhere"
-		second, err := Resume(again, whole.Corpus, whole.Tokenizer, cp)
+		second, err := Resume(again, uninterrupted.Corpus, uninterrupted.Tokenizer, cp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func resumeBitForBit(t *testing.T, c Config, at ...int) {
 		if diff := cmp.Diff(want, steps(t, second, 9-at)); diff != "" {
 			t.Errorf("resumed at %d, other steps (-uninterrupted +resumed):\n%s", at, diff)
 		}
-		if fingerprint(t, second) != fingerprint(t, whole) {
+		if fingerprint(t, second) != fingerprint(t, uninterrupted) {
 			t.Errorf("resumed at %d: other weights or moments than the uninterrupted run's", at)
 		}
 		if e, err := second.Evaluate(t.Context()); err != nil || e != wantEval {

@@ -55,7 +55,7 @@ func TestRopeTheta(t *testing.T) {
 				t.Fatalf("%s: %d tables of a rotation, want cos and sin", attention, tables)
 			}
 			scramble(m.Params(), 9)
-			logits[theta] = heard(t, m)
+			logits[theta] = logitsAfter(t, m)
 		}
 		if cmp.Equal(logits[37], logits[10_000]) {
 			t.Errorf("%s: the logits do not depend on rope_theta", attention)

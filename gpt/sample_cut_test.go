@@ -59,7 +59,7 @@ func spelled(s *Sampler, z []float64, before []int) []float64 {
 }
 
 // The remaining tokens after all cuts, in any combination, are those of the documentation.
-func TestSamplerIsTheSpelledForm(t *testing.T) {
+func TestSamplerMatchesItsDocumentation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	kept := map[int]int{}
 	for range 4000 {

@@ -96,10 +96,10 @@ func compareWithTorch(t *testing.T, m, own *Model, want map[string][]float64) {
 	if d := relative([]float64{p.Loss()}, want["loss"], 0); !(d <= 2e-5) {
 		t.Errorf("%s: the loss is %v, PyTorch's %v", name, p.Loss(), want["loss"])
 	}
-	whole, grads := 0.0, map[string]graph.Tensor{}
+	top, grads := 0.0, map[string]graph.Tensor{}
 	for _, x := range m.Params() {
 		grads[x.Name()] = p.Grad(x)
-		whole = max(whole, largest(p.Grad(x).Floats()))
+		top = max(top, largest(p.Grad(x).Floats()))
 	}
 	for _, x := range own.Params() {
 		if err := x.Tensor().Copy(grads[x.Name()]); err != nil {
@@ -118,7 +118,7 @@ func compareWithTorch(t *testing.T, m, own *Model, want map[string][]float64) {
 	}
 	worst := 0.0
 	for tensor, g := range got {
-		d := relative(g, want[tensor], whole)
+		d := relative(g, want[tensor], top)
 		if worst = max(worst, d); !(d <= 1e-4) {
 			t.Errorf("%s: the gradient of %s is %.1e off PyTorch's, want at most 1e-4", name, tensor, d)
 		}

@@ -60,12 +60,12 @@ func ExampleResume() {
 	defer os.RemoveAll(out)
 	c := small()
 	data, tok := corpus(c)
-	whole, err := gpt.NewTrainer(c, data, tok)
+	uninterrupted, err := gpt.NewTrainer(c, data, tok)
 	check(err)
-	for p, err := range whole.Run(context.Background()) {
+	for p, err := range uninterrupted.Run(context.Background()) {
 		check(err)
 		if p.Step == 25 {
-			check(whole.Save(out))
+			check(uninterrupted.Save(out))
 		}
 	}
 
@@ -79,7 +79,7 @@ func ExampleResume() {
 		check(err)
 	}
 	same := true
-	for i, p := range whole.Model.Params() {
+	for i, p := range uninterrupted.Model.Params() {
 		q := resumed.Model.Params()[i]
 		for j := range p.Tensor().Len() {
 			same = same && p.Tensor().At(j) == q.Tensor().At(j)

@@ -16,24 +16,24 @@ func TestEveryPartLives(t *testing.T) {
 	for i, c := range everyPart(c) {
 		c.Seed = uint64(i)
 		t.Run(fmt.Sprintf("%s %s %s %s %s", c.Position, c.Attention, c.Norm, c.Block, c.MLP), func(t *testing.T) {
-			whole := newTrainer(t, c)
-			steps(t, whole, 2)
-			cp := saved(t, 2, files(t, whole))
+			uninterrupted := newTrainer(t, c)
+			steps(t, uninterrupted, 2)
+			cp := saved(t, 2, files(t, uninterrupted))
 
 			again := c
 			again.Recompute = true
-			second, err := Resume(again, whole.Corpus, whole.Tokenizer, cp)
+			second, err := Resume(again, uninterrupted.Corpus, uninterrupted.Tokenizer, cp)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(steps(t, whole, 2), steps(t, second, 2)); diff != "" {
+			if diff := cmp.Diff(steps(t, uninterrupted, 2), steps(t, second, 2)); diff != "" {
 				t.Errorf("resumed, computing again (-uninterrupted +resumed):\n%s", diff)
 			}
-			if fingerprint(t, whole) != fingerprint(t, second) {
+			if fingerprint(t, uninterrupted) != fingerprint(t, second) {
 				t.Error("resumed, computing again: other weights")
 			}
 
-			c.VocabSize = whole.Config().VocabSize
+			c.VocabSize = uninterrupted.Config().VocabSize
 			hf, err := c.HuggingFace()
 			if err != nil {
 				t.Fatal(err)
@@ -45,7 +45,7 @@ func TestEveryPartLives(t *testing.T) {
 			if diff := cmp.Diff(networkOf(c), networkOf(read)); diff != "" {
 				t.Errorf("Hugging Face's keys: -want +got:\n%s", diff)
 			}
-			tuneAndMerge(t, c, whole)
+			tuneAndMerge(t, c, uninterrupted)
 		})
 	}
 }
@@ -135,7 +135,7 @@ func TestFineTuneOnAdapters(t *testing.T) {
 
 // An attention that is linear in the context has no memory that grows with its square, and neither has a model without
 // attention.
-func TestNoMaskWhereNobodyReadsIt(t *testing.T) {
+func TestNoUnusedMask(t *testing.T) {
 	for name, want := range map[string]bool{"causal": true, "window": false, "linear": false, "taylor": false, "mla": true} {
 		c := odd()
 		c.Attention = name

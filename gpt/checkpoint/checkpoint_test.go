@@ -138,7 +138,7 @@ func TestSaveLoad(t *testing.T) {
 
 // Save continues from the checkpoint read under the lock: a damaged later step stays until the run has passed it, and
 // no step that was not read is removed for an earlier one.
-func TestGoOnUnderTheLock(t *testing.T) {
+func TestContinueUnderTheLock(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
 	save(t, d, 3, 1)

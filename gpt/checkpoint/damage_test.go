@@ -36,27 +36,27 @@ func TestEveryBit(t *testing.T) {
 		}
 	}
 	for name, f := range dir {
-		whole := f.Data
+		intact := f.Data
 		if f.Mode.IsDir() {
 			continue
 		}
-		f.Data = bytes.Clone(whole)
-		for bit := range 8 * len(whole) {
+		f.Data = bytes.Clone(intact)
+		for bit := range 8 * len(intact) {
 			f.Data[bit/8] ^= 1 << (bit % 8)
 			refuse("flipped bit", name, bit)
 			f.Data[bit/8] ^= 1 << (bit % 8)
 			flips++
 		}
-		for n := range whole {
-			f.Data = whole[:n]
+		for n := range intact {
+			f.Data = intact[:n]
 			refuse("cut to", name, n)
 			cuts++
 		}
 		for _, more := range []string{"\x00", "\n", " "} {
-			f.Data = []byte(string(whole) + more)
+			f.Data = []byte(string(intact) + more)
 			refuse("lengthened by", name, len(more))
 		}
-		f.Data = whole
+		f.Data = intact
 	}
 	t.Logf("%d flips and %d cuts refused", flips, cuts)
 	if flips < 8*1000 {

@@ -39,10 +39,10 @@ func ExamplePatch() {
 	if err != nil {
 		panic(err)
 	}
-	whole := effects.Clean - effects.Corrupt
+	total := effects.Clean - effects.Corrupt
 	for i, e := range effects.All {
 		for token, by := range e.By {
-			fmt.Printf("%s, token %d: %.0f %% of the change (%.0f %%)\n", e.Place, token, 100*by/whole, 100*slopes.All[i].By[token]/whole)
+			fmt.Printf("%s, token %d: %.0f %% of the change (%.0f %%)\n", e.Place, token, 100*by/total, 100*slopes.All[i].By[token]/total)
 		}
 	}
 	// Output:

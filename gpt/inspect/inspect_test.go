@@ -137,11 +137,11 @@ func TestTapsAreTheSpelledGraph(t *testing.T) {
 			_, err = m.Graph.BuildSibling(func(g *graph.Graph) error {
 				g.Kernels = false
 				g.SetTraining(false)
-				spelt, err := gpt.New(g, c, 1)
+				expanded, err := gpt.New(g, c, 1)
 				if err != nil {
 					return err
 				}
-				copy(spelt.Tokens.Ints(), tokens)
+				copy(expanded.Tokens.Ints(), tokens)
 				var copies []graph.Expr
 				for _, name := range names {
 					x, err := g.Activation(name)
@@ -207,8 +207,8 @@ func TestPatching(t *testing.T) {
 			}
 		}
 		weights := at(t, tap(t, m, "h.1.attn.weights"), "h.1.attn.weights")
-		spelt := replace(t, m, "h.1.attn.weights", All(m).Set(weights))
-		if d := distance(t, "logits", at(t, tap(t, spelt, "logits"), "logits"), logits); !(d <= 1e-13) {
+		expanded := replace(t, m, "h.1.attn.weights", All(m).Set(weights))
+		if d := distance(t, "logits", at(t, tap(t, expanded, "logits"), "logits"), logits); !(d <= 1e-13) {
 			t.Errorf("weights set to themselves: logits %.2g away", d)
 		}
 		p, err := Tap(replace(t, m, "h.0", All(m).Set(at(t, clean, "h.0"))), "logits")
@@ -495,7 +495,7 @@ func TestErrors(t *testing.T) {
 
 // Scores are queries times keys, weights their softmax over the visible keys, heads the weights times the values, and
 // the residual stream grows by the results of attention and MLP.
-func TestNamesAreWhatTheySay(t *testing.T) {
+func TestActivationsMatchTheirNames(t *testing.T) {
 	for _, attention := range []string{"causal", "gqa"} {
 		c := odd()
 		c.Attention = attention
@@ -539,7 +539,7 @@ func TestNamesAreWhatTheySay(t *testing.T) {
 }
 
 // Nothing is dropped in a Probe, and a shorter text has no targets of the previous one.
-func TestRunsAreByThemselves(t *testing.T) {
+func TestRunsAreIndependent(t *testing.T) {
 	c := odd()
 	want := tap(t, model(t, c, true, 1), "logits")
 	c.Dropout = 0.5

@@ -87,12 +87,12 @@ func TestPatchGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := Patch(m, q, "h.0", "h.1.attn.heads", "ln_f")
+	complete, err := Patch(m, q, "h.0", "h.1.attn.heads", "ln_f")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Clean != whole.Clean || first.Corrupt != whole.Corrupt || len(first.All) != 4 {
-		t.Fatalf("got %+v, want the answers and activations of %+v", first, whole)
+	if first.Clean != complete.Clean || first.Corrupt != complete.Corrupt || len(first.All) != 4 {
+		t.Fatalf("got %+v, want the answers and activations of %+v", first, complete)
 	}
 	p, err := Tap(m, "h.0", "h.1.attn.heads")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestPatchGradient(t *testing.T) {
 	}
 	for i, one := range first.All {
 		for token, by := range one.By {
-			want := whole.All[i].By[token]
+			want := complete.All[i].By[token]
 			if token%2 == 1 {
 				continue
 			}

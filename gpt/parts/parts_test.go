@@ -136,7 +136,7 @@ func TestRegistry(t *testing.T) {
 }
 
 // If the check of a block accepts its parts, that of the MLP still applies.
-func TestBlockAndMLPAreAsked(t *testing.T) {
+func TestBlockAndMLPAreChecked(t *testing.T) {
 	known := Registry{Blocks: []Block{{Name: "mine", New: Blocks()[0].New, Check: func(Stack) error { return nil }}}}.WithLibrary()
 	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Block: "mine", MLP: "swiglu"}
 	if err := s.Check(known, 4); err != nil {

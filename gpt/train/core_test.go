@@ -111,15 +111,15 @@ func TestFailedStepLeavesNothing(t *testing.T) {
 			}
 			return float64(step) - float64(micro)/3
 		}
-		disturbed, got := descent(t, training, o, x)
+		failed, got := descent(t, training, o, x)
 		calm, want := descent(t, training, o, x)
 		for step := range 3 {
 			bad = true
-			if _, err := disturbed.Step(); !errors.Is(err, graph.ErrNotFinite) {
+			if _, err := failed.Step(); !errors.Is(err, graph.ErrNotFinite) {
 				t.Fatalf("%s: got error %v", name, err)
 			}
 			bad = false
-			p, err := disturbed.Step()
+			p, err := failed.Step()
 			q, err2 := calm.Step()
 			if err != nil || err2 != nil || p.Norm != q.Norm || p.Loss != q.Loss || p.Step != q.Step {
 				t.Fatalf("%s, step %d: got %+v (%v), undisturbed %+v (%v)", name, step+1, p, err, q, err2)
@@ -127,7 +127,7 @@ func TestFailedStepLeavesNothing(t *testing.T) {
 			if a, b := got.Tensor().F32, want.Tensor().F32; !slices.Equal(a, b) {
 				t.Errorf("%s, step %d: w is %v, undisturbed %v", name, step+1, a, b)
 			}
-			for i, m := range disturbed.Moments() {
+			for i, m := range failed.Moments() {
 				if b := calm.Moments()[i]; !slices.Equal(m.F32, b.F32) {
 					t.Errorf("%s, step %d: %s is %v, undisturbed %v", name, step+1, m.Name, m.F32, b.F32)
 				}
@@ -174,9 +174,9 @@ func TestUpdateOverflows(t *testing.T) {
 
 // A user-defined optimizer gets the parameters, the Training and the steps done, and is built once.
 func TestOwnOptimizer(t *testing.T) {
-	made := 0
+	built := 0
 	own := func(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
-		if made++; len(params) != 1 || t.Beta1 != 0.5 || done != 0 {
+		if built++; len(params) != 1 || t.Beta1 != 0.5 || done != 0 {
 			return nil, errors.Errorf("got %d parameters, %+v, %d", len(params), t, done)
 		}
 		return optim.NewSGD(params)
@@ -185,8 +185,8 @@ func TestOwnOptimizer(t *testing.T) {
 		w := g.Root().Param("w", graph.Const(1), 2, 2)
 		return w.SumAll(), g.Params(), g.Err()
 	}
-	if _, err := New(Training{Beta1: 0.5}, Run{Threads: 1}, Task{Build: build, Optimizer: own}); err != nil || made != 1 {
-		t.Errorf("got error %v, made %d times", err, made)
+	if _, err := New(Training{Beta1: 0.5}, Run{Threads: 1}, Task{Build: build, Optimizer: own}); err != nil || built != 1 {
+		t.Errorf("got error %v, built %d times", err, built)
 	}
 	if _, err := New(Training{Beta1: 0.6}, Run{Threads: 1}, Task{Build: build, Optimizer: own}); err == nil {
 		t.Error("the optimizer's error is lost")

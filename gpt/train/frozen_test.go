@@ -41,7 +41,7 @@ func TestFrozenHasNoGradient(t *testing.T) {
 }
 
 // A step function that does no step ends the loop, which would otherwise be endless.
-func TestStepsThatStandStill(t *testing.T) {
+func TestStepsWithoutProgress(t *testing.T) {
 	core, n := two(t, Training{}), 0
 	for _, err := range core.Steps(t.Context(), 2, func() (Progress, error) { return Progress{}, nil }) {
 		n++

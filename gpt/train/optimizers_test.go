@@ -7,7 +7,7 @@ import (
 
 // All settings of a Training reach the optimizer: two steps on (w₀ − x)² + w₁² follow the recurrences, with momentum,
 // decay, and a clip that the first gradient, of norm √20, exceeds, and the second one, too.
-func TestOptimizersHearTheTraining(t *testing.T) {
+func TestOptimizersUseTheTraining(t *testing.T) {
 	const rate, b1, b2, decay, clip = 0.25, 0.5, 0.75, 0.1, 1.0
 	var w, m, v [2]float64
 	gradient := func(step int) (g [2]float64) {

@@ -254,25 +254,25 @@ func FuzzParse(f *testing.F) {
 
 // A truncated file is an error, wherever it is cut.
 func TestReadCut(t *testing.T) {
-	whole := filepath.Join(t.TempDir(), "whole")
+	complete := filepath.Join(t.TempDir(), "whole")
 	c := Config{Rank: 1, Alpha: 3, Targets: []string{"c_fc"}}
-	if err := Write(whole, c, []Matrix{{"c_fc", numbers(3, 1), numbers(2, 9)}}); err != nil {
+	if err := Write(complete, c, []Matrix{{"c_fc", numbers(3, 1), numbers(2, 9)}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := readAll(whole); err != nil {
+	if _, _, err := readAll(complete); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{configFile, weightsFile} {
-		data, err := os.ReadFile(filepath.Join(whole, name))
+		data, err := os.ReadFile(filepath.Join(complete, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n := range len(bytes.TrimSpace(data)) {
-			put(t, whole, name, data[:n])
-			if _, _, err := readAll(whole); err == nil {
+			put(t, complete, name, data[:n])
+			if _, _, err := readAll(complete); err == nil {
 				t.Errorf("%s: %d of %d bytes: got no error", name, n, len(data))
 			}
 		}
-		put(t, whole, name, data)
+		put(t, complete, name, data)
 	}
 }
