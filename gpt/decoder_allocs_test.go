@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestDecoderAllocatesNothing(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		m := model32(t, threads, 16)
-		d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 8), NewSampler(1)
+		d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 8), search.NewSampler(1)
 		packed := newDecoderOf(t, mustPack(t, m, graph.Int8))
 		s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = 20, 0.9, 0.01, 1.2
 		rows := make([][]int, 8)

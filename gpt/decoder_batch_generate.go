@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pkg/errors"
 )
 
@@ -21,7 +22,7 @@ type Token struct{ Row, ID int }
 // Generate first discards what was fed before. The loop ends with the last text, or with an error, for example when ctx
 // ends. Until then the decoder is in use. Afterwards its context cannot be continued: call Reset or Generate.
 func (d *BatchDecoder) Generate(
-	ctx context.Context, prompts [][]int, n int, samplers []*Sampler, stop ...int,
+	ctx context.Context, prompts [][]int, n int, samplers []*search.Sampler, stop ...int,
 ) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		in, err := d.begin()
@@ -61,7 +62,7 @@ func (d *BatchDecoder) Generate(
 }
 
 // checkBatch returns an error for invalid arguments before the context is discarded.
-func (d *decoding) checkBatch(ctx context.Context, prompts [][]int, n int, samplers []*Sampler, stop []int) error {
+func (d *decoding) checkBatch(ctx context.Context, prompts [][]int, n int, samplers []*search.Sampler, stop []int) error {
 	if err := d.checkWriting(ctx, n, stop); err != nil {
 		return err
 	}

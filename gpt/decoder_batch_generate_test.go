@@ -8,13 +8,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // samplersOf returns n samplers with different settings and seeds.
-func samplersOf(n int) (list []*Sampler) {
+func samplersOf(n int) (list []*search.Sampler) {
 	for i := range n {
-		s := NewSampler(uint64(i + 1))
+		s := search.NewSampler(uint64(i + 1))
 		switch i % 4 {
 		case 1:
 			s.RepetitionPenalty, s.MinP = 1.4, 0.05
@@ -29,7 +30,7 @@ func samplersOf(n int) (list []*Sampler) {
 }
 
 // alone returns the text that a Decoder generates after a prompt, and the ln p of its tokens.
-func alone(t testing.TB, d *Decoder, prompt []int, n int, s *Sampler, stop ...int) (ids []int, logProbs []float64) {
+func alone(t testing.TB, d *Decoder, prompt []int, n int, s *search.Sampler, stop ...int) (ids []int, logProbs []float64) {
 	t.Helper()
 	for id, err := range d.Generate(t.Context(), prompt, n, s) {
 		if err != nil {
@@ -101,7 +102,7 @@ func TestBatchGenerateOrder(t *testing.T) {
 	var want []Token
 	rows := make([][]int, 3)
 	for b, prompt := range prompts {
-		rows[b], _ = alone(t, single, prompt, 4, NewSampler(uint64(b)))
+		rows[b], _ = alone(t, single, prompt, 4, search.NewSampler(uint64(b)))
 	}
 	stop := rows[1][1]
 	for b := range rows {
@@ -117,7 +118,7 @@ func TestBatchGenerateOrder(t *testing.T) {
 		}
 	}
 	generate := func() (got []Token) {
-		for token, err := range d.Generate(t.Context(), prompts, 4, []*Sampler{NewSampler(0), NewSampler(1), NewSampler(2)}, stop) {
+		for token, err := range d.Generate(t.Context(), prompts, 4, []*search.Sampler{search.NewSampler(0), search.NewSampler(1), search.NewSampler(2)}, stop) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +158,7 @@ func TestBatchGenerateOrder(t *testing.T) {
 func TestBatchGenerateRefuses(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, single := newBatchDecoderOf(t, m, 2), newDecoderOf(t, m)
-	bad := NewSampler(1)
+	bad := search.NewSampler(1)
 	bad.MinP = 2
 	ctx, prompts, ok := t.Context(), [][]int{{1}, {2, 3}}, samplersOf(2)
 	if _, err := d.Feed([][]int{{5}, {6}}); err != nil {
@@ -167,7 +168,7 @@ func TestBatchGenerateRefuses(t *testing.T) {
 		ctx      context.Context
 		prompts  [][]int
 		n        int
-		samplers []*Sampler
+		samplers []*search.Sampler
 		stop     []int
 		says     []string
 	}{
@@ -179,8 +180,8 @@ func TestBatchGenerateRefuses(t *testing.T) {
 		{ctx, prompts, 1, append(slices.Clone(ok), ok...), nil, []string{"2 prompts and 4 samplers", "want 2"}},
 		{ctx, [][]int{{1}, {}}, 1, ok, nil, []string{"row 1: prompt: got 0 tokens"}},
 		{ctx, [][]int{{1}, {2, 13}}, 1, ok, nil, []string{"row 1: token 1 is 13", "0 … 12"}},
-		{ctx, prompts, 1, []*Sampler{ok[0], nil}, nil, []string{"row 1: sampler: got nil"}},
-		{ctx, prompts, 1, []*Sampler{bad, ok[0]}, nil, []string{"row 0: min_p: got 2"}},
+		{ctx, prompts, 1, []*search.Sampler{ok[0], nil}, nil, []string{"row 1: sampler: got nil"}},
+		{ctx, prompts, 1, []*search.Sampler{bad, ok[0]}, nil, []string{"row 0: min_p: got 2"}},
 		{ctx, prompts, 1, ok, []int{3, -1}, []string{"stop: token 1 is -1", "0 … 12"}},
 		{ctx, prompts, 1, ok, []int{math.MaxInt}, []string{"stop: token 0"}},
 	} {
@@ -204,8 +205,8 @@ func TestBatchGenerateRefuses(t *testing.T) {
 			mustContain(t, err, "decoder", "NewBatchDecoder")
 		}
 	}
-	broken := NewSampler(1)
-	for token, err := range d.Generate(ctx, prompts, 3, []*Sampler{ok[0], broken}) {
+	broken := search.NewSampler(1)
+	for token, err := range d.Generate(ctx, prompts, 3, []*search.Sampler{ok[0], broken}) {
 		if token.Row == 1 && err != nil {
 			mustContain(t, err, "generate: row 1: temperature: got NaN")
 			break

@@ -3,6 +3,7 @@ package gpt
 import (
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -10,14 +11,14 @@ import (
 type row struct {
 	prompt  []int // the part that is not fed yet
 	left    int   // number of tokens to draw
-	sampler *Sampler
+	sampler *search.Sampler
 	text    seen
 }
 
 func (r row) open() bool { return r.left > 0 }
 
 // rows begins the texts. It puts as many tokens of each as the shortest prompt has into d.step, to be fed at once.
-func (d *BatchDecoder) rows(prompts [][]int, n int, samplers []*Sampler) []row {
+func (d *BatchDecoder) rows(prompts [][]int, n int, samplers []*search.Sampler) []row {
 	in := d.decoding
 	in.reset()
 	rows, shortest := make([]row, in.batch), in.size

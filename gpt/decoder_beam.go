@@ -4,17 +4,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
 // Beam searches for the likeliest continuation of the prompt by at most n tokens, with one hypothesis for each of the
-// decoder's sequences. It returns them without the prompt, best first. The search is that of seq2seq.Beam, with any of
-// the stop tokens in place of End. Beam first discards what was fed before. Afterwards the context cannot be continued.
+// decoder's sequences. It returns them without the prompt, best first. The search is that of search.Beam, which ends a
+// text with any of the stop tokens. Beam first discards what was fed before. Afterwards the context cannot be continued.
 func (d *BatchDecoder) Beam(
-	ctx context.Context, prompt []int, n int, rank seq2seq.Rank, stop ...int,
-) ([]seq2seq.Hypothesis, error) {
+	ctx context.Context, prompt []int, n int, rank search.Rank, stop ...int,
+) ([]search.Hypothesis, error) {
 	in, err := d.begin()
 	if err != nil {
 		return nil, err
@@ -26,38 +26,34 @@ func (d *BatchDecoder) Beam(
 		}
 	}
 	in.reset()
-	found, err := seq2seq.Beam(ctx, &hypotheses{decoding: in, prompt: prompt, stop: stop}, n, rank)
+	found, err := search.Beam(ctx, &hypotheses{decoding: in, prompt: prompt, stop: stop}, n, rank)
 	if err != nil {
 		return nil, errors.Wrap(err, "beam")
 	}
 	return found[0], nil
 }
 
-// hypotheses makes the sequences of a decoder a seq2seq.Predictor of one text, which begins with a prompt.
+// hypotheses makes the sequences of a decoder a search.Predictor of one text, which begins with the prompt.
 type hypotheses struct {
 	*decoding
-	prompt []int // nil after it has been fed
+	prompt []int
 	stop   []int
 	failed error // of an earlier Fork
 }
-
-var _ seq2seq.Ender = (*hypotheses)(nil)
 
 func (h *hypotheses) Sources() int        { return 1 }
 func (h *hypotheses) Beams() int          { return h.batch }
 func (h *hypotheses) Ends(token int) bool { return slices.Contains(h.stop, token) }
 
-// Step appends the tokens. The first call appends the prompt instead of the tokens, which only mark the beginning.
+// Step appends the tokens, or at the beginning, where they are nil, the prompt.
 func (h *hypotheses) Step(tokens []int) (graph.Tensor, error) {
 	if h.failed != nil {
 		return graph.Tensor{}, h.failed
 	}
-	if h.prompt != nil {
-		tokens = nil
+	if tokens == nil {
 		for _, id := range h.prompt {
 			tokens = append(tokens, slices.Repeat([]int{id}, h.batch)...)
 		}
-		h.prompt = nil
 	}
 	return h.feed(tokens)
 }

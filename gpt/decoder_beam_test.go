@@ -6,22 +6,25 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // lnp is ln softmax, token by token.
 func lnp(z graph.Tensor) []float64 {
-	s, list := NewSampler(1), make([]float64, z.Len())
+	list, sum := z.Floats(), 0.0
+	top := slices.Max(list)
+	for _, x := range list {
+		sum += math.Exp(x - top)
+	}
 	for id := range list {
-		s.last = lastDraw{id, z.F32, z.F64}
-		list[id] = s.LogProb()
+		list[id] -= top + math.Log(sum)
 	}
 	return list
 }
 
 // scored returns ln p of the tokens after a prompt, and of the best stop token after them if they have ended.
-func scored(t *testing.T, d *Decoder, prompt []int, h seq2seq.Hypothesis, stop []int) (sum float64) {
+func scored(t *testing.T, d *Decoder, prompt []int, h search.Hypothesis, stop []int) (sum float64) {
 	t.Helper()
 	if err := d.Reset(); err != nil {
 		t.Fatal(err)
@@ -52,7 +55,7 @@ func scored(t *testing.T, d *Decoder, prompt []int, h seq2seq.Hypothesis, stop [
 func beamsAlone(t *testing.T, d *BatchDecoder, single *Decoder) {
 	t.Helper()
 	prompt, stop := []int{4, 1, 9, 6}, []int{11}
-	found, err := d.Beam(t.Context(), prompt, 9, seq2seq.LengthPenalty(1), stop...)
+	found, err := d.Beam(t.Context(), prompt, 9, search.LengthPenalty(1), stop...)
 	if err != nil || len(found) != 3 {
 		t.Fatalf("got %v (%v), want 3 hypotheses", found, err)
 	}
@@ -68,9 +71,9 @@ func TestBeamIsExactAndGreedy(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, single := newBatchDecoderOf(t, m, 13), newDecoderOf(t, m)
 	prompt, stop := []int{3, 4}, []int{2, 7}
-	var all []seq2seq.Hypothesis
+	var all []search.Hypothesis
 	add := func(tokens []int, ended bool) {
-		h := seq2seq.Hypothesis{Tokens: tokens, Ended: ended}
+		h := search.Hypothesis{Tokens: tokens, Ended: ended}
 		h.LogProb = scored(t, single, prompt, h, stop)
 		all = append(all, h)
 	}
@@ -86,13 +89,13 @@ func TestBeamIsExactAndGreedy(t *testing.T) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b seq2seq.Hypothesis) int {
+	slices.SortFunc(all, func(a, b search.Hypothesis) int {
 		if a.LogProb > b.LogProb {
 			return -1
 		}
 		return 1
 	})
-	found, err := d.Beam(t.Context(), prompt, 2, seq2seq.LengthPenalty(0), stop...)
+	found, err := d.Beam(t.Context(), prompt, 2, search.LengthPenalty(0), stop...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func TestBeamIsExactAndGreedy(t *testing.T) {
 		t.Errorf("got %+v, want %+v", best, all[0])
 	}
 
-	greedy := NewSampler(1)
+	greedy := search.NewSampler(1)
 	greedy.Temperature = 0
 	want, _ := alone(t, single, prompt, 20, greedy, 7)
 	one, err := newBatchDecoderOf(t, m, 1).Beam(t.Context(), prompt, 20, nil, 7)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -28,7 +27,7 @@ func (m *Model) checkDecoding(batch int) error {
 	fed := float64(c.BlockSize) / 2 * c.Inside(c.known(), c.BlockSize) // half a context at once
 	fields := append(c.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
 	bytes := 4 * float64(batch) * (o.remembered + fed + float64(c.VocabSize))
-	return train.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values", fields,
+	return fields.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values",
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
 }
 
@@ -57,5 +56,5 @@ func (d *decoding) checkHypotheses(n int) error {
 		field.New("tokens", &n, field.Size(0), ""),
 		field.New("sequences", &d.batch, field.Size(1), ""),
 	}
-	return train.CheckMemory(graph.MachineMemory(), bytes, "hypotheses", fields, "tokens", "sequences")
+	return fields.CheckMemory(graph.MachineMemory(), bytes, "hypotheses", "tokens", "sequences")
 }

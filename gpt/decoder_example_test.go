@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -24,7 +24,7 @@ func ExampleDecoder_Continue() {
 	if err != nil {
 		panic(err)
 	}
-	ctx, s, written := context.Background(), gpt.NewSampler(1), 0
+	ctx, s, written := context.Background(), search.NewSampler(1), 0
 	for _, turn := range []iter.Seq2[int, error]{
 		d.Generate(ctx, []int{1, 2, 3}, 4, s),
 		d.Continue(ctx, []int{4, 3}, 5, s),
@@ -57,7 +57,7 @@ func ExampleDecoder_Generate() {
 	if err != nil {
 		panic(err)
 	}
-	s := gpt.NewSampler(1)
+	s := search.NewSampler(1)
 	s.Temperature, s.RepetitionPenalty = 0, 1.2
 	written := ""
 	for piece, err := range text.Stream(text.Bytes{}, d.Generate(context.Background(), prompt, 50, s), "\n\n", "JULIET:") {
@@ -83,7 +83,7 @@ func ExampleBatchDecoder_Generate() {
 	if err != nil {
 		panic(err)
 	}
-	samplers := []*gpt.Sampler{gpt.NewSampler(1), gpt.NewSampler(2)}
+	samplers := []*search.Sampler{search.NewSampler(1), search.NewSampler(2)}
 	samplers[1].MinP = 0.1
 	texts, logProbs := [][]int{{1, 2, 3}, {4}}, make([]float64, 2)
 	for token, err := range d.Generate(context.Background(), texts, 10, samplers, 4) {
@@ -109,7 +109,7 @@ func ExampleBatchDecoder_Beam() {
 	if err != nil {
 		panic(err)
 	}
-	best, err := d.Beam(context.Background(), []int{1, 2, 3}, 10, seq2seq.LengthPenalty(0.6), 4)
+	best, err := d.Beam(context.Background(), []int{1, 2, 3}, 10, search.LengthPenalty(0.6), 4)
 	if err != nil {
 		panic(err)
 	}
@@ -135,7 +135,7 @@ func ExampleBatchDecoder() {
 	if err != nil {
 		panic(err)
 	}
-	s := gpt.NewSampler(1)
+	s := search.NewSampler(1)
 	written := make([][]int, 2)
 	for feed := [][]int{{1, 2, 3}, {4, 3, 2}}; len(written[0]) < 10; {
 		logits, err := d.Feed(feed)

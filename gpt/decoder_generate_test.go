@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 )
 
 func drawn(t testing.TB, tokens iter.Seq2[int, error]) (ids []int) {
@@ -25,7 +25,7 @@ func drawn(t testing.TB, tokens iter.Seq2[int, error]) (ids []int) {
 // it, including the last drawn token, and two turns generate the same as one.
 func TestGenerateBeginsAnew(t *testing.T) {
 	for _, m := range []*Model{model64(t, odd(), true, 1), model64(t, ours(), true, 1)} { // cached, and rerun
-		greedy := NewSampler(1)
+		greedy := search.NewSampler(1)
 		greedy.Temperature = 0
 		fresh := func(prompt []int, n int) []int {
 			return drawn(t, newDecoderOf(t, m).Generate(t.Context(), prompt, n, greedy))
@@ -83,17 +83,17 @@ func first(tokens iter.Seq2[int, error]) (id int, err error) {
 // Invalid arguments are an error before anything of the last text is discarded.
 func TestGenerateRefuses(t *testing.T) {
 	d := newDecoderOf(t, model64(t, odd(), true, 1))
-	sampler := func(change func(*Sampler)) *Sampler {
-		s := NewSampler(1)
+	sampler := func(change func(*search.Sampler)) *search.Sampler {
+		s := search.NewSampler(1)
 		change(s)
 		return s
 	}
-	ctx, ok := t.Context(), NewSampler(1)
+	ctx, ok := t.Context(), search.NewSampler(1)
 	for _, tc := range []struct {
 		ctx    context.Context
 		prompt []int
 		n      int
-		s      *Sampler
+		s      *search.Sampler
 		says   []string
 	}{
 		{nil, []int{1}, 1, ok, []string{"context", "nil"}},
@@ -102,34 +102,30 @@ func TestGenerateRefuses(t *testing.T) {
 		{ctx, []int{1, 13}, 1, ok, []string{"token 1", "13", "0 … 12"}},
 		{ctx, []int{math.MinInt}, 1, ok, []string{"token 0", "-9223372036854775808", "0 … 12"}},
 		{ctx, []int{1}, 1, nil, []string{"sampler", "nil", "NewSampler"}},
-		{ctx, []int{1}, 1, &Sampler{Temperature: 1}, []string{"sampler", "NewSampler"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.Temperature = -0.5 }), []string{"temperature", "-0.5", "0 or above"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.Temperature = math.NaN() }), []string{"temperature", "NaN"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopK = -1 }), []string{"top_k", "-1", "0 for all"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopP = 1.5 }), []string{"top_p", "1.5", "[0, 1]"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopP = math.NaN() }), []string{"top_p", "NaN"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.MinP = 1.01 }), []string{"min_p: got 1.01", "[0, 1]"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.MinP = -0.1 }), []string{"min_p: got -0.1", "[0, 1]"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.MinP = math.NaN() }), []string{"min_p: got NaN"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.RepetitionPenalty = -1 }), []string{"repetition_penalty: got -1", "above 0"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.RepetitionPenalty = math.NaN() }), []string{"repetition_penalty: got NaN"}},
-		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.RepetitionPenalty = math.Inf(1) }), []string{"repetition_penalty: got +Inf"}},
+		{ctx, []int{1}, 1, &search.Sampler{Temperature: 1}, []string{"sampler", "NewSampler"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.Temperature = -0.5 }), []string{"temperature", "-0.5", "0 or above"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.Temperature = math.NaN() }), []string{"temperature", "NaN"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.TopK = -1 }), []string{"top_k", "-1", "0 for all"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.TopP = 1.5 }), []string{"top_p", "1.5", "[0, 1]"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.TopP = math.NaN() }), []string{"top_p", "NaN"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.MinP = 1.01 }), []string{"min_p: got 1.01", "[0, 1]"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.MinP = -0.1 }), []string{"min_p: got -0.1", "[0, 1]"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.MinP = math.NaN() }), []string{"min_p: got NaN"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = -1 }), []string{"repetition_penalty: got -1", "above 0"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = math.NaN() }), []string{"repetition_penalty: got NaN"}},
+		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = math.Inf(1) }), []string{"repetition_penalty: got +Inf"}},
 	} {
 		feed(t, d, 5)
-		for _, from := range []func(context.Context, []int, int, *Sampler) iter.Seq2[int, error]{d.Generate, d.Continue} {
+		for _, from := range []func(context.Context, []int, int, *search.Sampler) iter.Seq2[int, error]{d.Generate, d.Continue} {
 			_, err := first(from(tc.ctx, tc.prompt, tc.n, tc.s))
 			mustContain(t, err, append(tc.says, "generate")...)
 		}
 	}
 	feed(t, d, 5)
-	zero := &Sampler{}
+	zero := &search.Sampler{}
 	if _, err := first(d.Generate(ctx, []int{1}, 1, zero)); err != nil {
 		t.Errorf("the zero Sampler is greedy: got %v", err)
 	}
-	_, err := zero.Draw(graph.Tensor{})
-	mustContain(t, err, "sampler: no logits")
-	_, err = (*Sampler)(nil).Draw(graph.Tensor{})
-	mustContain(t, err, "sampler: got nil")
 }
 
 // A nil decoder, an invalid model, and an invalid batch are errors, the last before anything is allocated.
@@ -164,9 +160,9 @@ func TestDecodersRefuse(t *testing.T) {
 		_, err := d.Feed(1)
 		mustContain(t, err, "decoder", "NewDecoder")
 		mustContain(t, d.Reset(), "decoder", "NewDecoder")
-		_, err = first(d.Generate(t.Context(), []int{1}, 1, NewSampler(1)))
+		_, err = first(d.Generate(t.Context(), []int{1}, 1, search.NewSampler(1)))
 		mustContain(t, err, "decoder", "NewDecoder")
-		_, err = first(d.Continue(t.Context(), []int{1}, 1, NewSampler(1)))
+		_, err = first(d.Continue(t.Context(), []int{1}, 1, search.NewSampler(1)))
 		mustContain(t, err, "decoder", "NewDecoder")
 	}
 	for _, d := range []*BatchDecoder{nil, {}} {
@@ -179,8 +175,8 @@ func TestDecodersRefuse(t *testing.T) {
 // Only one caller can use a decoder at a time: others get an error and change nothing, also from inside the loop.
 func TestDecoderHasOneCaller(t *testing.T) {
 	m := model64(t, odd(), true, 1)
-	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 2), NewSampler(1)
-	want := drawn(t, d.Generate(t.Context(), []int{3}, 6, NewSampler(1)))
+	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 2), search.NewSampler(1)
+	want := drawn(t, d.Generate(t.Context(), []int{3}, 6, search.NewSampler(1)))
 	var got []int
 	for id, err := range d.Generate(t.Context(), []int{3}, 6, s) {
 		if err != nil {
@@ -208,7 +204,4 @@ func TestDecoderHasOneCaller(t *testing.T) {
 	_, err := batch.Feed([][]int{{1}, {2}})
 	mustContain(t, err, "decoder: in use")
 	mustContain(t, batch.Reset(), "decoder: in use")
-	s.busy.Lock()
-	_, err = s.Draw(graph.Tensor{Shape: []int{2}, F64: []float64{1, 2}})
-	mustContain(t, err, "sampler: in use")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -226,7 +227,7 @@ func TestDecoderSharesParameters(t *testing.T) {
 func TestGenerate(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	draw := func(seed uint64, prompt ...int) (ids []int, err error) {
-		for id, err := range newDecoderOf(t, m).Generate(t.Context(), prompt, 30, NewSampler(seed)) {
+		for id, err := range newDecoderOf(t, m).Generate(t.Context(), prompt, 30, search.NewSampler(seed)) {
 			if err != nil {
 				return ids, err
 			}
@@ -252,7 +253,7 @@ func TestGenerate(t *testing.T) {
 	}
 
 	// Greedy decoding chooses the likeliest tokens of the full forward pass.
-	f, greedy := newFull(t, m), NewSampler(1)
+	f, greedy := newFull(t, m), search.NewSampler(1)
 	greedy.Temperature = 0
 	window := []int{3}
 	for id, err := range newDecoderOf(t, m).Generate(t.Context(), window, 6, greedy) {
@@ -269,7 +270,7 @@ func TestGenerate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	count := 0
-	for _, err := range newDecoderOf(t, m).Generate(ctx, []int{1}, 30, NewSampler(1)) {
+	for _, err := range newDecoderOf(t, m).Generate(ctx, []int{1}, 30, search.NewSampler(1)) {
 		if count++; count == 3 {
 			cancel()
 		}
@@ -280,7 +281,7 @@ func TestGenerate(t *testing.T) {
 	if count != 4 {
 		t.Errorf("yielded %d times, want 3 tokens and an error", count)
 	}
-	for range newDecoderOf(t, m).Generate(t.Context(), []int{1}, 30, NewSampler(1)) {
+	for range newDecoderOf(t, m).Generate(t.Context(), []int{1}, 30, search.NewSampler(1)) {
 		break // must not go on
 	}
 }

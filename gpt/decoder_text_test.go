@@ -3,19 +3,21 @@ package gpt
 import (
 	"slices"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 )
 
 // A repetition penalty counts every token of the text: those of the prompt that have left the context, those fed by
 // hand and those of earlier turns, but none of an earlier text.
 func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 	for _, m := range []*Model{model64(t, odd(), true, 1), model64(t, ours(), true, 1)} { // cached, and rerun
-		penal := func() *Sampler {
-			s := NewSampler(4)
+		penal := func() *search.Sampler {
+			s := search.NewSampler(4)
 			s.RepetitionPenalty = 3
 			return s
 		}
 		d, byHand := newDecoderOf(t, m), newDecoderOf(t, m)
-		continued := func(prompt, text []int, n int, s *Sampler) (ids []int) { // text is prompt, and what is before it
+		continued := func(prompt, text []int, n int, s *search.Sampler) (ids []int) { // text is prompt, and what is before it
 			next := prompt
 			for range n {
 				z, err := byHand.Feed(next...)
@@ -54,7 +56,7 @@ func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("behind what was fed: wrote %v, want %v", got, want)
 		}
-		plain := drawn(t, d.Generate(t.Context(), []int{3, 4, 5}, 20, NewSampler(4)))
+		plain := drawn(t, d.Generate(t.Context(), []int{3, 4, 5}, 20, search.NewSampler(4)))
 		if slices.Equal(plain, drawn(t, d.Generate(t.Context(), []int{3, 4, 5}, 20, penal()))) {
 			t.Error("the penalty changes nothing: the test shows little")
 		}

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -26,7 +27,7 @@ func Example() {
 
 	model, tok, err := gpt.Open("out")
 	check(err)
-	for piece, err := range model.Generate(ctx, tok, "ROMEO:", 200, gpt.NewSampler(1)) {
+	for piece, err := range model.Generate(ctx, tok, "ROMEO:", 200, search.NewSampler(1)) {
 		check(err)
 		fmt.Print(piece)
 	}

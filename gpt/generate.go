@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -12,7 +13,7 @@ import (
 // first stop string. The text is that of the sampler's tokens, as text.Stream returns it. Generate stops early, with an
 // error, when ctx ends. It builds a Decoder for each call: to generate several texts, keep a Decoder instead.
 func (m *Model) Generate(
-	ctx context.Context, tok text.Tokenizer, prompt string, n int, s *Sampler, stop ...string,
+	ctx context.Context, tok text.Tokenizer, prompt string, n int, s *search.Sampler, stop ...string,
 ) iter.Seq2[string, error] {
 	ids := func(yield func(int, error) bool) {
 		prompt, err := tok.Encode(prompt)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -21,7 +22,7 @@ func TestModelGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ids []int
-	for id, err := range d.Generate(t.Context(), prompt, 12, NewSampler(5)) {
+	for id, err := range d.Generate(t.Context(), prompt, 12, search.NewSampler(5)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +30,7 @@ func TestModelGenerate(t *testing.T) {
 	}
 	want, _ := tok.Decode(ids)
 	got := ""
-	for piece, err := range trainer.Model.Generate(t.Context(), tok, "The river", 12, NewSampler(5)) {
+	for piece, err := range trainer.Model.Generate(t.Context(), tok, "The river", 12, search.NewSampler(5)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,7 @@ func TestModelGenerate(t *testing.T) {
 		{ended, trainer.Model, tok, "The", "context canceled"},
 	} {
 		n := 0
-		for piece, err := range c.m.Generate(c.ctx, c.tok, c.prompt, 3, NewSampler(1)) {
+		for piece, err := range c.m.Generate(c.ctx, c.tok, c.prompt, 3, search.NewSampler(1)) {
 			if n++; err == nil || piece != "" || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%q: got %q and error %v, want %q", c.prompt, piece, err, c.want)
 			}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // A Config with any numbers is an error, or a model that trains and generates.
@@ -87,7 +87,7 @@ func TestNoPanicConfig(t *testing.T) {
 				pick(&prompt[i], 0, 1, 2)
 			}
 			if logits, err := d.Feed(prompt...); err == nil {
-				if _, err := NewSampler(1).Draw(logits); err != nil {
+				if _, err := search.NewSampler(1).Draw(logits); err != nil {
 					t.Errorf("%+v: %v", c, err)
 				}
 			}
@@ -178,7 +178,7 @@ func FuzzPrompt(f *testing.F) {
 			return
 		}
 		d.Reset()
-		s := NewSampler(1)
+		s := search.NewSampler(1)
 		s.Temperature, s.TopK, s.TopP = temperature, topK, topP
 		count := 0
 		for id, err := range d.Generate(t.Context(), ids, 12, s) {
@@ -197,23 +197,4 @@ func FuzzPrompt(f *testing.F) {
 			t.Errorf("prompt %q, sampler %v %v %v: %d tokens, want 12 or an error", prompt, temperature, topK, topP, count)
 		}
 	})
-}
-
-// A sampler draws from random logits of any size, or returns an error.
-func TestNoPanicSampler(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	special := []float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, 5e-324}
-	s := NewSampler(1)
-	for range 20_000 {
-		z := make([]float64, rng.IntN(5))
-		for i := range z {
-			z[i] = special[rng.IntN(len(special))]
-		}
-		s.Temperature, s.TopP, s.TopK = special[rng.IntN(len(special))], special[rng.IntN(3)], rng.IntN(7)-2
-		s.MinP, s.RepetitionPenalty = special[rng.IntN(3)], special[rng.IntN(len(special))]
-		id, err := s.Draw(graph.Tensor{Shape: []int{len(z)}, F64: z}, make([]int, rng.IntN(3))...)
-		if err == nil && (id < 0 || id >= len(z) || math.IsInf(z[id], -1)) {
-			t.Fatalf("drew %d from %v at temperature %v, top_k %d, top_p %v", id, z, s.Temperature, s.TopK, s.TopP)
-		}
-	}
 }

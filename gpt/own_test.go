@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -52,7 +53,7 @@ func trains(c gpt.Config) {
 	m, tok, err := gpt.Open(dir, c.Parts)
 	check(err)
 	written := ""
-	for piece, err := range m.Generate(context.Background(), tok, "The ", 20, gpt.NewSampler(1)) {
+	for piece, err := range m.Generate(context.Background(), tok, "The ", 20, search.NewSampler(1)) {
 		check(err)
 		written += piece
 	}

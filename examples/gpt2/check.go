@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -109,7 +110,7 @@ func (c *checking) greedy(d *gpt.Decoder, k continuation) (more []int, err error
 			return nil, err
 		}
 	}
-	likeliest := gpt.NewSampler(1)
+	likeliest := search.NewSampler(1)
 	likeliest.Temperature = 0
 	for id, err := range d.Generate(c.ctx, ids, min(n, c.model.Config.BlockSize-len(ids)), likeliest) {
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
@@ -100,8 +100,8 @@ func (o *options) read() error {
 	return nil
 }
 
-func (o options) sampler() *gpt.Sampler {
-	s := gpt.NewSampler(o.config.Seed)
+func (o options) sampler() *search.Sampler {
+	s := search.NewSampler(o.config.Seed)
 	s.Temperature, s.TopK, s.TopP, s.MinP = o.temperature, o.topK, o.topP, o.minP
 	return s
 }

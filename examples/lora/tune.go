@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -70,7 +71,7 @@ func (t *tuned) sample(ctx context.Context, when string, w io.Writer) error {
 	if t.flags.tokens <= 0 {
 		return nil
 	}
-	s := gpt.NewSampler(t.Config().Seed)
+	s := search.NewSampler(t.Config().Seed)
 	s.Temperature = 0.8
 	fmt.Fprintf(w, "\n--- %s ---\n", when)
 	_, _, err := base.Write(ctx, w, t.Model, t.tokenizer, t.flags.prompt, t.flags.tokens, s)

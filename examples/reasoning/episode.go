@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -18,7 +18,7 @@ type episode struct {
 
 // play lets the agent think about a batch of questions and answer them, drawing every token from its probabilities. If
 // given is set, the agent reads right thoughts instead.
-func (a *agent) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err error) {
+func (a *agent) play(rng *rand.Rand, s *search.Sampler, given bool) (e episode, err error) {
 	if err := a.decoder.Reset(); err != nil {
 		return e, err
 	}
@@ -69,7 +69,7 @@ func logProb(logits graph.Tensor, id int) float64 {
 
 // accuracy returns the share of right answers.
 func (a *agent) accuracy(ctx context.Context, o options, given bool) (float64, error) {
-	rng, s := rand.New(rand.NewPCG(o.seed, 2)), gpt.NewSampler(o.seed+1)
+	rng, s := rand.New(rand.NewPCG(o.seed, 2)), search.NewSampler(o.seed+1)
 	right, total := 0, 0
 	for total < o.tests {
 		if ctx.Err() != nil {

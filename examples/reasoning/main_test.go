@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -169,7 +169,7 @@ func TestEpisodesAreFedWhereTheyStand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := p.play(rand.New(rand.NewPCG(1, 1)), gpt.NewSampler(1), false)
+	e, err := p.play(rand.New(rand.NewPCG(1, 1)), search.NewSampler(1), false)
 	if err != nil {
 		t.Fatal(err)
 	}

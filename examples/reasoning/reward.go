@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
@@ -26,7 +26,7 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 	if objective == "ppo" {
 		epochs = o.epochs
 	}
-	rng, s := rand.New(rand.NewPCG(o.seed, 3)), gpt.NewSampler(o.seed+2)
+	rng, s := rand.New(rand.NewPCG(o.seed, 3)), search.NewSampler(o.seed+2)
 	var rollout nn.Rollout
 	var mean float64 // of the round's rewards
 	a, err := newAgent(o, trained.task, lesson{

@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
@@ -121,8 +122,8 @@ func (o options) read(c *gpt.Config) error {
 	return errors.Wrapf(err, "-config %s", o.config)
 }
 
-func (o options) sampler(seed uint64) *gpt.Sampler {
-	s := gpt.NewSampler(seed)
+func (o options) sampler(seed uint64) *search.Sampler {
+	s := search.NewSampler(seed)
 	s.Temperature, s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = o.temperature, o.topK, o.topP, o.minP, o.penalty
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 )
 
@@ -18,7 +19,7 @@ func (r report) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all [2][]seq2seq.Hypothesis
+	var all [2][]search.Hypothesis
 	shares := map[string]float64{}
 	for i, beams := range []int{1, r.options.beams} {
 		w, err := seq2seq.NewTranslator(m, max(1, min(atOnce/beams, len(sources))), beams)
@@ -30,7 +31,7 @@ func (r report) compare(ctx context.Context) error {
 			all[i], err = w.Greedy(ctx, sources)
 		} else {
 			name = fmt.Sprintf("beam-%d", beams)
-			var found [][]seq2seq.Hypothesis
+			var found [][]search.Hypothesis
 			found, err = w.Beam(ctx, sources, r.options.rank())
 			for _, list := range found {
 				all[i] = append(all[i], list[0])
@@ -51,7 +52,7 @@ func (r report) compare(ctx context.Context) error {
 	return nil
 }
 
-func meanLogProb(list []seq2seq.Hypothesis) (mean float64) {
+func meanLogProb(list []search.Hypothesis) (mean float64) {
 	for _, h := range list {
 		mean += h.LogProb / float64(len(list))
 	}
@@ -59,7 +60,7 @@ func meanLogProb(list []seq2seq.Hypothesis) (mean float64) {
 }
 
 // examples prints some of the texts, first those that greedy or beam search got wrong.
-func (r report) examples(sources [][]int, pairs []seq2seq.Pair, greedy, beam []seq2seq.Hypothesis) {
+func (r report) examples(sources [][]int, pairs []seq2seq.Pair, greedy, beam []search.Hypothesis) {
 	var wrong, good []int
 	for i, p := range pairs {
 		if slices.Equal(greedy[i].Tokens, p.Target) && slices.Equal(beam[i].Tokens, p.Target) {

@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
@@ -74,9 +75,9 @@ func parse(c seq2seq.Config, texts pairing, args []string, stderr io.Writer) (se
 }
 
 // rank returns the rank of the beam search.
-func (o options) rank() seq2seq.Rank {
+func (o options) rank() search.Rank {
 	if o.penalty == 0 {
 		return nil
 	}
-	return seq2seq.LengthPenalty(o.penalty)
+	return search.LengthPenalty(o.penalty)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pkg/errors"
 )
@@ -107,7 +108,7 @@ func (r report) heldOut(n int) (pairs []seq2seq.Pair, sources [][]int, err error
 	return pairs, sources, nil
 }
 
-func right(found []seq2seq.Hypothesis, pairs []seq2seq.Pair) (n int) {
+func right(found []search.Hypothesis, pairs []seq2seq.Pair) (n int) {
 	for i, h := range found {
 		if h.Ended && slices.Equal(h.Tokens, pairs[i].Target) {
 			n++

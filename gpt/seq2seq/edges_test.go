@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,73 +12,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
-
-// counted is a Predictor that counts its steps and has a separate tree for each source.
-type counted struct {
-	trees []*tree
-	steps int
-}
-
-func (c *counted) Sources() int { return len(c.trees) }
-func (c *counted) Beams() int   { return c.trees[0].beams }
-
-func (c *counted) Fork(from, to int) {
-	n := c.Beams()
-	c.trees[from/n].Fork(from%n, to%n)
-}
-
-func (c *counted) Step(tokens []int) (out graph.Tensor, err error) {
-	c.steps++
-	n := c.Beams()
-	for i, tree := range c.trees {
-		logits, err := tree.Step(tokens[i*n : (i+1)*n])
-		if err != nil {
-			return out, err
-		}
-		out.F64, out.Shape = append(out.F64, logits.F64...), []int{len(tokens), logits.Shape[1]}
-	}
-	return out, nil
-}
-
-// A search by ln p ends with the step in which the first hypothesis ends, if the others are less likely: they stay
-// cut, even while another text continues. Hypotheses as likely as the first continue.
-func TestBeamStopsEarly(t *testing.T) {
-	short := map[string]map[string]float64{"": {".": 0.6, "a": 0.4}, "a": {"b": 1}, "ab": {"c": 1}}
-	equal := map[string]map[string]float64{"": {".": 0.5, "a": 0.5}}
-	long := map[string]map[string]float64{"": {"a": 1}, "a": {"b": 1}, "ab": {"c": 1}, "abc": {"d": 1}}
-	for _, tc := range []struct {
-		trees []map[string]map[string]float64
-		steps int
-		want  string
-	}{
-		{[]map[string]map[string]float64{short}, 1, "[[. 0.600 a 0.400]]"},
-		{[]map[string]map[string]float64{equal}, 2, "[[. 0.500 a. 0.500]]"},
-		{[]map[string]map[string]float64{short, long}, 5, "[[. 0.600 a 0.400] [abcd. 1.000"},
-	} {
-		p := &counted{}
-		for _, next := range tc.trees {
-			p.trees = append(p.trees, newTree(1, 2, next))
-		}
-		got := fmt.Sprint(beams(t, p, 8, nil))
-		if !strings.HasPrefix(got, tc.want) || p.steps != tc.steps {
-			t.Errorf("got %s in %d steps, want %s in %d", got, p.steps, tc.want, tc.steps)
-		}
-	}
-}
-
-// A Rank receives the number of tokens including the end.
-func TestRankSeesTheLength(t *testing.T) {
-	var lengths []int
-	rank := func(logProb float64, length int) float64 {
-		if !slices.Contains(lengths, length) {
-			lengths = append(lengths, length)
-		}
-		return logProb
-	}
-	if beams(t, newTree(1, 2, gardenPath()), 3, rank); !slices.Equal(lengths, []int{1, 2, 3}) {
-		t.Errorf("got lengths %v, want 1, 2 and 3", lengths)
-	}
-}
 
 // An empty optimizer equals the default, given by name.
 func TestResumeDiffOfTheOptimizer(t *testing.T) {
@@ -123,16 +55,6 @@ func TestRefusals(t *testing.T) {
 	cp := saved(t, tr, abc(t), train.WeightsFile, func([]byte) []byte { return []byte("not the weights") })
 	if _, _, err := LoadModel(cp); err == nil || !strings.Contains(err.Error(), "safetensors") {
 		t.Errorf("got error %v", err)
-	}
-}
-
-// A search without steps finds one empty hypothesis per text, and every first step reads Begin.
-func TestBeginning(t *testing.T) {
-	if got := beams(t, newTree(2, 3, gardenPath()), 0, nil); len(got) != 2 || len(got[0]) != 1 || len(got[1]) != 1 || len(got[0][0].Tokens) != 0 {
-		t.Errorf("got %v, want one empty hypothesis of each text", got)
-	}
-	if got := begin(newTree(2, 2, nil)); !slices.Equal(got, []int{Begin, Begin, Begin, Begin}) {
-		t.Errorf("begins with %v", got)
 	}
 }
 

@@ -101,19 +101,6 @@ func TestDropoutStepIsHandedOver(t *testing.T) {
 	}
 }
 
-// ((5 + n)/6)^α is the divisor: 1 for one token, 2 to the power of α for seven.
-func TestLengthPenalty(t *testing.T) {
-	for _, tc := range []struct {
-		alpha  float64
-		length int
-		want   float64
-	}{{0, 9, -3}, {1, 1, -3}, {1, 7, -1.5}, {2, 7, -0.75}, {0.5, 19, -1.5}} {
-		if got := LengthPenalty(tc.alpha)(-3, tc.length); !(math.Abs(got-tc.want) <= 1e-15) {
-			t.Errorf("α %v, %d tokens: ln p = −3 becomes %v, want %v", tc.alpha, tc.length, got, tc.want)
-		}
-	}
-}
-
 // A Translator ranks its beams by the given function: one that prefers short texts finds the empty text first, one
 // that prefers long texts the longest that ends.
 func TestTranslatorRanks(t *testing.T) {

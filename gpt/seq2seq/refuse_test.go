@@ -1,12 +1,11 @@
 package seq2seq
 
 import (
-	"context"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -64,7 +63,7 @@ func TestTranslatorRefuses(t *testing.T) {
 		mustSay(t, err, "NewTranslator")
 		_, err = w.Beam(t.Context(), [][]int{{4}}, nil)
 		mustSay(t, err, "NewTranslator")
-		_, err = Beam(t.Context(), w, 3, nil)
+		_, err = search.Beam(t.Context(), w, 3, nil)
 		mustSay(t, err, "got 0 sources and 0 beams")
 	}
 	w := translatorOf(t, 2, 1)
@@ -96,46 +95,6 @@ func TestTranslatorRefuses(t *testing.T) {
 	mustSay(t, err, fmt.Sprintf("token %d of a target, target_size is %d", small().TargetSize+1, small().TargetSize))
 }
 
-// misshapen is a Predictor that returns logits of the wrong shape.
-type misshapen struct {
-	*tree
-	logits graph.Tensor
-}
-
-func (m misshapen) Step([]int) (graph.Tensor, error) { return m.logits, nil }
-
-// Invalid arguments of a search, and a rank that is NaN, are clear errors.
-func TestSearchRefuses(t *testing.T) {
-	ok, ctx := func() Predictor { return newTree(1, 2, gardenPath()) }, t.Context()
-	of := func(sources, beams int) Predictor { return &tree{sources: sources, beams: beams} }
-	for _, tc := range []struct {
-		ctx   context.Context
-		p     Predictor
-		limit int
-		says  []string
-	}{
-		{nil, ok(), 3, []string{"context: got nil"}},
-		{ctx, nil, 3, []string{"predictor: got nil"}},
-		{ctx, ok(), -1, []string{"limit: got -1 tokens", "0 or more"}},
-		{ctx, of(1, 0), 3, []string{"got 1 sources and 0 beams", "1 or more"}},
-		{ctx, of(0, -1), 3, []string{"got 0 sources and -1 beams"}},
-		{ctx, of(1<<40, 1<<40), 3, []string{"memory: got about", "beams 1099511627776"}},
-		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{}}, 3, []string{"got 0 logits of shape []", "each of 2"}},
-		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 5}, F64: make([]float64, 9)}}, 3, []string{"got 9 logits of shape [2 5]"}},
-		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{1, 5}, F64: make([]float64, 5)}}, 3, []string{"got 5 logits of shape [1 5]"}},
-		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 1}, F64: []float64{0, math.NaN()}}}, 3, []string{"logits", "NaN"}},
-	} {
-		_, err := Greedy(tc.ctx, tc.p, tc.limit)
-		mustSay(t, err, append(tc.says, "")...)
-		_, err = Beam(tc.ctx, tc.p, tc.limit, nil)
-		mustSay(t, err, append(tc.says, "")...)
-	}
-	for _, alpha := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		_, err := Beam(ctx, ok(), 3, LengthPenalty(alpha))
-		mustSay(t, err, "rank: got NaN for ln p", "1 tokens", "want a number")
-	}
-}
-
 // A translator serves one caller at a time; a concurrent Fork is an error of the next step, but not of a text that is
 // read later.
 func TestTranslatorIsOneCallers(t *testing.T) {
@@ -156,5 +115,24 @@ func TestTranslatorIsOneCallers(t *testing.T) {
 	mustSay(t, err, "a Fork of another goroutine")
 	if _, err = w.Beam(t.Context(), [][]int{{4, 5}}, nil); err != nil || calls == 0 {
 		t.Errorf("afterwards: %d calls, error %v", calls, err)
+	}
+}
+
+// Copying a hypothesis that does not exist is an error of the next step.
+func TestForkOfNothing(t *testing.T) {
+	m, err := New(graph.New(graph.Float64, 1), small(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewTranslator(m, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Read([][]int{{4, 5}}); err != nil {
+		t.Fatal(err)
+	}
+	w.Fork(0, 7)
+	if _, err := w.Step([]int{Begin, Begin}); err == nil || !strings.Contains(err.Error(), "7") {
+		t.Errorf("got %v, want an error that names sequence 7", err)
 	}
 }

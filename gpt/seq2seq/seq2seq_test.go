@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -254,7 +255,7 @@ func TestI53OnAModel(t *testing.T) {
 		p, _ := backwards{}.Pair(10_000 + i)
 		sources = append(sources, p.Source)
 	}
-	found := map[int][]Hypothesis{}
+	found := map[int][]search.Hypothesis{}
 	for _, beams := range []int{1, 4} {
 		w, err := NewTranslator(tr.Model, 7, beams) // 30 is not a multiple of 7
 		if err != nil {

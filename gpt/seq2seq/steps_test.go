@@ -1,8 +1,6 @@
 package seq2seq
 
 import (
-	"context"
-	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -41,40 +39,6 @@ func TestTranslatingDropsNothing(t *testing.T) {
 	}
 	if !slices.Equal(logits[0], logits[1]) || len(logits[0]) != 30 {
 		t.Errorf("got %v with dropout, %v without", logits[1], logits[0])
-	}
-}
-
-// stumbling is a Predictor that fails, or returns NaN, at a step.
-type stumbling struct {
-	*tree
-	left int
-	err  error
-}
-
-func (s *stumbling) Step(tokens []int) (graph.Tensor, error) {
-	out, err := s.tree.Step(tokens)
-	if s.left--; s.left < 0 && s.err != nil {
-		return graph.Tensor{}, s.err
-	} else if s.left < 0 {
-		out.Set(3, math.NaN())
-	}
-	return out, err
-}
-
-// A step that fails ends the search with its error, and so does one that returns NaN.
-func TestSearchEndsWithItsError(t *testing.T) {
-	next := map[string]map[string]float64{"": {"a": 1}, "a": {"b": 1}, "ab": {"c": 1}}
-	broken := errors.New("broken")
-	for left := range 3 {
-		for _, err := range []error{broken, nil} {
-			_, greedy := Greedy(context.Background(), &stumbling{newTree(1, 1, next), left, err}, 5)
-			_, beam := Beam(context.Background(), &stumbling{newTree(1, 2, next), left, err}, 5, nil)
-			for _, got := range []error{greedy, beam} {
-				if got == nil || err != nil && !errors.Is(got, err) || err == nil && !errors.Is(got, graph.ErrNotFinite) {
-					t.Errorf("after %d steps: got %v, want %v", left, got, err)
-				}
-			}
-		}
 	}
 }
 

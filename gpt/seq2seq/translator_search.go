@@ -2,7 +2,9 @@ package seq2seq
 
 import (
 	"context"
+	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -23,8 +25,11 @@ func (t *Translator) Beams() int {
 	return t.beams
 }
 
-// Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of the next token. It is an error
-// before Read, and after the weights have changed since Read, for example by a Step of the model's Trainer, because
+// Ends reports whether the token is End.
+func (t *Translator) Ends(token int) bool { return token == End }
+
+// Step appends a token to every hypothesis, or Begin if tokens is nil, and returns the logits (Sources·Beams, V) of the
+// next token. It is an error before Read, and after the weights have changed since Read, for example by a Step of the model's Trainer, because
 // the kept values of the sources and tokens would belong to the old weights.
 func (t *Translator) Step(tokens []int) (logits graph.Tensor, err error) {
 	if err := t.begin(); err != nil {
@@ -42,6 +47,9 @@ func (t *Translator) Step(tokens []int) (logits graph.Tensor, err error) {
 func (t *Translator) append(r graph.Reading, tokens []int) (graph.Tensor, error) {
 	if !t.reading {
 		return graph.Tensor{}, errors.Errorf("translator: got 0 sources to translate, want 1 … %d from Read", t.sources)
+	}
+	if tokens == nil {
+		tokens = slices.Repeat([]int{Begin}, t.sources*t.beams)
 	}
 	if len(tokens) != t.sources*t.beams {
 		return graph.Tensor{}, errors.Errorf("translator: got %d tokens, want %d for %d sources and %d beams",
@@ -94,19 +102,21 @@ func (t *Translator) copy(from, to int) {
 
 // Greedy translates any number of sources, with at most target_size tokens including End. Sources that are translated
 // at once use the weights of one moment: a Trainer delays its next update until they are done.
-func (t *Translator) Greedy(ctx context.Context, sources [][]int) ([]Hypothesis, error) {
-	return inBatches(t, sources, func(p Predictor) ([]Hypothesis, error) { return Greedy(ctx, p, t.config.TargetSize) })
-}
-
-// Beam translates any number of sources and returns the hypotheses of each, best first; see the function Beam. Like
-// Greedy it holds the weights, so rank may not run a program of the model or of a sibling.
-func (t *Translator) Beam(ctx context.Context, sources [][]int, rank Rank) ([][]Hypothesis, error) {
-	return inBatches(t, sources, func(p Predictor) ([][]Hypothesis, error) {
-		return Beam(ctx, p, t.config.TargetSize, rank)
+func (t *Translator) Greedy(ctx context.Context, sources [][]int) ([]search.Hypothesis, error) {
+	return inBatches(t, sources, func(p search.Predictor) ([]search.Hypothesis, error) {
+		return search.Greedy(ctx, p, t.config.TargetSize)
 	})
 }
 
-func inBatches[T any](t *Translator, sources [][]int, search func(Predictor) ([]T, error)) (all []T, err error) {
+// Beam translates any number of sources and returns the hypotheses of each, best first; see search.Beam. Like
+// Greedy it holds the weights, so rank may not run a program of the model or of a sibling.
+func (t *Translator) Beam(ctx context.Context, sources [][]int, rank search.Rank) ([][]search.Hypothesis, error) {
+	return inBatches(t, sources, func(p search.Predictor) ([][]search.Hypothesis, error) {
+		return search.Beam(ctx, p, t.config.TargetSize, rank)
+	})
+}
+
+func inBatches[T any](t *Translator, sources [][]int, find func(search.Predictor) ([]T, error)) (all []T, err error) {
 	if err := t.begin(); err != nil {
 		return nil, err
 	}
@@ -118,7 +128,7 @@ func inBatches[T any](t *Translator, sources [][]int, search func(Predictor) ([]
 			if err := t.take(r, part); err != nil {
 				return err
 			}
-			found, err = search(locked{t, r})
+			found, err = find(locked{t, r})
 			return err
 		})
 		if err != nil {

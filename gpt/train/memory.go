@@ -2,7 +2,6 @@ package train
 
 import (
 	"math"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -31,22 +30,7 @@ func (r Run) CheckMemory(bytes float64, what string, fields field.List, names ..
 	if !(r.MemoryLimit >= 0) {
 		return errors.Errorf("memory_limit: got %v, want at least 0", r.MemoryLimit)
 	}
-	return CheckMemory(r.Limit(), bytes, what, fields, names...)
-}
-
-// CheckMemory returns an error if bytes exceed limit. It names the fields that determine the bytes.
-func CheckMemory(limit int64, bytes float64, what string, fields field.List, names ...string) error {
-	if bytes >= 0 && bytes <= float64(limit) {
-		return nil
-	}
-	sizes := make([]string, len(names))
-	for i, name := range names {
-		f, _ := fields.Find(name)
-		sizes[i] = name + " " + f.String()
-	}
-	return errors.Errorf("memory: got about %.4g GiB for %s of %s; "+
-		"want at most %.4g GiB, the machine's memory or memory_limit",
-		bytes/gib, what, strings.Join(sizes, ", "), float64(limit)/gib)
+	return fields.CheckMemory(r.Limit(), bytes, what, names...)
 }
 
 // Planned is a function that builds a network with the given number of blocks on an Outline, and returns the paths of

@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -89,7 +90,7 @@ func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 // comes. It returns the number of tokens drawn and their number per second.
 func Write(
 	ctx context.Context, w io.Writer, m *gpt.Model, tok text.Tokenizer,
-	prompt string, n int, s *gpt.Sampler, stop ...string,
+	prompt string, n int, s *search.Sampler, stop ...string,
 ) (drawn int, perSecond float64, err error) {
 	ids, err := Prompt(tok, prompt)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -44,7 +45,7 @@ var functions = []any{
 	causal.Check, causal.Perturb,
 	dist.Alone, dist.CheckSize, dist.Open, dist.Over, dist.Run,
 	gpt.Baby, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.FullTuning, gpt.GPT2,
-	gpt.LoRATuning, gpt.LoadEnds, gpt.LoadModel, gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler,
+	gpt.LoRATuning, gpt.LoadEnds, gpt.LoadModel, gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder,
 	gpt.NewTrainer, gpt.Open, gpt.OpenAdapter, gpt.Paper, gpt.OpenCropped, gpt.DistilGPT2, gpt.SmolLM2_135M,
 	gpt.Stories15M,
 	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,
@@ -54,7 +55,8 @@ var functions = []any{
 	parts.Norms, parts.Optimizers, parts.Places, parts.Positions,
 	checkpoint.Load, checkpoint.Open, checkpoint.WriteFolder,
 	safetensors.Open, safetensors.Read, safetensors.Write, safetensors.WriteEach,
-	seq2seq.Beam, seq2seq.Fits, seq2seq.Greedy, seq2seq.LengthPenalty, seq2seq.LoadModel, seq2seq.New,
+	search.Beam, search.Greedy, search.LengthPenalty, search.NewSampler,
+	seq2seq.Fits, seq2seq.LoadModel, seq2seq.New,
 	seq2seq.NewMasked, seq2seq.NewTrainer, seq2seq.NewTranslator, seq2seq.NewVocabulary, seq2seq.ReadState,
 	seq2seq.Resume,
 	structured.Add, structured.Band, structured.Bound, structured.Columns, structured.Compare, structured.Dimension,
@@ -63,7 +65,7 @@ var functions = []any{
 	text.All, text.Blocks, text.KindIn, text.KindNames, text.KindOf, text.Kinds, text.Load, text.LoadAnswers,
 	text.Match, text.NewCharacters, text.NewCorpus, text.NewWords, text.Open, text.OpenShards, text.ReadCorpus,
 	text.ReadTemplate, text.Sample, text.Stream, text.Until, text.WriteShards, train.AdamW, train.BuildOf,
-	train.CheckMemory, train.Configure, train.Fields, train.Fit, train.Kept, train.Need, train.New, train.OpenTensors, train.Parameters,
+	train.Configure, train.Fields, train.Fit, train.Kept, train.Need, train.New, train.OpenTensors, train.Parameters,
 	train.PeekJSON, train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON, train.Fill,
 	train.Match, train.OpenWeights,
 	train.WriteTensors,

@@ -17,7 +17,7 @@ const module = "github.com/pedestrian-ml/pedestrian/"
 
 // packages are the folders of the called packages.
 var packages = []string{"graph", "graph/optim", "nn", "nn/causal", "gpt", "gpt/parts", "gpt/checkpoint", "gpt/dist", "gpt/inspect",
-	"gpt/safetensors", "gpt/seq2seq", "gpt/structured", "gpt/text", "gpt/text/bpe", "gpt/train", "verify", "verify/hand",
+	"gpt/safetensors", "gpt/search", "gpt/seq2seq", "gpt/structured", "gpt/text", "gpt/text/bpe", "gpt/train", "verify", "verify/hand",
 	"verify/inventory"}
 
 // call is a function, or a method, whose first argument is the receiver.

@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -87,8 +88,8 @@ func gptValues(v table) {
 	define(v, func(w *world) *inspect.Probe { return must(inspect.Tap(get[*gpt.Model](w), "h.0")) })
 	define(v, func(w *world) inspect.Activations { return must(get[*inspect.Probe](w).Run([]int{1, 2})) })
 	define(v, func(w *world) inspect.Entries { return inspect.All(get[*gpt.Model](w)) })
-	define(v, func(w *world) *gpt.Sampler { return gpt.NewSampler(1) })
-	define(v, func(w *world) []*gpt.Sampler { return []*gpt.Sampler{gpt.NewSampler(1), gpt.NewSampler(2)} })
+	define(v, func(w *world) *search.Sampler { return search.NewSampler(1) })
+	define(v, func(w *world) []*search.Sampler { return []*search.Sampler{search.NewSampler(1), search.NewSampler(2)} })
 	define(v, func(w *world) *checkpoint.Checkpoint { return must(checkpoint.Load(w.dir + "/gpt")) })
 	define(v, func(*world) []safetensors.Tensor {
 		return []safetensors.Tensor{{Name: "w", Shape: []int{2, 2}, F32: []float32{1, 2, 3, 4}}}
@@ -119,7 +120,7 @@ func gptValues(v table) {
 		return must(seq2seq.New(get[*graph.Graph](w), get[seq2seq.Config](w), 2))
 	})
 	define(v, func(w *world) *seq2seq.Translator { return must(seq2seq.NewTranslator(get[*seq2seq.Model](w), 2, 2)) })
-	define(v, func(w *world) seq2seq.Predictor {
+	define(v, func(w *world) search.Predictor {
 		t := get[*seq2seq.Translator](w)
 		if err := t.Read(get[[][]int](w)); err != nil {
 			panic(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
@@ -14,7 +15,7 @@ import (
 // draws returns the counts of n draws of the library's sampler from words with these probabilities.
 func draws(t *testing.T, temperature, topP float64, n int, probabilities ...float64) []float64 {
 	t.Helper()
-	s := gpt.NewSampler(1)
+	s := search.NewSampler(1)
 	s.Temperature, s.TopP = temperature, topP
 	logits := graph.Tensor{Shape: []int{1, len(probabilities)}, F64: make([]float64, len(probabilities))}
 	for i, p := range probabilities {

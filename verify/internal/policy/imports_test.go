@@ -2,6 +2,7 @@ package policy
 
 import (
 	"go/ast"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,7 @@ func TestImportDirections(t *testing.T) {
 		"graph/optim":    {"graph"},
 		"nn":             {"graph"},
 		"gpt":            {"graph", "nn", "gpt", "internal"},
+		"gpt/search":     {"graph", "gpt/internal", "internal"},
 		"verify":         {"graph", "nn", "gpt", "verify", "internal"},
 		"examples":       {"graph", "nn", "gpt", "verify", "examples", "internal"},
 	}
@@ -60,6 +62,16 @@ func TestImportDirections(t *testing.T) {
 	for tree := range allowed {
 		if !seen[tree] {
 			t.Errorf("no file in %s", tree)
+		}
+	}
+}
+
+// TestModelsAreApart checks that neither gpt nor gpt/seq2seq imports the other. They share the packages below them.
+func TestModelsAreApart(t *testing.T) {
+	other := map[string]string{"gpt": "gpt/seq2seq", "gpt/seq2seq": "gpt"}
+	for _, f := range sources(t) {
+		if want, ok := other[f.dir]; ok && !f.test && slices.Contains(f.imports, module+want) {
+			t.Errorf("%s imports %s: shared code belongs in a package below both", f.path, want)
 		}
 	}
 }

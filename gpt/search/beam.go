@@ -1,4 +1,4 @@
-package seq2seq
+package search
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 )
 
 // Rank scores a hypothesis for a beam search, which keeps the highest scores. ln p itself prefers short texts; a
-// function of ln p and of the number of tokens, including End, can compensate for that.
+// function of ln p and of the number of tokens, including the one that ends the text, can compensate for that.
 type Rank func(logProb float64, length int) float64
 
 // LengthPenalty returns the Rank ln p divided by ((5 + length)/6)^α (Wu et al. 2016). If α is not finite, every rank
@@ -21,9 +21,9 @@ func LengthPenalty(alpha float64) Rank {
 // Beam continues every kept hypothesis by every token and keeps the best of all these (Conti section 1.1): for each
 // text the number of beams of the Predictor, best first by ln p, or by rank if that is not nil. A hypothesis that has
 // ended stays among them and takes up a place. The search continues until all have ended or have limit tokens
-// including End; by ln p it stops when the first has ended, since the others only become less likely. One beam is
-// Greedy. More beams search more and usually find a likelier text, but not always: the beginning of Greedy's result
-// may be pushed out by others that lead nowhere. Of equal hypotheses the earlier is kept.
+// including the one that ends them; by ln p it stops when the first has ended, since the others only become less
+// likely. One beam is Greedy. More beams search more and usually find a likelier text, but not always: the beginning of
+// Greedy's result may be pushed out by others that lead nowhere. Of equal hypotheses the earlier is kept.
 func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesis, error) {
 	if err := checkSearch(ctx, p, limit); err != nil {
 		return nil, err
@@ -36,7 +36,8 @@ func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesi
 	for i := range beams {
 		beams[i] = newBeam(p.Beams())
 	}
-	tokens, ends := begin(p), endsOf(p)
+	next := make([]int, p.Sources()*p.Beams())
+	var tokens []int // nil before the first step
 	for range limit {
 		logits, err := step(ctx, p, tokens)
 		if err != nil {
@@ -47,8 +48,8 @@ func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesi
 			if b.done(sum) {
 				continue
 			}
-			next := func(slot int) []float64 { return logProbs(logits.Row(i*len(b.slots) + slot)) }
-			if err := b.grow(next, rank, ends); err != nil {
+			likelihoods := func(slot int) []float64 { return logProbs(logits.Row(i*len(b.slots) + slot)) }
+			if err := b.grow(likelihoods, rank, p.Ends); err != nil {
 				return nil, err
 			}
 			for slot, h := range b.slots {
@@ -56,7 +57,7 @@ func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesi
 				if h.parent != slot {
 					p.Fork(i*len(b.slots)+h.parent, row)
 				}
-				tokens[row] = h.token()
+				next[row] = h.token()
 			}
 			beams[i] = b
 			open = open || !b.done(sum)
@@ -64,6 +65,7 @@ func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesi
 		if !open {
 			break
 		}
+		tokens = next
 	}
 	best := make([][]Hypothesis, len(beams))
 	for i, b := range beams {

@@ -1,18 +1,17 @@
-package seq2seq
+package search
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // tree is a Predictor by a table: for each prefix of letters, the probabilities of the next letter, and of "." for
-// End. A prefix without an entry ends.
+// the end. A prefix without an entry ends.
 type tree struct {
 	next           map[string]map[string]float64
 	sources, beams int
@@ -20,7 +19,11 @@ type tree struct {
 	forks          int
 }
 
-const letters = "abcdefgh"
+const (
+	letters  = "abcdefgh"
+	end      = 2
+	specials = 4 // id of the first letter
+)
 
 func newTree(sources, beams int, next map[string]map[string]float64) *tree {
 	return &tree{next: next, sources: sources, beams: beams, prefixes: make([]string, sources*beams)}
@@ -29,14 +32,16 @@ func newTree(sources, beams int, next map[string]map[string]float64) *tree {
 func (t *tree) Sources() int { return t.sources }
 func (t *tree) Beams() int   { return t.beams }
 
+func (t *tree) Ends(token int) bool { return token == end }
+
 func (t *tree) Fork(from, to int) { t.prefixes[to] = t.prefixes[from]; t.forks++ }
 
 func (t *tree) Step(tokens []int) (graph.Tensor, error) {
-	v := int(specials) + len(letters)
-	logits := graph.Tensor{Shape: []int{len(tokens), v}, F64: make([]float64, len(tokens)*v)}
-	for i, token := range tokens {
-		if token >= specials {
-			t.prefixes[i] += letters[token-specials:][:1]
+	n, v := t.sources*t.beams, specials+len(letters)
+	logits := graph.Tensor{Shape: []int{n, v}, F64: make([]float64, n*v)}
+	for i := range n {
+		if tokens != nil && tokens[i] >= specials {
+			t.prefixes[i] += letters[tokens[i]-specials:][:1]
 		}
 		row := logits.Row(i)
 		for j := range v {
@@ -55,7 +60,7 @@ func (t *tree) Step(tokens []int) (graph.Tensor, error) {
 
 func id(letter string) int {
 	if letter == "." {
-		return End
+		return end
 	}
 	return specials + slices.Index([]byte(letters), letter[0])
 }
@@ -113,7 +118,7 @@ func TestI53BeamFindsWhatGreedyMisses(t *testing.T) {
 // ender is a tree whose texts also end with b.
 type ender struct{ *tree }
 
-func (ender) Ends(token int) bool { return token == End || token == id("b") }
+func (ender) Ends(token int) bool { return token == end || token == id("b") }
 
 // The Predictor determines the tokens that end a text; they are counted, but left out.
 func TestOtherEnds(t *testing.T) {
@@ -234,24 +239,5 @@ func TestSearchStops(t *testing.T) {
 	}
 	if _, err := Beam(ctx, newTree(1, 1, gardenPath()), 3, nil); err == nil {
 		t.Error("beam continued after the context had ended")
-	}
-}
-
-// Copying a hypothesis that does not exist is an error of the next step.
-func TestForkOfNothing(t *testing.T) {
-	m, err := New(graph.New(graph.Float64, 1), small(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := NewTranslator(m, 1, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Read([][]int{{4, 5}}); err != nil {
-		t.Fatal(err)
-	}
-	w.Fork(0, 7)
-	if _, err := w.Step([]int{Begin, Begin}); err == nil || !strings.Contains(err.Error(), "7") {
-		t.Errorf("got %v, want an error that names sequence 7", err)
 	}
 }

@@ -1,4 +1,6 @@
-package gpt
+// Package search finds the next tokens of texts: a Sampler draws them from logits, Greedy takes the likeliest one, and
+// Beam compares several continuations. Start with NewSampler.
+package search
 
 import (
 	"cmp"

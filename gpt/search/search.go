@@ -1,4 +1,4 @@
-package seq2seq
+package search
 
 import (
 	"context"
@@ -8,29 +8,27 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Predictor continues hypotheses, Beams for each of Sources texts: hypothesis i·Beams + j is the j-th of text i. All
-// of them are initially empty.
+// Predictor continues hypotheses, Beams for each of Sources texts: hypothesis i·Beams + j is the j-th of text i.
 type Predictor interface {
 	Sources() int
 	Beams() int
 	// Step appends tokens[i] to hypothesis i and returns the logits (Sources·Beams, V) of the next token. The next call
-	// overwrites them.
+	// overwrites them. A search begins with nil, for the logits of the first token.
 	Step(tokens []int) (graph.Tensor, error)
 	// Fork replaces hypothesis to by a copy of hypothesis from.
 	Fork(from, to int)
+	// Ends reports whether a text ends with the token.
+	Ends(token int) bool
 }
 
-// Ender is a Predictor whose texts end with tokens other than End.
-type Ender interface{ Ends(token int) bool }
-
-// Hypothesis is a target, without Begin and End.
+// Hypothesis is a text that was found, without the token that ends it.
 type Hypothesis struct {
 	Tokens  []int
-	LogProb float64 // ln p of the tokens, and of End if Ended
-	Ended   bool    // by End rather than by the limit
+	LogProb float64 // ln p of the tokens, and of the one that ends the text if Ended
+	Ended   bool    // by such a token rather than by the limit
 }
 
-// Greedy takes the likeliest token at each step (Conti section 1.1), at most limit tokens including End. This is the
+// Greedy takes the likeliest token at each step (Conti section 1.1), at most limit tokens including the one that ends the text. This is the
 // best hypothesis of every text if only one can be kept, not the likeliest of all. Of equally likely tokens the first
 // is taken. Only the first beam is used.
 func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
@@ -38,7 +36,8 @@ func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
 		return nil, err
 	}
 	best := make([]Hypothesis, p.Sources())
-	tokens, ends := begin(p), endsOf(p)
+	next := make([]int, p.Sources()*p.Beams())
+	var tokens []int // nil before the first step
 	for range limit {
 		logits, err := step(ctx, p, tokens)
 		if err != nil {
@@ -57,7 +56,7 @@ func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
 				}
 			}
 			h.LogProb += logProb
-			if tokens[row] = token; ends(token) {
+			if next[row] = token; p.Ends(token) {
 				h.Ended = true
 				continue
 			}
@@ -67,25 +66,12 @@ func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
 		if !open {
 			break
 		}
+		tokens = next
 	}
 	return best, nil
 }
 
-func begin(p Predictor) []int {
-	tokens := make([]int, p.Sources()*p.Beams())
-	for i := range tokens {
-		tokens[i] = Begin
-	}
-	return tokens
-}
-
-func endsOf(p Predictor) func(token int) bool {
-	if e, ok := p.(Ender); ok {
-		return e.Ends
-	}
-	return func(token int) bool { return token == End }
-}
-
+// step appends the tokens, which are nil at first.
 func step(ctx context.Context, p Predictor, tokens []int) (graph.Tensor, error) {
 	if err := ctx.Err(); err != nil {
 		return graph.Tensor{}, errors.Wrap(err, "decode")
@@ -94,7 +80,7 @@ func step(ctx context.Context, p Predictor, tokens []int) (graph.Tensor, error) 
 	if err != nil {
 		return logits, errors.Wrap(err, "decode")
 	}
-	return logits, checkLogits(logits, len(tokens))
+	return logits, checkLogits(logits, p.Sources()*p.Beams())
 }
 
 // logProbs returns ln softmax of a row of logits.

@@ -1,4 +1,4 @@
-package seq2seq
+package search
 
 import (
 	"math"
@@ -30,7 +30,7 @@ func newBeam(n int) beam {
 // token returns the token to continue the slot with; for a slot that does not continue, any token will do.
 func (s slot) token() int {
 	if !s.live || s.Ended {
-		return Pad
+		return 0
 	}
 	return s.Tokens[len(s.Tokens)-1]
 }
