@@ -13,16 +13,16 @@ import (
 	"github.com/pkg/errors"
 )
 
-// comparison is this program and PyTorch in turn, rounds times each. Both run as separate processes, on the same
-// machine within seconds, since absolute times drift.
+// comparison runs this program and PyTorch in turn, rounds times each. Both run as separate processes on the same
+// machine within seconds, because absolute times drift.
 type comparison struct {
 	rounds    int
 	quick     bool
-	python    string // an interpreter with PyTorch; "" looks for one
-	precision string // of this program; PyTorch's bf16 is then compared beside its float32, and the faster one counts
+	python    string // an interpreter with PyTorch; optional
+	precision string // of this program; if it is bf16, the faster of PyTorch's float32 and bf16 is compared
 }
 
-// measurement is a line of JSON, ours or PyTorch's.
+// measurement is a line of JSON from this program or PyTorch.
 type measurement map[string]any
 
 func (m measurement) number(field string) float64 {
@@ -32,11 +32,11 @@ func (m measurement) number(field string) float64 {
 
 // print prints PyTorch's version, a table of medians of medians, and the machine.
 func (c comparison) print(w io.Writer) error {
-	theirs, says, err := findTorch(c.python)
+	theirs, version, err := findTorch(c.python)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s\n\n", says)
+	fmt.Fprintf(w, "%s\n\n", version)
 	fmt.Fprintln(w, "| shape, threads | ms/step | tok/s | of peak | MiB | PyTorch ms/step | MiB | times faster |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
 	for _, r := range []row{{"char", 2, 300}, {"char", 1, 200}, {"baby", 2, 15}, {"gpt2", 2, 8}} {
@@ -47,7 +47,8 @@ func (c comparison) print(w io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", describeMachine()) // last, for a process begins with the peak of memory of the one that starts it
+	// The machine comes last: a process inherits the peak of memory from the one that starts it.
+	fmt.Fprintf(w, "\n%s\n", describeMachine())
 	return nil
 }
 
@@ -97,7 +98,7 @@ func (c comparison) row(w io.Writer, r row, python torch) error {
 	return nil
 }
 
-// timesFaster is, round by round, the time of PyTorch's faster precision in times of ours.
+// timesFaster returns, for each round, the time of PyTorch's faster precision divided by ours.
 func timesFaster(ours, theirs, rounded []measurement) (ratios []float64) {
 	for i, o := range ours {
 		best := theirs[i].number("ms_median")

@@ -18,15 +18,15 @@ func threadCounts(list string) (counts []int, err error) {
 		n, err := strconv.Atoi(field)
 		if err != nil || n < 0 || n > 4096 {
 			return nil, errors.Errorf(
-				"-threads: got %q, want numbers up to 4096, such as 2 or 1,2,4; 0 is one per processor", list)
+				"-threads: got %q, want numbers up to 4096, such as 2 or 1,2,4; 0 means one per processor", list)
 		}
 		counts = append(counts, n)
 	}
 	return counts, nil
 }
 
-// curve prints what more threads gain: this program with the same flags, once for each number of threads, each in a
-// process of its own.
+// curve prints the gain of more threads: it runs this program with the same flags once for each number of threads, each
+// time in a separate process.
 func curve(w io.Writer, args []string, counts []int) error {
 	self, err := os.Executable()
 	if err != nil {

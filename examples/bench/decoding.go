@@ -11,20 +11,20 @@ import (
 
 type decodingLine struct {
 	common
-	Weights         string  `json:"weights,omitempty"` // packed; float32 without
+	Weights         string  `json:"weights,omitempty"` // how they are packed; by default float32
 	WeightsMiB      float64 `json:"weights_mib"`
 	Tokens          int     `json:"tokens"`
-	FillingTokPerS  float64 `json:"filling_tok_per_s"` // while the context fills
+	FillingTokPerS  float64 `json:"filling_tok_per_s"` // while the context is not full
 	FullTokPerS     float64 `json:"full_tok_per_s"`    // with a full context that slides by halves
-	WeightsGBPerS   float64 `json:"weights_gb_per_s"`  // every weight once a token, while the context fills
+	WeightsGBPerS   float64 `json:"weights_gb_per_s"`  // every weight once per token, while the context is not full
 	BandwidthGBPerS float64 `json:"bandwidth_gb_per_s"`
 	BandwidthPart   float64 `json:"bandwidth_fraction"`
-	Batch8TokPerS   float64 `json:"batch8_tok_per_s"` // of 8 sequences together, while the context fills
+	Batch8TokPerS   float64 `json:"batch8_tok_per_s"` // of 8 sequences together, while the context is not full
 	BytesPerToken   float64 `json:"bytes_per_token"`
 	AllocsPerToken  float64 `json:"allocs_per_token"`
 }
 
-// decoding times tokens one by one, without the drawing of them, with weights packed where that is asked for.
+// decoding times tokens one by one, without sampling, with weights packed if packing is not empty.
 func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (line decodingLine, err error) {
 	c.BatchSize = 1
 	g := graph.New(graph.Float32, c.Seed)
@@ -51,7 +51,7 @@ func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (li
 		}
 		return nil
 	}
-	if err := feed(min(8, c.BlockSize-1)); err != nil { // to warm up
+	if err := feed(min(8, c.BlockSize-1)); err != nil { // warm up
 		return line, err
 	}
 	contexts := (tokens + c.BlockSize - 1) / c.BlockSize
@@ -89,7 +89,7 @@ func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (li
 	return line, nil
 }
 
-// decodingBatch is how many tokens a second are decoded for a batch of sequences, all together.
+// decodingBatch returns the number of tokens per second that are decoded for a batch of sequences in total.
 func decodingBatch(m *gpt.Model, batch, tokens int) (float64, error) {
 	d, err := gpt.NewBatchDecoder(m, batch)
 	if err != nil {

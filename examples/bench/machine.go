@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// common is what every line has.
+// common holds the fields of every line.
 type common struct {
 	Shape      string      `json:"shape"`
 	Threads    int         `json:"threads"`
@@ -40,7 +40,7 @@ func allocated(n int, run func() error) (bytes, objects float64, err error) {
 	return math.Round(bytes / float64(n)), math.Round(objects / float64(n)), err
 }
 
-// pingPong returns the round trip of a cache line between two threads: the median of several.
+// pingPong returns the round-trip time of a cache line between two threads, the median of several.
 func pingPong() float64 {
 	const trips = 2000
 	if runtime.GOMAXPROCS(0) < 2 {
@@ -70,17 +70,17 @@ func pingPong() float64 {
 	return program.Median(ns)
 }
 
-// bandwidth is how fast the threads move n floats, in GB/s read and written together: the best of several passes.
+// bandwidth returns the rate at which the threads copy n floats, in GB/s read and written: the best of several passes.
 func bandwidth(threads, n int) float64 {
 	from, to := make([]float32, n), make([]float32, n)
-	for i := range from { // pages that were never written are all the same one
+	for i := range from { // pages that were never written all map to one page
 		from[i] = 1
 	}
 	return 2 * 4 * float64(n) / passes(threads, n, func(a, z int) { copy(to[a:z], from[a:z]) })
 }
 
-// triad is how fast the threads compute z = x + a·y with vectors that no cache holds, in GB/s read and written
-// together.
+// triad returns the rate at which the threads compute z = x + a·y with vectors larger than any cache, in GB/s read and
+// written.
 func triad(threads int) float64 {
 	const n = 1 << 25
 	x, y, z := make([]float32, n), make([]float32, n), make([]float32, n)
@@ -95,7 +95,7 @@ func triad(threads int) float64 {
 	})
 }
 
-// passes is how many nanoseconds the threads take together for 0 … n−1, the best of several times.
+// passes returns the nanoseconds that the threads need for 0 … n−1, the best of several times.
 func passes(threads, n int, body func(from, to int)) float64 {
 	best := math.Inf(1)
 	for range 20 {

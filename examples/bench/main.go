@@ -2,13 +2,13 @@
 //
 //	go run ./examples/bench                       # the Shakespeare recipe: 4 layers, 4 heads, 128, context 64, batch 12
 //	go run ./examples/bench -shape gpt2 -steps 10 # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
-//	go run ./examples/bench -threads 1,2,4        # what more threads gain, as a table
-//	go run ./examples/bench -compare 3            # all shapes, beside PyTorch if it is installed, three times in turn
+//	go run ./examples/bench -threads 1,2,4        # the gain of more threads, as a table
+//	go run ./examples/bench -compare 3            # all shapes and PyTorch, if it is installed, three times in turn
 //	go run ./examples/bench -shape decode         # one token at a time through the KV cache; decode-baby, decode-gpt2
 //	go run ./examples/bench -shape decode-gpt2 -weights int8 # with weights in fewer bits, or bf16
 //
 // peak_gflops is the rate of fused multiply-adds and pingpong_ns the round trip of a cache line between two threads,
-// both measured in the same run: on a virtual machine the second varies, and with it what two threads gain.
+// both measured in the same run: on a virtual machine the second varies, and with it the gain of two threads.
 package main
 
 import (
@@ -46,39 +46,39 @@ func shapes() map[string]gpt.Config {
 	return map[string]gpt.Config{"char": char, "baby": baby, "gpt2": gpt2}
 }
 
-// known returns their names.
+// known returns the names of the shapes.
 func known() string { return strings.Join(slices.Sorted(maps.Keys(shapes())), ", ") }
 
-// options are what the flags say.
+// options holds the values of the flags.
 type options struct {
 	shape, threads   string
 	steps, blockSize int
 	comparison
 	recompute, kernels bool
-	weights            graph.Packing // empty is float32
+	weights            graph.Packing // empty means float32
 }
 
-// parse reads the flags, and refuses those that the run would not read.
+// parse reads the flags, and refuses those that the run would ignore.
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("bench", stderr)
 	program.Group(fs, "One run", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.shape, "shape", "char", known()+"; decode, decode-baby, decode-gpt2")
 		fs.StringVar(&o.threads, "threads", "0",
-			"threads of the kernels; 0 is one per processor; several, such as 1,2,4, print a table")
+			"threads of the kernels; 0 means one per processor; several, such as 1,2,4, print a table")
 		fs.IntVar(&o.steps, "steps", 100, "steps to time, after a warm-up; for decoding, tokens")
 		fs.IntVar(&o.blockSize, "block_size", 0,
-			"context length, at the same number of tokens in a batch; 0 is the shape's")
-		fs.StringVar(&o.precision, "precision", "float32", "of products while training; "+
+			"context length, at the same number of tokens in a batch; 0 means the shape's")
+		fs.StringVar(&o.precision, "precision", "float32", "precision of products while training; "+
 			"with -compare, bf16 is compared with the faster of PyTorch's float32 and its bf16 autocast")
 		fs.BoolVar(&o.recompute, "recompute", false, "compute a block's activations again in the backward pass")
 		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights of decoding in fewer bits: bf16 or int8")
 		fs.BoolVar(&o.kernels, "kernels", true, "use kernels; false builds the reference from stock operations")
 	})
-	program.Group(fs, "All shapes beside PyTorch", func(fs *flag.FlagSet) {
+	program.Group(fs, "All shapes and PyTorch", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.rounds, "compare", 0,
-			"how often to time every shape, in turn with PyTorch if it is installed, and print a table")
-		fs.BoolVar(&o.quick, "quick", false, "a step or two of each shape, to see that it works")
-		fs.StringVar(&o.python, "python", "", "an interpreter of Python that has PyTorch, of any version")
+			"times to run every shape, in turn with PyTorch if it is installed, for a table")
+		fs.BoolVar(&o.quick, "quick", false, "a step or two of each shape, as a trial")
+		fs.StringVar(&o.python, "python", "", "a Python interpreter with PyTorch, of any version")
 	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
@@ -136,7 +136,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return json.NewEncoder(stdout).Encode(line)
 }
 
-// settings returns the model of the shape, and whether it decodes, if what is asked for fits together.
+// settings returns the model of the shape, and whether it decodes. Settings that contradict each other are an error.
 func (o options) settings() (c gpt.Config, decode bool, err error) {
 	name, decode := strings.CutPrefix(o.shape, "decode")
 	if name = strings.TrimPrefix(name, "-"); name == "" {
@@ -151,13 +151,13 @@ func (o options) settings() (c gpt.Config, decode bool, err error) {
 	case o.weights != "" && o.weights.Validate() != nil:
 		err = errors.Wrap(o.weights.Validate(), "-weights")
 	case o.weights != "" && !decode:
-		err = errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", o.weights, o.shape)
+		err = errors.Errorf("-weights: got %q with -shape %s, want a shape for decoding", o.weights, o.shape)
 	case o.recompute && decode:
 		err = errors.Errorf(
 			"-recompute: got true with -shape %s, want a shape of training: decoding has no backward pass", o.shape)
 	case decode && o.precision != "float32":
 		err = errors.Errorf("-precision: got %q with -shape %s, want float32: "+
-			"what decodes has fewer bits by -weights bf16 or int8", o.precision, o.shape)
+			"for decoding with fewer bits use -weights bf16 or int8", o.precision, o.shape)
 	}
 	return c, decode, err
 }

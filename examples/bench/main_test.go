@@ -39,7 +39,7 @@ func TestTorchIsNotFlattered(t *testing.T) {
 		want    string
 	}{
 		{good, 2, "PyTorch 2.6, 2 threads, BLAS " + good},
-		{good, 1, "PyTorch 2.6, 1 threads, BLAS " + good + ": 2 threads were asked for"},
+		{good, 1, "PyTorch 2.6, 1 threads, BLAS " + good + ": 2 threads were requested"},
 		{"/usr/lib/blas/libblas.so.3", 2, "PyTorch 2.6, 2 threads, BLAS /usr/lib/blas/libblas.so.3: the reference, many " +
 			"times slower than OpenBLAS (Debian: apt-get install libopenblas0-openmp)"},
 	} {
@@ -81,7 +81,7 @@ func TestSettings(t *testing.T) {
 	}{
 		{"char", "bf16", "", ""},
 		{"decode-baby", "float32", "int8", ""},
-		{"decode", "bf16", "", `-precision: got "bf16" with -shape decode, want float32: what decodes has fewer bits by -weights`},
+		{"decode", "bf16", "", `-precision: got "bf16" with -shape decode, want float32: for decoding with fewer bits use -weights`},
 		{"char", "float32", "int8", `-weights: got "int8" with -shape char`},
 		{"decode", "float32", "int4", `-weights: weights: got "int4"`},
 		{"decode-giant", "float32", "", `-shape: got "decode-giant", want one of baby, char, gpt2, or decode`},

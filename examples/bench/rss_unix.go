@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// maxRSS returns the most memory that the process has had, in MiB.
+// maxRSS returns the peak memory of the process in MiB.
 func maxRSS() int64 {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

@@ -14,15 +14,15 @@ import (
 //go:embed torch_step.py
 var torchStep string
 
-// torch is an interpreter of Python that has PyTorch, or "".
+// torch is a Python interpreter with PyTorch, or "".
 type torch string
 
 // probed is the number of threads that PyTorch is tried with.
 const probed = 2
 
-// findTorch looks for PyTorch, any version of it: in the interpreter that is named, else in those of the system, where
-// it may be missing. It says what it found, since what multiplies for it decides its speed.
-func findTorch(python string) (t torch, says string, err error) {
+// findTorch looks for PyTorch of any version in the named interpreter, or else in those of the system, where it may be
+// missing. It returns a description of it, because its BLAS determines its speed.
+func findTorch(python string) (t torch, version string, err error) {
 	candidates := []string{python}
 	if python == "" {
 		candidates = []string{"python3", "/usr/bin/python3"}
@@ -41,23 +41,24 @@ func findTorch(python string) (t torch, says string, err error) {
 	return "", "PyTorch: not installed", nil
 }
 
-// describeTorch is version, threads and BLAS, with a warning where that makes the comparison unfair to PyTorch.
+// describeTorch returns version, threads and BLAS, with a warning if they make the comparison unfair to PyTorch.
 func describeTorch(line measurement) string {
 	blas, _ := line["blas"].(string)
-	says := fmt.Sprintf("PyTorch %v, %v threads, BLAS %s", line["torch"], line["threads"], blas)
+	version := fmt.Sprintf("PyTorch %v, %v threads, BLAS %s", line["torch"], line["threads"], blas)
 	switch {
 	case line.number("threads") != probed:
-		says += fmt.Sprintf(": %d threads were asked for", probed)
+		version += fmt.Sprintf(": %d threads were requested", probed)
 	case strings.Contains(blas, "/blas/libblas"):
-		says += ": the reference, many times slower than OpenBLAS (Debian: apt-get install libopenblas0-openmp)"
+		version += ": the reference, many times slower than OpenBLAS (Debian: apt-get install libopenblas0-openmp)"
 	case strings.Contains(blas, "openblas-pthread"):
-		says += ": built for pthreads, several times slower on two threads (Debian: apt-get install libopenblas0-openmp)"
+		version += ": built for pthreads, several times slower on two threads " +
+			"(Debian: apt-get install libopenblas0-openmp)"
 	}
-	return says
+	return version
 }
 
-// step runs the step of a shape in a process of its own. Buffers stay with the process between steps, where malloc is
-// glibc's: that is its fastest.
+// step runs the steps of a shape in a separate process. With glibc's malloc the process keeps buffers between steps,
+// which is fastest.
 func (t torch) step(shape string, threads, steps int, precision string) (measurement, error) {
 	c := exec.Command(string(t), "-c", torchStep, shape, strconv.Itoa(threads), strconv.Itoa(steps), precision)
 	c.Env = append(os.Environ(), "MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TRIM_THRESHOLD_=8589934592",

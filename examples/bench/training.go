@@ -29,7 +29,7 @@ type trainingLine struct {
 	LossLast      float64 `json:"loss_last"`
 }
 
-// training times steps: the median counts, and the peak is measured before and after, the better one.
+// training times steps. The median counts; the peak is measured before and after, and the better one is used.
 func training(shape string, c gpt.Config, steps int) (line trainingLine, err error) {
 	start := time.Now()
 	t, err := newTrainer(c)
@@ -52,7 +52,7 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 		}
 		return nil
 	}
-	if err := take(min(10, 1+steps/10)); err != nil { // to warm up
+	if err := take(min(10, 1+steps/10)); err != nil { // warm up
 		return line, err
 	}
 	*ms = program.Sample{}
@@ -72,7 +72,7 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 	return line, nil
 }
 
-// newTrainer trains on random tokens: they cost what others do.
+// newTrainer returns a trainer on random tokens, which cost the same time as others.
 func newTrainer(c gpt.Config) (*gpt.Trainer, error) {
 	tok, err := text.NewCharacters("ab")
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// endOfText is what GPT-2's texts are parted by.
+// endOfText is the token that separates GPT-2's texts.
 const endOfText = "<|endoftext|>"
 
-// sections returns a text's tokens as llm.c has them: the end-of-text token, then a section, and so on, where the empty
-// line between two sections is the end of the first.
+// sections returns a text's tokens in llm.c's form: the end-of-text token, then a section, and so on. The empty line
+// between two sections belongs to the first.
 func sections(tok text.Tokenizer, s string) (ids []int, err error) {
 	special, ok := tok.(interface{ Special(string) (int, bool) })
 	if !ok {

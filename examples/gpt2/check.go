@@ -13,20 +13,20 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// checking is a folder that is asked questions, and what is known of the answers.
+// checking compares the results of a folder with published ones.
 type checking struct {
 	report
 	ctx    context.Context
 	stderr io.Writer
 	dir    string
-	whole  gpt.Config // as the folder says
-	model  *gpt.Model // of no more context than the questions need
+	full   gpt.Config // as in the folder
+	model  *gpt.Model // with no more context than the checks need
 	tok    text.Tokenizer
 	source corpus.Source
 	known  known
 }
 
-// check asks a folder all that is known of its model, and what holds of every model, one question a line.
+// check compares a folder with everything that is known of its model and of every model, one result per line.
 func check(ctx context.Context, o options, list []known, stdout, stderr io.Writer) error {
 	c := checking{report: report{out: stdout}, ctx: ctx, stderr: stderr, dir: o.model}
 	var err error
@@ -34,14 +34,15 @@ func check(ctx context.Context, o options, list []known, stdout, stderr io.Write
 		return err
 	}
 	base.NoteTokens(c.tok, stderr)
-	c.whole = c.model.Config
-	if k := recognise(list, c.whole); k != nil {
+	c.full = c.model.Config
+	if k := recognise(list, c.full); k != nil {
 		c.known = *k
 		fmt.Fprintf(stdout, "%s: by its sizes this is %s\n", o.model, k.name)
 	} else {
-		fmt.Fprintf(stdout, "%s: of a model of these sizes nothing is known here but what holds of every one\n", o.model)
+		fmt.Fprintf(stdout, "%s: no published results for a model of these sizes; "+
+			"only the checks for every model run\n", o.model)
 	}
-	if b := c.known.batch; b != nil && b.width < c.whole.BlockSize {
+	if b := c.known.batch; b != nil && b.width < c.full.BlockSize {
 		if c.model, c.tok, err = openAt(o.model, b.width); err != nil {
 			return err
 		}
@@ -49,29 +50,33 @@ func check(ctx context.Context, o options, list []known, stdout, stderr io.Write
 	if c.source, err = corpus.Open(ctx, o.data, stderr); err != nil {
 		return err
 	}
-	for _, ask := range []func(){c.files, c.parameters, c.encodings, c.corpus, c.comesBack, c.continuations, c.again, c.byHand, c.batch} {
-		if ask(); ctx.Err() != nil {
+	for _, check := range []func(){
+		c.files, c.parameters, c.encodings, c.corpus, c.comesBack, c.continuations, c.again, c.byHand, c.batch,
+	} {
+		if check(); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
 	return c.end()
 }
 
-// parameters compares how many numbers there are with what the sizes make, and with what is known.
+// parameters compares the number of parameters with that computed from the sizes and the published one.
 func (c *checking) parameters() {
 	there := int64(0)
 	for _, p := range c.model.Params() {
 		there += int64(p.Tensor().Len())
 	}
-	made, _ := c.model.Config.Count()
-	c.say(there == made, "numbers in the model", program.Thousands(there), program.Thousands(made)+" by its sizes")
+	counted, _ := c.model.Config.Count()
+	c.say(there == counted, "numbers in the model",
+		program.Thousands(there), program.Thousands(counted)+" by its sizes")
 	if c.known.parameters > 0 {
-		whole, _ := c.whole.Count()
-		c.say(whole == c.known.parameters, "parameters", program.Thousands(whole), program.Thousands(c.known.parameters))
+		full, _ := c.full.Count()
+		c.say(full == c.known.parameters, "parameters",
+			program.Thousands(full), program.Thousands(c.known.parameters))
 	}
 }
 
-// continuations compares what the model goes on with when it takes the likeliest token each time.
+// continuations compares the model's continuations, with the likeliest token at each step, with the published ones.
 func (c *checking) continuations() {
 	if len(c.known.greedy) == 0 {
 		return
@@ -101,7 +106,7 @@ func (c *checking) continuations() {
 	}
 }
 
-// greedy draws as many tokens as are known, or as a text can have.
+// greedy draws the known number of tokens, or as many as the known text can have.
 func (c *checking) greedy(d *gpt.Decoder, k continuation) (more []int, err error) {
 	ids, n := k.ids, len(k.more)
 	if k.text != "" {

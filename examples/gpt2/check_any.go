@@ -12,7 +12,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// again saves the folder anew, opens that, and asks whether the model predicts what it did, to the bit.
+// again saves the folder, opens it again, and compares the model's logits bit by bit.
 func (c *checking) again() {
 	const what = "logits, saved and opened again"
 	differ, n, err := c.reopened()
@@ -25,7 +25,8 @@ func (c *checking) again() {
 
 func (c *checking) reopened() (differ, n int, err error) {
 	const prefix = "pedestrian-gpt2-"
-	file.Sweep(os.TempDir(), prefix, func(rest string) bool { _, err := strconv.ParseUint(rest, 10, 64); return err == nil })
+	numbered := func(rest string) bool { _, err := strconv.ParseUint(rest, 10, 64); return err == nil }
+	file.Sweep(os.TempDir(), prefix, numbered)
 	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		return 0, 0, err
@@ -68,7 +69,7 @@ func (c *checking) reopened() (differ, n int, err error) {
 	return differ, len(logits[0]), nil
 }
 
-// few returns the first tokens of the text, five, or fewer where the context is short.
+// few returns the first five tokens of the text, or fewer if the context is shorter.
 func (c *checking) few() ([]int, error) {
 	ids, err := c.tok.Encode(c.source.Text[:min(len(c.source.Text), 1000)])
 	if n := min(5, c.model.Config.BlockSize+1); err == nil && len(ids) >= n && n > 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// batch compares logits, loss, gradients and the losses of some steps on llm.c's batch. It trains the model: it comes
-// last.
+// batch compares logits, loss, gradients and the losses of some steps on llm.c's batch. It trains the model, so it
+// must run last.
 func (c *checking) batch() {
 	k := c.known.batch
 	if k == nil {
@@ -40,7 +40,8 @@ func (c *checking) onBatch(ids []int) error {
 	}
 	n := k.rows * k.width
 	if m.Config.BlockSize != k.width || len(ids) <= n {
-		return errors.Errorf("got %d tokens and a block_size of %d, want more than %d and %d", len(ids), m.Config.BlockSize, n, k.width)
+		return errors.Errorf("got %d tokens and a block_size of %d, want more than %d and %d",
+			len(ids), m.Config.BlockSize, n, k.width)
 	}
 	copy(m.Tokens.Ints(), ids)
 	copy(m.Targets.Ints(), ids[1:])
@@ -74,8 +75,8 @@ func (c *checking) onBatch(ids []int) error {
 	return c.steps(m, p)
 }
 
-// steps trains on the batch as llm.c's test does, by AdamW without clipping. There its decay acts on vectors, too,
-// which in so few steps changes no digit that is compared.
+// steps trains on the batch like llm.c's test, with AdamW without clipping. In llm.c the decay also acts on vectors;
+// in these few steps that changes none of the compared digits.
 func (c *checking) steps(m *gpt.Model, p *graph.Program) error {
 	o, err := optim.NewAdamW(m.Params())
 	if err != nil {

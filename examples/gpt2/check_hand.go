@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// byHand asks whether autodiff's gradients at these weights are those of the formulas by hand.
+// byHand compares autodiff's gradients at these weights with those of the formulas by hand.
 func (c *checking) byHand() {
 	const what = "gradients of the first block, against those by hand"
 	ids, err := c.few()
@@ -42,7 +42,7 @@ func (c *checking) byHand() {
 		fmt.Sprintf("at most %.0e and %.0e", r.Tolerance, r.ToleranceFloat32))
 }
 
-// firstBlock is what remains of a model with one block, and of the vocabulary the tokens of a short text alone: small
+// firstBlock returns a model with only the first block and only the tokens of a short text as its vocabulary: small
 // enough for formulas that are written to be read.
 func firstBlock(m *gpt.Model, ids []int) (v verify.Model, err error) {
 	known := slices.Compact(slices.Sorted(slices.Values(ids)))
@@ -69,9 +69,9 @@ func firstBlock(m *gpt.Model, ids []int) (v verify.Model, err error) {
 	return v, nil
 }
 
-// cut copies a parameter, of the vocabulary's only what belongs to the known tokens, and of positions the first.
+// cut copies a parameter: of the vocabulary only the known tokens, and of positions only the first.
 func cut(name string, to, from graph.Tensor, known []int) error {
-	at := func(i int) int { return i } // positions come in the order of their rows
+	at := func(i int) int { return i } // positions are in the order of their rows
 	switch name {
 	case "wte.weight":
 		at = func(i int) int { return known[i/to.Shape[1]]*to.Shape[1] + i%to.Shape[1] }

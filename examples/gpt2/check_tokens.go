@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
-// files compares the files that are there with the published ones.
+// files compares the existing files with the published ones.
 func (c *checking) files() {
 	for _, f := range c.known.files {
 		data, err := file.Open(filepath.Join(c.dir, f.name))
@@ -36,7 +36,8 @@ func (f knownFile) String() string { return fmt.Sprintf("%d bytes, sha256 %s", f
 
 // encodings compares the ids of known texts.
 func (c *checking) encodings() {
-	c.say(c.tok.Size() <= c.whole.VocabSize, "tokens", fmt.Sprint(c.tok.Size()), fmt.Sprintf("at most vocab_size, %d", c.whole.VocabSize))
+	c.say(c.tok.Size() <= c.full.VocabSize, "tokens", fmt.Sprint(c.tok.Size()),
+		fmt.Sprintf("at most vocab_size, %d", c.full.VocabSize))
 	if c.known.tokens == nil {
 		return
 	}
@@ -61,7 +62,7 @@ func (c *checking) encoding(e encoded, encode func(string) ([]int, error)) {
 	c.say(slices.Equal(got, e.ids), what, fmt.Sprint(got), fmt.Sprint(e.ids))
 }
 
-// corpus compares nanoGPT's two parts of a text, and all of it.
+// corpus compares nanoGPT's two parts of a text, and the entire text.
 func (c *checking) corpus() {
 	k := c.known.tokens
 	if k == nil || k.text == "" {
@@ -96,7 +97,7 @@ func (c *checking) corpus() {
 	c.tokens("train and val in one", ids, k.all)
 }
 
-// comesBack asks whether the ids of a text stand for that text; an encoding may put a space in front.
+// comesBack checks that the ids of a text decode to that text; an encoding may put a space in front.
 func (c *checking) comesBack() {
 	s := c.source.Text[:min(len(c.source.Text), 1<<17)]
 	ids, err := c.tok.Encode(s)
@@ -114,5 +115,6 @@ func (c *checking) comesBack() {
 	for same < min(len(s), len(back)) && s[same] == back[same] {
 		same++
 	}
-	c.say(back == s, "text to tokens and back", fmt.Sprintf("%d bytes, the first %d the same", len(back), same), fmt.Sprintf("all %d", len(s)))
+	c.say(back == s, "text to tokens and back", fmt.Sprintf("%d bytes, the first %d the same", len(back), same),
+		fmt.Sprintf("all %d", len(s)))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// evaluate tells the loss of a text, each of whose tokens but the first is predicted once: in windows of block_size
-// that begin a stride apart, a token by the window in which it is first seen.
+// evaluate prints the loss of a text. Each token but the first is predicted once, in windows of block_size tokens that
+// begin a stride apart, by the first window that contains it.
 func evaluate(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
 	source, err := corpus.Open(ctx, o.eval, stderr)
 	if err != nil {
@@ -64,7 +64,7 @@ func evaluate(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, 
 		o.weights, float64(packed.Graph.WeightBytes())/mib, float64(m.Graph.WeightBytes())/mib))
 }
 
-// total returns the loss of all tokens but the first together.
+// total returns the total loss of all tokens but the first.
 func total(ctx context.Context, m *gpt.Model, ids []int, stride int, bar *program.Bar) (nats float64, err error) {
 	p, err := graph.Compile(m.Loss)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// openAt opens a folder with a context of so many tokens; 0 is its own.
+// openAt opens a folder with a context of blockSize tokens; 0 means its own.
 func openAt(dir string, blockSize int) (*gpt.Model, text.Tokenizer, error) {
 	if blockSize == 0 {
 		return gpt.Open(dir)
@@ -23,20 +23,20 @@ func openAt(dir string, blockSize int) (*gpt.Model, text.Tokenizer, error) {
 	return gpt.OpenCropped(dir, blockSize)
 }
 
-// export writes a folder as others publish them.
+// export writes a folder in the published form.
 func export(m *gpt.Model, tok text.Tokenizer, dir string) error {
 	return m.Export(dir, tok, safetensors.F32)
 }
 
-// exportable returns an error if no published family has such a network: to be told before a training, not behind it.
+// exportable returns an error if no published family has such a network. It is called before a training, not after it.
 func exportable(c gpt.Config) error {
-	c.VocabSize = max(c.VocabSize, 1) // 0 is from the text
+	c.VocabSize = max(c.VocabSize, 1) // 0 means that of the text
 	_, err := c.Family()
 	return err
 }
 
-// random returns a small folder in the published form, with random weights: it is made if it is not there yet, in the
-// user's cache, or else in out_dir.
+// random returns a small folder in the published form, with random weights. It creates it in the user's cache, or else
+// in out_dir, unless it exists.
 func random(outDir string, stderr io.Writer) (string, error) {
 	dir := outDir
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -44,7 +44,7 @@ func random(outDir string, stderr io.Writer) (string, error) {
 	}
 	dir = filepath.Join(dir, "random-gpt2")
 	if _, err := os.Stat(filepath.Join(dir, "config.json")); err == nil {
-		fmt.Fprintf(stderr, "no -model: taking %s, whose weights are random\n", dir)
+		fmt.Fprintf(stderr, "no -model: using %s, which has random weights\n", dir)
 		return dir, nil
 	}
 	s, _ := corpus.Standin(1, 100_000)
@@ -59,11 +59,11 @@ func random(outDir string, stderr io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(stderr, "no -model: making a small one of random weights, %s\n", dir)
+	fmt.Fprintf(stderr, "no -model: creating a small one with random weights, %s\n", dir)
 	return dir, export(m, tok, dir)
 }
 
-// vacant refuses a directory that holds something already.
+// vacant returns an error if the directory is not empty.
 func vacant(dir string) error {
 	list, err := os.ReadDir(dir)
 	if err == nil && len(list) > 0 {

@@ -3,12 +3,13 @@ package main
 // shakespeare is the SHA-256 of tinyshakespeare.
 const shakespeare = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 
-// gpt2 returns the smallest GPT-2, as Hugging Face publishes it. The numbers of the batch are those against which llm.c
-// compares itself, which PyTorch computed in float32; the continuations are of the tests of Hugging Face's
+// gpt2 returns the smallest GPT-2, as Hugging Face publishes it. The numbers of the batch are those that llm.c
+// compares itself with, computed by PyTorch in float32; the continuations are from the tests of Hugging Face's
 // transformers.
 func gpt2() known {
 	return known{
-		name: "gpt2", layers: 12, heads: 12, embedding: 768, vocab: 50257, parameters: 124_439_808, tokens: gpt2Tokens(),
+		name: "gpt2", layers: 12, heads: 12, embedding: 768, vocab: 50257, parameters: 124_439_808,
+		tokens: gpt2Tokens(),
 		files: []knownFile{
 			{"config.json", 665, "0daed7749b4f02b8f76240d5444551d7b08712dab4d0adb8239c56ba823bb7b4"},
 			{"generation_config.json", 124, "ed0b32ac72c0f5f44a719abb2d7786ea5146c871f83717b7f2018065954de02b"},
@@ -19,7 +20,12 @@ func gpt2() known {
 			{"model.safetensors", 548_105_171, "248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707"},
 		},
 		greedy: []continuation{
-			{ids: []int{464, 3290}, more: []int{373, 1043, 287, 257, 2214, 1474, 262, 16246, 286, 2688, 290, 2688, 27262, 13, 198, 198, 464, 3290}},
+			{
+				ids: []int{464, 3290},
+				more: []int{
+					373, 1043, 287, 257, 2214, 1474, 262, 16246, 286, 2688, 290, 2688, 27262, 13, 198, 198, 464, 3290,
+				},
+			},
 			{prompt: "Hello, my dog is a little", text: " bit of a mess. I'm not sure if he's going"},
 			{prompt: "Today, I", text: "'m going to be doing a lot of research on this. I"},
 		},
@@ -28,8 +34,8 @@ func gpt2() known {
 			val:   tokenized{32_768, "d5ad4a9d91976783859c221697e3e0488675d095f676fe3fedac339caa4c193a"},
 			train: tokenized{305_260, "25f64f50080b1237d8d70e36d9ae43ca00855bbb7d5dcac6118c3cb75eeb7b2f"},
 			loss:  5.270007,
-			logits: []float64{-43.431618, -39.836346, -43.065910, -42.828045, -43.529541, -44.318398, -41.227425, -41.270760,
-				-42.541393, -42.394997},
+			logits: []float64{-43.431618, -39.836346, -43.065910, -42.828045, -43.529541, -44.318398, -41.227425,
+				-41.270760, -42.541393, -42.394997},
 			gradients: []knownGradient{
 				{"wte.weight", []float64{-0.002320, 0.002072, 0.003717, 0.001307, 0.000632}},
 				{"ln_f.weight", []float64{-0.000022, 0.000810, 0.001161, -0.002957, 0.001145}},
@@ -37,12 +43,13 @@ func gpt2() known {
 				{"h.0.ln_2.weight", []float64{-0.018318, 0.004812, 0.008089, -0.001469, -0.002737}},
 				{"h.0.mlp.c_fc.bias", []float64{0.003291, 0.002043, -0.001386, 0.000386, 0.001603}},
 			},
-			losses: []float64{5.270007, 4.059707, 3.375123, 2.800783, 2.315382, 1.849029, 1.394656, 0.999147, 0.624080, 0.376511},
+			losses: []float64{5.270007, 4.059707, 3.375123, 2.800783, 2.315382, 1.849029, 1.394656, 0.999147,
+				0.624080, 0.376511},
 		},
 	}
 }
 
-// gpt2Tokens returns what GPT-2's tokenizer, that of OpenAI's own program, makes of texts.
+// gpt2Tokens returns the results of GPT-2's tokenizer, that of OpenAI's own program.
 func gpt2Tokens() *knownTokens {
 	return &knownTokens{
 		ids: []encoded{
@@ -59,7 +66,9 @@ func gpt2Tokens() *knownTokens {
 			{"🙂", []int{8582, 25081}},
 			{"1234567890", []int{10163, 2231, 30924, 3829}},
 			{"it's I'll we've DON'T", []int{270, 338, 314, 1183, 356, 1053, 23917, 6, 51}},
-			{"    def f(x):\n        return x", []int{220, 220, 220, 825, 277, 7, 87, 2599, 198, 220, 220, 220, 220, 220, 220, 220, 1441, 2124}},
+			{"    def f(x):\n        return x", []int{
+				220, 220, 220, 825, 277, 7, 87, 2599, 198, 220, 220, 220, 220, 220, 220, 220, 1441, 2124,
+			}},
 			{"00000", []int{20483}},
 			{"0000000000000000", []int{25645}},
 			{"00000000000000000", []int{8269, 10535, 830}},

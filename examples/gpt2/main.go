@@ -1,16 +1,16 @@
-// Gpt2 takes a model as others publish it, a folder of Hugging Face's with a GPT-2 or a LLaMA in it: lets it write,
-// measures it on a text, tunes it, and asks it all that is known of its answers.
+// Gpt2 works with a published model, a folder of Hugging Face's with a GPT-2 or a LLaMA: it continues a text, measures
+// the model on a text, tunes it, and compares it with published results.
 //
-//	go run ./examples/gpt2 -model DIR -prompt "Once upon a time"       # goes on with a text
+//	go run ./examples/gpt2 -model DIR -prompt "Once upon a time"       # continues a text
 //	go run ./examples/gpt2 -model DIR -eval FILE                       # loss, perplexity and bits per byte of a text
-//	go run ./examples/gpt2 -model DIR -weights int8 -prompt "…"        # weights in fewer bits; with -eval, what it costs
-//	go run ./examples/gpt2 -model DIR -tune FILE -lora_r 8 -out_dir D  # tunes adapters, saved as PEFT has them; -full: all
-//	go run ./examples/gpt2 -model DIR -adapter D -prompt "…"           # uses them; -merge saves a folder with them inside
+//	go run ./examples/gpt2 -model DIR -weights int8 -prompt "…"        # weights in fewer bits; with -eval, the cost
+//	go run ./examples/gpt2 -model DIR -tune FILE -lora_r 8 -out_dir D  # tunes adapters in PEFT's form; -full: all
+//	go run ./examples/gpt2 -model DIR -adapter D -prompt "…"           # uses them; -merge merges and saves
 //	go run ./examples/gpt2 -train FILE -tokenizer DIR                  # from scratch; -tokenizer train:8192 learns one
-//	go run ./examples/gpt2 -check -model DIR                           # the published answers, one by one
+//	go run ./examples/gpt2 -check -model DIR                           # compares with published results
 //
-// Without -model it makes a small folder of the same form, with random weights, and says so. Ctrl-C saves what has been
-// trained until then.
+// Without -model it creates a small folder of the same form, with random weights, and prints that. Ctrl-C saves the
+// current state of a training.
 package main
 
 import (
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return write(ctx, o, m, tok, stdout, stderr)
 }
 
-// open returns the model, with its adapter in use where there is one.
+// open returns the model, with its adapter in use if there is one.
 func (o options) open() (*gpt.Model, text.Tokenizer, error) {
 	m, tok, err := openAt(o.model, o.config.BlockSize)
 	if err != nil || o.adapter == "" {

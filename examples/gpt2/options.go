@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// options are what the flags say.
+// options holds the values of the flags.
 type options struct {
 	task                    string // write, eval, tune, merge, train or check
 	model, adapter, prompt  string
@@ -18,42 +18,52 @@ type options struct {
 	check, full, merge      bool
 	stride, tokens, topK    int
 	temperature, topP, minP float64
-	weights                 graph.Packing // empty is float32
-	config                  gpt.Config    // of training; its block_size, seed and out_dir are for all
+	weights                 graph.Packing // empty means float32
+	config                  gpt.Config    // of training; block_size, seed and out_dir apply to all tasks
 	given                   map[string]bool
 }
 
-// flags returns those of the program over the settings that are in o.
+// flags returns the flags of the program, with the settings in o as defaults.
 func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := program.Flags("gpt2", stderr)
 	program.Group(fs, "The model, and what to do with it", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.model, "model", "", "folder as Hugging Face has them; by default a small one of random weights, made once")
-		fs.StringVar(&o.adapter, "adapter", "", "folder of adapters as PEFT has them, to use with the model")
-		fs.StringVar(&o.prompt, "prompt", "Once upon a time", "text to go on with, which is what it does if nothing else is asked for")
+		fs.StringVar(&o.model, "model", "",
+			"folder in Hugging Face's form; by default a small one with random weights, created once")
+		fs.StringVar(&o.adapter, "adapter", "", "folder of adapters in PEFT's form, to use with the model")
+		fs.StringVar(&o.prompt, "prompt", "Once upon a time",
+			"text to continue; this is the task if no other is given")
 		fs.StringVar(&o.eval, "eval", "", "text to measure the model on")
-		fs.StringVar(&o.tune, "tune", "", "text to tune adapters on, or JSON lines of prompts and completions, or of messages")
+		fs.StringVar(&o.tune, "tune", "",
+			"text to tune adapters on, or JSON lines of prompts and completions, or of messages")
 		fs.BoolVar(&o.full, "full", false, "tune all weights instead, and save a folder")
-		fs.BoolVar(&o.merge, "merge", false, "save the model with its adapter inside to out_dir, as a folder without adapters")
+		fs.BoolVar(&o.merge, "merge", false,
+			"save the model with its adapter merged to out_dir, as a folder without adapters")
 		fs.StringVar(&o.train, "train", "", "text to train a model on from scratch")
-		fs.StringVar(&o.tokenizer, "tokenizer", "train:1024", "of -train: a folder that has one, or train:N to learn one of N tokens from the text")
-		fs.BoolVar(&o.check, "check", false, "compare with what is published of the model, answer by answer")
-		fs.StringVar(&o.data, "data", "", "text of -check; by default tinyshakespeare, downloaded once, of which the answers are")
+		fs.StringVar(&o.tokenizer, "tokenizer", "train:1024",
+			"of -train: a folder that has one, or train:N to learn one of N tokens from the text")
+		fs.BoolVar(&o.check, "check", false, "compare with the published results of the model, one by one")
+		fs.StringVar(&o.data, "data", "",
+			"text of -check; by default tinyshakespeare, which the results are for, downloaded once")
 	})
 	program.Group(fs, "Measuring and sampling", func(fs *flag.FlagSet) {
-		fs.IntVar(&o.stride, "stride", 0, "tokens from one window of -eval to the next; fewer than block_size slide, 0 is block_size: windows side by side")
-		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, or int8 with a scale for every output; -eval tells both")
+		fs.IntVar(&o.stride, "stride", 0, "tokens from one window of -eval to the next; "+
+			"fewer than block_size slide; 0 means block_size: windows side by side")
+		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: "+
+			"bf16, or int8 with a scale for every output; -eval prints both losses")
 		fs.IntVar(&o.tokens, "tokens", 200, "length of a sample")
-		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
-		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 is all")
-		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
-		fs.Float64Var(&o.minP, "min_p", 0, "sample among tokens at least this times as likely as the likeliest")
+		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest token")
+		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 means all")
+		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens with this total probability")
+		fs.Float64Var(&o.minP, "min_p", 0,
+			"sample among tokens with at least this fraction of the likeliest token's probability")
 	})
-	program.Group(fs, "Training by -tune, whose defaults these are, by -full and by -train, whose network it says as well", o.config.Flags,
-		"eval_interval", "eval_iters", "log_interval")
+	program.Group(fs, "Training by -tune, whose defaults these are, by -full, and by -train, "+
+		"which also has the network",
+		o.config.Flags, "eval_interval", "eval_iters", "log_interval")
 	return fs
 }
 
-// parse reads the flags over the recipe of what they ask for.
+// parse reads the flags, with the recipe of the task as defaults.
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	o.config = gpt.LoRATuning()
 	o.config.OutDir = "out/gpt2"

@@ -52,7 +52,7 @@ func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	return fit(ctx, t, source.Name, stdout, stderr, func() error { return export(t.Model, tok, o.config.OutDir) })
 }
 
-// tokenizer is that of a folder, or with train:N one of N tokens that is learnt from the text.
+// tokenizer returns the tokenizer of a folder, or for train:N one of N tokens that it learns from the text.
 func tokenizer(from, s string) (text.Tokenizer, error) {
 	if size, ok := strings.CutPrefix(from, "train:"); ok {
 		n, err := strconv.Atoi(size)
@@ -70,7 +70,8 @@ func tokenizer(from, s string) (text.Tokenizer, error) {
 		return nil, err
 	}
 	var files [2][]byte
-	for i, names := range [][2]string{{"vocab.json", "encoder.json"}, {"merges.txt", "vocab.bpe"}} { // as OpenAI called them
+	// The second names are OpenAI's.
+	for i, names := range [][2]string{{"vocab.json", "encoder.json"}, {"merges.txt", "vocab.bpe"}} {
 		for _, name := range names {
 			files[i], err = file.Read(filepath.Join(from, name), checkpoint.MaxFile)
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +79,8 @@ func tokenizer(from, s string) (text.Tokenizer, error) {
 			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.Errorf("%s: got neither tokenizer.json nor %s, want a folder with a tokenizer, or train:N", from, names[0])
+			return nil, errors.Errorf("%s: got neither tokenizer.json nor %s, "+
+				"want a folder with a tokenizer, or train:N", from, names[0])
 		}
 		if err != nil {
 			return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// settle finds the one thing to do, and refuses flags that would do nothing there.
+// settle determines the task, and refuses flags that would have no effect on it.
 func (o *options) settle() error {
 	o.task = "write"
 	texts := map[string]string{"eval": o.eval, "tune": o.tune, "train": o.train}
@@ -25,7 +25,7 @@ func (o *options) settle() error {
 			return errors.Errorf("-%s: empty, want a file", task)
 		}
 		if o.task != "write" {
-			return errors.Errorf("-%s: one thing at a time, and -%s is another", task, o.task)
+			return errors.Errorf("-%s: only one task at a time, and -%s is another", task, o.task)
 		}
 		if o.task = task; task == "prompt" {
 			o.task = "write"
@@ -54,10 +54,13 @@ func (o *options) settle() error {
 	return o.sampler().Validate()
 }
 
-// read refuses flags that the task does not read.
+// read returns an error for flags that the task does not read.
 func (o *options) read() error {
 	reads := map[string][]string{
-		"write": {"model", "adapter", "block_size", "prompt", "tokens", "temperature", "top_k", "top_p", "min_p", "seed", "weights"},
+		"write": {
+			"model", "adapter", "block_size", "prompt", "tokens", "temperature", "top_k", "top_p", "min_p", "seed",
+			"weights",
+		},
 		"eval":  {"model", "adapter", "block_size", "eval", "stride", "weights"},
 		"tune":  {"model", "tune", "full", "block_size", "dropout"},
 		"merge": {"model", "adapter", "block_size", "merge", "out_dir"},

@@ -13,7 +13,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// texts is what -tune names, in tokens: a text, or pairs of prompts and answers.
+// texts returns the tokens of -tune's file: of a text, or of pairs of prompts and answers.
 func (o options) texts(
 	ctx context.Context, cp *checkpoint.Checkpoint, tok text.Tokenizer, stderr io.Writer,
 ) (c text.Corpus, name string, err error) {
@@ -37,7 +37,7 @@ func (o options) texts(
 	return c, o.tune, err
 }
 
-// template is what a folder says of prompts and answers. GPT-2's says nothing: its answers end as its texts do.
+// template returns the folder's template of prompts and answers. GPT-2's has none: its answers end like its texts.
 func template(cp *checkpoint.Checkpoint) (text.Template, error) {
 	settings, err := cp.File("tokenizer_config.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func template(cp *checkpoint.Checkpoint) (text.Template, error) {
 	return t, errors.Wrapf(err, "checkpoint %s: tokenizer_config.json", cp.Path)
 }
 
-// context returns the block_size that is given, or the folder's.
+// context returns the given block_size, or else the folder's.
 func (o options) context(cp *checkpoint.Checkpoint) (int, error) {
 	if o.config.BlockSize > 0 {
 		return o.config.BlockSize, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// tune trains adapters of a model, or all of it, and saves them in out_dir.
+// tune trains adapters of a model, or all of its weights, and saves them in out_dir.
 func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	cp, err := base.Folder().Load(o.model, stderr)
 	if err != nil {
@@ -49,8 +49,9 @@ func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
 // fit trains until max_iters or Ctrl-C, and saves.
 func fit(ctx context.Context, t *gpt.Trainer, name string, stdout, stderr io.Writer, save func() error) error {
 	all, trained := t.Config().Count()
-	fmt.Fprintf(stdout, "%s parameters, %s trained, on %s: %s tokens, and %s to validate on\n", program.Thousands(all),
-		program.Thousands(trained), name, program.Thousands(t.Corpus.Train().Len()), program.Thousands(t.Corpus.Val().Len()))
+	fmt.Fprintf(stdout, "%s parameters, %s trained, on %s: %s tokens, and %s to validate on\n",
+		program.Thousands(all), program.Thousands(trained), name,
+		program.Thousands(t.Corpus.Train().Len()), program.Thousands(t.Corpus.Val().Len()))
 	before, err := validate(ctx, t, stderr)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func fit(ctx context.Context, t *gpt.Trainer, name string, stdout, stderr io.Wri
 	return err
 }
 
-// validate returns the loss over the whole validation split.
+// validate returns the loss over the entire validation split.
 func validate(ctx context.Context, t *gpt.Trainer, stderr io.Writer) (float64, error) {
 	bar := program.NewBar(stderr, "validating", 0, (t.Corpus.Val().Len()-1)/t.Config().BlockSize)
 	defer bar.Close()
@@ -83,7 +84,7 @@ func validate(ctx context.Context, t *gpt.Trainer, stderr io.Writer) (float64, e
 	return loss, program.Cause(ctx, err)
 }
 
-// merge saves a model with its adapter inside.
+// merge saves a model with its adapter merged.
 func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error {
 	if err := vacant(o.config.OutDir); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// write shows how the model goes on, token by token as they are drawn, up to the end of a text, and how fast that was.
+// write prints the model's continuation, token by token as they are drawn, up to the end of a text, and its speed.
 func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
 	prompt, err := base.Prompt(tok, o.prompt)
 	if err != nil {
@@ -56,8 +56,8 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	return err
 }
 
-// ends returns the tokens with which the folder says that a text ends, and those with which published models end a
-// turn.
+// ends returns the tokens with which, according to the folder, a text ends, and those with which published models end
+// a turn.
 func ends(dir string, tok text.Tokenizer, stderr io.Writer) (ids []int, err error) {
 	cp, err := base.Folder().Load(dir, stderr)
 	if err != nil {

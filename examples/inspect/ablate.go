@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
-// beginning is the first tokens of a text.
+// beginning is a split with the first tokens of another.
 type beginning struct {
 	text.Split
 	tokens int
@@ -25,7 +25,8 @@ func (b beginning) Len() int { return min(b.tokens+1, b.Split.Len()) } // the la
 
 // ablate prints and draws the loss without each part.
 func ablate(
-	ctx context.Context, stdout, stderr io.Writer, o options, cp *checkpoint.Checkpoint, m *gpt.Model, tok text.Tokenizer,
+	ctx context.Context, stdout, stderr io.Writer, o options,
+	cp *checkpoint.Checkpoint, m *gpt.Model, tok text.Tokenizer,
 ) error {
 	source, err := open(ctx, o.data, cp, stderr)
 	if err != nil {
@@ -45,7 +46,8 @@ func ablate(
 		return err
 	}
 	blocks := (s.Len() - 1) / m.Config.BlockSize
-	fmt.Fprintf(stdout, "\nThe loss with %s in the place of each, over %s tokens of %s; as it is, %.4f nats\n\n", what,
+	fmt.Fprintf(stdout, "\nThe loss with %s in the place of each, over %s tokens of %s; "+
+		"without changes, %.4f nats\n\n", what,
 		program.Thousands(blocks*m.Config.BlockSize), source.Name, loss)
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "without\tloss\tmore")
@@ -62,7 +64,7 @@ func ablate(
 	return err
 }
 
-// open returns the text of the run, or another.
+// open returns the text at path, or by default that of the run.
 func open(ctx context.Context, path string, cp *checkpoint.Checkpoint, stderr io.Writer) (corpus.Source, error) {
 	if path != "" {
 		return corpus.Open(ctx, path, stderr)

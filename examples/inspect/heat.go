@@ -12,12 +12,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// heatmap is a grid of numbers, the names of its rows and columns, and a bar that says which color is which number.
+// heatmap is a grid of numbers with the names of its rows and columns, and a bar that explains the colors.
 type heatmap struct {
 	title, about  string
 	rows, columns []string
-	values        [][]float64 // of each row
-	unit          string      // of a number
+	values        [][]float64 // by row
+	unit          string      // of the numbers
 }
 
 // The layout in pixels.
@@ -29,7 +29,7 @@ const (
 	colors   = 255
 )
 
-// sheet draws the heatmap: red is above 0, blue below it.
+// sheet draws the heatmap: numbers above 0 are red, below 0 blue.
 func (h heatmap) sheet() *picture.Sheet {
 	left, below := 0, 0
 	for _, name := range h.rows {
@@ -94,7 +94,7 @@ func place(share float64) int {
 	return int(math.Round((min(1, max(-1, share)) + 1) / 2 * (colors - 1)))
 }
 
-// largest returns the largest absolute value, or 1 if there is nothing to see.
+// largest returns the largest absolute value, or 1 if all are 0 or one is infinite.
 func (h heatmap) largest() (largest float64) {
 	for _, row := range h.values {
 		for _, v := range row {

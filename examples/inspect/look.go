@@ -49,21 +49,21 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 			n, len(ids), program.Thousands(most))
 	}
 	if p.Sum, err = sum(m, tok, ids, lens); err != nil {
-		fmt.Fprintf(w, "\nwhat adds up to a logit is not in the page: %v\n", err)
+		fmt.Fprintf(w, "\nthe sum of a logit is not in the page: %v\n", err)
 	}
 	path := cmp.Or(o.page, "inside.html")
 	if err = file.Replace(path, p.Write); err == nil {
-		_, err = fmt.Fprintf(w, "\nsaved %s, which a browser opens\n", path)
+		_, err = fmt.Fprintf(w, "\nsaved %s, a page for a browser\n", path)
 	}
 	return err
 }
 
-// most is how many attention weights a page has: these are some 20 MB.
+// most is the largest number of attention weights in a page; they take about 20 MB.
 const most = 4_000_000
 
 // guesses prints the logit lens.
 func guesses(w io.Writer, tok text.Tokenizer, ids []int, lens inspect.Lens) error {
-	fmt.Fprint(w, "The likeliest next token behind each block, and the loss of the one that comes, in nats\n\n")
+	fmt.Fprint(w, "The likeliest next token after each block, and the loss of the actual one, in nats\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "token")
 	for block := range lens {
@@ -82,10 +82,10 @@ func guesses(w io.Writer, tok text.Tokenizer, ids []int, lens inspect.Lens) erro
 	return t.Flush()
 }
 
-// heads prints what the heads look at.
+// heads prints the scores of the heads.
 func heads(w io.Writer, layers []page.Layer, ids []int) error {
-	fmt.Fprint(w, "\nWhat the heads look at: entropy in nats; the weight of the token before; "+
-		"that of what followed the same token earlier (induction)\n\n")
+	fmt.Fprint(w, "\nThe scores of the heads: entropy in nats; the weight of the token before; "+
+		"the weight of the token that followed the same token earlier (induction)\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "head\tentropy\tprevious\tinduction")
 	for _, l := range layers {
@@ -98,13 +98,14 @@ func heads(w io.Writer, layers []page.Layer, ids []int) error {
 			return err
 		}
 		for h, s := range scores {
-			fmt.Fprintf(t, "%s.%d\t%.2f\t%s\t%s\n", l.Name, h, program.Round(s.Entropy, 2), number(s.Previous), number(s.Induction))
+			fmt.Fprintf(t, "%s.%d\t%.2f\t%s\t%s\n",
+				l.Name, h, program.Round(s.Entropy, 2), number(s.Previous), number(s.Induction))
 		}
 	}
 	return t.Flush()
 }
 
-// number returns a dash where there is none.
+// number returns x as text, or a dash if it is NaN.
 func number(x float64) string {
 	if math.IsNaN(x) {
 		return "–"
@@ -112,7 +113,7 @@ func number(x float64) string {
 	return fmt.Sprintf("%.3f", x)
 }
 
-// quoted returns a token of which one sees every character; one outside the vocabulary is its id.
+// quoted returns a token with all characters visible, or its id if it is outside the vocabulary.
 func quoted(tok text.Tokenizer, id int) string {
 	s, err := tok.Decode([]int{id})
 	if err != nil {

@@ -1,11 +1,11 @@
-// Inspect looks inside a trained model: what it would predict behind every block, what every head looks at, and what
-// it loses without a head, or a block's attention or MLP. It also lays runs over each other.
+// Inspect looks inside a trained model: its prediction after every block, the attention of every head, and its loss
+// without a head, or a block's attention or MLP. It also shows several runs in common charts.
 //
-//	go run ./examples/inspect -prompt "To be or not to be"    # tables and a page of what the model in out/ makes of it
+//	go run ./examples/inspect -prompt "To be or not to be"    # tables and a page of the model in out/ on the text
 //	go run ./examples/inspect -ablate heads                   # the loss without each head, as a table and a picture
-//	go run ./examples/inspect -ablate mlp -mean               # with the mean of what each MLP gives in its place
+//	go run ./examples/inspect -ablate mlp -mean               # with each MLP replaced by its mean output
 //	go run ./examples/inspect -prompt "the ki" -corrupt "the mi" -right n -wrong l   # where an answer comes from
-//	go run ./examples/inspect -runs out,out2                  # a page of what two runs have measured
+//	go run ./examples/inspect -runs out,out2                  # a page with the measurements of two runs
 package main
 
 import (
@@ -29,7 +29,7 @@ type options struct {
 	tokens                                          int
 }
 
-// places returns the activations of what -ablate names.
+// places returns the activations for each value of -ablate.
 func places() map[string]string {
 	return map[string]string{"": "", "heads": "h.*.attn.heads", "attention": "h.*.attn", "mlp": "h.*.mlp"}
 }
@@ -39,25 +39,29 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	program.Group(fs, "The model", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model, or folder of a published one")
 	})
-	program.Group(fs, "What it makes of a text", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.prompt, "prompt", "", "text of at most block_size tokens: the logit lens and the heads' scores on it")
-		fs.StringVar(&o.page, "page", "", "file for the page that shows it; by default inside.html, of -runs runs.html")
+	program.Group(fs, "The model on a text", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.prompt, "prompt", "",
+			"text of at most block_size tokens, for the logit lens and the heads' scores")
+		fs.StringVar(&o.page, "page", "", "file for the page; by default inside.html, with -runs runs.html")
 	})
 	program.Group(fs, "Where an answer comes from", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.corrupt, "corrupt", "", "text of as many tokens as -prompt, with another answer")
+		fs.StringVar(&o.corrupt, "corrupt", "", "text with the same number of tokens as -prompt and another answer")
 		fs.StringVar(&o.right, "right", "", "token that answers the prompt")
-		fs.StringVar(&o.wrong, "wrong", "", "another token, whose logit is taken off that of the right one")
+		fs.StringVar(&o.wrong, "wrong", "", "another token, whose logit is subtracted from that of the right one")
 	})
-	program.Group(fs, "What runs have measured", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.runs, "runs", "", "directories of runs, with commas between: a page that lays them over each other")
-		fs.StringVar(&o.serve, "serve", "", "show them as they go on, at an address such as :8080, instead of writing a page")
+	program.Group(fs, "The measurements of runs", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.runs, "runs", "", "directories of runs, separated by commas: a page with common charts")
+		fs.StringVar(&o.serve, "serve", "",
+			"show the runs as they continue, at an address such as :8080, instead of writing a page")
 	})
-	program.Group(fs, "What it loses without a part", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.ablate, "ablate", "", "the parts to leave out one by one: heads, attention or mlp, of every block")
-		fs.BoolVar(&o.mean, "mean", false, "leave a part's mean over the text in its place, not 0")
-		fs.StringVar(&o.data, "data", "", "text to take the loss of, its validation split; by default that of the run")
-		fs.IntVar(&o.tokens, "tokens", 10000, "tokens of it at most")
-		fs.StringVar(&o.picture, "picture", "", "file for the picture; by default ablation.png, of -corrupt patching.png")
+	program.Group(fs, "The loss without a part", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.ablate, "ablate", "",
+			"the parts to leave out one by one: heads, attention or mlp, of every block")
+		fs.BoolVar(&o.mean, "mean", false, "replace a part by its mean over the text instead of 0")
+		fs.StringVar(&o.data, "data", "", "text whose validation split gives the loss; by default that of the run")
+		fs.IntVar(&o.tokens, "tokens", 10000, "largest number of its tokens")
+		fs.StringVar(&o.picture, "picture", "",
+			"file for the picture; by default ablation.png, with -corrupt patching.png")
 	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
@@ -66,10 +70,10 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, program.Want(false, "ablate", o.ablate, "heads, attention or mlp")
 	}
 	if o.prompt == "" && o.ablate == "" && o.runs == "" {
-		return o, errors.New("nothing to look at: want -prompt, -ablate, or both, or -runs; -help lists the flags")
+		return o, errors.New("nothing to do: want -prompt, -ablate, or both, or -runs; -help lists the flags")
 	}
 	if o.runs != "" && (o.prompt != "" || o.ablate != "") {
-		return o, errors.New("-runs: it looks at what runs have measured; want neither -prompt nor -ablate beside it")
+		return o, errors.New("-runs: it shows the measurements of runs; want neither -prompt nor -ablate with it")
 	}
 	given := program.Given(fs)
 	if o.picture == "" && o.corrupt == "" {
@@ -77,17 +81,18 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	}
 	for _, flag := range []string{"mean", "data", "tokens", "picture"} {
 		if given[flag] && o.ablate == "" && !(flag == "picture" && o.corrupt != "") {
-			return o, errors.Errorf("-%s: it belongs to -ablate, which is not given", flag)
+			return o, errors.Errorf("-%s: read only by -ablate, which is not given", flag)
 		}
 	}
-	if asked := o.corrupt + o.right + o.wrong; asked != "" && (o.corrupt == "" || o.right == "" || o.wrong == "" || o.prompt == "" || o.ablate != "" || o.page != "") {
-		return o, errors.New("-corrupt, -right and -wrong: they belong together, and to -prompt, without -ablate and -page")
+	patching := o.corrupt != "" && o.right != "" && o.wrong != "" && o.prompt != "" && o.ablate == "" && o.page == ""
+	if given := o.corrupt + o.right + o.wrong; given != "" && !patching {
+		return o, errors.New("-corrupt, -right and -wrong: give all three and -prompt, without -ablate and -page")
 	}
 	if given["page"] && o.prompt == "" && o.runs == "" {
-		return o, errors.New("-page: it belongs to -prompt or -runs, which are not given")
+		return o, errors.New("-page: read only by -prompt or -runs, which are not given")
 	}
 	if given["serve"] && o.runs == "" {
-		return o, errors.New("-serve: it belongs to -runs, which is not given")
+		return o, errors.New("-serve: read only by -runs, which is not given")
 	}
 	return o, program.Want(o.tokens > 0, "tokens", o.tokens, "at least 1")
 }
@@ -114,7 +119,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if o.prompt != "" {
 		err = program.Printed(stdout, func(w io.Writer) error { return look(w, o, title(o.checkpoint, cp), m, tok) })
-		if err != nil && !errors.Is(err, syscall.EPIPE) { // who closed it may still want the picture of -ablate
+		if err != nil && !errors.Is(err, syscall.EPIPE) { // the picture of -ablate may still be wanted
 			return err
 		}
 	}

@@ -257,22 +257,22 @@ func TestRuns(t *testing.T) {
 func TestRefused(t *testing.T) {
 	dir, data := saved(t, "causal")
 	for want, args := range map[string][]string{
-		"nothing to look at":                 {},
-		"ablate: got head, want":             {"-ablate", "head"},
-		"tokens: got 0":                      {"-ablate", "mlp", "-tokens", "0"},
-		"-mean: it belongs to -ablate":       {"-prompt", "T", "-mean"},
-		"-corrupt, -right and -wrong: they":  {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
-		"-right: got 2 tokens, want one":     {"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t"},
-		"a corrupt one of 2":                 {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},
-		"-serve: it belongs to -runs":        {"-prompt", "T", "-serve", ":0"},
-		"-runs: it looks at what runs have":  {"-prompt", "T", "-runs", dir},
-		"runs: got 5, want at most 4":        {"-runs", "a,b,c,d,e"},
-		"none: no run, want a directory":     {"-runs", "none"},
-		"-page: it belongs to -prompt or":    {"-ablate", "mlp", "-page", "x.html"},
-		"got 17 tokens, want at most":        {"-prompt", "The wheel goes ro"},
-		"'ü'":                                {"-prompt", "ü"},
-		"a text of 9 tokens, want more than": {"-ablate", "mlp", "-tokens", "8", "-data", data},
-		"no checkpoint":                      {"-prompt", "T", "-checkpoint", t.TempDir()},
+		"nothing to do: want":                      {},
+		"ablate: got head, want":                   {"-ablate", "head"},
+		"tokens: got 0":                            {"-ablate", "mlp", "-tokens", "0"},
+		"-mean: read only by -ablate":              {"-prompt", "T", "-mean"},
+		"-corrupt, -right and -wrong: give":        {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
+		"-right: got 2 tokens, want one":           {"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t"},
+		"a corrupt one of 2":                       {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},
+		"-serve: read only by -runs":               {"-prompt", "T", "-serve", ":0"},
+		"-runs: it shows the measurements of runs": {"-prompt", "T", "-runs", dir},
+		"runs: got 5, want at most 4":              {"-runs", "a,b,c,d,e"},
+		"none: no run, want a directory":           {"-runs", "none"},
+		"-page: read only by -prompt or":           {"-ablate", "mlp", "-page", "x.html"},
+		"got 17 tokens, want at most":              {"-prompt", "The wheel goes ro"},
+		"'ü'":                                      {"-prompt", "ü"},
+		"a text of 9 tokens, want more than":       {"-ablate", "mlp", "-tokens", "8", "-data", data},
+		"no checkpoint":                            {"-prompt", "T", "-checkpoint", t.TempDir()},
 	} {
 		err := run(t.Context(), append([]string{"-checkpoint", dir}, args...), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -281,7 +281,7 @@ func TestRefused(t *testing.T) {
 	}
 	var said bytes.Buffer
 	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp ||
-		!strings.Contains(said.String(), "\n\nWhat it loses without a part:\n  -ablate") {
+		!strings.Contains(said.String(), "\n\nThe loss without a part:\n  -ablate") {
 		t.Errorf("-help: %v\n%s", err, &said)
 	}
 }

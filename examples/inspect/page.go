@@ -15,13 +15,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// inside returns the page of what a model makes of a text, but for the attention.
+// inside returns the page of a model on a text, without the attention.
 func inside(title string, m *gpt.Model, tok text.Tokenizer, ids []int, lens inspect.Lens) (p page.Inside) {
 	c := m.Config
 	parameters, _ := c.Count()
 	p.Title = title
-	p.About = fmt.Sprintf("%d blocks of %d heads, width %d, attention %s, position %s, %s parameters.", c.NLayer, c.NHead,
-		c.NEmbd, c.Attention, c.Position, program.Thousands(parameters))
+	p.About = fmt.Sprintf("%d blocks of %d heads, width %d, attention %s, position %s, %s parameters.",
+		c.NLayer, c.NHead, c.NEmbd, c.Attention, c.Position, program.Thousands(parameters))
 	for block := range lens {
 		p.Blocks = append(p.Blocks, fmt.Sprintf("h.%d", block))
 	}
@@ -35,14 +35,15 @@ func inside(title string, m *gpt.Model, tok text.Tokenizer, ids []int, lens insp
 		row := make([]page.Guess, len(lens))
 		for block := range lens {
 			guess := lens.Likeliest(block, i, 1)[0]
-			row[block] = page.Guess{Token: shown(tok, guess), P: math.Exp(-lens.Loss(block, i, guess)), Right: guess == next}
+			p := math.Exp(-lens.Loss(block, i, guess))
+			row[block] = page.Guess{Token: shown(tok, guess), P: p, Right: guess == next}
 		}
 		p.Lens = append(p.Lens, row)
 	}
 	return p
 }
 
-// sum is what adds up to the logit of the token that comes, behind the last one of the likeliest.
+// sum returns the parts that add up to the logit of each next token, and of the likeliest one after the last token.
 func sum(m *gpt.Model, tok text.Tokenizer, ids []int, lens inspect.Lens) (*page.Sum, error) {
 	last := lens.Likeliest(len(lens)-1, len(ids)-1, 1)
 	of := slices.Concat(ids[1:], last)
@@ -70,7 +71,7 @@ func sum(m *gpt.Model, tok text.Tokenizer, ids []int, lens inspect.Lens) (*page.
 	return s, nil
 }
 
-// cutBlock is h.3 and mlp for h.3.mlp.
+// cutBlock splits h.3.mlp into h.3 and mlp.
 func cutBlock(place string) (block, rest string, within bool) {
 	list := strings.SplitN(place, ".", 3)
 	if len(list) < 3 {
@@ -79,7 +80,7 @@ func cutBlock(place string) (block, rest string, within bool) {
 	return list[0] + "." + list[1], list[2], true
 }
 
-// title names a model by its directory, with a slash so that a word such as out is read as one.
+// title names a model by its directory, with a slash so that a word such as out is recognized as a directory.
 func title(dir string, cp *checkpoint.Checkpoint) string {
 	name := "Inside the model in " + strings.TrimRight(dir, "/") + "/"
 	if cp.Published {
@@ -88,7 +89,7 @@ func title(dir string, cp *checkpoint.Checkpoint) string {
 	return fmt.Sprintf("%s, step %d", name, cp.Step)
 }
 
-// shown returns the text of a token; one outside the vocabulary is its id.
+// shown returns the text of a token, or its id if it is outside the vocabulary.
 func shown(tok text.Tokenizer, id int) string {
 	s, err := tok.Decode([]int{id})
 	if err != nil {

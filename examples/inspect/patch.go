@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// patch prints and draws where the answer to the prompt comes from: what of it is back when an activation of the
-// corrupt text is that of the prompt.
+// patch prints and draws where the answer to the prompt comes from: the fraction that is restored when an activation
+// of the corrupt text is replaced by that of the prompt.
 func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	q, err := question(o, tok)
 	if err != nil {
@@ -30,9 +30,11 @@ func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	if err != nil {
 		return err
 	}
-	whole := e.Clean - e.Corrupt
-	fmt.Fprintf(w, "The logit of %s less that of %s is %.4f behind %q, and %.4f behind %q: what of the difference is back, in %%,\n"+
-		"when one activation of the second text is that of the first\n\n", quoted(tok, q.Right), quoted(tok, q.Wrong), e.Clean, o.prompt, e.Corrupt, o.corrupt)
+	all := e.Clean - e.Corrupt
+	fmt.Fprintf(w, "The logit of %s minus that of %s is %.4f after %q, and %.4f after %q. "+
+		"The fraction of the difference, in %%,\n"+
+		"that is restored when one activation of the second text is replaced by that of the first\n\n",
+		quoted(tok, q.Right), quoted(tok, q.Wrong), e.Clean, o.prompt, e.Corrupt, o.corrupt)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, id := range q.Clean {
 		fmt.Fprintf(t, "\t%s", quoted(tok, id))
@@ -42,7 +44,7 @@ func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	for i, one := range e.All {
 		fmt.Fprint(t, placed(one))
 		for token, by := range one.By {
-			fmt.Fprintf(t, "\t%.0f", program.Round(100*by/whole, 0))
+			fmt.Fprintf(t, "\t%.0f", program.Round(100*by/all, 0))
 			exact, first = append(exact, by), append(first, slopes.All[i].By[token])
 		}
 		fmt.Fprintln(t, "\t")
@@ -50,7 +52,8 @@ func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nby one backward pass, to first order, the same with a correlation of %.3f\n", stat.Correlation(exact, first, nil))
+	fmt.Fprintf(w, "\nby one backward pass, to first order, the same with a correlation of %.3f\n",
+		stat.Correlation(exact, first, nil))
 	picture := o.picture
 	if picture == "" {
 		picture = "patching.png"
@@ -62,7 +65,7 @@ func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	return err
 }
 
-// question is what the flags ask.
+// question returns the question that the flags describe.
 func question(o options, tok text.Tokenizer) (q inspect.Question, err error) {
 	one := func(flag, token string) int {
 		ids, failed := tok.Encode(token)

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// drawAblation makes a picture of what is lost: a heatmap of the heads, or a bar for each other part.
+// drawAblation draws the increases of the loss: a heatmap of the heads, or a bar for each other part.
 func drawAblation(w io.Writer, loss float64, without []inspect.Ablation) error {
 	if len(without) > 0 && without[0].Head >= 0 {
 		return ablated(loss, without).sheet().Encode(w)
@@ -19,13 +19,13 @@ func drawAblation(w io.Writer, loss float64, without []inspect.Ablation) error {
 	return bars(w, loss, without)
 }
 
-// block is h.3 for h.3.mlp.
+// block returns h.3 for h.3.mlp.
 func block(place string) string { return strings.Join(strings.SplitN(place, ".", 3)[:2], ".") }
 
-// ablated is what is lost without each head.
+// ablated returns the heatmap of the loss without each head.
 func ablated(loss float64, without []inspect.Ablation) heatmap {
 	h := heatmap{title: "The loss without each head",
-		about: "what it is more, in nats, where the head is left out; a row is a block, a column a head"}
+		about: "the increase in nats if the head is left out; each row is a block, each column a head"}
 	for _, a := range without {
 		if name := block(a.Place); len(h.rows) == 0 || h.rows[len(h.rows)-1] != name {
 			h.rows, h.values = append(h.rows, name), append(h.values, nil)
@@ -38,10 +38,10 @@ func ablated(loss float64, without []inspect.Ablation) heatmap {
 	return h
 }
 
-// back is what of the answer is back with each activation, in percent.
+// back returns the heatmap of the fraction of the answer that each activation restores, in percent.
 func back(e inspect.Effects, tokens []string) heatmap {
 	h := heatmap{title: "Where the answer comes from", columns: tokens, unit: " %",
-		about: "what of the answer is back, where an activation at a token is that of the prompt"}
+		about: "the fraction of the answer that is restored if an activation at a token is that of the prompt"}
 	for _, one := range e.All {
 		row := make([]float64, len(one.By))
 		for i, by := range one.By {
@@ -55,7 +55,8 @@ func back(e inspect.Effects, tokens []string) heatmap {
 // bars draws a bar for each part, with its block below it.
 func bars(w io.Writer, loss float64, without []inspect.Ablation) error {
 	const each = 34 // points, room for the longest name
-	p, more, names := picture.New("left out", "more loss, nats"), make(plotter.Values, len(without)), make([]string, len(without))
+	p, more := picture.New("left out", "more loss, nats"), make(plotter.Values, len(without))
+	names := make([]string, len(without))
 	for i, a := range without {
 		more[i], names[i] = a.Loss-loss, block(a.Place)
 	}
@@ -67,7 +68,7 @@ func bars(w io.Writer, loss float64, without []inspect.Ablation) error {
 	p.NominalX(names...)
 	picture.Grid(p).Vertical.Width = 0
 	p.Add(plotter.NewFunction(func(float64) float64 { return 0 }), bars)
-	p.X.Min, p.X.Max = -0.7, float64(len(without))-0.3 // the bars at the ends whole, and room above the highest
+	p.X.Min, p.X.Max = -0.7, float64(len(without))-0.3 // complete bars at the ends, and room above the highest
 	p.Y.Max += (p.Y.Max - p.Y.Min) / 16
 	width := max(10*vg.Centimeter, vg.Points(float64(each*len(without)+80)))
 	return picture.Write(w, width, 8*vg.Centimeter, p.Draw)

@@ -12,10 +12,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
-// runs writes the page of some runs, or shows them as they go on.
+// runs writes the page of some runs, or shows them as they continue.
 func runs(ctx context.Context, o options, stdout io.Writer) error {
 	dirs := strings.Split(o.runs, ",")
-	if err := program.Want(len(dirs) <= live.Most, "runs", len(dirs), fmt.Sprintf("at most %d", live.Most)); err != nil {
+	err := program.Want(len(dirs) <= live.Most, "runs", len(dirs), fmt.Sprintf("at most %d", live.Most))
+	if err != nil {
 		return err
 	}
 	p, err := live.Finished(dirs...)
@@ -27,7 +28,7 @@ func runs(ctx context.Context, o options, stdout io.Writer) error {
 		if err := file.Replace(path, p.Write); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(stdout, "saved %s, which a browser opens\n", path)
+		_, err := fmt.Fprintf(stdout, "saved %s, a page for a browser\n", path)
 		return err
 	}
 	s, err := live.Listen(o.serve, dirs...)

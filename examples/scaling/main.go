@@ -1,9 +1,9 @@
-// Scaling says what several machines are worth, for a model and a network: the time of a step, and of what a machine does
-// in it the part that is computing. The network is one of four, or what was measured on two machines.
+// Scaling estimates the benefit of several machines, for a model and a network: the time of a step, and the fraction
+// of a machine's time that is spent computing. The network is one of four, or is measured on two machines.
 //
 //	go run ./examples/scaling                                      # char on 10 Gbit/s Ethernet; a table and a plot
 //	go run ./examples/scaling -shape gpt2 -micro_ms 567 -network 100gbit
-//	mpirun -H host1,host2 -np 2 ./scaling -measure                 # built with -tags mpi: prints what -measured takes
+//	mpirun -H host1,host2 -np 2 ./scaling -measure                 # built with -tags mpi: prints the value of -measured
 //	go run ./examples/scaling -shape baby -micro_ms 345 -measured 0.26:0.9,3.3:28,43:372
 //
 // train.sbatch and mpijob.json start examples/tinyshakespeare on a cluster with Slurm, and with Kubeflow on Kubernetes.
@@ -29,11 +29,12 @@ func main() { program.MainOfRanks("scaling", run) }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := program.Flags("scaling", stderr)
 	shape := fs.String("shape", "char", "the model: char, baby or gpt2")
-	microMS := fs.Float64("micro_ms", 10.3, "milliseconds that a machine computes for a micro-batch, as examples/bench says")
+	microMS := fs.Float64("micro_ms", 10.3,
+		"milliseconds that a machine computes for a micro-batch, as measured by examples/bench")
 	micros := fs.Int("gradient_accumulation_steps", 64, "micro-batches in a step, of all machines together")
 	name := fs.String("network", "10gbit", "between the machines: 1gbit, 10gbit, 100gbit or memory")
-	measured := fs.String("measured", "", "all-reduces between two machines instead, MB:ms,MB:ms,…, two at least")
-	plot := fs.String("plot", "out/scaling.png", "file of the picture; empty is none")
+	measured := fs.String("measured", "", "all-reduces between two machines instead, MB:ms,MB:ms,…, at least two")
+	plot := fs.String("plot", "out/scaling.png", "file of the picture; empty means none")
 	measure := fs.Bool("measure", false, "as one of two ranks, measure all-reduces for -measured")
 	if err := program.Parse(fs, args); err != nil {
 		return err
@@ -68,11 +69,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "%s: %s parameters, %.4g MB of gradients, %d micro-batches of %v; network: %v\n", *shape,
 		program.Thousands(trained), j.Bytes/1e6, j.Micros, time.Duration(*microMS*1e6), net)
-	fmt.Fprintf(stdout, "%9s %12s %12s %12s %12s %12s\n", "machines", "all-reduce", "not hidden", "step", "tokens/s", "efficiency")
+	fmt.Fprintf(stdout, "%9s %12s %12s %12s %12s %12s\n",
+		"machines", "all-reduce", "not hidden", "step", "tokens/s", "efficiency")
 	for _, n := range j.machines() {
 		ms := func(seconds float64) string { return fmt.Sprintf("%.4g ms", 1e3*seconds) }
-		fmt.Fprintf(stdout, "%9d %12s %12s %12s %12s %11.1f%%\n", n, ms(net.allReduce(n, j.Bytes)), ms(j.exposed(n, net)),
-			ms(j.step(n, net)), program.Thousands(int(float64(j.Tokens*j.Micros)/j.step(n, net))), 100*j.efficiency(n, net))
+		speed := program.Thousands(int(float64(j.Tokens*j.Micros) / j.step(n, net)))
+		fmt.Fprintf(stdout, "%9d %12s %12s %12s %12s %11.1f%%\n", n, ms(net.allReduce(n, j.Bytes)),
+			ms(j.exposed(n, net)), ms(j.step(n, net)), speed, 100*j.efficiency(n, net))
 	}
 	if *plot == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// measureSums prints what sums of some sizes take between two ranks, the least of many.
+// measureSums prints the times of sums of some sizes between two ranks, the least of many.
 func measureSums(stdout io.Writer) error {
 	g, err := dist.Open(dist.Options{Timeout: time.Minute})
 	if err != nil {

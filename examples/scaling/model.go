@@ -10,19 +10,21 @@ import (
 	"github.com/pkg/errors"
 )
 
-// network is what an exchange costs: a latency, and a time for every byte.
+// network describes the cost of an exchange: a latency, and a time for every byte.
 type network struct {
 	Latency   float64 // seconds of an exchange
-	Bandwidth float64 // bytes in a second, each way
+	Bandwidth float64 // bytes per second, each way
 }
 
 func (n network) String() string {
 	return fmt.Sprintf("%.3g µs, %.3g GB/s", 1e6*n.Latency, n.Bandwidth/1e9)
 }
 
-// networks returns usual ones: Ethernet by TCP, InfiniBand, and ranks on one machine.
+// networks returns common networks: Ethernet with TCP, InfiniBand, and ranks on one machine.
 func networks() map[string]network {
-	return map[string]network{"1gbit": {50e-6, 0.117e9}, "10gbit": {25e-6, 1.17e9}, "100gbit": {3e-6, 11.5e9}, "memory": {1e-6, 8e9}}
+	return map[string]network{
+		"1gbit": {50e-6, 0.117e9}, "10gbit": {25e-6, 1.17e9}, "100gbit": {3e-6, 11.5e9}, "memory": {1e-6, 8e9},
+	}
 }
 
 // allReduce returns the seconds of a sum over n machines that halve and double (Rabenseifner 2004): log₂ n exchanges
@@ -35,8 +37,8 @@ func (n network) allReduce(machines int, size float64) float64 {
 	return 2*rounds*n.Latency + 2*float64(machines-1)/float64(machines)*size/n.Bandwidth
 }
 
-// fit returns the network of which two machines took such times, MB:ms,MB:ms,…: the line through them whose errors are
-// smallest in relation to each time.
+// fit returns the network that fits times measured on two machines, MB:ms,MB:ms,…: the line through them with the
+// smallest relative errors.
 func fit(measured string) (n network, err error) {
 	var w, wx, wxx, wy, wxy float64
 	for pair := range strings.SplitSeq(measured, ",") {
@@ -57,7 +59,7 @@ func fit(measured string) (n network, err error) {
 	return network{Latency: max(0, (wy-slope*wx)/w/2), Bandwidth: 1 / slope}, nil
 }
 
-// job is what is trained.
+// job describes the training.
 type job struct {
 	Bytes  float64 // of gradients
 	Micro  float64 // seconds of a micro-batch on a machine
@@ -83,8 +85,9 @@ func (j job) machines() (list []int) {
 	return list
 }
 
-// exposed returns the seconds of the all-reduce that no computing hides. Buckets of 4 MB go as they are finished in the
-// backward pass of the last micro-batch, two thirds of its time; the last one has nothing left to hide behind.
+// exposed returns the seconds of the all-reduce that computing does not hide. Buckets of 4 MB are sent as they are
+// finished in the backward pass of the last micro-batch, which is two thirds of its time; nothing hides the last
+// bucket.
 func (j job) exposed(machines int, n network) float64 {
 	t, buckets := n.allReduce(machines, j.Bytes), math.Ceil(j.Bytes/(4<<20))
 	return max(t/buckets, t-(1-1/buckets)*j.Micro*2/3)
@@ -95,7 +98,7 @@ func (j job) step(machines int, n network) float64 {
 	return j.Micro*float64(j.Micros)/float64(machines) + j.exposed(machines, n)
 }
 
-// efficiency is how much of a machine's time is computing.
+// efficiency returns the fraction of a machine's time that is spent computing.
 func (j job) efficiency(machines int, n network) float64 {
 	return j.step(1, n) / (float64(machines) * j.step(machines, n))
 }

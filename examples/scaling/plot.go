@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// chart draws the efficiency against the machines, with every communication hidden that can be, and with none.
+// chart draws the efficiency against the machines, with communication hidden where possible, and with none hidden.
 func chart(w io.Writer, shape string, j job, net network) error {
 	p := picture.New("machines", "efficiency, %")
 	p.Title.Text = fmt.Sprintf("%s, %d micro-batches of %.4g ms, %v", shape, j.Micros, 1e3*j.Micro, net)

@@ -16,7 +16,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// unit is what a token of the tokenizer is called.
+// unit returns the word for a token of the tokenizer.
 func unit(tok text.Tokenizer) string {
 	if _, ok := tok.(*text.Characters); ok {
 		return "character"
@@ -24,8 +24,8 @@ func unit(tok text.Tokenizer) string {
 	return "token"
 }
 
-// open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names. A run that
-// is resumed has both from its checkpoint; where -data says otherwise, it may be no other text.
+// open returns the tokens to train on: those of shards, or of a text with the tokenizer named by -tokenizer. A resumed
+// run takes both from its checkpoint; another text in -data is an error.
 func (o options) open(
 	ctx context.Context, blockSize int, saved *checkpoint.Checkpoint, stderr io.Writer,
 ) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {
@@ -71,7 +71,7 @@ func (o options) tokenizerOf(s corpus.Source, saved *checkpoint.Checkpoint) (tex
 	return kind.New(s.Text)
 }
 
-// hasKind returns an error if -tokenizer names another kind than that of a tokenizer which is given.
+// hasKind returns an error if -tokenizer names a kind other than that of the given tokenizer.
 func (o options) hasKind(tok text.Tokenizer) error {
 	var was text.Kind
 	data, err := tok.MarshalJSON()

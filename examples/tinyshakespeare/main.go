@@ -1,19 +1,21 @@
-// Tinyshakespeare trains a small GPT on the works of Shakespeare, character by character, on the processor, and lets it
-// write. Without flags it follows nanoGPT's recipe for a laptop: 4 layers, 4 heads, width 128, 2000 iterations.
+// Tinyshakespeare trains a small GPT on the works of Shakespeare, character by character, on the processor, and
+// samples from it. Without flags it follows nanoGPT's recipe for a laptop: 4 layers, 4 heads, width 128, 2000
+// iterations.
 //
 //	go run ./examples/tinyshakespeare                                # train, sample, save to out/
 //	go run ./examples/tinyshakespeare -resume                        # resume after Ctrl-C, bit-identically
-//	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser, at the address it prints
-//	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # let the checkpoint write
+//	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser, at the printed address
+//	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # sample from the checkpoint
 //
 // Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a step:
 //
 //	go build -tags mpi -o train ./examples/tinyshakespeare && mpirun -np 4 ./train -gradient_accumulation_steps 4
 //	mpirun -H host1,host2 --bind-to none -np 2 ./train -resume       # two machines that share out_dir
 //
-// A rank that is frozen or cut off ends the others after -timeout, with 75. Open MPI's launcher notices a machine that is
-// gone as soon with --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3.
-// When it is interrupted it gives ranks a second to save; --mca odls_base_sigkill_timeout 10 is ten, which it then waits.
+// A rank that is frozen or cut off ends the others after -timeout, with status 75. Open MPI's launcher detects a lost
+// machine as quickly with --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 1 --mca
+// oob_tcp_keepalive_probes 3. On an interrupt it gives ranks one second to save; --mca odls_base_sigkill_timeout 10
+// makes it wait ten.
 package main
 
 import (
@@ -48,16 +50,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	} else {
 		err = lead(ctx, g, c, o, args, stdout, stderr)
 	}
-	if err != nil { // whose status ends the other ranks
+	if err != nil { // its status ends the other ranks
 		return err
 	}
 	return g.Close()
 }
 
-// lead trains, alone or as rank 0, saves, tells, and lets the model write.
-func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stdout, stderr io.Writer) (err error) {
+// lead trains, alone or as rank 0, saves, reports, and prints a sample.
+func lead(
+	ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stdout, stderr io.Writer,
+) (err error) {
 	var dir *checkpoint.Dir
-	var saved *checkpoint.Checkpoint // nil of a new run
+	var saved *checkpoint.Checkpoint // nil for a new run
 	if o.resume {
 		if dir, saved, err = base.Decoder().Resume(c.OutDir, stderr); err != nil {
 			return errors.Wrap(err, "-resume")
@@ -71,7 +75,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 			return tell(g, finish)
 		}
 	}
-	if err := base.Check(c); err != nil { // before a text is looked for
+	if err := base.Check(c); err != nil { // before opening the text
 		return err
 	}
 	if saved == nil {
@@ -106,7 +110,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if err := w.begin(t); err != nil {
 		return err
 	}
-	if !o.resume { // only now: what is refused leaves nothing behind
+	if !o.resume { // only now: a refused run leaves no files
 		if dir, err = base.Begin(c.OutDir); err != nil {
 			return err
 		}
@@ -123,7 +127,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if err := fit(ctx, t, dir, r); err != nil {
 		return err
 	}
-	if err := tell(g, finish); err != nil { // the others do not wait for the sample
+	if err := tell(g, finish); err != nil { // the other ranks do not wait for the sample
 		return err
 	}
 	if err := sample(ctx, t.Model, tok, o, c.Seed, stdout); err != nil {
@@ -132,7 +136,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	return r.Trouble
 }
 
-// sampleOnly lets a checkpoint write. Of its network nothing may be given otherwise; a seed may, for another sample.
+// sampleOnly prints a sample of a checkpoint. Flags must not contradict its network, but may set another seed.
 func sampleOnly(ctx context.Context, c gpt.Config, o options, args []string, stdout, stderr io.Writer) error {
 	saved, err := base.Decoder().Load(c.OutDir, stderr)
 	if err != nil {
@@ -145,13 +149,13 @@ func sampleOnly(ctx context.Context, c gpt.Config, o options, args []string, std
 	if err != nil {
 		return err
 	}
-	asked, _, err := parse(m.Config, args, io.Discard)
+	given, _, err := parse(m.Config, args, io.Discard)
 	if err != nil {
 		return err
 	}
-	seed := asked.Seed
-	asked.Seed, asked.Kernels = m.Config.Seed, m.Config.Kernels
-	if err := asked.ResumeDiff(m.Config); err != nil {
+	seed := given.Seed
+	given.Seed, given.Kernels = m.Config.Seed, m.Config.Kernels
+	if err := given.ResumeDiff(m.Config); err != nil {
 		return errors.Wrapf(err, "checkpoint %s", saved.Path)
 	}
 	if err := o.hasKind(tok); err != nil {

@@ -205,7 +205,7 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	out := mustDo(t, small(t, dir, "-prompt", "The ")...)
 	for _, want := range []string{"parameters", "tokens", "step 6/6 | loss ", " | norm ", " | lr ", " ms | ", " GFLOP/s | ", " tok/s | eta ",
-		"step 6: train loss ", "val loss over the whole split: ", "\nThe ", "20 characters"} {
+		"step 6: train loss ", "val loss over the entire split: ", "\nThe ", "20 characters"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in the output:\n%s", want, out)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// options are the flags that are not the Config's.
+// options holds the flags that are not the Config's.
 type options struct {
 	data, config, prompt string
 	tokenizer, serve     string
@@ -24,14 +24,14 @@ type options struct {
 	stop                 []string
 	tokens, topK         int
 	temperature, topP    float64
-	logInterval          int             // 0 is some fifty lines
+	logInterval          int             // 0 means about fifty lines
 	given                map[string]bool // names of flags
 	minP, penalty        float64
-	weights              graph.Packing // empty is float32
+	weights              graph.Packing // empty means float32
 	ranks                dist.Options
 }
 
-// parse reads the flags over the -config file over c.
+// parse reads the flags over the -config file, and this over c.
 func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, error) {
 	var o options
 	logInterval := c.LogInterval
@@ -40,23 +40,27 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 	program.Group(fs, "The text, and what to do", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.data, "data", "",
 			"text file to train on, or directory of texts or token shards; by default tinyshakespeare, downloaded once")
-		fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: "+text.KindNames()+"; shards have one")
+		fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name,
+			"of the text: "+text.KindNames()+"; shards have their own")
 		fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
-		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, which says the rest")
+		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
 		fs.StringVar(&o.serve, "serve", "",
 			"show the run in a browser, at an address such as :8080 (of this machine alone) or :0 (any free port)")
-		fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
+		fs.BoolVar(&o.sampleOnly, "sample_only", false, "only print a sample of the newest checkpoint in out_dir")
 	})
-	program.Group(fs, "Sampling, behind the training or alone", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.prompt, "prompt", "\n", "what a sample begins with")
-		fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 is none")
-		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
-		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 is all")
-		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
-		fs.Float64Var(&o.minP, "min_p", 0, "sample among tokens at least this times as likely as the likeliest")
-		fs.Float64Var(&o.penalty, "repetition_penalty", 1, "above 1 makes tokens that are in the text already less likely")
-		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, or int8 with a scale for every output")
-		fs.Func("stop", "text that ends a sample, and is left out; may be given several times", func(s string) error {
+	program.Group(fs, "Sampling, after the training or alone", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.prompt, "prompt", "\n", "beginning of a sample")
+		fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 means none")
+		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest token")
+		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 means all")
+		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens with this total probability")
+		fs.Float64Var(&o.minP, "min_p", 0,
+			"sample among tokens with at least this fraction of the likeliest token's probability")
+		fs.Float64Var(&o.penalty, "repetition_penalty", 1,
+			"above 1 makes tokens that are already in the text less likely")
+		fs.StringVar((*string)(&o.weights), "weights", "",
+			"keep the weights in fewer bits: bf16, or int8 with a scale for every output")
+		fs.Func("stop", "text that ends a sample and is left out; may be repeated", func(s string) error {
 			if o.stop = append(o.stop, s); s == "" {
 				return errors.New("empty, want at least one character")
 			}
@@ -64,9 +68,10 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		})
 	})
 	program.Group(fs, "Several ranks, of a program built with -tags mpi", func(fs *flag.FlagSet) {
-		fs.DurationVar(&o.ranks.Timeout, "timeout", time.Minute, "how long a rank waits for another one; 0 is for ever")
+		fs.DurationVar(&o.ranks.Timeout, "timeout", time.Minute,
+			"how long a rank waits for another one; 0 means for ever")
 		fs.BoolVar(&o.ranks.Fast, "fast_reduce", false,
-			"add gradients up in MPI's own order: perhaps faster, and other digits with another number of ranks")
+			"add gradients in MPI's own order: possibly faster, but the digits depend on the number of ranks")
 	})
 	program.LogInterval(fs)
 	c.LogInterval = -1 // not given
@@ -79,7 +84,7 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 			return c, o, err
 		}
 		o.stop = nil
-		if err := fs.Parse(args); err != nil { // again, because they override the file
+		if err := fs.Parse(args); err != nil { // again, because flags override the file
 			return c, o, err
 		}
 	}
@@ -97,21 +102,21 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		}
 	}
 	if o.serve != "" && o.sampleOnly {
-		return c, o, errors.New("-serve: it shows a training, and -sample_only does not train")
+		return c, o, errors.New("-serve: it shows a training, but -sample_only does not train")
 	}
 	if o.samples() && o.prompt == "" {
 		return c, o, errors.New("-prompt: empty; give at least one character, such as a newline")
 	}
-	if err := base.CheckTraining(c.Training, c.Run); err != nil { // -sample_only checks nothing else of c
+	if err := base.CheckTraining(c.Training, c.Run); err != nil { // the only check of c with -sample_only
 		return c, o, err
 	}
 	return c, o, o.sampler(c.Seed).Validate()
 }
 
-// samples reports whether the program lets the model write: at the end, or for those who watch.
+// samples reports whether the program draws samples: at the end, or for -serve.
 func (o options) samples() bool { return o.tokens > 0 || o.serve != "" }
 
-// read reads the -config file over c.
+// read reads the -config file into c.
 func (o options) read(c *gpt.Config) error {
 	f, err := file.Open(o.config)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// plotLosses draws the loss of every step, and over it the estimates of both losses: a mark at every evaluation, so
-// that one alone is seen, with val's line dashed, so that train's is seen where they are one. The floor, where it is
-// known, is a line. The legend stands beside the curves, whatever way they go.
+// plotLosses draws the loss of every step, and over it the estimates of both losses, with a mark at every evaluation
+// so that a single one is visible. The line of val is dashed, so that train's is visible where they coincide. A known
+// floor is drawn as a line. The legend is next to the curves, so that it never hides them.
 func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor float64) error {
 	p := picture.New("step", "cross entropy, nats per character")
 	picture.Grid(p)
 	legend := p.Legend
 	legend.Top, legend.Left, p.Legend = true, true, plot.NewLegend()
-	var own plotter.XYs // the text's
+	var own plotter.XYs // the text's own entropy
 	if floor > 0 && val.Len() > 0 {
 		last, _ := val.XY(val.Len() - 1)
 		own = plotter.XYs{{X: 0, Y: floor}, {X: last, Y: floor}}
@@ -54,8 +54,8 @@ func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor float64) er
 		legend.Add(c.name, line, marks)
 	}
 	return picture.Write(w, 16*vg.Centimeter, 10*vg.Centimeter, func(area draw.Canvas) {
-		beside := area.Max.X - legend.Rectangle(area).Size().X
-		legend.Draw(draw.Crop(area, beside-area.Min.X, 0, 0, 0))
-		p.Draw(draw.Crop(area, 0, beside-picture.Margin-area.Max.X, 0, 0))
+		right := area.Max.X - legend.Rectangle(area).Size().X
+		legend.Draw(draw.Crop(area, right-area.Min.X, 0, 0, 0))
+		p.Draw(draw.Crop(area, 0, right-picture.Margin-area.Max.X, 0, 0))
 	})
 }

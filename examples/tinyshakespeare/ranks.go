@@ -17,7 +17,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// What rank 0 tells the others to do with it. It alone reads the clock, the disk and signals, so all do the same.
+// The commands of rank 0 to the others. Only rank 0 reads the clock, the disk and signals, so all do the same.
 const (
 	finish float32 = iota
 	meet
@@ -27,18 +27,18 @@ const (
 	validation
 )
 
-// tell has the other ranks of a group do what this one does next.
+// tell makes the other ranks of a group do the same as this one next.
 func tell(g dist.Group, what float32) error { return g.Share([]float32{what}, 0) }
 
-// whole returns a context that does not end in the middle of what other ranks take part in.
-func whole(ctx context.Context, g dist.Group) context.Context {
+// uninterrupted returns a context that does not end during an operation in which other ranks take part.
+func uninterrupted(ctx context.Context, g dist.Group) context.Context {
 	if g.Size() > 1 {
 		return context.WithoutCancel(ctx)
 	}
 	return ctx
 }
 
-// follow returns a rank that computes with rank 0, and neither writes nor tells.
+// follow runs a rank that computes with rank 0, and neither writes nor reports.
 func follow(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stderr io.Writer) error {
 	t, err := follower(ctx, g, c, o, args, stderr)
 	if err == nil {
@@ -47,20 +47,20 @@ func follow(ctx context.Context, g dist.Group, c gpt.Config, o options, args []s
 	return errors.WithMessagef(err, "rank %d", g.Rank())
 }
 
-// shared returns an error unless all ranks see the directory of the run, where rank 0 leaves a file for as long as that
-// takes.
+// shared returns an error unless all ranks see the directory of the run, in which rank 0 creates a temporary file.
 func shared(g dist.Group, path string) error {
 	if g.Size() == 1 {
 		return nil
 	}
 	const prefix = ".ranks-"
-	mark := []float32{float32(rand.IntN(1 << 24))} // a whole number that float32 has
+	mark := []float32{float32(rand.IntN(1 << 24))} // an integer that float32 represents exactly
 	name := func() string { return filepath.Join(path, fmt.Sprint(prefix, int(mark[0]))) }
 	if g.Rank() == 0 {
 		if err := tell(g, meet); err != nil {
 			return err
 		}
-		file.Sweep(path, prefix, func(rest string) bool { _, err := strconv.Atoi(rest); return err == nil })
+		numbered := func(rest string) bool { _, err := strconv.Atoi(rest); return err == nil }
+		file.Sweep(path, prefix, numbered)
 		f, err := file.Create(name())
 		if err != nil {
 			return errors.Wrap(err, "out_dir")
@@ -77,13 +77,15 @@ func shared(g dist.Group, path string) error {
 		return err
 	}
 	if _, err := os.Lstat(name()); err != nil {
-		return errors.Errorf("out_dir: got another %s than rank 0 has, want a directory that all machines share", path)
+		return errors.Errorf("out_dir: %s differs from rank 0's, want a directory that all machines share", path)
 	}
 	return g.Barrier()
 }
 
-// follower returns the trainer of a run that rank 0 begins or resumes; nil if there is nothing left to train.
-func follower(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Trainer, error) {
+// follower returns the trainer of a run that rank 0 begins or resumes, or nil if no steps are left.
+func follower(
+	ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stderr io.Writer,
+) (*gpt.Trainer, error) {
 	var saved *checkpoint.Checkpoint
 	var err error
 	if o.resume {
@@ -105,7 +107,7 @@ func follower(ctx context.Context, g dist.Group, c gpt.Config, o options, args [
 	return trainer(ctx, g, c, data, tok, saved)
 }
 
-// serve does what rank 0 tells.
+// serve executes the commands of rank 0.
 func serve(ctx context.Context, g dist.Group, t *gpt.Trainer) error {
 	for {
 		what := []float32{finish}
@@ -113,7 +115,7 @@ func serve(ctx context.Context, g dist.Group, t *gpt.Trainer) error {
 			return err
 		}
 		if t == nil {
-			return errors.New("rank 0 trains, here nothing is left to train")
+			return errors.New("rank 0 trains, but no steps are left here")
 		}
 		var err error
 		switch what[0] {

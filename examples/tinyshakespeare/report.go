@@ -16,14 +16,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// report tells what happens: the log, and the other files of out_dir.
+// report prints the progress and writes the files of out_dir other than checkpoints.
 type report struct {
 	*program.Log
 	out     io.Writer
 	trainer *gpt.Trainer
 	source  corpus.Source
-	unit    string  // a token
-	floor   float64 // nats per character, 0 where unknown
+	unit    string  // word for a token
+	floor   float64 // nats per character, 0 if unknown
 	watch   *watch  // nil without -serve
 }
 
@@ -50,11 +50,12 @@ func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io
 		r.ranks(o.ranks)
 	}
 	tokens, held := t.Corpus.Train().Len(), t.Corpus.Val().Len()
-	r.Header("text: "+source.Name, fmt.Sprintf("%s tokens, %d different", program.Thousands(tokens+held), t.Tokenizer.Size()),
+	r.Header("text: "+source.Name,
+		fmt.Sprintf("%s tokens, %d different", program.Thousands(tokens+held), t.Tokenizer.Size()),
 		program.Thousands(tokens)+" to train on, "+program.Thousands(held)+" to validate")
 	if r.unit == "character" && source.Floor > 0 {
 		r.floor = source.Floor
-		r.Print("this text has %.4f nats per character: no model gets below it for long", r.floor)
+		r.Print("this text has %.4f nats per character: no model stays below it for long", r.floor)
 	}
 	if w != nil {
 		r.Print("watch it at %s", w.URL)
@@ -63,7 +64,7 @@ func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io
 		func(w io.Writer) error { return gpt.WriteConfig(w, c) })
 }
 
-// ranks tells what each of several ranks does and holds.
+// ranks prints the memory and the settings of each of several ranks.
 func (r *report) ranks(o dist.Options) {
 	weights, moments := 0, 0
 	for _, p := range r.trainer.Model.Graph.Params() {
@@ -73,13 +74,15 @@ func (r *report) ranks(o dist.Options) {
 		moments += 4 * m.Len()
 	}
 	const mib = 1 << 20
-	r.Print("memory of each rank: %.1f MiB of weights, %.1f of moments, %.1f of activations and gradients, and their sums",
+	r.Print("memory of each rank: %.1f MiB of weights, %.1f of moments, "+
+		"%.1f of activations and gradients, and their sums",
 		float64(weights)/mib, float64(moments)/mib, float64(r.trainer.Model.Graph.Bytes())/mib)
 	if o.Fast {
-		r.Print("sums in MPI's own order (-fast_reduce): another number of ranks ends with other digits")
+		r.Print("sums in MPI's own order (-fast_reduce): the digits depend on the number of ranks")
 	}
 	if cores := program.Cores(); r.trainer.Model.Graph.Threads() == 1 && runtime.NumCPU() == 1 && cores > 1 {
-		r.Print("this rank is bound to one of the machine's %d processors: mpirun --bind-to none lets it have all", cores)
+		r.Print("this rank is bound to one of the machine's %d processors: "+
+			"mpirun --bind-to none releases it", cores)
 	}
 }
 
@@ -89,14 +92,14 @@ func (r *report) evaluation(step int, e gpt.Evaluation) {
 	r.Keep(r.plot())
 }
 
-// validating returns the progress of an evaluation over the whole split.
+// validating returns a bar for an evaluation over the entire split.
 func (r *report) validating() *program.Bar {
 	r.Bar.Close()
 	return program.NewBar(r.out, "validating", 0, (r.trainer.Corpus.Val().Len()-1)/r.trainer.Config().BlockSize)
 }
 
 func (r *report) full(loss float64) {
-	r.Print("val loss over the whole split: %.4f nats, %.4f bits per %s", loss, loss/math.Ln2, r.unit)
+	r.Print("val loss over the entire split: %.4f nats, %.4f bits per %s", loss, loss/math.Ln2, r.unit)
 	if r.floor > 0 {
 		r.Print("%.4f nats above the text's own %.4f", loss-r.floor, r.floor)
 	}

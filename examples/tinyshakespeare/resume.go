@@ -13,8 +13,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// again returns the flags over the configuration of the run that saved a checkpoint in dir. What is given may differ
-// where the steps compute the same.
+// again returns the configuration of the run that saved a checkpoint in dir, with the given flags applied. Flags may
+// change only settings that do not affect the steps.
 func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config, options, error) {
 	was, err := base.SavedConfig(saved)
 	if err != nil {
@@ -25,7 +25,7 @@ func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config,
 		return c, o, err
 	}
 	c.OutDir = dir                                   // it may have been moved
-	c.VocabSize = cmp.Or(c.VocabSize, was.VocabSize) // 0 is the text's
+	c.VocabSize = cmp.Or(c.VocabSize, was.VocabSize) // 0 means the text's
 	tok, err := gpt.LoadTokenizer(saved)
 	if err != nil {
 		return c, o, err
@@ -33,13 +33,16 @@ func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config,
 	return c, o, errors.Wrapf(cmp.Or(c.ResumeDiff(was), o.hasKind(tok)), "checkpoint %s", saved.Path)
 }
 
-// finished says of a run that there is nothing left to do, if it is so.
+// finished reports whether a run has no steps left, and prints how to continue it.
 func finished(c gpt.Config, saved *checkpoint.Checkpoint, stdout io.Writer) bool {
 	return base.Finished(c.Run, saved, "-sample_only writes", stdout)
 }
 
-// trainer begins a run of some ranks, or resumes where the checkpoint stopped.
-func trainer(ctx context.Context, g dist.Group, c gpt.Config, data text.Corpus, tok text.Tokenizer, saved *checkpoint.Checkpoint) (*gpt.Trainer, error) {
+// trainer begins a run of some ranks, or resumes it from the checkpoint.
+func trainer(
+	ctx context.Context, g dist.Group, c gpt.Config, data text.Corpus, tok text.Tokenizer,
+	saved *checkpoint.Checkpoint,
+) (*gpt.Trainer, error) {
 	c.Hooks.Group, c.Context = g, ctx
 	if saved == nil {
 		return gpt.NewTrainer(c, data, tok)

@@ -150,7 +150,7 @@ func TestFinished(t *testing.T) {
 	if err := os.WriteFile(path, metrics[:cut+9], 0o600); err != nil { // killed while it wrote
 		t.Fatal(err)
 	}
-	if out := mustDo(t, "-resume", "-out_dir", dir, "-tokens", "0"); !strings.Contains(out, "val loss over the whole split") {
+	if out := mustDo(t, "-resume", "-out_dir", dir, "-tokens", "0"); !strings.Contains(out, "val loss over the entire split") {
 		t.Errorf("not finished: got %q", out)
 	}
 	if now, err := os.ReadFile(path); err != nil || string(now) != string(metrics) {

@@ -26,7 +26,7 @@ func TestShared(t *testing.T) {
 			if left, _ := os.ReadDir(here); err != nil || len(left) > 0 {
 				t.Errorf("got %v, left %v", err, left)
 			}
-		} else if err == nil || !strings.Contains(err.Error(), "rank 1: out_dir: got another "+elsewhere+" than rank 0 has") {
+		} else if err == nil || !strings.Contains(err.Error(), "rank 1: out_dir: "+elsewhere+" differs from rank 0's") {
 			t.Errorf("got error %v", err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// fit steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted. A run that was
-// interrupted before an evaluation still has to do it.
+// fit does the steps up to max_iters, evaluates and saves at intervals, and saves when it is interrupted. A run that
+// was interrupted before an evaluation still does it.
 func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	c := t.Config()
 	for evaluated := r.Evaluated(t.Done); ; evaluated = false {
@@ -41,7 +41,7 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 	if err := tell(t.Group, validation); err != nil {
 		return err
 	}
-	loss, err := t.EvaluateAll(whole(ctx, t.Group), func(done, _ int) { bar.Draw(done) })
+	loss, err := t.EvaluateAll(uninterrupted(ctx, t.Group), func(done, _ int) { bar.Draw(done) })
 	bar.Close()
 	if err != nil {
 		return stopped(ctx, t, dir, r, err)
@@ -50,12 +50,12 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 	return nil
 }
 
-// evaluate measures, saves, and only then tells: a disk without room for a picture may have some for the checkpoint.
+// evaluate measures, saves, and only then reports: a disk without room for a picture may have room for the checkpoint.
 func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	if err := tell(t.Group, evaluation); err != nil {
 		return err
 	}
-	e, err := t.Evaluate(whole(ctx, t.Group))
+	e, err := t.Evaluate(uninterrupted(ctx, t.Group))
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (r *report) save(t *gpt.Trainer, dir *checkpoint.Dir) error {
 	return dir.Save(t.Done, append(files, r.source.Stamp(t.Corpus)))
 }
 
-// stopped saves when a signal is the reason, and names it.
+// stopped saves if a signal is the reason, and adds it to the error.
 func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -89,7 +89,7 @@ func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report
 	return errors.WithMessagef(context.Cause(ctx), "saved at step %d, continue with -resume", t.Done)
 }
 
-// sample lets the model write, token by token as they are drawn.
+// sample prints a sample of the model, token by token as they are drawn.
 func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, seed uint64, w io.Writer) error {
 	if o.tokens == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 )
 
-// watch is what -serve shows beside the metrics: behind every evaluation a sample, and what the heads look at in a text
-// that they are not trained on. A nil one is not asked for.
+// watch holds what -serve shows in addition to the metrics: after every evaluation a sample, and the attention on a
+// text outside the training data. It is nil without -serve.
 type watch struct {
 	*live.Server
 	options options
@@ -20,11 +20,11 @@ type watch struct {
 }
 
 const (
-	written = 300 // tokens of a sample at most
+	written = 300 // largest number of tokens in a sample
 	looked  = 32  // tokens of the text
 )
 
-// newWatch begins to serve; the trainer is told later, when a port in use has ended nothing.
+// newWatch starts the server before the trainer exists, so that a port in use is detected early.
 func newWatch(o options, dir string) (*watch, error) {
 	if o.serve == "" {
 		return nil, nil
@@ -33,7 +33,7 @@ func newWatch(o options, dir string) (*watch, error) {
 	return &watch{Server: s, options: o}, err
 }
 
-// begin takes the first tokens of the validation split for the text.
+// begin sets the trainer and takes the first tokens of the validation split as the text.
 func (w *watch) begin(t *gpt.Trainer) error {
 	if w == nil {
 		return nil
@@ -52,7 +52,7 @@ func (w *watch) begin(t *gpt.Trainer) error {
 	return nil
 }
 
-// look adds to what is shown. It takes nothing from the trainer's random numbers.
+// look adds a Look to the run. It does not use the trainer's random numbers.
 func (w *watch) look(ctx context.Context) error {
 	if w == nil {
 		return nil
@@ -61,7 +61,7 @@ func (w *watch) look(ctx context.Context) error {
 	var sample strings.Builder
 	_, _, err := base.Write(ctx, &sample, t.Model, t.Tokenizer, o.prompt, written, o.sampler(c.Seed), o.stop...)
 	if err != nil {
-		if ctx.Err() != nil { // a signal, of which others tell
+		if ctx.Err() != nil { // a signal, which is reported elsewhere
 			err = nil
 		}
 		return err
@@ -71,7 +71,7 @@ func (w *watch) look(ctx context.Context) error {
 	return look.Add(c.OutDir)
 }
 
-// Close ends what is served.
+// Close stops the server.
 func (w *watch) Close() error {
 	if w == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// layers prints the inventory: a row for every Case, with the worst distance of every road, and the tests for what
-// no Case can.
+// layers prints the inventory: a row for every Case, with the worst distance of every road, and the tests of entries
+// without a Case.
 func layers(ctx context.Context, w io.Writer, entries []verify.Entry) error {
 	ok := true
 	var failed strings.Builder
@@ -49,7 +49,8 @@ func layers(ctx context.Context, w io.Writer, entries []verify.Entry) error {
 			worst = max(worst, r.Worst)
 		}
 		if len(e.Cases) == 0 {
-			fmt.Fprintf(t, "%s\t%s\t\t%s\tnot run here; tests: %s\n", e.ID, e.What, e.Source, strings.Join(e.Tests, ", "))
+			tests := strings.Join(e.Tests, ", ")
+			fmt.Fprintf(t, "%s\t%s\t\t%s\tnot run here; tests: %s\n", e.ID, e.What, e.Source, tests)
 			tested++
 		}
 	}
@@ -65,7 +66,7 @@ func layers(ctx context.Context, w io.Writer, entries []verify.Entry) error {
 	return err
 }
 
-// sight says of how many layers that were checked a token sees later ones.
+// sight returns a sentence on the layers in which a token sees later ones.
 func sight(entries []verify.Entry, ok bool) string {
 	both := 0
 	for _, e := range entries {
@@ -78,5 +79,5 @@ func sight(entries []verify.Entry, ok bool) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf(";\nno token sees a later one but in %d cases that are declared to look both ways", both)
+	return fmt.Sprintf(";\nno token sees a later one except in %d cases that are declared bidirectional", both)
 }

@@ -1,13 +1,13 @@
-// Verify computes every gradient of a model by hand, as the paper derives them, and prints how far four other ways are
-// from it: Gorgonia's automatic differentiation, the kernels in float64 and float32, and the complex step.
+// Verify computes every gradient of a model by hand, as the paper derives them, and prints the distances of four other
+// ways: Gorgonia's automatic differentiation, the kernels in float64 and float32, and the complex step.
 //
 //	go run ./examples/verify                                          # a small model with everything in it
-//	go run ./examples/verify -head tied -block post -activation relu  # another
+//	go run ./examples/verify -head tied -block post -activation relu  # another model
 //	go run ./examples/verify -precision bf16                          # with products in bfloat16 as well
 //	go run ./examples/verify -checkpoint out -data input.txt          # the weights of a trained model
 //	go run ./examples/verify -all                                     # every layer on its own
 //
-// It exits with status 1 if any gradient disagrees, and says where the first wrong Δ is, from the loss downwards.
+// It exits with status 1 if any gradient disagrees, and prints where the first wrong Δ is, from the loss downwards.
 package main
 
 import (
@@ -34,10 +34,10 @@ import (
 
 func main() { program.Main("verify", run) }
 
-// errDisagree is what the program ends with if any gradient does.
+// errDisagree is the error of the program if any gradient disagrees.
 var errDisagree = errors.New("a gradient disagrees")
 
-// small returns the default: all sizes differ, so that nothing transposed can pass.
+// small returns the default model. All sizes differ, so that nothing transposed can pass.
 func small() gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 6, 11, 2, 2, 8
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return slices.Contains([]string{"batch_size", "seed", "memory_limit", "precision"}, name)
 	})
 	program.Group(flags, "The network", c.Flags, training...)
-	program.Group(flags, "What is verified", func(flags *flag.FlagSet) {
+	program.Group(flags, "The verification", func(flags *flag.FlagSet) {
 		flags.StringVar(&loss, "loss", "mean", "mean or sum over the targets")
 		flags.StringVar(&saved, "checkpoint", "", "directory of a trained model, instead of random weights")
 		flags.StringVar(&data, "data", "", "text for the checkpoint's batch; by default tinyshakespeare")
@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return show(stdout, r, asJSON)
 }
 
-// bar tells how far the check is, from its first derivative on.
+// bar shows the progress of the check, from its first derivative on.
 type bar struct {
 	out io.Writer
 	*program.Bar
@@ -114,7 +114,7 @@ func (b *bar) close() {
 	}
 }
 
-// together refuses the flags that would have no effect.
+// together returns an error for flags that would have no effect.
 func together(flags *flag.FlagSet, all, saved bool) (err error) {
 	flags.Visit(func(f *flag.Flag) {
 		switch {
