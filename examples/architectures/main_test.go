@@ -43,7 +43,7 @@ func measured(t *testing.T, args []string) (r results) {
 	return r
 }
 
-// Every variant of every list has a row, and what a row says is there.
+// Every variant of every list has a row, and every row has its values.
 func TestRows(t *testing.T) {
 	r := measured(t, quick(t))
 	var got, want []string
@@ -89,7 +89,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What stands beside a row in training does not change it.
+// A row's result does not depend on the rows that are trained with it.
 func TestRowsAreIndependent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: trains six models, which under the race detector takes most of the time of this package")
@@ -108,7 +108,7 @@ func TestRowsAreIndependent(t *testing.T) {
 	}
 }
 
-// Every variant is verified by a Case, and no Case verifies what is no variant.
+// Every variant is verified by a Case, and every Case verifies a variant.
 func TestVerified(t *testing.T) {
 	cases := inventory.Cases()
 	for _, p := range allParts() {
@@ -130,7 +130,7 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// A row that cannot be, and one that runs away, say so in the table; the others are measured.
+// A row that is impossible or diverges shows its error in the table; the others are measured.
 func TestErrorsInRows(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), quick(t, "-position", "rope", "-only", "attention=linear,relu", "-contexts", "16"), &out, io.Discard); err != nil {
@@ -194,7 +194,7 @@ func TestMeanAndDeviation(t *testing.T) {
 	}
 }
 
-// -help lists what is read, and no flags of other programs; what is wrong with a flag is told before a text is read.
+// -help lists only the program's own flags; wrong flags are reported before a text is read.
 func TestFlags(t *testing.T) {
 	var said bytes.Buffer
 	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An option of an attention holds for the rows whose attention reads it, and the others are valid.
+// An option of an attention applies to the rows whose attention reads it; the other rows stay valid.
 func TestOptionsOfAttentions(t *testing.T) {
 	c, o, err := parse([]string{"-window", "3", "-only", "attention"}, io.Discard)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 )
 
-// The table is within a laptop's terminal of 100 columns, with every variant in it; the baseline's parts stand above.
+// The table fits into a laptop's terminal of 100 columns and contains every variant; the baseline's parts are above
+// it.
 func TestTableWidth(t *testing.T) {
 	rows, err := chosen(gpt.Shakespeare(), options{seeds: 3, headline: words(headline)})
 	if err != nil {

@@ -108,7 +108,7 @@ func saved(t *testing.T) string {
 	return path
 }
 
-// A checkpoint is shown as it is; flags that ask for another network or a training are refused.
+// A checkpoint is shown unchanged; flags for another network or a training are refused.
 func TestCheckpoint(t *testing.T) {
 	saved, out := saved(t), t.TempDir()
 	var table, complaint bytes.Buffer
@@ -132,7 +132,7 @@ func refused(t *testing.T, args []string, words ...string) {
 	}
 }
 
-// Groups and rows are fewer for a short prompt, unless they are asked for; one character is enough to look at.
+// Groups and rows are fewer for a short prompt, unless they are given; a single character is enough.
 func TestShortPrompts(t *testing.T) {
 	for _, tc := range []struct {
 		n             int
@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The default prompt is as long as it should be where the last speech is too short, whatever its bytes.
+// The default prompt has its full length even if the last speech is too short, whatever its bytes.
 func TestDefaultPrompt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "short.txt")
 	if err := os.WriteFile(path, []byte(strings.Repeat("the water ", 20)+"\n\näöüäöüä"), 0o644); err != nil {
@@ -186,7 +186,7 @@ func TestDefaultPrompt(t *testing.T) {
 	}
 }
 
-// -help lists what is read, and no flags of other programs; what is wrong with a flag is told before a text is read.
+// -help lists only the program's own flags; wrong flags are reported before a text is read.
 func TestFlags(t *testing.T) {
 	var said bytes.Buffer
 	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp {
@@ -211,7 +211,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Without a network that is said once, though the text is asked for twice: to train on, and for a prompt.
+// A missing network is reported once, although the text is needed twice: to train on, and for a prompt.
 func TestNoNetworkIsOneLine(t *testing.T) {
 	cache := t.TempDir()
 	for name, value := range map[string]string{

@@ -23,7 +23,7 @@ func painted(t *testing.T, tokens []string, layers []page.Layer) image.Image {
 	return p
 }
 
-// A weight that is exactly 0 has a colour of its own, far from that of a weight that is nearly 0.
+// A weight of exactly 0 has a separate colour, far from that of a weight near 0.
 func TestZeroIsNoSmallWeight(t *testing.T) {
 	tokens, layers := []string{"a", "b"}, []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}
 	p, l := painted(t, tokens, layers), layoutOf(tokens)
@@ -46,8 +46,8 @@ func TestZeroIsNoSmallWeight(t *testing.T) {
 	}
 }
 
-// Every head has the tokens beside it and below it, newlines and spaces too: other tokens are other pixels there, and
-// nowhere else.
+// Every head has the tokens to its left and below it, including newlines and spaces: other tokens change the pixels
+// there, and only there.
 func TestTokensAreOnTheAxes(t *testing.T) {
 	half := [][]float64{{1, 0}, {0.5, 0.5}}
 	layers := []page.Layer{{Name: "h.0", Heads: [][][]float64{half, half}}, {Name: "h.1", Heads: [][][]float64{half, half}}}
@@ -81,7 +81,7 @@ func TestTokensAreOnTheAxes(t *testing.T) {
 	}
 }
 
-// Cells are as high as a line of text where there are few, and of at least two pixels where there are many.
+// Cells are as high as a line of text if there are few, and at least two pixels if there are many.
 func TestLayout(t *testing.T) {
 	for n, want := range map[int]int{1: 352, 8: 44, 32: 11, 64: 11, 128: 5, 1024: 2} {
 		if l := layoutOf(make([]string, n)); l.cell != want || l.size != n*want {
@@ -90,7 +90,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestTextsFit checks that no text lies on another or outside, though tokens are long.
+// TestTextsFit checks that no texts overlap or lie outside, even with long tokens.
 func TestTextsFit(t *testing.T) {
 	var tokens []string
 	weights := make([][]float64, 40)

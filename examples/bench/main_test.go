@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestProcessor reads what Linux says of a processor, and of one that says nothing.
+// TestProcessor reads Linux's description of a processor, also an empty one.
 func TestProcessor(t *testing.T) {
 	const info = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 173\nmodel name\t: Intel(R) Xeon(R)\n" +
 		"stepping\t: 1\n\nprocessor\t: 1\nvendor_id\t: other\n"
@@ -30,7 +30,7 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// TestTorchIsNotFlattered says so where PyTorch is slower than it could be.
+// TestTorchIsNotFlattered checks for a warning if PyTorch is slower than it could be.
 func TestTorchIsNotFlattered(t *testing.T) {
 	const good = "/usr/lib/x86_64-linux-gnu/openblas-openmp/libblas.so.3"
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestThreadCounts(t *testing.T) {
 	}
 }
 
-// TestSettings refuses flags that would not be heeded, in words that name the ones that are.
+// TestSettings checks that contradicting flags are refused with a text that names the right ones.
 func TestSettings(t *testing.T) {
 	for _, c := range []struct {
 		shape, precision string

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// The first block of a model of one block is that model: on a text, and among its tokens alone, it has the same loss.
+// The first block of a model with one block has the same loss as the model, with all tokens or only those of the text.
 func TestFirstBlock(t *testing.T) {
 	for _, head := range []string{"tied", "linear"} {
 		c := small()

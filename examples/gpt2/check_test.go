@@ -21,7 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// made returns a folder of random weights, in a cache of the test's own.
+// made returns a folder with random weights, in a cache of the test.
 func made(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()
@@ -46,7 +46,7 @@ func sum(s string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// counted returns a list of ids as it is published.
+// counted returns a list of ids in its published form.
 func counted(ids []int) tokenized {
 	var b bytes.Buffer
 	for _, id := range ids {
@@ -55,8 +55,8 @@ func counted(ids []int) tokenized {
 	return tokenized{len(ids), sum(b.String())}
 }
 
-// answers returns those of a folder of random weights, each computed in another way than check does: in float64, by
-// stock operations, without a cache, token by token.
+// answers returns the results of a folder with random weights, each computed in another way than by check: in float64,
+// by stock operations, without a cache, token by token.
 func answers(t *testing.T, dir, s string) known {
 	t.Helper()
 	must := func(err error) {
@@ -121,7 +121,7 @@ func answers(t *testing.T, dir, s string) known {
 	return k
 }
 
-// likeliest is n tokens, each the likeliest behind all before it.
+// likeliest returns n tokens, each the likeliest after all tokens before it.
 func likeliest(t *testing.T, m *gpt.Model, ids []int, n int) (more []int) {
 	t.Helper()
 	p, err := graph.Compile(m.Logits)
@@ -144,7 +144,7 @@ func likeliest(t *testing.T, m *gpt.Model, ids []int, n int) (more []int) {
 	return more
 }
 
-// onBatch fills in what is computed on the batch: AdamW is spelled out.
+// onBatch fills in the results on the batch, with AdamW written out.
 func onBatch(t *testing.T, k *knownBatch, from *gpt.Model, c gpt.Config, ids []int) {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)
@@ -200,8 +200,8 @@ func onBatch(t *testing.T, k *knownBatch, from *gpt.Model, c gpt.Config, ids []i
 	k.loss = k.losses[0]
 }
 
-// Every answer that is known of a folder is computed and compared: of the right ones all lines pass, and of each that
-// is wrong just its own fail.
+// Every known result of a folder is computed and compared: with the right ones all lines pass, and each wrong one
+// makes exactly its own line fail.
 func TestCheck(t *testing.T) {
 	dir, s := made(t), speech()
 	data := filepath.Join(t.TempDir(), "speech.txt")
@@ -226,7 +226,7 @@ func TestCheck(t *testing.T) {
 	if got, want := strings.Count(out, "passed  "), 3+2+1+3+3+1+2+1+1+2+3+1+8+4; got != want {
 		t.Errorf("got %d lines, want %d:\n%s", got, want, out)
 	}
-	// The steps are nearer to those that are spelled out than llm.c asks for.
+	// The tolerance for the steps is smaller than llm.c's.
 	for _, m := range regexp.MustCompile(`loss before step \d: got (\S+), want (\S+)`).FindAllStringSubmatch(out, -1) {
 		var got, want float64
 		if _, err := fmt.Sscan(m[1], &got); err != nil {
@@ -264,7 +264,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Of a model that nothing is known of, and of another text, it says so, and asks what it can.
+// For an unknown model and another text the program prints that, and runs the checks that it can.
 func TestCheckUnknown(t *testing.T) {
 	dir := made(t)
 	data := filepath.Join(t.TempDir(), "speech.txt")
@@ -292,7 +292,7 @@ func TestCheckUnknown(t *testing.T) {
 	}
 }
 
-// The published answers are whole: hashes have 64 digits, lists as many numbers as llm.c prints.
+// The published results are complete: hashes have 64 digits, and lists have the lengths of llm.c's.
 func TestPublished(t *testing.T) {
 	names := map[string]bool{}
 	for _, k := range published() {
@@ -326,7 +326,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// llm.c's own files of tinyshakespeare, where the real text and the real vocabulary are to be had.
+// The sections equal llm.c's own files of tinyshakespeare, if the text and the vocabulary are available.
 func TestGPT2Sections(t *testing.T) {
 	dir, path := os.Getenv("PEDESTRIAN_GPT2"), os.Getenv("PEDESTRIAN_TEXT")
 	if dir == "" || path == "" {

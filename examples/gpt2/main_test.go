@@ -19,7 +19,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// called runs the program and gives what it prints.
+// called runs the program and returns its output.
 func called(t *testing.T, args ...string) (out string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -29,7 +29,7 @@ func called(t *testing.T, args ...string) (out string) {
 	return stdout.String()
 }
 
-// written returns a text on the disk.
+// written writes a text to the disk and returns its path.
 func written(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "text.txt")
@@ -39,7 +39,7 @@ func written(t *testing.T, content string) string {
 	return path
 }
 
-// Without a folder one is made, once, and goes on with the prompt.
+// Without a folder one is created once, and continues the prompt.
 func TestWrite(t *testing.T) {
 	dir := made(t)
 	for range 2 {
@@ -54,7 +54,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A text ends with the tokens that the folder names: here with whichever is drawn first.
+// A text ends with the tokens that the folder names: here with the first drawn token.
 func TestWriteToTheEnd(t *testing.T) {
 	dir := made(t)
 	ids := make([]string, 512)
@@ -70,7 +70,7 @@ func TestWriteToTheEnd(t *testing.T) {
 	}
 }
 
-// The loss of a text is that of its tokens, each behind those before it in its window.
+// The loss of a text is that of its tokens, each given the tokens before it in its window.
 func TestEval(t *testing.T) {
 	dir, s := made(t), speech()[:300]
 	m, tok, err := gpt.Open(dir)
@@ -115,7 +115,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// With weights in fewer bits -eval tells both losses, which are near one another, and the memory; and the model writes.
+// With weights in fewer bits -eval prints both losses, which are close, and the memory; sampling works as well.
 func TestWeights(t *testing.T) {
 	dir, s := made(t), written(t, strings.Repeat("the hen has a nest\n", 20))
 	for weights, apart := range map[string]float64{"bf16": 0.02, "int8": 0.05} {
@@ -137,7 +137,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// What is tuned, merged and trained is a folder or an adapter that the program takes again.
+// Tuning, merging and training save a folder or an adapter that the program accepts again.
 func TestTuneAndTrain(t *testing.T) {
 	model, dir := made(t), t.TempDir()
 	text := written(t, strings.Repeat("the hen has a nest\n", 200))
@@ -172,7 +172,7 @@ func TestTuneAndTrain(t *testing.T) {
 	called(t, "-model", dir+"/newer", "-tokens", "3", "-prompt", "the")
 }
 
-// ending is a context that ends when it has been looked at a number of times. Building a model takes some of them.
+// ending is a context that ends after a number of checks. Building a model uses some of them.
 type ending struct {
 	context.Context
 	looks int
@@ -185,7 +185,7 @@ func (c *ending) Err() error {
 	return nil
 }
 
-// Ctrl-C in a training saves the model as it is then.
+// Ctrl-C during a training saves the current model.
 func TestInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	args := []string{"-train", written(t, strings.Repeat("the hen has a nest\n", 200)), "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1",
@@ -197,7 +197,7 @@ func TestInterrupted(t *testing.T) {
 	called(t, "-model", dir, "-tokens", "3", "-prompt", "the")
 }
 
-// What cannot be is told before anything is read, made or trained.
+// Impossible settings are reported before anything is read, created or trained.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	held := filepath.Join(dir, "held")
@@ -245,7 +245,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Added tokens that the folder does not call special are counted in a line, because no prompt is encoded to them.
+// Added tokens that the folder does not call special are reported in a line, because no prompt is encoded to them.
 func TestNonSpecialIsNoted(t *testing.T) {
 	dir := made(t)
 	path := filepath.Join(dir, "tokenizer.json")

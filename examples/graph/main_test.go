@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The table is of the network that the flags say, the picture of the part of it; -help lists no flags of training.
+// The table is that of the network in the flags, the picture that of the given scope; -help lists no training flags.
 func TestRun(t *testing.T) {
 	for word, args := range map[string][]string{
 		"h.2.mlp.c_proj": {"-n_layer", "3"}, "digraph": {"-dot", "h.0", "-kernels=false"}, "lm_head": {"-dot", "all", "-n_layer", "1"},

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// The finding at its full figures: it takes half a minute.
+// The finding at full size takes half a minute.
 func TestInduction(t *testing.T) {
 	if os.Getenv("NIGHTLY") == "" {
 		t.Skip("NIGHTLY is not set: three trainings of 10 seconds each")
@@ -53,7 +53,7 @@ func TestInduction(t *testing.T) {
 	}
 }
 
-// Before there are such heads the program says so; nothing is known of what repeats.
+// Before induction heads exist the program prints that, and the repetition is not predicted.
 func TestRun(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "x.png")
 	var out bytes.Buffer
@@ -83,8 +83,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A head that looks at what followed the same token is found, its loss is that of the repetition, and it is a part of
-// the block whose other heads are the control.
+// A head that attends to the token after an earlier occurrence is found, and the other heads of its block are the
+// control.
 func TestSplit(t *testing.T) {
 	some, others := split([]head{{block: 0, head: 0}, {block: 1, head: 0, induction: 0.9}, {block: 1, head: 1, induction: 0.2}})
 	if len(some) != 1 || some[0].induction != 0.9 || len(others) != 1 || others[0].head != 1 || others[0].block != 1 {
@@ -92,7 +92,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Texts repeat what was a period before, and targets are the tokens behind.
+// Texts repeat the tokens of a period before, and targets are the next tokens.
 func TestTexts(t *testing.T) {
 	rng, tokens, targets := rand.New(rand.NewPCG(1, 2)), make([]int, 2*20), make([]int, 2*20)
 	batch(rng, tokens, targets, 20, 1000)

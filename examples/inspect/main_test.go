@@ -48,7 +48,7 @@ func saved(t *testing.T, attention string) (dir, data string) {
 	return dir, data
 }
 
-// TestTitle checks that a title says that a model is meant, and that its name is a directory.
+// TestTitle checks that a title names a model and its directory.
 func TestTitle(t *testing.T) {
 	for want, cp := range map[string]checkpoint.Checkpoint{
 		"Inside the model in out/, step 7": {Step: 7}, "Inside the model in out/": {Published: true},
@@ -106,8 +106,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Where an answer comes from is a table and a picture: nothing is back before the texts differ, and all of it is in the
-// last stream behind the last token.
+// Patching prints a table and draws a picture: nothing is restored before the texts differ, and everything is restored
+// in the last stream at the last token.
 func TestPatch(t *testing.T) {
 	dir, _ := saved(t, "causal")
 	picture := filepath.Join(t.TempDir(), "x.png")
@@ -130,7 +130,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// Attention without weights has a lens all the same.
+// A model whose attention has no weights still has a lens.
 func TestNoWeights(t *testing.T) {
 	dir, _ := saved(t, "linear")
 	var out bytes.Buffer
@@ -154,7 +154,7 @@ func TestNoWeights(t *testing.T) {
 	}
 }
 
-// The page has what the model has: tokens, losses, and what each block would say.
+// The page contains the tokens, the losses, and the guess of each block.
 func TestPage(t *testing.T) {
 	dir, _ := saved(t, "causal")
 	cp, err := base.Decoder().Load(dir, io.Discard)
@@ -218,7 +218,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Runs are laid over each other in a page, or shown until that is interrupted.
+// Runs are shown in common charts in a page, or live until the program is interrupted.
 func TestRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i, dir := range []string{"a", "b"} {

@@ -7,8 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 )
 
-// TestPicturesFit checks that no text of the pictures lies on another or outside, though there are many heads and long
-// tokens.
+// TestPicturesFit checks that no texts of the pictures overlap or lie outside, even with many heads and long tokens.
 func TestPicturesFit(t *testing.T) {
 	var without []inspect.Ablation
 	e := inspect.Effects{Clean: 2, Corrupt: -1}
@@ -34,7 +33,7 @@ func TestPicturesFit(t *testing.T) {
 	}
 }
 
-// TestHeatmapColors checks that a cell has the color that the bar shows at its number.
+// TestHeatmapColors checks that a cell has the color of its number in the bar.
 func TestHeatmapColors(t *testing.T) {
 	h := heatmap{rows: []string{"h.0"}, columns: []string{"0", "1", "2", "3"}, values: [][]float64{{-0.5, 0, 0.25, 0.5}}}
 	s := h.sheet()

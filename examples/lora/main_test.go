@@ -44,7 +44,7 @@ func small(t *testing.T, dir string, more ...string) []string {
 	return append(append(args, "-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-batch_size", "2", "-max_iters", "8", "-warmup_iters", "1", "-lr_decay_iters", "8", "-lora_r", "2", "-tokens", "5", "-prompt", "The"), more...)
 }
 
-// The report's numbers hold together, and the merged checkpoint is one like any other.
+// The report's numbers are consistent, and the merged checkpoint is an ordinary one.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	var out, complaint bytes.Buffer
@@ -97,7 +97,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("want the file's size, %d, in\n%s", adapter.Size(), out.String())
 	}
 
-	// The checkpoint that was made is one to tune, and its network is not to be changed.
+	// The saved checkpoint can be tuned, but its network cannot be changed.
 	again := small(t, t.TempDir(), "-checkpoint", filepath.Join(dir, "merged"))
 	if err := run(t.Context(), again, io.Discard, io.Discard); err != nil {
 		t.Error(err)
@@ -164,7 +164,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// -help lists what is read, and no flags of other programs; what is wrong with a flag is told before a text is read.
+// -help lists only the program's own flags; wrong flags are reported before a text is read.
 func TestFlags(t *testing.T) {
 	var said bytes.Buffer
 	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp {
@@ -187,7 +187,7 @@ func TestFlags(t *testing.T) {
 	} {
 		refused(t, small(t, none, append(args, "-base_data", none, "-data", none)...), word)
 	}
-	// Nor where the network is a checkpoint's.
+	// The same holds if the network is that of a checkpoint.
 	dir := t.TempDir()
 	if err := run(t.Context(), small(t, dir, "-max_iters", "2"), io.Discard, io.Discard); err != nil {
 		t.Fatal(err)

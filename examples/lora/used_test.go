@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
-// interrupted ends when it has been asked a number of times whether it has: after as many steps.
+// interrupted is a context that ends after a number of checks, which is a number of steps.
 type interrupted struct {
 	context.Context
 	left int
@@ -29,7 +29,7 @@ func (c *interrupted) Err() error {
 	return c.Context.Err()
 }
 
-// Ctrl-C while the adapters are trained saves them.
+// Ctrl-C during the training of the adapters saves them.
 func TestInterruptedTuningIsKept(t *testing.T) {
 	dir := t.TempDir()
 	c := recipe()
@@ -64,7 +64,7 @@ func TestInterruptedTuningIsKept(t *testing.T) {
 	}
 }
 
-// A result is not replaced; without it the base of an earlier run is tuned again, as it is.
+// A result is not replaced; without it the base of an earlier run is tuned again, unchanged.
 func TestUsedDirectory(t *testing.T) {
 	dir := t.TempDir()
 	args := small(t, dir)
@@ -94,7 +94,7 @@ func TestUsedDirectory(t *testing.T) {
 	}
 }
 
-// Of the base's Config only the network counts.
+// Only the network of the base's Config is used.
 func TestTuningIsTheRecipe(t *testing.T) {
 	var network gpt.Config
 	network.Stack = parts.Stack{

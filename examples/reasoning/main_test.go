@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Mean rewards are means also where the quarters are not equally long.
+// Mean rewards are correct also for quarters of different lengths.
 func TestRewardsOfUnequalQuarters(t *testing.T) {
 	o, err := parse(small("-rounds", "5", "-bits", "1", "-steps", "200", "-tests", "16"), io.Discard)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// A teacher that does not slip comes to the right answer; one that always does forgets every one behind another.
+// A teacher that does not slip finds the right answer; one that always slips forgets every one right after another.
 func TestTasks(t *testing.T) {
 	o := options{bits: 5, slip: 1}
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -154,8 +154,8 @@ func equal(a, b []int) bool {
 	return len(a) == len(b)
 }
 
-// What the decoder drew from is what the model computes at those places, and everything that was chosen is fed to the
-// objective, where it stands.
+// The probabilities that the decoder drew from equal the model's at those positions, and every drawn token is fed to
+// the objective at its position.
 func TestEpisodesAreFedWhereTheyStand(t *testing.T) {
 	o, err := parse(small(), io.Discard)
 	if err != nil {

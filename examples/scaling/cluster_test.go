@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The job of Slurm is a script that bash takes, whose directives are Slurm's, stand where it reads them, and are such
-// numbers of ranks as can train.
+// The Slurm job is a script that bash accepts; its directives are valid and in the right place, and their numbers of
+// ranks can train.
 func TestSbatch(t *testing.T) {
 	script, err := os.ReadFile("train.sbatch")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestSbatch(t *testing.T) {
 	}
 }
 
-// container, replica and mpiJob are what mpijob.json uses of kubeflow.org/v2beta1 and of Kubernetes.
+// container, replica and mpiJob are the parts of kubeflow.org/v2beta1 and of Kubernetes that mpijob.json uses.
 type container struct {
 	Name, Image   string
 	Command, Args []string
@@ -82,7 +82,7 @@ type mpiJob struct {
 	}
 }
 
-// The job of Kubeflow has no key that its operator does not know, as many workers as ranks, and one directory for all.
+// The Kubeflow job has only keys that its operator accepts, as many workers as ranks, and one directory for all.
 func TestMPIJob(t *testing.T) {
 	data, err := os.ReadFile("mpijob.json")
 	if err != nil {

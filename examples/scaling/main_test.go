@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The table begins with one machine, which computes all the time; a faster network is worth more, and the picture is
-// one.
+// The table begins with one machine, which computes all the time; a faster network gives a higher efficiency, and the
+// picture is valid.
 func TestTable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "scaling.png")
 	var last string
@@ -37,8 +37,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A network is found again in what it takes, the model agrees with links that were shaped and measured, and what no
-// network takes is refused.
+// A network is recovered from its times, the model agrees with measured links of known speed, and impossible times are
+// refused.
 func TestFit(t *testing.T) {
 	net, err := fit("1:3,2:5,4:9")
 	if err != nil || math.Abs(net.Latency-0.5e-3) > 1e-12 || math.Abs(net.Bandwidth/0.5e9-1) > 1e-9 {
@@ -56,7 +56,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// What is no job is an error that names the flag.
+// An impossible job is an error that names the flag.
 func TestRefused(t *testing.T) {
 	for _, args := range [][]string{{"-shape", "giant"}, {"-network", "pigeons"}, {"-micro_ms", "0"}, {"-gradient_accumulation_steps", "0"},
 		{"-measured", "3"}} {

@@ -9,8 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// The program trains on bytes and words, on a directory and on shards, resumes, and writes with the tokenizer that was
-// saved.
+// The program trains on bytes and words, on a directory and on shards, resumes, and samples with the saved tokenizer.
 func TestTokenizersAndCorpora(t *testing.T) {
 	texts, shards := t.TempDir(), filepath.Join(t.TempDir(), "shards")
 	verse := strings.Repeat("The wheel goes round, the water pays no rent.\n", 20)

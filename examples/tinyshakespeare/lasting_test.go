@@ -23,7 +23,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// A reader that goes away, as head does, ends no run.
+// An output that is closed, as by head, does not end a run.
 func TestClosedPipe(t *testing.T) {
 	dir := t.TempDir()
 	cmd, out, complaint := start(t, nil, small(t, dir)...)
@@ -40,8 +40,8 @@ func TestClosedPipe(t *testing.T) {
 	}
 }
 
-// A long run holds no more than a short one: what it keeps of its steps and evaluations, and what it draws and reads,
-// do not grow with their number.
+// A long run uses no more memory than a short one: its kept points and its reads and drawings do not grow with the
+// numbers of steps and evaluations.
 func TestHistoryDoesNotGrow(t *testing.T) {
 	steps := 30_000
 	if os.Getenv("NIGHTLY") != "" {
@@ -115,7 +115,7 @@ func points(c *program.Curve) (list []plotter.XY) {
 	return list
 }
 
-// What goes wrong with the picture or the metrics comes after the checkpoint, and does not end the run.
+// Errors of the picture or the metrics come after the checkpoint and do not end the run.
 func TestTroubleWithThePicture(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "loss.png"), 0o755); err != nil { // where no file can be
@@ -133,7 +133,7 @@ func TestTroubleWithThePicture(t *testing.T) {
 	}
 }
 
-// A run that began on the stand-in goes on with it, whatever text can be had by then.
+// A run that began on the stand-in continues with it, even if the text is available by then.
 func TestResumeOnTheStandin(t *testing.T) {
 	text, _ := corpus.Standin(1, 1_000_000)
 	data, dir := filepath.Join(t.TempDir(), "standin.txt"), t.TempDir()
@@ -157,7 +157,7 @@ func TestResumeOnTheStandin(t *testing.T) {
 	}
 }
 
-// rewrite saves the newest checkpoint with another content of one file.
+// rewrite saves the newest checkpoint with the content of one file replaced.
 func rewrite(t *testing.T, path, name string, content []byte) {
 	t.Helper()
 	dir, err := checkpoint.Open(path)
@@ -186,8 +186,8 @@ func rewrite(t *testing.T, path, name string, content []byte) {
 	}
 }
 
-// TestResumeBesideARun resumes again and again while the run before is being ended by a signal: whatever that one says
-// it has saved is what the next goes on from, or a later step.
+// TestResumeBesideARun resumes again and again while a signal ends the previous run: the next run continues from the
+// step that the previous one reported as saved, or from a later one.
 func TestResumeBesideARun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it compiles the program and starts it a dozen times; the whole suite does")

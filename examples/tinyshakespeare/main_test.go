@@ -46,7 +46,7 @@ func small(t *testing.T, dir string, more ...string) []string {
 		"-eval_interval", "2", "-eval_iters", "1", "-tokens", "20"}, more...)
 }
 
-// do runs the program in this process and returns what it wrote.
+// do runs the program in this process and returns its output.
 func do(ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	var out, complaint bytes.Buffer
 	err = run(ctx, args, &out, &complaint)
@@ -90,7 +90,7 @@ func waitFor(t *testing.T, out io.Reader, beginning string) {
 	t.Fatalf("the program ended without writing %q", beginning)
 }
 
-// lines returns the objects of metrics.jsonl; the times are left out.
+// lines returns the objects of metrics.jsonl, without the times.
 func lines(t *testing.T, dir string) (list []map[string]any) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
@@ -110,7 +110,7 @@ func lines(t *testing.T, dir string) (list []map[string]any) {
 	return list
 }
 
-// What cannot be done is an error that says what and where, and touches nothing.
+// Impossible settings are errors with the reason and the place, and change nothing.
 func TestRefused(t *testing.T) {
 	taken, empty := t.TempDir(), t.TempDir()
 	mustDo(t, small(t, taken, "-tokens", "0")...)
@@ -260,7 +260,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A file of settings counts more than the recipe, and a flag more than the file, wherever it stands.
+// A file of settings overrides the recipe, and a flag overrides the file, wherever it stands.
 func TestConfigFile(t *testing.T) {
 	dir := t.TempDir()
 	settings := filepath.Join(t.TempDir(), "settings.json")
@@ -312,7 +312,7 @@ func TestSampleOnly(t *testing.T) {
 	}
 }
 
-// max_iters may be raised: the run goes on from where it was.
+// max_iters may be raised: the run continues from its last step.
 func TestGoOn(t *testing.T) {
 	dir := t.TempDir()
 	args := small(t, dir, "-tokens", "0")
@@ -334,7 +334,7 @@ func TestGoOn(t *testing.T) {
 	}
 }
 
-// Without a network it says so and trains on the built-in text.
+// Without a network the program prints that and trains on the built-in text.
 func TestStandin(t *testing.T) {
 	cache, dir := t.TempDir(), t.TempDir()
 	nowhere := "http://127.0.0.1:1"

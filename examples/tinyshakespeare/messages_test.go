@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is wrong with the flags of a run is the error also where out_dir holds another run: that comes after.
+// Wrong flags of a run are reported even if out_dir holds another run, which is checked later.
 func TestFlagsBeforeTheDirectory(t *testing.T) {
 	taken := t.TempDir()
 	mustDo(t, small(t, taken, "-tokens", "0")...)
@@ -29,7 +29,7 @@ func TestFlagsBeforeTheDirectory(t *testing.T) {
 	}
 }
 
-// Numbers that make no sense are refused where a checkpoint only writes, too.
+// Senseless numbers are also refused with -sample_only.
 func TestSampleOnlyRefuses(t *testing.T) {
 	taken := t.TempDir()
 	mustDo(t, small(t, taken, "-tokens", "0")...)
@@ -48,7 +48,7 @@ func TestSampleOnlyRefuses(t *testing.T) {
 	}
 }
 
-// Without a checkpoint the error is the command that makes one.
+// Without a checkpoint the error contains the command that creates one.
 func TestNoCheckpointSaysWhatToRun(t *testing.T) {
 	empty := t.TempDir()
 	want := "checkpoint " + empty + ": no checkpoint; go run ./examples/tinyshakespeare -out_dir " + empty + " trains a model first"
@@ -59,7 +59,7 @@ func TestNoCheckpointSaysWhatToRun(t *testing.T) {
 	}
 }
 
-// A text without a newline, with which a sample begins by default, can be trained on where no sample is asked for.
+// A text without a newline, the default beginning of a sample, can be trained on if no sample is requested.
 func TestTextWithoutNewline(t *testing.T) {
 	line := filepath.Join(t.TempDir(), "line.txt")
 	if err := os.WriteFile(line, []byte(strings.Repeat("the wheel goes round ", 30)), 0o644); err != nil {

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// picture plots and counts the pixels of every colour where the curves are, left of the legend.
+// picture plots and counts the pixels of every colour in the area of the curves, left of the legend.
 func drawing(t *testing.T, steps []program.StepLine, evals []program.EvalLine, floor float64) (image.Image, map[color.RGBA]int) {
 	t.Helper()
 	var b bytes.Buffer
@@ -39,7 +39,7 @@ func drawing(t *testing.T, steps []program.StepLine, evals []program.EvalLine, f
 	return p, counts
 }
 
-// Both curves are seen where there is one evaluation, and where one lies on the other; the batches' lies behind them.
+// Both curves are visible with a single evaluation, and where they coincide; the batches' curve is behind them.
 func TestBothCurvesAreSeen(t *testing.T) {
 	train, val, paper := color.RGBA{19, 92, 150, 255}, color.RGBA{214, 69, 37, 255}, color.RGBA{255, 255, 255, 255}
 	_, one := drawing(t, nil, []program.EvalLine{{Step: 20, Train: 4, Val: 3}}, 0)
@@ -60,7 +60,7 @@ func TestBothCurvesAreSeen(t *testing.T) {
 	}
 }
 
-// The legend covers nothing: beside it are the same pixels whatever way the losses go.
+// The legend covers nothing: the pixels next to it do not depend on the losses.
 func TestLegendIsBeside(t *testing.T) {
 	down, _ := drawing(t, []program.StepLine{{Step: 1, Loss: 4}}, []program.EvalLine{{Step: 0, Train: 4, Val: 4}, {Step: 100, Train: 2, Val: 2}}, 0)
 	up, _ := drawing(t, []program.StepLine{{Step: 1, Loss: 4}}, []program.EvalLine{{Step: 0, Train: 2, Val: 2}, {Step: 100, Train: 4, Val: 4}}, 0)

@@ -19,8 +19,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 )
 
-// TestMPI: a rank that is killed ends the job within seconds, one that is frozen as soon as the timeout is over, with
-// 75; a signal to the launcher saves one checkpoint, and another number of ranks resumes.
+// TestMPI checks that a killed rank ends the job within seconds, and a frozen one after the timeout, with status 75;
+// that a signal to the launcher saves one checkpoint, and that another number of ranks resumes it.
 func TestMPI(t *testing.T) {
 	mpirun, err := exec.LookPath(cmp.Or(os.Getenv("PEDESTRIAN_MPIRUN"), "mpirun")) // or another than the first of PATH
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A program without MPI that is started as one of several ranks is refused before it makes anything.
+// A program without MPI that is started as one of several ranks is refused before it creates anything.
 func TestOneOfSeveral(t *testing.T) {
 	t.Setenv("SLURM_NTASKS", "3")
 	err := run(t.Context(), []string{"-out_dir", t.TempDir() + "/out"}, io.Discard, io.Discard)

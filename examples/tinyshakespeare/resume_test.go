@@ -16,7 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// verses writes a text, and the shards of its words beside it.
+// verses writes a text and, next to it, the shards of its words.
 func verses(t *testing.T) (file, shards string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,8 +39,8 @@ func verses(t *testing.T) (file, shards string) {
 	return file, shards
 }
 
-// A checkpoint knows its network, tokenizer and text: -resume alone goes on to the bits of a run that was given all of
-// it at once, and -sample_only alone writes as that does.
+// A checkpoint stores its network, tokenizer and text: -resume alone continues to the same bits as an uninterrupted
+// run, and -sample_only alone prints the same sample.
 func TestTheCheckpointSaysTheRest(t *testing.T) {
 	file, shards := verses(t)
 	settings := filepath.Join(t.TempDir(), "settings.json")
@@ -77,7 +77,7 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 	}
 }
 
-// What is given otherwise than it was saved is an error with both values, whatever is done with the checkpoint.
+// A flag that contradicts the saved value is an error with both values, for every use of the checkpoint.
 func TestGivenOtherwise(t *testing.T) {
 	file, shards := verses(t)
 	dir := t.TempDir()
@@ -127,8 +127,8 @@ func TestGivenOtherwise(t *testing.T) {
 	}
 }
 
-// A run that has come to its end says so, in one line, and nothing of it changes; one that was killed before the last
-// line of its metrics ends first.
+// A finished run prints how to continue it, in one line, and is not changed; one that was killed before the last line
+// of its metrics is finished first.
 func TestFinished(t *testing.T) {
 	dir := t.TempDir()
 	mustDo(t, small(t, dir)...)
@@ -158,7 +158,7 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// What is wrong with the flags is told before the network is asked for a text, and before one is read.
+// Wrong flags are reported before the network is used and before a text is read.
 func TestFlagsBeforeTheText(t *testing.T) {
 	taken, asked := t.TempDir(), atomic.Int64{}
 	mustDo(t, small(t, taken, "-max_iters", "1", "-tokens", "0")...)
@@ -205,8 +205,7 @@ func TestFlagsBeforeTheText(t *testing.T) {
 	}
 }
 
-// Elsewhere than on a terminal a run of any length is about sixty lines, with every evaluation, or as many as are asked
-// for.
+// Without a terminal a run of any length prints about sixty lines, with every evaluation, or the requested number.
 func TestSixtyLines(t *testing.T) {
 	for _, tc := range []struct {
 		args               []string

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 )
 
-// A rank that does not see what rank 0 writes is refused, and nothing of the question stays.
+// A rank that does not see rank 0's file is refused, and the file is removed.
 func TestShared(t *testing.T) {
 	here, elsewhere := t.TempDir(), t.TempDir()
 	for _, paths := range [][]string{{here, here}, {here, elsewhere}} {

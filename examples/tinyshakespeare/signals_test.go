@@ -56,8 +56,8 @@ func sameRun(t *testing.T, got, want string) {
 	}
 }
 
-// A signal saves after the current step and ends the program with 128 + its number; -resume then goes on as if nothing
-// had happened.
+// A signal saves after the current step and ends the program with 128 + its number; -resume then continues as if
+// uninterrupted.
 func TestSignals(t *testing.T) {
 	accumulate := "40"
 	if testing.Short() {
@@ -92,7 +92,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// The second signal does not wait for the step to end, which would be for ever.
+// The second signal does not wait for the step to end, which would take for ever.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	cmd, out, _ := start(t, nil, small(t, dir, "-gradient_accumulation_steps", "10000000")...)
@@ -132,8 +132,8 @@ func (w *interrupter) Write(p []byte) (int, error) {
 	return w.written.Write(p)
 }
 
-// Wherever it is interrupted, between steps, before or after an evaluation, at the end, -resume goes on as if it had
-// not.
+// A run that is interrupted anywhere, between steps, before or after an evaluation, or at the end, is continued by
+// -resume as if uninterrupted.
 func TestInterruptedAnywhere(t *testing.T) {
 	whole := t.TempDir()
 	count := strings.Count(mustDo(t, small(t, whole)...), "\n")
@@ -156,7 +156,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 	}
 }
 
-// A signal while the network is built ends the program, and nothing is left behind.
+// A signal while the network is built ends the program, and no files are left.
 func TestSignalWhileBuilding(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	cmd, _, complaint := start(t, nil, small(t, dir, "-n_layer", "3000")...)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal returns a new pseudo-terminal, of which the program has the second half.
+// openTerminal returns a new pseudo-terminal, whose second half is for the program.
 func openTerminal(t *testing.T) (screen, program *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -40,7 +40,7 @@ func setColumns(t *testing.T, screen *os.File, columns int) {
 	}
 }
 
-// terminal is a model of one in which a program draws its progress: the row of the cursor, and the lines above it.
+// terminal models a terminal in which a program draws its progress: the row of the cursor, and the lines above it.
 type terminal struct {
 	sizes   []int // columns, as the window is resized
 	at      int   // of the sizes
@@ -51,7 +51,7 @@ type terminal struct {
 	wrong   []string
 }
 
-// write is what the program writes; it does not end within a character or between CR and LF.
+// write interprets the program's output, which must not end within a character or between CR and LF.
 func (w *terminal) write(text string) {
 	for i, c := range text {
 		switch {
@@ -74,7 +74,7 @@ func (w *terminal) write(text string) {
 	}
 }
 
-// progress is a drawing over which another one goes, or blanks that take one away.
+// progress matches a drawing that is overwritten by another, or blanks that remove one.
 func (w *terminal) progress(line string) {
 	width := utf8.RuneCountInString(line)
 	if w.at < len(w.sizes)-1 && width == w.sizes[w.at+1]-1 {
@@ -94,8 +94,8 @@ func (w *terminal) progress(line string) {
 	}
 }
 
-// In a terminal whose window is resized again and again the progress is one line of its width, with one time that is
-// left, and nothing of it stays when another line is written.
+// In a terminal that is resized repeatedly the progress is one line of its width, with one remaining time, and nothing
+// of it remains when another line is written.
 func TestTerminal(t *testing.T) {
 	screen, slave := openTerminal(t)
 	w := terminal{sizes: []int{200, 80, 40, 60}}

@@ -16,8 +16,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/live"
 )
 
-// A run that is watched ends with the bits of one that is not, though one who watches never reads and another goes
-// away; the one who stays gets everything to the end.
+// A watched run ends with the same bits as another, even if one client never reads and another disconnects; a client
+// that stays receives everything to the end.
 func TestServe(t *testing.T) {
 	alone, watched := t.TempDir(), t.TempDir()
 	mustDo(t, small(t, alone)...)
@@ -95,7 +95,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A port in use ends the program before it makes anything, and is named.
+// A port in use ends the program before it creates anything, and is named.
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

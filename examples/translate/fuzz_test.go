@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzPairs: no file of pairs makes the reader panic, and of one that is accepted every pair becomes ids and the text
-// that it was.
+// FuzzPairs checks that no file of pairs makes the reader panic, and that every pair of an accepted file becomes ids
+// and the same text again.
 func FuzzPairs(f *testing.F) {
 	f.Add([]byte("one\tuno\ntwo\tdue\n"), true)
 	f.Fuzz(func(t *testing.T, data []byte, words bool) {

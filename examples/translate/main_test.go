@@ -18,7 +18,7 @@ func small(dir string, more ...string) []string {
 		"-batch_size", "8", "-max_iters", "6", "-warmup_iters", "2", "-log_interval", "2", "-eval_interval", "3", "-tests", "20"}, more...)
 }
 
-// do runs the program in this process and returns what it wrote.
+// do runs the program in this process and returns its output.
 func do(ctx context.Context, args ...string) (string, error) {
 	var out, complaint bytes.Buffer
 	err := run(ctx, args, &out, &complaint)
@@ -43,7 +43,7 @@ func want(t *testing.T, out string, words ...string) {
 	}
 }
 
-// The whole way: train, look at what was held out, compare, save, translate from what was saved.
+// The complete way: train, check held-out texts, compare, save, and translate with the saved model.
 func TestTranslate(t *testing.T) {
 	dir := t.TempDir()
 	out := mustDo(t, small(dir, "-beams", "3")...)
@@ -55,7 +55,7 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// A run that was interrupted has saved, and goes on to the weights of one that was not.
+// A run that was interrupted has saved, and continues to the same weights as an uninterrupted one.
 func TestInterrupt(t *testing.T) {
 	whole, halted := t.TempDir(), t.TempDir()
 	mustDo(t, small(whole)...)
@@ -81,7 +81,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// A damaged checkpoint is passed over, and that is said: by what translates and by what resumes.
+// A damaged checkpoint is skipped and reported, when translating and when resuming.
 func TestPassedOver(t *testing.T) {
 	dir := t.TempDir()
 	mustDo(t, small(dir)...)
@@ -111,8 +111,8 @@ func written(t *testing.T, content string) string {
 	return path
 }
 
-// A checkpoint knows its network and its texts: -resume alone goes on to the weights of a run that was given all at
-// once, and -translate alone translates. A run that has come to its end says so.
+// A checkpoint stores its network and its texts: -resume alone continues to the same weights as an uninterrupted run,
+// and -translate alone translates. A finished run prints how to continue it.
 func TestTheCheckpointSaysTheRest(t *testing.T) {
 	var lines strings.Builder
 	for _, word := range strings.Fields("one two three four five six seven eight nine ten eleven twelve") {
@@ -148,7 +148,7 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 	}
 }
 
-// -help lists what is read, and no flags of other programs.
+// -help lists only the program's own flags.
 func TestHelp(t *testing.T) {
 	var out, said bytes.Buffer
 	if err := run(t.Context(), []string{"-help"}, &out, &said); err != flag.ErrHelp {
@@ -160,7 +160,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Flags are looked at before texts are.
+// Flags are checked before texts are read.
 func TestFlagsBeforeTheTexts(t *testing.T) {
 	dir := t.TempDir()
 	for word, args := range map[string][]string{
@@ -175,7 +175,7 @@ func TestFlagsBeforeTheTexts(t *testing.T) {
 			t.Errorf("%q: got %v", args, err)
 		}
 	}
-	// What depends on the texts is for them to say.
+	// Errors that depend on the texts come later.
 	if _, err := do(t.Context(), small(dir, "-attention", "linformer", "-mixed_keys", "3")...); err == nil || !strings.Contains(err.Error(), "source_size is 4") {
 		t.Errorf("as many mixtures as there will be keys: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestMinutes(t *testing.T) {
 	want(t, mustDo(t, small(t.TempDir(), "-minutes", "1e-9", "-max_iters", "1000000")...), "trained 0 steps", "greedy  exact match")
 }
 
-// A file of one's own, its words as tokens.
+// A user's file is translated with words as tokens.
 func TestData(t *testing.T) {
 	var lines strings.Builder
 	lines.WriteString("\ufeffgood morning\tbuon giorno\r\n\n")
@@ -197,7 +197,7 @@ func TestData(t *testing.T) {
 	want(t, out, "sources of at most 2 words, 19 different", "targets of at most 2 words, 19 different", "greedy  exact match")
 }
 
-// What cannot be done is an error that says what and where.
+// Impossible settings are errors with the reason and the place.
 func TestRefused(t *testing.T) {
 	taken, empty := t.TempDir(), t.TempDir()
 	mustDo(t, small(taken)...)
@@ -251,7 +251,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Held out means held out: no source is on both sides, and short numbers are listed more often.
+// Held-out sources never occur in the training, and short numbers are listed more often.
 func TestHeldOut(t *testing.T) {
 	held := pairing{SourceUnit: "words", TargetUnit: "characters", HeldOut: 0.1}
 	c := numbers(3000)

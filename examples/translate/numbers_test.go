@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// Pairs written down one by one, not made by the rules.
+// The pairs were written by hand, not by the rules.
 func TestNumbers(t *testing.T) {
 	for _, tc := range []struct {
 		n                int
@@ -43,7 +43,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// No two numbers share a name: otherwise no translation could be right for both.
+// No two numbers have the same name, otherwise no translation could be right for both.
 func TestNumbersDiffer(t *testing.T) {
 	english, italian := map[string]int{}, map[string]int{}
 	for n := 0; n < 1_000_000; n += 1 + n/3000 { // all of the small ones, some of the large

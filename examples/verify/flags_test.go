@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
 )
 
-// Every flag does something, or is refused by name, and so is a number that means nothing.
+// Every flag has an effect or is refused by name, and so are meaningless numbers.
 func TestEveryFlag(t *testing.T) {
 	p := flagtest.Program{
 		Run: run,

@@ -69,7 +69,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// The README states which entries -all runs, and every entry that it does not run says so in its row.
+// The README lists the entries that -all runs, and the row of every other entry states that it is not run.
 func TestNotRun(t *testing.T) {
 	entries := inventory.Entries()
 	entries = slices.DeleteFunc(entries, func(e verify.Entry) bool { return len(e.Cases) > 0 })
@@ -89,7 +89,7 @@ func TestNotRun(t *testing.T) {
 	}
 }
 
-// A gradient that disagrees is status 1, and the message says where.
+// A disagreeing gradient means status 1, and the message names the place.
 func TestBroken(t *testing.T) {
 	e := inventory.Entries()[slices.IndexFunc(inventory.Entries(), func(e verify.Entry) bool { return e.ID == "I10" })]
 	c := &e.Cases[0]
@@ -140,7 +140,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A check that is interrupted ends with the reason, and prints no table.
+// An interrupted check ends with the reason and prints no table.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("interrupt")
@@ -219,7 +219,7 @@ func trainSome(t *testing.T, c gpt.Config, verses, dir string) {
 	}
 }
 
-// -help lists what is read: the network and what is verified of it. A flag of training is none.
+// -help lists the flags of the network and of the verification, but none of training.
 func TestHelp(t *testing.T) {
 	_, _, help := do("-help")
 	for flag, want := range map[string]bool{"-checkpoint": true, "-n_layer": true, "-batch_size": true, "-learning_rate": false, "-out_dir": false} {
