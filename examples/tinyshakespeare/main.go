@@ -7,7 +7,8 @@
 //	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser, at the printed address
 //	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # sample from the checkpoint
 //
-// Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a step:
+// Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a
+// step:
 //
 //	go build -tags mpi -o train ./examples/tinyshakespeare && mpirun -np 4 ./train -gradient_accumulation_steps 4
 //	mpirun -H host1,host2 --bind-to none -np 2 ./train -resume       # two machines that share out_dir

@@ -41,8 +41,8 @@ func (c Config) counts() (n counts, err error) {
 	return one, err
 }
 
-// Memory returns the number of bytes that training in float32 needs, like gpt.Config.Memory. It is an error if c is not a
-// valid network.
+// Memory returns the number of bytes that training in float32 needs, like gpt.Config.Memory. It is an error if c is
+// not a valid network.
 func (c Config) Memory() (bytes float64, err error) {
 	if err := c.ValidateModel(); err != nil {
 		return 0, err

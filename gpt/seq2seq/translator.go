@@ -12,8 +12,8 @@ import (
 // Translator writes the targets of some sources at once. It has separate graphs that share the model's parameters: one
 // reads the sources and projects the keys and values that every block of the decoder attends to; the other appends a
 // token to every hypothesis, whose earlier keys and values it has kept. The hypotheses of a source are queries of one
-// memory, so beams share the encoder's work. It is a search.Predictor once Read has been called. Only one goroutine can use
-// it at a time; a concurrent call returns an error.
+// memory, so beams share the encoder's work. It is a search.Predictor once Read has been called. Only one goroutine
+// can use it at a time; a concurrent call returns an error.
 type Translator struct {
 	config         Config
 	sources, beams int

@@ -28,9 +28,9 @@ func (t *Translator) Beams() int {
 // Ends reports whether the token is End.
 func (t *Translator) Ends(token int) bool { return token == End }
 
-// Step appends a token to every hypothesis, or Begin if tokens is nil, and returns the logits (Sources·Beams, V) of the
-// next token. It is an error before Read, and after the weights have changed since Read, for example by a Step of the model's Trainer, because
-// the kept values of the sources and tokens would belong to the old weights.
+// Step appends a token to every hypothesis, or Begin if tokens is nil, and returns the logits (Sources·Beams, V) of
+// the next token. It is an error before Read, and after the weights have changed since Read, for example by a Step of
+// the model's Trainer, because the kept values of the sources and tokens would belong to the old weights.
 func (t *Translator) Step(tokens []int) (logits graph.Tensor, err error) {
 	if err := t.begin(); err != nil {
 		return graph.Tensor{}, err
