@@ -11,8 +11,8 @@
 //	verify/hand   the same layers by hand, forward and backward, on the standard library alone
 //	examples   programs: train, translate, inspect, tune, measure, verify
 //
-// Start with gpt.NewTrainer to train a model and gpt.Open to use one, with nn.NewLayerNorm to read or write a layer, and
-// with verify.Case to check it. From a clone of the repository, two commands show most of it:
+// Start with gpt.NewTrainer to train a model and gpt.Open to use one, with nn.NewLayerNorm to read or write a layer,
+// and with verify.Case to check it. From a clone of the repository, two commands show most of it:
 //
 //	go run ./examples/tinyshakespeare
 //	go run ./examples/verify

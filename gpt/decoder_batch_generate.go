@@ -62,7 +62,9 @@ func (d *BatchDecoder) Generate(
 }
 
 // checkBatch returns an error for invalid arguments before the context is discarded.
-func (d *decoding) checkBatch(ctx context.Context, prompts [][]int, n int, samplers []*search.Sampler, stop []int) error {
+func (d *decoding) checkBatch(
+	ctx context.Context, prompts [][]int, n int, samplers []*search.Sampler, stop []int,
+) error {
 	if err := d.checkWriting(ctx, n, stop); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // Beam searches for the likeliest continuation of the prompt by at most n tokens, with one hypothesis for each of the
 // decoder's sequences. It returns them without the prompt, best first. The search is that of search.Beam, which ends a
-// text with any of the stop tokens. Beam first discards what was fed before. Afterwards the context cannot be continued.
+// text with any of the stop tokens. Beam discards the context before and after.
 func (d *BatchDecoder) Beam(
 	ctx context.Context, prompt []int, n int, rank search.Rank, stop ...int,
 ) ([]search.Hypothesis, error) {

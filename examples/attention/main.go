@@ -4,7 +4,7 @@
 //
 //	go run ./examples/attention                                     # the model in out/, or a briefly trained one
 //	go run ./examples/attention -prompt "To be or not to"           # another text; at most block_size characters
-//	go run ./examples/attention -checkpoint none -position alibi    # the result of another network after the same time
+//	go run ./examples/attention -checkpoint none -position alibi    # another network, trained for the same time
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Bench times training steps, or the decoding of single tokens, and prints one line of JSON.
 //
-//	go run ./examples/bench                       # the Shakespeare recipe: 4 layers, 4 heads, 128, context 64, batch 12
+//	go run ./examples/bench                       # Shakespeare: 4 layers, 4 heads, 128, context 64, batch 12
 //	go run ./examples/bench -shape gpt2 -steps 10 # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
 //	go run ./examples/bench -threads 1,2,4        # the gain of more threads, as a table
 //	go run ./examples/bench -compare 3            # all shapes and PyTorch, if it is installed, three times in turn

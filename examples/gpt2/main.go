@@ -6,7 +6,7 @@
 //	go run ./examples/gpt2 -model DIR -weights int8 -prompt "…"        # weights in fewer bits; with -eval, the cost
 //	go run ./examples/gpt2 -model DIR -tune FILE -lora_r 8 -out_dir D  # tunes adapters in PEFT's form; -full: all
 //	go run ./examples/gpt2 -model DIR -adapter D -prompt "…"           # uses them; -merge merges and saves
-//	go run ./examples/gpt2 -train FILE -tokenizer DIR                  # from scratch; -tokenizer train:8192 learns one
+//	go run ./examples/gpt2 -train FILE -tokenizer DIR                  # from scratch; train:8192 learns a tokenizer
 //	go run ./examples/gpt2 -check -model DIR                           # compares with published results
 //
 // Without -model it creates a small folder of the same form, with random weights, and prints that. Ctrl-C saves the

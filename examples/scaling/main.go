@@ -3,7 +3,7 @@
 //
 //	go run ./examples/scaling                                      # char on 10 Gbit/s Ethernet; a table and a plot
 //	go run ./examples/scaling -shape gpt2 -micro_ms 567 -network 100gbit
-//	mpirun -H host1,host2 -np 2 ./scaling -measure                 # built with -tags mpi: prints the value of -measured
+//	mpirun -H host1,host2 -np 2 ./scaling -measure                 # built with -tags mpi: prints a value for -measured
 //	go run ./examples/scaling -shape baby -micro_ms 345 -measured 0.26:0.9,3.3:28,43:372
 //
 // train.sbatch and mpijob.json start examples/tinyshakespeare on a cluster with Slurm, and with Kubeflow on Kubernetes.

@@ -6,7 +6,7 @@
 //	go run ./examples/translate                                            # train, compare, save to out/translate/
 //	go run ./examples/translate -translate "forty-two thousand and seven"  # quarantaduemilasette
 //	go run ./examples/translate -resume                                    # resume after Ctrl-C
-//	go run ./examples/translate -data FILE.tsv                             # any text: a source, a tab, its translation
+//	go run ./examples/translate -data FILE.tsv                             # lines of a source, a tab, its translation
 package main
 
 import (

@@ -22,7 +22,7 @@ func All(m *gpt.Model) Entries {
 }
 
 // Head returns the entries of e that belong to head h, counted from 0, of q, k, v, scores, weights or heads. In a
-// matrix they are one H-th of the columns.
+// matrix these are one H-th of the columns.
 func (e Entries) Head(h int) Entries {
 	e.head = h
 	if h < 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // IntegratedGradients returns the contribution of each entry of the activation x at a place to the loss, on the
-// straight line from another activation, x₀ (Sundararajan, Taly and Yan, Axiomatic attribution for deep networks, 2017):
+// straight line from another activation, x₀ (Sundararajan, Taly and Yan, Axiomatic attribution for deep networks):
 //
 //	(x − x₀) ∘ ∫₀¹ ∂loss/∂x (x₀ + a(x − x₀)) da
 //

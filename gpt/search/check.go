@@ -26,7 +26,9 @@ func checkSearch(ctx context.Context, p Predictor, limit int) error {
 	if sources < 1 || beams < 1 {
 		return errors.Errorf("decode: got %d sources and %d beams, want 1 or more of each", sources, beams)
 	}
-	fields := field.List{field.New("sources", &sources, field.Size(1), ""), field.New("beams", &beams, field.Size(1), "")}
+	fields := field.List{
+		field.New("sources", &sources, field.Size(1), ""), field.New("beams", &beams, field.Size(1), ""),
+	}
 	bytes := 4 * hypothesisSize * float64(sources) * float64(beams)
 	err := fields.CheckMemory(graph.MachineMemory(), bytes, "hypotheses", "sources", "beams")
 	return errors.Wrap(err, "decode")

@@ -28,9 +28,9 @@ type Hypothesis struct {
 	Ended   bool    // by such a token rather than by the limit
 }
 
-// Greedy takes the likeliest token at each step (Conti section 1.1), at most limit tokens including the one that ends the text. This is the
-// best hypothesis of every text if only one can be kept, not the likeliest of all. Of equally likely tokens the first
-// is taken. Only the first beam is used.
+// Greedy takes the likeliest token at each step (Conti section 1.1), at most limit tokens including the one that ends
+// the text. This is the best hypothesis of every text if only one can be kept, not the likeliest of all. Of equally
+// likely tokens the first is taken. Only the first beam is used.
 func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
 	if err := checkSearch(ctx, p, limit); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func possible(rows, cols int) bool {
 	return rows >= 0 && rows <= most && cols >= 0 && cols <= most/max(rows, 1)
 }
 
-// shares reports whether n rows or columns divide into that many equal, non-empty parts.
+// shares reports whether n rows or columns divide into the given number of equal, non-empty parts.
 func shares(n, parts int) bool { return parts > 0 && parts <= n && n%parts == 0 }
 
 // firstErr returns the first error of the matrices. A formula needs it if its sums would be empty without their rows.

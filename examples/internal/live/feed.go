@@ -11,7 +11,7 @@ import (
 
 const (
 	pause     = 100 * time.Millisecond // between two readings of the files
-	perReader = 2 * time.Millisecond   // added for every reader, so that many readers take no more CPU than few
+	perReader = 2 * time.Millisecond   // added for every reader, so that a thousand take no more CPU than ten
 	chunkSize = 1 << 16                // bytes that are sent at once
 	mostNews  = 128                    // lines of a kind to send between two readings
 )

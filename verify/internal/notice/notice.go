@@ -36,8 +36,8 @@ var copyright = regexp.MustCompile(`(?im)^[ \t*/]*((digitized data )?copyright\b
 
 const head = `NOTICE
 
-Pedestrian is under the MIT License (LICENSE). Its packages and programs link the modules below; a program that is passed
-on in binary form must come with this file. Written by
+Pedestrian is under the MIT License (LICENSE). Its packages and programs link the modules below; a program that
+is passed on in binary form must come with this file. Written by
 
 	go run ./verify/internal/notice > NOTICE
 

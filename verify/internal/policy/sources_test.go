@@ -25,7 +25,6 @@ type sourceFile struct {
 	imports   []string
 	text      string
 	syntax    *ast.File
-	positions *token.FileSet
 }
 
 // top returns the first folder of the file's path.
@@ -34,8 +33,8 @@ func (f sourceFile) top() string {
 	return top
 }
 
-// line returns the line of a node.
-func (f sourceFile) line(n ast.Node) int { return f.positions.Position(n.Pos()).Line }
+// positions holds the positions of every file that sources returns.
+var positions = token.NewFileSet()
 
 // parsed reads every Go file of the module once.
 var parsed = sync.OnceValues(func() (files []sourceFile, err error) {
@@ -52,9 +51,8 @@ var parsed = sync.OnceValues(func() (files []sourceFile, err error) {
 		if err != nil {
 			return err
 		}
-		f := sourceFile{path: path, dir: filepath.ToSlash(filepath.Dir(path)), test: strings.HasSuffix(path, "_test.go"),
-			text: string(text), positions: token.NewFileSet()}
-		f.syntax, err = parser.ParseFile(f.positions, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		f := sourceFile{path: path, dir: filepath.ToSlash(filepath.Dir(path)), test: strings.HasSuffix(path, "_test.go"), text: string(text)}
+		f.syntax, err = parser.ParseFile(positions, path, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
