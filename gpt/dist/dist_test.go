@@ -44,7 +44,10 @@ func contains(t *testing.T, err error, parts ...string) {
 // Every rank gets the sum of the tree, for few numbers and for more than are exchanged at a time.
 func TestSum(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8} {
-		for _, n := range []int{0, 1, 3, 7, 64, 1001, 2*piece + 3} {
+		for _, n := range []int{0, 1, 3, 7, 64, 1001, 2*piece + 3, large + 5} {
+			if n > large && ranks > 2 {
+				continue // two ranks are enough for two pieces
+			}
 			want := tree(0, ranks, n)
 			err := Run(t.Context(), ranks, func(g Group) error {
 				x := vector(g.Rank(), n)
@@ -173,14 +176,20 @@ func TestFailureEndsAll(t *testing.T) {
 	}
 	cancel(nil)
 	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Sum(make([]float32, 8+8*g.Rank())) }), "sum: got ", "numbers from rank ", ", want ")
-	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Share(nil, 2) }), "share: got rank 2 as root, want 0 to 1")
+	for _, root := range []int{-1, 2} {
+		contains(t, Run(t.Context(), 2, func(g Group) error { return g.Share(nil, root) }),
+			fmt.Sprintf("share: got rank %d as root, want 0 to 1", root))
+	}
 }
 
-// misplaced is a rank outside the group.
-type misplaced struct{ Link }
+// placed is a rank of a group, valid or not.
+type placed struct {
+	Link
+	rank, size int
+}
 
-func (misplaced) Size() int { return 2 }
-func (misplaced) Rank() int { return 2 }
+func (p placed) Rank() int { return p.rank }
+func (p placed) Size() int { return p.size }
 
 // Invalid groups are refused, with the nearest valid sizes.
 func TestRefused(t *testing.T) {
@@ -189,15 +198,59 @@ func TestRefused(t *testing.T) {
 	contains(t, Run(t.Context(), 6, nothing), "got 6 ranks, want a power of two: 4 or 8")
 	contains(t, Run(t.Context(), 1<<20, nothing), "want at most 1024")
 	contains(t, Run(t.Context(), 2, nil), "nothing to run")
+	var none context.Context
+	contains(t, Run(none, 2, nothing), "no context")
 	_, err := Over(nil, Options{})
 	contains(t, err, "no link")
-	_, err = Over(misplaced{}, Options{})
-	contains(t, err, "got rank 2, want 0 to 1")
-	_, err = Over(misplaced{}, Options{Timeout: -1})
+	_, err = Over(placed{size: 2}, Options{Timeout: -1})
 	contains(t, err, "timeout: got -1ns, want at least 0")
-	_, err = Over(misplaced{}, Options{Fast: true})
-	contains(t, err, "fast: dist.misplaced cannot add, want a link of MPI")
-	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Scatter(make([]float32, 3), []int{0, 3}) }),
-		"scatter: got borders [0 3], want 3 that go from 0 to 3")
-	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Gather(make([]float32, 3), []int{0, 4, 3}) }), "gather: got borders")
+	_, err = Over(placed{size: 2}, Options{Fast: true})
+	contains(t, err, "fast: dist.placed cannot add, want a link of MPI")
+	for link, want := range map[Link]string{
+		placed{size: -1}:          "got -1 ranks, want at least 1",
+		placed{size: 0}:           "got 0 ranks, want at least 1",
+		placed{size: 3}:           "got 3 ranks, want a power of two: 2 or 4",
+		placed{rank: -1, size: 2}: "got rank -1, want 0 to 1",
+		placed{rank: 2, size: 2}:  "got rank 2, want 0 to 1",
+	} {
+		_, err = Over(link, Options{})
+		contains(t, err, want)
+	}
+	for _, borders := range [][]int{nil, {0, 3}, {0, 1, 2, 3}, {0, 4, 3}, {1, 1, 3}, {-1, 1, 3}, {0, 1, 2}, {0, 1, 4}} {
+		contains(t, Run(t.Context(), 2, func(g Group) error { return g.Scatter(make([]float32, 3), borders) }),
+			fmt.Sprintf("scatter: got borders %v, want 3 that go from 0 to 3", borders))
+		contains(t, Run(t.Context(), 2, func(g Group) error { return g.Gather(make([]float32, 3), borders) }),
+			fmt.Sprintf("gather: got borders %v, want 3 that go from 0 to 3", borders))
+	}
+}
+
+// A group of the largest number of ranks in a process is valid, and so is one whose ranks are done before its context
+// ends. The context of the ranks ends with the run.
+func TestRunEnds(t *testing.T) {
+	if err := Run(t.Context(), maxLocal, func(Group) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var own context.Context
+	err := Run(ctx, 1, func(g Group) error {
+		own = g.(*group).Link.(*wire).ctx
+		if own.Err() != nil {
+			t.Error("the context of the ranks ends before the run")
+		}
+		return nil
+	})
+	if err != nil || own.Err() == nil {
+		t.Errorf("got %v, context %v, want an ended one", err, own.Err())
+	}
+	cancel()
+	if err := Run(ctx, 1, func(Group) error { return nil }); err != nil {
+		t.Errorf("all ranks succeed: got %v", err)
+	}
+}
+
+// A rank that waits for another gets the reason why the context ends.
+func TestContextEndsExchange(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	contains(t, (&wire{newWires(ctx, 2), 0}).Exchange(1, nil, nil), "enough")
 }

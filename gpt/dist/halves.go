@@ -14,7 +14,7 @@ type halves struct{ first, middle, last int }
 
 // rounds returns the parts that a rank divides with rank^1, rank^2, rank^4, …
 func (g *group) rounds() (list []halves) {
-	h := halves{0, 0, g.Size()}
+	h := halves{last: g.Size()}
 	for bit := 1; bit < g.Size(); bit *= 2 {
 		h.middle = (h.first + h.last) / 2
 		list = append(list, h)
@@ -39,10 +39,10 @@ func (g *group) split(bit int, h halves, x []float32, borders []int) (mine, thei
 // halve adds up, in every round, the half that the rank keeps of its remaining part: the tree of Sum. The order of the
 // two summands does not matter.
 func (g *group) halve(x []float32, borders []int) error {
-	if g.received == nil && g.Size() > 1 {
-		g.received = make([]float32, piece)
-	}
 	for i, h := range g.rounds() {
+		if g.received == nil {
+			g.received = make([]float32, piece)
+		}
 		mine, theirs := g.split(1<<i, h, x, borders)
 		for len(theirs) > 0 || len(mine) > 0 {
 			out, in := min(piece, len(theirs)), min(piece, len(mine))

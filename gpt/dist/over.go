@@ -42,14 +42,13 @@ func Over(link Link, o Options) (Group, error) {
 
 // CheckSize returns an error unless n ranks can be a group: the tree of sums needs a power of two.
 func CheckSize(n int) error {
-	if n >= 1 && n&(n-1) == 0 {
-		return nil
-	}
 	if n < 1 {
 		return errors.Errorf("dist: got %d ranks, want at least 1", n)
 	}
-	below := 1 << (bits.Len(uint(n)) - 1)
-	return errors.Errorf("dist: got %d ranks, want a power of two: %d or %d", n, below, 2*below)
+	if below := 1 << (bits.Len(uint(n)) - 1); n != below {
+		return errors.Errorf("dist: got %d ranks, want a power of two: %d or %d", n, below, 2*below)
+	}
+	return nil
 }
 
 // Share doubles the number of ranks that have x in every round.

@@ -13,25 +13,24 @@ func (g *group) Sum(x []float32) error {
 		return errors.Wrap(g.sumFast(x), "sum")
 	}
 	borders := make([]int, g.Size()+1)
-	for from := 0; ; from += large { // by pieces, so that the numbers to send back are still in the cache
-		part := x[from:min(from+large, len(x))]
+	for part := range slices.Chunk(x, large) { // so that the numbers to send back are still in the cache
 		for i := range borders {
 			borders[i] = i * len(part) / g.Size()
 		}
-		err := g.halve(part, borders)
-		if err == nil {
-			err = g.double(part, borders)
+		if err := g.halve(part, borders); err != nil {
+			return errors.Wrap(err, "sum")
 		}
-		if err != nil || from+large >= len(x) {
+		if err := g.double(part, borders); err != nil {
 			return errors.Wrap(err, "sum")
 		}
 	}
+	return nil
 }
 
 // sumFast computes the engine's sum, in pieces that each finish within the Timeout.
 func (g *group) sumFast(x []float32) error {
-	for from := 0; from < len(x); from += large {
-		if err := g.Link.(adder).Add(x[from:min(from+large, len(x))]); err != nil {
+	for part := range slices.Chunk(x, large) {
+		if err := g.Link.(adder).Add(part); err != nil {
 			return err
 		}
 	}

@@ -11,17 +11,13 @@ import (
 type within struct {
 	Link
 	limit time.Duration
-	timer *time.Timer
 	calls chan func() error
 	done  chan error
 	late  error
 }
 
 func newWithin(link Link, limit time.Duration) *within {
-	w := &within{
-		Link: link, limit: limit, timer: time.NewTimer(limit),
-		calls: make(chan func() error), done: make(chan error, 1),
-	}
+	w := &within{Link: link, limit: limit, calls: make(chan func() error), done: make(chan error, 1)}
 	go func() {
 		for call := range w.calls {
 			w.done <- call()
@@ -42,13 +38,11 @@ func (w *within) do(call func() error) error {
 	if w.late != nil {
 		return w.late
 	}
-	w.timer.Reset(w.limit)
 	w.calls <- call
 	select {
 	case err := <-w.done:
-		w.timer.Stop()
 		return err
-	case <-w.timer.C:
+	case <-time.After(w.limit):
 		w.end(errors.Wrapf(ErrTimeout, "waited %v", w.limit))
 		return w.late
 	}

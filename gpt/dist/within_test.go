@@ -28,7 +28,7 @@ func (f frozen) Exchange(_ int, _, receive []float32) error {
 // errors are as without a limit.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		left := 4
+		left := 5 // the last exchange of the third sum
 		g, err := Over(frozen{&left}, Options{Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
