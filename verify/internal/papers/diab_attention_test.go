@@ -3,6 +3,7 @@ package papers
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -197,4 +198,144 @@ func TestDiabEq37(t *testing.T) {
 	})
 	ofTwo := s.nabla(t, "2 in.res").Add(s.nabla(t, "2 in.ln"))
 	wrongBy(t, "the sum of block 2 as ∇X(0)", ofTwo, s.nabla(t, "X(0)"), 0.87)
+}
+
+// Section 2.2: the causal mask is −∞ where i < j, the sparse one everywhere except for j from i−w+1 to i, and masks are
+// added. The text around the causal mask allows a token to see either those before it or those after it (erratum D8);
+// the formula means the former.
+func TestDiabMasks(t *testing.T) {
+	const n = 6
+	for w := 1; w <= n+2; w++ {
+		causal, sparse := hand.Zeros[float64](n, n), hand.Zeros[float64](n, n)
+		for i := range n {
+			for j := range n {
+				if i < j {
+					causal.Data[i*n+j] = math.Inf(-1)
+				}
+				if j < i-w+1 || j > i {
+					sparse.Data[i*n+j] = math.Inf(-1)
+				}
+			}
+		}
+		if got := hand.CausalMask(n); !slices.Equal(got.Data, causal.Data) {
+			t.Errorf("causal: got %v, want %v", got.Data, causal.Data)
+		}
+		if got := hand.WindowMask(n, w); !slices.Equal(got.Data, sparse.Data) {
+			t.Errorf("window of %d: got %v, want %v", w, got.Data, sparse.Data)
+		}
+		if w >= n && !slices.Equal(sparse.Data, causal.Data) {
+			t.Errorf("window of %d over %d tokens: got %v, want the causal mask", w, n, sparse.Data)
+		}
+	}
+	a := newAttention()
+	near(t, "weights in a window of one", attentionWeights(a.q, a.k, hand.WindowMask(n, 1)), permutation(natural(n)...))
+
+	// In the other reading a token sees the text that it has to predict.
+	future := hand.CausalMask(n).Transpose()
+	none := matrix{}
+	wrongBy(t, "head that looks ahead", attentionForward(a.q, a.k, a.v, future, none), attentionForward(a.q, a.k, a.v, a.mask, none), 0.791)
+	weights := attentionWeights(a.q, a.k, future)
+	if got := weights.Mul(a.binary).SumTokens().SumFeatures().Data[0]; !(got < 0.5*n) {
+		t.Errorf("looking ahead: %v of %d is on tokens up to the own one, want less than half", got, n)
+	}
+	near(t, "weights on the past and the present", a.rho.Mul(a.binary).SumFeatures(), ones(n, 1))
+}
+
+// Section 2.2 sets "the padding tokens" to −10⁹ and takes the softmax over rows. It must be the columns of the padding,
+// the keys. The same number in an entire row of the padding, a query, changes nothing, and all tokens still attend to
+// the padding (erratum D3b).
+func TestDiabPaddingHidesKeys(t *testing.T) {
+	a, padding := newAttention(), []bool{false, false, false, true, true, true}
+	const n = 6
+	onPadding := func(rho matrix) float64 { return rho.Columns(3, n).SumTokens().SumFeatures().Data[0] / n }
+	rows := hand.Zeros[float64](n, n)
+	for i := 3 * n; i < n*n; i++ {
+		rows.Data[i] = -1e9
+	}
+	printed := a.scaled.Add(rows).Softmax()
+	if unmasked := a.scaled.Softmax(); !(frobenius(printed.Sub(unmasked)) <= 1e-6) { // 10⁹ leaves seven digits
+		t.Errorf("masked rows: got weights %v, want the unmasked %v", printed.Data, unmasked.Data)
+	}
+	if got := onPadding(printed); !(math.Abs(got-0.492) <= 0.001) {
+		t.Errorf("masked rows: got %.3f of the attention on padding, want 0.492", got)
+	}
+	if got := onPadding(attentionWeights(a.q, a.k, hand.PaddingMask(padding))); got != 0 {
+		t.Errorf("masked columns: got %v of the attention on padding, want 0", got)
+	}
+
+	// The content of the padding must not matter to other tokens.
+	other := a
+	other.x = hand.JoinTokens(a.x.Tokens(0, 3), fixture.Random("other padding", 3, 8))
+	right := headForward(a.x, a.p, hand.PaddingMask(padding), matrix{})
+	for _, mask := range []matrix{hand.PaddingMask(padding), hand.CausalMask(n).Add(hand.PaddingMask(padding))} {
+		got := headForward(other.x, a.p, mask, matrix{}).Tokens(0, 3)
+		if want := headForward(a.x, a.p, mask, matrix{}).Tokens(0, 3); !slices.Equal(got.Data, want.Data) {
+			t.Errorf("masked columns: got %v after a change of the padding, want %v", got.Data, want.Data)
+		}
+	}
+	literal := headForward(a.x, a.p, rows, matrix{})
+	wrongBy(t, "head with masked rows", literal.Tokens(0, 3), right.Tokens(0, 3), 0.438)
+}
+
+// Section 2.2 takes −10⁹ for −∞ to avoid NaN. If a query sees a key the two agree to the bit. A query that sees none,
+// such as the first of a text padded on its left, would silently attend to hidden keys: in float64 as if there were no
+// mask, in float32 to all of them equally. −∞ gives a NaN instead (erratum D3): such masks are an error, unless the
+// query itself is padding and may see itself.
+func TestDiabFullyMaskedRow(t *testing.T) {
+	scores := hand.NewMatrix(1, 3, 1.0, 2, 3)
+	hidden := ones(1, 3)
+	finite, infinite := scores.Add(hidden.Scale(-1e9)), scores.Add(hidden.Scale(math.Inf(-1)))
+	near(t, "float64", finite.Softmax(), scores.Softmax())
+	for i, want := range []float64{0.09, 0.24, 0.67} {
+		if got := finite.Softmax().Data[i]; !(math.Abs(got-want) <= 0.005) {
+			t.Errorf("float64: got weight %v, want the unmasked %v", got, want)
+		}
+	}
+	narrow := hand.Zeros[float64](1, 3)
+	for i, s := range scores.Data {
+		narrow.Data[i] = float64(float32(s) + float32(-1e9))
+	}
+	near(t, "float32", narrow.Softmax(), hidden.Scale(1./3))
+	for i, got := range infinite.Softmax().Data {
+		if !math.IsNaN(got) {
+			t.Errorf("−∞: got weight %v of key %d, want NaN", got, i)
+		}
+	}
+
+	a := newAttention()
+	left := []bool{true, true, false, false, false, false}
+	mask := hand.CausalMask(6).Add(hand.PaddingMask(left))
+	finiteMask, self := each(mask, func(x float64) float64 { return max(x, -1e9) }), mask
+	self.Data = slices.Clone(mask.Data)
+	self.Data[0], self.Data[7] = 0, 0
+	rho, large, seen := attentionWeights(a.q, a.k, mask), attentionWeights(a.q, a.k, finiteMask), attentionWeights(a.q, a.k, self)
+	for i := range 6 {
+		row := func(x matrix) []float64 { return x.Tokens(i, i+1).Data }
+		if blind := i < 2; blind != math.IsNaN(row(rho)[0]) {
+			t.Errorf("query %d: got weights %v, want NaN only if it sees no key", i, row(rho))
+		} else if !blind && (!slices.Equal(row(large), row(rho)) || !slices.Equal(row(seen), row(rho))) {
+			t.Errorf("query %d: got weights %v with −10⁹, %v where padding sees itself, want %v", i, row(large), row(seen), row(rho))
+		} else if blind && (seen.At(i, i) != 1 || !(large.At(i, i+1) > 0.01)) {
+			t.Errorf("padding %d: got weights %v with −10⁹, %v where it sees itself", i, row(large), row(seen))
+		}
+	}
+}
+
+// Section 2.5 zeroes a share p and leaves the rest as it is. The input of the next layer in training is then 1−p of
+// that without dropout; the kept entries must be divided by 1−p (erratum D4).
+func TestDiabDropout(t *testing.T) {
+	const p = 0.1
+	x := ones(10, 10)
+	mask := ones(10, 10).Sub(permutation(3, 0, 9, 1, 7, 2, 8, 4, 6, 5)) // one of ten in every row and column
+	printed := dropoutForward(x, mask)
+	inverted := dropoutForward(x, mask.Scale(1/(1-p)))
+	near(t, "mean over the masks as printed", printed.SumTokens().Scale(0.1), ones(1, 10).Scale(0.9))
+	near(t, "mean over the masks", inverted.SumTokens().Scale(0.1), ones(1, 10))
+	wrongBy(t, "as printed", printed.Mean(), x.Mean(), 0.1)
+
+	y, delta := fixture.Random("x", 10, 10), fixture.Random("delta", 10, 10)
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
+		return dropoutForward(z["x"], mask.Scale(1/(1-p)))
+	}, parameters{"x": y}, delta)
+	near(t, "Δ", dropoutBackward(mask.Scale(1/(1-p)), delta), truth["x"])
 }
