@@ -48,3 +48,39 @@ func enteringMLP[T Number](mlp Layer[T]) string {
 
 // inputOf is the name of the Δ at the input of a block. In a stack of blocks that is the output of the previous block.
 const inputOf = "x"
+
+// PostNormBlock is the block of Vaswani et al. (2017): a₅ = LN(a₁ + attention(a₁)), a₁₀ = LN(a₅ + MLP(a₅)).
+type PostNormBlock[T Number] struct{ Norm1, Attention, Norm2, MLP Layer[T] }
+
+// Forward computes Table 2 without a₂ and a₆.
+func (l PostNormBlock[T]) Forward(a1 Matrix[T]) Matrix[T] {
+	a4 := forward("attn", l.Attention, a1) // a₄  (B·n, d)
+	s1 := a1.Add(a4)                       //     (B·n, d)
+	a5 := forward("ln_1", l.Norm1, s1)     // a₅  (B·n, d)
+	a9 := forward("mlp", l.MLP, a5)        // a₉  (B·n, d)
+	s2 := a5.Add(a9)                       //     (B·n, d)
+	return forward("ln_2", l.Norm2, s2)    // a₁₀ (B·n, d)
+}
+
+// Backward differs from Block's: the residual around a sublayer has already passed through the norm.
+func (l PostNormBlock[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
+	s1 := a1.Add(forward("attn", l.Attention, a1))
+	a5 := forward("ln_1", l.Norm1, s1)
+	s2 := a5.Add(forward("mlp", l.MLP, a5))
+	ds2, norm2 := backward("ln_2", l.Norm2, s2, d10) // LNᵇ(Δ₁₀)
+	through, mlp := backward("mlp", l.MLP, a5, ds2)  // dispatched → Δ₇ w₆ᵗ
+	d5 := ds2.Add(through)                           // Δ₅
+	ds1, norm1 := backward("ln_1", l.Norm1, s1, d5)  // LNᵇ(Δ₅)
+	through, attention := backward("attn", l.Attention, a1, ds1)
+	d1 = ds1.Add(through) // Δ₁
+	return d1, slices.Concat(
+		deltaAt(inputOf, "LNᵇ(Δ₅) + Σ_h (…) (33), (35)", d1),
+		attention.reading("Δ₅", "LNᵇ(Δ₅)").In("attn", ""),
+		deltaAt("attn", "LNᵇ(Δ₅) (40)", ds1),
+		norm1.In("ln_1", "₁"),
+		deltaAt("ln_1", "Δ₅ = LNᵇ(Δ₁₀) + "+enteringMLP(l.MLP), d5),
+		mlp.reading("Δ₁₀", "LNᵇ(Δ₁₀)").In("mlp", ""),
+		deltaAt("mlp", "LNᵇ(Δ₁₀) (40)", ds2),
+		norm2.In("ln_2", "₅"),
+	)
+}

@@ -56,3 +56,70 @@ func (EluPlusOne[T]) Forward(x Matrix[T]) Matrix[T] {
 func (EluPlusOne[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return delta.Mul(x.Sub(x.Mul(x.Step())).Exp()), nil
 }
+
+// LinearScan is causal linear attention token by token, without a matrix of weights (E. Conti (17), last display of the
+// section): S (f, dh) and z (1, f) are sums over the tokens so far.
+//
+//	S ← S + φk_iᵗ v_i    z ← z + φk_i    o_i = φq_i S / φq_i zᵗ
+type LinearScan[T Number] struct{ Features Layer[T] }
+
+// Forward computes the outputs in the order of the tokens and updates the sums.
+func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
+	phiQ, phiK, err := l.features(q, k, v, v)
+	if err != nil {
+		return Matrix[T]{Err: err}
+	}
+	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
+	rows := make([]Matrix[T], v.Rows)
+	for i := range rows {
+		q, k := phiQ.Tokens(i, i+1), phiK.Tokens(i, i+1)
+		s, z = s.Add(k.Transpose().MatMul(v.Tokens(i, i+1))), z.Add(k)
+		rows[i] = q.MatMul(s).Div(q.MatMul(z.Transpose()))
+	}
+	return JoinTokens(rows...)
+}
+
+// features returns φ of queries and keys, or an error unless queries, keys, values and Δ have the same number of rows.
+func (l LinearScan[T]) features(q, k, v, delta Matrix[T]) (phiQ, phiK Matrix[T], err error) {
+	phiQ, phiK = forward("features", l.Features, q), forward("features", l.Features, k)
+	if err = firstErr(phiQ, phiK, v, delta); err == nil &&
+		(phiQ.Rows != v.Rows || phiK.Rows != v.Rows || delta.Rows != v.Rows) {
+		err = failed[T]("%d queries, %d keys, %d values, %d Δ", phiQ.Rows, phiK.Rows, v.Rows, delta.Rows).Err
+	}
+	return phiQ, phiK, err
+}
+
+// Backward goes forwards once more for Δ at the queries, where S and z are sums over the keys before them. Then it goes
+// backwards for keys and values, where R (f, dh) and u (1, f) are sums over the queries after them.
+//
+//	Δφq_i = g_i Sᵗ − e_i z             g = Δ_i/Σ, e = Δ_i·o_i/Σ
+//	R ← R + φq_iᵗ g_i    u ← u + e_i φq_i
+//	Δφk_i = v_i Rᵗ − u    Δv_i = φk_i R
+func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
+	phiQ, phiK, err := l.features(q, k, v, delta)
+	if err != nil {
+		return Matrix[T]{Err: err}, Matrix[T]{Err: err}, Matrix[T]{Err: err}
+	}
+	n := v.Rows
+	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
+	dqs, dks, dvs := make([]Matrix[T], n), make([]Matrix[T], n), make([]Matrix[T], n)
+	gs, es := make([]Matrix[T], n), make([]Matrix[T], n)
+	for i := range n {
+		q, k := phiQ.Tokens(i, i+1), phiK.Tokens(i, i+1)
+		s, z = s.Add(k.Transpose().MatMul(v.Tokens(i, i+1))), z.Add(k)
+		total := q.MatMul(z.Transpose())                        // Σ        (1, 1)
+		gs[i] = delta.Tokens(i, i+1).Div(total)                 // g        (1, dh)
+		es[i] = gs[i].Mul(q.MatMul(s).Div(total)).SumFeatures() // e        (1, 1)
+		dqs[i] = gs[i].MatMul(s.Transpose()).Sub(es[i].Mul(z))  // Δφq      (1, f)
+	}
+	r, u := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
+	for i := n - 1; i >= 0; i-- {
+		q := phiQ.Tokens(i, i+1)
+		r, u = r.Add(q.Transpose().MatMul(gs[i])), u.Add(es[i].Mul(q))
+		dks[i] = v.Tokens(i, i+1).MatMul(r.Transpose()).Sub(u) // Δφk      (1, f)
+		dvs[i] = phiK.Tokens(i, i+1).MatMul(r)                 // Δv       (1, dh)
+	}
+	dq, _ = backward("features", l.Features, q, JoinTokens(dqs...))
+	dk, _ = backward("features", l.Features, k, JoinTokens(dks...))
+	return dq, dk, JoinTokens(dvs...)
+}

@@ -2,6 +2,26 @@ package hand
 
 import "math"
 
+// GELU is the exact Gaussian error linear unit.
+//
+//	y = x Φ(x),  Φ(x) = ½(1 + erf(x/√2))
+type GELU[T Number] struct{}
+
+// Forward returns x Φ(x).
+func (GELU[T]) Forward(x Matrix[T]) Matrix[T] { return x.Mul(normalCDF(x)) }
+
+// Backward returns Δ at the input x.
+//
+//	Δx = Δ ∘ (Φ(x) + x φ(x)),  φ(x) = e^(−x²/2)/√(2π)
+func (GELU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	density := x.Square().Scale(-0.5).Exp().Scale(1 / math.Sqrt(2*math.Pi))
+	return delta.Mul(normalCDF(x).Add(x.Mul(density))), nil
+}
+
+func normalCDF[T Number](x Matrix[T]) Matrix[T] {
+	return x.Scale(math.Sqrt2 / 2).Erf().Shift(1).Scale(0.5)
+}
+
 // cubic is the coefficient of x³ in the tanh form of GELU (Hendrycks and Gimpel, 2016).
 const cubic = 0.044715
 
@@ -27,4 +47,19 @@ func (GELUTanh[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 
 func tanhOfCubic[T Number](x Matrix[T]) Matrix[T] {
 	return x.Mul(x.Square().Scale(cubic).Shift(1)).Scale(math.Sqrt(2 / math.Pi)).Tanh()
+}
+
+// ReLU is the rectified linear unit.
+//
+//	y = max(x, 0)
+type ReLU[T Number] struct{}
+
+// Forward returns max(x, 0).
+func (ReLU[T]) Forward(x Matrix[T]) Matrix[T] { return x.Mul(x.Step()) }
+
+// Backward returns Δ at the input x. The derivative at 0 is 0, as in PyTorch.
+//
+//	Δx = Δ ∘ 1[x > 0]
+func (ReLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return delta.Mul(x.Step()), nil
 }
