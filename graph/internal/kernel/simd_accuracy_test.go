@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
@@ -144,4 +146,195 @@ func TestPlainActivationsHaveTheSameLimits(t *testing.T) {
 			t.Errorf("%s of ±∞: %v", name, y[:2])
 		}
 	}
+}
+
+func widened(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+const u = 0x1p-24 // half of the last place of 1
+
+// TestVectorRowsAreAccurate compares kernels of rows and sums with the same in float64.
+func TestVectorRowsAreAccurate(t *testing.T) {
+	const rows = 5
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
+		worst := map[string]float64{} // error divided by the stated one: at most 1
+		compare := func(name string, n int, got []float32, want []float64, allowed func(i int) float64) {
+			for i, w := range want {
+				e := math.Abs(float64(got[i])-w) / allowed(i)
+				if !(e <= worst[name]) {
+					worst[name] = e
+				}
+				if !(e <= 1) {
+					t.Errorf("%s, %d columns, entry %d: got %v, want %v ± %.2g", name, n, i, got[i], w, allowed(i))
+					return
+				}
+			}
+		}
+		for _, n := range lengths() {
+			if n == 0 {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(n), 12))
+			blocks := float64((n + 15) / 16)
+
+			x, mask := kerneltest.Random[float32](rng, rows*n), make([]float32, rows*n)
+			for i := range x {
+				x[i] *= 5
+				if rng.IntN(4) == 0 || i%n > i/n*n/rows {
+					mask[i] = float32(math.Inf(-1))
+				}
+			}
+			p, want, wideMask := append([]float32(nil), x...), widened(x), widened(mask)
+			v.Softmax(p, mask, n, rows)
+			largest := make([]float64, rows)
+			for i := 0; i < len(x); i += n {
+				Softmax(want[i:i+n], wideMask[i:i+n])
+				largest[i/n] = slices.Max(want[i : i+n])
+			}
+			compare("softmax", n, p, want, func(i int) float64 {
+				if want[i] == 0 {
+					return 0x1p-148
+				}
+				distance := math.Log(largest[i/n] / want[i]) // from the largest score
+				if distance > 60 {
+					return want[i]
+				}
+				return (5 + distance + blocks/8) * u * want[i]
+			})
+			for i, m := range mask {
+				if m != 0 && math.Float32bits(p[i]) != 0 {
+					t.Fatalf("softmax, %d columns, entry %d: %v for a hidden key", n, i, p[i])
+				}
+			}
+
+			top, total := v.ExpSum(x[:n])
+			if top != slices.Max(x[:n]) {
+				t.Errorf("expSum, length %d: the largest is %v, want %v", n, top, slices.Max(x[:n]))
+			}
+			sum := 0.0
+			for _, v := range x[:n] {
+				sum += math.Exp(float64(v - top))
+			}
+			compare("expSum", n, []float32{float32(total / sum)}, []float64{1}, func(int) float64 { return 4 * u })
+
+			for i := range x { // far from 0, compared with the distances
+				x[i] = x[i]/5 + 10
+			}
+			y, w, b := make([]float32, rows*n), kerneltest.Random[float32](rng, n), kerneltest.Random[float32](rng, n)
+			mean, inv := make([]float32, rows), make([]float32, rows)
+			v.LayerNorm(y, x, w, b, mean, inv, 1/float32(n), 1e-5)
+			wideY, wideMean, wideInv := make([]float64, rows*n), make([]float64, rows), make([]float64, rows)
+			LayerNorm(NewPool(1), wideY, Norm[float64]{widened(x), widened(w), widened(b), wideMean, wideInv, 1e-5})
+			compare("mean", n, mean, wideMean, func(i int) float64 { return 2 * u * math.Abs(wideMean[i]) })
+			if n > 1 { // of one entry the variance is 0, and its rounding errors count
+				compare("1/σ", n, inv, wideInv, func(i int) float64 { return (4 + blocks) * u * wideInv[i] })
+			}
+			compare("layerNorm", n, y, wideY, func(i int) float64 {
+				j, hat := i%n, math.Abs(float64(x[i])-wideMean[i/n])*wideInv[i/n]
+				return (8 + blocks) * u * (math.Abs(float64(w[j]))*(hat+10*wideInv[i/n]) + math.Abs(float64(b[j])))
+			})
+
+			dx, dw, db, dy := make([]float32, rows*n), make([]float32, n), make([]float32, n), kerneltest.Random[float32](rng, rows*n)
+			v.LayerNormBackward(dx, dw, db, x, w, dy, mean, inv, 1/float32(n))
+			wideDX, wideDW, wideDB := make([]float64, rows*n), make([]float64, n), make([]float64, n)
+			LayerNormBackward(NewPool(1), Norm[float64]{X: widened(x), W: widened(w), Mean: widened(mean), Spread: widened(inv)}, widened(dy), NormGrads[float64]{wideDX, wideDW, wideDB, make([]float64, 2*Parts*len(w))})
+			hat := func(i int) float64 { return math.Abs(float64((x[i] - mean[i/n]) * inv[i/n])) }
+			g, hats, size := make([]float64, rows), make([]float64, rows), make([]float64, n) // sums of absolute values
+			for i := range x {
+				v := math.Abs(float64(dy[i]*w[i%n])) / float64(n)
+				g[i/n] += v
+				hats[i/n] += v * hat(i)
+				size[i%n] += math.Abs(float64(dy[i])) * (1 + hat(i))
+			}
+			compare("dx", n, dx, wideDX, func(i int) float64 {
+				return (6 + blocks) * u * float64(inv[i/n]) * (math.Abs(float64(dy[i]*w[i%n])) + g[i/n] + hats[i/n]*hat(i))
+			})
+			compare("dw", n, dw, wideDW, func(i int) float64 { return (3 + rows) * u * size[i] })
+			compare("db", n, db, wideDB, func(i int) float64 { return rows * u * size[i] })
+
+			v.RmsNorm(y, x, w, inv, 1/float32(n), 1e-5)
+			rms := Norm[float64]{X: widened(x), W: widened(w), Spread: wideInv, Eps: 1e-5}
+			RMSNorm(NewPool(1), wideY, rms)
+			compare("1/rms", n, inv, wideInv, func(i int) float64 { return (4 + blocks) * u * wideInv[i] })
+			compare("rmsNorm", n, y, wideY, func(i int) float64 { return (7 + blocks) * u * math.Abs(wideY[i]) })
+			clear(dw)
+			clear(wideDW)
+			v.RmsNormBackward(dx, dw, x, w, dy, inv, 1/float32(n))
+			rms.Spread = widened(inv)
+			RMSNormBackward(NewPool(1), rms, widened(dy), NormGrads[float64]{X: wideDX, W: wideDW, Scratch: make([]float64, 2*Parts*len(w))})
+			hat = func(i int) float64 { return math.Abs(float64(x[i] * inv[i/n])) }
+			clear(hats)
+			clear(size)
+			for i := range x {
+				hats[i/n] += math.Abs(float64(dy[i]*w[i%n])) / float64(n) * hat(i)
+				size[i%n] += math.Abs(float64(dy[i])) * hat(i)
+			}
+			compare("dx of rms", n, dx, wideDX, func(i int) float64 {
+				return (6 + blocks) * u * float64(inv[i/n]) * (math.Abs(float64(dy[i]*w[i%n])) + hats[i/n]*hat(i))
+			})
+			compare("dw of rms", n, dw, wideDW, func(i int) float64 { return (3 + rows) * u * size[i] })
+
+			squares := 0.0
+			for _, v := range x {
+				squares += float64(v) * float64(v)
+			}
+			compare("sumSquares", n, []float32{float32(v.SumSquares(x)/squares - 1)}, []float64{0}, func(int) float64 { return 1e-12 })
+		}
+		t.Logf("errors over what is allowed: %.2v", worst)
+	})
+}
+
+// TestVectorLayerNormFarFromZero: the error of a first mean must not reach the variance.
+func TestVectorLayerNormFarFromZero(t *testing.T) {
+	const d = 4099
+	x := kerneltest.Random[float32](rand.New(rand.NewPCG(15, 15)), d)
+	for i := range x {
+		x[i] += 3e4
+	}
+	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
+		y, mean, inv := make([]float32, d), make([]float32, 1), make([]float32, 1)
+		LayerNorm(NewPool(1), y, Norm[float32]{x, ones[float32](d), nil, mean, inv, 1e-5})
+		wantY, wantMean, wantInv := make([]float64, d), make([]float64, 1), make([]float64, 1)
+		LayerNorm(NewPool(1), wantY, Norm[float64]{widened(x), ones[float64](d), nil, wantMean, wantInv, 1e-5})
+		if !(math.Abs(float64(inv[0])/wantInv[0]-1) <= 40*u) || !(math.Abs(float64(mean[0])/wantMean[0]-1) <= u) {
+			t.Errorf("mean %v, 1/σ %v, want %v, %v", mean, inv, wantMean, wantInv)
+		}
+		for i, want := range wantY {
+			if !(math.Abs(float64(y[i])-want) <= 3e4*u+40*u*math.Abs(want)) {
+				t.Fatalf("entry %d: got %v, want %v", i, y[i], want)
+			}
+		}
+	})
+}
+
+// TestSoftmaxSkipsWhatIsMasked: hidden scores have no effect, even NaN; a row without other entries is 0.
+func TestSoftmaxSkipsWhatIsMasked(t *testing.T) {
+	nan, inf, off := float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))
+	check := func(t *testing.T) {
+		const cols = 40
+		x, mask := make([]float32, 3*cols), make([]float32, 3*cols)
+		for i := range x {
+			if j := i % cols; i >= 2*cols || j == 3 || j > 25 {
+				x[i], mask[i] = []float32{nan, inf, 3e38}[i%3], off
+			}
+		}
+		for i := 0; i < len(x); i += cols {
+			Softmax(x[i:i+cols], mask[i:i+cols])
+		}
+		for i, got := range x {
+			if want := 1. / 25; mask[i] == off && math.Float32bits(got) != 0 || mask[i] == 0 && !(math.Abs(float64(got)-want) <= 2*u*want) {
+				t.Fatalf("row %d, column %d: got %v", i/cols, i%cols, got)
+			}
+		}
+	}
+	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
+		check(t)
+		defer simd.Use(nil)()
+		check(t)
+	})
 }
