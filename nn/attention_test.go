@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -114,5 +115,208 @@ func stepEqualsForward(t *testing.T, rule Visibility, d Dims, build func(at Site
 				i += n
 			}
 		}
+	}
+}
+
+// sharedBy has three times as many heads as the shape, every three of which share keys and values.
+func sharedBy(at Site) *GroupedAttention {
+	at.Heads *= 3
+	return NewGroupedAttention(at, at.Heads/3, true)
+}
+
+var groupedLayerCases = []layerCase{
+	{"grouped attention with adapters, rope and dropout", "GroupedAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+		return sharedBy(rotary(at)).Forward(x)
+	}},
+	{"multi-query attention in a window per head", "GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
+		return NewGroupedAttention(at, 1, false).Forward(x)
+	}},
+}
+
+// sixHeads are odd sizes that groups of one, two, three and six heads divide.
+var sixHeads = Dims{Batch: 2, Context: 7, Embd: 11, Heads: 6, QK: 4, V: 3, Inner: 13, Blocks: 1}
+
+// With G = H it equals SelfAttention: the result and every gradient, to the bit, in either form.
+func TestI66OwnGroupsAreSelfAttention(t *testing.T) {
+	own := layerCase{build: func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(rotary(at)).Forward(x) }}
+	groups := layerCase{build: func(at Site, x graph.Expr) graph.Expr {
+		return NewGroupedAttention(rotary(at), at.Heads, true).Forward(x)
+	}}
+	for _, kernels := range []bool{true, false} {
+		for _, double := range []bool{true, false} {
+			want, got := evaluate(t, own, sixHeads, double, kernels), evaluate(t, groups, sixHeads, double, kernels)
+			if d := distance(got.value, want.value, 0); d != 0 || len(got.grads) != len(want.grads) {
+				t.Errorf("kernels %t, float64 %t: %.1e off, %d gradients, want %d", kernels, double, d, len(got.grads), len(want.grads))
+			}
+			for name, w := range want.grads {
+				if d := distance(got.grads[name], w, 0); d != 0 {
+					t.Errorf("kernels %t, float64 %t: the gradient of %s is %.1e off", kernels, double, name, d)
+				}
+			}
+		}
+	}
+}
+
+// SelfAttention whose columns of keys and values repeat those of the groups computes the same, and the gradients of the
+// repeated columns add up to those of the groups.
+func TestI66RepeatedColumnsAreGroups(t *testing.T) {
+	d := sixHeads
+	for _, groups := range []int{1, 2, 3} {
+		for _, kernels := range []bool{true, false} {
+			narrow := d.Heads*d.QK + groups*(d.QK+d.V)
+			var from []int // the column of the groups for each column of SelfAttention
+			for j := range d.Heads * d.QK {
+				from = append(from, j)
+			}
+			for _, b := range []struct{ begin, size int }{{d.Heads * d.QK, d.QK}, {(d.Heads + groups) * d.QK, d.V}} {
+				for h := range d.Heads {
+					for i := range b.size {
+						from = append(from, b.begin+h/(d.Heads/groups)*b.size+i)
+					}
+				}
+			}
+			run := func(build func(at Site) Layer, column func(j int) int, width int) (y graph.Tensor, dw, db []float64) {
+				g := graph.New(graph.Float64, 3)
+				g.Kernels = kernels
+				at := rotary(newSite(g, d))
+				x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+				out := build(at).Forward(x)
+				delta := g.Root().Value("delta", graph.Normal(1), d.Batch*d.Context, d.Embd)
+				w, b := param(t, g, "h.0.c_attn.weight"), param(t, g, "h.0.c_attn.bias")
+				for i := range w.Tensor().Len() {
+					row, col := i/width, column(i%width)
+					w.Tensor().Set(i, math.Sin(float64(row*narrow+col)))
+					b.Tensor().Set(i%width, math.Cos(float64(col)))
+				}
+				p, err := graph.Compile(out.Mul(delta).SumAll(), w, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := p.Run(); err != nil {
+					t.Fatal(err)
+				}
+				dw, db = p.Grad(w).Clone().Floats(), p.Grad(b).Clone().Floats()
+				return output(t, out), dw, db
+			}
+			want, dw, db := run(func(at Site) Layer { return NewSelfAttention(at) }, func(j int) int { return from[j] }, len(from))
+			got, gw, gb := run(func(at Site) Layer { return NewGroupedAttention(at, groups, true) }, func(j int) int { return j }, narrow)
+			if e := distance(got, want, 0); !(e <= 1e-13) {
+				t.Errorf("%d groups, kernels %t: %.1e off", groups, kernels, e)
+			}
+			for i, v := range dw {
+				gw[i/len(from)*narrow+from[i%len(from)]] -= v
+			}
+			for i, v := range db {
+				gb[from[i]] -= v
+			}
+			for i, v := range append(gw, gb...) {
+				if !(math.Abs(v) <= 1e-12) {
+					t.Fatalf("%d groups, kernels %t: gradient %d is %v off the sum", groups, kernels, i, v)
+				}
+			}
+		}
+	}
+}
+
+func param(t *testing.T, g *graph.Graph, name string) graph.Expr {
+	t.Helper()
+	x, ok := g.Leaf(name)
+	if !ok {
+		t.Fatalf("no %s", name)
+	}
+	return x
+}
+
+// Step equals Forward, also in a window and under slopes that differ between heads, and stores G/H of the numbers.
+func TestI66StepEqualsForward(t *testing.T) {
+	kept := map[int]float64{}
+	for _, groups := range []int{1, 2, 6} {
+		for name, mask := range map[string]func(at Site) *Mask{
+			"causal": func(at Site) *Mask { return at.Mask },
+			"window": func(at Site) *Mask { return NewMask(at.Sub("own"), at.Dims, Window{3}) },
+			"slopes": func(at Site) *Mask { return NewBiasedMask(at.Sub("own"), at.Dims, Causal{}, NewALiBi(at.Heads)) },
+		} {
+			t.Run(fmt.Sprint(name, groups), func(t *testing.T) {
+				stepEqualsForward(t, Causal{}, sixHeads, func(at Site) Cached {
+					at.Mask = mask(at)
+					l := NewGroupedAttention(at, groups, true)
+					if at.Caches != nil {
+						kept[groups] = at.Caches.Numbers()
+					}
+					return l
+				})
+			})
+		}
+	}
+	if full := float64(2 * 7 * 6 * (4 + 3)); kept[6] != full || kept[2] != full/3 || kept[1] != full/6 {
+		t.Errorf("the cache stores %v numbers for 6, 2 and 1 groups, want %v, a third and a sixth", kept, full)
+	}
+}
+
+// Groups that do not divide the heads are an error at the layer.
+func TestI66Groups(t *testing.T) {
+	for groups, want := range map[int]string{
+		-1: "h.0: -1 groups, want a divisor of 6 heads", 0: "h.0: 0 groups, want a divisor of 6 heads",
+		4: "h.0: 4 groups, want a divisor of 6 heads", 12: "h.0: 12 groups, want a divisor of 6 heads", 3: "",
+	} {
+		g := graph.New(graph.Float64, 1)
+		NewGroupedAttention(newSite(g, sixHeads), groups, true).Forward(g.Root().Value("x", graph.Normal(1), 14, 11))
+		if err := g.Err(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// Three adapters have the widths of queries, keys and values; the biases of c_attn and c_proj are independent.
+func TestI66Parameters(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	at := newSite(g, sixHeads)
+	at.Bias, at.Affine = false, NewLoRA(func(path string) bool { return strings.HasSuffix(path, "c_attn") }, 5, 1)
+	NewGroupedAttention(at, 2, true)
+	var got []string
+	for _, p := range g.Params() {
+		got = append(got, fmt.Sprint(strings.TrimPrefix(p.Name(), "h.0."), p.Shape()))
+	}
+	want := "c_attn.weight[11 38] c_attn.bias[1 38] c_attn.q.lora_d[11 5] c_attn.q.lora_u[5 24] c_attn.k.lora_d[11 5] c_attn.k.lora_u[5 8] " +
+		"c_attn.v.lora_d[11 5] c_attn.v.lora_u[5 6] c_proj.weight[18 11]"
+	if list := strings.Join(got, " "); list != want {
+		t.Errorf("got  %s\nwant %s", list, want)
+	}
+}
+
+// remembered is a user-defined cache: the tokens of two sequences.
+type remembered [2][]int
+
+func (c *remembered) Reset()                  { *c = remembered{} }
+func (c *remembered) Fork(from, to int) error { c[to] = append([]int{}, c[from]...); return nil }
+func (c *remembered) Numbers() float64        { return 9 }
+func (c *remembered) Bytes() int              { return 8 * (len(c[0]) + len(c[1])) }
+
+// TestCachesActOnEveryLayer: the methods act on every layer, and an error names the layer.
+func TestCachesActOnEveryLayer(t *testing.T) {
+	a, b := &remembered{{1, 2}, {3}}, &remembered{{4}, {5}}
+	c := Caches{"h.0.attn": a, "h.1.attn": b}
+	if got := c.Bytes(); got != 8*5 || c.Numbers() != 18 {
+		t.Errorf("got %d bytes and %v numbers, want %d and 18", got, c.Numbers(), 8*5)
+	}
+	if err := c.Fork(0, 1); err != nil || len(a[1]) != 2 || b[1][0] != 4 {
+		t.Errorf("after a fork %v and %v (%v)", a, b, err)
+	}
+	if c.Reset(); c.Bytes() != 0 {
+		t.Errorf("%d bytes after a reset", c.Bytes())
+	}
+	kv := cacheAt(c, "h.2.attn", func() *graph.KVCache { return graph.NewKVCache(graph.AttentionShape{Batch: 2, Context: 3}) })
+	if again := cacheAt(c, "h.2.attn", func() *graph.KVCache { return nil }); again != kv {
+		t.Error("a layer's cache is created twice")
+	}
+	delete(c, "h.0.attn")
+	delete(c, "h.1.attn")
+	if err := c.Fork(0, 2); err == nil || !strings.Contains(err.Error(), "h.2.attn: fork: sequence 0 to 2, the cache has 2") {
+		t.Errorf("got error %v", err)
+	}
+	if none := cacheAt(nil, "h.0.attn", func() *graph.KVCache { return kv }); none != nil {
+		t.Error("got a cache, want none if nothing is stored")
 	}
 }

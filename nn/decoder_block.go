@@ -47,3 +47,40 @@ func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) grap
 	x = x.Add(cross(normC(x)))  // v = u + cross(norm_c(u), z)   (n, d)
 	return x.Add(mlp(norm2(x))) // y = v + mlp(norm₂(v))         (n, d)
 }
+
+// PostNormDecoderBlock is a DecoderBlock with the norm after each sublayer, as the transformer was first published and
+// as in Conti:
+//
+//	u = norm₁(x + attention(x)),  v = norm_c(u + cross(u, z)),  y = norm₂(v + mlp(v))
+//
+// Its result is already normalised, so a stack of these blocks needs no norm at its end. Conti's norm divides by σ + ε
+// (errata C3): set the site's Norm to NewLayerNormSigma for it.
+type PostNormDecoderBlock DecoderBlock
+
+// NewPostNormDecoderBlock declares the same names as NewDecoderBlock.
+func NewPostNormDecoderBlock(at Site, attention Attention, m *Memory) *PostNormDecoderBlock {
+	b := PostNormDecoderBlock(*NewDecoderBlock(at, attention, m))
+	return &b
+}
+
+// Forward computes the three residual steps.
+func (b *PostNormDecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
+}
+
+// Step is like Forward, but takes only the newest tokens of every sequence.
+func (b *PostNormDecoderBlock) Step(x, at graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), stepAt(b.scope, "cross", b.Cross, at))
+}
+
+// forward maps (n, d) → (n, d).
+func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
+	norm1, normC := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_cross", b.LnCross)
+	norm2, mlp := In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+	x = x.In(b.scope)
+	x = norm1(x.Add(attend(x))).In(b.scope) // u = norm₁(x + attention(x))   (n, d)
+	x = normC(x.Add(cross(x))).In(b.scope)  // v = norm_c(u + cross(u, z))   (n, d)
+	return norm2(x.Add(mlp(x)))             // y = norm₂(v + mlp(v))         (n, d)
+}

@@ -3,6 +3,10 @@ package nn_test
 import (
 	"fmt"
 	"log"
+	"math"
+	"os"
+	"strings"
+	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -74,4 +78,214 @@ func ExampleBinaryCrossEntropy() {
 	fmt.Printf("%.3f %.3f\n", p.Loss(), p.Grad(z).Floats())
 	// Output:
 	// 0.231 [0.000 0.000 -0.167]
+}
+
+// For a token of small variance, ε counts fully outside the root, but is effectively squared inside it.
+func ExampleLayerNormSigma() {
+	at := site()
+	at.Embd, at.Eps = 4, 0.01
+	x := at.Value("x", numbers(1, 2, 3, 4, 0.01, 0.02, 0.03, 0.04), 2, 4)
+	show(nn.NewLayerNormSigma(at.At("beside")).Forward(x))
+	fmt.Println()
+	show(nn.NewLayerNorm(at.At("inside")).Forward(x))
+	// Output:
+	//  -1.33 -0.44  0.44  1.33
+	//  -0.71 -0.24  0.24  0.71
+	//
+	//  -1.34 -0.45  0.45  1.34
+	//  -0.15 -0.05  0.05  0.15
+}
+
+// The layer has no parameters: it only centres and scales. As a site's Norm it takes the place of every norm of a
+// block.
+func ExampleLayerNormPlain() {
+	at := site()
+	show(nn.NewLayerNormPlain(at).Forward(at.Value("x", numbers(1, 5, 6, 2), 2, 2)))
+	at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormPlain(at) }
+	nn.NewBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
+	for _, p := range at.Graph().Params() {
+		fmt.Println(p.Name())
+	}
+	// Output:
+	//  -1.00  1.00
+	//   1.00 -1.00
+	// h.0.attn.c_attn.weight
+	// h.0.attn.c_proj.weight
+	// h.0.mlp.c_fc.weight
+	// h.0.mlp.c_proj.weight
+}
+
+// A layer with memory: a 1 in the input is still visible later, but decays.
+func ExampleElman() {
+	at := site()
+	l := nn.NewElman(at.At("rnn"))
+	set(at.Graph(), map[string][]float64{
+		"rnn.c_input.weight": {1, 0, 0, 1},
+		"rnn.weight": { // half of the first feature stays, and the second feature receives the first
+			0.5, 1,
+			0, 0},
+	})
+	show(l.Forward(at.Value("x", numbers(1, 0, 0, 0, 0, 0), 3, 2)))
+	// Output:
+	//   0.76  0.00
+	//   0.36  0.64
+	//   0.18  0.35
+}
+
+// Step takes one token at a time and continues from the state: earlier tokens are not computed again.
+func ExampleElman_Step() {
+	at := site()
+	at.Caches = nn.Caches{}
+	l := nn.NewElman(at.At("rnn"))
+	set(at.Graph(), map[string][]float64{"rnn.c_input.weight": {1, 0, 0, 1}, "rnn.weight": {0.5, 1, 0, 0}})
+	x, position := at.Value("x", graph.Const(0), 1, 2), at.Ints("seen", 1, at.Context, -1)
+	p, err := graph.Compile(l.Step(x, position))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for t, token := range [][]float64{{1, 0}, {0, 0}, {0, 0}} {
+		position.Ints()[0] = t
+		fill(x, token...)
+		if err := p.Run(); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%.2f\n", p.Value().F64)
+	}
+	// Output:
+	// [0.76 0.00]
+	// [0.36 0.64]
+	// [0.18 0.35]
+}
+
+// The norm removes only the size of a token: its mean stays, and proportional tokens give the same result.
+func ExampleRMSNorm() {
+	at := site()
+	at.Embd, at.Eps, at.Bias = 3, 0, true
+	l := nn.NewRMSNorm(at.At("ln"))
+	show(l.Forward(at.Value("x", numbers(1, 2, 3, 10, 20, 30), 2, 3)))
+	for _, p := range at.Graph().Params() {
+		fmt.Println(p.Name())
+	}
+	// Output:
+	//   0.46  0.93  1.39
+	//   0.46  0.93  1.39
+	// ln.weight
+}
+
+// gradient prints ∂loss/∂x times 100, with a line for every row.
+func gradient(loss, x graph.Expr) {
+	p, err := graph.Compile(loss, x)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		log.Fatal(err)
+	}
+	g := p.Grad(x)
+	for i := range g.Shape[0] {
+		fmt.Printf("%6.1f\n", scaled(g.Row(i).Floats()))
+	}
+}
+
+func scaled(x []float64) []float64 {
+	for i := range x {
+		x[i] = 100*x[i] + 0 // no −0
+	}
+	return x
+}
+
+// Three actions out of four were drawn, action 0 each time, with the returns 1, −1 and 0. Descending the gradient makes
+// the first action more likely and the second less likely; the third teaches nothing.
+func ExampleReinforce() {
+	s := graph.New(graph.Float64, 1).Root()
+	logits := s.Value("logits", graph.Const(0), 3, 4)
+	r := nn.NewRollout(s, 3, 4)
+	fill(r.Returns, 1, -1, 0)
+	gradient(nn.NewReinforce(s).Forward(logits, r), logits)
+	// Output:
+	// [ -25.0    8.3    8.3    8.3]
+	// [  25.0   -8.3   -8.3   -8.3]
+	// [   0.0    0.0    0.0    0.0]
+}
+
+// A good action that is already 1.5 times as likely as when it was drawn gets no further push; one that has become less
+// likely does.
+func ExamplePPOClip() {
+	s := graph.New(graph.Float64, 1).Root()
+	logits := s.Value("logits", graph.Const(0), 2, 4)
+	r := nn.NewRollout(s, 2, 4)
+	fill(r.Returns, 1, 1)
+	fill(r.LogProbs, math.Log(0.25/1.5), math.Log(0.25/0.8))
+	gradient(nn.NewPPOClip(s).Forward(logits, r), logits)
+	// Output:
+	// [   0.0    0.0    0.0    0.0]
+	// [ -30.0   10.0   10.0   10.0]
+}
+
+// A value function is the baseline: a return that it expected is not rewarded again. It has its own loss.
+func ExampleValueHead() {
+	at := site()
+	hidden := at.Value("hidden", numbers(1, 0, 0, 1), 2, 2)
+	value := nn.NewValueHead(at.At("value"))
+	set(at.Graph(), map[string][]float64{"value.weight": {1, 0.5}})
+	r := nn.NewRollout(at.Scope, 2, 4)
+	fill(r.Returns, 1, 1)
+	r.Baseline = value.Forward(hidden)
+	show(r.Baseline)
+	logits := at.Value("logits", graph.Const(0), 2, 4)
+	gradient(nn.NewReinforce(at.Scope).Forward(logits, r), logits)
+	// Output:
+	//   1.00
+	//   0.50
+	// [   0.0    0.0    0.0    0.0]
+	// [ -18.8    6.2    6.2    6.2]
+}
+
+// The first token has the return 1 and the expected return ½; the other does not count.
+func ExampleValueLoss() {
+	s := graph.New(graph.Float64, 1).Root()
+	values := s.Value("values", graph.Const(0.5), 2, 1)
+	r := nn.NewRollout(s, 2, 4)
+	fill(r.Returns, 1, 7)
+	fill(r.Weights, 1, 0)
+	loss := nn.NewValueLoss(s).Forward(values, r)
+	show(loss)
+	gradient(loss, values)
+	// Output:
+	//   0.25
+	// [-100.0]
+	// [   0.0]
+}
+
+// With the norm after each sublayer the result is normalised, even if a block attends to a source with large values.
+func ExamplePostNormDecoderBlock() {
+	for _, loud := range []float64{0, 1, 1e6} {
+		at := site()
+		source := at.Value("z", numbers(loud, 0, 0, -loud), 2, 2) // two tokens
+		memory := nn.NewMemory(at.Sub("memory"), source, 1, 3, 2, nil)
+		b := nn.NewPostNormDecoderBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }, memory)
+		set(at.Graph(), map[string][]float64{
+			"h.0.attn.c_proj.weight": {0, 0, 0, 0}, "h.0.mlp.c_proj.weight": make([]float64, 8), // nothing but cross-attention writes
+			"h.0.cross.c_kv.weight": { // the columns of k, of v
+				0, 0, 1, 0,
+				0, 0, 0, 1},
+			"h.0.cross.c_proj.weight": {1, 0, 0, 1}, // the mean of the source
+		})
+		show(b.Forward(at.Value("x", numbers(1, 5, 2, 6, 7, 3), 3, 2)).Reshape(1, 6))
+	}
+	// Output:
+	//  -1.00  1.00 -1.00  1.00  1.00 -1.00
+	//  -1.00  1.00 -1.00  1.00  1.00 -1.00
+	//   1.00 -1.00  1.00 -1.00  1.00 -1.00
+}
+
+// A complete program of a user, from the data to the trained model, has at most 60 lines, including imports and
+// comments.
+func TestProgramsAreShort(t *testing.T) {
+	for _, name := range []string{"example_classifier_test.go", "example_regression_test.go"} {
+		text, err := os.ReadFile(name)
+		if n := strings.Count(string(text), "\n"); err != nil || n > 60 || n < 30 {
+			t.Errorf("%s: got %d lines and %v, want 30 to 60", name, n, err)
+		}
+	}
 }

@@ -3,8 +3,11 @@ package nn
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -172,4 +175,28 @@ func hasIDs(f *ast.FuncDecl) bool {
 		}
 	}
 	return false
+}
+
+// functions returns the functions and methods of the package in a directory, without those of its tests.
+func functions(t *testing.T, dir string) (list []*ast.FuncDecl) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d files in %s, error %v", len(paths), dir, err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
 }

@@ -1,0 +1,283 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+var pooledLayerCases = []layerCase{
+	{"sigmoid", "Sigmoid", func(_ Site, x graph.Expr) graph.Expr { return Sigmoid{}.Forward(x) }},
+	{"silu", "SiLU", func(_ Site, x graph.Expr) graph.Expr { return SiLU{}.Forward(x) }},
+	{"softplus", "Softplus", func(_ Site, x graph.Expr) graph.Expr { return Softplus{}.Forward(x) }},
+	{"mean of tokens", "MeanTokens", func(at Site, x graph.Expr) graph.Expr { return NewMeanTokens(at).Forward(x) }},
+	{"one token of each", "GatherTokens", func(at Site, x graph.Expr) graph.Expr { return NewGatherTokens(at, places(at)).Forward(x) }},
+	{"squared error", "SquaredError", func(at Site, x graph.Expr) graph.Expr {
+		return NewSquaredError(at.Scope).Forward(x, at.Param("y", graph.Normal(1), at.Batch*at.Context, at.Embd))
+	}},
+	{"binary cross entropy", "BinaryCrossEntropy", func(at Site, x graph.Expr) graph.Expr {
+		return NewBinaryCrossEntropy(at.Scope).Forward(x, at.Param("y", graph.Normal(1), at.Batch*at.Context, at.Embd))
+	}},
+}
+
+// entrywise returns the results of a layer for some numbers, and its derivative, in one form.
+func entrywise(t *testing.T, l Layer, kernels bool, numbers ...float64) (y, slope []float64) {
+	t.Helper()
+	g := graph.New(graph.Float64, 1)
+	g.Kernels = kernels
+	x := g.Root().Value("x", graph.Const(0), 1, len(numbers))
+	copy(x.Tensor().F64, numbers)
+	out := l.Forward(x)
+	return run(t, out).Value().Floats(), run(t, out.SumAll(), x).Grad(x).Floats()
+}
+
+// σ(x) + σ(−x) = 1, x·σ(x) − (−x)·σ(−x) = x, softplus(x) − softplus(−x) = x, and softplus' = σ, for x of every size.
+func TestI60Symmetries(t *testing.T) {
+	x := []float64{0, 0.3, 1.7, 14, 36, 200, 1000}
+	minus := make([]float64, len(x))
+	for i, v := range x {
+		minus[i] = -v
+	}
+	for _, kernels := range []bool{false, true} {
+		at := func(l Layer) (right, left, slope []float64) {
+			right, slope = entrywise(t, l, kernels, x...)
+			left, _ = entrywise(t, l, kernels, minus...)
+			return right, left, slope
+		}
+		s, t0, _ := at(Sigmoid{})
+		u, u0, _ := at(SiLU{})
+		p, p0, dp := at(Softplus{})
+		for i, v := range x {
+			for what, pair := range map[string][2]float64{
+				"σ(x) + σ(−x)": {s[i] + t0[i], 1}, "silu(x) − silu(−x)": {u[i] - u0[i], v},
+				"softplus(x) − softplus(−x)": {p[i] - p0[i], v}, "softplus'": {dp[i], s[i]}, "silu(x)/x": {u[i], v * s[i]},
+			} {
+				if got, want := pair[0], pair[1]; !(math.Abs(got-want) <= 1e-15*max(1, v)) {
+					t.Errorf("kernels %t, %s at %v: got %v, want %v", kernels, what, v, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The least value of x·σ(x) is −0.2785 at −1.2785, where the derivative changes its sign: 1 + x = e^(−x)·(−1) there.
+func TestI60LeastSiLU(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		y, slope := entrywise(t, SiLU{}, kernels, -1.2784645427610738)
+		if !(math.Abs(y[0]+0.2784645427610738) <= 1e-15) || !(math.Abs(slope[0]) <= 1e-15) {
+			t.Errorf("kernels %t: got %v with slope %v", kernels, y, slope)
+		}
+	}
+}
+
+// silu(z) − silu(−z) = z: negating the gate's weights subtracts the result for a linear gate, (z_g ∘ z_u)·w_d, for any
+// numbers.
+func TestI65GateWithoutABend(t *testing.T) {
+	d := Dims{Batch: 1, Context: 3, Embd: 5, Inner: 7, Blocks: 1}
+	of := func(kernels bool, sign float64, build func(l *SwiGLU, x graph.Expr) graph.Expr) []float64 {
+		g := graph.New(graph.Float64, 3)
+		g.Kernels = kernels
+		x := g.Root().Value("x", graph.Normal(20), d.Context, d.Embd)
+		l := NewSwiGLU(Site{Scope: g.Root().Sub("mlp"), Dims: d})
+		for _, p := range g.Params() {
+			for i := range p.Tensor().Len() {
+				if p.Tensor().Set(i, 50*p.Tensor().At(i)); p.Name() == "mlp.c_gate.weight" {
+					p.Tensor().Set(i, sign*p.Tensor().At(i))
+				}
+			}
+		}
+		return run(t, build(l, x)).Value().Floats()
+	}
+	for _, kernels := range []bool{false, true} {
+		layer := func(l *SwiGLU, x graph.Expr) graph.Expr { return l.Forward(x) }
+		with, without := of(kernels, 1, layer), of(kernels, -1, layer)
+		straight := of(kernels, 1, func(l *SwiGLU, x graph.Expr) graph.Expr {
+			return l.Proj.Forward(l.Gate.Forward(x).Mul(l.Fc.Forward(x)))
+		})
+		for i, want := range straight {
+			if got := with[i] - without[i]; !(math.Abs(got-want) <= 1e-13*max(math.Abs(with[i]), math.Abs(without[i]))) {
+				t.Errorf("kernels %t, entry %d: got %v, want %v", kernels, i, got, want)
+			}
+		}
+	}
+}
+
+// The input goes to c_gate and c_fc, which give different results, and c_proj gets the product of both. A literal
+// without these layers is an error of the place of the call.
+func TestSwiGLUPlaces(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		g := graph.New(graph.Float64, 1)
+		g.Kernels = kernels
+		at, x := placeSite(g)
+		NewSwiGLU(at).Forward(x).In(g.Root())
+		nodes := map[string]any{}
+		for _, place := range []string{"h.1", "h.1.c_gate", "h.1.c_fc", "h.1.c_proj"} {
+			in, err := g.Entering(place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := g.Leaving(place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes[place], nodes[place+", out"] = in.Node(), out.Node()
+		}
+		for _, place := range []string{"h.1", "h.1.c_gate", "h.1.c_fc"} {
+			if nodes[place] != x.Node() {
+				t.Errorf("kernels %t: x is not the input of %s", kernels, place)
+			}
+			if out := nodes[place+", out"]; out == x.Node() || out == nodes["h.1.c_proj"] {
+				t.Errorf("kernels %t: %s shares its result", kernels, place)
+			}
+		}
+		new(SwiGLU).Forward(x)
+		if g.Err() == nil {
+			t.Errorf("kernels %t: a literal has no error", kernels)
+		}
+	}
+}
+
+// onesDropped is dropout of a matrix of ones in a separate graph, and its gradient for Δ = 1, 2, 3, …
+type onesDropped struct {
+	g     *graph.Graph
+	value func(t *testing.T) (y, dx []float64)
+}
+
+func dropOnes(t *testing.T, p float64, n int, kernels bool, place string) onesDropped {
+	t.Helper()
+	g := graph.New(graph.Float64, 7)
+	g.Kernels = kernels
+	at := newSite(g, shapes[0])
+	at.Dropout = p
+	x := g.Root().Value("x", graph.Const(1), n, 1)
+	delta := g.Root().Value("delta", graph.Const(0), n, 1)
+	for i := range n {
+		delta.Tensor().Set(i, float64(i+1))
+	}
+	y := NewDropout(at.At(place)).Forward(x)
+	forward, err := graph.Compile(y)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	backward, err := graph.Compile(y.Mul(delta).SumAll(), x)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	return onesDropped{g, func(t *testing.T) ([]float64, []float64) {
+		t.Helper()
+		if err := forward.Run(); err != nil {
+			t.Fatal(err)
+		}
+		y := slices.Clone(forward.Value().Floats())
+		if err := backward.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return y, slices.Clone(backward.Grad(x).Floats())
+	}}
+}
+
+// Entries that are not dropped are divided by 1 − p, so that the mean of many entries stays, within four standard
+// deviations.
+func TestI28MeanIsKept(t *testing.T) {
+	const n = 100_000
+	for _, kernels := range []bool{true, false} {
+		for _, p := range []float64{0.1, 0.5, 0.9} {
+			y, _ := dropOnes(t, p, n, kernels, "drop").value(t)
+			sum := 0.0
+			for i, v := range y {
+				if v != 0 && !(math.Abs(v*(1-p)-1) <= 1e-15) {
+					t.Fatalf("p = %v: entry %d is %v, want 0 or %v", p, i, v, 1/(1-p))
+				}
+				sum += v
+			}
+			if most := 4 * math.Sqrt(p/(1-p)/n); !(math.Abs(sum/n-1) <= most) {
+				t.Errorf("kernels %t, p = %v: the mean is %v, want 1 ± %.2g", kernels, p, sum/n, most)
+			}
+		}
+	}
+}
+
+// In evaluation nothing is dropped or scaled, to the bit, forwards and backwards.
+func TestI28IdentityInEvaluation(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		d := dropOnes(t, 0.7, 50, kernels, "drop")
+		d.g.SetTraining(false)
+		y, dx := d.value(t)
+		for i := range y {
+			if y[i] != 1 || dx[i] != float64(i+1) {
+				t.Fatalf("kernels %t: entry %d is %v with the gradient %v, want 1 and %d", kernels, i, y[i], dx[i], i+1)
+			}
+		}
+	}
+}
+
+// The mask is a function of seed, place, step and entry: the same in every run, in both forms and for Δ, which passes
+// where the activation passed, and another one at another place or step.
+func TestI28MaskIsFixed(t *testing.T) {
+	const n, p = 400, 0.3
+	first := dropOnes(t, p, n, true, "drop")
+	mask := first.g.DropoutMask("h.0.drop", p, n)
+	for name, d := range map[string]onesDropped{"first": first, "again": first, "spelled": dropOnes(t, p, n, false, "drop")} {
+		d.g.SetStep(0)
+		y, dx := d.value(t)
+		for i := range y {
+			if want := float64(i+1) * mask[i]; y[i] != mask[i] || !(math.Abs(dx[i]-want) <= 1e-12*want) {
+				t.Fatalf("%s: entry %d is %v with the gradient %v, want %v and %v", name, i, y[i], dx[i], mask[i], want)
+			}
+		}
+	}
+	other, _ := dropOnes(t, p, n, true, "drop_2").value(t)
+	first.g.SetStep(1)
+	later, _ := first.value(t)
+	for name, m := range map[string][]float64{"another place": other, "another step": later} {
+		same := 0
+		for i := range m {
+			if m[i] == mask[i] {
+				same++
+			}
+		}
+		// Two independent masks agree in p² + (1 − p)² of the entries.
+		want := (p*p + (1-p)*(1-p)) * n
+		if !(math.Abs(float64(same)-want) <= 4*math.Sqrt(n)/2) {
+			t.Errorf("%s: %d of %d entries are as before, want about %v", name, same, n, want)
+		}
+	}
+}
+
+// In evaluation every layer with dropout equals the same layer without it, and in training it does not.
+func TestI28LayersInEvaluation(t *testing.T) {
+	for name, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
+		"attention": func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) },
+		"mlp":       func(at Site, x graph.Expr) graph.Expr { return NewMLP(at).Forward(x) },
+		"swiglu":    func(at Site, x graph.Expr) graph.Expr { return NewSwiGLU(at).Forward(x) },
+		"block":     func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) },
+	} {
+		for _, kernels := range []bool{true, false} {
+			run := func(p float64, training bool) graph.Tensor {
+				g := graph.New(graph.Float64, 7)
+				g.Kernels = kernels
+				at := newSite(g, shapes[0])
+				at.Dropout = p
+				y := build(at, g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd))
+				for _, p := range g.Params() {
+					for i := range p.Tensor().Len() {
+						p.Tensor().Set(i, p.Tensor().At(i)+0.3*math.Sin(float64(i+1)))
+					}
+				}
+				g.SetTraining(training)
+				return output(t, y)
+			}
+			what := fmt.Sprintf("%s, kernels %t", name, kernels)
+			plain := run(0, true)
+			if e := distance(run(0.4, false), plain, 0); e != 0 {
+				t.Errorf("%s: evaluation is %.2g off the layer without dropout, want 0", what, e)
+			}
+			if e := distance(run(0.4, true), plain, 0); !(e > 0.01) {
+				t.Errorf("%s: training is %.2g off the layer without dropout, want more", what, e)
+			}
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package nn_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// Four heads of queries share the keys and values of two groups: heads 0 and 1 those of the first, 2 and 3 those of the
+// second. The columns are 4·3 of queries, 2·3 of keys and 2·4 of values.
+func ExampleGroupedAttention() {
+	at := latentSite()
+	at.Heads = 4
+	nn.NewGroupedAttention(at.At("attn"), 2, true)
+	parameters(at)
+	// Output:
+	// attn.c_attn.weight [8 26]
+	// attn.c_attn.bias [26]
+	// attn.c_proj.weight [16 8]
+}
+
+// Two tokens of a target attend to a source of four, the last of which is padding: the numbers of queries and keys may
+// differ. The values of the padding have no effect.
+func ExampleCrossAttention() {
+	g := graph.New(graph.Float64, 1)
+	s := g.Root()
+	d := nn.Dims{Batch: 1, Context: 2, Embd: 8, Heads: 2, QK: 4, V: 4, Blocks: 1}
+	at := nn.Site{Scope: s.Sub("cross"), Dims: d, Affine: nn.NewLinear}
+
+	x := s.Value("x", graph.Normal(1), 2, 8)
+	z := s.Value("z", graph.Normal(1), 4, 8)
+	memory := nn.NewMemory(s.Sub("memory"), z, 1, 2, 4, []int{3})
+	y := nn.NewCrossAttention(at, memory).Forward(x)
+
+	p, err := graph.Compile(y)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run := func() float64 {
+		if err := p.Run(); err != nil {
+			fmt.Println(err)
+		}
+		return p.Value().At(0)
+	}
+	before := run()
+	z.Tensor().Set(3*8, 1000) // the padding
+	padding := run()
+	z.Tensor().Set(2*8, 1000) // the last word
+	word := run()
+	fmt.Println(y.Shape(), padding == before, word == before)
+	for _, p := range g.Params() {
+		fmt.Println(p.Name(), p.Tensor().Shape)
+	}
+	// Output:
+	// [2 8] true false
+	// cross.c_q.weight [8 8]
+	// cross.c_kv.weight [8 16]
+	// cross.c_proj.weight [8 8]
+}
+
+// A decoder's block attends to the target so far, then to the source, and then applies the MLP.
+func ExampleDecoderBlock() {
+	g := graph.New(graph.Float64, 1)
+	s := g.Root()
+	d := nn.Dims{Batch: 1, Context: 3, Embd: 8, Heads: 2, QK: 4, V: 4, Inner: 32, Blocks: 1}
+	at := nn.Site{
+		Scope: s.Sub("h.0"), Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
+		Mask: nn.NewMask(s, d, nn.Causal{}), Act: nn.GELU{},
+	}
+	attention := func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
+	memory := nn.NewMemory(s.Sub("memory"), s.Value("z", graph.Normal(1), 5, 8), 1, 3, 5, nil)
+	b := nn.NewDecoderBlock(at, attention, memory)
+
+	y := b.Forward(s.Value("x", graph.Normal(1), 3, 8))
+	fmt.Println(y.Shape(), g.Err())
+	for _, p := range g.Params() {
+		if name := p.Name(); len(p.Tensor().Shape) == 2 {
+			fmt.Println(name, p.Tensor().Shape)
+		}
+	}
+	// Output:
+	// [3 8] <nil>
+	// h.0.attn.c_attn.weight [8 24]
+	// h.0.attn.c_proj.weight [8 8]
+	// h.0.cross.c_q.weight [8 8]
+	// h.0.cross.c_kv.weight [8 16]
+	// h.0.cross.c_proj.weight [8 8]
+	// h.0.mlp.c_fc.weight [8 32]
+	// h.0.mlp.c_proj.weight [32 8]
+}
+
+// The weights are products of features: φ(1) = 2 and φ(0) = 1, so keys like the query weigh (2, 1)·(2, 1) = 5 and the
+// other one (2, 1)·(1, 2) = 4. The last token attends to two of the former and one of the latter.
+func ExampleLinearAttention() {
+	at := site()
+	l := nn.NewLinearAttention(at.At("attn"))
+	set(at.Graph(), map[string][]float64{
+		"attn.c_attn.weight": { // the columns of q, of k, of v
+			1, 0, 1, 0, 14, 0,
+			0, 1, 0, 1, 0, 14},
+		"attn.c_proj.weight": {1, 0, 0, 1},
+	})
+	show(l.Forward(at.Value("x", numbers(1, 0, 0, 1, 1, 0), 3, 2)))
+	// Output:
+	//  14.00  0.00
+	//   6.22  7.78
+	//  10.00  4.00
+}
+
+// Step takes one token at a time and stores only two sums, for a text of any length.
+func ExampleLinearAttention_Step() {
+	at := site()
+	at.Caches = nn.Caches{}
+	l := nn.NewLinearAttention(at.At("attn"))
+	set(at.Graph(), map[string][]float64{
+		"attn.c_attn.weight": {
+			1, 0, 1, 0, 14, 0,
+			0, 1, 0, 1, 0, 14},
+		"attn.c_proj.weight": {1, 0, 0, 1},
+	})
+	x, pos := at.Value("x", graph.Const(0), 1, 2), at.Ints("pos", 1, at.Context, -1)
+	p, err := graph.Compile(l.Step(x, pos))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for t, token := range [][]float64{{1, 0}, {0, 1}, {1, 0}} {
+		pos.Ints()[0] = t
+		fill(x, token...)
+		if err := p.Run(); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%.2f\n", p.Value().F64)
+	}
+	// Output:
+	// [14.00 0.00]
+	// [6.22 7.78]
+	// [10.00 4.00]
+}
+
+// The weight of a key is 1 + cos of its angle to the query: 2 for a key like it, 1 at a right angle, 0 opposite.
+func ExampleTaylorAttention() {
+	at := site()
+	at.Mask = nn.NewMask(at.Sub("own"), at.Dims, nn.All{})
+	l := nn.NewTaylorAttention(at.At("attn"))
+	set(at.Graph(), map[string][]float64{
+		"attn.c_attn.weight": {
+			1, 0, 1, 0, 1, 0,
+			0, 1, 0, 1, 0, 1},
+		"attn.c_proj.weight": {1, 0, 0, 1},
+	})
+	show(l.Forward(at.Value("x", numbers(3, 0, 0, 3, -3, 0), 3, 2))) // 2·(3, 0) + 1·(0, 3), over 3, in the first row
+	// Output:
+	//   2.00  1.00
+	//   0.00  1.50
+	//  -2.00  1.00
+}
+
+// Three tokens attend to two mixtures of them: the mean of the first two tokens, and the last.
+func ExampleLinformer() {
+	at := site()
+	at.Mask = nn.NewMask(at.Sub("own"), at.Dims, nn.All{})
+	l := nn.NewLinformer(at.At("attn"), 2)
+	set(at.Graph(), map[string][]float64{
+		"attn.c_attn.weight": {
+			9, 0, 9, 0, 1, 0,
+			0, 9, 0, 9, 0, 1},
+		"attn.c_proj.weight": {1, 0, 0, 1},
+		"attn.e.weight":      {0.5, 0.5, 0, 0, 0, 1},
+		"attn.f.weight":      {0.5, 0.5, 0, 0, 0, 1},
+	})
+	show(l.Forward(at.Value("x", numbers(1, 0, 3, 0, 0, 4), 3, 2)))
+	// Output:
+	//   2.00  0.00
+	//   2.00  0.00
+	//   0.00  4.00
+}
+
+// positions returns at with n tokens at the positions 0, 1, 2, …
+func positions(at nn.Site, n int) nn.Site {
+	at.Positions = at.Ints("positions", n, at.Context, -1)
+	for i := range at.Positions.Ints() {
+		at.Positions.Ints()[i] = i
+	}
+	return at
+}
+
+// The same point in the plane at positions 0, 1 and 2: it is rotated by one radian per token and keeps its length.
+func ExampleRoPE() {
+	at := positions(site(), 3)
+	rope := nn.NewRoPE(at.At("rope"), 2, 10000)
+	show(rope.Forward(at.Value("x", numbers(1, 0, 1, 0, 1, 0), 3, 2)))
+	// Output:
+	//   1.00  0.00
+	//   0.54  0.84
+	//  -0.42  0.91
+}
+
+// Attention with rotary positions: all queries and keys are the same, so that only the distance counts, and near tokens
+// weigh more. Rotary positions have no parameters.
+func ExampleRoPE_Rotate() {
+	at := positions(site(), 3)
+	at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, 10000)
+	l := nn.NewSelfAttention(at.At("attn"))
+	set(at.Graph(), map[string][]float64{
+		"attn.c_attn.weight": { // the columns of q, of k, of v
+			2, 0, 2, 0, 0, 0,
+			0, 0, 0, 0, 1, 0},
+		"attn.c_proj.weight": {1, 0, 0, 1},
+	})
+	show(l.Forward(at.Value("x", numbers(1, 600, 1, 60, 1, 6), 3, 2)))
+	parameters(at)
+	// Output:
+	// 600.00  0.00
+	// 175.63  0.00
+	//  25.78  0.00
+	// attn.c_attn.weight [2 6]
+	// attn.c_proj.weight [2 2]
+}
+
+// latentSite returns a place in a new model with one sequence of 3 tokens, 8 features and two heads.
+func latentSite() nn.Site {
+	at := site()
+	at.Embd, at.Heads, at.QK, at.V = 8, 2, 3, 4
+	at.Caches = nn.Caches{}
+	return positions(at, 3)
+}
+
+// parameters prints the names and shapes of the declared parameters.
+func parameters(at nn.Site) {
+	for _, p := range at.Graph().Params() {
+		fmt.Println(p.Name(), p.Tensor().Shape)
+	}
+}
+
+// A latent has 2 numbers per token, from which the keys and values of both heads are computed.
+func ExampleMLA() {
+	at := latentSite()
+	nn.NewMLA(at.At("attn"), 2)
+	parameters(at)
+	// Output:
+	// attn.c_q.weight [8 6]
+	// attn.c_kv_down.weight [8 2]
+	// attn.c_k_up.weight [2 6]
+	// attn.c_v_up.weight [2 8]
+	// attn.c_proj.weight [8 8]
+}
+
+// Decoding stores only the latent, 2 numbers per token; keys and values would be 14.
+func ExampleMLA_Step() {
+	at := latentSite()
+	l := nn.NewMLA(at.At("attn"), 2)
+	x := at.Value("x", graph.Normal(1), 3, 8)
+	all := l.Forward(x)
+	token, pos := at.Value("token", graph.Const(0), 1, 8), at.Ints("pos", 1, at.Context, -1)
+	one := l.Step(token, pos)
+	var programs [2]*graph.Program
+	for i, y := range []graph.Expr{all, one} {
+		p, err := graph.Compile(y)
+		if err != nil {
+			log.Fatal(err)
+		}
+		programs[i] = p
+	}
+	if err := programs[0].Run(); err != nil {
+		log.Fatal(err)
+	}
+	want := programs[0].Value().Clone()
+	for t := range 3 {
+		pos.Ints()[0] = t
+		fill(token, x.Tensor().Row(t).Floats()...)
+		if err := programs[1].Run(); err != nil {
+			log.Fatal(err)
+		}
+		var off float64
+		for i, v := range programs[1].Value().F64 {
+			off = max(off, v-want.Row(t).F64[i], want.Row(t).F64[i]-v)
+		}
+		fmt.Println("token", t, "the same:", off < 1e-12)
+	}
+	fmt.Println(at.Caches.Bytes()/8, "numbers for 3 tokens")
+	// Output:
+	// token 0 the same: true
+	// token 1 the same: true
+	// token 2 the same: true
+	// 6 numbers for 3 tokens
+}
+
+// Queries and keys have 4 additional rotated features; both heads share the rotated part of the key.
+func ExampleMLARoPE() {
+	at := latentSite()
+	nn.NewMLARoPE(at.At("attn"), 2, 5, 4, 10000)
+	parameters(at)
+	// Output:
+	// attn.c_q_down.weight [8 5]
+	// attn.c_q_up.weight [5 6]
+	// attn.c_q_rope.weight [5 8]
+	// attn.c_kv_down.weight [8 2]
+	// attn.c_k_up.weight [2 6]
+	// attn.c_k_rope.weight [8 4]
+	// attn.c_v_up.weight [2 8]
+	// attn.c_proj.weight [8 8]
+}
+
+// The rotated part of the key is computed from the latent: c_k_rope has 2 inputs, not 8.
+func ExampleMLALatentRoPE() {
+	at := latentSite()
+	nn.NewMLALatentRoPE(at.At("attn"), 2, 5, 4, 10000)
+	parameters(at)
+	// Output:
+	// attn.c_q_down.weight [8 5]
+	// attn.c_q_up.weight [5 6]
+	// attn.c_q_rope.weight [5 8]
+	// attn.c_kv_down.weight [8 2]
+	// attn.c_k_up.weight [2 6]
+	// attn.c_k_rope.weight [2 4]
+	// attn.c_v_up.weight [2 8]
+	// attn.c_proj.weight [8 8]
+}
