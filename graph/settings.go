@@ -1,6 +1,9 @@
 package graph
 
-import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
 // mostThreads is the maximum number of threads, more than any machine has processors: the memory that each thread needs
 // is allocated for that number.
@@ -71,3 +74,8 @@ func (g *Graph) SetStep(step uint64) {
 		g.run.step, g.run.numbered = step, true
 	}
 }
+
+// Instructions returns the instruction set of the float32 kernels: "AVX512", "AVX2", "NEON" on arm64, or "Go" if this
+// processor or this program supports none of them. The kernels of the three compute the same bits; plain Go computes
+// others.
+func Instructions() string { return simd.Of[float32]().String() }

@@ -3,7 +3,10 @@ package graph
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -210,4 +213,28 @@ func TestEveryOperationIsTriedAtTheEnds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sourceFile is a Go file of this package.
+type sourceFile struct {
+	dir    string
+	test   bool
+	syntax *ast.File
+}
+
+// sources parses the files of this package.
+func sources(t *testing.T) (files []sourceFile) {
+	t.Helper()
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		syntax, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, sourceFile{"graph", strings.HasSuffix(path, "_test.go"), syntax})
+	}
+	return files
 }

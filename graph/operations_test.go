@@ -1,0 +1,320 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// argMaxOf returns the ids of rows of numbers, and the same ids as Value returns them.
+func argMaxOf(t *testing.T, dtype Dtype, rows [][]float64) (ids []int, value []float64) {
+	t.Helper()
+	g := New(dtype, 1)
+	x := g.Root().Value("x", Const(0), len(rows), len(rows[0]))
+	for i, row := range rows {
+		for j, v := range row {
+			x.Tensor().Row(i).Set(j, v)
+		}
+	}
+	y := x.ArgMax()
+	return y.Ints(), values(t, y)
+}
+
+// ArgMax returns the first of equal largest entries, whatever the other entries are.
+func TestArgMax(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, dtype := range []Dtype{Float32, Float64} {
+		ids, value := argMaxOf(t, dtype, [][]float64{
+			{1, 5, 2}, {7, 7, 7}, {-3, -1, -2}, {-inf, -inf, 3}, {0, inf, inf}, {nan, 1, 2}, {1, nan, 2}, {2, 1, nan}, {nan, nan, nan},
+		})
+		if want := []int{1, 0, 1, 2, 1, 2, 2, 0, 0}; !slices.Equal(ids, want) {
+			t.Errorf("%v: got %v, want %v", dtype, ids, want)
+		}
+		for i, v := range value {
+			if v != float64(ids[i]) {
+				t.Errorf("%v: the value of row %d is %v, its id %d", dtype, i, v, ids[i])
+			}
+		}
+	}
+}
+
+// Computed ids work like fed ids: for gathering rows, one-hot matrices and losses, in both forms, in every run, and
+// also if they are recomputed to save memory.
+func TestArgMaxIsIds(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		for _, recompute := range []bool{false, true} {
+			g := New(Float64, 1)
+			g.Kernels = kernels
+			s := g.Root()
+			x, table := s.Value("x", Const(0), 2, 3), s.Param("table", Normal(1), 3, 4)
+			ids := x.In(s.Sub("best")).ArgMax().In(s)
+			if recompute {
+				g.Recompute("best")
+			}
+			y := table.Gather(ids)
+			if z, ok := Gather(table, ids); ok {
+				y = y.Add(z).Scale(0.5)
+			}
+			right := s.Ints("right", 2, 3, -1)
+			right.Ints()[0] = 1
+			hits := ids.OneHot(3).Mul(right.OneHot(3)).SumAll()
+			p, accuracy := mustCompile(t, y.SumAll(), table), mustCompile(t, hits)
+			for _, largest := range [][]int{{1, 2}, {0, 0}, {1, 0}} {
+				for i := range 6 {
+					x.Tensor().Set(i, 0)
+				}
+				want, hit := make([]float64, 12), 0.0
+				for i, c := range largest {
+					x.Tensor().Row(i).Set(c, 1)
+					for j := range 4 {
+						want[c*4+j]++
+					}
+					if c == right.Ints()[i] {
+						hit++
+					}
+				}
+				near(t, "the table's gradient", mustRun(t, p).Grad(table).Floats(), want, 0)
+				near(t, "right", []float64{mustRun(t, accuracy).Loss()}, []float64{hit}, 0)
+				if !slices.Equal(ids.Ints(), largest) {
+					t.Errorf("got %v, want %v", ids.Ints(), largest)
+				}
+			}
+		}
+	}
+}
+
+// The index of the largest entry has no derivative: asking for one is an error, and in a sum with another path it is a
+// constant.
+func TestArgMaxHasNoDerivative(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Normal(1), 2, 3)
+	if _, err := Compile(x.ArgMax().OneHot(3).SumAll(), x); err == nil ||
+		!strings.Contains(err.Error(), "x: the loss does not depend on it") {
+		t.Errorf("got %v, want an error that names x", err)
+	}
+	g = New(Float64, 1)
+	x = g.Root().Param("x", Normal(1), 2, 3)
+	if _, err := Compile(x.ArgMax().Scale(2).SumAll(), x); err == nil ||
+		!strings.Contains(err.Error(), "x: the loss does not depend on it") {
+		t.Errorf("of its numbers: got %v, want an error that names x", err)
+	}
+	g = New(Float64, 1)
+	x = g.Root().Param("x", Normal(1), 2, 3)
+	largest := x.Mul(x.ArgMax().OneHot(3)).SumAll()
+	p := mustRun(t, mustCompile(t, largest, x))
+	near(t, "gradient of the largest", p.Grad(x).Floats(), values(t, x.ArgMax().OneHot(3)), 0)
+}
+
+// On an outline the result has a shape and no numbers, and its memory is planned.
+func TestArgMaxOfAnOutline(t *testing.T) {
+	build := func(g *Graph) Expr { return g.Root().Value("x", Const(0), 5, 3).ArgMax().OneHot(3).SumAll() }
+	g := New(Float32, 1)
+	p := mustCompile(t, build(g))
+	planned, err := PlanBytes(build(Outline(Float32)))
+	if want := float64(g.Bytes() + 4*15 + 8*5); err != nil || planned != want || p == nil {
+		t.Errorf("planned %v bytes and %v, want %v", planned, err, want)
+	}
+	ids := Outline(Float32).Root().Value("x", Const(0), 1<<37, 3).ArgMax() // more than any machine can hold
+	if err := ids.Graph().Err(); err != nil || ids.Ints() != nil || !slices.Equal(ids.Shape(), []int{1 << 37}) {
+		t.Errorf("got %v, %d ids of shape %v", err, len(ids.Ints()), ids.Shape())
+	}
+	g = New(Float32, 1)
+	x := g.Root().Value("x", Const(0), 5, 3)
+	g.SetMemoryLimit(70)
+	if x.ArgMax(); g.Err() == nil || !strings.Contains(g.Err().Error(), "memory") {
+		t.Errorf("beyond the limit: got %v", g.Err())
+	}
+}
+
+// Sigmoid, SiLU and softplus, value and derivative, are right where e^x overflows and where it is less than the last
+// place of 1: in both types, as equations and as kernels.
+func TestLogisticFarFromZero(t *testing.T) {
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	numbers := []float64{-1000, -100, -20, -1, 0, 1, 20, 100, 1000}
+	for name, c := range map[string]struct {
+		kernel       func(x Expr) (Expr, bool)
+		plain        func(x Expr) Expr
+		value, slope func(x float64) float64
+	}{
+		"sigmoid": {Sigmoid, Expr.Sigmoid, sigmoid, func(x float64) float64 { return sigmoid(x) * sigmoid(-x) }},
+		"silu": {SiLU, func(x Expr) Expr { return x.Mul(x.Sigmoid()) }, func(x float64) float64 { return x * sigmoid(x) },
+			func(x float64) float64 { return sigmoid(x) * (1 + x*sigmoid(-x)) }},
+		"softplus": {Softplus, Expr.Softplus, func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, sigmoid},
+	} {
+		for dtype, tolerance := range map[Dtype]float64{Float64: 1e-14, Float32: 2e-7} {
+			for _, kernels := range []bool{false, true} {
+				g := New(dtype, 1)
+				g.Kernels = kernels
+				x := g.Root().Param("x", Const(0), 1, len(numbers))
+				var want, slopes []float64
+				for i, v := range numbers {
+					x.Tensor().Set(i, v)
+					want, slopes = append(want, c.value(v)), append(slopes, c.slope(v))
+				}
+				y, ok := c.kernel(x)
+				if ok != kernels {
+					t.Fatal(g.Err())
+				}
+				if !ok {
+					y = c.plain(x)
+				}
+				what := fmt.Sprintf("%s, %v, kernels %t", name, dtype, kernels)
+				near(t, what, values(t, y), want, tolerance)
+				near(t, what+", derivative", mustRun(t, mustCompile(t, y.SumAll(), x)).Grad(x).Floats(), slopes, tolerance)
+			}
+		}
+	}
+}
+
+// TestTrapSigmoidEndsEarly: the stock sigmoid is 1 from 19 on in float64, and its derivative 0 there, and the stock
+// softplus x from 16 on. The sigmoid of −20 has its digits here.
+func TestTrapSigmoidEndsEarly(t *testing.T) {
+	g := New(Float64, 1)
+	g.Kernels = false
+	x := g.Root().Param("x", Const(20), 1, 2)
+	x.Tensor().Set(1, -20)
+	const small = 2.0611536181902037e-9
+	near(t, "sigmoid", values(t, x.Sigmoid().Scale(1e9)), []float64{1e9 * (1 - small), 1e9 * small}, 1e-14)
+	near(t, "softplus", values(t, x.Softplus()), []float64{20 + small, small}, 1e-15)
+	s, p := values(t, x.Wrap(G.Sigmoid(x.Node()))), values(t, x.Wrap(G.Softplus(x.Node())))
+	stock(t, s[0] < 1 && p[0] > 20, "the sigmoid or softplus")
+}
+
+// TestTrapRectifyAtZero: the stock operation has derivative 1 at 0. Here it is 0 in both forms.
+func TestTrapRectifyAtZero(t *testing.T) {
+	at := func(relu func(x Expr) Expr) []float64 {
+		g := New(Float64, 1)
+		x := g.Root().Param("x", Const(0), 1, 3)
+		x.Tensor().Set(1, -1)
+		x.Tensor().Set(2, 1)
+		p, err := Compile(relu(x).SumAll(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return p.Grad(x).F64
+	}
+	near(t, "spelled", at(Expr.ReLU), []float64{0, 0, 1}, 0)
+	near(t, "kernel", at(func(x Expr) Expr { y, _ := ReLU(x); return y }), []float64{0, 0, 1}, 0)
+	stock(t, at(func(x Expr) Expr { return x.Wrap(G.Rectify(x.Node())) })[0] == 0, "the rectifier")
+}
+
+// A softmax and its logarithm subtract the largest score of the row, wherever it is, because e^1000 overflows.
+func TestSoftmaxShifts(t *testing.T) {
+	for _, dtype := range []Dtype{Float32, Float64} {
+		g := New(dtype, 1)
+		x := g.Root().Value("x", Const(0), 3, 3)
+		if err := x.Tensor().Fill(1000, 999, -1000, -1000, -1000, -1001, 0, 5e4, 5e4); err != nil {
+			t.Fatal(err)
+		}
+		e := math.Exp(-1)
+		near(t, "softmax", mustRun(t, mustCompile(t, x.Softmax())).Value().Floats(),
+			[]float64{1 / (1 + e), e / (1 + e), 0, 1 / (2 + e), 1 / (2 + e), e / (2 + e), 0, 0.5, 0.5}, 1e-6)
+		near(t, "log sum exp", mustRun(t, mustCompile(t, x.LogSumExp())).Value().Floats(),
+			[]float64{1000 + math.Log(1+e), -1000 + math.Log(2+e), 5e4 + math.Ln2}, 1e-2)
+	}
+}
+
+// The gradient of Σ x·detach(x) is detach(x), half of that of Σ x².
+func TestDetach(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		g := New(Float64, 1)
+		g.Kernels = kernels
+		x := g.Root().Param("x", Normal(1), 2, 3)
+		p, err := Compile(x.Mul(x.Detach()).SumAll(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		var squares float64
+		for i, v := range x.Tensor().F64 {
+			squares += v * v
+			if got := p.Grad(x).F64[i]; got != v {
+				t.Errorf("kernels %t: gradient %v at %v", kernels, got, v)
+			}
+		}
+		if d := p.Loss() - squares; !(d <= 1e-15 && d >= -1e-15) {
+			t.Errorf("kernels %t: %v, want %v", kernels, p.Loss(), squares)
+		}
+	}
+}
+
+// TestAnyBroadcast: for any two shapes, either the result is that of NumPy, entry by entry, or the error is ours and
+// names both shapes. Gorgonia's own operations stretch some shapes that lack axes and not others.
+func TestAnyBroadcast(t *testing.T) {
+	shapes := func(full ...int) (list [][]int) {
+		for from := range full {
+			axes := full[from:]
+			for ones := range 1 << len(axes) {
+				shape := slices.Clone(axes)
+				for i := range shape {
+					if ones>>i&1 > 0 {
+						shape[i] = 1
+					}
+				}
+				list = append(list, shape)
+			}
+		}
+		return list
+	}
+	right := 0
+	for _, full := range [][]int{{2, 3, 4}, {3, 3, 3}} {
+		for _, a := range shapes(full...) {
+			for _, b := range shapes(full...) {
+				if broadcasts(t, a, b) {
+					right++
+				}
+			}
+		}
+	}
+	for _, b := range shapes(2, 3, 4)[:8] { // all shapes with the same number of axes stretch
+		if !broadcasts(t, []int{2, 3, 4}, b) || !broadcasts(t, b, []int{2, 3, 4}) {
+			t.Errorf("%v does not broadcast", b)
+		}
+	}
+	if right < 200 {
+		t.Errorf("%d pairs of shapes broadcast, want 200 or more", right)
+	}
+}
+
+// broadcasts reports whether x − y has a value, and compares that value.
+func broadcasts(t *testing.T, a, b []int) bool {
+	t.Helper()
+	g := New(Float64, 1)
+	x, y := g.Root().Value("x", Normal(1), a...), g.Root().Value("y", Normal(1), b...)
+	z := x.Sub(y)
+	if err := g.Err(); err != nil {
+		want := fmt.Sprintf("sub x %v, y %v: shapes differ and do not broadcast", tensor.Shape(a), tensor.Shape(b))
+		if err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		return false
+	}
+	shape, got := z.Shape(), values(t, z)
+	at := func(e Expr, entry int) float64 {
+		of, i, step := e.Shape(), 0, 1
+		for axis := len(shape) - 1; axis >= 0; axis-- {
+			if k := axis - len(shape) + len(of); k >= 0 {
+				i += entry % shape[axis] % of[k] * step
+				step *= of[k]
+			}
+			entry /= shape[axis]
+		}
+		return e.Tensor().At(i)
+	}
+	for i := range got {
+		if want := at(x, i) - at(y, i); got[i] != want {
+			t.Fatalf("%v − %v = %v: entry %d is %v, want %v", a, b, shape, i, got[i], want)
+		}
+	}
+	return true
+}
