@@ -159,14 +159,11 @@ func TestFlags(t *testing.T) {
 
 // TestSample draws a sample of mistakes in the library itself. The score of all mistakes takes the command minutes.
 func TestSample(t *testing.T) {
-	if testing.Short() {
+	if os.Getenv("NIGHTLY") == "" {
 		t.Skip("builds a package with mistakes in it and runs its tests dozens of times")
 	}
 	t.Parallel()
-	o := options{packages: []string{"verify/hand"}, n: 30, seed: 1, timeout: 4 * time.Second}
-	if os.Getenv("NIGHTLY") != "" {
-		o.n = 60
-	}
+	o := options{packages: []string{"verify/hand"}, n: 60, seed: 1, timeout: 4 * time.Second}
 	o.equivalent = equivalent
 	mutants, left, err := mutate(o, io.Discard)
 	if err != nil {

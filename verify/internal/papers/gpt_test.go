@@ -3,6 +3,7 @@ package papers
 import (
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func TestGPTEveryEntry(t *testing.T) {
 	}
 	for name, variants := range cases {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && name != "generic" && name != "all" {
+			if os.Getenv("NIGHTLY") == "" && name != "generic" && name != "all" {
 				t.Skip("entry by entry is slow")
 			}
 			f := fixture.Generic(variants...)
