@@ -6,7 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 	"github.com/pkg/errors"
 )
 
@@ -26,7 +26,7 @@ type subject struct {
 	seed       uint64
 	precision  string // of the products in training
 	build      func(f form) (*built, error)
-	plan       func(g *graph.Graph) (parts.Plan, error)
+	plan       func(g *graph.Graph) (variants.Plan, error)
 	position   func(name string, d Difference) string // describes where a difference is in the named activation
 }
 
@@ -66,7 +66,7 @@ func CheckContext(ctx context.Context, m Subject, progress func(done, total int)
 func check(w work, s subject, look sampling) (*Report, error) {
 	plan, roads, err := evaluate(w, s)
 	switch {
-	case errors.Is(err, parts.ErrNoFormula):
+	case errors.Is(err, variants.ErrNoFormula):
 		return checkByDifferences(w, s, roads, look)
 	case err != nil:
 		return nil, err
@@ -75,8 +75,8 @@ func check(w work, s subject, look sampling) (*Report, error) {
 }
 
 // evaluate describes the model to the formulas and computes it in every form of the library. If the formulas lack a
-// part, it returns the roads and an error that wraps parts.ErrNoFormula.
-func evaluate(w work, s subject) (plan parts.Plan, roads []*results, err error) {
+// part, it returns the roads and an error that wraps variants.ErrNoFormula.
+func evaluate(w work, s subject) (plan variants.Plan, roads []*results, err error) {
 	var none error
 	for _, f := range s.forms() {
 		if err := w.ended(); err != nil {
@@ -89,7 +89,7 @@ func evaluate(w work, s subject) (plan parts.Plan, roads []*results, err error) 
 		if plan, err = s.plan(b.graph); err != nil {
 			return plan, nil, err
 		}
-		if _, err := parts.Model(plan, s.parameters); errors.Is(err, parts.ErrNoFormula) {
+		if _, err := variants.Model(plan, s.parameters); errors.Is(err, variants.ErrNoFormula) {
 			none, b.places = err, nil // there is no Δ to compare
 		} else if err != nil {
 			return plan, nil, err
@@ -116,8 +116,8 @@ func checkByDifferences(w work, s subject, roads []*results, look sampling) (*Re
 }
 
 // compare compares the roads and the complex step with the gradients by hand.
-func compare(w work, s subject, plan parts.Plan, roads []*results, look sampling) (*Report, error) {
-	model, err := parts.Model(plan, s.parameters)
+func compare(w work, s subject, plan variants.Plan, roads []*results, look sampling) (*Report, error) {
+	model, err := variants.Model(plan, s.parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func compare(w work, s subject, plan parts.Plan, roads []*results, look sampling
 		return nil, err
 	}
 	objective := func(p hand.Parameters[complex128]) (complex128, error) {
-		m, err := parts.Model(plan, p)
+		m, err := variants.Model(plan, p)
 		if err != nil {
 			return 0, err
 		}

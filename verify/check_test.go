@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // small returns a configuration in the generic sizes, without training fields.
@@ -110,9 +110,9 @@ func TestCheck(t *testing.T) {
 }
 
 // byHand returns the gradients of a model as derived on paper.
-func byHand(t testing.TB, s subject, plan parts.Plan) hand.Gradients[float64] {
+func byHand(t testing.TB, s subject, plan variants.Plan) hand.Gradients[float64] {
 	t.Helper()
-	m, err := parts.Model(plan, s.parameters)
+	m, err := variants.Model(plan, s.parameters)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func byHand(t testing.TB, s subject, plan parts.Plan) hand.Gradients[float64] {
 }
 
 // evaluated returns the results that Check compares for a model, so that a test can change them.
-func evaluated(t testing.TB, c gpt.Config) (subject, parts.Plan, []*results) {
+func evaluated(t testing.TB, c gpt.Config) (subject, variants.Plan, []*results) {
 	t.Helper()
 	s, err := newModel(t, c).subject()
 	if err != nil {

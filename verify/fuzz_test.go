@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
-	plans "github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // shape is a configuration for a fuzzer: sizes and choices, one byte each.
@@ -149,7 +149,7 @@ func sum32(m Model) int {
 // A cancellation on the way back occurs for all parameters. An example is a norm's Δ in few features, where the rest is
 // ε/σ² of its terms. Its rounding shows between the kernels, autodiff and the gradients by hand, in float64 2²⁹ times
 // finer. These are only a few samples, so the worst is taken as n of them.
-func rounding(t *testing.T, s subject, plan plans.Plan, n int, exact *results) (worst float64) {
+func rounding(t *testing.T, s subject, plan variants.Plan, n int, exact *results) (worst float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(s.seed, 6))
 	largest := Largest(exact.grads)

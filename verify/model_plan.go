@@ -8,15 +8,15 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 	"github.com/pkg/errors"
 )
 
 // plan describes the model to the formulas. It reads the dropout masks that the library will draw and the keys that it
 // has drawn at random, so that the formulas use the same ones.
-func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
+func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 	c := m.Config
-	p := parts.Plan{
+	p := variants.Plan{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block,
 		Activation: c.Activation, Head: c.Head, MLP: c.MLP,
@@ -51,7 +51,7 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 }
 
 // drawn reads the keys that were drawn at random for the queries.
-func drawn(g *graph.Graph, p *parts.Plan) error {
+func drawn(g *graph.Graph, p *variants.Plan) error {
 	x, ok := g.Leaf("visible.mask")
 	if !ok {
 		return errors.New("verify: the model has no visible.mask, from which to read the random keys")

@@ -6,17 +6,17 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // plan describes the model to the formulas, with the dropout masks that the library will draw.
-func (m Pairs) plan(g *graph.Graph) (parts.Plan, error) {
+func (m Pairs) plan(g *graph.Graph) (variants.Plan, error) {
 	c, batch := m.Config, len(m.Pairs)
-	e := parts.Encoder{Context: c.SourceSize, Attention: c.Attention}
+	e := variants.Encoder{Context: c.SourceSize, Attention: c.Attention}
 	for _, p := range m.Pairs {
 		e.Lengths = append(e.Lengths, len(p.Source))
 	}
-	p := parts.Plan{
+	p := variants.Plan{
 		Batch: batch, Context: c.TargetSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block,
 		Activation: c.Activation, Head: "linear", MLP: c.MLP,

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 var update = flag.Bool("update", false, "write testdata again")
@@ -185,7 +185,7 @@ func TestErrors(t *testing.T) {
 // handModel is a model with its parameters and text.
 type handModel struct {
 	name string
-	plan parts.Plan
+	plan variants.Plan
 	p    hand.Parameters[float64]
 	text hand.Text
 }
@@ -205,10 +205,10 @@ func handModels() (out []handModel) {
 		out = append(out, handModel{m.name, f.Plan, f.Parameters, f.Text()})
 	}
 	for _, block := range []string{"pre", "post"} {
-		out = append(out, handModel{"pairs, " + block, parts.Plan{
+		out = append(out, handModel{"pairs, " + block, variants.Plan{
 			Batch: 2, Context: 4, Layers: 2, Heads: 2, QK: 2, Eps: 0.1,
 			Position: "learned", Attention: "causal", Norm: "layernorm", Block: block, Activation: "gelu", Head: "linear",
-			Encoder: &parts.Encoder{Context: 3, Lengths: []int{3, 2}, Attention: "full"},
+			Encoder: &variants.Encoder{Context: 3, Lengths: []int{3, 2}, Attention: "full"},
 			Dropout: func(path string) hand.Matrix[float64] {
 				if strings.HasSuffix(path, "resid_dropout") {
 					rows := map[byte]int{'e': 6, 'd': 8}[path[0]]
@@ -247,7 +247,7 @@ func pairs() hand.Parameters[float64] {
 func TestModels(t *testing.T) {
 	var got strings.Builder
 	for _, w := range handModels() {
-		m, err := parts.Model(w.plan, w.p)
+		m, err := variants.Model(w.plan, w.p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestModels(t *testing.T) {
 // The Backward of a model is the derivative of its loss along a random direction of every parameter.
 func TestModelsComplexStep(t *testing.T) {
 	for _, w := range handModels() {
-		m, err := parts.Model(w.plan, w.p)
+		m, err := variants.Model(w.plan, w.p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestModelsComplexStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkAlong(t, w.name, g.Parameters(), w.p, func(z hand.Parameters[complex128]) (complex128, error) {
-			m, err := parts.Model(w.plan, z)
+			m, err := variants.Model(w.plan, z)
 			if err != nil {
 				return 0, err
 			}
@@ -306,7 +306,7 @@ func TestModelErrors(t *testing.T) {
 	} {
 		p := maps.Clone(test.p)
 		delete(p, test.missing)
-		m, err := parts.Model(test.plan, p)
+		m, err := variants.Model(test.plan, p)
 		if err != nil {
 			t.Fatal(err)
 		}

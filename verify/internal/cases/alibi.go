@@ -8,27 +8,24 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func biases() []verify.Entry {
+func biases[T hand.Number]() []entry[T] {
 	const source = "CS 224n (13), erratum S1"
 	alibi := func(_, h int) matrix { return hand.ALiBiMask(fixture.Tokens, h+1, fixture.Heads) }
 	under := func(b, h int) matrix { return alibi(b, h).Add(hand.CausalMask(fixture.Tokens)) }
-	return []verify.Entry{{
-		ID: "I07", What: "ALiBi", Source: source,
-		Cases: part("position=alibi",
-			selfAttention{
-				name: "causal attention with linear biases", source: source,
-				sight: sight{see: linearBiases(nn.Causal{}), mask: under, past: true},
-			}.Case(),
-			selfAttention{
-				name: "attention with linear biases", source: source,
-				sight: sight{see: linearBiases(nn.All{}), mask: alibi, both: true},
-			}.Case(),
-		),
-	}}
+	return []entry[T]{{verify.Entry{ID: "I07", What: "ALiBi", Source: source}, []formula[T]{
+		self[T](selfAttention{
+			name: "causal attention with linear biases", source: source,
+			sight: sight{see: linearBiases(nn.Causal{}, fixture.Heads), mask: under, past: true},
+		}),
+		self[T](selfAttention{
+			name: "attention with linear biases", source: source,
+			sight: sight{see: linearBiases(nn.All{}, fixture.Heads), mask: alibi, both: true},
+		}),
+	}}}
 }
 
-func linearBiases(see nn.Visibility) func(s graph.Scope, d nn.Dims) *nn.Mask {
+func linearBiases(see nn.Visibility, heads int) func(s graph.Scope, d nn.Dims) *nn.Mask {
 	return func(s graph.Scope, d nn.Dims) *nn.Mask {
-		return nn.NewBiasedMask(s, d, see, nn.NewALiBi(fixture.Heads))
+		return nn.NewBiasedMask(s, d, see, nn.NewALiBi(heads))
 	}
 }

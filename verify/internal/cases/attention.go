@@ -10,16 +10,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func attentions() []verify.Entry {
-	return []verify.Entry{{
-		ID: "I14", What: "multi-headed attention", Source: "Boué (34), (35)",
-		Cases: of([]string{"attention=causal", "attention=alternating"},
-			selfAttention{name: "causal attention", source: "Boué (34), (35)", sight: causal()}.Case(),
-			selfAttention{name: "attention without a mask", source: "Boué (34), (35)", sight: unmasked()}.Case(),
-		),
-	}}
-}
-
 // sight describes the visible keys of each token, for the library and for the formulas.
 type sight struct {
 	see  func(s graph.Scope, d nn.Dims) *nn.Mask
@@ -71,21 +61,17 @@ type selfAttention struct {
 
 func (a selfAttention) heads() int { return cmp.Or(a.count, fixture.Heads) }
 
-// Case returns the Case.
-func (a selfAttention) Case() verify.Case {
+// self returns the Case.
+func self[T hand.Number](a selfAttention) formula[T] {
 	c := verify.Case{Name: a.name, Types: []string{"SelfAttention"}, Source: a.source}
 	c = a.sight.built(c, func(at nn.Site) nn.Layer {
 		at.Heads, at.Dropout, at.Mask = a.heads(), a.dropout, a.sight.see(at.Sub("own"), at.Dims)
 		return nn.NewSelfAttention(at.At("attn"))
 	})
-	return byHand(c, multiHead[float64](a), multiHead[complex128](a))
-}
-
-func multiHead[T hand.Number](a selfAttention) layer[T] {
-	return func(at hand.Site[T]) hand.Layer[T] {
+	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
 		at = drawing(at, a.dropout, a.heads(), fixture.Tokens)
 		return attending(at, softmax(at, a.heads(), a.sight.mask))
-	}
+	}}
 }
 
 // softmax returns heads with a mask and the dropout of the site.

@@ -1,14 +1,15 @@
 // Package cases compares the layers of nn with formulas by hand. It lists what the papers describe, entry by entry,
-// with the Cases that certify each, in one file per family of layers.
+// with the Cases that certify each: those of verify/internal/variants, and those of layers and settings that no
+// configuration names, in one file per family of layers. Every family is generic in the numbers of its formulas.
 package cases
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
 // All returns the Cases of every entry. Each exported type of nn with a Forward is in at least one of them.
@@ -21,32 +22,66 @@ func All() (list []verify.Case) {
 
 // Entries returns the entries sorted by ID, the order in which a model is built, trained and used. Entries from I60 on
 // come from none of the five papers.
-func Entries() []verify.Entry {
-	list := slices.Concat(
-		losses(), embeddings(), positions(), biases(), rotations(), linears(), attentions(), groupedAttentions(),
-		unprojected(), masks(), crossAttentions(), norms(), mlps(), activations(), blocks(), adapters(), dropouts(),
-		pairs(), recurrences(), latents(), tiles(), linearAttentions(), linformers(), rewards(), pooled(),
-		pairedLosses(), claims(),
-	)
-	slices.SortFunc(list, func(a, b verify.Entry) int { return strings.Compare(a.ID, b.ID) })
-	for _, e := range list {
-		for i := range e.Cases {
-			e.Cases[i].ID = e.ID
+func Entries() (list []verify.Entry) {
+	step := entries[complex128]()
+	for i, e := range entries[float64]() {
+		list = append(list, e.Entry)
+		for k, real := range e.formulas {
+			c := byHand(real.Case, real.layer, step[i].formulas[k].layer)
+			c.ID = e.ID
+			list[i].Cases = append(list[i].Cases, c)
 		}
 	}
 	return list
 }
 
-// of returns the Cases with the parts of a gpt.Config that they certify, such as norm=layernorm.
-func of(parts []string, list ...verify.Case) []verify.Case {
-	for i := range list {
-		list[i].Parts = append(slices.Clone(list[i].Parts), parts...)
+// entry is an entry of the inventory whose Cases have not yet their formulas.
+type entry[T hand.Number] struct {
+	verify.Entry
+	formulas []formula[T]
+}
+
+// formula is a Case and its layer by hand, for one kind of numbers.
+type formula[T hand.Number] struct {
+	verify.Case
+	layer layer[T]
+}
+
+// entries returns the entries sorted by ID: those of the variants and those of the families, where an ID in both has
+// the Cases of both.
+func entries[T hand.Number]() (list []entry[T]) {
+	for _, e := range slices.Concat(ofVariants[T](), families[T]()) {
+		i := slices.IndexFunc(list, func(known entry[T]) bool { return known.ID == e.ID })
+		if i < 0 {
+			list = append(list, e)
+			continue
+		}
+		known := &list[i]
+		known.What, known.Source = cmp.Or(known.What, e.What), cmp.Or(known.Source, e.Source)
+		known.Tests = append(known.Tests, e.Tests...)
+		known.formulas = append(known.formulas, e.formulas...)
 	}
+	slices.SortFunc(list, func(a, b entry[T]) int { return strings.Compare(a.ID, b.ID) })
 	return list
 }
 
-// part returns the Cases with one part that they certify.
-func part(name string, list ...verify.Case) []verify.Case { return of([]string{name}, list...) }
+// families returns the entries of layers and settings that no configuration names.
+func families[T hand.Number]() []entry[T] {
+	list := slices.Concat(
+		losses[T](), embeddings[T](), positions[T](), biases[T](), rotations[T](), linears[T](), unprojected[T](),
+		masks[T](), crossAttentions[T](), adapters[T](), dropouts[T](), pairs[T](), recurrences[T](), latents[T](),
+		tiles[T](), linformers[T](), rewards[T](), pooled[T](), pairedLosses[T](),
+	)
+	for _, e := range list {
+		for i := range e.formulas {
+			certify(&e.formulas[i].Case, e.ID, false)
+		}
+	}
+	for _, e := range claims() {
+		list = append(list, entry[T]{Entry: e})
+	}
+	return list
+}
 
 type matrix = hand.Matrix[float64]
 
@@ -55,57 +90,7 @@ const input = "x"
 // layer builds a layer by hand from the parameters of a Case.
 type layer[T hand.Number] func(at hand.Site[T]) hand.Layer[T]
 
-// byHand returns c with its formulas and their sizes. The formulas are the same layer for numbers and for the complex
-// step.
-func byHand(c verify.Case, real layer[float64], step layer[complex128]) verify.Case {
-	c.Dims = fixture.Dims()
-	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
-		return step(site(p)).Forward(p[input])
-	}
-	c.Backward = func(p hand.Parameters[float64], delta matrix) hand.Gradients[float64] {
-		dx, g := real(site(p)).Backward(p[input], delta)
-		for i := range g {
-			if g[i].Name == hand.MemoryDelta { // the encoder's output is a parameter of the Case
-				g[i].Name, g[i].Delta = memory, false
-			}
-			g[i].Name = strings.TrimPrefix(g[i].Name, "/")
-		}
-		return append(g, hand.Gradient[float64]{Name: input, Value: dx})
-	}
-	return c
-}
-
-func site[T hand.Number](p hand.Parameters[T]) hand.Site[T] {
-	return hand.Site[T]{Parameters: p, Eps: 1e-5}
-}
-
-// sequence applies layers one after another.
-type sequence[T hand.Number] []named[T]
-
-// named is a layer whose parameters begin with a name.
-type named[T hand.Number] struct {
-	name  string
-	layer hand.Layer[T]
-}
-
-// Forward applies every layer in order.
-func (s sequence[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] {
-	for _, l := range s {
-		x = l.layer.Forward(x)
-	}
-	return x
-}
-
-// Backward goes through the layers from the last to the first.
-func (s sequence[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
-	inputs := []hand.Matrix[T]{x}
-	for i, l := range s {
-		inputs = append(inputs, l.layer.Forward(inputs[i]))
-	}
-	for i, l := range slices.Backward(s) {
-		var own hand.Gradients[T]
-		delta, own = l.layer.Backward(inputs[i], delta)
-		g = append(own.In(l.name, ""), g...)
-	}
-	return delta, g
+// fixed returns a layer without parameters.
+func fixed[T hand.Number](l hand.Layer[T]) layer[T] {
+	return func(hand.Site[T]) hand.Layer[T] { return l }
 }

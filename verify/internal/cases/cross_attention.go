@@ -8,15 +8,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func crossAttentions() []verify.Entry {
-	return []verify.Entry{{
-		ID: "I16", What: "cross-attention", Source: "Xu section 2.2, CS 224n (33)–(36), erratum C14",
-		Cases: []verify.Case{
-			crossAttention("cross attention", nil, 0),
-			crossAttention("cross attention to padded sources", sourceLengths(), 0),
-			crossAttention("cross attention with dropout", sourceLengths(), probability),
-		},
-	}}
+func crossAttentions[T hand.Number]() []entry[T] {
+	const source = "Xu section 2.2, CS 224n (33)–(36), erratum C14"
+	return []entry[T]{{verify.Entry{ID: "I16", What: "cross-attention", Source: source}, []formula[T]{
+		crossAttention[T]("cross attention", nil, 0),
+		crossAttention[T]("cross attention to padded sources", sourceLengths(), 0),
+		crossAttention[T]("cross attention with dropout", sourceLengths(), probability),
+	}}}
 }
 
 // sourceTokens is the number of tokens of a source. It is smaller than that of a target; the second source is padded.
@@ -32,14 +30,14 @@ func remember(at nn.Site, m int, lengths []int) *nn.Memory {
 	return nn.NewMemory(at.Sub("memory"), z, at.Batch, at.Context, m, lengths)
 }
 
-func crossAttention(name string, lengths []int, dropout float64) verify.Case {
-	return byHand(verify.Case{
+func crossAttention[T hand.Number](name string, lengths []int, dropout float64) formula[T] {
+	return formula[T]{verify.Case{
 		Name: name, Types: []string{"CrossAttention"}, Source: "CS 224n (34)–(36), Conti 1.2.5; errata X12, C14, S9",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Dropout = dropout
 			return nn.NewCrossAttention(at.At("cross"), remember(at, sourceTokens, lengths)).Forward(x)
 		},
-	}, cross[float64](lengths, dropout), cross[complex128](lengths, dropout))
+	}, cross[T](lengths, dropout)}
 }
 
 func cross[T hand.Number](lengths []int, dropout float64) layer[T] {

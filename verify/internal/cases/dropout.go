@@ -10,21 +10,20 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func dropouts() []verify.Entry {
+func dropouts[T hand.Number]() []entry[T] {
 	source := "Diab section 2.5, erratum D4"
-	return []verify.Entry{{
-		ID: "I28", What: "dropout", Source: source,
-		Cases: []verify.Case{
-			byHand(verify.Case{
-				Name: "dropout with its mask fixed", Types: []string{"Dropout"}, Source: source,
-				Build: func(at nn.Site, x graph.Expr) graph.Expr {
-					at.Dropout = probability
-					return nn.NewDropout(at.At("drop")).Forward(x)
-				},
-			}, dropout[float64], dropout[complex128]),
-			selfAttention{name: "attention with dropout", source: source, sight: causal(), dropout: probability}.Case(),
-		},
-	}}
+	return []entry[T]{{verify.Entry{ID: "I28", What: "dropout", Source: source}, []formula[T]{
+		{verify.Case{
+			Name: "dropout with its mask fixed", Types: []string{"Dropout"}, Source: source,
+			Build: func(at nn.Site, x graph.Expr) graph.Expr {
+				at.Dropout = probability
+				return nn.NewDropout(at.At("drop")).Forward(x)
+			},
+		}, dropout[T]},
+		self[T](selfAttention{
+			name: "attention with dropout", source: source, sight: causal(), dropout: probability,
+		}),
+	}}}
 }
 
 func dropout[T hand.Number](at hand.Site[T]) hand.Layer[T] {

@@ -8,12 +8,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func embeddings() []verify.Entry {
-	return []verify.Entry{
-		{ID: "I04", What: "token embedding", Source: "Boué (2), (3)", Cases: []verify.Case{embedding()}},
+func embeddings[T hand.Number]() []entry[T] {
+	return []entry[T]{
 		{
-			ID: "I27", What: "head tied to the embedding", Source: "Boué section 7, Diab section 2.4",
-			Cases: part("head=tied", tied()),
+			verify.Entry{ID: "I04", What: "token embedding", Source: "Boué (2), (3)"},
+			[]formula[T]{embedding[T]()},
+		},
+		{
+			verify.Entry{ID: "I27", What: "head tied to the embedding", Source: "Boué section 7, Diab section 2.4"},
+			[]formula[T]{tied[T]()},
 		},
 	}
 }
@@ -29,14 +32,14 @@ func declare(at nn.Site, name string, limit, ignore int, ids []int) graph.Expr {
 }
 
 // embedding returns a Case that adds an embedding to x, as a model adds positions to tokens.
-func embedding() verify.Case {
-	return byHand(verify.Case{
+func embedding[T hand.Number]() formula[T] {
+	return formula[T]{verify.Case{
 		Name: "embedding of ids that repeat", Types: []string{"Embedding"}, Source: "Boué (2), (3)",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			e := nn.NewEmbedding(at.Scope, fixture.Vocabulary, at.Embd)
 			return x.Add(e.Forward(declare(at, "ids", fixture.Vocabulary, -1, tokens())))
 		},
-	}, plusEmbedding[float64], plusEmbedding[complex128])
+	}, plusEmbedding[T]}
 }
 
 func plusEmbedding[T hand.Number](at hand.Site[T]) hand.Layer[T] {
@@ -45,8 +48,8 @@ func plusEmbedding[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 
 // tied returns a Case of a head that shares its weight with the embedding of its own input, so that both terms of the
 // gradient occur.
-func tied() verify.Case {
-	return byHand(verify.Case{
+func tied[T hand.Number]() formula[T] {
+	return formula[T]{verify.Case{
 		Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"},
 		Source: "Boué section 7, Diab section 2.4, erratum D12",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
@@ -54,7 +57,7 @@ func tied() verify.Case {
 			ids := declare(at, "ids", fixture.Vocabulary, -1, tokens())
 			return nn.NewTied(at.Sub("lm_head"), e).Forward(x.Add(e.Forward(ids)))
 		},
-	}, tiedHead[float64], tiedHead[complex128])
+	}, tiedHead[T]}
 }
 
 func tiedHead[T hand.Number](at hand.Site[T]) hand.Layer[T] {

@@ -7,19 +7,19 @@ import (
 )
 
 // tiles returns Cases that compare attention with formulas that process the scores in tiles, as the kernel does.
-func tiles() []verify.Entry {
-	return []verify.Entry{{
-		ID: "I44", What: "attention in tiles", Source: "Xu (79)–(84), errata X1, X14",
-		Cases: []verify.Case{
-			flash("causal attention in tiles", causal(), 4, 2),
-			flash("attention without a mask in tiles", unmasked(), 1, 5),
+func tiles[T hand.Number]() []entry[T] {
+	return []entry[T]{{
+		verify.Entry{ID: "I44", What: "attention in tiles", Source: "Xu (79)–(84), errata X1, X14"},
+		[]formula[T]{
+			flash[T]("causal attention in tiles", causal(), 4, 2),
+			flash[T]("attention without a mask in tiles", unmasked(), 1, 5),
 		},
 	}}
 }
 
-func flash(name string, s sight, queries, keys int) verify.Case {
-	c := selfAttention{name: name, source: "Xu (69)–(84), errata X1, X1b, X14", sight: s}.Case()
-	return byHand(c, tiled[float64](s, queries, keys), tiled[complex128](s, queries, keys))
+func flash[T hand.Number](name string, s sight, queries, keys int) formula[T] {
+	c := self[T](selfAttention{name: name, source: "Xu (69)–(84), errata X1, X1b, X14", sight: s})
+	return formula[T]{c.Case, tiled[T](s, queries, keys)}
 }
 
 func tiled[T hand.Number](s sight, queries, keys int) layer[T] {

@@ -8,23 +8,23 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func linformers() []verify.Entry {
-	return []verify.Entry{{
-		ID: "I47", What: "Linformer", Source: "Conti (19)",
-		Cases: part("attention=linformer", linformer("linformer", 0), linformer("linformer with dropout", probability)),
+func linformers[T hand.Number]() []entry[T] {
+	return []entry[T]{{
+		verify.Entry{ID: "I47", What: "Linformer", Source: "Conti (19)"},
+		[]formula[T]{linformer[T]("linformer", 0), linformer[T]("linformer with dropout", probability)},
 	}}
 }
 
 const mixedKeys = 4
 
-func linformer(name string, dropout float64) verify.Case {
-	return byHand(verify.Case{
+func linformer[T hand.Number](name string, dropout float64) formula[T] {
+	return formula[T]{verify.Case{
 		Name: name, Types: []string{"Linformer"}, Source: "Conti (19)", Bidirectional: true,
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Dropout, at.Mask = dropout, nn.NewMask(at.Sub("own"), at.Dims, nn.All{})
 			return nn.NewLinformer(at.At("attn"), mixedKeys).Forward(x)
 		},
-	}, mixing[float64](dropout), mixing[complex128](dropout))
+	}, mixing[T](dropout)}
 }
 
 func mixing[T hand.Number](dropout float64) layer[T] {

@@ -8,22 +8,22 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func longformers() []verify.Case {
+func longformers[T hand.Number]() []formula[T] {
 	all := hand.Zeros[float64](fixture.Tokens, fixture.Tokens)
-	return of([]string{"attention=longformer", "attention=bigbird", "attention=dilated"},
-		longformer("longformer with global projections", all, verify.Case{
+	return []formula[T]{
+		longformer[T]("longformer with global projections", all, verify.Case{
 			Build:         func(at nn.Site, x graph.Expr) graph.Expr { return newLongformer(at, nn.All{}).Forward(x) },
 			Bidirectional: true,
 		}),
-		longformer("causal longformer with global projections", hand.CausalMask(fixture.Tokens), verify.Case{
+		longformer[T]("causal longformer with global projections", hand.CausalMask(fixture.Tokens), verify.Case{
 			Layer: func(at nn.Site) nn.Layer { return newLongformer(at, nn.Causal{}) },
 		}),
-	)
+	}
 }
 
-func longformer(name string, under matrix, c verify.Case) verify.Case {
+func longformer[T hand.Number](name string, under matrix, c verify.Case) formula[T] {
 	c.Name, c.Types, c.Source = name, []string{"Longformer"}, "Beltagy et al. 2020, 3.1; Conti 2.1.1"
-	return byHand(c, windows[float64](under), windows[complex128](under))
+	return formula[T]{c, windows[T](under)}
 }
 
 func newLongformer(at nn.Site, see nn.Visibility) *nn.Longformer {

@@ -8,35 +8,31 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func adapters() []verify.Entry {
+func adapters[T hand.Number]() []entry[T] {
 	const qk, v = fixture.Heads * fixture.QK, fixture.Heads * fixture.Values
-	one := func(name string, frozen ...string) verify.Case {
-		return adapter(name, "mlp.c_fc", []int{fixture.Hidden}, frozen, adapted[float64], adapted[complex128])
+	one := func(name string, frozen ...string) formula[T] {
+		return adapter(name, "mlp.c_fc", []int{fixture.Hidden}, frozen, adapted[T])
 	}
-	return []verify.Entry{{
-		ID: "I26", What: "LoRA", Source: "Boué (43)–(46), errata B3, B4",
-		Cases: []verify.Case{
-			one("adapter"),
-			one("adapter over a frozen base", "mlp.c_fc.weight", "mlp.c_fc.bias"),
-			adapter("an adapter each for queries, keys and values", "attn.c_attn", []int{qk, qk, v}, nil,
-				adaptedParts[float64], adaptedParts[complex128]),
-		},
-	}}
+	source := "Boué (43)–(46), errata B3, B4"
+	return []entry[T]{{verify.Entry{ID: "I26", What: "LoRA", Source: source}, []formula[T]{
+		one("adapter"),
+		one("adapter over a frozen base", "mlp.c_fc.weight", "mlp.c_fc.bias"),
+		adapter("an adapter each for queries, keys and values", "attn.c_attn", []int{qk, qk, v}, nil, adaptedParts[T]),
+	}}}
 }
 
 const scale = 0.7 // of the adapters
 
 // adapter returns a Case of a linear layer with an adapter. A frozen base has no gradient of its own; Δ goes back
 // through it all the same.
-func adapter(name, path string, out []int, frozen []string,
-	real layer[float64], step layer[complex128]) verify.Case {
-	return byHand(verify.Case{
+func adapter[T hand.Number](name, path string, out []int, frozen []string, l layer[T]) formula[T] {
+	return formula[T]{verify.Case{
 		Name: name, Types: []string{"LoRA"}, Source: "Boué (43)–(46), erratum B3", Frozen: frozen,
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			affine := nn.NewLoRA(func(string) bool { return true }, fixture.Rank, scale)
 			return affine(at.Sub("%s", path), at.Embd, out, true, graph.Const(0)).Forward(x)
 		},
-	}, real, step)
+	}, l}
 }
 
 func adapted[T hand.Number](at hand.Site[T]) hand.Layer[T] {

@@ -7,29 +7,28 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-func losses() []verify.Entry {
+func losses[T hand.Number]() []entry[T] {
 	targets := []int{2, 7, 0, 1, 2, 5, 6, 3, 3, 4, 1, 0}
 	ignored := []int{hand.Ignore, 7, 0, 1, hand.Ignore, 5, 6, 3, 3, 4, 1, hand.Ignore}
-	return []verify.Entry{{
-		ID: "I02", What: "cross entropy from logits", Source: "Boué section 1, Diab (15)",
-		Cases: []verify.Case{
-			crossEntropy("cross entropy, mean", hand.Mean, targets),
-			crossEntropy("cross entropy, sum", hand.Sum, targets),
-			crossEntropy("cross entropy, mean, ignored targets", hand.Mean, ignored),
-			crossEntropy("cross entropy, sum, ignored targets", hand.Sum, ignored),
+	return []entry[T]{{
+		verify.Entry{ID: "I02", What: "cross entropy from logits", Source: "Boué section 1, Diab (15)"},
+		[]formula[T]{
+			crossEntropy[T]("cross entropy, mean", hand.Mean, targets),
+			crossEntropy[T]("cross entropy, sum", hand.Sum, targets),
+			crossEntropy[T]("cross entropy, mean, ignored targets", hand.Mean, ignored),
+			crossEntropy[T]("cross entropy, sum, ignored targets", hand.Sum, ignored),
 		},
 	}}
 }
 
 // crossEntropy returns a Case of the loss. The features of x serve as the logits of the words.
-func crossEntropy(name string, reduction hand.Reduction, targets []int) verify.Case {
-	return byHand(verify.Case{
+func crossEntropy[T hand.Number](name string, reduction hand.Reduction, targets []int) formula[T] {
+	return formula[T]{verify.Case{
 		Name: name, Types: []string{"CrossEntropy"}, Source: "Boué section 1, Δ₁₂ of Table 2; errata B10, D6",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			l := nn.NewCrossEntropy(at.Scope)
 			l.Sum = reduction == hand.Sum
 			return l.Forward(x, declare(at, "targets", at.Embd, hand.Ignore, targets))
 		},
-	}, fixed[float64](hand.CrossEntropy[float64]{Targets: targets, Reduction: reduction}),
-		fixed[complex128](hand.CrossEntropy[complex128]{Targets: targets, Reduction: reduction}))
+	}, fixed[T](hand.CrossEntropy[T]{Targets: targets, Reduction: reduction})}
 }

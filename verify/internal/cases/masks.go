@@ -10,44 +10,42 @@ import (
 )
 
 // masks returns Cases of attention with masks other than the causal one, and with masks that differ between heads.
-func masks() []verify.Entry {
+func masks[T hand.Number]() []entry[T] {
 	const n = fixture.Tokens
 	const source = "Boué (13), Diab section 2.2, erratum D3b"
 	bird := nn.BigBird{Width: 1, Global: []int{3}, Random: 1, Seed: 5}
 	birds := hand.BigBirdMask(n, bird.Width, bird.Global, drawn(nn.All{nn.Causal{}, bird})).Add(hand.CausalMask(n))
 	padded := func(b, h int) matrix { return dilated(h).Add(hand.SourceMask(n, n, lengths().Lengths[b])) }
 	graphs := func(_, h int) matrix { return dilated(h).Add(hand.CausalMask(n)) }
-	return []verify.Entry{
+	return []entry[T]{
 		{
-			ID: "I12", What: "masks: causal, padding, window, per head",
-			Source: "Boué (13), Diab section 2.2, CS 224n (21)",
-			Cases: of([]string{"attention=window", "attention=alternating"},
-				selfAttention{
-					name: "attention in a window", source: source,
-					sight: seeing(nn.Window{Width: 3}, hand.WindowMask(n, 3)),
-				}.Case(),
-				selfAttention{name: "attention with padding", source: source, sight: padding()}.Case(),
-				selfAttention{name: "causal attention with padding", source: source, sight: causalPadding()}.Case(),
-				selfAttention{
+			verify.Entry{
+				ID: "I12", What: "masks: causal, padding, window, per head",
+				Source: "Boué (13), Diab section 2.2, CS 224n (21)",
+			},
+			[]formula[T]{
+				self[T](selfAttention{name: "attention with padding", source: source, sight: padding()}),
+				self[T](selfAttention{name: "causal attention with padding", source: source, sight: causalPadding()}),
+				self[T](selfAttention{
 					name:   "dilated attention per head with padding",
 					source: "Diab section 2.2, erratum D3b; Beltagy et al. 2020",
 					sight:  sight{see: seeing(nn.All{lengths(), dilation()}).see, mask: padded, both: true},
-				}.Case(),
-			),
+				}),
+			},
 		},
 		{
-			ID: "I13", What: "BigBird and Longformer", Source: "Conti (13), section 2.1.1",
-			Cases: append(of([]string{"attention=bigbird", "attention=dilated"},
-				selfAttention{
+			verify.Entry{ID: "I13", What: "BigBird and Longformer", Source: "Conti (13), section 2.1.1"},
+			append([]formula[T]{
+				self[T](selfAttention{
 					name: "causal attention in BigBird's graph", source: "Conti (13), erratum C8",
 					sight: seeing(nn.All{nn.Causal{}, bird}, birds),
-				}.Case(),
-				selfAttention{
+				}),
+				self[T](selfAttention{
 					name:   "causal attention in Longformer's graph",
 					source: "Beltagy et al. 2020, 3.1; Conti 2.1.1, erratum C13",
 					sight:  sight{see: seeing(nn.All{nn.Causal{}, dilation()}).see, mask: graphs},
-				}.Case(),
-			), longformers()...),
+				}),
+			}, longformers[T]()...),
 		},
 	}
 }

@@ -9,42 +9,48 @@ import (
 )
 
 // pairs returns the Cases of an encoder and of decoders.
-func pairs() []verify.Entry {
-	return []verify.Entry{
+func pairs[T hand.Number]() []entry[T] {
+	return []entry[T]{
 		{
-			ID: "I31", What: "encoder with a masked-token head", Source: "Conti (3), CS 224n section 3.5",
-			Tests: []string{"TestI31Masked", "TestI31EncoderIsEquivariant"},
-			Cases: of([]string{"block=post", "norm=layernorm_sigma"}, byHand(verify.Case{
+			verify.Entry{
+				ID: "I31", What: "encoder with a masked-token head", Source: "Conti (3), CS 224n section 3.5",
+				Tests: []string{"TestI31Masked", "TestI31EncoderIsEquivariant"},
+			},
+			[]formula[T]{{verify.Case{
 				Name:   "encoder with padding and a head for what is hidden",
 				Types:  []string{"PostNormBlock", "LayerNormSigma"},
 				Source: "Conti (3), CS 224n section 3.5; errata C3, D3b", Build: buildEncoder, Bidirectional: true,
-			}, encoder[float64], encoder[complex128])),
+			}, encoder[T]}},
 		},
 		{
-			ID: "I32", What: "encoder and decoder", Source: "Conti chapter 1, CS 224n section 3.7",
-			Tests: []string{"TestI32EncoderDecoder", "TestI32PaddingIsInvisible", "TestI32FutureIsInvisible"},
-			Cases: []verify.Case{
-				byHand(verify.Case{
+			verify.Entry{
+				ID: "I32", What: "encoder and decoder", Source: "Conti chapter 1, CS 224n section 3.7",
+				Tests: []string{"TestI32EncoderDecoder", "TestI32PaddingIsInvisible", "TestI32FutureIsInvisible"},
+			},
+			[]formula[T]{
+				{verify.Case{
 					Name: "decoder", Types: []string{"DecoderBlock", "CrossAttention"},
-					Source: "Conti chapter 1, CS 224n section 3.7; erratum C3",
-					Build: func(at nn.Site, x graph.Expr) graph.Expr {
-						z := remember(at, sourceTokens, sourceLengths())
-						x = nn.NewDecoderBlock(at.At("decoder.h.0"), libraryAttention, z).Forward(x)
-						return nn.NewLayerNorm(at.At("decoder.ln_f")).Forward(x)
-					},
-				}, decoder[float64], decoder[complex128]),
-				byHand(verify.Case{
+					Source: "Conti chapter 1, CS 224n section 3.7; erratum C3", Build: buildDecoder,
+				}, decoder[T]},
+				{verify.Case{
 					Name: "post-norm decoder, ε beside σ", Types: []string{"PostNormDecoderBlock", "CrossAttention"},
-					Source: "Conti chapter 1, CS 224n section 3.7; erratum C3",
-					Build: func(at nn.Site, x graph.Expr) graph.Expr {
-						at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
-						z := remember(at, sourceTokens, sourceLengths())
-						return nn.NewPostNormDecoderBlock(at.At("decoder.h.0"), libraryAttention, z).Forward(x)
-					},
-				}, postNormDecoder[float64], postNormDecoder[complex128]),
+					Source: "Conti chapter 1, CS 224n section 3.7; erratum C3", Build: buildPostNormDecoder,
+				}, postNormDecoder[T]},
 			},
 		},
 	}
+}
+
+func buildDecoder(at nn.Site, x graph.Expr) graph.Expr {
+	z := remember(at, sourceTokens, sourceLengths())
+	x = nn.NewDecoderBlock(at.At("decoder.h.0"), libraryAttention, z).Forward(x)
+	return nn.NewLayerNorm(at.At("decoder.ln_f")).Forward(x)
+}
+
+func buildPostNormDecoder(at nn.Site, x graph.Expr) graph.Expr {
+	at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
+	z := remember(at, sourceTokens, sourceLengths())
+	return nn.NewPostNormDecoderBlock(at.At("decoder.h.0"), libraryAttention, z).Forward(x)
 }
 
 // buildEncoder returns a post-norm block without a causal mask, followed by the linear layer that predicts the words.

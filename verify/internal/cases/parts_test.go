@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
-	byhand "github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // Every part that a configuration can name has a Case by hand for its layer, and a formula by hand for complete models.
@@ -17,26 +17,27 @@ func TestEveryPartIsVerified(t *testing.T) {
 	known := parts.Library()
 	for kind, list := range map[string]struct {
 		names []string
-		set   func(p *byhand.Plan, name string)
+		set   func(p *variants.Plan, name string)
 	}{
-		"position":   {parts.Names(known.Positions), func(p *byhand.Plan, name string) { p.Position = name }},
-		"attention":  {parts.Names(known.Attentions), func(p *byhand.Plan, name string) { p.Attention = name }},
-		"norm":       {parts.Names(known.Norms), func(p *byhand.Plan, name string) { p.Norm = name }},
-		"block":      {parts.Names(known.Blocks), func(p *byhand.Plan, name string) { p.Block = name }},
-		"activation": {parts.Names(known.Activations), func(p *byhand.Plan, name string) { p.Activation = name }},
-		"mlp":        {parts.Names(known.MLPs), func(p *byhand.Plan, name string) { p.MLP = name }},
-		"head":       {parts.Names(known.Heads), func(p *byhand.Plan, name string) { p.Head = name }},
+		"position":   {parts.Names(known.Positions), func(p *variants.Plan, name string) { p.Position = name }},
+		"attention":  {parts.Names(known.Attentions), func(p *variants.Plan, name string) { p.Attention = name }},
+		"norm":       {parts.Names(known.Norms), func(p *variants.Plan, name string) { p.Norm = name }},
+		"block":      {parts.Names(known.Blocks), func(p *variants.Plan, name string) { p.Block = name }},
+		"activation": {parts.Names(known.Activations), func(p *variants.Plan, name string) { p.Activation = name }},
+		"mlp":        {parts.Names(known.MLPs), func(p *variants.Plan, name string) { p.MLP = name }},
+		"head":       {parts.Names(known.Heads), func(p *variants.Plan, name string) { p.Head = name }},
 	} {
 		for _, name := range list.names {
-			if part := kind + "=" + name; part != "position=none" && !slices.Contains(certified, part) { // none has no layer
-				t.Errorf("%s: no Case in verify/internal/cases has it among its Parts", part)
-			}
-			plan := byhand.Plan{
+			plan := variants.Plan{
 				Position: "none", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", Head: "tied",
 			}
 			list.set(&plan, name)
-			if _, err := byhand.Model[float64](plan, nil); err != nil {
-				t.Errorf("verify/internal/parts has no row for it: %v", err)
+			if _, err := variants.Model[float64](plan, nil); err != nil {
+				t.Errorf("%s=%s: verify/internal/variants has no row for it: %v", kind, name, err)
+				continue
+			}
+			if part := kind + "=" + name; part != "position=none" && !slices.Contains(certified, part) { // none has no layer
+				t.Errorf("%s: no Case certifies it; want Settings in its row in verify/internal/variants", part)
 			}
 		}
 	}

@@ -13,34 +13,33 @@ import (
 
 const clip = 0.2 // ε of PPO
 
-func rewards() []verify.Entry {
+func rewards[T hand.Number]() []entry[T] {
 	r, returns, baseline := rollout()
-	reinforce := policy{"Reinforce", "Diab §2.6",
-		fixed[float64](hand.Reinforce[float64]{Rollout: r}), fixed[complex128](hand.Reinforce[complex128]{Rollout: r}),
+	reinforce := policy[T]{
+		"Reinforce", "Diab §2.6", fixed[T](hand.Reinforce[T]{Rollout: r}),
 		func(at nn.Site, x graph.Expr, r nn.Rollout) graph.Expr {
 			return nn.NewReinforce(at.Scope).Forward(x, r)
-		}}
-	ppo := policy{"PPOClip", "Diab §2.6, Schulman et al. 2017",
-		fixed[float64](hand.PPO[float64]{Rollout: r, Clip: clip}),
-		fixed[complex128](hand.PPO[complex128]{Rollout: r, Clip: clip}),
+		},
+	}
+	ppo := policy[T]{
+		"PPOClip", "Diab §2.6, Schulman et al. 2017", fixed[T](hand.PPO[T]{Rollout: r, Clip: clip}),
 		func(at nn.Site, x graph.Expr, r nn.Rollout) graph.Expr {
 			l := nn.NewPPOClip(at.Scope)
 			l.Clip = clip
 			return l.Forward(x, r)
-		}}
-	return []verify.Entry{
-		{ID: "I55", What: "REINFORCE", Source: "Diab section 2.6", Cases: []verify.Case{
+		},
+	}
+	ratios := "Schulman et al. 2017; Diab section 2.6 names it"
+	return []entry[T]{
+		{verify.Entry{ID: "I55", What: "REINFORCE", Source: "Diab section 2.6"}, []formula[T]{
 			reinforce.on("reinforce", r, r.Advantages, matrix{}),
 			reinforce.on("reinforce with a baseline", r, returns, baseline),
-			value(r, returns),
+			value[T](r, returns),
 		}},
-		{
-			ID: "I56", What: "PPO with a clipped ratio", Source: "Schulman et al. 2017; Diab section 2.6 names it",
-			Cases: []verify.Case{
-				ppo.on("ppo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
-				ppo.on("ppo with a baseline", r, returns, baseline),
-			},
-		},
+		{verify.Entry{ID: "I56", What: "PPO with a clipped ratio", Source: ratios}, []formula[T]{
+			ppo.on("ppo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
+			ppo.on("ppo with a baseline", r, returns, baseline),
+		}},
 	}
 }
 
@@ -80,29 +79,28 @@ func feed(at nn.Site, r hand.Rollout, returns, baseline matrix) nn.Rollout {
 }
 
 // policy describes an objective.
-type policy struct {
+type policy[T hand.Number] struct {
 	kind, source string
-	real         layer[float64]
-	step         layer[complex128]
+	layer        layer[T]
 	build        func(nn.Site, graph.Expr, nn.Rollout) graph.Expr
 }
 
 // on returns a Case of the objective. The features of x serve as the logits of the actions.
-func (l policy) on(name string, r hand.Rollout, returns, baseline matrix) verify.Case {
-	return byHand(verify.Case{
+func (l policy[T]) on(name string, r hand.Rollout, returns, baseline matrix) formula[T] {
+	return formula[T]{verify.Case{
 		Name: name, Types: []string{l.kind}, Source: l.source,
 		Build: func(at nn.Site, x graph.Expr) graph.Expr { return l.build(at, x, feed(at, r, returns, baseline)) },
-	}, l.real, l.step)
+	}, l.layer}
 }
 
-func value(r hand.Rollout, returns matrix) verify.Case {
-	return byHand(verify.Case{
+func value[T hand.Number](r hand.Rollout, returns matrix) formula[T] {
+	return formula[T]{verify.Case{
 		Name: "value function and its loss", Types: []string{"ValueHead", "ValueLoss"}, Source: "Diab §2.6",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			v := nn.NewValueHead(at.At("value")).Forward(x)
 			return nn.NewValueLoss(at.Scope).Forward(v, feed(at, r, returns, matrix{}))
 		},
-	}, valueLoss[float64](r, returns), valueLoss[complex128](r, returns))
+	}, valueLoss[T](r, returns)}
 }
 
 func valueLoss[T hand.Number](r hand.Rollout, returns matrix) layer[T] {

@@ -9,24 +9,20 @@ import (
 )
 
 // pooled returns Cases of the layers that reduce the tokens of a sequence to one row.
-func pooled() []verify.Entry {
+func pooled[T hand.Number]() []entry[T] {
 	at := []int{fixture.Tokens - 1, 2}
-	return []verify.Entry{{
-		ID: "I61", What: "one row for each sequence: the mean of its tokens, or one of them", Source: "derived",
-		Cases: []verify.Case{
-			byHand(verify.Case{
-				Name: "mean of tokens", Types: []string{"MeanTokens"}, Source: "derived: y is linear in x",
-				Build: func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewMeanTokens(at).Forward(x) },
-			}, fixed[float64](hand.MeanTokens[float64]{Batch: fixture.Batch}),
-				fixed[complex128](hand.MeanTokens[complex128]{Batch: fixture.Batch})),
-			byHand(verify.Case{
-				Name: "one token of each sequence", Types: []string{"GatherTokens"},
-				Source: "Boué (2), (3): a product with the one-hot places",
-				Build: func(s nn.Site, x graph.Expr) graph.Expr {
-					return nn.NewGatherTokens(s, declare(s, "at", s.Context, -1, at)).Forward(x)
-				},
-			}, fixed[float64](hand.GatherTokens[float64]{At: at}),
-				fixed[complex128](hand.GatherTokens[complex128]{At: at})),
-		},
-	}}
+	what := "one row for each sequence: the mean of its tokens, or one of them"
+	return []entry[T]{{verify.Entry{ID: "I61", What: what, Source: "derived"}, []formula[T]{
+		{verify.Case{
+			Name: "mean of tokens", Types: []string{"MeanTokens"}, Source: "derived: y is linear in x",
+			Build: func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewMeanTokens(at).Forward(x) },
+		}, fixed[T](hand.MeanTokens[T]{Batch: fixture.Batch})},
+		{verify.Case{
+			Name: "one token of each sequence", Types: []string{"GatherTokens"},
+			Source: "Boué (2), (3): a product with the one-hot places",
+			Build: func(s nn.Site, x graph.Expr) graph.Expr {
+				return nn.NewGatherTokens(s, declare(s, "at", s.Context, -1, at)).Forward(x)
+			},
+		}, fixed[T](hand.GatherTokens[T]{At: at})},
+	}}}
 }

@@ -8,26 +8,28 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func positions() []verify.Entry {
-	return []verify.Entry{
+func positions[T hand.Number]() []entry[T] {
+	return []entry[T]{
 		{
-			ID: "I05", What: "learned positions", Source: "Boué (2), (3), CS 224n (12)",
-			Cases: part("position=learned", byHand(verify.Case{
+			verify.Entry{ID: "I05", What: "learned positions", Source: "Boué (2), (3), CS 224n (12)"},
+			[]formula[T]{{verify.Case{
 				Name: "learned positions", Types: []string{"LearnedPositions"},
 				Source: "Boué (2), (3); Diab (1), (38), erratum D11",
 				Build: func(at nn.Site, x graph.Expr) graph.Expr {
 					return nn.NewLearnedPositions(placed(at, fixture.Positions).At("wpe")).Forward(x)
 				},
-			}, learned[float64], learned[complex128])),
+			}, learned[T]}},
 		},
 		{
-			ID: "I06", What: "sinusoidal positions, embeddings scaled by √d", Source: "Conti (1), erratum C4",
-			Cases: part("position=sinusoidal", byHand(verify.Case{
+			verify.Entry{
+				ID: "I06", What: "sinusoidal positions, embeddings scaled by √d", Source: "Conti (1), erratum C4",
+			},
+			[]formula[T]{{verify.Case{
 				Name: "sinusoidal positions", Types: []string{"Sinusoidal"}, Source: "Conti (1), (2), erratum C4",
 				Build: func(at nn.Site, x graph.Expr) graph.Expr {
 					return nn.NewSinusoidal(placed(at, fixture.Positions), base).Forward(x)
 				},
-			}, waves[float64], waves[complex128])),
+			}, waves[T]}},
 		},
 	}
 }

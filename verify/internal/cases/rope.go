@@ -14,18 +14,18 @@ const (
 	theta      = 100
 )
 
-func rotations() []verify.Entry {
-	source := "Xu (47)–(56)"
-	return []verify.Entry{{
-		ID: "I08", What: "rotary positions", Source: "Xu (47)–(56), errata X2, X3",
-		Cases: part("position=rope",
-			byHand(verify.Case{
+func rotations[T hand.Number]() []entry[T] {
+	const source = "Xu (47)–(56)"
+	return []entry[T]{{
+		verify.Entry{ID: "I08", What: "rotary positions", Source: "Xu (47)–(56), errata X2, X3"},
+		[]formula[T]{
+			{verify.Case{
 				Name: "rotary positions", Types: []string{"RoPE"}, Source: source,
 				Build: func(at nn.Site, x graph.Expr) graph.Expr {
 					return nn.NewRoPE(placed(at, at.Context).At("rope"), rotarySize, theta).Forward(x)
 				},
-			}, rotary[float64], rotary[complex128]),
-			byHand(verify.Case{
+			}, rotary[T]},
+			{verify.Case{
 				Name: "causal attention with rotary positions", Types: []string{"SelfAttention", "RoPE"},
 				Source: source,
 				Layer: func(at nn.Site) nn.Layer {
@@ -33,8 +33,8 @@ func rotations() []verify.Entry {
 					at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, theta)
 					return nn.NewSelfAttention(at.At("attn"))
 				},
-			}, rotaryAttention[float64], rotaryAttention[complex128]),
-		),
+			}, rotaryAttention[T]},
+		},
 	}}
 }
 

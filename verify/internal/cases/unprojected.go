@@ -9,24 +9,27 @@ import (
 )
 
 // unprojected returns Cases of attention without projections.
-func unprojected() []verify.Entry {
+func unprojected[T hand.Number]() []entry[T] {
 	const sources = fixture.Tokens + 1
 	lengths := lengths().Lengths
-	return []verify.Entry{{
-		ID: "I11", What: "a head of attention, and the unprojected forms", Source: "Boué (4)–(33), Xu (2)–(9)",
-		Cases: []verify.Case{
-			selfAttention{name: "a single head", source: "Boué (4)–(18), (22)–(33)", count: 1, sight: causal()}.Case(),
-			byHand(verify.Case{
+	what := "a head of attention, and the unprojected forms"
+	return []entry[T]{{
+		verify.Entry{ID: "I11", What: what, Source: "Boué (4)–(33), Xu (2)–(9)"},
+		[]formula[T]{
+			self[T](selfAttention{
+				name: "a single head", source: "Boué (4)–(18), (22)–(33)", count: 1, sight: causal(),
+			}),
+			{verify.Case{
 				Name: "attention without projections", Types: []string{"Unprojected"}, Source: "Xu (4)–(6)",
 				Build: func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) },
-			}, toThemselves[float64], toThemselves[complex128]),
-			byHand(verify.Case{
+			}, toThemselves[T]},
+			{verify.Case{
 				Name: "cross-attention without projections", Types: []string{"UnprojectedCross"},
 				Source: "Conti 1.2.5, erratum C14",
 				Build: func(at nn.Site, x graph.Expr) graph.Expr {
 					return nn.NewUnprojectedCross(at, remember(at, sources, lengths)).Forward(x)
 				},
-			}, toSources[float64](sources, lengths), toSources[complex128](sources, lengths)),
+			}, toSources[T](sources, lengths)},
 		},
 	}}
 }

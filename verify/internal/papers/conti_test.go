@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // TestContiEqNN tests equation (NN) of E. Conti, "The Math behind transformers" (2023/2024). Its tokens are rows of X,
@@ -17,14 +17,14 @@ import (
 // contiBlock is the paper's block, of small sizes: n = 6, d = 8, H = 2 heads of k = 4, m = 13, post-norm with a ReLU,
 // no mask, no biases in the attention, and ε = 0, with which (4) is the usual LayerNorm.
 type contiBlock struct {
-	parts.Plan
+	variants.Plan
 	x, delta matrix
 	p        parameters
 }
 
 func newContiBlock() contiBlock {
 	return contiBlock{
-		Plan: parts.Plan{
+		Plan: variants.Plan{
 			Batch: 1, Context: 6, Layers: 1, Heads: 2, QK: 4, Position: "none", Attention: "causal", Norm: "layernorm",
 			Block: "post", Activation: "relu", Head: "linear",
 			Mask: func(block, sequence, head int) matrix { return matrix{} },

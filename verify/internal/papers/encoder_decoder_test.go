@@ -14,7 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // coderConfig returns a model of two blocks on each side, with all sizes different.
@@ -34,12 +34,12 @@ func coderPairs() []seq2seq.Pair {
 }
 
 // plan returns the description for the formulas by hand.
-func (c coderModel) plan() parts.Plan {
+func (c coderModel) plan() variants.Plan {
 	m := c.model.Config
-	return parts.Plan{
+	return variants.Plan{
 		Batch: 2, Context: m.TargetSize, Layers: m.NLayer, Heads: m.NHead, QK: m.QKSize,
 		Position: m.Position, Attention: "causal", Norm: m.Norm, Block: m.Block, Activation: m.Activation, Head: "linear", Eps: m.Eps,
-		Encoder: &parts.Encoder{Context: m.SourceSize, Lengths: []int{4, 2}, Attention: "full"},
+		Encoder: &variants.Encoder{Context: m.SourceSize, Lengths: []int{4, 2}, Attention: "full"},
 	}
 }
 
@@ -98,7 +98,7 @@ func TestI32EncoderDecoder(t *testing.T) {
 			config := coderConfig(v.block, v.norm)
 			config.Activation, config.Position = v.activation, v.position
 			c := newCoder(t, reference, config)
-			m, err := parts.Model(c.plan(), c.numbers)
+			m, err := variants.Model(c.plan(), c.numbers)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestI32EncoderDecoder(t *testing.T) {
 				}
 			}
 			f := func(p complexParameters) (complex128, error) {
-				m, err := parts.Model(c.plan(), p)
+				m, err := variants.Model(c.plan(), p)
 				if err != nil {
 					return 0, err
 				}
@@ -163,7 +163,7 @@ func TestI32MemoryGradientIsASum(t *testing.T) {
 	c := newCoder(t, reference, coderConfig("pre", ""))
 	_, want := c.gradients(t)
 	for _, left := range []int{-1, 0, 1} {
-		m, err := parts.Model(c.plan(), c.numbers)
+		m, err := variants.Model(c.plan(), c.numbers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,11 +327,11 @@ func TestI31Masked(t *testing.T) {
 			p[x.Name()] = fixture.Random(x.Name(), rows, cols)
 			fill(x, p[x.Name()])
 		}
-		plan := parts.Plan{
+		plan := variants.Plan{
 			Batch: 2, Context: 4, Layers: 2, Heads: 2, QK: 3, Position: "learned", Attention: "causal", Norm: "layernorm_sigma", Block: "post",
-			Activation: "gelu", Head: "linear", Eps: 1e-5, Encoder: &parts.Encoder{Context: 4, Lengths: []int{4, 2}, Attention: "full"},
+			Activation: "gelu", Head: "linear", Eps: 1e-5, Encoder: &variants.Encoder{Context: 4, Lengths: []int{4, 2}, Attention: "full"},
 		}
-		formula, err := parts.Model(plan, p)
+		formula, err := variants.Model(plan, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -382,7 +382,7 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		}
 		p[tc.name] = tc.value
 		delete(p, "decoder.h.1.cross.c_q.bias")
-		m, err := parts.Model(c.plan(), p)
+		m, err := variants.Model(c.plan(), p)
 		if err != nil {
 			t.Fatal(err)
 		}

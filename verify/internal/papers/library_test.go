@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // form is one way in which the library computes a model.
@@ -76,9 +76,9 @@ func newModel(t testing.TB, c gpt.Config) verify.Model {
 }
 
 // planOf describes a model without dropout to the formulas.
-func planOf(m verify.Model) parts.Plan {
+func planOf(m verify.Model) variants.Plan {
 	c := m.Config
-	p := parts.Plan{
+	p := variants.Plan{
 		Batch: len(m.Tokens) / c.BlockSize, Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head,
 		Eps: c.Eps, Theta: c.RopeTheta,

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // activations holds the activations of a model by hand, named as in Table 2. They are found by walking its layers.
@@ -28,8 +28,8 @@ type gradients struct {
 	Deltas     hand.Gradients[float64]
 }
 
-func gptForward(c parts.Plan, p parameters, tokens, targets []int) (a activations, err error) {
-	m, err := parts.Model(c, p)
+func gptForward(c variants.Plan, p parameters, tokens, targets []int) (a activations, err error) {
+	m, err := variants.Model(c, p)
 	if err != nil {
 		return a, err
 	}
@@ -85,8 +85,8 @@ func (b *blockActivations) mlp(layer hand.Layer[float64]) {
 	b.A9 = l.Forward(b.A6)
 }
 
-func gptBackward(c parts.Plan, p parameters, tokens, targets []int) (g gradients, err error) {
-	m, err := parts.Model(c, p)
+func gptBackward(c variants.Plan, p parameters, tokens, targets []int) (g gradients, err error) {
+	m, err := variants.Model(c, p)
 	if err != nil {
 		return g, err
 	}
@@ -104,8 +104,8 @@ func gptBackward(c parts.Plan, p parameters, tokens, targets []int) (g gradients
 }
 
 // blockOf returns block i of a model; the parameters need not contain more than those of the block.
-func blockOf[T hand.Number](c parts.Plan, p hand.Parameters[T], i int) (hand.Layer[T], error) {
-	m, err := parts.Model(c, p)
+func blockOf[T hand.Number](c variants.Plan, p hand.Parameters[T], i int) (hand.Layer[T], error) {
+	m, err := variants.Model(c, p)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func blockOf[T hand.Number](c parts.Plan, p hand.Parameters[T], i int) (hand.Lay
 }
 
 // blockForward returns the activations of block i for its input x.
-func blockForward(c parts.Plan, p parameters, i int, x matrix) (blockActivations, error) {
+func blockForward(c variants.Plan, p parameters, i int, x matrix) (blockActivations, error) {
 	layer, err := blockOf(c, p, i)
 	if err != nil {
 		return blockActivations{}, err
@@ -123,7 +123,7 @@ func blockForward(c parts.Plan, p parameters, i int, x matrix) (blockActivations
 }
 
 // blockBackward returns Δ at the input of block i, and the gradients of its parameters.
-func blockBackward(c parts.Plan, p parameters, i int, x, delta matrix) (dx matrix, g parameters, err error) {
+func blockBackward(c variants.Plan, p parameters, i int, x, delta matrix) (dx matrix, g parameters, err error) {
 	layer, err := blockOf(c, p, i)
 	if err != nil {
 		return dx, nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // mutation is a common mistake with these formulas or, if equivalent, a change that looks like a mistake but is not. It
@@ -72,7 +72,7 @@ func (m mutation) gradientsOf(t *testing.T) parameters {
 	if m.fixture != nil {
 		m.fixture(&f)
 	}
-	model, err := parts.Model(f.Plan, f.Parameters)
+	model, err := variants.Model(f.Plan, f.Parameters)
 	if err != nil {
 		t.Fatal(err)
 	}

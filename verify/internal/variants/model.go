@@ -1,12 +1,13 @@
-// Package parts finds the formulas by hand under the names of a configuration. It builds a model by hand from them,
-// like gpt and seq2seq build theirs.
-package parts
+// Package variants lists the parts that a configuration can name, each with its layer by hand, its entry of the
+// inventory and the settings of its Cases. It builds a model by hand from them, like gpt and seq2seq build theirs;
+// verify/internal/cases derives the Cases, which need verify.Case. A formula is written once, generic in its numbers;
+// List is instantiated for float64 and, for the complex step, complex128.
+package variants
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -63,41 +64,43 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 	m.Loss = func(targets []int) hand.Layer[T] {
 		return hand.CrossEntropy[T]{Targets: targets, Reduction: c.Reduction}
 	}
-	decoder := at
+	decoder := Place[T]{Site: at, plan: c, side: c.decoderSide()}
 	if c.Encoder != nil {
-		decoder = at.At("decoder")
-		s := stack(at.At("encoder"), c, c.encoderSide(), hand.Matrix[T]{})
+		decoder = decoder.At("decoder")
+		s := stack(Place[T]{Site: at.At("encoder"), plan: c, side: c.encoderSide()})
 		m.Encoder = &s
 	}
-	m.Decoder = func(z hand.Matrix[T]) hand.Stack[T] { return stack(decoder, c, c.decoderSide(), z) }
-	m.Head = heads[T]()[c.Head](decoder)
+	m.Decoder = func(z hand.Matrix[T]) hand.Stack[T] {
+		p := decoder
+		p.memory = z
+		return stack(p)
+	}
+	m.Head = decoder.layer("head", c.Head)
 	return m, nil
 }
 
 // check returns an error if a name has no formula.
 func (c Plan) check() error {
-	chosen := []struct {
-		field, name string
-		known       []string
-	}{
-		{"position", c.Position, known(positions[float64]())},
-		{"norm", c.Norm, known(norms[float64]())},
-		{"block", c.Block, known(blocks[float64]())},
-		{"activation", c.Activation, known(activations[float64]())},
-		{"mlp", cmp.Or(c.MLP, "mlp"), known(mlps[float64]())},
-		{"head", c.Head, known(heads[float64]())},
-		{"attention", c.Attention, known(attentions[float64]())},
-		{"attention", c.encoderSide().attention, known(attentions[float64]())},
-	}
-	for _, s := range chosen {
-		if !slices.Contains(s.known, s.name) {
-			return fmt.Errorf("%w for %s %q, only for %s", ErrNoFormula, s.field, s.name, strings.Join(s.known, ", "))
+	for _, s := range []struct{ kind, name string }{
+		{"position", c.Position}, {"norm", c.Norm}, {"block", c.Block}, {"activation", c.Activation},
+		{"mlp", cmp.Or(c.MLP, "mlp")}, {"head", c.Head},
+		{"attention", c.Attention}, {"attention", c.encoderSide().attention},
+	} {
+		if known := names(s.kind); !slices.Contains(known, s.name) {
+			return fmt.Errorf("%w for %s %q, only for %s", ErrNoFormula, s.kind, s.name, strings.Join(known, ", "))
 		}
 	}
 	return nil
 }
 
-func known[V any](table map[string]V) []string { return slices.Sorted(maps.Keys(table)) }
+// names returns the sorted names of a kind.
+func names(kind string) (list []string) {
+	for _, v := range of[float64](kind) {
+		list = append(list, v.Name)
+	}
+	slices.Sort(list)
+	return list
+}
 
 // side is the encoder or the decoder of a plan.
 type side struct {
@@ -119,19 +122,20 @@ func (c Plan) encoderSide() side {
 	return side{context: c.Encoder.Context, attention: c.Encoder.Attention, lengths: c.Encoder.Lengths}
 }
 
-func stack[T hand.Number](at hand.Site[T], c Plan, s side, z hand.Matrix[T]) hand.Stack[T] {
-	tokens := hand.Embedding[T]{Weight: at.At("wte").Param("weight")}
+func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 	out := hand.Stack[T]{
-		Tokens:    tokens,
-		Positions: positions[T]()[c.Position](at, c, s),
-		Drop:      at.Drop("drop"),
+		Tokens:    hand.Embedding[T]{Weight: p.Site.At("wte").Param("weight")},
+		Positions: p.layer("position", p.plan.Position),
+		Drop:      p.Site.Drop("drop"),
 	}
-	block := blocks[T]()[c.Block]
-	for i := range c.Layers {
-		out.Blocks = append(out.Blocks, block.at(at.At(fmt.Sprintf("h.%d", i)), c, s, i, z))
+	block := find[T]("block", p.plan.Block)
+	for i := range p.plan.Layers {
+		at := p.At(fmt.Sprintf("h.%d", i))
+		at.block = i
+		out.Blocks = append(out.Blocks, block.Hand(at))
 	}
-	if block.final {
-		out.Norm = norms[T]()[c.Norm](at.At("ln_f"))
+	if block.Final {
+		out.Norm = p.At("ln_f").layer("norm", p.plan.Norm)
 	}
 	return out
 }

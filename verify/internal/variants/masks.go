@@ -1,4 +1,4 @@
-package parts
+package variants
 
 import (
 	"slices"
@@ -8,13 +8,18 @@ import (
 
 type matrix = hand.Matrix[float64]
 
-// mask returns the additive mask of the scores in a block, a sequence and a head, including biases such as ALiBi's.
-func (c Plan) mask(s side, block, sequence, head int) (m matrix) {
+// mask returns the additive mask under which n tokens see earlier ones, in a block and a head.
+type mask func(c Plan, n, block, head int) matrix
+
+// mask returns the additive mask of the scores in a sequence and a head, including biases such as ALiBi's. A decoder
+// attends as see shows; an encoder attends to all tokens or in a window, and not to padding.
+func (p Place[T]) mask(see mask, sequence, head int) (m matrix) {
+	c, s := p.plan, p.side
 	switch {
 	case c.Mask != nil && s.causal:
-		return c.Mask(block, sequence, head)
+		return c.Mask(p.block, sequence, head)
 	case s.causal:
-		m = c.causal(s, block, head)
+		m = see(c, s.context, p.block, head)
 	case s.attention == "window":
 		m = near(s.context, c.option("window"), s.lengths[sequence])
 	default:
@@ -26,17 +31,24 @@ func (c Plan) mask(s side, block, sequence, head int) (m matrix) {
 	return m
 }
 
-func (c Plan) causal(s side, block, head int) matrix {
-	n, window := s.context, c.option("window")
-	switch {
-	case s.attention == "window" || s.attention == "alternating" && block%2 == 1:
-		return hand.WindowMask(n, window)
-	case s.attention == "dilated":
-		return hand.CausalMask(n).Add(hand.Either(c.dilated(n, head), c.global(n)))
-	case s.attention == "bigbird":
-		return hand.BigBirdMask(n, 2*window-1, c.first(), c.Random).Add(hand.CausalMask(n))
+func causal(_ Plan, n, _, _ int) matrix { return hand.CausalMask(n) }
+
+func windowed(c Plan, n, _, _ int) matrix { return hand.WindowMask(n, c.option("window")) }
+
+// alternating gives every other block a window.
+func alternating(c Plan, n, block, head int) matrix {
+	if block%2 == 1 {
+		return windowed(c, n, block, head)
 	}
 	return hand.CausalMask(n)
+}
+
+func dilatedOrGlobal(c Plan, n, _, head int) matrix {
+	return hand.CausalMask(n).Add(hand.Either(c.dilated(n, head), c.global(n)))
+}
+
+func bigBird(c Plan, n, _, _ int) matrix {
+	return hand.BigBirdMask(n, 2*c.option("window")-1, c.first(), c.Random).Add(hand.CausalMask(n))
 }
 
 // near returns the mask under which tokens meet if they are less than window apart and not padding. Padding itself

@@ -1,0 +1,131 @@
+package cases
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
+)
+
+// ofVariants returns an entry for each variant, with a Case for each of its settings.
+func ofVariants[T hand.Number]() (list []entry[T]) {
+	for _, v := range variants.List[T]() {
+		e := entry[T]{Entry: verify.Entry{ID: v.ID, What: v.What, Source: v.Source}}
+		for _, s := range v.Settings {
+			e.formulas = append(e.formulas, derive(v, s))
+		}
+		if v.ID != "" {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// certify adds to the Parts of a Case the variants without settings that share its entry and a type with it, and
+// those that name its entry in By.
+func certify(c *verify.Case, id string, derived bool) {
+	for _, v := range variants.List[float64]() {
+		shared := !derived && v.ID == id && slices.Contains(c.Types, v.Type)
+		if name := part(v); (shared || slices.Contains(v.By, id)) && !slices.Contains(c.Parts, name) {
+			c.Parts = append(c.Parts, name)
+		}
+	}
+}
+
+func part[T hand.Number](v variants.Variant[T]) string { return v.Kind + "=" + v.Name }
+
+const visibleEps = 1e-3 // the ε of norms, large enough to matter
+
+// derive returns the Case of a variant in a setting.
+func derive[T hand.Number](v variants.Variant[T], s variants.Setting) formula[T] {
+	sight := seen(s.Sight)
+	c := sight.built(verify.Case{
+		Name: s.Name, Types: []string{v.Type}, Parts: []string{part(v)}, Source: cmp.Or(s.Source, v.Source),
+	}, func(at nn.Site) nn.Layer { return library(v.Kind, v.Name, at, s) })
+	certify(&c, v.ID, true)
+	path := map[string]string{"attention": "attn", "block": "h.0"}[v.Kind]
+	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
+		if v.Kind == "norm" {
+			at.Eps = visibleEps
+		}
+		plan := planOf(v.Kind, v.Name, s)
+		at = drawing(at, s.Dropout, plan.Heads, plan.Context)
+		if path == "" {
+			return v.Hand(variants.Alone(at, plan))
+		}
+		return sequence[T]{{path, v.Hand(variants.Alone(at.At(path), plan))}}
+	}}
+}
+
+// planOf returns the model whose layer a Case is.
+func planOf(kind, name string, s variants.Setting) variants.Plan {
+	p := variants.Plan{
+		Batch: fixture.Batch, Context: fixture.Tokens, Layers: 1, Heads: cmp.Or(s.Heads, fixture.Heads),
+		QK: cmp.Or(s.QK, fixture.QK), Position: s.Position, Attention: "causal", Norm: "layernorm", Block: "pre",
+		Activation: cmp.Or(s.Activation, "gelu"), Theta: theta,
+		Option: func(name string) int { return s.Options[name] },
+	}
+	if kind == "attention" {
+		p.Attention = name
+	}
+	if s.Sight != variants.Causal {
+		sight := seen(s.Sight)
+		p.Mask = func(_, sequence, head int) matrix { return sight.mask(sequence, head) }
+	}
+	return p
+}
+
+func seen(s variants.Sight) sight {
+	return [...]sight{
+		variants.Causal: causal(), variants.All: unmasked(), variants.Padded: padding(),
+		variants.CausalPadded: causalPadding(),
+	}[s]
+}
+
+// library returns the library's layer of a variant in a setting.
+func library(kind, name string, at nn.Site, s variants.Setting) nn.Layer {
+	at.Bias, at.Dropout = !s.NoBias, s.Dropout
+	switch kind {
+	case "norm":
+		at.Eps = visibleEps
+		return parts.Find(parts.Norms(), name).New(at)
+	case "activation":
+		return parts.Find(parts.Activations(), name).Layer
+	case "mlp":
+		if s.Activation != "" {
+			at.Act = parts.Find(parts.Activations(), s.Activation).Layer
+		}
+		return parts.Find(parts.MLPs(), name).New(at)
+	case "block":
+		return parts.Find(parts.Blocks(), name).New(at.At("h.0"), libraryAttention)
+	case "attention":
+		return attention(name, at, s)
+	}
+	at.Failf("verify: a %s has no Case with settings", kind)
+	return nil
+}
+
+// attention returns the library's attention at attn.
+func attention(name string, at nn.Site, s variants.Setting) nn.Layer {
+	at.Heads, at.QK = cmp.Or(s.Heads, at.Heads), cmp.Or(s.QK, at.QK)
+	switch s.Position {
+	case "rope":
+		at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, theta)
+	case "alibi":
+		at.Scores = nn.NewALiBi(at.Heads)
+	}
+	at.Mask = seen(s.Sight).see(at.Sub("own"), at.Dims)
+	if at.Scores != nil {
+		at.Mask = linearBiases(nn.Causal{}, at.Heads)(at.Sub("own"), at.Dims)
+	}
+	stack := parts.Stack{NLayer: 1, NHead: at.Heads, NEmbd: at.Embd, RopeTheta: theta, Attention: name}
+	for option, n := range s.Options {
+		stack.Options.Set(option, n)
+	}
+	return parts.Find(parts.Attentions(), name).New(at, stack)(at.At("attn"))
+}

@@ -1,0 +1,69 @@
+package variants
+
+import (
+	"cmp"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// blocks lists the arrangements of the layers in a block.
+func blocks[T hand.Number]() []Variant[T] {
+	return []Variant[T]{
+		{
+			Name: "pre", Type: "Block", Hand: preNorm[T], Final: true,
+			ID: "I25", What: "residual blocks, pre-norm and post-norm", Source: "CS 224n (29)–(31), Conti (3)",
+			Settings: []Setting{{Name: "block", Source: "Boué table 2, a₂ to a₁₀"}},
+			By:       []string{"I23"},
+		},
+		{
+			Name: "post", Type: "PostNormBlock", Hand: postNorm[T],
+			ID: "I25", Settings: []Setting{{Name: "post-norm block", Source: "Vaswani et al. 2017"}},
+			By: []string{"I23", "I31"},
+		},
+		{
+			Name: "elman", Type: "Elman", ID: "I33", // its Cases are in verify/internal/cases
+			Hand: func(p Place[T]) hand.Layer[T] { return p.Site.Elman(p.plan.Batch) },
+		},
+	}
+}
+
+func preNorm[T hand.Number](p Place[T]) hand.Layer[T] {
+	if p.side.cross {
+		return decoderBlock(p)
+	}
+	return sublayers(p)
+}
+
+func postNorm[T hand.Number](p Place[T]) hand.Layer[T] {
+	if p.side.cross {
+		return hand.PostNormDecoderBlock[T](decoderBlock(p))
+	}
+	return hand.PostNormBlock[T](sublayers(p))
+}
+
+func sublayers[T hand.Number](p Place[T]) hand.Block[T] {
+	norm := find[T]("norm", p.plan.Norm).Hand
+	return hand.Block[T]{
+		Norm1:     norm(p.At("ln_1")),
+		Attention: p.At("attn").layer("attention", p.side.attention),
+		Norm2:     norm(p.At("ln_2")),
+		MLP:       p.At("mlp").layer("mlp", cmp.Or(p.plan.MLP, "mlp")),
+	}
+}
+
+func decoderBlock[T hand.Number](p Place[T]) hand.DecoderBlock[T] {
+	b, norm := sublayers(p), p.At("ln_cross").layer("norm", p.plan.Norm)
+	return hand.DecoderBlock[T]{
+		Norm1: b.Norm1, Attention: b.Attention, NormCross: norm, Cross: cross(p.At("cross")),
+		Norm2: b.Norm2, MLP: b.MLP,
+	}
+}
+
+// cross returns attention to the encoder's output without its padding.
+func cross[T hand.Number](p Place[T]) hand.Layer[T] {
+	c, drop := p.plan, p.Site.Drop("attn_dropout")
+	return p.Site.CrossAttention(hand.Heads[T]{Batch: c.Batch, Count: c.Heads, Head: func(b, h int) hand.Head[T] {
+		mask := hand.SourceMask(c.Context, c.Encoder.Context, c.Encoder.Lengths[b])
+		return hand.Attention[T]{Mask: mask, Drop: drop.Head(b, h, c.Heads, c.Context)}
+	}}, c.Heads*c.QK, p.memory)
+}

@@ -1,0 +1,124 @@
+package variants
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// Variant is a part of a model that a configuration names, such as norm rmsnorm. The library's constructor is the one
+// that gpt/parts lists under the same kind and name.
+type Variant[T hand.Number] struct {
+	Kind, Name string                         // in a configuration; of sets Kind
+	Type       string                         // the type of nn
+	Hand       func(p Place[T]) hand.Layer[T] // the layer by hand
+	Final      bool                           // a stack of these blocks ends with a norm
+
+	ID, What, Source string    // its entry of the inventory; variants after the first of an entry may omit What
+	Settings         []Setting // one Case for each; without any, the entry's other Cases certify it
+	By               []string  // further entries whose Cases certify it
+}
+
+// Setting describes a Case of a variant. Its fields are those that differ from the usual Case: causal attention without
+// dropout, with biases and with the sizes of the fixture.
+type Setting struct {
+	Name, Source string // Source is by default that of the entry
+
+	NoBias     bool
+	Dropout    float64
+	Sight      Sight
+	Position   string // rope or alibi
+	Activation string // of an MLP
+	Heads, QK  int
+	Options    map[string]int // of an attention, such as window
+}
+
+// Sight describes the keys that the queries of a Case attend to.
+type Sight int
+
+// The zero Sight hides later tokens. The others hide nothing, padding, or both later tokens and padding.
+const (
+	Causal Sight = iota
+	All
+	Padded
+	CausalPadded
+)
+
+// Place is the place of a layer in a model by hand.
+type Place[T hand.Number] struct {
+	Site   hand.Site[T] // its parameters
+	plan   Plan
+	side   side
+	block  int
+	memory hand.Matrix[T] // the encoder's output, in a decoder that attends to it
+}
+
+// At returns the place inside p with the given name, such as ln_1.
+func (p Place[T]) At(name string) Place[T] {
+	p.Site = p.Site.At(name)
+	return p
+}
+
+// Alone returns the place of a layer that is not part of a model, in block 0 of a decoder by the plan.
+func Alone[T hand.Number](at hand.Site[T], c Plan) Place[T] {
+	return Place[T]{Site: at, plan: c, side: c.decoderSide()}
+}
+
+// layer returns the layer of the named variant at this place.
+func (p Place[T]) layer(kind, name string) hand.Layer[T] { return find[T](kind, name).Hand(p) }
+
+// List returns all variants, kind by kind.
+func List[T hand.Number]() (list []Variant[T]) {
+	for _, kind := range kinds() {
+		list = append(list, of[T](kind)...)
+	}
+	return list
+}
+
+// kinds lists the kinds by their configuration keys.
+func kinds() []string {
+	return []string{"position", "norm", "block", "activation", "mlp", "head", "attention"}
+}
+
+// of returns the variants of a kind.
+func of[T hand.Number](kind string) (list []Variant[T]) {
+	switch kind {
+	case "position":
+		list = positions[T]()
+	case "norm":
+		list = norms[T]()
+	case "block":
+		list = blocks[T]()
+	case "activation":
+		list = activations[T]()
+	case "mlp":
+		list = mlps[T]()
+	case "head":
+		list = heads[T]()
+	case "attention":
+		list = attentions[T]()
+	}
+	for i := range list {
+		list[i].Kind = kind
+	}
+	return list
+}
+
+// find returns the variant of that name, or the zero Variant.
+func find[T hand.Number](kind, name string) (v Variant[T]) {
+	list := of[T](kind)
+	if i := slices.IndexFunc(list, func(v Variant[T]) bool { return v.Name == name }); i >= 0 {
+		return list[i]
+	}
+	return v
+}
+
+// at returns the Hand of a layer that needs only its parameters.
+func at[T hand.Number](layer func(hand.Site[T]) hand.Layer[T]) func(Place[T]) hand.Layer[T] {
+	return func(p Place[T]) hand.Layer[T] { return layer(p.Site) }
+}
+
+// fixed returns the Hand of a layer without parameters.
+func fixed[T hand.Number](layer hand.Layer[T]) func(Place[T]) hand.Layer[T] {
+	return func(Place[T]) hand.Layer[T] { return layer }
+}
