@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -13,7 +14,6 @@ import (
 type Adapter struct {
 	Base string // name of the model that it was trained on, as given in the folder
 
-	config peft.Config
 	folder *peft.Folder
 }
 
@@ -26,8 +26,10 @@ func OpenAdapter(dir string) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Adapter{f.Base, f.Config, f}, nil
+	return &Adapter{f.Base, f}, nil
 }
+
+func (a *Adapter) empty() bool { return a == nil || a.folder == nil }
 
 // Adapted returns a model for batches of batch sequences that shares the weights of m and has room for each of these
 // adapters, one at a time. No adapter is in use at first, so the model computes the same function as m.
@@ -38,13 +40,17 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	switch {
 	case m.Config.LoraR > 0:
 		return nil, errors.Errorf("adapter: lora_r: got a model of %d, want one without adapters", m.Config.LoraR)
-	case len(list) == 0 || slices.ContainsFunc(list, func(a *Adapter) bool { return a == nil || a.config.Rank < 1 }):
+	case len(list) == 0 || slices.ContainsFunc(list, func(a *Adapter) bool { return a.empty() }):
 		return nil, errors.New("adapter: got none, want at least one from OpenAdapter")
 	}
-	c := m.Config
-	c.Adapters = Adapters{LoraR: 1, LoraAlpha: list[0].config.Scale(), LoraScale: "alpha"}
+	o, err := m.Config.outline()
+	if err != nil {
+		return nil, errors.WithMessage(err, "adapter")
+	}
+	c, layout := m.Config, m.layout()
+	c.Adapters = Adapters{LoraR: 1, LoraAlpha: list[0].folder.Scale(), LoraScale: "alpha"}
 	for _, a := range list {
-		targets, err := m.Config.targets(a)
+		targets, err := a.folder.LoRATargets(o.linears, layout)
 		if err != nil {
 			return nil, err
 		}
@@ -57,9 +63,9 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	if err := c.ValidateModel(); err != nil {
 		return nil, errors.WithMessage(err, "adapter")
 	}
-	outlined := c.declare(graph.Outline(graph.Float32), batch).shared()
+	outlined := peft.Group(c.declare(graph.Outline(graph.Float32), batch).adapters, layout)
 	for _, a := range list {
-		rank, err := a.rank(outlined)
+		rank, err := a.folder.Need(outlined)
 		if err != nil {
 			return nil, err
 		}
@@ -92,12 +98,12 @@ func (m *Model) use(a *Adapter, sign float64) error {
 	case m.Config.LoraR == 0:
 		return errors.New("adapter: the model has no room for one, lora_r is 0: Adapted returns one that has")
 	}
-	var values []pair
-	if a != nil && a.config.Rank < 1 {
-		return errors.New("adapter: got an empty one, want one from OpenAdapter")
-	}
+	var values []peft.Pair
 	if a != nil {
-		list, err := a.pairs(m.shared(), m.Config.LoraR)
+		if a.empty() {
+			return errors.New("adapter: got an empty one, want one from OpenAdapter")
+		}
+		list, err := a.folder.Pairs(peft.Group(m.adapters, m.layout()), m.Config.LoraR)
 		if err != nil {
 			return err
 		}
@@ -119,7 +125,7 @@ func (m *Model) use(a *Adapter, sign float64) error {
 			}
 		}
 		for _, p := range values {
-			p.set(sign * a.config.Scale() / m.Config.scale())
+			p.Set(sign * a.folder.Scale() / m.Config.scale())
 		}
 		if m.inUse = (inUse{}); sign > 0 {
 			m.inUse = inUseNow(a, m.adapters)
@@ -129,4 +135,44 @@ func (m *Model) use(a *Adapter, sign float64) error {
 		m.merged = slices.Delete(m.merged, at, at+1)
 	})
 	return err
+}
+
+// SaveAdapter writes the model's adapters as a PEFT folder. If dir exists, it must be an empty directory. base is the
+// name that the folder gives to the base model, such as openai-community/gpt2. If several of our adapters belong to one
+// matrix of the family, like those of q, k and v for GPT-2's c_attn, the folder has their ranks one after another,
+// which is exactly the same function.
+func (m *Model) SaveAdapter(dir, base string) error {
+	switch err := m.loose(); {
+	case err != nil:
+		return err
+	case m.Config.LoraR == 0:
+		return errors.New("adapter: the model has none, lora_r is 0")
+	}
+	o, err := m.Config.outline()
+	if err != nil {
+		return errors.WithMessage(err, "adapter")
+	}
+	layout := m.layout()
+	c := peft.Config{Base: base, Targets: peft.TargetModules(m.Config.LoraTargets, o.linears, layout)}
+	var matrices []peft.Matrix
+	err = m.reading(func() (err error) {
+		matrices, c.Rank, c.FanIn, err = peft.Collect(peft.Group(m.adapters, layout), m.Config.LoraR)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.Alpha = m.Config.scale() * float64(c.Rank)
+	return peft.Write(dir, c, matrices)
+}
+
+// layout returns the layout of the model's family, or of GPT-2's if the model belongs to no family.
+func (m *Model) layout() published.Layout {
+	c := m.Config
+	c.Adapters = Adapters{}
+	f, _, err := c.family()
+	if err != nil {
+		f = published.GPT2()
+	}
+	return source{Config: c, family: f}.layout()
 }

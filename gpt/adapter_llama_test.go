@@ -82,10 +82,10 @@ func TestAdapterOfLLaMA(t *testing.T) {
 	if diff := cmp.Diff(list, matricesOf(t, again)); diff != "" {
 		t.Errorf("saved again: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(c, again.config, cmp.Transformer("base", func(c peft.Config) [4]any {
+	if diff := cmp.Diff(c, again.folder.Config, cmp.Transformer("base", func(c peft.Config) [4]any {
 		return [4]any{c.Rank, c.Alpha, c.FanIn, len(c.Targets)}
-	})); diff != "" || !cmp.Equal(again.config.Targets, c.Targets) {
-		t.Errorf("saved again, with %v: -want +got:\n%s", again.config.Targets, diff)
+	})); diff != "" || !cmp.Equal(again.folder.Config.Targets, c.Targets) {
+		t.Errorf("saved again, with %v: -want +got:\n%s", again.folder.Config.Targets, diff)
 	}
 
 	// PEFT's default adapts only queries and values.

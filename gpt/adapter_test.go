@@ -107,8 +107,8 @@ func TestAdapterRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, using(t, with, a)); diff != "" || a.Base != "somebody/base" || cmp.Equal(want, base) {
 		t.Errorf("base %s, -tuned +got:\n%s", a.Base, diff)
 	}
-	if with.Config.LoraR != 2 || a.config.Rank != 6 || a.config.Alpha != 9 {
-		t.Errorf("got a rank of %d, %d in the folder with alpha %v, want 2, 6 and 9", with.Config.LoraR, a.config.Rank, a.config.Alpha)
+	if with.Config.LoraR != 2 || a.folder.Rank != 6 || a.folder.Alpha != 9 {
+		t.Errorf("got a rank of %d, %d in the folder with alpha %v, want 2, 6 and 9", with.Config.LoraR, a.folder.Rank, a.folder.Alpha)
 	}
 	if diff := cmp.Diff(matricesOf(t, a), matricesOf(t, adapterFolder(t, with))); diff != "" {
 		t.Errorf("saved again: -want +got:\n%s", diff)
@@ -278,7 +278,8 @@ func TestAdapterRefuses(t *testing.T) {
 	_, err = scrambled(t, deep).Adapted(1, a)
 	mustContain(t, err, "transformer.h.2.attn.c_attn", "target_modules", "the file has no matrices")
 	q := *a
-	q.config.Targets = []string{"q_proj"}
+	q.folder = &peft.Folder{Config: a.folder.Config, Shapes: a.folder.Shapes}
+	q.folder.Targets = []string{"q_proj"}
 	_, err = plain.Adapted(1, &q)
 	mustContain(t, err, "target_modules: got q_proj, want endings of transformer.h.0.attn.c_attn, ")
 	if diff := cmp.Diff(before, logitsAfter(t, low)); diff != "" {

@@ -52,7 +52,9 @@ func (c *Config) decodeTie(key string, value json.RawMessage) (known bool, err e
 	if err := field.New(key, &tie, field.Any(), "").Decode(value); err != nil {
 		return true, err
 	}
-	c.Head = headOf(tie)
+	if c.Head = "linear"; tie {
+		c.Head = "tied"
+	}
 	return true, nil
 }
 

@@ -135,24 +135,6 @@ func TestFromHuggingFaceKeys(t *testing.T) {
 	}
 }
 
-// No key is harmless for two reasons, or harmless although a family reads it.
-func TestHarmlessKeys(t *testing.T) {
-	seen := map[string]string{}
-	h, l := plainGPT2(), llamaFile{}
-	for reason, keys := range harmlessKeys() {
-		for _, key := range keys {
-			if seen[key] != "" {
-				t.Errorf("%s: %s, and %s", key, reason, seen[key])
-			}
-			seen[key] = reason
-			_, ofGPT2 := h.fields().Find(key)
-			if _, ofLLaMA := l.fields().Find(key); (ofGPT2 || ofLLaMA) && key != "model_type" && key != "architectures" {
-				t.Errorf("%s is read, and harmless: %s", key, reason)
-			}
-		}
-	}
-}
-
 // A published GPT-2: irrelevant keys are ignored, and absent ones have defaults.
 func TestFromHuggingFace(t *testing.T) {
 	const text = `{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "bos_token_id": 50256,

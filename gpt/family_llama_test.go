@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
 // The config.json of published models, as written by older and newer programs.
@@ -44,7 +45,7 @@ func TestFromHuggingFaceLLaMA(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	s, err := readSource([]byte(qwen)) // its masks alone are 4 GiB
+	s, err := readSource([]byte(qwen), parts.Registry{}) // its masks alone are 4 GiB
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -91,7 +91,7 @@ func TestNaNStops(t *testing.T) {
 
 // A gradient that overflows while the loss is finite also stops the run.
 func TestInfiniteGradientStops(t *testing.T) {
-	factors := map[string]float64{"wte.weight": 1e-3, "wpe.weight": 1e-3, layout.HeadWeight: 1e39} // logits of 1e36, divided by a small σ
+	factors := map[string]float64{"wte.weight": 1e-3, "wpe.weight": 1e-3, published.HeadWeight: 1e39} // logits of 1e36, divided by a small σ
 	for _, steady := range []int{0, 3} {
 		c := tiny()
 		c.Head = "linear"
@@ -117,7 +117,7 @@ func TestInfiniteLossStops(t *testing.T) {
 	c.Head = "linear"
 	trainer := newTrainer(t, c)
 	for _, p := range trainer.Model.Params() {
-		if p.Name() == layout.HeadWeight {
+		if p.Name() == published.HeadWeight {
 			for i := range p.Tensor().Len() {
 				p.Tensor().Set(i, math.Copysign(3e38, p.Tensor().At(i)))
 			}

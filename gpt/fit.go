@@ -14,12 +14,12 @@ import (
 // checkpoint.MaxFile. A published model must have the tensors of its configuration, by name and shape. own holds the
 // user-defined variants of the program that saved the checkpoint, if any.
 func Fits(own ...parts.Registry) checkpoint.Fit {
-	return fits(uncropped, own)
+	return fits(uncropped, parts.Join(own...))
 }
 
-func fits(crop cut, own []parts.Registry) checkpoint.Fit {
+func fits(crop cut, own parts.Registry) checkpoint.Fit {
 	return func(cp *checkpoint.Checkpoint) error {
-		all, err := sourceOf(cp, own...)
+		all, err := sourceOf(cp, own)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func fits(crop cut, own []parts.Registry) checkpoint.Fit {
 		size := float64(all.BlockSize)
 		most := 8 * max(size*size, float64(s.VocabSize)*float64(s.NEmbd)) // bytes of a mask, or of a tied head
 		return train.Fit(cp, o.base+o.adapters, func(e safetensors.Entry) bool {
-			return s.skips(e.Name, o.ownHead) && float64(e.Bytes()) <= most
+			return s.layout().Skips(e.Name, o.ownHead) && float64(e.Bytes()) <= most
 		})
 	}
 }

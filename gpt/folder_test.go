@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
@@ -117,7 +117,7 @@ func TestOpenFolder(t *testing.T) {
 			safetensors.Tensor{Name: "transformer." + h + "attn.masked_bias", Shape: []int{}, F32: []float32{-1e4}})
 	}
 	wte := slices.IndexFunc(prefixed, func(x safetensors.Tensor) bool { return x.Name == "transformer.wte.weight" })
-	prefixed = append(prefixed, safetensors.Tensor{Name: layout.HeadWeight, Shape: []int{271, 16}, F32: prefixed[wte].F32})
+	prefixed = append(prefixed, safetensors.Tensor{Name: published.HeadWeight, Shape: []int{271, 16}, F32: prefixed[wte].F32})
 	old := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile], train.WeightsFile: encoded(t, prefixed)}
 	wide := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile]}
 	doubles := decoded(t, m)

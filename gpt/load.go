@@ -15,13 +15,13 @@ var errNoCheckpoint = errors.New("checkpoint: got nil, want one from checkpoint.
 // program that saved it, including its tokenizers, if any. To read only the model or only the tokenizer, or to use a
 // graph with other settings, call LoadModel and LoadTokenizer.
 func Open(dir string, own ...parts.Registry) (*Model, text.Tokenizer, error) {
-	return openModel(dir, uncropped, own)
+	return openModel(dir, uncropped, parts.Join(own...))
 }
 
 // OpenCropped is like Open, but returns a model for shorter sequences of blockSize tokens, without the weights of later
 // positions. Masks and tables of positions are smaller then, and training needs less memory.
 func OpenCropped(dir string, blockSize int, own ...parts.Registry) (*Model, text.Tokenizer, error) {
-	return openModel(dir, func(s source) (source, error) { return s.cropped(blockSize) }, own)
+	return openModel(dir, func(s source) (source, error) { return s.cropped(blockSize) }, parts.Join(own...))
 }
 
 // cut returns the part of a source that is read.
@@ -29,17 +29,13 @@ type cut func(source) (source, error)
 
 func uncropped(s source) (source, error) { return s, nil }
 
-func openModel(dir string, crop cut, own []parts.Registry) (*Model, text.Tokenizer, error) {
+func openModel(dir string, crop cut, own parts.Registry) (*Model, text.Tokenizer, error) {
 	cp, err := checkpoint.Load(dir, fits(crop, own))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer cp.Close()
-	var kinds []text.Kind
-	for _, p := range own {
-		kinds = append(kinds, p.Tokenizers...)
-	}
-	tok, err := LoadTokenizer(cp, kinds...)
+	tok, err := LoadTokenizer(cp, own.Tokenizers...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,14 +56,14 @@ func openModel(dir string, crop cut, own []parts.Registry) (*Model, text.Tokeniz
 // holds the user-defined variants of the program that saved it, if any. As in NewTrainer, it is an error if one of them
 // looks ahead.
 func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, error) {
-	return loadModel(g, cp, uncropped, own)
+	return loadModel(g, cp, uncropped, parts.Join(own...))
 }
 
-func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own []parts.Registry) (*Model, error) {
+func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own parts.Registry) (*Model, error) {
 	if cp == nil {
 		return nil, errNoCheckpoint
 	}
-	s, err := sourceOf(cp, own...)
+	s, err := sourceOf(cp, own)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func TestFanInFanOut(t *testing.T) {
 		config Config
 		want   bool
 	}{"gpt2": {lora(2, 3, "c_attn"), true}, "llama": {llama, false}} {
-		if got := adapterFolder(t, scrambled(t, test.config)).config.FanIn; got != test.want {
+		if got := adapterFolder(t, scrambled(t, test.config)).folder.FanIn; got != test.want {
 			t.Errorf("%s: fan_in_fan_out: got %t, want %t", name, got, test.want)
 		}
 	}

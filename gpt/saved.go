@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -24,24 +25,30 @@ const (
 	generationFile = "generation_config.json" // the tokens that end a text of a published model
 )
 
-// sourceOf returns the source of the weights of a checkpoint, either of a run or of a model alone.
-func sourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (s source, err error) {
-	if _, missing := cp.File(train.StateFile); missing == nil {
-		for _, p := range own {
-			s.Parts = p
+// LoadEnds returns the tokens with which a published model ends a text or a turn, for text.Until, BatchDecoder.Generate
+// and Beam. It reads eos_token_id of generation_config.json or, if that has none, of config.json. The checkpoint of a
+// run has no such tokens. Ids outside the vocabulary, which are never drawn, are left out.
+func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
+	for _, name := range []string{generationFile, configFile} {
+		data, err := cp.File(name)
+		if name == generationFile && errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
-		state, err := readState(cp, s.Parts)
-		state.Config.MemoryLimit = 0 // that of the saved run, perhaps on another machine
-		return source{Config: state.Config, names: layout.GPT2()}, err
+		if err == nil {
+			ids, err = published.ReadEnds(data)
+		}
+		if err != nil {
+			return nil, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
+		}
+		if len(ids) > 0 {
+			s, err := sourceOf(cp, parts.Registry{})
+			return slices.DeleteFunc(ids, func(id int) bool { return id < 0 || id >= s.VocabSize }), err
+		}
 	}
-	data, err := cp.File(configFile)
-	if err != nil {
-		return s, err
-	}
-	if s, err = readSource(data, own...); err != nil {
-		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, configFile)
-	}
-	return s, nil
+	return nil, nil
 }
 
 // LoadTokenizer opens the tokenizer of a checkpoint or of a published model: tokenizer.json, or vocab.json and

@@ -1,21 +1,48 @@
 package gpt
 
 import (
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
-// source describes where weights come from or go to: the network, and a family's names of its tensors.
+// source describes where weights come from or go to: the network, the family of the files, and the number of learned
+// positions in them, if it differs from the network's.
 type source struct {
 	Config
-	names layout.Names
-	rows  int // number of learned positions in the file; 0 means the same as in the model
+	family published.Family
+	rows   int
+}
 
-	plainHead bool // the file has no bias of the head, which is 0
+// sourceOf returns the source of the weights of a checkpoint, either of a run or of a model alone.
+func sourceOf(cp *checkpoint.Checkpoint, own parts.Registry) (s source, err error) {
+	if _, missing := cp.File(train.StateFile); missing == nil {
+		state, err := readState(cp, own)
+		state.Config.MemoryLimit = 0 // that of the saved run, perhaps on another machine
+		return source{Config: state.Config, family: published.Own()}, err
+	}
+	data, err := cp.File(configFile)
+	if err != nil {
+		return s, err
+	}
+	s, err = readSource(data, own)
+	return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, configFile)
+}
+
+// readSource returns the contents of a config.json, without validating them.
+func readSource(data []byte, own parts.Registry) (s source, err error) {
+	if s.family, err = published.FamilyOf(data); err != nil {
+		return source{}, err
+	}
+	s.Parts = own
+	if err := s.family.Read(data, s.networkFields(), s.known().Activations); err != nil {
+		return source{}, err
+	}
+	return s, nil
 }
 
 // cropped returns s for sequences of blockSize tokens, at most the number of its positions.
@@ -30,49 +57,25 @@ func (s source) cropped(blockSize int) (source, error) {
 	return s, nil
 }
 
+// layout returns the layout of the tensors in the files.
+func (s source) layout() published.Layout {
+	return published.Layout{Family: s.family, Heads: s.heads(), Rows: s.rows}
+}
+
 // lay returns the parameters as the tensors of a file.
-func (s source) lay(params []graph.Expr) (list []train.Named) {
-	heads := s.heads()
-	for _, t := range train.Parameters(params) {
-		switch {
-		case t.Name == "wpe.weight":
-			t.Rows = s.rows
-		case t.Name == "lm_head.bias" && s.plainHead:
-			continue
-		}
-		for _, p := range s.names.Pieces(t.Name, heads) {
-			t.Name, t.Turned, t.Columns = p.Name, p.Turned, p.Columns
-			list = append(list, t)
-		}
-	}
-	return list
+func (s source) lay(params []graph.Expr) []train.Named { return s.layout().Tensors(params) }
+
+// plain returns the tensors of a file that are parameters, under names without a prefix.
+func (s source) plain(f *safetensors.File, ownHead bool) *safetensors.File {
+	return s.layout().Parameters(f, ownHead)
 }
 
 // heads returns the layout of the columns of the attentions' projections.
-func (c Config) heads() layout.Heads {
+func (c Config) heads() published.Heads {
 	c = c.Resolved()
 	groups := c.NHead
 	if attention := parts.Find(c.known().Attentions, c.Attention); attention.Groups != nil {
 		groups = attention.Groups(c.Stack)
 	}
-	return layout.Heads{Queries: c.NHead, Groups: groups, QK: c.QKSize, V: c.VSize}
-}
-
-// plain returns the tensors of a file that are parameters, under names without a prefix. ownHead reports whether the
-// head has a separate matrix.
-func (s source) plain(f *safetensors.File, ownHead bool) *safetensors.File {
-	var entries []safetensors.Entry
-	for _, e := range f.Entries {
-		if !s.skips(e.Name, ownHead) {
-			e.Name = s.names.Plain(e.Name)
-			entries = append(entries, e)
-		}
-	}
-	return &safetensors.File{Entries: entries, Metadata: f.Metadata}
-}
-
-// skips reports whether a tensor of a file is a buffer, or a copy of the tied head, rather than a parameter.
-func (s source) skips(name string, ownHead bool) bool {
-	name = s.names.Plain(name)
-	return s.names.Skipped(name) || !ownHead && name == layout.HeadWeight
+	return published.Heads{Queries: c.NHead, Groups: groups, QK: c.QKSize, V: c.VSize}
 }

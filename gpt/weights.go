@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -59,7 +59,7 @@ func (m *Model) read(f *safetensors.File, params []graph.Expr) (err error) {
 }
 
 func (m *Model) ownHead() bool {
-	_, own := m.Graph.Leaf(layout.HeadWeight)
+	_, own := m.Graph.Leaf(published.HeadWeight)
 	return own
 }
 
@@ -82,7 +82,7 @@ func (m *Model) checkTied(s source, f *safetensors.File) error {
 	tokens, _ := m.Graph.Leaf("wte.weight")
 	wte := tokens.Tensor()
 	for _, e := range f.Entries {
-		if s.names.Plain(e.Name) != layout.HeadWeight {
+		if !s.layout().IsHead(e.Name) {
 			continue
 		}
 		if !slices.Equal(e.Shape, wte.Shape) {
@@ -95,7 +95,7 @@ func (m *Model) checkTied(s source, f *safetensors.File) error {
 					got = float64(float32(x))
 				}
 				if math.Float64bits(got) != math.Float64bits(want) {
-					embedding := s.names.Written(s.names.Pieces("wte.weight", s.heads())[0].Name)
+					embedding := s.layout().FileName("wte.weight")
 					return errors.Errorf("%s: entry %d is %v, that of %s is %v: "+
 						"tie_word_embeddings is true, so both must be the same", e.Name, at+i, got, embedding, want)
 				}
@@ -110,4 +110,4 @@ func (m *Model) checkTied(s source, f *safetensors.File) error {
 }
 
 // ours returns the source that WriteWeights writes.
-func (m *Model) ours() source { return source{Config: m.Config, names: layout.GPT2()} }
+func (m *Model) ours() source { return source{Config: m.Config, family: published.Own()} }

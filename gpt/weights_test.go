@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -117,11 +117,11 @@ func TestWeightsLayout(t *testing.T) {
 		if !slices.Equal(f.Shape, shapes[f.Name]) {
 			t.Errorf("%s: shape %v, want %v", f.Name, f.Shape, shapes[f.Name])
 		}
-		if f.Name != layout.HeadWeight {
+		if f.Name != published.HeadWeight {
 			continue
 		}
 		for _, p := range m.Params() {
-			if p.Name() == layout.HeadWeight && (f.F32[3*16+7] != p.Tensor().F32[7*11+3] || f.F32[16] != p.Tensor().F32[1]) {
+			if p.Name() == published.HeadWeight && (f.F32[3*16+7] != p.Tensor().F32[7*11+3] || f.F32[16] != p.Tensor().F32[1]) {
 				t.Error("lm_head.weight is not transposed in the file")
 			}
 		}
@@ -161,10 +161,10 @@ func TestWeightsTiedHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := decoded(t, m)
-	if slices.ContainsFunc(list, func(f safetensors.Tensor) bool { return f.Name == layout.HeadWeight }) {
+	if slices.ContainsFunc(list, func(f safetensors.Tensor) bool { return f.Name == published.HeadWeight }) {
 		t.Error("a tied model wrote a head")
 	}
-	list = append(list, safetensors.Tensor{Name: layout.HeadWeight, Shape: []int{11, 16}, F32: make([]float32, 176)})
+	list = append(list, safetensors.Tensor{Name: published.HeadWeight, Shape: []int{11, 16}, F32: make([]float32, 176)})
 	if err := m.ReadWeights(encoded(t, list)); err != nil {
 		t.Error(err)
 	}
@@ -177,7 +177,7 @@ func TestWeightsRefused(t *testing.T) {
 	at := func(name string) int {
 		return slices.IndexFunc(good, func(f safetensors.Tensor) bool { return f.Name == name })
 	}
-	head, proj := at(layout.HeadWeight), at("h.1.mlp.c_proj.weight")
+	head, proj := at(published.HeadWeight), at("h.1.mlp.c_proj.weight")
 	for name, tc := range map[string]struct {
 		damage func(list []safetensors.Tensor) []safetensors.Tensor
 		words  []string
@@ -193,9 +193,9 @@ func TestWeightsRefused(t *testing.T) {
 		"turned": {func(l []safetensors.Tensor) []safetensors.Tensor { l[proj].Shape = []int{16, 64}; return l },
 			[]string{"h.1.mlp.c_proj.weight", "[16 64]", "[64 16]"}},
 		"head not turned": {func(l []safetensors.Tensor) []safetensors.Tensor { l[head].Shape = []int{16, 11}; return l },
-			[]string{layout.HeadWeight, "[11 16]", "[16 11]"}},
+			[]string{published.HeadWeight, "[11 16]", "[16 11]"}},
 		"head a vector": {func(l []safetensors.Tensor) []safetensors.Tensor { l[head].Shape = []int{176}; return l },
-			[]string{layout.HeadWeight, "[176]"}},
+			[]string{published.HeadWeight, "[176]"}},
 		"twice": {func(l []safetensors.Tensor) []safetensors.Tensor {
 			f := l[proj]
 			f.Name = "transformer." + f.Name

@@ -35,24 +35,26 @@ func Library() Registry {
 	}
 }
 
+// Join returns the variants of all registries in their order. Of several variants of one name, the first counts.
+func Join(list ...Registry) (all Registry) {
+	for _, r := range list {
+		all.Positions = append(all.Positions, r.Positions...)
+		all.Attentions = append(all.Attentions, r.Attentions...)
+		all.Norms = append(all.Norms, r.Norms...)
+		all.Blocks = append(all.Blocks, r.Blocks...)
+		all.MLPs = append(all.MLPs, r.MLPs...)
+		all.Activations = append(all.Activations, r.Activations...)
+		all.Heads = append(all.Heads, r.Heads...)
+		all.Optimizers = append(all.Optimizers, r.Optimizers...)
+		all.Tokenizers = append(all.Tokenizers, r.Tokenizers...)
+		all.Bidirectional = all.Bidirectional || r.Bidirectional
+	}
+	return all
+}
+
 // WithLibrary returns r followed by the library's variants. A variant of r replaces one of the library with the same
 // name.
-func (r Registry) WithLibrary() Registry {
-	l := Library()
-	return Registry{
-		Positions:   slices.Concat(r.Positions, l.Positions),
-		Attentions:  slices.Concat(r.Attentions, l.Attentions),
-		Norms:       slices.Concat(r.Norms, l.Norms),
-		Blocks:      slices.Concat(r.Blocks, l.Blocks),
-		MLPs:        slices.Concat(r.MLPs, l.MLPs),
-		Activations: slices.Concat(r.Activations, l.Activations),
-		Heads:       slices.Concat(r.Heads, l.Heads),
-		Optimizers:  slices.Concat(r.Optimizers, l.Optimizers),
-		Tokenizers:  slices.Concat(r.Tokenizers, l.Tokenizers),
-
-		Bidirectional: r.Bidirectional,
-	}
-}
+func (r Registry) WithLibrary() Registry { return Join(r, Library()) }
 
 // HasOwn reports whether s, which is resolved, names a variant of r.
 func (s Stack) HasOwn(r Registry) bool {

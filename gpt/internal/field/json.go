@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 )
@@ -122,4 +123,16 @@ func (f Field) Decode(value json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// Parse sets the field to the value that String returns as text.
+func (f Field) Parse(text string) error {
+	value := json.RawMessage(text)
+	switch f.value.(type) {
+	case *string:
+		value, _ = json.Marshal(text)
+	case *[]string:
+		value, _ = json.Marshal(strings.FieldsFunc(text, func(c rune) bool { return c == ',' }))
+	}
+	return f.Decode(value)
 }

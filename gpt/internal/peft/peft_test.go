@@ -12,8 +12,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 )
 
-// published is an adapter_config.json as written by PEFT 0.13.
-const published = `{
+// example is an adapter_config.json as written by PEFT 0.13.
+const example = `{
   "alpha_pattern": {}, "auto_mapping": null, "base_model_name_or_path": "gpt2", "bias": "none", "fan_in_fan_out": true,
   "inference_mode": true, "init_lora_weights": true, "layer_replication": null, "layers_pattern": null, "layers_to_transform": null,
   "loftq_config": {}, "lora_alpha": 32, "lora_dropout": 0.1, "megatron_config": null, "megatron_core": "megatron.core",
@@ -21,7 +21,7 @@ const published = `{
   "task_type": "CAUSAL_LM", "use_dora": false, "use_rslora": false}`
 
 func TestParse(t *testing.T) {
-	c, err := Parse([]byte(published))
+	c, err := Parse([]byte(example))
 	want := Config{Base: "gpt2", Rank: 8, Alpha: 32, Targets: []string{"c_attn"}, FanIn: true}
 	if diff := cmp.Diff(want, c); err != nil || diff != "" {
 		t.Fatalf("%v, -want +got:\n%s", err, diff)
@@ -101,10 +101,10 @@ func TestParseRefuses(t *testing.T) {
 		{`"use_dora"`, `"a\u001b[31m` + strings.Repeat("x", 500) + `"`}: "",
 		{`"use_rslora": false}`, `"new_kind": {"of": 1}}`}:              `new_kind: got {"of": 1}, want none`,
 		{`"use_rslora": false}`, `"use_rslora": false} {`}:              "something follows",
-		{published, `[]`}:                                               "want a JSON object",
+		{example, `[]`}:                                                 "want a JSON object",
 	} {
-		changed := strings.Replace(published, change[0], change[1], 1)
-		if changed == published {
+		changed := strings.Replace(example, change[0], change[1], 1)
+		if changed == example {
 			t.Fatalf("%s is not there", change[0])
 		}
 		_, err := Parse([]byte(changed))
@@ -188,7 +188,7 @@ func TestReadRefuses(t *testing.T) {
 		if err := safetensors.Write(&file, tensors, nil); err != nil {
 			t.Fatal(err)
 		}
-		put(t, dir, configFile, []byte(published))
+		put(t, dir, configFile, []byte(example))
 		put(t, dir, weightsFile, file.Bytes())
 		_, _, err := readAll(dir)
 		wantError(t, err, weightsFile, words)
@@ -196,10 +196,10 @@ func TestReadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	_, _, err := readAll(dir)
 	wantError(t, err, configFile, "no such file")
-	put(t, dir, configFile, []byte(published))
+	put(t, dir, configFile, []byte(example))
 	_, _, err = readAll(dir)
 	wantError(t, err, weightsFile, "no such file")
-	put(t, dir, configFile, append([]byte(published), bytes.Repeat([]byte(" "), maxConfig-len(published))...)) // the longest
+	put(t, dir, configFile, append([]byte(example), bytes.Repeat([]byte(" "), maxConfig-len(example))...)) // the longest
 	put(t, dir, weightsFile, []byte("x"))
 	_, _, err = readAll(dir)
 	wantError(t, err, weightsFile, "got 1 bytes")
@@ -227,7 +227,7 @@ func put(t *testing.T, dir, name string, data []byte) {
 
 // FuzzParse: accepted settings are within bounds, and are the same after writing and reading.
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(published))
+	f.Add([]byte(example))
 	f.Add([]byte(`{"peft_type":"LORA","r":3,"lora_alpha":0.5,"target_modules":["q_proj"],"use_rslora":true,"bias":"none"}`))
 	f.Add([]byte(`{"peft_type":"LORA","r":1,"lora_alpha":1e308,"target_modules":["a"],"use_dora":true}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -41,6 +41,7 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.CompileWith 1`, "nothing is kept, or something else"},
 	{`^graph\.Expr\.MulAdd [12](=short|\[0\]=(0|-1))`, "other numbers, or one for all"},
 	{`^graph\.Scope\.Place 1=`, "any name"},
+	{`^published\.Family\.Export 0`, "it adds the keys of any family to those of a file"},
 	{`^inspect\.Probe\.(Run|Gradients) [12](=short|\[0\]=(0|-1))`, "another text, or none to predict"},
 	{`^inspect\.Attribute [12]\[0\]=0`, "another text, or another logit"},
 	{`^inspect\.Watch\.Gradients 1=`, "any step"},

@@ -6,6 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
@@ -51,8 +52,9 @@ var functions = []any{
 	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,
 	inspect.Ablate, inspect.All, inspect.Attribute, inspect.EffectiveRank, inspect.HeadScores, inspect.IntegratedGradients,
 	inspect.LogitLens, inspect.Mean, inspect.Patch, inspect.PatchGradient, inspect.Replace, inspect.Tap, inspect.Zero,
-	parts.Activations, parts.Attentions, parts.Blocks, parts.Heads, parts.Library, parts.MLPs, parts.NameField,
+	parts.Activations, parts.Attentions, parts.Blocks, parts.Heads, parts.Join, parts.Library, parts.MLPs, parts.NameField,
 	parts.Norms, parts.Optimizers, parts.Places, parts.Positions,
+	published.Ends, published.Families, published.FamilyOf, published.GPT2, published.Own, published.ReadEnds,
 	checkpoint.Load, checkpoint.Open, checkpoint.WriteFolder,
 	safetensors.Open, safetensors.Read, safetensors.Write, safetensors.WriteEach,
 	search.Beam, search.Greedy, search.LengthPenalty, search.NewSampler,

@@ -16,7 +16,7 @@ import (
 const module = "github.com/pedestrian-ml/pedestrian/"
 
 // packages are the folders of the called packages.
-var packages = []string{"graph", "graph/optim", "nn", "nn/causal", "gpt", "gpt/parts", "gpt/checkpoint", "gpt/dist", "gpt/inspect",
+var packages = []string{"graph", "graph/optim", "nn", "nn/causal", "gpt", "gpt/parts", "gpt/published", "gpt/checkpoint", "gpt/dist", "gpt/inspect",
 	"gpt/safetensors", "gpt/search", "gpt/seq2seq", "gpt/structured", "gpt/text", "gpt/text/bpe", "gpt/train", "verify", "verify/hand",
 	"verify/inventory"}
 

@@ -5,6 +5,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -20,7 +21,7 @@ var types = []any{
 	graph.Tensor{}, graph.Reading{}, seq2seq.Pair{}, nn.GELU{}, nn.GELUTanh{}, nn.ReLU{}, nn.Sigmoid{}, nn.SiLU{}, nn.Softplus{},
 	nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{}, gpt.Token{}, inspect.Activations{},
 	inspect.Lens{}, inspect.LayerNorms{}, &inspect.Watch{}, graph.Packing(""),
-	parts.Body{}, checkpoint.File{}, text.Bytes{}, text.Message{}, text.Tokens{}, text.Words{}, train.Progress{}, text.Dataset{},
+	parts.Body{}, published.Layout{}, published.Module{}, checkpoint.File{}, text.Bytes{}, text.Message{}, text.Tokens{}, text.Words{}, train.Progress{}, text.Dataset{},
 	causal.Leak{}, verify.Case{}, verify.Entry{}, verify.Row{}, verify.Gap(0),
 	hand.AdamW{}, hand.SGD{}, hand.Linear[float64]{}, hand.LoRA[float64]{}, hand.Reduction(0), hand.Rollout{}, hand.Text{}, hand.LongformerMask{},
 	hand.Attention[float64]{}, hand.Flash[float64]{}, hand.LinearAttention[float64]{}, hand.LinearScan[float64]{},

@@ -1,45 +1,43 @@
-package gpt
+package peft
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
-// pair describes the new numbers of one of our adapters: those ranks of a PEFT adapter that count.
-type pair struct {
+// Pair describes the new numbers of one of our adapters: those ranks of a PEFT adapter that count.
+type Pair struct {
 	to    nn.Adapter
-	of    sharing
-	from  peft.Matrix
+	of    Adapters
+	from  Matrix
 	ranks []int // indices of A's rows and B's columns
 }
 
 // row returns the row of B for a column of u.
-func (p pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].From + column) }
+func (p Pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].From + column) }
 
-// pairs returns the new numbers of a model's adapters, which have at most the rank most. If a's rank is higher, only
-// those ranks count whose column of B is not 0 in the adapter's rows: this separates again what SaveAdapter has joined.
-func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
-	r := a.config.Rank
-	if err := a.fits(list); err != nil {
+// Pairs returns the new numbers of a model's adapters, which have at most the rank most. If the folder's rank is higher,
+// only those ranks count whose column of B is not 0 in the adapter's rows: this separates again what Collect has joined.
+func (f *Folder) Pairs(list []Adapters, most int) (values []Pair, err error) {
+	if err := f.fits(list); err != nil {
 		return nil, err
 	}
-	matrices, err := a.folder.Matrices()
+	matrices, err := f.Matrices()
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range list {
-		i := slices.IndexFunc(matrices, func(m peft.Matrix) bool { return m.Name == s.name })
+		i := slices.IndexFunc(matrices, func(m Matrix) bool { return m.Name == s.name })
 		if i < 0 {
 			continue
 		}
 		for _, to := range s.pairs {
-			p := pair{to: to, of: s, from: matrices[i]}
-			if p.choose(r, most); len(p.ranks) > most {
+			p := Pair{to: to, of: s, from: matrices[i]}
+			if p.choose(f.Rank, most); len(p.ranks) > most {
 				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d",
 					s.name, len(p.ranks), most)
 			}
@@ -54,49 +52,49 @@ func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 const manyRanks = 4096
 
 // fits compares the names and shapes of the adapter's matrices with the model's, before any number is read.
-func (a *Adapter) fits(list []sharing) error {
+func (f *Folder) fits(list []Adapters) error {
 	for _, s := range list {
-		i := slices.IndexFunc(a.folder.Shapes, func(m peft.Shape) bool { return m.Name == s.name })
-		if i < 0 && a.config.Adapts(s.name) {
+		i := slices.IndexFunc(f.Shapes, func(m Shape) bool { return m.Name == s.name })
+		if i < 0 && f.Adapts(s.name) {
 			return errors.Errorf("adapter: %s: in target_modules %s, but the file has no matrices for it",
-				s.name, field.Clip(strings.Join(a.config.Targets, ",")))
+				s.name, field.Clip(strings.Join(f.Targets, ",")))
 		}
 		if i < 0 {
 			continue
 		}
-		from := a.folder.Shapes[i]
+		from := f.Shapes[i]
 		if from.In != s.in || from.Out != s.out() {
 			return errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)",
 				s.name, from.In, from.Out, s.in, s.out())
 		}
-		if r, limit := a.config.Rank, max(manyRanks, 3*min(s.in, s.out())); r > limit {
+		if r, limit := f.Rank, max(manyRanks, 3*min(s.in, s.out())); r > limit {
 			return errors.Errorf("adapter: %s: r: got %d, want at most %d for a matrix (%d, %d)",
 				s.name, r, limit, s.in, s.out())
 		}
 	}
-	for _, m := range a.folder.Shapes {
-		if !slices.ContainsFunc(list, func(s sharing) bool { return s.name == m.Name }) {
+	for _, m := range f.Shapes {
+		if !slices.ContainsFunc(list, func(s Adapters) bool { return s.name == m.Name }) {
 			return errors.Errorf("adapter: %s: the model has no adapter there", field.Clip(m.Name))
 		}
 	}
 	return nil
 }
 
-// rank returns the lora_r that a model needs for a.
-func (a *Adapter) rank(list []sharing) (rank int, err error) {
-	values, err := a.pairs(list, a.config.Rank)
+// Need returns the lora_r that a model needs for the folder.
+func (f *Folder) Need(list []Adapters) (rank int, err error) {
+	values, err := f.Pairs(list, f.Rank)
 	for _, p := range values {
-		p.choose(a.config.Rank, 0)
+		p.choose(f.Rank, 0)
 		rank = max(rank, len(p.ranks))
 	}
-	if rank == 0 { // a is untrained: all its columns of B are 0
-		rank = a.config.Rank
+	if rank == 0 { // the adapter is untrained: all its columns of B are 0
+		rank = f.Rank
 	}
 	return rank, err
 }
 
 // choose sets p.ranks: all r ranks if the model has room for them, otherwise those that count.
-func (p *pair) choose(r, most int) {
+func (p *Pair) choose(r, most int) {
 	p.ranks = nil
 	for k := range r {
 		counts := r <= most
@@ -109,8 +107,8 @@ func (p *pair) choose(r, most int) {
 	}
 }
 
-// set writes the pair's d = Aᵀ and u = factor·Bᵀ over the adapter's first ranks; the rest of u is 0.
-func (p pair) set(factor float64) {
+// Set writes the pair's d = Aᵀ and u = factor·Bᵀ over the adapter's first ranks; the rest of u is 0.
+func (p Pair) Set(factor float64) {
 	d, u := p.to.Down.Tensor(), p.to.Up.Tensor()
 	r, most, cols := len(p.from.A)/d.Shape[0], d.Shape[1], u.Shape[1]
 	for i, k := range p.ranks {

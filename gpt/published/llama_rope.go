@@ -1,4 +1,4 @@
-package gpt
+package published
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 
 // readRope reads the object of a config.json about rotary positions: rope_scaling, next to which rope_theta is a key of
 // its own, or rope_parameters of newer programs, which contains rope_theta.
-func (l *llamaFile) readRope(data []byte) error {
+func readRope(data []byte, file field.List) error {
 	return field.EachKey(data, func(key string, value json.RawMessage) error {
 		if key != "rope_scaling" && key != "rope_parameters" || string(value) == "null" {
 			return nil
@@ -48,10 +48,13 @@ func (l *llamaFile) readRope(data []byte) error {
 		if p := rope.Partial; p != nil && *p != 1 {
 			return errors.Errorf("%s: partial_rotary_factor: got %v, want 1", key, *p)
 		}
+		theta, _ := file.Find("rope_theta")
 		if rope.Theta != nil {
-			l.config.RopeTheta = *rope.Theta
+			data, _ := json.Marshal(*rope.Theta) // a number from JSON is finite
+			if err := theta.Decode(data); err != nil {
+				return errors.Wrap(err, key)
+			}
 		}
-		theta, _ := l.fields().Find("rope_theta")
 		return errors.Wrap(theta.Check(), key)
 	})
 }

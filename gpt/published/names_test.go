@@ -1,4 +1,4 @@
-package layout
+package published
 
 import (
 	"fmt"
@@ -11,19 +11,19 @@ import (
 // The pieces of c_attn are its columns, each once: for every head, first the first features of the pairs, then the
 // second ones.
 func TestPieces(t *testing.T) {
-	list := LLaMA().Pieces("h.12.attn.c_attn.weight", Heads{Queries: 4, Groups: 2, QK: 6, V: 5})
+	list := llama().names.pieces("h.12.attn.c_attn.weight", Heads{Queries: 4, Groups: 2, QK: 6, V: 5})
 	var all []int
 	for i, name := range []string{"q", "k", "v"} {
-		if got := list[i]; got.Name != "layers.12.self_attn."+name+"_proj.weight" || !got.Turned {
-			t.Errorf("got %s, turned %t", got.Name, got.Turned)
+		if got := list[i]; got.name != "layers.12.self_attn."+name+"_proj.weight" || !got.turned {
+			t.Errorf("got %s, turned %t", got.name, got.turned)
 		}
-		all = append(all, list[i].Columns...)
+		all = append(all, list[i].columns...)
 	}
-	if want := []int{24, 26, 28, 25, 27, 29, 30, 32, 34, 31, 33, 35}; !slices.Equal(list[1].Columns, want) {
-		t.Errorf("k: got columns %v, want %v", list[1].Columns, want)
+	if want := []int{24, 26, 28, 25, 27, 29, 30, 32, 34, 31, 33, 35}; !slices.Equal(list[1].columns, want) {
+		t.Errorf("k: got columns %v, want %v", list[1].columns, want)
 	}
-	if want := []int{36, 37, 38, 39, 40, 41, 42, 43, 44, 45}; !slices.Equal(list[2].Columns, want) {
-		t.Errorf("v: got columns %v, want %v", list[2].Columns, want)
+	if want := []int{36, 37, 38, 39, 40, 41, 42, 43, 44, 45}; !slices.Equal(list[2].columns, want) {
+		t.Errorf("v: got columns %v, want %v", list[2].columns, want)
 	}
 	slices.Sort(all)
 	for i, column := range all {
@@ -31,52 +31,52 @@ func TestPieces(t *testing.T) {
 			t.Fatalf("got %d columns, want each of 46 once: %v", len(all), all)
 		}
 	}
-	bias := LLaMA().Pieces("h.0.attn.c_attn.bias", Heads{2, 1, 2, 2})
-	if len(bias) != 3 || bias[0].Turned || bias[1].Name != "layers.0.self_attn.k_proj.bias" {
+	bias := llama().names.pieces("h.0.attn.c_attn.bias", Heads{2, 1, 2, 2})
+	if len(bias) != 3 || bias[0].turned || bias[1].name != "layers.0.self_attn.k_proj.bias" {
 		t.Errorf("biases: got %v", bias)
 	}
 }
 
 // Names without a rule are ours. Prefixes are removed and added, and buffers are skipped.
 func TestNames(t *testing.T) {
-	g, l := GPT2(), LLaMA()
+	g, l := GPT2().names, llama().names
 	for _, c := range []struct{ got, want string }{
-		{g.Pieces("h.3.attn.c_attn.weight", Heads{})[0].Name, "h.3.attn.c_attn.weight"},
-		{g.Plain("transformer.wte.weight"), "wte.weight"}, {g.Plain("wte.weight"), "wte.weight"}, {g.Written("wte.weight"), "wte.weight"},
-		{l.Plain("model.norm.weight"), "norm.weight"}, {l.Written("norm.weight"), "model.norm.weight"},
-		{l.Written(HeadWeight), HeadWeight}, {l.Plain(HeadWeight), HeadWeight},
-		{l.Pieces("h.10.ln_2.weight", Heads{})[0].Name, "layers.10.post_attention_layernorm.weight"},
-		{l.Pieces("h.1.mine", Heads{})[0].Name, "h.1.mine"},
+		{g.pieces("h.3.attn.c_attn.weight", Heads{})[0].name, "h.3.attn.c_attn.weight"},
+		{g.plain("transformer.wte.weight"), "wte.weight"}, {g.plain("wte.weight"), "wte.weight"}, {g.file("wte.weight"), "wte.weight"},
+		{l.plain("model.norm.weight"), "norm.weight"}, {l.file("norm.weight"), "model.norm.weight"},
+		{l.file(HeadWeight), HeadWeight}, {l.plain(HeadWeight), HeadWeight},
+		{l.pieces("h.10.ln_2.weight", Heads{})[0].name, "layers.10.post_attention_layernorm.weight"},
+		{l.pieces("h.1.mine", Heads{})[0].name, "h.1.mine"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %s, want %s", c.got, c.want)
 		}
 	}
-	if len(g.Pieces("wte.weight", Heads{})) != 1 || !g.Pieces(HeadWeight, Heads{})[0].Turned || l.Pieces("wte.weight", Heads{})[0].Turned {
+	if len(g.pieces("wte.weight", Heads{})) != 1 || !g.pieces(HeadWeight, Heads{})[0].turned || l.pieces("wte.weight", Heads{})[0].turned {
 		t.Error("a matrix lies the wrong way round")
 	}
 	for name, want := range map[string]bool{
 		"h.0.attn.bias": true, "h.11.attn.masked_bias": true, "h.0.attn.c_attn.bias": false, "ln_f.bias": false, "x.attn.bias": false,
 	} {
-		if g.Skipped(name) != want {
+		if g.skipped(name) != want {
 			t.Errorf("%s: got skipped %t, want %t", name, !want, want)
 		}
 	}
-	if !l.Skipped("layers.0.self_attn.rotary_emb.inv_freq") || l.Skipped("layers.0.self_attn.q_proj.weight") {
+	if !l.skipped("layers.0.self_attn.rotary_emb.inv_freq") || l.skipped("layers.0.self_attn.q_proj.weight") {
 		t.Error("LLaMA: the wrong tensors are passed over")
 	}
 }
 
 // The complete table of LLaMA: every parameter is one tensor, or three, and matrices are transposed.
-func TestLLaMA(t *testing.T) {
+func TestLLaMATensors(t *testing.T) {
 	h := Heads{Queries: 2, Groups: 1, QK: 2, V: 2}
 	got := map[string]string{}
 	for _, name := range []string{
 		"wte.weight", "h.7.ln_1.weight", "h.7.attn.c_attn.weight", "h.7.attn.c_attn.bias", "h.7.attn.c_proj.weight", "h.7.ln_2.weight",
 		"h.7.mlp.c_gate.weight", "h.7.mlp.c_fc.weight", "h.7.mlp.c_proj.weight", "ln_f.weight", "lm_head.weight",
 	} {
-		for _, p := range LLaMA().Pieces(name, h) {
-			got[p.Name] = fmt.Sprint(name, " ", p.Turned, " ", p.Columns)
+		for _, p := range llama().names.pieces(name, h) {
+			got[p.name] = fmt.Sprint(name, " ", p.turned, " ", p.columns)
 		}
 	}
 	want := map[string]string{

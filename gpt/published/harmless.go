@@ -1,4 +1,4 @@
-package gpt
+package published
 
 import (
 	"encoding/json"
@@ -36,10 +36,10 @@ func harmlessKeys() map[string][]string {
 	}
 }
 
-// checkKey returns an error for a key that has no field, since it may change what the network computes, unless the key
-// is harmless or its value is empty (null, false, "", [], {}).
-func checkKey(key string, value json.RawMessage, harmless []string) error {
-	if slices.Contains(harmless, key) || isEmpty(value) {
+// checkKey returns an error for a key without a row, since it may change what the network computes, unless the key is
+// harmless or its value is empty (null, false, "", [], {}).
+func (f Family) checkKey(key string, value json.RawMessage) error {
+	if slices.Contains(f.harmless, key) || isEmpty(value) {
 		return nil
 	}
 	for _, keys := range harmlessKeys() {

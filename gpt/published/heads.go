@@ -1,4 +1,4 @@
-package layout
+package published
 
 // Heads holds the sizes that determine the columns of c_attn, [q: H·dρ | k: G·dρ | v: G·dh].
 type Heads struct {

@@ -1,0 +1,131 @@
+package gpt
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pkg/errors"
+)
+
+// FromHuggingFace reads a config.json in Hugging Face's names, of a GPT-2, a LLaMA or a Qwen2, or as written by
+// [Config.HuggingFace]. Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors. So
+// are unknown keys with a value, such as quantization_config, except those that change no logits, such as
+// transformers_version. The training half stays zero. own holds the user-defined variants of the program that wrote the
+// file, if any.
+func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
+	s, err := readSource(data, parts.Join(own...))
+	if err != nil {
+		return Config{}, err
+	}
+	return s.Config, s.ValidateModel()
+}
+
+// HuggingFace returns the network's part of c as the config.json of Hugging Face's GPT-2, indented. If the network
+// computes something else than GPT-2 (a post-norm block, heads of another size, adapters, a bias in the head),
+// model_type is "pedestrian", so that no other program takes the weights for a GPT-2's, and the differing fields are
+// written under their names in Config.
+func (c Config) HuggingFace() ([]byte, error) {
+	o, err := c.validated()
+	if err != nil {
+		return nil, err
+	}
+	c = c.Resolved()
+	t, err := c.translated(published.GPT2())
+	if err != nil {
+		return nil, err
+	}
+	if len(t.differ.Without("bias")) > 0 || c.Bias && o.ownHead {
+		if t, err = c.translated(published.Own()); err != nil {
+			return nil, err
+		}
+	}
+	data, err := append(t.file, t.differ...).MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, data, "", "  "); err != nil {
+		return nil, errors.Wrap(err, "config")
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// translation is a network in the form of a family.
+type translation struct {
+	file         field.List // its config.json
+	differ, want field.List // fields that differ from the network's if the file is read, and all fields as read
+}
+
+// translated returns c, which must be resolved, in the form of a family. It reads the written file to find the fields
+// that the family cannot express.
+func (c Config) translated(f published.Family) (t translation, err error) {
+	activations := c.known().Activations
+	if t.file, err = f.Write(c.networkFields(), activations); err != nil {
+		return t, err
+	}
+	data, err := t.file.MarshalJSON()
+	if err != nil {
+		return t, err
+	}
+	var read Config
+	read.Parts = c.Parts
+	if err := f.Read(data, read.networkFields(), activations); err != nil {
+		return t, err
+	}
+	c, read = c.Resolved(), read.Resolved()
+	t.want = read.networkFields()
+	for _, field := range c.networkFields().Without("dropout") {
+		if want, _ := t.want.Find(field.Name); field.String() != want.String() {
+			t.differ = append(t.differ, field)
+		}
+	}
+	return t, nil
+}
+
+// Family returns the model_type, gpt2, llama or qwen2, under which Export writes a network like c. If there is none,
+// the error names, for each family, the first field that it has no key for.
+func (c Config) Family() (modelType string, err error) {
+	if err := c.ValidateModel(); err != nil {
+		return "", err
+	}
+	f, _, err := c.Resolved().family()
+	return f.ModelType, err
+}
+
+// family returns the family of c, which must be resolved, and its config.json.
+func (c Config) family() (published.Family, field.List, error) {
+	var reasons []string
+	for _, f := range published.Families() {
+		file, err := c.in(f)
+		if err == nil {
+			return f, file, nil
+		}
+		reasons = append(reasons, f.ModelType+": "+err.Error())
+	}
+	return published.Family{}, nil, errors.Errorf("the network is of no published family: %s",
+		strings.Join(reasons, "; "))
+}
+
+// in returns c's config.json in a family, or an error that names the first field that the family cannot express.
+func (c Config) in(f published.Family) (field.List, error) {
+	t, err := c.translated(f)
+	if err != nil {
+		return nil, err
+	}
+	if f.Biases { // those that the network lacks are 0
+		t.differ = t.differ.Without("bias")
+	}
+	for _, got := range t.differ {
+		want, _ := t.want.Find(got.Name)
+		return nil, errors.Errorf("%s: got %s, want %s", got.Name, field.Clip(got.String()), want)
+	}
+	if o, _ := c.outline(); c.Bias && o.ownHead {
+		return nil, errors.Errorf("head: got %s, which has a bias, want tied", c.Head)
+	}
+	return t.file, nil
+}

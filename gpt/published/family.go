@@ -1,0 +1,173 @@
+// Package published describes the families of published models: GPT-2, LLaMA and Qwen2. A Family translates between
+// Hugging Face's config.json and the fields of a network, both ways by one table, and a Layout between the tensors of
+// its files and those of a network. An Adapter is a folder of Hugging Face's PEFT. Start with FamilyOf.
+package published
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pkg/errors"
+)
+
+// Family describes a family of published models.
+type Family struct {
+	ModelType string // in its config.json
+	Biases    bool   // its files have every bias except the head's; those that a network lacks are 0
+
+	architectures []string
+	rows          []row
+	same          []setting // fields that have one value in all networks of the family
+	read          func(data []byte, file, network field.List) error
+	write         func(file, network field.List) error
+	extended      bool           // its files also have the library's own keys, for fields that no row expresses
+	harmless      []string       // keys that change no logits of the family, in addition to harmlessKeys
+	constants     map[string]any // keys that Export adds because programs expect them
+
+	names    names
+	headBias bool // its files may have a bias of the head
+}
+
+// setting is the value of a network's field, as a flag would write it.
+type setting struct{ field, value string }
+
+// Families returns the families of other programs.
+func Families() []Family { return []Family{GPT2(), llama(), qwen2()} }
+
+// FamilyOf returns the family of a config.json by its model_type. Without one it is a GPT-2's.
+func FamilyOf(data []byte) (Family, error) {
+	modelType := GPT2().ModelType
+	err := field.EachKey(data, func(key string, value json.RawMessage) error {
+		if key != "model_type" {
+			return nil
+		}
+		return field.New(key, &modelType, field.Any(), "").Decode(value)
+	})
+	if err != nil {
+		return Family{}, err
+	}
+	for _, f := range append(Families(), Own()) {
+		if f.ModelType == modelType || modelType == "" {
+			return f, nil
+		}
+	}
+	return Family{}, errors.Errorf("model_type: got %s, want gpt2, llama or qwen2", field.Clip(modelType))
+}
+
+// Read sets the fields of a network, which must be new, to the values of a config.json. Absent keys have Hugging Face's
+// defaults. A setting that no field can express and an unknown key with a value are errors that name the key and its
+// value. Names of activations are those of list.
+func (f Family) Read(data []byte, network field.List, list []parts.Activation) error {
+	file, own, given := f.file(), f.own(network), map[string]bool{}
+	for _, s := range f.same {
+		if err := parse(network, s.field, s.value); err != nil {
+			return err
+		}
+	}
+	err := field.EachKey(data, func(key string, value json.RawMessage) error {
+		to, ok := file.Find(key)
+		if i := f.index(key); i >= 0 && f.rows[i].null && string(value) == "null" {
+			return nil
+		}
+		if !ok {
+			if to, ok = own.Find(key); !ok {
+				return f.checkKey(key, value)
+			}
+			given[key] = true
+		}
+		if err := to.Decode(value); err != nil {
+			return err
+		}
+		return to.Check()
+	})
+	if err == nil && f.read != nil {
+		err = f.read(data, file, network)
+	}
+	if err != nil {
+		return err
+	}
+	return f.transfer(file, network, list, given)
+}
+
+// transfer sets the fields of a network to those of a file, except the fields that the file has given itself.
+func (f Family) transfer(file, network field.List, list []parts.Activation, given map[string]bool) error {
+	from := map[string]field.Field{} // the key that has set a field
+	for i, r := range f.rows {
+		key := file[i]
+		value, err := r.translate(key, list)
+		switch {
+		case len(r.fields) > 0 && given[r.fields[0]], r.value == 0 && value == "0":
+			continue
+		case err != nil:
+			return err
+		}
+		for _, name := range r.fields {
+			if first, ok := from[name]; ok && first.String() != key.String() {
+				return errors.Errorf("%s: got %s, want %s %s", r.key, key, first.Name, first)
+			} else if ok {
+				continue
+			}
+			if from[name] = key; parse(network, name, value) != nil {
+				return errors.Errorf("%s: got %s: the network has no field %s", r.key, key, name)
+			}
+		}
+	}
+	return nil
+}
+
+// Write returns the config.json of a network, whose fields must be resolved, as far as the family can express it: the
+// caller reads it back to find out how far that is. Write replaces a part of the network by an equal one if Read
+// returns that.
+func (f Family) Write(network field.List, list []parts.Activation) (field.List, error) {
+	file := f.file()
+	for i, r := range f.rows {
+		if len(r.fields) == 0 {
+			continue
+		}
+		from, ok := network.Find(r.fields[0])
+		if !ok {
+			return nil, errors.Errorf("%s: the network has no field %s", r.key, r.fields[0])
+		}
+		if value, ok := r.original(from.String(), list); ok {
+			if err := file[i].Parse(value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if f.write != nil {
+		if err := f.write(file, network); err != nil {
+			return nil, err
+		}
+	}
+	head := field.List{
+		field.New("model_type", &f.ModelType, field.Any(), ""),
+		field.New("architectures", &f.architectures, field.Any(), ""),
+	}
+	return append(head, f.written(file)...), nil
+}
+
+// Export returns the keys of a file of Write together with those that programs of the family expect.
+func (f Family) Export(file field.List) (map[string]any, error) {
+	data, err := file.MarshalJSON()
+	keys := map[string]any{}
+	for key, value := range f.constants {
+		keys[key] = value
+	}
+	if err == nil {
+		err = field.EachKey(data, func(key string, value json.RawMessage) error { keys[key] = value; return nil })
+	}
+	return keys, err
+}
+
+// own returns the fields of a network that the family's files may have under their own names.
+func (f Family) own(network field.List) (list field.List) {
+	for _, to := range network {
+		expressed := slices.ContainsFunc(f.rows, func(r row) bool { return !r.named() && slices.Contains(r.fields, to.Name) })
+		if f.extended && !expressed {
+			list = append(list, to)
+		}
+	}
+	return list
+}

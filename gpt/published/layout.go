@@ -1,0 +1,105 @@
+package published
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Layout describes how the tensors of a network correspond to those in the files of a family.
+type Layout struct {
+	Family Family
+	Heads  Heads
+	Rows   int // number of learned positions in the file; 0 means the same as in the network
+}
+
+// Tensors returns the parameters as the tensors of a file, under names without a prefix.
+func (l Layout) Tensors(params []graph.Expr) (list []train.Named) {
+	for _, t := range train.Parameters(params) {
+		switch {
+		case t.Name == "wpe.weight":
+			t.Rows = l.Rows
+		case t.Name == "lm_head.bias" && !l.Family.headBias:
+			continue
+		}
+		for _, p := range l.Family.names.pieces(t.Name, l.Heads) {
+			t.Name, t.Turned, t.Columns = p.name, p.turned, p.columns
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Export returns the parameters as the tensors of a published file.
+func (l Layout) Export(params []graph.Expr) []train.Named {
+	list := l.Tensors(params)
+	if l.Family.Biases {
+		list = append(list, absentBiases(list)...)
+	}
+	for i, t := range list {
+		list[i].Name = l.Family.names.file(t.Name)
+	}
+	return list
+}
+
+// absentBiases returns biases of 0 for the layers that have none, except the head.
+func absentBiases(list []train.Named) (zeros []train.Named) {
+	has := map[string]bool{}
+	for _, t := range list {
+		has[t.Name] = true
+	}
+	for _, t := range list {
+		name, ok := strings.CutSuffix(t.Name, ".weight")
+		if bias := name + ".bias"; ok && !has[bias] && (strings.HasPrefix(name, "h.") || name == "ln_f") {
+			width := t.Shape[len(t.Shape)-1]
+			tensor := graph.Tensor{Shape: []int{width}, F32: make([]float32, width)}
+			zeros = append(zeros, train.Named{Name: bias, Tensor: tensor})
+		}
+	}
+	return zeros
+}
+
+// Parameters returns the tensors of a file that are parameters, under names without a prefix. ownHead reports whether
+// the network's head has a separate matrix.
+func (l Layout) Parameters(f *safetensors.File, ownHead bool) *safetensors.File {
+	if f == nil {
+		return new(safetensors.File)
+	}
+	entries := slices.Clone(f.Entries)
+	entries = slices.DeleteFunc(entries, func(e safetensors.Entry) bool { return l.Skips(e.Name, ownHead) })
+	for i, e := range entries {
+		entries[i].Name = l.Family.names.plain(e.Name)
+	}
+	return &safetensors.File{Entries: entries, Metadata: f.Metadata}
+}
+
+// Skips reports whether a tensor of a file is a buffer, or a copy of a tied head, rather than a parameter.
+func (l Layout) Skips(name string, ownHead bool) bool {
+	return l.Family.names.skipped(l.Family.names.plain(name)) || !ownHead && l.IsHead(name)
+}
+
+// IsHead reports whether a tensor of a file is the head's matrix.
+func (l Layout) IsHead(name string) bool { return l.Family.names.plain(name) == HeadWeight }
+
+// FileName returns the name that the first of the tensors of a parameter has in a file.
+func (l Layout) FileName(parameter string) string {
+	return l.Family.names.file(l.Family.names.pieces(parameter, l.Heads)[0].name)
+}
+
+// Module is a matrix of Hugging Face's programs that holds one of our matrices, or some of its columns.
+type Module struct {
+	Name    string // with a prefix
+	Turned  bool   // it is (out, in)
+	Columns []int  // our columns, in its order; nil means all
+}
+
+// Modules returns the matrices that hold ours of that name, in the order of its columns.
+func (l Layout) Modules(matrix string) (list []Module) {
+	for _, p := range l.Family.names.pieces(matrix+".weight", l.Heads) {
+		list = append(list, Module{l.Family.names.module(p.name), p.turned, p.columns})
+	}
+	return list
+}
