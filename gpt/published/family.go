@@ -164,8 +164,8 @@ func (f Family) Export(file field.List) (map[string]any, error) {
 // own returns the fields of a network that the family's files may have under their own names.
 func (f Family) own(network field.List) (list field.List) {
 	for _, to := range network {
-		expressed := slices.ContainsFunc(f.rows, func(r row) bool { return !r.named() && slices.Contains(r.fields, to.Name) })
-		if f.extended && !expressed {
+		expresses := func(r row) bool { return !r.named() && slices.Contains(r.fields, to.Name) }
+		if f.extended && !slices.ContainsFunc(f.rows, expresses) {
 			list = append(list, to)
 		}
 	}

@@ -20,8 +20,9 @@ type Pair struct {
 // row returns the row of B for a column of u.
 func (p Pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].From + column) }
 
-// Pairs returns the new numbers of a model's adapters, which have at most the rank most. If the folder's rank is higher,
-// only those ranks count whose column of B is not 0 in the adapter's rows: this separates again what Collect has joined.
+// Pairs returns the new numbers of a model's adapters, which have at most the rank most. If the folder's rank is
+// higher, only those ranks count whose column of B is not 0 in the adapter's rows: this separates again what Collect
+// has joined.
 func (f *Folder) Pairs(list []Adapters, most int) (values []Pair, err error) {
 	if err := f.fits(list); err != nil {
 		return nil, err

@@ -28,8 +28,8 @@ func (c Config) LoRATargets(matrices []string, layout published.Layout) (list []
 	return list, nil
 }
 
-// TargetModules returns the target_modules that correspond to targets, which are endings of our matrices of a block: the
-// same endings, or the family's names of the matrices.
+// TargetModules returns the target_modules that correspond to targets, which are endings of our matrices of a block:
+// the same endings, or the family's names of the matrices.
 func TargetModules(targets, matrices []string, layout published.Layout) (list []string) {
 	for _, target := range targets {
 		for _, ours := range matrices {
