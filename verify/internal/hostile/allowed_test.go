@@ -4,9 +4,11 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
 // rules give the reason why an argument that looks wrong is valid, by the name of the call, the argument, and its
@@ -110,13 +112,24 @@ var compiled = map[string]*regexp.Regexp{}
 func match(list []struct{ pattern, why string }, name string) string {
 	for _, r := range list {
 		if compiled[r.pattern] == nil {
-			compiled[r.pattern] = regexp.MustCompile(r.pattern)
+			compiled[r.pattern] = regexp.MustCompile(strings.ReplaceAll(r.pattern, "{norm}", norms()))
 		}
 		if compiled[r.pattern].MatchString(name) {
 			return r.why
 		}
 	}
 	return ""
+}
+
+// norms returns a pattern for the types of the norms.
+func norms() string {
+	var types []string
+	for _, v := range variants.List[float64]() {
+		if v.Kind == "norm" {
+			types = append(types, v.Type)
+		}
+	}
+	return "(" + strings.Join(types, "|") + ")"
 }
 
 // mustFail reports whether a call with this wrong argument must return an error.

@@ -1,0 +1,17 @@
+package hostile
+
+// uncalled gives the reason why an exported name is not called.
+var uncalled = map[string]string{
+	"graph.UseBLAS": "changes the entire process",
+	"graph.Peak":    "takes its time, and nothing but a number of threads",
+
+	"parts.Stack.Body":         "builds what models have validated, however many blocks",
+	"parts.Stack.Check":        "of a Stack whose fields Validate has checked one by one",
+	"parts.Stack.OptionFields": "used by Config.Flags", "parts.Stack.PartFields": "used by Config.Flags",
+	"parts.Stack.SizeFields":    "used by Config.Flags",
+	"parts.Body.Forward":        "of a Body that Stack.Body makes",
+	"parts.Body.Step":           "of a Body that Stack.Body makes",
+	"parts.Body.Normed":         "of a Body that Stack.Body makes",
+	"parts.Body.CheckPositions": "of a Body that Stack.Body makes",
+	"parts.Stack.Inside":        "of a Stack whose fields Validate has checked one by one",
+}
