@@ -47,10 +47,6 @@ func Ablate(
 	if err != nil {
 		return 0, nil, err
 	}
-	if n := s.Len(); n <= m.Config.BlockSize {
-		return 0, nil, errors.Errorf("inspect: got a text of %d tokens, want more than block_size, %d",
-			n, m.Config.BlockSize)
-	}
 	means := make([][]float64, len(a.names))
 	for i, x := range a.keep {
 		means[i] = make([]float64, x.Shape()[1])
@@ -64,7 +60,7 @@ func Ablate(
 			from, to := columns[0], columns[1]
 			set(a.keep[i], from, to, func(int) float64 { return 0 })
 			set(a.shift[i], from, to, func(j int) float64 { return instead(numbers[j]) })
-			one := Ablation{name, a.head(name, h), 0}
+			one := Ablation{Place: name, Head: a.head(name, h)}
 			if one.Loss, err = a.loss(ctx, s, nil); err != nil {
 				return 0, nil, err
 			}

@@ -22,7 +22,7 @@ func digits(n int) (s text.Tokens) {
 // With nothing ablated, the loss is the model's. Without a part, it is that of a model in which the part is replaced
 // with zero or its mean, to the bit, also in batches whose last one has rows without a block.
 func TestAblate(t *testing.T) {
-	for _, tc := range []struct {
+	for i, tc := range []struct {
 		pattern string
 		instead Instead
 		mean    bool // whether it is replaced with its mean
@@ -30,7 +30,7 @@ func TestAblate(t *testing.T) {
 	}{
 		{"h.*.attn.heads", Zero, false, 4}, {"h.*.attn.heads", Mean, true, 4}, {"h.*.attn", Mean, true, 2}, {"h.*.mlp", Zero, false, 2},
 	} {
-		m, s := model(t, odd(), true, 3), digits(7*4+3)
+		m, s := model(t, odd(), true, 3), digits(7*4+1+i%2)
 		loss, without, err := Ablate(t.Context(), m, s, tc.pattern, tc.instead)
 		if err != nil || len(without) != tc.things {
 			t.Fatalf("%s: got %v, %v, want %d losses", tc.pattern, without, err, tc.things)
@@ -63,6 +63,29 @@ func TestAblate(t *testing.T) {
 	_, _, err := Ablate(t.Context(), model(t, odd(), true, 1), digits(7), "h.*", Zero)
 	if err == nil || !strings.Contains(err.Error(), "7 tokens") {
 		t.Errorf("of a short text: got the error %v", err)
+	}
+	var none context.Context
+	for want, f := range map[string]func() error{
+		"got nil, want a context": func() error {
+			_, _, err := Ablate(none, model(t, odd(), true, 1), digits(30), "h.*", Zero)
+			return err
+		},
+		"and Zero or Mean": func() error {
+			_, _, err := Ablate(t.Context(), model(t, odd(), true, 1), digits(30), "h.*", nil)
+			return err
+		},
+		"got no model": func() error {
+			_, _, err := Ablate(t.Context(), nil, digits(30), "h.*", Zero)
+			return err
+		},
+		"or no text": func() error {
+			_, _, err := Ablate(t.Context(), model(t, odd(), true, 1), nil, "h.*", Zero)
+			return err
+		},
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got the error %v, want %q", err, want)
+		}
 	}
 	ended, end := context.WithCancelCause(t.Context())
 	end(errors.New("enough"))

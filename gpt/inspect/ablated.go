@@ -42,7 +42,7 @@ func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func
 					err := errors.Errorf("ablate: got shape %v, want a matrix of %d heads", s, a.size[name])
 					return x.Wrap(nil, err)
 				}
-				at := x.Graph().Root().Sub("inspect").Sub("%s", name)
+				at := x.Graph().Root().Sub("inspect.%s", name)
 				a.keep[i] = at.Value("keep", graph.Const(1), x.Shape()...)
 				a.shift[i] = at.Value("shift", graph.Const(0), x.Shape()...)
 				return x.Mul(a.keep[i]).Add(a.shift[i])

@@ -82,7 +82,7 @@ func (a *attribution) build(m *gpt.Model) error {
 			return err
 		}
 		a.pick = newPick(a.model)
-		a.program, err = graph.CompileWith(a.pick.of(), append(slices.Clone(a.places), a.model.Logits), a.places...)
+		a.program, err = graph.CompileWith(a.pick.of(), slices.Concat(a.places, []graph.Expr{a.model.Logits}), a.places...)
 		return err
 	})
 	return errors.Wrap(err, "inspect")

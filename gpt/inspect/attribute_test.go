@@ -2,9 +2,11 @@ package inspect
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -135,6 +137,11 @@ func TestAttributeErrors(t *testing.T) {
 		"id 13 after token 1":  func() error { _, _, err := Attribute(m, tokens[:2], []int{1, 13}); return err },
 		"got 0 tokens, want 1": func() error { _, _, err := Attribute(m, nil, nil); return err },
 		"no model":             func() error { _, _, err := Attribute(nil, tokens, tokens); return err },
+		"after token 0, want the logit": func() error { // a stream with a summand that belongs to no part
+			edit := All(m).Add([]float64{1, -2, 3, -4, 5, -6, 7, -8, 9, -10})
+			_, _, err := Attribute(replace(t, m, "h.0", edit), tokens, tokens)
+			return err
+		},
 		`block "post": its logits are no sum`: func() error {
 			c := odd()
 			c.Block = "post"
@@ -144,6 +151,51 @@ func TestAttributeErrors(t *testing.T) {
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want it to say %q", err, want)
+		}
+	}
+}
+
+// The parts must add up to the logits, within the digits of the type. Nothing is dropped.
+func TestAttributionCheck(t *testing.T) {
+	c := odd()
+	c.Dropout = 0.5
+	for typ, off := range map[graph.Dtype]float64{graph.Float64: 1e-6, graph.Float32: 0.1} {
+		m, err := gpt.New(graph.New(typ, 3), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits, parts, err := Attribute(m, tokens[:3], tokens[1:4])
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Tap(m, "logits")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := p.Run(tokens[:3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := logits[2], at(t, own, "logits").At(2*13+tokens[3]); !(math.Abs(got-want) <= 1e-6) {
+			t.Errorf("got the logit %v, want %v", got, want)
+		}
+		a := &attribution{}
+		if err := a.build(m); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.program.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for _, by := range []float64{-off, off, math.NaN()} {
+			changed := slices.Clone(logits)
+			changed[1] += by
+			err := a.check(changed, parts)
+			if err == nil || !strings.Contains(err.Error(), "after token 1, want the logit") {
+				t.Errorf("off by %v: got the error %v", by, err)
+			}
+		}
+		if err := a.check(logits, parts); err != nil {
+			t.Error(err)
 		}
 	}
 }

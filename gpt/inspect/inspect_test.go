@@ -464,6 +464,31 @@ func TestErrors(t *testing.T) {
 			_, err := Replace(m, "h.0", All(m).Set(graph.Tensor{Shape: []int{7, 1}, F64: make([]float64, 7)}))
 			return err
 		}, []string{"h.0", "[7 1]", "[7 10]"}},
+		"not compiled": {func() error {
+			_, err := (&Probe{model: m, forward: &graph.Program{}}).Run(tokens)
+			return err
+		}, []string{"inspect: "}},
+		"not differentiated": {func() error {
+			_, _, err := (&Probe{model: m, forward: p.forward, backward: &graph.Program{}}).Gradients(tokens, targets)
+			return err
+		}, []string{"inspect: "}},
+		"one of two patterns": {func() error { _, err := Tap(m, "h.0.attn.weights", "h.9"); return err }, []string{`no activation "h.9"`}},
+		"mean of heads": {func() error {
+			_, err := Replace(m, "h.0.attn.weights", All(m).Mean(graph.Tensor{Shape: []int{7, 2}, F64: make([]float64, 14)}))
+			return err
+		}, []string{"mean: got 14 numbers of shape [7 2]", "want a matrix with 7 rows"}},
+		"mean of other columns": {func() error {
+			_, err := Replace(m, "h.0", All(m).Mean(graph.Tensor{Shape: []int{7, 9}, F64: make([]float64, 63)}))
+			return err
+		}, []string{"mean: got 63 numbers of shape [7 9]"}},
+		"mean of too few": {func() error {
+			_, err := Replace(m, "h.0", All(m).Mean(graph.Tensor{Shape: []int{7, 10}, F64: make([]float64, 69)}))
+			return err
+		}, []string{"mean: got 69 numbers of shape [7 10]"}},
+		"set of too few": {func() error {
+			_, err := Replace(m, "h.0", All(m).Set(graph.Tensor{Shape: []int{7, 10}, F64: make([]float64, 69)}))
+			return err
+		}, []string{"set: got 69 numbers of shape [7 10]"}},
 		"cut off": {func() error {
 			p, err := Tap(replace(t, m, "h.1", All(m).Zero()), "h.0")
 			if err != nil {
@@ -589,5 +614,13 @@ func TestEntriesRefuse(t *testing.T) {
 	m.Config.NHead = 3
 	if _, err := Tap(m, "h.0"); err == nil || !strings.Contains(err.Error(), "Config: got n_head 3, but the model is built with n_head 2") {
 		t.Errorf("of a configuration that is not the model's: got the error %v", err)
+	}
+}
+
+// An activation with two names is differentiated once.
+func TestDistinct(t *testing.T) {
+	m := model(t, odd(), true, 1)
+	if got := (&Probe{exprs: []graph.Expr{m.Logits, m.Loss, m.Logits}}).distinct(); len(got) != 2 {
+		t.Errorf("got %d activations, want 2", len(got))
 	}
 }

@@ -66,17 +66,14 @@ func IntegratedGradients(
 		}
 		return loss, err
 	}
-	places, weights := make([]float64, points), make([]float64, points)
-	quad.Legendre{}.FixedLocations(places, weights, 0, 1)
+	// The points of the rule, then both ends, which have no weight.
+	places, weights, losses := make([]float64, points+2), make([]float64, points+2), make([]float64, points+2)
+	quad.Legendre{}.FixedLocations(places[:points], weights[:points], 0, 1)
+	places[points+1] = 1
 	for i, a := range places {
-		if _, err := at(a, weights[i]); err != nil {
+		if losses[i], err = at(a, weights[i]); err != nil {
 			return entries, 0, err
 		}
 	}
-	start, err := at(0, 0)
-	if err != nil {
-		return entries, 0, err
-	}
-	end, err := at(1, 0)
-	return entries, end - start, err
+	return entries, losses[points+1] - losses[points], nil
 }

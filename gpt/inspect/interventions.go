@@ -16,11 +16,9 @@ func (e Entries) Zero() func(x graph.Expr) graph.Expr {
 // 2020). The tensor must have the shape of a full context.
 func (e Entries) Set(t graph.Tensor) func(x graph.Expr) graph.Expr {
 	return e.with(func(shape []int) (float64, []float64, error) {
-		one := slices.Clone(shape) // of one sequence
+		one := append([]int{1}, shape[1:]...) // of one sequence
 		if len(shape) == 2 {
 			one[0] = e.context
-		} else {
-			one[0] = 1
 		}
 		if got := t.Shape; t.Len() != product(got) || !slices.Equal(got, one) && !slices.Equal(got, shape) {
 			return 0, nil, errors.Errorf("set: got %d numbers of shape %v, want %v", t.Len(), got, one)

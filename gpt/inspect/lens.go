@@ -59,7 +59,7 @@ func LogitLens(m *gpt.Model, tokens []int) (Lens, error) {
 
 // row returns the logits after a token, or nil if there is no such block or token.
 func (l Lens) row(block, token int) []float64 {
-	if block < 0 || block >= len(l) || token < 0 || len(l[block].Shape) != 2 || token >= l[block].Shape[0] {
+	if block < 0 || block >= len(l) {
 		return nil
 	}
 	return l[block].Row(token).Floats()

@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -55,6 +57,23 @@ func TestLogitLens(t *testing.T) {
 	}
 }
 
+// In float32 the logits are also those of the text alone.
+func TestLogitLensFloat32(t *testing.T) {
+	m, err := gpt.New(graph.New(graph.Float32, 3), odd(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lens, err := LogitLens(m, tokens[:5])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, z := range lens {
+		if len(z.F32) != 5*13 || !slices.Equal(z.Shape, []int{5, 13}) {
+			t.Errorf("block %d: got %d numbers of shape %v", i, len(z.F32), z.Shape)
+		}
+	}
+}
+
 func TestLens(t *testing.T) {
 	l := Lens{{Shape: []int{2, 4}, F64: []float64{0, 0, 0, 0, 1, 3, 3, 2}}}
 	if got := l.Likeliest(0, 1, 3); !slices.Equal(got, []int{1, 2, 3}) {
@@ -68,8 +87,23 @@ func TestLens(t *testing.T) {
 			t.Errorf("%d: got %v", n, got)
 		}
 	}
+	if got := l.Likeliest(0, 1, 0); len(got) > 0 {
+		t.Errorf("none wanted: got %v", got)
+	}
+	if got := (Lens{{Shape: []int{4}, F64: make([]float64, 4)}}).Likeliest(0, 0, 1); len(got) > 0 {
+		t.Errorf("of logits without tokens: got %v", got)
+	}
 	if _, err := LogitLens(nil, tokens); err == nil {
 		t.Error("of no model there is a lens")
+	}
+	m := model(t, odd(), true, 1)
+	if _, err := LogitLens(m, make([]int, 8)); err == nil || !strings.Contains(err.Error(), "got 8 tokens") {
+		t.Errorf("of too many tokens: got the error %v", err)
+	}
+	head, _ := m.Graph.Leaf("lm_head.weight")
+	head.Tensor().Set(3, math.NaN())
+	if _, err := LogitLens(m, tokens); err == nil || !strings.Contains(err.Error(), "logits: entry 3 is NaN") {
+		t.Errorf("of a head with NaN: got the error %v", err)
 	}
 }
 
@@ -108,8 +142,24 @@ func TestHeadScores(t *testing.T) {
 	if got, err := HeadScores(w, []int{5, 5}); err != nil || !math.IsNaN(got[0].Induction) {
 		t.Errorf("of a token and itself: got %v, %v; nothing earlier followed it", got, err)
 	}
-	w.Shape = []int{1, 3, 7, 14}
-	if _, err := HeadScores(w, text); err == nil || !strings.Contains(err.Error(), "[1 3 7 14]") {
-		t.Errorf("got the error %v, want it to name the shape", err)
+	for _, shape := range [][]int{
+		nil, {3, 7, 7}, {1, 3, 7, 7, 1}, {3, 1, 7, 7}, {0, 3, 7, 7}, {1, 3, 7, 14}, {1, 3, 14, 7}, {1, 4, 7, 7},
+	} {
+		w.Shape = shape
+		if _, err := HeadScores(w, text); err == nil || !strings.Contains(err.Error(), fmt.Sprint(shape)) {
+			t.Errorf("shape %v: got the error %v, want it to name the shape", shape, err)
+		}
+	}
+	if _, err := HeadScores(graph.Tensor{Shape: []int{1, 0, 7, 7}}, text); err == nil {
+		t.Error("no heads have scores")
+	}
+	if _, err := HeadScores(graph.Tensor{Shape: []int{1, 1, 7, 7}, F64: w.F64[:49]}, text); err != nil {
+		t.Errorf("a single head: got the error %v", err)
+	}
+	w.Shape = []int{1, 3, 7, 7}
+	for n := range 10 {
+		if _, err := HeadScores(w, make([]int, n)); (err == nil) != (1 <= n && n <= 7) {
+			t.Errorf("%d tokens of 7: got the error %v", n, err)
+		}
 	}
 }

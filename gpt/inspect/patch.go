@@ -115,30 +115,28 @@ func newPatched(m *gpt.Model, q Question, patterns []string, gradients bool) (*p
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range []struct {
-		text   []int
-		answer *float64
-	}{{q.Clean, &p.clean}, {q.Corrupt, &p.corrupt}} {
-		if err := fill(p.model, run.text); err != nil {
-			return nil, err
+	run := func(text []int) (float64, error) {
+		if err := fill(p.model, text); err != nil {
+			return 0, err
 		}
-		last := len(run.text) - 1
+		last := len(text) - 1
 		if err := answer.at(last, q.Right, 1); err != nil {
-			return nil, err
+			return 0, err
 		}
 		if err := answer.at(last, q.Wrong, -1); err != nil {
-			return nil, err
+			return 0, err
 		}
 		if err := p.program.Run(); err != nil {
-			return nil, errors.Wrap(err, "inspect")
+			return 0, errors.Wrap(err, "inspect")
 		}
-		*run.answer = p.program.Loss()
-		if p.values != nil {
-			break
-		}
-		for _, x := range p.places {
-			p.values = append(p.values, p.program.Kept(x).Clone())
-		}
+		return p.program.Loss(), nil
 	}
-	return p, nil
+	if p.clean, err = run(q.Clean); err != nil {
+		return nil, err
+	}
+	for _, x := range p.places {
+		p.values = append(p.values, p.program.Kept(x).Clone())
+	}
+	p.corrupt, err = run(q.Corrupt)
+	return p, err
 }

@@ -143,6 +143,10 @@ func TestPatchGradient(t *testing.T) {
 
 func TestPatchErrors(t *testing.T) {
 	m := model(t, odd(), true, 1)
+	q := Question{Clean: tokens[:2], Corrupt: tokens[:2], Right: 1}
+	if _, err := Patch(m, q, "h.9"); err == nil || !strings.Contains(err.Error(), `"h.9"`) {
+		t.Errorf("of no place: got the error %v", err)
+	}
 	for want, q := range map[string]Question{
 		"2 tokens and a corrupt one of 3":  {Clean: tokens[:2], Corrupt: tokens[:3]},
 		"got 0 tokens, want 1":             {Right: 1},
@@ -195,6 +199,12 @@ func TestIntegratedGradients(t *testing.T) {
 		},
 		"got 0 numbers to begin with, want 70": func() error {
 			_, _, err := IntegratedGradients(m, "h.0", &graph.Tensor{}, tokens, targets, 1)
+			return err
+		},
+		"got 4097 points": func() error { _, _, err := IntegratedGradients(nil, "h.0", nil, nil, nil, 1<<12+1); return err },
+		"no model":        func() error { _, _, err := IntegratedGradients(nil, "h.0", nil, nil, nil, 1<<12); return err },
+		"got 8 tokens": func() error {
+			_, _, err := IntegratedGradients(m, "h.0", nil, make([]int, 8), make([]int, 8), 1)
 			return err
 		},
 		"2 targets": func() error { _, _, err := IntegratedGradients(m, "h.0", nil, tokens, targets[:2], 1); return err },

@@ -56,8 +56,8 @@ func activations(g *graph.Graph, names []string) ([]graph.Expr, error) {
 // without explains in the error why an attention that has scores has no weights.
 func without(err error, g *graph.Graph, patterns []string, attention string) error {
 	for _, pattern := range patterns {
-		of, ok := strings.CutSuffix(pattern, ".weights")
-		if _, none := g.Places(pattern); !ok || none == nil {
+		of := strings.TrimSuffix(pattern, ".weights")
+		if _, none := g.Places(pattern); none == nil {
 			continue
 		}
 		if _, none := g.Places(of + ".scores"); none == nil {

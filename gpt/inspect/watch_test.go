@@ -62,8 +62,14 @@ func TestWatch(t *testing.T) {
 			t.Errorf("after two steps %s moves by %v in the second, want %v times %v", l.Layer, l.Update, p.LR, l.Gradient)
 		}
 	}
-	if _, err := w.Layers(nil); err == nil {
-		t.Error("of no model there are layers")
+	for _, f := range []func() ([]LayerNorms, error){
+		func() ([]LayerNorms, error) { return w.Layers(nil) },
+		func() ([]LayerNorms, error) { return w.Layers(&gpt.Model{}) },
+		func() ([]LayerNorms, error) { return (*Watch)(nil).Layers(trainer.Model) },
+	} {
+		if _, err := f(); err == nil || !strings.Contains(err.Error(), "got no Watch or no model") {
+			t.Errorf("got the error %v", err)
+		}
 	}
 	if (*Watch)(nil).Gradients(0, nil) == nil {
 		t.Error("no Watch keeps gradients")
@@ -89,6 +95,9 @@ func TestEffectiveRank(t *testing.T) {
 	}
 	for want, w := range map[string]graph.Tensor{
 		"4 numbers of shape [4]": {Shape: []int{4}, F64: make([]float64, 4)}, "not finite": matrix(1, 1, math.NaN()),
+		"0 numbers of shape [0 3]": matrix(0, 3), "0 numbers of shape [3 0]": matrix(3, 0),
+		"3 numbers of shape [2 2]": matrix(2, 2, 1, 2, 3), "2 numbers of shape [-1 -2]": matrix(-1, -2, 1, 2),
+		"1 numbers of shape [1 1 1]": {Shape: []int{1, 1, 1}, F64: []float64{1}},
 	} {
 		if _, err := EffectiveRank(w); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want it to say %q", err, want)
