@@ -34,7 +34,7 @@ func TestMarkIn(t *testing.T) {
 	marked := strings.Repeat("A7", markSize/2)
 	for before, kept := range map[string]string{
 		"": "new", strings.Repeat("\x00", markSize): "new", "\x00": "new", marked: "kept",
-		"SHORT": "refused", strings.ToLower(marked): "refused", marked[1:]: "refused", marked + "B": "refused",
+		"SHORT": "refused", "X": "refused", strings.ToLower(marked): "refused", marked[1:]: "refused", marked + "B": "refused",
 		strings.Repeat("\x00", markSize+1): "refused", "a user's notes\n": "refused",
 	} {
 		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
@@ -66,6 +66,16 @@ func TestMarkIn(t *testing.T) {
 	defer f.Close()
 	if mark, err := markIn(f); err == nil {
 		t.Errorf("a lock that cannot be read has the mark %q", mark)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = os.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if mark, err := markIn(f); err == nil {
+		t.Errorf("a lock that cannot be written has the mark %q", mark)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 func TestFileNames(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
-	names := []string{"z-_.9", "azAZ09", strings.Repeat("n", maxName), "b"}
+	names := []string{"z-_.9", "a.b", "azAZ09", strings.Repeat("n", maxName), "b"}
 	var files []File
 	for _, name := range names {
 		files = append(files, text(name, "of "+name))
@@ -87,8 +87,13 @@ func TestSystemErrors(t *testing.T) {
 	if f, err := (osDisk{}).create(path); f != nil || !errors.Is(err, fs.ErrExist) {
 		t.Errorf("made a file that exists: %v, %v", f, err)
 	}
-	if err := makeDir(filepath.Join(path, "below")); err == nil {
-		t.Error("made a directory in a file")
+	for _, bad := range []string{filepath.Join(path, "below"), filepath.Join(dir, strings.Repeat("n", 300))} {
+		if err := makeDir(bad); err == nil {
+			t.Errorf("made a directory %s", bad)
+		}
+	}
+	if names, err := (osDisk{}).list(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, %v", names, err)
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(filepath.Join(dir, "nowhere"), link); err != nil {
@@ -96,6 +101,9 @@ func TestSystemErrors(t *testing.T) {
 	}
 	if err := makeDir(filepath.Join(link, "a", "b")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("made directories below a link to nothing: %v", err)
+	}
+	if err := WriteFolder(filepath.Join(link, "a", "b"), []File{text("a", "b")}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("made a folder below a link to nothing: %v", err)
 	}
 	if err := file.SyncDir(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
@@ -108,4 +116,33 @@ func TestSystemErrors(t *testing.T) {
 	if names, err := (osDisk{}).list(dir); err != nil || !slices.Equal(names, []string{"file", "link"}) {
 		t.Errorf("got %v, %v", names, err)
 	}
+}
+
+// Directories have the usual mode.
+func TestMode(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "usual"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := makeDir(filepath.Join(dir, "a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := (osDisk{}).mkdir(filepath.Join(dir, "c")); err != nil {
+		t.Fatal(err)
+	}
+	usual := modeOf(t, filepath.Join(dir, "usual"))
+	for _, name := range []string{"a", filepath.Join("a", "b"), "c"} {
+		if got := modeOf(t, filepath.Join(dir, name)); got != usual {
+			t.Errorf("%s: got mode %v, want %v", name, got, usual)
+		}
+	}
+}
+
+func modeOf(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
 }

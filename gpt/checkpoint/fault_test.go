@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 // faultyDisk is the real disk until operation number at, which fails. It flushes nothing, because that takes time and
@@ -103,7 +105,14 @@ func TestFaultAtEveryOp(t *testing.T) {
 	if os.Getenv("NIGHTLY") != "" {
 		faults = append(faults, syscall.EFBIG, syscall.EACCES, syscall.EIO)
 	}
-	for _, step := range []int{3, 2} { // a new step, and one that is there already
+	for _, saved := range []struct {
+		step   int // a new one, or one that is there already
+		backup bool
+	}{{3, false}, {2, false}, {2, true}} {
+		step, twoSaved := saved.step, twoSaved
+		if saved.backup {
+			twoSaved = twoSavedAndBackup
+		}
 		count := &faultyDisk{at: never}
 		d, _ := twoSaved(t)
 		d.disk = count
@@ -114,9 +123,9 @@ func TestFaultAtEveryOp(t *testing.T) {
 		}
 		for at := range ops {
 			for _, errno := range faults {
-				failOnce(t, step, &faultyDisk{at: at, err: errno})
+				failOnce(t, twoSaved, step, &faultyDisk{at: at, err: errno})
 				if errno == syscall.EROFS { // a disk that has become read-only stays so
-					failOnce(t, step, &faultyDisk{at: at, err: errno, forever: true})
+					failOnce(t, twoSaved, step, &faultyDisk{at: at, err: errno, forever: true})
 				}
 			}
 		}
@@ -138,7 +147,18 @@ func twoSaved(t *testing.T) (*Dir, string) {
 	return d, path
 }
 
-func failOnce(t *testing.T, step int, disk *faultyDisk) {
+// twoSavedAndBackup returns such a directory in which an earlier save of step 2 ended between its two renames.
+func twoSavedAndBackup(t *testing.T) (*Dir, string) {
+	t.Helper()
+	d, path := twoSaved(t)
+	newest := filepath.Join(path, stepName(2))
+	if err := os.CopyFS(newest+backupSuffix, os.DirFS(newest)); err != nil {
+		t.Fatal(err)
+	}
+	return d, path
+}
+
+func failOnce(t *testing.T, twoSaved func(*testing.T) (*Dir, string), step int, disk *faultyDisk) {
 	t.Helper()
 	d, path := twoSaved(t)
 	at := disk.at
@@ -180,4 +200,40 @@ func failOnce(t *testing.T, step int, disk *faultyDisk) {
 		wantNames(t, path, stepName(1), stepName(2))
 	}
 	d.Close()
+}
+
+// The error of any operation of writing a folder is returned, and until the last one there is no folder.
+func TestFaultAtEveryOpOfAFolder(t *testing.T) {
+	for _, empty := range []bool{false, true} {
+		fill := func(at int) (path string, ops int, err error) {
+			disk := &faultyDisk{at: at, err: syscall.EIO}
+			d := &Dir{path: t.TempDir(), disk: disk, mark: newMark()}
+			path = d.join("model")
+			if empty {
+				if err := os.Mkdir(path, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err = d.fill(d.temporary(tmpPrefix, "model"), path, []File{text("config.json", "{}"), text("b", "of b")}, empty)
+			return path, at - disk.at, err
+		}
+		path, ops, err := fill(never)
+		if err != nil || ops < 12 {
+			t.Fatalf("got %d operations, %v, want at least 12", ops, err)
+		}
+		holder, err := file.Hold(path)
+		if err != nil {
+			t.Fatalf("still held after it has been written: %v", err)
+		}
+		holder.Close()
+		for at := range ops {
+			path, _, err := fill(at)
+			if !errors.Is(err, syscall.EIO) {
+				t.Errorf("operation %d: got %v", at, err)
+			}
+			if _, err := os.Stat(filepath.Join(path, "b")); (err == nil) != (at == ops-1) {
+				t.Errorf("operation %d of %d: the folder is complete: %t", at, ops, err == nil)
+			}
+		}
+	}
 }

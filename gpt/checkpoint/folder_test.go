@@ -97,8 +97,8 @@ func TestWriteFolderRefuses(t *testing.T) {
 	if err := WriteFolder(empty, []File{text("a", "b")}); err != nil {
 		t.Errorf("an empty directory: got %v", err)
 	}
-	if err := WriteFolder("", nil); err == nil {
-		t.Error("no name: no error")
+	if err := WriteFolder("", []File{text("a", "b")}); err == nil || !strings.Contains(err.Error(), "name is empty") {
+		t.Errorf("no name: got %v", err)
 	}
 }
 

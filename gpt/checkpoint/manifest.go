@@ -69,7 +69,7 @@ func readManifest(dir fs.FS, name string) (m manifest, err error) {
 	if err != nil {
 		return m, err
 	}
-	if info.Mode().IsRegular() && info.Size() > maxManifest {
+	if info.Size() > maxManifest {
 		return m, errors.Errorf("%d bytes, the limit is %d", info.Size(), maxManifest)
 	}
 	f, err := openRegular(dir, file, info.Size())
@@ -77,8 +77,8 @@ func readManifest(dir fs.FS, name string) (m manifest, err error) {
 		return m, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxManifest))
-	if err != nil {
+	text := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, text); err != nil {
 		return m, err
 	}
 	return decodeManifest(text)

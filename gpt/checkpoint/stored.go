@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -129,9 +130,7 @@ func (c *Checkpoint) Close() error {
 	}
 	var first error
 	for _, s := range c.files {
-		if err := s.file.Close(); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, s.file.Close())
 	}
 	c.files = nil
 	return errors.Wrapf(first, "checkpoint %s", c.Path)
