@@ -78,6 +78,11 @@ func TestContent(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", got, err, step.want)
 		}
 	}
+	if f, err := Overwrite(path); err != nil {
+		t.Fatal(err)
+	} else if info, err := f.Stat(); err != nil || info.Size() != 0 || f.Close() != nil {
+		t.Errorf("got %d bytes to overwrite with, %v", info.Size(), err)
+	}
 	if err := openers()["Replace"](path); err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +182,174 @@ func TestDirectory(t *testing.T) {
 			}
 		}
 	}
+	d := Directory(dir)
 	for _, bad := range []string{"../a", "/a", ""} {
-		if _, err := Directory(dir).Open(bad); !errors.Is(err, fs.ErrInvalid) {
-			t.Errorf("%q: got %v", bad, err)
+		for op, f := range map[string]func() error{
+			"open":     func() error { _, err := d.Open(bad); return err },
+			"readdir":  func() error { _, err := d.ReadDir(bad); return err },
+			"stat":     func() error { _, err := d.Stat(bad); return err },
+			"lstat":    func() error { _, err := d.Lstat(bad); return err },
+			"readlink": func() error { _, err := d.ReadLink(bad); return err },
+		} {
+			var at *fs.PathError
+			if err := f(); !errors.As(err, &at) || at.Op != op || at.Path != bad || at.Err != fs.ErrInvalid {
+				t.Errorf("%s %q: got %v", op, bad, err)
+			}
 		}
+	}
+	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
+		t.Skip("this file system has no symbolic links: ", err)
+	}
+	if to, err := d.ReadLink("link"); to != "a" || err != nil {
+		t.Errorf("got the link's target %q, %v", to, err)
+	}
+	if _, err := d.ReadLink("a"); err == nil {
+		t.Error("a file that is no link has a target")
+	}
+}
+
+// Files have the usual mode, and can only be written if they are opened for writing.
+func TestModes(t *testing.T) {
+	dir := t.TempDir()
+	usual, err := os.Stat(put(t, filepath.Join(dir, "usual"), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func(string) (*os.File, error){
+		"Create": Create, "Append": Append, "Overwrite": Overwrite, "OpenLock": OpenLock,
+	} {
+		f, err := open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := f.Stat(); err != nil || info.Mode() != usual.Mode() {
+			t.Errorf("%s: got mode %v, want %v", name, info.Mode(), usual.Mode())
+		}
+		if _, err := f.WriteString("x"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := f.ReadAt(make([]byte, 1), 0); (err == nil) != (name == "OpenLock") {
+			t.Errorf("%s: reading: got %v", name, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// badReader fails after its text.
+type badReader struct{ text io.Reader }
+
+func (r badReader) Read(p []byte) (int, error) {
+	n, err := r.text.Read(p)
+	if err == io.EOF {
+		err = fs.ErrClosed
+	}
+	return n, err
+}
+
+// An error while reading is returned, also after a text without a NUL byte.
+func TestReadErrors(t *testing.T) {
+	if _, err := content(badReader{strings.NewReader("abc")}, "name", 3, 9); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	if err := checkText(badReader{strings.NewReader("abc")}); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A text with a NUL byte is not a text. If it is also invalid UTF-8 before that, in the first 64 kB, it has another
+// encoding, and the error gives the first such byte.
+func TestCheckText(t *testing.T) {
+	long := strings.Repeat("a\n", 1<<15)
+	for text, want := range map[string]string{
+		"": "", "text\n": "", "\xff": "", "\x00": "NUL byte at offset 0, line 1", "a\nb\x00": "NUL byte at offset 3, line 2",
+		"\xff\xfea\x00":      "not valid UTF-8: byte 0xff at offset 0, line 1",
+		"a\n\xfe\xffa\x00":   "not valid UTF-8: byte 0xfe at offset 2, line 2",
+		"a\xff\x00":          "not valid UTF-8: byte 0xff at offset 1, line 1",
+		"\uFFFD\x00":         "NUL byte at offset 3, line 1", // valid, though it stands for an invalid one
+		"\u00e9\n\x00\xff":   "NUL byte at offset 3, line 2",
+		long + "\xff\n\x00":  "NUL byte at offset 65538, line 32770",
+		long + long + "\x00": "NUL byte at offset 131072, line 65537",
+	} {
+		got := ""
+		if err := checkText(strings.NewReader(text)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%.20q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Offsets of invalid bytes.
+func TestInvalidUTF8(t *testing.T) {
+	for text, want := range map[string]int{
+		"": -1, "a": -1, "\xff": 0, "a\xff": 1, "\u00e9\xc3": 2, "\xc3": 0, "\uFFFD": -1, "\uFFFD\xff": 3, "\uFFFDa": -1,
+	} {
+		if got := invalidUTF8([]byte(text)); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
+
+// A temporary name is a decimal number.
+func TestIsNumber(t *testing.T) {
+	for s, want := range map[string]bool{"": false, "0": true, "9": true, "18446744073709551615": true, "a": false, "-1": false} {
+		if got := isNumber(s); got != want {
+			t.Errorf("%q: got %t, want %t", s, got, want)
+		}
+	}
+}
+
+// Replace returns the error of creating the temporary file, and of closing it.
+func TestReplaceErrors(t *testing.T) {
+	write := func(io.Writer) error { return nil }
+	path := filepath.Join(t.TempDir(), "nowhere", "a")
+	if err := Replace(path, write); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in no directory: got %v", err)
+	}
+	path = put(t, filepath.Join(t.TempDir(), "a"), "old")
+	err := Replace(path, func(w io.Writer) error { return w.(io.Closer).Close() })
+	if got, _ := Read(path, 9); !errors.Is(err, fs.ErrClosed) || string(got) != "old" {
+		t.Errorf("already closed: got %v, %q", err, got)
+	}
+}
+
+// Sweep ignores directories that it cannot read, and Hold returns the errors of the system.
+func TestSweepErrors(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	Sweep(nowhere, "", func(string) bool { return true })
+	removeDead(nowhere)
+	long := filepath.Join(t.TempDir(), strings.Repeat("n", 300))
+	if _, err := Hold(long); locks && (err == nil || errors.Is(err, ErrLocked)) {
+		t.Errorf("got %v, want a name that is too long", err)
+	}
+}
+
+// A name that another file has taken over since it was opened does not protect or remove that file.
+func TestNamed(t *testing.T) {
+	dir := t.TempDir()
+	path := put(t, filepath.Join(dir, "a"), "old")
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !named(f, path) {
+		t.Error("a file that has its name has not")
+	}
+	if named(f, put(t, filepath.Join(dir, "b"), "other")) {
+		t.Error("a file has the name of another")
+	}
+	if err := os.Rename(path, filepath.Join(dir, "c")); err != nil {
+		t.Skip("this system does not rename open files: ", err)
+	}
+	if named(f, path) {
+		t.Error("a file has a name that does not exist")
+	}
+	if f.Close(); named(f, filepath.Join(dir, "c")) {
+		t.Error("a closed file has a name")
 	}
 }
 
@@ -192,7 +361,7 @@ func TestReplaceSweeps(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "loss.png")
-	for _, name := range []string{".loss.png-123456789", ".loss.png-7", ".loss.png-x", ".loss.png-", ".other.png-5", "loss.png-3"} {
+	for _, name := range []string{".loss.png-123456789", ".loss.png-7", ".loss.png-x", ".loss.png-", ".other.png-5", "loss.png-3", "42"} {
 		put(t, filepath.Join(dir, name), "half")
 	}
 	err := Replace(path, func(w io.Writer) error {
@@ -208,7 +377,7 @@ func TestReplaceSweeps(t *testing.T) {
 	if got, _ := Read(path, 9); string(got) != "complete" {
 		t.Errorf("got %q", got)
 	}
-	want := []string{".loss.png-", ".loss.png-x", ".other.png-5", "loss.png", "loss.png-3"}
+	want := []string{".loss.png-", ".loss.png-x", ".other.png-5", "42", "loss.png", "loss.png-3"}
 	if got := names(t, dir); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -228,6 +397,9 @@ func TestSweepDirectories(t *testing.T) {
 	holder, err := Hold(filepath.Join(dir, "x-held"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := Hold(filepath.Join(dir, "x-held")); !errors.Is(err, ErrLocked) {
+		t.Errorf("held twice: got %v", err)
 	}
 	sweep := func() { Sweep(dir, "x-", func(rest string) bool { return len(rest) == 4 }) }
 	if sweep(); !slices.Equal(names(t, dir), []string{"x-held", "y-other"}) {
@@ -277,10 +449,10 @@ func TestOpenLock(t *testing.T) {
 func TestKind(t *testing.T) {
 	var got bytes.Buffer
 	for _, mode := range []fs.FileMode{0o644, fs.ModeDir, fs.ModeNamedPipe, fs.ModeSocket, fs.ModeDevice,
-		fs.ModeDevice | fs.ModeCharDevice, fs.ModeSymlink, fs.ModeIrregular} {
+		fs.ModeDevice | fs.ModeCharDevice, fs.ModeSymlink, fs.ModeIrregular | 0o777} {
 		fmt.Fprintf(&got, "%s; ", Kind(mode))
 	}
-	const want = "a regular file; a directory; a FIFO; a socket; a device; a device; a symbolic link; a file of mode ?---------; "
+	const want = "a regular file; a directory; a FIFO; a socket; a device; a device; a symbolic link; a file of mode ?rwxrwxrwx; "
 	if got.String() != want {
 		t.Errorf("got %s, want %s", &got, want)
 	}

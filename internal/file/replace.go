@@ -1,6 +1,7 @@
 package file
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -46,7 +47,7 @@ func isNumber(s string) bool {
 // temporary creates a file in the directory of path, and holds it.
 func temporary(path string) (*os.File, io.Closer, error) {
 	for {
-		name := filepath.Join(filepath.Dir(path), prefix(path)+strconv.FormatUint(uint64(rand.Uint32()), 10))
+		name := filepath.Join(filepath.Dir(path), prefix(path)+fmt.Sprint(rand.Uint32()))
 		f, err := Create(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue

@@ -32,9 +32,9 @@ func Hold(path string) (io.Closer, error) {
 
 // named reports whether path is still the name of the open file.
 func named(f *os.File, path string) bool {
-	info, err := f.Stat()
-	now, gone := os.Lstat(path)
-	return err == nil && gone == nil && os.SameFile(info, now)
+	info, _ := f.Stat() // after an error nil, which is no file
+	now, _ := os.Lstat(path)
+	return os.SameFile(info, now)
 }
 
 // Sweep removes what killed processes left in dir: the files and directories that no process holds and whose names are
@@ -43,10 +43,7 @@ func Sweep(dir, prefix string, accepted func(rest string) bool) {
 	if !locks {
 		return
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
+	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), prefix)
 		if ok && accepted(rest) && (e.Type().IsRegular() || e.IsDir()) {
