@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/memory"
 	"github.com/pkg/errors"
 	"gorgonia.org/tensor"
 )
@@ -59,3 +60,16 @@ func entries(shape []int) float64 {
 
 // fits reports whether a tensor may have the given number of entries: the bytes of many such tensors still fit an int.
 func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }
+
+// unknownMemory is the memory assumed for a machine that does not report it: 64 GiB.
+const unknownMemory = 64 << 30
+
+// MachineMemory returns the memory in bytes that the process may use: the machine's, or the limit of its container
+// (cgroup) if that is less. On systems other than Linux, macOS and the BSDs, and where the memory is unknown, it
+// returns 64 GiB.
+func MachineMemory() int64 {
+	if n := memory.OfMachine(); n > 0 {
+		return n
+	}
+	return unknownMemory
+}

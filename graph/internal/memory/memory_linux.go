@@ -1,4 +1,4 @@
-package graph
+package memory
 
 import (
 	"io/fs"
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-func machineMemory() int64 { return memoryOf(os.DirFS("/")) }
+func ofMachine() int64 { return memoryOf(os.DirFS("/")) }
 
 // memoryOf returns the smallest limit that a Linux system reports: the memory in /proc/meminfo, and the limits of the
 // process's cgroup and of all enclosing groups, of version 2 and of version 1. It returns 0 if there is none. In a

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || netbsd || openbsd
 
-package graph
+package memory
 
 import (
 	"runtime"
@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func machineMemory() int64 {
+func ofMachine() int64 {
 	name := "hw.physmem"
 	switch runtime.GOOS {
 	case "darwin":

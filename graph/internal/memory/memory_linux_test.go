@@ -1,4 +1,4 @@
-package graph
+package memory
 
 import (
 	"testing"
@@ -33,7 +33,7 @@ func TestMachineMemory(t *testing.T) {
 			t.Errorf("%s: got %d bytes, want %d", tc.name, got, tc.want)
 		}
 	}
-	if got := MachineMemory(); got < 1<<20 {
+	if got := OfMachine(); got < 1<<20 {
 		t.Errorf("this machine has %d bytes", got)
 	}
 }

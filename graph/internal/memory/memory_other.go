@@ -1,5 +1,5 @@
 //go:build !(linux || darwin || dragonfly || freebsd || netbsd || openbsd)
 
-package graph
+package memory
 
-func machineMemory() int64 { return 0 }
+func ofMachine() int64 { return 0 }

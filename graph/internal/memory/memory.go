@@ -1,0 +1,6 @@
+// Package memory reads the memory of the machine from its operating system.
+package memory
+
+// OfMachine returns the memory in bytes that the process may use: the machine's, or the limit of its container (cgroup)
+// if that is less. On systems other than Linux, macOS and the BSDs, and where the memory is unknown, it returns 0.
+func OfMachine() int64 { return ofMachine() }
