@@ -6,6 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
@@ -175,4 +176,31 @@ func (m *Model) layout() published.Layout {
 		f = published.GPT2()
 	}
 	return source{Config: c, family: f}.layout()
+}
+
+// inUse holds the Adapter that Model.Use has set, and copies of the numbers that it set, which show whether training
+// has changed them since.
+type inUse struct {
+	adapter *Adapter // nil if none is in use
+	numbers [][]float64
+}
+
+func inUseNow(a *Adapter, layers []*nn.LoRA) inUse { return inUse{a, adapterNumbers(layers)} }
+
+// unchanged returns the adapter if the layers still hold its numbers, otherwise nil.
+func (u inUse) unchanged(layers []*nn.LoRA) *Adapter {
+	if u.adapter == nil || !slices.EqualFunc(u.numbers, adapterNumbers(layers), slices.Equal) {
+		return nil
+	}
+	return u.adapter
+}
+
+// adapterNumbers returns copies of the matrices of all adapters.
+func adapterNumbers(layers []*nn.LoRA) (list [][]float64) {
+	for _, l := range layers {
+		for _, a := range l.Adapters {
+			list = append(list, a.Down.Tensor().Floats(), a.Up.Tensor().Floats())
+		}
+	}
+	return list
 }

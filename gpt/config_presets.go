@@ -66,3 +66,59 @@ func Paper() Config {
 	c.Head, c.Activation = "linear", "gelu"
 	return c
 }
+
+// DistilGPT2 returns GPT2 with half the blocks, as distilled from it (Sanh et al. 2019): 81,912,576 parameters.
+func DistilGPT2() Config {
+	c := GPT2()
+	c.NLayer = 6
+	return c
+}
+
+// SmolLM2_135M returns the smallest SmolLM2 (Ben Allal et al. 2025), a LLaMA with three heads of keys and values to
+// nine of queries: 134,515,008 parameters. The training half is GPT2's.
+func SmolLM2_135M() Config {
+	c := llamaLike()
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.NInner = 8192, 49_152, 30, 9, 576, 1536
+	c.RopeTheta, c.Attention = 100_000, "gqa"
+	c.Options.Offer("n_kv_head", 3)
+	return c
+}
+
+// Stories15M returns the LLaMA of llama2.c that tells stories (Karpathy 2023): 15,191,712 parameters. The training half
+// is GPT2's.
+func Stories15M() Config {
+	c := llamaLike()
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.NInner = 256, 32_000, 6, 6, 288, 768
+	return c
+}
+
+// llamaLike returns the parts of a LLaMA, without its sizes.
+func llamaLike() Config {
+	c := GPT2()
+	c.Bias, c.Activation, c.Eps = false, "", 1e-5
+	c.Position, c.Norm, c.MLP = "rope", "rmsnorm", "swiglu"
+	return c
+}
+
+// FullTuning returns nanoGPT's recipe for fine-tuning a GPT-2 on Shakespeare: 20 steps of 32 sequences at a constant
+// 3e-5. It leaves out the network, which FineTune takes from the tuned model.
+func FullTuning() Config {
+	return Config{
+		Training: train.Training{
+			BatchSize: 1, GradientAccumulationSteps: 32,
+			Optimizer: "adamw", WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.95, GradClip: 1,
+			LearningRate: 3e-5,
+			Seed:         1337, Kernels: true,
+		},
+		Run: train.Run{MaxIters: 20, EvalInterval: 5, EvalIters: 40, LogInterval: 1, OutDir: "out"},
+	}
+}
+
+// LoRATuning returns FullTuning with adapters alone, of rank 8 with α = 16 for every matrix, at the ten times higher
+// learning rate that is usual for them, without decay. It needs little memory beyond the weights.
+func LoRATuning() Config {
+	c := FullTuning()
+	c.LoraR, c.LoraAlpha = 8, 16
+	c.LearningRate, c.WeightDecay = 3e-4, 0
+	return c
+}

@@ -5,13 +5,15 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
-
+	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // parallel returns a run whose matrices are large enough to be divided among several threads.
@@ -144,5 +146,122 @@ func TestSeedMatters(t *testing.T) {
 	}
 	if steps(t, x, 1)[0].Loss == steps(t, y, 1)[0].Loss {
 		t.Error("two seeds give the same first loss")
+	}
+}
+
+// TestRecompute: dropping the blocks' activations changes no bit of the training and needs less memory.
+func TestRecompute(t *testing.T) {
+	for _, block := range []string{"pre", "post"} {
+		train := func(recompute bool) (losses []float64, weights [][]float64, bytes int) {
+			c := tiny()
+			c.NLayer, c.Block, c.Dropout, c.Bias, c.Recompute = 4, block, 0.2, true, recompute
+			c.BatchSize = 40 // so that activations outweigh gradients
+			tr := newTrainer(t, c)
+			for range 5 {
+				p, err := tr.Step()
+				if err != nil {
+					t.Fatal(err)
+				}
+				losses = append(losses, p.Loss, p.Norm)
+			}
+			for _, p := range tr.Model.Params() {
+				weights = append(weights, p.Tensor().Floats())
+			}
+			return losses, weights, tr.Model.Graph.Bytes()
+		}
+		losses, weights, kept := train(false)
+		losses2, weights2, bytes2 := train(true)
+		if d := cmp.Diff(losses, losses2); d != "" {
+			t.Errorf("%s: losses and norms: %s", block, d)
+		}
+		if d := cmp.Diff(weights, weights2); d != "" {
+			t.Errorf("%s: weights differ", block)
+		}
+		if !(float64(bytes2) < 0.7*float64(kept)) {
+			t.Errorf("%s: %d bytes with recomputation, %d without", block, bytes2, kept)
+		}
+	}
+}
+
+// gradients returns the gradients of a complete model at random parameters and tokens, while training.
+func gradients(t *testing.T, g *graph.Graph, c Config, kernels bool) (loss float64, grads map[string][]float64) {
+	t.Helper()
+	g.Kernels = kernels
+	m, err := New(g, c, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := graph.Compile(m.Loss, m.Params()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scramble(m.Params(), 4)
+	rng := rand.New(rand.NewPCG(5, 5))
+	for i := range m.Tokens.Ints() {
+		m.Tokens.Ints()[i], m.Targets.Ints()[i] = rng.IntN(c.VocabSize), rng.IntN(c.VocabSize+1)-1 // some of them ignored
+	}
+	g.SetStep(6)
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	grads = map[string][]float64{}
+	for _, x := range m.Params() {
+		grads[x.Name()] = p.Grad(x).Floats()
+	}
+	return p.Loss(), grads
+}
+
+// A model with kernels computes the same as one of stock operations: the loss and the gradient of every parameter,
+// adapted or frozen.
+func TestKernelsAgainstStockOperations(t *testing.T) {
+	types := []struct {
+		empty     func() *graph.Graph
+		tolerance float64
+		worst     float64
+	}{
+		{empty: func() *graph.Graph { return graph.New(graph.Float64, 3) }, tolerance: 1e-12},
+		{empty: func() *graph.Graph { return graph.New(graph.Float32, 3) }, tolerance: 1e-3},
+	}
+	for name, c := range variants() {
+		for i := range types {
+			empty, tolerance, worst := types[i].empty, types[i].tolerance, &types[i].worst
+			t.Run(fmt.Sprintf("%s, to %.0e", name, tolerance), func(t *testing.T) {
+				a, fast := gradients(t, empty(), c, true)
+				b, spelled := gradients(t, empty(), c, false)
+				d := relative([]float64{a}, []float64{b}, 0)
+				if !(d <= tolerance) {
+					t.Errorf("loss: %v with kernels, %v spelled", a, b)
+				}
+				if len(fast) != len(spelled) {
+					t.Fatalf("%d parameters with kernels, %d spelled", len(fast), len(spelled))
+				}
+				var top float64
+				for _, g := range spelled {
+					top = max(top, largest(g))
+				}
+				for p, g := range spelled {
+					d = relative(fast[p], g, top)
+					if !(d <= tolerance) {
+						t.Errorf("gradient of %s: off by %.2g, want at most %.0e", p, d, tolerance)
+					}
+					*worst = max(*worst, d)
+				}
+			})
+		}
+	}
+	t.Logf("largest differences: float64 %.2g, float32 %.2g", types[0].worst, types[1].worst)
+}
+
+// A model of stock operations trains like the model with kernels.
+func TestTrainerOfStockOperations(t *testing.T) {
+	c := eventful()
+	fast := newTrainer(t, c)
+	c.Kernels = false
+	spelled := newTrainer(t, c)
+	want := steps(t, fast, 3)
+	for i, p := range steps(t, spelled, 3) {
+		if d := relative([]float64{p.Loss, p.Norm}, []float64{want[i].Loss, want[i].Norm}, 0); !(d <= 1e-4) {
+			t.Errorf("step %d: loss %v and norm %v spelled, %v and %v with kernels", p.Step, p.Loss, p.Norm, want[i].Loss, want[i].Norm)
+		}
 	}
 }

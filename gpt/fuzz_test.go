@@ -3,7 +3,10 @@ package gpt
 import (
 	"bytes"
 	"encoding/json"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -126,4 +129,100 @@ func FuzzAdapters(f *testing.F) {
 			t.Fatal("written and read the adapters are others")
 		}
 	})
+}
+
+// useAll uses a checkpoint in every way until the first error.
+func useAll(trainer *Trainer, path string) error {
+	cp, err := checkpoint.Load(path, Fits())
+	if err != nil {
+		return err
+	}
+	defer cp.Close()
+	if _, err := LoadModel(emptyGraph(), cp); err != nil {
+		return err
+	}
+	if _, err := LoadTokenizer(cp); err != nil {
+		return err
+	}
+	_, err = Resume(trainer.Config(), trainer.Corpus, trainer.Tokenizer, cp)
+	return err
+}
+
+// TestHostileCheckpoint replaces each file of a checkpoint with each of 60 hostile ones.
+func TestHostileCheckpoint(t *testing.T) {
+	trainer := newTrainer(t, tiny())
+	steps(t, trainer, 3)
+	contents := map[string][]byte{}
+	for _, f := range files(t, trainer) {
+		var b bytes.Buffer
+		if err := f.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		contents[f.Name] = b.Bytes()
+	}
+	every := 4
+	if testing.Short() {
+		every = 16
+	}
+	c := fuzzed.Checkpoints{
+		Largest: checkpoint.MaxFile, Every: every, Use: func(path string) error { return useAll(trainer, path) },
+		Swaps: [][2]string{
+			{`"F32"`, `"F64"`}, {`"F32"`, `"I8"`}, {`[41,16]`, `[41,1099511627776]`}, {`[41,16]`, `[-41,16]`}, {`"shape":[`, `"shape":[0,`}, {"wte", "w\x1be"},
+			{`"step": 3`, `"step": -3`}, {`"step": 3`, `"step": 4611686018427387904`}, {`"n_layer": 2`, `"n_layer": 134217728`}, {`"n_embd": 16`, `"n_embd": 268435456`},
+			{`"vocab_size": 41`, `"vocab_size": 268435456`}, {`"block_size": 8`, `"block_size": 90000`}, {`"n_head": 2`, `"n_head": 0`}, {`"seed": 7`, `"seed": 1e400`},
+			{`"attention": "causal"`, `"attention": "\u001b[2J"`}, {`"batches": "`, `"batches": "` + strings.Repeat("AAAA", 1<<20)}, {`"vocab": "`, `"vocab": "\u0000`},
+		},
+	}
+	c.Around = map[string]map[string][]byte{ // the configuration is not read where there is a state
+		configFile: {train.WeightsFile: contents[train.WeightsFile], configFile: contents[configFile]},
+	}
+	c.Check(t, contents, train.WeightsFile, train.OptimizerFile, train.StateFile, charactersFile, configFile, fuzzed.Manifest)
+}
+
+// A context whose mask would need 4 TB is refused with the network alone, before anything of that size is allocated.
+// Attention without weights for pairs of tokens has a mask only in the reference form, and a recurrence has none.
+func TestHugeMasksAreRefused(t *testing.T) {
+	base := tiny()
+	base.VocabSize, base.QKSize = 65, 4
+	for _, c := range everyPart(base) {
+		for _, kernels := range []bool{true, false} {
+			c.Kernels, c.BlockSize, c.MemoryLimit = kernels, 1<<20, 64
+			sums := kernels && (c.Attention == "linear" || c.Attention == "taylor")
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			err := c.ValidateModel()
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 16<<20 || took > time.Second {
+				t.Errorf("%s %s %s, kernels %t: %d bytes allocated in %v", c.Attention, c.Position, c.Block, kernels, bytes, took)
+			}
+			if sums || c.Block == "elman" {
+				if err != nil {
+					t.Errorf("%s %s, kernels %t: %v", c.Attention, c.Block, kernels, err)
+				}
+				continue
+			}
+			for _, want := range []string{"memory: got about ", "GiB for parameters and masks of ", "block_size 1048576", "want at most 64 GiB"} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s %s %s, kernels %t: got %v, want %q", c.Attention, c.Position, c.Block, kernels, err, want)
+				}
+			}
+		}
+	}
+}
+
+// New uses the Graph's Kernels, not the Config's.
+func TestHugeMaskOfTheGraph(t *testing.T) {
+	c := tiny()
+	c.VocabSize, c.Attention, c.BlockSize = 65, "linear", 1<<14
+	for _, kernels := range []bool{true, false} {
+		g := limited(1 << 29)
+		g.Kernels, c.Kernels = kernels, !kernels
+		if _, err := New(g, c, 1); (err == nil) != kernels {
+			t.Errorf("kernels %t of the graph: got error %v", kernels, err)
+		} else if err != nil {
+			mustContain(t, err, "got about 1.0", "GiB for parameters and masks", "block_size 16384", "want at most 0.5 GiB")
+		}
+	}
 }

@@ -118,3 +118,49 @@ func (m *Model) candidates() []graph.Expr {
 	}
 	return slices.DeleteFunc(slices.Clone(m.Params()), func(p graph.Expr) bool { return !isAdapter(p) })
 }
+
+// fields returns the exported fields of m except Config.
+func (m *Model) fields() made.Network {
+	return made.Network{Graph: m.Graph, Exprs: []made.Expr{
+		{Name: "Tokens", Expr: m.Tokens}, {Name: "Targets", Expr: m.Targets},
+		{Name: "Logits", Expr: m.Logits}, {Name: "Loss", Expr: m.Loss},
+	}}
+}
+
+// withConfig returns the exported fields of m, and those fields of its Config that change what a graph computes when it
+// does not train.
+func (m *Model) withConfig() made.Network {
+	all := m.fields()
+	all.Config = m.Config.networkFields().Without("dropout").Lines()
+	return all
+}
+
+// Check returns an error unless m is as New or LoadModel has returned it. The error names the field that has been
+// replaced: a decoder or a file of such a model would belong to another network than the weights.
+func (m *Model) Check() error {
+	if m == nil {
+		return errors.New("model: got nil, want one from New or LoadModel")
+	}
+	return made.Check(m.built, m.withConfig())
+}
+
+// checkTokenizer returns an error if tok, which may be nil, has more tokens than the model has logits.
+func (m *Model) checkTokenizer(tok text.Tokenizer) error {
+	if tok != nil && tok.Size() > m.Config.VocabSize {
+		return errors.Errorf("tokenizer: got %d tokens, want at most the model's vocab_size %d",
+			tok.Size(), m.Config.VocabSize)
+	}
+	return nil
+}
+
+// loss returns the cross entropy, or the hook's loss, which must be a scalar.
+func (c Config) loss(s graph.Scope, logits, targets graph.Expr) (loss graph.Expr) {
+	if c.Hooks.Loss == nil {
+		return nn.NewCrossEntropy(s).Forward(logits, targets)
+	}
+	ok := s.Try(func() { loss = c.Hooks.Loss(logits.In(s), targets.In(s)) })
+	if ok && (loss.Graph() == nil || len(loss.Shape()) > 0) {
+		s.Failf("the hook's loss has shape %v, want a scalar", loss.Shape())
+	}
+	return loss
+}

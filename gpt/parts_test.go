@@ -1,6 +1,9 @@
 package gpt
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -161,3 +164,144 @@ func TestImpossibleParts(t *testing.T) {
 		}
 	}
 }
+
+// glass panics when it is used.
+type glass struct{}
+
+func (glass) Forward(graph.Expr) graph.Expr { panic("glass") }
+
+// A user-defined part that panics, returns nil, or cannot be built is an error that names it, or its place.
+func TestPartsThatPanic(t *testing.T) {
+	data, tok := corpus(t, verses, 8)
+	broken := func(nn.Site) nn.Layer { panic("glass") }
+	fragile := func(nn.Site) nn.Layer { return glass{} }
+	nothing := func(nn.Site) nn.Layer { return nil }
+	for how, layer := range map[string]func(nn.Site) nn.Layer{"its New": broken, "its Forward": fragile, "no layer": nothing, "no function": nil} {
+		for kind, c := range map[string]struct {
+			r    parts.Registry
+			want []string // the part by kind and name, or its place
+		}{
+			"attention": {parts.Registry{Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }}}}, []string{`attention "ours"`, "h.0.attn: "}},
+			"norm":      {parts.Registry{Norms: []parts.Norm{{Name: "ours", New: layer}}}, []string{"norm: got ours", "h.0.ln_1: ", "ln_f"}},
+			"mlp":       {parts.Registry{MLPs: []parts.MLP{{Name: "ours", New: layer}}}, []string{"mlp: got ours", "h.0.mlp: "}},
+			"block": {parts.Registry{Blocks: []parts.Block{{Name: "ours", Final: true, New: func(at nn.Site, _ nn.Attention) nn.Layer { return layer(at) }}}},
+				[]string{"h.0: "}},
+			"head": {parts.Registry{Heads: []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return layer(at) }}}},
+				[]string{"lm_head: "}},
+			"activation": {parts.Registry{Activations: []parts.Activation{{Name: "ours", Layer: glass{}}}}, []string{"h.0.mlp.act: "}},
+			"position": {parts.Registry{Positions: []parts.Position{{Name: "ours", New: func(at nn.Site, _ parts.Stack) nn.Placement {
+				return nn.Placement{Layer: layer(at)}
+			}}}}, []string{`position "ours"`, "position: "}},
+			"optimizer": {parts.Registry{Optimizers: []parts.Optimizer{{Name: "ours", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
+				panic("glass")
+			}}}}, []string{`optimizer "ours"`}},
+		} {
+			config := tiny()
+			config.Parts = c.r
+			for field, to := range map[string]*string{"attention": &config.Attention, "norm": &config.Norm, "mlp": &config.MLP, "block": &config.Block,
+				"head": &config.Head, "activation": &config.Activation, "position": &config.Position, "optimizer": &config.Optimizer} {
+				if field == kind {
+					*to = "ours"
+				}
+			}
+			_, err := NewTrainer(config, data, tok)
+			if kind == "position" && how == "no layer" && err == nil {
+				continue // a position may have none
+			}
+			named := false
+			for _, want := range c.want {
+				named = named || err != nil && strings.Contains(err.Error(), want)
+			}
+			if !named {
+				t.Errorf("%s, %s: got error %v, want one of %q", kind, how, err, c.want)
+			}
+		}
+	}
+}
+
+// A part with only a name is refused with the configuration, by kind and name; an optimizer when it is built.
+func TestPartsWithoutNew(t *testing.T) {
+	data, tok := corpus(t, verses, 8)
+	for kind, change := range map[string]func(*Config){
+		"position":  func(c *Config) { c.Position, c.Parts.Positions = "ours", []parts.Position{{Name: "ours"}} },
+		"attention": func(c *Config) { c.Attention, c.Parts.Attentions = "ours", []parts.Attention{{Name: "ours"}} },
+		"norm":      func(c *Config) { c.Norm, c.Parts.Norms = "ours", []parts.Norm{{Name: "ours"}} },
+		"block":     func(c *Config) { c.Block, c.Parts.Blocks = "ours", []parts.Block{{Name: "ours"}} },
+		"mlp":       func(c *Config) { c.MLP, c.Parts.MLPs = "ours", []parts.MLP{{Name: "ours"}} },
+		"head":      func(c *Config) { c.Head, c.Parts.Heads = "ours", []parts.Head{{Name: "ours"}} },
+		"optimizer": func(c *Config) { c.Optimizer, c.Parts.Optimizers = "ours", []parts.Optimizer{{Name: "ours"}} },
+	} {
+		c := tiny()
+		change(&c)
+		c.VocabSize = tok.Size()
+		if err := c.Validate(); kind != "optimizer" {
+			mustContain(t, err, kind+": got ours, a part without New: nothing builds it")
+		}
+		_, err := NewTrainer(c, data, tok)
+		mustContain(t, err, kind, "ours", "nothing builds it")
+	}
+}
+
+// layerFunc is a user-defined layer that does not use its scope.
+type layerFunc func(x graph.Expr) graph.Expr
+
+func (f layerFunc) Forward(x graph.Expr) graph.Expr { return f(x) }
+
+// ownLayer returns c with the layer as its part of a kind, and the path of that part.
+func ownLayer(c Config, kind string, l nn.Layer) (Config, string) {
+	layer := func(nn.Site) nn.Layer { return l }
+	switch kind {
+	case "attention":
+		c.Attention = "ours"
+		c.Parts.Attentions = []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }}}
+		return c, "h.0.attn"
+	case "norm":
+		c.Norm, c.Parts.Norms = "ours", []parts.Norm{{Name: "ours", New: layer}}
+		return c, "h.0.ln_1"
+	case "mlp":
+		c.MLP, c.Parts.MLPs = "ours", []parts.MLP{{Name: "ours", New: layer}}
+		return c, "h.0.mlp"
+	case "activation":
+		c.Activation, c.Parts.Activations = "ours", []parts.Activation{{Name: "ours", Layer: l}}
+		return c, "h.0.mlp.act"
+	case "block":
+		c.Block = "ours"
+		c.Parts.Blocks = []parts.Block{{Name: "ours", New: func(at nn.Site, _ nn.Attention) nn.Layer { return l }}}
+		return c, "h.0"
+	case "head":
+		c.Head = "ours"
+		c.Parts.Heads = []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return l }}}
+		return c, "lm_head"
+	}
+	c.Position = "ours"
+	c.Parts.Positions = []parts.Position{{Name: "ours", New: func(at nn.Site, _ parts.Stack) nn.Placement { return nn.Placement{Layer: l} }}}
+	return c, "position"
+}
+
+// A user-defined layer of any kind that returns a wrong shape, fails in an operation, or panics is an error under its
+// own name, even if it leaves its input's scope unchanged. A panic has the file and line.
+func TestWrongLayersAreNamed(t *testing.T) {
+	line := 0
+	for how, c := range map[string]struct {
+		forward func(x graph.Expr) graph.Expr
+		want    func() string
+	}{
+		"a column less": {func(x graph.Expr) graph.Expr { return x.Cols(0, x.Shape()[1]-1) }, func() string { return "got shape (" }},
+		"a sum":         {func(x graph.Expr) graph.Expr { return x.Sum() }, func() string { return "got shape (" }},
+		"a product":     {func(x graph.Expr) graph.Expr { return x.MatMul(x) }, func() string { return "matmul (" }},
+		"a panic": {func(x graph.Expr) graph.Expr { _, _, line, _ = runtime.Caller(0); return x.Cols(0, x.Shape()[7]) }, func() string {
+			return fmt.Sprintf("panic: runtime error: index out of range [7] with length 2 at %s:%d", thisFile(), line)
+		}},
+	} {
+		for _, kind := range []string{"attention", "norm", "mlp", "activation", "block", "head", "position"} {
+			config, place := ownLayer(tiny(), kind, layerFunc(c.forward))
+			config.VocabSize = 11
+			_, err := New(graph.New(graph.Float64, 1), config, 3)
+			if err == nil || !strings.HasPrefix(err.Error(), "gpt: "+place+": "+c.want()) {
+				t.Errorf("%s, %s: got error %v, want %s: %s", kind, how, err, place, c.want())
+			}
+		}
+	}
+}
+
+func thisFile() string { _, file, _, _ := runtime.Caller(0); return file }

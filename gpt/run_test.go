@@ -5,7 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -102,3 +105,148 @@ func TestOpenErrors(t *testing.T) {
 	_, _, err = Open(saved(t, 1, alone).Path)
 	mustContain(t, err, "no tokenizer")
 }
+
+// A hook that changes nothing changes no bit, for every kind of step.
+func TestHooksThatLook(t *testing.T) {
+	for name, c := range map[string]Config{"one micro-batch": tiny(), "two": eventful()} {
+		plain := newTrainer(t, c)
+		c.Hooks.Rate = c.RateAt
+		c.Hooks.Loss = func(logits, targets graph.Expr) graph.Expr {
+			hooked := c
+			hooked.Hooks.Loss = nil
+			return hooked.loss(logits.Graph().Root().Sub("loss"), logits, targets)
+		}
+		seen, shown := 0, 0.0
+		c.Hooks.Gradients = func(step int, grads []train.Named) error {
+			var squares float64
+			for _, g := range grads {
+				for _, x := range g.Floats() {
+					squares += x * x
+				}
+			}
+			if shown = math.Sqrt(squares); step != seen {
+				t.Errorf("%s: shown step %d, want %d", name, step, seen)
+			}
+			seen++
+			return nil
+		}
+		hooked := newTrainer(t, c)
+		for step := range 3 {
+			want, got := steps(t, plain, 1)[0], steps(t, hooked, 1)[0]
+			if got != want || !(math.Abs(shown-got.Norm) <= 1e-6*got.Norm) {
+				t.Errorf("%s, step %d: got %+v of gradients of norm %v, want %+v", name, step, got, shown, want)
+			}
+		}
+		if fingerprint(t, plain) != fingerprint(t, hooked) || seen != 3 {
+			t.Errorf("%s: other bits, or %d calls", name, seen)
+		}
+		if more := hooked.Config().Memory() - plain.Config().Memory(); (more > 0) != (c.GradientAccumulationSteps == 1) {
+			t.Errorf("%s: %v bytes more", name, more)
+		}
+	}
+}
+
+// Hooks change the rate, the gradients, and the loss that is trained and evaluated.
+func TestHooksThatChange(t *testing.T) {
+	c := tiny()
+	c.WeightDecay = 0
+	c.Hooks.Rate = func(step int) float64 { return 0.5 / float64(step+1) }
+	c.Hooks.Gradients = func(_ int, grads []train.Named) error {
+		for _, g := range grads {
+			if g.Name == "wpe.weight" {
+				clear(g.F32)
+			}
+		}
+		return nil
+	}
+	c.Hooks.Loss = func(logits, targets graph.Expr) graph.Expr {
+		entropy, _ := graph.CrossEntropy(logits, targets, true)
+		return entropy.Scale(3)
+	}
+	trainer, plain := newTrainer(t, c), newTrainer(t, tiny())
+	wpe, _ := trainer.Model.Graph.Leaf("wpe.weight")
+	before := wpe.Tensor().Floats()
+	evaluated, err := trainer.Evaluate(t.Context())
+	usual, err2 := plain.Evaluate(t.Context())
+	if err = errors.Wrap(err, "hooked"); err != nil || err2 != nil || !(math.Abs(evaluated.Val-3*usual.Val) <= 1e-5) {
+		t.Errorf("evaluated %v, want three times %v (%v, %v)", evaluated.Val, usual.Val, err, err2)
+	}
+	list, want := steps(t, trainer, 2), steps(t, plain, 1)
+	if list[1].LR != 0.25 || !(math.Abs(list[0].Loss-3*want[0].Loss) <= 1e-5) {
+		t.Errorf("got %+v, want a rate of 0.25, and at first three times the loss %v", list, want[0].Loss)
+	}
+	for i, x := range wpe.Tensor().Floats() {
+		if x != before[i] {
+			t.Fatalf("entry %d of wpe.weight was %v and is %v, without a gradient", i, before[i], x)
+		}
+	}
+}
+
+// A hook that fails fails the step, which is then repeated as if nothing had happened. Invalid hooks are errors.
+func TestHooksThatFail(t *testing.T) {
+	c := eventful()
+	calm := newTrainer(t, c)
+	fail, message := false, errors.New("the gradient is blue")
+	c.Hooks.Gradients = func(_ int, grads []train.Named) error {
+		if !fail {
+			return nil
+		}
+		clear(grads[0].F32)
+		return message
+	}
+	c.Hooks.Rate = func(step int) float64 {
+		if fail && step == 2 {
+			panic("glass")
+		}
+		return c.RateAt(step)
+	}
+	trainer := newTrainer(t, c)
+	for step, want := range []string{"step 1: adamw: gradients: the gradient is blue", "step 2: adamw: gradients: ", "step 3: rate: panic: glass"} {
+		fail = true
+		_, err := trainer.Step()
+		mustContain(t, err, want)
+		if fail = false; step < 2 && !errors.Is(err, message) {
+			t.Errorf("got %v", err)
+		}
+		steps(t, trainer, 1)
+	}
+	if steps(t, calm, 3); fingerprint(t, trainer) != fingerprint(t, calm) {
+		t.Error("a step that failed left something behind")
+	}
+	c.Hooks.Gradients = func(int, []train.Named) error { panic("glass") }
+	_, err := newTrainer(t, c).Step()
+	mustContain(t, err, "step 1: adamw: gradients: panic: glass")
+	for want, loss := range map[string]func(logits, targets graph.Expr) graph.Expr{
+		`loss: panic: glass`:                           func(graph.Expr, graph.Expr) graph.Expr { panic("glass") },
+		`loss: the hook's loss has shape [], want`:     func(graph.Expr, graph.Expr) graph.Expr { return graph.Expr{} },
+		`loss: the hook's loss has shape [24 1], want`: func(logits, _ graph.Expr) graph.Expr { return logits.Sum() },
+	} {
+		c.Hooks = train.Hooks{Loss: loss}
+		data, tok := corpus(t, verses, c.BlockSize)
+		_, err := NewTrainer(c, data, tok)
+		mustContain(t, err, want)
+	}
+}
+
+// An optimizer that provides no gradients is refused if a hook requires them.
+func TestHooksOfOtherOptimizers(t *testing.T) {
+	c := tiny()
+	c.Optimizer = "hidden"
+	c.Parts.Optimizers = []parts.Optimizer{{Name: "hidden", New: func(p []graph.Expr, t train.Training, done int) (optim.Optimizer, error) {
+		o, err := train.AdamW(p, t, done)
+		return hidden{o}, err
+	}}}
+	newTrainer(t, c)
+	c.Hooks.Gradients = func(int, []train.Named) error { return nil }
+	data, tok := corpus(t, verses, c.BlockSize)
+	_, err := NewTrainer(c, data, tok)
+	mustContain(t, err, `trainer: optimizer "hidden": gpt.hidden shows no gradients, want one that embeds *optim.Gradients`)
+}
+
+// hidden is an optimizer that provides no gradients.
+type hidden struct{ o optim.Optimizer }
+
+func (h hidden) Accumulate(p *graph.Program) error                    { return h.o.Accumulate(p) }
+func (h hidden) Forget()                                              { h.o.Forget() }
+func (h hidden) Moments(f func(name string, m, v graph.Tensor))       { h.o.Moments(f) }
+func (h hidden) Update(p *graph.Program, lr float64) (float64, error) { return h.o.Update(p, lr) }

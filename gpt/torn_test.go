@@ -2,11 +2,14 @@ package gpt
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -135,5 +138,54 @@ func TestWeightsOfOneStep(t *testing.T) {
 				t.Errorf("the run did %d steps meanwhile, too few to see a torn file", len(known)-1)
 			}
 		})
+	}
+}
+
+// Decoders are built and generate while their model trains. The race detector checks this if kernels are plain Go.
+func TestWritingWhileTraining(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		c := tiny()
+		c.Kernels = kernels
+		trainer := newTrainer(t, c)
+		newDecoderOf(t, trainer.Model)
+		var wait sync.WaitGroup
+		wait.Go(func() { steps(t, trainer, 6) })
+		for range 2 {
+			wait.Go(func() {
+				for range 2 {
+					d, err := NewDecoder(trainer.Model)
+					for i := 0; err == nil && i < 3; i++ {
+						_, err = d.Feed(1)
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wait.Wait()
+	}
+}
+
+// If two goroutines use one Trainer, the second gets an error, and there is no race.
+func TestTrainerBusy(t *testing.T) {
+	c, tok := corpus(t, verses, tiny().BlockSize)
+	tr, err := NewTrainer(tiny(), c, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.busy.Lock()
+	_, step := tr.Step()
+	_, evaluate := tr.Evaluate(context.Background())
+	_, all := tr.EvaluateAll(context.Background(), nil)
+	for name, err := range map[string]error{"Step": step, "Evaluate": evaluate, "EvaluateAll": all} {
+		if err == nil || !strings.Contains(err.Error(), "in use by another goroutine") {
+			t.Errorf("%s: got %v, want that it is in use", name, err)
+		}
+	}
+	tr.busy.Unlock()
+	if _, err := tr.Step(); err != nil {
+		t.Error(err)
 	}
 }
