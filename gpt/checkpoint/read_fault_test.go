@@ -234,6 +234,18 @@ func TestMaxFile(t *testing.T) {
 	}
 }
 
+// A step has at most eight digits.
+func TestStepBorders(t *testing.T) {
+	for step, valid := range map[int]bool{-1: false, 0: true, maxStep: true, maxStep + 1: false} {
+		d, _ := newMemDir()
+		if err := d.Save(step, []File{text("a", "of a")}); (err == nil) != valid {
+			t.Errorf("step %d: got %v", step, err)
+		} else if err != nil && !strings.Contains(err.Error(), "the step must be from 0 to 99999999") {
+			t.Errorf("step %d: got %v", step, err)
+		}
+	}
+}
+
 // The list of a directory under the lock may fail, too.
 func TestFaultUnderTheLock(t *testing.T) {
 	d, _ := twoSaved(t)

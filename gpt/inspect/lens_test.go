@@ -136,6 +136,10 @@ func TestHeadScores(t *testing.T) {
 			}
 		}
 	}
+	w.Set(1, 0.5) // a later token does not count
+	if again, err := HeadScores(w, text); err != nil || again[0] != got[0] {
+		t.Errorf("with the weight of a later token: got %v, %v, want %v", again, err, got[0])
+	}
 	if got, err := HeadScores(w, text[:1]); err != nil || !math.IsNaN(got[0].Induction) || !math.IsNaN(got[0].Previous) {
 		t.Errorf("of one token: got %v, %v", got, err)
 	}

@@ -88,6 +88,7 @@ func TestEffectiveRank(t *testing.T) {
 		{matrix(3, 2, 1, 2, 2, 4, -3, -6), 1},                         // one row, in three lengths
 		{matrix(2, 2, 3, 0, 0, 1), math.Pow(4, 1) / math.Pow(3, .75)}, // e^H of ¾ and ¼
 		{matrix(1, 2, 0, 0), 0},
+		{matrix(2, 2, 3, 0, 0, 0), 1}, // one that is exactly 0
 	} {
 		if got, err := EffectiveRank(tc.w); err != nil || !(math.Abs(got-tc.want) <= 1e-12) {
 			t.Errorf("%v: got %v, %v, want %v", tc.w, got, err, tc.want)
