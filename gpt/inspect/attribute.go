@@ -82,7 +82,8 @@ func (a *attribution) build(m *gpt.Model) error {
 			return err
 		}
 		a.pick = newPick(a.model)
-		a.program, err = graph.CompileWith(a.pick.of(), slices.Concat(a.places, []graph.Expr{a.model.Logits}), a.places...)
+		results := slices.Concat(a.places, []graph.Expr{a.model.Logits})
+		a.program, err = graph.CompileWith(a.pick.of(), results, a.places...)
 		return err
 	})
 	return errors.Wrap(err, "inspect")

@@ -147,3 +147,17 @@ func TestBlockAndMLPAreChecked(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// TestJoin checks that all registries count, and that the first of several variants of one name does. One registry that
+// permits models to look ahead is enough.
+func TestJoin(t *testing.T) {
+	block := func(name Name, final bool) Block { return Block{Name: name, Final: final} }
+	all := Join(Registry{Blocks: []Block{block("a", true)}}, Registry{},
+		Registry{Blocks: []Block{block("b", true), block("a", false)}, Bidirectional: true})
+	if got := Names(all.Blocks); !slices.Equal(got, []string{"a", "b"}) || !Find(all.Blocks, "a").Final {
+		t.Errorf("got blocks %v, the first of them final %t, want a, b and true", got, Find(all.Blocks, "a").Final)
+	}
+	if !all.Bidirectional || Join(Registry{}).Bidirectional {
+		t.Error("Bidirectional: want true if it is true of one registry")
+	}
+}

@@ -65,7 +65,7 @@ func llamaRows(vocabulary, context, inner int) []row {
 		head(false),
 		number("attention_dropout", 0, field.Fraction()).nullable(),
 		fixed("layer_types", []string{}).nullable().onlyRead(),          // the kind of each block's attention
-		number("partial_rotary_factor", 1, field.Positive()).onlyRead(), // of a head's features
+		number("partial_rotary_factor", 1, field.Positive()).onlyRead(), // rotated features of a head
 	}
 }
 
