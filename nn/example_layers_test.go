@@ -172,6 +172,23 @@ func ExampleRMSNorm() {
 	// ln.weight
 }
 
+// The dynamic tanh limits every feature on its own, whatever the others are.
+func ExampleDyT() {
+	at := site()
+	at.Embd, at.Bias = 3, true
+	l := nn.NewDyT(at.At("ln"))
+	show(l.Forward(at.Value("x", numbers(1, 2, 3, 1, -20, 300), 2, 3)))
+	for _, p := range at.Graph().Params() {
+		fmt.Println(p.Name())
+	}
+	// Output:
+	//   0.46  0.76  0.91
+	//   0.46 -1.00  1.00
+	// ln.alpha
+	// ln.weight
+	// ln.bias
+}
+
 // gradient prints ∂loss/∂x times 100, with a line for every row.
 func gradient(loss, x graph.Expr) {
 	p, err := graph.Compile(loss, x)

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -220,6 +221,35 @@ func TestI64ZeroRow(t *testing.T) {
 			}
 			if math.IsNaN(bare[i]) != inside || math.IsNaN(none[i]) != inside {
 				t.Errorf("kernels %t, entry %d without ε: got %v and %v, want NaN: %t", kernels, i, bare[i], none[i], inside)
+			}
+		}
+	}
+}
+
+// The dynamic tanh is odd in x while its bias is 0, stays within its gains, and treats every feature alone: another
+// value of one feature changes no other.
+func TestI67OddBoundedLocal(t *testing.T) {
+	x, delta := wave(24, 1.7), wave(24, 0.9)
+	dyt := func(at Site) Layer { return NewDyT(at) }
+	negative, moved := make([]float64, len(x)), slices.Clone(x)
+	for i, v := range x {
+		negative[i] = -v
+	}
+	moved[5] = 1e300
+	for _, kernels := range []bool{false, true} {
+		y, dx := normOf(t, dyt, 0, kernels, x, delta)
+		odd, even := normOf(t, dyt, 0, kernels, negative, delta)
+		far, flat := normOf(t, dyt, 0, kernels, moved, delta)
+		if far[5] != 1 || flat[5] != 0 {
+			t.Errorf("kernels %t, 1e300: got %v and Δ %v, want 1 and 0", kernels, far[5], flat[5])
+		}
+		for i, v := range x {
+			if want := math.Tanh(0.5 * v); !(math.Abs(y[i]-want) <= 1e-15) || odd[i] != -y[i] || even[i] != dx[i] {
+				t.Errorf("kernels %t, entry %d: got %v, and %v with Δ %v of −x, want %v, %v and %v",
+					kernels, i, y[i], odd[i], even[i], want, -y[i], dx[i])
+			}
+			if i != 5 && (far[i] != y[i] || flat[i] != dx[i]) {
+				t.Errorf("kernels %t, entry %d changed with entry 5: got %v, want %v", kernels, i, far[i], y[i])
 			}
 		}
 	}

@@ -31,6 +31,7 @@ func TestParameters(t *testing.T) {
 		"LayerNorm":      {func(at Site) Layer { return NewLayerNorm(at) }, "", "weight[6] *bias[6]"},
 		"LayerNormSigma": {func(at Site) Layer { return NewLayerNormSigma(at) }, "", "weight[6] *bias[6]"},
 		"LayerNormPlain": {func(at Site) Layer { return NewLayerNormPlain(at) }, "", ""},
+		"DyT":            {func(at Site) Layer { return NewDyT(at) }, "", "alpha[1] weight[6] *bias[6]"},
 		"RMSNorm":        {func(at Site) Layer { return NewRMSNorm(at) }, "", "weight[6]"},
 		"Dropout":        {func(at Site) Layer { at.Dropout = 0.2; return NewDropout(at) }, "", ""},
 		"Linear":         {func(at Site) Layer { return NewLinear(at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1)) }, "", "weight[6×7] *bias[7]"},

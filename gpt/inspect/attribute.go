@@ -67,6 +67,9 @@ func (a *attribution) build(m *gpt.Model) error {
 	if err != nil {
 		return err
 	}
+	if m.Config.Norm == "dyt" { // tanh scales every feature by another number
+		return errors.New("norm: got dyt, want one that scales all features of a token alike, such as layernorm")
+	}
 	a.names = names
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)

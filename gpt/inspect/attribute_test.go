@@ -25,7 +25,7 @@ func TestAttribute(t *testing.T) {
 			}
 			m := model(t, c, kernels, 2)
 			logits, parts, err := Attribute(m, tokens[:5], ids)
-			if c.Block == "post" || c.Block == "elman" {
+			if c.Block == "post" || c.Block == "elman" || c.Norm == "dyt" {
 				if err == nil {
 					t.Errorf("%s: no error, though its stream is no sum", name)
 				}
@@ -140,6 +140,12 @@ func TestAttributeErrors(t *testing.T) {
 		"after token 0, want the logit": func() error { // a stream with a summand that belongs to no part
 			edit := All(m).Add([]float64{1, -2, 3, -4, 5, -6, 7, -8, 9, -10})
 			_, _, err := Attribute(replace(t, m, "h.0", edit), tokens, tokens)
+			return err
+		},
+		"norm: got dyt, want one that scales": func() error {
+			c := odd()
+			c.Norm = "dyt"
+			_, _, err := Attribute(model(t, c, true, 1), tokens, tokens)
 			return err
 		},
 		`block "post": its logits are no sum`: func() error {

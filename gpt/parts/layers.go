@@ -20,6 +20,7 @@ func Norms() []Norm {
 		{"layernorm_sigma", func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }},
 		{"layernorm_plain", func(at nn.Site) nn.Layer { return nn.NewLayerNormPlain(at) }},
 		{"rmsnorm", func(at nn.Site) nn.Layer { return nn.NewRMSNorm(at) }},
+		{"dyt", func(at nn.Site) nn.Layer { return nn.NewDyT(at) }},
 	}
 }
 

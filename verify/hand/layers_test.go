@@ -85,6 +85,7 @@ func examples[T hand.Number]() []example[T] {
 		{"layernorm_sigma", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNormSigma() }},
 		{"layernorm_plain", "x 8 5", func(at site) layer { return at.LayerNormPlain() }},
 		{"rmsnorm", "x 8 5, weight 1 5", func(at site) layer { return at.RMSNorm() }},
+		{"dyt", "x 8 5, alpha 1 1, weight 1 5, bias 1 5", func(at site) layer { return at.DyT() }},
 		{"gelu", "x 8 5", is(hand.GELU[T]{})},
 		{"gelu_tanh", "x 8 5", is(hand.GELUTanh[T]{})},
 		{"relu", "x 8 5", is(hand.ReLU[T]{})},

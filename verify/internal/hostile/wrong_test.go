@@ -109,7 +109,9 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 		zero("=nil")
 		keys := good.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, key := range keys[:min(1, len(keys))] {
+		// One key is enough. Many layers read the bias, and the rules name it.
+		i := max(0, slices.IndexFunc(keys, func(k reflect.Value) bool { return k.String() == "bias" }))
+		for _, key := range keys[min(i, len(keys)):min(i+1, len(keys))] {
 			for _, e := range append(w.wrongs(good.MapIndex(key)), wrong{" is missing", reflect.Value{}}) {
 				v := reflect.MakeMap(t)
 				for _, k := range keys {

@@ -31,5 +31,10 @@ func norms[T hand.Number]() []Variant[T] {
 			ID: "I64", What: "root mean square layer normalisation", Source: "Zhang and Sennrich 2019",
 			Settings: []Setting{{Name: "rms norm"}},
 		},
+		{
+			Name: "dyt", Type: "DyT", Hand: at(hand.Site[T].DyT),
+			ID: "I67", What: "dynamic tanh in place of a norm", Source: "Zhu et al. 2025",
+			Settings: []Setting{{Name: "dynamic tanh"}, {Name: "dynamic tanh without a bias", NoBias: true}},
+		},
 	}
 }
