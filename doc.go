@@ -6,7 +6,7 @@
 //	nn         the layers, one per file, each as its equation
 //	gpt        models built of these layers: configuration, training, checkpoints, decoding, published folders
 //	gpt/inspect, gpt/seq2seq, gpt/text, gpt/dist   activations by name, encoder and decoder, texts, several machines
-//	gpt/search   samplers, greedy and beam search
+//	gpt/decode, gpt/search   decoding with kept keys and values; samplers, greedy and beam search
 //	verify     checks a layer or a complete model against gradients by hand
 //	verify/hand   the same layers by hand, forward and backward, on the standard library alone
 //	examples   programs: train, translate, inspect, tune, measure, verify

@@ -34,11 +34,11 @@ func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
 // logitsAfter returns the logits after some tokens.
 func logitsAfter(t testing.TB, m *Model) []float64 {
 	t.Helper()
-	d, err := NewDecoder(m)
+	d, err := NewDecoder(m, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logits, err := d.Feed(1, 2, 3, 5)
+	logits, err := d.Feed([]int{1, 2, 3, 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestAdaptersTakeTurns(t *testing.T) {
 		adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn"))), adapterFolder(t, scrambled(t, lora(1, 5, "c_fc", "mlp.c_proj"))), nil,
 	}
 	all := adapted(t, scrambled(t, tiny()), list[:3]...)
-	d, err := NewDecoder(all)
+	d, err := NewDecoder(all, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestAdaptersTakeTurns(t *testing.T) {
 		if err := d.Reset(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := d.Feed(1, 2, 3, 5)
+		got, err := d.Feed([]int{1, 2, 3, 5})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -118,7 +118,7 @@ func TestBatchDecoderReset(t *testing.T) {
 	d := newBatchDecoderOf(t, m, 2)
 	before, rows := someRows(rand.New(rand.NewPCG(1, 1)), 2, 3, 65), someRows(rand.New(rand.NewPCG(2, 1)), 2, 4, 65)
 	logits := func(rows [][]int) []float64 {
-		out, err := d.Feed(rows)
+		out, err := d.Feed(rows...)
 		if err != nil {
 			t.Fatal(err)
 		}

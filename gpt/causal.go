@@ -75,7 +75,7 @@ func (c Config) causalModel(g *graph.Graph, batch int) causal.Model {
 	tokens := s.Ints("tokens", batch*c.BlockSize, c.VocabSize, graph.NoneIgnored)
 	net := newStack(site(s, c, batch, parts.Places(s, batch, c.BlockSize)), c)
 	return causal.Model{
-		Input: tokens, Output: net.predict(net.Forward(tokens)), Batch: batch, Vocabulary: c.VocabSize,
+		Input: tokens, Output: net.Predict(net.Forward(tokens)), Batch: batch, Vocabulary: c.VocabSize,
 		Bidirectional: c.Parts.Bidirectional,
 	}
 }

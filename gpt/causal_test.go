@@ -147,7 +147,7 @@ func TestLookingAheadIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		_, err = NewDecoder(m)
+		_, err = NewDecoder(m, 1)
 		mustContain(t, err, append(want, "decoder: ")...)
 	}
 	if _, err := LoadModel(emptyGraph(), cp, honest()); err != nil {
@@ -175,7 +175,7 @@ func TestBidirectional(t *testing.T) {
 		if _, err := LoadModel(emptyGraph(), saved(t, 0, files(t, trainer)), c.Parts); err != nil {
 			t.Errorf("%s: got %v", name, err)
 		}
-		_, err = NewDecoder(trainer.Model)
+		_, err = NewDecoder(trainer.Model, 1)
 		mustContain(t, err, part.layer+": ", part.sees)
 	}
 }

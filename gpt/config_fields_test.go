@@ -65,11 +65,11 @@ func decodesInFloat32(t *testing.T, m *Model) {
 	}
 	var logits [2][]float64
 	for i, m := range []*Model{m, plain} {
-		d, err := NewDecoder(m)
+		d, err := NewDecoder(m, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := d.Feed(1)
+		x, err := d.Feed([]int{1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ func TestAnswersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := NewDecoder(trainer.Model)
+	d, err := NewDecoder(trainer.Model, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestAnswersAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range answer {
-			logits, err := d.Feed(ids...)
+			logits, err := d.Feed(ids)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,16 +23,16 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 		}
 		next := 0
 		for name, f := range map[string]func() error{
-			"a token": func() error { _, err := d.Feed(3); return err },
+			"a token": func() error { _, err := d.Feed([]int{3}); return err },
 			"a token drawn and fed": func() error {
-				logits, err := d.Feed(next)
+				logits, err := d.Feed([]int{next})
 				if err == nil {
 					next, err = s.Draw(logits, 3, 64, 3)
 				}
 				return err
 			},
-			"a token with packed weights": func() error { _, err := packed.Feed(3); return err },
-			"a batch":                     func() error { _, err := batch.Feed(rows); return err },
+			"a token with packed weights": func() error { _, err := packed.Feed([]int{3}); return err },
+			"a batch":                     func() error { _, err := batch.Feed(rows...); return err },
 		} {
 			t.Run(fmt.Sprintf("%s, %d threads", name, threads), func(t *testing.T) {
 				for range 20 { // the first ones allocate buffers that are reused
@@ -54,7 +54,7 @@ func TestGenerateAllocatesNothingPerToken(t *testing.T) {
 	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 3), samplersOf(3)
 	for name, f := range map[string]func(n int) error{
 		"a text": func(n int) error {
-			for _, err := range d.Generate(t.Context(), []int{1, 2}, n, s[2]) {
+			for _, err := range d.Generate(t.Context(), [][]int{{1, 2}}, n, s[2:]) {
 				if err != nil {
 					return err
 				}

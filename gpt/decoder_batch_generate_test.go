@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -30,9 +31,9 @@ func samplersOf(n int) (list []*search.Sampler) {
 }
 
 // alone returns the text that a Decoder generates after a prompt, and the ln p of its tokens.
-func alone(t testing.TB, d *Decoder, prompt []int, n int, s *search.Sampler, stop ...int) (ids []int, logProbs []float64) {
+func alone(t testing.TB, d *decode.Session, prompt []int, n int, s *search.Sampler, stop ...int) (ids []int, logProbs []float64) {
 	t.Helper()
-	for id, err := range d.Generate(t.Context(), prompt, n, s) {
+	for id, err := range generate(t.Context(), d, prompt, n, s) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func alone(t testing.TB, d *Decoder, prompt []int, n int, s *search.Sampler, sto
 // generatesAlone compares the texts of a batch after prompts of these lengths with those that are generated alone.
 // Tokens are equal, and so are all bits of their probabilities, unless an attention adds up several tokens in another
 // order than single ones, or the compiler may fuse a product and a sum on this processor.
-func generatesAlone(t *testing.T, c Config, d *BatchDecoder, single *Decoder, lengths ...int) {
+func generatesAlone(t *testing.T, c Config, d *decode.Session, single *decode.Session, lengths ...int) {
 	t.Helper()
 	const n = 9
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -99,7 +100,7 @@ func TestBatchGenerateOrder(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, single := newBatchDecoderOf(t, m, 3), newDecoderOf(t, m)
 	prompts := [][]int{{1, 2, 3}, {4}, {5, 6}}
-	var want []Token
+	var want []decode.Token
 	rows := make([][]int, 3)
 	for b, prompt := range prompts {
 		rows[b], _ = alone(t, single, prompt, 4, search.NewSampler(uint64(b)))
@@ -113,11 +114,11 @@ func TestBatchGenerateOrder(t *testing.T) {
 	for step := range 6 { // row 0 draws its first token when row 1 draws its third
 		for b, prompt := range prompts {
 			if i := step + 1 - len(prompt); i >= 0 && i < len(rows[b]) {
-				want = append(want, Token{b, rows[b][i]})
+				want = append(want, decode.Token{Row: b, ID: rows[b][i]})
 			}
 		}
 	}
-	generate := func() (got []Token) {
+	generate := func() (got []decode.Token) {
 		for token, err := range d.Generate(t.Context(), prompts, 4, []*search.Sampler{search.NewSampler(0), search.NewSampler(1), search.NewSampler(2)}, stop) {
 			if err != nil {
 				t.Fatal(err)
@@ -161,7 +162,7 @@ func TestBatchGenerateRefuses(t *testing.T) {
 	bad := search.NewSampler(1)
 	bad.MinP = 2
 	ctx, prompts, ok := t.Context(), [][]int{{1}, {2, 3}}, samplersOf(2)
-	if _, err := d.Feed([][]int{{5}, {6}}); err != nil {
+	if _, err := d.Feed([]int{5}, []int{6}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
@@ -194,15 +195,15 @@ func TestBatchGenerateRefuses(t *testing.T) {
 			t.Errorf("%v: yielded %d times, want once", tc.says, n)
 		}
 	}
-	logits, err := d.Feed([][]int{{7}, {8}})
+	logits, err := d.Feed([]int{7}, []int{8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameLogits(t, "after refusals", logits.Row(1).Floats(), feed(t, single, 6, 8))
 
-	for _, d := range []*BatchDecoder{nil, {}} {
+	for _, d := range []*decode.Session{nil, {}} {
 		for _, err := range d.Generate(ctx, prompts, 1, ok) {
-			mustContain(t, err, "decoder", "NewBatchDecoder")
+			mustContain(t, err, "decoder", "NewDecoder")
 		}
 	}
 	broken := search.NewSampler(1)
@@ -212,7 +213,7 @@ func TestBatchGenerateRefuses(t *testing.T) {
 			break
 		}
 		broken.Temperature = math.NaN() // while it is in use
-		_, err := d.Feed([][]int{{1}, {2}})
+		_, err := d.Feed([]int{1}, []int{2})
 		mustContain(t, err, "decoder: in use")
 		for _, err := range d.Generate(ctx, prompts, 1, samplersOf(2)) {
 			mustContain(t, err, "decoder: in use")

@@ -5,12 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-func newBatchDecoderOf(t testing.TB, m *Model, batch int) *BatchDecoder {
+func newBatchDecoderOf(t testing.TB, m *Model, batch int) *decode.Session {
 	t.Helper()
-	d, err := NewBatchDecoder(m, batch)
+	d, err := NewDecoder(m, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func TestBatchDecoder(t *testing.T) {
 					}
 					d.Reset()
 					for i, r := range rows {
-						logits, err := d.Feed(r)
+						logits, err := d.Feed(r...)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -73,11 +74,11 @@ func someRows(rng *rand.Rand, batch, n, vocab int) [][]int {
 func TestBatchDecoderErrors(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	for _, batch := range []int{0, -1} {
-		_, err := NewBatchDecoder(m, batch)
+		_, err := NewDecoder(m, batch)
 		mustContain(t, err, "batch", fmt.Sprint(batch))
 	}
 	d, single := newBatchDecoderOf(t, m, 2), newDecoderOf(t, m)
-	if _, err := d.Feed([][]int{{1, 2}, {3, 4}}); err != nil {
+	if _, err := d.Feed([]int{1, 2}, []int{3, 4}); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []struct {
@@ -91,10 +92,10 @@ func TestBatchDecoderErrors(t *testing.T) {
 		{[][]int{{1, 2}, {3, 13}}, []string{"row 1", "token 1", "13", "0 … 12"}},
 		{[][]int{{-1}, {3}}, []string{"row 0", "token 0", "-1"}},
 	} {
-		_, err := d.Feed(bad.rows)
+		_, err := d.Feed(bad.rows...)
 		mustContain(t, err, append(bad.says, "decoder")...)
 	}
-	logits, err := d.Feed([][]int{{5}, {6}})
+	logits, err := d.Feed([]int{5}, []int{6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestBatchDecoderThreads(t *testing.T) {
 		var logits graph.Tensor
 		for i := range 10 {
 			var err error
-			if logits, err = d.Feed([][]int{{i}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}); err != nil {
+			if logits, err = d.Feed([]int{i}, []int{1}, []int{2}, []int{3}, []int{4}, []int{5}, []int{6}, []int{7}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -24,14 +25,14 @@ func lnp(z graph.Tensor) []float64 {
 }
 
 // scored returns ln p of the tokens after a prompt, and of the best stop token after them if they have ended.
-func scored(t *testing.T, d *Decoder, prompt []int, h search.Hypothesis, stop []int) (sum float64) {
+func scored(t *testing.T, d *decode.Session, prompt []int, h search.Hypothesis, stop []int) (sum float64) {
 	t.Helper()
 	if err := d.Reset(); err != nil {
 		t.Fatal(err)
 	}
 	next := prompt
 	for i := range len(h.Tokens) + 1 {
-		z, err := d.Feed(next...)
+		z, err := d.Feed(next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func scored(t *testing.T, d *Decoder, prompt []int, h search.Hypothesis, stop []
 
 // beamsAlone compares the hypotheses of a search with the probabilities of the same tokens one by one: an error in a
 // Fork of any layer would change a probability.
-func beamsAlone(t *testing.T, d *BatchDecoder, single *Decoder) {
+func beamsAlone(t *testing.T, d *decode.Session, single *decode.Session) {
 	t.Helper()
 	prompt, stop := []int{4, 1, 9, 6}, []int{11}
 	found, err := d.Beam(t.Context(), prompt, 9, search.LengthPenalty(1), stop...)
@@ -120,7 +121,7 @@ func TestBeamIsExactAndGreedy(t *testing.T) {
 
 func TestBeamRefuses(t *testing.T) {
 	d := newBatchDecoderOf(t, model64(t, odd(), true, 1), 2)
-	if _, err := d.Feed([][]int{{5}, {6}}); err != nil {
+	if _, err := d.Feed([]int{5}, []int{6}); err != nil {
 		t.Fatal(err)
 	}
 	var none context.Context
@@ -140,20 +141,22 @@ func TestBeamRefuses(t *testing.T) {
 		_, err := d.Beam(ctx, tc.prompt, tc.n, nil, tc.stop...)
 		mustContain(t, err, tc.says)
 	}
-	if _, err := d.Feed([][]int{{7}, {8}}); err != nil || !slices.Equal(d.decoding.context, []int{5, 6, 7, 8}) {
-		t.Errorf("after refusals: %v (%v), want [5 6 7 8]", d.decoding.context, err)
+	if _, err := d.Feed([]int{7}, []int{8}); err != nil {
+		t.Errorf("after refusals: %v", err)
 	}
 	_, err = d.Beam(ctx, []int{1}, 3, func(float64, int) float64 { return math.NaN() })
 	mustContain(t, err, "beam: decode: rank: got NaN")
-	d.decoding.busy.Lock()
-	_, err = d.Beam(ctx, []int{1}, 1, nil)
-	mustContain(t, err, "decoder: in use")
-	for _, d := range []*BatchDecoder{nil, {}} {
-		_, err := d.Beam(ctx, []int{1}, 1, nil)
-		mustContain(t, err, "NewBatchDecoder")
+	_, err = d.Feed([]int{1}, []int{2})
+	mustContain(t, err, "hypotheses of Beam")
+	if err := d.Reset(); err != nil {
+		t.Fatal(err)
 	}
-	h := hypotheses{decoding: newBatchDecoderOf(t, model64(t, odd(), true, 1), 2).decoding}
-	h.Fork(0, 2)
-	_, err = h.Step([]int{1, 2})
-	mustContain(t, err, "fork: sequence 0 to 2")
+	for range d.Generate(ctx, [][]int{{1}, {2}}, 1, samplersOf(2)) {
+		_, err = d.Beam(ctx, []int{1}, 1, nil)
+		mustContain(t, err, "decoder: in use")
+	}
+	for _, d := range []*decode.Session{nil, {}} {
+		_, err := d.Beam(ctx, []int{1}, 1, nil)
+		mustContain(t, err, "NewDecoder")
+	}
 }

@@ -17,7 +17,7 @@ func BenchmarkDecodeBatch(b *testing.B) {
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := d.Feed(rows); err != nil {
+					if _, err := d.Feed(rows...); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -63,24 +64,29 @@ func decodesEdited(t *testing.T, c Config, edits map[string]func(graph.Expr) gra
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := NewDecoder(m)
+	d, err := NewDecoder(m, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := steps && cachedAttention(t, c); d.decoding.rerun == nil != want {
-		t.Errorf("%s: takes the newest tokens alone: %v, want %v", c.Attention, d.decoding.rerun == nil, want)
+	_, newest := programs(t, m)
+	if want := steps && cachedAttention(t, c); newest != want {
+		t.Errorf("%s: processes only the newest tokens: %v, want %v", c.Attention, newest, want)
 	}
-	complete, err := newRerun(m, 1)
+	n := m.network()
+	build := n.Build
+	n.Build = func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) decode.Layers {
+		return uncached{build(s, batch, positions, caches)}
+	}
+	again, err := decode.New(n, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := &decoding{batch: 1, size: c.BlockSize, vocab: c.VocabSize, graph: m.Graph, rerun: complete}
 	for i := range c.BlockSize + 1 {
-		got, err := d.Feed(i)
+		got, err := d.Feed([]int{i})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := again.feed([]int{i})
+		want, err := again.Feed([]int{i})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,9 +104,11 @@ func cachedAttention(t *testing.T, c Config) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newStepProgram(m, 1, 1, nn.Caches{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s != nil
+	_, newest := programs(t, m)
+	return newest
 }
+
+// uncached layers process all tokens for each new one.
+type uncached struct{ decode.Layers }
+
+func (uncached) Cached() bool { return false }

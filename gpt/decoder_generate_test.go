@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 )
 
@@ -28,47 +29,47 @@ func TestGenerateBeginsAnew(t *testing.T) {
 		greedy := search.NewSampler(1)
 		greedy.Temperature = 0
 		fresh := func(prompt []int, n int) []int {
-			return drawn(t, newDecoderOf(t, m).Generate(t.Context(), prompt, n, greedy))
+			return drawn(t, generate(t.Context(), newDecoderOf(t, m), prompt, n, greedy))
 		}
 		d, other, prompt := newDecoderOf(t, m), []int{9, 2, 11}, []int{3, 4}
 		want := fresh(prompt, 20)
 		for name, before := range map[string]func(){
 			"nothing":  func() {},
 			"fed":      func() { feed(t, d, other...) },
-			"written":  func() { drawn(t, d.Generate(t.Context(), other, 5, greedy)) },
-			"continue": func() { drawn(t, d.Continue(t.Context(), other, 5, greedy)) },
+			"written":  func() { drawn(t, generate(t.Context(), d, other, 5, greedy)) },
+			"continue": func() { drawn(t, proceed(t.Context(), d, other, 5, greedy)) },
 			"break": func() {
-				for range d.Generate(t.Context(), other, 5, greedy) {
+				for range generate(t.Context(), d, other, 5, greedy) {
 					break
 				}
 			},
 		} {
 			before()
-			if got := drawn(t, d.Generate(t.Context(), prompt, 20, greedy)); !slices.Equal(got, want) {
+			if got := drawn(t, generate(t.Context(), d, prompt, 20, greedy)); !slices.Equal(got, want) {
 				t.Errorf("after %s: wrote %v, want %v", name, got, want)
 			}
 		}
-		if got := append(drawn(t, d.Generate(t.Context(), prompt, 3, greedy)), drawn(t, d.Continue(t.Context(), nil, 17, greedy))...); !slices.Equal(got, want) {
+		if got := append(drawn(t, generate(t.Context(), d, prompt, 3, greedy)), drawn(t, proceed(t.Context(), d, nil, 17, greedy))...); !slices.Equal(got, want) {
 			t.Errorf("in two turns: wrote %v, want %v", got, want)
 		}
-		text := slices.Concat(prompt, drawn(t, d.Generate(t.Context(), prompt, 2, greedy)), other)
-		if got, want := drawn(t, d.Continue(t.Context(), other, 2, greedy)), fresh(text, 2); !slices.Equal(got, want) {
+		text := slices.Concat(prompt, drawn(t, generate(t.Context(), d, prompt, 2, greedy)), other)
+		if got, want := drawn(t, proceed(t.Context(), d, other, 2, greedy)), fresh(text, 2); !slices.Equal(got, want) {
 			t.Errorf("after a turn of the other: wrote %v, want %v", got, want)
 		}
-		drawn(t, d.Generate(t.Context(), prompt, 0, greedy)) // begins, and writes nothing yet
-		if got := drawn(t, d.Continue(t.Context(), nil, 20, greedy)); !slices.Equal(got, want) {
+		drawn(t, generate(t.Context(), d, prompt, 0, greedy)) // begins, and writes nothing yet
+		if got := drawn(t, proceed(t.Context(), d, nil, 20, greedy)); !slices.Equal(got, want) {
 			t.Errorf("begun without a token: wrote %v, want %v", got, want)
 		}
 		// Tokens that are fed replace the token drawn last.
-		drawn(t, d.Generate(t.Context(), prompt, 1, greedy))
+		drawn(t, generate(t.Context(), d, prompt, 1, greedy))
 		sameLogits(t, "fed after a draw", feed(t, d, 7), feed(t, newDecoderOf(t, m), 3, 4, 7))
-		if got, want := drawn(t, d.Continue(t.Context(), []int{2}, 2, greedy)), fresh([]int{3, 4, 7, 2}, 2); !slices.Equal(got, want) {
+		if got, want := drawn(t, proceed(t.Context(), d, []int{2}, 2, greedy)), fresh([]int{3, 4, 7, 2}, 2); !slices.Equal(got, want) {
 			t.Errorf("behind what was fed: wrote %v, want %v", got, want)
 		}
 		if err := d.Reset(); err != nil {
 			t.Fatal(err)
 		}
-		_, err := first(d.Continue(t.Context(), nil, 1, greedy))
+		_, err := first(proceed(t.Context(), d, nil, 1, greedy))
 		mustContain(t, err, "prompt: got 0 tokens")
 	}
 }
@@ -116,14 +117,16 @@ func TestGenerateRefuses(t *testing.T) {
 		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = math.Inf(1) }), []string{"repetition_penalty: got +Inf"}},
 	} {
 		feed(t, d, 5)
-		for _, from := range []func(context.Context, []int, int, *search.Sampler) iter.Seq2[int, error]{d.Generate, d.Continue} {
-			_, err := first(from(tc.ctx, tc.prompt, tc.n, tc.s))
+		for _, tokens := range []iter.Seq2[int, error]{
+			generate(tc.ctx, d, tc.prompt, tc.n, tc.s), proceed(tc.ctx, d, tc.prompt, tc.n, tc.s),
+		} {
+			_, err := first(tokens)
 			mustContain(t, err, append(tc.says, "generate")...)
 		}
 	}
 	feed(t, d, 5)
 	zero := &search.Sampler{}
-	if _, err := first(d.Generate(ctx, []int{1}, 1, zero)); err != nil {
+	if _, err := first(generate(ctx, d, []int{1}, 1, zero)); err != nil {
 		t.Errorf("the zero Sampler is greedy: got %v", err)
 	}
 }
@@ -143,32 +146,32 @@ func TestDecodersRefuse(t *testing.T) {
 		"short":    {&short, []string{"model: Config: got block_size 0, but the model is built with block_size 7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewDecoder(tc.m)
+			_, err := NewDecoder(tc.m, 1)
 			mustContain(t, err, append(tc.says, "decoder")...)
-			_, err = NewBatchDecoder(tc.m, 2)
+			_, err = NewDecoder(tc.m, 2)
 			mustContain(t, err, append(tc.says, "decoder")...)
 		})
 	}
 	for _, batch := range []int{1 << 40, 1 << 62, math.MaxInt} {
-		d, err := NewBatchDecoder(m, batch)
+		d, err := NewDecoder(m, batch)
 		if d != nil {
 			t.Error("a decoder together with an error")
 		}
 		mustContain(t, err, "decoder: memory: got about", "GiB", "block_size 7", "; want at most ")
 	}
-	for _, d := range []*Decoder{nil, {}} {
-		_, err := d.Feed(1)
+	for _, d := range []*decode.Session{nil, {}} {
+		_, err := d.Feed([]int{1})
 		mustContain(t, err, "decoder", "NewDecoder")
 		mustContain(t, d.Reset(), "decoder", "NewDecoder")
-		_, err = first(d.Generate(t.Context(), []int{1}, 1, search.NewSampler(1)))
+		_, err = first(generate(t.Context(), d, []int{1}, 1, search.NewSampler(1)))
 		mustContain(t, err, "decoder", "NewDecoder")
-		_, err = first(d.Continue(t.Context(), []int{1}, 1, search.NewSampler(1)))
+		_, err = first(proceed(t.Context(), d, []int{1}, 1, search.NewSampler(1)))
 		mustContain(t, err, "decoder", "NewDecoder")
 	}
-	for _, d := range []*BatchDecoder{nil, {}} {
-		_, err := d.Feed([][]int{{1}})
-		mustContain(t, err, "decoder", "NewBatchDecoder")
-		mustContain(t, d.Reset(), "decoder", "NewBatchDecoder")
+	for _, d := range []*decode.Session{nil, {}} {
+		_, err := d.Feed([]int{1})
+		mustContain(t, err, "decoder", "NewDecoder")
+		mustContain(t, d.Reset(), "decoder", "NewDecoder")
 	}
 }
 
@@ -176,20 +179,20 @@ func TestDecodersRefuse(t *testing.T) {
 func TestDecoderHasOneCaller(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 2), search.NewSampler(1)
-	want := drawn(t, d.Generate(t.Context(), []int{3}, 6, search.NewSampler(1)))
+	want := drawn(t, generate(t.Context(), d, []int{3}, 6, search.NewSampler(1)))
 	var got []int
-	for id, err := range d.Generate(t.Context(), []int{3}, 6, s) {
+	for id, err := range generate(t.Context(), d, []int{3}, 6, s) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, id)
 		done := make(chan error, 4)
 		go func() {
-			_, err := d.Feed(1)
+			_, err := d.Feed([]int{1})
 			done <- err
-			_, err = first(d.Generate(context.Background(), []int{5}, 1, s))
+			_, err = first(generate(context.Background(), d, []int{5}, 1, s))
 			done <- err
-			_, err = first(d.Continue(context.Background(), []int{5}, 1, s))
+			_, err = first(proceed(context.Background(), d, []int{5}, 1, s))
 			done <- err
 			done <- d.Reset()
 		}()
@@ -200,8 +203,9 @@ func TestDecoderHasOneCaller(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("wrote %v between refusals, want %v", got, want)
 	}
-	batch.decoding.busy.Lock()
-	_, err := batch.Feed([][]int{{1}, {2}})
-	mustContain(t, err, "decoder: in use")
-	mustContain(t, batch.Reset(), "decoder: in use")
+	for range batch.Generate(t.Context(), [][]int{{1}, {2}}, 1, samplersOf(2)) {
+		_, err := batch.Feed([]int{1}, []int{2})
+		mustContain(t, err, "decoder: in use")
+		mustContain(t, batch.Reset(), "decoder: in use")
+	}
 }

@@ -20,7 +20,7 @@ func TestDecoderWithinItsMemory(t *testing.T) {
 		var refused, built int
 		for limit := int64(1 << 9); limit < 1<<22; limit += limit / 8 {
 			m.Graph.SetMemoryLimit(limit)
-			d, err := NewDecoder(m)
+			d, err := NewDecoder(m, 1)
 			if err != nil {
 				refused++
 				continue
@@ -32,20 +32,8 @@ func TestDecoderWithinItsMemory(t *testing.T) {
 			t.Errorf("%d decoders refused, %d built, want some of both", refused, built)
 		}
 		m.Graph.SetMemoryLimit(1 << 20)
-		_, err := NewBatchDecoder(m, 1<<12) // the caches alone are more
+		_, err := NewDecoder(m, 1<<12) // the caches alone are more
 		mustContain(t, err, "decoder: memory: got about", "for the keys and values of sequences 4096", "want at most 0.0009766 GiB")
-	}
-}
-
-// Half a context is fed without computing logits, even if it has only two tokens.
-func TestHalfAContextPredictsNothing(t *testing.T) {
-	for _, context := range []int{1, 4, 7} {
-		c := odd()
-		c.BlockSize = context
-		d := newDecoderOf(t, model64(t, c, true, 1)).decoding
-		if d.half.n != max(1, context/2) || d.half.n > 1 && d.half.logits != nil || d.one.logits == nil {
-			t.Errorf("a context of %d: %d tokens at once, their logits are computed: %t", context, d.half.n, d.half.logits != nil)
-		}
 	}
 }
 
@@ -111,7 +99,7 @@ func TestDecoderOfALargeStep(t *testing.T) {
 	var steps int
 	m := model64(t, withOwn(7, func(_ nn.Site, l nn.Layer) nn.Layer { return large{l.(nn.Cached), &steps} }), true, 1)
 	m.Graph.SetMemoryLimit(1 << 20)
-	_, err := NewDecoder(m)
+	_, err := NewDecoder(m, 1)
 	mustContain(t, err, "decoder: ", "memory: got ", "want at most 0.0009766 GiB")
 	if steps != m.Config.NLayer {
 		t.Errorf("Step was called %d times, want once for each of %d blocks", steps, m.Config.NLayer)

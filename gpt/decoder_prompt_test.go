@@ -2,12 +2,14 @@ package gpt
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
 // A prompt shorter than half a context is fed a few tokens at a time, a longer one by halves, and the rest one by one.
 // The results are the same as for single tokens, also if the context has been full.
 func TestPromptsAFewAtATime(t *testing.T) {
+	const few = 32 // of package decode
 	c := odd()
 	c.BlockSize = 2*few + 12
 	for name, change := range map[string]func(*Config){"causal": func(*Config) {}, "linear": func(c *Config) { c.Attention = "linear" }} {
@@ -15,8 +17,8 @@ func TestPromptsAFewAtATime(t *testing.T) {
 		change(&c)
 		m := model64(t, c, true, 1)
 		d, slow := newDecoderOf(t, m), newDecoderOf(t, m)
-		if in := d.decoding; in.one.n != 1 || in.some.n != few || in.half.n != few+6 {
-			t.Fatalf("%s: %d, %d and %d tokens at once, want 1, %d and %d", name, in.one.n, in.some.n, in.half.n, few, few+6)
+		if sizes, _ := programs(t, m); !slices.Equal(sizes, []int{1, few + 6, few}) {
+			t.Fatalf("%s: %v tokens at once, want 1, %d and %d", name, sizes, few+6, few)
 		}
 		for _, n := range []int{few, few + 1, few + 6, few + 7, 2*few + 1, 2*few + 11, few + 3} {
 			ids := make([]int, n)
@@ -31,7 +33,7 @@ func TestPromptsAFewAtATime(t *testing.T) {
 		}
 	}
 	c.BlockSize = 2*few + 1
-	if in := newDecoderOf(t, model64(t, c, true, 1)).decoding; in.some != in.half {
-		t.Errorf("of half a context of %d tokens a few are %d, want no program of their own", in.half.n, in.some.n)
+	if sizes, _ := programs(t, model64(t, c, true, 1)); !slices.Equal(sizes, []int{1, few}) {
+		t.Errorf("a context of %d: %v tokens at once, want 1 and half of it", c.BlockSize, sizes)
 	}
 }

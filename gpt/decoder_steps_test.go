@@ -87,9 +87,9 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			_, err = NewDecoder(m)
+			_, err = NewDecoder(m, 1)
 			mustContain(t, err, "decoder: "+tc.want+": Step and Forward differ: token ", "by Step, ", " by Forward")
-			_, err = NewBatchDecoder(m, 3)
+			_, err = NewDecoder(m, 3)
 			mustContain(t, err, "decoder: "+tc.want+": Step and Forward differ")
 		}
 	}
@@ -122,7 +122,7 @@ func TestDecoderTakesOwnParts(t *testing.T) {
 				}
 				scramble(m.Params(), 3)
 				m.Config.Parts.Blocks = parts.Blocks()
-				if _, err := NewDecoder(m); err != nil {
+				if _, err := NewDecoder(m, 1); err != nil {
 					t.Errorf("%s, %s, %v: %v", a, position, dtype, err)
 				}
 			}
@@ -135,7 +135,7 @@ func TestDecoderTakesOwnParts(t *testing.T) {
 		at.Param("whole", graph.Normal(1), at.Context) // no other length fits the parameter
 		return l
 	}
-	if _, err := NewDecoder(model64(t, withOwn(23, wholeOnly), true, 1)); err != nil {
+	if _, err := NewDecoder(model64(t, withOwn(23, wholeOnly), true, 1), 1); err != nil {
 		t.Errorf("a parameter of the context's length: %v", err)
 	}
 }
@@ -153,7 +153,7 @@ func BenchmarkNewDecoder(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := NewDecoder(m); err != nil {
+				if _, err := NewDecoder(m, 1); err != nil {
 					b.Fatal(err)
 				}
 			}

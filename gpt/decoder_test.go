@@ -3,14 +3,17 @@ package gpt
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
@@ -125,18 +128,53 @@ func (f full) last(t testing.TB, tokens []int) []float64 {
 	return f.program.Value().Floats()[(len(tokens)-1)*v : len(tokens)*v]
 }
 
-func newDecoderOf(t testing.TB, m *Model) *Decoder {
-	t.Helper()
-	d, err := NewDecoder(m)
-	if err != nil {
-		t.Fatal(err)
+func newDecoderOf(t testing.TB, m *Model) *decode.Session { return newBatchDecoderOf(t, m, 1) }
+
+// tokensOf returns the ids of tokens.
+func tokensOf(tokens iter.Seq2[decode.Token, error]) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for token, err := range tokens {
+			if !yield(token.ID, err) {
+				return
+			}
+		}
 	}
-	return d
 }
 
-func feed(t testing.TB, d *Decoder, tokens ...int) []float64 {
+// generate returns the tokens that a decoder generates after a prompt.
+func generate(
+	ctx context.Context, d *decode.Session, prompt []int, n int, s *search.Sampler, stop ...int,
+) iter.Seq2[int, error] {
+	return tokensOf(d.Generate(ctx, [][]int{prompt}, n, []*search.Sampler{s}, stop...))
+}
+
+// proceed returns the tokens with which a decoder continues its text.
+func proceed(
+	ctx context.Context, d *decode.Session, tokens []int, n int, s *search.Sampler, stop ...int,
+) iter.Seq2[int, error] {
+	return tokensOf(d.Continue(ctx, [][]int{tokens}, n, []*search.Sampler{s}, stop...))
+}
+
+// programs returns the numbers of tokens that the programs of a decoder of m process at once, and whether they process
+// only the newest tokens.
+func programs(t testing.TB, m *Model) (sizes []int, newest bool) {
 	t.Helper()
-	logits, err := d.Feed(tokens...)
+	n := m.network()
+	build := n.Build
+	n.Build = func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) decode.Layers {
+		sizes = append(sizes, positions.Shape()[0]/batch)
+		return build(s, batch, positions, caches)
+	}
+	n.CheckSteps = func() error { newest = true; return nil }
+	if _, err := decode.New(n, 1); err != nil {
+		t.Fatal(err)
+	}
+	return sizes, newest
+}
+
+func feed(t testing.TB, d *decode.Session, tokens ...int) []float64 {
+	t.Helper()
+	logits, err := d.Feed(tokens)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +195,8 @@ func TestDecoder(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {
 				m := model64(t, c, kernels, 1)
 				f, d := newFull(t, m), newDecoderOf(t, m)
-				if again := d.decoding.rerun != nil; again != strings.HasPrefix(name, "parts of our own") {
-					t.Errorf("all tokens are computed again for every one: %t", again)
+				if _, newest := programs(t, m); newest == strings.HasPrefix(name, "parts of our own") {
+					t.Errorf("only the newest tokens are processed: %t", newest)
 				}
 				rng := rand.New(rand.NewPCG(2, 2))
 				var window []int
@@ -168,9 +206,6 @@ func TestDecoder(t *testing.T) {
 					}
 					window = append(slices.Clone(window), rng.IntN(c.VocabSize))
 					got := feed(t, d, window[len(window)-1])
-					if !slices.Equal(d.decoding.context, window) {
-						t.Fatalf("token %d: window %v, want %v", i, d.decoding.context, window)
-					}
 					sameLogits(t, fmt.Sprintf("token %d", i), got, f.last(t, window))
 				}
 			})
@@ -200,7 +235,7 @@ func TestDecoderPrompts(t *testing.T) {
 	for _, id := range []int{-1, 13, 1 << 40, -1 << 63} {
 		d.Reset()
 		feed(t, d, long[:3]...)
-		_, err := d.Feed(4, id, 5)
+		_, err := d.Feed([]int{4, id, 5})
 		mustContain(t, err, "decoder", "token", fmt.Sprint(id), "0 … 12")
 		sameLogits(t, "after a refused id", feed(t, d, long[3:5]...), f.last(t, long[:5]))
 	}
@@ -227,7 +262,7 @@ func TestDecoderSharesParameters(t *testing.T) {
 func TestGenerate(t *testing.T) {
 	m := model64(t, odd(), true, 1)
 	draw := func(seed uint64, prompt ...int) (ids []int, err error) {
-		for id, err := range newDecoderOf(t, m).Generate(t.Context(), prompt, 30, search.NewSampler(seed)) {
+		for id, err := range generate(t.Context(), newDecoderOf(t, m), prompt, 30, search.NewSampler(seed)) {
 			if err != nil {
 				return ids, err
 			}
@@ -256,7 +291,7 @@ func TestGenerate(t *testing.T) {
 	f, greedy := newFull(t, m), search.NewSampler(1)
 	greedy.Temperature = 0
 	window := []int{3}
-	for id, err := range newDecoderOf(t, m).Generate(t.Context(), window, 6, greedy) {
+	for id, err := range generate(t.Context(), newDecoderOf(t, m), window, 6, greedy) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +305,7 @@ func TestGenerate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	count := 0
-	for _, err := range newDecoderOf(t, m).Generate(ctx, []int{1}, 30, search.NewSampler(1)) {
+	for _, err := range generate(ctx, newDecoderOf(t, m), []int{1}, 30, search.NewSampler(1)) {
 		if count++; count == 3 {
 			cancel()
 		}
@@ -281,7 +316,7 @@ func TestGenerate(t *testing.T) {
 	if count != 4 {
 		t.Errorf("yielded %d times, want 3 tokens and an error", count)
 	}
-	for range newDecoderOf(t, m).Generate(t.Context(), []int{1}, 30, search.NewSampler(1)) {
+	for range generate(t.Context(), newDecoderOf(t, m), []int{1}, 30, search.NewSampler(1)) {
 		break // must not go on
 	}
 }
@@ -294,21 +329,26 @@ func TestFeedAfterStep(t *testing.T) {
 		c.Attention = attention
 		trainer := newTrainer(t, c)
 		d := newDecoderOf(t, trainer.Model)
-		batch, err := NewBatchDecoder(trainer.Model, 2)
+		batch, err := NewDecoder(trainer.Model, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text := []int{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5} // beyond the context
+		var window []int
 		for i, id := range text {
 			if i%4 == 2 {
 				steps(t, trainer, 1)
 			}
 			got := feed(t, d, id)
-			rows, err := batch.Feed([][]int{{id}, {id}})
+			rows, err := batch.Feed([]int{id}, []int{id})
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := feed(t, newDecoderOf(t, trainer.Model), d.decoding.context...)
+			if len(window) == c.BlockSize {
+				window = window[(c.BlockSize+1)/2:]
+			}
+			window = append(window, id)
+			want := feed(t, newDecoderOf(t, trainer.Model), window...)
 			for name, got := range map[string][]float64{"a decoder": got, "a batch": rows.Row(1).Floats()} {
 				if e := relative(got, want, 0); !(e <= 1e-5) {
 					t.Errorf("%q: %s, token %d: %v off a decoder that is new", attention, name, i, e)

@@ -20,7 +20,7 @@ func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 		continued := func(prompt, text []int, n int, s *search.Sampler) (ids []int) { // text is prompt, and what is before it
 			next := prompt
 			for range n {
-				z, err := byHand.Feed(next...)
+				z, err := byHand.Feed(next)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -35,11 +35,11 @@ func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 		long := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2} // 11 of a context of 7
 		feed(t, d, 11, 12)
 		s, same := penal(), penal()
-		got, want := drawn(t, d.Generate(t.Context(), long, 20, s)), continued(long, long, 20, same)
+		got, want := drawn(t, generate(t.Context(), d, long, 20, s)), continued(long, long, 20, same)
 		if !slices.Equal(got, want) {
 			t.Errorf("a prompt of 11: wrote %v, want %v", got, want)
 		}
-		if again := drawn(t, d.Continue(t.Context(), []int{0}, 9, s)); !slices.Equal(again,
+		if again := drawn(t, proceed(t.Context(), d, []int{0}, 9, s)); !slices.Equal(again,
 			continued([]int{want[19], 0}, slices.Concat(long, want, []int{0}), 9, same)) {
 			t.Errorf("the next turn: wrote %v", again)
 		}
@@ -52,12 +52,12 @@ func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 		}
 		feed(t, d, 3, 4)
 		feed(t, byHand, 3, 4)
-		got, want = drawn(t, d.Continue(t.Context(), []int{5}, 9, penal())), continued([]int{5}, []int{3, 4, 5}, 9, penal())
+		got, want = drawn(t, proceed(t.Context(), d, []int{5}, 9, penal())), continued([]int{5}, []int{3, 4, 5}, 9, penal())
 		if !slices.Equal(got, want) {
 			t.Errorf("behind what was fed: wrote %v, want %v", got, want)
 		}
-		plain := drawn(t, d.Generate(t.Context(), []int{3, 4, 5}, 20, search.NewSampler(4)))
-		if slices.Equal(plain, drawn(t, d.Generate(t.Context(), []int{3, 4, 5}, 20, penal()))) {
+		plain := drawn(t, generate(t.Context(), d, []int{3, 4, 5}, 20, search.NewSampler(4)))
+		if slices.Equal(plain, drawn(t, generate(t.Context(), d, []int{3, 4, 5}, 20, penal()))) {
 			t.Error("the penalty changes nothing: the test shows little")
 		}
 	}

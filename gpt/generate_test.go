@@ -17,12 +17,12 @@ func TestModelGenerate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := NewDecoder(trainer.Model)
+	d, err := NewDecoder(trainer.Model, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ids []int
-	for id, err := range d.Generate(t.Context(), prompt, 12, search.NewSampler(5)) {
+	for id, err := range generate(t.Context(), d, prompt, 12, search.NewSampler(5)) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -232,11 +232,11 @@ func TestAdaptersOfOwnMatrices(t *testing.T) {
 		t.Errorf("after 10 steps: loss %v, was %v", after, before)
 	}
 	decoded := func(m *Model) []float64 {
-		d, err := NewDecoder(m)
+		d, err := NewDecoder(m, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		logits, err := d.Feed(1, 2, 3)
+		logits, err := d.Feed([]int{1, 2, 3})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
 // Package gpt stacks the layers of nn into a GPT, trains it on a text and generates text with it. A Config describes
 // network and training in nanoGPT's names. Start with NewTrainer: Run does the training steps, and Save writes
-// checkpoints that Open reads. New builds the network alone, in the order of the paper's Table 2. A Decoder generates
-// text with a KV cache. The package prints nothing; flags and output are left to the program.
+// checkpoints that Open reads. New builds the network alone, in the order of the paper's Table 2. NewDecoder
+// generates texts with a KV cache. The package prints nothing; flags and output are left to the program.
 package gpt
 
 import (
@@ -73,7 +73,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	at := site(s, c, batch, parts.Places(s, batch, c.BlockSize))
 	at.Affine, at.Adapt = c.affine(collect), c.adapt(collect)
 	net := newStack(at, c)
-	m.Logits = net.predict(net.Forward(m.Tokens))
+	m.Logits = net.Predict(net.Forward(m.Tokens))
 	if err := net.CheckPositions(); err != nil {
 		s.Failf("%v", err)
 	}

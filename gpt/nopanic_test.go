@@ -76,7 +76,7 @@ func TestNoPanicConfig(t *testing.T) {
 		if _, err := trainer.Evaluate(t.Context()); err != nil {
 			continue
 		}
-		d, err := NewDecoder(trainer.Model)
+		d, err := NewDecoder(trainer.Model, 1)
 		if err != nil {
 			t.Errorf("%+v: trains but does not write: %v", c, err)
 			continue
@@ -86,7 +86,7 @@ func TestNoPanicConfig(t *testing.T) {
 			for i := range prompt {
 				pick(&prompt[i], 0, 1, 2)
 			}
-			if logits, err := d.Feed(prompt...); err == nil {
+			if logits, err := d.Feed(prompt); err == nil {
 				if _, err := search.NewSampler(1).Draw(logits); err != nil {
 					t.Errorf("%+v: %v", c, err)
 				}
@@ -181,7 +181,7 @@ func FuzzPrompt(f *testing.F) {
 		s := search.NewSampler(1)
 		s.Temperature, s.TopK, s.TopP = temperature, topK, topP
 		count := 0
-		for id, err := range d.Generate(t.Context(), ids, 12, s) {
+		for id, err := range generate(t.Context(), d, ids, 12, s) {
 			if err != nil {
 				if len(ids) > 0 && s.Validate() == nil {
 					t.Errorf("prompt %q, sampler %v %v %v: %v", prompt, temperature, topK, topP, err)

@@ -25,9 +25,9 @@ const (
 	generationFile = "generation_config.json" // the tokens that end a text of a published model
 )
 
-// LoadEnds returns the tokens with which a published model ends a text or a turn, for text.Until, BatchDecoder.Generate
-// and Beam. It reads eos_token_id of generation_config.json or, if that has none, of config.json. The checkpoint of a
-// run has no such tokens. Ids outside the vocabulary, which are never drawn, are left out.
+// LoadEnds returns the tokens with which a published model ends a text or a turn, for text.Until, and for Generate and
+// Beam of a decode.Session. It reads eos_token_id of generation_config.json or, if that has none, of config.json. The
+// checkpoint of a run has no such tokens. Ids outside the vocabulary, which are never drawn, are left out.
 func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 	if cp == nil {
 		return nil, errNoCheckpoint

@@ -159,10 +159,10 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			tokens := 0
 			for b.Loop() {
-				if reset && len(d.decoding.context) == m.Config.BlockSize {
+				if reset && tokens%m.Config.BlockSize == 0 {
 					d.Reset()
 				}
-				if _, err := d.Feed(tokens % 65); err != nil {
+				if _, err := d.Feed([]int{tokens % 65}); err != nil {
 					b.Fatal(err)
 				}
 				tokens++

@@ -91,8 +91,8 @@ func (a Adapters) scale() float64 {
 	return a.LoraAlpha
 }
 
-// cached reports whether every block can process the newest tokens alone.
-func (n *stack) cached() bool {
+// Cached reports whether every block can process the newest tokens alone.
+func (n *stack) Cached() bool {
 	for _, l := range slices.Concat(n.attentions, n.Blocks) {
 		if _, ok := l.(nn.Cached); !ok {
 			return false
@@ -101,7 +101,7 @@ func (n *stack) cached() bool {
 	return true
 }
 
-// predict returns a₁₂, the logits.
-func (n *stack) predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
+// Predict returns a₁₂, the logits.
+func (n *stack) Predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
 	return n.scope.Place("logits", nn.HeadIn(n.scope, "lm_head", n.head, n.vocabulary)(n.Normed(x)))
 }

@@ -63,13 +63,13 @@ var weightFiles = map[string]func(t *testing.T, m *Model) ([]byte, error){
 		return fmt.Append(nil, p.Value().Floats()), err
 	},
 	"a decoder": func(_ *testing.T, m *Model) ([]byte, error) {
-		d, err := NewDecoder(m)
+		d, err := NewDecoder(m, 1)
 		if err != nil {
 			return nil, err
 		}
 		var logits graph.Tensor
 		for _, id := range []int{3, 1, 4, 1, 5, 9, 2, 6} {
-			if logits, err = d.Feed(id); err != nil {
+			if logits, err = d.Feed([]int{id}); err != nil {
 				return nil, err
 			}
 		}
@@ -153,9 +153,9 @@ func TestWritingWhileTraining(t *testing.T) {
 		for range 2 {
 			wait.Go(func() {
 				for range 2 {
-					d, err := NewDecoder(trainer.Model)
+					d, err := NewDecoder(trainer.Model, 1)
 					for i := 0; err == nil && i < 3; i++ {
-						_, err = d.Feed(1)
+						_, err = d.Feed([]int{1})
 					}
 					if err != nil {
 						t.Error(err)

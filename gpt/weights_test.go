@@ -297,7 +297,7 @@ func TestPacked(t *testing.T) {
 				}
 				for _, token := range tokens {
 					last = feed(t, d, token)
-					rows, err := batch.Feed([][]int{{token}, {tokens[0]}})
+					rows, err := batch.Feed([]int{token}, []int{tokens[0]})
 					if err != nil {
 						t.Fatal(err)
 					}

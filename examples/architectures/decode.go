@@ -7,12 +7,13 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 )
 
 // decode times the decoding of single tokens until the window is full, in turns.
 func (s *study) decode(ctx context.Context) error {
 	type writer struct {
-		*gpt.Decoder
+		*decode.Session
 		row     *row
 		seconds []float64
 	}
@@ -21,12 +22,12 @@ func (s *study) decode(ctx context.Context) error {
 		if t.row.Error != "" || slices.ContainsFunc(list, func(w *writer) bool { return w.row == t.row }) {
 			continue
 		}
-		d, err := gpt.NewDecoder(t.Model)
+		d, err := gpt.NewDecoder(t.Model, 1)
 		if err != nil {
 			t.row.Error = err.Error()
 			continue
 		}
-		list = append(list, &writer{Decoder: d, row: t.row})
+		list = append(list, &writer{Session: d, row: t.row})
 	}
 	tokens := make([]int, s.data.Val().Len())
 	if err := s.data.Val().Read(tokens, 0); err != nil {
@@ -42,7 +43,7 @@ func (s *study) decode(ctx context.Context) error {
 			}
 			start := time.Now()
 			for i := range w.row.config.BlockSize {
-				if _, err := w.Feed(tokens[i]); err != nil {
+				if _, err := w.Feed([]int{tokens[i]}); err != nil {
 					w.row.Error = err.Error()
 					break
 				}

@@ -39,13 +39,13 @@ func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (li
 		}
 	}
 	line.Weights, line.WeightsMiB = string(packing), program.Round(float64(m.Graph.WeightBytes())/(1<<20), 1)
-	d, err := gpt.NewDecoder(m)
+	d, err := gpt.NewDecoder(m, 1)
 	if err != nil {
 		return line, err
 	}
 	feed := func(n int) error {
 		for i := range n {
-			if _, err := d.Feed(i % c.VocabSize); err != nil {
+			if _, err := d.Feed([]int{i % c.VocabSize}); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (li
 
 // decodingBatch returns the number of tokens per second that are decoded for a batch of sequences in total.
 func decodingBatch(m *gpt.Model, batch, tokens int) (float64, error) {
-	d, err := gpt.NewBatchDecoder(m, batch)
+	d, err := gpt.NewDecoder(m, batch)
 	if err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func decodingBatch(m *gpt.Model, batch, tokens int) (float64, error) {
 		}
 		start := time.Now()
 		for range m.Config.BlockSize {
-			if _, err := d.Feed(rows); err != nil {
+			if _, err := d.Feed(rows...); err != nil {
 				return 0, err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
@@ -81,7 +82,7 @@ func (c *checking) continuations() {
 	if len(c.known.greedy) == 0 {
 		return
 	}
-	d, err := gpt.NewDecoder(c.model)
+	d, err := gpt.NewDecoder(c.model, 1)
 	if err != nil {
 		c.failure("going on", err)
 		return
@@ -107,7 +108,7 @@ func (c *checking) continuations() {
 }
 
 // greedy draws the known number of tokens, or as many as the known text can have.
-func (c *checking) greedy(d *gpt.Decoder, k continuation) (more []int, err error) {
+func (c *checking) greedy(d *decode.Session, k continuation) (more []int, err error) {
 	ids, n := k.ids, len(k.more)
 	if k.text != "" {
 		n = len(k.text)
@@ -117,11 +118,12 @@ func (c *checking) greedy(d *gpt.Decoder, k continuation) (more []int, err error
 	}
 	likeliest := search.NewSampler(1)
 	likeliest.Temperature = 0
-	for id, err := range d.Generate(c.ctx, ids, min(n, c.model.Config.BlockSize-len(ids)), likeliest) {
+	n = min(n, c.model.Config.BlockSize-len(ids))
+	for token, err := range d.Generate(c.ctx, [][]int{ids}, n, []*search.Sampler{likeliest}) {
 		if err != nil {
 			return nil, err
 		}
-		more = append(more, id)
+		more = append(more, token.ID)
 	}
 	return more, nil
 }

@@ -51,11 +51,11 @@ func (c *checking) reopened() (differ, n int, err error) {
 	}
 	var logits [2][]float64
 	for i, m := range []*gpt.Model{c.model, m} {
-		d, err := gpt.NewDecoder(m)
+		d, err := gpt.NewDecoder(m, 1)
 		if err != nil {
 			return 0, 0, err
 		}
-		z, err := d.Feed(ids...)
+		z, err := d.Feed(ids)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -23,7 +24,7 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 			return err
 		}
 	}
-	d, err := gpt.NewDecoder(m)
+	d, err := gpt.NewDecoder(m, 1)
 	if err != nil {
 		return err
 	}
@@ -35,12 +36,12 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	start, drawn := time.Now(), 0
 	var first, rest time.Duration
 	timed := func(yield func(int, error) bool) {
-		for id, err := range d.Generate(ctx, prompt, o.tokens, o.sampler()) {
+		for token, err := range d.Generate(ctx, [][]int{prompt}, o.tokens, []*search.Sampler{o.sampler()}) {
 			if drawn++; drawn == 1 {
 				first = time.Since(start)
 			}
 			rest = time.Since(start) - first
-			if !yield(id, err) {
+			if !yield(token.ID, err) {
 				return
 			}
 		}

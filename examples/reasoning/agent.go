@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -16,7 +17,7 @@ type agent struct {
 	*train.Core
 	batch   int
 	model   *gpt.Model
-	decoder *gpt.BatchDecoder
+	decoder *decode.Session
 }
 
 // lesson describes how an agent is trained: the loss on its model, the batches, and the learning rate.
@@ -45,7 +46,7 @@ func newAgent(o options, t task, l lesson) (*agent, error) {
 		return nil, err
 	}
 	a.Core = core
-	a.decoder, err = gpt.NewBatchDecoder(a.model, o.batch)
+	a.decoder, err = gpt.NewDecoder(a.model, o.batch)
 	return a, err
 }
 

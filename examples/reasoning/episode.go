@@ -39,7 +39,7 @@ func (a *agent) play(rng *rand.Rand, s *search.Sampler, given bool) (e episode, 
 			next[b] = e.texts[b][fed:]
 		}
 		fed = len(e.texts[0])
-		logits, err := a.decoder.Feed(next)
+		logits, err := a.decoder.Feed(next...)
 		if err != nil {
 			return e, err
 		}

@@ -73,12 +73,12 @@ func shakespeare(b *testing.B, patterns ...string) func() {
 // A model with an intervention decodes without an allocation, like any other.
 func TestDecoderOfEditsAllocatesNothing(t *testing.T) {
 	m := model(t, odd(), true, 1)
-	d, err := gpt.NewDecoder(replace(t, m, "h.*.attn.heads", All(m).Head(1).Zero()))
+	d, err := gpt.NewDecoder(replace(t, m, "h.*.attn.heads", All(m).Head(1).Zero()), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := testing.AllocsPerRun(20, func() {
-		if _, err := d.Feed(3); err != nil {
+		if _, err := d.Feed([]int{3}); err != nil {
 			t.Error(err)
 		}
 	})

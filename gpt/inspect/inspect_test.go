@@ -297,12 +297,12 @@ func TestDecoderOfAnEditedModel(t *testing.T) {
 		if d := distance(t, name, want, clean); !(d > 1e-3) {
 			t.Errorf("%s: the logits are %.2g from those without an edit", name, d)
 		}
-		d, err := gpt.NewDecoder(edited)
+		d, err := gpt.NewDecoder(edited, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, token := range tokens {
-			got, err := d.Feed(token)
+			got, err := d.Feed([]int{token})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -310,7 +310,7 @@ func TestDecoderOfAnEditedModel(t *testing.T) {
 				t.Errorf("%s, token %d: Step is %.2g from Forward", name, i, d)
 			}
 		}
-		slid, err := d.Feed(4)
+		slid, err := d.Feed([]int{4})
 		if err != nil {
 			t.Errorf("as the window slides: %v", err)
 		}
@@ -318,7 +318,7 @@ func TestDecoderOfAnEditedModel(t *testing.T) {
 		if err := d.Reset(); err != nil {
 			t.Fatal(err)
 		}
-		short, err := d.Feed(append(slices.Clone(tokens[4:]), 4)...) // the tokens that it keeps, all at once
+		short, err := d.Feed(append(slices.Clone(tokens[4:]), 4)) // the tokens that it keeps, all at once
 		if err != nil || !(distance(t, name, short, slid) <= 1e-12) {
 			t.Errorf("%s: as the window slides it is not what it keeps that counts (%v)", name, err)
 		}

@@ -96,15 +96,15 @@ func Write(
 	if err != nil {
 		return 0, 0, err
 	}
-	d, err := gpt.NewDecoder(m)
+	d, err := gpt.NewDecoder(m, 1)
 	if err != nil {
 		return 0, 0, err
 	}
 	fmt.Fprint(w, prompt)
 	start := time.Now()
 	counted := func(yield func(int, error) bool) {
-		for id, err := range d.Generate(ctx, ids, n, s) {
-			if drawn++; !yield(id, err) {
+		for token, err := range d.Generate(ctx, [][]int{ids}, n, []*search.Sampler{s}) {
+			if drawn++; !yield(token.ID, err) {
 				return
 			}
 		}

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
 // holders are the types whose fields a caller can reach after a constructor has set them.
 var holders = []reflect.Type{
-	reflect.TypeFor[*gpt.Trainer](), reflect.TypeFor[*gpt.Model](), reflect.TypeFor[*gpt.Decoder](), reflect.TypeFor[*gpt.BatchDecoder](),
+	reflect.TypeFor[*gpt.Trainer](), reflect.TypeFor[*gpt.Model](), reflect.TypeFor[*decode.Session](), reflect.TypeFor[*decode.Session](),
 	reflect.TypeFor[*seq2seq.Trainer](), reflect.TypeFor[*seq2seq.Model](), reflect.TypeFor[*seq2seq.Masked](),
 	reflect.TypeFor[*seq2seq.Translator](), reflect.TypeFor[*train.Core](),
 }

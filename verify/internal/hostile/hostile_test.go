@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -205,7 +206,7 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 		some(o, v)
 	case iter.Seq2[string, error]:
 		some(o, v)
-	case iter.Seq2[gpt.Token, error]:
+	case iter.Seq2[decode.Token, error]:
 		some(o, v)
 	case iter.Seq2[train.Progress, error]:
 		some(o, v)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -31,6 +32,7 @@ import (
 var packages = []string{
 	"gpt",
 	"gpt/checkpoint",
+	"gpt/decode",
 	"gpt/dist",
 	"gpt/inspect",
 	"gpt/parts",
@@ -61,6 +63,7 @@ var functions = map[string]any{
 	"checkpoint.Load":             checkpoint.Load,
 	"checkpoint.Open":             checkpoint.Open,
 	"checkpoint.WriteFolder":      checkpoint.WriteFolder,
+	"decode.New":                  decode.New,
 	"dist.Alone":                  dist.Alone,
 	"dist.CheckSize":              dist.CheckSize,
 	"dist.Open":                   dist.Open,
@@ -79,7 +82,6 @@ var functions = map[string]any{
 	"gpt.LoadModel":               gpt.LoadModel,
 	"gpt.LoadTokenizer":           gpt.LoadTokenizer,
 	"gpt.New":                     gpt.New,
-	"gpt.NewBatchDecoder":         gpt.NewBatchDecoder,
 	"gpt.NewDecoder":              gpt.NewDecoder,
 	"gpt.NewTrainer":              gpt.NewTrainer,
 	"gpt.Open":                    gpt.Open,
@@ -354,16 +356,16 @@ var types = []reflect.Type{
 	reflect.TypeFor[checkpoint.Dir](),
 	reflect.TypeFor[checkpoint.File](),
 	reflect.TypeFor[checkpoint.Fit](),
+	reflect.TypeFor[decode.Network](),
+	reflect.TypeFor[decode.Session](),
+	reflect.TypeFor[decode.Token](),
 	reflect.TypeFor[dist.Options](),
 	reflect.TypeFor[gpt.Adapter](),
 	reflect.TypeFor[gpt.Adapters](),
-	reflect.TypeFor[gpt.BatchDecoder](),
 	reflect.TypeFor[gpt.Config](),
-	reflect.TypeFor[gpt.Decoder](),
 	reflect.TypeFor[gpt.Evaluation](),
 	reflect.TypeFor[gpt.Model](),
 	reflect.TypeFor[gpt.Network](),
-	reflect.TypeFor[gpt.Token](),
 	reflect.TypeFor[gpt.Trainer](),
 	reflect.TypeFor[graph.AttentionShape](),
 	reflect.TypeFor[graph.CrossShape](),

@@ -81,11 +81,11 @@ func TestI51LastPosition(t *testing.T) {
 	if slices.Equal(one.Tokens(last+1, last+2).Data, two.Tokens(last+1, last+2).Data) {
 		t.Error("the logits behind the last word do not depend on the padding: nothing to tell apart")
 	}
-	d, err := gpt.NewDecoder(built(t, m, kernels64, 1))
+	d, err := gpt.NewDecoder(built(t, m, kernels64, 1), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logits, err := d.Feed(m.Tokens[:last+1]...)
+	logits, err := d.Feed(m.Tokens[:last+1])
 	if err != nil {
 		t.Fatal(err)
 	}

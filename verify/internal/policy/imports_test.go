@@ -19,6 +19,7 @@ func TestImportDirections(t *testing.T) {
 		"nn":             {"graph"},
 		"gpt":            {"graph", "nn", "gpt", "internal"},
 		"gpt/search":     {"graph", "gpt/internal", "internal"},
+		"gpt/decode":     {"graph", "nn", "gpt/parts", "gpt/search", "gpt/internal", "internal"},
 		"verify":         {"graph", "nn", "gpt", "verify", "internal"},
 		"examples":       {"graph", "nn", "gpt", "verify", "examples", "internal"},
 	}

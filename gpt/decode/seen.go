@@ -1,4 +1,4 @@
-package gpt
+package decode
 
 // seen is the set of the tokens of a text, which a repetition penalty needs. Its size does not grow with the text.
 type seen struct {

@@ -1,4 +1,4 @@
-package gpt
+package decode
 
 import (
 	"context"
@@ -9,33 +9,33 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Beam searches for the likeliest continuation of the prompt by at most n tokens, with one hypothesis for each of the
-// decoder's sequences. It returns them without the prompt, best first. The search is that of search.Beam, which ends a
-// text with any of the stop tokens. Beam discards the context before and after.
-func (d *BatchDecoder) Beam(
+// Beam searches for the likeliest continuation of the prompt by at most n tokens, with B hypotheses. It returns them
+// without the prompt, best first. The search is that of search.Beam, which ends a text with any of the stop tokens.
+// Beam first discards the texts. Afterwards the hypotheses cannot be continued: call Reset or Generate.
+func (s *Session) Beam(
 	ctx context.Context, prompt []int, n int, rank search.Rank, stop ...int,
 ) ([]search.Hypothesis, error) {
-	in, err := d.begin()
-	if err != nil {
+	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	defer in.busy.Unlock()
-	for _, err := range []error{in.checkWriting(ctx, n, stop), in.checkPrompt(prompt), in.checkHypotheses(n)} {
+	defer s.busy.Unlock()
+	for _, err := range []error{s.checkWriting(ctx, n, stop), s.checkPrompt(prompt), s.checkHypotheses(n)} {
 		if err != nil {
 			return nil, errors.Wrap(err, "beam")
 		}
 	}
-	in.reset()
-	found, err := search.Beam(ctx, &hypotheses{decoding: in, prompt: prompt, stop: stop}, n, rank)
+	s.reset()
+	s.uneven = true
+	found, err := search.Beam(ctx, &hypotheses{window: s.context, prompt: prompt, stop: stop}, n, rank)
 	if err != nil {
 		return nil, errors.Wrap(err, "beam")
 	}
 	return found[0], nil
 }
 
-// hypotheses makes the sequences of a decoder a search.Predictor of one text, which begins with the prompt.
+// hypotheses makes the texts of a window a search.Predictor of one text, which begins with the prompt.
 type hypotheses struct {
-	*decoding
+	*window
 	prompt []int
 	stop   []int
 	failed error // of an earlier Fork
@@ -60,8 +60,8 @@ func (h *hypotheses) Step(tokens []int) (graph.Tensor, error) {
 
 // Fork copies the caches of the layers and the tokens, whose newer half is fed again when the context is full.
 func (h *hypotheses) Fork(from, to int) {
-	for t := 0; t < len(h.context); t += h.batch {
-		h.context[t+to] = h.context[t+from]
+	for t := 0; t < len(h.tokens); t += h.batch {
+		h.tokens[t+to] = h.tokens[t+from]
 	}
 	if err := h.caches.Fork(from, to); err != nil {
 		h.failed = err

@@ -1,34 +1,33 @@
-package gpt_test
+package decode_test
 
 import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // A conversation is one text: Generate begins it, Continue continues it, and the next Generate begins a new one.
-func ExampleDecoder_Continue() {
+func ExampleSession_Continue() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
 	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
 	if err != nil {
 		panic(err)
 	}
-	d, err := gpt.NewDecoder(m)
+	d, err := gpt.NewDecoder(m, 1)
 	if err != nil {
 		panic(err)
 	}
-	ctx, s, written := context.Background(), search.NewSampler(1), 0
-	for _, turn := range []iter.Seq2[int, error]{
-		d.Generate(ctx, []int{1, 2, 3}, 4, s),
-		d.Continue(ctx, []int{4, 3}, 5, s),
-		d.Generate(ctx, []int{1, 2, 3}, 4, s),
+	ctx, s, written := context.Background(), []*search.Sampler{search.NewSampler(1)}, 0
+	for _, turn := range []iter.Seq2[decode.Token, error]{
+		d.Generate(ctx, [][]int{{1, 2, 3}}, 4, s),
+		d.Continue(ctx, [][]int{{4, 3}}, 5, s),
+		d.Generate(ctx, [][]int{{1, 2, 3}}, 4, s),
 	} {
 		for _, err := range turn {
 			if err != nil {
@@ -41,45 +40,16 @@ func ExampleDecoder_Continue() {
 	// Output: 13
 }
 
-// A model of bytes generates text, streamed up to a stop string. It is greedy, with a repetition penalty.
-func ExampleDecoder_Generate() {
-	var c gpt.Config
-	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 256, 1, 2, 8
-	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
-	if err != nil {
-		panic(err)
-	}
-	d, err := gpt.NewDecoder(m)
-	if err != nil {
-		panic(err)
-	}
-	prompt, err := text.Bytes{}.Encode("ROMEO:")
-	if err != nil {
-		panic(err)
-	}
-	s := search.NewSampler(1)
-	s.Temperature, s.RepetitionPenalty = 0, 1.2
-	written := ""
-	for piece, err := range text.Stream(text.Bytes{}, d.Generate(context.Background(), prompt, 50, s), "\n\n", "JULIET:") {
-		if err != nil {
-			panic(err)
-		}
-		written += piece // or print it
-	}
-	fmt.Println(len(written) > 0, strings.Contains(written, "\n\n"))
-	// Output: true false
-}
-
 // Prompts of any length are continued together, each with its own draws, up to token 4 or ten more tokens, with the
 // probability of each drawn token.
-func ExampleBatchDecoder_Generate() {
+func ExampleSession_Generate() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
 	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
 	if err != nil {
 		panic(err)
 	}
-	d, err := gpt.NewBatchDecoder(m, 2)
+	d, err := gpt.NewDecoder(m, 2)
 	if err != nil {
 		panic(err)
 	}
@@ -98,14 +68,14 @@ func ExampleBatchDecoder_Generate() {
 }
 
 // The likeliest texts of at most ten tokens after a prompt, up to token 4, normalised by length, with three beams.
-func ExampleBatchDecoder_Beam() {
+func ExampleSession_Beam() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
 	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
 	if err != nil {
 		panic(err)
 	}
-	d, err := gpt.NewBatchDecoder(m, 3)
+	d, err := gpt.NewDecoder(m, 3)
 	if err != nil {
 		panic(err)
 	}
@@ -123,7 +93,7 @@ func ExampleBatchDecoder_Beam() {
 }
 
 // Two prompts of the same length are fed by hand, then the tokens drawn for each.
-func ExampleBatchDecoder() {
+func ExampleSession() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
 	g := graph.New(graph.Float32, 1)
@@ -131,14 +101,14 @@ func ExampleBatchDecoder() {
 	if err != nil {
 		panic(err)
 	}
-	d, err := gpt.NewBatchDecoder(m, 2)
+	d, err := gpt.NewDecoder(m, 2)
 	if err != nil {
 		panic(err)
 	}
 	s := search.NewSampler(1)
 	written := make([][]int, 2)
 	for feed := [][]int{{1, 2, 3}, {4, 3, 2}}; len(written[0]) < 10; {
-		logits, err := d.Feed(feed)
+		logits, err := d.Feed(feed...)
 		if err != nil {
 			panic(err)
 		}

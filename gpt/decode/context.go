@@ -1,0 +1,139 @@
+package decode
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// window holds the context, that is, the tokens from which the next ones are predicted, and the programs that append to
+// it. Lists of tokens are ordered by position: first those of all texts at one position, then those at the next.
+type window struct {
+	batch, size     int          // number of texts, of tokens that the context holds
+	vocabulary      int          // V
+	graph           *graph.Graph // of the weights
+	changes         uint64       // count of changes to the weights when the context was fed
+	one, some, half *steps       // for one token, a few, and half a context, if all layers are cached
+	caches          nn.Caches    // of these programs
+	rerun           *rerun       // for any other network
+	tokens          []int
+}
+
+// few is the number of tokens of a prompt that are fed at once if it is shorter than half a context. The weights are
+// read once for all of them; with this number reading them no longer dominates the time.
+const few = 32
+
+func newWindow(n Network, batch int) (w *window, err error) {
+	w = &window{
+		batch: batch, size: n.Context, vocabulary: n.Vocabulary, graph: n.Graph, caches: nn.Caches{},
+		tokens: make([]int, 0, n.Context*batch),
+	}
+	if w.one, err = newSteps(n, batch, 1, w.caches); err != nil {
+		return nil, err
+	}
+	if w.one == nil {
+		w.rerun, err = newRerun(n, batch)
+		return w, err
+	}
+	if w.half, err = newSteps(n, batch, max(1, w.size/2), w.caches); err != nil {
+		return nil, err
+	}
+	if w.some = w.half; w.half.n > few {
+		if w.some, err = newSteps(n, batch, few, w.caches); err != nil {
+			return nil, err
+		}
+	}
+	if n.CheckSteps == nil {
+		return w, nil
+	}
+	return w, n.CheckSteps()
+}
+
+func (w *window) reset() { w.tokens = w.tokens[:0] }
+
+// feed appends tokens of the vocabulary, and returns the logits of the next token with the present weights: a Trainer
+// waits with its next update until they are computed. Only the last tokens that fit into the context count. If the
+// weights have changed since the context was fed, its keys and values are out of date, and it is fed again.
+func (w *window) feed(tokens []int) (logits graph.Tensor, err error) {
+	full := w.size * w.batch
+	if extra := len(tokens) - full; extra >= 0 {
+		tokens = tokens[extra:]
+		w.reset()
+	}
+	err = w.graph.Shared(func(r graph.Reading) (err error) {
+		if w.rerun != nil {
+			logits, err = w.feedAgain(r, tokens)
+			return err
+		}
+		if changes := r.Changes(); changes != w.changes {
+			old := slices.Clone(w.tokens)
+			w.reset()
+			if err := w.append(r, old); err != nil {
+				w.tokens = append(w.tokens[:0], old...) // to be fed again by the next call
+				return err
+			}
+			w.changes = changes
+		}
+		if err := w.append(r, tokens); err != nil {
+			return err
+		}
+		logits = w.one.logits.Value()
+		return nil
+	})
+	return logits, err
+}
+
+// append feeds tokens through the programs, as many at a time as fit.
+func (w *window) append(r graph.Reading, tokens []int) error {
+	full := w.size * w.batch
+	for len(tokens) > 0 {
+		if len(w.tokens) == full {
+			if err := w.shift(r); err != nil {
+				return err
+			}
+		}
+		s, program := w.one, w.one.hidden
+		if len(tokens) == w.batch {
+			program = w.one.logits
+		}
+		for _, more := range []*steps{w.some, w.half} {
+			if n := more.n * w.batch; len(tokens) > n && len(w.tokens)+n <= full {
+				s, program = more, more.hidden
+			}
+		}
+		if err := w.run(r, s, program, tokens[:s.n*w.batch]); err != nil {
+			return err
+		}
+		tokens = tokens[s.n*w.batch:]
+	}
+	return nil
+}
+
+// keepHalf returns the newer half of a full context.
+func (w *window) keepHalf() []int { return w.tokens[(w.size+1)/2*w.batch:] }
+
+// shift drops the older half of a full context and feeds the rest again.
+func (w *window) shift(r graph.Reading) error {
+	rest := w.keepHalf()
+	if w.reset(); len(rest) == 0 {
+		return nil
+	}
+	return w.run(r, w.half, w.half.hidden, rest)
+}
+
+// run feeds s.n tokens of every text.
+func (w *window) run(r graph.Reading, s *steps, p *graph.Program, tokens []int) error {
+	first := len(w.tokens) / w.batch
+	ids, positions := s.tokens.Ints(), s.positions.Ints() // one text after another
+	for i, id := range tokens {
+		t, b := i/w.batch, i%w.batch
+		ids[b*s.n+t], positions[b*s.n+t] = id, first+t
+	}
+	s.at.Ints()[0] = first
+	if err := r.Run(p); err != nil {
+		return err
+	}
+	w.tokens = append(w.tokens, tokens...)
+	return nil
+}

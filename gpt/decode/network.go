@@ -1,0 +1,67 @@
+package decode
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Network describes a causal network to decode with.
+type Network struct {
+	Graph      *graph.Graph // holds the weights
+	Context    int          // largest number of tokens that the network reads at once
+	Vocabulary int          // number of logits V
+
+	// Build declares the layers at s, in a sibling of Graph, for batch texts of tokens at the given positions. The
+	// layers share the caches, which are nil if they need no Step.
+	Build func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) Layers
+
+	// CheckSteps returns an error if Step and Forward differ. It may be nil.
+	CheckSteps func() error
+}
+
+// Layers are the layers of a network, in a graph.
+type Layers interface {
+	// Forward returns the last hidden values (B·T, d) of texts of T tokens.
+	Forward(tokens graph.Expr) graph.Expr
+	// Cached reports whether all layers can Step.
+	Cached() bool
+	// Step returns the last hidden values of n new tokens of every text, from position at on. It reads the keys and
+	// values of the earlier ones in the caches, and appends those of the new ones.
+	Step(tokens, at graph.Expr) graph.Expr
+	// Predict returns the logits (n, V) of n hidden values.
+	Predict(hidden graph.Expr) graph.Expr
+}
+
+// check returns an error before anything is allocated if there can be no Session.
+func (n Network) check(batch int) error {
+	switch {
+	case n.Graph == nil:
+		return errors.New("network: graph: got nil, want that of a model")
+	case n.Build == nil:
+		return errors.New("network: nothing builds the layers (nil)")
+	case batch < 1 || n.Context < 1 || n.Vocabulary < 1:
+		return errors.Errorf("network: got a batch of %d, a context of %d and a vocabulary of %d, "+
+			"want 1 or more of each", batch, n.Context, n.Vocabulary)
+	}
+	if size := max(n.Context, n.Vocabulary); float64(batch)*float64(size) > field.MaxSize {
+		return errors.Errorf("network: got a batch of %d × %d tokens or logits, want at most %d",
+			batch, size, field.MaxSize)
+	}
+	return nil
+}
+
+// layers builds the layers at the root of g.
+func (n Network) layers(g *graph.Graph, batch int, positions graph.Expr, caches nn.Caches) (Layers, error) {
+	var l Layers
+	s := g.Root()
+	s.Try(func() { l = n.Build(s, batch, positions, caches) })
+	if err := g.Err(); err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, errors.New("network: Build returned no layers (nil)")
+	}
+	return l, nil
+}
