@@ -29,3 +29,13 @@ func TestProductsAllocateNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestRoundingAllocatesNothing with and without VDPBF16PS.
+func TestRoundingAllocatesNothing(t *testing.T) {
+	x, y := make([]float32, 64*64), make([]float32, 64*64)
+	eachRoad(t, func(t *testing.T) {
+		if n := testing.AllocsPerRun(20, func() { Rounded{}.MulSerial(64, 64, 64, 1, Mat(x, 64), Mat(x, 64), 0, Mat(y, 64)) }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}

@@ -53,6 +53,15 @@ func TestRowsFit(t *testing.T) {
 	}
 }
 
+// TestRowsFillTheCache: a second cache that holds exactly two strips and 108 rows of a and c is used in full; with a byte
+// less there are 12 rows fewer.
+func TestRowsFillTheCache(t *testing.T) {
+	const bytes = 2*32<<10 + 108*4*(256+128)
+	if full, less := rowsFor(bytes), rowsFor(bytes-1); full != 108 || less != 96 {
+		t.Errorf("got %d and %d rows, want 108 and 96", full, less)
+	}
+}
+
 // TestRowsShowInNoBit: the number of rows computed at a time depends on the processor, but the result does not.
 func TestRowsShowInNoBit(t *testing.T) {
 	const m, n, k = 3103, 37, 301

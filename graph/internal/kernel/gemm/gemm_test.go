@@ -164,6 +164,17 @@ func TestGemmOfNothing(t *testing.T) {
 	MulSerial(2, 0, 3, 1, Mat(c, 2), Mat[float32](nil, 0), 0, Mat[float32](nil, 0))
 }
 
+// TestMatrixViews: a view begins at its row and column, transposed or not, and is empty after the last number.
+func TestMatrixViews(t *testing.T) {
+	m := Mat([]float32{0, 1, 2, 10, 11, 12, 20, 21, 22}, 3)
+	if got := [4]float64{float64(m.Row(2)[0]), m.From(1, 2).at(1, -1), m.T().From(1, 2).at(1, 0), m.T().T().at(1, 2)}; got != [4]float64{20, 21, 22, 12} {
+		t.Errorf("got %v, want 20, 21, 22 and 12", got)
+	}
+	if rest := m.From(3, 1).Data; len(rest) != 0 {
+		t.Errorf("%v after the end", rest)
+	}
+}
+
 // TestGemmSerialAllocatesNothing once the buffers exist.
 func TestGemmSerialAllocatesNothing(t *testing.T) {
 	a, b, c := make([]float32, 64*64), make([]float32, 64*64), make([]float32, 64*64)

@@ -40,9 +40,7 @@ func peakLoops() []peakLoop {
 // tile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
 func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	g.checkBounds(bottom-1, right-1)
-	if g.beta != 0 && g.beta != 1 {
-		g.addend(top, bottom, left, right)
-	}
+	g.scale(top, bottom, left, right)
 	if g.m == 1 && g.b.Trans && (!g.a.Trans || g.a.Stride == 1) {
 		s.dots(g.c.pointer(0, left), g.a.pointer(0, 0), g.b.pointer(0, left), g.b.Stride, g.d.pointerOrNil(0, left),
 			g.k, right-left, g.alpha)

@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/cpu"
 )
 
-// gemmSets returns the instruction sets that this processor has.
+// gemmSets returns the instruction sets that this processor has, and one like that of other processors.
 func gemmSets() map[string]*microkernels {
 	sets := map[string]*microkernels{}
 	if cpu.X86.HasAVX512F {
@@ -18,8 +19,27 @@ func gemmSets() map[string]*microkernels {
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		sets["AVX2"] = &gemmAVX2
+		columns := gemmAVX2
+		columns.rows, columns.transpose = nil, transposeInGo
+		sets[byColumns] = &columns
 	}
 	return sets
+}
+
+// byColumns names AVX2 without its kernel for rows. It packs rows in squares, like NEON.
+const byColumns = "AVX2 by columns"
+
+// transposeInGo transposes n squares of 8 × 8 that are next to each other, as transposeNEON does with 4 × 4.
+func transposeInGo(dst *float32, apart int, src *float32, ld, n int) {
+	if n == 0 {
+		return
+	}
+	to, from := unsafe.Slice(dst, (8*n-1)*apart+8), unsafe.Slice(src, 7*ld+8*n)
+	for i := range 8 {
+		for j := range 8 * n {
+			to[j*apart+i] = from[i*ld+j]
+		}
+	}
 }
 
 // TestOtherProcessors runs the tests of the product as on a processor with fewer instruction sets.

@@ -29,7 +29,7 @@ func TestMicrokernels(t *testing.T) {
 		var first []float32
 		for set, kernels := range gemmSets() {
 			h := g
-			h.c.Data = guarded(t, rng, len(g.c.Data))
+			h.c.Data = guarded(t, rng.IntN(2) == 0, len(g.c.Data))
 			copy(h.c.Data, g.c.Data)
 			if g.d.Data != nil && &g.d.Data[0] == &g.c.Data[0] {
 				h.d = h.c
@@ -79,7 +79,7 @@ func randomProduct(t *testing.T, rng *rand.Rand) product[float32] {
 			rows, cols = cols, rows
 		}
 		stride := cols + rng.IntN(2)*rng.IntN(20)
-		data := guarded(t, rng, (rows-1)*stride+cols)
+		data := guarded(t, rng.IntN(2) == 0, (rows-1)*stride+cols)
 		for i := range data {
 			if data[i] = float32(math.NaN()); i%stride < cols {
 				data[i] = float32(rng.NormFloat64())
@@ -206,11 +206,57 @@ func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 	}
 }
 
+// TestColumnsOnly: a set without a kernel for rows packs any number of them, and its bits are those of the others.
+func TestColumnsOnly(t *testing.T) {
+	sets := gemmSets()
+	if sets[byColumns] == nil {
+		t.Skip("this processor has no AVX2")
+	}
+	rng := rand.New(rand.NewPCG(11, 12))
+	random := func(rows, cols int) Matrix[float32] {
+		x := guarded(t, true, rows*cols)
+		copy(x, kerneltest.Random[float32](rng, rows*cols))
+		return Mat(x, cols)
+	}
+	for _, m := range []int{1, 2, 7, 8, 95, 96, 97, 193} {
+		for _, k := range []int{1, 7, 8, 9, 400} {
+			const n = 21
+			g := product[float32]{m: m, n: n, k: k, alpha: 1, beta: 1, a: random(m, k), b: random(k, n), c: random(m, n)}
+			h := g
+			g.d, h.c.Data = g.c, slices.Clone(g.c.Data)
+			h.d = h.c
+			sets[byColumns].tile(&g, 0, m, 0, n)
+			sets["AVX2"].tile(&h, 0, m, 0, n)
+			if !kerneltest.SameBits(g.c.Data, h.c.Data) {
+				t.Errorf("%d × %d × %d: other bits than with a kernel for rows", m, k, n)
+			}
+		}
+	}
+}
+
+// TestWithoutInstructionSet: products are computed in Go, and so is the processor's peak.
+func TestWithoutInstructionSet(t *testing.T) {
+	defer func(was *microkernels) { gemmBest = was }(gemmBest)
+	for _, set := range gemmSets() {
+		gemmBest = set
+		if loops := peakLoops(); len(loops) != 1 || loops[0].operations != float64(2*24*set.lanes) {
+			t.Errorf("%d lanes: got %d loops of %v operations, want one of 24 vectors", set.lanes, len(loops), loops[0].operations)
+		}
+	}
+	gemmBest = nil
+	if n := len(peakLoops()); n != 2 {
+		t.Errorf("got %d loops in Go, want 2", n)
+	}
+	t.Run("product", testGemm[float32])
+	t.Run("sum", testGemmAdd[float32])
+}
+
 // BenchmarkInstructionSets is BenchmarkGemm for each instruction set, and for gonum.
 func BenchmarkInstructionSets(b *testing.B) {
 	was := gemmBest
 	defer func() { gemmBest = was }()
 	sets := gemmSets()
+	delete(sets, byColumns)
 	sets["gonum"] = nil
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		gemmBest = sets[name]

@@ -15,7 +15,7 @@ type packedKernels struct {
 func (w *Packed) unpack(dst []float32, strip, from, to int) {
 	at, set := (strip*w.K+from)*stripCols, packedBest()
 	switch {
-	case set == nil || from == to:
+	case set == nil:
 		w.unpackPlain(dst, strip, from, to)
 	case w.half != nil:
 		set.unpackBF16(&dst[0], &w.half[at], to-from)

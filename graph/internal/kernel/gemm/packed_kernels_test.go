@@ -2,12 +2,14 @@
 
 package gemm
 
-// eachPackedSet calls body once with each instruction set in use.
-func eachPackedSet(body func(set string)) {
+// eachSet calls body once with each instruction set in use, and once with plain Go.
+func eachSet(body func(set string)) {
 	best := gemmBest
 	defer func() { gemmBest = best }()
 	for set, kernels := range gemmSets() {
 		gemmBest = kernels
 		body(set)
 	}
+	gemmBest = nil
+	body("Go")
 }

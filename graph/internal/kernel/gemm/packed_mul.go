@@ -52,6 +52,10 @@ func (t *packedTask) rows(strip int) {
 	if t.bias != nil {
 		g.beta, g.d = 1, Matrix[float32]{Data: t.bias[left:]} // the same row for every row of y
 	}
+	if w.K == 0 {
+		g.tile(0, g.m, 0, g.n)
+		return
+	}
 	step := depth(w.K)
 	for l := 0; l < w.K; l += step {
 		g.k, g.a = min(step, w.K-l), Mat(t.x[l:], w.K)

@@ -2,5 +2,5 @@
 
 package gemm
 
-// eachPackedSet calls body with plain Go, since there are no instruction sets.
-func eachPackedSet(body func(set string)) { body("Go") }
+// eachSet calls body with plain Go, since there are no instruction sets.
+func eachSet(body func(set string)) { body("Go") }

@@ -41,7 +41,9 @@ func TestPacked(t *testing.T) {
 				top := checkUnpacked(t, packed, b, loose, by.error)
 				want := make([]float32, m*n)
 				MulAdd(kernel.NewPool(1), m, n, k, 1, Mat(x, k), loose, Matrix[float32]{Data: bias}, Mat(want, n))
-				eachPackedSet(func(set string) {
+				eachSet(func(set string) {
+					want := make([]float32, m*n)
+					MulAdd(kernel.NewPool(1), m, n, k, 1, Mat(x, k), loose, Matrix[float32]{Data: bias}, Mat(want, n))
 					for _, threads := range []int{1, 2, 8} {
 						got := slices.Repeat([]float32{float32(math.NaN())}, m*n)
 						if MulPacked(kernel.NewPool(threads), m, x, packed, bias, got); !kerneltest.SameBits(got, want) {
@@ -107,8 +109,61 @@ func TestPackedNumbers(t *testing.T) {
 	if PackInt8(p, 2, 2, Mat(x, 2)).Column(got[:2], 0); got[0] != 0 || !(math.Abs(float64(got[1]-x[2])) <= 0x1p-142) {
 		t.Errorf("int8 of denormal numbers: got %v, want %v", got[:2], []float32{x[0], x[2]})
 	}
-	if bytes := [2]int{PackedBytes(3, 65, false), PackedBytes(3, 65, true)}; bytes != [2]int{2 * 3 * 128, 128 * (3 + 4)} {
-		t.Errorf("%v bytes", bytes)
+	if PackInt8(p, 1, 2, Mat([]float32{0x1p-140, -0x1p-140}, 2)).Unpack(Mat(got, 2)); got[0] != -got[1] || got[0] == 0 {
+		t.Errorf("int8 of denormal numbers: got %v, want opposite numbers", got[:2])
+	}
+}
+
+// The largest number of bfloat16 is finite, those that are rounded to ∞ are not, nor is NaN with any bits.
+func TestPackedFinite(t *testing.T) {
+	p := kernel.NewPool(1)
+	for x, want := range map[uint32]bool{
+		0: true, 0x7f7f0000: true, 0xff7f7fff: true, 0x7f7f8000: false, 0x7f800000: false, 0xff800000: false,
+		0x7fffffff: false, 0xffffffff: false, 0x7f800001: false,
+	} {
+		if got := PackBF16(p, 1, 2, Mat([]float32{1, math.Float32frombits(x)}, 2)).Finite(); got != want {
+			t.Errorf("%#08x: got %t, want %t", x, got, want)
+		}
+	}
+	if !PackInt8(p, 1, 1, Mat([]float32{math.MaxFloat32}, 1)).Finite() {
+		t.Error("int8 is always finite")
+	}
+}
+
+// The memory is that of the strips of 64 columns that hold the matrix.
+func TestPackedBytes(t *testing.T) {
+	p := kernel.NewPool(2)
+	for n, columns := range map[int]int{1: 64, 63: 64, 64: 64, 65: 128, 128: 128, 129: 192} {
+		const k = 3
+		m := Mat(make([]float32, k*n), n)
+		got := [4]int{PackedBytes(k, n, false), PackBF16(p, k, n, m).Bytes(), PackedBytes(k, n, true), PackInt8(p, k, n, m).Bytes()}
+		if want := [4]int{2 * k * columns, 2 * k * columns, (k + 4) * columns, (k + 4) * columns}; got != want {
+			t.Errorf("%d columns: got %v bytes, want %v", n, got, want)
+		}
+	}
+}
+
+// An operand that is too short by a number causes a panic, not a read or write after its end.
+func TestPackedLooksAtLengths(t *testing.T) {
+	const k = 7
+	for name, by := range packings {
+		for _, n := range []int{64, 67, 128} {
+			packed := by.pack(kernel.NewPool(1), k, n, Mat(make([]float32, k*n), n))
+			for m := 1; m < 3; m++ {
+				for short := range 4 {
+					size := [4]int{m * k, n, m * n}
+					size[short]--
+					func() {
+						defer func() {
+							if failed := recover() != nil; failed != (short < 3) {
+								t.Errorf("%s, %d rows, %d columns, operand %d too short: panic %t", name, m, n, short, failed)
+							}
+						}()
+						MulPacked(kernel.NewPool(1), m, make([]float32, size[0]), packed, make([]float32, size[1]), make([]float32, size[2]))
+					}()
+				}
+			}
+		}
 	}
 }
 

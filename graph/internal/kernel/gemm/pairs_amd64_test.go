@@ -53,17 +53,25 @@ func TestRoadsAgree(t *testing.T) {
 
 // TestPairParts: two kinds of products have the same bits as in the plain way. In the first the smaller operand is
 // packed in several turns, along k or along its own side. In the second it is cut, because there are more threads than
-// parts of the larger one.
+// parts of the larger one. Nothing after the end of an operand is touched.
 func TestPairParts(t *testing.T) {
 	if !pairs {
 		t.Skip("this processor has no VDPBF16PS")
 	}
 	defer func() { pairs = true }()
 	rng := rand.New(rand.NewPCG(9, 10))
-	for _, s := range [][3]int{{35, 41, 8500}, {3073, 3079, 2}, {130, 129, 300}, {129, 130, 300}, {259, 770, 515}, {770, 259, 515}} {
+	random := func(rows, cols int) Matrix[float32] {
+		x := guarded(t, true, rows*cols)
+		copy(x, kerneltest.Random[float32](rng, rows*cols))
+		return Mat(x, cols)
+	}
+	for _, s := range [][3]int{
+		{35, 41, 8193}, {100, 101, 8193}, {3073, 3079, 2}, {3079, 3073, 2}, {130, 129, 300}, {129, 130, 300},
+		{259, 770, 515}, {770, 259, 515}, {770, 772, 300},
+	} {
 		m, n, k := s[0], s[1], s[2]
-		a, b, d := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, true), randomMatrix[float32](rng, m, n, false)
-		want, got := make([]float32, m*n), make([]float32, m*n)
+		a, b, d := random(m, k), random(n, k).T(), random(m, n)
+		want, got := make([]float32, m*n), guarded(t, true, m*n)
 		pairs = false
 		Rounded{}.MulAdd(kernel.NewPool(2), m, n, k, 1, a, b, d, Mat(want, n))
 		pairs = true
@@ -72,6 +80,48 @@ func TestPairParts(t *testing.T) {
 			Rounded{}.MulAdd(kernel.NewPool(threads), m, n, k, 1, a, b, d, Mat(got, n))
 			if !kerneltest.SameBits(got, want) {
 				t.Errorf("%dx%dx%d, %d threads: other bits than rounded copies", m, k, n, threads)
+			}
+		}
+	}
+}
+
+// TestPairsAreOptional: VDPBF16PS is used only where the processor has it.
+func TestPairsAreOptional(t *testing.T) {
+	defer func(was bool) { pairs = was }(pairs)
+	for _, on := range []bool{pairs, false} {
+		pairs = on
+		c := Mat(make([]float32, 1), 1)
+		g := product[float32]{m: 1, n: 1, k: 1, alpha: 1, a: c, b: c, c: c}
+		if mulPairs(kernel.NewPool(2), 2, &g) != on || pairBlock(&g, 0, 1, 0, 1) != on {
+			t.Errorf("products in pairs with the instruction in use %t", on)
+		}
+	}
+}
+
+// TestPairsLookAtLengths: an operand that is too short by a number causes a panic before the assembly runs, not a read
+// after its end. Lengths that suffice cause none.
+func TestPairsLookAtLengths(t *testing.T) {
+	if !pairs {
+		t.Skip("this processor has no VDPBF16PS")
+	}
+	for _, s := range [][3]int{{5, 40, 7}, {3, 96, 1}, {96, 3, 1}, {101, 103, 100}} {
+		m, n, k := s[0], s[1], s[2]
+		for short := range 5 {
+			size := [5]int{m * k, k * n, m * n, m * n}
+			size[short]--
+			for _, threads := range []int{1, 2} {
+				func() {
+					defer func() {
+						if failed := recover() != nil; failed != (short < 4) {
+							t.Errorf("%v, %d threads, operand %d too short: panic %t", s, threads, short, failed)
+						}
+					}()
+					x := [4]Matrix[float32]{}
+					for i, cols := range []int{k, n, n, n} {
+						x[i] = Mat(make([]float32, size[i]), cols)
+					}
+					Rounded{}.MulAdd(kernel.NewPool(threads), m, n, k, 1, x[0], x[1], x[2], x[3])
+				}()
 			}
 		}
 	}

@@ -43,20 +43,19 @@ func pairBlock(g *product[float32], top, bottom, left, right int) bool {
 }
 
 // mulPanels multiplies m rows of a by n columns of b into c from (top, left) on. The rows and columns are in panels,
-// beginning with row i and column j. A strip of b is multiplied by as many rows at a time as fit into a cache of 1 MiB.
+// beginning with row i and column j, which are multiples of panelWidth. A strip of b is multiplied by as many rows at a
+// time as fit into a cache of 1 MiB.
 func mulPanels(g *product[float32], a []pairPanel, i, top int, b []pairPanel, j, left int) {
 	for high := 0; high < g.m; high += blockRows {
-		for x := 0; x < g.n; {
-			n := min(stripWidth, panelWidth-(j+x)%panelWidth, g.n-x)
-			strip := &b[(j+x)/panelWidth][(j+x)%panelWidth]
-			for y := high; y < min(g.m, high+blockRows); {
-				m := min(panelWidth-(i+y)%panelWidth, g.m-y)
-				rows := &a[(i+y)/panelWidth][(i+y)%panelWidth]
+		for x := 0; x < g.n; x += stripWidth {
+			n := min(stripWidth, g.n-x)
+			strip := &b[(j+x)/panelWidth][x%panelWidth]
+			for y := high; y < min(g.m, high+blockRows); y += panelWidth {
+				m := min(panelWidth, g.m-y)
+				rows := &a[(i+y)/panelWidth][0]
 				colsBF16(g.c.pointer(top+y, left+x), g.c.Stride, rows, panelWidth, strip, panelWidth,
 					g.d.pointerOrNil(top+y, left+x), g.d.Stride, (g.k+1)/2, m, n, g.alpha)
-				y += m
 			}
-			x += n
 		}
 	}
 }

@@ -13,6 +13,9 @@ func TestPeak(t *testing.T) {
 			t.Errorf("%d threads: %g operations per nanosecond", threads, peak)
 		}
 	}
+	if sums := plainPeaks()[0]; sums.operations != 16 {
+		t.Errorf("%v operations a round, want 8 multiplications and 8 additions", sums.operations)
+	}
 	if dots := plainPeaks()[1]; dots.operations*dotEvery != 2*dotSize {
 		t.Errorf("%v operations a round, want %d in %d", dots.operations, 2*dotSize, dotEvery)
 	}
@@ -31,10 +34,16 @@ func TestBest(t *testing.T) {
 			return float64(runs)
 		case runs == 120:
 			return 101
+		case runs > 120:
+			return 101.05
 		}
 		return 100.05
 	})
 	if got != 101 || runs != 152 {
 		t.Errorf("got %v after %d runs, want 101 after 152", got, runs)
+	}
+	runs = 0
+	if got := best(func() float64 { runs++; return 0 }); got != 0 || runs != 32 {
+		t.Errorf("got %v after %d runs of 0, want 0 after 32", got, runs)
 	}
 }

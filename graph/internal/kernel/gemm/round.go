@@ -10,10 +10,10 @@ const (
 	blockRows, blockCols = 768, 192
 )
 
-// depth splits k evenly into blocks of at most depthMax. The products of a block are added in order, then the blocks.
+// depth splits k, which is not 0, evenly into blocks of at most depthMax. The products of a block are added in order, then the blocks.
 // The result therefore depends in no bit on the instruction set or on how c was split.
 func depth(k int) int {
-	blocks := max(1, (k+depthMax-1)/depthMax)
+	blocks := (k + depthMax - 1) / depthMax
 	return ((k+blocks-1)/blocks + 15) &^ 15
 }
 

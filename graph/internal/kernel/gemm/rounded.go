@@ -47,14 +47,12 @@ type rounded struct {
 
 func (g *rounded) run(p *kernel.Pool) {
 	threads := kernel.Worth[float32](p, cost(g.m, g.n, g.k)/2) // operations take half the time of those in float32
-	switch {
-	case threads == 1 || g.m == 0:
+	if threads == 1 || g.m == 0 {
 		g.tile(0, g.m, 0, g.n)
 		return
-	case g.beta != 0 && g.beta != 1:
-		g.addend(0, g.m, 0, g.n)
-		g.beta = 1
 	}
+	g.scale(0, g.m, 0, g.n)
+	g.beta = 1 // the parts add d, which is c if it was scaled
 	if mulPairs(p, threads, &g.product) {
 		return
 	}
@@ -103,9 +101,11 @@ func (g *rounded) tile(top, bottom, left, right int) {
 	if top >= bottom || left >= right {
 		return
 	}
-	if g.k == 0 || g.beta != 0 && g.beta != 1 {
+	if g.k == 0 {
 		g.addend(top, bottom, left, right)
+		return
 	}
+	g.scale(top, bottom, left, right)
 	part := product[float32]{alpha: g.alpha, a: g.a, b: g.b, d: g.d, c: g.c}
 	step := depth(g.k)
 	for l := 0; l < g.k; l += step {

@@ -12,13 +12,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// eachRoad runs a test with VDPBF16PS, if this processor has it, and without.
+// eachRoad runs a test with VDPBF16PS, if this processor has it, and without, in each instruction set.
 func eachRoad(t *testing.T, test func(t *testing.T)) {
 	defer func(was bool) { pairs = was }(pairs)
-	for _, on := range []bool{pairs, false} {
-		pairs = on
+	if pairs {
 		t.Run(Rounded{}.String(), test)
 	}
+	pairs = false
+	eachSet(func(set string) { t.Run(Rounded{}.String()+" "+set, test) })
 }
 
 // TestRounded: the product of rounded operands, with the error of sums of float32, at odd sizes, in every form.
@@ -82,6 +83,43 @@ func TestRoundedAdd(t *testing.T) {
 	})
 }
 
+// TestRoundedScales: on several threads too, c is scaled once, and earlier numbers count only if beta is not 0. Without
+// rows there is nothing to do.
+func TestRoundedScales(t *testing.T) {
+	eachRoad(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(3, 5))
+		const m, n, k = 101, 67, 300
+		a, b := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, true)
+		before := randomMatrix[float32](rng, m, n, false)
+		for _, beta := range []float32{0, 1, 0.5} {
+			if beta == 0 {
+				before.Data[rng.IntN(n)] = float32(math.NaN())
+			} else {
+				before.Data = kerneltest.Random[float32](rng, len(before.Data))
+			}
+			for _, threads := range []int{1, 2} {
+				got := Mat(slices.Clone(before.Data), before.Stride)
+				Rounded{}.Mul(kernel.NewPool(threads), m, n, k, 0.7, a, b, beta, got)
+				checkGemm(t, m, n, k, 0.7, bfloat16Of(a), bfloat16Of(b), beta, before, got)
+			}
+		}
+		Rounded{}.Mul(kernel.NewPool(2), 0, n, 10*k, 1, Mat[float32](nil, 10*k), Mat(make([]float32, 10*k*n), n), 0, Mat[float32](nil, n))
+	})
+}
+
+// TestBfloat16Bits: NaN keeps the upper half of its bits, and 0 and the numbers below the normal ones their sign.
+func TestBfloat16Bits(t *testing.T) {
+	for x, want := range map[uint32]uint32{
+		0x00000000: 0, 0x80000000: 0x80000000, 0x007fffff: 0, 0x807fffff: 0x80000000, 0x00800000: 0x00800000, 0x80800000: 0x80800000,
+		0x7f80ffff: 0x7fc00000, 0xffa1ffff: 0xffe10000, 0x7f800000: 0x7f800000, 0x7f7f7fff: 0x7f7f0000, 0x7f7f8000: 0x7f800000,
+		0x3f808000: 0x3f800000, 0x3f808001: 0x3f810000, 0x3f817fff: 0x3f810000, 0x3f818000: 0x3f820000,
+	} {
+		if got := math.Float32bits(bfloat16(math.Float32frombits(x))); got != want {
+			t.Errorf("%#08x: got %#08x, want %#08x", x, got, want)
+		}
+	}
+}
+
 // TestRoundedExtremes: a product of one number by 1 is that number rounded, in every position of a pair: NaN stays NaN,
 // and ∞ stays ∞; numbers below the normal ones become 0; halves go to the even number, the largest ones to ∞.
 func TestRoundedExtremes(t *testing.T) {
@@ -115,9 +153,6 @@ func TestRoundedExtremes(t *testing.T) {
 
 // TestRoundedOrder: with assembly, the products of an entry are always added one after the other, each rounded once.
 func TestRoundedOrder(t *testing.T) {
-	if !hasFMA() {
-		t.Skip("without assembly, products and sums are rounded separately")
-	}
 	const m, n, k = 13, 35, 255
 	rng := rand.New(rand.NewPCG(5, 6))
 	a, b := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, false)
@@ -132,6 +167,9 @@ func TestRoundedOrder(t *testing.T) {
 		}
 	}
 	eachRoad(t, func(t *testing.T) {
+		if !hasFMA() {
+			t.Skip("without assembly, products and sums are rounded separately")
+		}
 		got := make([]float32, m*n)
 		Rounded{}.MulSerial(m, n, k, 1, a, b, 0, Mat(got, n))
 		if !kerneltest.SameBits(got, want) {

@@ -46,6 +46,13 @@ func (g *product[T]) addend(top, bottom, left, right int) {
 	}
 }
 
+// scale sets c to beta·d unless beta is 0 or 1: only these betas can be left to the kernels.
+func (g *product[T]) scale(top, bottom, left, right int) {
+	if g.beta != 0 && g.beta != 1 {
+		g.addend(top, bottom, left, right)
+	}
+}
+
 // inPlace reports whether d is c.
 func (g *product[T]) inPlace() bool {
 	return &g.d.Data[0] == &g.c.Data[0] && g.d.Stride == g.c.Stride
