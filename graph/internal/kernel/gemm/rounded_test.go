@@ -237,6 +237,11 @@ func benchmarkRounded(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
 // TestRoundedChunk: every thread gets some chunks and, if they are few, the same number as the others. No chunk is
 // larger than a thread's panels, and the smaller side is cut only if the larger one cannot be.
 func TestRoundedChunk(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 1, 6: 2, 7: 3} {
+		if got := parts(n, 3); got != want {
+			t.Errorf("got %d parts of 3 in %d, want %d", got, n, want)
+		}
+	}
 	for _, s := range [][2]int{{1, 1}, {768, 384}, {768, 65}, {384, 128}, {128, 128}, {2048, 1152}, {2048, 384}, {50257, 256}, {50257, 768}, {385, 97}} {
 		for _, threads := range []int{2, 3, 8} {
 			for unit, rows := range map[int]bool{rowUnit: true, stripUnit: false} {
