@@ -106,6 +106,21 @@ func TestWriteErrors(t *testing.T) {
 	if err := Write(&bytes.Buffer{}, nil, map[string]string{"a": "\xff"}); err == nil {
 		t.Error("accepted metadata that is not UTF-8")
 	}
+	for want, e := range map[string]Entry{
+		"negative":  {Name: "a", DType: F32, Shape: []int{-1}},
+		"overflows": {Name: "a", DType: F64, Shape: []int{1 << 60, 2}},
+		"dtype":     {Name: "a", DType: "F16"},
+		"is empty":  {DType: BF16},
+	} {
+		values := func(int) (Tensor, error) {
+			t.Errorf("%s: asked for the values", want)
+			return Tensor{}, nil
+		}
+		var b bytes.Buffer
+		if err := WriteEach(&b, []Entry{e}, nil, values); err == nil || !strings.Contains(err.Error(), want) || b.Len() != 0 {
+			t.Errorf("wrote %d bytes, got error %v, want %q", b.Len(), err, want)
+		}
+	}
 }
 
 // full is a writer that has room for n bytes.
