@@ -154,6 +154,9 @@ func TestWindow(t *testing.T) {
 			t.Errorf("sequence %d: got %s, want %s", b, got.String(), want)
 		}
 	}
+	if v := (near{1, []int{3}}); !v.Visible(0, 3, 2) || v.Visible(0, 3, 3) {
+		t.Error("the first token of the padding sees itself instead of the last token")
+	}
 	c := small()
 	c.Options.Set("window", 3)
 	if sees := nearby(c.Stack, []int{5}); !sees.Visible(0, 0, 2) || sees.Visible(0, 0, 3) {

@@ -117,5 +117,5 @@ func (c Config) ValidateModel() error {
 	if err := c.withAttention().Stack.Check(c.known(), c.SourceSize); err != nil {
 		return err
 	}
-	return c.Resolved().checkParameters(1)
+	return c.checkParameters(1)
 }

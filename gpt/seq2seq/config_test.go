@@ -166,6 +166,9 @@ func TestVocabulary(t *testing.T) {
 	if _, err := NewVocabulary("syllables"); err == nil || !strings.Contains(err.Error(), `got unit "syllables", want one of words, characters`) {
 		t.Errorf("got error %v", err)
 	}
+	for _, tokens := range []string{`"words","tokens":[""]`, `"words","tokens":["a b"]`, `"characters","tokens":[""]`, `"characters","tokens":["ab"]`} {
+		mustSay(t, json.Unmarshal([]byte(`{"unit":`+tokens+`}`), new(Vocabulary)), "vocabulary: got token ", "want one of the ")
+	}
 	if err := json.Unmarshal([]byte(`{"unit":"words","tokens":["a","a"]}`), new(Vocabulary)); err == nil || !strings.Contains(err.Error(), `"a" appears twice`) {
 		t.Errorf("got error %v", err)
 	}

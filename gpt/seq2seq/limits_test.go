@@ -67,6 +67,8 @@ func TestBorders(t *testing.T) {
 		if _, err := New(graph.New(graph.Float32, 1), small(), batch); err == nil || !strings.Contains(err.Error(), "want 1 to 268435456") {
 			t.Errorf("a batch of %d: got error %v", batch, err)
 		}
+		_, err := NewMasked(graph.New(graph.Float32, 1), small(), batch)
+		mustSay(t, err, "masked: got batch_size ", "want 1 to 268435456")
 	}
 	for size, want := range map[int]int{1: 1, 6: 3, 7: 4, 12: 6} {
 		c := small()
@@ -91,21 +93,27 @@ func TestBorders(t *testing.T) {
 // The head of a masked model has the same initial standard deviation as other heads.
 func TestMaskedHead(t *testing.T) {
 	c := small()
-	c.SourceVocab, c.NEmbd = 200, 64
-	m, err := NewMasked(graph.New(graph.Float32, 1), c, 1)
+	c.SourceVocab, c.TargetVocab, c.NEmbd = 200, 200, 64
+	masked, err := NewMasked(graph.New(graph.Float32, 1), c, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sum float64
-	w, ok := m.Graph.Leaf("lm_head.weight")
-	if !ok {
-		t.Fatal("no lm_head.weight")
+	m, err := New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, v := range w.Tensor().Floats() {
-		sum += v * v
-	}
-	if got := math.Sqrt(sum / float64(w.Tensor().Len())); !(got > 0.019 && got < 0.021) {
-		t.Errorf("a standard deviation of %v, want 0.02", got)
+	for name, g := range map[string]*graph.Graph{"lm_head.weight": masked.Graph, "decoder.lm_head.weight": m.Graph} {
+		var sum float64
+		w, ok := g.Leaf(name)
+		if !ok {
+			t.Fatalf("no %s", name)
+		}
+		for _, v := range w.Tensor().Floats() {
+			sum += v * v
+		}
+		if got := math.Sqrt(sum / float64(w.Tensor().Len())); !(got > 0.019 && got < 0.021) {
+			t.Errorf("%s: a standard deviation of %v, want 0.02", name, got)
+		}
 	}
 }
 

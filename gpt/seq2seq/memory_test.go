@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
 // The formula counts exactly the numbers that are built, for every variant.
@@ -15,6 +16,10 @@ func TestParametersAreCounted(t *testing.T) {
 		func(c *Config) { c.Bias = false },
 		func(c *Config) { c.QKSize, c.VSize, c.NInner, c.NLayer = 3, 5, 11, 4 },
 		func(c *Config) { c.NLayer = 1 },
+		func(c *Config) { // a mask in every block
+			own := mixingNorm(c.SourceSize, func(i, j int) bool { return i == j })
+			c.Norm, c.Parts.Norms, c.NLayer = "own", []parts.Norm{own}, 4
+		},
 	}
 	for _, v := range parts.Norms() {
 		change = append(change, func(c *Config) { c.Norm = v.String() })
@@ -102,6 +107,45 @@ func TestMemoryIsPlanned(t *testing.T) {
 		if got != want {
 			t.Errorf("%+v: got %v bytes, %v are used", c, got, want)
 		}
+	}
+}
+
+// The memory of batches that are too large to be planned, or too small, is estimated: four times the parameters, the
+// masks, and eight numbers of each feature, block and token.
+func TestMemoryIsEstimated(t *testing.T) {
+	for batch, estimated := range map[int]bool{0: true, 1: false, 1 << 20: false, 1<<20 + 1: true} {
+		c := small()
+		c.BatchSize = batch
+		got, err := c.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Resolved().counts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 4 * (4*n.parameters + n.values + 8*float64(batch)*float64((c.SourceSize+c.TargetSize)*c.NLayer*c.NEmbd))
+		if (got == want) != estimated {
+			t.Errorf("a batch of %d: got %v bytes, the estimate is %v", batch, got, want)
+		}
+	}
+}
+
+// Numbers that cannot be counted are an error, whether the first block fails or a later one.
+func TestCountsOfBrokenParts(t *testing.T) {
+	for _, block := range []string{"h.0", "h.1"} {
+		c := small()
+		c.Norm = "own"
+		c.Parts.Norms = []parts.Norm{{Name: "own", New: func(at nn.Site) nn.Layer {
+			if strings.Contains(at.Path(), block) {
+				panic("glass")
+			}
+			return nn.NewLayerNorm(at)
+		}}}
+		_, err := c.Resolved().counts()
+		mustSay(t, err, "glass", block)
+		_, err = c.Memory()
+		mustSay(t, err, "glass", block)
 	}
 }
 
