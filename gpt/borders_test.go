@@ -14,7 +14,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
-	"github.com/pkg/errors"
 )
 
 // The options of the recipe, and the default of lora_alpha.
@@ -189,9 +188,7 @@ func TestResumeWithALargerVocabulary(t *testing.T) {
 func TestNewTrainerOptimizerError(t *testing.T) {
 	c := tiny()
 	c.Optimizer = "mine"
-	c.Parts.Optimizers = []parts.Optimizer{{Name: "mine", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
-		return nil, errors.New("not today")
-	}}}
+	c.Parts.Optimizers = []parts.Optimizer{{Name: "mine", New: func(train.Training) optim.Rule { return optim.SGD{Momentum: 2} }}}
 	tok, err := text.NewCharacters(verses)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +198,7 @@ func TestNewTrainerOptimizerError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = NewTrainer(c, data, tok)
-	mustContain(t, err, "not today")
+	mustContain(t, err, `optimizer "mine": sgd: momentum: got 2, want`)
 }
 
 // Fine-tuning refuses the same as training. A part that declares other parameters the second time is detected up to the

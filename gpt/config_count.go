@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -85,7 +86,7 @@ func (c Config) Memory() (bytes float64) {
 // parameterBytes returns the memory that does not depend on the batch: parameters and masks, gradients, and the
 // optimizer's state.
 func (c Config) parameterBytes(o outline) float64 {
-	return 4 * (o.base + o.adapters + o.values + (1+train.Kept(c.Training, c.Run, c.Hooks))*o.trained(c))
+	return 4 * (o.base + o.adapters + o.values + (1+train.Kept(c.Training, c.Run, c.Hooks, c.optimizer()))*o.trained(c))
 }
 
 // need is Memory of c, which is resolved and declares o. It does not plan very wide layers, since a layer may list its
@@ -103,7 +104,12 @@ func (c Config) need(o outline) (bytes float64, err error) {
 		m := c.declare(g, c.BatchSize)
 		return c.blocks(), m.Loss, m.candidates()
 	}
-	return train.Need(c.Training, c.Run, c.Hooks, c.NLayer, build)
+	return train.Need(c.Training, c.Run, c.Hooks, c.optimizer(), c.NLayer, build)
+}
+
+// optimizer returns the function that builds the optimizer's rule.
+func (c Config) optimizer() train.Optimizer {
+	return parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 }
 
 // blocks returns the paths of the blocks.

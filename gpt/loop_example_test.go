@@ -26,7 +26,7 @@ func ExampleNew() {
 		return err
 	})
 	check(err)
-	o, err := optim.NewAdamW(m.Trainable())
+	o, err := optim.New(m.Trainable(), optim.AdamW{Beta1: 0.9, Beta2: 0.999})
 	check(err)
 	o.Decay, o.Clip = 0.1, 1
 

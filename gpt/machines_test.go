@@ -10,7 +10,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
@@ -57,23 +56,31 @@ func on(t *testing.T, ranks, steps int, begin func(dist.Group) (*Trainer, error)
 	return all[0]
 }
 
-// For any number of machines, steps, losses, evaluations, weights and moments are the same bits: with AdamW and SGD,
+// For any number of machines, steps, losses, evaluations, weights and moments are the same bits: with every optimizer,
 // with the moments divided among them, with and without a hook for gradients, in one run and when another number of
 // machines resumes the checkpoint of rank 0.
 func TestMachinesSameBits(t *testing.T) {
-	for name, tc := range map[string]struct {
+	type change struct {
 		machines []int
 		change   func(*Config)
-	}{
-		"adamw":       {[]int{1, 2, 4, 8}, func(*Config) {}},
-		"sgd":         {[]int{4}, func(c *Config) { c.Optimizer = "sgd" }},
-		"divided":     {[]int{2, 4, 8}, func(c *Config) { c.ShardOptimizer = true }},
-		"divided sgd": {[]int{2}, func(c *Config) { c.Optimizer, c.ShardOptimizer = "sgd", true }},
+	}
+	changes := map[string]change{
+		"divided": {[]int{2, 4, 8}, func(c *Config) { c.ShardOptimizer = true }},
 		"divided, shown": {[]int{2}, func(c *Config) {
 			c.ShardOptimizer, c.Hooks.Gradients = true, func(int, []train.Named) error { return nil }
 		}},
 		"reference": {[]int{4}, func(c *Config) { c.Kernels = false }},
-	} {
+	}
+	for _, o := range parts.Optimizers() {
+		name, machines := string(o.Name), []int{4}
+		if name == "adamw" {
+			machines = []int{1, 2, 4, 8}
+		} else {
+			changes["divided "+name] = change{[]int{2}, func(c *Config) { c.Optimizer, c.ShardOptimizer = name, true }}
+		}
+		changes[name] = change{machines, func(c *Config) { c.Optimizer = name }}
+	}
+	for name, tc := range changes {
 		c := many()
 		tc.change(&c)
 		alone := newTrainer(t, c)
@@ -190,11 +197,13 @@ func TestMachinesRefused(t *testing.T) {
 	}), "rank 1: ")
 	mustContain(t, together(2, func(int) Config {
 		c := many()
-		c.Optimizer = "hidden"
-		c.Parts.Optimizers = []parts.Optimizer{{Name: "hidden", New: func(p []graph.Expr, t train.Training, done int) (optim.Optimizer, error) {
-			o, err := train.AdamW(p, t, done)
-			return hidden{o}, err
-		}}}
+		c.Optimizer, c.ShardOptimizer = "entire", true
+		c.Parts.Optimizers = []parts.Optimizer{{Name: "entire", New: func(train.Training) optim.Rule { return entire{} }}}
 		return c
-	}, same), `optimizer "hidden": gpt.hidden shares no gradients, want one that embeds *optim.Gradients`)
+	}, same), "step 1: shard_optimizer: entire: updates entire parameters, so no machine can update a part")
 }
+
+// entire is a rule that needs entire parameters.
+type entire struct{ optim.SGD }
+
+func (entire) State() (optim.State, error) { return optim.State{Name: "entire", Whole: true}, nil }

@@ -61,14 +61,7 @@ func (l *gated) Forward(x graph.Expr) graph.Expr {
 }
 
 // momentumless is SGD without its momentum.
-func momentumless(params []graph.Expr, t train.Training, done int) (optim.Optimizer, error) {
-	o, err := optim.NewSGD(params)
-	if err != nil {
-		return nil, err
-	}
-	o.Clip, o.Steps = t.GradClip, done
-	return o, nil
-}
+func momentumless(train.Training) optim.Rule { return optim.SGD{} }
 
 // A run with user-defined parts trains, saves and resumes, and is loaded by a program that has them. A program without
 // them gets an error with the names that it has.
@@ -192,7 +185,7 @@ func TestPartsThatPanic(t *testing.T) {
 			"position": {parts.Registry{Positions: []parts.Position{{Name: "ours", New: func(at nn.Site, _ parts.Stack) nn.Placement {
 				return nn.Placement{Layer: layer(at)}
 			}}}}, []string{`position "ours"`, "position: "}},
-			"optimizer": {parts.Registry{Optimizers: []parts.Optimizer{{Name: "ours", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
+			"optimizer": {parts.Registry{Optimizers: []parts.Optimizer{{Name: "ours", New: func(train.Training) optim.Rule {
 				panic("glass")
 			}}}}, []string{`optimizer "ours"`}},
 		} {

@@ -5,10 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -227,26 +225,3 @@ func TestHooksThatFail(t *testing.T) {
 		mustContain(t, err, want)
 	}
 }
-
-// An optimizer that provides no gradients is refused if a hook requires them.
-func TestHooksOfOtherOptimizers(t *testing.T) {
-	c := tiny()
-	c.Optimizer = "hidden"
-	c.Parts.Optimizers = []parts.Optimizer{{Name: "hidden", New: func(p []graph.Expr, t train.Training, done int) (optim.Optimizer, error) {
-		o, err := train.AdamW(p, t, done)
-		return hidden{o}, err
-	}}}
-	newTrainer(t, c)
-	c.Hooks.Gradients = func(int, []train.Named) error { return nil }
-	data, tok := corpus(t, verses, c.BlockSize)
-	_, err := NewTrainer(c, data, tok)
-	mustContain(t, err, `trainer: optimizer "hidden": gpt.hidden shows no gradients, want one that embeds *optim.Gradients`)
-}
-
-// hidden is an optimizer that provides no gradients.
-type hidden struct{ o optim.Optimizer }
-
-func (h hidden) Accumulate(p *graph.Program) error                    { return h.o.Accumulate(p) }
-func (h hidden) Forget()                                              { h.o.Forget() }
-func (h hidden) Moments(f func(name string, m, v graph.Tensor))       { h.o.Moments(f) }
-func (h hidden) Update(p *graph.Program, lr float64) (float64, error) { return h.o.Update(p, lr) }

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -60,7 +59,7 @@ func trainerAt(
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
 	task := train.Task{Fill: t.fill, Hooks: c.Hooks, FLOPs: FLOPsPerToken(c), Done: done, Facts: t.facts}
-	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
+	task.Optimizer = c.optimizer()
 	task.Blocks = c.blocks()
 	task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		g.SetBlank(read)

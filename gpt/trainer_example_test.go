@@ -133,19 +133,17 @@ func ExampleConfig_hooks() {
 	// finite: true
 }
 
-// signs is a user-defined optimizer, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Gradients adds micro-batches,
-// clips, and passes gradients to hooks.
-type signs struct{ *optim.Gradients }
+// signs is a user-defined optimizer, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Micro-batches, clipping, ranks and
+// hooks are the same for every optimizer.
+type signs struct{}
 
-func (o signs) Update(p *graph.Program, lr float64) (norm float64, err error) {
-	return o.Apply(p, 0, func(_ int, w, g graph.Tensor, _ float64) {
-		for i := range w.Len() {
-			w.Set(i, w.At(i)-lr*math.Copysign(1, g.At(i)))
-		}
-	})
+func (signs) State() (optim.State, error) { return optim.State{Name: "signs"}, nil }
+
+func (signs) Step(s optim.Step) {
+	for i := range s.W.Len() {
+		s.W.Set(i, s.W.At(i)-s.Rate*math.Copysign(1, s.G.At(i)))
+	}
 }
-
-func (signs) Moments(func(name string, m, v graph.Tensor)) {}
 
 // An optimizer is a part like any other: checkpoints contain its name.
 func ExampleConfig_optimizer() {
@@ -153,10 +151,7 @@ func ExampleConfig_optimizer() {
 	c.Optimizer, c.LearningRate, c.MinLR = "signs", 2e-3, 1e-3
 	c.Parts.Optimizers = []parts.Optimizer{{
 		Name: "signs",
-		New: func(params []graph.Expr, _ train.Training, _ int) (optim.Optimizer, error) {
-			g, err := optim.NewGradients("signs", params)
-			return signs{g}, err
-		},
+		New:  func(train.Training) optim.Rule { return signs{} },
 	}}
 	trains(c)
 	// Output: the loss falls, and it writes

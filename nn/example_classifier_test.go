@@ -29,7 +29,7 @@ func Example_classifier() {
 	logits := nn.NewLinear(at.Sub("head"), d.Embd, []int{classes}, true, graph.Normal(0.02)).Forward(x)
 	train, err := graph.Compile(nn.NewCrossEntropy(at.Sub("loss")).Forward(logits, labels), g.Params()...)
 	test, err2 := graph.Compile(logits.ArgMax().OneHot(classes).Mul(labels.OneHot(classes)).SumAll())
-	adam, err3 := optim.NewAdamW(g.Params())
+	adam, err3 := optim.New(g.Params(), optim.AdamW{Beta1: 0.9, Beta2: 0.999})
 	rng := rand.New(rand.NewPCG(1, 1))
 	for step := 0; step < 200 && err == nil; step++ {
 		draw(rng, images.Tensor(), labels.Ints())

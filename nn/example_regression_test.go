@@ -24,7 +24,7 @@ func Example_regression() {
 	guess := out.Forward(nn.SiLU{}.Forward(in.Forward(x))) // (n, 1)
 	train, err := graph.Compile(nn.NewSquaredError(s.Sub("loss")).Forward(guess, y), g.Params()...)
 	test, err2 := graph.Compile(guess)
-	adam, err3 := optim.NewAdamW(g.Params())
+	adam, err3 := optim.New(g.Params(), optim.AdamW{Beta1: 0.9, Beta2: 0.999})
 	for i := range n {
 		place := 4*float64(i)/(n-1) - 2 // from −2 to 2
 		x.Tensor().Set(i, place)

@@ -78,7 +78,7 @@ func (c *checking) onBatch(ids []int) error {
 // steps trains on the batch like llm.c's test, with AdamW without clipping. In llm.c the decay also acts on vectors;
 // in these few steps that changes none of the compared digits.
 func (c *checking) steps(m *gpt.Model, p *graph.Program) error {
-	o, err := optim.NewAdamW(m.Params())
+	o, err := optim.New(m.Params(), optim.AdamW{Beta1: 0.9, Beta2: 0.999})
 	if err != nil {
 		return err
 	}

@@ -35,11 +35,11 @@ func train(ctx context.Context, o options, stdout io.Writer) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	adam, err := optim.NewAdamW(r.model.Trainable())
+	adam, err := optim.New(r.model.Trainable(), optim.AdamW{Beta1: c.Beta1, Beta2: c.Beta2})
 	if err != nil {
 		return nil, err
 	}
-	adam.Beta1, adam.Beta2, adam.Decay, adam.Clip = c.Beta1, c.Beta2, c.WeightDecay, c.GradClip
+	adam.Decay, adam.Clip = c.WeightDecay, c.GradClip
 	eyes, err := inspect.Tap(r.model, "h.*.attn.weights", "logits")
 	if err != nil {
 		return nil, err

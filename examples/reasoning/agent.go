@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -39,7 +40,7 @@ func newAgent(o options, t task, l lesson) (*agent, error) {
 			return loss, a.model.Params(), err
 		},
 		Fill:      func(step, _ int) (int, error) { return len(a.model.Tokens.Ints()), l.fill(a, step) },
-		Optimizer: train.AdamW,
+		Optimizer: parts.Find(parts.Optimizers(), "adamw").New,
 		Hooks:     train.Hooks{Rate: l.rate},
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package parts
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -89,4 +90,9 @@ type Optimizer struct {
 }
 
 // Optimizers lists the library's optimizers, the default first.
-func Optimizers() []Optimizer { return []Optimizer{{"adamw", train.AdamW}, {"sgd", train.SGD}} }
+func Optimizers() []Optimizer {
+	return []Optimizer{
+		{"adamw", func(t train.Training) optim.Rule { return optim.AdamW{Beta1: t.Beta1, Beta2: t.Beta2} }},
+		{"sgd", func(t train.Training) optim.Rule { return optim.SGD{Momentum: t.Beta1} }},
+	}
+}

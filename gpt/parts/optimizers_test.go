@@ -1,76 +1,230 @@
 package parts_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
+type matrix = hand.Matrix[float64]
+
 // byHand holds the updates of the optimizers by the name of the part: step t, from 1, of a weight and its gradient,
 // with the moments of the previous step.
-var byHand = map[string]func(c train.Training, lr float64, t int, w, g, m, v hand.Matrix[float64]) (w1, m1, v1 hand.Matrix[float64]){
-	"adamw": func(c train.Training, lr float64, t int, w, g, m, v hand.Matrix[float64]) (w1, m1, v1 hand.Matrix[float64]) {
-		return hand.AdamWUpdate(hand.AdamW{Rate: lr, Beta1: c.Beta1, Beta2: c.Beta2, Eps: 1e-8, Decay: c.WeightDecay}, t, w, g, m, v)
+var byHand = map[parts.Name]func(c train.Training, t int, w, g, m, v matrix) (w1, m1, v1 matrix){
+	"adamw": func(c train.Training, t int, w, g, m, v matrix) (w1, m1, v1 matrix) {
+		o := hand.AdamW{Rate: c.LearningRate, Beta1: c.Beta1, Beta2: c.Beta2, Eps: 1e-8, Decay: c.WeightDecay}
+		return hand.AdamWUpdate(o, t, w, g, m, v)
 	},
-	"sgd": func(c train.Training, lr float64, _ int, w, g, m, v hand.Matrix[float64]) (w1, m1, v1 hand.Matrix[float64]) {
-		w1, m1 = hand.SGDUpdate(hand.SGD{Rate: lr, Momentum: c.Beta1, Decay: c.WeightDecay}, w, g, m)
+	"sgd": func(c train.Training, _ int, w, g, m, v matrix) (w1, m1, v1 matrix) {
+		w1, m1 = hand.SGDUpdate(hand.SGD{Rate: c.LearningRate, Momentum: c.Beta1, Decay: c.WeightDecay}, w, g, m)
 		return w1, m1, v
 	},
 }
 
-// Three steps of every optimizer of the list agree with its formula by hand, in both types, with momentum and without,
-// and reduce the loss. A new optimizer without a formula fails here.
+// trained is the loss Σ (x − a)² of a matrix and a vector x, for random a, with an optimizer. A row of the matrix is
+// longer than a piece, and two threads share the pieces.
+type trained struct {
+	*optim.Optimizer
+	c      train.Training
+	p      *graph.Program
+	x, a   []graph.Expr
+	shapes [][2]int
+}
+
+func newTrained(t *testing.T, dtype graph.Dtype, c train.Training, o parts.Optimizer) trained {
+	t.Helper()
+	g := graph.New(dtype, 1)
+	g.SetThreads(2)
+	s := g.Root()
+	r := trained{c: c, shapes: [][2]int{{3, 8195}, {1, 5}}}
+	r.x = []graph.Expr{s.Param("w", graph.Normal(1), 3, 8195), s.Param("b", graph.Normal(1), 5)}
+	r.a = []graph.Expr{s.Value("w'", graph.Const(0), 3, 8195), s.Value("b'", graph.Const(0), 5)}
+	loss := r.x[0].Sub(r.a[0]).Square().SumAll().Add(r.x[1].Sub(r.a[1]).Square().SumAll())
+	var err, err2 error
+	r.p, err = graph.Compile(loss, r.x...)
+	r.Optimizer, err2 = optim.New(r.x, o.New(c))
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatalf("%s: %v", o.Name, err)
+	}
+	r.Decay, r.Clip = c.WeightDecay, c.GradClip
+	return r
+}
+
+// micro draws a for a micro-batch and runs the program.
+func (r trained) micro(t *testing.T, step, micro int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(step), uint64(micro)))
+	for _, a := range r.a {
+		for i := range a.Tensor().Len() {
+			a.Tensor().Set(i, rng.NormFloat64())
+		}
+	}
+	if err := r.p.Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// step does a step of two micro-batches, and returns the mean gradient of every parameter and its norm.
+func (r trained) step(t *testing.T, step int) (grads []matrix, norm float64) {
+	t.Helper()
+	for micro := range 2 {
+		if r.micro(t, step, micro); micro == 0 {
+			if err := r.Accumulate(r.p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, x := range r.x {
+			g := hand.NewMatrix(r.shapes[i][0], r.shapes[i][1], r.p.Grad(x).Floats()...).Scale(0.5)
+			if micro == 0 {
+				grads = append(grads, g)
+			} else {
+				grads[i] = grads[i].Add(g)
+			}
+		}
+	}
+	norm, err := r.Update(r.p, r.c.LearningRate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grads, norm
+}
+
+// Every optimizer of the list follows its formula by hand for five steps, in both types: on the clipped mean of two
+// micro-batches, on a matrix, which decays, and a vector, which does not. A new optimizer without a formula fails here.
 func TestOptimizersByHand(t *testing.T) {
 	for _, o := range parts.Optimizers() {
-		update := byHand[string(o.Name)]
+		update := byHand[o.Name]
 		if update == nil {
-			t.Errorf("%s: no formula by hand in this test", o.Name)
+			t.Errorf("%s: no formula by hand, want a row in byHand of this file", o.Name)
 			continue
 		}
-		for dtype, tolerance := range map[graph.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-6} {
-			for _, beta1 := range []float64{0, 0.5} {
-				c := train.Training{Beta1: beta1, Beta2: 0.75, WeightDecay: 0.125}
-				g := graph.New(dtype, 1)
-				x := g.Root().Param("w", graph.Const(0), 2, 3)
-				w := hand.NewMatrix(2, 3, 0.5, -2, 1.5, -0.25, 3, -1)
-				if err := x.Tensor().Fill(w.Data...); err != nil {
-					t.Fatal(err)
+		for _, beta1 := range []float64{0, 0.5} {
+			for dtype, tolerance := range map[graph.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-5} {
+				c := train.Training{LearningRate: 0.1, Beta1: beta1, Beta2: 0.75, WeightDecay: 0.125, GradClip: 50}
+				r := newTrained(t, dtype, c, o)
+				w, m, v := make([]matrix, 2), make([]matrix, 2), make([]matrix, 2)
+				for i, x := range r.x {
+					rows, cols := r.shapes[i][0], r.shapes[i][1]
+					w[i] = hand.NewMatrix(rows, cols, x.Tensor().Floats()...)
+					m[i], v[i] = hand.Zeros[float64](rows, cols), hand.Zeros[float64](rows, cols)
 				}
-				p, err := graph.Compile(x.Square().SumAll(), x)
-				if err != nil {
-					t.Fatal(err)
-				}
-				optimizer, err := o.New([]graph.Expr{x}, c, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, v := hand.Zeros[float64](2, 3), hand.Zeros[float64](2, 3)
-				loss := math.Inf(1)
-				for step := 1; step <= 3; step++ {
-					what := fmt.Sprintf("%s, %v, β₁ = %v, step %d", o.Name, dtype, beta1, step)
-					if err := p.Run(); err != nil {
-						t.Fatal(err)
+				for step := 1; step <= 5; step++ {
+					grads, norm := r.step(t, step)
+					if !(norm > c.GradClip) {
+						t.Fatalf("%s: norm %v, want more than the clip %v", o.Name, norm, c.GradClip)
 					}
-					if !(p.Loss() < loss) {
-						t.Errorf("%s: the loss Σw² goes from %v to %v", what, loss, p.Loss())
-					}
-					loss = p.Loss()
-					if _, err := optimizer.Update(p, 0.1); err != nil {
-						t.Fatal(err)
-					}
-					w, m, v = update(c, 0.1, step, w, w.Scale(2), m, v)
-					for i, got := range x.Tensor().Floats() {
-						if want := w.Data[i]; !(math.Abs(got-want) <= tolerance) {
-							t.Errorf("%s, entry %d: got %v, want %v", what, i, got, want)
+					for i, x := range r.x {
+						c := c
+						if i > 0 {
+							c.WeightDecay = 0
+						}
+						w[i], m[i], v[i] = update(c, step, w[i], grads[i].Scale(c.GradClip/norm), m[i], v[i])
+						far, at := furthest(x.Tensor(), w[i])
+						if !(far <= tolerance) {
+							t.Fatalf("%s, %v, β₁ = %v, step %d, %s, entry %d: got %v, by hand %v",
+								o.Name, dtype, beta1, step, x.Name(), at, x.Tensor().At(at), w[i].Data[at])
 						}
 					}
 				}
 			}
+		}
+	}
+}
+
+// furthest returns the largest distance of an entry, and its index.
+func furthest(got graph.Tensor, want matrix) (far float64, at int) {
+	for i, x := range want.Data {
+		if d := math.Abs(got.At(i) - x); !(d <= far) {
+			far, at = d, i
+		}
+	}
+	return far, at
+}
+
+// Every optimizer reduces a loss: its formula and the formula by hand do not both have a wrong sign.
+func TestOptimizersDescend(t *testing.T) {
+	for _, o := range parts.Optimizers() {
+		r := newTrained(t, graph.Float64, train.Training{LearningRate: 0.01, Beta1: 0.5, Beta2: 0.75}, o)
+		loss := math.Inf(1)
+		for step := range 5 {
+			if r.micro(t, 1, 1); !(r.p.Loss() < loss) {
+				t.Errorf("%s, step %d: the loss goes from %v to %v", o.Name, step, loss, r.p.Loss())
+			}
+			loss = r.p.Loss()
+			if _, err := r.Update(r.p, 0.01); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Parameters, moments and the number of steps are the complete state of every optimizer: copied, they resume to the
+// same bits.
+func TestOptimizersResume(t *testing.T) {
+	for _, o := range parts.Optimizers() {
+		c := train.Training{LearningRate: 0.1, Beta1: 0.5, Beta2: 0.75, WeightDecay: 0.125}
+		first, second := newTrained(t, graph.Float32, c, o), newTrained(t, graph.Float32, c, o)
+		for step := range 3 {
+			first.step(t, step)
+		}
+		state := map[string]graph.Tensor{}
+		first.Moments(func(name string, m, v graph.Tensor) { state["m."+name], state["v."+name] = m, v })
+		second.Moments(func(name string, m, v graph.Tensor) {
+			if copied(t, m, state["m."+name]); v.Len() > 0 {
+				copied(t, v, state["v."+name])
+			}
+		})
+		for i, x := range first.x {
+			copied(t, second.x[i].Tensor(), x.Tensor())
+		}
+		second.Steps = first.Steps
+		for step := 3; step < 6; step++ {
+			first.step(t, step)
+			second.step(t, step)
+		}
+		for i, x := range first.x {
+			if got, want := second.x[i].Tensor().F32, x.Tensor().F32; !slices.Equal(got, want) {
+				t.Errorf("%s: resumed %s starts %v, uninterrupted %v", o.Name, x.Name(), got[:5], want[:5])
+			}
+		}
+	}
+}
+
+func copied(t *testing.T, to, from graph.Tensor) {
+	t.Helper()
+	if err := to.Copy(from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of every optimizer, a β out of range is an error that names the optimizer, unless it changes nothing.
+func TestOptimizersRefuse(t *testing.T) {
+	for _, o := range parts.Optimizers() {
+		refused := 0
+		for _, bad := range []float64{-0.1, 1, math.NaN(), math.Inf(1)} {
+			for i, c := range []train.Training{{Beta1: bad, Beta2: 0.5}, {Beta1: 0.5, Beta2: bad}} {
+				rule := o.New(c)
+				_, err := rule.State()
+				switch used := rule != o.New(train.Training{Beta1: 0.5, Beta2: 0.5}); {
+				case used && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf("got %v, want a number, 0 ≤ x < 1", bad))):
+					t.Errorf("%s: β%d = %v: got error %v", o.Name, i+1, bad, err)
+				case used:
+					refused++
+				}
+			}
+		}
+		if s, err := o.New(train.Training{}).State(); err != nil || s.Name != string(o.Name) || refused == 0 {
+			t.Errorf("got state %+v and error %v, %d values refused, want the name %s", s, err, refused, o.Name)
 		}
 	}
 }

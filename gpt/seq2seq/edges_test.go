@@ -2,7 +2,6 @@ package seq2seq
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -104,10 +103,8 @@ func TestErrorsOnTheWay(t *testing.T) {
 	}
 	c = small()
 	c.Optimizer = "mine"
-	c.Parts.Optimizers = []parts.Optimizer{{Name: "mine", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
-		return nil, fmt.Errorf("not today")
-	}}}
-	if _, err := NewTrainer(c, backwards{}); err == nil || !strings.Contains(err.Error(), "not today") {
+	c.Parts.Optimizers = []parts.Optimizer{{Name: "mine", New: func(train.Training) optim.Rule { return optim.SGD{Momentum: 2} }}}
+	if _, err := NewTrainer(c, backwards{}); err == nil || !strings.Contains(err.Error(), `optimizer "mine": sgd: momentum: got 2, want`) {
 		t.Errorf("got error %v", err)
 	}
 	tr := newTrainer(t, small())

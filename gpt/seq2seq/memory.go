@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"fmt"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -60,7 +61,12 @@ func (c Config) Memory() (bytes float64, err error) {
 		m := c.declare(g, c.BatchSize)
 		return c.blocks(), m.Loss, m.Params()
 	}
-	return train.Need(c.Training, c.Run, train.Hooks{}, c.NLayer, declare)
+	return train.Need(c.Training, c.Run, train.Hooks{}, c.optimizer(), c.NLayer, declare)
+}
+
+// optimizer returns the function that builds the optimizer's rule.
+func (c Config) optimizer() train.Optimizer {
+	return parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 }
 
 // checkParameters returns an error if the parameters, each of which is kept times times, and the masks need too much

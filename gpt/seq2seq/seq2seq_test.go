@@ -388,11 +388,10 @@ func TestMaskedLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := optim.NewAdamW(m.Params())
+	o, err := optim.New(m.Params(), optim.AdamW{Beta1: 0.9, Beta2: 0.99})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Beta1, o.Beta2 = .9, .99
 	rng := rand.New(rand.NewPCG(1, 1))
 	var first, last float64
 	for step := range 120 {

@@ -219,9 +219,7 @@ func TestOwnParts(t *testing.T) {
 	c.Parts = parts.Registry{
 		Norms:      []parts.Norm{{Name: "scaled", New: func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }}},
 		Attentions: []parts.Attention{attention},
-		Optimizers: []parts.Optimizer{{Name: "slow", New: func(p []graph.Expr, t train.Training, _ int) (optim.Optimizer, error) {
-			return optim.NewSGD(p)
-		}}},
+		Optimizers: []parts.Optimizer{{Name: "slow", New: func(train.Training) optim.Rule { return optim.SGD{} }}},
 	}
 	c.Norm, c.Optimizer, c.Attention = "scaled", "slow", "mine"
 	c.Options.Set("mine_width", 7)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -52,7 +51,7 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
 	task := train.Task{Build: t.build, Fill: t.fill, Done: done, Blocks: c.blocks(), Facts: t.facts}
-	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
+	task.Optimizer = c.optimizer()
 	t.Core, err = train.New(c.scheduled(), c.Run, task)
 	t.original = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}
 	return t, err

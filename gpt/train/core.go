@@ -51,7 +51,7 @@ type Core struct {
 	graph     *graph.Graph
 	loss      graph.Expr
 	params    []graph.Expr // parameters to train
-	optimizer optim.Optimizer
+	optimizer *optim.Optimizer
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation
 	busy      sync.Mutex     // held while it trains or evaluates
@@ -83,7 +83,7 @@ func New(t Training, r Run, task Task) (*Core, error) {
 		return nil, err
 	}
 	if c.optimizer, err = c.newOptimizer(); err == nil {
-		err = c.showGradients()
+		c.showGradients()
 	}
 	if err == nil && c.Group != nil {
 		_, err = c.join()
@@ -95,23 +95,29 @@ func New(t Training, r Run, task Task) (*Core, error) {
 }
 
 // newOptimizer builds the task's optimizer, which may be user-defined: a panic in it becomes an error.
-func (c *Core) newOptimizer() (o optim.Optimizer, err error) {
+func (c *Core) newOptimizer() (o *optim.Optimizer, err error) {
+	t := c.training
 	if c.task.Optimizer == nil {
-		return nil, errors.Errorf("optimizer %q: Task.Optimizer is nil: nothing builds it", c.training.Optimizer)
+		return nil, errors.Errorf("optimizer %q: Task.Optimizer is nil: nothing builds it", t.Optimizer)
 	}
-	at := c.graph.Root().Sub("optimizer %q", c.training.Optimizer)
+	var rule optim.Rule
+	at := c.graph.Root().Sub("optimizer %q", t.Optimizer)
 	if !at.Try(func() {
-		o, err = c.task.Optimizer(c.params, c.training, c.task.Done)
-		if tree, ok := o.(interface{ Tree(n int) }); ok && err == nil { // all that embed *optim.Gradients
-			tree.Tree(c.training.GradientAccumulationSteps)
+		if rule = c.task.Optimizer(t); rule != nil {
+			o, err = optim.New(c.params, rule)
 		}
 	}) {
 		return nil, c.graph.Err()
 	}
-	if o == nil && err == nil {
-		err = errors.Errorf("optimizer %q: Task.Optimizer has returned none", c.training.Optimizer)
+	switch {
+	case rule == nil:
+		return nil, errors.Errorf("optimizer %q: Task.Optimizer has returned no Rule", t.Optimizer)
+	case err != nil:
+		return nil, errors.Wrapf(err, "optimizer %q", t.Optimizer)
 	}
-	return o, err
+	o.Clip, o.Decay, o.Steps = t.GradClip, t.WeightDecay, c.task.Done
+	o.Tree(t.GradientAccumulationSteps)
+	return o, nil
 }
 
 // begin locks c for one goroutine, until c.busy is unlocked.

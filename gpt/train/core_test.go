@@ -14,6 +14,9 @@ import (
 	"github.com/pkg/errors"
 )
 
+func adamw(t Training) optim.Rule { return optim.AdamW{Beta1: t.Beta1, Beta2: t.Beta2} }
+func sgd(t Training) optim.Rule   { return optim.SGD{Momentum: t.Beta1} }
+
 // descent returns a Core of the loss (w₀ − x)² + w₁², where Fill sets x.
 func descent(
 	t *testing.T, training Training, o Optimizer, x func(step, micro int) float64, change ...func(*Task),
@@ -45,7 +48,7 @@ func descent(
 // A step uses the mean of its micro-batches: the gradient 2(w − x), here for x = 0 and 2, so w₀ changes as for x = 1.
 func TestStep(t *testing.T) {
 	training := Training{LearningRate: 0.25, GradientAccumulationSteps: 2}
-	core, w := descent(t, training, SGD, func(_, micro int) float64 { return 2 * float64(micro) })
+	core, w := descent(t, training, sgd, func(_, micro int) float64 { return 2 * float64(micro) })
 	p, err := core.Step()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +68,7 @@ func TestStep(t *testing.T) {
 // A refused step changes neither weights nor the optimizer, and its error names the step and what is not finite.
 func TestStepRefused(t *testing.T) {
 	x := 0.0
-	core, w := descent(t, Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}, AdamW, func(int, int) float64 { return x })
+	core, w := descent(t, Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}, adamw, func(int, int) float64 { return x })
 	if _, err := core.Step(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +80,7 @@ func TestStepRefused(t *testing.T) {
 			t.Errorf("x = %v: got error %v", bad, err)
 		}
 	}
-	if got := w.Tensor().Floats(); got[0] != before[0] || got[1] != before[1] || core.Done != 1 || core.optimizer.(*optim.AdamW).Steps != 1 {
+	if got := w.Tensor().Floats(); got[0] != before[0] || got[1] != before[1] || core.Done != 1 || core.optimizer.Steps != 1 {
 		t.Errorf("w was %v and is %v, %d steps are done", before, got, core.Done)
 	}
 	x = 0
@@ -90,7 +93,7 @@ func TestStepRefused(t *testing.T) {
 // A task's own learning rate replaces the schedule.
 func TestRate(t *testing.T) {
 	rate := func(step int) float64 { return 0.25 / float64(step+1) }
-	core, w := descent(t, Training{LearningRate: 9, GradientAccumulationSteps: 1}, SGD,
+	core, w := descent(t, Training{LearningRate: 9, GradientAccumulationSteps: 1}, sgd,
 		func(int, int) float64 { return 0 }, func(task *Task) { task.Rate = rate })
 	for step, want := range []float64{2 * 0.5, 2 * 0.5 * 0.75} { // w ← w(1 − 2η)
 		p, err := core.Step()
@@ -102,7 +105,7 @@ func TestRate(t *testing.T) {
 
 // A step that fails in a later micro-batch leaves nothing behind: the next one is the same as in a run without it.
 func TestFailedStepLeavesNothing(t *testing.T) {
-	for name, o := range map[string]Optimizer{"adamw": AdamW, "sgd": SGD} {
+	for name, o := range map[string]Optimizer{"adamw": adamw, "sgd": sgd} {
 		training := Training{LearningRate: 0.1, GradientAccumulationSteps: 3, Beta1: .9, Beta2: .99}
 		bad := false
 		x := func(step, micro int) float64 {
@@ -143,10 +146,10 @@ func TestUpdateOverflows(t *testing.T) {
 		rate, x   float64 // x is the gradient
 		want      string
 	}{
-		"sgd's weight":        {SGD, 3e38, 3, "step 1: after the update: w: entry 0 is -Inf"},
-		"sgd's momentum":      {SGD, 1e-39, 1.5e38, "step 3: after the update: w: entry 0 is -Inf"},
-		"adamw's weight":      {AdamW, 1e39, 3, "step 1: after the update: w: entry 0 is -Inf"},
-		"adamw's mean square": {AdamW, 1e-3, 1e25, "step 1: after the update: v.w: entry 0 is +Inf"},
+		"sgd's weight":        {sgd, 3e38, 3, "step 1: after the update: w: entry 0 is -Inf"},
+		"sgd's momentum":      {sgd, 1e-39, 1.5e38, "step 3: after the update: w: entry 0 is -Inf"},
+		"adamw's weight":      {adamw, 1e39, 3, "step 1: after the update: w: entry 0 is -Inf"},
+		"adamw's mean square": {adamw, 1e-3, 1e25, "step 1: after the update: v.w: entry 0 is +Inf"},
 	} {
 		training := Training{LearningRate: tc.rate, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}
 		core, w := descent(t, training, tc.optimizer, func(int, int) float64 { return tc.x }, func(task *Task) {
@@ -172,25 +175,30 @@ func TestUpdateOverflows(t *testing.T) {
 	}
 }
 
-// A user-defined optimizer gets the parameters, the Training and the steps done, and is built once.
+// A user-defined optimizer gets the Training, and is built once. The steps done, the decay and the clip reach it.
 func TestOwnOptimizer(t *testing.T) {
 	built := 0
-	own := func(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
-		if built++; len(params) != 1 || t.Beta1 != 0.5 || done != 0 {
-			return nil, errors.Errorf("got %d parameters, %+v, %d", len(params), t, done)
-		}
-		return optim.NewSGD(params)
+	own := func(t Training) optim.Rule {
+		built++
+		return optim.SGD{Momentum: t.Beta1}
 	}
 	build := func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		w := g.Root().Param("w", graph.Const(1), 2, 2)
 		return w.SumAll(), g.Params(), g.Err()
 	}
-	if _, err := New(Training{Beta1: 0.5}, Run{Threads: 1}, Task{Build: build, Optimizer: own}); err != nil || built != 1 {
-		t.Errorf("got error %v, built %d times", err, built)
+	task := Task{Build: build, Optimizer: own, Done: 7}
+	core, err := New(Training{Beta1: 0.5, WeightDecay: 0.25, GradClip: 3}, Run{Threads: 1}, task)
+	if err != nil || built != 1 {
+		t.Fatalf("got error %v, built %d times", err, built)
 	}
-	if _, err := New(Training{Beta1: 0.6}, Run{Threads: 1}, Task{Build: build, Optimizer: own}); err == nil {
-		t.Error("the optimizer's error is lost")
+	if o := core.optimizer; o.Steps != 7 || o.Decay != 0.25 || o.Clip != 3 {
+		t.Errorf("got %d steps, decay %v and clip %v, want 7, 0.25 and 3", o.Steps, o.Decay, o.Clip)
 	}
+	_, err = New(Training{Beta1: 1.5, Optimizer: "own"}, Run{Threads: 1}, task)
+	contains(t, err, `optimizer "own": sgd: momentum: got 1.5, want a number, 0 ≤ x < 1`)
+	task.Optimizer = func(Training) optim.Rule { return nil }
+	_, err = New(Training{Optimizer: "own"}, Run{Threads: 1}, task)
+	contains(t, err, `optimizer "own": Task.Optimizer has returned no Rule`)
 }
 
 // New returns an error if a network cannot be built or has no loss.
@@ -203,7 +211,7 @@ func TestNewErrors(t *testing.T) {
 			return w.Square(), g.Params(), nil
 		},
 	} {
-		core, err := New(Training{}, Run{Threads: 1}, Task{Build: build, Optimizer: AdamW})
+		core, err := New(Training{}, Run{Threads: 1}, Task{Build: build, Optimizer: adamw})
 		if core != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v and error %v, want %q", core, err, want)
 		}
@@ -213,7 +221,7 @@ func TestNewErrors(t *testing.T) {
 // A checkpoint has the moments of every parameter that has some, even of a single number, and no best loss before the
 // first evaluation.
 func TestStateOfMoments(t *testing.T) {
-	core, err := New(Training{}, Run{Threads: 1}, Task{Optimizer: AdamW, Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+	core, err := New(Training{}, Run{Threads: 1}, Task{Optimizer: adamw, Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		return g.Root().Param("w", graph.Const(2), 1, 1).Square().SumAll(), g.Params(), nil
 	}})
 	if err != nil {
@@ -297,7 +305,7 @@ func TestRecompute(t *testing.T) {
 				}
 				return x.In(g.Root()).Square().SumAll(), g.Params(), nil
 			},
-			Fill: func(int, int) (int, error) { return 1, nil }, Optimizer: AdamW,
+			Fill: func(int, int) (int, error) { return 1, nil }, Optimizer: adamw,
 		})
 		if err != nil {
 			t.Fatal(err)

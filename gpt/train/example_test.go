@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
 // A line is fitted to points: your own network is trained like those of the library.
@@ -28,7 +29,7 @@ func ExampleNew() {
 			}
 			return 8, nil
 		},
-		Optimizer: train.SGD,
+		Optimizer: func(train.Training) optim.Rule { return optim.SGD{} },
 	}
 	training := train.Training{LearningRate: 0.5, GradientAccumulationSteps: 1}
 	core, err := train.New(training, train.Run{Threads: 1}, task)

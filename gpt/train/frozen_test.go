@@ -16,7 +16,7 @@ func two(t *testing.T, training Training) *Core {
 			w, v := g.Root().Param("w", graph.Const(2), 1, 2), g.Root().Param("v", graph.Const(3), 1, 2)
 			return w.Mul(v).Square().SumAll(), g.Params(), g.Err()
 		},
-		Fill: func(int, int) (int, error) { return 1, nil }, Optimizer: AdamW,
+		Fill: func(int, int) (int, error) { return 1, nil }, Optimizer: adamw,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -26,30 +26,19 @@ type Hooks struct {
 	Group dist.Group
 }
 
-// gradual is an optimizer that provides its gradients, like all that embed *optim.Gradients.
-type gradual interface {
-	Before(f func(params []graph.Expr, grads []graph.Tensor) error)
-}
-
 // showGradients passes the gradients of every step to the task's Gradients.
-func (c *Core) showGradients() error {
+func (c *Core) showGradients() {
 	if c.task.Gradients == nil {
-		return nil
-	}
-	o, ok := c.optimizer.(gradual)
-	if !ok {
-		return errors.Errorf("optimizer %q: %T shows no gradients, want one that embeds *optim.Gradients",
-			c.training.Optimizer, c.optimizer)
+		return
 	}
 	var list []Named
-	o.Before(func(params []graph.Expr, grads []graph.Tensor) error {
+	c.optimizer.Before(func(params []graph.Expr, grads []graph.Tensor) error {
 		list = list[:0]
 		for i, p := range params {
 			list = append(list, Named{Name: p.Name(), Tensor: grads[i]})
 		}
 		return guarded("gradients", func() error { return c.task.Gradients(c.Done, list) })
 	})
-	return nil
 }
 
 // rate returns the learning rate of the next step.

@@ -2,26 +2,11 @@ package train
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
-	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
-// shared is an optimizer that can share its gradients among several machines, like all that embed *optim.Gradients.
-type shared interface {
-	Across(m optim.Machines)
-	Last(p *graph.Program) error
-}
-
-// sharded is an optimizer that can keep only a part of its moments, such as AdamW and SGD.
-type sharded interface {
-	Shard(p *graph.Program) error
-	First(name string) int
-	Whole(name string, moment graph.Tensor) (graph.Tensor, error)
-}
-
-// part holds the indices of the micro-batches of a step that this machine computes: from first to before last.
-type part struct {
+// share holds the indices of the micro-batches of a step that this machine computes: from first to before last.
+type share struct {
 	first, last int
 }
 
@@ -41,50 +26,40 @@ func (t Training) CheckRanks(n int) error {
 	return nil
 }
 
-// part divides the micro-batches of a step evenly among the ranks of the Group, in their order, so that each rank
+// split divides the micro-batches of a step evenly among the ranks of the Group, in their order, so that each rank
 // computes an entire branch of the tree of sums.
-func (c *Core) part() (p part, err error) {
-	if p, err = c.join(); err != nil || c.alone() {
-		return p, err
+func (c *Core) split() (mine share, err error) {
+	if mine, err = c.join(); err != nil || c.alone() {
+		return mine, err
 	}
 	if !c.same || c.Done%compareEvery == 0 {
 		if err := c.compare(); err != nil {
-			return p, err
+			return mine, err
 		}
 		c.same = true
 	}
-	return p, nil
+	return mine, nil
 }
 
 // join makes the optimizer share its gradients with the Group and, if the Run has ShardOptimizer, keep only this
 // machine's part of its moments.
-func (c *Core) join() (p part, err error) {
+func (c *Core) join() (mine share, err error) {
 	m, n, rank := c.training.GradientAccumulationSteps, 1, 0
 	if c.Group != nil {
 		n, rank = c.Group.Size(), c.Group.Rank()
 	}
 	if err := c.training.CheckRanks(n); err != nil {
-		return p, err
+		return mine, err
 	}
-	p = part{rank * (m / n), (rank + 1) * (m / n)}
+	mine = share{rank * (m / n), (rank + 1) * (m / n)}
 	if n == 1 {
-		return p, nil
+		return mine, nil
 	}
-	s, ok := c.optimizer.(shared)
-	if !ok {
-		return p, errors.Errorf("optimizer %q: %T shares no gradients, want one that embeds *optim.Gradients",
-			c.training.Optimizer, c.optimizer)
-	}
-	s.Across(c.Group)
+	c.optimizer.Across(c.Group)
 	if !c.limits.ShardOptimizer {
-		return p, nil
+		return mine, nil
 	}
-	o, ok := c.optimizer.(sharded)
-	if !ok {
-		return p, errors.Errorf("shard_optimizer: optimizer %q, %T, keeps all of its moments, want one such as adamw",
-			c.training.Optimizer, c.optimizer)
-	}
-	return p, o.Shard(c.backward)
+	return mine, errors.Wrap(c.optimizer.Shard(c.backward), "shard_optimizer")
 }
 
 // sharded reports whether every machine keeps a part of the moments.

@@ -35,7 +35,7 @@ func TestMachinesDrift(t *testing.T) {
 		var cores []*Core
 		var weights []*graph.Expr
 		for rank := range 2 {
-			c, w := descent(t, training, AdamW, func(_, micro int) float64 { return float64(micro) + x[rank] })
+			c, w := descent(t, training, adamw, func(_, micro int) float64 { return float64(micro) + x[rank] })
 			cores, weights = append(cores, c), append(weights, w)
 		}
 		steps := 0

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/graph/optim/reduce"
 	"github.com/pkg/errors"
 )
 
@@ -40,7 +40,7 @@ type Planned func(g *graph.Graph, blocks int) (places []string, loss graph.Expr,
 // Need returns the number of bytes that a run with the given number of blocks needs: parameters, masks and ids,
 // activations and gradients as they are planned, and the optimizer's state. For a deep network it plans two shallow
 // ones, since every further block needs the same.
-func Need(t Training, r Run, h Hooks, blocks int, build Planned) (bytes float64, err error) {
+func Need(t Training, r Run, h Hooks, o Optimizer, blocks int, build Planned) (bytes float64, err error) {
 	if build == nil {
 		return 0, errors.New("memory: the function that builds the network is nil")
 	}
@@ -64,7 +64,7 @@ func Need(t Training, r Run, h Hooks, blocks int, build Planned) (bytes float64,
 			err = failed
 		}
 		for _, p := range params {
-			all += 4 * Kept(t, r, h) * p.Entries()
+			all += 4 * Kept(t, r, h, o) * p.Entries()
 		}
 		return all
 	}
@@ -76,16 +76,11 @@ func Need(t Training, r Run, h Hooks, blocks int, build Planned) (bytes float64,
 }
 
 // Kept returns the number of values that a run keeps for every trained number, in addition to the number and its
-// gradient: the optimizer's moments (for a user-defined optimizer as many as AdamW's), or this machine's part of them;
-// and the sums over micro-batches, or the copy of the gradients that is passed to Gradients and sent to other machines.
-func Kept(t Training, r Run, h Hooks) (n float64) {
-	switch {
-	case t.Optimizer != "sgd":
-		n = 2
-	case t.Beta1 > 0:
-		n = 1
-	}
-	sums := optim.Sums(t.GradientAccumulationSteps)
+// gradient: the optimizer's moments, or this machine's part of them; and the sums over micro-batches, or the copy of
+// the gradients that is passed to Gradients and sent to other machines.
+func Kept(t Training, r Run, h Hooks, o Optimizer) (n float64) {
+	n = float64(o.moments(t))
+	sums := reduce.Sums(t.GradientAccumulationSteps)
 	if h.Gradients != nil {
 		sums = max(1, sums)
 	}

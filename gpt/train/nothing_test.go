@@ -64,6 +64,12 @@ func TestInUse(t *testing.T) {
 	}
 }
 
+// failing is a rule that is refused.
+type failing struct{ error }
+
+func (f failing) State() (optim.State, error) { return optim.State{Name: "failing"}, f.error }
+func (failing) Step(optim.Step)               {}
+
 // An optimizer that is missing or fails is an error, and so are no batches and frozen parameters that do not exist.
 func TestTaskErrors(t *testing.T) {
 	fault := errors.New("fault")
@@ -76,12 +82,12 @@ func TestTaskErrors(t *testing.T) {
 		"Task.Optimizer is nil": func() error {
 			return second(New(training, Run{Threads: 1}, Task{Build: build, Fill: fill}))
 		},
-		"Task.Optimizer has returned none": func() error {
-			none := func([]graph.Expr, Training, int) (optim.Optimizer, error) { return nil, nil }
+		"Task.Optimizer has returned no Rule": func() error {
+			none := func(Training) optim.Rule { return nil }
 			return second(New(training, Run{Threads: 1}, Task{Build: build, Fill: fill, Optimizer: none}))
 		},
 		"fault": func() error {
-			failed := func([]graph.Expr, Training, int) (optim.Optimizer, error) { return nil, fault }
+			failed := func(Training) optim.Rule { return failing{fault} }
 			err := second(New(training, Run{Threads: 1}, Task{Build: build, Fill: fill, Optimizer: failed}))
 			if !errors.Is(err, fault) {
 				t.Errorf("got error %v, want %v", err, fault)
@@ -89,7 +95,7 @@ func TestTaskErrors(t *testing.T) {
 			return err
 		},
 		"Task.Fill is nil": func() error {
-			core, err := New(training, Run{Threads: 1}, Task{Build: build, Optimizer: AdamW})
+			core, err := New(training, Run{Threads: 1}, Task{Build: build, Optimizer: adamw})
 			if err != nil {
 				return err
 			}
@@ -98,7 +104,7 @@ func TestTaskErrors(t *testing.T) {
 		"frozen: got x*": func() error {
 			frozen := training
 			frozen.Frozen = Frozen{"x*"}
-			return second(New(frozen, Run{Threads: 1}, Task{Build: build, Fill: fill, Optimizer: AdamW}))
+			return second(New(frozen, Run{Threads: 1}, Task{Build: build, Fill: fill, Optimizer: adamw}))
 		},
 	} {
 		contains(t, f(), want)

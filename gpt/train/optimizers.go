@@ -1,29 +1,19 @@
 package train
 
-import (
-	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/optim"
-)
+import "github.com/pedestrian-ml/pedestrian/graph/optim"
 
-// Optimizer is a function that returns an optimizer of the parameters to train, after the given number of steps done.
-type Optimizer func(params []graph.Expr, t Training, done int) (optim.Optimizer, error)
+// Optimizer is a function that returns the rule of an optimizer with the settings of a Training, such as Beta1. Decay,
+// clipping and accumulation are the same for all rules.
+type Optimizer func(t Training) optim.Rule
 
-// AdamW is the Optimizer that reads both betas.
-func AdamW(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
-	o, err := optim.NewAdamW(params)
-	if err != nil {
-		return nil, err
-	}
-	o.Beta1, o.Beta2, o.Decay, o.Clip, o.Steps = t.Beta1, t.Beta2, t.WeightDecay, t.GradClip, done
-	return o, nil
-}
-
-// SGD is the Optimizer whose momentum is Beta1.
-func SGD(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
-	o, err := optim.NewSGD(params)
-	if err != nil {
-		return nil, err
-	}
-	o.Momentum, o.Decay, o.Clip, o.Steps = t.Beta1, t.WeightDecay, t.GradClip, done
-	return o, nil
+// moments returns the number of moments that the rule keeps for every parameter. It is 2, as for AdamW, if o cannot
+// build the rule: New returns the reason.
+func (o Optimizer) moments(t Training) (n int) {
+	defer func() {
+		if recover() != nil {
+			n = 2
+		}
+	}()
+	s, _ := o(t).State()
+	return s.Moments
 }

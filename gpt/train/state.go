@@ -83,11 +83,10 @@ func (c *Core) Moments() (list []Named) {
 	if c == nil || c.optimizer == nil {
 		return nil
 	}
-	o, sharded := c.optimizer.(sharded)
-	sharded = sharded && c.sharded()
-	c.optimizer.Moments(func(name string, m, v graph.Tensor) {
+	o := c.optimizer
+	o.Moments(func(name string, m, v graph.Tensor) {
 		for _, moment := range []Named{{Name: "m." + name, Tensor: m}, {Name: "v." + name, Tensor: v}} {
-			if sharded && moment.F32 != nil {
+			if c.sharded() && moment.F32 != nil {
 				moment.first = o.First(name)
 				moment.complete = func() (graph.Tensor, error) { return o.Whole(name, moment.Tensor) }
 			} else if moment.Len() == 0 {

@@ -55,7 +55,7 @@ func (c *Core) Step() (Progress, error) {
 // optimizer's. Every machine fills in all micro-batches, because one generator draws them. The losses of the other
 // machines' micro-batches are 0.
 func (c *Core) accumulate(p *Progress) (losses []float64, err error) {
-	mine, err := c.part()
+	mine, err := c.split()
 	switch {
 	case err != nil:
 		return nil, err
@@ -75,8 +75,8 @@ func (c *Core) accumulate(p *Progress) (losses []float64, err error) {
 			continue
 		}
 		c.graph.SetStep(uint64(c.Done*n + micro))
-		if o, ok := c.optimizer.(shared); ok && micro == mine.last-1 {
-			if err := o.Last(c.backward); err != nil {
+		if micro == mine.last-1 {
+			if err := c.optimizer.Last(c.backward); err != nil {
 				return nil, err
 			}
 		}

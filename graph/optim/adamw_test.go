@@ -11,11 +11,11 @@ import (
 func TestTrap07AdamWChangesTheWeights(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	x := g.Root().Param("x", graph.Const(2), 2, 2)
-	o, err := NewAdamW(g.Params())
+	o, err := New(g.Params(), AdamW{Beta1: 0.9, Beta2: 0.99})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Beta1, o.Beta2, o.Decay = 0.9, 0.99, 0.1
+	o.Decay = 0.1
 	p, err := graph.Compile(x.SumAll(), x)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func TestTrainingBesideSiblings(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			o, err := NewAdamW([]graph.Expr{w})
+			o, err := New([]graph.Expr{w}, AdamW{Beta1: 0.9, Beta2: 0.999})
 			for step := 0; err == nil && step < 20; step++ {
 				if err = p.Run(); err == nil {
 					_, err = o.Update(p, 1e-3)

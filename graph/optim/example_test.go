@@ -9,43 +9,19 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// lion is a user-defined optimizer, that of Chen et al. 2023: θ ← θ − η·sign(β₁m + (1−β₁)g), m ← β₂m + (1−β₂)g.
-// Gradients accumulates micro-batches, takes their mean and clips it.
-type lion struct {
-	*optim.Gradients
-	names []string
-	m     []graph.Tensor
-}
+// signum is a user-defined optimizer, that of Bernstein et al. 2018: m ← βm + (1−β)g, θ ← θ − η(sign(m) + λθ).
+type signum struct{ beta float64 }
 
-func newLion(params []graph.Expr) (*lion, error) {
-	g, err := optim.NewGradients("lion", params)
-	o := &lion{Gradients: g}
-	for _, p := range params {
-		m := p.Tensor().Clone()
-		clear(m.F32)
-		clear(m.F64)
-		o.names, o.m = append(o.names, p.Name()), append(o.m, m)
-	}
-	return o, err
-}
+func (o signum) State() (optim.State, error) { return optim.State{Name: "signum", Moments: 1}, nil }
 
-func (o *lion) Update(p *graph.Program, lr float64) (norm float64, err error) {
-	return o.Apply(p, 1, func(i int, w, g graph.Tensor, scale float64) {
-		for j := range w.Len() {
-			g, m := scale*g.At(j), o.m[i].At(j)
-			w.Set(j, w.At(j)-lr*math.Copysign(1, 0.9*m+0.1*g))
-			o.m[i].Set(j, 0.99*m+0.01*g)
-		}
-	})
-}
-
-func (o *lion) Moments(f func(name string, m, v graph.Tensor)) {
-	for i, name := range o.names {
-		f(name, o.m[i], graph.Tensor{})
+func (o signum) Step(s optim.Step) {
+	for i := range s.W.Len() {
+		s.M.Set(i, o.beta*s.M.At(i)+(1-o.beta)*s.Scale*s.G.At(i))
+		s.W.Set(i, s.W.At(i)-s.Rate*(math.Copysign(1, s.M.At(i))+s.Decay*s.W.At(i)))
 	}
 }
 
-func ExampleOptimizer() {
+func ExampleRule() {
 	g := graph.New(graph.Float64, 1)
 	w := g.Root().Param("w", graph.Const(3), 1, 2)
 	w.Tensor().Set(1, -4)
@@ -53,8 +29,8 @@ func ExampleOptimizer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var o optim.Optimizer
-	if o, err = newLion([]graph.Expr{w}); err != nil {
+	o, err := optim.New([]graph.Expr{w}, signum{0.9})
+	if err != nil {
 		log.Fatal(err)
 	}
 	for range 3 {

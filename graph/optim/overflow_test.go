@@ -12,7 +12,7 @@ import (
 // An update that overflows returns an error that names the first such parameter, and does not count as a step. Forget
 // discards the gradients accumulated for a step that is given up.
 func TestOverflowAndForget(t *testing.T) {
-	o, p, w := descent(t, graph.Float32)
+	o, p, w := descent(t, graph.Float32, SGD{})
 	if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +30,10 @@ func TestOverflowAndForget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := NewAdamW([]graph.Expr{x})
+	a, err := New([]graph.Expr{x}, AdamW{Beta1: 0.9, Beta2: 0.99})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Beta1, a.Beta2 = 0.9, 0.99
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,68 +22,71 @@ func quadratic(t *testing.T, ran bool) (w graph.Expr, p *graph.Program) {
 	return w, p
 }
 
-// Settings that would produce NaN, or have no effect, are an error before anything changes.
-func TestSettingsAreRefused(t *testing.T) {
+// Settings of a rule that would produce NaN are an error of New.
+func TestRulesAreRefused(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, c := range []struct {
-		adam AdamW // zero fields stand for the defaults
-		sgd  SGD
-		lr   float64
-		want string
-	}{
-		{lr: nan, want: "learning rate: got NaN, want a number, x ≥ 0"},
-		{lr: -0.1, want: "learning rate: got -0.1, want a number, x ≥ 0"},
-		{lr: inf, want: "learning rate: got +Inf, want a number, x ≥ 0"},
-		{adam: AdamW{Beta1: 1}, sgd: SGD{Momentum: 1}, want: "got 1, want a number, 0 ≤ x < 1"},
-		{adam: AdamW{Beta1: -0.1}, sgd: SGD{Momentum: -0.1}, want: "got -0.1, want a number, 0 ≤ x < 1"},
-		{adam: AdamW{Beta2: 1}, sgd: SGD{Momentum: nan}, want: ", 0 ≤ x < 1"},
-		{adam: AdamW{Beta2: nan}, sgd: SGD{Momentum: 2}, want: ", 0 ≤ x < 1"},
-		{adam: AdamW{Eps: -1e-8}, sgd: SGD{Decay: -1}, want: ", x "},
-		{adam: AdamW{Eps: nan}, sgd: SGD{Decay: nan}, want: "got NaN"},
-		{adam: AdamW{Decay: -1}, sgd: SGD{Decay: -1}, want: "decay: got -1, want a number, x ≥ 0"},
-		{adam: AdamW{Decay: nan}, sgd: SGD{Decay: inf}, want: "decay: got "},
-		{adam: AdamW{Clip: -1}, sgd: SGD{Clip: nan}, want: "clip: got "},
-		{adam: AdamW{Steps: -1}, sgd: SGD{Steps: -1}, want: "steps: got -1"},
-		{want: ""},
+	w, _ := quadratic(t, false)
+	for want, rules := range map[string][]Rule{
+		"adamw: beta1: got 1, want a number, 0 ≤ x < 1":     {AdamW{Beta1: 1}},
+		"adamw: beta1: got -0.1, want a number, 0 ≤ x < 1":  {AdamW{Beta1: -0.1}},
+		"adamw: beta2: got NaN, want a number, 0 ≤ x < 1":   {AdamW{Beta2: nan}},
+		"adamw: eps: got -1e-08, want a number, x ≥ 0":      {AdamW{Eps: -1e-8}},
+		"adamw: eps: got NaN, want a number, x ≥ 0":         {AdamW{Eps: nan}},
+		"adamw: eps: got +Inf, want a number, x ≥ 0":        {AdamW{Eps: inf}},
+		"sgd: momentum: got 1, want a number, 0 ≤ x < 1":    {SGD{Momentum: 1}},
+		"sgd: momentum: got -0.1, want a number, 0 ≤ x < 1": {SGD{Momentum: -0.1}},
+		"sgd: momentum: got NaN, want a number, 0 ≤ x < 1":  {SGD{Momentum: nan}},
+		"optimizer: got no rule (nil), want one such as":    {nil},
+		"mine: got 3 moments, want 0 to 2":                  {fixed{State{Name: "mine", Moments: 3}}},
+		"mine: got -1 moments, want 0 to 2":                 {fixed{State{Name: "mine", Moments: -1}}},
 	} {
-		w, p := quadratic(t, true)
-		a, err := NewAdamW([]graph.Expr{w})
-		if err != nil || a.Beta1 != 0.9 || a.Beta2 != 0.999 || a.Eps != 1e-8 {
-			t.Fatalf("got %+v, %v", a, err)
-		}
-		for _, f := range []struct{ to, from *float64 }{{&a.Beta1, &c.adam.Beta1}, {&a.Beta2, &c.adam.Beta2}, {&a.Eps, &c.adam.Eps}} {
-			if *f.from != 0 {
-				*f.to = *f.from
-			}
-		}
-		a.Decay, a.Clip, a.Steps = c.adam.Decay, c.adam.Clip, c.adam.Steps
-		s, err := NewSGD([]graph.Expr{w})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Momentum, s.Decay, s.Clip, s.Steps = c.sgd.Momentum, c.sgd.Decay, c.sgd.Clip, c.sgd.Steps
-		if c.lr == 0 {
-			c.lr = 0.1
-		}
-		for name, o := range map[string]Optimizer{"adamw: ": a, "sgd: ": s} {
-			before := w.Tensor().At(0)
-			_, err := o.Update(p, c.lr)
-			switch changed := w.Tensor().At(0) != before; {
-			case c.want == "":
-				if err != nil || !changed {
-					t.Errorf("%sright settings: got error %v, changed %t", name, err, changed)
-				}
-			case err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), c.want) ||
-				changed:
-				t.Errorf("%sgot error %v, changed %t, want %s", name, err, changed, c.want)
+		for _, rule := range rules {
+			if o, err := New([]graph.Expr{w}, rule); o != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%+v: got %v and error %v, want %s", rule, o, err, want)
 			}
 		}
 	}
-	w, p := quadratic(t, true)
-	a, _ := NewAdamW([]graph.Expr{w})
-	if a.Eps = 0; true {
-		if _, err := a.Update(p, 0.1); err == nil {
-			t.Error("eps 0 was accepted")
+}
+
+// fixed is a rule that changes nothing.
+type fixed struct{ state State }
+
+func (f fixed) State() (State, error) { return f.state, nil }
+func (fixed) Step(Step)               {}
+
+// Settings of an Optimizer that would produce NaN, or have no effect, are an error before anything changes.
+func TestSettingsAreRefused(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		lr, decay, clip float64
+		steps           int
+		want            string
+	}{
+		{lr: nan, want: "sgd: learning rate: got NaN, want a number, x ≥ 0"},
+		{lr: -0.1, want: "sgd: learning rate: got -0.1, want a number, x ≥ 0"},
+		{lr: inf, want: "sgd: learning rate: got +Inf, want a number, x ≥ 0"},
+		{lr: 1, decay: -1, want: "sgd: decay: got -1, want a number, x ≥ 0"},
+		{lr: 1, decay: nan, want: "sgd: decay: got NaN"},
+		{lr: 1, decay: inf, want: "sgd: decay: got +Inf"},
+		{lr: 1, clip: -1, want: "sgd: clip: got -1"},
+		{lr: 1, clip: nan, want: "sgd: clip: got NaN"},
+		{lr: 1, steps: -1, want: "sgd: steps: got -1"},
+		{lr: 1, decay: 0.1, clip: 2, steps: 3},
+	} {
+		w, p := quadratic(t, true)
+		o, err := New([]graph.Expr{w}, SGD{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Decay, o.Clip, o.Steps = c.decay, c.clip, c.steps
+		_, err = o.Update(p, c.lr)
+		switch changed := w.Tensor().At(0) != 2; {
+		case c.want == "":
+			if err != nil || !changed {
+				t.Errorf("right settings: got error %v, changed %t", err, changed)
+			}
+		case err == nil || !strings.HasPrefix(err.Error(), c.want) || changed:
+			t.Errorf("got error %v, changed %t, want %s", err, changed, c.want)
 		}
 	}
 }
@@ -95,22 +98,14 @@ func TestOptimizersOfNothing(t *testing.T) {
 	g := w.Graph()
 	fed := g.Root().Value("fed", graph.Const(1), 3)
 	other, _ := quadratic(t, false)
-	gradients, err := NewGradients("mine", []graph.Expr{w})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range []Optimizer{&AdamW{}, &AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}, &AdamW{Gradients: gradients},
-		(*AdamW)(nil), &SGD{}, &SGD{Gradients: gradients}, (*SGD)(nil)} {
-		if _, err := o.Update(p, 0.1); err == nil ||
-			!strings.Contains(err.Error(), "no parameters: create it with New") {
-			t.Errorf("%T: got error %v", o, err)
+	for _, o := range []*Optimizer{{}, nil} {
+		if _, err := o.Update(p, 0.1); err == nil || !strings.Contains(err.Error(), "no parameters: create it with New") {
+			t.Errorf("got error %v", err)
 		}
-		o.Moments(func(string, graph.Tensor, graph.Tensor) { t.Errorf("%T has moments", o) })
-	}
-	sgd, _ := NewSGD([]graph.Expr{w})
-	adamw, _ := NewAdamW([]graph.Expr{w})
-	for _, o := range []Optimizer{sgd, adamw} {
-		o.Moments(nil) // calls nothing
+		if err := o.Shard(p); err == nil {
+			t.Error("sharded an optimizer of nothing")
+		}
+		o.Moments(func(string, graph.Tensor, graph.Tensor) { t.Error("moments of nothing") })
 	}
 	for want, list := range map[string][]graph.Expr{
 		"adamw: fed is a value, not a parameter, or listed twice": {w, fed},
@@ -119,14 +114,15 @@ func TestOptimizersOfNothing(t *testing.T) {
 		"adamw: a parameter is empty":                             {w, w.Square()},
 		"adamw: no parameters":                                    nil,
 	} {
-		if _, err := NewAdamW(list); err == nil || err.Error() != want {
+		if _, err := New(list, AdamW{}); err == nil || err.Error() != want {
 			t.Errorf("got error %v, want %s", err, want)
 		}
 	}
-	o, err := NewAdamW([]graph.Expr{w})
+	o, err := New([]graph.Expr{w}, AdamW{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Moments(nil) // calls nothing
 	for _, p := range []*graph.Program{p, nil, {}} {
 		if _, err := o.Update(p, 0.1); err == nil ||
 			!strings.Contains(err.Error(), "w has 3 entries, but its gradient has 0") {

@@ -1,90 +1,50 @@
 package optim
 
-import (
-	"math"
-
-	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
-	"github.com/pkg/errors"
-)
+import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
 // SGD is stochastic gradient descent (Diab §2.5), the optimizer that AdamW improves on: for the gradient g,
 //
 //	m ← μm + g,  θ ← θ − η(m + λθ)
 //
-// with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. Without
-// Momentum μ it is θ ← θ − η(g + λθ) and has no state. As in AdamW the decay λ acts on matrices, not on gains and
-// biases, and does not pass through the momentum. Use NewSGD: a literal has no parameters, and Update returns an error.
+// Without Momentum μ it is θ ← θ − η(g + λθ) and has no state. As in AdamW the decay λ does not pass through the
+// momentum.
 type SGD struct {
-	Momentum    float64 // 0 ≤ μ < 1
-	Decay, Clip float64 // at least 0
-	Steps       int     // updates done
-
-	*Gradients
-	m []graph.Tensor // allocated when Momentum is not 0
+	Momentum float64 // 0 ≤ μ < 1
 }
 
-// NewSGD returns an optimizer for parameters of one graph, with all settings 0.
-func NewSGD(params []graph.Expr) (*SGD, error) {
-	g, err := NewGradients("sgd", params)
-	if err != nil {
-		return nil, err
+// State returns one moment, m, unless Momentum is 0.
+func (o SGD) State() (State, error) {
+	moments := 0
+	if o.Momentum != 0 {
+		moments = 1
 	}
-	return &SGD{Gradients: g, m: make([]graph.Tensor, len(params))}, nil
+	return State{Name: "sgd", Moments: moments}, check(fraction("momentum", o.Momentum))
 }
 
-// Shard makes this machine keep only its part of the moments; see AdamW.Shard.
-func (o *SGD) Shard(p *graph.Program) error {
-	if !o.created() {
-		return errors.New("sgd: no parameters: create it with NewSGD")
-	}
-	return o.shard(p, o.m)
+// Step updates s.W and s.M.
+func (o SGD) Step(s Step) {
+	descend(o, s, s.W.F32, s.G.F32, s.M.F32)
+	descend(o, s, s.W.F64, s.G.F64, s.M.F64)
 }
 
-// created reports whether o comes from NewSGD.
-func (o *SGD) created() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
-
-// Moments calls f with every parameter's name and its momentum m, for saving or restoring it. The tensor v is empty,
-// and so is m without Momentum.
-func (o *SGD) Moments(f func(name string, m, v graph.Tensor)) {
-	if f == nil || !o.created() {
-		return
-	}
-	for i, p := range o.params {
-		f(p.Name(), o.momentum(i), graph.Tensor{})
-	}
-}
-
-// momentum returns the m of parameter i, which it allocates if necessary.
-func (o *SGD) momentum(i int) graph.Tensor {
-	if o.Momentum != 0 && o.m[i].F32 == nil && o.m[i].F64 == nil {
-		o.m[i] = o.zeros(i)
-	}
-	return o.m[i]
-}
-
-// Update does one step at the learning rate lr; see Optimizer.
-func (o *SGD) Update(p *graph.Program, lr float64) (norm float64, err error) {
-	if !o.created() {
-		return math.NaN(), errors.New("sgd: no parameters: create it with NewSGD")
-	}
-	if err := check("sgd", lr, o.Steps, fraction("momentum", o.Momentum), notNegative("decay", o.Decay),
-		notNegative("clip", o.Clip)); err != nil {
-		return math.NaN(), err
-	}
-	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) {
-		k := kernel.SGD{LR: lr, Momentum: o.Momentum}
-		if len(w.Shape) > 1 {
-			k.Decay = o.Decay
+func descend[T kernel.Float](o SGD, s Step, w, g, m []T) {
+	keep, rate, momentum, scale := T(1-s.Rate*s.Decay), T(s.Rate), T(o.Momentum), T(s.Scale)
+	for i, g := range g {
+		if m == nil {
+			w[i] = keep*w[i] - rate*(scale*g)
+			continue
 		}
-		if m := o.momentum(i); w.F32 != nil {
-			kernel.Descend(o.pool, k, scale, w.F32, g.F32, m.F32)
-		} else {
-			kernel.Descend(o.pool, k, scale, w.F64, g.F64, m.F64)
-		}
-	})
-	if err == nil {
-		o.Steps++
+		m[i] = momentum*normal(m[i]) + scale*g
+		w[i] = keep*w[i] - rate*m[i]
 	}
-	return norm, err
+}
+
+// normal returns a moment x, or 0 if it is below 2⁻⁹⁵. Otherwise, without a gradient, it would fall below the normal
+// numbers, which are slow, and, rounded up again and again, stay there.
+func normal[T kernel.Float](x T) T {
+	const least = 0x1p-95
+	if -least < x && x < least {
+		return 0
+	}
+	return x
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// descent returns the loss w² with its optimizer, at w = (3, −4).
-func descent(t *testing.T, dtype graph.Dtype) (*SGD, *graph.Program, graph.Expr) {
+// descent returns the loss w² with an optimizer, at w = (3, −4).
+func descent(t *testing.T, dtype graph.Dtype, rule Rule) (*Optimizer, *graph.Program, graph.Expr) {
 	t.Helper()
 	g := graph.New(dtype, 1)
 	w := g.Root().Param("w", graph.Const(0), 1, 2)
@@ -20,14 +20,14 @@ func descent(t *testing.T, dtype graph.Dtype) (*SGD, *graph.Program, graph.Expr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := NewSGD([]graph.Expr{w})
+	o, err := New([]graph.Expr{w}, rule)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o, p, w
 }
 
-func step(t *testing.T, o *SGD, p *graph.Program, lr float64) float64 {
+func step(t *testing.T, o *Optimizer, p *graph.Program, lr float64) float64 {
 	t.Helper()
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func step(t *testing.T, o *SGD, p *graph.Program, lr float64) float64 {
 // uses the mean.
 func TestSGD(t *testing.T) {
 	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
-		o, p, w := descent(t, dtype)
+		o, p, w := descent(t, dtype, SGD{})
 		if norm := step(t, o, p, 0.25); norm != 10 || w.Tensor().At(0) != 1.5 || w.Tensor().At(1) != -2 {
 			t.Errorf("%v: w is %v after a gradient of norm %v", dtype, w.Tensor().Floats(), norm)
 		}
@@ -68,9 +68,8 @@ func TestSGD(t *testing.T) {
 
 // Moments returns the complete state: copied to another optimizer it resumes bit-identically.
 func TestSGDMomentumResumes(t *testing.T) {
-	o, p, w := descent(t, graph.Float32)
-	again, q, v := descent(t, graph.Float32)
-	o.Momentum, again.Momentum = 0.9, 0.9
+	o, p, w := descent(t, graph.Float32, SGD{Momentum: 0.9})
+	again, q, v := descent(t, graph.Float32, SGD{Momentum: 0.9})
 	for range 3 {
 		step(t, o, p, 0.01)
 	}
@@ -92,8 +91,7 @@ func TestSGDMomentumResumes(t *testing.T) {
 			t.Errorf("entry %d: %v, uninterrupted %v", i, v.Tensor().F32[i], w.Tensor().F32[i])
 		}
 	}
-	o.Momentum = 0
-	plain, _, _ := descent(t, graph.Float32)
+	plain, _, _ := descent(t, graph.Float32, SGD{})
 	plain.Moments(func(name string, m, v graph.Tensor) {
 		if m.Len() != 0 || v.Len() != 0 {
 			t.Errorf("%s has moments without a momentum", name)
@@ -102,10 +100,10 @@ func TestSGDMomentumResumes(t *testing.T) {
 }
 
 func TestSGDErrors(t *testing.T) {
-	if _, err := NewSGD(nil); err == nil || err.Error() != "sgd: no parameters" {
+	if _, err := New(nil, SGD{}); err == nil || err.Error() != "sgd: no parameters" {
 		t.Errorf("got error %v", err)
 	}
-	o, p, w := descent(t, graph.Float64)
+	o, p, w := descent(t, graph.Float64, SGD{})
 	w.Tensor().Set(1, math.Inf(1))
 	if err := p.Run(); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func check(err error) {
 type regression struct {
 	x, t, w graph.Expr
 	program *graph.Program
-	*optim.AdamW
+	*optim.Optimizer
 }
 
 func newRegression() (r regression) {
@@ -32,7 +32,7 @@ func newRegression() (r regression) {
 	var err error
 	r.program, err = graph.Compile(r.x.MatMul(r.w).Sub(r.t).Square().SumAll(), r.w)
 	check(err)
-	r.AdamW, err = optim.NewAdamW([]graph.Expr{r.w})
+	r.Optimizer, err = optim.New([]graph.Expr{r.w}, optim.AdamW{Beta1: 0.9, Beta2: 0.999})
 	check(err)
 	return r
 }
@@ -61,7 +61,7 @@ func (r regression) state() map[string]graph.Tensor {
 
 // Parameters, moments and the number of steps are the complete state: ten steps, saving and loading, and ten more steps
 // give the bits of twenty.
-func ExampleAdamW() {
+func ExampleOptimizer_Moments() {
 	uninterrupted, first, second := newRegression(), newRegression(), newRegression()
 	uninterrupted.train(20)
 

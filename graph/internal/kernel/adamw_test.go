@@ -16,7 +16,7 @@ func TestAdamWTrajectory(t *testing.T) {
 	w, m, v := []float64{0.7}, []float64{0}, []float64{0}
 	theta, first, second := 0.7, 0., 0.
 	for i, g := range grads {
-		Update(NewPool(1), o, i+1, scale, w, []float64{g}, m, v)
+		Update(o, i+1, scale, w, []float64{g}, m, v)
 		g *= scale
 		first = 0.8*first + 0.2*g
 		second = 0.9*second + 0.1*g*g
@@ -31,7 +31,7 @@ func TestAdamWTrajectory(t *testing.T) {
 func TestAdamWFirstStep(t *testing.T) {
 	o := AdamW{LR: 0.01, Beta1: 0.9, Beta2: 0.99, Decay: 0.1}
 	w, g := []float64{2, 2, -3}, []float64{1e-6, -1e6, 4}
-	Update(NewPool(1), o, 1, 1, w, g, make([]float64, 3), make([]float64, 3))
+	Update(o, 1, 1, w, g, make([]float64, 3), make([]float64, 3))
 	close64(t, "w", w, []float64{2 - 0.01 - 0.002, 2 + 0.01 - 0.002, -3 - 0.01 + 0.003}, 1e-12)
 }
 
@@ -39,7 +39,7 @@ func TestAdamWFirstStep(t *testing.T) {
 func TestAdamWWithoutGradient(t *testing.T) {
 	o := AdamW{LR: 0.01, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Decay: 0.1}
 	w := []float64{2, -5}
-	Update(NewPool(1), o, 1, 1, w, make([]float64, 2), make([]float64, 2), make([]float64, 2))
+	Update(o, 1, 1, w, make([]float64, 2), make([]float64, 2), make([]float64, 2))
 	close64(t, "w", w, []float64{2 * 0.999, -5 * 0.999}, 1e-15)
 }
 
@@ -58,8 +58,8 @@ func TestAdamWFloat32FollowsFloat64(t *testing.T) {
 		for i, x := range g {
 			g32[i] = float32(x)
 		}
-		Update(NewPool(1), o, step, 0.3, w, g, m, v)
-		Update(NewPool(2), o, step, 0.3, w32, g32, m32, v32)
+		Update(o, step, 0.3, w, g, m, v)
+		Update(o, step, 0.3, w32, g32, m32, v32)
 	}
 	for i, want := range w {
 		if !(math.Abs(float64(w32[i])-want) <= 1e-6) {
@@ -94,19 +94,18 @@ func TestSumSquares(t *testing.T) {
 	}
 }
 
-// TestUpdateLooksAtWeights: a NaN or infinite weight is noticed in any chunk, with vectors and in plain Go.
-func TestUpdateLooksAtWeights(t *testing.T) {
-	const n = 3*grain + 5
-	for _, at := range []int{-1, 0, grain, 2*grain + 7, n - 1} {
-		w := make([]float32, n)
-		if at >= 0 {
-			w[at] = float32(math.Inf(1 - 2*(at%2)))
-		}
-		wide := widened(w)
-		narrow := Update(NewPool(2), AdamW{LR: 0.1, Eps: 1}, 1, 1, w, make([]float32, n), make([]float32, n), make([]float32, n))
-		plain := Update(NewPool(1), AdamW{LR: 0.1, Eps: 1}, 1, 1, wide, make([]float64, n), make([]float64, n), make([]float64, n))
-		if want := at < 0; narrow != want || plain != want {
-			t.Errorf("weight %d infinite: finite %v in float32 and %v in float64, want %v", at, narrow, plain, want)
+// TestFinite: a NaN or infinite number is noticed at any place, with vectors and in plain Go.
+func TestFinite(t *testing.T) {
+	const n = 1003
+	if !Finite(make([]float32, n)) || !Finite(make([]float64, n)) || !Finite[float32](nil) || !Finite[float64](nil) {
+		t.Error("zeros are not finite")
+	}
+	for at := range n {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			x := make([]float32, n)
+			if x[at] = float32(bad); Finite(x) || Finite(widened(x)) {
+				t.Fatalf("entry %d is %v: finite", at, bad)
+			}
 		}
 	}
 }

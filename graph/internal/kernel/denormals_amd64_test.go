@@ -181,12 +181,11 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 7))
 	first := kerneltest.Random[float32](rng, n)
 	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
-		p := kernel.NewPool(1)
 		w, dw, m, v := kerneltest.Random[float32](rand.New(rand.NewPCG(8, 9)), n), slices.Clone(first), make([]float32, n), make([]float32, n)
 		met, produced := 0, 0
 		for step := 1; step <= steps; step++ {
 			a, b := kerneltest.Denormals(func() {
-				kernel.Update(p, kernel.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1}, step, 0.5, w, dw, m, v)
+				kernel.Update(kernel.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1}, step, 0.5, w, dw, m, v)
 			})
 			if a {
 				met++
@@ -209,26 +208,4 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestDescendMakesNoDenormals: so does the momentum of SGD, which is computed in plain Go.
-func TestDescendMakesNoDenormals(t *testing.T) {
-	const n, steps = 1003, 1500
-	p := kernel.NewPool(1)
-	dw := kerneltest.Random[float32](rand.New(rand.NewPCG(6, 7)), n)
-	w, m := kerneltest.Random[float32](rand.New(rand.NewPCG(8, 9)), n), make([]float32, n)
-	met, produced := kerneltest.Denormals(func() {
-		for range steps {
-			kernel.Descend(p, kernel.SGD{LR: 1e-3, Momentum: 0.9, Decay: 0.1}, 0.5, w, dw, m)
-			clear(dw)
-		}
-	})
-	if met || produced {
-		t.Errorf("numbers below the normal ones: met %v, produced %v, want none", met, produced)
-	}
-	for i, v := range m {
-		if v != 0 {
-			t.Fatalf("weight %d: momentum %v after %d steps without a gradient, want 0", i, v, steps)
-		}
-	}
 }

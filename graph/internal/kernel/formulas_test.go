@@ -67,26 +67,6 @@ func formulas[T Float](t *testing.T, tolerance float64) {
 		t.Errorf("without weights: got %v and %v, want those of ones, %v and %v", SquaredError(a, b, nil), without, SquaredError(a, b, unit), same)
 	}
 
-	const many = 5 * grain // on several threads
-	for _, momentum := range []float64{0, 0.75} {
-		weights, grads, m := draw(many), draw(many), draw(many)
-		o, moment, next := SGD{LR: 0.1, Momentum: momentum, Decay: 0.2}, make([]float64, many), make([]float64, many)
-		for i := range next {
-			moment[i] = 0.5 * float64(grads[i])
-			if momentum > 0 {
-				moment[i] += momentum * float64(m[i])
-			}
-			next[i] = float64(weights[i]) - 0.1*(moment[i]+0.2*float64(weights[i]))
-		}
-		if momentum == 0 {
-			m = nil
-		}
-		Descend(p, o, 0.5, weights, grads, m)
-		approx(t, "descend", weights, next, tolerance)
-		if m != nil {
-			approx(t, "momentum", m, moment, tolerance)
-		}
-	}
 	if size, bytes := map[bool]int{true: 4, false: 8}[tolerance > 1e-9], Bytes(x); bytes != size*n*d {
 		t.Errorf("%d numbers of %d bytes have %d bytes", n*d, size, bytes)
 	}

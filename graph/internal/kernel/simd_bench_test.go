@@ -84,7 +84,7 @@ func BenchmarkElementwise(b *testing.B) {
 		{"RMSNormBackward128", 12, func() {
 			RMSNormBackward(p, Norm[float32]{X: x, W: w, Spread: inv}, y, NormGrads[float32]{X: u, W: dw, Scratch: scratch})
 		}},
-		{"AdamW", 28, func() { Update(p, AdamW{1e-5, 0.9, 0.99, 1e-8, 0.1}, 9, 1, x, y, z, weights) }},
+		{"AdamW", 28, func() { Update(AdamW{1e-5, 0.9, 0.99, 1e-8, 0.1}, 9, 1, x, y, z, weights) }},
 		{"SumSquares", 4, func() { SumSquares(p, x) }},
 		{"Dropout", 8, func() { Dropout(p, u, x, DropMask{P: 0.1, Key: 1}) }},
 		{"ScatterAdd", 12, func() { ScatterAdd(p, u, x, ids, d) }},

@@ -59,8 +59,8 @@ func TestVectorAdamWFollowsFloat64(t *testing.T) {
 		for step := 1; step < 20; step++ {
 			g := kerneltest.Random[float32](rng, n)
 			wantW, wantM, wantV := widened(w), widened(m), widened(second)
-			Update(NewPool(1), o, step, 0.7, wantW, widened(g), wantM, wantV)
-			Update(NewPool(1), o, step, 0.7, w, g, m, second)
+			Update(o, step, 0.7, wantW, widened(g), wantM, wantV)
+			Update(o, step, 0.7, w, g, m, second)
 			for i := range w {
 				for _, c := range []struct {
 					name      string

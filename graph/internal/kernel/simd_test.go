@@ -287,7 +287,7 @@ func TestVectorsDoNotDependOnThreads(t *testing.T) {
 			CrossEntropyBackward(p, dx, x, mean, targets, -1, 0.5)
 			Dropout(p, y, dx, DropMask{P: 0.3, Key: 4})
 			keep(mean, dx, y)
-			Update(p, AdamW{1e-3, 0.9, 0.99, 1e-8, 0.1}, 3, 0.5, x, dy, dx, y)
+			Update(AdamW{1e-3, 0.9, 0.99, 1e-8, 0.1}, 3, 0.5, x, dy, dx, y)
 			keep(x, dx)
 			return append(all, loss, SumSquares(p, dy))
 		}

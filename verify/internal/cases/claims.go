@@ -43,7 +43,7 @@ func claims() []verify.Entry {
 		},
 		{
 			ID: "I50", What: "SGD and AdamW", Source: "Diab section 2.5, erratum D10",
-			Tests: []string{"TestI50SGDTrajectory", "TestI50FirstStep", "TestI50LibraryFollows"},
+			Tests: []string{"TestI50SGDTrajectory", "TestI50FirstStep", "TestOptimizersByHand"},
 		},
 		{
 			ID: "I51", What: "temperature", Source: "Diab (13)",

@@ -175,8 +175,8 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 			_, err := v.Step()
 			o.err(err)
 		}
-	case optim.Optimizer:
-		if r.Kind() != reflect.Pointer || !r.IsNil() {
+	case *optim.Optimizer:
+		if v != nil {
 			_, err := v.Update(get[*graph.Program](w), 0.5)
 			o.err(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/graph/optim/reduce"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
 	"github.com/pedestrian-ml/pedestrian/verify"
@@ -46,6 +47,7 @@ var packages = []string{
 	"gpt/train",
 	"graph",
 	"graph/optim",
+	"graph/optim/reduce",
 	"nn",
 	"nn/causal",
 	"verify",
@@ -235,10 +237,7 @@ var functions = map[string]any{
 	"nn.NewUnprojectedCross":      nn.NewUnprojectedCross,
 	"nn.NewValueHead":             nn.NewValueHead,
 	"nn.NewValueLoss":             nn.NewValueLoss,
-	"optim.NewAdamW":              optim.NewAdamW,
-	"optim.NewGradients":          optim.NewGradients,
-	"optim.NewSGD":                optim.NewSGD,
-	"optim.Sums":                  optim.Sums,
+	"optim.New":                   optim.New,
 	"parts.Activations":           parts.Activations,
 	"parts.Attentions":            parts.Attentions,
 	"parts.Blocks":                parts.Blocks,
@@ -259,6 +258,8 @@ var functions = map[string]any{
 	"published.GPT2":              published.GPT2,
 	"published.Own":               published.Own,
 	"published.ReadEnds":          published.ReadEnds,
+	"reduce.New":                  reduce.New,
+	"reduce.Sums":                 reduce.Sums,
 	"safetensors.Open":            safetensors.Open,
 	"safetensors.Read":            safetensors.Read,
 	"safetensors.Write":           safetensors.Write,
@@ -308,7 +309,6 @@ var functions = map[string]any{
 	"text.Stream":                 text.Stream,
 	"text.Until":                  text.Until,
 	"text.WriteShards":            text.WriteShards,
-	"train.AdamW":                 train.AdamW,
 	"train.BuildOf":               train.BuildOf,
 	"train.Configure":             train.Configure,
 	"train.Fields":                train.Fields,
@@ -324,7 +324,6 @@ var functions = map[string]any{
 	"train.PeekJSON":              train.PeekJSON,
 	"train.ReadJSON":              train.ReadJSON,
 	"train.Restore":               train.Restore,
-	"train.SGD":                   train.SGD,
 	"train.StateOf":               train.StateOf[gpt.Config],
 	"train.ThisBuild":             train.ThisBuild,
 	"train.WriteBytes":            train.WriteBytes,
@@ -529,8 +528,10 @@ var types = []reflect.Type{
 	reflect.TypeFor[nn.ValueLoss](),
 	reflect.TypeFor[nn.Window](),
 	reflect.TypeFor[optim.AdamW](),
-	reflect.TypeFor[optim.Gradients](),
+	reflect.TypeFor[optim.Optimizer](),
 	reflect.TypeFor[optim.SGD](),
+	reflect.TypeFor[optim.State](),
+	reflect.TypeFor[optim.Step](),
 	reflect.TypeFor[parts.Activation](),
 	reflect.TypeFor[parts.Attention](),
 	reflect.TypeFor[parts.Block](),
@@ -549,6 +550,8 @@ var types = []reflect.Type{
 	reflect.TypeFor[published.Heads](),
 	reflect.TypeFor[published.Layout](),
 	reflect.TypeFor[published.Module](),
+	reflect.TypeFor[reduce.Gradients](),
+	reflect.TypeFor[reduce.Update](),
 	reflect.TypeFor[safetensors.Entry](),
 	reflect.TypeFor[safetensors.File](),
 	reflect.TypeFor[safetensors.Tensor](),

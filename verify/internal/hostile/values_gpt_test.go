@@ -58,10 +58,10 @@ func gptValues(v table) {
 				}
 				return 1, nil
 			},
-			Optimizer: train.AdamW,
+			Optimizer: get[train.Optimizer](w),
 		}
 	})
-	define(v, func(w *world) train.Optimizer { return train.AdamW })
+	define(v, func(w *world) train.Optimizer { return parts.Optimizers()[0].New })
 	define(v, func(w *world) parts.Stack { return get[gpt.Config](w).Resolved().Stack })
 	define(v, func(w *world) parts.Registry { return parts.Library() })
 	define(v, func(w *world) published.Family { return published.GPT2() })

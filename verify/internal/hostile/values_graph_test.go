@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/graph/optim/reduce"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -86,8 +87,9 @@ func graphValues(v table) {
 	define(v, func(w *world) nn.Window { return nn.Window{Width: 1} })
 	define(v, func(w *world) nn.BigBird { return nn.BigBird{Width: 1, Random: 1} })
 	define(v, func(w *world) nn.Dilated { return nn.Dilated{Width: 2, Dilation: []int{1, 1}} })
-	define(v, func(w *world) *optim.Gradients {
-		g, err := optim.NewGradients("adamw", get[[]graph.Expr](w))
+	define(v, func(w *world) optim.Rule { return optim.AdamW{Beta1: 0.9, Beta2: 0.99} })
+	define(v, func(w *world) *reduce.Gradients {
+		g, err := reduce.New("adamw", get[[]graph.Expr](w))
 		if err == nil {
 			err = g.Accumulate(get[*graph.Program](w))
 		}

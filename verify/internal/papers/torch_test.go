@@ -160,10 +160,10 @@ func judgedForm(t *testing.T, m verify.Model, f form, steps int) judged {
 	model := built(t, m, f, batch) // a graph is differentiated once
 	train, err := graph.Compile(model.Loss, model.Trainable()...)
 	check(err)
-	o, err := optim.NewAdamW(model.Trainable())
-	check(err)
 	c := m.Config
-	o.Beta1, o.Beta2, o.Decay, o.Clip = c.Beta1, c.Beta2, c.WeightDecay, c.GradClip
+	o, err := optim.New(model.Trainable(), optim.AdamW{Beta1: c.Beta1, Beta2: c.Beta2})
+	check(err)
+	o.Decay, o.Clip = c.WeightDecay, c.GradClip
 	for range steps {
 		check(train.Run())
 		norm, err := o.Update(train, c.LearningRate)

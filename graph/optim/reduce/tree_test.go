@@ -1,4 +1,4 @@
-package optim
+package reduce
 
 import (
 	"errors"
@@ -39,7 +39,7 @@ func TestTree(t *testing.T) {
 		g := graph.New(graph.Float32, 1)
 		w, x := g.Root().Param("w", graph.Const(0), size), g.Root().Value("x", graph.Const(0), size)
 		p, err := graph.Compile(w.Mul(x).SumAll(), w)
-		o, err2 := NewSGD([]graph.Expr{w})
+		o, err2 := New("sgd", []graph.Expr{w})
 		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package optim
+package reduce
 
 import (
 	"math"
@@ -83,7 +83,7 @@ func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error
 
 // finiteSum returns an error if the sum of the squares of a parameter's gradient is not finite.
 func finiteSum(x graph.Expr, sum float64) error {
-	if !finite(sum) {
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
 	}
 	return nil

@@ -1,4 +1,4 @@
-package optim_test
+package reduce_test
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ type machine struct {
 	x      graph.Expr
 	params []graph.Expr
 	p      *graph.Program
-	*optim.AdamW
+	*optim.Optimizer
 }
 
 func newMachine() (m machine, err error) {
@@ -35,7 +35,7 @@ func newMachine() (m machine, err error) {
 	if m.p, err = graph.Compile(loss, m.params...); err != nil {
 		return m, err
 	}
-	m.AdamW, err = optim.NewAdamW(m.params)
+	m.Optimizer, err = optim.New(m.params, optim.AdamW{Beta1: 0.9, Beta2: 0.999})
 	return m, err
 }
 

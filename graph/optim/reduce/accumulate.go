@@ -1,9 +1,8 @@
-package optim
+package reduce
 
 import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
-	"github.com/pkg/errors"
 )
 
 // Accumulate adds the gradients of p's last run to the sum whose mean the next Apply uses: in turn, or in the order set
@@ -17,27 +16,24 @@ func (c *Gradients) Accumulate(p *graph.Program) error {
 			return err
 		}
 	}
-	grads := make([]graph.Tensor, len(c.params))
-	for i, x := range c.params {
-		g, err := c.of(p, x)
-		if err != nil {
-			return err
-		}
-		grads[i] = g
+	grads, err := c.computed(p)
+	if err != nil {
+		return err
 	}
 	c.push(grads)
 	c.batches++
 	return nil
 }
 
-func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
-	g := p.Grad(x)
-	if want := x.Tensor().Len(); g.Len() != want {
-		return g, errors.Errorf(
-			"%s: %s has %d entries, but its gradient has %d: was the program compiled with it, and run?",
-			c.name, x.Name(), want, g.Len())
+// computed returns the gradients of p's last run.
+func (c *Gradients) computed(p *graph.Program) (grads []graph.Tensor, err error) {
+	grads = make([]graph.Tensor, len(c.params))
+	for i, x := range c.params {
+		if grads[i], err = c.of(p, x); err != nil {
+			return nil, err
+		}
 	}
-	return g, nil
+	return grads, nil
 }
 
 // Forget discards the accumulated gradients.
@@ -48,7 +44,7 @@ func (c *Gradients) Forget() {
 	}
 }
 
-// zerosLike returns zeros of the type and shape of t, for the state of an optimizer.
+// zerosLike returns zeros of the type and shape of t.
 func zerosLike(t graph.Tensor) graph.Tensor {
 	if t.F32 != nil {
 		return graph.Tensor{Shape: t.Shape, F32: kernel.Make[float32](len(t.F32))}

@@ -1,4 +1,4 @@
-package optim
+package reduce
 
 import (
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -36,6 +36,15 @@ func odd(n int) int {
 	return max(0, n)
 }
 
+// tree holds the sums of the gradients of micro-batches.
+type tree struct {
+	layout
+	run     int   // number of micro-batches added in turn before sums are paired; 0 means all
+	sums    []sum // sums over micro-batches: depth are in use, the others are memory to reuse
+	depth   int
+	batches int // number of micro-batches in all sums
+}
+
 // sum is the sum of the gradients of a number of micro-batches.
 type sum struct {
 	batches int
@@ -45,7 +54,7 @@ type sum struct {
 
 // push adds the gradients of one micro-batch to the newest sum if that is shorter than a run, or is to be paired with
 // it; otherwise it begins a new sum. Then it pairs complete sums of the same size.
-func (c *Gradients) push(grads []graph.Tensor) {
+func (c *tree) push(grads []graph.Tensor) {
 	if n := c.newest(); n > 0 && (c.run == 0 || n%c.run != 0 || c.run == 1 && n == 1) {
 		c.add(c.depth-1, grads)
 		c.sums[c.depth-1].batches++
@@ -64,7 +73,7 @@ func (c *Gradients) push(grads []graph.Tensor) {
 }
 
 // newest returns the number of micro-batches in the newest sum.
-func (c *Gradients) newest() int {
+func (c *tree) newest() int {
 	if c.depth == 0 {
 		return 0
 	}
@@ -72,28 +81,29 @@ func (c *Gradients) newest() int {
 }
 
 // pair adds the newest sum to the one before.
-func (c *Gradients) pair() {
+func (c *tree) pair() {
 	c.depth--
 	c.add(c.depth-1, c.sums[c.depth].grads)
 	c.sums[c.depth-1].batches += c.sums[c.depth].batches
 }
 
 // total pairs all sums and returns the one that remains.
-func (c *Gradients) total() []graph.Tensor {
+func (c *tree) total() []graph.Tensor {
 	for c.depth > 1 {
 		c.pair()
 	}
 	return c.sums[0].grads
 }
 
-func (c *Gradients) add(to int, grads []graph.Tensor) {
+// add adds the gradients of all parameters to a sum.
+func (c *tree) add(to int, grads []graph.Tensor) {
 	for i, s := range c.sums[to].grads {
 		c.plus(s, grads[i])
 	}
 }
 
 // plus adds a gradient of a parameter to a sum.
-func (c *Gradients) plus(s, grad graph.Tensor) {
+func (c *tree) plus(s, grad graph.Tensor) {
 	if s.F32 != nil {
 		kernel.Add(c.pool, s.F32, s.F32, grad.F32)
 	} else {
@@ -102,7 +112,7 @@ func (c *Gradients) plus(s, grad graph.Tensor) {
 }
 
 // room returns memory for another sum. In float32 it is one piece, so that other functions can use it at once.
-func (c *Gradients) room() *sum {
+func (c *tree) room() *sum {
 	if c.depth == len(c.sums) {
 		var s sum
 		for i, x := range c.params {

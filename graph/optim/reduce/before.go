@@ -1,4 +1,4 @@
-package optim
+package reduce
 
 import (
 	"github.com/pedestrian-ml/pedestrian/graph"

@@ -1,4 +1,4 @@
-package optim
+package reduce
 
 import (
 	"slices"
@@ -8,9 +8,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// shard makes Apply call its step only for this machine's part of the parameters, with that part of the numbers, and
-// fetch the others' parts (ZeRO-1, Rajbhandari et al. 2020). It cuts moments to that part.
-func (c *Gradients) shard(p *graph.Program, moments ...[]graph.Tensor) error {
+// Shard makes Apply call its update only for this machine's part of the parameters, of those of Across, and fetch the
+// others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the same bits. Shard cuts moments, lists with a
+// tensor for every parameter, to that part; Whole completes them. A machine alone keeps them.
+func (c *Gradients) Shard(p *graph.Program, moments ...[]graph.Tensor) error {
+	if c == nil || len(c.params) == 0 {
+		return errNoParams
+	}
 	if c.machines == nil || c.own != nil {
 		return nil
 	}
@@ -24,7 +28,7 @@ func (c *Gradients) shard(p *graph.Program, moments ...[]graph.Tensor) error {
 	for _, list := range moments {
 		for i, t := range list {
 			if t.Len() > 0 {
-				list[i] = c.zeros(i)
+				list[i] = c.Zeros(i)
 				copy(list[i].F32, t.F32[c.own[i].from:c.own[i].to])
 			}
 		}
@@ -36,8 +40,11 @@ func (c *Gradients) shard(p *graph.Program, moments ...[]graph.Tensor) error {
 // gradients.
 func (c *Gradients) scattered() bool { return c.own != nil && c.before == nil }
 
-// zeros returns zeros for the state of an optimizer, for this machine's part of a parameter.
-func (c *Gradients) zeros(i int) graph.Tensor {
+// Zeros returns zeros for a moment of parameter i, or of this machine's part of it.
+func (c *Gradients) Zeros(i int) graph.Tensor {
+	if c == nil || i < 0 || i >= len(c.params) {
+		return graph.Tensor{}
+	}
 	t := c.params[i].Tensor()
 	if c.own == nil {
 		return zerosLike(t)

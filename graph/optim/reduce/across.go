@@ -1,4 +1,4 @@
-package optim
+package reduce
 
 import (
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -19,6 +19,14 @@ type Machines interface {
 	Scatter(x []float32, borders []int) error
 	// Gather completes x, of which every machine holds its part.
 	Gather(x []float32, borders []int) error
+}
+
+// ranks holds what a machine of several needs; a machine alone has none of it.
+type ranks struct {
+	machines     Machines
+	buckets      []bucket
+	own          []stretch // this machine's part of every parameter; nil means all
+	flight, left *flight   // this step's, and that of a step that was given up
 }
 
 // Across makes every Apply take the mean over the micro-batches of all machines, in float32. The gradients are copied

@@ -1,0 +1,144 @@
+package optim
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/optim/reduce"
+	"github.com/pkg/errors"
+)
+
+// Optimizer updates parameters by a Rule, with the mean of the accumulated gradients. Its state can be read and set, so
+// that a resumed run is bit-identical. Use New: a literal has no parameters, and Update returns an error.
+type Optimizer struct {
+	Clip  float64 // gradients are scaled down to this norm over all parameters; 0 means no limit
+	Decay float64 // λ, which acts on matrices; gains and biases have none
+	Steps int     // updates done
+
+	*reduce.Gradients
+	rule   Rule
+	state  State
+	params []graph.Expr
+	m, v   []graph.Tensor // a tensor for every parameter, empty if the rule does not use it
+}
+
+// New returns an optimizer for parameters of one graph, without decay and clipping.
+func New(params []graph.Expr, rule Rule) (*Optimizer, error) {
+	if rule == nil {
+		return nil, errors.New("optimizer: got no rule (nil), want one such as AdamW")
+	}
+	state, err := rule.State()
+	switch {
+	case err != nil:
+		return nil, errors.WithMessage(err, state.Name)
+	case state.Moments < 0 || state.Moments > 2:
+		return nil, errors.Errorf("%s: got %d moments, want 0 to 2", state.Name, state.Moments)
+	}
+	g, err := reduce.New(state.Name, params)
+	if err != nil {
+		return nil, err
+	}
+	o := &Optimizer{Gradients: g, rule: rule, state: state, params: params}
+	for _, list := range []*[]graph.Tensor{&o.m, &o.v} {
+		*list = make([]graph.Tensor, len(params))
+		for i := range params {
+			if state.Moments > 0 {
+				(*list)[i] = g.Zeros(i)
+			}
+		}
+		state.Moments--
+	}
+	return o, nil
+}
+
+var errNoParams = errors.New("an optimizer with no parameters: create it with New")
+
+// Update does one step at the learning rate lr with the mean of the gradients of p's last run and the accumulated ones.
+// The last micro-batch is not accumulated, so a step of one micro-batch copies nothing. Update returns the norm of the
+// mean gradient over all parameters before clipping. If that is not finite, parameters and state do not change, the
+// accumulated gradients are discarded, and the error, graph.ErrNotFinite, names the first tensor with such an entry. An
+// update that overflows returns the same error, but the overwritten numbers are lost.
+func (o *Optimizer) Update(p *graph.Program, lr float64) (norm float64, err error) {
+	if o == nil || o.Gradients == nil {
+		return math.NaN(), errNoParams
+	}
+	if err := check(notNegative("learning rate", lr), notNegative("steps", float64(o.Steps)),
+		notNegative("decay", o.Decay), notNegative("clip", o.Clip)); err != nil {
+		return math.NaN(), errors.WithMessage(err, o.state.Name)
+	}
+	s := Step{T: o.Steps + 1, Rate: lr}
+	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) (finite bool) {
+		s := s
+		s.Name, s.Scale, s.W, s.G, s.M, s.V = o.params[i].Name(), scale, w, g, o.m[i], o.v[i]
+		if len(w.Shape) > 1 {
+			s.Decay = o.Decay
+		}
+		return o.step(s)
+	})
+	if err == nil && norm > 1e18 { // below that the squares are finite
+		err = o.finite()
+	}
+	if err == nil {
+		o.Steps++
+	}
+	return norm, err
+}
+
+// step applies the rule, and reports whether its results are finite. It checks a piece while that is in the cache: a
+// separate pass over memory takes a large model longer than the arithmetic.
+func (o *Optimizer) step(s Step) (finite bool) {
+	size := kernel.Grain
+	if o.state.Whole {
+		size = s.W.Len()
+	}
+	var broken atomic.Bool
+	o.params[0].Graph().Pool().Range(s.W.Len(), size, func(from, to int) {
+		s := s.piece(from, to)
+		o.rule.Step(s)
+		if !kernel.Finite(s.W.F32) || !kernel.Finite(s.W.F64) {
+			broken.Store(true)
+		}
+	})
+	return !broken.Load()
+}
+
+// finite returns an error if a moment has overflowed: its parameter might never change again.
+func (o *Optimizer) finite() (err error) {
+	o.Moments(func(name string, m, v graph.Tensor) {
+		for _, t := range []struct {
+			name string
+			graph.Tensor
+		}{{"m.", m}, {"v.", v}} {
+			if err == nil {
+				err = errors.Wrap(t.Finite(t.name+name), "after the update")
+			}
+		}
+	})
+	return err
+}
+
+// Moments calls f with every parameter's name and its moments m and v, for saving or restoring them. Tensors that the
+// rule does not use are empty.
+func (o *Optimizer) Moments(f func(name string, m, v graph.Tensor)) {
+	if o == nil || f == nil {
+		return
+	}
+	for i, p := range o.params {
+		f(p.Name(), o.m[i], o.v[i])
+	}
+}
+
+// Shard makes this machine, of those of Across, keep only the moments of its part of the parameters. It updates that
+// part by the gradients of p, and fetches the others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the
+// same bits. Moments passes parts with the Shape of the full moment; Whole completes them.
+func (o *Optimizer) Shard(p *graph.Program) error {
+	switch {
+	case o == nil || o.Gradients == nil:
+		return errNoParams
+	case o.state.Whole:
+		return errors.Errorf("%s: updates entire parameters, so no machine can update a part", o.state.Name)
+	}
+	return o.Gradients.Shard(p, o.m, o.v)
+}
