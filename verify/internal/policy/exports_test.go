@@ -169,8 +169,8 @@ func (c checker) unused(folder string, pkg *types.Package) (list []string) {
 	return list
 }
 
-// listed reads testdata/unused.txt: a folder, a pattern of names and the reason why nothing has to use them.
-func listed(t *testing.T) (list [][3]string) {
+// excused reads testdata/unused.txt: a folder, a pattern of names and the reason why nothing has to use them.
+func excused(t *testing.T) (list [][3]string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/unused.txt")
 	if err != nil {
@@ -210,8 +210,8 @@ func TestExportedNamesHaveUsers(t *testing.T) {
 		})
 	}
 	c.spread()
-	exceptions := listed(t)
-	seen, excused := make([]bool, len(exceptions)), 0
+	exceptions := excused(t)
+	matched, number := make([]bool, len(exceptions)), 0
 	for name, pkg := range c.known {
 		folder, ours := strings.CutPrefix(name, module)
 		if !ours || strings.HasPrefix(folder, "examples") || strings.Contains("/"+folder+"/", "/internal/") {
@@ -226,16 +226,16 @@ func TestExportedNamesHaveUsers(t *testing.T) {
 				t.Errorf("%s.%s: no other package and no Example uses it: unexport it, remove it, or list it with a reason", folder, name)
 				continue
 			}
-			seen[i] = true
-			excused++
+			matched[i] = true
+			number++
 		}
 	}
 	for i, e := range exceptions {
-		if !seen[i] {
+		if !matched[i] {
 			t.Errorf("testdata/unused.txt: %s %s matches no unused name: remove the line", e[0], e[1])
 		}
 	}
-	if excused > mostUnused {
-		t.Errorf("got %d exported names without a user, want at most %d", excused, mostUnused)
+	if number > mostUnused {
+		t.Errorf("got %d exported names without a user, want at most %d", number, mostUnused)
 	}
 }

@@ -10,8 +10,8 @@ const (
 	blockRows, blockCols = 768, 192
 )
 
-// depth splits k, which is not 0, evenly into blocks of at most depthMax. The products of a block are added in order, then the blocks.
-// The result therefore depends in no bit on the instruction set or on how c was split.
+// depth splits k, which is not 0, evenly into blocks of at most depthMax. The products of a block are added in order,
+// then the blocks. The result therefore depends in no bit on the instruction set or on how c was split.
 func depth(k int) int {
 	blocks := (k + depthMax - 1) / depthMax
 	return ((k+blocks-1)/blocks + 15) &^ 15

@@ -1,0 +1,61 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers lists the packages of graph, nn and gpt from the bottom to the top. Packages of one line do not import each
+// other.
+var layers = [][]string{
+	{"internal/file", "internal/spelling", "graph/internal/memory"},
+	{"graph/internal/kernel/simd", "graph/internal/kernel/cache", "graph/internal/kernel/gen"},
+	{"graph/internal/kernel", "graph/internal/kernel/kerneltest"},
+	{"graph/internal/kernel/gemm", "graph/internal/plan"},
+	{"graph/internal/kernel/attention", "graph/internal/kernel/recurrent"},
+	{"graph"},
+	{"graph/optim"},
+	{"nn"},
+	{"nn/causal"},
+	{"gpt/internal/field", "gpt/internal/fuzzed", "gpt/safetensors", "gpt/dist", "gpt/structured"},
+	{"gpt/text/bpe", "gpt/checkpoint", "gpt/search", "gpt/internal/made"},
+	{"gpt/text"},
+	{"gpt/train"},
+	{"gpt/parts"},
+	{"gpt/published"},
+	{"gpt/internal/peft", "gpt/decode"},
+	{"gpt", "gpt/seq2seq"},
+	{"gpt/inspect"},
+}
+
+// TestLayers checks that a package of graph, nn or gpt imports packages of lower layers only.
+func TestLayers(t *testing.T) {
+	level := func(dir string) int {
+		return slices.IndexFunc(layers, func(line []string) bool { return slices.Contains(line, dir) })
+	}
+	seen := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test || !slices.Contains([]string{"graph", "nn", "gpt", "internal"}, f.top()) {
+			continue
+		}
+		from := level(f.dir)
+		if seen[f.dir] = true; from < 0 {
+			t.Errorf("%s: the package is in no layer: list it", f.path)
+			continue
+		}
+		for _, path := range f.imports {
+			ours, isOurs := strings.CutPrefix(path, module)
+			if to := level(ours); isOurs && to >= from {
+				t.Errorf("%s imports %s, of layer %d: package %s, of layer %d, imports lower layers only", f.path, ours, to, f.dir, from)
+			}
+		}
+	}
+	for _, line := range layers {
+		for _, dir := range line {
+			if !seen[dir] {
+				t.Errorf("%s: there is no such package: remove it from the layers", dir)
+			}
+		}
+	}
+}
