@@ -40,6 +40,9 @@ func Attribute(m *gpt.Model, tokens, ids []int) (logits []float64, parts []Part,
 	if err := a.program.Run(); err != nil {
 		return nil, nil, errors.Wrap(err, "inspect")
 	}
+	if err := a.checkNorm(); err != nil {
+		return nil, nil, err
+	}
 	width := a.model.Config.VocabSize
 	for t, id := range ids {
 		logits = append(logits, a.program.Kept(a.model.Logits).At(t*width+id))
@@ -54,6 +57,8 @@ type attribution struct {
 	pick    pick
 	names   []string     // names of the parts, and ln_f
 	places  []graph.Expr // their activations
+	norm    graph.Expr   // ln_f
+	line    graph.Expr   // ln_f with its scale as a constant
 	bias    graph.Expr   // the bias of ln_f, if any
 	program *graph.Program
 }
@@ -66,9 +71,6 @@ func (a *attribution) build(m *gpt.Model) error {
 	inputs, _, err := find(m, []string{"h.*.ln_1", "h.*.ln_2"})
 	if err != nil {
 		return err
-	}
-	if m.Config.Norm == "dyt" { // tanh scales every feature by another number
-		return errors.New("norm: got dyt, want one that scales all features of a token alike, such as layernorm")
 	}
 	a.names = names
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
@@ -85,7 +87,7 @@ func (a *attribution) build(m *gpt.Model) error {
 			return err
 		}
 		a.pick = newPick(a.model)
-		results := slices.Concat(a.places, []graph.Expr{a.model.Logits})
+		results := slices.Concat(a.places, []graph.Expr{a.model.Logits, a.norm, a.line})
 		a.program, err = graph.CompileWith(a.pick.of(), results, a.places...)
 		return err
 	})
@@ -115,5 +117,6 @@ func (a *attribution) frozen(y graph.Expr, c gpt.Config) graph.Expr {
 	if line = line.Mul(s); b.Graph() != nil {
 		line = line.Add(b)
 	}
+	a.norm, a.line = y, line
 	return line
 }

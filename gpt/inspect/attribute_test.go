@@ -142,7 +142,7 @@ func TestAttributeErrors(t *testing.T) {
 			_, _, err := Attribute(replace(t, m, "h.0", edit), tokens, tokens)
 			return err
 		},
-		"norm: got dyt, want one that scales": func() error {
+		`norm "dyt": entry 0 of ln_f`: func() error {
 			c := odd()
 			c.Norm = "dyt"
 			_, _, err := Attribute(model(t, c, true, 1), tokens, tokens)

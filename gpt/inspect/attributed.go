@@ -78,3 +78,25 @@ func (a *attribution) check(logits []float64, parts []Part) error {
 	}
 	return nil
 }
+
+// checkNorm returns an error unless the last norm multiplies all features of a token by one number. DyT's tanh, for
+// example, scales each feature by a different one, so its result is no sum of parts.
+func (a *attribution) checkNorm() error {
+	norm, line := a.program.Kept(a.norm), a.program.Kept(a.line)
+	tolerance := 1e-9
+	if norm.F32 != nil {
+		tolerance = 1e-3
+	}
+	largest := 0.0
+	for i := range norm.Len() {
+		largest = max(largest, math.Abs(norm.At(i)))
+	}
+	for i := range norm.Len() {
+		if d := math.Abs(norm.At(i) - line.At(i)); !(d <= tolerance*largest) {
+			return errors.Errorf("inspect: norm %q: entry %d of ln_f is %.6g, but %.6g with one scale for all "+
+				"features of a token; want a norm that scales them alike, such as layernorm",
+				a.model.Config.Norm, i, norm.At(i), line.At(i))
+		}
+	}
+	return nil
+}
