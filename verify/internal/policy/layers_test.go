@@ -15,6 +15,7 @@ var layers = [][]string{
 	{"graph/internal/kernel/gemm", "graph/internal/plan"},
 	{"graph/internal/kernel/attention", "graph/internal/kernel/recurrent"},
 	{"graph"},
+	{"graph/optim/reduce"},
 	{"graph/optim"},
 	{"nn"},
 	{"nn/causal"},
