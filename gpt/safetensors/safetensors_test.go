@@ -77,6 +77,24 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// An entry has as many bytes as its numbers take.
+func TestEntryBytes(t *testing.T) {
+	data := encode(t, sample(), nil)
+	f, err := Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"wte.weight": 24, "scalar": 4, "ln_f.<bias> é \"\\\n": 16, "empty": 0}
+	for _, e := range f.Entries {
+		if e.Bytes() != want[e.Name] || e.Bytes() != e.Len()*width(e.DType) {
+			t.Errorf("%q: got %d bytes of %d numbers, want %d", e.Name, e.Bytes(), e.Len(), want[e.Name])
+		}
+	}
+	if len(f.Entries) != len(want) {
+		t.Errorf("got %d entries, want %d", len(f.Entries), len(want))
+	}
+}
+
 func TestWriteErrors(t *testing.T) {
 	one := []float32{1}
 	for want, tensors := range map[string][]Tensor{
