@@ -2,6 +2,7 @@ package seq2seq
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -44,6 +45,15 @@ func TestLookingAheadIsRefused(t *testing.T) {
 	c.Norm, c.Parts.Norms = "own", []parts.Norm{honest}
 	run := newTrainer(t, c)
 	cp := saved(t, run, abc(t), "", nil)
+	loaded, _, err := LoadModel(cp, c.Parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range loaded.Params() {
+		if want := run.Model.Params()[i]; !slices.Equal(p.Tensor().F32, want.Tensor().F32) {
+			t.Errorf("%s: the check of a checkpoint has changed its numbers", want.Name())
+		}
+	}
 	text := func(size int) func(i, j int) bool { return func(i, j int) bool { return i/size == j/size } }
 	batch := func(size int) func(i, j int) bool { return func(i, j int) bool { return i%size == j%size } }
 	for name, tc := range map[string]struct {

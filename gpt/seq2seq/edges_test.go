@@ -170,8 +170,15 @@ func TestWindowsOfFormat1(t *testing.T) {
 		c.Attention = "window"
 		c.Options.Offer("window", was)
 		tr := newTrainer(t, c)
+		s, err := ReadState(saved(t, tr, abc(t), "", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Config.Options.Get("window"); got != was {
+			t.Errorf("format 2: got window %d, want %d", got, was)
+		}
 		cp := saved(t, tr, abc(t), train.StateFile, func(b []byte) []byte { return bytes.Replace(b, []byte(`"format": 2`), []byte(`"format": 1`), 1) })
-		s, err := ReadState(cp)
+		s, err = ReadState(cp)
 		if err != nil {
 			t.Fatal(err)
 		}

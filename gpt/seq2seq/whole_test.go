@@ -3,9 +3,12 @@ package seq2seq
 import (
 	"bytes"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -90,4 +93,63 @@ func TestOverflowingUpdateStops(t *testing.T) {
 			}
 		}
 	}
+}
+
+// failing is a list of pairs whose reads fail from a number on.
+type failing struct {
+	backwards
+	reads, from int
+}
+
+func (f *failing) Pair(i int) (Pair, error) {
+	if f.reads++; f.reads > f.from {
+		return Pair{}, errors.New("pages torn out")
+	}
+	return f.backwards.Pair(i)
+}
+
+// A pair that cannot be read is an error of the new Trainer, of the step and of the evaluation that need it.
+func TestUnreadablePairs(t *testing.T) {
+	pairs := &failing{from: 7}
+	_, err := NewTrainer(small(), pairs)
+	mustSay(t, err, "trainer: pair 7: pages torn out")
+	pairs = &failing{from: pairs.Len()}
+	tr, err := NewTrainer(small(), pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tr.Step()
+	mustSay(t, err, "pages torn out")
+	_, err = tr.Evaluate(t.Context(), pairs)
+	mustSay(t, err, "pages torn out")
+	v := abc(t)
+	cp := saved(t, tr, v, "", nil)
+	_, err = Resume(small(), &failing{}, v, v, cp)
+	mustSay(t, err, "trainer: pair 0: pages torn out")
+}
+
+// The scopes of the blocks contain parameters, and all parameters of blocks.
+func TestBlocks(t *testing.T) {
+	tr := newTrainer(t, small())
+	places := small().blocks()
+	if len(places) != 2*small().NLayer {
+		t.Errorf("got %v, want %d places on either side", places, small().NLayer)
+	}
+	for _, p := range tr.Model.Params() {
+		in := slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(p.Name(), place+".") })
+		if in != strings.Contains(p.Name(), ".h.") {
+			t.Errorf("%s is in one of %v: %t", p.Name(), places, in)
+		}
+	}
+}
+
+// A saved size of 0 stands for its default, for the check of a checkpoint too.
+func TestFitsResolves(t *testing.T) {
+	cp := saved(t, newTrainer(t, small()), abc(t), train.StateFile, func(b []byte) []byte {
+		for _, size := range []string{"qk_size", "v_size", "n_inner"} {
+			b = regexp.MustCompile(`"`+size+`": *\d+`).ReplaceAll(b, []byte(`"`+size+`": 0`))
+		}
+		return b
+	})
+	check(t, Fits()(cp))
 }
