@@ -92,6 +92,9 @@ func TestAblate(t *testing.T) {
 	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(30), "h.*", Zero); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("of a context that has ended: got the error %v", err)
 	}
+	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(7), "h.*", Zero); err == nil || !strings.Contains(err.Error(), "7 tokens") {
+		t.Errorf("of a short text after the context has ended: got the error %v", err)
+	}
 }
 
 // Ablating nothing leaves the loss of EvaluateAll, to the bit, for a model that is trained with dropout in batches.

@@ -30,6 +30,9 @@ func TestEntriesHas(t *testing.T) {
 			t.Errorf("column %d: got %v", i%heads, got)
 		}
 	}
+	if narrow := []int{context, heads - 1}; all.check(narrow) != nil || !all.has(narrow, 1) {
+		t.Error("all entries of a matrix have no column for each head")
+	}
 	long := []int{1, 2, 9, 4} // all entries need neither tokens nor heads of the model
 	if err := all.check(long); err != nil || !all.has(long, 8*4) {
 		t.Errorf("shape %v: got %v", long, err)

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -622,5 +623,43 @@ func TestDistinct(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	if got := (&Probe{exprs: []graph.Expr{m.Logits, m.Loss, m.Logits}}).distinct(); len(got) != 2 {
 		t.Errorf("got %d activations, want 2", len(got))
+	}
+}
+
+// Every function returns the error of a replacement in whichever of its graphs it fails.
+func TestReplacementsThatFail(t *testing.T) {
+	calls, fails := 0, 0 // a replacement fails once, at this call; 0 means never
+	m := replace(t, model(t, odd(), true, 1), "h.0", func(x graph.Expr) graph.Expr {
+		if calls++; calls == fails {
+			return x.Wrap(nil, errors.New("out of order"))
+		}
+		return x
+	})
+	q := Question{Clean: tokens[:2], Corrupt: tokens[1:3], Right: 1}
+	for name, f := range map[string]func() error{
+		"Tap": func() error { _, err := Tap(m, "h.1"); return err },
+		"Replace": func() error {
+			_, err := Replace(m, "h.1", func(x graph.Expr) graph.Expr { return x.Scale(2) })
+			return err
+		},
+		"LogitLens": func() error { _, err := LogitLens(m, tokens); return err },
+		"Attribute": func() error { _, _, err := Attribute(m, tokens, tokens); return err },
+		"Ablate":    func() error { _, _, err := Ablate(t.Context(), m, digits(8), "h.1.mlp", Zero); return err },
+		"Patch":     func() error { _, err := Patch(m, q, "h.1.mlp"); return err },
+		"IntegratedGradients": func() error {
+			_, _, err := IntegratedGradients(m, "h.1", nil, tokens, targets, 1)
+			return err
+		},
+	} {
+		calls, fails = 0, 0
+		if err := f(); err != nil || calls == 0 {
+			t.Fatalf("%s: got the error %v after %d calls", name, err, calls)
+		}
+		for n := range calls {
+			calls, fails = 0, n+1
+			if err := f(); err == nil || !strings.Contains(err.Error(), "out of order") {
+				t.Errorf("%s: got the error %v though graph %d fails", name, err, n)
+			}
+		}
 	}
 }

@@ -148,6 +148,7 @@ func TestHeadScores(t *testing.T) {
 	}
 	for _, shape := range [][]int{
 		nil, {3, 7, 7}, {1, 3, 7, 7, 1}, {3, 1, 7, 7}, {0, 3, 7, 7}, {1, 3, 7, 14}, {1, 3, 14, 7}, {1, 4, 7, 7},
+		{1, 1, 7, 21}, {1, 1, 21, 7}, {1, 147, 1, 1}, // as many numbers, which are no squares or have too few tokens
 	} {
 		w.Shape = shape
 		if _, err := HeadScores(w, text); err == nil || !strings.Contains(err.Error(), fmt.Sprint(shape)) {
