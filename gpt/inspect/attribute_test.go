@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
 // The parts add up to the logit. The parts of heads and MLPs are their results times the direction that the frozen norm
@@ -203,5 +205,53 @@ func TestAttributionCheck(t *testing.T) {
 		if err := a.check(logits, parts); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// odds is a user-defined attention whose heads are five columns, which two heads do not divide. The place of the heads
+// exists only without the kernel.
+type odds struct {
+	scope graph.Scope
+	proj  nn.Layer
+}
+
+func (l odds) Forward(x graph.Expr) graph.Expr {
+	x = x.In(l.scope).Cols(0, 5)
+	y, ok := graph.ReLU(x)
+	if !ok {
+		y = l.scope.Place("heads", x.ReLU())
+	}
+	return l.proj.Forward(y)
+}
+
+// Heads that do not divide their columns are one part, whose sum with the bias is the attention's.
+func TestAttributeOddHeads(t *testing.T) {
+	c := odd()
+	c.Attention, c.Parts.Attentions = "odds", []parts.Attention{{
+		Name: "odds", New: func(nn.Site, parts.Stack) nn.Attention {
+			return func(at nn.Site) nn.Layer {
+				return odds{at.Scope, at.Affine(at.Sub("c_proj"), 5, []int{at.Embd}, true, graph.Normal(0.02))}
+			}
+		},
+	}}
+	m := model(t, c, true, 1)
+	_, list, err := Attribute(m, tokens, targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range list {
+		if names = append(names, p.Place); p.Head != -1 {
+			t.Errorf("%s: got head %d, want -1", p.Place, p.Head)
+		}
+	}
+	if want := []string{
+		"drop", "h.0.attn.heads", "h.0.attn", "h.0.mlp", "h.1.attn.heads", "h.1.attn", "h.1.mlp", "ln_f", "logits",
+	}; !slices.Equal(names, want) {
+		t.Errorf("got the parts %q, want %q", names, want)
+	}
+	_, _, err = Ablate(t.Context(), m, digits(8), "h.0.attn.heads", Zero)
+	if err == nil || !strings.Contains(err.Error(), "got shape [7 5], want a matrix of 2 heads") {
+		t.Errorf("ablated by heads: got the error %v", err)
 	}
 }
