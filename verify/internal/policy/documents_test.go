@@ -89,6 +89,22 @@ func TestEveryPackageSaysWhatToStartWith(t *testing.T) {
 	}
 }
 
+// TestReadmeIsShort checks that the README has at most 120 lines, and a tree with every top folder.
+func TestReadmeIsShort(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), "\n"); n > 120 {
+		t.Errorf("README.md: got %d lines, want at most 120", n)
+	}
+	for _, f := range sources(t) {
+		if top := f.top(); top != "." && !strings.Contains(string(data), "\n"+top+"/ ") && top != "internal" {
+			t.Fatalf("README.md: the tree lacks %s/", top)
+		}
+	}
+}
+
 // TestFiguresNameTheMachine checks that the README's figures of time and memory are in tables whose heads name the
 // processor and the day, or, for the durations beside commands, that it says which machine took them.
 func TestFiguresNameTheMachine(t *testing.T) {
