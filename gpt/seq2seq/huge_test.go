@@ -4,6 +4,9 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // A source or a target whose mask would take 4 TB is refused with the network alone, before anything of that size is
@@ -29,5 +32,18 @@ func TestHugeMasksAreRefused(t *testing.T) {
 			}
 			mustSay(t, err, "memory: got about ", "GiB for parameters and masks of ", size, "want at most 64 GiB")
 		}
+	}
+}
+
+// A batch that does not fit into memory is an error before anything of its size is allocated.
+func TestHugeBatchOfMasked(t *testing.T) {
+	g := graph.New(graph.Float32, 1)
+	g.SetMemoryLimit(1 << 30)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := NewMasked(g, small(), field.MaxSize)
+	runtime.ReadMemStats(&after)
+	if bytes := after.TotalAlloc - before.TotalAlloc; err == nil || bytes > 16<<20 {
+		t.Errorf("got error %v after %d bytes, want one after 16 MB at most", err, bytes)
 	}
 }

@@ -57,8 +57,11 @@ func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 		Graph:   g,
 		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, graph.NoneIgnored),
 		Targets: s.Ints("targets", batch*c.SourceSize, c.SourceVocab, text.Ignore),
-		encoder: newEncoder(s.Sub("encoder"), c, batch),
 	}
+	if err := g.Err(); err != nil { // too large, and so would be the list of lengths
+		return nil, errors.Wrap(err, "masked model")
+	}
+	m.encoder = newEncoder(s.Sub("encoder"), c, batch)
 	head := nn.NewLinear(s.Sub("lm_head"), c.NEmbd, []int{c.SourceVocab}, c.Bias, graph.Normal(0.02))
 	m.Logits = head.Forward(m.encoder.forward(m.Source))
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
