@@ -43,7 +43,9 @@ func (p Inside) Loss(token int) template.HTML {
 	if token >= len(p.Losses) {
 		return `<td></td><td></td>`
 	}
-	loss := program.Round(p.Losses[token], 2)
-	return template.HTML(fmt.Sprintf(`<td class="number">%.2f</td><td class="bar"><i style="--share:%.3f"></i></td>`,
-		loss, loss/slices.Max(p.Losses)))
+	loss, share := program.Round(p.Losses[token], 2), 0.0
+	if most := slices.Max(p.Losses); most > 0 {
+		share = loss / most
+	}
+	return template.HTML(fmt.Sprintf(`<td class="number">%.2f</td><td class="bar"><i style="--share:%.3f"></i></td>`, loss, share))
 }

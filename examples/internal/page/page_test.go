@@ -226,3 +226,13 @@ func TestBrowserFits(t *testing.T) {
 		t.Errorf("the colour at a number of the scale is %s away from that of such a weight, want at most 6", off)
 	}
 }
+
+// A text whose losses are all 0 has bars without length.
+func TestNoLoss(t *testing.T) {
+	p := text(3, 1, 1)
+	p.Sum = nil
+	clear(p.Losses)
+	if page := string(written(t, p)); strings.Contains(page, "share:NaN") {
+		t.Error("got a bar without a number")
+	}
+}
