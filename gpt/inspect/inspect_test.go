@@ -434,9 +434,11 @@ func TestErrors(t *testing.T) {
 		"no pattern":  {func() error { _, err := Tap(m); return err }, []string{"no names"}},
 		"no model":    {func() error { _, err := Tap(nil, "h.0"); return err }, []string{"no model"}},
 		"no probe":    {func() error { _, err := (*Probe)(nil).Run(tokens); return err }, []string{"nothing to run"}},
+		"empty probe": {func() error { _, err := (&Probe{}).Run(tokens); return err }, []string{"nothing to run"}},
 		"no token":    {func() error { _, err := p.Run(nil); return err }, []string{"got 0 tokens", "7"}},
 		"many tokens": {func() error { _, err := p.Run(make([]int, 8)); return err }, []string{"got 8 tokens", "7"}},
 		"vocabulary":  {func() error { _, err := p.Run([]int{1, 13}); return err }, []string{"token 1 is 13", "0 … 12"}},
+		"negative":    {func() error { _, err := p.Run([]int{1, -1}); return err }, []string{"token 1 is -1", "0 … 12"}},
 		"targets":     {func() error { _, _, err := p.Gradients(tokens, tokens[:2]); return err }, []string{"2 targets", "7"}},
 		"activation":  {func() error { _, err := tap(t, m, "h.0").At("h.1"); return err }, []string{`"h.1"`, `"h.0"`}},
 		"place":       {func() error { _, err := Replace(m, "h.9", All(m).Zero()); return err }, []string{`"h.9"`, `"h.0"`}},
@@ -612,9 +614,22 @@ func TestEntriesRefuse(t *testing.T) {
 			t.Errorf("got the error %v, want it to say %q", err, want)
 		}
 	}
+	if err := All(m).check([]int{1, 3, 9, 4}); err != nil {
+		t.Errorf("all entries of other heads and tokens than the model's: got the error %v", err)
+	}
 	m.Config.NHead = 3
 	if _, err := Tap(m, "h.0"); err == nil || !strings.Contains(err.Error(), "Config: got n_head 3, but the model is built with n_head 2") {
 		t.Errorf("of a configuration that is not the model's: got the error %v", err)
+	}
+}
+
+// A model without edits has the activations that it has, also if they are not finite.
+func TestUneditedActivations(t *testing.T) {
+	m := model(t, odd(), true, 1)
+	w, _ := m.Graph.Leaf("h.0.mlp.c_fc.weight")
+	w.Tensor().Set(0, math.NaN())
+	if x := at(t, tap(t, m, "h.0"), "h.0"); !math.IsNaN(x.At(0)) {
+		t.Errorf("with a NaN in the MLP: got %v, want NaN", x.At(0))
 	}
 }
 

@@ -87,6 +87,11 @@ func TestLens(t *testing.T) {
 			t.Errorf("%d: got %v", n, got)
 		}
 	}
+	for _, block := range []int{-1, 1} {
+		if got := l.Loss(block, 0, 0); !math.IsNaN(got) || len(l.Likeliest(block, 0, 1)) > 0 {
+			t.Errorf("block %d of one: got the loss %v, want NaN", block, got)
+		}
+	}
 	if got := l.Likeliest(0, 1, 0); len(got) > 0 {
 		t.Errorf("none wanted: got %v", got)
 	}

@@ -152,6 +152,7 @@ func TestPatchErrors(t *testing.T) {
 		"got 0 tokens, want 1":             {Right: 1},
 		"token 1 is 13":                    {Clean: tokens[:2], Corrupt: []int{1, 13}, Right: 1},
 		"got id 2 for Right and for Wrong": {Clean: tokens[:2], Corrupt: tokens[:2], Right: 2, Wrong: 2},
+		"id 13 after token 1":              {Clean: tokens[:2], Corrupt: tokens[:2], Right: 13},
 		"id -1 after token 1":              {Clean: tokens[:2], Corrupt: tokens[:2], Wrong: -1},
 	} {
 		for _, f := range []func() error{
