@@ -84,7 +84,7 @@ func (a *ablated) loss(ctx context.Context, s text.Split, means [][]float64) (me
 	size := a.model.Config.BlockSize
 	blocks := float64((s.Len() - 1) / size * size) // number of tokens in the blocks
 	for rows, err := range text.Blocks(s, a.model.Tokens.Ints(), a.model.Targets.Ints(), size) {
-		if err == nil && ctx.Err() != nil {
+		if err == nil {
 			err = context.Cause(ctx)
 		}
 		if err == nil {

@@ -150,6 +150,13 @@ func TestAttributeErrors(t *testing.T) {
 			_, _, err := Attribute(model(t, c, true, 1), tokens, tokens)
 			return err
 		},
+		"the loss does not depend on it": func() error { // of a model whose last stream is replaced
+			edit := func(x graph.Expr) graph.Expr {
+				return x.Graph().Root().Value("x", graph.Const(1), x.Shape()...)
+			}
+			_, _, err := Attribute(replace(t, m, "h.1", edit), tokens, tokens)
+			return err
+		},
 		`block "post": its logits are no sum`: func() error {
 			c := odd()
 			c.Block = "post"
@@ -237,6 +244,11 @@ func TestAttributeOddHeads(t *testing.T) {
 		},
 	}}
 	m := model(t, c, true, 1)
+	for _, p := range m.Params() {
+		if strings.HasSuffix(p.Name(), ".attn.c_proj.bias") {
+			p.Tensor().Fill(make([]float64, p.Tensor().Len())...)
+		}
+	}
 	_, list, err := Attribute(m, tokens, targets)
 	if err != nil {
 		t.Fatal(err)
@@ -245,6 +257,11 @@ func TestAttributeOddHeads(t *testing.T) {
 	for _, p := range list {
 		if names = append(names, p.Place); p.Head != -1 {
 			t.Errorf("%s: got head %d, want -1", p.Place, p.Head)
+		}
+		for i, x := range p.Logit {
+			if rest := strings.HasSuffix(p.Place, ".attn"); (math.Abs(x) <= 1e-13) != rest {
+				t.Errorf("%s, token %d: got %v, want 0 only of a bias of 0", p.Place, i, x)
+			}
 		}
 	}
 	if want := []string{

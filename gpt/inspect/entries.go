@@ -48,7 +48,7 @@ func (e Entries) check(shape []int) error {
 		e != (Entries{e.context, e.heads, -1, 0, e.context}):
 		return errors.Errorf("entries: got shape %v, want %d heads and %d tokens to select from",
 			shape, e.heads, e.context)
-	case n == 2 && e.head >= 0 && shape[1]%e.heads != 0:
+	case e.head >= 0 && shape[1]%e.heads != 0:
 		return errors.Errorf("head: got %d columns, which %d heads do not divide", shape[1], e.heads)
 	}
 	return nil
