@@ -47,5 +47,6 @@ func (p Inside) Loss(token int) template.HTML {
 	if most := slices.Max(p.Losses); most > 0 {
 		share = loss / most
 	}
-	return template.HTML(fmt.Sprintf(`<td class="number">%.2f</td><td class="bar"><i style="--share:%.3f"></i></td>`, loss, share))
+	const cells = `<td class="number">%.2f</td><td class="bar"><i style="--share:%.3f"></i></td>`
+	return template.HTML(fmt.Sprintf(cells, loss, share))
 }
