@@ -94,5 +94,6 @@ func Optimizers() []Optimizer {
 	return []Optimizer{
 		{"adamw", func(t train.Training) optim.Rule { return optim.AdamW{Beta1: t.Beta1, Beta2: t.Beta2} }},
 		{"sgd", func(t train.Training) optim.Rule { return optim.SGD{Momentum: t.Beta1} }},
+		{"lion", func(t train.Training) optim.Rule { return optim.Lion{Beta1: t.Beta1, Beta2: t.Beta2} }},
 	}
 }

@@ -18,8 +18,8 @@ type Training struct {
 	LearningRate              float64 // the highest learning rate
 	Optimizer                 string  // by name
 	WeightDecay               float64 // on matrices only
-	Beta1                     float64 // AdamW's decay of the mean, or SGD's momentum
-	Beta2                     float64 // AdamW's decay of the mean square
+	Beta1                     float64 // AdamW's decay of the mean, Lion's share of it in a step, or SGD's momentum
+	Beta2                     float64 // decay of AdamW's mean square, or of Lion's mean
 	GradClip                  float64 // the largest global norm; 0 means no clipping
 	DecayLR                   bool    // warm-up and cosine; otherwise LearningRate throughout
 	WarmupIters               int     // number of steps of linear warm-up
@@ -63,8 +63,10 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 		field.Free("max_iters", &r.MaxIters, field.Size(0), "number of steps to train"),
 		field.New("optimizer", &t.Optimizer, field.OneOf(optimizers...), "optimizer: "+strings.Join(optimizers, ", ")),
 		field.New("weight_decay", &t.WeightDecay, field.NonNegative(), "weight decay, on matrices"),
-		field.New("beta1", &t.Beta1, field.Fraction(), "AdamW's decay of the gradient's mean, or SGD's momentum"),
-		field.New("beta2", &t.Beta2, field.Fraction(), "AdamW's decay of the gradient's mean square"),
+		field.New("beta1", &t.Beta1, field.Fraction(),
+			"AdamW's decay of the gradient's mean, Lion's share of it in a step, or SGD's momentum"),
+		field.New("beta2", &t.Beta2, field.Fraction(),
+			"decay of the gradient's mean square in AdamW, or of its mean in Lion"),
 		field.New("grad_clip", &t.GradClip, field.NonNegative(),
 			"largest global norm of the gradient; 0 is no clipping"),
 		field.New("decay_lr", &t.DecayLR, field.Any(), "warm up, then decay the learning rate along a cosine"),

@@ -75,12 +75,14 @@ func TestWholeIsNotSharded(t *testing.T) {
 
 // Without gradients a momentum falls to 0 and does not stay below the normal numbers.
 func TestMomentumFallsToZero(t *testing.T) {
-	m := []float32{1e-28, -1e-28, 0.5}
-	for range 40 {
-		SGD{Momentum: 0.9}.Step(Step{T: 1, Rate: 0.1, Scale: 1, M: graph.Tensor{F32: m},
-			W: graph.Tensor{F32: make([]float32, 3)}, G: graph.Tensor{F32: make([]float32, 3)}})
-	}
-	if !slices.Equal(m[:2], []float32{0, 0}) || !(m[2] > 0) {
-		t.Errorf("got momenta %v, want 0, 0 and more", m)
+	for _, rule := range []Rule{SGD{Momentum: 0.9}, Lion{Beta1: 0.9, Beta2: 0.9}} {
+		m := []float32{1e-28, -1e-28, 0.5}
+		for range 40 {
+			rule.Step(Step{T: 1, Rate: 0.1, Scale: 1, M: graph.Tensor{F32: m},
+				W: graph.Tensor{F32: make([]float32, 3)}, G: graph.Tensor{F32: make([]float32, 3)}})
+		}
+		if !slices.Equal(m[:2], []float32{0, 0}) || !(m[2] > 0) {
+			t.Errorf("%T: got momenta %v, want 0, 0 and more", rule, m)
+		}
 	}
 }

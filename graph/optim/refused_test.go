@@ -36,6 +36,8 @@ func TestRulesAreRefused(t *testing.T) {
 		"sgd: momentum: got 1, want a number, 0 ≤ x < 1":    {SGD{Momentum: 1}},
 		"sgd: momentum: got -0.1, want a number, 0 ≤ x < 1": {SGD{Momentum: -0.1}},
 		"sgd: momentum: got NaN, want a number, 0 ≤ x < 1":  {SGD{Momentum: nan}},
+		"lion: beta1: got 1, want a number, 0 ≤ x < 1":      {Lion{Beta1: 1}},
+		"lion: beta2: got NaN, want a number, 0 ≤ x < 1":    {Lion{Beta2: nan}},
 		"optimizer: got no rule (nil), want one such as":    {nil},
 		"mine: got 3 moments, want 0 to 2":                  {fixed{State{Name: "mine", Moments: 3}}},
 		"mine: got -1 moments, want 0 to 2":                 {fixed{State{Name: "mine", Moments: -1}}},

@@ -64,6 +64,16 @@ func TestOptimizers(t *testing.T) {
 	near(t, "sgd's second momentum", m2, 0.5*3-1)
 	near(t, "sgd's second step", w2, 1.65-0.1*(0.5+0.25*1.65))
 
+	l := hand.Lion{Rate: 0.1, Beta1: 0.75, Beta2: 0.5, Decay: 0.25}
+	w1, m1 = hand.LionUpdate(l, w, g, zero)
+	near(t, "lion", w1, 2-0.1*(1+0.25*2))
+	near(t, "lion's m", m1, 1.5)
+	w2, m2 = hand.LionUpdate(l, w1, h, m1) // c = 0.75·1.5 − 0.25
+	near(t, "lion's second step", w2, 1.85-0.1*(1+0.25*1.85))
+	near(t, "lion's second m", m2, 0.5*1.5-0.5)
+	w1, _ = hand.LionUpdate(l, w, zero, zero)
+	near(t, "lion without a gradient", w1, 2-0.1*0.25*2)
+
 	c := hand.AdamW{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 1, Decay: 0.25}
 	w1, m1, v1 := hand.AdamWUpdate(c, 1, w, g, zero, zero)
 	near(t, "adamw", w1, 2-0.1*(3./(3+1)+0.25*2))

@@ -4,7 +4,7 @@ package hostile
 var handRules = []struct{ pattern, why string }{
 	{`^hand\..*(Eps|LoRAScale|Scale|Rate|Beta1|Beta2|Decay|Momentum|Clip)=`, "a formula takes any number, and NaN comes out of NaN"},
 	{`^hand\.Matrix\.(Scale|Shift) 1=`, "the same"},
-	{`^hand\.(LayerNormPlain\.\w+|TaylorFeatures\.\w+|AdamWUpdate|SGDUpdate) 0={}`, "the number is 0"},
+	{`^hand\.(LayerNormPlain\.\w+|TaylorFeatures\.\w+|\w+Update) 0={}`, "the number is 0"},
 	{`^hand\.AdamWUpdate 1=\d`, "a late step"},
 	{`^hand\.\w*Mask \d(\[0\])*=(0|nil|short|\d{9,})`, "of no tokens, a window wider than the text, or other tokens"},
 	{`^hand\.(Sinusoids|Zeros|Matrix\.(Columns|Tokens)) [01]=0`, "none"},
