@@ -274,3 +274,17 @@ func TestAttributeOddHeads(t *testing.T) {
 		t.Errorf("ablated by heads: got the error %v", err)
 	}
 }
+
+// The last norm is compared in every entry: here only the last one is off by more than the tolerance.
+func TestAttributeComparesEveryEntryOfTheNorm(t *testing.T) {
+	m, largest := model(t, odd(), true, 1), 0.0
+	for _, x := range at(t, tap(t, m, "ln_f"), "ln_f").F64 {
+		largest = max(largest, math.Abs(x))
+	}
+	direction := make([]float64, 10)
+	direction[9] = 2e-9 * largest
+	_, _, err := Attribute(replace(t, m, "ln_f", All(m).Tokens(6, 7).Add(direction)), tokens, tokens)
+	if err == nil || !strings.Contains(err.Error(), "entry 69 of ln_f") {
+		t.Errorf("got the error %v, want it to name entry 69", err)
+	}
+}
