@@ -1,0 +1,295 @@
+package published
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// network has the fields of a network.
+type network struct {
+	parts.Stack
+	context, vocabulary int
+	head                string
+}
+
+func (n *network) fields() field.List {
+	known := parts.Library()
+	list := field.List{
+		field.New("block_size", &n.context, field.Size(1), ""), field.New("vocab_size", &n.vocabulary, field.Size(1), ""),
+		parts.NameField("head", &n.head, parts.Names(known.Heads), ""),
+	}
+	list = append(list, n.SizeFields()...)
+	list = append(list, n.PartFields(known)...)
+	return append(list, n.OptionFields(known)...)
+}
+
+// read returns the fields that a file of a family sets, separated by spaces, with their values.
+func read(text string) (*network, string, error) {
+	n := new(network)
+	f, err := FamilyOf([]byte(text))
+	if err != nil {
+		return n, "", err
+	}
+	if err := f.Read([]byte(text), n.fields(), parts.Activations()); err != nil {
+		return n, "", err
+	}
+	var set []string
+	for _, x := range n.fields() {
+		if v := x.String(); v != "" && v != "0" && v != "false" {
+			set = append(set, x.Name+"="+v)
+		}
+	}
+	return n, strings.Join(set, " "), nil
+}
+
+const (
+	gpt2Defaults = "block_size=1024 vocab_size=50257 head=tied n_layer=12 n_head=12 n_embd=768 dropout=0.1 bias=true eps=1e-05 " +
+		"activation=gelu_tanh"
+	llamaDefaults = "block_size=2048 vocab_size=32000 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=11008 eps=1e-06 " +
+		"rope_theta=10000 position=rope attention=causal norm=rmsnorm mlp=swiglu"
+	qwen2Defaults = "block_size=32768 vocab_size=151936 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=22016 eps=1e-06 " +
+		"rope_theta=10000 position=rope attention=gqa_bias norm=rmsnorm mlp=swiglu n_kv_head=32"
+)
+
+// A file sets the fields of its keys and of the family's defaults, and those alone.
+func TestRead(t *testing.T) {
+	change := func(s string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(s) }
+	const l = `{"model_type": "llama", `
+	for text, want := range map[string]string{
+		`{}`: gpt2Defaults, `{"model_type": ""}`: gpt2Defaults, `{"n_inner": null}`: gpt2Defaults,
+		`{"model_type": "llama"}`: llamaDefaults, `{"model_type": "qwen2"}`: qwen2Defaults,
+		`{"n_inner": 7, "vocab_size": 9}`:                      change(gpt2Defaults, "50257", "9", "bias=true", "bias=true n_inner=7"),
+		`{"n_ctx": 1024, "n_special": 3}`:                      gpt2Defaults,
+		`{"resid_pdrop": 0, "attn_pdrop": 0, "embd_pdrop": 0}`: change(gpt2Defaults, "dropout=0.1 ", ""),
+		`{"model_type": "pedestrian", "mlp": "swiglu", "position": "none", "rope_theta": 7}`: change(gpt2Defaults,
+			"eps=1e-05", "eps=1e-05 rope_theta=7 position=none") + " mlp=swiglu",
+		l + `"num_key_value_heads": null, "head_dim": null, "rope_theta": null, "attention_dropout": null, "layer_types": null}`: llamaDefaults,
+		l + `"num_key_value_heads": 32}`:                                                   llamaDefaults,
+		l + `"num_key_value_heads": 8}`:                                                    change(llamaDefaults, "causal", "gqa") + " n_kv_head=8",
+		l + `"head_dim": 6, "hidden_size": 77}`:                                            change(llamaDefaults, "4096", "77", "n_inner", "qk_size=6 v_size=6 n_inner"),
+		l + `"num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"]}`: change(llamaDefaults, "n_layer=32", "n_layer=2"),
+		l + `"hidden_act": "swish", "max_sequence_length": 7, "partial_rotary_factor": 1}`: llamaDefaults,
+		l + `"rope_scaling": null, "rope_theta": 5}`:                                       change(llamaDefaults, "10000", "5"),
+		l + `"rope_scaling": {"type": "default", "factor": 2, "x": null}}`:                 llamaDefaults,
+		l + `"rope_parameters": {"rope_theta": 5, "partial_rotary_factor": 1}}`:            change(llamaDefaults, "10000", "5"),
+		`{"model_type": "qwen2", "num_key_value_heads": 4, "attention_bias": true, "sliding_window": 7, "max_window_layers": 7}`: change(
+			qwen2Defaults, "n_kv_head=32", "n_kv_head=4"),
+	} {
+		if _, got, err := read(text); err != nil || strings.Join(sorted(got), " ") != strings.Join(sorted(want), " ") {
+			t.Errorf("%s: got %v,\n%s, want\n%s", text, err, got, want)
+		}
+	}
+}
+
+func sorted(s string) []string { return slices.Sorted(slices.Values(strings.Fields(s))) }
+
+// What no field can express is an error that names the key and its value.
+func TestReadRefuses(t *testing.T) {
+	const l = `{"model_type": "llama", `
+	for text, want := range map[string]string{
+		`{`: "config", `{"model_type": 7}`: "model_type: got 7", `{"model_type": "bert"}`: "model_type: got bert, want gpt2, llama or qwen2",
+		`{"n_layer": null}`: "n_layer: got null", `{"n_layer": 0}`: "n_layer: got 0, want", `{"new": 1}`: "new: got 1, want none",
+		`{"n_ctx": 9}`:                                         "n_ctx: got 9, want n_positions 1024",
+		`{"embd_pdrop": 0.2}`:                                  "embd_pdrop: got 0.2, want resid_pdrop 0.1",
+		`{"activation_function": "tanh"}`:                      "activation_function: got tanh, want gelu, gelu_new, relu, silu, sigmoid",
+		`{"scale_attn_weights": false}`:                        "scale_attn_weights: got false, want true",
+		`{"position": "none"}`:                                 "",
+		l + `"n_special": 3}`:                                  "n_special: got 3, want none",
+		l + `"position": "none"}`:                              "position: got \"none\", want none",
+		l + `"attention_bias": true}`:                          "attention_bias: got true, want false",
+		l + `"attention_dropout": 0.5}`:                        "attention_dropout: got 0.5, want 0",
+		l + `"num_key_value_heads": 5}`:                        "num_key_value_heads: got 5, want a divisor of num_attention_heads 32",
+		l + `"hidden_size": 33}`:                               "num_attention_heads: got 32, want a divisor of hidden_size 33",
+		l + `"layer_types": ["full_attention"]}`:               "layer_types: got 1, want one for each of num_hidden_layers 32",
+		l + `"layer_types": ["x"]}`:                            "layer_types: got x, want full_attention",
+		l + `"partial_rotary_factor": 0.5}`:                    "partial_rotary_factor: got 0.5, want 1",
+		l + `"rope_scaling": {"factor": 2}}`:                   `rope_scaling: got {"factor": 2}, want null or rope_type default`,
+		l + `"rope_scaling": {"type": "x"}}`:                   "rope_scaling: type: got x, want default",
+		l + `"rope_parameters": {"rope_type":"x"}}`:            "rope_parameters: rope_type: got x, want default",
+		l + `"rope_parameters": {"a": 1}}`:                     "rope_parameters: a: got 1, want none: only one rotation",
+		l + `"rope_parameters": {"rope_theta": "x"}}`:          "rope_parameters: rope_theta: ",
+		l + `"rope_parameters": {"rope_theta": -1}}`:           "rope_parameters: rope_theta: got -1",
+		l + `"rope_parameters": {"partial_rotary_factor": 2}}`: "rope_parameters: partial_rotary_factor: got 2, want 1",
+		`{"model_type": "qwen2", "num_key_value_heads": 5}`:    "num_key_value_heads: got 5",
+		`{"model_type": "qwen2", "use_sliding_window": true}`:  "use_sliding_window: got true, want false",
+		`{"model_type": "qwen2", "mlp_bias": true}`:            "mlp_bias: got true, want false",
+	} {
+		if _, _, err := read(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got the error %v, want it to say %q", text, err, want)
+		}
+	}
+	for field, want := range map[string]string{"n_embd": "n_embd: got 768: the network has no field n_embd", "bias": "bias: the network has no"} {
+		if err := GPT2().Read([]byte(`{}`), new(network).fields().Without(field), parts.Activations()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("without %s: got the error %v, want %q", field, err, want)
+		}
+	}
+}
+
+// Write is the inverse of Read, with the constants of the family.
+func TestWrite(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"n_inner": 5}`: `{"model_type":"gpt2","architectures":["GPT2LMHeadModel"],"vocab_size":50257,"n_positions":1024,"n_ctx":1024,` +
+			`"n_embd":768,"n_layer":12,"n_head":12,"n_inner":5,"activation_function":"gelu_new","resid_pdrop":0.1,"embd_pdrop":0.1,` +
+			`"attn_pdrop":0.1,"layer_norm_epsilon":0.00001,"tie_word_embeddings":true,"scale_attn_weights":true,` +
+			`"scale_attn_by_inverse_layer_idx":false,"add_cross_attention":false} {"initializer_range":0.02}`,
+		`{"model_type":"llama","num_key_value_heads":8}`: `{"model_type":"llama","architectures":["LlamaForCausalLM"],"vocab_size":32000,` +
+			`"max_position_embeddings":2048,"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,"num_attention_heads":32,` +
+			`"num_key_value_heads":8,"head_dim":0,"hidden_act":"silu","rms_norm_eps":0.000001,"rope_theta":10000,` +
+			`"tie_word_embeddings":false,"attention_dropout":0,"attention_bias":false,"mlp_bias":false} ` +
+			`{"initializer_range":0.02,"pretraining_tp":1,"rope_scaling":null,"use_cache":true}`,
+		`{"model_type":"qwen2"}`: `{"model_type":"qwen2","architectures":["Qwen2ForCausalLM"],"vocab_size":151936,` +
+			`"max_position_embeddings":32768,"hidden_size":4096,"intermediate_size":22016,"num_hidden_layers":32,"num_attention_heads":32,` +
+			`"num_key_value_heads":32,"head_dim":0,"hidden_act":"silu","rms_norm_eps":0.000001,"rope_theta":10000,` +
+			`"tie_word_embeddings":false,"attention_dropout":0,"use_sliding_window":false} ` +
+			`{"initializer_range":0.02,"rope_scaling":null,"use_cache":true}`,
+	} {
+		n, _, err := read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := FamilyOf([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := f.Write(n.fields(), parts.Activations())
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := file.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := f.Export(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range file {
+			delete(keys, x.Name)
+		}
+		constants, err := json.Marshal(keys)
+		if got := string(data) + " " + string(constants); err != nil || got != want {
+			t.Errorf("%v, -want +got:\n%s", err, cmp.Diff(want, got))
+		}
+	}
+	n, _, err := read(`{"model_type": "llama"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"32": "causal", "8": "gqa"} { // heads of keys and values
+		n.Attention = "gqa"
+		if err := parse(n.fields(), "n_kv_head", name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := llama().Write(n.fields(), parts.Activations()); err != nil || n.Attention != want {
+			t.Errorf("%s heads of keys: got attention %s, %v, want %s", name, n.Attention, err, want)
+		}
+	}
+	if _, err := GPT2().Write(n.fields().Without("n_layer"), parts.Activations()); err == nil || !strings.Contains(err.Error(), "no field n_layer") {
+		t.Errorf("without n_layer: got the error %v", err)
+	}
+	if got := Own(); got.ModelType != "pedestrian" || got.architectures != nil || !got.headBias {
+		t.Errorf("got %+v", got)
+	}
+}
+
+type specials map[string]int
+
+func (s specials) Special(name string) (int, bool) { id, ok := s[name]; return id, ok }
+func (specials) Encode(string) ([]int, error)      { return nil, nil }
+func (specials) Decode([]int) (string, error)      { return "", nil }
+func (specials) Size() int                         { return 9 }
+func (specials) MarshalJSON() ([]byte, error)      { return nil, nil }
+
+// The tokens at a text's ends are those of a file, or the first usual ones of a tokenizer.
+func TestEnds(t *testing.T) {
+	for text, want := range map[string][]int{
+		`{}`: nil, `{"eos_token_id": null}`: nil, `{"eos_token_id": 7}`: {7}, `{"eos_token_id": [3, 5]}`: {3, 5}, `{"bos_token_id": 1}`: nil,
+	} {
+		if got, err := ReadEnds([]byte(text)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := ReadEnds([]byte(`{"eos_token_id": "x"}`)); err == nil || !strings.Contains(err.Error(), `eos_token_id: got "x", want a whole number`) {
+		t.Errorf("got the error %v", err)
+	}
+	for _, c := range []struct {
+		tok      text.Tokenizer
+		bos, eos any
+	}{
+		{nil, nil, nil}, {text.Bytes{}, nil, nil}, {specials{}, nil, nil}, {specials{"<s>": 1, "</s>": 2}, 1, 2},
+		{specials{"<|endoftext|>": 5, "<s>": 1, "</s>": 2}, 5, 5}, {specials{"<|begin_of_text|>": 3, "<|end_of_text|>": 0}, 3, 0},
+	} {
+		if diff := cmp.Diff(map[string]any{"bos_token_id": c.bos, "eos_token_id": c.eos}, Ends(c.tok)); diff != "" {
+			t.Errorf("%v: -want +got:\n%s", c.tok, diff)
+		}
+	}
+}
+
+// A layout names the tensors of a file, adds absent biases, and skips what is no parameter.
+func TestLayout(t *testing.T) {
+	g := graph.New(graph.Float32, 1)
+	var params []graph.Expr
+	for _, p := range []struct {
+		name  string
+		shape []int
+	}{
+		{"wte.weight", []int{5, 4}}, {"wpe.weight", []int{3, 4}}, {"h.0.ln_1.weight", []int{4}}, {"h.0.ln_1.bias", []int{4}},
+		{"h.0.mlp.c_fc.weight", []int{4, 7}}, {"ln_f.weight", []int{4}}, {"lm_head.weight", []int{4, 5}}, {"lm_head.bias", []int{5}},
+	} {
+		params = append(params, g.Root().Param(p.name, graph.Const(1), p.shape...))
+	}
+	var got []string
+	for _, x := range (Layout{Family: GPT2(), Rows: 6}).Export(params) {
+		if got = append(got, x.Name); x.Name == "wpe.weight" != (x.Rows == 6) || x.Turned != (x.Name == HeadWeight) {
+			t.Errorf("%s: got %d rows, turned %t", x.Name, x.Rows, x.Turned)
+		}
+		if width := map[string]int{"h.0.mlp.c_fc.bias": 7, "ln_f.bias": 4}[x.Name]; width > 0 && !slices.Equal(x.F32, make([]float32, width)) {
+			t.Errorf("%s: got %v, want %d zeros", x.Name, x.F32, width)
+		}
+	}
+	want := []string{"wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.mlp.c_fc.weight", "ln_f.weight", HeadWeight}
+	if diff := cmp.Diff(append(want, "h.0.mlp.c_fc.bias", "ln_f.bias"), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if own := (Layout{Family: Own()}).Tensors(params); own[len(own)-1].Name != "lm_head.bias" {
+		t.Errorf("our own files: got %s as the last, want the head's bias", own[len(own)-1].Name)
+	}
+	l := Layout{Family: llama(), Heads: Heads{2, 1, 2, 3}}
+	if list := l.Export(params); len(list) != 7 || list[0].Name != "model.embed_tokens.weight" {
+		t.Errorf("LLaMA: got %d tensors, the first being %s", len(list), list[0].Name)
+	}
+	if got, want := l.Modules("h.3.attn.c_attn")[2], (Module{"model.layers.3.self_attn.v_proj", true, []int{6, 7, 8}}); !cmp.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := l.Modules("lm_head"); !cmp.Equal(got, []Module{{"lm_head", true, nil}}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := l.FileName("h.2.attn.c_attn.bias"); got != "model.layers.2.self_attn.q_proj.bias" {
+		t.Errorf("got %s", got)
+	}
+	file := &safetensors.File{Metadata: map[string]string{"a": "b"}, Entries: []safetensors.Entry{
+		{Name: "model.norm.weight"}, {Name: "model.layers.0.self_attn.rotary_emb.inv_freq"}, {Name: HeadWeight},
+	}}
+	for own, want := range map[bool][]string{true: {"norm.weight", HeadWeight}, false: {"norm.weight"}} {
+		var names []string
+		kept := l.Parameters(file, own)
+		for _, e := range kept.Entries {
+			names = append(names, e.Name)
+		}
+		if !slices.Equal(names, want) || kept.Metadata["a"] != "b" {
+			t.Errorf("own head %t: got %q, %v, want %q", own, names, kept.Metadata, want)
+		}
+	}
+	if file.Entries[0].Name != "model.norm.weight" || len(l.Parameters(nil, true).Entries) > 0 {
+		t.Error("the file has changed, or none has entries")
+	}
+}
