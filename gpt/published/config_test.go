@@ -78,6 +78,7 @@ func TestRead(t *testing.T) {
 		l + `"head_dim": 6, "hidden_size": 77}`:                                            change(llamaDefaults, "4096", "77", "n_inner", "qk_size=6 v_size=6 n_inner"),
 		l + `"num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"]}`: change(llamaDefaults, "n_layer=32", "n_layer=2"),
 		l + `"hidden_act": "swish", "max_sequence_length": 7, "partial_rotary_factor": 1}`: llamaDefaults,
+		l + `"rope_scaling": {"rope_type": "default"}}`:                                    llamaDefaults,
 		l + `"rope_scaling": null, "rope_theta": 5}`:                                       change(llamaDefaults, "10000", "5"),
 		l + `"rope_scaling": {"type": "default", "factor": 2, "x": null}}`:                 llamaDefaults,
 		l + `"rope_parameters": {"rope_theta": 5, "partial_rotary_factor": 1}}`:            change(llamaDefaults, "10000", "5"),
@@ -173,6 +174,9 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range file {
+			if value, ok := keys[x.Name].(json.RawMessage); !ok || !strings.Contains(want, string(value)) {
+				t.Errorf("exported %s: got %s", x.Name, value)
+			}
 			delete(keys, x.Name)
 		}
 		constants, err := json.Marshal(keys)
