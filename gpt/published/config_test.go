@@ -99,13 +99,14 @@ func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`: "config", `{"model_type": 7}`: "model_type: got 7", `{"model_type": "bert"}`: "model_type: got bert, want gpt2, llama or qwen2",
 		`{"n_layer": null}`: "n_layer: got null", `{"n_layer": 0}`: "n_layer: got 0, want", `{"new": 1}`: "new: got 1, want none",
-		`{"n_ctx": 9}`:                                         "n_ctx: got 9, want n_positions 1024",
-		`{"embd_pdrop": 0.2}`:                                  "embd_pdrop: got 0.2, want resid_pdrop 0.1",
-		`{"activation_function": "tanh"}`:                      "activation_function: got tanh, want gelu, gelu_new, relu, silu, sigmoid",
-		`{"scale_attn_weights": false}`:                        "scale_attn_weights: got false, want true",
-		`{"position": "none"}`:                                 "",
-		l + `"n_special": 3}`:                                  "n_special: got 3, want none",
-		l + `"position": "none"}`:                              "position: got \"none\", want none",
+		`{"n_ctx": 9}`:                    "n_ctx: got 9, want n_positions 1024",
+		`{"embd_pdrop": 0.2}`:             "embd_pdrop: got 0.2, want resid_pdrop 0.1",
+		`{"activation_function": "tanh"}`: "activation_function: got tanh, want gelu, gelu_new, relu, silu, sigmoid",
+		`{"scale_attn_weights": false}`:   "scale_attn_weights: got false, want true",
+		`{"position": "none"}`:            "",
+		l + `"n_special": 3}`:             "n_special: got 3, want none",
+		l + `"position": "none"}`:         "position: got \"none\", want none",
+		l + `"use_sliding_window": true}`: "use_sliding_window: got true, want false", l + `"mlp_bias": true}`: "mlp_bias: got true, want false",
 		l + `"attention_bias": true}`:                          "attention_bias: got true, want false",
 		l + `"attention_dropout": 0.5}`:                        "attention_dropout: got 0.5, want 0",
 		l + `"num_key_value_heads": 5}`:                        "num_key_value_heads: got 5, want a divisor of num_attention_heads 32",
@@ -138,8 +139,8 @@ func TestReadRefuses(t *testing.T) {
 // Write is the inverse of Read, with the constants of the family.
 func TestWrite(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"n_inner": 5}`: `{"model_type":"gpt2","architectures":["GPT2LMHeadModel"],"vocab_size":50257,"n_positions":1024,"n_ctx":1024,` +
-			`"n_embd":768,"n_layer":12,"n_head":12,"n_inner":5,"activation_function":"gelu_new","resid_pdrop":0.1,"embd_pdrop":0.1,` +
+		`{"n_inner": 5, "activation_function": "relu"}`: `{"model_type":"gpt2","architectures":["GPT2LMHeadModel"],"vocab_size":50257,"n_positions":1024,"n_ctx":1024,` +
+			`"n_embd":768,"n_layer":12,"n_head":12,"n_inner":5,"activation_function":"relu","resid_pdrop":0.1,"embd_pdrop":0.1,` +
 			`"attn_pdrop":0.1,"layer_norm_epsilon":0.00001,"tie_word_embeddings":true,"scale_attn_weights":true,` +
 			`"scale_attn_by_inverse_layer_idx":false,"add_cross_attention":false} {"initializer_range":0.02}`,
 		`{"model_type":"llama","num_key_value_heads":8}`: `{"model_type":"llama","architectures":["LlamaForCausalLM"],"vocab_size":32000,` +
@@ -187,6 +188,10 @@ func TestWrite(t *testing.T) {
 	n, _, err := read(`{"model_type": "llama"}`)
 	if err != nil {
 		t.Fatal(err)
+	}
+	file, err := llama().Write(n.fields(), parts.Activations())
+	if groups := count(file, "num_key_value_heads"); err != nil || groups != 32 {
+		t.Errorf("without fewer heads of keys: got %d, %v, want 32", groups, err)
 	}
 	for name, want := range map[string]string{"32": "causal", "8": "gqa"} { // heads of keys and values
 		n.Attention = "gqa"
@@ -279,6 +284,11 @@ func TestLayout(t *testing.T) {
 	}
 	if got := l.FileName("h.2.attn.c_attn.bias"); got != "model.layers.2.self_attn.q_proj.bias" {
 		t.Errorf("got %s", got)
+	}
+	for name, want := range map[string]bool{"transformer.h.0.attn.bias": true, "transformer.ln_f.bias": false} {
+		if got := (Layout{Family: GPT2()}).Skips(name, true); got != want {
+			t.Errorf("%s: got skipped %t, want %t", name, got, want)
+		}
 	}
 	file := &safetensors.File{Metadata: map[string]string{"a": "b"}, Entries: []safetensors.Entry{
 		{Name: "model.norm.weight"}, {Name: "model.layers.0.self_attn.rotary_emb.inv_freq"}, {Name: HeadWeight},
