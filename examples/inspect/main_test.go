@@ -271,7 +271,7 @@ func TestRefused(t *testing.T) {
 		"-page: read only by -prompt or":           {"-ablate", "mlp", "-page", "x.html"},
 		"got 17 tokens, want at most":              {"-prompt", "The wheel goes ro"},
 		"'ü'":                                      {"-prompt", "ü"},
-		"a text of 9 tokens, want more than":       {"-ablate", "mlp", "-tokens", "8", "-data", data},
+		"split: got 9 tokens, want at least 11":    {"-ablate", "mlp", "-tokens", "8", "-data", data},
 		"no checkpoint":                            {"-prompt", "T", "-checkpoint", t.TempDir()},
 	} {
 		err := run(t.Context(), append([]string{"-checkpoint", dir}, args...), io.Discard, io.Discard)
