@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -256,8 +257,11 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 // first time, which covers every pair of choices in three thousand models.
 func TestRandomModels(t *testing.T) {
 	t.Parallel()
-	draws := 3000
-	if testing.Short() {
+	draws := 600
+	switch {
+	case os.Getenv("NIGHTLY") != "":
+		draws = 3000
+	case testing.Short():
 		draws = 25
 	}
 	rng := rand.New(rand.NewPCG(17, 4))
