@@ -167,3 +167,15 @@ func means(t *testing.T, m *gpt.Model, place string, s text.Tokens) graph.Tensor
 	}
 	return sum
 }
+
+// A model whose configuration was replaced is an error, also by one without a size.
+func TestReplacedConfig(t *testing.T) {
+	m := model(t, odd(), true, 1)
+	m.Config.BlockSize = 0
+	if _, _, err := Ablate(t.Context(), m, digits(30), "h.*.mlp", Zero); err == nil {
+		t.Error("Ablate: got no error")
+	}
+	if _, err := new(Watch).Layers(m); err == nil {
+		t.Error("Layers: got no error")
+	}
+}

@@ -37,10 +37,15 @@ func TestReasonsOfEach(t *testing.T) {
 		"{" + byteOf("a", 0) + "," + byteOf("b", 1) + "," + byteOf("a", 2) + "}": `tensor "a" appears twice`,
 		"{" + byteOf("c", 0) + "," + byteOf("a", 1) + "," + byteOf("c", 2) + "}": `tensor "c" appears twice`,
 		`{"\u1"`: "an escape that JSON does not define",
+		tensor("w", `"dtype":"X8","shape":[0],"data_offsets":[0,0]`): `dtype "X8" is not supported`,
 	} {
 		if _, _, err := Read(slices.Clip(file(header))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want %q", header, err, want)
 		}
+	}
+	if _, _, err := Read([]byte("\x0a\x00\x00\x00\x00\x00\x00\x00{} ")); err == nil ||
+		!strings.Contains(err.Error(), "header of 10 bytes, but only 3 follow") {
+		t.Errorf("a length beyond the end: got %v", err)
 	}
 	if _, _, err := Read(make([]byte, 8)); err == nil || !strings.Contains(err.Error(), `want "{"`) {
 		t.Errorf("a length of 0: got %v", err)
