@@ -167,7 +167,7 @@ func TestLoadingNeedsNoMemory(t *testing.T) {
 	}))
 	built := allocated(func() error { _, err := New(graph.New(graph.Float32, 1), trainer.Config(), 1); return err })
 	loaded := allocated(open(func(cp *checkpoint.Checkpoint) error { _, err := LoadModel(emptyGraph(), cp); return err }))
-	t.Logf("weights %.2g MB; a new run allocates %.3g, resumed %.3g; a new model %.3g, loaded %.3g", weights/1e6, fresh/1e6,
+	t.Logf("weights %.2g MB; a new run allocates %.3g, resumed %.3g; a new model %.4g, loaded %.4g", weights/1e6, fresh/1e6,
 		resumed/1e6, built/1e6, loaded/1e6)
 	if more := resumed - fresh; !(more < weights/10*3) { // weights and two moments
 		t.Errorf("a resumed run allocates %.0f bytes more than a new one, its weights are %.0f", more, weights)

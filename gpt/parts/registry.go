@@ -38,18 +38,26 @@ func Library() Registry {
 // Join returns the variants of all registries in their order. Of several variants of one name, the first counts.
 func Join(list ...Registry) (all Registry) {
 	for _, r := range list {
-		all.Positions = append(all.Positions, r.Positions...)
-		all.Attentions = append(all.Attentions, r.Attentions...)
-		all.Norms = append(all.Norms, r.Norms...)
-		all.Blocks = append(all.Blocks, r.Blocks...)
-		all.MLPs = append(all.MLPs, r.MLPs...)
-		all.Activations = append(all.Activations, r.Activations...)
-		all.Heads = append(all.Heads, r.Heads...)
-		all.Optimizers = append(all.Optimizers, r.Optimizers...)
-		all.Tokenizers = append(all.Tokenizers, r.Tokenizers...)
+		all.Positions = join(all.Positions, r.Positions)
+		all.Attentions = join(all.Attentions, r.Attentions)
+		all.Norms = join(all.Norms, r.Norms)
+		all.Blocks = join(all.Blocks, r.Blocks)
+		all.MLPs = join(all.MLPs, r.MLPs)
+		all.Activations = join(all.Activations, r.Activations)
+		all.Heads = join(all.Heads, r.Heads)
+		all.Optimizers = join(all.Optimizers, r.Optimizers)
+		all.Tokenizers = join(all.Tokenizers, r.Tokenizers)
 		all.Bidirectional = all.Bidirectional || r.Bidirectional
 	}
 	return all
+}
+
+// join returns a followed by b. It copies nothing if a is empty, because a configuration joins its parts often.
+func join[P any](a, b []P) []P {
+	if len(a) == 0 {
+		return slices.Clip(b)
+	}
+	return append(slices.Clip(a), b...)
 }
 
 // WithLibrary returns r followed by the library's variants. A variant of r replaces one of the library with the same
