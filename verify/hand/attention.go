@@ -7,6 +7,10 @@ import "math"
 type Head[T Number] interface {
 	Forward(q, k, v Matrix[T]) Matrix[T] // (n, dh)
 	Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T])
+
+	// ShiftInvariant reports whether adding one number to all scores of a query changes nothing, as in a softmax. In
+	// that case the gradient of the keys' bias is identically 0.
+	ShiftInvariant() bool
 }
 
 // Attention is a head that mixes the values by the attention weights,
@@ -31,6 +35,9 @@ func (a Attention[T]) Weights(q, k Matrix[T]) Matrix[T] {
 func (a Attention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return a.Drop.Forward(a.Weights(q, k)).MatMul(v)
 }
+
+// ShiftInvariant reports true: a softmax cancels what all scores of a query have in common.
+func (Attention[T]) ShiftInvariant() bool { return true }
 
 // Backward carries Δ from the output of a head to its queries, keys and values. A masked weight is exactly 0, and so is
 // its Δ_causal: the mask needs no line of its own (27).

@@ -31,10 +31,6 @@ func (l CrossAttention[T]) Forward(x Matrix[T]) Matrix[T] {
 //
 //	Δx = Δq w_qᵗ,  Δz = [Δk | Δv] w_kvᵗ = Δk w_kᵗ + Δv w_vᵗ
 func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	invariant, err := l.Heads.shiftInvariant()
-	if err != nil {
-		return Matrix[T]{Err: err}, nil
-	}
 	q, k, v := l.queries(x)
 	heads := l.Heads.Forward(q, k, v)
 	d, _ := l.Drop.Backward(heads, delta)
@@ -44,7 +40,7 @@ func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradien
 	dz, kv := backward("c_kv", l.KV, l.Memory, JoinColumns(dk, dv))
 	return dx, slices.Concat(
 		deltaAt(MemoryDelta, "Δz = Δk w_kᵗ + Δv w_vᵗ", dz),
-		query.In("c_q", "_q"), l.parts(kv, invariant).In("c_kv", ""), proj.In("c_proj", "_o"),
+		query.In("c_q", "_q"), l.parts(kv, l.Heads.head(0, 0).ShiftInvariant()).In("c_kv", ""), proj.In("c_proj", "_o"),
 	)
 }
 

@@ -57,6 +57,9 @@ func (l Flash[T]) meet(q, k, v Matrix[T]) error {
 	return nil
 }
 
+// ShiftInvariant reports true, as for Attention.
+func (Flash[T]) ShiftInvariant() bool { return true }
+
 // Backward is Attention's Backward tile by tile. The paper has no backward pass (erratum X14). The only quantity that
 // needs a complete row of the weights is D, the row sums of ρ∘Δvᵗ, which equal the row sums of Δ∘o.
 //

@@ -32,6 +32,8 @@ func (l noHead[T]) Backward(q, k, v, _ Matrix[T]) (dq, dk, dv Matrix[T]) {
 	return err, err, err
 }
 
+func (noHead[T]) ShiftInvariant() bool { return false }
+
 // decoder returns the result of Decoder, or a stack with an error if Decoder is nil.
 func (m Model[T]) decoder(z Matrix[T]) Stack[T] {
 	if m.Decoder == nil {

@@ -1,9 +1,6 @@
 package hand
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Heads applies every head to every sequence and puts their outputs side by side (34).
 type Heads[T Number] struct {
@@ -29,27 +26,6 @@ func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 		return []Matrix[T]{dq, dk, dv}
 	}, q, k, v, delta)
 	return d[0], l.sum(d[1]), l.sum(d[2])
-}
-
-// ShiftInvariant is a Head that reports whether adding one number to all scores of a query changes nothing, as in a
-// softmax. In that case the gradient of the keys' bias is identically 0. Attention and Flash are invariant; linear
-// attention is not. SelfAttention and CrossAttention reject any other Head without the method.
-type ShiftInvariant interface{ ShiftInvariant() bool }
-
-// shiftInvariant reports whether the heads are invariant. For a missing head it returns false; Forward returns the
-// error.
-func (l Heads[T]) shiftInvariant() (bool, error) {
-	switch head := l.head(0, 0).(type) {
-	case Attention[T], Flash[T]:
-		return true, nil
-	case LinearAttention[T], LinearScan[T], noHead[T]:
-		return false, nil
-	case ShiftInvariant:
-		return head.ShiftInvariant(), nil
-	default:
-		return false, fmt.Errorf(
-			"hand: head %T does not report whether the bias of its keys cancels, want a ShiftInvariant", head)
-	}
 }
 
 // perHead calls f with the rows of sequence b and the columns of head h of every matrix, and joins the results: heads

@@ -34,6 +34,9 @@ func (l LinearAttention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matri
 	return dq, dk, weights.Transpose().MatMul(g)                             // (φq φkᵗ ∘ see)ᵗ g   (m, dh)
 }
 
+// ShiftInvariant reports false: the weights are quotients of products, not a softmax.
+func (LinearAttention[T]) ShiftInvariant() bool { return false }
+
 func visible[T Number](weights Matrix[T], see Matrix[float64]) Matrix[T] {
 	if see.None() {
 		return weights
@@ -78,6 +81,9 @@ func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	}
 	return JoinTokens(rows...)
 }
+
+// ShiftInvariant reports false, as for LinearAttention.
+func (LinearScan[T]) ShiftInvariant() bool { return false }
 
 // features returns φ of queries and keys, or an error unless queries, keys, values and Δ have the same number of rows.
 func (l LinearScan[T]) features(q, k, v, delta Matrix[T]) (phiQ, phiK Matrix[T], err error) {

@@ -34,10 +34,6 @@ func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
 
 // Backward computes rows Δ₄ to Δ₂.
 func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[T]) {
-	invariant, err := l.Heads.shiftInvariant()
-	if err != nil {
-		return Matrix[T]{Err: err}, nil
-	}
 	q, k, v := l.packed(a2)
 	a3 := l.Heads.Forward(q, k, v)
 	d4, _ := l.Drop.Backward(a3, d5)               // Δ₅ dispatched
@@ -47,10 +43,11 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 		dq, _ = l.Rotary.Backward(q, dq)
 		dk, _ = l.Rotary.Backward(k, dk)
 	}
+	zero := l.Rotary == nil && l.Heads.head(0, 0).ShiftInvariant()
 	dqkv := JoinColumns(dq, dk, dv)
 	d2, qkv := backward("c_attn", l.QKV, a2, dqkv) // Δ₂ = Σ_h (…)
 	return d2, slices.Concat(
-		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", l.Rotary == nil && invariant).In("c_attn", ""),
+		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", zero).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
