@@ -44,8 +44,8 @@ func TestDifferencesAreOfTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range r.Rows {
-		if !(row.Differences < 1e-6) {
-			t.Errorf("%s: differences are %v off", row.Name, row.Differences)
+		if !(row.Gaps[differences] < 1e-6) {
+			t.Errorf("%s: differences are %v off", row.Name, row.Gaps[differences])
 		}
 	}
 	if r.OK() {

@@ -339,17 +339,43 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
+// In JSON the distances are keys of the row, beside its fields. Other keys are ignored.
+func TestRowJSON(t *testing.T) {
+	const text = `{"name":"w","shape":[1,2],"count":2,"norm":5,"structural_zero":true,"complex":null,"kernels":1e-15}`
+	want := Row{
+		Name: "w", Shape: [2]int{1, 2}, Count: 2, Norm: 5, Zero: true,
+		Gaps: map[string]Gap{"complex": Gap(math.Inf(1)), "kernels": 1e-15},
+	}
+	if got, err := json.Marshal(want); err != nil || string(got) != text {
+		t.Errorf("got %s, %v, want %s", got, err, text)
+	}
+	for _, text := range []string{text, strings.Replace(text, "{", `{"other":1,`, 1)} {
+		got := Row{Gaps: map[string]Gap{"autodiff": 1}}
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Row{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+	for _, wrong := range []string{`"kernels":"a"`, `"name":1`} {
+		if err := json.Unmarshal([]byte("{"+wrong+"}"), new(Row)); err == nil {
+			t.Errorf("%s: got no error", wrong)
+		}
+	}
+}
+
 // tables returns reports with a bit of everything, by the file that has their layout.
 func tables() map[string]*Report {
 	rows := []Row{
-		{Name: "wte.weight", Symbol: "w_tok", Equation: "(3)", Shape: [2]int{11, 8}, Count: 88, Norm: 0.56, Autodiff: 1e-15, Kernels: 2e-15, Complex: 3e-16, Float32: 4e-7},
-		{Name: "h.0.attn.c_attn.bias k", Symbol: "b_k", Equation: "(29)", Shape: [2]int{1, 6}, Count: 6, Zero: true, Float32: 2e-8, nonzero: true},
-		{Name: "ln_f.bias", Symbol: "b₁₀", Equation: "(42)", Shape: [2]int{1, 8}, Count: 8, Norm: 12.5, Autodiff: Gap(math.Inf(1)), Kernels: 5e-12, Complex: 2e-10},
+		{Name: "wte.weight", Symbol: "w_tok", Equation: "(3)", Shape: [2]int{11, 8}, Count: 88, Norm: 0.56, Gaps: map[string]Gap{"autodiff": 1e-15, "kernels": 2e-15, "complex": 3e-16, "float32": 4e-7}},
+		{Name: "h.0.attn.c_attn.bias k", Symbol: "b_k", Equation: "(29)", Shape: [2]int{1, 6}, Count: 6, Zero: true, Gaps: map[string]Gap{"float32": 2e-8}, nonzero: true},
+		{Name: "ln_f.bias", Symbol: "b₁₀", Equation: "(42)", Shape: [2]int{1, 8}, Count: 8, Norm: 12.5, Gaps: map[string]Gap{"autodiff": Gap(math.Inf(1)), "kernels": 5e-12, "complex": 2e-10}},
 	}
 	wrong := &Report{ByHand: true, Parameters: 102, Entries: 40, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows, Direction: 1e-17}
 	right := &Report{ByHand: true, Parameters: 88, Entries: 88, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows[:1], Direction: 1e-17}
 	plain := &Report{Parameters: 96, Entries: 96, Loss: -0.5, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32,
-		Rows: []Row{{Name: "x", Shape: [2]int{12, 8}, Count: 96, Norm: 3, Differences: 1e-9, Kernels: 1e-16}}}
+		Rows: []Row{{Name: "x", Shape: [2]int{12, 8}, Count: 96, Norm: 3, Gaps: map[string]Gap{"differences": 1e-9, "kernels": 1e-16}}}}
 	for _, r := range []*Report{wrong, right, plain} {
 		r.finish()
 	}

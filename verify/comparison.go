@@ -68,15 +68,8 @@ func (r *Report) partition(want hand.Parameters[float64]) error {
 
 // loss compares the loss of a road with that of the report.
 func (r *Report) loss(road *results) {
-	tolerance := Tolerance
-	switch {
-	case road.form == rounded32:
-		tolerance = r.ToleranceBF16
-	case !road.form.double:
-		tolerance = r.ToleranceFloat32
-	}
 	d := math.Abs(road.loss-r.Loss) / max(1, math.Abs(r.Loss))
-	if !(d <= tolerance) {
+	if !(d <= r.road(road.form.name).tolerance) {
 		r.Failures = append(r.Failures, fmt.Sprintf("%s: the loss is %v, want %v", road.form.name, road.loss, r.Loss))
 	}
 }
@@ -86,15 +79,19 @@ func (r *Report) finish() {
 	if r.Roads = []string{"by hand"}; !r.ByHand {
 		r.Roads = []string{reference.name}
 	}
-	for _, c := range r.columns() {
-		r.Roads = append(r.Roads, c.road)
+	columns := r.columns()
+	for _, c := range columns {
+		r.Roads = append(r.Roads, c.name)
 	}
 	for _, row := range r.Rows {
 		r.Failures = append(r.Failures, r.failures(row)...)
-		r.Worst = max(r.Worst, row.Autodiff, row.Kernels, row.Complex, row.Differences)
-		r.WorstFloat32 = max(r.WorstFloat32, row.Float32)
-		r.WorstBF16 = max(r.WorstBF16, row.BF16)
-		if !(max(row.Autodiff, row.Kernels, row.Complex) <= Suspicion) {
+		suspicious := false
+		for _, c := range columns {
+			got := row.Gaps[c.key]
+			*c.worst = max(*c.worst, got)
+			suspicious = suspicious || c.suspicion > 0 && !(float64(got) <= c.suspicion)
+		}
+		if suspicious {
 			r.Suspicious = append(r.Suspicious, row.Name)
 		}
 	}

@@ -22,7 +22,7 @@ func firstWrong(s subject, r *Report, g hand.Gradients[float64], roads []*result
 			if !d.Delta || !ok || got.Rows != d.Value.Rows || got.Cols != d.Value.Cols {
 				continue
 			}
-			if diff := Distance(got, d.Value, top); !(diff.Distance <= r.tolerance(road.form)) {
+			if diff := Distance(got, d.Value, top); !(diff.Distance <= r.road(road.form.name).tolerance) {
 				return fmt.Sprintf("the first wrong Δ from the loss downwards: %s, at the output of %s, %s: "+
 					"%s has %v, by hand %v (row %d, column %d, distance %.1e)",
 					d.Equation, d.Name, s.position(d.Name, diff),
@@ -39,7 +39,7 @@ func firstGradient(r *Report, want hand.Parameters[float64], roads []*results) s
 	for _, row := range slices.Backward(r.Rows) {
 		for _, road := range roads {
 			d := row.difference(row.part(road.grads), row.part(want), largest)
-			if !(d.Distance <= r.tolerance(road.form)) {
+			if !(d.Distance <= r.road(road.form.name).tolerance) {
 				return fmt.Sprintf("the first wrong gradient from the loss downwards: %s, row %d, column %d: "+
 					"%s has %v, want %v (distance %.1e)",
 					row.title(), d.Row, d.Col, road.form.name, d.Got, d.Want, d.Distance)
@@ -47,11 +47,4 @@ func firstGradient(r *Report, want hand.Parameters[float64], roads []*results) s
 		}
 	}
 	return ""
-}
-
-func (r *Report) tolerance(f form) float64 {
-	if f.double {
-		return r.Tolerance
-	}
-	return r.ToleranceFloat32
 }

@@ -91,7 +91,7 @@ func TestModelsInBF16(t *testing.T) {
 	if !(r.WorstBF16 >= 1e-3 && float64(r.WorstBF16) <= r.ToleranceBF16 && r.ToleranceBF16 <= 0.1) {
 		t.Errorf("worst distance %v of %v", r.WorstBF16, r.ToleranceBF16)
 	}
-	r.Rows[0].BF16 = Gap(1.01 * r.ToleranceBF16)
+	r.Rows[0].put(rounded32.name, 1.01*r.ToleranceBF16)
 	if got := r.failures(r.Rows[0]); len(got) != 1 || !strings.Contains(got[0], ": bf16: distance ") {
 		t.Errorf("a distance beyond the tolerance: got %q", got)
 	}

@@ -64,7 +64,7 @@ func (r *Report) table(apart int) string {
 	t := tabwriter.NewWriter(&b, 0, 0, apart, ' ', 0)
 	fmt.Fprint(t, "parameter\tsymbol\tequation\tshape\t|∂L/∂p|")
 	for _, c := range r.columns() {
-		name, _, _ := strings.Cut(c.road, " ")
+		name, _, _ := strings.Cut(c.name, " ")
 		fmt.Fprint(t, "\t", name)
 	}
 	fmt.Fprintln(t)
@@ -75,7 +75,7 @@ func (r *Report) table(apart int) string {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d×%d\t%s", row.Name, row.Symbol, row.Equation, row.Shape[0], row.Shape[1], size)
 		for _, c := range r.columns() {
-			fmt.Fprintf(t, "\t%.1e", c.gap(row))
+			fmt.Fprint(t, "\t", c.text(row.Gaps[c.key]))
 		}
 		fmt.Fprintln(t)
 	}
@@ -124,10 +124,11 @@ func (r *Report) summary(b *strings.Builder) {
 
 // coverage describes the entries that were differentiated one at a time.
 func (r *Report) coverage() string {
-	road, direction := complexStep, ", and one random direction"
+	key, direction := complexStep, ", and one random direction"
 	if !r.ByHand {
-		road, direction = differences, ""
+		key, direction = differences, ""
 	}
+	road := r.road(key).name
 	if r.Entries == r.Parameters {
 		return fmt.Sprintf("%s: every entry%s", road, direction)
 	}

@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -171,7 +172,7 @@ func TestReportBorders(t *testing.T) {
 		if r.OK() != ok {
 			t.Errorf("%s, %s at %v: got %v", name, road, distance, r.Failures)
 		}
-		if !ok && !strings.HasPrefix(r.Failures[0], "w (1): "+road+": distance ") {
+		if !ok && !strings.HasPrefix(r.Failures[0], "w (1): "+r.road(road).name+": distance ") {
 			t.Errorf("%s, %s at %v: got %v", name, road, distance, r.Failures)
 		}
 		if at := gap(distance); road == kernels32.name {
@@ -228,7 +229,7 @@ func TestReportCompare(t *testing.T) {
 		if err := r.compare(roads, want); err != nil {
 			t.Fatal(err)
 		}
-		if r.Parameters != 4 || r.Rows[0].Count != 2 || r.Rows[0].Norm != 5 || r.Rows[0].Shape != [2]int{1, 2} || r.Rows[0].Kernels != 0 || r.Rows[0].Float32 != 0.2 {
+		if r.Parameters != 4 || r.Rows[0].Count != 2 || r.Rows[0].Norm != 5 || r.Rows[0].Shape != [2]int{1, 2} || !maps.Equal(r.Rows[0].Gaps, map[string]Gap{"kernels": 0, "float32": 0.2}) {
 			t.Errorf("%s: got %+v", name, r)
 		}
 		if r.Rows[1].nonzero != c.nonzero || r.Rows[0].nonzero || len(r.failures(r.Rows[1])) > 0 != c.nonzero && c.double == c.want {
@@ -273,16 +274,16 @@ func TestEntries(t *testing.T) {
 	}
 	for _, c := range []struct{ parameters, want int }{{20, 9}, {21, 4}} {
 		r, looks := &Report{Parameters: c.parameters, Rows: []Row{row}}, 0
-		err := r.oneByOne(unwatched(), "complex step", hand.Parameters[float64]{"w": full}, sampling{every: 20, few: 2}, rand.New(rand.NewPCG(1, 2)), func(_ string, i int) (float64, error) {
+		err := r.oneByOne(unwatched(), complexStep, hand.Parameters[float64]{"w": full}, sampling{every: 20, few: 2}, rand.New(rand.NewPCG(1, 2)), func(_ string, i int) (float64, error) {
 			looks++
 			return full.Data[i] + 1.5, nil
 		})
-		if err != nil || looks != c.want || !(math.Abs(float64(r.Rows[0].Complex)-1.5/14) <= 0.02) {
-			t.Errorf("%d parameters: looked %d times, distance %v, %v", c.parameters, looks, r.Rows[0].Complex, err)
+		if err != nil || looks != c.want || !(math.Abs(float64(r.Rows[0].Gaps[complexStep])-1.5/14) <= 0.02) {
+			t.Errorf("%d parameters: looked %d times, distance %v, %v", c.parameters, looks, r.Rows[0].Gaps[complexStep], err)
 		}
 	}
 	r := &Report{Rows: []Row{row}}
-	if err := r.oneByOne(unwatched(), "differences", hand.Parameters[float64]{"w": full}, sampling{}, rand.New(rand.NewPCG(1, 2)), func(string, int) (float64, error) { return 0, errors.New("no") }); err == nil || err.Error() != "no" {
+	if err := r.oneByOne(unwatched(), differences, hand.Parameters[float64]{"w": full}, sampling{}, rand.New(rand.NewPCG(1, 2)), func(string, int) (float64, error) { return 0, errors.New("no") }); err == nil || err.Error() != "no" {
 		t.Errorf("got %v", err)
 	}
 	if got := defaultSampling(); got != (sampling{every: 5000, few: 8}) {

@@ -28,14 +28,15 @@ func layers(ctx context.Context, w io.Writer, entries []verify.Entry) error {
 			if err != nil {
 				return err
 			}
-			var most verify.Row
+			most := map[string]verify.Gap{}
 			for _, row := range r.Rows {
-				most.Autodiff, most.Kernels = max(most.Autodiff, row.Autodiff), max(most.Kernels, row.Kernels)
-				most.Complex, most.Float32 = max(most.Complex, row.Complex), max(most.Float32, row.Float32)
+				for road, gap := range row.Gaps {
+					most[road] = max(most[road], gap)
+				}
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%.1e\t%.1e\t%.1e\t%.1e\n",
 				e.ID, c.Name, strings.Join(c.Types, ", "), c.Source, r.Parameters,
-				most.Autodiff, most.Kernels, most.Complex, most.Float32)
+				most["autodiff"], most["kernels"], most["complex"], most["float32"])
 			for _, f := range r.Failures {
 				fmt.Fprintf(&failed, "FAIL %s: %s\n", c.Name, f)
 			}

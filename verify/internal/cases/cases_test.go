@@ -31,7 +31,7 @@ func TestCases(t *testing.T) {
 			r = tried(t, c)
 			var differences verify.Gap
 			for _, row := range r.Rows {
-				differences = max(differences, row.Differences)
+				differences = max(differences, row.Gaps["differences"])
 			}
 			if !(differences > 0) || r.ByHand {
 				t.Errorf("got %.1e by central differences, by hand %t, want a distance and none by hand", differences, r.ByHand)
