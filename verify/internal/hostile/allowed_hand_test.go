@@ -42,5 +42,5 @@ var handRules = []struct{ pattern, why string }{
 	{`^verify\.ComplexStep\w* [12]\[bias\](={}|=\(5, 7\)| is missing)`, "fewer or more numbers"},
 	{`^verify\.Check(Context)? [01]\.(Tokens|Targets)\[0\]=(0|-1)`, "another token, or none"},
 	{`^verify\.CheckContext 2=nil`, "progress is optional"},
-	{`^verify\.Gap\.MarshalJSON`, "any number; +Inf is null"},
+	{`^verify\.(Gap|Row)\.MarshalJSON`, "any names and numbers; +Inf is null"},
 }
