@@ -92,6 +92,11 @@ func TestAblate(t *testing.T) {
 	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(30), "h.*", Zero); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("of a context that has ended: got the error %v", err)
 	}
+	between, end := context.WithCancelCause(t.Context())
+	enough := func(float64) float64 { end(errors.New("enough")); return 0 }
+	if _, _, err := Ablate(between, model(t, odd(), true, 1), digits(30), "h.*", enough); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("of a context that ends after the first loss: got the error %v", err)
+	}
 	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(7), "h.*", Zero); err == nil || !strings.Contains(err.Error(), "7 tokens") {
 		t.Errorf("of a short text after the context has ended: got the error %v", err)
 	}

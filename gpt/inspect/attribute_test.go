@@ -135,10 +135,11 @@ func TestAttributeByHand(t *testing.T) {
 func TestAttributeErrors(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	for want, f := range map[string]func() error{
-		"got 2 ids, want 3":    func() error { _, _, err := Attribute(m, tokens[:3], tokens[:2]); return err },
-		"id 13 after token 1":  func() error { _, _, err := Attribute(m, tokens[:2], []int{1, 13}); return err },
-		"got 0 tokens, want 1": func() error { _, _, err := Attribute(m, nil, nil); return err },
-		"no model":             func() error { _, _, err := Attribute(nil, tokens, tokens); return err },
+		"got 2 ids, want 3":                     func() error { _, _, err := Attribute(m, tokens[:3], tokens[:2]); return err },
+		"id 13 after token 1":                   func() error { _, _, err := Attribute(m, tokens[:2], []int{1, 13}); return err },
+		"got 8 tokens, want 1 to block_size, 7": func() error { _, _, err := Attribute(m, make([]int, 8), make([]int, 8)); return err },
+		"got 0 tokens, want 1":                  func() error { _, _, err := Attribute(m, nil, nil); return err },
+		"no model":                              func() error { _, _, err := Attribute(nil, tokens, tokens); return err },
 		"after token 0, want the logit": func() error { // a stream with a summand that belongs to no part
 			edit := All(m).Add([]float64{1, -2, 3, -4, 5, -6, 7, -8, 9, -10})
 			_, _, err := Attribute(replace(t, m, "h.0", edit), tokens, tokens)
@@ -205,7 +206,7 @@ func TestAttributionCheck(t *testing.T) {
 		for _, p := range parts {
 			size += math.Abs(p.Logit[1])
 		}
-		for _, by := range []float64{-0.75, 0, 0.75, -1.5, 1.5, math.NaN()} {
+		for _, by := range []float64{-0.99, 0, 0.99, -1.01, 1.01, math.NaN()} {
 			changed := slices.Clone(logits)
 			changed[1] += by * tolerance * size
 			err := a.check(changed, parts)
@@ -275,16 +276,24 @@ func TestAttributeOddHeads(t *testing.T) {
 	}
 }
 
-// The last norm is compared in every entry: here only the last one is off by more than the tolerance.
+// The last norm is compared in every entry, within the digits of the type: here only the last one is off.
 func TestAttributeComparesEveryEntryOfTheNorm(t *testing.T) {
-	m, largest := model(t, odd(), true, 1), 0.0
-	for _, x := range at(t, tap(t, m, "ln_f"), "ln_f").F64 {
-		largest = max(largest, math.Abs(x))
-	}
-	direction := make([]float64, 10)
-	direction[9] = 2e-9 * largest
-	_, _, err := Attribute(replace(t, m, "ln_f", All(m).Tokens(6, 7).Add(direction)), tokens, tokens)
-	if err == nil || !strings.Contains(err.Error(), "entry 69 of ln_f") {
-		t.Errorf("got the error %v, want it to name entry 69", err)
+	for typ, tolerance := range map[graph.Dtype]float64{graph.Float64: 1e-9, graph.Float32: 1e-3} {
+		m, err := gpt.New(graph.New(typ, 3), odd(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest, norm := 0.0, at(t, tap(t, m, "ln_f"), "ln_f")
+		for i := range norm.Len() {
+			largest = max(largest, math.Abs(norm.At(i)))
+		}
+		for by, refused := range map[float64]bool{0.9: false, 1.9: true} {
+			direction := make([]float64, 10)
+			direction[9] = by * tolerance * largest
+			_, _, err := Attribute(replace(t, m, "ln_f", All(m).Tokens(6, 7).Add(direction)), tokens, tokens)
+			if err == nil && refused || err != nil && strings.Contains(err.Error(), "entry 69 of ln_f") != refused {
+				t.Errorf("off by %v tolerances: got the error %v", by, err)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pkg/errors"
+	"gonum.org/v1/gonum/floats"
 )
 
 // parts returns the products of the activations and their gradients.
@@ -87,10 +88,7 @@ func (a *attribution) checkNorm() error {
 	if norm.F32 != nil {
 		tolerance = 1e-3
 	}
-	largest := 0.0
-	for i := range norm.Len() {
-		largest = max(largest, math.Abs(norm.At(i)))
-	}
+	largest := floats.Norm(norm.Floats(), math.Inf(1))
 	for i := range norm.Len() {
 		if d := math.Abs(norm.At(i) - line.At(i)); !(d <= tolerance*largest) {
 			return errors.Errorf("inspect: norm %q: entry %d of ln_f is %.6g, but %.6g with one scale for all "+

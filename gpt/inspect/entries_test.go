@@ -1,6 +1,10 @@
 package inspect
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
 
 // Entries are those of the tokens and the head, in a matrix and in an activation with heads, for several sequences.
 func TestEntriesHas(t *testing.T) {
@@ -42,5 +46,29 @@ func TestEntriesHas(t *testing.T) {
 	}
 	if err := (Entries{1, 1, -1, 0, 1}).check([]int{3, 4}); err != nil {
 		t.Errorf("a context of one token: got %v", err)
+	}
+}
+
+// Set also takes the activation of all sequences of a batch.
+func TestSetOfABatch(t *testing.T) {
+	m := model(t, odd(), true, 2)
+	x := graph.Tensor{Shape: []int{2 * 7, 10}, F64: make([]float64, 2*7*10)}
+	for i := range x.F64 {
+		x.F64[i] = float64(i)
+	}
+	edited := replace(t, m, "h.1", All(m).Set(x))
+	stream, err := edited.Graph.Activation("h.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := graph.CompileWith(edited.Loss, []graph.Expr{stream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if d := distance(t, "h.1", program.Kept(stream), x); d != 0 {
+		t.Errorf("%v off", d)
 	}
 }

@@ -431,18 +431,19 @@ func TestErrors(t *testing.T) {
 			_, err := Tap(model(t, c, true, 1), "h.*.attn.weights")
 			return err
 		}, []string{`"h.*.attn.weights"`, `attention "linear" never has weights`, `want "h.*.attn.scores"`}},
-		"no pattern":  {func() error { _, err := Tap(m); return err }, []string{"no names"}},
-		"no model":    {func() error { _, err := Tap(nil, "h.0"); return err }, []string{"no model"}},
-		"no probe":    {func() error { _, err := (*Probe)(nil).Run(tokens); return err }, []string{"nothing to run"}},
-		"empty probe": {func() error { _, err := (&Probe{}).Run(tokens); return err }, []string{"nothing to run"}},
-		"no token":    {func() error { _, err := p.Run(nil); return err }, []string{"got 0 tokens", "7"}},
-		"many tokens": {func() error { _, err := p.Run(make([]int, 8)); return err }, []string{"got 8 tokens", "7"}},
-		"vocabulary":  {func() error { _, err := p.Run([]int{1, 13}); return err }, []string{"token 1 is 13", "0 … 12"}},
-		"negative":    {func() error { _, err := p.Run([]int{1, -1}); return err }, []string{"token 1 is -1", "0 … 12"}},
-		"targets":     {func() error { _, _, err := p.Gradients(tokens, tokens[:2]); return err }, []string{"2 targets", "7"}},
-		"activation":  {func() error { _, err := tap(t, m, "h.0").At("h.1"); return err }, []string{`"h.1"`, `"h.0"`}},
-		"place":       {func() error { _, err := Replace(m, "h.9", All(m).Zero()); return err }, []string{`"h.9"`, `"h.0"`}},
-		"no edit":     {func() error { _, err := Replace(m, "h.0", nil); return err }, []string{"h.0", "no function"}},
+		"no pattern":   {func() error { _, err := Tap(m); return err }, []string{"no names"}},
+		"no model":     {func() error { _, err := Tap(nil, "h.0"); return err }, []string{"no model"}},
+		"no probe":     {func() error { _, err := (*Probe)(nil).Run(tokens); return err }, []string{"nothing to run"}},
+		"empty probe":  {func() error { _, err := (&Probe{}).Run(tokens); return err }, []string{"nothing to run"}},
+		"no token":     {func() error { _, err := p.Run(nil); return err }, []string{"got 0 tokens", "7"}},
+		"many tokens":  {func() error { _, err := p.Run(make([]int, 8)); return err }, []string{"got 8 tokens", "7"}},
+		"vocabulary":   {func() error { _, err := p.Run([]int{1, 13}); return err }, []string{"token 1 is 13", "0 … 12"}},
+		"negative":     {func() error { _, err := p.Run([]int{1, -1}); return err }, []string{"token 1 is -1", "0 … 12"}},
+		"targets":      {func() error { _, _, err := p.Gradients(tokens, tokens[:2]); return err }, []string{"2 targets", "7"}},
+		"no gradients": {func() error { _, _, err := p.Gradients(nil, nil); return err }, []string{"got 0 tokens", "7"}},
+		"activation":   {func() error { _, err := tap(t, m, "h.0").At("h.1"); return err }, []string{`"h.1"`, `"h.0"`}},
+		"place":        {func() error { _, err := Replace(m, "h.9", All(m).Zero()); return err }, []string{`"h.9"`, `"h.0"`}},
+		"no edit":      {func() error { _, err := Replace(m, "h.0", nil); return err }, []string{"h.0", "no function"}},
 		"shape": {func() error {
 			_, err := Replace(m, "h.0", func(x graph.Expr) graph.Expr { return x.Cols(0, 2) })
 			return err

@@ -36,9 +36,12 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, names := 0.0, map[string]bool{}
+	sum, rest, names := 0.0, 0.0, map[string]bool{}
+	for _, x := range trainer.Model.Params() {
+		rest += squares(x.Tensor().Len(), x.Tensor().At)
+	}
 	for i, l := range layers {
-		names[l.Layer] = true
+		names[l.Layer], rest = true, rest-l.Weight*l.Weight
 		if sum += l.Gradient * l.Gradient; !(math.Abs(l.Update-p.LR*l.Gradient) <= 1e-4*l.Update+1e-7) {
 			t.Errorf("%s moves by %v, want %v times %v", l.Layer, l.Update, p.LR, l.Gradient)
 		}
@@ -48,6 +51,9 @@ func TestWatch(t *testing.T) {
 	}
 	if !(math.Abs(math.Sqrt(sum)-p.Norm) <= 1e-5*p.Norm) || !names["h.1.mlp.c_fc"] || len(names) != len(layers) {
 		t.Errorf("got gradients of length %v in %d layers, want %v", math.Sqrt(sum), len(layers), p.Norm)
+	}
+	if !(math.Abs(rest) <= 1e-9) {
+		t.Errorf("the layers have %v less than all Σx² of the parameters", rest)
 	}
 	p, err = trainer.Step() // the second call measures from the end of the first, not from its beginning
 	if err != nil {

@@ -29,7 +29,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, errors.New("safetensors: nothing to read: the reader is nil")
 	}
 	var first [8]byte
-	if _, err := r.ReadAt(first[:max(0, min(8, size))], 0); err != nil && err != io.EOF {
+	if _, err := r.ReadAt(first[:], 0); err != nil && err != io.EOF {
 		return nil, errors.Wrap(err, "safetensors")
 	}
 	n, err := headerSize(first[:], size)

@@ -200,7 +200,12 @@ func TestMaskBuffers(t *testing.T) {
 	for _, dtype := range []string{"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"} {
 		n := width(dtype)
 		header := `{"h.0.attn.bias":{"dtype":"` + dtype + `","shape":[1,1,1],"data_offsets":[0,` + string(rune('0'+n)) + `]}}`
-		got, _, err := Read(file(header, make([]byte, n)...))
+		data := file(header, make([]byte, n)...)
+		f, err := Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil || f.Entries[0].Len() != 0 {
+			t.Fatalf("%s: got %+v, %v, want no values", dtype, f, err)
+		}
+		got, _, err := Read(data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,6 @@ func Group(layers []*nn.LoRA, layout published.Layout) (list []Adapters) {
 // folder. If several of our adapters belong to one matrix, the folder has their ranks one after another. fanIn reports
 // whether the base stores a matrix as (in, out).
 func Collect(list []Adapters, r int) (matrices []Matrix, rank int, fanIn bool, err error) {
-	rank = r
 	for _, s := range list {
 		rank, fanIn = max(rank, len(s.pairs)*r), fanIn || s.fanIn
 	}

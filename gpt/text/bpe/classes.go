@@ -39,10 +39,7 @@ func first(s string) (class, int) {
 	if s[0] < utf8.RuneSelf {
 		return ascii[s[0]], 1
 	}
-	c, n := utf8.DecodeRuneInString(s)
-	if c == utf8.RuneError && n == 1 {
-		return other, 1
-	}
+	c, n := utf8.DecodeRuneInString(s) // U+FFFD, a symbol, for a byte that does not form a character
 	return classOf(c), n
 }
 

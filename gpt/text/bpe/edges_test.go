@@ -51,6 +51,8 @@ func TestKept(t *testing.T) {
 func TestReadOtherwise(t *testing.T) {
 	for what, data := range map[string][]byte{
 		"no type":              tiny(t, `"type":"BPE",`, ``),
+		"U+FFFD":               tiny(t, `"version":"1.0"`, `"version":"�"`),
+		"parts of no Sequence": tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"ByteLevel","pretokenizers":[{"type":"Digits"}]}`),
 		"a Sequence of one":    tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"}]}`),
 		"white space in vocab": tiny(t, `"vocab":{"!":0`, `"vocab":{ "!" : 0 `),
 	} {
@@ -83,6 +85,9 @@ func TestReadOtherwise(t *testing.T) {
 func TestOtherNormalizers(t *testing.T) {
 	for _, n := range []string{
 		`{"type":"Replace","pattern":{"String":"x"},"content":"▁"}`,
+		`{"type":"Replace","pattern":{"String":" "},"content":"_"}`,
+		`{"type":"Strip","pattern":{"String":" "},"content":"▁"}`,
+		`{"type":"Sequence","normalizers":[{"type":"Strip","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]}`,
 		`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"x"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]}`,
 	} {
 		if _, err := Read(llama(n, "null")); err == nil || !strings.Contains(err.Error(), "want Prepend ▁ and Replace the space by ▁") {
@@ -106,11 +111,14 @@ func TestPiecesAndBytes(t *testing.T) {
 	}
 }
 
-// Texts are cut into chunks only after ASCII letters; texts with other letters are trained on correctly.
+// Texts are cut into chunks only after ASCII letters; texts with other letters, and bytes that are no character, are
+// trained on correctly.
 func TestChunksOfOtherLetters(t *testing.T) {
 	before := runtime.GOMAXPROCS(5)
 	defer runtime.GOMAXPROCS(before)
-	if tok, err := Train(strings.Repeat("café\n", 40), 270); err != nil || tok.Size() < 258 {
-		t.Errorf("got %d tokens, %v", tok.Size(), err)
+	for _, word := range []string{"café", "caf\x80"} {
+		if tok, err := Train(strings.Repeat(word+"\n", 40), 270); err != nil || tok.Size() < 258 {
+			t.Errorf("%q: got %d tokens, %v", word, tok.Size(), err)
+		}
 	}
 }

@@ -36,18 +36,14 @@ func (l *mergeList) UnmarshalJSON(data []byte) error {
 func mergeIn(data []byte) (m [2]string, rest []byte, err error) {
 	switch data[0] {
 	case '"':
-		text, rest, err := stringIn(data)
-		if err == nil {
-			m, err = pairIn(text)
-		}
+		text, rest := stringIn(data)
+		m, err = pairIn(text)
 		return m, rest, err
 	case '[':
 		n := 0
 		for data = skip(data[1:]); data[0] == '"'; data = skip(data) {
 			var text string
-			if text, data, err = stringIn(data); err != nil {
-				return m, nil, err
-			}
+			text, data = stringIn(data)
 			if n < len(m) {
 				m[n] = text
 			}
@@ -64,7 +60,7 @@ func mergeIn(data []byte) (m [2]string, rest []byte, err error) {
 }
 
 // stringIn returns the string that data, which is valid JSON, begins with, and the rest of data.
-func stringIn(data []byte) (s string, rest []byte, err error) {
+func stringIn(data []byte) (s string, rest []byte) {
 	end := 1
 	for data[end] != '"' {
 		if data[end] == '\\' {
@@ -74,9 +70,9 @@ func stringIn(data []byte) (s string, rest []byte, err error) {
 	}
 	s = string(data[1:end])
 	if strings.IndexByte(s, '\\') >= 0 {
-		err = field.UnmarshalPart(data[:end+1], &s)
+		field.UnmarshalPart(data[:end+1], &s) // valid, so without an error
 	}
-	return s, data[end+1:], err
+	return s, data[end+1:]
 }
 
 // entries returns the number of entries of a list or object, which is valid JSON, but 1 for an empty one.

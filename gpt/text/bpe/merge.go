@@ -52,7 +52,7 @@ func (m merges) apply(ids []int32) []int32 {
 		}
 		ids[at] = right[at].id
 		copy(ids[at+1:], ids[at+2:])
-		copy(right[at:n-1], right[at+1:n-1])
+		copy(right[at:], right[at+1:n-1])
 		ids = ids[:n-1]
 		if at > 0 {
 			right[at-1] = m.of(ids[at-1], ids[at])
@@ -140,7 +140,7 @@ func (p *piece) join(rank int32) {
 		if after := p.after[i]; int(after) < len(p.ids) {
 			p.before[after] = i
 		}
-		if lower := min(p.wait(p.before[i]), p.wait(i)) < rank; lower && k+1 < len(queue) {
+		if min(p.wait(p.before[i]), p.wait(i)) < rank {
 			p.queues[rank] = append(queue[k+1:len(queue):len(queue)], p.queues[rank]...)
 			heap.Push(&p.ranks, rank)
 			return

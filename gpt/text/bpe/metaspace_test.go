@@ -45,6 +45,7 @@ func TestMetaspace(t *testing.T) {
 		{"null", metaspaceFirst, "the  en", []string{"▁the", "▁", "▁", "en"}},
 		{"null", `{"type":"Metaspace","replacement":"▁","add_prefix_space":true,"split":false}`, "the  en", []string{"▁the", "▁▁", "en"}},
 		{"null", `{"type":"Metaspace","replacement":"▁","prepend_scheme":"never"}`, "the en", []string{"th", "e", "▁", "en"}},
+		{"null", `{"type":"Metaspace","replacement":"▁","add_prefix_space":false}`, "the en", []string{"th", "e", "▁", "en"}},
 		{blankNormalizer, "null", "▁\ufffd\xff", []string{"▁", "<0xE2>", "<0x96>", "<0x81>", "<0xEF>", "<0xBF>", "<0xBD>", "<0xFF>"}},
 	} {
 		tok, err := Read(llama(c.normalizer, c.preTokenizer))

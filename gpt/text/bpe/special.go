@@ -94,9 +94,6 @@ func (f finder) next(text string) (at, end int) {
 // none. Such a token is s's predecessor in the order of contents, or one that the predecessor begins with.
 func (f finder) longest(s string) int {
 	first, end := f.from[s[0]], f.from[int(s[0])+1]
-	if first == end {
-		return 0
-	}
 	i := first - 1 + int32(sort.Search(int(end-first), func(i int) bool { return f.contents[first+int32(i)] > s }))
 	if i < first {
 		return 0

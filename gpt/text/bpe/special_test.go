@@ -82,11 +82,13 @@ func TestSpecialLimits(t *testing.T) {
 		t.Error(err)
 	}
 	many["one more"] = 0
+	long := numbered(maxSpecialBytes/maxSpecial, maxSpecial)
+	long["x"] = 0
 	for want, special := range map[string]map[string]int32{
 		"":                                       numbered(maxSpecialBytes/maxSpecial, maxSpecial),
 		`special tokens: "00000000`:              numbered(1, maxSpecial+1),
 		"got 1025 bytes, want at most 1024":      numbered(1, maxSpecial+1),
-		"got 8389632 bytes in 8193 tokens, want": numbered(maxSpecialBytes/maxSpecial+1, maxSpecial),
+		"got 8388609 bytes in 8193 tokens, want": long,
 		"special tokens: got 262145, want at":    many,
 	} {
 		_, err := newFinder(special)
@@ -106,6 +108,7 @@ func TestSpecialRefused(t *testing.T) {
 		`special tokens: "\xff\xfe": not valid UTF-8`: func() (*Tokenizer, error) { return Train("ab", 300, "\xff\xfe") },
 		`special token "": is empty`:                  func() (*Tokenizer, error) { return Train("ab", 300, "") },
 		"not valid UTF-8 at byte 3":                   func() (*Tokenizer, error) { return Read([]byte("{\"a\xff\":1}")) },
+		"not valid UTF-8 at byte 2":                   func() (*Tokenizer, error) { return Read([]byte("{}\xff")) },
 		"not valid UTF-8 at byte 0":                   func() (*Tokenizer, error) { return Read([]byte("\xff{}")) },
 		"vocab.json: not valid UTF-8 at byte 2":       func() (*Tokenizer, error) { return ReadGPT2([]byte("{\"\xff\xfe\":0}"), nil) },
 		"special tokens: id 260: got no content": func() (*Tokenizer, error) {

@@ -181,7 +181,6 @@ func (l *learner) join(p pair, id int32) {
 			heap.Push(&l.best, candidate{l.count[q], q})
 		}
 	}
-	delete(l.count, p)
 }
 
 // candidate is a pair with the number of its occurrences at some time.

@@ -84,6 +84,9 @@ func TestTrainEnds(t *testing.T) {
 	if ids, _ := tok.Encode("abab cd"); len(ids) != 2 {
 		t.Errorf("got %v, want two tokens", ids)
 	}
+	if tok, err := Train("ab", 257, "<s>"); err != nil || tok.Size() != 257 || len(tok.merges) != 0 {
+		t.Errorf("the smallest size: got %d tokens, %v, want 257 without merges", tok.Size(), err)
+	}
 }
 
 // The joined chunks are the text, and they are cut only where a piece begins whatever precedes it.
@@ -98,9 +101,12 @@ func TestChunks(t *testing.T) {
 		if strings.Join(all, "") != text || !slices.Equal(got, want) {
 			t.Errorf("%d chunks: not the pieces of the text", n)
 		}
-		if n > 1 && len(all) == 1 {
-			t.Errorf("got one chunk, want about %d", n)
+		if len(all) > n || n > 1 && len(all) == 1 {
+			t.Errorf("got %d chunks, want 2 to %d", len(all), n)
 		}
+	}
+	if got, want := slices.Collect(chunks("ab\n", 3)), []string{"ab", "\n"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

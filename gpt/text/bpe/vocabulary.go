@@ -27,10 +27,7 @@ func (v *vocabulary) UnmarshalJSON(data []byte) error {
 	}
 	*v = make(vocabulary, 0, entries(data))
 	for data = skip(data[1:]); data[0] == '"'; data = skip(data) {
-		token, rest, err := stringIn(data)
-		if err != nil {
-			return err
-		}
+		token, rest := stringIn(data)
 		rest = skip(rest)
 		n := bytes.IndexAny(rest, ",} \t\r\n")
 		id, err := strconv.Atoi(string(rest[:n]))

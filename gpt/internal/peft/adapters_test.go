@@ -1,0 +1,159 @@
+package peft
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+const inputs = 5 // of each matrix of layersOf
+
+// layersOf returns adapters of rank r for matrices with one, two and three blocks of columns. Their numbers are all
+// different, except that u has zeros in the first column of one rank and in the last column of the others.
+func layersOf(r int) (list []*nn.LoRA) {
+	s := graph.New(graph.Float64, 1).Root()
+	adapted := nn.NewLoRA(func(string) bool { return true }, r, 1)
+	x := 0.0
+	for _, m := range []struct {
+		name string
+		out  []int
+	}{{"h.0.attn.c_attn", []int{8, 4, 3}}, {"h.0.attn.c_kv", []int{2, 6}}, {"h.0.mlp.c_fc", []int{9}}, {"lm_head", []int{7}}} {
+		l := adapted(s.Sub("%s", m.name), inputs, m.out, false, graph.Const(0)).(*nn.LoRA)
+		for _, a := range l.Adapters {
+			d, u := a.Down.Tensor(), a.Up.Tensor()
+			for i := range d.Len() {
+				x++
+				d.Set(i, x/8)
+			}
+			for i := range u.Len() {
+				x++
+				u.Set(i, -x/4)
+			}
+			for k := range r {
+				zero := a.To - a.From - 1
+				if k == r-1 {
+					zero = 0
+				}
+				u.Set(k*(a.To-a.From)+zero, 0)
+			}
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// family returns the layout of a family with two heads of queries and one of keys and values.
+func family(t testing.TB, modelType string) published.Layout {
+	t.Helper()
+	f, err := published.FamilyOf([]byte(`{"model_type": "` + modelType + `"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return published.Layout{Family: f, Heads: published.Heads{Queries: 2, Groups: 1, QK: 4, V: 3}}
+}
+
+// collected is a matrix of a family: our layer, and our columns in the order of its rows; nil means all of them.
+type collected struct {
+	name    string
+	layer   int
+	columns []int
+}
+
+// ofGPT2 has all blocks of a layer in one matrix.
+var ofGPT2 = []collected{
+	{"transformer.h.0.attn.c_attn", 0, nil}, {"transformer.h.0.attn.c_kv", 1, nil},
+	{"transformer.h.0.mlp.c_fc", 2, nil}, {"lm_head", 3, nil},
+}
+
+// ofLLaMA has queries, keys and values apart, with the halves of each head one after the other, and no c_kv.
+var ofLLaMA = []collected{
+	{"model.layers.0.self_attn.q_proj", 0, []int{0, 2, 1, 3, 4, 6, 5, 7}},
+	{"model.layers.0.self_attn.k_proj", 0, []int{8, 10, 9, 11}},
+	{"model.layers.0.self_attn.v_proj", 0, []int{12, 13, 14}},
+	{"model.layers.0.mlp.up_proj", 1, nil}, {"lm_head", 2, nil},
+}
+
+// A folder's matrices compute the same function as our adapters.
+func TestCollect(t *testing.T) {
+	all := layersOf(2)
+	for _, c := range []struct {
+		family string
+		layers []*nn.LoRA
+		rank   int
+		fanIn  bool
+		want   []collected
+	}{{"gpt2", all, 6, true, ofGPT2}, {"llama", slices.Delete(slices.Clone(all), 1, 2), 2, false, ofLLaMA}} {
+		layers := c.layers
+		got, rank, fanIn, err := Collect(Group(layers, family(t, c.family)), 2)
+		if err != nil || rank != c.rank || fanIn != c.fanIn || len(got) != len(c.want) {
+			t.Fatalf("%s: got rank %d, fan_in_fan_out %t and %d matrices, %v, want %d, %t and %d",
+				c.family, rank, fanIn, len(got), err, c.rank, c.fanIn, len(c.want))
+		}
+		for i, want := range c.want {
+			if got[i].Name != want.name {
+				t.Errorf("got %s, want %s", got[i].Name, want.name)
+			}
+			if diff := cmp.Diff(change(layers[want.layer], want.columns), product(got[i], rank)); diff != "" {
+				t.Errorf("%s: -ours +matrix:\n%s", want.name, diff)
+			}
+		}
+	}
+}
+
+// change returns (d·u)ᵀ, with the columns of all adapters, or the given ones, as its rows.
+func change(l *nn.LoRA, columns []int) [][]float64 {
+	var all [][]float64
+	for _, a := range l.Adapters {
+		d, u := a.Down.Tensor(), a.Up.Tensor()
+		r, cols := d.Shape[1], u.Shape[1]
+		for col := range cols {
+			row := make([]float64, inputs)
+			for i := range row {
+				for k := range r {
+					row[i] += d.At(i*r+k) * u.At(k*cols+col)
+				}
+			}
+			all = append(all, row)
+		}
+	}
+	if columns == nil {
+		return all
+	}
+	var chosen [][]float64
+	for _, column := range columns {
+		chosen = append(chosen, all[column])
+	}
+	return chosen
+}
+
+// product returns B·A. The sums are exact: the numbers are small multiples of 1/8.
+func product(m Matrix, r int) (rows [][]float64) {
+	for out := range len(m.B) / r {
+		row := make([]float64, inputs)
+		for i := range row {
+			for k := range r {
+				row[i] += float64(m.B[out*r+k]) * float64(m.A[k*inputs+i])
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// A number that is not finite is an error that names its parameter.
+func TestCollectRefuses(t *testing.T) {
+	for name, of := range map[string]func(a nn.Adapter) graph.Expr{
+		"h.0.attn.c_kv.v.lora_d: entry 3 is NaN": func(a nn.Adapter) graph.Expr { return a.Down },
+		"h.0.attn.c_kv.v.lora_u: entry 3 is NaN": func(a nn.Adapter) graph.Expr { return a.Up },
+	} {
+		layers := layersOf(2)
+		of(layers[1].Adapters[1]).Tensor().Set(3, math.NaN())
+		_, _, _, err := Collect(Group(layers, family(t, "gpt2")), 2)
+		wantError(t, err, "adapter: "+name)
+	}
+}
