@@ -2,6 +2,7 @@ package published
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +207,25 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s heads of keys: got attention %s, %v, want %s", name, n.Attention, err, want)
 		}
 	}
+	n.Attention = "gqa_bias" // which is no attention of LLaMA, with any number of heads
+	if err := parse(n.fields(), "n_kv_head", "32"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := llama().Write(n.fields(), parts.Activations()); err != nil || n.Attention != "gqa_bias" {
+		t.Errorf("got attention %s, %v, want gqa_bias", n.Attention, err)
+	}
+	n.Activation = "softplus" // for which other programs have no name
+	if file, err = Own().Write(n.fields(), parts.Activations()); err != nil {
+		t.Fatal(err)
+	}
+	if key, ok := file.Find("activation_function"); !ok || key.String() != "gelu_new" {
+		t.Errorf("got activation_function %s, want the default, gelu_new", key)
+	}
+	eps := math.NaN()
+	_, err = Own().Export(field.List{field.New("eps", &eps, field.Any(), "")})
+	if err == nil || !strings.Contains(err.Error(), "eps: got NaN") {
+		t.Errorf("got the error %v, want one of eps", err)
+	}
 	if _, err := GPT2().Write(n.fields().Without("n_layer"), parts.Activations()); err == nil || !strings.Contains(err.Error(), "no field n_layer") {
 		t.Errorf("without n_layer: got the error %v", err)
 	}
@@ -289,8 +309,12 @@ func TestLayout(t *testing.T) {
 	if got := l.FileName("h.2.attn.c_attn.bias"); got != "model.layers.2.self_attn.q_proj.bias" {
 		t.Errorf("got %s", got)
 	}
-	for name, want := range map[string]bool{"transformer.h.0.attn.bias": true, "transformer.ln_f.bias": false} {
-		if got := (Layout{Family: GPT2()}).Skips(name, true); got != want {
+	for name, want := range map[string][2]bool{ // with a head of its own, and without
+		"transformer.h.0.attn.bias": {true, true}, "transformer.ln_f.bias": {false, false},
+		HeadWeight: {false, true}, "transformer." + HeadWeight: {false, true},
+	} {
+		l := Layout{Family: GPT2()}
+		if got := [2]bool{l.Skips(name, true), l.Skips(name, false)}; got != want {
 			t.Errorf("%s: got skipped %t, want %t", name, got, want)
 		}
 	}

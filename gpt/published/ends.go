@@ -12,7 +12,7 @@ import (
 // generation_config.json, a number or a list of numbers.
 func ReadEnds(data []byte) (ids []int, err error) {
 	return ids, field.EachKey(data, func(key string, value json.RawMessage) error {
-		if key != "eos_token_id" || string(value) == "null" || field.UnmarshalPart(value, &ids) == nil {
+		if key != "eos_token_id" || field.UnmarshalPart(value, &ids) == nil {
 			return nil
 		}
 		if ids = make([]int, 1); field.UnmarshalPart(value, &ids[0]) != nil {

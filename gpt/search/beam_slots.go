@@ -65,10 +65,8 @@ func (b *beam) grow(logProbs func(slot int) []float64, rank Rank, ends func(toke
 		for at > 0 && s.score > kept[at-1].score {
 			at--
 		}
-		if at < n {
-			kept = slices.Insert(kept, at, s)
-			kept = kept[:min(n, len(kept))]
-		}
+		kept = slices.Insert(kept, at, s)
+		kept = kept[:min(n, len(kept))]
 	}
 	for _, i := range b.byOrder() {
 		s := b.slots[i]

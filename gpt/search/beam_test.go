@@ -57,6 +57,7 @@ func TestBeamStopsEarly(t *testing.T) {
 		{[]map[string]map[string]float64{short}, 1, "[[. 0.600 a 0.400]]"},
 		{[]map[string]map[string]float64{equal}, 2, "[[. 0.500 a. 0.500]]"},
 		{[]map[string]map[string]float64{short, long}, 5, "[[. 0.600 a 0.400] [abcd. 1.000"},
+		{[]map[string]map[string]float64{long, short}, 5, "[[abcd. 1.000"},
 	} {
 		p := &counted{}
 		for _, next := range tc.trees {
@@ -65,6 +66,40 @@ func TestBeamStopsEarly(t *testing.T) {
 		got := fmt.Sprint(beams(t, p, 8, nil))
 		if !strings.HasPrefix(got, tc.want) || p.steps != tc.steps {
 			t.Errorf("got %s in %d steps, want %s in %d", got, p.steps, tc.want, tc.steps)
+		}
+	}
+}
+
+// binary is a Predictor of one text of two tokens, of which the first has the probability p[i] at step i.
+type binary struct {
+	*tree
+	p    []float64
+	step int
+}
+
+func (b *binary) Step([]int) (graph.Tensor, error) {
+	logits := graph.Tensor{Shape: []int{b.beams, 2}}
+	for range b.beams {
+		logits.F64 = append(logits.F64, math.Log(b.p[b.step]), math.Log(1-b.p[b.step]))
+	}
+	b.step++
+	return logits, nil
+}
+
+func (b *binary) Ends(int) bool { return false }
+
+// With more beams than continuations some are empty. A hypothesis is copied only to be continued twice.
+func TestBeamsOfFewTokens(t *testing.T) {
+	for limit, want := range map[int]string{
+		1: "[[0] [1]]", 2: "[[0 0] [0 1] [1 0] [1 1]]", 3: "[[0 0 0] [0 1 0] [1 0 0] [1 1 0] [0 0 1]]",
+	} {
+		p := &binary{tree: newTree(1, 5, nil), p: []float64{0.7, 0.6, 0.9}}
+		var got [][]int
+		for _, h := range beams(t, p, limit, nil)[0] {
+			got = append(got, h.Tokens)
+		}
+		if forks := []int{0, 1, 3, 4}[limit]; fmt.Sprint(got) != want || p.forks != forks {
+			t.Errorf("%d tokens: got %v with %d copies, want %s with %d", limit, got, p.forks, want, forks)
 		}
 	}
 }

@@ -71,4 +71,14 @@ func TestSamplerRefuses(t *testing.T) {
 	mustContain(t, err, "sampler: no logits")
 	_, err = (*Sampler)(nil).Draw(graph.Tensor{})
 	mustContain(t, err, "sampler: got nil")
+	_, err = (&Sampler{Temperature: 1}).Draw(logits(1, 2))
+	mustContain(t, err, "temperature 1 and nothing to draw with")
+	s = NewSampler(1)
+	s.MinP = -0.5
+	_, err = s.Draw(logits(1, 2))
+	mustContain(t, err, "min_p: got -0.5", "[0, 1]")
+	s.MinP = 1
+	if id, err := s.Draw(logits(1, 2)); err != nil || id != 1 {
+		t.Errorf("min_p 1: got %d, %v, want the likeliest, 1", id, err)
+	}
 }

@@ -173,6 +173,16 @@ func TestSamplerMinP(t *testing.T) {
 	}
 }
 
+// A TopP of 1 keeps all of the TopK likeliest tokens, even one that adds nothing to the sum.
+func TestSamplerTopPOfAll(t *testing.T) {
+	s := NewSampler(1)
+	s.TopK, s.TopP = 3, 1
+	s.choices = []choice{{0, 1e-30}, {1, 1}, {2, 1e-31}, {3, 1e-32}}
+	if s.cut(); len(s.choices) != 3 {
+		t.Errorf("got %v, want three tokens", s.choices)
+	}
+}
+
 // Without the newer cuts a seed draws the same as in earlier versions.
 func TestSamplerDrawsAsBefore(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -178,6 +178,19 @@ func TestI53OneBeamIsGreedyAllAreExact(t *testing.T) {
 	}
 }
 
+// Greedy follows the first beam of every text, the first of equally likely tokens, and not a text that has ended.
+func TestGreedyOfSeveral(t *testing.T) {
+	p := &counted{}
+	for _, next := range []map[string]map[string]float64{
+		{"": {".": 0.6, "a": 0.4}}, {"": {"b": 0.5, "a": 0.5}, "a": {"c": 0.5, "d": 0.3, "e": 0.2}},
+	} {
+		p.trees = append(p.trees, newTree(1, 2, next))
+	}
+	if got := fmt.Sprint(greedily(t, p, 4)); got != "[. 0.600 ac. 0.250]" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // Two beams can find less than one: both follow b, whose two continuations are likelier than a's, and then the
 // probability scatters.
 func TestI53BeamCanLoseToGreedy(t *testing.T) {
