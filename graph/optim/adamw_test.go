@@ -7,6 +7,24 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
+// Only matrices decay.
+func TestDecayOfMatrices(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	x, b := g.Root().Param("x", graph.Const(2), 2, 2), g.Root().Param("b", graph.Const(2), 3)
+	o, err := New(g.Params(), SGD{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Decay = 0.5
+	p, err := graph.Compile(x.SumAll().Add(b.SumAll()), x, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step(t, o, p, 0.25); x.Tensor().At(0) != 1.5 || b.Tensor().At(0) != 1.75 {
+		t.Errorf("got %v and %v, want 1.5 and 1.75", x.Tensor().At(0), b.Tensor().At(0))
+	}
+}
+
 // TestTrap07AdamWChangesTheWeights: Gorgonia's AdamW decays a copy and never writes it back.
 func TestTrap07AdamWChangesTheWeights(t *testing.T) {
 	g := graph.New(graph.Float64, 1)

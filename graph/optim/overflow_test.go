@@ -26,11 +26,12 @@ func TestOverflowAndForget(t *testing.T) {
 	}
 	g := graph.New(graph.Float32, 1)
 	x := g.Root().Param("x", graph.Const(1), 1, 2)
-	p, err := graph.Compile(x.Scale(1e25).SumAll(), x)
+	y := g.Root().Param("y", graph.Const(1), 1, 2)
+	p, err := graph.Compile(x.Scale(1e25).SumAll().Add(y.SumAll()), x, y)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := New([]graph.Expr{x}, AdamW{Beta1: 0.9, Beta2: 0.99})
+	a, err := New([]graph.Expr{x, y}, AdamW{Beta1: 0.9, Beta2: 0.99})
 	if err != nil {
 		t.Fatal(err)
 	}

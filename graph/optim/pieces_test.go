@@ -24,7 +24,8 @@ func (c counting) State() (State, error) {
 }
 
 func (c counting) Step(s Step) {
-	if c.calls.Add(1); s.W.Len() != s.G.Len() || s.W.Len() != s.M.Len() || s.V.Len() != 0 || s.Name != "w" {
+	if c.calls.Add(1); s.W.Len() != s.G.Len() || s.W.Len() != s.M.Len() || s.V.Len() != 0 || s.Name != "w" ||
+		!c.whole && s.W.Len() > kernel.Grain {
 		s.W.Set(0, math.NaN())
 	}
 	if c.bad < s.W.Len() {

@@ -3,6 +3,7 @@ package optim
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,28 @@ func TestSGD(t *testing.T) {
 		if o.Steps != 3 {
 			t.Errorf("%d steps, want 3", o.Steps)
 		}
+	}
+}
+
+// Two steps in exact numbers, with momentum and decay.
+func TestSGDByNumbers(t *testing.T) {
+	w, m := []float64{2, -1}, []float64{0, 0}
+	step := func(g ...float64) {
+		SGD{Momentum: 0.5}.Step(Step{Rate: 0.5, Decay: 0.25, Scale: 2, W: graph.Tensor{F64: w},
+			G: graph.Tensor{F64: g}, M: graph.Tensor{F64: m}})
+	}
+	step(3, -4)
+	if want := []float64{-1.25, 3.125}; !slices.Equal(w, want) || !slices.Equal(m, []float64{6, -8}) {
+		t.Errorf("step 1: got %v and moments %v, want %v, 6 and -8", w, m, want)
+	}
+	step(1, 0)
+	if want := []float64{-3.59375, 4.734375}; !slices.Equal(w, want) || !slices.Equal(m, []float64{5, -4}) {
+		t.Errorf("step 2: got %v and moments %v, want %v, 5 and -4", w, m, want)
+	}
+	m = []float64{0x1p-95, 0x1p-96, -0x1p-95}
+	w = make([]float64, 3)
+	if step(0, 0, 0); !slices.Equal(m, []float64{0x1p-96, 0, -0x1p-96}) {
+		t.Errorf("the smallest moment is 2⁻⁹⁵: got %v", m)
 	}
 }
 
