@@ -165,9 +165,10 @@ var excuses = map[string]func(e end) bool{
 	"cross entropy, row ignored": func(e end) bool {
 		return !isFinite(e.special) && isFinite(e.got) && math.IsNaN(e.want)
 	},
-	// Products overflow in another order.
-	"squared error": end.overflow,
-	"rollout":       end.overflow,
+	// Products overflow in another order, and not at all in a fused multiply-add.
+	"squared error":        end.overflow,
+	"rollout":              end.overflow,
+	"binary cross entropy": end.overflow,
 	// The equation loses the clipped product next to a large r·A, and a − max(a − b, 0) is ∞ − ∞ where r·A overflows. A
 	// clipped row has no gradient, whatever its weight is.
 	"rollout, ppo true": func(e end) bool {

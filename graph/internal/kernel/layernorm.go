@@ -71,7 +71,9 @@ func (a *normBackwardTask[T]) Do(part, _ int) {
 		}
 		row, m, q := dx[i*d:(i+1)*d], T(g), T(gx)
 		for j, v := range x {
-			row[j] = (dy[j]*a.W[j] - m - (v-mean[i])*inv[i]*q) * inv[i]
+			// T(…) rounds the product as project does. Otherwise a fused multiply-subtract leaves the rounding of the
+			// mean where the products are equal and the gradient is 0.
+			row[j] = (T(dy[j]*a.W[j]) - m - (v-mean[i])*inv[i]*q) * inv[i]
 		}
 	}
 }

@@ -69,7 +69,8 @@ func (a *sigmaNormBackwardTask[T]) Do(part, _ int) {
 		g, gx := project(dw, db, x, a.W, dy, mu, inv)
 		m, q := T(g), T(gx)/a.Spread[i]
 		for j, v := range x {
-			dx[j] = (dy[j]*a.W[j] - m - (v-mu)*q) * inv
+			// T(…) rounds the product as in LayerNormBackward.
+			dx[j] = (T(dy[j]*a.W[j]) - m - (v-mu)*q) * inv
 		}
 	}
 }
