@@ -61,7 +61,7 @@ func (w *world) create(t reflect.Type) reflect.Value {
 		p.Elem().Set(w.good(t.Elem()))
 		return p
 	case reflect.Func:
-		return returning(t, func(t reflect.Type) reflect.Value { return w.good(t) })
+		return returning(t, w.good)
 	case reflect.Struct:
 		if c, ok := w.news[t]; ok {
 			return c.f.Call(w.args(c))[0]
@@ -78,14 +78,14 @@ func (w *world) create(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// returning returns a function of type t whose results are given by of.
+// returning returns a function of type t whose results are given by of, which is called before it: the ranks of
+// dist.Run call one function at the same time.
 func returning(t reflect.Type, of func(reflect.Type) reflect.Value) reflect.Value {
-	return reflect.MakeFunc(t, func([]reflect.Value) (out []reflect.Value) {
-		for i := range t.NumOut() {
-			out = append(out, of(t.Out(i)))
-		}
-		return out
-	})
+	var out []reflect.Value
+	for i := range t.NumOut() {
+		out = append(out, of(t.Out(i)))
+	}
+	return reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value { return out })
 }
 
 // args returns the valid arguments of a call, without variadic ones.
