@@ -154,7 +154,7 @@ func TestReadMemory(t *testing.T) {
 		n = 250_000
 	}
 	some := withAdded(t, n, func(i int) string { return fmt.Sprintf("%x", i+1<<20) })
-	long := withAdded(t, n/20, func(i int) string { return fmt.Sprintf("%0*d", 900, i) })
+	long := withAdded(t, min(n/20, maxSpecialBytes/1000), func(i int) string { return fmt.Sprintf("%0*d", 900, i) })
 	var tokens strings.Builder
 	for i := range n {
 		fmt.Fprintf(&tokens, `"%x":%d,`, i+1<<20, 270+i)
