@@ -135,6 +135,85 @@ var groupedLayerCases = []layerCase{
 	}},
 }
 
+var sigmoidLayerCases = []layerCase{
+	{"sigmoid attention with adapters, rope and dropout", "SigmoidAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+		return NewSigmoidAttention(rotary(at)).Forward(x)
+	}},
+	{"sigmoid attention in a window per head", "SigmoidAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
+		return NewSigmoidAttention(at).Forward(x)
+	}},
+}
+
+// unchanged is a layer that returns its input.
+type unchanged struct{}
+
+func (unchanged) Forward(x graph.Expr) graph.Expr { return x }
+
+// Where the scores of n visible keys are all 0, each has the weight 1/(n+1); a hidden key has the weight 0. Biases of
+// the mask are scores: a constant bias of ln n makes each weight 1/2.
+func TestI68EqualScores(t *testing.T) {
+	d := shapes[0]
+	for _, kernels := range []bool{true, false} {
+		for name, c := range map[string]struct {
+			bias   Bias
+			weight func(n int) float64
+		}{
+			"no bias": {nil, func(n int) float64 { return 1 / float64(n+1) }},
+			"bias":    {halves{}, func(int) float64 { return 0.5 }},
+		} {
+			g := graph.New(graph.Float64, 1)
+			g.Kernels = kernels
+			at := newSite(g, d)
+			at.Mask = NewBiasedMask(at.Sub("own"), d, Window{3}, c.bias)
+			l := NewSigmoidAttention(at)
+			weight, width := g.Params()[0].Tensor(), d.Heads*(2*d.QK+d.V)
+			for i := range weight.Len() {
+				if i%width < d.Heads*d.QK { // the queries
+					weight.Set(i, 0)
+				}
+			}
+			l.heads.Proj = unchanged{}
+			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+			qkv, got := output(t, l.QKV.Forward(x)), output(t, l.Forward(x))
+			for row := range d.Batch * d.Context {
+				n := min(row%d.Context+1, 3) // keys that the query attends to
+				for j := range d.Heads * d.V {
+					sum := 0.0
+					for key := row - n + 1; key <= row; key++ {
+						sum += qkv.At(key*width + 2*d.Heads*d.QK + j)
+					}
+					if y, want := got.At(row*d.Heads*d.V+j), c.weight(n)*sum; !(math.Abs(y-want) <= 1e-14) {
+						t.Errorf("%s, kernels %t, row %d, column %d: got %v, want %v", name, kernels, row, j, y, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// halves is the bias ln n of a query that attends to n keys in a window of 3.
+type halves struct{}
+
+func (halves) Bias(_, i, _ int) float64 { return math.Log(float64(min(i+1, 3))) }
+
+// Step equals Forward, also in a window and under slopes that differ between heads.
+func TestI68StepEqualsForward(t *testing.T) {
+	for name, mask := range map[string]func(at Site) *Mask{
+		"causal": func(at Site) *Mask { return at.Mask },
+		"window": func(at Site) *Mask { return NewMask(at.Sub("own"), at.Dims, Window{3}) },
+		"slopes": func(at Site) *Mask { return NewBiasedMask(at.Sub("own"), at.Dims, Causal{}, NewALiBi(at.Heads)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			stepEqualsForward(t, Causal{}, sixHeads, func(at Site) Cached {
+				at.Mask = mask(at)
+				return NewSigmoidAttention(at)
+			})
+		})
+	}
+}
+
 // sixHeads are odd sizes that groups of one, two, three and six heads divide.
 var sixHeads = Dims{Batch: 2, Context: 7, Embd: 11, Heads: 6, QK: 4, V: 3, Inner: 13, Blocks: 1}
 

@@ -21,6 +21,22 @@ func ExampleGroupedAttention() {
 	// attn.c_proj.weight [16 8]
 }
 
+// Where the keys differ in nothing, each has the weight 1/(n+1) of the n keys so far. The values are 1, so a row shows
+// the sum of its weights: 1/2, 2/3 and 3/4, where a softmax has 1.
+func ExampleSigmoidAttention() {
+	at := site()
+	l := nn.NewSigmoidAttention(at.At("attn"))
+	set(at.Graph(), map[string][]float64{
+		"attn.c_attn.weight": {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1},
+		"attn.c_proj.weight": {1, 0, 0, 1},
+	})
+	show(l.Forward(at.Value("x", graph.Const(1), 3, 2)))
+	// Output:
+	//   0.50  0.50
+	//   0.67  0.67
+	//   0.75  0.75
+}
+
 // Two tokens of a target attend to a source of four, the last of which is padding: the numbers of queries and keys may
 // differ. The values of the padding have no effect.
 func ExampleCrossAttention() {

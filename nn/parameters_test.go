@@ -48,6 +48,7 @@ func TestParameters(t *testing.T) {
 		"RoPE":             {func(at Site) Layer { return NewRoPE(positioned(at, 7, 0), 2, 100) }, "", ""},
 		"ValueHead":        {func(at Site) Layer { return NewValueHead(at) }, "", "weight[6×1] bias[1]"},
 		"SelfAttention":    {causal, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"SigmoidAttention": {func(at Site) Layer { return NewSigmoidAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"LinearAttention":  {func(at Site) Layer { return NewLinearAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"TaylorAttention":  {func(at Site) Layer { return NewTaylorAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"Unprojected":      {func(at Site) Layer { return NewUnprojected(at) }, "", ""},

@@ -29,12 +29,17 @@ func (a Attention) Make(root nn.Site, s Stack) (built nn.Attention) {
 // Attentions lists the library's attentions, the default first. All of them are causal except linformer, which is for
 // encoders and which a decoder refuses.
 func Attentions() []Attention {
-	return slices.Concat([]Attention{{Name: "causal", New: causal}}, groupedAttentions(),
-		windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(), latentAttentions())
+	return slices.Concat([]Attention{{Name: "causal", New: causal}, {Name: "sigmoid", New: sigmoid}},
+		groupedAttentions(), windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(),
+		latentAttentions())
 }
 
 func causal(nn.Site, Stack) nn.Attention {
 	return func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
+}
+
+func sigmoid(nn.Site, Stack) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewSigmoidAttention(at) }
 }
 
 func (a Attention) check(d nn.Dims, s Stack) error {

@@ -30,6 +30,7 @@ func TestHeadsReportWhetherTheKeysBiasCancels(t *testing.T) {
 	x, see := m(tokens, tokens-1), m(tokens, tokens).Square()
 	for _, head := range []Head[float64]{
 		Attention[float64]{}, Flash[float64]{Queries: 2, Keys: 2},
+		SigmoidAttention[float64]{},
 		LinearAttention[float64]{Features: EluPlusOne[float64]{}, See: see},
 		LinearScan[float64]{Features: EluPlusOne[float64]{}},
 	} {

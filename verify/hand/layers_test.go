@@ -117,6 +117,13 @@ func examples[T hand.Number]() []example[T] {
 		{"flash, blind query", "x 8 22", alone(func(_, _ int) hand.Head[T] {
 			return hand.Flash[T]{Mask: hand.Except(causal, hand.WindowMask(n, 2)), Queries: 1, Keys: 1}
 		})},
+		{"sigmoid attention", "x 8 22", alone(func(b, h int) hand.Head[T] {
+			return hand.SigmoidAttention[T]{Mask: causal, Drop: hand.Dropout[T]{Mask: dropout("attn_dropout")}.Head(b, h, heads, n)}
+		})},
+		{"sigmoid attention, no mask", "x 8 22", alone(func(_, _ int) hand.Head[T] { return hand.SigmoidAttention[T]{} })},
+		{"sigmoid attention, blind query", "x 8 22", alone(func(_, _ int) hand.Head[T] {
+			return hand.SigmoidAttention[T]{Mask: hand.Except(causal, hand.WindowMask(n, 2))}
+		})},
 		{"linear attention", "x 8 22", linear(hand.EluPlusOne[T]{}, causal.Exp())},
 		{"linear attention, all keys", "x 8 22", linear(hand.TaylorFeatures[T]{Eps: 0.1}, hand.Matrix[float64]{})},
 		{"linear scan", "x 8 22", alone(func(_, _ int) hand.Head[T] { return hand.LinearScan[T]{Features: hand.EluPlusOne[T]{}} })},

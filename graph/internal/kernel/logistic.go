@@ -46,6 +46,25 @@ func (logisticSlope[T]) of(dx, x, dy []T) {
 	}
 }
 
+// SigmoidWeights turns a row of scores into weights, in place: σ(x + mask − ln n), where n is the number of keys that
+// the mask shows, and exactly 0 where the mask is −∞.
+func SigmoidWeights[T Float](x, mask []T) {
+	keys := 0
+	for _, m := range mask[:len(x)] {
+		if !math.IsInf(float64(m), -1) {
+			keys++
+		}
+	}
+	shift := T(math.Log(float64(keys)))
+	for j, m := range mask[:len(x)] {
+		if math.IsInf(float64(m), -1) {
+			x[j] = 0 // even if the score is NaN or ∞
+			continue
+		}
+		x[j], _ = sigmoid(x[j] + m - shift)
+	}
+}
+
 // SiLU computes y = x·σ(x).
 func SiLU[T Float](p *Pool, y, x []T) { each[T](p, silu[T]{}, y, x, nil) }
 

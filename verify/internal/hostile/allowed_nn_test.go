@@ -21,7 +21,7 @@ var nnRules = []struct{ pattern, why string }{
 	{`^nn\.NewSwiGLU 0\.Act=`, "it has its own"},
 	{`^nn\.(New(Dropout|{norm}|LearnedPositions|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Affine=`, "no affine map"},
 	{`^nn\.(New(Elman|{norm}|LearnedPositions|RoPE|Sinusoidal|ValueHead)|Site\.Param) 0\.Dropout=`, "drops nothing"},
-	{`^nn\.(New((Cross|Self|Linear|Grouped)Attention|Dropout|DyT|Elman|LearnedPositions|Longformer|MLA\w*|MLP|SwiGLU|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Eps=`,
+	{`^nn\.(New((Cross|Self|Linear|Grouped|Sigmoid)Attention|Dropout|DyT|Elman|LearnedPositions|Longformer|MLA\w*|MLP|SwiGLU|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Eps=`,
 		"divides by no spread"},
 	{`^nn\.(New(\w*Block|\w*Attention|Dropout|Elman|{norm}|Longformer|MLA|MLP|SwiGLU|Unprojected\w*|ValueHead)|Site\.Param) 0\.Positions=`,
 		"what encodes positions reads them"},

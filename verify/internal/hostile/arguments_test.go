@@ -16,7 +16,7 @@ func arguments() map[string]func(w *world) []any {
 	objective := func(w *world) []any { return []any{nil, w.matrix("logits", 2, 2), nil} }
 	return map[string]func(w *world) []any{
 		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
-		"nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
+		"nn.SigmoidAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
 		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork,
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },
@@ -44,6 +44,9 @@ func arguments() map[string]func(w *world) []any {
 			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.LinearShape](w)}
 		},
 		"graph.CachedAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 2, 4), w.matrix("mask", 2, 2), w.place(), get[*graph.KVCache](w)}
+		},
+		"graph.CachedSigmoidAttention": func(w *world) []any {
 			return []any{w.matrix("qkv", 2, 4), w.matrix("mask", 2, 2), w.place(), get[*graph.KVCache](w)}
 		},
 		"graph.CachedLinearAttention": func(w *world) []any {

@@ -15,6 +15,7 @@ type KVCache[T kernel.Float] struct {
 
 	y, qkv     []T
 	mask       Mask[T]
+	weigh      func(scores, mask []T)
 	at, tokens int
 }
 
@@ -28,9 +29,10 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 
 // Attend appends the keys and values of new tokens, qkv (Batch·new, Width), from position at on, and computes the
 // attention of their queries to the tokens so far: y (Batch·new, Heads·V). The mask has a row for every position and is
-// shared by all sequences.
-func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
-	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
+// shared by all sequences. weigh turns the scores of a query into weights, in place, given its row of the mask.
+func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], weigh func(scores, mask []T), at int) {
+	c.y, c.qkv, c.mask, c.weigh = y, qkv, mask, weigh
+	c.at, c.tokens = at, len(y)/(c.Batch*c.Heads*c.V)
 	operations := 2 * c.Batch * (c.Heads + kernel.FetchRows*c.Groups) * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
 	p.RunOn(kernel.Worth[T](p, operations), c.Batch*c.Groups, 1, c)
 }
@@ -59,7 +61,7 @@ func (c *KVCache[T]) group(b, g int) {
 			gemm.Mat(q, h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights, at+1))
 		for j := range shared {
 			mask := c.mask.Data[(c.mask.index(b, first+j)*n+at)*n:][:at+1]
-			kernel.Softmax(weights[j*(at+1):][:at+1], mask)
+			c.weigh(weights[j*(at+1):][:at+1], mask)
 		}
 		gemm.MulSerial(shared, h.V, at+1, 1, gemm.Mat(weights, at+1), gemm.Mat(values, h.V), 0, gemm.Mat(out, h.V))
 	}

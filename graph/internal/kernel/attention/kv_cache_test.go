@@ -65,7 +65,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 			qkv = append(qkv, tokens[(b*n+at)*width:][:count*width]...)
 		}
 		y := slices.Repeat([]float64{math.NaN()}, h.Batch*count*h.Heads*h.V)
-		c.Attend(p, y, qkv, mask, at)
+		c.Attend(p, y, qkv, mask, kernel.Softmax, at)
 		return y
 	}
 	check := func(y []float64, at, count int, from []int) {
@@ -144,7 +144,7 @@ func TestWeightsOfEveryHead(t *testing.T) {
 	for i := range qkv {
 		qkv[i] = float64(i%7) / 3
 	}
-	c.Attend(kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1}, 0)
+	c.Attend(kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1}, kernel.Softmax, 0)
 	for head := range 4 {
 		var sum float64
 		for _, w := range c.weights[head*3:][:3] {
