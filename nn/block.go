@@ -67,3 +67,19 @@ func (b *PostNormBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr
 	x = norm1(x.Add(attend(x)))             // u = norm(x + attention(x))   (n, d)
 	return norm2(x.In(b.scope).Add(mlp(x))) // y = norm(u + mlp(u))         (n, d)
 }
+
+// norm builds the named norm.
+func (s Site) norm(name string) Layer {
+	if s.Norm == nil {
+		return NewLayerNorm(s.At(name))
+	}
+	return Make(s.At(name), s.Norm)
+}
+
+// mlp builds the MLP of a block.
+func (s Site) mlp() Layer {
+	if s.MLP == nil {
+		return NewMLP(s.At("mlp"))
+	}
+	return Make(s.At("mlp"), s.MLP)
+}

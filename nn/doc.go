@@ -1,7 +1,8 @@
-// Package nn implements the layers of a transformer, one per file: a struct of parameters, a constructor that declares
-// them, and a Forward that is the layer's equation. Reading a Forward downwards gives the forward column of the paper.
-// Start with NewLayerNorm, a complete layer in forty lines, and with Site, which describes where in a model a
-// constructor builds.
+// Package nn implements the layers of a transformer: a struct of parameters, a constructor that declares them, and a
+// Forward that is the layer's equation. Reading a Forward downwards gives the forward column of the paper. Start with
+// NewLayerNorm, a complete layer in forty lines, and with Site, which describes where in a model a constructor builds.
+// Kinds of attention are in files named attention_*.go, the rules of which token attends to which in mask_*.go, and
+// encodings of positions in position*.go.
 //
 // The letters in the right margins: B sequences in a batch, T tokens in each (the context), n = B·T tokens, d features
 // (the width), H heads, dρ features of a query or key, dh of a value, f features inside the MLP, V entries of the

@@ -1,10 +1,27 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
 
 // Layer maps activations (n, in) to activations (n, out).
 type Layer interface {
 	Forward(x graph.Expr) graph.Expr
+}
+
+// Dims holds the sizes that the layers share.
+type Dims struct {
+	Batch, Context int // B sequences of T tokens
+	Embd           int // d, the width of the residual stream
+	Heads          int // H
+	QK, V          int // dρ and dh: features of a query or key, and of a value, per head
+	Inner          int // f, the width inside the MLP
+	Blocks         int // L, for the initialisation of the matrices that write to the residual stream
 }
 
 // Cached is a Layer that can also take only the newest tokens of every sequence, (B·n, in) → (B·n, out). It stores the
@@ -23,12 +40,6 @@ type Mixing interface {
 	Mixing() float64
 }
 
-// overKeys returns the cost per token of softmax over the given number of keys: keys·H(dρ+dh). It is a float64, which
-// does not overflow.
-func overKeys(keys, heads, qk, v int) float64 {
-	return float64(keys) * float64(heads) * (float64(qk) + float64(v))
-}
-
 // stepAt returns the Step of the named layer at one position, in the block at s. It is the counterpart of In for Step.
 func stepAt(s graph.Scope, name string, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
 	return func(x graph.Expr) graph.Expr {
@@ -45,3 +56,104 @@ type Adapt func(s graph.Scope, w graph.Expr, in, out int) graph.Expr
 
 // Affine builds the layer y = x·w + b with in inputs, the outputs given as blocks of columns, and weights from init.
 type Affine func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer
+
+// In returns the named layer in s as a function. The result of this function must have the shape of x and becomes the
+// activation at that place. A layer that is missing, panics or returns another shape is an error of the layer.
+func In(s graph.Scope, name string, l Layer) func(x graph.Expr) graph.Expr {
+	at := s.Sub("%s", name)
+	return func(x graph.Expr) graph.Expr {
+		return s.Place(name, shaped(at, x.Shape(), func() graph.Expr { return l.Forward(x) }))
+	}
+}
+
+// HeadIn is like In for a layer whose result has the rows of x and the given number of columns.
+func HeadIn(s graph.Scope, name string, l Layer, columns int) func(x graph.Expr) graph.Expr {
+	at := s.Sub("%s", name)
+	return func(x graph.Expr) graph.Expr {
+		shape := slices.Clone(x.Shape())
+		if len(shape) > 0 {
+			shape[len(shape)-1] = columns
+		}
+		return s.Place(name, shaped(at, shape, func() graph.Expr { return l.Forward(x) }))
+	}
+}
+
+// shaped is like try, but requires a shape.
+func shaped(s graph.Scope, want []int, f func() graph.Expr) graph.Expr {
+	y := try(s, f)
+	if got := y.Shape(); got != nil && want != nil && !slices.Equal(got, want) {
+		s.Failf("got shape %s, want %s", sizes(got), sizes(want))
+	}
+	return y
+}
+
+// sizes formats a shape for errors, such as "(16, 32)".
+func sizes(shape []int) string {
+	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ") + ")"
+}
+
+// try returns the result of f. If f panics, the panic becomes an error of s.
+func try(s graph.Scope, f func() graph.Expr) (y graph.Expr) {
+	if !s.Try(func() { y = f() }) {
+		y = graph.Expr{}.In(s)
+	}
+	return y
+}
+
+// recoverUnbuilt turns a panic of the layer l into an error in y. Methods that need fields set by the constructor defer
+// it, so that calling them on nil or on a literal is an error.
+func recoverUnbuilt(l any, x graph.Expr, y *graph.Expr) {
+	if r := recover(); r != nil {
+		*y = x.Wrap(nil, errors.Errorf("%T, want one built by its constructor: %v", l, graph.Panicked(r)))
+	}
+}
+
+// Caches holds what the layers of a decoder store of earlier tokens, by the name of the layer. Graphs for one new token
+// and for several share it.
+type Caches map[string]graph.Cache
+
+// Reset removes all tokens.
+func (c Caches) Reset() {
+	for _, cache := range c {
+		cache.Reset()
+	}
+}
+
+// Fork copies sequence from to sequence to in every layer.
+func (c Caches) Fork(from, to int) error {
+	for name, cache := range c {
+		if err := cache.Fork(from, to); err != nil {
+			return errors.Wrap(err, name)
+		}
+	}
+	return nil
+}
+
+// Numbers returns the number of values stored for a full context.
+func (c Caches) Numbers() (sum float64) {
+	for _, cache := range c {
+		sum += cache.Numbers()
+	}
+	return sum
+}
+
+// Bytes returns the memory of the stored values.
+func (c Caches) Bytes() (sum int) {
+	for _, cache := range c {
+		sum += cache.Bytes()
+	}
+	return sum
+}
+
+// cacheAt returns the cache of the layer at path, and makes it on the first call. It returns nil if c is nil.
+func cacheAt[C graph.Cache](c Caches, path string, make func() C) (kept C) {
+	if c == nil {
+		return kept
+	}
+	kept, ok := c[path].(C)
+	if !ok {
+		kept = make()
+		c[path] = kept
+	}
+	return kept
+}

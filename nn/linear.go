@@ -40,29 +40,3 @@ func (l *Linear) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, 
 }
 
 func (l *Linear) hasBias() bool { return l.Bias.Graph() != nil }
-
-// Tied is the head that shares its weight with the token embedding: y = x·wᵀ, (n, d) → (n, V), w (V, d). The gradient
-// of w is the sum of the head's and the embedding's.
-type Tied struct {
-	Weight graph.Expr
-	scope  graph.Scope
-}
-
-// NewTied uses the embedding's weight at s and declares nothing.
-func NewTied(s graph.Scope, e *Embedding) *Tied {
-	if e == nil {
-		s.Failf("no embedding whose weight to share")
-		return &Tied{scope: s}
-	}
-	return &Tied{e.Weight, s}
-}
-
-// Forward returns x·wᵀ.
-func (l *Tied) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, V)
-	defer recoverUnbuilt(l, x, &result)
-	x = x.In(l.scope)
-	if y, ok := graph.LinearT(x, l.Weight); ok {
-		return y
-	}
-	return x.MatMulT(l.Weight)
-}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // Bias is a term that is added to the score of query i and key j in a head. It may be a Checker.
@@ -136,4 +137,55 @@ func (m *Mask) Update() error {
 		return errUnbuilt
 	}
 	return m.table.Update()
+}
+
+// check calls every Checker. It returns an error for random keys together with a rule that differs between heads: they
+// are drawn once for all heads.
+func (m *Mask) check() error {
+	rules := rulesOf(m.given)
+	for _, v := range rules {
+		if v == nil {
+			return errors.New("no Visibility: use Causal{}, or All{} if every token attends to every other one")
+		}
+		if err := checkSizes(v, m.dims); err != nil {
+			return err
+		}
+	}
+	if n := randomKeys(rules); n > 0 && slices.ContainsFunc(rules, perHead) {
+		return errors.Errorf("%d random keys, drawn once for all heads, with a mask that differs between heads", n)
+	}
+	return checkSizes(m.bias, m.dims)
+}
+
+func checkSizes(v any, d Dims) error {
+	if c, ok := v.(Checker); ok {
+		return c.Check(d)
+	}
+	return nil
+}
+
+// checkEmptyRows returns an error if a query has no visible key.
+func (m *Mask) checkEmptyRows(rules []Visibility, heads int) error {
+	for which := range m.batch * heads {
+		head, b := which%heads, which/heads
+		for i := range m.dims.Context {
+			switch {
+			case m.hasKey(rules, head, b, i):
+			case heads > 1:
+				return errors.Errorf("query %d of sequence %d attends to no key in head %d", i, b, head)
+			default:
+				return errors.Errorf("query %d of sequence %d attends to no key", i, b)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Mask) hasKey(rules []Visibility, head, b, i int) bool {
+	for j := range m.dims.Context {
+		if visible(rules, head, b, i, j) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync"
 
@@ -73,4 +74,32 @@ func (t *table) fail(err error) {
 	if err != nil && !t.scope.Graph().Outlined() {
 		t.scope.Sub("%s", t.name).Failf("%v", err)
 	}
+}
+
+// requireCausal fails at s if a query attends to a later key, which does not exist yet when tokens come one at a time.
+func (t *table) requireCausal(s graph.Scope) {
+	if !t.scanned {
+		t.scanned, t.later = true, t.laterToken()
+	}
+	if query, key := t.later[0], t.later[1]; key > query {
+		s.Failf("one token at a time: query %d attends to the later key %d", query, key)
+	}
+}
+
+// laterToken returns a query and the first later token with a visible key, or 0 twice.
+func (t *table) laterToken() [2]int {
+	hidden, numbers := math.Inf(-1), t.Expr().Tensor()
+	if len(t.shape) == 0 || numbers.Len() == 0 {
+		return [2]int{}
+	}
+	n := t.shape[len(t.shape)-2]
+	keys := t.shape[len(t.shape)-1] / n // per token
+	for row := range numbers.Len() / (n * keys) {
+		for i, j := row%n, (row%n+1)*keys; j < n*keys; j++ {
+			if numbers.At(row*n*keys+j) != hidden {
+				return [2]int{i, j / keys}
+			}
+		}
+	}
+	return [2]int{}
 }

@@ -2,16 +2,6 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// Dims holds the sizes that the layers share.
-type Dims struct {
-	Batch, Context int // B sequences of T tokens
-	Embd           int // d, the width of the residual stream
-	Heads          int // H
-	QK, V          int // dρ and dh: features of a query or key, and of a value, per head
-	Inner          int // f, the width inside the MLP
-	Blocks         int // L, for the initialisation of the matrices that write to the residual stream
-}
-
 // Site describes the place of a layer in a model, and the style of the model. It is a value: what a constructor changes
 // in it, such as the mask of one attention, holds for that layer only. Every constructor reads Scope and Dims. The
 // comment of each other field names its readers; the rest ignore it.
@@ -78,11 +68,6 @@ func (s Site) Param(name string, init graph.Init, shape ...int) graph.Expr {
 	return s.Adapt(at, w, shape[0], shape[1])
 }
 
-// heads returns the sizes of attention with queries and keys of qk features and values of v. No heads share keys.
-func (s Site) heads(qk, v int) graph.AttentionShape {
-	return graph.AttentionShape{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v, Groups: s.Heads}
-}
-
 // mask returns the site's mask. It is an error if there is none.
 func (s Site) mask() *Mask {
 	if s.Mask == nil {
@@ -92,42 +77,13 @@ func (s Site) mask() *Mask {
 	return s.Mask
 }
 
-// act returns the site's activation. It is an error if there is none.
-func (s Site) act() Layer {
-	if s.Act == nil {
-		s.Failf("no activation: the site needs one for the %d features inside", s.Inner)
-		return ReLU{}
+// Make returns the layer that with builds for a site. It is an error of the site if with is nil, returns nil or panics.
+func Make(at Site, with func(Site) Layer) (l Layer) {
+	switch {
+	case with == nil:
+		at.Failf("no layer: the function that builds it is nil")
+	case at.Try(func() { l = with(at) }) && l == nil:
+		at.Failf("no layer: the function that builds it returns nil")
 	}
-	return s.Act
-}
-
-// norm builds the named norm.
-func (s Site) norm(name string) Layer {
-	if s.Norm == nil {
-		return NewLayerNorm(s.At(name))
-	}
-	return Make(s.At(name), s.Norm)
-}
-
-// mlp builds the MLP of a block.
-func (s Site) mlp() Layer {
-	if s.MLP == nil {
-		return NewMLP(s.At("mlp"))
-	}
-	return Make(s.At("mlp"), s.MLP)
-}
-
-// checkPositions fails if the site has no positions.
-func (s Site) checkPositions() {
-	if s.Positions.Graph() == nil {
-		s.Failf("no positions: the site must give the positions of the %d tokens", s.Batch*s.Context)
-	}
-}
-
-// count returns the number of integers in an input, or 0 after a failure.
-func count(ids graph.Expr) int {
-	if shape := ids.Shape(); len(shape) == 1 {
-		return shape[0]
-	}
-	return 0
+	return l
 }

@@ -114,3 +114,9 @@ func (l *crossHeads) split(x graph.Expr, tokens, from, size int) graph.Expr {
 func (l *crossHeads) mixing() float64 {
 	return overKeys(l.sizes.Keys, l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }
+
+// heads returns the attention to m, with queries and keys of qk features, and values of v.
+func (m *Memory) heads(at Site, qk, v int) crossHeads {
+	sizes := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
+	return crossHeads{sizes, m.Expr(), *NewDropout(at.At("attn_dropout")), at.Scope}
+}

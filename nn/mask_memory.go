@@ -35,12 +35,6 @@ func (m *Memory) orNone(at Site) *Memory {
 	return m
 }
 
-// heads returns the attention to m, with queries and keys of qk features, and values of v.
-func (m *Memory) heads(at Site, qk, v int) crossHeads {
-	sizes := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
-	return crossHeads{sizes, m.Expr(), *NewDropout(at.At("attn_dropout")), at.Scope}
-}
-
 func (m *Memory) entry(i int) float64 {
 	if m.Lengths != nil && i%m.Keys >= m.Lengths[i/(m.Queries*m.Keys)] {
 		return math.Inf(-1)

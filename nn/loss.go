@@ -1,0 +1,96 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// CrossEntropy is the loss of next-token prediction (section 1 of the paper): the sum, over the tokens whose target
+// counts, of
+//
+//	−ln softmax(z)[target] = ln Σ e^z − z[target]
+//
+// or that sum divided by their number. The paper's Δ₁₂ = y_pred − y_gt is the gradient of the sum, whereas most code
+// uses the mean (errata B10): Sum chooses. A target equal to the ignored value declared by graph.Ints counts in neither
+// the sum nor the number (errata D6).
+type CrossEntropy struct {
+	Sum   bool
+	scope graph.Scope
+}
+
+// NewCrossEntropy returns the loss as the mean over the targets that count; set Sum for the sum.
+func NewCrossEntropy(s graph.Scope) *CrossEntropy { return &CrossEntropy{scope: s} }
+
+// Forward compares logits (n, V) with targets (n) and returns a scalar.
+func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(l, logits, &result)
+	z, targets := logits.In(l.scope), targets.In(l.scope)
+	if loss, ok := graph.CrossEntropy(z, targets, !l.Sum); ok {
+		return loss
+	}
+	v := 1
+	if s := z.Shape(); len(s) == 2 {
+		v = s[1]
+	}
+	y := targets.OneHot(v)                                // y_gt, 0 where ignored   (n, V)
+	counts := y.Sum()                                     // 1 or 0                  (n, 1)
+	nll := z.LogSumExp().Mul(counts).Sub(z.Pick(y).Sum()) // ln Σ e^z − z[target]    (n, 1)
+	loss := nll.SumAll()
+	if l.Sum {
+		return loss
+	}
+	return loss.Div(counts.SumAll())
+}
+
+// BinaryCrossEntropy is the loss of several independent labels, each present or absent, the mean over all entries:
+//
+//	L = mean(−y ln σ(z) − (1 − y) ln(1 − σ(z))) = mean(max(z, 0) − z∘y + ln(1 + e^(−|z|)))
+//
+// The right side never overflows. The gradients are (σ(z) − y)/n by z and −z/n by y, n being the number of entries.
+type BinaryCrossEntropy struct{ scope graph.Scope }
+
+// NewBinaryCrossEntropy declares nothing.
+func NewBinaryCrossEntropy(s graph.Scope) *BinaryCrossEntropy { return &BinaryCrossEntropy{s} }
+
+// Forward compares logits z with labels y of the same shape, each from 0 to 1, and returns a scalar.
+func (l *BinaryCrossEntropy) Forward(z, y graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(l, z, &result)
+	z, y, n := pairOf(l.scope, z, y)
+	if loss, ok := graph.BinaryCrossEntropy(z, y); ok {
+		return loss
+	}
+	top := z.ReLU()                                  // max(z, 0)
+	rest := z.Sub(top.Scale(2)).Exp().Shift(1).Log() // ln(1 + e^(−|z|))
+	return top.Sub(z.Mul(y)).Add(rest).SumAll().Scale(1 / n)
+}
+
+// pairOf returns two operands of a loss at s, whose shapes must be the same: a column and a row would silently be
+// broadcast to a matrix. n is the number of their entries.
+func pairOf(s graph.Scope, x, y graph.Expr) (_, _ graph.Expr, n float64) {
+	x, y = x.In(s), y.In(s)
+	if a, b := x.Shape(), y.Shape(); !slices.Equal(a, b) {
+		s.Failf("shapes %v and %v differ", a, b)
+	}
+	return x, y, x.Entries()
+}
+
+// SquaredError is the loss of regression, the mean over all entries:
+//
+//	L = mean((x − y)²)
+//
+// with the gradients 2(x − y)/n by x and its negative by y, n being the number of entries.
+type SquaredError struct{ scope graph.Scope }
+
+// NewSquaredError declares nothing.
+func NewSquaredError(s graph.Scope) *SquaredError { return &SquaredError{s} }
+
+// Forward compares x with y of the same shape, and returns a scalar.
+func (l *SquaredError) Forward(x, y graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(l, x, &result)
+	x, y, n := pairOf(l.scope, x, y)
+	if loss, ok := graph.SquaredError(x, y, graph.Expr{}); ok {
+		return loss
+	}
+	return x.Sub(y).Square().SumAll().Scale(1 / n)
+}
