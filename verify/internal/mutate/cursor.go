@@ -16,20 +16,20 @@ type cursor struct {
 	stack  []ast.Node // the nodes around it, outermost first
 }
 
-// walk adds the mutants of n and of the nodes below it. The path counts children.
-func (c cursor) walk(n ast.Node, path []int, out *[]*mutant) {
+// walk adds the mutants of n and of the nodes below it.
+func (c cursor) walk(n ast.Node, out *[]*mutant) {
 	c.node = n
 	if c.silent() {
 		return
 	}
 	for _, operator := range operators() {
 		for _, ch := range operator(c) {
-			*out = append(*out, c.mutant(ch, path))
+			*out = append(*out, c.mutant(ch))
 		}
 	}
 	c.stack = append(slices.Clip(c.stack), n)
-	for i, child := range children(n) {
-		c.walk(child, append(slices.Clip(path), i), out)
+	for _, child := range children(n) {
+		c.walk(child, out)
 	}
 }
 
@@ -38,6 +38,23 @@ func (c cursor) parent() ast.Node { return c.stack[len(c.stack)-1] }
 func (c cursor) isConstant(e ast.Expr) bool { return c.source.info.Types[e].Value != nil }
 
 func (c cursor) text(n ast.Node) string { return c.between(n.Pos(), n.End()) }
+
+// phrase returns the text by which the list of equivalent mutants names the node: that of the node or, as long as it is
+// shorter than eight bytes, of the expression or the simple statement around it.
+func (c cursor) phrase() string {
+	n := c.node
+	for _, outer := range slices.Backward(c.stack) {
+		switch outer.(type) {
+		case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause, *ast.FuncLit, *ast.FuncDecl:
+			return line(c.text(n), 60)
+		}
+		if len(c.text(n)) >= 8 {
+			break
+		}
+		n = outer
+	}
+	return line(c.text(n), 60)
+}
 
 // operand returns the text of an expression, in parentheses if an adjacent operator would bind more tightly.
 func (c cursor) operand(e ast.Expr) string {

@@ -12,7 +12,7 @@
 // The tests first run once without a mistake, each in its own process, which records the blocks that it enters. A
 // mutant then runs only the tests that enter its block, those of its own package first, the fastest first. It is killed
 // by a test that fails, by a panic, or by a run that exceeds its limits. Mutants that behave like the original for
-// every input are listed in equivalent.txt, each with its position in the tree and the reason; an entry without a
+// every input are listed in equivalent.txt, each with its function, its expression and the reason; an entry without a
 // mutant is an error. The tests run in a copy of the module, because a mutant may write or remove files anywhere.
 // Limits of time and memory need a Unix shell.
 package main

@@ -13,8 +13,10 @@ import (
 // mutant is a package with one change.
 type mutant struct {
 	Package  string // path in the module
-	Position string // declaration and child indices in its body, such as LayerNorm.Backward/2.0.1
+	Function string // such as LayerNorm.Backward
 	Operator string
+	Phrase   string // the changed expression or statement, see cursor.phrase
+	Ordinal  int    // counts from 1 the mutants of a function with the same operator and phrase
 	File     string // path in the module
 	Line     int
 	Source   string // the line
@@ -52,7 +54,13 @@ type change struct {
 }
 
 // key returns the name of the mutant in the list of equivalent ones.
-func (m *mutant) key() string { return m.Package + " " + m.Position + " " + m.Operator }
+func (m *mutant) key() string {
+	key := m.Package + " " + m.Function + " " + m.Operator + " `" + m.Phrase + "`"
+	if m.Ordinal > 1 {
+		key += fmt.Sprintf(" #%d", m.Ordinal)
+	}
+	return key
+}
 
 // mutants returns the mutants of all functions, in the order of the source. It skips functions that call recover: in a
 // copy, the deferred function itself would no longer call recover. Values of package variables are not changed.
@@ -64,34 +72,37 @@ func (m *module) mutants() (out []*mutant) {
 				c := cursor{module: m, source: s, file: f, decl: d, stack: []ast.Node{d}}
 				if ok && d.Body != nil && !slices.Contains([]string{"init", "main", "_"}, d.Name.Name) &&
 					!strings.Contains(c.text(d), "recover()") {
-					c.walk(d.Body, nil, &out)
+					c.walk(d.Body, &out)
 				}
 			}
 		}
+	}
+	count := map[string]int{}
+	for _, mu := range out {
+		key := mu.key()
+		count[key]++
+		mu.Ordinal = count[key]
 	}
 	return out
 }
 
 // mutant returns the mutant with a change at the cursor.
-func (c cursor) mutant(ch change, path []int) *mutant {
+func (c cursor) mutant(ch change) *mutant {
 	at := c.fset.Position(ch.from)
 	rel, _ := filepath.Rel(c.root, at.Filename)
-	position := c.decl.Name.Name
+	function := c.decl.Name.Name
 	if c.decl.Recv != nil {
 		of, _, _ := strings.Cut(strings.TrimLeft(types.ExprString(c.decl.Recv.List[0].Type), "*"), "[")
-		position = of + "." + position
-	}
-	step := "/"
-	for _, i := range path {
-		position += fmt.Sprint(step, i)
-		step = "."
+		function = of + "." + function
 	}
 	before := c.between(ch.from, ch.to)
 	begin := strings.LastIndexByte(c.file.text[:at.Offset], '\n') + 1
-	line, _, _ := strings.Cut(c.file.text[begin:], "\n")
-	m := &mutant{Package: c.source.name, Position: position, Operator: ch.operator,
-		File: filepath.ToSlash(rel), Line: at.Line, Source: oneLine(line), Before: oneLine(before),
-		After: oneLine(ch.text), source: c.source, file: c.file, decl: c.decl, change: ch}
+	text, _, _ := strings.Cut(c.file.text[begin:], "\n")
+	m := &mutant{
+		Package: c.source.name, Function: function, Operator: ch.operator, Phrase: c.phrase(),
+		File: filepath.ToSlash(rel), Line: at.Line, Source: line(text, 90), Before: line(before, 90),
+		After: line(ch.text, 90), source: c.source, file: c.file, decl: c.decl, change: ch,
+	}
 	list, statement := c.list()
 	m.block, m.useAt = c.offset(list), c.offset(statement)
 	var lost []string
@@ -112,10 +123,11 @@ func (c cursor) mutant(ch change, path []int) *mutant {
 	return m
 }
 
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > 90 {
-		s = string(runes[:89]) + "…"
+// line returns s in one line of at most n characters, without back quotes.
+func line(s string, n int) string {
+	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "`", "'")
+	if runes := []rune(s); len(runes) > n {
+		s = string(runes[:n-1]) + "…"
 	}
 	return s
 }

@@ -29,7 +29,7 @@ func TestOperators(t *testing.T) {
 			t.Errorf("two mutants are %s", mu.key())
 		}
 		seen[mu.key()] = true
-		fmt.Fprintf(&got, "%s %s: %s → %s\n", mu.Position, mu.Operator, mu.Before, mu.After)
+		fmt.Fprintf(&got, "%s: %s → %s\n", strings.TrimPrefix(mu.key(), small+" "), mu.Before, mu.After)
 	}
 	if *update {
 		if err := os.WriteFile("testdata/small.txt", []byte(got.String()), 0o644); err != nil {
@@ -49,7 +49,7 @@ func TestOperators(t *testing.T) {
 // one does not compile, and mutants of functions without a test survive.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	reason := small + " clamp/0.0 compare -0 is 0\n" + small + " positive * is of a function without a test"
+	reason := small + " clamp compare `if n < 0 { return 0 }` -0 is 0\n" + small + " positive * is of a function without a test"
 	var progress bytes.Buffer
 	o := options{packages: []string{small}, timeout: 500 * time.Millisecond, equivalent: reason}
 	mutants, left, err := mutate(o, &progress)
@@ -61,23 +61,23 @@ func TestStatuses(t *testing.T) {
 	}
 	got := map[string]*mutant{}
 	for _, m := range mutants {
-		got[m.Position+" "+m.Operator] = m
+		got[strings.TrimPrefix(m.key(), small+" ")] = m
 	}
 	for _, c := range []struct {
 		name, status string
 		reached      bool
 	}{
-		{"sum/0.3.0.1.0 sign", killed, true},                // a generic function
-		{"sum/0.3.0 drop-statement", killed, true},          // an if
-		{"Vector.zip/1.2.0.1.2.1 off-by-one", killed, true}, // out of range
-		{"Vector.zip/1.2.0 drop-statement", killed, true},   // forgets i
-		{"power/1.1.0 drop-statement", killed, true},        // no end
-		{"difference/0.0.0.0 swap", killed, true},
-		{"sum/0.3.0.0 compare", survived, true},
-		{"clamp/0.0 compare", harmless, false},
-		{"check/3.1.0.0 two", notCompiling, false}, // a case twice
-		{"check/0.1 drop-right", survived, false},
-		{"positive/1.0 two", harmless, false}, // like the entire function
+		{"sum sign `total += xs[i]`", killed, true},                                    // a generic function
+		{"sum drop-statement `if xs[i] < limit { total += xs[i] }`", killed, true},     // an if
+		{"Vector.zip off-by-one `f(x[i], y[i])`", killed, true},                        // out of range
+		{"Vector.zip drop-statement `out = append(out, f(x[i], y[i]))`", killed, true}, // forgets i
+		{"power drop-statement `p *= 2`", killed, true},                                // no end
+		{"difference swap `a.Sub(b)`", killed, true},
+		{"sum compare `xs[i] < limit`", survived, true},
+		{"clamp compare `if n < 0 { return 0 }`", harmless, false},
+		{"check two `1`", notCompiling, false}, // a case twice
+		{"check drop-right `half := n / 2`", survived, false},
+		{"positive two `return 1, nil`", harmless, false}, // like the entire function
 	} {
 		if m := got[c.name]; m == nil {
 			t.Errorf("no mutant %s", c.name)
@@ -91,7 +91,7 @@ func TestStatuses(t *testing.T) {
 	}
 	for _, want := range []string{
 		"left out because it fails without a mistake: github.com/pedestrian-ml/pedestrian/" + small + " TestFails\n",
-		small + "/small.go:41: < → <=\n\tif xs[i] < limit {\n\t" + small + " sum/0.3.0.0 compare\n",
+		small + "/small.go:41: < → <=\n\tif xs[i] < limit {\n\t" + small + " sum compare `xs[i] < limit`\n",
 		"small.go:66: n / 2 → n  (no test enters it)\n",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -122,9 +122,11 @@ func TestEquivalent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"# nothing\n\nother/package f/0 sign why": "",
-		small + " sum/9 sign why":                 "line 1: no such mutant: " + small + " sum/9 sign",
-		small + " sum/0 off-by-one":               "line 1: want package, position, operator and reason",
+		"# nothing\n\nother/package f sign `x` why": "",
+		small + " sum sign `none` why":              "line 1: no such mutant: " + small + " sum sign `none`",
+		small + " sum off-by-one `xs[i]` #9 why":    "line 1: no such mutant: " + small + " sum off-by-one `xs[i]` #9",
+		small + " sum off-by-one `xs[i]`":           "line 1: want package, function, operator, `phrase` and reason",
+		small + " sum off-by-one why":               "line 1: want package, function, operator, `phrase` and reason",
 	} {
 		err := markEquivalent(text, m, m.mutants())
 		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
@@ -133,7 +135,7 @@ func TestEquivalent(t *testing.T) {
 	}
 	tagged := *m
 	tagged.tags = "nosimd" // the line may be one of a file that is left out
-	if err := markEquivalent(small+" sum/9 sign why", &tagged, m.mutants()); err != nil {
+	if err := markEquivalent(small+" sum sign `none` why", &tagged, m.mutants()); err != nil {
 		t.Errorf("with a build tag: %v", err)
 	}
 	var packages []string

@@ -4,48 +4,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // markEquivalent sets the reasons of the listed mutants. A line is
 //
-//	package position operator reason
+//	package function operator `phrase` reason
 //
-// such as "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. The line "package function *
-// reason" is for a function that affects only speed: its mutants run, since some may hang, and those that survive count
-// as equivalent. A line without a mutant is stale if its package is mutated without build tags, which leave out files;
-// the error lists all stale lines. Lines of other packages are ignored.
+// such as "nn LayerNorm.Forward drop-right `x + y` the term is 0 there"; # begins a comment. The phrase is the text of
+// the changed expression or statement; "`phrase` #2" is the second one in the function with this operator. The line
+// "package function * reason" is for a function that affects only speed: its mutants run, since some may hang, and
+// those that survive count as equivalent. A line without a mutant is stale if its package is mutated without build
+// tags, which leave out files; the error lists all stale lines. Lines of other packages are ignored.
 func markEquivalent(text string, m *module, all []*mutant) error {
 	byKey := map[string][]*mutant{}
 	for _, mu := range all {
-		function, _, _ := strings.Cut(mu.Position, "/")
-		wildcard := mu.Package + " " + function + " *"
+		wildcard := mu.Package + " " + mu.Function + " *"
 		byKey[mu.key()], byKey[wildcard] = append(byKey[mu.key()], mu), append(byKey[wildcard], mu)
 	}
+	form := entries()
 	var stale []error
 	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
-		words := strings.Fields(line)
-		if len(words) < 4 {
-			return fmt.Errorf("equivalent mutants, line %d: want package, position, operator and reason: %s",
+		entry := form.FindStringSubmatch(line)
+		if entry == nil {
+			return fmt.Errorf("equivalent mutants, line %d: want package, function, operator, `phrase` and reason: %s",
 				i+1, line)
 		}
-		if !slices.ContainsFunc(m.packages, func(s *source) bool { return s.name == words[0] }) {
+		key, name, phrase, reason := entry[1], entry[2], entry[3], entry[4]
+		if !slices.ContainsFunc(m.packages, func(s *source) bool { return s.name == name }) {
 			continue
 		}
-		found := byKey[strings.Join(words[:3], " ")]
+		found := byKey[key]
 		if found == nil && m.tags == "" {
-			stale = append(stale, fmt.Errorf("equivalent mutants, line %d: no such mutant: %s",
-				i+1, strings.Join(words[:3], " ")))
+			stale = append(stale, fmt.Errorf("equivalent mutants, line %d: no such mutant: %s", i+1, key))
 		}
 		for _, mu := range found {
-			mu.reason, mu.maybe = strings.Join(words[3:], " "), words[2] == "*"
+			mu.reason, mu.maybe = reason, phrase == "*"
 		}
 	}
 	return errors.Join(stale...)
+}
+
+// entries returns the form of a line: its key, the package in it, the operator with the phrase or *, and the reason.
+func entries() *regexp.Regexp {
+	return regexp.MustCompile("^((\\S+) \\S+ (\\*|\\S+ `[^`]+`(?: #\\d+)?)) (\\S.*)$")
 }
 
 // tally holds the number of mutants by status.
