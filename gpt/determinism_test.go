@@ -95,7 +95,7 @@ func hash(h io.Writer, c Config) error {
 		}
 		fmt.Fprint(h, p.Loss, p.Norm)
 	}
-	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.WriteMoments} {
+	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, writeMoments(trainer)} {
 		if err := write(h); err != nil {
 			return err
 		}

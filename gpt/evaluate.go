@@ -19,77 +19,56 @@ func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 // on the seed and the step, so evaluating does not change the training. It also updates Best. All machines of a Group
 // must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
-	if err := t.begin(); err != nil {
+	if err := t.check(); err != nil {
 		return e, err
 	}
-	defer t.busy.Unlock()
-	h := fnv.New64a()
-	h.Write([]byte("evaluate"))
-	rng := rand.New(rand.NewPCG(t.config.Seed^h.Sum64(), uint64(t.Done)))
-	for _, part := range []struct {
-		split text.Split
-		loss  *float64
-	}{{t.Corpus.Train(), &e.Train}, {t.Corpus.Val(), &e.Val}} {
-		losses := make([]float64, t.config.EvalIters)
-		for i := range losses {
-			if err := t.sample(part.split, rng); err != nil {
-				return e, err
+	n := t.config.EvalIters
+	batches := func(yield func(float64, error) bool) {
+		h := fnv.New64a()
+		h.Write([]byte("evaluate"))
+		rng := rand.New(rand.NewPCG(t.config.Seed^h.Sum64(), uint64(t.Done)))
+		for i := range 2 * n {
+			split := t.Corpus.Val()
+			if i < n {
+				split = t.Corpus.Train()
 			}
-			if !t.Mine(i) {
-				continue
+			if !yield(1, t.sample(split, rng)) {
+				return
 			}
-			if losses[i], err = t.Loss(ctx); err != nil {
-				return e, err
-			}
-		}
-		if err := t.Gather(losses); err != nil {
-			return e, err
-		}
-		for _, loss := range losses {
-			*part.loss += loss / float64(t.config.EvalIters)
 		}
 	}
-	t.Best = min(t.Best, e.Val)
-	return e, nil
+	err = t.Losses(ctx, batches, func(losses []float64, _ float64) {
+		for i := range n {
+			e.Train += losses[i] / float64(n)
+			e.Val += losses[n+i] / float64(n)
+		}
+		t.Best = min(t.Best, e.Val)
+	})
+	return e, err
 }
 
 // EvaluateAll returns the loss over every block of the validation split, without overlap: the mean over the targets
 // that count. If progress is not nil, it is called with the number of blocks done so far. All machines of a Group must
 // call it.
-func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
-	if err := t.begin(); err != nil {
+func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (loss float64, err error) {
+	if err := t.check(); err != nil {
 		return 0, err
 	}
-	defer t.busy.Unlock()
-	total := (t.Corpus.Val().Len() - 1) / t.config.BlockSize
-	var losses, counts []float64
-	done := 0
-	tokens, targets := t.Model.Tokens.Ints(), t.Model.Targets.Ints()
-	for rows, err := range text.Blocks(t.Corpus.Val(), tokens, targets, t.config.BlockSize) {
-		if err != nil {
-			return 0, err
-		}
-		loss := 0.0
-		if t.Mine(len(losses)) {
-			if loss, err = t.Loss(ctx); err != nil {
-				return 0, err
+	batches := func(yield func(float64, error) bool) {
+		done, total := 0, (t.Corpus.Val().Len()-1)/t.config.BlockSize
+		tokens, targets := t.Model.Tokens.Ints(), t.Model.Targets.Ints()
+		for rows, err := range text.Blocks(t.Corpus.Val(), tokens, targets, t.config.BlockSize) {
+			if !yield(t.counted(), err) {
+				return
+			}
+			done += rows
+			if progress != nil {
+				progress(done, total)
 			}
 		}
-		losses, counts = append(losses, loss), append(counts, t.counted())
-		done += rows
-		if progress != nil {
-			progress(done, total)
-		}
 	}
-	if err := t.Gather(losses); err != nil {
-		return 0, err
-	}
-	var sum, counted float64
-	for i, n := range counts {
-		sum += losses[i] * n
-		counted += n
-	}
-	return sum / counted, nil
+	err = t.Losses(ctx, batches, func(_ []float64, mean float64) { loss = mean })
+	return loss, err
 }
 
 // counted returns the number of targets that count, divided by block_size.

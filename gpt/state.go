@@ -1,6 +1,8 @@
 package gpt
 
 import (
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -23,10 +25,9 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 
 // files returns the number of steps done and the list of Files.
 func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
-	if err := t.begin(); err != nil {
+	if err := t.check(); err != nil {
 		return 0, nil, err
 	}
-	defer t.busy.Unlock()
 	if err := t.checkTokenizer(); err != nil {
 		return 0, nil, err
 	}
@@ -34,18 +35,12 @@ func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	generator, err := t.batches.MarshalBinary()
+	s, err := train.StateOf(t.Core, stateFormat, t.config)
 	if err != nil {
-		return 0, nil, errors.Wrap(err, "state")
+		return 0, nil, err
 	}
-	state := train.StateOf(t.Core, stateFormat, generator, t.Corpus.SHA256(), t.config)
-	return t.Done, []checkpoint.File{
-		{Name: train.WeightsFile, Write: t.AtStep(t.Model.WriteWeights)},
-		{Name: configFile, Write: train.WriteBytes(hf)},
-		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
-		{Name: train.StateFile, Write: train.WriteJSON(state)},
-		tokenizerFileOf(t.Tokenizer),
-	}, nil
+	list = append(t.Core.Files(s.Step, t.Model.WriteWeights, s), tokenizerFileOf(t.Tokenizer))
+	return s.Step, slices.Insert(list, 1, checkpoint.File{Name: configFile, Write: train.WriteBytes(hf)}), nil
 }
 
 // Save writes the state as a checkpoint into the directory at path, which it creates if it does not exist, and holds
@@ -53,17 +48,19 @@ func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
 // can save in between. All machines of a Group must call it: rank 0 writes, and the others wait. Meanwhile, a Step in
 // another goroutine is an error; Model.WriteWeights, Files and Export can write during a run.
 func (t *Trainer) Save(path string) error {
-	switch {
-	case t == nil || t.built == nil:
-		return errNoTrainer
-	case t.Core != t.built.Core || t.Group == nil:
+	if err := t.check(); err != nil {
+		return err
+	}
+	if t.Group == nil {
 		return t.save(path)
 	}
+	var err error
 	if t.Group.Rank() == 0 {
-		if err := t.save(path); err != nil {
-			return err
-		}
-	} else if err := t.Attend(); err != nil {
+		err = t.save(path)
+	} else {
+		err = t.Attend()
+	}
+	if err != nil {
 		return err
 	}
 	return t.Group.Barrier()
@@ -110,7 +107,10 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	if err != nil {
 		return nil, err
 	}
-	return t, errors.Wrapf(t.restore(s, cp), "checkpoint %s", cp.Path)
+	if err = t.Model.fill(t.Model.ours(), cp, t.Model.Params()); err == nil {
+		err = s.Restore(t.Core, cp)
+	}
+	return t, errors.Wrapf(err, "checkpoint %s", cp.Path)
 }
 
 func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Config], err error) {
@@ -119,14 +119,4 @@ func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Con
 		return s, err
 	}
 	return s, s.Check(cp, stateFormat)
-}
-
-func (t *Trainer) restore(s train.State[Config], cp *checkpoint.Checkpoint) error {
-	if err := t.Model.fill(t.Model.ours(), cp, t.Model.Params()); err != nil {
-		return err
-	}
-	if err := t.batches.UnmarshalBinary(s.Batches); err != nil {
-		return errors.Wrap(err, train.StateFile)
-	}
-	return s.Restore(t.Core, cp)
 }

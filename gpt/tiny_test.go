@@ -102,7 +102,7 @@ func fingerprint(t testing.TB, trainer *Trainer) string {
 
 func fingerprintOf(trainer *Trainer) (string, error) {
 	h := sha256.New()
-	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.WriteMoments} {
+	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, writeMoments(trainer)} {
 		if err := write(h); err != nil {
 			return "", err
 		}
@@ -200,4 +200,9 @@ func moments(trainer *Trainer, name string) (m, v []float32) {
 		}
 	}
 	return m, v
+}
+
+// writeMoments returns a function that writes the optimizer's moments.
+func writeMoments(trainer *Trainer) func(io.Writer) error {
+	return func(w io.Writer) error { return train.WriteTensors(w, trainer.Moments(), nil, "") }
 }

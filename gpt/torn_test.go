@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,24 +172,39 @@ func TestWritingWhileTraining(t *testing.T) {
 	}
 }
 
-// If two goroutines use one Trainer, the second gets an error, and there is no race.
+// While a Trainer evaluates or writes a file, every other use of it or of its Core is an error.
 func TestTrainerBusy(t *testing.T) {
-	c, tok := corpus(t, verses, tiny().BlockSize)
-	tr, err := NewTrainer(tiny(), c, tok)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.busy.Lock()
-	_, step := tr.Step()
-	_, evaluate := tr.Evaluate(context.Background())
-	_, all := tr.EvaluateAll(context.Background(), nil)
-	for name, err := range map[string]error{"Step": step, "Evaluate": evaluate, "EvaluateAll": all} {
-		if err == nil || !strings.Contains(err.Error(), "in use by another goroutine") {
-			t.Errorf("%s: got %v, want that it is in use", name, err)
+	tr := newTrainer(t, tiny())
+	files, err := tr.Files()
+	check(t, err)
+	refused := 0
+	busy := func() {
+		refused++
+		_, step := tr.Step()
+		_, core := tr.Core.Step()
+		_, evaluate := tr.Evaluate(context.Background())
+		_, all := tr.EvaluateAll(context.Background(), nil)
+		_, loss := lossNow(context.Background(), tr)
+		_, again := tr.Files()
+		for name, err := range map[string]error{
+			"Step": step, "Core.Step": core, "Evaluate": evaluate, "EvaluateAll": all, "Losses": loss,
+			"Files": again, "Save": tr.Save(t.TempDir()), "Write": files[2].Write(io.Discard),
+		} {
+			if err == nil || strings.Count(err.Error(), "trainer: in use by another goroutine") != 1 {
+				t.Errorf("%s: got %v, want that it is in use", name, err)
+			}
 		}
 	}
-	tr.busy.Unlock()
-	if _, err := tr.Step(); err != nil {
-		t.Error(err)
+	_, err = tr.EvaluateAll(context.Background(), func(int, int) { busy() })
+	check(t, err)
+	check(t, files[0].Write(writerFunc(busy)))
+	if refused < 3 {
+		t.Errorf("the Trainer was used %d times meanwhile, want at least 3", refused)
 	}
+	steps(t, tr, 1)
 }
+
+// writerFunc is a function that is called by each Write.
+type writerFunc func()
+
+func (f writerFunc) Write(b []byte) (int, error) { f(); return len(b), nil }

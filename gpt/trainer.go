@@ -3,10 +3,8 @@ package gpt
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -27,7 +25,6 @@ type Trainer struct {
 	built   *Trainer // holds the fields as NewTrainer set them, to compare with
 	config  Config
 	batches *rand.PCG // draws the batches
-	busy    sync.Mutex
 }
 
 // NewTrainer builds the model that c describes and everything needed to train it on the corpus. If c.VocabSize is 0,
@@ -58,9 +55,10 @@ func trainerAt(
 		return nil, errors.Wrap(err, "trainer")
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
-	task := train.Task{Fill: t.fill, Hooks: c.Hooks, FLOPs: FLOPsPerToken(c), Done: done, Facts: t.facts}
-	task.Optimizer = c.optimizer()
-	task.Blocks = c.blocks()
+	task := train.Task{
+		Fill: t.fill, Optimizer: c.optimizer(), Hooks: c.Hooks, Blocks: c.blocks(), FLOPs: FLOPsPerToken(c), Done: done,
+		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches, Facts: c.networkFields().Lines(),
+	}
 	task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		g.SetBlank(read)
 		defer g.SetBlank(nil)
@@ -82,26 +80,12 @@ func (t *Trainer) fill(int, int) (tokens int, err error) {
 	return len(t.Model.Tokens.Ints()), t.sample(t.Corpus.Train(), rand.New(t.batches))
 }
 
-// facts returns what the machines of a Group must agree on: the network, the text, and the state that determines the
-// next batches.
-func (t *Trainer) facts() []string {
-	generator, _ := t.batches.MarshalBinary() // always returns a nil error
-	corpus, batches := "corpus_sha256 "+t.Corpus.SHA256(), fmt.Sprintf("batches %x", generator)
-	return append(t.config.networkFields().Lines(), corpus, batches)
-}
-
 // Step is like train.Core's. After an error the next Step draws the same batches.
 func (t *Trainer) Step() (train.Progress, error) {
-	if err := t.begin(); err != nil {
+	if err := t.check(); err != nil {
 		return train.Progress{}, err
 	}
-	defer t.busy.Unlock()
-	before := *t.batches
-	p, err := t.Core.Step()
-	if err != nil {
-		*t.batches = before
-	}
-	return p, err
+	return t.Core.Step()
 }
 
 // Run yields the Progress of each step until max_iters are done. It ends with an error when ctx ends or a step fails.
@@ -145,9 +129,8 @@ func checkText(corpus text.Corpus, tok text.Tokenizer) error {
 	return nil
 }
 
-// begin locks t for one goroutine, until t.busy is unlocked. It returns an error if a field of t has been replaced by
-// something that t does not train.
-func (t *Trainer) begin() error {
+// check returns an error if a field of t has been replaced by something that t does not train.
+func (t *Trainer) check() error {
 	switch {
 	case t == nil || t.built == nil:
 		return errNoTrainer
@@ -159,13 +142,7 @@ func (t *Trainer) begin() error {
 	case t.Corpus == nil:
 		return errNoCorpus
 	}
-	if err := made.Check(t.Model.built, t.Model.fields()); err != nil {
-		return errors.WithMessage(err, "trainer")
-	}
-	if !t.busy.TryLock() {
-		return errors.New("trainer: in use by another goroutine")
-	}
-	return nil
+	return errors.WithMessage(made.Check(t.Model.built, t.Model.fields()), "trainer")
 }
 
 // checkTokenizer returns an error unless t has the vocabulary with which it was built.

@@ -47,7 +47,11 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 		r.End = start.Add(time.Duration(r.options.minutes * float64(time.Minute)))
 	}
 	save := func() error {
-		return dir.Save(t.Done, append(t.Files(r.texts.source, r.texts.target), r.options.pairing.file()))
+		files, err := t.Files(r.texts.source, r.texts.target)
+		if err != nil {
+			return err
+		}
+		return dir.Save(t.Done, append(files, r.options.pairing.file()))
 	}
 	for t.Done < c.MaxIters && (r.End.IsZero() || time.Now().Before(r.End)) {
 		p, err := t.Step()

@@ -15,7 +15,7 @@ import (
 // same after writing and reading it.
 func FuzzState(f *testing.F) {
 	tr, v := newTrainer(f, small()), abc(f)
-	for _, file := range tr.Files(v, v) {
+	for _, file := range filesOf(f, tr, v, v) {
 		var b bytes.Buffer
 		if file.Name != train.StateFile {
 			continue

@@ -17,7 +17,7 @@ func TestHostileCheckpoint(t *testing.T) {
 	tr, v := newTrainer(t, small()), abc(t)
 	steps(t, tr, 3)
 	contents := map[string][]byte{}
-	for _, f := range tr.Files(v, v) {
+	for _, f := range filesOf(t, tr, v, v) {
 		var b bytes.Buffer
 		if err := f.Write(&b); err != nil {
 			t.Fatal(err)

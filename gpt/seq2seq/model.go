@@ -85,6 +85,31 @@ func (m *Model) Params() []graph.Expr {
 	return m.Graph.Params()
 }
 
+// fields returns the exported fields of m except its Config.
+func (m *Model) fields() made.Network {
+	exprs := []made.Expr{
+		{Name: "Source", Expr: m.Source}, {Name: "Input", Expr: m.Input}, {Name: "Targets", Expr: m.Targets},
+		{Name: "Logits", Expr: m.Logits}, {Name: "Loss", Expr: m.Loss},
+	}
+	return made.Network{Graph: m.Graph, Exprs: exprs}
+}
+
+// withConfig returns the exported fields of m, including those of its Config that change the result of a graph that
+// does not train.
+func (m *Model) withConfig() made.Network {
+	all := m.fields()
+	all.Config = m.Config.networkFields().Without("dropout").Lines()
+	return all
+}
+
+// check returns an error that names the field if a field of m has been replaced since New or LoadModel.
+func (m *Model) check() error {
+	if m == nil {
+		return errors.New("model: got nil, want one of New or LoadModel")
+	}
+	return made.Check(m.built, m.withConfig())
+}
+
 // encoder is a stack of blocks without a causal mask: every token of a source sees all tokens, or those that the
 // attention allows, but no padding.
 type encoder struct {

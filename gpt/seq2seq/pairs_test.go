@@ -78,7 +78,7 @@ func TestResumeRefusesOtherPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	if err := dir.Save(0, tr.Files(v, v)); err != nil {
+	if err := dir.Save(0, filesOf(t, tr, v, v)); err != nil {
 		t.Fatal(err)
 	}
 	cp, err := checkpoint.Load(path)

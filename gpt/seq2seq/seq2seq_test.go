@@ -55,6 +55,16 @@ func newTrainer(t testing.TB, c Config) *Trainer {
 	return tr
 }
 
+// filesOf returns the files of a checkpoint.
+func filesOf(t testing.TB, tr *Trainer, source, target *Vocabulary) []checkpoint.File {
+	t.Helper()
+	files, err := tr.Files(source, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 func steps(t *testing.T, tr *Trainer, n int) (losses []float64) {
 	t.Helper()
 	for range n {
@@ -107,7 +117,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := saved.Save(halted.Done, halted.Files(v, v)); err != nil {
+	if err := saved.Save(halted.Done, filesOf(t, halted, v, v)); err != nil {
 		t.Fatal(err)
 	}
 	saved.Close()

@@ -25,32 +25,17 @@ type State struct {
 	Target *Vocabulary `json:"target"`
 }
 
-// Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: a
-// step done before that is an error then, and so are numbers that are not finite. An invalid t or vocabulary is an
-// error of the first file.
-func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
-	files, err := t.files(source, target)
-	if err != nil {
-		fail := func(io.Writer) error { return err }
-		return []checkpoint.File{{Name: train.StateFile, Write: fail}}
-	}
-	return files
-}
-
-func (t *Trainer) files(source, target *Vocabulary) ([]checkpoint.File, error) {
-	if err := t.begin(); err != nil {
+// Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when their files are
+// written. It is an error then if a step has been done since, or if weights or moments are not finite.
+func (t *Trainer) Files(source, target *Vocabulary) ([]checkpoint.File, error) {
+	if err := t.check(); err != nil {
 		return nil, err
 	}
-	defer t.busy.Unlock()
 	if err := t.config.checkVocabularies(source, target); err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
-	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.config.Resolved()), source, target}
-	return []checkpoint.File{
-		{Name: train.WeightsFile, Write: t.AtStep(t.Model.write)},
-		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
-		{Name: train.StateFile, Write: train.WriteJSON(s)},
-	}, nil
+	s, err := train.StateOf(t.Core, stateFormat, t.config.Resolved())
+	return t.Core.Files(s.Step, t.Model.write, State{s, source, target}), err
 }
 
 // write writes the parameters of one moment: a Trainer delays its next update until w has all of them.
@@ -70,6 +55,8 @@ func (c Config) checkVocabularies(source, target *Vocabulary) error {
 		switch {
 		case v.given == nil:
 			return errors.Errorf("the %s's vocabulary is missing (nil)", v.name)
+		case v.given.ids == nil:
+			return errors.Wrap(errNoVocabulary, v.name)
 		case v.given.Size() > v.limit:
 			return errors.Errorf("got %d tokens in the %s's vocabulary, want at most %s_vocab %d",
 				v.given.Size(), v.name, v.name, v.limit)
@@ -84,9 +71,7 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 	s.Config = Config{ // for the keys that format 1 lacks
 		Training: train.Training{GradientAccumulationSteps: 1, DecayLR: true},
 		Run:      train.Run{EvalInterval: 500, EvalIters: 1, LogInterval: 50},
-	}
-	for _, p := range own {
-		s.Config.Parts = p
+		Parts:    parts.Join(own...),
 	}
 	if err := train.ReadJSON(cp, train.StateFile, train.MaxJSON, &s); err != nil {
 		return s, err

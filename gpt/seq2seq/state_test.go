@@ -27,7 +27,7 @@ func saved(t *testing.T, tr *Trainer, v *Vocabulary, name string, change func([]
 	}
 	defer dir.Close()
 	var files []checkpoint.File
-	for _, f := range tr.Files(v, v) {
+	for _, f := range filesOf(t, tr, v, v) {
 		var b bytes.Buffer
 		if err := f.Write(&b); err != nil {
 			t.Fatal(err)
@@ -229,7 +229,11 @@ func TestOwnParts(t *testing.T) {
 	if _, err := Resume(c, backwards{}, v, v, cp); err != nil {
 		t.Error(err)
 	}
-	if m, _, err := LoadModel(cp, c.Parts); err != nil || m.Config.Options.Get("mine_width") != 7 {
+	none := parts.Registry{} // all registries count
+	if err := Fits(c.Parts, none)(cp); err != nil {
+		t.Error(err)
+	}
+	if m, _, err := LoadModel(cp, c.Parts, none); err != nil || m.Config.Options.Get("mine_width") != 7 {
 		t.Errorf("loaded with %+v, %v", m, err)
 	}
 	if _, _, err := LoadModel(cp); err == nil || !strings.Contains(err.Error(), "mine_width: unknown field") {

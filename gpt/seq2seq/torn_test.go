@@ -107,26 +107,29 @@ func TestReplaced(t *testing.T) {
 		mustSay(t, err, "trainer: ", says)
 		_, err = tr.Evaluate(context.Background(), backwards{})
 		mustSay(t, err, "trainer: ", says)
-		var b bytes.Buffer
-		mustSay(t, tr.Files(v, v)[0].Write(&b), says)
+		_, err = tr.Files(v, v)
+		mustSay(t, err, "trainer: ", says)
 	}
 	tr := newTrainer(t, small())
 	tr.Model.Config.TargetSize-- // training does not read it
 	steps(t, tr, 1)
 	_, err := NewTranslator(tr.Model, 1, 1)
 	mustSay(t, err, "model: Config: got target_size")
-	var b bytes.Buffer
-	mustSay(t, tr.Files(nil, v)[0].Write(&b), "the source's vocabulary is missing")
+	_, err = tr.Files(nil, v)
+	mustSay(t, err, "trainer: the source's vocabulary is missing")
+	_, err = tr.Files(v, new(Vocabulary))
+	mustSay(t, err, "trainer: target: vocabulary: it is empty")
 	large := abc(t)
 	large.Add("defghijklmnop")
-	mustSay(t, tr.Files(v, large)[0].Write(&b), "tokens in the target's vocabulary, want at most target_vocab")
+	_, err = tr.Files(v, large)
+	mustSay(t, err, "tokens in the target's vocabulary, want at most target_vocab")
 }
 
 // A Trainer is in use while its files are written, and a step between two of them is an error of the second.
 func TestFilesHold(t *testing.T) {
 	tr := newTrainer(t, small())
 	v := abc(t)
-	files := tr.Files(v, v)
+	files := filesOf(t, tr, v, v)
 	err := files[0].Write(stepping{t, tr})
 	check(t, err)
 	steps(t, tr, 1)

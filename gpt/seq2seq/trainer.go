@@ -4,8 +4,8 @@ import (
 	"context"
 	"iter"
 	"math/rand/v2"
-	"sync"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -24,8 +24,7 @@ type Trainer struct {
 	config   Config
 	pairs    Pairs
 	batch    []Pair
-	draws    *rand.PCG // draws pairs, seeded with the seed and the step
-	busy     sync.Mutex
+	draws    *rand.Rand // draws the pairs of a step
 }
 
 // NewTrainer builds the model that c describes and everything needed to train it on the pairs. It reads each pair
@@ -49,10 +48,11 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	if err := c.checkCausal(throwaway, true); err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
-	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
-	task := train.Task{Build: t.build, Fill: t.fill, Done: done, Blocks: c.blocks(), Facts: t.facts}
-	task.Optimizer = c.optimizer()
-	t.Core, err = train.New(c.scheduled(), c.Run, task)
+	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize)}
+	t.Core, err = train.New(c.scheduled(), c.Run, train.Task{
+		Build: t.build, Fill: t.fill, Optimizer: c.optimizer(), Blocks: c.blocks(), Done: done,
+		Corpus: func() string { return t.SHA256 }, Facts: c.networkFields().Lines(),
+	})
 	t.original = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}
 	return t, err
 }
@@ -66,11 +66,10 @@ func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, e
 
 func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	if micro == 0 {
-		t.draws.Seed(t.config.Seed, uint64(step))
+		t.draws = rand.New(rand.NewPCG(t.config.Seed, uint64(step)))
 	}
-	rng := rand.New(t.draws)
 	for i := range t.batch {
-		if t.batch[i], err = t.pairs.Pair(rng.IntN(t.pairs.Len())); err != nil {
+		if t.batch[i], err = t.pairs.Pair(t.draws.IntN(t.pairs.Len())); err != nil {
 			return 0, err
 		}
 		tokens += len(t.batch[i].Source) + len(t.batch[i].Target) + 1
@@ -78,17 +77,11 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	return tokens, t.Model.Fill(t.batch)
 }
 
-// facts returns the network and the pairs, on which the machines of a Group must agree.
-func (t *Trainer) facts() []string {
-	return append(t.config.networkFields().Lines(), "corpus_sha256 "+t.SHA256)
-}
-
 // Step does one step, as train.Core does.
 func (t *Trainer) Step() (train.Progress, error) {
-	if err := t.begin(); err != nil {
+	if err := t.check(); err != nil {
 		return train.Progress{}, err
 	}
-	defer t.busy.Unlock()
 	return t.Core.Step()
 }
 
@@ -105,50 +98,63 @@ func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 // Evaluate returns the mean loss over all tokens of the targets of pairs, such as held-out ones, and updates Best. All
 // machines of a Group must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err error) {
-	if pairs == nil {
-		return 0, errors.New("evaluate: no pairs (nil)")
-	}
-	if err := t.begin(); err != nil {
+	if err := t.check(); err != nil {
 		return 0, err
 	}
-	defer t.busy.Unlock()
-	total, size := 0, t.config.TargetSize
-	var losses, counts []float64
-	for first := 0; first < pairs.Len(); first += len(t.batch) {
-		n := 0
-		for i := range t.batch {
-			if t.batch[i], err = pairs.Pair(min(first+i, pairs.Len()-1)); err != nil {
-				return 0, err
-			}
-			if first+i < pairs.Len() {
-				n += len(t.batch[i].Target) + 1
-			}
-		}
-		counts, losses, total = append(counts, float64(n)), append(losses, 0), total+n
-		if !t.Mine(len(losses) - 1) {
-			continue
-		}
-		if err := t.Model.Fill(t.batch); err != nil {
-			return 0, err
-		}
-		beyond := t.Model.Targets.Ints()[min(len(t.batch), pairs.Len()-first)*size:] // the last pair once more
-		for i := range beyond {
-			beyond[i] = text.Ignore
-		}
-		if losses[len(losses)-1], err = t.Loss(ctx); err != nil {
-			return 0, err
-		}
-	}
-	if total == 0 {
+	switch {
+	case pairs == nil:
+		return 0, errors.New("evaluate: no pairs (nil)")
+	case pairs.Len() < 1:
 		return 0, errors.New("evaluate: no pairs")
 	}
-	if err := t.Gather(losses); err != nil {
+	batches := func(yield func(float64, error) bool) {
+		for first := 0; first < pairs.Len(); first += len(t.batch) {
+			if !yield(t.fillFrom(pairs, first)) {
+				return
+			}
+		}
+	}
+	err = t.Losses(ctx, batches, func(_ []float64, mean float64) {
+		loss = mean
+		t.Best = min(t.Best, mean)
+	})
+	return loss, err
+}
+
+// fillFrom fills the model's batch with the pairs that begin with the given one, and returns the number of their
+// tokens that count. Rows after the last pair repeat it and do not count.
+func (t *Trainer) fillFrom(pairs Pairs, first int) (counted float64, err error) {
+	last := pairs.Len() - 1
+	for i := range t.batch {
+		if t.batch[i], err = pairs.Pair(min(first+i, last)); err != nil {
+			return 0, err
+		}
+		if first+i <= last {
+			counted += float64(len(t.batch[i].Target) + 1)
+		}
+	}
+	if err := t.Model.Fill(t.batch); err != nil {
 		return 0, err
 	}
-	for i, mean := range losses {
-		loss += mean * counts[i]
+	beyond := t.Model.Targets.Ints()[min(len(t.batch), last+1-first)*t.config.TargetSize:]
+	for i := range beyond {
+		beyond[i] = text.Ignore
 	}
-	loss /= float64(total)
-	t.Best = min(t.Best, loss)
-	return loss, nil
+	return counted, nil
+}
+
+// check returns an error if a field of t has been replaced by one that t does not train.
+func (t *Trainer) check() error {
+	switch {
+	case t == nil || t.original == nil:
+		return errors.New("trainer: nothing to train, want one of NewTrainer or Resume")
+	case t.Core != t.original.Core:
+		return errors.New("trainer: Core has been replaced: want the one of NewTrainer or Resume")
+	case t.Model != t.original.Model:
+		return errors.New("trainer: Model has been replaced, which this Trainer does not train: " +
+			"Resume makes one for the weights of a checkpoint")
+	case t.SHA256 != t.original.SHA256:
+		return errors.New("trainer: SHA256 has been replaced: want that of the pairs that this Trainer trains on")
+	}
+	return errors.WithMessage(made.Check(t.Model.built, t.Model.fields()), "trainer")
 }

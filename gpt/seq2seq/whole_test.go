@@ -87,7 +87,7 @@ func TestOverflowingUpdateStops(t *testing.T) {
 		if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "step 1: after the update: "+want) || tr.Done != 0 {
 			t.Errorf("%s: got error %v after %d steps", optimizer, err, tr.Done)
 		}
-		for _, f := range tr.Files(abc(t), abc(t))[:1] {
+		for _, f := range filesOf(t, tr, abc(t), abc(t))[:1] {
 			if err := f.Write(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: wrote %s: error %v", optimizer, f.Name, err)
 			}

@@ -19,6 +19,21 @@ import (
 // of the time.
 const compareEvery = 100
 
+// split divides the micro-batches of a step evenly among the ranks of the Group, in their order, so that each rank
+// computes an entire branch of the tree of sums.
+func (c *Core) split() (mine share, err error) {
+	if mine, err = c.join(); err != nil || c.alone() {
+		return mine, err
+	}
+	if !c.same || c.Done%compareEvery == 0 {
+		if err := c.compare(); err != nil {
+			return mine, err
+		}
+		c.same = true
+	}
+	return mine, nil
+}
+
 // compare returns an error that names the first difference unless this rank trains the same as rank 0, from the same
 // numbers. Rank 0 gets an error when the rank that differs ends.
 func (c *Core) compare() error {
@@ -43,7 +58,7 @@ func (c *Core) compare() error {
 }
 
 // facts returns the lines on which all ranks must agree: the program, the number of steps done, the Training, the Facts
-// of the Task, and every tensor.
+// of the Task, what it reads and how it draws, and every tensor.
 func (c *Core) facts() (list []string) {
 	add := func(name string, is any) { list = append(list, fmt.Sprintf("%s %v", name, is)) }
 	if !c.same {
@@ -53,8 +68,11 @@ func (c *Core) facts() (list []string) {
 	add("steps done", c.Done)
 	training, run := c.training, c.limits
 	list = append(list, Fields(&training, &run, nil).Without(private...).Lines()...)
-	if c.task.Facts != nil {
-		list = append(list, c.task.Facts()...)
+	list = append(list, c.task.Facts...)
+	add("corpus_sha256", c.corpus())
+	if c.task.Batches != nil {
+		generator, _ := c.task.Batches.MarshalBinary() // always returns a nil error
+		add("batches", fmt.Sprintf("%x", generator))
 	}
 	tensors := Parameters(c.graph.Params())
 	if !c.sharded() {

@@ -3,6 +3,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -95,3 +96,6 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 			Optional("false"),
 	}
 }
+
+// precision returns the precision by name.
+func (t Training) precision() string { return cmp.Or(t.Precision, graph.Precisions()[0]) }

@@ -1,8 +1,8 @@
 package train
 
 import (
-	"context"
 	"math"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
@@ -25,9 +25,14 @@ type Task struct {
 	FLOPs     float64  // per token
 	Done      int      // number of steps already done when a run is resumed
 
-	// Facts, which is optional, returns further lines on which the machines of a Group must agree, such as the corpus.
-	// Each line is a name and a value; the number of lines never changes.
-	Facts func() []string
+	// Corpus, which is optional, returns the SHA-256 of the data that Fill reads, in hexadecimal.
+	Corpus func() string
+	// Batches, which is optional, is the generator with which Fill draws. It is part of the State, and a step that
+	// fails sets it back.
+	Batches *rand.PCG
+	// Facts holds further lines on which the machines of a Group must agree, such as the fields of the network. Each
+	// line is a name and a value.
+	Facts []string
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
@@ -54,107 +59,36 @@ type Core struct {
 	optimizer *optim.Optimizer
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation
-	busy      sync.Mutex     // held while it trains or evaluates
+
+	// busy is held by the goroutine that trains, evaluates or saves: it is the only lock of a trainer. The Graph has
+	// one of its own, because programs also run on it without a trainer; it is held for one program, not for a step.
+	busy sync.Mutex
 }
 
-// New builds the network and everything needed to train it.
-func New(t Training, r Run, task Task) (*Core, error) {
-	t.Precision = t.precision()
-	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, limits: r, task: task, Group: task.Group}
-	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
-		c.graph = g
-		Configure(g, t, r)
-		g.SetContext(r.Context)
-		defer g.SetContext(context.Background()) // a context that never ends
-		if c.loss, c.params, err = task.Build(g); err != nil {
-			return err
-		}
-		if err := t.Frozen.Check(names(c.params)); err != nil {
-			return err
-		}
-		c.params = t.Frozen.Rest(c.params)
-		if r.Recompute {
-			g.Recompute(task.Blocks...)
-		}
-		c.backward, err = graph.Compile(c.loss, c.params...)
-		return errors.Wrap(err, "trainer")
-	})
-	if err != nil {
-		return nil, err
-	}
-	if c.optimizer, err = c.newOptimizer(); err == nil {
-		c.showGradients()
-	}
-	if err == nil && c.Group != nil {
-		_, err = c.join()
-	}
-	if err != nil {
-		return nil, errors.Wrap(err, "trainer")
-	}
-	return c, nil
-}
-
-// newOptimizer builds the task's optimizer, which may be user-defined: a panic in it becomes an error.
-func (c *Core) newOptimizer() (o *optim.Optimizer, err error) {
-	t := c.training
-	if c.task.Optimizer == nil {
-		return nil, errors.Errorf("optimizer %q: Task.Optimizer is nil: nothing builds it", t.Optimizer)
-	}
-	var rule optim.Rule
-	at := c.graph.Root().Sub("optimizer %q", t.Optimizer)
-	if !at.Try(func() {
-		if rule = c.task.Optimizer(t); rule != nil {
-			o, err = optim.New(c.params, rule)
-		}
-	}) {
-		return nil, c.graph.Err()
-	}
-	switch {
-	case rule == nil:
-		return nil, errors.Errorf("optimizer %q: Task.Optimizer has returned no Rule", t.Optimizer)
-	case err != nil:
-		return nil, errors.Wrapf(err, "optimizer %q", t.Optimizer)
-	}
-	o.Clip, o.Decay, o.Steps = t.GradClip, t.WeightDecay, c.task.Done
-	o.Tree(t.GradientAccumulationSteps)
-	return o, nil
-}
-
-// begin locks c for one goroutine, until c.busy is unlocked.
-func (c *Core) begin() error {
+// begin locks c for one goroutine until c.busy is unlocked.
+func (c *Core) begin() (err error) {
 	switch {
 	case c == nil || c.backward == nil:
 		return errors.New("trainer: nothing to train, want a Core from New")
-	case c.Done < 0 || c.Done > field.MaxSize:
-		return errors.Errorf("trainer: Done: got %d steps, want 0 to %d", c.Done, field.MaxSize)
-	case math.IsNaN(c.Best):
-		return errors.New("trainer: Best: got NaN, want a loss, or +Inf before the first")
 	case !c.busy.TryLock():
 		return errors.New("trainer: in use by another goroutine")
+	case c.Done < 0 || c.Done > field.MaxSize:
+		err = errors.Errorf("trainer: Done: got %d steps, want 0 to %d", c.Done, field.MaxSize)
+	case math.IsNaN(c.Best):
+		err = errors.New("trainer: Best: got NaN, want a loss, or +Inf before the first")
 	}
-	return nil
+	if err != nil {
+		c.busy.Unlock()
+	}
+	return err
 }
 
-// Loss returns the loss of the batch that is in the network, without dropout.
-func (c *Core) Loss(ctx context.Context) (loss float64, err error) {
-	if ctx == nil {
-		return 0, errors.New("evaluate: no context (nil)")
+// corpus returns the SHA-256 of the data that the task reads.
+func (c *Core) corpus() string {
+	if c.task.Corpus == nil {
+		return ""
 	}
-	if err := c.begin(); err != nil {
-		return 0, errors.Wrap(err, "evaluate")
-	}
-	defer c.busy.Unlock()
-	if err := ctx.Err(); err != nil {
-		return 0, errors.Wrap(err, "evaluate")
-	}
-	if c.forward == nil {
-		if c.forward, err = graph.Compile(c.loss); err != nil {
-			return 0, errors.Wrap(err, "evaluate")
-		}
-	}
-	c.graph.SetTraining(false)
-	loss, err = c.run(c.forward)
-	return loss, errors.Wrap(err, "evaluate")
+	return c.task.Corpus()
 }
 
 // run returns the loss of a program, which must be finite.

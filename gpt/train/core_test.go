@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -60,7 +61,7 @@ func TestStep(t *testing.T) {
 	if got := w.Tensor().Floats(); got[0] != 1.5 || got[1] != 1 || core.Done != 1 {
 		t.Errorf("w is %v after %d steps, want [1.5 1] after 1", got, core.Done)
 	}
-	if loss, err := core.Loss(t.Context()); err != nil || loss != 0.25+1 { // x is 2 still
+	if loss, err := lossNow(t.Context(), core); err != nil || loss != 0.25+1 { // x is 2 still
 		t.Errorf("got loss %v (%v), want 1.25", loss, err)
 	}
 }
@@ -169,7 +170,7 @@ func TestUpdateOverflows(t *testing.T) {
 			t.Errorf("%s: got error %v, want %s", name, err, tc.want)
 		}
 		var b bytes.Buffer
-		if WriteTensors(&b, Parameters([]graph.Expr{*w}), nil, "") == nil && core.WriteMoments(&b) == nil {
+		if WriteTensors(&b, Parameters([]graph.Expr{*w}), nil, "") == nil && core.writeMoments(&b) == nil {
 			t.Errorf("%s: what is not finite is written", name)
 		}
 	}
@@ -221,9 +222,10 @@ func TestNewErrors(t *testing.T) {
 // A checkpoint has the moments of every parameter that has some, even of a single number, and no best loss before the
 // first evaluation.
 func TestStateOfMoments(t *testing.T) {
-	core, err := New(Training{}, Run{Threads: 1}, Task{Optimizer: adamw, Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+	task := Task{Optimizer: adamw, Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		return g.Root().Param("w", graph.Const(2), 1, 1).Square().SumAll(), g.Params(), nil
-	}})
+	}}
+	core, err := New(Training{}, Run{Threads: 1}, task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,13 +236,24 @@ func TestStateOfMoments(t *testing.T) {
 	if !slices.Equal(names, []string{"m.w", "v.w"}) {
 		t.Errorf("got moments %v", names)
 	}
-	if s := StateOf(core, 1, nil, "", 0); s.Best != nil {
-		t.Errorf("got %v for a best loss", *s.Best)
+	if s, err := StateOf(core, 1, 0); err != nil || s.Best != nil || s.Batches != nil || s.Corpus != "" {
+		t.Errorf("got %+v (%v), want no best loss, no batches and no corpus", s, err)
+	}
+	task.Corpus, task.Batches = func() string { return "sum" }, rand.NewPCG(1, 2)
+	if core, err = New(Training{}, Run{Threads: 1}, task); err != nil {
+		t.Fatal(err)
 	}
 	core.Best, core.Done = -1.5, 3
-	if s := StateOf(core, 2, []byte{1}, "sum", 7); s.Best == nil || *s.Best != -1.5 || s.Step != 3 || s.Format != 2 || s.Corpus != "sum" || s.Config != 7 {
-		t.Errorf("got %+v", s)
+	s, err := StateOf(core, 2, 7)
+	core.Best = -2
+	if err != nil || s.Best == nil || *s.Best != -1.5 || s.Step != 3 || s.Format != 2 || s.Corpus != "sum" || s.Config != 7 {
+		t.Errorf("got %+v (%v)", s, err)
 	}
+	if again := new(rand.PCG); again.UnmarshalBinary(s.Batches) != nil || *again != *task.Batches {
+		t.Errorf("got batches %x", s.Batches)
+	}
+	core.Best = math.NaN()
+	contains(t, second(StateOf(core, 2, 7)), "Best: got NaN")
 }
 
 // A build is described by what the Go command recorded.

@@ -3,6 +3,7 @@ package train
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -26,28 +27,20 @@ type Hooks struct {
 	Group dist.Group
 }
 
-// showGradients passes the gradients of every step to the task's Gradients.
-func (c *Core) showGradients() {
-	if c.task.Gradients == nil {
-		return
-	}
-	var list []Named
-	c.optimizer.Before(func(params []graph.Expr, grads []graph.Tensor) error {
-		list = list[:0]
-		for i, p := range params {
-			list = append(list, Named{Name: p.Name(), Tensor: grads[i]})
-		}
-		return guarded("gradients", func() error { return c.task.Gradients(c.Done, list) })
-	})
-}
+// Optimizer is a function that returns the rule of an optimizer with the settings of a Training, such as Beta1. Decay,
+// clipping and accumulation are the same for all rules.
+type Optimizer func(t Training) optim.Rule
 
-// rate returns the learning rate of the next step.
-func (c *Core) rate() (lr float64, err error) {
-	if c.task.Rate == nil {
-		return c.training.RateAt(c.Done), nil
-	}
-	err = guarded("rate", func() error { lr = c.task.Rate(c.Done); return nil })
-	return lr, err
+// moments returns the number of moments that the rule keeps for every parameter. It is 2, as for AdamW, if o cannot
+// build the rule: New returns the reason.
+func (o Optimizer) moments(t Training) (n int) {
+	defer func() {
+		if recover() != nil {
+			n = 2
+		}
+	}()
+	s, _ := o(t).State()
+	return s.Moments
 }
 
 // guarded calls f. A panic in f becomes an error that names the hook.

@@ -26,21 +26,6 @@ func (t Training) CheckRanks(n int) error {
 	return nil
 }
 
-// split divides the micro-batches of a step evenly among the ranks of the Group, in their order, so that each rank
-// computes an entire branch of the tree of sums.
-func (c *Core) split() (mine share, err error) {
-	if mine, err = c.join(); err != nil || c.alone() {
-		return mine, err
-	}
-	if !c.same || c.Done%compareEvery == 0 {
-		if err := c.compare(); err != nil {
-			return mine, err
-		}
-		c.same = true
-	}
-	return mine, nil
-}
-
 // join makes the optimizer share its gradients with the Group and, if the Run has ShardOptimizer, keep only this
 // machine's part of its moments.
 func (c *Core) join() (mine share, err error) {
@@ -65,16 +50,9 @@ func (c *Core) join() (mine share, err error) {
 // sharded reports whether every machine keeps a part of the moments.
 func (c *Core) sharded() bool { return c.limits.ShardOptimizer && !c.alone() }
 
-// Mine reports whether this machine of the Group computes the loss of batch i of an evaluation. The others leave 0 for
-// it in the list that Gather completes.
-func (c *Core) Mine(i int) bool { return c.alone() || i%c.Group.Size() == c.Group.Rank() }
-
-// Gather completes a list of losses, of which every machine of the Group has some, and 0 for the others. The losses
+// gather completes a list of losses, of which every machine of the Group has some, and 0 for the others. The losses
 // stay exact, because adding 0 does not round.
-func (c *Core) Gather(losses []float64) error {
-	if c == nil || c.graph == nil {
-		return errors.New("gather: no Core, want one from New")
-	}
+func (c *Core) gather(losses []float64) error {
 	if c.alone() {
 		return nil
 	}

@@ -16,26 +16,33 @@ import (
 // Whatever is nil or was not built is an error that says so.
 func TestNothing(t *testing.T) {
 	core, write := two(t, Training{}), func(io.Writer) error { return nil }
+	weights := func(c *Core, step int, write func(io.Writer) error) error {
+		return c.Files(step, write, 0)[0].Write(io.Discard)
+	}
+	batches := func(yield func(float64, error) bool) { yield(1, errors.New("no batch")) }
 	var none context.Context
 	var state State[int]
 	for _, test := range []struct {
 		err  error
 		want string
 	}{
-		{(*Core)(nil).WriteMoments(io.Discard), "no moments"},
-		{(&Core{}).WriteMoments(io.Discard), "no moments"},
-		{(*Core)(nil).Attend(), "no moments"},
-		{(&Core{}).Attend(), "no moments"},
+		{(*Core)(nil).Attend(), "nothing to train"},
+		{(&Core{}).Attend(), "nothing to train"},
 		{core.Attend(), ""},
-		{(*Core)(nil).AtStep(write)(io.Discard), "is nil"},
-		{core.AtStep(nil)(io.Discard), "is nil"},
-		{core.AtStep(write)(io.Discard), ""},
+		{weights(nil, 0, write), "nothing to train"},
+		{weights(core, 0, nil), "files of step 0: the function that writes the weights is nil"},
+		{weights(core, 1, write), "files of step 1: got step 0 since"},
+		{weights(core, 0, write), ""},
+		{core.Losses(t.Context(), nil, func([]float64, float64) {}), "is nil"},
+		{core.Losses(t.Context(), batches, nil), "is nil"},
+		{core.Losses(t.Context(), batches, func([]float64, float64) { t.Error("used") }), "no batch"},
+		{second(StateOf((*Core)(nil), 1, 0)), "nothing to train"},
 		{(*State[int])(nil).Check(&checkpoint.Checkpoint{}, 1), "the state or its checkpoint is nil"},
 		{state.Check(nil, 1), "the state or its checkpoint is nil"},
 		{PeekJSON(nil, StateFile, new(int)), "got nil"},
-		{second((*Core)(nil).Loss(t.Context())), "nothing to train"},
-		{second((&Core{}).Loss(t.Context())), "nothing to train"},
-		{second(core.Loss(none)), "no context"},
+		{second(lossNow(t.Context(), nil)), "nothing to train"},
+		{second(lossNow(t.Context(), &Core{})), "nothing to train"},
+		{second(lossNow(none, core)), "no context"},
 		{second((&Core{}).Step()), "nothing to train"},
 	} {
 		if test.want != "" {
@@ -53,13 +60,53 @@ func TestInUse(t *testing.T) {
 	core := two(t, Training{})
 	ended, end := context.WithCancel(t.Context())
 	end()
-	contains(t, second(core.Loss(ended)), "evaluate: context canceled")
+	contains(t, second(lossNow(ended, core)), "evaluate: context canceled")
 	core.busy.Lock()
 	contains(t, second(core.Step()), "in use by another goroutine")
-	contains(t, second(core.Loss(t.Context())), "in use by another goroutine")
-	contains(t, core.AtStep(func(io.Writer) error { return nil })(io.Discard), "in use by another goroutine")
+	contains(t, second(lossNow(t.Context(), core)), "in use by another goroutine")
+	contains(t, second(StateOf(core, 1, 0)), "in use by another goroutine")
+	contains(t, core.Attend(), "in use by another goroutine")
+	contains(t, core.Files(0, core.writeMoments, 0)[0].Write(io.Discard), "files of step 0: trainer: in use by another")
 	core.busy.Unlock()
+	batches := func(yield func(float64, error) bool) {
+		contains(t, second(core.Step()), "trainer: in use by another goroutine")
+		yield(1, nil)
+	}
+	err := core.Losses(t.Context(), batches, func([]float64, float64) {
+		contains(t, second(core.Step()), "trainer: in use by another goroutine")
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	if _, err := core.Step(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Losses passes the loss of every batch, and their mean by weight.
+func TestLosses(t *testing.T) {
+	var w graph.Expr
+	core, err := New(Training{}, Run{Threads: 1}, Task{Optimizer: adamw, Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+		w = g.Root().Param("w", graph.Const(2), 1, 1)
+		return w.Square().SumAll(), g.Params(), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches := func(yield func(float64, error) bool) {
+		for _, x := range []float64{1, 3, 2} {
+			w.Tensor().Set(0, x)
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
+	err = core.Losses(t.Context(), batches, func(losses []float64, mean float64) {
+		if want := (1. + 27 + 8) / 6; !slices.Equal(losses, []float64{1, 9, 4}) || mean != want {
+			t.Errorf("got losses %v and mean %v, want [1 9 4] and %v", losses, mean, want)
+		}
+	})
+	if err != nil {
 		t.Error(err)
 	}
 }
@@ -159,4 +206,11 @@ func TestLimit(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// lossNow returns the loss of the batch that is in the network.
+func lossNow(ctx context.Context, c *Core) (loss float64, err error) {
+	batch := func(yield func(float64, error) bool) { yield(1, nil) }
+	err = c.Losses(ctx, batch, func(_ []float64, mean float64) { loss = mean })
+	return loss, err
 }

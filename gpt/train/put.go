@@ -1,35 +1,9 @@
 package train
 
 import (
-	"math"
-
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pkg/errors"
 )
-
-// finite returns an error if a part of the file's tensor, which begins at entry at, holds a number that is not finite
-// in the tensor's type: a float64 beyond the range of float32 becomes ±∞ there.
-func (t Named) finite(at int, part safetensors.Tensor) error {
-	for i, x := range part.F32 {
-		if math.Float32bits(x)>>23&255 == 255 {
-			return t.notFinite(at+i, float64(x))
-		}
-	}
-	for i, x := range part.F64 {
-		if t.F32 != nil {
-			x = float64(float32(x))
-		}
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return t.notFinite(at+i, x)
-		}
-	}
-	return nil
-}
-
-func (t Named) notFinite(at int, x float64) error {
-	return errors.Wrapf(graph.ErrNotFinite, "%s: entry %d is %v", t.Name, t.place(at), x)
-}
 
 // put writes a part of the file's tensor, which begins at entry at. It leaves out rows after the tensor's last one.
 func (t Named) put(at int, part safetensors.Tensor) {

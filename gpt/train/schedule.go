@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -39,5 +38,3 @@ func (t Training) RateAt(it int) float64 {
 	ratio := float64(it-t.WarmupIters) / float64(t.LRDecayIters-t.WarmupIters)
 	return t.MinLR + (t.LearningRate-t.MinLR)*(1+math.Cos(math.Pi*ratio))/2
 }
-
-func (t Training) precision() string { return cmp.Or(t.Precision, graph.Precisions()[0]) }

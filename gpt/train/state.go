@@ -10,13 +10,6 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The files that every checkpoint of a run has.
-const (
-	WeightsFile   = "model.safetensors"
-	OptimizerFile = "optimizer.safetensors"
-	StateFile     = "state.json"
-)
-
 // State holds everything that is needed to resume a run except the numbers of its tensors. C is the type of its
 // configuration.
 type State[C any] struct {
@@ -29,16 +22,50 @@ type State[C any] struct {
 	Build   Build    `json:"build"`
 }
 
-// StateOf returns the state of c, of a run on a corpus with that SHA-256. If c is nil, it is the state at step 0.
-func StateOf[C any](c *Core, format int, batches []byte, sha256 string, config C) State[C] {
-	if c == nil {
-		return State[C]{Format: format, Batches: batches, Corpus: sha256, Config: config, Build: ThisBuild()}
+// StateOf returns the state of c, a run of that configuration.
+func StateOf[C any](c *Core, format int, config C) (s State[C], err error) {
+	if err := c.begin(); err != nil {
+		return s, err
 	}
-	s := State[C]{format, c.Done, nil, batches, sha256, config, ThisBuild()}
-	if !math.IsInf(c.Best, 1) {
-		s.Best = &c.Best
+	defer c.busy.Unlock()
+	s = State[C]{Format: format, Step: c.Done, Corpus: c.corpus(), Config: config, Build: ThisBuild()}
+	if best := c.Best; !math.IsInf(best, 1) {
+		s.Best = &best
 	}
-	return s
+	if c.task.Batches != nil {
+		s.Batches, err = c.task.Batches.MarshalBinary()
+	}
+	return s, err
+}
+
+// Files returns the files that every checkpoint of a run has: the weights, which write writes, the moments, and state,
+// a State of c or a type that contains it. The tensors are read when their files are written, and c is locked
+// meanwhile: it is an error if another step has been done than step, that of state, or if another goroutine uses c.
+func (c *Core) Files(step int, write func(io.Writer) error, state any) []checkpoint.File {
+	return []checkpoint.File{
+		{Name: WeightsFile, Write: c.atStep(step, write)},
+		{Name: OptimizerFile, Write: c.atStep(step, c.writeMoments)},
+		{Name: StateFile, Write: WriteJSON(state)},
+	}
+}
+
+// atStep returns a function that calls write while c is locked. The function returns an error unless the number of
+// steps done is step: the checkpoint would mix two steps.
+func (c *Core) atStep(step int, write func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		if err := c.begin(); err != nil {
+			return errors.Wrapf(err, "files of step %d", step)
+		}
+		defer c.busy.Unlock()
+		switch {
+		case write == nil:
+			return errors.Errorf("files of step %d: the function that writes the weights is nil", step)
+		case c.Done != step:
+			return errors.Errorf("files of step %d: got step %d since, want them saved before another step",
+				step, c.Done)
+		}
+		return write(w)
+	}
 }
 
 // Check returns an error unless s has one of the formats and the step of checkpoint cp.
@@ -63,6 +90,11 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	}
 	if c.Done != s.Step {
 		return errors.Errorf("restore: got a Core at step %d, want step %d", c.Done, s.Step)
+	}
+	if c.task.Batches != nil {
+		if err := c.task.Batches.UnmarshalBinary(s.Batches); err != nil {
+			return errors.Wrap(err, StateFile)
+		}
 	}
 	f, err := OpenTensors(cp, OptimizerFile)
 	if err != nil {
@@ -98,41 +130,19 @@ func (c *Core) Moments() (list []Named) {
 	return list
 }
 
-// WriteMoments writes OptimizerFile. If the moments are divided among the machines of a Group, the other machines must
+// writeMoments writes OptimizerFile. If the moments are divided among the machines of a Group, the other machines must
 // call Attend meanwhile. Numbers that are not finite are an error.
-func (c *Core) WriteMoments(w io.Writer) error {
-	if c == nil || c.optimizer == nil {
-		return errors.New("trainer: no moments, want a Core from New")
-	}
-	return WriteTensors(w, c.Moments(), nil, "")
-}
+func (c *Core) writeMoments(w io.Writer) error { return WriteTensors(w, c.Moments(), nil, "") }
 
 // Attend must be called on the other machines of a Group while rank 0 writes its Files. If the moments are divided
 // among the machines, it sends this machine's part; otherwise it does nothing.
 func (c *Core) Attend() error {
-	if c != nil && c.optimizer != nil && !c.sharded() {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	defer c.busy.Unlock()
+	if !c.sharded() {
 		return nil
 	}
-	return c.WriteMoments(io.Discard)
-}
-
-// AtStep returns a function that calls write for the tensors of the step that is done now, and locks c meanwhile: a
-// Step in another goroutine is an error until write returns. The function returns an error if another step has been
-// done since AtStep, because the checkpoint would mix two steps, or if another goroutine uses c.
-func (c *Core) AtStep(write func(io.Writer) error) func(io.Writer) error {
-	if c == nil || write == nil {
-		return func(io.Writer) error { return errors.New("files: the Core or the function that writes is nil") }
-	}
-	step := c.Done
-	return func(w io.Writer) error {
-		if err := c.begin(); err != nil {
-			return errors.Wrapf(err, "files of step %d", step)
-		}
-		defer c.busy.Unlock()
-		if c.Done != step {
-			return errors.Errorf("files of step %d: got step %d since, want them saved before another step",
-				step, c.Done)
-		}
-		return write(w)
-	}
+	return c.writeMoments(io.Discard)
 }

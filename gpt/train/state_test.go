@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -189,8 +190,11 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	core.Best = 1.5
-	s := StateOf(core, 2, nil, "sum", "config")
-	cp := save(t, 3, checkpoint.File{Name: OptimizerFile, Write: core.WriteMoments}, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})
+	s, err := StateOf(core, 2, "config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp := save(t, 3, checkpoint.File{Name: OptimizerFile, Write: core.writeMoments}, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})
 	var read State[string]
 	if err := errors.Join(ReadJSON(cp, StateFile, 1<<20, &read), read.Check(cp, 1, 2)); err != nil {
 		t.Fatal(err)
@@ -223,6 +227,8 @@ func TestRestore(t *testing.T) {
 		return checkpoint.File{Name: OptimizerFile, Write: WriteBytes(b.Bytes())}
 	}
 	contains(t, read.Restore(again, save(t, 3, only("m.w"))), "v.w is missing")
+	drawing, _ := descent(t, training, adamw, x, func(task *Task) { task.Done, task.Batches = 4, new(rand.PCG) })
+	contains(t, read.Restore(drawing, cp), StateFile+": invalid PCG encoding")
 	contains(t, WriteJSON(math.NaN())(&bytes.Buffer{}), "NaN")
 	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, 1<<20, &read), "stop")
 	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read), "line 1, column 4: invalid character '{' after top-level value")
@@ -267,7 +273,7 @@ func TestStepErrorsAndDropout(t *testing.T) {
 	for i := range 64 {
 		w.Tensor().Set(i, 1)
 	}
-	if loss, err := core.Loss(t.Context()); err != nil || loss != 64 {
+	if loss, err := lossNow(t.Context(), core); err != nil || loss != 64 {
 		t.Errorf("evaluated to %v, error %v, want 64, without dropout", loss, err)
 	}
 	fail = true
@@ -322,12 +328,12 @@ func TestLossErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if loss, err := core.Loss(t.Context()); err != nil || loss != 4 {
+	if loss, err := lossNow(t.Context(), core); err != nil || loss != 4 {
 		t.Errorf("got loss %v, error %v", loss, err)
 	}
 	forward := core.forward
 	x.Tensor().Set(0, math.Inf(-1))
-	if _, err := core.Loss(t.Context()); !errors.Is(err, graph.ErrNotFinite) {
+	if _, err := lossNow(t.Context(), core); !errors.Is(err, graph.ErrNotFinite) {
 		t.Errorf("a loss of −∞: got error %v", err)
 	}
 	if core.forward != forward {

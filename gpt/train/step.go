@@ -2,6 +2,8 @@ package train
 
 import (
 	"cmp"
+	"context"
+	"iter"
 	"time"
 
 	"github.com/pkg/errors"
@@ -21,14 +23,22 @@ type Progress struct {
 // Step trains on the next batch, completely or not at all. A loss or gradient that is not finite is an error,
 // graph.ErrNotFinite, that names the tensor; the next Step then repeats this one. An update that overflows is an error,
 // too, but the numbers that it overwrote are lost: resume from a checkpoint.
-func (c *Core) Step() (Progress, error) {
+func (c *Core) Step() (p Progress, err error) {
 	if err := c.begin(); err != nil {
-		return Progress{}, err
+		return p, err
 	}
 	defer c.busy.Unlock()
-	start, p := time.Now(), Progress{Step: c.Done + 1}
+	start := time.Now()
+	p.Step = c.Done + 1
+	if b := c.task.Batches; b != nil {
+		before := *b
+		defer func() {
+			if err != nil {
+				*b = before
+			}
+		}()
+	}
 	var losses []float64
-	var err error
 	if p.LR, err = c.rate(); err == nil {
 		losses, err = c.accumulate(&p)
 	}
@@ -36,7 +46,7 @@ func (c *Core) Step() (Progress, error) {
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
 	}
 	if err == nil || c.alone() {
-		err = cmp.Or(err, c.Gather(losses)) // not earlier: gradients are sent until the update
+		err = cmp.Or(err, c.gather(losses)) // not earlier: gradients are sent until the update
 		for _, loss := range losses {
 			p.Loss += loss / float64(len(losses))
 		}
@@ -49,6 +59,41 @@ func (c *Core) Step() (Progress, error) {
 	p.Took = time.Since(start)
 	p.FLOP = c.task.FLOPs * float64(p.Tokens)
 	return p, nil
+}
+
+// Steps yields the Progress of each step of c until the given number is done. step is Core.Step, or a function that
+// wraps it. Steps ends with an error when ctx ends or a step fails. If the caller breaks out of the loop, the yielded
+// step is done, and the run can be continued.
+func (c *Core) Steps(ctx context.Context, until int, step func() (Progress, error)) iter.Seq2[Progress, error] {
+	return func(yield func(Progress, error) bool) {
+		if c == nil || ctx == nil || step == nil {
+			yield(Progress{}, errors.New("trainer: got nil, want a trainer and a context such as context.Background()"))
+			return
+		}
+		for c.Done < until {
+			if ctx.Err() != nil {
+				yield(Progress{}, errors.Wrapf(context.Cause(ctx), "before step %d", c.Done+1))
+				return
+			}
+			before := c.Done
+			p, err := step()
+			if err == nil && c.Done == before {
+				err = errors.Errorf("trainer: the step has done nothing: %d are done", before)
+			}
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// rate returns the learning rate of the next step.
+func (c *Core) rate() (lr float64, err error) {
+	if c.task.Rate == nil {
+		return c.training.RateAt(c.Done), nil
+	}
+	err = guarded("rate", func() error { lr = c.task.Rate(c.Done); return nil })
+	return lr, err
 }
 
 // accumulate runs this machine's micro-batches of a step, and adds the gradients of all but the last to the

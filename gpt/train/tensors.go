@@ -2,6 +2,7 @@ package train
 
 import (
 	"io"
+	"math"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -124,4 +125,27 @@ func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
 		file.F32[i] = float32(t.At(t.place(i)))
 	}
 	return file, t.finite(0, file) // a float64 may overflow float32
+}
+
+// finite returns an error if a part of the file's tensor, which begins at entry at, holds a number that is not finite
+// in the tensor's type: a float64 beyond the range of float32 becomes ±∞ there.
+func (t Named) finite(at int, part safetensors.Tensor) error {
+	for i, x := range part.F32 {
+		if math.Float32bits(x)>>23&255 == 255 {
+			return t.notFinite(at+i, float64(x))
+		}
+	}
+	for i, x := range part.F64 {
+		if t.F32 != nil {
+			x = float64(float32(x))
+		}
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return t.notFinite(at+i, x)
+		}
+	}
+	return nil
+}
+
+func (t Named) notFinite(at int, x float64) error {
+	return errors.Wrapf(graph.ErrNotFinite, "%s: entry %d is %v", t.Name, t.place(at), x)
 }

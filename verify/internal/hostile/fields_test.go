@@ -26,9 +26,7 @@ var meanings = []struct{ pattern, why string }{
 	{`^seq2seq\.Model\.Fill Model\.Config\b`, "a Model fills batches by a copy of its Config"},
 	{`^gpt\.Trainer\.(Step|Evaluate|EvaluateAll) Trainer\.Tokenizer=`, "Save and Files write it"},
 	{`Core\.Done=(0|another)`, "the step to go on with"},
-	{`^train\.Core\.(Attend|Gather|WriteMoments) Core\.(Done|Best)=`, "not of a step"},
 	{`Core\.Best=(0|-1|\+Inf|another)`, "the loss to compare with"},
-	{`^gpt\.Trainer\.Files Trainer\.Core\.(Done|Best)=`, "an error when the files are written, as by Save"},
 }
 
 // TestReplacedFields replaces every exported field of trainers, models and decoders by nil, by zero, and by the field

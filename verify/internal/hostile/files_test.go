@@ -15,7 +15,7 @@ func checkpoints(t *testing.T, s *source) string {
 		"gpt": get[*gpt.Trainer](w).Files,
 		"seq": func() ([]checkpoint.File, error) {
 			v := get[*seq2seq.Vocabulary](w)
-			return get[*seq2seq.Trainer](w).Files(v, v), nil
+			return get[*seq2seq.Trainer](w).Files(v, v)
 		},
 	} {
 		d := must(checkpoint.Open(dir + "/" + name))

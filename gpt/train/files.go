@@ -10,6 +10,13 @@ import (
 	"github.com/pkg/errors"
 )
 
+// The files that every checkpoint of a run has.
+const (
+	WeightsFile   = "model.safetensors"
+	OptimizerFile = "optimizer.safetensors"
+	StateFile     = "state.json"
+)
+
 // MaxJSON is the size of the largest file that WriteJSON writes, in bytes.
 const MaxJSON = 4 << 20
 

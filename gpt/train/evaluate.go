@@ -1,0 +1,63 @@
+package train
+
+import (
+	"context"
+	"iter"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Losses passes the loss of every batch, without dropout, to use, with their mean by weight. batches fills the network
+// with one batch after another, and yields its weight or an error. Until use returns, a Step in another goroutine is an
+// error. All machines of a Group must call Losses; they share the work.
+func (c *Core) Losses(
+	ctx context.Context, batches iter.Seq2[float64, error], use func(losses []float64, mean float64),
+) error {
+	switch {
+	case ctx == nil:
+		return errors.New("evaluate: no context (nil)")
+	case batches == nil || use == nil:
+		return errors.New("evaluate: the batches or the function that uses their losses is nil")
+	}
+	if err := c.begin(); err != nil {
+		return err
+	}
+	defer c.busy.Unlock()
+	var losses, weights []float64
+	var sum, total float64
+	for weight, err := range batches {
+		loss := 0.0 // on the machines of the Group that do not compute it
+		if i := len(losses); err == nil && (c.alone() || i%c.Group.Size() == c.Group.Rank()) {
+			loss, err = c.lossNow(ctx)
+			err = errors.Wrap(err, "evaluate")
+		}
+		if err != nil {
+			return err
+		}
+		losses, weights = append(losses, loss), append(weights, weight)
+	}
+	if err := c.gather(losses); err != nil {
+		return err
+	}
+	for i, weight := range weights {
+		sum += losses[i] * weight
+		total += weight
+	}
+	use(losses, sum/total)
+	return nil
+}
+
+// lossNow returns the loss of the batch that is in the network, without dropout.
+func (c *Core) lossNow(ctx context.Context) (loss float64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if c.forward == nil {
+		if c.forward, err = graph.Compile(c.loss); err != nil {
+			return 0, err
+		}
+	}
+	c.graph.SetTraining(false)
+	return c.run(c.forward)
+}
