@@ -1,13 +1,11 @@
 package verify
 
 import (
-	"slices"
+	"fmt"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
-	"github.com/pkg/errors"
 )
 
 // Case checks one layer, at sizes that are all different (Dims) and with random parameters. It differentiates Σ y∘Δ by
@@ -47,110 +45,15 @@ type Case struct {
 	Dims nn.Dims
 }
 
-const input = "x" // the name of a layer's input
-
-// Run compares the gradients of the layer. It returns an error if the layer cannot be built or evaluated, and one that
-// wraps ErrCoverage if the gradients do not cover the same parameters with the same shapes. Disagreements are in the
-// Report.
-func (c Case) Run() (*Report, error) {
-	var r *Report
-	err := guarded(func() (err error) {
-		if r, err = c.run(); err == nil {
-			err = c.compareSteps(r)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, errors.Wrapf(err, "case %s", c.Name)
-	}
-	return r, nil
+// Entry is a layer, an algorithm or a claim of the papers. Its Cases certify it, or the named tests if it has no
+// gradient or spans more than one layer.
+type Entry struct {
+	ID     string
+	What   string
+	Source string // paper and equations
+	Tests  []string
+	Cases  []Case
 }
 
-// guarded calls f, which may call a user-defined function such as Build, and returns its panic as an error.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = errors.Errorf("verify: a panic: %v", p)
-		}
-	}()
-	return f()
-}
-
-func (c Case) run() (*Report, error) {
-	switch {
-	case (c.Build == nil) == (c.Layer == nil):
-		return nil, errors.New("verify: give one of Build and Layer")
-	case c.Layer != nil:
-		c.Build = c.forward
-	}
-	if (c.Forward == nil) != (c.Backward == nil) {
-		return nil, errors.New("verify: one of Forward and Backward is missing")
-	}
-	var roads []*results
-	var layers []*layerForm
-	for _, f := range forms() {
-		l, err := c.form(f)
-		if err != nil {
-			return nil, err
-		}
-		a, err := l.run()
-		if err != nil {
-			return nil, errors.Wrap(err, f.name)
-		}
-		layers, roads = append(layers, l), append(roads, a)
-	}
-	compare := c.byHand
-	if c.Forward == nil {
-		compare = c.byDifferences
-	}
-	r, err := compare(layers[0], roads)
-	if err == nil {
-		err = c.checkCausal(r, layers)
-	}
-	return r, err
-}
-
-func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
-	f := func(z hand.Parameters[complex128]) (complex128, error) {
-		y := c.Forward(z)
-		if y.Err == nil && (y.Rows != l.delta.Rows || y.Cols != l.delta.Cols) {
-			return 0, errors.Errorf("verify: by hand the result is (%d, %d), the layer's is (%d, %d)",
-				y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
-		}
-		return number(y.Mul(hand.Lift[complex128](l.delta)).SumTokens().SumFeatures())
-	}
-	loss, err := f(lifted(l.numbers))
-	if err != nil {
-		return nil, err
-	}
-	g := slices.DeleteFunc(c.Backward(l.numbers, l.delta), func(e hand.Gradient[float64]) bool {
-		return slices.Contains(c.Frozen, e.Name)
-	})
-	if err := g.Err(); err != nil {
-		return nil, err
-	}
-	want := g.Parameters()
-	r := &Report{
-		ByHand: true, Loss: real(loss), Rows: caseRows(g),
-		Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32,
-	}
-	if err := r.compare(roads, want); err != nil {
-		return nil, err
-	}
-	if err := r.complexStep(unwatched(), f, l.numbers, want, defaultSampling(), fixture.Seed); err != nil {
-		return nil, err
-	}
-	return r.done(want, roads), nil
-}
-
-func (c Case) byDifferences(l *layerForm, roads []*results) (*Report, error) {
-	return byDifferences(unwatched(), roads, l.loss, l.wrt, toleranceLayer32, defaultSampling(), fixture.Seed)
-}
-
-func (r *Report) done(want hand.Parameters[float64], roads []*results) *Report {
-	r.finish()
-	if !r.OK() {
-		r.First = firstGradient(r, want, roads)
-	}
-	return r
-}
+// String returns the entry in one line.
+func (e Entry) String() string { return fmt.Sprintf("%s %s: %s", e.ID, e.What, e.Source) }

@@ -4,31 +4,10 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 	"github.com/pkg/errors"
 )
-
-// What "equal" means for the kernels in float32.
-const (
-	ToleranceFloat32 = 1e-3 // for a whole model
-	toleranceLayer32 = 2e-5 // for a layer alone
-)
-
-// Subject is a model that Check accepts: a Model or Pairs.
-type Subject interface{ subject() (subject, error) }
-
-// subject is a model with its parameters, and the functions that build it in the library and in the formulas.
-type subject struct {
-	parameters hand.Parameters[float64]
-	text       hand.Text
-	seed       uint64
-	precision  string // of the products in training
-	build      func(f form) (*built, error)
-	plan       func(g *graph.Graph) (variants.Plan, error)
-	position   func(name string, d Difference) string // describes where a difference is in the named activation
-}
 
 // Check derives every gradient of a model by hand and compares it, parameter by parameter, with four others: Gorgonia's
 // differentiation of the reference form, the kernels' backward operations in float64 and in float32, and the complex
@@ -153,33 +132,4 @@ func compare(w work, s subject, plan variants.Plan, roads []*results, look sampl
 		r.First = firstWrong(s, r, g, roads)
 	}
 	return r, nil
-}
-
-// number returns the entry of a (1, 1) matrix.
-func number(m hand.Matrix[complex128]) (complex128, error) {
-	if m.Err != nil {
-		return 0, m.Err
-	}
-	return m.Data[0], nil
-}
-
-// rows returns the rows of the gradients in the order of the model, with one row for a parameter that is used twice.
-func rows(g hand.Gradients[float64]) (list []Row) {
-	next := map[string]int{}
-	for _, e := range g {
-		if _, twice := next[e.Name]; e.Delta || twice && e.Part == "" {
-			continue
-		}
-		row := Row{
-			Name: e.Name, Symbol: e.Symbol, Equation: e.Equation, Zero: e.Zero,
-			parameter: e.Name, from: next[e.Name],
-		}
-		if e.Part != "" {
-			row.Name += " " + e.Part
-		}
-		row.to = row.from + e.Value.Cols
-		next[e.Name] = row.to
-		list = append(list, row)
-	}
-	return list
 }

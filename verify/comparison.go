@@ -96,3 +96,32 @@ func (r *Report) finish() {
 		}
 	}
 }
+
+func (r *Report) failures(row Row) (list []string) {
+	for _, c := range r.columns() {
+		if got := row.Gaps[c.key]; !(float64(got) <= c.tolerance) {
+			list = append(list, fmt.Sprintf("%s: %s: distance %s, want ≤ %.0e",
+				row.title(), c.name, c.text(got), c.tolerance))
+		}
+	}
+	if row.nonzero {
+		list = append(list, row.title()+": identically zero, but is not")
+	}
+	return list
+}
+
+func length(m hand.Matrix[float64]) float64 {
+	var sum float64
+	for _, v := range m.Data {
+		sum += v * v
+	}
+	return math.Sqrt(sum)
+}
+
+func (r *Report) done(want hand.Parameters[float64], roads []*results) *Report {
+	r.finish()
+	if !r.OK() {
+		r.First = firstGradient(r, want, roads)
+	}
+	return r
+}

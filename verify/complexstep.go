@@ -98,3 +98,11 @@ func lifted(p hand.Parameters[float64]) hand.Parameters[complex128] {
 	}
 	return z
 }
+
+// number returns the entry of a (1, 1) matrix.
+func number(m hand.Matrix[complex128]) (complex128, error) {
+	if m.Err != nil {
+		return 0, m.Err
+	}
+	return m.Data[0], nil
+}

@@ -8,11 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Central differences: a step that balances its square against rounding, and the tolerance of the result.
-const (
-	differenceStep       = 1e-5
-	toleranceDifferences = 1e-6
-)
+// differenceStep balances the square of the step against rounding.
+const differenceStep = 1e-5
 
 // byDifferences compares autodiff of the reference form, which is roads[0], with central differences of the loss, and
 // the kernels with autodiff.

@@ -4,6 +4,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 	"github.com/pkg/errors"
 )
 
@@ -123,4 +124,18 @@ func (b *built) look(r *results) error {
 	}
 	r.looked = true
 	return nil
+}
+
+// Subject is a model that Check accepts: a Model or Pairs.
+type Subject interface{ subject() (subject, error) }
+
+// subject is a model with its parameters, and the functions that build it in the library and in the formulas.
+type subject struct {
+	parameters hand.Parameters[float64]
+	text       hand.Text
+	seed       uint64
+	precision  string // of the products in training
+	build      func(f form) (*built, error)
+	plan       func(g *graph.Graph) (variants.Plan, error)
+	position   func(name string, d Difference) string // describes where a difference is in the named activation
 }

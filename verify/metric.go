@@ -19,6 +19,13 @@ const (
 	structuralZero = 1e-12 // largest entry of a structural zero, relative to the largest gradient
 )
 
+// What "equal" means for the kernels in float32, and for central differences.
+const (
+	ToleranceFloat32     = 1e-3 // for a whole model
+	toleranceLayer32     = 2e-5 // for a layer alone
+	toleranceDifferences = 1e-6
+)
+
 // ErrCoverage is wrapped when two sets of gradients do not cover the same parameters with the same shapes.
 var ErrCoverage = errors.New("verify: parameters not covered")
 

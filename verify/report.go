@@ -1,13 +1,11 @@
 package verify
 
 import (
+	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
-	"github.com/pkg/errors"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // Report is the paper's Table 3 with measured distances.
@@ -35,103 +33,82 @@ type Report struct {
 // OK reports whether every road agrees on every gradient. It returns false for a nil Report.
 func (r *Report) OK() bool { return r != nil && len(r.Failures) == 0 }
 
-// mostColumns is the width within which a table stays if possible.
-const mostColumns = 100
+// Row is one parameter, or one block of columns of a packed one: its gradient by hand, and the distances of the other
+// roads from it.
+type Row struct {
+	Name     string         `json:"name"`
+	Symbol   string         `json:"symbol,omitempty"`   // in the paper
+	Equation string         `json:"equation,omitempty"` // in the paper
+	Shape    [2]int         `json:"shape"`
+	Count    int            `json:"count"`
+	Norm     float64        `json:"norm"`                      // |∂L/∂p|
+	Zero     bool           `json:"structural_zero,omitempty"` // 0 for every value of the parameters
+	Gaps     map[string]Gap `json:"-"`                         // by road; in JSON each is a key of the row
 
-// WriteTo prints the table. Its columns are two spaces apart, or one if the table would be wider than 100 columns.
-func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
-	if r == nil || w == nil {
-		return 0, errors.New("verify: WriteTo: got no Report or no Writer")
+	nonzero   bool // a structural zero whose gradient is not 0
+	parameter string
+	from, to  int
+}
+
+// MarshalJSON writes the fields and the distance of every road, under the road's key.
+func (r Row) MarshalJSON() ([]byte, error) {
+	type fields Row
+	text, err := json.Marshal(fields(r))
+	if err != nil || len(r.Gaps) == 0 {
+		return text, err
 	}
-	table := r.table(2)
-	for line := range strings.Lines(table) {
-		if utf8.RuneCountInString(line)-1 > mostColumns {
-			table = r.table(1)
-			break
+	gaps, err := json.Marshal(r.Gaps)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(text[:len(text)-1], ','), gaps[1:]...), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Row) UnmarshalJSON(text []byte) error {
+	type fields Row
+	if err := json.Unmarshal(text, (*fields)(r)); err != nil {
+		return err
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return err
+	}
+	r.Gaps = nil
+	for _, road := range (&Report{}).roads() {
+		value, ok := keys[road.key]
+		if !ok {
+			continue
 		}
-	}
-	var b strings.Builder
-	b.WriteString(table)
-	r.summary(&b)
-	m, err := io.WriteString(w, b.String())
-	return int64(m), err
-}
-
-// table returns the rows, with the given number of spaces between columns. A road's column has the first word of its
-// name.
-func (r *Report) table(apart int) string {
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, apart, ' ', 0)
-	fmt.Fprint(t, "parameter\tsymbol\tequation\tshape\t|∂L/∂p|")
-	for _, c := range r.columns() {
-		name, _, _ := strings.Cut(c.name, " ")
-		fmt.Fprint(t, "\t", name)
-	}
-	fmt.Fprintln(t)
-	for _, row := range r.Rows {
-		size := fmt.Sprintf("%.2e", row.Norm)
-		if row.Zero {
-			size = "≡ 0"
+		var g Gap
+		if err := json.Unmarshal(value, &g); err != nil {
+			return fmt.Errorf("row %s: %s: %w", r.Name, road.key, err)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d×%d\t%s", row.Name, row.Symbol, row.Equation, row.Shape[0], row.Shape[1], size)
-		for _, c := range r.columns() {
-			fmt.Fprint(t, "\t", c.text(row.Gaps[c.key]))
-		}
-		fmt.Fprintln(t)
+		r.put(road.key, float64(g))
 	}
-	t.Flush() // into a Builder, which does not fail
-	return b.String()
+	return nil
 }
 
-func (r *Report) summary(b *strings.Builder) {
-	by, reference := "every gradient by hand equals autodiff", "its gradient by hand"
-	if !r.ByHand {
-		by, reference = "no formulas by hand: autodiff equals central differences", "autodiff"
+// put sets the distance of a road.
+func (r *Row) put(key string, distance float64) {
+	if r.Gaps == nil {
+		r.Gaps = map[string]Gap{}
 	}
-	fmt.Fprintf(b, "\n%d parameters in %d rows, each compared with %s; loss %.6f\n",
-		r.Parameters, len(r.Rows), reference, r.Loss)
-	fmt.Fprintf(b, "roads: %s\n", strings.Join(r.Roads, ", "))
-	fmt.Fprintln(b, r.coverage())
-	fails := r.Tolerance
-	if !r.ByHand {
-		fails = toleranceDifferences
-	}
-	fmt.Fprintf(b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails)",
-		r.Worst, fails, r.WorstFloat32, r.ToleranceFloat32)
-	if r.ToleranceBF16 > 0 {
-		fmt.Fprintf(b, "\n%.1e in %s (%.2f fails)", r.WorstBF16, r.Precision, r.ToleranceBF16)
-	}
-	if r.ByHand {
-		fmt.Fprintf(b, "\n%.1e along a random direction", r.Direction)
-	}
-	fmt.Fprintln(b)
-	if r.Causal {
-		fmt.Fprintln(b, "no token sees a later one, or another text of the batch")
-	}
-	if len(r.Suspicious) > 0 {
-		fmt.Fprintf(b, "above %.0e: %s\n", Suspicion, strings.Join(r.Suspicious, ", "))
-	}
-	for _, f := range r.Failures {
-		fmt.Fprintln(b, "FAIL", f)
-	}
-	if r.First != "" {
-		fmt.Fprintln(b, r.First)
-	}
-	if r.OK() {
-		fmt.Fprintln(b, by)
-	}
+	r.Gaps[key] = gap(distance)
 }
 
-// coverage describes the entries that were differentiated one at a time.
-func (r *Report) coverage() string {
-	key, direction := complexStep, ", and one random direction"
-	if !r.ByHand {
-		key, direction = differences, ""
-	}
-	road := r.road(key).name
-	if r.Entries == r.Parameters {
-		return fmt.Sprintf("%s: every entry%s", road, direction)
-	}
-	return fmt.Sprintf("%s: %d of %d entries, at most %d a row%s",
-		road, r.Entries, r.Parameters, 2*defaultSampling().few, direction)
+// part returns the row's columns of its parameter.
+func (r *Row) part(p hand.Parameters[float64]) hand.Matrix[float64] {
+	return p[r.parameter].Columns(r.from, r.to)
 }
+
+// difference returns the Distance of two gradients. For a structural zero it is relative to the largest gradient,
+// because there is nothing else to compare rounding with.
+func (r *Row) difference(got, want hand.Matrix[float64], largest float64) Difference {
+	if r.Zero {
+		largest /= relativeFloor
+	}
+	return Distance(got, want, largest)
+}
+
+func (r *Row) title() string { return strings.TrimSpace(r.Name + " " + r.Equation) }

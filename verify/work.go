@@ -3,6 +3,9 @@ package verify
 import (
 	"context"
 	"sync"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pkg/errors"
 )
 
 // work holds the context, the number of threads and the progress function of a check.
@@ -69,4 +72,30 @@ func (w work) each(n int, do func(i int) error) error {
 	run()
 	threads.Wait()
 	return failed
+}
+
+// guarded calls f, which may call a user-defined function such as Build, and returns its panic as an error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.Errorf("verify: a panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+// remembered returns draw with its results stored by path, so that each derivative uses the same masks on any thread.
+func remembered(draw func(path string) hand.Matrix[float64]) func(path string) hand.Matrix[float64] {
+	var lock sync.Mutex
+	drawn := map[string]hand.Matrix[float64]{}
+	return func(path string) hand.Matrix[float64] {
+		lock.Lock()
+		defer lock.Unlock()
+		mask, ok := drawn[path]
+		if !ok {
+			mask = draw(path)
+			drawn[path] = mask
+		}
+		return mask
+	}
 }

@@ -44,3 +44,26 @@ func inputFirst(a, b string) int {
 	}
 	return strings.Compare(a, b)
 }
+
+const input = "x" // the name of a layer's input
+
+// rows returns the rows of the gradients in the order of the model, with one row for a parameter that is used twice.
+func rows(g hand.Gradients[float64]) (list []Row) {
+	next := map[string]int{}
+	for _, e := range g {
+		if _, twice := next[e.Name]; e.Delta || twice && e.Part == "" {
+			continue
+		}
+		row := Row{
+			Name: e.Name, Symbol: e.Symbol, Equation: e.Equation, Zero: e.Zero,
+			parameter: e.Name, from: next[e.Name],
+		}
+		if e.Part != "" {
+			row.Name += " " + e.Part
+		}
+		row.to = row.from + e.Value.Cols
+		next[e.Name] = row.to
+		list = append(list, row)
+	}
+	return list
+}
