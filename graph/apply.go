@@ -11,11 +11,43 @@ import (
 
 var errForeign = errors.New("an operand is empty or belongs to another graph")
 
+// kernel returns the operation of a kernel on x and with. If kernels may not replace equations, in the entire Graph or
+// at x's scope, ok is false. The kernel of an equation is a function X(…) (y Expr, ok bool). A layer tries it first and
+// computes its equation if ok is false:
+//
+//	if y, ok := graph.X(…); ok {
+//		return y
+//	}
+func (x Expr) kernel(name string, make func() (*G.Node, error), with ...Expr) (y Expr, ok bool) {
+	if x.g == nil || !x.g.Kernels || x.g.places.equations[x.scope] {
+		return Expr{}, false
+	}
+	return x.apply(name, make, with...), true
+}
+
+// present returns the expressions that are not empty.
+func present(optional ...Expr) (list []Expr) {
+	for _, x := range optional {
+		if x.g != nil {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+func nodes(list ...Expr) G.Nodes {
+	n := make(G.Nodes, len(list))
+	for i, x := range list {
+		n[i] = x.node
+	}
+	return n
+}
+
 // apply returns the result of an operation on x and with; make builds its node.
 func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr {
 	return x.try(op, func() (*G.Node, error) {
 		node, err := make()
-		if err == nil && !x.g.outline && x.g.merged(node, append([]Expr{x}, with...)) {
+		if err == nil && !x.g.ops.Outline && x.g.merged(node, append([]Expr{x}, with...)) {
 			err = errCollision
 		}
 		return node, err
@@ -111,4 +143,12 @@ func describe(operands []Expr) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// failOp records an operation that could not be built.
+func (g *Graph) failOp(x Expr, op string, operands []Expr, cause error) {
+	if g.err == nil {
+		g.failed = &failedOp{x.scope, op + " " + describe(operands), cause}
+		g.err = g.failed.errorAt(x.scope)
+	}
 }

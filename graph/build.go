@@ -6,10 +6,6 @@ import (
 	"github.com/pkg/errors"
 )
 
-// errCollision means that two different nodes of a graph have the same 32-bit hash. Gorgonia would take them for equal
-// and compute only one of them.
-var errCollision = errors.New("two nodes of the graph share a hash")
-
 // Build calls build with an empty Graph, as returned by New, and returns that Graph. The function build sets the
 // switches, declares parameters and compiles. In the rare case that two nodes share a hash, so that Gorgonia cannot
 // tell them apart, Build calls build again with a Sibling whose nodes have other hashes. So build must overwrite
@@ -61,6 +57,6 @@ func (g *Graph) try(build func(g *Graph) error) (err error) {
 // salted returns a Sibling whose nodes have other hashes.
 func (g *Graph) salted() *Graph {
 	s := g.Sibling()
-	s.salt = g.salt + "'"
+	s.ops.Salt = g.ops.Salt + "'"
 	return s
 }

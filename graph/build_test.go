@@ -2,12 +2,16 @@ package graph
 
 import (
 	"context"
+	"hash"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chewxy/hm"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // After a collision, Build builds again on a Sibling with the same parameters. It returns any other error at once.
@@ -157,6 +161,150 @@ func TestSortedIsGorgonias(t *testing.T) {
 		}
 		if len(got) < 2 || !slices.Equal(got, want) {
 			t.Errorf("%d nodes: the order is not that of Sort", len(got))
+		}
+	}
+}
+
+// glass is a user-defined operation, y = x, that panics in one of its methods.
+type glass struct{ breaks string }
+
+func (o glass) touch(method string) {
+	if o.breaks == method {
+		panic("glass in " + method)
+	}
+}
+
+func (o glass) Arity() int { return 1 }
+func (o glass) Type() hm.Type {
+	o.touch("Type")
+	t := G.TensorType{Dims: 2, Of: Float64}
+	return hm.NewFnType(t, t)
+}
+
+func (o glass) InferShape(x ...G.DimSizer) (tensor.Shape, error) {
+	o.touch("InferShape")
+	return x[0].(tensor.Shape), nil
+}
+func (o glass) Do(in ...G.Value) (G.Value, error) { o.touch("Do"); return in[0], nil }
+func (o glass) ReturnsPtr() bool                  { o.touch("ReturnsPtr"); return true }
+func (o glass) CallsExtern() bool                 { o.touch("CallsExtern"); return false }
+func (o glass) OverwritesInput() int              { o.touch("OverwritesInput"); return -1 }
+func (o glass) WriteHash(h hash.Hash)             { o.touch("WriteHash"); h.Write([]byte(o.breaks)) }
+func (o glass) Hashcode() uint32                  { o.touch("Hashcode"); return 7 }
+func (o glass) String() string                    { o.touch("String"); return "glass" }
+func (o glass) DiffWRT(int) []bool                { o.touch("DiffWRT"); return []bool{true} }
+func (o glass) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	o.touch("SymDiff")
+	if o.breaks == "nothing" {
+		return nil, nil
+	}
+	return G.Nodes{grad}, nil
+}
+
+// A panic in any method of a user-defined operation, while a graph is built, compiled or run, is an error that names
+// its layer.
+func TestPanicsOfForeignOperations(t *testing.T) {
+	reached := 0
+	for _, method := range []string{"", "Type", "InferShape", "Do", "ReturnsPtr", "CallsExtern", "OverwritesInput",
+		"WriteHash", "Hashcode", "String", "DiffWRT", "SymDiff", "nothing"} {
+		var p *Program
+		_, err := Build(Float64, 1, func(g *Graph) (err error) {
+			x := g.Root().Param("x", Normal(1), 2, 3)
+			y := x.In(g.Root().Sub("h.%d.mine", 1)).Scale(2)
+			y = y.Wrap(G.ApplyOp(glass{method}, y.Node()))
+			if method == "SymDiff" { // the operands belong to another scope
+				y = x.In(g.Root().Sub("h.0")).Tanh().In(g.Root().Sub("h.%d.mine", 1))
+				y = y.Wrap(G.ApplyOp(glass{method}, y.Node()))
+			}
+			p, err = Compile(y.Square().SumAll(), x)
+			return err
+		})
+		if err == nil {
+			err = p.Run()
+		}
+		switch {
+		case method == "":
+			if err != nil {
+				t.Errorf("nothing breaks: got error %v", err)
+			}
+			continue
+		case err == nil: // a method that is never called
+			continue
+		}
+		reached++
+		if !strings.Contains(err.Error(), "h.1.mine: ") ||
+			method != "nothing" && method != "String" && !strings.Contains(err.Error(), "glass in "+method) {
+			t.Errorf("%s: got error %v, want one of h.1.mine", method, err)
+		}
+	}
+	if reached < 8 {
+		t.Errorf("only %d methods have broken", reached)
+	}
+}
+
+// A panic in an Init, on any thread, or in the function that Build calls, is such an error as well.
+func TestPanicsOfBuilding(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		for _, size := range []int{3, 1 << 18} {
+			g := New(Float32, 1)
+			g.SetThreads(threads)
+			w := g.Root().Sub("h.0").Param("w", func(i int, _ *rand.Rand) float64 {
+				if i == size-1 {
+					panic("glass")
+				}
+				return 0
+			}, size)
+			if _, err := Compile(w.SumAll(), w); err == nil || !strings.HasPrefix(err.Error(), "h.0.w: panic: glass at ") || !strings.Contains(err.Error(), "build_test.go:") {
+				t.Errorf("%d entries on %d threads: got error %v", size, threads, err)
+			}
+		}
+	}
+	_, err := Build(Float32, 1, func(g *Graph) error {
+		g.Root().Param("x", Const(1), 2).In(g.Root().Sub("h.2.mlp"))
+		panic("glass")
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "h.2.mlp: panic: glass at ") ||
+		!strings.Contains(err.Error(), "build_test.go:") {
+		t.Errorf("building: got error %v", err)
+	}
+	if _, err := Build(Float32, 1, func(g *Graph) error { g.Root().Sub("h.3").Failf("broken"); return nil }); err == nil || err.Error() != "h.3: broken" {
+		t.Errorf("a graph that failed: got error %v", err)
+	}
+	if _, err := New(Float32, 1).BuildSibling(func(g *Graph) error { g.Root().Sub("h.3").Failf("broken"); return nil }); err == nil {
+		t.Error("a sibling that failed was accepted")
+	}
+	if _, err := Build(Float32, 1, nil); err == nil {
+		t.Error("a nil build function was accepted")
+	}
+}
+
+// Compile returns the first error, even if the failed expression is combined with others, or has no graph.
+func TestTheFirstErrorSurvives(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(1), 2, 3)
+	for want, y := range map[string]Expr{
+		"h.0.w: no graph: create one with New, Build, Sibling or Outline": Scope{path: "h.0.w"}.Param("w", Const(1), 2, 3).Square(),
+		"h.1: no graph: create one with New, Build, Sibling or Outline":   Expr{}.In(Scope{}.Sub("h.1")).Tanh(),
+		"no graph: create one with New, Build, Sibling or Outline":        (*Graph)(nil).Root().Value("w", Const(1), 2, 3).Exp(),
+		"tanh (): an operand is empty or belongs to another graph":        Expr{}.Tanh().Softmax(),
+	} {
+		for _, z := range []Expr{y, y.Wrap(G.Exp(y.Node())), y.Mul(x), y.Reshape(6).Detach(), y.Join(x), y.In(g.Root())} {
+			if _, err := Compile(z.SumAll()); err == nil || err.Error() != want {
+				t.Errorf("got error %v, want %s", err, want)
+			}
+		}
+		if _, err := Compile(New(Float64, 1).Root().Param("x", Const(1), 2, 3).Mul(y)); err == nil ||
+			err.Error() != want {
+			t.Errorf("in another graph: got error %v, want %s", err, want)
+		}
+	}
+	if err := g.Err(); err != nil {
+		t.Errorf("the graph of the other expression has failed: %v", err)
+	}
+	for _, g := range []*Graph{nil, {}} {
+		if _, err := g.BuildSibling(func(*Graph) error { return errors.New("built") }); g.Err() == nil ||
+			g.Sibling().Err() == nil || err == nil {
+			t.Errorf("a graph that New did not create: got error %v", g.Err())
 		}
 	}
 }

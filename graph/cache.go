@@ -2,6 +2,7 @@ package graph
 
 import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
 )
 
@@ -25,15 +26,9 @@ var ErrOrder = errors.New("tokens out of order")
 // cachedTokens is a Cache with room for every token of a context.
 type cachedTokens struct {
 	batch, context int
-	width          int      // floats per token
-	tokens         int      // number of tokens of every sequence so far
-	held           sequence // nil before the first run
-}
-
-// sequence holds the numbers of a Cache.
-type sequence interface {
-	Fork(from, to, tokens int)
-	Bytes() int
+	width          int        // floats per token
+	tokens         int        // number of tokens of every sequence so far
+	held           ops.Tokens // nil before the first run
 }
 
 // Reset forgets all tokens.
@@ -70,6 +65,12 @@ func (c *cachedTokens) advance(at, n int) error {
 	return nil
 }
 
+// step returns the step of n new tokens per sequence at the position at.
+func (c *cachedTokens) step(at Expr, masks, n int) ops.Step {
+	list := at.list()
+	return ops.Step{At: list, Masks: masks, Advance: func() error { return c.advance(list.List[0], n) }}
+}
+
 // checkRows returns an error unless the rows are the same number of new tokens for each sequence and fit the context,
 // one mask serves all sequences, and there is one position. It returns the number of masks: one, or one per head.
 func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err error) {
@@ -87,16 +88,6 @@ func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err
 	return masks, checkPosition(at)
 }
 
-// held returns the cache's numbers in type T. The first call allocates them with make.
-func held[C sequence](c *cachedTokens, make func() C) C {
-	kept, ok := c.held.(C)
-	if !ok {
-		kept = make()
-		c.held = kept
-	}
-	return kept
-}
-
 func checkFork(from, to, batch int) error {
 	if from < 0 || from >= batch || to < 0 || to >= batch {
 		return errors.Errorf("fork: sequence %d to %d, the cache has %d", from, to, batch)
@@ -108,6 +99,6 @@ func checkPosition(at Expr) error {
 	if n := at.count(); n != 1 {
 		return errors.Errorf("got %d positions, want 1", n)
 	}
-	at.ids.isLookup = true // an ignored position is no position
+	at.neverIgnored() // an ignored position is no position
 	return nil
 }

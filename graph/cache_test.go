@@ -121,8 +121,8 @@ func TestResetForgets(t *testing.T) {
 	if err := p.Run(); !errors.Is(err, ErrOrder) {
 		t.Errorf("token 1 after a reset: got %v, want %v", err, ErrOrder)
 	}
-	if state.f64[0] != 0 {
-		t.Errorf("the state is %v after a reset, want 0", state.f64[0])
+	if state.held.F64[0] != 0 {
+		t.Errorf("the state is %v after a reset, want 0", state.held.F64[0])
 	}
 	kept := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2})
 	p, at.Ints()[0] = mustCompile(t, CachedAttention(x, causalMask(g.Root(), 5), at, kept)), 0
@@ -144,5 +144,221 @@ func TestCopySequence(t *testing.T) {
 		if copySequence(x, 3, 1, to); !slices.Equal(x, want) {
 			t.Errorf("sequence 1 to %d: got %v, want %v", to, x, want)
 		}
+	}
+}
+
+// stepCase is a layer on all tokens of a sequence, and on the newest ones only.
+type stepCase struct {
+	width int
+	full  func(s Scope, x Expr) Expr
+	step  func(s Scope, x, at Expr) Expr
+	cache Cache
+}
+
+// stepCases returns the layers on 3 sequences of 5 tokens.
+func stepCases() map[string]stepCase {
+	h := AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4}
+	causal := func(s Scope, shape ...int) Expr {
+		mask := s.Value("mask", Normal(1), shape...)
+		for i := range mask.Tensor().Len() {
+			if i%5 > i/5%5 {
+				mask.Tensor().Set(i, math.Inf(-1))
+			}
+		}
+		return mask
+	}
+	must := func(y Expr, ok bool) Expr {
+		if !ok {
+			panic("no kernel")
+		}
+		return y
+	}
+	cases := map[string]stepCase{}
+	for _, mask := range [][]int{{5, 5}, {1, 2, 5, 5}} {
+		for groups := range 3 {
+			h := h
+			h.Groups = groups
+			c := NewKVCache(h)
+			cases[fmt.Sprint("keys and values of groups ", groups, ", mask ", mask)] = stepCase{h.Width(),
+				func(s Scope, x Expr) Expr { return must(Attention(x, causal(s, mask...), h, 0)) },
+				func(s Scope, x, at Expr) Expr { return CachedAttention(x, causal(s, mask...), at, c) }, c}
+		}
+		c := NewKVCache(h)
+		cases[fmt.Sprint("sigmoids, mask ", mask)] = stepCase{
+			h.Width(),
+			func(s Scope, x Expr) Expr { return sigmoidAttention(x, causal(s, mask...), h) },
+			func(s Scope, x, at Expr) Expr { return CachedSigmoidAttention(x, causal(s, mask...), at, c) }, c,
+		}
+		l := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
+		ways := func(s Scope) (k, v Expr) { return s.Value("k", Normal(1), 6, 6), s.Value("v", Normal(1), 6, 8) }
+		d := NewLatentCache(l)
+		cases[fmt.Sprint("latents, mask ", mask)] = stepCase{10 + 8,
+			func(s Scope, x Expr) Expr { // keys [c·upK | r] and values c·upV, packed
+				k, v := ways(s)
+				latent, r := x.Cols(10, 16), x.Cols(16, 18)
+				keys := latent.MatMul(k)
+				kv := keys.Cols(0, 3).Join(r, keys.Cols(3, 6), r, latent.MatMul(v))
+				return must(Attention(x.Cols(0, 10).Join(kv), causal(s, mask...), AttentionShape{3, 5, 2, 5, 4, 2}, 0))
+			},
+			func(s Scope, x, at Expr) Expr {
+				k, v := ways(s)
+				return CachedLatentAttention(x.Cols(0, 10), x.Cols(10, 18), k, v, causal(s, mask...), at, d)
+			}, d}
+	}
+	for name, phi := range map[string]FeatureMap{"sums, elu+1": EluPlusOne(), "sums, taylor": Taylor(0.1)} {
+		l := LinearShape{h, true, phi}
+		c := NewLinearCache(l)
+		cases[name] = stepCase{h.Width(), func(_ Scope, x Expr) Expr { return must(LinearAttention(x, Expr{}, l)) },
+			func(_ Scope, x, at Expr) Expr { return CachedLinearAttention(x, at, c) }, c}
+	}
+	c := NewElmanCache(3, 4)
+	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3)) },
+		func(s Scope, x, at Expr) Expr { return CachedElman(x, s.Value("w", Normal(1), 4, 4), at, c) }, c}
+	return cases
+}
+
+// sigmoidAttention returns σ(q·kᵀ/√QK + mask − ln n)·v, where n is the number of keys that the mask shows.
+func sigmoidAttention(x, mask Expr, h AttentionShape) Expr {
+	part := func(from, size int) Expr {
+		return x.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
+	}
+	q, k, v := part(0, h.QK), part(h.Heads*h.QK, h.QK), part(2*h.Heads*h.QK, h.V)
+	mask = mask.Sub(mask.Scale(1e-30).Exp().Sum().Log())
+	weights := q.MatMulT(k).Scale(1 / math.Sqrt(float64(h.QK))).Add(mask).Sigmoid()
+	return weights.MatMul(v).Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V)
+}
+
+// Steps of two new tokens, one, and two give the rows of all five, and again after starting over. A forked sequence
+// continues as a copy, and the third one does not change. Tested in both types.
+func TestSteps(t *testing.T) {
+	for dtype, tolerance := range map[Dtype]float64{Float64: 1e-12, Float32: 1e-4} {
+		for name, c := range stepCases() {
+			t.Run(fmt.Sprint(name, "/", dtype), func(t *testing.T) {
+				g := New(dtype, 3)
+				x := g.Root().Value("x", Normal(1), 15, c.width)
+				want := values(t, c.full(g.Root(), x))
+				v := len(want) / 15
+				if c.cache.Bytes() != 0 || c.cache.Fork(0, 1) != nil {
+					t.Error("a new cache holds something, or cannot be forked")
+				}
+				run := func(from, n, second int) { // the second sequence gets the tokens of sequence second
+					s := g.Sibling()
+					few, at := s.Root().Value("x", Const(0), 3*n, c.width), s.Root().Ints("at", 1, 9, -1)
+					at.Ints()[0] = from
+					of := []int{0, second, 2}
+					for i := range few.Tensor().Len() {
+						token, b := i/c.width%n, i/c.width/n
+						few.Tensor().Set(i, x.Tensor().At((of[b]*5+from+token)*c.width+i%c.width))
+					}
+					got := values(t, c.step(s.Root(), few, at))
+					for b := range 3 {
+						near(t, fmt.Sprintf("tokens from %d of sequence %d", from, b),
+							got[b*n*v:(b+1)*n*v], want[(of[b]*5+from)*v:(of[b]*5+from+n)*v], tolerance)
+					}
+				}
+				for range 2 {
+					run(0, 2, 1)
+					run(2, 1, 1)
+					run(3, 2, 1)
+				}
+				run(0, 3, 1)
+				if err := c.cache.Fork(2, 1); err != nil {
+					t.Fatal(err)
+				}
+				run(3, 1, 2)
+				if err := c.cache.Fork(0, 1); err != nil {
+					t.Fatal(err)
+				}
+				run(4, 1, 0)
+				if c.cache.Bytes() == 0 {
+					t.Error("a cache of tokens has no bytes")
+				}
+				if c.cache.Fork(1, 0) != nil || c.cache.Fork(2, 2) != nil {
+					t.Error("a sequence that is there cannot be forked")
+				}
+				c.cache.Reset()
+				run(0, 5, 1)
+			})
+		}
+	}
+}
+
+// A token beyond the context is an error.
+func TestStepsEnd(t *testing.T) {
+	g := New(Float64, 1)
+	x, at := g.Root().Value("x", Normal(1), 4, 16), g.Root().Ints("at", 1, 9, -1)
+	p := mustCompile(t, CachedAttention(x, causalMask(g.Root(), 5), at, NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2})))
+	for from, want := range []string{0: "", 3: "", 4: "run: cached attention", 5: "run: cached attention"} {
+		if from == 1 || from == 2 {
+			continue
+		}
+		at.Ints()[0] = from
+		if want != "" {
+			want = fmt.Sprintf("%s: tokens %d … %d of a context of 5", want, from, from+1)
+		}
+		if err := p.Run(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("tokens from %d: got error %v, want %q", from, err, want)
+		}
+	}
+}
+
+// A mask is read again in every run: its current entries count.
+func TestMaskOfTheRun(t *testing.T) {
+	h := AttentionShape{Batch: 1, Context: 3, Heads: 1, QK: 2, V: 2}
+	build := func() (mask Expr, p *Program) {
+		g := New(Float64, 1)
+		x := g.Root().Value("x", Normal(1), 3, h.Width())
+		mask = g.Root().Value("mask", Const(0), 3, 3)
+		for i := range 9 {
+			mask.Tensor().Set(i, math.Inf(-1))
+		}
+		for i := range 3 {
+			mask.Tensor().Set(4*i, 0)
+		}
+		a, _ := Attention(x, mask, h, 0)
+		b, _ := Attention(x.Scale(2), mask, h, 0) // shares the spans of the mask
+		return mask, mustCompile(t, a.Add(b))
+	}
+	mask, p := build()
+	mustRun(t, p)
+	other, fresh := build()
+	for _, m := range []Expr{mask, other} {
+		for i := range 9 {
+			m.Tensor().Set(i, 0)
+		}
+	}
+	want := mustRun(t, fresh).Value().Floats()
+	if got := mustRun(t, p).Value().Floats(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A training loop without SetStep drops different entries in each step: those of the steps 0, 1, 2 … of a loop that
+// calls SetStep. Evaluation and runs without gradients do not count as steps.
+func TestDropoutStepsCountThemselves(t *testing.T) {
+	g, numbered := New(Float64, 1), New(Float64, 1)
+	masks := func(g *Graph) (run func() []float64, forward *Program) {
+		x := g.Root().Param("x", Const(1), 1, 100)
+		y := x.Dropout(0.5)
+		p := mustCompile(t, y.SumAll(), x)
+		return func() []float64 { return mustRun(t, p).Grad(x).Floats() }, mustCompile(t, y)
+	}
+	run, forward := masks(g)
+	numberedRun, _ := masks(numbered)
+	for step := range 3 {
+		numbered.SetStep(uint64(step))
+		got, want := run(), numberedRun()
+		near(t, "the step's own mask", got, want, 0)
+		near(t, "the mask that the run had", g.DropoutMask("", 0.5, 100), want, 0)
+		near(t, "the same without gradients", mustRun(t, forward).Value().Floats(), want, 0)
+		near(t, "a step that is held", numberedRun(), want, 0)
+		g.SetTraining(false)
+		if slices.Contains(run(), 0) {
+			t.Error("evaluation drops")
+		}
+		g.SetTraining(true)
+	}
+	if a, b := run(), run(); slices.Equal(a, b) {
+		t.Error("two steps drop the same entries")
 	}
 }

@@ -1,7 +1,7 @@
 package graph
 
 import (
-	"math"
+	"math/rand/v2"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -36,7 +36,7 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 		s.g.fail(full, "no Init: use Const, Normal or your own function for the initial values")
 	case len(shape) == 0:
 		s.g.fail(full, "no shape, want at least one size")
-	case slices.Min(shape) < 1 || !s.g.outline && !fits(entries(shape)):
+	case slices.Min(shape) < 1 || !s.g.ops.Outline && !fits(entries(shape)):
 		s.g.fail(full, "shape %v: every size must be positive and their product at most 2^40", tensor.Shape(shape))
 	}
 	held := shape
@@ -48,10 +48,10 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 		return failed
 	case store != nil && s.g.store.packed[full] != nil:
 		return s.packed(full, shape)
-	case !s.g.hold(full, shape, s.g.dtype.Size()):
+	case !s.g.hold(full, shape, s.g.ops.Dtype.Size()):
 		return failed
-	case s.g.outline:
-		return s.g.addLeaf(s.leaf(full, nil, s.g.dtype, held, shape))
+	case s.g.ops.Outline:
+		return s.g.addLeaf(s.leaf(full, nil, s.g.ops.Dtype, held, shape))
 	}
 	dense, shared := store[full]
 	if shared && !dense.Shape().Eq(tensor.Shape(held)) {
@@ -59,7 +59,7 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 		return failed
 	}
 	if !shared {
-		dense = newDense(s.g.dtype, held...)
+		dense = newDense(s.g.ops.Dtype, held...)
 		blank := s.g.blank != nil && store != nil && s.g.blank(full)
 		if !blank && !(Scope{s.g, full}).Try(func() { s.g.initialise(full, view(dense), init) }) {
 			return failed
@@ -68,11 +68,8 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 			store[full] = dense
 		}
 	}
-	return s.g.addLeaf(s.leaf(full, dense, s.g.dtype, held, shape))
+	return s.g.addLeaf(s.leaf(full, dense, s.g.ops.Dtype, held, shape))
 }
-
-// NoneIgnored is the ignore argument of Scope.Ints if every id counts.
-const NoneIgnored = math.MinInt
 
 // Ints declares n integers, such as token ids; the caller writes them through Expr.Ints. The ids lie in 0 … limit−1,
 // and a run fails on any other id. The only exception is ignore, an id outside that range: losses and OneHot leave its
@@ -91,7 +88,7 @@ func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 		return Expr{g: s.g, scope: s.path}
 	}
 	var dense *tensor.Dense
-	if !s.g.outline {
+	if !s.g.ops.Outline {
 		dense = tensor.New(tensor.WithShape(n), tensor.Of(tensor.Int))
 	}
 	x := s.leaf(full, dense, tensor.Int, []int{n}, []int{n})
@@ -102,7 +99,7 @@ func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 // leaf returns the node of a tensor that is stored in the shape held and has the given shape to the outside. Without
 // numbers (dense is nil) the node has no value.
 func (s Scope) leaf(full string, dense *tensor.Dense, dtype Dtype, held, shape []int) Expr {
-	with := []G.NodeConsOpt{G.WithShape(held...), G.WithName(s.g.salt + full)}
+	with := []G.NodeConsOpt{G.WithShape(held...), G.WithName(s.g.ops.Salt + full)}
 	if dense != nil {
 		with = append(with, G.WithValue(dense))
 	}
@@ -126,4 +123,45 @@ func (s Scope) reserve(full string) bool {
 	}
 	s.g.names[full] = true
 	return true
+}
+
+// Init returns the initial value of entry i of a parameter or value. The generator rng is seeded by the Graph's seed
+// and the full name. Several goroutines call an Init at the same time.
+type Init func(i int, rng *rand.Rand) float64
+
+// Const returns an Init that gives every entry the number x.
+func Const(x float64) Init { return func(int, *rand.Rand) float64 { return x } }
+
+// Normal returns an Init that draws from N(0, std²).
+func Normal(std float64) Init {
+	return func(_ int, rng *rand.Rand) float64 { return std * rng.NormFloat64() }
+}
+
+// initialise fills t with initial values, in chunks with one generator each, so that all threads can take part.
+func (g *Graph) initialise(name string, t Tensor, init Init) {
+	const chunk = 1 << 16
+	key := hashName(name)
+	g.ops.Pool.Range(t.Len(), chunk, func(from, to int) {
+		defer func() {
+			if r := recover(); r != nil { // here the stack still contains init's line
+				panic(Panicked(r))
+			}
+		}()
+		rng := rand.New(rand.NewPCG(g.seed, key+uint64(from/chunk)))
+		for i := from; i < to; i++ {
+			t.Set(i, init(i, rng))
+		}
+	})
+}
+
+// packed declares a packed parameter.
+func (s Scope) packed(full string, shape []int) Expr {
+	m := s.g.store.packed[full]
+	if want := m.shape(); !slices.Equal(shape, want) {
+		s.g.fail(full, "shape %v, but the shared parameter has %v", shape, want)
+	}
+	if s.g.err != nil || !s.g.hold(full, []int{m.Bytes()}, 1) {
+		return Expr{g: s.g, scope: s.path}
+	}
+	return s.g.addLeaf(s.leaf(full, nil, s.g.ops.Dtype, shape, shape))
 }

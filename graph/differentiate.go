@@ -49,7 +49,7 @@ func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
 			err = errors.Errorf("%s%v", g.broken(order, loss.node), Panicked(r))
 		}
 	}()
-	seed := g.g.AddNode(loss.constant(1))
+	seed := g.g.AddNode(loss.g.ops.Constant(1))
 	_, err = G.Backpropagate(G.Nodes{loss.node}, G.Nodes{seed}, wrt)
 	return err
 }

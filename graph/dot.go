@@ -8,7 +8,6 @@ import (
 
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Dot writes a picture of the forward pass in Graphviz's language, to be drawn with "dot -Tsvg". It contains the
@@ -102,9 +101,47 @@ func (p *picture) box(n *G.Node) string {
 
 func escape(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }
 
-func sizes(shape tensor.Shape) string {
-	if shape.IsScalar() {
-		return "scalar"
+// frame is a layer in a picture.
+type frame struct {
+	path   string
+	boxes  []string
+	inside []*frame
+}
+
+// frame returns the frame of a scope. If there is none, it adds one to the frame of the surrounding scope.
+func (p *picture) frame(path string) *frame {
+	if f, ok := p.frames[path]; ok {
+		return f
 	}
-	return fmt.Sprint(shape)
+	f := &frame{path: path}
+	p.frames[path] = f
+	around := p.root
+	if up := parent(path); within(up, p.root.path) {
+		around = p.frame(up)
+	}
+	around.inside = append(around.inside, f)
+	return f
+}
+
+func (p *picture) draw(f *frame, indent string) {
+	inner := indent
+	if f.path != "" {
+		label := f.path
+		if f != p.root {
+			label = strings.TrimPrefix(strings.TrimPrefix(f.path, parent(f.path)), ".")
+		}
+		p.print(`%ssubgraph "cluster_%s" {`, indent, escape(f.path))
+		inner += "	"
+		p.print(`%slabel="%s"`, inner, escape(label))
+		p.print(`%sstyle="rounded,filled"; fillcolor="#0000000a"`, inner)
+	}
+	for _, box := range f.boxes {
+		p.print("%s%s", inner, box)
+	}
+	for _, g := range f.inside {
+		p.draw(g, inner)
+	}
+	if f.path != "" {
+		p.print("%s}", indent)
+	}
 }

@@ -2,6 +2,16 @@ package graph
 
 import "github.com/pkg/errors"
 
+// In returns x for use in the layer at s: errors and pictures name that layer for everything computed from the result.
+func (x Expr) In(s Scope) Expr {
+	if x.g == nil {
+		x.g = s.Graph()
+	}
+	x.g.pass(x, s.path)
+	x.scope = s.path
+	return x
+}
+
 // Entering returns the activation that enters the layer at a place: the first expression from outside that the layer,
 // or one inside it, used. It is for inspection and for differentiating by it. If nothing entered the place, Entering
 // returns an error that lists similar ones.

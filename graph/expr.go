@@ -1,45 +1,9 @@
 package graph
 
 import (
-	"github.com/pkg/errors"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
-
-// Expr is a symbolic value: a parameter, an input, or the result of an operation on others. Its methods build nodes of
-// the graph and compute nothing. Once building has failed, every result is an empty Expr, every method returns an empty
-// Expr, and Compile returns the first error. The zero Expr belongs to no graph and leads to such an error too.
-type Expr struct {
-	g     *Graph
-	scope string
-	node  *G.Node
-
-	name  string        // full name of a parameter or input
-	dense *tensor.Dense // its numbers
-	shape []int         // its shape as the caller declared it
-	ids   *idRange      // set for integers only
-}
-
-type idRange struct {
-	limit, ignore int
-	isLookup      bool // a row is looked up for every id, so no id may be ignored
-}
-
-// accepts reports whether the id is valid in a run.
-func (r *idRange) accepts(id int) bool {
-	return 0 <= id && id < r.limit || !r.isLookup && r.ignore != NoneIgnored && id == r.ignore
-}
-
-// check returns an error unless ids below the limit are indices of n rows or classes.
-func (r *idRange) check(n int, what string) error {
-	switch {
-	case r == nil:
-		return errors.New("want integers declared by Ints")
-	case r.limit > n:
-		return errors.Errorf("ids up to %d for %d %s", r.limit-1, n, what)
-	}
-	return nil
-}
 
 // Graph returns the graph that x belongs to.
 func (x Expr) Graph() *Graph { return x.g }
@@ -65,8 +29,6 @@ func (x Expr) Node() *G.Node {
 	}
 	return x.node
 }
-
-const wrapped = "wrap" // the operation recorded for nodes from Wrap
 
 // Wrap returns an Expr for a Gorgonia node of x's graph, under x's scope. It takes the two results of a Gorgonia
 // function, and a non-nil err becomes the error of the graph.
@@ -105,15 +67,24 @@ func (x Expr) count() int {
 	return x.shape[0]
 }
 
+// list returns the integers of x for an operation.
+func (x Expr) list() ops.IDs { return ops.IDs{Node: x.node, List: x.Ints()} }
+
+// lookUp returns an error unless the integers of x are indices of n rows, which an operation looks up.
+func (x Expr) lookUp(n int, what string) error {
+	if err := x.ids.check(n, what); err != nil {
+		return err
+	}
+	x.neverIgnored()
+	return nil
+}
+
+// neverIgnored makes a run fail on an ignored id.
+func (x Expr) neverIgnored() {
+	if x.ids != nil {
+		x.ids.isLookup = true
+	}
+}
+
 // Entries returns the number of entries of x, the product of its sizes. It is a float64 so that it cannot overflow.
 func (x Expr) Entries() float64 { return entries(x.Shape()) }
-
-// In returns x for use in the layer at s: errors and pictures name that layer for everything computed from the result.
-func (x Expr) In(s Scope) Expr {
-	if x.g == nil {
-		x.g = s.Graph()
-	}
-	x.g.pass(x, s.path)
-	x.scope = s.path
-	return x
-}

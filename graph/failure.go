@@ -1,32 +1,26 @@
 package graph
 
-import "github.com/pkg/errors"
+import (
+	"context"
 
-// Err returns the first error in building, with a stack trace.
-func (g *Graph) Err() error {
-	if !g.exists() {
-		return g.orFailed("").err
-	}
-	return g.err
+	"github.com/pkg/errors"
+)
+
+// errCollision means that two different nodes of a graph have the same 32-bit hash. Gorgonia would take them for equal
+// and compute only one of them.
+var errCollision = errors.New("two nodes of the graph share a hash")
+
+// failure is the first error in building a graph, after which nothing is built.
+type failure struct {
+	err     error
+	failed  *failedOp       // the operation that caused err; nil for any other error
+	context context.Context // building stops when it ends; nil means none
 }
 
-// exists reports whether g was created by a constructor, and is neither nil nor a literal.
-func (g *Graph) exists() bool { return g != nil && g.g != nil }
-
-// orFailed returns g if it exists. Otherwise it returns a new graph that has failed, so that Compile returns the error
-// of everything built on it.
-func (g *Graph) orFailed(scope string) *Graph {
-	if g.exists() {
-		return g
-	}
-	failed := New(Float64, 0)
-	failed.fail(scope, "no graph: create one with New, Build, Sibling or Outline")
-	return failed
-}
-
-func (g *Graph) fail(scope, format string, args ...any) {
-	if g.err == nil {
-		g.err = errors.Errorf("%s"+format, append([]any{prefix(scope)}, args...)...)
+// fail records an error of the place at scope.
+func (f *failure) fail(scope, format string, args ...any) {
+	if f.err == nil {
+		f.err = errors.Errorf("%s"+format, append([]any{prefix(scope)}, args...)...)
 	}
 }
 
@@ -36,28 +30,25 @@ type failedOp struct {
 	cause       error
 }
 
-func (f *failedOp) err(scope string) error {
+func (f *failedOp) errorAt(scope string) error {
 	return errors.Wrapf(errors.Cause(f.cause), "%s%s", prefix(scope), f.what)
-}
-
-func (g *Graph) failOp(x Expr, op string, operands []Expr, cause error) {
-	if g.err == nil {
-		g.failed = &failedOp{x.scope, op + " " + describe(operands), cause}
-		g.err = g.failed.err(x.scope)
-	}
 }
 
 // blame assigns a failed operation to the layer at scope, in which it failed: its operand may come from the layer
 // before.
-func (g *Graph) blame(scope string) {
-	if g.failed != nil && !within(g.failed.scope, scope) {
-		g.failed.scope, g.err = scope, g.failed.err(scope)
+func (f *failure) blame(scope string) {
+	if f.failed != nil && !within(f.failed.scope, scope) {
+		f.failed.scope, f.err = scope, f.failed.errorAt(scope)
 	}
 }
 
-func prefix(scope string) string {
-	if scope == "" {
-		return ""
+// interrupted returns the error of the graph after its context has ended.
+func (f *failure) interrupted() error {
+	if f.context == nil || f.context.Err() == nil {
+		return nil
 	}
-	return scope + ": "
+	if f.err == nil {
+		f.err = errors.Wrap(context.Cause(f.context), "building was stopped")
+	}
+	return f.err
 }

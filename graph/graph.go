@@ -1,13 +1,12 @@
 package graph
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	_ "go4.org/unsafe/assume-no-moving-gc" // Gorgonia's dependency; an older version of it panics at start on this Go
 	G "gorgonia.org/gorgonia"
@@ -26,61 +25,80 @@ var building sync.Mutex
 type Graph struct {
 	Kernels bool // kernels may stand in for the layers' equations; set it before building
 
+	failure
 	g         *G.ExprGraph
-	dtype     tensor.Dtype
+	ops       *ops.Builder // adds operations to g
 	seed      uint64
-	salt      string
-	pool      *kernel.Pool
 	memory    plan.Arena             // the memory of the programs
 	recompute []string               // scopes whose inner results are computed again for the backward pass
-	rounds    bool                   // round the operands of products to bfloat16
-	outline   bool                   // shapes only, no numbers
 	blank     func(name string) bool // reports the parameters that need no initial values
 	limit     int64                  // memory limit in bytes; 0 means the machine's
 	held      float64                // bytes of the declared tensors
-	err       error
-	failed    *failedOp // the operation that caused err; nil for any other error
-	ops       int64
-	run       *runContext
-	context   context.Context // building stops when it ends; nil means none
 
 	params         []Expr
 	leaves         []Expr // parameters and inputs
 	names          map[string]bool
-	running        sync.Mutex                   // held while a program runs
-	store          *store                       // shared by siblings
-	source         map[int64]source             // node → its scope and operation; not set in the backward pass
-	drops          map[string]int               // scope → number of dropouts so far
-	firstInput     map[string]Expr              // scope → the first expression that came into it from outside
-	firstOutput    map[string]Expr              // scope → the first expression that left it for another one
-	entered        string                       // the scope that an expression entered last
-	places         places                       // activations by name
-	multiplied     map[string]bool              // parameter that Linear or LinearT multiplies by → is it LinearT
-	differentiated error                        // the error for differentiating once more; nil before the first time
-	spans          map[*G.Node]*attention.Spans // mask → its spans
+	running        sync.Mutex       // held while a program runs
+	store          *store           // shared by siblings
+	source         map[int64]source // node → its scope and operation; not set in the backward pass
+	drops          map[string]int   // scope → number of dropouts so far
+	firstInput     map[string]Expr  // scope → the first expression that came into it from outside
+	firstOutput    map[string]Expr  // scope → the first expression that left it for another one
+	entered        string           // the scope that an expression entered last
+	places         places           // activations by name
+	multiplied     map[string]bool  // parameter that Linear or LinearT multiplies by → is it LinearT
+	differentiated error            // the error for differentiating once more; nil before the first time
+}
+
+// Expr is a symbolic value: a parameter, an input, or the result of an operation on others. Its methods build nodes of
+// the graph and compute nothing. Once building has failed, every result is an empty Expr, every method returns an empty
+// Expr, and Compile returns the first error. The zero Expr belongs to no graph and leads to such an error too.
+type Expr struct {
+	g     *Graph
+	scope string
+	node  *G.Node
+
+	name  string        // full name of a parameter or input
+	dense *tensor.Dense // its numbers
+	shape []int         // its shape as the caller declared it
+	ids   *idRange      // set for integers only
+}
+
+// places holds the activations that layers name, and the edits of them.
+type places struct {
+	found     map[string]Expr
+	order     []string // the keys of found in the order of the network
+	edits     map[string][]func(Expr) Expr
+	equations map[string]bool // scopes that compute their equations instead of kernels
+
+	rows        Expr // the argument of SetRows
+	readRows    bool // the current edit has called Rows
+	ignoredRows bool // some edit has not called Rows
 }
 
 // New returns an empty Graph that computes in the given type, Float32 or Float64. Each initial value depends only on
 // the seed and the parameter's name: neither the order of declaration nor other declarations change it.
 func New(dtype Dtype, seed uint64) *Graph {
-	g := &Graph{Kernels: true, dtype: dtype, seed: seed, pool: kernel.NewPool(0)}
-	g.store = newStore()
-	g.clear()
-	if dtype != Float32 && dtype != Float64 {
-		g.dtype = Float64
+	g := &Graph{Kernels: true, seed: seed, store: newStore()}
+	unknown := dtype != Float32 && dtype != Float64
+	if unknown {
+		dtype = Float64
+	}
+	g.clear(dtype, kernel.NewPool(0))
+	if unknown {
 		g.fail("", "the type is neither Float32 nor Float64")
 	}
 	return g
 }
 
-func (g *Graph) clear() {
-	g.g = G.NewGraph()
+// clear makes g an empty graph that computes in the given type.
+func (g *Graph) clear(dtype Dtype, pool *kernel.Pool) {
+	g.g, g.ops = G.NewGraph(), ops.New(dtype, pool, g.interrupted)
 	g.names, g.source, g.drops = map[string]bool{}, map[int64]source{}, map[string]int{}
 	g.multiplied = map[string]bool{}
 	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
-	g.memory.Double, g.memory.Allows, g.memory.Stopped = g.dtype == Float64, g.allows, g.interrupted
+	g.memory.Double, g.memory.Stopped = dtype == Float64, g.interrupted
 	g.places = places{found: map[string]Expr{}, edits: map[string][]func(Expr) Expr{}, equations: map[string]bool{}}
-	g.run, g.spans = &runContext{training: true}, map[*G.Node]*attention.Spans{}
 }
 
 // Sibling returns an empty Graph of the same type, seed and threads that shares parameters with g: a parameter declared
@@ -90,9 +108,9 @@ func (g *Graph) Sibling() *Graph {
 	if !g.exists() {
 		return g.orFailed("")
 	}
-	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, pool: g.pool, limit: g.limit}
-	s.store = g.store
-	s.clear()
+	s := &Graph{Kernels: g.Kernels, seed: g.seed, limit: g.limit, store: g.store}
+	s.clear(g.ops.Dtype, g.ops.Pool)
+	s.ops.Salt = g.ops.Salt
 	s.places.edits, s.places.equations = maps.Clone(g.places.edits), maps.Clone(g.places.equations)
 	return s
 }
@@ -120,4 +138,26 @@ func (g *Graph) Leaf(name string) (x Expr, ok bool) {
 		return Expr{}, false
 	}
 	return g.leaves[i], true
+}
+
+// Err returns the first error in building, with a stack trace.
+func (g *Graph) Err() error {
+	if !g.exists() {
+		return g.orFailed("").err
+	}
+	return g.err
+}
+
+// exists reports whether g was created by a constructor, and is neither nil nor a literal.
+func (g *Graph) exists() bool { return g != nil && g.g != nil }
+
+// orFailed returns g if it exists. Otherwise it returns a new graph that has failed, so that Compile returns the error
+// of everything built on it.
+func (g *Graph) orFailed(scope string) *Graph {
+	if g.exists() {
+		return g
+	}
+	failed := New(Float64, 0)
+	failed.fail(scope, "no graph: create one with New, Build, Sibling or Outline")
+	return failed
 }

@@ -2,9 +2,9 @@ package graph
 
 import (
 	"cmp"
-	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/memory"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	"github.com/pkg/errors"
 	"gorgonia.org/tensor"
 )
@@ -37,29 +37,23 @@ func (g *Graph) hold(name string, shape []int, size uintptr) bool {
 	return true
 }
 
+// arena returns the memory of the programs, which stays within the limit.
+func (g *Graph) arena() *plan.Arena {
+	g.memory.Allows = g.allows
+	return &g.memory
+}
+
 // allows returns an error if the given number of further bytes exceeds the limit. Amounts that every machine has are
 // not checked against the machine's memory.
 func (g *Graph) allows(bytes float64) error {
 	const little, gib = 1 << 26, 1 << 30
 	all := g.held + bytes
-	if g.outline || all <= float64(cmp.Or(g.limit, little)) || all <= float64(g.MemoryLimit()) {
+	if g.ops.Outline || all <= float64(cmp.Or(g.limit, little)) || all <= float64(g.MemoryLimit()) {
 		return nil
 	}
 	return errors.Errorf("memory: got %.4g GiB with %.4g GiB held before, want at most %.4g GiB",
 		all/gib, g.held/gib, float64(g.MemoryLimit())/gib)
 }
-
-// entries returns the product of the sizes, as a float64 so that it cannot overflow.
-func entries(shape []int) float64 {
-	n := 1.0
-	for _, size := range shape {
-		n *= float64(size)
-	}
-	return n
-}
-
-// fits reports whether a tensor may have the given number of entries: the bytes of many such tensors still fit an int.
-func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }
 
 // unknownMemory is the memory assumed for a machine that does not report it: 64 GiB.
 const unknownMemory = 64 << 30
@@ -72,4 +66,13 @@ func MachineMemory() int64 {
 		return n
 	}
 	return unknownMemory
+}
+
+// Bytes returns the memory that the programs of the graph hold for results, gradients and everything in between,
+// without the parameters.
+func (g *Graph) Bytes() int {
+	if g == nil {
+		return 0
+	}
+	return g.memory.Bytes()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chewxy/hm"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -93,7 +94,7 @@ func TestWhoSelectsRows(t *testing.T) {
 	}{{1, 1, 3, true}, {5, 1, 1, true}, {1, 1, 1, true}, {5, 1, 3, false}, {5, 3, 1, false}, {1, 3, 2, false}, {5, 3, 2, false}} {
 		g := New(Float64, 1)
 		x := g.Root().Param("x", Normal(1), c.rows, c.cols)
-		if _, ours := x.Gather(g.Root().Ints("ids", c.ids, c.rows, -1)).node.Op().(*op); ours != c.ours {
+		if _, ours := x.Gather(g.Root().Ints("ids", c.ids, c.rows, -1)).node.Op().(*ops.Op); ours != c.ours {
 			t.Errorf("%+v: ours %t", c, ours)
 		}
 	}
@@ -208,47 +209,12 @@ func TestTruthValues(t *testing.T) {
 	}
 }
 
-// Our own operation only runs in a Program: it returns an error to Gorgonia's machine, and offers nothing to overwrite.
-// Its hash is that of its name, and it has one gradient per operand.
-func TestOp(t *testing.T) {
-	g := New(Float64, 1)
-	x := g.Root().Param("x", Normal(1), 2, 3)
-	o, other := x.Reshape(3, 2).node.Op().(*op), x.Reshape(3, 2).node.Op().(*op)
-	if _, err := o.Do(); err == nil || !strings.HasSuffix(err.Error(), "runs only in a Program") {
-		t.Errorf("got error %v", err)
-	}
-	if o.ReturnsPtr() || o.CallsExtern() || o.OverwritesInput() != -1 || o.Arity() != 1 {
-		t.Errorf("got %t, %t, %d, %d", o.ReturnsPtr(), o.CallsExtern(), o.OverwritesInput(), o.Arity())
-	}
-	if hash := o.Hashcode(); hash == other.Hashcode() || hash != o.Hashcode() {
-		t.Error("two operations have one hash, or one has two")
-	}
-	for name, c := range kernelCases() {
-		g := New(Float64, 7)
-		in, _ := c.leaves(g.Root())
-		y, _ := c.kernel(in)
-		o := y.node.Op().(*op)
-		grads, err := o.SymDiff(g.children(y.node), y.node, y.node)
-		if err != nil || len(grads) != o.Arity() {
-			t.Fatalf("%s: %d gradients of %d operands, error %v", name, len(grads), o.Arity(), err)
-		}
-		for i, by := range o.DiffWRT(o.Arity()) {
-			if (grads[i] != nil) != by {
-				t.Errorf("%s: operand %d is differentiated by: %t, and its gradient is %v", name, i, by, grads[i])
-			}
-		}
-		if o.out.size != max(1, y.node.Shape().TotalSize()) {
-			t.Errorf("%s: %d numbers for shape %v", name, o.out.size, y.Shape())
-		}
-	}
-}
-
 // A constant for differentiation is a constant for Gorgonia too. Only operations without state may run twice.
 func TestConstantsAndStates(t *testing.T) {
 	g := New(Float64, 1)
 	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Normal(1), 2, 3)
 	for name, e := range map[string]Expr{"one-hot": g.Root().Ints("ids", 3, 4, -1).OneHot(4), "row max": x.RowMax(), "detach": x.Detach()} {
-		if by := e.node.Op().(*op).DiffWRT(1); len(by) != 1 || by[0] {
+		if by := e.node.Op().(*ops.Op).DiffWRT(1); len(by) != 1 || by[0] {
 			t.Errorf("%s can be differentiated", name)
 		}
 	}
@@ -259,7 +225,7 @@ func TestConstantsAndStates(t *testing.T) {
 		"difference": {x.Sub(y).node.Op(), true}, "exponential": {x.Exp().node.Op(), true}, "product": {G.Must(G.Mul(x.node, y.Transpose(1, 0).node)).Op(), true},
 		"counter": {counted{overwrites: -1}, false}, "in place": {counted{}, true},
 	} {
-		if pure(c.op) != c.want {
+		if ops.Pure(c.op) != c.want {
 			t.Errorf("%s may run twice: %t", name, !c.want)
 		}
 	}

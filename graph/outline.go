@@ -13,12 +13,12 @@ import (
 // exceed any memory.
 func Outline(dtype Dtype) *Graph {
 	g := New(dtype, 0)
-	g.outline = true
+	g.ops.Outline = true
 	return g
 }
 
 // Outlined reports whether g is an Outline.
-func (g *Graph) Outlined() bool { return g != nil && g.outline }
+func (g *Graph) Outlined() bool { return g.exists() && g.ops.Outline }
 
 // PlanBytes returns the memory that the graph would hold after Compile with the same arguments, without compiling:
 // declared tensors, results, gradients, and everything in between. The expressions may belong to an Outline. The result
@@ -51,7 +51,7 @@ func PlanBytes(out Expr, wrt ...Expr) (bytes float64, err error) {
 		all, known = all+entries, known && fits(entries)
 	}
 	if !known || all > math.MaxInt/8 {
-		return float64(g.dtype.Size()) * all, nil
+		return float64(g.ops.Dtype.Size()) * all, nil
 	}
 	_, ops, err := g.linked(append(G.Nodes{out.node}, grads...))
 	return g.held + float64(g.memory.Need(ops)), err

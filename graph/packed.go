@@ -2,7 +2,6 @@ package graph
 
 import (
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -28,13 +27,6 @@ func (p Packing) Validate() error {
 	return nil
 }
 
-// packedMatrix is a parameter in a packed format: (in, out), or stored as (out, in) if transposed.
-type packedMatrix struct {
-	*gemm.Packed
-	transposed bool
-	loose      *tensor.Dense // its numbers in float32; nil until they are needed
-}
-
 // Packed returns an empty Graph like a Sibling, but with a copy of the current parameters. It packs the matrices that
 // Linear and LinearT of g multiply by, if that saves memory. A packed parameter declared on the new Graph has a shape
 // and no numbers. Linear, LinearT and Gather read it packed; for other operations it is unpacked. Sums are in float32.
@@ -47,10 +39,10 @@ func (g *Graph) Packed(p Packing) (*Graph, error) {
 	switch {
 	case !g.exists():
 		return nil, g.orFailed("").Err()
-	case !g.Kernels || g.dtype != Float32:
+	case !g.Kernels || g.ops.Dtype != Float32:
 		return nil, errors.Errorf(
 			"weights: %s needs a float32 model with kernels, this one has kernels %t and computes in %v",
-			p, g.Kernels, g.dtype)
+			p, g.Kernels, g.ops.Dtype)
 	case len(g.store.packed) > 0:
 		return nil, errors.Errorf("weights: %s cannot pack weights that are already packed", p)
 	}
@@ -101,7 +93,7 @@ func (g *Graph) pack(p Packing, matrices []loose) error {
 		if p == Int8 {
 			by = gemm.PackInt8
 		}
-		w := by(g.pool, k, n, m)
+		w := by(g.ops.Pool, k, n, m)
 		if !w.Finite() {
 			return errors.Errorf("weights: %s: a number too large for %s", t.name, p)
 		}
@@ -123,30 +115,10 @@ func (g *Graph) packed(x Expr) *packedMatrix {
 	return g.store.packed[x.name]
 }
 
-// packed declares a packed parameter.
-func (s Scope) packed(full string, shape []int) Expr {
-	m := s.g.store.packed[full]
-	if want := m.shape(); !slices.Equal(shape, want) {
-		s.g.fail(full, "shape %v, but the shared parameter has %v", shape, want)
-	}
-	if s.g.err != nil || !s.g.hold(full, []int{m.Bytes()}, 1) {
-		return Expr{g: s.g, scope: s.path}
-	}
-	return s.g.addLeaf(s.leaf(full, nil, s.g.dtype, shape, shape))
-}
-
-// shape returns the shape of the parameter.
-func (m *packedMatrix) shape() []int {
-	if m.transposed {
-		return []int{m.N, m.K}
-	}
-	return []int{m.K, m.N}
-}
-
 // unpacked returns the unpacked numbers of a packed leaf, for operations that cannot read it packed; nil if it is not
 // packed.
 func (g *Graph) unpacked(leaf string) *tensor.Dense {
-	m := g.store.packed[strings.TrimPrefix(leaf, g.salt)]
+	m := g.store.packed[strings.TrimPrefix(leaf, g.ops.Salt)]
 	if m == nil {
 		return nil
 	}

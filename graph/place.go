@@ -8,18 +8,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// places holds the activations that layers name, and the edits of them.
-type places struct {
-	found     map[string]Expr
-	order     []string // the keys of found in the order of the network
-	edits     map[string][]func(Expr) Expr
-	equations map[string]bool // scopes that compute their equations instead of kernels
-
-	rows        Expr // the argument of SetRows
-	readRows    bool // the current edit has called Rows
-	ignoredRows bool // some edit has not called Rows
-}
-
 // Place records x as the activation of the given name at s, for Activation, and returns it. If there are edits of this
 // place, it returns their result instead.
 func (s Scope) Place(name string, x Expr) Expr {

@@ -148,8 +148,10 @@ func inPrecision(
 	}
 	g := New(dtype, 3)
 	g.SetPrecision(precision)
-	in, _ := leaves(len(shapes), shapes...)(g.Root())
-	for _, x := range in {
+	var in []Expr
+	for i, shape := range shapes {
+		x := g.Root().Param(fmt.Sprint("x", i), Const(0), shape...)
+		in = append(in, x)
 		rng := rand.New(rand.NewPCG(7, uint64(x.Tensor().Len())))
 		for i := range x.Tensor().Len() {
 			x.Tensor().Set(i, numbers(i, rng))

@@ -1,9 +1,6 @@
 package graph
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
@@ -20,94 +17,6 @@ type Program struct {
 	kept  map[*G.Node]Tensor // results of the expressions to keep
 	grads map[*G.Node]Tensor // expression that the output is differentiated by → gradient
 	done  []finished
-}
-
-// Compile returns a Program that computes out. If wrt is given, it also computes the gradient of out, a scalar, with
-// respect to each of these expressions: parameters, inputs, or anything in between. A parameter that is not listed is
-// frozen, and its gradient is not computed. A Graph can be differentiated once; forward programs on it may be compiled
-// before and after. Compile returns the first error in building the graph.
-func Compile(out Expr, wrt ...Expr) (p *Program, err error) { return CompileWith(out, nil, wrt...) }
-
-// CompileWith is like Compile, but the Program also keeps the values of the expressions in keep, which Kept returns.
-// One pass computes all of them.
-func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
-	g := out.g
-	switch {
-	case g == nil:
-		return nil, errors.New("nothing to compile: the expression is empty")
-	case g.err != nil:
-		return nil, g.err
-	case g.outline:
-		return nil, errors.New("an outline has no numbers to compute with")
-	case out.node == nil:
-		return nil, errors.New("nothing to compile: the expression is empty")
-	case !g.running.TryLock():
-		return nil, errors.Wrap(errRunning, "compile")
-	}
-	defer g.running.Unlock()
-	building.Lock()
-	defer building.Unlock()
-	again := g.differentiated
-	defer func() {
-		if r := recover(); r != nil {
-			p, err = nil, errors.WithMessage(Panicked(r), "compile")
-		}
-		if err != nil && g.interrupted() != nil {
-			p, err = nil, g.err
-		}
-		if err != nil && again == nil && g.differentiated != nil {
-			g.differentiated = err // half a backward pass exists: later attempts return this error
-		}
-	}()
-	if err := g.checkRecompute(); err != nil {
-		return nil, err
-	}
-	var grads G.Nodes
-	if len(wrt) > 0 {
-		if grads, err = differentiate(out, wrt); err != nil {
-			return nil, err
-		}
-	}
-	if err := audit(g.g); err != nil {
-		return nil, err
-	}
-	p = &Program{graph: g, kept: map[*G.Node]Tensor{}, grads: map[*G.Node]Tensor{}}
-	outputs, err := outputs(out, keep, grads)
-	if err != nil {
-		return nil, err
-	}
-	result, done, err := p.link(outputs)
-	if err != nil {
-		return nil, err
-	}
-	p.value = result(out.node)
-	for _, x := range keep {
-		p.kept[x.node] = result(x.node)
-	}
-	for i, x := range wrt {
-		t := result(grads[i])
-		if x.shape != nil {
-			t.Shape = x.shape
-		}
-		p.grads[x.node] = t
-		p.done = append(p.done, finished{x, t, done(grads[i])})
-	}
-	slices.SortStableFunc(p.done, func(a, b finished) int { return cmp.Compare(a.step, b.step) })
-	return p, nil
-}
-
-// outputs returns the nodes that are read from a program, each once, the end of the forward pass first.
-func outputs(out Expr, keep []Expr, grads G.Nodes) (list G.Nodes, err error) {
-	list = append(G.Nodes{out.node}, grads...)
-	for _, x := range keep {
-		switch {
-		case x.node == nil || x.g != out.g:
-			return nil, errors.New("an expression to keep is empty or belongs to another graph")
-		case !slices.Contains(list, x.node):
-			list = append(list, x.node)
-		}
-	}
-	return list, nil
 }
 
 // errRunning is the error for two goroutines that use one graph at the same time.
@@ -141,7 +50,7 @@ func (p *Program) run() error {
 			}
 		}
 	}
-	p.graph.run.begin(len(p.grads) > 0)
+	p.graph.ops.Run.Begin(len(p.grads) > 0)
 	if err := p.plan.Run(); err != nil {
 		return errors.Wrap(err, "run")
 	}
@@ -149,11 +58,75 @@ func (p *Program) run() error {
 	return nil
 }
 
-// Bytes returns the memory that the programs of the graph hold for results, gradients and everything in between,
-// without the parameters.
-func (g *Graph) Bytes() int {
-	if g == nil {
-		return 0
+// Stock returns the names of Gorgonia's own operations in the program, in their order, with their layers: this is where
+// a model of kernels loses time.
+func (p *Program) Stock() []string {
+	if p == nil {
+		return nil
 	}
-	return g.memory.Bytes()
+	return p.stock
+}
+
+// Value returns the output of the last run; empty before the first run, and after a failed one. The next run of any
+// program of the graph overwrites it.
+func (p *Program) Value() Tensor {
+	if p == nil || !p.ran {
+		return Tensor{}
+	}
+	return p.value
+}
+
+// Loss returns the output of the last run as one number; NaN before the first run, and after a failed one.
+func (p *Program) Loss() float64 { return p.Value().At(0) }
+
+// Kept returns the value of x in the last run. It is empty if CompileWith was not given x, before the first run, and
+// after a failed one. The next run of any program of the graph overwrites it.
+func (p *Program) Kept(x Expr) Tensor {
+	if p == nil || !p.ran {
+		return Tensor{}
+	}
+	return p.kept[x.node]
+}
+
+// Grad returns the gradient with respect to x in the last run. It is empty if the Program was not compiled with x,
+// before the first run, and after a failed one. The next run of any program of the graph overwrites it.
+func (p *Program) Grad(x Expr) Tensor {
+	if p == nil || !p.ran {
+		return Tensor{}
+	}
+	return p.grads[x.node]
+}
+
+// finished is a gradient, and the step of the plan that completes it.
+type finished struct {
+	wrt  Expr
+	grad Tensor
+	step int
+}
+
+// Watch makes every later Run call f with each expression that p was compiled to differentiate by, and its gradient, as
+// soon as that gradient is complete, while the rest of the backward pass is still to come. Run calls f in its own
+// goroutine. The function f may read this gradient and the earlier ones. The order of the calls is the same in every
+// run; Watch returns it. A nil f ends the calls.
+func (p *Program) Watch(f func(x Expr, grad Tensor)) (order []Expr) {
+	if p == nil || p.plan == nil || !p.graph.running.TryLock() {
+		return nil
+	}
+	defer p.graph.running.Unlock()
+	for _, d := range p.done {
+		order = append(order, d.wrt)
+	}
+	if p.plan.After = nil; f == nil {
+		return order
+	}
+	next := 0
+	p.plan.After = func(step int) {
+		if step == 0 {
+			next = 0
+		}
+		for ; next < len(p.done) && p.done[next].step == step; next++ {
+			f(p.done[next].wrt, p.done[next].grad)
+		}
+	}
+	return order
 }

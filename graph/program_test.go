@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -136,13 +137,11 @@ func TestOneRunOfAGraphAtATime(t *testing.T) {
 	g := New(Float64, 1)
 	inside, goOn := make(chan bool), make(chan bool)
 	x := g.Root().Param("x", Const(2), 1, 1)
-	y := x.apply("waiting", func() (*G.Node, error) {
-		return g.node(&op{name: "waiting", shape: tensor.Shape{1, 1}, f64: func(out []float64, in [][]float64) {
-			inside <- true
-			<-goOn
-			copy(out, in[0])
-		}}, x.node)
-	})
+	y := x.Wrap(G.ApplyOp(counted{new(int), -1, func(x *tensor.Dense) (G.Value, error) {
+		inside <- true
+		<-goOn
+		return x, nil
+	}}, x.node))
 	p, other := mustCompile(t, y), mustCompile(t, x.Square())
 	s := g.Sibling()
 	sibling := mustCompile(t, s.Root().Param("x", Const(0), 1, 1).Square())
@@ -250,5 +249,118 @@ func TestWatch(t *testing.T) {
 		if p.Watch(nil); mustRun(t, p) != nil && shown != nil {
 			t.Errorf("kernels %t: shown %v to nobody", kernels, shown)
 		}
+	}
+}
+
+// An outline stores the names and shapes of tensors that no machine could hold, allocates almost nothing, and can plan
+// the memory of operations. It never computes.
+func TestOutline(t *testing.T) {
+	g := Outline(Float32)
+	s := g.Root().Sub("h.0")
+	var w, ids Expr
+	allocated := testing.AllocsPerRun(1, func() {
+		w = s.Param("weight"+string(rune('a'+len(g.params))), Normal(1), 1<<28, 1<<28)
+	})
+	if allocated > 40 {
+		t.Errorf("a parameter costs %v allocations", allocated)
+	}
+	s.Value("mask", Const(0), 1<<27, 1<<27)
+	ids = s.Ints("tokens", 1<<40, 7, NoneIgnored)
+	if got := w.Shape(); !slices.Equal(got, []int{1 << 28, 1 << 28}) || w.Name() != "h.0.weightb" ||
+		w.Tensor().Len() != 0 || ids.Ints() != nil {
+		t.Errorf("got %v %v with %d numbers", w.Name(), got, w.Tensor().Len())
+	}
+	if len(g.Params()) != 2 || len(g.Leaves()) != 4 || !g.Outlined() {
+		t.Errorf("got %d parameters of %d leaves, want 2 of 4", len(g.Params()), len(g.Leaves()))
+	}
+	y := s.Value("rows", Const(0), 1<<27, 3).MatMulT(s.Value("columns", Const(0), 1<<30, 3)) // 2^57 products
+	if bytes, err := PlanBytes(y.Gather(ids)); !(bytes > 4*(1<<57)) || err != nil {
+		t.Errorf("planned %v bytes and error %v, want more than 2^59", bytes, err)
+	}
+	if _, err := Compile(w); err == nil || !strings.Contains(err.Error(), "an outline") {
+		t.Errorf("Compile: got %v, want an error", err)
+	}
+	if s.Param("weighta", Const(0), 1); g.Err() == nil ||
+		!strings.Contains(g.Err().Error(), "h.0.weighta: declared twice") {
+		t.Errorf("got %v, want declared twice", g.Err())
+	}
+	g = Outline(Float32)
+	if g.Root().Value("none", Const(0), 3, 0); g.Err() == nil ||
+		!strings.Contains(g.Err().Error(), "none: shape (3, 0)") {
+		t.Errorf("got %v, want an error of the shape", g.Err())
+	}
+}
+
+// The memory planned on an outline is that of a graph of numbers, including gradients, and PlanBytes returns the same
+// for that graph.
+func TestPlanBytes(t *testing.T) {
+	model := func(g *Graph) (loss, w Expr) {
+		s := g.Root()
+		ids, w := s.Ints("ids", 5, 7, NoneIgnored), s.Param("w", Normal(1), 7, 4)
+		return w.Gather(ids).MatMul(s.Param("v", Normal(1), 4, 4)).Tanh().SumAll(), w
+	}
+	for _, kernels := range []bool{true, false} {
+		g := New(Float64, 1)
+		g.Kernels = kernels
+		loss, w := model(g)
+		if _, err := Compile(loss, w); err != nil {
+			t.Fatal(err)
+		}
+		want := float64(g.Bytes() + 8*(5+7*4+4*4))
+		for _, g := range []*Graph{Outline(Float64), New(Float64, 1)} {
+			g.Kernels = kernels
+			loss, w := model(g)
+			if got, err := PlanBytes(loss, w); got != want || err != nil {
+				t.Errorf("kernels %t: planned %v bytes and error %v, want %v", kernels, got, err, want)
+			}
+		}
+	}
+	for _, x := range []Expr{{}, {g: New(Float32, 1)}} {
+		if _, err := PlanBytes(x); err == nil {
+			t.Error("an empty expression: got no error")
+		}
+	}
+}
+
+// Beyond its memory limit a graph allocates nothing: neither a declaration nor a program.
+func TestMemoryLimit(t *testing.T) {
+	g := New(Float32, 1)
+	for set, want := range map[int64]int64{0: MachineMemory(), -1: MachineMemory(), 1: 1, 1 << 20: 1 << 20} {
+		if g.SetMemoryLimit(set); g.MemoryLimit() != want {
+			t.Errorf("set to %d, the limit is %d, want %d", set, g.MemoryLimit(), want)
+		}
+	}
+	g.SetMemoryLimit(1 << 20)
+	w := g.Root().Param("w", Const(1), 1<<16)
+	if g.Err() != nil {
+		t.Fatal(g.Err())
+	}
+	if _, err := Compile(w.Exp().Mul(w).SumAll()); err != nil { // 256 KiB of w, and once or twice that for results
+		t.Error(err)
+	}
+	y := w.Exp()
+	for range 6 {
+		y = y.Join(y)
+	}
+	if _, err := Compile(y.SumAll()); err == nil ||
+		!strings.Contains(err.Error(), "GiB held before, want at most 0.0009766 GiB") {
+		t.Errorf("a program: got error %v", err)
+	}
+	wide := New(Float64, 1)
+	wide.SetMemoryLimit(48 << 10)
+	x := wide.Root().Value("x", Const(1), 64, 64) // 32 KiB, as is every result
+	if _, err := Compile(x.Exp().Mul(x.Tanh()).SumAll()); err == nil ||
+		!strings.Contains(err.Error(), "want at most 4.578e-05 GiB") {
+		t.Errorf("a program of numbers of 8 bytes: got error %v", err)
+	}
+	s := g.Sibling()
+	s.Root().Sub("h").Value("mask", Const(0), 1<<15, 1<<15)
+	if s.Err() == nil || !strings.Contains(s.Err().Error(), "h.mask: shape (32768, 32768): memory: got 4 GiB with 0 GiB held before, want at most") {
+		t.Errorf("a sibling: got error %v", s.Err())
+	}
+	s = g.Sibling()
+	if s.Root().Ints("ids", 1<<20, 1, NoneIgnored); s.Err() == nil ||
+		!strings.Contains(s.Err().Error(), "ids: shape (1048576): memory: got 0.007812 GiB") {
+		t.Errorf("integers: got error %v", s.Err())
 	}
 }

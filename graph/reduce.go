@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -23,7 +22,7 @@ func (g *Graph) sumLast(n *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	shape[last] = 1
-	return g.reshape(sum, shape)
+	return g.ops.Reshape(sum, shape)
 }
 
 // Mean returns Sum divided by the size of the last axis: (n, d) → (n, 1).
@@ -34,7 +33,7 @@ func (x Expr) Mean() Expr {
 			return nil, err
 		}
 		shape := x.node.Shape()
-		return G.HadamardProd(sum, x.constant(1/float64(shape[len(shape)-1])))
+		return G.HadamardProd(sum, x.g.ops.Constant(1/float64(shape[len(shape)-1])))
 	})
 }
 
@@ -59,26 +58,7 @@ func (x Expr) LogSumExp() Expr {
 // RowMax returns the maximum over the last axis, kept with size 1, as a constant for differentiation. The stock softmax
 // starts its maximum at the tensor's very first entry and skips column 0.
 func (x Expr) RowMax() Expr {
-	return x.apply("row max", func() (*G.Node, error) {
-		shape := x.node.Shape()
-		d := shape[len(shape)-1]
-		shape[len(shape)-1] = 1
-		return x.g.node(&op{
-			name: "rowmax", shape: shape, wrt: []bool{false}, f32: rowMax[float32](d), f64: rowMax[float64](d),
-		}, x.node)
-	})
-}
-
-func rowMax[T kernel.Float](d int) body[T] {
-	return func(out []T, in [][]T) {
-		for i := range out {
-			row := in[0][i*d : (i+1)*d]
-			out[i] = row[0]
-			for _, v := range row[1:] {
-				out[i] = max(out[i], v)
-			}
-		}
-	}
+	return x.apply("row max", func() (*G.Node, error) { return x.g.ops.RowMax(x.node) })
 }
 
 // ArgMax returns the column of the largest entry of each row, the first of equal ones: (n, d) → (n). It skips NaN. The
@@ -91,37 +71,19 @@ func (x Expr) ArgMax() Expr {
 		if len(shape) != 2 {
 			return nil, errors.Errorf("got %d axes, want the 2 of a matrix", len(shape))
 		}
-		n, d := shape[0], shape[1]
+		n := shape[0]
 		if !g.hold(x.scope, []int{n}, tensor.Int.Size()) {
 			return nil, g.err
 		}
 		var ids []int
-		if !g.outline {
+		if !g.ops.Outline {
 			list = tensor.New(tensor.WithShape(n), tensor.Of(tensor.Int))
 			ids = list.Ints()
 		}
-		return g.node(&op{
-			name: "argmax", shape: tensor.Shape{n}, wrt: []bool{false},
-			f32: argMax[float32](ids, d), f64: argMax[float64](ids, d),
-		}, x.node)
+		return g.ops.ArgMax(x.node, ids)
 	})
 	if y.node != nil {
 		y.dense, y.shape, y.ids = list, y.node.Shape(), &idRange{limit: x.node.Shape()[1], ignore: NoneIgnored}
 	}
 	return y
-}
-
-// argMax writes the columns to ids and, as floating-point numbers, to out.
-func argMax[T kernel.Float](ids []int, d int) body[T] {
-	return func(out []T, in [][]T) {
-		for i := range ids {
-			row, best := in[0][i*d:(i+1)*d], 0
-			for j, v := range row {
-				if v > row[best] || row[best] != row[best] && v == v {
-					best = j
-				}
-			}
-			ids[i], out[i] = best, T(best)
-		}
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 )
 
 // Every operand of every operation has a shape that is an error: the error names both sizes, and there is no panic.
@@ -174,13 +176,13 @@ func TestNoDerivative(t *testing.T) {
 		if _, err := Compile(y.SumAll(), x); err == nil {
 			t.Errorf("%s: differentiated", name)
 		}
-		o := y.node.Op().(*op)
+		o := y.node.Op().(*ops.Op)
 		for i, by := range o.DiffWRT(o.Arity()) {
 			if by {
 				t.Errorf("%s: operand %d can be differentiated by", name, i)
 			}
 		}
-		if _, err := o.SymDiff(nil, nil, nil); err == nil || err.Error() != o.name+" has no derivative" {
+		if _, err := o.SymDiff(nil, nil, nil); err == nil || err.Error() != o.String()+" has no derivative" {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}

@@ -24,13 +24,6 @@ func (s Scope) Sub(format string, args ...any) Scope {
 
 func (s Scope) full(name string) string { return prefixed(s.path, name) }
 
-func prefixed(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
 // Try calls f, which may be user code, and reports whether it returned. A panic in it becomes an error of this place,
 // with the file and line of the code that panicked. An operation that fails in it belongs to this place or to one
 // inside it.

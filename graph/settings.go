@@ -1,7 +1,12 @@
 package graph
 
 import (
+	"context"
+	"slices"
+	"strings"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
@@ -14,8 +19,8 @@ const mostThreads = 4096
 // thread costs some round trips of a cache line, which are measured once per process. The results do not depend on the
 // number, bit for bit.
 func (g *Graph) SetThreads(n int) {
-	if g != nil {
-		g.pool = kernel.NewPool(min(n, mostThreads))
+	if g.exists() {
+		g.ops.Pool = kernel.NewPool(min(n, mostThreads))
 	}
 }
 
@@ -32,37 +37,16 @@ func (g *Graph) Threads() int { return g.Pool().Threads() }
 
 // Pool returns the pool that runs loops on the graph's threads, for optimizers.
 func (g *Graph) Pool() *kernel.Pool {
-	if g == nil || g.pool == nil {
+	if !g.exists() {
 		return kernel.NewPool(1)
 	}
-	return g.pool
-}
-
-// runContext holds what operations need from the current run.
-type runContext struct {
-	training bool
-	step     uint64
-	numbered bool   // SetStep has set the step
-	begun    bool   // a run with gradients has taken place
-	serial   uint64 // number of the run, over all programs of the graph
-}
-
-// begin numbers a run. A run with gradients is the next step of training unless the caller numbers the steps; otherwise
-// every step of a loop would drop the same entries.
-func (r *runContext) begin(gradients bool) {
-	if r.serial++; !gradients || !r.training || r.numbered {
-		return
-	}
-	if r.begun {
-		r.step++
-	}
-	r.begun = true
+	return g.ops.Pool
 }
 
 // SetTraining switches dropout on or off for the next runs.
 func (g *Graph) SetTraining(on bool) {
 	if g.exists() {
-		g.run.training = on
+		g.ops.Run.Training = on
 	}
 }
 
@@ -71,7 +55,7 @@ func (g *Graph) SetTraining(on bool) {
 // step, in order to resume a run, or to hold the step for finite differences.
 func (g *Graph) SetStep(step uint64) {
 	if g.exists() {
-		g.run.step, g.run.numbered = step, true
+		g.ops.Run.SetStep(step)
 	}
 }
 
@@ -79,3 +63,43 @@ func (g *Graph) SetStep(step uint64) {
 // processor or this program supports none of them. The kernels of the three compute the same bits; plain Go computes
 // others.
 func Instructions() string { return simd.Of[float32]().String() }
+
+// Precisions returns the names that SetPrecision accepts, the default first.
+func Precisions() []string { return []string{"float32", "bf16"} }
+
+// SetPrecision sets the precision in which kernels built from here on multiply, in a graph of Float32. With "bf16" the
+// operands of the products of Linear, LinearT and softmax attention, forward and backward, are rounded to bfloat16,
+// numbers of 8 significant bits, while they are packed. The stored operands, all sums and all other operations stay in
+// float32. Stock operations, graphs of Float64 and Siblings ignore the setting: it is for training. An unknown name is
+// an error of the graph.
+func (g *Graph) SetPrecision(name string) {
+	switch {
+	case !g.exists():
+	case !slices.Contains(Precisions(), name):
+		g.fail("", "precision: got %q, want one of %s", name, strings.Join(Precisions(), ", "))
+	default:
+		g.ops.Rounds = name == "bf16" && g.ops.Dtype == Float32
+	}
+}
+
+// Precision returns the precision in which kernels multiply and, if they round, the method on this processor: "bfloat16
+// by VDPBF16PS" or "bfloat16 by rounding", which multiplies rounded copies in float32. Both compute the same bits
+// unless a partial sum is below 2⁻¹²⁶; without vector instructions the bits differ.
+func (g *Graph) Precision() string {
+	switch {
+	case !g.exists() || g.ops.Dtype != Float32:
+		return "float64"
+	case g.ops.Rounds && g.Kernels:
+		return gemm.Rounded{}.String()
+	}
+	return "float32"
+}
+
+// SetContext makes building, differentiating and compiling g fail as soon as ctx is done. The error wraps the cause of
+// its end. Programs that are already compiled continue to run, and siblings have no context. context.Background or nil
+// removes the context. Sorting the nodes is not interrupted.
+func (g *Graph) SetContext(ctx context.Context) {
+	if g != nil {
+		g.context = ctx
+	}
+}

@@ -95,9 +95,6 @@ func (g *Graph) rows() (rows []*row, total int) {
 	}), total
 }
 
-// source returns the scope that a leaf was declared in.
-func (x Expr) source() string { return x.g.source[x.node.ID()].scope }
-
 // thousands formats 85120849 as 85,120,849.
 func thousands(n int) string {
 	digits := fmt.Sprint(n)
@@ -107,4 +104,11 @@ func thousands(n int) string {
 		digits = digits[:len(digits)-3]
 	}
 	return strings.Join(append([]string{digits}, groups...), ",")
+}
+
+func sizes(shape tensor.Shape) string {
+	if shape.IsScalar() {
+		return "scalar"
+	}
+	return fmt.Sprint(shape)
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
-	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -83,24 +83,10 @@ func (t Tensor) Finite(name string) error {
 	return nil
 }
 
-// view returns a Tensor that shares the numbers of a Gorgonia value.
-func view(v G.Value) Tensor {
-	switch v := v.(type) {
-	case *tensor.Dense:
-		t := Tensor{Shape: v.Shape()}
-		switch v.Dtype() {
-		case Float32:
-			t.F32 = v.Float32s()
-		case Float64:
-			t.F64 = v.Float64s()
-		}
-		return t
-	case *G.F32:
-		return Tensor{F32: []float32{float32(*v)}}
-	case *G.F64:
-		return Tensor{F64: []float64{float64(*v)}}
-	}
-	return Tensor{}
+// view returns a Tensor that shares the numbers of a dense tensor.
+func view(d *tensor.Dense) Tensor {
+	n := ops.NumbersOf(d)
+	return Tensor{Shape: d.Shape(), F32: n.F32, F64: n.F64}
 }
 
 func newDense(dtype tensor.Dtype, shape ...int) *tensor.Dense {
@@ -149,3 +135,15 @@ func (t Tensor) Copy(from Tensor) error {
 	}
 	return nil
 }
+
+// entries returns the product of the sizes, as a float64 so that it cannot overflow.
+func entries(shape []int) float64 {
+	n := 1.0
+	for _, size := range shape {
+		n *= float64(size)
+	}
+	return n
+}
+
+// fits reports whether a tensor may have the given number of entries: the bytes of many such tensors still fit an int.
+func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }

@@ -14,6 +14,7 @@ var layers = [][]string{
 	{"graph/internal/kernel", "graph/internal/kernel/kerneltest"},
 	{"graph/internal/kernel/gemm", "graph/internal/plan"},
 	{"graph/internal/kernel/attention", "graph/internal/kernel/recurrent"},
+	{"graph/internal/ops"},
 	{"graph"},
 	{"graph/optim/reduce"},
 	{"graph/optim"},

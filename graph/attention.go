@@ -1,0 +1,168 @@
+package graph
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// AttentionShape holds the sizes of attention on packed projections. The rows of qkv are the Batch·Context tokens. Its
+// columns are the queries of all Heads, QK features each, then the keys, QK features, then the values, V features, of
+// all Groups. Consecutive heads, Heads/Groups at a time, share the keys and values of a group. If Groups is 0, every
+// head has its own.
+type AttentionShape struct{ Batch, Context, Heads, QK, V, Groups int }
+
+// Width returns the number of columns of the packed projections, Heads·QK + Groups·(QK + V).
+func (h AttentionShape) Width() int { return h.kernel().Width() }
+
+func (h AttentionShape) check(x *G.Node, rows int) error {
+	if groups := h.kernel().Groups; groups < 1 || h.Heads%groups != 0 {
+		return errors.Errorf("%d groups, want a divisor of %d heads", groups, h.Heads)
+	}
+	if s := x.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Width() || h.QK < 1 {
+		return errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.Width(), h)
+	}
+	return nil
+}
+
+func (h AttentionShape) kernel() attention.Shape {
+	return attention.Shape{
+		Batch: h.Batch, Queries: h.Context, Keys: h.Context,
+		Heads: h.Heads, QK: h.QK, V: h.V, Groups: cmp.Or(h.Groups, h.Heads),
+	}
+}
+
+// Attention returns the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v, with the k and v of the head's
+// group: (B·T, H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores. It is (T, T) for all sequences, (B, T, T),
+// or (1 or B, 1 or H, T, T) if heads differ. Dropout acts on the weights, at attn_dropout in qkv's scope. The weights
+// are never stored: a query keeps two numbers for the backward pass, so the memory is linear in T. A query that sees no
+// key has the result 0, where the equation has NaN. A key that is not finite may make queries NaN that do not see it.
+func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
+	return qkv.kernel("attention", func() (*G.Node, error) {
+		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
+			return nil, err
+		}
+		return qkv.attention(h.kernel(), mask, dropout, qkv.node)
+	}, mask)
+}
+
+// CrossShape holds the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to
+// Keys tokens, in Heads heads with QK features per query or key and V features per value.
+type CrossShape struct{ Batch, Queries, Keys, Heads, QK, V int }
+
+func (h CrossShape) kernel() attention.Shape {
+	return attention.Shape{
+		Batch: h.Batch, Queries: h.Queries, Keys: h.Keys, Heads: h.Heads, QK: h.QK, V: h.V, Groups: h.Heads,
+	}
+}
+
+// CrossAttention returns the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v with queries q (B·n, H·QK), and
+// the keys and values of m other tokens in one matrix [k | v], kv (B·m, H(QK+V)): → (B·n, H·V). The mask is (n, m) for
+// all pairs of sequences, (B, n, m), or (1 or B, 1 or H, n, m) if heads differ. Dropout and the memory are as in
+// Attention.
+func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok bool) {
+	return q.kernel("cross attention", func() (*G.Node, error) {
+		if s := q.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Queries || s[1] != h.Heads*h.QK {
+			return nil, errors.Errorf("%v is not (%d, %d), the queries of %+v", s, h.Batch*h.Queries, h.Heads*h.QK, h)
+		}
+		if s := kv.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Keys || s[1] != h.Heads*(h.QK+h.V) {
+			return nil, errors.Errorf("%v is not (%d, %d), the keys and values of %+v",
+				s, h.Batch*h.Keys, h.Heads*(h.QK+h.V), h)
+		}
+		return q.attention(h.kernel(), mask, dropout, q.node, kv.node)
+	}, kv, mask)
+}
+
+// attention returns the node for one source, the packed projections, or two: the queries, and the keys and values.
+func (x Expr) attention(h attention.Shape, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
+	drop, err := x.g.drop(prefixed(x.scope, "attn_dropout"), dropout)
+	if err != nil {
+		return nil, err
+	}
+	batch, heads, err := matrices(h, mask.node.Shape())
+	if err != nil {
+		return nil, err
+	}
+	return x.g.ops.Attention(h, drop, [2]int{batch, heads}, mask.node, sources...)
+}
+
+// matrices returns the number of matrices that a mask of the given shape holds: for the sequences, and for the heads.
+func matrices(h attention.Shape, shape tensor.Shape) (batch, heads int, err error) {
+	n := len(shape) - 2
+	batch, heads = 1, 1
+	if n > 0 {
+		batch = shape[0]
+	}
+	if n > 1 {
+		heads = shape[1]
+	}
+	if n < 0 || n > 2 || shape[n] != h.Queries || shape[n+1] != h.Keys ||
+		batch != 1 && batch != h.Batch || heads != 1 && heads != h.Heads {
+		return 0, 0, errors.Errorf(
+			"got a mask %v, want (%d, %d), (%d, %[2]d, %[3]d) or (1 or %[4]d, 1 or %d, %[2]d, %[3]d)",
+			shape, h.Queries, h.Keys, h.Batch, h.Heads)
+	}
+	return batch, heads, nil
+}
+
+// FeatureMap is a feature map φ of queries and keys: in linear attention the weight of a key for a query is φ(q)·φ(k).
+type FeatureMap struct{ phi ops.FeatureMap }
+
+// EluPlusOne returns φ(x) = elu(x) + 1, entry by entry: x + 1 for x > 0, else eˣ.
+func EluPlusOne() FeatureMap { return FeatureMap{ops.EluPlusOne()} }
+
+// Taylor returns φ(x) = [1, x/√(‖x‖² + eps)], so that the weights are 1 + q̂·k̂. If eps is below 0, it returns an empty
+// map, which layers refuse.
+func Taylor(eps float64) FeatureMap {
+	if !(eps >= 0 && eps <= math.MaxFloat64) {
+		return FeatureMap{}
+	}
+	return FeatureMap{ops.Taylor(eps)}
+}
+
+// LinearShape describes linear attention on packed projections. If Causal is set, a query attends only to the keys up
+// to its own position. Map is the φ of the weights. Every head has its own keys and values.
+type LinearShape struct {
+	AttentionShape
+	Causal bool
+	Map    FeatureMap
+}
+
+func (h LinearShape) linear() ops.Linear {
+	return ops.Linear{Shape: h.kernel(), Causal: h.Causal, Map: h.Map.phi}
+}
+
+func (h LinearShape) checkGroups() error {
+	if groups := h.kernel().Groups; groups != h.Heads {
+		return errors.Errorf("%d groups, want %d: in linear attention no head shares its keys and values",
+			groups, h.Heads)
+	}
+	return nil
+}
+
+// LinearAttention returns the kernel of concat over heads of Σ_j φ(q_i)·φ(k_j)·v_j / Σ_j φ(q_i)·φ(k_j): (B·T,
+// H(2·QK+V)) → (B·T, H·V). The mask is (T, T) for all sequences, or (B, T, T). A key that it hides from the last query
+// counts for no query; an empty mask hides none. The sums over the keys so far are carried from one chunk of tokens to
+// the next, so time and memory are linear in T.
+func LinearAttention(qkv, mask Expr, h LinearShape) (y Expr, ok bool) {
+	masks := present(mask)
+	return qkv.kernel("linear attention", func() (*G.Node, error) {
+		if err := h.checkGroups(); err != nil {
+			return nil, err
+		}
+		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
+			return nil, err
+		}
+		if mask.node != nil {
+			if n, one := mask.node.Shape().TotalSize(), h.Context*h.Context; n != one && n != h.Batch*one {
+				return nil, errors.Errorf("got a mask of %d entries, want %d or %d", n, one, h.Batch*one)
+			}
+		}
+		return qkv.g.ops.LinearAttention(h.linear(), append(G.Nodes{qkv.node}, nodes(masks...)...))
+	}, masks...)
+}

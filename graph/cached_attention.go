@@ -1,0 +1,148 @@
+package graph
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// KVCache holds the keys and values of one attention layer for the tokens so far, stored once per group.
+type KVCache struct {
+	shape AttentionShape
+	cachedTokens
+}
+
+// NewKVCache returns an empty cache for h.Context tokens of h.Batch sequences.
+func NewKVCache(h AttentionShape) *KVCache {
+	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.kernel().Groups * (h.QK + h.V)}}
+}
+
+// CachedAttention returns the attention of n new tokens per sequence to themselves and to the tokens before them, whose
+// keys and values the cache holds: (B·n, H·QK+G(QK+V)) → (B·n, H·V). The input at is one integer, the position of the
+// first new token; the others follow, so at + n is at most Context. The mask is (T, T), or (1, H, T, T) if heads
+// differ. It must hide later tokens. Running at a position again overwrites what was stored there; tokens after the new
+// ones are ignored. CachedAttention has no derivative and no reference: it equals rows at … at+n−1 of Attention.
+func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
+	return cachedAttention(ops.Softmax(), qkv, mask, at, cache)
+}
+
+// CachedSigmoidAttention is CachedAttention with the weights σ(score + mask − ln n) in place of a softmax, where n is
+// the number of keys that the query attends to.
+func CachedSigmoidAttention(qkv, mask, at Expr, cache *KVCache) Expr {
+	return cachedAttention(ops.SigmoidWeights(), qkv, mask, at, cache)
+}
+
+func cachedAttention(w ops.Weighting, qkv, mask, at Expr, cache *KVCache) Expr {
+	return qkv.apply("cached "+w.Name, func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to keep keys and values in")
+		}
+		h, rows := cache.shape, qkv.node.Shape()[0]
+		if err := h.check(qkv.node, rows); err != nil {
+			return nil, err
+		}
+		masks, err := cache.checkRows(rows, h.Heads, mask, at)
+		if err != nil {
+			return nil, err
+		}
+		return qkv.g.ops.CachedAttention(
+			h.kernel(), w, &cache.held, cache.step(at, masks, rows/h.Batch), qkv.node, mask.node)
+	}, mask, at)
+}
+
+// PairCache holds two keys and two values per token so far for every head of an attention layer, such as the local and
+// the global ones of Longformer.
+type PairCache struct {
+	shape AttentionShape
+	cachedTokens
+}
+
+// NewPairCache returns an empty cache for h.Context tokens of h.Batch sequences.
+func NewPairCache(h AttentionShape) *PairCache {
+	h.Groups = h.Heads
+	return &PairCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: 2 * h.Heads * (h.QK + h.V)}}
+}
+
+// CachedPairAttention returns the attention of n new tokens per sequence to themselves and to the tokens before them,
+// from two packed projections side by side: (B·n, 2H(2·QK+V)) → (B·n, H·V). Each query is multiplied by the keys of its
+// own projection, and one softmax runs over both. The mask is (1, H, T, 2T), with the two keys of a token side by side.
+// The input at and overwriting are as in CachedAttention. CachedPairAttention has no derivative and no reference.
+func CachedPairAttention(qkv, mask, at Expr, cache *PairCache) Expr {
+	return qkv.apply("cached pair attention", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to keep keys and values in")
+		}
+		h, s := cache.shape, qkv.node.Shape()
+		if len(s) != 2 || s[1] != 2*h.Width() || h.QK < 1 || s[0]%h.Batch != 0 || s[0]/h.Batch > h.Context {
+			return nil, errors.Errorf(
+				"%v is not (n·%d, %d), two packed projections of up to %d tokens of each sequence of %+v",
+				s, h.Batch, 2*h.Width(), h.Context, h)
+		}
+		if want := (tensor.Shape{1, h.Heads, h.Context, 2 * h.Context}); !mask.node.Shape().Eq(want) {
+			return nil, errors.Errorf("a mask %v, want %v", mask.node.Shape(), want)
+		}
+		if err := checkPosition(at); err != nil {
+			return nil, err
+		}
+		return qkv.g.ops.CachedPairAttention(
+			h.kernel(), &cache.held, cache.step(at, h.Heads, s[0]/h.Batch), qkv.node, mask.node)
+	}, mask, at)
+}
+
+// LatentShape holds the sizes of attention to latents that all heads share: Context tokens of Batch sequences, and
+// Heads heads with QK features per query or key and V features per value. Keys and values are computed from Latent
+// features. Queries and keys have Rotary further features, which are the same for the keys of all heads; 0 means none.
+type LatentShape struct{ Batch, Context, Heads, QK, V, Latent, Rotary int }
+
+// Width returns the number of floats stored per token, Latent + Rotary.
+func (h LatentShape) Width() int { return h.Latent + h.Rotary }
+
+// LatentCache holds the latents of one attention layer for the tokens so far, Latent + Rotary floats per token.
+type LatentCache struct {
+	shape LatentShape
+	cachedTokens
+}
+
+// NewLatentCache returns an empty cache for h.Context tokens of h.Batch sequences.
+func NewLatentCache(h LatentShape) *LatentCache {
+	return &LatentCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.Width()}}
+}
+
+// CachedLatentAttention returns the multi-head latent attention of n new tokens per sequence to themselves and to the
+// tokens before them, whose latents the cache holds: q (B·n, H(QK+Rotary)), latent (B·n, Latent+Rotary) → (B·n, H·V).
+// With upK (Latent, H·QK) and upV (Latent, H·V), c the first part of a latent and r the rest, head h computes
+//
+//	softmax((q_h·upK_hᵀ·cᵀ + q_h'·rᵀ)/√(QK+Rotary) + mask)·c·upV_h
+//
+// where q_h' is the last Rotary features of its query. This equals attention to the keys [c·upK_h | r] and the values
+// c·upV_h, but computes none of these: the up-projections are absorbed. The input at, the mask and overwriting are as
+// in CachedAttention. CachedLatentAttention has no derivative and no reference.
+func CachedLatentAttention(q, latent, upK, upV, mask, at Expr, cache *LatentCache) Expr {
+	return q.apply("cached latent attention", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to keep latents in")
+		}
+		h, rows := cache.shape, q.node.Shape()[0]
+		masks, err := cache.checkRows(rows, h.Heads, mask, at)
+		if err != nil {
+			return nil, err
+		}
+		for _, operand := range []struct {
+			name string
+			Expr
+			rows, cols int
+		}{
+			{"queries", q, rows, h.Heads * (h.QK + h.Rotary)}, {"latents", latent, rows, h.Width()},
+			{"the up-projection to the keys", upK, h.Latent, h.Heads * h.QK},
+			{"the up-projection to the values", upV, h.Latent, h.Heads * h.V},
+		} {
+			if want := (tensor.Shape{operand.rows, operand.cols}); !operand.node.Shape().Eq(want) {
+				return nil, errors.Errorf("%s: %v, want %v for %+v", operand.name, operand.node.Shape(), want, h)
+			}
+		}
+		return q.g.ops.CachedLatentAttention(attention.LatentShape(h), &cache.held, cache.step(at, masks, rows/h.Batch),
+			q.node, latent.node, upK.node, upV.node, mask.node)
+	}, latent, upK, upV, mask, at)
+}

@@ -1,0 +1,141 @@
+package graph
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// cachedState is a Cache whose size does not depend on the number of tokens: it holds the sums or features from which a
+// recurrence continues. Tokens come in order: position 0 forgets everything, any other position must be the number of
+// tokens so far.
+type cachedState struct {
+	batch   int
+	numbers float64 // number of floats of all sequences
+	tokens  int     // number of tokens of every sequence so far
+	held    ops.State
+}
+
+func newCachedState(batch int, numbers float64) cachedState {
+	return cachedState{batch: batch, numbers: numbers, held: ops.State{Size: int(numbers)}}
+}
+
+// Reset forgets all tokens.
+func (c *cachedState) Reset() {
+	c.tokens = 0
+	clear(c.held.F32)
+	clear(c.held.F64)
+}
+
+// Fork replaces sequence to by a copy of sequence from.
+func (c *cachedState) Fork(from, to int) error {
+	if err := checkFork(from, to, c.batch); err != nil {
+		return err
+	}
+	copySequence(c.held.F32, c.batch, from, to)
+	copySequence(c.held.F64, c.batch, from, to)
+	return nil
+}
+
+func copySequence[T kernel.Float](x []T, batch, from, to int) {
+	n := len(x) / batch
+	copy(x[to*n:(to+1)*n], x[from*n:])
+}
+
+// Numbers returns the number of floats stored, which does not depend on the number of tokens.
+func (c *cachedState) Numbers() float64 { return c.numbers }
+
+// Bytes returns the memory of the state; 0 before the first run.
+func (c *cachedState) Bytes() int { return kernel.Bytes(c.held.F32) + kernel.Bytes(c.held.F64) }
+
+// advance records n new tokens per sequence, the first at position at.
+func (c *cachedState) advance(at, n int) error {
+	if at == 0 {
+		c.Reset()
+	}
+	if at != c.tokens {
+		return errors.Wrapf(ErrOrder, "token %d, the next one is token %d", at, c.tokens)
+	}
+	c.tokens += n
+	return nil
+}
+
+// step returns the step of n new tokens per sequence at the position at.
+func (c *cachedState) step(at Expr, n int) ops.Step {
+	list := at.list()
+	return ops.Step{At: list, Advance: func() error { return c.advance(list.List[0], n) }}
+}
+
+// LinearCache holds, for one layer of causal linear attention, the sums of φ(k)ᵀ·v and of φ(k) of every head over the
+// tokens so far. Its size does not depend on the number of tokens.
+type LinearCache struct {
+	shape LinearShape
+	cachedState
+}
+
+// NewLinearCache returns the cache before the first token.
+func NewLinearCache(h LinearShape) *LinearCache {
+	numbers := float64(h.Batch) * float64(h.Heads) * float64(h.Map.phi.Size(h.QK)) * float64(h.V+1)
+	return &LinearCache{h, newCachedState(h.Batch, numbers)}
+}
+
+// CachedLinearAttention returns the causal linear attention of n new tokens per sequence to themselves and to the
+// tokens before them: (B·n, H(2·QK+V)) → (B·n, H·V). Its time does not depend on the number of earlier tokens. The
+// input at is one integer, the position of the first new token. Sums cannot be undone, so at must be the number of
+// tokens so far, or 0, which forgets everything; otherwise running fails with ErrOrder. CachedLinearAttention has no
+// derivative and no reference: it equals rows at … at+n−1 of LinearAttention.
+func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
+	return qkv.apply("cached linear attention", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to keep sums in")
+		}
+		h, s := cache.shape, qkv.node.Shape()
+		if err := h.checkGroups(); err != nil {
+			return nil, err
+		}
+		if len(s) != 2 || s[1] != h.Width() || s[0]%h.Batch != 0 {
+			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v",
+				s, h.Batch, h.Width(), h.AttentionShape)
+		}
+		if err := checkPosition(at); err != nil {
+			return nil, err
+		}
+		h.Context = s[0] / h.Batch
+		return qkv.g.ops.CachedLinearAttention(h.linear(), &cache.held, cache.step(at, h.Context), qkv.node)
+	}, at)
+}
+
+// ElmanCache holds h of the last token, (B, d), for one recurrent layer.
+type ElmanCache struct {
+	width int
+	cachedState
+}
+
+// NewElmanCache returns the cache before the first token, for batch sequences and width features.
+func NewElmanCache(batch, width int) *ElmanCache {
+	return &ElmanCache{width, newCachedState(batch, float64(batch)*float64(width))}
+}
+
+// CachedElman returns Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache.
+// The input at is one integer, the number of earlier tokens. At 0 the cache is reset; any other number must be that of
+// the tokens so far, otherwise the run fails with ErrOrder. CachedElman has no derivative and no reference: it equals
+// rows at … at+n−1 of Elman.
+func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
+	return a.apply("cached elman", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to continue from")
+		}
+		if err := checkElman(a.node, w.node, cache.batch); err != nil {
+			return nil, err
+		}
+		if d := a.node.Shape()[1]; d != cache.width {
+			return nil, errors.Errorf("%d features, the cache has %d", d, cache.width)
+		}
+		if err := checkPosition(at); err != nil {
+			return nil, err
+		}
+		n := a.node.Shape()[0] / cache.batch
+		return a.g.ops.CachedElman(cache.batch, &cache.held, cache.step(at, n), a.node, w.node)
+	}, w, at)
+}

@@ -1,0 +1,131 @@
+package graph
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+func (x Expr) unary(name string, f func(*G.Node) (*G.Node, error)) Expr {
+	return x.apply(name, func() (*G.Node, error) { return f(x.node) })
+}
+
+// Square returns x², entry by entry.
+func (x Expr) Square() Expr { return x.unary("square", G.Square) }
+
+// Sqrt returns √x.
+func (x Expr) Sqrt() Expr { return x.unary("sqrt", G.Sqrt) }
+
+// Exp returns eˣ.
+func (x Expr) Exp() Expr { return x.unary("exp", G.Exp) }
+
+// Log returns ln x. In float32, subnormal positive numbers give values between −88.1 and −87.3.
+func (x Expr) Log() Expr { return x.unary("log", G.Log) }
+
+// Tanh returns tanh x.
+func (x Expr) Tanh() Expr { return x.unary("tanh", G.Tanh) }
+
+// Cube returns x³.
+func (x Expr) Cube() Expr { return x.unary("cube", G.Cube) }
+
+// Erf returns the error function, which Gorgonia lacks. Its derivative, 2/√π·e^(−x²), consists of stock operations.
+func (x Expr) Erf() Expr {
+	return x.apply("erf", func() (*G.Node, error) { return x.g.ops.Erf(x.node) })
+}
+
+// ReLU returns max(x, 0), computed as x + max(−x, 0), which has derivative 0 at 0; that of the stock operation is 1
+// there. ReLU of −∞ is 0.
+func (x Expr) ReLU() Expr {
+	return x.opposed("add", 1, x.Scale(-1).unary("relu", G.Rectify), 0)
+}
+
+// Sigmoid returns the logistic function σ(x) = 1/(1 + e^(−x)), computed as e^min(x, 0)/(1 + e^(−|x|)), in which nothing
+// overflows or cancels: it is 0 at −∞ and 1 at ∞, with derivative 0. The stock sigmoid is 1 from 19 on in float64, from
+// 15 on in float32, and its derivative is 0 there.
+func (x Expr) Sigmoid() Expr {
+	top := x.ReLU()
+	least := x.opposed("sub", -1, top, 0)                    // min(x, 0)
+	away := x.opposed("sub", -1, top.Scale(2), math.Inf(-1)) // −|x|
+	return least.Exp().Div(away.Exp().Shift(1))
+}
+
+// Softplus returns ln(1 + eˣ), computed as max(x, 0) + ln(1 + e^(−|x|)), in which nothing overflows: it is 0 at −∞ and
+// ∞ at ∞. Its derivative is σ(x). The stock softplus is x from 16 on in float64, which is 1e-7 less.
+func (x Expr) Softplus() Expr {
+	top := x.ReLU()
+	return x.opposed("sub", -1, top.Scale(2), math.Inf(-1)).Exp().Shift(1).Log().Add(top) // Exp is of −|x|
+}
+
+func activation(x Expr, f ops.Activation) (Expr, bool) {
+	return x.kernel(f.Name, func() (*G.Node, error) { return x.g.ops.Activate(x.node, f) })
+}
+
+// GELU returns the kernel of y = x·Φ(x), Φ the distribution function of the standard normal. At −∞ it is 0, and at ∞
+// its derivative is 1: these are limits, where the equation has NaN.
+func GELU(x Expr) (y Expr, ok bool) { return activation(x, ops.GELU()) }
+
+// GELUTanh returns the kernel of y = ½x(1 + tanh(√(2/π)(x + 0.044715·x³))). At ±∞ it has the limits, as GELU.
+func GELUTanh(x Expr) (y Expr, ok bool) { return activation(x, ops.GELUTanh()) }
+
+// ReLU returns the kernel of Expr.ReLU, y = max(x, 0). Its derivative at NaN is 0, and that of the equation is 1.
+func ReLU(x Expr) (y Expr, ok bool) { return activation(x, ops.ReLU()) }
+
+// Sigmoid returns the kernel of Expr.Sigmoid, y = σ(x) = 1/(1 + e^(−x)).
+func Sigmoid(x Expr) (y Expr, ok bool) { return activation(x, ops.Sigmoid()) }
+
+// SiLU returns the kernel of y = x·σ(x). At ±∞ it has the limits, as GELU. The derivative of the equation is rounded as
+// coarsely as x, and lost where x is large; the kernel keeps it.
+func SiLU(x Expr) (y Expr, ok bool) { return activation(x, ops.SiLU()) }
+
+// Softplus returns the kernel of Expr.Softplus, y = ln(1 + eˣ).
+func Softplus(x Expr) (y Expr, ok bool) { return activation(x, ops.Softplus()) }
+
+// SwiGLU returns the kernel of y = gate∘σ(gate)∘up, all of shape (n, f). Its backward pass needs only the operands.
+// Large gates are as in SiLU.
+func SwiGLU(gate, up Expr) (y Expr, ok bool) {
+	return gate.kernel("swiglu", func() (*G.Node, error) {
+		if got, want := up.node.Shape(), gate.node.Shape(); !got.Eq(want) {
+			return nil, errors.Errorf("up: got shape %v, want that of the gate, %v", got, want)
+		}
+		return gate.g.ops.SwiGLU(gate.node, up.node)
+	}, up)
+}
+
+// norm returns the operation on the rows of x (n, d) with optional gains w (1, d) and shifts b (1, d).
+func norm(f ops.Norm, x, w, b Expr, eps float64) (y Expr, ok bool) {
+	params := present(w, b)
+	return x.kernel(f.Name, func() (*G.Node, error) {
+		if b.g != nil && w.g == nil {
+			return nil, errors.New("shifts without gains")
+		}
+		if !(eps >= 0 && eps <= math.MaxFloat64) {
+			return nil, errors.Errorf("eps: got %v, want at least 0", eps)
+		}
+		d := x.node.Shape()[1]
+		for i, e := range params {
+			if got := e.node.Shape().TotalSize(); got != d {
+				return nil, errors.Errorf("%d %s for %d features", got, []string{"gains", "shifts"}[i], d)
+			}
+		}
+		return x.g.ops.Normalize(f, x.node, nodes(params...), eps)
+	}, params...)
+}
+
+// LayerNorm returns the kernel of y = (x − μ)/√(σ² + eps)∘w + b over the rows of x (n, d), with optional w (1, d) and b
+// (1, d). It is an error if b is given without w. The squares of a row may overflow in the kernel and not in the
+// equation, or the other way round: then results that are not finite differ.
+func LayerNorm(x, w, b Expr, eps float64) (y Expr, ok bool) {
+	return norm(ops.LayerNorm(), x, w, b, eps)
+}
+
+// LayerNormSigma returns the kernel of y = (x − μ)/(σ + eps)∘w + b, with eps outside the root instead of inside.
+// Otherwise it is like LayerNorm. The gradient of a row with σ = 0 is not finite.
+func LayerNormSigma(x, w, b Expr, eps float64) (y Expr, ok bool) {
+	return norm(ops.LayerNormSigma(), x, w, b, eps)
+}
+
+// RMSNorm returns the kernel of y = x/√(mean(x²) + eps)∘w over the rows of x (n, d), with optional w (1, d). Squares
+// overflow as in LayerNorm.
+func RMSNorm(x, w Expr, eps float64) (y Expr, ok bool) { return norm(ops.RMSNorm(), x, w, Expr{}, eps) }

@@ -1,0 +1,170 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/recurrent"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Tokens holds the numbers of a decoder's cache with room for every token of a context.
+type Tokens interface {
+	Fork(from, to, tokens int)
+	Bytes() int
+}
+
+// State holds the numbers of a decoder's cache whose size does not depend on the number of tokens, one sequence after
+// the other. The first run allocates them.
+type State struct {
+	Size int // number of floats of all sequences
+	F32  []float32
+	F64  []float64
+}
+
+// numbersOfState returns the numbers of s.
+func numbersOfState[T kernel.Float](s *State) []T {
+	x, ok := any(&s.F32).(*[]T)
+	if !ok {
+		x = any(&s.F64).(*[]T)
+	}
+	if *x == nil {
+		*x = kernel.Make[T](s.Size)
+	}
+	return *x
+}
+
+// Step is a run of an operation that continues a cache.
+type Step struct {
+	At      IDs          // the position of the first new token
+	Masks   int          // number of matrices of the mask: one, or one per head
+	Advance func() error // records the new tokens before the operation runs
+}
+
+// cached returns an operation of a step, without a derivative.
+func (b *Builder) cached(s Step, o *Op, children ...*G.Node) (*G.Node, error) {
+	o.before, o.wrt = s.Advance, make([]bool, len(children)+1)
+	return b.node(o, append(children, s.At.Node)...)
+}
+
+// held returns a cache's numbers in type T. The first call allocates them with make.
+func held[C Tokens](numbers *Tokens, make func() C) C {
+	kept, ok := (*numbers).(C)
+	if !ok {
+		kept = make()
+		*numbers = kept
+	}
+	return kept
+}
+
+func rowsOfHeads(qkv *G.Node, heads, v int) tensor.Shape {
+	return tensor.Shape{qkv.Shape()[0], heads * v}
+}
+
+// Weighting is the function that computes the weights of attention from the scores and the mask of a query.
+type Weighting struct {
+	Name string // of the attention
+	f32  func(scores, mask []float32)
+	f64  func(scores, mask []float64)
+}
+
+// Softmax returns the weights of attention with a softmax.
+func Softmax() Weighting {
+	return Weighting{"attention", kernel.Softmax[float32], kernel.Softmax[float64]}
+}
+
+// SigmoidWeights returns the weights σ(score + mask − ln n).
+func SigmoidWeights() Weighting {
+	return Weighting{"sigmoid attention", kernel.SigmoidWeights[float32], kernel.SigmoidWeights[float64]}
+}
+
+// CachedAttention returns the attention of new tokens to themselves and to the tokens in numbers.
+func (b *Builder) CachedAttention(
+	h attention.Shape, w Weighting, numbers *Tokens, s Step, qkv, mask *G.Node,
+) (*G.Node, error) {
+	return b.cached(s, &Op{
+		name: fmt.Sprintf("cached %s(%v)", w.Name, h), shape: rowsOfHeads(qkv, h.Heads, h.V),
+		f32: cachedAttention(b.Pool, h, w.f32, numbers, s), f64: cachedAttention(b.Pool, h, w.f64, numbers, s),
+	}, qkv, mask)
+}
+
+func cachedAttention[T kernel.Float](
+	p *kernel.Pool, h attention.Shape, weigh func(scores, mask []T), numbers *Tokens, s Step,
+) body[T] {
+	return func(y []T, in [][]T) {
+		c := held(numbers, func() *attention.KVCache[T] { return attention.NewKVCache[T](h) })
+		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, weigh, s.At.List[0])
+	}
+}
+
+// CachedPairAttention returns the attention of new tokens with two keys and two values per token.
+func (b *Builder) CachedPairAttention(
+	h attention.Shape, numbers *Tokens, s Step, qkv, mask *G.Node,
+) (*G.Node, error) {
+	return b.cached(s, &Op{
+		name: fmt.Sprintf("cachedpairattention(%v)", h), shape: rowsOfHeads(qkv, h.Heads, h.V),
+		f32: cachedPairAttention[float32](b.Pool, h, numbers, s),
+		f64: cachedPairAttention[float64](b.Pool, h, numbers, s),
+	}, qkv, mask)
+}
+
+func cachedPairAttention[T kernel.Float](p *kernel.Pool, h attention.Shape, numbers *Tokens, s Step) body[T] {
+	return func(y []T, in [][]T) {
+		c := held(numbers, func() *attention.PairCache[T] { return attention.NewPairCache[T](h) })
+		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.At.List[0])
+	}
+}
+
+// CachedLatentAttention returns the attention of new tokens to latents. The operands are the queries, the latents, the
+// up-projections to the keys and to the values, and the mask.
+func (b *Builder) CachedLatentAttention(
+	h attention.LatentShape, numbers *Tokens, s Step, operands ...*G.Node,
+) (*G.Node, error) {
+	return b.cached(s, &Op{
+		name: fmt.Sprintf("cachedlatentattention(%v)", h), shape: rowsOfHeads(operands[0], h.Heads, h.V),
+		f32: cachedLatentAttention[float32](b.Pool, h, numbers, s),
+		f64: cachedLatentAttention[float64](b.Pool, h, numbers, s),
+	}, operands...)
+}
+
+func cachedLatentAttention[T kernel.Float](
+	p *kernel.Pool, h attention.LatentShape, numbers *Tokens, s Step,
+) body[T] {
+	return func(y []T, in [][]T) {
+		c := held(numbers, func() *attention.LatentCache[T] { return attention.NewLatentCache[T](h) })
+		mask := attention.Mask[T]{Data: in[4], Batch: 1, Heads: s.Masks}
+		c.Attend(p, y, in[0], in[1], in[2], in[3], mask, s.At.List[0])
+	}
+}
+
+// CachedLinearAttention returns the linear attention of new tokens, which continues from sums.
+func (b *Builder) CachedLinearAttention(l Linear, sums *State, s Step, qkv *G.Node) (*G.Node, error) {
+	total, scratch := l.buffers(b.Pool)
+	return b.cached(s, &Op{
+		name:  fmt.Sprintf("cachedlinearattention(%v,%s)", l.Shape, l.Map.name),
+		shape: rowsOfHeads(qkv, l.Shape.Heads, l.Shape.V), fills: []*buffer{total, scratch},
+		f32: linearAttention(b.Pool, linearKernel(l, l.Map.f32), sums, total, scratch),
+		f64: linearAttention(b.Pool, linearKernel(l, l.Map.f64), sums, total, scratch),
+	}, qkv)
+}
+
+// CachedElman returns Elman for new tokens of batch sequences, which continues from the features in last.
+func (b *Builder) CachedElman(batch int, last *State, s Step, a, w *G.Node) (*G.Node, error) {
+	return b.cached(s, &Op{
+		name: "cachedelman", shape: a.Shape(),
+		f32: cachedElman[float32](b.Pool, batch, last), f64: cachedElman[float64](b.Pool, batch, last),
+	}, a, w)
+}
+
+func cachedElman[T kernel.Float](p *kernel.Pool, batch int, state *State) body[T] {
+	d := state.Size / batch
+	return func(h []T, in [][]T) {
+		n, last := len(h)/(batch*d), numbersOfState[T](state)
+		recurrent.Elman(p, h, in[0], in[1], last, batch, d)
+		for b := range batch {
+			copy(last[b*d:(b+1)*d], h[(b*n+n-1)*d:])
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package ops
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Cols returns columns from … to−1 of a matrix.
+func (b *Builder) Cols(x *G.Node, from, to int) (*G.Node, error) {
+	rows, d, w := x.Shape()[0], x.Shape()[1], to-from
+	return b.node(&Op{
+		name: "cols", shape: tensor.Shape{rows, w},
+		f32: moveCols[float32](rows, w, w, 0, d, from, false), f64: moveCols[float64](rows, w, w, 0, d, from, false),
+		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(b.place(grad, from, d)) },
+	}, x)
+}
+
+// place returns a matrix of width d with n in the columns from … and 0 elsewhere, for the backward pass.
+func (b *Builder) place(n *G.Node, from, d int) (*G.Node, error) {
+	rows, w := n.Shape()[0], n.Shape()[1]
+	return b.node(&Op{
+		name: "place", shape: tensor.Shape{rows, d},
+		f32: moveCols[float32](rows, w, d, from, w, 0, true), f64: moveCols[float64](rows, w, d, from, w, 0, true),
+	}, n)
+}
+
+func moveCols[T kernel.Float](rows, w, outStride, outAt, inStride, inAt int, zero bool) body[T] {
+	return func(out []T, in [][]T) {
+		if zero {
+			clear(out)
+		}
+		for i := range rows {
+			copy(out[i*outStride+outAt:][:w], in[0][i*inStride+inAt:])
+		}
+	}
+}
+
+// Join returns matrices with the same number of rows side by side.
+func (b *Builder) Join(list G.Nodes) (*G.Node, error) {
+	rows, d := list[0].Shape()[0], 0
+	for _, x := range list {
+		d += x.Shape()[1]
+	}
+	return b.node(&Op{
+		name: "join", shape: tensor.Shape{rows, d}, f32: joinCols[float32](rows, d), f64: joinCols[float64](rows, d),
+		diff: func(in G.Nodes, _, grad *G.Node) (grads G.Nodes, err error) {
+			at := 0
+			for _, c := range in {
+				part, err := b.Cols(grad, at, at+c.Shape()[1])
+				if err != nil {
+					return nil, err
+				}
+				grads = append(grads, part)
+				at += c.Shape()[1]
+			}
+			return grads, nil
+		},
+	}, list...)
+}
+
+func joinCols[T kernel.Float](rows, d int) body[T] {
+	return func(out []T, in [][]T) {
+		at := 0
+		for _, x := range in {
+			w := len(x) / rows
+			for i := range rows {
+				copy(out[i*d+at:][:w], x[i*w:])
+			}
+			at += w
+		}
+	}
+}
+
+// GatherCols returns the matrix whose column c is column order[c] of x, or 0 if order[c] is −1.
+func (b *Builder) GatherCols(x *G.Node, order []int) (*G.Node, error) {
+	n, d := x.Shape()[0], x.Shape()[1]
+	return b.node(&Op{
+		name: "gathercols", shape: tensor.Shape{n, len(order)},
+		f32: gatherCols[float32](b.Pool, order, d), f64: gatherCols[float64](b.Pool, order, d),
+		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+			return one(b.node(&Op{
+				name: "gathercols.dx", shape: tensor.Shape{n, d},
+				f32: gatherColsBackward[float32](b.Pool, order, d), f64: gatherColsBackward[float64](b.Pool, order, d),
+			}, grad))
+		},
+	}, x)
+}
+
+func gatherCols[T kernel.Float](p *kernel.Pool, order []int, d int) body[T] {
+	return func(y []T, in [][]T) { kernel.GatherCols(p, y, in[0], order, d) }
+}
+
+func gatherColsBackward[T kernel.Float](p *kernel.Pool, order []int, d int) body[T] {
+	return func(dx []T, in [][]T) { kernel.GatherColsBackward(p, dx, in[0], order, d) }
+}

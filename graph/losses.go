@@ -1,0 +1,106 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// CrossEntropy returns the kernel of the loss Σ (ln Σ e^z − z[target]), a scalar. The sum runs over the rows of logits
+// (n, v) whose target is not the ignored id. If mean is set, it is divided by the number of these rows. An ignored row
+// counts for nothing even if it is not finite. In the equation 0 times such a row is NaN.
+func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
+	return logits.kernel("cross entropy", func() (*G.Node, error) {
+		if rows, n := logits.node.Shape()[0], targets.count(); rows != n {
+			return nil, errors.Errorf("%d rows of logits for %d targets", rows, n)
+		}
+		if err := targets.ids.check(logits.node.Shape()[1], "classes"); err != nil {
+			return nil, err
+		}
+		return logits.g.ops.CrossEntropy(logits.node, targets.list(), targets.ids.ignore, mean)
+	}, targets)
+}
+
+// SquaredError returns the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w with the same number of entries. The
+// weights w are optional: empty weights are 1. It is differentiated by x and y. The gradient may be finite where a
+// product of the equation overflows.
+func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
+	with := append([]Expr{y}, present(weights)...)
+	return x.kernel("squared error", func() (*G.Node, error) {
+		n := x.node.Shape().TotalSize()
+		for _, e := range with {
+			if got := e.node.Shape().TotalSize(); got != n {
+				return nil, errors.Errorf("got %d numbers, want %d", got, n)
+			}
+		}
+		return x.g.ops.SquaredError(x.node, y.node, weights.node)
+	}, with...)
+}
+
+// BinaryCrossEntropy returns the kernel of the mean of max(z, 0) − z∘y + ln(1 + e^(−|z|)) over all entries, a scalar,
+// with logits z and target probabilities y of one shape. It is differentiated by both.
+func BinaryCrossEntropy(z, y Expr) (loss Expr, ok bool) {
+	return z.kernel("binary cross entropy", func() (*G.Node, error) {
+		if shape, other := z.node.Shape(), y.node.Shape(); !shape.Eq(other) {
+			return nil, errors.Errorf("%v logits for %v targets", shape, other)
+		}
+		return z.g.ops.BinaryCrossEntropy(z.node, y.node)
+	}, y)
+}
+
+// Reinforce returns the kernel of −Σ w·A·ln π(action)/Σ w, a scalar. Here π is the softmax of a row of logits (n, v),
+// actions are n ids, and the advantage is A = returns − baseline. Returns, baseline and the weights w are (n, 1); an
+// empty baseline is 0. The loss is differentiated by the logits alone. Running fails on an action outside 0 … v−1, even
+// if its weight is 0, and whether or not ok is true. A product with the largest numbers may overflow in the kernel and
+// not in the equation, or the other way round.
+func Reinforce(logits, actions, returns, baseline, weights Expr) (loss Expr, ok bool) {
+	actions.neverIgnored() // in the reference too: an ignored action has no probability
+	with := append([]Expr{actions, returns, weights}, present(baseline)...)
+	return logits.kernel("reinforce", func() (*G.Node, error) {
+		r, err := rollout(logits, actions, returns, weights, baseline, with)
+		if err != nil {
+			return nil, err
+		}
+		return logits.g.ops.Reinforce(r)
+	}, with...)
+}
+
+// PPOClip returns the kernel of −Σ w·min(r·A, clip(r, 1 ± clip)·A)/Σ w, a scalar, with r = π(action)/e^old. The input
+// old (n, 1) holds the log-probabilities with which the actions were drawn. Otherwise it is like Reinforce. A row whose
+// ratio is clipped has no gradient, even if its weight is NaN. The equation rounds clip(r, 1 ± clip)·A as coarsely as
+// r·A, and loses it where r is large; the kernel keeps it.
+func PPOClip(logits, actions, returns, baseline, weights, old Expr, clip float64) (loss Expr, ok bool) {
+	if !(clip >= 0) {
+		return logits.kernel("ppo", func() (*G.Node, error) {
+			return nil, errors.Errorf("clip: got %v, want at least 0", clip)
+		})
+	}
+	actions.neverIgnored()
+	with := append([]Expr{actions, returns, weights}, present(baseline, old)...)
+	return logits.kernel(fmt.Sprintf("ppo(%g)", clip), func() (*G.Node, error) {
+		r, err := rollout(logits, actions, returns, weights, baseline, with)
+		if err != nil {
+			return nil, err
+		}
+		return logits.g.ops.PPOClip(r, old.node, clip)
+	}, with...)
+}
+
+// rollout returns the operands of a loss of a rollout. All those in with have one number per row of logits.
+func rollout(logits, actions, returns, weights, baseline Expr, with []Expr) (r ops.Rollout, err error) {
+	shape := logits.node.Shape()
+	if err := actions.ids.check(shape[1], "actions"); err != nil {
+		return r, err
+	}
+	for _, e := range with {
+		if got := e.node.Shape().TotalSize(); got != shape[0] {
+			return r, errors.Errorf("%d numbers for %d rows of logits", got, shape[0])
+		}
+	}
+	return ops.Rollout{
+		Logits: logits.node, Actions: actions.list(),
+		Returns: returns.node, Weights: weights.node, Baseline: baseline.node,
+	}, nil
+}

@@ -1,0 +1,125 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/pkg/errors"
+	"gonum.org/v1/gonum/graph"
+	"gonum.org/v1/gonum/graph/topo"
+	G "gorgonia.org/gorgonia"
+)
+
+// forward calls f for every node of the forward pass in the order of creation.
+func (g *Graph) forward(f func(n *G.Node, at source)) {
+	for _, n := range g.g.AllNodes() {
+		if at, ok := g.source[n.ID()]; ok {
+			f(n, at)
+		}
+	}
+}
+
+// children returns the operands of n.
+func (g *Graph) children(n *G.Node) (list G.Nodes) {
+	for it := g.g.From(n.ID()); it.Next(); {
+		list = append(list, it.Node().(*G.Node))
+	}
+	return list
+}
+
+// operands returns the nodes of the forward pass that n is computed from, each once.
+func (g *Graph) operands(n *G.Node) (found []*G.Node) {
+	seen := map[*G.Node]bool{}
+	var visit func(n *G.Node)
+	visit = func(n *G.Node) {
+		for it := g.g.From(n.ID()); it.Next(); {
+			child := it.Node().(*G.Node)
+			if seen[child] {
+				continue
+			}
+			seen[child] = true
+			if _, ok := g.source[child.ID()]; ok {
+				found = append(found, child)
+			} else {
+				visit(child)
+			}
+		}
+	}
+	visit(n)
+	return found
+}
+
+func (g *Graph) leafOf(n *G.Node) (Expr, bool) {
+	i := slices.IndexFunc(g.leaves, func(x Expr) bool { return x.node == n })
+	if i < 0 {
+		return Expr{}, false
+	}
+	return g.leaves[i], true
+}
+
+func (g *Graph) trained(x Expr) bool {
+	return slices.ContainsFunc(g.params, func(p Expr) bool { return p.node == x.node })
+}
+
+// sorted returns the nodes of part in the order of Gorgonia's Sort: every node before its operands, and otherwise by
+// decreasing number. Sort looks for each node in a new graph from its beginning, so its time grows with the square of
+// the number of nodes. Here the operands come from g, which has found its nodes before.
+func (g *Graph) sorted(part *G.ExprGraph) (G.Nodes, error) {
+	if err := g.interrupted(); err != nil {
+		return nil, err
+	}
+	list, err := topo.SortStabilized(subgraph{part, g.g}, func(nodes []graph.Node) {
+		slices.SortFunc(nodes, func(a, b graph.Node) int { return cmp.Compare(b.ID(), a.ID()) })
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "sort")
+	}
+	nodes := make(G.Nodes, len(list))
+	for i, n := range list {
+		nodes[i] = n.(*G.Node)
+	}
+	return nodes, g.interrupted()
+}
+
+// subgraph is a graph whose operands are found in the full graph that it is a part of.
+type subgraph struct {
+	*G.ExprGraph
+	full *G.ExprGraph
+}
+
+// From returns the operands of a node.
+func (s subgraph) From(id int64) graph.Nodes { return s.full.From(id) }
+
+// scopes returns the scope of every node that out depends on. In order a node comes before its operands; a node without
+// an Expr has the scope of the node computed from it.
+func (g *Graph) scopes(order G.Nodes, out *G.Node) map[*G.Node]string {
+	scopes := map[*G.Node]string{out: g.source[out.ID()].scope}
+	for _, n := range order {
+		scope, forward := scopes[n]
+		if !forward {
+			continue
+		}
+		for _, c := range g.children(n) {
+			if at, known := g.source[c.ID()]; known {
+				scopes[c] = at.scope
+			} else if _, seen := scopes[c]; !seen {
+				scopes[c] = scope
+			}
+		}
+	}
+	return scopes
+}
+
+// describeOp returns the name that errors use for the operation of a node.
+func describeOp(scope string, at source, op G.Op) string {
+	if at.op == "" || at.op == wrapped {
+		return prefix(scope) + fmt.Sprint(op)
+	}
+	return prefix(scope) + at.op
+}
+
+const wrapped = "wrap" // the operation recorded for nodes from Wrap
+
+// source returns the scope that a leaf was declared in.
+func (x Expr) source() string { return x.g.source[x.node.ID()].scope }

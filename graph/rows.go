@@ -1,0 +1,98 @@
+package graph
+
+import (
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// Gather returns the matrix whose row i is row ids[i] of x: (v, d), (n) → (n, d). Its gradient adds up over equal ids.
+// The stock operation is not used for a table or result of a single number: it returns one entry for all rows, or
+// panics in its backward pass.
+func (x Expr) Gather(ids Expr) Expr {
+	return x.apply("gather", func() (*G.Node, error) {
+		s := x.node.Shape()
+		// The stock operation does not accept computed ids.
+		if len(s) != 2 || s[1] == 1 && (s[0] == 1 || ids.count() == 1) || ids.node.Dtype() == x.g.ops.Dtype {
+			return x.gather(ids)
+		}
+		if err := ids.lookUp(s[0], "rows"); err != nil {
+			return nil, err
+		}
+		return G.ByIndices(x.node, ids.node, 0)
+	}, ids)
+}
+
+// Gather returns the kernel of Expr.Gather: row i of y is row ids[i] of table (v, d), and the gradient of the table
+// adds up the rows of Δ over equal ids.
+func Gather(table, ids Expr) (y Expr, ok bool) {
+	if m := table.g.packed(table); m != nil && m.transposed { // a packed table is not an operand
+		return ids.kernel("gather", func() (*G.Node, error) {
+			if err := ids.lookUp(m.N, "rows"); err != nil {
+				return nil, err
+			}
+			return ids.g.ops.PackedGather(m.Packed, ids.list())
+		})
+	}
+	return table.kernel("gather", func() (*G.Node, error) { return table.gather(ids) }, ids)
+}
+
+func (x Expr) gather(ids Expr) (*G.Node, error) {
+	s := x.node.Shape()
+	if len(s) != 2 {
+		return nil, errors.Errorf("got a table %v, want (v, d)", s)
+	}
+	if err := ids.lookUp(s[0], "rows"); err != nil {
+		return nil, err
+	}
+	return x.g.ops.Gather(x.node, ids.list())
+}
+
+// OneHot returns the matrix whose row i is 1 in column ids[i] and 0 elsewhere: (n) → (n, classes). The row of an
+// ignored id is all 0.
+func (ids Expr) OneHot(classes int) Expr {
+	return ids.apply("one-hot", func() (*G.Node, error) {
+		if err := ids.ids.check(classes, "classes"); err != nil {
+			return nil, err
+		}
+		return ids.g.ops.OneHot(ids.list(), classes, ids.ids.ignore)
+	})
+}
+
+// AddPositions returns the kernel of c·x + table.Gather(ids): x (n, d), table (v, d), ids (n).
+func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
+	return x.kernel("add positions", func() (*G.Node, error) {
+		if err := ids.lookUp(table.node.Shape()[0], "rows"); err != nil {
+			return nil, err
+		}
+		shape, n, d := x.node.Shape(), ids.count(), table.node.Shape()[1]
+		if len(shape) != 2 || shape[0] != n || shape[1] != d {
+			return nil, errors.Errorf("%v is not (%d, %d)", shape, n, d)
+		}
+		return x.g.ops.AddPositions(x.node, table.node, ids.list(), c)
+	}, table, ids)
+}
+
+// Rotate returns the kernel of rotary positions. In the first groups·size columns of x (n, ≥ groups·size) it rotates
+// each group separately: columns 2i and 2i+1 of a group by the angle φ of row positions[row] and column i of the tables
+// cos and sin (T, size/2):
+//
+//	(a, b) → (a·cos φ − b·sin φ, a·sin φ + b·cos φ)
+//
+// It leaves the other columns unchanged. The backward pass rotates Δ by −φ.
+func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
+	return x.kernel("rotate", func() (*G.Node, error) {
+		table, n := cos.node.Shape(), positions.count()
+		if len(table) != 2 || !table.Eq(sin.node.Shape()) {
+			return nil, errors.Errorf("got cosines %v and sines %v, want two matrices of one shape",
+				table, sin.node.Shape())
+		}
+		if err := positions.lookUp(table[0], "positions"); err != nil {
+			return nil, err
+		}
+		if shape := x.node.Shape(); len(shape) != 2 || shape[0] != n || groups < 1 || shape[1] < groups*2*table[1] {
+			return nil, errors.Errorf("%v is not (%d, %d or more): %d positions, %d groups of %d columns",
+				shape, n, groups*2*table[1], n, groups, 2*table[1])
+		}
+		return x.g.ops.Rotate(x.node, cos.node, sin.node, positions.list(), groups, false)
+	}, cos, sin, positions)
+}

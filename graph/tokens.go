@@ -1,0 +1,80 @@
+package graph
+
+import (
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// MeanTokens returns the kernel of the mean over the tokens of each of batch sequences: x (B·T, d) → (B, d).
+func MeanTokens(x Expr, batch int) (y Expr, ok bool) {
+	return x.kernel("mean of tokens", func() (*G.Node, error) {
+		if err := checkSequences(x.node.Shape(), batch); err != nil {
+			return nil, err
+		}
+		return x.g.ops.MeanTokens(x.node, batch)
+	})
+}
+
+// GatherTokens returns the kernel of one token of each sequence: row b·T + at[b] of x (B·T, d) is row b of y (B, d).
+// Running fails on a position outside 0 … T−1, whether or not ok is true.
+func GatherTokens(x, at Expr) (y Expr, ok bool) {
+	at.neverIgnored() // in the reference too: an ignored position has no token
+	return x.kernel("gather tokens", func() (*G.Node, error) {
+		shape, batch := x.node.Shape(), at.count()
+		if err := at.ids.check(shape[0], "tokens"); err != nil {
+			return nil, err
+		}
+		if err := checkSequences(shape, batch); err != nil {
+			return nil, err
+		}
+		if err := at.ids.check(shape[0]/batch, "tokens"); err != nil {
+			return nil, err
+		}
+		return x.g.ops.GatherTokens(x.node, at.list())
+	}, at)
+}
+
+func checkSequences(shape tensor.Shape, batch int) error {
+	if len(shape) != 2 || batch < 1 || shape[0]%batch != 0 {
+		return errors.Errorf("got %v, want the same number of tokens for each of %d sequences", shape, batch)
+	}
+	return nil
+}
+
+// MixTokens returns the kernel of w·x for every sequence: w (m, T), x (B·T, c) → (B·m, c), that is, m mixtures of the T
+// tokens.
+func MixTokens(w, x Expr) (y Expr, ok bool) {
+	return x.kernel("mix tokens", func() (*G.Node, error) {
+		a, b := w.node.Shape(), x.node.Shape()
+		if len(a) != 2 || len(b) != 2 || b[0]%a[1] != 0 {
+			return nil, errors.Errorf("%v mixes %d tokens, %v is not a batch of such sequences", a, a[1], b)
+		}
+		return x.g.ops.MixTokens(w.node, x.node)
+	}, w)
+}
+
+// Elman returns the kernel of h_t = tanh(h_{t−1}·w + a_t) over batch sequences with h_0 = 0: a (B·T, d), w (d, d) →
+// (B·T, d). Its backward pass is backpropagation through time.
+func Elman(a, w Expr, batch int) (h Expr, ok bool) {
+	return a.kernel("elman", func() (*G.Node, error) {
+		if err := checkElman(a.node, w.node, batch); err != nil {
+			return nil, err
+		}
+		return a.g.ops.Elman(a.node, w.node, batch)
+	}, w)
+}
+
+func checkElman(a, w *G.Node, batch int) error {
+	if s := a.Shape(); len(s) != 2 {
+		return errors.Errorf("got tokens %v, want (B·n, d)", s)
+	}
+	d := a.Shape()[1]
+	if s := w.Shape(); len(s) != 2 || s[0] != d || s[1] != d {
+		return errors.Errorf("got a recurrent weight %v, want (%d, %d)", s, d, d)
+	}
+	if n := a.Shape()[0]; batch < 1 || n%batch != 0 {
+		return errors.Errorf("got %d tokens, want the same number for each of %d sequences", n, batch)
+	}
+	return nil
+}
