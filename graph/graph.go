@@ -72,8 +72,7 @@ type places struct {
 	equations map[string]bool // scopes that compute their equations instead of kernels
 
 	rows        Expr // the argument of SetRows
-	readRows    bool // the current edit has called Rows
-	ignoredRows bool // some edit has not called Rows
+	ignoredRows bool // the result of some edit does not come from the rows
 }
 
 // New returns an empty Graph that computes in the given type, Float32 or Float64. Each initial value depends only on

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -16,9 +17,8 @@ func (s Scope) Place(name string, x Expr) Expr {
 		return x
 	}
 	for _, edit := range g.places.edits[path] {
-		y := Expr{}
+		y, before := Expr{}, len(g.g.AllNodes())
 		at := Scope{g, path}
-		g.places.readRows = false
 		if at.Try(func() { y = edit(x.In(at)) }); g.err != nil {
 			return Expr{g: g, scope: x.scope}
 		}
@@ -27,7 +27,7 @@ func (s Scope) Place(name string, x Expr) Expr {
 			g.fail(path, "an edit returned shape %v, want %v, of the same graph", got, want)
 			return Expr{g: g, scope: x.scope}
 		}
-		g.places.ignoredRows = g.places.ignoredRows || !g.places.readRows
+		g.places.ignoredRows = g.places.ignoredRows || !g.readsRows(g.g.AllNodes()[before:])
 		y.scope = x.scope
 		x = y
 	}
@@ -61,17 +61,25 @@ func (g *Graph) SetRows(positions Expr) {
 	}
 }
 
-// Rows returns the argument of SetRows; ok is false if the activations cover entire contexts. An edit that calls Rows
-// can handle activations of some tokens only.
+// Rows returns the argument of SetRows; ok is false if the activations cover entire contexts. An edit that computes its
+// result from the rows can handle activations of some tokens only.
 func (g *Graph) Rows() (positions Expr, ok bool) {
 	if g == nil {
 		return Expr{}, false
 	}
-	g.places.readRows = true
 	return g.places.rows, g.places.rows.g != nil
 }
 
-// EditedByRows reports whether every edit has been applied, and every one of them calls Rows.
+// readsRows reports whether one of the nodes is an operation on the rows.
+func (g *Graph) readsRows(nodes G.Nodes) bool {
+	rows := g.places.rows.node
+	return rows != nil && slices.ContainsFunc(nodes, func(n *G.Node) bool {
+		return slices.Contains(g.children(n), rows)
+	})
+}
+
+// EditedByRows reports whether every edit has been applied, and every one of them has computed with the argument of
+// SetRows.
 func (g *Graph) EditedByRows() bool {
 	if g == nil || g.err != nil || g.places.ignoredRows {
 		return false

@@ -205,22 +205,28 @@ func TestMulAddAt(t *testing.T) {
 	}
 }
 
-// EditedByRows is true if every edit is applied and calls Rows.
+// EditedByRows is true if every edit is applied and computes with the rows. Calling Rows changes nothing.
 func TestEditedByRows(t *testing.T) {
-	asks := func(x Expr) Expr {
+	only := func(x Expr) Expr {
 		if at, ok := x.Graph().Rows(); !ok || at.Name() != "at" {
 			t.Errorf("got the rows %q, %v", at.Name(), ok)
 		}
 		return x.Scale(2)
 	}
+	reads := func(x Expr) Expr {
+		at, _ := x.Graph().Rows()
+		list := make([]float64, 5*x.Shape()[1])
+		return x.MulAddAt(at, list, list)
+	}
 	for name, tc := range map[string]struct {
 		edits map[string]func(Expr) Expr
 		want  bool
 	}{
-		"all ask":      {map[string]func(Expr) Expr{"h.0.mlp": asks, "h.1.mlp": asks}, true},
-		"one does not": {map[string]func(Expr) Expr{"h.0.mlp": asks, "h.1.mlp": func(x Expr) Expr { return x.Scale(2) }}, false},
-		"one is not":   {map[string]func(Expr) Expr{"h.0.mlp": asks, "h.2.mlp": asks}, false},
-		"one is wrong": {map[string]func(Expr) Expr{"h.0.mlp": func(x Expr) Expr { x.Graph().Rows(); return x.Cols(0, 1) }}, false},
+		"all read":       {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": reads}, true},
+		"one does not":   {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": func(x Expr) Expr { return x.Scale(2) }}, false},
+		"one only calls": {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": only}, false},
+		"one is not":     {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.2.mlp": reads}, false},
+		"one is wrong":   {map[string]func(Expr) Expr{"h.0.mlp": func(x Expr) Expr { x.Graph().Rows(); return x.Cols(0, 1) }}, false},
 	} {
 		g := New(Float64, 1)
 		for place, edit := range tc.edits {
