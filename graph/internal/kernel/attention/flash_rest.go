@@ -67,7 +67,7 @@ func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T]) (scores gem
 	}
 	scores = gemm.Mat(x.scores[:n*len(keys)], len(keys))
 	s.products.MulSerial(n, len(keys), s.QK, s.scale, s.q.From(first, 0), gemm.Mat(x.k, s.QK).T(), 0, scores)
-	mask, hidden, biased := x.mask[:n*len(keys)], T(math.Inf(-1)), s.spans.biased.Load()
+	mask, hidden, biased := x.mask[:n*len(keys)], T(math.Inf(-1)), s.spans.biased
 	for i := range mask {
 		mask[i] = hidden
 	}

@@ -27,7 +27,7 @@ func (s *head[T]) scores(from, to, a, z int, tile []T) (x, mask gemm.Matrix[T]) 
 // laneMask copies the lane's part of the mask to adjacent memory. If the mask is 0 at all visible keys, it builds the
 // copy from the spans instead, because reading the mask from distant memory takes as long as a product.
 func (s *head[T]) laneMask(from, to, a, z int) gemm.Matrix[T] {
-	m, hidden, biased := gemm.Mat(s.borrow().tile[:(to-from)*(z-a)], z-a), T(math.Inf(-1)), s.spans.biased.Load()
+	m, hidden, biased := gemm.Mat(s.borrow().tile[:(to-from)*(z-a)], z-a), T(math.Inf(-1)), s.spans.biased
 	for i, q := range s.lane.queries[from:to] {
 		row, outside := m.Data[i*m.Stride:(i+1)*m.Stride], s.lane.outside[from+i]
 		if !q.plain || biased && len(outside) > 0 {

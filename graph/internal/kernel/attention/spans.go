@@ -17,12 +17,17 @@ type Spans struct {
 	// it, and again in the next run, in which it may have changed. If Run is 0 it is read every time.
 	Run, read uint64
 
+	reading
+	undivided [][]lane  // for every matrix a single lane with all queries and keys
+	buffers   sync.Pool // of scattered keys
+}
+
+// reading is the result of reading a mask.
+type reading struct {
 	lanes     [][]lane // of every matrix of the mask
-	undivided [][]lane // for every matrix a single lane with all queries and keys
 	most      blocks
-	scattered bool        // there are keys outside of spans
-	biased    atomic.Bool // the mask is not 0 at some of these keys
-	buffers   sync.Pool   // of scattered keys
+	scattered bool // there are keys outside of spans
+	biased    bool // the mask is not 0 at some of these keys
 }
 
 // blocks counts the blocks of a head: of queries in the forward pass, of keys in the backward pass.
@@ -42,47 +47,65 @@ func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]
 	}
 	s.read = s.Run
 	masks, n := mask.Batch*mask.Heads, h.Queries*h.Keys
+	var biased atomic.Bool
+	s.reserve(masks, h.Queries)
+	readRows(pool, h, s.undivided, mask.Data, &biased)
+	now := reading{lanes: s.lanes}
+	for m, undivided := range s.undivided {
+		now.lanes[m] = undivided
+		if h.Groups == h.Heads || mask.Heads == 1 { // heads that share keys have the same lanes
+			if lanes := divide(pool, h, mask.Data[m*n:(m+1)*n], &undivided[0], &biased); lanes != nil {
+				now.lanes[m] = lanes
+			}
+		}
+		now.finish(h, now.lanes[m])
+	}
+	now.biased = biased.Load()
+	s.reading = now
+}
+
+// reserve makes room for the given number of matrices and of their rows.
+func (s *Spans) reserve(masks, queries int) {
 	if len(s.undivided) != masks {
 		s.lanes, s.undivided = make([][]lane, masks), make([][]lane, masks)
 	}
-	for m := range s.undivided {
-		if len(s.undivided[m]) == 0 || len(s.undivided[m][0].queries) != h.Queries {
+	for m, lanes := range s.undivided {
+		if len(lanes) == 0 || len(lanes[0].queries) != queries {
 			s.undivided[m] = []lane{{
-				q: every{0, 1}, k: every{0, 1}, queries: make([]span, h.Queries), outside: make([][]int32, h.Queries),
+				q: every{0, 1}, k: every{0, 1}, queries: make([]span, queries), outside: make([][]int32, queries),
 			}}
 		}
 	}
-	s.biased.Store(false)
-	pool.Rows(masks*h.Queries, h.Keys, func(from, to int) {
+}
+
+// readRows writes the spans of all rows of the mask, and the visible keys outside of them, to the undivided lanes. It
+// sets biased if the mask is not 0 at one of these keys.
+func readRows[T kernel.Float](pool *kernel.Pool, h Shape, undivided [][]lane, mask []T, biased *atomic.Bool) {
+	pool.Rows(len(undivided)*h.Queries, h.Keys, func(from, to int) {
 		for i := from; i < to; i++ {
-			row, l, q := mask.Data[i*h.Keys:(i+1)*h.Keys], &s.undivided[i/h.Queries][0], i%h.Queries
+			row, l, q := mask[i*h.Keys:(i+1)*h.Keys], &undivided[i/h.Queries][0], i%h.Queries
 			l.queries[q], l.outside[q] = visible(row), l.outside[q][:0]
 			if !l.queries[q].plain {
 				l.queries[q], l.outside[q] = core(row, l.queries[q], l.outside[q])
 				if slices.ContainsFunc(l.outside[q], func(key int32) bool { return row[key] != 0 }) {
-					s.biased.Store(true)
+					biased.Store(true)
 				}
 			}
 		}
 	})
-	s.most, s.scattered = blocks{}, false
-	for m, undivided := range s.undivided {
-		s.lanes[m] = undivided
-		if h.Groups == h.Heads || mask.Heads == 1 { // heads that share keys have the same lanes
-			if lanes := divide(pool, h, mask.Data[m*n:(m+1)*n], &undivided[0], &s.biased); lanes != nil {
-				s.lanes[m] = lanes
-			}
-		}
-		var sum blocks
-		for i := range s.lanes[m] {
-			l := &s.lanes[m][i]
-			l.finish(h.within(l))
-			sum.forward += l.blocks
-			sum.backward += len(l.keys)
-			s.scattered = s.scattered || l.scattered
-		}
-		s.most = blocks{max(s.most.forward, sum.forward), max(s.most.backward, sum.backward)}
+}
+
+// finish completes the lanes of a matrix of the mask and counts their blocks.
+func (r *reading) finish(h Shape, lanes []lane) {
+	var sum blocks
+	for i := range lanes {
+		l := &lanes[i]
+		l.finish(h.within(l))
+		sum.forward += l.blocks
+		sum.backward += len(l.keys)
+		r.scattered = r.scattered || l.scattered
 	}
+	r.most = blocks{max(r.most.forward, sum.forward), max(r.most.backward, sum.backward)}
 }
 
 // blocks returns the number of blocks of keys.
