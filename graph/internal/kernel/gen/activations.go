@@ -84,44 +84,51 @@ const (
 	slopeEnd = 10.63
 )
 
-// mills is the polynomial in u nearest to R(t) = e^(t²/2)·Φ(−t), to 2.6e-8 of its value. The test finds it.
-var mills = []constant{
+// millsRatio is the polynomial in u nearest to R(t) = e^(t²/2)·Φ(−t), to 2.6e-8 of its value. The test finds it.
+var millsRatio = []constant{
 	number(5.308889e-06), number(0.13283375), number(0.13474558), number(0.10613174), number(0.14061545),
 	number(-0.09678582), number(0.27709487), number(-0.31935057), number(0.15192862), number(-0.027218916),
 }
 
-// normal computes t = min(|x|, end), q = R(t) and p = e^(−t²/2), which is 0 from the end on.
-func (f *fn) normal(x, t, q, p, s, rest, n vec, end float64) {
-	f.op("VANDPS", pair(1<<31-1), x, s)
-	f.op("VMINPS", s, f.inRegister(number(end), t), t)
+// mills holds the registers of a tail of the normal distribution: t = min(|x|, end), R(t) in q and e^(−t²/2) in p, and
+// three that the computation overwrites.
+type mills struct{ t, q, p, s, rest, n vec }
+
+func (f *fn) mills() mills {
+	return mills{t: f.scratch(), q: f.scratch(), p: f.scratch(), s: f.scratch(), rest: f.scratch(), n: f.scratch()}
+}
+
+// normalTail computes r for x; p is 0 from the end on.
+func (f *fn) normalTail(r mills, x vec, end float64) {
+	f.op("VANDPS", pair(1<<31-1), x, r.s)
+	f.op("VMINPS", r.s, f.inRegister(number(end), r.t), r.t)
 	if f.wide() {
-		f.op("VCMPPS", notAtLeast, number(end), t, "K4")
+		f.op("VCMPPS", notAtLeast, number(end), r.t, "K4")
 	}
-	f.op("VMULPS", t, t, s)
-	f.op("VMOVAPS", s, rest)
-	f.op("VFMSUB231PS", t, t, rest) // the rounding error of t²
-	f.exp(p, s, q, n, -0.5, &rest, f.wide())
+	f.op("VMULPS", r.t, r.t, r.s)
+	f.op("VMOVAPS", r.s, r.rest)
+	f.op("VFMSUB231PS", r.t, r.t, r.rest) // the rounding error of t²
+	f.exp(r.p, r.s, r.q, r.n, -0.5, &r.rest, f.wide())
 	if !f.wide() {
-		f.op("VCMPPS", atLeast, number(end), t, s)
-		f.op("VANDNPS", p, s, p)
+		f.op("VCMPPS", atLeast, number(end), r.t, r.s)
+		f.op("VANDNPS", r.p, r.s, r.p)
 	}
-	f.op("VADDPS", number(millsBend), t, n)
-	f.op("VDIVPS", n, f.inRegister(number(millsBend), s), n)
-	f.horner(q, n, mills)
+	f.op("VADDPS", number(millsBend), r.t, r.n)
+	f.op("VDIVPS", r.n, f.inRegister(number(millsBend), r.s), r.n)
+	f.horner(r.q, r.n, millsRatio)
 }
 
 // gelu computes y = x·Φ(x) = max(x, 0) − t·Φ(−t), t = |x|, which never cancels.
 func gelu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
-	v, t, q, p := f.scratch(), f.scratch(), f.scratch(), f.scratch()
-	s, rest, n, zero := f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, r, zero := f.scratch(), f.mills(), f.scratch()
 	f.set(zero, 0)
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
-		f.normal(v, t, q, p, s, rest, n, tailEnd)
+		f.normalTail(r, v, tailEnd)
 		f.op("VMAXPS", v, zero, v)
-		f.op("VMULPS", q, t, q) // not q·p, which may be denormal before it is multiplied by t
-		f.op("VFNMADD231PS", q, p, v)
+		f.op("VMULPS", r.q, r.t, r.q) // not q·p, which may be denormal before it is multiplied by t
+		f.op("VFNMADD231PS", r.q, r.p, v)
 		f.store(v, y)
 	})
 }
@@ -130,24 +137,24 @@ func gelu(f *fn) {
 // it.
 func geluBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
-	v, t, q, p, s, rest, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, r := f.scratch(), f.mills()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
-		f.normal(v, t, q, p, s, rest, n, slopeEnd)
-		f.op("VFNMADD231PS", number(1/math.Sqrt(2*math.Pi)), t, q)
-		f.op("VMULPS", q, p, p)
-		one := f.inRegister(number(1), s)
+		f.normalTail(r, v, slopeEnd)
+		f.op("VFNMADD231PS", number(1/math.Sqrt(2*math.Pi)), r.t, r.q)
+		f.op("VMULPS", r.q, r.p, r.p)
+		one := f.inRegister(number(1), r.s)
 		if f.wide() {
 			f.op("VPMOVD2M", v, "K2")
 			f.op("KNOTW", "K2", "K2")
-			f.op("VSUBPS", p, one, "K2", p)
+			f.op("VSUBPS", r.p, one, "K2", r.p)
 		} else {
-			f.op("VSUBPS", p, one, q)
-			f.op("VBLENDVPS", v, p, q, p)
+			f.op("VSUBPS", r.p, one, r.q)
+			f.op("VBLENDVPS", v, r.p, r.q, r.p)
 		}
 		f.load(dy, v)
-		f.op("VMULPS", v, p, p)
-		f.store(p, dx)
+		f.op("VMULPS", v, r.p, r.p)
+		f.store(r.p, dx)
 	})
 }
 
@@ -168,14 +175,14 @@ const (
 // geluTanh computes y = x/(1 + e^(−2u)).
 func geluTanh(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
-	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, r := f.scratch(), f.sigma()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
-		f.op("VMAXPS", v, f.inRegister(number(-flat), t), v) // so that −∞ gives 0
-		f.minusTwoU(m, v, t)
-		f.expBound(e, m, s, t, n)
-		f.op("VADDPS", number(1), e, e)
-		f.op("VDIVPS", e, v, v)
+		f.op("VMAXPS", v, f.inRegister(number(-flat), r.t), v) // so that −∞ gives 0
+		f.minusTwoU(r.m, v, r.t)
+		f.expBound(r.e, r.m, r.s, r.t, r.n)
+		f.op("VADDPS", number(1), r.e, r.e)
+		f.op("VDIVPS", r.e, v, v)
 		f.store(v, y)
 	})
 }
@@ -191,21 +198,17 @@ func (f *fn) minusTwoU(m, x, t vec) {
 // geluTanhBackward computes dx = dy·s·(1 + x·(1−s)·2u'), s = 1/(1 + e), 1−s = s·e, e = e^(−2u).
 func geluTanhBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
-	v, m, e, s, t, n, w := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, r, w := f.scratch(), f.sigma(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, w)
 		f.bound(v, w, number(-flat), number(flat))
-		f.minusTwoU(m, v, t)
+		f.minusTwoU(r.m, v, r.t)
 		f.set(w, number(tanhA))
-		f.op("VFMADD231PS", number(3*tanhB), t, w)
+		f.op("VFMADD231PS", number(3*tanhB), r.t, w)
 		f.op("VMULPS", v, w, w) // x·2u'
-		f.expAbove(slopeLeast, e, m, s, t, n)
-		f.set(s, number(1))
-		f.shareUpTo(number(slopeMost), s, e, t, n)
-		f.op("VMINPS", e, f.inRegister(number(math.MaxFloat32), t), e) // ∞·0 is not 0
-		f.op("VMULPS", s, e, e)
-		f.op("VMULPS", e, w, w)
-		f.op("VFMADD213PS", s, s, w)
+		f.logisticOf(r)
+		f.op("VMULPS", r.e, w, w)
+		f.op("VFMADD213PS", r.s, r.s, w)
 		f.load(dy, v)
 		f.op("VMULPS", v, w, w)
 		f.store(w, dx)
@@ -215,26 +218,33 @@ func geluTanhBackward(f *fn) {
 // silu computes y = x/(1 + e^(−x)).
 func silu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
-	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, r := f.scratch(), f.sigma()
 	f.blocks(f.param("x_len"), func() {
-		f.silu(x, v, m, e, s, t, n, pair(plusInf))
+		f.silu(r, x, v, pair(plusInf))
 		f.store(v, y)
 	})
 }
 
-// silu computes v = x/(1 + e^(−x)) for the present block of x, 0 where e^(−x) is above most. It overwrites m, e, s, t
-// and n.
-func (f *fn) silu(x string, v, m, e, s, t, n vec, most constant) {
+// sigma holds the registers of the logistic function: e^(−x) or 1 − σ(x) in e, σ(x) in s, and three that the
+// computation overwrites.
+type sigma struct{ m, e, s, t, n vec }
+
+func (f *fn) sigma() sigma {
+	return sigma{m: f.scratch(), e: f.scratch(), s: f.scratch(), t: f.scratch(), n: f.scratch()}
+}
+
+// silu computes v = x/(1 + e^(−x)) for the present block of x, 0 where e^(−x) is above most. It overwrites r.
+func (f *fn) silu(r sigma, x string, v vec, most constant) {
 	f.load(x, v)
-	f.op("VMAXPS", v, f.inRegister(number(-expMost), t), v) // so that −∞ gives 0
-	f.minus(m, v)
-	f.expBound(e, m, s, t, n)
+	f.op("VMAXPS", v, f.inRegister(number(-expMost), r.t), v) // so that −∞ gives 0
+	f.minus(r.m, v)
+	f.expBound(r.e, r.m, r.s, r.t, r.n)
 	if most != pair(plusInf) {
-		f.shareUpTo(most, v, e, t, n)
+		f.shareUpTo(most, v, r.e, r.t, r.n)
 		return
 	}
-	f.op("VADDPS", number(1), e, e)
-	f.op("VDIVPS", e, v, v)
+	f.op("VADDPS", number(1), r.e, r.e)
+	f.op("VDIVPS", r.e, v, v)
 }
 
 // minus computes m = −x.
@@ -246,39 +256,44 @@ func (f *fn) minus(m, x vec) {
 // siluBackward computes dx = dy·s·(1 + x·(1−s)), s = σ(x).
 func siluBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
-	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, r := f.scratch(), f.sigma()
 	f.blocks(f.param("x_len"), func() {
-		f.load(x, m)
-		f.bound(v, m, number(-expMost), number(expMost))
-		f.logistic(s, e, v, m, t, n)
-		f.op("VMULPS", e, v, v)
-		f.op("VFMADD213PS", s, s, v)
-		f.load(dy, t)
-		f.op("VMULPS", t, v, v)
+		f.load(x, r.m)
+		f.bound(v, r.m, number(-expMost), number(expMost))
+		f.logistic(r, v)
+		f.op("VMULPS", r.e, v, v)
+		f.op("VFMADD213PS", r.s, r.s, v)
+		f.load(dy, r.t)
+		f.op("VMULPS", r.t, v, v)
 		f.store(v, dx)
 	})
 }
 
-// logistic computes s = σ(x) = 1/(1 + e^(−x)) and e = 1 − s = s·e^(−x). It overwrites m, t and n.
-func (f *fn) logistic(s, e, x, m, t, n vec) {
-	f.minus(m, x)
-	f.expAbove(slopeLeast, e, m, s, t, n)
-	f.set(s, number(1))
-	f.shareUpTo(number(slopeMost), s, e, t, n)
-	f.op("VMINPS", e, f.inRegister(number(math.MaxFloat32), t), e) // ∞·0 is not 0
-	f.op("VMULPS", s, e, e)
+// logistic computes s = σ(x) = 1/(1 + e^(−x)) and e = 1 − s.
+func (f *fn) logistic(r sigma, x vec) {
+	f.minus(r.m, x)
+	f.logisticOf(r)
+}
+
+// logisticOf computes s = 1/(1 + e^m) and e = 1 − s = s·e^m.
+func (f *fn) logisticOf(r sigma) {
+	f.expAbove(slopeLeast, r.e, r.m, r.s, r.t, r.n)
+	f.set(r.s, number(1))
+	f.shareUpTo(number(slopeMost), r.s, r.e, r.t, r.n)
+	f.op("VMINPS", r.e, f.inRegister(number(math.MaxFloat32), r.t), r.e) // ∞·0 is not 0
+	f.op("VMULPS", r.s, r.e, r.e)
 }
 
 // sigmoid computes y = 1/(1 + e^(−x)).
 func sigmoid(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
-	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, r := f.scratch(), f.sigma()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
-		f.minus(m, v)
-		f.expBound(e, m, s, t, n)
+		f.minus(r.m, v)
+		f.expBound(r.e, r.m, r.s, r.t, r.n)
 		f.set(v, number(1))
-		f.shareUpTo(number(1<<126), v, e, t, n) // above, y is not a normal number
+		f.shareUpTo(number(1<<126), v, r.e, r.t, r.n) // above, y is not a normal number
 		f.store(v, y)
 	})
 }
@@ -286,13 +301,13 @@ func sigmoid(f *fn) {
 // sigmoidBackward computes dx = dy·s(1−s), s = σ(x).
 func sigmoidBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
-	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, r := f.scratch(), f.sigma()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
-		f.logistic(s, e, v, m, t, n)
-		f.op("VMULPS", s, e, e)
+		f.logistic(r, v)
+		f.op("VMULPS", r.s, r.e, r.e)
 		f.load(dy, v)
-		f.op("VMULPS", v, e, e)
-		f.store(e, dx)
+		f.op("VMULPS", v, r.e, r.e)
+		f.store(r.e, dx)
 	})
 }

@@ -117,16 +117,16 @@ func TestMills(t *testing.T) {
 		t := millsBend/u - millsBend
 		return math.Exp(t*t/2) * math.Erfc(t/math.Sqrt2) / 2
 	}
-	c, worst := fit(len(mills), millsBend/(millsBend+millsEnd), 1, ratio,
+	c, worst := fit(len(millsRatio), millsBend/(millsBend+millsEnd), 1, ratio,
 		func(u float64) float64 { return 1 / ratio(u) },
 		func(k int, u float64) float64 { return math.Pow(u, float64(k)) })
 	if !(worst <= 2.6e-8) {
 		t.Errorf("off by %.2g, stated are 2.6e-8", worst)
 	}
 	for k, want := range c {
-		got := float64(math.Float32frombits(uint32(mills[k])))
+		got := float64(math.Float32frombits(uint32(millsRatio[k])))
 		near := math.Abs(got-want) <= 0x1p-25 // the last place of the largest: other compilers join multiplications and additions
-		if mills[k] != number(want) && (runtime.GOARCH == "amd64" || !near) {
+		if millsRatio[k] != number(want) && (runtime.GOARCH == "amd64" || !near) {
 			t.Errorf("coefficient %d is not %v", k, want)
 		}
 	}
