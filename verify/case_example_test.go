@@ -1,7 +1,10 @@
 package verify_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"math/cmplx"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -53,4 +56,35 @@ func ExampleCase() {
 	// Output:
 	// true false 2
 	// true true true
+}
+
+// Formulas by hand are compared without rounding. A function of one's own takes part by its derivative; a formula that
+// reads entries cannot.
+func ExampleCase_Exact() {
+	arctan := hand.Function{
+		Name: "arctan", Of64: math.Atan, OfComplex: cmplx.Atan,
+		Differential: func(x, _ hand.Matrix[float64]) hand.Matrix[float64] { // 1/(1 + x²)
+			return hand.NewMatrix(1, 1, 1.0).Div(x.Square().Shift(1))
+		},
+	}
+	c := verify.Case{
+		Name:    "arctan",
+		Build:   func(_ nn.Site, x graph.Expr) graph.Expr { return x }, // for the sizes
+		Forward: func(p hand.Parameters[complex128]) hand.Matrix[complex128] { return p["x"].Apply(arctan) },
+		Backward: func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
+			return hand.Gradients[float64]{{Name: "x", Value: delta.Div(p["x"].Square().Shift(1))}}
+		},
+	}
+	r, err := c.Exact(100, 1)
+	fmt.Println(r.Draws, r.Differing, r.Bound < -40, err)
+
+	c.Backward = func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
+		x := p["x"].At(0, 0)
+		return hand.Gradients[float64]{{Name: "x", Value: delta.Scale(1 / (1 + x*x))}}
+	}
+	_, err = c.Exact(1, 1)
+	fmt.Println(errors.Is(err, verify.ErrReadsData))
+	// Output:
+	// 100 0 true <nil>
+	// true
 }

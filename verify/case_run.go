@@ -86,6 +86,9 @@ func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
 	if err := r.compare(roads, want); err != nil {
 		return nil, err
 	}
+	if err := r.exact(c.identity(l)); err != nil {
+		return nil, err
+	}
 	if err := r.complexStep(unwatched(), f, l.numbers, want, defaultSampling(), fixture.Seed); err != nil {
 		return nil, err
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Check derives every gradient of a model by hand and compares it, parameter by parameter, with four others: Gorgonia's
-// differentiation of the reference form, the kernels' backward operations in float64 and in float32, and the complex
-// step of the forward by hand, which uses no derivative. The complex step takes every entry of up to 5,000 parameters.
-// Beyond that it takes the largest entries of every parameter, some random ones, and one random direction over all of
-// them.
+// Check derives every gradient of a model by hand and compares it, parameter by parameter, with five others: Gorgonia's
+// differentiation of the reference form, the kernels' backward operations in float64 and in float32, the complex step
+// of the forward by hand, which uses no derivative, and the derivative of the forward by hand in a finite field, where
+// nothing is rounded. The complex step takes every entry of up to 5,000 parameters. Beyond that it takes the largest
+// entries of every parameter, some random ones, and one random direction over all of them.
 //
 // If a part of the model has no formula here, such as a user-defined attention, Check compares it like a Case without
 // formulas: autodiff with central differences, at the same entries, and the kernels with autodiff. Report.ByHand and
@@ -115,6 +115,9 @@ func compare(w work, s subject, plan variants.Plan, roads []*results, look sampl
 	}
 	r.rounding(roads)
 	if err := r.compare(roads, want); err != nil {
+		return nil, err
+	}
+	if err := r.exact(s.identity(plan)); err != nil {
 		return nil, err
 	}
 	objective := func(p hand.Parameters[complex128]) (complex128, error) {

@@ -100,8 +100,7 @@ func (r *Report) finish() {
 func (r *Report) failures(row Row) (list []string) {
 	for _, c := range r.columns() {
 		if got := row.Gaps[c.key]; !(float64(got) <= c.tolerance) {
-			list = append(list, fmt.Sprintf("%s: %s: distance %s, want ≤ %.0e",
-				row.title(), c.name, c.text(got), c.tolerance))
+			list = append(list, fmt.Sprintf("%s: %s: %s", row.title(), c.name, c.failure(got)))
 		}
 	}
 	if row.nonzero {

@@ -23,6 +23,8 @@ type Report struct {
 	Worst            Gap      `json:"worst"`         // of the float64 roads; central differences are the coarsest
 	WorstFloat32     Gap      `json:"worst_float32"` // of the kernels in float32
 	WorstBF16        Gap      `json:"worst_bf16,omitempty"`
+	Differing        Gap      `json:"differing"`        // most entries of a row that differ on the exact road
+	Bound            float64  `json:"bound"`            // log₂ of the probability that it misses a wrong gradient
 	Causal           bool     `json:"causal,omitempty"` // no token sees a later one or another text; Models only
 	Direction        Gap      `json:"direction"`        // the complex step along a random direction
 	Suspicious       []string `json:"suspicious,omitempty"`

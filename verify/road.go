@@ -22,6 +22,7 @@ type road struct {
 const (
 	complexStep = "complex"
 	differences = "differences"
+	exactRoad   = "exact"
 )
 
 // roads returns every road, in the order of the table. A new one is an entry here; its distances are put in the rows by
@@ -32,6 +33,7 @@ func (r *Report) roads() []road {
 		{differences, "central differences", !r.ByHand, toleranceDifferences, 0, &r.Worst, Gap.scientific},
 		{kernels64.name, kernels64.name, true, r.Tolerance, Suspicion, &r.Worst, Gap.scientific},
 		{complexStep, "complex step", r.ByHand, r.Tolerance, Suspicion, &r.Worst, Gap.scientific},
+		{exactRoad, "exact in GF(2⁶¹ − 1)", r.ByHand, 0, 0, &r.Differing, Gap.count},
 		{kernels32.name, kernels32.name, true, r.ToleranceFloat32, 0, &r.WorstFloat32, Gap.scientific},
 		{rounded32.name, rounded32.name, r.ToleranceBF16 > 0, r.ToleranceBF16, 0, &r.WorstBF16, Gap.scientific},
 	}
@@ -48,6 +50,14 @@ func (r *Report) road(key string) road {
 	return roads[slices.IndexFunc(roads, func(c road) bool { return c.key == key })]
 }
 
+// failure describes a distance above the tolerance.
+func (c road) failure(g Gap) string {
+	if c.key == exactRoad {
+		return fmt.Sprintf("%s entries differ from the derivative of the forward pass", c.text(g))
+	}
+	return fmt.Sprintf("distance %s, want ≤ %.0e", c.text(g), c.tolerance)
+}
+
 // Gap is the distance of two gradients, see Difference. It is +Inf, null in JSON, if one of them is not a number.
 type Gap float64
 
@@ -56,6 +66,14 @@ func gap(distance float64) Gap {
 		return Gap(math.Inf(1))
 	}
 	return Gap(distance)
+}
+
+// count formats a number of entries that differ.
+func (g Gap) count() string {
+	if g == 0 {
+		return "="
+	}
+	return fmt.Sprintf("%.0f", float64(g))
 }
 
 func (g Gap) scientific() string { return fmt.Sprintf("%.1e", float64(g)) }

@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -13,31 +15,41 @@ import (
 // mostColumns is the width within which a table stays if possible.
 const mostColumns = 100
 
-// WriteTo prints the table. Its columns are two spaces apart, or one if the table would be wider than 100 columns.
+// WriteTo prints the table. Its columns are two spaces apart. If the table would be wider than 100 columns they are one
+// space apart, and if that does not suffice, the symbols are left out.
 func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
 	if r == nil || w == nil {
 		return 0, errors.New("verify: WriteTo: got no Report or no Writer")
 	}
-	table := r.table(2)
-	for line := range strings.Lines(table) {
-		if utf8.RuneCountInString(line)-1 > mostColumns {
-			table = r.table(1)
-			break
-		}
-	}
 	var b strings.Builder
-	b.WriteString(table)
+	b.WriteString(cmp.Or(fitting(r.table(2, true)), fitting(r.table(1, true)), r.table(1, false)))
 	r.summary(&b)
 	m, err := io.WriteString(w, b.String())
 	return int64(m), err
 }
 
+// fitting returns the table, or "" if it is too wide.
+func fitting(table string) string {
+	for line := range strings.Lines(table) {
+		if utf8.RuneCountInString(line)-1 > mostColumns {
+			return ""
+		}
+	}
+	return table
+}
+
 // table returns the rows, with the given number of spaces between columns. A road's column has the first word of its
 // name.
-func (r *Report) table(apart int) string {
+func (r *Report) table(apart int, symbols bool) string {
+	symbol := func(s string) string {
+		if symbols {
+			return s + "\t"
+		}
+		return ""
+	}
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, apart, ' ', 0)
-	fmt.Fprint(t, "parameter\tsymbol\tequation\tshape\t|∂L/∂p|")
+	fmt.Fprintf(t, "parameter\t%sequation\tshape\t|∂L/∂p|", symbol("symbol"))
 	for _, c := range r.columns() {
 		name, _, _ := strings.Cut(c.name, " ")
 		fmt.Fprint(t, "\t", name)
@@ -48,7 +60,8 @@ func (r *Report) table(apart int) string {
 		if row.Zero {
 			size = "≡ 0"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d×%d\t%s", row.Name, row.Symbol, row.Equation, row.Shape[0], row.Shape[1], size)
+		fmt.Fprintf(t, "%s\t%s%s\t%d×%d\t%s",
+			row.Name, symbol(row.Symbol), row.Equation, row.Shape[0], row.Shape[1], size)
 		for _, c := range r.columns() {
 			fmt.Fprint(t, "\t", c.text(row.Gaps[c.key]))
 		}
@@ -80,6 +93,9 @@ func (r *Report) summary(b *strings.Builder) {
 		fmt.Fprintf(b, "\n%.1e along a random direction", r.Direction)
 	}
 	fmt.Fprintln(b)
+	if r.ByHand {
+		fmt.Fprintf(b, "the exact road misses a wrong gradient with a probability below 2^%.0f\n", math.Ceil(r.Bound))
+	}
 	if r.Causal {
 		fmt.Fprintln(b, "no token sees a later one, or another text of the batch")
 	}

@@ -1,11 +1,13 @@
-// Verify computes every gradient of a model by hand, as the paper derives them, and prints the distances of four other
-// ways: Gorgonia's automatic differentiation, the kernels in float64 and float32, and the complex step.
+// Verify computes every gradient of a model by hand, as the paper derives them, and prints the distances of five other
+// ways: Gorgonia's automatic differentiation, the kernels in float64 and float32, the complex step, and the derivative
+// of the forward pass in a finite field, without rounding.
 //
 //	go run ./examples/verify                                          # a small model with everything in it
 //	go run ./examples/verify -head tied -block post -activation relu  # another model
 //	go run ./examples/verify -precision bf16                          # with products in bfloat16 as well
 //	go run ./examples/verify -checkpoint out -data input.txt          # the weights of a trained model
 //	go run ./examples/verify -all                                     # every layer on its own
+//	go run ./examples/verify -exact                                   # all formulas by hand, without rounding
 //
 // It exits with status 1 if any gradient disagrees, and prints where the first wrong Δ is, from the loss downwards.
 package main
@@ -50,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := small()
 	flags := program.Flags("verify", stderr)
 	var loss, saved, data string
-	var asJSON, all bool
+	var asJSON, all, inField bool
 	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "seed", "memory_limit", "precision"}, name)
 	})
@@ -61,19 +63,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.StringVar(&data, "data", "", "text for the checkpoint's batch; by default tinyshakespeare")
 		flags.BoolVar(&asJSON, "json", false, "print data instead of a table; not with -all")
 		flags.BoolVar(&all, "all", false, "check every layer on its own instead of a model")
+		flags.BoolVar(&inField, "exact", false,
+			"compare all formulas without rounding at thousands of random points, instead of a model")
 	})
 	if err := program.Parse(flags, args); err != nil {
 		return err
 	}
-	if err := together(flags, all, saved != ""); err != nil {
+	if err := together(flags, saved != ""); err != nil {
 		return err
 	}
 	known := loss == "mean" || loss == "sum"
 	if err := program.Want(known, "-loss", strconv.Quote(loss), "mean or sum"); err != nil {
 		return err
 	}
-	if all {
+	switch {
+	case all:
 		return layers(ctx, stdout, inventory.Entries())
+	case inField:
+		return exact(ctx, stdout, stderr, inventory.Entries(), drawsOfCase, modelsDrawn)
 	}
 	var m verify.Model
 	var err error
@@ -115,13 +122,19 @@ func (b *bar) close() {
 }
 
 // together returns an error for flags that would have no effect.
-func together(flags *flag.FlagSet, all, saved bool) (err error) {
+func together(flags *flag.FlagSet, saved bool) (err error) {
+	alone := "" // a flag that takes no other
+	flags.Visit(func(f *flag.Flag) {
+		if f.Value.String() == "true" && (f.Name == "all" || f.Name == "exact") {
+			alone = f.Name
+		}
+	})
 	flags.Visit(func(f *flag.Flag) {
 		switch {
 		case err != nil:
-		case all && f.Name != "all":
-			err = errors.Errorf("-%s: -all checks every layer on its own, prints a table, and takes no other flag",
-				f.Name)
+		case alone != "" && f.Name != alone:
+			err = errors.Errorf("-%s: -%s checks every layer on its own, prints a table, and takes no other flag",
+				f.Name, alone)
 		case saved && !slices.Contains([]string{"checkpoint", "data", "loss", "json", "batch_size", "seed"}, f.Name):
 			err = errors.Errorf("-%s: the network is that of -checkpoint; give one of the two", f.Name)
 		case !saved && f.Name == "data":

@@ -29,14 +29,14 @@ func (a SigmoidAttention[T]) visible(queries, keys int) (see, shift Matrix[float
 			return 0
 		}
 		return 1
-	})
+	}, nil)
 	finite := mask.each(func(m float64) float64 {
 		if math.IsInf(m, -1) {
 			return 0
 		}
 		return m
-	})
-	logs := see.SumFeatures().each(func(n float64) float64 { return math.Log(max(n, 1)) }) // ln n  (n, 1)
+	}, nil)
+	logs := see.SumFeatures().each(func(n float64) float64 { return math.Log(max(n, 1)) }, nil) // ln n  (n, 1)
 	return see, finite.Sub(logs)
 }
 

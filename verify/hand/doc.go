@@ -1,8 +1,8 @@
 // Package hand is the transformer by hand. Every layer is a type with Forward, its formula, and Backward, the gradients
 // as derived on paper (L. Boué, "Deep learning for pedestrians: backpropagation in Transformers"; numbers in
 // parentheses in the right margin are that paper's equations). A model is composed of such values, like a model of nn.
-// The package uses only the standard library and no line of this module, so that a mistake in the library cannot hide
-// behind the same mistake here. Start with LayerNorm.
+// The package uses only the standard library and the exact numbers of verify/internal/exact, which use nothing else, so
+// that a mistake in the library cannot hide behind the same mistake here. Start with LayerNorm.
 //
 // # Legend
 //

@@ -1,5 +1,7 @@
 package hand
 
+import "github.com/pedestrian-ml/pedestrian/verify/internal/exact"
+
 // Embedding looks up the row of the weight for each token,
 //
 //	a = ohe(tokens) w      (V, d) → (n, d)      (2)
@@ -13,9 +15,20 @@ func (l Embedding[T]) Forward(tokens []int) Matrix[T] {
 	if w.Err != nil {
 		return w
 	}
-	out := Zeros[T](len(tokens), w.Cols)
-	for i, token := range tokens[:out.Rows] {
-		copy(out.Data[i*w.Cols:(i+1)*w.Cols], w.Data[token*w.Cols:(token+1)*w.Cols])
+	if !possible(len(tokens), w.Cols) {
+		return Zeros[T](len(tokens), w.Cols)
+	}
+	return Matrix[T]{
+		Rows: len(tokens), Cols: w.Cols, Data: gathered(w.Data, w.Cols, tokens),
+		exact: w.exact.with(func(n []exact.Number) []exact.Number { return gathered(n, w.Cols, tokens) }),
+	}
+}
+
+// gathered returns a row of the given width for each token.
+func gathered[E any](entries []E, width int, tokens []int) []E {
+	out := make([]E, 0, len(tokens)*width)
+	for _, token := range tokens {
+		out = append(out, entries[token*width:(token+1)*width]...)
 	}
 	return out
 }
@@ -54,6 +67,7 @@ func (l Embedding[T]) scatter(tokens []int, delta Matrix[T]) Matrix[T] {
 			dw.Data[token*w.Cols+j] += delta.At(i, j)
 		}
 	}
+	dw.exact = delta.exactSum(len(dw.Data), func(i int) int { return tokens[i/w.Cols]*w.Cols + i%w.Cols })
 	return dw
 }
 

@@ -101,7 +101,7 @@ func among(n int, lists ...[]int) error {
 
 // Either returns the mask that shows the keys that at least one of two masks shows.
 func Either(a, b Matrix[float64]) Matrix[float64] {
-	return a.combine("either", b, func(x, y float64) float64 { return max(x, y) })
+	return a.combine("either", b, func(x, y float64) float64 { return max(x, y) }, nil)
 }
 
 // Except returns mask a without the keys that mask b shows.
@@ -111,7 +111,7 @@ func Except(a, b Matrix[float64]) Matrix[float64] {
 			return math.Inf(-1)
 		}
 		return x
-	})
+	}, nil)
 }
 
 // ALiBiMask returns −m|i − j| with m = 2^(−8h/H) for head h of H, counted from 1. If H is not a power of two, the first

@@ -1,16 +1,28 @@
 package hand
 
-import "math"
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/verify/internal/exact"
+)
 
 // Number is the type of the numbers in a formula: float64 for values, complex128 for the complex step.
 type Number interface{ float64 | complex128 }
 
 // Matrix is a dense row-major matrix. Operations return new matrices and never panic: the first error is carried in Err
 // through everything computed from it. Data holds Rows·Cols entries; NewMatrix and every operation check that.
+//
+// On the exact road, a matrix has entries of a finite field instead (NewExact). Formulas made of operations follow that
+// road unchanged. A formula that reads Data finds NaN there, and the operation that receives its result returns an
+// error.
 type Matrix[T Number] struct {
 	Rows, Cols int
 	Data       []T
 	Err        error
+
+	exact *drawn // on the exact road
 }
 
 // Zeros returns the (rows, cols) matrix of zeros.
@@ -33,8 +45,13 @@ func Lift[T Number](x Matrix[float64]) Matrix[T] {
 	for i, v := range x.Data {
 		out.Data[i] = number[T](v)
 	}
-	out.Err = x.Err
+	out.Err, out.exact = x.Err, x.exact
 	return out
+}
+
+// Equal reports whether x and y have the same size, entries and error. A NaN differs from every number.
+func (x Matrix[T]) Equal(y Matrix[T]) bool {
+	return x.Rows == y.Rows && x.Cols == y.Cols && slices.Equal(x.Data, y.Data) && errors.Is(x.Err, y.Err)
 }
 
 // None reports whether x is the zero Matrix, which stands for an absent operand.
@@ -58,9 +75,17 @@ func (x Matrix[T]) Columns(from, to int) Matrix[T] {
 	if from < 0 || to < from || to > x.Cols {
 		return failed[T]("columns %d to %d of (%d, %d)", from, to, x.Rows, x.Cols)
 	}
-	out := Zeros[T](x.Rows, to-from)
-	for i := range x.Rows {
-		copy(out.Data[i*out.Cols:], x.Data[i*x.Cols+from:i*x.Cols+to])
+	return Matrix[T]{
+		Rows: x.Rows, Cols: to - from, Data: columns(x.Data, x.Cols, from, to),
+		exact: x.exact.with(func(n []exact.Number) []exact.Number { return columns(n, x.Cols, from, to) }),
+	}
+}
+
+// columns returns the columns [from, to) of entries in rows of the given width.
+func columns[E any](entries []E, width, from, to int) []E {
+	out := make([]E, 0, len(entries)/max(width, 1)*(to-from))
+	for ; len(entries) > 0; entries = entries[width:] {
+		out = append(out, entries[from:to]...)
 	}
 	return out
 }
@@ -73,7 +98,10 @@ func (x Matrix[T]) Tokens(from, to int) Matrix[T] {
 	if from < 0 || to < from || to > x.Rows {
 		return failed[T]("tokens %d to %d of (%d, %d)", from, to, x.Rows, x.Cols)
 	}
-	return Matrix[T]{Rows: to - from, Cols: x.Cols, Data: x.Data[from*x.Cols : to*x.Cols]}
+	return Matrix[T]{
+		Rows: to - from, Cols: x.Cols, Data: x.Data[from*x.Cols : to*x.Cols],
+		exact: x.exact.with(func(n []exact.Number) []exact.Number { return n[from*x.Cols : to*x.Cols] }),
+	}
 }
 
 // JoinColumns returns the matrices, which have the same number of rows, side by side.
@@ -100,7 +128,7 @@ func JoinTokens[T Number](parts ...Matrix[T]) Matrix[T] {
 		out.Rows += part.Rows
 		out.Data = append(out.Data, part.Data...)
 	}
-	return out
+	return out.below(parts)
 }
 
 // Transpose returns xᵗ.
@@ -108,10 +136,17 @@ func (x Matrix[T]) Transpose() Matrix[T] {
 	if x = x.sound(); x.Err != nil {
 		return x
 	}
-	out := Zeros[T](x.Cols, x.Rows)
-	for i := range x.Rows {
-		for j := range x.Cols {
-			out.Data[j*out.Cols+i] = x.At(i, j)
+	return Matrix[T]{
+		Rows: x.Cols, Cols: x.Rows, Data: transposed(x.Data, x.Rows, x.Cols),
+		exact: x.exact.with(func(n []exact.Number) []exact.Number { return transposed(n, x.Rows, x.Cols) }),
+	}
+}
+
+func transposed[E any](entries []E, rows, cols int) []E {
+	out := make([]E, len(entries))
+	for i := range rows {
+		for j := range cols {
+			out[j*rows+i] = entries[i*cols+j]
 		}
 	}
 	return out

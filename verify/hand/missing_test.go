@@ -178,10 +178,10 @@ func TestTorn(t *testing.T) {
 		at.Parameters[want] = square
 	}
 	bad := errors.New("bad")
-	if y := (matrix{2, 1, []float64{1, 2}, bad}).Exp(); y.Err != bad || y.Rows != 0 || len(y.Data) != 0 {
+	if y := (matrix{Rows: 2, Cols: 1, Data: []float64{1, 2}, Err: bad}).Exp(); y.Err != bad || y.Rows != 0 || len(y.Data) != 0 {
 		t.Errorf("got %v, want the error alone", y)
 	}
-	if y := (matrix{2, 1, nil, bad}).Exp(); y.Err != bad {
+	if y := (matrix{Rows: 2, Cols: 1, Err: bad}).Exp(); y.Err != bad {
 		t.Errorf("got %v, want the first error", y)
 	}
 	none := hand.Zeros[float64](0, 1)

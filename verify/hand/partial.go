@@ -1,6 +1,10 @@
 package hand
 
-import "math"
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/verify/internal/exact"
+)
 
 // Partial is the attention of queries over some of the keys (R. Xu, "Transformer with PyTorch", 5.2 and 5.3). A row
 // summarizes the keys seen so far, in whatever order they came; Merge combines two of them.
@@ -34,7 +38,13 @@ func NewPartial[T Number](scores, values Matrix[T]) Partial[T] {
 //	d = d_a e^(m_a−m) + d_b e^(m_b−m)
 //	o = o_a (d_a/d) e^(m_a−m) + o_b (d_b/d) e^(m_b−m)
 func (a Partial[T]) Merge(b Partial[T]) Partial[T] {
-	top := a.Max.combine("max", b.Max, func(x, y T) T { return number[T](max(realPart(x), realPart(y))) })
+	top := a.Max.combine("max", b.Max, func(x, y T) T { return number[T](max(realPart(x), realPart(y))) },
+		func(d *exact.Draw, x, y exact.Number) exact.Number {
+			if exact.Less(x, y) {
+				return y
+			}
+			return x
+		})
 	fromA := a.Total.Mul(exponentials(a.Max, top))
 	fromB := b.Total.Mul(exponentials(b.Max, top))
 	c := Partial[T]{Max: top, Total: fromA.Add(fromB)}
@@ -54,6 +64,11 @@ func exponentials[T Number](x, m Matrix[T]) Matrix[T] {
 			return 0
 		}
 		return e
+	}, func(d *exact.Draw, e, x exact.Number) exact.Number {
+		if math.IsInf(x.Real, -1) {
+			return d.Real(0)
+		}
+		return e
 	})
 }
 
@@ -64,5 +79,10 @@ func share[T Number](x, total Matrix[T]) Matrix[T] {
 			return 0
 		}
 		return x / total
+	}, func(d *exact.Draw, x, total exact.Number) exact.Number {
+		if total.Value == 0 {
+			return d.Real(0)
+		}
+		return d.Div(x, total)
 	})
 }

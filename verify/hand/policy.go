@@ -26,7 +26,7 @@ type Reinforce[T Number] struct{ Rollout Rollout }
 // Forward returns L for logits (n, V).
 func (l Reinforce[T]) Forward(logits Matrix[T]) Matrix[T] {
 	r := l.Rollout
-	judged := logProbs(logits, r.Actions).Mul(Lift[T](r.Advantages.Mul(r.share())))
+	judged := logProbs(logits, r.Actions).Mul(Lift[T](r.Advantages)).Mul(Lift[T](r.share()))
 	return judged.SumTokens().Scale(-1)
 }
 
@@ -36,7 +36,7 @@ func (l Reinforce[T]) Forward(logits Matrix[T]) Matrix[T] {
 func (l Reinforce[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	r := l.Rollout
 	toward := logits.Softmax().Sub(oneHot[T](logits, r.Actions)) // π − onehot
-	return toward.Mul(Lift[T](r.Advantages.Mul(r.share()))).Mul(delta), nil
+	return toward.Mul(Lift[T](r.Advantages)).Mul(Lift[T](r.share())).Mul(delta), nil
 }
 
 // PPO is the clipped objective of Schulman et al. (2017).
@@ -53,13 +53,8 @@ func (l PPO[T]) ratio(logits Matrix[T]) Matrix[T] {
 
 // Forward returns L for logits (n, V).
 func (l PPO[T]) Forward(logits Matrix[T]) Matrix[T] {
-	judged := l.ratio(logits).combine("judge", Lift[T](l.Rollout.Advantages), func(q, a T) T {
-		// The clipped term is a constant.
-		if held := min(max(realPart(q), 1-l.Clip), 1+l.Clip) * realPart(a); held < realPart(q)*realPart(a) {
-			return number[T](held)
-		}
-		return q * a
-	})
+	ratio, advantages := l.ratio(logits), Lift[T](l.Rollout.Advantages)
+	judged := ratio.Mul(advantages).Min(ratio.Clamp(1-l.Clip, 1+l.Clip).Mul(advantages))
 	return judged.Mul(Lift[T](l.Rollout.share())).SumTokens().Scale(-1)
 }
 
@@ -71,14 +66,11 @@ func (l PPO[T]) Forward(logits Matrix[T]) Matrix[T] {
 func (l PPO[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	r := l.Rollout
 	toward := logits.Softmax().Sub(oneHot[T](logits, r.Actions)) // π − onehot
-	pull := Lift[T](r.Advantages.Mul(r.share()))                 // wA/Σw   (n, 1)
-	active := l.ratio(logits).combine("clip", Lift[T](r.Advantages), func(q, a T) T {
-		if realPart(a) > 0 && realPart(q) > 1+l.Clip || realPart(a) < 0 && realPart(q) < 1-l.Clip {
-			return 0
-		}
-		return q
-	})
-	return toward.Mul(pull.Mul(active)).Mul(delta), nil
+	ratio, advantages := l.ratio(logits), Lift[T](r.Advantages)
+	above := advantages.Step().Mul(ratio.Shift(-1 - l.Clip).Step())                    // A > 0 and r > 1 + ε
+	below := advantages.Scale(-1).Step().Mul(ratio.Scale(-1).Shift(1 - l.Clip).Step()) // A < 0 and r < 1 − ε
+	active := ratio.Mul(above.Add(below).Scale(-1).Shift(1))                           // r, or 0 where clipped
+	return toward.Mul(active).Mul(advantages).Mul(Lift[T](r.share())).Mul(delta), nil
 }
 
 // ValueLoss is the mean squared error of a baseline v against the returns R, both (n, 1).

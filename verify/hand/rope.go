@@ -33,17 +33,30 @@ func (l RoPE[T]) rotate(x Matrix[T], sign float64) Matrix[T] {
 	if !(l.Theta > 0 && l.Theta <= math.MaxFloat64) {
 		return failed[T]("rotate with base %v, want a positive one", l.Theta)
 	}
-	out := Zeros[T](x.Rows, x.Cols)
+	cos, sin := l.turns(x, sign)
+	return x.Mul(cos).Add(quarterTurn(x).Mul(sin)) // Xu (53), (54)
+}
+
+// turns returns the cosine and the sine of the angle of every entry of x.
+func (l RoPE[T]) turns(x Matrix[T], sign float64) (cos, sin Matrix[T]) {
+	cos, sin = x.zeros(), x.zeros()
+	cos.exact, sin.exact = x.exact.with(emptied), x.exact.with(emptied)
 	for row, t := range l.Positions {
 		for pair := range x.Cols / 2 {
-			at := row*x.Cols + 2*pair
 			exponent := -float64(2*pair%l.Size) / float64(l.Size)
 			phi := sign * float64(t) * math.Pow(l.Theta, exponent)
-			cos, sin := number[T](math.Cos(phi)), number[T](math.Sin(phi))
-			a, b := x.Data[at], x.Data[at+1]
-			out.Data[at] = a*cos - b*sin   // Xu (53)
-			out.Data[at+1] = a*sin + b*cos // Xu (54)
+			for at := row*x.Cols + 2*pair; at <= row*x.Cols+2*pair+1; at++ {
+				if cos.Data[at], sin.Data[at] = number[T](math.Cos(phi)), number[T](math.Sin(phi)); x.exact != nil {
+					cos.exact.numbers[at], sin.exact.numbers[at] = x.exact.draw.Turn(phi)
+				}
+			}
 		}
 	}
-	return out
+	return cos, sin
+}
+
+// quarterTurn returns (−b, a) for every pair (a, b) of features.
+func quarterTurn[T Number](x Matrix[T]) Matrix[T] {
+	pairs := x.reshaped(x.Rows*x.Cols/2, 2)
+	return JoinColumns(pairs.Columns(1, 2).Scale(-1), pairs.Columns(0, 1)).reshaped(x.Rows, x.Cols)
 }

@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/identity"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
 
@@ -68,13 +70,27 @@ func mutationVariants() map[string]fixture.Variant {
 // gradientsOf returns the gradients of the wrong model.
 func (m mutation) gradientsOf(t *testing.T) parameters {
 	t.Helper()
+	f := m.fixtureOf()
+	p, err := m.gradientsAt(f, f.Parameters)
+	if err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	return p
+}
+
+func (m mutation) fixtureOf() fixture.Fixture {
 	f := fixture.Generic(mutationVariants()[m.variant])
 	if m.fixture != nil {
 		m.fixture(&f)
 	}
-	model, err := variants.Model(f.Plan, f.Parameters)
+	return f
+}
+
+// gradientsAt returns the gradients of the wrong model at some values of the parameters.
+func (m mutation) gradientsAt(f fixture.Fixture, values parameters) (parameters, error) {
+	model, err := variants.Model(f.Plan, values)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	w := &wrongModel{Model: model}
 	if m.model != nil {
@@ -88,13 +104,52 @@ func (m mutation) gradientsOf(t *testing.T) parameters {
 	}
 	g, err := w.Backward(f.Text())
 	if err != nil {
-		t.Fatalf("%s: %v", m.name, err)
+		return nil, err
 	}
 	p := g.Parameters()
 	if m.gradients != nil {
 		m.gradients(g, p)
 	}
-	return p
+	return p, nil
+}
+
+// One draw of the exact road finds every mistake, too: the right model forwards, the wrong one backwards. Whatever is no
+// mistake is equal there.
+func TestMutationsExact(t *testing.T) {
+	t.Parallel()
+	caught, refused := 0, 0
+	for _, m := range mutations() {
+		right := fixture.Generic(mutationVariants()[m.variant])
+		equal, _, err := identity.Formula{
+			At: right.Parameters, Loss: true,
+			Forward: func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
+				model, err := fixture.Hand(right, p)
+				if err != nil {
+					return hand.Matrix[complex128]{Err: err}
+				}
+				return model.Forward(right.Text())
+			},
+			Backward: func(p parameters, _ matrix) (g hand.Gradients[float64], err error) {
+				values, err := m.gradientsAt(m.fixtureOf(), p)
+				for name, value := range values {
+					g = append(g, hand.Gradient[float64]{Name: name, Value: value})
+				}
+				return g, err
+			},
+		}.Holds(1)
+		switch {
+		case errors.Is(err, hand.ErrReadsData):
+			refused++
+			t.Log(m.name, err)
+		case err != nil:
+			t.Errorf("%s: %v", m.name, err)
+		case equal != (m.equivalent && m.name != "mask_-1e4"): // e^(−10⁴) is 0 in float64, and not exactly
+			t.Errorf("%s: got equal %t, want %t", m.name, equal, m.equivalent)
+		case !m.equivalent:
+			caught++
+		}
+	}
+	t.Logf("caught %d, refused %d", caught, refused)
 }
 
 func TestMutationNames(t *testing.T) {

@@ -1,0 +1,69 @@
+package verify
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// A wrong gradient is found by the exact road, in a Case and in its Report, and the right one is equal in every draw.
+func TestCaseExact(t *testing.T) {
+	c := norm()
+	e, err := c.Exact(20, 1)
+	if err != nil || e.Draws != 20 || e.Differing != 0 || e.Bound > -40 || math.IsNaN(e.Bound) {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	backward := c.Backward
+	c.Backward = func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
+		g := backward(p, delta)
+		g[0].Value = g[0].Value.Scale(1 + 1e-13) // far below any tolerance
+		return g
+	}
+	if e, err := c.Exact(2, 1); err != nil || e.Differing != 2*8 {
+		t.Errorf("got %+v, %v, want 8 entries in each draw", e, err)
+	}
+	r, err := c.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.OK() || len(r.Failures) != 1 || !strings.Contains(r.Failures[0], "8 entries differ from the derivative of the forward pass") {
+		t.Errorf("got %v", r.Failures)
+	}
+	c.Backward = func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
+		g := backward(p, delta)
+		g[0].Value = g[0].Value.Scale(math.Exp(0 * p["x"].Data[0]))
+		return g
+	}
+	if _, err := c.Run(); !errors.Is(err, ErrReadsData) || !strings.Contains(err.Error(), "verify.TestCaseExact") {
+		t.Errorf("got %v, want the function that reads Data", err)
+	}
+	for _, n := range []int{0, mostDraws + 1} {
+		if _, err := norm().Exact(n, 1); err == nil || !strings.Contains(err.Error(), "want 1 … 100000") {
+			t.Errorf("%d points: got %v", n, err)
+		}
+	}
+	c.Forward, c.Backward = nil, nil
+	if _, err := c.Exact(1, 1); err == nil || !strings.Contains(err.Error(), "no formulas by hand") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whole models are exact, too.
+func TestModelExact(t *testing.T) {
+	c := gpt.Shakespeare()
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 4, 7, 2, 2, 6
+	m, err := NewModel(c, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := m.Exact(2, 3); err != nil || e.Differing != 0 || e.Draws != 2 {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	if _, err := (Model{}).Exact(1, 1); err == nil {
+		t.Error("a model without parameters is exact")
+	}
+}
