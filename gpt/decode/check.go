@@ -87,8 +87,8 @@ func (s *Session) checkPrompt(prompt []int) error {
 func (s *Session) checkHypotheses(n int) error {
 	bytes := 8 * float64(len(s.rows)) * float64(n)
 	fields := field.List{
-		field.New("tokens", &n, field.Size(0), ""),
-		field.New("sequences", &s.context.batch, field.Size(1), ""),
+		field.New("tokens", &n, field.Any(), ""),
+		field.New("sequences", &s.context.batch, field.Any(), ""),
 	}
 	return fields.CheckMemory(graph.MachineMemory(), bytes, "hypotheses", "tokens", "sequences")
 }

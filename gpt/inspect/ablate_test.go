@@ -30,7 +30,7 @@ func TestAblate(t *testing.T) {
 	}{
 		{"h.*.attn.heads", Zero, false, 4}, {"h.*.attn.heads", Mean, true, 4}, {"h.*.attn", Mean, true, 2}, {"h.*.mlp", Zero, false, 2},
 	} {
-		m, s := model(t, odd(), true, 3), digits(7*4+1+i%2)
+		m, s := model(t, odd(), true, 3), digits(7*4+1+i%2*6)
 		loss, without, err := Ablate(t.Context(), m, s, tc.pattern, tc.instead)
 		if err != nil || len(without) != tc.things {
 			t.Fatalf("%s: got %v, %v, want %d losses", tc.pattern, without, err, tc.things)

@@ -47,6 +47,10 @@ func TestReasonsOfEach(t *testing.T) {
 		!strings.Contains(err.Error(), "header of 10 bytes, but only 3 follow") {
 		t.Errorf("a length beyond the end: got %v", err)
 	}
+	if _, _, err := Read([]byte("\x01\x00\x80\x00\x00\x00\x00\x00{}")); err == nil ||
+		!strings.Contains(err.Error(), "header of 8388609 bytes, the limit is 8388608") {
+		t.Errorf("a length beyond the limit: got %v", err)
+	}
 	if _, _, err := Read(make([]byte, 8)); err == nil || !strings.Contains(err.Error(), `want "{"`) {
 		t.Errorf("a length of 0: got %v", err)
 	}

@@ -50,7 +50,9 @@ func TestKept(t *testing.T) {
 // Read accepts files that omit parts or write them in another way.
 func TestReadOtherwise(t *testing.T) {
 	for what, data := range map[string][]byte{
-		"no type":              tiny(t, `"type":"BPE",`, ``),
+		"no type": tiny(t, `"type":"BPE",`, ``),
+		"a field of ByteLevel": tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[`+
+			`{"type":"Digits","individual_digits":true,"add_prefix_space":true},{"type":"ByteLevel"}]}`),
 		"U+FFFD":               tiny(t, `"version":"1.0"`, `"version":"�"`),
 		"parts of no Sequence": tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"ByteLevel","pretokenizers":[{"type":"Digits"}]}`),
 		"a Sequence of one":    tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"}]}`),

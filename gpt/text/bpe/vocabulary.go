@@ -21,7 +21,6 @@ type vocabulary []entry
 // UnmarshalJSON reads the object, which is valid JSON, entry by entry, because a map of fifty thousand entries would
 // take most of the time of reading an encoding.
 func (v *vocabulary) UnmarshalJSON(data []byte) error {
-	*v = nil
 	if !bytes.HasPrefix(data, []byte("{")) {
 		return errors.Errorf("vocab: got %.64q, want an object of tokens and their ids", data)
 	}

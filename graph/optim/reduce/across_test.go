@@ -1,6 +1,7 @@
 package reduce_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,21 +11,25 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// machine is one of several that train the same model. One of its layers takes more than a bucket, and the borders of
-// the parts lie inside it.
+// machine is one of several that train the same model.
 type machine struct {
+	micro  int // micro-batches of a step, of all machines together
 	x      graph.Expr
 	params []graph.Expr
 	p      *graph.Program
 	*optim.Optimizer
 }
 
-func newMachine() (m machine, err error) {
+// large returns shapes of which one takes more than a bucket, so that the borders of the parts lie inside it.
+func large() [][]int { return [][]int{{100}, {300, 1000}, {3, 5}, {1100, 1000}, {7}, {20000}} }
+
+func newMachine(micro int, shapes [][]int) (m machine, err error) {
+	m.micro = micro
 	g := graph.New(graph.Float32, 1)
 	g.SetThreads(1)
 	m.x = g.Root().Value("x", graph.Const(0), 1)
 	var loss graph.Expr
-	for i, shape := range [][]int{{100}, {300, 1000}, {3, 5}, {1100, 1000}, {7}, {20000}} {
+	for i, shape := range shapes {
 		w := g.Root().Param(fmt.Sprint("w", i), graph.Normal(1), shape...)
 		l := w.Mul(w).Mul(m.x).SumAll()
 		if m.params = append(m.params, w); i > 0 {
@@ -39,9 +44,9 @@ func newMachine() (m machine, err error) {
 	return m, err
 }
 
-// steps runs the steps of micro-batches from first to before last, out of four, and returns the norms.
+// steps runs two steps of the micro-batches from first to before last, and returns the norms.
 func (m machine) steps(first, last int, said bool) (norms []float64, err error) {
-	m.Tree(4)
+	m.Tree(m.micro)
 	m.Clip = 1
 	for step := range 2 {
 		for micro := first; micro < last; micro++ {
@@ -72,7 +77,7 @@ func (m machine) steps(first, last int, said bool) (norms []float64, err error) 
 // Several machines end with the bits of one alone, whether gradients are sent during the backward pass or after it, and
 // whether each machine has all moments or a part. The parts begin within a tensor, and Whole joins them again.
 func TestAcross(t *testing.T) {
-	alone, err := newMachine()
+	alone, err := newMachine(4, large())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,13 +93,13 @@ func TestAcross(t *testing.T) {
 	}{{2, true, false}, {2, false, false}, {4, true, true}, {2, false, true}} {
 		kept := make([]int, tc.ranks)
 		err := dist.Run(t.Context(), tc.ranks, func(g dist.Group) error {
-			m, err := newMachine()
+			m, err := newMachine(4, large())
 			if err != nil {
 				return err
 			}
 			m.Across(g)
 			if tc.shard {
-				if err := m.Shard(m.p); err != nil {
+				if err := errors.Join(m.Shard(m.p), m.Shard(m.p)); err != nil { // the second has nothing to cut
 					return err
 				}
 			}
@@ -120,6 +125,10 @@ func TestAcross(t *testing.T) {
 						err = fmt.Errorf("%s: %v, %v", name, err1, err2)
 						return
 					}
+					if from := m.First(name); !slices.Equal(mean.F32, full.F32[from:from+mean.Len()]) {
+						err = fmt.Errorf("%s does not begin at %d", name, from)
+						return
+					}
 					mean, square = full, also
 				}
 				if !slices.Equal(append(slices.Clone(mean.F32), square.F32...), moments[name]) {
@@ -135,6 +144,61 @@ func TestAcross(t *testing.T) {
 		least, most := slices.Min(kept), slices.Max(kept)
 		if tc.shard && (least < all/tc.ranks*9/10 || most > all/tc.ranks*11/10) || !tc.shard && least != all {
 			t.Errorf("%+v: from %d to %d of %d moments on a machine", tc, least, most, all)
+		}
+	}
+}
+
+// The same holds if a machine has several sums when its last micro-batch begins, and if a function sees the gradients,
+// which are those of all machines.
+func TestAcrossSeveralSums(t *testing.T) {
+	small := [][]int{{3, 5}, {7}}
+	seen := func(m machine) *[]float64 {
+		list := new([]float64)
+		m.Before(func(_ []graph.Expr, grads []graph.Tensor) error {
+			*list = append(append(*list, grads[0].Floats()...), grads[1].Floats()...)
+			return nil
+		})
+		return list
+	}
+	alone, err := newMachine(8, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := seen(alone)
+	if _, err := alone.steps(0, 8, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, said := range []bool{false, true} {
+		for _, shard := range []bool{false, true} {
+			err := dist.Run(t.Context(), 2, func(g dist.Group) error {
+				m, err := newMachine(8, small)
+				if err != nil {
+					return err
+				}
+				got := seen(m)
+				m.Across(g)
+				if shard {
+					err = m.Shard(m.p)
+				}
+				if err == nil {
+					_, err = m.steps(4*g.Rank(), 4*g.Rank()+4, said)
+				}
+				if err != nil {
+					return err
+				}
+				if !slices.Equal(*got, *want) {
+					return fmt.Errorf("gradients %v, want %v", *got, *want)
+				}
+				for i, w := range m.params {
+					if !slices.Equal(w.Tensor().F32, alone.params[i].Tensor().F32) {
+						return fmt.Errorf("another %s", w.Name())
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("said %t, shard %t: %v", said, shard, err)
+			}
 		}
 	}
 }

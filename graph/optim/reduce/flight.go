@@ -1,6 +1,9 @@
 package reduce
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
 
 // flight is the sums that are being sent across the machines while a backward pass runs.
 type flight struct {
@@ -14,7 +17,7 @@ type flight struct {
 func (c *Gradients) depart(p *graph.Program) error {
 	if c.left != nil { // of a step that was given up
 		if err := <-c.left.done; err != nil {
-			return err
+			return errors.Wrap(err, c.name)
 		}
 		c.left = nil
 	}

@@ -33,6 +33,13 @@ func TestGradients(t *testing.T) {
 			norm, err, calls, len(g.sums), math.Sqrt(48))
 	}
 	for _, empty := range []*Gradients{nil, {}} {
+		empty.Across(nil)
+		empty.Before(nil)
+		empty.Tree(2)
+		empty.Forget()
+		if _, err := empty.Whole("w", w.Tensor()); err == nil || empty.First("w") != 0 {
+			t.Errorf("of no parameters: got error %v and %d", err, empty.First("w"))
+		}
 		_, failed := empty.Apply(p, 0, update)
 		for _, err := range []error{failed, empty.Accumulate(p), empty.Last(p), empty.Shard(p)} {
 			if err == nil || !strings.Contains(err.Error(), "create them with New") {

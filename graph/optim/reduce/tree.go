@@ -55,7 +55,7 @@ type sum struct {
 // push adds the gradients of one micro-batch to the newest sum if that is shorter than a run, or is to be paired with
 // it; otherwise it begins a new sum. Then it pairs complete sums of the same size.
 func (c *tree) push(grads []graph.Tensor) {
-	if n := c.newest(); n > 0 && (c.run == 0 || n%c.run != 0 || c.run == 1 && n == 1) {
+	if n := c.newest(); n > 0 && (c.run == 0 || n%c.run != 0 || n == 1) {
 		c.add(c.depth-1, grads)
 		c.sums[c.depth-1].batches++
 	} else {
@@ -67,7 +67,7 @@ func (c *tree) push(grads []graph.Tensor) {
 		}
 		c.depth++
 	}
-	for c.run > 0 && c.depth > 1 && c.newest()%c.run == 0 && c.newest() == c.sums[c.depth-2].batches {
+	for c.depth > 1 && c.newest() == c.sums[c.depth-2].batches {
 		c.pair()
 	}
 }

@@ -79,3 +79,28 @@ func TestTree(t *testing.T) {
 		t.Errorf("%d of 48 trees are sums in turn, want %d", inTurn, want)
 	}
 }
+
+// Without a number of micro-batches, or with one that is negative, all are added in turn. A step that ends early adds
+// up the sums that there are.
+func TestTreeInTurn(t *testing.T) {
+	leaves := [][]float32{{1e8}, {1}, {-1e8}, {3}, {1}}
+	for n, want := range map[int]float32{0: 4, -2: 4, 5: 4, 8: 1} {
+		s := graph.New(graph.Float32, 1).Root()
+		w, x := s.Param("w", graph.Const(0), 1), s.Value("x", graph.Const(0), 1)
+		p, err := graph.Compile(w.Mul(x).SumAll(), w)
+		o, err2 := New("sgd", []graph.Expr{w})
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		o.Tree(n)
+		for _, leaf := range leaves {
+			copy(x.Tensor().F32, leaf)
+			if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := o.total()[0].F32[0]; got != want || Sums(n) != map[int]int{5: 1, 8: 3}[n] {
+			t.Errorf("%d micro-batches: got %v and %d copies, want %v", n, got, Sums(n), want)
+		}
+	}
+}
