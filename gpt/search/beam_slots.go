@@ -38,7 +38,7 @@ func (s slot) token() int {
 // done reports whether nothing can change: all have ended, or the first has and the others can only get worse.
 func (b beam) done(sum bool) bool {
 	for _, s := range b.slots {
-		if s.live && !s.Ended && (!sum || s.order == 0 || b.first().score <= s.score) {
+		if s.live && !s.Ended && (!sum || b.first().score <= s.score) {
 			return false
 		}
 	}

@@ -70,11 +70,13 @@ func TestBeamStopsEarly(t *testing.T) {
 	}
 }
 
-// binary is a Predictor of one text of two tokens, of which the first has the probability p[i] at step i.
+// binary is a Predictor of one text of two tokens, of which the first has the probability p[i] at step i. Both end the
+// text, or none.
 type binary struct {
 	*tree
 	p    []float64
 	step int
+	ends bool
 }
 
 func (b *binary) Step([]int) (graph.Tensor, error) {
@@ -86,7 +88,7 @@ func (b *binary) Step([]int) (graph.Tensor, error) {
 	return logits, nil
 }
 
-func (b *binary) Ends(int) bool { return false }
+func (b *binary) Ends(int) bool { return b.ends }
 
 // With more beams than continuations some are empty. A hypothesis is copied only to be continued twice.
 func TestBeamsOfFewTokens(t *testing.T) {
@@ -101,6 +103,57 @@ func TestBeamsOfFewTokens(t *testing.T) {
 		if forks := []int{0, 1, 3, 4}[limit]; fmt.Sprint(got) != want || p.forks != forks {
 			t.Errorf("%d tokens: got %v with %d copies, want %s with %d", limit, got, p.forks, want, forks)
 		}
+	}
+}
+
+// Beams without a hypothesis do not prolong a search.
+func TestEmptyBeamsEnd(t *testing.T) {
+	for _, rank := range []Rank{nil, LengthPenalty(1)} {
+		p := &binary{tree: newTree(1, 3, nil), p: []float64{0.7, 0.7}, ends: true}
+		if got := beams(t, p, 2, rank)[0]; len(got) != 2 || p.step != 1 {
+			t.Errorf("got %d hypotheses in %d steps, want 2 in 1", len(got), p.step)
+		}
+	}
+}
+
+// By a rank that prefers long texts the search continues although the first has ended, and has the better score so far.
+func TestRankContinues(t *testing.T) {
+	next := map[string]map[string]float64{"": {".": 0.6, "a": 0.4}}
+	for i := 1; i < 6; i++ {
+		next[letters[:i]] = map[string]float64{letters[i : i+1]: 1}
+	}
+	if got := fmt.Sprint(beams(t, newTree(1, 2, next), 8, LengthPenalty(1))[0]); got != "[abcdef. 0.400 . 0.600]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Every text has its own hypotheses, whose tokens are not shared when two continue the same one.
+func TestBeamsAreApart(t *testing.T) {
+	deep := map[string]map[string]float64{"": {"a": 1}, "a": {"b": 1}, "ab": {"c": 1}, "abc": {"d": 0.6, "e": 0.4}}
+	p := &counted{trees: []*tree{newTree(1, 2, deep), newTree(1, 2, gardenPath())}}
+	if got := fmt.Sprint(beams(t, p, 6, nil)); got != "[[abcd. 0.600 abce. 0.400] [ba. 0.360 aa. 0.200]]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// shifted is a tree whose logits are no logarithms of probabilities.
+type shifted struct{ *tree }
+
+func (s shifted) Step(tokens []int) (graph.Tensor, error) {
+	logits, err := s.tree.Step(tokens)
+	for i := range logits.F64 {
+		logits.F64[i] += 2.5
+	}
+	return logits, err
+}
+
+// ln p is that of the softmax of the logits.
+func TestSearchOfLogits(t *testing.T) {
+	if got := fmt.Sprint(greedily(t, shifted{newTree(1, 1, gardenPath())}, 3)); got != "[aa. 0.200]" {
+		t.Errorf("greedy: got %s", got)
+	}
+	if got := fmt.Sprint(beams(t, shifted{newTree(1, 2, gardenPath())}, 3, nil)); got != "[[ba. 0.360 aa. 0.200]]" {
+		t.Errorf("two beams: got %s", got)
 	}
 }
 

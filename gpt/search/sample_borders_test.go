@@ -73,10 +73,21 @@ func TestSamplerRefuses(t *testing.T) {
 	mustContain(t, err, "sampler: got nil")
 	_, err = (&Sampler{Temperature: 1}).Draw(logits(1, 2))
 	mustContain(t, err, "temperature 1 and nothing to draw with")
-	s = NewSampler(1)
-	s.MinP = -0.5
+	if s = NewSampler(1); s.Temperature != 1 {
+		t.Errorf("got temperature %v, want 1", s.Temperature)
+	}
+	s.RepetitionPenalty = math.Inf(1)
 	_, err = s.Draw(logits(1, 2))
-	mustContain(t, err, "min_p: got -0.5", "[0, 1]")
+	mustContain(t, err, "repetition_penalty: got +Inf, want a finite number")
+	s.RepetitionPenalty = 2 // of a token that cannot come
+	if id, err := s.Draw(logits(1, math.Inf(-1)), 1); err != nil || id != 0 {
+		t.Errorf("a token with a logit of -Inf in the text: got %d, %v, want 0", id, err)
+	}
+	for minP, want := range map[float64]string{-0.5: "min_p: got -0.5", 1.5: "min_p: got 1.5"} {
+		s.MinP = minP
+		_, err = s.Draw(logits(1, 2))
+		mustContain(t, err, want, "[0, 1]")
+	}
 	s.MinP = 1
 	if id, err := s.Draw(logits(1, 2)); err != nil || id != 1 {
 		t.Errorf("min_p 1: got %d, %v, want the likeliest, 1", id, err)

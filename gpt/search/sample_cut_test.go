@@ -226,7 +226,7 @@ func TestSamplerLogProb(t *testing.T) {
 		t.Errorf("%d different tokens: the test shows little", len(seen))
 	}
 	s.Temperature = 0
-	for _, z := range []graph.Tensor{logits(-800, 0, -1e300), {Shape: []int{3}, F32: []float32{-800, 0, -3e38}}} {
+	for _, z := range []graph.Tensor{logits(-800, 0, -1e300), logits(-1e300, -800, 0), {Shape: []int{3}, F32: []float32{-800, 0, -3e38}}} {
 		if _, err := s.Draw(z); err != nil || s.LogProb() != 0 {
 			t.Errorf("a certain token: ln p is %v (%v), want 0", s.LogProb(), err)
 		}
