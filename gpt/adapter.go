@@ -44,7 +44,7 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	case len(list) == 0 || slices.ContainsFunc(list, func(a *Adapter) bool { return a.empty() }):
 		return nil, errors.New("adapter: got none, want at least one from OpenAdapter")
 	}
-	o, err := m.Config.outline()
+	o, err := m.plan.outline()
 	if err != nil {
 		return nil, errors.WithMessage(err, "adapter")
 	}
@@ -61,10 +61,11 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 			}
 		}
 	}
-	if err := c.ValidateModel(); err != nil {
+	p, _, err := c.validated()
+	if err != nil {
 		return nil, errors.WithMessage(err, "adapter")
 	}
-	outlined := peft.Group(c.declare(graph.Outline(graph.Float32), batch).adapters, layout)
+	outlined := peft.Group(p.declare(graph.Outline(graph.Float32), batch).adapters, layout)
 	for _, a := range list {
 		rank, err := a.folder.Need(outlined)
 		if err != nil {
@@ -149,7 +150,7 @@ func (m *Model) SaveAdapter(dir, base string) error {
 	case m.Config.LoraR == 0:
 		return errors.New("adapter: the model has none, lora_r is 0")
 	}
-	o, err := m.Config.outline()
+	o, err := m.plan.outline()
 	if err != nil {
 		return errors.WithMessage(err, "adapter")
 	}

@@ -10,24 +10,24 @@ import (
 )
 
 // hasOwn reports whether the network has a user-defined part. The tests of the library check its own parts.
-func (c Config) hasOwn() bool {
-	c = c.withDefaults()
-	return c.Stack.HasOwn(c.Parts) || slices.Contains(parts.Names(c.Parts.Heads), c.Head)
+func (p plan) hasOwn() bool {
+	return p.Stack.HasOwn(p.Parts) || slices.Contains(parts.Names(p.Parts.Heads), p.Head)
 }
 
 // checkCausal refuses a network with a user-defined part that looks ahead, unless its Registry declares it
 // Bidirectional. Texts must not influence one another in any case. It computes on a separate graph and adds noise to
 // the weights, because weights that begin at 0 would hide a layer.
 func (c Config) checkCausal() error {
-	if !c.hasOwn() {
+	p := c.planned()
+	if !p.hasOwn() {
 		return nil
 	}
-	c = c.Resolved()
+	p = p.targeted()
 	return twoTexts(func(batch int) error {
 		for _, perturb := range []func(*graph.Graph){causal.Perturb, func(*graph.Graph) {}} {
 			_, err := graph.Build(graph.Float32, c.Seed, func(g *graph.Graph) error {
 				c.Configure(g)
-				m := c.causalModel(g, batch)
+				m := p.causalModel(g, batch)
 				if err := g.Err(); err != nil {
 					return err
 				}
@@ -44,14 +44,14 @@ func (c Config) checkCausal() error {
 
 // checkCausal refuses a model that looks ahead with its present weights, as Config.checkCausal does.
 func (m *Model) checkCausal(bidirectional bool) error {
-	if !m.Config.hasOwn() || m.Graph.Edited() {
+	if !m.plan.hasOwn() || m.Graph.Edited() {
 		return nil
 	}
-	c := m.Config
-	c.Parts.Bidirectional = bidirectional
+	p := m.plan
+	p.Parts.Bidirectional = bidirectional
 	return twoTexts(func(batch int) error {
 		_, err := m.Graph.BuildSibling(func(g *graph.Graph) error {
-			return causal.Check(c.causalModel(g, batch))
+			return causal.Check(p.causalModel(g, batch))
 		})
 		if errors.Is(err, graph.ErrNotFinite) {
 			return nil
@@ -69,13 +69,13 @@ func twoTexts(check func(batch int) error) error {
 	return check(1)
 }
 
-// causalModel builds the network without its loss. c must be resolved.
-func (c Config) causalModel(g *graph.Graph, batch int) causal.Model {
+// causalModel builds the network without its loss.
+func (p plan) causalModel(g *graph.Graph, batch int) causal.Model {
 	s := g.Root()
-	tokens := s.Ints("tokens", batch*c.BlockSize, c.VocabSize, graph.NoneIgnored)
-	net := newStack(site(s, c, batch, parts.Places(s, batch, c.BlockSize)), c)
+	tokens := s.Ints("tokens", batch*p.BlockSize, p.VocabSize, graph.NoneIgnored)
+	net := newStack(p.site(s, batch, parts.Places(s, batch, p.BlockSize)), p)
 	return causal.Model{
-		Input: tokens, Output: net.Predict(net.Forward(tokens)), Batch: batch, Vocabulary: c.VocabSize,
-		Bidirectional: c.Parts.Bidirectional,
+		Input: tokens, Output: net.Predict(net.Forward(tokens)), Batch: batch, Vocabulary: p.VocabSize,
+		Bidirectional: p.Parts.Bidirectional,
 	}
 }

@@ -233,7 +233,7 @@ func TestCausalCheckLeavesNoTrace(t *testing.T) {
 		}
 	}
 	sameWeights(t, own.Model, plain.Model)
-	if c.MLP = ""; c.hasOwn() {
+	if c.MLP = ""; c.planned().hasOwn() {
 		t.Error("a configuration that names no part of its own has some")
 	}
 }

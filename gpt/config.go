@@ -48,18 +48,47 @@ func (c Config) Configure(g *graph.Graph) { train.Configure(g, c.Training, c.Run
 // known returns the variants that c may name.
 func (c Config) known() parts.Registry { return c.Parts.WithLibrary() }
 
-// withDefaults is Resolved without the default of LoraTargets, which depends on the network's layers.
-func (c Config) withDefaults() Config {
-	c.Stack = c.Stack.Resolved(c.known())
-	c.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
-	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
-	c.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
-	c.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
+// plan is a Config with every default filled in and with its names looked up. Models are built from it.
+type plan struct {
+	Config
+	design parts.Design
+	head   parts.Head
+	rule   train.Optimizer
+}
+
+// planned looks up the parts of c. It leaves LoraTargets, whose default depends on the network's layers.
+func (c Config) planned() plan {
+	known := c.known()
+	p := plan{Config: c, design: known.Design(c.Stack)}
+	p.Stack = p.design.Stack
+	p.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
+	p.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
+	p.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
+	p.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
-		c.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))
+		p.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))
 	}
-	c.LoraTargets = slices.Clone(c.LoraTargets)
-	return c
+	p.LoraTargets = slices.Clone(c.LoraTargets)
+	p.head, p.rule = parts.Find(known.Heads, p.Head), parts.Find(known.Optimizers, p.Optimizer).New
+	return p
+}
+
+// deep returns p with n blocks.
+func (p plan) deep(n int) plan {
+	p.NLayer, p.design.Stack.NLayer = n, n
+	return p
+}
+
+// targeted returns p with the default of LoraTargets.
+func (p plan) targeted() plan {
+	if p.LoraR > 0 && len(p.LoraTargets) == 0 {
+		plain := p.deep(max(1, p.NLayer)) // with valid sizes: Validate reports the others
+		plain.Adapters = Adapters{}
+		plain.BlockSize, plain.VocabSize = max(1, p.BlockSize), max(1, p.VocabSize)
+		o, _ := plain.outline()
+		p.LoraTargets = o.targets()
+	}
+	return p
 }
 
 // adapts reports whether the layer of that name has adapters, that is, whether a target equals the name or its ending

@@ -4,24 +4,13 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // Resolved returns c with every default filled in where zero means the default; constructors should read the result. It
 // does not change VocabSize, and leaves the sizes of a head at 0 if [Config.Validate] would refuse n_head.
-func (c Config) Resolved() Config {
-	c = c.withDefaults()
-	if c.LoraR > 0 && len(c.LoraTargets) == 0 {
-		plain := c // with valid sizes: Validate reports the others
-		plain.Adapters, plain.NLayer = Adapters{}, max(1, c.NLayer)
-		plain.BlockSize, plain.VocabSize = max(1, c.BlockSize), max(1, c.VocabSize)
-		o, _ := plain.outline()
-		c.LoraTargets = o.targets()
-	}
-	return c
-}
+func (c Config) Resolved() Config { return c.planned().targeted().Config }
 
 // Count returns the number of parameters that the network's layers declare, and the number of those that are trained:
 // all, or only the adapters if lora_r > 0, except those in Frozen. For the default attention, norm and MLP these are
@@ -35,9 +24,15 @@ func (c Config) Resolved() Config {
 // In a network deeper than 128 blocks the others count like these. Counts beyond int64, which [Config.Validate]
 // refuses, are returned as math.MaxInt64.
 func (c Config) Count() (total, trainable int64) {
-	c = c.Resolved()
-	o, _ := c.outline() // for an invalid Config it counts what it can
-	return toInt64(o.base + o.adapters), toInt64(o.trained(c))
+	p, o := c.counted()
+	return toInt64(o.base + o.adapters), toInt64(o.trained(p.Config))
+}
+
+// counted returns the plan of c and what it declares. For an invalid Config it counts what it can.
+func (c Config) counted() (plan, outline) {
+	p := c.planned().targeted()
+	o, _ := p.outline()
+	return p, o
 }
 
 func (o outline) trained(c Config) float64 {
@@ -60,10 +55,9 @@ func toInt64(x float64) int64 {
 // its attention returns as an nn.Mixing. For a block that does not build the given attention, it is the number that the
 // block returns as an nn.Mixing, or 0 if the block is not one; the layers inside such a block are not counted.
 func FLOPsPerToken(c Config) float64 {
-	c = c.Resolved()
-	o, _ := c.outline()
+	p, o := c.counted()
 	each := 6.0
-	if c.LoraR > 0 {
+	if p.LoraR > 0 {
 		each = 4
 	}
 	return each*(o.base-o.lookups) + 6*o.adapters - 2*o.still + 6*o.mixing
@@ -74,43 +68,40 @@ func FLOPsPerToken(c Config) float64 {
 // to four blocks; in a deeper network every further block needs as much as one of these. For an invalid Config it
 // counts what it can.
 func (c Config) Memory() (bytes float64) {
-	c = c.Resolved()
-	o, _ := c.outline()
-	bytes, err := c.need(o)
+	p, o := c.counted()
+	bytes, err := p.need(o)
 	if err != nil {
-		return c.parameterBytes(o)
+		return p.parameterBytes(o)
 	}
 	return bytes
 }
 
 // parameterBytes returns the memory that does not depend on the batch: parameters and masks, gradients, and the
 // optimizer's state.
-func (c Config) parameterBytes(o outline) float64 {
-	return 4 * (o.base + o.adapters + o.values + (1+train.Kept(c.Training, c.Run, c.Hooks, c.optimizer()))*o.trained(c))
+func (p plan) parameterBytes(o outline) float64 {
+	kept := train.Kept(p.Training, p.Run, p.Hooks, p.rule)
+	return 4 * (o.base + o.adapters + o.values + (1+kept)*o.trained(p.Config))
 }
 
-// need is Memory of c, which is resolved and declares o. It does not plan very wide layers, since a layer may list its
+// need is Memory of p, which declares o. It does not plan very wide layers, since a layer may list its
 // columns, nor a long recurrence, since its reference form lists its steps; for these it returns a lower bound.
-func (c Config) need(o outline) (bytes float64, err error) {
-	if c.TooWide() || c.Block == "elman" && !c.Kernels && c.BlockSize > 1<<10 {
-		tokens, d := float64(c.BatchSize)*float64(c.BlockSize), float64(c.NEmbd)
-		heads := float64(c.NHead) * (2*float64(c.QKSize) + float64(c.VSize))
-		token := float64(c.NLayer)*(4*d+heads+float64(c.NInner)) + float64(c.VocabSize)
-		return c.parameterBytes(o) + 4*tokens*token, nil
+func (p plan) need(o outline) (bytes float64, err error) {
+	if p.TooWide() || p.Block == "elman" && !p.Kernels && p.BlockSize > 1<<10 {
+		tokens, d := float64(p.BatchSize)*float64(p.BlockSize), float64(p.NEmbd)
+		heads := float64(p.NHead) * (2*float64(p.QKSize) + float64(p.VSize))
+		token := float64(p.NLayer)*(4*d+heads+float64(p.NInner)) + float64(p.VocabSize)
+		return p.parameterBytes(o) + 4*tokens*token, nil
 	}
 	build := func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
-		c := c
-		c.NLayer = blocks
-		m := c.declare(g, c.BatchSize)
-		return c.blocks(), m.Loss, m.candidates()
+		short := p.deep(blocks)
+		m := short.declare(g, p.BatchSize)
+		return short.blocks(), m.Loss, m.candidates()
 	}
-	return train.Need(c.Training, c.Run, c.Hooks, c.optimizer(), c.NLayer, build)
+	return train.Need(p.Training, p.Run, p.Hooks, p.rule, p.NLayer, build)
 }
 
 // optimizer returns the function that builds the optimizer's rule.
-func (c Config) optimizer() train.Optimizer {
-	return parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
-}
+func (c Config) optimizer() train.Optimizer { return c.planned().rule }
 
 // blocks returns the paths of the blocks.
 func (c Config) blocks() (places []string) {
@@ -128,19 +119,18 @@ func (c Config) checkParameters(bytes float64) error {
 }
 
 // checkMemory returns an error if training would exceed the memory limit. It names the larger part of the memory.
-func (c Config) checkMemory(o outline) error {
-	c = c.Resolved()
-	parameters := c.parameterBytes(o)
-	if err := c.checkParameters(parameters); err != nil {
+func (p plan) checkMemory(o outline) error {
+	parameters := p.parameterBytes(o)
+	if err := p.checkParameters(parameters); err != nil {
 		return err
 	}
-	bytes, err := c.need(o)
+	bytes, err := p.need(o)
 	switch {
 	case err != nil:
 		return err
 	case parameters > bytes/2:
-		return c.checkParameters(bytes)
+		return p.checkParameters(bytes)
 	}
-	return c.CheckMemory(bytes, "activations", c.fields(),
+	return p.CheckMemory(bytes, "activations", p.fields(),
 		"batch_size", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
 }

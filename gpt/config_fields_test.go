@@ -132,7 +132,7 @@ func TestOutlineOfNothing(t *testing.T) {
 			if *size = n; i == 2 {
 				c.NHead = 1
 			}
-			if _, err := c.outline(); (err == nil || !strings.Contains(err.Error(), "at least 1 of each is needed")) != ok {
+			if _, err := c.planned().outline(); (err == nil || !strings.Contains(err.Error(), "at least 1 of each is needed")) != ok {
 				t.Errorf("size %d of %d: got %v", i, n, err)
 			}
 		}

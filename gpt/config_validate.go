@@ -5,14 +5,13 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
 
 // Validate returns the first error in c, which names the field, its value and the values that are allowed. It allocates
 // next to nothing regardless of the sizes, so call it before anything else reads c.
 func (c Config) Validate() error {
-	o, err := c.validated()
+	p, o, err := c.validated()
 	if err != nil {
 		return err
 	}
@@ -27,38 +26,40 @@ func (c Config) Validate() error {
 			return err
 		}
 	}
-	return c.checkMemory(o)
+	return p.checkMemory(o)
 }
 
 // ValidateModel is [Config.Validate] without the training half: it checks what building a network requires, for example
 // of one that [FromHuggingFace] has read.
 func (c Config) ValidateModel() error {
-	_, err := c.validated()
+	_, _, err := c.validated()
 	return err
 }
 
-// validated returns what the network declares, or an error if it cannot be built.
-func (c Config) validated() (o outline, err error) {
+// validated returns the plan of the network and what it declares, or an error if it cannot be built.
+func (c Config) validated() (p plan, o outline, err error) {
 	if c.VocabSize == 0 {
-		return o, errors.New("vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first")
+		return p, o, errors.New(
+			"vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first")
 	}
 	if err := c.networkFields().Check(); err != nil {
-		return o, err
+		return p, o, err
 	}
-	if err := c.Stack.Check(c.known(), c.BlockSize); err != nil {
-		return o, err
+	p = c.planned()
+	if err := p.design.Check(c.BlockSize); err != nil {
+		return p, o, err
 	}
-	resolved := c.Resolved()
-	if parts.Find(c.known().Heads, resolved.Head).New == nil {
-		return o, errors.Errorf("head: got %s, a part without New: nothing builds it", resolved.Head)
+	if p.head.New == nil {
+		return p, o, errors.Errorf("head: got %s, a part without New: nothing builds it", p.Head)
 	}
-	if o, err = resolved.outline(); err != nil {
-		return o, err
+	p = p.targeted()
+	if o, err = p.outline(); err != nil {
+		return p, o, err
 	}
 	if err := c.Adapters.check(o); err != nil {
-		return o, err
+		return p, o, err
 	}
-	return o, c.checkParameters(4 * (o.base + o.adapters + o.values))
+	return p, o, c.checkParameters(4 * (o.base + o.adapters + o.values))
 }
 
 func (a Adapters) check(o outline) error {

@@ -25,15 +25,15 @@ func NewDecoder(m *Model, batch int) (*decode.Session, error) {
 
 // network describes m for package decode.
 func (m *Model) network() decode.Network {
-	c := m.Config
+	p := m.plan
 	return decode.Network{
 		Graph:      m.Graph,
-		Context:    c.BlockSize,
-		Vocabulary: c.VocabSize,
+		Context:    p.BlockSize,
+		Vocabulary: p.VocabSize,
 		Build: func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) decode.Layers {
-			at := site(s, c, batch, positions)
+			at := p.site(s, batch, positions)
 			at.Caches = caches
-			return newStack(at, c)
+			return newStack(at, p)
 		},
 		CheckSteps: m.checkSteps,
 	}
@@ -47,17 +47,14 @@ func (m *Model) checkDecoding(batch int) error {
 	if batch < 1 {
 		return errors.Errorf("sequences: got a batch of %d, want 1 or more", batch)
 	}
-	c := m.Config
-	if err := c.networkFields().Check(); err != nil {
-		return errors.Wrap(err, "model")
-	}
-	o, err := c.outline()
+	p := m.plan
+	o, err := p.outline()
 	if err != nil {
 		return errors.Wrap(err, "model")
 	}
-	fed := float64(c.BlockSize) / 2 * c.Inside(c.known(), c.BlockSize) // half a context at once
-	fields := append(c.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
-	bytes := 4 * float64(batch) * (o.remembered + fed + float64(c.VocabSize))
+	fed := float64(p.BlockSize) / 2 * p.design.Inside(p.BlockSize) // half a context at once
+	fields := append(p.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
+	bytes := 4 * float64(batch) * (o.remembered + fed + float64(p.VocabSize))
 	return fields.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values",
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
 }

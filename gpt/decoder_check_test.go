@@ -53,7 +53,7 @@ func TestRemembered(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		tried++
-		o, err := m.Config.outline()
+		o, err := m.plan.outline()
 		if held := float64(caches.Bytes()); err != nil || held == 0 || held != 4*batch*o.remembered {
 			t.Errorf("%s: %v bytes are held, %v estimated (%v)", name, held, 4*batch*o.remembered, err)
 		}

@@ -3,7 +3,6 @@ package gpt
 import (
 	"fmt"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -20,11 +19,11 @@ type window struct {
 func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
-		c, root := m.Config, g.Root()
+		p, root := m.plan, g.Root()
 		w = &window{
-			x:         root.Value("window", graph.Normal(1), n, c.NEmbd),
-			positions: root.Ints("positions", n, c.BlockSize, graph.NoneIgnored),
-			at:        root.Ints("at", 1, c.BlockSize, graph.NoneIgnored),
+			x:         root.Value("window", graph.Normal(1), n, p.NEmbd),
+			positions: root.Ints("positions", n, p.BlockSize, graph.NoneIgnored),
+			at:        root.Ints("at", 1, p.BlockSize, graph.NoneIgnored),
 		}
 		for i := range n {
 			w.positions.Ints()[i] = i
@@ -44,17 +43,17 @@ func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 		if step {
 			g.SetRows(w.positions)
 		}
-		at := site(root, c, 1, w.positions)
+		at := p.site(root, 1, w.positions)
 		at.Caches = nn.Caches{}
-		p := parts.Find(c.known().Positions, c.Position).New(at, c.Stack)
-		at.Rotary, at.Scores = p.Rotary, p.Scores
-		mask, block := c.blockBuilder(at, func(at nn.Site, l nn.Layer) {
+		placement := p.design.Position.New(at, p.Stack)
+		at.Rotary, at.Scores = placement.Rotary, placement.Scores
+		mask, block := p.blockBuilder(at, func(at nn.Site, l nn.Layer) {
 			if !blocks {
 				apply(at.Path(), l)
 			}
 		})
 		at.Mask = mask
-		for i := range c.NLayer {
+		for i := range p.NLayer {
 			at := at.At(fmt.Sprintf("h.%d", i))
 			at.Block = i
 			if l := block(at); blocks {

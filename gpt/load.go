@@ -106,7 +106,7 @@ func fits(crop cut, own parts.Registry) checkpoint.Fit {
 		if cp.Published {
 			return s.matches(cp)
 		}
-		o, err := all.validated()
+		_, o, err := all.validated()
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (s source) matches(cp *checkpoint.Checkpoint) error {
 		return errors.Errorf("%s: n_layer: got %d blocks, the weights have %d tensors",
 			configFile, s.NLayer, len(f.Entries))
 	}
-	m := s.Resolved().declare(graph.Outline(graph.Float32), 1)
+	m := s.planned().targeted().declare(graph.Outline(graph.Float32), 1)
 	if err := m.Graph.Err(); err != nil {
 		return err
 	}

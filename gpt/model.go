@@ -26,6 +26,7 @@ type Model struct {
 	Logits  graph.Expr // (B·T, V)
 	Loss    graph.Expr // the mean cross entropy in nats over the targets that count, or the loss of Hooks
 
+	plan     plan
 	adapters []*nn.LoRA
 	inUse    inUse      // set by Use
 	merged   []*Adapter // those that Merge has added to the weights
@@ -44,13 +45,12 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	}
 	limited := c
 	limited.Run, limited.Kernels = c.Within(g), g.Kernels
-	declared, err := limited.validated()
+	p, declared, err := limited.validated()
 	if err != nil {
 		return nil, err
 	}
-	c = c.Resolved()
-	c.Kernels = g.Kernels
-	m := c.declare(g, batch)
+	p.Run = c.Run
+	m := p.declare(g, batch)
 	if err := g.Err(); err != nil {
 		return nil, errors.Wrap(err, "gpt")
 	}
@@ -59,25 +59,26 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	return m, m.checkCount(declared)
 }
 
-// declare builds the model. c must be resolved.
-func (c Config) declare(g *graph.Graph, batch int) *Model {
+// declare builds the model.
+func (p plan) declare(g *graph.Graph, batch int) *Model {
 	s := g.Root()
-	n := batch * c.BlockSize
+	n := batch * p.BlockSize
 	m := &Model{
-		Config:  c,
+		Config:  p.Config,
 		Graph:   g,
-		Tokens:  s.Ints("tokens", n, c.VocabSize, graph.NoneIgnored),
-		Targets: s.Ints("targets", n, c.VocabSize, text.Ignore),
+		Tokens:  s.Ints("tokens", n, p.VocabSize, graph.NoneIgnored),
+		Targets: s.Ints("targets", n, p.VocabSize, text.Ignore),
+		plan:    p,
 	}
 	collect := func(l *nn.LoRA) { m.adapters = append(m.adapters, l) }
-	at := site(s, c, batch, parts.Places(s, batch, c.BlockSize))
-	at.Affine, at.Adapt = c.affine(collect), c.adapt(collect)
-	net := newStack(at, c)
+	at := p.site(s, batch, parts.Places(s, batch, p.BlockSize))
+	at.Affine, at.Adapt = p.affine(collect), p.adapt(collect)
+	net := newStack(at, p)
 	m.Logits = net.Predict(net.Forward(m.Tokens))
 	if err := net.CheckPositions(); err != nil {
 		s.Failf("%v", err)
 	}
-	m.Loss = c.loss(s.Sub("loss"), m.Logits, m.Targets)
+	m.Loss = p.loss(s.Sub("loss"), m.Logits, m.Targets)
 	return m
 }
 

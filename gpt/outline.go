@@ -27,31 +27,27 @@ type outline struct {
 	frozen, still  float64  // of these, the parameters in Frozen, and those of them that multiply a token
 }
 
-// outline counts c, whose defaults must be filled in. It returns an error if the sizes or names describe no network, or
-// if a layer reports one; it then counts what it can.
-func (c Config) outline() (o outline, err error) {
-	if min(c.NLayer, c.NHead, c.NEmbd, c.BlockSize) < 1 {
+// outline counts p. It returns an error if the sizes describe no network, or if a layer reports one; it then counts
+// what it can.
+func (p plan) outline() (o outline, err error) {
+	if min(p.NLayer, p.NHead, p.NEmbd, p.BlockSize) < 1 {
 		return o, errors.Errorf("n_layer %d, n_head %d, n_embd %d, block_size %d: at least 1 of each is needed",
-			c.NLayer, c.NHead, c.NEmbd, c.BlockSize)
+			p.NLayer, p.NHead, p.NEmbd, p.BlockSize)
 	}
-	if err := append(c.PartFields(c.known()), c.headField()).Check(); err != nil {
-		return o, err
-	}
-	short := c
-	short.NLayer = min(c.NLayer, mostDeclared)
+	short := p.deep(min(p.NLayer, mostDeclared))
 	g := graph.Outline(graph.Float32)
-	g.Kernels = c.Kernels
-	positions := g.Root().Ints("positions", c.BlockSize, c.BlockSize, graph.NoneIgnored)
+	g.Kernels = p.Kernels
+	positions := g.Root().Ints("positions", p.BlockSize, p.BlockSize, graph.NoneIgnored)
 	if err := g.Err(); err != nil { // the context is too long to count anything
 		return o, err
 	}
-	at := site(g.Root(), short, 1, positions)
+	at := short.site(g.Root(), 1, positions)
 	var matrices []string
 	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
 	at.Caches = nn.Caches{}
 	net := newStack(at, short)
-	blocks := float64(c.NLayer) / float64(short.NLayer) // number of blocks for which each declared one stands
-	o.countLeaves(c, g, blocks)
+	blocks := float64(p.NLayer) / float64(short.NLayer) // number of blocks for which each declared one stands
+	o.countLeaves(p.Config, g, blocks)
 	o.nameMatrices(matrices)
 	o.remembered = blocks * at.Caches.Numbers()
 	if len(net.attentions) == 0 { // the blocks do not use the given attention
@@ -65,7 +61,7 @@ func (c Config) outline() (o outline, err error) {
 		if m, ok := l.(nn.Mixing); ok {
 			o.mixing += blocks * m.Mixing()
 		} else {
-			o.mixing += blocks * float64(c.BlockSize) * float64(c.NHead) * float64(c.QKSize+c.VSize)
+			o.mixing += blocks * float64(p.BlockSize) * float64(p.NHead) * float64(p.QKSize+p.VSize)
 		}
 	}
 	return o, g.Err()

@@ -29,11 +29,11 @@ func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 // model_type is "pedestrian", so that no other program takes the weights for a GPT-2's, and the differing fields are
 // written under their names in Config.
 func (c Config) HuggingFace() ([]byte, error) {
-	o, err := c.validated()
+	p, o, err := c.validated()
 	if err != nil {
 		return nil, err
 	}
-	c = c.Resolved()
+	c = p.Config
 	t, err := c.translated(published.GPT2())
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (c Config) in(f published.Family) (field.List, error) {
 		want, _ := t.want.Find(got.Name)
 		return nil, errors.Errorf("%s: got %s, want %s", got.Name, field.Clip(got.String()), want)
 	}
-	if o, _ := c.outline(); c.Bias && o.ownHead {
+	if o, _ := c.planned().outline(); c.Bias && o.ownHead {
 		return nil, errors.Errorf("head: got %s, which has a bias, want tied", c.Head)
 	}
 	return t.file, nil

@@ -72,10 +72,10 @@ func (s source) plain(f *safetensors.File, ownHead bool) *safetensors.File {
 
 // heads returns the layout of the columns of the attentions' projections.
 func (c Config) heads() published.Heads {
-	c = c.Resolved()
-	groups := c.NHead
-	if attention := parts.Find(c.known().Attentions, c.Attention); attention.Groups != nil {
-		groups = attention.Groups(c.Stack)
+	p := c.planned()
+	groups := p.NHead
+	if own := p.design.Attention.Groups; own != nil {
+		groups = own(p.Stack)
 	}
-	return published.Heads{Queries: c.NHead, Groups: groups, QK: c.QKSize, V: c.VSize}
+	return published.Heads{Queries: p.NHead, Groups: groups, QK: p.QKSize, V: p.VSize}
 }

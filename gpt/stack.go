@@ -18,36 +18,34 @@ type stack struct {
 	scope      graph.Scope
 }
 
-func newStack(at nn.Site, c Config) *stack {
-	known, net := c.known(), &stack{scope: at.Scope, vocabulary: c.VocabSize}
-	net.Body = c.Stack.Body(known, at, c.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
-		return c.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
+func newStack(at nn.Site, p plan) *stack {
+	net := &stack{scope: at.Scope, vocabulary: p.VocabSize}
+	net.Body = p.design.Body(at, p.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
+		return p.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
 	net.head = nn.Make(at.At("lm_head"), func(at nn.Site) nn.Layer {
-		return parts.Find(known.Heads, c.Head).New(at, c.VocabSize, net.Embedding)
+		return p.head.New(at, p.VocabSize, net.Embedding)
 	})
 	return net
 }
 
 // blockBuilder returns the mask and the function that builds each block, at a site whose fields from the positions are
 // set. The function passes the block's attention to collect.
-func (c Config) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
-	known := c.known()
+func (p plan) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
 	root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)
-	attention := parts.Find(known.Attentions, c.Attention).Make(root, c.Stack)
+	attention := p.design.Attention.Make(root, p.Stack)
 	collected := func(at nn.Site) nn.Layer {
 		l := nn.Make(at, attention) // a user-defined block may not build it
 		collect(at, l)
 		return l
 	}
-	return root.Mask, func(at nn.Site) nn.Layer { return parts.Find(known.Blocks, c.Block).New(at, collected) }
+	return root.Mask, func(at nn.Site) nn.Layer { return p.design.Block.New(at, collected) }
 }
 
-// site returns the site that all layers of the model share. c must be resolved. The mask is set later, when the
-// positions are known.
-func site(s graph.Scope, c Config, batch int, positions graph.Expr) nn.Site {
-	at := c.Stack.Site(c.known(), batch, c.BlockSize)
-	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, c.affine(func(*nn.LoRA) {}), c.adapt(func(*nn.LoRA) {})
+// site returns the site that all layers of the model share. The mask is set later, when the positions are known.
+func (p plan) site(s graph.Scope, batch int, positions graph.Expr) nn.Site {
+	at := p.design.Site(batch, p.BlockSize)
+	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, p.affine(func(*nn.LoRA) {}), p.adapt(func(*nn.LoRA) {})
 	return at
 }
 

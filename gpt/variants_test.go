@@ -183,7 +183,7 @@ func permitted() (list [][8]int, build func([8]int) Config) {
 			at[k], rest = rest%size, rest/size
 		}
 		c := build(at)
-		if c.Stack.Check(c.known(), c.BlockSize) == nil && c.Attention != "linformer" {
+		if c.planned().design.Check(c.BlockSize) == nil && c.Attention != "linformer" {
 			list = append(list, at)
 		}
 	}
@@ -242,7 +242,7 @@ func TestCombinations(t *testing.T) {
 		}
 		g := graph.New(graph.Float32, 3)
 		g.Kernels = i%2 == 0
-		ahead := m.Config.causalModel(g, 2)
+		ahead := m.plan.causalModel(g, 2)
 		causal.Perturb(g)
 		if err := causal.Check(ahead); err != nil {
 			t.Errorf("%s: kernels %t: %v", name, g.Kernels, err)

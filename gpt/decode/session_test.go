@@ -25,14 +25,13 @@ const vocabulary = 11
 
 func build(context int) func(graph.Scope, int, graph.Expr, nn.Caches) Layers {
 	return func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) Layers {
-		known := parts.Library()
-		stack := parts.Stack{NLayer: 1, NHead: 2, NEmbd: 6}.Resolved(known)
-		at := stack.Site(known, batch, context)
+		design := parts.Library().Design(parts.Stack{NLayer: 1, NHead: 2, NEmbd: 6})
+		at := design.Site(batch, context)
 		at.Scope, at.Positions, at.Caches = s, positions, caches
-		body := stack.Body(known, at, vocabulary, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
+		body := design.Body(at, vocabulary, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 			root.Mask = nn.NewBiasedMask(s, root.Dims, nn.Causal{}, root.Scores)
-			attention := parts.Find(known.Attentions, "causal").Make(root, stack)
-			return root.Mask, func(at nn.Site) nn.Layer { return parts.Find(known.Blocks, "pre").New(at, attention) }
+			attention := design.Attention.Make(root, design.Stack)
+			return root.Mask, func(at nn.Site) nn.Layer { return design.Block.New(at, attention) }
 		})
 		return tiny{body, nn.NewLinear(s.Sub("head"), 6, []int{vocabulary}, true, graph.Normal(1))}
 	}

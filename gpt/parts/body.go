@@ -22,14 +22,15 @@ type Body struct {
 	biases   *biases
 }
 
-// Body builds the layers of s, which must be resolved, at a site of Stack.Site. It passes the site, with the rotation
-// and biases of the positions, to inner, which builds the blocks' mask and returns the function that builds each block.
-func (s Stack) Body(
-	known Registry, at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer),
+// Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
+// positions, to inner, which builds the blocks' mask and returns the function that builds each block.
+func (d Design) Body(
+	at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer),
 ) *Body {
+	s := d.Stack
 	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope, stack: s}
 	at.Sub("position %q", s.Position).Try(func() {
-		p := Find(known.Positions, s.Position).New(at, s)
+		p := d.Position.New(at, s)
 		b.place = p.Layer
 		if p.Rotary != nil {
 			b.rotation = &rotation{Rotary: p.Rotary}
@@ -51,7 +52,7 @@ func (s Stack) Body(
 		at.Block = i
 		b.Blocks = append(b.Blocks, nn.Make(at, block))
 	}
-	if Find(known.Blocks, s.Block).Final {
+	if d.Block.Final {
 		b.norm = nn.Make(at.At("ln_f"), at.Norm)
 	}
 	return b

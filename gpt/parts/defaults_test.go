@@ -12,7 +12,7 @@ import (
 
 // The defaults of sizes and names.
 func TestStackDefaults(t *testing.T) {
-	got := Stack{NLayer: 2, NHead: 4, NEmbd: 48}.Resolved(Library())
+	got := Library().Design(Stack{NLayer: 2, NHead: 4, NEmbd: 48}).Stack
 	want := Stack{NLayer: 2, NHead: 4, NEmbd: 48, QKSize: 12, VSize: 12, NInner: 192, Eps: 1e-5, RopeTheta: 10_000,
 		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || got.MLP != string(MLPs()[0].Name) {
@@ -20,10 +20,10 @@ func TestStackDefaults(t *testing.T) {
 	}
 	set := want
 	set.QKSize, set.VSize, set.NInner, set.Eps, set.RopeTheta = 1, 2, 3, 4, 5
-	if again := set.Resolved(Library()); again.QKSize != 1 || again.VSize != 2 || again.NInner != 3 || again.Eps != 4 || again.RopeTheta != 5 {
+	if again := Library().Design(set).Stack; again.QKSize != 1 || again.VSize != 2 || again.NInner != 3 || again.Eps != 4 || again.RopeTheta != 5 {
 		t.Errorf("what is set is replaced: %+v", again)
 	}
-	if none := (Stack{}).Resolved(Library()); none.QKSize != 0 || none.NInner != 0 {
+	if none := Library().Design(Stack{}).Stack; none.QKSize != 0 || none.NInner != 0 {
 		t.Errorf("of no heads: %+v", none)
 	}
 	d := got.Dims(3, 7)
@@ -46,7 +46,7 @@ func TestOptionDefaults(t *testing.T) {
 		{"mla_rope", 1, map[string]int{"latent_size": 1, "q_latent_size": 1}},
 		{"dilated", 48, map[string]int{"dilation": 1, "global_tokens": 0}},
 	} {
-		s := Stack{NLayer: 1, NHead: max(1, c.embd/12), NEmbd: c.embd, Attention: c.attention}.Resolved(Library())
+		s := Library().Design(Stack{NLayer: 1, NHead: max(1, c.embd/12), NEmbd: c.embd, Attention: c.attention}).Stack
 		for name, want := range c.want {
 			if got := s.Options.Get(name); got != want {
 				t.Errorf("%s of %d features: %s is %d, want %d", c.attention, c.embd, name, got, want)
@@ -95,7 +95,7 @@ func TestChecks(t *testing.T) {
 	} {
 		s := Stack{NLayer: 2, NHead: 4, NEmbd: 48}
 		c.change(&s)
-		if err := s.Check(Library(), 6); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+		if err := Library().Design(s).Check(6); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: got error %v, want %q", s, err, c.want)
 		}
 	}

@@ -44,7 +44,7 @@ func TestSharedOptions(t *testing.T) {
 	s.NHead, s.NEmbd = 2, 8
 	for _, a := range Attentions() {
 		s.Attention = a.String()
-		got := s.Resolved(Library()).Options
+		got := Library().Design(s).Stack.Options
 		for name := range helps {
 			reads := slices.ContainsFunc(a.Options, func(o Option) bool { return o.Name == name })
 			if want := map[bool]int{true: 6}[reads]; got.Get(name) != want {
@@ -62,14 +62,14 @@ func TestOwnOption(t *testing.T) {
 	}}}}
 	known := r.WithLibrary()
 	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Attention: "mine"}
-	if got := s.Resolved(known).Options.Get("depth"); got != 4 {
+	if got := known.Design(s).Stack.Options.Get("depth"); got != 4 {
 		t.Errorf("default: got %d, want 4", got)
 	}
-	if err := s.Check(known, 4); err != nil {
+	if err := known.Design(s).Check(4); err != nil {
 		t.Error(err)
 	}
 	s.Options.Set("depth", 5)
-	if err := s.Check(known, 4); err == nil || err.Error() != "depth: got 5, want at most block_size 4" {
+	if err := known.Design(s).Check(4); err == nil || err.Error() != "depth: got 5, want at most block_size 4" {
 		t.Errorf("got %v", err)
 	}
 	f, ok := s.OptionFields(known).Find("depth")
@@ -77,7 +77,7 @@ func TestOwnOption(t *testing.T) {
 		t.Errorf("got %v %q, want 5", f, f.Help)
 	}
 	s.Attention = "causal"
-	if got := s.Resolved(known).Options; !got.Equal(Options{}) {
+	if got := known.Design(s).Stack.Options; !got.Equal(Options{}) {
 		t.Errorf("causal: got %v, want nothing", got)
 	}
 }
@@ -94,8 +94,8 @@ func TestGroups(t *testing.T) {
 		for _, name := range []string{"gqa", "gqa_bias"} {
 			s := Stack{NLayer: 1, NHead: 6, NEmbd: 12, Attention: name}
 			s.Options.Set("n_kv_head", c.set)
-			err := s.Check(Library(), 4)
-			if got := s.Resolved(Library()).Options.Get("n_kv_head"); got != c.got || (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			err := Library().Design(s).Check(4)
+			if got := Library().Design(s).Stack.Options.Get("n_kv_head"); got != c.got || (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 				t.Errorf("%s, %d: got %d and %v, want %d and %q", name, c.set, got, err, c.got, c.want)
 			}
 		}
@@ -140,11 +140,11 @@ func TestRegistry(t *testing.T) {
 func TestBlockAndMLPAreChecked(t *testing.T) {
 	known := Registry{Blocks: []Block{{Name: "mine", New: Blocks()[0].New, Check: func(Stack) error { return nil }}}}.WithLibrary()
 	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Block: "mine", MLP: "swiglu"}
-	if err := s.Check(known, 4); err != nil {
+	if err := known.Design(s).Check(4); err != nil {
 		t.Error(err)
 	}
 	s.Activation = "relu"
-	if err := s.Check(known, 4); err == nil || !strings.HasPrefix(err.Error(), "activation: got relu, want the default, gelu, with mlp swiglu") {
+	if err := known.Design(s).Check(4); err == nil || !strings.HasPrefix(err.Error(), "activation: got relu, want the default, gelu, with mlp swiglu") {
 		t.Errorf("got error %v", err)
 	}
 }

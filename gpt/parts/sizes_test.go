@@ -12,7 +12,7 @@ import (
 // The inner width is four times the outer one, if that is a valid size.
 func TestInnerSize(t *testing.T) {
 	for embd, want := range map[int]int{-1: 0, 0: 0, 1: 4, 7: 28, field.MaxSize: 4 * field.MaxSize} {
-		if got := (Stack{NEmbd: embd}).Resolved(Registry{}).NInner; got != want {
+		if got := (Registry{}).Design(Stack{NEmbd: embd}).Stack.NInner; got != want {
 			t.Errorf("n_embd %d: got n_inner %d, want %d", embd, got, want)
 		}
 	}
@@ -32,8 +32,8 @@ func TestInside(t *testing.T) {
 	for mlp, want := range map[string]float64{
 		"": 4*3 + 2*7, "mlp": 4*3 + 2*7, "swiglu": 4*3 + 3*7, "gated": 4*3 + 3*7, "bare gate": 4*3 + 3*7, "vector": 4*3 + 2*7,
 	} {
-		s := Stack{NLayer: 1, NHead: 1, NEmbd: 3, NInner: 7, MLP: mlp}.Resolved(known)
-		if got := s.Inside(known, 5); got != want {
+		d := known.Design(Stack{NLayer: 1, NHead: 1, NEmbd: 3, NInner: 7, MLP: mlp})
+		if got := d.Inside(5); got != want {
 			t.Errorf("%s: got %v numbers, want %v", mlp, got, want)
 		}
 	}

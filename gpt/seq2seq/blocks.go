@@ -40,6 +40,9 @@ func (c Config) known() parts.Registry {
 	return r
 }
 
+// design returns the encoder's stack with its names looked up; c has the defaults of the attention.
+func (c Config) design() parts.Design { return c.known().Design(c.Stack) }
+
 // attention returns the attention that c names; c is resolved.
 func (c Config) attention() attention { return parts.Find(attentions(c.Parts.Attentions), c.Attention) }
 

@@ -28,7 +28,7 @@ type Config struct {
 // Resolved returns c with zeros replaced by the defaults that they stand for.
 func (c Config) Resolved() Config {
 	c = c.withAttention()
-	c.Stack = c.Stack.Resolved(c.known())
+	c.Stack = c.design().Stack
 	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
 	c.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
 	return c
@@ -114,7 +114,7 @@ func (c Config) ValidateModel() error {
 	if err := c.networkFields().Check(); err != nil {
 		return err
 	}
-	if err := c.withAttention().Stack.Check(c.known(), c.SourceSize); err != nil {
+	if err := c.withAttention().design().Check(c.SourceSize); err != nil {
 		return err
 	}
 	return c.checkParameters(1)

@@ -15,9 +15,10 @@ type decoder struct {
 
 // newDecoder returns the decoder of a batch of sequences with tokens at the given positions; with caches it can Step.
 func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions graph.Expr, caches nn.Caches) (d decoder) {
-	at := c.Site(c.known(), batch, c.TargetSize)
+	design := c.design()
+	at := design.Site(batch, c.TargetSize)
 	at.Scope, at.Positions, at.Caches = s, positions, caches
-	d.Body = c.Body(c.known(), at, c.TargetVocab, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
+	d.Body = design.Body(at, c.TargetVocab, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		root.Mask = nn.NewBiasedMask(s, root.Dims, nn.Causal{}, root.Scores)
 		block, attention := c.block(), parts.Find(parts.Attentions(), "causal").New(root, c.Stack)
 		return root.Mask, func(at nn.Site) nn.Layer {

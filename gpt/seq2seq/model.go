@@ -119,10 +119,11 @@ type encoder struct {
 }
 
 func newEncoder(s graph.Scope, c Config, batch int) encoder {
-	at := c.Site(c.known(), batch, c.SourceSize)
+	design := c.design()
+	at := design.Site(batch, c.SourceSize)
 	at.Scope, at.Positions = s, parts.Places(s, batch, c.SourceSize)
 	e := encoder{lengths: slices.Repeat([]int{c.SourceSize}, batch)}
-	e.Body = c.Body(c.known(), at, c.SourceVocab, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
+	e.Body = design.Body(at, c.SourceVocab, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		kind, block := c.attention(), c.block()
 		e.mask = nn.NewBiasedMask(s, root.Dims, kind.sees(c.Stack, e.lengths), root.Scores)
 		root.Mask = e.mask

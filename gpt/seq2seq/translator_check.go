@@ -19,7 +19,7 @@ func checkTranslator(m *Model, sources, beams int) error {
 	}
 	from, to := float64(c.SourceSize), float64(c.TargetSize)
 	kept := float64(c.NLayer) * float64(c.NHead) * (float64(c.QKSize) + float64(c.VSize)) // of a token
-	source := from*(kept+from+to+c.Inside(c.known(), c.SourceSize)) + to*float64(c.NEmbd)
+	source := from*(kept+from+to+c.design().Inside(c.SourceSize)) + to*float64(c.NEmbd)
 	beam := to*kept + from + float64(c.TargetVocab) + hypothesisSize
 	fields := append(c.networkFields(),
 		field.New("sources", &sources, field.Size(1), ""), field.New("beams", &beams, field.Size(1), ""))

@@ -545,6 +545,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[parts.Attention](),
 	reflect.TypeFor[parts.Block](),
 	reflect.TypeFor[parts.Body](),
+	reflect.TypeFor[parts.Design](),
 	reflect.TypeFor[parts.Head](),
 	reflect.TypeFor[parts.MLP](),
 	reflect.TypeFor[parts.Name](),

@@ -1,0 +1,103 @@
+package parts
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Design is a Stack with every default filled in and with its names looked up. Models are built from it.
+type Design struct {
+	Stack     Stack // without the options that the attention does not read
+	Position  Position
+	Attention Attention
+	Block     Block
+
+	norm       Norm
+	mlp        MLP
+	activation Activation
+	given      Stack       // with zeros for defaults, and with all options, to check
+	attentions []Attention // all of the registry
+}
+
+// Design looks up the parts of s in r. A part that r lacks is the zero part, which Check refuses.
+func (r Registry) Design(s Stack) Design {
+	d := Design{given: s, attentions: r.Attentions}
+	s = s.withDefaults()
+	d.Position, d.Attention = Find(r.Positions, s.Position), Find(r.Attentions, s.Attention)
+	d.Block, d.norm = Find(r.Blocks, s.Block), Find(r.Norms, s.Norm)
+	d.mlp, d.activation = Find(r.MLPs, s.MLP), Find(r.Activations, s.Activation)
+	s.Options = s.Options.resolved(d.Attention.Options, s)
+	d.Stack = s
+	return d
+}
+
+// Check returns the first error in d for sequences of context tokens, which names the field, its value and the values
+// that are allowed. Each field must be in its domain.
+func (d Design) Check(context int) error {
+	if s := d.given; (s.QKSize == 0 || s.VSize == 0) && s.NEmbd%s.NHead != 0 { // heads cannot share the features
+		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without",
+			s.NHead, s.NEmbd)
+	}
+	s := d.Stack
+	if err := d.given.Options.check(d.attentions, s.Attention); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		kind, name string
+		missing    bool
+	}{
+		{"position", s.Position, d.Position.New == nil}, {"attention", s.Attention, d.Attention.New == nil},
+		{"norm", s.Norm, d.norm.New == nil}, {"block", s.Block, d.Block.New == nil}, {"mlp", s.MLP, d.mlp.New == nil},
+	} {
+		if p.missing {
+			return errors.Errorf("%s: got %s, a part without New: nothing builds it", p.kind, p.name)
+		}
+	}
+	dims := s.Dims(1, context)
+	if d.Position.Check != nil {
+		if err := d.Position.Check(dims); err != nil {
+			return err
+		}
+	}
+	if err := d.Attention.check(dims, s); err != nil {
+		return err
+	}
+	for _, check := range []func(Stack) error{d.Block.Check, d.mlp.Check} {
+		if check == nil {
+			continue
+		}
+		if err := check(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Site returns the settings with which the layers of d are built, for a batch of sequences. The caller adds the scope,
+// the positions, their rotation and biases, and the mask.
+func (d Design) Site(batch, context int) nn.Site {
+	s := d.Stack
+	return nn.Site{
+		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
+		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New,
+	}
+}
+
+// Inside returns the approximate number of values per token that a block of d holds at once when it is fed several
+// tokens of a context: 4d, and i + o − d for each matrix (i, o) that the MLP declares. These are 2f for an MLP, and 3f
+// for one with a gate.
+func (d Design) Inside(context int) float64 {
+	g := graph.Outline(graph.Float32)
+	at := d.Site(1, context)
+	at.Scope = g.Root().Sub("mlp")
+	nn.Make(at, at.MLP)
+	embd := float64(d.Stack.NEmbd)
+	n := 4 * embd
+	for _, p := range g.Params() {
+		if shape := p.Tensor().Shape; len(shape) == 2 {
+			n += max(0, float64(shape[0])+float64(shape[1])-embd)
+		}
+	}
+	return n
+}
