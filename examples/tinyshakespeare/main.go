@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if g.Rank() > 0 {
 		err = follow(ctx, g, c, o, args, stderr)
 	} else {
-		err = lead(ctx, g, c, o, args, stdout, stderr)
+		err = job{c, o, args, g, stdout, stderr}.lead(ctx)
 	}
 	if err != nil { // its status ends the other ranks
 		return err
@@ -57,25 +57,39 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return g.Close()
 }
 
-// lead trains, alone or as rank 0, saves, reports, and prints a sample.
-func lead(
-	ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stdout, stderr io.Writer,
-) (err error) {
-	var dir *checkpoint.Dir
-	var saved *checkpoint.Checkpoint // nil for a new run
-	if o.resume {
-		if dir, saved, err = base.Decoder().Resume(c.OutDir, stderr); err != nil {
-			return errors.Wrap(err, "-resume")
-		}
-		defer dir.Close()
-		defer saved.Close()
-		if c, o, err = again(c.OutDir, saved, args); err != nil {
-			return err
-		}
-		if o.data == "" && finished(c, saved, stdout) {
-			return tell(g, finish)
-		}
+// job is one call of the program: the configuration and options that its flags set, and its surroundings.
+type job struct {
+	config         gpt.Config
+	options        options
+	args           []string
+	ranks          dist.Group
+	stdout, stderr io.Writer
+}
+
+// lead trains, alone or as rank 0, a new run or the saved one.
+func (j job) lead(ctx context.Context) error {
+	if !j.options.resume {
+		return j.train(ctx, nil, nil)
 	}
+	path := j.config.OutDir
+	dir, saved, err := base.Decoder().Resume(path, j.stderr)
+	if err != nil {
+		return errors.Wrap(err, "-resume")
+	}
+	defer dir.Close()
+	defer saved.Close()
+	if j.config, j.options, err = again(path, saved, j.args); err != nil {
+		return err
+	}
+	if j.options.data == "" && finished(j.config, saved, j.stdout) {
+		return tell(j.ranks, finish)
+	}
+	return j.train(ctx, dir, saved)
+}
+
+// train trains, saves, reports, and prints a sample. dir and saved are nil for a new run.
+func (j job) train(ctx context.Context, dir *checkpoint.Dir, saved *checkpoint.Checkpoint) error {
+	c, o := j.config, j.options
 	if err := base.Check(c); err != nil { // before opening the text
 		return err
 	}
@@ -92,35 +106,35 @@ func lead(
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
-	source, data, tok, err := o.open(ctx, c.BlockSize, saved, stderr)
+	source, data, tok, err := o.open(ctx, c.BlockSize, saved, j.stderr)
 	if err != nil {
 		return err
 	}
-	if saved != nil && finished(c, saved, stdout) {
-		return tell(g, finish)
+	if saved != nil && finished(c, saved, j.stdout) {
+		return tell(j.ranks, finish)
 	}
 	if o.samples() { // now rather than after the training
 		if _, err := base.Prompt(tok, o.prompt); err != nil {
 			return err
 		}
 	}
-	t, err := trainer(ctx, g, c, data, tok, saved)
+	t, err := trainer(ctx, j.ranks, c, data, tok, saved)
 	if err != nil {
 		return err
 	}
 	if err := w.begin(t); err != nil {
 		return err
 	}
-	if !o.resume { // only now: a refused run leaves no files
+	if saved == nil { // only now: a refused run leaves no files
 		if dir, err = base.Begin(c.OutDir); err != nil {
 			return err
 		}
 		defer dir.Close()
 	}
-	if err := shared(g, c.OutDir); err != nil {
+	if err := shared(j.ranks, c.OutDir); err != nil {
 		return err
 	}
-	r, err := newReport(t, source, o, w, stdout)
+	r, err := newReport(t, source, o, w, j.stdout)
 	if err != nil {
 		return err
 	}
@@ -128,10 +142,15 @@ func lead(
 	if err := fit(ctx, t, dir, r); err != nil {
 		return err
 	}
-	if err := tell(g, finish); err != nil { // the other ranks do not wait for the sample
+	return j.end(ctx, t, r)
+}
+
+// end releases the other ranks, which do not wait for the sample, and prints the sample.
+func (j job) end(ctx context.Context, t *gpt.Trainer, r *report) error {
+	if err := tell(j.ranks, finish); err != nil {
 		return err
 	}
-	if err := sample(ctx, t.Model, tok, o, c.Seed, stdout); err != nil {
+	if err := sample(ctx, t.Model, t.Tokenizer, j.options, j.config.Seed, j.stdout); err != nil {
 		return err
 	}
 	return r.Trouble
