@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/verify/known"
 )
 
 // checking compares the results of a folder with published ones.
@@ -24,11 +25,11 @@ type checking struct {
 	model  *gpt.Model // with no more context than the checks need
 	tok    text.Tokenizer
 	source corpus.Source
-	known  known
+	known  known.Model
 }
 
 // check compares a folder with everything that is known of its model and of every model, one result per line.
-func check(ctx context.Context, o options, list []known, stdout, stderr io.Writer) error {
+func check(ctx context.Context, o options, list []known.Model, stdout, stderr io.Writer) error {
 	c := checking{report: report{out: stdout}, ctx: ctx, stderr: stderr, dir: o.model}
 	var err error
 	if c.model, c.tok, err = openAt(o.model, 0); err != nil {
@@ -38,13 +39,13 @@ func check(ctx context.Context, o options, list []known, stdout, stderr io.Write
 	c.full = c.model.Config
 	if k := recognise(list, c.full); k != nil {
 		c.known = *k
-		fmt.Fprintf(stdout, "%s: by its sizes this is %s\n", o.model, k.name)
+		fmt.Fprintf(stdout, "%s: by its sizes this is %s\n", o.model, k.Name)
 	} else {
 		fmt.Fprintf(stdout, "%s: no published results for a model of these sizes; "+
 			"only the checks for every model run\n", o.model)
 	}
-	if b := c.known.batch; b != nil && b.width < c.full.BlockSize {
-		if c.model, c.tok, err = openAt(o.model, b.width); err != nil {
+	if b := c.known.Batch; b != nil && b.Width < c.full.BlockSize {
+		if c.model, c.tok, err = openAt(o.model, b.Width); err != nil {
 			return err
 		}
 	}
@@ -70,16 +71,16 @@ func (c *checking) parameters() {
 	counted, _ := c.model.Config.Count()
 	c.say(there == counted, "numbers in the model",
 		program.Thousands(there), program.Thousands(counted)+" by its sizes")
-	if c.known.parameters > 0 {
+	if c.known.Parameters > 0 {
 		full, _ := c.full.Count()
-		c.say(full == c.known.parameters, "parameters",
-			program.Thousands(full), program.Thousands(c.known.parameters))
+		c.say(full == c.known.Parameters, "parameters",
+			program.Thousands(full), program.Thousands(c.known.Parameters))
 	}
 }
 
 // continuations compares the model's continuations, with the likeliest token at each step, with the published ones.
 func (c *checking) continuations() {
-	if len(c.known.greedy) == 0 {
+	if len(c.known.Greedy) == 0 {
 		return
 	}
 	d, err := gpt.NewDecoder(c.model, 1)
@@ -87,15 +88,15 @@ func (c *checking) continuations() {
 		c.failure("going on", err)
 		return
 	}
-	for _, k := range c.known.greedy {
-		what := fmt.Sprintf("going on with %q%v", k.prompt, k.ids)
+	for _, k := range c.known.Greedy {
+		what := fmt.Sprintf("going on with %q%v", k.Prompt, k.IDs)
 		more, err := c.greedy(d, k)
 		if err != nil {
 			c.failure(what, err)
 			continue
 		}
-		if k.text == "" {
-			equal(&c.report, what, fmt.Sprint(more), fmt.Sprint(k.more))
+		if k.Text == "" {
+			equal(&c.report, what, fmt.Sprint(more), fmt.Sprint(k.More))
 			continue
 		}
 		s, err := c.tok.Decode(more)
@@ -103,16 +104,16 @@ func (c *checking) continuations() {
 			c.failure(what, err)
 			continue
 		}
-		equal(&c.report, what, fmt.Sprintf("%q", s[:min(len(s), len(k.text))]), fmt.Sprintf("%q", k.text))
+		equal(&c.report, what, fmt.Sprintf("%q", s[:min(len(s), len(k.Text))]), fmt.Sprintf("%q", k.Text))
 	}
 }
 
 // greedy draws the known number of tokens, or as many as the known text can have.
-func (c *checking) greedy(d *decode.Session, k continuation) (more []int, err error) {
-	ids, n := k.ids, len(k.more)
-	if k.text != "" {
-		n = len(k.text)
-		if ids, err = c.tok.Encode(k.prompt); err != nil {
+func (c *checking) greedy(d *decode.Session, k known.Continuation) (more []int, err error) {
+	ids, n := k.IDs, len(k.More)
+	if k.Text != "" {
+		n = len(k.Text)
+		if ids, err = c.tok.Encode(k.Prompt); err != nil {
 			return nil, err
 		}
 	}
@@ -126,4 +127,14 @@ func (c *checking) greedy(d *decode.Session, k continuation) (more []int, err er
 		more = append(more, token.ID)
 	}
 	return more, nil
+}
+
+// recognise returns the known model of that shape, or nil if there is none.
+func recognise(list []known.Model, c gpt.Config) *known.Model {
+	for _, k := range list {
+		if k.Layers == c.NLayer && k.Heads == c.NHead && k.Embedding == c.NEmbd && k.Vocab == c.VocabSize {
+			return &k
+		}
+	}
+	return nil
 }

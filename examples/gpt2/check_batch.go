@@ -12,36 +12,36 @@ import (
 // batch compares logits, loss, gradients and the losses of some steps on llm.c's batch. It trains the model, so it
 // must run last.
 func (c *checking) batch() {
-	k := c.known.batch
+	k := c.known.Batch
 	if k == nil {
 		return
 	}
-	if c.source.SHA256() != k.text {
+	if c.source.SHA256() != k.Text {
 		c.skip("llm.c's batch of tinyshakespeare", c.source.Name+" is another text")
 		return
 	}
 	ids, err := sections(c.tok, c.source.Text)
-	if err != nil || len(ids) <= k.first {
+	if err != nil || len(ids) <= k.First {
 		c.failure("llm.c's tokens", errors.Errorf("%d tokens (%v)", len(ids), err))
 		return
 	}
-	c.tokens("llm.c's val.bin", ids[:k.first], k.val)
-	c.tokens("llm.c's train.bin", ids[k.first:], k.train)
+	c.tokens("llm.c's val.bin", ids[:k.First], k.Val)
+	c.tokens("llm.c's train.bin", ids[k.First:], k.Train)
 	if err := c.onBatch(ids); err != nil {
 		c.failure("llm.c's batch", err)
 	}
 }
 
 func (c *checking) onBatch(ids []int) error {
-	k := c.known.batch
-	m, err := c.model.Plain(k.rows)
+	k := c.known.Batch
+	m, err := c.model.Plain(k.Rows)
 	if err != nil {
 		return err
 	}
-	n := k.rows * k.width
-	if m.Config.BlockSize != k.width || len(ids) <= n {
+	n := k.Rows * k.Width
+	if m.Config.BlockSize != k.Width || len(ids) <= n {
 		return errors.Errorf("got %d tokens and a block_size of %d, want more than %d and %d",
-			len(ids), m.Config.BlockSize, n, k.width)
+			len(ids), m.Config.BlockSize, n, k.Width)
 	}
 	copy(m.Tokens.Ints(), ids)
 	copy(m.Targets.Ints(), ids[1:])
@@ -52,7 +52,7 @@ func (c *checking) onBatch(ids []int) error {
 	if err := logits.Run(); err != nil {
 		return err
 	}
-	for i, want := range k.logits {
+	for i, want := range k.Logits {
 		c.near(fmt.Sprintf("logit %d of the first token", i), logits.Value().At(i), want, 1e-2)
 	}
 	p, err := graph.Compile(m.Loss, m.Params()...)
@@ -62,14 +62,14 @@ func (c *checking) onBatch(ids []int) error {
 	if err := p.Run(); err != nil {
 		return err
 	}
-	c.near("loss", p.Loss(), k.loss, 1e-3)
-	for _, g := range k.gradients {
-		x, ok := m.Graph.Leaf(g.parameter)
+	c.near("loss", p.Loss(), k.Loss, 1e-3)
+	for _, g := range k.Gradients {
+		x, ok := m.Graph.Leaf(g.Parameter)
 		if !ok {
-			return errors.Errorf("no parameter %s", g.parameter)
+			return errors.Errorf("no parameter %s", g.Parameter)
 		}
-		for i, want := range g.values {
-			c.near(fmt.Sprintf("∂L/∂ %s [%d]", g.parameter, i), p.Grad(x).At(i), want, 2e-5)
+		for i, want := range g.Values {
+			c.near(fmt.Sprintf("∂L/∂ %s [%d]", g.Parameter, i), p.Grad(x).At(i), want, 2e-5)
 		}
 	}
 	return c.steps(m, p)
@@ -83,7 +83,7 @@ func (c *checking) steps(m *gpt.Model, p *graph.Program) error {
 		return err
 	}
 	o.Decay = 0.01
-	for step, want := range c.known.batch.losses {
+	for step, want := range c.known.Batch.Losses {
 		if c.ctx.Err() != nil {
 			return c.ctx.Err()
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/known"
 )
 
 // made returns a folder with random weights, in a cache of the test.
@@ -47,17 +48,17 @@ func sum(s string) string {
 }
 
 // counted returns a list of ids in its published form.
-func counted(ids []int) tokenized {
+func counted(ids []int) known.Tokenized {
 	var b bytes.Buffer
 	for _, id := range ids {
 		binary.Write(&b, binary.LittleEndian, uint16(id))
 	}
-	return tokenized{len(ids), sum(b.String())}
+	return known.Tokenized{Tokens: len(ids), SHA256: sum(b.String())}
 }
 
 // answers returns the results of a folder with random weights, each computed in another way than by check: in float64,
 // by stock operations, without a cache, token by token.
-func answers(t *testing.T, dir, s string) known {
+func answers(t *testing.T, dir, s string) known.Model {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -84,27 +85,27 @@ func answers(t *testing.T, dir, s string) known {
 	const rows, width = 2, 32
 	c := m.Config
 	d, n := int64(c.NEmbd), int64(c.NLayer)
-	k := known{name: "random", layers: c.NLayer, heads: c.NHead, embedding: c.NEmbd, vocab: c.VocabSize}
-	k.parameters = int64(c.VocabSize)*d + int64(c.BlockSize)*d + n*(12*d*d+13*d) + 2*d
+	k := known.Model{Name: "random", Layers: c.NLayer, Heads: c.NHead, Embedding: c.NEmbd, Vocab: c.VocabSize}
+	k.Parameters = int64(c.VocabSize)*d + int64(c.BlockSize)*d + n*(12*d*d+13*d) + 2*d
 	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		must(err)
-		k.files = append(k.files, knownFile{name, int64(len(data)), sum(string(data))})
+		k.Files = append(k.Files, known.File{Name: name, Bytes: int64(len(data)), SHA256: sum(string(data))})
 	}
 	encode := func(s string) []int {
 		ids, err := tok.Encode(s)
 		must(err)
 		return ids
 	}
-	k.tokens = &knownTokens{
-		ids:     []encoded{{" the", []int{vocab["Ġthe"]}}, {"\n", []int{vocab["Ċ"]}}},
-		special: []encoded{{"\n<|endoftext|>", []int{vocab["Ċ"], vocab["<|endoftext|>"]}}},
-		text:    sum(s), train: counted(encode(s[:len(s)*9/10])), val: counted(encode(s[len(s)*9/10:])), all: counted(encode(s)),
+	k.Tokens = &known.Tokens{
+		IDs:     []known.Encoded{{Text: " the", IDs: []int{vocab["Ġthe"]}}, {Text: "\n", IDs: []int{vocab["Ċ"]}}},
+		Special: []known.Encoded{{Text: "\n<|endoftext|>", IDs: []int{vocab["Ċ"], vocab["<|endoftext|>"]}}},
+		Text:    sum(s), Train: counted(encode(s[:len(s)*9/10])), Val: counted(encode(s[len(s)*9/10:])), All: counted(encode(s)),
 	}
-	k.greedy = []continuation{{ids: []int{vocab["Ċ"]}, more: likeliest(t, m, []int{vocab["Ċ"]}, 5)}}
+	k.Greedy = []known.Continuation{{IDs: []int{vocab["Ċ"]}, More: likeliest(t, m, []int{vocab["Ċ"]}, 5)}}
 	more, err := tok.Decode(likeliest(t, m, encode("The wheel"), 4))
 	must(err)
-	k.greedy = append(k.greedy, continuation{prompt: "The wheel", text: more})
+	k.Greedy = append(k.Greedy, known.Continuation{Prompt: "The wheel", Text: more})
 
 	var ids []int
 	parts := strings.Split(s, "\n\n")
@@ -114,10 +115,10 @@ func answers(t *testing.T, dir, s string) known {
 		}
 		ids = append(append(ids, vocab["<|endoftext|>"]), encode(part)...)
 	}
-	k.batch = &knownBatch{text: sum(s), first: 300, rows: rows, width: width, val: counted(ids[:300]), train: counted(ids[300:])}
+	k.Batch = &known.Batch{Text: sum(s), First: 300, Rows: rows, Width: width, Val: counted(ids[:300]), Train: counted(ids[300:])}
 	short, _, err := openAt(dir, width)
 	must(err)
-	onBatch(t, k.batch, m, short.Config, ids)
+	onBatch(t, k.Batch, m, short.Config, ids)
 	return k
 }
 
@@ -145,11 +146,11 @@ func likeliest(t *testing.T, m *gpt.Model, ids []int, n int) (more []int) {
 }
 
 // onBatch fills in the results on the batch, with AdamW written out.
-func onBatch(t *testing.T, k *knownBatch, from *gpt.Model, c gpt.Config, ids []int) {
+func onBatch(t *testing.T, k *known.Batch, from *gpt.Model, c gpt.Config, ids []int) {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)
 	g.Kernels = false
-	m, err := gpt.New(g, c, k.rows)
+	m, err := gpt.New(g, c, k.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func onBatch(t *testing.T, k *knownBatch, from *gpt.Model, c gpt.Config, ids []i
 	if err := logits.Run(); err != nil {
 		t.Fatal(err)
 	}
-	k.logits = append(k.logits, logits.Value().Floats()[:3]...)
+	k.Logits = append(k.Logits, logits.Value().Floats()[:3]...)
 	p, err := graph.Compile(m.Loss, m.Params()...)
 	if err != nil {
 		t.Fatal(err)
@@ -179,13 +180,13 @@ func onBatch(t *testing.T, k *knownBatch, from *gpt.Model, c gpt.Config, ids []i
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
-		k.losses = append(k.losses, p.Loss())
+		k.Losses = append(k.Losses, p.Loss())
 		for _, x := range m.Params() {
 			w, dw, name := x.Tensor(), p.Grad(x), x.Name()
 			if step == 1 {
 				mean[name], square[name] = make([]float64, w.Len()), make([]float64, w.Len())
 				if name == "wte.weight" || name == "h.1.ln_2.bias" {
-					k.gradients = append(k.gradients, knownGradient{name, dw.Floats()[:4]})
+					k.Gradients = append(k.Gradients, known.Gradient{Parameter: name, Values: dw.Floats()[:4]})
 				}
 			}
 			for i := range w.Len() {
@@ -197,7 +198,7 @@ func onBatch(t *testing.T, k *knownBatch, from *gpt.Model, c gpt.Config, ids []i
 			}
 		}
 	}
-	k.loss = k.losses[0]
+	k.Loss = k.Losses[0]
 }
 
 // Every known result of a folder is computed and compared: with the right ones all lines pass, and each wrong one
@@ -208,9 +209,9 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile(data, []byte(s), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	asked := func(k known) (out string, failed []string, err error) {
+	asked := func(k known.Model) (out string, failed []string, err error) {
 		var b bytes.Buffer
-		err = check(t.Context(), options{model: dir, data: data}, []known{k}, &b, &bytes.Buffer{})
+		err = check(t.Context(), options{model: dir, data: data}, []known.Model{k}, &b, &bytes.Buffer{})
 		for line := range strings.Lines(b.String()) {
 			if what, ok := strings.CutPrefix(line, "FAILED  "); ok {
 				failed = append(failed, what)
@@ -236,21 +237,21 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s", m[0])
 		}
 	}
-	k.parameters++
-	k.files[0].bytes++
-	k.tokens.ids[0].ids[0]++
-	k.tokens.special[0].ids[1]--
-	k.tokens.train.tokens++
-	k.tokens.val.sha256 = sum("")
-	k.tokens.all.tokens = 0
-	k.greedy[0].more[4]++
-	k.greedy[1].text = "#" + k.greedy[1].text[1:]
-	k.batch.val.tokens--
-	k.batch.train.sha256 = sum("")
-	k.batch.logits[2] += 0.02
-	k.batch.loss += 0.002
-	k.batch.gradients[1].values[3] += 4e-5
-	k.batch.losses[3] = math.NaN()
+	k.Parameters++
+	k.Files[0].Bytes++
+	k.Tokens.IDs[0].IDs[0]++
+	k.Tokens.Special[0].IDs[1]--
+	k.Tokens.Train.Tokens++
+	k.Tokens.Val.SHA256 = sum("")
+	k.Tokens.All.Tokens = 0
+	k.Greedy[0].More[4]++
+	k.Greedy[1].Text = "#" + k.Greedy[1].Text[1:]
+	k.Batch.Val.Tokens--
+	k.Batch.Train.SHA256 = sum("")
+	k.Batch.Logits[2] += 0.02
+	k.Batch.Loss += 0.002
+	k.Batch.Gradients[1].Values[3] += 4e-5
+	k.Batch.Losses[3] = math.NaN()
 	wrong := []string{"config.json: ", "parameters: ", `ids of " the": `, `ids of "\n<|endoftext|>": `, "train: ", "val: ", "train and val in one: ",
 		`going on with ""[`, `going on with "The wheel"[]: `, "llm.c's val.bin: ", "llm.c's train.bin: ", "logit 2 of the first token: ", "loss: ",
 		"∂L/∂ h.1.ln_2.bias [3]: ", "loss before step 4: "}
@@ -279,10 +280,10 @@ func TestCheckUnknown(t *testing.T) {
 		!strings.Contains(said.String(), "random weights") {
 		t.Errorf("got\n%s%s", said.String(), got)
 	}
-	k := known{layers: 2, heads: 4, embedding: 64, vocab: 512, files: []knownFile{{name: "none"}}, tokens: gpt2Tokens(), batch: gpt2().batch}
-	k.tokens.ids, k.tokens.special = nil, nil
+	k := known.Model{Layers: 2, Heads: 4, Embedding: 64, Vocab: 512, Files: []known.File{{Name: "none"}}, Tokens: known.Models()[0].Tokens, Batch: known.Models()[0].Batch}
+	k.Tokens.IDs, k.Tokens.Special = nil, nil
 	out.Reset()
-	if err := check(t.Context(), options{model: dir, data: data}, []known{k}, &out, &said); err != nil {
+	if err := check(t.Context(), options{model: dir, data: data}, []known.Model{k}, &out, &said); err != nil {
 		t.Fatalf("%v:\n%s", err, out.String())
 	}
 	for _, want := range []string{"none: not checked", "tokens of tinyshakespeare: not checked", "batch of tinyshakespeare: not checked"} {
@@ -295,32 +296,32 @@ func TestCheckUnknown(t *testing.T) {
 // The published results are complete: hashes have 64 digits, and lists have the lengths of llm.c's.
 func TestPublished(t *testing.T) {
 	names := map[string]bool{}
-	for _, k := range published() {
-		names[k.name] = true
+	for _, k := range known.Models() {
+		names[k.Name] = true
 		hashes := []string{}
-		for _, f := range k.files {
-			hashes = append(hashes, f.sha256)
+		for _, f := range k.Files {
+			hashes = append(hashes, f.SHA256)
 		}
-		if k.tokens != nil {
-			hashes = append(hashes, k.tokens.text, k.tokens.train.sha256, k.tokens.val.sha256, k.tokens.all.sha256)
+		if k.Tokens != nil {
+			hashes = append(hashes, k.Tokens.Text, k.Tokens.Train.SHA256, k.Tokens.Val.SHA256, k.Tokens.All.SHA256)
 		}
 		for _, h := range hashes {
 			if len(h) != 64 {
-				t.Errorf("%s: a hash of %d digits: %s", k.name, len(h), h)
+				t.Errorf("%s: a hash of %d digits: %s", k.Name, len(h), h)
 			}
 		}
 	}
-	b := gpt2().batch
-	if len(b.logits) != 10 || len(b.losses) != 10 || len(b.gradients) != 5 || len(b.val.sha256)+len(b.train.sha256) != 128 || len(names) != 7 {
-		t.Errorf("got %d logits, %d losses, %d gradients, %d models", len(b.logits), len(b.losses), len(b.gradients), len(names))
+	b := known.Models()[0].Batch
+	if len(b.Logits) != 10 || len(b.Losses) != 10 || len(b.Gradients) != 5 || len(b.Val.SHA256)+len(b.Train.SHA256) != 128 || len(names) != 7 {
+		t.Errorf("got %d logits, %d losses, %d gradients, %d models", len(b.Logits), len(b.Losses), len(b.Gradients), len(names))
 	}
 	smallest := gpt.GPT2()
 	smallest.Head = "tied"
 	for name, c := range map[string]gpt.Config{
 		"gpt2": smallest, "distilgpt2": gpt.DistilGPT2(), "SmolLM2-135M": gpt.SmolLM2_135M(), "stories15M": gpt.Stories15M(),
 	} {
-		k := recognise(published(), c)
-		if n, _ := c.Count(); k == nil || k.name != name || n != k.parameters {
+		k := recognise(known.Models(), c)
+		if n, _ := c.Count(); k == nil || k.Name != name || n != k.Parameters {
 			t.Errorf("%s of %d parameters is taken for %v", name, n, k)
 		}
 	}
@@ -344,8 +345,8 @@ func TestGPT2Sections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := gpt2().batch
-	if val, train := counted(ids[:k.first]), counted(ids[k.first:]); val != k.val || train != k.train {
-		t.Errorf("got %v and %v, want %v and %v", val, train, k.val, k.train)
+	k := known.Models()[0].Batch
+	if val, train := counted(ids[:k.First]), counted(ids[k.First:]); val != k.Val || train != k.Train {
+		t.Errorf("got %v and %v, want %v and %v", val, train, k.Val, k.Train)
 	}
 }

@@ -11,64 +11,63 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pedestrian-ml/pedestrian/verify/known"
 )
 
 // files compares the existing files with the published ones.
 func (c *checking) files() {
-	for _, f := range c.known.files {
-		data, err := file.Open(filepath.Join(c.dir, f.name))
+	for _, f := range c.known.Files {
+		data, err := file.Open(filepath.Join(c.dir, f.Name))
 		if err != nil {
-			c.skip(f.name, "it is not there")
+			c.skip(f.Name, "it is not there")
 			continue
 		}
 		h := sha256.New()
 		n, err := io.Copy(h, data)
 		data.Close()
 		if err != nil {
-			c.failure(f.name, err)
+			c.failure(f.Name, err)
 			continue
 		}
-		equal(&c.report, f.name, knownFile{f.name, n, hex.EncodeToString(h.Sum(nil))}, f)
+		equal(&c.report, f.Name, known.File{Name: f.Name, Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, f)
 	}
 }
-
-func (f knownFile) String() string { return fmt.Sprintf("%d bytes, sha256 %s", f.bytes, f.sha256) }
 
 // encodings compares the ids of known texts.
 func (c *checking) encodings() {
 	c.say(c.tok.Size() <= c.full.VocabSize, "tokens", fmt.Sprint(c.tok.Size()),
 		fmt.Sprintf("at most vocab_size, %d", c.full.VocabSize))
-	if c.known.tokens == nil {
+	if c.known.Tokens == nil {
 		return
 	}
-	for _, e := range c.known.tokens.ids {
+	for _, e := range c.known.Tokens.IDs {
 		c.encoding(e, c.tok.Encode)
 	}
 	acting, ok := c.tok.(interface{ EncodeSpecial(string) ([]int, error) })
-	for _, e := range c.known.tokens.special {
+	for _, e := range c.known.Tokens.Special {
 		if ok {
 			c.encoding(e, acting.EncodeSpecial)
 		}
 	}
 }
 
-func (c *checking) encoding(e encoded, encode func(string) ([]int, error)) {
-	what := fmt.Sprintf("ids of %q", e.text)
-	got, err := encode(e.text)
+func (c *checking) encoding(e known.Encoded, encode func(string) ([]int, error)) {
+	what := fmt.Sprintf("ids of %q", e.Text)
+	got, err := encode(e.Text)
 	if err != nil {
 		c.failure(what, err)
 		return
 	}
-	c.say(slices.Equal(got, e.ids), what, fmt.Sprint(got), fmt.Sprint(e.ids))
+	c.say(slices.Equal(got, e.IDs), what, fmt.Sprint(got), fmt.Sprint(e.IDs))
 }
 
 // corpus compares nanoGPT's two parts of a text, and the entire text.
 func (c *checking) corpus() {
-	k := c.known.tokens
-	if k == nil || k.text == "" {
+	k := c.known.Tokens
+	if k == nil || k.Text == "" {
 		return
 	}
-	if c.source.SHA256() != k.text {
+	if c.source.SHA256() != k.Text {
 		c.skip("tokens of tinyshakespeare", c.source.Name+" is another text")
 		return
 	}
@@ -80,8 +79,8 @@ func (c *checking) corpus() {
 	for _, part := range []struct {
 		name  string
 		split text.Split
-		want  tokenized
-	}{{"train", parts.Train(), k.train}, {"val", parts.Val(), k.val}} {
+		want  known.Tokenized
+	}{{"train", parts.Train(), k.Train}, {"val", parts.Val(), k.Val}} {
 		ids := make([]int, part.split.Len())
 		if err := part.split.Read(ids, 0); err != nil {
 			c.failure(part.name, err)
@@ -94,7 +93,7 @@ func (c *checking) corpus() {
 		c.failure("text in one", err)
 		return
 	}
-	c.tokens("train and val in one", ids, k.all)
+	c.tokens("train and val in one", ids, k.All)
 }
 
 // comesBack checks that the ids of a text decode to that text; an encoding may put a space in front.

@@ -21,6 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/verify/known"
 )
 
 func main() { program.Main("gpt2", run) }
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	switch o.task {
 	case "check":
-		return check(ctx, o, published(), stdout, stderr)
+		return check(ctx, o, known.Models(), stdout, stderr)
 	case "tune":
 		return tune(ctx, o, stdout, stderr)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/verify/known"
 	"github.com/pkg/errors"
 )
 
@@ -46,18 +47,16 @@ func (r *report) near(what string, got, want, distance float64) {
 func (r *report) failure(what string, err error) { r.say(false, what, err.Error(), "an answer") }
 
 // tokens checks the number and the hash of ids.
-func (r *report) tokens(what string, ids []int, want tokenized) {
+func (r *report) tokens(what string, ids []int, want known.Tokenized) {
 	h := sha256.New()
 	var two [2]byte
 	for _, id := range ids {
 		binary.LittleEndian.PutUint16(two[:], uint16(id))
 		h.Write(two[:])
 	}
-	got := tokenized{len(ids), hex.EncodeToString(h.Sum(nil))}
+	got := known.Tokenized{Tokens: len(ids), SHA256: hex.EncodeToString(h.Sum(nil))}
 	r.say(got == want, what, got.String(), want.String())
 }
-
-func (t tokenized) String() string { return fmt.Sprintf("%d tokens, sha256 %s", t.tokens, t.sha256) }
 
 // end prints the numbers, and returns an error if a line has failed.
 func (r *report) end() error {
