@@ -179,13 +179,6 @@ func (m *Model) layout() published.Layout {
 	return source{Config: c, family: f}.layout()
 }
 
-// inUse holds the Adapter that Model.Use has set, and copies of the numbers that it set, which show whether training
-// has changed them since.
-type inUse struct {
-	adapter *Adapter // nil if none is in use
-	numbers [][]float64
-}
-
 func inUseNow(a *Adapter, layers []*nn.LoRA) inUse { return inUse{a, adapterNumbers(layers)} }
 
 // unchanged returns the adapter if the layers still hold its numbers, otherwise nil.
@@ -204,4 +197,35 @@ func adapterNumbers(layers []*nn.LoRA) (list [][]float64) {
 		}
 	}
 	return list
+}
+
+// Merge adds every adapter to its weight, w + s·d·u, and sets u to 0: the model computes the same function. A second
+// Merge changes nothing.
+func (m *Model) Merge() {
+	if m == nil {
+		return
+	}
+	m.Graph.Exclusive(m.merge)
+}
+
+// merge is Merge for a caller that holds the weights exclusively.
+func (m *Model) merge() {
+	if a := m.inUse.unchanged(m.adapters); a != nil {
+		m.merged = append(m.merged, a)
+	}
+	m.inUse = inUse{}
+	for _, l := range m.adapters {
+		l.Merge()
+	}
+}
+
+// Plain returns a model for batches of batch sequences that shares the weights of m and has no adapters. After Merge it
+// computes what m computed with its adapters.
+func (m *Model) Plain(batch int) (*Model, error) {
+	if err := m.loose(); err != nil {
+		return nil, err
+	}
+	c := m.Config
+	c.Adapters = Adapters{}
+	return New(m.Graph.Sibling(), c, batch)
 }

@@ -1,13 +1,16 @@
 package gpt
 
 import (
-	"cmp"
+	"encoding/json"
+	"flag"
+	"io"
 	"slices"
-	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // Config describes a network and its training. Its JSON keys and its flags are nanoGPT's names; [Config.Flags]
@@ -48,53 +51,95 @@ func (c Config) Configure(g *graph.Graph) { train.Configure(g, c.Training, c.Run
 // known returns the variants that c may name.
 func (c Config) known() parts.Registry { return c.Parts.WithLibrary() }
 
-// plan is a Config with every default filled in and with its names looked up. Models are built from it.
-type plan struct {
-	Config
-	design parts.Design
-	head   parts.Head
-	rule   train.Optimizer
+// ReadConfig reads one JSON object from r and returns base with the object's keys in place of base's values. It is
+// stricter than encoding/json: a key in another case, an unknown or repeated key, null, a number that does not fit,
+// invalid UTF-8, and anything after the object are errors that name the key. ReadConfig does not validate the result.
+func ReadConfig(r io.Reader, base Config) (Config, error) {
+	data, err := field.Read(r)
+	if err != nil {
+		return Config{}, err
+	}
+	if err := base.UnmarshalJSON(data); err != nil {
+		return Config{}, err
+	}
+	return base, nil
 }
 
-// planned looks up the parts of c. It leaves LoraTargets, whose default depends on the network's layers.
-func (c Config) planned() plan {
+// WriteConfig writes c to w as indented JSON that [ReadConfig] reads back.
+func WriteConfig(w io.Writer, c Config) error { return field.Write(w, c) }
+
+// MarshalJSON returns every field, always in the same order. The only error is a NaN or an infinity, which JSON cannot
+// represent.
+func (c Config) MarshalJSON() ([]byte, error) { return c.fields().MarshalJSON() }
+
+// UnmarshalJSON sets the fields that data names, by the rules of [ReadConfig]. After an error c is unchanged.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	if c == nil {
+		return errors.New("config: got nil, want a Config to read into")
+	}
+	next := *c
+	if err := next.fields().Decode(data, next.decodeTie); err != nil {
+		return err
+	}
+	*c = next
+	return nil
+}
+
+// decodeTie reads "tie", the earlier key for the head.
+func (c *Config) decodeTie(key string, value json.RawMessage) (known bool, err error) {
+	if key != "tie" {
+		return false, nil
+	}
+	var tie bool
+	if err := field.New(key, &tie, field.Any(), "").Decode(value); err != nil {
+		return true, err
+	}
+	if c.Head = "linear"; tie {
+		c.Head = "tied"
+	}
+	return true, nil
+}
+
+// Flags registers every field of c with fs under its JSON name, with c's present value as the default. To let flags
+// override a file regardless of their order, parse the arguments, read the file into c, and parse the same arguments
+// again.
+func (c *Config) Flags(fs *flag.FlagSet) {
+	if c == nil || fs == nil {
+		return
+	}
+	c.fields().Flags(fs)
+}
+
+// fields binds all fields to c, in the order of the JSON.
+func (c *Config) fields() field.List { return append(c.networkFields(), c.trainingFields()...) }
+
+func (c *Config) trainingFields() field.List {
+	return train.Fields(&c.Training, &c.Run, parts.Names(c.known().Optimizers))
+}
+
+// networkFields binds the fields that describe the network.
+func (c *Config) networkFields() field.List {
 	known := c.known()
-	p := plan{Config: c, design: known.Design(c.Stack)}
-	p.Stack = p.design.Stack
-	p.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
-	p.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
-	p.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
-	p.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
-	if c.LoraR > 0 {
-		p.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))
+	sizes := field.List{
+		field.New("block_size", &c.BlockSize, field.Size(1), "context length in tokens"),
+		field.New("vocab_size", &c.VocabSize, field.Size(1), "vocabulary; 0 takes it from the text"),
 	}
-	p.LoraTargets = slices.Clone(c.LoraTargets)
-	p.head, p.rule = parts.Find(known.Heads, p.Head), parts.Find(known.Optimizers, p.Optimizer).New
-	return p
+	head := field.List{c.headField()}
+	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), head, c.OptionFields(known))
 }
 
-// deep returns p with n blocks.
-func (p plan) deep(n int) plan {
-	p.NLayer, p.design.Stack.NLayer = n, n
-	return p
+func (c *Config) headField() field.Field {
+	return parts.NameField("head", &c.Head, parts.Names(c.known().Heads),
+		"how logits are computed: by a separate matrix, or by the token embedding again")
 }
 
-// targeted returns p with the default of LoraTargets.
-func (p plan) targeted() plan {
-	if p.LoraR > 0 && len(p.LoraTargets) == 0 {
-		plain := p.deep(max(1, p.NLayer)) // with valid sizes: Validate reports the others
-		plain.Adapters = Adapters{}
-		plain.BlockSize, plain.VocabSize = max(1, p.BlockSize), max(1, p.VocabSize)
-		o, _ := plain.outline()
-		p.LoraTargets = o.targets()
+func (a *Adapters) fields() field.List {
+	return field.List{
+		field.New("lora_r", &a.LoraR, field.Size(0), "rank of the LoRA adapters; 0 is none"),
+		field.New("lora_alpha", &a.LoraAlpha, field.NonNegative(), "alpha of the LoRA adapters; 0 is lora_r"),
+		field.New("lora_targets", &a.LoraTargets, field.Any(),
+			"comma-separated endings of the adapted layers' names, such as c_attn,lm_head; empty is all"),
+		field.New("lora_scale", &a.LoraScale, field.OneOf("alpha/r", "alpha", "alpha/sqrt(r)"),
+			"factor on a LoRA adapter: alpha/r, alpha, alpha/sqrt(r)"),
 	}
-	return p
-}
-
-// adapts reports whether the layer of that name has adapters, that is, whether a target equals the name or its ending
-// after a dot. It accepts "h.3.mlp.c_fc" as well as "mlp.c_fc".
-func (a Adapters) adapts(layer string) bool {
-	return a.LoraR > 0 && slices.ContainsFunc(a.LoraTargets, func(target string) bool {
-		return layer == target || strings.HasSuffix(layer, "."+target)
-	})
 }

@@ -1,8 +1,13 @@
 package gpt
 
 import (
+	"context"
+	"iter"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
@@ -57,4 +62,31 @@ func (m *Model) checkDecoding(batch int) error {
 	bytes := 4 * float64(batch) * (o.remembered + fed + float64(p.VocabSize))
 	return fields.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values",
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
+}
+
+// Generate yields the model's continuation of the prompt, which must have at least one token, up to n tokens or the
+// first stop string. The text is that of the sampler's tokens, as text.Stream returns it. Generate stops early, with an
+// error, when ctx ends. It builds a decoder for each call: to generate several texts, keep one from NewDecoder
+// instead.
+func (m *Model) Generate(
+	ctx context.Context, tok text.Tokenizer, prompt string, n int, s *search.Sampler, stop ...string,
+) iter.Seq2[string, error] {
+	ids := func(yield func(int, error) bool) {
+		prompt, err := tok.Encode(prompt)
+		if err != nil {
+			yield(0, errors.Wrap(err, "generate: prompt"))
+			return
+		}
+		d, err := NewDecoder(m, 1)
+		if err != nil {
+			yield(0, err)
+			return
+		}
+		for token, err := range d.Generate(ctx, [][]int{prompt}, n, []*search.Sampler{s}) {
+			if !yield(token.ID, err) {
+				return
+			}
+		}
+	}
+	return text.Stream(tok, ids, stop...)
 }

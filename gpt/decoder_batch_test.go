@@ -1,11 +1,16 @@
 package gpt
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -139,4 +144,215 @@ func model32(t testing.TB, threads, context int) *Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// samplersOf returns n samplers with different settings and seeds.
+func samplersOf(n int) (list []*search.Sampler) {
+	for i := range n {
+		s := search.NewSampler(uint64(i + 1))
+		switch i % 4 {
+		case 1:
+			s.RepetitionPenalty, s.MinP = 1.4, 0.05
+		case 2:
+			s.TopK, s.TopP, s.RepetitionPenalty = 9, 0.9, 0.7
+		case 3:
+			s.Temperature, s.RepetitionPenalty = 0, 2
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// alone returns the text that a Decoder generates after a prompt, and the ln p of its tokens.
+func alone(t testing.TB, d *decode.Session, prompt []int, n int, s *search.Sampler, stop ...int) (ids []int, logProbs []float64) {
+	t.Helper()
+	for id, err := range generate(t.Context(), d, prompt, n, s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(stop, id) {
+			break
+		}
+		ids, logProbs = append(ids, id), append(logProbs, s.LogProb())
+	}
+	return ids, logProbs
+}
+
+// generatesAlone compares the texts of a batch after prompts of these lengths with those that are generated alone.
+// Tokens are equal, and so are all bits of their probabilities, unless an attention adds up several tokens in another
+// order than single ones, or the compiler may fuse a product and a sum on this processor.
+func generatesAlone(t *testing.T, c Config, d *decode.Session, single *decode.Session, lengths ...int) {
+	t.Helper()
+	const n = 9
+	rng := rand.New(rand.NewPCG(6, 6))
+	var prompts [][]int
+	for _, length := range lengths {
+		prompts = append(prompts, someRows(rng, 1, length, c.VocabSize)[0])
+	}
+	got, logProbs, samplers := make([][]int, len(prompts)), make([][]float64, len(prompts)), samplersOf(len(prompts))
+	for token, err := range d.Generate(t.Context(), prompts, n, samplers, 11, 12) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := token.Row
+		got[b], logProbs[b] = append(got[b], token.ID), append(logProbs[b], samplers[b].LogProb())
+	}
+	for b, s := range samplersOf(len(prompts)) {
+		want, lp := alone(t, single, prompts[b], n, s, 11, 12)
+		if !slices.Equal(got[b], want) {
+			t.Errorf("prompt %v: wrote %v, alone %v", prompts[b], got[b], want)
+			continue
+		}
+		tolerance := 0.0
+		if c.Attention == "linear" || c.Attention == "taylor" || runtime.GOARCH != "amd64" {
+			tolerance = 1e-12
+		}
+		for i := range want {
+			if !(math.Abs(logProbs[b][i]-lp[i]) <= tolerance) {
+				t.Errorf("prompt %v, token %d: ln p is %v, alone %v", prompts[b], i, logProbs[b][i], lp[i])
+			}
+		}
+	}
+}
+
+func TestBatchGenerateInFloat32(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		g := graph.New(graph.Float32, 3)
+		g.Kernels = kernels
+		m, err := New(g, odd(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scramble(m.Params(), 4)
+		generatesAlone(t, m.Config, newBatchDecoderOf(t, m, 4), newDecoderOf(t, m), 3, 9, 1, 5)
+	}
+}
+
+// Rows advance together, each until its end; a row that ends does not end the others.
+func TestBatchGenerateOrder(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	d, single := newBatchDecoderOf(t, m, 3), newDecoderOf(t, m)
+	prompts := [][]int{{1, 2, 3}, {4}, {5, 6}}
+	var want []decode.Token
+	rows := make([][]int, 3)
+	for b, prompt := range prompts {
+		rows[b], _ = alone(t, single, prompt, 4, search.NewSampler(uint64(b)))
+	}
+	stop := rows[1][1]
+	for b := range rows {
+		if at := slices.Index(rows[b], stop); at >= 0 {
+			rows[b] = rows[b][:at]
+		}
+	}
+	for step := range 6 { // row 0 draws its first token when row 1 draws its third
+		for b, prompt := range prompts {
+			if i := step + 1 - len(prompt); i >= 0 && i < len(rows[b]) {
+				want = append(want, decode.Token{Row: b, ID: rows[b][i]})
+			}
+		}
+	}
+	generate := func() (got []decode.Token) {
+		for token, err := range d.Generate(t.Context(), prompts, 4, []*search.Sampler{search.NewSampler(0), search.NewSampler(1), search.NewSampler(2)}, stop) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, token)
+		}
+		return got
+	}
+	if got := generate(); !slices.Equal(got, want) || len(want) < 3 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for range d.Generate(t.Context(), prompts, 4, samplersOf(3)) {
+		break // unlocks the decoder for the next call
+	}
+	if got := generate(); !slices.Equal(got, want) {
+		t.Errorf("after another was broken off: got %v, want %v", got, want)
+	}
+	for token, err := range d.Generate(t.Context(), prompts, 0, samplersOf(3)) {
+		t.Errorf("of no tokens: got %v (%v)", token, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	count := 0
+	for _, err := range d.Generate(ctx, prompts, 9, samplersOf(3)) {
+		if count++; count == 2 {
+			mustContain(t, err, "generate", "canceled")
+		} else if err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	if count != 2 { // the row that is drawn from first, and the error
+		t.Errorf("yielded %d times, want 1 token and an error", count)
+	}
+}
+
+// Invalid arguments are an error with the row before anything is discarded.
+func TestBatchGenerateRefuses(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	d, single := newBatchDecoderOf(t, m, 2), newDecoderOf(t, m)
+	bad := search.NewSampler(1)
+	bad.MinP = 2
+	ctx, prompts, ok := t.Context(), [][]int{{1}, {2, 3}}, samplersOf(2)
+	if _, err := d.Feed([]int{5}, []int{6}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		ctx      context.Context
+		prompts  [][]int
+		n        int
+		samplers []*search.Sampler
+		stop     []int
+		says     []string
+	}{
+		{nil, prompts, 1, ok, nil, []string{"context", "nil"}},
+		{ctx, prompts, -1, ok, nil, []string{"tokens: got -1"}},
+		{ctx, prompts[:1], 1, ok, nil, []string{"1 prompts and 2 samplers", "want 2"}},
+		{ctx, nil, 1, ok, nil, []string{"0 prompts and 2 samplers", "want 2"}},
+		{ctx, prompts, 1, ok[:1], nil, []string{"2 prompts and 1 samplers", "want 2"}},
+		{ctx, prompts, 1, append(slices.Clone(ok), ok...), nil, []string{"2 prompts and 4 samplers", "want 2"}},
+		{ctx, [][]int{{1}, {}}, 1, ok, nil, []string{"row 1: prompt: got 0 tokens"}},
+		{ctx, [][]int{{1}, {2, 13}}, 1, ok, nil, []string{"row 1: token 1 is 13", "0 … 12"}},
+		{ctx, prompts, 1, []*search.Sampler{ok[0], nil}, nil, []string{"row 1: sampler: got nil"}},
+		{ctx, prompts, 1, []*search.Sampler{bad, ok[0]}, nil, []string{"row 0: min_p: got 2"}},
+		{ctx, prompts, 1, ok, []int{3, -1}, []string{"stop: token 1 is -1", "0 … 12"}},
+		{ctx, prompts, 1, ok, []int{math.MaxInt}, []string{"stop: token 0"}},
+	} {
+		n := 0
+		for _, err := range d.Generate(tc.ctx, tc.prompts, tc.n, tc.samplers, tc.stop...) {
+			n++
+			mustContain(t, err, append(tc.says, "generate")...)
+		}
+		if n != 1 {
+			t.Errorf("%v: yielded %d times, want once", tc.says, n)
+		}
+	}
+	logits, err := d.Feed([]int{7}, []int{8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameLogits(t, "after refusals", logits.Row(1).Floats(), feed(t, single, 6, 8))
+
+	for _, d := range []*decode.Session{nil, {}} {
+		for _, err := range d.Generate(ctx, prompts, 1, ok) {
+			mustContain(t, err, "decoder", "NewDecoder")
+		}
+	}
+	broken := search.NewSampler(1)
+	for token, err := range d.Generate(ctx, prompts, 3, []*search.Sampler{ok[0], broken}) {
+		if token.Row == 1 && err != nil {
+			mustContain(t, err, "generate: row 1: temperature: got NaN")
+			break
+		}
+		broken.Temperature = math.NaN() // while it is in use
+		_, err := d.Feed([]int{1}, []int{2})
+		mustContain(t, err, "decoder: in use")
+		for _, err := range d.Generate(ctx, prompts, 1, samplersOf(2)) {
+			mustContain(t, err, "decoder: in use")
+		}
+	}
+	if err := d.Reset(); err != nil {
+		t.Error(err)
+	}
 }

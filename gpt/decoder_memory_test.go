@@ -2,12 +2,17 @@ package gpt
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -104,4 +109,208 @@ func TestDecoderOfALargeStep(t *testing.T) {
 	if steps != m.Config.NLayer {
 		t.Errorf("Step was called %d times, want once for each of %d blocks", steps, m.Config.NLayer)
 	}
+}
+
+// Decoding allocates nothing, also while the window slides. (Under the race detector sync.Pool drops items on purpose.)
+func TestDecoderAllocatesNothing(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		m := model32(t, threads, 16)
+		d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 8), search.NewSampler(1)
+		packed := newDecoderOf(t, mustPack(t, m, graph.Int8))
+		s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = 20, 0.9, 0.01, 1.2
+		rows := make([][]int, 8)
+		for b := range rows {
+			rows[b] = []int{b}
+		}
+		next := 0
+		for name, f := range map[string]func() error{
+			"a token": func() error { _, err := d.Feed([]int{3}); return err },
+			"a token drawn and fed": func() error {
+				logits, err := d.Feed([]int{next})
+				if err == nil {
+					next, err = s.Draw(logits, 3, 64, 3)
+				}
+				return err
+			},
+			"a token with packed weights": func() error { _, err := packed.Feed([]int{3}); return err },
+			"a batch":                     func() error { _, err := batch.Feed(rows...); return err },
+		} {
+			t.Run(fmt.Sprintf("%s, %d threads", name, threads), func(t *testing.T) {
+				for range 20 { // the first ones allocate buffers that are reused
+					if err := f(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n := testing.AllocsPerRun(40, func() { _ = f() }); n != 0 {
+					t.Errorf("%v allocations, want none", n)
+				}
+			})
+		}
+	}
+}
+
+// The number of allocations of Generate does not depend on the length of the text.
+func TestGenerateAllocatesNothingPerToken(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 3), samplersOf(3)
+	for name, f := range map[string]func(n int) error{
+		"a text": func(n int) error {
+			for _, err := range d.Generate(t.Context(), [][]int{{1, 2}}, n, s[2:]) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"texts": func(n int) error {
+			for _, err := range batch.Generate(t.Context(), [][]int{{1, 2}, {3}, {4, 5, 6}}, n, s, 12) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocs := func(n int) float64 {
+				return testing.AllocsPerRun(1, func() { // after a first run that allocates the buffers
+					if err := f(n); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			allocs(90)
+			if few, many := allocs(30), allocs(90); many != few {
+				t.Errorf("%v allocations for 90 tokens, %v for 30, want the same number", many, few)
+			}
+		})
+	}
+}
+
+// The estimated memory of a decoder is that of its caches, for every attention that is decoded token by token,
+// including sums of heads that are longer than the context, and a latent larger than all heads.
+func TestRemembered(t *testing.T) {
+	const batch = 3
+	tried := 0
+	for _, attention := range parts.Attentions() {
+		name := attention.String()
+		if name == "linformer" { // is not causal
+			continue
+		}
+		c := tiny()
+		c.VocabSize, c.Attention, c.QKSize, c.VSize = 41, name, 30, 22
+		for _, option := range attention.Options {
+			switch option.Name {
+			case "window":
+				c.Options.Set("window", 3)
+			case "n_kv_head":
+				c.Options.Set("n_kv_head", 1)
+			case "latent_size":
+				c.Options.Set("latent_size", 500)
+			}
+		}
+		m, err := New(graph.New(graph.Float32, 1), c, batch)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if _, newest := programs(t, m); !newest { // keeps only the tokens
+			continue
+		}
+		var caches nn.Caches
+		n := m.network()
+		build := n.Build
+		n.Build = func(s graph.Scope, batch int, positions graph.Expr, shared nn.Caches) decode.Layers {
+			caches = shared
+			return build(s, batch, positions, shared)
+		}
+		d, err := decode.New(n, batch)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if _, err := d.Feed([]int{1}, []int{2}, []int{3}); err != nil {
+			t.Fatal(name, err)
+		}
+		tried++
+		o, err := m.plan.outline()
+		if held := float64(caches.Bytes()); err != nil || held == 0 || held != 4*batch*o.remembered {
+			t.Errorf("%s: %v bytes are held, %v estimated (%v)", name, held, 4*batch*o.remembered, err)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("%d attentions tried, want 10 or more", tried)
+	}
+}
+
+// BenchmarkDecodeBatch decodes into a window that fills and slides. For a batch it counts the tokens of all sequences.
+func BenchmarkDecodeBatch(b *testing.B) {
+	for _, batch := range []int{1, 8} {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("batch=%d/threads=%d", batch, threads), func(b *testing.B) {
+				d := newBatchDecoderOf(b, model32(b, threads, 64), batch)
+				rows := make([][]int, batch)
+				for i := range rows {
+					rows[i] = []int{i}
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := d.Feed(rows...); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.N*batch)/b.Elapsed().Seconds(), "tok/s")
+			})
+		}
+	}
+}
+
+// Nothing is dropped while decoding, with either kind of cache, in either type.
+func TestDecodingDropsNothing(t *testing.T) {
+	for _, attention := range []string{"causal", "longformer"} {
+		var wide [][]float64
+		for _, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {
+			var logits [2][][]float64
+			for i, dropout := range []float64{0, 0.4} {
+				c := tiny()
+				c.VocabSize = 11
+				c.Attention, c.Dropout = attention, dropout
+				c.Options.Offer("window", 3)
+				c.Options.Offer("dilation", 1)
+				m, err := New(graph.New(dtype, 3), c, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := newDecoderOf(t, m)
+				for _, ids := range [][]int{{1, 2, 3}, {7}, {10}} {
+					logits[i] = append(logits[i], slices.Clone(feed(t, d, ids...)))
+				}
+			}
+			for i, want := range logits[0] {
+				if !slices.Equal(logits[1][i], want) {
+					t.Errorf("%s, %v: got %v with dropout, %v without", attention, dtype, logits[1][i], want)
+				}
+			}
+			if wide == nil {
+				wide = logits[0]
+			}
+			for i := range wide {
+				for j, want := range wide[i] {
+					if got := logits[0][i][j]; len(wide[i]) != 11 || want == 0 || !(math.Abs(got-want) <= 1e-4) {
+						t.Errorf("%s, %v: logit %d is %v, want %v", attention, dtype, j, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// LoadTokenizer refuses a checkpoint without a tokenizer, and Resume an invalid run.
+func TestLoadRefuses(t *testing.T) {
+	trainer := newTrainer(t, tiny())
+	steps(t, trainer, 1)
+	_, err := LoadTokenizer(saved(t, 1, change(t, files(t, trainer), charactersFile, nil)))
+	mustContain(t, err, "no tokenizer")
+	c := trainer.Config()
+	c.LogInterval = 0
+	_, err = Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 1, files(t, trainer)))
+	mustContain(t, err, "log_interval")
 }

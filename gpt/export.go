@@ -63,3 +63,27 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	}
 	return errors.Wrap(checkpoint.WriteFolder(dir, list), "export")
 }
+
+// Files returns a checkpoint of the model alone, which LoadModel and programs that read Hugging Face's files can load.
+// tok may be nil; it is an error if it has more tokens than the model has logits. The weights are read when their file
+// is written.
+func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
+	if err := m.loose(); err != nil {
+		return nil, err
+	}
+	if err := m.checkTokenizer(tok); err != nil {
+		return nil, err
+	}
+	hf, err := m.Config.HuggingFace()
+	if err != nil {
+		return nil, err
+	}
+	list := []checkpoint.File{
+		{Name: train.WeightsFile, Write: m.WriteWeights},
+		{Name: configFile, Write: train.WriteBytes(hf)},
+	}
+	if tok != nil {
+		list = append(list, tokenizerFileOf(tok))
+	}
+	return list, nil
+}

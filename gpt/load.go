@@ -1,16 +1,18 @@
 package gpt
 
 import (
+	"io/fs"
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
-
-var errNoCheckpoint = errors.New("checkpoint: got nil, want one from checkpoint.Load")
 
 // Open returns the model of the newest intact checkpoint in dir, as LoadModel does, and its tokenizer. dir may also be
 // the directory of one checkpoint, or the folder of a published model. own holds the user-defined variants of the
@@ -137,4 +139,70 @@ func (s source) matches(cp *checkpoint.Checkpoint) error {
 	}
 	_, err = train.Match(s.lay(m.Params()), s.plain(f, m.ownHead()).Entries)
 	return errors.Wrap(err, "weights")
+}
+
+// sourceOf returns the source of the weights of a checkpoint, either of a run or of a model alone.
+func sourceOf(cp *checkpoint.Checkpoint, own parts.Registry) (s source, err error) {
+	if _, missing := cp.File(train.StateFile); missing == nil {
+		state, err := readState(cp, own)
+		state.Config.MemoryLimit = 0 // that of the saved run, perhaps on another machine
+		return source{Config: state.Config, family: published.Own()}, err
+	}
+	data, err := cp.File(configFile)
+	if err != nil {
+		return s, err
+	}
+	s, err = readSource(data, own)
+	return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, configFile)
+}
+
+// readSource returns the contents of a config.json, without validating them.
+func readSource(data []byte, own parts.Registry) (s source, err error) {
+	if s.family, err = published.FamilyOf(data); err != nil {
+		return source{}, err
+	}
+	s.Parts = own
+	if err := s.family.Read(data, s.networkFields(), s.known().Activations); err != nil {
+		return source{}, err
+	}
+	return s, nil
+}
+
+// LoadEnds returns the tokens with which a published model ends a text or a turn, for text.Until, and for Generate and
+// Beam of a decode.Session. It reads eos_token_id of generation_config.json or, if that has none, of config.json. The
+// checkpoint of a run has no such tokens. Ids outside the vocabulary, which are never drawn, are left out.
+func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
+	for _, name := range []string{generationFile, configFile} {
+		data, err := cp.File(name)
+		if name == generationFile && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			ids, err = published.ReadEnds(data)
+		}
+		if err != nil {
+			return nil, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
+		}
+		if len(ids) > 0 {
+			s, err := sourceOf(cp, parts.Registry{})
+			return slices.DeleteFunc(ids, func(id int) bool { return id < 0 || id >= s.VocabSize }), err
+		}
+	}
+	return nil, nil
+}
+
+const stateFormat = 1
+
+// maxState is the size of the largest state that is read, in bytes.
+const maxState = 1 << 20
+
+func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Config], err error) {
+	s.Config.Parts = own // its options are keys of the state
+	if err = train.ReadJSON(cp, train.StateFile, maxState, &s); err != nil {
+		return s, err
+	}
+	return s, s.Check(cp, stateFormat)
 }

@@ -165,3 +165,10 @@ func (c Config) loss(s graph.Scope, logits, targets graph.Expr) (loss graph.Expr
 	}
 	return loss
 }
+
+// inUse holds the Adapter that Model.Use has set, and copies of the numbers that it set, which show whether training
+// has changed them since.
+type inUse struct {
+	adapter *Adapter // nil if none is in use
+	numbers [][]float64
+}

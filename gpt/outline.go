@@ -47,7 +47,7 @@ func (p plan) outline() (o outline, err error) {
 	at.Caches = nn.Caches{}
 	net := newStack(at, short)
 	blocks := float64(p.NLayer) / float64(short.NLayer) // number of blocks for which each declared one stands
-	o.countLeaves(p.Config, g, blocks)
+	o.countLeaves(p.Config, g, net, blocks)
 	o.nameMatrices(matrices)
 	o.remembered = blocks * at.Caches.Numbers()
 	if len(net.attentions) == 0 { // the blocks do not use the given attention
@@ -67,15 +67,19 @@ func (p plan) outline() (o outline, err error) {
 	return o, g.Err()
 }
 
-// countLeaves counts the leaves outside the blocks, in the blocks, and in the head.
-func (o *outline) countLeaves(c Config, g *graph.Graph, blocks float64) {
-	var table, head, still float64 // still belongs to the table
+// countLeaves counts the leaves of net, which are all leaves of g. A leaf in a block stands for one in each of several
+// blocks.
+func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, blocks float64) {
+	o.ownHead = slices.ContainsFunc(net.own, func(x graph.Expr) bool { return !isAdapter(x) })
+	lookedUp := map[string]bool{net.Embedding.Weight.Name(): o.ownHead}
+	for _, x := range net.Positions {
+		lookedUp[x.Name()] = true
+	}
 	params := g.Params()
 	leaves := g.Leaves()
 	for _, x := range leaves[min(1, len(leaves)):] { // the first are the positions, an input
 		n, name := x.Entries(), x.Name()
-		inBlock := inBlock(name)
-		if inBlock {
+		if inBlock(name) {
 			n *= blocks
 		}
 		if len(params) == 0 || params[0].Name() != name {
@@ -95,29 +99,13 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, blocks float64) {
 			continue
 		}
 		o.base += n
-		switch {
-		case strings.HasPrefix(name, "wte."):
-			table, still = table+n, still+frozen
-		case strings.HasPrefix(name, "lm_head."):
-			head, o.still = head+n, o.still+frozen
-		case !inBlock && !strings.HasPrefix(name, "ln_f."):
-			o.lookups += n // positions
-		default:
+		if lookedUp[name] {
+			o.lookups += n
+		} else {
 			o.still += frozen
 		}
 	}
-	if o.ownHead = head > 0; o.ownHead {
-		o.lookups += table
-	} else {
-		o.still += still
-	}
 }
-
-func inBlock(name string) bool { return strings.HasPrefix(name, "h.") }
-
-func isAdapter(p graph.Expr) bool { return adapterName(p.Name()) }
-
-func adapterName(name string) bool { return strings.Contains(name, ".lora_") }
 
 // recordMatrices returns affine, extended to append the path of each matrix that it builds to list.
 func recordMatrices(affine nn.Affine, list *[]string) nn.Affine {
@@ -161,4 +149,16 @@ func (o outline) targets() (list []string) {
 		}
 	}
 	return list
+}
+
+// targeted returns p with the default of LoraTargets.
+func (p plan) targeted() plan {
+	if p.LoraR > 0 && len(p.LoraTargets) == 0 {
+		plain := p.deep(max(1, p.NLayer)) // with valid sizes: Validate reports the others
+		plain.Adapters = Adapters{}
+		plain.BlockSize, plain.VocabSize = max(1, p.BlockSize), max(1, p.VocabSize)
+		o, _ := plain.outline()
+		p.LoraTargets = o.targets()
+	}
+	return p
 }

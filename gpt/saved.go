@@ -4,11 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
-	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
-	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -25,31 +22,7 @@ const (
 	generationFile = "generation_config.json" // the tokens that end a text of a published model
 )
 
-// LoadEnds returns the tokens with which a published model ends a text or a turn, for text.Until, and for Generate and
-// Beam of a decode.Session. It reads eos_token_id of generation_config.json or, if that has none, of config.json. The
-// checkpoint of a run has no such tokens. Ids outside the vocabulary, which are never drawn, are left out.
-func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
-	if cp == nil {
-		return nil, errNoCheckpoint
-	}
-	for _, name := range []string{generationFile, configFile} {
-		data, err := cp.File(name)
-		if name == generationFile && errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			ids, err = published.ReadEnds(data)
-		}
-		if err != nil {
-			return nil, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
-		}
-		if len(ids) > 0 {
-			s, err := sourceOf(cp, parts.Registry{})
-			return slices.DeleteFunc(ids, func(id int) bool { return id < 0 || id >= s.VocabSize }), err
-		}
-	}
-	return nil, nil
-}
+var errNoCheckpoint = errors.New("checkpoint: got nil, want one from checkpoint.Load")
 
 // LoadTokenizer opens the tokenizer of a checkpoint or of a published model: tokenizer.json, or vocab.json and
 // merges.txt. It returns an error if the checkpoint has none. own holds the kinds of user-defined tokenizers.

@@ -1,20 +1,15 @@
 package gpt
 
 import (
+	"io/fs"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
-
-const stateFormat = 1
-
-// maxState is the size of the largest state that is read, in bytes.
-const maxState = 1 << 20
 
 // Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when their files are
 // written. It is an error then if a step has been done since, or if weights or moments are not finite.
@@ -113,10 +108,64 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	return t, errors.Wrapf(err, "checkpoint %s", cp.Path)
 }
 
-func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Config], err error) {
-	s.Config.Parts = own // its options are keys of the state
-	if err = train.ReadJSON(cp, train.StateFile, maxState, &s); err != nil {
-		return s, err
+// FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
+// those of c; the rest of the network is the checkpoint's. c either leaves the network out, with n_embd 0, or agrees
+// with it, except that its block_size may be smaller: then later positions are left out. tok is the checkpoint's
+// tokenizer, with which the corpus must be encoded. If the run would exceed the memory limit, FineTune sets Recompute.
+func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+	if err := checkText(corpus, tok); err != nil {
+		return nil, err
 	}
-	return s, s.Check(cp, stateFormat)
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
+	saved, err := sourceOf(cp, c.Parts)
+	if err != nil {
+		return nil, err
+	}
+	if c.BlockSize > 0 && c.BlockSize < saved.BlockSize {
+		if saved, err = saved.cropped(c.BlockSize); err != nil {
+			return nil, err
+		}
+	}
+	if c.NEmbd == 0 {
+		saved.Dropout = c.Dropout
+		c = c.OnNetwork(saved.Network)
+	}
+	if c.VocabSize == 0 {
+		c.VocabSize = tok.Size()
+	}
+	if err := c.sameNetwork(saved.Config); err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	if saved.LoraR > 0 {
+		return nil, errors.Errorf("checkpoint %s: lora_r: got %d as saved, want 0: merge its adapters first",
+			cp.Path, saved.LoraR)
+	}
+	// A model alone may have no tokenizer.
+	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	c.Recompute = c.Recompute || c.Memory() > float64(c.Limit())
+	t, err := trainerAt(c, corpus, tok, 0, func(name string) bool { return !adapterName(name) })
+	if err != nil {
+		return nil, err
+	}
+	base := slices.DeleteFunc(slices.Clone(t.Model.Params()), isAdapter)
+	// The adapters keep their initial values, whose product is 0, so the model computes the same as the checkpoint's.
+	return t, errors.Wrapf(t.Model.fill(saved, cp, base), "checkpoint %s", cp.Path)
+}
+
+// OnNetwork returns c with the network n, but with c's adapters.
+func (c Config) OnNetwork(n Network) Config {
+	n.Adapters = c.Adapters
+	c.Network = n
+	return c
+}
+
+// sameNetwork returns an error that names every field of the network in which c differs, except dropout and adapters.
+func (c Config) sameNetwork(saved Config) error {
+	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
+	c, saved = c.Resolved(), saved.Resolved()
+	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
 }

@@ -3,9 +3,11 @@ package gpt
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -205,4 +207,24 @@ func moments(trainer *Trainer, name string) (m, v []float32) {
 // writeMoments returns a function that writes the optimizer's moments.
 func writeMoments(trainer *Trainer) func(io.Writer) error {
 	return func(w io.Writer) error { return train.WriteTensors(w, trainer.Moments(), nil, "") }
+}
+
+// programVariable makes the test binary run one of these programs, whose argument is a directory or other input.
+const programVariable = "GPT_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	program, argument := os.Getenv(programVariable), os.Getenv(programVariable+"_ARGUMENT")
+	var err error
+	switch program {
+	case "":
+		os.Exit(m.Run())
+	case "train":
+		err = trainAndSave(argument)
+	case "hashes":
+		err = printHashes(argument)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%+v\n", err)
+		os.Exit(1)
+	}
 }

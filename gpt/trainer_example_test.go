@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -129,30 +129,65 @@ func ExampleConfig_hooks() {
 	trains(c)
 	fmt.Println("finite:", largest > 0 && largest < 10)
 	// Output:
-	// the loss falls, and it writes
+	// the loss falls
 	// finite: true
 }
 
-// signs is a user-defined optimizer, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Micro-batches, clipping, ranks and
-// hooks are the same for every optimizer.
-type signs struct{}
-
-func (signs) State() (optim.State, error) { return optim.State{Name: "signs"}, nil }
-
-func (signs) Step(s optim.Step) {
-	for i := range s.W.Len() {
-		s.W.Set(i, s.W.At(i)-s.Rate*math.Copysign(1, s.G.At(i)))
+// trapezoid warms up for a tenth of the steps, stays, and cools down over the last fifth (Hu et al. 2024).
+func trapezoid(highest float64, steps int) func(step int) float64 {
+	return func(step int) float64 {
+		up, down := float64(step+1)/(0.1*float64(steps)), float64(steps-step)/(0.2*float64(steps))
+		return highest * min(1, up, down)
 	}
 }
 
-// An optimizer is a part like any other: checkpoints contain its name.
-func ExampleConfig_optimizer() {
+// A schedule is a function of the step. It is in no checkpoint: pass it again to resume.
+func ExampleConfig_ownSchedule() {
 	c := small()
-	c.Optimizer, c.LearningRate, c.MinLR = "signs", 2e-3, 1e-3
-	c.Parts.Optimizers = []parts.Optimizer{{
-		Name: "signs",
-		New:  func(train.Training) optim.Rule { return signs{} },
-	}}
-	trains(c)
-	// Output: the loss falls, and it writes
+	c.Hooks.Rate = trapezoid(c.LearningRate, c.MaxIters)
+	data, tok := corpus(c)
+	t, err := gpt.NewTrainer(c, data, tok)
+	check(err)
+	for range 3 {
+		p, err := t.Step()
+		check(err)
+		fmt.Printf("step %d: rate %.4f\n", p.Step, p.LR)
+	}
+	// Output:
+	// step 1: rate 0.0025
+	// step 2: rate 0.0050
+	// step 3: rate 0.0075
+}
+
+// small returns a run of forty steps of a tiny network.
+func small() gpt.Config {
+	c := gpt.Shakespeare()
+	c.BlockSize, c.BatchSize, c.NLayer, c.NHead, c.NEmbd, c.VocabSize = 8, 3, 2, 4, 16, 23
+	c.LearningRate, c.WarmupIters, c.MaxIters, c.LRDecayIters = 1e-2, 4, 40, 40
+	return c
+}
+
+// corpus returns a verse in characters.
+func corpus(c gpt.Config) (text.Corpus, text.Tokenizer) {
+	s := strings.Repeat("The wheel goes round, the water pays no rent, and what I grind by day by night is spent. ", 4)
+	tok, err := text.NewCharacters(s)
+	check(err)
+	data, err := text.NewCorpus(s, tok, c.BlockSize)
+	check(err)
+	return data, tok
+}
+
+// trains prints whether the loss of a run falls.
+func trains(c gpt.Config) {
+	data, tok := corpus(c)
+	t, err := gpt.NewTrainer(c, data, tok)
+	check(err)
+	var losses []float64
+	for p, err := range t.Run(context.Background()) {
+		check(err)
+		losses = append(losses, p.Loss)
+	}
+	if losses[len(losses)-1] < 0.9*losses[0] {
+		fmt.Println("the loss falls")
+	}
 }

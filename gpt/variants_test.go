@@ -183,7 +183,7 @@ func permitted() (list [][8]int, build func([8]int) Config) {
 			at[k], rest = rest%size, rest/size
 		}
 		c := build(at)
-		if c.planned().design.Check(c.BlockSize) == nil && c.Attention != "linformer" {
+		if c.planned().design.Validate(c.BlockSize) == nil && c.Attention != "linformer" {
 			list = append(list, at)
 		}
 	}

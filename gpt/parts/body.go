@@ -2,6 +2,7 @@ package parts
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -10,6 +11,7 @@ import (
 // Body holds the layers of a model between its ids and its head: embeddings, blocks, and a final norm.
 type Body struct {
 	Embedding *nn.Embedding
+	Positions []graph.Expr // the parameters of the positions, which are looked up and added
 	Blocks    []nn.Layer
 
 	place nn.Layer // adds the positions to the embeddings; nil if they add nothing
@@ -29,6 +31,7 @@ func (d Design) Body(
 ) *Body {
 	s := d.Stack
 	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope, stack: s}
+	before := len(at.Graph().Params())
 	at.Sub("position %q", s.Position).Try(func() {
 		p := d.Position.New(at, s)
 		b.place = p.Layer
@@ -41,6 +44,7 @@ func (d Design) Body(
 			at.Scores = b.biases
 		}
 	})
+	b.Positions = slices.Clone(at.Graph().Params()[before:])
 	b.drop = nn.NewDropout(at.At("drop"))
 	mask, block := inner(at)
 	at.Mask = mask

@@ -95,7 +95,7 @@ func TestChecks(t *testing.T) {
 	} {
 		s := Stack{NLayer: 2, NHead: 4, NEmbd: 48}
 		c.change(&s)
-		if err := Library().Design(s).Check(6); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+		if err := Library().Design(s).Validate(6); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: got error %v, want %q", s, err, c.want)
 		}
 	}

@@ -20,7 +20,7 @@ type Design struct {
 	attentions []Attention // all of the registry
 }
 
-// Design looks up the parts of s in r. A part that r lacks is the zero part, which Check refuses.
+// Design looks up the parts of s in r. A part that r lacks is the zero part, which Validate refuses.
 func (r Registry) Design(s Stack) Design {
 	d := Design{given: s, attentions: r.Attentions}
 	s = s.withDefaults()
@@ -32,9 +32,9 @@ func (r Registry) Design(s Stack) Design {
 	return d
 }
 
-// Check returns the first error in d for sequences of context tokens, which names the field, its value and the values
+// Validate returns the first error in d for sequences of context tokens. It names the field, its value and the values
 // that are allowed. Each field must be in its domain.
-func (d Design) Check(context int) error {
+func (d Design) Validate(context int) error {
 	if s := d.given; (s.QKSize == 0 || s.VSize == 0) && s.NEmbd%s.NHead != 0 { // heads cannot share the features
 		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without",
 			s.NHead, s.NEmbd)

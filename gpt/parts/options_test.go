@@ -31,12 +31,12 @@ func TestOptionsAreRead(t *testing.T) {
 	} {
 		s := Stack{NLayer: 1, NHead: 2, NEmbd: 6, Attention: c.attention}
 		c.set(&s.Options)
-		err := c.known.Design(s).Check(8)
+		err := c.known.Design(s).Validate(8)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 		if err == nil {
-			if err := c.known.Design(c.known.Design(s).Stack).Check(8); err != nil {
+			if err := c.known.Design(c.known.Design(s).Stack).Validate(8); err != nil {
 				t.Errorf("%s: resolved: %v", name, err)
 			}
 		}
@@ -51,7 +51,7 @@ func TestOptionsOfFilesAndFlags(t *testing.T) {
 		if err := f.Decode([]byte("4")); err != nil || s.Options.Get("window") != 4 {
 			t.Fatalf("got %d, %v", s.Options.Get("window"), err)
 		}
-		if err := Library().Design(s).Check(8); err != nil {
+		if err := Library().Design(s).Validate(8); err != nil {
 			t.Errorf("%s, from a file: %v", attention, err)
 		}
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
@@ -59,7 +59,7 @@ func TestOptionsOfFilesAndFlags(t *testing.T) {
 		if err := fs.Parse([]string{"-window", "5"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := Library().Design(s).Check(8); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := Library().Design(s).Validate(8); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s, from a flag: got %v, want %q", attention, err, want)
 		}
 	}

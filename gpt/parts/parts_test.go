@@ -65,11 +65,11 @@ func TestOwnOption(t *testing.T) {
 	if got := known.Design(s).Stack.Options.Get("depth"); got != 4 {
 		t.Errorf("default: got %d, want 4", got)
 	}
-	if err := known.Design(s).Check(4); err != nil {
+	if err := known.Design(s).Validate(4); err != nil {
 		t.Error(err)
 	}
 	s.Options.Set("depth", 5)
-	if err := known.Design(s).Check(4); err == nil || err.Error() != "depth: got 5, want at most block_size 4" {
+	if err := known.Design(s).Validate(4); err == nil || err.Error() != "depth: got 5, want at most block_size 4" {
 		t.Errorf("got %v", err)
 	}
 	f, ok := s.OptionFields(known).Find("depth")
@@ -94,7 +94,7 @@ func TestGroups(t *testing.T) {
 		for _, name := range []string{"gqa", "gqa_bias"} {
 			s := Stack{NLayer: 1, NHead: 6, NEmbd: 12, Attention: name}
 			s.Options.Set("n_kv_head", c.set)
-			err := Library().Design(s).Check(4)
+			err := Library().Design(s).Validate(4)
 			if got := Library().Design(s).Stack.Options.Get("n_kv_head"); got != c.got || (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 				t.Errorf("%s, %d: got %d and %v, want %d and %q", name, c.set, got, err, c.got, c.want)
 			}
@@ -140,11 +140,11 @@ func TestRegistry(t *testing.T) {
 func TestBlockAndMLPAreChecked(t *testing.T) {
 	known := Registry{Blocks: []Block{{Name: "mine", New: Blocks()[0].New, Check: func(Stack) error { return nil }}}}.WithLibrary()
 	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Block: "mine", MLP: "swiglu"}
-	if err := known.Design(s).Check(4); err != nil {
+	if err := known.Design(s).Validate(4); err != nil {
 		t.Error(err)
 	}
 	s.Activation = "relu"
-	if err := known.Design(s).Check(4); err == nil || !strings.HasPrefix(err.Error(), "activation: got relu, want the default, gelu, with mlp swiglu") {
+	if err := known.Design(s).Validate(4); err == nil || !strings.HasPrefix(err.Error(), "activation: got relu, want the default, gelu, with mlp swiglu") {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -33,7 +33,7 @@ type Stack struct {
 }
 
 // withDefaults returns s with every default filled in where zero means the default, except in its options. It leaves
-// the sizes of a head at 0 if Check would refuse n_head.
+// the sizes of a head at 0 if Design.Validate would refuse n_head.
 func (s Stack) withDefaults() Stack {
 	if s.NHead > 0 {
 		s.QKSize = cmp.Or(s.QKSize, s.NEmbd/s.NHead)

@@ -114,7 +114,7 @@ func (c Config) ValidateModel() error {
 	if err := c.networkFields().Check(); err != nil {
 		return err
 	}
-	if err := c.withAttention().design().Check(c.SourceSize); err != nil {
+	if err := c.withAttention().design().Validate(c.SourceSize); err != nil {
 		return err
 	}
 	return c.checkParameters(1)

@@ -27,6 +27,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
+	"github.com/pedestrian-ml/pedestrian/verify/known"
 )
 
 // packages are the folders of the called packages.
@@ -53,6 +54,7 @@ var packages = []string{
 	"verify",
 	"verify/hand",
 	"verify/inventory",
+	"verify/known",
 }
 
 // functions are the exported functions.
@@ -189,6 +191,7 @@ var functions = map[string]any{
 	"inspect.Zero":                 inspect.Zero,
 	"inventory.Cases":              inventory.Cases,
 	"inventory.Entries":            inventory.Entries,
+	"known.Models":                 known.Models,
 	"nn.HeadIn":                    nn.HeadIn,
 	"nn.In":                        nn.In,
 	"nn.Make":                      nn.Make,
@@ -468,6 +471,14 @@ var types = []reflect.Type{
 	reflect.TypeFor[inspect.Probe](),
 	reflect.TypeFor[inspect.Question](),
 	reflect.TypeFor[inspect.Watch](),
+	reflect.TypeFor[known.Batch](),
+	reflect.TypeFor[known.Continuation](),
+	reflect.TypeFor[known.Encoded](),
+	reflect.TypeFor[known.File](),
+	reflect.TypeFor[known.Gradient](),
+	reflect.TypeFor[known.Model](),
+	reflect.TypeFor[known.Tokenized](),
+	reflect.TypeFor[known.Tokens](),
 	reflect.TypeFor[nn.ALiBi](),
 	reflect.TypeFor[nn.Adapt](),
 	reflect.TypeFor[nn.Adapter](),

@@ -6,7 +6,7 @@ var uncalled = map[string]string{
 	"graph.Peak":    "takes its time, and nothing but a number of threads",
 
 	"parts.Design.Body":        "builds what models have validated, however many blocks",
-	"parts.Design.Check":       "of a Stack whose fields Validate has checked one by one",
+	"parts.Design.Validate":    "of a Stack whose fields Validate has checked one by one",
 	"parts.Stack.OptionFields": "used by Config.Flags", "parts.Stack.PartFields": "used by Config.Flags",
 	"parts.Stack.SizeFields":    "used by Config.Flags",
 	"parts.Body.Forward":        "of a Body that Design.Body makes",

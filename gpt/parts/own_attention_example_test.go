@@ -1,4 +1,4 @@
-package gpt_test
+package parts_test
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func (l gated) Step(x, at graph.Expr) graph.Expr { return l.open(x).Mul(l.Cached
 func (l gated) open(x graph.Expr) graph.Expr { return nn.Sigmoid{}.Forward(l.gate.Forward(x)) } // (n, d) → (n, d)
 
 // Attention with a user-defined gate, and with the mask, positions, dropout and cache of SelfAttention.
-func ExampleConfig_ownAttention() {
+func ExampleRegistry_ownAttention() {
 	c := small()
 	plain, _ := c.Count()
 	c.Attention, c.Parts.Attentions = "gated", []parts.Attention{{

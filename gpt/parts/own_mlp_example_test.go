@@ -1,4 +1,4 @@
-package gpt_test
+package parts_test
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -25,7 +25,7 @@ func (l *geGLU) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 }
 
 // GEGLU in place of every MLP.
-func ExampleConfig_ownMLP() {
+func ExampleRegistry_ownMLP() {
 	c := small()
 	c.MLP, c.Parts.MLPs = "geglu", []parts.MLP{{Name: "geglu", New: newGEGLU}}
 	trains(c)

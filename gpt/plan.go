@@ -1,19 +1,52 @@
 package gpt
 
 import (
-	"math"
+	"cmp"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
+
+// plan is a Config with every default filled in and with its names looked up. Models are built from it.
+type plan struct {
+	Config
+	design parts.Design
+	head   parts.Head
+	rule   train.Optimizer
+}
+
+// planned looks up the parts of c. It leaves LoraTargets, whose default depends on the network's layers.
+func (c Config) planned() plan {
+	known := c.known()
+	p := plan{Config: c, design: known.Design(c.Stack)}
+	p.Stack = p.design.Stack
+	p.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
+	p.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
+	p.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
+	p.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
+	if c.LoraR > 0 {
+		p.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))
+	}
+	p.LoraTargets = slices.Clone(c.LoraTargets)
+	p.head, p.rule = parts.Find(known.Heads, p.Head), parts.Find(known.Optimizers, p.Optimizer).New
+	return p
+}
+
+// deep returns p with n blocks.
+func (p plan) deep(n int) plan {
+	p.NLayer, p.design.Stack.NLayer = n, n
+	return p
+}
 
 // stack holds the layers, in the order of Table 2.
 type stack struct {
 	*parts.Body
 	attentions []nn.Layer // inside the blocks
 	head       nn.Layer
+	own        []graph.Expr // the parameters of the head; a tied head has none
 	vocabulary int
 	scope      graph.Scope
 }
@@ -23,9 +56,11 @@ func newStack(at nn.Site, p plan) *stack {
 	net.Body = p.design.Body(at, p.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		return p.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
+	before := len(at.Graph().Params())
 	net.head = nn.Make(at.At("lm_head"), func(at nn.Site) nn.Layer {
 		return p.head.New(at, p.VocabSize, net.Embedding)
 	})
+	net.own = slices.Clone(at.Graph().Params()[before:])
 	return net
 }
 
@@ -47,46 +82,6 @@ func (p plan) site(s graph.Scope, batch int, positions graph.Expr) nn.Site {
 	at := p.design.Site(batch, p.BlockSize)
 	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, p.affine(func(*nn.LoRA) {}), p.adapt(func(*nn.LoRA) {})
 	return at
-}
-
-// affine returns a builder of matrices that adds adapters as a describes, and calls collect with each.
-func (a Adapters) affine(collect func(*nn.LoRA)) nn.Affine {
-	if a.LoraR == 0 {
-		return nn.NewLinear
-	}
-	adapted := nn.NewLoRA(a.adapts, a.LoraR, a.scale())
-	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
-		l := adapted(s, in, out, bias, init)
-		if lora, ok := l.(*nn.LoRA); ok {
-			collect(lora)
-		}
-		return l
-	}
-}
-
-// adapt is like affine, for the matrices that user-defined layers declare in the blocks.
-func (a Adapters) adapt(collect func(*nn.LoRA)) nn.Adapt {
-	if a.LoraR == 0 {
-		return nil
-	}
-	return func(s graph.Scope, w graph.Expr, in, out int) graph.Expr {
-		if !inBlock(s.Path()) || !a.adapts(s.Path()) {
-			return w
-		}
-		l := nn.NewAdapted(s, w, in, out, a.LoraR, a.scale())
-		collect(l)
-		return l.Matrix()
-	}
-}
-
-func (a Adapters) scale() float64 {
-	switch a.LoraScale {
-	case "alpha/r":
-		return a.LoraAlpha / float64(a.LoraR)
-	case "alpha/sqrt(r)":
-		return a.LoraAlpha / math.Sqrt(float64(a.LoraR))
-	}
-	return a.LoraAlpha
 }
 
 // Cached reports whether every block can process the newest tokens alone.

@@ -1,4 +1,4 @@
-package gpt_test
+package parts_test
 
 import (
 	"context"
@@ -12,9 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-const verse = "The wheel goes round, the water pays no rent, and what I grind by day by night is spent. "
-
-// small returns a run of thirty steps of a tiny network.
+// small returns a run of forty steps of a tiny network.
 func small() gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.BatchSize, c.NLayer, c.NHead, c.NEmbd, c.VocabSize = 8, 3, 2, 4, 16, 23
@@ -22,15 +20,21 @@ func small() gpt.Config {
 	return c
 }
 
-// corpus returns the verse in c's tokens: those of its own tokenizer, or characters.
+// corpus returns a verse in c's tokens: those of its own tokenizer, or characters.
 func corpus(c gpt.Config) (text.Corpus, text.Tokenizer) {
 	kind := append(c.Parts.Tokenizers, text.Kinds()...)[0]
-	s := strings.Repeat(verse, 4)
+	s := strings.Repeat("The wheel goes round, the water pays no rent, and what I grind by day by night is spent. ", 4)
 	tok, err := kind.New(s)
 	check(err)
 	data, err := text.NewCorpus(s, tok, c.BlockSize)
 	check(err)
 	return data, tok
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // trains prints whether the loss falls, and whether the model opened from the run's checkpoint generates text.
@@ -64,7 +68,7 @@ func trains(c gpt.Config) {
 
 // A user-defined part has at most thirty lines, from the first after the imports up to its Example.
 func TestOwnPartsAreShort(t *testing.T) {
-	for _, name := range []string{"attention", "norm", "mlp", "tokenizer", "schedule"} {
+	for _, name := range []string{"attention", "norm", "mlp", "optimizer", "tokenizer"} {
 		data, err := os.ReadFile("own_" + name + "_example_test.go")
 		if err != nil {
 			t.Fatal(err)

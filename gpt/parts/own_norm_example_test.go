@@ -1,4 +1,4 @@
-package gpt_test
+package parts_test
 
 import (
 	"math"
@@ -25,7 +25,7 @@ func (l *scaleNorm) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 }
 
 // ScaleNorm in place of every layer normalisation.
-func ExampleConfig_ownNorm() {
+func ExampleRegistry_ownNorm() {
 	c := small()
 	c.Norm, c.Parts.Norms = "scalenorm", []parts.Norm{{Name: "scalenorm", New: newScaleNorm}}
 	trains(c)

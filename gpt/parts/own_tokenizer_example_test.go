@@ -1,4 +1,4 @@
-package gpt_test
+package parts_test
 
 import (
 	"encoding/json"
@@ -33,7 +33,7 @@ func (nibbles) Decode(ids []int) (string, error) {
 func (nibbles) MarshalJSON() ([]byte, error) { return []byte(`{"type":"nibble"}`), nil }
 
 // A tokenizer is registered by its Kind: the corpus is encoded with it, and a checkpoint is opened with it.
-func ExampleOpen_ownTokenizer() {
+func ExampleRegistry_ownTokenizer() {
 	kind := text.Kind{
 		Name: "nibble",
 		New:  func(string) (text.Tokenizer, error) { return nibbles{}, nil },

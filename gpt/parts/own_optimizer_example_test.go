@@ -1,0 +1,33 @@
+package parts_test
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+)
+
+// signs is a user-defined optimizer, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Micro-batches, clipping, ranks and
+// hooks are the same for every optimizer.
+type signs struct{}
+
+func (signs) State() (optim.State, error) { return optim.State{Name: "signs"}, nil }
+
+func (signs) Step(s optim.Step) {
+	for i := range s.W.Len() {
+		s.W.Set(i, s.W.At(i)-s.Rate*math.Copysign(1, s.G.At(i)))
+	}
+}
+
+// An optimizer is a part like any other: checkpoints contain its name.
+func ExampleRegistry_ownOptimizer() {
+	c := small()
+	c.Optimizer, c.LearningRate, c.MinLR = "signs", 2e-3, 1e-3
+	c.Parts.Optimizers = []parts.Optimizer{{
+		Name: "signs",
+		New:  func(train.Training) optim.Rule { return signs{} },
+	}}
+	trains(c)
+	// Output: the loss falls, and it writes
+}
