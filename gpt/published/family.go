@@ -106,6 +106,8 @@ func (f Family) transfer(file, network field.List, list []parts.Activation, give
 		for _, name := range r.fields {
 			if first, ok := from[name]; ok && first.String() != key.String() {
 				return errors.Errorf("%s: got %s, want %s %s", r.key, key, first.Name, first)
+			} else if ok {
+				continue
 			}
 			if from[name] = key; parse(network, name, value) != nil {
 				return errors.Errorf("%s: got %s: the network has no field %s", r.key, key, name)
