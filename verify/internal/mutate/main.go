@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -36,6 +37,7 @@ var equivalent string
 type options struct {
 	packages   []string      // paths in the module, such as verify/hand
 	tests      []string      // further packages with tests: "verify" for all mutants, "nn=verify" for those of nn
+	run        string        // pattern of the names of tests, as of go test -run; "" means all
 	tags       string        // build tags
 	n          int           // number of mutants to draw; 0 means all
 	seed       uint64        // of the draw
@@ -55,6 +57,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	packages := flags.String("packages", "", "packages to mutate, separated by commas")
 	tests := flags.String("tests", "", "further packages with tests: verify, or nn=verify for mutants of nn alone")
+	only := flags.String("run", "", "pattern of the names of the tests that count, such as Exact; default all")
 	tags := flags.String("tags", "", "build tags, such as nosimd for the kernels in Go")
 	n := flags.Int("n", 100, "number of mutants to draw from all packages together")
 	all := flags.Bool("all", false, "take every mutant and ignore -n")
@@ -71,7 +74,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if *all {
 		*n = 0
 	}
-	mutants, left, err := mutate(options{list(*packages), list(*tests), *tags, *n, *seed, *timeout, equivalent}, stderr)
+	mutants, left, err := mutate(options{list(*packages), list(*tests), *only, *tags, *n, *seed, *timeout, equivalent}, stderr)
 	if err != nil {
 		return err
 	}
@@ -88,6 +91,9 @@ func list(s string) []string {
 
 // mutate draws mutants, builds them and runs the tests on each, except for the tests that it returns in left.
 func mutate(o options, progress io.Writer) (mutants []*mutant, left []string, err error) {
+	if _, err := regexp.Compile(o.run); err != nil {
+		return nil, nil, fmt.Errorf("-run: %w", err)
+	}
 	progress = &serial{w: progress}
 	module, err := load(o.packages, o.tests, o.tags)
 	if err != nil {
@@ -103,7 +109,7 @@ func mutate(o options, progress io.Writer) (mutants []*mutant, left []string, er
 		return nil, nil, err
 	}
 	defer bench.close()
-	if err := bench.clean(progress); err != nil {
+	if err := bench.clean(o.run, progress); err != nil {
 		return nil, nil, err
 	}
 	return mutants, bench.left, bench.judge(mutants, o.timeout, progress)

@@ -29,9 +29,10 @@ type test struct {
 	hits []byte // 1 for each block that the test enters
 }
 
-// clean runs every test once without a mistake and records the blocks that it enters. It prints and omits tests that
-// fail.
-func (b *bench) clean(progress io.Writer) error {
+// clean runs every test whose name matches the pattern once without a mistake and records the blocks that it enters. It
+// prints and omits tests that fail.
+func (b *bench) clean(pattern string, progress io.Writer) error {
+	only := regexp.MustCompile(pattern)
 	type job struct {
 		*suite
 		*test
@@ -44,7 +45,9 @@ func (b *bench) clean(progress io.Writer) error {
 			return err
 		}
 		for _, name := range strings.Fields(names) {
-			jobs = append(jobs, job{s, &test{name: name}})
+			if only.MatchString(name) {
+				jobs = append(jobs, job{s, &test{name: name}})
+			}
 		}
 	}
 	errs := make([]error, len(jobs))
