@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
@@ -62,6 +63,26 @@ func TestModelExact(t *testing.T) {
 	}
 	if e, err := m.Exact(2, 3); err != nil || e.Differing != 0 || e.Draws != 2 {
 		t.Errorf("got %+v, %v", e, err)
+	}
+	c.Attention, c.Position, c.Block, c.QKSize = "longformer", "rope", "post", 4
+	for name, n := range map[string]int{"window": 3, "dilation": 1, "global_tokens": 1} {
+		c.Options.Offer(name, n)
+	}
+	if m, err = NewModel(c, 2, 1); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := m.Exact(1, 3); err != nil || e.Differing != 0 {
+		t.Errorf("longformer with rotary positions: got %+v, %v", e, err)
+	}
+	pairs := seq2seq.Config{}
+	pairs.SourceSize, pairs.TargetSize, pairs.SourceVocab, pairs.TargetVocab = 4, 3, 7, 6
+	pairs.NLayer, pairs.NHead, pairs.NEmbd, pairs.QKSize, pairs.VSize, pairs.NInner, pairs.Bias = 1, 2, 4, 2, 3, 5, true
+	p, err := NewPairs(pairs, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := p.Exact(1, 3); err != nil || e.Differing != 0 {
+		t.Errorf("encoder and decoder: got %+v, %v", e, err)
 	}
 	if _, err := (Model{}).Exact(1, 1); err == nil {
 		t.Error("a model without parameters is exact")

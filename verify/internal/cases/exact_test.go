@@ -1,11 +1,17 @@
 package cases
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/identity"
 )
 
 // notExact lists the formulas by hand that no Case names and takes along the exact road, with the reason.
@@ -13,7 +19,7 @@ var notExact = map[string]string{
 	"AdamWUpdate": "an update has no gradient; identity.TestForms compares its first step with the closed form",
 	"Attend":      "the cache has no backward pass; identity.TestForms compares it with attention at once",
 	"LoRA":        "Site.Linear makes it, in Cases with adapters",
-	"LinearScan":  "identity.TestForms compares it with linear attention, of which there are Cases",
+	"LinearScan":  "identity.TestExactScan takes it along the road",
 	"LionUpdate":  "an update has no gradient, and the sign in it no differential equation",
 	"SGDUpdate":   "an update has no gradient; identity.TestForms compares two steps with their sum",
 	"Merge":       "it is a step of Flash",
@@ -73,5 +79,74 @@ func TestExactDraw(t *testing.T) {
 		if e, err := c.Exact(1, 7); err != nil || e.Differing != 0 || !(e.Bound < -40) {
 			t.Errorf("%s: got %+v, %v", c.Name, e, err)
 		}
+	}
+}
+
+// numbers returns random numbers for the input and the parameters of a Case.
+func numbers(t *testing.T, c verify.Case) hand.Parameters[float64] {
+	t.Helper()
+	at, backward := hand.Parameters[float64]{}, c.Backward
+	c.Backward = func(p hand.Parameters[float64], delta matrix) hand.Gradients[float64] {
+		for name, m := range p {
+			at[name] = fixture.Random(name, m.Rows, m.Cols).Scale(2)
+		}
+		return backward(p, delta)
+	}
+	if _, err := c.Exact(1, 1); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// TestHessians takes the product of every Case's Hessian with a direction, by dual numbers over its backward pass. In
+// the field the Hessian is symmetric without rounding. In float64 the product is that of the complex step of the
+// backward pass, which is a difference of gradients without a rounding of its own.
+func TestHessians(t *testing.T) {
+	t.Parallel()
+	const h = 1e-30
+	step := entries[complex128]()
+	worst := 0.0
+	for i, e := range entries[float64]() {
+		for k, f := range e.formulas {
+			c := byHand(f.Case, f.layer, step[i].formulas[k].layer)
+			at := numbers(t, c)
+			got, err := identity.Formula{
+				At: at, Forward: c.Forward,
+				Backward: func(p hand.Parameters[float64], delta matrix) (hand.Gradients[float64], error) {
+					return c.Backward(p, delta), nil
+				},
+			}.Hessian(3)
+			if err != nil || !got.Symmetric {
+				t.Errorf("%s: symmetric %t, %v", c.Name, got.Symmetric, err)
+				continue
+			}
+			z := hand.Parameters[complex128]{}
+			for name, m := range at {
+				z[name] = hand.Lift[complex128](m)
+				for i, v := range got.V[name].Data {
+					z[name].Data[i] += complex(0, h*v)
+				}
+			}
+			dx, g := step[i].formulas[k].layer(site(z)).Backward(z[input], hand.Lift[complex128](got.Delta))
+			g = append(g, hand.Gradient[complex128]{Name: input, Value: dx})
+			for i := range g {
+				if g[i].Name == hand.MemoryDelta {
+					g[i].Name, g[i].Delta = memory, false
+				}
+				g[i].Name = strings.TrimPrefix(g[i].Name, "/")
+			}
+			for name, m := range g.Parameters() {
+				if m.Err != nil {
+					t.Fatal(c.Name, m.Err)
+				}
+				for i, v := range m.Data {
+					want := imag(v) / h
+					worst = max(worst, math.Abs(got.HV[name].Data[i]-want)/max(1, math.Abs(want)))
+				}
+			}
+		}
+	}
+	if t.Logf("%.1e", worst); !(worst <= 1e-12) {
+		t.Errorf("got %.1e from the complex step, want at most 1e-12", worst)
 	}
 }

@@ -171,3 +171,25 @@ func TestForms(t *testing.T) {
 func causal(int, int) hand.Head[complex128] {
 	return hand.Attention[complex128]{Mask: hand.CausalMask(4)}
 }
+
+// TestExactScan checks the gradient of the scan, which no Case has.
+func TestExactScan(t *testing.T) {
+	f := Formula{At: hand.Parameters[float64]{}}
+	for name, width := range map[string]int{"q": 4, "k": 4, "v": 3} {
+		f.At[name] = fixture.Random(name, 5, width).Scale(4)
+	}
+	f.Forward = func(p parameters) dual {
+		scan := hand.LinearScan[complex128]{Features: hand.EluPlusOne[complex128]{}}
+		return scan.Forward(p["q"], p["k"], p["v"])
+	}
+	f.Backward = func(p hand.Parameters[float64], delta matrix) (hand.Gradients[float64], error) {
+		scan := hand.LinearScan[float64]{Features: hand.EluPlusOne[float64]{}}
+		dq, dk, dv := scan.Backward(p["q"], p["k"], p["v"], delta)
+		return hand.Gradients[float64]{{Name: "q", Value: dq}, {Name: "k", Value: dk}, {Name: "v", Value: dv}}, nil
+	}
+	for seed := range uint64(10) {
+		if entries, _, err := f.Differing(seed); err != nil || len(entries) > 0 {
+			t.Fatalf("got %v, %v", entries, err)
+		}
+	}
+}

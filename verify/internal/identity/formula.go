@@ -106,10 +106,8 @@ func (p *point) forward(values map[string][]exact.Number) (y hand.Matrix[complex
 	if err = cmp.Or(y.Err, err); err != nil {
 		return y, nil, fmt.Errorf("forward: %w", err)
 	}
-	for i, a := range n {
-		if math.IsNaN(a.Real) || math.IsInf(a.Real, 0) {
-			return y, nil, fmt.Errorf("forward: row %d, column %d of the result is %v", i/y.Cols, i%y.Cols, a.Real)
-		}
+	if err = finite(n, y.Cols); err != nil {
+		return y, nil, fmt.Errorf("forward: %w", err)
 	}
 	for p.rows = y.Rows; len(p.delta) < len(n); {
 		p.delta = append(p.delta, p.draw.Variable(0.5))
@@ -118,6 +116,16 @@ func (p *point) forward(values map[string][]exact.Number) (y hand.Matrix[complex
 		p.delta = []exact.Number{p.draw.Real(1)}
 	}
 	return y, n, nil
+}
+
+// finite returns an error unless all entries are numbers: none was divided by 0.
+func finite(entries []exact.Number, cols int) error {
+	for i, a := range entries {
+		if math.IsNaN(a.Real) || math.IsInf(a.Real, 0) {
+			return fmt.Errorf("row %d, column %d is %v", i/cols, i%cols, a.Real)
+		}
+	}
+	return nil
 }
 
 // matrices returns the parameters with the given entries.
@@ -153,6 +161,9 @@ func (p *point) gradients(values map[string][]exact.Number) (out gradients, err 
 				name, m.Rows, m.Cols, at.Rows, at.Cols)
 		}
 		if out.entries[name], err = m.Exact(p.draw); err != nil {
+			return out, fmt.Errorf("backward: %s: %w", name, err)
+		}
+		if err := finite(out.entries[name], m.Cols); err != nil {
 			return out, fmt.Errorf("backward: %s: %w", name, err)
 		}
 	}

@@ -209,6 +209,9 @@ func TestRefused(t *testing.T) {
 			return delta.Shift(x.At(0, 0)), nil
 		}, true},
 		{"a result from Data", "backward: x", func(x, _ matrix) (matrix, hand.Gradients[float64]) { return loop(x), nil }, true},
+		{"a division by 0", "backward: x: row 0, column 0 is NaN", func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+			return delta.Mul(x.Step().Div(x.Scale(0))), nil
+		}, false},
 		{"another size", "the gradient is (3, 2), the parameter (2, 3)", func(_, delta matrix) (matrix, hand.Gradients[float64]) {
 			return delta.Transpose(), nil
 		}, false},
@@ -221,7 +224,7 @@ func TestRefused(t *testing.T) {
 	}
 	f := formula(size, nil, act)
 	f.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] { return p["x"].Sub(p["x"]).Log() }
-	if _, _, err := f.Holds(1); err == nil || !strings.Contains(err.Error(), "row 0, column 0 of the result is -Inf") {
+	if _, _, err := f.Holds(1); err == nil || !strings.Contains(err.Error(), "forward: row 0, column 0 is -Inf") {
 		t.Errorf("got %v, want the entry that is not a number", err)
 	}
 }

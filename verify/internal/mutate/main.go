@@ -74,7 +74,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if *all {
 		*n = 0
 	}
-	mutants, left, err := mutate(options{list(*packages), list(*tests), *only, *tags, *n, *seed, *timeout, equivalent}, stderr)
+	mutants, left, err := mutate(options{
+		list(*packages), list(*tests), *only, *tags, *n, *seed, *timeout, equivalent,
+	}, stderr)
 	if err != nil {
 		return err
 	}
@@ -91,7 +93,8 @@ func list(s string) []string {
 
 // mutate draws mutants, builds them and runs the tests on each, except for the tests that it returns in left.
 func mutate(o options, progress io.Writer) (mutants []*mutant, left []string, err error) {
-	if _, err := regexp.Compile(o.run); err != nil {
+	only, err := regexp.Compile(o.run)
+	if err != nil {
 		return nil, nil, fmt.Errorf("-run: %w", err)
 	}
 	progress = &serial{w: progress}
@@ -109,7 +112,7 @@ func mutate(o options, progress io.Writer) (mutants []*mutant, left []string, er
 		return nil, nil, err
 	}
 	defer bench.close()
-	if err := bench.clean(o.run, progress); err != nil {
+	if err := bench.clean(only, progress); err != nil {
 		return nil, nil, err
 	}
 	return mutants, bench.left, bench.judge(mutants, o.timeout, progress)

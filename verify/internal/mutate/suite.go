@@ -31,8 +31,7 @@ type test struct {
 
 // clean runs every test whose name matches the pattern once without a mistake and records the blocks that it enters. It
 // prints and omits tests that fail.
-func (b *bench) clean(pattern string, progress io.Writer) error {
-	only := regexp.MustCompile(pattern)
+func (b *bench) clean(only *regexp.Regexp, progress io.Writer) error {
 	type job struct {
 		*suite
 		*test
