@@ -129,9 +129,10 @@ func TestRankContinues(t *testing.T) {
 
 // Every text has its own hypotheses, whose tokens are not shared when two continue the same one.
 func TestBeamsAreApart(t *testing.T) {
-	deep := map[string]map[string]float64{"": {"a": 1}, "a": {"b": 1}, "ab": {"c": 1}, "abc": {"d": 0.6, "e": 0.4}}
-	p := &counted{trees: []*tree{newTree(1, 2, deep), newTree(1, 2, gardenPath())}}
-	if got := fmt.Sprint(beams(t, p, 6, nil)); got != "[[abcd. 0.600 abce. 0.400] [ba. 0.360 aa. 0.200]]" {
+	deep := map[string]map[string]float64{"": {"a": 1}, "a": {"b": 1}, "ab": {"c": 1}, "abc": {"d": 0.6, "e": 0.4},
+		"abcd": {".": 1}, "abce": {".": 1}}
+	p := &counted{trees: []*tree{newTree(1, 2, gardenPath()), newTree(1, 2, deep)}}
+	if got := fmt.Sprint(beams(t, p, 6, nil)); got != "[[ba. 0.360 aa. 0.200] [abcd. 0.600 abce. 0.400]]" {
 		t.Errorf("got %s", got)
 	}
 }

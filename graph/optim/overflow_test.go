@@ -45,4 +45,11 @@ func TestOverflowAndForget(t *testing.T) {
 	if got := x.Tensor().At(0); math.IsNaN(got) {
 		t.Errorf("x is %v", got)
 	}
+	o, err = New([]graph.Expr{x}, SGD{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Update(p, 1e15); !errors.Is(err, graph.ErrNotFinite) || o.Steps != 0 {
+		t.Errorf("a weight beyond float32 by a large gradient: got error %v after %d steps", err, o.Steps)
+	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// pairOfMachines is the first of two machines, whose other one adds nothing. Its calls fail after a number of them.
+// pairOfMachines is the first of two machines, whose other one adds nothing. The call after a number of them fails.
 type pairOfMachines struct{ left int }
 
 var errGone = errors.New("the other machine is gone")
 
 func (m *pairOfMachines) call() error {
-	if m.left--; m.left < 0 {
+	if m.left--; m.left == -1 {
 		return errGone
 	}
 	return nil
@@ -150,7 +150,7 @@ func TestMachinesRefuse(t *testing.T) {
 // such parts.
 func TestShardOnce(t *testing.T) {
 	g, p, _ := small(t, graph.Float32)
-	moments := []graph.Tensor{g.Zeros(0), g.Zeros(1)}
+	moments, none := []graph.Tensor{g.Zeros(0), g.Zeros(1)}, make([]graph.Tensor, 2)
 	if err := g.Shard(p, moments); err != nil || moments[0].Len() != 15 || g.First("b") != 0 {
 		t.Errorf("alone: got %v and %d moments, want 15", err, moments[0].Len())
 	}
@@ -159,8 +159,8 @@ func TestShardOnce(t *testing.T) {
 	}
 	g.Across(&pairOfMachines{left: math.MaxInt})
 	for range 2 {
-		if err := g.Shard(p, moments); err != nil {
-			t.Fatal(err)
+		if err := g.Shard(p, moments, none); err != nil || none[0].Len() != 0 {
+			t.Fatalf("got error %v, and %d moments of a rule without", err, none[0].Len())
 		}
 	}
 	for i, m := range moments {
