@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -44,10 +45,12 @@ func errataText(t *testing.T) string {
 	return string(text)
 }
 
-// Ids are unique, the class is one of the legend, and a row names a test or contains "no test".
+// Ids are unique, the class is one of the legend, which has the number of its rows, and a row names a test or contains
+// "no test".
 func TestErrataRows(t *testing.T) {
-	seen := map[string]bool{}
+	seen, rows := map[string]bool{}, map[string]int{}
 	for _, e := range errata(t) {
+		rows[e.class]++
 		if seen[e.id] {
 			t.Errorf("two rows have the id %s", e.id)
 		}
@@ -59,6 +62,15 @@ func TestErrataRows(t *testing.T) {
 		}
 		if len(testNames(e.shown)) == 0 && !strings.Contains(e.shown, "no test") {
 			t.Errorf("%s names no test and does not say so: %s", e.id, e.shown)
+		}
+	}
+	legend := regexp.MustCompile(`(?m)^\| (\w+) \| [^|]+ \| (\d+) \|$`).FindAllStringSubmatch(errataText(t), -1)
+	if len(legend) != 4 {
+		t.Errorf("got %d classes in the legend, want 4", len(legend))
+	}
+	for _, m := range legend {
+		if want := fmt.Sprint(rows[m[1]]); m[2] != want {
+			t.Errorf("class %s: got %s rows in the legend, want %s", m[1], m[2], want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package papers
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -26,10 +25,12 @@ import (
 
 var rewrite = flag.Bool("update", false, "write INDEX.md again, together with -run 'Eq|TestIndex'")
 
-// measured holds the largest distance that each test of an equation has recorded.
+// measured holds the largest distance that each test of an equation has recorded, and the formulas by hand without
+// which it fails, nil if TestByHand did not run.
 var measured = struct {
 	sync.Mutex
-	by map[string]float64
+	by       map[string]float64
+	formulas map[string][]string
 }{by: map[string]float64{}}
 
 // record records the distance that a test measured between two sides of its equation.
@@ -44,13 +45,30 @@ func record(t *testing.T, distance float64) {
 
 const indexHead = `# Index
 
-This file lists the equations of the five papers: the statement of each, the functions by hand that compute it, the test
-named after it, and the largest distance between the two sides that the test measures (1e-12 fails). Xu's (18), about
-shapes, and Conti's (18), about probabilities, have a test but no distance. Five equations only name something; they
-have the reason instead. The distances are those of float64 on amd64. Written by
+This file lists the equations of the five papers: the statement of each, the formulas by hand that its test checks, the
+test named after it, the largest distance between the two sides that the test measures (1e-12 fails), and the mark of
+[TRUST.md](../TRUST.md). Xu's (18), about shapes, and Conti's (18), about probabilities, have a test but no distance.
+Five equations only name something; they have the reason instead. The distances are those of float64 on amd64.
 
-	go test ./verify/internal/papers -run 'Eq|TestIndex' -update
+The column "by hand" is measured: its formulas are those without which the test fails, each scaled by 1.01 where the
+test calls it. Where no formula is listed, "identity" means that the test compares two sides of the paper's own
+algebra, or a formula with itself at other arguments, and "definition" that it compares a definition with itself. A
+distance of 0 has one of three reasons:
+
+- "moved": both sides only move numbers, or multiply them by 0 and 1.
+- "same order": both sides do the same operations in the same order, or too few to be rounded differently.
+- "exact": the statement is about zeros, ones or equal bits.
+
+This file is written by
+
+	NIGHTLY=1 go test ./verify/internal/papers -run 'Eq|TestIndex|TestByHand' -update
 `
+
+// The entries of the column "by hand" for a test that checks no formula.
+const (
+	isIdentity   = "identity"
+	isDefinition = "definition"
+)
 
 const indexFile = "../../INDEX.md"
 
@@ -76,24 +94,22 @@ func papers() []paper {
 // compute the same bits as the one that INDEX.md was written on, and by their order of magnitude on other processors.
 func TestIndex(t *testing.T) {
 	t.Parallel() // to be run when the tests of the equations have been
-	old, err := os.ReadFile(indexFile)
-	if err != nil && !*rewrite {
-		t.Fatal(err)
-	}
-	before := distances(t, string(old))
+	old := readIndex(t)
+	before, formulas := distances(t, old), measured.formulas
 	checkDistances(t, before)
+	if formulas == nil {
+		formulas = writtenFormulas(t, old)
+	}
 	var b strings.Builder
 	b.WriteString(indexHead)
-	files := formulas(t)
-	formula, every := citations(t, files), names(t, files)
 	rows := 0
 	for _, p := range papers() {
-		fmt.Fprintf(&b, "\n## %s\n\n| | states | by hand | test | distance |\n|---|---|---|---|---|\n", p.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| | states | by hand | test | distance | mark |\n|---|---|---|---|---|---|\n", p.title)
 		files, err := filepath.Glob(p.files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tests := parsed(t, append(files, "formulas_test.go", "formulas_attention_test.go", "formulas_variants_test.go", "model_helpers_test.go")...)
+		tests := parsed(t, files)
 		for i := 1; i <= p.equations; i++ {
 			rows++
 			name := fmt.Sprintf("%s%02d", p.test, i)
@@ -104,44 +120,42 @@ func TestIndex(t *testing.T) {
 				t.Errorf("%s: is there: %t, and listed as without a test: %t", name, ok, unchecked)
 				continue
 			case unchecked:
-				fmt.Fprintf(&b, "| (%d) | %s | – | – | |\n", i, reason)
+				fmt.Fprintf(&b, "| (%d) | %s | – | – | | 6 |\n", i, reason)
 				continue
 			case states(f) == "":
 				t.Errorf("%s: no comment that says what (%d) states", name, i)
 			}
-			by := citing(formula, i)
-			if p.test != "TestBoueEq" {
-				by = tests.using(name, every)
-			} else if len(by) == 0 {
-				by = tests.using(name, every)
-			}
+			by := formulasCell(name, formulas[name])
 			distance, ok := measured.by[name]
 			if !ok {
 				distance, ok = before[name]
 			}
-			cell := ""
+			cell, mark := "", 4
 			if ok {
-				cell = digits(distance)
+				cell, mark = withReason(t, name, distance), 2
 			} else if name != "TestXuEq18" && name != "TestContiEq18" {
 				t.Errorf("%s: got no distance in INDEX.md and none measured, want one", name)
 			}
 			if ok && !(distance <= verify.Suspicion) {
 				t.Errorf("%s: got distance %.1e, want ≤ %.0e", name, distance, verify.Suspicion)
 			}
-			fmt.Fprintf(&b, "| (%d) | %s | %s | %s | %s |\n", i, states(f), cmp.Or(strings.Join(by, ", "), "–"), name, cell)
+			if by == isDefinition {
+				mark = 6
+			}
+			fmt.Fprintf(&b, "| (%d) | %s | %s | %s | %s | %d |\n", i, states(f), by, name, cell, mark)
 		}
 	}
 	if rows != 55+84+23+39+36 {
 		t.Errorf("got %d rows, want 237", rows)
 	}
-	checkReadme(t, strings.Count(b.String(), "| Test"), len(lastNumber.FindAllString(b.String(), -1)))
+	checkReadme(t, b.String())
 	if *rewrite {
 		if err := os.WriteFile(indexFile, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if got, want := blanked(string(old)), blanked(b.String()); got != want {
+	if got, want := blanked(old), blanked(b.String()); got != want {
 		got, want := strings.Split(got, "\n"), strings.Split(want, "\n")
 		for i := range min(len(got), len(want)) {
 			if got[i] != want[i] {
@@ -152,17 +166,43 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-var lastNumber = regexp.MustCompile(`(?m)\| Test\w+ \| [^| ]+ \|$`)
+func readIndex(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(indexFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
-// checkReadme requires the counts of equations with a test, and with a distance, in the README.
-func checkReadme(t *testing.T, tests, distances int) {
+// formulasCell returns the entry of the column "by hand" for a test and the formulas without which it fails.
+func formulasCell(test string, formulas []string) string {
+	switch {
+	case len(formulas) > 0:
+		return strings.Join(formulas, ", ")
+	case slices.Contains(definitions(), test):
+		return isDefinition
+	}
+	return isIdentity
+}
+
+// checkReadme requires the counts of equations with a test, with a distance and with a formula by hand in the README.
+func checkReadme(t *testing.T, index string) {
 	t.Helper()
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const counts = "the 237 numbered equations of five papers: %d have a test, %d of them with its measured error, and %d only name something"
-	if want := fmt.Sprintf(counts, tests, distances, 237-tests); !strings.Contains(string(readme), want) {
+	tests, distances := strings.Count(index, "| Test"), 0
+	for _, row := range lastCell.FindAllStringSubmatch(index, -1) {
+		if row[2] != "" {
+			distances++
+		}
+	}
+	formulas := tests - strings.Count(index, "| "+isIdentity+" |") - strings.Count(index, "| "+isDefinition+" |")
+	const counts = "the 237 numbered equations of five papers: %d have a test, %d of them with its measured error, %d fail if " +
+		"a formula by hand is scaled by 1.01, and %d only name something"
+	if want := fmt.Sprintf(counts, tests, distances, formulas, 237-tests); !strings.Contains(string(readme), want) {
 		t.Errorf("README.md does not say %q", want)
 	}
 }
@@ -250,7 +290,7 @@ func formulas(t *testing.T) (list []string) {
 	})
 }
 
-var lastCell = regexp.MustCompile(`(?m)\| (Test\w+) \| ([^|]*) \|$`)
+var lastCell = regexp.MustCompile(`(?m)\| (Test\w+) \| ([^|]*) \| \d \|$`)
 
 // distances returns the distances in an index.
 func distances(t *testing.T, index string) map[string]float64 {
@@ -260,9 +300,10 @@ func distances(t *testing.T, index string) map[string]float64 {
 		if row[2] == "" {
 			continue
 		}
-		d, err := strconv.ParseFloat(row[2], 64)
-		if err != nil || math.IsNaN(d) {
-			t.Errorf("INDEX.md: %s: got distance %q", row[1], row[2])
+		number, reason, _ := strings.Cut(row[2], ", ")
+		d, err := strconv.ParseFloat(number, 64)
+		if err != nil || math.IsNaN(d) || !*rewrite && reason != zeroReasons()[row[1]] && (d == 0 || reason != "") {
+			t.Errorf("INDEX.md: %s: got distance %q, want a number, or 0 with its reason", row[1], row[2])
 		}
 		out[row[1]] = d
 	}
@@ -272,9 +313,8 @@ func distances(t *testing.T, index string) map[string]float64 {
 // blanked returns the index without the measured distances.
 func blanked(index string) string { return lastCell.ReplaceAllString(index, "| $1 | |") }
 
-// declarations calls f for everything that the files declare, with the comments in it and above it. The name of a
-// method includes its type.
-func declarations(t *testing.T, files []string, f func(name, comment string, decl ast.Node)) {
+// declarations calls f for every function and method of the files. The name of a method includes its type.
+func declarations(t *testing.T, files []string, f func(name string, decl *ast.FuncDecl)) {
 	t.Helper()
 	for _, path := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
@@ -282,24 +322,12 @@ func declarations(t *testing.T, files []string, f func(name, comment string, dec
 			t.Fatal(err)
 		}
 		for _, decl := range file.Decls {
-			switch d := decl.(type) {
-			case *ast.FuncDecl:
-				name, comment := d.Name.Name, d.Doc.Text()
+			if d, ok := decl.(*ast.FuncDecl); ok {
+				name := d.Name.Name
 				if d.Recv != nil {
 					name = receiver(d.Recv.List[0].Type) + "." + name
 				}
-				for _, g := range file.Comments {
-					for _, line := range g.List {
-						if d.Body.Pos() <= line.Pos() && line.Pos() < d.Body.End() {
-							comment += "\n" + line.Text
-						}
-					}
-				}
-				f(name, comment, d)
-			case *ast.GenDecl:
-				if d.Tok == token.TYPE {
-					f(d.Specs[0].(*ast.TypeSpec).Name.Name, d.Doc.Text(), d)
-				}
+				f(name, d)
 			}
 		}
 	}
@@ -317,75 +345,12 @@ func receiver(x ast.Expr) string {
 	return ""
 }
 
-// citations returns the comments of the declarations in the files.
-func citations(t *testing.T, files []string) map[string]string {
-	out := map[string]string{}
-	declarations(t, files, func(name, comment string, _ ast.Node) { out[name] = comment })
+// parsed returns the functions and methods of the files by name.
+func parsed(t *testing.T, files []string) map[string]*ast.FuncDecl {
+	t.Helper()
+	out := map[string]*ast.FuncDecl{}
+	declarations(t, files, func(name string, f *ast.FuncDecl) { out[name] = f })
 	return out
-}
-
-// names returns the exported types and functions of the files.
-func names(t *testing.T, files []string) map[string]bool {
-	out := map[string]bool{}
-	declarations(t, files, func(name, _ string, _ ast.Node) { out[name] = ast.IsExported(name) && !strings.Contains(name, ".") })
-	return out
-}
-
-// code holds the functions and methods of some files by name, or nil if two share a name.
-type code map[string]*ast.FuncDecl
-
-func parsed(t *testing.T, files ...string) code {
-	c := code{}
-	declarations(t, files, func(name, _ string, decl ast.Node) {
-		if f, ok := decl.(*ast.FuncDecl); ok {
-			name = name[strings.LastIndex(name, ".")+1:]
-			if _, twice := c[name]; twice { // methods of two types
-				f = nil
-			}
-			c[name] = f
-		}
-	})
-	return c
-}
-
-// citing returns the names whose comments contain the number of an equation and no author, which means Boué's.
-func citing(comments map[string]string, equation int) (list []string) {
-	number := regexp.MustCompile(fmt.Sprintf(`\(%d(\.[a-z])?\)`, equation))
-	others := regexp.MustCompile(`\b(Xu|Conti|Diab|CS 224n)\b`)
-	for _, name := range slices.Sorted(maps.Keys(comments)) {
-		if number.MatchString(comments[name]) && !others.MatchString(comments[name]) {
-			list = append(list, name)
-		}
-	}
-	return list
-}
-
-// using returns the formulas by hand that a test names, itself or through its helpers; what prepares the data of every
-// test, a new…, does not count.
-func (c code) using(name string, formulas map[string]bool) (list []string) {
-	seen := map[string]bool{}
-	var visit func(name string)
-	visit = func(name string) {
-		f, ok := c[name]
-		if seen[name] || !ok || f == nil || strings.HasPrefix(name, "new") {
-			return
-		}
-		seen[name] = true
-		ast.Inspect(f.Body, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "hand" && formulas[n.Sel.Name] && !slices.Contains(list, n.Sel.Name) {
-					list = append(list, n.Sel.Name)
-				}
-			case *ast.Ident:
-				visit(n.Name)
-			}
-			return true
-		})
-	}
-	visit(name)
-	slices.Sort(list)
-	return list
 }
 
 var leadingNumber = regexp.MustCompile(`^\(\d+[^)]*\)[.:]?\s*`)
