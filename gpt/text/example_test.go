@@ -177,7 +177,7 @@ func ExampleWriteShards() {
 }
 
 // The text of tokens as a decoder would draw them. A letter may be several tokens and is yielded once it is complete;
-// the possible beginning of a stop string is yielded once it proves not to be one.
+// the possible beginning of a stop string is yielded once it turns out not to be one.
 func ExampleStream() {
 	ids, err := text.Bytes{}.Encode("é – …\nROMEO: No.\n\nJULIET: Ay.")
 	if err != nil {

@@ -3,8 +3,8 @@
 // differ agree at a random point with a probability of at most their degree divided by p (Schwartz 1980, Zippel 1979).
 //
 // Functions such as eˣ have no values in a finite field. A Draw gives them random ones, always the same for the same
-// argument, and their derivatives follow from their differential equations: (eˣ)' = eˣ holds for any values. A proof by
-// the chain rule uses nothing else. The package uses the standard library alone.
+// argument, and their derivatives follow from their differential equations: (eˣ)' = eˣ holds for any values. The
+// chain rule uses nothing else. The package uses the standard library alone.
 package exact
 
 import "math/bits"

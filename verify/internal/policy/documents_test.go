@@ -25,7 +25,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	command := regexp.MustCompile(`\./((?:graph|nn|gpt|verify|examples)[\w/.]*)`)
 	name, example := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`…|\b(name|lines|jsonlines)\.go$|text\.jsonl$`)
 	found := 0
-	for _, document := range []string{"CONTRIBUTING.md", "README.md", "GLOSSARY.md", "PROMISES.md"} {
+	for _, document := range []string{"CONTRIBUTING.md", "README.md", "GLOSSARY.md", "PROMISES.md", "TRUST.md"} {
 		data, err := os.ReadFile(filepath.Join(root, document))
 		if err != nil {
 			t.Fatal(err)
