@@ -130,7 +130,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	}
 	if c.NEmbd == 0 {
 		saved.Dropout = c.Dropout
-		c = c.OnNetwork(saved.Network)
+		c = c.onNetwork(saved.Network)
 	}
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
@@ -156,8 +156,8 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	return t, errors.Wrapf(t.Model.fill(saved, cp, base), "checkpoint %s", cp.Path)
 }
 
-// OnNetwork returns c with the network n, but with c's adapters.
-func (c Config) OnNetwork(n Network) Config {
+// onNetwork returns c with the network n, but with c's adapters.
+func (c Config) onNetwork(n Network) Config {
 	n.Adapters = c.Adapters
 	c.Network = n
 	return c

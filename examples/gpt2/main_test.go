@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -170,6 +171,38 @@ func TestTuneAndTrain(t *testing.T) {
 	called(t, append(steps, "-out_dir", dir+"/new", "-train", text, "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1", "-block_size", "8")...)
 	called(t, append(steps, "-out_dir", dir+"/newer", "-train", text, "-tokenizer", dir+"/new", "-n_embd", "16", "-n_layer", "1", "-block_size", "8")...)
 	called(t, "-model", dir+"/newer", "-tokens", "3", "-prompt", "the")
+}
+
+// A run of our own, even of a network that no family has, is tuned, merged and measured like a folder.
+func TestTuneOwnRun(t *testing.T) {
+	dir, s, unlike := t.TempDir(), strings.Repeat("the hen has a nest\n", 60), strings.Repeat("the mill has a hen\n", 60)
+	tok, err := text.NewCharacters(s + unlike)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := small()
+	c.Attention, c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize = "linear", 1, 2, 8, 8, 2
+	data, err := text.NewCorpus(s, tok, c.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := gpt.NewTrainer(c, data, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trainer.Save(dir + "/out"); err != nil {
+		t.Fatal(err)
+	}
+	other := written(t, unlike)
+	called(t, "-model", dir+"/out", "-tune", other, "-out_dir", dir+"/adapter", "-max_iters", "3", "-lora_r", "2", "-learning_rate", "0.1")
+	called(t, "-model", dir+"/out", "-adapter", dir+"/adapter", "-merge", "-out_dir", dir+"/merged")
+	var losses []string
+	for _, args := range [][]string{{"-model", dir + "/out"}, {"-model", dir + "/out", "-adapter", dir + "/adapter"}, {"-model", dir + "/merged"}} {
+		losses = append(losses, regexp.MustCompile(`loss (\S+)`).FindString(called(t, append(args, "-eval", other)...)))
+	}
+	if losses[0] == losses[1] || losses[1] != losses[2] {
+		t.Errorf("losses: %s of the run, %s with the adapter, %s with it inside", losses[0], losses[1], losses[2])
+	}
 }
 
 // ending is a context that ends after a number of checks. Building a model uses some of them.

@@ -28,7 +28,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := program.Flags("gpt2", stderr)
 	program.Group(fs, "The model, and what to do with it", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.model, "model", "",
-			"folder in Hugging Face's form; by default a small one with random weights, created once")
+			"folder in Hugging Face's form, or directory of a run; by default a small folder with random weights")
 		fs.StringVar(&o.adapter, "adapter", "", "folder of adapters in PEFT's form, to use with the model")
 		fs.StringVar(&o.prompt, "prompt", "Once upon a time",
 			"text to continue; this is the task if no other is given")

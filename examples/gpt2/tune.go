@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -84,7 +85,7 @@ func validate(ctx context.Context, t *gpt.Trainer, stderr io.Writer) (float64, e
 	return loss, program.Cause(ctx, err)
 }
 
-// merge saves a model with its adapter merged.
+// merge saves a model with its adapter merged, in our own form if no published family has such a network.
 func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error {
 	if err := vacant(o.config.OutDir); err != nil {
 		return err
@@ -94,7 +95,14 @@ func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if err := export(plain, tok, o.config.OutDir); err != nil {
+	if exportable(plain.Config) == nil {
+		err = export(plain, tok, o.config.OutDir)
+	} else if files, e := plain.Files(tok); e != nil {
+		err = e
+	} else {
+		err = checkpoint.WriteFolder(o.config.OutDir, files)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "saved %s with %s inside to %s\n", o.model, o.adapter, o.config.OutDir)

@@ -28,18 +28,3 @@ func ExampleStandin() {
 	// His stern carp swims in one hall.
 	// I rub their dry fig.
 }
-
-func ExampleWeather() {
-	fmt.Print(corpus.Weather(1, 200))
-	// Output:
-	// Weather for Northfield, Thursday:
-	// Strong wind from the south, veering south later.
-	// Hazy with rain throughout.
-	// Highest temperature four degrees, lowest seven.
-	// Warning: gale force eight later!
-	//
-	// Weather for Kingsbridge, Friday:
-	// Gentle wind from the north overnight.
-	// Dull with sleet throughout.
-	// Highest temperature five degrees, lowest three.
-}

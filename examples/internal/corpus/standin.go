@@ -13,13 +13,10 @@ const (
 	standinSize = 1_000_000
 )
 
-// The grammars of the two texts.
-var (
-	//go:embed speech.txt
-	speeches string
-	//go:embed weather.txt
-	reports string
-)
+// speeches is the grammar of the text.
+//
+//go:embed speech.txt
+var speeches string
 
 // Standin generates a dialogue of about size characters, the same for the same seed on every machine: speeches in the
 // layout of tinyshakespeare, drawn from a grammar. It ends with the first speech that reaches size.
@@ -36,19 +33,6 @@ func Standin(seed uint64, size int) (text string, floor float64) {
 	}
 	text = w.text.String()
 	return text, w.nats / float64(len(text)) // the text is ASCII
-}
-
-// Weather generates weather reports of about size characters, the same for the same seed on every machine: a text
-// unlike a play, in characters of tinyshakespeare and the stand-in, for tuning a model of these.
-func Weather(seed uint64, size int) string {
-	w := writer{grammar: read(reports), rng: rand.New(rand.NewPCG(seed, 0))}
-	for w.text.Len() < size {
-		if w.text.Len() > 0 {
-			w.text.WriteString("\n")
-		}
-		w.expand("<report>")
-	}
-	return w.text.String()
 }
 
 // writer writes a text and sums the code length of its choices.
