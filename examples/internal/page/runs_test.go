@@ -1,25 +1,49 @@
-package live
+package page_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/live"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
+// add appends text to a file.
+func add(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	must(t, err)
+	_, err = f.WriteString(text)
+	must(t, err)
+	must(t, f.Close())
+}
+
+func step(n int, loss float64) string {
+	data, _ := json.Marshal(program.StepLine{Step: n, Loss: loss, LR: 0.001, Norm: 1, TokPerS: 1000})
+	return string(data) + "\n"
+}
+
+func listen(t *testing.T, dirs ...string) *live.Server {
+	t.Helper()
+	s, err := live.Listen("127.0.0.1:0", dirs...)
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // In a browser, two runs are shown in common charts, new lines appear while the page is open, keys move the step, the
 // evaluation and the head, every element that can have the focus has a name, and the console has no errors.
 func TestBrowserRuns(t *testing.T) {
-	b := browser.Open(t)
+	b := browser(t)
 	t.Chdir(t.TempDir())
-	look := func(step int) Look {
-		l := Look{Step: step, Sample: fmt.Sprintf("<i>behind %d</i>", step), Tokens: []string{"a", "\n"}}
+	look := func(step int) live.Look {
+		l := live.Look{Step: step, Sample: fmt.Sprintf("<i>behind %d</i>", step), Tokens: []string{"a", "\n"}}
 		for i := range 2 {
 			head := [][]float64{{1, 0}, {0.25, 0.75}}
 			l.Layers = append(l.Layers, page.Layer{Name: fmt.Sprintf("h.%d", i), Heads: [][][]float64{head, head}})
@@ -34,63 +58,63 @@ func TestBrowserRuns(t *testing.T) {
 	}
 	must(t, look(0).Add("first"))
 	s := listen(t, "first", "second")
-	b.Show(1000, 800, "light")
-	b.Visit(s.URL)
+	b.show(1000, 800, "light")
+	b.visit(s.URL)
 	const text, loss = `document.body.innerText`, `document.querySelector("[role=slider]")`
-	b.Wait(`document.getElementById("state").textContent`, "live")
-	b.Wait(text, "<i>behind 0</i>")
-	b.Wait(loss+`.ariaValueText`, "step 1000: first batch 1k, second batch 1k")
+	b.wait(`document.getElementById("state").textContent`, "live")
+	b.wait(text, "<i>behind 0</i>")
+	b.wait(loss+`.ariaValueText`, "step 1000: first batch 1k, second batch 1k")
 	add(t, filepath.Join("second", program.MetricsFile), step(2000, 7)+`{"step":2000,"train_loss":3.5,"val_loss":4.5}`+"\n")
-	b.Wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5, second val 4.5")
+	b.wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5, second val 4.5")
 	must(t, look(1000).Add("first"))
 	must(t, look(1000).Add("second"))
-	b.Wait(text, "<i>behind 1000</i>")
+	b.wait(text, "<i>behind 1000</i>")
 	for what, want := range map[string]string{
 		`document.querySelectorAll("#now tr").length`:           "2",
 		`document.querySelectorAll("#looks article").length`:    "2",
 		loss + `.querySelectorAll("polyline").length`:           "4",
 		loss + `.querySelector("polyline").points.length < 801`: "true",
 	} {
-		if got := b.Ask(what); got != want {
+		if got := b.ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
-	b.Press("Tab", "Home", "ArrowLeft", "End", "ArrowRight")
-	b.Wait(`document.activeElement.ariaValueText`, "step 2000: first batch 1k, second batch 7")
-	b.Press("Home", "ArrowRight")
-	b.Wait(`document.activeElement.ariaValueText`, "step 20: first batch 20, second batch 21")
-	b.Press("Tab")
-	b.Wait(`document.activeElement.ariaValueText`, "step 20: first 1, second 1")
-	b.Press("Tab", "Tab", "Tab", "Tab", "ArrowLeft") // the other charts, the table, the evaluation
-	b.Wait(`document.activeElement.ariaValueText`, "step 0")
-	b.Press("ArrowRight", "Tab", "Tab", "ArrowDown", "ArrowRight")
-	b.Wait(`document.activeElement.ariaLabel`, "h.1 head 1")
-	b.Wait(`document.querySelector("#looks article:last-child figcaption").textContent`, "h.1 head 1, behind step 1000")
-	b.Show(400, 800, "dark")
-	for _, name := range b.Named() {
+	b.press("Tab", "Home", "ArrowLeft", "End", "ArrowRight")
+	b.wait(`document.activeElement.ariaValueText`, "step 2000: first batch 1k, second batch 7")
+	b.press("Home", "ArrowRight")
+	b.wait(`document.activeElement.ariaValueText`, "step 20: first batch 20, second batch 21")
+	b.press("Tab")
+	b.wait(`document.activeElement.ariaValueText`, "step 20: first 1, second 1")
+	b.press("Tab", "Tab", "Tab", "Tab", "ArrowLeft") // the other charts, the table, the evaluation
+	b.wait(`document.activeElement.ariaValueText`, "step 0")
+	b.press("ArrowRight", "Tab", "Tab", "ArrowDown", "ArrowRight")
+	b.wait(`document.activeElement.ariaLabel`, "h.1 head 1")
+	b.wait(`document.querySelector("#looks article:last-child figcaption").textContent`, "h.1 head 1, behind step 1000")
+	b.show(400, 800, "dark")
+	for _, name := range b.named() {
 		if strings.HasSuffix(name, " ") {
 			t.Errorf("a %swithout a name can have the focus", name)
 		}
 	}
 	must(t, s.Close())
-	b.Wait(`document.getElementById("state").textContent`, "the program has ended")
+	b.wait(`document.getElementById("state").textContent`, "the program has ended")
 
-	p, err := Finished("first", "second")
+	p, err := live.Finished("first", "second")
 	must(t, err)
 	must(t, file.Replace("runs.html", p.Write))
 	dir, err := os.Getwd()
 	must(t, err)
-	b.Visit("file://" + dir + "/runs.html")
-	b.Wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5")
-	if len(b.Errors) > 0 {
-		t.Errorf("errors on the console: %s", b.Errors)
+	b.visit("file://" + dir + "/runs.html")
+	b.wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5")
+	if len(b.errors) > 0 {
+		t.Errorf("errors on the console: %s", b.errors)
 	}
 }
 
 // In a browser, numbers on the axes keep their zeros and differ if the ticks do, nothing is cut off or overlaps, and
 // the kept lines of a long run are limited.
 func TestBrowserLongRun(t *testing.T) {
-	b := browser.Open(t)
+	b := browser(t)
 	dir := t.TempDir()
 	var lines strings.Builder
 	for n := 10; n <= 150_000; n += 10 {
@@ -98,11 +122,11 @@ func TestBrowserLongRun(t *testing.T) {
 	}
 	add(t, filepath.Join(dir, program.MetricsFile), lines.String())
 	s := listen(t, dir)
-	b.Show(1000, 800, "light")
-	b.Visit(s.URL)
-	b.Wait(`document.querySelector("[role=slider]").ariaValueText`, "step 150000: batch 2")
+	b.show(1000, 800, "light")
+	b.visit(s.URL)
+	b.wait(`document.querySelector("[role=slider]").ariaValueText`, "step 150000: batch 2")
 	add(t, filepath.Join(dir, program.MetricsFile), strings.ReplaceAll(lines.String(), `"step":`, `"step":1`))
-	b.Wait(`document.querySelector("[role=slider]").ariaValueText`, "step 1150000: batch 2")
+	b.wait(`document.querySelector("[role=slider]").ariaValueText`, "step 1150000: batch 2")
 	for what, want := range map[string]string{
 		`labels([0, 50000, 100000, 150000])`:                "0,50k,100k,150k",
 		`labels([1.9, 1.902, 1.904])`:                       "1.900,1.902,1.904",
@@ -117,17 +141,17 @@ func TestBrowserLongRun(t *testing.T) {
 		`runs[0].steps.length <= 2 * most`:                  "true",
 		`document.querySelector("[role=slider]").ariaLabel`: "loss, nats",
 	} {
-		if got := b.Ask(what); got != want {
+		if got := b.ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
 	for _, width := range []int{1400, 700, 400} {
-		b.Show(width, 800, "dark")
-		if faults := b.Faults(); faults != "" {
+		b.show(width, 800, "dark")
+		if faults := b.faults(); faults != "" {
 			t.Errorf("%d pixels:\n%s", width, faults)
 		}
 	}
-	if len(b.Errors) > 0 {
-		t.Errorf("errors on the console: %s", b.Errors)
+	if len(b.errors) > 0 {
+		t.Errorf("errors on the console: %s", b.errors)
 	}
 }

@@ -1,13 +1,14 @@
-package browser
+package page_test
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 	"time"
 )
 
-// Visit opens an address and waits until the page is loaded.
-func (b *Tab) Visit(url string) {
+// visit opens an address and waits until the page is loaded.
+func (b *tab) visit(url string) {
 	b.t.Helper()
 	b.loaded = false
 	b.call("Page.navigate", map[string]any{"url": url}, nil)
@@ -16,8 +17,8 @@ func (b *Tab) Visit(url string) {
 	}
 }
 
-// Ask returns the value of a JavaScript expression in the page, as text.
-func (b *Tab) Ask(expression string) string {
+// ask returns the value of a JavaScript expression in the page, as text.
+func (b *tab) ask(expression string) string {
 	b.t.Helper()
 	var answer struct {
 		Result           struct{ Value string }
@@ -31,20 +32,20 @@ func (b *Tab) Ask(expression string) string {
 	return answer.Result.Value
 }
 
-// Wait evaluates the expression until its value contains want, for at most ten seconds.
-func (b *Tab) Wait(expression, want string) {
+// wait evaluates the expression until its value contains want, for at most ten seconds.
+func (b *tab) wait(expression, want string) {
 	b.t.Helper()
 	got := ""
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if got = b.Ask(expression); strings.Contains(got, want) {
+		if got = b.ask(expression); strings.Contains(got, want) {
 			return
 		}
 	}
 	b.t.Fatalf("%s: got %q, want %q in it", expression, got, want)
 }
 
-// Press presses keys, given by names such as Tab and ArrowDown.
-func (b *Tab) Press(keys ...string) {
+// press presses keys, given by names such as Tab and ArrowDown.
+func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36,
 		"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
@@ -59,8 +60,8 @@ func (b *Tab) Press(keys ...string) {
 	}
 }
 
-// Show sets the size of the window and the preferred colour scheme.
-func (b *Tab) Show(width, height int, scheme string) {
+// show sets the size of the window and the preferred colour scheme.
+func (b *tab) show(width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride",
 		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
@@ -68,8 +69,8 @@ func (b *Tab) Show(width, height int, scheme string) {
 		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// Named returns the role and the accessible name of each element that can have the focus.
-func (b *Tab) Named() (list []string) {
+// named returns the role and the accessible name of each element that can have the focus.
+func (b *tab) named() (list []string) {
 	b.t.Helper()
 	type value struct{ Value any }
 	var tree struct {
@@ -91,4 +92,19 @@ func (b *Tab) Named() (list []string) {
 		}
 	}
 	return list
+}
+
+//go:embed testdata/faults.js
+var faults string
+
+// faults returns the faults in the layout of the page, one per line: texts that are cut off or overlap, boxes that
+// hide something without a sign, a page wider than the window, and zeros with a sign. It tries again for two seconds,
+// in which the page may be laid out.
+func (b *tab) faults() string {
+	b.t.Helper()
+	found := b.ask(faults)
+	for end := time.Now().Add(2 * time.Second); found != "" && time.Now().Before(end); found = b.ask(faults) {
+		time.Sleep(50 * time.Millisecond) // wait for the layout
+	}
+	return found
 }

@@ -1,4 +1,4 @@
-package page
+package page_test
 
 import (
 	"fmt"
@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 )
 
 // text returns a page of n tokens and some heads per block, with random numbers.
-func text(n, blocks, heads int) Inside {
-	p, r := Inside{Title: "A text", About: "For a test."}, rand.New(rand.NewPCG(1, 2))
+func text(n, blocks, heads int) page.Inside {
+	p, r := page.Inside{Title: "A text", About: "For a test."}, rand.New(rand.NewPCG(1, 2))
 	for i := range n {
 		p.Tokens = append(p.Tokens, string(rune('a'+i%26)))
 		p.Lens = append(p.Lens, nil)
@@ -23,13 +23,13 @@ func text(n, blocks, heads int) Inside {
 			p.Losses = append(p.Losses, 5*r.Float64())
 		}
 	}
-	p.Sum = &Sum{Logits: append([]float64{7.125}, p.Losses...)}
+	p.Sum = &page.Sum{Logits: append([]float64{7.125}, p.Losses...)}
 	for t := range n {
 		p.Sum.Of = append(p.Sum.Of, p.Tokens[(t+1)%n])
 	}
 	for b := range blocks {
 		name := fmt.Sprintf("h.%d", b)
-		l := Layer{Name: name}
+		l := page.Layer{Name: name}
 		for range heads {
 			a := make([][]float64, n)
 			for i := range a {
@@ -45,13 +45,13 @@ func text(n, blocks, heads int) Inside {
 			p.Sum.Add(name, part, append(p.Losses[1:len(p.Losses):len(p.Losses)], 1, float64(b)-1))
 		}
 		for i := range p.Lens {
-			p.Lens[i] = append(p.Lens[i], Guess{"b", r.Float64(), i%3 == 0})
+			p.Lens[i] = append(p.Lens[i], page.Guess{"b", r.Float64(), i%3 == 0})
 		}
 	}
 	return p
 }
 
-func written(t *testing.T, p Inside) string {
+func written(t *testing.T, p page.Inside) string {
 	t.Helper()
 	var b strings.Builder
 	if err := p.Write(&b); err != nil {
@@ -86,7 +86,7 @@ func TestSize(t *testing.T) {
 
 // A weight near 0 does not become 0, which means masked.
 func TestSmallWeights(t *testing.T) {
-	p := Inside{Tokens: []string{"a", "b"}, Layers: []Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}}
+	p := page.Inside{Tokens: []string{"a", "b"}, Layers: []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}}
 	if html, want := written(t, p), `"Heads":[[[1,0],[1.235e-12,1]]]`; !strings.Contains(html, want) {
 		t.Errorf("want %s in\n%s", want, html)
 	}
@@ -94,7 +94,7 @@ func TestSmallWeights(t *testing.T) {
 
 // A row is the sum of its parts, in columns in the order of their first use; a row without columns is standalone.
 func TestSum(t *testing.T) {
-	s := &Sum{}
+	s := &page.Sum{}
 	s.Add("embedding", "", []float64{1, 2})
 	s.Add("h.0", "head 0", []float64{3, 4})
 	s.Add("h.0", "MLP", []float64{5, 7})
@@ -109,7 +109,7 @@ func TestSum(t *testing.T) {
 func TestSeen(t *testing.T) {
 	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": "",
 		"abcdefghijkl": "abcdefghijkl", "abcdefghijklm": "abcdefghijk…"} {
-		if got := Seen(token); got != want {
+		if got := page.Seen(token); got != want {
 			t.Errorf("%q: got %q, want %q", token, got, want)
 		}
 	}
@@ -120,30 +120,30 @@ func TestSeen(t *testing.T) {
 func TestBrowserInside(t *testing.T) {
 	p := text(9, 2, 3)
 	p.Tokens[3], p.Tokens[4], p.Tokens[5], p.Sum.Of[4] = "\n", "</script><b>", "\"'&", "\"'&"
-	b := browser.Open(t)
-	b.Show(900, 700, "light")
-	b.Visit(saved(t, written(t, p)))
+	b := browser(t)
+	b.show(900, 700, "light")
+	b.visit(saved(t, written(t, p)))
 	says := func(want string) {
 		t.Helper()
-		if got := b.Ask(`document.getElementById("says").textContent`); !strings.Contains(got, want) {
+		if got := b.ask(`document.getElementById("says").textContent`); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q in it", got, want)
 		}
 	}
 	focus := func(want string) {
 		t.Helper()
-		if got := b.Ask(`document.activeElement.ariaLabel`); !strings.Contains(got, want) {
+		if got := b.ask(`document.activeElement.ariaLabel`); !strings.Contains(got, want) {
 			t.Errorf("the focus is on %q, want %q", got, want)
 		}
 	}
 	says("Token 8 “i”: the likeliest to come is “b”")
-	b.Press("Tab")
+	b.press("Tab")
 	focus("8 “i”, loss")
-	b.Press("Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight")
+	b.press("Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight")
 	focus("4 “</script><b>”, loss")
 	says("Token 4 “</script><b>”: what comes is “\"'&”, loss ")
-	b.Press("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown")
+	b.press("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown")
 	focus("h.1 head 1")
-	if got := b.Ask(`document.getElementById("looks").textContent`); got != "h.1 head 1: token 4 “</script><b>” looks at" {
+	if got := b.ask(`document.getElementById("looks").textContent`); got != "h.1 head 1: token 4 “</script><b>” looks at" {
 		t.Errorf("got the table of %q", got)
 	}
 	for what, want := range map[string]string{
@@ -156,13 +156,13 @@ func TestBrowserInside(t *testing.T) {
 		`document.getElementById("tokens").textContent`:                                   "abc⏎\n</script><b>\"'&ghi",
 		`document.documentElement.scrollWidth <= document.body.parentElement.clientWidth`: "true",
 	} {
-		if got := b.Ask(what); got != want {
+		if got := b.ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
 	for _, scheme := range []string{"dark", "light"} { // masked has none of the shades
-		b.Show(400, 700, scheme)
-		near := b.Ask(`(() => {
+		b.show(400, 700, scheme)
+		near := b.ask(`(() => {
 			const masked = getComputedStyle(document.querySelector("canvas")).backgroundColor.match(/\d+/g).map(Number);
 			return Math.min(...Array.from({length: 256}, (_, i) => Math.hypot(...shade((i / 255) ** 2).map((c, k) => c - masked[k]))));
 		})()`)
@@ -171,19 +171,19 @@ func TestBrowserInside(t *testing.T) {
 			t.Errorf("%s: the nearest shade to masked is %s away, want 25", scheme, near)
 		}
 	}
-	for _, name := range b.Named() {
+	for _, name := range b.named() {
 		if strings.HasSuffix(name, " ") {
 			t.Errorf("a %swithout a name can have the focus", name)
 		}
 	}
 	p.Lens, p.Losses, p.Sum = nil, nil, nil
-	b.Visit(saved(t, written(t, p)))
+	b.visit(saved(t, written(t, p)))
 	says("Token 8")
 	p.Layers, p.Tokens = nil, p.Tokens[:1]
-	b.Visit(saved(t, written(t, p)))
+	b.visit(saved(t, written(t, p)))
 	says("Token 0 “a”")
-	if len(b.Errors) > 0 {
-		t.Errorf("errors on the console: %s", b.Errors)
+	if len(b.errors) > 0 {
+		t.Errorf("errors on the console: %s", b.errors)
 	}
 }
 
@@ -196,15 +196,15 @@ func TestBrowserFits(t *testing.T) {
 	}
 	p.Losses[3] = -1e-9
 	p.Sum.Rows[2].All[39], p.Sum.Rows[2].Parts["MLP"][39] = -0.001, math.Copysign(0, -1)
-	b := browser.Open(t)
-	b.Visit(saved(t, written(t, p)))
+	b := browser(t)
+	b.visit(saved(t, written(t, p)))
 	for _, width := range []int{1400, 1000, 700, 400} {
 		for _, scheme := range []string{"dark", "light"} {
-			b.Show(width, 900, scheme)
-			if faults := b.Faults(); faults != "" {
+			b.show(width, 900, scheme)
+			if faults := b.faults(); faults != "" {
 				t.Errorf("%d pixels, %s:\n%s", width, scheme, faults)
 			}
-			last := b.Ask(`(() => {
+			last := b.ask(`(() => {
 				const box = document.getElementById("lens").parentElement.getBoundingClientRect();
 				const cell = document.querySelector("#lens thead th:last-child").getBoundingClientRect();
 				return cell.left >= box.left && cell.right <= box.right;
@@ -214,7 +214,7 @@ func TestBrowserFits(t *testing.T) {
 			}
 		}
 	}
-	off := b.Ask(`(() => {
+	off := b.ask(`(() => {
 		const bar = document.querySelector(".scale canvas"), box = bar.getBoundingClientRect(), pen = bar.getContext("2d");
 		return Math.max(...[...document.querySelectorAll(".ticks span")].map(e => {
 			const r = e.getBoundingClientRect(), at = ((r.left + r.right) / 2 - box.left) / box.width;
@@ -232,7 +232,7 @@ func TestNoLoss(t *testing.T) {
 	p := text(3, 1, 1)
 	p.Sum = nil
 	clear(p.Losses)
-	if page := string(written(t, p)); strings.Contains(page, "share:NaN") {
+	if html := written(t, p); strings.Contains(html, "share:NaN") {
 		t.Error("got a bar without a number")
 	}
 }

@@ -1,6 +1,4 @@
-// Package browser opens pages in a headless Chromium, for tests: it presses keys, evaluates expressions in the page,
-// and collects the errors on the console. It uses the DevTools protocol over a pipe.
-package browser
+package page_test
 
 import (
 	"bytes"
@@ -11,10 +9,9 @@ import (
 	"time"
 )
 
-// Tab is an open page.
-type Tab struct {
-	// Errors holds the errors and warnings on the console.
-	Errors []string
+// tab is an open page in a headless Chromium, which is driven by the DevTools protocol over a pipe.
+type tab struct {
+	errors []string // errors and warnings on the console
 
 	t       testing.TB
 	in      io.Writer
@@ -25,9 +22,9 @@ type Tab struct {
 	loaded  bool
 }
 
-// Open starts a browser that ends with the test. It skips the test if no browser is installed or requested, because it
+// browser starts a browser that ends with the test. It skips the test if no browser is installed or requested, because it
 // takes seconds.
-func Open(t testing.TB) *Tab {
+func browser(t testing.TB) *tab {
 	t.Helper()
 	if os.Getenv("PEDESTRIAN_BROWSER") == "" {
 		t.Skip("set PEDESTRIAN_BROWSER=1 to open the page in a browser, which takes seconds")
@@ -53,7 +50,7 @@ func Open(t testing.TB) *Tab {
 	must(t, cmd.Start())
 	theirIn.Close()
 	theirOut.Close()
-	b := &Tab{t: t, in: in, out: out}
+	b := &tab{t: t, in: in, out: out}
 	t.Cleanup(func() {
 		in.Close() // ends the browser
 		late := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })

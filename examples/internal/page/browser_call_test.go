@@ -1,4 +1,4 @@
-package browser
+package page_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type message struct {
 }
 
 // call sends a request and waits for the answer.
-func (b *Tab) call(method string, params, result any) {
+func (b *tab) call(method string, params, result any) {
 	b.t.Helper()
 	b.id++
 	data, err := json.Marshal(message{ID: b.id, Session: b.session, Method: method, Params: params})
@@ -40,7 +40,7 @@ func (b *Tab) call(method string, params, result any) {
 }
 
 // next returns the next message. It collects the errors among the messages that are not answers.
-func (b *Tab) next(waiting string) (m message) {
+func (b *tab) next(waiting string) (m message) {
 	b.t.Helper()
 	must(b.t, b.out.SetReadDeadline(time.Now().Add(30*time.Second)))
 	for bytes.IndexByte(b.read.Bytes(), 0) < 0 {
@@ -58,10 +58,10 @@ func (b *Tab) next(waiting string) (m message) {
 	case "Page.loadEventFired":
 		b.loaded = true
 	case "Runtime.exceptionThrown":
-		b.Errors = append(b.Errors, params)
+		b.errors = append(b.errors, params)
 	case "Runtime.consoleAPICalled", "Log.entryAdded":
 		if bytes.Contains(data, []byte(`"error"`)) || bytes.Contains(data, []byte(`"warning"`)) {
-			b.Errors = append(b.Errors, params)
+			b.errors = append(b.errors, params)
 		}
 	}
 	return m
