@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -28,6 +29,9 @@ func TestBatchDecoder(t *testing.T) {
 	const batch = 3
 	for name, c := range variants() {
 		for _, kernels := range []bool{true, false} {
+			if os.Getenv("NIGHTLY") == "" && kernels == half(name) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {
 				m := model64(t, c, kernels, 2)
 				d := newBatchDecoderOf(t, m, batch)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,10 @@ func variants() map[string]Config {
 	vary("dropout, post-norm, adapters", func(c *Config) { c.Dropout, c.Block, c.LoraR = 0.3, "post", 2 })
 	return list
 }
+
+// half reports whether a variant is one of the half that TestDecoder tries with kernels by day, and TestBatchDecoder
+// without; the other half is tried the other way round.
+func half(name string) bool { return len(name)%2 == 0 }
 
 // suit sets the options and sizes that the named attention requires.
 func (c *Config) suit() {
@@ -192,6 +197,9 @@ func sameLogits(t testing.TB, what string, got, want []float64) {
 func TestDecoder(t *testing.T) {
 	for name, c := range variants() {
 		for _, kernels := range []bool{true, false} {
+			if os.Getenv("NIGHTLY") == "" && kernels != half(name) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {
 				m := model64(t, c, kernels, 1)
 				f, d := newFull(t, m), newDecoderOf(t, m)

@@ -64,8 +64,11 @@ func TestNaNStops(t *testing.T) {
 		func(c *Config) { c.Activation, c.Kernels = "relu", false },
 		func(c *Config) { c.Head, c.Activation, c.Precision = "linear", "gelu_tanh", "bf16" },
 	}
-	trials := 100
-	if testing.Short() {
+	trials := 40
+	switch {
+	case os.Getenv("NIGHTLY") != "":
+		trials = 100
+	case testing.Short():
 		trials = 25
 	}
 	for seed := range trials {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -218,17 +219,21 @@ func largest(r result) (top float64) {
 
 func TestKernelsEqualReference(t *testing.T) {
 	for _, c := range allCases() {
-		c.equalForms(t)
+		c.equalForms(t, os.Getenv("NIGHTLY") != "")
 	}
 }
 
-// equalForms compares the kernels of a layer with its reference form in every shape: values and all gradients.
-func (c layerCase) equalForms(t *testing.T) {
+// equalForms compares the kernels of a layer with its reference form in every shape: values and all gradients. Unless
+// all is true, it leaves out the large shape in float64, whose pieces float32 has too.
+func (c layerCase) equalForms(t *testing.T, all bool) {
 	for _, d := range shapes {
 		if c.types == "CrossEntropy" && d.Embd < 2 {
 			continue
 		}
 		for _, double := range []bool{true, false} {
+			if double && d.Context > 64 && !all {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%+v/float64=%t", c.name, d, double), func(t *testing.T) {
 				tolerance := 1e-12
 				if !double {

@@ -43,7 +43,7 @@ type Program struct {
 // several.
 func (p Program) Check(t *testing.T) {
 	t.Helper()
-	every := 4
+	every := 6
 	switch {
 	case os.Getenv("NIGHTLY") != "":
 		every = 1
