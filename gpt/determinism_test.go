@@ -89,7 +89,7 @@ func hash(h io.Writer, c Config) error {
 	if err != nil {
 		return err
 	}
-	for range 3 {
+	for range 2 {
 		p, err := trainer.Step()
 		if err != nil {
 			return err

@@ -26,4 +26,14 @@ func TestEveryFlag(t *testing.T) {
 	p.Refuse(t)
 	p.Unread(t)
 	p.Closed(t)
+
+	p.Args = func(out string) []string {
+		return []string{"-checkpoint", dir, "-prompt", "The wheel", "-page", filepath.Join(out, "x.html"), "-forms", "-picture", filepath.Join(out, "x.png")}
+	}
+	p.Values = flagtest.With(p.Values, map[string]string{
+		"draws": "9", "width": "1", "groups": "1", "drop": "0.9", "epsilon": "0.9", "share": "0.9", "seed": "3",
+	})
+	p.Unseen["forms"] = "it is given"
+	p.Check(t)
+	p.Refuse(t)
 }

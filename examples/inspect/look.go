@@ -36,7 +36,9 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 		return err
 	}
 	layers, err := base.Weights(m, ids)
-	if err != nil {
+	if err != nil && o.forms {
+		return err
+	} else if err != nil {
 		fmt.Fprintf(w, "\nattention %q has no weights to score\n", m.Config.Attention)
 	} else if err := heads(w, layers, ids); err != nil {
 		return err
@@ -55,7 +57,10 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 	if err = file.Replace(path, p.Write); err == nil {
 		_, err = fmt.Fprintf(w, "\nsaved %s, a page for a browser\n", path)
 	}
-	return err
+	if err != nil || !o.forms {
+		return err
+	}
+	return compare(w, o, p.Tokens, layers)
 }
 
 // most is the largest number of attention weights in a page; they take about 20 MB.

@@ -2,6 +2,7 @@
 // without a head, or a block's attention or MLP. It also shows several runs in common charts.
 //
 //	go run ./examples/inspect -prompt "To be or not to be"    # tables and a page of the model in out/ on the text
+//	go run ./examples/inspect -prompt "To be" -forms          # a heatmap of every head, beside prescribed forms
 //	go run ./examples/inspect -ablate heads                   # the loss without each head, as a table and a picture
 //	go run ./examples/inspect -ablate mlp -mean               # with each MLP replaced by its mean output
 //	go run ./examples/inspect -prompt "the ki" -corrupt "the mi" -right n -wrong l   # where an answer comes from
@@ -16,6 +17,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -25,8 +27,10 @@ func main() { program.Main("inspect", run) }
 type options struct {
 	checkpoint, prompt, page, ablate, data, picture string
 	runs, serve, corrupt, right, wrong              string
-	mean                                            bool
+	mean, forms                                     bool
 	tokens                                          int
+	settings                                        structured.Settings
+	given                                           map[string]bool // names of flags
 }
 
 // places returns the activations for each value of -ablate.
@@ -43,6 +47,17 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.prompt, "prompt", "",
 			"text of at most block_size tokens, for the logit lens and the heads' scores")
 		fs.StringVar(&o.page, "page", "", "file for the page; by default inside.html, with -runs runs.html")
+	})
+	program.Group(fs, "The heads on the text beside prescribed forms", func(fs *flag.FlagSet) {
+		fs.BoolVar(&o.forms, "forms", false, "draw every head, and compare it with the forms of Conti's chapter 3")
+		fs.IntVar(&o.settings.Width, "width", 3,
+			"half-width of the bands of Σ2, and rows of a group of Σ3; by default fewer for a short prompt")
+		fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default fewer for a very short prompt")
+		fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
+		fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")
+		fs.Float64Var(&o.settings.Share, "share", 0.1, "probability that an entry has an error")
+		fs.IntVar(&o.settings.Draws, "draws", 30, "draws from each set")
+		fs.Uint64Var(&o.settings.Seed, "seed", 1337, "of the draws")
 	})
 	program.Group(fs, "Where an answer comes from", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.corrupt, "corrupt", "", "text with the same number of tokens as -prompt and another answer")
@@ -61,7 +76,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.data, "data", "", "text whose validation split gives the loss; by default that of the run")
 		fs.IntVar(&o.tokens, "tokens", 10000, "largest number of its tokens")
 		fs.StringVar(&o.picture, "picture", "",
-			"file for the picture; by default ablation.png, with -corrupt patching.png")
+			"file for the picture; by default ablation.png, with -corrupt patching.png, with -forms attention.png")
 	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
@@ -75,23 +90,34 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	if o.runs != "" && (o.prompt != "" || o.ablate != "") {
 		return o, errors.New("-runs: it shows the measurements of runs; want neither -prompt nor -ablate with it")
 	}
-	given := program.Given(fs)
-	if o.picture == "" && o.corrupt == "" {
+	o.given = program.Given(fs)
+	switch {
+	case o.picture == "" && o.forms:
+		o.picture = "attention.png"
+	case o.picture == "" && o.corrupt == "":
 		o.picture = "ablation.png"
 	}
 	for _, flag := range []string{"mean", "data", "tokens", "picture"} {
-		if given[flag] && o.ablate == "" && !(flag == "picture" && o.corrupt != "") {
+		if o.given[flag] && o.ablate == "" && !(flag == "picture" && (o.corrupt != "" || o.forms)) {
 			return o, errors.Errorf("-%s: read only by -ablate, which is not given", flag)
 		}
+	}
+	for _, flag := range []string{"width", "groups", "drop", "epsilon", "share", "draws", "seed"} {
+		if o.given[flag] && !o.forms {
+			return o, errors.Errorf("-%s: read only by -forms, which is not given", flag)
+		}
+	}
+	if o.forms && (o.prompt == "" || o.ablate != "" || o.corrupt != "") {
+		return o, errors.New("-forms: give -prompt, without -ablate and -corrupt")
 	}
 	patching := o.corrupt != "" && o.right != "" && o.wrong != "" && o.prompt != "" && o.ablate == "" && o.page == ""
 	if given := o.corrupt + o.right + o.wrong; given != "" && !patching {
 		return o, errors.New("-corrupt, -right and -wrong: give all three and -prompt, without -ablate and -page")
 	}
-	if given["page"] && o.prompt == "" && o.runs == "" {
+	if o.given["page"] && o.prompt == "" && o.runs == "" {
 		return o, errors.New("-page: read only by -prompt or -runs, which are not given")
 	}
-	if given["serve"] && o.runs == "" {
+	if o.given["serve"] && o.runs == "" {
 		return o, errors.New("-serve: read only by -runs, which is not given")
 	}
 	return o, program.Want(o.tokens > 0, "tokens", o.tokens, "at least 1")

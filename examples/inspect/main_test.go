@@ -38,7 +38,15 @@ func saved(t *testing.T, attention string) (dir, data string) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.Attention = 2, 3, 12, 10, attention
 	c.Options.Offer("window", 2) // of longformer
-	tr, err := base.New(t.Context(), c, source)
+	tok, err := text.NewCharacters(source.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	corpus, err := source.Encode(tok, c.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := gpt.NewTrainer(c, corpus, tok)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,6 +273,8 @@ func TestRefused(t *testing.T) {
 		"-right: got 2 tokens, want one":           {"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t"},
 		"a corrupt one of 2":                       {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},
 		"-serve: read only by -runs":               {"-prompt", "T", "-serve", ":0"},
+		"-draws: read only by -forms":              {"-prompt", "T", "-draws", "3"},
+		"-forms: give -prompt, without":            {"-prompt", "T", "-ablate", "mlp", "-forms"},
 		"-runs: it shows the measurements of runs": {"-prompt", "T", "-runs", dir},
 		"runs: got 5, want at most 4":              {"-runs", "a,b,c,d,e"},
 		"none: no run, want a directory":           {"-runs", "none"},

@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -45,20 +44,6 @@ func NoteTokens(tok text.Tokenizer, stderr io.Writer) {
 		fmt.Fprintf(stderr, "tokenizer: added tokens that the file does not call special: %d; "+
 			"they act as special tokens, and no prompt is encoded to them\n", pairs.NonSpecial())
 	}
-}
-
-// New returns a trainer on the characters of a text. Building it stops when ctx is done.
-func New(ctx context.Context, c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
-	tok, err := text.NewCharacters(source.Text)
-	if err != nil {
-		return nil, errors.Wrap(err, source.Name)
-	}
-	data, err := source.Encode(tok, c.BlockSize)
-	if err != nil {
-		return nil, err
-	}
-	c.Context = ctx
-	return gpt.NewTrainer(c, data, tok)
 }
 
 // Train does the remaining steps.

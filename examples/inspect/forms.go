@@ -8,11 +8,46 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pkg/errors"
 )
 
-// table prints the distance of every head from the sets of Conti, chapter 3, and from baselines that are independent
-// of the model: zeros, the identity, equal weights (errata C12).
-func table(w io.Writer, layers []page.Layer, s structured.Settings) error {
+// shaped returns the settings for n tokens: for a small n, groups and rows without a flag are fewer.
+func (o options) shaped(n int) structured.Settings {
+	s := o.settings
+	if !o.given["groups"] {
+		s.Tokens = min(s.Tokens, n)
+		if o.given["width"] {
+			s.Tokens = min(s.Tokens, n/max(1, s.Width))
+		}
+	}
+	if !o.given["width"] {
+		s.Width = max(1, min(s.Width, n/max(1, s.Tokens)))
+	}
+	return s
+}
+
+// compare draws the heads, and prints their distances from the prescribed forms.
+func compare(w io.Writer, o options, tokens []string, layers []page.Layer) error {
+	s := o.shaped(len(tokens))
+	if err := s.Validate(len(tokens)); err != nil {
+		return errors.Wrapf(err, "a prompt of %d tokens", len(tokens))
+	}
+	err := file.Replace(o.picture, func(w io.Writer) error { return paint(w, tokens, layers) })
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := distances(w, layers, s); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\nsaved %s\n", o.picture)
+	return err
+}
+
+// distances prints the distance of every head from the sets of Conti, chapter 3, and from baselines that are
+// independent of the model: zeros, the identity, equal weights (errata C12).
+func distances(w io.Writer, layers []page.Layer, s structured.Settings) error {
 	var heads [][][]float64
 	var names []string
 	for _, l := range layers {

@@ -4,22 +4,23 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"math"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
+	"gonum.org/v1/plot/palette/moreland"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The layout in pixels.
+// The layout of the heads in pixels.
 const (
-	side   = 352 // of a head: at least this, and at most twice this if cells are larger than a pixel
-	gap    = 16
-	title  = 26 // above a head
-	header = 84
-	margin = 32
-	legend = 560 // its width
-	wide   = picture.SignWidth
-	high   = picture.SignHeight
+	side    = 352 // of a head: at least this, and at most twice this if cells are larger than a pixel
+	gap     = 16
+	caption = 26 // above a head
+	top     = 84
+	legend  = 560 // its width
+	wide    = picture.SignWidth
+	high    = picture.SignHeight
 )
 
 // layout holds the sizes of a head: of a cell, of all cells, and of the tokens to the left and below.
@@ -36,7 +37,7 @@ func layoutOf(tokens []string) layout {
 	return l
 }
 
-// paint draws a picture of all heads, with a row for each layer.
+// paint draws the weights of all heads, with a row for each block.
 func paint(w io.Writer, tokens []string, layers []page.Layer) error {
 	s, err := painting(tokens, layers)
 	if err != nil {
@@ -47,17 +48,17 @@ func paint(w io.Writer, tokens []string, layers []page.Layer) error {
 
 func painting(tokens []string, layers []page.Layer) (s sheet, err error) {
 	l := layoutOf(tokens)
-	right, down := l.left+l.size+gap, title+l.size+l.below+gap
-	s, err = newSheet(max(legend, 2*margin+len(layers[0].Heads)*right), header+len(layers)*down+margin)
+	right, down := l.left+l.size+gap, caption+l.size+l.below+gap
+	s, err = newSheet(max(legend, 2*margin+len(layers[0].Heads)*right), top+len(layers)*down+margin)
 	if err != nil {
 		return s, err
 	}
 	s.legend()
 	for i, row := range layers {
-		y := header + title + i*down
+		y := top + caption + i*down
 		for h, a := range row.Heads {
 			x := margin + l.left + h*right
-			s.Write(x, y-title/2+2, 13, draw.XLeft, fmt.Sprintf("%s  head %d", row.Name, h))
+			s.Write(x, y-caption/2+2, 13, draw.XLeft, fmt.Sprintf("%s  head %d", row.Name, h))
 			s.head(x, y, l.cell, a)
 			s.tokens(x, y, l, tokens)
 		}
@@ -115,3 +116,41 @@ func (s sheet) legend() {
 
 // scale returns the weights with numbers on the colour bar; its left end is a weight of nearly 0.
 func scale() []float64 { return []float64{0, 0.01, 0.1, 0.25, 0.5, 1} }
+
+// shades returns colours from almost no weight to full weight, evenly spaced in lightness.
+func shades() (list [256]color.RGBA, err error) {
+	scale, err := moreland.NewLuminance([]color.Color{
+		color.RGBA{28, 12, 66, 255}, color.RGBA{124, 28, 109, 255}, color.RGBA{222, 84, 62, 255},
+		color.RGBA{252, 186, 88, 255}, color.RGBA{255, 250, 238, 255},
+	})
+	if err != nil {
+		return list, err
+	}
+	scale.SetMax(1)
+	for i := range list {
+		c, err := scale.At(1 - float64(i)/255)
+		if err != nil {
+			return list, err
+		}
+		list[i] = color.RGBAModel.Convert(c).(color.RGBA)
+	}
+	return list, nil
+}
+
+// masked returns the colour of a weight of exactly 0, which differs from all shades.
+func masked() color.RGBA { return color.RGBA{196, 210, 226, 255} }
+
+// shade returns the index of a weight's shade: its square root, so that small weights are visible too.
+func shade(weight float64) int { return int(math.Round(255 * math.Sqrt(min(1, max(0, weight))))) }
+
+// sheet is a picture in the shades.
+type sheet struct {
+	*picture.Sheet
+	colors [256]color.RGBA
+}
+
+func newSheet(width, height int) (s sheet, err error) {
+	s.Sheet = picture.NewSheet(width, height)
+	s.colors, err = shades()
+	return s, err
+}

@@ -28,7 +28,7 @@ func TestZeroIsNoSmallWeight(t *testing.T) {
 	tokens, layers := []string{"a", "b"}, []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}
 	p, l := painted(t, tokens, layers), layoutOf(tokens)
 	at := func(i, j int) color.RGBA {
-		x, y := margin+l.left+j*l.cell+l.cell/2, header+title+i*l.cell+l.cell/2
+		x, y := margin+l.left+j*l.cell+l.cell/2, top+caption+i*l.cell+l.cell/2
 		return color.RGBAModel.Convert(p.At(x, y)).(color.RGBA)
 	}
 	colors, err := shades()
@@ -68,7 +68,7 @@ func TestTokensAreOnTheAxes(t *testing.T) {
 		}
 		sum := 0
 		for i := range 4 {
-			x, y := margin+l.left+i%2*(l.left+l.size+gap), header+title+i/2*(title+l.size+l.below+gap)
+			x, y := margin+l.left+i%2*(l.left+l.size+gap), top+caption+i/2*(caption+l.size+l.below+gap)
 			beside, below := image.Rect(x-l.left, y, x, y+l.size), image.Rect(x, y+l.size, x+l.size, y+l.size+l.below)
 			if inside(beside) < 5 || inside(below) < 5 {
 				t.Errorf("%q, head %d: %d other pixels beside it, %d below it", others, i, inside(beside), inside(below))
