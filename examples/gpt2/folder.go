@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
@@ -33,6 +34,18 @@ func exportable(c gpt.Config) error {
 	c.VocabSize = max(c.VocabSize, 1) // 0 means that of the text
 	_, err := c.Family()
 	return err
+}
+
+// save writes a folder in the published form, or in our own if no published family has such a network.
+func save(m *gpt.Model, tok text.Tokenizer, dir string) error {
+	if exportable(m.Config) == nil {
+		return export(m, tok, dir)
+	}
+	files, err := m.Files(tok)
+	if err != nil {
+		return err
+	}
+	return checkpoint.WriteFolder(dir, files)
 }
 
 // random returns a small folder in the published form, with random weights. It creates it in the user's cache, or else

@@ -196,12 +196,13 @@ func TestTuneOwnRun(t *testing.T) {
 	other := written(t, unlike)
 	called(t, "-model", dir+"/out", "-tune", other, "-out_dir", dir+"/adapter", "-max_iters", "3", "-lora_r", "2", "-learning_rate", "0.1")
 	called(t, "-model", dir+"/out", "-adapter", dir+"/adapter", "-merge", "-out_dir", dir+"/merged")
+	called(t, "-model", dir+"/out", "-tune", other, "-full", "-out_dir", dir+"/full", "-max_iters", "3", "-learning_rate", "0.1")
 	var losses []string
-	for _, args := range [][]string{{"-model", dir + "/out"}, {"-model", dir + "/out", "-adapter", dir + "/adapter"}, {"-model", dir + "/merged"}} {
+	for _, args := range [][]string{{"-model", dir + "/out"}, {"-model", dir + "/out", "-adapter", dir + "/adapter"}, {"-model", dir + "/merged"}, {"-model", dir + "/full"}} {
 		losses = append(losses, regexp.MustCompile(`loss (\S+)`).FindString(called(t, append(args, "-eval", other)...)))
 	}
-	if losses[0] == losses[1] || losses[1] != losses[2] {
-		t.Errorf("losses: %s of the run, %s with the adapter, %s with it inside", losses[0], losses[1], losses[2])
+	if losses[0] == losses[1] || losses[1] != losses[2] || losses[0] == losses[3] {
+		t.Errorf("got losses %q of the run, with the adapter, with it inside, tuned as a whole; want the second twice", losses)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -36,12 +35,9 @@ func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := exportable(t.Config()); err != nil && o.full {
-		return err
-	}
 	return fit(ctx, t, name, stdout, stderr, func() error {
 		if o.full {
-			return export(t.Model, tok, o.config.OutDir)
+			return save(t.Model, tok, o.config.OutDir)
 		}
 		return t.Model.SaveAdapter(o.config.OutDir, o.model)
 	})
@@ -85,7 +81,7 @@ func validate(ctx context.Context, t *gpt.Trainer, stderr io.Writer) (float64, e
 	return loss, program.Cause(ctx, err)
 }
 
-// merge saves a model with its adapter merged, in our own form if no published family has such a network.
+// merge saves a model with its adapter merged.
 func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error {
 	if err := vacant(o.config.OutDir); err != nil {
 		return err
@@ -95,14 +91,7 @@ func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if exportable(plain.Config) == nil {
-		err = export(plain, tok, o.config.OutDir)
-	} else if files, e := plain.Files(tok); e != nil {
-		err = e
-	} else {
-		err = checkpoint.WriteFolder(o.config.OutDir, files)
-	}
-	if err != nil {
+	if err := save(plain, tok, o.config.OutDir); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "saved %s with %s inside to %s\n", o.model, o.adapter, o.config.OutDir)
