@@ -59,7 +59,7 @@ func sameRun(t *testing.T, got, want string) {
 // A signal saves after the current step and ends the program with 128 + its number; -resume then continues as if
 // uninterrupted.
 func TestSignals(t *testing.T) {
-	accumulate := "40"
+	accumulate := "20"
 	if testing.Short() {
 		accumulate = "10"
 	}
@@ -142,7 +142,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 	case os.Getenv("NIGHTLY") != "":
 		each = 1
 	case !testing.Short():
-		each = 3
+		each = 4
 	}
 	for i := 1; i < count; i += each {
 		dir := t.TempDir()
