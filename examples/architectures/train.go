@@ -25,7 +25,7 @@ type training struct {
 	*gpt.Trainer
 	row  *row
 	seed uint64
-	ms   program.Sample
+	ms   []float64 // of the steps
 }
 
 // train does all steps of all rows in turns, and then computes their losses.
@@ -57,7 +57,7 @@ func (s *study) train(ctx context.Context) (threads int, err error) {
 					t.row.Error = err.Error() // such as a loss that is not finite
 					break
 				}
-				t.ms.Add(p.Took.Seconds() * 1e3)
+				t.ms = append(t.ms, p.Took.Seconds()*1e3)
 				bar.Add(1, "%s, step %d, loss %.3f", t.row.Variant, p.Step, p.Loss)
 			}
 		}
@@ -77,10 +77,10 @@ func (s *study) train(ctx context.Context) (threads int, err error) {
 		}
 		t.row.Losses = append(t.row.Losses, loss)
 		if len(t.row.Losses) == 1 {
-			t.row.Ms = t.ms.Quantile(0.5)
+			t.row.Ms = program.Median(t.ms)
 		}
 		bar.Print("%s, seed %d: %.4f nats per character, %.1f ms a step", t.row.Variant, t.seed, loss,
-			t.ms.Quantile(0.5))
+			program.Median(t.ms))
 	}
 	return threads, nil
 }

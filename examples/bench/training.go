@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -37,7 +38,7 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 		return line, err
 	}
 	line.Steps, line.PeakGFLOPs = steps, graph.Peak(c.Threads)
-	ms := new(program.Sample)
+	ms := make([]float64, 0, min(10+steps, 1<<16))
 	take := func(n int) error {
 		for range n {
 			p, err := t.Step()
@@ -47,7 +48,7 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 			if p.Step == 1 {
 				line.FirstStepS = program.Round(time.Since(start).Seconds(), 3)
 			}
-			ms.Add(p.Took.Seconds() * 1e3)
+			ms = append(ms, p.Took.Seconds()*1e3)
 			line.LossLast, line.GFLOPs, line.TokPerS = program.Round(p.Loss, 4), p.FLOP, float64(p.Tokens)
 		}
 		return nil
@@ -55,15 +56,15 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 	if err := take(min(10, 1+steps/10)); err != nil { // warm up
 		return line, err
 	}
-	*ms = program.Sample{}
+	ms = ms[:0]
 	if line.BytesPerStep, line.AllocsPerStep, err = allocated(steps, func() error { return take(steps) }); err != nil {
 		return line, err
 	}
 	line.PeakGFLOPs = program.Round(max(line.PeakGFLOPs, graph.Peak(c.Threads)), 1)
-	median := ms.Quantile(0.5)
+	median := program.Median(ms)
 	line.Precision = t.Model.Graph.Precision()
 	line.common = describe(shape, c, t.Model.Graph.Threads())
-	line.MsMin, line.MsP10 = program.Round(ms.Quantile(0), 2), program.Round(ms.Quantile(0.1), 2)
+	line.MsMin, line.MsP10 = program.Round(slices.Min(ms), 2), program.Round(program.Quantile(ms, 0.1), 2)
 	line.MsMedian = program.Round(median, 2)
 	line.TokPerS = math.Round(line.TokPerS / median * 1e3)
 	line.GFLOPs = program.Round(line.GFLOPs/median/1e6, 1)

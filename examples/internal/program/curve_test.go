@@ -46,22 +46,3 @@ func TestCurve(t *testing.T) {
 		}
 	}
 }
-
-// A sample of a million times has nearly the median and the least of all times, in memory that does not grow.
-func TestSample(t *testing.T) {
-	for _, n := range []int{0, 1, 5, mostTimes, mostTimes + 1, 1_000_000} {
-		s := new(Sample)
-		for i := range n {
-			s.Add(float64((i * 7919) % max(n, 1)))
-		}
-		if got, want := s.Quantile(0.5), float64(n/2); math.Abs(got-want) > float64(n)/50 || n <= mostTimes && got != want {
-			t.Errorf("%d times: got the median %v, want %v", n, got, want)
-		}
-		if got := s.Quantile(0); got != 0 {
-			t.Errorf("%d times: got the least %v, want 0", n, got)
-		}
-		if len(s.kept) > mostTimes {
-			t.Errorf("%d times: kept %d, want at most %d", n, len(s.kept), mostTimes)
-		}
-	}
-}

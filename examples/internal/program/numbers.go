@@ -27,10 +27,14 @@ func Round(x float64, digits int) float64 {
 
 // Median returns the median of the list, the upper of the two middle values if its length is even, or 0 if it is
 // empty.
-func Median(list []float64) float64 {
+func Median(list []float64) float64 { return Quantile(list, 0.5) }
+
+// Quantile returns the number that is greater than the fraction q of the list, which is at least 0 and less than 1, or
+// 0 if the list is empty.
+func Quantile(list []float64, q float64) float64 {
 	if len(list) == 0 {
 		return 0
 	}
 	list = slices.Sorted(slices.Values(list))
-	return list[len(list)/2]
+	return list[int(q*float64(len(list)))]
 }

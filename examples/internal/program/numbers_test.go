@@ -25,3 +25,23 @@ func TestRoundZero(t *testing.T) {
 		}
 	}
 }
+
+// TestQuantile checks quantiles of lists in any order, which stay unchanged.
+func TestQuantile(t *testing.T) {
+	for _, tc := range []struct {
+		list []float64
+		q    float64
+		want float64
+	}{
+		{nil, 0.5, 0}, {[]float64{7}, 0.9, 7}, {[]float64{3, 1, 2}, 0.5, 2}, {[]float64{4, 1, 3, 2}, 0.5, 3}, {[]float64{4, 1, 3, 2}, 0, 1},
+		{[]float64{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, 0.1, 1}, {[]float64{4, 1, 3, 2}, 0.99, 4},
+	} {
+		before := fmt.Sprint(tc.list)
+		if got := Quantile(tc.list, tc.q); got != tc.want || fmt.Sprint(tc.list) != before {
+			t.Errorf("%v at %v: got %v, want %v", tc.list, tc.q, got, tc.want)
+		}
+	}
+	if got := Median([]float64{4, 1, 3, 2}); got != 3 {
+		t.Errorf("got the median %v, want 3", got)
+	}
+}
