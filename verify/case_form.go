@@ -18,7 +18,6 @@ type layerForm struct {
 	result  graph.Expr
 	loss    graph.Expr
 	wrt     []graph.Expr
-	program *graph.Program
 	numbers hand.Parameters[float64] // the input and every parameter
 	delta   hand.Matrix[float64]
 }
@@ -98,9 +97,6 @@ func (c Case) form(f form) (*layerForm, error) {
 		}
 	}
 	l.loss = loss
-	if l.program, err = graph.Compile(loss, l.wrt...); err != nil {
-		return nil, err
-	}
 	for _, name := range c.Frozen {
 		if _, ok := l.numbers[name]; !ok {
 			return nil, errors.Wrapf(ErrCoverage, "the layer has no %s", name)
@@ -117,12 +113,16 @@ func fill(p graph.Expr, m hand.Matrix[float64]) {
 }
 
 func (l *layerForm) run() (*results, error) {
-	if err := l.program.Run(); err != nil {
+	p, err := graph.Compile(l.loss, l.wrt...)
+	if err == nil {
+		err = p.Run()
+	}
+	if err != nil {
 		return nil, err
 	}
-	a := &results{form: l.form, loss: l.program.Loss(), grads: hand.Parameters[float64]{}}
+	a := &results{form: l.form, loss: p.Loss(), grads: hand.Parameters[float64]{}}
 	for _, x := range l.wrt {
-		a.grads[x.Name()] = FromTensor(l.program.Grad(x))
+		a.grads[x.Name()] = FromTensor(p.Grad(x))
 	}
 	return a, nil
 }

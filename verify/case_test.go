@@ -16,7 +16,7 @@ import (
 // byFormulas returns a Case with formulas.
 func byFormulas(c Case, real func(hand.Site[float64]) hand.Layer[float64],
 	step func(hand.Site[complex128]) hand.Layer[complex128]) Case {
-	c.Dims = fixture.Dims()
+	c.Dims = fixture.Default().Dims()
 	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
 		return step(hand.Site[complex128]{Parameters: p, Eps: 1e-3}).Forward(p[input])
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -15,11 +16,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
 // The random points of the exact road.
 const (
-	drawsOfCase = 2000
+	shapesDrawn = 20
+	drawsOfCase = 100  // at each shape
 	modelsDrawn = 1000 // whole models, each of other parts and sizes, with a point each
 )
 
@@ -32,20 +35,37 @@ type drawing struct {
 	err      error
 }
 
+// drawnShapes returns the entries at the random shapes of the exact road.
+func drawnShapes() (shapes [][]verify.Entry) {
+	for seed := range uint64(shapesDrawn) {
+		shapes = append(shapes, inventory.Drawn(seed))
+	}
+	return shapes
+}
+
 // exact prints the result of the exact road for every Case with formulas by hand, and for whole models of random parts:
 // the number of random points, the entries that differ, the time, and the probability that a wrong gradient is missed
-// at one point.
-func exact(ctx context.Context, w, progress io.Writer, entries []verify.Entry, draws, models int) error {
+// at one point. It draws the points of a Case at each of the shapes, which have the same entries.
+func exact(ctx context.Context, w, progress io.Writer, shapes [][]verify.Entry, draws, models int) error {
 	var list []*drawing
-	for _, e := range entries {
-		for _, c := range e.Cases {
+	for i, e := range shapes[0] {
+		for k, c := range e.Cases {
 			seed := uint64(len(list)) << 32
 			list = append(list, &drawing{id: e.ID, name: c.Name, draw: func() (verify.Exact, error) {
-				return c.Exact(draws, seed)
+				total := verify.Exact{Bound: math.Inf(-1)}
+				for s, entries := range shapes {
+					r, err := entries[i].Cases[k].Exact(draws, seed+uint64(s*draws))
+					if err != nil {
+						return total, err
+					}
+					total = sum(total, r)
+				}
+				return total, nil
 			}})
 		}
 	}
 	cases := len(list)
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // the formulas create many small matrices and keep few of them
 	if models > 0 {
 		list = append(list, &drawing{name: "whole models of random parts", draw: func() (verify.Exact, error) {
 			return exactModels(ctx, models)
@@ -58,8 +78,7 @@ func exact(ctx context.Context, w, progress io.Writer, entries []verify.Entry, d
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "id\tlayer\tpoints\texact\tseconds\tmissed with a probability below")
-	var total verify.Exact
-	total.Bound = math.Inf(-1)
+	total := verify.Exact{Bound: math.Inf(-1)}
 	for _, d := range list {
 		if d.err != nil {
 			return d.err
@@ -70,19 +89,25 @@ func exact(ctx context.Context, w, progress io.Writer, entries []verify.Entry, d
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%.1f\t2^%.0f\n",
 			d.id, d.name, d.result.Draws, differing, d.took.Seconds(), math.Ceil(d.result.Bound))
-		total.Draws, total.Differing = total.Draws+d.result.Draws, total.Differing+d.result.Differing
-		total.Bound = max(total.Bound, d.result.Bound)
+		total = sum(total, d.result)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d cases and %d whole models at %d points in %.0f s: %d entries differ;\n"+
+	_, err := fmt.Fprintf(w, "\n%d cases at %d shapes and %d whole models, %d points in %.0f s: %d entries differ;\n"+
 		"each point misses a wrong gradient with a probability below 2^%.0f\n",
-		cases, models, total.Draws, time.Since(start).Seconds(), total.Differing, math.Ceil(total.Bound))
+		cases, len(shapes), models, total.Draws, time.Since(start).Seconds(), total.Differing, math.Ceil(total.Bound))
 	if err == nil && total.Differing > 0 {
 		err = errDisagree
 	}
 	return err
+}
+
+// sum returns both results as one.
+func sum(a, b verify.Exact) verify.Exact {
+	return verify.Exact{
+		Draws: a.Draws + b.Draws, Differing: a.Differing + b.Differing, Bound: max(a.Bound, b.Bound),
+	}
 }
 
 // drawAll computes the results on all processors.
@@ -128,9 +153,7 @@ func exactModels(ctx context.Context, n int) (total verify.Exact, err error) {
 		if err != nil {
 			return total, fmt.Errorf("%s, %s, %s: %w", c.Attention, c.Position, c.Block, err)
 		}
-		total.Draws++
-		total.Differing += r.Differing
-		total.Bound = max(total.Bound, r.Bound)
+		total = sum(total, r)
 	}
 	return total, nil
 }

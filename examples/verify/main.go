@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case all:
 		return layers(ctx, stdout, inventory.Entries())
 	case inField:
-		return exact(ctx, stdout, stderr, inventory.Entries(), drawsOfCase, modelsDrawn)
+		return exact(ctx, stdout, stderr, drawnShapes(), drawsOfCase, modelsDrawn)
 	}
 	var m verify.Model
 	var err error

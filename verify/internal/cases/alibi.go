@@ -8,18 +8,18 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func biases[T hand.Number]() []entry[T] {
+func biases[T hand.Number](n fixture.Sizes) []entry[T] {
 	const source = "CS 224n (13), erratum S1"
-	alibi := func(_, h int) matrix { return hand.ALiBiMask(fixture.Tokens, h+1, fixture.Heads) }
-	under := func(b, h int) matrix { return alibi(b, h).Add(hand.CausalMask(fixture.Tokens)) }
+	alibi := func(_, h int) matrix { return hand.ALiBiMask(n.Tokens, h+1, n.Heads) }
+	under := func(b, h int) matrix { return alibi(b, h).Add(hand.CausalMask(n.Tokens)) }
 	return []entry[T]{{verify.Entry{ID: "I07", What: "ALiBi", Source: source}, []formula[T]{
-		self[T](selfAttention{
+		self[T](n, selfAttention{
 			name: "causal attention with linear biases", source: source,
-			sight: sight{see: linearBiases(nn.Causal{}, fixture.Heads), mask: under, past: true},
+			sight: sight{see: linearBiases(nn.Causal{}, n.Heads), mask: under, past: true},
 		}),
-		self[T](selfAttention{
+		self[T](n, selfAttention{
 			name: "attention with linear biases", source: source,
-			sight: sight{see: linearBiases(nn.All{}, fixture.Heads), mask: alibi, both: true},
+			sight: sight{see: linearBiases(nn.All{}, n.Heads), mask: alibi, both: true},
 		}),
 	}}}
 }

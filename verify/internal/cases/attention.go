@@ -37,8 +37,8 @@ func seeing(v nn.Visibility, masks ...matrix) sight {
 	}
 }
 
-func causal() sight {
-	s := seeing(nn.Causal{}, hand.CausalMask(fixture.Tokens))
+func causal(n fixture.Sizes) sight {
+	s := seeing(nn.Causal{}, hand.CausalMask(n.Tokens))
 	s.past = true
 	return s
 }
@@ -54,35 +54,34 @@ func bothWays(s sight) sight {
 // selfAttention describes a Case of self-attention.
 type selfAttention struct {
 	name, source string
-	count        int // of heads, 0 for the fixture's
+	count        int // of heads, 0 for those of the sizes
 	sight        sight
 	dropout      float64
 }
 
-func (a selfAttention) heads() int { return cmp.Or(a.count, fixture.Heads) }
-
 // self returns the Case.
-func self[T hand.Number](a selfAttention) formula[T] {
+func self[T hand.Number](n fixture.Sizes, a selfAttention) formula[T] {
+	n.Heads = cmp.Or(a.count, n.Heads)
 	c := verify.Case{Name: a.name, Types: []string{"SelfAttention"}, Source: a.source}
 	c = a.sight.built(c, func(at nn.Site) nn.Layer {
-		at.Heads, at.Dropout, at.Mask = a.heads(), a.dropout, a.sight.see(at.Sub("own"), at.Dims)
+		at.Heads, at.Dropout, at.Mask = n.Heads, a.dropout, a.sight.see(at.Sub("own"), at.Dims)
 		return nn.NewSelfAttention(at.At("attn"))
 	})
 	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
-		at = drawing(at, a.dropout, a.heads(), fixture.Tokens)
-		return attending(at, softmax(at, a.heads(), a.sight.mask))
+		at = drawing(n, at, a.dropout, n.Tokens)
+		return attending(n, at, softmax(n, at, a.sight.mask))
 	}}
 }
 
 // softmax returns heads with a mask and the dropout of the site.
-func softmax[T hand.Number](at hand.Site[T], count int, mask func(b, h int) matrix) hand.Heads[T] {
+func softmax[T hand.Number](n fixture.Sizes, at hand.Site[T], mask func(b, h int) matrix) hand.Heads[T] {
 	drop := at.At("attn").Drop("attn_dropout")
-	return hand.Heads[T]{Batch: fixture.Batch, Count: count, Head: func(b, h int) hand.Head[T] {
-		return hand.Attention[T]{Mask: mask(b, h), Drop: drop.Head(b, h, count, fixture.Tokens)}
+	return hand.Heads[T]{Batch: n.Batch, Count: n.Heads, Head: func(b, h int) hand.Head[T] {
+		return hand.Attention[T]{Mask: mask(b, h), Drop: drop.Head(b, h, n.Heads, n.Tokens)}
 	}}
 }
 
 // attending returns self-attention at attn with the given heads.
-func attending[T hand.Number](at hand.Site[T], heads hand.Heads[T]) hand.Layer[T] {
-	return sequence[T]{{"attn", at.At("attn").SelfAttention(heads, heads.Count*fixture.QK, nil)}}
+func attending[T hand.Number](n fixture.Sizes, at hand.Site[T], heads hand.Heads[T]) hand.Layer[T] {
+	return sequence[T]{{"attn", at.At("attn").SelfAttention(heads, heads.Count*n.QK, nil)}}
 }

@@ -11,8 +11,8 @@ import (
 
 // byHand returns c with its formulas and their sizes. The formulas are the same layer for numbers and for the complex
 // step.
-func byHand(c verify.Case, real layer[float64], step layer[complex128]) verify.Case {
-	c.Dims = fixture.Dims()
+func byHand(n fixture.Sizes, c verify.Case, real layer[float64], step layer[complex128]) verify.Case {
+	c.Dims = n.Dims()
 	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
 		return step(site(p)).Forward(p[input])
 	}

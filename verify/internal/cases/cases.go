@@ -10,24 +10,25 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
 // All returns the Cases of every entry. Each exported type of nn with a Forward is in at least one of them.
 func All() (list []verify.Case) {
-	for _, e := range Entries() {
+	for _, e := range At(fixture.Default()) {
 		list = append(list, e.Cases...)
 	}
 	return list
 }
 
-// Entries returns the entries sorted by ID, the order in which a model is built, trained and used. Entries from I60 on
-// come from none of the five papers.
-func Entries() (list []verify.Entry) {
-	step := entries[complex128]()
-	for i, e := range entries[float64]() {
+// At returns the entries sorted by ID, the order in which a model is built, trained and used, with Cases of the given
+// sizes. Entries from I60 on come from none of the five papers.
+func At(n fixture.Sizes) (list []verify.Entry) {
+	step := entries[complex128](n)
+	for i, e := range entries[float64](n) {
 		list = append(list, e.Entry)
 		for k, real := range e.formulas {
-			c := byHand(real.Case, real.layer, step[i].formulas[k].layer)
+			c := byHand(n, real.Case, real.layer, step[i].formulas[k].layer)
 			c.ID = e.ID
 			list[i].Cases = append(list[i].Cases, c)
 		}
@@ -49,8 +50,8 @@ type formula[T hand.Number] struct {
 
 // entries returns the entries sorted by ID: those of the variants and those of the families, where an ID in both has
 // the Cases of both.
-func entries[T hand.Number]() (list []entry[T]) {
-	for _, e := range slices.Concat(ofVariants[T](), families[T]()) {
+func entries[T hand.Number](n fixture.Sizes) (list []entry[T]) {
+	for _, e := range slices.Concat(ofVariants[T](n), families[T](n)) {
 		i := slices.IndexFunc(list, func(known entry[T]) bool { return known.ID == e.ID })
 		if i < 0 {
 			list = append(list, e)
@@ -66,11 +67,11 @@ func entries[T hand.Number]() (list []entry[T]) {
 }
 
 // families returns the entries of layers and settings that no configuration names.
-func families[T hand.Number]() []entry[T] {
+func families[T hand.Number](n fixture.Sizes) []entry[T] {
 	list := slices.Concat(
-		losses[T](), embeddings[T](), positions[T](), biases[T](), rotations[T](), linears[T](), unprojected[T](),
-		masks[T](), crossAttentions[T](), adapters[T](), dropouts[T](), pairs[T](), recurrences[T](), latents[T](),
-		tiles[T](), linformers[T](), rewards[T](), pooled[T](), pairedLosses[T](),
+		losses[T](n), embeddings[T](n), positions[T](n), biases[T](n), rotations[T](n), linears[T](), unprojected[T](n),
+		masks[T](n), crossAttentions[T](n), adapters[T](n), dropouts[T](n), pairs[T](n), recurrences[T](n),
+		latents[T](n), tiles[T](n), linformers[T](n), rewards[T](n), pooled[T](n), pairedLosses[T](),
 	)
 	for _, e := range list {
 		for i := range e.formulas {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
 const tolerance32 = 2e-5 // of the kernels in float32
@@ -38,6 +39,19 @@ func TestCases(t *testing.T) {
 			}
 			t.Logf("%.1e; float32 %.1e; differences %.1e", worst, float32, differences)
 		})
+	}
+}
+
+// The layers and the formulas also agree at sizes other than those for which the Cases were written.
+func TestSmall(t *testing.T) {
+	n := fixture.Small(1)
+	for _, e := range At(n) {
+		for _, c := range e.Cases {
+			if c.Dims != n.Dims() {
+				t.Errorf("%s: got sizes %+v, want %+v", c.Name, c.Dims, n.Dims())
+			}
+			tried(t, c)
+		}
 	}
 }
 

@@ -8,19 +8,22 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func crossAttentions[T hand.Number]() []entry[T] {
+func crossAttentions[T hand.Number](n fixture.Sizes) []entry[T] {
 	const source = "Xu section 2.2, CS 224n (33)–(36), erratum C14"
 	return []entry[T]{{verify.Entry{ID: "I16", What: "cross-attention", Source: source}, []formula[T]{
-		crossAttention[T]("cross attention", nil, 0),
-		crossAttention[T]("cross attention to padded sources", sourceLengths(), 0),
-		crossAttention[T]("cross attention with dropout", sourceLengths(), probability),
+		crossAttention[T](n, "cross attention", nil, 0),
+		crossAttention[T](n, "cross attention to padded sources", sourceLengths(n), 0),
+		crossAttention[T](n, "cross attention with dropout", sourceLengths(n), probability),
 	}}}
 }
 
-// sourceTokens is the number of tokens of a source. It is smaller than that of a target; the second source is padded.
-const sourceTokens = fixture.Tokens - 2
+// sourceTokens returns the number of tokens of a source. It is smaller than that of a target.
+func sourceTokens(n fixture.Sizes) int { return max(n.Tokens-2, 1) }
 
-func sourceLengths() []int { return []int{sourceTokens, sourceTokens - 1} }
+// sourceLengths returns the lengths of the sources; every other one is padded.
+func sourceLengths(n fixture.Sizes) []int {
+	return alternate(n.Batch, sourceTokens(n), max(sourceTokens(n)-1, 1))
+}
 
 const memory = "z" // the name of an encoder's output
 
@@ -30,31 +33,32 @@ func remember(at nn.Site, m int, lengths []int) *nn.Memory {
 	return nn.NewMemory(at.Sub("memory"), z, at.Batch, at.Context, m, lengths)
 }
 
-func crossAttention[T hand.Number](name string, lengths []int, dropout float64) formula[T] {
+func crossAttention[T hand.Number](n fixture.Sizes, name string, lengths []int, dropout float64) formula[T] {
 	return formula[T]{verify.Case{
 		Name: name, Types: []string{"CrossAttention"}, Source: "CS 224n (34)–(36), Conti 1.2.5; errata X12, C14, S9",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Dropout = dropout
-			return nn.NewCrossAttention(at.At("cross"), remember(at, sourceTokens, lengths)).Forward(x)
+			return nn.NewCrossAttention(at.At("cross"), remember(at, sourceTokens(n), lengths)).Forward(x)
 		},
-	}, cross[T](lengths, dropout)}
+	}, cross[T](n, lengths, dropout)}
 }
 
-func cross[T hand.Number](lengths []int, dropout float64) layer[T] {
+func cross[T hand.Number](n fixture.Sizes, lengths []int, dropout float64) layer[T] {
 	return func(at hand.Site[T]) hand.Layer[T] {
-		return sequence[T]{{"cross", toMemory(drawing(at, dropout, fixture.Heads, sourceTokens).At("cross"), lengths)}}
+		at = drawing(n, at, dropout, sourceTokens(n)).At("cross")
+		return sequence[T]{{"cross", toMemory(n, at, lengths)}}
 	}
 }
 
 // toMemory returns attention to the memory. Without lengths no source is padded.
-func toMemory[T hand.Number](at hand.Site[T], lengths []int) hand.Layer[T] {
+func toMemory[T hand.Number](n fixture.Sizes, at hand.Site[T], lengths []int) hand.Layer[T] {
 	drop := at.Drop("attn_dropout")
-	heads := hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(b, h int) hand.Head[T] {
-		a := hand.Attention[T]{Drop: drop.Head(b, h, fixture.Heads, fixture.Tokens)}
+	heads := hand.Heads[T]{Batch: n.Batch, Count: n.Heads, Head: func(b, h int) hand.Head[T] {
+		a := hand.Attention[T]{Drop: drop.Head(b, h, n.Heads, n.Tokens)}
 		if lengths != nil {
-			a.Mask = hand.SourceMask(fixture.Tokens, sourceTokens, lengths[b])
+			a.Mask = hand.SourceMask(n.Tokens, sourceTokens(n), lengths[b])
 		}
 		return a
 	}}
-	return at.CrossAttention(heads, fixture.Heads*fixture.QK, at.Parameters[memory])
+	return at.CrossAttention(heads, n.Heads*n.QK, at.Parameters[memory])
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-func dropouts[T hand.Number]() []entry[T] {
+func dropouts[T hand.Number](n fixture.Sizes) []entry[T] {
 	source := "Diab section 2.5, erratum D4"
 	return []entry[T]{{verify.Entry{ID: "I28", What: "dropout", Source: source}, []formula[T]{
 		{verify.Case{
@@ -19,29 +19,29 @@ func dropouts[T hand.Number]() []entry[T] {
 				at.Dropout = probability
 				return nn.NewDropout(at.At("drop")).Forward(x)
 			},
-		}, dropout[T]},
-		self[T](selfAttention{
-			name: "attention with dropout", source: source, sight: causal(), dropout: probability,
+		}, dropout[T](n)},
+		self[T](n, selfAttention{
+			name: "attention with dropout", source: source, sight: causal(n), dropout: probability,
 		}),
 	}}}
 }
 
-func dropout[T hand.Number](at hand.Site[T]) hand.Layer[T] {
-	return drawing(at, probability, fixture.Heads, 0).Drop("drop")
+func dropout[T hand.Number](n fixture.Sizes) layer[T] {
+	return func(at hand.Site[T]) hand.Layer[T] { return drawing(n, at, probability, 0).Drop("drop") }
 }
 
 const probability = 0.3 // of dropout in a Case
 
-// drawing returns the site with the dropout masks that the library draws; attention weights have the given heads and
+// drawing returns the site with the dropout masks that the library draws; attention weights have the given number of
 // keys.
-func drawing[T hand.Number](at hand.Site[T], p float64, heads, keys int) hand.Site[T] {
+func drawing[T hand.Number](n fixture.Sizes, at hand.Site[T], p float64, keys int) hand.Site[T] {
 	at.Dropout = func(path string) matrix {
-		rows, cols := fixture.Batch*fixture.Tokens, fixture.Features
+		rows, cols := n.Batch*n.Tokens, n.Features
 		switch {
 		case p == 0:
 			return matrix{}
 		case strings.HasSuffix(path, "attn_dropout"):
-			rows, cols = heads*rows, keys
+			rows, cols = n.Heads*rows, keys
 		}
 		return fixture.DropoutMask(path, p, rows, cols)
 	}

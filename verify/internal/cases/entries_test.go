@@ -11,13 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
 // Every entry of the inventory is certified: by a Case, or by tests that exist.
 func TestInventory(t *testing.T) {
 	tests := namesOfTests(t)
 	var ids []string
-	for _, e := range Entries() {
+	for _, e := range At(fixture.Default()) {
 		if slices.Contains(ids, e.ID) {
 			t.Errorf("%s twice", e.ID)
 		}

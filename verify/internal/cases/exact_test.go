@@ -104,11 +104,12 @@ func numbers(t *testing.T, c verify.Case) hand.Parameters[float64] {
 func TestHessians(t *testing.T) {
 	t.Parallel()
 	const h = 1e-30
-	step := entries[complex128]()
+	n := fixture.Default()
+	step := entries[complex128](n)
 	worst := 0.0
-	for i, e := range entries[float64]() {
+	for i, e := range entries[float64](n) {
 		for k, f := range e.formulas {
-			c := byHand(f.Case, f.layer, step[i].formulas[k].layer)
+			c := byHand(n, f.Case, f.layer, step[i].formulas[k].layer)
 			at := numbers(t, c)
 			got, err := identity.Formula{
 				At: at, Forward: c.Forward,

@@ -13,8 +13,8 @@ import (
 
 const clip = 0.2 // ε of PPO
 
-func rewards[T hand.Number]() []entry[T] {
-	r, returns, baseline := rollout()
+func rewards[T hand.Number](n fixture.Sizes) []entry[T] {
+	r, returns, baseline := rollout(n)
 	reinforce := policy[T]{
 		"Reinforce", "Diab §2.6", fixed[T](hand.Reinforce[T]{Rollout: r}),
 		func(at nn.Site, x graph.Expr, r nn.Rollout) graph.Expr {
@@ -45,14 +45,14 @@ func rewards[T hand.Number]() []entry[T] {
 
 // rollout returns actions drawn from the logits x of a Case, with probabilities that have changed since: the ratios lie
 // inside 1 ± ε and outside on both sides, under advantages of both signs.
-func rollout() (r hand.Rollout, returns, baseline matrix) {
-	const n = fixture.Batch * fixture.Tokens
-	r.Actions = []int{2, 7, 0, 1, 2, 5, 6, 3, 3, 4, 1, 0}
-	r.Weights = fixture.Random("weights", n, 1).Shift(0.6)
-	r.Weights.Data[3] = 0
-	baseline = fixture.Random("baseline", n, 1)
-	r.Advantages, r.LogProbs = hand.Zeros[float64](n, 1), hand.Zeros[float64](n, 1)
-	logits := fixture.Random(input, n, fixture.Features).Scale(4)
+func rollout(n fixture.Sizes) (r hand.Rollout, returns, baseline matrix) {
+	r.Actions = choices(n)
+	tokens := len(r.Actions)
+	r.Weights = fixture.Random("weights", tokens, 1).Shift(0.6)
+	r.Weights.Data[min(3, tokens-1)] = 0
+	baseline = fixture.Random("baseline", tokens, 1)
+	r.Advantages, r.LogProbs = hand.Zeros[float64](tokens, 1), hand.Zeros[float64](tokens, 1)
+	logits := fixture.Random(input, tokens, n.Features).Scale(4)
 	total := logits.LogSumExp()
 	for i, action := range r.Actions {
 		ratio := []float64{0.5, 0.9, 1.1, 1.6}[i%4]

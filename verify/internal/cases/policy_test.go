@@ -7,6 +7,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
 // The Case detects a clip on the wrong side, where A has pushed r towards 1, and a missing clip.
@@ -15,7 +16,7 @@ func TestI56WrongClips(t *testing.T) {
 		dz, _ := hand.PPO[float64]{Rollout: r, Clip: eps}.Backward(z, hand.Zeros[float64](1, 1).Shift(1))
 		return dz
 	}
-	r, _, _ := rollout()
+	r, _, _ := rollout(fixture.Default())
 	opposite := r
 	opposite.Advantages = r.Advantages.Scale(-1)
 	for name, wrong := range map[string]func(z matrix) matrix{

@@ -9,14 +9,14 @@ import (
 )
 
 // pooled returns Cases of the layers that reduce the tokens of a sequence to one row.
-func pooled[T hand.Number]() []entry[T] {
-	at := []int{fixture.Tokens - 1, 2}
+func pooled[T hand.Number](n fixture.Sizes) []entry[T] {
+	at := alternate(n.Batch, n.Tokens-1, min(2, n.Tokens-1))
 	what := "one row for each sequence: the mean of its tokens, or one of them"
 	return []entry[T]{{verify.Entry{ID: "I61", What: what, Source: "derived"}, []formula[T]{
 		{verify.Case{
 			Name: "mean of tokens", Types: []string{"MeanTokens"}, Source: "derived: y is linear in x",
 			Build: func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewMeanTokens(at).Forward(x) },
-		}, fixed[T](hand.MeanTokens[T]{Batch: fixture.Batch})},
+		}, fixed[T](hand.MeanTokens[T]{Batch: n.Batch})},
 		{verify.Case{
 			Name: "one token of each sequence", Types: []string{"GatherTokens"},
 			Source: "Boué (2), (3): a product with the one-hot places",

@@ -8,13 +8,17 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// Rotary positions: a token of the fixture has two groups, and the base makes their angles differ.
-const (
-	rotarySize = 4
-	theta      = 100
-)
+const theta = 100 // the base, which makes the angles of a token's groups differ
 
-func rotations[T hand.Number]() []entry[T] {
+// rotarySize returns the number of features in a group: at the default sizes, a token has two groups.
+func rotarySize(n fixture.Sizes) int {
+	if n.Features%4 != 0 {
+		return 2
+	}
+	return 4
+}
+
+func rotations[T hand.Number](n fixture.Sizes) []entry[T] {
 	const source = "Xu (47)–(56)"
 	return []entry[T]{{
 		verify.Entry{ID: "I08", What: "rotary positions", Source: "Xu (47)–(56), errata X2, X3"},
@@ -22,29 +26,31 @@ func rotations[T hand.Number]() []entry[T] {
 			{verify.Case{
 				Name: "rotary positions", Types: []string{"RoPE"}, Source: source,
 				Build: func(at nn.Site, x graph.Expr) graph.Expr {
-					return nn.NewRoPE(placed(at, at.Context).At("rope"), rotarySize, theta).Forward(x)
+					return nn.NewRoPE(placed(n, at, at.Context).At("rope"), rotarySize(n), theta).Forward(x)
 				},
-			}, rotary[T]},
+			}, fixed[T](rotary[T](n))},
 			{verify.Case{
 				Name: "causal attention with rotary positions", Types: []string{"SelfAttention", "RoPE"},
 				Source: source,
 				Layer: func(at nn.Site) nn.Layer {
-					at.QK = rotarySize
+					at.QK = rotarySize(n)
 					at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, theta)
 					return nn.NewSelfAttention(at.At("attn"))
 				},
-			}, rotaryAttention[T]},
+			}, rotaryAttention[T](n)},
 		},
 	}}
 }
 
-func rotary[T hand.Number](hand.Site[T]) hand.Layer[T] {
-	return hand.RoPE[T]{Positions: places(), Size: rotarySize, Theta: theta}
+func rotary[T hand.Number](n fixture.Sizes) hand.Layer[T] {
+	return hand.RoPE[T]{Positions: places(n), Size: rotarySize(n), Theta: theta}
 }
 
 // rotaryAttention rotates queries and keys between their projection and the attention. A key's bias rotates too, so it
 // no longer cancels in the softmax.
-func rotaryAttention[T hand.Number](at hand.Site[T]) hand.Layer[T] {
-	heads := softmax(at, fixture.Heads, causal().mask)
-	return sequence[T]{{"attn", at.At("attn").SelfAttention(heads, fixture.Heads*rotarySize, rotary(at))}}
+func rotaryAttention[T hand.Number](n fixture.Sizes) layer[T] {
+	return func(at hand.Site[T]) hand.Layer[T] {
+		heads := softmax(n, at, causal(n).mask)
+		return sequence[T]{{"attn", at.At("attn").SelfAttention(heads, n.Heads*rotarySize(n), rotary[T](n))}}
+	}
 }

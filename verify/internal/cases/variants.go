@@ -13,11 +13,11 @@ import (
 )
 
 // ofVariants returns an entry for each variant, with a Case for each of its settings.
-func ofVariants[T hand.Number]() (list []entry[T]) {
+func ofVariants[T hand.Number](n fixture.Sizes) (list []entry[T]) {
 	for _, v := range variants.List[T]() {
 		e := entry[T]{Entry: verify.Entry{ID: v.ID, What: v.What, Source: v.Source}}
 		for _, s := range v.Settings {
-			e.formulas = append(e.formulas, derive(v, s))
+			e.formulas = append(e.formulas, derive(n, v, s))
 		}
 		if v.ID != "" {
 			list = append(list, e)
@@ -42,19 +42,20 @@ func part[T hand.Number](v variants.Variant[T]) string { return v.Kind + "=" + v
 const visibleEps = 1e-3 // the ε of norms, large enough to matter
 
 // derive returns the Case of a variant in a setting.
-func derive[T hand.Number](v variants.Variant[T], s variants.Setting) formula[T] {
-	sight := seen(s.Sight)
+func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Setting) formula[T] {
+	n.Heads, n.QK = cmp.Or(s.Heads, n.Heads), cmp.Or(s.QK, n.QK)
+	sight := seen(n, s.Sight)
 	c := sight.built(verify.Case{
 		Name: s.Name, Types: []string{v.Type}, Parts: []string{part(v)}, Source: cmp.Or(s.Source, v.Source),
-	}, func(at nn.Site) nn.Layer { return library(v.Kind, v.Name, at, s) })
+	}, func(at nn.Site) nn.Layer { return library(n, v.Kind, v.Name, at, s) })
 	certify(&c, v.ID, true)
 	path := map[string]string{"attention": "attn", "block": "h.0"}[v.Kind]
 	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
 		if v.Kind == "norm" {
 			at.Eps = visibleEps
 		}
-		plan := planOf(v.Kind, v.Name, s)
-		at = drawing(at, s.Dropout, plan.Heads, plan.Context)
+		plan := planOf(n, v.Kind, v.Name, s)
+		at = drawing(n, at, s.Dropout, n.Tokens)
 		if path == "" {
 			return v.Hand(variants.Alone(at, plan))
 		}
@@ -63,32 +64,31 @@ func derive[T hand.Number](v variants.Variant[T], s variants.Setting) formula[T]
 }
 
 // planOf returns the model whose layer a Case is.
-func planOf(kind, name string, s variants.Setting) variants.Plan {
+func planOf(n fixture.Sizes, kind, name string, s variants.Setting) variants.Plan {
 	p := variants.Plan{
-		Batch: fixture.Batch, Context: fixture.Tokens, Layers: 1, Heads: cmp.Or(s.Heads, fixture.Heads),
-		QK: cmp.Or(s.QK, fixture.QK), Position: s.Position, Attention: "causal", Norm: "layernorm", Block: "pre",
-		Activation: cmp.Or(s.Activation, "gelu"), Theta: theta,
+		Batch: n.Batch, Context: n.Tokens, Layers: 1, Heads: n.Heads, QK: n.QK, Position: s.Position,
+		Attention: "causal", Norm: "layernorm", Block: "pre", Activation: cmp.Or(s.Activation, "gelu"), Theta: theta,
 		Option: func(name string) int { return s.Options[name] },
 	}
 	if kind == "attention" {
 		p.Attention = name
 	}
 	if s.Sight != variants.Causal {
-		sight := seen(s.Sight)
+		sight := seen(n, s.Sight)
 		p.Mask = func(_, sequence, head int) matrix { return sight.mask(sequence, head) }
 	}
 	return p
 }
 
-func seen(s variants.Sight) sight {
+func seen(n fixture.Sizes, s variants.Sight) sight {
 	return [...]sight{
-		variants.Causal: causal(), variants.All: unmasked(), variants.Padded: padding(),
-		variants.CausalPadded: causalPadding(),
+		variants.Causal: causal(n), variants.All: unmasked(), variants.Padded: padding(n),
+		variants.CausalPadded: causalPadding(n),
 	}[s]
 }
 
 // library returns the library's layer of a variant in a setting.
-func library(kind, name string, at nn.Site, s variants.Setting) nn.Layer {
+func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting) nn.Layer {
 	at.Bias, at.Dropout = !s.NoBias, s.Dropout
 	switch kind {
 	case "norm":
@@ -104,22 +104,22 @@ func library(kind, name string, at nn.Site, s variants.Setting) nn.Layer {
 	case "block":
 		return parts.Find(parts.Blocks(), name).New(at.At("h.0"), libraryAttention)
 	case "attention":
-		return attention(name, at, s)
+		return attention(n, name, at, s)
 	}
 	at.Failf("verify: a %s has no Case with settings", kind)
 	return nil
 }
 
 // attention returns the library's attention at attn.
-func attention(name string, at nn.Site, s variants.Setting) nn.Layer {
-	at.Heads, at.QK = cmp.Or(s.Heads, at.Heads), cmp.Or(s.QK, at.QK)
+func attention(n fixture.Sizes, name string, at nn.Site, s variants.Setting) nn.Layer {
+	at.Heads, at.QK = n.Heads, n.QK
 	switch s.Position {
 	case "rope":
 		at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, theta)
 	case "alibi":
 		at.Scores = nn.NewALiBi(at.Heads)
 	}
-	at.Mask = seen(s.Sight).see(at.Sub("own"), at.Dims)
+	at.Mask = seen(n, s.Sight).see(at.Sub("own"), at.Dims)
 	if at.Scores != nil {
 		at.Mask = linearBiases(nn.Causal{}, at.Heads)(at.Sub("own"), at.Dims)
 	}

@@ -190,6 +190,7 @@ var functions = map[string]any{
 	"inspect.Tap":                  inspect.Tap,
 	"inspect.Zero":                 inspect.Zero,
 	"inventory.Cases":              inventory.Cases,
+	"inventory.Drawn":              inventory.Drawn,
 	"inventory.Entries":            inventory.Entries,
 	"known.Models":                 known.Models,
 	"nn.HeadIn":                    nn.HeadIn,
