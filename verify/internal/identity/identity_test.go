@@ -121,10 +121,10 @@ func TestPlanted(t *testing.T) {
 					qkv := l.QKV.Forward(x)
 					q, k, v := qkv.Columns(0, 8), qkv.Columns(8, 12), qkv.Columns(12, 18)
 					d := delta.MatMul(p["c_proj.weight"].Transpose())
-					dq, dk, dv := l.Heads.Backward(q, k, v, d)
+					dq, _, dv := l.Heads.Backward(q, k, v, d)
 					alone := l.Heads // one head of each group alone
 					alone.Count = 2
-					_, dk, _ = alone.Backward(hand.JoinColumns(q.Columns(0, 2), q.Columns(4, 6)), k, v,
+					_, dk, _ := alone.Backward(hand.JoinColumns(q.Columns(0, 2), q.Columns(4, 6)), k, v,
 						hand.JoinColumns(d.Columns(0, 3), d.Columns(6, 9)))
 					_, g := l.Backward(x, delta)
 					dx, _ := l.QKV.Backward(x, hand.JoinColumns(dq, dk, dv))
