@@ -227,3 +227,10 @@ func TestReadGPT2Cut(t *testing.T) {
 		}
 	}
 }
+
+// A dropout of 0 is none.
+func TestReadNoDropout(t *testing.T) {
+	if _, err := Read(tiny(t, `"dropout":null`, `"dropout":0.0`)); err != nil {
+		t.Error(err)
+	}
+}
