@@ -11,6 +11,7 @@ import (
 // unchanged.
 func FuzzMetrics(f *testing.F) {
 	f.Add([]byte(`{"step":1,"loss":2.5,"lr":0.001,"norm":1}`+"\n"+`{"step":1,"train_loss":2,"val_loss":2.1}`+"\n"), 1)
+	f.Add([]byte(`{"step":1,"loss":1}`+"\r\r\n"), 1)
 	f.Fuzz(func(t *testing.T, data []byte, step int) {
 		path := filepath.Join(t.TempDir(), MetricsFile)
 		if err := os.WriteFile(path, data, 0o666); err != nil {

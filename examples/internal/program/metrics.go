@@ -82,8 +82,9 @@ func OpenMetrics(dir string, step int) (m *Metrics, err error) {
 // maxLine is the length in bytes of the longest line of metrics that is read; the program writes a few hundred.
 const maxLine = 1 << 20
 
-// eachLine calls visit for each line of the file in dir, without line ends, until visit returns false. A missing file
-// has no lines; lines longer than maxLine are not metrics and are skipped.
+// eachLine calls visit for each line of the file in dir until visit returns false. The line has no line feed and no
+// carriage returns before it: ReadLine removes one of several, so that each opening would shorten such a line. A missing
+// file has no lines; lines longer than maxLine are not metrics and are skipped.
 func eachLine(dir string, visit func(line []byte) bool) error {
 	f, err := file.Open(filepath.Join(dir, MetricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +103,7 @@ func eachLine(dir string, visit func(line []byte) bool) error {
 		if err != nil {
 			return err
 		}
-		if complete && !more && !visit(line) {
+		if complete && !more && !visit(bytes.TrimRight(line, "\r")) {
 			return nil
 		}
 		complete = !more
