@@ -46,13 +46,17 @@ func TestBoueEq24(t *testing.T) {
 	wrongBy(t, "∂w_v for other weights", h.Wv, g.Wv, 0.677)
 }
 
-// (25) Δ back through the softmax: Δ_causal = (Δvᵗ − row sums of Δvᵗ∘ρ) ∘ ρ.
+// (25) Δ back through the softmax: Δ_causal = (Δvᵗ − row sums of Δvᵗ∘ρ) ∘ ρ. With the keys 1 and the queries √n times
+// the scores, the scores are the same and Attention.Backward returns Δ_causal/√n at the queries.
 func TestBoueEq25(t *testing.T) {
 	a := newAttention()
 	want := a.by(t, a.scaled, func(scores complexMatrix) complexMatrix {
 		return scores.Add(lift(a.mask)).Softmax().MatMul(lift(a.v))
 	})
 	near(t, "Δ_causal", a.dcausal, want)
+	root := math.Sqrt(6)
+	dq, _, _ := attentionBackward(a.scaled.Scale(root), permutation(natural(6)...), a.v, a.mask, matrix{}, a.delta)
+	near(t, "Δ_causal of AttentionBackward", dq.Scale(root), a.dcausal)
 }
 
 // (26) The rows of Δ_causal sum to zero, because the rows of ρ must keep summing to 1.
@@ -77,13 +81,17 @@ func TestBoueEq27(t *testing.T) {
 	near(t, "∂w_q with m ∘ Δ_causal for the printed mask", dwq(dcausal.Mul(a.binary)), truth["wq"])
 }
 
-// (28) The scale acts on Δ as on the scores: Δ_raw = Δ_scaled/√dρ.
+// (28) The scale acts on Δ as on the scores: Δ_raw = Δ_scaled/√dρ. Attention.Backward multiplies it by the keys and, in
+// its transpose, by the queries.
 func TestBoueEq28(t *testing.T) {
 	a := newAttention()
 	want := a.by(t, a.raw, func(raw complexMatrix) complexMatrix {
 		return raw.Scale(1 / math.Sqrt(3)).Add(lift(a.mask)).Softmax().MatMul(lift(a.v))
 	})
 	near(t, "Δ_raw", a.draw, want)
+	dq, dk, _ := attentionBackward(a.q, a.k, a.v, a.mask, matrix{}, a.delta)
+	near(t, "Δ_raw k of AttentionBackward", dq, a.draw.MatMul(a.k))
+	near(t, "Δ_rawᵗ q of AttentionBackward", dk, a.draw.Transpose().MatMul(a.q))
 }
 
 // (29) The gradient of the keys' bias is zero for every value of the parameters; that of the queries' bias is not. With

@@ -119,7 +119,9 @@ func TestBoueEq41(t *testing.T) {
 // (42) ∂b = Σ_tokens Δ.
 func TestBoueEq42(t *testing.T) {
 	n := newNormed(1e-5)
+	_, _, db := layerNormBackward(n.x, n.w, n.delta, 1e-5)
 	near(t, "∂b", n.delta.SumTokens(), n.truth(t, 1e-5)["b"])
+	near(t, "∂b of LayerNormBackward", db, n.delta.SumTokens())
 }
 
 // adapted is the running example of section 6: a frozen layer (5, 7) with an adapter of rank r = 2.
