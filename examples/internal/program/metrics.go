@@ -83,8 +83,8 @@ func OpenMetrics(dir string, step int) (m *Metrics, err error) {
 const maxLine = 1 << 20
 
 // eachLine calls visit for each line of the file in dir until visit returns false. The line has no line feed and no
-// carriage returns before it: ReadLine removes one of several, so that each opening would shorten such a line. A missing
-// file has no lines; lines longer than maxLine are not metrics and are skipped.
+// carriage returns before it: ReadLine removes one of several, so that each opening would shorten such a line. A
+// missing file has no lines; lines longer than maxLine are not metrics and are skipped.
 func eachLine(dir string, visit func(line []byte) bool) error {
 	f, err := file.Open(filepath.Join(dir, MetricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
