@@ -49,11 +49,15 @@ func fit(ctx context.Context, t *gpt.Trainer, name string, stdout, stderr io.Wri
 	fmt.Fprintf(stdout, "%s parameters, %s trained, on %s: %s tokens, and %s to validate on\n",
 		program.Thousands(all), program.Thousands(trained), name,
 		program.Thousands(t.Corpus.Train().Len()), program.Thousands(t.Corpus.Val().Len()))
+	bytes, err := text.BytesPerToken(t.Corpus.Val(), t.Tokenizer)
+	if err != nil {
+		return err
+	}
 	before, err := validate(ctx, t, stderr)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "step 0: val loss %.4f\n", before)
+	fmt.Fprintf(stdout, "step 0: val loss %.4f, %.4f bits per byte\n", before, text.BitsPerByte(before, bytes))
 	log := &program.Log{Bar: program.NewBar(stderr, "training", 0, t.Config().MaxIters)}
 	stopped := base.Train(ctx, t, log)
 	if stopped != nil && (ctx.Err() == nil || t.Done == 0) {
@@ -69,7 +73,8 @@ func fit(ctx context.Context, t *gpt.Trainer, name string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "step %d: val loss %.4f\nsaved to %s\n", t.Done, after, t.Config().OutDir)
+	_, err = fmt.Fprintf(stdout, "step %d: val loss %.4f, %.4f bits per byte\nsaved to %s\n",
+		t.Done, after, text.BitsPerByte(after, bytes), t.Config().OutDir)
 	return err
 }
 

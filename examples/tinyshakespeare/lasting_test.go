@@ -53,7 +53,7 @@ func TestHistoryDoesNotGrow(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		if err := plotLosses(w, &m.Loss, &m.Train, &m.Val, 0); err != nil {
+		if err := plotLosses(w, &m.Loss, &m.Train, &m.Val, 0, 1); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)

@@ -226,8 +226,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluation, step := "bits_per_char step train_loss val_loss", "gflops loss lr ms norm step tok_per_s"
-	want := []string{evaluation, step, step, evaluation, step, step, evaluation, step, step, evaluation, "val_loss_full"}
+	evaluation, step := "bits_per_byte bits_per_char step train_loss val_loss", "gflops loss lr ms norm step tok_per_s"
+	want := []string{evaluation, step, step, evaluation, step, step, evaluation, step, step, evaluation, "bits_per_byte val_loss_full"}
 	var got []string
 	for line := range strings.Lines(string(data)) {
 		var m map[string]float64
@@ -328,7 +328,7 @@ func TestGoOn(t *testing.T) {
 			counts[key]++
 		}
 	}
-	want := map[string]int{"step": 9 + 6, "loss": 9, "lr": 9, "norm": 9, "train_loss": 6, "val_loss": 6, "bits_per_char": 6, "val_loss_full": 1}
+	want := map[string]int{"step": 9 + 6, "loss": 9, "lr": 9, "norm": 9, "train_loss": 6, "val_loss": 6, "bits_per_char": 6, "bits_per_byte": 7, "val_loss_full": 1}
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Errorf("lines of metrics.jsonl by key (-want +got):\n%s", diff)
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"image/color"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -13,10 +15,15 @@ import (
 
 // plotLosses draws the loss of every step, and over it the estimates of both losses, with a mark at every evaluation
 // so that a single one is visible. The line of val is dashed, so that train's is visible where they coincide. A known
-// floor is drawn as a line. The legend is next to the curves, so that it never hides them.
-func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor float64) error {
+// floor is drawn as a line. The legend is next to the curves, so that it never hides them. The title is the last loss
+// of val in bits per byte, where a token has the given number of bytes.
+func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor, bytes float64) error {
 	p := picture.New("step", "cross entropy, nats per character")
 	picture.Grid(p)
+	if n := val.Len(); n > 0 {
+		_, last := val.XY(n - 1)
+		p.Title.Text = fmt.Sprintf("val: %.3f bits per byte", text.BitsPerByte(last, bytes))
+	}
 	legend := p.Legend
 	legend.Top, legend.Left, p.Legend = true, true, plot.NewLegend()
 	var own plotter.XYs // the text's own entropy

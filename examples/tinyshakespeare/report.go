@@ -11,6 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
@@ -24,6 +25,7 @@ type report struct {
 	source  corpus.Source
 	unit    string  // word for a token
 	floor   float64 // nats per character, 0 if unknown
+	bytes   float64 // per token of the validation split
 	watch   *watch  // nil without -serve
 }
 
@@ -33,8 +35,12 @@ func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io
 	if err != nil {
 		return nil, err
 	}
+	bytes, err := text.BytesPerToken(t.Corpus.Val(), t.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
 	log := &program.Log{Bar: program.NewBar(out, "", t.Done, c.MaxIters).Every(o.logInterval), Metrics: m}
-	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer), watch: w}
+	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer), bytes: bytes, watch: w}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
 	if c.Resolved().Precision != "float32" {
@@ -87,8 +93,10 @@ func (r *report) ranks(o dist.Options) {
 }
 
 func (r *report) evaluation(step int, e gpt.Evaluation) {
-	r.Print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s", step, e.Train, e.Val, e.BitsPerChar(), r.unit)
-	r.Add(program.EvalLine{Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar()})
+	bits := text.BitsPerByte(e.Val, r.bytes)
+	r.Print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s, %.4f per byte",
+		step, e.Train, e.Val, e.BitsPerChar(), r.unit, bits)
+	r.Add(program.EvalLine{Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar(), BitsPerByte: bits})
 	r.Keep(r.plot())
 }
 
@@ -99,22 +107,25 @@ func (r *report) validating() *program.Bar {
 }
 
 func (r *report) full(loss float64) {
-	r.Print("val loss over the entire split: %.4f nats, %.4f bits per %s", loss, loss/math.Ln2, r.unit)
+	bits := text.BitsPerByte(loss, r.bytes)
+	r.Print("val loss over the entire split: %.4f nats, %.4f bits per %s, %.4f per byte",
+		loss, loss/math.Ln2, r.unit, bits)
 	if r.floor > 0 {
 		r.Print("%.4f nats above the text's own %.4f", loss-r.floor, r.floor)
 	}
 	r.Print("saved to %s: checkpoints, metrics.jsonl, config.json, loss.png", r.trainer.Config().OutDir)
-	r.Add(fullLine{loss})
+	r.Add(fullLine{loss, bits})
 }
 
 // fullLine is the last line of the metrics.
 type fullLine struct {
-	Val float64 `json:"val_loss_full"`
+	Val         float64 `json:"val_loss_full"`
+	BitsPerByte float64 `json:"bits_per_byte"`
 }
 
 func (r *report) plot() error {
 	path := filepath.Join(r.trainer.Config().OutDir, "loss.png")
 	return errors.Wrap(file.Replace(path, func(w io.Writer) error {
-		return plotLosses(w, &r.Loss, &r.Train, &r.Val, r.floor)
+		return plotLosses(w, &r.Loss, &r.Train, &r.Val, r.floor, r.bytes)
 	}), "loss.png")
 }

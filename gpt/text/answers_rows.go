@@ -59,3 +59,12 @@ func (r *rows) read(x, y []int, at int) {
 		x[i], y[i] = int(r.tokens[at+i]), int(r.targets[at+i])
 	}
 }
+
+// learnt yields the targets that count.
+func (r *rows) learnt(yield func(int, error) bool) {
+	for _, y := range r.targets {
+		if y != Ignore && !yield(int(y), nil) {
+			return
+		}
+	}
+}

@@ -70,11 +70,12 @@ function draw() {
   at("now").replaceChildren(...runs.map(r => {
     const s = r.steps.at(-1) || {}, e = r.evals.at(-1) || {};
     return make("tr", {}, name(r), ...cells(s.step ?? e.step ?? "–", digits(s.loss, 4), digits(e.train_loss, 4),
-      digits(e.val_loss, 4), digits(s.norm, 2), s.tok_per_s ? Math.round(s.tok_per_s).toLocaleString("en") : "–"),
+      digits(e.val_loss, 4), digits(e.bits_per_byte, 4), digits(s.norm, 2), s.tok_per_s ? Math.round(s.tok_per_s).toLocaleString("en") : "–"),
       make("td", {}, r.full === null ? "" : `finished: ${r.full.toFixed(4)} over the whole validation text`));
   }));
   at("evaluations").replaceChildren(...runs.flatMap(r => r.evals.map(e =>
-    make("tr", {}, name(r), ...cells(e.step, digits(e.train_loss, 4), digits(e.val_loss, 4))))));
+    make("tr", {}, name(r), ...cells(e.step, digits(e.train_loss, 4), digits(e.val_loss, 4),
+      digits(e.bits_per_byte, 4))))));
   for (const kind of kinds) {
     kind.lines = runs.flatMap(kind.of);
     kind.chart.draw(kind.lines);

@@ -34,7 +34,8 @@ type (
 		Step        int     `json:"step"`
 		Train       float64 `json:"train_loss"`
 		Val         float64 `json:"val_loss"`
-		BitsPerChar float64 `json:"bits_per_char"`
+		BitsPerChar float64 `json:"bits_per_char"` // per token
+		BitsPerByte float64 `json:"bits_per_byte"`
 	}
 )
 

@@ -1,0 +1,46 @@
+package text
+
+import (
+	"math"
+
+	"github.com/pkg/errors"
+)
+
+// BitsPerByte returns a loss in nats per token as bits per byte of text, loss/ln 2/bytesPerToken. Unlike nats per
+// token, models with different tokenizers can be compared by it.
+func BitsPerByte(loss, bytesPerToken float64) float64 { return loss / math.Ln2 / bytesPerToken }
+
+// BytesPerToken returns the mean number of bytes that a token of s stands for: the length of the text divided by that
+// of s. Of examples from LoadAnswers only the tokens to be learnt count, as in their loss. The bytes are those that tok
+// decodes each id to, so a tokenizer that brings texts into a normal form, or puts a space before them, counts that
+// form and that space, and a special token counts its name. The split is read once, in pieces.
+func BytesPerToken(s Split, tok Tokenizer) (float64, error) {
+	if tok == nil {
+		return 0, errors.New("bytes per token: the tokenizer is nil")
+	}
+	ids := All(s)
+	if r, ok := s.(*rows); ok {
+		ids = r.learnt
+	}
+	width := map[int]int{} // of an id, in bytes
+	tokens, bytes := 0, 0
+	for id, err := range ids {
+		if err != nil {
+			return 0, errors.WithMessage(err, "bytes per token")
+		}
+		n, known := width[id]
+		if !known {
+			piece, err := tok.Decode([]int{id})
+			if err != nil {
+				return 0, errors.WithMessage(err, "bytes per token")
+			}
+			n = len(piece)
+			width[id] = n
+		}
+		tokens, bytes = tokens+1, bytes+n
+	}
+	if bytes == 0 {
+		return 0, errors.Errorf("bytes per token: got %d tokens of 0 bytes, want a text", tokens)
+	}
+	return float64(bytes) / float64(tokens), nil
+}
