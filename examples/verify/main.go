@@ -8,6 +8,7 @@
 //	go run ./examples/verify -checkpoint out -data input.txt          # the weights of a trained model
 //	go run ./examples/verify -all                                     # every layer on its own
 //	go run ./examples/verify -exact                                   # all formulas by hand, without rounding
+//	go run ./examples/verify -page equations.html                     # a page of the papers' equations
 //
 // It exits with status 1 if any gradient disagrees, and prints where the first wrong Δ is, from the loss downwards.
 package main
@@ -51,7 +52,7 @@ func small() gpt.Config {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := small()
 	flags := program.Flags("verify", stderr)
-	var loss, saved, data string
+	var loss, saved, data, pagePath string
 	var asJSON, all, inField bool
 	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "seed", "memory_limit", "precision"}, name)
@@ -65,6 +66,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.BoolVar(&all, "all", false, "check every layer on its own instead of a model")
 		flags.BoolVar(&inField, "exact", false,
 			"compare all formulas without rounding at thousands of random points, instead of a model")
+		flags.StringVar(&pagePath, "page", "",
+			"file for a page of the papers' equations and their tests, instead of a model")
 	})
 	if err := program.Parse(flags, args); err != nil {
 		return err
@@ -77,6 +80,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	switch {
+	case pagePath != "":
+		return equations(stdout, pagePath)
 	case all:
 		return layers(ctx, stdout, inventory.Entries())
 	case inField:
@@ -123,18 +128,20 @@ func (b *bar) close() {
 
 // together returns an error for flags that would have no effect.
 func together(flags *flag.FlagSet, saved bool) (err error) {
-	alone := "" // a flag that takes no other
+	alone, does := "", "" // a flag that takes no other
 	flags.Visit(func(f *flag.Flag) {
-		if f.Value.String() == "true" && (f.Name == "all" || f.Name == "exact") {
-			alone = f.Name
+		switch {
+		case f.Value.String() == "true" && (f.Name == "all" || f.Name == "exact"):
+			alone, does = f.Name, "checks every layer on its own, prints a table, and"
+		case f.Name == "page":
+			alone, does = f.Name, "writes a page about the papers and"
 		}
 	})
 	flags.Visit(func(f *flag.Flag) {
 		switch {
 		case err != nil:
 		case alone != "" && f.Name != alone:
-			err = errors.Errorf("-%s: -%s checks every layer on its own, prints a table, and takes no other flag",
-				f.Name, alone)
+			err = errors.Errorf("-%s: -%s %s takes no other flag", f.Name, alone, does)
 		case saved && !slices.Contains([]string{"checkpoint", "data", "loss", "json", "batch_size", "seed"}, f.Name):
 			err = errors.Errorf("-%s: the network is that of -checkpoint; give one of the two", f.Name)
 		case !saved && f.Name == "data":

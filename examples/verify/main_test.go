@@ -145,6 +145,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"-all", "-n_layer", "1"}, "-n_layer: -all checks"},
 		{[]string{"-checkpoint", "nowhere", "-attention", "bigbird"}, "-attention: the network is that of -checkpoint"},
 		{[]string{"-data", "input.txt"}, "-data: without -checkpoint"},
+		{[]string{"-page", "x.html", "-exact"}, "-exact: -page writes a page about the papers and takes no other flag"},
 	} {
 		if status, _, complaint := do(test.args...); status != 1 || !strings.Contains(complaint, test.want) {
 			t.Errorf("%v: got status %d: %s; want 1: %s", test.args, status, complaint, test.want)

@@ -26,6 +26,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/index"
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 	"github.com/pedestrian-ml/pedestrian/verify/known"
 )
@@ -53,6 +54,7 @@ var packages = []string{
 	"nn/causal",
 	"verify",
 	"verify/hand",
+	"verify/index",
 	"verify/inventory",
 	"verify/known",
 }
@@ -176,6 +178,7 @@ var functions = map[string]any{
 	"hand.SourceMask":              hand.SourceMask,
 	"hand.WindowMask":              hand.WindowMask,
 	"hand.Zeros":                   hand.Zeros[float64],
+	"index.Read":                   index.Read,
 	"inspect.Ablate":               inspect.Ablate,
 	"inspect.All":                  inspect.All,
 	"inspect.Attribute":            inspect.Attribute,
@@ -461,6 +464,11 @@ var types = []reflect.Type{
 	reflect.TypeFor[hand.Tied[float64]](),
 	reflect.TypeFor[hand.Unprojected[float64]](),
 	reflect.TypeFor[hand.ValueLoss[float64]](),
+	reflect.TypeFor[index.Equation](),
+	reflect.TypeFor[index.Formula](),
+	reflect.TypeFor[index.Index](),
+	reflect.TypeFor[index.Paper](),
+	reflect.TypeFor[index.Place](),
 	reflect.TypeFor[inspect.Ablation](),
 	reflect.TypeFor[inspect.Activations](),
 	reflect.TypeFor[inspect.Effect](),

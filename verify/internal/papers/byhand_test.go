@@ -57,32 +57,13 @@ func TestByHand(t *testing.T) {
 		measured.Unlock()
 		return
 	}
-	written := writtenFormulas(t, readIndex(t))
-	for _, test := range strings.Fields(string(list)) {
-		if !slices.Equal(by[test], written[test]) {
-			t.Errorf("INDEX.md: %s: got %v by hand, measured %v", test, written[test], by[test])
-		}
-	}
-}
-
-// writtenFormulas returns the formulas by hand in the index by the names of the tests. Each must be in verify/hand.
-func writtenFormulas(t *testing.T, index string) map[string][]string {
-	t.Helper()
-	exist := map[string]bool{}
-	declarations(t, formulas(t), func(name string, _ *ast.FuncDecl) { exist[name] = true })
-	out := map[string][]string{}
-	for _, row := range regexp.MustCompile(`(?m)\| ([^|]+) \| (Test\w+) \|`).FindAllStringSubmatch(index, -1) {
-		if row[1] == isIdentity || row[1] == isDefinition {
-			continue
-		}
-		out[row[2]] = strings.Split(row[1], ", ")
-		for _, name := range out[row[2]] {
-			if !exist[name] {
-				t.Errorf("INDEX.md: %s names %s, which verify/hand does not have", row[2], name)
+	for _, p := range read(t).Papers {
+		for _, e := range p.Equations {
+			if !slices.Equal(by[e.Test], e.Formulas) {
+				t.Errorf("INDEX.md: %s: got %v by hand, measured %v", e.Test, e.Formulas, by[e.Test])
 			}
 		}
 	}
-	return out
 }
 
 // runFaulty returns the output of some tests in a program of faulty.
@@ -167,8 +148,12 @@ func faulty(t *testing.T) string {
 		}
 	}
 	put("../../hand/fault.go", faultText)
-	for _, path := range formulas(t) {
-		put(path, woven(t, path))
+	woven := map[string]bool{}
+	for _, f := range read(t).Formulas {
+		if path := filepath.Join(module, f.Place.File); !woven[path] {
+			woven[path] = true
+			put(path, weave(t, path))
+		}
 	}
 	const test = "boue_test.go"
 	text, err := os.ReadFile(test)
@@ -196,8 +181,8 @@ func faulty(t *testing.T) string {
 	return program
 }
 
-// woven returns a source of verify/hand whose exported formulas can be scaled.
-func woven(t *testing.T, path string) string {
+// weave returns a source of verify/hand whose exported formulas can be scaled.
+func weave(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -233,7 +218,8 @@ func woven(t *testing.T, path string) string {
 		}
 		name := f.Name.Name
 		if f.Recv != nil {
-			name = receiver(f.Recv.List[0].Type) + "." + name
+			of, _, _ := strings.Cut(types.ExprString(f.Recv.List[0].Type), "[")
+			name = strings.TrimPrefix(of, "*") + "." + name
 		}
 		if len(faults) == 0 || strings.HasPrefix(name, "Matrix.") || strings.HasPrefix(name, "Gradients.") {
 			continue

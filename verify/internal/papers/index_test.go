@@ -3,9 +3,6 @@ package papers
 import (
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"math"
 	"os"
@@ -20,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/index"
 	"golang.org/x/sys/cpu"
 )
 
@@ -43,119 +41,65 @@ func record(t *testing.T, distance float64) {
 	}
 }
 
-const indexHead = `# Index
+const module = "../../.."
 
-This file lists the equations of the five papers: the statement of each, the formulas by hand that its test checks, the
-test named after it, the largest distance between the two sides that the test measures (1e-12 fails), and the mark of
-[TRUST.md](../TRUST.md). Xu's (18), about shapes, and Conti's (18), about probabilities, have a test but no distance.
-Five equations only name something; they have the reason instead. The distances are those of float64 on amd64.
-
-The column "by hand" is measured: its formulas are those without which the test fails, each scaled by 1.01 where the
-test calls it. Where no formula is listed, "identity" means that the test compares two sides of the paper's own
-algebra, or a formula with itself at other arguments, and "definition" that it compares a definition with itself. A
-distance of 0 has one of three reasons:
-
-- "moved": both sides only move numbers, or multiply them by 0 and 1.
-- "same order": both sides do the same operations in the same order, or too few to be rounded differently.
-- "exact": the statement is about zeros, ones or equal bits.
-
-This file is written by
-
-	NIGHTLY=1 go test ./verify/internal/papers -run 'Eq|TestIndex|TestByHand' -update
-`
-
-// The entries of the column "by hand" for a test that checks no formula.
-const (
-	isIdentity   = "identity"
-	isDefinition = "definition"
-)
-
-const indexFile = "../../INDEX.md"
-
-// paper is one of the five papers, with the number of its equations, the start of its tests' names, and the equations
-// that have no test, with the reason.
-type paper struct {
-	title, test, files string
-	equations          int
-	unchecked          map[int]string
-}
-
-func papers() []paper {
-	return []paper{
-		{"L. Boué, Deep learning for pedestrians: backpropagation in Transformers", "TestBoueEq", "boue_*_test.go", 55, nil},
-		{"R. Xu, Transformer with PyTorch", "TestXuEq", "xu_*_test.go", 84, xuUnchecked()},
-		{"E. Conti, The Math behind transformers", "TestContiEq", "conti_*_test.go", 23, contiUnchecked()},
-		{"S. Diab, The GPT Transformer: A Complete Mathematical and Architectural Analysis", "TestDiabEq", "diab_*_test.go", 39, nil},
-		{"CS 224n, Note 10: Self-Attention & Transformers", "TestNoteEq", "note_*_test.go", 36, noteUnchecked()},
+// read returns the index that the sources and INDEX.md hold.
+func read(t *testing.T) index.Index {
+	t.Helper()
+	x, err := index.Read(module)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return x
 }
 
 // INDEX.md is current, and none of its distances is too large. They are compared digit by digit on processors that
 // compute the same bits as the one that INDEX.md was written on, and by their order of magnitude on other processors.
 func TestIndex(t *testing.T) {
 	t.Parallel() // to be run when the tests of the equations have been
-	old := readIndex(t)
-	before, formulas := distances(t, old), measured.formulas
+	x := read(t)
+	before, formulas := distances(t, x), measured.formulas
 	checkDistances(t, before)
-	if formulas == nil {
-		formulas = writtenFormulas(t, old)
-	}
-	var b strings.Builder
-	b.WriteString(indexHead)
 	rows := 0
-	for _, p := range papers() {
-		fmt.Fprintf(&b, "\n## %s\n\n| | states | by hand | test | distance | mark |\n|---|---|---|---|---|---|\n", p.title)
-		files, err := filepath.Glob(p.files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tests := parsed(t, files)
-		for i := 1; i <= p.equations; i++ {
-			rows++
-			name := fmt.Sprintf("%s%02d", p.test, i)
-			f, ok := tests[name]
-			reason, unchecked := p.unchecked[i]
-			switch {
-			case ok == unchecked:
-				t.Errorf("%s: is there: %t, and listed as without a test: %t", name, ok, unchecked)
+	for _, p := range x.Papers {
+		for i := range p.Equations {
+			e := &p.Equations[i]
+			if rows++; e.Test == "" {
 				continue
-			case unchecked:
-				fmt.Fprintf(&b, "| (%d) | %s | – | – | | 6 |\n", i, reason)
-				continue
-			case states(f) == "":
-				t.Errorf("%s: no comment that says what (%d) states", name, i)
 			}
-			by := formulasCell(name, formulas[name])
-			distance, ok := measured.by[name]
+			if formulas != nil {
+				e.Formulas = formulas[e.Test]
+			}
+			distance, ok := measured.by[e.Test]
 			if !ok {
-				distance, ok = before[name]
+				distance, ok = before[e.Test]
 			}
-			cell, mark := "", 4
 			if ok {
-				cell, mark = withReason(t, name, distance), 2
-			} else if name != "TestXuEq18" && name != "TestContiEq18" {
-				t.Errorf("%s: got no distance in INDEX.md and none measured, want one", name)
+				e.Distance = withReason(t, e.Test, distance)
+			} else if e.Test != "TestXuEq18" && e.Test != "TestContiEq18" {
+				t.Errorf("%s: got no distance in INDEX.md and none measured, want one", e.Test)
 			}
 			if ok && !(distance <= verify.Suspicion) {
-				t.Errorf("%s: got distance %.1e, want ≤ %.0e", name, distance, verify.Suspicion)
+				t.Errorf("%s: got distance %.1e, want ≤ %.0e", e.Test, distance, verify.Suspicion)
 			}
-			if by == isDefinition {
-				mark = 6
-			}
-			fmt.Fprintf(&b, "| (%d) | %s | %s | %s | %s | %d |\n", i, states(f), by, name, cell, mark)
 		}
 	}
 	if rows != 55+84+23+39+36 {
 		t.Errorf("got %d rows, want 237", rows)
 	}
-	checkReadme(t, b.String())
+	checkReadme(t, x)
+	path := filepath.Join(module, "verify/INDEX.md")
 	if *rewrite {
-		if err := os.WriteFile(indexFile, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(x.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if got, want := blanked(old), blanked(b.String()); got != want {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := blanked(string(old)), blanked(x.String()); got != want {
 		got, want := strings.Split(got, "\n"), strings.Split(want, "\n")
 		for i := range min(len(got), len(want)) {
 			if got[i] != want[i] {
@@ -166,40 +110,27 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-func readIndex(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(indexFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// formulasCell returns the entry of the column "by hand" for a test and the formulas without which it fails.
-func formulasCell(test string, formulas []string) string {
-	switch {
-	case len(formulas) > 0:
-		return strings.Join(formulas, ", ")
-	case slices.Contains(definitions(), test):
-		return isDefinition
-	}
-	return isIdentity
-}
-
 // checkReadme requires the counts of equations with a test, with a distance and with a formula by hand in the README.
-func checkReadme(t *testing.T, index string) {
+func checkReadme(t *testing.T, x index.Index) {
 	t.Helper()
-	readme, err := os.ReadFile("../../../README.md")
+	readme, err := os.ReadFile(filepath.Join(module, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests, distances := strings.Count(index, "| Test"), 0
-	for _, row := range lastCell.FindAllStringSubmatch(index, -1) {
-		if row[2] != "" {
-			distances++
+	tests, distances, formulas := 0, 0, 0
+	for _, p := range x.Papers {
+		for _, e := range p.Equations {
+			if e.Test != "" {
+				tests++
+			}
+			if e.Distance != "" {
+				distances++
+			}
+			if e.Formulas != nil {
+				formulas++
+			}
 		}
 	}
-	formulas := tests - strings.Count(index, "| "+isIdentity+" |") - strings.Count(index, "| "+isDefinition+" |")
 	const counts = "the 237 numbered equations of five papers: %d have a test, %d of them with its measured error, %d fail if " +
 		"a formula by hand is scaled by 1.01, and %d only name something"
 	if want := fmt.Sprintf(counts, tests, distances, formulas, 237-tests); !strings.Contains(string(readme), want) {
@@ -277,93 +208,27 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// formulas returns the sources of verify/hand, without those that all formulas share.
-func formulas(t *testing.T) (list []string) {
-	t.Helper()
-	sources, err := filepath.Glob("../../hand/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	common := []string{"arithmetic.go", "function.go", "layer.go", "matrix.go", "site.go"}
-	return slices.DeleteFunc(sources, func(path string) bool {
-		return strings.HasSuffix(path, "_test.go") || slices.Contains(common, filepath.Base(path))
-	})
-}
-
 var lastCell = regexp.MustCompile(`(?m)\| (Test\w+) \| ([^|]*) \| \d \|$`)
 
 // distances returns the distances in an index.
-func distances(t *testing.T, index string) map[string]float64 {
+func distances(t *testing.T, x index.Index) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
-	for _, row := range lastCell.FindAllStringSubmatch(index, -1) {
-		if row[2] == "" {
-			continue
+	for _, p := range x.Papers {
+		for _, e := range p.Equations {
+			if e.Distance == "" {
+				continue
+			}
+			number, reason, _ := strings.Cut(e.Distance, ", ")
+			d, err := strconv.ParseFloat(number, 64)
+			if err != nil || math.IsNaN(d) || !*rewrite && reason != zeroReasons()[e.Test] && (d == 0 || reason != "") {
+				t.Errorf("INDEX.md: %s: got distance %q, want a number, or 0 with its reason", e.Test, e.Distance)
+			}
+			out[e.Test] = d
 		}
-		number, reason, _ := strings.Cut(row[2], ", ")
-		d, err := strconv.ParseFloat(number, 64)
-		if err != nil || math.IsNaN(d) || !*rewrite && reason != zeroReasons()[row[1]] && (d == 0 || reason != "") {
-			t.Errorf("INDEX.md: %s: got distance %q, want a number, or 0 with its reason", row[1], row[2])
-		}
-		out[row[1]] = d
 	}
 	return out
 }
 
 // blanked returns the index without the measured distances.
 func blanked(index string) string { return lastCell.ReplaceAllString(index, "| $1 | |") }
-
-// declarations calls f for every function and method of the files. The name of a method includes its type.
-func declarations(t *testing.T, files []string, f func(name string, decl *ast.FuncDecl)) {
-	t.Helper()
-	for _, path := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, decl := range file.Decls {
-			if d, ok := decl.(*ast.FuncDecl); ok {
-				name := d.Name.Name
-				if d.Recv != nil {
-					name = receiver(d.Recv.List[0].Type) + "." + name
-				}
-				f(name, d)
-			}
-		}
-	}
-}
-
-func receiver(x ast.Expr) string {
-	switch x := x.(type) {
-	case *ast.Ident:
-		return x.Name
-	case *ast.StarExpr:
-		return receiver(x.X)
-	case *ast.IndexExpr:
-		return receiver(x.X)
-	}
-	return ""
-}
-
-// parsed returns the functions and methods of the files by name.
-func parsed(t *testing.T, files []string) map[string]*ast.FuncDecl {
-	t.Helper()
-	out := map[string]*ast.FuncDecl{}
-	declarations(t, files, func(name string, f *ast.FuncDecl) { out[name] = f })
-	return out
-}
-
-var leadingNumber = regexp.MustCompile(`^\(\d+[^)]*\)[.:]?\s*`)
-
-// states returns the first sentence of a test's comment, without the number that it begins with.
-func states(f *ast.FuncDecl) string {
-	text := strings.Join(strings.Fields(f.Doc.Text()), " ")
-	text = leadingNumber.ReplaceAllString(text, "")
-	for i := range text {
-		if rest := text[i:]; strings.HasPrefix(rest, ". ") || rest == "." {
-			text = text[:i]
-			break
-		}
-	}
-	return strings.ReplaceAll(text, "|", `\|`)
-}

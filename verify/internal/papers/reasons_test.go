@@ -5,11 +5,6 @@ import (
 	"testing"
 )
 
-// definitions returns the tests that compare a definition with itself, written twice.
-func definitions() []string {
-	return []string{"TestXuEq45", "TestXuEq65", "TestXuEq72", "TestXuEq73"}
-}
-
 // zeroReasons returns the reason for a distance of exactly 0 by the name of the test. INDEX.md explains the reasons.
 func zeroReasons() map[string]string {
 	out := map[string]string{}

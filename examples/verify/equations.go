@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pedestrian-ml/pedestrian/verify/index"
+	"github.com/pkg/errors"
+)
+
+// equations writes the page of the papers' equations to a file.
+func equations(w io.Writer, path string) error {
+	root, err := module()
+	if err != nil {
+		return err
+	}
+	x, err := index.Read(root)
+	if err != nil {
+		return err
+	}
+	folder, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return errors.Wrap(err, "-page")
+	}
+	relative, err := filepath.Rel(folder, root)
+	if err != nil {
+		return errors.Wrap(err, "-page")
+	}
+	if err := file.Replace(path, page.NewEquations(x, filepath.ToSlash(relative)).Write); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "saved %s, a page for a browser\n", path)
+	return err
+}
+
+// module returns the directory of this module that contains the working directory.
+func module() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", errors.Wrap(err, "-page")
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		text, err := file.Read(filepath.Join(dir, "go.mod"), 1<<20)
+		if err == nil && bytes.HasPrefix(text, []byte("module github.com/pedestrian-ml/pedestrian\n")) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.Errorf("-page: reads the sources of Pedestrian, which are not in %s or above", start)
+		}
+	}
+}
