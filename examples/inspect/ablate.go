@@ -15,14 +15,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
-// beginning is a split with the first tokens of another.
-type beginning struct {
-	text.Split
-	tokens int
-}
-
-func (b beginning) Len() int { return min(b.tokens+1, b.Split.Len()) } // the last one has a target too
-
 // ablate prints and draws the loss without each part.
 func ablate(
 	ctx context.Context, stdout, stderr io.Writer, o options,
@@ -36,7 +28,7 @@ func ablate(
 	if err != nil {
 		return err
 	}
-	s := beginning{data.Val(), o.tokens}
+	s := corpus.Beginning{Split: data.Val(), Tokens: o.tokens}
 	what, instead := "0", inspect.Zero
 	if o.mean {
 		what, instead = "its mean", inspect.Mean

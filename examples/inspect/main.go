@@ -6,6 +6,7 @@
 //	go run ./examples/inspect -ablate heads                   # the loss without each head, as a table and a picture
 //	go run ./examples/inspect -ablate mlp -mean               # with each MLP replaced by its mean output
 //	go run ./examples/inspect -prompt "the ki" -corrupt "the mi" -right n -wrong l   # where an answer comes from
+//	go run ./examples/inspect -curvature                      # the largest eigenvalue of the loss's Hessian
 //	go run ./examples/inspect -runs out,out2                  # a page with the measurements of two runs
 package main
 
@@ -27,7 +28,7 @@ func main() { program.Main("inspect", run) }
 type options struct {
 	checkpoint, prompt, page, ablate, data, picture string
 	runs, serve, corrupt, right, wrong              string
-	mean, forms                                     bool
+	mean, forms, curvature                          bool
 	tokens                                          int
 	settings                                        structured.Settings
 	given                                           map[string]bool // names of flags
@@ -69,11 +70,16 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.serve, "serve", "",
 			"show the runs as they continue, at an address such as :8080, instead of writing a page")
 	})
+	program.Group(fs, "The curvature of the loss", func(fs *flag.FlagSet) {
+		fs.BoolVar(&o.curvature, "curvature", false,
+			"the largest eigenvalue of the Hessian of the training loss, and the learning rate that it allows")
+	})
 	program.Group(fs, "The loss without a part", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.ablate, "ablate", "",
 			"the parts to leave out one by one: heads, attention or mlp, of every block")
 		fs.BoolVar(&o.mean, "mean", false, "replace a part by its mean over the text instead of 0")
-		fs.StringVar(&o.data, "data", "", "text whose validation split gives the loss; by default that of the run")
+		fs.StringVar(&o.data, "data", "",
+			"text whose validation split, or with -curvature its training split, gives the loss; by default the run's")
 		fs.IntVar(&o.tokens, "tokens", 10000, "largest number of its tokens")
 		fs.StringVar(&o.picture, "picture", "",
 			"file for the picture; by default ablation.png, with -corrupt patching.png, with -forms attention.png")
@@ -84,11 +90,12 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	if _, ok := places()[o.ablate]; !ok {
 		return o, program.Want(false, "ablate", o.ablate, "heads, attention or mlp")
 	}
-	if o.prompt == "" && o.ablate == "" && o.runs == "" {
-		return o, errors.New("nothing to do: want -prompt, -ablate, or both, or -runs; -help lists the flags")
+	if o.prompt == "" && o.ablate == "" && o.runs == "" && !o.curvature {
+		return o, errors.New(
+			"nothing to do: want some of -prompt, -ablate and -curvature, or -runs; -help lists the flags")
 	}
-	if o.runs != "" && (o.prompt != "" || o.ablate != "") {
-		return o, errors.New("-runs: it shows the measurements of runs; want neither -prompt nor -ablate with it")
+	if o.runs != "" && (o.prompt != "" || o.ablate != "" || o.curvature) {
+		return o, errors.New("-runs: it shows the measurements of runs; want no -prompt, -ablate or -curvature with it")
 	}
 	o.given = program.Given(fs)
 	switch {
@@ -97,7 +104,12 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	case o.picture == "" && o.corrupt == "":
 		o.picture = "ablation.png"
 	}
-	for _, flag := range []string{"mean", "data", "tokens", "picture"} {
+	for _, flag := range []string{"data", "tokens"} {
+		if o.given[flag] && o.ablate == "" && !o.curvature {
+			return o, errors.Errorf("-%s: read only by -ablate and -curvature, neither of which is given", flag)
+		}
+	}
+	for _, flag := range []string{"mean", "picture"} {
 		if o.given[flag] && o.ablate == "" && !(flag == "picture" && (o.corrupt != "" || o.forms)) {
 			return o, errors.Errorf("-%s: read only by -ablate, which is not given", flag)
 		}
@@ -110,9 +122,11 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	if o.forms && (o.prompt == "" || o.ablate != "" || o.corrupt != "") {
 		return o, errors.New("-forms: give -prompt, without -ablate and -corrupt")
 	}
-	patching := o.corrupt != "" && o.right != "" && o.wrong != "" && o.prompt != "" && o.ablate == "" && o.page == ""
+	patching := o.corrupt != "" && o.right != "" && o.wrong != "" && o.prompt != "" && o.ablate == "" && o.page == "" &&
+		!o.curvature
 	if given := o.corrupt + o.right + o.wrong; given != "" && !patching {
-		return o, errors.New("-corrupt, -right and -wrong: give all three and -prompt, without -ablate and -page")
+		return o, errors.New(
+			"-corrupt, -right and -wrong: give all three and -prompt, without -ablate, -curvature and -page")
 	}
 	if o.given["page"] && o.prompt == "" && o.runs == "" {
 		return o, errors.New("-page: read only by -prompt or -runs, which are not given")
@@ -149,8 +163,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if o.ablate == "" {
+	if o.ablate != "" {
+		err = program.Printed(stdout, func(w io.Writer) error { return ablate(ctx, w, stderr, o, cp, m, tok) })
+	}
+	if err != nil || !o.curvature {
 		return err
 	}
-	return program.Printed(stdout, func(w io.Writer) error { return ablate(ctx, w, stderr, o, cp, m, tok) })
+	return program.Printed(stdout, func(w io.Writer) error { return curvature(ctx, w, stderr, o, cp, m, tok) })
 }

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"image/png"
 	"io"
 	"math"
@@ -262,13 +264,54 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// Curvature prints the eigenvalue that the library finds, and the progress.
+func TestCurvature(t *testing.T) {
+	dir, data := saved(t, "causal")
+	m, tok, err := gpt.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := tok.Encode(strings.Repeat(verses, 9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := inspect.NewCurvature(m, text.Tokens(ids[:31]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Largest(t.Context(), inspect.Lanczos{Seed: 1, Tolerance: 1e-3, MaxIterations: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-checkpoint", dir, "-curvature", "-data", data, "-tokens", "38"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"over 30 tokens of " + data, fmt.Sprintf("\nlargest eigenvalue λ .* %.5g\n", e.Value),
+		fmt.Sprintf("\niterations  .* %d\n", e.Iterations), fmt.Sprintf("2/λ  %.4g\n", 2/e.Value),
+	} {
+		if !regexp.MustCompile(want).Match(out.Bytes()) {
+			t.Errorf("got\n%s\nwant %q in it", &out, want)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(io.EOF)
+	if err := run(ctx, []string{"-checkpoint", dir, "-curvature", "-data", data}, io.Discard, io.Discard); !errors.Is(err, io.EOF) {
+		t.Errorf("interrupted: got %v", err)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	dir, data := saved(t, "causal")
 	for want, args := range map[string][]string{
 		"nothing to do: want":                      {},
 		"ablate: got head, want":                   {"-ablate", "head"},
 		"tokens: got 0":                            {"-ablate", "mlp", "-tokens", "0"},
-		"-mean: read only by -ablate":              {"-prompt", "T", "-mean"},
+		"-mean: read only by -ablate":              {"-curvature", "-mean"},
+		"-data: read only by -ablate and":          {"-prompt", "T", "-data", data},
+		"want no -prompt, -ablate or -curvature":   {"-runs", dir, "-curvature"},
+		"without -ablate, -curvature and -page":    {"-prompt", "The", "-corrupt", "Tha", "-right", "n", "-wrong", "t", "-curvature"},
 		"-corrupt, -right and -wrong: give":        {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
 		"-right: got 2 tokens, want one":           {"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t"},
 		"a corrupt one of 2":                       {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},

@@ -80,7 +80,7 @@ func (a *ablated) columns(i int) (list [][2]int) {
 // loss returns the mean over the targets that count. It adds the means of the activations over the blocks' tokens to
 // means, unless that is empty.
 func (a *ablated) loss(ctx context.Context, s text.Split, means [][]float64) (mean float64, err error) {
-	var sum, counted float64
+	var sum, all float64
 	size := a.model.Config.BlockSize
 	blocks := float64((s.Len() - 1) / size * size) // number of tokens in the blocks
 	for rows, err := range text.Blocks(s, a.model.Tokens.Ints(), a.model.Targets.Ints(), size) {
@@ -93,14 +93,8 @@ func (a *ablated) loss(ctx context.Context, s text.Split, means [][]float64) (me
 		if err != nil {
 			return 0, errors.Wrap(err, "inspect")
 		}
-		n := 0.0 // in blocks
-		for _, y := range a.model.Targets.Ints() {
-			if y != text.Ignore {
-				n++
-			}
-		}
-		n /= float64(size)
-		sum, counted = sum+a.program.Loss()*n, counted+n
+		n := counted(a.model) / float64(size) // in blocks
+		sum, all = sum+a.program.Loss()*n, all+n
 		for i := range means {
 			values, width := a.program.Kept(a.places[i]), len(means[i])
 			for j := range rows * size * width {
@@ -108,7 +102,17 @@ func (a *ablated) loss(ctx context.Context, s text.Split, means [][]float64) (me
 			}
 		}
 	}
-	return sum / counted, nil
+	return sum / all, nil
+}
+
+// counted returns the number of targets that count.
+func counted(m *gpt.Model) (n float64) {
+	for _, y := range m.Targets.Ints() {
+		if y != text.Ignore {
+			n++
+		}
+	}
+	return n
 }
 
 // set sets some columns of a matrix.

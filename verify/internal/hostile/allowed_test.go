@@ -45,6 +45,7 @@ var rules = []struct{ pattern, why string }{
 	{`^published\.Family\.Export 0`, "it adds the keys of any family to those of a file"},
 	{`^inspect\.Probe\.(Run|Gradients) [12](=short|\[0\]=(0|-1))`, "another text, or none to predict"},
 	{`^inspect\.Attribute [12]\[0\]=0`, "another text, or another logit"},
+	{`^inspect\.Curvature\.Largest 2\.(Tolerance=0|MaxIterations=\d{2})`, "the search ends after an iteration for each parameter"},
 	{`^inspect\.Watch\.Gradients 1=`, "any step"},
 	{`^inspect\.LogitLens 1(=short|\[0\]=(0|-1))`, "another text"},
 	{`^graph\.SquaredError 2={}`, "without weights all are 1"},

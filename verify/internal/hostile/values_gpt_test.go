@@ -91,6 +91,10 @@ func gptValues(v table) {
 		return must(gpt.NewTrainer(get[gpt.Config](w), get[text.Corpus](w), get[text.Tokenizer](w)))
 	})
 	define(v, func(w *world) *inspect.Probe { return must(inspect.Tap(get[*gpt.Model](w), "h.0")) })
+	define(v, func(w *world) *inspect.Curvature {
+		return must(inspect.NewCurvature(get[*gpt.Model](w), get[text.Tokens](w)))
+	})
+	define(v, func(*world) inspect.Lanczos { return inspect.Lanczos{Tolerance: 0.1, MaxIterations: 3} })
 	define(v, func(w *world) inspect.Activations { return must(get[*inspect.Probe](w).Run([]int{1, 2})) })
 	define(v, func(w *world) inspect.Entries { return inspect.All(get[*gpt.Model](w)) })
 	define(v, func(w *world) *search.Sampler { return search.NewSampler(1) })
