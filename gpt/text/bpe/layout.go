@@ -50,7 +50,7 @@ func metaspaceLayout(prepend func(string) string, split ...splitter) layout {
 			if b, ok := byteToken(token); ok {
 				f.bytes[b] = id
 				found++
-			} else if c, n := utf8.DecodeRuneInString(token); n == len(token) && c != utf8.RuneError {
+			} else if c, _ := utf8.DecodeRuneInString(token); string(c) == token {
 				if token == blank {
 					c = ' '
 				}
