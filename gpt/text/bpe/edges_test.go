@@ -89,8 +89,10 @@ func TestOtherNormalizers(t *testing.T) {
 		`{"type":"Replace","pattern":{"String":"x"},"content":"▁"}`,
 		`{"type":"Replace","pattern":{"String":" "},"content":"_"}`,
 		`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"}]}`,
+		`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},{"type":"NFC"}]}`,
 		`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},` + blankReplacer + `,{"type":"NFC"}]}`,
 		`{"type":"Strip","pattern":{"String":" "},"content":"▁"}`,
+		`{"type":"Strip","normalizers":[{"type":"Prepend","prepend":"▁"},` + blankReplacer + `]}`,
 		`{"type":"Sequence","normalizers":[{"type":"Strip","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]}`,
 		`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"x"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]}`,
 	} {

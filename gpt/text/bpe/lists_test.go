@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Merges are read in both forms, and entries counts the entries of a list or object without those nested in them.
+// Merges are read in both forms, a vocabulary replaces the one before it, and entries counts the entries of a list or
+// object without those nested in them.
 func TestLists(t *testing.T) {
 	for data, want := range map[string]int{
 		`[]`: 1, `{}`: 1, `["a"]`: 1, `["a","b"]`: 2, ` ["a,b", "\\",",]\"" ]`: 3, `[["a","b"],["c",","],[]]`: 3, `{"a,":[1,2],"b\"":{"c":1,"d":2},"e":3}`: 3,
@@ -21,6 +22,10 @@ func TestLists(t *testing.T) {
 	}
 	if err := l.UnmarshalJSON([]byte("null")); err != nil || !slices.Equal(l, want) {
 		t.Errorf("null: got %q, %v, want %q", l, err, want)
+	}
+	v := vocabulary{{"a", 3}}
+	if err := v.UnmarshalJSON([]byte(`{"b":1,"a":0}`)); err != nil || !slices.Equal(v, vocabulary{{"b", 1}, {"a", 0}}) {
+		t.Errorf("got %v, %v, want b and a alone", v, err)
 	}
 	for data, want := range map[string]string{
 		`{}`: `merges: got "{}", want a list`, `[1]`: `merges: 0: got "1]", want "left right" or ["left", "right"]`,

@@ -189,6 +189,8 @@ func TestReadErrors(t *testing.T) {
 		`got behavior "Removed" and invert false`:              tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Removed"}`),
 		`got behavior "Isolated" and invert true`:              tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Isolated","invert":true}`),
 		"0: got a Sequence in a Sequence":                      tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Sequence"}]}`),
+		`0: 0: type: got "Whitespace", want ByteLevel`:         tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Sequence","pretokenizers":[{"type":"Whitespace"}]}]}`),
+		`vocab: byte 0x21, '!', is no token`:                   tiny(t, `"normalizer":null`, `"normalizer":{"type":"NFC"}`, `"vocab":{"!":0`, `"vocab":{"!!":0`),
 		`added_tokens: "<|endoftext|>": id: got 7, want the`:   tiny(t, `"added_tokens":[{"id":269`, `"added_tokens":[{"id":7`),
 		`added_tokens: id 269: got no content`:                 tiny(t, `"content":"\u003c|endoftext|\u003e"`, `"content":""`),
 		`vocab: "a b" has a character that stands for no byte`: tiny(t, `"vocab":{`, `"vocab":{"a b":270,`),

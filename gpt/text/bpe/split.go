@@ -59,7 +59,7 @@ func splitNumbers(digits int) splitter {
 			}
 		}
 		i := 0
-		if s[0] == ' ' && len(s) > 1 {
+		if s[0] == ' ' {
 			i = 1
 		}
 		if end := run(s, i, other, endless); end > i {

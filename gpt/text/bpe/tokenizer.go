@@ -44,18 +44,22 @@ func (t *Tokenizer) Encode(text string) ([]int, error) {
 	if t.Size() == 0 {
 		return nil, errNoVocabulary
 	}
+	return t.appendIDs(make([]int, 0, len(text)/4+1), text), nil
+}
+
+// appendIDs appends the ids of a text to ids.
+func (t *Tokenizer) appendIDs(ids []int, text string) []int {
 	m, ok := t.memory.Get().(*memory)
 	if !ok {
 		m = newMemory()
 	}
 	defer t.memory.Put(m)
-	ids := make([]int, 0, len(text)/4+1)
 	pieces(t.form.before(text), t.split, func(piece string) {
 		for _, id := range m.encode(t, piece) {
 			ids = append(ids, int(id))
 		}
 	})
-	return ids, nil
+	return ids
 }
 
 // EncodeSpecial returns the ids of a text in which special tokens stand for themselves; if several begin at one place,
@@ -68,11 +72,7 @@ func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) {
 	var ids []int
 	for {
 		at, end := t.named.next(text)
-		part, err := t.Encode(text[:at])
-		if err != nil {
-			return nil, err
-		}
-		if ids = append(ids, part...); at == len(text) {
+		if ids = t.appendIDs(ids, text[:at]); at == len(text) {
 			return ids, nil
 		}
 		ids, text = append(ids, int(t.special[text[at:end]])), text[end:]
@@ -112,12 +112,10 @@ func (t *Tokenizer) Decode(ids []int) (string, error) {
 	return s.String(), nil
 }
 
-// encode appends the ids of a piece.
-func (t *Tokenizer) encode(ids []int32, piece string) []int32 {
+// encode returns the ids of a piece, in place of those in room.
+func (t *Tokenizer) encode(room []int32, piece string) []int32 {
 	if id, ok := t.lookup[piece]; ok {
-		return append(ids, id)
+		return append(room[:0], id)
 	}
-	from := len(ids)
-	ids = t.form.symbols(ids, piece)
-	return ids[:from+len(t.merges.apply(ids[from:]))]
+	return t.merges.apply(t.form.symbols(room[:0], piece))
 }

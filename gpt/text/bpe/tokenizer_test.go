@@ -165,7 +165,7 @@ func TestNoVocabulary(t *testing.T) {
 			t.Error("there are tokens without a vocabulary")
 		}
 	}
-	if err := (*Tokenizer)(nil).UnmarshalJSON([]byte("{}")); err == nil {
+	if err := (*Tokenizer)(nil).UnmarshalJSON(tiny(t)); err == nil {
 		t.Error("read into nil")
 	}
 	_, err := trained(t, 300).Decode([]int{1, 300})

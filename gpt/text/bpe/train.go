@@ -145,7 +145,7 @@ func (l *learner) most() (pair, bool) {
 	for len(l.best) > 0 {
 		c := heap.Pop(&l.best).(candidate)
 		now := l.count[c.pair]
-		if now == c.count && now > 0 {
+		if now == c.count {
 			return c.pair, true
 		}
 		if now > 0 {

@@ -108,6 +108,9 @@ func TestChunks(t *testing.T) {
 	if got, want := slices.Collect(chunks("ab\n", 3)), []string{"ab", "\n"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	if got, want := slices.Collect(chunks("\nab", 9)), []string{"\nab"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // The merges are the same with any number of processors, even if the border of a chunk falls into a run of blanks: the
