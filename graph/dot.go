@@ -108,7 +108,7 @@ type frame struct {
 	inside []*frame
 }
 
-// frame returns the frame of a scope. If there is none, it adds one to the frame of the surrounding scope.
+// frame returns the frame of a scope. It adds a missing one to the frame of the surrounding scope.
 func (p *picture) frame(path string) *frame {
 	if f, ok := p.frames[path]; ok {
 		return f

@@ -77,7 +77,7 @@ func (l *SwiGLU) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d
 	return l.drop.Forward(l.Proj.Forward(l.scope.Place("act", h)))
 }
 
-// act returns the site's activation. It is an error if there is none.
+// act returns the site's activation. It reports an error on a site without one.
 func (s Site) act() Layer {
 	if s.Act == nil {
 		s.Failf("no activation: the site needs one for the %d features inside", s.Inner)

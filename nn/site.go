@@ -68,7 +68,7 @@ func (s Site) Param(name string, init graph.Init, shape ...int) graph.Expr {
 	return s.Adapt(at, w, shape[0], shape[1])
 }
 
-// mask returns the site's mask. It is an error if there is none.
+// mask returns the site's mask. It reports an error on a site without one.
 func (s Site) mask() *Mask {
 	if s.Mask == nil {
 		s.Failf("no mask: the site must define which of the %d tokens attend to which", s.Context)

@@ -129,7 +129,7 @@ func (c *checking) greedy(d *decode.Session, k known.Continuation) (more []int, 
 	return more, nil
 }
 
-// recognise returns the known model of that shape, or nil if there is none.
+// recognise returns the published model with the sizes of c, or nil if none has them.
 func recognise(list []known.Model, c gpt.Config) *known.Model {
 	for _, k := range list {
 		if k.Layers == c.NLayer && k.Heads == c.NHead && k.Embedding == c.NEmbd && k.Vocab == c.VocabSize {

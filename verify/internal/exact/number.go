@@ -12,7 +12,7 @@ type Number struct {
 	Real, Rate     float64
 
 	// A sum of an ordinary number and of logarithms or maxima keeps the exponential of the latter, so that e^(x−m) is
-	// eˣ/eᵐ: shift is their value and factor is its exponential. A factor of 0 means that there is none.
+	// eˣ/eᵐ: shift is their value and factor is its exponential. Any other number has a factor of 0.
 	shift, factor Element
 
 	// Bounds on the degrees of the value and of the tangent as polynomials in the numbers drawn, where the result of a
