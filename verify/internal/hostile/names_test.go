@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -38,6 +39,7 @@ var packages = []string{
 	"gpt/decode",
 	"gpt/dist",
 	"gpt/inspect",
+	"gpt/lab/paired",
 	"gpt/parts",
 	"gpt/published",
 	"gpt/safetensors",
@@ -250,6 +252,7 @@ var functions = map[string]any{
 	"nn.NewValueHead":              nn.NewValueHead,
 	"nn.NewValueLoss":              nn.NewValueLoss,
 	"optim.New":                    optim.New,
+	"paired.Compare":               paired.Compare,
 	"parts.Activations":            parts.Activations,
 	"parts.Attentions":             parts.Attentions,
 	"parts.Blocks":                 parts.Blocks,
@@ -567,6 +570,12 @@ var types = []reflect.Type{
 	reflect.TypeFor[optim.SGD](),
 	reflect.TypeFor[optim.State](),
 	reflect.TypeFor[optim.Step](),
+	reflect.TypeFor[paired.Boundary](),
+	reflect.TypeFor[paired.Comparison](),
+	reflect.TypeFor[paired.Judgement](),
+	reflect.TypeFor[paired.Plan](),
+	reflect.TypeFor[paired.Rule](),
+	reflect.TypeFor[paired.Verdict](),
 	reflect.TypeFor[parts.Activation](),
 	reflect.TypeFor[parts.Attention](),
 	reflect.TypeFor[parts.Block](),

@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -147,6 +148,10 @@ func gptValues(v table) {
 	define(v, func(*world) structured.Settings {
 		return structured.Settings{Width: 1, Tokens: 1, Drop: 0.5, Epsilon: 0.1, Share: 0.5, Draws: 2}
 	})
+
+	define(v, func(*world) paired.Plan { return paired.Plan{Looks: []int{2, 3, 4}, Boundary: 0.2} })
+	define(v, func(w *world) paired.Rule { return paired.Rule{Difference: 0.5, Plan: get[paired.Plan](w)} })
+	define(v, func(*world) []paired.Comparison { return []paired.Comparison{{Seeds: 2, Mean: 0.2, SD: 0.1, P: 0.3}} })
 
 	define(v, func(w *world) verify.Model { c := get[gpt.Config](w); return must(verify.NewModel(c, 2, 1)) })
 	define(v, func(w *world) verify.Pairs { return must(verify.NewPairs(get[seq2seq.Config](w), 2, 1)) })

@@ -20,6 +20,7 @@ func TestImportDirections(t *testing.T) {
 		"gpt":            {"graph", "nn", "gpt", "internal"},
 		"gpt/search":     {"graph", "gpt/internal", "internal"},
 		"gpt/decode":     {"graph", "nn", "gpt/parts", "gpt/search", "gpt/internal", "internal"},
+		"gpt/lab/paired": {},
 		"verify":         {"graph", "nn", "gpt", "verify", "internal"},
 		"examples":       {"graph", "nn", "gpt", "verify", "examples", "internal"},
 	}

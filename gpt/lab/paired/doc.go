@@ -1,0 +1,41 @@
+// Package paired decides which arms of a study differ from its baseline. Start with Compare, which compares an arm with
+// the baseline by the differences of their measures for equal seeds. [Rule.Judge] gives the verdicts on all arms.
+//
+// # Which p decides
+//
+// A Comparison has two p-values, both two-sided. P is that of Student's paired t (Student 1908). SignFlip is that of
+// Fisher's permutation of signs (Fisher 1935), which assumes only that arm and baseline may be exchanged. P decides,
+// and SignFlip is for the reader. The reason is that SignFlip is at least 2/2ⁿ for n seeds: one arm has no verdict
+// below 6 seeds, and ten arms have none below 9, whatever they do. Most studies have 3 to 5 seeds.
+//
+// Student's t assumes normal differences. The differences of two losses with the same distribution are symmetric, and
+// closer to normal than the losses. The tests of this package count the errors of both p: for normal, uniform,
+// exponential and long-tailed losses, losses with outliers, and accuracies of ten answers, at most 5 % of the studies
+// without an effect have a verdict by either p, within three standard deviations. The limit of t is few seeds with
+// differences that are flat themselves: a small p needs differences that lie close together, and flat ones more often
+// do. If they are uniform, 12 % of the studies of ten arms and 5 seeds have a verdict. Differences that are all equal
+// have no t: SignFlip decides there.
+//
+// # Many arms and early looks
+//
+// P is adjusted for the looks at the study, then for its arms. The boundaries are those of Pocock (1977) and O'Brien
+// and Fleming (1979), for looks at any numbers of seeds. The probability of crossing one is integrated by the recursion
+// of Armitage, McPherson and Rowe (1969). It holds for normal sums; each look of n seeds takes the z with the same p as
+// its t of n − 1 degrees. The p of a look is adjusted to the probability that any look reaches the boundary through
+// it (Jennison and Turnbull 1984), so that a boundary and the correction of Holm (1979) combine at the level of the
+// whole study.
+//
+// # Sources
+//
+//   - Student, "The probable error of a mean", Biometrika 6 (1908)
+//   - R. A. Fisher, The Design of Experiments (1935), §21
+//   - P. Armitage, C. K. McPherson and B. C. Rowe, "Repeated significance tests on accumulating data", J. R. Stat.
+//     Soc. A 132 (1969)
+//   - S. J. Pocock, "Group sequential methods in the design and analysis of clinical trials", Biometrika 64 (1977)
+//   - P. C. O'Brien and T. R. Fleming, "A multiple testing procedure for clinical trials", Biometrics 35 (1979)
+//   - S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Stat. 6 (1979)
+//   - C. Jennison and B. W. Turnbull, "Repeated confidence intervals for group sequential clinical trials", Controlled
+//     Clinical Trials 5 (1984)
+//   - S. K. Wang and A. A. Tsiatis, "Approximately optimal one-parameter boundaries for group sequential trials",
+//     Biometrics 43 (1987)
+package paired

@@ -1,0 +1,121 @@
+package paired
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/pkg/errors"
+)
+
+// A Verdict says how an arm compares with the baseline.
+type Verdict string
+
+// The four verdicts.
+const (
+	Better       Verdict = "better"
+	Worse        Verdict = "worse"
+	NotToldApart Verdict = "not told apart"
+	Same         Verdict = "the same computation"
+)
+
+// A Rule turns the comparisons of a study into verdicts.
+type Rule struct {
+	Higher     bool    // higher is better, as for an accuracy; otherwise lower is, as for a loss
+	Difference float64 // the smallest one that matters, for which a Judgement gives the number of seeds
+	Plan       Plan
+}
+
+// A Judgement is the verdict on an arm.
+type Judgement struct {
+	Verdict    Verdict
+	P          float64 // of the Comparison, adjusted for the looks and arms of the study
+	Difference float64 // of the Rule
+	Seeds      int     // find Difference with a power of 80 % in a study with as many arms; 0 for the same computation
+}
+
+// Validate returns an error that names the field if a field is wrong.
+func (r Rule) Validate() error {
+	if !(r.Difference > 0 && finite(r.Difference)) {
+		return errors.Errorf("difference: got %g, want a positive finite number", r.Difference)
+	}
+	return r.Plan.validate()
+}
+
+// Judge gives the verdicts on all arms of a study at a look, counted from 0. An arm has a verdict if its adjusted p is
+// below Level. An arm whose verdict an earlier look gave remains in the study, with the comparison of that look.
+//
+// The numbers of seeds assume the measured deviation of the differences, and the level of the plan's last look for the
+// smallest p of the study. Earlier looks and other arms with a verdict only increase the power.
+func (r Rule) Judge(look int, arms []Comparison) ([]Judgement, error) {
+	if err := r.check(look, arms); err != nil {
+		return nil, err
+	}
+	p := make([]float64, len(arms))
+	for i, c := range arms {
+		p[i] = r.Plan.adjust(look, c.P)
+	}
+	levels := r.Plan.levels(Level / float64(len(arms)))
+	list := make([]Judgement, len(arms))
+	for i, adjusted := range holm(p) {
+		c := arms[i]
+		j := Judgement{NotToldApart, adjusted, r.Difference, 0}
+		switch {
+		case c.Same:
+			j.Verdict = Same
+		case adjusted < Level && c.Mean > 0 == r.Higher:
+			j.Verdict = Better
+		case adjusted < Level:
+			j.Verdict = Worse
+		}
+		if !c.Same {
+			j.Seeds = seedsFor(r.Difference/c.SD, levels[len(levels)-1])
+		}
+		list[i] = j
+	}
+	return list, nil
+}
+
+// check returns an error if the rule, the look or a comparison is wrong.
+func (r Rule) check(look int, arms []Comparison) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if looks := max(1, len(r.Plan.Looks)); look < 0 || look >= looks {
+		return errors.Errorf("look: got %d, want 0 to %d", look, looks-1)
+	}
+	if len(arms) == 0 {
+		return errors.New("arms: got none, want at least 1")
+	}
+	for i, c := range arms {
+		switch {
+		case c.Seeds < 2:
+			return errors.Errorf("arms[%d]: seeds: got %d, want at least 2: one seed decides nothing", i, c.Seeds)
+		case len(r.Plan.Looks) > 0 && c.Seeds > r.Plan.Looks[look]:
+			return errors.Errorf("arms[%d]: seeds: got %d, want at most the %d of look %d",
+				i, c.Seeds, r.Plan.Looks[look], look)
+		case !(c.P >= 0 && c.P <= 1):
+			return errors.Errorf("arms[%d]: p: got %g, want 0 to 1", i, c.P)
+		case !(c.SD >= 0 && finite(c.SD)):
+			return errors.Errorf("arms[%d]: deviation: got %g, want a finite number, 0 or more", i, c.SD)
+		case !finite(c.Mean):
+			return errors.Errorf("arms[%d]: mean: got %g, want a finite number", i, c.Mean)
+		}
+	}
+	return nil
+}
+
+// String returns the verdict as reports print it, such as "not told apart (0.010 would need 15 seeds)".
+func (j Judgement) String() string {
+	if j.Verdict != NotToldApart {
+		return string(j.Verdict)
+	}
+	difference := strconv.FormatFloat(j.Difference, 'f', 3, 64)
+	if x, err := strconv.ParseFloat(difference, 64); err != nil || x != j.Difference {
+		difference = strconv.FormatFloat(j.Difference, 'g', -1, 64)
+	}
+	more := ""
+	if j.Seeds >= mostSeeds {
+		more = "more than "
+	}
+	return fmt.Sprintf("%s (%s would need %s%d seeds)", j.Verdict, difference, more, j.Seeds)
+}
