@@ -35,6 +35,9 @@ func TestVerdicts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, j := range list {
+			if found := j.Seeds > 0; found == (j.Verdict == Same) || j.Difference != r.Difference {
+				t.Errorf("arm %d: got %d seeds for %g, want them unless it is the same computation", i, j.Seeds, j.Difference)
+			}
 			if !strings.HasPrefix(j.String(), want[i]) {
 				t.Errorf("arm %d: got %s, p = %g, want %s", i, j, j.P, want[i])
 			}

@@ -78,7 +78,7 @@ func (p Plan) levels(study float64) []float64 {
 // there is no effect. It is below Level if and only if p is below the nominal level of that look.
 func (p Plan) adjust(look int, nominal float64) float64 {
 	shares := p.shares()
-	if len(shares) == 1 || nominal <= 0 || nominal >= 1 {
+	if len(shares) == 1 || nominal >= 1 {
 		return nominal
 	}
 	return p.crossing(shares, quantile(nominal/2)*math.Pow(shares[look], 0.5-float64(p.Boundary)))

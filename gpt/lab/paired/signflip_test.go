@@ -45,13 +45,15 @@ func TestSignFlipIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := 2; n <= exactSeeds; n++ {
 		for range 3 {
-			whole, tenths := make([]int, n), make([]float64, n)
+			whole, tenths, tiny := make([]int, n), make([]float64, n), make([]float64, n)
 			for i := range whole {
 				whole[i] = r.IntN(23) - 9
 				tenths[i] = float64(whole[i]) * 0.1
+				tiny[i] = tenths[i] * 1e-20
 			}
-			if got, want := signFlip(tenths, 1), brute(whole); got != want {
-				t.Errorf("%v: got %g, want %g", whole, got, want)
+			want := brute(whole)
+			if got, least := signFlip(tenths, 1), signFlip(tiny, 1); got != want || least != want {
+				t.Errorf("%v: got %g and, times 1e-20, %g, want %g", whole, got, least, want)
 			}
 		}
 	}
@@ -77,7 +79,12 @@ func TestSignFlipDraws(t *testing.T) {
 	if got := signFlip(apart, 1); got != 1./(1+signDraws) {
 		t.Errorf("got %g, want 1/100001", got)
 	}
-	// The signs beyond the first 64 are drawn as well: without them the sum would never fall below 9.
+	// The signs of the first and the 65th difference are drawn apart, and those beyond are drawn at all.
+	ends := make([]float64, 65)
+	ends[0], ends[64] = 1, 1
+	if got := signFlip(ends, 1); !(math.Abs(got-0.5) < 0.01) {
+		t.Errorf("got %g, want about 0.5", got)
+	}
 	late := append(make([]float64, 64), 1, 2, 4, 8, 16, 32)
 	if got, want := signFlip(late, 1), 2./64; !(math.Abs(got-want) < 0.003) {
 		t.Errorf("got %g, want about %g", got, want)
