@@ -1,0 +1,98 @@
+package lab
+
+import (
+	"flag"
+	"io"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pkg/errors"
+)
+
+// Arm is a variant of the study's Base.
+type Arm struct {
+	Name string
+	// Set lists changes such as "attention=linear" or "n_inner=344", with the names of the flags of gpt.Config.
+	Set []string
+	// Change, which is optional, changes what Set cannot: it may add user-defined parts and hooks. It follows Set.
+	Change func(*gpt.Config)
+}
+
+// Arms returns an arm for each list of changes, such as "attention=gqa,n_kv_head=1"; the list is its name. The list
+// "baseline" changes nothing.
+func Arms(lists ...string) (arms []Arm) {
+	for _, list := range lists {
+		a := Arm{Name: list}
+		if list != "baseline" {
+			a.Set = strings.Split(list, ",")
+		}
+		arms = append(arms, a)
+	}
+	return arms
+}
+
+// Cross returns the arms of a factorial study: every arm of the first list with the changes of every arm of the second.
+// The arm of two baselines is the baseline.
+func Cross(first, second []Arm) (arms []Arm) {
+	for _, a := range first {
+		for _, b := range second {
+			arms = append(arms, a.with(b))
+		}
+	}
+	return arms
+}
+
+// with returns a with the changes of b.
+func (a Arm) with(b Arm) Arm {
+	both := Arm{Name: a.Name + "," + b.Name, Set: append(a.Set[:len(a.Set):len(a.Set)], b.Set...)}
+	switch {
+	case b.plain():
+		both.Name = a.Name
+	case a.plain():
+		both.Name = b.Name
+	}
+	if a.Change != nil || b.Change != nil {
+		both.Change = func(c *gpt.Config) {
+			for _, change := range []func(*gpt.Config){a.Change, b.Change} {
+				if change != nil {
+					change(c)
+				}
+			}
+		}
+	}
+	return both
+}
+
+// plain reports whether a changes nothing.
+func (a Arm) plain() bool { return len(a.Set) == 0 && a.Change == nil }
+
+// apply returns c with the changes of a. Options that only other parts read do not count as changes of c.
+func (a Arm) apply(c gpt.Config) (gpt.Config, error) {
+	if err := apply(&c, a.Set); err != nil {
+		return c, err
+	}
+	if a.Change != nil {
+		a.Change(&c)
+	}
+	return c, nil
+}
+
+// apply applies changes of the form name=value.
+func apply(c *gpt.Config, changes []string) error {
+	fs := flag.NewFlagSet("arm", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	c.Flags(fs)
+	for _, change := range changes {
+		name, value, ok := strings.Cut(change, "=")
+		if !ok {
+			return errors.Errorf("got %q, want name=value such as attention=linear", change)
+		}
+		if fs.Lookup(name) == nil {
+			return errors.Errorf("got %q, want the name of a field of the configuration", name)
+		}
+		if err := fs.Set(name, value); err != nil {
+			return errors.Wrapf(err, "%s=%s", name, value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package lab_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+// Three attentions are compared on a text, with three seeds for each.
+func Example() {
+	verse := strings.Repeat("The wheel goes round, the water pays no rent.\n", 40)
+	tok, _ := text.NewCharacters(verse)
+	c := gpt.Shakespeare()
+	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.EvalInterval, c.EvalIters = 1, 2, 16, 16, 4, 20, 1
+	corpus, _ := text.NewCorpus(verse, tok, c.BlockSize)
+	dir, _ := os.MkdirTemp("", "study")
+	defer os.RemoveAll(dir)
+	study := lab.Study{
+		Name: "attentions", Base: c, Arms: lab.Arms("baseline", "attention=linear", "attention=mla"), Dir: dir,
+		Texts: []lab.Text{{Name: "verse", Corpus: corpus, Tokenizer: tok}}, Seeds: 3, Budget: lab.Budget{Steps: 20},
+	}
+	for _, err := range study.Run(context.Background()) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	report, err := study.Report()
+	if err != nil {
+		panic(err)
+	}
+	for _, row := range report.Tables[0].Rows {
+		fmt.Println(row.Arm, row.Outcome.N, "seeds:", row.Judgement)
+	}
+	// Output:
+	// baseline 3 seeds: <nil>
+	// attention=linear 3 seeds: not told apart (0.010 would need 2 seeds)
+	// attention=mla 3 seeds: not told apart (0.010 would need 4 seeds)
+}

@@ -1,0 +1,352 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+// tiny returns a study of three attentions on a short text, which takes a fraction of a second.
+func tiny(t *testing.T, dir string) *Study {
+	t.Helper()
+	verse := strings.Repeat("The wheel goes round, the water pays no rent.\n", 9)
+	tok, err := text.NewCharacters(verse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := gpt.Shakespeare()
+	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize = 1, 2, 8, 8, 2
+	c.EvalInterval, c.EvalIters, c.Threads, c.MinLR = 2, 1, 1, 0
+	c.Options.Offer("window", 4)
+	corpus, err := text.NewCorpus(verse, tok, c.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Study{
+		Name: "attentions", Base: c, Arms: Arms("baseline", "attention=linear", "attention=gqa,n_kv_head=1"),
+		Texts: []Text{{Name: "verse", Corpus: corpus, Tokenizer: tok}}, Seeds: 2, Budget: Budget{Steps: 5}, Dir: dir,
+	}
+}
+
+// all runs a study and returns its trials by text, arm, setting and seed.
+func all(t *testing.T, s *Study) (trials map[string]*Trial, reused int) {
+	t.Helper()
+	trials = map[string]*Trial{}
+	for trial, err := range s.Run(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if trial.Reused {
+			reused++
+		}
+		trials[fmt.Sprint(trial.Text, trial.Arm, trial.Setting, trial.Seed)] = trial
+	}
+	return trials, reused
+}
+
+// results leaves out what another run does not repeat.
+func results(trials map[string]*Trial) map[string]Result {
+	list := map[string]Result{}
+	for name, t := range trials {
+		list[name] = t.Result
+	}
+	return list
+}
+
+// A study that is requested again runs nothing. Jobs, parts and threads do not change a bit of the results.
+func TestRunRepeats(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	first, reused := all(t, s)
+	if len(first) != 6 || reused != 0 {
+		t.Fatalf("got %d trials, %d of them reused, want 6 and 0", len(first), reused)
+	}
+	for name, trial := range first {
+		if r := trial.Result; r.Steps != 5 || len(r.Curve) != 3 || r.Curve[2].Step != 5 || !(r.Loss > 0) || r.Tokens != 80 {
+			t.Errorf("%s: got %+v, want 5 steps of 16 tokens with evaluations after 2, 4 and 5", name, r)
+		}
+	}
+	again, reused := all(t, s)
+	if diff := cmp.Diff(results(first), results(again)); diff != "" || reused != 6 {
+		t.Errorf("again: %d reused, want 6\n%s", reused, diff)
+	}
+	s = tiny(t, t.TempDir())
+	s.Jobs, s.Part, s.Parts, s.Base.Threads = 3, 1, 2, 6
+	parallel, _ := all(t, s)
+	if diff := cmp.Diff(results(first), results(parallel)); diff != "" {
+		t.Errorf("with three jobs:\n%s", diff)
+	}
+	if left, err := os.ReadDir(filepath.Join(s.Dir, trialsDir)); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// A study that is interrupted at random moments, while two processes run it, ends with the same results.
+func TestRunIsInterrupted(t *testing.T) {
+	want, _ := all(t, tiny(t, t.TempDir()))
+	dir, rng, interrupted := t.TempDir(), rand.New(rand.NewPCG(1, 2)), 0
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		steps := rng.IntN(4)
+		s := tiny(t, dir)
+		s.Jobs = 2
+		s.Watch = func(Step) {
+			if steps--; steps < 0 {
+				cancel()
+			}
+		}
+		var err error
+		for _, err = range s.Run(ctx) {
+		}
+		cancel()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		interrupted++
+	}
+	other := tiny(t, dir)
+	got, reused := all(t, other)
+	if diff := cmp.Diff(results(want), results(got)); diff != "" || reused != 6 || interrupted < 5 {
+		t.Errorf("interrupted %d times, %d reused, want all 6:\n%s", interrupted, reused, diff)
+	}
+}
+
+// Two runs of one directory at once do every trial once.
+func TestRunIsShared(t *testing.T) {
+	dir, done := t.TempDir(), make(chan map[string]*Trial)
+	ran := 0
+	for part := range 2 {
+		s := tiny(t, dir)
+		s.Part, s.Parts = part, 2
+		go func() {
+			trials := map[string]*Trial{}
+			for trial, err := range s.Run(t.Context()) {
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				trials[trial.Key] = trial
+			}
+			done <- trials
+		}()
+	}
+	for range 2 {
+		trials := <-done
+		if len(trials) != 6 {
+			t.Errorf("got %d trials, want 6", len(trials))
+		}
+		for _, trial := range trials {
+			if !trial.Reused {
+				ran++
+			}
+		}
+	}
+	if ran != 6 {
+		t.Errorf("got %d trials run by both, want each of the 6 once", ran)
+	}
+}
+
+// The caller may leave the loop, and continue with another Run.
+func TestRunIsLeft(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	for trial, err := range s.Run(t.Context()) {
+		if err != nil || trial.Reused {
+			t.Error(trial, err)
+		}
+		break
+	}
+	if _, reused := all(t, s); reused < 1 {
+		t.Errorf("got %d reused, want the one of the first loop", reused)
+	}
+}
+
+func TestTuning(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	s.Arms = s.Arms[:2]
+	s.Tuning = Tuning{Grid: []Values{{"learning_rate", []string{"0.0001", "0.001", "0.3"}}}, Seeds: 2}
+	trials, _ := all(t, s)
+	if len(trials) != 2*(3*2+2) {
+		t.Errorf("got %d trials, want 6 that tune and 2 that report for each of 2 arms", len(trials))
+	}
+	sums := map[string]float64{}
+	for _, trial := range trials {
+		if trial.Tuning != (trial.Seed >= tuningSeeds) {
+			t.Errorf("seed %d: tuning %v", trial.Seed, trial.Tuning)
+		}
+		if trial.Tuning {
+			sums[trial.Arm+trial.Setting] += trial.Result.Loss
+		}
+	}
+	for _, trial := range trials {
+		for _, other := range s.Tuning.settings() {
+			if !trial.Tuning && sums[trial.Arm+trial.Setting] > sums[trial.Arm+other] {
+				t.Errorf("arm %s: chose %s, but %s has the lower loss", trial.Arm, trial.Setting, other)
+			}
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	base := tiny(t, "").Base
+	base.VocabSize = 20
+	for _, c := range []struct {
+		Budget
+		steps int
+	}{{Budget{Steps: 7}, 7}, {Budget{Tokens: 100}, 6}, {Budget{FLOPs: 16.5 * gpt.FLOPsPerToken(base)}, 1}} {
+		if got, err := c.apply(base); err != nil || got.MaxIters != c.steps || got.LRDecayIters != c.steps || got.WarmupIters > 1 {
+			t.Errorf("%+v: got %d steps, decay %d, warm-up %d, %v, want %d", c.Budget, got.MaxIters, got.LRDecayIters, got.WarmupIters, err, c.steps)
+		}
+	}
+	for _, vary := range []string{"", "n_embd"} {
+		for _, n := range []int64{1500, 2000, 5000, 9999} {
+			got, err := Budget{Parameters: n, Vary: vary}.apply(base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			count, _ := got.Count()
+			for _, by := range []int{-1, 1} { // no neighbour is nearer
+				near := got
+				if vary == "" {
+					near.NInner += by
+				} else {
+					near.NEmbd += by * 2 * near.NHead
+				}
+				if other, _ := near.Count(); near.NInner >= 0 && abs(other-n) < abs(count-n) {
+					t.Errorf("%d by %q: got %d, but %d is nearer", n, vary, count, other)
+				}
+			}
+		}
+	}
+}
+
+func abs(n int64) int64 { return max(n, -n) }
+
+// Studies that cannot be run, or that compare nothing, are errors before the first trial.
+func TestRefused(t *testing.T) {
+	for want, change := range map[string]func(*Study){
+		"name: empty":                          func(s *Study) { s.Name = "" },
+		"dir: empty":                           func(s *Study) { s.Dir = "" },
+		"arms: got none":                       func(s *Study) { s.Arms = nil },
+		"texts: got none":                      func(s *Study) { s.Texts = nil },
+		"seeds: got 0":                         func(s *Study) { s.Seeds = 0 },
+		"part: got 2 of 2, want 0 to 1":        func(s *Study) { s.Part, s.Parts = 2, 2 },
+		`two have the name "attention=linear"`: func(s *Study) { s.Arms[2] = s.Arms[1] },
+		`arm "same": the same configuration as arm "baseline"`: func(s *Study) {
+			s.Arms[1] = Arm{Name: "same", Set: []string{"attention=causal"}}
+		},
+		`arm "x": text "verse": attention: got nothing`:                                 func(s *Study) { s.Arms[1] = Arm{Name: "x", Change: func(c *gpt.Config) { c.Attention = "nothing" }} },
+		`arm "atention=linear": text "verse": got "atention", want the name of a field`: func(s *Study) { s.Arms = Arms("baseline", "atention=linear") },
+		"got 2 of steps, tokens, flops and seconds":                                     func(s *Study) { s.Budget.Tokens = 9 },
+		`arm "baseline": text "verse": budget: allows 0.625 steps`:                      func(s *Study) { s.Budget = Budget{Tokens: 10} },
+		"parameters: got 3, want at least":                                              func(s *Study) { s.Budget.Parameters = 3 },
+		"tuning: learning_rate: got no values":                                          func(s *Study) { s.Tuning.Grid = []Values{{"learning_rate", nil}} },
+		"memory_limit":                                                                  func(s *Study) { s.Base.MemoryLimit = 1e-5 },
+	} {
+		s := tiny(t, t.TempDir())
+		change(s)
+		ran := 0
+		var err error
+		for _, err = range s.Run(t.Context()) {
+			if ran++; err != nil {
+				break
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || ran != 1 {
+			t.Errorf("got %v after %d, want %s", err, ran, want)
+		}
+	}
+}
+
+// A directory of another study, and a record that was edited or cut, are errors; the record of a trial that is removed
+// is made again.
+func TestDirectory(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	first, _ := all(t, s)
+	s.Name = "norms"
+	refused(t, s, `holds the study "attentions", want one for "norms"`)
+	s.Name = "attentions"
+	other := tiny(t, s.Dir)
+	other.Texts[0].Corpus = text.Dataset{Training: s.Texts[0].Corpus.Train(), Validation: s.Texts[0].Corpus.Val(), Sum: "00"}
+	refused(t, other, `with the text "verse" of sha256`)
+	files, err := filepath.Glob(filepath.Join(s.Dir, resultsDir, "*.json"))
+	if err != nil || len(files) != 6 {
+		t.Fatal(files, err)
+	}
+	was, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, edited := range []string{strings.Replace(string(was), `"loss": `, `"loss": 1`, 1), string(was[:len(was)/2]), ""} {
+		if err := os.WriteFile(files[0], []byte(edited), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, s, filepath.Base(files[0]))
+	}
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	again, reused := all(t, s)
+	if diff := cmp.Diff(results(first), results(again)); diff != "" || reused != 5 {
+		t.Errorf("%d reused, want 5\n%s", reused, diff)
+	}
+}
+
+func refused(t *testing.T, s *Study, want string) {
+	t.Helper()
+	for _, err := range s.Run(t.Context()) {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		return
+	}
+}
+
+// A trial that diverges is a result with its step, and the study goes on.
+func TestDiverged(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	s.Arms = append(Arms("baseline"), Arm{Name: "wild", Set: []string{"learning_rate=1e30", "grad_clip=0", "weight_decay=1e9"}})
+	trials, _ := all(t, s)
+	for _, trial := range trials {
+		if _, ok := trial.Value("loss"); ok == (trial.Arm == "wild") || ok == (trial.Result.Diverged > 0) {
+			t.Errorf("%s: got %+v", trial.Arm, trial.Result)
+		}
+	}
+}
+
+// A budget of seconds fixes the number of steps at the start of a trial.
+func TestSeconds(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	s.Arms, s.Seeds, s.Budget, s.Base.EvalInterval = s.Arms[:1], 1, Budget{Seconds: 0.05}, 1000
+	start := time.Now()
+	trials, _ := all(t, s)
+	for _, trial := range trials {
+		if trial.Result.Steps < 2 || trial.Result.Steps == s.Base.MaxIters {
+			t.Errorf("got %d steps in %v", trial.Result.Steps, time.Since(start))
+		}
+	}
+}
+
+// A user-defined part or hook is code, so its results are kept under the name of its arm.
+func TestCodeIsKeyed(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	constant := func(rate float64) func(*gpt.Config) {
+		return func(c *gpt.Config) { c.Hooks.Rate = func(int) float64 { return rate } }
+	}
+	s.Arms = append(Arms("baseline"), Arm{Name: "slow", Change: constant(1e-5)}, Arm{Name: "fast", Change: constant(1e-2)})
+	trials, _ := all(t, s)
+	if slow, fast := trials[fmt.Sprint("verse", "slow", "", 1337)], trials[fmt.Sprint("verse", "fast", "", 1337)]; !(fast.Result.Loss < slow.Result.Loss) {
+		t.Errorf("got %v at the low rate and %v at the high one", slow.Result.Loss, fast.Result.Loss)
+	}
+}

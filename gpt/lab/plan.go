@@ -1,0 +1,133 @@
+package lab
+
+import (
+	"context"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn/causal"
+	"github.com/pkg/errors"
+)
+
+// plan holds the configuration of every arm on every text.
+type plan struct {
+	*Study
+	configs map[place]gpt.Config
+}
+
+// place says where a configuration belongs: the indices of text and arm, and a setting of Tuning, which may be "".
+type place struct {
+	text, arm int
+	setting   string
+}
+
+// planned checks the study and everything that does not need a trial, so that a study fails before its first trial.
+func (s *Study) planned() (p *plan, err error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if err := s.Budget.check(); err != nil {
+		return nil, errors.WithMessagef(err, "study %q", s.Name)
+	}
+	if err := s.Tuning.check(s); err != nil {
+		return nil, errors.WithMessagef(err, "study %q: tuning", s.Name)
+	}
+	p = &plan{Study: s, configs: map[place]gpt.Config{}}
+	return p, errors.WithMessagef(p.distinct(), "study %q", s.Name)
+}
+
+// config returns the configuration of an arm on a text with a setting of Tuning, within the budget.
+func (p *plan) config(at place) (c gpt.Config, err error) {
+	if c, ok := p.configs[at]; ok {
+		return c, nil
+	}
+	c, err = p.configure(&p.Texts[at.text], p.Arms[at.arm], at.setting)
+	p.configs[at] = c
+	return c, errors.WithMessagef(err, "arm %q: text %q", p.Arms[at.arm].Name, p.Texts[at.text].Name)
+}
+
+func (s *Study) configure(t *Text, a Arm, setting string) (gpt.Config, error) {
+	c := s.Base
+	if t.Change != nil {
+		t.Change(&c)
+	}
+	c, err := a.apply(c)
+	if err == nil && setting != "" {
+		err = apply(&c, strings.Split(setting, ","))
+	}
+	if err != nil {
+		return c, err
+	}
+	if c.VocabSize == 0 {
+		c.VocabSize = t.Tokenizer.Size()
+	}
+	if err := c.Validate(); err != nil {
+		return c, err
+	}
+	if c, err = s.Budget.apply(c); err != nil {
+		return c, err
+	}
+	c.Threads = s.threads(c)
+	if err := c.Validate(); err != nil {
+		return c, err
+	}
+	if jobs := float64(max(s.Jobs, 1)); jobs > 1 { // each trial has its share of the memory
+		c.MemoryLimit = float64(c.Limit()) / (1 << 30) / jobs
+		if err := c.Validate(); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// distinct returns an error if two arms of a text have the same configuration, which is a mistake in their changes.
+func (p *plan) distinct() error {
+	for i := range p.Texts {
+		keys := map[string]string{}
+		for j, a := range p.Arms {
+			t, err := p.trial(place{i, j, ""}, p.Base.Seed)
+			if err != nil {
+				return err
+			}
+			if other, ok := keys[t.Key]; ok {
+				return errors.Errorf("arm %q: the same configuration as arm %q", a.Name, other)
+			}
+			keys[t.Key] = a.Name
+		}
+	}
+	return nil
+}
+
+// trial returns the trial of a configuration with a seed.
+func (p *plan) trial(at place, seed uint64) (*Trial, error) {
+	c, err := p.config(at)
+	if err != nil {
+		return nil, err
+	}
+	c.Seed = seed
+	text := &p.Texts[at.text]
+	t := &Trial{Text: text.Name, Arm: p.Arms[at.arm].Name, Setting: at.setting, Seed: seed, config: c, text: text}
+	return t, p.key(t)
+}
+
+// checkCausal refuses an arm whose predictions depend on later tokens or on other texts of the batch, also if all of
+// its parts are the library's.
+func checkCausal(ctx context.Context, c gpt.Config) error {
+	c.Context = ctx
+	_, err := graph.Build(graph.Float32, c.Seed, func(g *graph.Graph) error {
+		train.Configure(g, c.Training, c.Run)
+		m, err := gpt.New(g, c, 2)
+		if err != nil {
+			return err
+		}
+		causal.Perturb(g)
+		return causal.Check(causal.Model{Input: m.Tokens, Output: m.Logits, Batch: 2, Vocabulary: c.VocabSize,
+			Bidirectional: c.Parts.Bidirectional})
+	})
+	if errors.Is(err, graph.ErrNotFinite) {
+		return nil // the first step reports it
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package lab
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Report is what the finished trials of a study say.
+type Report struct {
+	Study   *Study
+	Tables  []Table // by text
+	Trials  []*Trial
+	Missing int // the number of trials that are known to be missing; with any, there are no verdicts
+}
+
+// Table compares the arms on one text. The first row is the baseline.
+type Table struct {
+	Text string
+	// BytesPerToken is that of the validation split, by which text.BitsPerByte makes losses of different tokenizers
+	// comparable.
+	BytesPerToken float64
+	Rows          []Row
+}
+
+// Row is an arm on a text.
+type Row struct {
+	Arm        string
+	Setting    string   // what tuning has chosen
+	Edge       []string // the fields whose chosen value is at the end of its grid: a better one may lie outside
+	Diverged   int      // the number of seeds whose loss was not finite
+	Outcome    Mean
+	Loss       Mean               // nats per token
+	Comparison *paired.Comparison // with the baseline; nil for the baseline, and with fewer than two pairs of seeds
+	Judgement  *paired.Judgement  // nil if there is no verdict
+
+	Parameters int64
+	Steps      Mean
+	Tokens     Mean
+	FLOPs      Mean
+	Seconds    Mean // of all steps
+	Ms         Mean // of a step
+	Measures   map[string]Mean
+	Curve      []Band
+	Reached    *Reached // nil without a target, or if some seed has not reached it
+	Trials     []*Trial // by seed
+}
+
+// Mean is a mean over the seeds that have not diverged, with the standard error of the mean.
+type Mean struct {
+	Value, SE float64
+	N         int
+}
+
+// Band is a point of the mean validation curve.
+type Band struct {
+	Step     int
+	Mean, SD float64 // over the seeds
+}
+
+// Reached says what an arm needed for the study's target, as means over its seeds.
+type Reached struct{ Steps, Tokens, FLOPs, Seconds float64 }
+
+// Report compares the arms by the trials that are finished.
+func (s *Study) Report() (*Report, error) {
+	p, err := s.planned()
+	if err != nil {
+		return nil, err
+	}
+	v, err := p.survey()
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Study: s, Missing: len(v.missing)}
+	for t := range v.finished() {
+		r.Trials = append(r.Trials, t)
+	}
+	for i, row := range v.cells {
+		table := Table{Text: s.Texts[i].Name}
+		table.BytesPerToken, err = text.BytesPerToken(s.Texts[i].Corpus.Val(), s.Texts[i].Tokenizer)
+		if err != nil {
+			return nil, errors.WithMessagef(err, "study %q: text %q", s.Name, table.Text)
+		}
+		for _, c := range row {
+			table.Rows = append(table.Rows, s.row(c))
+		}
+		r.Tables = append(r.Tables, table)
+	}
+	return r, nil
+}
+
+// row summarises a cell.
+func (s *Study) row(c *cell) Row {
+	r := Row{Arm: s.Arms[c.arm].Name, Setting: c.setting, Edge: c.edge, Diverged: c.diverged(),
+		Comparison: c.compared, Judgement: c.judged, Trials: c.trials, Measures: map[string]Mean{}}
+	of := func(f func(*Trial) float64) Mean {
+		var list []float64
+		for _, t := range c.trials {
+			if t.Result.Diverged == 0 {
+				list = append(list, f(t))
+			}
+		}
+		return meanOf(list)
+	}
+	r.Outcome = of(func(t *Trial) float64 { v, _ := t.Value(s.Outcome); return v })
+	r.Loss = of(func(t *Trial) float64 { return t.Result.Loss })
+	r.Steps = of(func(t *Trial) float64 { return float64(t.Result.Steps) })
+	r.Tokens = of(func(t *Trial) float64 { return t.Result.Tokens })
+	r.FLOPs = of(func(t *Trial) float64 { return t.Result.FLOPs })
+	r.Seconds = of(func(t *Trial) float64 { return t.Timing.Seconds })
+	r.Ms = of(func(t *Trial) float64 { return t.Timing.Ms })
+	for _, m := range s.measures(s.Texts[c.text]) {
+		r.Measures[m.Name] = of(func(t *Trial) float64 { v, _ := t.Value(m.Name); return v })
+	}
+	if len(c.trials) > 0 {
+		r.Parameters = c.trials[0].Result.Parameters
+		r.Curve, r.Reached = bands(c.trials), s.reached(c.trials)
+	}
+	return r
+}
+
+func meanOf(list []float64) (m Mean) {
+	if m.N = len(list); m.N == 0 {
+		return m
+	}
+	m.Value = stat.Mean(list, nil)
+	if m.N > 1 {
+		m.SE = stat.StdErr(stat.StdDev(list, nil), float64(m.N))
+	}
+	return m
+}
+
+// bands returns the mean curve up to the last step that all trials have reached.
+func bands(trials []*Trial) (list []Band) {
+	for i := 0; ; i++ {
+		var at []float64
+		for _, t := range trials {
+			if i >= len(t.Result.Curve) || t.Result.Curve[i].Step != trials[0].Result.Curve[i].Step {
+				return list
+			}
+			at = append(at, t.Result.Curve[i].Val)
+		}
+		b := Band{Step: trials[0].Result.Curve[i].Step, Mean: stat.Mean(at, nil)}
+		if len(at) > 1 {
+			b.SD = stat.StdDev(at, nil)
+		}
+		list = append(list, b)
+	}
+}
+
+// reached returns what the trials needed for the target, or nil unless every one reached it.
+func (s *Study) reached(trials []*Trial) *Reached {
+	if s.Target == 0 {
+		return nil
+	}
+	var r Reached
+	for _, t := range trials {
+		step := math.Inf(1)
+		for _, p := range t.Result.Curve {
+			if p.Val <= s.Target {
+				step = float64(p.Step)
+				break
+			}
+		}
+		if math.IsInf(step, 1) {
+			return nil
+		}
+		share := step / float64(t.Result.Steps) / float64(len(trials))
+		r.Steps += step / float64(len(trials))
+		r.Tokens += t.Result.Tokens * share
+		r.FLOPs += t.Result.FLOPs * share
+		r.Seconds += t.Timing.Seconds * share
+	}
+	return &r
+}

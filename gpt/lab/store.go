@@ -1,0 +1,131 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pkg/errors"
+)
+
+// The files of a study's directory:
+//
+//	study.json              the name of the study and its texts
+//	results/KEY.json        the record of a trial, complete
+//	trials/KEY/             the checkpoints of a trial that is being run, locked by its process
+//
+// Several processes share the directory: a record is written under another name and renamed, and a trial is run by the
+// process that holds its lock.
+const (
+	studyFile  = "study.json"
+	resultsDir = "results"
+	trialsDir  = "trials"
+)
+
+// record is the content of a file of results.
+type record struct {
+	Key    string `json:"key"`
+	Result Result `json:"result"`
+	Timing Timing `json:"timing"`
+	SHA256 string `json:"sha256"` // of this object with an empty sha256
+}
+
+// sealed returns the JSON of r with its hash.
+func (r record) sealed() ([]byte, error) {
+	r.SHA256 = ""
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	r.SHA256 = sum(data)
+	return json.MarshalIndent(r, "", "\t")
+}
+
+// maxRecord is the size in bytes of the largest file of results that is read.
+const maxRecord = 64 << 20
+
+// recall reads the record of t, if there is one. A record that was edited or damaged is an error.
+func (s *Study) recall(t *Trial) (found bool, err error) {
+	path := s.recordOf(t)
+	data, err := file.Read(path, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return false, errors.Wrapf(err, "%s: damaged; without the file, the trial runs again", path)
+	}
+	was := r.SHA256
+	if again, err := r.sealed(); err != nil || r.Key != t.Key || !bytes.Equal(bytes.TrimSpace(data), again) {
+		return false, errors.Errorf("%s: edited: its sha256 %.12s is not that of its content; "+
+			"without the file, the trial runs again", path, was)
+	}
+	t.Result, t.Timing = r.Result, r.Timing
+	return true, nil
+}
+
+// keep writes the record of t, completely or not at all.
+func (s *Study) keep(t *Trial) error {
+	data, err := record{Key: t.Key, Result: t.Result, Timing: t.Timing}.sealed()
+	if err != nil {
+		return err
+	}
+	return file.Replace(s.recordOf(t), func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	})
+}
+
+func (s *Study) recordOf(t *Trial) string { return filepath.Join(s.Dir, resultsDir, t.Key+".json") }
+func (s *Study) trialOf(t *Trial) string  { return filepath.Join(s.Dir, trialsDir, t.Key) }
+
+// question identifies the study of a directory.
+type question struct {
+	Name  string            `json:"name"`
+	Texts map[string]string `json:"texts"` // the SHA-256 of each text
+}
+
+// claim makes the directory that of s. It is an error if the directory belongs to another study.
+func (s *Study) claim() error {
+	for _, dir := range []string{resultsDir, trialsDir} {
+		if err := os.MkdirAll(filepath.Join(s.Dir, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	path, mine := filepath.Join(s.Dir, studyFile), question{s.Name, map[string]string{}}
+	for _, t := range s.Texts {
+		mine.Texts[t.Name] = t.Corpus.SHA256()
+	}
+	data, err := file.Read(path, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err := json.MarshalIndent(mine, "", "\t")
+		if err != nil {
+			return err
+		}
+		return file.Replace(path, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
+	}
+	if err != nil {
+		return err
+	}
+	var saved question
+	if err := json.Unmarshal(data, &saved); err != nil {
+		return errors.Wrap(err, path)
+	}
+	if saved.Name != s.Name {
+		return errors.Errorf("dir: %s holds the study %q, want one for %q", s.Dir, saved.Name, s.Name)
+	}
+	for name, hash := range mine.Texts {
+		if was, ok := saved.Texts[name]; ok && was != hash {
+			return errors.Errorf("dir: %s holds the study %q with the text %q of sha256 %.12s, this one has %.12s",
+				s.Dir, s.Name, name, was, hash)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+)
+
+// Trial is one arm trained with one seed on one text.
+type Trial struct {
+	Text    string `json:"text"`
+	Arm     string `json:"arm"`
+	Setting string `json:"setting,omitempty"` // the values that tuning tries here, or has chosen
+	Tuning  bool   `json:"tuning,omitempty"`  // one of the trials that choose a setting
+	Seed    uint64 `json:"seed"`
+	Key     string `json:"key"` // SHA-256 of all that determines the result
+
+	Result Result `json:"result"`
+	Timing Timing `json:"-"`
+	Reused bool   `json:"-"` // Run has found the result in the directory
+
+	config gpt.Config
+	text   *Text
+}
+
+// Result is what a trial yields. Another run repeats it to the bit, unless the budget is a time.
+type Result struct {
+	Loss       float64            `json:"loss"` // of the whole validation split, nats per token
+	Parameters int64              `json:"parameters"`
+	Steps      int                `json:"steps"`
+	Tokens     float64            `json:"tokens"`
+	FLOPs      float64            `json:"flops"`
+	Diverged   int                `json:"diverged,omitempty"` // the step whose loss was not finite; then there is no Loss
+	Curve      []Point            `json:"curve,omitempty"`
+	Measures   map[string]float64 `json:"measures,omitempty"`
+}
+
+// Point is an evaluation during a trial: estimates of the losses in nats per token after a number of steps.
+type Point struct {
+	Step  int     `json:"step"`
+	Train float64 `json:"train"`
+	Val   float64 `json:"val"`
+}
+
+// Timing holds what another run does not repeat.
+type Timing struct {
+	Seconds  float64            `json:"seconds"` // of all steps
+	Steps    int                `json:"steps"`   // the number of steps that are timed: the first of each process is not
+	Ms       float64            `json:"ms"`      // of a timed step, the mean
+	Measures map[string]float64 `json:"measures,omitempty"`
+}
+
+// Value returns the loss or a measure by name. ok is false if the trial diverged or lacks the measure.
+func (t *Trial) Value(name string) (v float64, ok bool) {
+	if t.Result.Diverged > 0 {
+		return 0, false
+	}
+	if name == "" || name == "loss" {
+		return t.Result.Loss, true
+	}
+	if v, ok = t.Result.Measures[name]; !ok {
+		v, ok = t.Timing.Measures[name]
+	}
+	return v, ok
+}
+
+// Config returns the configuration of the trial.
+func (t *Trial) Config() gpt.Config { return t.config }
+
+// identity holds all that determines the bits of a trial.
+type identity struct {
+	Format    int        `json:"format"`
+	Config    gpt.Config `json:"config"`
+	Code      string     `json:"code,omitempty"` // the arm, if it has parts or hooks of its own: they are code
+	Seconds   float64    `json:"seconds,omitempty"`
+	Corpus    string     `json:"corpus"`
+	Tokenizer string     `json:"tokenizer"`
+	Measures  []string   `json:"measures,omitempty"`
+	Version   string     `json:"version"`
+	Build     string     `json:"build"`
+}
+
+// key sets the Key of t.
+func (s *Study) key(t *Trial) error {
+	c := t.config.Resolved()
+	c.Run = train.Run{MaxIters: c.MaxIters, EvalInterval: c.EvalInterval, EvalIters: c.EvalIters}
+	tok, err := t.text.Tokenizer.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	code, err := version()
+	if err != nil {
+		return err
+	}
+	id := identity{Format: 1, Config: c, Seconds: s.Budget.Seconds, Corpus: t.text.Corpus.SHA256(),
+		Tokenizer: sum(tok), Measures: measureNames(s.measures(*t.text)), Version: code,
+		Build: train.ThisBuild().String()}
+	if hasCode(c) {
+		id.Code = t.Arm
+	}
+	data, err := json.Marshal(id)
+	t.Key = sum(data)
+	return err
+}
+
+// hasCode reports whether c holds code, which its fields do not determine.
+func hasCode(c gpt.Config) bool {
+	own, h := c.Parts, c.Hooks
+	return h.Rate != nil || h.Loss != nil || h.Gradients != nil || own.Bidirectional ||
+		len(own.Positions)+len(own.Attentions)+len(own.Norms)+len(own.Blocks)+len(own.MLPs)+len(own.Activations)+
+			len(own.Heads)+len(own.Optimizers) > 0
+}
+
+func sum(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+// version names the sources of the program: the commit from which it was built, if nothing was changed since, and
+// otherwise the SHA-256 of the program itself, which contains all of its code.
+var version = sync.OnceValues(func() (string, error) {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := committed(info); v != "" {
+			return v, nil
+		}
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	f, err := file.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
+})
+
+// committed returns the commit and the program's name if they determine all code: nothing is changed since the commit,
+// and no module is replaced by a folder. Otherwise it returns "".
+func committed(info *debug.BuildInfo) (v string) {
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	for _, m := range info.Deps {
+		if m.Replace != nil && m.Replace.Version == "" {
+			return ""
+		}
+	}
+	if settings["vcs.revision"] == "" || settings["vcs.modified"] != "false" {
+		return ""
+	}
+	return info.Path + "@" + settings["vcs.revision"]
+}
