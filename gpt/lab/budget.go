@@ -7,9 +7,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Budget is what all arms of a study may use. At most one of Steps, Tokens, FLOPs and Seconds is set; without one, every
+// Budget limits all arms of a study equally. At most one of Steps, Tokens, FLOPs and Seconds is set; without one, every
 // arm does its max_iters. It decides max_iters and with it the schedule: lr_decay_iters becomes max_iters, and
-// warmup_iters at most a tenth of it. Parameters may be held equal besides.
+// warmup_iters at most a tenth of it. The number of parameters may be held equal, too.
 type Budget struct {
 	Steps   int
 	Tokens  float64 // tokens trained on, rounded down to whole steps

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -108,7 +109,7 @@ func (o *one) open(ctx context.Context) error {
 	data, err := cp.File(stateFile)
 	if err == nil {
 		var was state
-		err = json.Unmarshal(data, &was)
+		err = field.Unmarshal(data, &was)
 		o.Steps, o.Curve, o.Timing = was.Steps, was.Curve, was.Timing
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Report is what the finished trials of a study say.
+// Report holds the results of a study as far as its trials are finished.
 type Report struct {
 	Study   *Study
 	Tables  []Table // by text

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -59,7 +60,7 @@ func (s *Study) recall(t *Trial) (found bool, err error) {
 		return false, err
 	}
 	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
+	if err := field.Unmarshal(data, &r); err != nil {
 		return false, errors.Wrapf(err, "%s: damaged; without the file, the trial runs again", path)
 	}
 	was := r.SHA256
@@ -115,7 +116,7 @@ func (s *Study) claim() error {
 		return err
 	}
 	var saved question
-	if err := json.Unmarshal(data, &saved); err != nil {
+	if err := field.Unmarshal(data, &saved); err != nil {
 		return errors.Wrap(err, path)
 	}
 	if saved.Name != s.Name {

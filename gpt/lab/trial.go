@@ -31,14 +31,14 @@ type Trial struct {
 	text   *Text
 }
 
-// Result is what a trial yields. Another run repeats it to the bit, unless the budget is a time.
+// Result holds the numbers of a trial that another run repeats to the bit, unless the budget is a time.
 type Result struct {
 	Loss       float64            `json:"loss"` // of the whole validation split, nats per token
 	Parameters int64              `json:"parameters"`
 	Steps      int                `json:"steps"`
 	Tokens     float64            `json:"tokens"`
 	FLOPs      float64            `json:"flops"`
-	Diverged   int                `json:"diverged,omitempty"` // the step whose loss was not finite; then there is no Loss
+	Diverged   int                `json:"diverged,omitempty"` // the step whose loss was not finite, if any
 	Curve      []Point            `json:"curve,omitempty"`
 	Measures   map[string]float64 `json:"measures,omitempty"`
 }
@@ -50,7 +50,7 @@ type Point struct {
 	Val   float64 `json:"val"`
 }
 
-// Timing holds what another run does not repeat.
+// Timing holds the numbers of a trial that another run does not repeat.
 type Timing struct {
 	Seconds  float64            `json:"seconds"` // of all steps
 	Steps    int                `json:"steps"`   // the number of steps that are timed: the first of each process is not
@@ -60,7 +60,7 @@ type Timing struct {
 
 // Value returns the loss or a measure by name. ok is false if the trial diverged or lacks the measure.
 func (t *Trial) Value(name string) (v float64, ok bool) {
-	if t.Result.Diverged > 0 {
+	if t == nil || t.Result.Diverged > 0 {
 		return 0, false
 	}
 	if name == "" || name == "loss" {
@@ -73,7 +73,12 @@ func (t *Trial) Value(name string) (v float64, ok bool) {
 }
 
 // Config returns the configuration of the trial.
-func (t *Trial) Config() gpt.Config { return t.config }
+func (t *Trial) Config() gpt.Config {
+	if t == nil {
+		return gpt.Config{}
+	}
+	return t.config
+}
 
 // identity holds all that determines the bits of a trial.
 type identity struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
@@ -39,6 +40,7 @@ var packages = []string{
 	"gpt/decode",
 	"gpt/dist",
 	"gpt/inspect",
+	"gpt/lab",
 	"gpt/lab/paired",
 	"gpt/parts",
 	"gpt/published",
@@ -199,6 +201,8 @@ var functions = map[string]any{
 	"inventory.Drawn":              inventory.Drawn,
 	"inventory.Entries":            inventory.Entries,
 	"known.Models":                 known.Models,
+	"lab.Arms":                     lab.Arms,
+	"lab.Cross":                    lab.Cross,
 	"nn.HeadIn":                    nn.HeadIn,
 	"nn.In":                        nn.In,
 	"nn.Make":                      nn.Make,
@@ -497,6 +501,24 @@ var types = []reflect.Type{
 	reflect.TypeFor[known.Model](),
 	reflect.TypeFor[known.Tokenized](),
 	reflect.TypeFor[known.Tokens](),
+	reflect.TypeFor[lab.Arm](),
+	reflect.TypeFor[lab.Band](),
+	reflect.TypeFor[lab.Budget](),
+	reflect.TypeFor[lab.Mean](),
+	reflect.TypeFor[lab.Measure](),
+	reflect.TypeFor[lab.Point](),
+	reflect.TypeFor[lab.Reached](),
+	reflect.TypeFor[lab.Report](),
+	reflect.TypeFor[lab.Result](),
+	reflect.TypeFor[lab.Row](),
+	reflect.TypeFor[lab.Step](),
+	reflect.TypeFor[lab.Study](),
+	reflect.TypeFor[lab.Table](),
+	reflect.TypeFor[lab.Text](),
+	reflect.TypeFor[lab.Timing](),
+	reflect.TypeFor[lab.Trial](),
+	reflect.TypeFor[lab.Tuning](),
+	reflect.TypeFor[lab.Values](),
 	reflect.TypeFor[nn.ALiBi](),
 	reflect.TypeFor[nn.Adapt](),
 	reflect.TypeFor[nn.Adapter](),
