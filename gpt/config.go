@@ -114,7 +114,8 @@ func (c *Config) Flags(fs *flag.FlagSet) {
 func (c *Config) fields() field.List { return append(c.networkFields(), c.trainingFields()...) }
 
 func (c *Config) trainingFields() field.List {
-	return train.Fields(&c.Training, &c.Run, parts.Names(c.known().Optimizers))
+	known := c.known()
+	return train.Fields(&c.Training, &c.Run, parts.Names(known.Optimizers), parts.Names(known.Schedules))
 }
 
 // networkFields binds the fields that describe the network.

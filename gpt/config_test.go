@@ -179,12 +179,13 @@ func TestConfigResolved(t *testing.T) {
 	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
 	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
+	want.Schedule = "constant"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	given := unusual()
-	given.MLP, given.Precision = "mlp", "float32"
+	given.MLP, given.Precision, given.Schedule = "mlp", "float32", "constant"
 	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
@@ -205,7 +206,7 @@ func TestConfigResolved(t *testing.T) {
 func TestConfigResumeDiff(t *testing.T) {
 	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true}
 	plain, odd := Shakespeare(), unusual()
-	odd.Precision = "bf16"
+	odd.Precision, odd.Schedule, odd.CooldownIters = "bf16", "wsd", 5
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {
@@ -367,7 +368,7 @@ func TestFieldBorders(t *testing.T) {
 		"learning_rate":                                       {"1e-300 1e300", "0 -1"},
 		"threads":                                             {"0 4096", "-1 4097"},
 		"lora_scale":                                          {`"" "alpha" "alpha/r" "alpha/sqrt(r)"`, `"beta"`},
-		"optimizer precision position attention norm block activation mlp head": {`""`, `"none_such"`},
+		"optimizer schedule precision position attention norm block activation mlp head": {`""`, `"none_such"`},
 		"seed": {"0 18446744073709551615", ""},
 	} {
 		for _, name := range strings.Fields(names) {

@@ -3,6 +3,7 @@ package gpt
 import (
 	"flag"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func (s scaled) Forward(x graph.Expr) graph.Expr { return s.Layer.Forward(x).Sca
 // ours returns a configuration with a user-defined part of every kind.
 func ours() Config {
 	c := odd()
-	c.Stack, c.Head, c.Optimizer = named(c.Stack), "ours", "ours"
+	c.Stack, c.Head, c.Optimizer, c.Schedule = named(c.Stack), "ours", "ours", "ours"
 	c.Parts = parts.Registry{
 		Positions: []parts.Position{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Placement { return nn.Placement{} }}},
 		Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention {
@@ -37,9 +38,13 @@ func ours() Config {
 		Activations: []parts.Activation{{Name: "ours", Layer: nn.ReLU{}}},
 		Heads:       []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return scaled{nn.NewTied(at.Scope, wte)} }}},
 		Optimizers:  []parts.Optimizer{{Name: "ours", New: momentumless}},
+		Schedules:   []train.Schedule{{Name: "ours", Rate: halving}},
 	}
 	return c
 }
+
+// halving halves the learning rate after every step.
+func halving(t train.Training, it int) float64 { return math.Ldexp(t.LearningRate, -it) }
 
 // named sets every part of a stack to that of ours.
 func named(s parts.Stack) parts.Stack {
@@ -69,9 +74,13 @@ func momentumless(train.Training) optim.Rule { return optim.SGD{} }
 func TestOwnParts(t *testing.T) {
 	c := tiny()
 	own := ours()
-	c.Stack, c.Head, c.Optimizer, c.Parts = named(c.Stack), "ours", "ours", own.Parts
+	c.Stack, c.Head, c.Optimizer, c.Schedule, c.Parts = named(c.Stack), "ours", "ours", "ours", own.Parts
 	trainer := newTrainer(t, c)
-	steps(t, trainer, 2)
+	for i, p := range steps(t, trainer, 2) {
+		if want := math.Ldexp(c.LearningRate, -i); p.LR != want || trainer.Config().RateAt(i) != want {
+			t.Errorf("step %d: learning rate %v, RateAt %v, want %v", p.Step, p.LR, trainer.Config().RateAt(i), want)
+		}
+	}
 	cp := saved(t, 2, files(t, trainer))
 
 	m, err := LoadModel(emptyGraph(), cp, own.Parts)
@@ -84,6 +93,12 @@ func TestOwnParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameWeights(t, again.Model, trainer.Model)
+	c.Parts.Schedules = nil
+	_, err = Resume(c, trainer.Corpus, trainer.Tokenizer, cp)
+	mustContain(t, err, "schedule: got ours, want one of cosine, linear, wsd, constant")
+	if got := c.RateAt(0); !math.IsNaN(got) {
+		t.Errorf("an unknown schedule: got %v, want NaN", got)
+	}
 
 	_, err = LoadModel(emptyGraph(), cp)
 	mustContain(t, err, "position: got ours, want one of learned, ")
@@ -224,15 +239,16 @@ func TestPartsWithoutNew(t *testing.T) {
 		"mlp":       func(c *Config) { c.MLP, c.Parts.MLPs = "ours", []parts.MLP{{Name: "ours"}} },
 		"head":      func(c *Config) { c.Head, c.Parts.Heads = "ours", []parts.Head{{Name: "ours"}} },
 		"optimizer": func(c *Config) { c.Optimizer, c.Parts.Optimizers = "ours", []parts.Optimizer{{Name: "ours"}} },
+		"schedule":  func(c *Config) { c.Schedule, c.Parts.Schedules = "ours", []train.Schedule{{Name: "ours"}} },
 	} {
 		c := tiny()
 		change(&c)
 		c.VocabSize = tok.Size()
 		if err := c.Validate(); kind != "optimizer" {
-			mustContain(t, err, kind+": got ours, a part without New: nothing builds it")
+			mustContain(t, err, kind+": got ours, a part without ", ": nothing ")
 		}
 		_, err := NewTrainer(c, data, tok)
-		mustContain(t, err, kind, "ours", "nothing builds it")
+		mustContain(t, err, kind, "ours", "nothing ")
 	}
 }
 

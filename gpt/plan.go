@@ -24,8 +24,8 @@ func (c Config) planned() plan {
 	p := plan{Config: c, design: known.Design(c.Stack)}
 	p.Stack = p.design.Stack
 	p.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
+	p.Training = c.Training.Resolved()
 	p.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
-	p.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
 	p.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
 		p.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))

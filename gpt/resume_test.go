@@ -44,6 +44,15 @@ func TestResumeBitForBitInBF16(t *testing.T) {
 	}
 }
 
+// The same holds in the descent of every schedule.
+func TestResumeBitForBitSchedules(t *testing.T) {
+	for _, s := range train.Schedules()[1:] {
+		c := eventful()
+		c.DecayLR, c.Schedule, c.WarmupIters, c.LRDecayIters = true, s.Name, 2, 8
+		resumeBitForBit(t, c, 6)
+	}
+}
+
 func resumeBitForBit(t *testing.T, c Config, at ...int) {
 	t.Helper()
 	for _, at := range at {

@@ -58,7 +58,8 @@ func trainerAt(
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
 	task := train.Task{
-		Fill: t.fill, Optimizer: c.optimizer(), Hooks: c.Hooks, Blocks: c.blocks(), FLOPs: FLOPsPerToken(c), Done: done,
+		Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Hooks: c.Hooks, Blocks: c.blocks(),
+		FLOPs: FLOPsPerToken(c), Done: done,
 		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches, Facts: c.networkFields().Lines(),
 	}
 	task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {

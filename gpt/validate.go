@@ -22,7 +22,7 @@ func (c Config) Validate() error {
 	if err := c.trainingFields().Check(); err != nil {
 		return err
 	}
-	if err := c.Check(); err != nil {
+	if err := c.Check(c.Parts.Schedules...); err != nil {
 		return err
 	}
 	if c.NLayer <= mostDeclared { // otherwise not all names are known before the network is built
@@ -160,6 +160,10 @@ func (p plan) need(o outline) (bytes float64, err error) {
 
 // optimizer returns the function that builds the optimizer's rule.
 func (c Config) optimizer() train.Optimizer { return c.planned().rule }
+
+// RateAt returns the learning rate of iteration it, counted from 0, by a schedule of c.Parts or the library's, or NaN
+// if neither has that name.
+func (c Config) RateAt(it int) float64 { return c.Training.RateAt(it, c.Parts.Schedules...) }
 
 // blocks returns the paths of the blocks.
 func (c Config) blocks() (places []string) {

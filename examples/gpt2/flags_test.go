@@ -35,6 +35,7 @@ func TestEveryFlag(t *testing.T) {
 	tuned := flagtest.With(alone, map[string]string{
 		"block_size": "6", "batch_size": "1", "decay_lr": "true with -lr_decay_iters 3", "warmup_iters": "1 with -decay_lr -lr_decay_iters 3",
 		"lr_decay_iters": "2 with -decay_lr", "min_lr": "0.01 with -decay_lr -lr_decay_iters 3", "max_iters": "2",
+		"schedule": "linear with -decay_lr -lr_decay_iters 3", "cooldown_iters": "2 with -decay_lr -schedule wsd -lr_decay_iters 3",
 	})
 	small := []string{"-max_iters", "3", "-batch_size", "2", "-gradient_accumulation_steps", "1", "-block_size", "8",
 		"-learning_rate", "0.05", "-grad_clip", "1", "-weight_decay", "0.1"}

@@ -70,7 +70,7 @@ func (o *options) read() error {
 	adapters := []string{"lora_r", "lora_alpha", "lora_targets", "lora_scale"}
 	switch o.task {
 	case "tune": // the network is the folder's
-		reads = append(reads, train.Fields(&o.config.Training, &o.config.Run, nil).Names()...)
+		reads = append(reads, train.Fields(&o.config.Training, &o.config.Run, nil, nil).Names()...)
 		if !o.full {
 			reads = append(reads, adapters...)
 		}
@@ -95,7 +95,7 @@ func (o *options) read() error {
 			return errors.Errorf("-%s: not read by -%s", name, task)
 		}
 	}
-	for _, name := range []string{"warmup_iters", "lr_decay_iters", "min_lr"} {
+	for _, name := range []string{"schedule", "warmup_iters", "lr_decay_iters", "cooldown_iters", "min_lr"} {
 		if o.given[name] && !o.config.DecayLR {
 			return errors.Errorf("-%s: read with -decay_lr alone; give both", name)
 		}

@@ -33,7 +33,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	c, dot := gpt.Shakespeare(), ""
 	c.VocabSize = 65
 	fs := program.Flags("graph", stderr)
-	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
+	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "kernels", "memory_limit"}, name)
 	})
 	program.Group(fs, "The network", c.Flags, training...)

@@ -20,7 +20,7 @@ func TestEveryFlag(t *testing.T) {
 			"position": "none", "attention": "linear", "norm": "rmsnorm", "block": "post", "activation": "relu", "mlp": "swiglu",
 			"precision": "bf16", "frozen": "encoder.*", "optimizer": "sgd", "grad_clip": "0.001", "dropout": "0.5", "eps": "0.1",
 			"qk_size": "4", "v_size": "4", "n_inner": "8", "rope_theta": "4 with -position rope", "lr_decay_iters": "3",
-			"n_head": "1", "window": "2 with -attention window", "n_layer": "2",
+			"schedule": "linear", "cooldown_iters": "2 with -schedule wsd", "n_head": "1", "window": "2 with -attention window", "n_layer": "2",
 		},
 		Unseen: map[string]string{
 			"mixed_keys":      "of texts of one length",

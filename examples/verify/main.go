@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := program.Flags("verify", stderr)
 	var loss, saved, data, pagePath string
 	var asJSON, all, inField bool
-	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
+	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "seed", "memory_limit", "precision"}, name)
 	})
 	program.Group(flags, "The network", c.Flags, training...)

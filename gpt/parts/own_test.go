@@ -68,7 +68,7 @@ func trains(c gpt.Config) {
 
 // A user-defined part has at most thirty lines, from the first after the imports up to its Example.
 func TestOwnPartsAreShort(t *testing.T) {
-	for _, name := range []string{"attention", "norm", "mlp", "optimizer", "tokenizer"} {
+	for _, name := range []string{"attention", "norm", "mlp", "optimizer", "schedule", "tokenizer"} {
 		data, err := os.ReadFile("own_" + name + "_example_test.go")
 		if err != nil {
 			t.Fatal(err)

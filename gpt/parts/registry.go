@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
 // Registry lists variants by kind. The zero Registry is empty; Library returns the library's variants. Configuration
@@ -19,6 +20,7 @@ type Registry struct {
 	Activations []Activation
 	Heads       []Head
 	Optimizers  []Optimizer
+	Schedules   []train.Schedule
 	Tokenizers  []text.Kind // not in configurations; functions that open a checkpoint read its tokenizer with them
 
 	// Bidirectional declares that models of these parts may look at later tokens, such as masked models with a
@@ -31,7 +33,8 @@ type Registry struct {
 func Library() Registry {
 	return Registry{
 		Positions: Positions(), Attentions: Attentions(), Norms: Norms(), Blocks: Blocks(), MLPs: MLPs(),
-		Activations: Activations(), Heads: Heads(), Optimizers: Optimizers(), Tokenizers: text.Kinds(),
+		Activations: Activations(), Heads: Heads(), Optimizers: Optimizers(), Schedules: train.Schedules(),
+		Tokenizers: text.Kinds(),
 	}
 }
 
@@ -46,6 +49,7 @@ func Join(list ...Registry) (all Registry) {
 		all.Activations = join(all.Activations, r.Activations)
 		all.Heads = join(all.Heads, r.Heads)
 		all.Optimizers = join(all.Optimizers, r.Optimizers)
+		all.Schedules = join(all.Schedules, r.Schedules)
 		all.Tokenizers = join(all.Tokenizers, r.Tokenizers)
 		all.Bidirectional = all.Bidirectional || r.Bidirectional
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -30,7 +29,7 @@ func (c Config) Resolved() Config {
 	c = c.withAttention()
 	c.Stack = c.design().Stack
 	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
-	c.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
+	c.Training = c.Training.Resolved()
 	return c
 }
 
@@ -43,7 +42,7 @@ func (c Config) withAttention() Config {
 	return c
 }
 
-// scheduled returns the Training whose cosine ends at lr_decay_iters, by default at max_iters.
+// scheduled returns the Training whose schedule ends at lr_decay_iters, by default at max_iters.
 func (c Config) scheduled() train.Training {
 	c.LRDecayIters = cmp.Or(c.LRDecayIters, max(c.MaxIters, c.WarmupIters+1))
 	return c.Training
@@ -51,7 +50,9 @@ func (c Config) scheduled() train.Training {
 
 // fields returns the fields of c, in the order of the JSON.
 func (c *Config) fields() field.List {
-	return append(c.networkFields(), train.Fields(&c.Training, &c.Run, parts.Names(c.known().Optimizers))...)
+	known := c.known()
+	return append(c.networkFields(),
+		train.Fields(&c.Training, &c.Run, parts.Names(known.Optimizers), parts.Names(known.Schedules))...)
 }
 
 func (c *Config) networkFields() field.List {
@@ -103,7 +104,7 @@ func (c Config) Validate() error {
 	if err := c.fields().Check(); err != nil {
 		return err
 	}
-	if err := c.scheduled().Check(); err != nil {
+	if err := c.scheduled().Check(c.Parts.Schedules...); err != nil {
 		return err
 	}
 	return c.checkTraining()

@@ -50,7 +50,8 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize)}
 	t.Core, err = train.New(c.scheduled(), c.Run, train.Task{
-		Build: t.build, Fill: t.fill, Optimizer: c.optimizer(), Blocks: c.blocks(), Done: done,
+		Build: t.build, Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Blocks: c.blocks(),
+		Done:   done,
 		Corpus: func() string { return t.SHA256 }, Facts: c.networkFields().Lines(),
 	})
 	t.original = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}

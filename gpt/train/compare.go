@@ -67,7 +67,7 @@ func (c *Core) facts() (list []string) {
 	}
 	add("steps done", c.Done)
 	training, run := c.training, c.limits
-	list = append(list, Fields(&training, &run, nil).Without(private...).Lines()...)
+	list = append(list, Fields(&training, &run, nil, nil).Without(private...).Lines()...)
 	list = append(list, c.task.Facts...)
 	add("corpus_sha256", c.corpus())
 	if c.task.Batches != nil {

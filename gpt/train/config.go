@@ -3,7 +3,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
@@ -22,9 +21,11 @@ type Training struct {
 	Beta1                     float64 // AdamW's decay of the mean, Lion's share of it in a step, or SGD's momentum
 	Beta2                     float64 // decay of AdamW's mean square, or of Lion's mean
 	GradClip                  float64 // the largest global norm; 0 means no clipping
-	DecayLR                   bool    // warm-up and cosine; otherwise LearningRate throughout
+	DecayLR                   bool    // follow the Schedule; otherwise LearningRate throughout, as "constant" does
+	Schedule                  string  // of the learning rate, by name; by default "cosine"
 	WarmupIters               int     // number of steps of linear warm-up
-	LRDecayIters              int     // the step at which the cosine reaches MinLR
+	LRDecayIters              int     // the step at which the schedule reaches MinLR
+	CooldownIters             int     // number of steps of the decay of schedule "wsd"; by default LRDecayIters/5
 	MinLR                     float64 // the lowest learning rate after warm-up
 	Seed                      uint64  // seed of every random choice
 	Kernels                   bool    // use kernels; otherwise the reference, stock operations
@@ -51,8 +52,8 @@ type Run struct {
 	Context context.Context
 }
 
-// Fields returns the fields of both, in the order of the JSON. optimizers holds the names that t may have.
-func Fields(t *Training, r *Run, optimizers []string) field.List {
+// Fields returns the fields of both, in the order of the JSON. optimizers and schedules hold the names that t may have.
+func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 	if t == nil || r == nil {
 		return nil
 	}
@@ -70,9 +71,13 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 			"decay of the gradient's mean square in AdamW, or of its mean in Lion"),
 		field.New("grad_clip", &t.GradClip, field.NonNegative(),
 			"largest global norm of the gradient; 0 is no clipping"),
-		field.New("decay_lr", &t.DecayLR, field.Any(), "warm up, then decay the learning rate along a cosine"),
+		field.New("decay_lr", &t.DecayLR, field.Any(), "change the learning rate by the schedule; false is constant"),
+		field.New("schedule", &t.Schedule, field.OneOf(schedules...),
+			"of the learning rate: "+strings.Join(schedules, ", ")).Optional(Schedules()[0].Name),
 		field.New("warmup_iters", &t.WarmupIters, field.Size(0), "number of steps of warm-up"),
 		field.New("lr_decay_iters", &t.LRDecayIters, field.Size(0), "step at which the learning rate reaches min_lr"),
+		field.New("cooldown_iters", &t.CooldownIters, field.Size(0),
+			"number of steps of the decay of schedule wsd; 0 is a fifth of lr_decay_iters").Optional(),
 		field.New("min_lr", &t.MinLR, field.NonNegative(), "lowest learning rate after warm-up"),
 		field.Free("eval_interval", &r.EvalInterval, field.Size(1), "number of steps between evaluations"),
 		field.Free("eval_iters", &r.EvalIters, field.Size(1), "number of batches of an evaluation"),
@@ -96,6 +101,3 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 			Optional("false"),
 	}
 }
-
-// precision returns the precision by name.
-func (t Training) precision() string { return cmp.Or(t.Precision, graph.Precisions()[0]) }

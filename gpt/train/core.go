@@ -20,10 +20,11 @@ type Task struct {
 	// Fill puts a micro-batch into the network and returns its number of tokens. step and micro count from 0.
 	Fill      func(step, micro int) (tokens int, err error)
 	Optimizer Optimizer
-	Hooks              // Loss is not used: Build returns the loss
-	Blocks    []string // scopes whose activations are dropped if the Run has Recompute
-	FLOPs     float64  // per token
-	Done      int      // number of steps already done when a run is resumed
+	Schedules []Schedule // one's own, in addition to the library's
+	Hooks                // Loss is not used: Build returns the loss
+	Blocks    []string   // scopes whose activations are dropped if the Run has Recompute
+	FLOPs     float64    // per token
+	Done      int        // number of steps already done when a run is resumed
 
 	// Corpus, which is optional, returns the SHA-256 of the data that Fill reads, in hexadecimal.
 	Corpus func() string
@@ -57,6 +58,7 @@ type Core struct {
 	loss      graph.Expr
 	params    []graph.Expr // parameters to train
 	optimizer *optim.Optimizer
+	schedule  Schedule
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation
 

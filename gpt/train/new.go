@@ -11,7 +11,7 @@ import (
 
 // New builds the network and everything needed to train it.
 func New(t Training, r Run, task Task) (*Core, error) {
-	t.Precision = t.precision()
+	t = t.Resolved()
 	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, limits: r, task: task, Group: task.Group}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph = g
@@ -33,6 +33,9 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if c.schedule, err = t.schedule(task.Schedules); err != nil {
+		return nil, errors.Wrap(err, "trainer")
 	}
 	if c.optimizer, err = c.newOptimizer(); err == nil {
 		c.showGradients()
@@ -96,6 +99,6 @@ func Configure(g *graph.Graph, t Training, r Run) {
 	}
 	g.Kernels = t.Kernels
 	g.SetThreads(r.Threads)
-	g.SetPrecision(t.precision())
+	g.SetPrecision(t.Resolved().Precision)
 	g.SetMemoryLimit(r.Limit())
 }

@@ -52,7 +52,7 @@ func TestRateAt(t *testing.T) {
 func TestFieldsAtTheirBorders(t *testing.T) {
 	training := Training{BatchSize: 1, GradientAccumulationSteps: 1, LearningRate: 1e-300, Optimizer: "sgd"}
 	run := Run{EvalInterval: 1, EvalIters: 1, LogInterval: 1}
-	fields := Fields(&training, &run, []string{"adamw", "sgd"})
+	fields := Fields(&training, &run, []string{"adamw", "sgd"}, []string{"cosine"})
 	if err := fields.Check(); err != nil {
 		t.Error(err)
 	}

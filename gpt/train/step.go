@@ -89,10 +89,11 @@ func (c *Core) Steps(ctx context.Context, until int, step func() (Progress, erro
 
 // rate returns the learning rate of the next step.
 func (c *Core) rate() (lr float64, err error) {
-	if c.task.Rate == nil {
-		return c.training.RateAt(c.Done), nil
+	hook, rate := "rate", c.task.Rate
+	if rate == nil {
+		hook, rate = "schedule", func(step int) float64 { return c.schedule.Rate(c.training, step) }
 	}
-	err = guarded("rate", func() error { lr = c.task.Rate(c.Done); return nil })
+	err = guarded(hook, func() error { lr = rate(c.Done); return nil })
 	return lr, err
 }
 

@@ -22,7 +22,7 @@ func Check(c gpt.Config) error {
 // CheckTraining returns an error that names the first field of a training or run that is out of range. It is for flags
 // that are read before the network is known.
 func CheckTraining(t train.Training, r train.Run) error {
-	return train.Fields(&t, &r, parts.Names(parts.Optimizers())).Check()
+	return train.Fields(&t, &r, parts.Names(parts.Optimizers()), parts.Names(train.Schedules())).Check()
 }
 
 // SavedConfig returns the configuration of the run of a checkpoint.

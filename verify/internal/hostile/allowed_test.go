@@ -91,11 +91,11 @@ var rules = []struct{ pattern, why string }{
 	{`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|LogInterval|Threads|OutDir)=)`, "used by the loop around it"},
 	{`^train\.(Run\.CheckMemory 0|New 1)\.MemoryLimit=\+Inf`, "no limit"},
 	{`^train\.New 1\.MemoryLimit=`, "CheckMemory refuses it"},
-	{`^train\.New 0\.(BatchSize|Optimizer|WarmupIters|LRDecayIters|MinLR)=`, "used by Fill, Task.Optimizer and later steps"},
+	{`^train\.New 0\.(BatchSize|Optimizer|\w+Iters|MinLR)=`, "used by Fill, Task.Optimizer and later steps"},
 	{`^train\.New (0\.LearningRate=0|2\.Fill=of zeros)`, "a step of 0, or of no tokens"},
 	{`^train\.Training\.Check 0(={}|\.(BatchSize|Gradient\w+|Optimizer|WeightDecay|Beta\d|GradClip)=)`, "not the schedule's"},
 	{`^train\.Training\.Check 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1|Precision=typo)`, "wrong by itself: Fields refuses it"},
-	{`^train\.New 2\.(Hooks\.Rate|FLOPs)=`, "a step of 0, and a number to report"},
+	{`^train\.New 2\.(Hooks\.Rate|FLOPs|Schedules)`, "a step of 0, and a number to report"},
 	{`^train\.New 2\.Hooks\.Loss=`, "Build makes the loss"},
 	{`^train\.New 0\.GradClip=\+Inf`, "no clipping"},
 }

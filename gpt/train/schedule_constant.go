@@ -1,0 +1,4 @@
+package train
+
+// constant is η throughout, without a warm-up.
+func constant(t Training, _ int) float64 { return t.LearningRate }
