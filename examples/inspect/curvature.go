@@ -6,6 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -32,12 +33,10 @@ func curvature(
 	if err != nil {
 		return err
 	}
-	const tolerance = 1e-3
-	most := max(1, min(100, int(m.Graph.MemoryLimit()/16/int64(c.Len())))) // vectors in half of the memory
-	bar := program.NewBar(stderr, "iteration", 0, most)
-	e, err := c.Largest(ctx, inspect.Lanczos{
-		Seed: 1, Tolerance: tolerance, MaxIterations: most, Progress: func(done int) { bar.Draw(done) },
-	})
+	search := base.Lanczos(m, c)
+	bar := program.NewBar(stderr, "iteration", 0, search.MaxIterations)
+	search.Progress = func(done int) { bar.Draw(done) }
+	e, err := c.Largest(ctx, search)
 	bar.Close()
 	if err != nil {
 		return err
@@ -50,8 +49,8 @@ func curvature(
 	fmt.Fprintf(t, "residual\t%.1g\n", e.Residual)
 	fmt.Fprintf(t, "iterations\t%d\n", e.Iterations)
 	fmt.Fprintf(t, "largest stable learning rate of gradient descent, 2/λ\t%.4g\n", e.StableRate())
-	if e.Residual > tolerance*e.Value {
-		fmt.Fprintf(t, "the search ended before the residual was %g of λ\n", tolerance)
+	if e.Residual > search.Tolerance*e.Value {
+		fmt.Fprintf(t, "the search ended before the residual was %g of λ\n", search.Tolerance)
 	}
 	return t.Flush()
 }

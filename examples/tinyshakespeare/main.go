@@ -125,6 +125,10 @@ func (j job) train(ctx context.Context, dir *checkpoint.Dir, saved *checkpoint.C
 	if err := w.begin(t); err != nil {
 		return err
 	}
+	h, err := newCurvature(o, t)
+	if err != nil {
+		return err
+	}
 	if saved == nil { // only now: a refused run leaves no files
 		if dir, err = base.Begin(c.OutDir); err != nil {
 			return err
@@ -134,7 +138,7 @@ func (j job) train(ctx context.Context, dir *checkpoint.Dir, saved *checkpoint.C
 	if err := shared(j.ranks, c.OutDir); err != nil {
 		return err
 	}
-	r, err := newReport(t, source, o, w, j.stdout)
+	r, err := newReport(t, source, o, w, h, j.stdout)
 	if err != nil {
 		return err
 	}

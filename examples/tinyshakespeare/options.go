@@ -21,6 +21,7 @@ type options struct {
 	data, config, prompt string
 	tokenizer, serve     string
 	resume, sampleOnly   bool
+	curvature            bool
 	stop                 []string
 	tokens, topK         int
 	temperature, topP    float64
@@ -46,6 +47,8 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
 		fs.StringVar(&o.serve, "serve", "",
 			"show the run in a browser, at an address such as :8080 (of this machine alone) or :0 (any free port)")
+		fs.BoolVar(&o.curvature, "curvature", false,
+			"at each evaluation measure the largest eigenvalue of the Hessian of the loss on the first training batch")
 		fs.BoolVar(&o.sampleOnly, "sample_only", false, "only print a sample of the newest checkpoint in out_dir")
 	})
 	program.Group(fs, "Sampling, after the training or alone", func(fs *flag.FlagSet) {
@@ -103,6 +106,9 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 	}
 	if o.serve != "" && o.sampleOnly {
 		return c, o, errors.New("-serve: it shows a training, but -sample_only does not train")
+	}
+	if o.curvature && o.sampleOnly {
+		return c, o, errors.New("-curvature: it measures a training, but -sample_only does not train")
 	}
 	if o.samples() && o.prompt == "" {
 		return c, o, errors.New("-prompt: empty; give at least one character, such as a newline")

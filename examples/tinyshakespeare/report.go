@@ -11,6 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
@@ -27,9 +28,13 @@ type report struct {
 	floor   float64 // nats per character, 0 if unknown
 	bytes   float64 // per token of the validation split
 	watch   *watch  // nil without -serve
+
+	curvature *inspect.Curvature // nil without -curvature
 }
 
-func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io.Writer) (*report, error) {
+func newReport(
+	t *gpt.Trainer, source corpus.Source, o options, w *watch, h *inspect.Curvature, out io.Writer,
+) (*report, error) {
 	c := t.Config()
 	m, err := program.OpenMetrics(c.OutDir, t.Done)
 	if err != nil {
@@ -40,7 +45,9 @@ func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io
 		return nil, err
 	}
 	log := &program.Log{Bar: program.NewBar(out, "", t.Done, c.MaxIters).Every(o.logInterval), Metrics: m}
-	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer), bytes: bytes, watch: w}
+	r := &report{
+		Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer), bytes: bytes, watch: w, curvature: h,
+	}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
 	if c.Resolved().Precision != "float32" {
@@ -92,11 +99,17 @@ func (r *report) ranks(o dist.Options) {
 	}
 }
 
-func (r *report) evaluation(step int, e gpt.Evaluation) {
-	bits := text.BitsPerByte(e.Val, r.bytes)
-	r.Print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s, %.4f per byte",
-		step, e.Train, e.Val, e.BitsPerChar(), r.unit, bits)
-	r.Add(program.EvalLine{Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar(), BitsPerByte: bits})
+func (r *report) evaluation(step int, e gpt.Evaluation, curvature float64) {
+	bits, more := text.BitsPerByte(e.Val, r.bytes), ""
+	if r.curvature != nil {
+		more = fmt.Sprintf(", curvature %.4g", curvature)
+	}
+	r.Print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s, %.4f per byte%s",
+		step, e.Train, e.Val, e.BitsPerChar(), r.unit, bits, more)
+	r.Add(program.EvalLine{
+		Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar(), BitsPerByte: bits,
+		Curvature: curvature,
+	})
 	r.Keep(r.plot())
 }
 

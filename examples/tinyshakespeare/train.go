@@ -59,10 +59,14 @@ func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *repor
 	if err != nil {
 		return err
 	}
+	curvature, err := r.largest(ctx)
+	if err != nil {
+		return err
+	}
 	if err := r.save(t, dir); err != nil {
 		return err
 	}
-	r.evaluation(t.Done, e)
+	r.evaluation(t.Done, e, curvature)
 	r.Keep(r.watch.look(ctx))
 	return nil
 }

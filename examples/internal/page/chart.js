@@ -64,7 +64,8 @@ function chart(box, title, height, move) {
   const plot = picture("g"), cursor = picture("line", {class: "cursor", y1: top, y2: height - bottom});
   const says = make("div", {className: "says"});
   svg.append(plot, cursor);
-  box.append(make("figure", {}, make("figcaption", {}, title), svg, says));
+  const figure = make("figure", {hidden: true}, make("figcaption", {}, title), svg, says);
+  box.append(figure);
   let last = 1, now = 0;
   const x = step => left + (width - left - right) * step / last;
   svg.addEventListener("keydown", e => {
@@ -83,6 +84,7 @@ function chart(box, title, height, move) {
 
   function draw(lines) {
     const all = lines.flatMap(l => l.points);
+    figure.hidden = !all.length;
     if (!all.length) return;
     last = all.reduce((m, p) => Math.max(m, p[0]), 1);
     let low = all.reduce((m, p) => Math.min(m, p[1]), Infinity);

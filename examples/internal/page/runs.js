@@ -51,6 +51,7 @@ const kinds = [
   {title: "norm of the gradients", height: 300, of: r => [line(r, "", r.steps, "norm", "thin")]},
   {title: "tokens a second", height: 190, of: r => [line(r, "", r.steps, "tok_per_s", "thin")]},
   {title: "learning rate", height: 190, of: r => [line(r, "", r.steps, "lr", "full")]},
+  {title: "largest eigenvalue of the Hessian", height: 190, of: r => [line(r, "", r.evals, "curvature", "full")]},
 ];
 for (const kind of kinds) kind.chart = chart(at("charts"), kind.title, kind.height, step => { cursor = step; tell(); });
 

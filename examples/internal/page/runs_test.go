@@ -64,8 +64,13 @@ func TestBrowserRuns(t *testing.T) {
 	b.wait(`document.getElementById("state").textContent`, "live")
 	b.wait(text, "<i>behind 0</i>")
 	b.wait(loss+`.ariaValueText`, "step 1000: first batch 1k, second batch 1k")
-	add(t, filepath.Join("second", program.MetricsFile), step(2000, 7)+`{"step":2000,"train_loss":3.5,"val_loss":4.5,"bits_per_byte":6.25}`+"\n")
+	const charts = `document.querySelectorAll("#charts figure:not([hidden])").length`
+	b.wait(charts, "4")
+	add(t, filepath.Join("second", program.MetricsFile), step(2000, 7)+`{"step":2000,"train_loss":3.5,"val_loss":4.5,"bits_per_byte":6.25,"curvature":12.5}`+"\n")
 	b.wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5, second val 4.5")
+	b.wait(charts, "5")
+	b.wait(`document.querySelector("#charts figure:last-child").innerText`, "largest eigenvalue of the Hessian")
+	b.wait(`document.querySelector("#charts figure:last-child [role=slider]").ariaValueText`, "step 2000: second 12.5")
 	b.wait(`document.querySelector("#now tr:last-child").cells[5].textContent`, "6.2500")
 	b.wait(`document.querySelector("#evaluations tr").cells[4].textContent`, "6.2500")
 	must(t, look(1000).Add("first"))
@@ -87,7 +92,7 @@ func TestBrowserRuns(t *testing.T) {
 	b.wait(`document.activeElement.ariaValueText`, "step 20: first batch 20, second batch 21")
 	b.press("Tab")
 	b.wait(`document.activeElement.ariaValueText`, "step 20: first 1, second 1")
-	b.press("Tab", "Tab", "Tab", "Tab", "ArrowLeft") // the other charts, the table, the evaluation
+	b.press("Tab", "Tab", "Tab", "Tab", "Tab", "ArrowLeft") // the other charts, the table, the evaluation
 	b.wait(`document.activeElement.ariaValueText`, "step 0")
 	b.press("ArrowRight", "Tab", "Tab", "ArrowDown", "ArrowRight")
 	b.wait(`document.activeElement.ariaLabel`, "h.1 head 1")

@@ -36,6 +36,7 @@ type (
 		Val         float64 `json:"val_loss"`
 		BitsPerChar float64 `json:"bits_per_char"` // per token
 		BitsPerByte float64 `json:"bits_per_byte"`
+		Curvature   float64 `json:"curvature,omitempty"` // largest eigenvalue of the Hessian
 	}
 )
 
