@@ -1,12 +1,15 @@
 package gpt
 
 import (
+	"encoding/json"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -225,5 +228,241 @@ func TestTiedHead(t *testing.T) {
 			continue
 		}
 		mustContain(t, err, test.want)
+	}
+}
+
+// network returns the fields in which two configurations of one network agree.
+func network(c Config) map[string]string {
+	c = c.Resolved()
+	values := map[string]string{}
+	for _, f := range c.networkFields() {
+		values[f.Name] = f.String()
+	}
+	return values
+}
+
+func huggingFaceRoundTrip(t *testing.T, c Config) {
+	t.Helper()
+	data, err := c.HuggingFace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := FromHuggingFace(data)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	if diff := cmp.Diff(network(c), network(got)); diff != "" {
+		t.Fatalf("config.json: -want +got:\n%s", diff)
+	}
+}
+
+func TestConfigHuggingFaceRoundTrip(t *testing.T) {
+	relu := shakespeare65()
+	relu.Activation, relu.Dropout = "relu", 0.25
+	for _, c := range []Config{shakespeare65(), GPT2(), untiedGPT2(), Paper(), unusual(), relu} {
+		huggingFaceRoundTrip(t, c)
+	}
+	if _, err := Shakespeare().HuggingFace(); err == nil {
+		t.Error("vocab_size 0: got no error")
+	}
+}
+
+func TestConfigHuggingFace(t *testing.T) {
+	c := GPT2()
+	c.Dropout = 0.1
+	data, err := c.HuggingFace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "model_type": "gpt2",
+  "architectures": [
+    "GPT2LMHeadModel"
+  ],
+  "vocab_size": 50257,
+  "n_positions": 1024,
+  "n_ctx": 1024,
+  "n_embd": 768,
+  "n_layer": 12,
+  "n_head": 12,
+  "n_inner": 3072,
+  "activation_function": "gelu_new",
+  "resid_pdrop": 0.1,
+  "embd_pdrop": 0.1,
+  "attn_pdrop": 0.1,
+  "layer_norm_epsilon": 0.00001,
+  "tie_word_embeddings": true,
+  "scale_attn_weights": true,
+  "scale_attn_by_inverse_layer_idx": false,
+  "add_cross_attention": false
+}
+`
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Only a network that computes the same as a GPT-2 has its model_type.
+func TestConfigHuggingFaceModelType(t *testing.T) {
+	for _, test := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) {}, "gpt2"},
+		{func(c *Config) { c.Bias = true }, "gpt2"},
+		{func(c *Config) { c.Head = "linear" }, "gpt2"},
+		{func(c *Config) { c.QKSize, c.VSize, c.NInner = 32, 32, 100 }, "gpt2"},
+		{func(c *Config) { c.Bias, c.Head = true, "linear" }, "pedestrian"}, // the head's bias
+		{func(c *Config) { c.Block = "post" }, "pedestrian"},
+		{func(c *Config) { c.QKSize = 31 }, "pedestrian"},
+		{func(c *Config) { c.LoraR = 2 }, "pedestrian"},
+	} {
+		c := shakespeare65()
+		test.change(&c)
+		data, err := c.HuggingFace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			ModelType string `json:"model_type"`
+		}
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.ModelType != test.want {
+			t.Errorf("got %s, want %s: %s", got.ModelType, test.want, data)
+		}
+	}
+}
+
+// Each key of the published GPT-2s is accepted with its value, and an unknown one is refused unless its value is empty.
+func TestFromHuggingFaceKeys(t *testing.T) {
+	const published = `{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 50256,
+		"embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
+		"n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 6, "n_positions": 1024, "resid_pdrop": 0.1,
+		"summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true, "summary_type": "cls_index",
+		"summary_use_proj": true, "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}},
+		"_num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "vocab_size": 50257, "new": null}`
+	if _, err := FromHuggingFace([]byte(published)); err != nil {
+		t.Error(err)
+	}
+	for value, refused := range map[string]bool{"null": false, "false": false, `""`: false, "[ ]": false, "{\n}": false,
+		"0": true, "1": true, "true": true, `"x"`: true, `[1]`: true, `{"a": 1}`: true} {
+		_, err := FromHuggingFace([]byte(strings.Replace(published, `"new": null`, `"new": `+value, 1)))
+		if refused {
+			mustContain(t, err, "new: got "+value+", want none")
+		} else if err != nil {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+// A published GPT-2: irrelevant keys are ignored, and absent ones have defaults.
+func TestFromHuggingFace(t *testing.T) {
+	const text = `{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "bos_token_id": 50256,
+		"initializer_range": 0.02, "model_type": "gpt2", "n_ctx": 1024, "n_inner": null, "n_layer": 24, "n_embd": 1024, "n_head": 16,
+		"task_specific_params": {"text-generation": {"do_sample": true}}, "vocab_size": 50257}`
+	got, err := FromHuggingFace([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want Config
+	want.BlockSize, want.VocabSize, want.Head = 1024, 50257, "tied"
+	want.Stack = parts.Stack{NLayer: 24, NHead: 16, NEmbd: 1024, Dropout: 0.1, Bias: true, Activation: "gelu_tanh", Eps: 1e-5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if total, _ := got.Count(); total != 354_823_168 { // GPT-2 medium
+		t.Errorf("got %d parameters, want 354823168", total)
+	}
+}
+
+// The config.json of published models, as written by older and newer programs.
+const (
+	smolLM2 = `{"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 0,
+		"eos_token_id": 0, "hidden_act": "silu", "hidden_size": 576, "initializer_range": 0.041666666666666664,
+		"intermediate_size": 1536, "is_llama_config": true, "max_position_embeddings": 8192, "model_type": "llama",
+		"num_attention_heads": 9, "num_hidden_layers": 30, "num_key_value_heads": 3, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
+		"rope_interleaved": false, "rope_scaling": null, "rope_theta": 100000, "tie_word_embeddings": true,
+		"torch_dtype": "bfloat16", "transformers_version": "4.40.1", "use_cache": true, "vocab_size": 49152}`
+	newer = `{"attention_bias": false, "attention_dropout": 0.0, "dtype": "bfloat16", "eos_token_id": [0, 2], "head_dim": 64,
+		"hidden_act": "silu", "hidden_size": 576, "intermediate_size": 1536, "layer_types": null, "max_position_embeddings": 8192,
+		"model_type": "llama", "num_attention_heads": 9, "num_hidden_layers": 30, "num_key_value_heads": 3, "rms_norm_eps": 1e-05,
+		"rope_parameters": {"rope_theta": 100000.0, "rope_type": "default"}, "tie_word_embeddings": true, "vocab_size": 49152}`
+	stories = `{"hidden_size": 288, "intermediate_size": 768, "max_position_embeddings": 256, "model_type": "llama",
+		"num_attention_heads": 6, "num_hidden_layers": 6, "rms_norm_eps": 1e-05, "tie_word_embeddings": true, "vocab_size": 32000}`
+	qwen = `{"architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 151643, "eos_token_id": 151643,
+		"hidden_act": "silu", "hidden_size": 896, "intermediate_size": 4864, "max_position_embeddings": 32768,
+		"max_window_layers": 24, "model_type": "qwen2", "num_attention_heads": 14, "num_hidden_layers": 24,
+		"num_key_value_heads": 2, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "sliding_window": 32768,
+		"tie_word_embeddings": true, "use_sliding_window": false, "vocab_size": 151936}`
+)
+
+// Published configurations are the presets of their names.
+func TestFromHuggingFaceLLaMA(t *testing.T) {
+	narrow := network(SmolLM2_135M())
+	narrow["qk_size"], narrow["v_size"] = "64", "64"
+	for text, want := range map[string]map[string]string{smolLM2: network(SmolLM2_135M()), newer: narrow, stories: network(Stories15M())} {
+		got, err := FromHuggingFace([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(want, "window") // of other attentions
+		had := network(got)
+		delete(had, "window")
+		if diff := cmp.Diff(want, had); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	s, err := readSource([]byte(qwen), parts.Registry{}) // its masks alone are 4 GiB
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = s.cropped(1024); err != nil {
+		t.Fatal(err)
+	}
+	if total, _ := s.Count(); total != 494_032_768 || s.Attention != "gqa_bias" || s.RopeTheta != 1e6 {
+		t.Errorf("Qwen2-0.5B: got %d parameters, attention %s, rope_theta %v, want 494032768, gqa_bias, 1e6", total, s.Attention, s.RopeTheta)
+	}
+}
+
+// Settings that a Config cannot express are refused with key and value.
+func TestFromHuggingFaceLLaMARefuses(t *testing.T) {
+	for change, want := range map[[2]string]string{
+		{`"silu"`, `"gelu"`}: "hidden_act: got gelu, want silu",
+		{`"attention_bias": false`, `"attention_bias": true`}:                                                 "attention_bias: got true, want false",
+		{`"pretraining_tp": 1`, `"mlp_bias": true`}:                                                           "mlp_bias: got true, want false",
+		{`"attention_dropout": 0.0`, `"attention_dropout": 0.1`}:                                              "attention_dropout: got 0.1, want 0",
+		{`"rope_scaling": null`, `"rope_scaling": {"type": "linear", "factor": 2}`}:                           "rope_scaling: type: got linear, want default",
+		{`"rope_scaling": null`, `"rope_scaling": {"rope_type": "llama3", "factor": 32}`}:                     "rope_scaling: rope_type: got llama3, want default",
+		{`"rope_scaling": null`, `"rope_scaling": {"factor": 32}`}:                                            `rope_scaling: got {"factor": 32}, want null`,
+		{`"rope_scaling": null`, `"rope_parameters": {"rope_type": "yarn"}`}:                                  "rope_parameters: rope_type: got yarn, want default",
+		{`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}`}: "rope_parameters: partial_rotary_factor: got 0.5, want 1",
+		{`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "rope_theta": -1}`}:             "rope_parameters: rope_theta: got -1, want",
+		{`"rope_scaling": null`, `"rope_parameters": 7`}:                                                      "rope_parameters: ",
+		{`"num_key_value_heads": 3`, `"num_key_value_heads": 4`}:                                              "num_key_value_heads: got 4, want a divisor of num_attention_heads 9",
+		{`"num_key_value_heads": 3`, `"num_key_value_heads": 0`}:                                              "num_key_value_heads: got 0, want",
+		{`"hidden_size": 576`, `"hidden_size": null`}:                                                         "hidden_size: got null, want",
+		{`"hidden_size": 576`, `"hidden_size": 1e99`}:                                                         "hidden_size: got 1e99, want",
+		{`"hidden_size": 576, "initializer_range": 0.041666666666666664,`, `"hidden_size": 577,`}:             "num_attention_heads: got 9, want a divisor of hidden_size 577",
+		{`"use_cache": true`, `"use_sliding_window": true`}:                                                   "use_sliding_window: got true, want false",
+		{`"use_cache": true`, `"layer_types": ["full_attention", "sliding_attention"]`}:                       "layer_types: got sliding_attention, want full_attention",
+		{`"use_cache": true`, `"layer_types": ["full_attention"]`}:                                            "layer_types: got 1, want one for each of num_hidden_layers 30",
+		{`"use_cache": true`, `"partial_rotary_factor": 0.5`}:                                                 "partial_rotary_factor: got 0.5, want 1",
+		{`"use_cache": true`, `"sliding_window": 4096`}:                                                       "sliding_window: got 4096, want none",
+		{`"use_cache": true`, `"quantization_config": {"bits": 4}`}:                                           `quantization_config: got {"bits": 4}, want none: the key is not supported`,
+		{`"use_cache": true`, `"logit_scale": 2`}:                                                             "logit_scale: got 2, want none",
+		{`"rope_scaling": null`, `"rope_parameters": {"full_attention": {"rope_theta": 7}}`}:                  `rope_parameters: full_attention: got {"rope_theta": 7}, want none: only one rotation`,
+		{`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "mrope_section": [1]}`}:         "rope_parameters: mrope_section: got [1], want none",
+		{`"model_type": "llama"`, `"model_type": "mistral"`}:                                                  "model_type: got mistral, want gpt2, llama or qwen2",
+		{`"model_type": "llama"`, `"model_type": 7`}:                                                          "model_type: got 7, want a string",
+		{`"max_position_embeddings": 8192`, `"max_position_embeddings": 200000000`}:                           "memory: got about",
+	} {
+		text := strings.Replace(smolLM2, change[0], change[1], 1)
+		if text == smolLM2 {
+			t.Fatalf("no %s", change[0])
+		}
+		_, err := FromHuggingFace([]byte(text))
+		mustContain(t, err, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -189,5 +190,45 @@ func trains(c gpt.Config) {
 	}
 	if losses[len(losses)-1] < 0.9*losses[0] {
 		fmt.Println("the loss falls")
+	}
+}
+
+// The Example works: the loss falls, there is a checkpoint, and the model generates text.
+func TestExample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for a second")
+	}
+	t.Chdir(t.TempDir())
+	verse := strings.Repeat("ROMEO:\nThe wheel goes round, the water pays no rent.\n\nJULIET:\nThen cross with me!\n\n", 20)
+	if err := os.WriteFile("input.txt", []byte(verse), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, err := os.Create("said")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := os.Stdout
+	os.Stdout = said
+	func() {
+		defer func() { os.Stdout = stdout }()
+		Example()
+	}()
+	data, err := os.ReadFile("said")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, text, _ := strings.Cut(string(data), "step 20: loss ")
+	var first, last float64
+	if _, err := fmt.Sscanf(steps, "step 1: loss %f", &first); err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	if _, err := fmt.Sscanf(text, "%f", &last); err != nil || !(last < first-0.5) {
+		t.Errorf("the loss went from %v to %v (%v), want it to fall", first, last, err)
+	}
+	if _, err := os.Stat("out/step-00000020/manifest.json"); err != nil {
+		t.Error(err)
+	}
+	if _, written, _ := strings.Cut(text, "\n"); len(written) != 200 || !strings.Contains(written, "e") {
+		t.Errorf("wrote %d letters, want 200: %q", len(written), written)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -132,5 +133,44 @@ func TestFiguresNameTheMachine(t *testing.T) {
 	}
 	if found < 5 {
 		t.Errorf("%d lines with figures found", found)
+	}
+}
+
+// block returns the lines of a file after the line begin, up to the line end.
+func block(t *testing.T, path, begin, end string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	from := slices.Index(lines, begin)
+	if from < 0 {
+		t.Fatalf("%s has no line %q", path, begin)
+	}
+	n := slices.Index(lines[from:], end)
+	if n < 0 {
+		t.Fatalf("%s has no line %q behind %q", path, end, begin)
+	}
+	return lines[from+1 : from+n]
+}
+
+// The README's program is the Example, with at most twenty lines, and a newcomer's commands have at most eight lines.
+func TestFirstPage(t *testing.T) {
+	example, readme := block(t, filepath.Join(root, "gpt/example_test.go"), "func Example() {", "}"), block(t, filepath.Join(root, "README.md"), "```go", "```")
+	for i, line := range example {
+		example[i] = strings.TrimPrefix(line, "\t")
+	}
+	if !slices.Equal(example, readme) {
+		t.Errorf("the README's program is not the Example of gpt: got\n%s\nwant\n%s", strings.Join(readme, "\n"), strings.Join(example, "\n"))
+	}
+	if len(example) > 20 {
+		t.Errorf("the program has %d lines, want at most 20", len(example))
+	}
+	commands := block(t, filepath.Join(root, "README.md"), "```sh", "```")
+	clone := slices.IndexFunc(commands, func(line string) bool { return strings.HasPrefix(line, "git clone ") })
+	first := slices.IndexFunc(commands, func(line string) bool { return strings.HasPrefix(line, "go run ./examples/tinyshakespeare") })
+	if clone < 0 || first < clone || first-clone >= 8 {
+		t.Errorf("git clone is line %d of the first commands, the first sample line %d: want at most 8 lines from one to the other", clone, first)
 	}
 }
