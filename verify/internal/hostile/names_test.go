@@ -18,6 +18,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -48,6 +49,7 @@ var packages = []string{
 	"gpt/search",
 	"gpt/seq2seq",
 	"gpt/structured",
+	"gpt/tasks",
 	"gpt/text",
 	"gpt/text/bpe",
 	"gpt/train",
@@ -308,6 +310,8 @@ var functions = map[string]any{
 	"structured.Noise":             structured.Noise,
 	"structured.OffBand":           structured.OffBand,
 	"structured.Project":           structured.Project,
+	"tasks.All":                    tasks.All,
+	"tasks.New":                    tasks.New,
 	"text.All":                     text.All,
 	"text.BitsPerByte":             text.BitsPerByte,
 	"text.Blocks":                  text.Blocks,
@@ -326,6 +330,7 @@ var functions = map[string]any{
 	"text.OpenShards":              text.OpenShards,
 	"text.ReadCorpus":              text.ReadCorpus,
 	"text.ReadTemplate":            text.ReadTemplate,
+	"text.Rows":                    text.Rows,
 	"text.Sample":                  text.Sample,
 	"text.Stream":                  text.Stream,
 	"text.Until":                   text.Until,
@@ -638,6 +643,24 @@ var types = []reflect.Type{
 	reflect.TypeFor[structured.Row](),
 	reflect.TypeFor[structured.Settings](),
 	reflect.TypeFor[structured.Table](),
+	reflect.TypeFor[tasks.Compression](),
+	reflect.TypeFor[tasks.Dyck](),
+	reflect.TypeFor[tasks.Facts](),
+	reflect.TypeFor[tasks.FuzzyRecall](),
+	reflect.TypeFor[tasks.InContextRecall](),
+	reflect.TypeFor[tasks.Markov](),
+	reflect.TypeFor[tasks.Memorization](),
+	reflect.TypeFor[tasks.ModularAddition](),
+	reflect.TypeFor[tasks.MultiQueryRecall](),
+	reflect.TypeFor[tasks.NoisyRecall](),
+	reflect.TypeFor[tasks.Optimum](),
+	reflect.TypeFor[tasks.Parity](),
+	reflect.TypeFor[tasks.Repetition](),
+	reflect.TypeFor[tasks.Score](),
+	reflect.TypeFor[tasks.SelectiveCopying](),
+	reflect.TypeFor[tasks.Set](),
+	reflect.TypeFor[tasks.Task](),
+	reflect.TypeFor[tasks.WordProblem](),
 	reflect.TypeFor[text.Bytes](),
 	reflect.TypeFor[text.Characters](),
 	reflect.TypeFor[text.Dataset](),

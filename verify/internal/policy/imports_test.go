@@ -19,6 +19,7 @@ func TestImportDirections(t *testing.T) {
 		"nn":             {"graph"},
 		"gpt":            {"graph", "nn", "gpt", "internal"},
 		"gpt/search":     {"graph", "gpt/internal", "internal"},
+		"gpt/tasks":      {"graph", "gpt/text"},
 		"gpt/decode":     {"graph", "nn", "gpt/parts", "gpt/search", "gpt/internal", "internal"},
 		"gpt/lab/paired": {},
 		"verify":         {"graph", "nn", "gpt", "verify", "internal"},

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"gpt/internal/field", "gpt/internal/fuzzed", "gpt/safetensors", "gpt/dist", "gpt/structured", "gpt/lab/paired"},
 	{"gpt/text/bpe", "gpt/checkpoint", "gpt/search", "gpt/internal/made"},
 	{"gpt/text"},
-	{"gpt/train"},
+	{"gpt/train", "gpt/tasks"},
 	{"gpt/parts"},
 	{"gpt/published"},
 	{"gpt/internal/peft", "gpt/decode"},
