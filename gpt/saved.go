@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -90,4 +92,163 @@ func tokenizerFileOf(tok text.Tokenizer) checkpoint.File {
 		return checkpoint.File{Name: charactersFile, Write: train.WriteJSON(tok)}
 	}
 	return checkpoint.File{Name: vocabularyFile, Write: train.WriteJSON(tok)}
+}
+
+// Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when their files are
+// written. It is an error then if a step has been done since, or if weights or moments are not finite.
+func (t *Trainer) Files() ([]checkpoint.File, error) {
+	_, files, err := t.files()
+	return files, err
+}
+
+// files returns the number of steps done and the list of Files.
+func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
+	if err := t.check(); err != nil {
+		return 0, nil, err
+	}
+	if err := t.checkTokenizer(); err != nil {
+		return 0, nil, err
+	}
+	hf, err := t.config.HuggingFace()
+	if err != nil {
+		return 0, nil, err
+	}
+	s, err := train.StateOf(t.Core, stateFormat, t.config)
+	if err != nil {
+		return 0, nil, err
+	}
+	list = append(t.Core.Files(s.Step, t.Model.WriteWeights, s), tokenizerFileOf(t.Tokenizer))
+	return s.Step, slices.Insert(list, 1, checkpoint.File{Name: configFile, Write: train.WriteBytes(hf)}), nil
+}
+
+// Save writes the state as a checkpoint into the directory at path, which it creates if it does not exist, and holds
+// the directory's lock meanwhile. To save more than once, keep a checkpoint.Dir open instead, so that no other process
+// can save in between. All machines of a Group must call it: rank 0 writes, and the others wait. Meanwhile, a Step in
+// another goroutine is an error; Model.WriteWeights, Files and Export can write during a run.
+func (t *Trainer) Save(path string) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	if t.Group == nil {
+		return t.save(path)
+	}
+	var err error
+	if t.Group.Rank() == 0 {
+		err = t.save(path)
+	} else {
+		err = t.Attend()
+	}
+	if err != nil {
+		return err
+	}
+	return t.Group.Barrier()
+}
+
+func (t *Trainer) save(path string) error {
+	step, files, err := t.files()
+	if err != nil {
+		return err
+	}
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Save(step, files)
+}
+
+// Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
+// Config.ResumeDiff allows it; another corpus or vocabulary is an error. The code in c, Parts and Hooks, is in no
+// checkpoint: the caller must pass the same again. With other Hooks the rest of the run differs, without an error.
+func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+	if err := checkText(corpus, tok); err != nil {
+		return nil, err
+	}
+	if c.VocabSize == 0 {
+		c.VocabSize = tok.Size()
+	}
+	s, err := readState(cp, c.Parts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.ResumeDiff(s.Config); err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	if got := corpus.SHA256(); got != s.Corpus {
+		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s",
+			cp.Path, field.Clip(s.Corpus), got)
+	}
+	if err := checkTokenizer(cp, tok); err != nil {
+		return nil, err
+	}
+	t, err := trainerAt(c, corpus, tok, s.Step, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	if err = t.Model.fill(t.Model.ours(), cp, t.Model.Params()); err == nil {
+		err = s.Restore(t.Core, cp)
+	}
+	return t, errors.Wrapf(err, "checkpoint %s", cp.Path)
+}
+
+// FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
+// those of c; the rest of the network is the checkpoint's. c either leaves the network out, with n_embd 0, or agrees
+// with it, except that its block_size may be smaller: then later positions are left out. tok is the checkpoint's
+// tokenizer, with which the corpus must be encoded. If the run would exceed the memory limit, FineTune sets Recompute.
+func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+	if err := checkText(corpus, tok); err != nil {
+		return nil, err
+	}
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
+	saved, err := sourceOf(cp, c.Parts)
+	if err != nil {
+		return nil, err
+	}
+	if c.BlockSize > 0 && c.BlockSize < saved.BlockSize {
+		if saved, err = saved.cropped(c.BlockSize); err != nil {
+			return nil, err
+		}
+	}
+	if c.NEmbd == 0 {
+		saved.Dropout = c.Dropout
+		c = c.onNetwork(saved.Network)
+	}
+	if c.VocabSize == 0 {
+		c.VocabSize = tok.Size()
+	}
+	if err := c.sameNetwork(saved.Config); err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	if saved.LoraR > 0 {
+		return nil, errors.Errorf("checkpoint %s: lora_r: got %d as saved, want 0: merge its adapters first",
+			cp.Path, saved.LoraR)
+	}
+	// A model alone may have no tokenizer.
+	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	c.Recompute = c.Recompute || c.Memory() > float64(c.Limit())
+	t, err := trainerAt(c, corpus, tok, 0, func(name string) bool { return !adapterName(name) })
+	if err != nil {
+		return nil, err
+	}
+	base := slices.DeleteFunc(slices.Clone(t.Model.Params()), isAdapter)
+	// The adapters keep their initial values, whose product is 0, so the model computes the same as the checkpoint's.
+	return t, errors.Wrapf(t.Model.fill(saved, cp, base), "checkpoint %s", cp.Path)
+}
+
+// onNetwork returns c with the network n, but with c's adapters.
+func (c Config) onNetwork(n Network) Config {
+	n.Adapters = c.Adapters
+	c.Network = n
+	return c
+}
+
+// sameNetwork returns an error that names every field of the network in which c differs, except dropout and adapters.
+func (c Config) sameNetwork(saved Config) error {
+	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
+	c, saved = c.Resolved(), saved.Resolved()
+	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
 }
