@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
@@ -84,7 +85,43 @@ func TestModelExact(t *testing.T) {
 	if e, err := p.Exact(1, 3); err != nil || e.Differing != 0 {
 		t.Errorf("encoder and decoder: got %+v, %v", e, err)
 	}
+	pairs.Dropout = 0.3
+	if p, err = NewPairs(pairs, 2, 1); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := p.Exact(1, 3); err != nil || e.Differing != 0 {
+		t.Errorf("encoder and decoder with dropout: got %+v, %v", e, err)
+	}
 	if _, err := (Model{}).Exact(1, 1); err == nil {
 		t.Error("a model without parameters is exact")
+	}
+}
+
+// A model of each attention is exact with dropout at all of its places, beside other blocks and MLPs. A backward pass
+// that forgets one of the masks, or applies one that its forward pass does not, is not.
+func TestModelExactWithDropout(t *testing.T) {
+	attentions, blocks, mlps, tried := parts.Attentions(), parts.Blocks(), parts.MLPs(), 0
+	for i := range max(len(attentions), len(blocks)*len(mlps)) {
+		c := gpt.Shakespeare()
+		c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.QKSize, c.VSize, c.NInner = 3, 5, 1, 2, 4, 2, 3, 5
+		c.Attention, c.Dropout = attentions[i%len(attentions)].String(), 0.3
+		c.Block, c.MLP = blocks[i%len(blocks)].String(), mlps[i/len(blocks)%len(mlps)].String()
+		for name, n := range map[string]int{"window": 2, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
+			c.Options.Offer(name, n)
+		}
+		if c.ValidateModel() != nil {
+			continue
+		}
+		tried++
+		m, err := NewModel(c, 2, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := m.Exact(1, uint64(i)); err != nil || e.Differing != 0 {
+			t.Errorf("%s, %s, %s: got %+v, %v", c.Attention, c.Block, c.MLP, e, err)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("got %d valid models, want more", tried)
 	}
 }

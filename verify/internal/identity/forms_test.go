@@ -193,3 +193,22 @@ func TestExactScan(t *testing.T) {
 		}
 	}
 }
+
+// TestExactPooling takes the layers that reduce the tokens of a sequence along the road, with an odd number of features.
+// Every Case has an even number.
+func TestExactPooling(t *testing.T) {
+	for name, f := range map[string]Formula{
+		"mean": formula(map[string][2]int{"x": {6, 5}},
+			func(hand.Parameters[float64]) hand.Layer[float64] { return hand.MeanTokens[float64]{Batch: 2} },
+			func(hand.Parameters[complex128]) hand.Layer[complex128] { return hand.MeanTokens[complex128]{Batch: 2} }),
+		"one": formula(map[string][2]int{"x": {6, 5}},
+			func(hand.Parameters[float64]) hand.Layer[float64] { return hand.GatherTokens[float64]{At: []int{0, 2}} },
+			func(hand.Parameters[complex128]) hand.Layer[complex128] {
+				return hand.GatherTokens[complex128]{At: []int{0, 2}}
+			}),
+	} {
+		if equal, _, err := f.Holds(1); err != nil || !equal {
+			t.Errorf("%s: got equal %t, %v", name, equal, err)
+		}
+	}
+}
