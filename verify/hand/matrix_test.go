@@ -3,6 +3,7 @@ package hand_test
 import (
 	"errors"
 	"math"
+	"math/cmplx"
 	"strings"
 	"testing"
 
@@ -110,6 +111,18 @@ func TestMatrixBroadcast(t *testing.T) {
 		d, err := verify.Compare(hand.Parameters[float64]{name: test.got}, hand.Parameters[float64]{name: test.want})
 		if err != nil || d[0].Distance != 0 {
 			t.Errorf("%s: got %v, want %v (%v)", name, test.got, test.want, err)
+		}
+	}
+}
+
+// The error function of a complex number follows its derivative along the imaginary axis, also for an imaginary part of
+// 1.
+func TestErfOfComplex(t *testing.T) {
+	for _, b := range []float64{1, 1e-30} {
+		got := hand.NewMatrix(1, 1, complex(0.5, b)).Erf().At(0, 0)
+		want := complex(math.Erf(0.5), b*2/math.SqrtPi*math.Exp(-0.25))
+		if d := cmplx.Abs(got - want); !(d <= 1e-15*math.Abs(imag(want))) {
+			t.Errorf("erf(0.5 + %gi): got %v, want %v", b, got, want)
 		}
 	}
 }
