@@ -40,7 +40,8 @@ func (ReLU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	return x.ReLU()
 }
 
-// Sigmoid is the logistic function, entry by entry: y = σ(x) = 1/(1 + e^(−x)), between 0 and 1.
+// Sigmoid is the logistic function, entry by entry: y = σ(x) = 1/(1 + e^(−x)), between 0 and 1. Its gradient has 1 −
+// σ(x) = σ(−x), which needs e^(−x) = 1/eˣ; the exact road draws one of the two and inverts it.
 type Sigmoid struct{}
 
 // Forward returns σ(x).
@@ -64,6 +65,7 @@ func (SiLU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 }
 
 // Softplus is a smooth max(x, 0) (Dugas et al. 2001), entry by entry: y = ln(1 + eˣ), positive, with derivative σ(x).
+// It is computed as max(x, 0) + ln(1 + e^(−|x|)), which needs e^(−x) = 1/eˣ, as Sigmoid does.
 type Softplus struct{}
 
 // Forward returns ln(1 + eˣ).

@@ -17,7 +17,8 @@ type Attention func(at Site) Layer
 // Encoders use it as well: the site's mask decides which token attends to which, and Causal makes it a decoder's
 // attention. The mask is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias
 // cancels in the softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh
-// may differ.
+// may differ. The kernel goes tile by tile, as hand.Flash does, which needs e^(x−m) = eˣ/eᵐ for the largest score m; on
+// the exact road this holds for maxima.
 type SelfAttention struct {
 	QKV   Layer // [q | k | v], with q and k rotated if positions are rotary
 	heads heads

@@ -55,9 +55,9 @@ func (l *MLA) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T
 
 // Step attends from the newest tokens to the cached latents of all tokens so far: dc numbers a token in place of
 // H(dρ+dh). The up-projection to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the
-// values comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are cached, not queries as in (42), and the
-// products of weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). The mask must not let a query
-// attend to a later key.
+// values comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Neither needs a law of the exponential. Only latents are
+// cached, not queries as in (42), and the products of weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata
+// X6). The mask must not let a query attend to a later key.
 func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()

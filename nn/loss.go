@@ -47,7 +47,8 @@ func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
 //
 //	L = mean(−y ln σ(z) − (1 − y) ln(1 − σ(z))) = mean(max(z, 0) − z∘y + ln(1 + e^(−|z|)))
 //
-// The right side never overflows. The gradients are (σ(z) − y)/n by z and −z/n by y, n being the number of entries.
+// The right side never overflows; it needs e^(−z) = 1/e^z, as Softplus does. The gradients are (σ(z) − y)/n by z and
+// −z/n by y, n being the number of entries.
 type BinaryCrossEntropy struct{ scope graph.Scope }
 
 // NewBinaryCrossEntropy declares nothing.

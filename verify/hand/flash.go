@@ -4,6 +4,9 @@ import "math"
 
 // Flash is Attention tile by tile, so that no more than a tile of the weights exists at a time. A query that may not
 // look at any key gets 0.
+//
+// Backward needs e^(x−lse) = e^(x−m)/d, where lse = m + ln d; on the exact road, e^(x−m) is eˣ/eᵐ for a maximum or a
+// logarithm m, and e^(ln d) is d.
 type Flash[T Number] struct {
 	Mask          Matrix[float64]
 	Queries, Keys int // of a tile

@@ -5,6 +5,8 @@ package hand
 //	y = σ(x) = 1/(1 + e^(−x)) = ½(1 + tanh ½x)
 //
 // The last form never overflows.
+//
+// Backward needs e^(−x) = 1/eˣ, for 1 − σ(x) = σ(−x); the exact road draws eˣ for one of x and −x, and inverts it.
 type Sigmoid[T Number] struct{}
 
 // Forward returns σ(x).
@@ -42,7 +44,7 @@ func (SiLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 //	y = ln(1 + eˣ) = max(x, 0) + ln(1 + e^(−|x|))
 //
 // The last form never overflows: ln(1 + eˣ) and x + ln(1 + e^(−x)) are equal, and it is the one whose power is at most
-// 1.
+// 1. That its derivative is σ(x) on both sides of 0 needs e^(−x) = 1/eˣ, which the exact road has as for Sigmoid.
 type Softplus[T Number] struct{}
 
 // Forward returns ln(1 + eˣ).

@@ -4,7 +4,8 @@ package hand
 //
 //	L = Σ (−y ln σ(z) − (1 − y) ln(1 − σ(z)))/N, N entries     (1, 1)
 //
-// With −ln σ(z) = ln(1 + e^(−z)) = softplus(z) − z and −ln(1 − σ(z)) = softplus(z), an entry is softplus(z) − z y.
+// With −ln σ(z) = ln(1 + e^(−z)) = softplus(z) − z and −ln(1 − σ(z)) = softplus(z), an entry is softplus(z) − z y. Its
+// derivative needs e^(−z) = 1/e^z, as that of Softplus does.
 type BinaryCrossEntropy[T Number] struct{ Y Matrix[T] }
 
 // Forward returns L.

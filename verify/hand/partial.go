@@ -14,6 +14,8 @@ import (
 //	o = Σ e^(x−m)/d · v      (n, dh)     Xu (82)
 //
 // A query that has not seen a key has m = −∞, d = 0 and o = 0; taken literally, the paper has NaN (erratum X1b).
+//
+// Merge needs e^(x−a)e^(a−m) = e^(x−m) for the maxima a and m; on the exact road, e^(x−m) is eˣ/eᵐ for a maximum m.
 type Partial[T Number] struct {
 	Max, Total Matrix[T]
 	Out        Matrix[T] // optional, absent if only the softmax is needed

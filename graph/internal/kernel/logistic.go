@@ -6,7 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// sigmoid returns σ(x) = 1/(1 + e^(−x)) and 1 − σ(x) = σ(x)·e^(−x), which does not cancel.
+// sigmoid returns σ(x) = 1/(1 + e^(−x)) and 1 − σ(x) = σ(x)·e^(−x), which does not cancel. It is σ(−x), the form of
+// hand.Sigmoid, by e^(−x) = 1/eˣ.
 func sigmoid[T Float](x T) (s, rest T) {
 	e := Exp(-x)
 	if s = 1 / (1 + e); s == 0 {

@@ -72,8 +72,8 @@ func expSum[T Float](z []T) (top T, total float64) {
 }
 
 // shift returns the number to subtract from the logits z of a row, and the factor of their exponentials, for
-// scale·softmax(z). They are lse and scale as long as the rounded lse has enough digits for the logarithm of the sum in
-// addition to the maximum.
+// scale·softmax(z), by e^(z−lse) = e^(z−m)/Σ e^(z−m) for the maximum m. They are lse and scale as long as the rounded
+// lse has enough digits for the logarithm of the sum in addition to the maximum.
 func shift[T Float](z []T, lse, scale T) (T, T) {
 	const roomy = 1 << 10
 	if -roomy <= lse && lse <= roomy {

@@ -96,6 +96,10 @@ func applied(x Number, value, derivative Element, real, slope float64) Number {
 
 // Exp returns eˣ. Its values satisfy e⁰ = 1, e⁻ˣ = 1/eˣ, and e^(x+m) = eˣeᵐ for a maximum or a logarithm m. A hidden
 // score has e^−∞ = 0.
+//
+// The gradients of hand.Flash need the law for maxima and logarithms, and so does the equality of its tiles with
+// attention at once. Those of hand.Sigmoid, hand.Softplus and hand.BinaryCrossEntropy need e⁻ˣ = 1/eˣ. Every other
+// gradient holds for any values of eˣ.
 func (d *Draw) Exp(x Number) Number {
 	if math.IsInf(x.Real, -1) {
 		return Number{}

@@ -13,6 +13,9 @@ import (
 //
 //	Δv += pᵀ·dy    Δp = dy·vᵀ    Δs = p∘(Δp − D)    Δq += Δs·k/√QK    Δk += Δsᵀ·q/√QK
 //
+// The weights are those of Forward by e^(s−m)/ℓ = e^(s−(m+ln ℓ)), which hand.Flash has on the exact road for a maximum
+// m and a logarithm ln ℓ.
+//
 // Keys and values get the sum over the heads that share them. The heads of a group, the tiles of a head and finally the
 // scattered keys are added in a fixed order, so that no sum depends on the threads.
 func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) {

@@ -15,6 +15,9 @@ import (
 // keep is the factor for the result so far. (Printed, the exponent has the other sign: errata X1.) m begins as the
 // least finite number rather than as −∞, so that a row of −∞ gives 0 and changes nothing (errata X1). ℓ is 0 or, as the
 // largest score counts 1, at least that. The mask is optional and is added first; its rows lie stride apart.
+//
+// The factor keep needs e^(x−m)·e^(m−m') = e^(x−m'). The formula by hand, hand.Partial, has this law on the exact road
+// for maxima m and m'.
 func softmaxTile[T kernel.Float](x, mask, top, total, keep []T, cols, stride int) {
 	if fast := simd.Of[T](); fast != nil {
 		fast.SoftmaxTile(simd.Float32s(x), simd.Float32s(mask), simd.Float32s(top), simd.Float32s(total),
