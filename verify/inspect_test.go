@@ -2,6 +2,7 @@ package verify
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -87,10 +88,7 @@ func TestCurvatureIsByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, x := range m.Tokens[1:] { // a text, without targets that are ignored
-			m.Targets[i] = x
-		}
-		m.Targets[len(m.Targets)-1] = 1
+		m.Targets = append(slices.Clone(m.Tokens[1:]), 1) // a text, without targets that are ignored
 		model, err := gpt.New(kernels64.graph(5, 0), c, 2)
 		if err != nil {
 			t.Fatal(err)
