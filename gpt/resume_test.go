@@ -44,6 +44,13 @@ func TestResumeBitForBitInBF16(t *testing.T) {
 	}
 }
 
+// The same holds for the averages of the weights, and for their loss.
+func TestResumeBitForBitAveraged(t *testing.T) {
+	c := eventful()
+	c.EMA = 0.75
+	resumeBitForBit(t, c, 0, 4)
+}
+
 // The same holds in the descent of every schedule.
 func TestResumeBitForBitSchedules(t *testing.T) {
 	for _, s := range train.Schedules()[1:] {

@@ -161,7 +161,10 @@ func (t *Trainer) checkTokenizer() error {
 }
 
 // Evaluation is the loss on the two splits, in nats per token.
-type Evaluation struct{ Train, Val float64 }
+type Evaluation struct {
+	Train, Val float64
+	ValEMA     float64 // Val with the averages of the weights; 0 without EMA
+}
 
 // BitsPerChar returns the validation loss in bits per token, which are bits per character with a character tokenizer.
 func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
@@ -174,7 +177,24 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 		return e, err
 	}
 	n := t.config.EvalIters
-	batches := func(yield func(float64, error) bool) {
+	err = t.Losses(ctx, t.drawn(0), func(losses []float64, _ float64) {
+		for i := range n {
+			e.Train += losses[i] / float64(n)
+			e.Val += losses[n+i] / float64(n)
+		}
+		t.Best = min(t.Best, e.Val)
+	})
+	if err == nil && t.config.EMA > 0 {
+		err = t.AveragedLosses(ctx, t.drawn(n), func(_ []float64, mean float64) { e.ValEMA = mean })
+	}
+	return e, err
+}
+
+// drawn returns the batches of an evaluation from the given one on: eval_iters of the training split, and as many of
+// the validation split.
+func (t *Trainer) drawn(first int) iter.Seq2[float64, error] {
+	n := t.config.EvalIters
+	return func(yield func(float64, error) bool) {
 		h := fnv.New64a()
 		h.Write([]byte("evaluate"))
 		rng := rand.New(rand.NewPCG(t.config.Seed^h.Sum64(), uint64(t.Done)))
@@ -183,19 +203,46 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 			if i < n {
 				split = t.Corpus.Train()
 			}
-			if !yield(1, t.sample(split, rng)) {
+			if err := t.sample(split, rng); i >= first && !yield(1, err) {
 				return
 			}
 		}
 	}
-	err = t.Losses(ctx, batches, func(losses []float64, _ float64) {
-		for i := range n {
-			e.Train += losses[i] / float64(n)
-			e.Val += losses[n+i] / float64(n)
-		}
-		t.Best = min(t.Best, e.Val)
+}
+
+// Averaged returns a model of its own whose trained weights are the averages of EMA, to export, to save or to write
+// with. It is an error if EMA is 0.
+func (t *Trainer) Averaged() (*Model, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	if t.config.EMA == 0 {
+		return nil, errors.New("averaged: ema: got 0, which keeps no averages, want a decay such as 0.999")
+	}
+	var m *Model
+	_, err := graph.Build(graph.Float32, t.config.Seed, func(g *graph.Graph) (err error) {
+		t.config.Configure(g)
+		g.SetBlank(func(string) bool { return true })
+		defer g.SetBlank(nil)
+		m, err = New(g, t.config, 1)
+		return err
 	})
-	return e, err
+	if err != nil {
+		return nil, errors.WithMessage(err, "averaged")
+	}
+	weights := map[string]graph.Tensor{}
+	for _, p := range t.Model.Params() {
+		weights[p.Name()] = p.Tensor()
+	}
+	for _, a := range t.Averages() {
+		weights[a.Name] = a.Tensor
+	}
+	for _, p := range m.Params() {
+		if err := p.Tensor().Copy(weights[p.Name()]); err != nil {
+			return nil, errors.WithMessagef(err, "averaged: %s", p.Name())
+		}
+	}
+	return m, nil
 }
 
 // EvaluateAll returns the loss over every block of the validation split, without overlap: the mean over the targets

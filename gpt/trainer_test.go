@@ -3,10 +3,12 @@ package gpt
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -291,6 +293,54 @@ func TestAccumulation(t *testing.T) {
 			t.Errorf("%s: off by %.2g after 5 steps", p.Name(), diff)
 		}
 	}
+}
+
+// An evaluation also measures the averages of the weights, and Averaged is a model of them, which can be exported.
+func TestAveraged(t *testing.T) {
+	c := tiny()
+	c.EMA, c.Frozen = 0.5, []string{"wpe.*"}
+	trainer := newTrainer(t, c)
+	start, err := trainer.Evaluate(t.Context())
+	if err != nil || !(math.Abs(start.ValEMA-start.Val) <= 1e-6) {
+		t.Errorf("before the first step: %+v, %v, want equal losses of the weights and their averages", start, err)
+	}
+	steps(t, trainer, 4)
+	e, err := trainer.Evaluate(t.Context())
+	if err != nil || e.ValEMA == e.Val {
+		t.Errorf("after four steps: %+v, %v, want two losses", e, err)
+	}
+	m, err := trainer.Averaged()
+	if err != nil {
+		t.Fatal(err)
+	}
+	averages := trainer.Averages()
+	for i, p := range m.Params() {
+		want := trainer.Model.Params()[i].Tensor()
+		if j := slices.IndexFunc(averages, func(a train.Named) bool { return a.Name == p.Name() }); j >= 0 {
+			want = averages[j].Tensor
+		} else if !c.Frozen.Has(p.Name()) {
+			t.Errorf("%s has no average", p.Name())
+		}
+		if !slices.Equal(p.Tensor().F32, want.F32) {
+			t.Errorf("%s: got other numbers than the average's", p.Name())
+		}
+	}
+	path := t.TempDir()
+	if _, err := m.Files(trainer.Tokenizer); err != nil {
+		t.Error(err)
+	}
+	if err := trainer.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	c.EMA = 0
+	cp, err := checkpoint.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Resume(c, trainer.Corpus, trainer.Tokenizer, cp)
+	mustContain(t, err, "ema: got 0, want 0.5")
+	_, err = newTrainer(t, tiny()).Averaged()
+	mustContain(t, err, "ema: got 0, which keeps no averages")
 }
 
 // After the first step m = (1 − β₁)·g and v = (1 − β₂)·g², with g clipped over all parameters together.

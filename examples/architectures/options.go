@@ -32,7 +32,7 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	c.MaxIters = 1000
 	fs := program.Flags("architectures", stderr)
 	program.Group(fs, "The baseline and its training", c.Flags,
-		"eval_interval", "eval_iters", "log_interval", "out_dir", "vocab_size")
+		"eval_interval", "eval_iters", "log_interval", "out_dir", "vocab_size", "ema")
 	var only, heads, contexts string
 	var quick bool
 	program.Group(fs, "The rows and the tables", func(fs *flag.FlagSet) {

@@ -261,6 +261,43 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// With -ema the evaluations have the loss of the averaged weights, which are saved in a directory of their own, also
+// when the run goes on.
+func TestAveraged(t *testing.T) {
+	dir := t.TempDir()
+	args := small(t, dir, "-ema", "0.9", "-tokens", "0")
+	if out := mustDo(t, args...); !strings.Contains(out, ", averaged weights ") {
+		t.Errorf("got %s", out)
+	}
+	mustDo(t, append(args, "-resume", "-max_iters", "7")...)
+	evaluations := 0
+	for _, m := range lines(t, dir) {
+		if m["val_loss"] != nil && m["val_loss_ema"] != nil {
+			evaluations++
+		}
+	}
+	if evaluations < 4 {
+		t.Errorf("got %d evaluations with val_loss_ema, want 4 or more", evaluations)
+	}
+	averaged := filepath.Join(dir, "averaged")
+	present, _, err := gpt.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := gpt.Open(averaged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range m.Params() {
+		if slices.Equal(p.Tensor().F32, present.Params()[i].Tensor().F32) {
+			t.Errorf("%s: the average is the weight", p.Name())
+		}
+	}
+	if cp, err := checkpoint.Load(averaged); err != nil || cp.Step != 7 {
+		t.Errorf("the average is not of step 7: %v", err)
+	}
+}
+
 // A file of settings overrides the recipe, and a flag overrides the file, wherever it stands.
 func TestConfigFile(t *testing.T) {
 	dir := t.TempDir()

@@ -104,11 +104,14 @@ func (r *report) evaluation(step int, e gpt.Evaluation, curvature float64) {
 	if r.curvature != nil {
 		more = fmt.Sprintf(", curvature %.4g", curvature)
 	}
+	if e.ValEMA > 0 {
+		more += fmt.Sprintf(", averaged weights %.4f", e.ValEMA)
+	}
 	r.Print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s, %.4f per byte%s",
 		step, e.Train, e.Val, e.BitsPerChar(), r.unit, bits, more)
 	r.Add(program.EvalLine{
 		Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar(), BitsPerByte: bits,
-		Curvature: curvature,
+		Curvature: curvature, ValEMA: e.ValEMA,
 	})
 	r.Keep(r.plot())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -11,6 +12,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
+
+// averagedDir is the directory in out_dir with the model of the averaged weights.
+const averagedDir = "averaged"
 
 // fit does the steps up to max_iters, evaluates and saves at intervals, and saves when it is interrupted. A run that
 // was interrupted before an evaluation still does it.
@@ -47,7 +51,7 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 		return stopped(ctx, t, dir, r, err)
 	}
 	r.full(loss)
-	return nil
+	return r.averaged()
 }
 
 // evaluate measures, saves, and only then reports: a disk without room for a picture may have room for the checkpoint.
@@ -69,6 +73,34 @@ func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *repor
 	r.evaluation(t.Done, e, curvature)
 	r.Keep(r.watch.look(ctx))
 	return nil
+}
+
+// keep saves a model alone in a directory of its own in out_dir, as that of the trainer's step.
+func (r *report) keep(name string, m *gpt.Model) error {
+	files, err := m.Files(r.trainer.Tokenizer)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(r.trainer.Config().OutDir, name)
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Save(r.trainer.Done, files)
+}
+
+// averaged saves the model of the averaged weights, if there are any.
+func (r *report) averaged() error {
+	if r.trainer.Config().EMA == 0 {
+		return nil
+	}
+	m, err := r.trainer.Averaged()
+	if err != nil {
+		return err
+	}
+	r.Print("saving the averaged weights to %s", filepath.Join(r.trainer.Config().OutDir, averagedDir))
+	return r.keep(averagedDir, m)
 }
 
 func (r *report) save(t *gpt.Trainer, dir *checkpoint.Dir) error {

@@ -27,6 +27,7 @@ type Training struct {
 	LRDecayIters              int     // the step at which the schedule reaches MinLR
 	CooldownIters             int     // number of steps of the decay of schedule "wsd"; by default LRDecayIters/5
 	MinLR                     float64 // the lowest learning rate after warm-up
+	EMA                       float64 // decay of a moving average of the weights, Core.Averages; 0 means none
 	Seed                      uint64  // seed of every random choice
 	Kernels                   bool    // use kernels; otherwise the reference, stock operations
 	Precision                 string  // precision of the operands of kernels' products: "float32" (default) or "bf16"
@@ -79,6 +80,8 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 		field.New("cooldown_iters", &t.CooldownIters, field.Size(0),
 			"number of steps of the decay of schedule wsd; 0 is a fifth of lr_decay_iters").Optional(),
 		field.New("min_lr", &t.MinLR, field.NonNegative(), "lowest learning rate after warm-up"),
+		field.New("ema", &t.EMA, field.Fraction(),
+			"decay of a moving average of the weights, such as 0.999; 0 is none").Optional(),
 		field.Free("eval_interval", &r.EvalInterval, field.Size(1), "number of steps between evaluations"),
 		field.Free("eval_iters", &r.EvalIters, field.Size(1), "number of batches of an evaluation"),
 		field.Free("log_interval", &r.LogInterval, field.Size(1), "number of steps between log lines"),

@@ -58,6 +58,7 @@ type Core struct {
 	loss      graph.Expr
 	params    []graph.Expr // parameters to train
 	optimizer *optim.Optimizer
+	averages  []Named // of params, nil without EMA
 	schedule  Schedule
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation

@@ -14,6 +14,14 @@ import (
 func (c *Core) Losses(
 	ctx context.Context, batches iter.Seq2[float64, error], use func(losses []float64, mean float64),
 ) error {
+	return c.evaluate(ctx, batches, use, func() func() { return func() {} })
+}
+
+// evaluate is Losses with the weights that change sets, and the function that it returns resets.
+func (c *Core) evaluate(
+	ctx context.Context, batches iter.Seq2[float64, error], use func(losses []float64, mean float64),
+	change func() (reset func()),
+) error {
 	switch {
 	case ctx == nil:
 		return errors.New("evaluate: no context (nil)")
@@ -24,6 +32,7 @@ func (c *Core) Losses(
 		return err
 	}
 	defer c.busy.Unlock()
+	defer change()()
 	var losses, weights []float64
 	var sum, total float64
 	for weight, err := range batches {

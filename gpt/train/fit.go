@@ -11,7 +11,7 @@ import (
 )
 
 // Fit returns an error unless the checkpoint's weights, except those that passed selects, have the given total of
-// numbers, and the optimizer has at most two tensors for each parameter, at most of its size. It reads only their
+// numbers, and the optimizer's file at most three tensors for each parameter, at most of its size. It reads only their
 // headers. All other files must be small enough for Checkpoint.File.
 func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Entry) bool) error {
 	if cp == nil || passed == nil {
@@ -57,7 +57,7 @@ func fitMoments(cp *checkpoint.Checkpoint, sizes map[string]int) error {
 	}
 	for _, e := range moments.Entries {
 		size := 0
-		if strings.HasPrefix(e.Name, "m.") || strings.HasPrefix(e.Name, "v.") {
+		if strings.HasPrefix(e.Name, "m.") || strings.HasPrefix(e.Name, "v.") || strings.HasPrefix(e.Name, "e.") {
 			size = sizes[e.Name[2:]]
 		}
 		if size == 0 || e.Len() > size || e.Len() == 0 {

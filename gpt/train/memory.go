@@ -76,19 +76,21 @@ func Need(t Training, r Run, h Hooks, o Optimizer, blocks int, build Planned) (b
 }
 
 // Kept returns the number of values that a run keeps for every trained number, in addition to the number and its
-// gradient: the optimizer's moments, or this machine's part of them; and the sums over micro-batches, or the copy of
-// the gradients that is passed to Gradients and sent to other machines.
+// gradient: the optimizer's moments, or this machine's part of them; the average of EMA; and the sums over
+// micro-batches, or the copy of the gradients that is passed to Gradients and sent to other machines.
 func Kept(t Training, r Run, h Hooks, o Optimizer) (n float64) {
 	n = float64(o.moments(t))
 	sums := reduce.Sums(t.GradientAccumulationSteps)
 	if h.Gradients != nil {
 		sums = max(1, sums)
 	}
-	if h.Group == nil || h.Group.Size() == 1 {
-		return n + float64(sums)
+	if h.Group != nil && h.Group.Size() > 1 {
+		if sums = max(1, sums); r.ShardOptimizer {
+			n /= float64(h.Group.Size())
+		}
 	}
-	if r.ShardOptimizer {
-		n /= float64(h.Group.Size())
+	if t.EMA > 0 {
+		n++
 	}
-	return n + float64(max(1, sums))
+	return n + float64(sums)
 }

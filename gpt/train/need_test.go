@@ -34,6 +34,13 @@ func TestNeedOfBlocks(t *testing.T) {
 	}
 }
 
+// The average of the weights is one more number, on every machine.
+func TestKeptWithEMA(t *testing.T) {
+	if got := Kept(Training{EMA: 0.5, GradientAccumulationSteps: 1}, Run{}, Hooks{}, adamw); got != 3 {
+		t.Errorf("got %v numbers, want 3", got)
+	}
+}
+
 // Every optimizer keeps its own moments. One that cannot be built counts as AdamW.
 func TestKept(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -37,6 +37,10 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if c.schedule, err = t.schedule(task.Schedules); err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
+	if !(0 <= t.EMA && t.EMA < 1) {
+		return nil, errors.Errorf("trainer: ema: got %v, want a number, 0 ≤ x < 1", t.EMA)
+	}
+	c.averages = averagesOf(t, c.params)
 	if c.optimizer, err = c.newOptimizer(); err == nil {
 		c.showGradients()
 	}

@@ -109,8 +109,8 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// Moments returns the optimizer's tensors under their names in its file. If they are divided among the machines of a
-// Group, it returns this machine's part.
+// Moments returns the tensors of OptimizerFile under their names there: the optimizer's, m.NAME and v.NAME, and the
+// averages of EMA, e.NAME. If the optimizer's are divided among the machines of a Group, it returns its own part.
 func (c *Core) Moments() (list []Named) {
 	if c == nil || c.optimizer == nil {
 		return nil
@@ -127,6 +127,10 @@ func (c *Core) Moments() (list []Named) {
 			list = append(list, moment)
 		}
 	})
+	for _, average := range c.Averages() {
+		average.Name = "e." + average.Name
+		list = append(list, average)
+	}
 	return list
 }
 

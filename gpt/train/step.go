@@ -43,6 +43,7 @@ func (c *Core) Step() (p Progress, err error) {
 		losses, err = c.accumulate(&p)
 	}
 	if err == nil {
+		c.Averages() // before the first step they are the weights
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
 	}
 	if err == nil || c.alone() {
@@ -55,6 +56,7 @@ func (c *Core) Step() (p Progress, err error) {
 		c.optimizer.Forget()
 		return p, errors.Wrapf(err, "step %d", p.Step)
 	}
+	c.average()
 	c.Done++
 	p.Took = time.Since(start)
 	p.FLOP = c.task.FLOPs * float64(p.Tokens)

@@ -36,7 +36,8 @@ type (
 		Val         float64 `json:"val_loss"`
 		BitsPerChar float64 `json:"bits_per_char"` // per token
 		BitsPerByte float64 `json:"bits_per_byte"`
-		Curvature   float64 `json:"curvature,omitempty"` // largest eigenvalue of the Hessian
+		Curvature   float64 `json:"curvature,omitempty"`    // largest eigenvalue of the Hessian
+		ValEMA      float64 `json:"val_loss_ema,omitempty"` // of the averaged weights
 	}
 )
 

@@ -94,7 +94,7 @@ var rules = []struct{ pattern, why string }{
 	{`^train\.New 0\.(BatchSize|Optimizer|\w+Iters|MinLR)=`, "used by Fill, Task.Optimizer and later steps"},
 	{`^train\.New (0\.LearningRate=0|2\.Fill=of zeros)`, "a step of 0, or of no tokens"},
 	{`^train\.Training\.Check 0(={}|\.(BatchSize|Gradient\w+|Optimizer|WeightDecay|Beta\d|GradClip)=)`, "not the schedule's"},
-	{`^train\.Training\.Check 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1|Precision=typo)`, "wrong by itself: Fields refuses it"},
+	{`^train\.Training\.Check 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1|EMA=(-1|NaN|\+Inf)|Precision=typo)`, "wrong by itself: Fields refuses it"},
 	{`^train\.New 2\.(Hooks\.Rate|FLOPs|Schedules)`, "a step of 0, and a number to report"},
 	{`^train\.New 2\.Hooks\.Loss=`, "Build makes the loss"},
 	{`^train\.New 0\.GradClip=\+Inf`, "no clipping"},

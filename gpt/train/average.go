@@ -1,0 +1,88 @@
+package train
+
+import (
+	"context"
+	"iter"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// averagesOf returns zeros for the averages of the trained parameters, or nil without EMA.
+func averagesOf(t Training, params []graph.Expr) (list []Named) {
+	if t.EMA == 0 {
+		return nil
+	}
+	for _, p := range params {
+		w := p.Tensor()
+		average := graph.Tensor{Shape: w.Shape, F32: make([]float32, w.Len())}
+		list = append(list, Named{Name: p.Name(), Tensor: average})
+	}
+	return list
+}
+
+// Averages returns the exponential moving average w̄ of every trained parameter, under its name. For β = EMA it is w
+// before the first step, and after every step
+//
+//	w̄ ← βw̄ + (1−β)w = w̄ + (1−β)(w − w̄)
+//
+// in float32. All machines of a Group keep all of it. Averages returns nil if β is 0.
+func (c *Core) Averages() []Named {
+	if c == nil {
+		return nil
+	}
+	if c.Done == 0 {
+		for i, a := range c.averages {
+			copy(a.F32, c.params[i].Tensor().F32)
+		}
+	}
+	return c.averages
+}
+
+// eachAverage calls f with pieces of every parameter and of its average, several at a time.
+func (c *Core) eachAverage(f func(w, average []float32)) {
+	const piece = 1 << 14
+	for i, a := range c.averages {
+		w := c.params[i].Tensor().F32
+		c.graph.Pool().Range(len(w), piece, func(from, to int) { f(w[from:to], a.F32[from:to]) })
+	}
+}
+
+// average moves the averages towards the weights.
+func (c *Core) average() {
+	if c.averages == nil {
+		return
+	}
+	share := float32(1 - c.training.EMA)
+	c.eachAverage(func(w, average []float32) {
+		for i, x := range w {
+			average[i] += share * (x - average[i])
+		}
+	})
+}
+
+// exchange swaps the weights and their averages.
+func (c *Core) exchange() {
+	c.graph.Exclusive(func() {
+		c.eachAverage(func(w, average []float32) {
+			for i := range w {
+				w[i], average[i] = average[i], w[i]
+			}
+		})
+	})
+}
+
+// AveragedLosses is Losses with the averages in place of the weights. Until it returns, programs in other goroutines
+// compute with the averages too. It is an error if EMA is 0.
+func (c *Core) AveragedLosses(
+	ctx context.Context, batches iter.Seq2[float64, error], use func(losses []float64, mean float64),
+) error {
+	if c != nil && c.training.EMA == 0 {
+		return errors.New("evaluate: ema: got 0, which keeps no averages, want a decay such as 0.999")
+	}
+	return c.evaluate(ctx, batches, use, func() (restore func()) {
+		c.Averages()
+		c.exchange()
+		return c.exchange
+	})
+}
