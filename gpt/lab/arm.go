@@ -66,8 +66,8 @@ func (a Arm) with(b Arm) Arm {
 // plain reports whether a changes nothing.
 func (a Arm) plain() bool { return len(a.Set) == 0 && a.Change == nil }
 
-// apply returns c with the changes of a. Options that only other parts read do not count as changes of c.
-func (a Arm) apply(c gpt.Config) (gpt.Config, error) {
+// Apply returns c with the changes of a. Options that only other parts read do not count as changes of c.
+func (a Arm) Apply(c gpt.Config) (gpt.Config, error) {
 	if err := apply(&c, a.Set); err != nil {
 		return c, err
 	}

@@ -53,7 +53,7 @@ func (s *Study) configure(t *Text, a Arm, setting string) (gpt.Config, error) {
 	if t.Change != nil {
 		t.Change(&c)
 	}
-	c, err := a.apply(c)
+	c, err := a.Apply(c)
 	if err == nil && setting != "" {
 		err = apply(&c, strings.Split(setting, ","))
 	}

@@ -62,7 +62,7 @@ func TestVariantsAreInTwoLists(t *testing.T) {
 
 // exceptions gives the reason why a file may list variants.
 var exceptions = map[string]string{
-	"examples/architectures/rows.go": "the options that some attentions require in its table",
+	"examples/lab/arms.go": "the options that some attentions require in its table",
 }
 
 // named returns the names of the variants that a configuration can name, by kind.

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
+	"github.com/pkg/errors"
+)
+
+// maxStudy is the size in bytes of the largest file of -study.
+const maxStudy = 1 << 20
+
+// readStudy reads the file of -study, an object of flags by name. Flags on the command line override it.
+func (o *options) readStudy(fs *flag.FlagSet) error {
+	data, err := file.ReadText(o.file, maxStudy)
+	if err != nil {
+		return err
+	}
+	values, err := object(data)
+	if err != nil {
+		return err
+	}
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	flags := map[string][]string{}
+	for name, value := range values {
+		f := fs.Lookup(name)
+		if f == nil || name == "study" {
+			hint := ""
+			if meant := spelling.Meant(name, names); meant != "" {
+				hint = "; did you mean " + meant + "?"
+			}
+			return errors.Errorf("%s: no such flag%s", name, hint)
+		}
+		if flags[name], err = texts(value, f); err != nil {
+			return errors.WithMessage(err, name)
+		}
+	}
+	if err := set(fs, o.given, flags); err != nil {
+		return err
+	}
+	for name := range flags {
+		o.given[name] = true
+	}
+	return nil
+}
+
+// object reads a JSON object whose keys are all different, with nothing behind it.
+func object(data []byte) (map[string]any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.Errorf("got %v, %v, want an object such as {\"seeds\": 8}", t, err)
+	}
+	values := map[string]any{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := key.(string)
+		if _, twice := values[name]; twice {
+			return nil, errors.Errorf("%s: got it twice", name)
+		}
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return nil, errors.WithMessage(err, name)
+		}
+		values[name] = value
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("got more than one object")
+	}
+	return values, nil
+}
+
+// texts returns a value of JSON as the arguments of a flag: several for a list, if the flag may be repeated.
+func texts(value any, f *flag.Flag) ([]string, error) {
+	items, isList := value.([]any)
+	if !isList {
+		items = []any{value}
+	}
+	var all []string
+	for _, item := range items {
+		switch item.(type) {
+		case string, bool, json.Number:
+			all = append(all, fmt.Sprint(item))
+		default:
+			return nil, errors.Errorf("got %v, want a string, a number, true, false or a list of them", item)
+		}
+	}
+	if _, repeated := f.Value.(*list); isList && !repeated {
+		all = []string{strings.Join(all, ",")}
+	}
+	return all, nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag has an effect or is refused by name, and so are meaningless numbers.
+func TestEveryFlag(t *testing.T) {
+	data := verses(t)
+	other, file := filepath.Join(t.TempDir(), "other.txt"), filepath.Join(t.TempDir(), "study.json")
+	put(t, other, strings.Repeat("A text, and another than the first one was.\n", 20))
+	put(t, file, `{"seeds": 3}`)
+	p := flagtest.Program{
+		Run: untimed,
+		Args: func(dir string) []string {
+			return append(flagtest.Small(), "-quick", "-data", data, "-arms", "activation=relu", "-dir", dir)
+		},
+		Values: flagtest.With(flagtest.Network(), map[string]string{
+			"arms": "norm=rmsnorm", "parts": "rope", "cross": "true with -arms norm=rmsnorm", "data": other, "seeds": "3",
+			"tokenizer": "words", "until": "told", "max_seeds": "5 with -until told", "looks": "3 with -until told -looks 3,4",
+			"boundary": "obrien-fleming with -until told", "budget": "steps=3", "tune": "learning_rate=0.1,0.2",
+			"tuning_seeds": "2 with -tune learning_rate=0.1,0.2", "target": "100", "matters": "0.5", "measures": "memory",
+			"contexts": "4 with -measures cost", "name": "another", "study": file, "json": "true", "part": "2/2",
+			"min_lr": "0.19", "max_iters": "9", "lr_decay_iters": "3",
+		}),
+		Unseen: map[string]string{
+			"dir":             "the directory in which the test looks",
+			"report":          "of a directory with results",
+			"jobs":            "the same bits",
+			"quick":           "its sizes are given as flags",
+			"threads":         "the same bits",
+			"kernels":         "the same but for rounding",
+			"recompute":       "the same bits",
+			"memory_limit":    "a limit that the run stays below",
+			"shard_optimizer": "of several ranks",
+		},
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+	p.Closed(t)
+}
+
+// untimed is run without the times that differ from run to run, in its output and its files.
+func untimed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var out strings.Builder
+	err := run(ctx, args, &out, stderr)
+	time := regexp.MustCompile(`(?m) +[\d.]+$|[\d.,]+ (ns/token|tokens/s)|, [\d.]+ s\b|"seconds": .*|"ms_per_step": .*|"Seconds": .*`)
+	_, failed := io.WriteString(stdout, time.ReplaceAllString(out.String(), ""))
+	for i, a := range args {
+		if a == "-dir" {
+			for _, name := range []string{"report.md", "timings.jsonl", "results.csv", "page.html", "results"} {
+				if err := os.RemoveAll(filepath.Join(args[i+1], name)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return failed
+}

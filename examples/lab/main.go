@@ -1,0 +1,65 @@
+// Lab answers which architecture is better, and with what certainty. It trains every arm of a study, which is a variant
+// of one configuration, with the same seeds at an equal budget, and compares the arms with the baseline seed by seed.
+//
+//	go run ./examples/lab                                            # three variants, five seeds each; 3 minutes
+//	go run ./examples/lab -arms "attention=linear; attention=gqa,n_kv_head=1" -budget tokens=1e6,parameters=800000
+//	go run ./examples/lab -parts attention,rope -until told          # adds seeds until each arm has a verdict
+//	go run ./examples/lab -parts norm,mlp -cross -tune learning_rate=3e-4,1e-3,3e-3
+//	go run ./examples/lab -parts all -seeds 1 -measures all          # every variant of the library; 30 minutes
+//	go run ./examples/lab -study question.json                       # flags in a file: {"seeds": 8, "parts": "norm"}
+//	mpirun -np 4 ./lab -dir DIR                                      # four processes share the trials, as do the tasks
+//	                                                                 # of a Slurm array
+//
+// A result is kept in -dir for good: a study that is requested again trains nothing, and one that was interrupted
+// continues. The directory then contains report.md, page.html, results.jsonl with the numbers that another run repeats
+// to the bit, timings.jsonl with the others, results.csv, forest.png and curves.png.
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pkg/errors"
+)
+
+func main() { program.MainOfRanks("lab", run) } // the ranks share a directory, and write the same files
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	s, err := o.study(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	for _, left := range o.leftOut {
+		fmt.Fprintln(stderr, "left out:", left)
+	}
+	done := progress{out: stderr, most: o.most(s)}
+	if !o.report {
+		if err := done.run(ctx, s); err != nil {
+			return err
+		}
+	}
+	r, err := s.Report()
+	if err != nil {
+		return err
+	}
+	if len(r.Trials) == 0 {
+		return errors.Errorf("report: %s has no result of this study by this program; run it without -report", s.Dir)
+	}
+	if done.reused == 0 && o.report {
+		done.reused = len(r.Trials)
+	}
+	sum := o.summary(r, args, done.reused)
+	written := write(s.Dir, sum, r)
+	if o.part > 0 { // the first process prints
+		fmt.Fprintf(stderr, "part %d of %d: the report is in %s\n", o.part+1, o.processes, s.Dir)
+		return written
+	}
+	return cmp.Or(program.Printed(stdout, sum.print(o.asJSON)), written)
+}

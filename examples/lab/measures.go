@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/inventory"
+	"github.com/pkg/errors"
+)
+
+// measure is a name of -measures.
+type measure struct {
+	name, unit, help string
+	list             func(o *options) []lab.Measure
+}
+
+func measures() []measure {
+	return []measure{
+		{"verified", "", "worst error of the gradients of the parts that are not the baseline's", verified},
+		{"memory", "MiB", "of parameters, moments and programs", func(*options) []lab.Measure {
+			return []lab.Measure{{Name: "memory", Of: memory}}
+		}},
+		{"decode", "tokens/s", "speed of writing single tokens", func(*options) []lab.Measure {
+			return []lab.Measure{{Name: "decode", Of: decode, Higher: true, Timed: true}}
+		}},
+		{"cost", "ns/token", "time of a token at each of -contexts, forward and backward", costs},
+	}
+}
+
+func verified(o *options) []lab.Measure {
+	return []lab.Measure{{Name: "verified", Of: (&checked{base: o.base}).worst}}
+}
+
+func measureNames() string {
+	var list []string
+	for _, m := range measures() {
+		list = append(list, fmt.Sprintf("%s (%s)", m.name, m.help))
+	}
+	return strings.Join(list, ", ")
+}
+
+// chosenMeasures returns the measures of -measures.
+func (o *options) chosenMeasures() (list []lab.Measure, err error) {
+	chosen := words(o.measures)
+	for _, m := range measures() {
+		if slices.Contains(chosen, "all") || slices.Contains(chosen, m.name) {
+			list = append(list, m.list(o)...)
+		}
+		chosen = slices.DeleteFunc(chosen, func(w string) bool { return w == m.name })
+	}
+	for _, w := range chosen {
+		if w != "all" {
+			return nil, errors.Errorf("-measures: got %q, want all, or some of %s", w, measureNames())
+		}
+	}
+	if o.given["contexts"] && !slices.ContainsFunc(list, func(m lab.Measure) bool { return isCost(m.Name) }) {
+		return nil, errors.New("-contexts: got it without -measures cost")
+	}
+	return list, nil
+}
+
+// checked holds the errors of the Cases that were run.
+type checked struct {
+	sync.Mutex
+	base gpt.Config
+	done map[string]float64
+}
+
+// worst runs the Cases of the parts that differ from the baseline, or of all parts if none does, and returns their
+// worst error in float64. A wrong gradient is an error.
+func (r *checked) worst(ctx context.Context, t *gpt.Trainer) (worst float64, err error) {
+	r.Lock()
+	defer r.Unlock()
+	c := t.Config()
+	same := func(p part) bool { return p.of(&c) == p.of(&r.base) }
+	list := slices.DeleteFunc(allParts(), same)
+	if len(list) == 0 {
+		list = allParts()
+	}
+	for _, p := range list {
+		for _, test := range inventory.Cases() {
+			if ctx.Err() != nil {
+				return 0, context.Cause(ctx)
+			}
+			if !slices.Contains(test.Parts, p.of(&c)) {
+				continue
+			}
+			if _, seen := r.done[test.Name]; !seen {
+				if err := r.run(test); err != nil {
+					return 0, err
+				}
+			}
+			worst = max(worst, r.done[test.Name])
+		}
+	}
+	return worst, nil
+}
+
+func (r *checked) run(test verify.Case) error {
+	report, err := test.Run()
+	if err == nil && !report.OK() {
+		err = errors.New("a gradient is wrong")
+	}
+	if err != nil {
+		return errors.WithMessage(err, test.Name)
+	}
+	if r.done == nil {
+		r.done = map[string]float64{}
+	}
+	r.done[test.Name] = float64(report.Worst)
+	return nil
+}
+
+// memory returns the MiB of the parameters, of the optimizer's two moments and of the programs of training.
+func memory(_ context.Context, t *gpt.Trainer) (float64, error) {
+	c := t.Config()
+	all, trained := c.Count()
+	return float64(4*(all+2*trained)+int64(t.Model.Graph.Bytes())) / (1 << 20), nil
+}
+
+// decode returns the tokens a second of writing single tokens until the window is full, the median of three turns
+// behind one that warms up.
+func decode(ctx context.Context, t *gpt.Trainer) (float64, error) {
+	d, err := gpt.NewDecoder(t.Model, 1)
+	if err != nil {
+		return 0, err
+	}
+	n := t.Config().BlockSize
+	var seconds []float64
+	for range 4 {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if err := d.Reset(); err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		for i := range n {
+			if _, err := d.Feed([]int{i % t.Config().VocabSize}); err != nil {
+				return 0, err
+			}
+		}
+		seconds = append(seconds, time.Since(start).Seconds())
+	}
+	return float64(n) / program.Median(seconds[1:]), nil
+}

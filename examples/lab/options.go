@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"flag"
+	"io"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// options holds the flags, and what follows from them.
+type options struct {
+	base gpt.Config
+
+	name, dir, tokenizer         string
+	data, arms                   list
+	parts                        string
+	cross, report, asJSON, quick bool
+	seeds, maxSeeds              int
+	until, looks, boundary       string
+	budget, measures, contexts   string
+	tune                         list
+	tuningSeeds, jobs            int
+	target, matters              float64
+	file, share                  string
+	given                        map[string]bool // names of flags
+	leftOut                      []string        // variants of -parts that the baseline makes impossible
+	variants                     []lab.Arm
+	limit                        lab.Budget
+	tuning                       lab.Tuning
+	plan                         paired.Plan
+	part, processes              int
+	lengths                      []int // contexts
+}
+
+// defaultArms are compared if no flag names any.
+const defaultArms = "position=rope; norm=rmsnorm; attention=linear"
+
+func parse(args []string, stderr io.Writer) (o *options, err error) {
+	o = &options{base: gpt.Shakespeare()}
+	o.base.MaxIters, o.base.EvalInterval = 500, 100
+	fs := program.Flags("lab", stderr)
+	program.Group(fs, "The baseline and its training", o.base.Flags, "log_interval", "out_dir", "vocab_size", "ema")
+	program.Group(fs, "The study", o.question)
+	program.Group(fs, "How it is run, and what it writes", o.running)
+	if err = program.Parse(fs, args); err != nil {
+		return nil, err
+	}
+	o.given = program.Given(fs)
+	if o.file != "" {
+		if err := o.readStudy(fs); err != nil {
+			return nil, errors.Wrapf(err, "-study %s", o.file)
+		}
+	}
+	if o.quick {
+		if err := o.small(fs); err != nil {
+			return nil, err
+		}
+	}
+	return o, cmp.Or(o.settle(), base.Check(o.base))
+}
+
+func (o *options) question(fs *flag.FlagSet) {
+	fs.Var(&o.arms, "arms", `variants, such as "attention=linear; attention=gqa,n_kv_head=1"; by default `+defaultArms)
+	fs.StringVar(&o.parts, "parts", "", `variants of these parts, such as "attention,norm", or single ones, such as `+
+		`"rope" or "head=linear"; "all" for every part`)
+	fs.BoolVar(&o.cross, "cross", false, "combine the variants of every part with those of the others")
+	fs.Var(&o.data, "data", "text file to train on; by default tinyshakespeare, downloaded once; may be repeated")
+	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the texts: "+text.KindNames())
+	fs.IntVar(&o.seeds, "seeds", 5, "number of seeds of every arm; with 1 there is no verdict")
+	fs.StringVar(&o.until, "until", "", `"told" adds seeds to the arms without a verdict, at the numbers of -looks`)
+	fs.IntVar(&o.maxSeeds, "max_seeds", 16, "with -until: the last number of seeds")
+	fs.StringVar(&o.looks, "looks", "4,8,16", "with -until: the numbers of seeds, up to max_seeds")
+	fs.StringVar(&o.boundary, "boundary", "pocock", "with -until: pocock, or obrien-fleming, which seldom ends early")
+	fs.StringVar(&o.budget, "budget", "", "of every arm: steps=1000, or tokens, flops or seconds; and besides "+
+		"parameters=800000, to which n_inner moves, or with vary=n_embd the width; by default max_iters steps")
+	fs.Var(&o.tune, "tune", "a grid, such as learning_rate=3e-4,1e-3,3e-3, of which every arm takes the best on other "+
+		"seeds; may be repeated")
+	fs.IntVar(&o.tuningSeeds, "tuning_seeds", 1, "with -tune: number of seeds of every setting")
+	fs.Float64Var(&o.target, "target", 0, "validation loss in nats per token: reports when an arm reaches it")
+	fs.Float64Var(&o.matters, "matters", 0.01, "smallest difference that matters, whose number of seeds is given")
+	fs.StringVar(&o.measures, "measures", "", "what to measure besides: "+measureNames()+`; or "all"`)
+	fs.StringVar(&o.contexts, "contexts", "64,256,1024,2048", "context lengths of the measure cost")
+	fs.StringVar(&o.name, "name", "study", "the question, which heads the report; a directory belongs to one")
+}
+
+func (o *options) running(fs *flag.FlagSet) {
+	fs.StringVar(&o.dir, "dir", "out/lab", "directory of the results, which several processes may share")
+	fs.IntVar(&o.jobs, "jobs", 1, "trials at once, which divide the threads")
+	fs.StringVar(&o.share, "part", "", "first trials to do, i/n such as 2/4; by default those of mpirun or Slurm")
+	fs.BoolVar(&o.report, "report", false, "only write the report of the results in dir")
+	fs.BoolVar(&o.asJSON, "json", false, "print data instead of a table")
+	fs.BoolVar(&o.quick, "quick", false, "a tiny model for a few steps")
+	fs.StringVar(&o.file, "study", "", "JSON file of flags by name, overridden by those on the command line")
+}
+
+// small gives the flags that were not given the values of a tiny study.
+func (o *options) small(fs *flag.FlagSet) error {
+	o.base.Options.Offer("window", 4)
+	return set(fs, o.given, map[string][]string{
+		"n_layer": {"2"}, "n_head": {"2"}, "n_embd": {"16"}, "block_size": {"16"}, "batch_size": {"4"},
+		"max_iters": {"6"}, "eval_interval": {"3"}, "eval_iters": {"1"}, "seeds": {"2"}, "contexts": {"16,64"},
+	})
+}
+
+// set gives flags their values, unless they were given before.
+func set(fs *flag.FlagSet, given map[string]bool, values map[string][]string) error {
+	for name, list := range values {
+		if given[name] {
+			continue
+		}
+		for _, value := range list {
+			if err := fs.Set(name, value); err != nil {
+				return errors.Wrapf(err, "%s: got %q", name, value)
+			}
+		}
+	}
+	return nil
+}
+
+// settle completes the options and checks them.
+func (o *options) settle() (err error) {
+	for _, name := range o.base.Stack.OptionFields(parts.Library()).Names() {
+		o.base.Options.Offer(name, o.base.Options.Get(name)) // most arms ignore it
+	}
+	if err := o.schedule(); err != nil {
+		return err
+	}
+	if o.limit, err = budget(o.budget); err != nil {
+		return errors.WithMessage(err, "-budget")
+	}
+	if o.tuning, err = grid(o.tune, o.tuningSeeds); err != nil {
+		return errors.WithMessage(err, "-tune")
+	}
+	if err := o.early(); err != nil {
+		return err
+	}
+	if o.part, o.processes, err = share(o.share); err != nil {
+		return err
+	}
+	if o.lengths, err = numbers("contexts", o.contexts); err != nil {
+		return err
+	}
+	if o.variants, err = o.chosen(); err != nil {
+		return err
+	}
+	return cmp.Or(
+		program.Want(o.seeds >= 1, "seeds", o.seeds, "1 or more"),
+		program.Want(o.tuningSeeds >= 1, "tuning_seeds", o.tuningSeeds, "1 or more"),
+		program.Want(o.jobs >= 1, "jobs", o.jobs, "1 or more"),
+		program.Want(o.matters > 0, "matters", o.matters, "more than 0"),
+		program.Want(o.base.MaxIters >= 1, "max_iters", o.base.MaxIters, "1 or more"),
+		program.Want(o.dir != "", "dir", `""`, "a directory"),
+	)
+}
+
+// schedule lets the learning rate fall until the last step, unless flags say otherwise. A budget sets the steps and the
+// schedule itself.
+func (o *options) schedule() error {
+	if o.budget == "" || strings.HasPrefix(o.budget, "parameters") {
+		if !o.given["lr_decay_iters"] {
+			o.base.LRDecayIters = max(o.base.MaxIters, 1)
+		}
+		if !o.given["warmup_iters"] {
+			o.base.WarmupIters = min(o.base.WarmupIters, o.base.LRDecayIters/10)
+		}
+		return nil
+	}
+	for _, name := range []string{"max_iters", "lr_decay_iters"} {
+		if o.given[name] {
+			return errors.Errorf("-%s: follows from -budget %s, want only one of the two", name, o.budget)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+)
+
+// widest is the number of columns of a table in a terminal.
+const widest = 100
+
+// print returns the function that prints a summary.
+func (s *summary) print(asJSON bool) func(io.Writer) error {
+	return func(w io.Writer) error {
+		if asJSON {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(s)
+		}
+		_, err := io.WriteString(w, s.text())
+		return err
+	}
+}
+
+// text returns the summary for a terminal.
+func (s *summary) text() string {
+	var b strings.Builder
+	for _, t := range s.Tables {
+		fmt.Fprintf(&b, "%s on %s: loss in nats per token, mean ± standard error\n\n", s.Name, t.Text)
+		b.WriteString(t.text())
+		b.WriteByte('\n')
+	}
+	for _, fact := range s.facts() {
+		b.WriteString(wrapped(fact[0]+": "+fact[1], widest) + "\n")
+	}
+	return b.String()
+}
+
+// facts returns what is true of the whole study.
+func (s *summary) facts() (list [][2]string) {
+	list = append(list, [2]string{"budget", s.Budget})
+	if s.Tuned != "" {
+		list = append(list, [2]string{"tuned", s.Tuned})
+	}
+	if s.Looks != "" {
+		list = append(list, [2]string{"looks", s.Looks})
+	}
+	for _, left := range s.LeftOut {
+		list = append(list, [2]string{"left out", left})
+	}
+	if s.Missing > 0 {
+		list = append(list, [2]string{"missing", fmt.Sprintf("%d trials or more, so there are no verdicts", s.Missing)})
+	}
+	return append(list, [2]string{"trials", fmt.Sprintf("%d of %d results reused", s.Reused, s.Trials)},
+		[2]string{"command", s.Command})
+}
+
+// text returns the table for a terminal. A long name has a line of its own, and so have the words about an arm.
+func (t table) text() string {
+	head := []string{"arm", "parameters", "steps", "loss", "difference, 95 %", "p Holm", "p flip", "ms/step"}
+	lines := [][]string{head}
+	for _, r := range t.Rows {
+		lines = append(lines, r.cells())
+	}
+	widths := make([]int, len(head))
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	widths[0] = min(widths[0], widest-sum(widths[1:])-2*(len(head)-1))
+	var b strings.Builder
+	for i, line := range lines {
+		b.WriteString(aligned(line, widths))
+		if i > 0 {
+			b.WriteString(wrapped("  "+t.Rows[i-1].words(), widest) + "\n")
+		}
+	}
+	return b.String() + t.measures()
+}
+
+// measures returns a table of the measures, if there are any.
+func (t table) measures() string {
+	names := t.measured()
+	if len(names) == 0 {
+		return ""
+	}
+	lines := [][]string{append([]string{"arm"}, names...)}
+	for _, r := range t.Rows {
+		line := []string{r.Arm}
+		for _, name := range names {
+			line = append(line, measureText(name, r.Measures[name]))
+		}
+		lines = append(lines, line)
+	}
+	widths := make([]int, len(lines[0]))
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	widths[0] = min(widths[0], max(8, widest-sum(widths[1:])-2*len(names)))
+	var b strings.Builder
+	b.WriteByte('\n')
+	for _, line := range lines {
+		b.WriteString(aligned(line, widths))
+	}
+	return b.String()
+}
+
+// measureText returns a measure with its unit.
+func measureText(name string, x float64) string {
+	for _, m := range measures() {
+		if name != m.name && !(isCost(name) && m.name == "cost") {
+			continue
+		}
+		switch {
+		case m.unit == "" && x == 0:
+			return "nothing"
+		case m.unit == "":
+			return fmt.Sprintf("%.0e", x)
+		case x < 100:
+			return fmt.Sprintf("%.3g %s", x, m.unit)
+		}
+		return program.Thousands(int64(math.Round(x))) + " " + m.unit
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// aligned returns a line of cells: the first to the left, the others to the right. A first cell that is too long comes
+// above the others.
+func aligned(line []string, widths []int) string {
+	var b strings.Builder
+	first := line[0]
+	if utf8.RuneCountInString(first) > widths[0] {
+		b.WriteString(first + "\n")
+		first = ""
+	}
+	b.WriteString(first + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(first)))
+	for i, cell := range line[1:] {
+		b.WriteString("  " + strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)) + cell)
+	}
+	return strings.TrimRight(b.String(), " ") + "\n"
+}
+
+// cells returns the numbers of an arm.
+func (r *row) cells() []string {
+	loss, steps := "diverged", "–"
+	if r.Seeds > 0 {
+		loss, steps = fmt.Sprintf("%.4f", r.Loss), program.Thousands(int64(math.Round(r.Steps)))
+	}
+	if r.Seeds > 1 {
+		loss += fmt.Sprintf(" ± %.4f", r.SE)
+	}
+	line := []string{r.Arm, program.Thousands(r.Parameters), steps, loss, "", "", "", fmt.Sprintf("%.1f", r.Ms)}
+	if d := r.Difference; d != nil {
+		interval := fmt.Sprintf("%+.4f ± %.4f", d.Mean, (d.High-d.Low)/2) // Student's is symmetric
+		copy(line[4:], []string{interval, p(d.Holm), p(d.SignFlip)})
+	}
+	return line
+}
+
+// words returns the line below the numbers of an arm.
+func (r *row) words() string {
+	var list []string
+	if r.Difference != nil && r.Difference.Verdict != "" {
+		list = append(list, r.Difference.Verdict)
+	}
+	if r.Seeds > 0 {
+		list = append(list, fmt.Sprintf("%.4f bits/byte", r.BitsPerByte))
+	}
+	return strings.Join(append(list, r.notes()...), "; ")
+}
+
+// notes returns what few arms have.
+func (r *row) notes() (list []string) {
+	if r.Setting != "" {
+		list = append(list, r.setting())
+	}
+	if r.Diverged > 0 {
+		list = append(list, fmt.Sprintf("%d of %d seeds diverged", r.Diverged, r.Diverged+r.Seeds))
+	}
+	if r.Reached != nil {
+		list = append(list, fmt.Sprintf("target after %.0f steps, %.1f s", r.Reached.Steps, r.Reached.Seconds))
+	}
+	return list
+}
+
+// setting returns what tuning has chosen, with a mark at values that are at an end of their grid.
+func (r *row) setting() string {
+	fields := strings.Split(r.Setting, ",")
+	for i, f := range fields {
+		if name, _, _ := strings.Cut(f, "="); slices.Contains(r.Edge, name) {
+			fields[i] += " (at the edge of its grid)"
+		}
+	}
+	return strings.Join(fields, ", ")
+}
+
+// p returns a probability with three digits after the point.
+func p(x float64) string {
+	if x < 0.0005 {
+		return "<0.001"
+	}
+	return fmt.Sprintf("%.3f", x)
+}
+
+func sum(list []int) (n int) {
+	for _, x := range list {
+		n += x
+	}
+	return n
+}
+
+// wrapped breaks a line at spaces. Further lines are indented by four.
+func wrapped(line string, width int) string {
+	var b strings.Builder
+	column := 0
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	for i, word := range strings.Fields(line) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+			b.WriteString(strings.Repeat(" ", indent))
+			column = indent
+		case column+1+n > width:
+			b.WriteString("\n    ")
+			column = 4
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}

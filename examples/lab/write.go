@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+)
+
+// write writes the files of a report into dir, each completely or not at all. It returns the first error, and tries the
+// other files nevertheless.
+func write(dir string, s *summary, r *lab.Report) (first error) {
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"report.md", s.markdown},
+		{"results.jsonl", func(w io.Writer) error { return results(w, r.Trials) }},
+		{"timings.jsonl", func(w io.Writer) error { return timings(w, r.Trials) }},
+		{"results.csv", func(w io.Writer) error { return sheet(w, r.Trials) }},
+	} {
+		if err := file.Replace(filepath.Join(dir, f.name), f.write); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// lines writes values as lines of JSON.
+func lines[T any](w io.Writer, list []*lab.Trial, value func(*lab.Trial) T) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	for _, t := range list {
+		if err := e.Encode(value(t)); err != nil {
+			return err
+		}
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// results writes a line for each trial, with the numbers that another run repeats to the bit.
+func results(w io.Writer, list []*lab.Trial) error {
+	return lines(w, list, func(t *lab.Trial) *lab.Trial { return t })
+}
+
+// timings writes a line for each trial, with the numbers that another run does not repeat.
+func timings(w io.Writer, list []*lab.Trial) error {
+	type timing struct {
+		Text, Arm, Setting string
+		Tuning             bool
+		Seed               uint64
+		Key                string
+		lab.Timing
+	}
+	return lines(w, list, func(t *lab.Trial) timing {
+		return timing{t.Text, t.Arm, t.Setting, t.Tuning, t.Seed, t.Key, t.Timing}
+	})
+}
+
+// sheet writes a row for each trial.
+func sheet(w io.Writer, list []*lab.Trial) error {
+	c := csv.NewWriter(w)
+	c.Write([]string{"text", "arm", "setting", "tuning", "seed", "loss", "diverged_at", "parameters", "steps", "tokens",
+		"flops", "seconds", "ms_per_step"})
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	for _, t := range list {
+		loss := number(t.Result.Loss)
+		if t.Result.Diverged > 0 {
+			loss = ""
+		}
+		c.Write([]string{t.Text, t.Arm, t.Setting, strconv.FormatBool(t.Tuning), strconv.FormatUint(t.Seed, 10), loss,
+			strconv.Itoa(t.Result.Diverged), strconv.FormatInt(t.Result.Parameters, 10), strconv.Itoa(t.Result.Steps),
+			number(t.Result.Tokens), number(t.Result.FLOPs), number(t.Timing.Seconds), number(t.Timing.Ms)})
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// markdown writes the report for people.
+func (s *summary) markdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n", escaped(s.Name))
+	for _, t := range s.Tables {
+		fmt.Fprintf(&b, "\nOn %s; loss in nats per token over the validation split, mean ± standard error over the "+
+			"seeds.\n\n", escaped(t.Text))
+		names := t.measured()
+		b.WriteString("| arm | seeds | parameters | steps | loss | bits/byte | difference, 95 % | p, Holm | " +
+			"p, sign flips | verdict | ms/step | ")
+		for _, name := range names {
+			b.WriteString(name + " | ")
+		}
+		b.WriteString("notes |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|" +
+			strings.Repeat("---:|", len(names)) + "---|\n")
+		for _, r := range t.Rows {
+			r.markdown(&b, names)
+		}
+	}
+	b.WriteByte('\n')
+	for _, f := range append(s.facts(), [2]string{"machine", s.Machine}, [2]string{"build", s.Build}) {
+		fmt.Fprintf(&b, "- %s: %s\n", f[0], escaped(f[1]))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// markdown writes a row of the table.
+func (r *row) markdown(b *strings.Builder, measures []string) {
+	c := r.cells()
+	verdict := ""
+	if r.Difference != nil {
+		verdict = r.Difference.Verdict
+	}
+	bits := ""
+	if r.Seeds > 0 {
+		bits = fmt.Sprintf("%.4f", r.BitsPerByte)
+	}
+	line := []string{c[0], strconv.Itoa(r.Seeds), c[1], c[2], c[3], bits, c[4], c[5], c[6], verdict, c[7]}
+	for _, name := range measures {
+		line = append(line, measureText(name, r.Measures[name]))
+	}
+	for _, cell := range append(line, strings.Join(r.notes(), "; ")) {
+		b.WriteString("| " + escaped(cell) + " ")
+	}
+	b.WriteString("|\n")
+}
+
+// escaped returns a text without characters that break a table.
+func escaped(s string) string { return strings.NewReplacer("|", "/", "\n", " ").Replace(s) }
