@@ -204,9 +204,10 @@ func TestConfigResolved(t *testing.T) {
 
 // Exactly these fields may differ on resume.
 func TestConfigResumeDiff(t *testing.T) {
-	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true}
+	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "patience": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true}
 	plain, odd := Shakespeare(), unusual()
 	odd.Precision, odd.Schedule, odd.CooldownIters, odd.EMA = "bf16", "wsd", 5, 0.5
+	odd.Patience = 3
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {
@@ -388,7 +389,7 @@ func TestFieldBorders(t *testing.T) {
 	}
 	fixed := all.Fixed().Names()
 	free := slices.DeleteFunc(all.Names(), func(name string) bool { return slices.Contains(fixed, name) })
-	if got := strings.Join(free, " "); got != "max_iters eval_interval eval_iters log_interval out_dir threads recompute memory_limit shard_optimizer" {
+	if got := strings.Join(free, " "); got != "max_iters eval_interval eval_iters patience log_interval out_dir threads recompute memory_limit shard_optimizer" {
 		t.Errorf("may differ: %s", got)
 	}
 }

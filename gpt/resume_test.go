@@ -51,6 +51,20 @@ func TestResumeBitForBitAveraged(t *testing.T) {
 	resumeBitForBit(t, c, 0, 4)
 }
 
+// A run with patience resumes with the number of evaluations since the best, and one without counts from 0.
+func TestResumeSince(t *testing.T) {
+	for patience, want := range map[int]int{0: 0, 3: 2} {
+		c := tiny()
+		c.Patience = patience
+		first := newTrainer(t, c)
+		first.Since = 2
+		second, err := Resume(c, first.Corpus, first.Tokenizer, saved(t, 0, files(t, first)))
+		if err != nil || second.Since != want {
+			t.Errorf("patience %d: resumed with %d evaluations, %v, want %d", patience, second.Since, err, want)
+		}
+	}
+}
+
 // The same holds in the descent of every schedule.
 func TestResumeBitForBitSchedules(t *testing.T) {
 	for _, s := range train.Schedules()[1:] {

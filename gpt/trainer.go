@@ -170,8 +170,8 @@ type Evaluation struct {
 func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 
 // Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend only
-// on the seed and the step, so evaluating does not change the training. It also updates Best. All machines of a Group
-// must call it; they share the work.
+// on the seed and the step, so evaluating does not change the training. It also updates Best and Since. All machines of
+// a Group must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	if err := t.check(); err != nil {
 		return e, err
@@ -182,7 +182,9 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 			e.Train += losses[i] / float64(n)
 			e.Val += losses[n+i] / float64(n)
 		}
-		t.Best = min(t.Best, e.Val)
+		if t.Since++; e.Val < t.Best {
+			t.Best, t.Since = e.Val, 0
+		}
 	})
 	if err == nil && t.config.EMA > 0 {
 		err = t.AveragedLosses(ctx, t.drawn(n), func(_ []float64, mean float64) { e.ValEMA = mean })

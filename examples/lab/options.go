@@ -48,7 +48,8 @@ func parse(args []string, stderr io.Writer) (o *options, err error) {
 	o = &options{base: gpt.Shakespeare()}
 	o.base.MaxIters, o.base.EvalInterval = 500, 100
 	fs := program.Flags("lab", stderr)
-	program.Group(fs, "The baseline and its training", o.base.Flags, "log_interval", "out_dir", "vocab_size", "ema")
+	program.Group(fs, "The baseline and its training", o.base.Flags, "log_interval", "out_dir", "vocab_size", "ema",
+		"patience")
 	program.Group(fs, "The study", o.question)
 	program.Group(fs, "How it is run, and what it writes", o.running)
 	if err = program.Parse(fs, args); err != nil {

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -295,6 +296,40 @@ func TestAveraged(t *testing.T) {
 	}
 	if cp, err := checkpoint.Load(averaged); err != nil || cp.Step != 7 {
 		t.Errorf("the average is not of step 7: %v", err)
+	}
+}
+
+// With -patience a run stops after that number of evaluations without a new lowest loss, keeps the best model, and waits
+// for as many again when it is resumed.
+func TestPatience(t *testing.T) {
+	const patience = 3
+	dir := t.TempDir()
+	args := small(t, dir, "-patience", strconv.Itoa(patience), "-eval_interval", "1", "-learning_rate", "1e-30", "-min_lr", "0", "-max_iters", "60", "-tokens", "0")
+	from := 0 // the evaluation at which the program begins
+	for _, resume := range [][]string{nil, {"-resume"}} {
+		out := mustDo(t, append(args, resume...)...)
+		var losses []float64
+		for _, m := range lines(t, dir) {
+			if m["val_loss"] != nil {
+				losses = append(losses, m["val_loss"].(float64))
+			}
+		}
+		best, since, stop := 0, 0, -1
+		for i, loss := range losses {
+			if since++; i == 0 || loss < losses[best] {
+				best, since = i, 0
+			}
+			if i >= from && since > 0 && since%patience == 0 && (i > from || from == 0) && stop < 0 {
+				stop = i
+			}
+		}
+		if stop != len(losses)-1 || stop >= 60 || !strings.Contains(out, fmt.Sprintf("stopped at step %d of 60: %d evaluations without", stop, since)) {
+			t.Errorf("%v: stopped after evaluation %d of %v, want %d:\n%s", resume, len(losses)-1, losses, stop, out)
+		}
+		if cp, err := checkpoint.Load(filepath.Join(dir, "best")); err != nil || cp.Step != best {
+			t.Errorf("%v: the best model is not of step %d: %v", resume, best, err)
+		}
+		from = len(losses) - 1
 	}
 }
 

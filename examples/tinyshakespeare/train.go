@@ -13,8 +13,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// averagedDir is the directory in out_dir with the model of the averaged weights.
-const averagedDir = "averaged"
+// Directories in out_dir with models alone.
+const (
+	averagedDir = "averaged" // of the averaged weights
+	bestDir     = "best"     // of the lowest validation loss, if the run has patience
+)
 
 // fit does the steps up to max_iters, evaluates and saves at intervals, and saves when it is interrupted. A run that
 // was interrupted before an evaluation still does it.
@@ -24,6 +27,11 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 		if !evaluated && (t.Done%c.EvalInterval == 0 || t.Done == c.MaxIters) {
 			if err := evaluate(ctx, t, dir, r); err != nil {
 				return stopped(ctx, t, dir, r, err)
+			}
+			if t.Stalled() {
+				r.Print("stopped at step %d of %d: %d evaluations without a val loss below %.4f (-patience); "+
+					"-resume continues", t.Done, c.MaxIters, t.Since, t.Best)
+				break
 			}
 		}
 		if t.Done >= c.MaxIters {
@@ -71,12 +79,15 @@ func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *repor
 		return err
 	}
 	r.evaluation(t.Done, e, curvature)
+	if t.Config().Patience > 0 && t.Since == 0 {
+		r.Keep(r.alone(bestDir, t.Model))
+	}
 	r.Keep(r.watch.look(ctx))
 	return nil
 }
 
-// keep saves a model alone in a directory of its own in out_dir, as that of the trainer's step.
-func (r *report) keep(name string, m *gpt.Model) error {
+// alone saves a model alone in a directory of its own in out_dir, as that of the trainer's step.
+func (r *report) alone(name string, m *gpt.Model) error {
 	files, err := m.Files(r.trainer.Tokenizer)
 	if err != nil {
 		return err
@@ -100,7 +111,7 @@ func (r *report) averaged() error {
 		return err
 	}
 	r.Print("saving the averaged weights to %s", filepath.Join(r.trainer.Config().OutDir, averagedDir))
-	return r.keep(averagedDir, m)
+	return r.alone(averagedDir, m)
 }
 
 func (r *report) save(t *gpt.Trainer, dir *checkpoint.Dir) error {

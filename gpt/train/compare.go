@@ -86,7 +86,9 @@ func (c *Core) facts() (list []string) {
 
 // private lists the fields that may differ between ranks, because only rank 0 uses them, or each rank has its own
 // setting.
-var private = []string{"max_iters", "eval_interval", "log_interval", "out_dir", "threads", "recompute", "memory_limit"}
+var private = []string{
+	"max_iters", "eval_interval", "patience", "log_interval", "out_dir", "threads", "recompute", "memory_limit",
+}
 
 // program returns the digest of the running program's file, or the error that prevents it.
 func program() string {

@@ -40,6 +40,7 @@ type Run struct {
 	MaxIters     int     // number of steps
 	EvalInterval int     // number of steps between evaluations
 	EvalIters    int     // number of batches in one evaluation
+	Patience     int     // number of evaluations without a new Best after which Core.Stalled is true; 0 means never
 	LogInterval  int     // number of steps between log lines
 	OutDir       string  // directory of the run's files
 	Threads      int     // number of threads of the kernels; 0 means one per processor
@@ -84,6 +85,8 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 			"decay of a moving average of the weights, such as 0.999; 0 is none").Optional(),
 		field.Free("eval_interval", &r.EvalInterval, field.Size(1), "number of steps between evaluations"),
 		field.Free("eval_iters", &r.EvalIters, field.Size(1), "number of batches of an evaluation"),
+		field.Free("patience", &r.Patience, field.Size(0),
+			"stop after this number of evaluations without a new lowest validation loss; 0 is never").Optional(),
 		field.Free("log_interval", &r.LogInterval, field.Size(1), "number of steps between log lines"),
 		field.New("seed", &t.Seed, field.Uint64(), "seed of every random choice"),
 		field.Free("out_dir", &r.OutDir, field.Any(), "directory of the run's files"),

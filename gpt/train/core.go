@@ -43,6 +43,9 @@ type Core struct {
 	Done int     // number of steps done, 0 to 2²⁸
 	Best float64 // the lowest validation loss so far, +∞ before the first
 
+	// Since is the number of evaluations since the one of Best. It is in checkpoints if the Run has Patience.
+	Since int
+
 	// Group is the group of machines that train together: that of the Task, or one set before the first Step. It is
 	// nil if this machine trains alone. Each machine computes an equal part of a step's micro-batches, and the result
 	// is the same to the bit regardless of their number, a power of two that divides GradientAccumulationSteps. All
@@ -77,6 +80,8 @@ func (c *Core) begin() (err error) {
 		return errors.New("trainer: in use by another goroutine")
 	case c.Done < 0 || c.Done > field.MaxSize:
 		err = errors.Errorf("trainer: Done: got %d steps, want 0 to %d", c.Done, field.MaxSize)
+	case c.Since < 0 || c.Since > field.MaxSize:
+		err = errors.Errorf("trainer: Since: got %d evaluations, want 0 to %d", c.Since, field.MaxSize)
 	case math.IsNaN(c.Best):
 		err = errors.New("trainer: Best: got NaN, want a loss, or +Inf before the first")
 	}

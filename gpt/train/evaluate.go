@@ -57,6 +57,12 @@ func (c *Core) evaluate(
 	return nil
 }
 
+// Stalled reports whether Patience of the Run has just run out: Patience evaluations, or a multiple, have brought no
+// new Best. A run that is resumed after it has stopped therefore waits for as many again.
+func (c *Core) Stalled() bool {
+	return c != nil && c.limits.Patience > 0 && c.Since > 0 && c.Since%c.limits.Patience == 0
+}
+
 // lossNow returns the loss of the batch that is in the network, without dropout.
 func (c *Core) lossNow(ctx context.Context) (loss float64, err error) {
 	if err := ctx.Err(); err != nil {

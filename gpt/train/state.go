@@ -16,7 +16,8 @@ type State[C any] struct {
 	Format  int      `json:"format"`
 	Step    int      `json:"step"`
 	Best    *float64 `json:"best_val_loss"` // null before the first evaluation
-	Batches []byte   `json:"batches"`       // the generator that draws them; null if they depend only on the step
+	Since   int      `json:"evals_since_best,omitempty"`
+	Batches []byte   `json:"batches"` // the generator that draws them; null if they depend only on the step
 	Corpus  string   `json:"corpus_sha256"`
 	Config  C        `json:"config"`
 	Build   Build    `json:"build"`
@@ -31,6 +32,9 @@ func StateOf[C any](c *Core, format int, config C) (s State[C], err error) {
 	s = State[C]{Format: format, Step: c.Done, Corpus: c.corpus(), Config: config, Build: ThisBuild()}
 	if best := c.Best; !math.IsInf(best, 1) {
 		s.Best = &best
+	}
+	if c.limits.Patience > 0 {
+		s.Since = c.Since
 	}
 	if c.task.Batches != nil {
 		s.Batches, err = c.task.Batches.MarshalBinary()
@@ -106,6 +110,7 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	if s.Best != nil {
 		c.Best = *s.Best
 	}
+	c.Since = s.Since
 	return nil
 }
 

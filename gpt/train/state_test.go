@@ -340,3 +340,27 @@ func TestLossErrors(t *testing.T) {
 		t.Error("the loss was compiled a second time")
 	}
 }
+
+// Patience runs out at every multiple of it, and with it the state has the number of evaluations since the best.
+func TestStalled(t *testing.T) {
+	for patience, want := range map[int]string{0: "------", 1: "-+++++", 2: "--+-+-", 3: "---+--"} {
+		core := &Core{limits: Run{Patience: patience}}
+		got := ""
+		for core.Since = range len(want) {
+			got += map[bool]string{true: "+", false: "-"}[core.Stalled()]
+		}
+		if got != want {
+			t.Errorf("patience %d: got %s, want %s", patience, got, want)
+		}
+	}
+	if (*Core)(nil).Stalled() {
+		t.Error("a nil Core has stalled")
+	}
+	for patience, want := range map[int]int{0: 0, 5: 4} {
+		core, _ := descent(t, Training{GradientAccumulationSteps: 1}, sgd, func(int, int) float64 { return 0 })
+		core.limits.Patience, core.Since = patience, 4
+		if s, err := StateOf(core, 1, 0); err != nil || s.Since != want {
+			t.Errorf("patience %d: the state has %d evaluations, %v, want %d", patience, s.Since, err, want)
+		}
+	}
+}

@@ -88,7 +88,7 @@ var rules = []struct{ pattern, why string }{
 	{`^train\.New 2\.(Corpus=of zeros|Batches=zero)`, "a corpus without a name, and a generator that is not seeded"},
 	{`^train\.CheckMemory 0=\d{9,}`, "more than is needed"},
 	{`^train\.(Run\.)?CheckMemory (1=0|2)`, "nothing is needed; a text"},
-	{`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|LogInterval|Threads|OutDir)=)`, "used by the loop around it"},
+	{`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|Patience|LogInterval|Threads|OutDir)=)`, "used by the loop around it"},
 	{`^train\.(Run\.CheckMemory 0|New 1)\.MemoryLimit=\+Inf`, "no limit"},
 	{`^train\.New 1\.MemoryLimit=`, "CheckMemory refuses it"},
 	{`^train\.New 0\.(BatchSize|Optimizer|\w+Iters|MinLR)=`, "used by Fill, Task.Optimizer and later steps"},
