@@ -1,9 +1,52 @@
 package gpt
 
 import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
+	"github.com/pkg/errors"
 )
+
+// Preset is a configuration with a name, for a flag.
+type Preset struct {
+	Name, About string
+	Config      Config
+}
+
+// Presets lists the library's configurations. The last two leave out the network, for FineTune.
+func Presets() []Preset {
+	return []Preset{
+		{"shakespeare", "characters on a CPU, 0.8 M parameters", Shakespeare()},
+		{"baby", "characters, 10.7 M parameters", Baby()},
+		{"gpt2", "the smallest GPT-2, 124 M parameters", GPT2()},
+		{"paper", "one block of it with a separate head, 85 M parameters", Paper()},
+		{"distilgpt2", "half its blocks, 82 M parameters", DistilGPT2()},
+		{"smollm2_135m", "the smallest SmolLM2, 135 M parameters", SmolLM2_135M()},
+		{"stories15m", "the LLaMA that tells stories, 15 M parameters", Stories15M()},
+		{"full_tuning", "tunes every weight of a model", FullTuning()},
+		{"lora_tuning", "tunes adapters of a model", LoRATuning()},
+	}
+}
+
+// PresetOf returns the preset of that name, or an error that lists the names, with the nearest one.
+func PresetOf(name string) (Preset, error) {
+	var names []string
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	hint := ""
+	if meant := spelling.Meant(strings.ToLower(strings.ReplaceAll(name, "-", "_")), names); meant != "" {
+		hint = "; did you mean " + meant + "?"
+	}
+	return Preset{}, errors.Errorf("preset: got %s, want one of %s%s",
+		field.Clip(name), strings.Join(names, ", "), hint)
+}
 
 // Shakespeare returns nanoGPT's recipe for character-level Shakespeare on a CPU: 804,096 parameters with the text's 65
 // characters. Its vocab_size is 0, to be set from the text.

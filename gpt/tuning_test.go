@@ -172,6 +172,27 @@ func TestRootScale(t *testing.T) {
 	}
 }
 
+// Every preset has a name of its own, which finds it, and a network to train or none.
+func TestPresetsByName(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range Presets() {
+		got, err := PresetOf(p.Name)
+		if err != nil || got.About == "" || seen[p.Name] || cmp.Diff(p.Config, got.Config) != "" {
+			t.Errorf("%s: got %+v, %v", p.Name, got, err)
+		}
+		seen[p.Name] = true
+		if p.Config.VocabSize == 0 {
+			p.Config.VocabSize = 65
+		}
+		p.Config.MemoryLimit = 1 << 20
+		if err := p.Config.Validate(); (err == nil) != (p.Config.NEmbd > 0) {
+			t.Errorf("%s: got %v", p.Name, err)
+		}
+	}
+	_, err := PresetOf("Stories-15m")
+	mustContain(t, err, "preset: got Stories-15m, want one of shakespeare, baby", "did you mean stories15m?")
+}
+
 // The presets are the published recipes, number by number, each written as its differences from the first.
 func TestPresets(t *testing.T) {
 	const shakespeare = `{"block_size":64,"vocab_size":0,"n_layer":4,"n_head":4,"n_embd":128,"dropout":0,"bias":false,"qk_size":0,

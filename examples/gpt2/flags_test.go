@@ -25,7 +25,7 @@ func TestEveryFlag(t *testing.T) {
 		"model":           "the same weights in another folder",
 	}
 	alone := flagtest.With(flagtest.Network(), map[string]string{
-		"model": t.TempDir(), "adapter": t.TempDir(), "prompt": "A hen", "eval": other, "tune": other, "train": other, "data": other,
+		"preset": "baby", "model": t.TempDir(), "adapter": t.TempDir(), "prompt": "A hen", "eval": other, "tune": other, "train": other, "data": other,
 		"tokenizer": "train:280", "out_dir": filepath.Join(t.TempDir(), "other"), "full": "true", "check": "true",
 		"stride": "3", "tokens": "4", "temperature": "9", "top_k": "1", "top_p": "0.1", "min_p": "0.9", "weights": "int8",
 	})
@@ -52,7 +52,7 @@ func TestEveryFlag(t *testing.T) {
 			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5"})},
 		{"full", append(small, "-model", model, "-tune", hens, "-full", "-out_dir", "DIR/full"), flagtest.With(tuned, map[string]string{"full": "false"})},
 		{"train", append(flagtest.Small(), "-train", hens, "-tokenizer", "train:270", "-out_dir", "DIR/new"),
-			flagtest.With(alone, map[string]string{"bias": "false", "head": "linear", "decay_lr": "false", "tokenizer": "train:260"})},
+			flagtest.With(alone, map[string]string{"bias": "false", "head": "linear", "decay_lr": "false", "tokenizer": "train:260", "preset": "gpt2"})},
 	} {
 		t.Run(task.name, func(t *testing.T) {
 			p := flagtest.Program{

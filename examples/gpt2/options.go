@@ -4,6 +4,7 @@ import (
 	"flag"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -14,7 +15,7 @@ type options struct {
 	task                    string // write, eval, tune, merge, train or check
 	model, adapter, prompt  string
 	eval, tune, train       string // texts
-	tokenizer, data         string
+	tokenizer, data, preset string
 	check, full, merge      bool
 	stride, tokens, topK    int
 	temperature, topP, minP float64
@@ -41,6 +42,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		fs.StringVar(&o.train, "train", "", "text to train a model on from scratch")
 		fs.StringVar(&o.tokenizer, "tokenizer", "train:1024",
 			"of -train: a folder that has one, or train:N to learn one of N tokens from the text")
+		base.PresetFlag(fs, &o.preset)
 		fs.BoolVar(&o.check, "check", false, "compare with the published results of the model, one by one")
 		fs.StringVar(&o.data, "data", "",
 			"text of -check; by default tinyshakespeare, which the results are for, downloaded once")
@@ -73,6 +75,9 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	switch {
 	case o.train != "":
 		o.config = small()
+		if err := base.Preset(o.preset, &o.config); err != nil {
+			return o, err
+		}
 	case o.full:
 		o.config = gpt.FullTuning()
 	default:

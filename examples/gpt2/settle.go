@@ -64,7 +64,7 @@ func (o *options) read() error {
 		"eval":  {"model", "adapter", "block_size", "eval", "stride", "weights"},
 		"tune":  {"model", "tune", "full", "block_size", "dropout"},
 		"merge": {"model", "adapter", "block_size", "merge", "out_dir"},
-		"train": {"train", "tokenizer"},
+		"train": {"train", "tokenizer", "preset"},
 		"check": {"model", "check", "data"},
 	}[o.task]
 	adapters := []string{"lora_r", "lora_alpha", "lora_targets", "lora_scale"}

@@ -2,18 +2,20 @@
 // of its graph in Graphviz's language.
 //
 //	go run ./examples/graph                                       # the table of the Shakespeare model
-//	go run ./examples/graph -n_layer 12 -n_embd 768 -n_head 12    # the table of another model
+//	go run ./examples/graph -preset gpt2                          # the table of another model
 //	go run ./examples/graph -dot h.0 > block.dot                  # one block; -dot all for everything
 //	go run ./examples/graph -dot h.0 -kernels=false > block.dot   # the same with stock operations
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -30,17 +32,25 @@ func main() {
 }
 
 func run(args []string, stdout, stderr io.Writer) error {
-	c, dot := gpt.Shakespeare(), ""
+	c, dot, preset := gpt.Shakespeare(), "", ""
 	c.VocabSize = 65
 	fs := program.Flags("graph", stderr)
 	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "kernels", "memory_limit"}, name)
 	})
 	program.Group(fs, "The network", c.Flags, training...)
+	program.Group(fs, "Instead of the network's defaults", func(fs *flag.FlagSet) { base.PresetFlag(fs, &preset) })
 	program.Group(fs, "The output", func(fs *flag.FlagSet) {
 		fs.StringVar(&dot, "dot", "", `write a picture instead of the table: "all", or a scope such as "h.0"`)
 	})
 	if err := program.Parse(fs, args); err != nil {
+		return err
+	}
+	if err := base.Preset(preset, &c); err != nil {
+		return err
+	}
+	c.VocabSize = cmp.Or(c.VocabSize, 65) // that of Shakespeare
+	if err := fs.Parse(args); err != nil { // again, because flags override the preset
 		return err
 	}
 	g := graph.New(graph.Float32, c.Seed)

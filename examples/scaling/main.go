@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
@@ -28,7 +29,7 @@ func main() { program.MainOfRanks("scaling", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := program.Flags("scaling", stderr)
-	shape := fs.String("shape", "char", "the model: char, baby or gpt2")
+	shape := fs.String("shape", "char", "the model: char, or a preset such as baby or gpt2")
 	microMS := fs.Float64("micro_ms", 10.3,
 		"milliseconds that a machine computes for a micro-batch, as measured by examples/bench")
 	micros := fs.Int("gradient_accumulation_steps", 64, "micro-batches in a step, of all machines together")
@@ -45,9 +46,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := dist.Alone(); err != nil {
 		return err
 	}
-	c, ok := map[string]gpt.Config{"char": gpt.Shakespeare(), "baby": gpt.Baby(), "gpt2": gpt.GPT2()}[*shape]
-	if !ok {
-		return errors.Errorf("-shape: got %q, want char, baby or gpt2", *shape)
+	c := gpt.Shakespeare()
+	if *shape != "char" {
+		if err := base.Preset(*shape, &c); err != nil {
+			return errors.WithMessage(err, "-shape")
+		}
 	}
 	if c.VocabSize == 0 {
 		c.VocabSize = 65 // the characters of tinyshakespeare

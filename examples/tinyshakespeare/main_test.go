@@ -349,6 +349,27 @@ func TestConfigFile(t *testing.T) {
 	}
 }
 
+// A preset replaces the recipe; a file overrides it, and a flag both. An unknown one is refused with the nearest.
+func TestPreset(t *testing.T) {
+	settings := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(settings, []byte(`{"n_head": 3, "n_layer": 4}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, o, err := parse(gpt.Shakespeare(), []string{"-n_layer", "2", "-preset", "baby", "-config", settings, "-stop", "x"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gpt.Baby()
+	want.NHead, want.NLayer = 3, 2
+	if diff := cmp.Diff(want, c); diff != "" || len(o.stop) != 1 {
+		t.Errorf("-want +got:\n%s, stops %q", diff, o.stop)
+	}
+	_, _, err = parse(gpt.Shakespeare(), []string{"-preset", "Babby"}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "preset: got Babby, want one of shakespeare, ") || !strings.HasSuffix(err.Error(), "did you mean baby?") {
+		t.Errorf("got error %v", err)
+	}
+}
+
 func TestSampleOnly(t *testing.T) {
 	dir := t.TempDir()
 	trained := mustDo(t, small(t, dir, "-prompt", "FERRY", "-seed", "3")...)

@@ -20,6 +20,7 @@ import (
 type options struct {
 	data, config, prompt string
 	tokenizer, serve     string
+	preset               string
 	resume, sampleOnly   bool
 	curvature            bool
 	stop                 []string
@@ -32,7 +33,7 @@ type options struct {
 	ranks                dist.Options
 }
 
-// parse reads the flags over the -config file, and this over c.
+// parse reads the flags over the -config file, this over the -preset, and this over c.
 func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, error) {
 	var o options
 	logInterval := c.LogInterval
@@ -43,6 +44,7 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 			"text file to train on, or directory of texts or token shards; by default tinyshakespeare, downloaded once")
 		fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name,
 			"of the text: "+text.KindNames()+"; shards have their own")
+		base.PresetFlag(fs, &o.preset)
 		fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
 		fs.StringVar(&o.serve, "serve", "",
@@ -82,12 +84,18 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		return c, o, err
 	}
 	o.given = program.Given(fs)
-	if o.config != "" {
+	if o.preset != "" || o.config != "" {
+		if err := base.Preset(o.preset, &c); err != nil {
+			return c, o, err
+		}
+		if o.preset != "" {
+			logInterval, c.LogInterval = c.LogInterval, -1
+		}
 		if err := o.read(&c); err != nil {
 			return c, o, err
 		}
 		o.stop = nil
-		if err := fs.Parse(args); err != nil { // again, because flags override the file
+		if err := fs.Parse(args); err != nil { // again, because flags override both
 			return c, o, err
 		}
 	}
@@ -122,8 +130,11 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 // samples reports whether the program draws samples: at the end, or for -serve.
 func (o options) samples() bool { return o.tokens > 0 || o.serve != "" }
 
-// read reads the -config file into c.
+// read reads the -config file, if there is one, into c.
 func (o options) read(c *gpt.Config) error {
+	if o.config == "" {
+		return nil
+	}
 	f, err := file.Open(o.config)
 	if err != nil {
 		return errors.Wrap(err, "-config")
