@@ -42,7 +42,9 @@ func TestHeadsReportWhetherTheKeysBiasCancels(t *testing.T) {
 		if cancels := math.Abs(bias.Data[0])+math.Abs(bias.Data[1]) <= 1e-12; cancels != head.ShiftInvariant() {
 			t.Errorf("%s: gradient %v of the keys' bias, got ShiftInvariant %t", name, bias.Data, head.ShiftInvariant())
 		}
-		heads := Heads[float64]{Batch: 1, Count: 1, Head: func(_, _ int) Head[float64] { return head }}
+		heads := Heads[float64]{Batch: 1, Count: 1, Head: func(b, h int) Head[float64] {
+			return []Head[float64]{head}[b+h]
+		}}
 		at := Site[float64]{Parameters: p}
 		for kind, layer := range map[string]Layer[float64]{
 			"self":  at.SelfAttention(heads, width, nil),

@@ -73,6 +73,8 @@ func TestOptimizers(t *testing.T) {
 	near(t, "lion's second m", m2, 0.5*1.5-0.5)
 	w1, _ = hand.LionUpdate(l, w, h, zero)
 	near(t, "lion against a negative gradient", w1, 2-0.1*(-1+0.25*2))
+	w1, _ = hand.LionUpdate(l, w, h, one(1)) // c = 0.75 − 0.25
+	near(t, "lion against its momentum", w1, 2-0.1*(1+0.25*2))
 	w1, _ = hand.LionUpdate(l, w, zero, zero)
 	near(t, "lion without a gradient", w1, 2-0.1*0.25*2)
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/exact"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
@@ -124,5 +125,19 @@ func TestErfOfComplex(t *testing.T) {
 		if d := cmplx.Abs(got - want); !(d <= 1e-15*math.Abs(imag(want))) {
 			t.Errorf("erf(0.5 + %gi): got %v, want %v", b, got, want)
 		}
+	}
+}
+
+// On the exact road the largest entry of a row is that of the real numbers, although no softmax depends on it. A matrix
+// that was read joins no other one.
+func TestRowsInTheField(t *testing.T) {
+	d := exact.NewDraw(1)
+	list := []exact.Number{d.Variable(-3), d.Variable(-1), d.Variable(5), d.Variable(2)}
+	x := hand.NewExact[float64](d, 2, 2, list)
+	if got, err := x.RowMax().Exact(d); err != nil || got[0].Value != list[1].Value || got[1].Value != list[2].Value {
+		t.Errorf("got %v, %v, want %d and %d", got, err, list[1].Value, list[2].Value)
+	}
+	if y := hand.JoinTokens(x, hand.NewMatrix(1, 2, 0, math.NaN())); !errors.Is(y.Err, hand.ErrReadsData) {
+		t.Errorf("got %v, want the error for entries that were read", y.Err)
 	}
 }

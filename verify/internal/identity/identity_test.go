@@ -229,37 +229,56 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// cube is a user's function, declared by its differential equation.
-func cube(slope float64) hand.Function {
+// cube is a user's function with the given derivative at x, where its value is y.
+func cube(derivative func(x, y matrix) matrix) hand.Function {
 	return hand.Function{
 		Name: "cube", Of64: func(x float64) float64 { return x * x * x },
 		OfComplex:    func(x complex128) complex128 { return x * x * x },
-		Differential: func(x, _ matrix) matrix { return x.Square().Scale(slope) },
+		Differential: derivative,
 	}
 }
 
-type cubes[T hand.Number] struct{ f hand.Function }
-
-func (l cubes[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] { return x.Apply(l.f) }
-
-func (l cubes[T]) Backward(x, delta hand.Matrix[T]) (hand.Matrix[T], hand.Gradients[T]) {
-	return delta.Mul(x.Square().Scale(3)), nil
-}
-
+// On the exact road only the derivative of a user's function is known, which may depend on x and on the value y. An
+// incomplete function is refused, and so is a derivative of another shape.
 func TestFunction(t *testing.T) {
-	for _, slope := range []float64{3, 2} {
-		f := formula(map[string][2]int{"x": {2, 3}},
-			func(hand.Parameters[float64]) hand.Layer[float64] { return cubes[float64]{cube(slope)} },
-			func(hand.Parameters[complex128]) hand.Layer[complex128] { return cubes[complex128]{cube(slope)} })
-		entries, _, err := f.Differing(1)
-		if err != nil || (len(entries["x"]) == 6) != (slope == 2) {
-			t.Errorf("derivative %vx²: got %v, %v", slope, entries, err)
+	ofX := func(x, _ matrix) matrix { return x.Square().Scale(3) }
+	ofY := func(_, y matrix) matrix { return y.Sub(y.Square()) }
+	at := func(f hand.Function, derivative func(x, y matrix) matrix) Formula {
+		return Formula{
+			At:      hand.Parameters[float64]{"x": fixture.Random("x", 2, 3)},
+			Forward: func(p hand.Parameters[complex128]) hand.Matrix[complex128] { return p["x"].Apply(f) },
+			Backward: func(p hand.Parameters[float64], delta matrix) (hand.Gradients[float64], error) {
+				return hand.Gradients[float64]{{Name: "x", Value: delta.Mul(derivative(p["x"], p["x"].Apply(f)))}}, nil
+			},
 		}
 	}
-	if y := hand.NewMatrix(1, 1, 2.0).Apply(cube(3)); y.Err != nil || y.Data[0] != 8 {
+	for _, c := range []struct {
+		name           string
+		declared, used func(x, y matrix) matrix
+		differing      int
+	}{
+		{"3x²", ofX, ofX, 0}, {"y − y²", ofY, ofY, 0}, {"3x² for y − y²", ofY, ofX, 6}, {"y − y² for 3x²", ofX, ofY, 6},
+	} {
+		entries, _, err := at(cube(c.declared), c.used).Differing(1)
+		if err != nil || len(entries["x"]) != c.differing {
+			t.Errorf("%s: got %v, %v, want %d entries", c.name, entries, err, c.differing)
+		}
+	}
+	row := cube(func(x, _ matrix) matrix { return x.Tokens(0, 1) })
+	if _, _, err := at(row, ofX).Differing(1); err == nil || !strings.Contains(err.Error(), "3 derivatives at 6 numbers") {
+		t.Errorf("a derivative of one row: got %v", err)
+	}
+	if y := hand.NewMatrix(1, 1, 2.0).Apply(cube(ofX)); y.Err != nil || y.Data[0] != 8 {
 		t.Errorf("2³ is %v, %v", y.Data, y.Err)
 	}
-	if y := hand.NewMatrix(1, 1, 2.0).Apply(hand.Function{Name: "none"}); y.Err == nil {
-		t.Error("a function without a value is applied")
+	for i, drop := range []func(f *hand.Function){
+		func(f *hand.Function) { f.Name = "" }, func(f *hand.Function) { f.Of64 = nil },
+		func(f *hand.Function) { f.OfComplex = nil }, func(f *hand.Function) { f.Differential = nil },
+	} {
+		f := cube(ofX)
+		drop(&f)
+		if y := hand.NewMatrix(1, 1, 2.0).Apply(f); y.Err == nil || !strings.Contains(y.Err.Error(), "want a name, Of64") {
+			t.Errorf("a function without its part %d: got %v, %v", i, y.Data, y.Err)
+		}
 	}
 }
