@@ -24,6 +24,7 @@ var rules = []struct{ pattern, why string }{
 		"training fields are not checked if nothing is trained"},
 	{`^(checkpoint|text)\.\w+\.Close `, "a file that is not open is already closed"},
 	{`^checkpoint\.Open 0=typo`, "a directory's name"},
+	{`^lab\.Arm\.Apply (0\.Name|1\b)`, "any name; Config.Validate checks the result"},
 	{`^decode\.Session\.Beam (3=0|4=)`, "no token more; nil ranks by probability, and a Rank is the caller's"},
 	{`^decode\.Session\.(Beam 2|(Generate|Continue) 2\[0\])(=short|\[0\]=0)`, "another prompt"},
 	{`^decode\.Session\.(Generate|Continue) 3`, "no tokens, or as many as the caller takes"},
