@@ -74,6 +74,8 @@ var rules = []struct{ pattern, why string }{
 	{`^paired\.(Plan|Rule)\.(Validate|Levels) 0(={}|(\.Plan)?(={}|\.Looks=(nil|short)))`, "other looks, or a single one"},
 	{`^paired\.Rule\.Judge (1=0|2\[0\]\.((Mean|SD|P)=0|Mean=-1))`, "another look, or another comparison"},
 	{`^paired\.Rule\.Judge 2\[0\]\.(SE|Low|High|T|SignFlip)=`, "for the reader of the comparison"},
+	{`^scaling\.Ensemble\.Predict 0\.(Law|Intervals)`, "for the reader: the laws of the resamples predict"},
+	{`^scaling\.Law\.Best 0\.E=`, "another E moves no minimum"},
 	{`^train\.Frozen\.Check 0=(nil|short)|\.Frozen=nil`, "nothing is frozen"},
 	{`\.Hooks\.(Rate|Gradients)=of zeros`, "a rate of 0, and a look at gradients that changes nothing"},
 	{`^gpt\.Config\.(ValidateModel|Family) 0\.Hooks\.Loss`, "a network alone has no loss"},

@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/scaling"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -43,6 +44,7 @@ var packages = []string{
 	"gpt/inspect",
 	"gpt/lab",
 	"gpt/lab/paired",
+	"gpt/lab/scaling",
 	"gpt/parts",
 	"gpt/published",
 	"gpt/safetensors",
@@ -287,6 +289,8 @@ var functions = map[string]any{
 	"safetensors.Read":             safetensors.Read,
 	"safetensors.Write":            safetensors.Write,
 	"safetensors.WriteEach":        safetensors.WriteEach,
+	"scaling.Bootstrap":            scaling.Bootstrap,
+	"scaling.Fit":                  scaling.Fit,
 	"search.Beam":                  search.Beam,
 	"search.Greedy":                search.Greedy,
 	"search.LengthPenalty":         search.LengthPenalty,
@@ -631,6 +635,10 @@ var types = []reflect.Type{
 	reflect.TypeFor[safetensors.Entry](),
 	reflect.TypeFor[safetensors.File](),
 	reflect.TypeFor[safetensors.Tensor](),
+	reflect.TypeFor[scaling.Ensemble](),
+	reflect.TypeFor[scaling.Interval](),
+	reflect.TypeFor[scaling.Law](),
+	reflect.TypeFor[scaling.Point](),
 	reflect.TypeFor[search.Hypothesis](),
 	reflect.TypeFor[search.Rank](),
 	reflect.TypeFor[search.Sampler](),

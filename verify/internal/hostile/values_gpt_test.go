@@ -11,6 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/scaling"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -151,6 +152,17 @@ func gptValues(v table) {
 
 	define(v, func(*world) paired.Plan { return paired.Plan{Looks: []int{2, 3, 4}, Boundary: 0.2} })
 	define(v, func(w *world) paired.Rule { return paired.Rule{Difference: 0.5, Plan: get[paired.Plan](w)} })
+	define(v, func(*world) scaling.Law { return scaling.Law{E: 1.2, A: 30, B: 60, Alpha: 0.3, Beta: 0.35} })
+	define(v, func(w *world) []scaling.Point {
+		var points []scaling.Point
+		for _, n := range []float64{1e4, 1e5, 1e6} {
+			for _, d := range []float64{2e5, 3e6} {
+				points = append(points, scaling.Point{N: n, D: n + d, Loss: get[scaling.Law](w).At(n, n+d)})
+			}
+		}
+		return points
+	})
+	define(v, func(w *world) scaling.Ensemble { return must(scaling.Bootstrap(get[[]scaling.Point](w), 100, 1)) })
 	define(v, func(*world) []paired.Comparison { return []paired.Comparison{{Seeds: 2, Mean: 0.2, SD: 0.1, P: 0.3}} })
 
 	define(v, func(w *world) verify.Model { c := get[gpt.Config](w); return must(verify.NewModel(c, 2, 1)) })

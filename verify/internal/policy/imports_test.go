@@ -11,19 +11,20 @@ import (
 // graph/internal/ops import Gorgonia.
 func TestImportDirections(t *testing.T) {
 	allowed := map[string][]string{ // what of ours the files of a tree, but not its tests, may import: the deepest tree counts
-		".":              {},
-		"internal":       {},
-		"graph":          {"internal", "graph/internal"},
-		"graph/internal": {"graph/internal"},
-		"graph/optim":    {"graph"},
-		"nn":             {"graph"},
-		"gpt":            {"graph", "nn", "gpt", "internal"},
-		"gpt/search":     {"graph", "gpt/internal", "internal"},
-		"gpt/tasks":      {"graph", "gpt/text"},
-		"gpt/decode":     {"graph", "nn", "gpt/parts", "gpt/search", "gpt/internal", "internal"},
-		"gpt/lab/paired": {},
-		"verify":         {"graph", "nn", "gpt", "verify", "internal"},
-		"examples":       {"graph", "nn", "gpt", "verify", "examples", "internal"},
+		".":               {},
+		"internal":        {},
+		"graph":           {"internal", "graph/internal"},
+		"graph/internal":  {"graph/internal"},
+		"graph/optim":     {"graph"},
+		"nn":              {"graph"},
+		"gpt":             {"graph", "nn", "gpt", "internal"},
+		"gpt/search":      {"graph", "gpt/internal", "internal"},
+		"gpt/tasks":       {"graph", "gpt/text"},
+		"gpt/decode":      {"graph", "nn", "gpt/parts", "gpt/search", "gpt/internal", "internal"},
+		"gpt/lab/paired":  {},
+		"gpt/lab/scaling": {},
+		"verify":          {"graph", "nn", "gpt", "verify", "internal"},
+		"examples":        {"graph", "nn", "gpt", "verify", "examples", "internal"},
 	}
 	room := func(dir string) (found string) {
 		for tree := range allowed {
