@@ -25,7 +25,7 @@ func TestEveryFlag(t *testing.T) {
 		},
 		Values: flagtest.With(flagtest.Network(), map[string]string{
 			"arms": "norm=rmsnorm", "parts": "rope", "cross": "true with -arms norm=rmsnorm", "data": other, "seeds": "3",
-			"tokenizer": "words", "until": "told", "max_seeds": "5 with -until told", "looks": "3 with -until told -looks 3,4",
+			"tokenizer": "words", "tasks": "parity", "until": "told", "max_seeds": "5 with -until told", "looks": "3 with -until told -looks 3,4",
 			"boundary": "obrien-fleming with -until told", "budget": "steps=3", "tune": "learning_rate=0.1,0.2",
 			"tuning_seeds": "2 with -tune learning_rate=0.1,0.2", "target": "100", "matters": "0.5", "measures": "memory",
 			"contexts": "4 with -measures cost", "name": "another", "study": file, "json": "true", "part": "2/2",

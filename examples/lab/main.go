@@ -6,6 +6,7 @@
 //	go run ./examples/lab -parts attention,rope -until told          # adds seeds until each arm has a verdict
 //	go run ./examples/lab -parts norm,mlp -cross -tune learning_rate=3e-4,1e-3,3e-3
 //	go run ./examples/lab -parts all -seeds 1 -measures all          # every variant of the library; 30 minutes
+//	go run ./examples/lab -tasks "mad; parity:TestLength=80"         # tasks with a known answer
 //	go run ./examples/lab -study question.json                       # flags in a file: {"seeds": 8, "parts": "norm"}
 //	mpirun -np 4 ./lab -dir DIR                                      # four processes share the trials, as do the tasks
 //	                                                                 # of a Slurm array

@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -21,7 +22,8 @@ type options struct {
 	base gpt.Config
 
 	name, dir, tokenizer         string
-	data, arms                   list
+	data, tasks, arms            list
+	facts                        map[string]tasks.Facts // of -tasks, by text
 	parts                        string
 	cross, report, asJSON, quick bool
 	seeds, maxSeeds              int
@@ -75,6 +77,8 @@ func (o *options) question(fs *flag.FlagSet) {
 		`"rope" or "head=linear"; "all" for every part`)
 	fs.BoolVar(&o.cross, "cross", false, "combine the variants of every part with those of the others")
 	fs.Var(&o.data, "data", "text file to train on; by default tinyshakespeare, downloaded once; may be repeated")
+	fs.Var(&o.tasks, "tasks", `tasks instead of texts, such as "parity:Length=16,TestLength=32; repetition", whose `+
+		"accuracy decides: "+kindNames())
 	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the texts: "+text.KindNames())
 	fs.IntVar(&o.seeds, "seeds", 5, "number of seeds of every arm; with 1 there is no verdict")
 	fs.StringVar(&o.until, "until", "", `"told" adds seeds to the arms without a verdict, at the numbers of -looks`)
@@ -87,7 +91,8 @@ func (o *options) question(fs *flag.FlagSet) {
 		"seeds; may be repeated")
 	fs.IntVar(&o.tuningSeeds, "tuning_seeds", 1, "with -tune: number of seeds of every setting")
 	fs.Float64Var(&o.target, "target", 0, "validation loss in nats per token: reports when an arm reaches it")
-	fs.Float64Var(&o.matters, "matters", 0.01, "smallest difference that matters, whose number of seeds is given")
+	fs.Float64Var(&o.matters, "matters", 0.01, "smallest difference that matters, whose number of seeds is given; "+
+		"of tasks 0.05")
 	fs.StringVar(&o.measures, "measures", "", "what to measure besides: "+measureNames()+`; or "all"`)
 	fs.StringVar(&o.contexts, "contexts", "64,256,1024,2048", "context lengths of the measure cost")
 	fs.StringVar(&o.name, "name", "study", "the question, which heads the report; a directory belongs to one")

@@ -32,10 +32,15 @@ func (s *summary) print(asJSON bool) func(io.Writer) error {
 func (s *summary) text() string {
 	var b strings.Builder
 	for _, t := range s.Tables {
-		fmt.Fprintf(&b, "%s on %s: loss in nats per token, mean ± standard error\n\n", s.Name, t.Text)
+		fmt.Fprintf(&b, "%s on %s: %s, mean ± standard error\n", s.Name, t.Text, t.unit())
+		if k := t.Task; k != nil {
+			b.WriteString(wrapped(k.text(), widest) + "\n")
+		}
+		b.WriteByte('\n')
 		b.WriteString(t.text())
 		b.WriteByte('\n')
 	}
+	b.WriteString(s.matrixText())
 	for _, fact := range s.facts() {
 		b.WriteString(wrapped(fact[0]+": "+fact[1], widest) + "\n")
 	}
@@ -61,9 +66,34 @@ func (s *summary) facts() (list [][2]string) {
 		[2]string{"command", s.Command})
 }
 
+// outcome returns the name of the number that decides.
+func (t table) outcome() string {
+	if t.Task != nil {
+		return accuracy
+	}
+	return "loss"
+}
+
+// unit returns the outcome with its unit.
+func (t table) unit() string {
+	if t.Task != nil {
+		return "accuracy on the test rows"
+	}
+	return "loss in nats per token"
+}
+
+// text says what the best predictor reaches.
+func (k *known) text() string {
+	best := fmt.Sprintf("chance %.4g, optimum %.4g", k.Chance, k.OptimumAccuracy)
+	if k.OptimumLoss > 0 {
+		best += fmt.Sprintf(" and a loss of %.4f", k.OptimumLoss)
+	}
+	return best + "; " + k.Source
+}
+
 // text returns the table for a terminal. A long name has a line of its own, and so have the words about an arm.
 func (t table) text() string {
-	head := []string{"arm", "parameters", "steps", "loss", "difference, 95 %", "p Holm", "p flip", "ms/step"}
+	head := []string{"arm", "parameters", "steps", t.outcome(), "difference, 95 %", "p Holm", "p flip", "ms/step"}
 	lines := [][]string{head}
 	for _, r := range t.Rows {
 		lines = append(lines, r.cells())
@@ -158,6 +188,9 @@ func (r *row) cells() []string {
 	if r.Seeds > 1 {
 		loss += fmt.Sprintf(" ± %.4f", r.SE)
 	}
+	if r.Outcome != nil {
+		loss = r.accuracy()
+	}
 	line := []string{r.Arm, program.Thousands(r.Parameters), steps, loss, "", "", "", fmt.Sprintf("%.1f", r.Ms)}
 	if d := r.Difference; d != nil {
 		interval := fmt.Sprintf("%+.4f ± %.4f", d.Mean, (d.High-d.Low)/2) // Student's is symmetric
@@ -172,7 +205,10 @@ func (r *row) words() string {
 	if r.Difference != nil && r.Difference.Verdict != "" {
 		list = append(list, r.Difference.Verdict)
 	}
-	if r.Seeds > 0 {
+	switch {
+	case r.Outcome != nil:
+		list = append(list, fmt.Sprintf("loss %.4f", r.Loss))
+	case r.Seeds > 0:
 		list = append(list, fmt.Sprintf("%.4f bits/byte", r.BitsPerByte))
 	}
 	return strings.Join(append(list, r.notes()...), "; ")

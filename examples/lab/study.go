@@ -22,6 +22,17 @@ func (o *options) study(ctx context.Context, stderr io.Writer) (*lab.Study, erro
 		Plan: o.plan, Measures: measures, Matters: o.matters, NoVerdict: o.seeds == 1, Target: o.target, Jobs: o.jobs,
 		Part: o.part, Parts: o.processes,
 	}
+	o.decides(s)
+	if len(o.tasks) > 0 {
+		s.Texts, err = o.taskTexts()
+	} else {
+		s.Texts, err = o.texts(ctx, stderr)
+	}
+	return s, err
+}
+
+// texts reads the texts of -data.
+func (o *options) texts(ctx context.Context, stderr io.Writer) (all []lab.Text, err error) {
 	kind, err := text.KindOf(o.tokenizer)
 	if err != nil {
 		return nil, errors.Wrap(err, "-tokenizer")
@@ -43,9 +54,9 @@ func (o *options) study(ctx context.Context, stderr io.Writer) (*lab.Study, erro
 		if err != nil {
 			return nil, errors.WithMessage(err, "-data")
 		}
-		s.Texts = append(s.Texts, lab.Text{Name: source.Name, Corpus: c, Tokenizer: tok})
+		all = append(all, lab.Text{Name: source.Name, Corpus: c, Tokenizer: tok})
 	}
-	return s, nil
+	return all, nil
 }
 
 // most returns the largest number of trials that the study may need.

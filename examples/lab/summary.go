@@ -31,6 +31,7 @@ type summary struct {
 // table compares the arms on one text.
 type table struct {
 	Text string `json:"text"`
+	Task *known `json:"task,omitempty"`
 	Rows []row  `json:"rows"`
 }
 
@@ -46,6 +47,7 @@ type row struct {
 	Loss        float64            `json:"loss"`
 	SE          float64            `json:"se"`
 	BitsPerByte float64            `json:"bits_per_byte"`
+	Outcome     *decided           `json:"outcome,omitempty"` // nil if it is the loss
 	Difference  *difference        `json:"difference,omitempty"`
 	Setting     string             `json:"setting,omitempty"`
 	Edge        []string           `json:"edge,omitempty"`
@@ -85,21 +87,22 @@ func (o *options) summary(r *lab.Report, args []string, reused int) *summary {
 		sum.Looks = strings.Join(list, ", ") + " seeds, by " + o.boundary
 	}
 	for _, t := range r.Tables {
-		next := table{Text: t.Text}
+		next := table{Text: t.Text, Task: o.known(t.Text)}
 		for _, line := range t.Rows {
-			next.Rows = append(next.Rows, newRow(line, t.BytesPerToken))
+			next.Rows = append(next.Rows, newRow(s, line, t.BytesPerToken))
 		}
 		sum.Tables = append(sum.Tables, next)
 	}
 	return sum
 }
 
-func newRow(r lab.Row, bytes float64) row {
+func newRow(s *lab.Study, r lab.Row, bytes float64) row {
 	line := row{
 		Arm: r.Arm, Seeds: r.Loss.N, Diverged: r.Diverged, Parameters: r.Parameters, Steps: r.Steps.Value,
 		Tokens: r.Tokens.Value, FLOPs: r.FLOPs.Value, Loss: r.Loss.Value, SE: r.Loss.SE,
 		BitsPerByte: text.BitsPerByte(r.Loss.Value, bytes), Setting: r.Setting, Edge: r.Edge, Reached: r.Reached,
 		Seconds: r.Seconds.Value, Ms: r.Ms.Value, Curve: r.Curve, Measures: map[string]float64{},
+		Outcome: newDecided(s, r.Outcome),
 	}
 	for name, m := range r.Measures {
 		line.Measures[name] = m.Value
@@ -135,5 +138,8 @@ func quoted(args []string) (list []string) {
 	return list
 }
 
-// measured returns the names of the measures of a table.
-func (t table) measured() []string { return slices.Sorted(maps.Keys(t.Rows[0].Measures)) }
+// measured returns the names of the measures of a table, except that of the outcome.
+func (t table) measured() []string {
+	outcome := func(name string) bool { return name == accuracy }
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.Rows[0].Measures)), outcome)
+}

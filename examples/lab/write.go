@@ -25,7 +25,11 @@ func write(dir string, s *summary, r *lab.Report) (first error) {
 		{"results.jsonl", func(w io.Writer) error { return results(w, r.Trials) }},
 		{"timings.jsonl", func(w io.Writer) error { return timings(w, r.Trials) }},
 		{"results.csv", func(w io.Writer) error { return sheet(w, r.Trials) }},
+		{"scores.csv", s.matrixSheet},
 	} {
+		if f.name == "scores.csv" && !s.several() {
+			continue
+		}
 		if err := file.Replace(filepath.Join(dir, f.name), f.write); err != nil && first == nil {
 			first = err
 		}
@@ -89,11 +93,17 @@ func (s *summary) markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", escaped(s.Name))
 	for _, t := range s.Tables {
-		fmt.Fprintf(&b, "\nOn %s; loss in nats per token over the validation split, mean ± standard error over the "+
-			"seeds.\n\n", escaped(t.Text))
+		fmt.Fprintf(&b, "\nOn %s; %s over the validation split, mean ± standard error over the seeds.", escaped(t.Text),
+			t.unit())
+		other := "bits/byte"
+		if t.Task != nil {
+			b.WriteString(" " + escaped(t.Task.text()) + ".")
+			other = "loss"
+		}
+		b.WriteString("\n\n")
 		names := t.measured()
-		b.WriteString("| arm | seeds | parameters | steps | loss | bits/byte | difference, 95 % | p, Holm | " +
-			"p, sign flips | verdict | ms/step | ")
+		fmt.Fprintf(&b, "| arm | seeds | parameters | steps | %s | %s | difference, 95 %% | p, Holm | "+
+			"p, sign flips | verdict | ms/step | ", t.outcome(), other)
 		for _, name := range names {
 			b.WriteString(name + " | ")
 		}
@@ -103,6 +113,7 @@ func (s *summary) markdown(w io.Writer) error {
 			r.markdown(&b, names)
 		}
 	}
+	s.matrixMarkdown(&b)
 	b.WriteByte('\n')
 	for _, f := range append(s.facts(), [2]string{"machine", s.Machine}, [2]string{"build", s.Build}) {
 		fmt.Fprintf(&b, "- %s: %s\n", f[0], escaped(f[1]))
@@ -119,7 +130,9 @@ func (r *row) markdown(b *strings.Builder, measures []string) {
 		verdict = r.Difference.Verdict
 	}
 	bits := ""
-	if r.Seeds > 0 {
+	if r.Outcome != nil {
+		bits = fmt.Sprintf("%.4f", r.Loss)
+	} else if r.Seeds > 0 {
 		bits = fmt.Sprintf("%.4f", r.BitsPerByte)
 	}
 	line := []string{c[0], strconv.Itoa(r.Seeds), c[1], c[2], c[3], bits, c[4], c[5], c[6], verdict, c[7]}
