@@ -35,6 +35,7 @@ func TestEveryFlag(t *testing.T) {
 			"dir":             "the directory in which the test looks",
 			"report":          "of a directory with results",
 			"jobs":            "the same bits",
+			"tensorboard":     "another directory",
 			"quick":           "its sizes are given as flags",
 			"threads":         "the same bits",
 			"kernels":         "the same but for rounding",

@@ -58,6 +58,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	sum := o.summary(r, args, done.reused)
 	written := write(s.Dir, sum, r)
+	if o.events != "" {
+		written = cmp.Or(written, writeEvents(o.events, r.Trials))
+	}
 	if o.part > 0 { // the first process prints
 		fmt.Fprintf(stderr, "part %d of %d: the report is in %s\n", o.part+1, o.processes, s.Dir)
 		return written

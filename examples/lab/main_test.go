@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -104,6 +105,14 @@ func TestStudy(t *testing.T) {
 		if got := strings.Count(read(t, dir, name), "\n"); got != want {
 			t.Errorf("%s: got %d lines, want %d:\n%s", name, got, want, read(t, dir, name))
 		}
+	}
+	for _, name := range []string{"forest.png", "curves.png"} {
+		if p, err := png.Decode(strings.NewReader(read(t, dir, name))); err != nil || p.Bounds().Dx() < 500 {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if page := read(t, dir, "page.html"); !strings.Contains(page, `"arm":"norm=rmsnorm"`) || strings.Contains(page, "https:") {
+		t.Errorf("page.html: got\n%.500s", page)
 	}
 	s := measured(t, args...)
 	for _, r := range s.Tables[0].Rows {
@@ -219,9 +228,9 @@ func TestTable(t *testing.T) {
 func TestStudyFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "study.json")
 	put(t, file, `{"arms": ["norm=rmsnorm", "activation=relu"], "seeds": 3, "cross": true, "tune": ["learning_rate=1e-3,1e-2"],
-		"measures": ["verified", "memory"], "budget": "steps=3", "matters": 0.02, "n_layer": 1}`)
+		"measures": ["memory"], "budget": "steps=3", "matters": 0.02, "n_layer": 1}`)
 	flags := []string{"-arms", "norm=rmsnorm", "-arms", "activation=relu", "-cross", "-tune", "learning_rate=1e-3,1e-2",
-		"-measures", "verified,memory", "-budget", "steps=3", "-matters", "0.02", "-n_layer", "1"}
+		"-measures", "memory", "-budget", "steps=3", "-matters", "0.02", "-n_layer", "1"}
 	a, b := quick(t, "-study", file, "-seeds", "2"), quick(t, append(flags, "-seeds", "2")...)
 	one, two := measured(t, a...), measured(t, b...)
 	if read(t, a[4], "results.jsonl") != strings.ReplaceAll(read(t, b[4], "results.jsonl"), b[2], a[2]) {
@@ -279,7 +288,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	messages := &cancelled{stop: func() { cancel(stop) }}
-	err := run(ctx, quick(t, "-max_iters", "5000"), io.Discard, messages)
+	err := run(ctx, quick(t, "-max_iters", "400"), io.Discard, messages)
 	if !errors.Is(err, stop) || !strings.Contains(messages.String(), "the same command continues") {
 		t.Errorf("got %v, %s", err, messages)
 	}

@@ -32,7 +32,7 @@ type options struct {
 	tune                         list
 	tuningSeeds, jobs            int
 	target, matters              float64
-	file, share                  string
+	file, share, events          string
 	given                        map[string]bool // names of flags
 	leftOut                      []string        // variants of -parts that the baseline makes impossible
 	variants                     []lab.Arm
@@ -102,6 +102,7 @@ func (o *options) running(fs *flag.FlagSet) {
 	fs.StringVar(&o.dir, "dir", "out/lab", "directory of the results, which several processes may share")
 	fs.IntVar(&o.jobs, "jobs", 1, "trials at once, which divide the threads")
 	fs.StringVar(&o.share, "part", "", "first trials to do, i/n such as 2/4; by default those of mpirun or Slurm")
+	fs.StringVar(&o.events, "tensorboard", "", "directory for the curves as event files of TensorBoard")
 	fs.BoolVar(&o.report, "report", false, "only write the report of the results in dir")
 	fs.BoolVar(&o.asJSON, "json", false, "print data instead of a table")
 	fs.BoolVar(&o.quick, "quick", false, "a tiny model for a few steps")

@@ -56,9 +56,9 @@ func (p *progress) trial(t *lab.Trial) {
 	defer p.Unlock()
 	p.done++
 	switch {
-	case t.Reused:
+	case t.Reused && p.bar == nil:
 		p.reused++
-	case p.bar == nil: // run by another process
+	case t.Reused || p.bar == nil: // run by another process
 	case t.Result.Diverged > 0:
 		p.bar.Print("%s, seed %d: diverged at step %d", t.Arm, t.Seed, t.Result.Diverged)
 	default:

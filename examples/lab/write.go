@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
@@ -26,6 +27,9 @@ func write(dir string, s *summary, r *lab.Report) (first error) {
 		{"timings.jsonl", func(w io.Writer) error { return timings(w, r.Trials) }},
 		{"results.csv", func(w io.Writer) error { return sheet(w, r.Trials) }},
 		{"scores.csv", s.matrixSheet},
+		{"page.html", page.Study{Title: s.Name, Facts: s.facts(), Study: s}.Write},
+		{"forest.png", s.forest},
+		{"curves.png", s.curves},
 	} {
 		if f.name == "scores.csv" && !s.several() {
 			continue

@@ -56,7 +56,8 @@ function below(points, step) {
   return low - 1;
 }
 
-// chart makes an empty one. What it returns draws lines {name, color, points, style}, and tells of a step; move is told
+// chart makes an empty one. What it returns draws lines {name, color, points, style}, of which band is the outline of an
+// area in the same colour if there is one, and tells of a step; move is told
 // which one the reader wants, or Infinity, the last one whichever that is by then.
 function chart(box, title, height, move) {
   const width = 560, left = 56, right = 18, top = 10, bottom = 26;
@@ -83,7 +84,7 @@ function chart(box, title, height, move) {
   svg.addEventListener("pointerleave", () => move(Infinity));
 
   function draw(lines) {
-    const all = lines.flatMap(l => l.points);
+    const all = lines.flatMap(l => [...l.points, ...l.band || []]);
     figure.hidden = !all.length;
     if (!all.length) return;
     last = all.reduce((m, p) => Math.max(m, p[0]), 1);
@@ -98,6 +99,8 @@ function chart(box, title, height, move) {
         picture("line", {class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v)}),
         picture("text", {x: left - 6, y: y(v) + 4, "text-anchor": "end"}, beside[i])]),
       ...columns.map((s, i) => picture("text", {x: x(s), y: height - 8, "text-anchor": "middle"}, below[i])),
+      ...lines.filter(l => l.band).map(l => picture("polygon", {fill: l.color, opacity: 0.15,
+        points: l.band.map(p => `${x(p[0]).toFixed(1)},${y(p[1]).toFixed(1)}`).join(" ")})),
       ...lines.filter(l => l.points.length).map(l => picture("polyline", {class: l.style, stroke: l.color,
         points: thin(l.points).map(p => `${x(p[0]).toFixed(1)},${y(p[1]).toFixed(1)}`).join(" ")})),
       ...lines.filter(l => l.style !== "thin" && l.points.length < 60).flatMap(l => l.points.map(p =>
