@@ -7,6 +7,7 @@
 //	go run ./examples/lab -parts norm,mlp -cross -tune learning_rate=3e-4,1e-3,3e-3
 //	go run ./examples/lab -parts all -seeds 1 -measures all          # every variant of the library; 30 minutes
 //	go run ./examples/lab -tasks "mad; parity:TestLength=80"         # tasks with a known answer
+//	go run ./examples/lab -scale 32x1,32x2,64x2,96x3,128x4           # fits a law to losses by sizes and tokens
 //	go run ./examples/lab -study question.json                       # flags in a file: {"seeds": 8, "parts": "norm"}
 //	mpirun -np 4 ./lab -dir DIR                                      # four processes share the trials, as do the tasks
 //	                                                                 # of a Slurm array

@@ -253,6 +253,8 @@ func TestRefused(t *testing.T) {
 		{"-arms baseline", "-arms|got none"}, {"-arms norm=rmsnorm;norm=rmsnorm", "arms|norm=rmsnorm"},
 		{"-arms n_layer=2", "n_layer=2|the same configuration"}, {"-arms attention=linformer", "attention=linformer|causal"},
 		{"-parts perceptron", `parts|"perceptron"|attention=causal`},
+		{"-scale 8", `-scale|"8"`}, {"-scale 8x1x2,16x1", `-scale|"8x1x2"`}, {"-scale 8x1,16x1 -scale_iters 2", "-scale|got 2"},
+		{"-scale 8x1 -arms norm=rmsnorm", "-arms|-scale"}, {"-scale_iters 3", "-scale_iters|-scale"}, {"-scale 8x1 -scale_iters x", `scale_iters|"x"`},
 		{"-seeds 0", "seeds|got 0"}, {"-until never", `-until|"never"`}, {"-until told -seeds 3", "-seeds|-max_seeds"},
 		{"-max_seeds 3", "-max_seeds|-until"}, {"-until told -max_seeds 1", "max_seeds|got 1"}, {"-until told -looks 2,x", `looks|"x"`},
 		{"-looks 2,3", "-looks|-until"}, {"-boundary pocock", "-boundary|-until"}, {"-until told -boundary wald", `-boundary|"wald"`},

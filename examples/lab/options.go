@@ -30,6 +30,7 @@ type options struct {
 	until, looks, boundary       string
 	budget, measures, contexts   string
 	tune                         list
+	scale, scaleIters            string
 	tuningSeeds, jobs            int
 	target, matters              float64
 	file, share, events          string
@@ -89,6 +90,9 @@ func (o *options) question(fs *flag.FlagSet) {
 		"parameters=800000, to which n_inner moves, or with vary=n_embd the width; by default max_iters steps")
 	fs.Var(&o.tune, "tune", "a grid, such as learning_rate=3e-4,1e-3,3e-3, of which every arm takes the best on other "+
 		"seeds; may be repeated")
+	fs.StringVar(&o.scale, "scale", "", "fit a law of scaling to models of these widths and depths, such as "+
+		"32x1,64x2,128x4; the largest is left out of the fit and predicted; one seed each unless -seeds")
+	fs.StringVar(&o.scaleIters, "scale_iters", "125,250,500,1000", "with -scale: the numbers of steps of each size")
 	fs.IntVar(&o.tuningSeeds, "tuning_seeds", 1, "with -tune: number of seeds of every setting")
 	fs.Float64Var(&o.target, "target", 0, "validation loss in nats per token: reports when an arm reaches it")
 	fs.Float64Var(&o.matters, "matters", 0.01, "smallest difference that matters, whose number of seeds is given; "+
@@ -157,6 +161,9 @@ func (o *options) settle() (err error) {
 		return err
 	}
 	if o.variants, err = o.chosen(); err != nil {
+		return err
+	}
+	if err := o.checkScale(); err != nil {
 		return err
 	}
 	return cmp.Or(

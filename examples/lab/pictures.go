@@ -70,6 +70,12 @@ func (s *summary) forest(w io.Writer) error {
 // mostCurves is the number of curves in a picture: that of the baseline and those of the arms with the lowest loss.
 const mostCurves = 6
 
+// palette returns the colours of the curves.
+func palette() [mostCurves]color.RGBA {
+	return [mostCurves]color.RGBA{{19, 92, 150, 255}, {214, 69, 37, 255}, {44, 138, 99, 255}, {138, 92, 184, 255},
+		{138, 122, 31, 255}, {90, 94, 102, 255}}
+}
+
 // curves draws the mean validation losses over the steps on the first text, with bands of a standard deviation.
 func (s *summary) curves(w io.Writer) error {
 	rows := slices.Clone(s.Tables[0].Rows)
@@ -79,8 +85,6 @@ func (s *summary) curves(w io.Writer) error {
 	picture.Grid(p)
 	legend := p.Legend
 	legend.Top, legend.Left, p.Legend = true, true, plot.NewLegend()
-	colors := []color.RGBA{{19, 92, 150, 255}, {214, 69, 37, 255}, {44, 138, 99, 255}, {138, 92, 184, 255},
-		{138, 122, 31, 255}, {90, 94, 102, 255}}
 	for i, r := range rows[:min(len(rows), mostCurves)] {
 		var mean, band plotter.XYs
 		for _, b := range r.Curve {
@@ -101,7 +105,7 @@ func (s *summary) curves(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		c := colors[i]
+		c := palette()[i]
 		line.Color, line.Width = c, vg.Points(1.6)
 		marks.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
 		area.Color, area.LineStyle.Width = color.NRGBA{c.R, c.G, c.B, 40}, 0

@@ -112,7 +112,14 @@ func (t table) text() string {
 			b.WriteString(wrapped("  "+t.Rows[i-1].words(), widest) + "\n")
 		}
 	}
-	return b.String() + t.measures()
+	b.WriteString(t.measures())
+	if t.Law != nil {
+		b.WriteByte('\n')
+		for _, line := range t.Law.lines() {
+			b.WriteString(wrapped(line, widest) + "\n")
+		}
+	}
+	return b.String()
 }
 
 // measures returns a table of the measures, if there are any.

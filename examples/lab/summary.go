@@ -33,6 +33,7 @@ type table struct {
 	Text string `json:"text"`
 	Task *known `json:"task,omitempty"`
 	Rows []row  `json:"rows"`
+	Law  *law   `json:"law,omitempty"` // of -scale
 }
 
 // row is an arm on a text. Numbers are means over the seeds.
@@ -91,6 +92,9 @@ func (o *options) summary(r *lab.Report, args []string, reused int) *summary {
 		for _, line := range t.Rows {
 			next.Rows = append(next.Rows, newRow(s, line, t.BytesPerToken))
 		}
+		if o.scale != "" && r.Missing == 0 {
+			next.Law = fitted(next, s.Base.Seed)
+		}
 		sum.Tables = append(sum.Tables, next)
 	}
 	return sum
@@ -118,6 +122,9 @@ func newRow(s *lab.Study, r lab.Row, bytes float64) row {
 
 // budgetText says what the arms may use.
 func (o *options) budgetText() string {
+	if o.scale != "" {
+		return "steps of each size: " + o.scaleIters
+	}
 	if o.budget == "" || strings.HasPrefix(o.budget, "parameters") {
 		return strings.TrimPrefix(fmt.Sprintf("%s, steps=%d", o.budget, o.base.MaxIters), ", ")
 	}

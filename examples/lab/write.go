@@ -15,25 +15,31 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
+// output is a file of a report.
+type output struct {
+	name  string
+	write func(io.Writer) error
+}
+
 // write writes the files of a report into dir, each completely or not at all. It returns the first error, and tries the
 // other files nevertheless.
 func write(dir string, s *summary, r *lab.Report) (first error) {
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{
+	files := []output{
 		{"report.md", s.markdown},
 		{"results.jsonl", func(w io.Writer) error { return results(w, r.Trials) }},
 		{"timings.jsonl", func(w io.Writer) error { return timings(w, r.Trials) }},
 		{"results.csv", func(w io.Writer) error { return sheet(w, r.Trials) }},
-		{"scores.csv", s.matrixSheet},
 		{"page.html", page.Study{Title: s.Name, Facts: s.facts(), Study: s}.Write},
 		{"forest.png", s.forest},
 		{"curves.png", s.curves},
-	} {
-		if f.name == "scores.csv" && !s.several() {
-			continue
-		}
+	}
+	if s.several() {
+		files = append(files, output{"scores.csv", s.matrixSheet})
+	}
+	if l := s.Tables[0].Law; l != nil && l.Trouble == "" {
+		files = append(files, output{"scaling.png", l.draw})
+	}
+	for _, f := range files {
 		if err := file.Replace(filepath.Join(dir, f.name), f.write); err != nil && first == nil {
 			first = err
 		}
@@ -115,6 +121,11 @@ func (s *summary) markdown(w io.Writer) error {
 			strings.Repeat("---:|", len(names)) + "---|\n")
 		for _, r := range t.Rows {
 			r.markdown(&b, names)
+		}
+		if t.Law != nil {
+			for _, line := range t.Law.lines() {
+				fmt.Fprintf(&b, "\n%s\n", escaped(line))
+			}
 		}
 	}
 	s.matrixMarkdown(&b)

@@ -32,7 +32,7 @@ type Study struct {
 	Measures  []Measure   // what to measure besides the loss
 	Outcome   string      // the number that decides: "loss", the default, or the name of a Measure
 	Matters   float64     // the smallest difference of the outcome that matters; 0 means 0.01
-	NoVerdict bool        // asks for no verdict, so that one seed is enough
+	NoVerdict bool        // asks for no verdicts, so that one seed is enough
 	Target    float64     // a validation loss in nats per token; a report says when an arm reaches it
 
 	// The fields below decide how the trials are run, and not their results.

@@ -156,7 +156,7 @@ func (v *survey) compare() error {
 
 // judge gives the verdicts of a look. An arm that diverged, or whose baseline did, has none.
 func (v *survey) judge(look int) error {
-	if err := v.compare(); err != nil || v.Seeds == 1 {
+	if err := v.compare(); err != nil || v.Seeds == 1 || v.NoVerdict {
 		return err
 	}
 	var cells []*cell

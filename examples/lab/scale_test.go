@@ -1,0 +1,40 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A law is fitted to all models but the largest, whose losses are compared with the prediction.
+func TestScale(t *testing.T) {
+	dir := t.TempDir()
+	s := measured(t, quick(t, "-scale", "8x1,16x1,16x2", "-scale_iters", "3,6,12,24", "-learning_rate", "0.01", "-dir", dir)...)
+	table := s.Tables[0]
+	if len(table.Rows) != 12 || table.Law == nil || table.Rows[0].Difference != nil || table.Rows[0].Seeds != 1 {
+		t.Fatalf("got %+v, want 12 sizes of one seed and a law", table)
+	}
+	if table.Law.Trouble == "" {
+		t.Errorf("two sizes: got a law, want that α cannot be found")
+	}
+	s = measured(t, quick(t, "-scale", "8x1,16x1,24x1,16x2", "-scale_iters", "3,6,12,24", "-learning_rate", "0.01", "-dir", dir)...)
+	law := s.Tables[0].Law
+	if law.Trouble != "" || len(law.Predicted) != 4 || s.Trials != 16 || s.Reused != 12 {
+		t.Fatalf("got %+v of %d trials, %d reused", law, s.Trials, s.Reused)
+	}
+	for _, p := range law.Predicted {
+		if !strings.HasPrefix(p.Arm, "24x1,") && !strings.HasPrefix(p.Arm, "16x2,") {
+			t.Errorf("predicted %s, want the largest model", p.Arm)
+		}
+		if p.Inside != (p.Low <= p.Loss && p.Loss <= p.High) || !(p.Low < p.High) || math.Abs(p.Loss-3) > 1.5 {
+			t.Errorf("got %+v", p)
+		}
+	}
+	for name, want := range map[string]string{"report.md": "law of scaling", "scaling.png": "PNG"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s: got %d bytes, %v, want %s", name, len(data), err, want)
+		}
+	}
+}
