@@ -8,8 +8,8 @@ const counted = r => r.seeds > 0;
 // tone is the colour of a verdict.
 const tone = d => ({better: "var(--third)", worse: "var(--second)"}[d && d.verdict] || "var(--soft)");
 
-// unit is that of the differences: of a task those of the accuracy.
-const unit = () => table.task ? "accuracy" : "nats a token";
+// measure is the unit of the differences: of a task those of the accuracy.
+const measure = () => table.task ? "accuracy" : "nats a token";
 
 function words(r) {
   const list = [r.arm];
@@ -53,7 +53,7 @@ function forest() {
       picture("line", {x1: x(d.low), x2: x(d.high), y1: y, y2: y, stroke: tone(d), "stroke-width": i === arm ? 4 : 2}),
       picture("circle", {cx: x(d.mean), cy: y, r: i === arm ? 5.5 : 4, fill: tone(d)})];
   }));
-  at("forest").replaceChildren(make("figure", {}, make("figcaption", {}, `difference, ${unit()}`), svg));
+  at("forest").replaceChildren(make("figure", {}, make("figcaption", {}, `difference, ${measure()}`), svg));
 }
 
 // drawn is the arms whose curves are drawn: the chosen one, the baseline and the four best.
