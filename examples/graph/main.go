@@ -49,7 +49,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err := base.Preset(preset, &c); err != nil {
 		return err
 	}
-	c.VocabSize = cmp.Or(c.VocabSize, 65) // that of Shakespeare
+	c.VocabSize = cmp.Or(c.VocabSize, 65)  // that of Shakespeare
 	if err := fs.Parse(args); err != nil { // again, because flags override the preset
 		return err
 	}

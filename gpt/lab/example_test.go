@@ -3,6 +3,7 @@ package lab_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 
@@ -40,4 +41,14 @@ func Example() {
 	// baseline 3 seeds: <nil>
 	// attention=linear 3 seeds: not told apart (0.010 would need 2 seeds)
 	// attention=mla 3 seeds: not told apart (0.010 would need 4 seeds)
+}
+
+// An arm may change what no flag can, such as the learning rate of every step.
+func ExampleArm() {
+	warm := lab.Arm{Name: "sine", Set: []string{"norm=rmsnorm"}, Change: func(c *gpt.Config) {
+		c.Hooks.Rate = func(step int) float64 { return 1e-3 * math.Sin(math.Pi*float64(step+1)/1000) }
+	}}
+	c, err := warm.Apply(gpt.Shakespeare())
+	fmt.Println(c.Norm, c.Hooks.Rate(499), err)
+	// Output: rmsnorm 0.001 <nil>
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -120,6 +121,27 @@ func TestRunIsInterrupted(t *testing.T) {
 	got, reused := all(t, other)
 	if diff := cmp.Diff(results(want), results(got)); diff != "" || reused != 6 || interrupted < 5 {
 		t.Errorf("interrupted %d times, %d reused, want all 6:\n%s", interrupted, reused, diff)
+	}
+}
+
+// A trial saves checkpoints while it runs, which do not change its result.
+func TestRunSaves(t *testing.T) {
+	want, _ := all(t, tiny(t, t.TempDir()))
+	s, saved := tiny(t, t.TempDir()), 0
+	s.every = time.Nanosecond
+	s.Watch = func(step Step) {
+		cp, err := checkpoint.Load(s.trialOf(step.Trial))
+		if err != nil {
+			return // none before the first step
+		}
+		defer cp.Close()
+		if saved++; cp.Step != step.Step-1 {
+			t.Errorf("after step %d: got a checkpoint of step %d, want the step before", step.Step, cp.Step)
+		}
+	}
+	got, _ := all(t, s)
+	if diff := cmp.Diff(results(want), results(got)); diff != "" || saved < 6*4 {
+		t.Errorf("saved %d times:\n%s", saved, diff)
 	}
 }
 
@@ -319,7 +341,7 @@ func TestDiverged(t *testing.T) {
 	s.Arms = append(Arms("baseline"), Arm{Name: "wild", Set: []string{"learning_rate=1e30", "grad_clip=0", "weight_decay=1e9"}})
 	trials, _ := all(t, s)
 	for _, trial := range trials {
-		if _, ok := trial.Value("loss"); ok == (trial.Arm == "wild") || ok == (trial.Result.Diverged > 0) {
+		if _, ok := trial.value("loss"); ok == (trial.Arm == "wild") || ok == (trial.Result.Diverged > 0) {
 			t.Errorf("%s: got %+v", trial.Arm, trial.Result)
 		}
 	}

@@ -158,7 +158,7 @@ func (o *one) timed(c gpt.Config) (gpt.Config, error) {
 // train does the remaining steps, with the evaluations of the curve. Whenever it stops, a checkpoint of the present
 // step continues it: an evaluation that is due and missing is done first.
 func (o *one) train(ctx context.Context) error {
-	save, saved := cmp.Or(o.study.Save, time.Minute), time.Now()
+	every, saved := cmp.Or(o.study.every, time.Minute), time.Now()
 	for first := true; ; first = false {
 		if err := o.evaluate(ctx); err != nil || o.Done >= o.Steps {
 			return err
@@ -166,7 +166,7 @@ func (o *one) train(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if time.Since(saved) >= save {
+		if time.Since(saved) >= every {
 			if err := o.save(); err != nil {
 				return err
 			}

@@ -105,7 +105,7 @@ func (s *Study) row(c *cell) Row {
 		}
 		return meanOf(list)
 	}
-	r.Outcome = of(func(t *Trial) float64 { v, _ := t.Value(s.Outcome); return v })
+	r.Outcome = of(func(t *Trial) float64 { v, _ := t.value(s.Outcome); return v })
 	r.Loss = of(func(t *Trial) float64 { return t.Result.Loss })
 	r.Steps = of(func(t *Trial) float64 { return float64(t.Result.Steps) })
 	r.Tokens = of(func(t *Trial) float64 { return t.Result.Tokens })
@@ -113,7 +113,7 @@ func (s *Study) row(c *cell) Row {
 	r.Seconds = of(func(t *Trial) float64 { return t.Timing.Seconds })
 	r.Ms = of(func(t *Trial) float64 { return t.Timing.Ms })
 	for _, m := range s.measures(s.Texts[c.text]) {
-		r.Measures[m.Name] = of(func(t *Trial) float64 { v, _ := t.Value(m.Name); return v })
+		r.Measures[m.Name] = of(func(t *Trial) float64 { v, _ := t.value(m.Name); return v })
 	}
 	if len(c.trials) > 0 {
 		r.Parameters = c.trials[0].Result.Parameters

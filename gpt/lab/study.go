@@ -36,10 +36,11 @@ type Study struct {
 	Target    float64     // a validation loss in nats per token; a report says when an arm reaches it
 
 	// The fields below decide how the trials are run, and not their results.
-	Jobs        int           // the number of trials at once, which divide the threads; 0 means 1
-	Part, Parts int           // this process begins with trial number Part·n/Parts of the n trials
-	Save        time.Duration // the time between two checkpoints of a trial; 0 means a minute
-	Watch       func(Step)    // optional: called after every step of a trial, by one goroutine at a time
+	Jobs        int        // the number of trials at once, which divide the threads; 0 means 1
+	Part, Parts int        // this process begins with trial number Part·n/Parts of the n trials
+	Watch       func(Step) // optional: called after every step of a trial, by one goroutine at a time
+
+	every time.Duration // between two checkpoints of a trial; 0 means a minute
 }
 
 // Text is a text or a task to train on.
@@ -91,8 +92,6 @@ func (s *Study) check() error {
 		return errors.Errorf("study %q: jobs: got %d, want at least 0", s.Name, s.Jobs)
 	case s.Parts < 0 || s.Part < 0 || s.Part > 0 && s.Part >= s.Parts:
 		return errors.Errorf("study %q: part: got %d of %d, want 0 to %d", s.Name, s.Part, s.Parts, max(s.Parts-1, 0))
-	case s.Save < 0:
-		return errors.Errorf("study %q: save: got %v, want at least 0", s.Name, s.Save)
 	}
 	if err := s.rule().Validate(); err != nil {
 		return errors.WithMessagef(err, "study %q", s.Name)

@@ -192,7 +192,7 @@ func (v *survey) judge(look int) error {
 func (c *cell) values(outcome string) map[uint64]float64 {
 	list := map[uint64]float64{}
 	for _, t := range c.trials {
-		if x, ok := t.Value(outcome); ok {
+		if x, ok := t.value(outcome); ok {
 			list[t.Seed] = x
 		}
 	}

@@ -58,9 +58,9 @@ type Timing struct {
 	Measures map[string]float64 `json:"measures,omitempty"`
 }
 
-// Value returns the loss or a measure by name. ok is false if the trial diverged or lacks the measure.
-func (t *Trial) Value(name string) (v float64, ok bool) {
-	if t == nil || t.Result.Diverged > 0 {
+// value returns the loss or a measure by name. ok is false if the trial diverged or lacks the measure.
+func (t *Trial) value(name string) (v float64, ok bool) {
+	if t.Result.Diverged > 0 {
 		return 0, false
 	}
 	if name == "" || name == "loss" {
@@ -70,14 +70,6 @@ func (t *Trial) Value(name string) (v float64, ok bool) {
 		v, ok = t.Timing.Measures[name]
 	}
 	return v, ok
-}
-
-// Config returns the configuration of the trial.
-func (t *Trial) Config() gpt.Config {
-	if t == nil {
-		return gpt.Config{}
-	}
-	return t.config
 }
 
 // identity holds all that determines the bits of a trial.

@@ -92,7 +92,7 @@ func (v *survey) choose(c *cell) error {
 func (p *plan) best(trials []*Trial) (setting string, edge []string) {
 	sums, order := map[string]float64{}, []string{}
 	for _, t := range trials {
-		loss, ok := t.Value("loss")
+		loss, ok := t.value("loss")
 		if !ok {
 			loss = math.Inf(1)
 		}
