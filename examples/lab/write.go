@@ -103,12 +103,13 @@ func (s *summary) markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", escaped(s.Name))
 	for _, t := range s.Tables {
-		fmt.Fprintf(&b, "\nOn %s; %s over the validation split, mean ± standard error over the seeds.", escaped(t.Text),
-			t.unit())
-		other := "bits/byte"
+		where, other := " over the validation split", "bits/byte"
 		if t.Task != nil {
-			b.WriteString(" " + escaped(t.Task.text()) + ".")
-			other = "loss"
+			where, other = "", "loss"
+		}
+		fmt.Fprintf(&b, "\nOn %s; %s%s, mean ± standard error over the seeds.", escaped(t.Text), t.unit(), where)
+		if t.Task != nil {
+			b.WriteString(" The task: " + escaped(t.Task.text()) + ".")
 		}
 		b.WriteString("\n\n")
 		names := t.measured()
