@@ -175,9 +175,9 @@ type inUse struct {
 
 // Packed returns m for decoding and measuring, with the matrices of its linear layers and its head (the embedding, if
 // they are tied) stored as bfloat16, or as int8 with a scale for every output, rounded from their present values. It
-// needs less memory, and is faster in proportion because less is read. It computes what a model of the rounded weights
-// does, with sums in float32, to the bit except with a tied head. No file changes, and m stays as it is; the original
-// weights are freed when m is no longer referenced.
+// needs less memory and decodes faster in proportion, because it reads less. Its results are those of a model with the
+// rounded weights and sums in float32, to the bit except with a tied head. No file changes, and m stays as it is; the
+// original weights are freed when m is no longer referenced.
 //
 // The packed model has no weights to write, to set or to train. Packed returns an error for a packing other than
 // graph.BF16 and graph.Int8, for a model without kernels or of a type other than float32, and for weights that are not

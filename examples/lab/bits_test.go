@@ -41,7 +41,7 @@ func start(t *testing.T, args []string) (*exec.Cmd, *bytes.Buffer) {
 // at random moments: a few by day, 20 of a study of 32 trials with NIGHTLY=1, alone and in pairs.
 func TestKillsKeepTheBits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with -short: starts processes")
+		t.Skip("-short: it starts the program a dozen times; the whole suite does")
 	}
 	kills, seeds := 3, "3"
 	if os.Getenv("NIGHTLY") != "" {

@@ -1,11 +1,11 @@
 // Lab answers which architecture is better, and with what certainty. It trains every arm of a study, which is a variant
 // of one configuration, with the same seeds at an equal budget, and compares the arms with the baseline seed by seed.
 //
-//	go run ./examples/lab                                            # three variants, five seeds each; 3 minutes
+//	go run ./examples/lab                                            # three variants, five seeds each; 5 to 7 minutes
 //	go run ./examples/lab -arms "attention=linear; attention=gqa,n_kv_head=1" -budget tokens=1e6,parameters=800000
 //	go run ./examples/lab -parts attention,rope -until told          # adds seeds until each arm has a verdict
 //	go run ./examples/lab -parts norm,mlp -cross -tune learning_rate=3e-4,1e-3,3e-3
-//	go run ./examples/lab -parts all -seeds 1 -measures all          # every variant of the library; 30 minutes
+//	go run ./examples/lab -parts all -seeds 1 -measures all          # every variant of the library
 //	go run ./examples/lab -tasks "mad; parity:TestLength=80"         # tasks with a known answer
 //	go run ./examples/lab -scale 32x1,32x2,64x2,96x3,128x4           # fits a law to losses by sizes and tokens
 //	go run ./examples/lab -study question.json                       # flags in a file: {"seeds": 8, "parts": "norm"}

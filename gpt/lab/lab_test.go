@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -356,6 +358,26 @@ func TestSeconds(t *testing.T) {
 	for _, trial := range trials {
 		if trial.Result.Steps < 2 || trial.Result.Steps == s.Base.MaxIters {
 			t.Errorf("got %d steps in %v", trial.Result.Steps, time.Since(start))
+		}
+	}
+}
+
+// Every kind of a user's own part is code, but for tokenizers, which a study identifies by their JSON.
+func TestHasCode(t *testing.T) {
+	c := gpt.Shakespeare()
+	if hasCode(c) {
+		t.Error("the library's parts: got code")
+	}
+	registry := reflect.TypeFor[parts.Registry]()
+	for i := range registry.NumField() {
+		f := registry.Field(i)
+		if f.Type.Kind() != reflect.Slice || f.Name == "Tokenizers" {
+			continue
+		}
+		c.Parts = parts.Registry{}
+		reflect.ValueOf(&c.Parts).Elem().Field(i).Set(reflect.MakeSlice(f.Type, 1, 1))
+		if !hasCode(c) {
+			t.Errorf("%s: got no code", f.Name)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func hasCode(c gpt.Config) bool {
 	own, h := c.Parts, c.Hooks
 	return h.Rate != nil || h.Loss != nil || h.Gradients != nil || own.Bidirectional ||
 		len(own.Positions)+len(own.Attentions)+len(own.Norms)+len(own.Blocks)+len(own.MLPs)+len(own.Activations)+
-			len(own.Heads)+len(own.Optimizers) > 0
+			len(own.Heads)+len(own.Optimizers)+len(own.Schedules) > 0
 }
 
 func sum(data []byte) string {

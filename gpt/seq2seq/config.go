@@ -90,7 +90,7 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 }
 
 // ResumeDiff returns an error that names every field, except those of its Run, in which c differs from the saved
-// configuration of the run to resume. A zero equals its default.
+// configuration of the run to resume. A field of 0 counts as its default.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.fields().Fixed().Diff("resume", saved.fields())
