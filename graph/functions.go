@@ -72,6 +72,9 @@ func GELUTanh(x Expr) (y Expr, ok bool) { return activation(x, ops.GELUTanh()) }
 // ReLU returns the kernel of Expr.ReLU, y = max(x, 0). Its derivative at NaN is 0, and that of the equation is 1.
 func ReLU(x Expr) (y Expr, ok bool) { return activation(x, ops.ReLU()) }
 
+// ReLU2 returns the kernel of y = max(x, 0)².
+func ReLU2(x Expr) (y Expr, ok bool) { return activation(x, ops.ReLU2()) }
+
 // Sigmoid returns the kernel of Expr.Sigmoid, y = σ(x) = 1/(1 + e^(−x)).
 func Sigmoid(x Expr) (y Expr, ok bool) { return activation(x, ops.Sigmoid()) }
 
@@ -82,16 +85,29 @@ func SiLU(x Expr) (y Expr, ok bool) { return activation(x, ops.SiLU()) }
 // Softplus returns the kernel of Expr.Softplus, y = ln(1 + eˣ).
 func Softplus(x Expr) (y Expr, ok bool) { return activation(x, ops.Softplus()) }
 
-// SwiGLU returns the kernel of y = gate∘σ(gate)∘up, all of shape (n, f). Its backward pass needs only the operands.
-// Large gates are as in SiLU.
-func SwiGLU(gate, up Expr) (y Expr, ok bool) {
-	return gate.kernel("swiglu", func() (*G.Node, error) {
+// gated returns the kernel of y = f(gate)∘up, all of shape (n, f). Its backward pass needs only the operands.
+func gated(gate, up Expr, f ops.Gate) (y Expr, ok bool) {
+	return gate.kernel(f.Name, func() (*G.Node, error) {
 		if got, want := up.node.Shape(), gate.node.Shape(); !got.Eq(want) {
 			return nil, errors.Errorf("up: got shape %v, want that of the gate, %v", got, want)
 		}
-		return gate.g.ops.SwiGLU(gate.node, up.node)
+		return gate.g.ops.Gate(gate.node, up.node, f)
 	}, up)
 }
+
+// SwiGLU returns the kernel of y = gate∘σ(gate)∘up, all of shape (n, f). Large gates are as in SiLU.
+func SwiGLU(gate, up Expr) (y Expr, ok bool) { return gated(gate, up, ops.SwiGLU()) }
+
+// GEGLU is like SwiGLU with GELU: y = gate∘Φ(gate)∘up.
+func GEGLU(gate, up Expr) (y Expr, ok bool) { return gated(gate, up, ops.Gated("geglu", ops.GELU())) }
+
+// GEGLUTanh is like SwiGLU with GELUTanh.
+func GEGLUTanh(gate, up Expr) (y Expr, ok bool) {
+	return gated(gate, up, ops.Gated("geglu_tanh", ops.GELUTanh()))
+}
+
+// ReGLU is like SwiGLU with ReLU: y = max(gate, 0)∘up.
+func ReGLU(gate, up Expr) (y Expr, ok bool) { return gated(gate, up, ops.Gated("reglu", ops.ReLU())) }
 
 // norm returns the operation on the rows of x (n, d) with optional gains w (1, d) and shifts b (1, d).
 func norm(f ops.Norm, x, w, b Expr, eps float64) (y Expr, ok bool) {

@@ -40,6 +40,17 @@ func (ReLU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 	return x.ReLU()
 }
 
+// ReLU2 is the square of ReLU (So et al. 2021), entry by entry: y = max(x, 0)², with derivative 2·max(x, 0).
+type ReLU2 struct{}
+
+// Forward returns max(x, 0)².
+func (ReLU2) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
+	if y, ok := graph.ReLU2(x); ok {
+		return y
+	}
+	return x.ReLU().Square()
+}
+
 // Sigmoid is the logistic function, entry by entry: y = σ(x) = 1/(1 + e^(−x)), between 0 and 1. Its gradient has 1 −
 // σ(x) = σ(−x), which needs e^(−x) = 1/eˣ; the exact road draws one of the two and inverts it.
 type Sigmoid struct{}

@@ -77,11 +77,11 @@ func TestI60LeastSiLU(t *testing.T) {
 // numbers.
 func TestI65GateWithoutABend(t *testing.T) {
 	d := Dims{Batch: 1, Context: 3, Embd: 5, Inner: 7, Blocks: 1}
-	of := func(kernels bool, sign float64, build func(l *SwiGLU, x graph.Expr) graph.Expr) []float64 {
+	of := func(kernels bool, sign float64, build func(l *GLU, x graph.Expr) graph.Expr) []float64 {
 		g := graph.New(graph.Float64, 3)
 		g.Kernels = kernels
 		x := g.Root().Value("x", graph.Normal(20), d.Context, d.Embd)
-		l := NewSwiGLU(Site{Scope: g.Root().Sub("mlp"), Dims: d})
+		l := NewGLU(Site{Scope: g.Root().Sub("mlp"), Dims: d}, SiLU{})
 		for _, p := range g.Params() {
 			for i := range p.Tensor().Len() {
 				if p.Tensor().Set(i, 50*p.Tensor().At(i)); p.Name() == "mlp.c_gate.weight" {
@@ -92,9 +92,9 @@ func TestI65GateWithoutABend(t *testing.T) {
 		return run(t, build(l, x)).Value().Floats()
 	}
 	for _, kernels := range []bool{false, true} {
-		layer := func(l *SwiGLU, x graph.Expr) graph.Expr { return l.Forward(x) }
+		layer := func(l *GLU, x graph.Expr) graph.Expr { return l.Forward(x) }
 		with, without := of(kernels, 1, layer), of(kernels, -1, layer)
-		straight := of(kernels, 1, func(l *SwiGLU, x graph.Expr) graph.Expr {
+		straight := of(kernels, 1, func(l *GLU, x graph.Expr) graph.Expr {
 			return l.Proj.Forward(l.Gate.Forward(x).Mul(l.Fc.Forward(x)))
 		})
 		for i, want := range straight {
@@ -107,12 +107,12 @@ func TestI65GateWithoutABend(t *testing.T) {
 
 // The input goes to c_gate and c_fc, which give different results, and c_proj gets the product of both. A literal
 // without these layers is an error of the place of the call.
-func TestSwiGLUPlaces(t *testing.T) {
+func TestGLUPlaces(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := graph.New(graph.Float64, 1)
 		g.Kernels = kernels
 		at, x := placeSite(g)
-		NewSwiGLU(at).Forward(x).In(g.Root())
+		NewGLU(at, SiLU{}).Forward(x).In(g.Root())
 		nodes := map[string]any{}
 		for _, place := range []string{"h.1", "h.1.c_gate", "h.1.c_fc", "h.1.c_proj"} {
 			in, err := g.Entering(place)
@@ -133,7 +133,7 @@ func TestSwiGLUPlaces(t *testing.T) {
 				t.Errorf("kernels %t: %s shares its result", kernels, place)
 			}
 		}
-		new(SwiGLU).Forward(x)
+		new(GLU).Forward(x)
 		if g.Err() == nil {
 			t.Errorf("kernels %t: a literal has no error", kernels)
 		}
@@ -252,7 +252,7 @@ func TestI28LayersInEvaluation(t *testing.T) {
 	for name, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
 		"attention": func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) },
 		"mlp":       func(at Site, x graph.Expr) graph.Expr { return NewMLP(at).Forward(x) },
-		"swiglu":    func(at Site, x graph.Expr) graph.Expr { return NewSwiGLU(at).Forward(x) },
+		"swiglu":    func(at Site, x graph.Expr) graph.Expr { return NewGLU(at, SiLU{}).Forward(x) },
 		"block":     func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) },
 	} {
 		for _, kernels := range []bool{true, false} {

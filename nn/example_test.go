@@ -126,6 +126,13 @@ func ExampleReLU() {
 	//   0.00  0.00  0.00  1.00  3.00
 }
 
+func ExampleReLU2() {
+	x := site().Value("x", numbers(-3, -1, 0, 1, 3), 1, 5)
+	show(nn.ReLU2{}.Forward(x))
+	// Output:
+	//   0.00  0.00  0.00  1.00  9.00
+}
+
 // A feed-forward layer that computes |x| = relu(x) + relu(−x).
 func ExampleMLP() {
 	at := site()
@@ -148,9 +155,9 @@ func ExampleMLP() {
 }
 
 // One gate is open, for twice the first feature, and one is closed.
-func ExampleSwiGLU() {
+func ExampleGLU() {
 	at := site()
-	l := nn.NewSwiGLU(at.At("mlp"))
+	l := nn.NewGLU(at.At("mlp"), nn.SiLU{})
 	set(at.Graph(), map[string][]float64{
 		"mlp.c_gate.weight": {
 			0, 0, 0, 0,

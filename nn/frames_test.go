@@ -132,7 +132,7 @@ var pointers = []any{
 	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil), (*LoRA)(nil),
 	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil), (*Mask)(nil),
 	(*MeanTokens)(nil), (*Memory)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*RMSNorm)(nil), (*DyT)(nil),
-	(*Reinforce)(nil), (*RoPE)(nil), (*SelfAttention)(nil), (*SigmoidAttention)(nil), (*Sinusoidal)(nil), (*SquaredError)(nil), (*SwiGLU)(nil),
+	(*Reinforce)(nil), (*RoPE)(nil), (*SelfAttention)(nil), (*SigmoidAttention)(nil), (*Sinusoidal)(nil), (*SquaredError)(nil), (*GLU)(nil),
 	(*TaylorAttention)(nil), (*Tied)(nil), (*Unprojected)(nil), (*UnprojectedCross)(nil), (*ValueHead)(nil), (*ValueLoss)(nil),
 }
 
@@ -209,7 +209,7 @@ func TestBeginning(t *testing.T) {
 	for name, layer := range map[string]func(at Site){
 		"LayerNorm": func(at Site) { NewLayerNorm(at) }, "LayerNormSigma": func(at Site) { NewLayerNormSigma(at) },
 		"Embedding": func(at Site) { NewEmbedding(at.Scope, 50, d) }, "LearnedPositions": func(at Site) { NewLearnedPositions(positioned(at, 44, 0)) },
-		"SelfAttention": func(at Site) { causal(at) }, "MLP": func(at Site) { NewMLP(at) }, "SwiGLU": func(at Site) { NewSwiGLU(at) }, "Elman": func(at Site) { NewElman(at) },
+		"SelfAttention": func(at Site) { causal(at) }, "MLP": func(at Site) { NewMLP(at) }, "GLU": func(at Site) { NewGLU(at, SiLU{}) }, "Elman": func(at Site) { NewElman(at) },
 		"MLA": func(at Site) { NewMLA(at, latent) }, "MLARoPE": func(at Site) { NewMLARoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
 		"MLALatentRoPE":  func(at Site) { NewMLALatentRoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
 		"CrossAttention": func(at Site) { NewCrossAttention(at, NewMemory(at.Sub("memory"), graph.Expr{}, 1, 44, 7, nil)) },

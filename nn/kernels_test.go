@@ -80,15 +80,19 @@ var cases = []layerCase{
 	{"gelu", "GELU", func(at Site, x graph.Expr) graph.Expr { return GELU{}.Forward(x) }},
 	{"gelu tanh", "GELUTanh", func(at Site, x graph.Expr) graph.Expr { return GELUTanh{}.Forward(x) }},
 	{"relu", "ReLU", func(at Site, x graph.Expr) graph.Expr { return ReLU{}.Forward(x) }},
+	{"relu2", "ReLU2", func(at Site, x graph.Expr) graph.Expr { return ReLU2{}.Forward(x) }},
 	{"mlp", "MLP", func(at Site, x graph.Expr) graph.Expr { return NewMLP(at).Forward(x) }},
 	{"mlp with dropout", "MLP Dropout", func(at Site, x graph.Expr) graph.Expr {
 		at.Dropout = 0.3
 		return NewDropout(at).Forward(NewMLP(at).Forward(x))
 	}},
-	{"swiglu", "SwiGLU", func(at Site, x graph.Expr) graph.Expr { return NewSwiGLU(at).Forward(x) }},
-	{"swiglu without biases, with dropout", "SwiGLU", func(at Site, x graph.Expr) graph.Expr {
+	{"swiglu", "GLU", func(at Site, x graph.Expr) graph.Expr { return NewGLU(at, SiLU{}).Forward(x) }},
+	{"geglu", "GLU", func(at Site, x graph.Expr) graph.Expr { return NewGLU(at, GELU{}).Forward(x) }},
+	{"geglu by tanh", "GLU", func(at Site, x graph.Expr) graph.Expr { return NewGLU(at, GELUTanh{}).Forward(x) }},
+	{"reglu", "GLU", func(at Site, x graph.Expr) graph.Expr { return NewGLU(at, ReLU{}).Forward(x) }},
+	{"swiglu without biases, with dropout", "GLU", func(at Site, x graph.Expr) graph.Expr {
 		at.Bias, at.Dropout = false, 0.3
-		return NewSwiGLU(at).Forward(x)
+		return NewGLU(at, SiLU{}).Forward(x)
 	}},
 	{"attention", "SelfAttention", func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) }},
 	{"attention with dropout", "SelfAttention", func(at Site, x graph.Expr) graph.Expr {

@@ -43,38 +43,57 @@ func (l *MLP) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	return l.drop.Forward(l.Proj.Forward(h))
 }
 
-// SwiGLU is the feed-forward layer with a gate (Shazeer 2020), f features wide inside:
+// GLU is the feed-forward layer with a gate (Shazeer 2020), f features wide inside:
 //
-//	y = (silu(x·w_g + b_g) ∘ (x·w_u + b_u))·w_d + b_d,  silu(z) = z/(1 + e^(−z))
+//	y = (act(x·w_g + b_g) ∘ (x·w_u + b_u))·w_d + b_d
 //
-// It takes the place of an MLP, with three matrices instead of two and a fixed activation.
-type SwiGLU struct {
+// It takes the place of an MLP, with three matrices instead of two. With SiLU it is SwiGLU, with GELU it is GEGLU, and
+// with ReLU it is ReGLU.
+type GLU struct {
 	Gate, Fc, Proj Layer // w_g, w_u (d, f), w_d (f, d)
+	Act            Layer
 	drop           *Dropout
 	scope          graph.Scope
 }
 
-// NewSwiGLU declares c_gate and c_fc (d, f), and c_proj (f, d).
-func NewSwiGLU(at Site) *SwiGLU {
+// NewGLU declares c_gate and c_fc (d, f), and c_proj (f, d). act takes the place of the site's activation.
+func NewGLU(at Site, act Layer) *GLU {
 	inner := []int{at.Inner}
-	return &SwiGLU{
+	at.Act = act
+	return &GLU{
 		Gate:  at.affine("c_gate", at.Embd, inner, at.Bias, graph.Normal(0.02)),
 		Fc:    at.affine("c_fc", at.Embd, inner, at.Bias, graph.Normal(0.02)),
 		Proj:  at.affine("c_proj", at.Inner, []int{at.Embd}, at.Bias, residual(at)),
+		Act:   at.act(),
 		drop:  NewDropout(at.At("dropout")),
 		scope: at.Scope,
 	}
 }
 
-// Forward returns (silu(x·w_g + b_g) ∘ (x·w_u + b_u))·w_d + b_d, after dropout.
-func (l *SwiGLU) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+// Forward returns (act(x·w_g + b_g) ∘ (x·w_u + b_u))·w_d + b_d, after dropout.
+func (l *GLU) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
 	gate, up := l.Gate.Forward(x).In(l.scope), l.Fc.Forward(x).In(l.scope) // x·w_g + b_g, x·w_u + b_u   (n, f)
-	h, ok := graph.SwiGLU(gate, up)
+	h, ok := gated(l.Act, gate, up)
 	if !ok {
-		h = gate.Mul(gate.Sigmoid()).Mul(up) // silu(gate) ∘ up                (n, f)
+		h = shaped(l.scope, gate.Shape(), func() graph.Expr { return l.Act.Forward(gate) }).Mul(up)
 	}
-	return l.drop.Forward(l.Proj.Forward(l.scope.Place("act", h)))
+	return l.drop.Forward(l.Proj.Forward(l.scope.Place("act", h))) // act(gate) ∘ up                (n, f)
+}
+
+// gated returns the kernel of act(gate) ∘ up, if there is one.
+func gated(act Layer, gate, up graph.Expr) (h graph.Expr, ok bool) {
+	switch act.(type) {
+	case SiLU:
+		return graph.SwiGLU(gate, up)
+	case GELU:
+		return graph.GEGLU(gate, up)
+	case GELUTanh:
+		return graph.GEGLUTanh(gate, up)
+	case ReLU:
+		return graph.ReGLU(gate, up)
+	}
+	return h, false
 }
 
 // act returns the site's activation. It reports an error on a site without one.

@@ -42,7 +42,7 @@ func TestParameters(t *testing.T) {
 		}, "", "weight[6×7] *bias[7] k.lora_d[6×2] k.lora_u[2×4] v.lora_d[6×2] v.lora_u[2×3]"},
 		"Tied": {func(at Site) Layer { return NewTied(at.Scope, NewEmbedding(at.Sub("wte"), 11, 6)) }, "", "wte.weight[11×6]"},
 		"MLP":  {func(at Site) Layer { return NewMLP(at) }, ".c_fc", "c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
-		"SwiGLU": {func(at Site) Layer { return NewSwiGLU(at) }, ".c_gate",
+		"GLU": {func(at Site) Layer { return NewGLU(at, SiLU{}) }, ".c_gate",
 			"c_gate.weight[6×9] *c_gate.bias[9] c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
 		"Elman":            {func(at Site) Layer { return NewElman(at) }, "", "c_input.weight[6×6] *c_input.bias[6] weight[6×6]"},
 		"LearnedPositions": {func(at Site) Layer { return NewLearnedPositions(positioned(at, 7, 0)) }, "", "weight[7×6]"},

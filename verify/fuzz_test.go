@@ -81,7 +81,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	} else if own.Check != nil && own.Check(c.Dims(1, c.BlockSize), c.Resolved().Stack) != nil {
 		c.Position = "none" // which every attention allows
 	}
-	gated := c.MLP == "swiglu"
+	gated := c.MLP != "" && c.MLP != "mlp"
 	if gated {
 		c.Activation = ""
 	}

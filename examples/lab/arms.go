@@ -46,15 +46,18 @@ func variants() (list []string) {
 
 // companions returns the further changes of the variants that make little sense in the unchanged baseline.
 func companions(c gpt.Config) map[string]string {
-	return map[string]string{
+	more := map[string]string{
 		"attention=gqa":             "n_kv_head=1", // its default is causal
 		"attention=gqa_bias":        "n_kv_head=1",
 		"attention=mla_rope":        "position=none", // it rotates its queries and keys itself
 		"attention=mla_latent_rope": "position=none",
 		"block=elman":               "position=none", // it reads the tokens in their order
 		"attention=dilated":         fmt.Sprintf("dilation=%d", min(4, c.BlockSize)),
-		"mlp=swiglu":                fmt.Sprintf("n_inner=%d", max(1, 8*c.NEmbd/3)), // about the same parameters
 	}
+	for _, gated := range parts.Names(parts.MLPs())[1:] {
+		more["mlp="+gated] = fmt.Sprintf("n_inner=%d", max(1, 8*c.NEmbd/3)) // about the same parameters
+	}
+	return more
 }
 
 // chosen returns the baseline and the arms of -arms and -parts.

@@ -36,17 +36,26 @@ type MLP struct {
 func MLPs() []MLP {
 	return []MLP{
 		{Name: "mlp", New: func(at nn.Site) nn.Layer { return nn.NewMLP(at) }},
-		{Name: "swiglu", New: func(at nn.Site) nn.Layer { return nn.NewSwiGLU(at) }, Check: checkSwiGLU},
+		gated("swiglu", nn.SiLU{}, "SiLU"),
+		gated("geglu", nn.GELU{}, "GELU"),
+		gated("geglu_tanh", nn.GELUTanh{}, "GELU by tanh"),
+		gated("reglu", nn.ReLU{}, "ReLU"),
 	}
 }
 
-// checkSwiGLU refuses an activation that would not be used.
-func checkSwiGLU(s Stack) error {
-	if want := Names(Activations())[0]; s.Activation != want {
-		return errors.Errorf("activation: got %s, want the default, %s, with mlp swiglu, which has SiLU",
-			s.Activation, want)
+// gated returns an MLP with a gate by act. It refuses an activation that would not be used.
+func gated(name Name, act nn.Layer, called string) MLP {
+	return MLP{
+		Name: name,
+		New:  func(at nn.Site) nn.Layer { return nn.NewGLU(at, act) },
+		Check: func(s Stack) error {
+			if want := Names(Activations())[0]; s.Activation != want {
+				return errors.Errorf("activation: got %s, want the default, %s, with mlp %s, which has %s",
+					s.Activation, want, name, called)
+			}
+			return nil
+		},
 	}
-	return nil
 }
 
 // Activation is the activation of an MLP.
@@ -62,6 +71,7 @@ func Activations() []Activation {
 		{"gelu", nn.GELU{}, []string{"gelu"}},
 		{"gelu_tanh", nn.GELUTanh{}, []string{"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}},
 		{"relu", nn.ReLU{}, []string{"relu"}},
+		{"relu2", nn.ReLU2{}, []string{"relu2"}},
 		{"silu", nn.SiLU{}, []string{"silu", "swish"}},
 		{"sigmoid", nn.Sigmoid{}, []string{"sigmoid"}},
 		{"softplus", nn.Softplus{}, nil},

@@ -63,3 +63,18 @@ func (ReLU[T]) Forward(x Matrix[T]) Matrix[T] { return x.Mul(x.Step()) }
 func (ReLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return delta.Mul(x.Step()), nil
 }
+
+// ReLU2 is the squared ReLU of So et al., "Primer: searching for efficient transformers for language modeling" (2021).
+//
+//	y = max(x, 0)²
+type ReLU2[T Number] struct{}
+
+// Forward returns max(x, 0)².
+func (ReLU2[T]) Forward(x Matrix[T]) Matrix[T] { return x.Mul(x.Step()).Square() }
+
+// Backward returns Δ at the input x.
+//
+//	Δx = Δ ∘ 2 max(x, 0)
+func (ReLU2[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return delta.Mul(x.Mul(x.Step())).Scale(2), nil
+}

@@ -92,6 +92,7 @@ func examples[T hand.Number]() []example[T] {
 		{"gelu_tanh", "x 8 5", is(hand.GELUTanh[T]{})},
 		{"relu", "x 8 5", is(hand.ReLU[T]{})},
 		{"sigmoid", "x 8 5", is(hand.Sigmoid[T]{})},
+		{"relu2", "x 8 5", is(hand.ReLU2[T]{})},
 		{"silu", "x 8 5", is(hand.SiLU[T]{})},
 		{"softplus", "x 8 5", is(hand.Softplus[T]{})},
 		{"mean of tokens", "x 8 5", is(hand.MeanTokens[T]{Batch: batch})},
@@ -101,9 +102,10 @@ func examples[T hand.Number]() []example[T] {
 		{"taylor features", "x 8 5", is(hand.TaylorFeatures[T]{Eps: 0.1})},
 		{"dropout", "x 8 5", func(at site) layer { return at.Drop("dropout") }},
 		{"mlp", "x 8 5, " + mlpShapes, func(at site) layer { return at.MLP(hand.GELU[T]{}) }},
-		{"swiglu", "x 8 5, c_gate.weight 5 7, c_gate.bias 1 7, " + mlpShapes, func(at site) layer { return at.SwiGLU() }},
+		{"swiglu", "x 8 5, c_gate.weight 5 7, c_gate.bias 1 7, " + mlpShapes, func(at site) layer { return at.GLU(hand.SiLU[T]{}) }},
+		{"reglu", "x 8 5, c_gate.weight 5 7, c_gate.bias 1 7, " + mlpShapes, func(at site) layer { return at.GLU(hand.ReLU[T]{}) }},
 		{"swiglu, adapted", "x 8 5, c_gate.weight 5 7, c_gate.lora_d 5 2, c_gate.lora_u 2 7, c_fc.weight 5 7, c_proj.weight 7 5",
-			func(at site) layer { return at.SwiGLU() }},
+			func(at site) layer { return at.GLU(hand.SiLU[T]{}) }},
 		{"tied", "x 8 5, wte.weight 7 5", func(at site) layer { return hand.Tied[T]{Embedding: at.At("wte").Param("weight")} }},
 		{"learned positions", "x 8 5, weight 6 5", func(at site) layer {
 			return hand.LearnedPositions[T]{Weight: at.Param("weight"), Positions: hand.Positions(batch, n)}
@@ -278,7 +280,7 @@ func TestI65Linear(t *testing.T) {
 	p := hand.Parameters[float64]{
 		"c_gate.weight": fixture.Random("w_g", 5, 7), "c_fc.weight": fixture.Random("w_u", 5, 7), "c_proj.weight": fixture.Random("w_d", 7, 5),
 	}
-	l := hand.Site[float64]{Parameters: p}.SwiGLU()
+	l := hand.Site[float64]{Parameters: p}.GLU(hand.SiLU[float64]{})
 	x, delta := fixture.Random("x", 4, 5).Scale(3), fixture.Random("Δ", 4, 5)
 	dx, gradients := l.Backward(x, delta)
 	dot := func(a, b hand.Matrix[float64]) float64 { return a.Mul(b).SumTokens().SumFeatures().At(0, 0) }
@@ -300,7 +302,7 @@ func TestI65Linear(t *testing.T) {
 func TestDeltaIntoAGatedMLP(t *testing.T) {
 	x, norm := fixture.Random("x", 4, 5), hand.RMSNorm[float64]{Weight: fixture.Random("w", 1, 5)}
 	for want, mlp := range map[string]hand.Layer[float64]{
-		"Δ_g w_gᵗ + Δ_u w_uᵗ": hand.SwiGLU[float64]{Gate: norm, Fc: norm, Proj: norm},
+		"Δ_g w_gᵗ + Δ_u w_uᵗ": hand.GLU[float64]{Gate: norm, Act: norm, Fc: norm, Proj: norm},
 		"Δ₇ w₆ᵗ":              hand.MLP[float64]{Fc: norm, Act: norm, Proj: norm},
 	} {
 		_, pre := hand.Block[float64]{Norm1: norm, Attention: norm, Norm2: norm, MLP: mlp}.Backward(x, x)

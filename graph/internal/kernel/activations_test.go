@@ -88,7 +88,7 @@ func near[T Float](t *testing.T, what string, f func(p *Pool, y, x []T), want fu
 
 func TestActivationsPassNaNOn(t *testing.T) {
 	nan := float32(math.NaN())
-	for name, f := range map[string]func(p *Pool, y, x []float32){"GELU": GELU[float32], "GELUTanh": GELUTanh[float32], "ReLU": ReLU[float32]} {
+	for name, f := range map[string]func(p *Pool, y, x []float32){"GELU": GELU[float32], "GELUTanh": GELUTanh[float32], "ReLU": ReLU[float32], "ReLU2": ReLU2[float32]} {
 		y := []float32{0}
 		if f(NewPool(1), y, []float32{nan}); y[0] == y[0] {
 			t.Errorf("%s(NaN) is %v", name, y[0])
@@ -102,6 +102,16 @@ func TestReLU(t *testing.T) {
 	ReLU(NewPool(1), y, x)
 	ReLUBackward(NewPool(1), dx, x, dy)
 	if y[0] != 0 || y[1] != 0 || y[2] != 3 || dx[0] != 0 || dx[1] != 0 || dx[2] != 11 {
+		t.Errorf("got %v and %v", y, dx)
+	}
+}
+
+func TestReLU2(t *testing.T) {
+	x, dy := []float64{-2, 0, 3}, []float64{5, 7, 11}
+	y, dx := make([]float64, 3), make([]float64, 3)
+	ReLU2(NewPool(1), y, x)
+	ReLU2Backward(NewPool(1), dx, x, dy)
+	if y[0] != 0 || y[1] != 0 || y[2] != 9 || dx[0] != 0 || dx[1] != 0 || dx[2] != 66 {
 		t.Errorf("got %v and %v", y, dx)
 	}
 }

@@ -81,6 +81,8 @@ func TestVectorsMakeNoDenormals(t *testing.T) {
 				"swigluBackward":   func() { v.SwigluBackward(y, z, x, up, dy) },
 				"relu":             func() { v.Relu(y, x) },
 				"reluBackward":     func() { v.ReluBackward(y, x, dy) },
+				"relu2":            func() { v.Relu2(y, x) },
+				"relu2Backward":    func() { v.Relu2Backward(y, x, dy) },
 				"dropout":          func() { v.Dropout(y, dy, 1, 2, 1<<51, 1.25) },
 				"sumSquares":       func() { v.SumSquares(dy) },
 			} {

@@ -51,6 +51,8 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	add("add", func(z []T) { Add(p, z, x, y) }, n*d)
 	add("relu", func(z []T) { ReLU(p, z, x) }, n*d)
 	add("relu, backward", func(z []T) { ReLUBackward(p, z, x, y) }, n*d)
+	add("relu2", func(z []T) { ReLU2(p, z, x) }, n*d)
+	add("relu2, backward", func(z []T) { ReLU2Backward(p, z, x, y) }, n*d)
 	add("gelu", func(z []T) { GELU(p, z, x) }, n*d)
 	add("gelu, backward", func(z []T) { GELUBackward(p, z, x, y) }, n*d)
 	add("gelu of tanh", func(z []T) { GELUTanh(p, z, x) }, n*d)
@@ -63,6 +65,9 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	add("silu, backward", func(z []T) { SiLUBackward(p, z, x, y) }, n*d)
 	add("swiglu", func(z []T) { SwiGLU(p, z, x, y) }, n*d)
 	up := draw(n * d)
+	add("reglu", func(z []T) { Gated(p, ReLU[T], z, x, y) }, n*d)
+	add("reglu, backward", func(z []T) { GatedBackward(p, ReLU[T], ReLUBackward[T], z[:n*d], z[n*d:], x, up, y) }, 2*n*d)
+	add("geglu, backward", func(z []T) { GatedBackward(p, GELU[T], GELUBackward[T], z[:n*d], z[n*d:], x, up, y) }, 2*n*d)
 	add("swiglu, backward", func(z []T) { SwiGLUBackward(p, z[:n*d], z[n*d:], x, up, y) }, 2*n*d)
 	add("rows", func(z []T) { SumRows(p, z, x, make([]T, Parts*d)) }, d)
 	add("gather", func(z []T) { Gather(p, z, x, ids, d) }, n*d)
@@ -124,7 +129,7 @@ func TestVectorsAreUsed(t *testing.T) {
 	one := func(name string) func(y, x []float32) { return func(_, _ []float32) { used = name } }
 	two := func(name string) func(z, x, y []float32) { return func(_, _, _ []float32) { used = name } }
 	defer simd.Use(&simd.Set{
-		Add: two("add"), Relu: one("relu"), ReluBackward: two("relu'"), Gelu: one("gelu"), GeluBackward: two("gelu'"),
+		Add: two("add"), Mul: two("mul"), Relu: one("relu"), ReluBackward: two("relu'"), Relu2: one("relu2"), Relu2Backward: two("relu2'"), Gelu: one("gelu"), GeluBackward: two("gelu'"),
 		GeluTanh: one("tanh"), GeluTanhBackward: two("tanh'"), Sigmoid: one("sigmoid"), SigmoidBackward: two("sigmoid'"), Silu: one("silu"), SiluBackward: two("silu'"),
 		Exp:    func(_, _ []float32, _, _ float32) { used = "exp" },
 		Swiglu: two("swiglu"), SwigluBackward: func(_, _, _, _, _ []float32) { used = "swiglu'" },
@@ -146,6 +151,8 @@ func TestVectorsAreUsed(t *testing.T) {
 	norm := Norm[float32]{X: s(), W: make([]float32, 1), Mean: s(), Spread: s()}
 	for want, f := range map[string]func(){
 		"add": func() { Add(p, s(), s(), s()) }, "relu": func() { ReLU(p, s(), s()) }, "relu'": func() { ReLUBackward(p, s(), s(), s()) },
+		"mul":   func() { Gated(p, ReLU[float32], s(), s(), s()) },
+		"relu2": func() { ReLU2(p, s(), s()) }, "relu2'": func() { ReLU2Backward(p, s(), s(), s()) },
 		"gelu": func() { GELU(p, s(), s()) }, "gelu'": func() { GELUBackward(p, s(), s(), s()) },
 		"tanh": func() { GELUTanh(p, s(), s()) }, "tanh'": func() { GELUTanhBackward(p, s(), s(), s()) },
 		"sigmoid": func() { Sigmoid(p, s(), s()) }, "sigmoid'": func() { SigmoidBackward(p, s(), s(), s()) },

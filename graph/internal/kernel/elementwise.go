@@ -50,6 +50,17 @@ func (addTask[T]) of(z, x, y []T) {
 	}
 }
 
+// mul computes z = x∘y.
+func mul[T Float](z, x, y []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.Mul(simd.Float32s(z), simd.Float32s(x), simd.Float32s(y))
+		return
+	}
+	for i, v := range x {
+		z[i] = v * y[i]
+	}
+}
+
 // ReLU computes y = max(x, 0).
 func ReLU[T Float](p *Pool, y, x []T) { each[T](p, relu[T]{}, y, x, nil) }
 
@@ -76,8 +87,41 @@ func (reluSlope[T]) of(dx, x, dy []T) {
 		return
 	}
 	for i, v := range x {
-		if dx[i] = 0; v > 0 {
-			dx[i] = dy[i]
+		d := dy[i] // dx may be dy
+		if !(v > 0) {
+			d = 0
 		}
+		dx[i] = d
+	}
+}
+
+// ReLU2 computes y = max(x, 0)².
+func ReLU2[T Float](p *Pool, y, x []T) { each[T](p, relu2[T]{}, y, x, nil) }
+
+type relu2[T Float] struct{}
+
+func (relu2[T]) of(y, x, _ []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.Relu2(simd.Float32s(y), simd.Float32s(x))
+		return
+	}
+	for i, v := range x {
+		v = max(v, 0)
+		y[i] = v * v
+	}
+}
+
+// ReLU2Backward computes dx = 2·dy∘max(x, 0).
+func ReLU2Backward[T Float](p *Pool, dx, x, dy []T) { each[T](p, relu2Slope[T]{}, dx, x, dy) }
+
+type relu2Slope[T Float] struct{}
+
+func (relu2Slope[T]) of(dx, x, dy []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.Relu2Backward(simd.Float32s(dx), simd.Float32s(x), simd.Float32s(dy))
+		return
+	}
+	for i, v := range x {
+		dx[i] = 2 * (dy[i] * max(v, 0))
 	}
 }

@@ -30,6 +30,14 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 	x := everywhere()
 	y, other, one := make([]float32, len(x)), make([]float32, len(x)), ones[float32](len(x))
 	absolute := func(got float32, want float64) float64 { return math.Abs(float64(got)-want) / max(1, math.Abs(want)) }
+	atLeast := func(least float64) func(got float32, want float64) float64 {
+		return func(got float32, want float64) float64 {
+			if want < least {
+				want = 0
+			}
+			return ulps(got, want)
+		}
+	}
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		for _, c := range []struct {
 			name  string
@@ -39,6 +47,8 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 			limit float64
 		}{
 			{"exp", func() { v.Exp(y, x, 0, 1) }, math.Exp, ulps, 0.9},
+			{"relu2", func() { v.Relu2(y, x) }, func(x float64) float64 { return max(x, 0) * max(x, 0) }, ulps, 0.5},
+			{"relu2Backward", func() { v.Relu2Backward(y, x, one) }, func(x float64) float64 { return 2 * max(x, 0) }, atLeast(0x1p-62), 0},
 			{"gelu", func() { v.Gelu(y, x) }, func(x float64) float64 { y, _ := gelu(x); return y }, ulps, 6},
 			{"geluBackward", func() { v.GeluBackward(y, x, one) }, func(x float64) float64 { _, d := gelu(x); return d }, absolute, 2e-7},
 			{"geluTanh", func() { v.GeluTanh(y, x) }, func(x float64) float64 { y, _ := geluTanh(x); return y }, absolute, 1.5e-7},
@@ -97,6 +107,11 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 				[]float32{0, inf, -inf, 1e38, -1e38, nan, -104, 89, 1e-45}, []float32{1, inf, 0, inf, 0, nan, 0, inf, 1}},
 			{"exp, shifted", func(y, x []float32) { v.Exp(y, x, inf, 1) }, []float32{inf, 1, nan}, []float32{nan, 0, nan}},
 			{"relu", v.Relu, []float32{inf, -inf, nan, 1e-45, -1e-45}, []float32{inf, 0, nan, 1e-45, 0}},
+			{"relu2", v.Relu2, []float32{inf, -inf, nan, 3, -3, 0x1p-63, 0x1p-64, 1e20}, []float32{inf, 0, nan, 9, 0, 0x1p-126, 0, inf}},
+			{"relu2Backward", func(y, x []float32) { v.Relu2Backward(y, x, []float32{1, 2, 3, 4, 5, 0x1p-64, inf, 6}) },
+				[]float32{inf, -inf, nan, 3, -3, 3e38, 2, 0x1p-64}, []float32{inf, 0, nan, 24, 0, 3e38 * 0x1p-63, inf, 0}},
+			{"mul", func(y, x []float32) { v.Mul(y, x, []float32{2, -3, nan, 5}) },
+				[]float32{inf, inf, 0, 1.5}, []float32{inf, -inf, nan, 7.5}},
 			{"gelu", v.Gelu, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
 			{"geluTanh", v.GeluTanh, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
 			{"sigmoid", v.Sigmoid, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.5, 1, 0, nan, 1, 0, 0}},

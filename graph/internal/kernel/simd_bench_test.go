@@ -47,6 +47,8 @@ func BenchmarkElementwise(b *testing.B) {
 		{"Add", 12, func() { Add(p, u, x, y) }},
 		{"ReLU", 8, func() { ReLU(p, u, x) }},
 		{"ReLUBackward", 12, func() { ReLUBackward(p, u, x, y) }},
+		{"ReLU2", 8, func() { ReLU2(p, u, x) }},
+		{"ReLU2Backward", 12, func() { ReLU2Backward(p, u, x, y) }},
 		{"SumRows", 4, func() { SumRows(p, dw, x, scratch[:Parts*d]) }},
 		{"Exp", 8, func() {
 			if simd.Of[float32]() != nil {

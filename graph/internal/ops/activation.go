@@ -39,6 +39,13 @@ func ReLU() Activation {
 		entrywise[float64]{kernel.ReLU[float64], kernel.ReLUBackward[float64]}}
 }
 
+// ReLU2 returns max(x, 0)².
+func ReLU2() Activation {
+	return Activation{"relu2",
+		entrywise[float32]{kernel.ReLU2[float32], kernel.ReLU2Backward[float32]},
+		entrywise[float64]{kernel.ReLU2[float64], kernel.ReLU2Backward[float64]}}
+}
+
 // Sigmoid returns σ(x) = 1/(1 + e^(−x)).
 func Sigmoid() Activation {
 	return Activation{"sigmoid",
@@ -78,32 +85,4 @@ func (e entrywise[T]) forward(p *kernel.Pool) body[T] {
 
 func (e entrywise[T]) backward(p *kernel.Pool) body[T] {
 	return func(dx []T, in [][]T) { e.back(p, dx, in[0], in[1]) }
-}
-
-// SwiGLU returns gate∘σ(gate)∘up. Its backward pass needs only the operands.
-func (b *Builder) SwiGLU(gate, up *G.Node) (*G.Node, error) {
-	shape := gate.Shape()
-	return b.node(&Op{
-		name: "swiglu", shape: shape, f32: swiglu[float32](b.Pool), f64: swiglu[float64](b.Pool),
-		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-			dup := &buffer{size: shape.TotalSize()}
-			dgate, err := b.node(&Op{
-				name: "swiglu.dgate", shape: shape, fills: []*buffer{dup},
-				f32: swigluBackward[float32](b.Pool, dup), f64: swigluBackward[float64](b.Pool, dup),
-			}, in[0], in[1], grad)
-			if err != nil {
-				return nil, err
-			}
-			part, err := b.part("swiglu.dup", dgate, dup, shape)
-			return G.Nodes{dgate, part}, err
-		},
-	}, gate, up)
-}
-
-func swiglu[T kernel.Float](p *kernel.Pool) body[T] {
-	return func(y []T, in [][]T) { kernel.SwiGLU(p, y, in[0], in[1]) }
-}
-
-func swigluBackward[T kernel.Float](p *kernel.Pool, dup *buffer) body[T] {
-	return func(dgate []T, in [][]T) { kernel.SwiGLUBackward(p, dgate, of[T](dup), in[0], in[1], in[2]) }
 }

@@ -24,11 +24,22 @@ func rowCases(d int) map[string]kernelCase {
 			return x.Mul(x.Add(x.Cube().Scale(0.044715)).Scale(math.Sqrt(2 / math.Pi)).Tanh().Shift(1)).Scale(0.5)
 		}),
 		"relu":     one(ReLU, Expr.ReLU),
+		"relu2":    one(ReLU2, func(x Expr) Expr { return x.ReLU().Square() }),
 		"sigmoid":  one(Sigmoid, Expr.Sigmoid),
 		"silu":     one(SiLU, func(x Expr) Expr { return x.Mul(x.Sigmoid()) }),
 		"softplus": one(Softplus, Expr.Softplus),
 		"swiglu": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return SwiGLU(in[0], in[1]) },
 			func(in []Expr) Expr { return in[0].Mul(in[0].Sigmoid()).Mul(in[1]) }},
+		"reglu": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return ReGLU(in[0], in[1]) },
+			func(in []Expr) Expr { return in[0].ReLU().Mul(in[1]) }},
+		"geglu": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return GEGLU(in[0], in[1]) },
+			func(in []Expr) Expr {
+				return in[0].Mul(in[0].Scale(math.Sqrt2 / 2).Erf().Shift(1)).Scale(0.5).Mul(in[1])
+			}},
+		"geglu, tanh": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return GEGLUTanh(in[0], in[1]) },
+			func(in []Expr) Expr {
+				return in[0].Mul(in[0].Add(in[0].Cube().Scale(0.044715)).Scale(math.Sqrt(2 / math.Pi)).Tanh().Shift(1)).Scale(0.5).Mul(in[1])
+			}},
 		"rmsnorm": {leaves(2, m(3, d), []int{d}), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], in[1], 0.01) },
 			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()).Mul(in[1]) }},
 		"rmsnorm without gains": {leaves(1, m(3, d)), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], Expr{}, 0.01) },
@@ -281,6 +292,9 @@ var excuses = map[string]func(e end) bool{
 	"gelu":   end.limit,
 	"silu":   end.limit,
 	"swiglu": end.limit,
+	"geglu":  end.limit,
+	"reglu":  func(e end) bool { return e.limit() || math.IsNaN(e.special) && e.out == 1 && e.got == 0 },
+	"relu2":  end.limit,
 	// NaN is not above 0. The equation x + max(−x, 0) keeps the derivative of x.
 	"relu": func(e end) bool { return math.IsNaN(e.special) && e.out == 1 && e.got == 0 },
 	// Sums of squares overflow in another order, and in vectors earlier.

@@ -56,6 +56,8 @@ var entryOps = map[string]entry{
 	"Detach": {op: func(x, _ Expr) Expr { return x.Detach().Add(x) }, value: func(x, _ float64) float64 { return 2 * x }, dx: always1},
 	"ReLU": {op: func(x, _ Expr) Expr { return x.ReLU() }, kernel: ReLU, value: func(x, _ float64) float64 { return max(x, 0) },
 		dx: func(x, _ float64) float64 { return step(x) }},
+	"ReLU2": {op: func(x, _ Expr) Expr { return x.ReLU().Square() }, kernel: ReLU2, limits: true,
+		value: func(x, _ float64) float64 { return max(x, 0) * max(x, 0) }, dx: func(x, _ float64) float64 { return 2 * max(x, 0) }},
 	"Sigmoid": {op: func(x, _ Expr) Expr { return x.Sigmoid() }, kernel: Sigmoid, value: func(x, _ float64) float64 { return logistic(x) },
 		dx: func(x, _ float64) float64 { return logistic(x) * logistic(-x) }},
 	"GELU": {

@@ -66,7 +66,7 @@ func handValues[T hand.Number](v table) {
 	define(v, func(w *world) hand.Partial[T] { m := get[matrix](w); return hand.NewPartial(m, m) })
 	define(v, func(w *world) hand.LoRA[T] { m := get[matrix](w); return hand.LoRA[T]{Down: m, Up: m, Scale: 1, To: 2} })
 	define(v, func(w *world) hand.MLP[T] { return get[site](w).MLP(hand.GELU[T]{}).(hand.MLP[T]) })
-	define(v, func(w *world) hand.SwiGLU[T] { return get[site](w).SwiGLU().(hand.SwiGLU[T]) })
+	define(v, func(w *world) hand.GLU[T] { return get[site](w).GLU(hand.SiLU[T]{}).(hand.GLU[T]) })
 	define(v, func(w *world) hand.Elman[T] { return get[site](w).Elman(2).(hand.Elman[T]) })
 	define(v, func(w *world) hand.MLA[T] { return get[site](w).MLA(get[hand.Heads[T]](w)).(hand.MLA[T]) })
 	define(v, func(w *world) hand.Linformer[T] { return get[site](w).Linformer(2, 2, 2).(hand.Linformer[T]) })

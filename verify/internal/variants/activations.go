@@ -18,6 +18,10 @@ func activations[T hand.Number]() []Variant[T] {
 			ID: "I24", Settings: []Setting{{Name: "relu", Source: "Boué table 2, Δ₇"}},
 		},
 		{
+			Name: "relu2", Type: "ReLU2", Hand: fixed(hand.ReLU2[T]{}),
+			ID: "I24", Settings: []Setting{{Name: "relu2", Source: "So et al. 2021"}},
+		},
+		{
 			Name: "sigmoid", Type: "Sigmoid", Hand: fixed(hand.Sigmoid[T]{}),
 			ID: "I60", What: "activations of the logistic function",
 			Source:   "Elfwing et al. 2017, Dugas et al. 2001",

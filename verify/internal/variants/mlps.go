@@ -15,9 +15,26 @@ func mlps[T hand.Number]() []Variant[T] {
 			},
 		},
 		{
-			Name: "swiglu", Type: "SwiGLU", Hand: at(hand.Site[T].SwiGLU),
+			Name: "swiglu", Type: "GLU", Hand: glu[T](hand.SiLU[T]{}),
 			ID: "I65", What: "feed-forward layer with a gate", Source: "Shazeer 2020",
 			Settings: []Setting{{Name: "swiglu"}, {Name: "swiglu without biases", NoBias: true}},
 		},
+		{
+			Name: "geglu", Type: "GLU", Hand: glu[T](hand.GELU[T]{}),
+			ID: "I65", Settings: []Setting{{Name: "geglu", Source: "Shazeer 2020"}},
+		},
+		{
+			Name: "geglu_tanh", Type: "GLU", Hand: glu[T](hand.GELUTanh[T]{}),
+			ID: "I65", Settings: []Setting{{Name: "geglu by tanh", Source: "Shazeer 2020"}},
+		},
+		{
+			Name: "reglu", Type: "GLU", Hand: glu[T](hand.ReLU[T]{}),
+			ID: "I65", Settings: []Setting{{Name: "reglu without biases", Source: "Shazeer 2020", NoBias: true}},
+		},
 	}
+}
+
+// glu returns the Hand of a layer with a gate by g.
+func glu[T hand.Number](g hand.Layer[T]) func(Place[T]) hand.Layer[T] {
+	return at(func(at hand.Site[T]) hand.Layer[T] { return at.GLU(g) })
 }

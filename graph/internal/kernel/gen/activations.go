@@ -34,6 +34,36 @@ func reluBackward(f *fn) {
 	})
 }
 
+// relu2 computes y = max(x, 0)², 0 below 2⁻⁶³, where the square may not be a normal number.
+func relu2(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, t, zero := f.scratch(), f.scratch(), f.scratch()
+	f.set(zero, 0)
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.op("VMAXPS", v, zero, v)
+		f.flush(v, above63, t)
+		f.op("VMULPS", v, v, v)
+		f.store(v, y)
+	})
+}
+
+// relu2Backward computes dx = 2·dy·max(x, 0).
+func relu2Backward(f *fn) {
+	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
+	v, t, zero := f.scratch(), f.scratch(), f.scratch()
+	f.set(zero, 0)
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.op("VMAXPS", v, zero, v)
+		f.flush(v, above63, t)
+		f.load(dy, t)
+		f.op("VMULPS", t, v, v)
+		f.op("VADDPS", v, v, v)
+		f.store(v, dx)
+	})
+}
+
 // Predicates of VCMPPS.
 const (
 	equal      = "$0"  // false of NaN

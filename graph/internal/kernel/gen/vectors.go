@@ -6,8 +6,11 @@ import "fmt"
 
 var kernels = []kernel{
 	{"add", "(z, x, y []float32)", add},
+	{"mul", "(z, x, y []float32)", mul},
 	{"relu", "(y, x []float32)", relu},
 	{"reluBackward", "(dx, x, dy []float32)", reluBackward},
+	{"relu2", "(y, x []float32)", relu2},
+	{"relu2Backward", "(dx, x, dy []float32)", relu2Backward},
 	{"exp", "(y, x []float32, shift, scale float32)", exp},
 	{"gelu", "(y, x []float32)", gelu},
 	{"geluBackward", "(dx, x, dy []float32)", geluBackward},
@@ -39,13 +42,17 @@ var kernels = []kernel{
 	{"dropout", "(y, x []float32, key, at, threshold uint64, factor float32)", dropout},
 }
 
-func add(f *fn) {
+func add(f *fn) { combine(f, "VADDPS") }
+
+func mul(f *fn) { combine(f, "VMULPS") }
+
+func combine(f *fn, op string) {
 	z, x, y := f.pointer("z_base"), f.pointer("x_base"), f.pointer("y_base")
 	v, u := f.scratch(), f.scratch()
 	f.blocks(f.param("z_len"), func() {
 		f.load(x, v)
 		f.load(y, u)
-		f.op("VADDPS", u, v, v)
+		f.op(op, u, v, v)
 		f.store(v, z)
 	})
 }

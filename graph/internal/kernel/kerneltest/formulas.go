@@ -33,7 +33,14 @@ func Formulas() *simd.Set {
 				z[i] = x[i] + y[i]
 			}
 		},
+		Mul: func(z, x, y []float32) {
+			for i := range x {
+				z[i] = x[i] * y[i]
+			}
+		},
 		Relu: entrywise(relu), ReluBackward: slope(step),
+		Relu2:         entrywise(func(x float64) float64 { return relu(x) * relu(x) }),
+		Relu2Backward: slope(func(x float64) float64 { return 2 * relu(x) }),
 		Exp: func(y, x []float32, shift, scale float32) {
 			entrywise(func(x float64) float64 { return math.Exp(x-float64(shift)) * float64(scale) })(y, x)
 		},

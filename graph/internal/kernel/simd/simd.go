@@ -12,10 +12,16 @@ package simd
 type Set struct {
 	// z = x + y, rounded once.
 	Add func(z, x, y []float32)
+	// z = x∘y, rounded once.
+	Mul func(z, x, y []float32)
 	// y = max(x, 0), exact.
 	Relu func(y, x []float32)
 	// dx = dy where x > 0, else 0, exact.
 	ReluBackward func(dx, x, dy []float32)
+	// y = max(x, 0)², rounded once; 0 for x below 2⁻⁶³.
+	Relu2 func(y, x []float32)
+	// dx = 2·dy∘max(x, 0), rounded once; 0 for x below 2⁻⁶³.
+	Relu2Backward func(dx, x, dy []float32)
 	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place; ∞ if y is too large, 0 if
 	// y would be below the normal numbers.
 	Exp func(y, x []float32, shift, scale float32)

@@ -217,6 +217,219 @@ tail2:
 done3:
 	RET
 
+// func mulNEON(z, x, y []float32)
+TEXT ·mulNEON(SB), NOSPLIT, $0-72
+	MOVD $numbersNEON<>(SB), R23
+	MOVD z_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD z_len+8(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x3cea6841 // ldr q1, [x2, x10]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x3ceb6841 // ldr q1, [x2, x11]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x3cec6841 // ldr q1, [x2, x12]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x3ced6841 // ldr q1, [x2, x13]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD z_len+8(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done3:
+	RET
+
 // func reluNEON(y, x []float32)
 TEXT ·reluNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
@@ -620,18 +833,481 @@ tail2:
 done3:
 	RET
 
+// func relu2NEON(y, x []float32)
+TEXT ·relu2NEON(SB), NOSPLIT, $0-48
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 0(R23), F29
+	FMOVQ 16(R23), F28
+	MOVD y_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD x_len+32(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD x_len+32(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done3:
+	RET
+
+// func relu2BackwardNEON(dx, x, dy []float32)
+TEXT ·relu2BackwardNEON(SB), NOSPLIT, $0-72
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 0(R23), F29
+	FMOVQ 16(R23), F28
+	MOVD dx_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD dy_base+48(FP), R2
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD x_len+32(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x3cea6841 // ldr q1, [x2, x10]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x3ceb6841 // ldr q1, [x2, x11]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x3cec6841 // ldr q1, [x2, x12]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	WORD $0x3ced6841 // ldr q1, [x2, x13]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD x_len+32(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4e3d1c01 // and v1.16b, v0.16b, v29.16b
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
+	WORD $0x4e611c00 // bic v0.16b, v0.16b, v1.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done3:
+	RET
+
 // func expNEON(y, x []float32, shift, scale float32)
 TEXT ·expNEON(SB), NOSPLIT, $0-56
 	MOVD $numbersNEON<>(SB), R23
 	FMOVQ 0(R23), F29
-	FMOVQ 16(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 48(R23), F26
-	FMOVQ 64(R23), F25
-	FMOVQ 80(R23), F24
-	FMOVQ 96(R23), F23
-	FMOVQ 112(R23), F22
-	FMOVQ 128(R23), F21
+	FMOVQ 32(R23), F28
+	FMOVQ 48(R23), F27
+	FMOVQ 64(R23), F26
+	FMOVQ 80(R23), F25
+	FMOVQ 96(R23), F24
+	FMOVQ 112(R23), F23
+	FMOVQ 128(R23), F22
+	FMOVQ 144(R23), F21
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	FMOVS shift+48(FP), F31
@@ -659,18 +1335,18 @@ loop1:
 	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
 	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
 	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
-	FMOVQ 144(R23), F4
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F4
+	FMOVQ 176(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 176(R23), F4
+	FMOVQ 192(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 208(R23), F4
+	FMOVQ 224(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 16(R23), F4
+	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -693,18 +1369,18 @@ loop1:
 	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
 	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
 	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
-	FMOVQ 144(R23), F4
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F4
+	FMOVQ 176(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 176(R23), F4
+	FMOVQ 192(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 208(R23), F4
+	FMOVQ 224(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 16(R23), F4
+	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -727,18 +1403,18 @@ loop1:
 	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
 	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
 	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
-	FMOVQ 144(R23), F4
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F4
+	FMOVQ 176(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 176(R23), F4
+	FMOVQ 192(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 208(R23), F4
+	FMOVQ 224(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 16(R23), F4
+	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -761,18 +1437,18 @@ loop1:
 	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
 	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
 	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
-	FMOVQ 144(R23), F4
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F4
+	FMOVQ 176(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 176(R23), F4
+	FMOVQ 192(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 208(R23), F4
+	FMOVQ 224(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 16(R23), F4
+	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -827,18 +1503,18 @@ tail2:
 	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
 	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
 	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
-	FMOVQ 144(R23), F4
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F4
+	FMOVQ 176(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 176(R23), F4
+	FMOVQ 192(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 208(R23), F4
+	FMOVQ 224(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 16(R23), F4
+	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -892,18 +1568,18 @@ tail2:
 	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
 	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
 	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
-	FMOVQ 144(R23), F4
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F4
+	FMOVQ 176(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 176(R23), F4
+	FMOVQ 192(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 208(R23), F4
+	FMOVQ 224(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 16(R23), F4
+	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -957,18 +1633,18 @@ tail2:
 	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
 	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
 	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
-	FMOVQ 144(R23), F4
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F4
+	FMOVQ 176(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 176(R23), F4
+	FMOVQ 192(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 208(R23), F4
+	FMOVQ 224(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 16(R23), F4
+	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -1022,18 +1698,18 @@ tail2:
 	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
 	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
 	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
-	FMOVQ 144(R23), F4
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F4
+	FMOVQ 176(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 176(R23), F4
+	FMOVQ 192(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 208(R23), F4
+	FMOVQ 224(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 16(R23), F4
+	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -1061,13 +1737,13 @@ done3:
 TEXT ·geluNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
 	FMOVQ 0(R23), F29
-	FMOVQ 224(R23), F28
-	FMOVQ 80(R23), F27
-	FMOVQ 240(R23), F26
-	FMOVQ 256(R23), F25
-	FMOVQ 272(R23), F24
-	FMOVQ 16(R23), F23
-	FMOVQ 384(R23), F22
+	FMOVQ 240(R23), F28
+	FMOVQ 96(R23), F27
+	FMOVQ 256(R23), F26
+	FMOVQ 272(R23), F25
+	FMOVQ 288(R23), F24
+	FMOVQ 32(R23), F23
+	FMOVQ 400(R23), F22
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
@@ -1092,18 +1768,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1117,24 +1793,24 @@ loop1:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1153,18 +1829,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1178,24 +1854,24 @@ loop1:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1214,18 +1890,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1239,24 +1915,24 @@ loop1:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1275,18 +1951,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1300,24 +1976,24 @@ loop1:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1368,18 +2044,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1393,24 +2069,24 @@ tail2:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1460,18 +2136,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1485,24 +2161,24 @@ tail2:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1552,18 +2228,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1577,24 +2253,24 @@ tail2:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1644,18 +2320,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1669,24 +2345,24 @@ tail2:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1706,14 +2382,14 @@ done3:
 TEXT ·geluBackwardNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
 	FMOVQ 0(R23), F29
-	FMOVQ 560(R23), F28
-	FMOVQ 80(R23), F27
-	FMOVQ 240(R23), F26
-	FMOVQ 256(R23), F25
-	FMOVQ 272(R23), F24
-	FMOVQ 16(R23), F23
-	FMOVQ 384(R23), F22
-	FMOVQ 576(R23), F21
+	FMOVQ 576(R23), F28
+	FMOVQ 96(R23), F27
+	FMOVQ 256(R23), F26
+	FMOVQ 272(R23), F25
+	FMOVQ 288(R23), F24
+	FMOVQ 32(R23), F23
+	FMOVQ 400(R23), F22
+	FMOVQ 592(R23), F21
 	MOVD dx_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dy_base+48(FP), R2
@@ -1738,18 +2414,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1763,24 +2439,24 @@ loop1:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1803,18 +2479,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1828,24 +2504,24 @@ loop1:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1868,18 +2544,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1893,24 +2569,24 @@ loop1:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1933,18 +2609,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1958,24 +2634,24 @@ loop1:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2030,18 +2706,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -2055,24 +2731,24 @@ tail2:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2134,18 +2810,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -2159,24 +2835,24 @@ tail2:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2238,18 +2914,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -2263,24 +2939,24 @@ tail2:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2342,18 +3018,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 288(R23), F3
-	FMOVQ 304(R23), F31
+	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 320(R23), F3
+	FMOVQ 336(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 336(R23), F31
+	FMOVQ 352(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 352(R23), F3
+	FMOVQ 368(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 368(R23), F31
+	FMOVQ 384(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -2367,24 +3043,24 @@ tail2:
 	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 400(R23), F31
-	FMOVQ 416(R23), F2
+	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 432(R23), F31
+	FMOVQ 448(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 448(R23), F2
+	FMOVQ 464(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 464(R23), F31
+	FMOVQ 480(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 480(R23), F2
+	FMOVQ 496(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 496(R23), F31
+	FMOVQ 512(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 512(R23), F2
+	FMOVQ 528(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 528(R23), F31
+	FMOVQ 544(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 544(R23), F2
+	FMOVQ 560(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2415,16 +3091,16 @@ done3:
 // func geluTanhNEON(y, x []float32)
 TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 592(R23), F29
-	FMOVQ 608(R23), F28
-	FMOVQ 624(R23), F27
-	FMOVQ 48(R23), F26
-	FMOVQ 64(R23), F25
-	FMOVQ 80(R23), F24
-	FMOVQ 96(R23), F23
-	FMOVQ 112(R23), F22
-	FMOVQ 128(R23), F21
-	FMOVQ 16(R23), F20
+	FMOVQ 608(R23), F29
+	FMOVQ 624(R23), F28
+	FMOVQ 640(R23), F27
+	FMOVQ 64(R23), F26
+	FMOVQ 80(R23), F25
+	FMOVQ 96(R23), F24
+	FMOVQ 112(R23), F23
+	FMOVQ 128(R23), F22
+	FMOVQ 144(R23), F21
+	FMOVQ 32(R23), F20
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD $0, R10
@@ -2448,18 +3124,18 @@ loop1:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2485,18 +3161,18 @@ loop1:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2522,18 +3198,18 @@ loop1:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2559,18 +3235,18 @@ loop1:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2628,18 +3304,18 @@ tail2:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2696,18 +3372,18 @@ tail2:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2764,18 +3440,18 @@ tail2:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2832,18 +3508,18 @@ tail2:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2869,22 +3545,22 @@ done3:
 // func geluTanhBackwardNEON(dx, x, dy []float32)
 TEXT ·geluTanhBackwardNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 640(R23), F29
-	FMOVQ 592(R23), F28
-	FMOVQ 608(R23), F27
-	FMOVQ 624(R23), F26
-	FMOVQ 656(R23), F25
-	FMOVQ 672(R23), F24
-	FMOVQ 48(R23), F23
-	FMOVQ 688(R23), F22
-	FMOVQ 80(R23), F21
-	FMOVQ 96(R23), F20
-	FMOVQ 112(R23), F19
-	FMOVQ 128(R23), F18
-	FMOVQ 16(R23), F17
-	FMOVQ 704(R23), F16
-	FMOVQ 720(R23), F15
-	FMOVQ 736(R23), F14
+	FMOVQ 656(R23), F29
+	FMOVQ 608(R23), F28
+	FMOVQ 624(R23), F27
+	FMOVQ 640(R23), F26
+	FMOVQ 672(R23), F25
+	FMOVQ 688(R23), F24
+	FMOVQ 64(R23), F23
+	FMOVQ 704(R23), F22
+	FMOVQ 96(R23), F21
+	FMOVQ 112(R23), F20
+	FMOVQ 128(R23), F19
+	FMOVQ 144(R23), F18
+	FMOVQ 32(R23), F17
+	FMOVQ 720(R23), F16
+	FMOVQ 736(R23), F15
+	FMOVQ 752(R23), F14
 	MOVD dx_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dy_base+48(FP), R2
@@ -2914,18 +3590,18 @@ loop1:
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2969,18 +3645,18 @@ loop1:
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3024,18 +3700,18 @@ loop1:
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3079,18 +3755,18 @@ loop1:
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3166,18 +3842,18 @@ tail2:
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3260,18 +3936,18 @@ tail2:
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3354,18 +4030,18 @@ tail2:
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3448,18 +4124,18 @@ tail2:
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3506,15 +4182,15 @@ done3:
 // func sigmoidNEON(y, x []float32)
 TEXT ·sigmoidNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 48(R23), F29
-	FMOVQ 64(R23), F28
-	FMOVQ 80(R23), F27
-	FMOVQ 96(R23), F26
-	FMOVQ 112(R23), F25
-	FMOVQ 128(R23), F24
-	FMOVQ 16(R23), F23
-	FMOVQ 752(R23), F22
-	FMOVQ 720(R23), F21
+	FMOVQ 64(R23), F29
+	FMOVQ 80(R23), F28
+	FMOVQ 96(R23), F27
+	FMOVQ 112(R23), F26
+	FMOVQ 128(R23), F25
+	FMOVQ 144(R23), F24
+	FMOVQ 32(R23), F23
+	FMOVQ 768(R23), F22
+	FMOVQ 736(R23), F21
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD $0, R10
@@ -3535,18 +4211,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3573,18 +4249,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3611,18 +4287,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3649,18 +4325,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3719,18 +4395,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3788,18 +4464,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3857,18 +4533,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3926,18 +4602,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3967,16 +4643,16 @@ done3:
 // func sigmoidBackwardNEON(dx, x, dy []float32)
 TEXT ·sigmoidBackwardNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 48(R23), F29
-	FMOVQ 688(R23), F28
-	FMOVQ 80(R23), F27
-	FMOVQ 96(R23), F26
-	FMOVQ 112(R23), F25
-	FMOVQ 128(R23), F24
-	FMOVQ 16(R23), F23
-	FMOVQ 704(R23), F22
-	FMOVQ 720(R23), F21
-	FMOVQ 736(R23), F20
+	FMOVQ 64(R23), F29
+	FMOVQ 704(R23), F28
+	FMOVQ 96(R23), F27
+	FMOVQ 112(R23), F26
+	FMOVQ 128(R23), F25
+	FMOVQ 144(R23), F24
+	FMOVQ 32(R23), F23
+	FMOVQ 720(R23), F22
+	FMOVQ 736(R23), F21
+	FMOVQ 752(R23), F20
 	MOVD dx_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dy_base+48(FP), R2
@@ -3999,18 +4675,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4044,18 +4720,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4089,18 +4765,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4134,18 +4810,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4211,18 +4887,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4295,18 +4971,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4379,18 +5055,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4463,18 +5139,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4518,14 +5194,14 @@ done3:
 // func siluNEON(y, x []float32)
 TEXT ·siluNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 768(R23), F29
-	FMOVQ 48(R23), F28
-	FMOVQ 64(R23), F27
-	FMOVQ 80(R23), F26
-	FMOVQ 96(R23), F25
-	FMOVQ 112(R23), F24
-	FMOVQ 128(R23), F23
-	FMOVQ 16(R23), F22
+	FMOVQ 784(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 80(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD $0, R10
@@ -4547,18 +5223,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4582,18 +5258,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4617,18 +5293,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4652,18 +5328,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4719,18 +5395,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4785,18 +5461,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4851,18 +5527,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4917,18 +5593,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4954,17 +5630,17 @@ done3:
 // func siluBackwardNEON(dx, x, dy []float32)
 TEXT ·siluBackwardNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 48(R23), F29
-	FMOVQ 768(R23), F28
-	FMOVQ 688(R23), F27
-	FMOVQ 80(R23), F26
-	FMOVQ 96(R23), F25
-	FMOVQ 112(R23), F24
-	FMOVQ 128(R23), F23
-	FMOVQ 16(R23), F22
-	FMOVQ 704(R23), F21
-	FMOVQ 720(R23), F20
-	FMOVQ 736(R23), F19
+	FMOVQ 64(R23), F29
+	FMOVQ 784(R23), F28
+	FMOVQ 704(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
+	FMOVQ 720(R23), F21
+	FMOVQ 736(R23), F20
+	FMOVQ 752(R23), F19
 	MOVD dx_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dy_base+48(FP), R2
@@ -4989,18 +5665,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5039,18 +5715,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5089,18 +5765,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5139,18 +5815,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5221,18 +5897,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5310,18 +5986,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5399,18 +6075,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5488,18 +6164,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5546,16 +6222,16 @@ done3:
 // func swigluNEON(y, x, u []float32)
 TEXT ·swigluNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 768(R23), F29
-	FMOVQ 48(R23), F28
-	FMOVQ 64(R23), F27
-	FMOVQ 80(R23), F26
-	FMOVQ 96(R23), F25
-	FMOVQ 112(R23), F24
-	FMOVQ 128(R23), F23
-	FMOVQ 16(R23), F22
-	FMOVQ 704(R23), F21
-	FMOVQ 720(R23), F20
+	FMOVQ 784(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 80(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
+	FMOVQ 720(R23), F21
+	FMOVQ 736(R23), F20
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD u_base+48(FP), R2
@@ -5578,18 +6254,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5618,18 +6294,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5658,18 +6334,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5698,18 +6374,18 @@ loop1:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5770,18 +6446,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5849,18 +6525,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -5928,18 +6604,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -6007,18 +6683,18 @@ tail2:
 	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
 	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -6057,17 +6733,17 @@ done3:
 // func swigluBackwardNEON(dx, du, x, u, dy []float32)
 TEXT ·swigluBackwardNEON(SB), NOSPLIT, $0-120
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 768(R23), F29
-	FMOVQ 48(R23), F28
-	FMOVQ 688(R23), F27
-	FMOVQ 80(R23), F26
-	FMOVQ 96(R23), F25
-	FMOVQ 112(R23), F24
-	FMOVQ 128(R23), F23
-	FMOVQ 16(R23), F22
-	FMOVQ 704(R23), F21
-	FMOVQ 720(R23), F20
-	FMOVQ 736(R23), F19
+	FMOVQ 784(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 704(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
+	FMOVQ 720(R23), F21
+	FMOVQ 736(R23), F20
+	FMOVQ 752(R23), F19
 	MOVD dx_base+0(FP), R0
 	MOVD du_base+24(FP), R1
 	MOVD x_base+48(FP), R2
@@ -6094,18 +6770,18 @@ loop1:
 	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
 	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
-	FMOVQ 144(R23), F3
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F3
+	FMOVQ 176(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 192(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 208(R23), F3
+	FMOVQ 224(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -6149,18 +6825,18 @@ loop1:
 	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
 	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
-	FMOVQ 144(R23), F3
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F3
+	FMOVQ 176(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 192(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 208(R23), F3
+	FMOVQ 224(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -6204,18 +6880,18 @@ loop1:
 	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
 	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
-	FMOVQ 144(R23), F3
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F3
+	FMOVQ 176(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 192(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 208(R23), F3
+	FMOVQ 224(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -6259,18 +6935,18 @@ loop1:
 	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
 	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
-	FMOVQ 144(R23), F3
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F3
+	FMOVQ 176(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 192(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 208(R23), F3
+	FMOVQ 224(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -6346,18 +7022,18 @@ tail2:
 	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
 	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
-	FMOVQ 144(R23), F3
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F3
+	FMOVQ 176(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 192(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 208(R23), F3
+	FMOVQ 224(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -6455,18 +7131,18 @@ tail2:
 	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
 	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
-	FMOVQ 144(R23), F3
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F3
+	FMOVQ 176(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 192(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 208(R23), F3
+	FMOVQ 224(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -6564,18 +7240,18 @@ tail2:
 	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
 	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
-	FMOVQ 144(R23), F3
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F3
+	FMOVQ 176(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 192(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 208(R23), F3
+	FMOVQ 224(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -6673,18 +7349,18 @@ tail2:
 	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
 	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
-	FMOVQ 144(R23), F3
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F3
+	FMOVQ 176(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 192(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 208(R23), F3
+	FMOVQ 224(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 16(R23), F3
+	FMOVQ 32(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
@@ -6751,14 +7427,14 @@ done3:
 // func softmaxNEON(x, mask []float32, cols, rows int)
 TEXT ·softmaxNEON(SB), NOSPLIT, $0-64
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 784(R23), F29
-	FMOVQ 48(R23), F28
-	FMOVQ 800(R23), F27
-	FMOVQ 80(R23), F26
-	FMOVQ 96(R23), F25
-	FMOVQ 112(R23), F24
-	FMOVQ 128(R23), F23
-	FMOVQ 16(R23), F22
+	FMOVQ 800(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 816(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
 	MOVD x_base+0(FP), R0
 	MOVD mask_base+24(FP), R1
 	MOVD cols+48(FP), R2
@@ -7200,18 +7876,18 @@ loop13:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7234,18 +7910,18 @@ loop13:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7268,18 +7944,18 @@ loop13:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7302,18 +7978,18 @@ loop13:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7368,18 +8044,18 @@ tail14:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7434,18 +8110,18 @@ tail14:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7500,18 +8176,18 @@ tail14:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7566,18 +8242,18 @@ tail14:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7785,14 +8461,14 @@ end2:
 // func softmaxTileNEON(x, mask, top, total, keep []float32, cols, stride int)
 TEXT ·softmaxTileNEON(SB), NOSPLIT, $0-136
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 784(R23), F29
-	FMOVQ 48(R23), F28
-	FMOVQ 800(R23), F27
-	FMOVQ 80(R23), F26
-	FMOVQ 96(R23), F25
-	FMOVQ 112(R23), F24
-	FMOVQ 128(R23), F23
-	FMOVQ 16(R23), F22
+	FMOVQ 800(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 816(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
 	MOVD x_base+0(FP), R0
 	MOVD mask_base+24(FP), R1
 	MOVD top_base+48(FP), R2
@@ -8216,18 +8892,18 @@ done4:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F6
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F6
+	FMOVQ 176(R23), F31
 	WORD $0x4e26cc3f // fmla v31.4s, v1.4s, v6.4s
-	FMOVQ 176(R23), F6
+	FMOVQ 192(R23), F6
 	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e26cc3f // fmla v31.4s, v1.4s, v6.4s
-	FMOVQ 208(R23), F6
+	FMOVQ 224(R23), F6
 	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e26cc3f // fmla v31.4s, v1.4s, v6.4s
-	FMOVQ 16(R23), F6
+	FMOVQ 32(R23), F6
 	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8256,18 +8932,18 @@ loop11:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8290,18 +8966,18 @@ loop11:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8324,18 +9000,18 @@ loop11:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8358,18 +9034,18 @@ loop11:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8424,18 +9100,18 @@ tail12:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8490,18 +9166,18 @@ tail12:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8556,18 +9232,18 @@ tail12:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8622,18 +9298,18 @@ tail12:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8853,14 +9529,14 @@ end2:
 // func softmaxTileBackwardNEON(d, x, mask, top, total, dot []float32, cols, stride int)
 TEXT ·softmaxTileBackwardNEON(SB), NOSPLIT, $0-160
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 784(R23), F29
-	FMOVQ 16(R23), F28
-	FMOVQ 48(R23), F27
-	FMOVQ 800(R23), F26
-	FMOVQ 80(R23), F25
-	FMOVQ 96(R23), F24
-	FMOVQ 112(R23), F23
-	FMOVQ 128(R23), F22
+	FMOVQ 800(R23), F29
+	FMOVQ 32(R23), F28
+	FMOVQ 64(R23), F27
+	FMOVQ 816(R23), F26
+	FMOVQ 96(R23), F25
+	FMOVQ 112(R23), F24
+	FMOVQ 128(R23), F23
+	FMOVQ 144(R23), F22
 	MOVD d_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD mask_base+48(FP), R2
@@ -8908,18 +9584,18 @@ loop5:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8951,18 +9627,18 @@ loop5:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8994,18 +9670,18 @@ loop5:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9037,18 +9713,18 @@ loop5:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9120,18 +9796,18 @@ tail6:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9217,18 +9893,18 @@ tail6:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9314,18 +9990,18 @@ tail6:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9411,18 +10087,18 @@ tail6:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9482,18 +10158,18 @@ loop8:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9520,18 +10196,18 @@ loop8:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9558,18 +10234,18 @@ loop8:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9596,18 +10272,18 @@ loop8:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9666,18 +10342,18 @@ tail9:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9750,18 +10426,18 @@ tail9:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9834,18 +10510,18 @@ tail9:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9918,18 +10594,18 @@ tail9:
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10373,14 +11049,14 @@ end2:
 // func expSumNEON(x []float32) (top float32, total float64)
 TEXT ·expSumNEON(SB), NOSPLIT, $0-40
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 784(R23), F29
-	FMOVQ 48(R23), F28
-	FMOVQ 64(R23), F27
-	FMOVQ 80(R23), F26
-	FMOVQ 96(R23), F25
-	FMOVQ 112(R23), F24
-	FMOVQ 128(R23), F23
-	FMOVQ 16(R23), F22
+	FMOVQ 800(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 80(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
 	MOVD x_base+0(FP), R0
 	MOVD x_len+8(FP), R1
 	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
@@ -10556,18 +11232,18 @@ loop4:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10592,18 +11268,18 @@ loop4:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10628,18 +11304,18 @@ loop4:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10664,18 +11340,18 @@ loop4:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10732,18 +11408,18 @@ tail5:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10793,18 +11469,18 @@ tail5:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10854,18 +11530,18 @@ tail5:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10915,18 +11591,18 @@ tail5:
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 144(R23), F2
-	FMOVQ 160(R23), F31
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 176(R23), F2
+	FMOVQ 192(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 192(R23), F31
+	FMOVQ 208(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 208(R23), F2
+	FMOVQ 224(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 16(R23), F31
+	FMOVQ 32(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 16(R23), F2
+	FMOVQ 32(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10958,7 +11634,7 @@ done6:
 // func layerNormNEON(y, x, w, b, mean, inv []float32, share, eps float32)
 TEXT ·layerNormNEON(SB), NOSPLIT, $0-152
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 16(R23), F29
+	FMOVQ 32(R23), F29
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD w_base+48(FP), R2
@@ -12574,7 +13250,7 @@ end2:
 // func layerNormSigmaNEON(y, x, w, b, mean, inv []float32, share, eps float32)
 TEXT ·layerNormSigmaNEON(SB), NOSPLIT, $0-152
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 16(R23), F29
+	FMOVQ 32(R23), F29
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD w_base+48(FP), R2
@@ -13607,7 +14283,7 @@ end2:
 // func layerNormSigmaBackwardNEON(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
 TEXT ·layerNormSigmaBackwardNEON(SB), NOSPLIT, $0-200
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 16(R23), F29
+	FMOVQ 32(R23), F29
 	MOVD dx_base+0(FP), R0
 	MOVD dw_base+24(FP), R1
 	MOVD db_base+48(FP), R2
@@ -14376,7 +15052,7 @@ end2:
 // func rmsNormNEON(y, x, w, inv []float32, share, eps float32)
 TEXT ·rmsNormNEON(SB), NOSPLIT, $0-104
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 16(R23), F29
+	FMOVQ 32(R23), F29
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD w_base+48(FP), R2
@@ -15379,9 +16055,9 @@ end2:
 TEXT ·adamWNEON(SB), NOSPLIT, $0-104
 	MOVD $numbersNEON<>(SB), R23
 	FMOVQ 0(R23), F29
-	FMOVQ 816(R23), F28
-	FMOVQ 832(R23), F27
-	FMOVQ 848(R23), F26
+	FMOVQ 832(R23), F28
+	FMOVQ 848(R23), F27
+	FMOVQ 16(R23), F26
 	MOVD w_base+0(FP), R0
 	MOVD dw_base+24(FP), R1
 	MOVD m_base+48(FP), R2
@@ -16761,112 +17437,112 @@ done3:
 
 DATA numbersNEON<>+0(SB)/8, $0x7fffffff7fffffff
 DATA numbersNEON<>+8(SB)/8, $0x7fffffff7fffffff
-DATA numbersNEON<>+16(SB)/8, $0x3f8000003f800000
-DATA numbersNEON<>+24(SB)/8, $0x3f8000003f800000
-DATA numbersNEON<>+32(SB)/8, $0x0080003000800030
-DATA numbersNEON<>+40(SB)/8, $0x0080003000800030
-DATA numbersNEON<>+48(SB)/8, $0x42b2000042b20000
-DATA numbersNEON<>+56(SB)/8, $0x42b2000042b20000
-DATA numbersNEON<>+64(SB)/8, $0xc2aeac4fc2aeac4f
-DATA numbersNEON<>+72(SB)/8, $0xc2aeac4fc2aeac4f
-DATA numbersNEON<>+80(SB)/8, $0x4b4000004b400000
-DATA numbersNEON<>+88(SB)/8, $0x4b4000004b400000
-DATA numbersNEON<>+96(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA numbersNEON<>+104(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA numbersNEON<>+112(SB)/8, $0x3f3172183f317218
-DATA numbersNEON<>+120(SB)/8, $0x3f3172183f317218
-DATA numbersNEON<>+128(SB)/8, $0xb102e308b102e308
-DATA numbersNEON<>+136(SB)/8, $0xb102e308b102e308
-DATA numbersNEON<>+144(SB)/8, $0x3ab5121a3ab5121a
-DATA numbersNEON<>+152(SB)/8, $0x3ab5121a3ab5121a
-DATA numbersNEON<>+160(SB)/8, $0x3c091cf13c091cf1
-DATA numbersNEON<>+168(SB)/8, $0x3c091cf13c091cf1
-DATA numbersNEON<>+176(SB)/8, $0x3d2aac793d2aac79
-DATA numbersNEON<>+184(SB)/8, $0x3d2aac793d2aac79
-DATA numbersNEON<>+192(SB)/8, $0x3e2aaa493e2aaa49
-DATA numbersNEON<>+200(SB)/8, $0x3e2aaa493e2aaa49
-DATA numbersNEON<>+208(SB)/8, $0x3efffffe3efffffe
-DATA numbersNEON<>+216(SB)/8, $0x3efffffe3efffffe
-DATA numbersNEON<>+224(SB)/8, $0x4152563941525639
-DATA numbersNEON<>+232(SB)/8, $0x4152563941525639
-DATA numbersNEON<>+240(SB)/8, $0xbf38aa3bbf38aa3b
-DATA numbersNEON<>+248(SB)/8, $0xbf38aa3bbf38aa3b
-DATA numbersNEON<>+256(SB)/8, $0xbfb17218bfb17218
-DATA numbersNEON<>+264(SB)/8, $0xbfb17218bfb17218
-DATA numbersNEON<>+272(SB)/8, $0x3182e3083182e308
-DATA numbersNEON<>+280(SB)/8, $0x3182e3083182e308
-DATA numbersNEON<>+288(SB)/8, $0x37b5121a37b5121a
-DATA numbersNEON<>+296(SB)/8, $0x37b5121a37b5121a
-DATA numbersNEON<>+304(SB)/8, $0xb9891cf1b9891cf1
-DATA numbersNEON<>+312(SB)/8, $0xb9891cf1b9891cf1
-DATA numbersNEON<>+320(SB)/8, $0x3b2aac793b2aac79
-DATA numbersNEON<>+328(SB)/8, $0x3b2aac793b2aac79
-DATA numbersNEON<>+336(SB)/8, $0xbcaaaa49bcaaaa49
-DATA numbersNEON<>+344(SB)/8, $0xbcaaaa49bcaaaa49
-DATA numbersNEON<>+352(SB)/8, $0x3dfffffe3dfffffe
-DATA numbersNEON<>+360(SB)/8, $0x3dfffffe3dfffffe
-DATA numbersNEON<>+368(SB)/8, $0xbf000000bf000000
-DATA numbersNEON<>+376(SB)/8, $0xbf000000bf000000
-DATA numbersNEON<>+384(SB)/8, $0x4040000040400000
-DATA numbersNEON<>+392(SB)/8, $0x4040000040400000
-DATA numbersNEON<>+400(SB)/8, $0xbcdefa34bcdefa34
-DATA numbersNEON<>+408(SB)/8, $0xbcdefa34bcdefa34
-DATA numbersNEON<>+416(SB)/8, $0x3e1b932d3e1b932d
-DATA numbersNEON<>+424(SB)/8, $0x3e1b932d3e1b932d
-DATA numbersNEON<>+432(SB)/8, $0xbea381ebbea381eb
-DATA numbersNEON<>+440(SB)/8, $0xbea381ebbea381eb
-DATA numbersNEON<>+448(SB)/8, $0x3e8ddf613e8ddf61
-DATA numbersNEON<>+456(SB)/8, $0x3e8ddf613e8ddf61
-DATA numbersNEON<>+464(SB)/8, $0xbdc637a5bdc637a5
-DATA numbersNEON<>+472(SB)/8, $0xbdc637a5bdc637a5
-DATA numbersNEON<>+480(SB)/8, $0x3e0ffd7f3e0ffd7f
-DATA numbersNEON<>+488(SB)/8, $0x3e0ffd7f3e0ffd7f
-DATA numbersNEON<>+496(SB)/8, $0x3dd95b993dd95b99
-DATA numbersNEON<>+504(SB)/8, $0x3dd95b993dd95b99
-DATA numbersNEON<>+512(SB)/8, $0x3e09fabf3e09fabf
-DATA numbersNEON<>+520(SB)/8, $0x3e09fabf3e09fabf
-DATA numbersNEON<>+528(SB)/8, $0x3e0805923e080592
-DATA numbersNEON<>+536(SB)/8, $0x3e0805923e080592
-DATA numbersNEON<>+544(SB)/8, $0x36b2230236b22302
-DATA numbersNEON<>+552(SB)/8, $0x36b2230236b22302
-DATA numbersNEON<>+560(SB)/8, $0x412a147b412a147b
-DATA numbersNEON<>+568(SB)/8, $0x412a147b412a147b
-DATA numbersNEON<>+576(SB)/8, $0x3ecc422a3ecc422a
-DATA numbersNEON<>+584(SB)/8, $0x3ecc422a3ecc422a
-DATA numbersNEON<>+592(SB)/8, $0xc1f00000c1f00000
-DATA numbersNEON<>+600(SB)/8, $0xc1f00000c1f00000
-DATA numbersNEON<>+608(SB)/8, $0xbfcc422abfcc422a
-DATA numbersNEON<>+616(SB)/8, $0xbfcc422abfcc422a
-DATA numbersNEON<>+624(SB)/8, $0xbd922279bd922279
-DATA numbersNEON<>+632(SB)/8, $0xbd922279bd922279
-DATA numbersNEON<>+640(SB)/8, $0x41f0000041f00000
-DATA numbersNEON<>+648(SB)/8, $0x41f0000041f00000
-DATA numbersNEON<>+656(SB)/8, $0x3fcc422a3fcc422a
-DATA numbersNEON<>+664(SB)/8, $0x3fcc422a3fcc422a
-DATA numbersNEON<>+672(SB)/8, $0x3e5b33b63e5b33b6
-DATA numbersNEON<>+680(SB)/8, $0x3e5b33b63e5b33b6
-DATA numbersNEON<>+688(SB)/8, $0xc25d999ac25d999a
-DATA numbersNEON<>+696(SB)/8, $0xc25d999ac25d999a
-DATA numbersNEON<>+704(SB)/8, $0x6780000067800000
-DATA numbersNEON<>+712(SB)/8, $0x6780000067800000
-DATA numbersNEON<>+720(SB)/8, $0x7f8000007f800000
-DATA numbersNEON<>+728(SB)/8, $0x7f8000007f800000
-DATA numbersNEON<>+736(SB)/8, $0x7f7fffff7f7fffff
-DATA numbersNEON<>+744(SB)/8, $0x7f7fffff7f7fffff
-DATA numbersNEON<>+752(SB)/8, $0x7e8000007e800000
-DATA numbersNEON<>+760(SB)/8, $0x7e8000007e800000
-DATA numbersNEON<>+768(SB)/8, $0xc2b20000c2b20000
-DATA numbersNEON<>+776(SB)/8, $0xc2b20000c2b20000
-DATA numbersNEON<>+784(SB)/8, $0xff800000ff800000
-DATA numbersNEON<>+792(SB)/8, $0xff800000ff800000
-DATA numbersNEON<>+800(SB)/8, $0xc2700000c2700000
-DATA numbersNEON<>+808(SB)/8, $0xc2700000c2700000
-DATA numbersNEON<>+816(SB)/8, $0x1000000010000000
-DATA numbersNEON<>+824(SB)/8, $0x1000000010000000
-DATA numbersNEON<>+832(SB)/8, $0x0800000008000000
-DATA numbersNEON<>+840(SB)/8, $0x0800000008000000
-DATA numbersNEON<>+848(SB)/8, $0x2000000020000000
-DATA numbersNEON<>+856(SB)/8, $0x2000000020000000
+DATA numbersNEON<>+16(SB)/8, $0x2000000020000000
+DATA numbersNEON<>+24(SB)/8, $0x2000000020000000
+DATA numbersNEON<>+32(SB)/8, $0x3f8000003f800000
+DATA numbersNEON<>+40(SB)/8, $0x3f8000003f800000
+DATA numbersNEON<>+48(SB)/8, $0x0080003000800030
+DATA numbersNEON<>+56(SB)/8, $0x0080003000800030
+DATA numbersNEON<>+64(SB)/8, $0x42b2000042b20000
+DATA numbersNEON<>+72(SB)/8, $0x42b2000042b20000
+DATA numbersNEON<>+80(SB)/8, $0xc2aeac4fc2aeac4f
+DATA numbersNEON<>+88(SB)/8, $0xc2aeac4fc2aeac4f
+DATA numbersNEON<>+96(SB)/8, $0x4b4000004b400000
+DATA numbersNEON<>+104(SB)/8, $0x4b4000004b400000
+DATA numbersNEON<>+112(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA numbersNEON<>+120(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA numbersNEON<>+128(SB)/8, $0x3f3172183f317218
+DATA numbersNEON<>+136(SB)/8, $0x3f3172183f317218
+DATA numbersNEON<>+144(SB)/8, $0xb102e308b102e308
+DATA numbersNEON<>+152(SB)/8, $0xb102e308b102e308
+DATA numbersNEON<>+160(SB)/8, $0x3ab5121a3ab5121a
+DATA numbersNEON<>+168(SB)/8, $0x3ab5121a3ab5121a
+DATA numbersNEON<>+176(SB)/8, $0x3c091cf13c091cf1
+DATA numbersNEON<>+184(SB)/8, $0x3c091cf13c091cf1
+DATA numbersNEON<>+192(SB)/8, $0x3d2aac793d2aac79
+DATA numbersNEON<>+200(SB)/8, $0x3d2aac793d2aac79
+DATA numbersNEON<>+208(SB)/8, $0x3e2aaa493e2aaa49
+DATA numbersNEON<>+216(SB)/8, $0x3e2aaa493e2aaa49
+DATA numbersNEON<>+224(SB)/8, $0x3efffffe3efffffe
+DATA numbersNEON<>+232(SB)/8, $0x3efffffe3efffffe
+DATA numbersNEON<>+240(SB)/8, $0x4152563941525639
+DATA numbersNEON<>+248(SB)/8, $0x4152563941525639
+DATA numbersNEON<>+256(SB)/8, $0xbf38aa3bbf38aa3b
+DATA numbersNEON<>+264(SB)/8, $0xbf38aa3bbf38aa3b
+DATA numbersNEON<>+272(SB)/8, $0xbfb17218bfb17218
+DATA numbersNEON<>+280(SB)/8, $0xbfb17218bfb17218
+DATA numbersNEON<>+288(SB)/8, $0x3182e3083182e308
+DATA numbersNEON<>+296(SB)/8, $0x3182e3083182e308
+DATA numbersNEON<>+304(SB)/8, $0x37b5121a37b5121a
+DATA numbersNEON<>+312(SB)/8, $0x37b5121a37b5121a
+DATA numbersNEON<>+320(SB)/8, $0xb9891cf1b9891cf1
+DATA numbersNEON<>+328(SB)/8, $0xb9891cf1b9891cf1
+DATA numbersNEON<>+336(SB)/8, $0x3b2aac793b2aac79
+DATA numbersNEON<>+344(SB)/8, $0x3b2aac793b2aac79
+DATA numbersNEON<>+352(SB)/8, $0xbcaaaa49bcaaaa49
+DATA numbersNEON<>+360(SB)/8, $0xbcaaaa49bcaaaa49
+DATA numbersNEON<>+368(SB)/8, $0x3dfffffe3dfffffe
+DATA numbersNEON<>+376(SB)/8, $0x3dfffffe3dfffffe
+DATA numbersNEON<>+384(SB)/8, $0xbf000000bf000000
+DATA numbersNEON<>+392(SB)/8, $0xbf000000bf000000
+DATA numbersNEON<>+400(SB)/8, $0x4040000040400000
+DATA numbersNEON<>+408(SB)/8, $0x4040000040400000
+DATA numbersNEON<>+416(SB)/8, $0xbcdefa34bcdefa34
+DATA numbersNEON<>+424(SB)/8, $0xbcdefa34bcdefa34
+DATA numbersNEON<>+432(SB)/8, $0x3e1b932d3e1b932d
+DATA numbersNEON<>+440(SB)/8, $0x3e1b932d3e1b932d
+DATA numbersNEON<>+448(SB)/8, $0xbea381ebbea381eb
+DATA numbersNEON<>+456(SB)/8, $0xbea381ebbea381eb
+DATA numbersNEON<>+464(SB)/8, $0x3e8ddf613e8ddf61
+DATA numbersNEON<>+472(SB)/8, $0x3e8ddf613e8ddf61
+DATA numbersNEON<>+480(SB)/8, $0xbdc637a5bdc637a5
+DATA numbersNEON<>+488(SB)/8, $0xbdc637a5bdc637a5
+DATA numbersNEON<>+496(SB)/8, $0x3e0ffd7f3e0ffd7f
+DATA numbersNEON<>+504(SB)/8, $0x3e0ffd7f3e0ffd7f
+DATA numbersNEON<>+512(SB)/8, $0x3dd95b993dd95b99
+DATA numbersNEON<>+520(SB)/8, $0x3dd95b993dd95b99
+DATA numbersNEON<>+528(SB)/8, $0x3e09fabf3e09fabf
+DATA numbersNEON<>+536(SB)/8, $0x3e09fabf3e09fabf
+DATA numbersNEON<>+544(SB)/8, $0x3e0805923e080592
+DATA numbersNEON<>+552(SB)/8, $0x3e0805923e080592
+DATA numbersNEON<>+560(SB)/8, $0x36b2230236b22302
+DATA numbersNEON<>+568(SB)/8, $0x36b2230236b22302
+DATA numbersNEON<>+576(SB)/8, $0x412a147b412a147b
+DATA numbersNEON<>+584(SB)/8, $0x412a147b412a147b
+DATA numbersNEON<>+592(SB)/8, $0x3ecc422a3ecc422a
+DATA numbersNEON<>+600(SB)/8, $0x3ecc422a3ecc422a
+DATA numbersNEON<>+608(SB)/8, $0xc1f00000c1f00000
+DATA numbersNEON<>+616(SB)/8, $0xc1f00000c1f00000
+DATA numbersNEON<>+624(SB)/8, $0xbfcc422abfcc422a
+DATA numbersNEON<>+632(SB)/8, $0xbfcc422abfcc422a
+DATA numbersNEON<>+640(SB)/8, $0xbd922279bd922279
+DATA numbersNEON<>+648(SB)/8, $0xbd922279bd922279
+DATA numbersNEON<>+656(SB)/8, $0x41f0000041f00000
+DATA numbersNEON<>+664(SB)/8, $0x41f0000041f00000
+DATA numbersNEON<>+672(SB)/8, $0x3fcc422a3fcc422a
+DATA numbersNEON<>+680(SB)/8, $0x3fcc422a3fcc422a
+DATA numbersNEON<>+688(SB)/8, $0x3e5b33b63e5b33b6
+DATA numbersNEON<>+696(SB)/8, $0x3e5b33b63e5b33b6
+DATA numbersNEON<>+704(SB)/8, $0xc25d999ac25d999a
+DATA numbersNEON<>+712(SB)/8, $0xc25d999ac25d999a
+DATA numbersNEON<>+720(SB)/8, $0x6780000067800000
+DATA numbersNEON<>+728(SB)/8, $0x6780000067800000
+DATA numbersNEON<>+736(SB)/8, $0x7f8000007f800000
+DATA numbersNEON<>+744(SB)/8, $0x7f8000007f800000
+DATA numbersNEON<>+752(SB)/8, $0x7f7fffff7f7fffff
+DATA numbersNEON<>+760(SB)/8, $0x7f7fffff7f7fffff
+DATA numbersNEON<>+768(SB)/8, $0x7e8000007e800000
+DATA numbersNEON<>+776(SB)/8, $0x7e8000007e800000
+DATA numbersNEON<>+784(SB)/8, $0xc2b20000c2b20000
+DATA numbersNEON<>+792(SB)/8, $0xc2b20000c2b20000
+DATA numbersNEON<>+800(SB)/8, $0xff800000ff800000
+DATA numbersNEON<>+808(SB)/8, $0xff800000ff800000
+DATA numbersNEON<>+816(SB)/8, $0xc2700000c2700000
+DATA numbersNEON<>+824(SB)/8, $0xc2700000c2700000
+DATA numbersNEON<>+832(SB)/8, $0x1000000010000000
+DATA numbersNEON<>+840(SB)/8, $0x1000000010000000
+DATA numbersNEON<>+848(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+856(SB)/8, $0x0800000008000000
 DATA numbersNEON<>+864(SB)/8, $0x1342543de82ef950
 DATA numbersNEON<>+872(SB)/8, $0x1342543de82ef950
 DATA numbersNEON<>+880(SB)/8, $0xbf58476d1ce4e5b9

@@ -5,31 +5,41 @@
 package simd
 
 var setNEON = &Set{
-	Add: addNEON, Relu: reluNEON,
-	ReluBackward: reluBackwardNEON, Exp: expNEON,
-	Gelu: geluNEON, GeluBackward: geluBackwardNEON,
-	GeluTanh: geluTanhNEON, GeluTanhBackward: geluTanhBackwardNEON,
-	Sigmoid: sigmoidNEON, SigmoidBackward: sigmoidBackwardNEON,
-	Silu: siluNEON, SiluBackward: siluBackwardNEON,
-	Swiglu: swigluNEON, SwigluBackward: swigluBackwardNEON,
-	Softmax: softmaxNEON, SoftmaxTile: softmaxTileNEON,
-	SoftmaxTileBackward: softmaxTileBackwardNEON, DotRows: dotRowsNEON,
-	ScaleRows: scaleRowsNEON, ExpSum: expSumNEON,
-	LayerNorm: layerNormNEON, LayerNormBackward: layerNormBackwardNEON,
-	LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
-	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON,
-	AdamW: adamWNEON, SumSquares: sumSquaresNEON,
-	Dropout: dropoutNEON,
+	Add: addNEON, Mul: mulNEON,
+	Relu: reluNEON, ReluBackward: reluBackwardNEON,
+	Relu2: relu2NEON, Relu2Backward: relu2BackwardNEON,
+	Exp: expNEON, Gelu: geluNEON,
+	GeluBackward: geluBackwardNEON, GeluTanh: geluTanhNEON,
+	GeluTanhBackward: geluTanhBackwardNEON, Sigmoid: sigmoidNEON,
+	SigmoidBackward: sigmoidBackwardNEON, Silu: siluNEON,
+	SiluBackward: siluBackwardNEON, Swiglu: swigluNEON,
+	SwigluBackward: swigluBackwardNEON, Softmax: softmaxNEON,
+	SoftmaxTile: softmaxTileNEON, SoftmaxTileBackward: softmaxTileBackwardNEON,
+	DotRows: dotRowsNEON, ScaleRows: scaleRowsNEON,
+	ExpSum: expSumNEON, LayerNorm: layerNormNEON,
+	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON,
+	LayerNormSigmaBackward: layerNormSigmaBackwardNEON, RmsNorm: rmsNormNEON,
+	RmsNormBackward: rmsNormBackwardNEON, AdamW: adamWNEON,
+	SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
 }
 
 //go:noescape
 func addNEON(z, x, y []float32)
 
 //go:noescape
+func mulNEON(z, x, y []float32)
+
+//go:noescape
 func reluNEON(y, x []float32)
 
 //go:noescape
 func reluBackwardNEON(dx, x, dy []float32)
+
+//go:noescape
+func relu2NEON(y, x []float32)
+
+//go:noescape
+func relu2BackwardNEON(dx, x, dy []float32)
 
 //go:noescape
 func expNEON(y, x []float32, shift, scale float32)
