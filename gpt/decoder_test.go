@@ -68,6 +68,10 @@ func variants() map[string]Config {
 	for _, m := range parts.MLPs() {
 		vary("mlp "+m.String(), func(c *Config) { c.MLP = m.String() })
 	}
+	for _, n := range parts.QKNorms() {
+		vary("qk_norm "+n.String(), func(c *Config) { c.QKNorm, c.Position, c.QKSize = n.String(), "rope", 4 })
+		vary("gqa, qk_norm "+n.String(), func(c *Config) { c.QKNorm, c.Attention = n.String(), "gqa"; c.suit() })
+	}
 	for _, b := range parts.Blocks() {
 		vary("block "+b.String(), func(c *Config) { c.Block = b.String() })
 	}

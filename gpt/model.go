@@ -75,7 +75,7 @@ func (p plan) declare(g *graph.Graph, batch int) *Model {
 	at.Affine, at.Adapt = p.affine(collect), p.adapt(collect)
 	net := newStack(at, p)
 	m.Logits = net.Predict(net.Forward(m.Tokens))
-	if err := net.CheckPositions(); err != nil {
+	if err := net.CheckUsed(); err != nil {
 		s.Failf("%v", err)
 	}
 	m.Loss = p.loss(s.Sub("loss"), m.Logits, m.Targets)

@@ -145,3 +145,20 @@ func LayerNormSigma(x, w, b Expr, eps float64) (y Expr, ok bool) {
 // RMSNorm returns the kernel of y = x/√(mean(x²) + eps)∘w over the rows of x (n, d), with optional w (1, d). Squares
 // overflow as in LayerNorm.
 func RMSNorm(x, w Expr, eps float64) (y Expr, ok bool) { return norm(ops.RMSNorm(), x, w, Expr{}, eps) }
+
+// QKNorm returns the kernel of a norm of groups of columns of x (n, w), each group of a row separately, as RMSNorm with
+// its gains: first the given number of groups of len(wq) columns, then those of len(wk). It leaves the other columns
+// unchanged.
+func QKNorm(x, wq, wk Expr, queries, keys int, eps float64) (y Expr, ok bool) {
+	return x.kernel("qknorm", func() (*G.Node, error) {
+		if !(eps >= 0 && eps <= math.MaxFloat64) {
+			return nil, errors.Errorf("eps: got %v, want at least 0", eps)
+		}
+		shape, q, k := x.node.Shape(), wq.node.Shape().TotalSize(), wk.node.Shape().TotalSize()
+		if len(shape) != 2 || queries < 1 || keys < 1 || queries > shape[1]/q || keys > (shape[1]-queries*q)/k {
+			return nil, errors.Errorf("%v does not begin with %d groups of %d columns and %d of %d",
+				shape, queries, q, keys, k)
+		}
+		return x.g.ops.QKNorm(x.node, wq.node, wk.node, [2]int{queries, keys}, eps)
+	}, wq, wk)
+}

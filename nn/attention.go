@@ -120,24 +120,36 @@ func (l *heads) mixing() float64 {
 }
 
 // inProjection is the affine layer before the heads: x·w + b is the queries of all heads and the keys and values of all
-// groups side by side. Queries and keys are rotated if positions are rotary.
+// groups side by side. Queries and keys are normalised if the site has a QKNorm, then rotated if positions are rotary.
 type inProjection struct {
 	affine Layer
+	norm   Layer // of queries and keys; nil without
 	heads  graph.AttentionShape
 	rotary Rotary
 	scope  graph.Scope
 }
 
-// newInProjection declares name (d, H·dρ+G(dρ+dh)), for the keys and values of G groups of heads.
+// newInProjection declares name (d, H·dρ+G(dρ+dh)), for the keys and values of G groups of heads, and the gains of the
+// site's QKNorm. These are inside name if the layer has a second projection.
 func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool) *inProjection {
 	q, k, v := sizes.Heads*sizes.QK, sizes.Groups*sizes.QK, sizes.Groups*sizes.V
 	affine := at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02))
-	return &inProjection{affine, sizes, at.Rotary, at.Scope}
+	l := &inProjection{affine: affine, heads: sizes, rotary: at.Rotary, scope: at.Scope}
+	if at.QKNorm != nil {
+		if name != "c_attn" {
+			at = at.At(name)
+		}
+		l.norm = Make(at, func(at Site) Layer { return at.QKNorm(at, sizes) })
+	}
+	return l
 }
 
 // Forward returns [q | k | v].
 func (l *inProjection) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H·dρ+G(dρ+dh))
 	qkv := l.affine.Forward(x).In(l.scope)
+	if l.norm != nil {
+		qkv = shaped(l.scope, qkv.Shape(), func() graph.Expr { return l.norm.Forward(qkv) }).In(l.scope)
+	}
 	if l.rotary == nil {
 		return qkv
 	}

@@ -27,6 +27,7 @@ type MLA struct {
 // as without a latent.
 func NewMLA(at Site, latent int) *MLA {
 	checkLatent(at, "latent", latent)
+	refuseQKNorm(at)
 	if at.Rotary != nil {
 		at.Failf("rotary positions rotate the %d features of a key, which a latent of %d cannot absorb: "+
 			"MLARoPE has separate features for them", at.QK, latent)
@@ -39,6 +40,14 @@ func NewMLA(at Site, latent int) *MLA {
 		heads: newHeads(at, at.heads(at.QK, at.V)),
 		cache: latentCache(at, latent, 0),
 		scope: at.Scope,
+	}
+}
+
+// refuseQKNorm fails if the site has a norm of queries and keys.
+func refuseQKNorm(at Site) {
+	if at.QKNorm != nil {
+		at.Failf("a norm of queries and keys with latent attention, whose Step absorbs the matrix of the keys: " +
+			"the norm would come between")
 	}
 }
 

@@ -38,6 +38,7 @@ func NewMLARoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLARoP
 func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source int, std float64) *MLARoPE {
 	checkLatent(at, "latent", latent)
 	checkLatent(at, "query latent", queryLatent)
+	refuseQKNorm(at)
 	rope := NewRoPE(at.At("rope"), rotary, theta)
 	return &MLARoPE{
 		DownQ: inner(at, "c_q_down", at.Embd, queryLatent, 0.02),

@@ -172,6 +172,31 @@ func ExampleRMSNorm() {
 	// ln.weight
 }
 
+// Two heads of two features: every head of the queries (2, 0 | 3, 4) and of the keys is normalised separately. The value
+// stays as it is.
+func ExampleNewHeadNorm() {
+	at := site()
+	l := nn.NewHeadNorm(at.At("attn"), graph.AttentionShape{Heads: 2, QK: 2, Groups: 1})
+	show(l.Forward(at.Value("x", numbers(2, 0, 3, 4, 10, -10, 7), 1, 7)))
+	parameters(at)
+	// Output:
+	//   1.41  0.00  0.85  1.13  1.00 -1.00  7.00
+	// attn.q_norm.weight [2]
+	// attn.k_norm.weight [2]
+}
+
+// The norm over the width keeps the proportions of the heads.
+func ExampleNewWidthNorm() {
+	at := site()
+	l := nn.NewWidthNorm(at.At("attn"), graph.AttentionShape{Heads: 2, QK: 1, Groups: 1})
+	show(l.Forward(at.Value("x", numbers(3, 4, -10, 7), 1, 4)))
+	parameters(at)
+	// Output:
+	//   0.85  1.13 -1.00  7.00
+	// attn.q_norm.weight [2]
+	// attn.k_norm.weight [1]
+}
+
 // The dynamic tanh limits every feature on its own, whatever the others are.
 func ExampleDyT() {
 	at := site()

@@ -136,6 +136,7 @@ func allCases() []layerCase {
 		pooledLayerCases,
 		groupedLayerCases,
 		sigmoidLayerCases,
+		qkNormLayerCases,
 	)
 }
 

@@ -254,3 +254,83 @@ func TestI67OddBoundedLocal(t *testing.T) {
 		}
 	}
 }
+
+// headNormed returns attention with a norm of every head's queries and keys.
+func headNormed(attention Attention) Attention {
+	return func(at Site) Layer {
+		at.QKNorm = func(at Site, sizes graph.AttentionShape) Layer { return NewHeadNorm(at, sizes) }
+		return attention(at)
+	}
+}
+
+// widthNormed returns attention with a norm of the queries, and one of the keys, of all heads together.
+func widthNormed(attention Attention) Attention {
+	return func(at Site) Layer {
+		at.QKNorm = func(at Site, sizes graph.AttentionShape) Layer { return NewWidthNorm(at, sizes) }
+		return attention(at)
+	}
+}
+
+var qkNormLayerCases = []layerCase{
+	{"attention with norms of heads, adapters and dropout", "QKNorm SelfAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout, at.Eps = NewLoRA(everywhere, 2, 0.7), 0.3, 0.1
+		return headNormed(causal)(at).Forward(x)
+	}},
+	{"grouped attention with norms of heads and rope", "QKNorm GroupedAttention RoPE", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 0.1
+		return headNormed(func(at Site) Layer { return sharedBy(at) })(rotary(at)).Forward(x)
+	}},
+	{"grouped attention with norms of all heads", "QKNorm GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 0.1
+		return widthNormed(func(at Site) Layer { return sharedBy(at) })(at).Forward(x)
+	}},
+	{"norms of queries and keys without values", "QKNorm", func(at Site, x graph.Expr) graph.Expr {
+		sizes := graph.AttentionShape{Heads: 1, QK: at.Inner, Groups: 1}
+		return NewHeadNorm(at, sizes).Forward(NewLinear(at.Scope.Sub("in"), at.Embd, []int{2 * at.Inner}, true, graph.Normal(1)).Forward(x))
+	}},
+}
+
+func TestQKNormStepEqualsForward(t *testing.T) {
+	for _, d := range shapes[:3] {
+		stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return headNormed(causal)(at).(Cached) })
+		stepEqualsForward(t, Window{3}, d, func(at Site) Cached {
+			return widthNormed(func(at Site) Layer { return sharedBy(at) })(at).(Cached)
+		})
+	}
+}
+
+// Without ε, attention with norms does not depend on the size of its queries and keys: c_attn·c with its values divided
+// by c again gives the same result. Latent attention refuses the norm.
+func TestI75IgnoresScale(t *testing.T) {
+	d := shapes[0]
+	for name, normed := range map[string]func(Attention) Attention{"head": headNormed, "width": widthNormed} {
+		for _, kernels := range []bool{false, true} {
+			g := graph.New(graph.Float64, 5)
+			g.Kernels = kernels
+			at := newSite(g, d)
+			at.Bias, at.Eps = false, 0
+			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+			y := normed(causal)(at).Forward(x)
+			before := output(t, y)
+			w, _ := g.Leaf("h.0.c_attn.weight")
+			scaled, columns := w.Tensor(), w.Tensor().Shape[1]
+			for i := range scaled.Len() {
+				if i%columns < 2*d.Heads*d.QK {
+					scaled.Set(i, 1e3*scaled.At(i))
+				}
+			}
+			if after := output(t, y); !(distance(before, after, 0) <= 1e-13) {
+				t.Errorf("%s, kernels %t: queries and keys times 1000 change the result by %g", name, kernels, distance(before, after, 0))
+			}
+		}
+	}
+	for _, latent := range []Attention{
+		func(at Site) Layer { return NewMLA(at, 3) }, func(at Site) Layer { return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100) },
+	} {
+		g := graph.New(graph.Float64, 1)
+		headNormed(latent)(newSite(g, d))
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), "h.0: a norm of queries and keys with latent attention") {
+			t.Errorf("got %v", err)
+		}
+	}
+}

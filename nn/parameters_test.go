@@ -50,6 +50,13 @@ func TestParameters(t *testing.T) {
 		"RoPE":             {func(at Site) Layer { return NewRoPE(positioned(at, 7, 0), 2, 100) }, "", ""},
 		"ValueHead":        {func(at Site) Layer { return NewValueHead(at) }, "", "weight[6×1] bias[1]"},
 		"SelfAttention":    {causal, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"normed heads": {headNormed(causal), ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"normed width": {widthNormed(func(at Site) Layer { return NewGroupedAttention(at, 1, true) }), ".c_attn",
+			"c_attn.weight[6×17] c_attn.bias[17] q_norm.weight[8] k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"normed twice": {headNormed(func(at Site) Layer {
+			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: []int{1, 1}}))
+		}), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_attn_global.weight[6×26] *c_attn_global.bias[26] c_attn_global.q_norm.weight[4] c_attn_global.k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"SigmoidAttention": {func(at Site) Layer { return NewSigmoidAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"LinearAttention":  {func(at Site) Layer { return NewLinearAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"TaylorAttention":  {func(at Site) Layer { return NewTaylorAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},

@@ -23,9 +23,13 @@ type Site struct {
 	Caches Caches // stores tokens for Step, nil if only Forward is used; for Cached self-attention, NewElman
 
 	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
+	QKNorm    QKNorms    // builds norms of queries and keys; optional, for self-attention, except latent
 	Rotary    Rotary     // for NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
 	Scores    Bias       // bias of the Placement; for an Attention that builds its own mask by NewBiasedMask
 }
+
+// QKNorms builds the norm of packed queries and keys, [q | k | v], of the given sizes.
+type QKNorms func(at Site, sizes graph.AttentionShape) Layer
 
 // Placement holds the parts that an encoding of positions adds to a model. Each part is optional.
 type Placement struct {

@@ -27,6 +27,7 @@ func allParts() []part {
 		{"block", func(c *gpt.Config) *string { return &c.Block }, parts.Names(parts.Blocks())},
 		{"activation", func(c *gpt.Config) *string { return &c.Activation }, parts.Names(parts.Activations())},
 		{"mlp", func(c *gpt.Config) *string { return &c.MLP }, parts.Names(parts.MLPs())},
+		{"qk_norm", func(c *gpt.Config) *string { return &c.QKNorm }, parts.Names(parts.QKNorms())},
 		{"head", func(c *gpt.Config) *string { return &c.Head }, parts.Names(parts.Heads())},
 	}
 }

@@ -167,11 +167,11 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Every variant is verified by a Case but position=none, every Case verifies a variant, and so do the companions.
+// Every variant but none is verified by a Case, every Case verifies a variant, and so do the companions.
 func TestVerified(t *testing.T) {
 	cases := inventory.Cases()
 	for _, v := range variants() {
-		if v != "position=none" && !slices.ContainsFunc(cases, func(c verify.Case) bool { return slices.Contains(c.Parts, v) }) {
+		if !strings.HasSuffix(v, "=none") && !slices.ContainsFunc(cases, func(c verify.Case) bool { return slices.Contains(c.Parts, v) }) {
 			t.Errorf("no case verifies %s", v)
 		}
 	}

@@ -1,6 +1,9 @@
 package parts
 
-import "github.com/pedestrian-ml/pedestrian/nn"
+import (
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
 
 func latentAttentions() []Attention {
 	latent := Option{
@@ -18,7 +21,7 @@ func latentAttentions() []Attention {
 	}
 	options := []Option{latent, queries, rotary}
 	return []Attention{
-		{Name: "mla", Options: options[:1], Check: rejectRoPE, New: mla},
+		{Name: "mla", Options: options[:1], Check: rejectRotatedOrNormed, New: mla},
 		{Name: "mla_rope", Options: options, Check: rejectSecondRoPE, New: mlaRoPE},
 		{Name: "mla_latent_rope", Options: options, Check: rejectSecondRoPE, New: mlaLatentRoPE},
 	}
@@ -42,9 +45,29 @@ func rotatedSizes(s Stack) (latent, queries, rotary int) {
 	return s.Options.Get("latent_size"), s.Options.Get("q_latent_size"), s.Options.Get("rope_size")
 }
 
-// rejectSecondRoPE refuses position rope, because these attentions rotate a part of queries and keys themselves.
+// rejectSecondRoPE refuses position rope, because these attentions rotate a part of queries and keys themselves, and a
+// norm of queries and keys.
 func rejectSecondRoPE(_ nn.Dims, s Stack) error {
+	if err := rejectQKNorm(s); err != nil {
+		return err
+	}
 	return rejectPosition("rope", s, ", which rotates a part of queries and keys itself")
+}
+
+func rejectRotatedOrNormed(d nn.Dims, s Stack) error {
+	if err := rejectQKNorm(s); err != nil {
+		return err
+	}
+	return rejectRoPE(d, s)
+}
+
+// rejectQKNorm refuses a norm of queries and keys: decoding absorbs the matrix of the keys into the queries.
+func rejectQKNorm(s Stack) error {
+	if s.QKNorm == noPart {
+		return nil
+	}
+	return errors.Errorf("qk_norm: got %s, want %s with attention %s: keys that are normalised cannot be absorbed",
+		s.QKNorm, noPart, s.Attention)
 }
 
 func checkEven(got int, _ nn.Dims) error {

@@ -29,6 +29,7 @@ func checkElman(s Stack) error {
 		{"norm", s.Norm, Names(Norms())[0]},
 		{"activation", s.Activation, Names(Activations())[0]},
 		{"mlp", s.MLP, Names(MLPs())[0]},
+		{"qk_norm", s.QKNorm, Names(QKNorms())[0]},
 	} {
 		if f.got != f.want {
 			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none",

@@ -22,6 +22,7 @@ type Body struct {
 	stack    Stack
 	rotation *rotation // rotation and biases of the positions, which layers must use; nil if there are none
 	biases   *biases
+	normed   *bool // whether a layer has built the norm of its queries and keys; nil without
 }
 
 // Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
@@ -46,6 +47,10 @@ func (d Design) Body(
 	})
 	b.Positions = slices.Clone(at.Graph().Params()[before:])
 	b.drop = nn.NewDropout(at.At("drop"))
+	if norm := at.QKNorm; norm != nil {
+		b.normed = new(bool)
+		at.QKNorm = func(at nn.Site, sizes graph.AttentionShape) nn.Layer { *b.normed = true; return norm(at, sizes) }
+	}
 	mask, block := inner(at)
 	at.Mask = mask
 	for i := range s.NLayer {

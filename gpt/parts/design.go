@@ -80,7 +80,7 @@ func (d Design) Site(batch, context int) nn.Site {
 	s := d.Stack
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
-		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New,
+		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
 	}
 }
 

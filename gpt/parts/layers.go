@@ -25,6 +25,24 @@ func Norms() []Norm {
 	}
 }
 
+// noPart is the name of an optional part that is absent.
+const noPart = "none"
+
+// QKNorm is a kind of norm of queries and keys. New is nil for none.
+type QKNorm struct {
+	Name
+	New nn.QKNorms
+}
+
+// QKNorms lists the norms of queries and keys, the default first.
+func QKNorms() []QKNorm {
+	return []QKNorm{
+		{noPart, nil},
+		{"head", func(at nn.Site, sizes graph.AttentionShape) nn.Layer { return nn.NewHeadNorm(at, sizes) }},
+		{"width", func(at nn.Site, sizes graph.AttentionShape) nn.Layer { return nn.NewWidthNorm(at, sizes) }},
+	}
+}
+
 // MLP is a kind of layer after the attention of a block, which processes every token separately.
 type MLP struct {
 	Name

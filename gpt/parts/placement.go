@@ -43,10 +43,10 @@ func (b *biases) Check(d nn.Dims) error {
 	return nil
 }
 
-// CheckPositions must be called after Forward. It returns an error if the position provides a rotation or biases of
-// scores that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where
-// they are never computed.
-func (b *Body) CheckPositions() error {
+// CheckUsed must be called after Forward. It returns an error if the position provides a rotation or biases of scores
+// that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where they
+// are never computed. A norm of queries and keys that no layer has built is an error too.
+func (b *Body) CheckUsed() error {
 	s := b.stack
 	switch {
 	case b.scope.Graph().Err() != nil:
@@ -55,6 +55,9 @@ func (b *Body) CheckPositions() error {
 		return errors.Errorf("position: got %s, and attention %s in block %s never calls Rotate of its Site's Rotary: "+
 			"want an attention that does, such as causal, or position learned, sinusoidal or none",
 			s.Position, s.Attention, s.Block)
+	case b.normed != nil && !*b.normed:
+		return errors.Errorf("qk_norm: got %s, and attention %s in block %s never calls QKNorm of its Site: "+
+			"want an attention that does, such as causal, or qk_norm none", s.QKNorm, s.Attention, s.Block)
 	case b.biases != nil && !b.biases.used.Load() && !b.scope.Graph().Outlined():
 		return errors.Errorf("position: got %s, and attention %s in block %s never uses its Site's Mask or Scores: "+
 			"want an attention that does, such as causal, or position learned, sinusoidal or none",

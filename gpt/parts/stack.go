@@ -29,6 +29,7 @@ type Stack struct {
 	Block      string // the place of the normalisation
 	Activation string // of the MLP
 	MLP        string
+	QKNorm     string  // of queries and keys
 	Options    Options // options of attentions
 }
 
@@ -50,6 +51,7 @@ func (s Stack) withDefaults() Stack {
 	s.Block = cmp.Or(s.Block, Names(Blocks())[0])
 	s.Activation = cmp.Or(s.Activation, Names(Activations())[0])
 	s.MLP = cmp.Or(s.MLP, Names(MLPs())[0])
+	s.QKNorm = cmp.Or(s.QKNorm, Names(QKNorms())[0])
 	return s
 }
 

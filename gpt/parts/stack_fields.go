@@ -23,8 +23,8 @@ func (s *Stack) SizeFields() field.List {
 	}
 }
 
-// PartFields returns the fields of the parts' names, which must be in known. The MLP's field is left out of the JSON
-// while it is empty.
+// PartFields returns the fields of the parts' names, which must be in known. The fields of parts that
+// were added later are left out of the JSON while they are empty.
 func (s *Stack) PartFields(known Registry) field.List {
 	return field.List{
 		NameField("position", &s.Position, Names(known.Positions), "encoding of the tokens' positions"),
@@ -33,6 +33,8 @@ func (s *Stack) PartFields(known Registry) field.List {
 		NameField("block", &s.Block, Names(known.Blocks), "arrangement of a block: the place of the normalisation"),
 		NameField("activation", &s.Activation, Names(known.Activations), "activation of the MLP, gelu being exact"),
 		NameField("mlp", &s.MLP, Names(known.MLPs), "layer after the attention of a block").Optional(),
+		NameField("qk_norm", &s.QKNorm, Names(QKNorms()), "norm of queries and keys, over a head or over all heads").
+			Optional(noPart),
 	}
 }
 

@@ -66,7 +66,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	}
 	m.encoder = newEncoder(s.Sub("encoder"), c, batch)
 	z := m.encoder.forward(m.Source) // (B·S, d)
-	if err := m.encoder.CheckPositions(); err != nil {
+	if err := m.encoder.CheckUsed(); err != nil {
 		s.Failf("%v", err)
 	}
 	at := s.Sub("decoder")

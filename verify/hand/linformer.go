@@ -7,7 +7,7 @@ import "slices"
 //
 //	softmax(q (e k)ᵗ/√dρ ∘ drop) (f v)       (n, dh)
 type Linformer[T Number] struct {
-	QKV          Layer[T] // (d, H(2dρ+dh))
+	QKV, Norm    Layer[T] // (d, H(2dρ+dh)); of queries and keys, nil does not normalise
 	QK           int      // H·dρ
 	E, F         Matrix[T]
 	Batch, Heads int
@@ -28,7 +28,8 @@ func (l Linformer[T]) heads(q, k, v Matrix[T]) Matrix[T] {
 
 // Forward returns the heads between their projections.
 func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
-	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK))))
+	qkv := normed(l.Norm, forward("c_attn", l.QKV, x))
+	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(splitPacked(qkv, l.QK, l.QK))))
 }
 
 // Backward carries Δ to the heads' queries, keys and values, and to the mixtures. The gradients of e and f are sums
@@ -36,7 +37,8 @@ func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
 //
 //	Δk = eᵗ ΔK',  Δv = fᵗ ΔV',  ∂e = Σ ΔK' kᵗ,  ∂f = Σ ΔV' vᵗ
 func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	q, k, v := splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK)
+	packed := forward("c_attn", l.QKV, x)
+	q, k, v := splitPacked(normed(l.Norm, packed), l.QK, l.QK)
 	out := l.heads(q, k, v)
 	d, _ := l.Drop.Backward(out, delta)
 	d, proj := backward("c_proj", l.Proj, out, d)
@@ -48,9 +50,11 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 		// eᵗ ΔK' (n, dρ), fᵗ ΔV' (n, dh)
 		return []Matrix[T]{dq, l.E.Transpose().MatMul(dK), l.F.Transpose().MatMul(dV)}
 	}, q, k, v, d)
-	dx, qkv := backward("c_attn", l.QKV, x, JoinColumns(dqkv...))
+	dpacked, norm := normedBackward(l.Norm, packed, JoinColumns(dqkv...))
+	dx, qkv := backward("c_attn", l.QKV, x, dpacked)
 	return dx, slices.Concat(
 		packedGradients(qkv, l.QK, l.QK, "", false).In("c_attn", ""), // not zero: each mixture scales the keys' bias
+		norm,
 		gradient(l.E, "e.weight", "e", "Conti (19)", de), gradient(l.F, "f.weight", "f", "Conti (19)", df),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
 	)
@@ -59,7 +63,8 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 // Linformer returns the layer with at.c_attn, at.e, at.f and at.c_proj.
 func (at Site[T]) Linformer(batch, heads, qk int) Layer[T] {
 	return Linformer[T]{
-		at.At("c_attn").Packed(qk, qk), qk, at.At("e").Param("weight"), at.At("f").Param("weight"), batch, heads,
+		at.At("c_attn").Packed(qk, qk), at.queryKeyNorm(qk, qk), qk, at.At("e").Param("weight"),
+		at.At("f").Param("weight"), batch, heads,
 		at.Drop("attn_dropout"), at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

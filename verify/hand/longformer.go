@@ -13,6 +13,7 @@ import (
 //	y = ρ v + ρᵍ vᵍ                                            (n, dh)
 type Longformer[T Number] struct {
 	Local, Global Layer[T] // to packed queries, keys and values  (d, H(2dρ+dh))
+	Norm, NormG   Layer[T] // of the queries and keys of both; nil does not normalise
 	QK            int      // H·dρ
 	Rotary        Layer[T] // of queries and keys; nil does not rotate
 	Batch, Heads  int
@@ -27,14 +28,16 @@ type LongformerMask struct {
 	Drop          Matrix[float64] // dropout of the weights, (n, 2n), optional
 }
 
-// queries returns the queries, keys and values of both kinds, [q, k, v, qᵍ, kᵍ, vᵍ].
-func (l Longformer[T]) queries(x Matrix[T]) []Matrix[T] {
-	q, k, v := splitPacked(forward("c_attn", l.Local, x), l.QK, l.QK)
-	qg, kg, vg := splitPacked(forward("c_attn_global", l.Global, x), l.QK, l.QK)
+// queries returns the results of the projections, and the queries, keys and values of both kinds from them, [q, k, v,
+// qᵍ, kᵍ, vᵍ].
+func (l Longformer[T]) queries(x Matrix[T]) (near, far Matrix[T], packed []Matrix[T]) {
+	near, far = forward("c_attn", l.Local, x), forward("c_attn_global", l.Global, x)
+	q, k, v := splitPacked(normed(l.Norm, near), l.QK, l.QK)
+	qg, kg, vg := splitPacked(normed(l.NormG, far), l.QK, l.QK)
 	if l.Rotary != nil {
 		q, k, qg, kg = l.Rotary.Forward(q), l.Rotary.Forward(k), l.Rotary.Forward(qg), l.Rotary.Forward(kg)
 	}
-	return []Matrix[T]{q, k, v, qg, kg, vg}
+	return near, far, []Matrix[T]{q, k, v, qg, kg, vg}
 }
 
 func (l Longformer[T]) heads(packed []Matrix[T]) Matrix[T] {
@@ -53,7 +56,8 @@ func longformerWeights[T Number](q, k, qg, kg Matrix[T], m LongformerMask) Matri
 
 // Forward returns the heads between their projections.
 func (l Longformer[T]) Forward(x Matrix[T]) Matrix[T] {
-	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(l.queries(x))))
+	_, _, packed := l.queries(x)
+	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(packed)))
 }
 
 // headBackward carries Δ to both kinds of queries, keys and values.
@@ -75,7 +79,7 @@ func (l Longformer[T]) headBackward(b, h int, x []Matrix[T]) []Matrix[T] {
 
 // Backward adds the Δ of both projections at the input.
 func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	packed := l.queries(x)
+	near, far, packed := l.queries(x)
 	out := l.heads(packed)
 	d4, _ := l.Drop.Backward(out, d5)
 	d3, proj := backward("c_proj", l.Proj, out, d4)
@@ -85,11 +89,14 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 			d[i], _ = l.Rotary.Backward(packed[i], d[i])
 		}
 	}
-	near, local := backward("c_attn", l.Local, x, JoinColumns(d[:3]...))
-	far, global := backward("c_attn_global", l.Global, x, JoinColumns(d[3:]...))
-	return near.Add(far), slices.Concat(
+	dnear, norm := normedBackward(l.Norm, near, JoinColumns(d[:3]...))
+	dfar, normG := normedBackward(l.NormG, far, JoinColumns(d[3:]...))
+	fromNear, local := backward("c_attn", l.Local, x, dnear)
+	fromFar, global := backward("c_attn_global", l.Global, x, dfar)
+	return fromNear.Add(fromFar), slices.Concat(
 		packedGradients(local, l.QK, l.QK, "", false).In("c_attn", ""),
 		packedGradients(global, l.QK, l.QK, "ᵍ", false).In("c_attn_global", ""),
+		norm, normG.In("c_attn_global", ""),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
 		deltaAt("c_proj", "Δ₅, dispatched to a₄", d4),
@@ -99,7 +106,8 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 // Longformer returns the layer with at.c_attn, at.c_attn_global and at.c_proj.
 func (at Site[T]) Longformer(batch, heads, qk int, rotary Layer[T], masks func(b, h int) LongformerMask) Layer[T] {
 	return Longformer[T]{
-		at.At("c_attn").Packed(qk, qk), at.At("c_attn_global").Packed(qk, qk), qk, rotary, batch, heads, masks,
+		at.At("c_attn").Packed(qk, qk), at.At("c_attn_global").Packed(qk, qk),
+		at.queryKeyNorm(qk, qk), at.At("c_attn_global").queryKeyNorm(qk, qk), qk, rotary, batch, heads, masks,
 		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

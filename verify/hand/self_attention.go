@@ -9,6 +9,7 @@ import "slices"
 //	(B·n, d) → (B·n, H·dρ+G(dρ+dh)) → (B·n, H·dh) → (B·n, d)
 type SelfAttention[T Number] struct {
 	QKV    Layer[T] // (d, H·dρ+G(dρ+dh))
+	Norm   Layer[T] // of the queries and keys in [Q | K | V]; nil does not normalise
 	QK     int      // H·dρ
 	Rotary Layer[T] // of the queries, and of the keys; nil does not rotate
 	Heads  Heads[T]
@@ -16,17 +17,35 @@ type SelfAttention[T Number] struct {
 	Drop   Dropout[T]
 }
 
-func (l SelfAttention[T]) packed(x Matrix[T]) (q, k, v Matrix[T]) {
-	q, k, v = splitPacked(forward("c_attn", l.QKV, x), l.QK, l.Heads.keys(l.QK))
+// packed returns the result of the projection, and the queries, keys and values from it.
+func (l SelfAttention[T]) packed(x Matrix[T]) (qkv, q, k, v Matrix[T]) {
+	qkv = forward("c_attn", l.QKV, x)
+	q, k, v = splitPacked(normed(l.Norm, qkv), l.QK, l.Heads.keys(l.QK))
 	if l.Rotary != nil {
 		q, k = l.Rotary.Forward(q), l.Rotary.Forward(k)
 	}
-	return q, k, v
+	return qkv, q, k, v
+}
+
+// normed returns the norm of packed queries and keys, or qkv without a norm.
+func normed[T Number](norm Layer[T], qkv Matrix[T]) Matrix[T] {
+	if norm == nil {
+		return qkv
+	}
+	return norm.Forward(qkv)
+}
+
+// normedBackward returns Δ before the norm, given its input and Δ after it.
+func normedBackward[T Number](norm Layer[T], qkv, delta Matrix[T]) (d Matrix[T], g Gradients[T]) {
+	if norm == nil {
+		return delta, nil
+	}
+	return norm.Backward(qkv, delta)
 }
 
 // Forward computes rows a₃ and a₄ of Table 2.
 func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
-	q, k, v := l.packed(a2)             //     (B·n, H·dρ), (B·n, G·dρ), (B·n, G·dh)
+	_, q, k, v := l.packed(a2)          //     (B·n, H·dρ), (B·n, G·dρ), (B·n, G·dh)
 	a3 := l.Heads.Forward(q, k, v)      // a₃  (B·n, H·dh)
 	a4 := forward("c_proj", l.Proj, a3) // a₄  (B·n, d)
 	return l.Drop.Forward(a4)
@@ -34,7 +53,7 @@ func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
 
 // Backward computes rows Δ₄ to Δ₂.
 func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[T]) {
-	q, k, v := l.packed(a2)
+	packed, q, k, v := l.packed(a2)
 	a3 := l.Heads.Forward(q, k, v)
 	d4, _ := l.Drop.Backward(a3, d5)               // Δ₅ dispatched
 	d3, proj := backward("c_proj", l.Proj, a3, d4) // Δ₃ = Δ₅ w₃ᵗ
@@ -43,12 +62,13 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 		dq, _ = l.Rotary.Backward(q, dq)
 		dk, _ = l.Rotary.Backward(k, dk)
 	}
-	zero := l.Rotary == nil && l.Heads.head(0, 0).ShiftInvariant()
-	dqkv := JoinColumns(dq, dk, dv)
+	zero := l.Norm == nil && l.Rotary == nil && l.Heads.head(0, 0).ShiftInvariant()
+	dqkv, norm := normedBackward(l.Norm, packed, JoinColumns(dq, dk, dv))
 	d2, qkv := backward("c_attn", l.QKV, a2, dqkv) // Δ₂ = Σ_h (…)
 	return d2, slices.Concat(
 		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", zero).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
+		norm,
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
 		deltaAt("c_proj", "Δ₅, dispatched to a₄", d4),
@@ -58,7 +78,7 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 // SelfAttention returns the layer with at.c_attn and at.c_proj. The queries of all heads together have qk features.
 func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T] {
 	return SelfAttention[T]{
-		at.At("c_attn").Packed(qk, heads.keys(qk)), qk, rotary, heads,
+		at.At("c_attn").Packed(qk, heads.keys(qk)), at.queryKeyNorm(qk, heads.keys(qk)), qk, rotary, heads,
 		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

@@ -121,3 +121,66 @@ func normBackward[T kernel.Float](l *normOp, k normKernels[T], params [2]*buffer
 		k.backward(pool, operands(l, x, gains, plain), dy, grads)
 	}
 }
+
+// qkNormOp holds what the passes of QKNorm share.
+type qkNormOp struct {
+	b             *Builder
+	width         int
+	sizes, groups [2]int
+	eps           float64
+	spread        *buffer // 1/rms of every group
+}
+
+// QKNorm normalises the first columns of x (n, width) in groups: groups[0] of them with gains wq, then groups[1] with
+// gains wk.
+func (b *Builder) QKNorm(x, wq, wk *G.Node, groups [2]int, eps float64) (*G.Node, error) {
+	n, width := x.Shape()[0], x.Shape()[1]
+	l := &qkNormOp{
+		b: b, width: width, groups: groups, eps: eps, spread: &buffer{size: n * (groups[0] + groups[1])},
+		sizes: [2]int{wq.Shape().TotalSize(), wk.Shape().TotalSize()},
+	}
+	return b.node(&Op{
+		name: fmt.Sprintf("qknorm(%d,%d,%g)", groups[0], groups[1], eps), shape: x.Shape(), fills: []*buffer{l.spread},
+		f32: qkNormForward[float32](l), f64: qkNormForward[float64](l), diff: l.backward,
+	}, x, wq, wk)
+}
+
+func qkNormOf[T kernel.Float](l *qkNormOp, x, wq, wk []T) kernel.QKNorm[T] {
+	return kernel.QKNorm[T]{
+		X: x, W: [2][]T{wq, wk}, Spread: of[T](l.spread), Groups: l.groups, Width: l.width, Eps: l.eps,
+	}
+}
+
+func qkNormForward[T kernel.Float](l *qkNormOp) body[T] {
+	return func(y []T, in [][]T) { qkNormOf(l, in[0], in[1], in[2]).Run(l.b.Pool, y) }
+}
+
+// backward returns the gradients of x, wq and wk. Like that of normOp, it has the forward result as an input.
+func (l *qkNormOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	var gains, scratch [2]*buffer
+	for i, size := range l.sizes {
+		gains[i], scratch[i] = &buffer{part: true, size: size}, &buffer{size: 2 * kernel.Parts * size}
+	}
+	dx, err := l.b.node(&Op{
+		name: "qknorm.dx", shape: in[0].Shape(), uses: []*buffer{l.spread},
+		fills: []*buffer{gains[0], gains[1], scratch[0], scratch[1]},
+		f32:   qkNormBackward[float32](l, gains, scratch), f64: qkNormBackward[float64](l, gains, scratch),
+	}, in[0], grad, out, in[1], in[2])
+	if err != nil {
+		return nil, err
+	}
+	dq, err := l.b.part("qknorm.dwq", dx, gains[0], in[1].Shape())
+	if err != nil {
+		return nil, err
+	}
+	dk, err := l.b.part("qknorm.dwk", dx, gains[1], in[2].Shape())
+	return G.Nodes{dx, dq, dk}, err
+}
+
+func qkNormBackward[T kernel.Float](l *qkNormOp, gains, scratch [2]*buffer) body[T] {
+	return func(dx []T, in [][]T) {
+		qkNormOf(l, in[0], in[3], in[4]).Backward(l.b.Pool, in[1], [2]kernel.NormGrads[T]{
+			{X: dx, W: of[T](gains[0]), Scratch: of[T](scratch[0])}, {W: of[T](gains[1]), Scratch: of[T](scratch[1])},
+		})
+	}
+}

@@ -44,6 +44,14 @@ func rowCases(d int) map[string]kernelCase {
 			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()).Mul(in[1]) }},
 		"rmsnorm without gains": {leaves(1, m(3, d)), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], Expr{}, 0.01) },
 			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()) }},
+		"qknorm": {leaves(3, m(3, 3*d+2), []int{d}, []int{d}), func(in []Expr) (Expr, bool) { return QKNorm(in[0], in[1], in[2], 2, 1, 0.01) },
+			func(in []Expr) Expr {
+				norm := func(from int, gains Expr) Expr {
+					x := in[0].Cols(from, from+d)
+					return x.Div(x.Square().Mean().Shift(0.01).Sqrt()).Mul(gains)
+				}
+				return norm(0, in[1]).Join(norm(d, in[1]), norm(2*d, in[2]), in[0].Cols(3*d, 3*d+2))
+			}},
 		"squared error, no weights": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], Expr{}) },
 			func(in []Expr) Expr { return in[0].Sub(in[1]).Square().SumAll().Scale(1 / in[0].Entries()) }},
 		"binary cross entropy": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return BinaryCrossEntropy(in[0], in[1]) },
@@ -300,6 +308,7 @@ var excuses = map[string]func(e end) bool{
 	// Sums of squares overflow in another order, and in vectors earlier.
 	"layernorm": end.overflow,
 	"rmsnorm":   end.overflow,
+	"qknorm":    end.overflow,
 	// σ of the row underflows to 0, and both divide by it.
 	"layernorm σ": func(e end) bool {
 		return math.Abs(e.special) < 0x1p-125 && !isFinite(e.got) && !isFinite(e.want)

@@ -49,7 +49,7 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 		Name: s.Name, Types: []string{v.Type}, Parts: []string{part(v)}, Source: cmp.Or(s.Source, v.Source),
 	}, func(at nn.Site) nn.Layer { return library(n, v.Kind, v.Name, at, s) })
 	certify(&c, v.ID, true)
-	path := map[string]string{"attention": "attn", "block": "h.0"}[v.Kind]
+	path := map[string]string{"attention": "attn", "qk_norm": "attn", "block": "h.0"}[v.Kind]
 	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
 		if v.Kind == "norm" {
 			at.Eps = visibleEps
@@ -67,11 +67,15 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 func planOf(n fixture.Sizes, kind, name string, s variants.Setting) variants.Plan {
 	p := variants.Plan{
 		Batch: n.Batch, Context: n.Tokens, Layers: 1, Heads: n.Heads, QK: n.QK, Position: s.Position,
-		Attention: "causal", Norm: "layernorm", Block: "pre", Activation: cmp.Or(s.Activation, "gelu"), Theta: theta,
+		Attention: cmp.Or(s.Attention, "causal"), Norm: "layernorm", Block: "pre",
+		Activation: cmp.Or(s.Activation, "gelu"), Theta: theta,
 		Option: func(name string) int { return s.Options[name] },
 	}
-	if kind == "attention" {
+	switch kind {
+	case "attention":
 		p.Attention = name
+	case "qk_norm":
+		p.QKNorm = name
 	}
 	if s.Sight != variants.Causal {
 		sight := seen(n, s.Sight)
@@ -105,6 +109,9 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 		return parts.Find(parts.Blocks(), name).New(at.At("h.0"), libraryAttention)
 	case "attention":
 		return attention(n, name, at, s)
+	case "qk_norm":
+		at.QKNorm = parts.Find(parts.QKNorms(), name).New
+		return attention(n, s.Attention, at, s)
 	}
 	at.Failf("verify: a %s has no Case with settings", kind)
 	return nil

@@ -7,6 +7,8 @@ var nnRules = []struct{ pattern, why string }{
 	{`^nn\.(New\w+|Site\.Param) 0\.Dims\.Blocks=\d{9,}`, "a deeper network"},
 	{`^nn\.(New(Dropout|Elman|{norm}|LearnedPositions|MLP|GLU|RoPE|Sinusoidal|ValueHead)|Site\.Param) 0\.(Dims\.(Heads|QK|V)|Mask)=`,
 		"attention's"},
+	{`^nn\.(New(CrossAttention|Dropout|Elman|{norm}|LearnedPositions|MeanTokens|MLP|GLU|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.QKNorm=`,
+		"self-attention's"},
 	{`^nn\.NewUnprojected\w* 0\.Dims\.(QK|V)=`, "without projections"},
 	{`^nn\.New(CrossAttention|UnprojectedCross|Longformer) 0\.Mask=`, "that of the memory, or one of its own"},
 	{`^nn\.New(CrossAttention|UnprojectedCross) 0\.Dims\.(Batch|Context)=`, "those of the memory"},

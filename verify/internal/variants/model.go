@@ -21,7 +21,8 @@ type Plan struct {
 
 	Position, Attention, Norm, Block, Activation, Head string
 
-	MLP string // empty is mlp
+	MLP    string // empty is mlp
+	QKNorm string // empty is none
 
 	Option    func(name string) int // options of the attention, such as window; optional
 	Random    [][]int               // keys drawn at random for every query, in attention bigbird
@@ -83,7 +84,7 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 func (c Plan) check() error {
 	for _, s := range []struct{ kind, name string }{
 		{"position", c.Position}, {"norm", c.Norm}, {"block", c.Block}, {"activation", c.Activation},
-		{"mlp", cmp.Or(c.MLP, "mlp")}, {"head", c.Head},
+		{"mlp", cmp.Or(c.MLP, "mlp")}, {"head", c.Head}, {"qk_norm", cmp.Or(c.QKNorm, none)},
 		{"attention", c.Attention}, {"attention", c.encoderSide().attention},
 	} {
 		if known := names(s.kind); !slices.Contains(known, s.name) {

@@ -28,6 +28,7 @@ type Setting struct {
 	Dropout    float64
 	Sight      Sight
 	Position   string // rope or alibi
+	Attention  string // that a part of attentions, such as a norm of queries and keys, is in
 	Activation string // of an MLP
 	Heads, QK  int
 	Options    map[string]int // of an attention, such as window
@@ -77,7 +78,7 @@ func List[T hand.Number]() (list []Variant[T]) {
 
 // kinds lists the kinds by their configuration keys.
 func kinds() []string {
-	return []string{"position", "norm", "block", "activation", "mlp", "head", "attention"}
+	return []string{"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm"}
 }
 
 // of returns the variants of a kind.
@@ -97,12 +98,17 @@ func of[T hand.Number](kind string) (list []Variant[T]) {
 		list = heads[T]()
 	case "attention":
 		list = attentions[T]()
+	case "qk_norm":
+		list = qkNorms[T]()
 	}
 	for i := range list {
 		list[i].Kind = kind
 	}
 	return list
 }
+
+// none is the name of an optional part that is absent.
+const none = "none"
 
 // find returns the variant of that name, or the zero Variant.
 func find[T hand.Number](kind, name string) (v Variant[T]) {

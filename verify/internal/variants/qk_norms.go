@@ -1,0 +1,39 @@
+package variants
+
+import "github.com/pedestrian-ml/pedestrian/verify/hand"
+
+// qkNorms lists the norms of queries and keys. The attentions by hand apply the norm whose gains are among their
+// parameters.
+func qkNorms[T hand.Number]() []Variant[T] {
+	normed := func(p Place[T]) hand.Layer[T] { return p.layer("attention", p.plan.Attention) }
+	return []Variant[T]{
+		{Name: none, Hand: normed},
+		{
+			Name: "head", Type: "QKNorm", Hand: normed,
+			ID: "I75", What: "norms of queries and keys", Source: "Henry et al. 2020, Dehghani et al. 2023",
+			Settings: []Setting{
+				{Name: "attention with norms of queries and keys", Attention: "causal"},
+				{Name: "attention with norms and rotary positions", Attention: "causal", Position: "rope", QK: 4},
+				{
+					Name: "grouped attention with norms", Attention: "gqa_bias", Heads: groupedHeads,
+					Options: map[string]int{"n_kv_head": 2},
+				},
+				{Name: "taylor attention with norms", Attention: "taylor"},
+				{
+					Name: "longformer with norms", Attention: "longformer",
+					Options: map[string]int{"window": 2, "dilation": 1, "global_tokens": 1},
+				},
+			},
+		},
+		{
+			Name: "width", Type: "QKNorm", Hand: normed, ID: "I75", Source: "Team OLMo 2024",
+			Settings: []Setting{
+				{Name: "attention with norms over all heads", Attention: "causal", NoBias: true},
+				{
+					Name: "grouped attention with norms over all heads", Attention: "gqa", Heads: groupedHeads,
+					Options: map[string]int{"n_kv_head": 3}, Dropout: 0.3,
+				},
+			},
+		},
+	}
+}
