@@ -117,7 +117,7 @@ func program(t *testing.T, name, argument, input string, env ...string) (*exec.C
 // TestKillResume kills a training run again and again, at any point, also during a save. In the end its weights,
 // moments and state are those of an uninterrupted run.
 func TestKillResume(t *testing.T) {
-	kills := 20
+	kills := 10
 	switch {
 	case testing.Short():
 		kills = 5

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -217,6 +218,7 @@ func TestMain(m *testing.M) {
 	var err error
 	switch program {
 	case "":
+		debug.SetGCPercent(400) // many small graphs are built, and few are kept
 		os.Exit(m.Run())
 	case "train":
 		err = trainAndSave(argument)

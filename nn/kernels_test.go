@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -284,4 +285,10 @@ func TestKernelsLeaveNoStock(t *testing.T) {
 			t.Errorf("%s: got %q, the sum alone has %q", c.name, got, none)
 		}
 	}
+}
+
+// The tests build many small graphs and keep few of them. With fewer garbage collections they take less time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
 }

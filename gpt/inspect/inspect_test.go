@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -678,4 +680,10 @@ func TestReplacementsThatFail(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The tests build many small graphs and keep few of them. With fewer garbage collections they take less time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -451,4 +453,10 @@ func TestNewTranslatorRefuses(t *testing.T) {
 			t.Errorf("got error %v, want %s", err, tc.want)
 		}
 	}
+}
+
+// The tests build many small graphs and keep few of them. With fewer garbage collections they take less time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -90,8 +91,9 @@ var private = []string{
 	"max_iters", "eval_interval", "patience", "log_interval", "out_dir", "threads", "recompute", "memory_limit",
 }
 
-// program returns the digest of the running program's file, or the error that prevents it.
-func program() string {
+// program returns the digest of the running program's file, or the error that prevents it. The file does not change
+// while it runs.
+var program = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
 		return err.Error()
@@ -106,7 +108,7 @@ func program() string {
 		return err.Error()
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
-}
+})
 
 // digest returns the first 8 bytes of the SHA-256 of a tensor's numbers.
 func digest(t graph.Tensor) []byte {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"os"
 	"reflect"
+	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"testing"
@@ -230,4 +232,10 @@ func some[T any](o *outcome, values iter.Seq2[T, error]) {
 		}
 		n++
 	}
+}
+
+// The tests build many small graphs and keep few of them. With fewer garbage collections they take less time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -18,8 +19,11 @@ import (
 // TestMicrokernels compares random products with sums in float64. All memory outside the operands is NaN or unreadable.
 func TestMicrokernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	cases := 400
-	if testing.Short() {
+	cases := 150
+	switch {
+	case os.Getenv("NIGHTLY") != "":
+		cases = 400
+	case testing.Short():
 		cases = 60
 	}
 	for range cases {
