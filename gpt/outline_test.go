@@ -24,7 +24,7 @@ func TestHostileSizesAreCheap(t *testing.T) {
 	}
 	for range trials {
 		c := shakespeare65()
-		c.Position, c.Block = names(parts.Names(parts.Positions())), names([]string{"pre", "pre", "post", "elman"})
+		c.Position, c.Block = names(parts.Names(parts.Positions())), names([]string{"pre", "pre", "post", "elman", "sandwich", "post_part", "parallel", "parallel_two"})
 		if c.Block != "elman" {
 			c.Attention = names(parts.Names(parts.Attentions()))
 		}

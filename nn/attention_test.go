@@ -62,6 +62,10 @@ func TestStepEqualsForward(t *testing.T) {
 				"attention":       func(at Site) Cached { return NewSelfAttention(at) },
 				"block":           func(at Site) Cached { return NewBlock(at, causal) },
 				"post-norm block": func(at Site) Cached { return NewPostNormBlock(at, causal) },
+				"sandwich block":  func(at Site) Cached { return NewSandwichBlock(at, causal) },
+				"post-part block": func(at Site) Cached { return NewPostPartBlock(at, causal) },
+				"parallel block":  func(at Site) Cached { return NewParallelBlock(at, causal) },
+				"two norms":       func(at Site) Cached { return NewParallelTwoBlock(at, causal) },
 			} {
 				t.Run(fmt.Sprintf("%s/%T/%+v", name, rule, d), func(t *testing.T) { stepEqualsForward(t, rule, d, build) })
 			}

@@ -313,6 +313,65 @@ func ExamplePostNormBlock() {
 	//   1.00 -1.00
 }
 
+// With a norm after each sublayer its result has the size 1 however large its weights are.
+func ExampleSandwichBlock() {
+	at := site()
+	b := nn.NewSandwichBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
+	set(at.Graph(), map[string][]float64{
+		"h.0.attn.c_attn.weight": {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1}, "h.0.attn.c_proj.weight": {900, 0, 0, 900},
+		"h.0.mlp.c_proj.weight": make([]float64, 8),
+	})
+	show(b.Forward(at.Value("x", numbers(1, 5, 2, 6, 3, 7), 3, 2)))
+	// Output:
+	//   0.00  6.00
+	//   1.00  7.00
+	//   2.00  8.00
+}
+
+// Queries of 0 attend to all earlier tokens alike, and the norm brings the mean of their values to the size 1.
+func ExamplePostPartBlock() {
+	at := site()
+	b := nn.NewPostPartBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
+	set(at.Graph(), map[string][]float64{
+		"h.0.attn.c_attn.weight": {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1}, "h.0.attn.c_proj.weight": {1, 0, 0, 1},
+		"h.0.mlp.c_proj.weight": make([]float64, 8),
+	})
+	show(b.Forward(at.Value("x", numbers(1, 5, 2, 6, 3, 7), 3, 2)))
+	// Output:
+	//   0.00  6.00
+	//   1.00  7.00
+	//   2.00  8.00
+}
+
+// Both sublayers read the result of one norm.
+func ExampleParallelBlock() {
+	at := site()
+	nn.NewParallelBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
+	for _, p := range at.Graph().Params() {
+		fmt.Println(p.Name(), p.Tensor().Shape)
+	}
+	// Output:
+	// h.0.ln_1.weight [2]
+	// h.0.attn.c_attn.weight [2 6]
+	// h.0.attn.c_proj.weight [2 2]
+	// h.0.mlp.c_fc.weight [2 4]
+	// h.0.mlp.c_proj.weight [4 2]
+}
+
+// With projections of 0 the block is the identity.
+func ExampleParallelTwoBlock() {
+	at := site()
+	b := nn.NewParallelTwoBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
+	set(at.Graph(), map[string][]float64{
+		"h.0.attn.c_proj.weight": make([]float64, 4), "h.0.mlp.c_proj.weight": make([]float64, 8),
+	})
+	show(b.Forward(at.Value("x", numbers(1, 5, 2, 6, 3, 7), 3, 2)))
+	// Output:
+	//   1.00  5.00
+	//   2.00  6.00
+	//   3.00  7.00
+}
+
 // A frozen layer and its adapter: only the thin matrices are trained, because Compile differentiates only by them.
 func ExampleLoRA() {
 	s := graph.New(graph.Float64, 1).Root()

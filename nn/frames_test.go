@@ -131,7 +131,8 @@ var pointers = []any{
 	(*Elman)(nil), (*Embedding)(nil), (*GatherTokens)(nil), (*GroupedAttention)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
 	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil), (*LoRA)(nil),
 	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil), (*Mask)(nil),
-	(*MeanTokens)(nil), (*Memory)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil), (*RMSNorm)(nil), (*DyT)(nil),
+	(*MeanTokens)(nil), (*Memory)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil),
+	(*RMSNorm)(nil), (*DyT)(nil), (*SandwichBlock)(nil), (*PostPartBlock)(nil), (*ParallelBlock)(nil), (*ParallelTwoBlock)(nil),
 	(*Reinforce)(nil), (*RoPE)(nil), (*SelfAttention)(nil), (*SigmoidAttention)(nil), (*Sinusoidal)(nil), (*SquaredError)(nil), (*GLU)(nil),
 	(*TaylorAttention)(nil), (*Tied)(nil), (*Unprojected)(nil), (*UnprojectedCross)(nil), (*ValueHead)(nil), (*ValueLoss)(nil),
 }

@@ -108,6 +108,10 @@ var cases = []layerCase{
 		return NewMLP(at.At("mlp")).Forward(NewSelfAttention(at.At("attn")).Forward(x))
 	}},
 	{"block", "Block", func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) }},
+	{"sandwich block", "SandwichBlock", func(at Site, x graph.Expr) graph.Expr { return NewSandwichBlock(at, causal).Forward(x) }},
+	{"post-part block", "PostPartBlock", func(at Site, x graph.Expr) graph.Expr { return NewPostPartBlock(at, causal).Forward(x) }},
+	{"parallel block", "ParallelBlock", func(at Site, x graph.Expr) graph.Expr { return NewParallelBlock(at, causal).Forward(x) }},
+	{"parallel block with two norms", "ParallelTwoBlock", func(at Site, x graph.Expr) graph.Expr { return NewParallelTwoBlock(at, causal).Forward(x) }},
 	{"post-norm block", "PostNormBlock", func(at Site, x graph.Expr) graph.Expr { return NewPostNormBlock(at, causal).Forward(x) }},
 	{"cross entropy", "CrossEntropy", func(at Site, x graph.Expr) graph.Expr {
 		return NewCrossEntropy(at.Scope).Forward(x, ids(at, at.Embd, -1))

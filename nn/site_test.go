@@ -69,6 +69,10 @@ func TestStepRefuses(t *testing.T) {
 		{"h.0: one token at a time: query 1 attends to the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
 		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, uncached) }},
 		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewSandwichBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewPostPartBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewParallelBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewParallelTwoBlock(at, uncached) }},
 		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, uncached, memory(at)) }},
 		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, uncached, memory(at)) }},
 	} {
@@ -89,6 +93,8 @@ func TestOwnMLP(t *testing.T) {
 	for name, mlp := range map[string]func(at Site) Layer{
 		"Block":                func(at Site) Layer { return NewBlock(at, causal).Mlp },
 		"PostNormBlock":        func(at Site) Layer { return NewPostNormBlock(at, causal).Mlp },
+		"SandwichBlock":        func(at Site) Layer { return NewSandwichBlock(at, causal).Mlp },
+		"ParallelBlock":        func(at Site) Layer { return NewParallelBlock(at, causal).Mlp },
 		"DecoderBlock":         func(at Site) Layer { return NewDecoderBlock(at, causal, memory(at)).Mlp },
 		"PostNormDecoderBlock": func(at Site) Layer { return NewPostNormDecoderBlock(at, causal, memory(at)).Mlp },
 	} {

@@ -30,12 +30,13 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
 	c.BlockSize, c.VocabSize, c.Head = upTo(s.context, 9), 1+upTo(s.vocabulary, 16), []string{"linear", "tied"}[s.flags>>1&1]
 	norms, activations, mlps := parts.Names(parts.Norms()), parts.Names(parts.Activations()), parts.Names(parts.MLPs())
+	blocks := append([]string{"pre", "post"}, parts.Names(parts.Blocks())...)
 	c.Stack = parts.Stack{
 		NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
 		QKSize: upTo(s.qk, 7), VSize: upTo(s.values, 7), NInner: upTo(s.inner, 17), NEmbd: 1 + upTo(s.features, 12),
 		Bias:       flag(0),
-		Block:      []string{"pre", "post", "pre", "post", "elman"}[s.norm%5],
-		Norm:       norms[int(s.norm/5)%len(norms)],
+		Block:      blocks[int(s.norm)%len(blocks)],
+		Norm:       norms[int(s.norm)/len(blocks)%len(norms)],
 		Position:   []string{"learned", "sinusoidal", "rope", "alibi", "none"}[s.position%5],
 		Activation: activations[int(s.activation)%len(activations)],
 		MLP:        mlps[int(s.activation)/len(activations)%len(mlps)],

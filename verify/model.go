@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
@@ -112,13 +113,14 @@ func (m Model) build(f form) (*built, error) {
 func (m Model) places(g *graph.Graph) map[string]graph.Expr {
 	c, p := m.Config, places{g, map[string]graph.Expr{}}
 	p.add("lm_head", "loss")
-	if c.Block == "pre" {
+	final := parts.Find(parts.Blocks(), c.Block).Final
+	if final {
 		p.add("ln_f", "lm_head")
 	}
 	for i := range c.NLayer {
 		h, next := fmt.Sprintf("h.%d", i), fmt.Sprintf("h.%d", i+1)
 		if i == c.NLayer-1 {
-			if next = "ln_f"; c.Block != "pre" {
+			if next = "ln_f"; !final {
 				next = "lm_head"
 			}
 		}
@@ -127,16 +129,29 @@ func (m Model) places(g *graph.Graph) map[string]graph.Expr {
 			continue
 		}
 		p.sublayers(h, !strings.HasPrefix(c.Attention, "mla") && c.Attention != "longformer")
-		if c.Block == "post" {
-			p.add(h+".ln_1", h+".mlp.c_fc")
-		} else {
-			p.add(h+".ln_2", h+".mlp.c_fc")
-			p.add(h+".attn", h+".ln_2")
-			p.add(h+".ln_1", h+".attn.c_attn")
+		for name, next := range aroundSublayers(c.Block) {
+			p.add(h+"."+name, h+"."+next)
 		}
 	}
 	p.add("drop", "h.0")
 	return p.found
+}
+
+// aroundSublayers returns the norms and sublayers of a block, each with the part that its output enters.
+func aroundSublayers(block string) map[string]string {
+	switch block {
+	case "post":
+		return map[string]string{"ln_1": "mlp.c_fc"}
+	case "sandwich":
+		return map[string]string{
+			"ln_1": "attn.c_attn", "attn": "ln_1_post", "ln_1_post": "ln_2", "ln_2": "mlp.c_fc", "mlp": "ln_2_post",
+		}
+	case "post_part":
+		return map[string]string{"attn": "ln_1", "ln_1": "mlp.c_fc", "mlp": "ln_2"}
+	case "parallel", "parallel_two":
+		return map[string]string{"ln_1": "attn.c_attn", "ln_2": "mlp.c_fc"}
+	}
+	return map[string]string{"ln_1": "attn.c_attn", "attn": "ln_2", "ln_2": "mlp.c_fc"}
 }
 
 // plan describes the model to the formulas. It reads the dropout masks that the library will draw and the keys that it

@@ -65,10 +65,17 @@ type attribution struct {
 
 func (a *attribution) build(m *gpt.Model) error {
 	names, expanded, err := find(m, []string{"drop", "h.*.attn.heads", "h.*.attn", "h.*.mlp", "ln_f"})
-	if err != nil && m != nil {
+	if m == nil {
+		return err
+	}
+	if err != nil {
 		return errors.WithMessagef(err, "block %q: its logits are no sum of parts", m.Config.Block)
 	}
-	inputs, _, err := find(m, []string{"h.*.ln_1", "h.*.ln_2"})
+	norms := []string{"h.*.ln_1", "h.*.ln_2"}
+	if m.Config.Block == "parallel" { // it has one norm
+		norms = norms[:1]
+	}
+	inputs, _, err := find(m, norms)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,19 @@ type Block struct {
 // Blocks lists the library's blocks, the default first.
 func Blocks() []Block {
 	return []Block{
-		{Name: "pre", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }, Final: true},
+		normed("pre", func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }),
 		{Name: "post", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewPostNormBlock(at, a) }},
+		normed("sandwich", func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewSandwichBlock(at, a) }),
+		normed("post_part", func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewPostPartBlock(at, a) }),
+		normed("parallel", func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewParallelBlock(at, a) }),
+		normed("parallel_two", func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewParallelTwoBlock(at, a) }),
 		{Name: "elman", New: func(at nn.Site, _ nn.Attention) nn.Layer { return nn.NewElman(at) }, Check: checkElman},
 	}
+}
+
+// normed returns a block whose stack ends with a norm.
+func normed(name Name, build func(at nn.Site, a nn.Attention) nn.Layer) Block {
+	return Block{Name: name, New: build, Final: true}
 }
 
 // checkElman refuses settings that a block without attention, norm and MLP would ignore.

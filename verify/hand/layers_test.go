@@ -185,6 +185,16 @@ func examples[T hand.Number]() []example[T] {
 		}},
 		{"block", "x 8 5, " + blockShapes, func(at site) layer { return block(at) }},
 		{"block, post", "x 8 5, " + blockShapes, func(at site) layer { return hand.PostNormBlock[T](block(at)) }},
+		{"block, post-part", "x 8 5, " + blockShapes, func(at site) layer { return hand.PostPartBlock[T](block(at)) }},
+		{"block, sandwich", "x 8 5, ln_1_post.weight 1 5, ln_2_post.weight 1 5, " + blockShapes, func(at site) layer {
+			b := block(at)
+			return hand.SandwichBlock[T]{b.Norm1, b.Attention, at.At("ln_1_post").LayerNorm(), b.Norm2, b.MLP, at.At("ln_2_post").LayerNorm()}
+		}},
+		{"block, parallel", "x 8 5, " + strings.Replace(blockShapes, "ln_2.weight 1 5, ", "", 1), func(at site) layer {
+			b := block(at)
+			return hand.ParallelBlock[T]{b.Norm1, b.Attention, b.MLP}
+		}},
+		{"block, parallel, two norms", "x 8 5, " + blockShapes, func(at site) layer { return hand.ParallelTwoBlock[T](block(at)) }},
 		{"decoder block", "x 8 5, " + decoderShapes, func(at site) layer {
 			b := block(at)
 			return hand.DecoderBlock[T]{b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP}

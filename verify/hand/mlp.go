@@ -1,6 +1,8 @@
 package hand
 
-import "slices"
+import (
+	"slices"
+)
 
 // MLP is the feed-forward layer of a block: it expands the features of each token, applies the activation and
 // contracts.
@@ -39,4 +41,55 @@ func (l MLP[T]) Backward(a6, d10 Matrix[T]) (d6 Matrix[T], g Gradients[T]) {
 // MLP returns the layer with at.c_fc and at.c_proj.
 func (at Site[T]) MLP(act Layer[T]) Layer[T] {
 	return MLP[T]{at.At("c_fc").Linear(), act, at.At("c_proj").Linear(), at.Drop("dropout")}
+}
+
+// GLU is the feed-forward layer of Shazeer, "GLU variants improve transformer" (2020): the hidden features z_u of a
+// token are multiplied by the gate g(z_g). The variants differ in g: silu in SwiGLU, gelu in GEGLU, relu in ReGLU.
+//
+//	z_g = x w_g + b_g,  z_u = x w_u + b_u   (n, f)
+//	h = g(z_g) ∘ z_u                        (n, f)
+//	y = h w_d + b_d                         (n, d)
+type GLU[T Number] struct {
+	Gate, Act, Fc, Proj Layer[T] // (d, f), (n, f) → (n, f), (d, f), (f, d)
+	Drop                Dropout[T]
+}
+
+// Forward returns y.
+func (l GLU[T]) Forward(x Matrix[T]) Matrix[T] {
+	zg, zu := forward("c_gate", l.Gate, x), forward("c_fc", l.Fc, x)
+	h := forward("act", l.Act, zg).Mul(zu)
+	return l.Drop.Forward(forward("c_proj", l.Proj, h))
+}
+
+// Backward returns Δ at the input, the sum over the gate and the hidden features, and the gradients of the three
+// layers.
+//
+//	Δ_h = Δ w_dᵗ
+//	Δ_g = Δ_h ∘ z_u ∘ g'(z_g),  Δ_u = Δ_h ∘ g(z_g)
+//	Δx = Δ_g w_gᵗ + Δ_u w_uᵗ
+func (l GLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	zg, zu := forward("c_gate", l.Gate, x), forward("c_fc", l.Fc, x)
+	open := forward("act", l.Act, zg)
+	h := open.Mul(zu)
+	dy, _ := l.Drop.Backward(h, delta) // dispatched
+	dh, proj := backward("c_proj", l.Proj, h, dy)
+	dg, _ := backward("act", l.Act, zg, dh.Mul(zu))
+	du := dh.Mul(open)
+	dx, gate := backward("c_gate", l.Gate, x, dg)
+	through, fc := backward("c_fc", l.Fc, x, du)
+	return dx.Add(through), slices.Concat(
+		gate.by("xᵗΔ_g", "ΣΔ_g").In("c_gate", "_g"),
+		deltaAt("c_gate", "Δ_g = Δ_h ∘ z_u ∘ g'(z_g)", dg),
+		fc.by("xᵗΔ_u", "ΣΔ_u").In("c_fc", "_u"),
+		deltaAt("c_fc", "Δ_u = Δ_h ∘ g(z_g)", du),
+		deltaAt("act", "Δ_h = Δ w_dᵗ", dh),
+		proj.by("hᵗΔ", "ΣΔ").In("c_proj", "_d"),
+		deltaAt("c_proj", "Δ, dispatched", dy),
+	)
+}
+
+// GLU returns the layer with at.c_gate, at.c_fc and at.c_proj.
+func (at Site[T]) GLU(act Layer[T]) Layer[T] {
+	gate, fc, proj := at.At("c_gate").Linear(), at.At("c_fc").Linear(), at.At("c_proj").Linear()
+	return GLU[T]{gate, act, fc, proj, at.Drop("dropout")}
 }

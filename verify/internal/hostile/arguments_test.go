@@ -15,7 +15,8 @@ func arguments() map[string]func(w *world) []any {
 	fork := func(w *world) []any { return []any{nil, 0, 1} }
 	objective := func(w *world) []any { return []any{nil, w.matrix("logits", 2, 2), nil} }
 	return map[string]func(w *world) []any{
-		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
+		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SandwichBlock.Step": step,
+		"nn.PostPartBlock.Step": step, "nn.ParallelBlock.Step": step, "nn.ParallelTwoBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
 		"nn.SigmoidAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
 		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork,
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,

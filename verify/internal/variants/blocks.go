@@ -21,6 +21,28 @@ func blocks[T hand.Number]() []Variant[T] {
 			By: []string{"I23", "I31"},
 		},
 		{
+			Name: "sandwich", Type: "SandwichBlock", Hand: sandwich[T], Final: true,
+			ID: "I25", Settings: []Setting{{Name: "block with norms before and after", Source: "Gemma Team 2024"}},
+			By: []string{"I23"},
+		},
+		{
+			Name: "post_part", Type: "PostPartBlock", Final: true,
+			Hand: func(p Place[T]) hand.Layer[T] { return hand.PostPartBlock[T](sublayers(p)) },
+			ID:   "I25", Settings: []Setting{{Name: "block with norms of its results", Source: "OLMo Team 2024"}},
+			By: []string{"I23"},
+		},
+		{
+			Name: "parallel", Type: "ParallelBlock", Hand: parallel[T], Final: true,
+			ID: "I25", Settings: []Setting{{Name: "parallel block", Source: "Wang and Komatsuzaki 2021"}},
+			By: []string{"I23"},
+		},
+		{
+			Name: "parallel_two", Type: "ParallelTwoBlock", Final: true,
+			Hand: func(p Place[T]) hand.Layer[T] { return hand.ParallelTwoBlock[T](sublayers(p)) },
+			ID:   "I25", Settings: []Setting{{Name: "parallel block with two norms", Source: "Black et al. 2022"}},
+			By: []string{"I23"},
+		},
+		{
 			Name: "elman", Type: "Elman", ID: "I33", // its Cases are in verify/internal/cases
 			Hand: func(p Place[T]) hand.Layer[T] { return p.Site.Elman(p.plan.Batch) },
 		},
@@ -39,6 +61,22 @@ func postNorm[T hand.Number](p Place[T]) hand.Layer[T] {
 		return hand.PostNormDecoderBlock[T](decoderBlock(p))
 	}
 	return hand.PostNormBlock[T](sublayers(p))
+}
+
+func sandwich[T hand.Number](p Place[T]) hand.Layer[T] {
+	b, norm := sublayers(p), find[T]("norm", p.plan.Norm).Hand
+	return hand.SandwichBlock[T]{
+		Norm1: b.Norm1, Attention: b.Attention, Post1: norm(p.At("ln_1_post")),
+		Norm2: b.Norm2, MLP: b.MLP, Post2: norm(p.At("ln_2_post")),
+	}
+}
+
+func parallel[T hand.Number](p Place[T]) hand.Layer[T] {
+	return hand.ParallelBlock[T]{
+		Norm:      p.At("ln_1").layer("norm", p.plan.Norm),
+		Attention: p.At("attn").layer("attention", p.side.attention),
+		MLP:       p.At("mlp").layer("mlp", cmp.Or(p.plan.MLP, "mlp")),
+	}
 }
 
 func sublayers[T hand.Number](p Place[T]) hand.Block[T] {

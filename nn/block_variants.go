@@ -1,0 +1,140 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// SandwichBlock is a block with a norm before and after each sublayer, as in Gemma 2:
+//
+//	u = x + norm₁'(attention(norm₁(x))),  y = u + norm₂'(mlp(norm₂(u)))
+//
+// A stack of these blocks ends with one more norm.
+type SandwichBlock struct {
+	Ln1, Attn, Ln1Post Layer
+	Ln2, Mlp, Ln2Post  Layer
+	scope              graph.Scope
+}
+
+// NewSandwichBlock declares ln_1, attn, ln_1_post, ln_2, mlp and ln_2_post.
+func NewSandwichBlock(at Site, attention Attention) *SandwichBlock {
+	return &SandwichBlock{
+		at.norm("ln_1"), Make(at.At("attn"), attention), at.norm("ln_1_post"),
+		at.norm("ln_2"), at.mlp(), at.norm("ln_2_post"),
+		at.Scope,
+	}
+}
+
+// Forward computes the two residual steps.
+func (b *SandwichBlock) Forward(x graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, In(b.scope, "attn", b.Attn))
+}
+
+// Step is like Forward, but takes only the newest tokens of every sequence.
+func (b *SandwichBlock) Step(x, at graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+}
+
+func (b *SandwichBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+	norm1, post1 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_1_post", b.Ln1Post)
+	norm2, post2 := In(b.scope, "ln_2", b.Ln2), In(b.scope, "ln_2_post", b.Ln2Post)
+	mlp := In(b.scope, "mlp", b.Mlp)
+	x = x.In(b.scope)
+	x = x.Add(post1(attend(norm1(x)))) // u = x + norm(attention(norm(x)))   (n, d)
+	return x.Add(post2(mlp(norm2(x)))) // y = u + norm(mlp(norm(u)))         (n, d)
+}
+
+// PostPartBlock is a block that normalises the result of each sublayer, as in OLMo 2:
+//
+//	u = x + norm₁(attention(x)),  y = u + norm₂(mlp(u))
+//
+// Its residual stream is not normalised, so a stack of these blocks ends with one more norm.
+type PostPartBlock Block
+
+// NewPostPartBlock declares the same names as NewBlock.
+func NewPostPartBlock(at Site, attention Attention) *PostPartBlock {
+	b := PostPartBlock(*NewBlock(at, attention))
+	return &b
+}
+
+// Forward computes the two residual steps.
+func (b *PostPartBlock) Forward(x graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, In(b.scope, "attn", b.Attn))
+}
+
+// Step is like Forward, but takes only the newest tokens of every sequence.
+func (b *PostPartBlock) Step(x, at graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+}
+
+func (b *PostPartBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+	norm1, norm2, mlp := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+	x = x.In(b.scope)
+	x = x.Add(norm1(attend(x))) // u = x + norm(attention(x))   (n, d)
+	return x.Add(norm2(mlp(x))) // y = u + norm(mlp(u))         (n, d)
+}
+
+// ParallelBlock is a block whose sublayers read the same normalised tokens, as in GPT-J:
+//
+//	y = x + attention(norm(x)) + mlp(norm(x))
+//
+// A stack of these blocks ends with one more norm.
+type ParallelBlock struct {
+	Ln1, Attn, Mlp Layer
+	scope          graph.Scope
+}
+
+// NewParallelBlock declares ln_1, attn and mlp.
+func NewParallelBlock(at Site, attention Attention) *ParallelBlock {
+	return &ParallelBlock{at.norm("ln_1"), Make(at.At("attn"), attention), at.mlp(), at.Scope}
+}
+
+// Forward computes the residual step.
+func (b *ParallelBlock) Forward(x graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, In(b.scope, "attn", b.Attn))
+}
+
+// Step is like Forward, but takes only the newest tokens of every sequence.
+func (b *ParallelBlock) Step(x, at graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+}
+
+func (b *ParallelBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+	x = x.In(b.scope)
+	h := In(b.scope, "ln_1", b.Ln1)(x)
+	return x.Add(attend(h)).Add(In(b.scope, "mlp", b.Mlp)(h))
+}
+
+// ParallelTwoBlock is a parallel block with a norm for each sublayer, as in GPT-NeoX:
+//
+//	y = x + attention(norm₁(x)) + mlp(norm₂(x))
+//
+// A stack of these blocks ends with one more norm.
+type ParallelTwoBlock Block
+
+// NewParallelTwoBlock declares the same names as NewBlock.
+func NewParallelTwoBlock(at Site, attention Attention) *ParallelTwoBlock {
+	b := ParallelTwoBlock(*NewBlock(at, attention))
+	return &b
+}
+
+// Forward computes the residual step.
+func (b *ParallelTwoBlock) Forward(x graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, In(b.scope, "attn", b.Attn))
+}
+
+// Step is like Forward, but takes only the newest tokens of every sequence.
+func (b *ParallelTwoBlock) Step(x, at graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(b, x, &result)
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+}
+
+func (b *ParallelTwoBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+	norm1, norm2, mlp := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+	x = x.In(b.scope)
+	return x.Add(attend(norm1(x))).Add(mlp(norm2(x)))
+}
