@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pkg/errors"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
-	"github.com/pkg/errors"
 )
 
 // odd returns a network in which no two sizes are equal: T 7, V 13, d 10, H 2, dρ 3, dh 4, f 11.
@@ -455,5 +456,22 @@ func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 		if slices.Equal(plain, drawn(t, generate(t.Context(), d, []int{3, 4, 5}, 20, penal()))) {
 			t.Error("the penalty changes nothing: the test shows little")
 		}
+	}
+}
+
+// After as many tokens as the context holds, a decoder does not depend on earlier ones.
+func TestFeedAFullContext(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	text := make([]int, m.Config.BlockSize)
+	for i := range text {
+		text[i] = (3*i + 1) % m.Config.VocabSize
+	}
+	for before := range m.Config.BlockSize + 1 {
+		d := newDecoderOf(t, m)
+		for i := range before {
+			feed(t, d, i%m.Config.VocabSize)
+		}
+		got := feed(t, d, text...)
+		sameLogits(t, "a whole context, in use", got, feed(t, newDecoderOf(t, m), text...))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -365,6 +367,53 @@ func TestI30CountsOfTheParts(t *testing.T) {
 	} {
 		if !(math.Abs(test.got-test.want) <= test.upTo) {
 			t.Errorf("%s: got %v, want %v", test.name, test.got, test.want)
+		}
+	}
+}
+
+// Every attention drops entries of its result, the residual dropout, during training and not otherwise, in both forms.
+func TestResidualDropout(t *testing.T) {
+	for _, a := range parts.Attentions() {
+		for _, kernels := range []bool{false, true} {
+			c := tiny()
+			c.VocabSize, c.Attention, c.Dropout, c.NLayer, c.Bias = 11, a.String(), 0.5, 1, true
+			c.QKSize, c.VSize = 8, 8
+			if c.suit(); c.ValidateModel() != nil && a.String() == "linformer" {
+				continue // it cannot be causal
+			} else if c.ValidateModel() != nil {
+				t.Errorf("%s: %v", a, c.ValidateModel())
+				continue
+			}
+			g := graph.New(graph.Float64, 5)
+			g.Kernels = kernels
+			m, err := New(g, c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scramble(m.Params(), 3)
+			x, err := g.Activation("h.0.attn")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := graph.CompileWith(m.Loss, []graph.Expr{x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, training := range []bool{true, false} {
+				g.SetTraining(training)
+				if err := p.Run(); err != nil {
+					t.Fatal(err)
+				}
+				zeros := 0
+				for _, v := range p.Kept(x).Floats() {
+					if v == 0 {
+						zeros++
+					}
+				}
+				if n := p.Kept(x).Len(); training && (zeros < n/4 || zeros > n*3/4) || !training && zeros > 0 {
+					t.Errorf("%s, kernels %v, training %v: %d of %d entries are dropped, want half or none", a, kernels, training, zeros, n)
+				}
+			}
 		}
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pkg/errors"
 )
 
 // Training works: some hundred steps reduce the loss from that of guessing to below the entropy of the letters'
@@ -433,4 +434,37 @@ func lossNow(ctx context.Context, trainer *Trainer) (loss float64, err error) {
 	batch := func(yield func(float64, error) bool) { yield(1, nil) }
 	err = trainer.Losses(ctx, batch, func(_ []float64, mean float64) { loss = mean })
 	return loss, err
+}
+
+// Two evaluations at one step are equal to the bit. At the next step, with the same weights, the batches differ, and so
+// do the eval_iters batches of one evaluation.
+func TestEvaluateDrawsBatches(t *testing.T) {
+	c := tiny()
+	c.Hooks.Rate = func(int) float64 { return 0 }
+	c.WeightDecay = 0
+	once := c
+	once.EvalIters = 1
+	tr, one := newTrainer(t, c), newTrainer(t, once)
+	evaluate := func(tr *Trainer) Evaluation { return must(tr.Evaluate(context.Background())) }
+	first := evaluate(tr)
+	if again := evaluate(tr); again != first {
+		t.Errorf("the same step again: got %v, want %v", again, first)
+	}
+	if e := evaluate(one); e.Val == first.Val || e.Train == first.Train {
+		t.Errorf("%d batches have the losses of one: %v", c.EvalIters, e)
+	}
+	steps(t, tr, 1)
+	if e := evaluate(tr); e.Val == first.Val || e.Train == first.Train {
+		t.Errorf("after a step the batches are those before it: %v", e)
+	}
+	c.Seed++
+	other := newTrainer(t, c)
+	for i, p := range other.Model.Params() { // of the same weights
+		if err := p.Tensor().Fill(tr.Model.Params()[i].Tensor().Floats()...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e := evaluate(other); e.Val == first.Val || e.Train == first.Train {
+		t.Errorf("with another seed the batches are the same: %v", e)
+	}
 }

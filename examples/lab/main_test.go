@@ -123,6 +123,11 @@ func TestStudy(t *testing.T) {
 			t.Errorf("%s: got %+v", r.Arm, d)
 		}
 	}
+	more := slices.Clone(args)
+	more[slices.Index(more, "-arms")+1] += "; norm=dyt"
+	if report, _ := printed(t, append(more, "-report")...); !strings.Contains(report, " not run ") || strings.Contains(report, "diverged") {
+		t.Errorf("-report of an arm that has not run: %s", report)
+	}
 }
 
 // -parts all has an arm for every variant of every list but those of the baseline and those that it makes impossible;

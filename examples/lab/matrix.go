@@ -29,7 +29,10 @@ func (s *summary) matrix(tables []table) (lines [][]string) {
 
 // accuracy returns a mean with its standard error.
 func (r *row) accuracy() string {
-	if r.Outcome == nil {
+	switch {
+	case r.Outcome == nil && r.Diverged == 0:
+		return "not run"
+	case r.Outcome == nil:
 		return "diverged"
 	}
 	if r.Seeds == 1 {

@@ -188,7 +188,10 @@ func aligned(line []string, widths []int) string {
 
 // cells returns the numbers of an arm.
 func (r *row) cells() []string {
-	loss, steps := "diverged", "–"
+	loss, steps := "not run", "–"
+	if r.Diverged > 0 {
+		loss = "diverged"
+	}
 	if r.Seeds > 0 {
 		loss, steps = fmt.Sprintf("%.4f", r.Loss), program.Thousands(int64(math.Round(r.Steps)))
 	}
