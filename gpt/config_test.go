@@ -207,7 +207,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "patience": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true}
 	plain, odd := Shakespeare(), unusual()
 	odd.Precision, odd.Schedule, odd.CooldownIters, odd.EMA = "bf16", "wsd", 5, 0.5
-	odd.Patience = 3
+	odd.Patience, odd.AttnLogitSoftcapping = 3, 50
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {

@@ -14,8 +14,11 @@ import (
 // AttentionShape holds the sizes of attention on packed projections. The rows of qkv are the Batch·Context tokens. Its
 // columns are the queries of all Heads, QK features each, then the keys, QK features, then the values, V features, of
 // all Groups. Consecutive heads, Heads/Groups at a time, share the keys and values of a group. If Groups is 0, every
-// head has its own.
-type AttentionShape struct{ Batch, Context, Heads, QK, V, Groups int }
+// head has its own. If Cap is not 0, a score s becomes Cap·tanh(s/Cap) before the mask is added (Gemma 2).
+type AttentionShape struct {
+	Batch, Context, Heads, QK, V, Groups int
+	Cap                                  float64
+}
 
 // Width returns the number of columns of the packed projections, Heads·QK + Groups·(QK + V).
 func (h AttentionShape) Width() int { return h.kernel().Width() }
@@ -27,21 +30,31 @@ func (h AttentionShape) check(x *G.Node, rows int) error {
 	if s := x.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Width() || h.QK < 1 {
 		return errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.Width(), h)
 	}
+	return checkCap(h.Cap)
+}
+
+// checkCap returns an error for a cap that float32 cannot divide by.
+func checkCap(limit float64) error {
+	const least, most = 1. / (1 << 30), 1 << 30
+	if limit != 0 && !(limit >= least && limit <= most) {
+		return errors.Errorf("a cap of %v, want 0 or %.2g to %.2g", limit, least, float64(most))
+	}
 	return nil
 }
 
 func (h AttentionShape) kernel() attention.Shape {
 	return attention.Shape{
 		Batch: h.Batch, Queries: h.Context, Keys: h.Context,
-		Heads: h.Heads, QK: h.QK, V: h.V, Groups: cmp.Or(h.Groups, h.Heads),
+		Heads: h.Heads, QK: h.QK, V: h.V, Groups: cmp.Or(h.Groups, h.Heads), Cap: h.Cap,
 	}
 }
 
 // Attention returns the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v, with the k and v of the head's
-// group: (B·T, H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores. It is (T, T) for all sequences, (B, T, T),
-// or (1 or B, 1 or H, T, T) if heads differ. Dropout acts on the weights, at attn_dropout in qkv's scope. The weights
-// are never stored: a query keeps two numbers for the backward pass, so the memory is linear in T. A query that sees no
-// key has the result 0, where the equation has NaN. A key that is not finite may make queries NaN that do not see it.
+// group and with capped scores: (B·T, H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores. It is (T, T) for all
+// sequences, (B, T, T), or (1 or B, 1 or H, T, T) if heads differ. Dropout acts on the weights, at attn_dropout in
+// qkv's scope. The weights are never stored: a query keeps two numbers for the backward pass, so the memory is linear
+// in T. A query that sees no key has the result 0, where the equation has NaN. A key that is not finite may make
+// queries NaN that do not see it.
 func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
 	return qkv.kernel("attention", func() (*G.Node, error) {
 		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
@@ -52,12 +65,17 @@ func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bo
 }
 
 // CrossShape holds the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to
-// Keys tokens, in Heads heads with QK features per query or key and V features per value.
-type CrossShape struct{ Batch, Queries, Keys, Heads, QK, V int }
+// Keys tokens, in Heads heads with QK features per query or key and V features per value. Cap is as in
+// AttentionShape.
+type CrossShape struct {
+	Batch, Queries, Keys, Heads, QK, V int
+	Cap                                float64
+}
 
 func (h CrossShape) kernel() attention.Shape {
 	return attention.Shape{
 		Batch: h.Batch, Queries: h.Queries, Keys: h.Keys, Heads: h.Heads, QK: h.QK, V: h.V, Groups: h.Heads,
+		Cap: h.Cap,
 	}
 }
 
@@ -73,6 +91,9 @@ func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok
 		if s := kv.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Keys || s[1] != h.Heads*(h.QK+h.V) {
 			return nil, errors.Errorf("%v is not (%d, %d), the keys and values of %+v",
 				s, h.Batch*h.Keys, h.Heads*(h.QK+h.V), h)
+		}
+		if err := checkCap(h.Cap); err != nil {
+			return nil, err
 		}
 		return q.attention(h.kernel(), mask, dropout, q.node, kv.node)
 	}, kv, mask)
@@ -138,6 +159,9 @@ func (h LinearShape) linear() ops.Linear {
 }
 
 func (h LinearShape) checkGroups() error {
+	if h.Cap != 0 {
+		return errors.Errorf("a cap of %v, want 0: linear attention has no scores", h.Cap)
+	}
 	if groups := h.kernel().Groups; groups != h.Heads {
 		return errors.Errorf("%d groups, want %d: in linear attention no head shares its keys and values",
 			groups, h.Heads)

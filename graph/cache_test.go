@@ -177,7 +177,7 @@ func stepCases() map[string]stepCase {
 	for _, mask := range [][]int{{5, 5}, {1, 2, 5, 5}} {
 		for groups := range 3 {
 			h := h
-			h.Groups = groups
+			h.Groups, h.Cap = groups, []float64{0, 0.6, 0}[groups]
 			c := NewKVCache(h)
 			cases[fmt.Sprint("keys and values of groups ", groups, ", mask ", mask)] = stepCase{h.Width(),
 				func(s Scope, x Expr) Expr { return must(Attention(x, causal(s, mask...), h, 0)) },
@@ -198,7 +198,7 @@ func stepCases() map[string]stepCase {
 				latent, r := x.Cols(10, 16), x.Cols(16, 18)
 				keys := latent.MatMul(k)
 				kv := keys.Cols(0, 3).Join(r, keys.Cols(3, 6), r, latent.MatMul(v))
-				return must(Attention(x.Cols(0, 10).Join(kv), causal(s, mask...), AttentionShape{3, 5, 2, 5, 4, 2}, 0))
+				return must(Attention(x.Cols(0, 10).Join(kv), causal(s, mask...), AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 5, V: 4}, 0))
 			},
 			func(s Scope, x, at Expr) Expr {
 				k, v := ways(s)

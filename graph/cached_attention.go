@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
@@ -83,7 +85,7 @@ func CachedPairAttention(qkv, mask, at Expr, cache *PairCache) Expr {
 		if want := (tensor.Shape{1, h.Heads, h.Context, 2 * h.Context}); !mask.node.Shape().Eq(want) {
 			return nil, errors.Errorf("a mask %v, want %v", mask.node.Shape(), want)
 		}
-		if err := checkPosition(at); err != nil {
+		if err := cmp.Or(checkPosition(at), checkCap(h.Cap)); err != nil {
 			return nil, err
 		}
 		return qkv.g.ops.CachedPairAttention(

@@ -17,8 +17,9 @@ type Attention func(at Site) Layer
 // Encoders use it as well: the site's mask decides which token attends to which, and Causal makes it a decoder's
 // attention. The mask is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias
 // cancels in the softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh
-// may differ. The kernel goes tile by tile, as hand.Flash does, which needs e^(x−m) = eˣ/eᵐ for the largest score m; on
-// the exact road this holds for maxima.
+// may differ. If the site has a Cap c, a score s becomes c·tanh(s/c) before the mask is added (Gemma 2, 2024, section
+// 2): no score exceeds the cap, and a key's bias no longer cancels. The kernel goes tile by tile, as hand.Flash does,
+// which needs e^(x−m) = eˣ/eᵐ for the largest score m; on the exact road this holds for maxima.
 type SelfAttention struct {
 	QKV   Layer // [q | k | v], with q and k rotated if positions are rotary
 	heads heads
@@ -32,6 +33,7 @@ func NewSelfAttention(at Site) *SelfAttention {
 
 // newSelfAttention declares the layer with the given sizes of the heads and, if bias is true, a bias in c_attn.
 func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
+	sizes.Cap = at.limit()
 	return &SelfAttention{
 		QKV:   newInProjection(at, "c_attn", sizes, bias),
 		heads: newHeads(at, sizes),
@@ -94,14 +96,31 @@ func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B
 		return l.scope.Place("heads", y)
 	}
 	h, at := l.sizes, l.scope
-	q := at.Place("q", split(qkv, h, 0, h.QK))                             // q = a·w_q + b_q  (B, H, T, dρ)  (9.a)
-	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))                  // k = a·w_k + b_k  (B, H, T, dρ)  (9.b)
-	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))                 // v = a·w_v + b_v  (B, H, T, dh)  (4)
-	raw := q.MatMulT(k)                                                    // ρ_raw = q·kᵀ     (B, H, T, T)   (10)
-	scaled := at.Place("scores", raw.Scale(1/math.Sqrt(float64(h.QK))))    // ρ_raw/√dρ                       (12)
+	q := at.Place("q", split(qkv, h, 0, h.QK))                      // q = a·w_q + b_q  (B, H, T, dρ)  (9.a)
+	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))           // k = a·w_k + b_k  (B, H, T, dρ)  (9.b)
+	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))          // v = a·w_v + b_v  (B, H, T, dh)  (4)
+	raw := q.MatMulT(k)                                             // ρ_raw = q·kᵀ     (B, H, T, T)   (10)
+	scaled := softcap(raw.Scale(1/math.Sqrt(float64(h.QK))), h.Cap) // ρ_raw/√dρ                       (12)
+	scaled = at.Place("scores", scaled)
 	rho := at.Place("weights", scaled.Add(l.mask.overHeads(at)).Softmax()) // ρ = softmax      (B, H, T, T)   (13), (15)
 	out := l.drop.Forward(rho).In(at).MatMul(v)                            // ρ·v              (B, H, T, dh)  (16)
 	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))  // concat           (B·T, H·dh)    (34)
+}
+
+// limit returns the site's Cap, which must be a number from 0.
+func (s Site) limit() float64 {
+	if !(s.Cap >= 0 && s.Cap <= math.MaxFloat64) {
+		s.Failf("a cap of %v for the scores, want 0 or more", s.Cap)
+	}
+	return s.Cap
+}
+
+// softcap returns limit·tanh(x/limit), or x if the limit is 0.
+func softcap(x graph.Expr, limit float64) graph.Expr {
+	if limit == 0 {
+		return x
+	}
+	return x.Scale(1 / limit).Tanh().Scale(limit)
 }
 
 // concat joins the results of the heads side by side.

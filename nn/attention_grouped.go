@@ -9,7 +9,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 // The columns of its projection are [q | k | v], H queries, G keys and G values. A decoder reads and stores G(dρ+dh)
 // numbers of a token, not H(dρ+dh). The gradient of a key or value is the sum over the heads that share it. Everything
-// else, including Step, is the same as in SelfAttention, which it equals if G = H.
+// else, including Step and the cap of the scores, is the same as in SelfAttention, which it equals if G = H.
 type GroupedAttention struct{ SelfAttention }
 
 // NewGroupedAttention declares c_attn (d, H·dρ+G(dρ+dh)), with a bias if bias is true, and c_proj (H·dh, d), with a

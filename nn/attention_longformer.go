@@ -15,7 +15,7 @@ import (
 //	s_ij = q_i·k_jᵀ/√dρ       where else they are in the window
 //	s_ij = −∞                 elsewhere
 //
-// plus the mask's bias, if any; P = softmax of a row, over both kinds together; and
+// capped as in SelfAttention, plus the mask's bias, if any; P = softmax of a row, over both kinds together; and
 //
 //	out_i = Σ_j P_ij·(v^g_j where i ∈ G or j ∈ G, else v_j)
 //
@@ -34,6 +34,7 @@ type Longformer struct {
 // the site's mask is ignored.
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 	sizes := at.heads(at.QK, at.V)
+	sizes.Cap = at.limit()
 	return &Longformer{
 		QKV:    newInProjection(at, "c_attn", sizes, at.Bias),
 		Global: newInProjection(at, "c_attn_global", sizes, at.Bias),
@@ -73,7 +74,7 @@ func (l *Longformer) attend(near, global graph.Expr) graph.Expr { // 2·(B·T, H
 	qg, kg, vg := l.split(global, "_global")                                      // q^g, k^g, v^g
 	both := q.MatMulT(k).Reshape(pairs, 1).Join(qg.MatMulT(kg).Reshape(pairs, 1)) // [q·kᵀ, q^g·k^gᵀ]
 	raw := both.Reshape(h.Batch, h.Heads, h.Context, 2*h.Context)                 //          (B, H, T, 2T)
-	scaled := at.Place("scores", raw.Scale(l.inverse()))                          // s        (B, H, T, 2T)
+	scaled := at.Place("scores", softcap(raw.Scale(l.inverse()), h.Cap))          // s        (B, H, T, 2T)
 	p := at.Place("weights", scaled.Add(l.mask.expr.In(at)).Softmax())            // P        (B, H, T, 2T)
 	p = l.weightDrop.Forward(p).In(at)
 	half := func(i int) graph.Expr {
@@ -116,7 +117,7 @@ func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
 	kv, _ := graph.GatherCols(both, l.keys())
 	width := h.Heads * (2*h.QK + h.V)
 	return graph.CrossAttention(q.In(l.scope), kv.Reshape(2*h.Batch*h.Context, width), l.mask.expr, graph.CrossShape{
-		Batch: h.Batch, Queries: h.Context, Keys: 2 * h.Context, Heads: h.Heads, QK: 2 * h.QK, V: h.V,
+		Batch: h.Batch, Queries: h.Context, Keys: 2 * h.Context, Heads: h.Heads, QK: 2 * h.QK, V: h.V, Cap: h.Cap,
 	}, l.weightDrop.P)
 }
 

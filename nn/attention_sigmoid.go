@@ -17,7 +17,10 @@ import (
 type SigmoidAttention struct{ SelfAttention }
 
 // NewSigmoidAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
-func NewSigmoidAttention(at Site) *SigmoidAttention { return &SigmoidAttention{*NewSelfAttention(at)} }
+func NewSigmoidAttention(at Site) *SigmoidAttention {
+	at.Cap = 0
+	return &SigmoidAttention{*NewSelfAttention(at)}
+}
 
 // Forward computes attention within every sequence.
 func (l *SigmoidAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)

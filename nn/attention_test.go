@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,6 +215,45 @@ func TestI68StepEqualsForward(t *testing.T) {
 				at.Mask = mask(at)
 				return NewSigmoidAttention(at)
 			})
+		})
+	}
+}
+
+// No score exceeds a cap: weights of one query differ by at most a factor e^(2c). A large cap changes nothing.
+func TestI80ScoresAreBounded(t *testing.T) {
+	d := shapes[0]
+	weights := func(limit float64) (weights []float64) {
+		g := graph.New(graph.Float64, 1)
+		g.Kernels = false
+		at := newSite(g, d)
+		at.Mask, at.Cap = NewMask(at.Sub("own"), d, All{}), limit
+		NewSelfAttention(at).Forward(g.Root().Value("x", graph.Normal(9), d.Batch*d.Context, d.Embd))
+		y, err := g.Activation("h.0.weights")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return output(t, y).Floats()
+	}
+	free, loose, tight := weights(0), weights(1e8), weights(0.5)
+	for i := range free {
+		row := tight[i/d.Context*d.Context:][:d.Context]
+		if ratio := slices.Max(row) / slices.Min(row); !(ratio <= math.E*(1+1e-12)) {
+			t.Errorf("weights of query %d differ by a factor %v with a cap of 0.5, want at most e", i/d.Context, ratio)
+		}
+		if !(math.Abs(loose[i]-free[i]) <= 1e-10) {
+			t.Errorf("weight %d: got %v with a cap of 1e8, want %v", i, loose[i], free[i])
+		}
+	}
+}
+
+// Step equals Forward with capped scores, for heads of their own keys and of shared ones.
+func TestI80StepEqualsForward(t *testing.T) {
+	for groups := range 3 {
+		stepEqualsForward(t, Causal{}, sixHeads, func(at Site) Cached {
+			if at.Cap = 0.4; groups == 0 {
+				return NewSelfAttention(at)
+			}
+			return NewGroupedAttention(at, groups, true)
 		})
 	}
 }

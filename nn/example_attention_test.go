@@ -3,6 +3,7 @@ package nn_test
 import (
 	"fmt"
 	"log"
+	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -35,6 +36,24 @@ func ExampleSigmoidAttention() {
 	//   0.50  0.50
 	//   0.67  0.67
 	//   0.75  0.75
+}
+
+// The scores of the third token are 0, 707 and 1414, but the cap makes them 0, 1 and 1. Without it each token would
+// attend to the largest score alone, its own.
+func ExampleSelfAttention_cap() {
+	at := site()
+	at.Cap = 1
+	l := nn.NewSelfAttention(at.At("attn"))
+	set(at.Graph(), map[string][]float64{
+		"attn.c_attn.weight": {0, 0, 1, 0, 1, 0, 1000, 0, 0, 0, 0, 0},
+		"attn.c_proj.weight": {1, 0, 0, 1},
+	})
+	x := at.Value("x", func(i int, _ *rand.Rand) float64 { return []float64{0, 1, 1, 1, 2, 1}[i] }, 3, 2)
+	show(l.Forward(x))
+	// Output:
+	//   0.00  0.00
+	//   0.73  0.00
+	//   1.27  0.00
 }
 
 // Two tokens of a target attend to a source of four, the last of which is padding: the numbers of queries and keys may

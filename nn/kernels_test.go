@@ -95,6 +95,10 @@ var cases = []layerCase{
 		at.Bias, at.Dropout = false, 0.3
 		return NewGLU(at, SiLU{}).Forward(x)
 	}},
+	{"capped attention", "SelfAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Cap = 0.8
+		return NewSelfAttention(rotary(at)).Forward(x)
+	}},
 	{"attention", "SelfAttention", func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) }},
 	{"attention with dropout", "SelfAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Dropout = 0.3

@@ -17,6 +17,7 @@ type Site struct {
 	MLP     func(at Site) Layer // builds the MLP, NewMLP if nil; for blocks
 	Act     Layer               // the activation; for NewMLP
 	Eps     float64             // ε; for norms, NewTaylorAttention
+	Cap     float64             // of the scores, 0 for none; for NewSelfAttention, NewGroupedAttention, NewLongformer
 	Dropout float64             // the probability of dropping; for attention, NewMLP, NewDropout
 
 	Mask   *Mask  // which token attends to which; for self-attention, except NewLongformer

@@ -68,6 +68,9 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	case "rope":
 		c.QKSize += c.QKSize % 2
 	}
+	if own.Softmax && c.Block != "elman" && flag(4) {
+		c.AttnLogitSoftcapping = 0.5 + float64(s.window%16)
+	}
 	if c.Attention == "taylor" && c.QKSize == 1 {
 		c.QKSize = 2 // unit vectors of one feature are equal or opposite, and 1 + q̂·k̂ is then a difference of equal numbers
 	}

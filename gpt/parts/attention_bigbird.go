@@ -6,7 +6,8 @@ func bigBirdAttentions() []Attention {
 	random := Option{
 		Name: "random_keys", Help: "bigbird: number of random keys of a query", Check: upToContext("random_keys"),
 	}
-	return []Attention{{Name: "bigbird", Options: []Option{window(), globalTokens(), random}, New: bigBird}}
+	options := []Option{window(), globalTokens(), random}
+	return []Attention{{Name: "bigbird", Options: options, New: bigBird, Softmax: true}}
 }
 
 // bigBird draws the same random keys for every model of the same sizes, because they belong to the network, unlike the

@@ -5,8 +5,8 @@ import "github.com/pedestrian-ml/pedestrian/nn"
 func dilatedAttentions() []Attention {
 	options := []Option{window(), dilation(), globalTokens()}
 	return []Attention{
-		{Name: "dilated", Options: options, New: dilated},
-		{Name: "longformer", Options: options, New: longformer},
+		{Name: "dilated", Options: options, New: dilated, Softmax: true},
+		{Name: "longformer", Options: options, New: longformer, Softmax: true},
 	}
 }
 

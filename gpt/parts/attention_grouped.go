@@ -12,8 +12,8 @@ func groupedAttentions() []Attention {
 		Default: func(s Stack) int { return s.NHead }, Check: checkKVHeads, optional: true,
 	}}
 	return []Attention{
-		{Name: "gqa", Options: options, New: grouped, Groups: groups},
-		{Name: "gqa_bias", Options: options, New: groupedBias, Groups: groups},
+		{Name: "gqa", Options: options, New: grouped, Groups: groups, Softmax: true},
+		{Name: "gqa_bias", Options: options, New: groupedBias, Groups: groups, Softmax: true},
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 func windowAttentions() []Attention {
 	options := []Option{window()}
 	return []Attention{
-		{Name: "window", Options: options, New: windowed},
-		{Name: "alternating", Options: options, New: alternating},
+		{Name: "window", Options: options, New: windowed, Softmax: true},
+		{Name: "alternating", Options: options, New: alternating, Softmax: true},
 	}
 }
 

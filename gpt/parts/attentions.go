@@ -15,6 +15,8 @@ type Attention struct {
 	// New is called once for a model, at its root, and its result once for every block. It builds what the blocks
 	// share. s is resolved.
 	New func(root nn.Site, s Stack) nn.Attention
+	// Softmax declares that all weights are softmaxes of scores, which read the Site's Cap.
+	Softmax bool
 	// Groups returns the number of heads of keys and values; it is nil if every head has its own. Files of published
 	// models store queries, keys and values in separate tensors. s is resolved.
 	Groups func(s Stack) int
@@ -29,7 +31,7 @@ func (a Attention) Make(root nn.Site, s Stack) (built nn.Attention) {
 // Attentions lists the library's attentions, the default first. All of them are causal except linformer, which is for
 // encoders and which a decoder refuses.
 func Attentions() []Attention {
-	return slices.Concat([]Attention{{Name: "causal", New: causal}, {Name: "sigmoid", New: sigmoid}},
+	return slices.Concat([]Attention{{Name: "causal", New: causal, Softmax: true}, {Name: "sigmoid", New: sigmoid}},
 		groupedAttentions(), windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(),
 		latentAttentions())
 }

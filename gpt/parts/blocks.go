@@ -45,6 +45,10 @@ func checkElman(s Stack) error {
 				f.name, f.got, f.want)
 		}
 	}
+	if s.AttnLogitSoftcapping != 0 {
+		return errors.Errorf("attn_logit_softcapping: got %v, want 0 with block elman, which has no attention",
+			s.AttnLogitSoftcapping)
+	}
 	if s.Position == "rope" || s.Position == "alibi" {
 		return errors.Errorf("position: got %s, want learned, sinusoidal or none with block elman, "+
 			"which has no queries and keys", s.Position)

@@ -63,6 +63,9 @@ func (d Design) Validate(context int) error {
 	if err := d.Attention.check(dims, s); err != nil {
 		return err
 	}
+	if err := d.checkScores(); err != nil {
+		return err
+	}
 	for _, check := range []func(Stack) error{d.Block.Check, d.mlp.Check} {
 		if check == nil {
 			continue
@@ -74,12 +77,29 @@ func (d Design) Validate(context int) error {
 	return nil
 }
 
+// checkScores refuses settings of the scores that the attention does not read.
+func (d Design) checkScores() error {
+	const least, most = 1. / (1 << 30), 1 << 30
+	c := d.Stack.AttnLogitSoftcapping
+	switch {
+	case c == 0:
+		return nil
+	case !d.Attention.Softmax:
+		return errors.Errorf("attn_logit_softcapping: got %v, want 0 with attention %s, whose weights are not "+
+			"softmaxes of scores q·k", c, d.Stack.Attention)
+	case c < least || c > most:
+		return errors.Errorf("attn_logit_softcapping: got %v, want 0 or %.2g to %.2g", c, least, float64(most))
+	}
+	return nil
+}
+
 // Site returns the settings with which the layers of d are built, for a batch of sequences. The caller adds the scope,
 // the positions, their rotation and biases, and the mask.
 func (d Design) Site(batch, context int) nn.Site {
 	s := d.Stack
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
+		Cap: s.AttnLogitSoftcapping,
 		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
 	}
 }

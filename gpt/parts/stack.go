@@ -16,11 +16,13 @@ type Stack struct {
 	Dropout float64 // probability of dropping a value, in [0, 1)
 	Bias    bool    // biases in every linear layer and layer normalisation
 
-	QKSize    int     // dρ of one head; by default d/H
-	VSize     int     // dh of one head; by default d/H
-	NInner    int     // f; by default 4d
-	Eps       float64 // ε of the norms; by default 1e-5
-	RopeTheta float64 // base of the rotary positions' frequencies; by default 10000
+	QKSize int     // dρ of one head; by default d/H
+	VSize  int     // dh of one head; by default d/H
+	NInner int     // f; by default 4d
+	Eps    float64 // ε of the norms; by default 1e-5
+	// AttnLogitSoftcapping is c in c·tanh(s/c), which replaces the scores of attention by a softmax; 0 is none.
+	AttnLogitSoftcapping float64
+	RopeTheta            float64 // base of the rotary positions' frequencies; by default 10000
 
 	// By name, by default the first of the library's list.
 	Position   string // encoding of the tokens' positions

@@ -6,7 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 )
 
-// SizeFields returns the fields of the sizes and of the settings for all blocks.
+// SizeFields returns the fields of the sizes and of the settings for all blocks. Those that are optional are left out
+// of the JSON while they are 0.
 func (s *Stack) SizeFields() field.List {
 	return field.List{
 		field.New("n_layer", &s.NLayer, field.Size(1), "number of transformer blocks"),
@@ -20,6 +21,8 @@ func (s *Stack) SizeFields() field.List {
 		field.New("eps", &s.Eps, field.Fraction(), "epsilon of the normalisation; 0 is 1e-5"),
 		field.New("rope_theta", &s.RopeTheta, field.NonNegative(),
 			"base of the rotary positions' frequencies; 0 is 10000"),
+		field.New("attn_logit_softcapping", &s.AttnLogitSoftcapping, field.NonNegative(),
+			"c of the scores c·tanh(s/c) of attention with a softmax; 0 is no cap").Optional(),
 	}
 }
 

@@ -17,17 +17,19 @@ type Head[T Number] interface {
 //
 //	ρ = softmax(q kᵗ/√dρ + M),  a = (ρ ∘ drop) v       (n, dh)              (16), (18)
 //
-// with an optional additive mask M (erratum B1).
+// with an optional additive mask M (erratum B1). With a cap c, c·tanh(s/c) replaces a score s = q kᵗ/√dρ (Gemma 2).
 type Attention[T Number] struct {
 	Mask Matrix[float64] // (n, m)
 	Drop Dropout[T]      // of the weights
+	Cap  float64         // 0 for none
 }
 
 // Weights returns the attention weights ρ: how much each query attends to each key.
 func (a Attention[T]) Weights(q, k Matrix[T]) Matrix[T] {
 	raw := q.MatMul(k.Transpose())                      // q kᵗ    (n, m)   (10)
 	scaled := raw.Scale(1 / math.Sqrt(float64(q.Cols))) //         (n, m)   (12)
-	causal := scaled.plus(Lift[T](a.Mask))              //         (n, m)   (13)
+	capped := scaled.softcap(a.Cap)                     // c·tanh  (n, m)
+	causal := capped.plus(Lift[T](a.Mask))              //         (n, m)   (13)
 	return causal.Softmax()                             // ρ       (n, m)   (15)
 }
 
@@ -36,8 +38,27 @@ func (a Attention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return a.Drop.Forward(a.Weights(q, k)).MatMul(v)
 }
 
-// ShiftInvariant reports true: a softmax cancels what all scores of a query have in common.
-func (Attention[T]) ShiftInvariant() bool { return true }
+// ShiftInvariant reports whether there is no cap: a softmax cancels what all scores of a query have in common.
+func (a Attention[T]) ShiftInvariant() bool { return a.Cap == 0 }
+
+// softcap returns c·tanh(x/c), or x if c is 0.
+func (x Matrix[T]) softcap(c float64) Matrix[T] {
+	switch {
+	case c == 0:
+		return x
+	case !(c > 0 && c <= math.MaxFloat64):
+		return failed[T]("a cap of %v, want 0 or more", c)
+	}
+	return x.Scale(1 / c).Tanh().Scale(c)
+}
+
+// capped returns the Δ before the cap c of scores x, given the Δ after it: Δ ∘ (1 − tanh²(x/c)).
+func capped[T Number](x, delta Matrix[T], c float64) Matrix[T] {
+	if c == 0 {
+		return delta
+	}
+	return delta.Mul(x.Scale(1 / c).Tanh().Square().Scale(-1).Shift(1))
+}
 
 // Backward carries Δ from the output of a head to its queries, keys and values. A masked weight is exactly 0, and so is
 // its Δ_causal: the mask needs no line of its own (27).
@@ -47,9 +68,11 @@ func (a Attention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) 
 	drho, _ := a.Drop.Backward(rho, delta.MatMul(v.Transpose())) // Δ vᵗ                    (n, m)
 	rowsum := drho.Mul(rho).SumFeatures()                        // Δvᵗ ⊖ ρ                 (n, 1)
 	dcausal := drho.Sub(rowsum).Mul(rho)                         // Δ_causal                (n, m)   (25)
-	draw := dcausal.Scale(1 / math.Sqrt(float64(q.Cols)))        // Δ_raw = Δ_scaled/√dρ    (n, m)   (28)
-	dq = draw.MatMul(k)                                          // Δ_raw k                 (n, dρ)
-	dk = draw.Transpose().MatMul(q)                              // Δ_rawᵗ q                (m, dρ)
+	scale := 1 / math.Sqrt(float64(q.Cols))
+	dscaled := capped(q.MatMul(k.Transpose()).Scale(scale), dcausal, a.Cap) // Δ_causal ∘ (1 − tanh²)
+	draw := dscaled.Scale(scale)                                            // Δ_raw = Δ_scaled/√dρ    (n, m)   (28)
+	dq = draw.MatMul(k)                                                     // Δ_raw k                 (n, dρ)
+	dk = draw.Transpose().MatMul(q)                                         // Δ_rawᵗ q                (m, dρ)
 	return dq, dk, dv
 }
 

@@ -15,6 +15,7 @@ type Longformer[T Number] struct {
 	Local, Global Layer[T] // to packed queries, keys and values  (d, H(2dρ+dh))
 	Norm, NormG   Layer[T] // of the queries and keys of both; nil does not normalise
 	QK            int      // H·dρ
+	Cap           float64  // of the scores, 0 for none
 	Rotary        Layer[T] // of queries and keys; nil does not rotate
 	Batch, Heads  int
 	Masks         func(b, h int) LongformerMask
@@ -43,15 +44,20 @@ func (l Longformer[T]) queries(x Matrix[T]) (near, far Matrix[T], packed []Matri
 func (l Longformer[T]) heads(packed []Matrix[T]) Matrix[T] {
 	return perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
 		m := l.masks(b, h)
-		rho := longformerWeights(x[0], x[1], x[3], x[4], m)
+		rho := l.weights(x[0], x[1], x[3], x[4], m)
 		return []Matrix[T]{Dropout[T]{m.Drop}.Forward(rho).MatMul(JoinTokens(x[2], x[5]))}
 	}, packed...)[0]
 }
 
-func longformerWeights[T Number](q, k, qg, kg Matrix[T], m LongformerMask) Matrix[T] {
-	raw := JoinColumns(q.MatMul(k.Transpose()), qg.MatMul(kg.Transpose()))
-	scaled := raw.Scale(1 / math.Sqrt(float64(q.Cols)))
+func (l Longformer[T]) weights(q, k, qg, kg Matrix[T], m LongformerMask) Matrix[T] {
+	scaled := l.scaled(q, k, qg, kg).softcap(l.Cap)
 	return scaled.Add(Lift[T](JoinColumns(m.Local, m.Global))).Softmax()
+}
+
+// scaled returns [q kᵗ | qᵍ kᵍᵗ]/√dρ.
+func (Longformer[T]) scaled(q, k, qg, kg Matrix[T]) Matrix[T] {
+	raw := JoinColumns(q.MatMul(k.Transpose()), qg.MatMul(kg.Transpose()))
+	return raw.Scale(1 / math.Sqrt(float64(q.Cols)))
 }
 
 // Forward returns the heads between their projections.
@@ -63,13 +69,16 @@ func (l Longformer[T]) Forward(x Matrix[T]) Matrix[T] {
 // headBackward carries Δ to both kinds of queries, keys and values.
 //
 //	[Δ_raw | Δ_rawᵍ] = ρ ∘ (Δρ − rowsum(Δρ ∘ ρ))/√dρ,  Δρ = Δ [v | vᵍ]ᵗ
+//
+// With a cap, this is multiplied by its slope.
 func (l Longformer[T]) headBackward(b, h int, x []Matrix[T]) []Matrix[T] {
 	q, k, v, qg, kg, vg, delta := x[0], x[1], x[2], x[3], x[4], x[5], x[6]
 	m, n := l.masks(b, h), q.Rows
-	drop, rho := Dropout[T]{m.Drop}, longformerWeights(q, k, qg, kg, m)
+	drop, rho := Dropout[T]{m.Drop}, l.weights(q, k, qg, kg, m)
 	values := drop.Forward(rho).Transpose().MatMul(delta)                                        // [Δv; Δvᵍ]   (2n, dh)
 	drho := drop.Forward(delta.MatMul(JoinTokens(v, vg).Transpose()))                            //             (n, 2n)
-	draw := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho).Scale(1 / math.Sqrt(float64(q.Cols))) //             (n, 2n)
+	dcapped := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho)                                    //             (n, 2n)
+	draw := capped(l.scaled(q, k, qg, kg), dcapped, l.Cap).Scale(1 / math.Sqrt(float64(q.Cols))) //             (n, 2n)
 	local, global := draw.Columns(0, n), draw.Columns(n, 2*n)
 	return []Matrix[T]{
 		local.MatMul(k), local.Transpose().MatMul(q), values.Tokens(0, n),
@@ -103,11 +112,13 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 	)
 }
 
-// Longformer returns the layer with at.c_attn, at.c_attn_global and at.c_proj.
-func (at Site[T]) Longformer(batch, heads, qk int, rotary Layer[T], masks func(b, h int) LongformerMask) Layer[T] {
+// Longformer returns the layer with at.c_attn, at.c_attn_global and at.c_proj, without a cap.
+func (at Site[T]) Longformer(
+	batch, heads, qk int, rotary Layer[T], masks func(b, h int) LongformerMask,
+) Longformer[T] {
 	return Longformer[T]{
-		at.At("c_attn").Packed(qk, qk), at.At("c_attn_global").Packed(qk, qk),
-		at.queryKeyNorm(qk, qk), at.At("c_attn_global").queryKeyNorm(qk, qk), qk, rotary, batch, heads, masks,
-		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
+		Local: at.At("c_attn").Packed(qk, qk), Global: at.At("c_attn_global").Packed(qk, qk),
+		Norm: at.queryKeyNorm(qk, qk), NormG: at.At("c_attn_global").queryKeyNorm(qk, qk), QK: qk, Rotary: rotary,
+		Batch: batch, Heads: heads, Masks: masks, Proj: at.At("c_proj").Linear(), Drop: at.Drop("resid_dropout"),
 	}
 }

@@ -84,6 +84,8 @@ func TestVectorsMakeNoDenormals(t *testing.T) {
 				"relu2":            func() { v.Relu2(y, x) },
 				"relu2Backward":    func() { v.Relu2Backward(y, x, dy) },
 				"dropout":          func() { v.Dropout(y, dy, 1, 2, 1<<51, 1.25) },
+				"softcap":          func() { v.Softcap(slices.Clone(x), z, 50) },
+				"softcap, small":   func() { v.Softcap(slices.Clone(dy), z, 1e6) },
 				"sumSquares":       func() { v.SumSquares(dy) },
 			} {
 				noDenormals(t, name, f)

@@ -38,6 +38,9 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 			return ulps(got, want)
 		}
 	}
+	relative := func(got float32, want float64) float64 { // a number below 2⁻⁹⁵ counts as 0
+		return math.Max(0, math.Abs(float64(got)-want)-0x1p-95) / math.Abs(want)
+	}
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		for _, c := range []struct {
 			name  string
@@ -60,6 +63,9 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 			{"swiglu", func() { v.Swiglu(y, x, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
 			{"swigluBackward, gate", func() { v.SwigluBackward(y, other, x, one, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
 			{"swigluBackward, up", func() { v.SwigluBackward(other, y, x, one, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
+			{"softcap", func() { copy(y, x); v.Softcap(y, nil, 1) }, math.Tanh, relative, 6 * u},
+			{"softcap, slope", func() { copy(other, x); v.Softcap(other, y, 1) },
+				func(x float64) float64 { return 1 - math.Tanh(x)*math.Tanh(x) }, absolute, 7e-7},
 		} {
 			c.f()
 			worst, at := 0.0, float32(0)
@@ -132,6 +138,10 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 				[]float32{inf, -inf, nan, 1e38, -1e38}, []float32{1, 0, nan, 1, 0}},
 			{"geluTanhBackward", func(y, x []float32) { v.GeluTanhBackward(y, x, ones[float32](len(x))) },
 				[]float32{inf, -inf, nan, 1e38, -1e38}, []float32{1, 0, nan, 1, 0}},
+			{"softcap", func(y, x []float32) { copy(y, x); v.Softcap(y, nil, 30) },
+				[]float32{0, inf, -inf, nan, 1e38, -1e38, 1e-45, 1e-30}, []float32{0, 30, -30, nan, 30, -30, 0, 0}},
+			{"softcap, slope", func(y, x []float32) { v.Softcap(slices.Clone(x), y, 30) },
+				[]float32{0, inf, -inf, nan, 1e38, -1e38, 1e-45}, []float32{1, 0, 0, nan, 0, 0, 1}},
 			{"reluBackward", func(y, x []float32) { v.ReluBackward(y, x, []float32{1, 2, 3, nan, inf, 6}) },
 				[]float32{inf, -inf, nan, 1, -1, 0}, []float32{1, 0, 0, nan, 0, 0}},
 		} {

@@ -51,7 +51,11 @@ func referenceCross(q, kv, mask Expr, h CrossShape, dropout float64) Expr {
 	if len(mask.Shape()) == 3 {
 		mask = mask.Reshape(h.Batch, 1, h.Queries, h.Keys)
 	}
-	rho := queries.MatMulT(keys).Scale(1 / math.Sqrt(float64(h.QK))).Add(mask).Softmax()
+	scores := queries.MatMulT(keys).Scale(1 / math.Sqrt(float64(h.QK)))
+	if h.Cap != 0 {
+		scores = scores.Scale(1 / h.Cap).Tanh().Scale(h.Cap)
+	}
+	rho := scores.Add(mask).Softmax()
 	rho = rho.In(q.Graph().Root().Sub("attn_dropout")).Dropout(dropout)
 	return rho.MatMul(values).Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)
 }
@@ -92,7 +96,7 @@ func crossCase(t *testing.T, h CrossShape, dtype Dtype, kernels bool, dropout fl
 func TestCrossAttentionEqualsSpelled(t *testing.T) {
 	for _, h := range []CrossShape{
 		cross(2, 5, 7, 3, 4, 2), cross(3, 7, 5, 1, 3, 5), cross(3, 1, 6, 3, 2, 3), cross(1, 6, 1, 2, 1, 3),
-		cross(2, 67, 35, 2, 9, 5),
+		cross(2, 67, 35, 2, 9, 5), {Batch: 2, Queries: 67, Keys: 35, Heads: 2, QK: 9, V: 5, Cap: 0.8},
 	} {
 		for _, mask := range [][]int{{}, {h.Batch}, {1, h.Heads}, {h.Batch, h.Heads}} {
 			mask = append(mask, h.Queries, h.Keys)
@@ -150,8 +154,8 @@ func TestCrossAttentionErrors(t *testing.T) {
 		q, kv, mask []int
 		want        string
 	}{
-		{[]int{5, 6}, []int{8, 21}, []int{3, 4}, "(5, 6) is not (6, 6), the queries of {Batch:2 Queries:3 Keys:4 Heads:3 QK:2 V:5}"},
-		{[]int{6, 6}, []int{8, 20}, []int{3, 4}, "(8, 20) is not (8, 21), the keys and values of {Batch:2 Queries:3 Keys:4 Heads:3 QK:2 V:5}"},
+		{[]int{5, 6}, []int{8, 21}, []int{3, 4}, "(5, 6) is not (6, 6), the queries of {Batch:2 Queries:3 Keys:4 Heads:3 QK:2 V:5 Cap:0}"},
+		{[]int{6, 6}, []int{8, 20}, []int{3, 4}, "(8, 20) is not (8, 21), the keys and values of {Batch:2 Queries:3 Keys:4 Heads:3 QK:2 V:5 Cap:0}"},
 		{[]int{6, 6}, []int{8, 21}, []int{4, 3}, "got a mask (4, 3), want (3, 4), (2, 3, 4) or (1 or 2, 1 or 3, 3, 4)"},
 		{[]int{6, 6}, []int{8, 21}, []int{3, 2, 3, 4}, "got a mask (3, 2, 3, 4), want (3, 4), (2, 3, 4) or (1 or 2, 1 or 3, 3, 4)"},
 	} {
@@ -219,15 +223,15 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 		build func(s Scope)
 		want  string
 	}{
-		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 5, 64), Expr{}, h) }, "(5, 64) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
-		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 63), Expr{}, h) }, "(6, 63) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
+		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 5, 64), Expr{}, h) }, "(5, 64) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0 Cap:0}"},
+		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 63), Expr{}, h) }, "(6, 63) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0 Cap:0}"},
 		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 64), s.Value("m", Const(0), 3, 4), h) }, "got a mask of 12 entries, want 9 or 18"},
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 6, 64), s.Ints("at", 1, 3, NoneIgnored), nil)
 		}, "no cache to keep sums in"},
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 5, 64), s.Ints("at", 1, 3, NoneIgnored), NewLinearCache(h))
-		}, "(5, 64) is not (n·2, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
+		}, "(5, 64) is not (n·2, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0 Cap:0}"},
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 4, 64), s.Ints("at", 2, 3, NoneIgnored), NewLinearCache(h))
 		}, "got 2 positions, want 1"},

@@ -69,7 +69,7 @@ func planOf(n fixture.Sizes, kind, name string, s variants.Setting) variants.Pla
 		Batch: n.Batch, Context: n.Tokens, Layers: 1, Heads: n.Heads, QK: n.QK, Position: s.Position,
 		Attention: cmp.Or(s.Attention, "causal"), Norm: "layernorm", Block: "pre",
 		Activation: cmp.Or(s.Activation, "gelu"), Theta: theta,
-		Option: func(name string) int { return s.Options[name] },
+		Cap: s.Cap, Option: func(name string) int { return s.Options[name] },
 	}
 	switch kind {
 	case "attention":
@@ -119,7 +119,7 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 
 // attention returns the library's attention at attn.
 func attention(n fixture.Sizes, name string, at nn.Site, s variants.Setting) nn.Layer {
-	at.Heads, at.QK = n.Heads, n.QK
+	at.Heads, at.QK, at.Cap = n.Heads, n.QK, s.Cap
 	switch s.Position {
 	case "rope":
 		at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, theta)

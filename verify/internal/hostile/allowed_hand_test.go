@@ -9,6 +9,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^hand\.\w*Mask \d(\[0\])*=(0|nil|short|\d{9,})`, "of no tokens, a window wider than the text, or other tokens"},
 	{`^hand\.(Sinusoids|Zeros|Matrix\.(Columns|Tokens)) [01]=0`, "none"},
 	{`^hand\.(Attention|Dropout|Flash|SigmoidAttention)\.\w+ 0(\.Drop|\.Mask|\.Drop\.Mask)?={}`, "without mask or dropout"},
+	{`^hand\.Attention\.\w+ 0\.Cap=0`, "without a cap"},
 	{`^hand\.(Sigmoid)?Attention\.Weights 0\.Drop`, "dropout comes after the weights"},
 	{`^hand\.\w+\.\w+ 0\.(Bias|Bo|See|Z)={}`, "without it"},
 	{`^hand\.\w+\.Backward 0\.(Bias|Bo)`, "its gradient is the sum of Δ, whatever it is"},

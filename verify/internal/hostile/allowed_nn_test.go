@@ -29,6 +29,8 @@ var nnRules = []struct{ pattern, why string }{
 		"what encodes positions reads them"},
 	{`^nn\.NewMeanTokens 0\.(Affine|Norm|MLP|Act|Eps|Dropout|Mask|Positions|Dims\.(Context|Embd|Heads|QK|V|Inner|Blocks))=`,
 		"its kernel counts the tokens that there are"},
+	{`^nn\.(New(CrossAttention|Dropout|DyT|Elman|GLU|LayerNorm|LayerNormPlain|LayerNormSigma|LearnedPositions|LinearAttention|MLA|MLALatentRoPE|MLARoPE|MLP|MeanTokens|RMSNorm|RoPE|SigmoidAttention|Sinusoidal|TaylorAttention|Unprojected|UnprojectedCross|ValueHead)|Site\.Param) 0\.Cap=`,
+		"only self-attention by a softmax caps its scores"},
 	{`^nn\.NewLoRA `, "it adapts nothing here, and what it makes checks them"},
 	{`^(nn\.Site\.Param|nn\.NewLinear|graph\.Scope\.(Param|Value)) [124]=(""|typo|of zeros)`, "any name, and numbers that are 0"},
 	{`^nn\.\w+\.Check (0\.Width=\d{9,}|0\.Random=0|0\.Slopes\[0\]=(0|-1))`, "all of the text, none, and any slope"},

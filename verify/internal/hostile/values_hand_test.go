@@ -81,7 +81,7 @@ func handValues[T hand.Number](v table) {
 	})
 	define(v, func(w *world) hand.Longformer[T] {
 		masks := get[func(b, h int) hand.LongformerMask](w)
-		return get[site](w).Longformer(2, 2, 2, nil, masks).(hand.Longformer[T])
+		return get[site](w).Longformer(2, 2, 2, nil, masks)
 	})
 	define(v, func(w *world) hand.MLAAbsorbed[T] {
 		m := get[matrix](w)

@@ -5,7 +5,7 @@ import "github.com/pedestrian-ml/pedestrian/verify/hand"
 // longformer returns attention whose pairs with a global token have their own projections.
 func longformer[T hand.Number](p Place[T]) hand.Layer[T] {
 	c, drop, n := p.plan, p.Site.Drop("attn_dropout"), p.side.context
-	return p.Site.Longformer(c.Batch, c.Heads, c.Heads*c.QK, p.rotary(), func(b, h int) hand.LongformerMask {
+	layer := p.Site.Longformer(c.Batch, c.Heads, c.Heads*c.QK, p.rotary(), func(b, h int) hand.LongformerMask {
 		m := c.windows(n, h)
 		// The library's mask goes key by key: the window's entry, then the global one.
 		if own := drop.Head(b, h, c.Heads, n).Mask; !own.None() {
@@ -17,4 +17,6 @@ func longformer[T hand.Number](p Place[T]) hand.Layer[T] {
 		}
 		return m
 	})
+	layer.Cap = c.Cap
+	return layer
 }

@@ -48,7 +48,7 @@ func (p Place[T]) project(heads hand.Heads[T]) hand.Layer[T] {
 func softmax[T hand.Number](p Place[T], see mask) hand.Heads[T] {
 	c, drop := p.plan, p.Site.Drop("attn_dropout")
 	return hand.Heads[T]{Batch: c.Batch, Count: c.Heads, Head: func(b, h int) hand.Head[T] {
-		return hand.Attention[T]{Mask: p.mask(see, b, h), Drop: drop.Head(b, h, c.Heads, p.side.context)}
+		return hand.Attention[T]{Mask: p.mask(see, b, h), Drop: drop.Head(b, h, c.Heads, p.side.context), Cap: c.Cap}
 	}}
 }
 

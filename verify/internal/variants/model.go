@@ -28,6 +28,7 @@ type Plan struct {
 	Random    [][]int               // keys drawn at random for every query, in attention bigbird
 	Eps       float64               // ε of every norm
 	Theta     float64               // base of rotary positions
+	Cap       float64               // of the scores of attention by a softmax; 0 for none
 	LoRAScale float64               // α/r, or α
 	Reduction hand.Reduction        // of the loss
 

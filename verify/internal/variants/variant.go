@@ -31,6 +31,7 @@ type Setting struct {
 	Attention  string // that a part of attentions, such as a norm of queries and keys, is in
 	Activation string // of an MLP
 	Heads, QK  int
+	Cap        float64        // of the scores
 	Options    map[string]int // of an attention, such as window
 }
 

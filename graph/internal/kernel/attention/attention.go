@@ -11,8 +11,11 @@ import (
 
 // Shape holds the sizes of attention: in each of Batch sequences, Queries tokens attend to Keys tokens in Heads heads
 // with QK features of a query or key and V of a value. The heads form Groups of consecutive heads that share their keys
-// and values.
-type Shape struct{ Batch, Queries, Keys, Heads, QK, V, Groups int }
+// and values. If Cap is not 0, a score s is replaced by Cap·tanh(s/Cap) before the mask is added.
+type Shape struct {
+	Batch, Queries, Keys, Heads, QK, V, Groups int
+	Cap                                        float64
+}
 
 // Width returns the number of columns of packed queries, keys and values.
 func (h Shape) Width() int { return h.Heads*h.QK + h.Groups*(h.QK+h.V) }

@@ -109,7 +109,7 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 	var beta T
 	for a := visible.from; a < visible.to; a += step {
 		z := min(visible.to, a+step)
-		p, mask := s.scores(from, to, a, z, tile)
+		p, mask := s.scores(from, to, a, z, tile, nil)
 		softmaxTile(p.Data, mask.Data, top, total, keep, p.Stride, mask.Stride)
 		if beta != 0 {
 			scaleRows(y.Data, keep, s.V, y.Stride)

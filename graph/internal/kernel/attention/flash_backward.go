@@ -13,6 +13,8 @@ import (
 //
 //	Δv += pᵀ·dy    Δp = dy·vᵀ    Δs = p∘(Δp − D)    Δq += Δs·k/√QK    Δk += Δsᵀ·q/√QK
 //
+// With a cap, Δs is multiplied by its slope.
+//
 // The weights are those of Forward by e^(s−m)/ℓ = e^(s−(m+ln ℓ)), which hand.Flash has on the exact road for a maximum
 // m and a logarithm ln ℓ.
 //
@@ -92,12 +94,14 @@ func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 	for from := queries.from; from < queries.to; from += backwardQueries {
 		to := min(queries.to, from+backwardQueries)
 		n, dy := to-from, d.y.From(from, 0)
-		p, mask := s.scores(from, to, a, z, scratch)
+		slope := s.slope(n * (z - a))
+		p, mask := s.scores(from, to, a, z, scratch, slope)
 		ds := gemm.Mat(other[:len(p.Data)], p.Stride)
 		s.products.MulSerial(n, z-a, s.V, 1, dy, v.T(), 0, ds)
 		s.dropTile(ds, from, a)
 		softmaxTileBackward(ds.Data, p.Data, mask.Data, s.top[from:to], s.total[from:to], d.dots[from:to],
 			p.Stride, mask.Stride)
+		multiply(ds.Data, slope)
 		s.dropTile(p, from, a)
 		s.products.MulSerial(z-a, s.V, n, 1, p.T(), dy, add, dv)
 		s.products.MulSerial(z-a, s.QK, n, s.scale, ds.T(), s.q.From(from, 0), add, dk)

@@ -9,14 +9,14 @@ import (
 )
 
 // scattered holds copies of keys and values, their gradients, and tiles of scores and of the mask, for one thread.
-type scattered[T kernel.Float] struct{ k, v, dk, dv, scores, ds, mask, keep, tile []T }
+type scattered[T kernel.Float] struct{ k, v, dk, dv, scores, ds, mask, keep, tile, slope []T }
 
 func newScattered[T kernel.Float](h Shape) *scattered[T] {
 	const tile = restRows * restKeys
 	return &scattered[T]{
 		make([]T, restKeys*h.QK), make([]T, restKeys*h.V), make([]T, restKeys*h.QK), make([]T, restKeys*h.V),
 		make([]T, tile), make([]T, tile), make([]T, tile), make([]T, restRows),
-		make([]T, max(forwardQueries*forwardKeys, backwardQueries*backwardKeys)),
+		make([]T, max(forwardQueries*forwardKeys, backwardQueries*backwardKeys)), nil,
 	}
 }
 
@@ -59,14 +59,15 @@ func (s *head[T]) eachRest(lists [][]seen, from, to int, body func(first, n int,
 	}
 }
 
-// gather copies the keys and values, and computes the scores of n queries from number first.
-func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T]) (scores gemm.Matrix[T]) {
+// gather copies the keys and values, and computes the scores of n queries from number first, and the slope of the cap.
+func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T], slope []T) (scores gemm.Matrix[T]) {
 	for i, key := range keys {
 		copy(x.k[i*s.QK:(i+1)*s.QK], s.far.K.Data[int(key.key)*s.far.K.Stride:])
 		copy(x.v[i*s.V:(i+1)*s.V], s.far.V.Data[int(key.key)*s.far.V.Stride:])
 	}
 	scores = gemm.Mat(x.scores[:n*len(keys)], len(keys))
 	s.products.MulSerial(n, len(keys), s.QK, s.scale, s.q.From(first, 0), gemm.Mat(x.k, s.QK).T(), 0, scores)
+	s.capScores(scores.Data, slope)
 	mask, hidden, biased := x.mask[:n*len(keys)], T(math.Inf(-1)), s.spans.biased
 	for i := range mask {
 		mask[i] = hidden
@@ -86,7 +87,7 @@ func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T]) (scores gem
 // attendRest adds the contribution of the scattered keys to rows from … to of y, which are one block.
 func (s *head[T]) attendRest(y gemm.Matrix[T], from, to int) {
 	s.eachRest(s.lane.forward, from, to, func(first, n int, keys []seen, x *scattered[T]) {
-		p, y := s.gather(first, n, keys, x), y.From(first-from, 0)
+		p, y := s.gather(first, n, keys, x, nil), y.From(first-from, 0)
 		softmaxTile(p.Data, x.mask, s.top[first:first+n], s.total[first:first+n], x.keep[:n], len(keys), len(keys))
 		scaleRows(y.Data, x.keep[:n], s.V, y.Stride)
 		s.dropRest(p, first, keys)
@@ -111,12 +112,14 @@ func (f *Flash[T]) backwardRest(group int, grads Projections[T], y, dy, dots []T
 
 func (s *head[T]) backwardRest(d *gradients[T]) {
 	s.eachRest(s.lane.backward, 0, s.Queries, func(first, n int, keys []seen, x *scattered[T]) {
-		m, p, dy := len(keys), s.gather(first, n, keys, x), d.y.From(first, 0)
+		m, slope, dy := len(keys), s.slope(n*len(keys)), d.y.From(first, 0)
+		p := s.gather(first, n, keys, x, slope)
 		ds := gemm.Mat(x.ds[:n*m], m)
 		s.products.MulSerial(n, m, s.V, 1, dy, gemm.Mat(x.v, s.V).T(), 0, ds)
 		s.dropRest(ds, first, keys)
 		top, total, dots := s.top[first:first+n], s.total[first:first+n], d.dots[first:first+n]
 		softmaxTileBackward(ds.Data, p.Data, x.mask, top, total, dots, m, m)
+		multiply(ds.Data, slope)
 		s.dropRest(p, first, keys)
 		s.products.MulSerial(m, s.V, n, 1, p.T(), dy, 0, gemm.Mat(x.dv, s.V))
 		s.products.MulSerial(m, s.QK, n, s.scale, ds.T(), s.q.From(first, 0), 0, gemm.Mat(x.dk, s.QK))

@@ -65,7 +65,22 @@ func (m masking) mask(h Shape) Mask[float64] {
 }
 
 // self returns the shape of n tokens that attend to one another.
-func self(batch, n, heads, qk, v int) Shape { return Shape{batch, n, n, heads, qk, v, heads} }
+func self(batch, n, heads, qk, v int) Shape { return shape(batch, n, n, heads, qk, v, heads) }
+
+func shape(batch, queries, keys, heads, qk, v, groups int) Shape {
+	return Shape{Batch: batch, Queries: queries, Keys: keys, Heads: heads, QK: qk, V: v, Groups: groups}
+}
+
+// capped returns h with capped scores.
+func (h Shape) capped() Shape { h.Cap = 0.7; return h }
+
+// cap returns a score after the cap of h, if any.
+func (h Shape) cap(score float64) float64 {
+	if h.Cap == 0 {
+		return score
+	}
+	return h.Cap * math.Tanh(score/h.Cap)
+}
 
 // in returns h with heads that share keys and values.
 func (h Shape) in(groups int) Shape { h.Groups = groups; return h }
@@ -87,7 +102,7 @@ func partsOf[T kernel.Float](h Shape, x []T) Projections[T] {
 func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.DropMask) (y, dx []float64) {
 	rows, n, scale := h.Queries, h.Keys, 1/math.Sqrt(float64(h.QK))
 	y, dx = make([]float64, h.Batch*rows*h.Heads*h.V), make([]float64, len(x))
-	p, factor, dp := make([]float64, n), make([]float64, n), make([]float64, n)
+	p, factor, dp, slope := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for task := range h.Batch * h.Heads {
 		b, j := task/h.Heads, task%h.Heads
 		in, d := partsOf(h, x).head(h, b, j), partsOf(h, dx).head(h, b, j)
@@ -98,7 +113,12 @@ func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop
 			grad := row(gemm.Mat(dy, h.Heads*h.V).From(b*rows, j*h.V), i, h.V)
 			top, sum := math.Inf(-1), 0.
 			for t := range n {
-				p[t] = scale*dot(row(q, i, h.QK), row(k, t, h.QK)) + mask.Data[(mask.index(b, j)*rows+i)*n+t]
+				p[t], slope[t] = scale*dot(row(q, i, h.QK), row(k, t, h.QK)), 1
+				if h.Cap != 0 {
+					tanh := math.Tanh(p[t] / h.Cap)
+					p[t], slope[t] = h.Cap*tanh, 1-tanh*tanh
+				}
+				p[t] += mask.Data[(mask.index(b, j)*rows+i)*n+t]
 				top = max(top, p[t])
 			}
 			for t := range n {
@@ -121,7 +141,7 @@ func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop
 				}
 			}
 			for t := range n {
-				ds := p[t] * (dp[t] - project) * scale
+				ds := p[t] * (dp[t] - project) * slope[t] * scale
 				for c := range h.QK {
 					row(dq, i, h.QK)[c] += ds * row(k, t, h.QK)[c]
 					row(dk, t, h.QK)[c] += ds * row(q, i, h.QK)[c]
@@ -191,11 +211,24 @@ func TestAttentionEqualsDense(t *testing.T) {
 	}
 }
 
+// TestCappedAttentionEqualsDense with scores far below and far above the cap.
+func TestCappedAttentionEqualsDense(t *testing.T) {
+	for _, n := range [][2]int{{1, 2}, {33, 70}, {129, 130}} {
+		for c, m := range maskings {
+			h := []Shape{shape(2, n[0], n[1], 4, 5, 7, 2), shape(1, n[0], n[1], 2, 33, 16, 2)}[c%2]
+			h.Cap = []float64{0.3, 2, 50}[c%3]
+			rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
+			x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+			checkAttention(t, h, x, m.mask(h), dy, kernel.DropMask{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5)
+		}
+	}
+}
+
 // TestCrossAttentionEqualsDense: queries and keys belong to different tokens.
 func TestCrossAttentionEqualsDense(t *testing.T) {
 	for _, n := range [][2]int{{1, 2}, {2, 1}, {1, 70}, {70, 1}, {5, 33}, {66, 31}, {129, 300}, {300, 129}} {
 		for c, m := range maskings {
-			h := []Shape{{2, n[0], n[1], 3, 5, 7, 3}, {3, n[0], n[1], 1, 8, 3, 1}, {1, n[0], n[1], 2, 33, 16, 2}}[c%3]
+			h := []Shape{shape(2, n[0], n[1], 3, 5, 7, 3), shape(3, n[0], n[1], 1, 8, 3, 1), shape(1, n[0], n[1], 2, 33, 16, 2)}[c%3]
 			t.Run(fmt.Sprintf("%v/%s", n, m.name), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
 				x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
@@ -238,6 +271,7 @@ func TestAttentionOfLargeScores(t *testing.T) {
 					qkv[j*width+1] = float64(float32(score(j))) / 128
 				}
 				checkAttention(t, h, qkv, m.mask(h), dy, kernel.DropMask{}, 1e-12, 1e-4)
+				checkAttention(t, h.capped(), qkv, m.mask(h), dy, kernel.DropMask{}, 1e-12, 1e-4)
 			})
 		}
 	}

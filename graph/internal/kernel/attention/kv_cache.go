@@ -59,6 +59,9 @@ func (c *KVCache[T]) group(b, g int) {
 		weights := c.weights[task*shared*n:][:shared*(at+1)]
 		gemm.MulSerial(shared, at+1, h.QK, scale,
 			gemm.Mat(q, h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights, at+1))
+		if c.Cap != 0 {
+			softcap(weights, nil, T(c.Cap))
+		}
 		for j := range shared {
 			mask := c.mask.Data[(c.mask.index(b, first+j)*n+at)*n:][:at+1]
 			c.weigh(weights[j*(at+1):][:at+1], mask)

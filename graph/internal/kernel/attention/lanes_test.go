@@ -42,10 +42,11 @@ func TestLanesEqualDense(t *testing.T) {
 			if testing.Short() && n%2 != i%2 {
 				continue
 			}
-			h := Shape{2, n, m.keys * n, 2, 5, 7, 2}
+			h := shape(2, n, m.keys*n, 2, 5, 7, 2)
 			if !m.perHead && n == 303 {
 				h = h.in(1)
 			}
+			h.Cap = 1.5 * float64((n+i)%2)
 			t.Run(fmt.Sprintf("%s, %+v", m.name, h), func(t *testing.T) {
 				rng, mask, drop := rand.New(rand.NewPCG(1, 2)), m.mask(h), kernel.DropMask{P: 0.3 * float64(i%2), Key: 7}
 				var s Spans

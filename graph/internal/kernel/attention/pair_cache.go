@@ -67,6 +67,9 @@ func (c *PairCache[T]) head(i, row, at int) {
 			hidden[kind*n+key] = mask[2*key+kind]
 		}
 	}
+	if c.Cap != 0 {
+		softcap(weights, nil, T(c.Cap))
+	}
 	kernel.Softmax(weights, hidden)
 	out := gemm.Mat(c.y[(row*h.Heads+j)*h.V:], h.V)
 	for kind := range 2 {

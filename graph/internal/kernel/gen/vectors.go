@@ -25,6 +25,7 @@ var kernels = []kernel{
 	{"softmax", "(x, mask []float32, cols, rows int)", softmax},
 	{"softmaxTile", "(x, mask, top, total, keep []float32, cols, stride int)", softmaxTile},
 	{"softmaxTileBackward", "(d, x, mask, top, total, dot []float32, cols, stride int)", softmaxTileBackward},
+	{"softcap", "(x, slope []float32, limit float32)", softcap},
 	{"dotRows", "(dot, x, y []float32, cols, stride int)", dotRows},
 	{"scaleRows", "(x, factor []float32, cols, stride int)", scaleRows},
 	{"expSum", "(x []float32) (top float32, total float64)", expSum},

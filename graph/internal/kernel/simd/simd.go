@@ -56,6 +56,9 @@ type Set struct {
 	SoftmaxTile func(x, mask, top, total, keep []float32, cols, stride int)
 	// The backward pass of SoftmaxTile: x ← e^(x+mask−top)/max(1, total), d ← x∘(d − dot) in every row.
 	SoftmaxTileBackward func(d, x, mask, top, total, dot []float32, cols, stride int)
+	// x ← c·tanh(x/c) within 6u of the value, at most c, where c is the limit, from 2⁻³⁰ to 2³⁰; and slope ← 1 −
+	// tanh²(x/c) within 7e-7, unless it is empty. An x below 2⁻⁹⁵ gives 0.
+	Softcap func(x, slope []float32, limit float32)
 	// dot = Σ x∘y of rows that are cols wide and stride apart, within (4 + cols/16)u·Σ |x∘y|.
 	DotRows func(dot, x, y []float32, cols, stride int)
 	// x ← x·factor in rows that are cols wide and stride apart, rounded once.

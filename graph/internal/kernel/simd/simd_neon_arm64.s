@@ -10660,6 +10660,874 @@ unmasked11:
 end2:
 	RET
 
+// func softcapNEON(x, slope []float32, limit float32)
+TEXT ·softcapNEON(SB), NOSPLIT, $0-52
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 32(R23), F29
+	FMOVQ 0(R23), F28
+	FMOVQ 832(R23), F27
+	FMOVQ 848(R23), F26
+	FMOVQ 864(R23), F25
+	FMOVQ 1008(R23), F24
+	MOVD x_base+0(FP), R0
+	MOVD slope_base+24(FP), R1
+	FMOVS limit+48(FP), F31
+	VDUP V31.S[0], V0.S4
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	CMP $0, R1
+	BEQ plain1
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD x_len+8(FP), R14
+	LSR $4, R14
+	CBZ R14, tail4
+loop3:
+	WORD $0x3cea6802 // ldr q2, [x0, x10]
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	WORD $0x3caa6802 // str q2, [x0, x10]
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea3cc64 // fmls v4.4s, v3.4s, v3.4s
+	WORD $0x3caa6824 // str q4, [x1, x10]
+	WORD $0x3ceb6802 // ldr q2, [x0, x11]
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	WORD $0x3cab6802 // str q2, [x0, x11]
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea3cc64 // fmls v4.4s, v3.4s, v3.4s
+	WORD $0x3cab6824 // str q4, [x1, x11]
+	WORD $0x3cec6802 // ldr q2, [x0, x12]
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	WORD $0x3cac6802 // str q2, [x0, x12]
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea3cc64 // fmls v4.4s, v3.4s, v3.4s
+	WORD $0x3cac6824 // str q4, [x1, x12]
+	WORD $0x3ced6802 // ldr q2, [x0, x13]
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	WORD $0x3cad6802 // str q2, [x0, x13]
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea3cc64 // fmls v4.4s, v3.4s, v3.4s
+	WORD $0x3cad6824 // str q4, [x1, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop3
+tail4:
+	MOVD x_len+8(FP), R14
+	ANDS $15, R14
+	BEQ done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea3cc64 // fmls v4.4s, v3.4s, v3.4s
+	ADD R10, R1, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea3cc64 // fmls v4.4s, v3.4s, v3.4s
+	ADD R11, R1, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea3cc64 // fmls v4.4s, v3.4s, v3.4s
+	ADD R12, R1, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea3cc64 // fmls v4.4s, v3.4s, v3.4s
+	ADD R13, R1, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+done5:
+	B done2
+plain1:
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD x_len+8(FP), R14
+	LSR $4, R14
+	CBZ R14, tail7
+loop6:
+	WORD $0x3cea6802 // ldr q2, [x0, x10]
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	WORD $0x3caa6802 // str q2, [x0, x10]
+	WORD $0x3ceb6802 // ldr q2, [x0, x11]
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	WORD $0x3cab6802 // str q2, [x0, x11]
+	WORD $0x3cec6802 // ldr q2, [x0, x12]
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	WORD $0x3cac6802 // str q2, [x0, x12]
+	WORD $0x3ced6802 // ldr q2, [x0, x13]
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	WORD $0x3cad6802 // str q2, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop6
+tail7:
+	MOVD x_len+8(FP), R14
+	ANDS $15, R14
+	BEQ done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e3c1c43 // and v3.16b, v2.16b, v28.16b
+	WORD $0x6ea3e763 // fcmgt v3.4s, v27.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
+	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
+	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
+	FMOVQ 880(R23), F4
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 912(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 928(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 944(R23), F5
+	FMOVQ 960(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 976(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	FMOVQ 992(R23), F31
+	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
+	FMOVQ 32(R23), F5
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6e25fc42 // fdiv v2.4s, v2.4s, v5.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f703 // fmax v3.4s, v24.4s, v2.4s
+	WORD $0x6e20dc62 // fmul v2.4s, v3.4s, v0.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+done8:
+done2:
+	RET
+
 // func dotRowsNEON(dot, x, y []float32, cols, stride int)
 TEXT ·dotRowsNEON(SB), NOSPLIT, $0-88
 	MOVD $numbersNEON<>(SB), R23
@@ -16056,7 +16924,7 @@ TEXT ·adamWNEON(SB), NOSPLIT, $0-104
 	MOVD $numbersNEON<>(SB), R23
 	FMOVQ 0(R23), F29
 	FMOVQ 832(R23), F28
-	FMOVQ 848(R23), F27
+	FMOVQ 1024(R23), F27
 	FMOVQ 16(R23), F26
 	MOVD w_base+0(FP), R0
 	MOVD dw_base+24(FP), R1
@@ -16860,9 +17728,9 @@ done3:
 // func dropoutNEON(y, x []float32, key, at, threshold uint64, factor float32)
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-76
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 864(R23), F29
-	FMOVQ 880(R23), F28
-	FMOVQ 896(R23), F27
+	FMOVQ 1040(R23), F29
+	FMOVQ 1056(R23), F28
+	FMOVQ 1072(R23), F27
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	FMOVS factor+72(FP), F31
@@ -17541,15 +18409,37 @@ DATA numbersNEON<>+816(SB)/8, $0xc2700000c2700000
 DATA numbersNEON<>+824(SB)/8, $0xc2700000c2700000
 DATA numbersNEON<>+832(SB)/8, $0x1000000010000000
 DATA numbersNEON<>+840(SB)/8, $0x1000000010000000
-DATA numbersNEON<>+848(SB)/8, $0x0800000008000000
-DATA numbersNEON<>+856(SB)/8, $0x0800000008000000
-DATA numbersNEON<>+864(SB)/8, $0x1342543de82ef950
-DATA numbersNEON<>+872(SB)/8, $0x1342543de82ef950
-DATA numbersNEON<>+880(SB)/8, $0xbf58476d1ce4e5b9
-DATA numbersNEON<>+888(SB)/8, $0xbf58476d1ce4e5b9
-DATA numbersNEON<>+896(SB)/8, $0x94d049bb133111eb
-DATA numbersNEON<>+904(SB)/8, $0x94d049bb133111eb
-GLOBL numbersNEON<>(SB), RODATA|NOPTR, $912
+DATA numbersNEON<>+848(SB)/8, $0x0d8000000d800000
+DATA numbersNEON<>+856(SB)/8, $0x0d8000000d800000
+DATA numbersNEON<>+864(SB)/8, $0x4297614842976148
+DATA numbersNEON<>+872(SB)/8, $0x4297614842976148
+DATA numbersNEON<>+880(SB)/8, $0x326567af326567af
+DATA numbersNEON<>+888(SB)/8, $0x326567af326567af
+DATA numbersNEON<>+896(SB)/8, $0x37acdf5137acdf51
+DATA numbersNEON<>+904(SB)/8, $0x37acdf5137acdf51
+DATA numbersNEON<>+912(SB)/8, $0x3b6515263b651526
+DATA numbersNEON<>+920(SB)/8, $0x3b6515263b651526
+DATA numbersNEON<>+928(SB)/8, $0x3e09056a3e09056a
+DATA numbersNEON<>+936(SB)/8, $0x3e09056a3e09056a
+DATA numbersNEON<>+944(SB)/8, $0x3550bbce3550bbce
+DATA numbersNEON<>+952(SB)/8, $0x3550bbce3550bbce
+DATA numbersNEON<>+960(SB)/8, $0x39ac419a39ac419a
+DATA numbersNEON<>+968(SB)/8, $0x39ac419a39ac419a
+DATA numbersNEON<>+976(SB)/8, $0x3cd3fb743cd3fb74
+DATA numbersNEON<>+984(SB)/8, $0x3cd3fb743cd3fb74
+DATA numbersNEON<>+992(SB)/8, $0x3eef2d5a3eef2d5a
+DATA numbersNEON<>+1000(SB)/8, $0x3eef2d5a3eef2d5a
+DATA numbersNEON<>+1008(SB)/8, $0xbf800000bf800000
+DATA numbersNEON<>+1016(SB)/8, $0xbf800000bf800000
+DATA numbersNEON<>+1024(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+1032(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+1040(SB)/8, $0x1342543de82ef950
+DATA numbersNEON<>+1048(SB)/8, $0x1342543de82ef950
+DATA numbersNEON<>+1056(SB)/8, $0xbf58476d1ce4e5b9
+DATA numbersNEON<>+1064(SB)/8, $0xbf58476d1ce4e5b9
+DATA numbersNEON<>+1072(SB)/8, $0x94d049bb133111eb
+DATA numbersNEON<>+1080(SB)/8, $0x94d049bb133111eb
+GLOBL numbersNEON<>(SB), RODATA|NOPTR, $1088
 
 DATA masksnumbersNEON<>+0(SB)/8, $0xffffffffffffffff
 DATA masksnumbersNEON<>+8(SB)/8, $0xffffffffffffffff

@@ -15,12 +15,13 @@ var setAVX512 = &Set{
 	SiluBackward: siluBackwardAVX512, Swiglu: swigluAVX512,
 	SwigluBackward: swigluBackwardAVX512, Softmax: softmaxAVX512,
 	SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512,
-	DotRows: dotRowsAVX512, ScaleRows: scaleRowsAVX512,
-	ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
-	LayerNormBackward: layerNormBackwardAVX512, LayerNormSigma: layerNormSigmaAVX512,
-	LayerNormSigmaBackward: layerNormSigmaBackwardAVX512, RmsNorm: rmsNormAVX512,
-	RmsNormBackward: rmsNormBackwardAVX512, AdamW: adamWAVX512,
-	SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
+	Softcap: softcapAVX512, DotRows: dotRowsAVX512,
+	ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512,
+	LayerNorm: layerNormAVX512, LayerNormBackward: layerNormBackwardAVX512,
+	LayerNormSigma: layerNormSigmaAVX512, LayerNormSigmaBackward: layerNormSigmaBackwardAVX512,
+	RmsNorm: rmsNormAVX512, RmsNormBackward: rmsNormBackwardAVX512,
+	AdamW: adamWAVX512, SumSquares: sumSquaresAVX512,
+	Dropout: dropoutAVX512,
 }
 
 //go:noescape
@@ -84,6 +85,9 @@ func softmaxTileAVX512(x, mask, top, total, keep []float32, cols, stride int)
 func softmaxTileBackwardAVX512(d, x, mask, top, total, dot []float32, cols, stride int)
 
 //go:noescape
+func softcapAVX512(x, slope []float32, limit float32)
+
+//go:noescape
 func dotRowsAVX512(dot, x, y []float32, cols, stride int)
 
 //go:noescape
@@ -130,12 +134,13 @@ var setAVX2 = &Set{
 	SiluBackward: siluBackwardAVX2, Swiglu: swigluAVX2,
 	SwigluBackward: swigluBackwardAVX2, Softmax: softmaxAVX2,
 	SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2,
-	DotRows: dotRowsAVX2, ScaleRows: scaleRowsAVX2,
-	ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
-	LayerNormBackward: layerNormBackwardAVX2, LayerNormSigma: layerNormSigmaAVX2,
-	LayerNormSigmaBackward: layerNormSigmaBackwardAVX2, RmsNorm: rmsNormAVX2,
-	RmsNormBackward: rmsNormBackwardAVX2, AdamW: adamWAVX2,
-	SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
+	Softcap: softcapAVX2, DotRows: dotRowsAVX2,
+	ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2,
+	LayerNorm: layerNormAVX2, LayerNormBackward: layerNormBackwardAVX2,
+	LayerNormSigma: layerNormSigmaAVX2, LayerNormSigmaBackward: layerNormSigmaBackwardAVX2,
+	RmsNorm: rmsNormAVX2, RmsNormBackward: rmsNormBackwardAVX2,
+	AdamW: adamWAVX2, SumSquares: sumSquaresAVX2,
+	Dropout: dropoutAVX2,
 }
 
 //go:noescape
@@ -197,6 +202,9 @@ func softmaxTileAVX2(x, mask, top, total, keep []float32, cols, stride int)
 
 //go:noescape
 func softmaxTileBackwardAVX2(d, x, mask, top, total, dot []float32, cols, stride int)
+
+//go:noescape
+func softcapAVX2(x, slope []float32, limit float32)
 
 //go:noescape
 func dotRowsAVX2(dot, x, y []float32, cols, stride int)

@@ -15,12 +15,13 @@ var setNEON = &Set{
 	SiluBackward: siluBackwardNEON, Swiglu: swigluNEON,
 	SwigluBackward: swigluBackwardNEON, Softmax: softmaxNEON,
 	SoftmaxTile: softmaxTileNEON, SoftmaxTileBackward: softmaxTileBackwardNEON,
-	DotRows: dotRowsNEON, ScaleRows: scaleRowsNEON,
-	ExpSum: expSumNEON, LayerNorm: layerNormNEON,
-	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON,
-	LayerNormSigmaBackward: layerNormSigmaBackwardNEON, RmsNorm: rmsNormNEON,
-	RmsNormBackward: rmsNormBackwardNEON, AdamW: adamWNEON,
-	SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
+	Softcap: softcapNEON, DotRows: dotRowsNEON,
+	ScaleRows: scaleRowsNEON, ExpSum: expSumNEON,
+	LayerNorm: layerNormNEON, LayerNormBackward: layerNormBackwardNEON,
+	LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
+	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON,
+	AdamW: adamWNEON, SumSquares: sumSquaresNEON,
+	Dropout: dropoutNEON,
 }
 
 //go:noescape
@@ -82,6 +83,9 @@ func softmaxTileNEON(x, mask, top, total, keep []float32, cols, stride int)
 
 //go:noescape
 func softmaxTileBackwardNEON(d, x, mask, top, total, dot []float32, cols, stride int)
+
+//go:noescape
+func softcapNEON(x, slope []float32, limit float32)
 
 //go:noescape
 func dotRowsNEON(dot, x, y []float32, cols, stride int)
