@@ -157,6 +157,10 @@ func usedBy(t *testing.T, c Config) (bytes float64) {
 	}
 	moments += map[int]float64{1: 0, 2: 1, 12: 3}[c.GradientAccumulationSteps]
 	for _, p := range m.Trainable() {
+		moments := moments
+		if c.Optimizer == "muon" && inBlock(p.Name()) && len(p.Tensor().Shape) == 2 {
+			moments--
+		}
 		bytes += 4 * moments * float64(p.Tensor().Len())
 	}
 	return bytes + float64(g.Bytes())
@@ -179,6 +183,7 @@ func TestConfigMemory(t *testing.T) {
 		with(func(c *Config) { c.Recompute, c.NLayer = true, 8 }),
 		with(func(c *Config) { c.GradientAccumulationSteps, c.Dropout, c.Bias = 2, 0.1, true }),
 		with(func(c *Config) { c.Optimizer, c.Beta1 = "sgd", 0.9 }),
+		with(func(c *Config) { c.Optimizer = "muon" }),
 		with(func(c *Config) { c.GradientAccumulationSteps = 12 }),
 	)
 	for i, c := range list {

@@ -21,7 +21,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
 // parallel returns a run whose matrices are large enough to be divided among several threads.
@@ -399,7 +398,8 @@ func TestMachinesSameBits(t *testing.T) {
 	}
 }
 
-// divided returns an error unless a trainer has a part of its moments, but not all.
+// divided returns an error unless a trainer has a part of its moments, but not all. Entire matrices, as Muon needs them,
+// divide less evenly than pieces.
 func divided(trainer *Trainer) error {
 	has, all := 0, 0
 	for _, m := range trainer.Moments() {
@@ -413,7 +413,7 @@ func divided(trainer *Trainer) error {
 		}
 		all += size
 	}
-	if n := trainer.Group.Size(); has*n < all/2 || has*n > 2*all {
+	if n := trainer.Group.Size(); has*n < all/3 || has*n > 2*all {
 		return fmt.Errorf("%d of %d numbers on each of %d machines", has, all, n)
 	}
 	return nil
@@ -466,15 +466,4 @@ func TestMachinesRefused(t *testing.T) {
 			trainer.Corpus = nil // a panic of its own
 		}
 	}), "rank 1: ")
-	mustContain(t, together(2, func(int) Config {
-		c := many()
-		c.Optimizer, c.ShardOptimizer = "entire", true
-		c.Parts.Optimizers = []parts.Optimizer{{Name: "entire", New: func(train.Training) optim.Rule { return entire{} }}}
-		return c
-	}, same), "step 1: shard_optimizer: entire: updates entire parameters, so no machine can update a part")
 }
-
-// entire is a rule that needs entire parameters.
-type entire struct{ optim.SGD }
-
-func (entire) State() (optim.State, error) { return optim.State{Name: "entire", Whole: true}, nil }

@@ -456,3 +456,30 @@ func TestMemoryOfOwnGatedMLP(t *testing.T) {
 		t.Errorf("got %.0f bytes, want %.0f", got, want)
 	}
 }
+
+// An option of another optimizer is refused; that of one's own is not.
+func TestOptionsOfOptimizers(t *testing.T) {
+	c := tiny()
+	for name, tc := range map[string]struct {
+		set  func()
+		want string
+	}{
+		"a number":   {func() { c.MuonSteps = 3 }, "muon_steps: got 3, which optimizer adamw does not read, want optimizer muon"},
+		"a fraction": {func() { c.MuonMomentum = 0.5 }, "muon_momentum: got 0.5, which optimizer adamw does not read"},
+		"a name":     {func() { c.MuonScale = "spectral" }, "muon_scale: got spectral, which optimizer adamw does not read"},
+		"muon":       {func() { c.Optimizer, c.MuonSteps, c.MuonMomentum, c.MuonScale = "muon", 3, 0.5, "spectral" }, ""},
+		"one's own": {func() {
+			c.Optimizer, c.MuonSteps = "ours", 3
+			c.Parts.Optimizers = []parts.Optimizer{{Name: "ours", New: momentumless, Options: []string{"muon_steps"}}}
+		}, ""},
+	} {
+		c = tiny()
+		c.VocabSize = 9
+		switch tc.set(); {
+		case tc.want != "":
+			mustContain(t, c.Validate(), tc.want)
+		case c.Validate() != nil:
+			t.Errorf("%s: got error %v", name, c.Validate())
+		}
+	}
+}

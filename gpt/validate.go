@@ -22,6 +22,9 @@ func (c Config) Validate() error {
 	if err := c.trainingFields().Check(); err != nil {
 		return err
 	}
+	if err := c.known().CheckOptimizer(p.Optimizer, c.trainingFields()); err != nil {
+		return err
+	}
 	if err := c.Check(c.Parts.Schedules...); err != nil {
 		return err
 	}
@@ -137,7 +140,7 @@ func (c Config) Memory() (bytes float64) {
 // parameterBytes returns the memory that does not depend on the batch: parameters and masks, gradients, and the
 // optimizer's state.
 func (p plan) parameterBytes(o outline) float64 {
-	kept := train.Kept(p.Training, p.Run, p.Hooks, p.rule)
+	kept := train.Kept(p.Training, p.Run, p.Hooks, p.rule, graph.Expr{})
 	return 4 * (o.base + o.adapters + o.values + (1+kept)*o.trained(p.Config))
 }
 

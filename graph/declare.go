@@ -21,6 +21,32 @@ func (s Scope) Param(name string, init Init, shape ...int) Expr {
 	return x
 }
 
+// PackColumns declares that the parameter x holds several matrices side by side, such as queries, keys and values. The
+// widths are their numbers of columns. An optimizer of entire matrices updates each of them separately.
+func (x Expr) PackColumns(widths ...int) {
+	sum, positive := 0, true
+	for _, w := range widths {
+		sum, positive = sum+w, positive && w > 0
+	}
+	switch {
+	case !x.g.exists():
+	case x.name == "":
+		x.g.fail(x.scope, "matrices of %v columns side by side: want a parameter", widths)
+	case len(x.shape) != 2 || sum != x.shape[1] || !positive:
+		x.g.fail(x.name, "matrices of %v columns side by side, in shape %v", widths, tensor.Shape(x.shape))
+	case len(widths) > 1:
+		x.g.columns[x.name] = slices.Clone(widths)
+	}
+}
+
+// PackedColumns returns the widths that PackColumns has declared, or nil if x is a single matrix.
+func (x Expr) PackedColumns() []int {
+	if !x.g.exists() {
+		return nil
+	}
+	return slices.Clone(x.g.columns[x.name])
+}
+
 // Value declares a tensor that is not trained; the caller writes its numbers through Tensor.
 func (s Scope) Value(name string, init Init, shape ...int) Expr {
 	s.g = s.Graph()

@@ -304,3 +304,34 @@ func TestPlacesThatAreNot(t *testing.T) {
 		t.Error("a place of an empty graph")
 	}
 }
+
+// PackColumns accepts only widths that fill the columns of a matrix, and a single one is no packing.
+func TestPackColumns(t *testing.T) {
+	for _, tc := range []struct {
+		shape, widths []int
+		want          string
+	}{
+		{[]int{2, 9}, []int{4, 3, 2}, ""},
+		{[]int{2, 9}, []int{9}, ""},
+		{[]int{2, 9}, []int{4, 4}, "s.w: matrices of [4 4] columns side by side, in shape (2, 9)"},
+		{[]int{2, 9}, []int{10, -1}, "s.w: matrices of [10 -1] columns"},
+		{[]int{9}, []int{4, 5}, "s.w: matrices of [4 5] columns"},
+	} {
+		g := New(Float32, 1)
+		x := g.Root().Sub("s").Param("w", Const(1), tc.shape...)
+		x.PackColumns(tc.widths...)
+		want := tc.widths
+		if len(want) == 1 || tc.want != "" {
+			want = nil
+		}
+		if err := g.Err(); !slices.Equal(x.PackedColumns(), want) || (err != nil) != (tc.want != "") ||
+			err != nil && !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%v: got %v and error %v, want %v and %q", tc.widths, x.PackedColumns(), err, want, tc.want)
+		}
+	}
+	x := New(Float32, 1).Root().Param("w", Const(1), 2, 2)
+	y := x.Square()
+	if y.PackColumns(1, 1); x.Graph().Err() == nil {
+		t.Error("a result is packed: got no error")
+	}
+}

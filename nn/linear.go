@@ -12,6 +12,7 @@ type Linear struct {
 // NewLinear declares s.weight (in, Σ out) and, if bias is true, s.bias, which starts at 0. It is an Affine.
 func NewLinear(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 	l := &Linear{scope: s, Weight: s.Param("weight", init, in, sum(out))}
+	l.Weight.PackColumns(out...)
 	if bias {
 		l.Bias = s.Param("bias", graph.Const(0), sum(out))
 	}

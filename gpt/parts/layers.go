@@ -1,9 +1,7 @@
 package parts
 
 import (
-	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -110,18 +108,3 @@ func linearHead(at nn.Site, vocabulary int, _ *nn.Embedding) nn.Layer {
 }
 
 func tiedHead(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return nn.NewTied(at.Scope, wte) }
-
-// Optimizer is a kind of optimizer.
-type Optimizer struct {
-	Name
-	New train.Optimizer
-}
-
-// Optimizers lists the library's optimizers, the default first.
-func Optimizers() []Optimizer {
-	return []Optimizer{
-		{"adamw", func(t train.Training) optim.Rule { return optim.AdamW{Beta1: t.Beta1, Beta2: t.Beta2} }},
-		{"sgd", func(t train.Training) optim.Rule { return optim.SGD{Momentum: t.Beta1} }},
-		{"lion", func(t train.Training) optim.Rule { return optim.Lion{Beta1: t.Beta1, Beta2: t.Beta2} }},
-	}
-}

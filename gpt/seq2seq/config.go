@@ -104,6 +104,9 @@ func (c Config) Validate() error {
 	if err := c.fields().Check(); err != nil {
 		return err
 	}
+	if err := c.known().CheckOptimizer(c.Resolved().Optimizer, c.fields()); err != nil {
+		return err
+	}
 	if c.EMA > 0 {
 		return errors.Errorf("ema: got %v, want 0: only models of package gpt are averaged", c.EMA)
 	}

@@ -19,7 +19,10 @@ type Training struct {
 	Optimizer                 string  // by name
 	WeightDecay               float64 // on matrices only
 	Beta1                     float64 // AdamW's decay of the mean, Lion's share of it in a step, or SGD's momentum
-	Beta2                     float64 // decay of AdamW's mean square, or of Lion's mean
+	Beta2                     float64 // decay of AdamW's mean square, or of Lion's mean; AdamW is also a part of Muon
+	MuonMomentum              float64 // Muon's momentum; 0 means 0.95
+	MuonSteps                 int     // number of iterations of Muon; 0 means 5
+	MuonScale                 string  // how Muon's update depends on the shape: "rms" (default) or "spectral"
 	GradClip                  float64 // the largest global norm; 0 means no clipping
 	DecayLR                   bool    // follow the Schedule; otherwise LearningRate throughout, as "constant" does
 	Schedule                  string  // of the learning rate, by name; by default "cosine"
@@ -71,6 +74,11 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 			"AdamW's decay of the gradient's mean, Lion's share of it in a step, or SGD's momentum"),
 		field.New("beta2", &t.Beta2, field.Fraction(),
 			"decay of the gradient's mean square in AdamW, or of its mean in Lion"),
+		field.New("muon_momentum", &t.MuonMomentum, field.Fraction(), "momentum of Muon; 0 is 0.95").Optional(),
+		field.New("muon_steps", &t.MuonSteps, field.UpTo(100), "number of iterations of Muon; 0 is 5").Optional(),
+		field.New("muon_scale", &t.MuonScale, field.OneOf("rms", "spectral"),
+			"size of Muon's update of a matrix (in, out): rms, 0.2·√max(in, out), so that it has the learning rate of "+
+				"AdamW, or spectral, √max(1, out/in)").Optional("rms"),
 		field.New("grad_clip", &t.GradClip, field.NonNegative(),
 			"largest global norm of the gradient; 0 is no clipping"),
 		field.New("decay_lr", &t.DecayLR, field.Any(), "change the learning rate by the schedule; false is constant"),

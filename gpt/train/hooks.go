@@ -31,15 +31,19 @@ type Hooks struct {
 // clipping and accumulation are the same for all rules.
 type Optimizer func(t Training) optim.Rule
 
-// moments returns the number of moments that the rule keeps for every parameter. It is 2, as for AdamW, if o cannot
-// build the rule: New returns the reason.
-func (o Optimizer) moments(t Training) (n int) {
+// moments returns the number of moments that the rule keeps for a parameter. It is 2, as for AdamW, if o cannot build
+// the rule: New returns the reason.
+func (o Optimizer) moments(t Training, name string, shape []int) (n int) {
 	defer func() {
 		if recover() != nil {
 			n = 2
 		}
 	}()
-	s, _ := o(t).State()
+	rule := o(t)
+	if rule == nil {
+		return 2
+	}
+	s, _ := optim.StateOf(rule, name, shape)
 	return s.Moments
 }
 

@@ -64,7 +64,7 @@ func Need(t Training, r Run, h Hooks, o Optimizer, blocks int, build Planned) (b
 			err = failed
 		}
 		for _, p := range params {
-			all += 4 * Kept(t, r, h, o) * p.Entries()
+			all += 4 * Kept(t, r, h, o, p) * p.Entries()
 		}
 		return all
 	}
@@ -75,11 +75,12 @@ func Need(t Training, r Run, h Hooks, o Optimizer, blocks int, build Planned) (b
 	return full + float64(blocks-few)*(full-half)/(few/2), err
 }
 
-// Kept returns the number of values that a run keeps for every trained number, in addition to the number and its
-// gradient: the optimizer's moments, or this machine's part of them; the average of EMA; and the sums over
-// micro-batches, or the copy of the gradients that is passed to Gradients and sent to other machines.
-func Kept(t Training, r Run, h Hooks, o Optimizer) (n float64) {
-	n = float64(o.moments(t))
+// Kept returns the number of values that a run keeps for every number of the parameter p, in addition to the number and
+// its gradient: the optimizer's moments, or this machine's part of them; the average of EMA; and the sums over
+// micro-batches, or the copy of the gradients that is passed to Gradients and sent to other machines. An empty p stands
+// for a vector.
+func Kept(t Training, r Run, h Hooks, o Optimizer, p graph.Expr) (n float64) {
+	n = float64(o.moments(t, p.Name(), p.Tensor().Shape))
 	sums := reduce.Sums(t.GradientAccumulationSteps)
 	if h.Gradients != nil {
 		sums = max(1, sums)

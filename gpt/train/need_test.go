@@ -36,7 +36,7 @@ func TestNeedOfBlocks(t *testing.T) {
 
 // The average of the weights is one more number, on every machine.
 func TestKeptWithEMA(t *testing.T) {
-	if got := Kept(Training{EMA: 0.5, GradientAccumulationSteps: 1}, Run{}, Hooks{}, adamw); got != 3 {
+	if got := Kept(Training{EMA: 0.5, GradientAccumulationSteps: 1}, Run{}, Hooks{}, adamw, graph.Expr{}); got != 3 {
 		t.Errorf("got %v numbers, want 3", got)
 	}
 }
@@ -53,7 +53,7 @@ func TestKept(t *testing.T) {
 		"none":     {nil, 2},
 		"nil":      {func(Training) optim.Rule { return nil }, 2},
 	} {
-		if got := Kept(Training{Beta1: 0.5, GradientAccumulationSteps: 1}, Run{}, Hooks{}, tc.o); got != tc.want {
+		if got := Kept(Training{Beta1: 0.5, GradientAccumulationSteps: 1}, Run{}, Hooks{}, tc.o, graph.Expr{}); got != tc.want {
 			t.Errorf("%s: got %v numbers, want %v", name, got, tc.want)
 		}
 	}

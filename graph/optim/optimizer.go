@@ -19,9 +19,11 @@ type Optimizer struct {
 
 	*reduce.Gradients
 	rule   Rule
-	state  State
+	name   string // the rule's, for errors
 	params []graph.Expr
+	states []State        // of the rule of each parameter
 	m, v   []graph.Tensor // a tensor for every parameter, empty if the rule does not use it
+	work   workspace
 }
 
 // New returns an optimizer for parameters of one graph, without decay and clipping.
@@ -29,26 +31,30 @@ func New(params []graph.Expr, rule Rule) (*Optimizer, error) {
 	if rule == nil {
 		return nil, errors.New("optimizer: got no rule (nil), want one such as AdamW")
 	}
-	state, err := rule.State()
-	switch {
-	case err != nil:
-		return nil, errors.WithMessage(err, state.Name)
-	case state.Moments < 0 || state.Moments > 2:
-		return nil, errors.Errorf("%s: got %d moments, want 0 to 2", state.Name, state.Moments)
+	all, err := rule.State()
+	if err != nil {
+		return nil, errors.WithMessage(err, all.Name)
 	}
-	g, err := reduce.New(state.Name, params)
+	g, err := reduce.New(all.Name, params)
 	if err != nil {
 		return nil, err
 	}
-	o := &Optimizer{Gradients: g, rule: rule, state: state, params: params}
-	for _, list := range []*[]graph.Tensor{&o.m, &o.v} {
-		*list = make([]graph.Tensor, len(params))
-		for i := range params {
-			if state.Moments > 0 {
-				(*list)[i] = g.Zeros(i)
+	o := &Optimizer{Gradients: g, rule: rule, name: all.Name, params: params}
+	o.m, o.v = make([]graph.Tensor, len(params)), make([]graph.Tensor, len(params))
+	for i, p := range params {
+		state, err := StateOf(rule, p.Name(), p.Tensor().Shape)
+		if err != nil {
+			return nil, errors.WithMessage(err, all.Name)
+		}
+		o.states = append(o.states, state)
+		for at, list := range [][]graph.Tensor{o.m, o.v} {
+			if state.Moments > at {
+				list[i] = g.Zeros(i)
 			}
 		}
-		state.Moments--
+		if state.Whole {
+			g.Entire(i)
+		}
 	}
 	return o, nil
 }
@@ -66,16 +72,17 @@ func (o *Optimizer) Update(p *graph.Program, lr float64) (norm float64, err erro
 	}
 	if err := check(notNegative("learning rate", lr), notNegative("steps", float64(o.Steps)),
 		notNegative("decay", o.Decay), notNegative("clip", o.Clip)); err != nil {
-		return math.NaN(), errors.WithMessage(err, o.state.Name)
+		return math.NaN(), errors.WithMessage(err, o.name)
 	}
-	s := Step{T: o.Steps + 1, Rate: lr}
+	s := Step{T: o.Steps + 1, Rate: lr, pool: o.params[0].Graph().Pool(), work: &o.work}
 	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) (finite bool) {
 		s := s
 		s.Name, s.Scale, s.W, s.G, s.M, s.V = o.params[i].Name(), scale, w, g, o.m[i], o.v[i]
 		if len(w.Shape) > 1 {
 			s.Decay = o.Decay
 		}
-		return o.step(s)
+		s.Columns = o.params[i].PackedColumns()
+		return o.step(s, o.states[i].Whole)
 	})
 	if err == nil && norm > 1e18 { // below that the squares are finite
 		err = o.finite()
@@ -88,13 +95,13 @@ func (o *Optimizer) Update(p *graph.Program, lr float64) (norm float64, err erro
 
 // step applies the rule, and reports whether its results are finite. It checks a piece while that is in the cache: a
 // separate pass over memory takes a large model longer than the arithmetic.
-func (o *Optimizer) step(s Step) (finite bool) {
+func (o *Optimizer) step(s Step, whole bool) (finite bool) {
 	size := kernel.Grain
-	if o.state.Whole {
-		size = s.W.Len()
+	if whole {
+		size = max(1, s.W.Len())
 	}
 	var broken atomic.Bool
-	o.params[0].Graph().Pool().Range(s.W.Len(), size, func(from, to int) {
+	s.pool.Range(s.W.Len(), size, func(from, to int) {
 		s := s.piece(from, to)
 		o.rule.Step(s)
 		if !kernel.Finite(s.W.F32) || !kernel.Finite(s.W.F64) {
@@ -132,13 +139,11 @@ func (o *Optimizer) Moments(f func(name string, m, v graph.Tensor)) {
 
 // Shard makes this machine, of those of Across, keep only the moments of its part of the parameters. It updates that
 // part by the gradients of p, and fetches the others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the
-// same bits. Moments passes parts with the Shape of the full moment; Whole completes them.
+// same bits. Moments passes parts with the Shape of the full moment; Whole completes them. A parameter that its rule
+// needs entire belongs to one machine.
 func (o *Optimizer) Shard(p *graph.Program) error {
-	switch {
-	case o == nil || o.Gradients == nil:
+	if o == nil || o.Gradients == nil {
 		return errNoParams
-	case o.state.Whole:
-		return errors.Errorf("%s: updates entire parameters, so no machine can update a part", o.state.Name)
 	}
 	return o.Gradients.Shard(p, o.m, o.v)
 }

@@ -1,6 +1,9 @@
 package optim
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+)
 
 // Rule is the equation by which an optimizer updates a parameter. New applies it to all parameters.
 type Rule interface {
@@ -17,6 +20,8 @@ type State struct {
 	Name    string // for errors
 	Moments int    // number of tensors kept for every parameter: none, m, or m and v
 	Whole   bool   // Step needs entire parameters, one after the other; otherwise it gets pieces of them
+
+	matrix bool // Step needs parameters with two axes
 }
 
 // Step is step T of a parameter, or of a piece of it: W is updated by its gradient g = Scale·G. Of a piece, Shape is
@@ -29,6 +34,34 @@ type Step struct {
 	Scale float64
 	W, G  graph.Tensor
 	M, V  graph.Tensor // empty if the Rule does not use them
+
+	// Columns holds the widths of the matrices that W consists of, side by side, if there are several.
+	Columns []int
+
+	pool *kernel.Pool // nil means one thread
+	work *workspace   // optional
+}
+
+// workspace is memory that a Rule of entire parameters uses in every step.
+type workspace struct {
+	f32 []float32
+	f64 []float64
+}
+
+// room returns n numbers, which hold anything, until the next call.
+func room[T kernel.Float](s Step, n int) []T {
+	w := s.work
+	if w == nil {
+		return make([]T, n)
+	}
+	kept, _ := any(&w.f32).(*[]T)
+	if kept == nil {
+		kept = any(&w.f64).(*[]T)
+	}
+	if len(*kept) < n {
+		*kept = kernel.Make[T](n)
+	}
+	return (*kept)[:n]
 }
 
 // piece returns the step of the entries from the first index to before the second.

@@ -86,3 +86,16 @@ func ExampleOptimizer_Moments() {
 	fmt.Println(len(read), "tensors; the same bits:", same, second.Steps)
 	// Output: 3 tensors; the same bits: true 20
 }
+
+// Muon makes the directions of a gradient about equally large. Here the first two columns are one matrix, whose entries
+// differ by a factor of 100, and the third is another one. All singular values of an update are near the same number.
+func ExampleMuon() {
+	w := graph.Tensor{Shape: []int{2, 3}, F64: make([]float64, 6)}
+	optim.Muon{Scale: "spectral"}.Step(optim.Step{
+		T: 1, Rate: 1, Scale: 1, W: w, M: graph.Tensor{F64: make([]float64, 6)},
+		G:       graph.Tensor{F64: []float64{100, 0, 3, 0, 1, 4}},
+		Columns: []int{2, 1},
+	})
+	fmt.Printf("%.2f\n", w.F64)
+	// Output: [-0.70 0.00 -0.42 0.00 -0.70 -0.56]
+}

@@ -78,6 +78,20 @@ func TestOptimizers(t *testing.T) {
 	w1, _ = hand.LionUpdate(l, w, zero, zero)
 	near(t, "lion without a gradient", w1, 2-0.1*0.25*2)
 
+	// The only singular value of X is 1 or −1, and becomes φ⁵(1), φ(x) = 3.4445x − 4.775x³ + 2.0315x⁵.
+	const phi = 0.6964364094697522
+	o := hand.Muon{Rate: 0.1, Momentum: 0.5, Decay: 0.25, Scale: 3, Steps: 5}
+	w1, m1 = hand.MuonUpdate(o, w, g, zero)
+	near(t, "muon", w1, 2-0.1*(3*phi+0.25*2))
+	near(t, "muon's m", m1, 3)
+	w2, m2 = hand.MuonUpdate(o, w1, h.Scale(2), m1) // u = −2 − 0.5·0.5
+	near(t, "muon's second m", m2, 0.5*3-2)
+	near(t, "muon's second step", w2, w1.At(0, 0)-0.1*(-3*phi+0.25*w1.At(0, 0)))
+	w1, _ = hand.MuonUpdate(o, w, zero, zero)
+	near(t, "muon without a gradient", w1, 2-0.1*0.25*2)
+	w1, _ = hand.MuonUpdate(hand.Muon{Rate: 1, Scale: 1, Steps: 1}, zero, g, zero)
+	near(t, "one iteration", w1, -(3.4445 - 4.775 + 2.0315))
+
 	c := hand.AdamW{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 1, Decay: 0.25}
 	w1, m1, v1 := hand.AdamWUpdate(c, 1, w, g, zero, zero)
 	near(t, "adamw", w1, 2-0.1*(3./(3+1)+0.25*2))

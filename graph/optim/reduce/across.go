@@ -25,6 +25,7 @@ type Machines interface {
 type ranks struct {
 	machines     Machines
 	buckets      []bucket
+	entire       []bool    // parameters that one machine updates; nil means none
 	own          []stretch // this machine's part of every parameter; nil means all
 	flight, left *flight   // this step's, and that of a step that was given up
 }

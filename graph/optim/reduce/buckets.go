@@ -71,7 +71,11 @@ func (c *Gradients) border(b *bucket) {
 	n := c.machines.Size()
 	b.borders = make([]int, 1, n+1)
 	for _, i := range b.params {
-		for at := 0; at < c.params[i].Tensor().Len(); at += kernel.Grain {
+		size, grain := c.params[i].Tensor().Len(), kernel.Grain
+		if c.entire != nil && c.entire[i] {
+			grain = size
+		}
+		for at := 0; at < size; at += grain {
 			from := c.places[i] - b.from + at
 			for len(b.borders) < n && from >= len(b.borders)*(b.to-b.from)/n {
 				b.borders = append(b.borders, from)

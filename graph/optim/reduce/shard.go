@@ -36,6 +36,17 @@ func (c *Gradients) Shard(p *graph.Program, moments ...[]graph.Tensor) error {
 	return nil
 }
 
+// Entire makes Shard give parameter i to one machine, for an update that needs all of it. Call it before Shard.
+func (c *Gradients) Entire(i int) {
+	if c == nil || i < 0 || i >= len(c.params) {
+		return
+	}
+	if c.entire == nil {
+		c.entire = make([]bool, len(c.params))
+	}
+	c.entire[i] = true
+}
+
 // scattered reports whether this machine holds only its part of the sums. The function set by Before needs all
 // gradients.
 func (c *Gradients) scattered() bool { return c.own != nil && c.before == nil }

@@ -21,6 +21,7 @@ var notExact = map[string]string{
 	"LoRA":        "Site.Linear makes it, in Cases with adapters",
 	"LinearScan":  "identity.TestExactScan takes it along the road",
 	"LionUpdate":  "an update has no gradient, and the sign in it no differential equation",
+	"MuonUpdate":  "an update has no gradient",
 	"SGDUpdate":   "an update has no gradient; identity.TestForms compares two steps with their sum",
 	"Merge":       "it is a step of Flash",
 }

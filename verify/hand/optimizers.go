@@ -1,0 +1,107 @@
+package hand
+
+import (
+	"fmt"
+	"math"
+)
+
+// AdamW holds the numbers of the optimizer: the rate η, the β of the two moments, ε and the decay λ.
+type AdamW struct {
+	Rate, Beta1, Beta2, Eps, Decay float64
+}
+
+// AdamWUpdate returns the update of a parameter w by its gradient g (Kingma and Ba, 2014; Loshchilov and Hutter, 2017).
+// t counts the steps from 1. m and v are the results of the previous step, zeros for the first.
+//
+//	m ← β₁m + (1 − β₁)g
+//	v ← β₂v + (1 − β₂)g∘g
+//	w ← w − η(m̂/(√v̂ + ε) + λw),  m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ)
+//
+// S. Diab prints the last line in section 2.5 and does not define m̂ and v̂ (erratum D10). ε stands outside the root,
+// and the decay does not pass through the moments.
+func AdamWUpdate[T Number](c AdamW, t int, w, g, m, v Matrix[T]) (w1, m1, v1 Matrix[T]) {
+	if t < 1 {
+		w.Err = fmt.Errorf("hand: adamw: step %d, want 1 or more", t)
+		return w, w, w
+	}
+	m1 = m.Scale(c.Beta1).Add(g.Scale(1 - c.Beta1))                  // m
+	v1 = v.Scale(c.Beta2).Add(g.Square().Scale(1 - c.Beta2))         // v
+	mhat := m1.Scale(1 / (1 - math.Pow(c.Beta1, float64(t))))        // m̂
+	vhat := v1.Scale(1 / (1 - math.Pow(c.Beta2, float64(t))))        // v̂
+	step := mhat.Div(vhat.Sqrt().Shift(c.Eps)).Add(w.Scale(c.Decay)) // m̂/(√v̂ + ε) + λw
+	return w.Sub(step.Scale(c.Rate)), m1, v1
+}
+
+// SGD holds the numbers of stochastic gradient descent: the rate η, the momentum μ and the decay λ.
+type SGD struct {
+	Rate, Momentum, Decay float64
+}
+
+// SGDUpdate returns the update of a parameter w by its gradient g. m is the result of the previous step, zeros for the
+// first.
+//
+//	m ← μm + g
+//	w ← w − η(m + λw)
+//
+// Without momentum, w becomes w(1 − ηλ) − ηg. Like AdamW's, the decay does not pass through m.
+func SGDUpdate[T Number](c SGD, w, g, m Matrix[T]) (w1, m1 Matrix[T]) {
+	m1 = m.Scale(c.Momentum).Add(g)
+	return w.Sub(m1.Add(w.Scale(c.Decay)).Scale(c.Rate)), m1
+}
+
+// Lion holds the numbers of the optimizer: the rate η, the β of the direction and of the moment, and the decay λ.
+type Lion struct {
+	Rate, Beta1, Beta2, Decay float64
+}
+
+// LionUpdate returns the update of a parameter w by its gradient g (Chen et al. 2023, program 1). m is the result of
+// the previous step, zeros for the first.
+//
+//	c = β₁m + (1 − β₁)g
+//	w ← w − η(sign c + λw)
+//	m ← β₂m + (1 − β₂)g
+//
+// The sign of 0 is 0. The decay does not pass through m.
+func LionUpdate[T Number](o Lion, w, g, m Matrix[T]) (w1, m1 Matrix[T]) {
+	c := m.Scale(o.Beta1).Add(g.Scale(1 - o.Beta1))
+	sign := c.Step().Sub(c.Scale(-1).Step())
+	m1 = m.Scale(o.Beta2).Add(g.Scale(1 - o.Beta2))
+	return w.Sub(sign.Add(w.Scale(o.Decay)).Scale(o.Rate)), m1
+}
+
+// Muon holds the numbers of the optimizer: the rate η, the momentum μ, the decay λ, the factor s on the update of a
+// matrix, which depends on its shape, and the number of iterations.
+type Muon struct {
+	Rate, Momentum, Decay, Scale float64
+	Steps                        int
+}
+
+// MuonUpdate returns the update of a matrix w by its gradient g (Jordan et al. 2024). m is the result of the previous
+// step, zeros for the first.
+//
+//	m ← μm + g,  u = g + μm
+//	w ← w − η(s·X + λw),  X = newtonSchulz(u)
+func MuonUpdate[T Number](c Muon, w, g, m Matrix[T]) (w1, m1 Matrix[T]) {
+	m1 = m.Scale(c.Momentum).Add(g)
+	x := newtonSchulz(m1.Scale(c.Momentum).Add(g), c.Steps)
+	return w.Sub(x.Scale(c.Scale).Add(w.Scale(c.Decay)).Scale(c.Rate)), m1
+}
+
+// newtonSchulz returns the matrix of a number of iterations from X = u/‖u‖ on, where ‖u‖ is the root of the sum of the
+// squares:
+//
+//	A = XXᵀ,  X ← aX + (bA + cA²)X,  (a, b, c) = (3.4445, −4.7750, 2.0315)
+//
+// It takes every singular value σ of X to aσ + bσ³ + cσ⁵, and keeps the singular vectors. For u = 0 it is 0.
+func newtonSchulz[T Number](u Matrix[T], steps int) Matrix[T] {
+	squares := u.Square().SumTokens().SumFeatures()
+	if realPart(squares.At(0, 0)) == 0 {
+		return u
+	}
+	x := u.Div(squares.Sqrt())
+	for range steps {
+		a := x.MatMul(x.Transpose())
+		x = x.Scale(3.4445).Add(a.Scale(-4.7750).Add(a.MatMul(a).Scale(2.0315)).MatMul(x))
+	}
+	return x
+}
