@@ -104,7 +104,7 @@ func TestConfigErrors(t *testing.T) {
 		// Names.
 		{read, `{"activation": "swish"}`, "activation: got swish, want one of gelu, gelu_tanh, relu"},
 		{read, `{"activation": "GELU"}`, "activation: got GELU, want"},
-		{read, `{"block": "sandwich"}`, "block: got sandwich, want one of pre, post"},
+		{read, `{"block": "between"}`, "block: got between, want one of pre, post"},
 		{read, `{"lora_r": 4, "lora_scale": "1"}`, "lora_scale: got 1, want one of alpha/r, alpha"},
 		{read, `{"lora_r": 4, "lora_targets": ["c_attn", "c_atn"]}`, `lora_targets: got "c_atn", want endings of attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj, lm_head`},
 		{read, `{"lora_r": 4, "lora_targets": [""]}`, `lora_targets: got "", want`},
@@ -152,7 +152,7 @@ func TestConfigErrors(t *testing.T) {
 		{huggingFace, `{"scale_attn_by_inverse_layer_idx": true}`, "scale_attn_by_inverse_layer_idx: got true"},
 		{huggingFace, `{"add_cross_attention": true}`, "add_cross_attention: got true"},
 		{huggingFace, `{"layer_norm_epsilon": null}`, "layer_norm_epsilon: got null, want"},
-		{huggingFace, `{"block": "sandwich"}`, "block: got sandwich, want"},
+		{huggingFace, `{"block": "between"}`, "block: got between, want"},
 		{huggingFace, `{"vocab_size": 1, "vocab_size": 2}`, "vocab_size: given twice"},
 		{huggingFace, `{} {}`, "config: something follows"},
 	} {
