@@ -93,3 +93,47 @@ func ExampleExpr_ArgMax() {
 	// Output:
 	// [1 2] 1
 }
+
+// A user's operation in plain Go, here a running product y_t = x_1·…·x_t with its gradient ∂x_s = Σ_{t≥s} ∂y_t·y_t/x_s.
+// A generic function gives both passes for both types of numbers.
+func ExampleExpr_Apply() {
+	x := graph.New(graph.Float64, 1).Root().Param("x", graph.Const(2), 4)
+	y := x.Apply(graph.Op{Name: "product", Shape: []int{4}, Float64: graph.Pass[float64]{
+		Forward: func(y []float64, x [][]float64) {
+			product := 1.0
+			for t, v := range x[0] {
+				product *= v
+				y[t] = product
+			}
+		},
+		Backward: func(dx [][]float64, dy, y []float64, x [][]float64) {
+			sum := 0.0
+			for s := len(dy) - 1; s >= 0; s-- {
+				sum += dy[s] * y[s]
+				dx[0][s] = sum / x[0][s]
+			}
+		},
+	}})
+	p, err := graph.Compile(y.SumAll(), x)
+	check(err)
+	check(p.Run())
+	fmt.Println(p.Loss(), p.Grad(x).Floats())
+	// Output:
+	// 30 [15 14 12 8]
+}
+
+// Operations along the tokens of a sequence, here with one feature.
+func ExampleExpr_Scan() {
+	x := graph.New(graph.Float64, 1).Root().Value("x", graph.Const(1), 4, 1)
+	for _, y := range []graph.Expr{x.CumSum(4), x.CumSum(2), x.CumSum(4).Delay(1, 4), x.Scan(x.Scale(0.5), 4)} {
+		p, err := graph.Compile(y)
+		check(err)
+		check(p.Run())
+		fmt.Println(p.Value().Floats())
+	}
+	// Output:
+	// [1 2 3 4]
+	// [1 2 1 2]
+	// [0 1 2 3]
+	// [1 1.5 1.75 1.875]
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -172,6 +173,98 @@ func TestTiedTable(t *testing.T) {
 		near(t, "the gradient", got, want, 1e-12)
 		if most := 8 * 2 * v * d; bytes > most {
 			t.Errorf("%d bytes, want less than two tables, %d", bytes, most)
+		}
+	}
+}
+
+// product3 is x∘y∘z with its gradients.
+func product3[T float32 | float64]() Pass[T] {
+	return Pass[T]{
+		func(y []T, x [][]T) {
+			for i := range y {
+				y[i] += x[0][i] * x[1][i] * x[2][i]
+			}
+		},
+		func(dx [][]T, dy, _ []T, x [][]T) {
+			for i := range dy {
+				dx[0][i] += dy[i] * x[1][i] * x[2][i]
+				dx[1][i] += dy[i] * x[0][i] * x[2][i]
+				dx[2][i] += dy[i] * x[0][i] * x[1][i]
+			}
+		},
+	}
+}
+
+// Operations in plain Go have the derivatives that they state, also if a program wants some of them only.
+func TestOpsInGo(t *testing.T) {
+	own := Op{"product", []int{6, 3}, product3[float32](), product3[float64]()}
+	for name, op := range map[string]func(x, y, z Expr) Expr{
+		"own":    func(x, y, z Expr) Expr { return x.Apply(own, y, z) },
+		"cumsum": func(x, _, _ Expr) Expr { return x.CumSum(3) },
+		"delay":  func(x, _, _ Expr) Expr { return x.Delay(2, 3) },
+		"scan":   func(x, y, _ Expr) Expr { return x.Scan(y.Tanh(), 3) },
+		"max":    func(x, y, _ Expr) Expr { return x.Max(y) },
+		"min":    func(x, y, _ Expr) Expr { return x.Min(y) },
+		"abs":    func(x, _, _ Expr) Expr { return x.Abs() },
+		"pow":    func(x, _, _ Expr) Expr { return x.Square().Shift(1).Pow(-0.5) },
+		"sin":    func(x, _, _ Expr) Expr { return x.Sin().Mul(x.Cos()) },
+		"clamp":  func(x, _, _ Expr) Expr { return x.Clamp(-0.5, 0.25).Mul(x) },
+	} {
+		for i := range 4 {
+			g := New(Float64, 1)
+			s := g.Root()
+			x, y, z := s.Param("x", Normal(1), 6, 3), s.Param("y", Normal(1), 6, 3), s.Param("z", Normal(1), 6, 3)
+			if i%2 == 1 {
+				g.Recompute("own")
+			}
+			wrt := []Expr{x, y, z}
+			if i > 1 {
+				wrt = []Expr{y}
+			}
+			result := op(x.In(s.Sub("own")), y, z).In(s).Mul(x).Add(y.Mul(z))
+			t.Run(name, func(t *testing.T) { checkGradients(t, result, wrt...) })
+		}
+	}
+	x := New(Float64, 1).Root().Param("x", Const(1), 4, 1)
+	for i := range 4 {
+		x.Tensor().Set(i, float64(i+1))
+	}
+	near(t, "cumsum", values(t, x.CumSum(2)), []float64{1, 3, 3, 7}, 0)
+	near(t, "delay", values(t, x.Delay(1, 2)), []float64{0, 1, 0, 3}, 0)
+	near(t, "delay by all", values(t, x.Delay(4, 4)), []float64{0, 0, 0, 0}, 0)
+	near(t, "scan", values(t, x.Scan(x, 4)), []float64{1, 4, 15, 64}, 0)
+}
+
+// An operation in Go that does not fit its graph is an error with its name.
+func TestOpsInGoRefused(t *testing.T) {
+	for want, wrong := range map[string]func(x Expr) Expr{
+		"no Forward":     func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{2}}) },
+		"positive sizes": func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{0}, Float64: product3[float64]()}) },
+		"got integers": func(x Expr) Expr {
+			return x.Apply(Op{Name: "own", Shape: []int{4}, Float64: product3[float64]()}, x.Graph().Root().Ints("ids", 4, 3, NoneIgnored))
+		},
+		"entire sequences":     func(x Expr) Expr { return x.CumSum(3) },
+		"want 0 to":            func(x Expr) Expr { return x.Delay(-1, 2) },
+		"of shape (4, 2)":      func(x Expr) Expr { return x.Scan(x.Cols(0, 1), 2) },
+		"want an interval":     func(x Expr) Expr { return x.Clamp(2, math.NaN()) },
+		"numbers of one shape": func(x Expr) Expr { return x.Max(x.Cols(0, 1)) },
+		"runtime error":        func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64]()}) },
+		"has no derivative": func(x Expr) Expr {
+			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: Pass[float64]{Forward: product3[float64]().Forward}}, x, x)
+		},
+	} {
+		x := New(Float64, 1).Root().Param("x", Const(1), 4, 2)
+		y := wrong(x)
+		err := y.Graph().Err()
+		var p *Program
+		if err == nil {
+			p, err = Compile(y.SumAll(), x)
+		}
+		if err == nil {
+			err = p.Run()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }

@@ -51,6 +51,13 @@ var entryOps = map[string]entry{
 	"Exp":    {op: func(x, _ Expr) Expr { return x.Exp() }, value: func(x, _ float64) float64 { return math.Exp(x) }, dx: func(x, _ float64) float64 { return math.Exp(x) }},
 	"Log": {op: func(x, _ Expr) Expr { return x.Log() }, value: func(x, _ float64) float64 { return math.Log(x) },
 		excused: func(x, got float64) bool { return 0 < x && x < 0x1p-126 && -88.1 < got && got < -87.3 }},
+	"Abs":    {op: func(x, _ Expr) Expr { return x.Abs() }, value: func(x, _ float64) float64 { return math.Abs(x) }, dx: func(x, _ float64) float64 { return larger(x, 0) - larger(0, x) }},
+	"Sin":    {op: func(x, _ Expr) Expr { return x.Sin() }, value: func(x, _ float64) float64 { return math.Sin(x) }, dx: func(x, _ float64) float64 { return math.Cos(x) }},
+	"Cos":    {op: func(x, _ Expr) Expr { return x.Cos() }, value: func(x, _ float64) float64 { return math.Cos(x) }, dx: func(x, _ float64) float64 { return -math.Sin(x) }},
+	"Pow":    {op: func(x, _ Expr) Expr { return x.Pow(3) }, value: func(x, _ float64) float64 { return math.Pow(x, 3) }, dx: func(x, _ float64) float64 { return 3 * math.Pow(x, 2) }},
+	"Clamp":  {op: func(x, _ Expr) Expr { return x.Clamp(-1, 2) }, value: func(x, _ float64) float64 { return min(max(x, -1), 2) }, dx: func(x, _ float64) float64 { return step(2-x) * (1 - step(-1-x)) }},
+	"Max":    {op: Expr.Max, value: func(x, y float64) float64 { return max(x, y) }, dx: larger, dy: func(x, y float64) float64 { return larger(y, x) }},
+	"Min":    {op: Expr.Min, value: func(x, y float64) float64 { return min(x, y) }, dx: func(x, y float64) float64 { return larger(y, x) }, dy: larger},
 	"Tanh":   {op: func(x, _ Expr) Expr { return x.Tanh() }, value: func(x, _ float64) float64 { return math.Tanh(x) }},
 	"Erf":    {op: func(x, _ Expr) Expr { return x.Erf() }, value: func(x, _ float64) float64 { return math.Erf(x) }},
 	"Detach": {op: func(x, _ Expr) Expr { return x.Detach().Add(x) }, value: func(x, _ float64) float64 { return 2 * x }, dx: always1},
@@ -108,9 +115,20 @@ func step(x float64) float64 {
 	return 0
 }
 
+// larger is the derivative of max(x, y) by x.
+func larger(x, y float64) float64 {
+	switch {
+	case x > y:
+		return 1
+	case x == y:
+		return 0.5
+	}
+	return 0
+}
+
 // notEntrywise lists the other methods that return an Expr: they move, sum or look up entries, or create new ones.
 var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax OneHot In Wrap " +
-	"MatMul MatMulT Transpose Cols Join Row")
+	"MatMul MatMulT Transpose Cols Join Row Apply CumSum Delay Scan")
 
 // special returns numbers at the limits of a type.
 func special(dtype Dtype) []float64 {

@@ -1,0 +1,170 @@
+package graph
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// Op is an operation that a user writes in Go, for an equation that the operations of Expr cannot express, or express
+// too slowly. It runs in planned memory, and is timed, recomputed and differentiated as the library's own operations
+// are. A panic in a pass is an error of the run. A pass must give the same numbers whenever it gets the same, and must
+// write to nothing but its results; passes of different programs may run at the same time.
+type Op struct {
+	Name    string
+	Shape   []int // shape of the result; empty for one number
+	Float32 Pass[float32]
+	Float64 Pass[float64]
+}
+
+// Pass computes an Op and its derivatives in one type of numbers. All numbers are row-major, as the shapes of the
+// operands order them. Usually both types are instances of one generic function.
+type Pass[T float32 | float64] struct {
+	// Forward writes the result to y, which is 0 before.
+	Forward func(y []T, x [][]T)
+	// Backward adds the gradient of operand x[i] to dx[i], which is 0 before, for every i, given the gradient dy of the
+	// result y. Without it the operation has no derivative.
+	Backward func(dx [][]T, dy, y []T, x [][]T)
+}
+
+// Apply returns the result of op on x and the others. It is an error if op lacks the Forward of the graph's type, if a
+// size is not positive, or if an operand consists of integers.
+func (x Expr) Apply(op Op, others ...Expr) Expr {
+	return x.apply(op.Name, func() (*G.Node, error) {
+		for _, n := range op.Shape {
+			if n < 1 {
+				return nil, errors.Errorf("got shape %v, want positive sizes", op.Shape)
+			}
+		}
+		list := append(G.Nodes{x.node}, nodes(others...)...)
+		for i, n := range list {
+			if n.Dtype() != x.g.ops.Dtype {
+				return nil, errors.Errorf("operand %d: got integers, want floating-point numbers", i)
+			}
+		}
+		own := ops.Own{
+			Name: op.Name, Shape: op.Shape,
+			F32: ops.OwnPass[float32](op.Float32), F64: ops.OwnPass[float64](op.Float64),
+		}
+		if x.g.ops.Dtype == Float32 && own.F32.Forward == nil || x.g.ops.Dtype == Float64 && own.F64.Forward == nil {
+			return nil, errors.Errorf("got no Forward in %v, the type of the graph", x.g.ops.Dtype)
+		}
+		return x.g.ops.Apply(own, list)
+	}, others...)
+}
+
+// Abs returns |x|. Its derivative is the sign of x, and 0 at 0 and NaN.
+func (x Expr) Abs() Expr { return x.entrywise("abs", math.Abs, sign) }
+
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0
+}
+
+// Sin returns sin x, which is NaN at ±∞.
+func (x Expr) Sin() Expr { return x.entrywise("sin", math.Sin, math.Cos) }
+
+// Cos returns cos x, which is NaN at ±∞.
+func (x Expr) Cos() Expr {
+	return x.entrywise("cos", math.Cos, func(x float64) float64 { return -math.Sin(x) })
+}
+
+// Pow returns x^c for a finite constant c, with derivative c·x^(c−1). It is NaN for x < 0 unless c is an integer.
+func (x Expr) Pow(c float64) Expr {
+	if err := finite([]float64{c}); err != nil {
+		return x.apply("pow", func() (*G.Node, error) { return nil, err })
+	}
+	return x.entrywise("pow", func(x float64) float64 { return math.Pow(x, c) }, func(x float64) float64 {
+		if c == 0 {
+			return 0
+		}
+		return c * math.Pow(x, c-1)
+	})
+}
+
+// Clamp returns least where x is less, most where x is greater, and x elsewhere. Its derivative is 1 from least to
+// most, including both, and 0 elsewhere. NaN stays NaN. It is an error unless least ≤ most.
+func (x Expr) Clamp(least, most float64) Expr {
+	if !(least <= most) {
+		return x.apply("clamp", func() (*G.Node, error) {
+			return nil, errors.Errorf("got %v to %v, want an interval", least, most)
+		})
+	}
+	return x.entrywise("clamp", func(x float64) float64 { return min(max(x, least), most) }, func(x float64) float64 {
+		if least <= x && x <= most {
+			return 1
+		}
+		return 0
+	})
+}
+
+// entrywise returns f of every entry, with derivative df. Both are computed in float64.
+func (x Expr) entrywise(name string, f, df func(x float64) float64) Expr {
+	return x.Apply(Op{name, x.Shape(), entryPass[float32](f, df), entryPass[float64](f, df)})
+}
+
+func entryPass[T float32 | float64](f, df func(x float64) float64) Pass[T] {
+	return Pass[T]{
+		func(y []T, x [][]T) {
+			for i, v := range x[0] {
+				y[i] = T(f(float64(v)))
+			}
+		},
+		func(dx [][]T, dy, _ []T, x [][]T) {
+			for i, v := range x[0] {
+				dx[0][i] = dy[i] * T(df(float64(v)))
+			}
+		},
+	}
+}
+
+// Max returns the larger of x and y, entry by entry, for two expressions of one shape. Its derivative belongs to the
+// larger, and half of it to each if they are equal. It is NaN if either is.
+func (x Expr) Max(y Expr) Expr { return x.extreme("max", y, 1) }
+
+// Min returns the smaller of x and y, entry by entry, as Max returns the larger.
+func (x Expr) Min(y Expr) Expr { return x.extreme("min", y, -1) }
+
+// extreme returns the larger of x and y for sign 1, and the smaller for sign −1.
+func (x Expr) extreme(name string, y Expr, sign float64) Expr {
+	return x.apply(name, func() (*G.Node, error) {
+		if !x.node.Shape().Eq(y.node.Shape()) || x.node.Dtype() != x.g.ops.Dtype || y.node.Dtype() != x.g.ops.Dtype {
+			return nil, errors.Errorf("got shapes %v and %v, want floating-point numbers of one shape",
+				x.node.Shape(), y.node.Shape())
+		}
+		return x.g.ops.Apply(ops.Own{
+			Name: name, Shape: x.node.Shape(),
+			F32: ops.OwnPass[float32](extremePass(float32(sign))), F64: ops.OwnPass[float64](extremePass(sign)),
+		}, G.Nodes{x.node, y.node})
+	}, y)
+}
+
+func extremePass[T float32 | float64](sign T) Pass[T] {
+	return Pass[T]{
+		func(y []T, x [][]T) {
+			for i, a := range x[0] {
+				y[i] = sign * max(sign*a, sign*x[1][i])
+			}
+		},
+		func(dx [][]T, dy, _ []T, x [][]T) {
+			for i, a := range x[0] {
+				switch a, b := sign*a, sign*x[1][i]; {
+				case a > b:
+					dx[0][i] += dy[i]
+				case a < b:
+					dx[1][i] += dy[i]
+				case a == b:
+					dx[0][i] += dy[i] / 2
+					dx[1][i] += dy[i] / 2
+				}
+			}
+		},
+	}
+}
