@@ -179,12 +179,13 @@ func TestConfigResolved(t *testing.T) {
 	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
 	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
-	want.Schedule, want.QKNorm = "constant", "none"
+	want.Schedule, want.QKNorm, want.AttnGate = "constant", "none", "none"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	given := unusual()
+	given.AttnGate = "none"
 	given.MLP, given.Precision, given.Schedule, given.QKNorm = "mlp", "float32", "constant", "none"
 	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
@@ -214,7 +215,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	for i := range saved {
 		c := Shakespeare()
 		f := c.fields()[i]
-		if slices.Contains(c.OptionFields(c.known()).Names(), f.Name) || f.Name == "mlp" || f.Name == "qk_norm" {
+		if slices.Contains(c.OptionFields(c.known()).Names(), f.Name) || f.Name == "mlp" || f.Name == "qk_norm" || f.Name == "attn_gate" {
 			continue // only some attentions have it: TestConfigOptions; these have one value in both
 		}
 		if saved[i].String() == other[i].String() {
@@ -370,7 +371,7 @@ func TestFieldBorders(t *testing.T) {
 		"learning_rate":                                       {"1e-300 1e300", "0 -1"},
 		"threads":                                             {"0 4096", "-1 4097"},
 		"lora_scale":                                          {`"" "alpha" "alpha/r" "alpha/sqrt(r)"`, `"beta"`},
-		"optimizer schedule precision position attention norm block activation mlp qk_norm head": {`""`, `"none_such"`},
+		"optimizer schedule precision position attention norm block activation mlp qk_norm attn_gate head": {`""`, `"none_such"`},
 		"seed": {"0 18446744073709551615", ""},
 	} {
 		for _, name := range strings.Fields(names) {

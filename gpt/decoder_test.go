@@ -69,6 +69,9 @@ func variants() map[string]Config {
 	for _, m := range parts.MLPs() {
 		vary("mlp "+m.String(), func(c *Config) { c.MLP = m.String() })
 	}
+	for _, n := range parts.AttnGates() {
+		vary("attn_gate "+n.String(), func(c *Config) { c.AttnGate, c.Attention = n.String(), "gqa"; c.suit() })
+	}
 	for _, n := range parts.QKNorms() {
 		vary("qk_norm "+n.String(), func(c *Config) { c.QKNorm, c.Position, c.QKSize = n.String(), "rope", 4 })
 		vary("gqa, qk_norm "+n.String(), func(c *Config) { c.QKNorm, c.Attention = n.String(), "gqa"; c.suit() })

@@ -23,6 +23,7 @@ type Attention func(at Site) Layer
 type SelfAttention struct {
 	QKV   Layer // [q | k | v], with q and k rotated if positions are rotary
 	heads heads
+	gate  Layer // of the heads' results; nil without
 	cache *graph.KVCache
 }
 
@@ -34,17 +35,28 @@ func NewSelfAttention(at Site) *SelfAttention {
 // newSelfAttention declares the layer with the given sizes of the heads and, if bias is true, a bias in c_attn.
 func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
 	sizes.Cap = at.limit()
-	return &SelfAttention{
-		QKV:   newInProjection(at, "c_attn", sizes, bias),
-		heads: newHeads(at, sizes),
-		cache: cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(sizes) }),
+	l := &SelfAttention{QKV: newInProjection(at, "c_attn", sizes, bias)}
+	if at.Gate != nil {
+		l.gate = Make(at, at.Gate)
 	}
+	l.heads = newHeads(at, sizes)
+	l.cache = cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(sizes) })
+	return l
 }
 
 // Forward computes attention within every sequence.
 func (l *SelfAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
-	return l.heads.Forward(l.QKV.Forward(x))
+	return l.gated(x).Forward(l.QKV.Forward(x))
+}
+
+// gated returns the heads with the gate that x sets.
+func (l *SelfAttention) gated(x graph.Expr) *heads {
+	h := l.heads
+	if l.gate != nil {
+		h.gate = l.gate.Forward(x).In(h.scope)
+	}
+	return &h
 }
 
 // Step attends from the newest tokens of every sequence to all tokens so far, whose keys and values it has stored (the
@@ -54,7 +66,7 @@ func (l *SelfAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d)
 func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
-	return l.heads.project(graph.CachedAttention(l.QKV.Forward(x), mask, at, l.cache))
+	return l.gated(x).project(graph.CachedAttention(l.QKV.Forward(x), mask, at, l.cache))
 }
 
 // Mixing returns T·H(dρ+dh).
@@ -73,13 +85,16 @@ type heads struct {
 	mask  *Mask
 	drop  *Dropout // of the weights
 	scope graph.Scope
+	gate  graph.Expr // multiplies the results; empty without
 }
 
 // newHeads declares the mask and c_proj.
 func newHeads(at Site, sizes graph.AttentionShape) heads {
 	mask := at.mask()
 	mask.Expr()
-	return heads{newOutProjection(at), sizes, mask, NewDropout(at.At("attn_dropout")), at.Scope}
+	return heads{
+		Proj: newOutProjection(at), sizes: sizes, mask: mask, drop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
+	}
 }
 
 // Forward returns the projection of the heads' results.
@@ -88,12 +103,20 @@ func (l *heads) Forward(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (
 }
 
 // project returns the projection of the heads' results.
-func (l *heads) project(y graph.Expr) graph.Expr { return l.Proj.Forward(l.scope.Place("heads", y)) }
+func (l *heads) project(y graph.Expr) graph.Expr { return l.Proj.Forward(l.place(y)) }
+
+// place names the heads' results, after their gate.
+func (l *heads) place(y graph.Expr) graph.Expr {
+	if l.gate.Graph() != nil {
+		y = y.Mul(l.gate)
+	}
+	return l.scope.Place("heads", y)
+}
 
 // attend computes the heads' results, from packed projections to packed results. The mask is added (errata B1).
 func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.Attention(qkv, l.mask.Expr(), l.sizes, l.drop.P); ok {
-		return l.scope.Place("heads", y)
+		return l.place(y)
 	}
 	h, at := l.sizes, l.scope
 	q := at.Place("q", split(qkv, h, 0, h.QK))                      // q = a·w_q + b_q  (B, H, T, dρ)  (9.a)
@@ -104,7 +127,7 @@ func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B
 	scaled = at.Place("scores", scaled)
 	rho := at.Place("weights", scaled.Add(l.mask.overHeads(at)).Softmax()) // ρ = softmax      (B, H, T, T)   (13), (15)
 	out := l.drop.Forward(rho).In(at).MatMul(v)                            // ρ·v              (B, H, T, dh)  (16)
-	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))  // concat           (B·T, H·dh)    (34)
+	return l.place(concat(out, h.Batch*h.Context, h.Heads*h.V))            // concat           (B·T, H·dh)    (34)
 }
 
 // limit returns the site's Cap, which must be a number from 0.

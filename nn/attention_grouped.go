@@ -26,11 +26,11 @@ func NewGroupedAttention(at Site, groups int, bias bool) *GroupedAttention {
 // Forward computes attention within every sequence.
 func (l *GroupedAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
-	qkv := l.QKV.Forward(x)
-	if y, ok := graph.Attention(qkv, l.heads.mask.Expr(), l.heads.sizes, l.heads.drop.P); ok {
-		return l.heads.project(y)
+	qkv, heads := l.QKV.Forward(x), l.gated(x)
+	if y, ok := graph.Attention(qkv, heads.mask.Expr(), heads.sizes, heads.drop.P); ok {
+		return heads.project(y)
 	}
-	return l.heads.Forward(l.repeat(qkv))
+	return heads.Forward(l.repeat(qkv))
 }
 
 // repeat copies every key and value for each head that shares it, so that each head has its own, as in SelfAttention.

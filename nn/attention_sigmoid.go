@@ -33,7 +33,8 @@ func (l *SigmoidAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T,
 	scaled := at.Place("scores", raw.Scale(1/math.Sqrt(float64(h.QK)))) // q·kᵀ/√dρ
 	rho := at.Place("weights", Sigmoid{}.Forward(scaled.Add(l.mask()))) // ρ = σ(…)         (B, H, T, T)
 	out := l.heads.drop.Forward(rho).In(at).MatMul(v)                   // ρ·v              (B, H, T, dh)
-	return l.heads.project(concat(out, h.Batch*h.Context, h.Heads*h.V)) // concat           (B·T, H·dh)
+	y := concat(out, h.Batch*h.Context, h.Heads*h.V)                    // concat           (B·T, H·dh)
+	return l.gated(x).project(y)
 }
 
 // mask returns mask − ln n.
@@ -47,7 +48,7 @@ func (l *SigmoidAttention) mask() graph.Expr { // (T, T), or as the mask
 func (l *SigmoidAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
-	return l.heads.project(graph.CachedSigmoidAttention(l.QKV.Forward(x), mask, at, l.cache))
+	return l.gated(x).project(graph.CachedSigmoidAttention(l.QKV.Forward(x), mask, at, l.cache))
 }
 
 // Mixing returns the Mixing of SelfAttention, or 0 for nil.

@@ -606,3 +606,75 @@ func TestMemoryUpdate(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// gatedHeads and gatedFeatures return sites with a gate of each head and of each feature.
+func gatedHeads(at Site) Site {
+	at.Gate = func(at Site) Layer { return NewHeadGate(at) }
+	return at
+}
+
+func gatedFeatures(at Site) Site {
+	at.Gate = func(at Site) Layer { return NewElementGate(at) }
+	return at
+}
+
+var gateLayerCases = []layerCase{
+	{"attention with a gate of each feature, adapters and dropout", "Gate SelfAttention LoRA", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+		return NewSelfAttention(gatedFeatures(at)).Forward(x)
+	}},
+	{"grouped attention with a gate of each head", "Gate GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
+		return sharedBy(gatedHeads(at)).Forward(x)
+	}},
+	{"gates", "Gate", func(at Site, x graph.Expr) graph.Expr { return NewHeadGate(at).Forward(x) }},
+}
+
+func TestGateStepEqualsForward(t *testing.T) {
+	for _, d := range shapes[:3] {
+		for _, gated := range []func(Site) Site{gatedHeads, gatedFeatures} {
+			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewSelfAttention(gated(at)) })
+			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return sharedBy(gated(at)) })
+			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewSigmoidAttention(gated(at)) })
+		}
+	}
+}
+
+// A gate of 0.5, its beginning without weights, halves the heads' results; an open one leaves them unchanged, and a
+// closed one removes them.
+func TestI76OpensAndCloses(t *testing.T) {
+	d := shapes[0]
+	for name, gated := range map[string]func(Site) Site{"head": gatedHeads, "feature": gatedFeatures} {
+		for _, kernels := range []bool{false, true} {
+			g := graph.New(graph.Float64, 5)
+			g.Kernels = kernels
+			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+			y := NewSelfAttention(gated(newSite(g, d))).Forward(x)
+			same := graph.New(graph.Float64, 5)
+			plain := NewSelfAttention(newSite(same, d)).Forward(same.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd))
+			for _, p := range append(same.Params(), same.Leaves()...) {
+				if from, ok := g.Leaf(p.Name()); ok && p.Name() != "mask" {
+					copy(p.Tensor().F64, from.Tensor().F64)
+				}
+			}
+			proj, _ := same.Leaf("h.0.c_proj.bias")
+			if len(proj.Tensor().F64) != d.Embd {
+				t.Fatal("no bias")
+			}
+			w, _ := g.Leaf("h.0.c_gate.weight")
+			b, _ := g.Leaf("h.0.c_gate.bias")
+			clear(w.Tensor().F64)
+			want := output(t, plain)
+			for bias, factor := range map[float64]float64{0: 0.5, 1000: 1, -1000: 0} {
+				for i := range b.Tensor().F64 {
+					b.Tensor().F64[i] = bias
+				}
+				got := output(t, y)
+				for i, v := range got.F64 {
+					if !(math.Abs(v-factor*want.F64[i]) <= 1e-14) {
+						t.Fatalf("%s, kernels %t, bias %v: got %v, want %v·%v", name, kernels, bias, v, factor, want.F64[i])
+					}
+				}
+			}
+		}
+	}
+}

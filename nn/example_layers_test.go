@@ -197,6 +197,30 @@ func ExampleNewWidthNorm() {
 	// attn.k_norm.weight [1]
 }
 
+// Two heads of one feature: each has a gate, between 0 and 1.
+func ExampleNewHeadGate() {
+	at := site()
+	at.Embd, at.Heads, at.V = 2, 2, 1
+	l := nn.NewHeadGate(at.At("attn"))
+	set(at.Graph(), map[string][]float64{"attn.c_gate.weight": {1, 0, 0, 2}})
+	show(l.Forward(at.Value("x", numbers(0, 1, 9, -9), 2, 2)))
+	// Output:
+	//   0.50  0.88
+	//   1.00  0.00
+}
+
+// Two features of one head: each has a gate, between 0 and 1.
+func ExampleNewElementGate() {
+	at := site()
+	at.Embd, at.Heads, at.V = 2, 1, 2
+	l := nn.NewElementGate(at.At("attn"))
+	set(at.Graph(), map[string][]float64{"attn.c_gate.weight": {1, 0, 0, 2}})
+	show(l.Forward(at.Value("x", numbers(0, 1, 9, -9), 2, 2)))
+	// Output:
+	//   0.50  0.88
+	//   1.00  0.00
+}
+
 // The dynamic tanh limits every feature on its own, whatever the others are.
 func ExampleDyT() {
 	at := site()

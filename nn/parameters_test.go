@@ -54,6 +54,14 @@ func TestParameters(t *testing.T) {
 			"c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"normed width": {widthNormed(func(at Site) Layer { return NewGroupedAttention(at, 1, true) }), ".c_attn",
 			"c_attn.weight[6×17] c_attn.bias[17] q_norm.weight[8] k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"gated features": {func(at Site) Layer {
+			at.Gate = func(at Site) Layer { return NewElementGate(at) }
+			return NewSelfAttention(at)
+		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"gated heads": {func(at Site) Layer {
+			at.Gate = func(at Site) Layer { return NewHeadGate(at) }
+			return NewSelfAttention(at)
+		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×2] *c_gate.bias[2] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"normed twice": {headNormed(func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: []int{1, 1}}))
 		}), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_attn_global.weight[6×26] *c_attn_global.bias[26] c_attn_global.q_norm.weight[4] c_attn_global.k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},

@@ -28,6 +28,7 @@ func allParts() []part {
 		{"activation", func(c *gpt.Config) *string { return &c.Activation }, parts.Names(parts.Activations())},
 		{"mlp", func(c *gpt.Config) *string { return &c.MLP }, parts.Names(parts.MLPs())},
 		{"qk_norm", func(c *gpt.Config) *string { return &c.QKNorm }, parts.Names(parts.QKNorms())},
+		{"attn_gate", func(c *gpt.Config) *string { return &c.AttnGate }, parts.Names(parts.AttnGates())},
 		{"head", func(c *gpt.Config) *string { return &c.Head }, parts.Names(parts.Heads())},
 	}
 }

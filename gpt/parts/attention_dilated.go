@@ -6,7 +6,7 @@ func dilatedAttentions() []Attention {
 	options := []Option{window(), dilation(), globalTokens()}
 	return []Attention{
 		{Name: "dilated", Options: options, New: dilated, Softmax: true},
-		{Name: "longformer", Options: options, New: longformer, Softmax: true},
+		{Name: "longformer", Options: options, New: longformer, Softmax: true, ungated: true},
 	}
 }
 

@@ -21,9 +21,9 @@ func latentAttentions() []Attention {
 	}
 	options := []Option{latent, queries, rotary}
 	return []Attention{
-		{Name: "mla", Options: options[:1], Check: rejectRotatedOrNormed, New: mla},
-		{Name: "mla_rope", Options: options, Check: rejectSecondRoPE, New: mlaRoPE},
-		{Name: "mla_latent_rope", Options: options, Check: rejectSecondRoPE, New: mlaLatentRoPE},
+		{Name: "mla", Options: options[:1], Check: rejectRotatedOrNormed, New: mla, ungated: true},
+		{Name: "mla_rope", Options: options, Check: rejectSecondRoPE, New: mlaRoPE, ungated: true},
+		{Name: "mla_latent_rope", Options: options, Check: rejectSecondRoPE, New: mlaLatentRoPE, ungated: true},
 	}
 }
 

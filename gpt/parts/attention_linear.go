@@ -7,9 +7,9 @@ import (
 
 func linearAttentions() []Attention {
 	return []Attention{
-		{Name: "linear", Check: rejectPlaces, New: linear},
-		{Name: "taylor", Check: rejectBias, New: taylor},
-		{Name: "linformer", Check: rejectCausal, New: linformer},
+		{Name: "linear", Check: rejectPlaces, New: linear, ungated: true},
+		{Name: "taylor", Check: rejectBias, New: taylor, ungated: true},
+		{Name: "linformer", Check: rejectCausal, New: linformer, ungated: true},
 	}
 }
 

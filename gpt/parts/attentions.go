@@ -20,6 +20,8 @@ type Attention struct {
 	// Groups returns the number of heads of keys and values; it is nil if every head has its own. Files of published
 	// models store queries, keys and values in separate tensors. s is resolved.
 	Groups func(s Stack) int
+
+	ungated bool // it applies no Site.Gate
 }
 
 // Make returns the result of New. A panic in New becomes an error that names the attention.

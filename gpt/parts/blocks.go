@@ -39,6 +39,7 @@ func checkElman(s Stack) error {
 		{"activation", s.Activation, Names(Activations())[0]},
 		{"mlp", s.MLP, Names(MLPs())[0]},
 		{"qk_norm", s.QKNorm, Names(QKNorms())[0]},
+		{"attn_gate", s.AttnGate, Names(AttnGates())[0]},
 	} {
 		if f.got != f.want {
 			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none",

@@ -23,6 +23,7 @@ type Body struct {
 	rotation *rotation // rotation and biases of the positions, which layers must use; nil if there are none
 	biases   *biases
 	normed   *bool // whether a layer has built the norm of its queries and keys; nil without
+	gated    *bool // whether a layer has built the gate of its heads; nil without
 }
 
 // Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
@@ -50,6 +51,10 @@ func (d Design) Body(
 	if norm := at.QKNorm; norm != nil {
 		b.normed = new(bool)
 		at.QKNorm = func(at nn.Site, sizes graph.AttentionShape) nn.Layer { *b.normed = true; return norm(at, sizes) }
+	}
+	if gate := at.Gate; gate != nil {
+		b.gated = new(bool)
+		at.Gate = func(at nn.Site) nn.Layer { *b.gated = true; return gate(at) }
 	}
 	mask, block := inner(at)
 	at.Mask = mask

@@ -60,6 +60,10 @@ func (d Design) Validate(context int) error {
 			return err
 		}
 	}
+	if d.Attention.ungated && s.AttnGate != noPart {
+		return errors.Errorf("attn_gate: got %s, want %s with attention %s, which has no gate",
+			s.AttnGate, noPart, s.Attention)
+	}
 	if err := d.Attention.check(dims, s); err != nil {
 		return err
 	}
@@ -101,6 +105,7 @@ func (d Design) Site(batch, context int) nn.Site {
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
 		Cap: s.AttnLogitSoftcapping,
 		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
+		Gate: Find(AttnGates(), s.AttnGate).New,
 	}
 }
 

@@ -41,6 +41,21 @@ func QKNorms() []QKNorm {
 	}
 }
 
+// AttnGate is a kind of gate of the results of an attention's heads. New is nil for none.
+type AttnGate struct {
+	Name
+	New func(at nn.Site) nn.Layer
+}
+
+// AttnGates lists the gates of attentions, the default first.
+func AttnGates() []AttnGate {
+	return []AttnGate{
+		{noPart, nil},
+		{"elementwise", func(at nn.Site) nn.Layer { return nn.NewElementGate(at) }},
+		{"headwise", func(at nn.Site) nn.Layer { return nn.NewHeadGate(at) }},
+	}
+}
+
 // MLP is a kind of layer after the attention of a block, which processes every token separately.
 type MLP struct {
 	Name

@@ -32,6 +32,7 @@ type Stack struct {
 	Activation string // of the MLP
 	MLP        string
 	QKNorm     string  // of queries and keys
+	AttnGate   string  // of the results of the heads
 	Options    Options // options of attentions
 }
 
@@ -54,6 +55,7 @@ func (s Stack) withDefaults() Stack {
 	s.Activation = cmp.Or(s.Activation, Names(Activations())[0])
 	s.MLP = cmp.Or(s.MLP, Names(MLPs())[0])
 	s.QKNorm = cmp.Or(s.QKNorm, Names(QKNorms())[0])
+	s.AttnGate = cmp.Or(s.AttnGate, Names(AttnGates())[0])
 	return s
 }
 

@@ -38,6 +38,7 @@ func (s *Stack) PartFields(known Registry) field.List {
 		NameField("mlp", &s.MLP, Names(known.MLPs), "layer after the attention of a block").Optional(),
 		NameField("qk_norm", &s.QKNorm, Names(QKNorms()), "norm of queries and keys, over a head or over all heads").
 			Optional(noPart),
+		NameField("attn_gate", &s.AttnGate, Names(AttnGates()), "gate of the heads of an attention").Optional(noPart),
 	}
 }
 

@@ -137,6 +137,9 @@ func examples[T hand.Number]() []example[T] {
 		{"self-attention, normed", "x 8 5, q_norm.weight 1 4, k_norm.weight 1 8, " + attentionShapes, func(at site) layer {
 			return at.SelfAttention(attend(at, causal), qk, nil)
 		}},
+		{"self-attention, gated", "x 8 5, c_gate.weight 5 2, c_gate.bias 1 2, " + attentionShapes, func(at site) layer {
+			return at.SelfAttention(attend(at, causal), qk, nil)
+		}},
 		{"self-attention, one head", "x 3 5, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, ", func(at site) layer {
 			all := [][]hand.Head[T]{{hand.Attention[T]{}}}
 			return hand.SelfAttention[T]{

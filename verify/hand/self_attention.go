@@ -13,6 +13,7 @@ type SelfAttention[T Number] struct {
 	QK     int      // H·dρ
 	Rotary Layer[T] // of the queries, and of the keys; nil does not rotate
 	Heads  Heads[T]
+	Gate   Layer[T] // of the heads' results, (d, H·dh) or (d, H); nil does not multiply
 	Proj   Layer[T] // (H·dh, d)
 	Drop   Dropout[T]
 }
@@ -45,8 +46,11 @@ func normedBackward[T Number](norm Layer[T], qkv, delta Matrix[T]) (d Matrix[T],
 
 // Forward computes rows a₃ and a₄ of Table 2.
 func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
-	_, q, k, v := l.packed(a2)          //     (B·n, H·dρ), (B·n, G·dρ), (B·n, G·dh)
-	a3 := l.Heads.Forward(q, k, v)      // a₃  (B·n, H·dh)
+	_, q, k, v := l.packed(a2)     //     (B·n, H·dρ), (B·n, G·dρ), (B·n, G·dh)
+	a3 := l.Heads.Forward(q, k, v) // a₃  (B·n, H·dh)
+	if l.Gate != nil {
+		a3 = a3.Mul(sigmoid(forward("c_gate", l.Gate, a2)).features(a3))
+	}
 	a4 := forward("c_proj", l.Proj, a3) // a₄  (B·n, d)
 	return l.Drop.Forward(a4)
 }
@@ -55,9 +59,20 @@ func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
 func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[T]) {
 	packed, q, k, v := l.packed(a2)
 	a3 := l.Heads.Forward(q, k, v)
+	ungated := a3
+	var s, gates Matrix[T]
+	if l.Gate != nil {
+		s = forward("c_gate", l.Gate, a2)
+		gates = sigmoid(s).features(a3)
+		a3 = a3.Mul(gates)
+	}
 	d4, _ := l.Drop.Backward(a3, d5)               // Δ₅ dispatched
 	d3, proj := backward("c_proj", l.Proj, a3, d4) // Δ₃ = Δ₅ w₃ᵗ
-	dq, dk, dv := l.Heads.Backward(q, k, v, d3)    // Δ_raw k, Δ_rawᵗ q, ρᵗ Δ₃
+	heads := d3
+	if l.Gate != nil {
+		heads = d3.Mul(gates) // Δ ∘ g
+	}
+	dq, dk, dv := l.Heads.Backward(q, k, v, heads) // Δ_raw k, Δ_rawᵗ q, ρᵗ Δ₃
 	if l.Rotary != nil {
 		dq, _ = l.Rotary.Backward(q, dq)
 		dk, _ = l.Rotary.Backward(k, dk)
@@ -65,20 +80,65 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	zero := l.Norm == nil && l.Rotary == nil && l.Heads.head(0, 0).ShiftInvariant()
 	dqkv, norm := normedBackward(l.Norm, packed, JoinColumns(dq, dk, dv))
 	d2, qkv := backward("c_attn", l.QKV, a2, dqkv) // Δ₂ = Σ_h (…)
+	var gate Gradients[T]
+	if l.Gate != nil { // Δ at x·w_g + b_g is Δ₃ ∘ a ∘ g(1 − g), summed over the features of a gate
+		ds, _ := Sigmoid[T]{}.Backward(s, d3.Mul(ungated).perGate(s))
+		var through Matrix[T]
+		through, gate = backward("c_gate", l.Gate, a2, ds)
+		d2 = d2.Add(through)
+	}
 	return d2, slices.Concat(
 		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", zero).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
 		norm,
+		gate.by("a₂ᵗ(Δ₃ ∘ a ∘ g(1 − g))", "Σ Δ₃ ∘ a ∘ g(1 − g)").In("c_gate", "_g"),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
 		deltaAt("c_proj", "Δ₅, dispatched to a₄", d4),
 	)
 }
 
+// features returns a gate for every feature of heads: (n, H) or (n, H·dh) → (n, H·dh).
+func (x Matrix[T]) features(heads Matrix[T]) Matrix[T] {
+	if err := firstErr(x, heads); err != nil {
+		return Matrix[T]{Err: err}
+	}
+	if !shares(heads.Cols, x.Cols) {
+		return failed[T]("%d gates for %d features", x.Cols, heads.Cols)
+	}
+	out := make([]Matrix[T], heads.Cols)
+	for i := range out {
+		gate := i * x.Cols / heads.Cols
+		out[i] = x.Columns(gate, gate+1)
+	}
+	return JoinColumns(out...)
+}
+
+// perGate returns the sums of x over the features of each gate: (n, H·dh) → (n, H) or (n, H·dh).
+func (x Matrix[T]) perGate(gates Matrix[T]) Matrix[T] {
+	if err := firstErr(x, gates); err != nil {
+		return Matrix[T]{Err: err}
+	}
+	out := make([]Matrix[T], gates.Cols)
+	for i := range out {
+		out[i] = x.part(i, gates.Cols).SumFeatures()
+	}
+	return JoinColumns(out...)
+}
+
+// gate returns the affine layer at.c_gate, or nil if there is none.
+func (at Site[T]) gate() Layer[T] {
+	at = at.At("c_gate")
+	if at.Optional("weight").None() && at.Optional("bias").None() {
+		return nil
+	}
+	return at.Linear()
+}
+
 // SelfAttention returns the layer with at.c_attn and at.c_proj. The queries of all heads together have qk features.
 func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T] {
 	return SelfAttention[T]{
-		at.At("c_attn").Packed(qk, heads.keys(qk)), at.queryKeyNorm(qk, heads.keys(qk)), qk, rotary, heads,
+		at.At("c_attn").Packed(qk, heads.keys(qk)), at.queryKeyNorm(qk, heads.keys(qk)), qk, rotary, heads, at.gate(),
 		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

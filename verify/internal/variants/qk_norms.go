@@ -37,3 +37,30 @@ func qkNorms[T hand.Number]() []Variant[T] {
 		},
 	}
 }
+
+// attnGates lists the gates of the results of heads. The attentions by hand apply the gate that is among their
+// parameters.
+func attnGates[T hand.Number]() []Variant[T] {
+	gated := func(p Place[T]) hand.Layer[T] { return p.layer("attention", p.plan.Attention) }
+	return []Variant[T]{
+		{Name: none, Hand: gated},
+		{
+			Name: "elementwise", Type: "Gate", Hand: gated,
+			ID: "I76", What: "gates of the results of heads", Source: "Qiu et al. 2025",
+			Settings: []Setting{
+				{Name: "attention with a gate of each feature", Attention: "causal"},
+				{Name: "sigmoid attention with a gate of each feature", Attention: "sigmoid", NoBias: true},
+			},
+		},
+		{
+			Name: "headwise", Type: "Gate", Hand: gated, ID: "I76", Source: "Qiu et al. 2025",
+			Settings: []Setting{
+				{Name: "attention with a gate of each head", Attention: "causal", Dropout: 0.3},
+				{
+					Name: "grouped attention with a gate of each head", Attention: "gqa", Heads: groupedHeads,
+					Options: map[string]int{"n_kv_head": 3},
+				},
+			},
+		},
+	}
+}

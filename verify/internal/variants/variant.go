@@ -79,7 +79,7 @@ func List[T hand.Number]() (list []Variant[T]) {
 
 // kinds lists the kinds by their configuration keys.
 func kinds() []string {
-	return []string{"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm"}
+	return []string{"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm", "attn_gate"}
 }
 
 // of returns the variants of a kind.
@@ -101,6 +101,8 @@ func of[T hand.Number](kind string) (list []Variant[T]) {
 		list = attentions[T]()
 	case "qk_norm":
 		list = qkNorms[T]()
+	case "attn_gate":
+		list = attnGates[T]()
 	}
 	for i := range list {
 		list[i].Kind = kind

@@ -1,0 +1,54 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// Gate is the gate of an attention (Qiu et al. 2025), which multiplies the results of the heads before the projection,
+//
+//	out = (heads ∘ g)·w_proj + b_proj,  g = σ(x·w_g + b_g)
+//
+// where x is the input of the attention. By NewElementGate every feature of every head has its own gate, by NewHeadGate
+// all features of a head share one. A token can thus take nothing from the others, which a softmax cannot express.
+type Gate struct {
+	Fc    Layer // w_g (d, H·dh), or (d, H)
+	order []int // the gate of each feature; nil if each has its own
+	scope graph.Scope
+}
+
+// NewElementGate declares c_gate (d, H·dh).
+func NewElementGate(at Site) *Gate { return newGate(at, at.Heads*at.V, nil) }
+
+// NewHeadGate declares c_gate (d, H).
+func NewHeadGate(at Site) *Gate {
+	const most = 1 << 20
+	if at.Heads > most || at.V > most || at.Heads*at.V > most {
+		at.Failf("%d heads of %d features, want at most %d features for a gate of each head", at.Heads, at.V, most)
+		return &Gate{scope: at.Scope}
+	}
+	var order []int
+	for i := range at.Heads * at.V {
+		order = append(order, i/at.V)
+	}
+	return newGate(at, at.Heads, order)
+}
+
+func newGate(at Site, gates int, order []int) *Gate {
+	fc := at.affine("c_gate", at.Embd, []int{gates}, at.Bias, graph.Normal(0.02))
+	return &Gate{fc, order, at.Scope}
+}
+
+// Forward returns g, the gates of all features of all heads.
+func (l *Gate) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, H·dh)
+	defer recoverUnbuilt(l, x, &result)
+	g := Sigmoid{}.Forward(l.Fc.Forward(x).In(l.scope))
+	if l.order == nil {
+		return g
+	}
+	if y, ok := graph.GatherCols(g, l.order); ok {
+		return y
+	}
+	columns := make([]graph.Expr, len(l.order))
+	for i, gate := range l.order {
+		columns[i] = g.Cols(gate, gate+1)
+	}
+	return columns[0].Join(columns[1:]...)
+}
