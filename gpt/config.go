@@ -30,9 +30,10 @@ type Config struct {
 // (f, d).
 type Network struct {
 	parts.Stack
-	BlockSize int    // T, the number of tokens in a sequence
-	VocabSize int    // V; 0 means "from the text" and must be replaced before a network is built
-	Head      string // "linear", the default, or "tied", which uses the token embedding again
+	BlockSize int     // T, the number of tokens in a sequence
+	VocabSize int     // V; 0 means "from the text" and must be replaced before a network is built
+	Head      string  // "linear", the default, or "tied", which uses the token embedding again
+	LogitCap  float64 // c of the logits c·tanh(z/c), which lie between −c and c; 0 means no cap
 	Adapters
 }
 
@@ -125,7 +126,11 @@ func (c *Config) networkFields() field.List {
 		field.New("block_size", &c.BlockSize, field.Size(1), "context length in tokens"),
 		field.New("vocab_size", &c.VocabSize, field.Size(1), "vocabulary; 0 takes it from the text"),
 	}
-	head := field.List{c.headField()}
+	head := field.List{
+		c.headField(),
+		field.New("final_logit_softcapping", &c.LogitCap, field.NonNegative(),
+			"c of the logits c·tanh(z/c), which keeps them between -c and c, such as 30; 0 is none").Optional(),
+	}
 	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), head, c.OptionFields(known))
 }
 

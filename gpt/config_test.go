@@ -210,6 +210,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.Precision, odd.Schedule, odd.CooldownIters, odd.EMA = "bf16", "wsd", 5, 0.5
 	odd.Patience, odd.AttnLogitSoftcapping = 3, 50
 	odd.MuonMomentum, odd.MuonSteps, odd.MuonScale = 0.5, 7, "spectral"
+	odd.LogitCap = 30
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {

@@ -48,11 +48,12 @@ type stack struct {
 	head       nn.Layer
 	own        []graph.Expr // the parameters of the head; a tied head has none
 	vocabulary int
+	logitCap   float64
 	scope      graph.Scope
 }
 
 func newStack(at nn.Site, p plan) *stack {
-	net := &stack{scope: at.Scope, vocabulary: p.VocabSize}
+	net := &stack{scope: at.Scope, vocabulary: p.VocabSize, logitCap: p.LogitCap}
 	net.Body = p.design.Body(at, p.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		return p.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
@@ -96,5 +97,9 @@ func (n *stack) Cached() bool {
 
 // Predict returns a₁₂, the logits.
 func (n *stack) Predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
-	return n.scope.Place("logits", nn.HeadIn(n.scope, "lm_head", n.head, n.vocabulary)(n.Normed(x)))
+	z := nn.HeadIn(n.scope, "lm_head", n.head, n.vocabulary)(n.Normed(x))
+	if n.logitCap > 0 {
+		z = nn.In(n.scope, "logit_cap", nn.SoftCap{Cap: n.logitCap})(z)
+	}
+	return n.scope.Place("logits", z)
 }

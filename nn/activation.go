@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // GELU is the exact Gaussian error linear unit, entry by entry: y = x·Φ(x) = ½x(1 + erf(x/√2)).
@@ -85,4 +86,15 @@ func (Softplus) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
 		return y
 	}
 	return x.Softplus()
+}
+
+// SoftCap keeps numbers between −c and c (Gemma 2), entry by entry: y = c·tanh(x/c), with derivative 1 at 0.
+type SoftCap struct{ Cap float64 }
+
+// Forward returns c·tanh(x/c).
+func (l SoftCap) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
+	if !(l.Cap > 0 && l.Cap <= math.MaxFloat64) {
+		return x.Wrap(nil, errors.Errorf("nn.SoftCap: cap: got %v, want a positive number", l.Cap))
+	}
+	return x.Scale(1 / l.Cap).Tanh().Scale(l.Cap)
 }

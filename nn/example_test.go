@@ -126,6 +126,13 @@ func ExampleReLU() {
 	//   0.00  0.00  0.00  1.00  3.00
 }
 
+func ExampleSoftCap() {
+	x := site().Value("x", numbers(-300, -1, 0, 1, 30), 1, 5)
+	show(nn.SoftCap{Cap: 30}.Forward(x))
+	// Output:
+	//  -30.00 -1.00  0.00  1.00 22.85
+}
+
 func ExampleReLU2() {
 	x := site().Value("x", numbers(-3, -1, 0, 1, 3), 1, 5)
 	show(nn.ReLU2{}.Forward(x))

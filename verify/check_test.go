@@ -58,6 +58,7 @@ func TestCheck(t *testing.T) {
 		"rms norm":     func(c *gpt.Config) { c.Norm, c.Eps = "rmsnorm", 1e-2 },
 		"swiglu":       func(c *gpt.Config) { c.MLP, c.Norm, c.Block = "swiglu", "rmsnorm", "post" },
 		"llama":        llama,
+		"capped":       func(c *gpt.Config) { c.LogitCap = 0.75 },
 		"gelu tanh":    func(c *gpt.Config) { c.Activation = "gelu_tanh" },
 		"no biases":    func(c *gpt.Config) { c.Bias = false },
 		"epsilon":      func(c *gpt.Config) { c.Eps = 1e-2 },

@@ -112,7 +112,12 @@ func (m Model) build(f form) (*built, error) {
 
 func (m Model) places(g *graph.Graph) map[string]graph.Expr {
 	c, p := m.Config, places{g, map[string]graph.Expr{}}
-	p.add("lm_head", "loss")
+	if c.LogitCap > 0 {
+		p.add("lm_head", "logit_cap")
+		p.add("logit_cap", "loss")
+	} else {
+		p.add("lm_head", "loss")
+	}
 	final := parts.Find(parts.Blocks(), c.Block).Final
 	if final {
 		p.add("ln_f", "lm_head")
@@ -162,7 +167,7 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block,
 		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm, AttnGate: c.AttnGate,
-		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, Cap: c.AttnLogitSoftcapping,
+		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, Cap: c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
 	}
 	if m.Sum {
 		p.Reduction = hand.Sum

@@ -164,6 +164,7 @@ func randomParts(random *rand.Rand) gpt.Config {
 	c.BlockSize, c.VocabSize, c.NLayer = 2+random.IntN(4), 3+random.IntN(5), 1+random.IntN(2)
 	c.NHead = 1 + random.IntN(3)
 	c.NEmbd, c.QKSize, c.VSize = 2*c.NHead*(1+random.IntN(2)), 2*(1+random.IntN(2)), 1+random.IntN(3)
+	c.LogitCap = []float64{0, 0, 30}[random.IntN(3)]
 	c.NInner, c.Bias = 2+random.IntN(6), random.IntN(2) == 0
 	c.Position, c.Attention = pick(random, parts.Positions()), pick(random, parts.Attentions())
 	c.Norm, c.Block, c.MLP = pick(random, parts.Norms()), pick(random, parts.Blocks()), pick(random, parts.MLPs())

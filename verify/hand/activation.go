@@ -78,3 +78,25 @@ func (ReLU2[T]) Forward(x Matrix[T]) Matrix[T] { return x.Mul(x.Step()).Square()
 func (ReLU2[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return delta.Mul(x.Mul(x.Step())).Scale(2), nil
 }
+
+// SoftCap keeps numbers between −c and c, as Gemma 2 does with its logits.
+//
+//	y = c tanh(x/c)
+type SoftCap[T Number] struct{ Cap float64 }
+
+// Forward returns c tanh(x/c).
+func (l SoftCap[T]) Forward(x Matrix[T]) Matrix[T] { return l.tanh(x).Scale(l.Cap) }
+
+// Backward returns Δ at the input x.
+//
+//	Δx = Δ ∘ (1 − t²),  t = tanh(x/c)
+func (l SoftCap[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return delta.Mul(l.tanh(x).Square().Scale(-1).Shift(1)), nil
+}
+
+func (l SoftCap[T]) tanh(x Matrix[T]) Matrix[T] {
+	if !(l.Cap > 0 && l.Cap <= math.MaxFloat64) {
+		return failed[T]("a cap of %v, want a positive number", l.Cap)
+	}
+	return x.Scale(1 / l.Cap).Tanh()
+}

@@ -92,6 +92,7 @@ func examples[T hand.Number]() []example[T] {
 		{"gelu_tanh", "x 8 5", is(hand.GELUTanh[T]{})},
 		{"relu", "x 8 5", is(hand.ReLU[T]{})},
 		{"sigmoid", "x 8 5", is(hand.Sigmoid[T]{})},
+		{"soft cap", "x 8 5", is(hand.SoftCap[T]{Cap: 0.7})},
 		{"relu2", "x 8 5", is(hand.ReLU2[T]{})},
 		{"silu", "x 8 5", is(hand.SiLU[T]{})},
 		{"softplus", "x 8 5", is(hand.Softplus[T]{})},

@@ -82,6 +82,7 @@ type Model[T Number] struct {
 	Encoder *Stack[T]                    // nil for a decoder alone
 	Decoder func(z Matrix[T]) Stack[T]   // z is empty without an encoder
 	Head    Layer[T]                     // (d, V)
+	Cap     Layer[T]                     // of the logits, nil for none
 	Loss    func(targets []int) Layer[T] // of logits (B·n, V)
 }
 
@@ -106,7 +107,11 @@ func (m Model[T]) Logits(t Text) Matrix[T] {
 	if m.Encoder != nil {
 		a11 = within("decoder", z, a11)
 	}
-	return forward("lm_head", m.Head, a11) // a₁₂      (B·n, V)
+	a12 := forward("lm_head", m.Head, a11) // a₁₂      (B·n, V)
+	if m.Cap == nil {
+		return a12
+	}
+	return forward("logit_cap", m.Cap, a12)
 }
 
 // Forward returns the loss, (1, 1).
@@ -117,11 +122,11 @@ func (m Model[T]) Forward(t Text) Matrix[T] { return forward("loss", m.loss(t), 
 func (m Model[T]) Backward(t Text) (g Gradients[T], err error) {
 	decoder := m.decoder(m.memory(t))
 	a11 := decoder.Forward(t.Tokens)
-	logits := forward("lm_head", m.Head, a11)
-	d12, _ := backward("loss", m.loss(t), logits, Zeros[T](1, 1).Shift(1)) // Δ₁₂ = y_pred − y_gt
-	d11, head := backward("lm_head", m.Head, a11, d12)                     // Δ₁₁ = Δ₁₂ w₁₁ᵗ
-	g = decoder.Backward(t.Tokens, d11)                                    // Δ₁₀…Δ₁
-	g = slices.Concat(g, head.by("a₁₁ᵗΔ₁₂", "ΣΔ₁₂").In("lm_head", "₁₁"), deltaAt("lm_head", "Δ₁₂ = y_pred − y_gt", d12))
+	a12 := forward("lm_head", m.Head, a11)
+	d12, capped := m.lossBackward(t, a12)
+	d11, head := backward("lm_head", m.Head, a11, d12) // Δ₁₁ = Δ₁₂ w₁₁ᵗ
+	g = decoder.Backward(t.Tokens, d11)                // Δ₁₀…Δ₁
+	g = slices.Concat(g, head.by("a₁₁ᵗΔ₁₂", "ΣΔ₁₂").In("lm_head", "₁₁"), capped)
 	if m.Encoder != nil {
 		var back Gradients[T]
 		g, back = g.take(MemoryDelta)
@@ -136,4 +141,17 @@ func (m Model[T]) Backward(t Text) (g Gradients[T], err error) {
 		g[i].Name = strings.TrimPrefix(g[i].Name, "/")
 	}
 	return g, g.Err()
+}
+
+// lossBackward returns Δ₁₂ at the output of the head, a₁₂, and the Δ from there to the loss.
+func (m Model[T]) lossBackward(t Text, a12 Matrix[T]) (d12 Matrix[T], g Gradients[T]) {
+	const equation = "y_pred − y_gt"
+	one := Zeros[T](1, 1).Shift(1)
+	if m.Cap == nil {
+		d12, _ = backward("loss", m.loss(t), a12, one) // Δ₁₂ = y_pred − y_gt
+		return d12, deltaAt("lm_head", "Δ₁₂ = "+equation, d12)
+	}
+	d13, _ := backward("loss", m.loss(t), forward("logit_cap", m.Cap, a12), one)
+	d12, _ = backward("logit_cap", m.Cap, a12, d13) // Δ₁₂ = (y_pred − y_gt) ∘ (1 − t²)
+	return d12, append(deltaAt("lm_head", "Δ₁₂ = ("+equation+") ∘ (1 − tanh²)", d12), deltaAt("logit_cap", equation, d13)...)
 }

@@ -27,7 +27,7 @@ func Network() map[string]string {
 		"rope_size": "4 with -attention mla_rope -position none", "n_kv_head": "1 with -attention gqa",
 		"learning_rate": "0.1", "min_lr": "0.001", "seed": "3", "optimizer": "sgd",
 		"feature_order": "1 with -attention taylor", "schedule": "linear", "cooldown_iters": "4 with -schedule wsd",
-		"ema": "0.9", "attn_logit_softcapping": "0.1",
+		"ema": "0.9", "attn_logit_softcapping": "0.1", "final_logit_softcapping": "0.5",
 	}
 }
 

@@ -26,6 +26,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^hand\.LoRA\..*\.(Name|From|To)=`, "the layer that it adapts checks them"},
 	{`^hand\.Model\.\w+ 0\.Encoder=nil`, "a decoder alone"},
 	{`^hand\.Model\.Logits (0\.Loss|1\.Targets|1={})`, "logits come before the loss"},
+	{`^hand\.Model\.\w+ 0\.Cap=nil`, "logits without a cap"},
 	{`^hand\.Stack\.\w+ 0\.(Positions|Norm|Blocks)=(nil|short)`, "without positions, norm or blocks"},
 	{`^hand\.Stack\.Embed 0\.(Blocks|Norm)`, "they come after it"},
 	{`^hand\.(Partial\.LogSumExp 0(={}|\.Out)|NewPartial 1={}|Cache\.Attend 0={})`, "of no keys, or without values"},

@@ -31,6 +31,7 @@ type Plan struct {
 	Eps       float64               // ε of every norm
 	Theta     float64               // base of rotary positions
 	Cap       float64               // of the scores of attention by a softmax; 0 for none
+	LogitCap  float64               // c of c·tanh(z/c), or 0
 	LoRAScale float64               // α/r, or α
 	Reduction hand.Reduction        // of the loss
 
@@ -80,6 +81,9 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 		return stack(p)
 	}
 	m.Head = decoder.layer("head", c.Head)
+	if c.LogitCap > 0 {
+		m.Cap = hand.SoftCap[T]{Cap: c.LogitCap}
+	}
 	return m, nil
 }
 
