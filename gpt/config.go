@@ -30,6 +30,7 @@ type Config struct {
 // (f, d).
 type Network struct {
 	parts.Stack
+	parts.Scaling
 	BlockSize int     // T, the number of tokens in a sequence
 	VocabSize int     // V; 0 means "from the text" and must be replaced before a network is built
 	Head      string  // "linear", the default, or "tied", which uses the token embedding again
@@ -131,7 +132,8 @@ func (c *Config) networkFields() field.List {
 		field.New("final_logit_softcapping", &c.LogitCap, field.NonNegative(),
 			"c of the logits c·tanh(z/c), which keeps them between -c and c, such as 30; 0 is none").Optional(),
 	}
-	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), head, c.OptionFields(known))
+	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), head, c.OptionFields(known),
+		c.ScalingFields())
 }
 
 func (c *Config) headField() field.Field {

@@ -91,7 +91,7 @@ func TestConfigJSONOrder(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := unusual()
-	want := reflect.TypeFor[Network]().NumField() - 2 + reflect.TypeFor[parts.Stack]().NumField() - 1 + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField() - 1 // Context
+	want := reflect.TypeFor[Network]().NumField() - 3 + reflect.TypeFor[parts.Scaling]().NumField() + reflect.TypeFor[parts.Stack]().NumField() - 1 + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField() - 1 // Context
 	if got := len(c.fields()); got != want {
 		t.Errorf("the table has %d rows, want one for each of %d fields without Parts, Hooks and Context", got, want)
 	}
@@ -179,7 +179,7 @@ func TestConfigResolved(t *testing.T) {
 	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
 	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
-	want.Schedule, want.QKNorm, want.AttnGate = "constant", "none", "none"
+	want.Schedule, want.QKNorm, want.AttnGate, want.Parametrization = "constant", "none", "none", "standard"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -187,6 +187,7 @@ func TestConfigResolved(t *testing.T) {
 	given := unusual()
 	given.AttnGate = "none"
 	given.MLP, given.Precision, given.Schedule, given.QKNorm = "mlp", "float32", "constant", "none"
+	given.Parametrization = "standard"
 	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
@@ -211,6 +212,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.Patience, odd.AttnLogitSoftcapping = 3, 50
 	odd.MuonMomentum, odd.MuonSteps, odd.MuonScale = 0.5, 7, "spectral"
 	odd.LogitCap = 30
+	odd.Scaling = parts.Scaling{Parametrization: "mup", BaseWidth: 7, BaseDepth: 5, BaseHead: 3}
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {

@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
 )
 
 // odd returns a network in which no two sizes are equal: T 7, V 13, d 10, H 2, dρ 3, dh 4, f 11.
@@ -477,5 +476,43 @@ func TestFeedAFullContext(t *testing.T) {
 		}
 		got := feed(t, d, text...)
 		sameLogits(t, "a whole context, in use", got, feed(t, newDecoderOf(t, m), text...))
+	}
+}
+
+// Decoding allocates nothing, also while the window slides. (Under the race detector sync.Pool drops items on purpose.)
+func TestDecoderAllocatesNothing(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		m := model32(t, threads, 16)
+		d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 8), search.NewSampler(1)
+		packed := newDecoderOf(t, mustPack(t, m, graph.Int8))
+		s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = 20, 0.9, 0.01, 1.2
+		rows := make([][]int, 8)
+		for b := range rows {
+			rows[b] = []int{b}
+		}
+		next := 0
+		for name, f := range map[string]func() error{
+			"a token": func() error { _, err := d.Feed([]int{3}); return err },
+			"a token drawn and fed": func() error {
+				logits, err := d.Feed([]int{next})
+				if err == nil {
+					next, err = s.Draw(logits, 3, 64, 3)
+				}
+				return err
+			},
+			"a token with packed weights": func() error { _, err := packed.Feed([]int{3}); return err },
+			"a batch":                     func() error { _, err := batch.Feed(rows...); return err },
+		} {
+			t.Run(fmt.Sprintf("%s, %d threads", name, threads), func(t *testing.T) {
+				for range 20 { // the first ones allocate buffers that are reused
+					if err := f(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n := testing.AllocsPerRun(40, func() { _ = f() }); n != 0 {
+					t.Errorf("%v allocations, want none", n)
+				}
+			})
+		}
 	}
 }

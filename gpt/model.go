@@ -28,8 +28,9 @@ type Model struct {
 
 	plan     plan
 	adapters []*nn.LoRA
-	inUse    inUse      // set by Use
-	merged   []*Adapter // those that Merge has added to the weights
+	hidden   map[string]bool // names of the hidden matrices
+	inUse    inUse           // set by Use
+	merged   []*Adapter      // those that Merge has added to the weights
 	built    *made.Network
 }
 
@@ -72,7 +73,9 @@ func (p plan) declare(g *graph.Graph, batch int) *Model {
 	}
 	collect := func(l *nn.LoRA) { m.adapters = append(m.adapters, l) }
 	at := p.site(s, batch, parts.Places(s, batch, p.BlockSize))
-	at.Affine, at.Adapt = p.affine(collect), p.adapt(collect)
+	m.hidden = map[string]bool{}
+	at.Affine = p.affine(collect, func(name string) { m.hidden[name] = true })
+	at.Adapt = p.adapt(collect)
 	net := newStack(at, p)
 	m.Logits = net.Predict(net.Forward(m.Tokens))
 	if err := net.CheckUsed(); err != nil {

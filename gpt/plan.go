@@ -16,6 +16,9 @@ type plan struct {
 	design parts.Design
 	head   parts.Head
 	rule   train.Optimizer
+
+	factors parts.Factors // of the parametrization, for all blocks
+	unfit   error         // of a parametrization that does not fit the network
 }
 
 // planned looks up the parts of c. It leaves LoraTargets, whose default depends on the network's layers.
@@ -23,6 +26,8 @@ func (c Config) planned() plan {
 	known := c.known()
 	p := plan{Config: c, design: known.Design(c.Stack)}
 	p.Stack = p.design.Stack
+	p.Parametrization = cmp.Or(c.Parametrization, "standard")
+	p.factors, p.unfit = parts.NewFactors(p.Scaling, p.Stack)
 	p.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
 	p.Training = c.Training.Resolved()
 	p.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
@@ -59,7 +64,7 @@ func newStack(at nn.Site, p plan) *stack {
 	})
 	before := len(at.Graph().Params())
 	net.head = nn.Make(at.At("lm_head"), func(at nn.Site) nn.Layer {
-		return p.head.New(at, p.VocabSize, net.Embedding)
+		return withFactors(at, p.head.New(at, p.VocabSize, net.Embedding), p.factors.Logits, 1)
 	})
 	net.own = slices.Clone(at.Graph().Params()[before:])
 	return net
@@ -73,7 +78,7 @@ func (p plan) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.M
 	collected := func(at nn.Site) nn.Layer {
 		l := nn.Make(at, attention) // a user-defined block may not build it
 		collect(at, l)
-		return l
+		return p.branch(at, l)
 	}
 	return root.Mask, func(at nn.Site) nn.Layer { return p.design.Block.New(at, collected) }
 }
@@ -81,7 +86,10 @@ func (p plan) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.M
 // site returns the site that all layers of the model share. The mask is set later, when the positions are known.
 func (p plan) site(s graph.Scope, batch int, positions graph.Expr) nn.Site {
 	at := p.design.Site(batch, p.BlockSize)
-	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, p.affine(func(*nn.LoRA) {}), p.adapt(func(*nn.LoRA) {})
+	at.Scope, at.Positions, at.Blocks = s, positions, p.factors.Blocks
+	at.Affine, at.Adapt = p.affine(func(*nn.LoRA) {}, func(string) {}), p.adapt(func(*nn.LoRA) {})
+	mlp := at.MLP
+	at.MLP = func(at nn.Site) nn.Layer { return p.branch(at, nn.Make(at, mlp)) }
 	return at
 }
 

@@ -44,6 +44,13 @@ func TestResumeBitForBitInBF16(t *testing.T) {
 	}
 }
 
+// The same holds for factors on the learning rates, which are in no file.
+func TestResumeBitForBitMup(t *testing.T) {
+	c := eventful()
+	c.Parametrization, c.BaseWidth, c.BaseDepth, c.WeightDecay = "mup", 6, 1, 0.3
+	resumeBitForBit(t, c, 5)
+}
+
 // The same holds for the averages of the weights, and for their loss.
 func TestResumeBitForBitAveraged(t *testing.T) {
 	c := eventful()

@@ -61,6 +61,7 @@ func trainerAt(
 		Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Hooks: c.Hooks, Blocks: c.blocks(),
 		FLOPs: FLOPsPerToken(c), Done: done,
 		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches, Facts: c.networkFields().Lines(),
+		Factor: func(p graph.Expr) float64 { return t.Model.rate(p) },
 	}
 	task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		g.SetBlank(read)

@@ -25,6 +25,10 @@ func (c Config) Validate() error {
 	if err := c.known().CheckOptimizer(p.Optimizer, c.trainingFields()); err != nil {
 		return err
 	}
+	if want := p.factors.Optimizers; want != nil && !slices.Contains(want, p.Optimizer) {
+		return errors.Errorf("optimizer: got %s, want %s with parametrization %s",
+			p.Optimizer, strings.Join(want, " or "), p.Parametrization)
+	}
 	if err := c.Check(c.Parts.Schedules...); err != nil {
 		return err
 	}
@@ -55,6 +59,9 @@ func (c Config) validated() (p plan, o outline, err error) {
 	p = c.planned()
 	if err := p.design.Validate(c.BlockSize); err != nil {
 		return p, o, err
+	}
+	if p.unfit != nil {
+		return p, o, p.unfit
 	}
 	if p.head.New == nil {
 		return p, o, errors.Errorf("head: got %s, a part without New: nothing builds it", p.Head)

@@ -2,9 +2,11 @@ package gpt
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -461,5 +463,104 @@ func TestKernelsAreTheGraphs(t *testing.T) {
 		if m.Config.Kernels != kernels || m.Graph.Kernels != kernels {
 			t.Errorf("got %t in the Config and %t in the Graph, want %t", m.Config.Kernels, m.Graph.Kernels, kernels)
 		}
+	}
+}
+
+// At the size of its base model, a mup model is the standard one to the bit, and so is its training.
+func TestMupIsStandardAtTheBase(t *testing.T) {
+	for _, optimizer := range []string{"adamw", "lion"} {
+		c := eventful()
+		c.Optimizer = optimizer
+		standard := newTrainer(t, c)
+		c.Parametrization, c.BaseWidth, c.BaseDepth, c.BaseHead = "mup", c.NEmbd, c.NLayer, c.NHead
+		mup := newTrainer(t, c)
+		if fingerprint(t, standard) != fingerprint(t, mup) {
+			t.Errorf("%s: other initial weights", optimizer)
+		}
+		if diff := cmp.Diff(steps(t, standard, 4), steps(t, mup, 4)); diff != "" {
+			t.Errorf("%s: -standard +mup\n%s", optimizer, diff)
+		}
+		if fingerprint(t, standard) != fingerprint(t, mup) {
+			t.Errorf("%s: other weights after 4 steps", optimizer)
+		}
+	}
+}
+
+// A mup model of m times the base's width has the constants of table 8 of Yang et al. 2022, and √(L₀/L) of Yang et al.
+// 2023 on every rate in the blocks. The initial values are those of the standard model times their factors: the
+// matrices that write to the residual stream also lose the standard's 1/√L in favour of 1/√L₀.
+func TestMupFactors(t *testing.T) {
+	c := tiny()
+	c.Head, c.Bias, c.NLayer, c.VocabSize, c.LoraR = "linear", true, 8, 41, 2
+	build := func(c Config) map[string]graph.Expr {
+		m, err := New(graph.New(graph.Float64, 7), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]graph.Expr{}
+		for _, p := range m.Params() {
+			all[p.Name()] = p
+		}
+		return all
+	}
+	standard := build(c)
+	c.Parametrization, c.BaseWidth, c.BaseDepth = "mup", 4, 2 // m = 4, L/L₀ = 4
+	mup := build(c)
+	m, err := New(graph.New(graph.Float64, 7), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ init, rate float64 }{
+		"wte.weight": {1, 1}, "wpe.weight": {1, 1}, "ln_f.weight": {1, 1}, "lm_head.weight": {1, 1},
+		"h.0.ln_1.weight": {1, 0.5}, "h.3.attn.c_attn.weight": {0.5, 0.125}, "h.7.mlp.c_fc.weight": {0.5, 0.125},
+		"h.0.attn.c_proj.weight": {1, 0.125}, "h.5.mlp.c_proj.weight": {1, 0.125}, // 1/√m · √(L/L₀)
+		"h.2.mlp.c_fc.bias": {1, 0.5}, "lm_head.bias": {1, 1}, "h.1.mlp.c_fc.lora_d": {1, 1},
+	} {
+		from, got := standard[name].Tensor(), mup[name].Tensor()
+		for i := range got.Len() {
+			if !(math.Abs(got.At(i)-want.init*from.At(i)) <= 1e-15) {
+				t.Errorf("%s: entry %d is %v, want %v times %v", name, i, got.At(i), want.init, from.At(i))
+				break
+			}
+		}
+		if got := m.rate(mup[name]); !(math.Abs(got-want.rate) <= 1e-15) {
+			t.Errorf("%s: learns at %v of the rate, want %v", name, got, want.rate)
+		}
+	}
+	f := m.plan.factors
+	if f.Logits != 0.25 || f.Queries != 0.5 || f.Branch != 0.5 {
+		t.Errorf("got %+v, want 1/4 on logits, 1/2 on queries and on branches", f)
+	}
+	c.BaseHead = 1 // two heads of the base's size: dρ grows by 2
+	if f := c.planned().factors; f.Queries != math.Sqrt(0.5) {
+		t.Errorf("twice the heads: got %v on queries, want √½", f.Queries)
+	}
+}
+
+// Settings for which mup has no rule are refused by name.
+func TestMupRefuses(t *testing.T) {
+	for want, set := range map[string]func(*Config){
+		"base_width: got 0":  func(c *Config) { c.BaseWidth = 0 },
+		"attention: got mla": func(c *Config) { c.Attention = "mla" },
+		"qk_norm: got head":  func(c *Config) { c.QKNorm = "head" },
+		"block: got elman":   func(c *Config) { c.Block = "elman" },
+		"base_depth: got 1":  func(c *Config) { c.Block, c.BaseDepth = "post", 1 },
+		"optimizer: got sgd": func(c *Config) { c.Optimizer = "sgd" },
+		"base_head: got 3, want 0 with parametrization standard": func(c *Config) {
+			c.Parametrization, c.BaseWidth, c.BaseHead = "", 0, 3
+		},
+		"parametrization: got ntk": func(c *Config) { c.Parametrization = "ntk" },
+	} {
+		c := tiny()
+		c.VocabSize, c.Parametrization, c.BaseWidth = 41, "mup", 8
+		set(&c)
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	c := tiny()
+	c.VocabSize, c.Head, c.Parametrization, c.BaseWidth, c.QKSize, c.VSize = 41, "tied", "mup", 8, 0, 0
+	if _, err := c.Family(); err == nil || !strings.Contains(err.Error(), "parametrization: got mup, want standard") {
+		t.Errorf("published families: got %v, want the parametrization refused", err)
 	}
 }

@@ -678,3 +678,84 @@ func TestI76OpensAndCloses(t *testing.T) {
 		}
 	}
 }
+
+var scaledLayerCases = []layerCase{
+	{"mlp between factors", "Scaled", func(at Site, x graph.Expr) graph.Expr {
+		return NewScaled(at.Scope, NewMLP(at), 0.3, 1.7).Forward(x)
+	}},
+	{"attention with a factor on the queries", "ScaledQueries", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine = NewScaledQueries(NewLoRA(everywhere, 2, 0.7), 0.6)
+		return NewSelfAttention(rotary(at)).Forward(x)
+	}},
+}
+
+// Factors can be folded into weights: b·(a·x·w + c) = x·(a·b·w) + b·c, and a factor on the queries is one on their
+// columns of the weight and the bias. By powers of 2 the results are the same to the bit.
+func TestI69FactorsFold(t *testing.T) {
+	d := Dims{Batch: 2, Context: 4, Embd: 6, Heads: 2, QK: 4, V: 3, Inner: 5, Blocks: 1}
+	out := []int{8, 8, 6}
+	for _, kernels := range []bool{true, false} {
+		g := graph.New(graph.Float64, 3)
+		g.Kernels = kernels
+		at := newSite(g, d)
+		x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+		build := func(name string, affine Affine) Layer {
+			return affine(at.Sub("%s", name), d.Embd, out, true, graph.Normal(1))
+		}
+		both, queries, folded := build("both", NewLinear), build("queries", NewScaledQueries(NewLinear, 0.5)), build("folded", NewLinear)
+		scaled := NewScaled(at.Scope, both, 0.25, 8)
+		q := queries.(*ScaledQueries).Layer.(*Linear)
+		w := folded.(*Linear)
+		for _, l := range []*Linear{both.(*Linear), q} {
+			for i := range l.Bias.Tensor().Len() {
+				l.Bias.Tensor().Set(i, math.Sin(float64(i)))
+			}
+		}
+		fold := func(from *Linear, weight, bias func(col int) float64) {
+			for i := range w.Weight.Tensor().Len() {
+				w.Weight.Tensor().Set(i, from.Weight.Tensor().At(i)*weight(i%22))
+			}
+			for i := range w.Bias.Tensor().Len() {
+				w.Bias.Tensor().Set(i, from.Bias.Tensor().At(i)*bias(i))
+			}
+		}
+		equal := func(name string, l Layer) {
+			got := output(t, l.Forward(x)).Floats()
+			for i, want := range output(t, w.Forward(x)).Floats() {
+				if got[i] != want {
+					t.Errorf("kernels %t, %s: entry %d is %v, want %v", kernels, name, i, got[i], want)
+				}
+			}
+		}
+		always := func(x float64) func(int) float64 { return func(int) float64 { return x } }
+		fold(both.(*Linear), always(2), always(8))
+		equal("scaled", scaled)
+		onQueries := func(col int) float64 {
+			if col < 8 {
+				return 0.5
+			}
+			return 1
+		}
+		fold(q, onQueries, onQueries)
+		equal("queries", queries)
+	}
+}
+
+// A layer in factors decodes as it computes, and one that stores nothing is refused by name.
+func TestScaledSteps(t *testing.T) {
+	d := Dims{Batch: 2, Context: 5, Embd: 6, Heads: 2, QK: 4, V: 3, Inner: 5, Blocks: 1}
+	stepEqualsForward(t, Causal{}, d, func(at Site) Cached {
+		at.Affine = NewScaledQueries(NewLinear, 0.6)
+		return NewScaled(at.Scope, NewSelfAttention(at), 0.3, 1.7)
+	})
+	g := graph.New(graph.Float64, 1)
+	x := g.Root().Value("x", graph.Normal(1), 2, 6)
+	y := NewScaled(g.Root().Sub("mlp"), NewMLP(newSite(g, d)), 1, 2).Step(x, g.Root().Ints("at", 1, 5, -1))
+	if y.Graph() != nil && g.Err() == nil {
+		t.Error("a step of an MLP: got no error")
+	}
+	l := NewScaledQueries(NewLinear, 3)(g.Root().Sub("one"), 2, []int{3}, false, graph.Const(1))
+	if _, ok := l.(*Linear); !ok {
+		t.Errorf("one block of columns: got %T, want the layer as it was", l)
+	}
+}

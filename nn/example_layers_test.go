@@ -355,3 +355,21 @@ func TestProgramsAreShort(t *testing.T) {
 		}
 	}
 }
+
+// A head with the factor 1/m of muP, for a network of twice the width of its base.
+func ExampleScaled() {
+	at := site()
+	head := nn.NewLinear(at.Scope, 2, []int{2}, false, numbers(1, 0, 0, 1))
+	show(nn.NewScaled(at.Scope, head, 0.5, 1).Forward(at.Value("x", numbers(3, 4), 1, 2)))
+	// Output:
+	//   1.50  2.00
+}
+
+// Queries, keys and values of one feature each, with a factor on the queries.
+func ExampleScaledQueries() {
+	at := site()
+	l := nn.NewScaledQueries(nn.NewLinear, 0.5)(at.Scope, 1, []int{1, 1, 1}, false, numbers(2, 3, 4)).(*nn.ScaledQueries)
+	show(l.Forward(at.Value("x", numbers(1), 1, 1)))
+	// Output:
+	//   1.00  3.00  4.00
+}

@@ -134,6 +134,7 @@ var pointers = []any{
 	(*MeanTokens)(nil), (*Memory)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil),
 	(*RMSNorm)(nil), (*DyT)(nil), (*SandwichBlock)(nil), (*PostPartBlock)(nil), (*ParallelBlock)(nil), (*ParallelTwoBlock)(nil),
 	(*Reinforce)(nil), (*RoPE)(nil), (*SelfAttention)(nil), (*SigmoidAttention)(nil), (*Sinusoidal)(nil), (*SquaredError)(nil), (*GLU)(nil),
+	(*Scaled)(nil), (*ScaledQueries)(nil),
 	(*TaylorAttention)(nil), (*Tied)(nil), (*Unprojected)(nil), (*UnprojectedCross)(nil), (*ValueHead)(nil), (*ValueLoss)(nil),
 }
 

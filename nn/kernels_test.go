@@ -147,6 +147,7 @@ func allCases() []layerCase {
 		sigmoidLayerCases,
 		qkNormLayerCases,
 		gateLayerCases,
+		scaledLayerCases,
 	)
 }
 

@@ -40,6 +40,11 @@ func TestParameters(t *testing.T) {
 		"LoRA": {func(at Site) Layer {
 			return NewLoRA(func(string) bool { return true }, 2, 1)(at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1))
 		}, "", "weight[6×7] *bias[7] k.lora_d[6×2] k.lora_u[2×4] v.lora_d[6×2] v.lora_u[2×3]"},
+		"Scaled": {func(at Site) Layer { return NewScaled(at.Scope, NewMLP(at), 1, 3) }, ".c_fc",
+			"c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
+		"ScaledQueries": {func(at Site) Layer {
+			return NewScaledQueries(NewLinear, 2)(at.Scope, 6, []int{4, 4, 3}, at.Bias, graph.Normal(1))
+		}, "", "weight[6×11] *bias[11]"},
 		"Tied": {func(at Site) Layer { return NewTied(at.Scope, NewEmbedding(at.Sub("wte"), 11, 6)) }, "", "wte.weight[11×6]"},
 		"MLP":  {func(at Site) Layer { return NewMLP(at) }, ".c_fc", "c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
 		"GLU": {func(at Site) Layer { return NewGLU(at, SiLU{}) }, ".c_gate",

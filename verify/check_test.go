@@ -65,10 +65,16 @@ func TestCheck(t *testing.T) {
 		"dropout":      func(c *gpt.Config) { c.Dropout = 0.3 },
 		"adapters":     func(c *gpt.Config) { c.LoraR = 2 },
 		"some adapted": func(c *gpt.Config) { c.LoraR, c.LoraAlpha, c.LoraTargets = 3, 7, []string{"c_fc", "lm_head"} },
-		"one block":    func(c *gpt.Config) { c.NLayer = 1 },
-		"four blocks":  func(c *gpt.Config) { c.NLayer = 4 },
-		"usual sizes":  func(c *gpt.Config) { c.QKSize, c.VSize, c.NInner = 0, 0, 0 },
-		"everything":   everything,
+		"mup": func(c *gpt.Config) {
+			c.Parametrization, c.BaseWidth, c.BaseDepth, c.BaseHead = "mup", 3, 1, 1
+		},
+		"mup, tied": func(c *gpt.Config) {
+			c.Parametrization, c.BaseWidth, c.Position, c.QKSize, c.Head, c.LoraR = "mup", 3, "rope", 4, "tied", 2
+		},
+		"one block":   func(c *gpt.Config) { c.NLayer = 1 },
+		"four blocks": func(c *gpt.Config) { c.NLayer = 4 },
+		"usual sizes": func(c *gpt.Config) { c.QKSize, c.VSize, c.NInner = 0, 0, 0 },
+		"everything":  everything,
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -103,6 +103,12 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 			}
 		}
 	}
+	if flag(4) {
+		scaled := parts.Scaling{Parametrization: "mup", BaseWidth: upTo(s.inner, 17), BaseDepth: int(s.blocks/3) % 4, BaseHead: int(s.heads/4) % 4}
+		if _, err := parts.NewFactors(scaled, c.Resolved().Stack); err == nil {
+			c.Scaling = scaled
+		}
+	}
 	return c, upTo(s.batch, 3), flag(3)
 }
 
@@ -248,6 +254,7 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 	choices := []string{
 		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),
 		fmt.Sprint("bias ", c.Bias), fmt.Sprint("dropout ", c.Dropout > 0), fmt.Sprint("adapters ", c.LoraR > 0),
+		"parametrization " + c.Parametrization,
 	}
 	for i, a := range choices {
 		for _, b := range choices[:i] {

@@ -172,6 +172,14 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 	if m.Sum {
 		p.Reduction = hand.Sum
 	}
+	if c.Parametrization == "mup" {
+		width := float64(c.BaseWidth) / float64(c.NEmbd)
+		heads := float64(c.NHead) / float64(cmp.Or(c.BaseHead, c.NHead))
+		p.Logits, p.Queries = width, math.Sqrt(width*heads) // √(dρ₀/dρ)
+		if c.BaseDepth > 0 {
+			p.Branch = math.Sqrt(float64(c.BaseDepth) / float64(c.NLayer))
+		}
+	}
 	if c.LoraR > 0 {
 		switch p.LoRAScale = c.LoraAlpha; c.LoraScale {
 		case "alpha/r":

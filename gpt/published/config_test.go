@@ -104,7 +104,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"n_layer": null}`: "n_layer: got null", `{"n_layer": 0}`: "n_layer: got 0, want", `{"new": 1}`: "new: got 1, want none",
 		`{"n_ctx": 9}`:                    "n_ctx: got 9, want n_positions 1024",
 		`{"embd_pdrop": 0.2}`:             "embd_pdrop: got 0.2, want resid_pdrop 0.1",
-		`{"activation_function": "tanh"}`: "activation_function: got tanh, want gelu, gelu_new, relu, silu, sigmoid",
+		`{"activation_function": "tanh"}`: "activation_function: got tanh, want gelu, gelu_new, relu, relu2, silu, sigmoid",
 		`{"scale_attn_weights": false}`:   "scale_attn_weights: got false, want true",
 		`{"block_size": 7}`:               "block_size: got 7, want none",
 		`{"resid_pdrop": 0, "embd_pdrop": 0.2, "attn_pdrop": 0.2}`: "embd_pdrop: got 0.2, want resid_pdrop 0",

@@ -20,11 +20,12 @@ type Task struct {
 	// Fill puts a micro-batch into the network and returns its number of tokens. step and micro count from 0.
 	Fill      func(step, micro int) (tokens int, err error)
 	Optimizer Optimizer
-	Schedules []Schedule // one's own, in addition to the library's
-	Hooks                // Loss is not used: Build returns the loss
-	Blocks    []string   // scopes whose activations are dropped if the Run has Recompute
-	FLOPs     float64    // per token
-	Done      int        // number of steps already done when a run is resumed
+	Factor    func(p graph.Expr) float64 // optional: the factor on the learning rate of a parameter, above 0
+	Schedules []Schedule                 // one's own, in addition to the library's
+	Hooks                                // Loss is not used: Build returns the loss
+	Blocks    []string                   // scopes whose activations are dropped if the Run has Recompute
+	FLOPs     float64                    // per token
+	Done      int                        // number of steps already done when a run is resumed
 
 	// Corpus, which is optional, returns the SHA-256 of the data that Fill reads, in hexadecimal.
 	Corpus func() string

@@ -76,6 +76,11 @@ func (c *Core) newOptimizer() (o *optim.Optimizer, err error) {
 	}
 	o.Clip, o.Decay, o.Steps = t.GradClip, t.WeightDecay, c.task.Done
 	o.Tree(t.GradientAccumulationSteps)
+	if c.task.Factor != nil {
+		for _, p := range c.params {
+			o.Rates = append(o.Rates, c.task.Factor(p))
+		}
+	}
 	return o, nil
 }
 

@@ -17,6 +17,10 @@ type Optimizer struct {
 	Decay float64 // λ, which acts on matrices; gains and biases have none
 	Steps int     // updates done
 
+	// Rates, which is optional, holds a factor on the learning rate for each parameter, above 0. The decay of a matrix
+	// is that at the rate without the factor.
+	Rates []float64
+
 	*reduce.Gradients
 	rule   Rule
 	name   string // the rule's, for errors
@@ -74,12 +78,18 @@ func (o *Optimizer) Update(p *graph.Program, lr float64) (norm float64, err erro
 		notNegative("decay", o.Decay), notNegative("clip", o.Clip)); err != nil {
 		return math.NaN(), errors.WithMessage(err, o.name)
 	}
+	if err := o.checkRates(); err != nil {
+		return math.NaN(), errors.WithMessage(err, o.name)
+	}
 	s := Step{T: o.Steps + 1, Rate: lr, pool: o.params[0].Graph().Pool(), work: &o.work}
 	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) (finite bool) {
 		s := s
 		s.Name, s.Scale, s.W, s.G, s.M, s.V = o.params[i].Name(), scale, w, g, o.m[i], o.v[i]
 		if len(w.Shape) > 1 {
 			s.Decay = o.Decay
+		}
+		if o.Rates != nil {
+			s.Rate, s.Decay = s.Rate*o.Rates[i], s.Decay/o.Rates[i]
 		}
 		s.Columns = o.params[i].PackedColumns()
 		return o.step(s, o.states[i].Whole)
@@ -91,6 +101,19 @@ func (o *Optimizer) Update(p *graph.Program, lr float64) (norm float64, err erro
 		o.Steps++
 	}
 	return norm, err
+}
+
+// checkRates returns an error unless every parameter has a factor, or none.
+func (o *Optimizer) checkRates() error {
+	if o.Rates != nil && len(o.Rates) != len(o.params) {
+		return errors.Errorf("rates: got %d, want one for each of %d parameters", len(o.Rates), len(o.params))
+	}
+	for i, x := range o.Rates {
+		if !(x > 0) || math.IsInf(x, 1) {
+			return errors.Errorf("rates: got %v for %s, want a finite number above 0", x, o.params[i].Name())
+		}
+	}
+	return nil
 }
 
 // step applies the rule, and reports whether its results are finite. It checks a piece while that is in the cache: a

@@ -40,8 +40,11 @@ func (l Block[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
 
 // enteringMLP returns the formula of the Δ at the input of a block's MLP.
 func enteringMLP[T Number](mlp Layer[T]) string {
-	if _, gated := mlp.(GLU[T]); gated {
+	switch l := mlp.(type) {
+	case GLU[T]:
 		return "Δ_g w_gᵗ + Δ_u w_uᵗ"
+	case Scaled[T]:
+		return enteringMLP(l.Layer)
 	}
 	return "Δ₇ w₆ᵗ"
 }

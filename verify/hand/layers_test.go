@@ -187,6 +187,13 @@ func examples[T hand.Number]() []example[T] {
 			"c_v_up.weight 2 6, c_proj.weight 6 5, c_k_rope.weight 5 4, ", func(at site) layer {
 			return at.MLARoPE(hand.Heads[T]{Batch: batch, Count: 3, Head: func(_, _ int) hand.Head[T] { return hand.Attention[T]{} }}, rope, false)
 		}},
+		{"linear between factors", "x 8 5, weight 5 6, bias 1 6", func(at site) layer {
+			return hand.Scaled[T]{Layer: at.Linear(), In: 0.3, Out: 1.7}
+		}},
+		{"self-attention, factor on queries", "x 8 5, " + attentionShapes, func(at site) layer {
+			at.Queries = 0.6
+			return at.SelfAttention(attend(at, causal), qk, nil)
+		}},
 		{"block", "x 8 5, " + blockShapes, func(at site) layer { return block(at) }},
 		{"block, post", "x 8 5, " + blockShapes, func(at site) layer { return hand.PostNormBlock[T](block(at)) }},
 		{"block, post-part", "x 8 5, " + blockShapes, func(at site) layer { return hand.PostPartBlock[T](block(at)) }},

@@ -1,5 +1,7 @@
 package hand
 
+import ()
+
 // Linear is the fully connected layer with an optional bias and optional adapters.
 //
 //	y = xw + b̃             (n, in) → (n, out)   (4), (9)
@@ -55,4 +57,45 @@ func (at Site[T]) Packed(q, k int) Linear[T] {
 		from += part.width
 	}
 	return l
+}
+
+// Scaled is a layer with constant factors on its input and its output: y = b·layer(a·x).
+type Scaled[T Number] struct {
+	Layer   Layer[T]
+	In, Out float64 // a and b
+}
+
+// Forward returns b·layer(a·x).
+func (l Scaled[T]) Forward(x Matrix[T]) Matrix[T] {
+	return forward("scaled", l.Layer, x.Scale(l.In)).Scale(l.Out)
+}
+
+// Backward passes bΔ through the layer at a·x. With u = a·x and y = b·f(u),
+//
+//	Δu = fᵇ(bΔ),  Δx = a·Δu
+func (l Scaled[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	du, g := backward("scaled", l.Layer, x.Scale(l.In), delta.Scale(l.Out))
+	return du.Scale(l.In), g
+}
+
+// ScaledQueries is the layer of [q | k | v] with a factor c on the queries: [c·q | k | v].
+type ScaledQueries[T Number] struct {
+	QKV    Layer[T]
+	QK     int // columns of the queries
+	Factor float64
+}
+
+// Forward returns [c·q | k | v].
+func (l ScaledQueries[T]) Forward(x Matrix[T]) Matrix[T] { return l.scale(forward("scaled", l.QKV, x)) }
+
+// Backward passes [c·Δ_q | Δ_k | Δ_v] through the layer, because a factor on columns is its own transpose.
+func (l ScaledQueries[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return backward("scaled", l.QKV, x, l.scale(delta))
+}
+
+func (l ScaledQueries[T]) scale(y Matrix[T]) Matrix[T] {
+	if y.Err == nil && l.QK < 1 {
+		return failed[T]("%d columns of queries", l.QK)
+	}
+	return JoinColumns(y.Columns(0, l.QK).Scale(l.Factor), y.Columns(l.QK, y.Cols))
 }

@@ -137,8 +137,12 @@ func (at Site[T]) gate() Layer[T] {
 
 // SelfAttention returns the layer with at.c_attn and at.c_proj. The queries of all heads together have qk features.
 func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T] {
+	var qkv Layer[T] = at.At("c_attn").Packed(qk, heads.keys(qk))
+	if at.Queries != 0 {
+		qkv = ScaledQueries[T]{qkv, qk, at.Queries}
+	}
 	return SelfAttention[T]{
-		at.At("c_attn").Packed(qk, heads.keys(qk)), at.queryKeyNorm(qk, heads.keys(qk)), qk, rotary, heads, at.gate(),
+		qkv, at.queryKeyNorm(qk, heads.keys(qk)), qk, rotary, heads, at.gate(),
 		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

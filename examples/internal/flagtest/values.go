@@ -27,7 +27,12 @@ func Network() map[string]string {
 		"rope_size": "4 with -attention mla_rope -position none", "n_kv_head": "1 with -attention gqa",
 		"learning_rate": "0.1", "min_lr": "0.001", "seed": "3", "optimizer": "sgd",
 		"feature_order": "1 with -attention taylor", "schedule": "linear", "cooldown_iters": "4 with -schedule wsd",
-		"ema": "0.9", "attn_logit_softcapping": "0.1", "final_logit_softcapping": "0.5",
+		"muon_momentum": "0.5 with -optimizer muon", "muon_steps": "1 with -optimizer muon",
+		"muon_scale": "spectral with -optimizer muon",
+		"ema":        "0.9", "attn_logit_softcapping": "0.1", "final_logit_softcapping": "0.5",
+		"parametrization": "mup with -base_width 4", "base_width": "5 with -parametrization mup",
+		"base_depth": "3 with -parametrization mup -base_width 4",
+		"base_head":  "3 with -parametrization mup -base_width 4",
 	}
 }
 

@@ -74,8 +74,8 @@ func sandwich[T hand.Number](p Place[T]) hand.Layer[T] {
 func parallel[T hand.Number](p Place[T]) hand.Layer[T] {
 	return hand.ParallelBlock[T]{
 		Norm:      p.At("ln_1").layer("norm", p.plan.Norm),
-		Attention: p.At("attn").layer("attention", p.side.attention),
-		MLP:       p.At("mlp").layer("mlp", cmp.Or(p.plan.MLP, "mlp")),
+		Attention: scaled(p.At("attn").layer("attention", p.side.attention), 1, p.plan.Branch),
+		MLP:       scaled(p.At("mlp").layer("mlp", cmp.Or(p.plan.MLP, "mlp")), 1, p.plan.Branch),
 	}
 }
 
@@ -83,9 +83,9 @@ func sublayers[T hand.Number](p Place[T]) hand.Block[T] {
 	norm := find[T]("norm", p.plan.Norm).Hand
 	return hand.Block[T]{
 		Norm1:     norm(p.At("ln_1")),
-		Attention: p.At("attn").layer("attention", p.side.attention),
+		Attention: scaled(p.At("attn").layer("attention", p.side.attention), 1, p.plan.Branch),
 		Norm2:     norm(p.At("ln_2")),
-		MLP:       p.At("mlp").layer("mlp", cmp.Or(p.plan.MLP, "mlp")),
+		MLP:       scaled(p.At("mlp").layer("mlp", cmp.Or(p.plan.MLP, "mlp")), 1, p.plan.Branch),
 	}
 }
 

@@ -35,6 +35,8 @@ type Plan struct {
 	LoRAScale float64               // α/r, or α
 	Reduction hand.Reduction        // of the loss
 
+	Queries, Branch, Logits float64 // factors of a parametrization on queries, branches and the head's input; 0 is none
+
 	// Mask returns the additive mask of a head, for a sequence in a block. If it is nil the attention's own mask
 	// applies.
 	Mask func(block, sequence, head int) hand.Matrix[float64]
@@ -65,7 +67,7 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 	if err := p.Check(); err != nil {
 		return m, err
 	}
-	at := hand.Site[T]{Parameters: p, Eps: c.Eps, LoRAScale: c.LoRAScale, Dropout: c.Dropout}
+	at := hand.Site[T]{Parameters: p, Eps: c.Eps, LoRAScale: c.LoRAScale, Queries: c.Queries, Dropout: c.Dropout}
 	m.Loss = func(targets []int) hand.Layer[T] {
 		return hand.CrossEntropy[T]{Targets: targets, Reduction: c.Reduction}
 	}
@@ -80,7 +82,7 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 		p.memory = z
 		return stack(p)
 	}
-	m.Head = decoder.layer("head", c.Head)
+	m.Head = scaled(decoder.layer("head", c.Head), c.Logits, 1)
 	if c.LogitCap > 0 {
 		m.Cap = hand.SoftCap[T]{Cap: c.LogitCap}
 	}
@@ -109,6 +111,14 @@ func names(kind string) (list []string) {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// scaled returns l with factors on its input and output, where 0 is none.
+func scaled[T hand.Number](l hand.Layer[T], in, out float64) hand.Layer[T] {
+	if in, out = cmp.Or(in, 1), cmp.Or(out, 1); in == 1 && out == 1 {
+		return l
+	}
+	return hand.Scaled[T]{Layer: l, In: in, Out: out}
 }
 
 // side is the encoder or the decoder of a plan.

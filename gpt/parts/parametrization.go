@@ -1,0 +1,99 @@
+package parts
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pkg/errors"
+)
+
+// Scaling names a parametrization, and describes the base model, for which the learning rate was chosen. The sizes that
+// Scaling lacks, such as n_inner, are in proportion to the width.
+type Scaling struct {
+	Parametrization string // by default "standard"
+	BaseWidth       int    // n_embd of the base model
+	BaseDepth       int    // its n_layer; 0 means that the number of blocks changes nothing
+	BaseHead        int    // its n_head; by default that of the model, so that heads grow with the width
+}
+
+// parametrization is a rule by which constants of a network and of its training change with its size.
+type parametrization struct {
+	Name
+	check   func(c Scaling, s Stack) error
+	factors func(c Scaling, s Stack) Factors
+}
+
+// parametrizations lists the library's parametrizations, the default first.
+func parametrizations() []parametrization { return []parametrization{standard(), mup()} }
+
+// Factors holds the constants in which a network differs from a standard one. A hidden matrix is one that a layer of a
+// block builds by nn.Site.Affine, without its adapters.
+type Factors struct {
+	Hidden  float64 // factor on the initial values of hidden matrices
+	Logits  float64 // factor on the input of the head
+	Queries float64 // factor on all queries, and so on all scores
+	Branch  float64 // factor on the results of attention and MLP before they enter the residual stream
+	Blocks  int     // n_layer of the network whose residual stream has the same initial scale
+
+	HiddenRate float64 // factor on the learning rate of hidden matrices
+	BlockRate  float64 // factor on the learning rate of the other parameters of a block, except adapters
+
+	Optimizers []string // for which the factors on the rates are right; nil means all
+}
+
+// standard is the parametrization without factors.
+func standard() parametrization {
+	return parametrization{
+		Name: "standard",
+		factors: func(_ Scaling, s Stack) Factors {
+			return Factors{
+				Hidden: 1, Logits: 1, Queries: 1, Branch: 1, Blocks: s.NLayer, HiddenRate: 1, BlockRate: 1,
+			}
+		},
+		check: func(c Scaling, _ Stack) error {
+			for _, f := range c.sizes() {
+				if got := f.String(); got != "0" {
+					return errors.Errorf("%s: got %s, want 0 with parametrization standard, which has no base model",
+						f.Name, got)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// NewFactors returns the constants for a stack, which must be resolved. If c names no parametrization or does not fit
+// the stack, the error names the field, and the constants are those of a standard network.
+func NewFactors(c Scaling, s Stack) (Factors, error) {
+	p := Find(parametrizations(), cmp.Or(c.Parametrization, string(standard().Name)))
+	if p.check == nil {
+		return standard().factors(c, s), errors.Errorf("parametrization: got %s, want one of %s",
+			field.Clip(c.Parametrization), strings.Join(Names(parametrizations()), ", "))
+	}
+	if err := p.check(c, s); err != nil {
+		return standard().factors(c, s), err
+	}
+	return p.factors(c, s), nil
+}
+
+// ScalingFields returns the fields of c, which the JSON leaves out while they have their defaults.
+func (c *Scaling) ScalingFields() field.List {
+	if c == nil {
+		return nil
+	}
+	names := Names(parametrizations())
+	name := NameField("parametrization", &c.Parametrization, names,
+		"how initial values, factors and learning rates change with the size").Optional(names[0])
+	return append(field.List{name}, c.sizes()...)
+}
+
+func (c *Scaling) sizes() field.List {
+	return field.List{
+		field.New("base_width", &c.BaseWidth, field.Size(0),
+			"mup: n_embd of the base model, for which the learning rate was chosen").Optional(),
+		field.New("base_depth", &c.BaseDepth, field.Size(0),
+			"mup: n_layer of the base model; 0 is scaling by the width alone").Optional(),
+		field.New("base_head", &c.BaseHead, field.Size(0), "mup: n_head of the base model; 0 is n_head").Optional(),
+	}
+}

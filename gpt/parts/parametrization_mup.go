@@ -1,0 +1,68 @@
+package parts
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+// mup is the maximal update parametrization (Yang et al., Tensor Programs V, arXiv 2203.03466): the best learning rate
+// of the base model, of width d₀, is that of a wider model, too. With m = d/d₀, and η and σ of the base model,
+//
+//	                   initial deviation  rate of Adam  factor          (table 8)
+//	hidden matrices    σ/√m               η/m           1
+//	head               σ                  η             1/m, on its input; a tied head, too
+//	embeddings         σ                  η             1
+//	gains and biases   σ                  η             1
+//
+// and the scores are √dρ₀·q·kᵀ/dρ instead of q·kᵀ/√dρ (definition 4.1), for the size dρ₀ of the base model's heads.
+// Lion's updates are, like Adam's, of a size that does not depend on the gradient's, so its table is the same. SGD's is
+// another.
+//
+// With base_depth, L₀, the depth L is scaled as well (Tensor Programs VI, arXiv 2310.02244): the results of attention
+// and MLP are multiplied by √(L₀/L), and so is Adam's rate of all parameters of the blocks. The initial values of the
+// matrices that write to the residual stream are then those for L₀ blocks.
+//
+// Weight decay is that of the base model: every matrix shrinks by ηλ in a step, whatever the factor on its rate. Adam's
+// ε, the norm at which gradients are clipped, and adapters do not change.
+func mup() parametrization {
+	return parametrization{Name: "mup", check: checkMup, factors: mupFactors}
+}
+
+func mupFactors(c Scaling, s Stack) Factors {
+	m := float64(s.NEmbd) / float64(c.BaseWidth)
+	heads := float64(s.NHead) / float64(cmp.Or(c.BaseHead, s.NHead)) // H/H₀, so that dρ/dρ₀ = m/heads
+	f := Factors{
+		Hidden: 1 / math.Sqrt(m), Logits: 1 / m, Queries: math.Sqrt(heads / m), Branch: 1, Blocks: s.NLayer,
+		HiddenRate: 1 / m, BlockRate: 1, Optimizers: []string{"adamw", "lion"},
+	}
+	if c.BaseDepth > 0 {
+		f.Branch = math.Sqrt(float64(c.BaseDepth) / float64(s.NLayer))
+		f.Blocks, f.BlockRate, f.HiddenRate = c.BaseDepth, f.Branch, f.HiddenRate*f.Branch
+	}
+	return f
+}
+
+// checkMup refuses parts whose products the table does not describe. The attentions that it accepts multiply queries by
+// keys, both from one projection. A user-defined attention must do so, too, or scale its scores itself.
+func checkMup(c Scaling, s Stack) error {
+	known := []string{"causal", "sigmoid", "gqa", "gqa_bias", "window", "alternating", "dilated", "bigbird"}
+	const want = "want %s with parametrization mup"
+	switch {
+	case c.BaseWidth == 0:
+		return errors.New("base_width: got 0, want n_embd of the base model with parametrization mup")
+	case s.Block == "elman":
+		return errors.Errorf("block: got %s, "+want, s.Block, "another")
+	case c.BaseDepth > 0 && slices.Contains([]string{"post", "sandwich", "post_part"}, s.Block):
+		return errors.Errorf("base_depth: got %d, want 0 with block %s, whose norms undo a factor on the branches",
+			c.BaseDepth, s.Block)
+	case s.QKNorm != "none":
+		return errors.Errorf("qk_norm: got %s, "+want+", whose norm undoes a factor on them", s.QKNorm, "none")
+	case slices.Contains(Names(Attentions()), s.Attention) && !slices.Contains(known, s.Attention):
+		return errors.Errorf("attention: got %s, "+want, s.Attention, strings.Join(known, ", "))
+	}
+	return nil
+}
