@@ -64,7 +64,7 @@ func TestI60Symmetries(t *testing.T) {
 }
 
 // c·tanh(x/c) is odd, has the derivative 1 at 0 and stays below c.
-func TestI76SoftCap(t *testing.T) {
+func TestI77SoftCap(t *testing.T) {
 	y, slope := entrywise(t, SoftCap{Cap: 3}, true, 0, 2, -2, 1e6, -1e6)
 	if y[0] != 0 || slope[0] != 1 || y[1] != -y[2] || !(math.Abs(y[1]-3*math.Tanh(2./3)) <= 1e-15) || y[3] != 3 || y[4] != -3 || slope[3] != 0 {
 		t.Errorf("got %v with slopes %v", y, slope)

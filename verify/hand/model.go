@@ -153,5 +153,6 @@ func (m Model[T]) lossBackward(t Text, a12 Matrix[T]) (d12 Matrix[T], g Gradient
 	}
 	d13, _ := backward("loss", m.loss(t), forward("logit_cap", m.Cap, a12), one)
 	d12, _ = backward("logit_cap", m.Cap, a12, d13) // Δ₁₂ = (y_pred − y_gt) ∘ (1 − t²)
-	return d12, append(deltaAt("lm_head", "Δ₁₂ = ("+equation+") ∘ (1 − tanh²)", d12), deltaAt("logit_cap", equation, d13)...)
+	g = deltaAt("lm_head", "Δ₁₂ = ("+equation+") ∘ (1 − tanh²)", d12)
+	return d12, append(g, deltaAt("logit_cap", equation, d13)...)
 }

@@ -12,7 +12,7 @@ import (
 func pooled[T hand.Number](n fixture.Sizes) []entry[T] {
 	at := alternate(n.Batch, n.Tokens-1, min(2, n.Tokens-1))
 	what := "one row for each sequence: the mean of its tokens, or one of them"
-	return []entry[T]{{verify.Entry{ID: "I76", What: "logits within a cap", Source: "Gemma Team 2024"}, []formula[T]{
+	return []entry[T]{{verify.Entry{ID: "I77", What: "logits within a cap", Source: "Gemma Team 2024"}, []formula[T]{
 		{verify.Case{
 			Name: "soft cap", Types: []string{"SoftCap"}, Source: "Gemma Team 2024",
 			Build: func(_ nn.Site, x graph.Expr) graph.Expr { return nn.SoftCap{Cap: 0.7}.Forward(x) },
