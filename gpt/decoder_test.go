@@ -46,7 +46,7 @@ func variants() map[string]Config {
 	vary("adapter on c_attn, scaled by alpha", func(c *Config) {
 		c.LoraR, c.LoraAlpha, c.LoraScale, c.LoraTargets = 2, 0.7, "alpha", []string{"c_attn"}
 	})
-	vary("capped", func(c *Config) { c.LogitCap = 0.3 })
+	vary("capped", func(c *Config) { c.LogitCap = 2 })
 	vary("gelu_tanh", func(c *Config) { c.Activation = "gelu_tanh" })
 	vary("relu", func(c *Config) { c.Activation = "relu" })
 	vary("window of 8", func(c *Config) { c.BlockSize = 8 })

@@ -20,8 +20,8 @@ func NewElementGate(at Site) *Gate { return newGate(at, at.Heads*at.V, nil) }
 // NewHeadGate declares c_gate (d, H).
 func NewHeadGate(at Site) *Gate {
 	const most = 1 << 20
-	if at.Heads > most || at.V > most || at.Heads*at.V > most {
-		at.Failf("%d heads of %d features, want at most %d features for a gate of each head", at.Heads, at.V, most)
+	if at.Heads < 1 || at.V < 1 || at.Heads > most || at.V > most || at.Heads*at.V > most {
+		at.Failf("%d heads of %d features, want 1 to %d features for a gate of each head", at.Heads, at.V, most)
 		return &Gate{scope: at.Scope}
 	}
 	var order []int

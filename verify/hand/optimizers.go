@@ -70,7 +70,7 @@ func LionUpdate[T Number](o Lion, w, g, m Matrix[T]) (w1, m1 Matrix[T]) {
 }
 
 // Muon holds the numbers of the optimizer: the rate η, the momentum μ, the decay λ, the factor s on the update of a
-// matrix, which depends on its shape, and the number of iterations.
+// matrix, which depends on its shape, and the number of iterations, 1 to 100.
 type Muon struct {
 	Rate, Momentum, Decay, Scale float64
 	Steps                        int
@@ -94,6 +94,9 @@ func MuonUpdate[T Number](c Muon, w, g, m Matrix[T]) (w1, m1 Matrix[T]) {
 //
 // It takes every singular value σ of X to aσ + bσ³ + cσ⁵, and keeps the singular vectors. For u = 0 it is 0.
 func newtonSchulz[T Number](u Matrix[T], steps int) Matrix[T] {
+	if steps < 1 || steps > 100 {
+		return failed[T]("steps: got %d, want 1 to 100", steps)
+	}
 	squares := u.Square().SumTokens().SumFeatures()
 	if realPart(squares.At(0, 0)) == 0 {
 		return u

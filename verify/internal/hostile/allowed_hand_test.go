@@ -10,6 +10,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^hand\.(Sinusoids|Zeros|Matrix\.(Columns|Tokens)) [01]=0`, "none"},
 	{`^hand\.(Attention|Dropout|Flash|SigmoidAttention)\.\w+ 0(\.Drop|\.Mask|\.Drop\.Mask)?={}`, "without mask or dropout"},
 	{`^hand\.Attention\.\w+ 0\.Cap=0`, "without a cap"},
+	{`^hand\.SelfAttention\.\w+ 0\.Gate=nil`, "without gates"},
 	{`^hand\.(Sigmoid)?Attention\.Weights 0\.Drop`, "dropout comes after the weights"},
 	{`^hand\.\w+\.\w+ 0\.(Bias|Bo|See|Z)={}`, "without it"},
 	{`^hand\.\w+\.Backward 0\.(Bias|Bo)`, "its gradient is the sum of Δ, whatever it is"},

@@ -9,7 +9,7 @@ var nnRules = []struct{ pattern, why string }{
 		"attention's"},
 	{`^nn\.(New(CrossAttention|Dropout|Elman|{norm}|LearnedPositions|MeanTokens|MLP|GLU|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.(Gate|QKNorm)=`,
 		"self-attention's"},
-	{`^nn\.New(Head|Element)Gate 0\.(Dims\.(Batch|Context|QK|Inner|Blocks)|Mask|Act|MLP|Norm|Dropout|Eps|Positions|Gate|QKNorm)=`,
+	{`^nn\.New(Head|Element)Gate 0\.(Dims\.(Batch|Context|QK|Inner|Blocks)|Mask|Act|MLP|Norm|Dropout|Eps|Positions|Gate|QKNorm|Cap)=`,
 		"row by row, of nothing but features"},
 	{`^nn\.New(Linear|Taylor)Attention 0\.Gate=|^nn\.New(Linformer|Longformer|MLA\w*) 0\.Gate=`, "self-attention's, without its gate"},
 	{`^nn\.NewUnprojected\w* 0\.Dims\.(QK|V)=`, "without projections"},
