@@ -162,8 +162,9 @@ func TestNoUnusedMask(t *testing.T) {
 	}
 }
 
-// permitted returns all valid combinations of parts, as the index of each part in its list.
-func permitted() (list [][8]int, build func([8]int) Config) {
+// combinations draws by seed valid combinations of parts, as the index of each part in its list, until they contain
+// every pair of parts that can be combined. build returns the Config of one.
+func combinations(seed uint64) (list [][8]int, build func([8]int) Config) {
 	positions, attentions, norms, blocks := parts.Positions(), parts.Attentions(), parts.Norms(), parts.Blocks()
 	activations, mlps, heads := parts.Activations(), parts.MLPs(), parts.Heads()
 	build = func(at [8]int) Config {
@@ -178,29 +179,7 @@ func permitted() (list [][8]int, build func([8]int) Config) {
 		return c
 	}
 	sizes := [8]int{len(positions), len(attentions), len(norms), len(blocks), len(activations), len(heads), 2, len(mlps)}
-	total := 1
-	for _, n := range sizes {
-		total *= n
-	}
-	for n := range total {
-		var at [8]int
-		rest := n
-		for k, size := range sizes {
-			at[k], rest = rest%size, rest/size
-		}
-		c := build(at)
-		if c.planned().design.Validate(c.BlockSize) == nil && c.Attention != "linformer" {
-			list = append(list, at)
-		}
-	}
-	return list, build
-}
-
-// covering returns a part of list, drawn by seed, that contains every pair of parts that can be combined.
-func covering(list [][8]int, seed uint64) (sample [][8]int) {
-	rng := rand.New(rand.NewPCG(seed, 17))
-	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	seen := map[[4]int]bool{}
+	rng, seen := rand.New(rand.NewPCG(seed, 17)), map[[4]int]bool{}
 	missing := func(at [8]int) (pairs [][4]int) {
 		for i := range at {
 			for j := range i {
@@ -211,27 +190,54 @@ func covering(list [][8]int, seed uint64) (sample [][8]int) {
 		}
 		return pairs
 	}
-	for least := 28; least > 0; least-- { // those with the most new pairs first
-		for _, at := range list {
-			if pairs := missing(at); len(pairs) >= least {
-				sample = append(sample, at)
-				for _, p := range pairs {
+	// best draws the other parts around a pair, and returns the valid combination with the most pairs that are missing.
+	best := func(i, a, j, b int) (at [8]int, most [][4]int) {
+		for range 30 {
+			var draw [8]int
+			for k, size := range sizes {
+				draw[k] = rng.IntN(size)
+			}
+			draw[i], draw[j] = a, b
+			fresh := missing(draw)
+			if c := build(draw); len(fresh) > len(most) && c.Attention != "linformer" &&
+				c.planned().design.Validate(c.BlockSize) == nil {
+				at, most = draw, fresh
+			}
+		}
+		return at, most
+	}
+	for i := range sizes {
+		for j := range i {
+			for n := range sizes[i] * sizes[j] {
+				a, b := n/sizes[j], n%sizes[j]
+				if seen[[4]int{i, a, j, b}] {
+					continue
+				}
+				at, fresh := best(i, a, j, b)
+				if fresh == nil {
+					continue
+				}
+				list = append(list, at)
+				for _, p := range fresh {
 					seen[p] = true
 				}
 			}
 		}
 	}
-	return sample
+	return list, build
 }
 
-// In every combination of parts, the number of parameters is the counted one, no token sees a later one or another
+// In combinations with every pair of parts, the number of parameters is the counted one, no token sees a later one or another
 // text, and the decoder computes, token by token, the same as a forward pass over the window.
 func TestCombinations(t *testing.T) {
-	list, build := permitted()
-	if os.Getenv("NIGHTLY") == "" {
-		list = covering(list, 1)
-	}
-	if testing.Short() {
+	list, build := combinations(1)
+	switch {
+	case os.Getenv("NIGHTLY") != "":
+		for seed := range uint64(40) {
+			more, _ := combinations(2 + seed)
+			list = append(list, more...)
+		}
+	case testing.Short():
 		list = list[:len(list)/4]
 	}
 	t.Logf("%d combinations", len(list))
