@@ -115,10 +115,10 @@ func hash(h io.Writer, c Config) error {
 // AVX-512.
 func TestDeterminism(t *testing.T) {
 	type run struct{ setting, threads string } // in one process each number, in each process another
-	runs := []run{{"GOMAXPROCS=2", "0 1 8"}, {"GOMAXPROCS=1", "8"}, {"GODEBUG=cpu.avx512f=off", "8"}}
+	runs := []run{{"GOMAXPROCS=2", "1 8"}, {"GODEBUG=cpu.avx512f=off", "0"}}
 	switch {
 	case os.Getenv("NIGHTLY") != "":
-		runs = append(runs, run{"GOMAXPROCS=2", "2"}, run{"GOMAXPROCS=8", "2"})
+		runs = append(runs, run{"GOMAXPROCS=1", "8"}, run{"GOMAXPROCS=2", "2"}, run{"GOMAXPROCS=8", "2"})
 	case testing.Short():
 		runs = runs[:1]
 	}

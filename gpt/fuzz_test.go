@@ -163,9 +163,9 @@ func TestHostileCheckpoint(t *testing.T) {
 		}
 		contents[f.Name] = b.Bytes()
 	}
-	every := 4
+	every := 12
 	if testing.Short() {
-		every = 16
+		every = 32
 	}
 	c := fuzzed.Checkpoints{
 		Largest: checkpoint.MaxFile, Every: every, Use: func(path string) error { return useAll(trainer, path) },

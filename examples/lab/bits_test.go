@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 // TestMain runs the program itself in the processes that the tests start.
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(800) // the tests keep little of what they allocate
 	if os.Getenv("PEDESTRIAN_LAB") != "" {
 		main()
 		return

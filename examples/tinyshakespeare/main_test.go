@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ import (
 const mainVariable = "TINYSHAKESPEARE_MAIN"
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(800) // the tests keep little of what they allocate
 	if os.Getenv(mainVariable) != "" {
 		writeRank()
 		main()

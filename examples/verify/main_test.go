@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800) // the tests keep little of what they allocate
+	os.Exit(m.Run())
+}
 
 func do(args ...string) (status int, stdout, stderr string) {
 	var out, complaint bytes.Buffer

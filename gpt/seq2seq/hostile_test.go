@@ -33,7 +33,7 @@ func TestHostileCheckpoint(t *testing.T) {
 		words.WriteString(`"` + strconv.FormatInt(int64(i), 36) + `",`)
 	}
 	c := fuzzed.Checkpoints{
-		Largest: train.MaxJSON, Every: 16,
+		Largest: train.MaxJSON, Every: 32,
 		Use: func(path string) error {
 			cp, err := checkpoint.Load(path, Fits())
 			if err != nil {

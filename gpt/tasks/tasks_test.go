@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800) // the tests keep little of what they allocate
+	os.Exit(m.Run())
+}
 
 var some, fewer = Set{Train: 900, Test: 1000, Seed: 3}, Set{Train: 900, Test: 200, Seed: 3}
 

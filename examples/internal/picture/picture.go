@@ -3,7 +3,9 @@
 package picture
 
 import (
+	"image"
 	"image/color"
+	"image/png"
 	"io"
 
 	"gonum.org/v1/plot"
@@ -47,8 +49,12 @@ func Grid(p *plot.Plot) *plotter.Grid {
 
 // Write writes a PNG of the given size with the output of paint.
 func Write(w io.Writer, width, height vg.Length, paint func(area draw.Canvas)) error {
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
+	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
 	paint(draw.Crop(draw.New(c), Margin, -Margin, Margin, -Margin))
-	_, err := c.WriteTo(w)
-	return err
+	return encode(w, c.Image())
+}
+
+// encode writes a PNG. A picture is drawn again at every evaluation, so it prefers a short time to a short file.
+func encode(w io.Writer, m image.Image) error {
+	return (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(w, m)
 }

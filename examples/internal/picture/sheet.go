@@ -5,7 +5,6 @@ import (
 	"image"
 	"image/color"
 	stock "image/draw"
-	"image/png"
 	"io"
 	"math"
 
@@ -114,4 +113,4 @@ func (s *Sheet) Faults() (list []string) {
 }
 
 // Encode writes the sheet as a PNG.
-func (s *Sheet) Encode(w io.Writer) error { return png.Encode(w, s.Image) }
+func (s *Sheet) Encode(w io.Writer) error { return encode(w, s.Image) }

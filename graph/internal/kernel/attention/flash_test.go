@@ -102,7 +102,7 @@ func partsOf[T kernel.Float](h Shape, x []T) Projections[T] {
 func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.DropMask) (y, dx []float64) {
 	rows, n, scale := h.Queries, h.Keys, 1/math.Sqrt(float64(h.QK))
 	y, dx = make([]float64, h.Batch*rows*h.Heads*h.V), make([]float64, len(x))
-	p, factor, dp, slope := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	p, dp, slope := make([]float64, n), make([]float64, n), make([]float64, n)
 	for task := range h.Batch * h.Heads {
 		b, j := task/h.Heads, task%h.Heads
 		in, d := partsOf(h, x).head(h, b, j), partsOf(h, dx).head(h, b, j)
@@ -132,19 +132,27 @@ func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop
 				if sum > 0 {
 					p[t] /= sum
 				}
-				factor[t] = drop.Factor((task*rows+i)*n + t)
-				dp[t] = factor[t] * dot(grad, row(v, t, h.V))
+				if p[t] == 0 {
+					continue
+				}
+				value, slope := row(v, t, h.V), row(dv, t, h.V)
+				factor := drop.Factor((task*rows+i)*n + t)
+				dp[t] = factor * dot(grad, value)
 				project += p[t] * dp[t]
-				for c := range h.V {
-					out[c] += p[t] * factor[t] * row(v, t, h.V)[c]
-					row(dv, t, h.V)[c] += p[t] * factor[t] * grad[c]
+				for c, w := range value {
+					out[c] += p[t] * factor * w
+					slope[c] += p[t] * factor * grad[c]
 				}
 			}
 			for t := range n {
+				if p[t] == 0 {
+					continue
+				}
 				ds := p[t] * (dp[t] - project) * slope[t] * scale
-				for c := range h.QK {
-					row(dq, i, h.QK)[c] += ds * row(k, t, h.QK)[c]
-					row(dk, t, h.QK)[c] += ds * row(q, i, h.QK)[c]
+				query, key, dquery, dkey := row(q, i, h.QK), row(k, t, h.QK), row(dq, i, h.QK), row(dk, t, h.QK)
+				for c := range query {
+					dquery[c] += ds * key[c]
+					dkey[c] += ds * query[c]
 				}
 			}
 		}
