@@ -72,6 +72,11 @@ func variants() map[string]Config {
 	for _, n := range parts.AttnGates() {
 		vary("attn_gate "+n.String(), func(c *Config) { c.AttnGate, c.Attention = n.String(), "gqa"; c.suit() })
 	}
+	for _, n := range parts.AttnSinks() {
+		for _, a := range []string{"causal", "gqa", "alternating"} {
+			vary(a+", attn_sinks "+n.String(), func(c *Config) { c.AttnSinks, c.Attention = n.String(), a; c.suit() })
+		}
+	}
 	for _, n := range parts.QKNorms() {
 		vary("qk_norm "+n.String(), func(c *Config) { c.QKNorm, c.Position, c.QKSize = n.String(), "rope", 4 })
 		vary("gqa, qk_norm "+n.String(), func(c *Config) { c.QKNorm, c.Attention = n.String(), "gqa"; c.suit() })

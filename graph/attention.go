@@ -56,12 +56,26 @@ func (h AttentionShape) kernel() attention.Shape {
 // in T. A query that sees no key has the result 0, where the equation has NaN. A key that is not finite may make
 // queries NaN that do not see it.
 func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
+	return SinkAttention(qkv, mask, Expr{}, h, dropout)
+}
+
+// SinkAttention is Attention with a sink in every head: sinks (H) holds a logit b of each, and the weight of key j is
+// e^sⱼ/(e^b + Σ e^s), s the scores after the mask. Empty sinks are Attention.
+func SinkAttention(qkv, mask, sinks Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
 	return qkv.kernel("attention", func() (*G.Node, error) {
-		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
+		if err := cmp.Or(h.check(qkv.node, h.Batch*h.Context), sinks.checkSinks(h.Heads)); err != nil {
 			return nil, err
 		}
-		return qkv.attention(h.kernel(), mask, dropout, qkv.node)
-	}, mask)
+		return qkv.attention(h.kernel(), mask, sinks, dropout, qkv.node)
+	}, append(present(sinks), mask)...)
+}
+
+// checkSinks returns an error unless x is empty or has an entry for each head.
+func (x Expr) checkSinks(heads int) error {
+	if x.node == nil || x.Entries() == float64(heads) {
+		return nil
+	}
+	return errors.Errorf("%v sinks, want %d, one of each head", x.Entries(), heads)
 }
 
 // CrossShape holds the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to
@@ -95,12 +109,14 @@ func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok
 		if err := checkCap(h.Cap); err != nil {
 			return nil, err
 		}
-		return q.attention(h.kernel(), mask, dropout, q.node, kv.node)
+		return q.attention(h.kernel(), mask, Expr{}, dropout, q.node, kv.node)
 	}, kv, mask)
 }
 
 // attention returns the node for one source, the packed projections, or two: the queries, and the keys and values.
-func (x Expr) attention(h attention.Shape, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
+func (x Expr) attention(
+	h attention.Shape, mask, sinks Expr, dropout float64, sources ...*G.Node,
+) (*G.Node, error) {
 	drop, err := x.g.drop(prefixed(x.scope, "attn_dropout"), dropout)
 	if err != nil {
 		return nil, err
@@ -109,7 +125,7 @@ func (x Expr) attention(h attention.Shape, mask Expr, dropout float64, sources .
 	if err != nil {
 		return nil, err
 	}
-	return x.g.ops.Attention(h, drop, [2]int{batch, heads}, mask.node, sources...)
+	return x.g.ops.Attention(h, drop, [2]int{batch, heads}, mask.node, sinks.node, sources...)
 }
 
 // matrices returns the number of matrices that a mask of the given shape holds: for the sequences, and for the heads.

@@ -18,6 +18,10 @@ var cachedLayers = map[string]struct {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
 		return CachedAttention(x.Cols(0, 15), causalMask(s, 5), at, c), c
 	}},
+	"keys and values with sinks": {8 * 2 * 5 * 12, func(s Scope, x, at Expr) (Expr, Cache) {
+		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
+		return CachedSinkAttention(x.Cols(0, 15), causalMask(s, 5), s.Value("sinks", Normal(1), 3), at, c), c
+	}},
 	"shared keys and values": {8 * 2 * 5 * 2 * 3, func(s Scope, x, at Expr) (Expr, Cache) {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 6, QK: 1, V: 2, Groups: 2})
 		return CachedAttention(x.Cols(0, 12), causalMask(s, 5), at, c), c

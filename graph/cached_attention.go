@@ -27,22 +27,28 @@ func NewKVCache(h AttentionShape) *KVCache {
 // differ. It must hide later tokens. Running at a position again overwrites what was stored there; tokens after the new
 // ones are ignored. CachedAttention has no derivative and no reference: it equals rows at … at+n−1 of Attention.
 func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
-	return cachedAttention(ops.Softmax(), qkv, mask, at, cache)
+	return cachedAttention(ops.Softmax(), qkv, mask, Expr{}, at, cache)
+}
+
+// CachedSinkAttention is CachedAttention with a sink in every head. It equals rows of SinkAttention.
+func CachedSinkAttention(qkv, mask, sinks, at Expr, cache *KVCache) Expr {
+	return cachedAttention(ops.Softmax(), qkv, mask, sinks, at, cache)
 }
 
 // CachedSigmoidAttention is CachedAttention with the weights σ(score + mask − ln n) in place of a softmax, where n is
 // the number of keys that the query attends to.
 func CachedSigmoidAttention(qkv, mask, at Expr, cache *KVCache) Expr {
-	return cachedAttention(ops.SigmoidWeights(), qkv, mask, at, cache)
+	return cachedAttention(ops.SigmoidWeights(), qkv, mask, Expr{}, at, cache)
 }
 
-func cachedAttention(w ops.Weighting, qkv, mask, at Expr, cache *KVCache) Expr {
+func cachedAttention(w ops.Weighting, qkv, mask, sinks, at Expr, cache *KVCache) Expr {
+	operands := append([]Expr{mask, at}, present(sinks)...)
 	return qkv.apply("cached "+w.Name, func() (*G.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to keep keys and values in")
 		}
 		h, rows := cache.shape, qkv.node.Shape()[0]
-		if err := h.check(qkv.node, rows); err != nil {
+		if err := cmp.Or(h.check(qkv.node, rows), sinks.checkSinks(h.Heads)); err != nil {
 			return nil, err
 		}
 		masks, err := cache.checkRows(rows, h.Heads, mask, at)
@@ -50,8 +56,9 @@ func cachedAttention(w ops.Weighting, qkv, mask, at Expr, cache *KVCache) Expr {
 			return nil, err
 		}
 		return qkv.g.ops.CachedAttention(
-			h.kernel(), w, &cache.held, cache.step(at, masks, rows/h.Batch), qkv.node, mask.node)
-	}, mask, at)
+			h.kernel(), w, &cache.held, cache.step(at, masks, rows/h.Batch),
+			append(G.Nodes{qkv.node, mask.node}, nodes(operands[2:]...)...)...)
+	}, operands...)
 }
 
 // PairCache holds two keys and two values per token so far for every head of an attention layer, such as the local and

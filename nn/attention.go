@@ -20,6 +20,14 @@ type Attention func(at Site) Layer
 // may differ. If the site has a Cap c, a score s becomes c·tanh(s/c) before the mask is added (Gemma 2, 2024, section
 // 2): no score exceeds the cap, and a key's bias no longer cancels. The kernel goes tile by tile, as hand.Flash does,
 // which needs e^(x−m) = eˣ/eᵐ for the largest score m; on the exact road this holds for maxima.
+//
+// If the site has Sinks, a query also attends to a sink, whose score is the logit b_h of the head and whose value is 0
+// (OpenAI 2025, gpt-oss; the idea is of Xiao et al. 2023, section 3.2): the weight of key j is
+//
+//	e^s_ij/(e^b_h + Σ_k e^s_ik)
+//
+// so that a head can take nothing from the tokens. The weights then sum to less than 1, and a key's bias no longer
+// cancels.
 type SelfAttention struct {
 	QKV   Layer // [q | k | v], with q and k rotated if positions are rotary
 	heads heads
@@ -39,7 +47,9 @@ func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAtten
 	if at.Gate != nil {
 		l.gate = Make(at, at.Gate)
 	}
+	sinks := at.sinks()
 	l.heads = newHeads(at, sizes)
+	l.heads.sinks = sinks
 	l.cache = cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(sizes) })
 	return l
 }
@@ -66,7 +76,11 @@ func (l *SelfAttention) gated(x graph.Expr) *heads {
 func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
-	return l.gated(x).project(graph.CachedAttention(l.QKV.Forward(x), mask, at, l.cache))
+	qkv, heads := l.QKV.Forward(x), l.gated(x)
+	if heads.sinks.Graph() == nil {
+		return heads.project(graph.CachedAttention(qkv, mask, at, l.cache))
+	}
+	return heads.project(graph.CachedSinkAttention(qkv, mask, heads.sinks, at, l.cache))
 }
 
 // Mixing returns T·H(dρ+dh).
@@ -86,6 +100,7 @@ type heads struct {
 	drop  *Dropout // of the weights
 	scope graph.Scope
 	gate  graph.Expr // multiplies the results; empty without
+	sinks graph.Expr // (H), logits of the sinks; empty without
 }
 
 // newHeads declares the mask and c_proj.
@@ -115,7 +130,7 @@ func (l *heads) place(y graph.Expr) graph.Expr {
 
 // attend computes the heads' results, from packed projections to packed results. The mask is added (errata B1).
 func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
-	if y, ok := graph.Attention(qkv, l.mask.Expr(), l.sizes, l.drop.P); ok {
+	if y, ok := l.kernel(qkv); ok {
 		return l.place(y)
 	}
 	h, at := l.sizes, l.scope
@@ -125,10 +140,38 @@ func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B
 	raw := q.MatMulT(k)                                             // ρ_raw = q·kᵀ     (B, H, T, T)   (10)
 	scaled := softcap(raw.Scale(1/math.Sqrt(float64(h.QK))), h.Cap) // ρ_raw/√dρ                       (12)
 	scaled = at.Place("scores", scaled)
-	rho := at.Place("weights", scaled.Add(l.mask.overHeads(at)).Softmax()) // ρ = softmax      (B, H, T, T)   (13), (15)
-	out := l.drop.Forward(rho).In(at).MatMul(v)                            // ρ·v              (B, H, T, dh)  (16)
-	return l.place(concat(out, h.Batch*h.Context, h.Heads*h.V))            // concat           (B·T, H·dh)    (34)
+	rho := at.Place("weights", l.softmax(scaled.Add(l.mask.overHeads(at)))) // ρ = softmax     (B, H, T, T)   (13), (15)
+	out := l.drop.Forward(rho).In(at).MatMul(v)                             // ρ·v              (B, H, T, dh)  (16)
+	return l.place(concat(out, h.Batch*h.Context, h.Heads*h.V))             // concat           (B·T, H·dh)    (34)
 }
+
+// kernel returns the kernel of attend, from packed projections with keys and values of every group.
+func (l *heads) kernel(qkv graph.Expr) (y graph.Expr, ok bool) {
+	return graph.SinkAttention(qkv, l.mask.Expr(), l.sinks, l.sizes, l.drop.P)
+}
+
+// softmax returns the weights. With sinks, these are the softmax over a further column, b_h, without that column.
+func (l *heads) softmax(scores graph.Expr) graph.Expr { // (B, H, T, T) → (B, H, T, T)
+	if l.sinks.Graph() == nil {
+		return scores.Softmax()
+	}
+	h, rows := l.sizes, l.sizes.Batch*l.sizes.Heads*l.sizes.Context
+	zeros := scores.RowMax().Detach().Scale(0).Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads)
+	b := zeros.Add(l.sinks).Reshape(h.Batch, h.Context, h.Heads, 1).Transpose(0, 2, 1, 3) // b_h  (B, H, T, 1)
+	all := scores.Reshape(rows, h.Context).Join(b.Reshape(rows, 1)).Softmax()
+	return all.Cols(0, h.Context).Reshape(h.Batch, h.Heads, h.Context, h.Context)
+}
+
+// sinks returns what the site's Sinks declares, or the empty Expr without Sinks.
+func (s Site) sinks() (b graph.Expr) {
+	if s.Sinks != nil && s.Try(func() { b = s.Sinks(s) }) && b.Graph() == nil {
+		s.Failf("no sinks: the function that declares them returns an empty expression")
+	}
+	return b
+}
+
+// NewSinks declares sinks, the logits of the heads' sinks, which start at 0: (H).
+func NewSinks(at Site) graph.Expr { return at.Param("sinks", graph.Const(0), at.Heads) }
 
 // limit returns the site's Cap, which must be a number from 0.
 func (s Site) limit() float64 {

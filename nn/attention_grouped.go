@@ -9,7 +9,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 // The columns of its projection are [q | k | v], H queries, G keys and G values. A decoder reads and stores G(dρ+dh)
 // numbers of a token, not H(dρ+dh). The gradient of a key or value is the sum over the heads that share it. Everything
-// else, including Step and the cap of the scores, is the same as in SelfAttention, which it equals if G = H.
+// else, including Step, the cap of the scores and sinks, is the same as in SelfAttention, which it equals if G = H.
 type GroupedAttention struct{ SelfAttention }
 
 // NewGroupedAttention declares c_attn (d, H·dρ+G(dρ+dh)), with a bias if bias is true, and c_proj (H·dh, d), with a
@@ -27,7 +27,7 @@ func NewGroupedAttention(at Site, groups int, bias bool) *GroupedAttention {
 func (l *GroupedAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
 	qkv, heads := l.QKV.Forward(x), l.gated(x)
-	if y, ok := graph.Attention(qkv, heads.mask.Expr(), heads.sizes, heads.drop.P); ok {
+	if y, ok := heads.kernel(qkv); ok {
 		return heads.project(y)
 	}
 	return heads.Forward(l.repeat(qkv))

@@ -18,7 +18,7 @@ type SigmoidAttention struct{ SelfAttention }
 
 // NewSigmoidAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
 func NewSigmoidAttention(at Site) *SigmoidAttention {
-	at.Cap = 0
+	at.Cap, at.Sinks = 0, nil
 	return &SigmoidAttention{*NewSelfAttention(at)}
 }
 

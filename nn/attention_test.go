@@ -759,3 +759,69 @@ func TestScaledSteps(t *testing.T) {
 		t.Errorf("one block of columns: got %T, want the layer as it was", l)
 	}
 }
+
+// sunk returns a site whose heads have sinks. Their logits are not 0.
+func sunk(at Site) Site {
+	at.Sinks = func(at Site) graph.Expr { return at.Param("sinks", graph.Normal(1), at.Heads) }
+	return at
+}
+
+var sinkLayerCases = []layerCase{
+	{"attention with sinks, a cap, adapters, rope and dropout", "SelfAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout, at.Cap = NewLoRA(everywhere, 2, 0.7), 0.3, 0.9
+		return NewSelfAttention(sunk(rotary(at))).Forward(x)
+	}},
+	{"grouped attention with sinks in a window per head", "GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
+		return NewGroupedAttention(sunk(at), 1, false).Forward(x)
+	}},
+}
+
+func TestSinksStepEqualsForward(t *testing.T) {
+	for _, d := range shapes[:3] {
+		stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewSelfAttention(sunk(at)) })
+		stepEqualsForward(t, Window{2}, d, func(at Site) Cached { return sharedBy(sunk(at)) })
+	}
+}
+
+// Where all scores of n visible keys are 0, a logit of ln n − ln 3 takes a quarter of the weight, and each key has
+// 3/(4n). A logit far below the scores changes nothing; one far above them leaves 0.
+func TestI81TakesItsShare(t *testing.T) {
+	d := shapes[0]
+	for _, kernels := range []bool{false, true} {
+		g := graph.New(graph.Float64, 5)
+		g.Kernels = kernels
+		at := newSite(g, d)
+		at.Mask = NewMask(at.Sub("all"), d, All{})
+		at.Sinks = NewSinks
+		l := NewSelfAttention(at)
+		l.heads.Proj = unchanged{}
+		weight, width := g.Params()[0].Tensor(), d.Heads*(2*d.QK+d.V)
+		for i := range weight.Len() {
+			if i%width < d.Heads*d.QK { // the queries
+				weight.Set(i, 0)
+			}
+		}
+		x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+		y, sinks := l.Forward(x), l.heads.sinks.Tensor()
+		qkv := output(t, l.QKV.Forward(x))
+		for _, c := range []struct{ logit, share float64 }{
+			{0, 1 / (1 + 1/float64(d.Context))}, {math.Log(float64(d.Context)) - math.Log(3), 0.75}, {-1000, 1}, {1000, 0},
+		} {
+			for i := range sinks.Len() {
+				sinks.Set(i, c.logit)
+			}
+			got := output(t, y)
+			for i, v := range got.F64 {
+				row, j := i/(d.Heads*d.V), i%(d.Heads*d.V)
+				var mean float64
+				for key := range d.Context {
+					mean += qkv.At((row/d.Context*d.Context+key)*width+2*d.Heads*d.QK+j) / float64(d.Context)
+				}
+				if want := c.share * mean; !(math.Abs(v-want) <= 1e-14) {
+					t.Fatalf("kernels %t, logit %v: got %v, want %v of %v", kernels, c.logit, v, c.share, mean)
+				}
+			}
+		}
+	}
+}

@@ -209,6 +209,23 @@ func ExampleNewHeadGate() {
 	//   1.00  0.00
 }
 
+// One head of one token: its key has the score 0, and the sink takes the share 1/(1 + e^−b) of the weight.
+func ExampleNewSinks() {
+	at := site()
+	at.Batch, at.Context, at.Embd, at.Heads, at.QK, at.V = 1, 1, 1, 1, 1, 1
+	at.Mask, at.Sinks, at.Bias = nn.NewMask(at.Scope, at.Dims, nn.Causal{}), nn.NewSinks, false
+	y := nn.NewSelfAttention(at.At("attn")).Forward(at.Value("x", numbers(1), 1, 1))
+	set(at.Graph(), map[string][]float64{"attn.c_attn.weight": {0, 0, 1}, "attn.c_proj.weight": {1}})
+	for _, b := range []float64{-9, 0, 9} {
+		set(at.Graph(), map[string][]float64{"attn.sinks": {b}})
+		show(y)
+	}
+	// Output:
+	//   1.00
+	//   0.50
+	//   0.00
+}
+
 // Two features of one head: each has a gate, between 0 and 1.
 func ExampleNewElementGate() {
 	at := site()

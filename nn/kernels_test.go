@@ -146,7 +146,7 @@ func allCases() []layerCase {
 		groupedLayerCases,
 		sigmoidLayerCases,
 		qkNormLayerCases,
-		gateLayerCases,
+		gateLayerCases, sinkLayerCases,
 		scaledLayerCases,
 	)
 }

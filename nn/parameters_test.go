@@ -63,6 +63,10 @@ func TestParameters(t *testing.T) {
 			at.Gate = func(at Site) Layer { return NewElementGate(at) }
 			return NewSelfAttention(at)
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"sinks": {func(at Site) Layer {
+			at.Sinks = NewSinks
+			return NewSelfAttention(at)
+		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] sinks[2] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated heads": {func(at Site) Layer {
 			at.Gate = func(at Site) Layer { return NewHeadGate(at) }
 			return NewSelfAttention(at)

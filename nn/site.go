@@ -23,7 +23,8 @@ type Site struct {
 	Mask   *Mask  // which token attends to which; for self-attention, except NewLongformer
 	Caches Caches // stores tokens for Step, nil if only Forward is used; for Cached self-attention, NewElman
 
-	Gate func(at Site) Layer // builds the gate of heads; optional, for SelfAttention
+	Gate  func(at Site) Layer      // builds the gate of heads; optional, for SelfAttention
+	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for NewSelfAttention, NewGroupedAttention
 
 	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
 	QKNorm    QKNorms    // builds norms of queries and keys; optional, for self-attention, except latent

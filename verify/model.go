@@ -166,7 +166,8 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 	p := variants.Plan{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block,
-		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm, AttnGate: c.AttnGate,
+		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm,
+		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks,
 		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, Cap: c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
 	}
 	if m.Sum {

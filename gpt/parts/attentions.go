@@ -15,13 +15,13 @@ type Attention struct {
 	// New is called once for a model, at its root, and its result once for every block. It builds what the blocks
 	// share. s is resolved.
 	New func(root nn.Site, s Stack) nn.Attention
-	// Softmax declares that all weights are softmaxes of scores, which read the Site's Cap.
+	// Softmax declares that all weights are softmaxes of scores, which read the Site's Cap and Sinks.
 	Softmax bool
 	// Groups returns the number of heads of keys and values; it is nil if every head has its own. Files of published
 	// models store queries, keys and values in separate tensors. s is resolved.
 	Groups func(s Stack) int
 
-	ungated bool // it applies no Site.Gate
+	ungated bool // it applies neither Site.Gate nor Site.Sinks
 }
 
 // Make returns the result of New. A panic in New becomes an error that names the attention.

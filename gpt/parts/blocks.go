@@ -40,6 +40,7 @@ func checkElman(s Stack) error {
 		{"mlp", s.MLP, Names(MLPs())[0]},
 		{"qk_norm", s.QKNorm, Names(QKNorms())[0]},
 		{"attn_gate", s.AttnGate, Names(AttnGates())[0]},
+		{"attn_sinks", s.AttnSinks, Names(AttnSinks())[0]},
 	} {
 		if f.got != f.want {
 			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none",

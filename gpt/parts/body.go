@@ -24,6 +24,7 @@ type Body struct {
 	biases   *biases
 	normed   *bool // whether a layer has built the norm of its queries and keys; nil without
 	gated    *bool // whether a layer has built the gate of its heads; nil without
+	sunk     *bool // whether a layer has declared the sinks of its heads; nil without
 }
 
 // Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
@@ -55,6 +56,10 @@ func (d Design) Body(
 	if gate := at.Gate; gate != nil {
 		b.gated = new(bool)
 		at.Gate = func(at nn.Site) nn.Layer { *b.gated = true; return gate(at) }
+	}
+	if sinks := at.Sinks; sinks != nil {
+		b.sunk = new(bool)
+		at.Sinks = func(at nn.Site) graph.Expr { *b.sunk = true; return sinks(at) }
 	}
 	mask, block := inner(at)
 	at.Mask = mask

@@ -84,8 +84,14 @@ func (d Design) Validate(context int) error {
 // checkScores refuses settings of the scores that the attention does not read.
 func (d Design) checkScores() error {
 	const least, most = 1. / (1 << 30), 1 << 30
-	c := d.Stack.AttnLogitSoftcapping
+	c, sinks := d.Stack.AttnLogitSoftcapping, d.Stack.AttnSinks
 	switch {
+	case sinks != noPart && !d.Attention.Softmax:
+		return errors.Errorf("attn_sinks: got %s, want %s with attention %s, whose weights are not softmaxes of "+
+			"scores q·k, which a sink could join", sinks, noPart, d.Stack.Attention)
+	case sinks != noPart && d.Attention.ungated:
+		return errors.Errorf("attn_sinks: got %s, want %s with attention %s, which has no sinks",
+			sinks, noPart, d.Stack.Attention)
 	case c == 0:
 		return nil
 	case !d.Attention.Softmax:
@@ -105,7 +111,7 @@ func (d Design) Site(batch, context int) nn.Site {
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
 		Cap: s.AttnLogitSoftcapping,
 		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
-		Gate: Find(AttnGates(), s.AttnGate).New,
+		Gate: Find(AttnGates(), s.AttnGate).New, Sinks: Find(AttnSinks(), s.AttnSinks).New,
 	}
 }
 

@@ -56,6 +56,15 @@ func AttnGates() []AttnGate {
 	}
 }
 
+// AttnSink is a kind of sinks of an attention's heads. New is nil for none.
+type AttnSink struct {
+	Name
+	New func(at nn.Site) graph.Expr
+}
+
+// AttnSinks lists the sinks of attentions, the default first.
+func AttnSinks() []AttnSink { return []AttnSink{{noPart, nil}, {"learned", nn.NewSinks}} }
+
 // MLP is a kind of layer after the attention of a block, which processes every token separately.
 type MLP struct {
 	Name

@@ -45,8 +45,8 @@ func (b *biases) Check(d nn.Dims) error {
 
 // CheckUsed must be called after Forward. It returns an error if the position provides a rotation or biases of scores
 // that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where they
-// are never computed. A norm of queries and keys or a gate that no layer has built is an error
-// too.
+// are never computed. A norm of queries and keys, a gate or sinks that no layer has built are
+// errors too.
 func (b *Body) CheckUsed() error {
 	s := b.stack
 	switch {
@@ -59,6 +59,9 @@ func (b *Body) CheckUsed() error {
 	case b.gated != nil && !*b.gated:
 		return errors.Errorf("attn_gate: got %s, and attention %s in block %s never calls Gate of its Site: "+
 			"want an attention that does, such as causal, or attn_gate none", s.AttnGate, s.Attention, s.Block)
+	case b.sunk != nil && !*b.sunk:
+		return errors.Errorf("attn_sinks: got %s, and attention %s in block %s never calls Sinks of its Site: "+
+			"want an attention that does, such as causal, or attn_sinks none", s.AttnSinks, s.Attention, s.Block)
 	case b.normed != nil && !*b.normed:
 		return errors.Errorf("qk_norm: got %s, and attention %s in block %s never calls QKNorm of its Site: "+
 			"want an attention that does, such as causal, or qk_norm none", s.QKNorm, s.Attention, s.Block)

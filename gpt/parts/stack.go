@@ -33,6 +33,7 @@ type Stack struct {
 	MLP        string
 	QKNorm     string  // of queries and keys
 	AttnGate   string  // of the results of the heads
+	AttnSinks  string  // of the heads
 	Options    Options // options of attentions
 }
 
@@ -56,6 +57,7 @@ func (s Stack) withDefaults() Stack {
 	s.MLP = cmp.Or(s.MLP, Names(MLPs())[0])
 	s.QKNorm = cmp.Or(s.QKNorm, Names(QKNorms())[0])
 	s.AttnGate = cmp.Or(s.AttnGate, Names(AttnGates())[0])
+	s.AttnSinks = cmp.Or(s.AttnSinks, Names(AttnSinks())[0])
 	return s
 }
 

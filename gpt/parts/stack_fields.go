@@ -39,6 +39,8 @@ func (s *Stack) PartFields(known Registry) field.List {
 		NameField("qk_norm", &s.QKNorm, Names(QKNorms()), "norm of queries and keys, over a head or over all heads").
 			Optional(noPart),
 		NameField("attn_gate", &s.AttnGate, Names(AttnGates()), "gate of the heads of an attention").Optional(noPart),
+		NameField("attn_sinks", &s.AttnSinks, Names(AttnSinks()), "sink of each head beside the keys of an attention").
+			Optional(noPart),
 	}
 }
 

@@ -18,10 +18,13 @@ type Head[T Number] interface {
 //	ρ = softmax(q kᵗ/√dρ + M),  a = (ρ ∘ drop) v       (n, dh)              (16), (18)
 //
 // with an optional additive mask M (erratum B1). With a cap c, c·tanh(s/c) replaces a score s = q kᵗ/√dρ (Gemma 2).
+// With a sink, a query has one more key, of score b and value 0 (gpt-oss): ρ is the softmax over all of them, without
+// the column ρ₀ of the sink.
 type Attention[T Number] struct {
 	Mask Matrix[float64] // (n, m)
 	Drop Dropout[T]      // of the weights
 	Cap  float64         // 0 for none
+	Sink Matrix[T]       // b (1, 1), the logit of a sink; optional
 }
 
 // Weights returns the attention weights ρ: how much each query attends to each key.
@@ -30,7 +33,28 @@ func (a Attention[T]) Weights(q, k Matrix[T]) Matrix[T] {
 	scaled := raw.Scale(1 / math.Sqrt(float64(q.Cols))) //         (n, m)   (12)
 	capped := scaled.softcap(a.Cap)                     // c·tanh  (n, m)
 	causal := capped.plus(Lift[T](a.Mask))              //         (n, m)   (13)
-	return causal.Softmax()                             // ρ       (n, m)   (15)
+	if a.Sink.None() {
+		return causal.Softmax() //                              ρ       (n, m)   (15)
+	}
+	return JoinColumns(causal, a.sinks(q)).Softmax().Columns(0, k.Rows)
+}
+
+// sinks returns a column of b, one for each query.
+func (a Attention[T]) sinks(q Matrix[T]) Matrix[T] {
+	if b := a.Sink.sound(); b.Err == nil && (b.Rows != 1 || b.Cols != 1) {
+		return failed[T]("a sink (%d, %d), want (1, 1)", b.Rows, b.Cols)
+	}
+	return q.SumFeatures().zeros().Add(a.Sink)
+}
+
+// SinkGradient returns the gradient of b (1, 1). The value of the sink is 0, and so is Δ at ρ₀. Its Δ before the
+// softmax is −ρ₀ D, with the row sums D of Δρ ∘ ρ.
+func (a Attention[T]) SinkGradient(q, k, v, delta Matrix[T]) Matrix[T] {
+	rho := a.Weights(q, k)
+	drho, _ := a.Drop.Backward(rho, delta.MatMul(v.Transpose())) // Δ vᵗ                (n, m)
+	rowsum := drho.Mul(rho).SumFeatures()                        // D                   (n, 1)
+	rho0 := rho.SumFeatures().Scale(-1).Shift(1)                 // ρ₀ = 1 − Σ ρ        (n, 1)
+	return rho0.Mul(rowsum).SumTokens().Scale(-1)                // −Σ ρ₀ D             (1, 1)
 }
 
 // Forward returns (ρ ∘ drop) v.
@@ -38,8 +62,9 @@ func (a Attention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return a.Drop.Forward(a.Weights(q, k)).MatMul(v)
 }
 
-// ShiftInvariant reports whether there is no cap: a softmax cancels what all scores of a query have in common.
-func (a Attention[T]) ShiftInvariant() bool { return a.Cap == 0 }
+// ShiftInvariant reports whether there is no cap and no sink: a softmax cancels what all scores of a query have in
+// common.
+func (a Attention[T]) ShiftInvariant() bool { return a.Cap == 0 && a.Sink.None() }
 
 // softcap returns c·tanh(x/c), or x if c is 0.
 func (x Matrix[T]) softcap(c float64) Matrix[T] {

@@ -28,6 +28,21 @@ func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	return d[0], l.sum(d[1]), l.sum(d[2])
 }
 
+// sinks returns the gradients of the heads' sinks (1, H), sums over the sequences, or the zero Matrix without sinks.
+func (l Heads[T]) sinks(q, k, v, delta Matrix[T]) Matrix[T] {
+	if a, ok := l.head(0, 0).(Attention[T]); !ok || a.Sink.None() {
+		return Matrix[T]{}
+	}
+	k, v = l.repeat(q, k), l.repeat(q, v)
+	return perHead(l.Batch, l.Count, func(b, h int, x []Matrix[T]) []Matrix[T] {
+		a, ok := l.head(b, h).(Attention[T])
+		if !ok {
+			return []Matrix[T]{failed[T]("head %d has no sink, head 0 has one", h)}
+		}
+		return []Matrix[T]{a.SinkGradient(x[0], x[1], x[2], x[3])}
+	}, q, k, v, delta)[0].SumTokens()
+}
+
 // perHead calls f with the rows of sequence b and the columns of head h of every matrix, and joins the results: heads
 // side by side, sequences below one another. If a matrix cannot be divided, f gets one head with the error.
 func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matrix[T], xs ...Matrix[T]) []Matrix[T] {

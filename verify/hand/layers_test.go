@@ -141,6 +141,16 @@ func examples[T hand.Number]() []example[T] {
 		{"self-attention, gated", "x 8 5, c_gate.weight 5 2, c_gate.bias 1 2, " + attentionShapes, func(at site) layer {
 			return at.SelfAttention(attend(at, causal), qk, nil)
 		}},
+		{"self-attention, sinks", "x 8 5, sinks 1 2, " + attentionShapes, func(at site) layer {
+			heads := attend(at, causal)
+			head := heads.Head
+			heads.Head = func(b, h int) hand.Head[T] {
+				a := head(b, h).(hand.Attention[T])
+				a.Sink = at.Param("sinks").Columns(h, h+1)
+				return a
+			}
+			return at.SelfAttention(heads, qk, nil)
+		}},
 		{"self-attention, one head", "x 3 5, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, ", func(at site) layer {
 			all := [][]hand.Head[T]{{hand.Attention[T]{}}}
 			return hand.SelfAttention[T]{

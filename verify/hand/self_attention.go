@@ -73,6 +73,10 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 		heads = d3.Mul(gates) // Δ ∘ g
 	}
 	dq, dk, dv := l.Heads.Backward(q, k, v, heads) // Δ_raw k, Δ_rawᵗ q, ρᵗ Δ₃
+	var sinks Gradients[T]
+	if d := l.Heads.sinks(q, k, v, heads); d.Err != nil || !d.None() {
+		sinks = Gradients[T]{{Name: "sinks", Symbol: "b", Equation: "−Σ ρ₀ D", Value: d}}
+	}
 	if l.Rotary != nil {
 		dq, _ = l.Rotary.Backward(q, dq)
 		dk, _ = l.Rotary.Backward(k, dk)
@@ -90,7 +94,7 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	return d2, slices.Concat(
 		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", zero).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
-		norm,
+		norm, sinks,
 		gate.by("a₂ᵗ(Δ₃ ∘ a ∘ g(1 − g))", "Σ Δ₃ ∘ a ∘ g(1 − g)").In("c_gate", "_g"),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),

@@ -17,7 +17,7 @@ func Network() map[string]string {
 		"eps": "0.1", "qk_size": "6", "v_size": "6", "n_inner": "12", "rope_theta": "4 with -position rope",
 		"position": "rope", "attention": "linear", "norm": "rmsnorm", "block": "post", "activation": "relu",
 		"head": "tied", "mlp": "swiglu", "qk_norm": "head",
-		"attn_gate": "elementwise", "precision": "bf16", "frozen": "wte.*", "lora_r": "2",
+		"attn_gate": "elementwise", "attn_sinks": "learned", "precision": "bf16", "frozen": "wte.*", "lora_r": "2",
 		"lora_alpha": "3 with -lora_r 2", "lora_targets": "c_attn with -lora_r 2",
 		"lora_scale": "alpha with -lora_r 2", "window": "2 with -attention window",
 		"dilation": "3 with -attention dilated -window 2", "grad_clip": "0.01",

@@ -80,14 +80,15 @@ func SigmoidWeights() Weighting {
 	return Weighting{"sigmoid attention", kernel.SigmoidWeights[float32], kernel.SigmoidWeights[float64]}
 }
 
-// CachedAttention returns the attention of new tokens to themselves and to the tokens in numbers.
+// CachedAttention returns the attention of new tokens to themselves and to the tokens in numbers. The operands are the
+// packed projections, the mask and, for weights by a softmax, optional sinks.
 func (b *Builder) CachedAttention(
-	h attention.Shape, w Weighting, numbers *Tokens, s Step, qkv, mask *G.Node,
+	h attention.Shape, w Weighting, numbers *Tokens, s Step, operands ...*G.Node,
 ) (*G.Node, error) {
 	return b.cached(s, &Op{
-		name: fmt.Sprintf("cached %s(%v)", w.Name, h), shape: rowsOfHeads(qkv, h.Heads, h.V),
+		name: fmt.Sprintf("cached %s(%v)", w.Name, h), shape: rowsOfHeads(operands[0], h.Heads, h.V),
 		f32: cachedAttention(b.Pool, h, w.f32, numbers, s), f64: cachedAttention(b.Pool, h, w.f64, numbers, s),
-	}, qkv, mask)
+	}, operands...)
 }
 
 func cachedAttention[T kernel.Float](
@@ -95,6 +96,10 @@ func cachedAttention[T kernel.Float](
 ) body[T] {
 	return func(y []T, in [][]T) {
 		c := held(numbers, func() *attention.KVCache[T] { return attention.NewKVCache[T](h) })
+		c.Sinks = nil
+		if len(in) > 3 { // the last one is the position
+			c.Sinks = in[2]
+		}
 		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, weigh, s.At.List[0])
 	}
 }

@@ -49,7 +49,9 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 		Name: s.Name, Types: []string{v.Type}, Parts: []string{part(v)}, Source: cmp.Or(s.Source, v.Source),
 	}, func(at nn.Site) nn.Layer { return library(n, v.Kind, v.Name, at, s) })
 	certify(&c, v.ID, true)
-	path := map[string]string{"attention": "attn", "qk_norm": "attn", "attn_gate": "attn", "block": "h.0"}[v.Kind]
+	path := map[string]string{
+		"attention": "attn", "qk_norm": "attn", "attn_gate": "attn", "attn_sinks": "attn", "block": "h.0",
+	}[v.Kind]
 	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
 		if v.Kind == "norm" {
 			at.Eps = visibleEps
@@ -78,6 +80,8 @@ func planOf(n fixture.Sizes, kind, name string, s variants.Setting) variants.Pla
 		p.QKNorm = name
 	case "attn_gate":
 		p.AttnGate = name
+	case "attn_sinks":
+		p.AttnSinks = name
 	}
 	if s.Sight != variants.Causal {
 		sight := seen(n, s.Sight)
@@ -113,6 +117,9 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 		return attention(n, name, at, s)
 	case "attn_gate":
 		at.Gate = parts.Find(parts.AttnGates(), name).New
+		return attention(n, s.Attention, at, s)
+	case "attn_sinks":
+		at.Sinks = parts.Find(parts.AttnSinks(), name).New
 		return attention(n, s.Attention, at, s)
 	case "qk_norm":
 		at.QKNorm = parts.Find(parts.QKNorms(), name).New

@@ -7,7 +7,7 @@ import (
 // shapes are the shapes of the parameters of every layer by hand, for two sequences of one token, two heads, and sizes
 // of two features.
 var shapes = map[string][2]int{
-	"weight": {2, 2}, "bias": {1, 2}, "alpha": {1, 1}, "lora_d": {2, 1}, "lora_u": {1, 2}, "x": {2, 2},
+	"weight": {2, 2}, "bias": {1, 2}, "alpha": {1, 1}, "sinks": {1, 2}, "lora_d": {2, 1}, "lora_u": {1, 2}, "x": {2, 2},
 	"c_attn.weight": {2, 6}, "c_attn_global.weight": {2, 6}, "c_proj.weight": {2, 2}, "c_fc.weight": {2, 2}, "c_gate.weight": {2, 2},
 	"c_q.weight": {2, 2}, "c_kv.weight": {2, 4}, "c_input.weight": {2, 2}, "e.weight": {2, 1}, "f.weight": {2, 1},
 	"q.lora_d": {2, 1}, "q.lora_u": {1, 2}, "c_kv_down.weight": {2, 2}, "c_k_up.weight": {2, 2}, "c_v_up.weight": {2, 2}, "c_q_down.weight": {2, 2},

@@ -46,9 +46,13 @@ func (p Place[T]) project(heads hand.Heads[T]) hand.Layer[T] {
 
 // softmax returns heads under a mask.
 func softmax[T hand.Number](p Place[T], see mask) hand.Heads[T] {
-	c, drop := p.plan, p.Site.Drop("attn_dropout")
+	c, drop, sinks := p.plan, p.Site.Drop("attn_dropout"), p.Site.Optional("sinks")
 	return hand.Heads[T]{Batch: c.Batch, Count: c.Heads, Head: func(b, h int) hand.Head[T] {
-		return hand.Attention[T]{Mask: p.mask(see, b, h), Drop: drop.Head(b, h, c.Heads, p.side.context), Cap: c.Cap}
+		a := hand.Attention[T]{Mask: p.mask(see, b, h), Drop: drop.Head(b, h, c.Heads, p.side.context), Cap: c.Cap}
+		if !sinks.None() {
+			a.Sink = sinks.Columns(h, h+1)
+		}
+		return a
 	}}
 }
 

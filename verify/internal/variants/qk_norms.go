@@ -38,6 +38,37 @@ func qkNorms[T hand.Number]() []Variant[T] {
 	}
 }
 
+// attnSinks lists the sinks of heads. The attentions by hand have those that are among their parameters.
+func attnSinks[T hand.Number]() []Variant[T] {
+	sunk := func(p Place[T]) hand.Layer[T] { return p.layer("attention", p.plan.Attention) }
+	return []Variant[T]{
+		{Name: none, Hand: sunk},
+		{
+			Name: "learned", Type: "SelfAttention", Hand: sunk,
+			ID: "I81", What: "sinks of heads", Source: "OpenAI 2025, Xiao et al. 2023 (section 3.2)",
+			Settings: []Setting{
+				{Name: "attention with sinks", Attention: "causal"},
+				{
+					Name: "attention with sinks and dropout, without a mask", Attention: "causal",
+					Sight: All, Dropout: 0.3,
+				},
+				{
+					Name: "attention with sinks in a window", Attention: "window", NoBias: true,
+					Options: map[string]int{"window": 3},
+				},
+				{
+					Name: "capped attention with sinks and rotary positions", Attention: "causal",
+					Cap: 0.7, Position: "rope", QK: 4,
+				},
+				{
+					Name: "grouped attention with sinks", Attention: "gqa", Heads: groupedHeads, Position: "alibi",
+					Options: map[string]int{"n_kv_head": 3},
+				},
+			},
+		},
+	}
+}
+
 // attnGates lists the gates of the results of heads. The attentions by hand apply the gate that is among their
 // parameters.
 func attnGates[T hand.Number]() []Variant[T] {

@@ -79,7 +79,9 @@ func List[T hand.Number]() (list []Variant[T]) {
 
 // kinds lists the kinds by their configuration keys.
 func kinds() []string {
-	return []string{"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm", "attn_gate"}
+	return []string{
+		"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm", "attn_gate", "attn_sinks",
+	}
 }
 
 // of returns the variants of a kind.
@@ -103,6 +105,8 @@ func of[T hand.Number](kind string) (list []Variant[T]) {
 		list = qkNorms[T]()
 	case "attn_gate":
 		list = attnGates[T]()
+	case "attn_sinks":
+		list = attnSinks[T]()
 	}
 	for i := range list {
 		list[i].Kind = kind

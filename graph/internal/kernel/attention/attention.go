@@ -79,6 +79,7 @@ type head[T kernel.Float] struct {
 	top, total []T // m and ℓ of every query
 	scale      T
 	drop       kernel.DropMask
+	sinks      []T // of all heads; nil without
 }
 
 // lanes returns the lanes of head i, where i counts the heads of all sequences.
@@ -89,7 +90,7 @@ func (f *Flash[T]) head(i int, l *lane) head[T] {
 	n := f.Queries
 	s := head[T]{
 		Shape: f.within(l), all: f.Shape, products: f.Products, b: i / f.Heads, j: i % f.Heads, lane: l, spans: f.Spans,
-		scale: T(1 / math.Sqrt(float64(f.QK))), drop: f.Drop,
+		scale: T(1 / math.Sqrt(float64(f.QK))), drop: f.Drop, sinks: f.Sinks,
 	}
 	s.far = f.In.head(f.Shape, s.b, s.j)
 	own := laneOf(l, s.far)

@@ -23,6 +23,7 @@ type Flash[T kernel.Float] struct {
 	LSE      []T // (2, Batch, Heads, Queries): m and ℓ of every query's log-sum-exp m + log ℓ, m the largest score
 	Scratch  []T // FlashScratch floats
 	Drop     kernel.DropMask
+	Sinks    []T // logits of the heads' sinks; nil without
 }
 
 // FlashScratch returns the number of floats of scratch that both passes need, including a share for each thread.
@@ -41,7 +42,7 @@ func align(n int) int { return (n + 15) &^ 15 }
 
 // Forward computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), and stores LSE for
 // the backward pass. LSE has two parts because their sum would lose small numbers next to large scores. A query that
-// attends to no key gets 0. Dropout acts on the weights.
+// attends to no key gets 0. Dropout acts on the weights. The logit b of a sink adds e^b to the sum of the softmax.
 func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 	readMask(pool, f.Shape, f.Spans, f.Mask)
 	blocks := f.Spans.most.forward
@@ -99,6 +100,9 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 	n, top, total := to-from, s.top[from:to], s.total[from:to]
 	for i := range top {
 		top[i], total[i] = lowest[T](), 0
+		if s.sinks != nil {
+			top[i], total[i] = s.sinks[s.j], 1
+		}
 	}
 	keep, tile := scratch[:n], scratch[n:]
 	visible := around(s.lane.queries[from:to])

@@ -12,6 +12,8 @@ type KVCache[T kernel.Float] struct {
 	Shape
 	keys, values []T // (Batch, Groups, Keys, QK) and (Batch, Groups, Keys, V)
 	weights      []T // (Batch, Heads, Keys)
+	Sinks        []T // logits of the heads' sinks, for weights by a softmax; nil without
+	sums         []T // (Batch, Heads, 3), of softmaxes with sinks
 
 	y, qkv     []T
 	mask       Mask[T]
@@ -24,6 +26,7 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 	n := h.Batch * h.Groups * h.Keys
 	return &KVCache[T]{
 		Shape: h, keys: make([]T, n*h.QK), values: make([]T, n*h.V), weights: make([]T, h.Batch*h.Heads*h.Keys),
+		sums: make([]T, 3*h.Batch*h.Heads),
 	}
 }
 
@@ -64,7 +67,14 @@ func (c *KVCache[T]) group(b, g int) {
 		}
 		for j := range shared {
 			mask := c.mask.Data[(c.mask.index(b, first+j)*n+at)*n:][:at+1]
-			c.weigh(weights[j*(at+1):][:at+1], mask)
+			own := weights[j*(at+1):][:at+1]
+			if c.Sinks == nil {
+				c.weigh(own, mask)
+				continue
+			}
+			sums := c.sums[3*(b*h.Heads+first+j):]
+			sums[0], sums[1] = c.Sinks[first+j], 1
+			softmaxTile(own, mask, sums[:1], sums[1:2], sums[2:3], at+1, at+1)
 		}
 		gemm.MulSerial(shared, h.V, at+1, 1, gemm.Mat(weights, at+1), gemm.Mat(values, h.V), 0, gemm.Mat(out, h.V))
 	}
