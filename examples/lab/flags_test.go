@@ -35,6 +35,8 @@ func TestEveryFlag(t *testing.T) {
 			"dir":             "the directory in which the test looks",
 			"scale":           "TestScale, without -arms",
 			"scale_iters":     "TestScale, without -arms",
+			"widths":          "TestTransfer, without -arms",
+			"rates":           "TestTransfer, without -arms",
 			"report":          "of a directory with results",
 			"jobs":            "the same bits",
 			"tensorboard":     "another directory",

@@ -253,7 +253,7 @@ func TestRefused(t *testing.T) {
 		put(t, path, text)
 		return path
 	}
-	for _, tc := range []struct{ args, words string }{
+	refusals(t, []refusal{
 		{"-arms norm=perceptron", `-arms|norm=perceptron|got perceptron`}, {"-arms attention", `-arms|"attention"|name=value`},
 		{"-arms baseline", "-arms|got none"}, {"-arms norm=rmsnorm;norm=rmsnorm", "arms|norm=rmsnorm"},
 		{"-arms n_layer=2", "n_layer=2|the same configuration"}, {"-arms attention=linformer", "attention=linformer|causal"},
@@ -280,7 +280,15 @@ func TestRefused(t *testing.T) {
 		{"-study " + file(`{"study": "x"}`), "study|no such flag"}, {"-study " + file(`{"seeds": 3, "seeds": 4}`), "seeds|twice"},
 		{"-study " + file(`{"seeds": {}}`), "seeds|map[]"}, {"-study " + file(`{"seeds": "x"}`), `seeds|"x"`}, {"-study " + file(`[]`), "object"},
 		{"-study " + file(`{"seeds": 3} {}`), "more than one"}, {"-study " + file(`{"seeds": 3`), "EOF"}, {"-study " + file(`{"tune": [3]}`), "-tune"},
-	} {
+	})
+}
+
+// refusal is the arguments of a study that is refused, and the words of its error, with | between them.
+type refusal struct{ args, words string }
+
+func refusals(t *testing.T, list []refusal) {
+	t.Helper()
+	for _, tc := range list {
 		err := run(t.Context(), quick(t, strings.Fields(tc.args)...), io.Discard, io.Discard)
 		for w := range strings.SplitSeq(tc.words, "|") {
 			if err == nil || !strings.Contains(err.Error(), w) {

@@ -31,6 +31,7 @@ func measures() []measure {
 		{"decode", "tokens/s", "speed of writing single tokens", func(*options) []lab.Measure {
 			return []lab.Measure{{Name: "decode", Of: decode, Higher: true, Timed: true}}
 		}},
+		{"coordinates", "", "changes of the last residual stream and of the logits since step 0", coordinates},
 		{"cost", "ns/token", "time of a token at each of -contexts, forward and backward", costs},
 	}
 }

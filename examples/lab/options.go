@@ -31,6 +31,7 @@ type options struct {
 	budget, measures, contexts   string
 	tune                         list
 	scale, scaleIters            string
+	widths, rates                string
 	tuningSeeds, jobs            int
 	target, matters              float64
 	file, share, events          string
@@ -93,6 +94,9 @@ func (o *options) question(fs *flag.FlagSet) {
 	fs.StringVar(&o.scale, "scale", "", "fit a law of scaling to models of these widths and depths, such as "+
 		"32x1,64x2,128x4; the largest is left out of the fit and predicted; one seed each unless -seeds")
 	fs.StringVar(&o.scaleIters, "scale_iters", "125,250,500,1000", "with -scale: the numbers of steps of each size")
+	fs.StringVar(&o.widths, "widths", "", "find the best of -rates for models of these widths, such as 32,64,128, "+
+		"with and without muP, whose base is the narrowest; one seed each unless -seeds")
+	fs.StringVar(&o.rates, "rates", "1e-3,2e-3,4e-3,8e-3,1.6e-2", "with -widths: the learning rates")
 	fs.IntVar(&o.tuningSeeds, "tuning_seeds", 1, "with -tune: number of seeds of every setting")
 	fs.Float64Var(&o.target, "target", 0, "validation loss in nats per token: reports when an arm reaches it")
 	fs.Float64Var(&o.matters, "matters", 0.01, "smallest difference that matters, whose number of seeds is given; "+
@@ -163,7 +167,7 @@ func (o *options) settle() (err error) {
 	if o.variants, err = o.chosen(); err != nil {
 		return err
 	}
-	if err := o.checkScale(); err != nil {
+	if err := cmp.Or(o.checkScale(), o.checkTransfer()); err != nil {
 		return err
 	}
 	return cmp.Or(

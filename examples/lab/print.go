@@ -113,13 +113,21 @@ func (t table) text() string {
 		}
 	}
 	b.WriteString(t.measures())
-	if t.Law != nil {
-		b.WriteByte('\n')
-		for _, line := range t.Law.lines() {
-			b.WriteString(wrapped(line, widest) + "\n")
+	for i, line := range t.findings() {
+		if i == 0 {
+			b.WriteByte('\n')
 		}
+		b.WriteString(wrapped(line, widest) + "\n")
 	}
 	return b.String()
+}
+
+// findings returns what -scale and -widths ask for, in words.
+func (t table) findings() []string {
+	if t.Law != nil {
+		return t.Law.lines()
+	}
+	return t.Transfer.lines()
 }
 
 // measures returns a table of the measures, if there are any.

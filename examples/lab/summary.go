@@ -34,6 +34,8 @@ type table struct {
 	Task *known `json:"task,omitempty"`
 	Rows []row  `json:"rows"`
 	Law  *law   `json:"law,omitempty"` // of -scale
+
+	Transfer transfer `json:"transfer,omitempty"` // of -widths
 }
 
 // row is an arm on a text. Numbers are means over the seeds.
@@ -94,6 +96,9 @@ func (o *options) summary(r *lab.Report, args []string, reused int) *summary {
 		}
 		if o.scale != "" && r.Missing == 0 {
 			next.Law = fitted(next, s.Base.Seed)
+		}
+		if o.widths != "" && r.Missing == 0 {
+			next.Transfer = o.transfer(next.Rows)
 		}
 		sum.Tables = append(sum.Tables, next)
 	}

@@ -39,6 +39,9 @@ func write(dir string, s *summary, r *lab.Report) (first error) {
 	if l := s.Tables[0].Law; l != nil && l.Trouble == "" {
 		files = append(files, output{"scaling.png", l.draw})
 	}
+	if t := s.Tables[0].Transfer; len(t) > 0 {
+		files = append(files, output{"transfer.png", t.draw})
+	}
 	for _, f := range files {
 		if err := file.Replace(filepath.Join(dir, f.name), f.write); err != nil && first == nil {
 			first = err
@@ -123,10 +126,8 @@ func (s *summary) markdown(w io.Writer) error {
 		for _, r := range t.Rows {
 			r.markdown(&b, names)
 		}
-		if t.Law != nil {
-			for _, line := range t.Law.lines() {
-				fmt.Fprintf(&b, "\n%s\n", escaped(line))
-			}
+		for _, line := range t.findings() {
+			fmt.Fprintf(&b, "\n%s\n", escaped(line))
 		}
 	}
 	s.matrixMarkdown(&b)
