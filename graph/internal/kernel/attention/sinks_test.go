@@ -65,10 +65,10 @@ func TestSinksAreKeys(t *testing.T) {
 				slopes := make([]float64, h.Heads)
 				for j := range sinks {
 					at := sinks[j]
-					sinks[j] = at + 1e-5
-					slopes[j] = along(dense, dy) / 2e-5
-					sinks[j] = at - 1e-5
-					slopes[j] -= along(dense, dy) / 2e-5
+					sinks[j] = at + 1e-4
+					slopes[j] = along(dense, dy) / 2e-4
+					sinks[j] = at - 1e-4
+					slopes[j] -= along(dense, dy) / 2e-4
 					sinks[j] = at
 				}
 				compareTo(t, fmt.Sprintf("%s, %+v, sinks", m.name, h), db, slopes, 1e-7)
