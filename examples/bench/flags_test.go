@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -24,9 +25,10 @@ func TestEveryFlag(t *testing.T) {
 		"compare":   "minutes",
 	}
 	p := flagtest.Program{
-		Run:    unmeasured,
-		Args:   func(string) []string { return []string{"-steps", "2", "-threads", "1", "-block_size", "8"} },
-		Values: map[string]string{"shape": "decode", "threads": "2", "precision": "bf16", "weights": "int8", "python": "python3"},
+		Run:  unmeasured,
+		Args: func(string) []string { return []string{"-steps", "2", "-threads", "1", "-block_size", "8"} },
+		Values: map[string]string{"shape": "decode", "threads": "2", "precision": "bf16", "weights": "int8", "python": "python3",
+			"arms": "activation=relu with -steps 10"},
 		Unseen: unseen,
 	}
 	p.Check(t)
@@ -50,6 +52,10 @@ func unmeasured(_ context.Context, args []string, stdout, stderr io.Writer) erro
 	if err := run(args, &out, stderr); err != nil {
 		return err
 	}
+	if arms, table := strings.CutPrefix(out.String(), "| arm |"); table {
+		_, err := fmt.Fprintln(stdout, strings.Count(arms, "\n"))
+		return err
+	}
 	var line map[string]any
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		return err
@@ -71,6 +77,9 @@ func TestModes(t *testing.T) {
 		{"-shape decode -recompute", "-recompute: got true with -shape decode"},
 		{"-shape decode -threads 1,2", "-threads: got 1,2 with -shape decode, want one number"},
 		{"-shape giant -threads 1,2", `-shape: got "giant"`},
+		{"-arms activation=relu -shape decode", `-arms: got "activation=relu" with -shape decode`},
+		{"-arms activation=relu -steps 3", "-steps: got 3 with -arms, want 10 or more"},
+		{"-arms activation=rleu -steps 10", "-arms: activation=rleu: "},
 		{"char", `unexpected argument "char"`},
 	} {
 		var out bytes.Buffer

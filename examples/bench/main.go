@@ -3,6 +3,7 @@
 //	go run ./examples/bench                       # Shakespeare: 4 layers, 4 heads, 128, context 64, batch 12
 //	go run ./examples/bench -shape gpt2 -steps 10 # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
 //	go run ./examples/bench -threads 1,2,4        # the gain of more threads, as a table
+//	go run ./examples/bench -arms "qk_norm=head; optimizer=muon" # what a part costs: times in turn, as ratios
 //	go run ./examples/bench -compare 3            # all shapes and PyTorch, if it is installed, three times in turn
 //	go run ./examples/bench -shape decode         # one token at a time through the KV cache; decode-baby, decode-gpt2
 //	go run ./examples/bench -shape decode-gpt2 -weights int8 # with weights in fewer bits, or bf16
@@ -51,8 +52,8 @@ func known() string { return strings.Join(slices.Sorted(maps.Keys(shapes())), ",
 
 // options holds the values of the flags.
 type options struct {
-	shape, threads   string
-	steps, blockSize int
+	shape, threads, arms string
+	steps, blockSize     int
 	comparison
 	recompute, kernels bool
 	weights            graph.Packing // empty means float32
@@ -66,6 +67,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.threads, "threads", "0",
 			"threads of the kernels; 0 means one per processor; several, such as 1,2,4, print a table")
 		fs.IntVar(&o.steps, "steps", 100, "steps to time, after a warm-up; for decoding, tokens")
+		fs.StringVar(&o.arms, "arms", "", `variants to time in turn with the shape, such as `+
+			`"qk_norm=head; attention=gqa,n_kv_head=1", for a table of ratios`)
 		fs.IntVar(&o.blockSize, "block_size", 0,
 			"context length, at the same number of tokens in a batch; 0 means the shape's")
 		fs.StringVar(&o.precision, "precision", "float32", "precision of products while training; "+
@@ -113,6 +116,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	case decode && len(counts) > 1:
 		return errors.Errorf("-threads: got %s with -shape %s, want one number: the table is of training steps",
 			o.threads, o.shape)
+	case o.arms != "" && (decode || len(counts) > 1):
+		return errors.Errorf("-arms: got %q with -shape %s and -threads %s, want a shape of training and one number",
+			o.arms, o.shape, o.threads)
 	case len(counts) > 1:
 		return curve(stdout, args, counts)
 	}
@@ -123,6 +129,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if o.blockSize > 0 {
 		c.BatchSize = max(1, c.BatchSize*c.BlockSize/o.blockSize)
 		c.BlockSize = o.blockSize
+	}
+	if o.arms != "" {
+		return ratios(stdout, c, o.variants(), o.steps)
 	}
 	var line any
 	if decode {
