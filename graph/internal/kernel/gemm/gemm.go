@@ -34,7 +34,7 @@ func (m Matrix[T]) Row(i int) []T { return m.Data[i*m.Stride:] }
 // = 0, c is not read. c must not be transposed.
 //
 // The products of an entry are added in an order that depends only on k, on whether m is 1 and on whether b is
-// transposed.
+// transposed; without assembly also on where rows begin, modulo 16 bytes.
 func Mul[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
 	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
 	if beta != 0 {
