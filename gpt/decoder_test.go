@@ -98,7 +98,7 @@ func half(name string) bool { return len(name)%2 == 0 }
 
 // suit sets the options and sizes that the named attention requires.
 func (c *Config) suit() {
-	for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
+	for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1} {
 		c.Options.Offer(name, n)
 	}
 	if strings.HasPrefix(c.Attention, "mla_") {

@@ -170,7 +170,7 @@ func combinations(seed uint64) (list [][8]int, build func([8]int) Config) {
 	build = func(at [8]int) Config {
 		c := odd()
 		c.QKSize, c.Attention = 4, attentions[at[1]].String()
-		for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
+		for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1} {
 			c.Options.Offer(name, n)
 		}
 		c.Position, c.Norm, c.Block = positions[at[0]].String(), norms[at[2]].String(), blocks[at[3]].String()

@@ -781,6 +781,7 @@ func TestSinksStepEqualsForward(t *testing.T) {
 	for _, d := range shapes[:3] {
 		stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewSelfAttention(sunk(at)) })
 		stepEqualsForward(t, Window{2}, d, func(at Site) Cached { return sharedBy(sunk(at)) })
+		stepEqualsForward(t, SinkWindow{Width: 2, Sinks: 1}, d, func(at Site) Cached { return NewSelfAttention(sunk(at)) })
 	}
 }
 

@@ -39,6 +39,19 @@ func ExampleBigBird() {
 	//  x · · · x x x
 }
 
+// The first token stays visible beside a window of two tokens.
+func ExampleSinkWindow() {
+	d := nn.Dims{Batch: 1, Context: 6, Heads: 1}
+	picture(d, nn.SinkWindow{Width: 2, Sinks: 1})
+	// Output:
+	//  x · · · · ·
+	//  x x · · · ·
+	//  x x x · · ·
+	//  x · x x · ·
+	//  x · · x x ·
+	//  x · · · x x
+}
+
 // Head 0 attends to neighbours, head 1 to every other token and so twice as far.
 func ExampleDilated() {
 	d := nn.Dims{Batch: 1, Context: 7, Heads: 2}

@@ -98,9 +98,11 @@ func meet(t *testing.T, d Dims, rule Visibility) []int {
 func TestI12Masks(t *testing.T) {
 	d := Dims{Batch: 1, Context: 9, Heads: 2}
 	for name, c := range map[string]struct{ rule, want Visibility }{
-		"w = 1": {Window{1}, All{Causal{}, Dilated{Width: 1, Dilation: []int{1, 1}}}},
-		"w = n": {Window{9}, Causal{}},
-		"w > n": {Window{100}, Causal{}},
+		"no sinks":      {Window{2}, SinkWindow{Width: 2}},
+		"all are sinks": {Causal{}, SinkWindow{Width: 1, Sinks: 9}},
+		"w = 1":         {Window{1}, All{Causal{}, Dilated{Width: 1, Dilation: []int{1, 1}}}},
+		"w = n":         {Window{9}, Causal{}},
+		"w > n":         {Window{100}, Causal{}},
 	} {
 		got, want := meet(t, d, c.rule), meet(t, d, c.want)
 		if !slices.Equal(got, want[:len(got)]) {
@@ -295,6 +297,9 @@ func TestMaskErrorsPerHead(t *testing.T) {
 		bias Bias
 		want string
 	}{
+		{SinkWindow{Width: 0, Sinks: 1}, nil, "h.0.mask: a window of 0 tokens: at least 1, the token itself, is needed"},
+		{SinkWindow{Width: 1, Sinks: 5}, nil, "h.0.mask: 5 first tokens that stay visible, not in 0 … 4"},
+		{SinkWindow{Width: 1, Sinks: -1}, nil, "h.0.mask: -1 first tokens that stay visible, not in 0 … 4"},
 		{Dilated{Width: 0, Dilation: []int{1, 1, 1}}, nil, "h.0.mask: a window of 0 tokens: at least 1, the token itself, is needed"},
 		{Dilated{Width: 3, Dilation: []int{1, 1}}, nil, "h.0.mask: 2 dilations for 3 heads"},
 		{Dilated{Width: 3, Dilation: []int{1, 0, 1}}, nil, "h.0.mask: head 1 has dilation 0, not in 1 … 4"},

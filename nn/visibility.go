@@ -47,6 +47,22 @@ func (w Window) Visible(_, i, j int) bool { return i-w.Width < j && j <= i }
 // Check returns an error for a width below 1.
 func (w Window) Check(Dims) error { return checkWidth(w.Width) }
 
+// SinkWindow is Window with Sinks first tokens that stay visible to every later one (StreamingLLM, Xiao et al. 2023,
+// section 3): i − Width < j ≤ i, or j < Sinks and j ≤ i. A query whose window holds nothing of interest can then give
+// its weight to them, as it can without a window.
+type SinkWindow struct{ Width, Sinks int }
+
+// Visible reports whether i − Width < j ≤ i, or j < Sinks and j ≤ i.
+func (w SinkWindow) Visible(_, i, j int) bool { return j <= i && (i-w.Width < j || j < w.Sinks) }
+
+// Check returns an error for a width below 1, and for a number of first tokens outside 0 … T.
+func (w SinkWindow) Check(d Dims) error {
+	if w.Sinks < 0 || w.Sinks > d.Context {
+		return errors.Errorf("%d first tokens that stay visible, not in 0 … %d", w.Sinks, d.Context)
+	}
+	return checkWidth(w.Width)
+}
+
 func checkWidth(width int) error {
 	if width < 1 {
 		return errors.Errorf("a window of %d tokens: at least 1, the token itself, is needed", width)

@@ -106,7 +106,7 @@ func TestModelExactWithDropout(t *testing.T) {
 		c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.QKSize, c.VSize, c.NInner = 3, 5, 1, 2, 4, 2, 3, 5
 		c.Attention, c.Dropout = attentions[i%len(attentions)].String(), 0.3
 		c.Block, c.MLP = blocks[i%len(blocks)].String(), mlps[i/len(blocks)%len(mlps)].String()
-		for name, n := range map[string]int{"window": 2, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
+		for name, n := range map[string]int{"window": 2, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1} {
 			c.Options.Offer(name, n)
 		}
 		if c.ValidateModel() != nil {

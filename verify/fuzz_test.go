@@ -47,6 +47,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	c.Options.Offer("window", upTo(s.window, c.BlockSize))
 	c.Options.Offer("random_keys", int(s.window/16)%2)
 	c.Options.Offer("global_tokens", int(s.window/32)%2)
+	c.Options.Offer("sink_tokens", int(s.window/64)%2)
 	c.Options.Offer("dilation", upTo(s.drop, min(3, c.BlockSize)))
 	for groups := upTo(s.window/4, c.NHead); c.Options.Get("n_kv_head") == 0; groups-- {
 		if c.NHead%groups == 0 {

@@ -21,13 +21,13 @@ func TestEveryFlag(t *testing.T) {
 		Unseen: map[string]string{
 			"n_head":        "a number within an operation",
 			"dilation":      "a number of the mask",
-			"global_tokens": "a number of the mask",
-			"random_keys":   "a number of the mask",
-			"eps":           "a number within an operation",
-			"rope_theta":    "a number within an operation",
-			"lora_alpha":    "a number within an operation",
-			"lora_scale":    "a number within an operation",
-			"memory_limit":  "a limit that the graph stays below",
+			"global_tokens": "a number of the mask", "sink_tokens": "a number of the mask",
+			"random_keys":  "a number of the mask",
+			"eps":          "a number within an operation",
+			"rope_theta":   "a number within an operation",
+			"lora_alpha":   "a number within an operation",
+			"lora_scale":   "a number within an operation",
+			"memory_limit": "a limit that the graph stays below",
 		},
 	}
 	p.Check(t)

@@ -172,7 +172,7 @@ func randomParts(random *rand.Rand) gpt.Config {
 	c.AttnSinks = pick(random, parts.AttnSinks())
 	c.Activation, c.Head = pick(random, parts.Activations()), pick(random, parts.Heads())
 	for name, n := range map[string]int{
-		"window": 2, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1,
+		"window": 2, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1,
 	} {
 		c.Options.Offer(name, n)
 	}

@@ -6,7 +6,11 @@ import (
 )
 
 func windowAttentions() []Attention {
-	options := []Option{window()}
+	sinks := Option{
+		Name: "sink_tokens", Help: "window, alternating: number of first tokens that stay visible beside the window",
+		Check: upToContext("sink_tokens"), optional: true,
+	}
+	options := []Option{window(), sinks}
 	return []Attention{
 		{Name: "window", Options: options, New: windowed, Softmax: true},
 		{Name: "alternating", Options: options, New: alternating, Softmax: true},
@@ -26,7 +30,11 @@ func window() Option {
 }
 
 func windowed(root nn.Site, s Stack) nn.Attention {
-	return masked(root, nn.Window{Width: s.Options.Get("window")})
+	width, sinks := s.Options.Get("window"), s.Options.Get("sink_tokens")
+	if sinks == 0 {
+		return masked(root, nn.Window{Width: width})
+	}
+	return masked(root, nn.SinkWindow{Width: width, Sinks: sinks})
 }
 
 // alternating returns causal attention in the blocks of even index and attention in a window in the others (Diab,

@@ -21,6 +21,7 @@ func Network() map[string]string {
 		"lora_alpha": "3 with -lora_r 2", "lora_targets": "c_attn with -lora_r 2",
 		"lora_scale": "alpha with -lora_r 2", "window": "2 with -attention window",
 		"dilation": "3 with -attention dilated -window 2", "grad_clip": "0.01",
+		"sink_tokens":   "1 with -attention window -window 2",
 		"global_tokens": "2 with -attention bigbird -window 2",
 		"random_keys":   "1 with -attention bigbird -window 2 -global_tokens 1",
 		"latent_size":   "3 with -attention mla", "q_latent_size": "2 with -attention mla_rope -position none",

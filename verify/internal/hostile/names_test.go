@@ -634,6 +634,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[nn.SiLU](),
 	reflect.TypeFor[nn.Sigmoid](),
 	reflect.TypeFor[nn.SigmoidAttention](),
+	reflect.TypeFor[nn.SinkWindow](),
 	reflect.TypeFor[nn.Sinusoidal](),
 	reflect.TypeFor[nn.Site](),
 	reflect.TypeFor[nn.SoftCap](),

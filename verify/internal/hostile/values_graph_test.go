@@ -84,6 +84,7 @@ func graphValues(v table) {
 		return nn.NewMemory(get[graph.Scope](w).Sub("memory"), w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2})
 	})
 	define(v, func(w *world) nn.Padding { return nn.Padding{Lengths: []int{1, 2}} })
+	define(v, func(w *world) nn.SinkWindow { return nn.SinkWindow{Width: 1} })
 	define(v, func(w *world) nn.Window { return nn.Window{Width: 1} })
 	define(v, func(w *world) nn.BigBird { return nn.BigBird{Width: 1, Random: 1} })
 	define(v, func(w *world) nn.Dilated { return nn.Dilated{Width: 2, Dilation: []int{1, 1}} })

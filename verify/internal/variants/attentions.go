@@ -14,10 +14,16 @@ func attentions[T hand.Number]() []Variant[T] {
 		{Name: "full", Hand: selfAttention[T](causal)}, // of an encoder
 		{
 			Name: "window", Type: self, Hand: selfAttention[T](windowed), ID: "I12",
-			Settings: []Setting{{
-				Name: "attention in a window", Source: "Boué (13), Diab section 2.2, erratum D3b",
-				Options: map[string]int{"window": 3},
-			}},
+			Settings: []Setting{
+				{
+					Name: "attention in a window", Source: "Boué (13), Diab section 2.2, erratum D3b",
+					Options: map[string]int{"window": 3},
+				},
+				{
+					Name: "attention in a window beside the first tokens", Source: "Xiao et al. 2023, section 3",
+					Options: map[string]int{"window": 1, "sink_tokens": 2},
+				},
+			},
 		},
 		{
 			Name: "alternating", Type: self, Hand: selfAttention[T](alternating),

@@ -33,7 +33,11 @@ func (p Place[T]) mask(see mask, sequence, head int) (m matrix) {
 
 func causal(_ Plan, n, _, _ int) matrix { return hand.CausalMask(n) }
 
-func windowed(c Plan, n, _, _ int) matrix { return hand.WindowMask(n, c.option("window")) }
+// windowed returns the mask of a window, beside which the first tokens may stay visible.
+func windowed(c Plan, n, _, _ int) matrix {
+	near, sinks := hand.WindowMask(n, c.option("window")), c.first("sink_tokens")
+	return hand.Either(near, hand.GlobalMask(n, sinks).Add(hand.CausalMask(n)))
+}
 
 // alternating gives every other block a window.
 func alternating(c Plan, n, block, head int) matrix {
@@ -48,7 +52,7 @@ func dilatedOrGlobal(c Plan, n, _, head int) matrix {
 }
 
 func bigBird(c Plan, n, _, _ int) matrix {
-	return hand.BigBirdMask(n, 2*c.option("window")-1, c.first(), c.Random).Add(hand.CausalMask(n))
+	return hand.BigBirdMask(n, 2*c.option("window")-1, c.first("global_tokens"), c.Random).Add(hand.CausalMask(n))
 }
 
 // near returns the mask under which tokens meet if they are less than window apart and not padding. Padding itself
@@ -73,10 +77,11 @@ func (c Plan) dilated(n, head int) matrix {
 }
 
 // global returns the mask of the pairs with a global token; the first tokens are global.
-func (c Plan) global(n int) matrix { return hand.GlobalMask(n, c.first()) }
+func (c Plan) global(n int) matrix { return hand.GlobalMask(n, c.first("global_tokens")) }
 
-func (c Plan) first() (tokens []int) {
-	for i := range c.option("global_tokens") {
+// first returns the first tokens, whose number is an option.
+func (c Plan) first(option string) (tokens []int) {
+	for i := range c.option(option) {
 		tokens = append(tokens, i)
 	}
 	return tokens
@@ -96,7 +101,8 @@ func (c Plan) windows(n, head int) hand.LongformerMask {
 // the library could draw.
 func (c Plan) Drawn(mask []float64, seen func(x float64) bool) (keys [][]int, candidates []int) {
 	n := c.Context
-	plain, causal := hand.BigBirdMask(n, 2*c.option("window")-1, c.first(), make([][]int, n)), hand.CausalMask(n)
+	none, causal := make([][]int, n), hand.CausalMask(n)
+	plain := hand.BigBirdMask(n, 2*c.option("window")-1, c.first("global_tokens"), none)
 	keys, candidates = make([][]int, n), make([]int, n)
 	for i, v := range mask[:n*n] {
 		if plain.Data[i] == 0 {
