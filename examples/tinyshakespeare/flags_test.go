@@ -25,7 +25,7 @@ func TestEveryFlag(t *testing.T) {
 			"head": "linear", "out_dir": filepath.Join(t.TempDir(), "other"), "data": other, "tokenizer": "byte", "config": filepath.Join(t.TempDir(), "none"),
 			"resume": "true", "prompt": "wheel", "stop": "h",
 			"temperature": "9", "top_k": "1", "top_p": "0.1", "min_p": "0.9", "repetition_penalty": "9", "max_iters": "3", "tokens": "5",
-			"preset": "baby", "patience": "1 with -learning_rate 1e-30 -min_lr 0 -eval_interval 1 -max_iters 9", "eval_interval": "6", "eval_iters": "3", "log_interval": "5",
+			"preset": "stories15m", "patience": "1 with -learning_rate 1e-30 -min_lr 0 -eval_interval 1 -max_iters 9", "eval_interval": "6", "eval_iters": "3", "log_interval": "5",
 		}),
 		Unseen: map[string]string{
 			"threads":         "the same bits",

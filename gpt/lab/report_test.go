@@ -47,7 +47,7 @@ func TestReport(t *testing.T) {
 	}
 	same := rows[1]
 	if same.Judgement.Verdict != paired.Same || !same.Comparison.Same || same.Comparison.Mean != 0 || same.Comparison.SE != 0 {
-		t.Errorf("the same computation: got %+v, %+v", same.Judgement, same.Comparison)
+		t.Errorf("Same: got %+v, %+v", same.Judgement, same.Comparison)
 	}
 	if slow := rows[2]; slow.Judgement.Verdict != paired.Worse || !(slow.Comparison.Low > 0) || slow.Reached != nil && slow.Reached.Steps <= rows[0].Reached.Steps {
 		t.Errorf("a rate near 0: got %+v, %+v, %+v", slow.Judgement, slow.Comparison, slow.Reached)

@@ -21,7 +21,7 @@ type Comparison struct {
 	T         float64 // Mean/SE; 0 if all differences are equal
 	P         float64 // of T, two-sided; SignFlip if all differences are equal
 	SignFlip  float64 // the p of the permutation of signs, two-sided
-	Same      bool    // all differences are exactly 0: the arm is the same computation as the baseline
+	Same      bool    // all differences are exactly 0: the arm equals the baseline for every seed
 }
 
 // Compare compares arm with base: arm[i] and base[i] are the measures of seed i. With more than 16 seeds, SignFlip is

@@ -114,7 +114,7 @@ func TestEqualDifferences(t *testing.T) {
 		t.Errorf("got %+v, want both p 2/16 and no deviation", c)
 	}
 	if c := compare(t, base, base); !c.Same || c.P != 1 || c.SignFlip != 1 || c.Mean != 0 || c.Seeds != 4 {
-		t.Errorf("got %+v, want the same computation", c)
+		t.Errorf("got %+v, want Same", c)
 	}
 	if c := compare(t, []float64{1e-200, -1e-200}, []float64{0, 0}); c.Same {
 		t.Errorf("got %+v, want another computation", c)

@@ -41,7 +41,7 @@ func Example() {
 	// no bias  +0.0000 ± 0.0000, 95 %: +0.0000 to +0.0000, t = 0.00, p = 1, sign-flip 1.000, 4 seeds, same: true
 	// swiglu   -0.0450 ± 0.0009, 95 %: -0.0479 to -0.0421, t = -49.30, p = 1.8e-05, sign-flip 0.125, 4 seeds, same: false
 	// rmsnorm  not told apart (0.010 would need 12 seeds), adjusted p = 1
-	// no bias  the same computation, adjusted p = 1
+	// no bias  equal for every seed, adjusted p = 1
 	// swiglu   better, adjusted p = 0.00011
 	// levels of the looks: [0.0294 0.0294], of the study: 0.05
 }

@@ -15,7 +15,7 @@ const (
 	Better       Verdict = "better"
 	Worse        Verdict = "worse"
 	NotToldApart Verdict = "not told apart"
-	Same         Verdict = "the same computation"
+	Same         Verdict = "equal for every seed"
 )
 
 // A Rule turns the comparisons of a study into verdicts.
@@ -30,7 +30,7 @@ type Judgement struct {
 	Verdict    Verdict
 	P          float64 // of the Comparison, adjusted for the looks and arms of the study
 	Difference float64 // of the Rule
-	Seeds      int     // find Difference with a power of 80 % in a study with as many arms; 0 for the same computation
+	Seeds      int     // find Difference with a power of 80 % in a study with as many arms; 0 for Same
 }
 
 // Validate returns an error that names the field if a field is wrong.

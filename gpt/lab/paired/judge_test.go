@@ -36,7 +36,7 @@ func TestVerdicts(t *testing.T) {
 		}
 		for i, j := range list {
 			if found := j.Seeds > 0; found == (j.Verdict == Same) || j.Difference != r.Difference {
-				t.Errorf("arm %d: got %d seeds for %g, want them unless it is the same computation", i, j.Seeds, j.Difference)
+				t.Errorf("arm %d: got %d seeds for %g, want them unless it is Same", i, j.Seeds, j.Difference)
 			}
 			if !strings.HasPrefix(j.String(), want[i]) {
 				t.Errorf("arm %d: got %s, p = %g, want %s", i, j, j.P, want[i])
@@ -47,8 +47,8 @@ func TestVerdicts(t *testing.T) {
 	if n != 20 {
 		t.Errorf("got %d seeds, want 20", n)
 	}
-	check(rule, "better", "worse", "not told apart (0.010 would need 20 seeds)", "the same computation")
-	check(Rule{Higher: true, Difference: 0.01}, "worse", "better", "not", "the same computation")
+	check(rule, "better", "worse", "not told apart (0.010 would need 20 seeds)", "equal for every seed")
+	check(Rule{Higher: true, Difference: 0.01}, "worse", "better", "not", "equal for every seed")
 	arms = arms[:1]
 	arms[0].P = Level
 	check(rule, "not told apart (0.010")
