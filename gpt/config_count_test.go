@@ -23,12 +23,15 @@ func TestConfigCount(t *testing.T) {
 	with := func(c Config, change func(*Config)) Config { change(&c); return c }
 	baby := Baby()
 	baby.VocabSize = 65
+	modern := Modern()
+	modern.VocabSize = 65
 	for _, test := range []struct {
 		name             string
 		c                Config
 		total, trainable int64
 	}{
 		{"Shakespeare", shakespeare65(), 804_096, 804_096},
+		{"Modern", modern, 800_000, 800_000},
 		{"Baby", baby, 10_745_088, 10_745_088},
 		{"Paper", Paper(), 85_120_849, 85_120_849},
 		{"GPT2", GPT2(), 124_439_808, 124_439_808},
@@ -109,7 +112,7 @@ func TestConfigCountTensors(t *testing.T) {
 }
 
 func TestConfigPresetsAreValid(t *testing.T) {
-	for name, c := range map[string]Config{"Shakespeare": Shakespeare(), "Baby": Baby()} {
+	for name, c := range map[string]Config{"Shakespeare": Shakespeare(), "Modern": Modern(), "Baby": Baby()} {
 		if err := c.Validate(); err == nil || err.Error() != "vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first" {
 			t.Errorf("%s without a text: got %v", name, err)
 		}

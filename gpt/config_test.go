@@ -51,7 +51,7 @@ func unusual() Config {
 }
 
 func TestConfigJSONRoundTrip(t *testing.T) {
-	for _, want := range []Config{Shakespeare(), Baby(), Paper(), GPT2(), unusual()} {
+	for _, want := range []Config{Shakespeare(), Modern(), Baby(), Paper(), GPT2(), unusual()} {
 		var b bytes.Buffer
 		if err := WriteConfig(&b, want); err != nil {
 			t.Fatal(err)

@@ -478,3 +478,12 @@ func ExampleModel_Generate() {
 	fmt.Println(len(written) > 0, strings.Contains(written, "\n\n"))
 	// Output: true false
 }
+
+// A recipe is a Config: its parts have names, and each can be replaced by another.
+func ExampleModern() {
+	c := gpt.Modern()
+	c.VocabSize = 65
+	parameters, _ := c.Count()
+	fmt.Println(c.Position, c.Norm, c.MLP, c.Optimizer, parameters)
+	// Output: rope rmsnorm swiglu muon 800000
+}

@@ -406,7 +406,7 @@ func TestUnreadOptionsAreRefused(t *testing.T) {
 	if err := begin(c); err != nil {
 		t.Errorf("got %v, want none where the attention reads it", err)
 	}
-	for _, c := range []Config{Shakespeare(), Baby(), GPT2(), Paper(), DistilGPT2(), SmolLM2_135M(), Stories15M()} {
+	for _, c := range []Config{Shakespeare(), Modern(), Baby(), GPT2(), Paper(), DistilGPT2(), SmolLM2_135M(), Stories15M()} {
 		c.Attention, c.VocabSize = "causal", max(c.VocabSize, 65)
 		if err := c.ValidateModel(); err != nil {
 			t.Errorf("a recipe with another attention: %v", err)

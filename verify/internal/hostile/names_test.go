@@ -95,6 +95,7 @@ var functions = map[string]any{
 	"gpt.LoadEnds":                 gpt.LoadEnds,
 	"gpt.LoadModel":                gpt.LoadModel,
 	"gpt.LoadTokenizer":            gpt.LoadTokenizer,
+	"gpt.Modern":                   gpt.Modern,
 	"gpt.New":                      gpt.New,
 	"gpt.NewDecoder":               gpt.NewDecoder,
 	"gpt.NewTrainer":               gpt.NewTrainer,
