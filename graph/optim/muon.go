@@ -129,14 +129,16 @@ func polynomial[T kernel.Float](
 	} else {
 		gemm.Mul(pool, n, n, rows, 1, x.T(), x, 0, as)
 	}
-	clear(p.Data)
-	diagonal(p, 1)
 	for i := range steps {
 		copy(q.Data, as.Data)
 		gemm.Mul(pool, n, n, n, c, as, as, b, q)
 		diagonal(q, a)
-		gemm.Mul(pool, n, n, n, 1, q, p, 0, spare)
-		p, spare = spare, p
+		if i == 0 {
+			copy(p.Data, q.Data)
+		} else {
+			gemm.Mul(pool, n, n, n, 1, q, p, 0, spare)
+			p, spare = spare, p
+		}
 		if i < steps-1 {
 			gemm.Mul(pool, n, n, n, 1, q, as, 0, spare)
 			gemm.Mul(pool, n, n, n, 1, spare, q, 0, as)
