@@ -25,6 +25,8 @@ type Model struct {
 	Targets graph.Expr // (B·T) ids, or text.Ignore for tokens that are not to be predicted
 	Logits  graph.Expr // (B·T, V)
 	Loss    graph.Expr // the mean cross entropy in nats over the targets that count, or the loss of Hooks
+	// Objective is the loss that training minimises: Loss, or the cross entropy with label_smoothing and z_loss.
+	Objective graph.Expr
 
 	plan     plan
 	adapters []*nn.LoRA
@@ -82,6 +84,12 @@ func (p plan) declare(g *graph.Graph, batch int) *Model {
 		s.Failf("%v", err)
 	}
 	m.Loss = p.loss(s.Sub("loss"), m.Logits, m.Targets)
+	m.Objective = m.Loss
+	if p.LabelSmoothing != 0 || p.ZLoss != 0 {
+		l := nn.NewCrossEntropy(s.Sub("objective"))
+		l.Smoothing, l.ZLoss = p.LabelSmoothing, p.ZLoss
+		m.Objective = l.Forward(m.Logits, m.Targets)
+	}
 	return m
 }
 
@@ -128,6 +136,7 @@ func (m *Model) fields() made.Network {
 	return made.Network{Graph: m.Graph, Exprs: []made.Expr{
 		{Name: "Tokens", Expr: m.Tokens}, {Name: "Targets", Expr: m.Targets},
 		{Name: "Logits", Expr: m.Logits}, {Name: "Loss", Expr: m.Loss},
+		{Name: "Objective", Expr: m.Objective},
 	}}
 }
 

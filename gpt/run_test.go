@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -179,6 +180,37 @@ func TestHooksThatChange(t *testing.T) {
 		if x != before[i] {
 			t.Fatalf("entry %d of wpe.weight was %v and is %v, without a gradient", i, before[i], x)
 		}
+	}
+}
+
+// Label smoothing and z-loss change the loss that a step minimises, and not the loss of an evaluation. A user's own
+// loss replaces both, so they are refused beside it.
+func TestObjective(t *testing.T) {
+	plain := newTrainer(t, tiny())
+	usual := must(plain.Evaluate(t.Context()))
+	first := steps(t, plain, 1)[0].Loss
+	for name, change := range map[string]func(*Config){
+		"label_smoothing": func(c *Config) { c.LabelSmoothing = 0.9 },
+		"z_loss":          func(c *Config) { c.ZLoss = 2 },
+	} {
+		c := tiny()
+		change(&c)
+		trainer := newTrainer(t, c)
+		if got := must(trainer.Evaluate(t.Context())); got != usual {
+			t.Errorf("%s: evaluated %+v, want %+v", name, got, usual)
+		}
+		steps(t, trainer, 1)
+		if a, b := plain.Model.Params()[0].Tensor(), trainer.Model.Params()[0].Tensor(); slices.Equal(a.F32, b.F32) {
+			t.Errorf("%s: trains the same", name)
+		}
+		lse := math.Log(float64(trainer.Config().VocabSize)) // nearly, before training
+		again := newTrainer(t, c)
+		if got := steps(t, again, 1)[0].Loss; c.ZLoss > 0 && !(math.Abs(got-first-2*lse*lse) <= 0.3) {
+			t.Errorf("%s: the first loss is %v, want about %v", name, got, first+2*lse*lse)
+		}
+		c = trainer.Config()
+		c.Hooks.Loss = func(logits, _ graph.Expr) graph.Expr { return logits.SumAll() }
+		mustContain(t, c.Validate(), "label_smoothing and z_loss: got", "want 0 with a Loss of Hooks")
 	}
 }
 

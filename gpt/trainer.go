@@ -61,7 +61,8 @@ func trainerAt(
 		Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Hooks: c.Hooks, Blocks: c.blocks(),
 		FLOPs: FLOPsPerToken(c), Done: done,
 		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches, Facts: c.networkFields().Lines(),
-		Factor: func(p graph.Expr) float64 { return t.Model.rate(p) },
+		Factor:    func(p graph.Expr) float64 { return t.Model.rate(p) },
+		Evaluated: func() graph.Expr { return t.Model.Loss },
 	}
 	task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		g.SetBlank(read)
@@ -77,7 +78,7 @@ func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, e
 	if t.Model, err = New(g, t.config, t.config.BatchSize); err != nil {
 		return loss, nil, err
 	}
-	return t.Model.Loss, t.Model.candidates(), nil
+	return t.Model.Objective, t.Model.candidates(), nil
 }
 
 func (t *Trainer) fill(int, int) (tokens int, err error) {

@@ -22,6 +22,10 @@ func (c Config) Validate() error {
 	if err := c.trainingFields().Check(); err != nil {
 		return err
 	}
+	if c.Hooks.Loss != nil && (c.LabelSmoothing != 0 || c.ZLoss != 0) {
+		return errors.Errorf("label_smoothing and z_loss: got %v and %v, want 0 with a Loss of Hooks, which replaces "+
+			"the cross entropy", c.LabelSmoothing, c.ZLoss)
+	}
 	if err := c.known().CheckOptimizer(p.Optimizer, c.trainingFields()); err != nil {
 		return err
 	}
@@ -163,7 +167,7 @@ func (p plan) need(o outline) (bytes float64, err error) {
 	build := func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		short := p.deep(blocks)
 		m := short.declare(g, p.BatchSize)
-		return short.blocks(), m.Loss, m.candidates()
+		return short.blocks(), m.Objective, m.candidates()
 	}
 	return train.Need(p.Training, p.Run, p.Hooks, p.rule, p.NLayer, build)
 }

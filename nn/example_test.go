@@ -442,6 +442,22 @@ func ExampleCrossEntropy() {
 	//   2.30
 }
 
+// Smoothed labels make it costly to be certain, and the z-loss to have large logits.
+func ExampleCrossEntropy_regularised() {
+	s := graph.New(graph.Float64, 1).Root()
+	logits := s.Value("logits", numbers(9, 0, 0, 0), 1, 4)
+	targets := s.Ints("targets", 1, 4, -100)
+	plain, smoothed, z := nn.NewCrossEntropy(s.Sub("plain")), nn.NewCrossEntropy(s.Sub("smoothed")), nn.NewCrossEntropy(s.Sub("z"))
+	smoothed.Smoothing, z.ZLoss = 0.1, 0.01
+	show(plain.Forward(logits, targets))
+	show(smoothed.Forward(logits, targets))
+	show(z.Forward(logits, targets))
+	// Output:
+	//   0.00
+	//   0.68
+	//   0.81
+}
+
 // fill sets the entries of an input.
 func fill(x graph.Expr, numbers ...float64) {
 	if err := x.Tensor().Fill(numbers...); err != nil {

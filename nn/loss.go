@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"math"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -14,9 +15,17 @@ import (
 // or that sum divided by their number. The paper's Δ₁₂ = y_pred − y_gt is the gradient of the sum, whereas most code
 // uses the mean (errata B10): Sum chooses. A target equal to the ignored value declared by graph.Ints counts in neither
 // the sum nor the number (errata D6).
+//
+// With Smoothing s, the target has the probability 1 − s + s/V in place of 1, and every other token s/V (Szegedy et al.
+// 2015, section 7). With ZLoss λ, a token also costs λ·ln² Σ e^z, which keeps Σ e^z near 1 (Chowdhery et al. 2022,
+// PaLM, section 5, with λ = 10⁻⁴). The loss of a token is then
+//
+//	ln Σ e^z − (1 − s)·z[target] − s·mean(z) + λ·ln² Σ e^z
 type CrossEntropy struct {
-	Sum   bool
-	scope graph.Scope
+	Sum       bool
+	Smoothing float64 // s, 0 ≤ s < 1
+	ZLoss     float64 // λ ≥ 0
+	scope     graph.Scope
 }
 
 // NewCrossEntropy returns the loss as the mean over the targets that count; set Sum for the sum.
@@ -26,16 +35,30 @@ func NewCrossEntropy(s graph.Scope) *CrossEntropy { return &CrossEntropy{scope: 
 func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(l, logits, &result)
 	z, targets := logits.In(l.scope), targets.In(l.scope)
-	if loss, ok := graph.CrossEntropy(z, targets, !l.Sum); ok {
-		return loss
+	if !(0 <= l.Smoothing && l.Smoothing < 1 && 0 <= l.ZLoss && l.ZLoss <= math.MaxFloat64) {
+		l.scope.Failf("smoothing %v and z-loss %v: want 0 ≤ smoothing < 1 and a z-loss of at least 0",
+			l.Smoothing, l.ZLoss)
+	}
+	if l.Smoothing == 0 && l.ZLoss == 0 {
+		if loss, ok := graph.CrossEntropy(z, targets, !l.Sum); ok {
+			return loss
+		}
 	}
 	v := 1
 	if s := z.Shape(); len(s) == 2 {
 		v = s[1]
 	}
-	y := targets.OneHot(v)                                // y_gt, 0 where ignored   (n, V)
-	counts := y.Sum()                                     // 1 or 0                  (n, 1)
-	nll := z.LogSumExp().Mul(counts).Sub(z.Pick(y).Sum()) // ln Σ e^z − z[target]    (n, 1)
+	y := targets.OneHot(v)                       // y_gt, 0 where ignored   (n, V)
+	counts := y.Sum()                            // 1 or 0                  (n, 1)
+	lse, right := z.LogSumExp(), z.Pick(y).Sum() // ln Σ e^z, z[target]     (n, 1)
+	nll := lse.Mul(counts).Sub(right)            // ln Σ e^z − z[target]    (n, 1)
+	if s := l.Smoothing; s > 0 {
+		mean := z.Mean().Mul(counts)
+		nll = nll.Add(right.Sub(mean).Scale(s))
+	}
+	if l.ZLoss > 0 {
+		nll = nll.Add(lse.Square().Mul(counts).Scale(l.ZLoss))
+	}
 	loss := nll.SumAll()
 	if l.Sum {
 		return loss

@@ -17,6 +17,9 @@ var losses = map[string]func(s graph.Scope, z, targets graph.Expr, r Rollout) gr
 	"cross entropy, a sum": func(s graph.Scope, z, targets graph.Expr, _ Rollout) graph.Expr {
 		return (&CrossEntropy{Sum: true, scope: s}).Forward(z, targets)
 	},
+	"cross entropy, regularised": func(s graph.Scope, z, targets graph.Expr, _ Rollout) graph.Expr {
+		return (&CrossEntropy{Smoothing: 0.2, ZLoss: 0.3, scope: s}).Forward(z, targets)
+	},
 	"reinforce": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr { return NewReinforce(s).Forward(z, r) },
 	"reinforce with a baseline": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr {
 		r.Baseline = z.Mean()
@@ -369,5 +372,87 @@ func TestPolicyRefusesActions(t *testing.T) {
 func TestPPOClipDefault(t *testing.T) {
 	if l := NewPPOClip(graph.New(graph.Float64, 1).Root()); l.Clip != 0.2 {
 		t.Errorf("got ε = %v, want 0.2", l.Clip)
+	}
+}
+
+// regularised returns the loss of logits z (n, v) and its gradient, all targets being 1.
+func regularised(t *testing.T, kernels bool, smoothing, zLoss float64, n, v int, z ...float64) (loss float64, grad []float64) {
+	t.Helper()
+	g := graph.New(graph.Float64, 1)
+	g.Kernels = kernels
+	s := g.Root()
+	x, targets := s.Param("z", graph.Const(0), n, v), s.Ints("y", n, v, -1)
+	copy(x.Tensor().F64, z)
+	for i := range n {
+		targets.Ints()[i] = 1
+	}
+	l := NewCrossEntropy(s.Sub("loss"))
+	l.Smoothing, l.ZLoss = smoothing, zLoss
+	p, err := graph.Compile(l.Forward(x, targets), x)
+	if err == nil {
+		err = p.Run()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Loss(), p.Grad(x).Floats()
+}
+
+// A number added to all logits changes only the z-loss: λ·ln² Σ e^z, which is smallest where Σ e^z is 1.
+func TestI84NormalisesLogits(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		for _, shift := range []float64{-3, 0, 5} {
+			plain, _ := regularised(t, kernels, 0, 0, 1, 3, 1, -2, 0.5)
+			sum := math.Exp(1) + math.Exp(-2) + math.Exp(0.5)
+			lse := math.Log(sum) + shift
+			got, grad := regularised(t, kernels, 0, 0.7, 1, 3, 1+shift, -2+shift, 0.5+shift)
+			if want := plain + 0.7*lse*lse; !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("shift %v: got %v, want %v", shift, got, want)
+			}
+			if total := grad[0] + grad[1] + grad[2]; !(math.Abs(total-2*0.7*lse) <= 1e-12) {
+				t.Errorf("shift %v: the gradient sums to %v, want %v", shift, total, 2*0.7*lse)
+			}
+		}
+	}
+}
+
+// The loss with smoothed labels is smallest, and its gradient 0, where the softmax is the smoothed target; there it is
+// the entropy of that target. Uniform logits cost ln V, whatever the smoothing.
+func TestI85IsSmallestAtSmoothedTargets(t *testing.T) {
+	const smoothing, v = 0.3, 4
+	var best []float64
+	entropy := 0.0
+	for i := range v {
+		q := smoothing / v
+		if i == 1 {
+			q += 1 - smoothing
+		}
+		best = append(best, math.Log(q)+2)
+		entropy -= q * math.Log(q)
+	}
+	for _, kernels := range []bool{false, true} {
+		got, grad := regularised(t, kernels, smoothing, 0, 2, v, append(best, best...)...)
+		if !(math.Abs(got-entropy) <= 1e-14) {
+			t.Errorf("got %v, want the entropy %v", got, entropy)
+		}
+		for _, d := range grad {
+			if !(math.Abs(d) <= 1e-15) {
+				t.Errorf("gradient %v at the minimum", grad)
+			}
+		}
+		if got, _ := regularised(t, kernels, smoothing, 0, 1, v); !(math.Abs(got-math.Log(v)) <= 1e-15) {
+			t.Errorf("uniform logits: got %v, want ln %d", got, v)
+		}
+	}
+}
+
+func TestCrossEntropyRefusesSettings(t *testing.T) {
+	for _, l := range []CrossEntropy{{Smoothing: 1}, {Smoothing: -0.1}, {ZLoss: -1}, {ZLoss: math.Inf(1)}, {Smoothing: math.NaN()}} {
+		s := graph.New(graph.Float64, 1).Root()
+		l.scope = s.Sub("loss")
+		l.Forward(s.Value("z", graph.Const(0), 2, 3), s.Ints("y", 2, 3, -1))
+		if err := s.Graph().Err(); err == nil || !strings.Contains(err.Error(), "want 0 ≤ smoothing < 1 and a z-loss of at least 0") {
+			t.Errorf("%+v: got %v", l, err)
+		}
 	}
 }

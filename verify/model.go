@@ -92,10 +92,10 @@ func (m Model) build(f form) (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &built{graph: g, loss: model.Loss, places: m.places(g)}
+	b := &built{graph: g, loss: model.Objective, places: m.places(g)}
 	if m.Sum {
 		l := nn.NewCrossEntropy(g.Root().Sub("loss"))
-		l.Sum = true
+		l.Sum, l.Smoothing, l.ZLoss = true, m.Config.LabelSmoothing, m.Config.ZLoss
 		b.loss = l.Forward(model.Logits, model.Targets)
 	}
 	b.sight = &causal.Model{
@@ -169,6 +169,7 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm,
 		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks,
 		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, Cap: c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
+		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss,
 	}
 	if m.Sum {
 		p.Reduction = hand.Sum

@@ -29,7 +29,7 @@ func train(ctx context.Context, o options, stdout io.Writer) (*result, error) {
 		if r.model, err = gpt.New(g, c, c.BatchSize); err != nil {
 			return err
 		}
-		step, err = graph.Compile(r.model.Loss, r.model.Trainable()...)
+		step, err = graph.Compile(r.model.Objective, r.model.Trainable()...)
 		return err
 	})
 	if err != nil {

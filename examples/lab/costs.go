@@ -42,7 +42,7 @@ func cost(c gpt.Config) (ns float64, err error) {
 		if m, err = gpt.New(g, c, c.BatchSize); err != nil {
 			return err
 		}
-		p, err = graph.Compile(m.Loss, m.Trainable()...)
+		p, err = graph.Compile(m.Objective, m.Trainable()...)
 		return err
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func pretrain(ctx context.Context, o options, t task, bar *program.Bar) (*agent,
 	defer bar.Close()
 	rng := rand.New(rand.NewPCG(o.seed, 1))
 	a, err := newAgent(o, t, lesson{
-		loss: func(a *agent) (graph.Expr, error) { return a.model.Loss, nil },
+		loss: func(a *agent) (graph.Expr, error) { return a.model.Objective, nil },
 		fill: func(a *agent, _ int) error {
 			t.write(rng, a.model.Tokens.Ints(), a.model.Targets.Ints())
 			return nil

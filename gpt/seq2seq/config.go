@@ -98,10 +98,10 @@ func (c Config) ResumeDiff(saved Config) error {
 
 // Validate returns the first error in c: the field, its value and what it must be.
 func (c Config) Validate() error {
-	if err := c.ValidateModel(); err != nil {
+	if err := c.fields().Check(); err != nil {
 		return err
 	}
-	if err := c.fields().Check(); err != nil {
+	if err := c.ValidateModel(); err != nil {
 		return err
 	}
 	if err := c.known().CheckOptimizer(c.Resolved().Optimizer, c.fields()); err != nil {

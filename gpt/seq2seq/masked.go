@@ -44,6 +44,10 @@ func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 	case batch < 1 || batch > field.MaxSize:
 		return nil, errors.Errorf("masked: got batch_size %d, want 1 to %d", batch, field.MaxSize)
 	}
+	if c.LabelSmoothing != 0 || c.ZLoss != 0 {
+		return nil, errors.Errorf("masked: label_smoothing and z_loss: got %v and %v, want 0: "+
+			"the loss to minimise is Loss", c.LabelSmoothing, c.ZLoss)
+	}
 	c.TargetSize, c.TargetVocab = 1, 1
 	limited := c
 	limited.Run = c.Within(g)

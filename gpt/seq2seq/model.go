@@ -27,7 +27,10 @@ type Model struct {
 	config  Config // as it was built
 	encoder encoder
 	memory  *nn.Memory
-	built   *made.Network
+
+	objective graph.Expr // to minimise: Loss, or the cross entropy with label_smoothing and z_loss
+
+	built *made.Network
 }
 
 // New builds the model on an empty Graph, whose memory limit applies, for batches of the given number of pairs. An
@@ -74,6 +77,12 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	d := newDecoder(at, c, batch, m.memory, parts.Places(at, batch, c.TargetSize), nil)
 	m.Logits = d.predict(d.Forward(m.Input)) // (B·T, V)
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
+	m.objective = m.Loss
+	if c.LabelSmoothing != 0 || c.ZLoss != 0 {
+		l := nn.NewCrossEntropy(s.Sub("objective"))
+		l.Smoothing, l.ZLoss = c.LabelSmoothing, c.ZLoss
+		m.objective = l.Forward(m.Logits, m.Targets)
+	}
 	return m
 }
 

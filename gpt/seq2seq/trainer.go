@@ -51,8 +51,9 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize)}
 	t.Core, err = train.New(c.scheduled(), c.Run, train.Task{
 		Build: t.build, Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Blocks: c.blocks(),
-		Done:   done,
-		Corpus: func() string { return t.SHA256 }, Facts: c.networkFields().Lines(),
+		Done:      done,
+		Evaluated: func() graph.Expr { return t.Model.Loss },
+		Corpus:    func() string { return t.SHA256 }, Facts: c.networkFields().Lines(),
 	})
 	t.original = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}
 	return t, err
@@ -62,7 +63,7 @@ func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, e
 	if t.Model, err = New(g, t.config, t.config.BatchSize); err != nil {
 		return loss, nil, err
 	}
-	return t.Model.Loss, t.Model.Params(), nil
+	return t.Model.objective, t.Model.Params(), nil
 }
 
 func (t *Trainer) fill(step, micro int) (tokens int, err error) {

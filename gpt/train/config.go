@@ -30,6 +30,8 @@ type Training struct {
 	LRDecayIters              int     // the step at which the schedule reaches MinLR
 	CooldownIters             int     // number of steps of the decay of schedule "wsd"; by default LRDecayIters/5
 	MinLR                     float64 // the lowest learning rate after warm-up
+	LabelSmoothing            float64 // s of nn.CrossEntropy, in training alone
+	ZLoss                     float64 // λ of nn.CrossEntropy, in training alone
 	EMA                       float64 // decay of a moving average of the weights, Core.Averages; 0 means none
 	Seed                      uint64  // seed of every random choice
 	Kernels                   bool    // use kernels; otherwise the reference, stock operations
@@ -89,6 +91,12 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 		field.New("cooldown_iters", &t.CooldownIters, field.Size(0),
 			"number of steps of the decay of schedule wsd; 0 is a fifth of lr_decay_iters").Optional(),
 		field.New("min_lr", &t.MinLR, field.NonNegative(), "lowest learning rate after warm-up"),
+		field.New("label_smoothing", &t.LabelSmoothing, field.Fraction(),
+			"share of a target's probability that all tokens have in equal parts while training, such as 0.1").
+			Optional(),
+		field.New("z_loss", &t.ZLoss, field.NonNegative(),
+			"factor of the mean of ln² Σ e^z over the logits z, added to the loss while training, such as 1e-4").
+			Optional(),
 		field.New("ema", &t.EMA, field.Fraction(),
 			"decay of a moving average of the weights, such as 0.999; 0 is none").Optional(),
 		field.Free("eval_interval", &r.EvalInterval, field.Size(1), "number of steps between evaluations"),

@@ -14,11 +14,12 @@ import (
 
 // Task describes the network of a run and the batches on which it is trained.
 type Task struct {
-	// Build builds the network on an empty Graph, and returns its loss and the parameters to train. The Training may
-	// freeze some of these. Build may be called again with another Graph.
+	// Build builds the network on an empty Graph, and returns the loss to minimise and the parameters to train. The
+	// Training may freeze some of these. Build may be called again with another Graph.
 	Build func(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error)
 	// Fill puts a micro-batch into the network and returns its number of tokens. step and micro count from 0.
 	Fill      func(step, micro int) (tokens int, err error)
+	Evaluated func() graph.Expr // optional: after Build, the loss of evaluations; nil means the loss to minimise
 	Optimizer Optimizer
 	Factor    func(p graph.Expr) float64 // optional: the factor on the learning rate of a parameter, above 0
 	Schedules []Schedule                 // one's own, in addition to the library's
@@ -60,6 +61,7 @@ type Core struct {
 	task      Task
 	graph     *graph.Graph
 	loss      graph.Expr
+	evaluated graph.Expr   // the loss of evaluations
 	params    []graph.Expr // parameters to train
 	optimizer *optim.Optimizer
 	averages  []Named // of params, nil without EMA

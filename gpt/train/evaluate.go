@@ -69,7 +69,7 @@ func (c *Core) lossNow(ctx context.Context) (loss float64, err error) {
 		return 0, err
 	}
 	if c.forward == nil {
-		if c.forward, err = graph.Compile(c.loss); err != nil {
+		if c.forward, err = graph.Compile(c.evaluated); err != nil {
 			return 0, err
 		}
 	}

@@ -21,6 +21,15 @@ func New(t Training, r Run, task Task) (*Core, error) {
 		if c.loss, c.params, err = task.Build(g); err != nil {
 			return err
 		}
+		if c.evaluated = c.loss; task.Evaluated != nil {
+			err := guarded("evaluated", func() error { c.evaluated = task.Evaluated(); return nil })
+			if err == nil && c.evaluated.Graph() != g {
+				err = errors.New("evaluated: the loss is not of the graph of Build")
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if err := t.Frozen.Check(names(c.params)); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 // Progress describes one step.
 type Progress struct {
 	Step   int           // its number, from 1
-	Loss   float64       // mean over the micro-batches, in nats per token
+	Loss   float64       // the minimised loss, mean over the micro-batches, in nats per token
 	Norm   float64       // norm of the gradient before clipping
 	LR     float64       // learning rate
 	Took   time.Duration // wall-clock time

@@ -18,9 +18,14 @@ const Ignore = -1
 // CrossEntropy scores logits (n, V) against the index of the right word.
 //
 //	L = Σ_t (ln Σ_v e^{z_tv} − z_{t,y_t})       / #targets for Mean     (1, 1)
+//
+// With Smoothing s, y_gt is (1 − s)·onehot + s/V, so that z_{t,y_t} becomes (1 − s)·z_{t,y_t} + s·mean_v z_tv. ZLoss λ
+// adds λ·ln² Σ_v e^{z_tv} for every token.
 type CrossEntropy[T Number] struct {
 	Targets   []int
 	Reduction Reduction
+	Smoothing float64 // 0 ≤ s < 1
+	ZLoss     float64 // λ ≥ 0
 }
 
 // Forward returns L.
@@ -29,16 +34,31 @@ func (l CrossEntropy[T]) Forward(logits Matrix[T]) Matrix[T] {
 	kept := gt.SumFeatures()                       // 1 or 0        (n, 1)
 	right := logits.Mul(gt).SumFeatures()          // z_y           (n, 1)
 	nll := logits.LogSumExp().Mul(kept).Sub(right) //               (n, 1)
-	return nll.SumTokens().Scale(l.weight())       // L             (1, 1)
+	if s := l.Smoothing; s > 0 {
+		nll = nll.Add(right.Sub(logits.Mean().Mul(kept)).Scale(s))
+	}
+	if l.ZLoss > 0 {
+		nll = nll.Add(logits.LogSumExp().Square().Mul(kept).Scale(l.ZLoss))
+	}
+	return nll.SumTokens().Scale(l.weight()) // L             (1, 1)
 }
 
 // Backward returns Δ at the logits; the row of an ignored target is zero.
 //
 //	Δ = y_pred − y_gt                           / #targets for Mean     (n, V)
+//
+// With ZLoss, y_pred is multiplied by 1 + 2λ ln Σ e^z.
 func (l CrossEntropy[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	gt := l.right(logits)
-	kept := gt.SumFeatures()                              // 1 or 0        (n, 1)
-	pred := logits.Softmax().Mul(kept)                    // y_pred        (n, V)
+	kept := gt.SumFeatures()           // 1 or 0        (n, 1)
+	pred := logits.Softmax().Mul(kept) // y_pred        (n, V)
+	if s := l.Smoothing; s > 0 {
+		uniform := gt.zeros().Shift(1 / float64(gt.Cols)).Mul(kept) // 1/V     (n, V)
+		gt = gt.Scale(1 - s).Add(uniform.Scale(s))
+	}
+	if l.ZLoss > 0 {
+		pred = pred.Mul(logits.LogSumExp().Scale(2 * l.ZLoss).Shift(1))
+	}
 	return pred.Sub(gt).Scale(l.weight()).Mul(delta), nil // Δ₁₂           (n, V)
 }
 
@@ -46,6 +66,10 @@ func (l CrossEntropy[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Grad
 func (l CrossEntropy[T]) right(logits Matrix[T]) Matrix[T] {
 	if l.Reduction != Mean && l.Reduction != Sum {
 		return failed[T]("reduction %d, want Mean or Sum", l.Reduction)
+	}
+	if !(0 <= l.Smoothing && l.Smoothing < 1 && 0 <= l.ZLoss && l.ZLoss <= math.MaxFloat64) {
+		return failed[T]("smoothing %v and z-loss %v, want 0 ≤ smoothing < 1 and a z-loss of at least 0",
+			l.Smoothing, l.ZLoss)
 	}
 	if math.IsInf(l.weight(), 1) {
 		return failed[T]("%d targets, all of them ignored", len(l.Targets))

@@ -227,6 +227,7 @@ func examples[T hand.Number]() []example[T] {
 		{"elman", "x 8 5, c_input.weight 5 5, c_input.bias 1 5, weight 5 5", func(at site) layer { return at.Elman(batch) }},
 		{"elman, one sequence", "x 3 5, c_input.weight 5 5, weight 5 5", func(at site) layer { return at.Elman(1) }},
 		{"cross entropy", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets})},
+		{"cross entropy, regularised", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets, Smoothing: 0.2, ZLoss: 0.3})},
 		{"cross entropy, sum", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets, Reduction: hand.Sum})},
 		{"reinforce", "x 8 7", is(hand.Reinforce[T]{Rollout: rollout})},
 		{"ppo", "x 8 7", is(hand.PPO[T]{Rollout: rollout, Clip: 0.6})},

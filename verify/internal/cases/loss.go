@@ -21,24 +21,35 @@ func losses[T hand.Number](n fixture.Sizes) []entry[T] {
 	return []entry[T]{{
 		verify.Entry{ID: "I02", What: "cross entropy from logits", Source: "Boué section 1, Diab (15)"},
 		[]formula[T]{
-			crossEntropy[T]("cross entropy, mean", hand.Mean, targets),
-			crossEntropy[T]("cross entropy, sum", hand.Sum, targets),
-			crossEntropy[T]("cross entropy, mean, ignored targets", hand.Mean, ignored),
-			crossEntropy[T]("cross entropy, sum, ignored targets", hand.Sum, ignored),
+			crossEntropy("cross entropy, mean", hand.CrossEntropy[T]{Targets: targets}),
+			crossEntropy("cross entropy, sum", hand.CrossEntropy[T]{Targets: targets, Reduction: hand.Sum}),
+			crossEntropy("cross entropy, mean, ignored targets", hand.CrossEntropy[T]{Targets: ignored}),
+			crossEntropy("cross entropy, sum, ignored targets",
+				hand.CrossEntropy[T]{Targets: ignored, Reduction: hand.Sum}),
+		},
+	}, {
+		verify.Entry{ID: "I84", What: "z-loss", Source: "Chowdhery et al. 2022 (PaLM), section 5"},
+		[]formula[T]{crossEntropy("cross entropy, z-loss", hand.CrossEntropy[T]{Targets: ignored, ZLoss: 0.3})},
+	}, {
+		verify.Entry{ID: "I85", What: "label smoothing", Source: "Szegedy et al. 2015, section 7"},
+		[]formula[T]{
+			crossEntropy("cross entropy, label smoothing", hand.CrossEntropy[T]{Targets: ignored, Smoothing: 0.2}),
+			crossEntropy("cross entropy, label smoothing and z-loss, sum",
+				hand.CrossEntropy[T]{Targets: targets, Reduction: hand.Sum, Smoothing: 0.6, ZLoss: 0.1}),
 		},
 	}}
 }
 
 // crossEntropy returns a Case of the loss. The features of x serve as the logits of the words.
-func crossEntropy[T hand.Number](name string, reduction hand.Reduction, targets []int) formula[T] {
+func crossEntropy[T hand.Number](name string, by hand.CrossEntropy[T]) formula[T] {
 	return formula[T]{verify.Case{
 		Name: name, Types: []string{"CrossEntropy"}, Source: "Boué section 1, Δ₁₂ of Table 2; errata B10, D6",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			l := nn.NewCrossEntropy(at.Scope)
-			l.Sum = reduction == hand.Sum
-			return l.Forward(x, declare(at, "targets", at.Embd, hand.Ignore, targets))
+			l.Sum, l.Smoothing, l.ZLoss = by.Reduction == hand.Sum, by.Smoothing, by.ZLoss
+			return l.Forward(x, declare(at, "targets", at.Embd, hand.Ignore, by.Targets))
 		},
-	}, fixed[T](hand.CrossEntropy[T]{Targets: targets, Reduction: reduction})}
+	}, fixed[T](by)}
 }
 
 // choices returns a word, one of the features of x, for every token.

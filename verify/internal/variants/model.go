@@ -34,6 +34,8 @@ type Plan struct {
 	LogitCap  float64               // c of c·tanh(z/c), or 0
 	LoRAScale float64               // α/r, or α
 	Reduction hand.Reduction        // of the loss
+	Smoothing float64               // of the labels
+	ZLoss     float64               // λ of the loss
 
 	Queries, Branch, Logits float64 // factors of a parametrization on queries, branches and the head's input; 0 is none
 
@@ -69,7 +71,7 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 	}
 	at := hand.Site[T]{Parameters: p, Eps: c.Eps, LoRAScale: c.LoRAScale, Queries: c.Queries, Dropout: c.Dropout}
 	m.Loss = func(targets []int) hand.Layer[T] {
-		return hand.CrossEntropy[T]{Targets: targets, Reduction: c.Reduction}
+		return hand.CrossEntropy[T]{Targets: targets, Reduction: c.Reduction, Smoothing: c.Smoothing, ZLoss: c.ZLoss}
 	}
 	decoder := Place[T]{Site: at, plan: c, side: c.decoderSide()}
 	if c.Encoder != nil {
