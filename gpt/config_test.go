@@ -211,6 +211,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.Precision, odd.Schedule, odd.CooldownIters, odd.EMA = "bf16", "wsd", 5, 0.5
 	odd.Patience, odd.AttnLogitSoftcapping = 3, 50
 	odd.MuonMomentum, odd.MuonSteps, odd.MuonScale = 0.5, 7, "spectral"
+	odd.NoRopeLayerInterval = 3
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5
 	odd.Scaling = parts.Scaling{Parametrization: "mup", BaseWidth: 7, BaseDepth: 5, BaseHead: 3}
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true

@@ -230,6 +230,9 @@ func TestExportRefuses(t *testing.T) {
 	}{
 		{of(func(c *Config) { c.Position = "rope" }), "F32", []string{"gpt2: position: got rope, want learned", "llama: norm: got layernorm, want rmsnorm"}},
 		{of(func(c *Config) { c.LogitCap = 30 }), "F32", []string{"gpt2: final_logit_softcapping: got 30", "llama"}},
+		{of(func(c *Config) {
+			c.Position, c.Norm, c.MLP, c.Activation, c.NLayer, c.NoRopeLayerInterval = "rope", "rmsnorm", "swiglu", "", 2, 2
+		}), "F32", []string{"gpt2: ", "llama: no_rope_layer_interval: got 2, want 0"}},
 		{of(func(c *Config) { c.Block = "post" }), "F32", []string{"gpt2: block: got post, want pre", "llama: position: got learned, want rope"}},
 		{of(func(c *Config) { c.LoraR = 1 }), "F32", []string{"lora_r: got 1, want 0"}},
 		{of(func(c *Config) { c.Head, c.Bias = "linear", true }), "F32", []string{"head: got linear, which has a bias, want tied"}},

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,61 @@ import (
 
 // Every kind of model trains, saves, resumes bit for bit, computes the same with recomputed activations, has a form in
 // Hugging Face's keys, and can be fine-tuned and merged.
+// Only blocks with a rotation depend on the base of its frequencies: with queries of 0 in block 1, the logits of two
+// blocks depend on it if block 2 rotates, and not if it is left out.
+func TestNoRopeLayerInterval(t *testing.T) {
+	logits := func(interval int, theta float64) []float64 {
+		c := tiny()
+		c.VocabSize, c.NLayer, c.QKSize, c.Position, c.NoRopeLayerInterval, c.RopeTheta = 65, 2, 4, "rope", interval, theta
+		c.Seed = 3
+		m, err := New(emptyGraph(), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range m.Tokens.Ints() {
+			m.Tokens.Ints()[i] = 5 * i % 65
+		}
+		for _, p := range m.Params() { // large scores, except in block 1
+			w := p.Tensor()
+			switch p.Name() {
+			case "h.0.attn.c_attn.weight":
+				clear(w.F32)
+			case "h.1.attn.c_attn.weight":
+				for i := range w.F32 {
+					w.F32[i] *= 50
+				}
+			}
+		}
+		p, err := graph.Compile(m.Logits.SumAll(), m.Params()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		w, _ := m.Graph.Leaf("wte.weight")
+		return p.Grad(w).Floats()
+	}
+	for interval, depends := range map[int]bool{0: true, 2: false} {
+		if same := slices.Equal(logits(interval, 10), logits(interval, 1e6)); same == depends {
+			t.Errorf("interval %d: the same gradients with two bases: %t", interval, same)
+		}
+	}
+	for _, tc := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) { c.NoRopeLayerInterval = 1 }, "no_rope_layer_interval: got 1, want 0 or 2 to n_layer 2"},
+		{func(c *Config) { c.NoRopeLayerInterval = 3 }, "no_rope_layer_interval: got 3, want 0 or 2 to n_layer 2"},
+		{func(c *Config) { c.NoRopeLayerInterval, c.Position = 2, "alibi" }, "no_rope_layer_interval: got 2, want 0 with position alibi"},
+	} {
+		c := tiny()
+		c.VocabSize, c.NLayer, c.QKSize, c.Position = 65, 2, 4, "rope"
+		tc.change(&c)
+		mustContain(t, c.Validate(), tc.want)
+	}
+}
+
 func TestEveryPartLives(t *testing.T) {
 	c := tiny()
 	c.QKSize, c.Bias, c.Dropout = 4, true, 0.1

@@ -50,14 +50,17 @@ func everything(c *gpt.Config) {
 // over all of them.
 func TestCheck(t *testing.T) {
 	tests := map[string]func(*gpt.Config){
-		"generic":      func(*gpt.Config) {},
-		"tied":         func(c *gpt.Config) { c.Head = "tied" },
-		"post-norm":    func(c *gpt.Config) { c.Block = "post" },
-		"relu":         func(c *gpt.Config) { c.Activation = "relu" },
-		"silu":         func(c *gpt.Config) { c.Activation = "silu" },
-		"rms norm":     func(c *gpt.Config) { c.Norm, c.Eps = "rmsnorm", 1e-2 },
-		"swiglu":       func(c *gpt.Config) { c.MLP, c.Norm, c.Block = "swiglu", "rmsnorm", "post" },
-		"llama":        llama,
+		"generic":   func(*gpt.Config) {},
+		"tied":      func(c *gpt.Config) { c.Head = "tied" },
+		"post-norm": func(c *gpt.Config) { c.Block = "post" },
+		"relu":      func(c *gpt.Config) { c.Activation = "relu" },
+		"silu":      func(c *gpt.Config) { c.Activation = "silu" },
+		"rms norm":  func(c *gpt.Config) { c.Norm, c.Eps = "rmsnorm", 1e-2 },
+		"swiglu":    func(c *gpt.Config) { c.MLP, c.Norm, c.Block = "swiglu", "rmsnorm", "post" },
+		"llama":     llama,
+		"blocks without rope": func(c *gpt.Config) {
+			c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 3, "rope", 4, 2
+		},
 		"capped":       func(c *gpt.Config) { c.LogitCap = 0.75 },
 		"gelu tanh":    func(c *gpt.Config) { c.Activation = "gelu_tanh" },
 		"no biases":    func(c *gpt.Config) { c.Bias = false },

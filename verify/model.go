@@ -168,7 +168,8 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block,
 		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm,
 		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks,
-		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, Cap: c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
+		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, NoRope: c.NoRopeLayerInterval,
+		Cap: c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
 		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss,
 	}
 	if m.Sum {

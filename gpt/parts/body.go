@@ -69,6 +69,9 @@ func (d Design) Body(
 		}
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
+		if k := s.NoRopeLayerInterval; k > 0 && (i+1)%k == 0 {
+			at.Rotary = nil
+		}
 		b.Blocks = append(b.Blocks, nn.Make(at, block))
 	}
 	if d.Block.Final {

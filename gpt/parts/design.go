@@ -60,6 +60,9 @@ func (d Design) Validate(context int) error {
 			return err
 		}
 	}
+	if k := s.NoRopeLayerInterval; k == 1 || k > s.NLayer {
+		return errors.Errorf("no_rope_layer_interval: got %d, want 0 or 2 to n_layer %d", k, s.NLayer)
+	}
 	if d.Attention.ungated && s.AttnGate != noPart {
 		return errors.Errorf("attn_gate: got %s, want %s with attention %s, which has no gate",
 			s.AttnGate, noPart, s.Attention)

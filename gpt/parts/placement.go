@@ -45,13 +45,16 @@ func (b *biases) Check(d nn.Dims) error {
 
 // CheckUsed must be called after Forward. It returns an error if the position provides a rotation or biases of scores
 // that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where they
-// are never computed. A norm of queries and keys, a gate or sinks that no layer has built are
-// errors too.
+// are never computed. A norm of queries and keys, a gate or sinks that no layer has built are errors too, and so is an
+// interval of blocks without a rotation where there is none.
 func (b *Body) CheckUsed() error {
 	s := b.stack
 	switch {
 	case b.scope.Graph().Err() != nil:
 		return nil
+	case s.NoRopeLayerInterval != 0 && b.rotation == nil:
+		return errors.Errorf("no_rope_layer_interval: got %d, want 0 with position %s, which rotates nothing",
+			s.NoRopeLayerInterval, s.Position)
 	case b.rotation != nil && !b.rotation.used:
 		return errors.Errorf("position: got %s, and attention %s in block %s never calls Rotate of its Site's Rotary: "+
 			"want an attention that does, such as causal, or position learned, sinusoidal or none",

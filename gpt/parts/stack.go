@@ -23,6 +23,8 @@ type Stack struct {
 	// AttnLogitSoftcapping is c in c·tanh(s/c), which replaces the scores of attention by a softmax; 0 is none.
 	AttnLogitSoftcapping float64
 	RopeTheta            float64 // base of the rotary positions' frequencies; by default 10000
+	// NoRopeLayerInterval k leaves out the rotation in every k-th block, the first of them being block k; 0 is none.
+	NoRopeLayerInterval int
 
 	// By name, by default the first of the library's list.
 	Position   string // encoding of the tokens' positions

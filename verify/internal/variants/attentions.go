@@ -62,9 +62,12 @@ func softmax[T hand.Number](p Place[T], see mask) hand.Heads[T] {
 	}}
 }
 
-// rotary returns the rotation of queries and keys, or nil if the positions are not rotary.
+// rotary returns the rotation of queries and keys, or nil if the positions are not rotary or the block has none.
 func (p Place[T]) rotary() hand.Layer[T] {
 	if p.plan.Position != "rope" {
+		return nil
+	}
+	if k := p.plan.NoRope; k > 0 && (p.block+1)%k == 0 {
 		return nil
 	}
 	return p.rotation(p.plan.QK)
