@@ -32,6 +32,7 @@ type options struct {
 	tune                         list
 	scale, scaleIters            string
 	widths, rates                string
+	baseWidth                    int // of muP with -widths
 	tuningSeeds, jobs            int
 	target, matters              float64
 	file, share, events          string
@@ -95,7 +96,7 @@ func (o *options) question(fs *flag.FlagSet) {
 		"32x1,64x2,128x4; the largest is left out of the fit and predicted; one seed each unless -seeds")
 	fs.StringVar(&o.scaleIters, "scale_iters", "125,250,500,1000", "with -scale: the numbers of steps of each size")
 	fs.StringVar(&o.widths, "widths", "", "find the best of -rates for models of these widths, such as 32,64,128, "+
-		"with and without muP, whose base is the narrowest; one seed each unless -seeds")
+		"with and without muP, whose base is -base_width or the narrowest; one seed each unless -seeds")
 	fs.StringVar(&o.rates, "rates", "1e-3,2e-3,4e-3,8e-3,1.6e-2", "with -widths: the learning rates")
 	fs.IntVar(&o.tuningSeeds, "tuning_seeds", 1, "with -tune: number of seeds of every setting")
 	fs.Float64Var(&o.target, "target", 0, "validation loss in nats per token: reports when an arm reaches it")
@@ -143,6 +144,9 @@ func set(fs *flag.FlagSet, given map[string]bool, values map[string][]string) er
 
 // settle completes the options and checks them.
 func (o *options) settle() (err error) {
+	if o.widths != "" { // the standard parametrization has no base model
+		o.baseWidth, o.base.BaseWidth = o.base.BaseWidth, 0
+	}
 	for _, name := range o.base.Stack.OptionFields(parts.Library()).Names() {
 		o.base.Options.Offer(name, o.base.Options.Get(name)) // most arms ignore it
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -19,14 +20,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// transfer holds the losses of -widths. The narrowest model is the base model of muP, where both parametrizations are
-// the same, so it comes once, as standard.
+// transfer holds the losses of -widths. At the width of the base model of muP both parametrizations are the same, so
+// that it comes once, as standard.
 type transfer []*sweep
 
 // sweep is a width under a parametrization, with every rate.
 type sweep struct {
 	Width           int        `json:"width"`
 	Parametrization string     `json:"parametrization"`
+	Base            bool       `json:"base,omitempty"` // whether it is the base model of muP
 	Rates           []float64  `json:"rates"`
 	Losses          []float64  `json:"losses"` // 0 where every seed diverged
 	Best            int        `json:"best"`   // index of the lowest loss
@@ -51,10 +53,11 @@ func (o *options) sweeps() (all transfer, err error) {
 	if rates = slices.Compact(rates); len(widths) < 2 || len(rates) < 1 {
 		return nil, errors.Errorf("-widths: got %d widths and %d rates, want at least 2 and 1", len(widths), len(rates))
 	}
+	base := cmp.Or(o.baseWidth, widths[0])
 	for _, name := range []string{"standard", "mup"} {
-		for i, width := range widths {
-			if name == "standard" || i > 0 {
-				all = append(all, &sweep{Width: width, Parametrization: name, Rates: rates})
+		for _, width := range widths {
+			if name == "standard" || width != base {
+				all = append(all, &sweep{Width: width, Parametrization: name, Base: width == base, Rates: rates})
 			}
 		}
 	}
@@ -68,7 +71,8 @@ func (o *options) rated(all transfer) (arms []lab.Arm) {
 			set := []string{fmt.Sprintf("n_embd=%d", s.Width), fmt.Sprintf("learning_rate=%v", rate),
 				fmt.Sprintf("min_lr=%v", o.base.MinLR*rate/o.base.LearningRate)}
 			if s.Parametrization == "mup" {
-				set = append(set, "parametrization=mup", fmt.Sprintf("base_width=%d", all[0].Width))
+				base := cmp.Or(o.baseWidth, all[0].Width)
+				set = append(set, "parametrization=mup", fmt.Sprintf("base_width=%d", base))
 			}
 			name := fmt.Sprintf("%s, width %d, rate %v", s.Parametrization, s.Width, rate)
 			arms = append(arms, lab.Arm{Name: name, Set: set})
@@ -86,7 +90,7 @@ func (o *options) checkTransfer() error {
 		return nil
 	}
 	own := []string{"arms", "parts", "cross", "scale", "budget", "until", "tune", "n_embd", "n_inner", "qk_size",
-		"v_size", "learning_rate", "parametrization", "base_width"}
+		"v_size", "learning_rate", "parametrization"}
 	for _, name := range own {
 		if o.given[name] {
 			return errors.Errorf("-%s: got it with -widths %s, which sets sizes and rates", name, o.widths)
@@ -128,11 +132,12 @@ func (o *options) transfer(rows []row) transfer {
 
 // of returns the sweeps of a parametrization, by width.
 func (t transfer) of(name string) (list transfer) {
-	for i, s := range t {
-		if i == 0 || s.Parametrization == name {
+	for _, s := range t {
+		if s.Base || s.Parametrization == name {
 			list = append(list, s)
 		}
 	}
+	slices.SortFunc(list, func(a, b *sweep) int { return cmp.Compare(a.Width, b.Width) })
 	return list
 }
 

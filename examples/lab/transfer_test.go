@@ -40,6 +40,19 @@ func TestTransfer(t *testing.T) {
 	if err != nil || c.NEmbd != 16 || c.LearningRate != 3 || math.Abs(c.MinLR-0.3) > 1e-12 || c.Parametrization != "mup" || c.BaseWidth != 8 {
 		t.Errorf("got %+v, %v, want mup at a rate from 3 to 0.3", c.Scaling, err)
 	}
+	other, err := parse(append(args, "-base_width", "16"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := other.sweeps(); err != nil || len(all) != 3 || !all[1].Base || all[2].Width != 8 || len(all.of("mup")) != 2 || all.of("mup")[0] != all[2] {
+		t.Errorf("with base 16: got %+v, %v", all, err)
+	}
+	if c, err := other.variants[6].Apply(other.base); err != nil || c.NEmbd != 8 || c.Parametrization != "mup" || c.BaseWidth != 16 {
+		t.Errorf("with base 16: got %+v, %v", c.Scaling, err)
+	}
+	if c, err := other.variants[0].Apply(other.base); err != nil || c.Parametrization == "mup" || c.BaseWidth != 0 {
+		t.Errorf("with base 16, standard: got %+v, %v", c.Scaling, err)
+	}
 	out, _ := printed(t, args...)
 	for _, want := range []string{"\nbest learning rate, standard: 0.0", "\nbest learning rate, mup: 0.0", " for width 8 (loss ", " of 3 rates\n",
 		"change of the logits, mup: grows as width^"} {
@@ -56,9 +69,9 @@ func TestTransfer(t *testing.T) {
 func TestTransferLines(t *testing.T) {
 	rates := []float64{0.1, 0.2, 0.4}
 	all := transfer{
-		{8, "standard", rates, []float64{3, 2, 4}, 1, [2]float64{1, 5}},
-		{16, "standard", rates, []float64{1, 2, 0}, 0, [2]float64{4, 5}},
-		{16, "mup", rates, []float64{3, 1, 4}, 1, [2]float64{1, 10}},
+		{8, "standard", true, rates, []float64{3, 2, 4}, 1, [2]float64{1, 5}},
+		{16, "standard", false, rates, []float64{1, 2, 0}, 0, [2]float64{4, 5}},
+		{16, "mup", false, rates, []float64{3, 1, 4}, 1, [2]float64{1, 10}},
 	}
 	want := `best learning rate, standard: 0.2 for width 8 (loss 2.0000), 0.1 for width 16 (loss 1.0000, at the edge of the rates); it moves by 1 of 3 rates
 best learning rate, mup: 0.2 for width 8 (loss 2.0000), 0.2 for width 16 (loss 1.0000); it moves by 0 of 3 rates
