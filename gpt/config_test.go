@@ -211,7 +211,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.Precision, odd.Schedule, odd.CooldownIters, odd.EMA = "bf16", "wsd", 5, 0.5
 	odd.Patience, odd.AttnLogitSoftcapping = 3, 50
 	odd.MuonMomentum, odd.MuonSteps, odd.MuonScale = 0.5, 7, "spectral"
-	odd.NoRopeLayerInterval = 3
+	odd.NoRopeLayerInterval, odd.PartialRotaryFactor = 3, 0.5
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5
 	odd.Scaling = parts.Scaling{Parametrization: "mup", BaseWidth: 7, BaseDepth: 5, BaseHead: 3}
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
@@ -370,7 +370,7 @@ func TestFieldBorders(t *testing.T) {
 	for names, values := range map[string][2]string{ // that it may have, and that it may not
 		"block_size vocab_size n_layer n_head n_embd batch_size gradient_accumulation_steps eval_interval eval_iters log_interval": {"1 2 268435456", "0 -1 268435457"},
 		"qk_size v_size n_inner lora_r max_iters warmup_iters lr_decay_iters":                                                      {"0 1 268435456", "-1 268435457"},
-		"dropout eps beta1 beta2 label_smoothing":                                                                                  {"0 0.99", "-0.01 1"},
+		"dropout eps beta1 beta2 label_smoothing partial_rotary_factor":                                                            {"0 0.99", "-0.01 1"},
 		"rope_theta lora_alpha weight_decay grad_clip min_lr z_loss":                                                               {"0 1e300", "-1e-300"},
 		"learning_rate": {"1e-300 1e300", "0 -1"},
 		"threads":       {"0 4096", "-1 4097"},

@@ -318,6 +318,10 @@ var ropeLayerCases = []layerCase{
 		at.Embd -= at.Embd % 2
 		return NewRoPE(at, at.Embd, 10000).Forward(x.Cols(0, at.Embd))
 	}},
+	{"partial rope", "RoPE", func(at Site, x graph.Expr) graph.Expr {
+		size := 2 * max(1, at.Embd/6)
+		return NewPartialRoPE(positioned(at, at.Context, 0), size, 2, 100).Rotate(x, at.Embd/size, size)
+	}},
 	{"attention with rope", "SelfAttention RoPE", func(at Site, x graph.Expr) graph.Expr {
 		return NewSelfAttention(rotary(at)).Forward(x)
 	}},
@@ -515,6 +519,33 @@ func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (ca
 	return caches
 }
 
+// The rotating features of a group are those of a RoPE of their own size, and the others stay as they are.
+func TestI86TurnsTheFirstFeatures(t *testing.T) {
+	d := ropeDims
+	for _, kernels := range []bool{false, true} {
+		g := graph.New(graph.Float64, 5)
+		g.Kernels = kernels
+		at := positioned(newSite(g, d), d.Context, 0)
+		x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, 12)
+		partial := output(t, NewPartialRoPE(at.At("partial"), 6, 4, 100).Rotate(x, 2, 6))
+		in := output(t, x)
+		for group := range 2 {
+			own := output(t, NewRoPE(at.At(fmt.Sprintf("own%d", group)), 4, 100).Rotate(x.Cols(6*group, 6*group+4), 1, 4))
+			for row := range d.Batch * d.Context {
+				for j := range 6 {
+					want := in.F64[row*12+6*group+j]
+					if j < 4 {
+						want = own.F64[row*4+j]
+					}
+					if got := partial.F64[row*12+6*group+j]; got != want {
+						t.Fatalf("kernels %t, row %d, group %d, feature %d: got %v, want %v", kernels, row, group, j, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestRoPEErrors: invalid sizes are errors where the layer is built.
 func TestRoPEErrors(t *testing.T) {
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
@@ -523,6 +554,12 @@ func TestRoPEErrors(t *testing.T) {
 		},
 		"h.0.rope: size 0: rotary positions rotate pairs, so at least 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 0, 100).Forward(x)
+		},
+		"h.0.rope: 3 rotating features: rotary positions rotate pairs, so an even number from 2 to 4 is needed": func(at Site, x graph.Expr) graph.Expr {
+			return NewPartialRoPE(at.At("rope"), 4, 3, 100).Forward(x)
+		},
+		"h.0.rope: 6 rotating features": func(at Site, x graph.Expr) graph.Expr {
+			return NewPartialRoPE(at.At("rope"), 4, 6, 100).Forward(x)
 		},
 		"h.0.rope: theta 0: a base greater than 0 is needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 4, 0).Forward(x)

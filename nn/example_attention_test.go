@@ -233,6 +233,18 @@ func ExampleRoPE() {
 	//  -0.42  0.91
 }
 
+// Of four features, the first two rotate.
+func ExampleNewPartialRoPE() {
+	at := positions(site(), 3)
+	at.Embd = 4
+	rope := nn.NewPartialRoPE(at.At("rope"), 4, 2, 10000)
+	show(rope.Forward(at.Value("x", numbers(1, 0, 5, 6, 1, 0, 5, 6, 1, 0, 5, 6), 3, 4)))
+	// Output:
+	//   1.00  0.00  5.00  6.00
+	//   0.54  0.84  5.00  6.00
+	//  -0.42  0.91  5.00  6.00
+}
+
 // Attention with rotary positions: all queries and keys are the same, so that only the distance counts, and near tokens
 // weigh more. Rotary positions have no parameters.
 func ExampleRoPE_Rotate() {

@@ -26,7 +26,7 @@ type Site struct {
 	Gate  func(at Site) Layer      // builds the gate of heads; optional, for SelfAttention
 	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for NewSelfAttention, NewGroupedAttention
 
-	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
+	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, New*RoPE
 	QKNorm    QKNorms    // builds norms of queries and keys; optional, for self-attention, except latent
 	Rotary    Rotary     // for NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
 	Scores    Bias       // bias of the Placement; for an Attention that builds its own mask by NewBiasedMask

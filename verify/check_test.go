@@ -61,6 +61,7 @@ func TestCheck(t *testing.T) {
 		"blocks without rope": func(c *gpt.Config) {
 			c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 3, "rope", 4, 2
 		},
+		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 6, 2./3 },
 		"capped":       func(c *gpt.Config) { c.LogitCap = 0.75 },
 		"gelu tanh":    func(c *gpt.Config) { c.Activation = "gelu_tanh" },
 		"no biases":    func(c *gpt.Config) { c.Bias = false },

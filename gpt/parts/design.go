@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"math"
+
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
@@ -60,6 +62,9 @@ func (d Design) Validate(context int) error {
 			return err
 		}
 	}
+	if err := d.checkPartial(); err != nil {
+		return err
+	}
 	if k := s.NoRopeLayerInterval; k == 1 || k > s.NLayer {
 		return errors.Errorf("no_rope_layer_interval: got %d, want 0 or 2 to n_layer %d", k, s.NLayer)
 	}
@@ -80,6 +85,23 @@ func (d Design) Validate(context int) error {
 		if err := check(s); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkPartial refuses a share of rotating features that is not an even number of them, or that no position reads.
+func (d Design) checkPartial() error {
+	s := d.Stack
+	n := s.PartialRotaryFactor * float64(s.QKSize)
+	switch {
+	case s.PartialRotaryFactor == 0:
+		return nil
+	case s.Position != "rope":
+		return errors.Errorf("partial_rotary_factor: got %v, want 0 with position %s, which is not rope",
+			s.PartialRotaryFactor, s.Position)
+	case s.turned() < 2 || s.turned()%2 != 0 || !(math.Abs(n-float64(s.turned())) <= 1e-6):
+		return errors.Errorf("partial_rotary_factor: got %v, which is %v of qk_size %d features, want an even number",
+			s.PartialRotaryFactor, n, s.QKSize)
 	}
 	return nil
 }

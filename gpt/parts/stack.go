@@ -2,6 +2,7 @@ package parts
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -23,6 +24,8 @@ type Stack struct {
 	// AttnLogitSoftcapping is c in c·tanh(s/c), which replaces the scores of attention by a softmax; 0 is none.
 	AttnLogitSoftcapping float64
 	RopeTheta            float64 // base of the rotary positions' frequencies; by default 10000
+	// PartialRotaryFactor is the share of the features of a head that rotary positions rotate; 0 is all.
+	PartialRotaryFactor float64
 	// NoRopeLayerInterval k leaves out the rotation in every k-th block, the first of them being block k; 0 is none.
 	NoRopeLayerInterval int
 
@@ -61,6 +64,14 @@ func (s Stack) withDefaults() Stack {
 	s.AttnGate = cmp.Or(s.AttnGate, Names(AttnGates())[0])
 	s.AttnSinks = cmp.Or(s.AttnSinks, Names(AttnSinks())[0])
 	return s
+}
+
+// turned returns the number of features of a head that rotary positions rotate. s must be resolved.
+func (s Stack) turned() int {
+	if s.PartialRotaryFactor == 0 {
+		return s.QKSize
+	}
+	return int(math.Round(s.PartialRotaryFactor * float64(s.QKSize)))
 }
 
 // Dims returns the sizes for a batch of sequences of context tokens. s must be resolved.

@@ -21,6 +21,8 @@ func (s *Stack) SizeFields() field.List {
 		field.New("eps", &s.Eps, field.Fraction(), "epsilon of the normalisation; 0 is 1e-5"),
 		field.New("rope_theta", &s.RopeTheta, field.NonNegative(),
 			"base of the rotary positions' frequencies; 0 is 10000"),
+		field.New("partial_rotary_factor", &s.PartialRotaryFactor, field.Fraction(),
+			"share of the features of a head that rotary positions rotate, such as 0.25; 0 is all").Optional(),
 		field.New("no_rope_layer_interval", &s.NoRopeLayerInterval, field.Size(0),
 			"k for no rotation of queries and keys in every k-th block with rotary positions; 0 is none").Optional(),
 		field.New("attn_logit_softcapping", &s.AttnLogitSoftcapping, field.NonNegative(),

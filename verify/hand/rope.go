@@ -1,14 +1,20 @@
 package hand
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // RoPE computes rotary positions (R. Xu). Each group of Size features of a token rotates by itself, its features 2i and
 // 2i+1 by the angle
 //
 //	φ = t θ^(−2i/Size)     t is the token's position   Xu (47)–(49)
+//
+// If Turned is not 0, only the first Turned features of a group rotate, with Turned in place of Size (GPT-NeoX).
 type RoPE[T Number] struct {
 	Positions []int // of the tokens, in their order
 	Size      int
+	Turned    int // even, at most Size; 0 is Size
 	Theta     float64
 }
 
@@ -30,6 +36,9 @@ func (l RoPE[T]) rotate(x Matrix[T], sign float64) Matrix[T] {
 	if len(l.Positions) != x.Rows || l.Size < 2 || l.Size%2 != 0 || x.Cols%l.Size != 0 {
 		return failed[T]("rotate (%d, %d) at %d positions in groups of %d", x.Rows, x.Cols, len(l.Positions), l.Size)
 	}
+	if l.Turned < 0 || l.Turned > l.Size || l.Turned%2 != 0 {
+		return failed[T]("rotate %d features in groups of %d, want an even number of them", l.Turned, l.Size)
+	}
 	if !(l.Theta > 0 && l.Theta <= math.MaxFloat64) {
 		return failed[T]("rotate with base %v, want a positive one", l.Theta)
 	}
@@ -41,10 +50,13 @@ func (l RoPE[T]) rotate(x Matrix[T], sign float64) Matrix[T] {
 func (l RoPE[T]) turns(x Matrix[T], sign float64) (cos, sin Matrix[T]) {
 	cos, sin = x.zeros(), x.zeros()
 	cos.exact, sin.exact = x.exact.with(emptied), x.exact.with(emptied)
+	turned := cmp.Or(l.Turned, l.Size)
 	for row, t := range l.Positions {
 		for pair := range x.Cols / 2 {
-			exponent := -float64(2*pair%l.Size) / float64(l.Size)
-			phi := sign * float64(t) * math.Pow(l.Theta, exponent)
+			phi := 0.
+			if feature := 2 * pair % l.Size; feature < turned {
+				phi = sign * float64(t) * math.Pow(l.Theta, -float64(feature)/float64(turned))
+			}
 			for at := row*x.Cols + 2*pair; at <= row*x.Cols+2*pair+1; at++ {
 				if cos.Data[at], sin.Data[at] = number[T](math.Cos(phi)), number[T](math.Sin(phi)); x.exact != nil {
 					cos.exact.numbers[at], sin.exact.numbers[at] = x.exact.draw.Turn(phi)

@@ -39,7 +39,23 @@ func rotations[T hand.Number](n fixture.Sizes) []entry[T] {
 				},
 			}, rotaryAttention[T](n)},
 		},
+	}, {
+		verify.Entry{ID: "I86", What: "rotary positions of some features", Source: "Black et al. 2022, section 2.1.1"},
+		[]formula[T]{{verify.Case{
+			Name: "partial rotary positions", Types: []string{"RoPE"}, Source: "Black et al. 2022",
+			Build: func(at nn.Site, x graph.Expr) graph.Expr {
+				at = placed(n, at, at.Context).At("rope")
+				return nn.NewPartialRoPE(at, n.Features/2*2, partOf(n), theta).Rotate(x, 1, n.Features/2*2)
+			},
+		}, fixed[T](partialRotary[T](n))}},
 	}}
+}
+
+// partOf returns the number of features that rotate: about half of them.
+func partOf(n fixture.Sizes) int { return max(2, n.Features/4*2) }
+
+func partialRotary[T hand.Number](n fixture.Sizes) hand.Layer[T] {
+	return hand.RoPE[T]{Positions: places(n), Size: n.Features, Turned: partOf(n), Theta: theta}
 }
 
 func rotary[T hand.Number](n fixture.Sizes) hand.Layer[T] {

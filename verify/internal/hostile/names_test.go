@@ -259,6 +259,7 @@ var functions = map[string]any{
 	"nn.NewPPOClip":                nn.NewPPOClip,
 	"nn.NewParallelBlock":          nn.NewParallelBlock,
 	"nn.NewParallelTwoBlock":       nn.NewParallelTwoBlock,
+	"nn.NewPartialRoPE":            nn.NewPartialRoPE,
 	"nn.NewPostNormBlock":          nn.NewPostNormBlock,
 	"nn.NewPostNormDecoderBlock":   nn.NewPostNormDecoderBlock,
 	"nn.NewPostPartBlock":          nn.NewPostPartBlock,
