@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,36 @@ func TestResumeBitForBitAveraged(t *testing.T) {
 	c := eventful()
 	c.EMA = 0.75
 	resumeBitForBit(t, c, 0, 4)
+}
+
+// Muon resumes beside adapters, frozen matrices, averages and products in bfloat16, none of which it may disturb.
+func TestResumeBitForBitMuon(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"adapters": func(c *Config) { c.LoraR = 2 },
+		"frozen":   func(c *Config) { c.Frozen = []string{"h.0.attn.*"} },
+		"averaged": func(c *Config) { c.EMA = 0.5 },
+		"bf16":     func(c *Config) { c.Precision = "bf16" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := tiny()
+			c.Optimizer = "muon"
+			change(&c)
+			resumeBitForBit(t, c, 2)
+		})
+	}
+	c := tiny()
+	c.Optimizer, c.Frozen = "muon", []string{"h.0.attn.*"}
+	trainer := newTrainer(t, c)
+	before := map[string][]float64{}
+	for _, p := range trainer.Model.Params() {
+		before[p.Name()] = p.Tensor().Floats()
+	}
+	steps(t, trainer, 2)
+	for _, p := range trainer.Model.Params() {
+		if frozen := strings.HasPrefix(p.Name(), "h.0.attn."); slices.Equal(p.Tensor().Floats(), before[p.Name()]) != frozen {
+			t.Errorf("%s: changed %t, want %t", p.Name(), frozen, !frozen)
+		}
+	}
 }
 
 // A run with patience resumes with the number of evaluations since the best, and one without counts from 0.
