@@ -220,5 +220,6 @@ func (t transfer) draw(w io.Writer) error {
 		p.Add(line, dots, best)
 		p.Legend.Add(fmt.Sprintf("width %d, %s", s.Width, s.Parametrization), line)
 	}
+	p.Y.Max += 0.4 * (p.Y.Max - p.Y.Min) // room for the legend
 	return picture.Write(w, 20*vg.Centimeter, 12*vg.Centimeter, p.Draw)
 }
