@@ -20,7 +20,7 @@ type Preset struct {
 func Presets() []Preset {
 	return []Preset{
 		{"shakespeare", "characters on a CPU, 0.8 M parameters", Shakespeare()},
-		{"modern", "the same size from the parts of 2026, 0.8 M parameters", Modern()},
+		{"modern", "the same size from today's parts, 0.8 M parameters", Modern()},
 		{"baby", "characters, 10.7 M parameters", Baby()},
 		{"gpt2", "the smallest GPT-2, 124 M parameters", GPT2()},
 		{"paper", "one block of it with a separate head, 85 M parameters", Paper()},
@@ -81,7 +81,7 @@ func Modern() Config {
 	c := Shakespeare()
 	c.Position, c.Norm = "rope", "rmsnorm"
 	c.MLP, c.Activation, c.NInner = "swiglu", "", 344 // 8/3·d: as many weights as an MLP of 4·d without a gate
-	c.Optimizer, c.LearningRate, c.MinLR = "muon", 4e-3, 1e-4
+	c.Optimizer, c.LearningRate = "muon", 4e-3
 	return c
 }
 
