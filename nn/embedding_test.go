@@ -555,10 +555,10 @@ func TestRoPEErrors(t *testing.T) {
 		"h.0.rope: size 0: rotary positions rotate pairs, so at least 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 0, 100).Forward(x)
 		},
-		"h.0.rope: 3 rotating features: rotary positions rotate pairs, so an even number from 2 to 4 is needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: rotary dimension 3: rotary positions rotate pairs, so an even number from 2 to 4 is needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewPartialRoPE(at.At("rope"), 4, 3, 100).Forward(x)
 		},
-		"h.0.rope: 6 rotating features": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: rotary dimension 6": func(at Site, x graph.Expr) graph.Expr {
 			return NewPartialRoPE(at.At("rope"), 4, 6, 100).Forward(x)
 		},
 		"h.0.rope: theta 0: a base greater than 0 is needed": func(at Site, x graph.Expr) graph.Expr {

@@ -27,21 +27,21 @@ type RoPE struct {
 // are the site's Positions, from 0 to Context−1. It is an error if size is odd or θ is not positive.
 func NewRoPE(at Site, size int, theta float64) *RoPE { return NewPartialRoPE(at, size, size, theta) }
 
-// NewPartialRoPE is NewRoPE, but only the first turned columns of a group rotate (Black et al. 2022, GPT-NeoX-20B,
-// section 2.1.1, which turns a quarter of them):
+// NewPartialRoPE is like NewRoPE, but rotates only the first dim columns of a group (Black et al. 2022, GPT-NeoX-20B,
+// section 2.1.1, where dim is a quarter of size):
 //
-//	φ = t·θ^(−2i/turned) for 2i < turned, otherwise 0
+//	φ = t·θ^(−2i/dim) for 2i < dim, otherwise 0
 //
-// It is an error if turned is odd, below 2 or above size.
-func NewPartialRoPE(at Site, size, turned int, theta float64) *RoPE {
+// It is an error if dim is odd, below 2 or above size.
+func NewPartialRoPE(at Site, size, dim int, theta float64) *RoPE {
 	switch {
 	case size < 2:
 		at.Failf("size %d: rotary positions rotate pairs, so at least 2 features are needed", size)
 	case size%2 != 0:
 		at.Failf("size %d: rotary positions rotate pairs, so %d or %d features are needed", size, size-1, size+1)
-	case turned < 2 || turned > size || turned%2 != 0:
-		at.Failf("%d rotating features: rotary positions rotate pairs, so an even number from 2 to %d is needed",
-			turned, size)
+	case dim < 2 || dim > size || dim%2 != 0:
+		at.Failf("rotary dimension %d: rotary positions rotate pairs, so an even number from 2 to %d is needed",
+			dim, size)
 	case !(theta > 0) || math.IsInf(theta, 1):
 		at.Failf("theta %g: a base greater than 0 is needed, such as 10000", theta)
 	}
@@ -50,10 +50,10 @@ func NewPartialRoPE(at Site, size, turned int, theta float64) *RoPE {
 	table := func(name string, f func(float64) float64) graph.Expr {
 		return at.Value(name, func(i int, _ *rand.Rand) float64 {
 			t, pair := float64(i/half), i%half
-			if 2*pair >= turned {
+			if 2*pair >= dim {
 				return f(0)
 			}
-			return f(t * math.Pow(theta, -2*float64(pair)/float64(turned))) // φ of position t
+			return f(t * math.Pow(theta, -2*float64(pair)/float64(dim))) // φ of position t
 		}, at.Context, half)
 	}
 	return &RoPE{table("cos", math.Cos), table("sin", math.Sin), at.Positions, max(2, size), at.Embd, at.Scope}

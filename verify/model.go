@@ -169,8 +169,8 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm,
 		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks,
 		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, NoRope: c.NoRopeLayerInterval,
-		Turned: int(math.Round(c.PartialRotaryFactor * float64(c.QKSize))),
-		Cap:    c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
+		RotaryDim: int(math.Round(c.PartialRotaryFactor * float64(c.QKSize))),
+		Cap:       c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
 		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss,
 	}
 	if m.Sum {

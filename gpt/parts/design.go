@@ -89,7 +89,8 @@ func (d Design) Validate(context int) error {
 	return nil
 }
 
-// checkPartial refuses a share of rotating features that is not an even number of them, or that no position reads.
+// checkPartial returns an error if the share of rotating features is not an even number of them, or if the positions
+// are not rotary.
 func (d Design) checkPartial() error {
 	s := d.Stack
 	n := s.PartialRotaryFactor * float64(s.QKSize)
@@ -99,7 +100,7 @@ func (d Design) checkPartial() error {
 	case s.Position != "rope":
 		return errors.Errorf("partial_rotary_factor: got %v, want 0 with position %s, which is not rope",
 			s.PartialRotaryFactor, s.Position)
-	case s.turned() < 2 || s.turned()%2 != 0 || !(math.Abs(n-float64(s.turned())) <= 1e-6):
+	case s.rotaryDim() < 2 || s.rotaryDim()%2 != 0 || !(math.Abs(n-float64(s.rotaryDim())) <= 1e-6):
 		return errors.Errorf("partial_rotary_factor: got %v, which is %v of qk_size %d features, want an even number",
 			s.PartialRotaryFactor, n, s.QKSize)
 	}

@@ -45,8 +45,8 @@ func (b *biases) Check(d nn.Dims) error {
 
 // CheckUsed must be called after Forward. It returns an error if the position provides a rotation or biases of scores
 // that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where they
-// are never computed. A norm of queries and keys, a gate or sinks that no layer has built are errors too, and so is an
-// interval of blocks without a rotation where there is none.
+// are never computed. It is also an error if no layer has built the norm of queries and keys, the gate or the sinks,
+// or if blocks leave out a rotation and the position provides none.
 func (b *Body) CheckUsed() error {
 	s := b.stack
 	switch {

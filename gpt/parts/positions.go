@@ -36,7 +36,7 @@ func checkSinusoidal(d nn.Dims) error {
 }
 
 func rope(at nn.Site, s Stack) nn.Placement {
-	return nn.Placement{Rotary: nn.NewPartialRoPE(at.At("rope"), at.QK, s.turned(), s.RopeTheta)}
+	return nn.Placement{Rotary: nn.NewPartialRoPE(at.At("rope"), at.QK, s.rotaryDim(), s.RopeTheta)}
 }
 
 func checkRoPE(d nn.Dims) error {

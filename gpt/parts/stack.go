@@ -24,9 +24,9 @@ type Stack struct {
 	// AttnLogitSoftcapping is c in c·tanh(s/c), which replaces the scores of attention by a softmax; 0 is none.
 	AttnLogitSoftcapping float64
 	RopeTheta            float64 // base of the rotary positions' frequencies; by default 10000
-	// PartialRotaryFactor is the share of the features of a head that rotary positions rotate; 0 is all.
+	// PartialRotaryFactor is the share of the features of a head that rotary positions rotate; 0 means all.
 	PartialRotaryFactor float64
-	// NoRopeLayerInterval k leaves out the rotation in every k-th block, the first of them being block k; 0 is none.
+	// NoRopeLayerInterval is k if blocks k, 2k, …, counted from 1, have no rotary positions; 0 means no such block.
 	NoRopeLayerInterval int
 
 	// By name, by default the first of the library's list.
@@ -66,8 +66,8 @@ func (s Stack) withDefaults() Stack {
 	return s
 }
 
-// turned returns the number of features of a head that rotary positions rotate. s must be resolved.
-func (s Stack) turned() int {
+// rotaryDim returns the number of features of a head that rotary positions rotate. s must be resolved.
+func (s Stack) rotaryDim() int {
 	if s.PartialRotaryFactor == 0 {
 		return s.QKSize
 	}

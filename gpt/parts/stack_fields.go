@@ -24,7 +24,7 @@ func (s *Stack) SizeFields() field.List {
 		field.New("partial_rotary_factor", &s.PartialRotaryFactor, field.Fraction(),
 			"share of the features of a head that rotary positions rotate, such as 0.25; 0 is all").Optional(),
 		field.New("no_rope_layer_interval", &s.NoRopeLayerInterval, field.Size(0),
-			"k for no rotation of queries and keys in every k-th block with rotary positions; 0 is none").Optional(),
+			"leave rotary positions out of every k-th block, such as 4; 0 leaves out none").Optional(),
 		field.New("attn_logit_softcapping", &s.AttnLogitSoftcapping, field.NonNegative(),
 			"c of the scores c·tanh(s/c) of attention with a softmax; 0 is no cap").Optional(),
 	}

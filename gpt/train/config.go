@@ -92,10 +92,10 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 			"number of steps of the decay of schedule wsd; 0 is a fifth of lr_decay_iters").Optional(),
 		field.New("min_lr", &t.MinLR, field.NonNegative(), "lowest learning rate after warm-up"),
 		field.New("label_smoothing", &t.LabelSmoothing, field.Fraction(),
-			"share of a target's probability that all tokens have in equal parts while training, such as 0.1").
+			"label smoothing while training: share of the target's probability that all tokens divide, such as 0.1").
 			Optional(),
 		field.New("z_loss", &t.ZLoss, field.NonNegative(),
-			"factor of the mean of ln² Σ e^z over the logits z, added to the loss while training, such as 1e-4").
+			"factor of the z-loss while training, the mean of ln² Σ e^z over the logits z, such as 1e-4").
 			Optional(),
 		field.New("ema", &t.EMA, field.Fraction(),
 			"decay of a moving average of the weights, such as 0.999; 0 is none").Optional(),

@@ -19,7 +19,7 @@ type Task struct {
 	Build func(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error)
 	// Fill puts a micro-batch into the network and returns its number of tokens. step and micro count from 0.
 	Fill      func(step, micro int) (tokens int, err error)
-	Evaluated func() graph.Expr // optional: after Build, the loss of evaluations; nil means the loss to minimise
+	Evaluated func() graph.Expr // optional: returns the loss of evaluations, after Build; by default Build's loss
 	Optimizer Optimizer
 	Factor    func(p graph.Expr) float64 // optional: the factor on the learning rate of a parameter, above 0
 	Schedules []Schedule                 // one's own, in addition to the library's

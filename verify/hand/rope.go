@@ -10,11 +10,12 @@ import (
 //
 //	φ = t θ^(−2i/Size)     t is the token's position   Xu (47)–(49)
 //
-// If Turned is not 0, only the first Turned features of a group rotate, with Turned in place of Size (GPT-NeoX).
+// If RotaryDim is not 0, only the first RotaryDim features of a group rotate, and RotaryDim replaces Size in φ
+// (GPT-NeoX).
 type RoPE[T Number] struct {
 	Positions []int // of the tokens, in their order
 	Size      int
-	Turned    int // even, at most Size; 0 is Size
+	RotaryDim int // even, at most Size; 0 is Size
 	Theta     float64
 }
 
@@ -36,8 +37,8 @@ func (l RoPE[T]) rotate(x Matrix[T], sign float64) Matrix[T] {
 	if len(l.Positions) != x.Rows || l.Size < 2 || l.Size%2 != 0 || x.Cols%l.Size != 0 {
 		return failed[T]("rotate (%d, %d) at %d positions in groups of %d", x.Rows, x.Cols, len(l.Positions), l.Size)
 	}
-	if l.Turned < 0 || l.Turned > l.Size || l.Turned%2 != 0 {
-		return failed[T]("rotate %d features in groups of %d, want an even number of them", l.Turned, l.Size)
+	if l.RotaryDim < 0 || l.RotaryDim > l.Size || l.RotaryDim%2 != 0 {
+		return failed[T]("rotary dimension %d, want an even number from 0 to %d", l.RotaryDim, l.Size)
 	}
 	if !(l.Theta > 0 && l.Theta <= math.MaxFloat64) {
 		return failed[T]("rotate with base %v, want a positive one", l.Theta)
@@ -50,12 +51,12 @@ func (l RoPE[T]) rotate(x Matrix[T], sign float64) Matrix[T] {
 func (l RoPE[T]) turns(x Matrix[T], sign float64) (cos, sin Matrix[T]) {
 	cos, sin = x.zeros(), x.zeros()
 	cos.exact, sin.exact = x.exact.with(emptied), x.exact.with(emptied)
-	turned := cmp.Or(l.Turned, l.Size)
+	dim := cmp.Or(l.RotaryDim, l.Size)
 	for row, t := range l.Positions {
 		for pair := range x.Cols / 2 {
 			phi := 0.
-			if feature := 2 * pair % l.Size; feature < turned {
-				phi = sign * float64(t) * math.Pow(l.Theta, -float64(feature)/float64(turned))
+			if feature := 2 * pair % l.Size; feature < dim {
+				phi = sign * float64(t) * math.Pow(l.Theta, -float64(feature)/float64(dim))
 			}
 			for at := row*x.Cols + 2*pair; at <= row*x.Cols+2*pair+1; at++ {
 				if cos.Data[at], sin.Data[at] = number[T](math.Cos(phi)), number[T](math.Sin(phi)); x.exact != nil {

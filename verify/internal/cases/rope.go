@@ -55,7 +55,7 @@ func rotations[T hand.Number](n fixture.Sizes) []entry[T] {
 func partOf(n fixture.Sizes) int { return max(2, n.Features/4*2) }
 
 func partialRotary[T hand.Number](n fixture.Sizes) hand.Layer[T] {
-	return hand.RoPE[T]{Positions: places(n), Size: n.Features, Turned: partOf(n), Theta: theta}
+	return hand.RoPE[T]{Positions: places(n), Size: n.Features, RotaryDim: partOf(n), Theta: theta}
 }
 
 func rotary[T hand.Number](n fixture.Sizes) hand.Layer[T] {
