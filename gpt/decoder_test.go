@@ -74,6 +74,12 @@ func variants() map[string]Config {
 	for _, n := range parts.AttnGates() {
 		vary("attn_gate "+n.String(), func(c *Config) { c.AttnGate, c.Attention = n.String(), "gqa"; c.suit() })
 	}
+	for _, n := range parts.ShortConvs() {
+		vary("short_conv "+n.String(), func(c *Config) { c.ShortConv, c.Position, c.QKSize = n.String(), "rope", 4 })
+	}
+	for _, a := range []string{"gqa", "linear", "longformer", "sigmoid"} {
+		vary(a+", short_conv canon_abcd", func(c *Config) { c.ShortConv, c.MLP, c.Attention = "canon_abcd", "swiglu", a; c.suit() })
+	}
 	for _, n := range parts.AttnSinks() {
 		for _, a := range []string{"causal", "gqa", "alternating"} {
 			vary(a+", attn_sinks "+n.String(), func(c *Config) { c.AttnSinks, c.Attention = n.String(), a; c.suit() })

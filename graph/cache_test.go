@@ -215,6 +215,9 @@ func stepCases() map[string]stepCase {
 		cases[name] = stepCase{h.Width(), func(_ Scope, x Expr) Expr { return must(LinearAttention(x, Expr{}, l)) },
 			func(_ Scope, x, at Expr) Expr { return CachedLinearAttention(x, at, c) }, c}
 	}
+	v := NewConvCache(3, 4, 4)
+	cases["convolution"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Convolve(x, s.Value("w", Normal(1), 16), 5)) },
+		func(s Scope, x, at Expr) Expr { return CachedConvolve(x, s.Value("w", Normal(1), 16), at, v) }, v}
 	c := NewElmanCache(3, 4)
 	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3)) },
 		func(s Scope, x, at Expr) Expr { return CachedElman(x, s.Value("w", Normal(1), 4, 4), at, c) }, c}

@@ -139,3 +139,42 @@ func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 		return a.g.ops.CachedElman(cache.batch, &cache.held, cache.step(at, n), a.node, w.node)
 	}, w, at)
 }
+
+// ConvCache holds the last tokens, (B, taps−1, d), for one layer of causal convolutions.
+type ConvCache struct {
+	taps, width int
+	cachedState
+}
+
+// NewConvCache returns the cache before the first token, for batch sequences, width features and taps weights of each.
+func NewConvCache(batch, width, taps int) *ConvCache {
+	return &ConvCache{taps, width, newCachedState(batch, float64(batch)*float64(taps-1)*float64(width))}
+}
+
+// CachedConvolve returns Convolve for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the
+// cache. The input at is as in CachedElman. CachedConvolve has no derivative and no reference: it equals rows at …
+// at+n−1 of Convolve.
+func CachedConvolve(x, w, at Expr, cache *ConvCache) Expr {
+	return x.apply("cached convolve", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to continue from")
+		}
+		taps, err := checkConvolve(x.node, w.node)
+		if err != nil {
+			return nil, err
+		}
+		s := x.node.Shape()
+		if taps != cache.taps || s[1] != cache.width {
+			return nil, errors.Errorf("%d weights of %d features, the cache has %d of %d",
+				taps, s[1], cache.taps, cache.width)
+		}
+		if s[0]%cache.batch != 0 {
+			return nil, errors.Errorf("got %d tokens, want the same number for each of %d sequences", s[0], cache.batch)
+		}
+		if err := checkPosition(at); err != nil {
+			return nil, err
+		}
+		c := kernel.Convolution{Length: s[0] / cache.batch, Taps: taps}
+		return x.g.ops.CachedConvolve(cache.batch, c, &cache.held, cache.step(at, c.Length), x.node, w.node)
+	}, w, at)
+}

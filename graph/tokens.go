@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -63,6 +64,34 @@ func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 		}
 		return a.g.ops.Elman(a.node, w.node, batch)
 	}, w)
+}
+
+// Convolve returns the kernel of the causal convolution of every feature by itself in sequences of length tokens, y_t =
+// w_0∘x_t + … + w_{taps−1}∘x_{t−taps+1}, where tokens before the first are 0: x (B·T, d), w = [w_0 | w_1 | …] (taps·d)
+// → (B·T, d).
+func Convolve(x, w Expr, length int) (y Expr, ok bool) {
+	return x.kernel("convolve", func() (*G.Node, error) {
+		taps, err := checkConvolve(x.node, w.node)
+		if err != nil {
+			return nil, err
+		}
+		if n := x.node.Shape()[0]; length < 1 || n%length != 0 {
+			return nil, errors.Errorf("got %d tokens, want entire sequences of %d", n, length)
+		}
+		return x.g.ops.Convolve(x.node, w.node, kernel.Convolution{Length: length, Taps: taps})
+	}, w)
+}
+
+// checkConvolve returns the number of weights of each feature.
+func checkConvolve(x, w *G.Node) (taps int, err error) {
+	s, of := x.Shape(), w.Shape()
+	if len(s) != 2 || s[1] < 1 {
+		return 0, errors.Errorf("got tokens %v, want (B·n, d)", s)
+	}
+	if len(of) != 2 || of[0] != 1 || of[1] < s[1] || of[1]%s[1] != 0 {
+		return 0, errors.Errorf("got weights %v, want a multiple of the %d features", of, s[1])
+	}
+	return of[1] / s[1], nil
 }
 
 func checkElman(a, w *G.Node, batch int) error {

@@ -76,7 +76,7 @@ func (l *SelfAttention) gated(x graph.Expr) *heads {
 func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
-	qkv, heads := l.QKV.Forward(x), l.gated(x)
+	qkv, heads := step(l.QKV, x, at), l.gated(x)
 	if heads.sinks.Graph() == nil {
 		return heads.project(graph.CachedAttention(qkv, mask, at, l.cache))
 	}
@@ -208,7 +208,8 @@ func (l *heads) mixing() float64 {
 // groups side by side. Queries and keys are normalised if the site has a QKNorm, then rotated if positions are rotary.
 type inProjection struct {
 	affine Layer
-	norm   Layer // of queries and keys; nil without
+	conv   optional // of queries, keys and values
+	norm   Layer    // of queries and keys; nil without
 	heads  graph.AttentionShape
 	rotary Rotary
 	scope  graph.Scope
@@ -219,7 +220,8 @@ type inProjection struct {
 func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool) *inProjection {
 	q, k, v := sizes.Heads*sizes.QK, sizes.Groups*sizes.QK, sizes.Groups*sizes.V
 	affine := at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02))
-	l := &inProjection{affine: affine, heads: sizes, rotary: at.Rotary, scope: at.Scope}
+	conv := at.At(name).conv(ConvProjections, q+k+v)
+	l := &inProjection{affine: affine, conv: conv, heads: sizes, rotary: at.Rotary, scope: at.Scope}
 	if at.QKNorm != nil {
 		if name != "c_attn" {
 			at = at.At(name)
@@ -230,8 +232,14 @@ func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool
 }
 
 // Forward returns [q | k | v].
-func (l *inProjection) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H·dρ+G(dρ+dh))
-	qkv := l.affine.Forward(x).In(l.scope)
+func (l *inProjection) Forward(x graph.Expr) graph.Expr { return l.forward(x, l.conv.Forward) }
+
+// Step is Forward for the newest tokens of every sequence. It differs if there is a short convolution.
+func (l *inProjection) Step(x, at graph.Expr) graph.Expr { return l.forward(x, l.conv.stepAt(at)) }
+
+// forward maps (n, d) → (n, H·dρ+G(dρ+dh)).
+func (l *inProjection) forward(x graph.Expr, conv func(graph.Expr) graph.Expr) graph.Expr {
+	qkv := conv(l.affine.Forward(x)).In(l.scope)
 	if l.norm != nil {
 		qkv = shaped(l.scope, qkv.Shape(), func() graph.Expr { return l.norm.Forward(qkv) }).In(l.scope)
 	}

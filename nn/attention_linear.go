@@ -112,7 +112,7 @@ func (l *LinearAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n,
 	if !l.heads.Causal || l.padding.Graph() != nil {
 		l.scope.Failf("one token at a time: the mask %s is not nn.Causal", l.mask)
 	}
-	return l.Proj.Forward(l.scope.Place("heads", graph.CachedLinearAttention(l.QKV.Forward(x), at, l.state)))
+	return l.Proj.Forward(l.scope.Place("heads", graph.CachedLinearAttention(step(l.QKV, x, at), at, l.state)))
 }
 
 // TaylorAttention is linear attention with the first two terms of e^(q·k) ≈ 1 + q·k for unit vectors, so that no weight

@@ -57,7 +57,7 @@ func (l *Longformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) �
 func (l *Longformer) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	l.mask.requireCausal(l.scope)
-	both := l.QKV.Forward(x).Join(l.Global.Forward(x)).In(l.scope)
+	both := step(l.QKV, x, at).Join(step(l.Global, x, at)).In(l.scope)
 	heads := graph.CachedPairAttention(both, l.mask.Expr(), at, l.cache)
 	return l.Proj.Forward(l.scope.Place("heads", heads))
 }

@@ -48,7 +48,7 @@ func (l *SigmoidAttention) mask() graph.Expr { // (T, T), or as the mask
 func (l *SigmoidAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
-	return l.gated(x).project(graph.CachedSigmoidAttention(l.QKV.Forward(x), mask, at, l.cache))
+	return l.gated(x).project(graph.CachedSigmoidAttention(step(l.QKV, x, at), mask, at, l.cache))
 }
 
 // Mixing returns the Mixing of SelfAttention, or 0 for nil.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -741,6 +742,12 @@ func TestI69FactorsFold(t *testing.T) {
 	}
 }
 
+// withoutStep combines tokens and has no Step.
+type withoutStep struct{}
+
+func (withoutStep) Forward(x graph.Expr) graph.Expr { return x }
+func (withoutStep) Mixing() float64                 { return 1 }
+
 // A layer in factors decodes as it computes, and one that stores nothing is refused by name.
 func TestScaledSteps(t *testing.T) {
 	d := Dims{Batch: 2, Context: 5, Embd: 6, Heads: 2, QK: 4, V: 3, Inner: 5, Blocks: 1}
@@ -750,10 +757,16 @@ func TestScaledSteps(t *testing.T) {
 	})
 	g := graph.New(graph.Float64, 1)
 	x := g.Root().Value("x", graph.Normal(1), 2, 6)
-	y := NewScaled(g.Root().Sub("mlp"), NewMLP(newSite(g, d)), 1, 2).Step(x, g.Root().Ints("at", 1, 5, -1))
-	if y.Graph() != nil && g.Err() == nil {
-		t.Error("a step of an MLP: got no error")
+	at := g.Root().Ints("at", 1, 5, -1)
+	mlp := NewMLP(newSite(g, d))
+	if diff := cmp.Diff(output(t, NewScaled(g.Root(), mlp, 1, 2).Step(x, at)).F64, output(t, mlp.Forward(x).Scale(2)).F64); diff != "" {
+		t.Errorf("a step of an MLP: -got +want:\n%s", diff)
 	}
+	y := NewScaled(g.Root().Sub("mixing"), withoutStep{}, 1, 2).Step(x, at)
+	if err := y.Graph().Err(); err == nil || !strings.Contains(err.Error(), "withoutStep stores nothing of earlier tokens") {
+		t.Errorf("a step of a layer without: got %v", err)
+	}
+	g = graph.New(graph.Float64, 1)
 	l := NewScaledQueries(NewLinear, 3)(g.Root().Sub("one"), 2, []int{3}, false, graph.Const(1))
 	if _, ok := l.(*Linear); !ok {
 		t.Errorf("one block of columns: got %T, want the layer as it was", l)

@@ -14,23 +14,23 @@ type Block struct {
 
 // NewBlock declares ln_1, attn, ln_2 and mlp.
 func NewBlock(at Site, attention Attention) *Block {
-	return &Block{at.norm("ln_1"), Make(at.At("attn"), attention), at.norm("ln_2"), at.mlp(), at.Scope}
+	return &Block{at.norm("ln_1"), at.attention(attention), at.norm("ln_2"), at.mlp(), at.Scope}
 }
 
 // Forward computes the two residual steps.
 func (b *Block) Forward(x graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, In(b.scope, "attn", b.Attn))
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "mlp", b.Mlp))
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *Block) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), newest(b.scope, "mlp", b.Mlp, at))
 }
 
-func (b *Block) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
-	norm1, norm2, mlp := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+func (b *Block) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+	norm1, norm2 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
 	x = x.Add(attend(norm1(x))) // a₅ = a₁ + attention(norm(a₁))   (n, d)
 	return x.Add(mlp(norm2(x))) // a₁₀ = a₅ + mlp(norm(a₅))        (n, d)
@@ -52,17 +52,17 @@ func NewPostNormBlock(at Site, attention Attention) *PostNormBlock {
 // Forward computes the two residual steps.
 func (b *PostNormBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, In(b.scope, "attn", b.Attn))
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "mlp", b.Mlp))
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *PostNormBlock) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), newest(b.scope, "mlp", b.Mlp, at))
 }
 
-func (b *PostNormBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
-	norm1, norm2, mlp := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+func (b *PostNormBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+	norm1, norm2 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
 	x = norm1(x.Add(attend(x)))             // u = norm(x + attention(x))   (n, d)
 	return norm2(x.In(b.scope).Add(mlp(x))) // y = norm(u + mlp(u))         (n, d)
@@ -76,10 +76,14 @@ func (s Site) norm(name string) Layer {
 	return Make(s.At(name), s.Norm)
 }
 
-// mlp builds the MLP of a block.
+// attention builds the attention of a block, after the site's short convolution.
+func (s Site) attention(build Attention) Layer { return s.At("attn").after(ConvAttention, build) }
+
+// mlp builds the MLP of a block, after the site's short convolution.
 func (s Site) mlp() Layer {
-	if s.MLP == nil {
-		return NewMLP(s.At("mlp"))
+	build := s.MLP
+	if build == nil {
+		build = func(at Site) Layer { return NewMLP(at) }
 	}
-	return Make(s.At("mlp"), s.MLP)
+	return s.At("mlp").after(ConvMLP, build)
 }

@@ -16,7 +16,7 @@ type SandwichBlock struct {
 // NewSandwichBlock declares ln_1, attn, ln_1_post, ln_2, mlp and ln_2_post.
 func NewSandwichBlock(at Site, attention Attention) *SandwichBlock {
 	return &SandwichBlock{
-		at.norm("ln_1"), Make(at.At("attn"), attention), at.norm("ln_1_post"),
+		at.norm("ln_1"), at.attention(attention), at.norm("ln_1_post"),
 		at.norm("ln_2"), at.mlp(), at.norm("ln_2_post"),
 		at.Scope,
 	}
@@ -25,19 +25,18 @@ func NewSandwichBlock(at Site, attention Attention) *SandwichBlock {
 // Forward computes the two residual steps.
 func (b *SandwichBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, In(b.scope, "attn", b.Attn))
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "mlp", b.Mlp))
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *SandwichBlock) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), newest(b.scope, "mlp", b.Mlp, at))
 }
 
-func (b *SandwichBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (b *SandwichBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
 	norm1, post1 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_1_post", b.Ln1Post)
 	norm2, post2 := In(b.scope, "ln_2", b.Ln2), In(b.scope, "ln_2_post", b.Ln2Post)
-	mlp := In(b.scope, "mlp", b.Mlp)
 	x = x.In(b.scope)
 	x = x.Add(post1(attend(norm1(x)))) // u = x + norm(attention(norm(x)))   (n, d)
 	return x.Add(post2(mlp(norm2(x)))) // y = u + norm(mlp(norm(u)))         (n, d)
@@ -59,17 +58,17 @@ func NewPostPartBlock(at Site, attention Attention) *PostPartBlock {
 // Forward computes the two residual steps.
 func (b *PostPartBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, In(b.scope, "attn", b.Attn))
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "mlp", b.Mlp))
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *PostPartBlock) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), newest(b.scope, "mlp", b.Mlp, at))
 }
 
-func (b *PostPartBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
-	norm1, norm2, mlp := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+func (b *PostPartBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+	norm1, norm2 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
 	x = x.Add(norm1(attend(x))) // u = x + norm(attention(x))   (n, d)
 	return x.Add(norm2(mlp(x))) // y = u + norm(mlp(u))         (n, d)
@@ -87,25 +86,25 @@ type ParallelBlock struct {
 
 // NewParallelBlock declares ln_1, attn and mlp.
 func NewParallelBlock(at Site, attention Attention) *ParallelBlock {
-	return &ParallelBlock{at.norm("ln_1"), Make(at.At("attn"), attention), at.mlp(), at.Scope}
+	return &ParallelBlock{at.norm("ln_1"), at.attention(attention), at.mlp(), at.Scope}
 }
 
 // Forward computes the residual step.
 func (b *ParallelBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, In(b.scope, "attn", b.Attn))
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "mlp", b.Mlp))
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *ParallelBlock) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), newest(b.scope, "mlp", b.Mlp, at))
 }
 
-func (b *ParallelBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (b *ParallelBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
 	x = x.In(b.scope)
 	h := In(b.scope, "ln_1", b.Ln1)(x)
-	return x.Add(attend(h)).Add(In(b.scope, "mlp", b.Mlp)(h))
+	return x.Add(attend(h)).Add(mlp(h))
 }
 
 // ParallelTwoBlock is a parallel block with a norm for each sublayer, as in GPT-NeoX:
@@ -124,17 +123,18 @@ func NewParallelTwoBlock(at Site, attention Attention) *ParallelTwoBlock {
 // Forward computes the residual step.
 func (b *ParallelTwoBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, In(b.scope, "attn", b.Attn))
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "mlp", b.Mlp))
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *ParallelTwoBlock) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), newest(b.scope, "mlp", b.Mlp, at))
 }
 
-func (b *ParallelTwoBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
-	norm1, norm2, mlp := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+// forward maps (n, d) → (n, d).
+func (b *ParallelTwoBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr {
+	norm1, norm2 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
 	return x.Add(attend(norm1(x))).Add(mlp(norm2(x)))
 }

@@ -19,7 +19,7 @@ type DecoderBlock struct {
 // NewDecoderBlock declares ln_1, attn, ln_cross, cross, ln_2 and mlp.
 func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
 	return &DecoderBlock{
-		Ln1: at.norm("ln_1"), Attn: Make(at.At("attn"), attention),
+		Ln1: at.norm("ln_1"), Attn: at.attention(attention),
 		LnCross: at.norm("ln_cross"), Cross: NewCrossAttention(at.At("cross"), m),
 		Ln2: at.norm("ln_2"), Mlp: at.mlp(),
 		scope: at.Scope,
@@ -29,19 +29,21 @@ func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
 // Forward computes the three residual steps.
 func (b *DecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
+	attend, mlp := In(b.scope, "attn", b.Attn), In(b.scope, "mlp", b.Mlp)
+	return b.forward(x, attend, In(b.scope, "cross", b.Cross), mlp)
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *DecoderBlock) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), stepAt(b.scope, "cross", b.Cross, at))
+	attend, mlp := stepAt(b.scope, "attn", b.Attn, at), newest(b.scope, "mlp", b.Mlp, at)
+	return b.forward(x, attend, stepAt(b.scope, "cross", b.Cross, at), mlp)
 }
 
 // forward maps (n, d) → (n, d).
-func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
+func (b *DecoderBlock) forward(x graph.Expr, attend, cross, mlp func(graph.Expr) graph.Expr) graph.Expr {
 	norm1, normC := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_cross", b.LnCross)
-	norm2, mlp := In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+	norm2 := In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
 	x = x.Add(attend(norm1(x))) // u = x + attention(norm₁(x))   (n, d)
 	x = x.Add(cross(normC(x)))  // v = u + cross(norm_c(u), z)   (n, d)
@@ -66,19 +68,21 @@ func NewPostNormDecoderBlock(at Site, attention Attention, m *Memory) *PostNormD
 // Forward computes the three residual steps.
 func (b *PostNormDecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
+	attend, mlp := In(b.scope, "attn", b.Attn), In(b.scope, "mlp", b.Mlp)
+	return b.forward(x, attend, In(b.scope, "cross", b.Cross), mlp)
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (b *PostNormDecoderBlock) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(b, x, &result)
-	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), stepAt(b.scope, "cross", b.Cross, at))
+	attend, mlp := stepAt(b.scope, "attn", b.Attn, at), newest(b.scope, "mlp", b.Mlp, at)
+	return b.forward(x, attend, stepAt(b.scope, "cross", b.Cross, at), mlp)
 }
 
 // forward maps (n, d) → (n, d).
-func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
+func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross, mlp func(graph.Expr) graph.Expr) graph.Expr {
 	norm1, normC := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_cross", b.LnCross)
-	norm2, mlp := In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
+	norm2 := In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
 	x = norm1(x.Add(attend(x))).In(b.scope) // u = norm₁(x + attention(x))   (n, d)
 	x = normC(x.Add(cross(x))).In(b.scope)  // v = norm_c(u + cross(u, z))   (n, d)

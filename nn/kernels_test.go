@@ -147,6 +147,7 @@ func allCases() []layerCase {
 		sigmoidLayerCases,
 		qkNormLayerCases,
 		gateLayerCases, sinkLayerCases,
+		convLayerCases,
 		scaledLayerCases,
 	)
 }

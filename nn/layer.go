@@ -40,15 +40,36 @@ type Mixing interface {
 	Mixing() float64
 }
 
+const notCached = "%T stores nothing of earlier tokens, so all tokens must pass through Forward at once"
+
 // stepAt returns the Step of the named layer at one position, in the block at s. It is the counterpart of In for Step.
 func stepAt(s graph.Scope, name string, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
 	return func(x graph.Expr) graph.Expr {
 		if c, ok := l.(Cached); ok {
 			return s.Place(name, shaped(s.Sub("%s", name), x.Shape(), func() graph.Expr { return c.Step(x, at) }))
 		}
-		s.Failf("%T stores nothing of earlier tokens, so all tokens must pass through Forward at once", l)
+		s.Failf(notCached, l)
 		return x
 	}
+}
+
+// newest is like stepAt, but a layer that is not Cached combines no tokens, so its Forward does both.
+func newest(s graph.Scope, name string, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
+	if _, ok := l.(Cached); ok {
+		return stepAt(s, name, l, at)
+	}
+	return In(s, name, l)
+}
+
+// step returns the Step of l, or its Forward if it combines no tokens.
+func step(l Layer, x, at graph.Expr) graph.Expr {
+	switch l := l.(type) {
+	case Cached:
+		return l.Step(x, at)
+	case Mixing:
+		return x.Wrap(nil, errors.Errorf(notCached, l))
+	}
+	return l.Forward(x)
 }
 
 // Adapt returns a replacement for the matrix w (in, out) of the layer at s, such as one with an adapter.

@@ -80,7 +80,7 @@ func (l *Scaled) Forward(x graph.Expr) (result graph.Expr) {
 // Step is Forward for the newest tokens of every sequence.
 func (l *Scaled) Step(x, at graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(l, x, &result)
-	return times(l.Layer.(Cached).Step(times(x.In(l.scope), l.In), at).In(l.scope), l.Out)
+	return times(step(l.Layer, times(x.In(l.scope), l.In), at).In(l.scope), l.Out)
 }
 
 // ScaledQueries is the layer of packed queries, keys and values [q | k | v] with a factor on the queries, and thereby

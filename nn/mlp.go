@@ -10,6 +10,7 @@ import (
 type MLP struct {
 	Fc, Proj Layer
 	Act      Layer
+	conv     optional // of the f features
 	drop     *Dropout
 	scope    graph.Scope
 }
@@ -18,6 +19,7 @@ type MLP struct {
 func NewMLP(at Site) *MLP {
 	return &MLP{
 		Fc:    at.affine("c_fc", at.Embd, []int{at.Inner}, at.Bias, graph.Normal(0.02)),
+		conv:  at.At("c_fc").conv(ConvInner, at.Inner),
 		Proj:  at.affine("c_proj", at.Inner, []int{at.Embd}, at.Bias, residual(at)),
 		Act:   at.act(),
 		drop:  NewDropout(at.At("dropout")),
@@ -39,7 +41,17 @@ func residual(at Site) graph.Init {
 // Forward returns act(x·w₁ + b₁)·w₂ + b₂, then dropout.
 func (l *MLP) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
-	h := In(l.scope, "act", l.Act)(l.Fc.Forward(x).In(l.scope)) // (n, f)
+	return l.forward(x, l.conv.Forward)
+}
+
+// Step is Forward for the newest tokens of every sequence. It differs if the site has a short convolution in the MLP.
+func (l *MLP) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer recoverUnbuilt(l, x, &result)
+	return l.forward(x, l.conv.stepAt(at))
+}
+
+func (l *MLP) forward(x graph.Expr, conv func(graph.Expr) graph.Expr) graph.Expr {
+	h := In(l.scope, "act", l.Act)(conv(l.Fc.Forward(x)).In(l.scope)) // (n, f)
 	return l.drop.Forward(l.Proj.Forward(h))
 }
 
@@ -52,6 +64,7 @@ func (l *MLP) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 type GLU struct {
 	Gate, Fc, Proj Layer // w_g, w_u (d, f), w_d (f, d)
 	Act            Layer
+	convs          [2]optional // of x·w_g + b_g and x·w_u + b_u
 	drop           *Dropout
 	scope          graph.Scope
 }
@@ -61,8 +74,11 @@ func NewGLU(at Site, act Layer) *GLU {
 	inner := []int{at.Inner}
 	at.Act = act
 	return &GLU{
-		Gate:  at.affine("c_gate", at.Embd, inner, at.Bias, graph.Normal(0.02)),
-		Fc:    at.affine("c_fc", at.Embd, inner, at.Bias, graph.Normal(0.02)),
+		Gate: at.affine("c_gate", at.Embd, inner, at.Bias, graph.Normal(0.02)),
+		Fc:   at.affine("c_fc", at.Embd, inner, at.Bias, graph.Normal(0.02)),
+		convs: [2]optional{
+			at.At("c_gate").conv(ConvInner, at.Inner), at.At("c_fc").conv(ConvInner, at.Inner),
+		},
 		Proj:  at.affine("c_proj", at.Inner, []int{at.Embd}, at.Bias, residual(at)),
 		Act:   at.act(),
 		drop:  NewDropout(at.At("dropout")),
@@ -73,7 +89,18 @@ func NewGLU(at Site, act Layer) *GLU {
 // Forward returns (act(x·w_g + b_g) ∘ (x·w_u + b_u))·w_d + b_d, after dropout.
 func (l *GLU) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
-	gate, up := l.Gate.Forward(x).In(l.scope), l.Fc.Forward(x).In(l.scope) // x·w_g + b_g, x·w_u + b_u   (n, f)
+	return l.forward(x, l.convs[0].Forward, l.convs[1].Forward)
+}
+
+// Step is Forward for the newest tokens of every sequence. It differs if the site has a short convolution in the MLP.
+func (l *GLU) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer recoverUnbuilt(l, x, &result)
+	return l.forward(x, l.convs[0].stepAt(at), l.convs[1].stepAt(at))
+}
+
+func (l *GLU) forward(x graph.Expr, convGate, convUp func(graph.Expr) graph.Expr) graph.Expr {
+	gate := convGate(l.Gate.Forward(x)).In(l.scope) // x·w_g + b_g   (n, f)
+	up := convUp(l.Fc.Forward(x)).In(l.scope)       // x·w_u + b_u   (n, f)
 	h, ok := gated(l.Act, gate, up)
 	if !ok {
 		h = shaped(l.scope, gate.Shape(), func() graph.Expr { return l.Act.Forward(gate) }).Mul(up)

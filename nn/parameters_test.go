@@ -71,6 +71,8 @@ func TestParameters(t *testing.T) {
 			at.Gate = func(at Site) Layer { return NewHeadGate(at) }
 			return NewSelfAttention(at)
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×2] *c_gate.bias[2] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"convolved": {func(at Site) Layer { return NewSelfAttention(everyConv(at)) }, ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"normed twice": {headNormed(func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: []int{1, 1}}))
 		}), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_attn_global.weight[6×26] *c_attn_global.bias[26] c_attn_global.q_norm.weight[4] c_attn_global.k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},

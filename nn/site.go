@@ -26,6 +26,8 @@ type Site struct {
 	Gate  func(at Site) Layer      // builds the gate of heads; optional, for SelfAttention
 	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for NewSelfAttention, NewGroupedAttention
 
+	Conv Convs // builds short convolutions; optional, for blocks, self-attention except latent, NewMLP, NewGLU
+
 	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, New*RoPE
 	QKNorm    QKNorms    // builds norms of queries and keys; optional, for self-attention, except latent
 	Rotary    Rotary     // for NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it

@@ -62,6 +62,12 @@ func TestCheck(t *testing.T) {
 			c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 3, "rope", 4, 2
 		},
 		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 6, 2./3 },
+		"regularised":  func(c *gpt.Config) { c.LabelSmoothing, c.ZLoss = 0.2, 0.3 },
+		"convolved":    func(c *gpt.Config) { c.ShortConv, c.Block, c.LoraR = "qkv", "post", 2 },
+		"convolved everywhere": func(c *gpt.Config) {
+			c.ShortConv, c.MLP, c.Position, c.QKSize = "canon_abcd", "swiglu", "rope", 4
+			c.Parametrization, c.BaseWidth, c.BaseDepth = "mup", 3, 1
+		},
 		"capped":       func(c *gpt.Config) { c.LogitCap = 0.75 },
 		"gelu tanh":    func(c *gpt.Config) { c.Activation = "gelu_tanh" },
 		"no biases":    func(c *gpt.Config) { c.Bias = false },

@@ -72,6 +72,13 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	if own.Softmax && c.Block != "elman" && flag(4) {
 		c.AttnLogitSoftcapping = 0.5 + float64(s.window%16)
 	}
+	if c.Block != "elman" && flag(5) {
+		convs := parts.Names(parts.ShortConvs())
+		c.ShortConv = convs[int(s.window)%len(convs)]
+		if latent && slices.Contains([]string{"canon_b", "canon_abcd", "qkv"}, c.ShortConv) {
+			c.ShortConv = "canon_c"
+		}
+	}
 	if own.Softmax && c.Block != "elman" && c.Attention != "longformer" && flag(6) {
 		c.AttnSinks = "learned"
 	}

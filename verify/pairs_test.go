@@ -37,6 +37,7 @@ func TestCheckPairs(t *testing.T) {
 	position := func(name string) change { return func(c *seq2seq.Config) { c.Position = name } }
 	norm := func(name string) change { return func(c *seq2seq.Config) { c.Norm = name } }
 	activation := func(name string) change { return func(c *seq2seq.Config) { c.Activation = name } }
+	conv := func(name string) change { return func(c *seq2seq.Config) { c.ShortConv = name } }
 	gated := func(c *seq2seq.Config) { c.MLP = "swiglu" }
 	post := func(c *seq2seq.Config) { c.Block = "post" }
 	dropout := func(c *seq2seq.Config) { c.Dropout = 0.3 }
@@ -51,6 +52,8 @@ func TestCheckPairs(t *testing.T) {
 		"taylor, rope, ε beside σ":           {attention("taylor"), position("rope"), norm("layernorm_sigma")},
 		"linformer, post, plain, dropout":    {attention("linformer"), post, norm("layernorm_plain"), dropout},
 		"alibi, post, gelu by tanh":          {position("alibi"), post, activation("gelu_tanh")},
+		"convolutions, post, dropout":        {conv("canon_abcd"), post, dropout},
+		"convolved keys, linear, swiglu":     {conv("qkv"), attention("linear"), gated},
 		"rms norm, swiglu, dropout":          {norm("rmsnorm"), gated, dropout},
 	}
 	for _, name := range []string{"window", "linear", "taylor", "linformer"} {

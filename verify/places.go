@@ -1,6 +1,10 @@
 package verify
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
 
 // places holds the activations whose Δ both sides compute. The formulas name a Δ by the part whose output it belongs
 // to; in the library it is the gradient of the input of the next part.
@@ -12,6 +16,12 @@ type places struct {
 func (p places) add(name, next string) {
 	if x, err := p.graph.Entering(next); err == nil {
 		p.found[name] = x
+	}
+	if first, ok := strings.CutSuffix(next, ".c_attn"); ok {
+		p.add(name, first+".conv")
+	}
+	if first, ok := strings.CutSuffix(next, ".c_fc"); ok {
+		p.add(name, first+".conv")
 	}
 }
 

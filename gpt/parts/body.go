@@ -25,6 +25,8 @@ type Body struct {
 	normed   *bool // whether a layer has built the norm of its queries and keys; nil without
 	gated    *bool // whether a layer has built the gate of its heads; nil without
 	sunk     *bool // whether a layer has declared the sinks of its heads; nil without
+
+	convolved []nn.ConvPlace // where a layer has built a short convolution
 }
 
 // Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
@@ -60,6 +62,12 @@ func (d Design) Body(
 	if sinks := at.Sinks; sinks != nil {
 		b.sunk = new(bool)
 		at.Sinks = func(at nn.Site) graph.Expr { *b.sunk = true; return sinks(at) }
+	}
+	if conv := at.Conv; conv != nil {
+		at.Conv = func(at nn.Site, place nn.ConvPlace, width int) nn.Layer {
+			b.convolved = append(b.convolved, place)
+			return conv(at, place, width)
+		}
 	}
 	mask, block := inner(at)
 	at.Mask = mask

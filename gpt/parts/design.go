@@ -138,6 +138,7 @@ func (d Design) Site(batch, context int) nn.Site {
 		Cap: s.AttnLogitSoftcapping,
 		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
 		Gate: Find(AttnGates(), s.AttnGate).New, Sinks: Find(AttnSinks(), s.AttnSinks).New,
+		Conv: Find(ShortConvs(), s.ShortConv).Convs(),
 	}
 }
 

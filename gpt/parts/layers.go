@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
@@ -64,6 +66,39 @@ type AttnSink struct {
 
 // AttnSinks lists the sinks of attentions, the default first.
 func AttnSinks() []AttnSink { return []AttnSink{{noPart, nil}, {"learned", nn.NewSinks}} }
+
+// ShortConv is a set of short convolutions in a block.
+type ShortConv struct {
+	Name
+	places []nn.ConvPlace
+	build  func(at nn.Site, width int) nn.Layer
+}
+
+// ShortConvs lists the sets of short convolutions, the default first. The letters of canon are its places.
+func ShortConvs() []ShortConv {
+	canon := func(name Name, places ...nn.ConvPlace) ShortConv {
+		return ShortConv{name, places, func(at nn.Site, width int) nn.Layer { return nn.NewCanon(at, width) }}
+	}
+	const a, b, c, d = nn.ConvAttention, nn.ConvProjections, nn.ConvMLP, nn.ConvInner
+	return []ShortConv{
+		{Name: noPart}, canon("canon_a", a), canon("canon_b", b), canon("canon_c", c), canon("canon_d", d),
+		canon("canon_ac", a, c), canon("canon_abcd", a, b, c, d),
+		{"qkv", []nn.ConvPlace{b}, func(at nn.Site, width int) nn.Layer { return nn.NewShortConv(at, width) }},
+	}
+}
+
+// Convs returns the Conv of a Site. It is nil for none.
+func (s ShortConv) Convs() nn.Convs {
+	if s.build == nil {
+		return nil
+	}
+	return func(at nn.Site, place nn.ConvPlace, width int) nn.Layer {
+		if !slices.Contains(s.places, place) {
+			return nil
+		}
+		return s.build(at, width)
+	}
+}
 
 // MLP is a kind of layer after the attention of a block, which processes every token separately.
 type MLP struct {

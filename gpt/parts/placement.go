@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -45,8 +46,8 @@ func (b *biases) Check(d nn.Dims) error {
 
 // CheckUsed must be called after Forward. It returns an error if the position provides a rotation or biases of scores
 // that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where they
-// are never computed. It is also an error if no layer has built the norm of queries and keys, the gate or the sinks,
-// or if blocks leave out a rotation and the position provides none.
+// are never computed. It is also an error if no layer has built the norm of queries and keys, the gate, the sinks or a
+// short convolution, or if blocks leave out a rotation and the position provides none.
 func (b *Body) CheckUsed() error {
 	s := b.stack
 	switch {
@@ -68,10 +69,24 @@ func (b *Body) CheckUsed() error {
 	case b.normed != nil && !*b.normed:
 		return errors.Errorf("qk_norm: got %s, and attention %s in block %s never calls QKNorm of its Site: "+
 			"want an attention that does, such as causal, or qk_norm none", s.QKNorm, s.Attention, s.Block)
+	case b.unconvolved() != "":
+		return errors.Errorf("short_conv: got %s, and no layer of attention %s, mlp %s and block %s calls Conv of its "+
+			"Site at place %s: want a part that does, or short_conv none",
+			s.ShortConv, s.Attention, s.MLP, s.Block, b.unconvolved())
 	case b.biases != nil && !b.biases.used.Load() && !b.scope.Graph().Outlined():
 		return errors.Errorf("position: got %s, and attention %s in block %s never uses its Site's Mask or Scores: "+
 			"want an attention that does, such as causal, or position learned, sinusoidal or none",
 			s.Position, s.Attention, s.Block)
 	}
 	return nil
+}
+
+// unconvolved returns the first place of the short convolutions where no layer has built one, or an empty string.
+func (b *Body) unconvolved() nn.ConvPlace {
+	for _, place := range Find(ShortConvs(), b.stack.ShortConv).places {
+		if !slices.Contains(b.convolved, place) {
+			return place
+		}
+	}
+	return ""
 }

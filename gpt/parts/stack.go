@@ -39,6 +39,7 @@ type Stack struct {
 	QKNorm     string  // of queries and keys
 	AttnGate   string  // of the results of the heads
 	AttnSinks  string  // of the heads
+	ShortConv  string  // in a block
 	Options    Options // options of attentions
 }
 
@@ -63,6 +64,7 @@ func (s Stack) withDefaults() Stack {
 	s.QKNorm = cmp.Or(s.QKNorm, Names(QKNorms())[0])
 	s.AttnGate = cmp.Or(s.AttnGate, Names(AttnGates())[0])
 	s.AttnSinks = cmp.Or(s.AttnSinks, Names(AttnSinks())[0])
+	s.ShortConv = cmp.Or(s.ShortConv, Names(ShortConvs())[0])
 	return s
 }
 

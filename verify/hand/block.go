@@ -45,6 +45,8 @@ func enteringMLP[T Number](mlp Layer[T]) string {
 		return "Δ_g w_gᵗ + Δ_u w_uᵗ"
 	case Scaled[T]:
 		return enteringMLP(l.Layer)
+	case inTurn[T]:
+		return "Δ at its convolution"
 	}
 	return "Δ₇ w₆ᵗ"
 }

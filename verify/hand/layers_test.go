@@ -114,6 +114,9 @@ func examples[T hand.Number]() []example[T] {
 		{"sinusoidal", "x 8 6", is(hand.Sinusoidal[T]{Waves: hand.Sinusoids(n, 6, 100), Positions: hand.Positions(batch, n)})},
 		{"rope", "x 8 12", is(rope)},
 		{"rope, partial", "x 8 8", is(hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 4, RotaryDim: 2, Theta: 10})},
+		{"short convolution", "x 8 5, weight 1 15", func(at hand.Site[T]) hand.Layer[T] {
+			return hand.Residual[T]{Layer: hand.ShortConv[T]{Weight: at.Param("weight"), Length: n}}
+		}},
 		{"rope, pairs", "x 8 4", is(hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 2, Theta: 10})},
 		{"attention", "x 8 22", alone(func(b, h int) hand.Head[T] {
 			return hand.Attention[T]{Mask: causal, Drop: hand.Dropout[T]{Mask: dropout("attn_dropout")}.Head(b, h, heads, n)}

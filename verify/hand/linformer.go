@@ -62,8 +62,9 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 
 // Linformer returns the layer with at.c_attn, at.e, at.f and at.c_proj.
 func (at Site[T]) Linformer(batch, heads, qk int) Layer[T] {
+	qkv := at.At("c_attn")
 	return Linformer[T]{
-		at.At("c_attn").Packed(qk, qk), at.queryKeyNorm(qk, qk), qk, at.At("e").Param("weight"),
+		qkv.beforeConv(qkv.Packed(qk, qk)), at.queryKeyNorm(qk, qk), qk, at.At("e").Param("weight"),
 		at.At("f").Param("weight"), batch, heads,
 		at.Drop("attn_dropout"), at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}

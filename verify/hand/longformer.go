@@ -116,8 +116,9 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 func (at Site[T]) Longformer(
 	batch, heads, qk int, rotary Layer[T], masks func(b, h int) LongformerMask,
 ) Longformer[T] {
+	local, global := at.At("c_attn"), at.At("c_attn_global")
 	return Longformer[T]{
-		Local: at.At("c_attn").Packed(qk, qk), Global: at.At("c_attn_global").Packed(qk, qk),
+		Local: local.beforeConv(local.Packed(qk, qk)), Global: global.beforeConv(global.Packed(qk, qk)),
 		Norm: at.queryKeyNorm(qk, qk), NormG: at.At("c_attn_global").queryKeyNorm(qk, qk), QK: qk, Rotary: rotary,
 		Batch: batch, Heads: heads, Masks: masks, Proj: at.At("c_proj").Linear(), Drop: at.Drop("resid_dropout"),
 	}

@@ -40,7 +40,8 @@ func (l MLP[T]) Backward(a6, d10 Matrix[T]) (d6 Matrix[T], g Gradients[T]) {
 
 // MLP returns the layer with at.c_fc and at.c_proj.
 func (at Site[T]) MLP(act Layer[T]) Layer[T] {
-	return MLP[T]{at.At("c_fc").Linear(), act, at.At("c_proj").Linear(), at.Drop("dropout")}
+	fc := at.At("c_fc")
+	return MLP[T]{fc.beforeConv(fc.Linear()), act, at.At("c_proj").Linear(), at.Drop("dropout")}
 }
 
 // GLU is the feed-forward layer of Shazeer, "GLU variants improve transformer" (2020): the hidden features z_u of a
@@ -90,6 +91,8 @@ func (l GLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 
 // GLU returns the layer with at.c_gate, at.c_fc and at.c_proj.
 func (at Site[T]) GLU(act Layer[T]) Layer[T] {
-	gate, fc, proj := at.At("c_gate").Linear(), at.At("c_fc").Linear(), at.At("c_proj").Linear()
-	return GLU[T]{gate, act, fc, proj, at.Drop("dropout")}
+	gate, fc := at.At("c_gate"), at.At("c_fc")
+	return GLU[T]{
+		gate.beforeConv(gate.Linear()), act, fc.beforeConv(fc.Linear()), at.At("c_proj").Linear(), at.Drop("dropout"),
+	}
 }

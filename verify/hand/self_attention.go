@@ -81,7 +81,8 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 		dq, _ = l.Rotary.Backward(q, dq)
 		dk, _ = l.Rotary.Backward(k, dk)
 	}
-	zero := l.Norm == nil && l.Rotary == nil && l.Heads.head(0, 0).ShiftInvariant()
+	_, convolved := l.QKV.(inTurn[T])
+	zero := l.Norm == nil && l.Rotary == nil && !convolved && l.Heads.head(0, 0).ShiftInvariant()
 	dqkv, norm := normedBackward(l.Norm, packed, JoinColumns(dq, dk, dv))
 	d2, qkv := backward("c_attn", l.QKV, a2, dqkv) // Δ₂ = Σ_h (…)
 	var gate Gradients[T]
@@ -146,7 +147,7 @@ func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T
 		qkv = ScaledQueries[T]{qkv, qk, at.Queries}
 	}
 	return SelfAttention[T]{
-		qkv, at.queryKeyNorm(qk, heads.keys(qk)), qk, rotary, heads, at.gate(),
+		at.At("c_attn").beforeConv(qkv), at.queryKeyNorm(qk, heads.keys(qk)), qk, rotary, heads, at.gate(),
 		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

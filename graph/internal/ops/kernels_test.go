@@ -83,6 +83,15 @@ func kernelCases() map[string]kernelCase {
 			func(in []Expr) Expr { return in[0].Scale(1.7).Add(in[1].Gather(in[2])) }},
 		"rotate": {listed(leaves(1, m(5, 11), m(7, 2), m(7, 2)), 7, -1, 6, 0, 3, 3, 1),
 			func(in []Expr) (Expr, bool) { return Rotate(in[0], in[1], in[2], in[3], 2) }, rotated},
+		"convolve": {leaves(2, m(8, 3), []int{9}), func(in []Expr) (Expr, bool) { return Convolve(in[0], in[1], 4) },
+			func(in []Expr) Expr {
+				w := in[1].Reshape(1, 9)
+				y := in[0].Mul(w.Cols(0, 3))
+				for i := 1; i < 3; i++ {
+					y = y.Add(in[0].Delay(i, 4).Mul(w.Cols(3*i, 3*i+3)))
+				}
+				return y
+			}},
 		"elman": {leaves(2, m(6, 7), m(7, 7)), func(in []Expr) (Expr, bool) { return Elman(in[0], in[1], 2) },
 			func(in []Expr) (y Expr) {
 				h := rows(in[0], 0, 3).Tanh()

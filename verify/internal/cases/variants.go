@@ -51,6 +51,7 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 	certify(&c, v.ID, true)
 	path := map[string]string{
 		"attention": "attn", "qk_norm": "attn", "attn_gate": "attn", "attn_sinks": "attn", "block": "h.0",
+		"short_conv": "h.0",
 	}[v.Kind]
 	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
 		if v.Kind == "norm" {
@@ -82,6 +83,8 @@ func planOf(n fixture.Sizes, kind, name string, s variants.Setting) variants.Pla
 		p.AttnGate = name
 	case "attn_sinks":
 		p.AttnSinks = name
+	case "short_conv":
+		p.ShortConv, p.MLP = name, s.MLP
 	}
 	if s.Sight != variants.Causal {
 		sight := seen(n, s.Sight)
@@ -113,6 +116,12 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 		return parts.Find(parts.MLPs(), name).New(at)
 	case "block":
 		return parts.Find(parts.Blocks(), name).New(at.At("h.0"), libraryAttention)
+	case "short_conv":
+		at.Conv = parts.Find(parts.ShortConvs(), name).Convs()
+		if s.MLP != "" {
+			at.MLP = parts.Find(parts.MLPs(), s.MLP).New
+		}
+		return parts.Find(parts.Blocks(), "pre").New(at.At("h.0"), libraryAttention)
 	case "attention":
 		return attention(n, name, at, s)
 	case "attn_gate":

@@ -74,8 +74,8 @@ func sandwich[T hand.Number](p Place[T]) hand.Layer[T] {
 func parallel[T hand.Number](p Place[T]) hand.Layer[T] {
 	return hand.ParallelBlock[T]{
 		Norm:      p.At("ln_1").layer("norm", p.plan.Norm),
-		Attention: scaled(p.At("attn").layer("attention", p.side.attention), 1, p.plan.Branch),
-		MLP:       scaled(p.At("mlp").layer("mlp", cmp.Or(p.plan.MLP, "mlp")), 1, p.plan.Branch),
+		Attention: p.At("attn").sublayer("attention", p.side.attention),
+		MLP:       p.At("mlp").sublayer("mlp", cmp.Or(p.plan.MLP, "mlp")),
 	}
 }
 
@@ -83,10 +83,15 @@ func sublayers[T hand.Number](p Place[T]) hand.Block[T] {
 	norm := find[T]("norm", p.plan.Norm).Hand
 	return hand.Block[T]{
 		Norm1:     norm(p.At("ln_1")),
-		Attention: scaled(p.At("attn").layer("attention", p.side.attention), 1, p.plan.Branch),
+		Attention: p.At("attn").sublayer("attention", p.side.attention),
 		Norm2:     norm(p.At("ln_2")),
-		MLP:       scaled(p.At("mlp").layer("mlp", cmp.Or(p.plan.MLP, "mlp")), 1, p.plan.Branch),
+		MLP:       p.At("mlp").sublayer("mlp", cmp.Or(p.plan.MLP, "mlp")),
 	}
+}
+
+// sublayer returns the attention or MLP of a block, with its short convolution and its factor.
+func (p Place[T]) sublayer(kind, name string) hand.Layer[T] {
+	return p.Site.AfterConv(scaled(p.layer(kind, name), 1, p.plan.Branch))
 }
 
 func decoderBlock[T hand.Number](p Place[T]) hand.DecoderBlock[T] {

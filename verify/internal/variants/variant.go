@@ -27,6 +27,7 @@ type Setting struct {
 	NoBias     bool
 	Dropout    float64
 	Sight      Sight
+	MLP        string // of a block
 	Position   string // rope or alibi
 	Attention  string // that a part of attentions, such as a norm of queries and keys, is in
 	Activation string // of an MLP
@@ -63,7 +64,9 @@ func (p Place[T]) At(name string) Place[T] {
 
 // Alone returns the place of a layer that is not part of a model, in block 0 of a decoder by the plan.
 func Alone[T hand.Number](at hand.Site[T], c Plan) Place[T] {
-	return Place[T]{Site: at, plan: c, side: c.decoderSide()}
+	p := Place[T]{Site: at, plan: c, side: c.decoderSide()}
+	p.Site.Conv = p.convolution()
+	return p
 }
 
 // layer returns the layer of the named variant at this place.
@@ -81,6 +84,7 @@ func List[T hand.Number]() (list []Variant[T]) {
 func kinds() []string {
 	return []string{
 		"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm", "attn_gate", "attn_sinks",
+		"short_conv",
 	}
 }
 
@@ -107,6 +111,8 @@ func of[T hand.Number](kind string) (list []Variant[T]) {
 		list = attnGates[T]()
 	case "attn_sinks":
 		list = attnSinks[T]()
+	case "short_conv":
+		list = shortConvs[T]()
 	}
 	for i := range list {
 		list[i].Kind = kind

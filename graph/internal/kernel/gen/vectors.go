@@ -7,6 +7,7 @@ import "fmt"
 var kernels = []kernel{
 	{"add", "(z, x, y []float32)", add},
 	{"mul", "(z, x, y []float32)", mul},
+	{"mulAdd", "(z, x, y []float32)", mulAdd},
 	{"relu", "(y, x []float32)", relu},
 	{"reluBackward", "(dx, x, dy []float32)", reluBackward},
 	{"relu2", "(y, x []float32)", relu2},
@@ -54,6 +55,18 @@ func combine(f *fn, op string) {
 		f.load(x, v)
 		f.load(y, u)
 		f.op(op, u, v, v)
+		f.store(v, z)
+	})
+}
+
+func mulAdd(f *fn) {
+	z, x, y := f.pointer("z_base"), f.pointer("x_base"), f.pointer("y_base")
+	v, u, sum := f.scratch(), f.scratch(), f.scratch()
+	f.blocks(f.param("z_len"), func() {
+		f.load(x, v)
+		f.load(y, u)
+		f.load(z, sum)
+		f.op("VFMADD213PS", sum, u, v)
 		f.store(v, z)
 	})
 }

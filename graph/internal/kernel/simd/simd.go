@@ -14,6 +14,8 @@ type Set struct {
 	Add func(z, x, y []float32)
 	// z = x∘y, rounded once.
 	Mul func(z, x, y []float32)
+	// z ← z + x∘y, rounded once.
+	MulAdd func(z, x, y []float32)
 	// y = max(x, 0), exact.
 	Relu func(y, x []float32)
 	// dx = dy where x > 0, else 0, exact.

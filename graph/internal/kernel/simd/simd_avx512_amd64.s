@@ -70,6 +70,41 @@ done3:
 	VZEROUPPER
 	RET
 
+// func mulAddAVX512(z, x, y []float32)
+TEXT ·mulAddAVX512(SB), NOSPLIT, $0-72
+	MOVQ z_base+0(FP), DI
+	MOVQ x_base+24(FP), SI
+	MOVQ y_base+48(FP), DX
+	XORQ AX, AX
+	MOVQ z_len+8(FP), CX
+	SHRQ $4, CX
+	JZ tail2
+loop1:
+	VMOVUPS 0(SI)(AX*1), Z0
+	VMOVUPS 0(DX)(AX*1), Z1
+	VMOVUPS 0(DI)(AX*1), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS Z0, 0(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ loop1
+tail2:
+	MOVQ z_len+8(FP), CX
+	ANDQ $15, CX
+	JZ done3
+	MOVL $1, R12
+	SHLL CX, R12
+	DECL R12
+	KMOVW R12, K1
+	VMOVUPS.Z 0(SI)(AX*1), K1, Z0
+	VMOVUPS.Z 0(DX)(AX*1), K1, Z1
+	VMOVUPS.Z 0(DI)(AX*1), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS Z0, K1, 0(DI)(AX*1)
+done3:
+	VZEROUPPER
+	RET
+
 // func reluAVX512(y, x []float32)
 TEXT ·reluAVX512(SB), NOSPLIT, $0-48
 	MOVQ y_base+0(FP), DI

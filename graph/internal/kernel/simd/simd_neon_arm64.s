@@ -430,6 +430,275 @@ tail2:
 done3:
 	RET
 
+// func mulAddNEON(z, x, y []float32)
+TEXT ·mulAddNEON(SB), NOSPLIT, $0-72
+	MOVD $numbersNEON<>(SB), R23
+	MOVD z_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD z_len+8(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x3cea6841 // ldr q1, [x2, x10]
+	WORD $0x3cea6802 // ldr q2, [x0, x10]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x3ceb6841 // ldr q1, [x2, x11]
+	WORD $0x3ceb6802 // ldr q2, [x0, x11]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x3cec6841 // ldr q1, [x2, x12]
+	WORD $0x3cec6802 // ldr q2, [x0, x12]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x3ced6841 // ldr q1, [x2, x13]
+	WORD $0x3ced6802 // ldr q2, [x0, x13]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD z_len+8(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R10, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R11, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R12, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R13, R0, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e20cc3f // fmla v31.4s, v1.4s, v0.4s
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done3:
+	RET
+
 // func reluNEON(y, x []float32)
 TEXT ·reluNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23

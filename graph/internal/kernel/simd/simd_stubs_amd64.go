@@ -6,22 +6,22 @@ package simd
 
 var setAVX512 = &Set{
 	Add: addAVX512, Mul: mulAVX512,
-	Relu: reluAVX512, ReluBackward: reluBackwardAVX512,
-	Relu2: relu2AVX512, Relu2Backward: relu2BackwardAVX512,
-	Exp: expAVX512, Gelu: geluAVX512,
-	GeluBackward: geluBackwardAVX512, GeluTanh: geluTanhAVX512,
-	GeluTanhBackward: geluTanhBackwardAVX512, Sigmoid: sigmoidAVX512,
-	SigmoidBackward: sigmoidBackwardAVX512, Silu: siluAVX512,
-	SiluBackward: siluBackwardAVX512, Swiglu: swigluAVX512,
-	SwigluBackward: swigluBackwardAVX512, Softmax: softmaxAVX512,
-	SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512,
-	Softcap: softcapAVX512, DotRows: dotRowsAVX512,
-	ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512,
-	LayerNorm: layerNormAVX512, LayerNormBackward: layerNormBackwardAVX512,
-	LayerNormSigma: layerNormSigmaAVX512, LayerNormSigmaBackward: layerNormSigmaBackwardAVX512,
-	RmsNorm: rmsNormAVX512, RmsNormBackward: rmsNormBackwardAVX512,
-	AdamW: adamWAVX512, SumSquares: sumSquaresAVX512,
-	Dropout: dropoutAVX512,
+	MulAdd: mulAddAVX512, Relu: reluAVX512,
+	ReluBackward: reluBackwardAVX512, Relu2: relu2AVX512,
+	Relu2Backward: relu2BackwardAVX512, Exp: expAVX512,
+	Gelu: geluAVX512, GeluBackward: geluBackwardAVX512,
+	GeluTanh: geluTanhAVX512, GeluTanhBackward: geluTanhBackwardAVX512,
+	Sigmoid: sigmoidAVX512, SigmoidBackward: sigmoidBackwardAVX512,
+	Silu: siluAVX512, SiluBackward: siluBackwardAVX512,
+	Swiglu: swigluAVX512, SwigluBackward: swigluBackwardAVX512,
+	Softmax: softmaxAVX512, SoftmaxTile: softmaxTileAVX512,
+	SoftmaxTileBackward: softmaxTileBackwardAVX512, Softcap: softcapAVX512,
+	DotRows: dotRowsAVX512, ScaleRows: scaleRowsAVX512,
+	ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
+	LayerNormBackward: layerNormBackwardAVX512, LayerNormSigma: layerNormSigmaAVX512,
+	LayerNormSigmaBackward: layerNormSigmaBackwardAVX512, RmsNorm: rmsNormAVX512,
+	RmsNormBackward: rmsNormBackwardAVX512, AdamW: adamWAVX512,
+	SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
 }
 
 //go:noescape
@@ -29,6 +29,9 @@ func addAVX512(z, x, y []float32)
 
 //go:noescape
 func mulAVX512(z, x, y []float32)
+
+//go:noescape
+func mulAddAVX512(z, x, y []float32)
 
 //go:noescape
 func reluAVX512(y, x []float32)
@@ -125,22 +128,22 @@ func dropoutAVX512(y, x []float32, key, at, threshold uint64, factor float32)
 
 var setAVX2 = &Set{
 	Add: addAVX2, Mul: mulAVX2,
-	Relu: reluAVX2, ReluBackward: reluBackwardAVX2,
-	Relu2: relu2AVX2, Relu2Backward: relu2BackwardAVX2,
-	Exp: expAVX2, Gelu: geluAVX2,
-	GeluBackward: geluBackwardAVX2, GeluTanh: geluTanhAVX2,
-	GeluTanhBackward: geluTanhBackwardAVX2, Sigmoid: sigmoidAVX2,
-	SigmoidBackward: sigmoidBackwardAVX2, Silu: siluAVX2,
-	SiluBackward: siluBackwardAVX2, Swiglu: swigluAVX2,
-	SwigluBackward: swigluBackwardAVX2, Softmax: softmaxAVX2,
-	SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2,
-	Softcap: softcapAVX2, DotRows: dotRowsAVX2,
-	ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2,
-	LayerNorm: layerNormAVX2, LayerNormBackward: layerNormBackwardAVX2,
-	LayerNormSigma: layerNormSigmaAVX2, LayerNormSigmaBackward: layerNormSigmaBackwardAVX2,
-	RmsNorm: rmsNormAVX2, RmsNormBackward: rmsNormBackwardAVX2,
-	AdamW: adamWAVX2, SumSquares: sumSquaresAVX2,
-	Dropout: dropoutAVX2,
+	MulAdd: mulAddAVX2, Relu: reluAVX2,
+	ReluBackward: reluBackwardAVX2, Relu2: relu2AVX2,
+	Relu2Backward: relu2BackwardAVX2, Exp: expAVX2,
+	Gelu: geluAVX2, GeluBackward: geluBackwardAVX2,
+	GeluTanh: geluTanhAVX2, GeluTanhBackward: geluTanhBackwardAVX2,
+	Sigmoid: sigmoidAVX2, SigmoidBackward: sigmoidBackwardAVX2,
+	Silu: siluAVX2, SiluBackward: siluBackwardAVX2,
+	Swiglu: swigluAVX2, SwigluBackward: swigluBackwardAVX2,
+	Softmax: softmaxAVX2, SoftmaxTile: softmaxTileAVX2,
+	SoftmaxTileBackward: softmaxTileBackwardAVX2, Softcap: softcapAVX2,
+	DotRows: dotRowsAVX2, ScaleRows: scaleRowsAVX2,
+	ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
+	LayerNormBackward: layerNormBackwardAVX2, LayerNormSigma: layerNormSigmaAVX2,
+	LayerNormSigmaBackward: layerNormSigmaBackwardAVX2, RmsNorm: rmsNormAVX2,
+	RmsNormBackward: rmsNormBackwardAVX2, AdamW: adamWAVX2,
+	SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
 }
 
 //go:noescape
@@ -148,6 +151,9 @@ func addAVX2(z, x, y []float32)
 
 //go:noescape
 func mulAVX2(z, x, y []float32)
+
+//go:noescape
+func mulAddAVX2(z, x, y []float32)
 
 //go:noescape
 func reluAVX2(y, x []float32)

@@ -6,22 +6,22 @@ package simd
 
 var setNEON = &Set{
 	Add: addNEON, Mul: mulNEON,
-	Relu: reluNEON, ReluBackward: reluBackwardNEON,
-	Relu2: relu2NEON, Relu2Backward: relu2BackwardNEON,
-	Exp: expNEON, Gelu: geluNEON,
-	GeluBackward: geluBackwardNEON, GeluTanh: geluTanhNEON,
-	GeluTanhBackward: geluTanhBackwardNEON, Sigmoid: sigmoidNEON,
-	SigmoidBackward: sigmoidBackwardNEON, Silu: siluNEON,
-	SiluBackward: siluBackwardNEON, Swiglu: swigluNEON,
-	SwigluBackward: swigluBackwardNEON, Softmax: softmaxNEON,
-	SoftmaxTile: softmaxTileNEON, SoftmaxTileBackward: softmaxTileBackwardNEON,
-	Softcap: softcapNEON, DotRows: dotRowsNEON,
-	ScaleRows: scaleRowsNEON, ExpSum: expSumNEON,
-	LayerNorm: layerNormNEON, LayerNormBackward: layerNormBackwardNEON,
-	LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
-	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON,
-	AdamW: adamWNEON, SumSquares: sumSquaresNEON,
-	Dropout: dropoutNEON,
+	MulAdd: mulAddNEON, Relu: reluNEON,
+	ReluBackward: reluBackwardNEON, Relu2: relu2NEON,
+	Relu2Backward: relu2BackwardNEON, Exp: expNEON,
+	Gelu: geluNEON, GeluBackward: geluBackwardNEON,
+	GeluTanh: geluTanhNEON, GeluTanhBackward: geluTanhBackwardNEON,
+	Sigmoid: sigmoidNEON, SigmoidBackward: sigmoidBackwardNEON,
+	Silu: siluNEON, SiluBackward: siluBackwardNEON,
+	Swiglu: swigluNEON, SwigluBackward: swigluBackwardNEON,
+	Softmax: softmaxNEON, SoftmaxTile: softmaxTileNEON,
+	SoftmaxTileBackward: softmaxTileBackwardNEON, Softcap: softcapNEON,
+	DotRows: dotRowsNEON, ScaleRows: scaleRowsNEON,
+	ExpSum: expSumNEON, LayerNorm: layerNormNEON,
+	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON,
+	LayerNormSigmaBackward: layerNormSigmaBackwardNEON, RmsNorm: rmsNormNEON,
+	RmsNormBackward: rmsNormBackwardNEON, AdamW: adamWNEON,
+	SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
 }
 
 //go:noescape
@@ -29,6 +29,9 @@ func addNEON(z, x, y []float32)
 
 //go:noescape
 func mulNEON(z, x, y []float32)
+
+//go:noescape
+func mulAddNEON(z, x, y []float32)
 
 //go:noescape
 func reluNEON(y, x []float32)

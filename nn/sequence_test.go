@@ -3,9 +3,11 @@ package nn
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -186,6 +188,127 @@ func TestElmanErrors(t *testing.T) {
 		_, err := graph.Compile(build(at, g.Root().Value("x", graph.Const(0), 6, 2)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}
+
+// convolvedAt returns a site with short convolutions, not the identity, at the given places.
+func convolvedAt(at Site, places ...ConvPlace) Site {
+	at.Conv = func(at Site, place ConvPlace, width int) Layer {
+		if !slices.Contains(places, place) {
+			return nil
+		}
+		return newShortConv(at, width, graph.Normal(0.3))
+	}
+	return at
+}
+
+func everyConv(at Site) Site {
+	return convolvedAt(at, ConvAttention, ConvProjections, ConvMLP, ConvInner)
+}
+
+var convLayerCases = []layerCase{
+	{"short convolution", "ShortConv", func(at Site, x graph.Expr) graph.Expr {
+		return newShortConv(at, at.Embd, graph.Normal(1)).Forward(x)
+	}},
+	{"canon", "Canon", func(at Site, x graph.Expr) graph.Expr { return NewCanon(at, at.Embd).Forward(x) }},
+	{"block with convolutions", "ShortConv Block", func(at Site, x graph.Expr) graph.Expr {
+		return NewBlock(everyConv(at), causal).Forward(x)
+	}},
+	{"swiglu with convolutions", "ShortConv GLU", func(at Site, x graph.Expr) graph.Expr {
+		return NewGLU(everyConv(at), SiLU{}).Forward(x)
+	}},
+}
+
+// A step equals Forward for every layer and block that has convolutions.
+func TestConvStepEqualsForward(t *testing.T) {
+	for i, d := range shapes[:3] {
+		for name, layer := range map[string]func(at Site) Cached{
+			"conv":     func(at Site) Cached { return newShortConv(at, at.Embd, graph.Normal(1)) },
+			"canon":    func(at Site) Cached { return NewCanon(at, at.Embd) },
+			"mlp":      func(at Site) Cached { return NewMLP(everyConv(at)) },
+			"glu":      func(at Site) Cached { return NewGLU(everyConv(at), SiLU{}) },
+			"block":    func(at Site) Cached { return NewBlock(everyConv(at), causal) },
+			"post":     func(at Site) Cached { return NewPostNormBlock(everyConv(at), causal) },
+			"sandwich": func(at Site) Cached { return NewSandwichBlock(everyConv(at), causal) },
+			"part":     func(at Site) Cached { return NewPostPartBlock(everyConv(at), causal) },
+			"parallel": func(at Site) Cached { return NewParallelBlock(everyConv(at), causal) },
+			"two":      func(at Site) Cached { return NewParallelTwoBlock(everyConv(at), causal) },
+			"gqa":      func(at Site) Cached { return NewGroupedAttention(everyConv(at), 1, true) },
+			"sigmoid":  func(at Site) Cached { return NewSigmoidAttention(everyConv(at)) },
+			"linear":   func(at Site) Cached { return NewLinearAttention(everyConv(at)) },
+			"longformer": func(at Site) Cached {
+				return NewLongformer(everyConv(at), NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: slices.Repeat([]int{1}, at.Heads)}))
+			},
+		} {
+			t.Log(i, name)
+			stepEqualsForward(t, Causal{}, d, layer)
+		}
+	}
+}
+
+// A new convolution is the identity, and so a block with Canon layers or convolved projections begins as one without.
+// One weight of 1 for the token before moves all tokens by one, in each sequence.
+func TestI93Identity(t *testing.T) {
+	d := shapes[0]
+	for _, kernels := range []bool{false, true} {
+		value := func(conv Convs) []float64 {
+			g := graph.New(graph.Float64, 5)
+			g.Kernels = kernels
+			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+			at := newSite(g, d)
+			at.Conv = conv
+			l := NewBlock(at, causal)
+			for _, p := range g.Params() { // the same numbers with and without convolutions
+				if p.Name() != "" && p.Tensor().Shape[0] > 1 && len(p.Tensor().Shape) == 2 {
+					for i := range p.Tensor().Len() {
+						p.Tensor().Set(i, math.Sin(float64(i)))
+					}
+				}
+			}
+			return output(t, l.Forward(x)).F64
+		}
+		want := value(nil)
+		for name, conv := range map[string]Convs{
+			"canon": func(at Site, _ ConvPlace, width int) Layer { return NewCanon(at, width) },
+			"conv":  func(at Site, _ ConvPlace, width int) Layer { return NewShortConv(at, width) },
+		} {
+			if diff := cmp.Diff(want, value(conv)); diff != "" {
+				t.Errorf("%s, kernels %t: -want +got:\n%s", name, kernels, diff)
+			}
+		}
+		g := graph.New(graph.Float64, 5)
+		g.Kernels = kernels
+		x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+		l := NewShortConv(newSite(g, d), d.Embd)
+		for i := range l.Weight.Tensor().Len() {
+			l.Weight.Tensor().Set(i, 0)
+			if i/d.Embd == 1 {
+				l.Weight.Tensor().Set(i, 1)
+			}
+		}
+		if diff := cmp.Diff(output(t, x.Delay(1, d.Context)).F64, output(t, l.Forward(x)).F64); diff != "" {
+			t.Errorf("moved by one: -want +got:\n%s", diff)
+		}
+	}
+}
+
+// A convolution of another width, and one that changes the shape, are errors that name the place.
+func TestConvErrors(t *testing.T) {
+	d := shapes[0]
+	for want, conv := range map[string]Convs{
+		"h.0.attn.conv: ": func(at Site, _ ConvPlace, _ int) Layer { return NewShortConv(at, d.Embd-1) },
+		"h.0.attn.conv: got shape (12, 9), want (12, 8)": func(at Site, _ ConvPlace, width int) Layer {
+			return NewLinear(at.Scope, width, []int{width + 1}, false, graph.Const(0))
+		},
+		"h.0.attn.conv: panic: broken": func(at Site, _ ConvPlace, _ int) Layer { panic("broken") },
+	} {
+		g := graph.New(graph.Float64, 5)
+		at := newSite(g, d)
+		at.Conv = conv
+		_, err := graph.Compile(NewBlock(at, causal).Forward(g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

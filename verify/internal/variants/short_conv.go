@@ -1,0 +1,43 @@
+package variants
+
+import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// shortConvs lists the sets of short convolutions in a block. The layers by hand have those that are among their
+// parameters.
+func shortConvs[T hand.Number]() []Variant[T] {
+	block := func(p Place[T]) hand.Layer[T] { return p.layer("block", p.plan.Block) }
+	canon := func(name string, settings ...Setting) Variant[T] {
+		return Variant[T]{
+			Name: name, Type: "Canon", Hand: block,
+			ID: "I93", What: "short convolutions", Source: "Allen-Zhu 2025", Settings: settings,
+		}
+	}
+	return []Variant[T]{
+		{Name: none, Hand: block},
+		canon("canon_a", Setting{Name: "block with a convolution before attention"}),
+		canon("canon_b", Setting{Name: "block with a convolution of queries, keys and values", NoBias: true}),
+		canon("canon_c", Setting{Name: "block with a convolution before the mlp"}),
+		canon("canon_d", Setting{Name: "block with a convolution in the mlp", NoBias: true}),
+		canon("canon_ac", Setting{Name: "block with convolutions before attention and mlp", Dropout: 0.3}),
+		canon("canon_abcd", Setting{Name: "block with four convolutions and a gated mlp", MLP: "swiglu"}),
+		{
+			Name: "qkv", Type: "ShortConv", Hand: block, ID: "I93", Source: "So et al. 2021",
+			Settings: []Setting{{Name: "block whose queries, keys and values are convolutions"}},
+		},
+	}
+}
+
+// convolution returns the short convolution of the plan by its parameter.
+func (p Place[T]) convolution() func(weight hand.Matrix[T]) hand.Layer[T] {
+	return func(weight hand.Matrix[T]) hand.Layer[T] {
+		c := hand.ShortConv[T]{Weight: weight, Length: p.side.context}
+		if strings.HasPrefix(p.plan.ShortConv, "canon") {
+			return hand.Residual[T]{Layer: c}
+		}
+		return c
+	}
+}
