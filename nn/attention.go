@@ -209,6 +209,7 @@ func (l *heads) mixing() float64 {
 type inProjection struct {
 	affine Layer
 	conv   optional // of queries, keys and values
+	values values   // mixes the values with those of the first block
 	norm   Layer    // of queries and keys; nil without
 	heads  graph.AttentionShape
 	rotary Rotary
@@ -222,6 +223,7 @@ func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool
 	affine := at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02))
 	conv := at.At(name).conv(ConvProjections, q+k+v)
 	l := &inProjection{affine: affine, conv: conv, heads: sizes, rotary: at.Rotary, scope: at.Scope}
+	l.values = newValues(at, q+k)
 	if at.QKNorm != nil {
 		if name != "c_attn" {
 			at = at.At(name)
@@ -239,7 +241,7 @@ func (l *inProjection) Step(x, at graph.Expr) graph.Expr { return l.forward(x, l
 
 // forward maps (n, d) → (n, H·dρ+G(dρ+dh)).
 func (l *inProjection) forward(x graph.Expr, conv func(graph.Expr) graph.Expr) graph.Expr {
-	qkv := conv(l.affine.Forward(x)).In(l.scope)
+	qkv := l.values.forward(conv(l.affine.Forward(x)).In(l.scope))
 	if l.norm != nil {
 		qkv = shaped(l.scope, qkv.Shape(), func() graph.Expr { return l.norm.Forward(qkv) }).In(l.scope)
 	}

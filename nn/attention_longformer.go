@@ -34,7 +34,7 @@ type Longformer struct {
 // the site's mask is ignored.
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 	sizes := at.heads(at.QK, at.V)
-	sizes.Cap = at.limit()
+	sizes.Cap, at.Values = at.limit(), nil
 	return &Longformer{
 		QKV:    newInProjection(at, "c_attn", sizes, at.Bias),
 		Global: newInProjection(at, "c_attn_global", sizes, at.Bias),

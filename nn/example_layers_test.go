@@ -223,6 +223,21 @@ func ExampleNewCanon() {
 	//  23.00 56.00
 }
 
+// Every attention after the first declares the two factors of its values.
+func ExampleNewValueResidual() {
+	at := site()
+	at.Values = nn.NewValueResidual()
+	nn.NewSelfAttention(at.At("h.0.attn"))
+	at.Block = 1
+	nn.NewSelfAttention(at.At("h.1.attn"))
+	for _, p := range at.Graph().Params() {
+		if strings.HasSuffix(p.Name(), "v_lambda") {
+			fmt.Println(p.Name(), p.Tensor().F64)
+		}
+	}
+	// Output: h.1.attn.v_lambda [0.5 0.5]
+}
+
 // Two heads of one feature: each has a gate, between 0 and 1.
 func ExampleNewHeadGate() {
 	at := site()

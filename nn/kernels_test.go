@@ -147,7 +147,7 @@ func allCases() []layerCase {
 		sigmoidLayerCases,
 		qkNormLayerCases,
 		gateLayerCases, sinkLayerCases,
-		convLayerCases,
+		convLayerCases, valueLayerCases,
 		scaledLayerCases,
 	)
 }

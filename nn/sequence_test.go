@@ -312,3 +312,93 @@ func TestConvErrors(t *testing.T) {
 		}
 	}
 }
+
+// sharedValues is attentions in turn that share the values of the first.
+type sharedValues []*SelfAttention
+
+func newSharedValues(at Site, blocks ...string) (l sharedValues) {
+	at.Values = NewValueResidual()
+	for i, name := range blocks {
+		at := at.At(name)
+		at.Block = i
+		l = append(l, NewSelfAttention(at))
+	}
+	return l
+}
+
+func (l sharedValues) Forward(x graph.Expr) graph.Expr {
+	for _, l := range l {
+		x = l.Forward(x)
+	}
+	return x
+}
+
+func (l sharedValues) Step(x, at graph.Expr) graph.Expr {
+	for _, l := range l {
+		x = l.Step(x, at)
+	}
+	return x
+}
+
+var valueLayerCases = []layerCase{{"attentions that share values", "ValueResidual SelfAttention", func(at Site, x graph.Expr) graph.Expr {
+	return newSharedValues(at, "a", "b").Forward(x)
+}}}
+
+func TestSharedValuesStepEqualsForward(t *testing.T) {
+	for _, d := range shapes[:3] {
+		stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return newSharedValues(at, "a", "b", "c") })
+	}
+}
+
+// With λ = (1, 0) every attention has its own values, as without the residual; with (0, 1) all have those of the
+// first, so that a matrix of the values of a later attention changes nothing.
+func TestI92Mixes(t *testing.T) {
+	d := shapes[0]
+	result := func(shared bool, lambda []float64, changed float64) []float64 {
+		g := graph.New(graph.Float64, 5)
+		x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+		at := newSite(g, d)
+		var y graph.Expr
+		if shared {
+			y = newSharedValues(at, "a", "b", "c").Forward(x)
+		} else {
+			y = x
+			for _, name := range []string{"a", "b", "c"} {
+				y = NewSelfAttention(at.At(name)).Forward(y)
+			}
+		}
+		for _, p := range g.Params() {
+			of := p.Tensor()
+			for i := range of.Len() {
+				of.Set(i, math.Sin(float64(i+len(p.Name()))))
+				if columns := 2 * d.Heads * d.QK; p.Name() == "h.0.c.c_attn.weight" && i%of.Shape[1] >= columns {
+					of.Set(i, changed)
+				}
+			}
+			if strings.HasSuffix(p.Name(), "v_lambda") {
+				copy(of.F64, lambda)
+			}
+		}
+		return output(t, y).F64
+	}
+	if diff := cmp.Diff(result(false, nil, 2), result(true, []float64{1, 0}, 2)); diff != "" {
+		t.Errorf("own values: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(result(true, []float64{0, 1}, 2), result(true, []float64{0, 1}, 5)); diff != "" {
+		t.Errorf("the first values: -want +got:\n%s", diff)
+	}
+	if cmp.Equal(result(true, []float64{0.5, 0.5}, 2), result(true, []float64{0.5, 0.5}, 5)) {
+		t.Error("mixed values do not change with an attention's own")
+	}
+}
+
+// A later attention needs the first one in the same graph.
+func TestValueResidualErrors(t *testing.T) {
+	g := graph.New(graph.Float64, 5)
+	at := newSite(g, shapes[0])
+	at.Values, at.Block = NewValueResidual(), 1
+	_, err := graph.Compile(NewSelfAttention(at).Forward(g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)))
+	if want := "h.0: no values of the first block: block 0 must come before the others"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

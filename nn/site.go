@@ -26,6 +26,8 @@ type Site struct {
 	Gate  func(at Site) Layer      // builds the gate of heads; optional, for SelfAttention
 	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for NewSelfAttention, NewGroupedAttention
 
+	Values *ValueResidual // the values of the first block; optional, as for QKNorm, except Linformer and Longformer
+
 	Conv Convs // builds short convolutions; optional, for blocks, self-attention except latent, NewMLP, NewGLU
 
 	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, New*RoPE

@@ -63,7 +63,10 @@ func TestCheck(t *testing.T) {
 		},
 		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 6, 2./3 },
 		"regularised":  func(c *gpt.Config) { c.LabelSmoothing, c.ZLoss = 0.2, 0.3 },
-		"convolved":    func(c *gpt.Config) { c.ShortConv, c.Block, c.LoraR = "qkv", "post", 2 },
+		"value residual": func(c *gpt.Config) {
+			c.ValueResidual, c.NLayer, c.Position, c.QKSize, c.QKNorm, c.LoraR = "learned", 3, "rope", 4, "head", 2
+		},
+		"convolved": func(c *gpt.Config) { c.ShortConv, c.Block, c.LoraR = "qkv", "post", 2 },
 		"convolved everywhere": func(c *gpt.Config) {
 			c.ShortConv, c.MLP, c.Position, c.QKSize = "canon_abcd", "swiglu", "rope", 4
 			c.Parametrization, c.BaseWidth, c.BaseDepth = "mup", 3, 1

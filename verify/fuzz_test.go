@@ -72,6 +72,9 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	if own.Softmax && c.Block != "elman" && flag(4) {
 		c.AttnLogitSoftcapping = 0.5 + float64(s.window%16)
 	}
+	if c.Block != "elman" && c.NLayer > 1 && flag(6) && !latent && c.Attention != "longformer" {
+		c.ValueResidual = "learned"
+	}
 	if c.Block != "elman" && flag(5) {
 		convs := parts.Names(parts.ShortConvs())
 		c.ShortConv = convs[int(s.window)%len(convs)]

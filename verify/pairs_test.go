@@ -52,6 +52,7 @@ func TestCheckPairs(t *testing.T) {
 		"taylor, rope, ε beside σ":           {attention("taylor"), position("rope"), norm("layernorm_sigma")},
 		"linformer, post, plain, dropout":    {attention("linformer"), post, norm("layernorm_plain"), dropout},
 		"alibi, post, gelu by tanh":          {position("alibi"), post, activation("gelu_tanh")},
+		"value residual, two blocks, post":   {func(c *seq2seq.Config) { c.ValueResidual = "learned" }, two, post},
 		"convolutions, post, dropout":        {conv("canon_abcd"), post, dropout},
 		"convolved keys, linear, swiglu":     {conv("qkv"), attention("linear"), gated},
 		"rms norm, swiglu, dropout":          {norm("rmsnorm"), gated, dropout},

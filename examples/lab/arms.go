@@ -29,6 +29,10 @@ func allParts() []part {
 		{"mlp", func(c *gpt.Config) *string { return &c.MLP }, parts.Names(parts.MLPs())},
 		{"qk_norm", func(c *gpt.Config) *string { return &c.QKNorm }, parts.Names(parts.QKNorms())},
 		{"attn_gate", func(c *gpt.Config) *string { return &c.AttnGate }, parts.Names(parts.AttnGates())},
+		{
+			"value_residual", func(c *gpt.Config) *string { return &c.ValueResidual },
+			parts.Names(parts.ValueResiduals()),
+		},
 		{"short_conv", func(c *gpt.Config) *string { return &c.ShortConv }, parts.Names(parts.ShortConvs())},
 		{"attn_sinks", func(c *gpt.Config) *string { return &c.AttnSinks }, parts.Names(parts.AttnSinks())},
 		{"head", func(c *gpt.Config) *string { return &c.Head }, parts.Names(parts.Heads())},

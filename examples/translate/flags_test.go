@@ -17,7 +17,7 @@ func TestEveryFlag(t *testing.T) {
 			"source_unit": "characters", "target_unit": "words", "held_out": "0.2", "below": "250", "tests": "9", "beams": "1",
 			"length_penalty": "9", "minutes": "1e-9", "eval_interval": "2", "log_interval": "1", "seed": "3",
 			"source_size": "9", "target_size": "99", "source_vocab": "99", "target_vocab": "99",
-			"position": "none", "attention": "linear", "norm": "rmsnorm", "block": "post", "activation": "relu", "mlp": "swiglu", "qk_norm": "width", "attn_gate": "headwise", "attn_sinks": "learned", "short_conv": "canon_ac", "muon_scale": "spectral with -optimizer muon", "partial_rotary_factor": "0.5 with -position rope -qk_size 4", "no_rope_layer_interval": "2 with -position rope -n_layer 2", "label_smoothing": "0.2", "z_loss": "0.1",
+			"position": "none", "attention": "linear", "norm": "rmsnorm", "block": "post", "activation": "relu", "mlp": "swiglu", "qk_norm": "width", "attn_gate": "headwise", "attn_sinks": "learned", "short_conv": "canon_ac", "value_residual": "learned with -n_layer 2", "muon_scale": "spectral with -optimizer muon", "partial_rotary_factor": "0.5 with -position rope -qk_size 4", "no_rope_layer_interval": "2 with -position rope -n_layer 2", "label_smoothing": "0.2", "z_loss": "0.1",
 			"precision": "bf16", "frozen": "encoder.*", "optimizer": "sgd", "grad_clip": "0.001", "dropout": "0.5", "eps": "0.1",
 			"qk_size": "4", "v_size": "4", "n_inner": "8", "rope_theta": "4 with -position rope", "lr_decay_iters": "3",
 			"schedule": "linear", "cooldown_iters": "2 with -schedule wsd", "n_head": "1", "window": "2 with -attention window", "n_layer": "2",

@@ -41,6 +41,7 @@ func checkElman(s Stack) error {
 		{"qk_norm", s.QKNorm, Names(QKNorms())[0]},
 		{"attn_gate", s.AttnGate, Names(AttnGates())[0]},
 		{"attn_sinks", s.AttnSinks, Names(AttnSinks())[0]},
+		{"value_residual", s.ValueResidual, Names(ValueResiduals())[0]},
 		{"short_conv", s.ShortConv, Names(ShortConvs())[0]},
 	} {
 		if f.got != f.want {

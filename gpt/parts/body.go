@@ -26,7 +26,8 @@ type Body struct {
 	gated    *bool // whether a layer has built the gate of its heads; nil without
 	sunk     *bool // whether a layer has declared the sinks of its heads; nil without
 
-	convolved []nn.ConvPlace // where a layer has built a short convolution
+	values    *nn.ValueResidual // nil without
+	convolved []nn.ConvPlace    // where a layer has built a short convolution
 }
 
 // Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
@@ -63,6 +64,7 @@ func (d Design) Body(
 		b.sunk = new(bool)
 		at.Sinks = func(at nn.Site) graph.Expr { *b.sunk = true; return sinks(at) }
 	}
+	b.values = at.Values
 	if conv := at.Conv; conv != nil {
 		at.Conv = func(at nn.Site, place nn.ConvPlace, width int) nn.Layer {
 			b.convolved = append(b.convolved, place)

@@ -68,6 +68,10 @@ func (d Design) Validate(context int) error {
 	if k := s.NoRopeLayerInterval; k == 1 || k > s.NLayer {
 		return errors.Errorf("no_rope_layer_interval: got %d, want 0 or 2 to n_layer %d", k, s.NLayer)
 	}
+	if s.ValueResidual != noPart && s.NLayer == 1 {
+		return errors.Errorf("value_residual: got %s, want %s with n_layer 1: the first block has values of its own",
+			s.ValueResidual, noPart)
+	}
 	if d.Attention.ungated && s.AttnGate != noPart {
 		return errors.Errorf("attn_gate: got %s, want %s with attention %s, which has no gate",
 			s.AttnGate, noPart, s.Attention)
@@ -133,13 +137,17 @@ func (d Design) checkScores() error {
 // the positions, their rotation and biases, and the mask.
 func (d Design) Site(batch, context int) nn.Site {
 	s := d.Stack
-	return nn.Site{
+	site := nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
 		Cap: s.AttnLogitSoftcapping,
 		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
 		Gate: Find(AttnGates(), s.AttnGate).New, Sinks: Find(AttnSinks(), s.AttnSinks).New,
 		Conv: Find(ShortConvs(), s.ShortConv).Convs(),
 	}
+	if values := Find(ValueResiduals(), s.ValueResidual).build; values != nil {
+		site.Values = values()
+	}
+	return site
 }
 
 // Inside returns the approximate number of values per token that a block of d holds at once when it is fed several

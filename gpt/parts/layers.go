@@ -67,6 +67,17 @@ type AttnSink struct {
 // AttnSinks lists the sinks of attentions, the default first.
 func AttnSinks() []AttnSink { return []AttnSink{{noPart, nil}, {"learned", nn.NewSinks}} }
 
+// ValueResidual is a way in which the values of the first block reach the others.
+type ValueResidual struct {
+	Name
+	build func() *nn.ValueResidual // nil for none
+}
+
+// ValueResiduals lists them, the default first.
+func ValueResiduals() []ValueResidual {
+	return []ValueResidual{{noPart, nil}, {"learned", nn.NewValueResidual}}
+}
+
 // ShortConv is a set of short convolutions in a block.
 type ShortConv struct {
 	Name

@@ -46,8 +46,8 @@ func (b *biases) Check(d nn.Dims) error {
 
 // CheckUsed must be called after Forward. It returns an error if the position provides a rotation or biases of scores
 // that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where they
-// are never computed. It is also an error if no layer has built the norm of queries and keys, the gate, the sinks or a
-// short convolution, or if blocks leave out a rotation and the position provides none.
+// are never computed. It is also an error if no layer has built the norm of queries and keys, the gate, the sinks, the
+// mixed values or a short convolution, or if blocks leave out a rotation and the position provides none.
 func (b *Body) CheckUsed() error {
 	s := b.stack
 	switch {
@@ -69,6 +69,9 @@ func (b *Body) CheckUsed() error {
 	case b.normed != nil && !*b.normed:
 		return errors.Errorf("qk_norm: got %s, and attention %s in block %s never calls QKNorm of its Site: "+
 			"want an attention that does, such as causal, or qk_norm none", s.QKNorm, s.Attention, s.Block)
+	case b.values != nil && !b.values.Used():
+		return errors.Errorf("value_residual: got %s, and attention %s in block %s never mixes its values: want an "+
+			"attention that does, such as causal, or value_residual none", s.ValueResidual, s.Attention, s.Block)
 	case b.unconvolved() != "":
 		return errors.Errorf("short_conv: got %s, and no layer of attention %s, mlp %s and block %s calls Conv of its "+
 			"Site at place %s: want a part that does, or short_conv none",

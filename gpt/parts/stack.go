@@ -36,11 +36,13 @@ type Stack struct {
 	Block      string // the place of the normalisation
 	Activation string // of the MLP
 	MLP        string
-	QKNorm     string  // of queries and keys
-	AttnGate   string  // of the results of the heads
-	AttnSinks  string  // of the heads
-	ShortConv  string  // in a block
-	Options    Options // options of attentions
+	QKNorm     string // of queries and keys
+	AttnGate   string // of the results of the heads
+	AttnSinks  string // of the heads
+	ShortConv  string // in a block
+	// ValueResidual is how the values of the first block reach the others.
+	ValueResidual string
+	Options       Options // options of attentions
 }
 
 // withDefaults returns s with every default filled in where zero means the default, except in its options. It leaves
@@ -64,6 +66,7 @@ func (s Stack) withDefaults() Stack {
 	s.QKNorm = cmp.Or(s.QKNorm, Names(QKNorms())[0])
 	s.AttnGate = cmp.Or(s.AttnGate, Names(AttnGates())[0])
 	s.AttnSinks = cmp.Or(s.AttnSinks, Names(AttnSinks())[0])
+	s.ValueResidual = cmp.Or(s.ValueResidual, Names(ValueResiduals())[0])
 	s.ShortConv = cmp.Or(s.ShortConv, Names(ShortConvs())[0])
 	return s
 }

@@ -45,6 +45,9 @@ func (s *Stack) PartFields(known Registry) field.List {
 		NameField("attn_gate", &s.AttnGate, Names(AttnGates()), "gate of the heads of an attention").Optional(noPart),
 		NameField("attn_sinks", &s.AttnSinks, Names(AttnSinks()), "sink of each head beside the keys of an attention").
 			Optional(noPart),
+		NameField("value_residual", &s.ValueResidual, Names(ValueResiduals()),
+			"mixing of the values of an attention with those of the first block").
+			Optional(noPart),
 		NameField("short_conv", &s.ShortConv, Names(ShortConvs()),
 			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)").
 			Optional(noPart),

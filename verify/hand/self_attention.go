@@ -10,6 +10,7 @@ import "slices"
 type SelfAttention[T Number] struct {
 	QKV    Layer[T] // (d, H·dρ+G(dρ+dh))
 	Norm   Layer[T] // of the queries and keys in [Q | K | V]; nil does not normalise
+	Values ValueResidual[T]
 	QK     int      // H·dρ
 	Rotary Layer[T] // of the queries, and of the keys; nil does not rotate
 	Heads  Heads[T]
@@ -25,7 +26,7 @@ func (l SelfAttention[T]) packed(x Matrix[T]) (qkv, q, k, v Matrix[T]) {
 	if l.Rotary != nil {
 		q, k = l.Rotary.Forward(q), l.Rotary.Forward(k)
 	}
-	return qkv, q, k, v
+	return qkv, q, k, l.Values.mix(v)
 }
 
 // normed returns the norm of packed queries and keys, or qkv without a norm.
@@ -82,6 +83,8 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 		dk, _ = l.Rotary.Backward(k, dk)
 	}
 	_, convolved := l.QKV.(inTurn[T])
+	_, _, values := splitPacked(packed, l.QK, l.Heads.keys(l.QK))
+	dv, lambda := l.Values.back(values, dv)
 	zero := l.Norm == nil && l.Rotary == nil && !convolved && l.Heads.head(0, 0).ShiftInvariant()
 	dqkv, norm := normedBackward(l.Norm, packed, JoinColumns(dq, dk, dv))
 	d2, qkv := backward("c_attn", l.QKV, a2, dqkv) // Δ₂ = Σ_h (…)
@@ -95,7 +98,7 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	return d2, slices.Concat(
 		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", zero).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
-		norm, sinks,
+		lambda, norm, sinks,
 		gate.by("a₂ᵗ(Δ₃ ∘ a ∘ g(1 − g))", "Σ Δ₃ ∘ a ∘ g(1 − g)").In("c_gate", "_g"),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
@@ -147,7 +150,7 @@ func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T
 		qkv = ScaledQueries[T]{qkv, qk, at.Queries}
 	}
 	return SelfAttention[T]{
-		at.At("c_attn").beforeConv(qkv), at.queryKeyNorm(qk, heads.keys(qk)), qk, rotary, heads, at.gate(),
+		at.At("c_attn").beforeConv(qkv), at.queryKeyNorm(qk, heads.keys(qk)), at.values(), qk, rotary, heads, at.gate(),
 		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

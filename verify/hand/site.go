@@ -22,9 +22,10 @@ func (p Parameters[T]) Check() error {
 type Site[T Number] struct {
 	Parameters Parameters[T]
 	Path       string
-	Eps        float64 // ε of the norms
-	LoRAScale  float64 // α/r, or α
-	Queries    float64 // factor on the queries of self-attention; 0 means none
+	Eps        float64         // ε of the norms
+	LoRAScale  float64         // α/r, or α
+	Queries    float64         // factor on the queries of self-attention; 0 means none
+	Values     *FirstValues[T] // of a model with a value residual; otherwise nil
 	// Conv returns the short convolution by a parameter; nil means that there is none.
 	Conv func(weight Matrix[T]) Layer[T]
 	// Dropout returns the mask (0 or 1/(1−p)) of a path, or the zero Matrix. If it is nil there is no dropout.

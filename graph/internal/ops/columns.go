@@ -94,3 +94,49 @@ func gatherCols[T kernel.Float](p *kernel.Pool, order []int, d int) body[T] {
 func gatherColsBackward[T kernel.Float](p *kernel.Pool, order []int, d int) body[T] {
 	return func(dx []T, in [][]T) { kernel.GatherColsBackward(p, dx, in[0], order, d) }
 }
+
+// MixColumns returns [a | λ₁·b + λ₂·c] for x = [a | b].
+func (b *Builder) MixColumns(x, c, lambda *G.Node) (*G.Node, error) {
+	d, factors := x.Shape()[1], 2*c.Shape()[1]
+	scratch := &buffer{size: factors}
+	return b.node(&Op{
+		name: "mixcolumns", shape: x.Shape(), fills: []*buffer{scratch},
+		f32: mixColumns[float32](b.Pool, d, scratch), f64: mixColumns[float64](b.Pool, d, scratch),
+		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+			dc := &buffer{part: true, size: in[1].Shape().TotalSize()}
+			dlambda := &buffer{part: true, size: 2}
+			of := mixing{b.Pool, d, dc, dlambda, &buffer{size: factors}, &buffer{size: 4 * kernel.Parts}}
+			dx, err := b.node(&Op{
+				name: "mixcolumns.dx", shape: in[0].Shape(), fills: []*buffer{dc, dlambda, of.factors, of.sums},
+				f32: mixColumnsBackward[float32](of), f64: mixColumnsBackward[float64](of),
+			}, in[0], in[1], in[2], grad)
+			if err != nil {
+				return nil, err
+			}
+			first, err := b.part("mixcolumns.dc", dx, dc, in[1].Shape())
+			if err != nil {
+				return nil, err
+			}
+			second, err := b.part("mixcolumns.dlambda", dx, dlambda, in[2].Shape())
+			return G.Nodes{dx, first, second}, err
+		},
+	}, x, c, lambda)
+}
+
+func mixColumns[T kernel.Float](p *kernel.Pool, d int, scratch *buffer) body[T] {
+	return func(y []T, in [][]T) { kernel.MixColumns(p, y, in[0], in[1], in[2], of[T](scratch), d) }
+}
+
+// mixing is the backward pass of MixColumns.
+type mixing struct {
+	pool                       *kernel.Pool
+	d                          int
+	dc, dlambda, factors, sums *buffer
+}
+
+func mixColumnsBackward[T kernel.Float](m mixing) body[T] {
+	return func(dx []T, in [][]T) {
+		kernel.MixColumnsBackward(m.pool, dx, of[T](m.dc), of[T](m.dlambda), in[0], in[1], in[2], in[3],
+			of[T](m.factors), of[T](m.sums), m.d)
+	}
+}

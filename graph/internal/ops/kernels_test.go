@@ -83,6 +83,11 @@ func kernelCases() map[string]kernelCase {
 			func(in []Expr) Expr { return in[0].Scale(1.7).Add(in[1].Gather(in[2])) }},
 		"rotate": {listed(leaves(1, m(5, 11), m(7, 2), m(7, 2)), 7, -1, 6, 0, 3, 3, 1),
 			func(in []Expr) (Expr, bool) { return Rotate(in[0], in[1], in[2], in[3], 2) }, rotated},
+		"mix columns": {leaves(3, m(5, 7), m(5, 3), []int{2}), func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
+			func(in []Expr) Expr {
+				l := in[2].Reshape(1, 2)
+				return in[0].Cols(0, 4).Join(in[0].Cols(4, 7).Mul(l.Cols(0, 1)).Add(in[1].Mul(l.Cols(1, 2))))
+			}},
 		"convolve": {leaves(2, m(8, 3), []int{9}), func(in []Expr) (Expr, bool) { return Convolve(in[0], in[1], 4) },
 			func(in []Expr) Expr {
 				w := in[1].Reshape(1, 9)

@@ -364,7 +364,7 @@ func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // notRows lists the other kernels: they move numbers, add them up or multiply matrices.
 var notRows = strings.Fields("AddPositions Convolve CrossAttention Elman Gather GatherCols GatherTokens Linear LinearAttention " +
-	"LinearT MeanTokens MixTokens Rotate SinkAttention")
+	"LinearT MeanTokens MixColumns MixTokens Rotate SinkAttention")
 
 // Every kernel is among the rowCases or in the list above.
 func TestEveryKernelIsTriedAtTheEnds(t *testing.T) {

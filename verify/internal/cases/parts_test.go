@@ -20,17 +20,18 @@ func TestEveryPartIsVerified(t *testing.T) {
 		names []string
 		set   func(p *variants.Plan, name string)
 	}{
-		"position":   {parts.Names(known.Positions), func(p *variants.Plan, name string) { p.Position = name }},
-		"attention":  {parts.Names(known.Attentions), func(p *variants.Plan, name string) { p.Attention = name }},
-		"norm":       {parts.Names(known.Norms), func(p *variants.Plan, name string) { p.Norm = name }},
-		"block":      {parts.Names(known.Blocks), func(p *variants.Plan, name string) { p.Block = name }},
-		"activation": {parts.Names(known.Activations), func(p *variants.Plan, name string) { p.Activation = name }},
-		"mlp":        {parts.Names(known.MLPs), func(p *variants.Plan, name string) { p.MLP = name }},
-		"qk_norm":    {parts.Names(parts.QKNorms()), func(p *variants.Plan, name string) { p.QKNorm = name }},
-		"attn_gate":  {parts.Names(parts.AttnGates()), func(p *variants.Plan, name string) { p.AttnGate = name }},
-		"short_conv": {parts.Names(parts.ShortConvs()), func(p *variants.Plan, name string) { p.ShortConv = name }},
-		"attn_sinks": {parts.Names(parts.AttnSinks()), func(p *variants.Plan, name string) { p.AttnSinks = name }},
-		"head":       {parts.Names(known.Heads), func(p *variants.Plan, name string) { p.Head = name }},
+		"position":       {parts.Names(known.Positions), func(p *variants.Plan, name string) { p.Position = name }},
+		"attention":      {parts.Names(known.Attentions), func(p *variants.Plan, name string) { p.Attention = name }},
+		"norm":           {parts.Names(known.Norms), func(p *variants.Plan, name string) { p.Norm = name }},
+		"block":          {parts.Names(known.Blocks), func(p *variants.Plan, name string) { p.Block = name }},
+		"activation":     {parts.Names(known.Activations), func(p *variants.Plan, name string) { p.Activation = name }},
+		"mlp":            {parts.Names(known.MLPs), func(p *variants.Plan, name string) { p.MLP = name }},
+		"qk_norm":        {parts.Names(parts.QKNorms()), func(p *variants.Plan, name string) { p.QKNorm = name }},
+		"attn_gate":      {parts.Names(parts.AttnGates()), func(p *variants.Plan, name string) { p.AttnGate = name }},
+		"value_residual": {parts.Names(parts.ValueResiduals()), func(p *variants.Plan, name string) { p.ValueResidual = name }},
+		"short_conv":     {parts.Names(parts.ShortConvs()), func(p *variants.Plan, name string) { p.ShortConv = name }},
+		"attn_sinks":     {parts.Names(parts.AttnSinks()), func(p *variants.Plan, name string) { p.AttnSinks = name }},
+		"head":           {parts.Names(known.Heads), func(p *variants.Plan, name string) { p.Head = name }},
 	} {
 		for _, name := range list.names {
 			plan := variants.Plan{

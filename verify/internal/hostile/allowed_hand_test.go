@@ -33,6 +33,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^hand\.(Partial\.LogSumExp 0(={}|\.Out)|NewPartial 1={}|Cache\.Attend 0={})`, "of no keys, or without values"},
 	{`^hand\.Reinforce\..*LogProbs`, "PPO's alone"},
 	{`^hand\.Site\.\w+ 0\.Dropout=of zeros`, "no dropout"},
+	{`^hand\.(Site|SelfAttention)\.\w+ 0\.Values(\.Shared)?=zero`, "those of a model before its first block"},
 	{`^hand\.Site\.\w+ 0\.Conv=of zeros`, "no convolution"},
 	{`^hand\.Site\.(AfterConv|Drop|LayerNormPlain|Optional) `, "what there need not be"},
 	{`^hand\.Site\.(SelfAttention 3|Longformer 4)=nil`, "without rotation"},

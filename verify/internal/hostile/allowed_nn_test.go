@@ -18,6 +18,7 @@ var nnRules = []struct{ pattern, why string }{
 		"one for each head"},
 	{`^nn\.New(Canon|ShortConv) 0\.(Dims\.(Batch|Embd|Heads|QK|V|Inner|Blocks)|Affine|Norm|MLP|Act|Eps|Cap|Dropout|Mask|Gate|Sinks|Conv|Positions|QKNorm)=`,
 		"its width is an argument, and it continues from rows"},
+	{`^nn\.(New\w+|Site\.Param) 0\.Values=zero`, "those of a model before its first block"},
 	{`^nn\.New\w+ 0\.Conv=of zeros`, "no convolution at any place"},
 	{`^nn\.(New(CrossAttention|Dropout|Elman|{norm}|LearnedPositions|MeanTokens|MLA\w*|(Partial)?RoPE|Sinks|Sinusoidal|Unprojected\w*|ValueHead|(Head|Element)Gate)|Site\.Param) 0\.Conv=`,
 		"a block's, self-attention's or an MLP's"},

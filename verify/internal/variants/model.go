@@ -24,7 +24,7 @@ type Plan struct {
 	MLP    string // empty is mlp
 	QKNorm string // empty is none
 
-	AttnGate, AttnSinks, ShortConv string // empty is none
+	AttnGate, AttnSinks, ShortConv, ValueResidual string // empty is none
 
 	Option    func(name string) int // options of the attention, such as window; optional
 	Random    [][]int               // keys drawn at random for every query, in attention bigbird
@@ -99,7 +99,7 @@ func (c Plan) check() error {
 		{"position", c.Position}, {"norm", c.Norm}, {"block", c.Block}, {"activation", c.Activation},
 		{"mlp", cmp.Or(c.MLP, "mlp")}, {"head", c.Head}, {"qk_norm", cmp.Or(c.QKNorm, none)},
 		{"attn_gate", cmp.Or(c.AttnGate, none)}, {"attn_sinks", cmp.Or(c.AttnSinks, none)},
-		{"short_conv", cmp.Or(c.ShortConv, none)},
+		{"short_conv", cmp.Or(c.ShortConv, none)}, {"value_residual", cmp.Or(c.ValueResidual, none)},
 		{"attention", c.Attention}, {"attention", c.encoderSide().attention},
 	} {
 		if known := names(s.kind); !slices.Contains(known, s.name) {
@@ -147,7 +147,7 @@ func (c Plan) encoderSide() side {
 }
 
 func stack[T hand.Number](p Place[T]) hand.Stack[T] {
-	p.Site.Conv = p.convolution()
+	p.Site.Conv, p.Site.Values = p.convolution(), p.firstValues()
 	out := hand.Stack[T]{
 		Tokens:    hand.Embedding[T]{Weight: p.Site.At("wte").Param("weight")},
 		Positions: p.layer("position", p.plan.Position),

@@ -41,3 +41,21 @@ func (p Place[T]) convolution() func(weight hand.Matrix[T]) hand.Layer[T] {
 		return c
 	}
 }
+
+// valueResiduals lists what later blocks take of the values of the first. A Case has two attentions one after the
+// other, which are not a layer of a block: see verify/internal/cases.
+func valueResiduals[T hand.Number]() []Variant[T] {
+	attention := func(p Place[T]) hand.Layer[T] { return p.layer("attention", p.plan.Attention) }
+	return []Variant[T]{
+		{Name: none, Hand: attention},
+		{Name: "learned", Hand: attention, ID: "I92", By: []string{"I92"}},
+	}
+}
+
+// firstValues returns what the blocks of a model with a value residual share, or nil without.
+func (p Place[T]) firstValues() *hand.FirstValues[T] {
+	if p.plan.ValueResidual != "learned" {
+		return nil
+	}
+	return new(hand.FirstValues[T])
+}

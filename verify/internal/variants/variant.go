@@ -65,7 +65,7 @@ func (p Place[T]) At(name string) Place[T] {
 // Alone returns the place of a layer that is not part of a model, in block 0 of a decoder by the plan.
 func Alone[T hand.Number](at hand.Site[T], c Plan) Place[T] {
 	p := Place[T]{Site: at, plan: c, side: c.decoderSide()}
-	p.Site.Conv = p.convolution()
+	p.Site.Conv, p.Site.Values = p.convolution(), p.firstValues()
 	return p
 }
 
@@ -84,7 +84,7 @@ func List[T hand.Number]() (list []Variant[T]) {
 func kinds() []string {
 	return []string{
 		"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm", "attn_gate", "attn_sinks",
-		"short_conv",
+		"short_conv", "value_residual",
 	}
 }
 
@@ -113,6 +113,8 @@ func of[T hand.Number](kind string) (list []Variant[T]) {
 		list = attnSinks[T]()
 	case "short_conv":
 		list = shortConvs[T]()
+	case "value_residual":
+		list = valueResiduals[T]()
 	}
 	for i := range list {
 		list[i].Kind = kind

@@ -1,0 +1,96 @@
+package kernel
+
+import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+
+// MixColumns computes y = [a | λ₁·b + λ₂·c] from x = [a | b] (n, d), c (n, e) and λ. scratch holds 2e numbers.
+func MixColumns[T Float](p *Pool, y, x, c, lambda, scratch []T, d int) {
+	own, other := mixFactors(lambda, scratch)
+	Spread(p, len(x)/d, rowGrain(d), mixColumns[T]{y, x, c, own, other, d})
+}
+
+// mixFactors returns rows of λ₁ and λ₂ in scratch.
+func mixFactors[T Float](lambda, scratch []T) (own, other []T) {
+	own, other = scratch[:len(scratch)/2], scratch[len(scratch)/2:]
+	for i := range own {
+		own[i], other[i] = lambda[0], lambda[1]
+	}
+	return own, other
+}
+
+type mixColumns[T Float] struct {
+	y, x, c, own, other []T
+	d                   int
+}
+
+func (m *mixColumns[T]) Do(from, to int) {
+	width := len(m.own)
+	for row := from; row < to; row++ {
+		y, x := m.y[row*m.d:][:m.d], m.x[row*m.d:][:m.d]
+		kept := copy(y, x[:m.d-width])
+		mul(y[kept:], x[kept:], m.own)
+		mulAdd(y[kept:], m.c[row*width:][:width], m.other)
+	}
+}
+
+// MixColumnsBackward computes dx = [da | λ₁·db] and dc = λ₂·db from dy = [da | db], and dλ = (Σ db∘b, Σ db∘c). dc and
+// dλ are optional. scratch holds 2e numbers and sums 4·Parts.
+func MixColumnsBackward[T Float](p *Pool, dx, dc, dlambda, x, c, lambda, dy, scratch, sums []T, d int) {
+	own, other := mixFactors(lambda, scratch)
+	Spread(p, len(x)/d, rowGrain(d), mixColumnsBackward[T]{dx, dc, dy, own, other, d})
+	if dlambda == nil {
+		return
+	}
+	Spread(p, Parts, 1, mixSums[T]{sums, x, c, dy, d})
+	clear(dlambda)
+	for i := range Parts {
+		dlambda[0] += sums[4*i]
+		dlambda[1] += sums[4*i+1]
+	}
+}
+
+type mixColumnsBackward[T Float] struct {
+	dx, dc, dy, own, other []T
+	d                      int
+}
+
+func (m *mixColumnsBackward[T]) Do(from, to int) {
+	width := len(m.own)
+	for row := from; row < to; row++ {
+		dx, dy := m.dx[row*m.d:][:m.d], m.dy[row*m.d:][:m.d]
+		kept := copy(dx, dy[:m.d-width])
+		mul(dx[kept:], dy[kept:], m.own)
+		if m.dc != nil {
+			mul(m.dc[row*width:][:width], dy[kept:], m.other)
+		}
+	}
+}
+
+type mixSums[T Float] struct {
+	sums, x, c, dy []T
+	d              int
+}
+
+func (m *mixSums[T]) Do(part, _ int) {
+	n, width, sums := len(m.x)/m.d, len(m.c)*m.d/len(m.x), m.sums[4*part:][:4]
+	own, other := 0., 0.
+	for row := part * n / Parts; row < (part+1)*n/Parts; row++ {
+		end := (row + 1) * m.d
+		dy := m.dy[end-width : end]
+		dot(sums[2:3], dy, m.x[end-width:end])
+		dot(sums[3:4], dy, m.c[row*width:][:width])
+		own, other = own+float64(sums[2]), other+float64(sums[3])
+	}
+	sums[0], sums[1] = T(own), T(other)
+}
+
+// dot computes sum = Σ x∘y.
+func dot[T Float](sum, x, y []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.DotRows(simd.Float32s(sum), simd.Float32s(x), simd.Float32s(y), len(x), len(x))
+		return
+	}
+	sum[0] = 0
+	for i, v := range x {
+		sum[0] += v * y[i]
+	}
+}
