@@ -47,6 +47,9 @@ func variants() map[string]Config {
 		c.LoraR, c.LoraAlpha, c.LoraScale, c.LoraTargets = 2, 0.7, "alpha", []string{"c_attn"}
 	})
 	vary("blocks without rope", func(c *Config) { c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 4, "rope", 4, 2 })
+	vary("scaled rope", func(c *Config) {
+		c.Position, c.QKSize, c.PartialRotaryFactor, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, 0.5, "yarn", 4, 5
+	})
 	vary("partial rope", func(c *Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 8, 0.25 })
 	vary("capped", func(c *Config) { c.LogitCap = 2 })
 	vary("gelu_tanh", func(c *Config) { c.Activation = "gelu_tanh" })

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -546,6 +548,46 @@ func TestI86TurnsTheFirstFeatures(t *testing.T) {
 	}
 }
 
+// Llama 3.1's frequencies, θ 500000 and 128 features, by its published settings: the first pairs keep their frequency,
+// the last are divided by 8, and the pair between is between. YaRN keeps and divides likewise, and linear scaling puts
+// token 4t where t was.
+func TestI87Frequencies(t *testing.T) {
+	const theta, dim = 500_000, 128
+	llama, yarn := Llama3Scaling{8, 8192}, YaRN{4, 32768}
+	for pair, want := range map[int]float64{0: 1, 20: 1, 40: 1. / 8, 63: 1. / 8} {
+		if got := llama.Frequency(pair, dim, theta) / rotaryFrequency(pair, dim, theta); math.Abs(got-want) > 1e-12 {
+			t.Errorf("llama3, pair %d: factor %v, want %v", pair, got, want)
+		}
+	}
+	if got := llama.Frequency(32, dim, theta) / rotaryFrequency(32, dim, theta); !(got > 1./8 && got < 1) {
+		t.Errorf("llama3, pair 32: factor %v, want between 1/8 and 1", got)
+	}
+	for pair, want := range map[int]float64{0: 1, 24: 1, 42: 1. / 4, 63: 1. / 4} {
+		if got := yarn.Frequency(pair, dim, theta) / rotaryFrequency(pair, dim, theta); math.Abs(got-want) > 1e-12 {
+			t.Errorf("yarn, pair %d: factor %v, want %v", pair, got, want)
+		}
+	}
+	if got, want := yarn.Magnitude(), 0.1*math.Log(4)+1; got != want {
+		t.Errorf("yarn: magnitude %v, want %v", got, want)
+	}
+	table := func(scaling RotaryScaling) []float64 {
+		g := graph.New(graph.Float64, 1)
+		at := positioned(newSite(g, ropeDims), ropeDims.Context, 0)
+		return NewScaledRoPE(at, 8, 8, 100, scaling).Cos.Tensor().F64
+	}
+	plain, stretched := table(nil), table(LinearScaling{4})
+	for pos := 0; 4*pos < ropeDims.Context; pos++ {
+		if diff := cmp.Diff(plain[4*pos:][:4], stretched[16*pos:][:4]); diff != "" && pos > 0 {
+			t.Errorf("token %d: %s", 4*pos, diff)
+		}
+	}
+	for name, s := range map[string]RotaryScaling{"llama3": Llama3Scaling{1, 50}, "yarn": YaRN{1, 50}, "linear": LinearScaling{1}} {
+		if diff := cmp.Diff(plain, table(s), cmpopts.EquateApprox(0, 1e-14)); diff != "" {
+			t.Errorf("%s by 1: %s", name, diff)
+		}
+	}
+}
+
 // TestRoPEErrors: invalid sizes are errors where the layer is built.
 func TestRoPEErrors(t *testing.T) {
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
@@ -560,6 +602,9 @@ func TestRoPEErrors(t *testing.T) {
 		},
 		"h.0.rope: rotary dimension 6": func(at Site, x graph.Expr) graph.Expr {
 			return NewPartialRoPE(at.At("rope"), 4, 6, 100).Forward(x)
+		},
+		"h.0.rope: nn.LinearScaling{Factor:0}: frequency +Inf of pair 0, want a number above 0": func(at Site, x graph.Expr) graph.Expr {
+			return NewScaledRoPE(at.At("rope"), 4, 4, 100, LinearScaling{}).Forward(x)
 		},
 		"h.0.rope: theta 0: a base greater than 0 is needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 4, 0).Forward(x)

@@ -223,6 +223,21 @@ func ExampleNewCanon() {
 	//  23.00 56.00
 }
 
+// Linear scaling by 4 turns every pair a quarter as far. Llama 3.1 does so only with pairs that turn slowly.
+func ExampleNewScaledRoPE() {
+	at := site()
+	at.Batch, at.Context = 1, 9
+	at.Positions = at.Ints("positions", 9, 9, graph.NoneIgnored)
+	slow := nn.NewScaledRoPE(at.At("rope"), 2, 2, 10000, nn.LinearScaling{Factor: 4})
+	fast := nn.NewRoPE(at.At("plain"), 2, 10000)
+	fmt.Println(slow.Cos.Tensor().F64[8] == fast.Cos.Tensor().F64[2])
+	llama := nn.Llama3Scaling{Factor: 8, Original: 8192}
+	fmt.Printf("%.3g %.3g\n", llama.Frequency(0, 128, 500000), llama.Frequency(63, 128, 500000))
+	// Output:
+	// true
+	// 1 3.07e-07
+}
+
 // Every attention after the first declares the two factors of its values.
 func ExampleNewValueResidual() {
 	at := site()

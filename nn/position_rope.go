@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // RoPE is rotary position embedding (Xu (47)–(56)): the features 2i and 2i+1 of a query or a key at position t are a
@@ -34,6 +35,16 @@ func NewRoPE(at Site, size int, theta float64) *RoPE { return NewPartialRoPE(at,
 //
 // It is an error if dim is odd, below 2 or above size.
 func NewPartialRoPE(at Site, size, dim int, theta float64) *RoPE {
+	return NewScaledRoPE(at, size, dim, theta, nil)
+}
+
+// NewScaledRoPE is like NewPartialRoPE, but scaling, unless it is nil, gives the angles for a context that is longer
+// than that of the training:
+//
+//	φ = t·scaling.Frequency(i, dim, θ)
+//
+// and multiplies what it rotates by scaling.Magnitude().
+func NewScaledRoPE(at Site, size, dim int, theta float64, scaling RotaryScaling) *RoPE {
 	switch {
 	case size < 2:
 		at.Failf("size %d: rotary positions rotate pairs, so at least 2 features are needed", size)
@@ -46,18 +57,113 @@ func NewPartialRoPE(at Site, size, dim int, theta float64) *RoPE {
 		at.Failf("theta %g: a base greater than 0 is needed, such as 10000", theta)
 	}
 	at.checkPositions()
-	half := size / 2
+	half, frequency, magnitude := size/2, rotaryFrequency, 1.
+	if scaling != nil {
+		frequency, magnitude = scaling.Frequency, scaling.Magnitude()
+		if err := checkScaling(scaling, dim, theta); err != nil {
+			at.Failf("%v", err)
+		}
+	}
 	table := func(name string, f func(float64) float64) graph.Expr {
 		return at.Value(name, func(i int, _ *rand.Rand) float64 {
 			t, pair := float64(i/half), i%half
 			if 2*pair >= dim {
 				return f(0)
 			}
-			return f(t * math.Pow(theta, -2*float64(pair)/float64(dim))) // φ of position t
+			return magnitude * f(t*frequency(pair, dim, theta)) // φ of position t
 		}, at.Context, half)
 	}
 	return &RoPE{table("cos", math.Cos), table("sin", math.Sin), at.Positions, max(2, size), at.Embd, at.Scope}
 }
+
+// rotaryFrequency returns the radians by which a pair turns from token to token, θ^(−2i/dim).
+func rotaryFrequency(pair, dim int, theta float64) float64 {
+	return math.Pow(theta, -2*float64(pair)/float64(dim))
+}
+
+// RotaryScaling changes the frequencies of rotary positions, so that a model reads contexts longer than those that it
+// was trained with.
+type RotaryScaling interface {
+	// Frequency returns the radians by which a pair of dim rotating features turns from token to token.
+	Frequency(pair, dim int, theta float64) float64
+	// Magnitude returns the factor on rotated features. A score is multiplied by its square.
+	Magnitude() float64
+}
+
+// checkScaling returns an error if a frequency or the magnitude is not a finite number above 0.
+func checkScaling(s RotaryScaling, dim int, theta float64) error {
+	for pair := range dim / 2 {
+		if w := s.Frequency(pair, dim, theta); !(w > 0) || math.IsInf(w, 1) {
+			return errors.Errorf("%T%+v: frequency %v of pair %d, want a number above 0", s, s, w, pair)
+		}
+	}
+	if m := s.Magnitude(); !(m > 0) || math.IsInf(m, 1) {
+		return errors.Errorf("%T%+v: magnitude %v, want a number above 0", s, s, m)
+	}
+	return nil
+}
+
+// LinearScaling divides all frequencies by Factor, so that a position t is rotated as t/Factor was (Chen et al. 2023).
+type LinearScaling struct{ Factor float64 }
+
+// Frequency returns θ^(−2i/dim)/Factor.
+func (s LinearScaling) Frequency(pair, dim int, theta float64) float64 {
+	return rotaryFrequency(pair, dim, theta) / s.Factor
+}
+
+// Magnitude returns 1.
+func (LinearScaling) Magnitude() float64 { return 1 }
+
+// Llama3Scaling divides the low frequencies by Factor, as Llama 3.1 does (Llama Team 2024): pairs that turn less than
+// once in the Original context. Pairs that turn more than four times keep their frequency, and between them
+//
+//	ω ← (1 − s)·ω/Factor + s·ω,  s = (turns − 1)/3
+type Llama3Scaling struct {
+	Factor   float64
+	Original int // number of tokens of the context in training
+}
+
+// Frequency returns ω.
+func (s Llama3Scaling) Frequency(pair, dim int, theta float64) float64 {
+	const low, high = 1, 4
+	w := rotaryFrequency(pair, dim, theta)
+	turns := w * float64(s.Original) / (2 * math.Pi)
+	smooth := min(1, max(0, (turns-low)/(high-low)))
+	return (1-smooth)*w/s.Factor + smooth*w
+}
+
+// Magnitude returns 1.
+func (Llama3Scaling) Magnitude() float64 { return 1 }
+
+// YaRN divides the frequencies by a factor that falls from Factor for pairs that turn less than once in the Original
+// context to 1 for those that turn more than 32 times, and makes the scores larger (Peng et al. 2023, section 3):
+//
+//	ω ← (1 − γ)·ω/Factor + γ·ω,  magnitude 0.1·ln Factor + 1
+//
+// γ falls linearly with the index of the pair, from the last one that turns 32 times, rounded down, to the first one
+// that turns once, rounded up, as in the published programs. The paper has it linear in the number of turns.
+type YaRN struct {
+	Factor   float64
+	Original int // number of tokens of the context in training
+}
+
+// Frequency returns ω.
+func (s YaRN) Frequency(pair, dim int, theta float64) float64 {
+	index := func(turns float64) float64 { // of the pair that turns as often
+		return float64(dim) / 2 * math.Log(float64(s.Original)/(2*math.Pi*turns)) / math.Log(theta)
+	}
+	first := max(0, math.Floor(index(32)))
+	last := min(float64(dim-1), math.Ceil(index(1)))
+	if first == last {
+		last += 0.001
+	}
+	keep := 1 - min(1, max(0, (float64(pair)-first)/(last-first))) // γ
+	w := rotaryFrequency(pair, dim, theta)
+	return (1-keep)*w/s.Factor + keep*w
+}
+
+// Magnitude returns 0.1·ln Factor + 1.
+func (s YaRN) Magnitude() float64 { return 0.1*math.Log(s.Factor) + 1 }
 
 // Rotate rotates the first groups·size columns of x, each group separately. size must be that of NewRoPE.
 func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (n, w) → (n, w)

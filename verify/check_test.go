@@ -61,6 +61,14 @@ func TestCheck(t *testing.T) {
 		"blocks without rope": func(c *gpt.Config) {
 			c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 3, "rope", 4, 2
 		},
+		"rope by linear scaling": func(c *gpt.Config) { c.Position, c.QKSize, c.RopeScaling, c.RopeFactor = "rope", 4, "linear", 3 },
+		"rope of llama 3": func(c *gpt.Config) {
+			c.Position, c.QKSize, c.RopeTheta, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 6, 50, "llama3", 3, 30
+		},
+		"rope by yarn": func(c *gpt.Config) {
+			c.Position, c.QKSize, c.RopeTheta, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, 50, "yarn", 3, 500
+			c.PartialRotaryFactor = 0.75
+		},
 		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 6, 2./3 },
 		"regularised":  func(c *gpt.Config) { c.LabelSmoothing, c.ZLoss = 0.2, 0.3 },
 		"value residual": func(c *gpt.Config) {

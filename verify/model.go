@@ -192,6 +192,9 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 			p.LoRAScale /= math.Sqrt(float64(c.LoraR))
 		}
 	}
+	if c.RopeScaling != "none" {
+		p.Scaling = hand.RotaryScaling{Kind: c.RopeScaling, Factor: c.RopeFactor, Original: float64(c.RopeOriginal)}
+	}
 	if c.Dropout > 0 {
 		p.Dropout = remembered(func(path string) hand.Matrix[float64] {
 			rows, cols := m.batch()*c.BlockSize, c.NEmbd

@@ -145,6 +145,9 @@ func (m Pairs) plan(g *graph.Graph) (variants.Plan, error) {
 		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks, ShortConv: c.ShortConv, ValueResidual: c.ValueResidual,
 		Option: c.Options.Get, Eps: c.Eps, Theta: 10_000, Cap: c.AttnLogitSoftcapping, Encoder: &e,
 	}
+	if c.RopeScaling != "none" {
+		p.Scaling = hand.RotaryScaling{Kind: c.RopeScaling, Factor: c.RopeFactor, Original: float64(c.RopeOriginal)}
+	}
 	if c.Dropout > 0 {
 		p.Dropout = remembered(func(path string) hand.Matrix[float64] {
 			rows, cols := m.shape(path)

@@ -14,7 +14,7 @@ import (
 func TestStackDefaults(t *testing.T) {
 	got := Library().Design(Stack{NLayer: 2, NHead: 4, NEmbd: 48}).Stack
 	want := Stack{NLayer: 2, NHead: 4, NEmbd: 48, QKSize: 12, VSize: 12, NInner: 192, Eps: 1e-5, RopeTheta: 10_000,
-		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP, QKNorm: noPart, AttnGate: noPart, AttnSinks: noPart, ShortConv: noPart, ValueResidual: noPart}
+		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP, QKNorm: noPart, AttnGate: noPart, AttnSinks: noPart, ShortConv: noPart, ValueResidual: noPart, RopeScaling: noPart}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || got.MLP != string(MLPs()[0].Name) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -92,6 +92,11 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.MLP, s.Block, s.Activation = "swiglu", "post", "relu" }, "activation: got relu, want the default, gelu, with mlp swiglu"},
 		{func(s *Stack) { s.Block, s.QKNorm = "elman", "head" }, "qk_norm: got head, want the default, none, with block elman"},
 		{func(s *Stack) { s.Block, s.AttnGate = "elman", "headwise" }, "attn_gate: got headwise, want the default, none, with block elman"},
+		{func(s *Stack) { s.RopeScaling, s.RopeFactor = "linear", 2 }, "rope_scaling: got linear, want none with position learned, which is not rope"},
+		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor = "rope", "linear", 1 }, "rope_factor: got 1, want more than 1 with rope_scaling linear"},
+		{func(s *Stack) { s.Position, s.RopeFactor = "rope", 2 }, "rope_factor: got 2, want 0 with rope_scaling none"},
+		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor = "rope", "yarn", 2 }, "rope_original: got 0, want the context in training with rope_scaling yarn"},
+		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor, s.RopeOriginal = "rope", "linear", 2, 9 }, "rope_original: got 9, want 0 with rope_scaling linear"},
 		{func(s *Stack) { s.Block, s.ValueResidual = "elman", "learned" }, "value_residual: got learned, want the default, none, with block elman"},
 		{func(s *Stack) { s.NLayer, s.ValueResidual = 1, "learned" }, "value_residual: got learned, want none with n_layer 1"},
 		{func(s *Stack) { s.Block, s.ShortConv = "elman", "canon_a" }, "short_conv: got canon_a, want the default, none, with block elman"},

@@ -65,6 +65,9 @@ func (d Design) Validate(context int) error {
 	if err := d.checkPartial(); err != nil {
 		return err
 	}
+	if err := d.checkScaling(); err != nil {
+		return err
+	}
 	if k := s.NoRopeLayerInterval; k == 1 || k > s.NLayer {
 		return errors.Errorf("no_rope_layer_interval: got %d, want 0 or 2 to n_layer %d", k, s.NLayer)
 	}

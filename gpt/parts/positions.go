@@ -36,7 +36,53 @@ func checkSinusoidal(d nn.Dims) error {
 }
 
 func rope(at nn.Site, s Stack) nn.Placement {
-	return nn.Placement{Rotary: nn.NewPartialRoPE(at.At("rope"), at.QK, s.rotaryDim(), s.RopeTheta)}
+	scaling := Find(ropeScalings(), s.RopeScaling)
+	if scaling.build == nil {
+		return nn.Placement{Rotary: nn.NewPartialRoPE(at.At("rope"), at.QK, s.rotaryDim(), s.RopeTheta)}
+	}
+	of := scaling.build(s.RopeFactor, s.RopeOriginal)
+	return nn.Placement{Rotary: nn.NewScaledRoPE(at.At("rope"), at.QK, s.rotaryDim(), s.RopeTheta, of)}
+}
+
+// ropeScaling is a way to stretch rotary positions over a context that is longer than that of the training. build is
+// nil for none.
+type ropeScaling struct {
+	Name
+	build    func(factor float64, original int) nn.RotaryScaling
+	original bool // it reads the size of the context in training
+}
+
+// ropeScalings lists the scalings of rotary positions, the default first. Their names are Hugging Face's.
+func ropeScalings() []ropeScaling {
+	return []ropeScaling{
+		{Name: noPart},
+		{"linear", func(f float64, _ int) nn.RotaryScaling { return nn.LinearScaling{Factor: f} }, false},
+		{"llama3", func(f float64, n int) nn.RotaryScaling { return nn.Llama3Scaling{Factor: f, Original: n} }, true},
+		{"yarn", func(f float64, n int) nn.RotaryScaling { return nn.YaRN{Factor: f, Original: n} }, true},
+	}
+}
+
+// checkScaling returns an error if the settings of the scaling do not fit together.
+func (d Design) checkScaling() error {
+	s := d.Stack
+	scaling := Find(ropeScalings(), s.RopeScaling)
+	switch {
+	case scaling.build != nil && s.Position != "rope":
+		return errors.Errorf("rope_scaling: got %s, want %s with position %s, which is not rope",
+			s.RopeScaling, noPart, s.Position)
+	case scaling.build != nil && !(s.RopeFactor > 1):
+		return errors.Errorf("rope_factor: got %v, want more than 1 with rope_scaling %s", s.RopeFactor, s.RopeScaling)
+	case scaling.build == nil && s.RopeFactor != 0:
+		return errors.Errorf("rope_factor: got %v, want 0 with rope_scaling %s", s.RopeFactor, s.RopeScaling)
+	case scaling.original && s.RopeOriginal == 0:
+		return errors.Errorf("rope_original: got 0, want the context in training with rope_scaling %s", s.RopeScaling)
+	case !scaling.original && s.RopeOriginal != 0:
+		return errors.Errorf("rope_original: got %d, want 0 with rope_scaling %s, which does not read it",
+			s.RopeOriginal, s.RopeScaling)
+	case s.RopeScaling == "yarn" && !(s.RopeTheta > 1):
+		return errors.Errorf("rope_theta: got %v, want more than 1 with rope_scaling yarn", s.RopeTheta)
+	}
+	return nil
 }
 
 func checkRoPE(d nn.Dims) error {

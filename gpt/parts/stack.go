@@ -26,6 +26,9 @@ type Stack struct {
 	RopeTheta            float64 // base of the rotary positions' frequencies; by default 10000
 	// PartialRotaryFactor is the share of the features of a head that rotary positions rotate; 0 means all.
 	PartialRotaryFactor float64
+	RopeScaling         string  // for contexts longer than those of the training
+	RopeFactor          float64 // of RopeScaling; 0 without
+	RopeOriginal        int     // number of tokens of the context in training, for some of them; otherwise 0
 	// NoRopeLayerInterval is k if blocks k, 2k, …, counted from 1, have no rotary positions; 0 means no such block.
 	NoRopeLayerInterval int
 
@@ -57,6 +60,7 @@ func (s Stack) withDefaults() Stack {
 	}
 	s.Eps = cmp.Or(s.Eps, 1e-5)
 	s.RopeTheta = cmp.Or(s.RopeTheta, 10_000)
+	s.RopeScaling = cmp.Or(s.RopeScaling, Names(ropeScalings())[0])
 	s.Position = cmp.Or(s.Position, Names(Positions())[0])
 	s.Attention = cmp.Or(s.Attention, Names(Attentions())[0])
 	s.Norm = cmp.Or(s.Norm, Names(Norms())[0])

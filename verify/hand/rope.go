@@ -17,6 +17,7 @@ type RoPE[T Number] struct {
 	Size      int
 	RotaryDim int // even, at most Size; 0 is Size
 	Theta     float64
+	Scaling   RotaryScaling
 }
 
 // Forward rotates a pair by φ: the column (a, b) times Xu (55). As a row that is (a, b)Rᵗ, not the (a, b)R of Xu (56),
@@ -43,8 +44,15 @@ func (l RoPE[T]) rotate(x Matrix[T], sign float64) Matrix[T] {
 	if !(l.Theta > 0 && l.Theta <= math.MaxFloat64) {
 		return failed[T]("rotate with base %v, want a positive one", l.Theta)
 	}
+	if !l.Scaling.valid() {
+		return failed[T]("rotary scaling %+v, want linear, llama3 or yarn by numbers above 0", l.Scaling)
+	}
 	cos, sin := l.turns(x, sign)
-	return x.Mul(cos).Add(quarterTurn(x).Mul(sin)) // Xu (53), (54)
+	y := x.Mul(cos).Add(quarterTurn(x).Mul(sin)) // Xu (53), (54)
+	if l.Scaling.Kind == "yarn" {
+		return y.Mul(l.magnitudes(x))
+	}
+	return y
 }
 
 // turns returns the cosine and the sine of the angle of every entry of x.
@@ -56,7 +64,8 @@ func (l RoPE[T]) turns(x Matrix[T], sign float64) (cos, sin Matrix[T]) {
 		for pair := range x.Cols / 2 {
 			phi := 0.
 			if feature := 2 * pair % l.Size; feature < dim {
-				phi = sign * float64(t) * math.Pow(l.Theta, -float64(feature)/float64(dim))
+				w := math.Pow(l.Theta, -float64(feature)/float64(dim))
+				phi = sign * float64(t) * l.Scaling.of(w, feature/2, dim, l.Theta)
 			}
 			for at := row*x.Cols + 2*pair; at <= row*x.Cols+2*pair+1; at++ {
 				if cos.Data[at], sin.Data[at] = number[T](math.Cos(phi)), number[T](math.Sin(phi)); x.exact != nil {
@@ -72,4 +81,62 @@ func (l RoPE[T]) turns(x Matrix[T], sign float64) (cos, sin Matrix[T]) {
 func quarterTurn[T Number](x Matrix[T]) Matrix[T] {
 	pairs := x.reshaped(x.Rows*x.Cols/2, 2)
 	return JoinColumns(pairs.Columns(1, 2).Scale(-1), pairs.Columns(0, 1)).reshaped(x.Rows, x.Cols)
+}
+
+// RotaryScaling changes the frequencies ω of rotary positions for contexts longer than those of the training. Its Kind
+// is linear (Chen et al. 2023), llama3 (Llama Team 2024), yarn (Peng et al. 2023), or empty for none:
+//
+//	linear  ω/f
+//	llama3  ω if it turns 4 times or more in Original tokens, ω/f if it turns once or less, linear between them
+//	yarn    the same for 32 turns and linear in the index of the pair; what rotates is multiplied by 0.1 ln f + 1
+type RotaryScaling struct {
+	Kind             string
+	Factor, Original float64 // f, and the number of tokens
+}
+
+// valid reports whether the kind is known and its numbers are finite and above 0.
+func (s RotaryScaling) valid() bool {
+	positive := func(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
+	switch s.Kind {
+	case "":
+		return true
+	case "linear":
+		return positive(s.Factor)
+	case "llama3", "yarn":
+		return positive(s.Factor) && positive(s.Original)
+	}
+	return false
+}
+
+// of returns the frequency in place of w.
+func (s RotaryScaling) of(w float64, pair, dim int, theta float64) float64 {
+	divided := 1. // the share of ω/f
+	switch s.Kind {
+	case "":
+		return w
+	case "llama3":
+		divided = (4 - w*s.Original/(2*math.Pi)) / 3
+	case "yarn": // pair i turns θ^(−2i/dim)·Original/2π times
+		at := func(turns float64) float64 {
+			return math.Log(s.Original/(turns*2*math.Pi)) * float64(dim) / (2 * math.Log(theta))
+		}
+		from, to := max(0, math.Floor(at(32))), min(float64(dim)-1, math.Ceil(at(1)))
+		if from == to {
+			to += 0.001
+		}
+		divided = (float64(pair) - from) / (to - from)
+	}
+	divided = min(1, max(0, divided))
+	return w * (1 - divided + divided/s.Factor)
+}
+
+// magnitudes returns the factors on the columns of x (1, w): those of rotating features, and 1.
+func (l RoPE[T]) magnitudes(x Matrix[T]) Matrix[T] {
+	row := Zeros[float64](1, x.Cols)
+	for i := range row.Data {
+		if row.Data[i] = 1; l.Scaling.Kind == "yarn" && i%l.Size < cmp.Or(l.RotaryDim, l.Size) {
+			row.Data[i] = 0.1*math.Log(l.Scaling.Factor) + 1
+		}
+	}
+	return Lift[T](row)
 }

@@ -48,7 +48,35 @@ func rotations[T hand.Number](n fixture.Sizes) []entry[T] {
 				return nn.NewPartialRoPE(at, n.Features/2*2, partOf(n), theta).Rotate(x, 1, n.Features/2*2)
 			},
 		}, fixed[T](partialRotary[T](n))}},
+	}, {
+		verify.Entry{
+			ID: "I87", What: "rotary positions for longer contexts",
+			Source: "Chen et al. 2023, Llama Team 2024, Peng et al. 2023",
+		},
+		[]formula[T]{
+			scaledRotary[T](n, "linear", "Chen et al. 2023", nn.LinearScaling{Factor: 3}),
+			scaledRotary[T](n, "llama3", "Llama Team 2024", nn.Llama3Scaling{Factor: 3, Original: 90}),
+			scaledRotary[T](n, "yarn", "Peng et al. 2023", nn.YaRN{Factor: 3, Original: 600}),
+		},
 	}}
+}
+
+// scaledRotary returns the Case of a scaling. Its sizes have pairs that turn often, rarely and between.
+func scaledRotary[T hand.Number](n fixture.Sizes, kind, source string, scaling nn.RotaryScaling) formula[T] {
+	by := hand.RotaryScaling{Kind: kind, Factor: 3, Original: 90}
+	if kind == "yarn" {
+		by.Original = 600
+	}
+	size := n.Features / 2 * 2
+	return formula[T]{verify.Case{
+		Name: "rotary positions, scaled: " + kind, Types: []string{"RoPE"}, Source: source,
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			at = placed(n, at, at.Context).At("rope")
+			return nn.NewScaledRoPE(at, size, max(2, size-2), theta, scaling).Rotate(x, 1, size)
+		},
+	}, fixed[T](hand.RoPE[T]{
+		Positions: places(n), Size: size, RotaryDim: max(2, size-2), Theta: theta, Scaling: by,
+	})}
 }
 
 // partOf returns the number of features that rotate: about half of them.

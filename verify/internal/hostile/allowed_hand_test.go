@@ -17,6 +17,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^hand\.(Dropout|RoPE|LearnedPositions|Sinusoidal)\.Backward 1=`, "linear: Δx is of Δ alone"},
 	{`^hand\.Sinusoidal\.Backward 0\.(Waves|Positions\[0\])`, "the same"},
 	{`^hand\.Flash\..*\.(Queries|Keys)=\d{9,}`, "one tile"},
+	{`^hand\.RoPE\.\w+ 0\.Scaling\.Original=`, "not read without a kind"},
 	{`^hand\.RoPE\..*\.Positions\[0\]`, "a position may be any"},
 	{`^hand\.(Embedding|LearnedPositions|Sinusoidal|Stack|Model|PPO|Reinforce)\..*\[0\]=0`, "another token or action"},
 	{`^hand\..*(Targets|Actions)\[0\]=-1`, "nothing was drawn, or is wanted"},

@@ -70,7 +70,10 @@ func (p Place[T]) rotary() hand.Layer[T] {
 	if k := p.plan.NoRope; k > 0 && (p.block+1)%k == 0 {
 		return nil
 	}
-	return hand.RoPE[T]{Positions: p.positions(), Size: p.plan.QK, RotaryDim: p.plan.RotaryDim, Theta: p.plan.Theta}
+	return hand.RoPE[T]{
+		Positions: p.positions(), Size: p.plan.QK, RotaryDim: p.plan.RotaryDim, Theta: p.plan.Theta,
+		Scaling: p.plan.Scaling,
+	}
 }
 
 // rotation returns the rotation of features in groups of the given size.

@@ -30,6 +30,7 @@ type Plan struct {
 	Random    [][]int               // keys drawn at random for every query, in attention bigbird
 	Eps       float64               // ε of every norm
 	Theta     float64               // base of rotary positions
+	Scaling   hand.RotaryScaling    // of rotary positions
 	RotaryDim int                   // features of a head that rotate; 0 is all
 	NoRope    int                   // k for no rotation in every k-th block; 0 is none
 	Cap       float64               // of the scores of attention by a softmax; 0 for none
