@@ -31,7 +31,7 @@ func TestConfigCount(t *testing.T) {
 		total, trainable int64
 	}{
 		{"Shakespeare", shakespeare65(), 804_096, 804_096},
-		{"Modern", modern, 800_000, 800_000},
+		{"Modern", modern, 804_096, 804_096},
 		{"Baby", baby, 10_745_088, 10_745_088},
 		{"Paper", Paper(), 85_120_849, 85_120_849},
 		{"GPT2", GPT2(), 124_439_808, 124_439_808},

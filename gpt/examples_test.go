@@ -484,6 +484,6 @@ func ExampleModern() {
 	c := gpt.Modern()
 	c.VocabSize = 65
 	parameters, _ := c.Count()
-	fmt.Println(c.Position, c.Norm, c.MLP, c.Optimizer, parameters)
-	// Output: rope rmsnorm swiglu muon 800000
+	fmt.Println(c.Position, c.Norm, c.MLP, c.ShortConv, c.Optimizer, parameters)
+	// Output: rope rmsnorm swiglu canon_ac muon 804096
 }

@@ -211,7 +211,7 @@ func TestPresets(t *testing.T) {
 		otherwise string
 	}{
 		{"Shakespeare", Shakespeare(), `{}`},
-		{"Modern", Modern(), `{"position":"rope","norm":"rmsnorm","mlp":"swiglu","activation":"","n_inner":344,"optimizer":"muon","learning_rate":0.004}`},
+		{"Modern", Modern(), `{"position":"rope","norm":"rmsnorm","mlp":"swiglu","activation":"","n_inner":344,"short_conv":"canon_ac","optimizer":"muon","learning_rate":0.004}`},
 		{"Baby", Baby(), `{"block_size":256,"n_layer":6,"n_head":6,"n_embd":384,"window":64,"dropout":0.2,"batch_size":64,
 			"max_iters":5000,"lr_decay_iters":5000,"eval_iters":200,"log_interval":10}`},
 		{"GPT2", GPT2(), `{"n_layer":12,"activation":"gelu_tanh",` + gpt2 + `}`},
