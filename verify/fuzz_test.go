@@ -12,6 +12,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
@@ -72,19 +73,6 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	if own.Softmax && c.Block != "elman" && flag(4) {
 		c.AttnLogitSoftcapping = 0.5 + float64(s.window%16)
 	}
-	if c.Block != "elman" && c.NLayer > 1 && flag(6) && !latent && c.Attention != "longformer" {
-		c.ValueResidual = "learned"
-	}
-	if c.Block != "elman" && flag(5) {
-		convs := parts.Names(parts.ShortConvs())
-		c.ShortConv = convs[int(s.window)%len(convs)]
-		if latent && slices.Contains([]string{"canon_b", "canon_abcd", "qkv"}, c.ShortConv) {
-			c.ShortConv = "canon_c"
-		}
-	}
-	if own.Softmax && c.Block != "elman" && c.Attention != "longformer" && flag(6) {
-		c.AttnSinks = "learned"
-	}
 	if c.Attention == "taylor" && c.QKSize == 1 {
 		c.QKSize = 2 // unit vectors of one feature are equal or opposite, and 1 + q̂·k̂ is then a difference of equal numbers
 	}
@@ -123,7 +111,45 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 			c.Scaling = scaled
 		}
 	}
-	return c, upTo(s.batch, 3), flag(3)
+	return withNewerParts(c, rand.New(rand.NewPCG(s.seed, 9))), upTo(s.batch, 3), flag(3)
+}
+
+// withNewerParts adds about a quarter of the parts and settings that came after the first models, each if c allows it.
+// The exact road needs simple fractions as constants.
+func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
+	size := c.Resolved().QKSize
+	for _, change := range []func(c *gpt.Config){
+		func(c *gpt.Config) { c.QKNorm = []string{"head", "width"}[rng.IntN(2)] },
+		func(c *gpt.Config) { c.AttnGate = []string{"elementwise", "headwise"}[rng.IntN(2)] },
+		func(c *gpt.Config) { c.AttnSinks = "learned" },
+		func(c *gpt.Config) { c.ShortConv = parts.Names(parts.ShortConvs())[1+rng.IntN(7)] },
+		func(c *gpt.Config) { c.ValueResidual = "learned" },
+		func(c *gpt.Config) { c.RopeScaling, c.RopeFactor = "linear", 1+4*rng.Float64() },
+		func(c *gpt.Config) {
+			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "llama3", 1+4*rng.Float64(), 1+rng.IntN(99)
+		},
+		func(c *gpt.Config) {
+			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "yarn", 1+4*rng.Float64(), 1+rng.IntN(999)
+		},
+		func(c *gpt.Config) { c.PartialRotaryFactor = 2 / float64(size) },
+		func(c *gpt.Config) { c.NoRopeLayerInterval = 2 },
+		func(c *gpt.Config) { c.LogitCap = 0.5 + float64(rng.IntN(5))/4 },
+		func(c *gpt.Config) { c.LabelSmoothing = float64(1+rng.IntN(7)) / 8 },
+		func(c *gpt.Config) { c.ZLoss = float64(1+rng.IntN(9)) / 10 },
+	} {
+		next := c
+		change(&next)
+		if next.QKNorm != "" && size < 3 { // a feature over its own root mean square is ±1, without a derivative
+			continue
+		}
+		if rng.IntN(4) > 0 || next.ValidateModel() != nil {
+			continue
+		}
+		if _, err := gpt.New(graph.Outline(graph.Float64), next, 1); err == nil { // what a layer must read, it reads
+			c = next
+		}
+	}
+	return c
 }
 
 // check builds, runs and verifies the model. The complex step takes a random direction and a few entries.
@@ -268,7 +294,11 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 	choices := []string{
 		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),
 		fmt.Sprint("bias ", c.Bias), fmt.Sprint("dropout ", c.Dropout > 0), fmt.Sprint("adapters ", c.LoraR > 0),
-		"parametrization " + c.Parametrization,
+		"parametrization " + c.Parametrization, "qk_norm " + c.QKNorm, "attn_gate " + c.AttnGate,
+		"attn_sinks " + c.AttnSinks, "short_conv " + c.ShortConv, "value_residual " + c.ValueResidual,
+		"rope_scaling " + c.RopeScaling, fmt.Sprint("part ", c.PartialRotaryFactor > 0, c.NoRopeLayerInterval),
+		fmt.Sprint("caps ", c.AttnLogitSoftcapping > 0, c.LogitCap > 0),
+		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),
 	}
 	for i, a := range choices {
 		for _, b := range choices[:i] {
