@@ -38,7 +38,31 @@ func exportable() map[string]Config {
 		"llama":                with(llama),
 		"llama, wide heads":    with(func(c *Config) { llama(c); c.QKSize, c.VSize, c.Head = 10, 10, "linear" }),
 		"llama, groups":        with(func(c *Config) { llama(c); c.Attention = "gqa"; c.Options.Set("n_kv_head", 2) }),
-		"qwen2":                with(func(c *Config) { llama(c); c.Attention = "gqa_bias"; c.Options.Set("n_kv_head", 1) }),
+		"llama, scaled": with(func(c *Config) {
+			llama(c)
+			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "llama3", 3, 30
+		}),
+		"qwen2":         with(func(c *Config) { llama(c); c.Attention = "gqa_bias"; c.Options.Set("n_kv_head", 1) }),
+		"qwen2, linear": with(func(c *Config) { llama(c); c.Attention, c.RopeScaling, c.RopeFactor = "gqa_bias", "linear", 2.5 }),
+		"qwen3": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.QKNorm, c.QKSize, c.VSize = "gqa", "head", 10, 10
+			c.Options.Set("n_kv_head", 2)
+		}),
+		"qwen3, yarn": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.QKNorm, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "gqa", "head", "yarn", 4, 5
+		}),
+		"smollm3": with(func(c *Config) {
+			llama(c)
+			c.NLayer, c.Attention, c.NoRopeLayerInterval = 4, "gqa", 2
+			c.Options.Set("n_kv_head", 2)
+		}),
+		"olmo2": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.QKNorm, c.Block = "gqa", "width", "post_part"
+			c.Options.Set("n_kv_head", 2)
+		}),
 	}
 }
 
@@ -258,6 +282,50 @@ func TestExportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustContain(t, m.Export(dir, nil, "F32"), "there is something already")
+}
+
+// An opened network of every family decodes from its cache what the complete context gives, can be tuned, and takes
+// adapters, whose folder has the family's names.
+func TestFamiliesLive(t *testing.T) {
+	for name, c := range exportable() {
+		t.Run(name, func(t *testing.T) {
+			trainer := newTrainer(t, c)
+			cp, err := checkpoint.Load(exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32), Fits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cp.Close()
+			var tuning Config
+			tuning.Training, tuning.Run = trainer.Config().Training, trainer.Config().Run
+			tuning.LoraR, tuning.MaxIters = 2, 2
+			tuned, err := FineTune(tuning, trainer.Corpus, trainer.Tokenizer, cp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps(t, tuned, 2)
+			adapter, base := adapterFolder(t, tuned.Model), trainer.Model
+			base.Graph.SetTraining(false)
+			with := adapted(t, base, adapter)
+			want := logitsAfter(t, with)
+			if got := using(t, with, adapter); relative(got, want, 0) == 0 {
+				t.Error("the adapter changes nothing")
+			}
+			f, d := newFull(t, with), newDecoderOf(t, with)
+			if _, newest := programs(t, with); !newest {
+				t.Error("the decoder has no cache")
+			}
+			for i := range c.BlockSize {
+				got := feed(t, d, i*i%c.VocabSize)
+				var all []int
+				for j := range i + 1 {
+					all = append(all, j*j%c.VocabSize)
+				}
+				if d := relative(got, f.last(t, all), 0); !(d <= 1e-5) {
+					t.Errorf("token %d: the decoder is %.1e off the complete context", i, d)
+				}
+			}
+		})
+	}
 }
 
 // torch returns an interpreter that has PyTorch; it skips the test if there is none.

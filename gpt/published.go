@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// FromHuggingFace reads a config.json in Hugging Face's names, of a GPT-2, a LLaMA or a Qwen2, or as written by
+// FromHuggingFace reads a config.json in Hugging Face's names, of one of published.Families, or as written by
 // [Config.HuggingFace]. Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors. So
 // are unknown keys with a value, such as quantization_config, except those that change no logits, such as
 // transformers_version. The training half stays zero. own holds the user-defined variants of the program that wrote the
@@ -87,7 +87,7 @@ func (c Config) translated(f published.Family) (t translation, err error) {
 	return t, nil
 }
 
-// Family returns the model_type, gpt2, llama or qwen2, under which Export writes a network like c. If there is none,
+// Family returns the model_type, such as gpt2 or llama, under which Export writes a network like c. If there is none,
 // the error names, for each family, the first field that it has no key for.
 func (c Config) Family() (modelType string, err error) {
 	if err := c.ValidateModel(); err != nil {

@@ -156,11 +156,11 @@ func (c Config) heads() published.Heads {
 	return published.Heads{Queries: p.NHead, Groups: groups, QK: p.QKSize, V: p.VSize}
 }
 
-// Export writes the model as the folder of a published GPT-2, LLaMA or Qwen2, whichever it is, which other programs and
-// Open can read. If dir exists, it must be an empty directory. dtype is the type of the numbers in the file,
-// safetensors.F32 or safetensors.BF16. tok may be nil; other programs can read it only if it is a tokenizer of byte
-// pairs. If no family can express the model, the error names the first such field for each family. A model with
-// adapters is an error, too: use Merge and export the model that Plain returns.
+// Export writes the model as the folder of a published GPT-2, LLaMA or another of published.Families, the first that it
+// is, which other programs and Open can read. If dir exists, it must be an empty directory. dtype is the type of the
+// numbers in the file, safetensors.F32 or safetensors.BF16. tok may be nil; other programs can read it only if it is a
+// tokenizer of byte pairs. If no family can express the model, the error names the first such field for each family. A
+// model with adapters is an error, too: use Merge and export the model that Plain returns.
 func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	if err := m.loose(); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Gpt2 works with a published model, a folder of Hugging Face's with a GPT-2 or a LLaMA, or with the run of another
-// program: it continues a text, measures the model on a text, tunes it, and compares it with published results.
+// Gpt2 works with a published model, a folder of Hugging Face's with a GPT-2, a LLaMA or a relative, or with the run of
+// another program: it continues a text, measures the model on a text, tunes it, and compares it with published results.
 //
 //	go run ./examples/gpt2 -model DIR -prompt "Once upon a time"       # continues a text
 //	go run ./examples/gpt2 -model DIR -eval FILE                       # loss, perplexity and bits per byte of a text

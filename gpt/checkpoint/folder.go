@@ -27,6 +27,11 @@ func openFolder(dir fs.FS, path string, fits []Fit) (*Checkpoint, error) {
 	switch {
 	case slices.Contains(names, manifestName) || !weights && !slices.Contains(names, configName):
 		return nil, errors.Wrapf(ErrNone, "checkpoint %s", path)
+	case !weights && slices.ContainsFunc(names, isPickle):
+		return nil, errors.Wrapf(ErrNone, "checkpoint %s: %s with weights as pickles of PyTorch, which may run code, "+
+			"want %s: python3 -c \"from transformers import AutoModelForCausalLM as M; "+
+			"M.from_pretrained('.').save_pretrained('.', safe_serialization=True)\" in the folder converts them",
+			path, configName, weightsEnd)
 	case !weights: // a run that has not saved yet, or weights in another format
 		return nil, errors.Wrapf(ErrNone, "checkpoint %s: %s without weights, %s", path, configName, weightsEnd)
 	}
@@ -36,6 +41,11 @@ func openFolder(dir fs.FS, path string, fits []Fit) (*Checkpoint, error) {
 		return nil, errors.Wrapf(err, "folder %s", path)
 	}
 	return c, nil
+}
+
+// isPickle reports whether a file has the name of weights, or of their index, as PyTorch saves them.
+func isPickle(name string) bool {
+	return strings.HasPrefix(name, "pytorch_model") && strings.Contains(name, ".bin")
 }
 
 func (c *Checkpoint) openFiles(dir fs.FS, names []string, fits []Fit) error {

@@ -172,7 +172,9 @@ func TestFolderKinds(t *testing.T) {
 		want  string
 	}{
 		{nil, none}, {[]string{"notes.txt"}, none}, {[]string{configName}, weightless},
-		{[]string{configName, "pytorch_model.bin"}, weightless}, {[]string{configName, "a.safetensors"}, model},
+		{[]string{configName, "pytorch_model.bin"}, "pickles of PyTorch, which may run code, want .safetensors: python3 -c"},
+		{[]string{configName, "pytorch_model.bin.index.json"}, "save_pretrained('.', safe_serialization=True)"},
+		{[]string{configName, "model.gguf"}, weightless}, {[]string{configName, "a.safetensors"}, model},
 		{[]string{configName, manifestName}, none}, {[]string{configName, "a.safetensors", manifestName}, none},
 		{[]string{"a.safetensors"}, "config.json is missing"},
 	} {

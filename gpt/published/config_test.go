@@ -57,6 +57,12 @@ const (
 		"activation=gelu_tanh"
 	llamaDefaults = "block_size=2048 vocab_size=32000 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=11008 eps=1e-06 " +
 		"rope_theta=10000 position=rope attention=causal norm=rmsnorm mlp=swiglu"
+	qwen3Defaults = "block_size=32768 vocab_size=151936 head=linear n_layer=32 n_head=32 n_embd=4096 qk_size=128 v_size=128 n_inner=22016 " +
+		"eps=1e-06 rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=swiglu qk_norm=head n_kv_head=32"
+	olmo2Defaults = "block_size=2048 vocab_size=50304 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=11008 eps=1e-05 " +
+		"rope_theta=10000 position=rope attention=gqa norm=rmsnorm block=post_part mlp=swiglu qk_norm=width n_kv_head=32"
+	smolLM3Defaults = "block_size=32768 vocab_size=128256 head=tied n_layer=36 n_head=16 n_embd=2048 n_inner=11008 eps=1e-06 " +
+		"rope_theta=2e+06 position=rope attention=gqa norm=rmsnorm mlp=swiglu n_kv_head=4 no_rope_layer_interval=4"
 	qwen2Defaults = "block_size=32768 vocab_size=151936 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=22016 eps=1e-06 " +
 		"rope_theta=10000 position=rope attention=gqa_bias norm=rmsnorm mlp=swiglu n_kv_head=32"
 )
@@ -85,6 +91,20 @@ func TestRead(t *testing.T) {
 		l + `"rope_scaling": null, "rope_theta": 5}`:                                       change(llamaDefaults, "10000", "5"),
 		l + `"rope_scaling": {"type": "default", "factor": 2, "x": null}}`:                 llamaDefaults,
 		l + `"rope_parameters": {"rope_theta": 5, "partial_rotary_factor": 1}}`:            change(llamaDefaults, "10000", "5"),
+		l + `"rope_scaling": {"factor": 2}}`:                                               llamaDefaults, // of no kind
+		l + `"rope_scaling": {"rope_type": "dynamic", "factor": 2}}`:                       llamaDefaults,
+		l + `"rope_scaling": {"rope_type": "linear", "factor": 1}}`:                        llamaDefaults,
+		l + `"rope_scaling": {"type": "linear", "factor": 2.5}}`:                           llamaDefaults + " rope_scaling=linear rope_factor=2.5",
+		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 512}}`: llamaDefaults +
+			" rope_scaling=llama3 rope_factor=8 rope_original=512",
+		l + `"rope_parameters": {"rope_type": "yarn", "rope_theta": 5, "factor": 4, "beta_fast": 32, "truncate": true, "attention_factor": null}}`: change(
+			llamaDefaults, "10000", "5") + " rope_scaling=yarn rope_factor=4 rope_original=2048",
+		`{"model_type": "qwen3"}`: qwen3Defaults, `{"model_type": "olmo2"}`: olmo2Defaults, `{"model_type": "smollm3"}`: smolLM3Defaults,
+		`{"model_type": "smollm3", "num_hidden_layers": 3}`: change(smolLM3Defaults, "n_layer=36", "n_layer=3", " no_rope_layer_interval=4", ""),
+		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [1, 0, 1]}`: change(smolLM3Defaults, "n_layer=36", "n_layer=3",
+			"interval=4", "interval=2"),
+		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [1, 1, 1]}`: change(smolLM3Defaults, "n_layer=36", "n_layer=3",
+			" no_rope_layer_interval=4", ""),
 		`{"model_type": "qwen2", "num_key_value_heads": 4, "attention_bias": true, "sliding_window": 7, "max_window_layers": 7}`: change(
 			qwen2Defaults, "n_kv_head=32", "n_kv_head=4"),
 	} {
@@ -100,7 +120,7 @@ func sorted(s string) []string { return slices.Sorted(slices.Values(strings.Fiel
 func TestReadRefuses(t *testing.T) {
 	const l = `{"model_type": "llama", `
 	for text, want := range map[string]string{
-		`{`: "config", `{"model_type": 7}`: "model_type: got 7", `{"model_type": "bert"}`: "model_type: got bert, want gpt2, llama or qwen2",
+		`{`: "config", `{"model_type": 7}`: "model_type: got 7", `{"model_type": "bert"}`: "model_type: got bert, want one of gpt2, llama, qwen2, qwen3",
 		`{"n_layer": null}`: "n_layer: got null", `{"n_layer": 0}`: "n_layer: got 0, want", `{"new": 1}`: "new: got 1, want none",
 		`{"n_ctx": 9}`:                    "n_ctx: got 9, want n_positions 1024",
 		`{"embd_pdrop": 0.2}`:             "embd_pdrop: got 0.2, want resid_pdrop 0.1",
@@ -112,23 +132,36 @@ func TestReadRefuses(t *testing.T) {
 		l + `"n_special": 3}`:             "n_special: got 3, want none",
 		l + `"position": "none"}`:         "position: got \"none\", want none",
 		l + `"use_sliding_window": true}`: "use_sliding_window: got true, want false", l + `"mlp_bias": true}`: "mlp_bias: got true, want false",
-		l + `"attention_bias": true}`:                          "attention_bias: got true, want false",
-		l + `"attention_dropout": 0.5}`:                        "attention_dropout: got 0.5, want 0",
-		l + `"num_key_value_heads": 5}`:                        "num_key_value_heads: got 5, want a divisor of num_attention_heads 32",
-		l + `"hidden_size": 33}`:                               "num_attention_heads: got 32, want a divisor of hidden_size 33",
-		l + `"layer_types": ["full_attention"]}`:               "layer_types: got 1, want one for each of num_hidden_layers 32",
-		l + `"layer_types": ["x"]}`:                            "layer_types: got x, want full_attention",
-		l + `"partial_rotary_factor": 0.5}`:                    "partial_rotary_factor: got 0.5, want 1",
-		l + `"rope_scaling": {"factor": 2}}`:                   `rope_scaling: got {"factor": 2}, want null or rope_type default`,
-		l + `"rope_scaling": {"type": "x"}}`:                   "rope_scaling: type: got x, want default",
-		l + `"rope_parameters": {"rope_type":"x"}}`:            "rope_parameters: rope_type: got x, want default",
-		l + `"rope_parameters": {"a": 1}}`:                     "rope_parameters: a: got 1, want none: only one rotation",
-		l + `"rope_parameters": {"rope_theta": "x"}}`:          "rope_parameters: rope_theta: ",
-		l + `"rope_parameters": {"rope_theta": -1}}`:           "rope_parameters: rope_theta: got -1",
-		l + `"rope_parameters": {"partial_rotary_factor": 2}}`: "rope_parameters: partial_rotary_factor: got 2, want 1",
-		`{"model_type": "qwen2", "num_key_value_heads": 5}`:    "num_key_value_heads: got 5",
-		`{"model_type": "qwen2", "use_sliding_window": true}`:  "use_sliding_window: got true, want false",
-		`{"model_type": "qwen2", "mlp_bias": true}`:            "mlp_bias: got true, want false",
+		l + `"attention_bias": true}`:                                                      "attention_bias: got true, want false",
+		l + `"attention_dropout": 0.5}`:                                                    "attention_dropout: got 0.5, want 0",
+		l + `"num_key_value_heads": 5}`:                                                    "num_key_value_heads: got 5, want a divisor of num_attention_heads 32",
+		l + `"hidden_size": 33}`:                                                           "num_attention_heads: got 32, want a divisor of hidden_size 33",
+		l + `"layer_types": ["full_attention"]}`:                                           "layer_types: got 1, want one for each of num_hidden_layers 32",
+		l + `"num_hidden_layers": 1, "layer_types": ["x"]}`:                                "layer_types: got x, want full_attention",
+		l + `"partial_rotary_factor": 0.5}`:                                                "partial_rotary_factor: got 0.5, want 1",
+		l + `"rope_scaling": {"type": "x"}}`:                                               "rope_scaling: rope_type: got x, want one of default, linear",
+		l + `"rope_parameters": {"rope_type":"x"}}`:                                        "rope_parameters: rope_type: got x, want one of default, linear",
+		l + `"rope_parameters": {"a": 1}}`:                                                 "rope_parameters: a: got 1, want none: such a rotation is not supported",
+		l + `"rope_scaling": {"rope_type": "longrope", "short_factor": [1], "factor": 2}}`: "rope_scaling: rope_type: got longrope, want one of",
+		l + `"rope_scaling": {"type": "linear"}}`:                                          "rope_scaling: factor: got 0 (given: false), want at least 1 with rope_type linear",
+		l + `"rope_scaling": {"type": "linear", "factor": "x"}}`:                           "rope_scaling: factor: ",
+		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8}}`:                        "rope_scaling: original_max_position_embeddings: got none",
+		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 2, "original_max_position_embeddings": 9}}`: "rope_scaling: low_freq_factor: got 2, want 1 with rope_type llama3",
+		l + `"rope_scaling": {"rope_type": "yarn", "factor": 4, "attention_factor": 1}}`:                                         "rope_scaling: attention_factor: got 1, want 1.138",
+		l + `"rope_scaling": {"rope_type": "yarn", "factor": 4, "mscale": 1}}`:                                                   "rope_scaling: mscale: got 1, want none",
+		l + `"rope_parameters": {"rope_theta": "x"}}`:                                                                            "rope_parameters: rope_theta: ",
+		l + `"rope_parameters": {"rope_theta": -1}}`:                                                                             "rope_parameters: rope_theta: got -1",
+		l + `"rope_parameters": {"partial_rotary_factor": 2}}`:                                                                   "partial_rotary_factor: got 2, want 1",
+		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [0, 1, 1]}`:                                         "no_rope_layers: got [0, 1, 1], want 0 for every k-th block alone",
+		`{"model_type": "smollm3", "no_rope_layers": [0, 1, 1]}`:                                                                 "no_rope_layers: got 3, want one for each of num_hidden_layers 36",
+		`{"model_type": "smollm3", "no_rope_layers": "x"}`:                                                                       "no_rope_layers: ",
+		l + `"no_rope_layers": [1]}`:                                                                                             "no_rope_layers: got [1], want none", `{"rope_scaling": {"type": "linear"}}`: "rope_scaling: got {\"type",
+		l + `"qk_norm": true}`: "qk_norm: got true, want none", l + `"quantization_config": {"bits": 4}}`: "quantization_config: got {",
+		l + `"attn_logit_softcapping": 50}`: "attn_logit_softcapping: got 50", l + `"final_logit_softcapping": 30}`: "final_logit_softcapping: got 30",
+		l + `"sliding_window": 4096}`: "sliding_window: got 4096, want none", l + `"attention_multiplier": 2}`: "attention_multiplier: got 2",
+		`{"model_type": "qwen2", "num_key_value_heads": 5}`:   "num_key_value_heads: got 5",
+		`{"model_type": "qwen2", "use_sliding_window": true}`: "use_sliding_window: got true, want false",
+		`{"model_type": "qwen2", "mlp_bias": true}`:           "mlp_bias: got true, want false",
 	} {
 		if _, _, err := read(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v, want it to say %q", text, err, want)
@@ -151,13 +184,20 @@ func TestWrite(t *testing.T) {
 		`{"model_type":"llama","num_key_value_heads":8}`: `{"model_type":"llama","architectures":["LlamaForCausalLM"],"vocab_size":32000,` +
 			`"max_position_embeddings":2048,"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,"num_attention_heads":32,` +
 			`"num_key_value_heads":8,"head_dim":0,"hidden_act":"silu","rms_norm_eps":0.000001,"rope_theta":10000,` +
-			`"tie_word_embeddings":false,"attention_dropout":0,"attention_bias":false,"mlp_bias":false} ` +
-			`{"initializer_range":0.02,"pretraining_tp":1,"rope_scaling":null,"use_cache":true}`,
+			`"rope_scaling":null,"tie_word_embeddings":false,"attention_dropout":0,"attention_bias":false,"mlp_bias":false} ` +
+			`{"initializer_range":0.02,"pretraining_tp":1,"use_cache":true}`,
+		`{"model_type":"smollm3","num_hidden_layers":2,"no_rope_layers":[1,0],"rope_scaling":{"type":"yarn","factor":2}}`: `{"model_type":"smollm3",` +
+			`"architectures":["SmolLM3ForCausalLM"],"vocab_size":128256,` +
+			`"max_position_embeddings":32768,"hidden_size":2048,"intermediate_size":11008,"num_hidden_layers":2,"num_attention_heads":16,` +
+			`"num_key_value_heads":4,"head_dim":0,"hidden_act":"silu","rms_norm_eps":0.000001,"rope_theta":2000000,` +
+			`"rope_scaling":{"factor":2,"original_max_position_embeddings":32768,"rope_type":"yarn"},` +
+			`"tie_word_embeddings":true,"attention_dropout":0,"attention_bias":false,"mlp_bias":false,"use_sliding_window":false,` +
+			`"no_rope_layers":[1,0],"no_rope_layer_interval":2} {"initializer_range":0.02,"use_cache":true}`,
 		`{"model_type":"qwen2"}`: `{"model_type":"qwen2","architectures":["Qwen2ForCausalLM"],"vocab_size":151936,` +
 			`"max_position_embeddings":32768,"hidden_size":4096,"intermediate_size":22016,"num_hidden_layers":32,"num_attention_heads":32,` +
 			`"num_key_value_heads":32,"head_dim":0,"hidden_act":"silu","rms_norm_eps":0.000001,"rope_theta":10000,` +
-			`"tie_word_embeddings":false,"attention_dropout":0,"use_sliding_window":false} ` +
-			`{"initializer_range":0.02,"rope_scaling":null,"use_cache":true}`,
+			`"rope_scaling":null,"tie_word_embeddings":false,"attention_dropout":0,"use_sliding_window":false} ` +
+			`{"initializer_range":0.02,"use_cache":true}`,
 	} {
 		n, _, err := read(text)
 		if err != nil {

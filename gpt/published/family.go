@@ -1,11 +1,12 @@
-// Package published describes the families of published models: GPT-2, LLaMA and Qwen2. A Family translates between
-// Hugging Face's config.json and the fields of a network, both ways by one table, and a Layout between the tensors of
-// its files and those of a network. An Adapter is a folder of Hugging Face's PEFT. Start with FamilyOf.
+// Package published describes the families of published models, such as GPT-2, LLaMA and Qwen3. A Family translates
+// between Hugging Face's config.json and the fields of a network, both ways by one table, and a Layout between the
+// tensors of its files and those of a network. Start with FamilyOf.
 package published
 
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -20,8 +21,7 @@ type Family struct {
 	architectures []string
 	rows          []row
 	same          []setting // fields that have one value in all networks of the family
-	read          func(data []byte, file, network field.List) error
-	write         func(file, network field.List) error
+	links         []link
 	extended      bool           // its files also have the library's own keys, for fields that no row expresses
 	harmless      []string       // keys that change no logits of the family, in addition to harmlessKeys
 	constants     map[string]any // keys that Export adds because programs expect them
@@ -30,11 +30,19 @@ type Family struct {
 	headBias bool // its files may have a bias of the head
 }
 
+// link translates keys and fields that do not correspond one by one. read follows the keys of a file and precedes its
+// rows; write follows the rows. Both are optional.
+type link struct {
+	read, write func(file, network field.List) error
+}
+
 // setting is the value of a network's field, as a flag would write it.
 type setting struct{ field, value string }
 
 // Families returns the families of other programs.
-func Families() []Family { return []Family{GPT2(), llama(), qwen2()} }
+func Families() []Family {
+	return []Family{GPT2(), llama(), qwen2(), qwen3(), smolLM3(), olmo2()}
+}
 
 // FamilyOf returns the family of a config.json by its model_type. Without one it is a GPT-2's.
 func FamilyOf(data []byte) (Family, error) {
@@ -53,7 +61,12 @@ func FamilyOf(data []byte) (Family, error) {
 			return f, nil
 		}
 	}
-	return Family{}, errors.Errorf("model_type: got %s, want gpt2, llama or qwen2", field.Clip(modelType))
+	var known []string
+	for _, f := range Families() {
+		known = append(known, f.ModelType)
+	}
+	return Family{}, errors.Errorf("model_type: got %s, want one of %s",
+		field.Clip(modelType), strings.Join(known, ", "))
 }
 
 // Read sets the fields of a network, which must be new, to the values of a config.json. Absent keys have Hugging Face's
@@ -82,11 +95,16 @@ func (f Family) Read(data []byte, network field.List, list []parts.Activation) e
 		}
 		return to.Check()
 	})
-	if err == nil && f.read != nil {
-		err = f.read(data, file, network)
-	}
 	if err != nil {
 		return err
+	}
+	for _, l := range f.links {
+		if l.read == nil {
+			continue
+		}
+		if err := l.read(file, network); err != nil {
+			return err
+		}
 	}
 	return f.transfer(file, network, list, given)
 }
@@ -136,8 +154,11 @@ func (f Family) Write(network field.List, list []parts.Activation) (field.List, 
 			}
 		}
 	}
-	if f.write != nil {
-		if err := f.write(file, network); err != nil {
+	for _, l := range f.links {
+		if l.write == nil {
+			continue
+		}
+		if err := l.write(file, network); err != nil {
 			return nil, err
 		}
 	}

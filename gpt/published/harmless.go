@@ -13,7 +13,7 @@ import (
 // must be one that the family reads, or have an empty value.
 func harmlessKeys() map[string][]string {
 	return map[string][]string{
-		"the reader has used it already": {"model_type", "rope_scaling", "rope_parameters"},
+		"the reader has used it already": {"model_type"},
 		"the program that wrote the file": {"_name_or_path", "_commit_hash", "architectures", "auto_map",
 			"is_llama_config", "transformers_version", "transformers.js_config", "unsloth_version", "unsloth_fixed"},
 		"numbers are read as their type in the file": {"torch_dtype", "dtype", "use_bfloat16"},

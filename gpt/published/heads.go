@@ -35,3 +35,12 @@ func halves(from, heads, size int) []int {
 	}
 	return list
 }
+
+// headGains returns our gains of a head's features in the order of the files.
+func headGains(h Heads) []int { return halves(0, 1, h.QK) }
+
+// allQueries returns our gains of all queries in the order of the files.
+func allQueries(h Heads) []int { return halves(0, h.Queries, h.QK) }
+
+// allKeys returns our gains of all keys in the order of the files.
+func allKeys(h Heads) []int { return halves(0, h.Groups, h.QK) }

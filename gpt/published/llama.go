@@ -1,129 +1,121 @@
 package published
 
 import (
+	"cmp"
 	"strconv"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
 
-// llama returns the family of LLaMA (Touvron et al. 2023): norms without a mean, gated MLPs, rotary positions, no
-// biases, and optionally fewer heads of keys and values than of queries. Matrices are (out, in). Older files contain
-// the frequencies of rotary positions.
+// llama returns the family of LLaMA (Touvron et al. 2023; Llama Team 2024): norms without a mean, gated MLPs, rotary
+// positions, no biases, and optionally fewer heads of keys and values than of queries. Matrices are (out, in). Older
+// files contain the frequencies of rotary positions.
 func llama() Family {
 	return Family{
 		ModelType:     "llama",
 		architectures: []string{"LlamaForCausalLM"},
-		rows: append(llamaRows(32_000, 2048, 11_008),
+		rows: append(llamaRows(llamaSizes{vocabulary: 32_000, context: 2048, inner: 11_008}),
 			fixed("attention_bias", false), fixed("mlp_bias", false), fixed("use_sliding_window", false).onlyRead()),
-		same: llamaSame(),
-		read: func(data []byte, file, network field.List) error {
-			groups, err := readLLaMA(data, file)
-			if err != nil {
-				return err
-			}
-			if groups != count(file, "num_attention_heads") {
-				return parse(network, "attention", "gqa")
-			}
-			if err := parse(file, "num_key_value_heads", "0"); err != nil {
-				return err
-			}
-			return parse(network, "attention", "causal")
-		},
-		write: func(file, network field.List) error {
-			attention, _ := network.Find("attention")
-			groups := count(file, "num_key_value_heads")
-			if attention.String() == "gqa" && groups == count(file, "num_attention_heads") { // Read returns causal
-				return attention.Parse("causal")
-			}
-			return writeLLaMA(file)
-		},
+		same:     llamaSame(),
+		links:    []link{sharedKeys(), fullLayers(), rotary(), {readPlain, writePlain}},
 		harmless: []string{"max_sequence_length"},
 		constants: map[string]any{
-			"initializer_range": 0.02, "rope_scaling": nil, "use_cache": true, "pretraining_tp": 1,
+			"initializer_range": 0.02, "use_cache": true, "pretraining_tp": 1,
 		},
 		names: llamaNames(),
 	}
 }
 
-// llamaRows returns the keys that LLaMA and Qwen2 share, with the defaults of a vocabulary, a context and an MLP.
-func llamaRows(vocabulary, context, inner int) []row {
+// readPlain sets attention causal if no heads share keys and values, otherwise gqa.
+func readPlain(file, network field.List) error {
+	if count(file, "num_key_value_heads") != count(file, "num_attention_heads") {
+		return parse(network, "attention", "gqa")
+	}
+	if err := parse(file, "num_key_value_heads", "0"); err != nil {
+		return err
+	}
+	return parse(network, "attention", "causal")
+}
+
+// writePlain replaces attention gqa by causal if Read will return that.
+func writePlain(file, network field.List) error {
+	attention, _ := network.Find("attention")
+	same := count(file, "num_key_value_heads") == count(file, "num_attention_heads")
+	if attention.String() == "gqa" && same {
+		return attention.Parse("causal")
+	}
+	return nil
+}
+
+// llamaSizes holds the defaults in which relatives of LLaMA differ.
+type llamaSizes struct {
+	vocabulary, context, inner int
+	width, blocks, heads       int     // 4096, 32 and 32 if 0
+	groups, head               int     // heads of keys and values, and features of a head; 0 derives them
+	eps, theta                 float64 // 1e-6 and 10,000 if 0
+	tied                       bool
+	activation                 string // the key of the MLP's activation; hidden_act if empty
+}
+
+// llamaRows returns the keys that LLaMA and its relatives share.
+func llamaRows(s llamaSizes) []row {
 	return []row{
-		size("vocab_size", vocabulary, "vocab_size"),
-		size("max_position_embeddings", context, "block_size"),
-		size("hidden_size", 4096, "n_embd"),
-		size("intermediate_size", inner, "n_inner"),
-		size("num_hidden_layers", 32, "n_layer"),
-		size("num_attention_heads", 32, "n_head"),
-		size("num_key_value_heads", 0, "n_kv_head").nullable(),
-		size("head_dim", 0, "qk_size", "v_size").nullable(),
-		{key: "hidden_act", value: "silu", fields: []string{"mlp"}, names: gatedMLPs},
-		number("rms_norm_eps", 1e-6, field.Fraction(), "eps"),
-		number("rope_theta", 10_000, field.Positive(), "rope_theta").nullable(),
-		head(false),
+		size("vocab_size", s.vocabulary, "vocab_size"),
+		size("max_position_embeddings", s.context, "block_size"),
+		size("hidden_size", cmp.Or(s.width, 4096), "n_embd"),
+		size("intermediate_size", s.inner, "n_inner"),
+		size("num_hidden_layers", cmp.Or(s.blocks, 32), "n_layer"),
+		size("num_attention_heads", cmp.Or(s.heads, 32), "n_head"),
+		size("num_key_value_heads", s.groups, "n_kv_head").nullable(),
+		size("head_dim", s.head, "qk_size", "v_size").nullable(),
+		{key: cmp.Or(s.activation, "hidden_act"), value: "silu", fields: []string{"mlp"}, names: gatedMLPs},
+		number("rms_norm_eps", cmp.Or(s.eps, 1e-6), field.Fraction(), "eps"),
+		number("rope_theta", cmp.Or(s.theta, 10_000), field.Positive(), "rope_theta").nullable(),
+		object("rope_scaling"),
+		object("rope_parameters").onlyRead(),
+		head(s.tied),
 		number("attention_dropout", 0, field.Fraction()).nullable(),
 		fixed("layer_types", []string{}).nullable().onlyRead(),          // the kind of each block's attention
 		number("partial_rotary_factor", 1, field.Positive()).onlyRead(), // rotated features of a head
 	}
 }
 
-// llamaSame returns the parts that LLaMA and Qwen2 share.
+// llamaSame returns the parts that LLaMA and its relatives share.
 func llamaSame() []setting { return []setting{{"position", "rope"}, {"norm", "rmsnorm"}} }
 
 // gatedMLPs returns Hugging Face's names of the activation of a gated MLP.
 func gatedMLPs([]parts.Activation) []name { return []name{{"silu", "swiglu"}, {"swish", "swiglu"}} }
 
-// readLLaMA completes and checks the keys of a file of LLaMA or Qwen2. It returns the number of heads of keys and
-// values.
-func readLLaMA(data []byte, file field.List) (groups int, err error) {
-	heads, width := count(file, "num_attention_heads"), count(file, "hidden_size")
-	if groups = count(file, "num_key_value_heads"); groups == 0 {
-		groups = heads
+// sharedKeys translates num_key_value_heads, of which absent means that no heads share keys and values.
+func sharedKeys() link {
+	return link{
+		read: func(file, _ field.List) error {
+			heads, groups := count(file, "num_attention_heads"), count(file, "num_key_value_heads")
+			if groups == 0 {
+				groups = heads
+			}
+			switch width := count(file, "hidden_size"); {
+			case heads%groups != 0:
+				return errors.Errorf("num_key_value_heads: got %d, want a divisor of num_attention_heads %d",
+					groups, heads)
+			case count(file, "head_dim") == 0 && width%heads != 0:
+				return errors.Errorf("num_attention_heads: got %d, want a divisor of hidden_size %d", heads, width)
+			}
+			return parse(file, "num_key_value_heads", strconv.Itoa(groups))
+		},
+		write: func(file, _ field.List) error {
+			if count(file, "num_key_value_heads") == 0 {
+				return parse(file, "num_key_value_heads", shown(file, "num_attention_heads"))
+			}
+			return nil
+		},
 	}
-	switch {
-	case heads%groups != 0:
-		return 0, errors.Errorf("num_key_value_heads: got %d, want a divisor of num_attention_heads %d", groups, heads)
-	case count(file, "head_dim") == 0 && width%heads != 0:
-		return 0, errors.Errorf("num_attention_heads: got %d, want a divisor of hidden_size %d", heads, width)
-	}
-	if err := checkLayerTypes(file); err != nil {
-		return 0, err
-	}
-	if err := readRope(data, file); err != nil {
-		return 0, err
-	}
-	return groups, parse(file, "num_key_value_heads", strconv.Itoa(groups))
 }
 
-// checkLayerTypes returns an error unless all blocks have the same attention.
-func checkLayerTypes(file field.List) error {
-	kinds, _ := file.Find("layer_types")
-	if kinds.String() == "" {
-		return nil
-	}
-	list := strings.Split(kinds.String(), ",")
-	for _, kind := range list {
-		if kind != "full_attention" {
-			return errors.Errorf("layer_types: got %s, want full_attention", field.Clip(kind))
-		}
-	}
-	if n, blocks := len(list), count(file, "num_hidden_layers"); n != blocks {
-		return errors.Errorf("layer_types: got %d, want one for each of num_hidden_layers %d", n, blocks)
-	}
-	return kinds.Parse("")
-}
-
-// writeLLaMA completes the keys of a file of LLaMA or Qwen2.
-func writeLLaMA(file field.List) error {
-	if heads, _ := file.Find("num_attention_heads"); count(file, "num_key_value_heads") == 0 {
-		return parse(file, "num_key_value_heads", heads.String())
-	}
-	return nil
-}
-
-// llamaNames returns the names of the tensors of LLaMA and Qwen2. Qwen2 has biases of queries, keys and values.
+// llamaNames returns the names of the tensors of LLaMA. Its relatives have biases of queries, keys and values, or norms
+// of queries and keys.
 func llamaNames() names {
 	const block, attention = "layers.#.", "layers.#.self_attn."
 	return names{
@@ -147,4 +139,13 @@ func llamaNames() names {
 		},
 		buffers: []buffer{{"", "rotary_emb.inv_freq"}},
 	}
+}
+
+// normed returns the names with those of norms of queries and keys, whose gains are in the order of the features.
+func (n names) normed(q, k func(Heads) []int) names {
+	const attention = "layers.#.self_attn."
+	n.rules = append(n.rules,
+		rule{"h.#.attn.q_norm.weight", attention + "q_norm.weight", false, q},
+		rule{"h.#.attn.k_norm.weight", attention + "k_norm.weight", false, k})
+	return n
 }

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ type row struct {
 	domain    field.Domain
 	null      bool                                 // null is the same as no key
 	unwritten bool                                 // the key is only read
+	linked    bool                                 // links translate the key, whatever its value
 	names     func(list []parts.Activation) []name // translates values; nil if they are the same
 }
 
@@ -51,6 +53,15 @@ func (r row) onlyRead() row {
 	r.unwritten = true
 	return r
 }
+
+// byLink returns r as the row of a key that links translate.
+func (r row) byLink() row {
+	r.linked = true
+	return r
+}
+
+// object returns the row of a key with any JSON value, null by default, that links translate.
+func object(key string) row { return row{key: key, value: json.RawMessage("null"), linked: true} }
 
 // head returns the row of tie_word_embeddings.
 func head(tied bool) row {
@@ -103,6 +114,8 @@ func (r row) field() field.Field {
 		return field.New(r.key, &v, r.domain, "")
 	case string:
 		return field.New(r.key, &v, r.domain, "")
+	case json.RawMessage:
+		return field.New(r.key, &v, r.domain, "")
 	}
 	return field.New(r.key, new([]string), r.domain, "")
 }
@@ -116,7 +129,7 @@ func (r row) translate(key field.Field, list []parts.Activation) (string, error)
 			return names[i].ours, nil
 		}
 		want = choices(names)
-	} else if len(r.fields) > 0 || got == want {
+	} else if len(r.fields) > 0 || r.linked || got == want {
 		return got, nil
 	}
 	return "", errors.Errorf("%s: got %s, want %s", r.key, field.Clip(got), want)
@@ -153,6 +166,12 @@ func parse(list field.List, name, value string) error {
 		return errors.Errorf("%s: the network has no such field", name)
 	}
 	return f.Parse(value)
+}
+
+// shown returns the value of the field of that name as a flag would write it, or an empty string.
+func shown(list field.List, name string) string {
+	f, _ := list.Find(name)
+	return f.String()
 }
 
 // count returns the whole number that the field of that name holds, or 0.

@@ -4,8 +4,8 @@
 
 Every FOLDER has config.json and model.safetensors as Hugging Face's programs write them, and asked.json: {"tokens":
 [[…], …], "targets": [[…], …]}, equally long rows of ids. Into it goes torch.safetensors: logits (B, T, V), loss, the
-mean cross entropy of all targets, and the gradient of the loss by every tensor under the tensor's name. GPT-2, LLaMA
-and Qwen2 are spelled out from their equations, so that this program shares nothing with what it judges.
+mean cross entropy of all targets, and the gradient of the loss by every tensor under the tensor's name. The families
+are spelled out from their equations, so that this program shares nothing with what it judges.
 """
 import json
 import math
@@ -84,35 +84,92 @@ def gpt2(c, w, ids):
     return norm("ln_f", x) @ w.get("lm_head.weight", w["wte.weight"]).T
 
 
-def llama(c, w, ids):
-    """LLaMA, and Qwen2, which is the same with biases of queries, keys and values."""
-    count, shared = c["num_attention_heads"], c.get("num_key_value_heads") or c["num_attention_heads"]
+def rms(x, gain, eps):
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps) * gain
 
-    def norm(name, x):
-        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + c["rms_norm_eps"]) * w[name + ".weight"]
+
+def frequencies(size, base, context, scaling):
+    """The radians by which the pairs of size features turn from token to token, and the factor on what they rotate."""
+    scaling = scaling or {}
+    kind = scaling.get("rope_type", scaling.get("type", "default"))
+    f = torch.tensor([1 / base ** (2 * i / size) for i in range(size // 2)], dtype=torch.float64)
+    if kind == "default":
+        return f, 1.0
+    factor = scaling["factor"]
+    if kind == "linear":
+        return f / factor, 1.0
+    if kind == "llama3":
+        low, high, old = scaling["low_freq_factor"], scaling["high_freq_factor"], scaling["original_max_position_embeddings"]
+        out = []
+        for x in f.tolist():
+            length = 2 * math.pi / x
+            if length < old / high:
+                out.append(x)
+            elif length > old / low:
+                out.append(x / factor)
+            else:
+                s = (old / length - low) / (high - low)
+                out.append((1 - s) * x / factor + s * x)
+        return torch.tensor(out, dtype=torch.float64), 1.0
+    if kind == "yarn":
+        old = scaling.get("original_max_position_embeddings", context)
+
+        def place(turns):
+            return size * math.log(old / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+        low, high = max(math.floor(place(32)), 0), min(math.ceil(place(1)), size - 1)
+        ramp = ((torch.arange(size // 2, dtype=torch.float64) - low) / ((high - low) or 0.001)).clamp(0, 1)
+        return f / factor * ramp + f * (1 - ramp), 0.1 * math.log(factor) + 1
+    raise ValueError(kind)
+
+
+def rotated(x, frequency, magnitude=1.0):
+    """(B, H, T, dh): of the first 2·len(frequency) features of a head, i turns with the one half of them further."""
+    half = len(frequency)
+    angle = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * frequency
+    cos, sin = angle.cos() * magnitude, angle.sin() * magnitude
+    a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    return torch.cat((a * cos - b * sin, b * cos + a * sin, rest), -1)
+
+
+def llama(c, w, ids):
+    """LLaMA, and its relatives with the differences that their names say."""
+    kind, eps = c["model_type"], c["rms_norm_eps"]
+    count, shared = c["num_attention_heads"], c.get("num_key_value_heads") or c["num_attention_heads"]
+    size = c.get("head_dim") or c["hidden_size"] // count
+    turns = frequencies(size, c["rope_theta"], c["max_position_embeddings"], c.get("rope_scaling"))
 
     def affine(name, x):  # the weights are (out, in)
         return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
 
-    def rotate(x):  # feature i of a head with feature i + dh/2
-        half = x.shape[-1] // 2
-        base = c["rope_theta"] if "rope_theta" in c else c.get("rope_parameters", {}).get("rope_theta", 10000.0)
-        frequency = base ** (-torch.arange(half, dtype=torch.float64) / half)
-        angle = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * frequency
-        a, b, cos, sin = x[..., :half], x[..., half:], angle.cos(), angle.sin()
-        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+    def norm(name, x):
+        return rms(x, w[name + ".weight"], eps)
+
+    def attention(i, h, x):
+        q, k, v = (affine(h + f"{part}_proj", x) for part in "qkv")
+        if kind == "olmo2":  # over all heads
+            q, k = norm(h + "q_norm", q), norm(h + "k_norm", k)
+        q, k, v = heads(q, count), heads(k, shared), heads(v, shared)
+        if kind == "qwen3":  # over each head
+            q, k = norm(h + "q_norm", q), norm(h + "k_norm", k)
+        if kind != "smollm3" or c["no_rope_layers"][i]:
+            q, k = rotated(q, *turns), rotated(k, *turns)
+        k, v = (y.repeat_interleave(count // shared, 1) for y in (k, v))
+        return affine(h + "o_proj", joined(attend(q, k, v)))
+
+    def mlp(h, x):
+        gate = affine(h + "gate_proj", x)
+        return affine(h + "down_proj", gate * torch.sigmoid(gate) * affine(h + "up_proj", x))
 
     x = w["model.embed_tokens.weight"][ids]
     for i in range(c["num_hidden_layers"]):
         h = f"model.layers.{i}."
-        y = norm(h + "input_layernorm", x)
-        q = rotate(heads(affine(h + "self_attn.q_proj", y), count))
-        k = rotate(heads(affine(h + "self_attn.k_proj", y), shared)).repeat_interleave(count // shared, 1)
-        v = heads(affine(h + "self_attn.v_proj", y), shared).repeat_interleave(count // shared, 1)
-        x = x + affine(h + "self_attn.o_proj", joined(attend(q, k, v)))
-        y = norm(h + "post_attention_layernorm", x)
-        gate = affine(h + "mlp.gate_proj", y)
-        x = x + affine(h + "mlp.down_proj", gate * torch.sigmoid(gate) * affine(h + "mlp.up_proj", y))
+        if kind == "olmo2":
+            x = x + norm(h + "post_attention_layernorm", attention(i, h + "self_attn.", x))
+            x = x + norm(h + "post_feedforward_layernorm", mlp(h + "mlp.", x))
+            continue
+        x = x + attention(i, h + "self_attn.", norm(h + "input_layernorm", x))
+        x = x + mlp(h + "mlp.", norm(h + "post_attention_layernorm", x))
     return norm("model.norm", x) @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
 
 
@@ -123,7 +180,7 @@ def answer(folder):
         asked = json.load(f)
     stored = read(folder + "/model.safetensors")
     w = {name[len("transformer.") :] if name.startswith("transformer.") else name: x for name, x in stored.items()}
-    family = {"gpt2": gpt2, "llama": llama, "qwen2": llama}[c["model_type"]]
+    family = {"gpt2": gpt2}.get(c["model_type"], llama)
     logits = family(c, w, torch.tensor(asked["tokens"]))
     loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(asked["targets"]).flatten())
     loss.backward()

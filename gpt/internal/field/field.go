@@ -3,6 +3,7 @@
 package field
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 type Field struct {
 	Name, Help string
 
-	value    any // *int, *uint64, *float64, *bool, *string or *[]string, into a configuration, or an Int
+	value    any // *int, *uint64, *float64, *bool, *string, *[]string or *json.RawMessage, or an Int
 	domain   Domain
 	free     bool
 	optional []string // values that the JSON leaves out
@@ -27,8 +28,8 @@ type Int interface {
 	Read(n int)
 }
 
-// New returns a field whose value is a pointer into the configuration, to an int, uint64, float64, bool, string or list
-// of strings, or an Int.
+// New returns a field whose value is a pointer into the configuration, to an int, uint64, float64, bool, string, list
+// of strings or json.RawMessage, which may be any JSON value, or an Int.
 func New(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain}
 }
@@ -61,6 +62,8 @@ func (f Field) String() string {
 		return *p
 	case *[]string:
 		return strings.Join(*p, ",")
+	case *json.RawMessage:
+		return string(*p)
 	}
 	return ""
 }

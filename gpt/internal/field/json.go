@@ -99,6 +99,9 @@ func (l List) Decode(data []byte, former func(key string, value json.RawMessage)
 func (f Field) Decode(value json.RawMessage) error {
 	into, want := f.value, f.domain.want
 	switch p := f.value.(type) {
+	case *json.RawMessage:
+		*p = slices.Clone(value)
+		return nil
 	case Int:
 		into, want = new(int), cmp.Or(want, "a whole number")
 	case *float64:

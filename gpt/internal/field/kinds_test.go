@@ -68,6 +68,20 @@ func TestKinds(t *testing.T) {
 }
 
 // A domain applies to every kind of number, and the error is that of the first field outside its domain.
+// A field of any JSON value keeps its text.
+func TestAnyJSON(t *testing.T) {
+	value := json.RawMessage("null")
+	l := List{New("f", &value, Any(), "")}
+	for _, want := range []string{`{"a":[1,2.50]}`, `null`, `"x"`} {
+		if err := l.Decode([]byte(`{"f":`+want+`}`), nil); err != nil || l[0].String() != want {
+			t.Errorf("got %s, %v, want %s", l[0], err, want)
+		}
+		if data, err := l.MarshalJSON(); err != nil || string(data) != `{"f":`+want+`}` {
+			t.Errorf("got %s, %v, want %s", data, err, want)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	i, h, x, s := 10, held{"n": 10}, 10.0, ""
 	for _, value := range []any{&i, h, &x} {
