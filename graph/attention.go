@@ -70,6 +70,19 @@ func SinkAttention(qkv, mask, sinks Expr, h AttentionShape, dropout float64) (y 
 	}, append(present(sinks), mask)...)
 }
 
+// SigmoidAttention is Attention with the weights σ(score + mask − ln n) in place of a softmax, where n is the number of
+// keys that the mask shows to the query. In float32 a weight below 2⁻⁸⁰ is 0.
+func SigmoidAttention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
+	return qkv.kernel("sigmoid attention", func() (*G.Node, error) {
+		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
+			return nil, err
+		}
+		sizes := h.kernel()
+		sizes.Weights = attention.Sigmoids
+		return qkv.attention(sizes, mask, Expr{}, dropout, qkv.node)
+	}, mask)
+}
+
 // checkSinks returns an error unless x is empty or has an entry for each head.
 func (x Expr) checkSinks(heads int) error {
 	if x.node == nil || x.Entries() == float64(heads) {

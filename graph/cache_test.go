@@ -190,7 +190,7 @@ func stepCases() map[string]stepCase {
 		c := NewKVCache(h)
 		cases[fmt.Sprint("sigmoids, mask ", mask)] = stepCase{
 			h.Width(),
-			func(s Scope, x Expr) Expr { return sigmoidAttention(x, causal(s, mask...), h) },
+			func(s Scope, x Expr) Expr { return must(SigmoidAttention(x, causal(s, mask...), h, 0)) },
 			func(s Scope, x, at Expr) Expr { return CachedSigmoidAttention(x, causal(s, mask...), at, c) }, c,
 		}
 		l := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
@@ -222,17 +222,6 @@ func stepCases() map[string]stepCase {
 	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3)) },
 		func(s Scope, x, at Expr) Expr { return CachedElman(x, s.Value("w", Normal(1), 4, 4), at, c) }, c}
 	return cases
-}
-
-// sigmoidAttention returns σ(q·kᵀ/√QK + mask − ln n)·v, where n is the number of keys that the mask shows.
-func sigmoidAttention(x, mask Expr, h AttentionShape) Expr {
-	part := func(from, size int) Expr {
-		return x.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
-	}
-	q, k, v := part(0, h.QK), part(h.Heads*h.QK, h.QK), part(2*h.Heads*h.QK, h.V)
-	mask = mask.Sub(mask.Scale(1e-30).Exp().Sum().Log())
-	weights := q.MatMulT(k).Scale(1 / math.Sqrt(float64(h.QK))).Add(mask).Sigmoid()
-	return weights.MatMul(v).Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V)
 }
 
 // Steps of two new tokens, one, and two give the rows of all five, and again after starting over. A forked sequence

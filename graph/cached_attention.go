@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
-	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -27,23 +26,23 @@ func NewKVCache(h AttentionShape) *KVCache {
 // differ. It must hide later tokens. Running at a position again overwrites what was stored there; tokens after the new
 // ones are ignored. CachedAttention has no derivative and no reference: it equals rows at … at+n−1 of Attention.
 func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
-	return cachedAttention(ops.Softmax(), qkv, mask, Expr{}, at, cache)
+	return cachedAttention(attention.Softmax, qkv, mask, Expr{}, at, cache)
 }
 
 // CachedSinkAttention is CachedAttention with a sink in every head. It equals rows of SinkAttention.
 func CachedSinkAttention(qkv, mask, sinks, at Expr, cache *KVCache) Expr {
-	return cachedAttention(ops.Softmax(), qkv, mask, sinks, at, cache)
+	return cachedAttention(attention.Softmax, qkv, mask, sinks, at, cache)
 }
 
 // CachedSigmoidAttention is CachedAttention with the weights σ(score + mask − ln n) in place of a softmax, where n is
 // the number of keys that the query attends to.
 func CachedSigmoidAttention(qkv, mask, at Expr, cache *KVCache) Expr {
-	return cachedAttention(ops.SigmoidWeights(), qkv, mask, Expr{}, at, cache)
+	return cachedAttention(attention.Sigmoids, qkv, mask, Expr{}, at, cache)
 }
 
-func cachedAttention(w ops.Weighting, qkv, mask, sinks, at Expr, cache *KVCache) Expr {
+func cachedAttention(w attention.Weights, qkv, mask, sinks, at Expr, cache *KVCache) Expr {
 	operands := append([]Expr{mask, at}, present(sinks)...)
-	return qkv.apply("cached "+w.Name, func() (*G.Node, error) {
+	return qkv.apply("cached "+w.String(), func() (*G.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to keep keys and values in")
 		}
@@ -55,8 +54,10 @@ func cachedAttention(w ops.Weighting, qkv, mask, sinks, at Expr, cache *KVCache)
 		if err != nil {
 			return nil, err
 		}
+		k := h.kernel()
+		k.Weights = w
 		return qkv.g.ops.CachedAttention(
-			h.kernel(), w, &cache.held, cache.step(at, masks, rows/h.Batch),
+			k, &cache.held, cache.step(at, masks, rows/h.Batch),
 			append(G.Nodes{qkv.node, mask.node}, nodes(operands[2:]...)...)...)
 	}, operands...)
 }

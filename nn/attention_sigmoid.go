@@ -13,7 +13,8 @@ import (
 //
 // n is the number of keys that the query attends to, so that the weights are 1/(n+1) where all scores are 0, nearly as
 // in a softmax. The publication takes the length of the sequence for n, which is the same without a mask. The weights
-// of a query need not sum to 1, and the keys' bias does not cancel. Everything else is the same as in SelfAttention.
+// of a query need not sum to 1, and the keys' bias does not cancel. The kernel goes tile by tile, as that of
+// SelfAttention does. Everything else is the same as in SelfAttention.
 type SigmoidAttention struct{ SelfAttention }
 
 // NewSigmoidAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
@@ -26,6 +27,9 @@ func NewSigmoidAttention(at Site) *SigmoidAttention {
 func (l *SigmoidAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
 	h, at, qkv := l.heads.sizes, l.heads.scope, l.QKV.Forward(x)
+	if y, ok := graph.SigmoidAttention(qkv, l.heads.mask.Expr(), h, l.heads.drop.P); ok {
+		return l.gated(x).project(y)
+	}
 	q := at.Place("q", split(qkv, h, 0, h.QK))                          // q = a·w_q + b_q  (B, H, T, dρ)
 	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))               // k = a·w_k + b_k  (B, H, T, dρ)
 	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))              // v = a·w_v + b_v  (B, H, T, dh)

@@ -183,7 +183,7 @@ func TestLogisticKeepsDigits(t *testing.T) {
 	logisticDigits[float32](t, 5e-7)
 	defer simd.Use(nil)()
 	logisticDigits[float32](t, 5e-7)
-	if s, rest := sigmoid(-1000.); s != 0 || rest != 1 {
+	if s, rest := Logistic(-1000.); s != 0 || rest != 1 {
 		t.Errorf("σ(−1000) is %v, 1 − σ %v, want 0 and 1", s, rest)
 	}
 	const n = 4000

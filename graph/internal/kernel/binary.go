@@ -23,7 +23,7 @@ func BinaryCrossEntropyBackward[T Float](p *Pool, dz, z, y []T, scale T) {
 	scale /= T(len(z))
 	p.Range(len(z), grain, func(from, to int) {
 		for i := from; i < to; i++ {
-			s, _ := sigmoid(z[i])
+			s, _ := Logistic(z[i])
 			dz[i] = scale * (s - y[i])
 		}
 	})

@@ -119,6 +119,10 @@ func TestSoftmaxMakesNoDenormals(t *testing.T) {
 			for i := range d {
 				d[i] = 1e-6 * float32(1+i%7)
 			}
+			noDenormals(t, "sigmoidTile", func() { v.SigmoidTile(slices.Clone(scores), mask, dots, cols, cols) })
+			noDenormals(t, "sigmoidTileBackward", func() {
+				v.SigmoidTileBackward(slices.Clone(d), slices.Clone(scores), mask, dots, cols, cols)
+			})
 			noDenormals(t, "softmax", func() { v.Softmax(slices.Clone(scores), mask, cols, rows) })
 			noDenormals(t, "softmaxTile", func() { v.SoftmaxTile(x, mask, top, total, keep, cols, cols) })
 			for i, p := range x {
@@ -137,7 +141,14 @@ func TestSoftmaxMakesNoDenormals(t *testing.T) {
 
 // TestAttentionMakesNoDenormals runs forward and backward with such scores, including the products.
 func TestAttentionMakesNoDenormals(t *testing.T) {
-	h := attention.Shape{Batch: 1, Queries: 300, Keys: 300, Heads: 2, QK: 24, V: 24, Groups: 2}
+	for _, weights := range []attention.Weights{attention.Softmax, attention.Sigmoids} {
+		attentionMakesNoDenormals(t, attention.Shape{
+			Batch: 1, Queries: 300, Keys: 300, Heads: 2, QK: 24, V: 24, Groups: 2, Weights: weights,
+		})
+	}
+}
+
+func attentionMakesNoDenormals(t *testing.T, h attention.Shape) {
 	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
 		p := kernel.NewPool(1) // only this thread
 		rng := rand.New(rand.NewPCG(2, 3))

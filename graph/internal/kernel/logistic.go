@@ -6,9 +6,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// sigmoid returns σ(x) = 1/(1 + e^(−x)) and 1 − σ(x) = σ(x)·e^(−x), which does not cancel. It is σ(−x), the form of
+// Logistic returns σ(x) = 1/(1 + e^(−x)) and 1 − σ(x) = σ(x)·e^(−x), which does not cancel. It is σ(−x), the form of
 // hand.Sigmoid, by e^(−x) = 1/eˣ.
-func sigmoid[T Float](x T) (s, rest T) {
+func Logistic[T Float](x T) (s, rest T) {
 	e := Exp(-x)
 	if s = 1 / (1 + e); s == 0 {
 		return 0, 1
@@ -27,7 +27,7 @@ func (logisticTask[T]) of(y, x, _ []T) {
 		return
 	}
 	for i, v := range x {
-		y[i], _ = sigmoid(v)
+		y[i], _ = Logistic(v)
 	}
 }
 
@@ -42,27 +42,8 @@ func (logisticSlope[T]) of(dx, x, dy []T) {
 		return
 	}
 	for i, v := range x {
-		s, rest := sigmoid(v)
+		s, rest := Logistic(v)
 		dx[i] = dy[i] * (s * rest)
-	}
-}
-
-// SigmoidWeights turns a row of scores into weights, in place: σ(x + mask − ln n), where n is the number of keys that
-// the mask shows, and exactly 0 where the mask is −∞.
-func SigmoidWeights[T Float](x, mask []T) {
-	keys := 0
-	for _, m := range mask[:len(x)] {
-		if !math.IsInf(float64(m), -1) {
-			keys++
-		}
-	}
-	shift := T(math.Log(float64(keys)))
-	for j, m := range mask[:len(x)] {
-		if math.IsInf(float64(m), -1) {
-			x[j] = 0 // even if the score is NaN or ∞
-			continue
-		}
-		x[j], _ = sigmoid(x[j] + m - shift)
 	}
 }
 
@@ -77,7 +58,7 @@ func (silu[T]) of(y, x, _ []T) {
 		return
 	}
 	for i, v := range x {
-		s, _ := sigmoid(v)
+		s, _ := Logistic(v)
 		y[i] = times(s, v)
 	}
 }
@@ -93,7 +74,7 @@ func (siluSlope[T]) of(dx, x, dy []T) {
 		return
 	}
 	for i, v := range x {
-		s, rest := sigmoid(v)
+		s, rest := Logistic(v)
 		dx[i] = dy[i] * (s + times(s*rest, v))
 	}
 }

@@ -41,6 +41,12 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 	relative := func(got float32, want float64) float64 { // a number below 2⁻⁹⁵ counts as 0
 		return math.Max(0, math.Abs(float64(got)-want)-0x1p-95) / math.Abs(want)
 	}
+	above80 := func(got float32, want float64) float64 { // a number below 2⁻⁸⁰ counts as 0
+		if got == 0 && want < 0x1p-79 {
+			return 0
+		}
+		return math.Abs(float64(got)-want) / want
+	}
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		for _, c := range []struct {
 			name  string
@@ -63,6 +69,12 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 			{"swiglu", func() { v.Swiglu(y, x, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
 			{"swigluBackward, gate", func() { v.SwigluBackward(y, other, x, one, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
 			{"swigluBackward, up", func() { v.SwigluBackward(other, y, x, one, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
+			{"sigmoidTile", func() { copy(y, x); v.SigmoidTile(y, nil, []float32{0}, len(x), 0) },
+				func(x float64) float64 { y, _ := logisticOf(x); return y }, absolute, 1.5e-7},
+			{"sigmoidTile, relative", func() { copy(y, x); v.SigmoidTile(y, nil, []float32{0}, len(x), 0) },
+				func(x float64) float64 { y, _ := logisticOf(x); return y }, above80, 5e-7},
+			{"sigmoidTileBackward", func() { copy(other, x); copy(y, one); v.SigmoidTileBackward(y, other, nil, []float32{0}, len(x), 0) },
+				func(x float64) float64 { _, d := logisticOf(x); return d }, absolute, 1e-7},
 			{"softcap", func() { copy(y, x); v.Softcap(y, nil, 1) }, math.Tanh, relative, 6 * u},
 			{"softcap, slope", func() { copy(other, x); v.Softcap(other, y, 1) },
 				func(x float64) float64 { return 1 - math.Tanh(x)*math.Tanh(x) }, absolute, 7e-7},
@@ -123,6 +135,16 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 			{"sigmoid", v.Sigmoid, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.5, 1, 0, nan, 1, 0, 0}},
 			{"sigmoidBackward", func(y, x []float32) { v.SigmoidBackward(y, x, ones[float32](len(x))) },
 				[]float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.25, 0, 0, nan, 0, 0, 0}},
+			{"sigmoidTile", func(y, x []float32) { copy(y, x); v.SigmoidTile(y, nil, []float32{2}, len(x), 0) },
+				[]float32{2, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.5, 1, 0, nan, 1, 0, 0}},
+			{"sigmoidTile, hidden", func(y, x []float32) {
+				copy(y, x)
+				v.SigmoidTile(y, slices.Repeat([]float32{-inf}, len(x)), []float32{2}, len(x), len(x))
+			}, []float32{2, inf, -inf, nan}, []float32{0, 0, 0, 0}},
+			{"sigmoidTileBackward", func(y, x []float32) {
+				copy(y, ones[float32](len(x)))
+				v.SigmoidTileBackward(y, slices.Clone(x), nil, []float32{2}, len(x), 0)
+			}, []float32{2, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.25, 0, 0, nan, 0, 0, 0}},
 			{"silu", v.Silu, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0, inf, 0, nan, 1e38, 0, 0}},
 			{"siluBackward", func(y, x []float32) { v.SiluBackward(y, x, ones[float32](len(x))) },
 				[]float32{inf, -inf, nan, 1e38, -1e38, 1000, -1000}, []float32{1, 0, nan, 1, 0, 1, 0}},

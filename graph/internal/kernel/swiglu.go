@@ -13,7 +13,7 @@ func (swiglu[T]) of(y, x, u []T) {
 		return
 	}
 	for i, v := range x {
-		s, _ := sigmoid(v)
+		s, _ := Logistic(v)
 		y[i] = times(s, v) * u[i]
 	}
 }
@@ -34,7 +34,7 @@ func (a *swigluBackward[T]) Do(from, to int) {
 		return
 	}
 	for i, v := range x {
-		s, rest := sigmoid(v)
+		s, rest := Logistic(v)
 		dx[i] = dy[i] * u[i] * (s + times(s*rest, v))
 		du[i] = dy[i] * times(s, v)
 	}

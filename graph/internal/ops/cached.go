@@ -63,44 +63,25 @@ func rowsOfHeads(qkv *G.Node, heads, v int) tensor.Shape {
 	return tensor.Shape{qkv.Shape()[0], heads * v}
 }
 
-// Weighting is the function that computes the weights of attention from the scores and the mask of a query.
-type Weighting struct {
-	Name string // of the attention
-	f32  func(scores, mask []float32)
-	f64  func(scores, mask []float64)
-}
-
-// Softmax returns the weights of attention with a softmax.
-func Softmax() Weighting {
-	return Weighting{"attention", kernel.Softmax[float32], kernel.Softmax[float64]}
-}
-
-// SigmoidWeights returns the weights σ(score + mask − ln n).
-func SigmoidWeights() Weighting {
-	return Weighting{"sigmoid attention", kernel.SigmoidWeights[float32], kernel.SigmoidWeights[float64]}
-}
-
 // CachedAttention returns the attention of new tokens to themselves and to the tokens in numbers. The operands are the
 // packed projections, the mask and, for weights by a softmax, optional sinks.
 func (b *Builder) CachedAttention(
-	h attention.Shape, w Weighting, numbers *Tokens, s Step, operands ...*G.Node,
+	h attention.Shape, numbers *Tokens, s Step, operands ...*G.Node,
 ) (*G.Node, error) {
 	return b.cached(s, &Op{
-		name: fmt.Sprintf("cached %s(%v)", w.Name, h), shape: rowsOfHeads(operands[0], h.Heads, h.V),
-		f32: cachedAttention(b.Pool, h, w.f32, numbers, s), f64: cachedAttention(b.Pool, h, w.f64, numbers, s),
+		name: fmt.Sprintf("cached %v(%v)", h.Weights, h), shape: rowsOfHeads(operands[0], h.Heads, h.V),
+		f32: cachedAttention[float32](b.Pool, h, numbers, s), f64: cachedAttention[float64](b.Pool, h, numbers, s),
 	}, operands...)
 }
 
-func cachedAttention[T kernel.Float](
-	p *kernel.Pool, h attention.Shape, weigh func(scores, mask []T), numbers *Tokens, s Step,
-) body[T] {
+func cachedAttention[T kernel.Float](p *kernel.Pool, h attention.Shape, numbers *Tokens, s Step) body[T] {
 	return func(y []T, in [][]T) {
 		c := held(numbers, func() *attention.KVCache[T] { return attention.NewKVCache[T](h) })
 		c.Sinks = nil
 		if len(in) > 3 { // the last one is the position
 			c.Sinks = in[2]
 		}
-		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, weigh, s.At.List[0])
+		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.At.List[0])
 	}
 }
 

@@ -38,6 +38,9 @@ func arguments() map[string]func(w *world) []any {
 		"graph.Attention": func(w *world) []any {
 			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
 		},
+		"graph.SigmoidAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
+		},
 		"graph.CrossAttention": func(w *world) []any {
 			return []any{w.matrix("q", 4, 2), w.matrix("kv", 4, 4), w.matrix("mask", 2, 2), get[graph.CrossShape](w), 0.5}
 		},

@@ -172,6 +172,7 @@ var functions = map[string]any{
 	"graph.Scale":                  graph.Scale,
 	"graph.SiLU":                   graph.SiLU,
 	"graph.Sigmoid":                graph.Sigmoid,
+	"graph.SigmoidAttention":       graph.SigmoidAttention,
 	"graph.SinkAttention":          graph.SinkAttention,
 	"graph.Softplus":               graph.Softplus,
 	"graph.SquaredError":           graph.SquaredError,

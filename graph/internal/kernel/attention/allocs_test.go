@@ -27,7 +27,7 @@ func TestTokensAllocateNothing(t *testing.T) {
 		l := linearOf[float32](s, true, "elu")
 		total, state, scratch := make([]float32, s.heads), make([]float32, l.StateLen()), make([]float32, l.ScratchLen(p))
 		for name, f := range map[string]func(){
-			"keys and values": func() { cache.Attend(p, y[:2*128], x[:2*full.Width()], mask, kernel.Softmax, 255) },
+			"keys and values": func() { cache.Attend(p, y[:2*128], x[:2*full.Width()], mask, 255) },
 			"latents": func() {
 				latents.Attend(p, y[:narrow.Heads*narrow.V], x[:narrow.Heads*(narrow.QK+narrow.Rotary)], latent, c.upK, c.upV, c.mask, 127)
 			},

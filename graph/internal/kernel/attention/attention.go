@@ -15,6 +15,7 @@ import (
 type Shape struct {
 	Batch, Queries, Keys, Heads, QK, V, Groups int
 	Cap                                        float64
+	Weights                                    Weights
 }
 
 // Width returns the number of columns of packed queries, keys and values.
@@ -75,8 +76,9 @@ type head[T kernel.Float] struct {
 	far        Projections[T] // of all lanes
 	mask       []T            // (Queries, Keys) of all lanes
 	spans      *Spans
+	seen       []int32 // number of keys that each query of all lanes sees
 	copies     *scattered[T]
-	top, total []T // m and ℓ of every query
+	top, total []T // m and ℓ of every query; with sigmoids, m is ln n
 	scale      T
 	drop       kernel.DropMask
 	sinks      []T // of all heads; nil without
@@ -96,7 +98,7 @@ func (f *Flash[T]) head(i int, l *lane) head[T] {
 	own := laneOf(l, s.far)
 	s.q, s.k, s.v = own.Q, own.K, own.V
 	m := f.Mask.index(s.b, s.j)
-	s.mask = f.Mask.Data[m*n*f.Keys : (m+1)*n*f.Keys]
+	s.mask, s.seen = f.Mask.Data[m*n*f.Keys:(m+1)*n*f.Keys], f.Spans.seen[m*n:(m+1)*n]
 	at := i*n + l.at
 	s.top, s.total = f.LSE[at:at+s.Queries], f.LSE[len(f.LSE)/2+at:][:s.Queries]
 	return s

@@ -40,9 +40,10 @@ func FlashScratch(pool *kernel.Pool, h Shape) int {
 // align rounds up to complete cache lines of 64 bytes.
 func align(n int) int { return (n + 15) &^ 15 }
 
-// Forward computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), and stores LSE for
-// the backward pass. LSE has two parts because their sum would lose small numbers next to large scores. A query that
-// attends to no key gets 0. Dropout acts on the weights. The logit b of a sink adds e^b to the sum of the softmax.
+// Forward computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), or with other
+// Weights in place of the softmax, and stores LSE for the backward pass. LSE has two parts because their sum would lose
+// small numbers next to large scores. A query that attends to no key gets 0. Dropout acts on the weights. The logit b
+// of a sink adds e^b to the sum of the softmax.
 func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 	readMask(pool, f.Shape, f.Spans, f.Mask)
 	blocks := f.Spans.most.forward
@@ -97,13 +98,8 @@ func (s *head[T]) attendBlocks(y gemm.Matrix[T], first, last int, scratch []T) {
 // attend computes rows from … to−1 of y.
 func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 	y = y.From(from, 0)
-	n, top, total := to-from, s.top[from:to], s.total[from:to]
-	for i := range top {
-		top[i], total[i] = lowest[T](), 0
-		if s.sinks != nil {
-			top[i], total[i] = s.sinks[s.j], 1
-		}
-	}
+	n := to - from
+	s.start(from, to)
 	keep, tile := scratch[:n], scratch[n:]
 	visible := around(s.lane.queries[from:to])
 	if visible.from == visible.to {
@@ -114,8 +110,8 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 	for a := visible.from; a < visible.to; a += step {
 		z := min(visible.to, a+step)
 		p, mask := s.scores(from, to, a, z, tile, nil)
-		softmaxTile(p.Data, mask.Data, top, total, keep, p.Stride, mask.Stride)
-		if beta != 0 {
+		rescale := s.weigh(p.Data, mask.Data, from, keep, p.Stride, mask.Stride)
+		if rescale && beta != 0 {
 			scaleRows(y.Data, keep, s.V, y.Stride)
 		}
 		s.dropTile(p, from, a)

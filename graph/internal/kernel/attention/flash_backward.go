@@ -13,7 +13,7 @@ import (
 //
 //	Δv += pᵀ·dy    Δp = dy·vᵀ    Δs = p∘(Δp − D)    Δq += Δs·k/√QK    Δk += Δsᵀ·q/√QK
 //
-// With a cap, Δs is multiplied by its slope.
+// With a cap, Δs is multiplied by its slope. With sigmoids, p = σ(score − ln n) and Δs = p∘(1 − p)∘Δp.
 //
 // The weights are those of Forward by e^(s−m)/ℓ = e^(s−(m+ln ℓ)), which hand.Flash has on the exact road for a maximum
 // m and a logarithm ln ℓ.
@@ -99,8 +99,7 @@ func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 		ds := gemm.Mat(other[:len(p.Data)], p.Stride)
 		s.products.MulSerial(n, z-a, s.V, 1, dy, v.T(), 0, ds)
 		s.dropTile(ds, from, a)
-		softmaxTileBackward(ds.Data, p.Data, mask.Data, s.top[from:to], s.total[from:to], d.dots[from:to],
-			p.Stride, mask.Stride)
+		s.weighBackward(ds.Data, p.Data, mask.Data, from, d.dots[from:to], p.Stride, mask.Stride)
 		multiply(ds.Data, slope)
 		s.dropTile(p, from, a)
 		s.products.MulSerial(z-a, s.V, n, 1, p.T(), dy, add, dv)

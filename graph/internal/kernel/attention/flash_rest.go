@@ -88,8 +88,9 @@ func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T], slope []T) 
 func (s *head[T]) attendRest(y gemm.Matrix[T], from, to int) {
 	s.eachRest(s.lane.forward, from, to, func(first, n int, keys []seen, x *scattered[T]) {
 		p, y := s.gather(first, n, keys, x, nil), y.From(first-from, 0)
-		softmaxTile(p.Data, x.mask, s.top[first:first+n], s.total[first:first+n], x.keep[:n], len(keys), len(keys))
-		scaleRows(y.Data, x.keep[:n], s.V, y.Stride)
+		if keep := x.keep[:n]; s.weigh(p.Data, x.mask, first, keep, len(keys), len(keys)) {
+			scaleRows(y.Data, keep, s.V, y.Stride)
+		}
 		s.dropRest(p, first, keys)
 		s.products.MulSerial(n, s.V, len(keys), 1, p, gemm.Mat(x.v, s.V), 1, y)
 	})
@@ -117,8 +118,7 @@ func (s *head[T]) backwardRest(d *gradients[T]) {
 		ds := gemm.Mat(x.ds[:n*m], m)
 		s.products.MulSerial(n, m, s.V, 1, dy, gemm.Mat(x.v, s.V).T(), 0, ds)
 		s.dropRest(ds, first, keys)
-		top, total, dots := s.top[first:first+n], s.total[first:first+n], d.dots[first:first+n]
-		softmaxTileBackward(ds.Data, p.Data, x.mask, top, total, dots, m, m)
+		s.weighBackward(ds.Data, p.Data, x.mask, first, d.dots[first:first+n], m, m)
 		multiply(ds.Data, slope)
 		s.dropRest(p, first, keys)
 		s.products.MulSerial(m, s.V, n, 1, p.T(), dy, 0, gemm.Mat(x.dv, s.V))

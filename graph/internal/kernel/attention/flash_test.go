@@ -71,6 +71,9 @@ func shape(batch, queries, keys, heads, qk, v, groups int) Shape {
 	return Shape{Batch: batch, Queries: queries, Keys: keys, Heads: heads, QK: qk, V: v, Groups: groups}
 }
 
+// sigmoids returns h with sigmoids of the scores.
+func (h Shape) sigmoids() Shape { h.Weights = Sigmoids; return h }
+
 // capped returns h with capped scores.
 func (h Shape) capped() Shape { h.Cap = 0.7; return h }
 
@@ -128,8 +131,17 @@ func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop
 				sum += p[t]
 			}
 			var project float64
+			seen := 0.
 			for t := range n {
-				if sum > 0 {
+				if !math.IsInf(mask.Data[(mask.index(b, j)*rows+i)*n+t], -1) {
+					seen++
+				}
+			}
+			for t := range n {
+				switch {
+				case h.Weights == Sigmoids && p[t] > 0: // p is e^(score − top)
+					p[t] = p[t] / (p[t] + seen*math.Exp(-top))
+				case sum > 0:
 					p[t] /= sum
 				}
 				if p[t] == 0 {
@@ -149,6 +161,9 @@ func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop
 					continue
 				}
 				ds := p[t] * (dp[t] - project) * slope[t] * scale
+				if h.Weights == Sigmoids {
+					ds = p[t] * (1 - p[t]) * dp[t] * slope[t] * scale
+				}
 				query, key, dquery, dkey := row(q, i, h.QK), row(k, t, h.QK), row(dq, i, h.QK), row(dk, t, h.QK)
 				for c := range query {
 					dquery[c] += ds * key[c]
@@ -232,6 +247,18 @@ func TestCappedAttentionEqualsDense(t *testing.T) {
 	}
 }
 
+// TestSigmoidAttentionEqualsDense with shared keys, dropout and a cap.
+func TestSigmoidAttentionEqualsDense(t *testing.T) {
+	for _, n := range [][2]int{{1, 2}, {33, 70}, {129, 130}, {300, 300}} {
+		for c, m := range maskings {
+			h := []Shape{shape(2, n[0], n[1], 4, 5, 7, 2), shape(1, n[0], n[1], 2, 33, 16, 2), shape(1, n[0], n[1], 2, 3, 16, 1).capped()}[c%3]
+			rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
+			x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+			checkAttention(t, h.sigmoids(), x, m.mask(h), dy, kernel.DropMask{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5)
+		}
+	}
+}
+
 // TestCrossAttentionEqualsDense: queries and keys belong to different tokens.
 func TestCrossAttentionEqualsDense(t *testing.T) {
 	for _, n := range [][2]int{{1, 2}, {2, 1}, {1, 70}, {70, 1}, {5, 33}, {66, 31}, {129, 300}, {300, 129}} {
@@ -287,7 +314,7 @@ func TestAttentionOfLargeScores(t *testing.T) {
 
 // TestAttentionBits: the result depends in no bit on the threads or the instruction set.
 func TestAttentionBits(t *testing.T) {
-	for _, h := range []Shape{self(2, 130, 3, 5, 7), self(1, 515, 2, 16, 32), self(1, 130, 6, 5, 7).in(2)} {
+	for _, h := range []Shape{self(2, 130, 3, 5, 7), self(1, 515, 2, 16, 32), self(1, 130, 6, 5, 7).in(2), self(1, 300, 2, 5, 7).sigmoids()} {
 		for _, m := range maskings[:5] {
 			rng := rand.New(rand.NewPCG(7, 8))
 			qkv, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)

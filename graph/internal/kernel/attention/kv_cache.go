@@ -13,11 +13,10 @@ type KVCache[T kernel.Float] struct {
 	keys, values []T // (Batch, Groups, Keys, QK) and (Batch, Groups, Keys, V)
 	weights      []T // (Batch, Heads, Keys)
 	Sinks        []T // logits of the heads' sinks, for weights by a softmax; nil without
-	sums         []T // (Batch, Heads, 3), of softmaxes with sinks
+	sums         []T // (Batch, Heads, 3), of softmaxes with sinks, or ln n of sigmoids
 
 	y, qkv     []T
 	mask       Mask[T]
-	weigh      func(scores, mask []T)
 	at, tokens int
 }
 
@@ -32,9 +31,9 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 
 // Attend appends the keys and values of new tokens, qkv (Batch·new, Width), from position at on, and computes the
 // attention of their queries to the tokens so far: y (Batch·new, Heads·V). The mask has a row for every position and is
-// shared by all sequences. weigh turns the scores of a query into weights, in place, given its row of the mask.
-func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], weigh func(scores, mask []T), at int) {
-	c.y, c.qkv, c.mask, c.weigh = y, qkv, mask, weigh
+// shared by all sequences.
+func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
+	c.y, c.qkv, c.mask = y, qkv, mask
 	c.at, c.tokens = at, len(y)/(c.Batch*c.Heads*c.V)
 	operations := 2 * c.Batch * (c.Heads + kernel.FetchRows*c.Groups) * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
 	p.RunOn(kernel.Worth[T](p, operations), c.Batch*c.Groups, 1, c)
@@ -67,16 +66,24 @@ func (c *KVCache[T]) group(b, g int) {
 		}
 		for j := range shared {
 			mask := c.mask.Data[(c.mask.index(b, first+j)*n+at)*n:][:at+1]
-			own := weights[j*(at+1):][:at+1]
-			if c.Sinks == nil {
-				c.weigh(own, mask)
-				continue
-			}
-			sums := c.sums[3*(b*h.Heads+first+j):]
-			sums[0], sums[1] = c.Sinks[first+j], 1
-			softmaxTile(own, mask, sums[:1], sums[1:2], sums[2:3], at+1, at+1)
+			c.weigh(weights[j*(at+1):][:at+1], mask, b, first+j)
 		}
 		gemm.MulSerial(shared, h.V, at+1, 1, gemm.Mat(weights, at+1), gemm.Mat(values, h.V), 0, gemm.Mat(out, h.V))
+	}
+}
+
+// weigh turns the scores of a query of head j of sequence b into weights, in place, given its row of the mask.
+func (c *KVCache[T]) weigh(scores, mask []T, b, j int) {
+	sums, n := c.sums[3*(b*c.Heads+j):], len(scores)
+	switch {
+	case c.Weights == Sigmoids:
+		sums[0] = logKeys[T](int(count(mask)))
+		sigmoidTile(scores, mask, sums[:1], n, n)
+	case c.Sinks != nil:
+		sums[0], sums[1] = c.Sinks[j], 1
+		softmaxTile(scores, mask, sums[:1], sums[1:2], sums[2:3], n, n)
+	default:
+		kernel.Softmax(scores, mask)
 	}
 }
 

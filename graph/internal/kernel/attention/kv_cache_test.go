@@ -16,7 +16,7 @@ import (
 func TestKVCache(t *testing.T) {
 	for _, h := range []Shape{
 		self(2, 5, 3, 4, 2), self(3, 4, 1, 2, 5),
-		self(2, 5, 6, 4, 3).in(3).capped(), self(2, 5, 6, 4, 3).in(2), self(3, 4, 4, 2, 5).in(1),
+		self(2, 5, 6, 4, 3).in(3).sigmoids(), self(2, 5, 6, 4, 3).in(3).capped(), self(2, 5, 6, 4, 3).in(2), self(3, 4, 4, 2, 5).in(1),
 		self(2, 40, 3, 64, 48), self(2, 40, 6, 64, 48).in(2).capped(), // large enough for several threads
 	} {
 		for _, threads := range []int{1, 3} {
@@ -40,14 +40,22 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 	want := func(b, i int) (row []float64) {
 		for j := range h.Heads {
 			group := j * h.Groups / h.Heads
-			weights, sum, out := make([]float64, i+1), 0.0, make([]float64, h.V)
+			weights, sum, seen, out := make([]float64, i+1), 0.0, 0.0, make([]float64, h.V)
 			for key := range weights {
 				q, k := part(b, i, j*h.QK, h.QK), part(b, key, (h.Heads+group)*h.QK, h.QK)
 				for f := range q {
 					weights[key] += q[f] * k[f]
 				}
 				weights[key] = math.Exp(h.cap(weights[key]/math.Sqrt(float64(h.QK))) + mask.Data[(j*n+i)*n+key])
-				sum += weights[key]
+				if sum += weights[key]; weights[key] > 0 {
+					seen++
+				}
+			}
+			if h.Weights == Sigmoids {
+				sum = 1
+				for key, w := range weights {
+					weights[key] = w / (w + seen)
+				}
 			}
 			for key, w := range weights {
 				for f, v := range part(b, key, (h.Heads+h.Groups)*h.QK+group*h.V, h.V) {
@@ -65,7 +73,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 			qkv = append(qkv, tokens[(b*n+at)*width:][:count*width]...)
 		}
 		y := slices.Repeat([]float64{math.NaN()}, h.Batch*count*h.Heads*h.V)
-		c.Attend(p, y, qkv, mask, kernel.Softmax, at)
+		c.Attend(p, y, qkv, mask, at)
 		return y
 	}
 	check := func(y []float64, at, count int, from []int) {
@@ -144,7 +152,7 @@ func TestWeightsOfEveryHead(t *testing.T) {
 	for i := range qkv {
 		qkv[i] = float64(i%7) / 3
 	}
-	c.Attend(kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1}, kernel.Softmax, 0)
+	c.Attend(kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1}, 0)
 	for head := range 4 {
 		var sum float64
 		for _, w := range c.weights[head*3:][:3] {

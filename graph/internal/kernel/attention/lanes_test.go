@@ -57,6 +57,7 @@ func TestLanesEqualDense(t *testing.T) {
 				}
 				x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
 				checkAttention(t, h, x, mask, dy, drop, 1e-12, 1e-4)
+				checkAttention(t, h.sigmoids(), x, mask, dy, drop, 1e-12, 1e-4)
 				y, dx := runAttention[float32](kernel.NewPool(1), h, x, mask, dy, drop)
 				again, back := runAttention[float32](kernel.NewPool(7), h, x, mask, dy, drop)
 				if !kerneltest.SameBits(y, again) || !kerneltest.SameBits(dx, back) {

@@ -26,8 +26,9 @@ type Spans struct {
 type reading struct {
 	lanes     [][]lane // of every matrix of the mask
 	most      blocks
-	scattered bool // there are keys outside of spans
-	biased    bool // the mask is not 0 at some of these keys
+	seen      []int32 // for every matrix, the number of visible keys of every query
+	scattered bool    // there are keys outside of spans
+	biased    bool    // the mask is not 0 at some of these keys
 }
 
 // blocks counts the blocks of a head: of queries in the forward pass, of keys in the backward pass.
@@ -49,8 +50,8 @@ func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]
 	masks, n := mask.Batch*mask.Heads, h.Queries*h.Keys
 	var biased atomic.Bool
 	s.reserve(masks, h.Queries)
-	readRows(pool, h, s.undivided, mask.Data, &biased)
-	now := reading{lanes: s.lanes}
+	readRows(pool, h, s.undivided, mask.Data, s.seen, &biased)
+	now := reading{lanes: s.lanes, seen: s.seen}
 	for m, undivided := range s.undivided {
 		now.lanes[m] = undivided
 		if h.Groups == h.Heads || mask.Heads == 1 { // heads that share keys have the same lanes
@@ -66,6 +67,9 @@ func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]
 
 // reserve makes room for the given number of matrices and of their rows.
 func (s *Spans) reserve(masks, queries int) {
+	if len(s.seen) != masks*queries {
+		s.seen = make([]int32, masks*queries)
+	}
 	if len(s.undivided) != masks {
 		s.lanes, s.undivided = make([][]lane, masks), make([][]lane, masks)
 	}
@@ -78,13 +82,16 @@ func (s *Spans) reserve(masks, queries int) {
 	}
 }
 
-// readRows writes the spans of all rows of the mask, and the visible keys outside of them, to the undivided lanes. It
-// sets biased if the mask is not 0 at one of these keys.
-func readRows[T kernel.Float](pool *kernel.Pool, h Shape, undivided [][]lane, mask []T, biased *atomic.Bool) {
+// readRows writes the spans of all rows of the mask, and the visible keys outside of them, to the undivided lanes, and
+// the numbers of visible keys to seen. It sets biased if the mask is not 0 at one of the keys outside.
+func readRows[T kernel.Float](
+	pool *kernel.Pool, h Shape, undivided [][]lane, mask []T, seen []int32, biased *atomic.Bool,
+) {
 	pool.Rows(len(undivided)*h.Queries, h.Keys, func(from, to int) {
 		for i := from; i < to; i++ {
 			row, l, q := mask[i*h.Keys:(i+1)*h.Keys], &undivided[i/h.Queries][0], i%h.Queries
 			l.queries[q], l.outside[q] = visible(row), l.outside[q][:0]
+			seen[i] = count(row[l.queries[q].from:l.queries[q].to])
 			if !l.queries[q].plain {
 				l.queries[q], l.outside[q] = core(row, l.queries[q], l.outside[q])
 				if slices.ContainsFunc(l.outside[q], func(key int32) bool { return row[key] != 0 }) {
@@ -127,6 +134,17 @@ func visible[T kernel.Float](mask []T) span {
 		}
 	}
 	return span{from, to, true}
+}
+
+// count returns the number of visible keys in a part of a row of the mask.
+func count[T kernel.Float](mask []T) (n int32) {
+	hidden := T(math.Inf(-1))
+	for _, v := range mask {
+		if v != hidden {
+			n++
+		}
+	}
+	return n
 }
 
 // attending returns the smallest span that holds all queries that attend to any of keys from … to.

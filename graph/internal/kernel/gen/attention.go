@@ -143,6 +143,54 @@ func softmaxTileBackward(f *fn) {
 	})
 }
 
+// sigmoidTile computes x ← σ(x + mask − shift), 0 where it is below 2⁻⁸⁰.
+func sigmoidTile(f *fn) {
+	x := f.pointer("x_base")
+	f.sigmoidRows(x, func(v vec, r sigma) {
+		f.expBound(r.e, r.m, r.s, r.t, r.n)
+		f.set(v, number(1))
+		f.shareUpTo(number(slopeMost), v, r.e, r.t, r.n)
+		f.store(v, x)
+	}, x)
+}
+
+// sigmoidTileBackward computes x ← σ(x + mask − shift), d ← d∘x(1 − x).
+func sigmoidTileBackward(f *fn) {
+	d, x := f.pointer("d_base"), f.pointer("x_base")
+	f.sigmoidRows(x, func(v vec, r sigma) {
+		f.logisticOf(r)
+		f.store(r.s, x)
+		f.op("VMULPS", r.s, r.e, r.e)
+		f.load(d, v)
+		f.op("VMULPS", v, r.e, r.e)
+		f.store(r.e, d)
+	}, d, x)
+}
+
+// sigmoidRows passes body the blocks of every row of x with r.m = shift − x − mask, and advances the pointers by a row.
+func (f *fn) sigmoidRows(x string, body func(v vec, r sigma), pointers ...string) {
+	mask, shift := f.pointer("mask_base"), f.pointer("shift_base")
+	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("shift_len")
+	v, r, less, fill := f.scratch(), f.sigma(), f.scratch(), f.scratch()
+	f.set(fill, pair(minusInf))
+	f.rows(rows, func() {
+		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", shift), less)
+		f.masked(mask, func(masked bool) {
+			f.blocks(cols, func() {
+				f.load(x, v)
+				if masked {
+					f.addMask(mask, v, r.t, fill)
+				}
+				f.op("VSUBPS", v, less, r.m)
+				body(v, r)
+			})
+		})
+		f.next(cols, pointers...)
+		f.nextMask(mask, stride)
+		f.advance(shift)
+	})
+}
+
 // dotRows computes dot = Σ x∘y of rows that lie stride apart.
 func dotRows(f *fn) {
 	dot, x, y := f.pointer("dot_base"), f.pointer("x_base"), f.pointer("y_base")

@@ -26,6 +26,8 @@ var kernels = []kernel{
 	{"softmax", "(x, mask []float32, cols, rows int)", softmax},
 	{"softmaxTile", "(x, mask, top, total, keep []float32, cols, stride int)", softmaxTile},
 	{"softmaxTileBackward", "(d, x, mask, top, total, dot []float32, cols, stride int)", softmaxTileBackward},
+	{"sigmoidTile", "(x, mask, shift []float32, cols, stride int)", sigmoidTile},
+	{"sigmoidTileBackward", "(d, x, mask, shift []float32, cols, stride int)", sigmoidTileBackward},
 	{"softcap", "(x, slope []float32, limit float32)", softcap},
 	{"dotRows", "(dot, x, y []float32, cols, stride int)", dotRows},
 	{"scaleRows", "(x, factor []float32, cols, stride int)", scaleRows},

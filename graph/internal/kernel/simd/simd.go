@@ -58,6 +58,11 @@ type Set struct {
 	SoftmaxTile func(x, mask, top, total, keep []float32, cols, stride int)
 	// The backward pass of SoftmaxTile: x ← e^(x+mask−top)/max(1, total), d ← x∘(d − dot) in every row.
 	SoftmaxTileBackward func(d, x, mask, top, total, dot []float32, cols, stride int)
+	// x ← σ(x+mask−shift) in every row, within 1.5e-7 of the weight of the rounded x+mask−shift, and 5e-7 of its value
+	// if that is above 2⁻⁸⁰, below which it counts as 0. The weight is 0 where the mask is −∞, for any x.
+	SigmoidTile func(x, mask, shift []float32, cols, stride int)
+	// The backward pass of SigmoidTile: x as there, d ← d∘x(1−x) in every row.
+	SigmoidTileBackward func(d, x, mask, shift []float32, cols, stride int)
 	// x ← c·tanh(x/c) within 6u of the value, at most c, where c is the limit, from 2⁻³⁰ to 2³⁰; and slope ← 1 −
 	// tanh²(x/c) within 7e-7, unless it is empty. An x below 2⁻⁹⁵ gives 0.
 	Softcap func(x, slope []float32, limit float32)

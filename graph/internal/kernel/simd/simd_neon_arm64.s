@@ -10929,6 +10929,2231 @@ unmasked11:
 end2:
 	RET
 
+// func sigmoidTileNEON(x, mask, shift []float32, cols, stride int)
+TEXT ·sigmoidTileNEON(SB), NOSPLIT, $0-88
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 800(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 80(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
+	FMOVQ 720(R23), F21
+	FMOVQ 736(R23), F20
+	MOVD x_base+0(FP), R0
+	MOVD mask_base+24(FP), R1
+	MOVD shift_base+48(FP), R2
+	MOVD cols+72(FP), R3
+	MOVD stride+80(FP), R4
+	MOVD shift_len+56(FP), R5
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	CMP $0, R5
+	BEQ end2
+row1:
+	FMOVS (R2), F31
+	VDUP V31.S[0], V6.S4
+	CMP $0, R1
+	BEQ plain3
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R3, R14
+	LSR $4, R14
+	CBZ R14, tail6
+loop5:
+	WORD $0x3cea6800 // ldr q0, [x0, x10]
+	WORD $0x3cea6824 // ldr q4, [x1, x10]
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6800 // ldr q0, [x0, x11]
+	WORD $0x3ceb6824 // ldr q4, [x1, x11]
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6800 // ldr q0, [x0, x12]
+	WORD $0x3cec6824 // ldr q4, [x1, x12]
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6800 // ldr q0, [x0, x13]
+	WORD $0x3ced6824 // ldr q4, [x1, x13]
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop5
+tail6:
+	MOVD R3, R14
+	ANDS $15, R14
+	BEQ done7
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R1, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done7
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R1, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done7
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R1, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done7
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R1, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done7:
+	B done4
+plain3:
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R3, R14
+	LSR $4, R14
+	CBZ R14, tail9
+loop8:
+	WORD $0x3cea6800 // ldr q0, [x0, x10]
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6800 // ldr q0, [x0, x11]
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6800 // ldr q0, [x0, x12]
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6800 // ldr q0, [x0, x13]
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop8
+tail9:
+	MOVD R3, R14
+	ANDS $15, R14
+	BEQ done10
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done10
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done10
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done10
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4eb61ec0 // orr v0.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done10:
+done4:
+	ADD R3<<2, R0, R0
+	CMP $0, R1
+	BEQ unmasked11
+	ADD R4<<2, R1, R1
+unmasked11:
+	ADD $4, R2
+	SUBS $1, R5
+	BNE row1
+end2:
+	RET
+
+// func sigmoidTileBackwardNEON(d, x, mask, shift []float32, cols, stride int)
+TEXT ·sigmoidTileBackwardNEON(SB), NOSPLIT, $0-112
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 800(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 704(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 144(R23), F23
+	FMOVQ 32(R23), F22
+	FMOVQ 720(R23), F21
+	FMOVQ 736(R23), F20
+	FMOVQ 752(R23), F19
+	MOVD d_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD mask_base+48(FP), R2
+	MOVD shift_base+72(FP), R3
+	MOVD cols+96(FP), R4
+	MOVD stride+104(FP), R5
+	MOVD shift_len+80(FP), R6
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	CMP $0, R6
+	BEQ end2
+row1:
+	FMOVS (R3), F31
+	VDUP V31.S[0], V6.S4
+	CMP $0, R2
+	BEQ plain3
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R4, R14
+	LSR $4, R14
+	CBZ R14, tail6
+loop5:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x3cea6844 // ldr q4, [x2, x10]
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3caa6823 // str q3, [x1, x10]
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cea6800 // ldr q0, [x0, x10]
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x3caa6802 // str q2, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x3ceb6844 // ldr q4, [x2, x11]
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cab6823 // str q3, [x1, x11]
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3ceb6800 // ldr q0, [x0, x11]
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x3cab6802 // str q2, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x3cec6844 // ldr q4, [x2, x12]
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cac6823 // str q3, [x1, x12]
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cec6800 // ldr q0, [x0, x12]
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x3cac6802 // str q2, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x3ced6844 // ldr q4, [x2, x13]
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cad6823 // str q3, [x1, x13]
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3ced6800 // ldr q0, [x0, x13]
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x3cad6802 // str q2, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop5
+tail6:
+	MOVD R4, R14
+	ANDS $15, R14
+	BEQ done7
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R10, R1, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R10, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done7
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R11, R1, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R11, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done7
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R12, R1, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R12, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done7
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e27e484 // fcmeq v4.4s, v4.4s, v7.4s
+	WORD $0x4ea0a89f // cmlt v31.4s, v4.4s, #0
+	WORD $0x6ebf1ce0 // bit v0.16b, v7.16b, v31.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R13, R1, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R13, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+done7:
+	B done4
+plain3:
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R4, R14
+	LSR $4, R14
+	CBZ R14, tail9
+loop8:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3caa6823 // str q3, [x1, x10]
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cea6800 // ldr q0, [x0, x10]
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x3caa6802 // str q2, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cab6823 // str q3, [x1, x11]
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3ceb6800 // ldr q0, [x0, x11]
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x3cab6802 // str q2, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cac6823 // str q3, [x1, x12]
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cec6800 // ldr q0, [x0, x12]
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x3cac6802 // str q2, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3cad6823 // str q3, [x1, x13]
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x3ced6800 // ldr q0, [x0, x13]
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x3cad6802 // str q2, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop8
+tail9:
+	MOVD R4, R14
+	ANDS $15, R14
+	BEQ done10
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R10, R1, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R10, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done10
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R11, R1, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R11, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done10
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R12, R1, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R12, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done10
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x4ea0d4c1 // fsub v1.4s, v6.4s, v0.4s
+	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
+	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 160(R23), F2
+	FMOVQ 176(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 192(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 224(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 32(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R13, R1, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD R13, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+done10:
+done4:
+	ADD R4<<2, R0, R0
+	ADD R4<<2, R1, R1
+	CMP $0, R2
+	BEQ unmasked11
+	ADD R5<<2, R2, R2
+unmasked11:
+	ADD $4, R3
+	SUBS $1, R6
+	BNE row1
+end2:
+	RET
+
 // func softcapNEON(x, slope []float32, limit float32)
 TEXT ·softcapNEON(SB), NOSPLIT, $0-52
 	MOVD $numbersNEON<>(SB), R23

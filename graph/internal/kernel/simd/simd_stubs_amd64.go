@@ -15,7 +15,8 @@ var setAVX512 = &Set{
 	Silu: siluAVX512, SiluBackward: siluBackwardAVX512,
 	Swiglu: swigluAVX512, SwigluBackward: swigluBackwardAVX512,
 	Softmax: softmaxAVX512, SoftmaxTile: softmaxTileAVX512,
-	SoftmaxTileBackward: softmaxTileBackwardAVX512, Softcap: softcapAVX512,
+	SoftmaxTileBackward: softmaxTileBackwardAVX512, SigmoidTile: sigmoidTileAVX512,
+	SigmoidTileBackward: sigmoidTileBackwardAVX512, Softcap: softcapAVX512,
 	DotRows: dotRowsAVX512, ScaleRows: scaleRowsAVX512,
 	ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
 	LayerNormBackward: layerNormBackwardAVX512, LayerNormSigma: layerNormSigmaAVX512,
@@ -88,6 +89,12 @@ func softmaxTileAVX512(x, mask, top, total, keep []float32, cols, stride int)
 func softmaxTileBackwardAVX512(d, x, mask, top, total, dot []float32, cols, stride int)
 
 //go:noescape
+func sigmoidTileAVX512(x, mask, shift []float32, cols, stride int)
+
+//go:noescape
+func sigmoidTileBackwardAVX512(d, x, mask, shift []float32, cols, stride int)
+
+//go:noescape
 func softcapAVX512(x, slope []float32, limit float32)
 
 //go:noescape
@@ -137,7 +144,8 @@ var setAVX2 = &Set{
 	Silu: siluAVX2, SiluBackward: siluBackwardAVX2,
 	Swiglu: swigluAVX2, SwigluBackward: swigluBackwardAVX2,
 	Softmax: softmaxAVX2, SoftmaxTile: softmaxTileAVX2,
-	SoftmaxTileBackward: softmaxTileBackwardAVX2, Softcap: softcapAVX2,
+	SoftmaxTileBackward: softmaxTileBackwardAVX2, SigmoidTile: sigmoidTileAVX2,
+	SigmoidTileBackward: sigmoidTileBackwardAVX2, Softcap: softcapAVX2,
 	DotRows: dotRowsAVX2, ScaleRows: scaleRowsAVX2,
 	ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
 	LayerNormBackward: layerNormBackwardAVX2, LayerNormSigma: layerNormSigmaAVX2,
@@ -208,6 +216,12 @@ func softmaxTileAVX2(x, mask, top, total, keep []float32, cols, stride int)
 
 //go:noescape
 func softmaxTileBackwardAVX2(d, x, mask, top, total, dot []float32, cols, stride int)
+
+//go:noescape
+func sigmoidTileAVX2(x, mask, shift []float32, cols, stride int)
+
+//go:noescape
+func sigmoidTileBackwardAVX2(d, x, mask, shift []float32, cols, stride int)
 
 //go:noescape
 func softcapAVX2(x, slope []float32, limit float32)

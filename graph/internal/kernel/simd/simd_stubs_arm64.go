@@ -15,7 +15,8 @@ var setNEON = &Set{
 	Silu: siluNEON, SiluBackward: siluBackwardNEON,
 	Swiglu: swigluNEON, SwigluBackward: swigluBackwardNEON,
 	Softmax: softmaxNEON, SoftmaxTile: softmaxTileNEON,
-	SoftmaxTileBackward: softmaxTileBackwardNEON, Softcap: softcapNEON,
+	SoftmaxTileBackward: softmaxTileBackwardNEON, SigmoidTile: sigmoidTileNEON,
+	SigmoidTileBackward: sigmoidTileBackwardNEON, Softcap: softcapNEON,
 	DotRows: dotRowsNEON, ScaleRows: scaleRowsNEON,
 	ExpSum: expSumNEON, LayerNorm: layerNormNEON,
 	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON,
@@ -86,6 +87,12 @@ func softmaxTileNEON(x, mask, top, total, keep []float32, cols, stride int)
 
 //go:noescape
 func softmaxTileBackwardNEON(d, x, mask, top, total, dot []float32, cols, stride int)
+
+//go:noescape
+func sigmoidTileNEON(x, mask, shift []float32, cols, stride int)
+
+//go:noescape
+func sigmoidTileBackwardNEON(d, x, mask, shift []float32, cols, stride int)
 
 //go:noescape
 func softcapNEON(x, slope []float32, limit float32)
