@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 		l + `"rope_scaling": null, "rope_theta": 5}`:                                       change(llamaDefaults, "10000", "5"),
 		l + `"rope_scaling": {"type": "default", "factor": 2, "x": null}}`:                 llamaDefaults,
 		l + `"rope_parameters": {"rope_theta": 5, "partial_rotary_factor": 1}}`:            change(llamaDefaults, "10000", "5"),
-		l + `"rope_scaling": {"factor": 2}}`:                                               llamaDefaults, // of no kind
+		l + `"rope_scaling": {"rope_type": null}}`:                                         llamaDefaults,
 		l + `"rope_scaling": {"rope_type": "dynamic", "factor": 2}}`:                       llamaDefaults,
 		l + `"rope_scaling": {"rope_type": "linear", "factor": 1}}`:                        llamaDefaults,
 		l + `"rope_scaling": {"type": "linear", "factor": 2.5}}`:                           llamaDefaults + " rope_scaling=linear rope_factor=2.5",
@@ -139,6 +139,7 @@ func TestReadRefuses(t *testing.T) {
 		l + `"layer_types": ["full_attention"]}`:                                           "layer_types: got 1, want one for each of num_hidden_layers 32",
 		l + `"num_hidden_layers": 1, "layer_types": ["x"]}`:                                "layer_types: got x, want full_attention",
 		l + `"partial_rotary_factor": 0.5}`:                                                "partial_rotary_factor: got 0.5, want 1",
+		l + `"rope_scaling": {"factor": 2}}`:                                               "rope_scaling: factor: got 2, want none without a rope_type",
 		l + `"rope_scaling": {"type": "x"}}`:                                               "rope_scaling: rope_type: got x, want one of default, linear",
 		l + `"rope_parameters": {"rope_type":"x"}}`:                                        "rope_parameters: rope_type: got x, want one of default, linear",
 		l + `"rope_parameters": {"a": 1}}`:                                                 "rope_parameters: a: got 1, want none: such a rotation is not supported",

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -76,7 +77,7 @@ func readRotation(object json.RawMessage, file, network field.List) error {
 // decodeRotation returns an object about rotary positions. A kind, a key or a number that no network can express is an
 // error.
 func decodeRotation(object json.RawMessage) (rotation, error) {
-	r := rotation{kind: "default", numbers: map[string]float64{}}
+	r := rotation{numbers: map[string]float64{}}
 	var unknown error
 	err := field.EachKey(object, func(name string, value json.RawMessage) error {
 		switch name {
@@ -101,6 +102,10 @@ func decodeRotation(object json.RawMessage) (rotation, error) {
 	if err != nil {
 		return r, err
 	}
+	if factor, ok := r.numbers["factor"]; ok && r.kind == "" {
+		return r, errors.Errorf("factor: got %v, want none without a rope_type", factor)
+	}
+	r.kind = cmp.Or(r.kind, "default")
 	if err := r.check(); err != nil {
 		return r, err
 	}
