@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 	"github.com/pkg/errors"
 )
 
@@ -129,7 +130,7 @@ func (f *File) decode(dtype string, raw []byte) Tensor {
 		}
 	case "F16":
 		for i := range narrow {
-			narrow[i] = float16(binary.LittleEndian.Uint16(raw[2*i:]))
+			narrow[i] = blocks.Half(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
 	case BF16: // the upper half of a float32
 		for i := range narrow {
@@ -137,17 +138,4 @@ func (f *File) decode(dtype string, raw []byte) Tensor {
 		}
 	}
 	return Tensor{F32: narrow}
-}
-
-// float16 returns the value of an IEEE 754 binary16: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
-func float16(h uint16) float32 {
-	sign := uint32(h>>15) << 31
-	exponent, fraction := uint32(h>>10&31), uint32(h&1023)
-	switch exponent {
-	case 0: // zero and subnormal numbers: fraction · 2⁻²⁴
-		return math.Float32frombits(sign | math.Float32bits(float32(fraction)/(1<<24)))
-	case 31: // infinity and NaN
-		return math.Float32frombits(sign | 255<<23 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/scaling"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
@@ -47,6 +48,7 @@ var packages = []string{
 	"gpt/lab/scaling",
 	"gpt/parts",
 	"gpt/published",
+	"gpt/published/gguf",
 	"gpt/safetensors",
 	"gpt/search",
 	"gpt/seq2seq",
@@ -83,6 +85,16 @@ var functions = map[string]any{
 	"dist.Open":                    dist.Open,
 	"dist.Over":                    dist.Over,
 	"dist.Run":                     dist.Run,
+	"gguf.OfBool":                  gguf.OfBool,
+	"gguf.OfFloat":                 gguf.OfFloat,
+	"gguf.OfFloats":                gguf.OfFloats,
+	"gguf.OfInt":                   gguf.OfInt,
+	"gguf.OfInts":                  gguf.OfInts,
+	"gguf.OfStrings":               gguf.OfStrings,
+	"gguf.OfText":                  gguf.OfText,
+	"gguf.Open":                    gguf.Open,
+	"gguf.Read":                    gguf.Read,
+	"gguf.Write":                   gguf.Write,
 	"gpt.Baby":                     gpt.Baby,
 	"gpt.DistilGPT2":               gpt.DistilGPT2,
 	"gpt.FLOPsPerToken":            gpt.FLOPsPerToken,
@@ -430,6 +442,11 @@ var types = []reflect.Type{
 	reflect.TypeFor[decode.Session](),
 	reflect.TypeFor[decode.Token](),
 	reflect.TypeFor[dist.Options](),
+	reflect.TypeFor[gguf.Entry](),
+	reflect.TypeFor[gguf.File](),
+	reflect.TypeFor[gguf.Key](),
+	reflect.TypeFor[gguf.Tensor](),
+	reflect.TypeFor[gguf.Value](),
 	reflect.TypeFor[gpt.Adapter](),
 	reflect.TypeFor[gpt.Adapters](),
 	reflect.TypeFor[gpt.Config](),

@@ -9,7 +9,7 @@ import (
 // layers lists the packages of graph, nn and gpt from the bottom to the top. Packages of one line do not import each
 // other.
 var layers = [][]string{
-	{"internal/file", "internal/spelling", "graph/internal/memory"},
+	{"internal/blocks", "internal/file", "internal/spelling", "graph/internal/memory"},
 	{"graph/internal/kernel/simd", "graph/internal/kernel/cache", "graph/internal/kernel/gen"},
 	{"graph/internal/kernel", "graph/internal/kernel/kerneltest"},
 	{"graph/internal/kernel/gemm", "graph/internal/plan"},
@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"nn"},
 	{"nn/causal"},
 	{"gpt/internal/field", "gpt/internal/fuzzed", "gpt/safetensors", "gpt/dist", "gpt/structured", "gpt/lab/paired",
-		"gpt/lab/scaling"},
+		"gpt/lab/scaling", "gpt/published/gguf"},
 	{"gpt/text/bpe", "gpt/checkpoint", "gpt/search", "gpt/internal/made"},
 	{"gpt/text"},
 	{"gpt/train", "gpt/tasks"},
