@@ -80,6 +80,9 @@ func variants() map[string]Config {
 	for _, a := range []string{"causal", "gqa", "linear", "sigmoid"} {
 		vary(a+", value_residual", func(c *Config) { c.ValueResidual, c.Attention, c.NLayer = "learned", a, 3; c.suit() })
 	}
+	for _, n := range parts.Skips() {
+		vary("skips "+n.String(), func(c *Config) { c.Skips, c.NLayer = n.String(), 3 })
+	}
 	for _, n := range parts.ShortConvs() {
 		vary("short_conv "+n.String(), func(c *Config) { c.ShortConv, c.Position, c.QKSize = n.String(), "rope", 4 })
 	}

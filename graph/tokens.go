@@ -108,15 +108,16 @@ func checkElman(a, w *G.Node, batch int) error {
 	return nil
 }
 
-// MixColumns returns the kernel of [a | λ₁·b + λ₂·c] for x = [a | b] (n, d), c (n, e) with e < d, and λ (2).
+// MixColumns returns the kernel of [a | λ₁·b + λ₂·c] for x = [a | b] (n, d), c (n, e), and λ = [λ₁, λ₂], or [λ₂] if λ₁
+// is 1. With e = d there is no a.
 func MixColumns(x, c, lambda Expr) (y Expr, ok bool) {
 	return x.kernel("mix columns", func() (*G.Node, error) {
 		s, of := x.node.Shape(), c.node.Shape()
-		if len(s) != 2 || len(of) != 2 || of[0] != s[0] || of[1] < 1 || of[1] >= s[1] {
-			return nil, errors.Errorf("got %v and %v, want fewer columns of the same rows", s, of)
+		if len(s) != 2 || len(of) != 2 || of[0] != s[0] || of[1] < 1 || of[1] > s[1] {
+			return nil, errors.Errorf("got %v and %v, want at most as many columns of the same rows", s, of)
 		}
-		if l := lambda.node.Shape(); l.TotalSize() != 2 {
-			return nil, errors.Errorf("got factors %v, want 2", l)
+		if l := lambda.node.Shape(); l.TotalSize() != 1 && l.TotalSize() != 2 {
+			return nil, errors.Errorf("got factors %v, want 1 or 2", l)
 		}
 		return x.g.ops.MixColumns(x.node, c.node, lambda.node)
 	}, c, lambda)

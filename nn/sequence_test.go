@@ -2,6 +2,7 @@ package nn
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -389,6 +390,52 @@ func TestI92Mixes(t *testing.T) {
 	}
 	if cmp.Equal(result(true, []float64{0.5, 0.5}, 2), result(true, []float64{0.5, 0.5}, 5)) {
 		t.Error("mixed values do not change with an attention's own")
+	}
+}
+
+var skipLayerCases = []layerCase{
+	{"the embeddings", "Skip", func(at Site, x graph.Expr) graph.Expr {
+		at.Block = 1
+		return NewEmbeddingSkip(at, 2).Forward(x, x)
+	}},
+	{"a block of the first half", "Skip", func(at Site, x graph.Expr) graph.Expr {
+		at.Block = 4
+		return NewUNetSkip(at, 5).Forward(x, x)
+	}},
+}
+
+// With λ = (1, 0) nothing is mixed in, with (0, 1) a block reads the embeddings. Only the second half of the blocks of
+// a U has a skip, and the places are mirrored.
+func TestI97Places(t *testing.T) {
+	g := graph.New(graph.Float64, 5)
+	at := newSite(g, shapes[0])
+	x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
+	at.Block = 3
+	l := NewEmbeddingSkip(at, 5)
+	y := x.Tanh()
+	if diff := cmp.Diff(output(t, y).F64, output(t, l.Forward(y, x)).F64); diff != "" {
+		t.Errorf("at first: -want +got:\n%s", diff)
+	}
+	copy(l.Lambda.Tensor().F64, []float64{0, 1})
+	if diff := cmp.Diff(x.Tensor().F64, output(t, l.Forward(y, x)).F64); diff != "" {
+		t.Errorf("with λ (0, 1): -want +got:\n%s", diff)
+	}
+	for blocks, want := range [][]int{{}, {-1}, {-1, 1}, {-1, -1, 1}, {-1, -1, 2, 1}, {-1, -1, -1, 2, 1}} {
+		got := []int{}
+		for i := range blocks {
+			at := at.At(fmt.Sprintf("%d.%d", blocks, i))
+			if at.Block = i; NewUNetSkip(at, blocks) == nil {
+				got = append(got, -1)
+			} else {
+				got = append(got, NewUNetSkip(at.At("again"), blocks).From)
+			}
+			if (NewEmbeddingSkip(at.At("e"), blocks) == nil) != (i == 0) {
+				t.Errorf("embedding: block %d: want a skip in all blocks but the first", i)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("unet of %d blocks: -want +got:\n%s", blocks, diff)
+		}
 	}
 }
 

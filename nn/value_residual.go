@@ -54,10 +54,5 @@ func (l values) forward(qkv graph.Expr) graph.Expr { // (n, H·dρ+G(dρ+dh)) �
 		l.scope.Failf("no values of the first block: block 0 must come before the others")
 		return qkv
 	}
-	if y, ok := graph.MixColumns(qkv, l.shared.first.In(l.scope), l.Lambda); ok {
-		return y
-	}
-	v, lambda := qkv.Cols(l.from, qkv.Shape()[1]), l.Lambda.Reshape(1, 2)
-	own, first := v.Mul(lambda.Cols(0, 1)), l.shared.first.In(l.scope).Mul(lambda.Cols(1, 2))
-	return qkv.Cols(0, l.from).Join(own.Add(first))
+	return mix(qkv, l.shared.first.In(l.scope), l.Lambda)
 }

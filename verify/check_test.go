@@ -74,7 +74,9 @@ func TestCheck(t *testing.T) {
 		"value residual": func(c *gpt.Config) {
 			c.ValueResidual, c.NLayer, c.Position, c.QKSize, c.QKNorm, c.LoraR = "learned", 3, "rope", 4, "head", 2
 		},
-		"convolved": func(c *gpt.Config) { c.ShortConv, c.Block, c.LoraR = "qkv", "post", 2 },
+		"embeddings before every block": func(c *gpt.Config) { c.Skips, c.NLayer, c.Block, c.Dropout = "embedding", 3, "post", 0.3 },
+		"a u of blocks":                 func(c *gpt.Config) { c.Skips, c.NLayer, c.LoraR, c.Position = "unet", 4, 2, "none" },
+		"convolved":                     func(c *gpt.Config) { c.ShortConv, c.Block, c.LoraR = "qkv", "post", 2 },
 		"convolved everywhere": func(c *gpt.Config) {
 			c.ShortConv, c.MLP, c.Position, c.QKSize = "canon_abcd", "swiglu", "rope", 4
 			c.Parametrization, c.BaseWidth, c.BaseDepth = "mup", 3, 1

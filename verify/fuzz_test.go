@@ -124,6 +124,7 @@ func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 		func(c *gpt.Config) { c.AttnSinks = "learned" },
 		func(c *gpt.Config) { c.ShortConv = parts.Names(parts.ShortConvs())[1+rng.IntN(7)] },
 		func(c *gpt.Config) { c.ValueResidual = "learned" },
+		func(c *gpt.Config) { c.Skips = []string{"embedding", "unet"}[rng.IntN(2)] },
 		func(c *gpt.Config) { c.RopeScaling, c.RopeFactor = "linear", 1+4*rng.Float64() },
 		func(c *gpt.Config) {
 			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "llama3", 1+4*rng.Float64(), 1+rng.IntN(99)
@@ -295,7 +296,7 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),
 		fmt.Sprint("bias ", c.Bias), fmt.Sprint("dropout ", c.Dropout > 0), fmt.Sprint("adapters ", c.LoraR > 0),
 		"parametrization " + c.Parametrization, "qk_norm " + c.QKNorm, "attn_gate " + c.AttnGate,
-		"attn_sinks " + c.AttnSinks, "short_conv " + c.ShortConv, "value_residual " + c.ValueResidual,
+		"attn_sinks " + c.AttnSinks, "short_conv " + c.ShortConv, "value_residual " + c.ValueResidual, "skips " + c.Skips,
 		"rope_scaling " + c.RopeScaling, fmt.Sprint("part ", c.PartialRotaryFactor > 0, c.NoRopeLayerInterval),
 		fmt.Sprint("caps ", c.AttnLogitSoftcapping > 0, c.LogitCap > 0),
 		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),

@@ -168,6 +168,7 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block,
 		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm,
 		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks, ShortConv: c.ShortConv, ValueResidual: c.ValueResidual,
+		Skips:  c.Skips,
 		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, NoRope: c.NoRopeLayerInterval,
 		RotaryDim: int(math.Round(c.PartialRotaryFactor * float64(c.QKSize))),
 		Cap:       c.AttnLogitSoftcapping, LogitCap: c.LogitCap,

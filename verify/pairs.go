@@ -143,6 +143,7 @@ func (m Pairs) plan(g *graph.Graph) (variants.Plan, error) {
 		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block,
 		Activation: c.Activation, Head: "linear", MLP: c.MLP, QKNorm: c.QKNorm,
 		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks, ShortConv: c.ShortConv, ValueResidual: c.ValueResidual,
+		Skips:  c.Skips,
 		Option: c.Options.Get, Eps: c.Eps, Theta: 10_000, Cap: c.AttnLogitSoftcapping, Encoder: &e,
 	}
 	if c.RopeScaling != "none" {

@@ -33,6 +33,7 @@ func allParts() []part {
 			"value_residual", func(c *gpt.Config) *string { return &c.ValueResidual },
 			parts.Names(parts.ValueResiduals()),
 		},
+		{"skips", func(c *gpt.Config) *string { return &c.Skips }, parts.Names(parts.Skips())},
 		{"short_conv", func(c *gpt.Config) *string { return &c.ShortConv }, parts.Names(parts.ShortConvs())},
 		{"attn_sinks", func(c *gpt.Config) *string { return &c.AttnSinks }, parts.Names(parts.AttnSinks())},
 		{"head", func(c *gpt.Config) *string { return &c.Head }, parts.Names(parts.Heads())},

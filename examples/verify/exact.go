@@ -169,7 +169,7 @@ func randomParts(random *rand.Rand) gpt.Config {
 	c.Position, c.Attention = pick(random, parts.Positions()), pick(random, parts.Attentions())
 	c.Norm, c.Block, c.MLP = pick(random, parts.Norms()), pick(random, parts.Blocks()), pick(random, parts.MLPs())
 	c.QKNorm, c.AttnGate = pick(random, parts.QKNorms()), pick(random, parts.AttnGates())
-	c.ValueResidual = pick(random, parts.ValueResiduals())
+	c.ValueResidual, c.Skips = pick(random, parts.ValueResiduals()), pick(random, parts.Skips())
 	c.AttnSinks, c.ShortConv = pick(random, parts.AttnSinks()), pick(random, parts.ShortConvs())
 	c.Activation, c.Head = pick(random, parts.Activations()), pick(random, parts.Heads())
 	for name, n := range map[string]int{

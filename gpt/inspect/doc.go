@@ -13,6 +13,7 @@
 //	h.i.attn.weights                        softmax of scores and mask                               (B, H, T, T)
 //	h.i.attn.heads                          the heads' results side by side, before c_proj           (B·T, H·dh)
 //	h.i.mlp.act                             the features after the activation                        (B·T, f)
+//	h.i.skip                                with skips, the input of the block after its skip        (B·T, d)
 //	h.i                                     the residual stream after the block                      (B·T, d)
 //	ln_f, logits                            after the last norm, and the model's prediction          (B·T, d or V)
 //

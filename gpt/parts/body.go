@@ -26,6 +26,7 @@ type Body struct {
 	gated    *bool // whether a layer has built the gate of its heads; nil without
 	sunk     *bool // whether a layer has declared the sinks of its heads; nil without
 
+	skips     []*nn.Skip        // before every block; nil without
 	values    *nn.ValueResidual // nil without
 	convolved []nn.ConvPlace    // where a layer has built a short convolution
 }
@@ -82,6 +83,11 @@ func (d Design) Body(
 		if k := s.NoRopeLayerInterval; k > 0 && (i+1)%k == 0 {
 			at.Rotary = nil
 		}
+		if skip := Find(Skips(), s.Skips).build; skip != nil {
+			b.skips = append(b.skips, skip(at, s.NLayer))
+		} else {
+			b.skips = append(b.skips, nil)
+		}
 		b.Blocks = append(b.Blocks, nn.Make(at, block))
 	}
 	if d.Block.Final {
@@ -92,18 +98,28 @@ func (d Design) Body(
 
 // Forward computes the residual stream after the last block.
 func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
-	x := b.embed(tokens) // a₁
-	for i, block := range b.Blocks {
-		x = nn.In(b.scope, fmt.Sprintf("h.%d", i), block)(x) // a₂ … a₁₀
-	}
-	return x
+	return b.through(b.embed(tokens), func(name string, block nn.Layer, x graph.Expr) graph.Expr {
+		return nn.In(b.scope, name, block)(x) // a₂ … a₁₀
+	})
 }
 
 // Step is Forward for the newest tokens of every sequence, the first of them at position at. All blocks must be cached.
 func (b *Body) Step(tokens, at graph.Expr) graph.Expr { // (B·n) → (B·n, d)
-	x := b.embed(tokens)
+	return b.through(b.embed(tokens), func(name string, block nn.Layer, x graph.Expr) graph.Expr {
+		return b.scope.Place(name, block.(nn.Cached).Step(x, at))
+	})
+}
+
+// through passes x, which is a₁, through the blocks and the skips before them.
+func (b *Body) through(x graph.Expr, apply func(name string, block nn.Layer, x graph.Expr) graph.Expr) graph.Expr {
+	stream := []graph.Expr{x} // a₁ and the results of the blocks
 	for i, block := range b.Blocks {
-		x = b.scope.Place(fmt.Sprintf("h.%d", i), block.(nn.Cached).Step(x, at))
+		name := fmt.Sprintf("h.%d", i)
+		if skip := b.skips[i]; skip != nil {
+			x = b.scope.Place(name+".skip", skip.Forward(x, stream[skip.From]))
+		}
+		x = apply(name, block, x)
+		stream = append(stream, x)
 	}
 	return x
 }

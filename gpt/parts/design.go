@@ -75,6 +75,10 @@ func (d Design) Validate(context int) error {
 		return errors.Errorf("value_residual: got %s, want %s with n_layer 1: the first block has values of its own",
 			s.ValueResidual, noPart)
 	}
+	if s.Skips != noPart && s.NLayer == 1 {
+		return errors.Errorf("skips: got %s, want %s with n_layer 1: the first block has no earlier one",
+			s.Skips, noPart)
+	}
 	if d.Attention.ungated && s.AttnGate != noPart {
 		return errors.Errorf("attn_gate: got %s, want %s with attention %s, which has no gate",
 			s.AttnGate, noPart, s.Attention)

@@ -78,6 +78,17 @@ func ValueResiduals() []ValueResidual {
 	return []ValueResidual{{noPart, nil}, {"learned", nn.NewValueResidual}}
 }
 
+// Skip is a way in which earlier places of the residual stream are mixed into the inputs of blocks.
+type Skip struct {
+	Name
+	build func(at nn.Site, blocks int) *nn.Skip // before the block at, one of blocks; nil for none
+}
+
+// Skips lists them, the default first.
+func Skips() []Skip {
+	return []Skip{{noPart, nil}, {"embedding", nn.NewEmbeddingSkip}, {"unet", nn.NewUNetSkip}}
+}
+
 // ShortConv is a set of short convolutions in a block.
 type ShortConv struct {
 	Name

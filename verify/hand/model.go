@@ -12,7 +12,8 @@ type Stack[T Number] struct {
 	Positions Layer[T] // applied to the embedded tokens; nil adds nothing
 	Drop      Dropout[T]
 	Blocks    []Layer[T]
-	Norm      Layer[T] // nil for post-norm blocks
+	Skips     []Skip[T] // of every block, the zero Skip for none; nil without any
+	Norm      Layer[T]  // nil for post-norm blocks
 }
 
 // Embed returns a₁, tokens + positions.
@@ -26,26 +27,48 @@ func (s Stack[T]) Embed(tokens []int) Matrix[T] { // (B·n) → (B·n, d)
 
 // Forward computes Table 2 from the tokens to the input of the head.
 func (s Stack[T]) Forward(tokens []int) Matrix[T] {
-	x := s.Embed(tokens)             // a₁       (B·n, d)
-	for i, block := range s.Blocks { // a₂ … a₁₀ (B·n, d)
-		x = forward(blockName(i), block, x)
-	}
+	stream, _ := s.stream(tokens)
+	x := stream[len(s.Blocks)]
 	if s.Norm != nil {
 		x = forward("ln_f", s.Norm, x) // a₁₁      (B·n, d)
 	}
 	return x
 }
 
+// stream returns a₁ with the result of every block, and the input of every block: the result before it, unless a skip
+// mixes it with an earlier one.
+func (s Stack[T]) stream(tokens []int) (stream, inputs []Matrix[T]) {
+	stream = []Matrix[T]{s.Embed(tokens)} // a₁       (B·n, d)
+	for i, block := range s.Blocks {      // a₂ … a₁₀ (B·n, d)
+		x := stream[i]
+		switch l := s.skip(i); {
+		case l.Lambda.None():
+		case l.From < 0 || l.From > i:
+			x = failed[T]("block %d: a skip from %d, want 0 to %d", i, l.From, i)
+		default:
+			x = within(blockName(i), x, l.Forward(x, stream[l.From]))
+		}
+		inputs, stream = append(inputs, x), append(stream, forward(blockName(i), block, x))
+	}
+	return stream, inputs
+}
+
+// skip returns the skip before block i, or the zero Skip.
+func (s Stack[T]) skip(i int) (l Skip[T]) {
+	if i < len(s.Skips) {
+		return s.Skips[i]
+	}
+	return l
+}
+
 // Backward computes Table 3 from the input of the head, where Δ is Δ₁₁, back to the tokens.
 func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
-	inputs := []Matrix[T]{s.Embed(tokens)} // of every block, and the output of the last
-	for i, block := range s.Blocks {
-		inputs = append(inputs, forward(blockName(i), block, inputs[i]))
-	}
+	stream, inputs := s.stream(tokens)
+	skipped := make([]Matrix[T], len(stream)) // Δ that skips have left at places of the stream
 	d10, last := d11, "Δ₁₂ w₁₁ᵗ"
 	if s.Norm != nil {
 		var norm Gradients[T]
-		d10, norm = s.Norm.Backward(inputs[len(s.Blocks)], d11) // Δ₁₀ = LNᵇ(Δ₁₁)
+		d10, norm = s.Norm.Backward(stream[len(s.Blocks)], d11) // Δ₁₀ = LNᵇ(Δ₁₁)
 		g, last = append(norm.In("ln_f", "₁₀"), deltaAt("ln_f", "Δ₁₁ = Δ₁₂ w₁₁ᵗ", d11)...), "LNᵇ(Δ₁₁) (40)"
 	}
 	equation := "Δ₁₀ = " + last
@@ -54,9 +77,21 @@ func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
 		var own Gradients[T]
 		d10, own = backward(blockName(i), block, inputs[i], d10) // Δ₉…Δ₁
 		own, input := own.take(inputOf)
+		if l := s.skip(i); !l.Lambda.None() && inputs[i].Err == nil {
+			var de Matrix[T]
+			var factors Gradients[T]
+			d10, de, factors = l.Backward(stream[i], stream[l.From], d10)
+			skipped[l.From], own = sumOf(skipped[l.From], de), append(own, factors...)
+		}
 		equation = "Δ₁₀, which is Δ₁ of the next block, "
 		for _, e := range input {
 			equation += e.Equation
+		}
+		if !skipped[i].None() {
+			d10 = d10.Add(skipped[i])
+		}
+		if len(s.Skips) > 0 {
+			equation += ", times λ₁, and λ₂ Δ of the skips from here"
 		}
 		g = slices.Concat(own.In(blockName(i), ""), out, g)
 	}
@@ -64,13 +99,21 @@ func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
 		equation = "Δ₁ = " + equation[len("Δ₁₀, which is Δ₁ of the next block, "):]
 	}
 	g = append(deltaAt("drop", equation, d10), g...)
-	d1, _ := s.Drop.Backward(inputs[0], d10)
+	d1, _ := s.Drop.Backward(stream[0], d10)
 	var positions Gradients[T]
 	if s.Positions != nil {
-		d1, positions = s.Positions.Backward(inputs[0], d1) // ohe(1:n)ᵗ Δ₁
+		d1, positions = s.Positions.Backward(stream[0], d1) // ohe(1:n)ᵗ Δ₁
 	}
 	tokenGradients := s.Tokens.Backward(tokens, d1).In("wte", "_tok") // ohe(a₀)ᵗ Δ₁
 	return slices.Concat(tokenGradients, positions.In("wpe", "_pos"), g)
+}
+
+// sumOf returns a + b, or b if there is no a.
+func sumOf[T Number](a, b Matrix[T]) Matrix[T] {
+	if a.None() {
+		return b
+	}
+	return a.Add(b)
 }
 
 func blockName(i int) string { return fmt.Sprintf("h.%d", i) }

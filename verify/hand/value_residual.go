@@ -25,7 +25,7 @@ func (r ValueResidual[T]) mix(v Matrix[T]) Matrix[T] {
 		r.Shared.v = v
 		return v
 	}
-	return v.Mul(r.Lambda.Columns(0, 1)).Add(r.Shared.v.Mul(r.Lambda.Columns(1, 2)))
+	return mixed(r.Lambda, v, r.Shared.v)
 }
 
 // back returns Δ at v, and the gradients Δλ₁ = Σ Δ ∘ v_l and Δλ₂ = Σ Δ ∘ v_0.
@@ -40,14 +40,12 @@ func (r ValueResidual[T]) back(v, delta Matrix[T]) (dv Matrix[T], g Gradients[T]
 		r.Shared.delta = Matrix[T]{}
 		return delta, nil
 	}
-	through := delta.Mul(r.Lambda.Columns(1, 2)) // λ₂ Δ
+	dv, through, dlambda := mixedBackward(r.Lambda, v, r.Shared.v, delta)
 	if !r.Shared.delta.None() {
 		through = through.Add(r.Shared.delta)
 	}
 	r.Shared.delta = through
-	sum := func(x Matrix[T]) Matrix[T] { return delta.Mul(x).SumFeatures().SumTokens() }
-	return delta.Mul(r.Lambda.Columns(0, 1)), gradient(
-		r.Lambda, "v_lambda", "λ", "Σ Δ_v ∘ v, Σ Δ_v ∘ v₀", JoinColumns(sum(v), sum(r.Shared.v)))
+	return dv, gradient(r.Lambda, "v_lambda", "λ", "Σ Δ_v ∘ v, Σ Δ_v ∘ v₀", dlambda)
 }
 
 // values returns the mixing of values at.v_lambda, with what the blocks share.

@@ -2,7 +2,8 @@ package kernel
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 
-// MixColumns computes y = [a | λ₁·b + λ₂·c] from x = [a | b] (n, d), c (n, e) and λ. scratch holds 2e numbers.
+// MixColumns computes y = [a | λ₁·b + λ₂·c] from x = [a | b] (n, d), c (n, e) and λ = [λ₁, λ₂], or [λ₂] if λ₁ is 1.
+// scratch holds 2e numbers.
 func MixColumns[T Float](p *Pool, y, x, c, lambda, scratch []T, d int) {
 	own, other := mixFactors(lambda, scratch)
 	Spread(p, len(x)/d, rowGrain(d), mixColumns[T]{y, x, c, own, other, d})
@@ -11,8 +12,12 @@ func MixColumns[T Float](p *Pool, y, x, c, lambda, scratch []T, d int) {
 // mixFactors returns rows of λ₁ and λ₂ in scratch.
 func mixFactors[T Float](lambda, scratch []T) (own, other []T) {
 	own, other = scratch[:len(scratch)/2], scratch[len(scratch)/2:]
+	first := T(1)
+	if len(lambda) == 2 {
+		first = lambda[0]
+	}
 	for i := range own {
-		own[i], other[i] = lambda[0], lambda[1]
+		own[i], other[i] = first, lambda[len(lambda)-1]
 	}
 	return own, other
 }
@@ -32,8 +37,8 @@ func (m *mixColumns[T]) Do(from, to int) {
 	}
 }
 
-// MixColumnsBackward computes dx = [da | λ₁·db] and dc = λ₂·db from dy = [da | db], and dλ = (Σ db∘b, Σ db∘c). dc and
-// dλ are optional. scratch holds 2e numbers and sums 4·Parts.
+// MixColumnsBackward computes dx = [da | λ₁·db] and dc = λ₂·db from dy = [da | db], and dλ = [Σ db∘b, Σ db∘c], or its
+// last entry. dc and dλ are optional. scratch holds 2e numbers and sums 4·Parts.
 func MixColumnsBackward[T Float](p *Pool, dx, dc, dlambda, x, c, lambda, dy, scratch, sums []T, d int) {
 	own, other := mixFactors(lambda, scratch)
 	Spread(p, len(x)/d, rowGrain(d), mixColumnsBackward[T]{dx, dc, dy, own, other, d})
@@ -43,8 +48,9 @@ func MixColumnsBackward[T Float](p *Pool, dx, dc, dlambda, x, c, lambda, dy, scr
 	Spread(p, Parts, 1, mixSums[T]{sums, x, c, dy, d})
 	clear(dlambda)
 	for i := range Parts {
-		dlambda[0] += sums[4*i]
-		dlambda[1] += sums[4*i+1]
+		for j := range dlambda {
+			dlambda[j] += sums[4*i+2-len(dlambda)+j]
+		}
 	}
 }
 

@@ -95,7 +95,7 @@ func gatherColsBackward[T kernel.Float](p *kernel.Pool, order []int, d int) body
 	return func(dx []T, in [][]T) { kernel.GatherColsBackward(p, dx, in[0], order, d) }
 }
 
-// MixColumns returns [a | λ₁·b + λ₂·c] for x = [a | b].
+// MixColumns returns [a | λ₁·b + λ₂·c] for x = [a | b] and λ = [λ₁, λ₂], or [λ₂] if λ₁ is 1.
 func (b *Builder) MixColumns(x, c, lambda *G.Node) (*G.Node, error) {
 	d, factors := x.Shape()[1], 2*c.Shape()[1]
 	scratch := &buffer{size: factors}
@@ -104,7 +104,7 @@ func (b *Builder) MixColumns(x, c, lambda *G.Node) (*G.Node, error) {
 		f32: mixColumns[float32](b.Pool, d, scratch), f64: mixColumns[float64](b.Pool, d, scratch),
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 			dc := &buffer{part: true, size: in[1].Shape().TotalSize()}
-			dlambda := &buffer{part: true, size: 2}
+			dlambda := &buffer{part: true, size: in[2].Shape().TotalSize()}
 			of := mixing{b.Pool, d, dc, dlambda, &buffer{size: factors}, &buffer{size: 4 * kernel.Parts}}
 			dx, err := b.node(&Op{
 				name: "mixcolumns.dx", shape: in[0].Shape(), fills: []*buffer{dc, dlambda, of.factors, of.sums},

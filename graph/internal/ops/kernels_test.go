@@ -88,6 +88,8 @@ func kernelCases() map[string]kernelCase {
 				l := in[2].Reshape(1, 2)
 				return in[0].Cols(0, 4).Join(in[0].Cols(4, 7).Mul(l.Cols(0, 1)).Add(in[1].Mul(l.Cols(1, 2))))
 			}},
+		"mix all columns": {leaves(3, m(5, 7), m(5, 7), []int{1}), func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
+			func(in []Expr) Expr { return in[0].Add(in[1].Mul(in[2].Reshape(1, 1))) }},
 		"convolve": {leaves(2, m(8, 3), []int{9}), func(in []Expr) (Expr, bool) { return Convolve(in[0], in[1], 4) },
 			func(in []Expr) Expr {
 				w := in[1].Reshape(1, 9)

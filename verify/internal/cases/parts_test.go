@@ -29,6 +29,7 @@ func TestEveryPartIsVerified(t *testing.T) {
 		"qk_norm":        {parts.Names(parts.QKNorms()), func(p *variants.Plan, name string) { p.QKNorm = name }},
 		"attn_gate":      {parts.Names(parts.AttnGates()), func(p *variants.Plan, name string) { p.AttnGate = name }},
 		"value_residual": {parts.Names(parts.ValueResiduals()), func(p *variants.Plan, name string) { p.ValueResidual = name }},
+		"skips":          {parts.Names(parts.Skips()), func(p *variants.Plan, name string) { p.Skips = name }},
 		"short_conv":     {parts.Names(parts.ShortConvs()), func(p *variants.Plan, name string) { p.ShortConv = name }},
 		"attn_sinks":     {parts.Names(parts.AttnSinks()), func(p *variants.Plan, name string) { p.AttnSinks = name }},
 		"head":           {parts.Names(known.Heads), func(p *variants.Plan, name string) { p.Head = name }},

@@ -35,6 +35,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^hand\.Reinforce\..*LogProbs`, "PPO's alone"},
 	{`^hand\.Site\.\w+ 0\.Dropout=of zeros`, "no dropout"},
 	{`^hand\.(Site|SelfAttention)\.\w+ 0\.Values(\.Shared)?=zero`, "those of a model before its first block"},
+	{`^hand\.Skip\.\w+ 0\.From=`, "the place is a Stack's"},
 	{`^hand\.Site\.\w+ 0\.Conv=of zeros`, "no convolution"},
 	{`^hand\.Site\.(AfterConv|Drop|LayerNormPlain|Optional) `, "what there need not be"},
 	{`^hand\.Site\.(SelfAttention 3|Longformer 4)=nil`, "without rotation"},

@@ -24,7 +24,7 @@ type Plan struct {
 	MLP    string // empty is mlp
 	QKNorm string // empty is none
 
-	AttnGate, AttnSinks, ShortConv, ValueResidual string // empty is none
+	AttnGate, AttnSinks, ShortConv, ValueResidual, Skips string // empty is none
 
 	Option    func(name string) int // options of the attention, such as window; optional
 	Random    [][]int               // keys drawn at random for every query, in attention bigbird
@@ -101,6 +101,7 @@ func (c Plan) check() error {
 		{"mlp", cmp.Or(c.MLP, "mlp")}, {"head", c.Head}, {"qk_norm", cmp.Or(c.QKNorm, none)},
 		{"attn_gate", cmp.Or(c.AttnGate, none)}, {"attn_sinks", cmp.Or(c.AttnSinks, none)},
 		{"short_conv", cmp.Or(c.ShortConv, none)}, {"value_residual", cmp.Or(c.ValueResidual, none)},
+		{"skips", cmp.Or(c.Skips, none)},
 		{"attention", c.Attention}, {"attention", c.encoderSide().attention},
 	} {
 		if known := names(s.kind); !slices.Contains(known, s.name) {
@@ -159,6 +160,9 @@ func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 		at := p.At(fmt.Sprintf("h.%d", i))
 		at.block = i
 		out.Blocks = append(out.Blocks, block.Hand(at))
+		if cmp.Or(p.plan.Skips, none) != none {
+			out.Skips = append(out.Skips, at.skip())
+		}
 	}
 	if block.Final {
 		out.Norm = p.At("ln_f").layer("norm", p.plan.Norm)

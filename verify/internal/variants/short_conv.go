@@ -59,3 +59,23 @@ func (p Place[T]) firstValues() *hand.FirstValues[T] {
 	}
 	return new(hand.FirstValues[T])
 }
+
+// skips lists what blocks take of earlier places of the residual stream. A Case has two linear layers in place of
+// blocks, which are not one layer: see verify/internal/cases.
+func skips[T hand.Number]() []Variant[T] {
+	block := func(p Place[T]) hand.Layer[T] { return p.layer("block", p.plan.Block) }
+	list := []Variant[T]{{Name: none, Hand: block}}
+	for _, name := range []string{"embedding", "unet"} {
+		list = append(list, Variant[T]{Name: name, Hand: block, ID: "I97", By: []string{"I97"}})
+	}
+	return list
+}
+
+// skip returns the skip before the block at p, or the zero Skip.
+func (p Place[T]) skip() hand.Skip[T] {
+	l := hand.Skip[T]{Lambda: p.Site.Optional("skip_lambda")}
+	if p.plan.Skips == "unet" {
+		l.From = p.plan.Layers - p.block // the result of block L−1−i is place L−i
+	}
+	return l
+}

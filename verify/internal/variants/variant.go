@@ -84,7 +84,7 @@ func List[T hand.Number]() (list []Variant[T]) {
 func kinds() []string {
 	return []string{
 		"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm", "attn_gate", "attn_sinks",
-		"short_conv", "value_residual",
+		"short_conv", "value_residual", "skips",
 	}
 }
 
@@ -115,6 +115,8 @@ func of[T hand.Number](kind string) (list []Variant[T]) {
 		list = shortConvs[T]()
 	case "value_residual":
 		list = valueResiduals[T]()
+	case "skips":
+		list = skips[T]()
 	}
 	for i := range list {
 		list[i].Kind = kind
