@@ -33,7 +33,7 @@ func ExampleNew() {
 		tasks.Parity{Length: 40, TestLength: 40},
 		tasks.WordProblem{Degree: 5, Length: 16, TestLength: 16},
 		tasks.ModularAddition{Modulus: 97, Share: 0.5},
-		tasks.Markov{Symbols: 4, Order: 2, Length: 128, Seed: 0},
+		tasks.Markov{Symbols: 4, Order: 2, Length: 128, TestLength: 128, Seed: 0},
 	} {
 		task, err := tasks.New(k, tasks.Set{Train: 100, Test: 50, Seed: 1})
 		check(err)

@@ -8,12 +8,14 @@ import (
 
 // Markov is a source of random symbols, each of which depends on the last Order symbols. The drawn table of the
 // probabilities is the same for all rows, so a model learns it by heart. The answers are the next symbols. They are
-// random: Optimum has their entropy, exact for the positions of a row, and a model's excess is its loss minus this.
+// random: Optimum has their entropy, exact for the positions of a test row, and a model's excess is its loss minus this.
+// Test rows may be longer: then attention must find the last Order symbols at positions it was not trained on.
 type Markov struct {
-	Symbols int    // 4
-	Order   int    // 2
-	Length  int    // 128 tokens
-	Seed    uint64 // of the table
+	Symbols    int    // 4
+	Order      int    // 2
+	Length     int    // 128 tokens
+	TestLength int    // Length
+	Seed       uint64 // of the table
 }
 
 func (k Markov) rule() (rule, error) {
@@ -22,24 +24,25 @@ func (k Markov) rule() (rule, error) {
 	most := int(14/math.Log2(float64(k.Symbols))) - 1 // the table has at most 2¹⁴ probabilities
 	o.size("Order", &k.Order, min(2, most), 1, most)
 	o.size("Length", &k.Length, 128, k.Order, 1<<12)
-	c := k.chain()
-	draw := func(rng *rand.Rand, _ bool) row { return k.draw(rng, c) }
-	r, err := o.rule("Shannon 1948, A mathematical theory of communication", k.Symbols, k.Length, k.Symbols, draw)
-	r.Optimum = c.optimum(k.Length - k.Order + 1)
+	o.size("TestLength", &k.TestLength, k.Length, k.Order, 1<<12)
+	c, block := k.chain(), max(k.Length, k.TestLength)
+	draw := func(rng *rand.Rand, test bool) row { return k.draw(rng, c, pick(test, k.TestLength, k.Length)) }
+	r, err := o.rule("Shannon 1948, A mathematical theory of communication", k.Symbols, block, k.Symbols, draw)
+	r.Optimum = c.optimum(k.TestLength - k.Order + 1)
 	return r, err
 }
 
 // draw begins with Order uniform symbols.
-func (k Markov) draw(rng *rand.Rand, c chain) (r row) {
+func (k Markov) draw(rng *rand.Rand, c chain, length int) (r row) {
 	context := 0
-	for i := range k.Length + 1 {
+	for i := range length + 1 {
 		x := rng.IntN(k.Symbols)
 		if i >= k.Order {
 			x, _ = slices.BinarySearch(c[context], 1+rng.Uint64N(certain))
 			r.targets[i-1] = x
 		}
 		context = (context*k.Symbols + x) % len(c)
-		if i < k.Length {
+		if i < length {
 			r.add(x)
 		}
 	}

@@ -45,7 +45,7 @@ func TestMarkov(t *testing.T) {
 		!(math.Abs(got.Accuracy-want.Accuracy) <= 1e-12) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	for _, k := range []Markov{{}, k, {Symbols: 7, Order: 1, Length: 33}} {
+	for _, k := range []Markov{{}, k, {Symbols: 7, Order: 1, Length: 17, TestLength: 33}} {
 		task, c := made(t, k, some), table(k)
 		s, err := task.Score(t.Context(), func(tokens []int) (graph.Tensor, error) {
 			z := graph.Tensor{Shape: []int{len(tokens), task.VocabSize}}
@@ -163,6 +163,7 @@ func TestRefused(t *testing.T) {
 		"modular-addition: Share: got -1, want more than 0 and at most 1":               ModularAddition{Share: -1},
 		"modular-addition: Train: got 9409, want 1 to 9408":                             ModularAddition{Share: 1},
 		"markov: Order: got 7, want 1 to 6":                                             Markov{Order: 7},
+		"markov: TestLength: got 1, want 2 to 4096":                                     Markov{TestLength: 1},
 		"markov: Symbols: got 129, want 2 to 128":                                       Markov{Symbols: 129},
 		"fuzzy-in-context-recall: too few different rows for training and test: rows: ": FuzzyRecall{Vocabulary: 3},
 	} {

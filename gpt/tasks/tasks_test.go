@@ -48,7 +48,8 @@ func small() []Kind {
 	kinds := All()
 	kinds[slices.Index(kinds, Kind(MultiQueryRecall{}))] = MultiQueryRecall{Vocabulary: 256, Pairs: 7, Length: 63}
 	return append(kinds, Parity{Length: 11, TestLength: 29}, Repetition{Length: 30, TestLength: 77},
-		Repetition{Length: 30, TestLength: 17}, WordProblem{Degree: 3, Length: 7, TestLength: 9})
+		Repetition{Length: 30, TestLength: 17}, WordProblem{Degree: 3, Length: 7, TestLength: 9},
+		Markov{Symbols: 3, Length: 8, TestLength: 19})
 }
 
 // predicts returns a function for Score whose logit of each predicted id is 50 larger than the others.
@@ -275,6 +276,7 @@ func TestFormat(t *testing.T) {
 	lengths := map[string][2]int{ // of some kinds, the last position with an answer in training and test
 		"{Length:11 TestLength:29}": {11, 29}, "{Vocabulary:0 Length:30 TestLength:77}": {30, 77},
 		"{Vocabulary:0 Length:30 TestLength:17}": {30, 17}, "{Degree:3 Length:7 TestLength:9}": {7, 9},
+		"{Symbols:3 Order:0 Length:8 TestLength:19 Seed:0}": {8, 19},
 	}
 	blocks := map[string]int{"in-context-recall": 128, "fuzzy-in-context-recall": 128, "noisy-in-context-recall": 128,
 		"selective-copying": 256, "compression": 62, "memorization": 32}
@@ -324,7 +326,7 @@ func TestHash(t *testing.T) {
 		Repetition{TestLength: 63}, Dyck{Types: 7}, Dyck{Depth: 7}, Dyck{Length: 99}, Parity{Length: 9},
 		Parity{TestLength: 9}, WordProblem{Degree: 4}, WordProblem{Length: 9}, WordProblem{TestLength: 9},
 		ModularAddition{Modulus: 89}, Markov{Symbols: 5}, Markov{Order: 3},
-		Markov{Length: 99}, Markov{Seed: 1})
+		Markov{Length: 99}, Markov{TestLength: 99}, Markov{Seed: 1})
 	seen := map[string]string{}
 	for _, k := range kinds {
 		for _, s := range []Set{{Train: 40, Test: 20}, {Train: 41, Test: 20}, {Train: 40, Test: 21}, {40, 20, 1}} {
