@@ -10,7 +10,8 @@
 //	go run ./examples/gpt2 -check -model DIR                           # compares with published results
 //
 // Without -model it creates a small folder of the same form, with random weights, and prints that. Ctrl-C saves the
-// current state of a training.
+// current state of a training. With -patience a training stops early and saves the weights of the lowest validation
+// loss; -ema saves averaged weights beside the last ones, in out_dir/averaged.
 package main
 
 import (

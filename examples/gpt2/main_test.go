@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -303,5 +304,44 @@ func TestNonSpecialIsNoted(t *testing.T) {
 	}
 	if said := note(); bytes.Equal(plain, data) || !strings.Contains(said, "added tokens that the file does not call special: 1;") {
 		t.Errorf("got %q, want a line about 1 added token", said)
+	}
+}
+
+// A training with -patience stops once the validation loss rises, and saves the weights of the lowest one; -ema saves
+// the averages beside them, also of adapters.
+func TestPatienceAndAverages(t *testing.T) {
+	model, dir := made(t), t.TempDir()
+	text := written(t, strings.Repeat("the hen has a nest\n", 200))
+	loss := func(args ...string) string {
+		out := called(t, append(args, "-eval", text)...)
+		return regexp.MustCompile(`loss (\S+)`).FindString(out)
+	}
+	steps := []string{"-tune", text, "-model", model, "-batch_size", "2", "-gradient_accumulation_steps", "1", "-block_size", "16",
+		"-learning_rate", "0.5", "-eval_interval", "2", "-eval_iters", "3", "-seed", "5"}
+	for _, how := range [][]string{{"-lora_r", "2"}, {"-full"}} {
+		at := filepath.Join(dir, how[0])
+		out := called(t, slices.Concat(steps, how, []string{"-max_iters", "40", "-patience", "2", "-ema", "0.5", "-out_dir", at})...)
+		best, lowest := "", math.Inf(1)
+		for _, found := range regexp.MustCompile(`step (\d+): train loss \S+ val loss (\S+),.* bits per byte, by 3 batches; val loss of the averaged weights \d`).
+			FindAllStringSubmatch(out, -1) {
+			if val, _ := strconv.ParseFloat(found[2], 64); val < lowest {
+				best, lowest = found[1], val
+			}
+		}
+		if !strings.Contains(out, "(-patience)") || strings.Contains(out, "step 40:") || !strings.Contains(out, "\nstep "+best+": val loss ") {
+			t.Fatalf("%s: want a stop before step 40 and the weights of step %s in\n%s", how[0], best, out)
+		}
+		// The saved weights are those of a run that ends at that step.
+		called(t, slices.Concat(steps, how, []string{"-max_iters", best, "-out_dir", at + best})...)
+		from := func(dir string) []string {
+			if how[0] == "-full" {
+				return []string{"-model", dir}
+			}
+			return []string{"-model", model, "-adapter", dir}
+		}
+		kept, want, averaged := loss(from(at)...), loss(from(at+best)...), loss(from(filepath.Join(at, averagedDir))...)
+		if kept != want || averaged == kept {
+			t.Errorf("%s: got the %s, want the %s of step %s; of the averages %s", how[0], kept, want, best, averaged)
+		}
 	}
 }

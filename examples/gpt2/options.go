@@ -61,7 +61,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	})
 	program.Group(fs, "Training by -tune, whose defaults these are, by -full, and by -train, "+
 		"which also has the network",
-		o.config.Flags, "eval_interval", "eval_iters", "log_interval", "ema", "patience")
+		o.config.Flags, "log_interval")
 	return fs
 }
 

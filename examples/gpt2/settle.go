@@ -100,6 +100,9 @@ func (o *options) read() error {
 			return errors.Errorf("-%s: read with -decay_lr alone; give both", name)
 		}
 	}
+	if o.given["eval_iters"] && !o.given["eval_interval"] && !o.given["patience"] {
+		return errors.New("-eval_iters: read with -eval_interval or -patience, which evaluate; give one of them")
+	}
 	return nil
 }
 

@@ -58,7 +58,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if done.reused == 0 && o.report {
 		done.reused = len(r.Trials)
 	}
-	sum := o.summary(r, args, done.reused)
+	sum, err := o.summary(r, args, done.reused)
+	if err != nil {
+		return err
+	}
 	written := write(s.Dir, sum, r)
 	if o.events != "" {
 		written = cmp.Or(written, writeEvents(o.events, r.Trials))

@@ -36,6 +36,7 @@ type options struct {
 	tuningSeeds, jobs            int
 	target, matters              float64
 	file, share, events          string
+	published                    string
 	given                        map[string]bool // names of flags
 	leftOut                      []string        // variants of -parts that the baseline makes impossible
 	variants                     []lab.Arm
@@ -43,7 +44,8 @@ type options struct {
 	tuning                       lab.Tuning
 	plan                         paired.Plan
 	part, processes              int
-	lengths                      []int // contexts
+	lengths                      []int      // contexts
+	scores                       *published // of -published
 }
 
 // defaultArms are compared if no flag names any.
@@ -103,6 +105,8 @@ func (o *options) question(fs *flag.FlagSet) {
 	fs.Float64Var(&o.matters, "matters", 0.01, "smallest difference that matters, whose number of seeds is given; "+
 		"of tasks 0.05")
 	fs.StringVar(&o.measures, "measures", "", "what to measure besides: "+measureNames()+`; or "all"`)
+	fs.StringVar(&o.published, "published", "", "with -tasks: table of scores by arm and task, such as "+
+		"examples/lab/mad.csv or the scores.csv of another study; reports how the ranks agree")
 	fs.StringVar(&o.contexts, "contexts", "64,256,1024,2048", "context lengths of the measure cost")
 	fs.StringVar(&o.name, "name", "study", "the question, which heads the report; a directory belongs to one")
 }
@@ -173,6 +177,14 @@ func (o *options) settle() (err error) {
 	}
 	if err := cmp.Or(o.checkScale(), o.checkTransfer()); err != nil {
 		return err
+	}
+	if o.published != "" {
+		if len(o.tasks) == 0 {
+			return errors.Errorf("-published: got %s without -tasks, whose scores it compares", o.published)
+		}
+		if o.scores, err = readScores(o.published); err != nil {
+			return errors.WithMessagef(err, "-published %s", o.published)
+		}
 	}
 	return cmp.Or(
 		program.Want(o.seeds >= 1, "seeds", o.seeds, "1 or more"),

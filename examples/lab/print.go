@@ -59,6 +59,9 @@ func (s *summary) facts() (list [][2]string) {
 	for _, left := range s.LeftOut {
 		list = append(list, [2]string{"left out", left})
 	}
+	if s.Ranked != nil {
+		list = append(list, [2]string{"ranks", s.Ranked.text()})
+	}
 	if s.Missing > 0 {
 		list = append(list, [2]string{"missing", fmt.Sprintf("%d trials or more, so there are no verdicts", s.Missing)})
 	}

@@ -26,6 +26,7 @@ type summary struct {
 	Reused  int      `json:"reused"`
 	Missing int      `json:"missing,omitempty"`
 	Tables  []table  `json:"tables"`
+	Ranked  *ranked  `json:"ranked,omitempty"` // with -published
 }
 
 // table compares the arms on one text.
@@ -71,9 +72,9 @@ type difference struct {
 	Verdict  string  `json:"verdict,omitempty"` // none while trials are missing
 }
 
-func (o *options) summary(r *lab.Report, args []string, reused int) *summary {
+func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summary, err error) {
 	s := r.Study
-	sum := &summary{
+	sum = &summary{
 		Name: s.Name, Command: strings.Join(append([]string{"go run ./examples/lab"}, quoted(args)...), " "),
 		Machine: fmt.Sprintf("%s, %d threads", runtime.GOOS+"/"+runtime.GOARCH, runtime.GOMAXPROCS(0)),
 		Build:   train.ThisBuild().String(), Budget: o.budgetText(), LeftOut: o.leftOut,
@@ -102,7 +103,10 @@ func (o *options) summary(r *lab.Report, args []string, reused int) *summary {
 		}
 		sum.Tables = append(sum.Tables, next)
 	}
-	return sum
+	if o.scores != nil {
+		sum.Ranked, err = o.scores.compare(sum.Tables)
+	}
+	return sum, err
 }
 
 func newRow(s *lab.Study, r lab.Row, bytes float64) row {

@@ -46,22 +46,6 @@ func NoteTokens(tok text.Tokenizer, stderr io.Writer) {
 	}
 }
 
-// Train does the remaining steps.
-func Train(ctx context.Context, t *gpt.Trainer, log *program.Log) error {
-	defer log.Close()
-	for t.Done < t.Config().MaxIters {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		p, err := t.Step()
-		if err != nil {
-			return err
-		}
-		log.Step(p)
-	}
-	return nil
-}
-
 // Prompt returns the tokens of a text, at least one.
 func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 	ids, err := tok.Encode(prompt)
