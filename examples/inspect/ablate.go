@@ -37,14 +37,19 @@ func ablate(
 	if err != nil {
 		return err
 	}
+	bytes, err := text.BytesPerToken(s, tok)
+	if err != nil {
+		return err
+	}
 	blocks := (s.Len() - 1) / m.Config.BlockSize
 	fmt.Fprintf(stdout, "\nThe loss with %s in the place of each, over %s tokens of %s; "+
-		"without changes, %.4f nats\n\n", what,
-		program.Thousands(blocks*m.Config.BlockSize), source.Name, loss)
+		"without changes, %.4f nats, %.4f bits per byte\n\n", what,
+		program.Thousands(blocks*m.Config.BlockSize), source.Name, loss, text.BitsPerByte(loss, bytes))
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "without\tloss\tmore")
+	fmt.Fprintln(t, "without\tloss\tmore\tbits/byte")
 	for _, a := range without {
-		fmt.Fprintf(t, "%s\t%.4f\t%+.4f\n", part(a), a.Loss, program.Round(a.Loss-loss, 4))
+		fmt.Fprintf(t, "%s\t%.4f\t%+.4f\t%.4f\n", part(a), a.Loss, program.Round(a.Loss-loss, 4),
+			text.BitsPerByte(a.Loss, bytes))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -43,7 +43,10 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 	} else if err := heads(w, layers, ids); err != nil {
 		return err
 	}
-	p := inside(title, m, tok, ids, lens)
+	p, err := inside(title, m, tok, ids, lens)
+	if err != nil {
+		return err
+	}
 	if n := m.Config.NLayer * m.Config.NHead; n*len(ids)*len(ids) <= most {
 		p.Layers = layers
 	} else {
@@ -84,7 +87,24 @@ func guesses(w io.Writer, tok text.Tokenizer, ids []int, lens inspect.Lens) erro
 		}
 	}
 	fmt.Fprintln(t)
-	return t.Flush()
+	if err := t.Flush(); err != nil || len(ids) < 2 {
+		return err
+	}
+	said, err := loss(tok, ids, lens)
+	if err == nil {
+		_, err = fmt.Fprintf(w, "\nThe loss of the text: %s\n", said)
+	}
+	return err
+}
+
+// loss returns the mean loss of the tokens after the first, in nats and in bits per byte.
+func loss(tok text.Tokenizer, ids []int, lens inspect.Lens) (string, error) {
+	mean := 0.0
+	for i, next := range ids[1:] {
+		mean += lens.Loss(len(lens)-1, i, next) / float64(len(ids)-1)
+	}
+	bytes, err := text.BytesPerToken(text.Tokens(ids[1:]), tok)
+	return fmt.Sprintf("%.4f nats per token, %.4f bits per byte", mean, text.BitsPerByte(mean, bytes)), err
 }
 
 // heads prints the scores of the heads.

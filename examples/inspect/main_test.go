@@ -80,9 +80,9 @@ func TestRun(t *testing.T) {
 	}{
 		{[]string{"-prompt", "The wheel"}, []string{"token  h.0", "\n\"w\"", "\nh.0.0  ", "\nh.1.2  "}, 0},
 		{[]string{"-prompt", "T"}, []string{"\n\"T\"", "–"}, 0},
-		{[]string{"-ablate", "heads", "-tokens", "25"}, []string{"with 0 in", "over 20 tokens", "h.1.attn.heads 2  "}, 6},
+		{[]string{"-ablate", "heads", "-tokens", "25"}, []string{"with 0 in", "over 20 tokens", " bits per byte\n", "more     bits/byte\n", "h.1.attn.heads 2  "}, 6},
 		{[]string{"-ablate", "attention", "-mean"}, []string{"with its mean in", "h.1.attn  "}, 2},
-		{[]string{"-ablate", "mlp", "-prompt", "The"}, []string{"over 70 tokens", "h.0.mlp  ", "\nh.0.0  "}, 2},
+		{[]string{"-ablate", "mlp", "-prompt", "The"}, []string{"over 70 tokens", "h.0.mlp  ", "The loss of the text: ", "\nh.0.0  "}, 2},
 	} {
 		args := append([]string{"-checkpoint", dir}, tc.args...)
 		if slices.Contains(args, "-prompt") {
@@ -181,7 +181,10 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := inside("T", m, tok, ids, lens)
+	p, err := inside("T", m, tok, ids, lens)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(p.Tokens) != 5 || len(p.Losses) != 4 || len(p.Lens) != 5 || len(p.Lens[4]) != 2 {
 		t.Fatalf("got %+v", p)
 	}
@@ -193,6 +196,9 @@ func TestPage(t *testing.T) {
 	mean := (p.Losses[0] + p.Losses[1] + p.Losses[2] + p.Losses[3]) / 4
 	if err != nil || !(math.Abs(mean-loss) <= 1e-5*loss) {
 		t.Errorf("got losses of mean %v, want the model's, %v (%v)", mean, loss, err)
+	}
+	if want := fmt.Sprintf(" The loss of the text is %.4f nats per token, %.4f bits per byte.", mean, mean/math.Ln2); !strings.HasSuffix(p.About, want) {
+		t.Errorf("got %q, want %q at its end", p.About, want) // a token is a byte
 	}
 	s, err := sum(m, tok, ids, lens)
 	if err != nil {

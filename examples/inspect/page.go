@@ -16,12 +16,21 @@ import (
 )
 
 // inside returns the page of a model on a text, without the attention.
-func inside(title string, m *gpt.Model, tok text.Tokenizer, ids []int, lens inspect.Lens) (p page.Inside) {
+func inside(
+	title string, m *gpt.Model, tok text.Tokenizer, ids []int, lens inspect.Lens,
+) (p page.Inside, err error) {
 	c := m.Config
 	parameters, _ := c.Count()
 	p.Title = title
 	p.About = fmt.Sprintf("%d blocks of %d heads, width %d, attention %s, position %s, %s parameters.",
 		c.NLayer, c.NHead, c.NEmbd, c.Attention, c.Position, program.Thousands(parameters))
+	if len(ids) > 1 {
+		said, err := loss(tok, ids, lens)
+		if err != nil {
+			return p, err
+		}
+		p.About += " The loss of the text is " + said + "."
+	}
 	for block := range lens {
 		p.Blocks = append(p.Blocks, fmt.Sprintf("h.%d", block))
 	}
@@ -40,7 +49,7 @@ func inside(title string, m *gpt.Model, tok text.Tokenizer, ids []int, lens insp
 		}
 		p.Lens = append(p.Lens, row)
 	}
-	return p
+	return p, nil
 }
 
 // sum returns the parts that add up to the logit of each next token, and of the likeliest one after the last token.
