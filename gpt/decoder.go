@@ -64,6 +64,16 @@ func (m *Model) checkDecoding(batch int) error {
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
 }
 
+// StateBytes returns the number of bytes that a decoder stores for a sequence of block_size tokens: the keys and values
+// of the attentions, and the states of layers with a state of fixed size.
+func (m *Model) StateBytes() (int64, error) {
+	if err := m.Check(); err != nil {
+		return 0, err
+	}
+	o, err := m.plan.outline()
+	return int64(4 * o.remembered), errors.Wrap(err, "model")
+}
+
 // Generate yields the model's continuation of the prompt, which must have at least one token, up to n tokens or the
 // first stop string. The text is that of the sampler's tokens, as text.Stream returns it. Generate stops early, with an
 // error, when ctx ends. It builds a decoder for each call: to generate several texts, keep one from NewDecoder

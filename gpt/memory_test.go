@@ -202,6 +202,9 @@ func TestRemembered(t *testing.T) {
 		if held := float64(caches.Bytes()); err != nil || held == 0 || held != 4*batch*o.remembered {
 			t.Errorf("%s: %v bytes are held, %v estimated (%v)", name, held, 4*batch*o.remembered, err)
 		}
+		if one, err := m.StateBytes(); err != nil || int(one)*batch != caches.Bytes() {
+			t.Errorf("%s: got StateBytes %d, %v, want a third of %d", name, one, err, caches.Bytes())
+		}
 	}
 	if tried < 10 {
 		t.Errorf("%d attentions tried, want 10 or more", tried)

@@ -234,19 +234,7 @@ func (t *Trainer) Averaged() (*Model, error) {
 	if err != nil {
 		return nil, errors.WithMessage(err, "averaged")
 	}
-	weights := map[string]graph.Tensor{}
-	for _, p := range t.Model.Params() {
-		weights[p.Name()] = p.Tensor()
-	}
-	for _, a := range t.Averages() {
-		weights[a.Name] = a.Tensor
-	}
-	for _, p := range m.Params() {
-		if err := p.Tensor().Copy(weights[p.Name()]); err != nil {
-			return nil, errors.WithMessagef(err, "averaged: %s", p.Name())
-		}
-	}
-	return m, nil
+	return m, errors.WithMessage(train.Overlay(m.Params(), t.Model.Params(), t.Averages()), "averaged")
 }
 
 // EvaluateAll returns the loss over every block of the validation split, without overlap: the mean over the targets

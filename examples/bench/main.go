@@ -13,6 +13,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -63,7 +64,8 @@ type options struct {
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("bench", stderr)
 	program.Group(fs, "One run", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.shape, "shape", "char", known()+"; decode, decode-baby, decode-gpt2")
+		fs.StringVar(&o.shape, "shape", "char", known()+"; a preset such as modern, with "+
+			"micro-batches of its batch_size; decode, decode-baby, decode-gpt2, decode-modern")
 		fs.StringVar(&o.threads, "threads", "0",
 			"threads of the kernels; 0 means one per processor; several, such as 1,2,4, print a table")
 		fs.IntVar(&o.steps, "steps", 100, "steps to time, after a warm-up; for decoding, tokens")
@@ -152,9 +154,13 @@ func (o options) settings() (c gpt.Config, decode bool, err error) {
 		name = "char"
 	}
 	c, ok := shapes()[name]
+	if preset, err := gpt.PresetOf(name); !ok && err == nil && preset.Config.NEmbd > 0 {
+		c, ok = preset.Config, true
+		c.VocabSize, c.GradientAccumulationSteps = cmp.Or(c.VocabSize, 65), 1
+	}
 	switch {
 	case !ok:
-		err = errors.Errorf("-shape: got %q, want one of %s, or decode", o.shape, known())
+		err = errors.Errorf("-shape: got %q, want one of %s, a preset such as modern, or decode", o.shape, known())
 	case o.steps < 1:
 		err = errors.Errorf("-steps: got %d, want 1 or more", o.steps)
 	case o.weights != "" && o.weights.Validate() != nil:

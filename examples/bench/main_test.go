@@ -84,7 +84,8 @@ func TestSettings(t *testing.T) {
 		{"decode", "bf16", "", `-precision: got "bf16" with -shape decode, want float32: for decoding with fewer bits use -weights`},
 		{"char", "float32", "int8", `-weights: got "int8" with -shape char`},
 		{"decode", "float32", "int4", `-weights: weights: got "int4"`},
-		{"decode-giant", "float32", "", `-shape: got "decode-giant", want one of baby, char, gpt2, or decode`},
+		{"modern", "float32", "", ""}, {"decode-modern", "float32", "int8", ""}, {"lora_tuning", "float32", "", `-shape: got "lora_tuning"`},
+		{"decode-giant", "float32", "", `-shape: got "decode-giant", want one of baby, char, gpt2, a preset such as modern, or decode`},
 	} {
 		o := options{shape: c.shape, steps: 1, weights: c.weights, comparison: comparison{precision: c.precision}}
 		config, decode, err := o.settings()

@@ -49,7 +49,8 @@ func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return fit(ctx, o, t, source.Name, stdout, stderr, func(m *gpt.Model, dir string) error { return export(m, tok, dir) })
+	save := func(m *gpt.Model, dir string) error { return export(m, tok, dir) }
+	return fit(ctx, o, t, source.Name, stdout, stderr, save)
 }
 
 // tokenizer returns the tokenizer of a folder, or for train:N one of N tokens that it learns from the text.

@@ -5,6 +5,9 @@
 //
 //	go run ./examples/induction              # a table and induction.png, in 20 seconds
 //	go run ./examples/induction -n_layer 1   # one block is not enough
+//
+// Every text is drawn anew, so the loss of a step is already one of unseen texts: there is no validation split, and
+// with it neither -patience nor -ema. The flags begin at the sizes in which the heads form, so there is no -preset.
 package main
 
 import (

@@ -161,10 +161,13 @@ func TestParts(t *testing.T) {
 		t.Fatalf("got %+v", rows)
 	}
 	for _, r := range s.Tables[0].Rows {
-		for _, name := range []string{"verified", "memory", "decode", "cost at 4", "cost at 8"} {
+		for _, name := range []string{"verified", "memory", "decode", "state", "cost at 4", "cost at 8"} {
 			if !(r.Measures[name] > 0) {
 				t.Errorf("%s: %s: got %v", r.Arm, name, r.Measures[name])
 			}
+		}
+		if want := 4 * 2 * 2 * 16 * 16 / 1024.0; r.Measures["state"] != want { // blocks, keys and values, tokens, features
+			t.Errorf("%s: got a state of %v KiB, want %v", r.Arm, r.Measures["state"], want)
 		}
 		if r.Difference != nil {
 			t.Errorf("%s: got %+v from one seed", r.Arm, r.Difference)

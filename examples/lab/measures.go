@@ -31,6 +31,9 @@ func measures() []measure {
 		{"decode", "tokens/s", "speed of writing single tokens", func(*options) []lab.Measure {
 			return []lab.Measure{{Name: "decode", Of: decode, Higher: true, Timed: true}}
 		}},
+		{"state", "KiB", "that a decoder stores for a sequence of block_size tokens", func(*options) []lab.Measure {
+			return []lab.Measure{{Name: "state", Of: state}}
+		}},
 		{"coordinates", "", "changes of the last residual stream and of the logits since step 0", coordinates},
 		{"cost", "ns/token", "time of a token at each of -contexts, forward and backward", costs},
 	}
@@ -125,6 +128,12 @@ func memory(_ context.Context, t *gpt.Trainer) (float64, error) {
 	c := t.Config()
 	all, trained := c.Count()
 	return float64(4*(all+2*trained)+int64(t.Model.Graph.Bytes())) / (1 << 20), nil
+}
+
+// state returns the KiB of a decoder's state.
+func state(_ context.Context, t *gpt.Trainer) (float64, error) {
+	n, err := t.Model.StateBytes()
+	return float64(n) / (1 << 10), err
 }
 
 // decode returns the tokens a second of writing single tokens until the window is full, the median of three turns

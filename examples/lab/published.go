@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// published holds a table of -published, such as a paper's or the scores.csv of another study: a line of tasks, and a line
-// for every arm. A line that begins with # is a comment. Columns of standard errors are skipped.
+// published holds a table of -published, such as a paper's or the scores.csv of another study: a line of tasks, and a
+// line for every arm. A line that begins with # is a comment. Columns of standard errors are skipped.
 type published struct {
 	file string
 	of   map[[2]string]float64 // by arm and task
@@ -149,6 +149,6 @@ func (r *ranked) text() string {
 		tasks = append(tasks, fmt.Sprintf("%s %.2f", name, rho))
 	}
 	slices.Sort(tasks)
-	return fmt.Sprintf("Spearman's ρ %.2f with %s over %d scores of %d arms, %.2f of the means of the arms; by task: %s",
-		r.All, r.File, r.Scores, len(r.Arms), r.Means, strings.Join(tasks, ", "))
+	return fmt.Sprintf("Spearman's ρ %.2f with %s over %d scores of %d arms, %.2f of the means of the arms; "+
+		"by task: %s", r.All, r.File, r.Scores, len(r.Arms), r.Means, strings.Join(tasks, ", "))
 }

@@ -84,6 +84,18 @@ func TestPublishedRefused(t *testing.T) {
 	}
 }
 
+// The study of the six tasks in a file has eight arms.
+func TestMADStudy(t *testing.T) {
+	o, err := parse([]string{"-study", "mad.json"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := o.taskTexts()
+	if err != nil || len(texts) != mad || len(o.variants) != 8 {
+		t.Errorf("got %d tasks and %d arms (%v), want %d and 8", len(texts), len(o.variants), err, mad)
+	}
+}
+
 // The table of the six tasks names arms and tasks that exist.
 func TestMADTable(t *testing.T) {
 	s, err := readScores("mad.csv")

@@ -6,6 +6,8 @@
 //	mpirun -H host1,host2 -np 2 ./scaling -measure                 # built with -tags mpi: prints a value for -measured
 //	go run ./examples/scaling -shape baby -micro_ms 345 -measured 0.26:0.9,3.3:28,43:372
 //
+// It trains nothing: -shape names every preset, and there are no schedules, averages or validation.
+//
 // train.sbatch and mpijob.json start examples/tinyshakespeare on a cluster with Slurm, and with Kubeflow on Kubernetes.
 package main
 

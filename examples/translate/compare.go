@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -49,6 +50,42 @@ func (r report) compare(ctx context.Context) error {
 	}
 	r.examples(sources, pairs, all[0], all[1])
 	r.Add(shares) // of the held-out texts, at the end of the run
+	return nil
+}
+
+// averaged translates the held-out texts with the averaged weights of ema, if there are any, and saves them.
+func (r report) averaged(ctx context.Context) error {
+	c := r.trainer.Model.Config
+	if c.EMA == 0 {
+		return nil
+	}
+	files, err := r.trainer.AveragedFiles(r.texts.source, r.texts.target)
+	if err != nil {
+		return err
+	}
+	if err := r.alone(averagedDir, files); err != nil {
+		return err
+	}
+	m, err := r.trainer.Averaged()
+	if err != nil {
+		return err
+	}
+	pairs, sources, err := r.heldOut(r.options.tests)
+	if err != nil {
+		return err
+	}
+	w, err := seq2seq.NewTranslator(m, min(atOnce, len(sources)), 1)
+	if err != nil {
+		return err
+	}
+	found, err := w.Greedy(ctx, sources)
+	if err != nil {
+		return err
+	}
+	hits := right(found, pairs)
+	r.Print("greedy, averaged weights: exact match %6.2f%% (%d of %d held-out texts); saved to %s",
+		100*float64(hits)/float64(len(pairs)), hits, len(pairs), filepath.Join(c.OutDir, averagedDir))
+	r.Add(map[string]float64{"greedy_averaged": float64(hits) / float64(len(pairs))})
 	return nil
 }
 

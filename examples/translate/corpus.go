@@ -122,6 +122,27 @@ func (c *corpus) prepare(p pairing) (err error) {
 	return nil
 }
 
+// part is some of the texts, as seq2seq.Pairs.
+type part struct {
+	*corpus
+	texts []int
+}
+
+// Len returns their number.
+func (p part) Len() int { return len(p.texts) }
+
+// Pair returns the i-th of them as ids.
+func (p part) Pair(i int) (seq2seq.Pair, error) { return p.encode(p.texts[i]) }
+
+// half returns every other held-out text, from the first (0) or the second (1) on.
+func (c *corpus) half(first int) part {
+	p := part{corpus: c}
+	for i := first; i < len(c.held); i += 2 {
+		p.texts = append(p.texts, c.held[i])
+	}
+	return p
+}
+
 // Len returns the number of texts to train on.
 func (c *corpus) Len() int { return len(c.train) }
 

@@ -7,6 +7,10 @@
 //	go run ./examples/translate -translate "forty-two thousand and seven"  # quarantaduemilasette
 //	go run ./examples/translate -resume                                    # resume after Ctrl-C
 //	go run ./examples/translate -data FILE.tsv                             # lines of a source, a tab, its translation
+//
+// With -patience one half of the held-out texts decides when to stop, out_dir/best has the weights of its lowest loss,
+// and the other half is translated at the end. -ema also translates with averaged weights and saves them in
+// out_dir/averaged. There is no -preset: presets are of models without an encoder.
 package main
 
 import (
@@ -57,6 +61,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if n := len(texts.held); c.Patience > 0 && n < 2 {
+		return errors.Errorf("patience: got %d with %d held-out text, want at least 2: a half decides when to stop",
+			c.Patience, n)
+	}
 	if saved != nil && finished(c, saved, stdout) {
 		return nil
 	}
@@ -82,6 +90,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if err := r.compare(ctx); err != nil {
+		return err
+	}
+	if err := r.averaged(ctx); err != nil {
 		return err
 	}
 	return r.Trouble

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -282,5 +285,27 @@ func TestHeldOut(t *testing.T) {
 	}
 	if diff := cmp.Diff(c.held, again.held); diff != "" {
 		t.Errorf("other texts are held out the second time: %s", diff)
+	}
+}
+
+// With -patience a half of the held-out texts ends the training, and the other half is translated; the models of the
+// lowest loss and of the averages translate.
+func TestPatienceAndAverages(t *testing.T) {
+	dir := t.TempDir()
+	out := mustDo(t, small(dir, "-patience", "1", "-ema", "0.5", "-eval_interval", "2", "-max_iters", "60", "-learning_rate", "0.5")...)
+	held := regexp.MustCompile(`, (\d+) held out`).FindStringSubmatch(out)
+	if held == nil || strings.Contains(out, "step 60:") {
+		t.Fatalf("want an end before step 60 in\n%s", out)
+	}
+	n, _ := strconv.Atoi(held[1])
+	want(t, out, "(-patience); -resume continues", fmt.Sprintf("loss of %d held-out texts", (n+1)/2),
+		fmt.Sprintf(" of %d held-out texts)", min(20, n/2)), "greedy, averaged weights: exact match ")
+	for _, name := range []string{bestDir, averagedDir} {
+		at := filepath.Join(dir, name)
+		want(t, mustDo(t, "-out_dir", at, "-translate", "two hundred"), "  p = ")
+	}
+	_, err := do(t.Context(), small(t.TempDir(), "-patience", "1", "-below", "20", "-held_out", "0.02")...)
+	if err == nil || !strings.Contains(err.Error(), "patience: got 1 with 1 held-out text, want at least 2") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func recipe() seq2seq.Config {
 func parse(c seq2seq.Config, texts pairing, args []string, stderr io.Writer) (seq2seq.Config, options, error) {
 	o := options{pairing: texts}
 	fs := program.Flags("translate", stderr)
-	program.Group(fs, "The network, its training and the run", c.Flags, "eval_iters", "ema", "patience")
+	program.Group(fs, "The network, its training and the run", c.Flags, "eval_iters")
 	program.Group(fs, "The texts, and what to do", func(fs *flag.FlagSet) {
 		o.pairing.flags(fs)
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -39,7 +40,13 @@ func (r report) begin() {
 		fmt.Sprintf("targets of at most %d %s, %d different", t.longest[1], o.TargetUnit, t.target.Size()))
 }
 
-// train does the steps up to max_iters. It saves at intervals and when it is interrupted.
+// Directories in out_dir with models alone.
+const (
+	averagedDir = "averaged" // of the averaged weights, if the run has ema
+	bestDir     = "best"     // of the lowest loss, if the run has patience
+)
+
+// train does the steps up to max_iters, or until patience runs out. It saves at intervals and when it is interrupted.
 func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 	t, start, from := r.trainer, time.Now(), r.trainer.Done
 	c := t.Model.Config
@@ -72,10 +79,53 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 			if err := r.spotCheck(ctx); err != nil {
 				return err
 			}
+			if stop, err := r.stalled(ctx); err != nil {
+				return err
+			} else if stop {
+				break
+			}
 		}
 	}
 	r.Print("trained %d steps in %s", t.Done-from, time.Since(start).Round(100*time.Millisecond))
 	return save()
+}
+
+// stalled evaluates the loss of every other held-out text if the run has patience, saves the model in out_dir/best if
+// it is the lowest so far, and reports whether patience has run out. The other half is translated at the end.
+func (r report) stalled(ctx context.Context) (bool, error) {
+	t := r.trainer
+	c := t.Model.Config
+	if c.Patience == 0 {
+		return false, nil
+	}
+	loss, err := t.Evaluate(ctx, r.texts.half(0))
+	if err != nil {
+		return false, program.Cause(ctx, err)
+	}
+	r.Print("step %d: loss of %d held-out texts %.4f nats per token", t.Done, r.texts.half(0).Len(), loss)
+	r.Add(map[string]float64{"step": float64(t.Done), "held_out_loss": loss})
+	if t.Since == 0 {
+		files, err := t.Files(r.texts.source, r.texts.target)
+		if err != nil {
+			return false, err
+		}
+		r.Keep(r.alone(bestDir, files))
+	}
+	if t.Stalled() {
+		r.Print("stopped at step %d of %d: %d evaluations without a loss below %.4f (-patience); -resume continues",
+			t.Done, c.MaxIters, t.Since, t.Best)
+	}
+	return t.Stalled(), nil
+}
+
+// alone saves a checkpoint in a directory of its own in out_dir.
+func (r report) alone(name string, files []checkpoint.File) error {
+	dir, err := checkpoint.Open(filepath.Join(r.trainer.Model.Config.OutDir, name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Save(r.trainer.Done, append(files, r.options.pairing.file()))
 }
 
 // spotCheck translates some of the held-out texts.
@@ -101,6 +151,9 @@ func (r report) spotCheck(ctx context.Context) error {
 // heldOut returns n of the held-out texts, or all, evenly spread.
 func (r report) heldOut(n int) (pairs []seq2seq.Pair, sources [][]int, err error) {
 	held := r.texts.held
+	if r.trainer.Model.Config.Patience > 0 {
+		held = r.texts.half(1).texts
+	}
 	n = min(n, len(held))
 	for i := range n {
 		p, err := r.texts.encode(held[i*len(held)/n])

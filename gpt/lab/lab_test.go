@@ -260,13 +260,14 @@ func abs(n int64) int64 { return max(n, -n) }
 // Studies that cannot be run, or that compare nothing, are errors before the first trial.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*Study){
-		"name: empty":                          func(s *Study) { s.Name = "" },
-		"dir: empty":                           func(s *Study) { s.Dir = "" },
-		"arms: got none":                       func(s *Study) { s.Arms = nil },
-		"texts: got none":                      func(s *Study) { s.Texts = nil },
-		"seeds: got 0":                         func(s *Study) { s.Seeds = 0 },
-		"part: got 2 of 2, want 0 to 1":        func(s *Study) { s.Part, s.Parts = 2, 2 },
-		`two have the name "attention=linear"`: func(s *Study) { s.Arms[2] = s.Arms[1] },
+		"name: empty":     func(s *Study) { s.Name = "" },
+		"dir: empty":      func(s *Study) { s.Dir = "" },
+		"arms: got none":  func(s *Study) { s.Arms = nil },
+		"texts: got none": func(s *Study) { s.Texts = nil },
+		"seeds: got 0":    func(s *Study) { s.Seeds = 0 },
+		"seeds: got 1, want at least 2: one seed decides nothing": func(s *Study) { s.Seeds = 1 },
+		"part: got 2 of 2, want 0 to 1":                           func(s *Study) { s.Part, s.Parts = 2, 2 },
+		`two have the name "attention=linear"`:                    func(s *Study) { s.Arms[2] = s.Arms[1] },
 		`arm "same": the same configuration as arm "baseline"`: func(s *Study) {
 			s.Arms[1] = Arm{Name: "same", Set: []string{"attention=causal"}}
 		},

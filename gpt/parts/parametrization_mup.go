@@ -26,8 +26,15 @@ import (
 // and MLP are multiplied by √(L₀/L), and so is Adam's rate of all parameters of the blocks. The initial values of the
 // matrices that write to the residual stream are then those for L₀ blocks.
 //
+// The rows are those of table 8, of which table 3 is another form for a head that is not tied. The width is there the
+// fan-in of every hidden matrix, so an inner width, a qk_size or a v_size that is given must grow with it, as the
+// default ones do. Definition 4.1 has q·kᵀ/dρ; the constant √dρ₀ makes the base model the standard one. Tensor Programs
+// VI derives its factors for branches of a single matrix. It shows that no such parametrization is perfect for the
+// branches of a transformer, which have more, so that rates transfer less well over depth than over width.
+//
 // Weight decay is that of the base model: every matrix shrinks by ηλ in a step, whatever the factor on its rate. Adam's
-// ε, the norm at which gradients are clipped, and adapters do not change.
+// ε, the norm at which gradients are clipped, and adapters do not change. The gradient of a hidden matrix shrinks with
+// the width, so an ε of its size would slow wide models down; the usual 1e-8 is far smaller.
 func mup() parametrization {
 	return parametrization{Name: "mup", check: checkMup, factors: mupFactors}
 }

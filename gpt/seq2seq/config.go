@@ -107,9 +107,6 @@ func (c Config) Validate() error {
 	if err := c.known().CheckOptimizer(c.Resolved().Optimizer, c.fields()); err != nil {
 		return err
 	}
-	if c.EMA > 0 {
-		return errors.Errorf("ema: got %v, want 0: only models of package gpt are averaged", c.EMA)
-	}
 	if err := c.scheduled().Check(c.Parts.Schedules...); err != nil {
 		return err
 	}

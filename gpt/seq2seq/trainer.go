@@ -97,8 +97,8 @@ func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 	return t.Steps(ctx, t.config.MaxIters, t.Step)
 }
 
-// Evaluate returns the mean loss over all tokens of the targets of pairs, such as held-out ones, and updates Best. All
-// machines of a Group must call it; they share the work.
+// Evaluate returns the mean loss over all tokens of the targets of pairs, such as held-out ones, and updates Best and
+// Since. All machines of a Group must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err error) {
 	if err := t.check(); err != nil {
 		return 0, err
@@ -118,7 +118,9 @@ func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err 
 	}
 	err = t.Losses(ctx, batches, func(_ []float64, mean float64) {
 		loss = mean
-		t.Best = min(t.Best, mean)
+		if t.Since++; mean < t.Best {
+			t.Best, t.Since = mean, 0
+		}
 	})
 	return loss, err
 }

@@ -8,8 +8,8 @@ import (
 
 // Markov is a source of random symbols, each of which depends on the last Order symbols. The drawn table of the
 // probabilities is the same for all rows, so a model learns it by heart. The answers are the next symbols. They are
-// random: Optimum has their entropy, exact for the positions of a test row, and a model's excess is its loss minus this.
-// Test rows may be longer: then attention must find the last Order symbols at positions it was not trained on.
+// random: Optimum has their entropy, exact for the positions of a test row, and a model's excess is its loss minus
+// this. Test rows may be longer: then attention must find the last Order symbols at positions it was not trained on.
 type Markov struct {
 	Symbols    int    // 4
 	Order      int    // 2

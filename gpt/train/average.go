@@ -39,6 +39,31 @@ func (c *Core) Averages() []Named {
 	return c.averages
 }
 
+// Overlay gives the parameters to of one model the values of those of another, from, which have the same names, but
+// takes the tensors of list, such as Averages, where it has the name.
+func Overlay(to, from []graph.Expr, list []Named) error {
+	if got, want := len(to), len(from); got != want {
+		return errors.Errorf("overlay: got %d parameters, want the %d of the other model", got, want)
+	}
+	values := map[string]graph.Tensor{}
+	for _, p := range from {
+		values[p.Name()] = p.Tensor()
+	}
+	for _, n := range list {
+		values[n.Name] = n.Tensor
+	}
+	for _, p := range to {
+		value, ok := values[p.Name()]
+		if !ok {
+			return errors.Errorf("overlay: got a parameter %q, which the other model lacks", p.Name())
+		}
+		if err := p.Tensor().Copy(value); err != nil {
+			return errors.WithMessagef(err, "overlay: %s", p.Name())
+		}
+	}
+	return nil
+}
+
 // eachAverage calls f with pieces of every parameter and of its average, several at a time.
 func (c *Core) eachAverage(f func(w, average []float32)) {
 	const piece = 1 << 14

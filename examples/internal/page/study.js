@@ -76,11 +76,13 @@ function curve() {
   tell();
 }
 
-const costs = {ms_per_step: "ms a step", parameters: "parameters", seconds: "seconds"};
+const costs = {ms_per_step: "ms a step", parameters: "parameters", seconds: "seconds", state: "KiB of a decoder’s state"};
+// price returns the cost of an arm; the state is known if it was measured.
+const price = r => cost === "state" ? (r.measures || {}).state : r[cost];
 
 // pareto draws the loss of every arm against its cost, and a line through those that no other beats in both.
 function pareto() {
-  const list = table.rows.map((r, i) => [r[cost], r.loss, i]).filter(([, , i]) => counted(table.rows[i]));
+  const list = table.rows.map((r, i) => [price(r), r.loss, i]).filter(([, , i]) => counted(table.rows[i]));
   const width = 660, height = 320, left = 60, right = 20, top = 14, bottom = 30;
   const span = k => {
     const v = list.map(p => p[k]), low = Math.min(...v), high = Math.max(...v), room = (high - low || Math.abs(high) || 1) * 0.06;
@@ -136,7 +138,7 @@ at("text").onchange = () => {
   mark = rows();
   draw();
 };
-at("axis").append(...Object.entries(costs).map(([key, name]) => {
+at("axis").append(...Object.entries(costs).filter(([key]) => key !== "state" || table.rows.some(r => r.measures && r.measures.state)).map(([key, name]) => {
   const input = make("input", {type: "radio", name: "axis", checked: key === cost});
   input.onchange = () => { cost = key; pareto(); };
   return make("label", {}, input, ` ${name}`);

@@ -405,6 +405,7 @@ var functions = map[string]any{
 	"train.New":                    train.New,
 	"train.OpenTensors":            train.OpenTensors,
 	"train.OpenWeights":            train.OpenWeights,
+	"train.Overlay":                train.Overlay,
 	"train.Parameters":             train.Parameters,
 	"train.PeekJSON":               train.PeekJSON,
 	"train.ReadJSON":               train.ReadJSON,
