@@ -9,13 +9,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -460,3 +465,249 @@ func readTensors(t *testing.T, path string) map[string][]float64 {
 	}
 	return tensors
 }
+
+// inGGUF returns small networks of the families that GGUF files may hold, whose sizes fill blocks, and a tokenizer.
+func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
+	t.Helper()
+	tok, err := bpe.Train(verses, 270)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := exportable()
+	for name, c := range all {
+		if strings.HasPrefix(name, "smollm3") || strings.HasPrefix(name, "olmo2") || c.RopeScaling == "llama3" || c.RopeScaling == "yarn" {
+			delete(all, name)
+			continue
+		}
+		c.NHead, c.NEmbd, c.NInner, c.VocabSize = 4, 64, 96, tok.Size()
+		if strings.HasPrefix(name, "gpt2") {
+			c.Activation = "gelu_tanh"
+		}
+		if c.QKSize != 0 {
+			c.QKSize, c.VSize = 24, 24
+		}
+		all[name] = c
+	}
+	return all, tok
+}
+
+// A GGUF file holds the same network: its matrices in place compute what the same numbers read as float32 do, up to
+// the rounding of a product's other factor, and these are within the rounding of their type of the model's.
+func TestGGUF(t *testing.T) {
+	configs, tok := inGGUF(t)
+	for name, c := range configs {
+		t.Run(name, func(t *testing.T) {
+			m, err := New(emptyGraph(), c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Graph.SetTraining(false)
+			scramble(m.Params(), 9)
+			want := thought(t, m)
+			for dtype, tol := range map[string][2]float64{
+				"F32": {0, 1e-5}, "F16": {1e-2, 1e-5}, "BF16": {0.1, 1e-5}, "Q8_0": {0.15, 0.15}, "Q4_0": {2, 0.15},
+			} {
+				path := filepath.Join(t.TempDir(), "model.gguf")
+				if err := m.Export(path, tok, dtype); err != nil {
+					t.Fatal(err)
+				}
+				cp, err := checkpoint.Load(path, Fits())
+				if err != nil {
+					t.Fatal(err)
+				}
+				loose, err := LoadModel(emptyGraph(), cp)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stored, gotTok, err := Open(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				numbers, inPlace := thought(t, loose), thought(t, stored)
+				if d := relative(numbers, want, 0); !(d <= tol[0]) {
+					t.Errorf("%s: the numbers give logits %.2g away, want %.2g", dtype, d, tol[0])
+				}
+				if d := relative(inPlace, numbers, 0); !(d <= tol[1]) {
+					t.Errorf("%s: matrices in place give logits %.2g away, want %.2g", dtype, d, tol[1])
+				}
+				text := verses[:40]
+				ids, _ := tok.Encode(text)
+				if got, err := gotTok.Encode(text); err != nil || !slices.Equal(got, ids) {
+					t.Errorf("%s: the tokenizer is another: %v", dtype, err)
+				}
+				if bytes := stored.Graph.WeightBytes(); dtype == "Q4_0" && bytes > loose.Graph.WeightBytes()/2 {
+					t.Errorf("%s: %d bytes of weights", dtype, bytes)
+				}
+			}
+		})
+	}
+}
+
+// A model in a GGUF file of Q4_0 computes the same bits as one whose weights are packed as int4. It decodes from its
+// cache: token by token the same as all at once, up to the rounding of what the matrices multiply.
+func TestGGUFDecodes(t *testing.T) {
+	configs, tok := inGGUF(t)
+	m, err := New(emptyGraph(), configs["llama, groups"], 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scramble(m.Params(), 9)
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := m.Export(path, tok, "Q4_0"); err != nil {
+		t.Fatal(err)
+	}
+	stored, _, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := thought(t, stored)
+	m.Graph.SetTraining(false)
+	if !slices.Equal(thought(t, mustPack(t, m, graph.Int4)), want) {
+		t.Error("int4 gives other bits than Q4_0")
+	}
+	d, err := NewDecoder(stored, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := stored.Tokens.Ints()
+	var last graph.Tensor
+	for _, id := range ids {
+		if last, err = d.Feed([]int{id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := relative(last.Floats(), want[len(want)-stored.Config.VocabSize:], 0); !(d <= 2e-2) {
+		t.Errorf("the last logits are %.2g away", d)
+	}
+}
+
+// A file of some 500 MB, with NIGHTLY=1, opens in 0.3 s, and needs less than 1.05 times its mapped pages.
+func TestGGUFOpens(t *testing.T) {
+	blocks, width, inner, vocabulary := 1, 64, 96, 300
+	if os.Getenv("NIGHTLY") != "" {
+		blocks, width, inner, vocabulary = 24, 1024, 4096, 32_000
+	}
+	tok, err := bpe.Train(verses, 270)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exportable()["llama"]
+	c.NLayer, c.NHead, c.NEmbd, c.NInner, c.VocabSize, c.BlockSize = blocks, 4, width, inner, vocabulary, 64
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	m, err := New(emptyGraph(), c, 1)
+	if err == nil {
+		scramble(m.Params(), 3)
+		err = m.Export(path, tok, "Q8_0")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = nil
+	debug.FreeOSMemory()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, start := anonymous(t), time.Now()
+	stored, _, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	debug.FreeOSMemory()
+	more := anonymous(t) - before
+	t.Logf("%.0f MB opened in %v, with %.1f MB beside the mapped pages", float64(info.Size())/1e6, took, float64(more)/1e6)
+	if float64(more) > 0.05*float64(info.Size())+(4<<20) {
+		t.Errorf("%d bytes beside a file of %d", more, info.Size())
+	}
+	runtime.KeepAlive(stored)
+}
+
+// anonymous returns the memory of the process that is no file's; 0 where the system does not tell.
+func anonymous(t *testing.T) int64 {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(data), "RssAnon:")
+	var kb int64
+	fmt.Sscan(rest, &kb)
+	return kb << 10
+}
+
+// A file that cannot be is refused with its reason.
+func TestGGUFRefuses(t *testing.T) {
+	configs, tok := inGGUF(t)
+	model := func(c Config) *Model {
+		m, err := New(emptyGraph(), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	llama := model(configs["llama"])
+	narrow := configs["llama"]
+	narrow.NInner = 40
+	exact := configs["gpt2"]
+	exact.Activation = "relu"
+	dir := t.TempDir()
+	path := filepath.Join(dir, "model.gguf")
+	if err := llama.Export(path, tok, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	stored, _, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	characters, err := text.NewCharacters(verses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := func(name string, keys []gguf.Key, entries ...gguf.Entry) error {
+		path := filepath.Join(dir, name+".gguf")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		err = gguf.Write(f, keys, entries, func(i int) ([]float32, error) { return make([]float32, 64), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = Open(path)
+		return err
+	}
+	key := func(name string, v gguf.Value) gguf.Key { return gguf.Key{Name: name, Value: v} }
+	arch := key("general.architecture", gguf.OfText("llama"))
+	for want, err := range map[string]error{
+		"activation: got":                          model(exact).Export(filepath.Join(dir, "v.gguf"), tok, "F32"),
+		"there is something already":               llama.Export(path, tok, "F32"),
+		`dtype: got "Q6_K", want F32, F16`:         llama.Export(filepath.Join(dir, "x.gguf"), tok, "Q6_K"),
+		"Q4_0: got 40 numbers, want a multiple":    model(narrow).Export(filepath.Join(dir, "y.gguf"), tok, "Q4_0"),
+		"tokenizer.json: got model":                model(configs["llama"]).Export(filepath.Join(dir, "z.gguf"), characters, "F32"),
+		"its weights are packed":                   stored.Export(filepath.Join(dir, "w.gguf"), tok, "F32"),
+		"its weights are packed, wte":              second(stored.Packed(graph.Int8)),
+		"no checkpoint":                            second(checkpoint.Load(filepath.Join(dir, "missing.gguf"))),
+		"general.architecture is missing":          opened("a", nil),
+		`general.architecture: got "mamba", want`:  opened("b", []gguf.Key{key("general.architecture", gguf.OfText("mamba"))}),
+		`key "llama.expert_count": got 8, want n`:  opened("c", []gguf.Key{arch, key("llama.expert_count", gguf.OfInt(8))}),
+		`key "llama.block_count": got "2", want`:   opened("d", []gguf.Key{arch, key("llama.block_count", gguf.OfText("2"))}),
+		`key "llama.rope.dimension_count": got 7`:  opened("e", []gguf.Key{arch, key("llama.rope.dimension_count", gguf.OfInt(7))}),
+		`rope.scaling.type: got "yarn", want none`: opened("f", []gguf.Key{arch, key("llama.rope.scaling.type", gguf.OfText("yarn"))}),
+		`key "split.count": got 2, want`:           opened("g", []gguf.Key{arch, key("split.count", gguf.OfInt(2))}),
+		`key "general.type": got "adapter", want`:  opened("h", []gguf.Key{arch, key("general.type", gguf.OfText("adapter"))}),
+		`key "clip.x": got true, want none`:        opened("i", []gguf.Key{arch, key("clip.x", gguf.OfBool(true))}),
+		`tensor "blk.0.x": a llama has no such`:    opened("j", []gguf.Key{arch}, gguf.Entry{Name: "blk.0.x", Shape: []int{64}, Type: gguf.F32}),
+		"rope_freqs.weight: number":                opened("k", []gguf.Key{arch}, gguf.Entry{Name: "rope_freqs.weight", Shape: []int{64}, Type: gguf.F32}),
+		`tokenizer.ggml.model: got "t5", want`:     opened("l", []gguf.Key{arch, key("tokenizer.ggml.model", gguf.OfText("t5")), key("tokenizer.ggml.tokens", gguf.OfStrings([]string{"a"}))}),
+		"tokenizer.ggml.tokens: got no value":      opened("m", []gguf.Key{arch, key("tokenizer.ggml.model", gguf.OfText("gpt2"))}),
+		`tokenizer.ggml.tokens: "a" appears twice`: opened("n", []gguf.Key{arch, key("tokenizer.ggml.model", gguf.OfText("gpt2")), key("tokenizer.ggml.tokens", gguf.OfStrings([]string{"a", "a"}))}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

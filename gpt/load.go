@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -18,6 +19,10 @@ import (
 // the directory of one checkpoint, or the folder of a published model. own holds the user-defined variants of the
 // program that saved it, including its tokenizers, if any. To read only the model or only the tokenizer, or to use a
 // graph with other settings, call LoadModel and LoadTokenizer.
+//
+// dir may also be a GGUF file, whose name ends in .gguf. Its matrices of F32, BF16, Q8_0 and Q4_0 stay in the mapped
+// file, which must not change while the model is in use; those of F16 become F32, and those of other types BF16. The
+// model is then like one of [Model.Packed]: for decoding and measuring. LoadModel reads such a file into numbers.
 func Open(dir string, own ...parts.Registry) (*Model, text.Tokenizer, error) {
 	return openModel(dir, uncropped, parts.Join(own...))
 }
@@ -43,7 +48,7 @@ func openModel(dir string, crop cut, own parts.Registry) (*Model, text.Tokenizer
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := loadModel(graph.New(graph.Float32, 1), cp, crop, own)
+	m, err := loadModel(graph.New(graph.Float32, 1), cp, crop, own, cp.GGUF)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,10 +65,13 @@ func openModel(dir string, crop cut, own parts.Registry) (*Model, text.Tokenizer
 // holds the user-defined variants of the program that saved it, if any. As in NewTrainer, it is an error if one of them
 // looks ahead.
 func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, error) {
-	return loadModel(g, cp, uncropped, parts.Join(own...))
+	return loadModel(g, cp, uncropped, parts.Join(own...), nil)
 }
 
-func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own parts.Registry) (*Model, error) {
+// loadModel is LoadModel. The matrices in stored, which may be nil, stay there.
+func loadModel(
+	g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own parts.Registry, stored *gguf.File,
+) (*Model, error) {
 	if cp == nil {
 		return nil, errNoCheckpoint
 	}
@@ -74,6 +82,11 @@ func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own parts.Re
 	if s, err = crop(s); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
+	if stored != nil {
+		if err := s.store(g, stored); err != nil {
+			return nil, errors.Wrapf(err, "file %s", cp.Path)
+		}
+	}
 	g.SetBlank(func(string) bool { return true }) // all parameters are read from the checkpoint
 	m, err := New(g, s.Config, 1)
 	g.SetBlank(nil)
@@ -81,7 +94,7 @@ func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own parts.Re
 		return nil, err
 	}
 	g.SetTraining(false)
-	if err := m.fill(s, cp, m.Params()); err != nil {
+	if err := m.fill(s, cp, m.numbered()); err != nil {
 		return m, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
 	return m, errors.Wrapf(m.checkCausal(m.Config.Parts.Bidirectional), "checkpoint %s", cp.Path)

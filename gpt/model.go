@@ -186,14 +186,15 @@ type inUse struct {
 }
 
 // Packed returns m for decoding and measuring, with the matrices of its linear layers and its head (the embedding, if
-// they are tied) stored as bfloat16, or as int8 with a scale for every output, rounded from their present values. It
-// needs less memory and decodes faster in proportion, because it reads less. Its results are those of a model with the
-// rounded weights and sums in float32, to the bit except with a tied head. No file changes, and m stays as it is; the
-// original weights are freed when m is no longer referenced.
+// they are tied) stored as bfloat16, as int8 with a scale for every output, or as int4 with one for every 32 inputs of
+// an output, rounded from their present values. It needs less memory and decodes faster in proportion, because it reads
+// less. Its results are those of a model with the rounded weights and sums in float32, to the bit except with a tied
+// head; with int4, what the matrices multiply is rounded too (see graph.Int4). No file changes, and m stays as it is;
+// the original weights are freed when m is no longer referenced.
 //
 // The packed model has no weights to write, to set or to train. Packed returns an error for a packing other than
-// graph.BF16 and graph.Int8, for a model without kernels or of a type other than float32, and for weights that are not
-// finite.
+// graph.BF16, graph.Int8 and graph.Int4, for a model without kernels or of a type other than float32, and for weights
+// that are not finite.
 func (m *Model) Packed(p graph.Packing) (*Model, error) {
 	if err := m.loose(); err != nil {
 		return nil, err

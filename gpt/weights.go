@@ -2,16 +2,22 @@ package gpt
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	disk "github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -69,12 +75,58 @@ func (m *Model) ownHead() bool {
 func (m *Model) fill(s source, cp *checkpoint.Checkpoint, params []graph.Expr) error {
 	f, err := train.OpenWeights(cp)
 	if err == nil {
-		err = train.Fill(s.lay(params), s.plain(f, m.ownHead()))
+		err = train.Fill(s.lay(params), m.rest(s, s.plain(f, m.ownHead())))
 	}
 	if err == nil && !m.ownHead() {
 		err = m.checkTied(s, f)
 	}
 	return errors.Wrap(err, "weights")
+}
+
+// numbered returns the parameters that have numbers, which are those that are not packed.
+func (m *Model) numbered() []graph.Expr {
+	return slices.DeleteFunc(slices.Clone(m.Params()), packed)
+}
+
+func packed(p graph.Expr) bool {
+	t := p.Tensor()
+	return t.Len() == 0
+}
+
+// rest returns the tensors of a file without those of packed parameters.
+func (m *Model) rest(s source, f *safetensors.File) *safetensors.File {
+	stored := slices.DeleteFunc(slices.Clone(m.Params()), func(p graph.Expr) bool { return !packed(p) })
+	for _, t := range s.lay(stored) {
+		f.Entries = slices.DeleteFunc(f.Entries, func(e safetensors.Entry) bool { return e.Name == t.Name })
+	}
+	return f
+}
+
+// store declares that g stores the matrices of a file as they are there. Types that no product reads become others:
+// F16 float32, all others bfloat16, whose rounding is small beside their own.
+func (s source) store(g *graph.Graph, f *gguf.File) error {
+	like := s.planned().targeted().declare(graph.Outline(graph.Float32), 1)
+	if err := like.Graph.Err(); err != nil {
+		return err
+	}
+	for _, p := range like.Params() {
+		matrix, ok := strings.CutSuffix(p.Name(), ".weight")
+		if !ok || !p.Readable() {
+			continue
+		}
+		var rows []graph.Rows
+		for _, piece := range s.layout().Modules(matrix) {
+			r, err := f.Rows(piece.Name+".weight", piece.Columns)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, r)
+		}
+		if err := g.StorePacked(p, rows...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkTied returns an error if the file has a separate matrix of the head whose numbers differ from the token
@@ -161,6 +213,9 @@ func (c Config) heads() published.Heads {
 // numbers in the file, safetensors.F32 or safetensors.BF16. tok may be nil; other programs can read it only if it is a
 // tokenizer of byte pairs. If no family can express the model, the error names the first such field for each family. A
 // model with adapters is an error, too: use Merge and export the model that Plain returns.
+//
+// If dir ends in .gguf, Export writes a GGUF file of that name, which must not exist. Then dtype is the type of its
+// matrices, F32, F16, BF16, Q8_0 or Q4_0; vectors and learned positions are F32.
 func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	if err := m.loose(); err != nil {
 		return err
@@ -168,7 +223,11 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	if err := m.checkTokenizer(tok); err != nil {
 		return errors.Wrap(err, "export")
 	}
-	if dtype != safetensors.F32 && dtype != safetensors.BF16 {
+	of, known := gguf.TypeOf(dtype)
+	switch toFile := strings.HasSuffix(dir, ".gguf"); {
+	case toFile && !known:
+		return errors.Errorf("export: dtype: got %.80q, want F32, F16, BF16, Q8_0 or Q4_0", dtype)
+	case !toFile && dtype != safetensors.F32 && dtype != safetensors.BF16:
 		return errors.Errorf("export: dtype: got %.80q, want F32 or BF16", dtype)
 	}
 	family, file, err := m.Config.family()
@@ -180,6 +239,9 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 		return errors.Wrap(err, "export")
 	}
 	layout := source{Config: m.Config, family: family}.layout()
+	if strings.HasSuffix(dir, ".gguf") {
+		return errors.Wrap(m.exportGGUF(dir, tok, of, layout, keys), "export")
+	}
 	keys["torch_dtype"] = map[string]string{safetensors.F32: "float32", safetensors.BF16: "bfloat16"}[dtype]
 	ends := published.Ends(tok)
 	for key, id := range ends {
@@ -207,6 +269,58 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 		}
 	}
 	return errors.Wrap(checkpoint.WriteFolder(dir, list), "export")
+}
+
+// exportGGUF writes the model as a GGUF file with matrices of the given type.
+func (m *Model) exportGGUF(
+	path string, tok text.Tokenizer, of gguf.Type, layout published.Layout, keys map[string]any,
+) error {
+	for key, id := range published.Ends(tok) {
+		keys[key] = id
+	}
+	file := gguf.Model{Type: of}
+	var err error
+	if file.Config, err = json.Marshal(keys); err != nil {
+		return errors.WithStack(err)
+	}
+	if tok != nil {
+		if file.Tokenizer, err = tok.MarshalJSON(); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Errorf("%s: there is something already, want a new name", path)
+	}
+	return m.reading(func() error {
+		for _, t := range layout.Export(m.Params()) {
+			if err := t.Finite(t.Name); err != nil {
+				return err
+			}
+			file.Tensors = append(file.Tensors, gguf.Source{Name: t.Name, Shape: t.FileShape(), Values: t.Filed})
+		}
+		if err := m.sameIn(file, layout.Family); err != nil {
+			return err
+		}
+		return disk.Replace(path, file.Write)
+	})
+}
+
+// sameIn returns an error that names a field of the network that the file does not express.
+func (m *Model) sameIn(file gguf.Model, f published.Family) error {
+	data, err := file.Reread()
+	if err != nil {
+		return err
+	}
+	read, err := readSource(data, m.Config.Parts)
+	if err != nil {
+		return err
+	}
+	if f.Biases { // those that the network lacks are 0
+		read.Bias = m.Config.Bias
+	}
+	fields := m.Config.networkFields().Without("dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale")
+	saved := read.Config.Resolved()
+	return fields.Diff("GGUF", saved.networkFields())
 }
 
 // Files returns a checkpoint of the model alone, which LoadModel and programs that read Hugging Face's files can load.

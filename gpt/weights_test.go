@@ -316,7 +316,7 @@ func TestPacked(t *testing.T) {
 func TestPackedRefuses(t *testing.T) {
 	c := wide(odd())
 	m := model32Of(t, c)
-	for p, want := range map[graph.Packing]string{"": `weights: got "", want bf16 or int8`, "int4": `weights: got "int4", want bf16 or int8`} {
+	for p, want := range map[graph.Packing]string{"": `weights: got "", want bf16, int8 or int4`, "int3": `weights: got "int3", want bf16, int8 or int4`} {
 		_, err := m.Packed(p)
 		mustContain(t, err, "model: "+want)
 	}

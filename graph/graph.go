@@ -47,6 +47,7 @@ type Graph struct {
 	entered        string           // the scope that an expression entered last
 	places         places           // activations by name
 	columns        map[string][]int // parameter → widths of the matrices that it packs
+	lookedUp       map[string]bool  // parameters whose rows Gather looks up
 	multiplied     map[string]bool  // parameter that Linear or LinearT multiplies by → is it LinearT
 	differentiated error            // the error for differentiating once more; nil before the first time
 }
@@ -95,7 +96,7 @@ func New(dtype Dtype, seed uint64) *Graph {
 func (g *Graph) clear(dtype Dtype, pool *kernel.Pool) {
 	g.g, g.ops = G.NewGraph(), ops.New(dtype, pool, g.interrupted)
 	g.names, g.source, g.drops = map[string]bool{}, map[int64]source{}, map[string]int{}
-	g.columns, g.multiplied = map[string][]int{}, map[string]bool{}
+	g.columns, g.multiplied, g.lookedUp = map[string][]int{}, map[string]bool{}, map[string]bool{}
 	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
 	g.memory.Double, g.memory.Stopped = dtype == Float64, g.interrupted
 	g.places = places{found: map[string]Expr{}, edits: map[string][]func(Expr) Expr{}, equations: map[string]bool{}}

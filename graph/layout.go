@@ -94,13 +94,18 @@ func (x Expr) Gather(ids Expr) Expr {
 func Gather(table, ids Expr) (y Expr, ok bool) {
 	if m := table.g.packed(table); m != nil && m.transposed { // a packed table is not an operand
 		return ids.kernel("gather", func() (*G.Node, error) {
-			if err := ids.lookUp(m.N, "rows"); err != nil {
+			if err := ids.lookUp(m.shape()[0], "rows"); err != nil {
 				return nil, err
 			}
-			return ids.g.ops.PackedGather(m.Packed, ids.list())
+			return ids.g.ops.PackedGather(m.Weights, ids.list())
 		})
 	}
-	return table.kernel("gather", func() (*G.Node, error) { return table.gather(ids) }, ids)
+	return table.kernel("gather", func() (*G.Node, error) {
+		if table.name != "" {
+			table.g.lookedUp[table.name] = true
+		}
+		return table.gather(ids)
+	}, ids)
 }
 
 func (x Expr) gather(ids Expr) (*G.Node, error) {

@@ -31,7 +31,7 @@ func linear(name string, x, w, b Expr, transposed bool) (y Expr, ok bool) {
 			}
 		}
 		if m != nil {
-			return x.g.ops.PackedLinear(x.node, m.Packed, b.node)
+			return x.g.ops.PackedLinear(x.node, m.Weights, b.node)
 		}
 		if _, known := x.g.multiplied[w.name]; w.name != "" && !known {
 			x.g.multiplied[w.name] = transposed

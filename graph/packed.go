@@ -2,10 +2,14 @@ package graph
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/quant"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 	"github.com/pkg/errors"
 	"gorgonia.org/tensor"
 )
@@ -17,12 +21,16 @@ type Packing string
 const (
 	BF16 Packing = "bf16" // the upper half of a float32, rounded to the nearest: within 2⁻⁸ of the number
 	Int8 Packing = "int8" // −127 … 127 times a float32 of its output: within 1/254 of the largest weight of that output
+	// Int4 stores blocks of 32 weights w of an output as d·(n − 8) with 0 ≤ n < 16, as Q4_0 of GGUF files: d is a
+	// binary16 number, and w is within |d| of its largest weight −8·d. Products with it also round x, for each 32
+	// inputs, to −127 … 127 times a float32. A matrix whose inputs are no multiple of 32 stays as it is.
+	Int4 Packing = "int4"
 )
 
 // Validate returns an error that lists the packings if p is not one of them.
 func (p Packing) Validate() error {
-	if p != BF16 && p != Int8 {
-		return errors.Errorf("weights: got %q, want %s or %s", string(p), BF16, Int8)
+	if p != BF16 && p != Int8 && p != Int4 {
+		return errors.Errorf("weights: got %q, want %s, %s or %s", string(p), BF16, Int8, Int4)
 	}
 	return nil
 }
@@ -54,8 +62,9 @@ func (g *Graph) Packed(p Packing) (*Graph, error) {
 	s.store.packed = map[string]*packedMatrix{}
 	var matrices []loose
 	for _, x := range g.params {
-		if _, multiplied := g.multiplied[x.name]; multiplied && len(x.shape) == 2 && saves(p, x.shape) {
-			matrices = append(matrices, loose{x.name, x.Tensor(), g.multiplied[x.name]})
+		transposed, multiplied := g.multiplied[x.name]
+		if multiplied && len(x.shape) == 2 && saves(p, x.shape, transposed) {
+			matrices = append(matrices, loose{x.name, x.Tensor(), transposed})
 		} else {
 			s.store.params[x.name] = x.dense.Clone().(*tensor.Dense)
 		}
@@ -71,7 +80,14 @@ type loose struct {
 }
 
 // saves reports whether packing a matrix saves memory in both orientations.
-func saves(p Packing, shape []int) bool {
+func saves(p Packing, shape []int, transposed bool) bool {
+	if p == Int4 {
+		in := shape[0]
+		if transposed {
+			in = shape[1]
+		}
+		return in%32 == 0
+	}
 	return gemm.PackedBytes(shape[0], shape[1], p == Int8) < 4*shape[0]*shape[1] &&
 		gemm.PackedBytes(shape[1], shape[0], p == Int8) < 4*shape[0]*shape[1]
 }
@@ -89,21 +105,89 @@ func (g *Graph) pack(p Packing, matrices []loose) error {
 		if t.transposed {
 			k, n, m = n, k, m.T()
 		}
-		by := gemm.PackBF16
-		if p == Int8 {
-			by = gemm.PackInt8
-		}
-		w := by(g.ops.Pool, k, n, m)
-		if !w.Finite() {
+		w, ok := g.packedBy(p, k, n, m)
+		if !ok {
 			return errors.Errorf("weights: %s: a number too large for %s", t.name, p)
 		}
-		g.store.packed[t.name] = &packedMatrix{Packed: w, transposed: t.transposed}
+		g.store.packed[t.name] = &packedMatrix{Weights: w, transposed: t.transposed}
 		garbage += 4 * t.Len()
 		if matrices[i], t = (loose{}), (loose{}); garbage > often {
 			garbage = 0
 			runtime.GC()
 		}
 	}
+	return nil
+}
+
+// packedBy returns m (k, n) packed. ok is false if a number is too large.
+func (g *Graph) packedBy(p Packing, k, n int, m gemm.Matrix[float32]) (w ops.Weights, ok bool) {
+	switch p {
+	case Int4:
+		w, err := quant.Pack(g.ops.Pool, blocks.Q4_0, k, n, m)
+		return w, err == nil
+	case Int8:
+		return gemm.PackInt8(g.ops.Pool, k, n, m), true
+	}
+	half := gemm.PackBF16(g.ops.Pool, k, n, m)
+	return half, half.Finite()
+}
+
+// Rows are rows of a matrix of weights in blocks, as GGUF files store them: each holds the weights of one output.
+type Rows struct {
+	Type   blocks.Type // F32, BF16, Q8_0 or Q4_0
+	Data   []byte      // the blocks, which are read and must not change
+	Output []int       // the output of each row
+	Owner  any         // optional: is kept as long as the rows, so that Data stays valid
+}
+
+// Readable reports whether x is a matrix that Linear, LinearT or Gather reads, and that StorePacked can therefore
+// store.
+func (x Expr) Readable() bool {
+	if !x.g.exists() || x.name == "" || len(x.shape) != 2 {
+		return false
+	}
+	_, multiplied := x.g.multiplied[x.name]
+	return multiplied || x.g.lookedUp[x.name]
+}
+
+// StorePacked declares how g, on which nothing has been declared, stores a parameter: as the given rows, without
+// copying them, instead of numbers. like is the same parameter on another graph, such as an Outline, and must be
+// Readable. Its rows are tokens if Gather reads it, its columns outputs if Linear multiplies by it. As with Packed,
+// the parameter has no numbers and no gradient. A product with rows of Q8_0 or Q4_0 also rounds x, for each 32 inputs,
+// to −127 … 127 times a float32. StorePacked returns an error for rows that do not fit, and for numbers that are not
+// finite.
+func (g *Graph) StorePacked(like Expr, rows ...Rows) error {
+	switch {
+	case !g.exists() || g.err != nil:
+		return g.orFailed("").Err()
+	case !like.Readable():
+		return errors.Errorf("weights: got %q, want a matrix that Linear, LinearT or Gather reads", like.name)
+	case !g.Kernels || g.ops.Dtype != Float32 || g.ops.Outline:
+		return errors.Errorf("weights: %s: stored rows need a float32 graph with kernels", like.name)
+	}
+	transposed, multiplied := like.g.multiplied[like.name]
+	transposed = transposed || !multiplied
+	k, n := like.shape[0], like.shape[1]
+	if transposed {
+		k, n = n, k
+	}
+	parts := make([]quant.Part, len(rows))
+	for i, r := range rows {
+		parts[i] = quant.Part{Type: r.Type, Data: r.Data, Output: slices.Clone(r.Output), Owner: r.Owner}
+	}
+	w, err := quant.New(k, n, parts...)
+	if err == nil {
+		err = w.Finite(g.ops.Pool)
+	}
+	if err != nil {
+		return errors.Wrapf(err, "weights: %s", like.name)
+	}
+	g.store.Lock()
+	defer g.store.Unlock()
+	if g.store.packed == nil {
+		g.store.packed = map[string]*packedMatrix{}
+	}
+	g.store.packed[like.name] = &packedMatrix{Weights: w, transposed: transposed}
 	return nil
 }
 

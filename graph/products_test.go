@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 )
@@ -65,6 +66,82 @@ func packable(g *Graph) (all Expr) {
 	n, _ := Linear(z, narrow, Expr{})
 	logits, _ := LinearT(z, wte)
 	return logits.Join(n, y.MatMul(other), x)
+}
+
+// Weights of int4 compute what their unpacked numbers do, up to the rounding of the other factor. Matrices whose inputs
+// do not fill blocks of 32 stay.
+func TestPackedInt4(t *testing.T) {
+	g := New(Float32, 1)
+	packable(g)
+	s, err := g.Packed(Int4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := packable(s)
+	if got, want := s.WeightBytes(), (67+70+2)*96/32*18+4*(70*96+70); got != want {
+		t.Errorf("got %d bytes, want %d", got, want)
+	}
+	got := mustRun(t, mustCompile(t, out)).Value()
+	loose := New(Float32, 1)
+	want := packable(loose)
+	for _, x := range s.Params() {
+		if dense := s.unpacked(x.name); dense != nil {
+			into, _ := loose.Leaf(x.name)
+			copy(into.Tensor().F32, dense.Float32s())
+		}
+	}
+	exact := mustRun(t, mustCompile(t, want)).Value()
+	far, top := 0.0, 0.0
+	for i, x := range exact.Floats() {
+		far, top = max(far, math.Abs(got.At(i)-x)), max(top, math.Abs(x))
+	}
+	if !(far <= 0.02*top) || far == 0 {
+		t.Errorf("got %v of %v away, want within 0.02 of it, and not 0", far, top)
+	}
+}
+
+// Rows of a file are read where they are, in any order of outputs; what does not fit is refused.
+func TestStorePacked(t *testing.T) {
+	like := Outline(Float32)
+	s := like.Root()
+	w, b := s.Param("w", Const(0), 32, 2), s.Param("b", Const(0), 2)
+	x := s.Value("x", Const(1), 1, 32)
+	if _, ok := Linear(x, w, b); !ok {
+		t.Fatal(like.Err())
+	}
+	if !w.Readable() || b.Readable() || (Expr{}).Readable() {
+		t.Errorf("got %t, %t, want true, false", w.Readable(), b.Readable())
+	}
+	data := make([]byte, 2*34) // two rows of Q8_0: d = 1, n = 3 and d = 1, n = −1
+	for row, n := range []byte{3, 0xff} {
+		data[34*row+1] = 0x3c
+		for i := range 32 {
+			data[34*row+2+i] = n
+		}
+	}
+	rows := Rows{Type: blocks.Q8_0, Data: data, Output: []int{1, 0}}
+	g := New(Float32, 1)
+	if err := g.StorePacked(w, rows); err != nil {
+		t.Fatal(err)
+	}
+	r := g.Root()
+	y, _ := Linear(r.Value("x", Const(1), 1, 32), r.Param("w", Const(0), 32, 2), r.Param("b", Const(0.5), 2))
+	if got := mustRun(t, mustCompile(t, y)).Value().Floats(); !slices.Equal(got, []float64{-31.5, 96.5}) {
+		t.Errorf("got %v, want [-31.5 96.5]", got)
+	}
+	bad := slices.Clone(data)
+	bad[1] = 0x7c
+	for want, err := range map[string]error{
+		"want a matrix that Linear":      New(Float32, 1).StorePacked(b, rows),
+		"need a float32 graph":           New(Float64, 1).StorePacked(w, rows),
+		"weights: w: output 0 of 2":      New(Float32, 1).StorePacked(w),
+		"weights: w: Q8_0: got 34 bytes": New(Float32, 1).StorePacked(w, Rows{Type: blocks.Q8_0, Data: data[:34], Output: []int{0, 1}}),
+		"weights: w: output 1 has a":     New(Float32, 1).StorePacked(w, Rows{Type: blocks.Q8_0, Data: bad, Output: []int{1, 0}}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
 }
 
 // A graph with packed matrices computes the same bits as one whose matrices hold the unpacked numbers. The exception is

@@ -3,7 +3,7 @@ package graph
 import (
 	"sync"
 
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"gorgonia.org/tensor"
 )
 
@@ -21,15 +21,16 @@ func newStore() *store { return &store{RWMutex: new(sync.RWMutex), params: map[s
 
 // packedMatrix is a parameter in a packed format: (in, out), or stored as (out, in) if transposed.
 type packedMatrix struct {
-	*gemm.Packed
+	ops.Weights
 	transposed bool
 	loose      *tensor.Dense // its numbers in float32; nil until they are needed
 }
 
 // shape returns the shape of the parameter.
 func (m *packedMatrix) shape() []int {
+	k, n := m.Size()
 	if m.transposed {
-		return []int{m.N, m.K}
+		return []int{n, k}
 	}
-	return []int{m.K, m.N}
+	return []int{k, n}
 }

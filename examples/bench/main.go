@@ -76,7 +76,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.precision, "precision", "float32", "precision of products while training; "+
 			"with -compare, bf16 is compared with the faster of PyTorch's float32 and its bf16 autocast")
 		fs.BoolVar(&o.recompute, "recompute", false, "compute a block's activations again in the backward pass")
-		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights of decoding in fewer bits: bf16 or int8")
+		fs.StringVar((*string)(&o.weights), "weights", "",
+			"keep the weights of decoding in fewer bits: bf16, int8 or int4")
 		fs.BoolVar(&o.kernels, "kernels", true, "use kernels; false builds the reference from stock operations")
 	})
 	program.Group(fs, "All shapes and PyTorch", func(fs *flag.FlagSet) {
@@ -172,7 +173,7 @@ func (o options) settings() (c gpt.Config, decode bool, err error) {
 			"-recompute: got true with -shape %s, want a shape of training: decoding has no backward pass", o.shape)
 	case decode && o.precision != "float32":
 		err = errors.Errorf("-precision: got %q with -shape %s, want float32: "+
-			"for decoding with fewer bits use -weights bf16 or int8", o.precision, o.shape)
+			"for decoding with fewer bits use -weights bf16, int8 or int4", o.precision, o.shape)
 	}
 	return c, decode, err
 }

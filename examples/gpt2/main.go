@@ -3,6 +3,7 @@
 //
 //	go run ./examples/gpt2 -model DIR -prompt "Once upon a time"       # continues a text
 //	go run ./examples/gpt2 -model DIR -eval FILE                       # loss, perplexity and bits per byte of a text
+//	go run ./examples/gpt2 -model FILE.gguf -prompt "…"                # decodes from a GGUF file where it is
 //	go run ./examples/gpt2 -model DIR -weights int8 -prompt "…"        # weights in fewer bits; with -eval, the cost
 //	go run ./examples/gpt2 -model DIR -tune FILE -lora_r 8 -out_dir D  # tunes adapters in PEFT's form; -full: all
 //	go run ./examples/gpt2 -model DIR -adapter D -prompt "…"           # uses them; -merge merges and saves

@@ -29,7 +29,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := program.Flags("gpt2", stderr)
 	program.Group(fs, "The model, and what to do with it", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.model, "model", "",
-			"folder in Hugging Face's form, or directory of a run; by default a small folder with random weights")
+			"folder in Hugging Face's form, GGUF file, or directory of a run; "+
+				"by default a small folder with random weights")
 		fs.StringVar(&o.adapter, "adapter", "", "folder of adapters in PEFT's form, to use with the model")
 		fs.StringVar(&o.prompt, "prompt", "Once upon a time",
 			"text to continue; this is the task if no other is given")
@@ -51,7 +52,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		fs.IntVar(&o.stride, "stride", 0, "tokens from one window of -eval to the next; "+
 			"fewer than block_size slide; 0 means block_size: windows side by side")
 		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: "+
-			"bf16, or int8 with a scale for every output; -eval prints both losses")
+			"bf16, int8 with a scale for every output, or int4 with one for every 32 inputs; "+
+			"-eval prints both losses")
 		fs.IntVar(&o.tokens, "tokens", 200, "length of a sample")
 		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest token")
 		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 means all")

@@ -64,7 +64,8 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		fs.Float64Var(&o.penalty, "repetition_penalty", 1,
 			"above 1 makes tokens that are already in the text less likely")
 		fs.StringVar((*string)(&o.weights), "weights", "",
-			"keep the weights in fewer bits: bf16, or int8 with a scale for every output")
+			"keep the weights in fewer bits: "+
+				"bf16, int8 with a scale for every output, or int4 with one for every 32 inputs")
 		fs.Func("stop", "text that ends a sample and is left out; may be repeated", func(s string) error {
 			if o.stop = append(o.stop, s); s == "" {
 				return errors.New("empty, want at least one character")

@@ -38,13 +38,22 @@ func (t Named) shape() []int {
 	if t.Columns != nil {
 		shape[len(shape)-1] = len(t.Columns)
 	}
-	if t.Rows > 0 {
+	if t.Rows > 0 && len(shape) > 0 {
 		shape[0] = t.Rows
 	}
 	if t.Turned {
 		slices.Reverse(shape)
 	}
 	return shape
+}
+
+// FileShape returns the shape of the file's tensor.
+func (t Named) FileShape() []int { return t.shape() }
+
+// Filed returns the numbers of the file's tensor as float32.
+func (t Named) Filed() ([]float32, error) {
+	file, err := t.filed(safetensors.F32)
+	return file.F32, err
 }
 
 // straight reports whether the numbers have the same order in the file and here.

@@ -37,6 +37,16 @@ const (
 	Q6_K = blocks.Q6_K // 256 numbers x = d·s·(n − 32) in 210 bytes
 )
 
+// TypeOf returns the type of that name; ok is false if Write writes no such type.
+func TypeOf(name string) (t Type, ok bool) {
+	for _, t := range blocks.Writable() {
+		if t.String() == name {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
 // Limits that reading and writing share.
 const (
 	maxKeys      = 1 << 16

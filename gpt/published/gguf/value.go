@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"github.com/pkg/errors"
 )
@@ -196,6 +197,8 @@ func (v Value) String() string {
 		return fmt.Sprintf("%.80q", v.raw[8:])
 	case v.kind == kindBool:
 		return fmt.Sprint(v.raw[0] != 0)
+	case v.kind == kindFloat32: // in its shortest form
+		return strconv.FormatFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(v.raw))), 'g', -1, 32)
 	case v.kind == kindUint64:
 		return fmt.Sprint(binary.LittleEndian.Uint64(v.raw))
 	}

@@ -104,10 +104,20 @@ func linearDB[T kernel.Float](l linearOp, scratch *buffer) body[T] {
 	}
 }
 
+// Weights is a matrix (K, N) that is stored in fewer bits, and no operand of the graph.
+type Weights interface {
+	Size() (k, n int)
+	MulAdd(p *kernel.Pool, m int, x, bias, y []float32) // y = x·w + bias, which may be nil
+	Column(dst []float32, j int)
+	Unpack(m gemm.Matrix[float32])
+	Bytes() int
+}
+
 // PackedLinear returns the product of x with a packed weight, which is not an operand of the graph, plus the bias,
 // which may be nil. It has no derivative.
-func (b *Builder) PackedLinear(x *G.Node, w *gemm.Packed, bias *G.Node) (*G.Node, error) {
-	pool, out, operands := b.Pool, w.N, append(G.Nodes{x}, present(bias)...)
+func (b *Builder) PackedLinear(x *G.Node, w Weights, bias *G.Node) (*G.Node, error) {
+	_, out := w.Size()
+	pool, operands := b.Pool, append(G.Nodes{x}, present(bias)...)
 	return b.node(&Op{
 		name: "packed linear", shape: tensor.Shape{x.Shape()[0], out}, wrt: make([]bool, len(operands)),
 		f32: func(y []float32, in [][]float32) {
@@ -115,7 +125,7 @@ func (b *Builder) PackedLinear(x *G.Node, w *gemm.Packed, bias *G.Node) (*G.Node
 			if len(in) > 1 {
 				bias = in[1]
 			}
-			gemm.MulPacked(pool, len(y)/out, in[0], w, bias, y)
+			w.MulAdd(pool, len(y)/out, in[0], bias, y)
 		},
 	}, operands...)
 }

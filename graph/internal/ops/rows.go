@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -39,8 +38,8 @@ func scatter[T kernel.Float](p *kernel.Pool, ids []int, d int) body[T] {
 
 // PackedGather returns rows of a packed table, which is stored as its transpose and is not an operand of the graph. It
 // has no derivative.
-func (b *Builder) PackedGather(table *gemm.Packed, ids IDs) (*G.Node, error) {
-	d := table.K
+func (b *Builder) PackedGather(table Weights, ids IDs) (*G.Node, error) {
+	d, _ := table.Size()
 	return b.node(&Op{
 		name: "packed gather", shape: tensor.Shape{ids.Node.Shape()[0], d}, wrt: []bool{false},
 		f32: func(y []float32, _ [][]float32) {

@@ -14,7 +14,7 @@ func TestImportDirections(t *testing.T) {
 		".":               {},
 		"internal":        {},
 		"graph":           {"internal", "graph/internal"},
-		"graph/internal":  {"graph/internal"},
+		"graph/internal":  {"graph/internal", "internal"},
 		"graph/optim":     {"graph"},
 		"nn":              {"graph"},
 		"gpt":             {"graph", "nn", "gpt", "internal"},

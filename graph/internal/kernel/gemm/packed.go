@@ -21,6 +21,12 @@ type Packed struct {
 	scales []float32 // nil for bfloat16
 }
 
+// Size returns K and N.
+func (w *Packed) Size() (k, n int) { return w.K, w.N }
+
+// MulAdd is MulPacked with w.
+func (w *Packed) MulAdd(p *kernel.Pool, m int, x, bias, y []float32) { MulPacked(p, m, x, w, bias, y) }
+
 // PackBF16 packs m (k, n) as bfloat16.
 func PackBF16(p *kernel.Pool, k, n int, m Matrix[float32]) *Packed {
 	w := &Packed{K: k, N: n, half: make([]uint16, strips(n)*k*stripCols)}

@@ -31,6 +31,7 @@ func products() map[string]string {
 	productBF16(out, stubs)
 	out["gemm/gemm_stubs_amd64.go"] = stubs.String()
 	neonProducts(out)
+	quants(out)
 	return out
 }
 
@@ -66,12 +67,14 @@ func (g *gen) function(name, doc string, args []arg, body func()) {
 		switch a.name {
 		case "alpha":
 			kind, size = "float32", 4
-		case "a", "b", "c", "d", "dst", "src", "scale":
+		case "a", "b", "c", "d", "dst", "src", "scale", "y":
 			kind = "*float32"
 		case "half":
 			kind = "*uint16"
-		case "eighth":
+		case "eighth", "x":
 			kind = "*int8"
+		case "w":
+			kind = "*byte"
 		}
 		signature = append(signature, a.name+" "+kind)
 		g.args[a.name] = fmt.Sprintf("%s+%d(FP)", a.name, at)

@@ -35,6 +35,7 @@ var words = map[string]word{
 	"xtn":    {0x0ea12800, []string{"2s", "2d"}},
 	"uaddlp": {0x6ea02800, []string{"2d", "4s"}}, "umlal": {0x2f802000, []string{"2d", "2s", "s[0]"}},
 	"shll": {0x2e613800, []string{"4s", "4h"}}, "shll2": {0x6e613800, []string{"4s", "8h"}},
+	"sdot":  {0x4e809400, []string{"4s", "16b", "16b"}},
 	"scvtf": {0x4e21d800, of4s[:2]},
 	"sxtl":  {0x0f10a400, []string{"4s", "4h"}}, "sxtl2": {0x4f10a400, []string{"4s", "8h"}},
 	"sxtl 8h": {0x0f08a400, []string{"8h", "8b"}}, "sxtl2 8h": {0x4f08a400, []string{"8h", "16b"}},

@@ -120,6 +120,7 @@ func TestReservedRegisters(t *testing.T) {
 }
 
 const assembled = `
+4e9795be sdot v30.4s, v13.16b, v23.16b
 4ef785be add v30.2d, v13.2d, v23.2d
 4eb785be add v30.4s, v13.4s, v23.4s
 4e371dbe and v30.16b, v13.16b, v23.16b

@@ -1,0 +1,84 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/blocks"
+)
+
+// Rows returns the rows of a matrix, which is given by its name in a folder. columns are the outputs of the folder's
+// rows or columns; nil stands for the same. Blocks of a type that no product reads are converted: F16 to F32, all
+// others to BF16.
+func (f *File) Rows(name string, columns []int) (graph.Rows, error) {
+	if f == nil {
+		return graph.Rows{}, errorf("got no file (nil), want one of Open or Read")
+	}
+	m, ok := f.matrix(name)
+	if !ok {
+		return graph.Rows{}, errorf("the file has no matrix %.80q", name)
+	}
+	return m.rows(columns)
+}
+
+func (m matrix) rows(columns []int) (graph.Rows, error) {
+	r := graph.Rows{Type: m.Type, Data: m.data, Owner: m.mapped, Output: slices.Clone(m.output)}
+	rows, width := m.Shape[0], m.Len()/m.Shape[0]
+	if r.Output == nil {
+		for i := range rows {
+			r.Output = append(r.Output, i)
+		}
+	}
+	if columns != nil && len(columns) != rows {
+		return r, errorf("tensor %.80q: got %d rows, want %d", m.Name, rows, len(columns))
+	}
+	for i, to := range r.Output {
+		if columns != nil {
+			r.Output[i] = columns[to]
+		}
+	}
+	switch m.Type {
+	case F32, BF16, Q8_0, Q4_0:
+		return r, nil
+	case F16:
+		r.Type = F32
+	default:
+		r.Type = BF16
+	}
+	_, size := r.Type.Block()
+	r.Data, r.Owner = make([]byte, rows*width*size), nil
+	return r, m.convert(r.Data, rows, width, r.Type)
+}
+
+// convert sets data to the rows as numbers of type to, on all processors.
+func (m matrix) convert(data []byte, rows, width int, to Type) error {
+	threads := min(rows, runtime.GOMAXPROCS(0))
+	errs := make([]error, threads)
+	var all sync.WaitGroup
+	for i := range threads {
+		all.Go(func() {
+			x := make([]float32, width)
+			for r := i * rows / threads; r < (i+1)*rows/threads && errs[i] == nil; r++ {
+				errs[i] = m.Values(x, r)
+				for c, x := range x {
+					if at := r*width + c; to == F32 {
+						binary.LittleEndian.PutUint32(data[4*at:], math.Float32bits(x))
+					} else {
+						binary.LittleEndian.PutUint16(data[2*at:], blocks.ToBF16(x))
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package gguf
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pkg/errors"
+)
+
+// The types of tokens in tokenizer.ggml.token_type.
+const (
+	normalToken  = 1
+	unknownToken = 2
+	controlToken = 3
+	userToken    = 4
+	unusedToken  = 5
+	byteToken    = 6
+)
+
+const (
+	tokenizerPrefix = "tokenizer.ggml."
+	maxToken        = 1 << 10 // bytes
+	blank           = "▁"     // stands for the space
+)
+
+// object is an object of JSON.
+type object = map[string]any
+
+// tokenizer returns the content of tokenizer.json, or nil if the file has no tokenizer.
+func (f *File) tokenizer() (object, error) {
+	model, ok := f.Find(tokenizerPrefix + "model")
+	if !ok {
+		return nil, nil
+	}
+	name, err := model.Text()
+	if err != nil {
+		return nil, errors.WithMessage(err, "tokenizer.ggml.model")
+	}
+	tokens, types, err := f.tokens()
+	if err != nil {
+		return nil, err
+	}
+	vocab, added := object{}, []object{}
+	for id, token := range tokens {
+		if _, twice := vocab[token]; twice {
+			return nil, errors.Errorf("tokenizer.ggml.tokens: %.64q appears twice", token)
+		}
+		vocab[token] = id
+		if of := types[id]; of != normalToken && of != byteToken {
+			added = append(added, object{"id": id, "content": token, "special": of != userToken})
+		}
+	}
+	file := object{"added_tokens": added}
+	bpe := object{"type": "BPE", "vocab": vocab}
+	file["model"] = bpe
+	switch name {
+	case "gpt2":
+		err = f.bytePairs(file, bpe)
+	case "llama":
+		err = f.pieces(file, bpe, tokens, types)
+	default:
+		err = errors.Errorf("tokenizer.ggml.model: got %.80q, want gpt2 or llama", name)
+	}
+	return file, err
+}
+
+// tokens returns all tokens with their types.
+func (f *File) tokens() (tokens []string, types []int, err error) {
+	list, _ := f.Find(tokenizerPrefix + "tokens")
+	if tokens, err = list.Strings(); err != nil {
+		return nil, nil, errors.WithMessage(err, "tokenizer.ggml.tokens")
+	}
+	for id, token := range tokens {
+		if len(token) == 0 || len(token) > maxToken || !utf8.ValidString(token) {
+			return nil, nil, errors.Errorf("tokenizer.ggml.tokens: id %d: got %.64q, want 1 to %d bytes of UTF-8",
+				id, token, maxToken)
+		}
+	}
+	of, ok := f.Find(tokenizerPrefix + "token_type")
+	if !ok {
+		return tokens, slices.Repeat([]int{normalToken}, len(tokens)), nil
+	}
+	if types, err = of.Ints(); err == nil && len(types) != len(tokens) {
+		err = errors.Errorf("got %d, want one for each of %d tokens", len(types), len(tokens))
+	}
+	return tokens, types, errors.WithMessage(err, "tokenizer.ggml.token_type")
+}
+
+// splits are the published ways to split a text before its bytes are merged.
+const (
+	wordPattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|`
+	restPattern = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+)
+
+// bytePairs completes a tokenizer of byte pairs, which the key pre tells how to split a text.
+func (f *File) bytePairs(file, model object) error {
+	list, _ := f.Find(tokenizerPrefix + "merges")
+	merges, err := list.Strings()
+	if err != nil {
+		return errors.WithMessage(err, "tokenizer.ggml.merges")
+	}
+	model["merges"] = merges
+	pre, ok := f.Find(tokenizerPrefix + "pre")
+	if !ok {
+		return errors.New("tokenizer.ggml.pre is missing: want the name of the way to split a text, such as gpt-2")
+	}
+	name, err := pre.Text()
+	if err != nil {
+		return errors.WithMessage(err, "tokenizer.ggml.pre")
+	}
+	level := object{"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}
+	split := func(numbers string) object {
+		level["use_regex"] = false
+		by := object{"type": "Split", "pattern": object{"Regex": wordPattern + numbers + restPattern},
+			"behavior": "Isolated", "invert": false}
+		return object{"type": "Sequence", "pretokenizers": []object{by, level}}
+	}
+	switch name {
+	case "gpt-2", "phi-2", "mpt", "olmo":
+		file["pre_tokenizer"] = level
+	case "smollm", "refact", "starcoder":
+		digits := object{"type": "Digits", "individual_digits": true}
+		file["pre_tokenizer"] = object{"type": "Sequence", "pretokenizers": []object{digits, level}}
+	case "llama-bpe", "llama3", "llama-v3":
+		file["pre_tokenizer"], model["ignore_merges"] = split(`\p{N}{1,3}`), true
+	case "qwen2":
+		file["pre_tokenizer"], file["normalizer"] = split(`\p{N}`), object{"type": "NFC"}
+	default:
+		return errors.Errorf("tokenizer.ggml.pre: got %.80q, want gpt-2, phi-2, mpt, olmo, smollm, refact, starcoder, "+
+			"llama-bpe or qwen2", name)
+	}
+	return nil
+}
+
+// pieces completes a tokenizer of SentencePiece's: characters, with ▁ for the space, are merged to the token with the
+// highest score. Every way to split a token into two is a merge of it.
+func (f *File) pieces(file, model object, tokens []string, types []int) error {
+	list, _ := f.Find(tokenizerPrefix + "scores")
+	scores, err := list.Floats()
+	if err == nil && len(scores) != len(tokens) {
+		err = errors.Errorf("got %d, want one for each of %d tokens", len(scores), len(tokens))
+	}
+	if err != nil {
+		return errors.WithMessage(err, "tokenizer.ggml.scores")
+	}
+	ids := make(map[string]int, len(tokens))
+	for id, token := range tokens {
+		if types[id] == normalToken {
+			ids[token] = id
+		}
+	}
+	type merge struct{ whole, left, right int }
+	var merges []merge
+	for whole, token := range tokens {
+		if types[whole] != normalToken {
+			continue
+		}
+		for at := range token {
+			left, ok := ids[token[:at]]
+			right, too := ids[token[at:]]
+			if at > 0 && ok && too {
+				merges = append(merges, merge{whole, left, right})
+			}
+		}
+	}
+	slices.SortStableFunc(merges, func(a, b merge) int {
+		return cmp.Or(cmp.Compare(scores[b.whole], scores[a.whole]), cmp.Compare(a.whole, b.whole),
+			cmp.Compare(a.left, b.left), cmp.Compare(a.right, b.right))
+	})
+	list2 := make([][2]string, len(merges))
+	for i, m := range merges {
+		list2[i] = [2]string{tokens[m.left], tokens[m.right]}
+	}
+	model["merges"], model["byte_fallback"] = list2, true
+	write := object{"type": "Replace", "pattern": object{"String": " "}, "content": blank}
+	prefix, ok := f.Find(tokenizerPrefix + "add_space_prefix")
+	if !ok || prefix.String() == "true" {
+		first := object{"type": "Prepend", "prepend": blank}
+		write = object{"type": "Sequence", "normalizers": []object{first, write}}
+	}
+	file["normalizer"] = write
+	return nil
+}
+
+// ends returns the tokens with which a model ends a text or a turn.
+func (f *File) ends() (ids []int, err error) {
+	for _, name := range []string{"eos_token_id", "eot_token_id", "eom_token_id"} {
+		v, ok := f.Find(tokenizerPrefix + name)
+		if !ok {
+			continue
+		}
+		id, err := v.Int()
+		if err != nil {
+			return nil, errors.WithMessage(err, tokenizerPrefix+name)
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// block returns the name with # for the number of its block, and that number.
+func block(name, prefix string) (general, number string) {
+	rest, ok := strings.CutPrefix(name, prefix)
+	if !ok {
+		return name, ""
+	}
+	number, rest, _ = strings.Cut(rest, ".")
+	return prefix + "#." + rest, number
+}

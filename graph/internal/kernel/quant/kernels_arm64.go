@@ -1,0 +1,14 @@
+//go:build arm64 && !nosimd
+
+package quant
+
+import "golang.org/x/sys/cpu"
+
+// sets returns the kernels that this processor can run, by name, the best last.
+func sets() (names []string, list map[string]*kernels) {
+	k := &kernels{nil, nil, rowsF32NEON, rowsBF16NEON}
+	if cpu.ARM64.HasASIMDDP {
+		k.q8, k.q4 = rowsQ8NEON, rowsQ4NEON
+	}
+	return []string{"NEON"}, map[string]*kernels{"NEON": k}
+}
