@@ -17,15 +17,29 @@ import (
 // the batch. NewDecoder returns an error that names the layer if a user-defined part computes something else token by
 // token than all at once.
 func NewDecoder(m *Model, batch int) (*decode.Session, error) {
-	err := m.checkDecoding(batch)
-	if err == nil {
-		err = m.checkCausal(false)
-	}
-	if err != nil {
+	if err := m.checkCausalDecoding(batch); err != nil {
 		return nil, errors.Wrap(err, "decoder")
 	}
 	d, err := decode.New(m.network(), batch)
 	return d, errors.Wrap(err, "decoder")
+}
+
+// NewService returns a service that continues the texts of many clients with m's parameters: texts join and leave a
+// batch of the given number of lanes, and wait in a queue. The memory limit bounds the lanes. NewService returns the
+// errors of NewDecoder, and one if a layer has no Step.
+func NewService(m *Model, lanes, queue int) (*decode.Service, error) {
+	if err := m.checkCausalDecoding(lanes); err != nil {
+		return nil, errors.Wrap(err, "service")
+	}
+	return decode.NewService(m.network(), lanes, queue)
+}
+
+// checkCausalDecoding returns an error if no text can be continued with m.
+func (m *Model) checkCausalDecoding(batch int) error {
+	if err := m.checkDecoding(batch); err != nil {
+		return err
+	}
+	return m.checkCausal(false)
 }
 
 // network describes m for package decode.

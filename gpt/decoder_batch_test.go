@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
@@ -66,6 +67,57 @@ func TestBatchDecoder(t *testing.T) {
 				generatesAlone(t, c, d, single, map[bool][]int{true: {1, 4, 9}, false: {20, 3, 2}}[kernels]...)
 				beamsAlone(t, d, single)
 			})
+		}
+	}
+}
+
+// TestServiceWritesAsSessions: clients that come and go get the texts that a Session of one row writes, with every
+// variant that decodes token by token. The others are refused.
+func TestServiceWritesAsSessions(t *testing.T) {
+	for name, c := range variants() {
+		m := model64(t, c, true, 1)
+		s, err := NewService(m, 2, 9)
+		single := newDecoderOf(t, m)
+		if err != nil {
+			mustContain(t, err, "it has no Step")
+			continue
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		greedy := func() *search.Sampler { g := search.NewSampler(1); g.Temperature = 0; return g }
+		rng := rand.New(rand.NewPCG(6, 6))
+		prompts := append(someRows(rng, 3, max(1, c.BlockSize/2), c.VocabSize), someRows(rng, 2, 1, c.VocabSize)...)
+		prompts = append(prompts, prompts[0][:1])
+		var group sync.WaitGroup
+		got := make([][]int, len(prompts))
+		for i, prompt := range prompts {
+			group.Go(func() {
+				r := decode.Request{Prompt: prompt, Tokens: 2 + i%3, Sampler: greedy()}
+				for d, err := range s.Generate(ctx, r) {
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+						return
+					}
+					got[i] = append(got[i], d.ID)
+				}
+			})
+		}
+		group.Wait()
+		stop()
+		<-done
+		for i, prompt := range prompts {
+			n := min(2+i%3, c.BlockSize-len(prompt)+1)
+			var want []int
+			for token, err := range single.Generate(t.Context(), [][]int{prompt}, n, []*search.Sampler{greedy()}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, token.ID)
+			}
+			if !slices.Equal(got[i], want) {
+				t.Errorf("%s, prompt %v: got %v, want %v", name, prompt, got[i], want)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -12,12 +13,14 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -230,6 +233,79 @@ func BenchmarkDecodeBatch(b *testing.B) {
 				b.ReportMetric(float64(b.N*batch)/b.Elapsed().Seconds(), "tok/s")
 			})
 		}
+	}
+}
+
+// BenchmarkService serves clients with GPT-2's sizes: the tokens per second of all clients, and the time until the first
+// token after a prompt of 64 tokens, of a client alone and of one beside seven that write.
+func BenchmarkService(b *testing.B) {
+	c := GPT2()
+	c.BlockSize, c.VocabSize = 256, 50_257
+	g := graph.New(graph.Float32, 1)
+	m, err := New(g, c, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	service, err := NewService(m, 8, 8)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(b.Context())
+	defer stop()
+	go service.Run(ctx)
+	rng := rand.New(rand.NewPCG(1, 1))
+	var mutex sync.Mutex // of rng
+	write := func(ctx context.Context, tokens int) (n int, first time.Duration) {
+		start := time.Now()
+		mutex.Lock()
+		prompt := someRows(rng, 1, 64, c.VocabSize)[0]
+		mutex.Unlock()
+		r := decode.Request{Prompt: prompt, Tokens: tokens, Sampler: search.NewSampler(1)}
+		for _, err := range service.Generate(ctx, r) {
+			if err != nil {
+				break
+			}
+			if n++; n == 1 {
+				first = time.Since(start)
+			}
+		}
+		return n, first
+	}
+	together := func(ctx context.Context, clients, tokens int) (wait func() int) {
+		counts := make(chan int, clients)
+		for range clients {
+			go func() { n, _ := write(ctx, tokens); counts <- n }()
+		}
+		return func() (all int) {
+			for range clients {
+				all += <-counts
+			}
+			return all
+		}
+	}
+	for _, clients := range []int{1, 8} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			tokens := 0
+			for b.Loop() {
+				tokens += together(ctx, clients, 64)()
+			}
+			b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
+		})
+	}
+	for _, others := range []int{0, 7} {
+		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) {
+			var sum time.Duration
+			for b.Loop() {
+				around, leave := context.WithCancel(ctx)
+				wait := together(around, others, 190)
+				time.Sleep(time.Duration(others) * 200 * time.Millisecond) // until they write
+				_, first := write(ctx, 1)
+				sum += first
+				leave()
+				wait()
+			}
+			b.ReportMetric(1e3*sum.Seconds()/float64(b.N), "ms-to-first")
+		})
 	}
 }
 

@@ -20,59 +20,148 @@ type Cache interface {
 	Bytes() int
 }
 
+// Divisible is a Cache whose sequences can take steps separately, as when texts begin and end independently of each
+// other. All caches of this package are Divisible.
+type Divisible interface {
+	Cache
+	// Keep forgets the tokens of a sequence after the first n. It returns ErrOrder if the cache cannot: one that holds
+	// a state instead of tokens can only forget all of them.
+	Keep(sequence, n int) error
+	// Select returns a cache for steps of some sequences, with the same memory: its sequence i is sequence rows[i] of
+	// this one when the step runs. The caller may change rows between runs; they must differ. An operation of a
+	// selection takes a position for each of its sequences.
+	Select(rows []int) Cache
+}
+
 // ErrOrder is the error for a token that does not follow the tokens before it.
 var ErrOrder = errors.New("tokens out of order")
 
 // cachedTokens is a Cache with room for every token of a context.
 type cachedTokens struct {
-	batch, context int
-	width          int        // floats per token
-	tokens         int        // number of tokens of every sequence so far
-	held           ops.Tokens // nil before the first run
+	lanes
+	context int
+	width   int         // floats per token
+	held    *ops.Tokens // nil before the first run
+}
+
+// newCachedTokens returns the cache of the tokens of a context, of batch sequences.
+func newCachedTokens(batch, context, width int) cachedTokens {
+	return cachedTokens{newLanes(batch), context, width, new(ops.Tokens)}
+}
+
+// lanes counts the tokens of the sequences of a cache.
+type lanes struct {
+	total  int         // number of sequences of the cache
+	batch  int         // number of sequences that take a step
+	rows   []int       // these sequences; nil: all, in their order
+	tokens map[int]int // number of tokens so far, of every sequence that has any
+}
+
+func newLanes(batch int) lanes { return lanes{total: batch, batch: batch, tokens: map[int]int{}} }
+
+// selected returns the lanes for steps of the sequences in rows.
+func (l lanes) selected(rows []int) lanes { return lanes{l.total, len(rows), rows, l.tokens} }
+
+// check returns an error unless the rows of a selection are different sequences of the cache.
+func (l lanes) check() error {
+	for i, row := range l.rows {
+		if row < 0 || row >= l.total {
+			return errors.Errorf("got sequence %d, the cache has %d", row, l.total)
+		}
+		for _, other := range l.rows[:i] {
+			if row == other {
+				return errors.Errorf("got sequence %d twice", row)
+			}
+		}
+	}
+	return nil
+}
+
+// each calls f with the sequences of a step and their positions, until an error.
+func (l lanes) each(at []int, f func(row, at int) error) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	p := attention.Places{Rows: l.rows, At: at}
+	for i := range l.batch {
+		if err := f(p.Of(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPosition returns an error unless there is one position, or one for each sequence of a step.
+func (l lanes) checkPosition(at Expr) error {
+	n := at.count()
+	at.neverIgnored() // an ignored position is no position
+	switch {
+	case n == l.batch || n == 1 && l.rows == nil:
+		return nil
+	case l.rows == nil && l.batch != 1:
+		return errors.Errorf("got %d positions, want 1, or one for each of %d sequences", n, l.batch)
+	}
+	return errors.Errorf("got %d positions, want %d", n, l.batch)
 }
 
 // Reset forgets all tokens.
-func (c *cachedTokens) Reset() { c.tokens = 0 }
+func (c *cachedTokens) Reset() { clear(c.tokens) }
 
 // Fork replaces sequence to by a copy of sequence from.
 func (c *cachedTokens) Fork(from, to int) error {
-	if err := checkFork(from, to, c.batch); err != nil || c.held == nil {
+	if err := checkFork(from, to, c.total); err != nil {
 		return err
 	}
-	c.held.Fork(from, to, c.tokens)
+	if c.held != nil && *c.held != nil {
+		(*c.held).Fork(from, to, c.tokens[from])
+	}
+	c.tokens[to] = c.tokens[from]
+	return nil
+}
+
+// Keep forgets the tokens of a sequence after the first n.
+func (c *cachedTokens) Keep(sequence, n int) error {
+	if err := c.checkKeep(sequence, n); err != nil {
+		return err
+	}
+	c.tokens[sequence] = n
 	return nil
 }
 
 // Numbers returns the number of floats stored for a full context.
 func (c *cachedTokens) Numbers() float64 {
-	return float64(c.batch) * float64(c.context) * float64(c.width)
+	return float64(c.total) * float64(c.context) * float64(c.width)
 }
 
 // Bytes returns the memory of a full context; 0 before the first run.
 func (c *cachedTokens) Bytes() int {
-	if c.held == nil {
+	if c.held == nil || *c.held == nil {
 		return 0
 	}
-	return c.held.Bytes()
+	return (*c.held).Bytes()
 }
 
-// advance records that every sequence gets n new tokens, the first at position at.
-func (c *cachedTokens) advance(at, n int) error {
-	if at < 0 || at+n > c.context {
-		return errors.Errorf("tokens %d … %d of a context of %d", at, at+n-1, c.context)
-	}
-	c.tokens = at + n
-	return nil
+// advance records n new tokens of every sequence of a step, the first of them at its position.
+func (c *cachedTokens) advance(at []int, n int) error {
+	return c.each(at, func(row, at int) error {
+		if at < 0 || at+n > c.context {
+			return errors.Errorf("tokens %d … %d of a context of %d", at, at+n-1, c.context)
+		}
+		c.tokens[row] = at + n
+		return nil
+	})
 }
 
 // step returns the step of n new tokens per sequence at the position at.
 func (c *cachedTokens) step(at Expr, masks, n int) ops.Step {
 	list := at.list()
-	return ops.Step{At: list, Masks: masks, Advance: func() error { return c.advance(list.List[0], n) }}
+	return ops.Step{
+		At: list, Rows: c.rows, Masks: masks, Advance: func() error { return c.advance(list.List, n) },
+	}
 }
 
 // checkRows returns an error unless the rows are the same number of new tokens for each sequence and fit the context,
-// one mask serves all sequences, and there is one position. It returns the number of masks: one, or one per head.
+// one mask serves all sequences, and the positions fit. It returns the number of masks: one, or one per head.
 func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err error) {
 	if rows%c.batch != 0 || rows/c.batch > c.context {
 		return 0, errors.Errorf("got %d tokens, want 1 … %d for each of %d sequences", rows, c.context, c.batch)
@@ -85,7 +174,7 @@ func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err
 	if batch > 1 {
 		return 0, errors.Errorf("got a mask for every sequence, want one for all, (%d, %d)", c.context, c.context)
 	}
-	return masks, checkPosition(at)
+	return masks, c.checkPosition(at)
 }
 
 func checkFork(from, to, batch int) error {
@@ -95,10 +184,12 @@ func checkFork(from, to, batch int) error {
 	return nil
 }
 
-func checkPosition(at Expr) error {
-	if n := at.count(); n != 1 {
-		return errors.Errorf("got %d positions, want 1", n)
+func (l lanes) checkKeep(sequence, n int) error {
+	switch {
+	case sequence < 0 || sequence >= l.total:
+		return errors.Errorf("keep: sequence %d, the cache has %d", sequence, l.total)
+	case n < 0 || n > l.tokens[sequence]:
+		return errors.Errorf("keep: %d tokens of sequence %d, which has %d", n, sequence, l.tokens[sequence])
 	}
-	at.neverIgnored() // an ignored position is no position
 	return nil
 }

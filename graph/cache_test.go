@@ -141,12 +141,82 @@ func TestResetForgets(t *testing.T) {
 	}
 }
 
-// A copy changes only the target sequence, whichever it is.
-func TestCopySequence(t *testing.T) {
-	for to, want := range [][]float64{{3, 4, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 3, 4}} {
-		x := []float64{1, 2, 3, 4, 5, 6}
-		if copySequence(x, 3, 1, to); !slices.Equal(x, want) {
-			t.Errorf("sequence 1 to %d: got %v, want %v", to, x, want)
+// TestSelect takes steps of some sequences, each at its own position, and begins one of them again: the rows are those
+// of all tokens at once. A selection copies nothing of other sequences.
+func TestSelect(t *testing.T) {
+	for name, c := range stepCases() {
+		t.Run(name, func(t *testing.T) {
+			g := New(Float64, 3)
+			x := g.Root().Value("x", Normal(1), 15, c.width)
+			want := values(t, c.full(g.Root(), x))
+			v := len(want) / 15
+			step := func(cache Cache, n int, rows, first []int) {
+				t.Helper()
+				s := g.Sibling()
+				few, at := s.Root().Value("x", Const(0), len(rows)*n, c.width), s.Root().Ints("at", len(rows), 9, -1)
+				copy(at.Ints(), first)
+				for i := range few.Tensor().Len() {
+					token, b := i/c.width%n, i/c.width/n
+					few.Tensor().Set(i, x.Tensor().At((rows[b]*5+first[b]+token)*c.width+i%c.width))
+				}
+				got := values(t, c.step(s.Root(), few, at, cache))
+				for b, row := range rows {
+					near(t, fmt.Sprintf("tokens from %d of sequence %d", first[b], row),
+						got[b*n*v:(b+1)*n*v], want[(row*5+first[b])*v:(row*5+first[b]+n)*v], 1e-12)
+				}
+			}
+			pair := []int{2, 0}
+			two := c.cache.Select(pair)
+			step(c.cache.Select([]int{2}), 2, []int{2}, []int{0})
+			step(two, 1, pair, []int{2, 0})
+			step(c.cache, 1, []int{0, 1, 2}, []int{1, 0, 3})
+			copy(pair, []int{1, 2}) // of the next steps
+			step(two, 1, pair, []int{1, 4})
+			if err := c.cache.Keep(1, 0); err != nil {
+				t.Fatal(err)
+			}
+			step(two, 2, pair, []int{0, 0})
+			if err := c.cache.Keep(2, 2); err != nil {
+				t.Fatal(err)
+			}
+			step(two, 1, pair, []int{2, 2})
+			if two.Bytes() != c.cache.Bytes() || two.Numbers() != c.cache.Numbers() {
+				t.Errorf("a selection has %d bytes of %v numbers, the cache %d of %v",
+					two.Bytes(), two.Numbers(), c.cache.Bytes(), c.cache.Numbers())
+			}
+		})
+	}
+}
+
+// A selection of sequences that the cache lacks, or of one twice, fails when it runs, and so does a cut that a cache
+// cannot make.
+func TestSelectRefuses(t *testing.T) {
+	g := New(Float64, 1)
+	x, at := g.Root().Value("x", Normal(1), 2, 4), g.Root().Ints("at", 2, 5, -1)
+	cache, rows := NewElmanCache(3, 4), []int{0, 0}
+	p := mustCompile(t, CachedElman(x, g.Root().Value("w", Normal(1), 4, 4), at, cache.Select(rows).(*ElmanCache)))
+	for want, list := range map[string][]int{
+		"got sequence 0 twice": {0, 0}, "got sequence 3, the cache has 3": {1, 3}, "got sequence -1": {-1, 1},
+	} {
+		if copy(rows, list); p.Run() == nil || !strings.Contains(p.Run().Error(), want) {
+			t.Errorf("sequences %v: got error %v, want %q", list, p.Run(), want)
+		}
+	}
+	copy(rows, []int{1, 2})
+	mustRun(t, p)
+	if at.Ints()[0], at.Ints()[1] = 1, 1; p.Run() != nil {
+		t.Errorf("the second token: %v", p.Run())
+	}
+	if err := cache.Keep(1, 1); !errors.Is(err, ErrOrder) {
+		t.Errorf("keep 1 of 2 tokens of a state: got %v, want %v", err, ErrOrder)
+	}
+	tokens := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2})
+	for want, err := range map[string]error{
+		"keep: sequence 2, the cache has 2": tokens.Keep(2, 0), "keep: sequence -1": tokens.Keep(-1, 0),
+		"keep: 1 tokens of sequence 0, which has 0": tokens.Keep(0, 1), "keep: -1 tokens": cache.Keep(0, -1),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
 		}
 	}
 }
@@ -155,8 +225,8 @@ func TestCopySequence(t *testing.T) {
 type stepCase struct {
 	width int
 	full  func(s Scope, x Expr) Expr
-	step  func(s Scope, x, at Expr) Expr
-	cache Cache
+	step  func(s Scope, x, at Expr, c Cache) Expr
+	cache Divisible
 }
 
 // stepCases returns the layers on 3 sequences of 5 tokens.
@@ -185,13 +255,17 @@ func stepCases() map[string]stepCase {
 			c := NewKVCache(h)
 			cases[fmt.Sprint("keys and values of groups ", groups, ", mask ", mask)] = stepCase{h.Width(),
 				func(s Scope, x Expr) Expr { return must(Attention(x, causal(s, mask...), h, 0)) },
-				func(s Scope, x, at Expr) Expr { return CachedAttention(x, causal(s, mask...), at, c) }, c}
+				func(s Scope, x, at Expr, c Cache) Expr {
+					return CachedAttention(x, causal(s, mask...), at, c.(*KVCache))
+				}, c}
 		}
 		c := NewKVCache(h)
 		cases[fmt.Sprint("sigmoids, mask ", mask)] = stepCase{
 			h.Width(),
 			func(s Scope, x Expr) Expr { return must(SigmoidAttention(x, causal(s, mask...), h, 0)) },
-			func(s Scope, x, at Expr) Expr { return CachedSigmoidAttention(x, causal(s, mask...), at, c) }, c,
+			func(s Scope, x, at Expr, c Cache) Expr {
+				return CachedSigmoidAttention(x, causal(s, mask...), at, c.(*KVCache))
+			}, c,
 		}
 		l := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
 		ways := func(s Scope) (k, v Expr) { return s.Value("k", Normal(1), 6, 6), s.Value("v", Normal(1), 6, 8) }
@@ -204,23 +278,27 @@ func stepCases() map[string]stepCase {
 				kv := keys.Cols(0, 3).Join(r, keys.Cols(3, 6), r, latent.MatMul(v))
 				return must(Attention(x.Cols(0, 10).Join(kv), causal(s, mask...), AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 5, V: 4}, 0))
 			},
-			func(s Scope, x, at Expr) Expr {
+			func(s Scope, x, at Expr, c Cache) Expr {
 				k, v := ways(s)
-				return CachedLatentAttention(x.Cols(0, 10), x.Cols(10, 18), k, v, causal(s, mask...), at, d)
+				return CachedLatentAttention(x.Cols(0, 10), x.Cols(10, 18), k, v, causal(s, mask...), at, c.(*LatentCache))
 			}, d}
 	}
 	for name, phi := range map[string]FeatureMap{"sums, elu+1": EluPlusOne(), "sums, taylor": Taylor(0.1)} {
 		l := LinearShape{h, true, phi}
 		c := NewLinearCache(l)
 		cases[name] = stepCase{h.Width(), func(_ Scope, x Expr) Expr { return must(LinearAttention(x, Expr{}, l)) },
-			func(_ Scope, x, at Expr) Expr { return CachedLinearAttention(x, at, c) }, c}
+			func(_ Scope, x, at Expr, c Cache) Expr { return CachedLinearAttention(x, at, c.(*LinearCache)) }, c}
 	}
 	v := NewConvCache(3, 4, 4)
 	cases["convolution"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Convolve(x, s.Value("w", Normal(1), 16), 5)) },
-		func(s Scope, x, at Expr) Expr { return CachedConvolve(x, s.Value("w", Normal(1), 16), at, v) }, v}
+		func(s Scope, x, at Expr, c Cache) Expr {
+			return CachedConvolve(x, s.Value("w", Normal(1), 16), at, c.(*ConvCache))
+		}, v}
 	c := NewElmanCache(3, 4)
 	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3)) },
-		func(s Scope, x, at Expr) Expr { return CachedElman(x, s.Value("w", Normal(1), 4, 4), at, c) }, c}
+		func(s Scope, x, at Expr, c Cache) Expr {
+			return CachedElman(x, s.Value("w", Normal(1), 4, 4), at, c.(*ElmanCache))
+		}, c}
 	return cases
 }
 
@@ -246,7 +324,7 @@ func TestSteps(t *testing.T) {
 						token, b := i/c.width%n, i/c.width/n
 						few.Tensor().Set(i, x.Tensor().At((of[b]*5+from+token)*c.width+i%c.width))
 					}
-					got := values(t, c.step(s.Root(), few, at))
+					got := values(t, c.step(s.Root(), few, at, c.cache))
 					for b := range 3 {
 						near(t, fmt.Sprintf("tokens from %d of sequence %d", from, b),
 							got[b*n*v:(b+1)*n*v], want[(of[b]*5+from)*v:(of[b]*5+from+n)*v], tolerance)

@@ -17,14 +17,32 @@ type KVCache struct {
 
 // NewKVCache returns an empty cache for h.Context tokens of h.Batch sequences.
 func NewKVCache(h AttentionShape) *KVCache {
-	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.kernel().Groups * (h.QK + h.V)}}
+	return &KVCache{h, newCachedTokens(h.Batch, h.Context, h.kernel().Groups*(h.QK+h.V))}
+}
+
+// Select returns a cache for steps of some sequences.
+func (c *KVCache) Select(rows []int) Cache {
+	if c == nil {
+		return c
+	}
+	h, t := c.shape, c.cachedTokens
+	h.Batch, t.lanes = len(rows), t.selected(rows)
+	return &KVCache{h, t}
+}
+
+// whole returns the shape of all sequences of the cache.
+func (c *KVCache) whole() AttentionShape {
+	h := c.shape
+	h.Batch = c.total
+	return h
 }
 
 // CachedAttention returns the attention of n new tokens per sequence to themselves and to the tokens before them, whose
 // keys and values the cache holds: (B·n, H·QK+G(QK+V)) → (B·n, H·V). The input at is one integer, the position of the
-// first new token; the others follow, so at + n is at most Context. The mask is (T, T), or (1, H, T, T) if heads
-// differ. It must hide later tokens. Running at a position again overwrites what was stored there; tokens after the new
-// ones are ignored. CachedAttention has no derivative and no reference: it equals rows at … at+n−1 of Attention.
+// first new token, or one for each sequence; the others follow, so at + n is at most Context. The mask is (T, T), or
+// (1, H, T, T) if heads differ. It must hide later tokens. Running at a position again overwrites what was stored
+// there; tokens after the new ones are ignored. CachedAttention has no derivative and no reference: it equals rows at …
+// at+n−1 of Attention.
 func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
 	return cachedAttention(attention.Softmax, qkv, mask, Expr{}, at, cache)
 }
@@ -54,10 +72,10 @@ func cachedAttention(w attention.Weights, qkv, mask, sinks, at Expr, cache *KVCa
 		if err != nil {
 			return nil, err
 		}
-		k := h.kernel()
+		k := cache.whole().kernel()
 		k.Weights = w
 		return qkv.g.ops.CachedAttention(
-			k, &cache.held, cache.step(at, masks, rows/h.Batch),
+			k, cache.held, cache.step(at, masks, rows/h.Batch),
 			append(G.Nodes{qkv.node, mask.node}, nodes(operands[2:]...)...)...)
 	}, operands...)
 }
@@ -72,7 +90,24 @@ type PairCache struct {
 // NewPairCache returns an empty cache for h.Context tokens of h.Batch sequences.
 func NewPairCache(h AttentionShape) *PairCache {
 	h.Groups = h.Heads
-	return &PairCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: 2 * h.Heads * (h.QK + h.V)}}
+	return &PairCache{h, newCachedTokens(h.Batch, h.Context, 2*h.Heads*(h.QK+h.V))}
+}
+
+// Select returns a cache for steps of some sequences.
+func (c *PairCache) Select(rows []int) Cache {
+	if c == nil {
+		return c
+	}
+	h, t := c.shape, c.cachedTokens
+	h.Batch, t.lanes = len(rows), t.selected(rows)
+	return &PairCache{h, t}
+}
+
+// whole returns the shape of all sequences of the cache.
+func (c *PairCache) whole() AttentionShape {
+	h := c.shape
+	h.Batch = c.total
+	return h
 }
 
 // CachedPairAttention returns the attention of n new tokens per sequence to themselves and to the tokens before them,
@@ -93,11 +128,11 @@ func CachedPairAttention(qkv, mask, at Expr, cache *PairCache) Expr {
 		if want := (tensor.Shape{1, h.Heads, h.Context, 2 * h.Context}); !mask.node.Shape().Eq(want) {
 			return nil, errors.Errorf("a mask %v, want %v", mask.node.Shape(), want)
 		}
-		if err := cmp.Or(checkPosition(at), checkCap(h.Cap)); err != nil {
+		if err := cmp.Or(cache.checkPosition(at), checkCap(h.Cap)); err != nil {
 			return nil, err
 		}
 		return qkv.g.ops.CachedPairAttention(
-			h.kernel(), &cache.held, cache.step(at, h.Heads, s[0]/h.Batch), qkv.node, mask.node)
+			cache.whole().kernel(), cache.held, cache.step(at, h.Heads, s[0]/h.Batch), qkv.node, mask.node)
 	}, mask, at)
 }
 
@@ -117,7 +152,17 @@ type LatentCache struct {
 
 // NewLatentCache returns an empty cache for h.Context tokens of h.Batch sequences.
 func NewLatentCache(h LatentShape) *LatentCache {
-	return &LatentCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.Width()}}
+	return &LatentCache{h, newCachedTokens(h.Batch, h.Context, h.Width())}
+}
+
+// Select returns a cache for steps of some sequences.
+func (c *LatentCache) Select(rows []int) Cache {
+	if c == nil {
+		return c
+	}
+	h, t := c.shape, c.cachedTokens
+	h.Batch, t.lanes = len(rows), t.selected(rows)
+	return &LatentCache{h, t}
 }
 
 // CachedLatentAttention returns the multi-head latent attention of n new tokens per sequence to themselves and to the
@@ -152,7 +197,9 @@ func CachedLatentAttention(q, latent, upK, upV, mask, at Expr, cache *LatentCach
 				return nil, errors.Errorf("%s: %v, want %v for %+v", operand.name, operand.node.Shape(), want, h)
 			}
 		}
-		return q.g.ops.CachedLatentAttention(attention.LatentShape(h), &cache.held, cache.step(at, masks, rows/h.Batch),
+		h.Batch = cache.total
+		s := cache.step(at, masks, rows/cache.batch)
+		return q.g.ops.CachedLatentAttention(attention.LatentShape(h), cache.held, s,
 			q.node, latent.node, upK.node, upV.node, mask.node)
 	}, latent, upK, upV, mask, at)
 }

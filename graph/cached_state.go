@@ -11,60 +11,92 @@ import (
 // recurrence continues. Tokens come in order: position 0 forgets everything, any other position must be the number of
 // tokens so far.
 type cachedState struct {
-	batch   int
-	numbers float64 // number of floats of all sequences
-	tokens  int     // number of tokens of every sequence so far
-	held    ops.State
+	lanes
+	held *ops.State
 }
 
+// newCachedState returns the cache of batch sequences, whose states have the given number of floats together.
 func newCachedState(batch int, numbers float64) cachedState {
-	return cachedState{batch: batch, numbers: numbers, held: ops.State{Size: int(numbers)}}
+	return cachedState{newLanes(batch), &ops.State{Batch: batch, Size: int(numbers)}}
+}
+
+// floats returns the numbers of the state; those of a literal are none.
+func (c *cachedState) floats() ops.State {
+	if c.held == nil {
+		return ops.State{}
+	}
+	return *c.held
 }
 
 // Reset forgets all tokens.
 func (c *cachedState) Reset() {
-	c.tokens = 0
-	clear(c.held.F32)
-	clear(c.held.F64)
+	clear(c.tokens)
+	clear(c.floats().F32)
+	clear(c.floats().F64)
+}
+
+// Keep forgets all tokens of a sequence, or none: n is 0 or the number of tokens so far.
+func (c *cachedState) Keep(sequence, n int) error {
+	err := c.checkKeep(sequence, n)
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		c.begin(sequence)
+	case n != c.tokens[sequence]:
+		return errors.Wrapf(ErrOrder, "keep %d of the %d tokens of a state", n, c.tokens[sequence])
+	}
+	return nil
+}
+
+// begin forgets the tokens of a sequence.
+func (c *cachedState) begin(row int) {
+	c.tokens[row] = 0
+	clear(sequence(c.held.F32, c.total, row))
+	clear(sequence(c.held.F64, c.total, row))
 }
 
 // Fork replaces sequence to by a copy of sequence from.
 func (c *cachedState) Fork(from, to int) error {
-	if err := checkFork(from, to, c.batch); err != nil {
+	if err := checkFork(from, to, c.total); err != nil {
 		return err
 	}
-	copySequence(c.held.F32, c.batch, from, to)
-	copySequence(c.held.F64, c.batch, from, to)
+	copy(sequence(c.held.F32, c.total, to), sequence(c.held.F32, c.total, from))
+	copy(sequence(c.held.F64, c.total, to), sequence(c.held.F64, c.total, from))
+	c.tokens[to] = c.tokens[from]
 	return nil
 }
 
-func copySequence[T kernel.Float](x []T, batch, from, to int) {
+// sequence returns the numbers of sequence b in x, of batch sequences.
+func sequence[T kernel.Float](x []T, batch, b int) []T {
 	n := len(x) / batch
-	copy(x[to*n:(to+1)*n], x[from*n:])
+	return x[b*n : (b+1)*n]
 }
 
 // Numbers returns the number of floats stored, which does not depend on the number of tokens.
-func (c *cachedState) Numbers() float64 { return c.numbers }
+func (c *cachedState) Numbers() float64 { return float64(c.floats().Size) }
 
 // Bytes returns the memory of the state; 0 before the first run.
-func (c *cachedState) Bytes() int { return kernel.Bytes(c.held.F32) + kernel.Bytes(c.held.F64) }
+func (c *cachedState) Bytes() int { return kernel.Bytes(c.floats().F32) + kernel.Bytes(c.floats().F64) }
 
-// advance records n new tokens per sequence, the first at position at.
-func (c *cachedState) advance(at, n int) error {
-	if at == 0 {
-		c.Reset()
-	}
-	if at != c.tokens {
-		return errors.Wrapf(ErrOrder, "token %d, the next one is token %d", at, c.tokens)
-	}
-	c.tokens += n
-	return nil
+// advance records n new tokens of every sequence of a step, the first of them at its position.
+func (c *cachedState) advance(at []int, n int) error {
+	return c.each(at, func(row, at int) error {
+		if at == 0 {
+			c.begin(row)
+		}
+		if at != c.tokens[row] {
+			return errors.Wrapf(ErrOrder, "token %d, the next one is token %d", at, c.tokens[row])
+		}
+		c.tokens[row] += n
+		return nil
+	})
 }
 
 // step returns the step of n new tokens per sequence at the position at.
 func (c *cachedState) step(at Expr, n int) ops.Step {
 	list := at.list()
-	return ops.Step{At: list, Advance: func() error { return c.advance(list.List[0], n) }}
+	return ops.Step{At: list, Rows: c.rows, Advance: func() error { return c.advance(list.List, n) }}
 }
 
 // LinearCache holds, for one layer of causal linear attention, the sums of φ(k)ᵀ·v and of φ(k) of every head over the
@@ -78,6 +110,16 @@ type LinearCache struct {
 func NewLinearCache(h LinearShape) *LinearCache {
 	numbers := float64(h.Batch) * float64(h.Heads) * float64(h.Map.phi.Size(h.QK)) * float64(h.V+1)
 	return &LinearCache{h, newCachedState(h.Batch, numbers)}
+}
+
+// Select returns a cache for steps of some sequences.
+func (c *LinearCache) Select(rows []int) Cache {
+	if c == nil {
+		return c
+	}
+	h, s := c.shape, c.cachedState
+	h.Batch, s.lanes = len(rows), s.selected(rows)
+	return &LinearCache{h, s}
 }
 
 // CachedLinearAttention returns the causal linear attention of n new tokens per sequence to themselves and to the
@@ -98,11 +140,11 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v",
 				s, h.Batch, h.Width(), h.AttentionShape)
 		}
-		if err := checkPosition(at); err != nil {
+		if err := cache.checkPosition(at); err != nil {
 			return nil, err
 		}
 		h.Context = s[0] / h.Batch
-		return qkv.g.ops.CachedLinearAttention(h.linear(), &cache.held, cache.step(at, h.Context), qkv.node)
+		return qkv.g.ops.CachedLinearAttention(h.linear(), cache.held, cache.step(at, h.Context), qkv.node)
 	}, at)
 }
 
@@ -115,6 +157,16 @@ type ElmanCache struct {
 // NewElmanCache returns the cache before the first token, for batch sequences and width features.
 func NewElmanCache(batch, width int) *ElmanCache {
 	return &ElmanCache{width, newCachedState(batch, float64(batch)*float64(width))}
+}
+
+// Select returns a cache for steps of some sequences.
+func (c *ElmanCache) Select(rows []int) Cache {
+	if c == nil {
+		return c
+	}
+	s := c.cachedState
+	s.lanes = s.selected(rows)
+	return &ElmanCache{c.width, s}
 }
 
 // CachedElman returns Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache.
@@ -132,11 +184,11 @@ func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 		if d := a.node.Shape()[1]; d != cache.width {
 			return nil, errors.Errorf("%d features, the cache has %d", d, cache.width)
 		}
-		if err := checkPosition(at); err != nil {
+		if err := cache.checkPosition(at); err != nil {
 			return nil, err
 		}
 		n := a.node.Shape()[0] / cache.batch
-		return a.g.ops.CachedElman(cache.batch, &cache.held, cache.step(at, n), a.node, w.node)
+		return a.g.ops.CachedElman(cache.batch, cache.held, cache.step(at, n), a.node, w.node)
 	}, w, at)
 }
 
@@ -149,6 +201,16 @@ type ConvCache struct {
 // NewConvCache returns the cache before the first token, for batch sequences, width features and taps weights of each.
 func NewConvCache(batch, width, taps int) *ConvCache {
 	return &ConvCache{taps, width, newCachedState(batch, float64(batch)*float64(taps-1)*float64(width))}
+}
+
+// Select returns a cache for steps of some sequences.
+func (c *ConvCache) Select(rows []int) Cache {
+	if c == nil {
+		return c
+	}
+	s := c.cachedState
+	s.lanes = s.selected(rows)
+	return &ConvCache{c.taps, c.width, s}
 }
 
 // CachedConvolve returns Convolve for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the
@@ -171,10 +233,10 @@ func CachedConvolve(x, w, at Expr, cache *ConvCache) Expr {
 		if s[0]%cache.batch != 0 {
 			return nil, errors.Errorf("got %d tokens, want the same number for each of %d sequences", s[0], cache.batch)
 		}
-		if err := checkPosition(at); err != nil {
+		if err := cache.checkPosition(at); err != nil {
 			return nil, err
 		}
 		c := kernel.Convolution{Length: s[0] / cache.batch, Taps: taps}
-		return x.g.ops.CachedConvolve(cache.batch, c, &cache.held, cache.step(at, c.Length), x.node, w.node)
+		return x.g.ops.CachedConvolve(cache.batch, c, cache.held, cache.step(at, c.Length), x.node, w.node)
 	}, w, at)
 }

@@ -199,9 +199,9 @@ func TestMLAErrors(t *testing.T) {
 			at.Caches = Caches{}
 			return NewMLA(at, 3).Step(x, pos(at))
 		},
-		"got 2 positions, want 1": func(at Site, x graph.Expr) graph.Expr {
+		"got 3 positions, want 1, or one for each of 2 sequences": func(at Site, x graph.Expr) graph.Expr {
 			at.Caches = Caches{}
-			return NewMLA(at, 3).Step(x, at.Ints("two", 2, at.Context, -1))
+			return NewMLA(at, 3).Step(x, at.Ints("three", 3, at.Context, -1))
 		},
 		"latents: (12, 4), want (12, 3)": func(at Site, x graph.Expr) graph.Expr { // the cache of another model
 			at.Caches = Caches{}

@@ -150,6 +150,38 @@ func (c Caches) Fork(from, to int) error {
 	return nil
 }
 
+// Keep forgets, in every layer, the tokens of a sequence after the first n. It returns graph.ErrOrder if a layer
+// cannot; the sequence can then only begin again. Every cache must be a graph.Divisible.
+func (c Caches) Keep(sequence, n int) error {
+	return c.divide(func(name string, d graph.Divisible) error {
+		return errors.Wrap(d.Keep(sequence, n), name)
+	})
+}
+
+// Select returns caches with the same memory, for steps of the sequences in rows. Every cache must be a
+// graph.Divisible.
+func (c Caches) Select(rows []int) (Caches, error) {
+	selected := Caches{}
+	return selected, c.divide(func(name string, d graph.Divisible) error {
+		selected[name] = d.Select(rows)
+		return nil
+	})
+}
+
+func (c Caches) divide(f func(name string, d graph.Divisible) error) error {
+	for name, cache := range c {
+		d, ok := cache.(graph.Divisible)
+		if !ok {
+			return errors.Errorf("%s: the cache %T has no Keep and Select, "+
+				"so its sequences cannot be continued separately", name, cache)
+		}
+		if err := f(name, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Numbers returns the number of values stored for a full context.
 func (c Caches) Numbers() (sum float64) {
 	for _, cache := range c {

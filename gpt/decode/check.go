@@ -9,15 +9,17 @@ import (
 	"github.com/pkg/errors"
 )
 
-// check returns an error if a token is outside the vocabulary.
-func (s *Session) check(tokens []int) error {
+// checkTokens returns an error if a token is outside the vocabulary.
+func checkTokens(tokens []int, vocabulary int) error {
 	for i, id := range tokens {
-		if id < 0 || id >= s.context.vocabulary {
-			return errors.Errorf("token %d is %d, not in 0 … %d", i, id, s.context.vocabulary-1)
+		if id < 0 || id >= vocabulary {
+			return errors.Errorf("token %d is %d, not in 0 … %d", i, id, vocabulary-1)
 		}
 	}
 	return nil
 }
+
+func (s *Session) check(tokens []int) error { return checkTokens(tokens, s.context.vocabulary) }
 
 // inRow adds the number of the row to an error if there are several.
 func (s *Session) inRow(b int, err error) error {

@@ -29,18 +29,18 @@ func newWindow(n Network, batch int) (w *window, err error) {
 		batch: batch, size: n.Context, vocabulary: n.Vocabulary, graph: n.Graph, caches: nn.Caches{},
 		tokens: make([]int, 0, n.Context*batch),
 	}
-	if w.one, err = newSteps(n, batch, 1, w.caches); err != nil {
+	if w.one, err = newSteps(n, batch, 1, 1, w.caches); err != nil {
 		return nil, err
 	}
 	if w.one == nil {
 		w.rerun, err = newRerun(n, batch)
 		return w, err
 	}
-	if w.half, err = newSteps(n, batch, max(1, w.size/2), w.caches); err != nil {
+	if w.half, err = newSteps(n, batch, max(1, w.size/2), 1, w.caches); err != nil {
 		return nil, err
 	}
 	if w.some = w.half; w.half.n > few {
-		if w.some, err = newSteps(n, batch, few, w.caches); err != nil {
+		if w.some, err = newSteps(n, batch, few, 1, w.caches); err != nil {
 			return nil, err
 		}
 	}

@@ -14,8 +14,9 @@ type steps struct {
 	logits                *graph.Program // nil if n > 1
 }
 
-// newSteps returns nil if the network has a layer, or an edit, that cannot process the newest tokens alone.
-func newSteps(net Network, batch, n int, caches nn.Caches) (s *steps, err error) {
+// newSteps returns nil if the network has a layer, or an edit, that cannot process the newest tokens alone. The input
+// at has the given number of positions: 1 if all texts are at the same position, otherwise one for each.
+func newSteps(net Network, batch, n, positions int, caches nn.Caches) (s *steps, err error) {
 	_, err = net.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		root := g.Root()
@@ -23,7 +24,7 @@ func newSteps(net Network, batch, n int, caches nn.Caches) (s *steps, err error)
 			n:         n,
 			tokens:    root.Ints("tokens", batch*n, net.Vocabulary, graph.NoneIgnored),
 			positions: root.Ints("positions", batch*n, net.Context, graph.NoneIgnored),
-			at:        root.Ints("at", 1, net.Context, graph.NoneIgnored),
+			at:        root.Ints("at", positions, net.Context, graph.NoneIgnored),
 		}
 		g.SetRows(s.positions)
 		layers, err := net.layers(g, batch, s.positions, caches)

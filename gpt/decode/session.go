@@ -1,6 +1,6 @@
 // Package decode generates texts with a causal network, token by token: a Session keeps the keys and values of the
 // tokens so far, so that a new token needs no forward pass over all of them. Start with Session, which gpt.NewDecoder
-// returns for a model.
+// returns for a model. A Service, which gpt.NewService returns, serves many clients at once.
 package decode
 
 import (

@@ -19,9 +19,31 @@ type Tokens interface {
 // State holds the numbers of a decoder's cache whose size does not depend on the number of tokens, one sequence after
 // the other. The first run allocates them.
 type State struct {
-	Size int // number of floats of all sequences
-	F32  []float32
-	F64  []float64
+	Batch int // number of sequences
+	Size  int // number of floats of all sequences
+	F32   []float32
+	F64   []float64
+}
+
+// with calls run on the numbers of the sequences of a step. If these are not all sequences in their order, run gets a
+// copy in scratch, which is stored afterwards.
+func with[T kernel.Float](s *State, rows []int, scratch *[]T, run func(x []T)) {
+	all := numbersOfState[T](s)
+	if rows == nil {
+		run(all)
+		return
+	}
+	n := len(all) / s.Batch
+	if *scratch == nil {
+		*scratch = kernel.Make[T](len(rows) * n)
+	}
+	for i, row := range rows {
+		copy((*scratch)[i*n:][:n], all[row*n:])
+	}
+	run(*scratch)
+	for i, row := range rows {
+		copy(all[row*n:][:n], (*scratch)[i*n:])
+	}
 }
 
 // numbersOfState returns the numbers of s.
@@ -38,10 +60,14 @@ func numbersOfState[T kernel.Float](s *State) []T {
 
 // Step is a run of an operation that continues a cache.
 type Step struct {
-	At      IDs          // the position of the first new token
+	At      IDs          // the position of the first new token, of all sequences or of each
+	Rows    []int        // the sequences of the cache that take the step; nil: all, in their order
 	Masks   int          // number of matrices of the mask: one, or one per head
 	Advance func() error // records the new tokens before the operation runs
 }
+
+// places returns the places of the new tokens.
+func (s Step) places() attention.Places { return attention.Places{Rows: s.Rows, At: s.At.List} }
 
 // cached returns an operation of a step, without a derivative.
 func (b *Builder) cached(s Step, o *Op, children ...*G.Node) (*G.Node, error) {
@@ -81,7 +107,7 @@ func cachedAttention[T kernel.Float](p *kernel.Pool, h attention.Shape, numbers 
 		if len(in) > 3 { // the last one is the position
 			c.Sinks = in[2]
 		}
-		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.At.List[0])
+		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.places())
 	}
 }
 
@@ -99,7 +125,7 @@ func (b *Builder) CachedPairAttention(
 func cachedPairAttention[T kernel.Float](p *kernel.Pool, h attention.Shape, numbers *Tokens, s Step) body[T] {
 	return func(y []T, in [][]T) {
 		c := held(numbers, func() *attention.PairCache[T] { return attention.NewPairCache[T](h) })
-		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.At.List[0])
+		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.places())
 	}
 }
 
@@ -121,7 +147,7 @@ func cachedLatentAttention[T kernel.Float](
 	return func(y []T, in [][]T) {
 		c := held(numbers, func() *attention.LatentCache[T] { return attention.NewLatentCache[T](h) })
 		mask := attention.Mask[T]{Data: in[4], Batch: 1, Heads: s.Masks}
-		c.Attend(p, y, in[0], in[1], in[2], in[3], mask, s.At.List[0])
+		c.Attend(p, y, in[0], in[1], in[2], in[3], mask, s.places())
 	}
 }
 
@@ -131,26 +157,40 @@ func (b *Builder) CachedLinearAttention(l Linear, sums *State, s Step, qkv *G.No
 	return b.cached(s, &Op{
 		name:  fmt.Sprintf("cachedlinearattention(%v,%s)", l.Shape, l.Map.name),
 		shape: rowsOfHeads(qkv, l.Shape.Heads, l.Shape.V), fills: []*buffer{total, scratch},
-		f32: linearAttention(b.Pool, linearKernel(l, l.Map.f32), sums, total, scratch),
-		f64: linearAttention(b.Pool, linearKernel(l, l.Map.f64), sums, total, scratch),
+		f32: cachedLinear(b.Pool, linearKernel(l, l.Map.f32), sums, s.Rows, total, scratch),
+		f64: cachedLinear(b.Pool, linearKernel(l, l.Map.f64), sums, s.Rows, total, scratch),
 	}, qkv)
+}
+
+func cachedLinear[T kernel.Float](
+	p *kernel.Pool, l attention.Linear[T], sums *State, rows []int, total, scratch *buffer,
+) body[T] {
+	var picked []T
+	return func(y []T, in [][]T) {
+		with(sums, rows, &picked, func(before []T) {
+			l.Forward(p, y, of[T](total), in[0], nil, before, of[T](scratch))
+		})
+	}
 }
 
 // CachedElman returns Elman for new tokens of batch sequences, which continues from the features in last.
 func (b *Builder) CachedElman(batch int, last *State, s Step, a, w *G.Node) (*G.Node, error) {
 	return b.cached(s, &Op{
 		name: "cachedelman", shape: a.Shape(),
-		f32: cachedElman[float32](b.Pool, batch, last), f64: cachedElman[float64](b.Pool, batch, last),
+		f32: cachedElman[float32](b.Pool, batch, last, s.Rows), f64: cachedElman[float64](b.Pool, batch, last, s.Rows),
 	}, a, w)
 }
 
-func cachedElman[T kernel.Float](p *kernel.Pool, batch int, state *State) body[T] {
-	d := state.Size / batch
+func cachedElman[T kernel.Float](p *kernel.Pool, batch int, state *State, rows []int) body[T] {
+	var scratch []T
+	d := state.Size / state.Batch
 	return func(h []T, in [][]T) {
-		n, last := len(h)/(batch*d), numbersOfState[T](state)
-		recurrent.Elman(p, h, in[0], in[1], last, batch, d)
-		for b := range batch {
-			copy(last[b*d:(b+1)*d], h[(b*n+n-1)*d:])
-		}
+		n := len(h) / (batch * d)
+		with(state, rows, &scratch, func(last []T) {
+			recurrent.Elman(p, h, in[0], in[1], last, batch, d)
+			for b := range batch {
+				copy(last[b*d:(b+1)*d], h[(b*n+n-1)*d:])
+			}
+		})
 	}
 }

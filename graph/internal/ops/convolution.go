@@ -45,14 +45,19 @@ func (b *Builder) CachedConvolve(
 ) (*G.Node, error) {
 	return b.cached(s, &Op{
 		name: fmt.Sprintf("cachedconvolve(%v)", c), shape: x.Shape(),
-		f32: cachedConvolve[float32](b.Pool, batch, c, past), f64: cachedConvolve[float64](b.Pool, batch, c, past),
+		f32: cachedConvolve[float32](b.Pool, batch, c, past, s.Rows),
+		f64: cachedConvolve[float64](b.Pool, batch, c, past, s.Rows),
 	}, x, w)
 }
 
-func cachedConvolve[T kernel.Float](p *kernel.Pool, batch int, c kernel.Convolution, state *State) body[T] {
+func cachedConvolve[T kernel.Float](
+	p *kernel.Pool, batch int, c kernel.Convolution, state *State, rows []int,
+) body[T] {
+	var scratch []T
 	return func(y []T, in [][]T) {
-		past := numbersOfState[T](state)
-		kernel.Convolve(p, c, y, in[0], in[1], past)
-		kernel.Remember(past, in[0], batch)
+		with(state, rows, &scratch, func(past []T) {
+			kernel.Convolve(p, c, y, in[0], in[1], past)
+			kernel.Remember(past, in[0], batch)
+		})
 	}
 }

@@ -65,8 +65,8 @@ func (b *Builder) LinearAttention(l Linear, operands G.Nodes) (*G.Node, error) {
 		name:  fmt.Sprintf("linearattention(%v,%t,%s)", h, l.Causal, l.Map.name),
 		shape: tensor.Shape{h.Batch * h.Queries, h.Heads * h.V}, wrt: []bool{true, false}[:len(operands)],
 		fills: []*buffer{total, scratch},
-		f32:   linearAttention(p, linearKernel(l, l.Map.f32), nil, total, scratch),
-		f64:   linearAttention(p, linearKernel(l, l.Map.f64), nil, total, scratch),
+		f32:   linearAttention(p, linearKernel(l, l.Map.f32), total, scratch),
+		f64:   linearAttention(p, linearKernel(l, l.Map.f64), total, scratch),
 		diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 			scratch := &buffer{size: scratch.size}
 			return one(b.node(&Op{
@@ -78,18 +78,13 @@ func (b *Builder) LinearAttention(l Linear, operands G.Nodes) (*G.Node, error) {
 	}, operands...)
 }
 
-// linearAttention continues from the sums of a cache, if there is one.
-func linearAttention[T kernel.Float](
-	p *kernel.Pool, l attention.Linear[T], sums *State, total, scratch *buffer,
-) body[T] {
+func linearAttention[T kernel.Float](p *kernel.Pool, l attention.Linear[T], total, scratch *buffer) body[T] {
 	return func(y []T, in [][]T) {
-		var before, mask []T
-		if sums != nil {
-			before = numbersOfState[T](sums)
-		} else if len(in) > 1 {
+		var mask []T
+		if len(in) > 1 {
 			mask = in[1]
 		}
-		l.Forward(p, y, of[T](total), in[0], mask, before, of[T](scratch))
+		l.Forward(p, y, of[T](total), in[0], mask, nil, of[T](scratch))
 	}
 }
 

@@ -54,7 +54,7 @@ var nnRules = []struct{ pattern, why string }{
 	{`^nn\.(BigBird|Padding|SinkWindow|Window)\.Check 1\.Heads=`, "the same for every head"},
 	{`^nn\.(ALiBi|SinkWindow|Window)\.Check 1(={}|\.Context=)|^nn\.\w+\.Check 1\.Context=\d{9,}`, "the same for every length"},
 	{`^parts\.NewFactors 1`, "a standard network has no factors, whatever its sizes"},
-	{`^nn\.Caches\.Fork `, "of no caches"},
+	{`^nn\.Caches\.(Fork|Keep|Select) `, "of no caches"},
 	{`^nn\.CrossAttention\.Step 2=`, "a memory has no next token"},
 	{`^nn\.(BinaryCrossEntropy|CrossEntropy|SquaredError|Dropout|{norm}|PPOClip|Reinforce|ValueLoss)\.Forward 0=zero`, "its numbers are 0, without gains"},
 	{`^graph\.(PPOClip|Reinforce) 3={}`, "without baseline"},

@@ -26,10 +26,11 @@ func TestTokensAllocateNothing(t *testing.T) {
 		s := linearSize{1, 1, 4, 32, 32}
 		l := linearOf[float32](s, true, "elu")
 		total, state, scratch := make([]float32, s.heads), make([]float32, l.StateLen()), make([]float32, l.ScratchLen(p))
+		at, before := Together(255), Together(127)
 		for name, f := range map[string]func(){
-			"keys and values": func() { cache.Attend(p, y[:2*128], x[:2*full.Width()], mask, 255) },
+			"keys and values": func() { cache.Attend(p, y[:2*128], x[:2*full.Width()], mask, at) },
 			"latents": func() {
-				latents.Attend(p, y[:narrow.Heads*narrow.V], x[:narrow.Heads*(narrow.QK+narrow.Rotary)], latent, c.upK, c.upV, c.mask, 127)
+				latents.Attend(p, y[:narrow.Heads*narrow.V], x[:narrow.Heads*(narrow.QK+narrow.Rotary)], latent, c.upK, c.upV, c.mask, before)
 			},
 			"sums": func() { l.Forward(p, y[:s.heads*32], total, x[:s.heads*96], nil, state, scratch) },
 		} {

@@ -15,9 +15,10 @@ type KVCache[T kernel.Float] struct {
 	Sinks        []T // logits of the heads' sinks, for weights by a softmax; nil without
 	sums         []T // (Batch, Heads, 3), of softmaxes with sinks, or ln n of sigmoids
 
-	y, qkv     []T
-	mask       Mask[T]
-	at, tokens int
+	y, qkv []T
+	mask   Mask[T]
+	places Places
+	tokens int // of each sequence
 }
 
 // NewKVCache returns an empty cache for h.Keys tokens.
@@ -29,35 +30,38 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 	}
 }
 
-// Attend appends the keys and values of new tokens, qkv (Batch·new, Width), from position at on, and computes the
-// attention of their queries to the tokens so far: y (Batch·new, Heads·V). The mask has a row for every position and is
-// shared by all sequences.
-func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
+// Attend appends the keys and values of new tokens, qkv (n·new, Width), of n sequences at their places, and computes
+// the attention of their queries to the tokens so far: y (n·new, Heads·V). The mask has a row for every position and
+// is shared by all sequences.
+func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places) {
 	c.y, c.qkv, c.mask = y, qkv, mask
-	c.at, c.tokens = at, len(y)/(c.Batch*c.Heads*c.V)
-	operations := 2 * c.Batch * (c.Heads + kernel.FetchRows*c.Groups) * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
-	p.RunOn(kernel.Worth[T](p, operations), c.Batch*c.Groups, 1, c)
+	n := at.count(c.Batch)
+	c.places, c.tokens = at, len(y)/(n*c.Heads*c.V)
+	seen := at.longest() + c.tokens
+	operations := 2 * n * (c.Heads + kernel.FetchRows*c.Groups) * c.tokens * seen * (c.QK + c.V)
+	p.RunOn(kernel.Worth[T](p, operations), n*c.Groups, 1, c)
 }
 
-// Do computes groups from … to of Batch·Groups.
+// Do computes groups from … to of those of all sequences of the step.
 func (c *KVCache[T]) Do(from, to int) {
 	for i := from; i < to; i++ {
 		c.group(i/c.Groups, i%c.Groups)
 	}
 }
 
-// group computes the heads of group g of sequence b. The queries, weights and results of these heads are the rows of
-// matrices, so that the keys and values that they share are read once.
-func (c *KVCache[T]) group(b, g int) {
+// group computes the heads of group g of sequence i of the step. The queries, weights and results of these heads are
+// the rows of matrices, so that the keys and values that they share are read once.
+func (c *KVCache[T]) group(i, g int) {
+	b, start := c.places.Of(i)
 	h, n, shared := c.Shape, c.Keys, c.shared()
 	task, first := b*h.Groups+g, g*shared
 	scale := T(1 / math.Sqrt(float64(h.QK)))
 	keys, values := c.keys[task*n*h.QK:][:n*h.QK], c.values[task*n*h.V:][:n*h.V]
-	for i := range c.tokens {
-		row, at := c.qkv[(b*c.tokens+i)*h.Width():][:h.Width()], c.at+i
+	for t := range c.tokens {
+		row, at := c.qkv[(i*c.tokens+t)*h.Width():][:h.Width()], start+t
 		copy(keys[at*h.QK:][:h.QK], row[(h.Heads+g)*h.QK:])
 		copy(values[at*h.V:][:h.V], row[(h.Heads+h.Groups)*h.QK+g*h.V:])
-		q, out := row[first*h.QK:], c.y[((b*c.tokens+i)*h.Heads+first)*h.V:]
+		q, out := row[first*h.QK:], c.y[((i*c.tokens+t)*h.Heads+first)*h.V:]
 		weights := c.weights[task*shared*n:][:shared*(at+1)]
 		gemm.MulSerial(shared, at+1, h.QK, scale,
 			gemm.Mat(q, h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights, at+1))

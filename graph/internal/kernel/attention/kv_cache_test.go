@@ -73,7 +73,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 			qkv = append(qkv, tokens[(b*n+at)*width:][:count*width]...)
 		}
 		y := slices.Repeat([]float64{math.NaN()}, h.Batch*count*h.Heads*h.V)
-		c.Attend(p, y, qkv, mask, at)
+		c.Attend(p, y, qkv, mask, Together(at))
 		return y
 	}
 	check := func(y []float64, at, count int, from []int) {
@@ -112,7 +112,7 @@ func TestLatentFork(t *testing.T) {
 				copy(q[2*len(q)/3:], q[len(q)/3:2*len(q)/3])
 				copy(latent[2*len(latent)/3:], latent[len(latent)/3:2*len(latent)/3])
 			}
-			cache.Attend(p, y, q, latent, c.upK, c.upV, c.mask, from)
+			cache.Attend(p, y, q, latent, c.upK, c.upV, c.mask, Together(from))
 			return y
 		}
 		feed(0, 3)
@@ -152,7 +152,7 @@ func TestWeightsOfEveryHead(t *testing.T) {
 	for i := range qkv {
 		qkv[i] = float64(i%7) / 3
 	}
-	c.Attend(kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1}, 0)
+	c.Attend(kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1}, Together(0))
 	for head := range 4 {
 		var sum float64
 		for _, w := range c.weights[head*3:][:3] {

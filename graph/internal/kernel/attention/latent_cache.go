@@ -27,7 +27,8 @@ type LatentCache[T kernel.Float] struct {
 
 	y, q, upK, upV []T
 	mask           Mask[T]
-	at, tokens     int
+	places         Places
+	tokens         int // of each sequence
 }
 
 // NewLatentCache returns an empty cache.
@@ -39,20 +40,22 @@ func NewLatentCache[T kernel.Float](h LatentShape) *LatentCache[T] {
 	}
 }
 
-// Attend appends the latents of new tokens, latent (Batch·new, Latent + Rotary), from position at on, and computes the
-// attention of their queries q (Batch·new, Heads·(QK + Rotary)) to the tokens so far: y (Batch·new, Heads·V). upK
+// Attend appends the latents of new tokens, latent (n·new, Latent + Rotary), of n sequences at their places, and
+// computes the attention of their queries q (n·new, Heads·(QK + Rotary)) to the tokens so far: y (n·new, Heads·V). upK
 // (Latent, Heads·QK) and upV (Latent, Heads·V) would turn the latents into keys and values. Attend multiplies them with
 // queries and results instead, so that no key and no value is ever computed.
-func (c *LatentCache[T]) Attend(p *kernel.Pool, y, q, latent, upK, upV []T, mask Mask[T], at int) {
-	c.y, c.q, c.upK, c.upV, c.mask, c.at, c.tokens = y, q, upK, upV, mask, at, len(y)/(c.Batch*c.Heads*c.V)
+func (c *LatentCache[T]) Attend(p *kernel.Pool, y, q, latent, upK, upV []T, mask Mask[T], at Places) {
+	n := at.count(c.Batch)
+	c.y, c.q, c.upK, c.upV, c.mask, c.places, c.tokens = y, q, upK, upV, mask, at, len(y)/(n*c.Heads*c.V)
 	w := c.Width()
-	for b := range c.Batch {
-		copy(c.rows[(b*c.Context+at)*w:][:c.tokens*w], latent[b*c.tokens*w:])
+	for i := range n {
+		row, first := at.Of(i)
+		copy(c.rows[(row*c.Context+first)*w:][:c.tokens*w], latent[i*c.tokens*w:])
 	}
 	up := (1 + kernel.FetchRows) * c.Heads * c.Latent * (c.QK + c.V)
-	rows := (c.Heads + kernel.FetchRows*c.groups()) * (c.at + c.tokens) * (w + c.Latent)
-	operations := 2 * c.Batch * c.tokens * (up + rows)
-	p.RunOn(kernel.Worth[T](p, operations), c.Batch*c.groups(), 1, c)
+	rows := (c.Heads + kernel.FetchRows*c.groups()) * (at.longest() + c.tokens) * (w + c.Latent)
+	operations := 2 * n * c.tokens * (up + rows)
+	p.RunOn(kernel.Worth[T](p, operations), n*c.groups(), 1, c)
 }
 
 func (c *LatentCache[T]) groups() int { return (c.Heads + headGroup - 1) / headGroup }
@@ -60,21 +63,22 @@ func (c *LatentCache[T]) groups() int { return (c.Heads + headGroup - 1) / headG
 // Do computes groups of heads from … to−1.
 func (c *LatentCache[T]) Do(from, to int) {
 	for i := from; i < to; i++ {
-		b, first := i/c.groups(), i%c.groups()*headGroup
+		sequence, first := i/c.groups(), i%c.groups()*headGroup
 		for token := range c.tokens {
-			c.attend(b, token, first, min(c.Heads, first+headGroup))
+			c.attend(sequence, token, first, min(c.Heads, first+headGroup))
 		}
 	}
 }
 
-// attend computes heads from … to−1 of a new token of sequence b.
-func (c *LatentCache[T]) attend(b, token, from, to int) {
-	w, here, n := c.Width(), c.at+token, c.Context
+// attend computes heads from … to−1 of a new token of sequence i of the step.
+func (c *LatentCache[T]) attend(i, token, from, to int) {
+	b, at := c.places.Of(i)
+	w, here, n := c.Width(), at+token, c.Context
 	latents := gemm.Mat(c.rows[b*n*w:], w)
 	queries, weights := gemm.Mat(c.queries[b*c.Heads*w:], w), gemm.Mat(c.weights[b*c.Heads*n:], n)
 	attended := gemm.Mat(c.attended[b*c.Heads*c.Latent:], c.Latent)
 	for j := from; j < to; j++ {
-		c.absorb(queries.From(j, 0).Data[:w], b*c.tokens+token, j)
+		c.absorb(queries.From(j, 0).Data[:w], i*c.tokens+token, j)
 	}
 	gemm.MulSerial(to-from, here+1, w, 1, queries.From(from, 0), latents.T(), 0, weights.From(from, 0))
 	for j := from; j < to; j++ {
@@ -82,7 +86,7 @@ func (c *LatentCache[T]) attend(b, token, from, to int) {
 	}
 	gemm.MulSerial(to-from, c.Latent, here+1, 1, weights.From(from, 0), latents, 0, attended.From(from, 0))
 	for j := from; j < to; j++ {
-		out := c.y[((b*c.tokens+token)*c.Heads+j)*c.V:][:c.V]
+		out := c.y[((i*c.tokens+token)*c.Heads+j)*c.V:][:c.V]
 		up := gemm.Mat(c.upV, c.Heads*c.V).From(0, j*c.V)
 		gemm.MulSerial(1, c.V, c.Latent, 1, attended.From(j, 0), up, 0, gemm.Mat(out, c.V))
 	}

@@ -48,7 +48,7 @@ func (c latentCase[T]) run(p *kernel.Pool) []T {
 	cache := NewLatentCache[T](c.LatentShape)
 	feed := func(from, to int) []T {
 		y := make([]T, c.Batch*(to-from)*c.Heads*c.V)
-		cache.Attend(p, y, c.rows(c.q, c.Heads*(c.QK+c.Rotary), from, to), c.rows(c.latent, c.Width(), from, to), c.upK, c.upV, c.mask, from)
+		cache.Attend(p, y, c.rows(c.q, c.Heads*(c.QK+c.Rotary), from, to), c.rows(c.latent, c.Width(), from, to), c.upK, c.upV, c.mask, Together(from))
 		return y
 	}
 	if c.at > 0 {

@@ -16,9 +16,10 @@ type PairCache[T kernel.Float] struct {
 	weights      []T    // (Batch, Heads, 2, Keys)
 	hidden       []T    // the mask of the weights
 
-	y, qkv     []T
-	mask       Mask[T]
-	at, tokens int
+	y, qkv []T
+	mask   Mask[T]
+	places Places
+	tokens int // of each sequence
 }
 
 // NewPairCache returns an empty cache for h.Keys tokens. Every group is a single head.
@@ -31,26 +32,29 @@ func NewPairCache[T kernel.Float](h Shape) *PairCache[T] {
 	return c
 }
 
-// Attend appends the keys and values of new tokens from position at on, and computes the attention of their queries to
-// the tokens so far: y (Batch·new, Heads·V). The packed projections of both kinds lie side by side, qkv (Batch·new,
+// Attend appends the keys and values of new tokens of n sequences at their places, and computes the attention of their
+// queries to the tokens so far: y (n·new, Heads·V). The packed projections of both kinds lie side by side, qkv (n·new,
 // 2·Width). A row of the mask is (2·Keys), with the two keys of a token next to each other, and the same for all
 // sequences.
-func (c *PairCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
-	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
-	operations := 4 * (1 + kernel.FetchRows) * c.Batch * c.Heads * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
-	p.RunOn(kernel.Worth[T](p, operations), c.Batch*c.Heads, 1, c)
+func (c *PairCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places) {
+	n := at.count(c.Batch)
+	c.y, c.qkv, c.mask, c.places, c.tokens = y, qkv, mask, at, len(y)/(n*c.Heads*c.V)
+	operations := 4 * (1 + kernel.FetchRows) * n * c.Heads * c.tokens * (at.longest() + c.tokens) * (c.QK + c.V)
+	p.RunOn(kernel.Worth[T](p, operations), n*c.Heads, 1, c)
 }
 
-// Do computes heads from … to of Batch·Heads.
+// Do computes heads from … to of those of all sequences of the step.
 func (c *PairCache[T]) Do(from, to int) {
 	for i := from; i < to; i++ {
+		sequence, at := c.places.Of(i / c.Heads)
 		for token := range c.tokens {
-			c.head(i, i/c.Heads*c.tokens+token, c.at+token)
+			c.head(sequence*c.Heads+i%c.Heads, i/c.Heads*c.tokens+token, at+token)
 		}
 	}
 }
 
-// head computes head i, counted through the sequences, for the token in the given row and at the given position.
+// head computes head i, counted through the sequences of the cache, for the token in the given row and at the given
+// position.
 func (c *PairCache[T]) head(i, row, at int) {
 	h, n, j := c.Shape, at+1, i%c.Heads
 	weights, hidden := c.weights[2*i*h.Keys:][:2*n], c.hidden[2*i*h.Keys:][:2*n]

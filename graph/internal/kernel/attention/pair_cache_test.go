@@ -59,7 +59,7 @@ func pairCache(t *testing.T, h Shape, p *kernel.Pool) {
 			qkv = append(qkv, tokens[(sequence(b)*n+at)*width:][:count*width]...)
 		}
 		y := make([]float64, h.Batch*count*h.Heads*h.V)
-		c.Attend(p, y, qkv, mask, at)
+		c.Attend(p, y, qkv, mask, Together(at))
 		for b := range h.Batch {
 			for i := range count {
 				for f, w := range want(sequence(b), at+i) {

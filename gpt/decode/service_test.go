@@ -1,0 +1,212 @@
+package decode
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
+)
+
+// serve returns a running service, which ends with the test.
+func serve(t testing.TB, n Network, lanes, queue int) *Service {
+	t.Helper()
+	s, err := NewService(n, lanes, queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("run: got error %v, want %v", err, context.Canceled)
+		}
+	})
+	return s
+}
+
+func request(seed uint64, tokens int, prompt ...int) Request {
+	s := search.NewSampler(seed)
+	s.RepetitionPenalty = 1.3
+	return Request{Prompt: prompt, Tokens: tokens, Sampler: s}
+}
+
+// drawn returns the tokens of a request.
+func drawn(t testing.TB, s *Service, r Request) (ids []int) {
+	for d, err := range s.Generate(t.Context(), r) {
+		if err != nil {
+			t.Errorf("prompt %v: %v", r.Prompt, err)
+			return ids
+		}
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+// TestServiceWritesAlone: texts of many clients, which join and leave the batch at any time, are those that a Session of
+// one row writes. The prompts differ in length, share beginnings, and are more than the lanes.
+func TestServiceWritesAlone(t *testing.T) {
+	n := network(t, 60)
+	s := serve(t, n, 3, 100)
+	var group sync.WaitGroup
+	for i := range 24 {
+		prompt := []int{1, 2, 3}
+		for j := range i % 5 * 10 {
+			prompt = append(prompt, (i%7*j+i)%vocabulary)
+		}
+		group.Go(func() {
+			r := request(uint64(i), 3+i%6, prompt...)
+			got := drawn(t, s, r)
+			one, err := New(n, 1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var want []int
+			again := request(uint64(i), 0)
+			for token, err := range one.Generate(t.Context(), [][]int{prompt}, r.Tokens, []*search.Sampler{again.Sampler}) {
+				if err != nil {
+					t.Error(err)
+				}
+				want = append(want, token.ID)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("request %d of %d tokens: got %v, want %v", i, len(prompt), got, want)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestServiceStarts: a text that begins like an earlier one feeds only the rest of its prompt, in the lane that holds
+// most of it, or in another one if that is taken.
+func TestServiceStarts(t *testing.T) {
+	n := network(t, 60)
+	l, err := newLanes(n, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2}
+	for _, c := range []struct {
+		lane int
+		more []int
+		want int
+	}{{0, nil, 0}, {0, nil, 11}, {1, []int{5}, 12}, {2, []int{5, 6, 7}, 13}, {1, []int{4}, 12}} {
+		all := append(slices.Clone(prompt), c.more...)
+		held, err := l.begin(c.lane, all)
+		if err != nil || held != c.want {
+			t.Fatalf("lane %d: got %d tokens held, want %d (%v)", c.lane, held, c.want, err)
+		}
+		if err := l.read(c.lane, all[held:len(all)-1]); err != nil {
+			t.Fatal(err)
+		}
+		logits, err := l.feed([]int{c.lane}, all[len(all)-1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		single := session(t, n, 1)
+		want, err := single.Feed(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(logits.Floats(), want.Floats()) {
+			t.Errorf("lane %d: got logits %v, want %v", c.lane, logits.Floats(), want.Floats())
+		}
+	}
+}
+
+// A text ends with a stop token, at the end of the context, or when its client leaves, and its lane becomes free. The
+// likeliest tokens come in order.
+func TestServiceEnds(t *testing.T) {
+	n := network(t, 12)
+	s := serve(t, n, 1, 1)
+	if got := len(drawn(t, s, request(1, 100, 1, 2, 3))); got != 10 {
+		t.Errorf("a context of 12 and a prompt of 3: got %d tokens, want 10", got)
+	}
+	all := drawn(t, s, request(2, 8, 4, 5))
+	r := request(2, 8, 4, 5)
+	r.Stop = all[3:4]
+	if got, want := drawn(t, s, r), all[:slices.Index(all, all[3])]; !slices.Equal(got, want) {
+		t.Errorf("stop %v: got %v, want %v", r.Stop, got, want)
+	}
+	r, got := request(3, 9, 6), 0
+	r.Top = 3
+	for d, err := range s.Generate(t.Context(), r) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got++; len(d.Top) != 3 || d.Top[0].LogProb < d.Top[1].LogProb || d.Top[1].LogProb < d.Top[2].LogProb ||
+			d.LogProb > d.Top[0].LogProb {
+			t.Errorf("got the likeliest tokens %v of %v, want 3 in order", d.Top, d.Choice)
+		}
+		if got == 2 {
+			break // the client leaves
+		}
+	}
+	if got := len(drawn(t, s, request(4, 5, 7))); got != 5 {
+		t.Errorf("after a client that left: got %d tokens, want 5", got)
+	}
+	if got := drawn(t, s, request(5, 0, 7)); got != nil {
+		t.Errorf("no tokens: got %v", got)
+	}
+}
+
+// A service refuses what it cannot continue, and the requests beyond its queue, and ends those that it has when it
+// stops.
+func TestServiceRefuses(t *testing.T) {
+	n := network(t, 12)
+	s, err := NewService(n, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(r Request, ctx context.Context) (err error) {
+		for _, err = range s.Generate(ctx, r) {
+			break
+		}
+		return err
+	}
+	for word, r := range map[string]Request{
+		"got 0 tokens, want 1 to the context of 12": request(1, 5), "got 13 tokens": request(1, 5, make([]int, 13)...),
+		"token 1 is 11": request(1, 5, 1, 11), "got -1 to draw": request(1, -1, 1), "stop: token 0": {Prompt: []int{1}, Stop: []int{-1}},
+		"got nil, want one from NewSampler": {Prompt: []int{1}, Tokens: 1}, "got 12 tokens to report": {Prompt: []int{1}, Top: 12},
+	} {
+		mustContain(t, first(r, t.Context()), word)
+	}
+	mustContain(t, first(request(1, 1, 1), nil), "context: got nil")
+	s2 := (*Service)(nil)
+	for _, err := range s2.Generate(t.Context(), request(1, 1, 1)) {
+		mustContain(t, err, "want one from NewService")
+	}
+	mustContain(t, s2.Run(t.Context()), "NewService")
+	// Nothing runs yet: two requests wait, a third is refused, and all end with the service.
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			if err := first(request(1, 5, 1), context.Background()); !errors.Is(err, errStopped) {
+				t.Errorf("got error %v, want %v", err, errStopped)
+			}
+		})
+	}
+	for len(s.places) < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := first(request(1, 5, 1), t.Context()); !errors.Is(err, ErrFull) {
+		t.Errorf("the third request: got error %v, want %v", err, ErrFull)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("run: got error %v, want %v", err, context.Canceled)
+	}
+	group.Wait()
+	mustContain(t, s.Run(t.Context()), "want a new service")
+	_, err = NewService(n, 0, 1)
+	mustContain(t, err, "batch of 0")
+	_, err = NewService(n, 1, -1)
+	mustContain(t, err, "queue: got -1")
+}
