@@ -46,6 +46,14 @@ func variants() map[string]Config {
 	vary("adapter on c_attn, scaled by alpha", func(c *Config) {
 		c.LoraR, c.LoraAlpha, c.LoraScale, c.LoraTargets = 2, 0.7, "alpha", []string{"c_attn"}
 	})
+	vary("windows beside full blocks", func(c *Config) {
+		c.NLayer, c.Position, c.QKSize, c.Attention, c.RopeLocalBaseFreq = 4, "rope", 4, "gqa_window", 7
+		c.Options.Set("window", 2)
+		c.Options.Set("full_attention_interval", 2)
+	})
+	vary("multipliers", func(c *Config) {
+		c.Multipliers = parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2}
+	})
 	vary("blocks without rope", func(c *Config) { c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 4, "rope", 4, 2 })
 	vary("scaled rope", func(c *Config) {
 		c.Position, c.QKSize, c.PartialRotaryFactor, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, 0.5, "yarn", 4, 5

@@ -18,7 +18,7 @@ type plan struct {
 	rule   train.Optimizer
 
 	factors parts.Factors // of the parametrization, for all blocks
-	unfit   error         // of a parametrization that does not fit the network
+	unfit   error         // of a parametrization or a multiplier that does not fit the network
 }
 
 // planned looks up the parts of c. It leaves LoraTargets, whose default depends on the network's layers.
@@ -62,6 +62,7 @@ func newStack(at nn.Site, p plan) *stack {
 	net.Body = p.design.Body(at, p.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		return p.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
+	net.Lookup = withFactors(at.At("wte"), net.Lookup, 1, p.factors.Tokens)
 	before := len(at.Graph().Params())
 	net.head = nn.Make(at.At("lm_head"), func(at nn.Site) nn.Layer {
 		return withFactors(at, p.head.New(at, p.VocabSize, net.Embedding), p.factors.Logits, 1)

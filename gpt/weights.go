@@ -182,6 +182,9 @@ func (s source) cropped(blockSize int) (source, error) {
 	if blockSize < s.BlockSize {
 		s.rows, s.BlockSize = s.BlockSize, blockSize
 	}
+	if s.Options.Get("window") > blockSize {
+		s.Options.Offer("window", blockSize)
+	}
 	return s, nil
 }
 
@@ -205,7 +208,11 @@ func (c Config) heads() published.Heads {
 	if own := p.design.Attention.Groups; own != nil {
 		groups = own(p.Stack)
 	}
-	return published.Heads{Queries: p.NHead, Groups: groups, QK: p.QKSize, V: p.VSize}
+	h := published.Heads{Queries: p.NHead, Groups: groups, QK: p.QKSize, V: p.VSize}
+	if p.Position == "rope" {
+		h.Rotary = p.RotaryDim()
+	}
+	return h
 }
 
 // Export writes the model as the folder of a published GPT-2, LLaMA or another of published.Families, the first that it

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
@@ -60,6 +61,20 @@ func TestCheck(t *testing.T) {
 		"llama":     llama,
 		"blocks without rope": func(c *gpt.Config) {
 			c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 3, "rope", 4, 2
+		},
+		"windows beside full blocks": func(c *gpt.Config) {
+			c.NLayer, c.Position, c.QKSize, c.RopeScaling, c.RopeFactor, c.RopeLocalBaseFreq = 3, "rope", 4, "linear", 3, 7
+			c.Attention = "gqa_window"
+			c.Options.Set("window", 2)
+			c.Options.Set("full_attention_interval", 2)
+		},
+		"multipliers": func(c *gpt.Config) {
+			c.Multipliers = parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2}
+			c.Position, c.Head = "learned", "linear_no_bias"
+		},
+		"projection biased alone": func(c *gpt.Config) {
+			c.Attention, c.NLayer = "alternating_proj_bias", 3
+			c.Options.Set("window", 2)
 		},
 		"rope by linear scaling": func(c *gpt.Config) { c.Position, c.QKSize, c.RopeScaling, c.RopeFactor = "rope", 4, "linear", 3 },
 		"rope of llama 3": func(c *gpt.Config) {

@@ -169,7 +169,8 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm,
 		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks, ShortConv: c.ShortConv, ValueResidual: c.ValueResidual,
 		Skips:  c.Skips,
-		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, NoRope: c.NoRopeLayerInterval,
+		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, ThetaNear: c.RopeLocalBaseFreq,
+		NoRope:    c.NoRopeLayerInterval,
 		RotaryDim: int(math.Round(c.PartialRotaryFactor * float64(c.QKSize))),
 		Cap:       c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
 		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss,
@@ -184,6 +185,13 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		if c.BaseDepth > 0 {
 			p.Branch = math.Sqrt(float64(c.BaseDepth) / float64(c.NLayer))
 		}
+	}
+	p.Embeddings, p.Branch = c.EmbeddingMultiplier, cmp.Or(p.Branch, c.ResidualMultiplier)
+	if c.AttentionMultiplier != 0 {
+		p.Queries = c.AttentionMultiplier * math.Sqrt(float64(c.QKSize))
+	}
+	if c.LogitsScaling != 0 {
+		p.Logits = 1 / c.LogitsScaling
 	}
 	if c.LoraR > 0 {
 		switch p.LoRAScale = c.LoraAlpha; c.LoraScale {

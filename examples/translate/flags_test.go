@@ -24,12 +24,14 @@ func TestEveryFlag(t *testing.T) {
 			"schedule": "linear", "cooldown_iters": "2 with -schedule wsd", "n_head": "1", "window": "2 with -attention window", "n_layer": "2",
 		},
 		Unseen: map[string]string{
-			"mixed_keys":      "of texts of one length",
-			"threads":         "the same bits",
-			"kernels":         "the same but for rounding",
-			"recompute":       "the same bits",
-			"memory_limit":    "a limit that the run stays below",
-			"shard_optimizer": "of several ranks",
+			"mixed_keys": "of texts of one length",
+
+			"rope_local_base_freq": "of attention gqa_window, which only a decoder has",
+			"threads":              "the same bits",
+			"kernels":              "the same but for rounding",
+			"recompute":            "the same bits",
+			"memory_limit":         "a limit that the run stays below",
+			"shard_optimizer":      "of several ranks",
 		},
 	}
 	p.Check(t)

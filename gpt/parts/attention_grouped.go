@@ -6,14 +6,29 @@ import (
 )
 
 func groupedAttentions() []Attention {
-	options := []Option{{
+	heads := Option{
 		Name:    "n_kv_head",
-		Help:    "gqa, gqa_bias: heads of keys and values, each shared by n_head/n_kv_head heads; 0 is n_head",
+		Help:    "gqa*: heads of keys and values, each shared by n_head/n_kv_head heads; 0 is n_head",
 		Default: func(s Stack) int { return s.NHead }, Check: checkKVHeads, optional: true,
-	}}
+	}
+	interval := Option{
+		Name: "full_attention_interval",
+		Help: "gqa_window: leave the window out of every k-th block, such as 6; 0 leaves it out of none",
+		Check: func(got int, d nn.Dims) error {
+			if got > d.Blocks {
+				return errors.Errorf("full_attention_interval: got %d, want at most n_layer %d", got, d.Blocks)
+			}
+			return nil
+		},
+		optional: true,
+	}
 	return []Attention{
-		{Name: "gqa", Options: options, New: grouped, Groups: groups, Softmax: true},
-		{Name: "gqa_bias", Options: options, New: groupedBias, Groups: groups, Softmax: true},
+		{Name: "gqa", Options: []Option{heads}, New: grouped, Groups: groups, Softmax: true},
+		{Name: "gqa_bias", Options: []Option{heads}, New: groupedBias, Groups: groups, Softmax: true},
+		{
+			Name: "gqa_window", Options: []Option{heads, window(), interval}, New: groupedWindow, Groups: groups,
+			Softmax: true,
+		},
 	}
 }
 
@@ -30,6 +45,24 @@ func groupedBias(_ nn.Site, s Stack) nn.Attention {
 		at.Bias = false
 		return nn.NewGroupedAttention(at, groups(s), true)
 	}
+}
+
+// groupedWindow is grouped in a window, except in every block of the interval, where a token attends to all earlier
+// ones (Jiang et al. 2023, section 2; Gemma 2 and 3 with intervals of 2 and 6).
+func groupedWindow(root nn.Site, s Stack) nn.Attention {
+	mask := sharedMask(root, windowOf(s))
+	return func(at nn.Site) nn.Layer {
+		if !s.fullAttention(at.Block) {
+			at.Mask = mask
+		}
+		return nn.NewGroupedAttention(at, groups(s), at.Bias)
+	}
+}
+
+// fullAttention reports whether a block of attention gqa_window is one of those without a window.
+func (s Stack) fullAttention(block int) bool {
+	k := s.Options.Get("full_attention_interval")
+	return k > 0 && (block+1)%k == 0
 }
 
 func checkKVHeads(got int, d nn.Dims) error {

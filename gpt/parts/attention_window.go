@@ -7,13 +7,14 @@ import (
 
 func windowAttentions() []Attention {
 	sinks := Option{
-		Name: "sink_tokens", Help: "window, alternating: number of first tokens that stay visible beside the window",
+		Name: "sink_tokens", Help: "window, alternating*: number of first tokens that stay visible beside the window",
 		Check: upToContext("sink_tokens"), optional: true,
 	}
 	options := []Option{window(), sinks}
 	return []Attention{
 		{Name: "window", Options: options, New: windowed, Softmax: true},
 		{Name: "alternating", Options: options, New: alternating, Softmax: true},
+		{Name: "alternating_proj_bias", Options: options, New: alternatingProjBias, Softmax: true},
 	}
 }
 
@@ -29,12 +30,15 @@ func window() Option {
 	}
 }
 
-func windowed(root nn.Site, s Stack) nn.Attention {
+func windowed(root nn.Site, s Stack) nn.Attention { return masked(root, windowOf(s)) }
+
+// windowOf returns the window of a stack, beside which the first tokens may stay visible.
+func windowOf(s Stack) nn.Visibility {
 	width, sinks := s.Options.Get("window"), s.Options.Get("sink_tokens")
 	if sinks == 0 {
-		return masked(root, nn.Window{Width: width})
+		return nn.Window{Width: width}
 	}
-	return masked(root, nn.SinkWindow{Width: width, Sinks: sinks})
+	return nn.SinkWindow{Width: width, Sinks: sinks}
 }
 
 // alternating returns causal attention in the blocks of even index and attention in a window in the others (Diab,
@@ -49,13 +53,30 @@ func alternating(root nn.Site, s Stack) nn.Attention {
 	}
 }
 
+// alternatingProjBias is alternating without biases of queries, keys and values, like GPT-Neo (Black et al. 2021). The
+// field bias determines that of the projection after the heads.
+func alternatingProjBias(root nn.Site, s Stack) nn.Attention {
+	mask := sharedMask(root, windowOf(s))
+	return func(at nn.Site) nn.Layer {
+		if at.Block%2 == 1 {
+			at.Mask = mask
+		}
+		return nn.NewGroupedAttention(at, at.Heads, false)
+	}
+}
+
 // masked returns multi-headed attention under a mask that all blocks share.
 func masked(root nn.Site, visible nn.Visibility) nn.Attention {
-	mask := nn.NewBiasedMask(root.Sub("visible"), root.Dims, nn.All{nn.Causal{}, visible}, root.Scores)
+	mask := sharedMask(root, visible)
 	return func(at nn.Site) nn.Layer {
 		at.Mask = mask
 		return nn.NewSelfAttention(at)
 	}
+}
+
+// sharedMask returns the mask of blocks that see what is visible of the tokens before them.
+func sharedMask(root nn.Site, visible nn.Visibility) *nn.Mask {
+	return nn.NewBiasedMask(root.Sub("visible"), root.Dims, nn.All{nn.Causal{}, visible}, root.Scores)
 }
 
 // upToContext returns the check of an option that counts tokens of a sequence.

@@ -11,6 +11,7 @@ import (
 // Body holds the layers of a model between its ids and its head: embeddings, blocks, and a final norm.
 type Body struct {
 	Embedding *nn.Embedding
+	Lookup    nn.Layer     // returns the embeddings of tokens: Embedding, or with a factor
 	Positions []graph.Expr // the parameters of the positions, which are looked up and added
 	Blocks    []nn.Layer
 
@@ -38,6 +39,7 @@ func (d Design) Body(
 ) *Body {
 	s := d.Stack
 	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope, stack: s}
+	b.Lookup = b.Embedding
 	before := len(at.Graph().Params())
 	at.Sub("position %q", s.Position).Try(func() {
 		p := d.Position.New(at, s)
@@ -72,6 +74,7 @@ func (d Design) Body(
 			return conv(at, place, width)
 		}
 	}
+	near := localRotary(at, s)
 	mask, block := inner(at)
 	at.Mask = mask
 	for i := range s.NLayer {
@@ -80,6 +83,9 @@ func (d Design) Body(
 		}
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
+		if near != nil && !s.fullAttention(i) {
+			at.Rotary = near
+		}
 		if k := s.NoRopeLayerInterval; k > 0 && (i+1)%k == 0 {
 			at.Rotary = nil
 		}
@@ -125,7 +131,7 @@ func (b *Body) through(x graph.Expr, apply func(name string, block nn.Layer, x g
 }
 
 func (b *Body) embed(tokens graph.Expr) graph.Expr {
-	x := b.scope.Place("wte", b.Embedding.Forward(tokens))
+	x := b.scope.Place("wte", b.Lookup.Forward(tokens))
 	if b.place != nil {
 		x = nn.In(b.scope, "position", b.place)(x)
 	}

@@ -68,6 +68,14 @@ func (d Design) Validate(context int) error {
 	if err := d.checkScaling(); err != nil {
 		return err
 	}
+	if s.RopeLocalBaseFreq != 0 && (s.Position != "rope" || s.Attention != "gqa_window") {
+		return errors.Errorf("rope_local_base_freq: got %v, want 0 with position %s and attention %s, not rope and "+
+			"gqa_window", s.RopeLocalBaseFreq, s.Position, s.Attention)
+	}
+	if k := s.Options.Get("full_attention_interval"); s.RopeLocalBaseFreq != 0 && k < 2 {
+		return errors.Errorf("rope_local_base_freq: got %v, want 0 with full_attention_interval %d: "+
+			"all blocks are alike", s.RopeLocalBaseFreq, k)
+	}
 	if k := s.NoRopeLayerInterval; k == 1 || k > s.NLayer {
 		return errors.Errorf("no_rope_layer_interval: got %d, want 0 or 2 to n_layer %d", k, s.NLayer)
 	}
@@ -111,7 +119,7 @@ func (d Design) checkPartial() error {
 	case s.Position != "rope":
 		return errors.Errorf("partial_rotary_factor: got %v, want 0 with position %s, which is not rope",
 			s.PartialRotaryFactor, s.Position)
-	case s.rotaryDim() < 2 || s.rotaryDim()%2 != 0 || !(math.Abs(n-float64(s.rotaryDim())) <= 1e-6):
+	case s.RotaryDim() < 2 || s.RotaryDim()%2 != 0 || !(math.Abs(n-float64(s.RotaryDim())) <= 1e-6):
 		return errors.Errorf("partial_rotary_factor: got %v, which is %v of qk_size %d features, want an even number",
 			s.PartialRotaryFactor, n, s.QKSize)
 	}

@@ -182,10 +182,18 @@ type Head struct {
 }
 
 // Heads lists the library's heads, the default first.
-func Heads() []Head { return []Head{{"linear", linearHead}, {"tied", tiedHead}} }
+func Heads() []Head {
+	return []Head{{"linear", linearHead}, {"linear_no_bias", linearNoBias}, {"tied", tiedHead}}
+}
 
 func linearHead(at nn.Site, vocabulary int, _ *nn.Embedding) nn.Layer {
 	return at.Affine(at.Scope, at.Embd, []int{vocabulary}, at.Bias, graph.Normal(0.02))
+}
+
+// linearNoBias is linearHead without a bias in networks with biases, like GPT-NeoX.
+func linearNoBias(at nn.Site, vocabulary int, wte *nn.Embedding) nn.Layer {
+	at.Bias = false
+	return linearHead(at, vocabulary, wte)
 }
 
 func tiedHead(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return nn.NewTied(at.Scope, wte) }

@@ -16,7 +16,7 @@ func TestOptionsAreRead(t *testing.T) {
 		set             func(o *Options)
 	}{
 		"read":            {"window", "", Library(), func(o *Options) { o.Set("window", 4) }},
-		"unread":          {"causal", "window: got 4, which attention causal does not read, want 0 or attention window, alternating, dilated, longformer, bigbird", Library(), func(o *Options) { o.Set("window", 4) }},
+		"unread":          {"causal", "window: got 4, which attention causal does not read, want 0 or attention gqa_window, window, alternating, alternating_proj_bias, dilated, longformer, bigbird", Library(), func(o *Options) { o.Set("window", 4) }},
 		"by default":      {"", "window: got 4, which attention causal does not read", Library(), func(o *Options) { o.Set("window", 4) }},
 		"misspelt":        {"window", "wndow: got 3: no attention has such an option; did you mean window?", Library(), func(o *Options) { o.Set("window", 4); o.Set("wndow", 3) }},
 		"unheard of":      {"causal", "zeal: got 3: no attention has such an option; the known are n_kv_head window", Library(), func(o *Options) { o.Set("zeal", 3) }},
@@ -27,7 +27,7 @@ func TestOptionsAreRead(t *testing.T) {
 		"taken back":      {"causal", "", Library(), func(o *Options) { o.Set("window", 3); o.Set("window", 0) }},
 		"own":             {"own", "", own, func(o *Options) { o.Set("window", 3); o.Set("own_width", 3) }},
 		"own's elsewhere": {"causal", "own_width: got 3, which attention causal does not read, want 0 or attention own", own, func(o *Options) { o.Set("own_width", 3) }},
-		"by an own one":   {"causal", "want 0 or attention own, window, ", own, func(o *Options) { o.Set("window", 3) }},
+		"by an own one":   {"causal", "want 0 or attention own, gqa_window, window, ", own, func(o *Options) { o.Set("window", 3) }},
 	} {
 		s := Stack{NLayer: 1, NHead: 2, NEmbd: 6, Attention: c.attention}
 		c.set(&s.Options)

@@ -43,7 +43,7 @@ func mupFactors(c Scaling, s Stack) Factors {
 	m := float64(s.NEmbd) / float64(c.BaseWidth)
 	heads := float64(s.NHead) / float64(cmp.Or(c.BaseHead, s.NHead)) // H/H₀, so that dρ/dρ₀ = m/heads
 	f := Factors{
-		Hidden: 1 / math.Sqrt(m), Logits: 1 / m, Queries: math.Sqrt(heads / m), Branch: 1, Blocks: s.NLayer,
+		Hidden: 1 / math.Sqrt(m), Tokens: 1, Logits: 1 / m, Queries: math.Sqrt(heads / m), Branch: 1, Blocks: s.NLayer,
 		HiddenRate: 1 / m, BlockRate: 1, Optimizers: []string{"adamw", "lion"},
 	}
 	if c.BaseDepth > 0 {
@@ -56,7 +56,6 @@ func mupFactors(c Scaling, s Stack) Factors {
 // checkMup refuses parts whose products the table does not describe. The attentions that it accepts multiply queries by
 // keys, both from one projection. A user-defined attention must do so, too, or scale its scores itself.
 func checkMup(c Scaling, s Stack) error {
-	known := []string{"causal", "sigmoid", "gqa", "gqa_bias", "window", "alternating", "dilated", "bigbird"}
 	const want = "want %s with parametrization mup"
 	switch {
 	case c.BaseWidth == 0:
@@ -68,8 +67,16 @@ func checkMup(c Scaling, s Stack) error {
 			c.BaseDepth, s.Block)
 	case s.QKNorm != "none":
 		return errors.Errorf("qk_norm: got %s, "+want+", whose norm undoes a factor on them", s.QKNorm, "none")
-	case slices.Contains(Names(Attentions()), s.Attention) && !slices.Contains(known, s.Attention):
-		return errors.Errorf("attention: got %s, "+want, s.Attention, strings.Join(known, ", "))
+	case slices.Contains(Names(Attentions()), s.Attention) && !slices.Contains(productsOfQueries(), s.Attention):
+		return errors.Errorf("attention: got %s, "+want, s.Attention, strings.Join(productsOfQueries(), ", "))
 	}
 	return nil
+}
+
+// productsOfQueries returns the attentions whose scores are products of queries and keys from one projection.
+func productsOfQueries() []string {
+	return []string{
+		"causal", "sigmoid", "gqa", "gqa_bias", "gqa_window", "window", "alternating", "alternating_proj_bias",
+		"dilated", "bigbird",
+	}
 }

@@ -38,10 +38,18 @@ func checkSinusoidal(d nn.Dims) error {
 func rope(at nn.Site, s Stack) nn.Placement {
 	scaling := Find(ropeScalings(), s.RopeScaling)
 	if scaling.build == nil {
-		return nn.Placement{Rotary: nn.NewPartialRoPE(at.At("rope"), at.QK, s.rotaryDim(), s.RopeTheta)}
+		return nn.Placement{Rotary: nn.NewPartialRoPE(at.At("rope"), at.QK, s.RotaryDim(), s.RopeTheta)}
 	}
 	of := scaling.build(s.RopeFactor, s.RopeOriginal)
-	return nn.Placement{Rotary: nn.NewScaledRoPE(at.At("rope"), at.QK, s.rotaryDim(), s.RopeTheta, of)}
+	return nn.Placement{Rotary: nn.NewScaledRoPE(at.At("rope"), at.QK, s.RotaryDim(), s.RopeTheta, of)}
+}
+
+// localRotary returns the rotation in blocks of attention gqa_window with a window, or nil if it is that of the others.
+func localRotary(at nn.Site, s Stack) nn.Rotary {
+	if s.RopeLocalBaseFreq == 0 {
+		return nil
+	}
+	return nn.NewPartialRoPE(at.At("rope_local"), at.QK, s.RotaryDim(), s.RopeLocalBaseFreq)
 }
 
 // ropeScaling is a way to stretch rotary positions over a context that is longer than that of the training. build is

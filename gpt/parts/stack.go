@@ -26,9 +26,12 @@ type Stack struct {
 	RopeTheta            float64 // base of the rotary positions' frequencies; by default 10000
 	// PartialRotaryFactor is the share of the features of a head that rotary positions rotate; 0 means all.
 	PartialRotaryFactor float64
-	RopeScaling         string  // for contexts longer than those of the training
-	RopeFactor          float64 // of RopeScaling; 0 without
-	RopeOriginal        int     // number of tokens of the context in training, for some of them; otherwise 0
+	// RopeLocalBaseFreq is the base in blocks of attention gqa_window with a window, without RopeScaling; 0 means that
+	// these have the positions of the others.
+	RopeLocalBaseFreq float64
+	RopeScaling       string  // for contexts longer than those of the training
+	RopeFactor        float64 // of RopeScaling; 0 without
+	RopeOriginal      int     // number of tokens of the context in training, for some of them; otherwise 0
 	// NoRopeLayerInterval is k if blocks k, 2k, …, counted from 1, have no rotary positions; 0 means no such block.
 	NoRopeLayerInterval int
 
@@ -77,8 +80,8 @@ func (s Stack) withDefaults() Stack {
 	return s
 }
 
-// rotaryDim returns the number of features of a head that rotary positions rotate. s must be resolved.
-func (s Stack) rotaryDim() int {
+// RotaryDim returns the number of features of a head that rotary positions rotate. s must be resolved.
+func (s Stack) RotaryDim() int {
 	if s.PartialRotaryFactor == 0 {
 		return s.QKSize
 	}

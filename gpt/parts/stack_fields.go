@@ -21,6 +21,8 @@ func (s *Stack) SizeFields() field.List {
 		field.New("eps", &s.Eps, field.Fraction(), "epsilon of the normalisation; 0 is 1e-5"),
 		field.New("rope_theta", &s.RopeTheta, field.NonNegative(),
 			"base of the rotary positions' frequencies; 0 is 10000"),
+		field.New("rope_local_base_freq", &s.RopeLocalBaseFreq, field.NonNegative(),
+			"gqa_window: rope_theta of the blocks with a window, unscaled; 0 is as in the others").Optional(),
 		field.New("partial_rotary_factor", &s.PartialRotaryFactor, field.Fraction(),
 			"share of the features of a head that rotary positions rotate, such as 0.25; 0 is all").Optional(),
 		NameField("rope_scaling", &s.RopeScaling, Names(ropeScalings()),

@@ -337,7 +337,7 @@ func TestLayout(t *testing.T) {
 	if own := (Layout{Family: Own()}).Tensors(params); own[len(own)-1].Name != "lm_head.bias" {
 		t.Errorf("our own files: got %s as the last, want the head's bias", own[len(own)-1].Name)
 	}
-	l := Layout{Family: llama(), Heads: Heads{2, 1, 2, 3}}
+	l := Layout{Family: llama(), Heads: Heads{2, 1, 2, 3, 2}}
 	if list := l.Export(params); len(list) != 7 || list[0].Name != "model.embed_tokens.weight" {
 		t.Errorf("LLaMA: got %d tensors, the first being %s", len(list), list[0].Name)
 	}

@@ -41,7 +41,10 @@ type setting struct{ field, value string }
 
 // Families returns the families of other programs.
 func Families() []Family {
-	return []Family{GPT2(), llama(), qwen2(), qwen3(), smolLM3(), olmo2()}
+	return []Family{
+		GPT2(), llama(), qwen2(), qwen3(), smolLM3(), olmo2(), mistral(), gemma2(), gemma3(), phi3(), granite(),
+		gptNeoX(), gptNeo(), opt(),
+	}
 }
 
 // FamilyOf returns the family of a config.json by its model_type. Without one it is a GPT-2's.

@@ -1,7 +1,9 @@
 package published
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -50,4 +52,98 @@ func every[T any](list []T, special func(T) bool) (k int, ok bool) {
 		}
 	}
 	return k, true
+}
+
+// windows translates sliding_window and layer_types. Without layer_types, every block has the window except every k-th;
+// 0 means all. The list is written if the family has a key for it.
+func windows(k int) link {
+	return link{
+		read: func(file, network field.List) error { return readWindows(k, file, network) },
+		write: func(file, network field.List) error {
+			attention, window := shown(network, "attention"), shown(network, "window")
+			if attention != "gqa_window" {
+				window = "null"
+			}
+			if err := parse(file, "sliding_window", window); err != nil {
+				return err
+			}
+			list := make([]string, count(file, "num_hidden_layers"))
+			for i := range list {
+				list[i] = "full_attention"
+				k := count(network, "full_attention_interval")
+				if attention == "gqa_window" && (k == 0 || (i+1)%k != 0) {
+					list[i] = "sliding_attention"
+				}
+			}
+			return parse(file, "layer_types", strings.Join(list, ","))
+		},
+	}
+}
+
+// readWindows sets the attention of a network, its window and the interval of the blocks without one.
+func readWindows(k int, file, network field.List) error {
+	var window int
+	if err := field.UnmarshalPart(json.RawMessage(shown(file, "sliding_window")), &window); err != nil || window < 0 {
+		return errors.Errorf("sliding_window: got %s, want null or a number of tokens",
+			field.Clip(shown(file, "sliding_window")))
+	}
+	list, err := layerTypes(file)
+	if err != nil {
+		return err
+	}
+	for _, kind := range list {
+		switch {
+		case kind != "full_attention" && kind != "sliding_attention":
+			return errors.Errorf("layer_types: got %s, want full_attention or sliding_attention", field.Clip(kind))
+		case kind == "sliding_attention" && window == 0:
+			return errors.Errorf("sliding_window: got %s, want a number of tokens for the blocks of sliding_attention",
+				shown(file, "sliding_window"))
+		}
+	}
+	blocks := count(file, "num_hidden_layers")
+	if len(list) > 0 {
+		var ok bool
+		if k, ok = every(list, func(kind string) bool { return kind == "full_attention" }); !ok {
+			return errors.Errorf("layer_types: got %s, want full_attention for every k-th block alone",
+				field.Clip(shown(file, "layer_types")))
+		}
+	}
+	if window == 0 || k == 1 {
+		return parse(network, "attention", "gqa")
+	}
+	if k > blocks {
+		k = 0
+	}
+	for _, s := range []setting{
+		{"attention", "gqa_window"}, {"full_attention_interval", strconv.Itoa(k)},
+		{"window", strconv.Itoa(min(window, count(file, "max_position_embeddings")))},
+	} {
+		if err := parse(network, s.field, s.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linked returns the link between a key whose value may be null, or none, and a field that is 0 then.
+func linked(key, name string, none float64) link {
+	return link{
+		read: func(file, network field.List) error {
+			value := none
+			if err := field.UnmarshalPart(json.RawMessage(shown(file, key)), &value); err != nil {
+				return errors.Wrap(err, key)
+			}
+			if value == none {
+				value = 0
+			}
+			return parse(network, name, plain(value))
+		},
+		write: func(file, network field.List) error {
+			value := shown(network, name)
+			if value == "0" || value == "" {
+				value = plain(none)
+			}
+			return parse(file, key, value)
+		},
+	}
 }

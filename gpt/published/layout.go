@@ -26,11 +26,26 @@ func (l Layout) Tensors(params []graph.Expr) (list []train.Named) {
 			continue
 		}
 		for _, p := range l.Family.names.pieces(t.Name, l.Heads) {
-			t.Name, t.Turned, t.Columns = p.name, p.turned, p.columns
-			list = append(list, t)
+			list = append(list, p.file(t))
 		}
 	}
 	return list
+}
+
+// file returns a parameter as the tensor of a file that p describes.
+func (p piece) file(t train.Named) train.Named {
+	t.Name, t.Turned, t.Columns, t.Shift = p.name, p.turned, p.columns, p.shift
+	rows := t.Shape[0]
+	if p.turned {
+		rows = t.Shape[1]
+	}
+	switch {
+	case p.parts > 0:
+		t.Rows, t.From = p.parts*rows, p.part*rows
+	case p.skip > 0:
+		t.Rows, t.From = max(t.Rows, rows)+p.skip, p.skip
+	}
+	return t
 }
 
 // Export returns the parameters as the tensors of a published file.
@@ -82,7 +97,9 @@ func (l Layout) Skips(name string, ownHead bool) bool {
 }
 
 // IsHead reports whether a tensor of a file is the head's matrix.
-func (l Layout) IsHead(name string) bool { return l.Family.names.plain(name) == HeadWeight }
+func (l Layout) IsHead(name string) bool {
+	return l.Family.names.plain(name) == l.Family.names.headName()
+}
 
 // FileName returns the name that the first of the tensors of a parameter has in a file.
 func (l Layout) FileName(parameter string) string {

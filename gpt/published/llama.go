@@ -77,7 +77,7 @@ func llamaRows(s llamaSizes) []row {
 		object("rope_parameters").onlyRead(),
 		head(s.tied),
 		number("attention_dropout", 0, field.Fraction()).nullable(),
-		fixed("layer_types", []string{}).nullable().onlyRead(),          // the kind of each block's attention
+		fixed("layer_types", []string{}).nullable().byLink().onlyRead(), // the kind of each block's attention
 		number("partial_rotary_factor", 1, field.Positive()).onlyRead(), // rotated features of a head
 	}
 }
@@ -121,21 +121,21 @@ func llamaNames() names {
 	return names{
 		prefix: "model.", written: "model.",
 		rules: []rule{
-			{"wte.weight", "embed_tokens.weight", false, nil},
-			{"h.#.ln_1.weight", block + "input_layernorm.weight", false, nil},
-			{"h.#.attn.c_attn.weight", attention + "q_proj.weight", true, queries},
-			{"h.#.attn.c_attn.weight", attention + "k_proj.weight", true, keys},
-			{"h.#.attn.c_attn.weight", attention + "v_proj.weight", true, values},
-			{"h.#.attn.c_attn.bias", attention + "q_proj.bias", false, queries},
-			{"h.#.attn.c_attn.bias", attention + "k_proj.bias", false, keys},
-			{"h.#.attn.c_attn.bias", attention + "v_proj.bias", false, values},
-			{"h.#.attn.c_proj.weight", attention + "o_proj.weight", true, nil},
-			{"h.#.ln_2.weight", block + "post_attention_layernorm.weight", false, nil},
-			{"h.#.mlp.c_gate.weight", block + "mlp.gate_proj.weight", true, nil},
-			{"h.#.mlp.c_fc.weight", block + "mlp.up_proj.weight", true, nil},
-			{"h.#.mlp.c_proj.weight", block + "mlp.down_proj.weight", true, nil},
-			{"ln_f.weight", "norm.weight", false, nil},
-			{HeadWeight, HeadWeight, true, nil},
+			tensor("wte.weight", "embed_tokens.weight"),
+			tensor("h.#.ln_1.weight", block+"input_layernorm.weight"),
+			matrix("h.#.attn.c_attn.weight", attention+"q_proj.weight").of(queries),
+			matrix("h.#.attn.c_attn.weight", attention+"k_proj.weight").of(keys),
+			matrix("h.#.attn.c_attn.weight", attention+"v_proj.weight").of(values),
+			tensor("h.#.attn.c_attn.bias", attention+"q_proj.bias").of(queries),
+			tensor("h.#.attn.c_attn.bias", attention+"k_proj.bias").of(keys),
+			tensor("h.#.attn.c_attn.bias", attention+"v_proj.bias").of(values),
+			matrix("h.#.attn.c_proj.weight", attention+"o_proj.weight"),
+			tensor("h.#.ln_2.weight", block+"post_attention_layernorm.weight"),
+			matrix("h.#.mlp.c_gate.weight", block+"mlp.gate_proj.weight"),
+			matrix("h.#.mlp.c_fc.weight", block+"mlp.up_proj.weight"),
+			matrix("h.#.mlp.c_proj.weight", block+"mlp.down_proj.weight"),
+			tensor("ln_f.weight", "norm.weight"),
+			matrix(HeadWeight, HeadWeight),
 		},
 		buffers: []buffer{{"", "rotary_emb.inv_freq"}},
 	}
@@ -145,7 +145,7 @@ func llamaNames() names {
 func (n names) normed(q, k func(Heads) []int) names {
 	const attention = "layers.#.self_attn."
 	n.rules = append(n.rules,
-		rule{"h.#.attn.q_norm.weight", attention + "q_norm.weight", false, q},
-		rule{"h.#.attn.k_norm.weight", attention + "k_norm.weight", false, k})
+		tensor("h.#.attn.q_norm.weight", attention+"q_norm.weight").of(q),
+		tensor("h.#.attn.k_norm.weight", attention+"k_norm.weight").of(k))
 	return n
 }

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,7 @@ type names struct {
 	written string // the prefix that we write
 	rules   []rule
 	buffers []buffer
+	head    string // name of the head's matrix, which never has a prefix; HeadWeight if empty
 }
 
 // buffer is the beginning and the end of the names of tensors that are not parameters.
@@ -19,14 +21,29 @@ type buffer struct{ begin, end string }
 // rule maps one of our parameters to a tensor in the files. # stands for the number of a block.
 type rule struct {
 	ours, theirs string
-	turned       bool
+	turned       bool                // its rows are our columns
 	columns      func(h Heads) []int // returns our columns that it holds; nil means all
+	shift        float64             // ours minus theirs
+	skip         int                 // number of its rows before ours
+	part, parts  int                 // ours is this part of its rows, which are divided equally; 0 means one
+}
+
+// tensor returns the rule of a tensor that is as ours.
+func tensor(ours, theirs string) rule { return rule{ours: ours, theirs: theirs} }
+
+// matrix returns the rule of a matrix that is (out, in).
+func matrix(ours, theirs string) rule { return rule{ours: ours, theirs: theirs, turned: true} }
+
+// of returns r as the rule of a tensor that holds these of our columns.
+func (r rule) of(columns func(h Heads) []int) rule {
+	r.columns = columns
+	return r
 }
 
 // piece is a tensor of a file that holds one of our parameters, or some of its columns.
 type piece struct {
+	rule
 	name    string // without a prefix
-	turned  bool   // its rows are our columns
 	columns []int  // our columns, in its order; nil means all
 }
 
@@ -44,7 +61,7 @@ func (n names) pieces(name string, h Heads) (list []piece) {
 		if r.ours != general {
 			continue
 		}
-		p := piece{name: strings.ReplaceAll(r.theirs, "#", block), turned: r.turned}
+		p := piece{rule: r, name: strings.ReplaceAll(r.theirs, "#", block)}
 		if r.columns != nil {
 			p.columns = r.columns(h)
 		}
@@ -61,7 +78,7 @@ func (n names) plain(name string) string { return strings.TrimPrefix(name, n.pre
 
 // file returns the name under which we write a piece.
 func (n names) file(plain string) string {
-	if plain == HeadWeight {
+	if plain == n.headName() {
 		return plain
 	}
 	return n.written + plain
@@ -69,11 +86,14 @@ func (n names) file(plain string) string {
 
 // module returns the name of a piece's matrix in Hugging Face's programs.
 func (n names) module(piece string) string {
-	if piece == HeadWeight {
+	if piece == n.headName() {
 		return strings.TrimSuffix(piece, ".weight")
 	}
 	return n.prefix + strings.TrimSuffix(piece, ".weight")
 }
+
+// headName returns the name of the head's matrix in the files.
+func (n names) headName() string { return cmp.Or(n.head, HeadWeight) }
 
 // skipped reports whether a tensor of a file, named without a prefix, is a buffer such as a mask or a table of angles
 // rather than a parameter.

@@ -11,7 +11,7 @@ import (
 // The pieces of c_attn are its columns, each once: for every head, first the first features of the pairs, then the
 // second ones.
 func TestPieces(t *testing.T) {
-	list := llama().names.pieces("h.12.attn.c_attn.weight", Heads{Queries: 4, Groups: 2, QK: 6, V: 5})
+	list := llama().names.pieces("h.12.attn.c_attn.weight", Heads{Queries: 4, Groups: 2, QK: 6, V: 5, Rotary: 6})
 	var all []int
 	for i, name := range []string{"q", "k", "v"} {
 		if got := list[i]; got.name != "layers.12.self_attn."+name+"_proj.weight" || !got.turned {
@@ -31,7 +31,7 @@ func TestPieces(t *testing.T) {
 			t.Fatalf("got %d columns, want each of 46 once: %v", len(all), all)
 		}
 	}
-	bias := llama().names.pieces("h.0.attn.c_attn.bias", Heads{2, 1, 2, 2})
+	bias := llama().names.pieces("h.0.attn.c_attn.bias", Heads{2, 1, 2, 2, 2})
 	if len(bias) != 3 || bias[0].turned || bias[1].name != "layers.0.self_attn.k_proj.bias" {
 		t.Errorf("biases: got %v", bias)
 	}
@@ -69,7 +69,7 @@ func TestNames(t *testing.T) {
 
 // The complete table of LLaMA: every parameter is one tensor, or three, and matrices are transposed.
 func TestLLaMATensors(t *testing.T) {
-	h := Heads{Queries: 2, Groups: 1, QK: 2, V: 2}
+	h := Heads{Queries: 2, Groups: 1, QK: 2, V: 2, Rotary: 2}
 	got := map[string]string{}
 	for _, name := range []string{
 		"wte.weight", "h.7.ln_1.weight", "h.7.attn.c_attn.weight", "h.7.attn.c_attn.bias", "h.7.attn.c_proj.weight", "h.7.ln_2.weight",

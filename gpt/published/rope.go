@@ -20,38 +20,51 @@ type rotation struct {
 
 // rotary translates the keys about rotary positions: rope_theta, partial_rotary_factor, and rope_scaling, or
 // rope_parameters of newer programs, which contains the first two.
-func rotary() link {
+func rotary() link { return rotaryKeys("rope_theta", "partial_rotary_factor") }
+
+// rotaryKeys is rotary for files that have other names for the first two keys.
+func rotaryKeys(theta, partial string) link {
 	return link{
 		read: func(file, network field.List) error {
 			for _, key := range []string{"rope_scaling", "rope_parameters"} {
 				if object := shown(file, key); object != "null" {
-					if err := readRotation(json.RawMessage(object), file, network); err != nil {
+					if err := readRotation(json.RawMessage(object), theta, partial, file, network); err != nil {
 						return errors.Wrap(err, key)
 					}
 				}
 			}
+			if share := shown(file, partial); share != "1" && share != "" {
+				return parse(network, "partial_rotary_factor", share)
+			}
 			return nil
 		},
-		write: writeRotation,
+		write: func(file, network field.List) error {
+			if share := shown(network, "partial_rotary_factor"); share != "0" && share != "" {
+				if err := parse(file, partial, share); err != nil {
+					return err
+				}
+			}
+			return writeRotation(file, network)
+		},
 	}
 }
 
 // readRotation reads an object about rotary positions. Scalings of a factor of 1 change nothing, and those of kind
 // dynamic only what lies beyond the model's context.
-func readRotation(object json.RawMessage, file, network field.List) error {
+func readRotation(object json.RawMessage, theta, partial string, file, network field.List) error {
 	r, err := decodeRotation(object)
 	if err != nil {
 		return err
 	}
-	for _, key := range []string{"rope_theta", "partial_rotary_factor"} {
+	for key, to := range map[string]string{"rope_theta": theta, "partial_rotary_factor": partial} {
 		value, ok := r.numbers[key]
 		if !ok {
 			continue
 		}
-		if err := parse(file, key, plain(value)); err != nil {
+		if err := parse(file, to, plain(value)); err != nil {
 			return err
 		}
-		if f, _ := file.Find(key); f.Check() != nil {
+		if f, _ := file.Find(to); f.Check() != nil {
 			return f.Check()
 		}
 	}
@@ -151,7 +164,7 @@ func (r rotation) check() error {
 // writeRotation writes rope_scaling.
 func writeRotation(file, network field.List) error {
 	kind := shown(network, "rope_scaling")
-	if kind == "" || kind == "none" {
+	if _, ok := file.Find("rope_scaling"); !ok || kind == "" || kind == "none" {
 		return nil
 	}
 	factor, err := strconv.ParseFloat(shown(network, "rope_factor"), 64)

@@ -61,7 +61,17 @@ func (r row) byLink() row {
 }
 
 // object returns the row of a key with any JSON value, null by default, that links translate.
-func object(key string) row { return row{key: key, value: json.RawMessage("null"), linked: true} }
+func object(key string) row { return anyJSON(key, "null") }
+
+// anyJSON is object with another default.
+func anyJSON(key, value string) row {
+	return row{key: key, value: json.RawMessage(value), linked: true}
+}
+
+// without returns rows without those of the given keys.
+func without(rows []row, keys ...string) []row {
+	return slices.DeleteFunc(rows, func(r row) bool { return slices.Contains(keys, r.key) })
+}
 
 // head returns the row of tie_word_embeddings.
 func head(tied bool) row {

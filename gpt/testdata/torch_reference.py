@@ -47,11 +47,14 @@ def write(path, tensors):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def attend(q, k, v):
-    """Causal attention of (B, H, T, dh)."""
-    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
-    future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-    return scores.masked_fill(future, -math.inf).softmax(-1) @ v
+def attend(q, k, v, scale=None, window=None, cap=None):
+    """Causal attention of (B, H, T, dh), to the last window tokens, with scores between -cap and cap."""
+    scores = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if cap:
+        scores = cap * torch.tanh(scores / cap)
+    distance = torch.arange(scores.shape[-1])[:, None] - torch.arange(scores.shape[-1])
+    hidden = (distance < 0) | (distance >= (window or math.inf))
+    return scores.masked_fill(hidden, -math.inf).softmax(-1) @ v
 
 
 def heads(x, count):
@@ -132,45 +135,160 @@ def rotated(x, frequency, magnitude=1.0):
     return torch.cat((a * cos - b * sin, b * cos + a * sin, rest), -1)
 
 
+def sliding(c, i):
+    """Whether block i attends to a window alone."""
+    kinds = c.get("layer_types")
+    return kinds[i] == "sliding_attention" if kinds else c["model_type"] in ("mistral", "phi3")
+
+
 def llama(c, w, ids):
     """LLaMA, and its relatives with the differences that their names say."""
-    kind, eps = c["model_type"], c["rms_norm_eps"]
+    kind, eps, width = c["model_type"], c["rms_norm_eps"], c["hidden_size"]
+    gemma, granite = kind.startswith("gemma"), kind == "granite"
     count, shared = c["num_attention_heads"], c.get("num_key_value_heads") or c["num_attention_heads"]
-    size = c.get("head_dim") or c["hidden_size"] // count
-    turns = frequencies(size, c["rope_theta"], c["max_position_embeddings"], c.get("rope_scaling"))
+    size = c.get("head_dim") or width // count
+    turning = int(size * c.get("partial_rotary_factor", 1))
+    turns = frequencies(turning, c["rope_theta"], c["max_position_embeddings"], c.get("rope_scaling"))
+    nearby = frequencies(turning, c["rope_local_base_freq"], 0, None) if kind == "gemma3_text" else turns
+    scale = size**-0.5
+    if granite:
+        scale = c["attention_multiplier"]
+    if gemma:
+        scale = c["query_pre_attn_scalar"] ** -0.5
 
     def affine(name, x):  # the weights are (out, in)
         return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
 
     def norm(name, x):
-        return rms(x, w[name + ".weight"], eps)
+        gain = w[name + ".weight"]
+        return rms(x, 1 + gain if gemma else gain, eps)
 
     def attention(i, h, x):
-        q, k, v = (affine(h + f"{part}_proj", x) for part in "qkv")
+        if kind == "phi3":
+            sizes = [count * size, shared * size, shared * size]
+            q, k, v = affine(h + "qkv_proj", x).split(sizes, -1)
+        else:
+            q, k, v = (affine(h + f"{part}_proj", x) for part in "qkv")
         if kind == "olmo2":  # over all heads
             q, k = norm(h + "q_norm", q), norm(h + "k_norm", k)
         q, k, v = heads(q, count), heads(k, shared), heads(v, shared)
-        if kind == "qwen3":  # over each head
+        if kind in ("qwen3", "gemma3_text"):  # over each head
             q, k = norm(h + "q_norm", q), norm(h + "k_norm", k)
         if kind != "smollm3" or c["no_rope_layers"][i]:
-            q, k = rotated(q, *turns), rotated(k, *turns)
+            by = nearby if sliding(c, i) else turns
+            q, k = rotated(q, *by), rotated(k, *by)
         k, v = (y.repeat_interleave(count // shared, 1) for y in (k, v))
-        return affine(h + "o_proj", joined(attend(q, k, v)))
+        window = c.get("sliding_window") if sliding(c, i) else None
+        return affine(h + "o_proj", joined(attend(q, k, v, scale, window, c.get("attn_logit_softcapping"))))
 
     def mlp(h, x):
-        gate = affine(h + "gate_proj", x)
-        return affine(h + "down_proj", gate * torch.sigmoid(gate) * affine(h + "up_proj", x))
+        if kind == "phi3":
+            gate, up = affine(h + "gate_up_proj", x).chunk(2, -1)
+        else:
+            gate, up = affine(h + "gate_proj", x), affine(h + "up_proj", x)
+        act = F.silu(gate)
+        if gemma:
+            act = 0.5 * gate * (1 + torch.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3)))
+        return affine(h + "down_proj", act * up)
 
     x = w["model.embed_tokens.weight"][ids]
+    if gemma:
+        x = x * width**0.5
+    if granite:
+        x = x * c["embedding_multiplier"]
+    branch = c["residual_multiplier"] if granite else 1
     for i in range(c["num_hidden_layers"]):
         h = f"model.layers.{i}."
         if kind == "olmo2":
             x = x + norm(h + "post_attention_layernorm", attention(i, h + "self_attn.", x))
             x = x + norm(h + "post_feedforward_layernorm", mlp(h + "mlp.", x))
-            continue
-        x = x + attention(i, h + "self_attn.", norm(h + "input_layernorm", x))
-        x = x + mlp(h + "mlp.", norm(h + "post_attention_layernorm", x))
-    return norm("model.norm", x) @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
+        elif gemma:
+            y = attention(i, h + "self_attn.", norm(h + "input_layernorm", x))
+            x = x + norm(h + "post_attention_layernorm", y)
+            y = mlp(h + "mlp.", norm(h + "pre_feedforward_layernorm", x))
+            x = x + norm(h + "post_feedforward_layernorm", y)
+        else:
+            x = x + branch * attention(i, h + "self_attn.", norm(h + "input_layernorm", x))
+            x = x + branch * mlp(h + "mlp.", norm(h + "post_attention_layernorm", x))
+    logits = norm("model.norm", x) @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
+    if granite:
+        logits = logits / c["logits_scaling"]
+    cap = c.get("final_logit_softcapping")
+    return cap * torch.tanh(logits / cap) if cap else logits
+
+
+def gpt_neox(c, w, ids):
+    count, eps = c["num_attention_heads"], c["layer_norm_eps"]
+    size = c["hidden_size"] // count
+    turns = frequencies(int(size * c["rotary_pct"]), c["rotary_emb_base"], c["max_position_embeddings"], c.get("rope_scaling"))
+
+    def affine(name, x):
+        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
+
+    def attention(h, x):
+        packed = affine(h + "query_key_value", x)
+        q, k, v = packed.reshape(*x.shape[:2], count, 3, size).permute(3, 0, 2, 1, 4)
+        return affine(h + "dense", joined(attend(rotated(q, *turns), rotated(k, *turns), v)))
+
+    def mlp(h, x):
+        x = affine(h + "dense_h_to_4h", x)
+        return affine(h + "dense_4h_to_h", 0.5 * x * (1 + torch.erf(x / math.sqrt(2))))
+
+    x = w["gpt_neox.embed_in.weight"][ids]
+    for i in range(c["num_hidden_layers"]):
+        h = f"gpt_neox.layers.{i}."
+        y = attention(h + "attention.", norm(h + "input_layernorm", x))
+        if c["use_parallel_residual"]:
+            x = x + y + mlp(h + "mlp.", norm(h + "post_attention_layernorm", x))
+        else:
+            x = x + y
+            x = x + mlp(h + "mlp.", norm(h + "post_attention_layernorm", x))
+    return norm("gpt_neox.final_layer_norm", x) @ w.get("embed_out.weight", w["gpt_neox.embed_in.weight"]).T
+
+
+def gpt_neo(c, w, ids):
+    count, eps = c["num_heads"], c["layer_norm_epsilon"]
+    kinds = [kind for kinds, times in c["attention_types"] for _ in range(times) for kind in kinds]
+
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
+
+    def affine(name, x):
+        return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
+
+    x = w["wte.weight"][ids] + w["wpe.weight"][: ids.shape[1]]
+    for i, kind in enumerate(kinds):
+        h = f"h.{i}."
+        y = norm(h + "ln_1", x)
+        q, k, v = (heads(affine(h + f"attn.attention.{part}_proj", y), count) for part in "qkv")
+        window = c["window_size"] if kind == "local" else None
+        x = x + affine(h + "attn.attention.out_proj", joined(attend(q, k, v, 1.0, window)))
+        y = affine(h + "mlp.c_fc", norm(h + "ln_2", x))
+        y = 0.5 * y * (1 + torch.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * y**3)))
+        x = x + affine(h + "mlp.c_proj", y)
+    return norm("ln_f", x) @ w.get("lm_head.weight", w["wte.weight"]).T
+
+
+def opt(c, w, ids):
+    count, d = c["num_attention_heads"], "model.decoder."
+
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], 1e-5)
+
+    def affine(name, x):
+        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+
+    x = w[d + "embed_tokens.weight"][ids] + w[d + "embed_positions.weight"][2 : 2 + ids.shape[1]]
+    for i in range(c["num_hidden_layers"]):
+        h = f"{d}layers.{i}."
+        y = norm(h + "self_attn_layer_norm", x)
+        q, k, v = (heads(affine(h + f"self_attn.{part}_proj", y), count) for part in "qkv")
+        x = x + affine(h + "self_attn.out_proj", joined(attend(q, k, v)))
+        x = x + affine(h + "fc2", affine(h + "fc1", norm(h + "final_layer_norm", x)).relu())
+    return norm(d + "final_layer_norm", x) @ w.get("lm_head.weight", w[d + "embed_tokens.weight"]).T
 
 
 def answer(folder):
@@ -180,7 +298,8 @@ def answer(folder):
         asked = json.load(f)
     stored = read(folder + "/model.safetensors")
     w = {name[len("transformer.") :] if name.startswith("transformer.") else name: x for name, x in stored.items()}
-    family = {"gpt2": gpt2}.get(c["model_type"], llama)
+    families = {"gpt2": gpt2, "gpt_neox": gpt_neox, "gpt_neo": gpt_neo, "opt": opt}
+    family = families.get(c["model_type"], llama)
     logits = family(c, w, torch.tensor(asked["tokens"]))
     loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(asked["targets"]).flatten())
     loss.backward()

@@ -57,7 +57,7 @@ func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, e
 		}
 		byName[e.Name] = e
 	}
-	from := make([]safetensors.Entry, len(tensors))
+	from, found := make([]safetensors.Entry, len(tensors)), map[string]bool{}
 	for i, t := range tensors {
 		e, ok := byName[t.Name]
 		shape, n := t.shape(), 1
@@ -72,11 +72,10 @@ func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, e
 		case e.Len() != n:
 			return nil, errors.Errorf("%s holds %d floating-point numbers, want %d", t.Name, e.Len(), n)
 		}
-		from[i] = e
-		delete(byName, t.Name)
+		from[i], found[t.Name] = e, true
 	}
 	for _, e := range entries {
-		if _, left := byName[e.Name]; left {
+		if !found[e.Name] {
 			return nil, errors.Errorf("the file has %s, the model does not", field.Clip(e.Name))
 		}
 	}

@@ -15,9 +15,11 @@ import (
 type Named struct {
 	Name string
 	graph.Tensor
-	Turned  bool  // whether the matrix is transposed in the file
-	Columns []int // columns that the file's tensor holds, in its order; nil means all
-	Rows    int   // number of rows in the file, of which the first are used; 0 means the same as here
+	Turned  bool    // whether the matrix is transposed in the file
+	Columns []int   // columns that the file's tensor holds, in its order; nil means all
+	Rows    int     // number of rows in the file; 0 means as many as are used
+	From    int     // first of the rows in the file that are used; those before it may belong to other tensors
+	Shift   float64 // number that is subtracted in the file
 
 	first    int                          // index in the file's tensor at which this part of it begins
 	complete func() (graph.Tensor, error) // returns the complete tensor; nil if this is it
@@ -38,11 +40,11 @@ func (t Named) shape() []int {
 	if t.Columns != nil {
 		shape[len(shape)-1] = len(t.Columns)
 	}
-	if t.Rows > 0 && len(shape) > 0 {
-		shape[0] = t.Rows
-	}
 	if t.Turned {
 		slices.Reverse(shape)
+	}
+	if t.Rows > 0 && len(shape) > 0 {
+		shape[0] = t.Rows
 	}
 	return shape
 }
@@ -52,12 +54,25 @@ func (t Named) FileShape() []int { return t.shape() }
 
 // Filed returns the numbers of the file's tensor as float32.
 func (t Named) Filed() ([]float32, error) {
+	if t.Rows > 0 {
+		file, err := joined([]Named{t}, safetensors.F32)
+		return file.F32, err
+	}
 	file, err := t.filed(safetensors.F32)
 	return file.F32, err
 }
 
+// before returns the number of entries of the file's tensor in the rows before From.
+func (t Named) before() int {
+	n, shape := t.From, t.shape()
+	for _, size := range shape[min(1, len(shape)):] {
+		n *= size
+	}
+	return n
+}
+
 // straight reports whether the numbers have the same order in the file and here.
-func (t Named) straight() bool { return !t.Turned && t.Columns == nil }
+func (t Named) straight() bool { return !t.Turned && t.Columns == nil && t.Shift == 0 }
 
 // place returns the index here of entry i of the file's tensor.
 func (t Named) place(i int) int {
@@ -86,19 +101,52 @@ func WriteTensors(w io.Writer, tensors []Named, metadata map[string]string, dtyp
 	if w == nil {
 		return errors.New("nothing to write to: the writer is nil")
 	}
-	entries := make([]safetensors.Entry, len(tensors))
-	for i, t := range tensors {
+	var entries []safetensors.Entry
+	var parts [][]Named // of every entry
+	for _, t := range tensors {
 		if err := t.Finite(t.Name); err != nil {
 			return err
 		}
-		entries[i] = safetensors.Entry{Name: t.Name, Shape: t.shape(), DType: dtype}
-		if dtype == "" {
-			entries[i].DType = t.dtype()
+		if i := len(entries) - 1; i >= 0 && entries[i].Name == t.Name && t.From > 0 {
+			parts[i] = append(parts[i], t)
+			continue
 		}
+		e := safetensors.Entry{Name: t.Name, Shape: t.shape(), DType: dtype}
+		if dtype == "" {
+			e.DType = t.dtype()
+		}
+		entries, parts = append(entries, e), append(parts, []Named{t})
 	}
 	return safetensors.WriteEach(w, entries, metadata, func(i int) (safetensors.Tensor, error) {
-		return tensors[i].filed(entries[i].DType)
+		if parts[i][0].Rows == 0 {
+			return parts[i][0].filed(entries[i].DType)
+		}
+		return joined(parts[i], entries[i].DType)
 	})
+}
+
+// joined returns the tensor of a file that consists of these parts. Rows of no part are 0.
+func joined(parts []Named, dtype string) (file safetensors.Tensor, err error) {
+	n := 1
+	for _, size := range parts[0].shape() {
+		n *= size
+	}
+	if dtype == safetensors.F64 {
+		file.F64 = make([]float64, n)
+	} else {
+		file.F32 = make([]float32, n)
+	}
+	for _, t := range parts {
+		at := t.before()
+		t.Rows = 0
+		part, err := t.filed(dtype)
+		if err != nil {
+			return file, err
+		}
+		copy(file.F32[min(at, len(file.F32)):], part.F32)
+		copy(file.F64[min(at, len(file.F64)):], part.F64)
+	}
+	return file, nil
 }
 
 func (t Named) dtype() string {
@@ -125,13 +173,13 @@ func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
 	if dtype == safetensors.F64 {
 		file.F64 = make([]float64, n)
 		for i := range n {
-			file.F64[i] = t.At(t.place(i))
+			file.F64[i] = t.At(t.place(i)) - t.Shift
 		}
 		return file, nil
 	}
 	file.F32 = make([]float32, n)
 	for i := range n {
-		file.F32[i] = float32(t.At(t.place(i)))
+		file.F32[i] = float32(t.At(t.place(i)) - t.Shift)
 	}
 	return file, t.finite(0, file) // a float64 may overflow float32
 }

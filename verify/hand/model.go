@@ -9,6 +9,7 @@ import (
 // Stack is one side of a model: the embeddings, the blocks, and the norm at their end.
 type Stack[T Number] struct {
 	Tokens    Embedding[T]
+	Scale     float64  // factor on the embedded tokens; 0 is none
 	Positions Layer[T] // applied to the embedded tokens; nil adds nothing
 	Drop      Dropout[T]
 	Blocks    []Layer[T]
@@ -16,13 +17,21 @@ type Stack[T Number] struct {
 	Norm      Layer[T]  // nil for post-norm blocks
 }
 
-// Embed returns a₁, tokens + positions.
+// Embed returns a₁, scale·tokens + positions.
 func (s Stack[T]) Embed(tokens []int) Matrix[T] { // (B·n) → (B·n, d)
-	x := within("wte", Matrix[T]{}, s.Tokens.Forward(tokens))
+	x := s.scaled(within("wte", Matrix[T]{}, s.Tokens.Forward(tokens)))
 	if s.Positions != nil {
 		x = forward("wpe", s.Positions, x)
 	}
 	return s.Drop.Forward(x)
+}
+
+// scaled returns x with the factor on the embedded tokens.
+func (s Stack[T]) scaled(x Matrix[T]) Matrix[T] {
+	if s.Scale == 0 {
+		return x
+	}
+	return x.Scale(s.Scale)
 }
 
 // Forward computes Table 2 from the tokens to the input of the head.
@@ -104,7 +113,7 @@ func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
 	if s.Positions != nil {
 		d1, positions = s.Positions.Backward(stream[0], d1) // ohe(1:n)ᵗ Δ₁
 	}
-	tokenGradients := s.Tokens.Backward(tokens, d1).In("wte", "_tok") // ohe(a₀)ᵗ Δ₁
+	tokenGradients := s.Tokens.Backward(tokens, s.scaled(d1)).In("wte", "_tok") // scale·ohe(a₀)ᵗ Δ₁
 	return slices.Concat(tokenGradients, positions.In("wpe", "_pos"), g)
 }
 

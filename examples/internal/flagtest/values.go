@@ -38,6 +38,10 @@ func Network() map[string]string {
 		"partial_rotary_factor":  "0.5 with -position rope -qk_size 4",
 		"no_rope_layer_interval": "2 with -position rope -n_layer 2 -qk_size 4",
 		"label_smoothing":        "0.2", "z_loss": "0.1",
+		"full_attention_interval": "2 with -attention gqa_window -window 2 -n_layer 2",
+		"rope_local_base_freq": "9 with -attention gqa_window -window 2 -n_layer 2 -full_attention_interval 2 " +
+			"-position rope -qk_size 4",
+		"embedding_multiplier": "2", "attention_multiplier": "2", "residual_multiplier": "2", "logits_scaling": "2",
 		"ema": "0.9", "attn_logit_softcapping": "0.1", "final_logit_softcapping": "0.5",
 		"parametrization": "mup with -base_width 4", "base_width": "5 with -parametrization mup",
 		"base_depth": "3 with -parametrization mup -base_width 4",

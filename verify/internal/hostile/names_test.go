@@ -732,6 +732,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[parts.Factors](),
 	reflect.TypeFor[parts.Head](),
 	reflect.TypeFor[parts.MLP](),
+	reflect.TypeFor[parts.Multipliers](),
 	reflect.TypeFor[parts.Name](),
 	reflect.TypeFor[parts.Norm](),
 	reflect.TypeFor[parts.Optimizer](),

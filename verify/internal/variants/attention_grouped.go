@@ -38,9 +38,31 @@ func gqaBias[T hand.Number]() Variant[T] {
 	}
 }
 
+func gqaWindow[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "gqa_window", Type: "GroupedAttention", Hand: groupedUnder[T](groupWindow),
+		ID: "I66", Source: "Ainslie et al. 2023; Jiang et al. 2023, section 2",
+		Settings: []Setting{
+			{
+				Name: "grouped attention in a window", Heads: groupedHeads,
+				Options: map[string]int{"n_kv_head": 2, "window": 3},
+			},
+			{
+				Name: "grouped attention of a block without its window", Heads: groupedHeads,
+				Options: map[string]int{"n_kv_head": 3, "window": 2, "full_attention_interval": 1},
+			},
+		},
+	}
+}
+
 // grouped returns attention whose heads share keys and values. It has the biases that the parameters contain.
-func grouped[T hand.Number](p Place[T]) hand.Layer[T] {
-	heads := softmax(p, causal)
-	heads.Groups = p.plan.option("n_kv_head")
-	return p.project(heads)
+func grouped[T hand.Number](p Place[T]) hand.Layer[T] { return groupedUnder[T](causal)(p) }
+
+// groupedUnder is grouped under a mask.
+func groupedUnder[T hand.Number](see mask) func(p Place[T]) hand.Layer[T] {
+	return func(p Place[T]) hand.Layer[T] {
+		heads := softmax(p, see)
+		heads.Groups = p.plan.option("n_kv_head")
+		return p.project(heads)
+	}
 }

@@ -29,10 +29,14 @@ func attentions[T hand.Number]() []Variant[T] {
 			Name: "alternating", Type: self, Hand: selfAttention[T](alternating),
 			ID: "I12", By: []string{"I12", "I14"},
 		},
+		{
+			Name: "alternating_proj_bias", Type: "GroupedAttention", Hand: selfAttention[T](alternating),
+			ID: "I12", By: []string{"I12", "I14"},
+		},
 		{Name: "bigbird", Type: self, Hand: selfAttention[T](bigBird), ID: "I13"},
 		{Name: "dilated", Type: self, Hand: selfAttention[T](dilatedOrGlobal), ID: "I13"},
 		{Name: "longformer", Type: "Longformer", Hand: longformer[T], ID: "I13"},
-		gqa[T](), gqaBias[T](), linear[T](), taylor[T](),
+		gqa[T](), gqaBias[T](), gqaWindow[T](), linear[T](), taylor[T](),
 		{Name: "linformer", Type: "Linformer", ID: "I47", Hand: func(p Place[T]) hand.Layer[T] {
 			return p.Site.Linformer(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK)
 		}},
@@ -70,9 +74,12 @@ func (p Place[T]) rotary() hand.Layer[T] {
 	if k := p.plan.NoRope; k > 0 && (p.block+1)%k == 0 {
 		return nil
 	}
+	theta, scaling := p.plan.Theta, p.plan.Scaling
+	if near := p.plan.ThetaNear; near > 0 && !p.plan.full(p.block) {
+		theta, scaling = near, hand.RotaryScaling{}
+	}
 	return hand.RoPE[T]{
-		Positions: p.positions(), Size: p.plan.QK, RotaryDim: p.plan.RotaryDim, Theta: p.plan.Theta,
-		Scaling: p.plan.Scaling,
+		Positions: p.positions(), Size: p.plan.QK, RotaryDim: p.plan.RotaryDim, Theta: theta, Scaling: scaling,
 	}
 }
 

@@ -47,6 +47,20 @@ func alternating(c Plan, n, block, head int) matrix {
 	return hand.CausalMask(n)
 }
 
+// groupWindow gives all blocks a window except every k-th.
+func groupWindow(c Plan, n, block, _ int) matrix {
+	if c.full(block) {
+		return hand.CausalMask(n)
+	}
+	return hand.WindowMask(n, c.option("window"))
+}
+
+// full reports whether a block is one of every k-th that has no window.
+func (c Plan) full(block int) bool {
+	k := c.option("full_attention_interval")
+	return k > 0 && (block+1)%k == 0
+}
+
 func dilatedOrGlobal(c Plan, n, _, head int) matrix {
 	return hand.CausalMask(n).Add(hand.Either(c.dilated(n, head), c.global(n)))
 }

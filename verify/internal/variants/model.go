@@ -30,6 +30,7 @@ type Plan struct {
 	Random    [][]int               // keys drawn at random for every query, in attention bigbird
 	Eps       float64               // ε of every norm
 	Theta     float64               // base of rotary positions
+	ThetaNear float64               // in blocks with a window, without scaling; 0 is as in the others
 	Scaling   hand.RotaryScaling    // of rotary positions
 	RotaryDim int                   // features of a head that rotate; 0 is all
 	NoRope    int                   // k for no rotation in every k-th block; 0 is none
@@ -40,7 +41,8 @@ type Plan struct {
 	Smoothing float64               // of the labels
 	ZLoss     float64               // λ of the loss
 
-	Queries, Branch, Logits float64 // factors of a parametrization on queries, branches and the head's input; 0 is none
+	Queries, Branch, Logits float64 // factors on queries, branches and the head's input; 0 is none
+	Embeddings              float64 // factor on the embedded tokens; 0 is none
 
 	// Mask returns the additive mask of a head, for a sequence in a block. If it is nil the attention's own mask
 	// applies.
@@ -154,6 +156,7 @@ func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 		Tokens:    hand.Embedding[T]{Weight: p.Site.At("wte").Param("weight")},
 		Positions: p.layer("position", p.plan.Position),
 		Drop:      p.Site.Drop("drop"),
+		Scale:     p.plan.Embeddings,
 	}
 	block := find[T]("block", p.plan.Block)
 	for i := range p.plan.Layers {

@@ -1,0 +1,184 @@
+package published
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pkg/errors"
+)
+
+// gemma2 returns the family of Gemma 2 (Gemma Team 2024): a LLaMA with norms before and after attention and MLP,
+// embeddings times √d, capped scores and logits, and a window in every other block. The files hold the gains of its
+// norms minus 1.
+func gemma2() Family {
+	rows := gemmaRows(llamaSizes{vocabulary: 256_000, context: 8192}, "50.0", "30.0")
+	return Family{
+		ModelType:     "gemma2",
+		architectures: []string{"Gemma2ForCausalLM"},
+		rows:          rows,
+		same:          append(llamaSame(), setting{"block", "sandwich"}),
+		links:         append([]link{sharedKeys(), windows(2), rotary()}, gemmaLinks()...),
+		harmless:      []string{"hidden_act", "cache_implementation"},
+		constants:     map[string]any{"initializer_range": 0.02, "use_cache": true},
+		names:         gemmaNames(llamaNames()),
+	}
+}
+
+// gemma3 returns the family of Gemma 3's texts (Gemma Team 2025): a Gemma 2 with norms of queries and keys instead of
+// caps, and windows in all but every sixth block, whose rotary positions have a base of their own.
+func gemma3() Family {
+	rows := gemmaRows(llamaSizes{vocabulary: 262_208, context: 131_072, theta: 1e6}, "null", "null")
+	return Family{
+		ModelType:     "gemma3_text",
+		architectures: []string{"Gemma3ForCausalLM"},
+		rows: append(rows, number("rope_local_base_freq", 10_000, field.Positive()).byLink(),
+			fixed("use_bidirectional_attention", false).onlyRead()),
+		same:      append(llamaSame(), setting{"block", "sandwich"}, setting{"qk_norm", "head"}),
+		links:     append([]link{sharedKeys(), windows(6), twoRotations(), rotary(), oneRotation()}, gemmaLinks()...),
+		harmless:  []string{"hidden_act", "cache_implementation", "sliding_window_pattern", "_sliding_window_pattern"},
+		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
+		names:     gemmaNames(llamaNames().normed(headGains, headGains)),
+	}
+}
+
+// gemmaRows returns the keys of Gemma 2 and 3, with the defaults of both caps.
+func gemmaRows(s llamaSizes, scores, logits string) []row {
+	s.inner, s.width, s.blocks, s.heads, s.groups, s.head, s.tied = 9216, 2304, 26, 8, 4, 256, true
+	rows := without(llamaRows(s), "hidden_act", "layer_types")
+	return append(rows,
+		row{key: "hidden_activation", value: "gelu_pytorch_tanh", fields: []string{"mlp"}, names: geluMLPs, null: true},
+		fixed("layer_types", []string{}).nullable().byLink(),
+		anyJSON("sliding_window", "4096"),
+		number("query_pre_attn_scalar", 256, field.Positive()).byLink(),
+		anyJSON("attn_logit_softcapping", scores), anyJSON("final_logit_softcapping", logits),
+		fixed("attention_bias", false))
+}
+
+// geluMLPs returns Hugging Face's names of the activation of a gated MLP of Gemma.
+func geluMLPs([]parts.Activation) []name {
+	return []name{{"gelu_pytorch_tanh", "geglu_tanh"}, {"gelu_new", "geglu_tanh"}, {"gelu", "geglu"}}
+}
+
+// gemmaLinks returns the links of the scale of embeddings and scores, and of caps.
+func gemmaLinks() []link {
+	return []link{
+		{read: func(file, network field.List) error {
+			return parse(network, "embedding_multiplier", plain(math.Sqrt(float64(count(file, "hidden_size")))))
+		}},
+		{readQueryScalar, writeQueryScalar},
+		linked("attn_logit_softcapping", "attn_logit_softcapping", 0),
+		linked("final_logit_softcapping", "final_logit_softcapping", 0),
+	}
+}
+
+// readQueryScalar reads query_pre_attn_scalar, whose root divides the scores in place of that of head_dim.
+func readQueryScalar(file, network field.List) error {
+	scalar, err := strconv.ParseFloat(shown(file, "query_pre_attn_scalar"), 64)
+	head := count(file, "head_dim")
+	switch {
+	case err != nil:
+		return errors.Wrap(err, "query_pre_attn_scalar")
+	case scalar == float64(head):
+		return nil
+	case shown(network, "qk_norm") == "head":
+		return errors.Errorf("query_pre_attn_scalar: got %v, want head_dim %d in a network that norms its queries",
+			scalar, head)
+	}
+	return parse(network, "attention_multiplier", plain(1/math.Sqrt(scalar)))
+}
+
+// writeQueryScalar writes query_pre_attn_scalar, which is usually a whole number.
+func writeQueryScalar(file, network field.List) error {
+	scalar := float64(count(file, "head_dim"))
+	m, err := strconv.ParseFloat(shown(network, "attention_multiplier"), 64)
+	if err != nil {
+		return errors.Wrap(err, "attention_multiplier")
+	}
+	if m != 0 {
+		scalar = 1 / (m * m)
+	}
+	if whole := math.Round(scalar); math.Abs(scalar-whole) <= 1e-9*whole {
+		scalar = whole
+	}
+	return parse(file, "query_pre_attn_scalar", plain(scalar))
+}
+
+// twoRotations reads rope_parameters of newer files, an object for each of the two kinds of attention.
+func twoRotations() link {
+	return link{read: func(file, network field.List) error {
+		var both struct {
+			Full    json.RawMessage `json:"full_attention"`
+			Sliding json.RawMessage `json:"sliding_attention"`
+		}
+		object := shown(file, "rope_parameters")
+		if !strings.Contains(object, "full_attention") {
+			return nil
+		}
+		if err := field.UnmarshalPart(json.RawMessage(object), &both); err != nil {
+			return errors.Wrap(err, "rope_parameters")
+		}
+		r, err := decodeRotation(both.Sliding)
+		if err != nil || r.kind != "default" {
+			return errors.Errorf("rope_parameters: sliding_attention: got %s, want a rotation of type default",
+				field.Clip(string(both.Sliding)))
+		}
+		if theta, ok := r.numbers["rope_theta"]; ok {
+			if err := parse(file, "rope_local_base_freq", plain(theta)); err != nil {
+				return err
+			}
+		}
+		return parse(file, "rope_parameters", string(both.Full))
+	}}
+}
+
+// oneRotation translates the base of rotary positions in blocks with a window. If all blocks are alike, it is the only
+// base, or none.
+func oneRotation() link {
+	return link{
+		read: func(file, network field.List) error {
+			local := shown(file, "rope_local_base_freq")
+			switch {
+			case shown(network, "attention") != "gqa_window":
+				return nil
+			case count(network, "full_attention_interval") > 0:
+				return parse(network, "rope_local_base_freq", local)
+			}
+			for _, s := range []setting{{"rope_scaling", "none"}, {"rope_factor", "0"}, {"rope_original", "0"}} {
+				if err := parse(network, s.field, s.value); err != nil {
+					return err
+				}
+			}
+			return parse(file, "rope_theta", local)
+		},
+		write: func(file, network field.List) error {
+			local := shown(network, "rope_local_base_freq")
+			if count(network, "full_attention_interval") == 0 {
+				local = shown(network, "rope_theta")
+			}
+			if local == "0" {
+				return nil
+			}
+			return parse(file, "rope_local_base_freq", local)
+		},
+	}
+}
+
+// gemmaNames returns LLaMA's names with those of four norms. Gains are those of the files plus 1.
+func gemmaNames(n names) names {
+	const block = "layers.#."
+	n.rules = slices.DeleteFunc(n.rules, func(r rule) bool { return r.ours == "h.#.ln_2.weight" })
+	n.rules = append(n.rules, tensor("h.#.ln_1_post.weight", block+"post_attention_layernorm.weight"),
+		tensor("h.#.ln_2.weight", block+"pre_feedforward_layernorm.weight"),
+		tensor("h.#.ln_2_post.weight", block+"post_feedforward_layernorm.weight"))
+	for i, r := range n.rules {
+		if strings.Contains(r.ours, "ln_") || strings.Contains(r.ours, "_norm.") {
+			n.rules[i].shift = 1
+		}
+	}
+	return n
+}
