@@ -3,7 +3,6 @@ package optim
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
@@ -46,9 +45,6 @@ func (o Muon) State() (State, error) {
 
 // Step updates s.W and s.M.
 func (o Muon) Step(s Step) {
-	if s.pool == nil {
-		s.pool = kernel.NewPool(1)
-	}
 	if len(s.W.Shape) == 2 && s.W.Len() == s.W.Shape[0]*s.W.Shape[1] { // New refuses others
 		muon(o, s, s.W.F32, s.G.F32, s.M.F32)
 		muon(o, s, s.W.F64, s.G.F64, s.M.F64)
@@ -56,33 +52,43 @@ func (o Muon) Step(s Step) {
 }
 
 func muon[T kernel.Float](o Muon, s Step, w, g, m []T) {
+	eachMatrix(s, w, g, m, func(in, out int, w, g, m gemm.Matrix[T]) {
+		n := min(in, out)
+		space := room[T](s, in*out+4*n*n)
+		u := gemm.Mat(space[:in*out], out)
+		momentum, scale := T(o.Momentum), T(s.Scale)
+		for i := range in {
+			g, m, u := g.Row(i)[:out], m.Row(i)[:out], u.Row(i)[:out]
+			for j, g := range g {
+				m[j] = momentum*normal(m[j]) + scale*g
+				u[j] = scale*g + momentum*m[j]
+			}
+		}
+		normalise(u.Data)
+		p := polynomial(cmp.Or(o.Steps, 5), u, in, out, space[in*out:])
+		keep, rate := T(1-s.Rate*s.Decay), -T(newtonB*s.Rate*o.scale(in, out))
+		if in <= out {
+			gemm.MulSerial(in, out, in, rate, p, u, keep, w)
+		} else {
+			gemm.MulSerial(in, out, out, rate, u, p, keep, w)
+		}
+	})
+}
+
+// eachMatrix calls f with the rows and columns of every matrix that w consists of, and with its entries in w, g and m.
+func eachMatrix[T kernel.Float](s Step, w, g, m []T, f func(in, out int, w, g, m gemm.Matrix[T])) {
 	if len(w) == 0 { // the other type
 		return
 	}
-	in, width, columns, pool := s.W.Shape[0], s.W.Shape[1], s.Columns, s.pool
+	in, width, columns := s.W.Shape[0], s.W.Shape[1], s.Columns
 	if len(columns) == 0 {
 		columns = []int{width}
 	}
-	n := min(in, slices.Max(columns))
-	space := room[T](s, len(w)+4*n*n)
-	u, momentum, scale := space[:len(w)], T(o.Momentum), T(s.Scale)
-	pool.Range(len(w), kernel.Grain, func(from, to int) {
-		for i := from; i < to; i++ {
-			m[i] = momentum*normal(m[i]) + scale*g[i]
-			u[i] = scale*g[i] + momentum*m[i]
-		}
-	})
-	for from, i := 0, 0; i < len(columns); from, i = from+columns[i], i+1 {
-		out := columns[i]
-		x, w := gemm.Mat(u, width).From(0, from), gemm.Mat(w, width).From(0, from)
-		normalise(pool, x, in, out)
-		p := polynomial(pool, cmp.Or(o.Steps, 5), x, in, out, space[len(u):])
-		keep, rate := T(1-s.Rate*s.Decay), -T(s.Rate*o.scale(in, out))
-		if in <= out {
-			gemm.Mul(pool, in, out, in, rate, p, x, keep, w)
-		} else {
-			gemm.Mul(pool, in, out, out, rate, x, p, keep, w)
-		}
+	from := 0
+	for _, out := range columns {
+		at := func(x []T) gemm.Matrix[T] { return gemm.Mat(x, width).From(0, from) }
+		f(in, out, at(w), at(g), at(m))
+		from += out
 	}
 }
 
@@ -94,54 +100,44 @@ func (o Muon) scale(in, out int) float64 {
 	return 0.2 * math.Sqrt(float64(max(in, out)))
 }
 
-// normalise divides a matrix by its Frobenius norm, unless that is 0.
-func normalise[T kernel.Float](pool *kernel.Pool, x gemm.Matrix[T], rows, cols int) {
-	squares := 0.0
-	for i := range rows {
-		squares += kernel.SumSquares(pool, x.Row(i)[:cols])
-	}
-	if squares == 0 {
-		return
-	}
-	inverse := 1 / math.Sqrt(squares)
-	pool.Rows(rows, cols, func(from, to int) {
-		for i := from; i < to; i++ {
-			row := x.Row(i)[:cols]
-			for j, v := range row {
-				row[j] = T(float64(v) * inverse)
-			}
+// normalise divides x by its norm, unless that is 0.
+func normalise[T kernel.Float](x []T) {
+	if squares := kernel.SumSquaresSerial(x); squares > 0 {
+		inverse := 1 / math.Sqrt(squares)
+		for i, v := range x {
+			x[i] = T(float64(v) * inverse)
 		}
-	})
+	}
 }
 
-// polynomial returns the matrix P for which the iteration ends with PX, or with XP if X has more rows than columns. P
-// is a polynomial in A = XXᵀ of the first X and commutes with it. So the iteration needs only small matrices: from
-// P = I on, Q = aI + bA + cA², P ← QP, A ← QAQ.
-func polynomial[T kernel.Float](
-	pool *kernel.Pool, steps int, x gemm.Matrix[T], rows, cols int, space []T,
-) gemm.Matrix[T] {
-	const a, b, c = 3.4445, -4.7750, 2.0315
-	n := min(rows, cols)
+// a, b and c of the iteration.
+const newtonA, newtonB, newtonC = 3.4445, -4.7750, 2.0315
+
+// polynomial returns the matrix P for which the iteration ends with bPX, or with bXP if X has more rows than columns.
+// bP is a polynomial in A = XXᵀ of the first X and commutes with it. So the iteration needs only small symmetric
+// matrices: from bP = I on, bQ = aI + bA + cA², P ← bQP, A ← b²QAQ. Every product takes half of the work of one that is
+// not symmetric.
+func polynomial[T kernel.Float](steps int, x gemm.Matrix[T], rows, cols int, space []T) gemm.Matrix[T] {
+	n, none := min(rows, cols), gemm.Matrix[T]{}
 	square := func(i int) gemm.Matrix[T] { return gemm.Mat(space[i*n*n:(i+1)*n*n], n) }
 	as, p, q, spare := square(0), square(1), square(2), square(3)
 	if rows <= cols {
-		gemm.Mul(pool, n, n, cols, 1, x, x.T(), 0, as)
+		gemm.MulSymmetric(n, cols, 1, x, x.T(), none, as)
 	} else {
-		gemm.Mul(pool, n, n, rows, 1, x.T(), x, 0, as)
+		gemm.MulSymmetric(n, rows, 1, x.T(), x, none, as)
 	}
 	for i := range steps {
-		copy(q.Data, as.Data)
-		gemm.Mul(pool, n, n, n, c, as, as, b, q)
-		diagonal(q, a)
-		if i == 0 {
-			copy(p.Data, q.Data)
-		} else {
-			gemm.Mul(pool, n, n, n, 1, q, p, 0, spare)
-			p, spare = spare, p
-		}
+		gemm.MulSymmetric(n, n, newtonC/newtonB, as, as, as, q)
+		diagonal(q, newtonA/newtonB)
 		if i < steps-1 {
-			gemm.Mul(pool, n, n, n, 1, q, as, 0, spare)
-			gemm.Mul(pool, n, n, n, 1, spare, q, 0, as)
+			gemm.MulSymmetric(n, n, newtonB, q, as, none, spare)
+			gemm.MulSymmetric(n, n, newtonB, spare, q, none, as)
+		}
+		if i == 0 {
+			p, q = q, p
+		} else {
+			gemm.MulSymmetric(n, n, newtonB, q, p, none, spare)
+			p, spare = spare, p
 		}
 	}
 	return p

@@ -27,7 +27,7 @@ type Optimizer struct {
 	params []graph.Expr
 	states []State        // of the rule of each parameter
 	m, v   []graph.Tensor // a tensor for every parameter, empty if the rule does not use it
-	work   workspace
+	work   []workspace    // of every thread
 }
 
 // New returns an optimizer for parameters of one graph, without decay and clipping.
@@ -57,7 +57,7 @@ func New(params []graph.Expr, rule Rule) (*Optimizer, error) {
 			}
 		}
 		if state.Whole {
-			g.Entire(i)
+			g.Entire(i, state.matrix)
 		}
 	}
 	return o, nil
@@ -81,9 +81,12 @@ func (o *Optimizer) Update(p *graph.Program, lr float64) (norm float64, err erro
 	if err := o.checkRates(); err != nil {
 		return math.NaN(), errors.WithMessage(err, o.name)
 	}
-	s := Step{T: o.Steps + 1, Rate: lr, pool: o.params[0].Graph().Pool(), work: &o.work}
-	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) (finite bool) {
-		s := s
+	pool := o.params[0].Graph().Pool()
+	if len(o.work) < pool.Threads() {
+		o.work = make([]workspace, pool.Threads())
+	}
+	norm, err = o.Apply(p, o.Clip, func(thread, i int, w, g graph.Tensor, scale float64) (finite bool) {
+		s := Step{T: o.Steps + 1, Rate: lr, work: &o.work[thread]}
 		s.Name, s.Scale, s.W, s.G, s.M, s.V = o.params[i].Name(), scale, w, g, o.m[i], o.v[i]
 		if len(w.Shape) > 1 {
 			s.Decay = o.Decay
@@ -92,7 +95,7 @@ func (o *Optimizer) Update(p *graph.Program, lr float64) (norm float64, err erro
 			s.Rate, s.Decay = s.Rate*o.Rates[i], s.Decay/o.Rates[i]
 		}
 		s.Columns = o.params[i].PackedColumns()
-		return o.step(s, o.states[i].Whole)
+		return o.step(pool, s, o.states[i])
 	})
 	if err == nil && norm > 1e18 { // below that the squares are finite
 		err = o.finite()
@@ -118,13 +121,13 @@ func (o *Optimizer) checkRates() error {
 
 // step applies the rule, and reports whether its results are finite. It checks a piece while that is in the cache: a
 // separate pass over memory takes a large model longer than the arithmetic.
-func (o *Optimizer) step(s Step, whole bool) (finite bool) {
-	size := kernel.Grain
-	if whole {
-		size = max(1, s.W.Len())
+func (o *Optimizer) step(pool *kernel.Pool, s Step, state State) (finite bool) {
+	if state.Whole {
+		o.rule.Step(s)
+		return kernel.Finite(s.W.F32) && kernel.Finite(s.W.F64)
 	}
 	var broken atomic.Bool
-	s.pool.Range(s.W.Len(), size, func(from, to int) {
+	pool.Range(s.W.Len(), kernel.Grain, func(from, to int) {
 		s := s.piece(from, to)
 		o.rule.Step(s)
 		if !kernel.Finite(s.W.F32) || !kernel.Finite(s.W.F64) {

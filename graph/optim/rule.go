@@ -21,7 +21,7 @@ type State struct {
 	Moments int    // number of tensors kept for every parameter: none, m, or m and v
 	Whole   bool   // Step needs entire parameters, one after the other; otherwise it gets pieces of them
 
-	matrix bool // Step needs parameters with two axes
+	matrix bool // Step needs parameters with two axes, several at the same time
 }
 
 // Step is step T of a parameter, or of a piece of it: W is updated by its gradient g = Scale·G. Of a piece, Shape is
@@ -38,11 +38,10 @@ type Step struct {
 	// Columns holds the widths of the matrices that W consists of, side by side, if there are several.
 	Columns []int
 
-	pool *kernel.Pool // nil means one thread
-	work *workspace   // optional
+	work *workspace // optional
 }
 
-// workspace is memory that a Rule of entire parameters uses in every step.
+// workspace is memory that a thread uses for every Step of an entire matrix.
 type workspace struct {
 	f32 []float32
 	f64 []float64

@@ -1,6 +1,10 @@
 package optim
 
-import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+)
 
 // SGD is stochastic gradient descent (Diab §2.5), the optimizer that AdamW improves on: for the gradient g,
 //
@@ -42,8 +46,7 @@ func descend[T kernel.Float](o SGD, s Step, w, g, m []T) {
 // normal returns a moment x, or 0 if it is below 2⁻⁹⁵. Otherwise, without a gradient, it would fall below the normal
 // numbers, which are slow, and, rounded up again and again, stay there.
 func normal[T kernel.Float](x T) T {
-	const least = 0x1p-95
-	if -least < x && x < least {
+	if math.Abs(float64(x)) < 0x1p-95 { // without a branch on the sign, which no processor predicts
 		return 0
 	}
 	return x

@@ -71,6 +71,9 @@ func (t *squaresTask[T]) Do(from, to int) {
 	t.parts[from/grain] = squares(t.x[from:to])
 }
 
+// SumSquaresSerial is SumSquares on the caller's thread, without parts, for use inside a loop of the pool.
+func SumSquaresSerial[T Float](x []T) float64 { return squares(x) }
+
 // Finite reports whether Σ x² is finite.
 func Finite[T Float](x []T) bool {
 	sum := squares(x)

@@ -59,7 +59,7 @@ func TestMachinesFail(t *testing.T) {
 						}
 					}
 					w, updates := params[0].Tensor().Floats(), 0
-					norm, err := steps(g, p, said, given, func(_ int, x, _ graph.Tensor, _ float64) bool {
+					norm, err := steps(g, p, said, given, func(_, _ int, x, _ graph.Tensor, _ float64) bool {
 						updates++
 						return true
 					})
@@ -140,7 +140,7 @@ func TestMachinesRefuse(t *testing.T) {
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = g.Apply(p, 0, func(int, graph.Tensor, graph.Tensor, float64) bool { t.Error("updated"); return true })
+	_, err = g.Apply(p, 0, func(int, int, graph.Tensor, graph.Tensor, float64) bool { t.Error("updated"); return true })
 	if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "the gradient of ") {
 		t.Errorf("got error %v, want one of a gradient", err)
 	}

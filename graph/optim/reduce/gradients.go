@@ -2,6 +2,8 @@ package reduce
 
 import (
 	"math"
+	"slices"
+	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -11,7 +13,8 @@ import (
 type Gradients struct {
 	tree
 	ranks
-	before func(params []graph.Expr, grads []graph.Tensor) error
+	before   func(params []graph.Expr, grads []graph.Tensor) error
+	parallel []int // parameters that are updated at the same time
 }
 
 // New returns Gradients for parameters of one graph. It returns an error for a value, for the result of an operation,
@@ -26,9 +29,10 @@ func New(optimizer string, params []graph.Expr) (*Gradients, error) {
 
 var errNoParams = errors.New("gradients of no parameters: create them with New")
 
-// Update is the update of a parameter: its index, its numbers w and its gradient scale·g. On a machine that has only a
-// part of every parameter, w and g are that part, with the Shape of the entire parameter.
-type Update func(i int, w, g graph.Tensor, scale float64) (finite bool)
+// Update is the update of a parameter: its index i, its numbers w and its gradient scale·g. On a machine that has only
+// a part of every parameter, w and g are that part, with the Shape of the entire parameter. Updates that run at the
+// same time have different numbers of a thread, from 0 to before the number of the pool's threads.
+type Update func(thread, i int, w, g graph.Tensor, scale float64) (finite bool)
 
 // Apply calls update for every parameter. The gradient is the mean of p's last run and the accumulated ones, scaled
 // down so that its norm over all parameters is at most clip, if clip is not 0. Apply returns the norm before clipping,
@@ -82,19 +86,35 @@ func (c *Gradients) mean(p *graph.Program) (grads []graph.Tensor, scale float64,
 }
 
 // update calls update for every parameter, or for this machine's part, and then fetches the other parts.
-func (c *Gradients) update(grads []graph.Tensor, scale float64, update Update) (err error) {
-	for i, x := range c.params {
-		w, g := x.Tensor(), grads[i]
+func (c *Gradients) update(grads []graph.Tensor, scale float64, update Update) error {
+	var broken atomic.Int64 // the first parameter whose update is not finite, minus the number of parameters
+	one := func(thread, i int) {
+		w, g := c.params[i].Tensor(), grads[i]
 		if c.own != nil {
 			from, to := c.own[i].from, c.own[i].to
 			w.F32, g.F32 = w.F32[from:to], g.F32[from:to]
 		}
-		if !update(i, w, g, scale) && err == nil {
-			err = errors.Wrap(w.Finite(x.Name()), "after the update")
+		if update(thread, i, w, g, scale) {
+			return
+		}
+		for at := int64(i - len(c.params)); ; {
+			if first := broken.Load(); at >= first || broken.CompareAndSwap(first, at) {
+				return
+			}
 		}
 	}
-	if c.own != nil && err == nil {
-		err = c.fetch()
+	for i := range c.params {
+		if !slices.Contains(c.parallel, i) {
+			one(0, i)
+		}
 	}
-	return err
+	c.params[0].Graph().Pool().Tasks(len(c.parallel), func(thread, i int) { one(thread, c.parallel[i]) })
+	if first := broken.Load(); first < 0 {
+		x := c.params[int(first)+len(c.params)]
+		return errors.Wrap(x.Tensor().Finite(x.Name()), "after the update")
+	}
+	if c.own != nil {
+		return c.fetch()
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ func TestGradients(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := 0
-	update := func(i int, x, grad graph.Tensor, scale float64) bool {
+	update := func(_, i int, x, grad graph.Tensor, scale float64) bool {
 		calls++
 		return i == 0 && x.At(0) == 2 && grad.At(0) == 4 && scale == 0.5
 	}

@@ -36,8 +36,9 @@ func (c *Gradients) Shard(p *graph.Program, moments ...[]graph.Tensor) error {
 	return nil
 }
 
-// Entire makes Shard give parameter i to one machine, for an update that needs all of it. Call it before Shard.
-func (c *Gradients) Entire(i int) {
+// Entire makes Shard give parameter i to one machine, for an update that needs all of it. If it is also parallel, Apply
+// calls the updates of such parameters at the same time. Call it before Shard.
+func (c *Gradients) Entire(i int, parallel bool) {
 	if c == nil || i < 0 || i >= len(c.params) {
 		return
 	}
@@ -45,6 +46,9 @@ func (c *Gradients) Entire(i int) {
 		c.entire = make([]bool, len(c.params))
 	}
 	c.entire[i] = true
+	if parallel && !slices.Contains(c.parallel, i) {
+		c.parallel = append(c.parallel, i)
+	}
 }
 
 // scattered reports whether this machine holds only its part of the sums. The function set by Before needs all

@@ -47,6 +47,23 @@ func benchmarkGemm(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
 	b.ReportMetric(2*float64(m)*float64(n)*float64(k)/best.Seconds()*1e-9, "GFLOP/s-best")
 }
 
+// BenchmarkMulSymmetric reports the operations of a full product a second.
+func BenchmarkMulSymmetric(b *testing.B) {
+	for _, n := range []int{128, 384} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			x, c := Mat(kerneltest.Random[float32](rng, n*n), n), Mat(make([]float32, n*n), n)
+			best := time.Hour
+			for b.Loop() {
+				start := time.Now()
+				MulSymmetric(n, n, 1, x, x, Matrix[float32]{}, c)
+				best = min(best, time.Since(start))
+			}
+			b.ReportMetric(2*float64(n)*float64(n)*float64(n)/best.Seconds()*1e-9, "GFLOP/s-best")
+		})
+	}
+}
+
 func BenchmarkPeak(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {

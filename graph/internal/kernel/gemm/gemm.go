@@ -59,6 +59,36 @@ func MulSerial[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c M
 	g.tile(0, m, 0, n)
 }
 
+// MulSymmetric computes c = alpha·a·b + d (n, n) on the caller's thread, where the result is symmetric: a times its
+// transpose, or a product of symmetric matrices that commute, and a symmetric d, optional, which is not c. It computes
+// the entries on and below the diagonal, in strips of columns, and copies them above it: half of the work of Mul.
+func MulSymmetric[T kernel.Float](n, k int, alpha T, a, b, d, c Matrix[T]) {
+	g := product[T]{n, n, k, alpha, a, b, 1, d, c}
+	if d.Data == nil {
+		g.beta = 0
+	}
+	for j := 0; j < n; j += triangleCols {
+		g.tile(j, n, j, min(n, j+triangleCols))
+	}
+	mirror(n, c)
+}
+
+// triangleCols is the width of a strip of a symmetric product: two vectors of AVX2.
+const triangleCols = 16
+
+// mirror copies the entries below the diagonal of c (n, n) above it.
+func mirror[T kernel.Float](n int, c Matrix[T]) {
+	first := 0
+	if c, ok := any(c).(Matrix[float32]); ok {
+		first = mirrorRows(n, c)
+	}
+	for i := first; i < n; i++ {
+		for j, v := range c.Row(i)[:i] {
+			c.Data[j*c.Stride+i] = v
+		}
+	}
+}
+
 // product is c = alpha·a·b + beta·d, without the second term if d has no data. beta may differ from 1 if d is c.
 type product[T kernel.Float] struct {
 	m, n, k int

@@ -199,3 +199,44 @@ func TestGemmLooksAtLengths(t *testing.T) {
 		}()
 	}
 }
+
+// A symmetric product is that of Mul on and below the diagonal, and its transpose above.
+func TestMulSymmetric(t *testing.T) {
+	t.Run("float32", testMulSymmetric[float32])
+	t.Run("float64", testMulSymmetric[float64])
+}
+
+func testMulSymmetric[T kernel.Float](t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{1, 2, 15, 16, 17, 31, 33, 64, 67, 2*depthMax + 35} {
+		for _, k := range []int{1, 7, 130} {
+			a, c := randomMatrix[T](rng, n, k, rng.IntN(2) == 0), randomMatrix[T](rng, n, n, false)
+			d := Matrix[T]{}
+			if rng.IntN(2) == 0 {
+				d = randomMatrix[T](rng, n, n, false)
+				for i := range n {
+					for j := range i {
+						d.Data[j*d.Stride+i] = d.Data[i*d.Stride+j]
+					}
+				}
+			}
+			before, got := slices.Clone(c.Data), Mat(slices.Clone(c.Data), c.Stride)
+			MulSymmetric(n, k, -0.7, a, a.T(), d, got)
+			beta := T(0)
+			if d.Data != nil {
+				beta = 1
+				for i := range n {
+					copy(before[i*c.Stride:], d.Data[i*d.Stride:][:n])
+				}
+			}
+			checkGemm(t, n, n, k, -0.7, a, a.T(), beta, Mat(before, c.Stride), got)
+			for i := range n {
+				for j := range i {
+					if x, y := got.at(i, j), got.at(j, i); x != y {
+						t.Fatalf("n = %d, k = %d: entry (%d, %d) is %v, (%d, %d) is %v", n, k, i, j, x, j, i, y)
+					}
+				}
+			}
+		}
+	}
+}

@@ -37,6 +37,32 @@ func peakLoops() []peakLoop {
 	return []peakLoop{{gemmBest.peak, float64(2 * 24 * gemmBest.lanes)}}
 }
 
+// mirrorRows copies the entries below the diagonal of the first rows of c (n, n) above it, and returns the number of
+// these rows. It transposes two vectors of rows at a time in a buffer.
+func mirrorRows(n int, c Matrix[float32]) (rows int) {
+	if gemmBest == nil {
+		return 0
+	}
+	buffer := panels.Get().(*panel)
+	defer panels.Put(buffer)
+	lanes := gemmBest.lanes
+	width := 2 * lanes
+	for ; rows+width <= n; rows += width {
+		for from := 0; from < rows+width; from += depthMax {
+			cols := min(depthMax, rows+width-from)
+			for half := range 2 {
+				gemmBest.transposeStrip(
+					&buffer.b[half*lanes], c.pointer(rows+half*lanes, from), c.Stride, cols/lanes)
+			}
+			for j := from; j < from+cols; j++ {
+				skip := max(0, j+1-rows) // entries on and below the diagonal
+				copy(c.Data[j*c.Stride+rows+skip:], buffer.b[(j-from)*width+skip:(j-from+1)*width])
+			}
+		}
+	}
+	return rows
+}
+
 // tile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
 func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	g.checkBounds(bottom-1, right-1)
