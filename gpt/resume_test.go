@@ -89,6 +89,22 @@ func TestResumeBitForBitMuon(t *testing.T) {
 	}
 }
 
+// Schedule-Free AdamW saves its averages as the weights, and resumes at those of the next gradient.
+func TestResumeBitForBitScheduleFree(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"alone":    func(*Config) {},
+		"adapters": func(c *Config) { c.LoraR = 2 },
+		"frozen":   func(c *Config) { c.Frozen = []string{"h.0.attn.*"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := tiny()
+			c.Optimizer = "schedule_free"
+			change(&c)
+			resumeBitForBit(t, c, 2)
+		})
+	}
+}
+
 // A run with patience resumes with the number of evaluations since the best, and one without counts from 0.
 func TestResumeSince(t *testing.T) {
 	for patience, want := range map[int]int{0: 0, 3: 2} {

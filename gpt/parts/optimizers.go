@@ -24,11 +24,21 @@ func Optimizers() []Optimizer {
 		{Name: "adamw", New: func(t train.Training) optim.Rule { return adamw(t) }},
 		{Name: "sgd", New: func(t train.Training) optim.Rule { return optim.SGD{Momentum: t.Beta1} }},
 		{Name: "lion", New: func(t train.Training) optim.Rule { return optim.Lion{Beta1: t.Beta1, Beta2: t.Beta2} }},
+		{Name: "schedule_free", New: scheduleFree},
 		{Name: "muon", New: muon, Options: []string{"muon_momentum", "muon_steps", "muon_scale"}},
 	}
 }
 
 func adamw(t train.Training) optim.Rule { return optim.AdamW{Beta1: t.Beta1, Beta2: t.Beta2} }
+
+// scheduleFree weights the average as the warm-up of the rate, which schedule constant does not have.
+func scheduleFree(t train.Training) optim.Rule {
+	o := optim.ScheduleFree{Beta1: t.Beta1, Beta2: t.Beta2}
+	if t.Resolved().DecayLR {
+		o.Warmup = t.WarmupIters
+	}
+	return o
+}
 
 // muon updates the matrices of the blocks by Muon, and embeddings, the head and vectors by AdamW.
 func muon(t train.Training) optim.Rule {

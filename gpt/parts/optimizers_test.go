@@ -1,6 +1,7 @@
 package parts_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -47,6 +48,16 @@ var byHand = map[parts.Name]update{
 	"sgd": func(c train.Training, _ int, _ graph.Expr, w, g, m, v matrix) (w1, m1, v1 matrix) {
 		w1, m1 = hand.SGDUpdate(hand.SGD{Rate: c.LearningRate, Momentum: c.Beta1, Decay: c.WeightDecay}, w, g, m)
 		return w1, m1, v
+	},
+	"schedule_free": func(c train.Training, t int, _ graph.Expr, w, g, m, v matrix) (w1, m1, v1 matrix) {
+		o := hand.ScheduleFree{Rate: c.LearningRate, Beta1: cmp.Or(c.Beta1, 0.9), Beta2: c.Beta2, Eps: 1e-8,
+			Decay: c.WeightDecay}
+		if t == 1 {
+			m = w
+		}
+		x := w.Sub(m.Scale(1 - o.Beta1)).Scale(1 / o.Beta1)
+		w1, _, m1, v1 = hand.ScheduleFreeUpdate(o, t, w, g, x, m, v)
+		return w1, m1, v1
 	},
 	"lion": func(c train.Training, _ int, _ graph.Expr, w, g, m, v matrix) (w1, m1, v1 matrix) {
 		o := hand.Lion{Rate: c.LearningRate, Beta1: c.Beta1, Beta2: c.Beta2, Decay: c.WeightDecay}

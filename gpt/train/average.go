@@ -8,12 +8,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// averagesOf returns zeros for the averages of the trained parameters, or nil without EMA.
-func averagesOf(t Training, params []graph.Expr) (list []Named) {
-	if t.EMA == 0 {
+// averagesOf returns zeros for the averages of the trained parameters, or nil without any.
+func (c *Core) averagesOf() (list []Named) {
+	if c.training.EMA == 0 && c.averaging == nil {
 		return nil
 	}
-	for _, p := range params {
+	for _, p := range c.params {
 		w := p.Tensor()
 		average := graph.Tensor{Shape: w.Shape, F32: make([]float32, w.Len())}
 		list = append(list, Named{Name: p.Name(), Tensor: average})
@@ -27,6 +27,10 @@ func averagesOf(t Training, params []graph.Expr) (list []Named) {
 //	w̄ ← βw̄ + (1−β)w = w̄ + (1−β)(w − w̄)
 //
 // in float32. All machines of a Group keep all of it. Averages returns nil if β is 0.
+//
+// With an optimizer that is an optim.Averaging, the weights between two steps are the averages, and Averages returns
+// those at which the next gradient is taken. So evaluations, samples and saved models have the averages. A goroutine
+// that reads the weights during a Step gets those of its gradient.
 func (c *Core) Averages() []Named {
 	if c == nil {
 		return nil
@@ -79,6 +83,9 @@ func (c *Core) average() {
 		return
 	}
 	share := float32(1 - c.training.EMA)
+	if c.averaging != nil {
+		share = float32(c.averaging.Share(c.optimizer.Steps))
+	}
 	c.eachAverage(func(w, average []float32) {
 		for i, x := range w {
 			average[i] += share * (x - average[i])
@@ -95,6 +102,17 @@ func (c *Core) exchange() {
 			}
 		})
 	})
+}
+
+// atGradients exchanges the weights of an optim.Averaging for those at which it takes gradients. The function that it
+// returns exchanges them again.
+func (c *Core) atGradients() (restore func()) {
+	if c.averaging == nil {
+		return func() {}
+	}
+	c.Averages() // before the first step they are the weights
+	c.exchange()
+	return c.exchange
 }
 
 // AveragedLosses is Losses with the averages in place of the weights. Until it returns, programs in other goroutines

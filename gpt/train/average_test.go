@@ -3,7 +3,10 @@ package train
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
 // averaged returns a Core of descent with the average of decay 0.75, for x = 1.
@@ -41,6 +44,42 @@ func TestAverages(t *testing.T) {
 	}
 	if plain.Averages() != nil || len(plain.Moments()) != 0 || len(core.Moments()) != 1 || core.Moments()[0].Name != "e.w" {
 		t.Errorf("got averages %v and moments %v without EMA, %v with it", plain.Averages(), plain.Moments(), core.Moments())
+	}
+}
+
+// Between two steps the weights of an optim.Averaging are its averages x, and the gradients are taken at y = z/4 + 3x/4.
+func TestAveragingOptimizer(t *testing.T) {
+	rule := optim.ScheduleFree{Beta1: 0.75, Beta2: 0.5, Eps: 1}
+	core, w := descent(t, Training{LearningRate: 0.25, GradientAccumulationSteps: 1},
+		func(Training) optim.Rule { return rule }, func(int, int) float64 { return 1 })
+	x, z, v := []float64{2, 2}, []float64{2, 2}, []float64{0, 0}
+	for step := 1; step < 5; step++ {
+		p, err := core.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, loss := 1/float64(step), 0.0
+		for i, target := range []float64{1, 0} {
+			y := z[i]/4 + 3*x[i]/4
+			g := 2 * (y - target)
+			loss += (y - target) * (y - target)
+			v[i] = v[i]/2 + g*g/2
+			z[i] -= 0.25 * g / (math.Sqrt(v[i]/(1-math.Pow(0.5, float64(step)))) + 1)
+			x[i] = (1-c)*x[i] + c*z[i]
+			got, next := w.Tensor().At(i), core.Averages()[0].At(i)
+			if !(math.Abs(got-x[i]) <= 1e-6 && math.Abs(next-z[i]/4-3*x[i]/4) <= 1e-6) {
+				t.Errorf("step %d, entry %d: got weight %v and next %v, want x = %v and y = %v",
+					step, i, got, next, x[i], z[i]/4+3*x[i]/4)
+			}
+		}
+		if !(math.Abs(p.Loss-loss) <= 1e-6) {
+			t.Errorf("step %d: got loss %v, want %v", step, p.Loss, loss)
+		}
+	}
+	_, err := New(Training{LearningRate: 0.25, GradientAccumulationSteps: 1, EMA: 0.5}, Run{}, Task{
+		Build: core.task.Build, Fill: core.task.Fill, Optimizer: core.task.Optimizer})
+	if err == nil || !strings.Contains(err.Error(), "ema: got 0.5 with optimizer") {
+		t.Errorf("got error %v", err)
 	}
 }
 

@@ -18,8 +18,8 @@ type Training struct {
 	LearningRate              float64 // the highest learning rate
 	Optimizer                 string  // by name
 	WeightDecay               float64 // on matrices only
-	Beta1                     float64 // AdamW's decay of the mean, Lion's share of it in a step, or SGD's momentum
-	Beta2                     float64 // decay of AdamW's mean square, or of Lion's mean; AdamW is also a part of Muon
+	Beta1                     float64 // decay of AdamW's mean, Lion's share of it, SGD's momentum, schedule_free's β₁
+	Beta2                     float64 // decay of the mean square in AdamW, also in Muon, or of Lion's mean
 	MuonMomentum              float64 // Muon's momentum; 0 means 0.95
 	MuonSteps                 int     // number of iterations of Muon; 0 means 5
 	MuonScale                 string  // how Muon's update depends on the shape: "rms" (default) or "spectral"
@@ -73,9 +73,10 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 		field.New("optimizer", &t.Optimizer, field.OneOf(optimizers...), "optimizer: "+strings.Join(optimizers, ", ")),
 		field.New("weight_decay", &t.WeightDecay, field.NonNegative(), "weight decay, on matrices"),
 		field.New("beta1", &t.Beta1, field.Fraction(),
-			"AdamW's decay of the gradient's mean, Lion's share of it in a step, or SGD's momentum"),
+			"AdamW's decay of the gradient's mean, Lion's share of it in a step, SGD's momentum, or schedule_free's "+
+				"share of the average in the weights of a step"),
 		field.New("beta2", &t.Beta2, field.Fraction(),
-			"decay of the gradient's mean square in AdamW, or of its mean in Lion"),
+			"decay of the gradient's mean square in AdamW and schedule_free, or of its mean in Lion"),
 		field.New("muon_momentum", &t.MuonMomentum, field.Fraction(), "momentum of Muon; 0 is 0.95").Optional(),
 		field.New("muon_steps", &t.MuonSteps, field.UpTo(100), "number of iterations of Muon; 0 is 5").Optional(),
 		field.New("muon_scale", &t.MuonScale, field.OneOf("rms", "spectral"),

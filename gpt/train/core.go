@@ -64,7 +64,8 @@ type Core struct {
 	evaluated graph.Expr   // the loss of evaluations
 	params    []graph.Expr // parameters to train
 	optimizer *optim.Optimizer
-	averages  []Named // of params, nil without EMA
+	averaging optim.Averaging // the optimizer's rule if it is one, otherwise nil
+	averages  []Named         // of params, nil without EMA or averaging
 	schedule  Schedule
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation

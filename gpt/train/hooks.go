@@ -47,6 +47,13 @@ func (o Optimizer) moments(t Training, name string, shape []int) (n int) {
 	return s.Moments
 }
 
+// averaging reports whether the optimizer's rule is an optim.Averaging. It is not if o panics.
+func (o Optimizer) averaging(t Training) (ok bool) {
+	defer func() { _ = recover() }()
+	_, ok = o(t).(optim.Averaging)
+	return ok
+}
+
 // guarded calls f. A panic in f becomes an error that names the hook.
 func guarded(hook string, f func() error) (err error) {
 	defer func() {

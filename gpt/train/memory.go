@@ -76,9 +76,9 @@ func Need(t Training, r Run, h Hooks, o Optimizer, blocks int, build Planned) (b
 }
 
 // Kept returns the number of values that a run keeps for every number of the parameter p, in addition to the number and
-// its gradient: the optimizer's moments, or this machine's part of them; the average of EMA; and the sums over
-// micro-batches, or the copy of the gradients that is passed to Gradients and sent to other machines. An empty p stands
-// for a vector.
+// its gradient: the optimizer's moments, or this machine's part of them; the average of EMA or of the optimizer; and
+// the sums over micro-batches, or the copy of the gradients that is passed to Gradients and sent to other machines. An
+// empty p stands for a vector.
 func Kept(t Training, r Run, h Hooks, o Optimizer, p graph.Expr) (n float64) {
 	n = float64(o.moments(t, p.Name(), p.Tensor().Shape))
 	sums := reduce.Sums(t.GradientAccumulationSteps)
@@ -90,7 +90,7 @@ func Kept(t Training, r Run, h Hooks, o Optimizer, p graph.Expr) (n float64) {
 			n /= float64(h.Group.Size())
 		}
 	}
-	if t.EMA > 0 {
+	if t.EMA > 0 || o.averaging(t) {
 		n++
 	}
 	return n + float64(sums)

@@ -49,8 +49,8 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if !(0 <= t.EMA && t.EMA < 1) {
 		return nil, errors.Errorf("trainer: ema: got %v, want a number, 0 ≤ x < 1", t.EMA)
 	}
-	c.averages = averagesOf(t, c.params)
 	if c.optimizer, err = c.newOptimizer(); err == nil {
+		c.averages = c.averagesOf()
 		c.showGradients()
 	}
 	if err == nil && c.Group != nil {
@@ -82,6 +82,10 @@ func (c *Core) newOptimizer() (o *optim.Optimizer, err error) {
 		return nil, errors.Errorf("optimizer %q: Task.Optimizer has returned no Rule", t.Optimizer)
 	case err != nil:
 		return nil, errors.Wrapf(err, "optimizer %q", t.Optimizer)
+	}
+	if c.averaging, _ = rule.(optim.Averaging); c.averaging != nil && t.EMA > 0 {
+		return nil, errors.Errorf("ema: got %v with optimizer %q, which averages the weights itself, want 0",
+			t.EMA, t.Optimizer)
 	}
 	o.Clip, o.Decay, o.Steps = t.GradClip, t.WeightDecay, c.task.Done
 	o.Tree(t.GradientAccumulationSteps)

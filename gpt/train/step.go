@@ -28,6 +28,7 @@ func (c *Core) Step() (p Progress, err error) {
 		return p, err
 	}
 	defer c.busy.Unlock()
+	defer c.atGradients()()
 	start := time.Now()
 	p.Step = c.Done + 1
 	if b := c.task.Batches; b != nil {

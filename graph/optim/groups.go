@@ -30,6 +30,9 @@ func (g Groups) State() (all State, err error) {
 			return all, errors.Errorf("group %d: got no rule (nil), want one such as AdamW", i)
 		}
 		s, err := group.Rule.State()
+		if _, averaging := group.Rule.(Averaging); averaging && err == nil {
+			err = errors.New("averages all weights of a model: want it alone, not in Groups")
+		}
 		if err == nil {
 			err = group.check()
 		}

@@ -165,7 +165,7 @@ func TestAdamWEpsilon(t *testing.T) {
 
 // A step that fails returns the reason, changes neither weights nor state, and is not counted.
 func TestRefusedSteps(t *testing.T) {
-	for _, rule := range []Rule{AdamW{Beta1: 0.9, Beta2: 0.999}, SGD{}, Lion{}} {
+	for _, rule := range []Rule{AdamW{Beta1: 0.9, Beta2: 0.999}, SGD{}, Lion{}, ScheduleFree{Beta2: 0.999}} {
 		o, p, w := descent(t, graph.Float64, rule)
 		w.Tensor().Set(1, math.Inf(1))
 		if err := p.Run(); err != nil {

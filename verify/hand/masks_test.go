@@ -78,6 +78,21 @@ func TestOptimizers(t *testing.T) {
 	w1, _ = hand.LionUpdate(l, w, zero, zero)
 	near(t, "lion without a gradient", w1, 2-0.1*0.25*2)
 
+	// In steps 1 and 2 of a warm-up of one step the weights are 1/4 and 1, and c is 1 and 4/5.
+	f := hand.ScheduleFree{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 1, Decay: 0.25, Warmup: 1}
+	y, x, z, v := hand.ScheduleFreeUpdate(f, 1, w, g, w, w, zero)
+	near(t, "schedule free", y, 2-0.1*(3./(3+1)+0.25*2))
+	near(t, "schedule free's x", x, y.At(0, 0))
+	y2, x2, z2, v2 := hand.ScheduleFreeUpdate(f, 2, y, h, x, z, v)
+	near(t, "schedule free's v", v2, 0.75*2.25+0.25)
+	z1 := 1.875 - 0.1*(-1/(math.Sqrt(1.9375/(1-0.5625))+1)+0.25*1.875)
+	near(t, "schedule free's z", z2, z1)
+	near(t, "schedule free's second x", x2, 0.2*1.875+0.8*z1)
+	near(t, "schedule free's second step", y2, 0.5*z1+0.5*(0.2*1.875+0.8*z1))
+	if m, _, _, _ := hand.ScheduleFreeUpdate(f, 0, w, g, w, w, zero); m.Err == nil {
+		t.Error("step 0: got no error")
+	}
+
 	// The only singular value of X is 1 or −1, and becomes φ⁵(1), φ(x) = 3.4445x − 4.775x³ + 2.0315x⁵.
 	const phi = 0.6964364094697522
 	o := hand.Muon{Rate: 0.1, Momentum: 0.5, Decay: 0.25, Scale: 3, Steps: 5}
@@ -97,7 +112,7 @@ func TestOptimizers(t *testing.T) {
 	near(t, "adamw", w1, 2-0.1*(3./(3+1)+0.25*2))
 	near(t, "adamw's m", m1, 1.5)
 	near(t, "adamw's v", v1, 2.25)
-	w2, m2, v2 := hand.AdamWUpdate(c, 2, w1, h, m1, v1)
+	w2, m2, v2 = hand.AdamWUpdate(c, 2, w1, h, m1, v1)
 	near(t, "adamw's second step", w2, 1.875-0.1*(0.25/(1-0.25)/(math.Sqrt(1.9375/(1-0.5625))+1)+0.25*1.875))
 	near(t, "adamw's second m", m2, 0.5*1.5-0.5)
 	near(t, "adamw's second v", v2, 0.75*2.25+0.25)

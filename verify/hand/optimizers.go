@@ -69,6 +69,39 @@ func LionUpdate[T Number](o Lion, w, g, m Matrix[T]) (w1, m1 Matrix[T]) {
 	return w.Sub(sign.Add(w.Scale(o.Decay)).Scale(o.Rate)), m1
 }
 
+// ScheduleFree holds the numbers of the optimizer: the rate η, the β of the weights and of the mean square, ε, the
+// decay λ, and the number W of steps of warm-up.
+type ScheduleFree struct {
+	Rate, Beta1, Beta2, Eps, Decay float64
+	Warmup                         int
+}
+
+// ScheduleFreeUpdate returns the update of a parameter by the gradient g at y (Defazio et al. 2024, algorithm 1). t
+// counts the steps from 1. x, z and v are the results of the previous step; for the first one, x and z are y, and v is
+// zeros. The model is evaluated at x.
+//
+//	v ← β₂v + (1 − β₂)g∘g
+//	z ← z − η(g/(√v̂ + ε) + λy),  v̂ = v/(1 − β₂ᵗ)
+//	x ← (1 − c)x + cz,  c = w_t/Σ w_i,  w_i = min(1, i/(W + 1))²
+//	y ← (1 − β₁)z + β₁x
+//
+// The paper has the root of 1 − β₂ᵗ as a factor of η, and so in c and in front of ε.
+func ScheduleFreeUpdate[T Number](o ScheduleFree, t int, y, g, x, z, v Matrix[T]) (y1, x1, z1, v1 Matrix[T]) {
+	if t < 1 || o.Warmup < 0 {
+		y.Err = fmt.Errorf("hand: schedule free: step %d after %d of warm-up, want 1 and 0 or more", t, o.Warmup)
+		return y, y, y, y
+	}
+	full := float64(o.Warmup) + 1
+	n := min(float64(t), full)
+	sum := n*(n+1)*(2*n+1)/6 + (float64(t)-n)*full*full // of w_i(W + 1)²
+	c := n * n / sum
+	v1 = v.Scale(o.Beta2).Add(g.Square().Scale(1 - o.Beta2))
+	vhat := v1.Scale(1 / (1 - math.Pow(o.Beta2, float64(t))))
+	z1 = z.Sub(g.Div(vhat.Sqrt().Shift(o.Eps)).Add(y.Scale(o.Decay)).Scale(o.Rate))
+	x1 = x.Scale(1 - c).Add(z1.Scale(c))
+	return z1.Scale(1 - o.Beta1).Add(x1.Scale(o.Beta1)), x1, z1, v1
+}
+
 // Muon holds the numbers of the optimizer: the rate η, the momentum μ, the decay λ, the factor s on the update of a
 // matrix, which depends on its shape, and the number of iterations, 1 to 100.
 type Muon struct {

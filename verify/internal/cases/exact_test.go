@@ -16,14 +16,15 @@ import (
 
 // notExact lists the formulas by hand that no Case names and takes along the exact road, with the reason.
 var notExact = map[string]string{
-	"AdamWUpdate": "an update has no gradient; identity.TestForms compares its first step with the closed form",
-	"Attend":      "the cache has no backward pass; identity.TestForms compares it with attention at once",
-	"LoRA":        "Site.Linear makes it, in Cases with adapters",
-	"LinearScan":  "identity.TestExactScan takes it along the road",
-	"LionUpdate":  "an update has no gradient, and the sign in it no differential equation",
-	"MuonUpdate":  "an update has no gradient",
-	"SGDUpdate":   "an update has no gradient; identity.TestForms compares two steps with their sum",
-	"Merge":       "it is a step of Flash",
+	"AdamWUpdate":        "an update has no gradient; identity.TestForms compares its first step with the closed form",
+	"Attend":             "the cache has no backward pass; identity.TestForms compares it with attention at once",
+	"LoRA":               "Site.Linear makes it, in Cases with adapters",
+	"LinearScan":         "identity.TestExactScan takes it along the road",
+	"ScheduleFreeUpdate": "an update has no gradient",
+	"LionUpdate":         "an update has no gradient, and the sign in it no differential equation",
+	"MuonUpdate":         "an update has no gradient",
+	"SGDUpdate":          "an update has no gradient; identity.TestForms compares two steps with their sum",
+	"Merge":              "it is a step of Flash",
 }
 
 // TestEveryFormulaIsExact checks that a Case takes every formula by hand along the exact road, or that the reason why
