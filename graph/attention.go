@@ -66,7 +66,7 @@ func SinkAttention(qkv, mask, sinks Expr, h AttentionShape, dropout float64) (y 
 		if err := cmp.Or(h.check(qkv.node, h.Batch*h.Context), sinks.checkSinks(h.Heads)); err != nil {
 			return nil, err
 		}
-		return qkv.attention(h.kernel(), mask, sinks, dropout, qkv.node)
+		return qkv.attention(h.kernel(), mask, ops.Extra{Sinks: sinks.node}, dropout, qkv.node)
 	}, append(present(sinks), mask)...)
 }
 
@@ -79,8 +79,29 @@ func SigmoidAttention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr
 		}
 		sizes := h.kernel()
 		sizes.Weights = attention.Sigmoids
-		return qkv.attention(sizes, mask, Expr{}, dropout, qkv.node)
+		return qkv.attention(sizes, mask, ops.Extra{}, dropout, qkv.node)
 	}, mask)
+}
+
+// ForgettingAttention is Attention that adds Σ_{j<l≤i} ln f_l to the score of query i and key j, given the logarithms
+// of the gates f of every head, logF (B·T, H). The mask must hide later keys. In float32 the sums up to a token are
+// rounded once.
+func ForgettingAttention(qkv, logF, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
+	return qkv.kernel("forgetting attention", func() (*G.Node, error) {
+		rows := h.Batch * h.Context
+		if err := cmp.Or(h.check(qkv.node, rows), logF.checkGates(rows, h.Heads)); err != nil {
+			return nil, err
+		}
+		return qkv.attention(h.kernel(), mask, ops.Extra{Gates: logF.node}, dropout, qkv.node)
+	}, logF, mask)
+}
+
+// checkGates returns an error unless x has a number for each row in each head.
+func (x Expr) checkGates(rows, heads int) error {
+	if s := x.node.Shape(); len(s) != 2 || s[0] != rows || s[1] != heads {
+		return errors.Errorf("got gates %v, want (%d, %d), one of each head", s, rows, heads)
+	}
+	return nil
 }
 
 // checkSinks returns an error unless x is empty or has an entry for each head.
@@ -122,13 +143,13 @@ func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok
 		if err := checkCap(h.Cap); err != nil {
 			return nil, err
 		}
-		return q.attention(h.kernel(), mask, Expr{}, dropout, q.node, kv.node)
+		return q.attention(h.kernel(), mask, ops.Extra{}, dropout, q.node, kv.node)
 	}, kv, mask)
 }
 
 // attention returns the node for one source, the packed projections, or two: the queries, and the keys and values.
 func (x Expr) attention(
-	h attention.Shape, mask, sinks Expr, dropout float64, sources ...*G.Node,
+	h attention.Shape, mask Expr, extra ops.Extra, dropout float64, sources ...*G.Node,
 ) (*G.Node, error) {
 	drop, err := x.g.drop(prefixed(x.scope, "attn_dropout"), dropout)
 	if err != nil {
@@ -138,7 +159,7 @@ func (x Expr) attention(
 	if err != nil {
 		return nil, err
 	}
-	return x.g.ops.Attention(h, drop, [2]int{batch, heads}, mask.node, sinks.node, sources...)
+	return x.g.ops.Attention(h, drop, [2]int{batch, heads}, mask.node, extra, sources...)
 }
 
 // matrices returns the number of matrices that a mask of the given shape holds: for the sequences, and for the heads.

@@ -22,6 +22,10 @@ var cachedLayers = map[string]struct {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
 		return CachedSinkAttention(x.Cols(0, 15), causalMask(s, 5), s.Value("sinks", Normal(1), 3), at, c), c
 	}},
+	"keys, values and gates": {8 * 2 * 5 * (12 + 3), func(s Scope, x, at Expr) (Expr, Cache) {
+		c := NewForgettingCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
+		return CachedForgettingAttention(x.Cols(0, 15), x.Cols(0, 3), causalMask(s, 5), at, c), c
+	}},
 	"shared keys and values": {8 * 2 * 5 * 2 * 3, func(s Scope, x, at Expr) (Expr, Cache) {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 6, QK: 1, V: 2, Groups: 2})
 		return CachedAttention(x.Cols(0, 12), causalMask(s, 5), at, c), c
@@ -266,6 +270,17 @@ func stepCases() map[string]stepCase {
 			func(s Scope, x, at Expr, c Cache) Expr {
 				return CachedSigmoidAttention(x, causal(s, mask...), at, c.(*KVCache))
 			}, c,
+		}
+		f := NewForgettingCache(h)
+		gates := func(x Expr) Expr { return x.Cols(h.Width(), h.Width()+h.Heads) }
+		cases[fmt.Sprint("gates, mask ", mask)] = stepCase{
+			h.Width() + h.Heads,
+			func(s Scope, x Expr) Expr {
+				return must(ForgettingAttention(x.Cols(0, h.Width()), gates(x), causal(s, mask...), h, 0))
+			},
+			func(s Scope, x, at Expr, c Cache) Expr {
+				return CachedForgettingAttention(x.Cols(0, h.Width()), gates(x), causal(s, mask...), at, c.(*KVCache))
+			}, f,
 		}
 		l := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
 		ways := func(s Scope) (k, v Expr) { return s.Value("k", Normal(1), 6, 6), s.Value("v", Normal(1), 6, 8) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -11,13 +12,14 @@ import (
 
 // KVCache holds the keys and values of one attention layer for the tokens so far, stored once per group.
 type KVCache struct {
-	shape AttentionShape
+	shape   AttentionShape
+	forgets bool // it also holds the running sums of gates
 	cachedTokens
 }
 
 // NewKVCache returns an empty cache for h.Context tokens of h.Batch sequences.
 func NewKVCache(h AttentionShape) *KVCache {
-	return &KVCache{h, newCachedTokens(h.Batch, h.Context, h.kernel().Groups*(h.QK+h.V))}
+	return &KVCache{shape: h, cachedTokens: newCachedTokens(h.Batch, h.Context, h.kernel().Groups*(h.QK+h.V))}
 }
 
 // Select returns a cache for steps of some sequences.
@@ -27,7 +29,7 @@ func (c *KVCache) Select(rows []int) Cache {
 	}
 	h, t := c.shape, c.cachedTokens
 	h.Batch, t.lanes = len(rows), t.selected(rows)
-	return &KVCache{h, t}
+	return &KVCache{shape: h, forgets: c.forgets, cachedTokens: t}
 }
 
 // whole returns the shape of all sequences of the cache.
@@ -44,28 +46,46 @@ func (c *KVCache) whole() AttentionShape {
 // there; tokens after the new ones are ignored. CachedAttention has no derivative and no reference: it equals rows at …
 // at+n−1 of Attention.
 func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
-	return cachedAttention(attention.Softmax, qkv, mask, Expr{}, at, cache)
+	return cachedAttention("cached attention", attention.Softmax, ops.Extra{}, qkv, mask, at, cache)
 }
 
 // CachedSinkAttention is CachedAttention with a sink in every head. It equals rows of SinkAttention.
 func CachedSinkAttention(qkv, mask, sinks, at Expr, cache *KVCache) Expr {
-	return cachedAttention(attention.Softmax, qkv, mask, sinks, at, cache)
+	return cachedAttention("cached attention", attention.Softmax, ops.Extra{Sinks: sinks.node}, qkv, mask, at, cache,
+		present(sinks)...)
 }
 
 // CachedSigmoidAttention is CachedAttention with the weights σ(score + mask − ln n) in place of a softmax, where n is
 // the number of keys that the query attends to.
 func CachedSigmoidAttention(qkv, mask, at Expr, cache *KVCache) Expr {
-	return cachedAttention(attention.Sigmoids, qkv, mask, Expr{}, at, cache)
+	return cachedAttention("cached sigmoid attention", attention.Sigmoids, ops.Extra{}, qkv, mask, at, cache)
 }
 
-func cachedAttention(w attention.Weights, qkv, mask, sinks, at Expr, cache *KVCache) Expr {
-	operands := append([]Expr{mask, at}, present(sinks)...)
-	return qkv.apply("cached "+w.String(), func() (*G.Node, error) {
+// NewForgettingCache returns an empty cache for CachedForgettingAttention, with one more number of each head per token.
+func NewForgettingCache(h AttentionShape) *KVCache {
+	c := NewKVCache(h)
+	c.forgets = true
+	c.width += h.Heads
+	return c
+}
+
+// CachedForgettingAttention is CachedAttention with the logarithms of the gates of the new tokens, logF (B·n, H). It
+// equals rows of ForgettingAttention. The cache is one of NewForgettingCache.
+func CachedForgettingAttention(qkv, logF, mask, at Expr, cache *KVCache) Expr {
+	return cachedAttention("cached forgetting attention", attention.Softmax, ops.Extra{Gates: logF.node},
+		qkv, mask, at, cache, logF)
+}
+
+// cachedAttention returns the step of attention with the given weights. more holds the expression of extra, if any.
+func cachedAttention(
+	name string, w attention.Weights, extra ops.Extra, qkv, mask, at Expr, cache *KVCache, more ...Expr,
+) Expr {
+	return qkv.apply(name, func() (*G.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to keep keys and values in")
 		}
 		h, rows := cache.shape, qkv.node.Shape()[0]
-		if err := cmp.Or(h.check(qkv.node, rows), sinks.checkSinks(h.Heads)); err != nil {
+		if err := cmp.Or(h.check(qkv.node, rows), cache.checkExtra(extra, more, rows)); err != nil {
 			return nil, err
 		}
 		masks, err := cache.checkRows(rows, h.Heads, mask, at)
@@ -74,10 +94,24 @@ func cachedAttention(w attention.Weights, qkv, mask, sinks, at Expr, cache *KVCa
 		}
 		k := cache.whole().kernel()
 		k.Weights = w
-		return qkv.g.ops.CachedAttention(
-			k, cache.held, cache.step(at, masks, rows/h.Batch),
-			append(G.Nodes{qkv.node, mask.node}, nodes(operands[2:]...)...)...)
-	}, operands...)
+		step := cache.step(at, masks, rows/h.Batch)
+		return qkv.g.ops.CachedAttention(k, cache.held, step, extra, qkv.node, mask.node)
+	}, append([]Expr{mask, at}, more...)...)
+}
+
+// checkExtra returns an error unless the extra operand has the sizes and the kind of the cache.
+func (c *KVCache) checkExtra(extra ops.Extra, more []Expr, rows int) error {
+	switch gated := extra.Gates != nil; {
+	case gated && !c.forgets:
+		return errors.New("gates with a cache of NewKVCache, want one of NewForgettingCache")
+	case !gated && c.forgets:
+		return errors.New("no gates with a cache of NewForgettingCache, want one of NewKVCache")
+	case gated:
+		return more[0].checkGates(rows, c.shape.Heads)
+	case extra.Sinks != nil:
+		return more[0].checkSinks(c.shape.Heads)
+	}
+	return nil
 }
 
 // PairCache holds two keys and two values per token so far for every head of an attention layer, such as the local and

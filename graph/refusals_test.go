@@ -78,6 +78,14 @@ func TestRefusals(t *testing.T) {
 		"cached, sinks of other heads": {func(s Scope) {
 			CachedSinkAttention(x(s, 2, 64), y(s, 3, 3), s.Value("b", Const(0), 5), at(s, 1), NewKVCache(h))
 		}, "5 sinks, want 4"},
+		"gates of other heads": {func(s Scope) { ForgettingAttention(x(s, 6, 64), z(s, 6, 3), y(s, 3, 3), h, 0) }, "got gates (6, 3), want (6, 4)"},
+		"cached, gates of other tokens": {func(s Scope) {
+			CachedForgettingAttention(x(s, 2, 64), z(s, 4, 4), y(s, 3, 3), at(s, 1), NewForgettingCache(h))
+		}, "got gates (4, 4), want (2, 4)"},
+		"cached, gates without room": {func(s Scope) {
+			CachedForgettingAttention(x(s, 2, 64), z(s, 2, 4), y(s, 3, 3), at(s, 1), NewKVCache(h))
+		}, "want one of NewForgettingCache"},
+		"cached, no gates":               {func(s Scope) { CachedAttention(x(s, 2, 64), y(s, 3, 3), at(s, 1), NewForgettingCache(h)) }, "want one of NewKVCache"},
 		"cached, without a cache":        {func(s Scope) { CachedAttention(x(s, 2, 64), y(s, 3, 3), at(s, 1), nil) }, "no cache"},
 		"cached, of other columns":       {func(s Scope) { CachedAttention(x(s, 2, 63), y(s, 3, 3), at(s, 1), NewKVCache(h)) }, "(2, 63) is not (2, 64)"},
 		"cached, another mask":           {func(s Scope) { CachedAttention(x(s, 2, 64), y(s, 2, 3), at(s, 1), NewKVCache(h)) }, "got a mask (2, 3), want (3, 3)"},

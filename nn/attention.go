@@ -42,6 +42,13 @@ func NewSelfAttention(at Site) *SelfAttention {
 
 // newSelfAttention declares the layer with the given sizes of the heads and, if bias is true, a bias in c_attn.
 func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
+	l := newUncached(at, sizes, bias)
+	l.cache = cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(l.heads.sizes) })
+	return l
+}
+
+// newUncached is newSelfAttention without a cache of keys and values.
+func newUncached(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
 	sizes.Cap = at.limit()
 	l := &SelfAttention{QKV: newInProjection(at, "c_attn", sizes, bias)}
 	if at.Gate != nil {
@@ -50,7 +57,6 @@ func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAtten
 	sinks := at.sinks()
 	l.heads = newHeads(at, sizes)
 	l.heads.sinks = sinks
-	l.cache = cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(sizes) })
 	return l
 }
 

@@ -152,6 +152,99 @@ var sigmoidLayerCases = []layerCase{
 	}},
 }
 
+var forgettingLayerCases = []layerCase{
+	{"attention that forgets, with adapters, rope and dropout", "ForgettingAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+		return NewForgettingAttention(rotary(at)).Forward(x)
+	}},
+	{"attention that forgets, in a window per head", "ForgettingAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
+		return NewForgettingAttention(at).Forward(x)
+	}},
+}
+
+// Gates of 1 forget nothing: the layer is SelfAttention. Gates of 0 forget all tokens before: a token attends to itself.
+func TestI94OpenAndClosedGates(t *testing.T) {
+	d := shapes[0]
+	for _, kernels := range []bool{false, true} {
+		build := func(layer func(at Site) Layer, bias float64) []float64 {
+			g := graph.New(graph.Float64, 5)
+			g.Kernels = kernels
+			l := layer(newSite(g, d))
+			for _, p := range g.Params() {
+				if p.Name() == "h.0.c_forget.bias" {
+					for i := range p.Tensor().Len() {
+						p.Tensor().Set(i, bias)
+					}
+				}
+			}
+			return output(t, l.Forward(g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd))).Floats()
+		}
+		itself := func(at Site) Layer {
+			at.Mask = NewMask(at.Sub("own"), d, Window{1})
+			return NewSelfAttention(at)
+		}
+		forgets := func(at Site) Layer { return NewForgettingAttention(at) }
+		for name, c := range map[string]struct {
+			bias float64
+			want []float64
+		}{"open": {60, build(causal, 0)}, "closed": {-60, build(itself, 0)}} {
+			for i, got := range build(forgets, c.bias) {
+				if want := c.want[i]; !(math.Abs(got-want) <= 1e-13) {
+					t.Errorf("%s gates, kernels %t, entry %d: got %v, want %v", name, kernels, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+// A key's weight is multiplied by the gates of the tokens after it, up to the query: with equal scores and gates of ½,
+// the weights of a query fall by half from token to token.
+func TestI94WeightsFallByTheGates(t *testing.T) {
+	d := shapes[0]
+	g := graph.New(graph.Float64, 5)
+	g.Kernels = false
+	l := NewForgettingAttention(newSite(g, d))
+	for _, p := range g.Params() {
+		for i := range p.Tensor().Len() {
+			p.Tensor().Set(i, 0)
+		}
+	}
+	l.Forward(g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd))
+	y, err := g.Activation("h.0.weights")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range output(t, y).Floats() {
+		query, key, want := i/d.Context%d.Context, i%d.Context, 0.0
+		if key <= query {
+			want = math.Exp2(float64(key-query)) / (2 - math.Exp2(-float64(query)))
+		}
+		if !(math.Abs(got-want) <= 1e-14) {
+			t.Errorf("query %d, key %d: got %v, want %v", query, key, got, want)
+		}
+	}
+}
+
+func TestI94StepEqualsForward(t *testing.T) {
+	for _, d := range shapes[:3] {
+		for _, rule := range []Visibility{Causal{}, Window{3}} {
+			stepEqualsForward(t, rule, d, func(at Site) Cached { return NewForgettingAttention(gatedHeads(at)) })
+		}
+	}
+}
+
+// A mask that shows later tokens is refused: no gate lies between a query and a later key.
+func TestI94NeedsACausalMask(t *testing.T) {
+	g := graph.New(graph.Float64, 5)
+	at := newSite(g, shapes[0])
+	at.Mask = NewMask(at.Sub("all"), shapes[0], All{})
+	x := g.Root().Value("x", graph.Normal(1), shapes[0].Batch*shapes[0].Context, shapes[0].Embd)
+	if NewForgettingAttention(at).Forward(x); g.Err() == nil || !strings.Contains(g.Err().Error(), "later") {
+		t.Errorf("got error %v, want one of a mask that shows later tokens", g.Err())
+	}
+}
+
 // unchanged is a layer that returns its input.
 type unchanged struct{}
 

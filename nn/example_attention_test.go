@@ -38,6 +38,23 @@ func ExampleSigmoidAttention() {
 	//   0.75  0.75
 }
 
+// All scores are 0, and so are the logits of the gates: a token counts half as much for each token after it. A row shows
+// the share of the first token, then that of the others.
+func ExampleForgettingAttention() {
+	at := site()
+	l := nn.NewForgettingAttention(at.At("attn"))
+	set(at.Graph(), map[string][]float64{
+		"attn.c_attn.weight": {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1},
+		"attn.c_proj.weight": {1, 0, 0, 1}, "attn.c_forget.weight": {0, 0},
+	})
+	x := at.Value("x", func(i int, _ *rand.Rand) float64 { return []float64{1, 0, 0, 1, 0, 1}[i] }, 3, 2)
+	show(l.Forward(x))
+	// Output:
+	//   1.00  0.00
+	//   0.33  0.67
+	//   0.14  0.86
+}
+
 // The scores of the third token are 0, 707 and 1414, but the cap makes them 0, 1 and 1. Without it each token would
 // attend to the largest score alone, its own.
 func ExampleSelfAttention_cap() {

@@ -144,7 +144,7 @@ func allCases() []layerCase {
 		maskLayerCases,
 		pooledLayerCases,
 		groupedLayerCases,
-		sigmoidLayerCases,
+		sigmoidLayerCases, forgettingLayerCases,
 		qkNormLayerCases,
 		gateLayerCases, sinkLayerCases,
 		convLayerCases, valueLayerCases, skipLayerCases,

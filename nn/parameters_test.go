@@ -76,14 +76,15 @@ func TestParameters(t *testing.T) {
 		"normed twice": {headNormed(func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: []int{1, 1}}))
 		}), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_attn_global.weight[6×26] *c_attn_global.bias[26] c_attn_global.q_norm.weight[4] c_attn_global.k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"SigmoidAttention": {func(at Site) Layer { return NewSigmoidAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"LinearAttention":  {func(at Site) Layer { return NewLinearAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"TaylorAttention":  {func(at Site) Layer { return NewTaylorAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"Unprojected":      {func(at Site) Layer { return NewUnprojected(at) }, "", ""},
-		"MLA":              {func(at Site) Layer { return NewMLA(at, 3) }, ".c_q", "c_q.weight[6×8] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"MLARoPE":          {func(at Site) Layer { return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down", "c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_k_rope.weight[6×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"MLALatentRoPE":    {func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down", "c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_k_rope.weight[3×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"Linformer":        {unmasked(func(at Site) Layer { return NewLinformer(at, 3) }), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] e.weight[3×7] f.weight[3×7]"},
+		"SigmoidAttention":    {func(at Site) Layer { return NewSigmoidAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"ForgettingAttention": {func(at Site) Layer { return NewForgettingAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] c_forget.weight[6×2] *c_forget.bias[2]"},
+		"LinearAttention":     {func(at Site) Layer { return NewLinearAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"TaylorAttention":     {func(at Site) Layer { return NewTaylorAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"Unprojected":         {func(at Site) Layer { return NewUnprojected(at) }, "", ""},
+		"MLA":                 {func(at Site) Layer { return NewMLA(at, 3) }, ".c_q", "c_q.weight[6×8] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"MLARoPE":             {func(at Site) Layer { return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down", "c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_k_rope.weight[6×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"MLALatentRoPE":       {func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down", "c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_k_rope.weight[3×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"Linformer":           {unmasked(func(at Site) Layer { return NewLinformer(at, 3) }), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] e.weight[3×7] f.weight[3×7]"},
 		"Longformer": {func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: []int{1, 1}}))
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_attn_global.weight[6×26] *c_attn_global.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},

@@ -237,6 +237,7 @@ func TestConvStepEqualsForward(t *testing.T) {
 			"two":      func(at Site) Cached { return NewParallelTwoBlock(everyConv(at), causal) },
 			"gqa":      func(at Site) Cached { return NewGroupedAttention(everyConv(at), 1, true) },
 			"sigmoid":  func(at Site) Cached { return NewSigmoidAttention(everyConv(at)) },
+			"forget":   func(at Site) Cached { return NewForgettingAttention(everyConv(at)) },
 			"linear":   func(at Site) Cached { return NewLinearAttention(everyConv(at)) },
 			"longformer": func(at Site) Cached {
 				return NewLongformer(everyConv(at), NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: slices.Repeat([]int{1}, at.Heads)}))

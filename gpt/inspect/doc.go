@@ -11,6 +11,7 @@
 //	h.i.attn.q, .k, .v                      queries, keys and values, after any rotation             (B, H, T, dρ or dh)
 //	h.i.attn.scores                         q·kᵀ/√dρ before the mask; of linear attention sim(q, k)  (B, H, T, T)
 //	h.i.attn.weights                        softmax of scores and mask                               (B, H, T, T)
+//	h.i.attn.log_forget                     ln f of the gates, with attention forgetting             (B·T, H)
 //	h.i.attn.heads                          the heads' results side by side, before c_proj           (B·T, H·dh)
 //	h.i.mlp.act                             the features after the activation                        (B·T, f)
 //	h.i.skip                                with skips, the input of the block after its skip        (B·T, d)

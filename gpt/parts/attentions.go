@@ -33,7 +33,10 @@ func (a Attention) Make(root nn.Site, s Stack) (built nn.Attention) {
 // Attentions lists the library's attentions, the default first. All of them are causal except linformer, which is for
 // encoders and which a decoder refuses.
 func Attentions() []Attention {
-	return slices.Concat([]Attention{{Name: "causal", New: causal, Softmax: true}, {Name: "sigmoid", New: sigmoid}},
+	return slices.Concat([]Attention{
+		{Name: "causal", New: causal, Softmax: true}, {Name: "sigmoid", New: sigmoid},
+		{Name: "forgetting", New: forgetting},
+	},
 		groupedAttentions(), windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(),
 		latentAttentions())
 }
@@ -44,6 +47,10 @@ func causal(nn.Site, Stack) nn.Attention {
 
 func sigmoid(nn.Site, Stack) nn.Attention {
 	return func(at nn.Site) nn.Layer { return nn.NewSigmoidAttention(at) }
+}
+
+func forgetting(nn.Site, Stack) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewForgettingAttention(at) }
 }
 
 func (a Attention) check(d nn.Dims, s Stack) error {

@@ -133,6 +133,13 @@ func examples[T hand.Number]() []example[T] {
 		{"sigmoid attention, blind query", "x 8 22", alone(func(_, _ int) hand.Head[T] {
 			return hand.SigmoidAttention[T]{Mask: hand.Except(causal, hand.WindowMask(n, 2))}
 		})},
+		{"attention that forgets", "x 8 5, c_forget.weight 5 2, c_forget.bias 1 2, " + attentionShapes, func(at site) layer {
+			heads := attend(at, causal)
+			heads.Head = func(b, h int) hand.Head[T] {
+				return hand.ForgettingAttention[T]{Mask: causal, Drop: hand.Dropout[T]{Mask: dropout("attn_dropout")}.Head(b, h, heads.Count, n)}
+			}
+			return at.SelfAttention(heads, qk, nil)
+		}},
 		{"linear attention", "x 8 22", linear(hand.EluPlusOne[T]{}, causal.Exp())},
 		{"linear attention, all keys", "x 8 22", linear(hand.TaylorFeatures[T]{Eps: 0.1}, hand.Matrix[float64]{})},
 		{"linear scan", "x 8 22", alone(func(_, _ int) hand.Head[T] { return hand.LinearScan[T]{Features: hand.EluPlusOne[T]{}} })},

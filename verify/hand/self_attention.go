@@ -14,6 +14,7 @@ type SelfAttention[T Number] struct {
 	QK     int      // H·dρ
 	Rotary Layer[T] // of the queries, and of the keys; nil does not rotate
 	Heads  Heads[T]
+	Forget Layer[T] // of the logits of gates, (d, H), for heads of ForgettingAttention; otherwise nil
 	Gate   Layer[T] // of the heads' results, (d, H·dh) or (d, H); nil does not multiply
 	Proj   Layer[T] // (H·dh, d)
 	Drop   Dropout[T]
@@ -47,7 +48,10 @@ func normedBackward[T Number](norm Layer[T], qkv, delta Matrix[T]) (d Matrix[T],
 
 // Forward computes rows a₃ and a₄ of Table 2.
 func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
-	_, q, k, v := l.packed(a2)     //     (B·n, H·dρ), (B·n, G·dρ), (B·n, G·dh)
+	_, q, k, v := l.packed(a2) //         (B·n, H·dρ), (B·n, G·dρ), (B·n, G·dh)
+	if l.Forget != nil {
+		q = withSums(q, l.sums().Forward(forward("c_forget", l.Forget, a2)), l.Heads.Count)
+	}
 	a3 := l.Heads.Forward(q, k, v) // a₃  (B·n, H·dh)
 	if l.Gate != nil {
 		a3 = a3.Mul(sigmoid(forward("c_gate", l.Gate, a2)).features(a3))
@@ -59,6 +63,11 @@ func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
 // Backward computes rows Δ₄ to Δ₂.
 func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[T]) {
 	packed, q, k, v := l.packed(a2)
+	var z Matrix[T]
+	if l.Forget != nil {
+		z = forward("c_forget", l.Forget, a2)
+		q = withSums(q, l.sums().Forward(z), l.Heads.Count)
+	}
 	a3 := l.Heads.Forward(q, k, v)
 	ungated := a3
 	var s, gates Matrix[T]
@@ -78,6 +87,14 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	if d := l.Heads.sinks(q, k, v, heads); d.Err != nil || !d.None() {
 		sinks = Gradients[T]{{Name: "sinks", Symbol: "b", Equation: "−Σ ρ₀ D", Value: d}}
 	}
+	var through Matrix[T] // Δ of the gates at a₂
+	var forget Gradients[T]
+	if l.Forget != nil {
+		var dc Matrix[T]
+		dq, dc = withoutSums(dq, l.Heads.Count)
+		q, _ = withoutSums(q, l.Heads.Count)
+		through, forget = backward("c_forget", l.Forget, a2, l.sums().Backward(z, dc))
+	}
 	if l.Rotary != nil {
 		dq, _ = l.Rotary.Backward(q, dq)
 		dk, _ = l.Rotary.Backward(k, dk)
@@ -88,10 +105,12 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	zero := l.Norm == nil && l.Rotary == nil && !convolved && l.Heads.head(0, 0).ShiftInvariant()
 	dqkv, norm := normedBackward(l.Norm, packed, JoinColumns(dq, dk, dv))
 	d2, qkv := backward("c_attn", l.QKV, a2, dqkv) // Δ₂ = Σ_h (…)
+	if l.Forget != nil {
+		d2 = d2.Add(through)
+	}
 	var gate Gradients[T]
 	if l.Gate != nil { // Δ at x·w_g + b_g is Δ₃ ∘ a ∘ g(1 − g), summed over the features of a gate
 		ds, _ := Sigmoid[T]{}.Backward(s, d3.Mul(ungated).perGate(s))
-		var through Matrix[T]
 		through, gate = backward("c_gate", l.Gate, a2, ds)
 		d2 = d2.Add(through)
 	}
@@ -99,6 +118,7 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", zero).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
 		lambda, norm, sinks,
+		forget.by("a₂ᵗΔ_z", "ΣΔ_z").In("c_forget", "_f"),
 		gate.by("a₂ᵗ(Δ₃ ∘ a ∘ g(1 − g))", "Σ Δ₃ ∘ a ∘ g(1 − g)").In("c_gate", "_g"),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
@@ -134,9 +154,12 @@ func (x Matrix[T]) perGate(gates Matrix[T]) Matrix[T] {
 	return JoinColumns(out...)
 }
 
-// gate returns the affine layer at.c_gate, or nil if there is none.
-func (at Site[T]) gate() Layer[T] {
-	at = at.At("c_gate")
+// sums returns the running sums of the gates of the sequences.
+func (l SelfAttention[T]) sums() gateSums[T] { return gateSums[T]{l.Heads.Batch} }
+
+// gate returns the affine layer of that name, or nil if there is none.
+func (at Site[T]) gate(name string) Layer[T] {
+	at = at.At(name)
 	if at.Optional("weight").None() && at.Optional("bias").None() {
 		return nil
 	}
@@ -150,7 +173,43 @@ func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T
 		qkv = ScaledQueries[T]{qkv, qk, at.Queries}
 	}
 	return SelfAttention[T]{
-		at.At("c_attn").beforeConv(qkv), at.queryKeyNorm(qk, heads.keys(qk)), at.values(), qk, rotary, heads, at.gate(),
-		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
+		at.At("c_attn").beforeConv(qkv), at.queryKeyNorm(qk, heads.keys(qk)), at.values(), qk, rotary, heads,
+		at.gate("c_forget"), at.gate("c_gate"), at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
+}
+
+// Unprojected is attention of tokens to themselves or to other tokens Z. The tokens themselves serve as queries, keys
+// and values.
+//
+//	softmax(x zᵗ/√d + M) z      (n, d), (m, d) → (n, d)      Xu (4)–(6)
+//
+// Conti prints it for z ≠ x under the name of cross-attention (erratum C14).
+type Unprojected[T Number] struct {
+	Z     Matrix[T] // optional; x itself if absent
+	Heads Heads[T]
+}
+
+func (l Unprojected[T]) keys(x Matrix[T]) Matrix[T] {
+	if l.Z.None() {
+		return x
+	}
+	return l.Z
+}
+
+// Forward computes attention of x to z.
+func (l Unprojected[T]) Forward(x Matrix[T]) Matrix[T] {
+	z := l.keys(x)
+	return l.Heads.Forward(x, z, z)
+}
+
+// Backward returns the Δ of the queries. The Δ of z, which is both key and value, is the sum of both. If z = x, all
+// three are added.
+func (l Unprojected[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	z := l.keys(x)
+	dq, dk, dv := l.Heads.Backward(x, z, z, delta)
+	dz := dk.Add(dv)
+	if l.Z.None() {
+		return dq.Add(dz), nil
+	}
+	return dq, deltaAt(MemoryDelta, "Δk + Δv", dz)
 }

@@ -89,22 +89,29 @@ func rowsOfHeads(qkv *G.Node, heads, v int) tensor.Shape {
 	return tensor.Shape{qkv.Shape()[0], heads * v}
 }
 
-// CachedAttention returns the attention of new tokens to themselves and to the tokens in numbers. The operands are the
-// packed projections, the mask and, for weights by a softmax, optional sinks.
+// CachedAttention returns the attention of new tokens to themselves and to the tokens in numbers, of packed
+// projections. The gates of extra are those of the new tokens.
 func (b *Builder) CachedAttention(
-	h attention.Shape, numbers *Tokens, s Step, operands ...*G.Node,
+	h attention.Shape, numbers *Tokens, s Step, extra Extra, qkv, mask *G.Node,
 ) (*G.Node, error) {
+	gated := extra.Gates != nil
 	return b.cached(s, &Op{
-		name: fmt.Sprintf("cached %v(%v)", h.Weights, h), shape: rowsOfHeads(operands[0], h.Heads, h.V),
-		f32: cachedAttention[float32](b.Pool, h, numbers, s), f64: cachedAttention[float64](b.Pool, h, numbers, s),
-	}, operands...)
+		name: fmt.Sprintf("cached %v(%v)", h.Weights, h), shape: rowsOfHeads(qkv, h.Heads, h.V),
+		f32: cachedAttention[float32](b.Pool, h, numbers, s, gated),
+		f64: cachedAttention[float64](b.Pool, h, numbers, s, gated),
+	}, append(G.Nodes{qkv, mask}, extra.nodes()...)...)
 }
 
-func cachedAttention[T kernel.Float](p *kernel.Pool, h attention.Shape, numbers *Tokens, s Step) body[T] {
+func cachedAttention[T kernel.Float](
+	p *kernel.Pool, h attention.Shape, numbers *Tokens, s Step, gated bool,
+) body[T] {
 	return func(y []T, in [][]T) {
 		c := held(numbers, func() *attention.KVCache[T] { return attention.NewKVCache[T](h) })
-		c.Sinks = nil
-		if len(in) > 3 { // the last one is the position
+		c.Sinks, c.Gates = nil, nil
+		switch {
+		case gated:
+			c.Gates = in[2]
+		case len(in) > 3: // the last one is the position
 			c.Sinks = in[2]
 		}
 		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.places())

@@ -374,7 +374,7 @@ func (e end) huge() bool {
 func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // notRows lists the other kernels: they move numbers, add them up or multiply matrices.
-var notRows = strings.Fields("AddPositions Convolve CrossAttention Elman Gather GatherCols GatherTokens Linear LinearAttention " +
+var notRows = strings.Fields("AddPositions Convolve CrossAttention Elman ForgettingAttention Gather GatherCols GatherTokens Linear LinearAttention " +
 	"LinearT MeanTokens MixColumns MixTokens Rotate SinkAttention")
 
 // Every kernel is among the rowCases or in the list above.

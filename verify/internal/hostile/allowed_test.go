@@ -40,7 +40,7 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.(Linear|LayerNorm|LayerNormSigma) 2={}`, "without bias"},
 	{`^graph\.RMSNorm 1={}`, "without gains"},
 	{`^graph\.LinearAttention 1={}`, "an empty mask hides no key"},
-	{`^graph\.(Cross|Linear|Sigmoid)?Attention [12]=\(2, 2, 2\)`, "a mask of every sequence"},
+	{`^graph\.(Cross|Linear|Sigmoid|Forgetting)?Attention [12]=\(2, 2, 2\)`, "a mask of every sequence"},
 	{`^graph\.Expr\.Dropout 1=0`, "no dropout"},
 	{`^graph\.Expr\.(Pow 1=(0|-1)|Clamp 1=(0|-1)|Clamp 2=\+Inf|Delay 1=0)`, "a valid exponent, bound or delay"},
 	{`^graph\.CompileWith 1`, "nothing is kept, or something else"},

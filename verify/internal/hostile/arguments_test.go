@@ -17,7 +17,7 @@ func arguments() map[string]func(w *world) []any {
 	return map[string]func(w *world) []any{
 		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SandwichBlock.Step": step,
 		"nn.PostPartBlock.Step": step, "nn.ParallelBlock.Step": step, "nn.ParallelTwoBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
-		"nn.SigmoidAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
+		"nn.SigmoidAttention.Step": step, "nn.ForgettingAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
 		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork,
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },
@@ -40,6 +40,12 @@ func arguments() map[string]func(w *world) []any {
 		},
 		"graph.SigmoidAttention": func(w *world) []any {
 			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
+		},
+		"graph.ForgettingAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
+		},
+		"graph.CachedForgettingAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("mask", 2, 2), w.place(), graph.NewForgettingCache(get[graph.AttentionShape](w))}
 		},
 		"graph.CrossAttention": func(w *world) []any {
 			return []any{w.matrix("q", 4, 2), w.matrix("kv", 4, 4), w.matrix("mask", 2, 2), get[graph.CrossShape](w), 0.5}

@@ -82,6 +82,7 @@ type head[T kernel.Float] struct {
 	scale      T
 	drop       kernel.DropMask
 	sinks      []T // of all heads; nil without
+	decay      []T // c of every token of all lanes; nil without
 }
 
 // lanes returns the lanes of head i, where i counts the heads of all sequences.
@@ -99,6 +100,9 @@ func (f *Flash[T]) head(i int, l *lane) head[T] {
 	s.q, s.k, s.v = own.Q, own.K, own.V
 	m := f.Mask.index(s.b, s.j)
 	s.mask, s.seen = f.Mask.Data[m*n*f.Keys:(m+1)*n*f.Keys], f.Spans.seen[m*n:(m+1)*n]
+	if f.Decay != nil {
+		s.decay = f.Decay[i*n : (i+1)*n]
+	}
 	at := i*n + l.at
 	s.top, s.total = f.LSE[at:at+s.Queries], f.LSE[len(f.LSE)/2+at:][:s.Queries]
 	return s

@@ -24,6 +24,10 @@ type Flash[T kernel.Float] struct {
 	Scratch  []T // FlashScratch floats
 	Drop     kernel.DropMask
 	Sinks    []T // logits of the heads' sinks; nil without
+
+	// Decay holds the running sums c (Batch, Heads, Queries) of attention that forgets, and DecayGrad their gradient.
+	// They are nil without. Sinks and Decay exclude each other.
+	Decay, DecayGrad []T
 }
 
 // FlashScratch returns the number of floats of scratch that both passes need, including a share for each thread.

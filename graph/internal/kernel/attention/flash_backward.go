@@ -21,6 +21,7 @@ import (
 // Keys and values get the sum over the heads that share them. The heads of a group, the tiles of a head and finally the
 // scattered keys are added in a fixed order, so that no sum depends on the threads.
 func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) {
+	clear(f.DecayGrad)
 	if f.inTurns(pool.Threads()) {
 		f.backwardInTurns(pool, grads, y, dy)
 		return
@@ -46,6 +47,7 @@ type gradients[T kernel.Float] struct {
 	q, k, v, y gemm.Matrix[T]
 	far        Projections[T] // of all lanes
 	dots       []T            // D
+	decay      []T            // of the head's c; nil without
 	shared     T              // 1 if another head has already stored its share in k and v, else 0
 	done       []atomic.Int64 // for every block of keys the rows of q it has added to, if the blocks take turns
 }
@@ -55,10 +57,14 @@ func (f *Flash[T]) gradients(i, l int, grads Projections[T], dy, dots []T) (head
 	s := f.head(i, &f.lanes(i)[l])
 	far := grads.head(f.Shape, s.b, s.j)
 	to := laneOf(s.lane, far)
-	return s, gradients[T]{
+	d := gradients[T]{
 		q: to.Q, k: to.K, v: to.V, y: s.of(dy), far: far,
 		dots: dots[s.lane.at:][:s.Queries], shared: T(min(i%f.shared(), 1)),
 	}
+	if f.Decay != nil {
+		d.decay = f.DecayGrad[i*f.Queries : (i+1)*f.Queries]
+	}
+	return s, d
 }
 
 // begin computes D, and clears dq if the first block does not write every row.
@@ -100,6 +106,7 @@ func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 		s.products.MulSerial(n, z-a, s.V, 1, dy, v.T(), 0, ds)
 		s.dropTile(ds, from, a)
 		s.weighBackward(ds.Data, p.Data, mask.Data, from, d.dots[from:to], p.Stride, mask.Stride)
+		s.forgetBackward(d, ds, a, nil)
 		multiply(ds.Data, slope)
 		s.dropTile(p, from, a)
 		s.products.MulSerial(z-a, s.V, n, 1, p.T(), dy, add, dv)

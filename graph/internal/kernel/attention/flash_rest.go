@@ -9,14 +9,17 @@ import (
 )
 
 // scattered holds copies of keys and values, their gradients, and tiles of scores and of the mask, for one thread.
-type scattered[T kernel.Float] struct{ k, v, dk, dv, scores, ds, mask, keep, tile, slope []T }
+type scattered[T kernel.Float] struct {
+	k, v, dk, dv, scores, ds, mask, keep, tile, slope []T
+	sums                                              sums[T]
+}
 
 func newScattered[T kernel.Float](h Shape) *scattered[T] {
 	const tile = restRows * restKeys
 	return &scattered[T]{
 		make([]T, restKeys*h.QK), make([]T, restKeys*h.V), make([]T, restKeys*h.QK), make([]T, restKeys*h.V),
 		make([]T, tile), make([]T, tile), make([]T, tile), make([]T, restRows),
-		make([]T, max(forwardQueries*forwardKeys, backwardQueries*backwardKeys)), nil,
+		make([]T, max(forwardQueries*forwardKeys, backwardQueries*backwardKeys)), nil, newSums[T](),
 	}
 }
 
@@ -68,6 +71,7 @@ func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T], slope []T) 
 	scores = gemm.Mat(x.scores[:n*len(keys)], len(keys))
 	s.products.MulSerial(n, len(keys), s.QK, s.scale, s.q.From(first, 0), gemm.Mat(x.k, s.QK).T(), 0, scores)
 	s.capScores(scores.Data, slope)
+	s.forget(scores, first, 0, keys)
 	mask, hidden, biased := x.mask[:n*len(keys)], T(math.Inf(-1)), s.spans.biased
 	for i := range mask {
 		mask[i] = hidden
@@ -119,6 +123,7 @@ func (s *head[T]) backwardRest(d *gradients[T]) {
 		s.products.MulSerial(n, m, s.V, 1, dy, gemm.Mat(x.v, s.V).T(), 0, ds)
 		s.dropRest(ds, first, keys)
 		s.weighBackward(ds.Data, p.Data, x.mask, first, d.dots[first:first+n], m, m)
+		s.forgetBackward(d, ds, 0, keys)
 		multiply(ds.Data, slope)
 		s.dropRest(p, first, keys)
 		s.products.MulSerial(m, s.V, n, 1, p.T(), dy, 0, gemm.Mat(x.dv, s.V))

@@ -7,12 +7,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// scores computes q·kᵀ/√QK for queries from … to and keys a … z into the tile, capped, and the slope of the cap. It
-// also returns the part of the mask to add, which is empty if it would change nothing.
+// scores computes q·kᵀ/√QK for queries from … to and keys a … z into the tile, capped, and the slope of the cap, and
+// adds c_i − c_j if the head forgets. It also returns the part of the mask to add, which is empty if it would change
+// nothing.
 func (s *head[T]) scores(from, to, a, z int, tile, slope []T) (x, mask gemm.Matrix[T]) {
 	x = gemm.Mat(tile[:(to-from)*(z-a)], z-a)
 	s.products.MulSerial(to-from, z-a, s.QK, s.scale, s.q.From(from, 0), s.k.From(a, 0).T(), 0, x)
 	s.capScores(x.Data, slope)
+	s.forget(x, from, a, nil)
 	for _, q := range s.lane.queries[from:to] {
 		switch {
 		case q.from <= a && q.to >= z && q.plain:

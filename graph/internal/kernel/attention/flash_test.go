@@ -188,7 +188,7 @@ func runAttention[T kernel.Float](p *kernel.Pool, h Shape, x []float64, mask Mas
 	lse := dirty(2 * h.Batch * h.Heads * h.Queries)
 	in, m := partsOf(h, kerneltest.Rounded[T](x)), Mask[T]{kerneltest.Rounded[T](mask.Data), mask.Batch, mask.Heads}
 	var spans Spans
-	f := &Flash[T]{h, gemm.Exact[T]{}, &spans, in, m, lse, dirty(FlashScratch(p, h)), drop, nil}
+	f := &Flash[T]{h, gemm.Exact[T]{}, &spans, in, m, lse, dirty(FlashScratch(p, h)), drop, nil, nil, nil}
 	f.Forward(p, y)
 	f.Scratch = dirty(FlashScratch(p, h))
 	f.Backward(p, partsOf(h, dx), y, kerneltest.Rounded[T](dy))
@@ -375,7 +375,7 @@ func TestAttentionFollowsTheMask(t *testing.T) {
 	for _, m := range maskings {
 		mask := m.mask(h)
 		want, _ := denseAttention(h, qkv, mask, dy, kernel.DropMask{})
-		f := &Flash[float64]{h, gemm.Exact[float64]{}, &spans, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil}
+		f := &Flash[float64]{h, gemm.Exact[float64]{}, &spans, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil, nil, nil}
 		f.Forward(p, y)
 		compareTo(t, m.name, y, want, 1e-12)
 	}
@@ -401,7 +401,7 @@ func BenchmarkAttention(b *testing.B) {
 			qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 			y, dy := make([]float32, tokens*h.Heads*h.V), kerneltest.Random[float32](rng, tokens*h.Heads*h.V)
 			mask, lse, scratch := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1}, make([]float32, 2*tokens*h.Heads), make([]float32, FlashScratch(p, h))
-			f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil}
+			f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil, nil, nil}
 			for _, pass := range []struct {
 				name string
 				run  func()

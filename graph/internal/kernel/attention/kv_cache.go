@@ -14,6 +14,9 @@ type KVCache[T kernel.Float] struct {
 	weights      []T // (Batch, Heads, Keys)
 	Sinks        []T // logits of the heads' sinks, for weights by a softmax; nil without
 	sums         []T // (Batch, Heads, 3), of softmaxes with sinks, or ln n of sigmoids
+	Gates        []T // ln f of the new tokens (Batch·new, Heads), if the attention forgets; nil without
+
+	decay []float64 // (Batch, Heads, Keys), the running sums c of the gates
 
 	y, qkv []T
 	mask   Mask[T]
@@ -35,6 +38,9 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 // is shared by all sequences.
 func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places) {
 	c.y, c.qkv, c.mask = y, qkv, mask
+	if c.Gates != nil && c.decay == nil {
+		c.decay = make([]float64, c.Batch*c.Heads*c.Keys)
+	}
 	n := at.count(c.Batch)
 	c.places, c.tokens = at, len(y)/(n*c.Heads*c.V)
 	seen := at.longest() + c.tokens
@@ -70,9 +76,26 @@ func (c *KVCache[T]) group(i, g int) {
 		}
 		for j := range shared {
 			mask := c.mask.Data[(c.mask.index(b, first+j)*n+at)*n:][:at+1]
+			c.forget(weights[j*(at+1):][:at+1], b, first+j, i*c.tokens+t)
 			c.weigh(weights[j*(at+1):][:at+1], mask, b, first+j)
 		}
 		gemm.MulSerial(shared, h.V, at+1, 1, gemm.Mat(weights, at+1), gemm.Mat(values, h.V), 0, gemm.Mat(out, h.V))
+	}
+}
+
+// forget adds c_i − c_j to the scores of the new token in a row of the step, in head j of sequence b, if there are
+// gates.
+func (c *KVCache[T]) forget(scores []T, b, j, row int) {
+	if c.Gates == nil {
+		return
+	}
+	own := c.decay[(b*c.Heads+j)*c.Keys:][:len(scores)]
+	at := len(own) - 1
+	if own[at] = float64(c.Gates[row*c.Heads+j]); at > 0 {
+		own[at] += own[at-1]
+	}
+	for key, before := range own {
+		scores[key] += T(own[at] - before)
 	}
 }
 
@@ -98,7 +121,12 @@ func (c *KVCache[T]) Fork(from, to, tokens int) {
 		copy(c.keys[b*c.QK:][:tokens*c.QK], c.keys[a*c.QK:])
 		copy(c.values[b*c.V:][:tokens*c.V], c.values[a*c.V:])
 	}
+	for j := 0; j < c.Heads && c.decay != nil; j++ {
+		copy(c.decay[(to*c.Heads+j)*c.Keys:][:tokens], c.decay[(from*c.Heads+j)*c.Keys:])
+	}
 }
 
-// Bytes returns the memory of keys and values.
-func (c *KVCache[T]) Bytes() int { return kernel.Bytes(c.keys) + kernel.Bytes(c.values) }
+// Bytes returns the memory of keys and values, and of the running sums of gates.
+func (c *KVCache[T]) Bytes() int {
+	return kernel.Bytes(c.keys) + kernel.Bytes(c.values) + kernel.Bytes(c.decay)
+}

@@ -112,7 +112,7 @@ func BenchmarkDilated(b *testing.B) {
 		mask := Mask[float32]{kerneltest.Rounded[float32](dilatedWindow(h, step).Data), 1, 1}
 		qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 		y, dy := make([]float32, h.Queries*h.Heads*h.V), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
-		f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{Run: 1}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*h.Heads), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil}
+		f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{Run: 1}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*h.Heads), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}
 		for pass, run := range map[string]func(){
 			"mask":     func() { f.Spans.Run++; readMask(p, h, f.Spans, f.Mask) },
 			"forward":  func() { f.Forward(p, y) }, // the mask was read by another layer

@@ -48,7 +48,7 @@ func TestSinksAreKeys(t *testing.T) {
 				y, dqkv, db := make([]float64, len(dy)), make([]float64, len(qkv)), make([]float64, h.Heads)
 				f := &Flash[float64]{
 					h, gemm.Exact[float64]{}, &Spans{}, Packed(h, qkv), mask, make([]float64, 2*h.Batch*h.Heads*n),
-					make([]float64, FlashScratch(p, h)), kernel.DropMask{}, sinks,
+					make([]float64, FlashScratch(p, h)), kernel.DropMask{}, sinks, nil, nil,
 				}
 				f.Forward(p, y)
 				f.Backward(p, Packed(h, dqkv), y, dy)
@@ -96,7 +96,7 @@ func TestSinksAtTheEnds(t *testing.T) {
 		y, db = make([]float32, len(dy)), make([]float32, 2)
 		f := &Flash[float32]{
 			h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, make([]float32, 2*2*9),
-			make([]float32, FlashScratch(p, h)), kernel.DropMask{}, sinks,
+			make([]float32, FlashScratch(p, h)), kernel.DropMask{}, sinks, nil, nil,
 		}
 		f.Forward(p, y)
 		if sinks != nil {
