@@ -166,6 +166,9 @@ func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
 	if t.straight() && (dtype == safetensors.F64) == (t.F64 != nil) {
 		return safetensors.Tensor{F32: t.F32, F64: t.F64}, nil
 	}
+	if len(t.Shape) == 0 && !t.straight() {
+		return file, errors.Errorf("%s: got no shape, want one of a tensor to rearrange or shift", t.Name)
+	}
 	n := 1
 	for _, size := range t.shape() {
 		n *= size

@@ -233,8 +233,8 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 			CachedLinearAttention(s.Value("x", Const(0), 5, 64), s.Ints("at", 1, 3, NoneIgnored), NewLinearCache(h))
 		}, "(5, 64) is not (n·2, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0 Cap:0}"},
 		{func(s Scope) {
-			CachedLinearAttention(s.Value("x", Const(0), 4, 64), s.Ints("at", 2, 3, NoneIgnored), NewLinearCache(h))
-		}, "got 2 positions, want 1"},
+			CachedLinearAttention(s.Value("x", Const(0), 4, 64), s.Ints("at", 3, 3, NoneIgnored), NewLinearCache(h))
+		}, "got 3 positions, want 1, or one for each of 2 sequences"},
 		{func(s Scope) { MixTokens(s.Value("w", Const(0), 2, 4), s.Value("x", Const(0), 6, 3)) }, "(2, 4) mixes 4 tokens, (6, 3) is not a batch of such sequences"},
 	} {
 		g := New(Float64, 1)
