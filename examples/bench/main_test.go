@@ -83,7 +83,7 @@ func TestSettings(t *testing.T) {
 		{"decode-baby", "float32", "int8", ""},
 		{"decode", "bf16", "", `-precision: got "bf16" with -shape decode, want float32: for decoding with fewer bits use -weights`},
 		{"char", "float32", "int8", `-weights: got "int8" with -shape char`},
-		{"decode", "float32", "int4", `-weights: weights: got "int4"`},
+		{"decode", "float32", "int2", `-weights: weights: got "int2"`},
 		{"modern", "float32", "", ""}, {"decode-modern", "float32", "int8", ""}, {"lora_tuning", "float32", "", `-shape: got "lora_tuning"`},
 		{"decode-giant", "float32", "", `-shape: got "decode-giant", want one of baby, char, gpt2, a preset such as modern, or decode`},
 	} {

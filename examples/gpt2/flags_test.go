@@ -35,7 +35,7 @@ func TestEveryFlag(t *testing.T) {
 	tuned := flagtest.With(alone, map[string]string{
 		"block_size": "6", "batch_size": "1", "decay_lr": "true with -lr_decay_iters 3", "warmup_iters": "1 with -decay_lr -lr_decay_iters 3",
 		"lr_decay_iters": "2 with -decay_lr", "min_lr": "0.01 with -decay_lr -lr_decay_iters 3", "max_iters": "2",
-		"eval_interval": "1", "eval_iters": "2 with -eval_interval 1", "patience": "1 with -eval_interval 1",
+		"eval_interval": "1", "eval_iters": "2 with -eval_interval 1", "patience": "1 with -learning_rate 1e-30 -eval_interval 1 -max_iters 9",
 		"schedule": "linear with -decay_lr -lr_decay_iters 3", "cooldown_iters": "2 with -decay_lr -schedule wsd -lr_decay_iters 3",
 	})
 	small := []string{"-max_iters", "3", "-batch_size", "2", "-gradient_accumulation_steps", "1", "-block_size", "8",
@@ -54,7 +54,7 @@ func TestEveryFlag(t *testing.T) {
 		{"full", append(small, "-model", model, "-tune", hens, "-full", "-out_dir", "DIR/full"), flagtest.With(tuned, map[string]string{"full": "false"})},
 		{"train", append(flagtest.Small(), "-train", hens, "-tokenizer", "train:270", "-out_dir", "DIR/new"),
 			flagtest.With(alone, map[string]string{"bias": "false", "head": "linear", "decay_lr": "false", "tokenizer": "train:260", "preset": "gpt2",
-				"eval_interval": "6", "eval_iters": "2 with -eval_interval 6", "patience": "1 with -eval_interval 2"})},
+				"eval_interval": "6", "eval_iters": "2 with -eval_interval 6", "patience": "1 with -learning_rate 1e-30 -min_lr 0 -eval_interval 1 -max_iters 9"})},
 	} {
 		t.Run(task.name, func(t *testing.T) {
 			p := flagtest.Program{
