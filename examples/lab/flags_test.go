@@ -29,7 +29,7 @@ func TestEveryFlag(t *testing.T) {
 			"boundary": "obrien-fleming with -until told", "budget": "steps=3", "tune": "learning_rate=0.1,0.2",
 			"tuning_seeds": "2 with -tune learning_rate=0.1,0.2", "target": "100", "matters": "0.5", "measures": "memory",
 			"contexts": "4 with -measures cost", "name": "another", "study": file, "json": "true", "part": "2/2",
-			"min_lr": "0.19", "max_iters": "9", "lr_decay_iters": "3",
+			"min_lr": "0.19", "max_iters": "9", "lr_decay_iters": "3", "published": "mad.csv",
 		}),
 		Unseen: map[string]string{
 			"dir":             "the directory in which the test looks",
