@@ -91,7 +91,7 @@ func lookingAhead(c Config) map[string]struct {
 // honest returns a registry in which each part with the name "own" is the library's default.
 func honest() parts.Registry {
 	l := parts.Library()
-	r := parts.Registry{Positions: l.Positions[:1], Attentions: l.Attentions[:1], Norms: l.Norms[:1], Blocks: l.Blocks[:1], MLPs: l.MLPs[:1], Heads: l.Heads[1:2]}
+	r := parts.Registry{Positions: l.Positions[:1], Attentions: l.Attentions[:1], Norms: l.Norms[:1], Blocks: l.Blocks[:1], MLPs: l.MLPs[:1], Heads: l.Heads[2:3]}
 	r.Positions[0].Name, r.Attentions[0].Name, r.Norms[0].Name, r.Blocks[0].Name, r.MLPs[0].Name, r.Heads[0].Name = "own", "own", "own", "own", "own", "own"
 	return r
 }

@@ -160,7 +160,7 @@ func TestImpossibleParts(t *testing.T) {
 		{func(c *Config) { c.Norm = "batch" }, "norm: got batch, want one of layernorm"},
 		{func(c *Config) { c.Position = "left" }, "position: got left, want one of learned"},
 		{func(c *Config) { c.Block = "side" }, "block: got side, want one of pre, post"},
-		{func(c *Config) { c.Head = "two" }, "head: got two, want one of linear, tied"},
+		{func(c *Config) { c.Head = "two" }, "head: got two, want one of linear, linear_no_bias, tied"},
 		{func(c *Config) { c.Activation = "swish" }, "activation: got swish, want one of gelu"},
 	}
 	for _, test := range tests {
@@ -382,7 +382,7 @@ func TestUnreadOptionsAreRefused(t *testing.T) {
 	}
 	c := tiny()
 	c.Options.Set("window", 4)
-	mustContain(t, begin(c), "window: got 4, which attention causal does not read, want 0 or attention window, ")
+	mustContain(t, begin(c), "window: got 4, which attention causal does not read, want 0 or attention gqa_window, window, ")
 	c = tiny()
 	c.Options.Set("wndow", 3)
 	mustContain(t, begin(c), "wndow: got 3: no attention has such an option; did you mean window?")

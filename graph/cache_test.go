@@ -22,7 +22,7 @@ var cachedLayers = map[string]struct {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
 		return CachedSinkAttention(x.Cols(0, 15), causalMask(s, 5), s.Value("sinks", Normal(1), 3), at, c), c
 	}},
-	"keys, values and gates": {8 * 2 * 5 * (12 + 3), func(s Scope, x, at Expr) (Expr, Cache) {
+	"keys, values and gates": {8 * 2 * 5 * (12 + 2*3), func(s Scope, x, at Expr) (Expr, Cache) {
 		c := NewForgettingCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
 		return CachedForgettingAttention(x.Cols(0, 15), x.Cols(0, 3), causalMask(s, 5), at, c), c
 	}},

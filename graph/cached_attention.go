@@ -61,11 +61,12 @@ func CachedSigmoidAttention(qkv, mask, at Expr, cache *KVCache) Expr {
 	return cachedAttention("cached sigmoid attention", attention.Sigmoids, ops.Extra{}, qkv, mask, at, cache)
 }
 
-// NewForgettingCache returns an empty cache for CachedForgettingAttention, with one more number of each head per token.
+// NewForgettingCache returns an empty cache for CachedForgettingAttention, with two more numbers of each head per token:
+// a running sum and its rounding error.
 func NewForgettingCache(h AttentionShape) *KVCache {
 	c := NewKVCache(h)
 	c.forgets = true
-	c.width += h.Heads
+	c.width += 2 * h.Heads
 	return c
 }
 

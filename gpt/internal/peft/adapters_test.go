@@ -54,7 +54,7 @@ func family(t testing.TB, modelType string) published.Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return published.Layout{Family: f, Heads: published.Heads{Queries: 2, Groups: 1, QK: 4, V: 3}}
+	return published.Layout{Family: f, Heads: published.Heads{Queries: 2, Groups: 1, QK: 4, V: 3, Rotary: 4}}
 }
 
 // collected is a matrix of a family: our layer, and our columns in the order of its rows; nil means all of them.

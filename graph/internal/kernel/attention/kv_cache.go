@@ -16,7 +16,7 @@ type KVCache[T kernel.Float] struct {
 	sums         []T // (Batch, Heads, 3), of softmaxes with sinks, or ln n of sigmoids
 	Gates        []T // ln f of the new tokens (Batch·new, Heads), if the attention forgets; nil without
 
-	decay []float64 // (Batch, Heads, Keys), the running sums c of the gates
+	decay []T // (Batch, Heads, Keys, 2), the running sums c of the gates, each as a number and its rounding error
 
 	y, qkv []T
 	mask   Mask[T]
@@ -39,7 +39,7 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places) {
 	c.y, c.qkv, c.mask = y, qkv, mask
 	if c.Gates != nil && c.decay == nil {
-		c.decay = make([]float64, c.Batch*c.Heads*c.Keys)
+		c.decay = make([]T, 2*c.Batch*c.Heads*c.Keys)
 	}
 	n := at.count(c.Batch)
 	c.places, c.tokens = at, len(y)/(n*c.Heads*c.V)
@@ -89,13 +89,17 @@ func (c *KVCache[T]) forget(scores []T, b, j, row int) {
 	if c.Gates == nil {
 		return
 	}
-	own := c.decay[(b*c.Heads+j)*c.Keys:][:len(scores)]
-	at := len(own) - 1
-	if own[at] = float64(c.Gates[row*c.Heads+j]); at > 0 {
-		own[at] += own[at-1]
+	own := c.decay[2*(b*c.Heads+j)*c.Keys:][:2*len(scores)]
+	sum := func(key int) float64 { return float64(own[2*key]) + float64(own[2*key+1]) }
+	at := len(scores) - 1
+	total := float64(c.Gates[row*c.Heads+j])
+	if at > 0 {
+		total += sum(at - 1)
 	}
-	for key, before := range own {
-		scores[key] += T(own[at] - before)
+	own[2*at] = T(total)
+	own[2*at+1] = T(total - float64(own[2*at]))
+	for key := range scores {
+		scores[key] += T(total - sum(key))
 	}
 }
 
@@ -122,7 +126,7 @@ func (c *KVCache[T]) Fork(from, to, tokens int) {
 		copy(c.values[b*c.V:][:tokens*c.V], c.values[a*c.V:])
 	}
 	for j := 0; j < c.Heads && c.decay != nil; j++ {
-		copy(c.decay[(to*c.Heads+j)*c.Keys:][:tokens], c.decay[(from*c.Heads+j)*c.Keys:])
+		copy(c.decay[2*(to*c.Heads+j)*c.Keys:][:2*tokens], c.decay[2*(from*c.Heads+j)*c.Keys:])
 	}
 }
 
