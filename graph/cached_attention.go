@@ -61,8 +61,8 @@ func CachedSigmoidAttention(qkv, mask, at Expr, cache *KVCache) Expr {
 	return cachedAttention("cached sigmoid attention", attention.Sigmoids, ops.Extra{}, qkv, mask, at, cache)
 }
 
-// NewForgettingCache returns an empty cache for CachedForgettingAttention, with two more numbers of each head per token:
-// a running sum and its rounding error.
+// NewForgettingCache returns an empty cache for CachedForgettingAttention, with two more numbers of each head per
+// token: a running sum and its rounding error.
 func NewForgettingCache(h AttentionShape) *KVCache {
 	c := NewKVCache(h)
 	c.forgets = true
