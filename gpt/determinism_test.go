@@ -58,6 +58,11 @@ func everyPart(c Config) (list []Config) {
 	return list
 }
 
+// recurrent reports whether an attention is a recurrence, which has no mask.
+func recurrent(attention string) bool {
+	return slices.Contains([]string{"gla", "gated_deltanet", "retnet", "deltanet"}, attention)
+}
+
 // printHashes trains every kind of model with each of the given numbers of threads, separated by spaces, and prints a
 // hash of the weights and losses for each number.
 func printHashes(numbers string) error {

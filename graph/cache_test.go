@@ -49,6 +49,10 @@ var cachedLayers = map[string]struct {
 		c := NewLinearCache(LinearShape{AttentionShape: AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3}, Causal: true, Map: EluPlusOne()})
 		return CachedLinearAttention(x.Cols(0, 15), at, c), c
 	}},
+	"states": {8 * 2 * 2 * 2 * 3, func(_ Scope, x, at Expr) (Expr, Cache) {
+		c := NewRecurrenceCache(RecurrenceShape{Batch: 2, Context: 5, Heads: 2, QK: 2, V: 3, Delta: true})
+		return CachedRecurrence(x.Cols(0, 14), Expr{}, x.Cols(14, 16), at, c), c
+	}},
 	"recurrence": {8 * 2 * 16, func(s Scope, x, at Expr) (Expr, Cache) {
 		c := NewElmanCache(2, 16)
 		return CachedElman(x, s.Value("w", Normal(0.3), 16, 16), at, c), c
@@ -303,6 +307,19 @@ func stepCases() map[string]stepCase {
 		c := NewLinearCache(l)
 		cases[name] = stepCase{h.Width(), func(_ Scope, x Expr) Expr { return must(LinearAttention(x, Expr{}, l)) },
 			func(_ Scope, x, at Expr, c Cache) Expr { return CachedLinearAttention(x, at, c.(*LinearCache)) }, c}
+	}
+	for _, delta := range []bool{false, true} {
+		r := RecurrenceShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Delta: delta}
+		c := NewRecurrenceCache(r)
+		parts := func(x Expr) (qkv, gates, beta Expr) {
+			return x.Cols(0, 20), x.Cols(20, 26).Square().Scale(-1), x.Cols(26, 28)
+		}
+		cases[fmt.Sprint("states, delta rule ", delta)] = stepCase{28,
+			func(_ Scope, x Expr) Expr { qkv, gates, beta := parts(x); return must(Recurrence(qkv, gates, beta, r)) },
+			func(_ Scope, x, at Expr, c Cache) Expr {
+				qkv, gates, beta := parts(x)
+				return CachedRecurrence(qkv, gates, beta, at, c.(*RecurrenceCache))
+			}, c}
 	}
 	v := NewConvCache(3, 4, 4)
 	cases["convolution"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Convolve(x, s.Value("w", Normal(1), 16), 5)) },

@@ -299,6 +299,25 @@ func parameters(at nn.Site) {
 	}
 }
 
+// Every head has one gate and one β, and stores 3 · 4 numbers for any number of tokens.
+func ExampleRecurrence() {
+	at := latentSite()
+	nn.NewGatedDeltaNet(at.At("attn"))
+	parameters(at)
+	fmt.Println(at.Caches["attn"].Numbers(), "numbers")
+	// Output:
+	// attn.c_attn.weight [8 20]
+	// attn.c_attn.conv.weight [80]
+	// attn.c_decay.weight [8 2]
+	// attn.c_decay.bias [2]
+	// attn.c_decay.a_log [2]
+	// attn.c_beta.weight [8 2]
+	// attn.norm.weight [4]
+	// attn.c_gate.weight [8 8]
+	// attn.c_proj.weight [8 8]
+	// 24 numbers
+}
+
 // A latent has 2 numbers per token, from which the keys and values of both heads are computed.
 func ExampleMLA() {
 	at := latentSite()

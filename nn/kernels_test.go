@@ -148,7 +148,7 @@ func allCases() []layerCase {
 		qkNormLayerCases,
 		gateLayerCases, sinkLayerCases,
 		convLayerCases, valueLayerCases, skipLayerCases,
-		scaledLayerCases,
+		scaledLayerCases, recurrenceLayerCases,
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -448,5 +449,178 @@ func TestValueResidualErrors(t *testing.T) {
 	_, err := graph.Compile(NewSelfAttention(at).Forward(g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)))
 	if want := "h.0: no values of the first block: block 0 must come before the others"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+var recurrenceLayerCases = []layerCase{
+	{"gated linear attention", "Recurrence", func(at Site, x graph.Expr) graph.Expr { return NewGLA(at).Forward(x) }},
+	{"gated linear attention without biases", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
+		at.Bias, at.Dropout = false, 0.3
+		return NewGLA(at).Forward(x)
+	}},
+	{"gated delta rule", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 0.1 // otherwise float32 cannot tell a result near 0 from its norm
+		return NewGatedDeltaNet(at).Forward(x)
+	}},
+	{"retention", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 1
+		return NewRetNet(rotary(at)).Forward(x)
+	}},
+	{"delta rule", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 0.1
+		return NewDeltaNet(at).Forward(x)
+	}},
+	{"gated delta rule with rotary positions and adapters", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine = NewLoRA(func(string) bool { return true }, 3, 0.7)
+		at.QK += at.QK % 2
+		at.Eps = 1
+		return NewGatedDeltaNet(rotary(at)).Forward(x)
+	}},
+}
+
+func recurrences() map[string]func(at Site) *Recurrence {
+	return map[string]func(at Site) *Recurrence{"gla": NewGLA, "gated_deltanet": NewGatedDeltaNet, "retnet": NewRetNet, "deltanet": NewDeltaNet}
+}
+
+// TestRecurrenceStepEqualsForward compares steps of several sizes, and checks that the state does not grow.
+func TestRecurrenceStepEqualsForward(t *testing.T) {
+	for name, build := range recurrences() {
+		for _, d := range shapes {
+			t.Run(fmt.Sprintf("%s/%+v", name, d), func(t *testing.T) {
+				stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return build(at) })
+			})
+		}
+	}
+}
+
+// TestI104Forgets: with gates near 0 a token reads nothing but its own value, whatever came before.
+func TestI104Forgets(t *testing.T) {
+	y := func(first float64) []float64 {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, shapes[0])
+		l := NewGLA(at)
+		bias, _ := g.Leaf("h.0.c_decay.up.bias")
+		for i := range bias.Tensor().Len() {
+			bias.Tensor().Set(i, -1e4)
+		}
+		x := at.Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
+		x.Tensor().Set(0, first)
+		return output(t, l.Forward(x)).Floats()
+	}
+	a, b := y(1), y(-2)
+	if slices.Equal(a[:8], b[:8]) || !slices.Equal(a[8:], b[8:]) {
+		t.Errorf("got %v, want the later tokens of %v", b, a)
+	}
+}
+
+// TestI105Replaces: with β = 1 the value that is read at a key is the last one written there, and what is written at
+// an orthogonal key does not change it.
+func TestI105Replaces(t *testing.T) {
+	const rows = 3
+	g := graph.New(graph.Float64, 1)
+	h := graph.RecurrenceShape{Batch: 1, Context: rows, Heads: 1, QK: 2, V: 1, Delta: true}
+	qkv := g.Root().Value("qkv", graph.Const(0), rows, 5) // q, k, v
+	for i, v := range []float64{1, 0, 1, 0, 7, 1, 0, 1, 0, 5, 1, 0, 0, 1, 9} {
+		qkv.Tensor().Set(i, v)
+	}
+	y, _ := graph.Recurrence(qkv, graph.Expr{}, graph.Expr{}, h)
+	if got := output(t, y).Floats(); !slices.Equal(got, []float64{7, 5, 5}) {
+		t.Errorf("got %v, want 7, 5 and 5", got)
+	}
+}
+
+// TestRecurrenceZeroKeys: keys and queries of zeros have no direction, and give a result of 0, not NaN.
+func TestRecurrenceZeroKeys(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		g := graph.New(graph.Float64, 1)
+		g.Kernels = kernels
+		at := newSite(g, shapes[0])
+		x := at.Value("x", graph.Const(0), at.Batch*at.Context, at.Embd)
+		p, err := graph.Compile(NewGatedDeltaNet(at).Forward(x).SumAll(), append(g.Params(), x)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range append(g.Params(), x) {
+			if err := p.Grad(w).Finite(w.Name()); err != nil {
+				t.Error(err)
+			}
+		}
+		if p.Loss() != 0 {
+			t.Errorf("got %v, want 0", p.Loss())
+		}
+	}
+}
+
+// TestRecurrenceRefuses: other masks than the causal one, and a rotation of features that decay differently.
+func TestRecurrenceRefuses(t *testing.T) {
+	for _, c := range []struct {
+		change func(at *Site)
+		build  func(at Site) *Recurrence
+		want   string
+	}{
+		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{}) }, NewGLA, "want nn.Causal"},
+		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, Window{3}) }, NewGatedDeltaNet, "want nn.Causal"},
+		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{Causal{}, Padding{lengths(at.Dims)}}) }, NewGLA, "want nn.Causal"},
+		{func(at *Site) { at.Mask = nil }, NewGLA, "want nn.Causal"},
+		{func(at *Site) { *at = rotary(*at) }, NewGLA, "gla with rotary positions, whose meaning is undefined"},
+	} {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, shapes[0])
+		c.change(&at)
+		c.build(at)
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got error %v, want %q", err, c.want)
+		}
+	}
+}
+
+// readings returns the results of a graph.Recurrence with random queries, keys and values of length about 1.
+func readings(t *testing.T, delta bool, gates func(i int, rng *rand.Rand) float64, rows, columns int) []float64 {
+	t.Helper()
+	g := graph.New(graph.Float64, 1)
+	h := graph.RecurrenceShape{Batch: 1, Context: 70, Heads: 2, QK: 3, V: 2, Delta: delta}
+	qkv := g.Root().Value("qkv", graph.Normal(0.6), 70, h.Heads*(2*h.QK+h.V))
+	var alpha graph.Expr
+	if columns > 0 {
+		alpha = g.Root().Value("gates", gates, rows, columns)
+	}
+	y, _ := graph.Recurrence(qkv, alpha, g.Root().Value("beta", graph.Const(0.4), 70, 2), h)
+	return output(t, y).Floats()
+}
+
+// TestI106ConstantGates: constant gates of a head, of features, or of one row for all tokens are the same recurrence,
+// and gates of 1 are none at all.
+func TestI106ConstantGates(t *testing.T) {
+	gamma := func(perHead int) func(i int, _ *rand.Rand) float64 {
+		return func(i int, _ *rand.Rand) float64 { return []float64{-0.1, -0.7}[i/perHead%2] }
+	}
+	for _, delta := range []bool{false, true} {
+		want := readings(t, delta, gamma(1), 1, 2)
+		for name, got := range map[string][]float64{
+			"gates of a head": readings(t, delta, gamma(1), 70, 2), "gates of features": readings(t, delta, gamma(3), 70, 6),
+		} {
+			sameNumbers(t, name, got, want)
+		}
+	}
+}
+
+// TestI107WithoutGates: the gated delta rule with α = 1 is the delta rule.
+func TestI107WithoutGates(t *testing.T) {
+	for _, delta := range []bool{false, true} {
+		want := readings(t, delta, nil, 0, 0)
+		sameNumbers(t, "one gate", readings(t, delta, graph.Const(0), 70, 2), want)
+		sameNumbers(t, "gates of features", readings(t, delta, graph.Const(0), 70, 6), want)
+	}
+}
+
+func sameNumbers(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	for i, v := range want {
+		if !(math.Abs(got[i]-v) <= 1e-12*max(1, math.Abs(v))) {
+			t.Fatalf("%s: entry %d is %v, want %v", what, i, got[i], v)
+		}
 	}
 }

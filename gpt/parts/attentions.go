@@ -38,7 +38,7 @@ func Attentions() []Attention {
 		{Name: "forgetting", New: forgetting},
 	},
 		groupedAttentions(), windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(),
-		latentAttentions())
+		latentAttentions(), recurrences())
 }
 
 func causal(nn.Site, Stack) nn.Attention {

@@ -117,6 +117,13 @@ func examples[T hand.Number]() []example[T] {
 		{"short convolution", "x 8 5, weight 1 15", func(at hand.Site[T]) hand.Layer[T] {
 			return hand.Residual[T]{Layer: hand.ShortConv[T]{Weight: at.Param("weight"), Length: n}}
 		}},
+		{"gated linear attention", "x 8 5, c_decay.down.weight 5 3, c_decay.up.weight 3 8, c_decay.up.bias 1 8, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes,
+			func(at site) layer { return at.GLA(batch, heads, qk) }},
+		{"retention", "x 8 5, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes, func(at site) layer { return at.RetNet(batch, heads, qk, rope) }},
+		{"delta rule", "x 8 5, c_attn.conv.weight 1 88, c_beta.weight 5 2, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes,
+			func(at site) layer { return at.DeltaNet(batch, heads, qk, n, nil) }},
+		{"gated delta rule", "x 8 5, c_attn.conv.weight 1 88, c_decay.weight 5 2, c_decay.bias 1 2, c_decay.a_log 1 2, c_beta.weight 5 2, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes,
+			func(at site) layer { return at.GatedDeltaNet(batch, heads, qk, n, rope) }},
 		{"rope, pairs", "x 8 4", is(hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 2, Theta: 10})},
 		{"attention", "x 8 22", alone(func(b, h int) hand.Head[T] {
 			return hand.Attention[T]{Mask: causal, Drop: hand.Dropout[T]{Mask: dropout("attn_dropout")}.Head(b, h, heads, n)}

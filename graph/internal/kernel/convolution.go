@@ -22,13 +22,13 @@ func (c *convolution[T]) Do(from, to int) {
 	d, before := len(c.w)/c.Taps, c.Taps-1
 	for row := from; row < to; row++ {
 		y, t := c.y[row*d:][:d], row%c.Length
-		mul(y, c.x[row*d:][:d], c.w[:d])
+		Mul(y, c.x[row*d:][:d], c.w[:d])
 		for i := 1; i < c.Taps; i++ {
 			switch w := c.w[i*d:][:d]; {
 			case i <= t:
-				mulAdd(y, w, c.x[(row-i)*d:][:d])
+				MulAdd(y, w, c.x[(row-i)*d:][:d])
 			case c.past != nil:
-				mulAdd(y, w, c.past[(row/c.Length*before+before+t-i)*d:][:d])
+				MulAdd(y, w, c.past[(row/c.Length*before+before+t-i)*d:][:d])
 			}
 		}
 	}
@@ -54,9 +54,9 @@ func (c *convolutionBackward[T]) Do(from, to int) {
 	d := len(c.w) / c.Taps
 	for row := from; row < to; row++ {
 		dx := c.dx[row*d:][:d]
-		mul(dx, c.dy[row*d:][:d], c.w[:d])
+		Mul(dx, c.dy[row*d:][:d], c.w[:d])
 		for i := 1; i < c.Taps && row%c.Length+i < c.Length; i++ {
-			mulAdd(dx, c.w[i*d:][:d], c.dy[(row+i)*d:][:d])
+			MulAdd(dx, c.w[i*d:][:d], c.dy[(row+i)*d:][:d])
 		}
 	}
 }
@@ -73,7 +73,7 @@ func (c *convolutionSums[T]) Do(part, _ int) {
 	clear(sum)
 	for row := part * n / Parts; row < (part+1)*n/Parts; row++ {
 		for i := 0; i < c.Taps && i <= row%c.Length; i++ {
-			mulAdd(sum[i*d:][:d], c.dy[row*d:][:d], c.x[(row-i)*d:][:d])
+			MulAdd(sum[i*d:][:d], c.dy[row*d:][:d], c.x[(row-i)*d:][:d])
 		}
 	}
 }
@@ -89,8 +89,8 @@ func Remember[T Float](past, x []T, sequences int) {
 	}
 }
 
-// mulAdd computes z = z + x∘y.
-func mulAdd[T Float](z, x, y []T) {
+// MulAdd computes z = z + x∘y.
+func MulAdd[T Float](z, x, y []T) {
 	if fast := simd.Of[T](); fast != nil {
 		fast.MulAdd(simd.Float32s(z), simd.Float32s(x), simd.Float32s(y))
 		return

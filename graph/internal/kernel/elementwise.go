@@ -50,14 +50,44 @@ func (addTask[T]) of(z, x, y []T) {
 	}
 }
 
-// mul computes z = x∘y.
-func mul[T Float](z, x, y []T) {
+// Mul computes z = x∘y.
+func Mul[T Float](z, x, y []T) {
 	if fast := simd.Of[T](); fast != nil {
 		fast.Mul(simd.Float32s(z), simd.Float32s(x), simd.Float32s(y))
 		return
 	}
 	for i, v := range x {
 		z[i] = v * y[i]
+	}
+}
+
+// DotRows computes the dot products of the rows of x and y, which are cols wide and lie stride apart.
+func DotRows[T Float](dots, x, y []T, cols, stride int) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.DotRows(simd.Float32s(dots), simd.Float32s(x), simd.Float32s(y), cols, stride)
+		return
+	}
+	for i := range dots {
+		sum := T(0)
+		y := y[i*stride:][:cols]
+		for j, v := range x[i*stride:][:cols] {
+			sum += v * y[j]
+		}
+		dots[i] = sum
+	}
+}
+
+// ScaleRows multiplies every row of x, cols wide and stride apart, by its factor.
+func ScaleRows[T Float](x, factors []T, cols, stride int) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.ScaleRows(simd.Float32s(x), simd.Float32s(factors), cols, stride)
+		return
+	}
+	for i, factor := range factors {
+		row := x[i*stride:][:cols]
+		for j := range row {
+			row[j] *= factor
+		}
 	}
 }
 

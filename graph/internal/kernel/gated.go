@@ -18,7 +18,7 @@ func (a *gated[T]) Do(from, to int) {
 	for i := from; i < to; i += strip {
 		j := min(i+strip, to)
 		a.f(a.p, a.y[i:j], a.x[i:j])
-		mul(a.y[i:j], a.y[i:j], a.u[i:j])
+		Mul(a.y[i:j], a.y[i:j], a.u[i:j])
 	}
 }
 
@@ -41,8 +41,8 @@ func (a *gatedBackward[T]) Do(from, to int) {
 		j := min(i+strip, to)
 		dx, du, x, dy := a.dx[i:j], a.du[i:j], a.x[i:j], a.dy[i:j]
 		a.f(a.p, du, x)
-		mul(du, du, dy)
-		mul(dx, dy, a.u[i:j])
+		Mul(du, du, dy)
+		Mul(dx, dy, a.u[i:j])
 		a.back(a.p, dx, x, dx)
 	}
 }

@@ -88,14 +88,14 @@ func (softplus[T]) of(y, x, _ []T) {
 	for i, v := range x {
 		y[i] = min(v, -v)
 	}
-	exps(y)
+	Exps(y)
 	for i, v := range x {
 		y[i] = max(v, 0) + log1p(y[i])
 	}
 }
 
-// exps replaces x by eˣ.
-func exps[T Float](x []T) {
+// Exps replaces x by eˣ.
+func Exps[T Float](x []T) {
 	if fast := simd.Of[T](); fast != nil {
 		fast.Exp(simd.Float32s(x), simd.Float32s(x), 0, 1)
 		return

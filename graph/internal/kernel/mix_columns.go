@@ -32,8 +32,8 @@ func (m *mixColumns[T]) Do(from, to int) {
 	for row := from; row < to; row++ {
 		y, x := m.y[row*m.d:][:m.d], m.x[row*m.d:][:m.d]
 		kept := copy(y, x[:m.d-width])
-		mul(y[kept:], x[kept:], m.own)
-		mulAdd(y[kept:], m.c[row*width:][:width], m.other)
+		Mul(y[kept:], x[kept:], m.own)
+		MulAdd(y[kept:], m.c[row*width:][:width], m.other)
 	}
 }
 
@@ -64,9 +64,9 @@ func (m *mixColumnsBackward[T]) Do(from, to int) {
 	for row := from; row < to; row++ {
 		dx, dy := m.dx[row*m.d:][:m.d], m.dy[row*m.d:][:m.d]
 		kept := copy(dx, dy[:m.d-width])
-		mul(dx[kept:], dy[kept:], m.own)
+		Mul(dx[kept:], dy[kept:], m.own)
 		if m.dc != nil {
-			mul(m.dc[row*width:][:width], dy[kept:], m.other)
+			Mul(m.dc[row*width:][:width], dy[kept:], m.other)
 		}
 	}
 }

@@ -109,6 +109,8 @@ func kernelCases() map[string]kernelCase {
 				}
 				return y.Reshape(6, 7)
 			}},
+		"time decay": {leaves(2, m(5, 3), []int{3}), func(in []Expr) (Expr, bool) { return TimeDecay(in[0], in[1]) },
+			func(in []Expr) Expr { return in[0].Softplus().Mul(in[1].Exp().Scale(-1)) }},
 		"mix tokens": {leaves(2, m(5, 3), m(6, 4)), func(in []Expr) (Expr, bool) { return MixTokens(in[0], in[1]) },
 			func(in []Expr) Expr {
 				first := in[0].MatMul(rows(in[1], 0, 1, 2)).Reshape(1, 20)
@@ -167,8 +169,43 @@ func kernelCases() map[string]kernelCase {
 			}
 		}
 	}
+	for _, gates := range []int{2, 6} {
+		for _, delta := range []bool{false, true} {
+			h := RecurrenceShape{Batch: 2, Context: 3, Heads: 2, QK: 3, V: 4, Delta: delta}
+			cases[fmt.Sprintf("recurrence, %d gates, delta rule %t", gates, delta)] = kernelCase{leaves(3, m(6, h.Heads*(2*h.QK+h.V)), m(6, gates), m(6, 2)),
+				func(in []Expr) (Expr, bool) { return Recurrence(in[0], in[1].Square().Scale(-1), in[2], h) },
+				func(in []Expr) Expr { return referenceRecurrence(in[0], in[1].Square().Scale(-1).Exp(), in[2], h) }}
+		}
+	}
 	maps.Copy(cases, rowCases(5))
 	return cases
+}
+
+// referenceRecurrence is the recurrence token by token, given α.
+func referenceRecurrence(qkv, alpha, beta Expr, h RecurrenceShape) Expr {
+	gates := alpha.Shape()[1] / h.Heads
+	at := func(x Expr, t, from, size int, shape ...int) Expr {
+		width := x.Shape()[1]
+		x = x.Reshape(h.Batch, h.Context*width).Cols(t*width+from, t*width+from+h.Heads*size)
+		return x.Reshape(append([]int{h.Batch, h.Heads}, shape...)...)
+	}
+	var state Expr
+	var y []Expr
+	for t := range h.Context {
+		q, k := at(qkv, t, 0, h.QK, 1, h.QK), at(qkv, t, h.Heads*h.QK, h.QK, 1, h.QK)
+		u := at(qkv, t, 2*h.Heads*h.QK, h.V, 1, h.V)
+		up := k.Reshape(h.Batch, h.Heads, h.QK, 1)
+		if t == 0 {
+			state = up.MatMul(u).Scale(0)
+		}
+		state = state.Mul(at(alpha, t, 0, gates, gates, 1))
+		if h.Delta {
+			u = u.Sub(k.MatMul(state))
+		}
+		state = state.Add(up.MatMul(u.Mul(at(beta, t, 0, 1, 1, 1))))
+		y = append(y, q.MatMul(state).Reshape(h.Batch, h.Heads*h.V))
+	}
+	return y[0].Join(y[1:]...).Reshape(h.Batch*h.Context, h.Heads*h.V)
 }
 
 // hidden reports whether the masks of linear attention hide a key from the last query of sequence b.

@@ -116,7 +116,7 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 		p, mask := s.scores(from, to, a, z, tile, nil)
 		rescale := s.weigh(p.Data, mask.Data, from, keep, p.Stride, mask.Stride)
 		if rescale && beta != 0 {
-			scaleRows(y.Data, keep, s.V, y.Stride)
+			kernel.ScaleRows(y.Data, keep, s.V, y.Stride)
 		}
 		s.dropTile(p, from, a)
 		s.products.MulSerial(n, s.V, z-a, 1, p, s.v.From(a, 0), beta, y)

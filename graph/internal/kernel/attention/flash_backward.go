@@ -69,7 +69,7 @@ func (f *Flash[T]) gradients(i, l int, grads Projections[T], dy, dots []T) (head
 
 // begin computes D, and clears dq if the first block does not write every row.
 func (s *head[T]) begin(d *gradients[T], y []T) {
-	dotRows(d.dots, s.of(y).Data, d.y.Data, s.V, d.y.Stride)
+	kernel.DotRows(d.dots, s.of(y).Data, d.y.Data, s.V, d.y.Stride)
 	if !s.writesAll(0) {
 		clearRows(d.q, s.Queries, s.QK)
 	}

@@ -93,7 +93,7 @@ func (s *head[T]) attendRest(y gemm.Matrix[T], from, to int) {
 	s.eachRest(s.lane.forward, from, to, func(first, n int, keys []seen, x *scattered[T]) {
 		p, y := s.gather(first, n, keys, x, nil), y.From(first-from, 0)
 		if keep := x.keep[:n]; s.weigh(p.Data, x.mask, first, keep, len(keys), len(keys)) {
-			scaleRows(y.Data, keep, s.V, y.Stride)
+			kernel.ScaleRows(y.Data, keep, s.V, y.Stride)
 		}
 		s.dropRest(p, first, keys)
 		s.products.MulSerial(n, s.V, len(keys), 1, p, gemm.Mat(x.v, s.V), 1, y)
@@ -108,7 +108,7 @@ func (f *Flash[T]) backwardRest(group int, grads Projections[T], y, dy, dots []T
 	for head := group * f.shared(); head < (group+1)*f.shared(); head++ {
 		for l := range f.lanes(head) {
 			s, d := f.gradients(head, l, grads, dy, dots)
-			dotRows(d.dots, s.of(y).Data, d.y.Data, f.V, d.y.Stride) // dots may hold another head's
+			kernel.DotRows(d.dots, s.of(y).Data, d.y.Data, f.V, d.y.Stride) // dots may hold another head's
 			s.backwardRest(&d)
 			s.giveBack()
 		}

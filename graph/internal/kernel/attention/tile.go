@@ -77,31 +77,6 @@ func addMask[T kernel.Float](x, mask []T, at int) {
 	}
 }
 
-// dotRows computes the dot products of the rows of x and y, which are cols wide and lie stride apart.
-func dotRows[T kernel.Float](dots, x, y []T, cols, stride int) {
-	if fast := simd.Of[T](); fast != nil {
-		fast.DotRows(simd.Float32s(dots), simd.Float32s(x), simd.Float32s(y), cols, stride)
-		return
-	}
-	for i := range dots {
-		dots[i] = dot(x[i*stride:][:cols], y[i*stride:][:cols])
-	}
-}
-
-// scaleRows multiplies every row of x, cols wide and stride apart, by its factor.
-func scaleRows[T kernel.Float](x, factors []T, cols, stride int) {
-	if fast := simd.Of[T](); fast != nil {
-		fast.ScaleRows(simd.Float32s(x), simd.Float32s(factors), cols, stride)
-		return
-	}
-	for i, factor := range factors {
-		row := x[i*stride:][:cols]
-		for j := range row {
-			row[j] *= factor
-		}
-	}
-}
-
 // lowest returns the least finite number.
 func lowest[T kernel.Float]() T {
 	if _, ok := any(T(0)).(float32); ok {

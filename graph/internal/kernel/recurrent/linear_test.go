@@ -1,0 +1,197 @@
+package recurrent
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+)
+
+// stepByStep is the recurrence written out, and the state after the last token.
+func stepByStep(l Linear[float64], x Operands[float64]) (y, states []float64) {
+	y = make([]float64, l.Batch*l.Tokens*l.Heads*l.V)
+	for b := range l.Batch {
+		for h := range l.Heads {
+			s := make([]float64, l.QK*l.V)
+			for t := range l.Tokens {
+				row := b*l.Tokens + t
+				packed := x.QKV[row*l.Heads*(2*l.QK+l.V):]
+				q, k, v := packed[h*l.QK:], packed[(l.Heads+h)*l.QK:], packed[2*l.Heads*l.QK+h*l.V:]
+				beta := 1.0
+				if x.Beta != nil {
+					beta = x.Beta[row*l.Heads+h]
+				}
+				if l.Fixed {
+					row = 0
+				}
+				for i := range s {
+					switch {
+					case l.Gates == 1:
+						s[i] *= math.Exp(x.Gates[row*l.Heads+h])
+					case l.Gates > 1:
+						s[i] *= math.Exp(x.Gates[(row*l.Heads+h)*l.QK+i/l.V])
+					}
+				}
+				for j := range l.V {
+					u := v[j]
+					for i := range l.QK {
+						if l.Delta {
+							u -= s[i*l.V+j] * k[i]
+						}
+					}
+					out := 0.0
+					for i := range l.QK {
+						s[i*l.V+j] += beta * u * k[i]
+						out += s[i*l.V+j] * q[i]
+					}
+					y[((b*l.Tokens+t)*l.Heads+h)*l.V+j] = out
+				}
+			}
+			states = append(states, s...)
+		}
+	}
+	return y, states
+}
+
+// draw returns operands with keys of about unit length, gates in (0, 1) and β in (0, 2).
+func draw(l Linear[float64]) (x Operands[float64]) {
+	rng := rand.New(rand.NewPCG(7, uint64(l.Tokens)))
+	x.QKV = kerneltest.Random[float64](rng, l.Batch*l.Tokens*l.Heads*(2*l.QK+l.V))
+	for i := range x.QKV {
+		x.QKV[i] /= math.Sqrt(float64(l.QK))
+	}
+	rows := l.Batch * l.Tokens
+	if l.Fixed {
+		rows = 1
+	}
+	if l.Gates > 0 {
+		x.Gates = make([]float64, rows*l.Heads*l.Gates)
+		for i := range x.Gates {
+			x.Gates[i] = math.Log(rng.Float64()) / float64(1+i%7)
+		}
+	}
+	x.Beta = make([]float64, l.Batch*l.Tokens*l.Heads)
+	for i := range x.Beta {
+		x.Beta[i] = 2 * rng.Float64()
+	}
+	return x
+}
+
+func forms() (list []Linear[float64]) {
+	for _, tokens := range []int{1, 5, 64, 131} {
+		for gates := range 3 {
+			for _, delta := range []bool{false, true} {
+				l := Linear[float64]{Batch: 2, Tokens: tokens, Heads: 3, QK: 5, V: 7, Gates: []int{0, 1, 5}[gates], Delta: delta}
+				list = append(list, l)
+				l.Fixed = true
+				if gates == 1 {
+					list = append(list, l)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func narrow(x []float64) (y []float32) {
+	for _, v := range x {
+		y = append(y, float32(v))
+	}
+	return y
+}
+
+func widest(x []float64) (m float64) {
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// TestLinear compares the chunked form with the recurrence step by step, in both types, with and without a state, and
+// on one thread and several.
+func TestLinear(t *testing.T) {
+	for _, l := range forms() {
+		for _, beta := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%+v,%t", l, beta), func(t *testing.T) {
+				x := draw(l)
+				if !beta {
+					x.Beta = nil
+				}
+				want, states := stepByStep(l, x)
+				p := kernel.NewPool(2)
+				y, kept, state := make([]float64, len(want)), make([]float64, l.KeptLen()), make([]float64, l.StateLen())
+				l.Forward(p, y, x, kept, state, make([]float64, l.ScratchLen(p)))
+				near(t, "y", y, want, 1e-13)
+				near(t, "state", state, states, 1e-13)
+				alone := kernel.NewPool(1)
+				l.Forward(alone, y, x, nil, nil, make([]float64, l.ScratchLen(alone)))
+				near(t, "y on one thread", y, want, 1e-13)
+				l32 := Linear[float32](l)
+				y32 := make([]float32, len(want))
+				l32.Forward(p, y32, Operands[float32]{narrow(x.QKV), narrow(x.Gates), narrow(x.Beta)}, nil, nil, make([]float32, l32.ScratchLen(p)))
+				wide := make([]float64, len(y))
+				for i, v := range y32 {
+					wide[i] = float64(v)
+				}
+				near(t, "y in float32", wide, want, 1e-6)
+			})
+		}
+	}
+}
+
+func near(t *testing.T, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	scale := widest(want)
+	for i, v := range got {
+		if !(math.Abs(v-want[i]) <= tolerance*scale) {
+			t.Fatalf("%s, entry %d of %d: got %v, want %v", what, i, len(got), v, want[i])
+		}
+	}
+}
+
+// TestLinearBackward compares the gradients with central differences of the recurrence step by step.
+func TestLinearBackward(t *testing.T) {
+	for _, l := range forms() {
+		t.Run(fmt.Sprintf("%+v", l), func(t *testing.T) {
+			x := draw(l)
+			rng := rand.New(rand.NewPCG(9, 9))
+			p := kernel.NewPool(2)
+			y, kept := make([]float64, l.Batch*l.Tokens*l.Heads*l.V), make([]float64, l.KeptLen())
+			dy := kerneltest.Random[float64](rng, len(y))
+			l.Forward(p, y, x, kept, nil, make([]float64, l.ScratchLen(p)))
+			d := Operands[float64]{make([]float64, len(x.QKV)), make([]float64, len(x.Gates)), make([]float64, len(x.Beta))}
+			if l.Fixed {
+				d.Gates = nil
+			}
+			l.Backward(p, d, x, dy, kept, make([]float64, l.ScratchLen(p)))
+			loss := func() (sum float64) {
+				y, _ := stepByStep(l, x)
+				for i, v := range y {
+					sum += v * dy[i]
+				}
+				return sum
+			}
+			for name, c := range map[string][2][]float64{"qkv": {x.QKV, d.QKV}, "gates": {x.Gates, d.Gates}, "beta": {x.Beta, d.Beta}} {
+				if len(c[1]) == 0 {
+					continue
+				}
+				scale := widest(c[1])
+				for range 12 {
+					i := rng.IntN(len(c[0]))
+					v, h := c[0][i], 1e-5
+					c[0][i] = v + h
+					up := loss()
+					c[0][i] = v - h
+					down := loss()
+					c[0][i] = v
+					if want := (up - down) / (2 * h); !(math.Abs(c[1][i]-want) <= 1e-7*max(1, scale)) {
+						t.Fatalf("%s %d: got %v, want %v", name, i, c[1][i], want)
+					}
+				}
+			}
+		})
+	}
+}

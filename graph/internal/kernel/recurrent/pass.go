@@ -1,0 +1,167 @@
+package recurrent
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+)
+
+// pass is a pass over the tokens of one head of one sequence, chunk by chunk.
+type pass[T kernel.Float] struct {
+	Linear[T]
+	x           Operands[T]
+	task, b, h  int
+	from, c     int // the chunk
+	decay       decay[T]
+	state       []T // (dρ, dh)
+	q, k, v     []T // of the chunk, as are all that follow
+	beta        []T // nil if all are 1
+	u           []T // (c, dh)
+	scaled      []T // queries or keys times gates  (c, dρ)
+	a, n        []T // (c, c)
+	dy, du, w   []T // (c, dh)
+	dq, dk, dkr []T // gradients of queries, written keys and read keys  (c, dρ)
+	last        []T // gradient of the logarithms of the gates that reaches the last token  (dρ)
+	dstate      []T // (dρ, dh)
+	diagonal    []T // gradients of q_i·k_i  (c)
+	dots        []T // sums of rows, as are dotsW and dotsR  (c)
+	dotsW       []T
+	dotsR       []T
+}
+
+func newPass[T kernel.Float](l Linear[T], a *arena[T]) *pass[T] {
+	c := min(l.Tokens, chunkTokens)
+	keys, values := c*l.QK, c*l.V
+	s := &pass[T]{
+		Linear: l, state: a.take(l.QK * l.V), q: a.take(keys), k: a.take(keys), v: a.take(values), beta: a.take(c),
+		u: a.take(values), scaled: a.take(keys), a: a.take(c * c), n: a.take(c * c),
+		dy: a.take(values), du: a.take(values), w: a.take(values),
+		dq: a.take(keys), dk: a.take(keys), dkr: a.take(keys), last: a.take(l.QK), dstate: a.take(l.QK * l.V),
+		diagonal: a.take(c), dots: a.take(c), dotsW: a.take(c), dotsR: a.take(c),
+	}
+	if l.Gates > 1 {
+		s.decay = newEach(l, c, a)
+	} else {
+		s.decay = newEven(l, c, a)
+	}
+	return s
+}
+
+// keys and values return the operands of products.
+func (s *pass[T]) keys(x []T) gemm.Matrix[T]   { return gemm.Mat(x, s.QK) }
+func (s *pass[T]) values(x []T) gemm.Matrix[T] { return gemm.Mat(x, s.V) }
+func (s *pass[T]) pairs(x []T) gemm.Matrix[T]  { return gemm.Mat(x, s.c) }
+
+// row returns the part of head h in the row of token from + i of x, which has a width of numbers for each head.
+func (s *pass[T]) row(x []T, i, width int) []T {
+	return x[((s.b*s.Tokens+s.from+i)*s.Heads+s.h)*width:][:width]
+}
+
+// packed returns the parts of head h in the row of token from + i of packed queries, keys and values.
+func (s *pass[T]) packed(x []T, i int) (q, k, v []T) {
+	n := s.Heads * (2*s.QK + s.V)
+	x = x[(s.b*s.Tokens+s.from+i)*n:][:n]
+	return x[s.h*s.QK:][:s.QK], x[(s.Heads+s.h)*s.QK:][:s.QK], x[2*s.Heads*s.QK+s.h*s.V:][:s.V]
+}
+
+// load reads the chunk that begins at token from.
+func (s *pass[T]) load(from int) {
+	s.from, s.c = from, min(chunkTokens, s.Tokens-from)
+	for i := range s.c {
+		q, k, v := s.packed(s.x.QKV, i)
+		copy(s.q[i*s.QK:], q)
+		copy(s.k[i*s.QK:], k)
+		copy(s.v[i*s.V:], v)
+	}
+	if s.x.Beta == nil {
+		s.beta = nil
+	}
+	for i := range s.beta[:min(s.c, len(s.beta))] {
+		s.beta[i] = s.row(s.x.Beta, i, 1)[0]
+	}
+	s.decay.load(s.c, func(i int) []T {
+		if s.Fixed {
+			return s.x.Gates[s.h*s.Gates:][:s.Gates]
+		}
+		return s.row(s.x.Gates, i, s.Gates)
+	})
+}
+
+// byBeta multiplies row i of x by β_i.
+func (s *pass[T]) byBeta(x []T, cols int) {
+	if s.beta != nil {
+		kernel.ScaleRows(x, s.beta[:s.c], cols, cols)
+	}
+}
+
+// lacking computes w = V − (K∘α_{1…i})·S and n, without β.
+func (s *pass[T]) lacking() {
+	s.decay.begin(s.scaled, s.k)
+	copy(s.w[:s.c*s.V], s.v)
+	gemm.MulSerial(s.c, s.V, s.QK, -1, s.keys(s.scaled), s.values(s.state), 1, s.values(s.w))
+	s.decay.scores(s.n, s.k, s.k)
+}
+
+// written computes u, the values that the tokens write.
+func (s *pass[T]) written() {
+	if !s.Delta {
+		copy(s.u[:s.c*s.V], s.v)
+		s.byBeta(s.u, s.V)
+		return
+	}
+	s.lacking()
+	copy(s.u[:s.c*s.V], s.w)
+	s.byBeta(s.u, s.V)
+	s.byBeta(s.n, s.c)
+	solve(s.u, s.n, s.c, s.V, 0, s.c)
+}
+
+// scores computes a, with q_i·k_i on the diagonal.
+func (s *pass[T]) scores() {
+	s.decay.scores(s.a, s.q, s.k)
+	dots := s.diagonal[:s.c]
+	kernel.DotRows(dots, s.q, s.k, s.QK, s.QK)
+	for i, v := range dots {
+		s.a[i*s.c+i] = v
+	}
+}
+
+// write adds what the tokens write to the state.
+func (s *pass[T]) write() {
+	s.decay.all(s.state, s.V)
+	s.decay.end(s.scaled, s.k)
+	gemm.MulSerial(s.QK, s.V, s.c, 1, s.keys(s.scaled).T(), s.values(s.u), 1, s.values(s.state))
+}
+
+// keptState returns the state before the chunk, and keptU the written values of the chunk, both in kept.
+func (s *pass[T]) keptState(kept []T) []T {
+	n := s.QK * s.V
+	return kept[(s.task*s.chunks()+s.from/chunkTokens)*n:][:n]
+}
+
+func (s *pass[T]) keptU(kept []T) []T {
+	return kept[s.chunks()*s.StateLen():][(s.task*s.Tokens+s.from)*s.V:][:s.c*s.V]
+}
+
+func (s *pass[T]) forward(y, kept []T) {
+	for from := 0; from < s.Tokens; from += chunkTokens {
+		s.load(from)
+		if kept != nil {
+			copy(s.keptState(kept), s.state)
+		}
+		s.written()
+		if kept != nil && s.Delta {
+			copy(s.keptU(kept), s.u)
+		}
+		s.scores()
+		s.decay.begin(s.scaled, s.q)
+		out := s.rows(y)
+		gemm.MulSerial(s.c, s.V, s.QK, 1, s.keys(s.scaled), s.values(s.state), 0, out)
+		gemm.MulSerial(s.c, s.V, s.c, 1, s.pairs(s.a), s.values(s.u), 1, out)
+		s.write()
+	}
+}
+
+// rows views the chunk of the head in results (B·T, H·dh).
+func (s *pass[T]) rows(y []T) gemm.Matrix[T] {
+	return gemm.Matrix[T]{Data: y[((s.b*s.Tokens+s.from)*s.Heads+s.h)*s.V:], Stride: s.Heads * s.V}
+}

@@ -1,0 +1,154 @@
+package graph
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/recurrent"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// RecurrenceShape holds the sizes of a linear recurrence on packed projections. The rows of qkv are the Batch·Context
+// tokens. Its columns are the queries of all Heads, QK features each, then the keys, QK features, then the values, V
+// features. Delta selects the delta rule.
+type RecurrenceShape struct {
+	Batch, Context, Heads, QK, V int
+	Delta                        bool
+}
+
+// width returns the number of columns of the packed projections, Heads·(2·QK + V).
+func (h RecurrenceShape) width() int { return h.Heads * (2*h.QK + h.V) }
+
+// recurrence returns the operation on operands of rows, or an error if one does not fit.
+func (h RecurrenceShape) recurrence(qkv, gates, beta Expr, rows int) (r ops.Recurrence, err error) {
+	if s := qkv.node.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.width() || h.QK < 1 {
+		return r, errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.width(), h)
+	}
+	r.Shape = recurrent.Linear[float64]{
+		Batch: h.Batch, Tokens: h.Context, Heads: h.Heads, QK: h.QK, V: h.V, Delta: h.Delta,
+	}
+	if gates.node != nil {
+		s := gates.node.Shape()
+		if len(s) != 2 || s[0] != rows && s[0] != 1 || s[1] != h.Heads && s[1] != h.Heads*h.QK {
+			return r, errors.Errorf("got gates %v, want (%d or 1, %d or %d)", s, rows, h.Heads, h.Heads*h.QK)
+		}
+		r.Shape.Gates, r.Shape.Fixed = s[1]/h.Heads, s[0] < rows
+	}
+	if beta.node != nil {
+		if s := beta.node.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Heads {
+			return r, errors.Errorf("got β %v, want (%d, %d)", s, rows, h.Heads)
+		}
+		r.Beta = true
+	}
+	return r, nil
+}
+
+// Recurrence returns the kernel of a linear recurrence with a matrix S (QK, V) as the state of every head, 0 before the
+// first token: (B·T, H(2·QK+V)) → (B·T, H·V). For every token,
+//
+//	S ← Diag(α)·S + β·k·vᵀ,  y = Sᵀ·q
+//
+// or, by the delta rule, in which S is first asked for the value of k,
+//
+//	S ← (I − β·k·kᵀ)·Diag(α)·S + β·k·vᵀ,  y = Sᵀ·q
+//
+// The gates are ln α ≤ 0, one for each head (B·T, H) or for each feature of its keys (B·T, H·QK); −∞ forgets
+// everything. Gates of one row are constants that hold for all tokens. β is (B·T, H). Empty gates and an empty β stand
+// for α = 1 and β = 1. The tokens are processed in chunks, by products of matrices: time and memory are linear in T,
+// and the results are the same for any number of threads.
+func Recurrence(qkv, gates, beta Expr, h RecurrenceShape) (y Expr, ok bool) {
+	others := present(gates, beta)
+	return qkv.kernel("recurrence", func() (*G.Node, error) {
+		r, err := h.recurrence(qkv, gates, beta, h.Batch*h.Context)
+		if err != nil {
+			return nil, err
+		}
+		return qkv.g.ops.Recurrence(r, append(G.Nodes{qkv.node}, nodes(others...)...)...)
+	}, others...)
+}
+
+// RecurrenceCache holds the states of a linear recurrence after the tokens so far. Its size does not depend on their
+// number.
+type RecurrenceCache struct {
+	shape RecurrenceShape
+	cachedState
+}
+
+// NewRecurrenceCache returns the cache before the first token.
+func NewRecurrenceCache(h RecurrenceShape) *RecurrenceCache {
+	numbers := float64(h.Batch) * float64(h.Heads) * float64(h.QK) * float64(h.V)
+	return &RecurrenceCache{h, newCachedState(h.Batch, numbers)}
+}
+
+// Select returns a cache for steps of some sequences.
+func (c *RecurrenceCache) Select(rows []int) Cache {
+	if c == nil {
+		return c
+	}
+	h, s := c.shape, c.cachedState
+	h.Batch, s.lanes = len(rows), s.selected(rows)
+	return &RecurrenceCache{h, s}
+}
+
+// CachedRecurrence returns Recurrence for n new tokens per sequence, which continue from the states of the cache: (B·n,
+// H(2·QK+V)) → (B·n, H·V). Its time does not depend on the number of earlier tokens. The input at is one integer, the
+// number of these tokens, or one for each sequence. 0 forgets everything; any other number fails with ErrOrder.
+// CachedRecurrence has no derivative and no reference: it equals rows at … at+n−1 of Recurrence.
+func CachedRecurrence(qkv, gates, beta, at Expr, cache *RecurrenceCache) Expr {
+	others := present(gates, beta)
+	return qkv.apply("cached recurrence", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to continue from")
+		}
+		h, s := cache.shape, qkv.node.Shape()
+		if len(s) != 2 || s[0]%h.Batch != 0 {
+			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v", s, h.Batch, h.width(), h)
+		}
+		h.Context = s[0] / h.Batch
+		r, err := h.recurrence(qkv, gates, beta, s[0])
+		if err != nil {
+			return nil, err
+		}
+		if err := cache.checkPosition(at); err != nil {
+			return nil, err
+		}
+		operands := append(G.Nodes{qkv.node}, nodes(others...)...)
+		return qkv.g.ops.CachedRecurrence(r, cache.held, cache.step(at, h.Context), operands...)
+	}, append(others, at)...)
+}
+
+// TimeDecay returns the kernel of −e^a ∘ softplus(x), the logarithms of the gates of a recurrence with time steps
+// softplus(x): x (n, H), a (H) → (n, H).
+func TimeDecay(x, a Expr) (y Expr, ok bool) {
+	return x.kernel("time decay", func() (*G.Node, error) {
+		s := x.node.Shape()
+		if n := a.node.Shape().TotalSize(); len(s) != 2 || n != s[1] {
+			return nil, errors.Errorf("got %d rates for %v", n, s)
+		}
+		own := ops.Own{Name: "time decay", Shape: s, F32: timeDecay[float32](), F64: timeDecay[float64]()}
+		return x.g.ops.Apply(own, G.Nodes{x.node, a.node})
+	}, a)
+}
+
+func timeDecay[T float32 | float64]() ops.OwnPass[T] {
+	return ops.OwnPass[T]{
+		Forward: func(y []T, x [][]T) {
+			for i, z := range x[0] {
+				y[i] = T(-math.Exp(float64(x[1][i%len(x[1])])) * softplus(float64(z)))
+			}
+		},
+		Backward: func(dx [][]T, dy, y []T, x [][]T) {
+			for i, z := range x[0] {
+				j := i % len(x[1])
+				dx[0][i] += T(-math.Exp(float64(x[1][j])) * sigmoid(float64(z)) * float64(dy[i]))
+				dx[1][j] += y[i] * dy[i]
+			}
+		},
+	}
+}
+
+// softplus returns ln(1 + eˣ), and sigmoid its derivative.
+func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+func sigmoid(x float64) float64 { return 0.5 * (1 + math.Tanh(x/2)) }

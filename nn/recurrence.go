@@ -1,0 +1,341 @@
+package nn
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Recurrence is a layer whose heads each have a matrix as their state, S (dρ, dh), 0 before the first token. A token
+// forgets a part of the state by the gates α of its features, adds its key and value, and reads the state by its query:
+//
+//	S ← Diag(α)·S + β·k·vᵀ,  o = Sᵀ·q
+//
+// or, by the delta rule, which first removes what the state holds at k,
+//
+//	S ← (I − β·k·kᵀ)·Diag(α)·S + β·k·vᵀ,  o = Sᵀ·q
+//
+// The results of the heads are normalised, multiplied by a gate, and projected:
+//
+//	y = (act(x·w_g + b_g) ∘ norm(o))·w_proj + b_proj
+//
+// Its constructors differ only in the layers that compute q, k, v, α, β and the gate. The cost is linear in the number
+// of tokens, and a decoder stores S instead of keys and values. A token depends on those before it, and their order
+// takes the place of positions. The site's mask must be Causal: a recurrence has no keys that a mask could hide.
+type Recurrence struct {
+	QKV   Layer // [q | k | v], packed as in SelfAttention
+	Decay Layer // ln α ≤ 0, of every head or of every feature of its keys; nil for α = 1
+	Beta  Layer // β of every head; nil for β = 1
+	Norm  Layer // of the results of a head
+	Gate  Layer // of the results of all heads, before Act
+	Act   Layer
+	Proj  Layer
+
+	shape graph.RecurrenceShape
+	state *graph.RecurrenceCache
+	scope graph.Scope
+}
+
+// newRecurrence declares norm.weight (dh), c_gate (d, H·dh), with SiLU, and c_proj (H·dh, d), for a recurrence whose
+// state is read and written through qkv.
+func newRecurrence(at Site, delta bool, qkv, decay, beta Layer) *Recurrence {
+	shape := graph.RecurrenceShape{
+		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Delta: delta,
+	}
+	if causal, padded, ok := hides(at.Mask); !ok || !causal || padded {
+		at.Failf("a recurrence with the mask %s: it goes from the first token to the last, want nn.Causal", at.Mask)
+	}
+	norm := at.At("norm")
+	norm.Embd = at.V
+	return &Recurrence{
+		QKV: qkv, Decay: decay, Beta: beta, Norm: NewRMSNorm(norm),
+		Gate: at.affine("c_gate", at.Embd, []int{at.Heads * at.V}, at.Bias, graph.Normal(0.02)), Act: SiLU{},
+		Proj:  newOutProjection(at),
+		shape: shape, scope: at.Scope,
+		state: cacheAt(at.Caches, at.Path(), func() *graph.RecurrenceCache { return graph.NewRecurrenceCache(shape) }),
+	}
+}
+
+// NewGLA returns gated linear attention (Yang et al. 2023, section 4): every feature of a key has a gate, computed from
+// the token through 16 features,
+//
+//	S ← Diag(α)·S + k·vᵀ,  α = σ(x·w_↓·w_↑ + b_↑)^(1/16)
+//
+// The root keeps α near 1. The layer declares c_attn (d, H(2dρ+dh)), c_decay.down (d, 16), c_decay.up (16, H·dρ) and
+// the parameters of norm.weight (dh), c_gate (d, H·dh) and c_proj (H·dh, d). The norm of a head is an RMSNorm and the
+// gate is SiLU, as in the authors' programs. A Rotary is an error: features that are rotated into one another would
+// have to decay alike.
+func NewGLA(at Site) *Recurrence {
+	refuseRotary(at, "gla")
+	const rank, root = 16, 16
+	qkv := at.affine("c_attn", at.Embd, at.packed(), at.Bias, graph.Normal(0.02))
+	decay := at.At("c_decay")
+	down := decay.affine("down", at.Embd, []int{rank}, false, graph.Normal(0.02))
+	up := decay.affine("up", rank, []int{at.Heads * at.QK}, at.Bias, graph.Normal(up(rank)))
+	return newRecurrence(at, false, qkv, chain{down, up, logSigmoid{1. / root}}, nil)
+}
+
+// NewGatedDeltaNet returns the gated delta rule (Yang et al. 2024, equation 10): a head has one gate, and replaces the
+// value of a key instead of adding to it,
+//
+//	S ← (I − β·k·kᵀ)·α·S + β·k·vᵀ,  ln α = −e^a·softplus(x·w_α + b_α),  β = σ(x·w_β)
+//
+// with queries and keys of length 1: q/√(‖q‖² + ε). A query or key of zeros stays 0. Before that, q, k and v go through
+// a ShortConv and SiLU. The layer declares c_attn (d, H(2dρ+dh)), c_attn.conv.weight, c_decay.weight (d, H),
+// c_decay.bias and c_decay.a_log (H), c_beta (d, H), and norm.weight, c_gate and c_proj as NewGLA. The rates e^a start
+// in 1 … 16, and softplus(b_α) in 0.001 … 0.1, as in Mamba-2. Rotated queries and keys keep their length, so a Rotary
+// is allowed.
+func NewGatedDeltaNet(at Site) *Recurrence {
+	qkv := newUnitProjection(at)
+	decay := newTimeDecay(at)
+	return newRecurrence(at, true, qkv, decay, newBeta(at))
+}
+
+// NewDeltaNet returns the delta rule (Yang et al. 2024, "Parallelizing linear transformers with the delta rule over
+// sequence length"), NewGatedDeltaNet without gates: α = 1. Nothing is forgotten unless it is replaced.
+func NewDeltaNet(at Site) *Recurrence {
+	qkv := newUnitProjection(at)
+	return newRecurrence(at, true, qkv, nil, newBeta(at))
+}
+
+// NewRetNet returns retention (Sun et al. 2023, equation 5): every head h, from 0, forgets at a constant rate,
+//
+//	S ← γ_h·S + k·vᵀ,  γ_h = 1 − 2^(−5−h)
+//
+// It declares c_attn (d, H(2dρ+dh)), and norm.weight, c_gate and c_proj as NewGLA, whose norm takes the place of the
+// paper's group norm. A result then depends on the product of a query and a key that are γ_h^n apart, so a Rotary has
+// the meaning that it has in attention; the paper rotates them.
+func NewRetNet(at Site) *Recurrence {
+	qkv := chain{at.affine("c_attn", at.Embd, at.packed(), at.Bias, graph.Normal(0.02))}
+	if at.Rotary != nil {
+		qkv = append(qkv, rotatedHeads{at.Rotary, 2 * at.Heads, at.QK})
+	}
+	gamma := at.Value("decay", func(h int, _ *rand.Rand) float64 { return math.Log1p(-math.Exp2(float64(-5 - h))) },
+		1, at.Heads)
+	return newRecurrence(at, false, qkv, constant{gamma}, nil)
+}
+
+// constant is the same for all inputs.
+type constant struct{ value graph.Expr }
+
+// Forward returns the value.
+func (l constant) Forward(graph.Expr) graph.Expr { return l.value }
+
+// rotatedHeads rotates the first groups of size columns.
+type rotatedHeads struct {
+	rotary       Rotary
+	groups, size int
+}
+
+// Forward returns [q | k | v] with rotated q and k.
+func (l rotatedHeads) Forward(x graph.Expr) graph.Expr { return l.rotary.Rotate(x, l.groups, l.size) }
+
+// newBeta declares c_beta (d, H).
+func newBeta(at Site) Layer {
+	return chain{at.affine("c_beta", at.Embd, []int{at.Heads}, false, graph.Normal(0.02)), Sigmoid{}}
+}
+
+// packed returns the numbers of columns of queries, keys and values.
+func (s Site) packed() []int { return []int{s.Heads * s.QK, s.Heads * s.QK, s.Heads * s.V} }
+
+// refuseRotary fails if the site has rotary positions.
+func refuseRotary(at Site, name string) {
+	if at.Rotary != nil {
+		at.Failf("%s with rotary positions, whose meaning is undefined: "+
+			"a rotation mixes features that decay differently", name)
+	}
+}
+
+// Forward computes the results of all tokens of every sequence.
+func (l *Recurrence) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer recoverUnbuilt(l, x, &result)
+	qkv := l.QKV.Forward(x).In(l.scope)
+	gates, beta := l.gates(x)
+	y, ok := graph.Recurrence(qkv, gates, beta, l.shape)
+	if !ok {
+		y = l.spelled(qkv, gates, beta)
+	}
+	return l.finish(x, y)
+}
+
+// Step continues from the states after the tokens so far. It equals rows at, at + 1, … of Forward. Tokens must come in
+// order: running fails unless at is 0, which begins again, or the number of tokens so far.
+func (l *Recurrence) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer recoverUnbuilt(l, x, &result)
+	qkv := step(l.QKV, x, at).In(l.scope)
+	gates, beta := l.gates(x)
+	return l.finish(x, graph.CachedRecurrence(qkv, gates, beta, at, l.state))
+}
+
+// Mixing returns 2H·dρ·dh, for writing and reading the state, and H·dρ·dh more with the delta rule, which also reads it
+// at the key.
+func (l *Recurrence) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	n := float64(l.shape.Heads) * float64(l.shape.QK) * float64(l.shape.V)
+	if l.shape.Delta {
+		return 3 * n
+	}
+	return 2 * n
+}
+
+// gates returns ln α and β of the tokens, empty if there are none.
+func (l *Recurrence) gates(x graph.Expr) (gates, beta graph.Expr) {
+	if l.Decay != nil {
+		gates = l.scope.Place("decay", l.Decay.Forward(x).In(l.scope))
+	}
+	if l.Beta != nil {
+		beta = l.scope.Place("beta", l.Beta.Forward(x).In(l.scope))
+	}
+	return gates, beta
+}
+
+// finish returns (act(x·w_g + b_g) ∘ norm(o))·w_proj + b_proj.
+func (l *Recurrence) finish(x, o graph.Expr) graph.Expr { // (n, H·dh) → (n, d)
+	rows := 0
+	if s := o.Shape(); len(s) == 2 {
+		rows = s[0]
+	}
+	o = l.scope.Place("read", o)
+	heads := o.Reshape(rows*l.shape.Heads, l.shape.V)
+	o = In(l.scope, "norm", l.Norm)(heads).In(l.scope).Reshape(rows, l.shape.Heads*l.shape.V)
+	gate := l.Gate.Forward(x).In(l.scope)
+	y, ok := gated(l.Act, gate, o)
+	if !ok {
+		y = shaped(l.scope, gate.Shape(), func() graph.Expr { return l.Act.Forward(gate) }).Mul(o)
+	}
+	return l.Proj.Forward(l.scope.Place("heads", y))
+}
+
+// spelled is the recurrence, token by token.
+func (l *Recurrence) spelled(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
+	h := l.shape
+	at := func(x graph.Expr, t, from, heads int, shape ...int) graph.Expr { // columns of token t of every sequence
+		width := int(x.Entries()) / (h.Batch * h.Context)
+		x = x.Reshape(h.Batch, h.Context*width).Cols(t*width+from, t*width+from+heads*h.Heads)
+		return x.Reshape(append([]int{h.Batch, h.Heads}, shape...)...)
+	}
+	alpha := func(t int) graph.Expr { //                                    (B, H, 1 or dρ, 1)
+		switch n := int(gates.Entries()); n {
+		case h.Heads, h.Heads * h.QK: // the same for all tokens
+			return gates.Exp().Reshape(1, h.Heads, n/h.Heads, 1)
+		default:
+			n /= h.Batch * h.Context * h.Heads
+			return at(gates.Exp(), t, 0, n, n, 1)
+		}
+	}
+	var state graph.Expr
+	results := make([]graph.Expr, h.Context)
+	for t := range results {
+		q := at(qkv, t, 0, h.QK, 1, h.QK)             //                 (B, H, 1, dρ)
+		k := at(qkv, t, h.Heads*h.QK, h.QK, 1, h.QK)  //                 (B, H, 1, dρ)
+		kT := at(qkv, t, h.Heads*h.QK, h.QK, h.QK, 1) //                 (B, H, dρ, 1)
+		u := at(qkv, t, 2*h.Heads*h.QK, h.V, 1, h.V)  // v               (B, H, 1, dh)
+		if t == 0 {
+			state = kT.MatMul(u).Scale(0) // S = 0           (B, H, dρ, dh)
+		}
+		if gates.Graph() != nil {
+			state = state.Mul(alpha(t)) // Diag(α)·S
+		}
+		if h.Delta {
+			u = u.Sub(k.MatMul(state)) // v − Sᵀ·k        (B, H, 1, dh)
+		}
+		if beta.Graph() != nil {
+			u = u.Mul(at(beta, t, 0, 1, 1, 1)) // β·(…)
+		}
+		state = state.Add(kT.MatMul(u))                            // S + k·uᵀ
+		results[t] = q.MatMul(state).Reshape(h.Batch, h.Heads*h.V) // Sᵀ·q            (B, H·dh)
+	}
+	return results[0].Join(results[1:]...).Reshape(h.Batch*h.Context, h.Heads*h.V)
+}
+
+// logSigmoid is c·ln σ(x) = −c·softplus(−x), entry by entry.
+type logSigmoid struct{ factor float64 }
+
+// Forward returns c·ln σ(x).
+func (l logSigmoid) Forward(x graph.Expr) graph.Expr {
+	return times(Softplus{}.Forward(times(x, -1)), -l.factor)
+}
+
+// timeDecay is ln α = −e^a·Δ with the time step Δ = softplus(x·w + b), as in Mamba-2.
+type timeDecay struct {
+	step  *Linear    // before softplus
+	a     graph.Expr // (H)
+	scope graph.Scope
+}
+
+// newTimeDecay declares c_decay.weight (d, H), c_decay.bias (H) and c_decay.a_log (H).
+func newTimeDecay(at Site) Layer {
+	decay := at.At("c_decay")
+	weight := decay.Param("weight", graph.Normal(0.02), at.Embd, at.Heads)
+	bias := decay.Param("bias", func(_ int, rng *rand.Rand) float64 {
+		step := math.Exp(math.Log(0.001) + rng.Float64()*math.Log(100))
+		return math.Log(math.Expm1(step)) // the inverse of softplus
+	}, at.Heads)
+	rate := decay.Param("a_log", func(_ int, rng *rand.Rand) float64 {
+		return math.Log(1 + 15*rng.Float64())
+	}, at.Heads)
+	return timeDecay{&Linear{weight, bias, decay.Scope}, rate, at.Scope}
+}
+
+// Forward returns −e^a ∘ softplus(x·w + b).
+func (l timeDecay) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H)
+	z := l.step.Forward(x).In(l.scope)
+	if y, ok := graph.TimeDecay(z, l.a); ok {
+		return y
+	}
+	return z.Softplus().Mul(l.a.Exp().Scale(-1))
+}
+
+// unitProjection computes q, k and v of a delta rule: c_attn, a short convolution, SiLU, the lengths 1 of queries and
+// keys, and their rotation.
+type unitProjection struct {
+	affine Layer
+	conv   *ShortConv
+	unit   *QKNorm // x/√(‖x‖² + ε), an RMSNorm with the gains 1/√dρ and ε/dρ
+	rotate chain   // empty without a Rotary
+	scope  graph.Scope
+}
+
+// newUnitProjection declares c_attn and c_attn.conv.
+func newUnitProjection(at Site) *unitProjection {
+	widths, dims := at.packed(), float64(at.QK)
+	gain := at.Value("unit", graph.Const(1/math.Sqrt(dims)), at.QK)
+	l := &unitProjection{
+		affine: at.affine("c_attn", at.Embd, widths, at.Bias, graph.Normal(0.02)),
+		conv:   NewShortConv(at.At("c_attn").At("conv"), sum(widths)),
+		unit:   &QKNorm{gain, gain, at.Eps / dims, at.Heads, at.Heads, at.Scope}, scope: at.Scope,
+	}
+	if at.Rotary != nil {
+		l.rotate = chain{rotatedHeads{at.Rotary, 2 * at.Heads, at.QK}}
+	}
+	return l
+}
+
+// Forward returns [q | k | v].
+func (l *unitProjection) Forward(x graph.Expr) graph.Expr {
+	return l.of(l.conv.Forward(l.affine.Forward(x)))
+}
+
+// Step is Forward for the newest tokens of every sequence.
+func (l *unitProjection) Step(x, at graph.Expr) graph.Expr {
+	return l.of(l.conv.Step(l.affine.Forward(x), at))
+}
+
+// of computes the rest after the convolution.
+func (l *unitProjection) of(x graph.Expr) graph.Expr { // (n, H(2dρ+dh)) → (n, H(2dρ+dh))
+	return l.rotate.Forward(l.unit.Forward(SiLU{}.Forward(x).In(l.scope)))
+}
+
+// chain applies layers one after the other.
+type chain []Layer
+
+// Forward returns the result of the last layer.
+func (l chain) Forward(x graph.Expr) graph.Expr {
+	for _, layer := range l {
+		x = layer.Forward(x)
+	}
+	return x
+}

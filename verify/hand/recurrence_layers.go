@@ -1,0 +1,201 @@
+package hand
+
+import "math"
+
+// chain applies layers in turn.
+type chain[T Number] []link[T]
+
+// link is a layer of a chain. Its name is that of its parameters in those of the chain; an empty one adds nothing.
+type link[T Number] struct {
+	name  string
+	layer Layer[T]
+}
+
+func (l link[T]) forward(x Matrix[T]) Matrix[T] {
+	if l.name == "" {
+		return l.layer.Forward(x)
+	}
+	return forward(l.name, l.layer, x)
+}
+
+// Forward returns the result of the last layer.
+func (l chain[T]) Forward(x Matrix[T]) Matrix[T] {
+	for _, part := range l {
+		x = part.forward(x)
+	}
+	return x
+}
+
+// Backward passes Δ through the layers, from the last to the first.
+func (l chain[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	inputs := []Matrix[T]{x}
+	for _, part := range l {
+		x = part.forward(x)
+		inputs = append(inputs, x)
+	}
+	for i := len(l) - 1; i >= 0; i-- {
+		var own Gradients[T]
+		if delta, own = backward(l[i].name, l[i].layer, inputs[i], delta); l[i].name != "" {
+			own = own.In(l[i].name, "_"+l[i].name)
+		}
+		g = append(own, g...)
+	}
+	return delta, g
+}
+
+// logSigmoid is the logarithm of a root of the logistic function.
+//
+//	y = c ln σ(x) = −c ln(1 + e^(−x))
+type logSigmoid[T Number] struct{ factor float64 }
+
+// Forward returns −c softplus(−x).
+func (l logSigmoid[T]) Forward(x Matrix[T]) Matrix[T] { return softplus(x.Scale(-1)).Scale(-l.factor) }
+
+// Backward returns Δx = Δ ∘ c σ(−x).
+func (l logSigmoid[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return delta.Mul(sigmoid(x.Scale(-1))).Scale(l.factor), nil
+}
+
+// timeDecay is the logarithm of the gates of Mamba-2, with a rate e^a and a time step softplus(z) for every head.
+//
+//	y = −e^a ∘ softplus(z),  z = x w + b        (n, H)
+type timeDecay[T Number] struct {
+	step Layer[T]  // (d, H)
+	a    Matrix[T] // (1, H)
+}
+
+// Forward returns −e^a ∘ softplus(z).
+func (l timeDecay[T]) Forward(x Matrix[T]) Matrix[T] {
+	return softplus(l.step.Forward(x)).Mul(l.a.Exp().Scale(-1))
+}
+
+// Backward returns Δ at the input, by Δz = −Δ ∘ e^a ∘ σ(z), and the gradient of a.
+//
+//	∂a = Σ Δ ∘ y
+func (l timeDecay[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	z := l.step.Forward(x)
+	dx, g = l.step.Backward(x, delta.Mul(sigmoid(z)).Mul(l.a.Exp().Scale(-1)))
+	return dx, append(g, gradient(l.a, "a_log", "a", "Σ Δ ∘ ln α", delta.Mul(l.Forward(x)).SumTokens())...)
+}
+
+// constantDecay is the logarithm of gates that are the same for all tokens.
+type constantDecay[T Number] struct{ row Matrix[T] } // (1, H)
+
+// Forward returns the row for every token.
+func (l constantDecay[T]) Forward(x Matrix[T]) Matrix[T] {
+	zeros := x.zeros()
+	return zeros.SumFeatures().Add(l.row)
+}
+
+// Backward returns 0.
+func (l constantDecay[T]) Backward(x, _ Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return x.zeros(), nil
+}
+
+// unitQK gives the queries and keys of every head in [q | k | v] the length 1, up to ε.
+//
+//	q ← q/√(‖q‖² + ε),  k ← k/√(‖k‖² + ε)
+type unitQK[T Number] struct {
+	qk, size int // H·dρ, dρ
+	eps      float64
+}
+
+// norm is an RMSNorm with the gains 1/√dρ and ε/dρ.
+func (l unitQK[T]) norm() qkNorm[T] {
+	gains := Zeros[T](1, max(1, l.size)).Shift(1 / math.Sqrt(float64(l.size)))
+	return qkNorm[T]{gains, gains, l.qk, l.qk, l.eps / float64(l.size)}
+}
+
+// Forward returns [q | k | v].
+func (l unitQK[T]) Forward(x Matrix[T]) Matrix[T] { return l.norm().Forward(x) }
+
+// Backward is that of the norm, whose gains are constants.
+func (l unitQK[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	dx, _ = l.norm().Backward(x, delta)
+	return dx, nil
+}
+
+// rotatedQK rotates the queries and keys in [q | k | v].
+type rotatedQK[T Number] struct {
+	qk     int // H·dρ
+	rotary Layer[T]
+}
+
+// Forward returns [q | k | v].
+func (l rotatedQK[T]) Forward(x Matrix[T]) Matrix[T] {
+	q, k, v := splitPacked(x, l.qk, l.qk)
+	return JoinColumns(l.rotary.Forward(q), l.rotary.Forward(k), v)
+}
+
+// Backward turns Δ back.
+func (l rotatedQK[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	q, k, _ := splitPacked(x, l.qk, l.qk)
+	dq, dk, dv := splitPacked(delta, l.qk, l.qk)
+	dq, _ = l.rotary.Backward(q, dq)
+	dk, _ = l.rotary.Backward(k, dk)
+	return JoinColumns(dq, dk, dv), nil
+}
+
+// rotated appends the rotation of queries and keys, if there is one.
+func (l chain[T]) rotated(qk int, rotary Layer[T]) chain[T] {
+	if rotary == nil {
+		return l
+	}
+	return append(l, link[T]{"", rotatedQK[T]{qk, rotary}})
+}
+
+// recurrence returns the layer with at.norm, at.c_gate and at.c_proj, for queries of all heads of qk features.
+func (at Site[T]) recurrence(batch, heads, qk int) matrixRecurrence[T] {
+	return matrixRecurrence[T]{
+		QK: qk, Batch: batch, Heads: heads, Norm: at.At("norm").RMSNorm(),
+		Gate: at.At("c_gate").Linear(), Act: SiLU[T]{}, Proj: at.At("c_proj").Linear(), Drop: at.Drop("resid_dropout"),
+	}
+}
+
+// GLA returns gated linear attention with at.c_attn, at.c_decay.down and at.c_decay.up, and the rest of its layer.
+func (at Site[T]) GLA(batch, heads, qk int) Layer[T] {
+	l := at.recurrence(batch, heads, qk)
+	l.QKV = at.At("c_attn").Packed(qk, qk)
+	decay := at.At("c_decay")
+	l.Decay = chain[T]{
+		{"down", decay.At("down").Linear()}, {"up", decay.At("up").Linear()}, {"", logSigmoid[T]{1. / 16}},
+	}
+	return l
+}
+
+// RetNet returns retention with at.c_attn and the rest of its layer. Head h, from 0, decays by 1 − 2^(−5−h).
+func (at Site[T]) RetNet(batch, heads, qk int, rotary Layer[T]) Layer[T] {
+	l := at.recurrence(batch, heads, qk)
+	l.QKV = chain[T]{{"", at.At("c_attn").Packed(qk, qk)}}.rotated(qk, rotary)
+	row := make([]T, max(0, min(heads, qk))) // a head has at least one feature
+	for h := range row {
+		row[h] = number[T](math.Log1p(-math.Exp2(float64(-5 - h))))
+	}
+	l.Decay = constantDecay[T]{NewMatrix(1, len(row), row...)}
+	return l
+}
+
+// DeltaNet returns the delta rule with at.c_attn, at.c_attn.conv and at.c_beta, and the rest of its layer, for
+// sequences of length tokens.
+func (at Site[T]) DeltaNet(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
+	return at.deltaNet(batch, heads, qk, length, rotary)
+}
+
+func (at Site[T]) deltaNet(batch, heads, qk, length int, rotary Layer[T]) matrixRecurrence[T] {
+	l := at.recurrence(batch, heads, qk)
+	attn := at.At("c_attn")
+	l.QKV = chain[T]{
+		{"", attn.Packed(qk, qk)}, {"conv", ShortConv[T]{attn.At("conv").Param("weight"), length}}, {"", SiLU[T]{}},
+		{"", unitQK[T]{qk, qk / max(1, heads), at.Eps}},
+	}.rotated(qk, rotary)
+	l.Beta = chain[T]{{"", at.At("c_beta").Linear()}, {"", Sigmoid[T]{}}}
+	l.Delta = true
+	return l
+}
+
+// GatedDeltaNet returns the gated delta rule: DeltaNet with at.c_decay.
+func (at Site[T]) GatedDeltaNet(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
+	l := at.deltaNet(batch, heads, qk, length, rotary)
+	l.Decay = timeDecay[T]{at.At("c_decay").Linear(), at.At("c_decay").Param("a_log")}
+	return l
+}

@@ -1,0 +1,54 @@
+package variants
+
+import "github.com/pedestrian-ml/pedestrian/verify/hand"
+
+func gla[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "gla", Type: "Recurrence",
+		Hand: func(p Place[T]) hand.Layer[T] {
+			return p.Site.GLA(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK)
+		},
+		ID: "I104", What: "gated linear attention", Source: "Yang et al. 2023, section 4",
+		Settings: []Setting{
+			{Name: "gated linear attention"},
+			{Name: "gated linear attention without biases, with dropout", NoBias: true, Dropout: 0.3},
+		},
+	}
+}
+
+func gatedDeltaNet[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "gated_deltanet", Type: "Recurrence",
+		Hand: func(p Place[T]) hand.Layer[T] {
+			return p.Site.GatedDeltaNet(
+				p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
+		},
+		ID: "I105", What: "gated delta rule", Source: "Yang et al. 2024, (10)",
+		Settings: []Setting{
+			{Name: "gated delta rule"},
+			{Name: "gated delta rule with rotary positions", Position: "rope", QK: 4},
+		},
+	}
+}
+
+func retNet[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "retnet", Type: "Recurrence",
+		Hand: func(p Place[T]) hand.Layer[T] {
+			return p.Site.RetNet(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.rotary())
+		},
+		ID: "I106", What: "retention", Source: "Sun et al. 2023, (5)",
+		Settings: []Setting{{Name: "retention"}, {Name: "retention with rotary positions", Position: "rope", QK: 4}},
+	}
+}
+
+func deltaNet[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "deltanet", Type: "Recurrence",
+		Hand: func(p Place[T]) hand.Layer[T] {
+			return p.Site.DeltaNet(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
+		},
+		ID: "I107", What: "delta rule", Source: "Yang et al. 2024 (2406.06484)",
+		Settings: []Setting{{Name: "delta rule"}, {Name: "delta rule without biases", NoBias: true}},
+	}
+}
