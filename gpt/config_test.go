@@ -181,13 +181,14 @@ func TestConfigResolved(t *testing.T) {
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
 	want.Schedule, want.QKNorm, want.AttnGate, want.AttnSinks, want.Parametrization = "constant", "none", "none", "none", "standard"
 	want.ShortConv, want.ValueResidual, want.RopeScaling, want.Skips = "none", "none", "none", "none"
+	want.Initialization = "scaled_proj"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	given := unusual()
 	given.AttnGate, given.AttnSinks, given.ShortConv, given.ValueResidual, given.RopeScaling = "none", "none", "none", "none", "none"
-	given.Skips = "none"
+	given.Skips, given.Initialization = "none", "scaled_proj"
 	given.MLP, given.Precision, given.Schedule, given.QKNorm = "mlp", "float32", "constant", "none"
 	given.Parametrization = "standard"
 	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
@@ -226,7 +227,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	for i := range saved {
 		c := Shakespeare()
 		f := c.fields()[i]
-		if slices.Contains(c.OptionFields(c.known()).Names(), f.Name) || f.Name == "mlp" || f.Name == "qk_norm" || f.Name == "attn_gate" || f.Name == "attn_sinks" || f.Name == "short_conv" || f.Name == "value_residual" || f.Name == "skips" || f.Name == "rope_scaling" {
+		if slices.Contains(c.OptionFields(c.known()).Names(), f.Name) || f.Name == "mlp" || f.Name == "qk_norm" || f.Name == "attn_gate" || f.Name == "attn_sinks" || f.Name == "short_conv" || f.Name == "value_residual" || f.Name == "skips" || f.Name == "initialization" || f.Name == "rope_scaling" {
 			continue // only some attentions have it: TestConfigOptions; these have one value in both
 		}
 		if saved[i].String() == other[i].String() {
@@ -382,7 +383,7 @@ func TestFieldBorders(t *testing.T) {
 		"learning_rate": {"1e-300 1e300", "0 -1"},
 		"threads":       {"0 4096", "-1 4097"},
 		"lora_scale":    {`"" "alpha" "alpha/r" "alpha/sqrt(r)"`, `"beta"`},
-		"optimizer schedule precision position attention norm block activation mlp qk_norm attn_gate attn_sinks short_conv value_residual skips rope_scaling head": {`""`, `"none_such"`},
+		"optimizer schedule precision position attention norm block activation mlp qk_norm attn_gate attn_sinks short_conv value_residual skips initialization rope_scaling head": {`""`, `"none_such"`},
 		"seed": {"0 18446744073709551615", ""},
 	} {
 		for _, name := range strings.Fields(names) {

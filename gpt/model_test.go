@@ -417,3 +417,30 @@ func TestResidualDropout(t *testing.T) {
 		}
 	}
 }
+
+// zero_proj sets the matrices that write to the residual stream to 0, and only them. The folder of such a network is
+// that of any GPT-2.
+func TestInitializations(t *testing.T) {
+	for name, zero := range map[string]bool{"": false, "scaled_proj": false, "zero_proj": true} {
+		c := odd()
+		c.Initialization = name
+		m, err := New(graph.New(graph.Float64, 3), c, 1) // as it begins
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range m.Params() {
+			all := true
+			for i := range p.Tensor().Len() {
+				all = all && p.Tensor().At(i) == 0
+			}
+			if want := zero && strings.HasSuffix(p.Name(), "c_proj.weight"); all != want && !strings.HasSuffix(p.Name(), "bias") {
+				t.Errorf("%q: %s is 0: got %t, want %t", name, p.Name(), all, want)
+			}
+		}
+		c = Shakespeare()
+		c.VocabSize, c.Head, c.Initialization = 65, "tied", name
+		if family, err := c.Family(); err != nil || family != "gpt2" {
+			t.Errorf("%q: got family %q and %v", name, family, err)
+		}
+	}
+}

@@ -65,6 +65,7 @@ type translation struct {
 // translated returns c, which must be resolved, in the form of a family. It reads the written file to find the fields
 // that the family cannot express.
 func (c Config) translated(f published.Family) (t translation, err error) {
+	c.Initialization = string(parts.Names(parts.Initializations())[0]) // of no effect on weights that are there
 	activations := c.known().Activations
 	if t.file, err = f.Write(c.networkFields(), activations); err != nil {
 		return t, err

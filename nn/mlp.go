@@ -27,10 +27,13 @@ func NewMLP(at Site) *MLP {
 	}
 }
 
-// residual returns the initialisation of the matrices that write to the residual stream. It keeps the variance of the
-// stream independent of the number of blocks L: N(0, 0.02²/2L), as in GPT-2, whose blocks write twice. It is the same
-// for a decoder's blocks, which write three times.
+// residual returns the initialisation of the matrices that write to the residual stream, the site's or that of GPT-2.
+// The latter keeps the variance of the stream independent of the number of blocks L: N(0, 0.02²/2L), because blocks
+// write twice. It is the same for a decoder's blocks, which write three times.
 func residual(at Site) graph.Init {
+	if at.Residual != nil {
+		return at.Residual
+	}
 	if at.Blocks < 1 {
 		at.Failf("%d blocks: at least 1 is needed to initialise the residual stream", at.Blocks)
 		return graph.Const(0)

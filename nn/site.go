@@ -20,6 +20,8 @@ type Site struct {
 	Cap     float64             // of the scores, 0 for none; for NewSelfAttention, NewGroupedAttention, NewLongformer
 	Dropout float64             // the probability of dropping; for attention, NewMLP, NewDropout
 
+	Residual graph.Init // of the matrices that write to the residual stream, GPT-2's if nil; for attention, MLPs
+
 	Mask   *Mask  // which token attends to which; for self-attention, except NewLongformer
 	Caches Caches // stores tokens for Step, nil if only Forward is used; for Cached self-attention, NewElman
 

@@ -34,6 +34,10 @@ func allParts() []part {
 			parts.Names(parts.ValueResiduals()),
 		},
 		{"skips", func(c *gpt.Config) *string { return &c.Skips }, parts.Names(parts.Skips())},
+		{
+			"initialization", func(c *gpt.Config) *string { return &c.Initialization },
+			parts.Names(parts.Initializations()),
+		},
 		{"short_conv", func(c *gpt.Config) *string { return &c.ShortConv }, parts.Names(parts.ShortConvs())},
 		{"attn_sinks", func(c *gpt.Config) *string { return &c.AttnSinks }, parts.Names(parts.AttnSinks())},
 		{"head", func(c *gpt.Config) *string { return &c.Head }, parts.Names(parts.Heads())},

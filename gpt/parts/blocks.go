@@ -43,6 +43,7 @@ func checkElman(s Stack) error {
 		{"attn_sinks", s.AttnSinks, Names(AttnSinks())[0]},
 		{"value_residual", s.ValueResidual, Names(ValueResiduals())[0]},
 		{"short_conv", s.ShortConv, Names(ShortConvs())[0]},
+		{"initialization", s.Initialization, Names(Initializations())[0]},
 	} {
 		if f.got != f.want {
 			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none",

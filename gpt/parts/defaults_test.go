@@ -14,7 +14,7 @@ import (
 func TestStackDefaults(t *testing.T) {
 	got := Library().Design(Stack{NLayer: 2, NHead: 4, NEmbd: 48}).Stack
 	want := Stack{NLayer: 2, NHead: 4, NEmbd: 48, QKSize: 12, VSize: 12, NInner: 192, Eps: 1e-5, RopeTheta: 10_000,
-		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP, QKNorm: noPart, AttnGate: noPart, AttnSinks: noPart, ShortConv: noPart, ValueResidual: noPart, Skips: noPart, RopeScaling: noPart}
+		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP, QKNorm: noPart, AttnGate: noPart, AttnSinks: noPart, ShortConv: noPart, ValueResidual: noPart, Skips: noPart, Initialization: "scaled_proj", RopeScaling: noPart}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || got.MLP != string(MLPs()[0].Name) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -99,6 +99,7 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor, s.RopeOriginal = "rope", "linear", 2, 9 }, "rope_original: got 9, want 0 with rope_scaling linear"},
 		{func(s *Stack) { s.Block, s.ValueResidual = "elman", "learned" }, "value_residual: got learned, want the default, none, with block elman"},
 		{func(s *Stack) { s.NLayer, s.ValueResidual = 1, "learned" }, "value_residual: got learned, want none with n_layer 1"},
+		{func(s *Stack) { s.Block, s.Initialization = "elman", "zero_proj" }, "initialization: got zero_proj, want the default, scaled_proj, with block elman"},
 		{func(s *Stack) { s.NLayer, s.Skips = 1, "unet" }, "skips: got unet, want none with n_layer 1"},
 		{func(s *Stack) { s.Block, s.ShortConv = "elman", "canon_a" }, "short_conv: got canon_a, want the default, none, with block elman"},
 		{func(s *Stack) { s.Attention, s.AttnGate = "linear", "elementwise" }, "attn_gate: got elementwise, want none with attention linear, which has no gate"},

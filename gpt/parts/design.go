@@ -154,7 +154,7 @@ func (d Design) Site(batch, context int) nn.Site {
 	s := d.Stack
 	site := nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
-		Cap: s.AttnLogitSoftcapping,
+		Cap: s.AttnLogitSoftcapping, Residual: Find(Initializations(), s.Initialization).residual,
 		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
 		Gate: Find(AttnGates(), s.AttnGate).New, Sinks: Find(AttnSinks(), s.AttnSinks).New,
 		Conv: Find(ShortConvs(), s.ShortConv).Convs(),

@@ -48,8 +48,10 @@ type Stack struct {
 	ShortConv  string // in a block
 	// ValueResidual is how the values of the first block reach the others.
 	ValueResidual string
-	Skips         string  // from earlier places of the residual stream to the inputs of blocks
-	Options       Options // options of attentions
+	Skips         string // from earlier places of the residual stream to the inputs of blocks
+	// Initialization says how c_proj of attention and MLP start.
+	Initialization string
+	Options        Options // options of attentions
 }
 
 // withDefaults returns s with every default filled in where zero means the default, except in its options. It leaves
@@ -75,6 +77,7 @@ func (s Stack) withDefaults() Stack {
 	s.AttnGate = cmp.Or(s.AttnGate, Names(AttnGates())[0])
 	s.AttnSinks = cmp.Or(s.AttnSinks, Names(AttnSinks())[0])
 	s.ValueResidual = cmp.Or(s.ValueResidual, Names(ValueResiduals())[0])
+	s.Initialization = cmp.Or(s.Initialization, Names(Initializations())[0])
 	s.Skips = cmp.Or(s.Skips, Names(Skips())[0])
 	s.ShortConv = cmp.Or(s.ShortConv, Names(ShortConvs())[0])
 	return s

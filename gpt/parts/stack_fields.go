@@ -59,6 +59,7 @@ func (s *Stack) PartFields(known Registry) field.List {
 		NameField("skips", &s.Skips, Names(Skips()),
 			"mixing of earlier results into the inputs of blocks: the embeddings, or block i into block n_layer-1-i").
 			Optional(noPart),
+		s.initializationField(),
 		NameField("short_conv", &s.ShortConv, Names(ShortConvs()),
 			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)").
 			Optional(noPart),

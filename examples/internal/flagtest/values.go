@@ -18,7 +18,7 @@ func Network() map[string]string {
 		"position": "rope", "attention": "linear", "norm": "rmsnorm", "block": "post", "activation": "relu",
 		"head": "tied", "mlp": "swiglu", "qk_norm": "head",
 		"attn_gate": "elementwise", "attn_sinks": "learned", "short_conv": "canon_d",
-		"value_residual": "learned with -n_layer 2", "skips": "unet with -n_layer 2",
+		"value_residual": "learned with -n_layer 2", "skips": "unet with -n_layer 2", "initialization": "zero_proj",
 		"rope_scaling":  "linear with -position rope -rope_factor 2 -qk_size 4",
 		"rope_factor":   "4 with -position rope -rope_scaling linear -qk_size 4",
 		"rope_original": "9 with -position rope -rope_scaling yarn -rope_factor 2 -qk_size 4",
