@@ -14,7 +14,7 @@ import (
 func TestLimits(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	s := serve(l, "127.0.0.1", limits{8, 300 * time.Millisecond}, []string{t.TempDir()})
+	s := start(l, "127.0.0.1", limits{8, 300 * time.Millisecond}, []string{t.TempDir()})
 	defer s.Close()
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp", l.Addr().String())
@@ -78,14 +78,5 @@ func TestBody(t *testing.T) {
 	must(t, c.SetReadDeadline(time.Now().Add(8*time.Second)))
 	if said, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(said, []byte("HTTP/1.1 400")) {
 		t.Errorf("got %q, %v, want status 400 and the end", said, err)
-	}
-}
-
-// TestConnections checks that most of the descriptors are left to the run.
-func TestConnections(t *testing.T) {
-	for descriptors, want := range map[uint64]int{0: 1, 3: 1, 20: 5, 256: 64, 4096: 1024, 1 << 20: 2048, 1<<64 - 1: 2048} {
-		if got := connections(descriptors); got != want {
-			t.Errorf("%d descriptors: got %d connections, want %d", descriptors, got, want)
-		}
 	}
 }

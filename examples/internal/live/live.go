@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
-	"github.com/pkg/errors"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
 )
 
 // Most is the largest number of runs that are laid over each other: the page has four colours.
@@ -33,18 +33,11 @@ type Server struct {
 // Listen serves the page of the runs in the given directories at an address such as :8080. An empty host means this
 // machine alone, and port 0 any free port.
 func Listen(address string, dirs ...string) (*Server, error) {
-	host, port, err := net.SplitHostPort(address)
+	l, host, err := serve.Listen(address)
 	if err != nil {
-		return nil, errors.Errorf("-serve: got %q, want a port such as :8080, or a host and a port", address)
+		return nil, err
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
-	if err != nil {
-		return nil, errors.Wrap(err, "-serve")
-	}
-	return serve(l, host, limits{connections(descriptors()), 10 * time.Second}, dirs), nil
+	return start(l, host, limits{serve.Connections(), 10 * time.Second}, dirs), nil
 }
 
 // limits holds the number of simultaneous connections, and how long the server waits for an idle one.
@@ -53,7 +46,7 @@ type limits struct {
 	patience    time.Duration
 }
 
-func serve(l net.Listener, host string, most limits, dirs []string) *Server {
+func start(l net.Listener, host string, most limits, dirs []string) *Server {
 	s := &Server{
 		URL: "http://" + l.Addr().String() + "/", dirs: dirs, feed: newFeed(dirs), limits: most,
 		done: make(chan struct{}),
@@ -64,11 +57,12 @@ func serve(l net.Listener, host string, most limits, dirs []string) *Server {
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /events", s.events)
 	s.server = &http.Server{
-		Handler: guard(host, mux), ReadHeaderTimeout: most.patience, IdleTimeout: most.patience,
-		WriteTimeout: most.patience, MaxHeaderBytes: 1 << 14,
-		ErrorLog: log.New(io.Discard, "", 0), // the terminal is the run's
+		Handler:           serve.Guard(host, serve.Text, serve.NoBody(mux)),
+		ReadHeaderTimeout: most.patience, IdleTimeout: most.patience, WriteTimeout: most.patience,
+		MaxHeaderBytes: 1 << 14,
+		ErrorLog:       log.New(io.Discard, "", 0), // the terminal is the run's
 	}
-	go s.server.Serve(&limited{l, make(chan struct{}, most.connections)})
+	go s.server.Serve(serve.Limit(l, most.connections))
 	go func() {
 		defer close(s.done)
 		s.feed.follow(ctx)

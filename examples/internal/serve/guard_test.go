@@ -1,4 +1,4 @@
-package live
+package serve
 
 import (
 	"net/http"
@@ -11,7 +11,9 @@ import (
 // and for one of a network.
 func TestGuard(t *testing.T) {
 	name, err := os.Hostname()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
 	for _, c := range []struct {
 		served, path, host string
@@ -51,7 +53,7 @@ func TestGuard(t *testing.T) {
 			r.Header.Set(c.headers[i], c.headers[i+1])
 		}
 		w := httptest.NewRecorder()
-		guard(c.served, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		Guard(c.served, Text, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
 		if w.Code != c.want {
 			t.Errorf("served at %s, %s of %q with %q: got status %d, want %d", c.served, c.path, c.host, c.headers, w.Code, c.want)
 		}

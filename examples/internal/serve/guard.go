@@ -1,4 +1,4 @@
-package live
+package serve
 
 import (
 	"net"
@@ -9,9 +9,16 @@ import (
 	"time"
 )
 
-// guard serves requests from this machine's own page or from a reader, and refuses those made by a foreign page in a
-// reader's browser: under a foreign name that resolves to this machine (DNS rebinding), or from another origin.
-func guard(host string, h http.Handler) http.Handler {
+// Refuse answers a request that is not served.
+type Refuse func(w http.ResponseWriter, status int, message string)
+
+// Text refuses with a line of text.
+func Text(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) }
+
+// Guard serves requests from this machine's own page or from a client, and refuses those made by a foreign page in a
+// reader's browser: under a foreign name that resolves to this machine (DNS rebinding), or from another origin. host is
+// that of Listen.
+func Guard(host string, refuse Refuse, h http.Handler) http.Handler {
 	names := []string{"localhost", strings.ToLower(host)}
 	if name, err := os.Hostname(); err == nil && !local(host) {
 		first, _, _ := strings.Cut(strings.ToLower(name), ".")
@@ -25,18 +32,32 @@ func guard(host string, h http.Handler) http.Handler {
 			w.Header().Set(name, value)
 		}
 		switch {
-		case r.ContentLength != 0: // and do not wait for the body
-			http.NewResponseController(w).SetReadDeadline(time.Now())
-			w.Header().Set("Connection", "close")
-			http.Error(w, "a request here has no body", http.StatusBadRequest)
 		case !named(r.Host, host, names):
-			http.Error(w, "this page is not served under the name "+r.Host, http.StatusForbidden)
+			refuse(w, http.StatusForbidden, "this page is not served under the name "+r.Host)
 		case !ownOrigin(r):
-			http.Error(w, "this page is not for pages from elsewhere", http.StatusForbidden)
+			refuse(w, http.StatusForbidden, "this page is not for pages from elsewhere")
 		default:
 			h.ServeHTTP(w, r)
 		}
 	})
+}
+
+// NoBody refuses requests with a body.
+func NoBody(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			h.ServeHTTP(w, r)
+			return
+		}
+		Unread(w)
+		http.Error(w, "a request here has no body", http.StatusBadRequest)
+	})
+}
+
+// Unread closes the connection after the answer, without waiting for the rest of a body.
+func Unread(w http.ResponseWriter) {
+	http.NewResponseController(w).SetReadDeadline(time.Now())
+	w.Header().Set("Connection", "close")
 }
 
 func local(name string) bool { return name == "localhost" || net.ParseIP(name).IsLoopback() }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package live
+package serve
 
 // descriptors returns the number of files that the process may open.
 func descriptors() uint64 { return 4 * mostConnections }
