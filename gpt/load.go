@@ -1,10 +1,12 @@
 package gpt
 
 import (
+	"encoding/json"
 	"io/fs"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
@@ -205,6 +207,50 @@ func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 		}
 	}
 	return nil, nil
+}
+
+// LoadTemplate returns the template of conversations of a published model: that of tokenizer_config.json, or of
+// chat_template.jinja if the folder has such a file. Without these files, as in the checkpoint of a run, the template
+// is empty.
+func LoadTemplate(cp *checkpoint.Checkpoint) (t text.Template, err error) {
+	if cp == nil {
+		return t, errNoCheckpoint
+	}
+	settings, err := cp.File(settingsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		settings, err = []byte("{}"), nil
+	}
+	if err != nil {
+		return t, err
+	}
+	chat, err := cp.File(chatFile)
+	switch {
+	case err == nil:
+		settings, err = withChat(settings, chat)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err == nil {
+		t, err = text.ReadTemplate(settings)
+	}
+	return t, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, settingsFile)
+}
+
+// withChat returns a tokenizer_config.json with another template.
+func withChat(settings, chat []byte) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := field.Unmarshal(settings, &all); err != nil {
+		return nil, err
+	}
+	quoted, err := json.Marshal(string(chat))
+	if err != nil {
+		return nil, err
+	}
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	all["chat_template"] = quoted
+	return json.Marshal(all)
 }
 
 const stateFormat = 1

@@ -116,6 +116,43 @@ func TestLoadEnds(t *testing.T) {
 	}
 }
 
+// The template of conversations is in tokenizer_config.json or in a file of its own, which counts. A run has none.
+func TestLoadTemplate(t *testing.T) {
+	_, _, all := publishedGPT2(t)
+	for i, tc := range []struct {
+		settings, chat string
+		want           text.Template
+	}{
+		{"", "", text.Template{}},
+		{`{"bos_token": "<s>", "eos_token": "</s>", "chat_template": "a"}`, "", text.Template{End: "</s>", Chat: "a"}},
+		{`{"bos_token": "<s>", "eos_token": "</s>", "chat_template": "a"}`, "{{ bos_token }}\n\"", text.Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}\n\""}},
+		{"", "b", text.Template{Chat: "b"}},
+	} {
+		delete(all, settingsFile)
+		delete(all, chatFile)
+		if tc.settings != "" {
+			all[settingsFile] = []byte(tc.settings)
+		}
+		if tc.chat != "" {
+			all[chatFile] = []byte(tc.chat)
+		}
+		if got, err := LoadTemplate(opened(t, folder(t, all))); err != nil || got != tc.want {
+			t.Errorf("%d: got %+v, error %v, want %+v", i, got, err, tc.want)
+		}
+	}
+	all[settingsFile] = []byte(`{"eos_token": 3}`)
+	_, err := LoadTemplate(opened(t, folder(t, all)))
+	mustContain(t, err, "tokenizer_config.json: eos_token: got a number, want a string")
+	all[settingsFile] = []byte(`[]`)
+	_, err = LoadTemplate(opened(t, folder(t, all)))
+	mustContain(t, err, "tokenizer_config.json: ")
+	_, err = LoadTemplate(nil)
+	mustContain(t, err, "checkpoint: got nil")
+	if got, err := LoadTemplate(saved(t, 0, files(t, newTrainer(t, tiny())))); err != nil || got != (text.Template{}) {
+		t.Errorf("a run: got %+v, error %v, want none", got, err)
+	}
+}
+
 func opened(t *testing.T, dir string) *checkpoint.Checkpoint {
 	t.Helper()
 	cp, err := checkpoint.Load(dir)

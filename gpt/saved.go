@@ -22,6 +22,8 @@ const (
 	charactersFile = "characters.json"        // a tokenizer of characters
 	vocabularyFile = "vocabulary.json"        // any other tokenizer
 	generationFile = "generation_config.json" // the tokens that end a text of a published model
+	settingsFile   = "tokenizer_config.json"  // the template of conversations of a published model
+	chatFile       = "chat_template.jinja"    // the same, in a file of its own
 )
 
 var errNoCheckpoint = errors.New("checkpoint: got nil, want one from checkpoint.Load")

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -48,32 +44,12 @@ func save(m *gpt.Model, tok text.Tokenizer, dir string) error {
 	return checkpoint.WriteFolder(dir, files)
 }
 
-// random returns a small folder in the published form, with random weights. It creates it in the user's cache, or else
-// in out_dir, unless it exists.
+// random returns a small GPT-2 with random weights, as base.Random does.
 func random(outDir string, stderr io.Writer) (string, error) {
-	dir := outDir
-	if cache, err := os.UserCacheDir(); err == nil {
-		dir = filepath.Join(cache, "pedestrian")
-	}
-	dir = filepath.Join(dir, "random-gpt2")
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); err == nil {
-		fmt.Fprintf(stderr, "no -model: using %s, which has random weights\n", dir)
-		return dir, nil
-	}
-	s, _ := corpus.Standin(1, 100_000)
-	tok, err := bpe.Train(s, 512, endOfText)
-	if err != nil {
-		return "", err
-	}
 	c := small()
 	c.Activation = "gelu_tanh"
-	c.NLayer, c.NEmbd, c.BlockSize, c.VocabSize = 2, 64, 64, tok.Size()
-	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
-	if err != nil {
-		return "", err
-	}
-	fmt.Fprintf(stderr, "no -model: creating a small one with random weights, %s\n", dir)
-	return dir, export(m, tok, dir)
+	c.NLayer, c.NEmbd, c.BlockSize = 2, 64, 64
+	return base.Random("random-gpt2", c, outDir, stderr, endOfText)
 }
 
 // vacant returns an error if the directory is not empty.

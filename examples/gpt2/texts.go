@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"io"
-	"io/fs"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pkg/errors"
 )
 
 // texts returns the tokens of -tune's file: of a text, or of pairs of prompts and answers.
@@ -29,25 +27,12 @@ func (o options) texts(
 		c, err = source.Encode(tok, size)
 		return c, source.Name, err
 	}
-	template, err := template(cp)
+	template, err := gpt.LoadTemplate(cp)
 	if err != nil {
 		return nil, "", err
 	}
 	c, err = text.LoadAnswers(o.tune, tok, template, size)
 	return c, o.tune, err
-}
-
-// template returns the folder's template of prompts and answers. GPT-2's has none: its answers end like its texts.
-func template(cp *checkpoint.Checkpoint) (text.Template, error) {
-	settings, err := cp.File("tokenizer_config.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return text.Template{}, nil
-	}
-	if err != nil {
-		return text.Template{}, err
-	}
-	t, err := text.ReadTemplate(settings)
-	return t, errors.Wrapf(err, "checkpoint %s: tokenizer_config.json", cp.Path)
 }
 
 // context returns the given block_size, or else the folder's.

@@ -28,7 +28,12 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	if err != nil {
 		return err
 	}
-	stop, err := ends(o.model, tok, stderr)
+	cp, err := base.Folder().Load(o.model, stderr)
+	if err != nil {
+		return err
+	}
+	defer cp.Close()
+	stop, err := base.Ends(cp, tok)
 	if err != nil {
 		return err
 	}
@@ -55,23 +60,4 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	_, err = fmt.Fprintf(stdout, "\n\n%d tokens, %.1f tok/s; the first came after %.0f ms, of a prompt of %d\n",
 		drawn, float64(max(0, drawn-1))/max(rest.Seconds(), 1e-9), first.Seconds()*1e3, len(prompt))
 	return err
-}
-
-// ends returns the tokens with which, according to the folder, a text ends, and those with which published models end
-// a turn.
-func ends(dir string, tok text.Tokenizer, stderr io.Writer) (ids []int, err error) {
-	cp, err := base.Folder().Load(dir, stderr)
-	if err != nil {
-		return nil, err
-	}
-	defer cp.Close()
-	ids, err = gpt.LoadEnds(cp)
-	if named, ok := tok.(interface{ Special(string) (int, bool) }); ok {
-		for _, name := range []string{endOfText, "</s>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>"} {
-			if id, ok := named.Special(name); ok {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids, err
 }

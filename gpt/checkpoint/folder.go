@@ -50,7 +50,7 @@ func isPickle(name string) bool {
 
 func (c *Checkpoint) openFiles(dir fs.FS, names []string, fits []Fit) error {
 	for _, name := range names {
-		if !slices.Contains([]string{".json", ".txt", weightsEnd}, filepath.Ext(name)) {
+		if !slices.Contains([]string{".json", ".txt", ".jinja", weightsEnd}, filepath.Ext(name)) {
 			continue // pickles, pictures, …
 		}
 		info, err := fs.Stat(dir, name) // follows links

@@ -12,8 +12,8 @@ import (
 // ErrFull is the error of a request that finds the queue of a Service full.
 var ErrFull = errors.New("service: the queue is full")
 
-// errStopped is the error of a request to a Service that has stopped, or that stops before the request is done.
-var errStopped = errors.New("service: stopped")
+// ErrStopped is the error of a request to a Service that has stopped, or that stops before the request is done.
+var ErrStopped = errors.New("service: stopped")
 
 // Service continues the texts of many clients with one network. Texts join and leave a common batch at any time: a step
 // computes the next token of all of them and reads the weights once. Prompts are read in pieces between these steps,

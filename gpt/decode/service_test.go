@@ -187,8 +187,8 @@ func TestServiceRefuses(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			if err := first(request(1, 5, 1), context.Background()); !errors.Is(err, errStopped) {
-				t.Errorf("got error %v, want %v", err, errStopped)
+			if err := first(request(1, 5, 1), context.Background()); !errors.Is(err, ErrStopped) {
+				t.Errorf("got error %v, want %v", err, ErrStopped)
 			}
 		})
 	}

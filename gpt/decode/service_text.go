@@ -46,7 +46,7 @@ func (t *text) follow(ctx context.Context, ended <-chan struct{}, yield func(Dra
 			yield(Drawn{}, context.Cause(ctx))
 			return
 		case <-ended:
-			yield(Drawn{}, errStopped)
+			yield(Drawn{}, ErrStopped)
 			return
 		}
 	}

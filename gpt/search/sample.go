@@ -17,6 +17,7 @@ import (
 // after every cut:
 //
 //	z/θ where z > 0, else z·θ, of each token of the text so far    θ = RepetitionPenalty, Keskar et al. 2019
+//	z − FrequencyPenalty·n − PresencePenalty·[n > 0]               n: times that this Sampler has drawn the token
 //	p = softmax(z/Temperature)                                     (Diab 13)
 //	the TopK likeliest tokens
 //	the fewest of these whose probabilities add up to TopP         (Diab 14)
@@ -24,14 +25,18 @@ import (
 //
 // This is the order of Hugging Face's transformers; llama.cpp applies the temperature last, which leaves other tokens.
 // Temperature 0 is greedy: it chooses the token with the largest logit after the penalty, the first one among equals.
-// A Sampler draws for one goroutine at a time.
+// The second line is OpenAI's rule; it counts draws since one of its penalties was set, so such a Sampler is for one
+// text. A Sampler draws for one goroutine at a time.
 type Sampler struct {
 	Temperature       float64
 	TopK              int     // 0: all
 	TopP              float64 // 0 or 1: all
 	MinP              float64 // 0: all
 	RepetitionPenalty float64 // 0 or 1: none; above 1 a text repeats itself less
+	FrequencyPenalty  float64 // 0: none; above 0 a token becomes less likely each time it is drawn
+	PresencePenalty   float64 // 0: none; above 0 a token becomes less likely once it was drawn
 	rng               *rand.Rand
+	drawn             map[int]int // number of draws of a token, if there is one of the two penalties above
 	choices           []choice
 	last              lastDraw
 	busy              sync.Mutex // held while it draws
@@ -58,6 +63,10 @@ func (s *Sampler) Validate() error {
 	case !(s.RepetitionPenalty >= 0) || math.IsInf(s.RepetitionPenalty, 1):
 		return errors.Errorf("repetition_penalty: got %v, want a finite number above 0, or 0 for none",
 			s.RepetitionPenalty)
+	case math.IsNaN(s.FrequencyPenalty) || math.IsInf(s.FrequencyPenalty, 0):
+		return errors.Errorf("frequency_penalty: got %v, want a finite number", s.FrequencyPenalty)
+	case math.IsNaN(s.PresencePenalty) || math.IsInf(s.PresencePenalty, 0):
+		return errors.Errorf("presence_penalty: got %v, want a finite number", s.PresencePenalty)
 	case s.Temperature > 0 && s.rng == nil:
 		return errors.Errorf("sampler: temperature %v and nothing to draw with, want one from NewSampler",
 			s.Temperature)
@@ -88,6 +97,7 @@ func (s *Sampler) Draw(logits graph.Tensor, before ...int) (int, error) {
 		s.cut()
 		id = s.pick()
 	}
+	s.count(id)
 	s.last = lastDraw{id, logits.F32, logits.F64}
 	return id, nil
 }

@@ -15,9 +15,42 @@ type choice struct {
 	p  float64 // its logit, then its probability relative to that of the likeliest token
 }
 
-// penalise makes tokens that are in the text less likely. It starts from the logit, so a token counts once regardless
-// of how often it occurs.
+// penalise makes tokens that are in the text less likely.
 func (s *Sampler) penalise(logits graph.Tensor, before []int) error {
+	if err := s.penaliseRepetition(logits, before); err != nil {
+		return err
+	}
+	if s.FrequencyPenalty == 0 && s.PresencePenalty == 0 {
+		return nil
+	}
+	for id, n := range s.drawn {
+		if id >= len(s.choices) {
+			return errors.Errorf("sampler: token %d was drawn before, not in 0 … %d", id, len(s.choices)-1)
+		}
+		z := s.choices[id].p - s.FrequencyPenalty*float64(n) - s.PresencePenalty
+		if math.IsNaN(z) || math.IsInf(z, 1) {
+			return errors.Wrapf(graph.ErrNotFinite, "the logit of token %d, drawn %d times, with a frequency_penalty "+
+				"of %v and a presence_penalty of %v is %v", id, n, s.FrequencyPenalty, s.PresencePenalty, z)
+		}
+		s.choices[id].p = z
+	}
+	return nil
+}
+
+// count counts a draw, if a penalty needs it.
+func (s *Sampler) count(id int) {
+	switch {
+	case s.FrequencyPenalty == 0 && s.PresencePenalty == 0:
+		s.drawn = nil
+	case s.drawn == nil:
+		s.drawn = map[int]int{id: 1}
+	default:
+		s.drawn[id]++
+	}
+}
+
+// penaliseRepetition starts from the logit, so a token counts once regardless of how often it occurs.
+func (s *Sampler) penaliseRepetition(logits graph.Tensor, before []int) error {
 	if s.RepetitionPenalty == 0 || s.RepetitionPenalty == 1 {
 		return nil
 	}

@@ -20,6 +20,9 @@ func spelled(s *Sampler, z []float64, before []int) []float64 {
 		default:
 			p[i] *= theta
 		}
+		if n := s.drawn[i]; n > 0 {
+			p[i] -= s.FrequencyPenalty*float64(n) + s.PresencePenalty
+		}
 	}
 	keep := func(ok func(i int) bool) {
 		var sum float64
@@ -68,6 +71,7 @@ func TestSamplerMatchesItsDocumentation(t *testing.T) {
 		some := func(x float64) float64 { return x * float64(rng.IntN(2)) }
 		s.TopK, s.TopP, s.MinP = rng.IntN(2)*rng.IntN(9), some(rng.Float64()), some(rng.Float64())
 		s.RepetitionPenalty = some(0.5 + 1.5*rng.Float64())
+		s.FrequencyPenalty, s.PresencePenalty = some(rng.NormFloat64()), some(rng.NormFloat64())
 		z := make([]float64, 1+rng.IntN(7))
 		for i := range z {
 			z[i] = 3 * rng.NormFloat64()
@@ -79,11 +83,16 @@ func TestSamplerMatchesItsDocumentation(t *testing.T) {
 		for range rng.IntN(6) { // one more than once, too
 			before = append(before, rng.IntN(len(z)))
 		}
+		for range rng.IntN(4) {
+			if _, err := s.Draw(logits(z...), before...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, got, sum := spelled(s, z, before), make([]float64, len(z)), 0.0
 		id, err := s.Draw(logits(z...), before...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, got, sum := spelled(s, z, before), make([]float64, len(z)), 0.0
 		for _, c := range s.choices {
 			sum += c.p
 		}
@@ -93,8 +102,8 @@ func TestSamplerMatchesItsDocumentation(t *testing.T) {
 		kept[len(s.choices)]++
 		for i := range want {
 			if !(math.Abs(got[i]-want[i]) <= 1e-12) {
-				t.Fatalf("%v %v %v %v %v, logits %v after %v: token %d has p %v, want %v",
-					s.Temperature, s.TopK, s.TopP, s.MinP, s.RepetitionPenalty, z, before, i, got[i], want[i])
+				t.Fatalf("%v %v %v %v %v %v %v, logits %v after %v: token %d has p %v, want %v", s.Temperature, s.TopK, s.TopP, s.MinP,
+					s.RepetitionPenalty, s.FrequencyPenalty, s.PresencePenalty, z, before, i, got[i], want[i])
 			}
 		}
 		if want[id] == 0 {
@@ -159,6 +168,38 @@ func TestSamplerRepetitionPenalty(t *testing.T) {
 	s.RepetitionPenalty = 1e-308
 	_, err := s.Draw(z, 3)
 	mustContain(t, err, "the logit of token 3 with a repetition_penalty of 1e-308 is +Inf")
+}
+
+// The penalties of draws by numbers: a token loses the frequency penalty with each draw, and the presence penalty once.
+func TestSamplerPenaltiesOfDraws(t *testing.T) {
+	z := logits(5, 4, 3)
+	s := NewSampler(1)
+	s.Temperature, s.FrequencyPenalty, s.PresencePenalty = 0, 0.75, 1
+	for i, want := range []int{0, 1, 0, 2, 0} { // of 5 4 3; 3.25 4 3; 3.25 2.25 3; 2.5 2.25 3; 2.5 2.25 1.25
+		if got, err := s.Draw(z); err != nil || got != want {
+			t.Errorf("draw %d: got %d (%v), want %d", i, got, err, want)
+		}
+	}
+	s.FrequencyPenalty, s.PresencePenalty = 0, 0
+	if got, err := s.Draw(z); err != nil || got != 0 {
+		t.Errorf("without penalties: got %d (%v), want 0", got, err)
+	}
+	s.FrequencyPenalty = -math.MaxFloat64
+	_, err := s.Draw(z)
+	if err == nil {
+		_, err = s.Draw(z)
+	}
+	if err == nil {
+		_, err = s.Draw(z)
+	}
+	mustContain(t, err, "with a frequency_penalty of -1.79", "+Inf")
+	s = NewSampler(1)
+	s.PresencePenalty = -1
+	if _, err := s.Draw(logits(0, 9)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Draw(logits(0))
+	mustContain(t, err, "token 1 was drawn before, not in 0 … 0")
 }
 
 // A cut is inclusive: a token on the border is kept.

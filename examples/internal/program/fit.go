@@ -22,6 +22,12 @@ func columns(out io.Writer) int {
 	return width
 }
 
+// Terminal reports whether a file is a terminal, where somebody types or reads.
+func Terminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
 // fit returns the fields that fit into the width, padded with spaces to overwrite a longer line. A wide line begins
 // with a bar.
 func fit(width int, done float64, fields []string) string {

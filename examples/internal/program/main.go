@@ -38,11 +38,48 @@ func MainOfRanks(name string, run Run) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	catch(signals)
+	go func() { end(signals, cancel) }()
+	exit(name, run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// MainOfTerminal is Main for a program in which Ctrl-C ends a part of its work: run receives each SIGINT, except those
+// that come while it has not read an earlier one. The other signals end its context.
+func MainOfTerminal(name string, run func(interrupts <-chan os.Signal) Run) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals, interrupts, others := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan os.Signal, 2)
+	catch(signals)
 	go func() {
-		cancel(Interrupt{(<-signals).(syscall.Signal)})
-		os.Exit(Interrupt{(<-signals).(syscall.Signal)}.status())
+		for s := range signals {
+			to := others
+			if s == os.Interrupt {
+				to = interrupts
+			}
+			select {
+			case to <- s:
+			default:
+			}
+		}
 	}()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	go func() { end(others, cancel) }()
+	exit(name, alone(run(interrupts))(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Interruptible returns a context that ends at the first of the interrupts of MainOfTerminal, or with ctx. The second
+// one ends the process.
+func Interruptible(ctx context.Context, interrupts <-chan os.Signal) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() { end(interrupts, cancel) }()
+	return ctx
+}
+
+// end ends a context at the first signal and the process at the second.
+func end(signals <-chan os.Signal, cancel context.CancelCauseFunc) {
+	cancel(Interrupt{(<-signals).(syscall.Signal)})
+	os.Exit(Interrupt{(<-signals).(syscall.Signal)}.status())
+}
+
+// exit ends the process, with a status, if run has returned an error.
+func exit(name string, err error) {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}

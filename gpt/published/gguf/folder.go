@@ -14,13 +14,14 @@ const (
 	configFile     = "config.json"
 	tokenizerFile  = "tokenizer.json"
 	generationFile = "generation_config.json"
+	settingsFile   = "tokenizer_config.json"
 	weightsFile    = "model.safetensors"
 )
 
 // Folder returns the files of the same model in the form of Hugging Face's folders, by name: config.json,
-// tokenizer.json if the file has a tokenizer, generation_config.json and model.safetensors. The numbers of the last are
-// float32, converted when they are read. A key or a tensor without a counterpart in a folder is an error, if it may
-// change what the network computes.
+// tokenizer.json and tokenizer_config.json if the file has a tokenizer, generation_config.json and model.safetensors.
+// The numbers of the last are float32, converted when they are read. A key or a tensor without a counterpart in a
+// folder is an error, if it may change what the network computes.
 func (f *File) Folder() (map[string]*io.SectionReader, error) {
 	if f == nil {
 		return nil, errorf("got no file (nil), want one of Open or Read")
@@ -41,6 +42,10 @@ func (f *File) Folder() (map[string]*io.SectionReader, error) {
 	if err != nil {
 		return nil, wrapf(err, "folder")
 	}
+	settings, err := f.settings()
+	if err != nil {
+		return nil, wrapf(err, "folder")
+	}
 	files := map[string]*io.SectionReader{}
 	put := func(name string, content any) {
 		data, failed := json.Marshal(content)
@@ -53,6 +58,7 @@ func (f *File) Folder() (map[string]*io.SectionReader, error) {
 	put(generationFile, object{"eos_token_id": append([]int{}, ends...)})
 	if tokenizer != nil {
 		put(tokenizerFile, tokenizer)
+		put(settingsFile, settings)
 	}
 	if err != nil {
 		return nil, err

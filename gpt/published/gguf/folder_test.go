@@ -62,6 +62,38 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// tokenizer_config.json has the file's first and last token, whether texts begin with the first, and the template of
+// conversations.
+func TestSettings(t *testing.T) {
+	of := func(more ...Key) (map[string]*io.SectionReader, error) {
+		keys := append(append([]Key{{architectureKey, OfText("llama")}}, sentencePieces()...), more...)
+		f, err := Read(encode(t, keys, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Folder()
+	}
+	const chat, begin, first = tokenizerPrefix + "chat_template", tokenizerPrefix + "add_bos_token", tokenizerPrefix + "bos_token_id"
+	for want, more := range map[string][]Key{
+		`{"add_bos_token":true,"eos_token":"</s>"}`:                                              nil,
+		`{"add_bos_token":false,"bos_token":"<s>","chat_template":"{{ x }}","eos_token":"</s>"}`: {{first, OfInt(1)}, {chat, OfText("{{ x }}")}, {begin, OfBool(false)}},
+	} {
+		files, err := of(more...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := json.Marshal(content(t, files, settingsFile))
+		if got := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(got)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for want, key := range map[string]Key{"bos_token_id: got 265, want one of 265": {first, OfInt(265)}, "add_bos_token: got": {begin, OfInt(1)}, "chat_template: got": {chat, OfInt(1)}} {
+		if _, err := of(key); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q in it", err, want)
+		}
+	}
+}
+
 // The folder's tensors have the numbers of the file: rows of queries and keys in halves of a head instead of pairs, and
 // matrices of a GPT-2 as (in, out). They may be read from any byte on.
 func TestFolderTensors(t *testing.T) {

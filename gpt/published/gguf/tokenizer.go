@@ -202,6 +202,45 @@ func (f *File) ends() (ids []int, err error) {
 	return ids, nil
 }
 
+// settings returns the content of tokenizer_config.json: the first and last tokens of a text, whether texts begin with
+// the first, and the template of conversations.
+func (f *File) settings() (object, error) {
+	list, _ := f.Find(tokenizerPrefix + "tokens")
+	tokens, err := list.Strings()
+	if err != nil {
+		return nil, nil // tokenizer reports it, if there is a tokenizer
+	}
+	file := object{}
+	for key, name := range map[string]string{"bos_token_id": "bos_token", "eos_token_id": "eos_token"} {
+		v, ok := f.Find(tokenizerPrefix + key)
+		if !ok {
+			continue
+		}
+		id, err := v.Int()
+		if err == nil && (id < 0 || id >= len(tokens)) {
+			err = errors.Errorf("got %d, want one of %d tokens", id, len(tokens))
+		}
+		if err != nil {
+			return nil, errors.WithMessage(err, tokenizerPrefix+key)
+		}
+		file[name] = tokens[id]
+	}
+	model, _ := f.Find(tokenizerPrefix + "model")
+	name, _ := model.Text() // tokenizer has checked it
+	file["add_bos_token"] = name == "llama"
+	if v, ok := f.Find(tokenizerPrefix + "add_bos_token"); ok {
+		if file["add_bos_token"], err = v.Bool(); err != nil {
+			return nil, errors.WithMessage(err, tokenizerPrefix+"add_bos_token")
+		}
+	}
+	if v, ok := f.Find(tokenizerPrefix + "chat_template"); ok {
+		if file["chat_template"], err = v.Text(); err != nil {
+			return nil, errors.WithMessage(err, tokenizerPrefix+"chat_template")
+		}
+	}
+	return file, nil
+}
+
 // block returns the name with # for the number of its block, and that number.
 func block(name, prefix string) (general, number string) {
 	rest, ok := strings.CutPrefix(name, prefix)

@@ -24,6 +24,7 @@ var rules = []struct{ pattern, why string }{
 	{`^(gpt\.(New|Config\.(ValidateModel|Family))|seq2seq\.(New\w*|Config\.ValidateModel)|verify\.New\w+) .*\.(Training|Run)\b`,
 		"training fields are not checked if nothing is trained"},
 	{`^(checkpoint|text)\.\w+\.Close `, "a file that is not open is already closed"},
+	{`^gpt\.LoadTemplate 0=zero`, "a checkpoint without files has no template"},
 	{`^checkpoint\.Open 0=typo`, "a directory's name"},
 	{`^lab\.Arm\.Apply (0\.Name|1\b)`, "any name; Config.Validate checks the result"},
 	{`^decode\.Session\.Beam (3=0|4=)`, "no token more; nil ranks by probability, and a Rank is the caller's"},

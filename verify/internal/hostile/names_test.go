@@ -108,6 +108,7 @@ var functions = map[string]any{
 	"gpt.LoRATuning":                  gpt.LoRATuning,
 	"gpt.LoadEnds":                    gpt.LoadEnds,
 	"gpt.LoadModel":                   gpt.LoadModel,
+	"gpt.LoadTemplate":                gpt.LoadTemplate,
 	"gpt.LoadTokenizer":               gpt.LoadTokenizer,
 	"gpt.Modern":                      gpt.Modern,
 	"gpt.New":                         gpt.New,

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+// question is a prompt, and how to continue it.
+type question struct {
+	prompt  []int
+	tokens  int // the largest number of tokens of the answer
+	sampler *search.Sampler
+	stop    []string // texts that end the answer, of which they are no part
+	top     int      // the number of likeliest tokens to report with each token
+}
+
+// token is a token of an answer, with its text and the place of that in the answer.
+type token struct {
+	decode.Drawn
+	text string
+	at   int
+}
+
+// part is a part of an answer: its text, and the tokens that begin in it.
+type part struct {
+	text   string
+	tokens []token
+}
+
+// The reasons why an answer ends, in OpenAI's words.
+const (
+	atStop   = "stop"   // a token or a text that ends it
+	atLength = "length" // the number of tokens, or the context
+)
+
+// answer calls say with the parts of the answer, as they come. It returns the number of tokens that were drawn and the
+// reason why the answer ended. It ends early with an error of say.
+func (e *engine) answer(ctx context.Context, q question, say func(part) error) (drawn int, finish string, err error) {
+	var waiting []token
+	at, stopped := 0, false
+	ids := func(yield func(int, error) bool) {
+		r := decode.Request{Prompt: q.prompt, Tokens: q.tokens, Sampler: q.sampler, Stop: e.ends, Top: q.top}
+		for d, err := range e.service.Generate(ctx, r) {
+			if err == nil {
+				s, _ := e.tok.Decode([]int{d.ID}) // Stream reports the error
+				waiting = append(waiting, token{d, s, at})
+				at += len(s)
+				drawn++
+			}
+			if !yield(d.ID, err) {
+				stopped = true
+				return
+			}
+		}
+	}
+	said := 0
+	for piece, err := range text.Stream(e.tok, ids, q.stop...) {
+		if err != nil {
+			return drawn, "", err
+		}
+		said += len(piece)
+		n := 0
+		for n < len(waiting) && waiting[n].at < said {
+			n++
+		}
+		if err := say(part{piece, waiting[:n:n]}); err != nil {
+			return drawn, "", err
+		}
+		waiting = waiting[n:]
+	}
+	if !stopped && len(waiting) > 0 { // tokens without a text
+		if err := say(part{tokens: waiting}); err != nil {
+			return drawn, "", err
+		}
+	}
+	if !stopped && drawn == min(q.tokens, e.context-len(q.prompt)+1) {
+		return drawn, atLength, nil
+	}
+	return drawn, atStop, nil
+}
+
+// errTooLong is the error of a prompt that is longer than the context.
+type errTooLong struct{ tokens, context int }
+
+// Error returns both numbers.
+func (e errTooLong) Error() string {
+	return fmt.Sprintf("the prompt has %d tokens, more than the context of %d (block_size)", e.tokens, e.context)
+}
+
+// prompt returns the tokens of a conversation. If cut, and if the conversation leaves no room for an answer, it leaves
+// out the earliest messages except a system message and the last one, up to the next message of the user.
+func (e *engine) prompt(messages []text.Message, tokens int, cut bool) ([]int, error) {
+	room := min(tokens, e.context/4)
+	for {
+		ids, _, err := e.template.Conversation(e.tok, messages...)
+		if err != nil {
+			return nil, err
+		}
+		first := 0
+		if messages[0].Role == "system" {
+			first = 1
+		}
+		if cut && len(ids)+room > e.context+1 && first < len(messages)-1 {
+			next := first + 1
+			for next < len(messages)-1 && messages[next].Role != "user" {
+				next++
+			}
+			messages = slices.Concat(messages[:first], messages[next:])
+			continue
+		}
+		return ids, e.fits(ids)
+	}
+}
+
+// continues returns the tokens of a text to continue. If cut, the beginning of one that is too long is left out.
+func (e *engine) continues(ids []int, tokens int, cut bool) ([]int, error) {
+	if most := e.context + 1 - min(tokens, e.context/4); cut && len(ids) > most {
+		ids = ids[len(ids)-most:]
+	}
+	return ids, e.fits(ids)
+}
+
+func (e *engine) fits(ids []int) error {
+	if len(ids) > e.context {
+		return errTooLong{len(ids), e.context}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+// Chat talks with a model: in the terminal, or by OpenAI's interface and a page.
+//
+//	go run ./examples/chat                            # a small model with random weights, which answers at random
+//	go run ./examples/chat -model DIR                 # a folder of Hugging Face's, or the directory of a run
+//	go run ./examples/chat -model FILE.gguf           # decodes from the file where it is
+//	go run ./examples/chat -model DIR -adapter D      # with adapters in PEFT's form
+//	go run ./examples/chat -model DIR -serve :8080    # http://127.0.0.1:8080/v1 and a page
+//
+// In the terminal Ctrl-C ends the answer that is being written, and a second one at the prompt ends the program; /help
+// lists the commands. Lines of a pipe are messages, too.
+//
+// The server answers POST /v1/chat/completions and /v1/completions, also as a stream, and GET /v1/models. It accepts
+// temperature, top_p, top_k, min_p, seed, stop, max_tokens, logprobs, and the penalties of frequency, presence and
+// repetition, whose defaults are the flags. Every other key that would change an answer is refused by name, such as
+// tools. Conversations share batches: they join and leave at any token (package gpt/decode).
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+)
+
+func main() {
+	program.MainOfTerminal("chat", func(interrupts <-chan os.Signal) program.Run {
+		return chat{os.Stdin, interrupts}.run
+	})
+}
+
+// chat is the program with what it reads.
+type chat struct {
+	stdin      io.Reader
+	interrupts <-chan os.Signal
+}
+
+func (c chat) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	e, err := o.open(stderr)
+	if err != nil {
+		return err
+	}
+	if o.serve == "" {
+		if err := e.chats(); err != nil {
+			return err
+		}
+		defer e.start()()
+		return newTerminal(o, e, c, stdout).talk(ctx)
+	}
+	return serveUntil(program.Interruptible(ctx, c.interrupts), o, e, stdout)
+}

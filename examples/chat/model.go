@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pkg/errors"
+)
+
+// engine answers prompts with one model.
+type engine struct {
+	name     string
+	tok      text.Tokenizer
+	template text.Template
+	ends     []int // tokens that end an answer
+	context  int
+	service  *decode.Service
+}
+
+// mostContext is the context of a model with a longer one, unless -block_size says otherwise: the keys and values of
+// long contexts need much memory.
+const mostContext = 4096
+
+// mostTemplate is the largest number of bytes of a template.
+const mostTemplate = 1 << 20
+
+// open opens the model of the flags.
+func (o options) open(stderr io.Writer) (e *engine, err error) {
+	e = &engine{name: strings.TrimSuffix(filepath.Base(o.model), ".gguf")}
+	if o.model == "" {
+		if o.model, err = random(stderr); err != nil {
+			return nil, err
+		}
+		if o.template == "" {
+			o.template = "chatml"
+		}
+		e.name = filepath.Base(o.model)
+	}
+	cp, err := base.Folder().Load(o.model, stderr)
+	if err != nil {
+		return nil, err
+	}
+	defer cp.Close()
+	if e.context, err = o.contextOf(cp); err != nil {
+		return nil, err
+	}
+	m, tok, err := gpt.OpenCropped(o.model, e.context)
+	if err != nil {
+		return nil, err
+	}
+	e.tok = tok
+	base.NoteTokens(tok, stderr)
+	if e.template, err = o.templateOf(cp); err != nil {
+		return nil, err
+	}
+	if e.ends, err = base.Ends(cp, tok); err != nil {
+		return nil, err
+	}
+	if m, err = o.changed(m); err != nil {
+		return nil, err
+	}
+	lanes, queue := o.lanes, o.queue
+	if o.serve == "" { // one conversation
+		lanes, queue = 1, 0
+	}
+	e.service, err = gpt.NewService(m, lanes, queue)
+	return e, err
+}
+
+// random returns the folder of a small model with random weights.
+func random(stderr io.Writer) (string, error) {
+	c := gpt.Stories15M()
+	c.NLayer, c.NHead, c.NEmbd, c.NInner, c.BlockSize = 2, 2, 64, 172, 1024
+	return base.Random("random-chat", c, "out/chat", stderr, "<|endoftext|>", "<|im_start|>", "<|im_end|>")
+}
+
+// contextOf returns -block_size, or else the context of a model.
+func (o options) contextOf(cp *checkpoint.Checkpoint) (int, error) {
+	if o.blockSize > 0 {
+		return o.blockSize, nil
+	}
+	c, err := base.SavedConfig(cp)
+	if errors.Is(err, fs.ErrNotExist) {
+		var data []byte
+		if data, err = cp.File("config.json"); err == nil {
+			c, err = gpt.FromHuggingFace(data)
+		}
+	}
+	return min(c.BlockSize, mostContext), err
+}
+
+// templateOf returns the template of conversations of a model, or that of -template.
+func (o options) templateOf(cp *checkpoint.Checkpoint) (text.Template, error) {
+	t, err := gpt.LoadTemplate(cp)
+	switch {
+	case err != nil || o.template == "":
+		return t, err
+	case o.template == "chatml":
+		t.Chat = text.ChatML
+		return t, nil
+	}
+	data, err := file.ReadText(o.template, mostTemplate)
+	if err != nil {
+		return t, errors.WithMessage(err, "-template: want chatml or a file")
+	}
+	t.Chat = string(data)
+	return t, nil
+}
+
+// changed returns the model with the adapter and in the bits of the flags.
+func (o options) changed(m *gpt.Model) (*gpt.Model, error) {
+	if o.adapter != "" {
+		a, err := gpt.OpenAdapter(o.adapter)
+		if err != nil {
+			return nil, err
+		}
+		if m, err = m.Adapted(1, a); err != nil {
+			return nil, err
+		}
+		if err := m.Use(a); err != nil {
+			return nil, err
+		}
+	}
+	if o.weights == "" {
+		return m, nil
+	}
+	return m.Packed(o.weights)
+}
+
+// start runs the service until the returned function is called, which waits for its end.
+func (e *engine) start() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.service.Run(ctx) // its error is the end of ctx
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// chats returns an error if conversations cannot be written for the model.
+func (e *engine) chats() error {
+	_, _, err := e.template.Conversation(e.tok, text.Message{Role: "user", Content: "a"})
+	return errors.WithMessage(err, "the model says in no known way how conversations are written "+
+		"(-template chatml or -template FILE may)")
+}

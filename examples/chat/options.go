@@ -1,0 +1,127 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"math/rand/v2"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// options holds the values of the flags.
+type options struct {
+	model, adapter, template, system string
+	weights                          graph.Packing // empty means float32
+	blockSize, tokens                int
+	cut                              bool
+	sampling                         sampling
+	serve, key                       string
+	lanes, queue                     int
+	body                             int64
+}
+
+// sampling holds the settings of a search.Sampler.
+type sampling struct {
+	seed                            uint64 // 0 means another one for each answer
+	temperature, topP, minP         float64
+	topK                            int
+	repetition, frequency, presence float64 // penalties
+}
+
+func (s sampling) sampler() *search.Sampler {
+	for s.seed == 0 {
+		s.seed = rand.Uint64()
+	}
+	r := search.NewSampler(s.seed)
+	r.Temperature, r.TopK, r.TopP, r.MinP = s.temperature, s.topK, s.topP, s.minP
+	r.RepetitionPenalty, r.FrequencyPenalty, r.PresencePenalty = s.repetition, s.frequency, s.presence
+	return r
+}
+
+// The largest values of flags.
+const (
+	mostTokens = 1 << 20
+	mostLanes  = 1 << 10
+	mostQueued = 1 << 16
+	mostBody   = 1 << 30
+)
+
+// flags returns the flags of the program.
+func (o *options) flags(stderr io.Writer) *flag.FlagSet {
+	fs := program.Flags("chat", stderr)
+	program.Group(fs, "The model", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.model, "model", "",
+			"folder in Hugging Face's form, GGUF file, or directory of a run; "+
+				"by default a small folder with random weights")
+		fs.StringVar(&o.adapter, "adapter", "", "folder of adapters in PEFT's form, to use with the model")
+		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, int8 or int4")
+		fs.StringVar(&o.template, "template", "",
+			"how conversations are written: chatml, or a FILE with a template in Jinja; by default as the model says")
+		fs.IntVar(&o.blockSize, "block_size", 0,
+			"tokens of a conversation; 0 means the model's context, at most 4096")
+	})
+	program.Group(fs, "Answers; a request to the server may say otherwise", func(fs *flag.FlagSet) {
+		fs.IntVar(&o.tokens, "tokens", 512, "the largest number of tokens of an answer")
+		fs.Float64Var(&o.sampling.temperature, "temperature", 0.7, "of sampling; 0 takes the likeliest token")
+		fs.IntVar(&o.sampling.topK, "top_k", 0, "number of likeliest tokens to sample among; 0 means all")
+		fs.Float64Var(&o.sampling.topP, "top_p", 0.95, "sample among the likeliest tokens with this total probability")
+		fs.Float64Var(&o.sampling.minP, "min_p", 0,
+			"sample among tokens with at least this fraction of the likeliest token's probability")
+		fs.Float64Var(&o.sampling.repetition, "repetition_penalty", 1,
+			"above 1 a conversation repeats itself less; 1 is none")
+		fs.Uint64Var(&o.sampling.seed, "seed", 0, "of sampling; 0 means another one for each answer")
+		fs.BoolVar(&o.cut, "cut", false,
+			"leave the earliest messages out of a conversation that is longer than block_size, instead of refusing it")
+		fs.StringVar(&o.system, "system", "", "the system message of a conversation in the terminal")
+	})
+	program.Group(fs, "The server", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.serve, "serve", "",
+			"address such as :8080, which is for this machine alone; 0.0.0.0:8080 is for others, too")
+		fs.StringVar(&o.key, "key", "", "the key that clients must send; by default none")
+		fs.IntVar(&o.lanes, "lanes", 8, "number of answers that are written at once")
+		fs.IntVar(&o.queue, "queue", 64, "number of requests that wait for a lane")
+		fs.Int64Var(&o.body, "body", 1<<20, "the largest number of bytes of a request")
+	})
+	return fs
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	fs := o.flags(stderr)
+	if err := program.Parse(fs, args); err != nil {
+		return o, err
+	}
+	given := program.Given(fs)
+	for _, name := range []string{"key", "lanes", "queue", "body"} {
+		if given[name] && o.serve == "" {
+			return o, errors.Errorf("-%s: read with -serve alone; give both", name)
+		}
+	}
+	if given["system"] && o.serve != "" {
+		return o, errors.New("-system: not read with -serve: a request has its own system message")
+	}
+	return o, o.check()
+}
+
+func (o options) check() error {
+	for _, size := range []struct {
+		name             string
+		got, least, most int64
+	}{
+		{"block_size", int64(o.blockSize), 0, mostTokens}, {"tokens", int64(o.tokens), 1, mostTokens},
+		{"lanes", int64(o.lanes), 1, mostLanes}, {"queue", int64(o.queue), 0, mostQueued},
+		{"body", o.body, 1, mostBody},
+	} {
+		if size.got < size.least || size.got > size.most {
+			return errors.Errorf("-%s: got %d, want %d to %d", size.name, size.got, size.least, size.most)
+		}
+	}
+	if o.weights != "" {
+		if err := o.weights.Validate(); err != nil {
+			return errors.Wrap(err, "-weights")
+		}
+	}
+	return o.sampling.sampler().Validate()
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// request is a request for an answer, in OpenAI's keys.
+type request struct {
+	model       string
+	messages    []map[string]json.RawMessage
+	prompt      json.RawMessage
+	sampling    sampling
+	seed        *int64
+	stop        json.RawMessage
+	tokens      int
+	likeliest   int // top_logprobs, or logprobs of /v1/completions
+	logprobs    bool
+	stream      bool
+	streamUsage struct {
+		IncludeUsage bool `json:"include_usage"`
+	}
+}
+
+// keys returns the place of the value of every key that is read.
+func (r *request) keys(chat bool) map[string]any {
+	keys := map[string]any{
+		"model": &r.model, "stream": &r.stream, "stream_options": &r.streamUsage, "stop": &r.stop, "seed": &r.seed,
+		"max_tokens": &r.tokens, "temperature": &r.sampling.temperature, "top_p": &r.sampling.topP,
+		"top_k": &r.sampling.topK, "min_p": &r.sampling.minP, "repetition_penalty": &r.sampling.repetition,
+		"frequency_penalty": &r.sampling.frequency, "presence_penalty": &r.sampling.presence,
+	}
+	if chat {
+		keys["messages"], keys["max_completion_tokens"] = &r.messages, &r.tokens
+		keys["logprobs"], keys["top_logprobs"] = &r.logprobs, &r.likeliest
+	} else {
+		keys["prompt"], keys["logprobs"] = &r.prompt, &r.likeliest
+	}
+	return keys
+}
+
+// neutral lists keys that would change an answer, with the values that do not.
+func neutral() map[string][]string {
+	return map[string][]string{
+		"tools": {`[]`}, "tool_choice": {`"none"`, `"auto"`},
+		"functions": {`[]`}, "function_call": {`"none"`, `"auto"`},
+		"logit_bias": {`{}`}, "response_format": {`{"type":"text"}`}, "modalities": {`["text"]`},
+		"n": {`1`}, "best_of": {`1`}, "echo": {`false`}, "suffix": {`""`},
+	}
+}
+
+// harmless lists keys that change no answer.
+func harmless() []string {
+	return []string{"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
+		"parallel_tool_calls"}
+}
+
+// invalid returns the failure of a key.
+func invalid(key, format string, args ...any) failure {
+	return failure{http.StatusBadRequest, "invalid_request_error", key, "", key + ": " + fmt.Sprintf(format, args...)}
+}
+
+// bodyOf reads the body of a request, which has to arrive within the server's patience.
+func (s *server) bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(s.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.body))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, failure{http.StatusRequestEntityTooLarge, "invalid_request_error", "", "request_too_large",
+			fmt.Sprintf("the request has more than %d bytes (-body)", s.options.body)}
+	case err != nil:
+		return nil, failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body did not arrive"}
+	}
+	err = control.SetReadDeadline(time.Time{})
+	if errors.Is(err, http.ErrNotSupported) {
+		err = nil
+	}
+	return data, err
+}
+
+// read reads a request. Keys and values that are not understood are refused by name.
+func (s *server) read(data []byte, chat bool) (r request, err error) {
+	r.tokens, r.sampling = s.options.tokens, s.options.sampling
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil || all == nil {
+		return r, failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body is not an object of JSON"}
+	}
+	keys, neutral := r.keys(chat), neutral()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		raw := all[key]
+		to, known := keys[key]
+		switch {
+		case string(raw) == "null" || slices.Contains(harmless(), key):
+		case known:
+			if err := json.Unmarshal(raw, to); err != nil {
+				return r, invalid(key, "got %s, which is not of its type", clipped(raw))
+			}
+		case neutral[key] != nil:
+			var plain bytes.Buffer
+			if json.Compact(&plain, raw) != nil || !slices.Contains(neutral[key], plain.String()) {
+				return r, invalid(key, "got %s; this server can only do without it", clipped(raw))
+			}
+		default:
+			return r, invalid(fmt.Sprintf("%.64s", key), "this server has no such key")
+		}
+	}
+	if r.model != "" && r.model != s.name {
+		return r, s.noModel(r.model)
+	}
+	if r.seed != nil {
+		r.sampling.seed = max(1, uint64(*r.seed)) // 0 means another one for each answer
+	}
+	if _, given := all["logprobs"]; given && !chat && string(all["logprobs"]) != "null" {
+		r.logprobs = true
+	}
+	return r, r.check(chat)
+}
+
+// clipped returns the beginning of a value.
+func clipped(raw json.RawMessage) string {
+	if len(raw) > 64 {
+		return string(raw[:64]) + "…"
+	}
+	return string(raw)
+}
+
+func (r *request) check(chat bool) error {
+	likeliest, most := "top_logprobs", 20
+	if !chat {
+		likeliest, most = "logprobs", 5
+	}
+	for name, got := range map[string]float64{
+		"frequency_penalty": r.sampling.frequency, "presence_penalty": r.sampling.presence,
+	} {
+		if !(got >= -2 && got <= 2) {
+			return invalid(name, "got %v, want -2 to 2", got)
+		}
+	}
+	switch {
+	case r.tokens < 1 || r.tokens > mostTokens:
+		return invalid("max_tokens", "got %d, want 1 to %d", r.tokens, mostTokens)
+	case r.likeliest < 0 || r.likeliest > most:
+		return invalid(likeliest, "got %d, want 0 to %d", r.likeliest, most)
+	case r.likeliest > 0 && !r.logprobs:
+		return invalid("top_logprobs", "got %d without logprobs", r.likeliest)
+	case chat && len(r.messages) == 0:
+		return invalid("messages", "got none, want 1 or more")
+	case !chat && len(r.prompt) == 0:
+		return invalid("prompt", "got none, want a text")
+	}
+	if err := r.sampling.sampler().Validate(); err != nil {
+		return failure{http.StatusBadRequest, "invalid_request_error", "", "", err.Error()}
+	}
+	return nil
+}
+
+// stops returns the texts of stop: one, or a list of up to four.
+func (r *request) stops() (list []string, err error) {
+	if len(r.stop) > 0 && r.stop[0] == '"' {
+		list = make([]string, 1)
+		err = json.Unmarshal(r.stop, &list[0])
+	} else if len(r.stop) > 0 {
+		err = json.Unmarshal(r.stop, &list)
+	}
+	if err != nil || len(list) > 4 || slices.Contains(list, "") {
+		return nil, invalid("stop", "got %s, want a text or a list of at most 4, none of them empty", clipped(r.stop))
+	}
+	return list, nil
+}
+
+// conversation returns the messages.
+func (r *request) conversation() (list []text.Message, err error) {
+	for i, m := range r.messages {
+		at := fmt.Sprintf("messages[%d]", i)
+		var message text.Message
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			switch raw := m[key]; {
+			case string(raw) == "null" && key != "role":
+			case key == "role":
+				if json.Unmarshal(raw, &message.Role) != nil {
+					return nil, invalid(at+".role", "got %s, want a text", clipped(raw))
+				}
+			case key == "content":
+				if message.Content, err = content(raw); err != nil {
+					return nil, invalid(at+".content", "%v", err)
+				}
+			case key == "annotations" && string(raw) == "[]":
+			default:
+				return nil, invalid(fmt.Sprintf("%s.%.64s", at, key), "this server has no such key")
+			}
+		}
+		if message.Role == "developer" { // OpenAI's newer name
+			message.Role = "system"
+		}
+		list = append(list, message)
+	}
+	return list, nil
+}
+
+// content reads a text, or a list of parts that are texts.
+func content(raw json.RawMessage) (string, error) {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s, nil
+	}
+	var parts []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return "", errors.Errorf("got %s, want a text or a list of parts", clipped(raw))
+	}
+	for _, p := range parts {
+		if p.Type != "text" || p.Text == nil {
+			return "", errors.Errorf("got a part of type %.32q, want text: the model reads nothing else", p.Type)
+		}
+		s += *p.Text
+	}
+	return s, nil
+}
+
+// begins returns the tokens of the prompt of /v1/completions: those of a text, after the one that texts begin with, or
+// a list of tokens.
+func (s *server) begins(r *request) ([]int, error) {
+	var one string
+	var list []string
+	var ids []int
+	switch {
+	case json.Unmarshal(r.prompt, &one) == nil:
+	case json.Unmarshal(r.prompt, &ids) == nil && len(ids) > 0:
+		for _, id := range ids {
+			if id < 0 || id >= s.tok.Size() {
+				return nil, invalid("prompt", "got the token %d, not in 0 … %d", id, s.tok.Size()-1)
+			}
+		}
+		return ids, nil
+	case json.Unmarshal(r.prompt, &list) != nil || len(list) == 0:
+		return nil, invalid("prompt", "got %s, want a text or a list of tokens", clipped(r.prompt))
+	case len(list) > 1:
+		return nil, invalid("prompt", "got %d texts, want one for each request", len(list))
+	default:
+		one = list[0]
+	}
+	ids = nil
+	if named, ok := s.tok.(interface{ Special(string) (int, bool) }); ok && s.template.Begin != "" {
+		if id, ok := named.Special(s.template.Begin); ok {
+			ids = append(ids, id)
+		}
+	}
+	more, err := s.tok.Encode(one)
+	if ids = append(ids, more...); err == nil && len(ids) == 0 {
+		err = errors.New("empty, want at least one character")
+	}
+	if err != nil {
+		return nil, invalid("prompt", "%v", err)
+	}
+	return ids, nil
+}
+
+// question returns what a request asks the engine.
+func (s *server) question(w http.ResponseWriter, h *http.Request, chat bool) (r request, q question, err error) {
+	data, err := s.bodyOf(w, h)
+	if err != nil {
+		serve.Unread(w)
+		return r, q, err
+	}
+	if r, err = s.read(data, chat); err != nil {
+		return r, q, err
+	}
+	q.tokens, q.top, q.sampler = r.tokens, min(r.likeliest, s.tok.Size()), r.sampling.sampler()
+	if q.stop, err = r.stops(); err != nil {
+		return r, q, err
+	}
+	if chat {
+		var messages []text.Message
+		if messages, err = r.conversation(); err == nil {
+			q.prompt, err = s.engine.prompt(messages, r.tokens, s.options.cut)
+		}
+	} else if q.prompt, err = s.begins(&r); err == nil {
+		q.prompt, err = s.continues(q.prompt, r.tokens, s.options.cut)
+	}
+	if long := (errTooLong{}); errors.As(err, &long) {
+		key := "prompt"
+		if chat {
+			key = "messages"
+		}
+		err = failure{http.StatusBadRequest, "invalid_request_error", key, "context_length_exceeded", long.Error()}
+	}
+	return r, q, err
+}

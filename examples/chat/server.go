@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
+	"github.com/pkg/errors"
+)
+
+// server answers requests with one model.
+type server struct {
+	*engine
+	options  options
+	began    time.Time
+	patience time.Duration // how long a client may take to send a request or to read a piece of an answer
+	stopping atomic.Bool
+	count    atomic.Uint64 // of answers
+}
+
+// grace is the time that answers have to end after the server is told to stop.
+const grace = 5 * time.Second
+
+// serveUntil serves until ctx ends, and answers that have begun a little longer.
+func serveUntil(ctx context.Context, o options, e *engine, stdout io.Writer) error {
+	l, host, err := serve.Listen(o.serve)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s: http://%s/v1 and a page at http://%s/; Ctrl-C ends the server\n",
+		e.name, l.Addr(), l.Addr())
+	if err := e.chats(); err != nil {
+		fmt.Fprintf(stdout, "only /v1/completions: %v\n", err)
+	}
+	if !serve.Local(host) && o.key == "" {
+		fmt.Fprintln(stdout, "without -key: anybody who reaches this address may use the model")
+	}
+	s := &server{engine: e, options: o, began: time.Now(), patience: 10 * time.Second}
+	defer e.start()()
+	return s.serve(ctx, l, host)
+}
+
+func (s *server) serve(ctx context.Context, l net.Listener, host string) error {
+	server := &http.Server{
+		Handler:           s.handler(host),
+		ReadHeaderTimeout: s.patience, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 14,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(serve.Limit(l, serve.Connections())) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	s.stopping.Store(true)
+	rest, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	if server.Shutdown(rest) != nil {
+		server.Close()
+	}
+	return context.Cause(ctx)
+}
+
+// handler returns the answers to all requests to a server at that host.
+func (s *server) handler(host string) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.Handle("GET /v1/models", s.keyed(s.models))
+	mux.Handle("GET /v1/models/{id...}", s.keyed(s.models))
+	mux.Handle("POST /v1/chat/completions", s.keyed(s.complete(true)))
+	mux.Handle("POST /v1/completions", s.keyed(s.complete(false)))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		serve.Unread(w)
+		fail(w, failure{http.StatusNotFound, "invalid_request_error", "", "unknown_url", fmt.Sprintf("got %s %.100s, "+
+			"want POST /v1/chat/completions, POST /v1/completions or GET /v1/models", r.Method, r.URL.Path)})
+	})
+	refuse := func(w http.ResponseWriter, status int, message string) {
+		serve.Unread(w)
+		fail(w, failure{status, "invalid_request_error", "", "foreign_request", message})
+	}
+	return serve.Guard(host, refuse, mux)
+}
+
+// keyed calls h for requests with the server's key.
+func (s *server) keyed(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, want := r.Header.Get("Authorization"), "Bearer "+s.options.key
+		if s.options.key != "" && subtle.ConstantTimeCompare([]byte(got), []byte(want)) != 1 {
+			serve.Unread(w)
+			fail(w, failure{http.StatusUnauthorized, "invalid_request_error", "", "invalid_api_key",
+				"want the header Authorization: Bearer KEY with the key of this server (-key)"})
+			return
+		}
+		h(w, r)
+	})
+}
+
+func (s *server) page(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	page.Chat{Title: s.name, Key: s.options.key != ""}.Write(w) // a client that left is not an error
+}
+
+// models lists the one model.
+func (s *server) models(w http.ResponseWriter, r *http.Request) {
+	model := map[string]any{"id": s.name, "object": "model", "created": s.began.Unix(), "owned_by": "pedestrian"}
+	switch id := r.PathValue("id"); {
+	case id == "":
+		s.write(w, http.StatusOK, map[string]any{"object": "list", "data": []any{model}})
+	case id != s.name:
+		fail(w, s.noModel(id))
+	default:
+		s.write(w, http.StatusOK, model)
+	}
+}
+
+func (s *server) noModel(id string) failure {
+	return failure{http.StatusNotFound, "invalid_request_error", "model", "model_not_found",
+		fmt.Sprintf("got the model %.100q, this server has %q", id, s.name)}
+}
+
+// write writes an answer as a whole. A client that does not read it is left.
+func (s *server) write(w http.ResponseWriter, status int, object any) error {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.patience)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// failure is the answer to a request that cannot be served, in OpenAI's form.
+type failure struct {
+	status                     int
+	kind, param, code, message string
+}
+
+// Error returns the message.
+func (f failure) Error() string { return f.message }
+
+func (f failure) object() map[string]any {
+	optional := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
+	}
+	return map[string]any{"error": map[string]any{
+		"message": f.message, "type": f.kind, "param": optional(f.param), "code": optional(f.code),
+	}}
+}
+
+func fail(w http.ResponseWriter, f failure) {
+	data, err := json.Marshal(f.object())
+	if err != nil {
+		http.Error(w, f.message, f.status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(f.status)
+	w.Write(append(data, '\n'))
+}

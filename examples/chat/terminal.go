@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// terminal is a conversation in a terminal, or with a pipe.
+type terminal struct {
+	*engine
+	chat
+	options  options
+	out      io.Writer
+	typed    bool // somebody types the messages
+	messages []text.Message
+}
+
+func newTerminal(o options, e *engine, c chat, out io.Writer) *terminal {
+	t := &terminal{engine: e, chat: c, options: o, out: out, typed: program.Terminal(c.stdin)}
+	t.reset()
+	return t
+}
+
+// reset begins the conversation again.
+func (t *terminal) reset() {
+	t.messages = nil
+	if t.options.system != "" {
+		t.messages = []text.Message{{Role: "system", Content: t.options.system}}
+	}
+}
+
+const help = `/reset        begins a new conversation
+/system TEXT  begins a new conversation with that system message; without TEXT, with none
+/help         lists the commands
+/quit         ends the program, as the end of the input does
+Ctrl-C        ends the answer; twice at the prompt, the program
+`
+
+// line is a line of the input, or the error that ended it.
+type line struct {
+	text string
+	err  error
+}
+
+// talk reads messages and writes answers until the input ends.
+func (t *terminal) talk(ctx context.Context) error {
+	if t.typed {
+		fmt.Fprintf(t.out, "%s, a context of %d tokens; /help lists the commands\n", t.name, t.context)
+	}
+	lines := make(chan line)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go t.read(ctx, lines)
+	interrupted := false
+	for {
+		if t.typed {
+			fmt.Fprint(t.out, "> ")
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case s := <-t.interrupts:
+			fmt.Fprintln(t.out)
+			if interrupted {
+				return program.Interrupt{Signal: s.(syscall.Signal)}
+			}
+			fmt.Fprintln(t.out, "Ctrl-C again ends the program")
+			interrupted = true
+		case l := <-lines:
+			interrupted = false
+			if l.err == io.EOF {
+				return nil
+			}
+			if l.err != nil {
+				return l.err
+			}
+			if more, err := t.do(ctx, l.text); err != nil || !more {
+				return err
+			}
+		}
+	}
+}
+
+// longestLine is the largest number of bytes of a message.
+const longestLine = 1 << 20
+
+// read sends the lines of the input.
+func (t *terminal) read(ctx context.Context, lines chan<- line) {
+	in := bufio.NewScanner(t.stdin)
+	in.Buffer(nil, longestLine)
+	send := func(l line) bool {
+		select {
+		case lines <- l:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for in.Scan() {
+		if !send(line{text: in.Text()}) {
+			return
+		}
+	}
+	err := in.Err()
+	switch {
+	case err == nil:
+		err = io.EOF
+	case errors.Is(err, bufio.ErrTooLong):
+		err = errors.Errorf("a message has more than %d bytes", longestLine)
+	}
+	send(line{err: err})
+}
+
+// do obeys a command or answers a message. It reports whether the conversation goes on.
+func (t *terminal) do(ctx context.Context, s string) (more bool, err error) {
+	command, rest, _ := strings.Cut(strings.TrimSpace(s), " ")
+	switch {
+	case command == "":
+	case command == "/quit" || command == "/exit":
+		return false, nil
+	case command == "/help":
+		fmt.Fprint(t.out, help)
+	case command == "/reset":
+		t.reset()
+	case command == "/system":
+		t.options.system = strings.TrimSpace(rest)
+		t.reset()
+	case strings.HasPrefix(command, "/") && !strings.Contains(command[1:], "/"):
+		fmt.Fprintf(t.out, "no command %s; /help lists them\n", shown(command))
+	default:
+		return true, t.reply(ctx, s)
+	}
+	return true, nil
+}
+
+// reply writes the answer to a message. Ctrl-C ends it, and what was written stays in the conversation.
+func (t *terminal) reply(ctx context.Context, message string) error {
+	messages := append(t.messages, text.Message{Role: "user", Content: message})
+	ids, err := t.prompt(messages, t.options.tokens, t.options.cut)
+	if err != nil {
+		fmt.Fprintf(t.out, "%s; /reset begins a new conversation, "+
+			"-cut leaves out the earliest messages of a long one\n", program.Shown(err))
+		return nil
+	}
+	answering, stop := context.WithCancel(ctx)
+	defer stop()
+	written := make(chan struct{})
+	defer close(written)
+	go func() {
+		select {
+		case <-t.interrupts:
+			stop()
+		case <-written:
+		}
+	}()
+	var answer strings.Builder
+	q := question{prompt: ids, tokens: t.options.tokens, sampler: t.options.sampling.sampler()}
+	_, finish, err := t.answer(answering, q, func(p part) error {
+		answer.WriteString(p.text)
+		_, err := io.WriteString(t.out, shown(p.text))
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil && answering.Err() == nil:
+		return err
+	case err != nil:
+		finish = "interrupted"
+	}
+	end := "\n"
+	if finish != atStop {
+		end = " … [" + finish + "]\n"
+	}
+	t.messages = append(messages, text.Message{Role: "assistant", Content: answer.String()})
+	_, err = io.WriteString(t.out, end)
+	return err
+}
+
+// shown returns a text without characters that control a terminal.
+func shown(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) && c != '\n' && c != '\t' {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, s)
+}

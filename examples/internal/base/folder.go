@@ -1,0 +1,59 @@
+package base
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Random returns a folder in the published form with a network like c and random weights, whose tokenizer of 512 tokens
+// has the given special ones. It creates the folder under that name in the user's cache, or else in outDir, unless it
+// exists.
+func Random(name string, c gpt.Config, outDir string, stderr io.Writer, special ...string) (string, error) {
+	dir := outDir
+	if cache, err := os.UserCacheDir(); err == nil {
+		dir = filepath.Join(cache, "pedestrian")
+	}
+	dir = filepath.Join(dir, name)
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); err == nil {
+		fmt.Fprintf(stderr, "no -model: using %s, which has random weights\n", dir)
+		return dir, nil
+	}
+	s, _ := corpus.Standin(1, 100_000)
+	tok, err := bpe.Train(s, 512, special...)
+	if err != nil {
+		return "", err
+	}
+	c.VocabSize = tok.Size()
+	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(stderr, "no -model: creating a small one with random weights, %s\n", dir)
+	return dir, m.Export(dir, tok, safetensors.F32)
+}
+
+// Ends returns the tokens with which, according to its files, a model ends a text, and those with which published
+// models end a turn.
+func Ends(cp *checkpoint.Checkpoint, tok text.Tokenizer) (ids []int, err error) {
+	ids, err = gpt.LoadEnds(cp)
+	if named, ok := tok.(interface{ Special(string) (int, bool) }); ok {
+		for _, name := range []string{
+			"<|endoftext|>", "</s>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>", "<|end|>", "<end_of_turn>",
+		} {
+			if id, ok := named.Special(name); ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, err
+}
