@@ -179,6 +179,7 @@ func TestConfigMemory(t *testing.T) {
 		shakespeare65(),
 		with(func(c *Config) { c.NLayer = 9 }),
 		with(func(c *Config) { c.NLayer, c.Attention = 7, "alternating"; c.Options.Set("window", 3) }),
+		with(func(c *Config) { c.NLayer, c.Attention = 11, "gla*2,causal,mla" }),
 		with(func(c *Config) { c.BatchSize = 3000 }),
 		with(func(c *Config) { c.BlockSize = 700 }),
 		with(func(c *Config) { c.LoraR = 3 }),

@@ -76,6 +76,9 @@ func variants() map[string]Config {
 		vary("attention "+a.String(), func(c *Config) { c.Attention = a.String(); c.suit() })
 		vary("adapters, attention "+a.String(), func(c *Config) { c.Attention, c.LoraR = a.String(), 2; c.suit() })
 	}
+	for _, list := range []string{"gated_deltanet*2,causal", "window,gla", "mla_rope,retnet", "deltanet,linear"} {
+		vary("attention "+list, func(c *Config) { c.NLayer, c.Attention = 4, list; c.suit() })
+	}
 	for _, n := range parts.Norms() {
 		vary("norm "+n.String(), func(c *Config) { c.Norm = n.String() })
 	}

@@ -45,6 +45,9 @@ func everyPart(c Config) (list []Config) {
 	for _, a := range parts.Attentions() {
 		vary(func(c *Config) { c.Attention = a.String() })
 	}
+	for _, list := range []string{"gated_deltanet,window", "mla,taylor"} {
+		vary(func(c *Config) { c.NLayer, c.Attention = 3, list })
+	}
 	for _, n := range parts.Norms() {
 		vary(func(c *Config) { c.Norm = n.String() })
 	}

@@ -200,6 +200,9 @@ func TestHugeMasksAreRefused(t *testing.T) {
 			if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 16<<20 || took > time.Second {
 				t.Errorf("%s %s %s, kernels %t: %d bytes allocated in %v", c.Attention, c.Position, c.Block, kernels, bytes, took)
 			}
+			if strings.Contains(c.Attention, ",") {
+				continue // too large if one of the two is
+			}
 			if sums || recurrent(c.Attention) || c.Block == "elman" {
 				if err != nil {
 					t.Errorf("%s %s, kernels %t: %v", c.Attention, c.Block, kernels, err)

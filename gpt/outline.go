@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -9,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// mostDeclared is the largest number of blocks that are declared for counting. The counts of a deeper network are
-// multiples of these.
+// mostDeclared is the largest number of blocks that are declared for counting. In a deeper network each of these stands
+// for several.
 const mostDeclared = 128
 
 // outline holds what a network declares, counted by constructing it on a graph.Outline. The counts are float64, exact
@@ -34,7 +35,10 @@ func (p plan) outline() (o outline, err error) {
 		return o, errors.Errorf("n_layer %d, n_head %d, n_embd %d, block_size %d: at least 1 of each is needed",
 			p.NLayer, p.NHead, p.NEmbd, p.BlockSize)
 	}
-	short := p.deep(min(p.NLayer, mostDeclared))
+	short := p
+	if p.NLayer > mostDeclared {
+		short = p.deep(mostDeclared - mostDeclared%p.Period())
+	}
 	g := graph.Outline(graph.Float32)
 	g.Kernels = p.Kernels
 	positions := g.Root().Ints("positions", p.BlockSize, p.BlockSize, graph.NoneIgnored)
@@ -46,30 +50,42 @@ func (p plan) outline() (o outline, err error) {
 	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
 	at.Caches = nn.Caches{}
 	net := newStack(at, short)
-	blocks := float64(p.NLayer) / float64(short.NLayer) // number of blocks for which each declared one stands
-	o.countLeaves(p.Config, g, net, blocks)
+	stands := func(block int) float64 { // number of blocks for which a declared one stands
+		return float64((p.NLayer - block + short.NLayer - 1) / short.NLayer)
+	}
+	o.countLeaves(p.Config, g, net, func(name string) float64 { return stands(blockOf(name)) })
 	o.nameMatrices(matrices)
-	o.remembered = blocks * at.Caches.Numbers()
+	for path, cache := range at.Caches {
+		o.remembered += stands(blockOf(path)) * cache.Numbers()
+	}
 	if len(net.attentions) == 0 { // the blocks do not use the given attention
-		for _, l := range net.Blocks {
+		for i, l := range net.Blocks {
 			if m, ok := l.(nn.Mixing); ok {
-				o.mixing += blocks * m.Mixing()
+				o.mixing += stands(i) * m.Mixing()
 			}
 		}
 	}
 	for _, l := range net.attentions {
-		if m, ok := l.(nn.Mixing); ok {
-			o.mixing += blocks * m.Mixing()
+		if m, ok := l.Layer.(nn.Mixing); ok {
+			o.mixing += stands(l.block) * m.Mixing()
 		} else {
-			o.mixing += blocks * float64(p.BlockSize) * float64(p.NHead) * float64(p.QKSize+p.VSize)
+			o.mixing += stands(l.block) * float64(p.BlockSize) * float64(p.NHead) * float64(p.QKSize+p.VSize)
 		}
 	}
 	return o, g.Err()
 }
 
-// countLeaves counts the leaves of net, which are all leaves of g. A leaf in a block stands for one in each of several
-// blocks.
-func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, blocks float64) {
+// blockOf returns the index of the block that has the named part.
+func blockOf(name string) (block int) {
+	rest, _ := strings.CutPrefix(name, "h.")
+	digits, _, _ := strings.Cut(rest, ".")
+	block, _ = strconv.Atoi(digits)
+	return block
+}
+
+// countLeaves counts the leaves of net, which are all leaves of g. A leaf in a block stands for a number of blocks,
+// which stands returns.
+func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(name string) float64) {
 	o.ownHead = slices.ContainsFunc(net.own, func(x graph.Expr) bool { return !isAdapter(x) })
 	lookedUp := map[string]bool{net.Embedding.Weight.Name(): o.ownHead}
 	for _, x := range net.Positions {
@@ -80,7 +96,7 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, blocks float
 	for _, x := range leaves[min(1, len(leaves)):] { // the first are the positions, an input
 		n, name := x.Entries(), x.Name()
 		if inBlock(name) {
-			n *= blocks
+			n *= stands(name)
 		}
 		if len(params) == 0 || params[0].Name() != name {
 			o.values += n

@@ -49,7 +49,7 @@ func (p plan) deep(n int) plan {
 // stack holds the layers, in the order of Table 2.
 type stack struct {
 	*parts.Body
-	attentions []nn.Layer // inside the blocks
+	attentions []placed // inside the blocks
 	head       nn.Layer
 	own        []graph.Expr // the parameters of the head; a tied head has none
 	vocabulary int
@@ -57,10 +57,18 @@ type stack struct {
 	scope      graph.Scope
 }
 
+// placed is a layer of a block.
+type placed struct {
+	nn.Layer
+	block int
+}
+
 func newStack(at nn.Site, p plan) *stack {
 	net := &stack{scope: at.Scope, vocabulary: p.VocabSize, logitCap: p.LogitCap}
 	net.Body = p.design.Body(at, p.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
-		return p.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
+		return p.blockBuilder(root, func(at nn.Site, l nn.Layer) {
+			net.attentions = append(net.attentions, placed{l, at.Block})
+		})
 	})
 	net.Lookup = withFactors(at.At("wte"), net.Lookup, 1, p.factors.Tokens)
 	before := len(at.Graph().Params())
@@ -96,12 +104,11 @@ func (p plan) site(s graph.Scope, batch int, positions graph.Expr) nn.Site {
 
 // Cached reports whether every block can process the newest tokens alone.
 func (n *stack) Cached() bool {
-	for _, l := range slices.Concat(n.attentions, n.Blocks) {
-		if _, ok := l.(nn.Cached); !ok {
-			return false
-		}
+	layers := slices.Clone(n.Blocks)
+	for _, a := range n.attentions {
+		layers = append(layers, a.Layer)
 	}
-	return true
+	return !slices.ContainsFunc(layers, func(l nn.Layer) bool { _, ok := l.(nn.Cached); return !ok })
 }
 
 // Predict returns a₁₂, the logits.

@@ -137,8 +137,8 @@ func FLOPsPerToken(c Config) float64 {
 
 // Memory returns the number of bytes that training in float32 needs, on each machine if there are several: parameters,
 // the optimizer's state, masks and ids, and activations and gradients, planned as a run plans them. It is exact for up
-// to four blocks; in a deeper network every further block needs as much as one of these. For an invalid Config it
-// counts what it can.
+// to four blocks; in a deeper network every further block needs as much as one of these, with a list of attentions as
+// the block that has its place in the list. For an invalid Config it counts what it can.
 func (c Config) Memory() (bytes float64) {
 	p, o := c.counted()
 	bytes, err := p.need(o)
@@ -169,7 +169,7 @@ func (p plan) need(o outline) (bytes float64, err error) {
 		m := short.declare(g, p.BatchSize)
 		return short.blocks(), m.Objective, m.candidates()
 	}
-	return train.Need(p.Training, p.Run, p.Hooks, p.rule, p.NLayer, build)
+	return train.Need(p.Training, p.Run, p.Hooks, p.rule, p.NLayer, p.Period(), build)
 }
 
 // optimizer returns the function that builds the optimizer's rule.

@@ -450,8 +450,16 @@ func TestCountDeep(t *testing.T) {
 			t.Errorf("%s: a block needs %v bytes in a deep network and %v in one of six", attention, got, want)
 		}
 	}
-	declared := 0
 	c := shakespeare65()
+	c.Attention = "gla*2,causal,mla*40"
+	count := func(layers int) int64 { c.NLayer = layers; n, _ := c.Count(); return n }
+	for _, layers := range []int{300, 1_000} { // 43 blocks repeat
+		if got, want := count(layers), count(43+layers%43)+int64(layers/43-1)*(count(86)-count(43)); got != want {
+			t.Errorf("%s, %d blocks: got %d parameters, want %d", c.Attention, layers, got, want)
+		}
+	}
+	declared := 0
+	c = shakespeare65()
 	c.NLayer, c.Attention = 9_004, "ledger"
 	c.Parts.Attentions = []parts.Attention{ledger(func() int { declared++; return 1 })}
 	if c.Count(); declared == 0 || declared > mostDeclared {

@@ -229,7 +229,7 @@ func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool
 	affine := at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02))
 	conv := at.At(name).conv(ConvProjections, q+k+v)
 	l := &inProjection{affine: affine, conv: conv, heads: sizes, rotary: at.Rotary, scope: at.Scope}
-	l.values = newValues(at, q+k)
+	l.values = newValues(at, q+k, v)
 	if at.QKNorm != nil {
 		if name != "c_attn" {
 			at = at.At(name)

@@ -11,14 +11,20 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 // numbers of the block. The queries and keys do not change. The blocks of a model share a ValueResidual.
 type ValueResidual struct {
 	first graph.Expr // v_0 of the pass
-	used  bool
+	width int        // of v_0
+	mixed int        // blocks
 }
 
 // NewValueResidual returns the ValueResidual of a model.
 func NewValueResidual() *ValueResidual { return &ValueResidual{} }
 
-// Used reports whether an attention keeps or mixes values.
-func (r *ValueResidual) Used() bool { return r != nil && r.used }
+// Blocks returns the number of blocks so far whose attention keeps or mixes values.
+func (r *ValueResidual) Blocks() int {
+	if r == nil {
+		return 0
+	}
+	return r.mixed
+}
 
 // values mixes the values in packed projections, whose first columns are queries and keys.
 type values struct {
@@ -28,14 +34,20 @@ type values struct {
 	scope  graph.Scope
 }
 
-// newValues declares v_lambda, two numbers that start at ½, in every block except the first.
-func newValues(at Site, from int) values {
+// newValues declares v_lambda, two numbers that start at ½, in every block except the first. There are width columns of
+// values.
+func newValues(at Site, from, width int) values {
 	l := values{at.Values, graph.Expr{}, from, at.Scope}
 	if l.shared == nil {
 		return l
 	}
-	l.shared.used = true
-	if at.Block > 0 {
+	l.shared.mixed++
+	if at.Block == 0 {
+		l.shared.width = width
+	} else {
+		if of := l.shared.width; of > 0 && of != width {
+			at.Failf("%d features of values to mix with %d of the first block, want the same number", width, of)
+		}
 		l.Lambda = at.Param("v_lambda", graph.Const(0.5), 2)
 	}
 	return l

@@ -68,6 +68,10 @@ func TestCheck(t *testing.T) {
 			c.Options.Set("window", 2)
 			c.Options.Set("full_attention_interval", 2)
 		},
+		"attentions by block": func(c *gpt.Config) {
+			c.NLayer, c.Attention, c.LoraR, c.Dropout = 4, "gated_deltanet*2,window", 2, 0.2
+			c.Options.Set("window", 2)
+		},
 		"multipliers": func(c *gpt.Config) {
 			c.Multipliers = parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2}
 			c.Position, c.Head = "learned", "linear_no_bias"

@@ -97,14 +97,17 @@ func TestModelExact(t *testing.T) {
 	}
 }
 
-// A model of each attention is exact with dropout at all of its places, beside other blocks and MLPs. A backward pass
-// that forgets one of the masks, or applies one that its forward pass does not, is not.
+// A model of each attention, and of lists of two, is exact with dropout at all of its places, beside other blocks and
+// MLPs. A backward pass that forgets one of the masks, or applies one that its forward pass does not, is not.
 func TestModelExactWithDropout(t *testing.T) {
 	attentions, blocks, mlps, tried := parts.Attentions(), parts.Blocks(), parts.MLPs(), 0
 	for i := range max(len(attentions), len(blocks)*len(mlps)) {
 		c := gpt.Shakespeare()
 		c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.QKSize, c.VSize, c.NInner = 3, 5, 1, 2, 4, 2, 3, 5
 		c.Attention, c.Dropout = attentions[i%len(attentions)].String(), 0.3
+		if i%2 == 1 {
+			c.NLayer, c.Attention = 2, c.Attention+","+attentions[(5*i+2)%len(attentions)].String()
+		}
 		c.Block, c.MLP = blocks[i%len(blocks)].String(), mlps[i/len(blocks)%len(mlps)].String()
 		for name, n := range map[string]int{"window": 2, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1} {
 			c.Options.Offer(name, n)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -133,7 +134,8 @@ func (m Model) places(g *graph.Graph) map[string]graph.Expr {
 		if c.Block == "elman" {
 			continue
 		}
-		p.sublayers(h, !strings.HasPrefix(c.Attention, "mla") && c.Attention != "longformer")
+		attention := c.AttentionOf(i)
+		p.sublayers(h, !strings.HasPrefix(attention, "mla") && attention != "longformer")
 		for name, next := range aroundSublayers(c.Block) {
 			p.add(h+"."+name, h+"."+next)
 		}
@@ -208,24 +210,35 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		p.Dropout = remembered(func(path string) hand.Matrix[float64] {
 			rows, cols := m.batch()*c.BlockSize, c.NEmbd
 			if strings.HasSuffix(path, "attn_dropout") {
-				if rows, cols = m.batch()*c.NHead*c.BlockSize, c.BlockSize; c.Attention == "longformer" {
+				if rows, cols = m.batch()*c.NHead*c.BlockSize, c.BlockSize; m.attentionAt(path) == "longformer" {
 					cols *= 2 // a key of the window and a global one for every token
 				}
 			}
 			return hand.NewMatrix(rows, cols, g.DropoutMask(path, c.Dropout, rows*cols)...)
 		})
 	}
-	if c.Attention == "bigbird" {
-		return p, drawn(g, &p)
+	if of := c.Attentions(); slices.Contains(of, "bigbird") {
+		mask := "visible.mask"
+		if len(of) > 1 {
+			mask = "bigbird." + mask
+		}
+		return p, drawn(g, mask, &p)
 	}
 	return p, nil
 }
 
-// drawn reads the keys that were drawn at random for the queries.
-func drawn(g *graph.Graph, p *variants.Plan) error {
-	x, ok := g.Leaf("visible.mask")
+// attentionAt returns the attention of the block that contains a path.
+func (m Model) attentionAt(path string) string {
+	block := 0
+	fmt.Sscanf(path, "h.%d.", &block) //nolint:errcheck // other paths are in no block
+	return m.Config.AttentionOf(block)
+}
+
+// drawn reads the keys that were drawn at random for the queries from the named mask.
+func drawn(g *graph.Graph, mask string, p *variants.Plan) error {
+	x, ok := g.Leaf(mask)
 	if !ok {
-		return errors.New("verify: the model has no visible.mask, from which to read the random keys")
+		return errors.Errorf("verify: the model has no %s, from which to read the random keys", mask)
 	}
 	var candidates []int
 	p.Random, candidates = p.Drawn(x.Tensor().Floats(), func(x float64) bool { return !math.IsInf(x, -1) })
@@ -249,7 +262,11 @@ func (m Model) position(name string, d Difference) string {
 		what, col, size := "queries", d.Col, c.QKSize
 		if q := c.NHead * c.QKSize; col >= q {
 			what, col = "keys", col-q
-			if k := cmp.Or(c.Options.Get("n_kv_head"), c.NHead) * c.QKSize; col >= k {
+			groups := c.NHead
+			if strings.HasPrefix(m.attentionAt(name), "gqa") {
+				groups = cmp.Or(c.Options.Get("n_kv_head"), c.NHead)
+			}
+			if k := groups * c.QKSize; col >= k {
 				what, col, size = "values", col-k, c.VSize
 			}
 		}

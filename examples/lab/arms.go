@@ -177,9 +177,8 @@ func (o *options) optionsAreRead(arms []lab.Arm) error {
 	for _, name := range o.base.Stack.OptionFields(parts.Library()).Names() {
 		reads := func(a lab.Arm) bool {
 			c, err := a.Apply(o.base)
-			attention := parts.Find(parts.Attentions(), cmp.Or(c.Attention, parts.Names(parts.Attentions())[0]))
 			is := func(o parts.Option) bool { return o.Name == name }
-			return err == nil && slices.ContainsFunc(attention.Options, is)
+			return err == nil && slices.ContainsFunc(parts.Library().Design(c.Stack).Attention.Options, is)
 		}
 		if o.given[name] && !slices.ContainsFunc(arms, reads) {
 			return errors.Errorf("-%s: no arm has an attention that reads it; give -attention, or such an arm", name)

@@ -3,6 +3,7 @@
 //
 //	go run ./examples/lab                                            # three variants, five seeds each; 5 to 7 minutes
 //	go run ./examples/lab -arms "attention=linear; attention=gqa,n_kv_head=1" -budget tokens=1e6,parameters=800000
+//	go run ./examples/lab -arms "attention=gated_deltanet*3,causal"  # attentions by block
 //	go run ./examples/lab -parts attention,rope -until told          # adds seeds until each arm has a verdict
 //	go run ./examples/lab -parts norm,mlp -cross -tune learning_rate=3e-4,1e-3,3e-3
 //	go run ./examples/lab -parts all -seeds 1 -measures all          # every variant of the library

@@ -167,6 +167,9 @@ func randomParts(random *rand.Rand) gpt.Config {
 	c.LogitCap = []float64{0, 0, 30}[random.IntN(3)]
 	c.NInner, c.Bias = 2+random.IntN(6), random.IntN(2) == 0
 	c.Position, c.Attention = pick(random, parts.Positions()), pick(random, parts.Attentions())
+	if c.NLayer == 2 && random.IntN(2) == 0 {
+		c.Attention += "," + pick(random, parts.Attentions())
+	}
 	c.Norm, c.Block, c.MLP = pick(random, parts.Norms()), pick(random, parts.Blocks()), pick(random, parts.MLPs())
 	c.QKNorm, c.AttnGate = pick(random, parts.QKNorms()), pick(random, parts.AttnGates())
 	c.ValueResidual, c.Skips = pick(random, parts.ValueResiduals()), pick(random, parts.Skips())

@@ -18,17 +18,30 @@ type Arm struct {
 	Change func(*gpt.Config)
 }
 
-// Arms returns an arm for each list of changes, such as "attention=gqa,n_kv_head=1"; the list is its name. The list
+// Arms returns an arm for each list of changes, such as "attention=gqa,n_kv_head=1"; the list is its name. An item
+// without "=" continues the value before it, as in "attention=gated_deltanet*3,causal,norm=rmsnorm". The list
 // "baseline" changes nothing.
 func Arms(lists ...string) (arms []Arm) {
 	for _, list := range lists {
 		a := Arm{Name: list}
 		if list != "baseline" {
-			a.Set = strings.Split(list, ",")
+			a.Set = changes(list)
 		}
 		arms = append(arms, a)
 	}
 	return arms
+}
+
+// changes splits a list at the commas before each name=value.
+func changes(list string) (set []string) {
+	for item := range strings.SplitSeq(list, ",") {
+		if n := len(set); n > 0 && !strings.Contains(item, "=") {
+			set[n-1] += "," + item
+		} else {
+			set = append(set, item)
+		}
+	}
+	return set
 }
 
 // Cross returns the arms of a factorial study: every arm of the first list with the changes of every arm of the second.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -393,5 +394,16 @@ func TestCodeIsKeyed(t *testing.T) {
 	trials, _ := all(t, s)
 	if slow, fast := trials[fmt.Sprint("verse", "slow", "", 1337)], trials[fmt.Sprint("verse", "fast", "", 1337)]; !(fast.Result.Loss < slow.Result.Loss) {
 		t.Errorf("got %v at the low rate and %v at the high one", slow.Result.Loss, fast.Result.Loss)
+	}
+}
+
+// A value of an arm may contain commas: an item without "=" continues it.
+func TestArmsOfLists(t *testing.T) {
+	got := Arms("attention=gla*3,causal,norm=rmsnorm", "window=2,attention=gla,window,causal")
+	want := [][]string{{"attention=gla*3,causal", "norm=rmsnorm"}, {"window=2", "attention=gla,window,causal"}}
+	for i, a := range got {
+		if !slices.Equal(a.Set, want[i]) {
+			t.Errorf("%s: got %q, want %q", a.Name, a.Set, want[i])
+		}
 	}
 }

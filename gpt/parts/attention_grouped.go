@@ -50,19 +50,8 @@ func groupedBias(_ nn.Site, s Stack) nn.Attention {
 // groupedWindow is grouped in a window, except in every block of the interval, where a token attends to all earlier
 // ones (Jiang et al. 2023, section 2; Gemma 2 and 3 with intervals of 2 and 6).
 func groupedWindow(root nn.Site, s Stack) nn.Attention {
-	mask := sharedMask(root, windowOf(s))
-	return func(at nn.Site) nn.Layer {
-		if !s.fullAttention(at.Block) {
-			at.Mask = mask
-		}
-		return nn.NewGroupedAttention(at, groups(s), at.Bias)
-	}
-}
-
-// fullAttention reports whether a block of attention gqa_window is one of those without a window.
-func (s Stack) fullAttention(block int) bool {
-	k := s.Options.Get("full_attention_interval")
-	return k > 0 && (block+1)%k == 0
+	full := grouped(root, s)
+	return everyNth(s.Options.Get("full_attention_interval"), full, under(sharedMask(root, windowOf(s)), full))
 }
 
 func checkKVHeads(got int, d nn.Dims) error {

@@ -44,33 +44,26 @@ func windowOf(s Stack) nn.Visibility {
 // alternating returns causal attention in the blocks of even index and attention in a window in the others (Diab,
 // section 2.2).
 func alternating(root nn.Site, s Stack) nn.Attention {
-	even, odd := causal(root, s), windowed(root, s)
-	return func(at nn.Site) nn.Layer {
-		if at.Block%2 == 1 {
-			return odd(at)
-		}
-		return even(at)
-	}
+	return everyNth(2, windowed(root, s), causal(root, s))
 }
 
 // alternatingProjBias is alternating without biases of queries, keys and values, like GPT-Neo (Black et al. 2021). The
 // field bias determines that of the projection after the heads.
 func alternatingProjBias(root nn.Site, s Stack) nn.Attention {
-	mask := sharedMask(root, windowOf(s))
-	return func(at nn.Site) nn.Layer {
-		if at.Block%2 == 1 {
-			at.Mask = mask
-		}
-		return nn.NewGroupedAttention(at, at.Heads, false)
-	}
+	full := func(at nn.Site) nn.Layer { return nn.NewGroupedAttention(at, at.Heads, false) }
+	return everyNth(2, under(sharedMask(root, windowOf(s)), full), full)
 }
 
 // masked returns multi-headed attention under a mask that all blocks share.
 func masked(root nn.Site, visible nn.Visibility) nn.Attention {
-	mask := sharedMask(root, visible)
+	return under(sharedMask(root, visible), causal(root, Stack{}))
+}
+
+// under returns an attention under another mask.
+func under(mask *nn.Mask, a nn.Attention) nn.Attention {
 	return func(at nn.Site) nn.Layer {
 		at.Mask = mask
-		return nn.NewSelfAttention(at)
+		return a(at)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Attention is a kind of attention layer.
+// Attention is a kind of attention layer. A name with a comma or an asterisk would be read as a list.
 type Attention struct {
 	Name
 	Options []Option                       // options that it reads in addition to the sizes
@@ -21,7 +21,8 @@ type Attention struct {
 	// models store queries, keys and values in separate tensors. s is resolved.
 	Groups func(s Stack) int
 
-	ungated bool // it applies neither Site.Gate nor Site.Sinks
+	ungated bool        // it applies neither Site.Gate nor Site.Sinks
+	of      []Attention // those of a list, each once
 }
 
 // Make returns the result of New. A panic in New becomes an error that names the attention.

@@ -20,16 +20,11 @@ type Body struct {
 	norm  nn.Layer // nil after post-norm blocks, whose result is normalised
 	scope graph.Scope
 
-	stack    Stack
-	rotation *rotation // rotation and biases of the positions, which layers must use; nil if there are none
-	biases   *biases
-	normed   *bool // whether a layer has built the norm of its queries and keys; nil without
-	gated    *bool // whether a layer has built the gate of its heads; nil without
-	sunk     *bool // whether a layer has declared the sinks of its heads; nil without
-
-	skips     []*nn.Skip        // before every block; nil without
-	values    *nn.ValueResidual // nil without
-	convolved []nn.ConvPlace    // where a layer has built a short convolution
+	stack  Stack
+	rotary nn.Rotary  // of the positions, which layers must use; nil if there is none
+	biases *biases    // likewise
+	uses   []*uses    // by the blocks of each attention
+	skips  []*nn.Skip // before every block; nil without
 }
 
 // Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
@@ -44,10 +39,7 @@ func (d Design) Body(
 	at.Sub("position %q", s.Position).Try(func() {
 		p := d.Position.New(at, s)
 		b.place = p.Layer
-		if p.Rotary != nil {
-			b.rotation = &rotation{Rotary: p.Rotary}
-			at.Rotary = b.rotation
-		}
+		b.rotary, at.Rotary = p.Rotary, p.Rotary
 		if p.Scores != nil {
 			b.biases = &biases{of: p.Scores}
 			at.Scores = b.biases
@@ -55,26 +47,10 @@ func (d Design) Body(
 	})
 	b.Positions = slices.Clone(at.Graph().Params()[before:])
 	b.drop = nn.NewDropout(at.At("drop"))
-	if norm := at.QKNorm; norm != nil {
-		b.normed = new(bool)
-		at.QKNorm = func(at nn.Site, sizes graph.AttentionShape) nn.Layer { *b.normed = true; return norm(at, sizes) }
+	for _, name := range s.Attentions() {
+		b.uses = append(b.uses, &uses{attention: name})
 	}
-	if gate := at.Gate; gate != nil {
-		b.gated = new(bool)
-		at.Gate = func(at nn.Site) nn.Layer { *b.gated = true; return gate(at) }
-	}
-	if sinks := at.Sinks; sinks != nil {
-		b.sunk = new(bool)
-		at.Sinks = func(at nn.Site) graph.Expr { *b.sunk = true; return sinks(at) }
-	}
-	b.values = at.Values
-	if conv := at.Conv; conv != nil {
-		at.Conv = func(at nn.Site, place nn.ConvPlace, width int) nn.Layer {
-			b.convolved = append(b.convolved, place)
-			return conv(at, place, width)
-		}
-	}
-	near := localRotary(at, s)
+	near, wide := localRotary(at, s), s.Options.Get("full_attention_interval")
 	mask, block := inner(at)
 	at.Mask = mask
 	for i := range s.NLayer {
@@ -83,18 +59,28 @@ func (d Design) Body(
 		}
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
-		if near != nil && !s.fullAttention(i) {
+		if near != nil && !isNth(wide, i) {
 			at.Rotary = near
 		}
-		if k := s.NoRopeLayerInterval; k > 0 && (i+1)%k == 0 {
+		if isNth(s.NoRopeLayerInterval, i) {
 			at.Rotary = nil
 		}
+		u := b.uses[slices.Index(s.Attentions(), s.AttentionOf(i))]
+		at = u.watched(at)
 		if skip := Find(Skips(), s.Skips).build; skip != nil {
 			b.skips = append(b.skips, skip(at, s.NLayer))
 		} else {
 			b.skips = append(b.skips, nil)
 		}
+		mixed := at.Values.Blocks()
 		b.Blocks = append(b.Blocks, nn.Make(at, block))
+		u.mixed = u.mixed || at.Values.Blocks() > mixed
+	}
+	for _, u := range b.uses { // before Forward, where other blocks would miss the values of the first
+		if s.ValueResidual != noPart && !u.mixed && at.Graph().Err() == nil {
+			at.Failf("value_residual: got %s, and attention %s in block %s never mixes its values: want an attention "+
+				"that does, such as causal, or value_residual none", s.ValueResidual, u.attention, s.Block)
+		}
 	}
 	if d.Block.Final {
 		b.norm = nn.Make(at.At("ln_f"), at.Norm)

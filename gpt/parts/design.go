@@ -26,7 +26,7 @@ type Design struct {
 func (r Registry) Design(s Stack) Design {
 	d := Design{given: s, attentions: r.Attentions}
 	s = s.withDefaults()
-	d.Position, d.Attention = Find(r.Positions, s.Position), Find(r.Attentions, s.Attention)
+	d.Position, d.Attention = Find(r.Positions, s.Position), r.attention(s)
 	d.Block, d.norm = Find(r.Blocks, s.Block), Find(r.Norms, s.Norm)
 	d.mlp, d.activation = Find(r.MLPs, s.MLP), Find(r.Activations, s.Activation)
 	s.Options = s.Options.resolved(d.Attention.Options, s)
@@ -42,8 +42,12 @@ func (d Design) Validate(context int) error {
 			s.NHead, s.NEmbd)
 	}
 	s := d.Stack
-	if err := d.given.Options.check(d.attentions, s.Attention); err != nil {
+	if err := d.given.Options.check(d.attentions, s.Attentions()); err != nil {
 		return err
+	}
+	if n := s.Period(); n > s.NLayer {
+		return errors.Errorf("attention: got %s, a list for %d blocks, want at most n_layer %d",
+			s.Attention, n, s.NLayer)
 	}
 	for _, p := range []struct {
 		kind, name string
@@ -87,15 +91,19 @@ func (d Design) Validate(context int) error {
 		return errors.Errorf("skips: got %s, want %s with n_layer 1: the first block has no earlier one",
 			s.Skips, noPart)
 	}
-	if d.Attention.ungated && s.AttnGate != noPart {
-		return errors.Errorf("attn_gate: got %s, want %s with attention %s, which has no gate",
-			s.AttnGate, noPart, s.Attention)
-	}
-	if err := d.Attention.check(dims, s); err != nil {
-		return err
-	}
-	if err := d.checkScores(); err != nil {
-		return err
+	for _, a := range d.Attention.parts() {
+		of := s
+		of.Attention = a.String()
+		if a.ungated && s.AttnGate != noPart {
+			return errors.Errorf("attn_gate: got %s, want %s with attention %s, which has no gate",
+				s.AttnGate, noPart, a)
+		}
+		if err := a.check(dims, of); err != nil {
+			return err
+		}
+		if err := a.checkScores(s); err != nil {
+			return err
+		}
 	}
 	for _, check := range []func(Stack) error{d.Block.Check, d.mlp.Check} {
 		if check == nil {
@@ -127,21 +135,20 @@ func (d Design) checkPartial() error {
 }
 
 // checkScores refuses settings of the scores that the attention does not read.
-func (d Design) checkScores() error {
+func (a Attention) checkScores(s Stack) error {
 	const least, most = 1. / (1 << 30), 1 << 30
-	c, sinks := d.Stack.AttnLogitSoftcapping, d.Stack.AttnSinks
+	c, sinks := s.AttnLogitSoftcapping, s.AttnSinks
 	switch {
-	case sinks != noPart && !d.Attention.Softmax:
+	case sinks != noPart && !a.Softmax:
 		return errors.Errorf("attn_sinks: got %s, want %s with attention %s, whose weights are not softmaxes of "+
-			"scores q·k, which a sink could join", sinks, noPart, d.Stack.Attention)
-	case sinks != noPart && d.Attention.ungated:
-		return errors.Errorf("attn_sinks: got %s, want %s with attention %s, which has no sinks",
-			sinks, noPart, d.Stack.Attention)
+			"scores q·k, which a sink could join", sinks, noPart, a)
+	case sinks != noPart && a.ungated:
+		return errors.Errorf("attn_sinks: got %s, want %s with attention %s, which has no sinks", sinks, noPart, a)
 	case c == 0:
 		return nil
-	case !d.Attention.Softmax:
+	case !a.Softmax:
 		return errors.Errorf("attn_logit_softcapping: got %v, want 0 with attention %s, whose weights are not "+
-			"softmaxes of scores q·k", c, d.Stack.Attention)
+			"softmaxes of scores q·k", c, a)
 	case c < least || c > most:
 		return errors.Errorf("attn_logit_softcapping: got %v, want 0 or %.2g to %.2g", c, least, float64(most))
 	}

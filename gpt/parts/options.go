@@ -73,8 +73,8 @@ func (o Options) resolved(list []Option, s Stack) (out Options) {
 	return out
 }
 
-// check refuses the first option, in the order of the names, that was set but that the attention does not read.
-func (o Options) check(attentions []Attention, attention string) error {
+// check refuses the first option, in the order of the names, that was set but that none of the named attentions reads.
+func (o Options) check(attentions []Attention, names []string) error {
 	for _, name := range slices.Sorted(maps.Keys(o.required)) {
 		var readers []string
 		for _, a := range attentions {
@@ -84,10 +84,10 @@ func (o Options) check(attentions []Attention, attention string) error {
 			}
 		}
 		switch {
-		case slices.Contains(readers, attention):
+		case slices.ContainsFunc(names, func(name string) bool { return slices.Contains(readers, name) }):
 		case len(readers) > 0:
 			return errors.Errorf("%s: got %d, which attention %s does not read, want 0 or attention %s",
-				name, o.Get(name), attention, strings.Join(readers, ", "))
+				name, o.Get(name), strings.Join(names, ","), strings.Join(readers, ", "))
 		default:
 			options := o.fields(attentions)
 			return errors.Errorf("%s: got %d: no attention has such an option; %s",

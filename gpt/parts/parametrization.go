@@ -125,9 +125,9 @@ func (m Multipliers) check(parametrization string, s Stack) error {
 	case s.QKNorm != noPart:
 		return errors.Errorf("attention_multiplier: got %v, want 0 with qk_norm %s, which undoes it", a, s.QKNorm)
 	}
-	if slices.Contains(Names(Attentions()), s.Attention) && !slices.Contains(productsOfQueries(), s.Attention) {
+	if other := s.otherProducts(); other != "" {
 		return errors.Errorf("attention_multiplier: got %v, want 0 with attention %s, not one of %s",
-			m.AttentionMultiplier, s.Attention, strings.Join(productsOfQueries(), ", "))
+			m.AttentionMultiplier, other, strings.Join(productsOfQueries(), ", "))
 	}
 	return nil
 }

@@ -67,10 +67,20 @@ func checkMup(c Scaling, s Stack) error {
 			c.BaseDepth, s.Block)
 	case s.QKNorm != "none":
 		return errors.Errorf("qk_norm: got %s, "+want+", whose norm undoes a factor on them", s.QKNorm, "none")
-	case slices.Contains(Names(Attentions()), s.Attention) && !slices.Contains(productsOfQueries(), s.Attention):
-		return errors.Errorf("attention: got %s, "+want, s.Attention, strings.Join(productsOfQueries(), ", "))
+	case s.otherProducts() != "":
+		return errors.Errorf("attention: got %s, "+want, s.otherProducts(), strings.Join(productsOfQueries(), ", "))
 	}
 	return nil
+}
+
+// otherProducts returns the first attention of s that is the library's and not one of productsOfQueries, or "".
+func (s Stack) otherProducts() string {
+	for _, name := range s.Attentions() {
+		if slices.Contains(Names(Attentions()), name) && !slices.Contains(productsOfQueries(), name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // productsOfQueries returns the attentions whose scores are products of queries and keys from one projection.

@@ -9,15 +9,48 @@ import (
 	"github.com/pkg/errors"
 )
 
+// uses records what the blocks of one attention have used of their Sites.
+type uses struct {
+	attention           string
+	rotates             bool // a block has a rotation, and
+	rotated             bool // uses it
+	normed, gated, sunk bool // the norm of queries and keys, the gate and the sinks of the heads
+	mixed               bool // the values of the first block
+	convolved           []nn.ConvPlace
+}
+
+// watched returns the site of a block, extended to record its uses.
+func (u *uses) watched(at nn.Site) nn.Site {
+	if at.Rotary != nil {
+		u.rotates, at.Rotary = true, rotation{at.Rotary, &u.rotated}
+	}
+	if norm := at.QKNorm; norm != nil {
+		at.QKNorm = func(at nn.Site, sizes graph.AttentionShape) nn.Layer { u.normed = true; return norm(at, sizes) }
+	}
+	if gate := at.Gate; gate != nil {
+		at.Gate = func(at nn.Site) nn.Layer { u.gated = true; return gate(at) }
+	}
+	if sinks := at.Sinks; sinks != nil {
+		at.Sinks = func(at nn.Site) graph.Expr { u.sunk = true; return sinks(at) }
+	}
+	if conv := at.Conv; conv != nil {
+		at.Conv = func(at nn.Site, place nn.ConvPlace, width int) nn.Layer {
+			u.convolved = append(u.convolved, place)
+			return conv(at, place, width)
+		}
+	}
+	return at
+}
+
 // rotation is a Rotary that records whether it was used.
 type rotation struct {
 	nn.Rotary
-	used bool
+	used *bool
 }
 
 // Rotate calls the Rotary's Rotate.
-func (r *rotation) Rotate(x graph.Expr, groups, size int) graph.Expr {
-	r.used = true
+func (r rotation) Rotate(x graph.Expr, groups, size int) graph.Expr {
+	*r.used = true
 	return r.Rotary.Rotate(x, groups, size)
 }
 
@@ -46,37 +79,24 @@ func (b *biases) Check(d nn.Dims) error {
 
 // CheckUsed must be called after Forward. It returns an error if the position provides a rotation or biases of scores
 // that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where they
-// are never computed. It is also an error if no layer has built the norm of queries and keys, the gate, the sinks, the
-// mixed values or a short convolution, or if blocks leave out a rotation and the position provides none.
+// are never computed. It is also an error if no layer has built the norm of queries and keys, the gate, the sinks
+// or a short convolution, or if blocks leave out a rotation and the position provides none. In a list of
+// attentions, this holds for the blocks of each.
 func (b *Body) CheckUsed() error {
 	s := b.stack
 	switch {
 	case b.scope.Graph().Err() != nil:
 		return nil
-	case s.NoRopeLayerInterval != 0 && b.rotation == nil:
+	case s.NoRopeLayerInterval != 0 && b.rotary == nil:
 		return errors.Errorf("no_rope_layer_interval: got %d, want 0 with position %s, which rotates nothing",
 			s.NoRopeLayerInterval, s.Position)
-	case b.rotation != nil && !b.rotation.used:
-		return errors.Errorf("position: got %s, and attention %s in block %s never calls Rotate of its Site's Rotary: "+
-			"want an attention that does, such as causal, or position learned, sinusoidal or none",
-			s.Position, s.Attention, s.Block)
-	case b.gated != nil && !*b.gated:
-		return errors.Errorf("attn_gate: got %s, and attention %s in block %s never calls Gate of its Site: "+
-			"want an attention that does, such as causal, or attn_gate none", s.AttnGate, s.Attention, s.Block)
-	case b.sunk != nil && !*b.sunk:
-		return errors.Errorf("attn_sinks: got %s, and attention %s in block %s never calls Sinks of its Site: "+
-			"want an attention that does, such as causal, or attn_sinks none", s.AttnSinks, s.Attention, s.Block)
-	case b.normed != nil && !*b.normed:
-		return errors.Errorf("qk_norm: got %s, and attention %s in block %s never calls QKNorm of its Site: "+
-			"want an attention that does, such as causal, or qk_norm none", s.QKNorm, s.Attention, s.Block)
-	case b.values != nil && !b.values.Used():
-		return errors.Errorf("value_residual: got %s, and attention %s in block %s never mixes its values: want an "+
-			"attention that does, such as causal, or value_residual none", s.ValueResidual, s.Attention, s.Block)
-	case b.unconvolved() != "":
-		return errors.Errorf("short_conv: got %s, and no layer of attention %s, mlp %s and block %s calls Conv of its "+
-			"Site at place %s: want a part that does, or short_conv none",
-			s.ShortConv, s.Attention, s.MLP, s.Block, b.unconvolved())
-	case b.biases != nil && !b.biases.used.Load() && !b.scope.Graph().Outlined():
+	}
+	for _, u := range b.uses {
+		if err := u.check(s); err != nil {
+			return err
+		}
+	}
+	if b.biases != nil && !b.biases.used.Load() && !b.scope.Graph().Outlined() {
 		return errors.Errorf("position: got %s, and attention %s in block %s never uses its Site's Mask or Scores: "+
 			"want an attention that does, such as causal, or position learned, sinusoidal or none",
 			s.Position, s.Attention, s.Block)
@@ -84,10 +104,34 @@ func (b *Body) CheckUsed() error {
 	return nil
 }
 
+// check returns an error that names what the blocks of an attention have not used.
+func (u *uses) check(s Stack) error {
+	switch {
+	case u.rotates && !u.rotated:
+		return errors.Errorf("position: got %s, and attention %s in block %s never calls Rotate of its Site's Rotary: "+
+			"want an attention that does, such as causal, or position learned, sinusoidal or none",
+			s.Position, u.attention, s.Block)
+	case s.AttnGate != noPart && !u.gated:
+		return errors.Errorf("attn_gate: got %s, and attention %s in block %s never calls Gate of its Site: "+
+			"want an attention that does, such as causal, or attn_gate none", s.AttnGate, u.attention, s.Block)
+	case s.AttnSinks != noPart && !u.sunk:
+		return errors.Errorf("attn_sinks: got %s, and attention %s in block %s never calls Sinks of its Site: "+
+			"want an attention that does, such as causal, or attn_sinks none", s.AttnSinks, u.attention, s.Block)
+	case s.QKNorm != noPart && !u.normed:
+		return errors.Errorf("qk_norm: got %s, and attention %s in block %s never calls QKNorm of its Site: "+
+			"want an attention that does, such as causal, or qk_norm none", s.QKNorm, u.attention, s.Block)
+	case u.unconvolved(s) != "":
+		return errors.Errorf("short_conv: got %s, and no layer of attention %s, mlp %s and block %s calls Conv of its "+
+			"Site at place %s: want a part that does, or short_conv none",
+			s.ShortConv, u.attention, s.MLP, s.Block, u.unconvolved(s))
+	}
+	return nil
+}
+
 // unconvolved returns the first place of the short convolutions where no layer has built one, or an empty string.
-func (b *Body) unconvolved() nn.ConvPlace {
-	for _, place := range Find(ShortConvs(), b.stack.ShortConv).places {
-		if !slices.Contains(b.convolved, place) {
+func (u *uses) unconvolved(s Stack) nn.ConvPlace {
+	for _, place := range Find(ShortConvs(), s.ShortConv).places {
+		if !slices.Contains(u.convolved, place) {
 			return place
 		}
 	}

@@ -70,7 +70,8 @@ func (r Registry) WithLibrary() Registry { return Join(r, Library()) }
 
 // HasOwn reports whether s, which is resolved, names a variant of r.
 func (s Stack) HasOwn(r Registry) bool {
-	return slices.Contains(Names(r.Positions), s.Position) || slices.Contains(Names(r.Attentions), s.Attention) ||
+	own := func(attention string) bool { return slices.Contains(Names(r.Attentions), attention) }
+	return slices.Contains(Names(r.Positions), s.Position) || slices.ContainsFunc(s.Attentions(), own) ||
 		slices.Contains(Names(r.Norms), s.Norm) || slices.Contains(Names(r.Blocks), s.Block) ||
 		slices.Contains(Names(r.MLPs), s.MLP) || slices.Contains(Names(r.Activations), s.Activation)
 }

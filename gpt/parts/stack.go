@@ -37,7 +37,7 @@ type Stack struct {
 
 	// By name, by default the first of the library's list.
 	Position   string // encoding of the tokens' positions
-	Attention  string
+	Attention  string // or a list over the blocks, which repeats: gated_deltanet*3,causal
 	Norm       string
 	Block      string // the place of the normalisation
 	Activation string // of the MLP
@@ -69,6 +69,9 @@ func (s Stack) withDefaults() Stack {
 	s.RopeScaling = cmp.Or(s.RopeScaling, Names(ropeScalings())[0])
 	s.Position = cmp.Or(s.Position, Names(Positions())[0])
 	s.Attention = cmp.Or(s.Attention, Names(Attentions())[0])
+	if names := s.Attentions(); len(names) == 1 {
+		s.Attention = names[0] // a list of one, such as causal*2
+	}
 	s.Norm = cmp.Or(s.Norm, Names(Norms())[0])
 	s.Block = cmp.Or(s.Block, Names(Blocks())[0])
 	s.Activation = cmp.Or(s.Activation, Names(Activations())[0])

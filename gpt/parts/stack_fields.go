@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -43,7 +45,7 @@ func (s *Stack) SizeFields() field.List {
 func (s *Stack) PartFields(known Registry) field.List {
 	return field.List{
 		NameField("position", &s.Position, Names(known.Positions), "encoding of the tokens' positions"),
-		NameField("attention", &s.Attention, Names(known.Attentions), "attention of the blocks"),
+		s.attentionField(Names(known.Attentions)),
 		NameField("norm", &s.Norm, Names(known.Norms), "normalisation"),
 		NameField("block", &s.Block, Names(known.Blocks), "arrangement of a block: the place of the normalisation"),
 		NameField("activation", &s.Activation, Names(known.Activations), "activation of the MLP, gelu being exact"),
@@ -64,6 +66,19 @@ func (s *Stack) PartFields(known Registry) field.List {
 			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)").
 			Optional(noPart),
 	}
+}
+
+// attentionField is a NameField whose value may also be a list over the blocks.
+func (s *Stack) attentionField(known []string) field.Field {
+	want := strings.Join(known, ", ")
+	all := func(list string) bool {
+		cycle, ok := turns(list)
+		return ok && !slices.ContainsFunc(cycle, func(t turn) bool { return !slices.Contains(known, t.attention) })
+	}
+	return field.New("attention", &s.Attention, field.Text("one of "+want+", or a list over at most "+
+		strconv.Itoa(maxCycle)+" blocks such as gla*3,causal", func(name string) bool {
+		return slices.Contains(known, name) || all(name)
+	}), "attention of the blocks, or a list that repeats over them, such as gla*3,causal: "+want)
 }
 
 // NameField returns a field whose value must be one of the known names.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -117,6 +118,11 @@ func (c Config) Validate() error {
 func (c Config) ValidateModel() error {
 	if err := c.networkFields().Check(); err != nil {
 		return err
+	}
+	names := parts.Names(c.known().Attentions)
+	if got := c.withAttention().Attention; !slices.Contains(names, got) { // a list
+		return errors.Errorf("attention: got %s, want one of %s for all blocks of the encoder",
+			field.Clip(got), strings.Join(names, ", "))
 	}
 	if err := c.withAttention().design().Validate(c.SourceSize); err != nil {
 		return err

@@ -61,7 +61,7 @@ func (c Config) Memory() (bytes float64, err error) {
 		m := c.declare(g, c.BatchSize)
 		return c.blocks(), m.objective, m.Params()
 	}
-	return train.Need(c.Training, c.Run, train.Hooks{}, c.optimizer(), c.NLayer, declare)
+	return train.Need(c.Training, c.Run, train.Hooks{}, c.optimizer(), c.NLayer, 1, declare)
 }
 
 // optimizer returns the function that builds the optimizer's rule.

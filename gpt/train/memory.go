@@ -38,13 +38,17 @@ func (r Run) CheckMemory(bytes float64, what string, fields field.List, names ..
 type Planned func(g *graph.Graph, blocks int) (places []string, loss graph.Expr, params []graph.Expr)
 
 // Need returns the number of bytes that a run with the given number of blocks needs: parameters, masks and ids,
-// activations and gradients as they are planned, and the optimizer's state. For a deep network it plans two shallow
-// ones, since every further block needs the same.
-func Need(t Training, r Run, h Hooks, o Optimizer, blocks int, build Planned) (bytes float64, err error) {
+// activations and gradients as they are planned, and the optimizer's state. Blocks repeat after period; it is 1 if all
+// are alike. For a deep network Need plans two shallow ones, since every further period needs the same.
+func Need(t Training, r Run, h Hooks, o Optimizer, blocks, period int, build Planned) (bytes float64, err error) {
 	if build == nil {
 		return 0, errors.New("memory: the function that builds the network is nil")
 	}
-	const few = 4
+	step := max(period, 2)
+	few := 2 * step
+	if period > 1 {
+		few += blocks % period
+	}
 	planned := func(n int) float64 {
 		g := graph.Outline(graph.Float32)
 		g.Kernels = t.Kernels
@@ -71,8 +75,8 @@ func Need(t Training, r Run, h Hooks, o Optimizer, blocks int, build Planned) (b
 	if blocks <= few {
 		return planned(blocks), err
 	}
-	half, full := planned(few/2), planned(few)
-	return full + float64(blocks-few)*(full-half)/(few/2), err
+	less, full := planned(few-step), planned(few)
+	return full + float64(blocks-few)*(full-less)/float64(step), err
 }
 
 // Kept returns the number of values that a run keeps for every number of the parameter p, in addition to the number and

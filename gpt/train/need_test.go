@@ -11,7 +11,7 @@ import (
 // Every further block needs the same memory, whether it is planned or extrapolated.
 func TestNeedOfBlocks(t *testing.T) {
 	need := func(blocks int) float64 {
-		bytes, err := Need(Training{}, Run{}, Hooks{}, adamw, blocks, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
+		bytes, err := Need(Training{}, Run{}, Hooks{}, adamw, blocks, 1, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 			x := g.Root().Value("x", graph.Const(0), 32, 64)
 			for i := range blocks {
 				x = x.MatMul(g.Root().Param(fmt.Sprint("w", i), graph.Const(0), 64, 64)).Tanh()

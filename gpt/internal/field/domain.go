@@ -3,6 +3,7 @@ package field
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -10,12 +11,12 @@ import (
 // the product of two sizes in 64.
 const MaxSize = 1 << 28
 
-// Domain is the set of values that a field may take: numbers for which has is true, or the given names. If both are
-// nil, it is any value of the field's type.
+// Domain is the set of values that a field may take: numbers for which has is true, or texts for which reads is. If
+// both are nil, it is any value of the field's type.
 type Domain struct {
 	want  string
 	has   func(float64) bool // false for NaN
-	names []string
+	reads func(string) bool
 }
 
 // Any returns the domain of all values of the field's type.
@@ -59,5 +60,11 @@ func Uint64() Domain {
 
 // OneOf returns the given names, and the empty name, which means the default.
 func OneOf(names ...string) Domain {
-	return Domain{want: "one of " + strings.Join(names, ", "), names: names}
+	if names == nil {
+		return Domain{}
+	}
+	return Text("one of "+strings.Join(names, ", "), func(s string) bool { return slices.Contains(names, s) })
 }
+
+// Text returns the texts for which reads is true, and the empty text, which means the default.
+func Text(want string, reads func(string) bool) Domain { return Domain{want: want, reads: reads} }

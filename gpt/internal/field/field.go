@@ -4,7 +4,6 @@ package field
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -85,7 +84,7 @@ func (f Field) valid() bool {
 	case *float64:
 		return f.domain.has == nil || f.domain.has(*p)
 	case *string: // empty means the default
-		return f.domain.names == nil || *p == "" || slices.Contains(f.domain.names, *p)
+		return f.domain.reads == nil || *p == "" || f.domain.reads(*p)
 	}
 	return true
 }

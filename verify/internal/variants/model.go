@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -98,19 +99,37 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 
 // check returns an error if a name has no formula.
 func (c Plan) check() error {
-	for _, s := range []struct{ kind, name string }{
+	used := []struct{ kind, name string }{
 		{"position", c.Position}, {"norm", c.Norm}, {"block", c.Block}, {"activation", c.Activation},
 		{"mlp", cmp.Or(c.MLP, "mlp")}, {"head", c.Head}, {"qk_norm", cmp.Or(c.QKNorm, none)},
 		{"attn_gate", cmp.Or(c.AttnGate, none)}, {"attn_sinks", cmp.Or(c.AttnSinks, none)},
 		{"short_conv", cmp.Or(c.ShortConv, none)}, {"value_residual", cmp.Or(c.ValueResidual, none)},
 		{"skips", cmp.Or(c.Skips, none)},
-		{"attention", c.Attention}, {"attention", c.encoderSide().attention},
-	} {
+	}
+	for _, attention := range slices.Concat(spread(c.Attention), spread(c.encoderSide().attention)) {
+		used = append(used, struct{ kind, name string }{"attention", attention})
+	}
+	for _, s := range used {
 		if known := names(s.kind); !slices.Contains(known, s.name) {
 			return fmt.Errorf("%w for %s %q, only for %s", ErrNoFormula, s.kind, s.name, strings.Join(known, ", "))
 		}
 	}
 	return nil
+}
+
+// spread returns the attentions of a list such as gla*3,causal, one for each block until the list repeats.
+func spread(list string) (blocks []string) {
+	for _, item := range strings.Split(list, ",") {
+		name, times, _ := strings.Cut(item, "*")
+		n, err := strconv.Atoi(times)
+		if err != nil {
+			n = 1
+		}
+		for range n {
+			blocks = append(blocks, name)
+		}
+	}
+	return blocks
 }
 
 // names returns the sorted names of a kind.
@@ -158,10 +177,10 @@ func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 		Drop:      p.Site.Drop("drop"),
 		Scale:     p.plan.Embeddings,
 	}
-	block := find[T]("block", p.plan.Block)
+	block, attentions := find[T]("block", p.plan.Block), spread(p.side.attention)
 	for i := range p.plan.Layers {
 		at := p.At(fmt.Sprintf("h.%d", i))
-		at.block = i
+		at.block, at.side.attention = i, attentions[i%len(attentions)]
 		out.Blocks = append(out.Blocks, block.Hand(at))
 		if cmp.Or(p.plan.Skips, none) != none {
 			out.Skips = append(out.Skips, at.skip())
