@@ -88,7 +88,7 @@ func variants() map[string]Config {
 	for _, n := range parts.AttnGates() {
 		vary("attn_gate "+n.String(), func(c *Config) { c.AttnGate, c.Attention = n.String(), "gqa"; c.suit() })
 	}
-	for _, a := range []string{"causal", "gqa", "linear", "sigmoid", "forgetting"} {
+	for _, a := range []string{"causal", "gqa", "linear", "sigmoid", "forgetting", "diff"} {
 		vary(a+", value_residual", func(c *Config) { c.ValueResidual, c.Attention, c.NLayer = "learned", a, 3; c.suit() })
 	}
 	for _, n := range parts.Skips() {

@@ -43,7 +43,11 @@ func everyPart(c Config) (list []Config) {
 		vary(func(c *Config) { c.Position = p.String() })
 	}
 	for _, a := range parts.Attentions() {
-		vary(func(c *Config) { c.Attention = a.String() })
+		vary(func(c *Config) {
+			if c.Attention = a.String(); c.Attention == "diff" {
+				c.NHead++ // to an even number
+			}
+		})
 	}
 	for _, list := range []string{"gated_deltanet,window", "mla,taylor"} {
 		vary(func(c *Config) { c.NLayer, c.Attention = 3, list })

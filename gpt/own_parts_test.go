@@ -156,7 +156,7 @@ func TestImpossibleParts(t *testing.T) {
 		{func(c *Config) { c.Block, c.Position = "elman", "alibi" }, "position: got alibi, want learned, sinusoidal or none with block elman"},
 		{func(c *Config) { c.NHead, c.QKSize = 3, 0 }, "n_head: 3 heads do not divide n_embd 10"},
 		{func(c *Config) { c.Attention = "linformer" }, "attention: got linformer, want a causal one: its keys are mixtures of all block_size 7 tokens"},
-		{func(c *Config) { c.Attention = "full" }, "attention: got full, want one of causal, sigmoid, forgetting, gqa"},
+		{func(c *Config) { c.Attention = "full" }, "attention: got full, want one of causal, sigmoid, forgetting, diff, gqa"},
 		{func(c *Config) { c.Norm = "batch" }, "norm: got batch, want one of layernorm"},
 		{func(c *Config) { c.Position = "left" }, "position: got left, want one of learned"},
 		{func(c *Config) { c.Block = "side" }, "block: got side, want one of pre, post"},

@@ -81,12 +81,16 @@ func (l *SelfAttention) gated(x graph.Expr) *heads {
 // a query attend to a later key.
 func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
+	return l.gated(x).project(l.stepped(step(l.QKV, x, at), at))
+}
+
+// stepped returns the heads' results for the newest tokens.
+func (l *SelfAttention) stepped(qkv, at graph.Expr) graph.Expr {
 	mask := l.heads.causalMask()
-	qkv, heads := step(l.QKV, x, at), l.gated(x)
-	if heads.sinks.Graph() == nil {
-		return heads.project(graph.CachedAttention(qkv, mask, at, l.cache))
+	if l.heads.sinks.Graph() == nil {
+		return graph.CachedAttention(qkv, mask, at, l.cache)
 	}
-	return heads.project(graph.CachedSinkAttention(qkv, mask, heads.sinks, at, l.cache))
+	return graph.CachedSinkAttention(qkv, mask, l.heads.sinks, at, l.cache)
 }
 
 // Mixing returns T·H(dρ+dh).
@@ -134,10 +138,13 @@ func (l *heads) place(y graph.Expr) graph.Expr {
 	return l.scope.Place("heads", y)
 }
 
-// attend computes the heads' results, from packed projections to packed results. The mask is added (errata B1).
-func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
+// attend computes the heads' results, from packed projections to packed results, and names them.
+func (l *heads) attend(qkv graph.Expr) graph.Expr { return l.place(l.results(qkv)) }
+
+// results computes the heads' results before their gate. The mask is added (errata B1).
+func (l *heads) results(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := l.kernel(qkv); ok {
-		return l.place(y)
+		return y
 	}
 	h, at := l.sizes, l.scope
 	q := at.Place("q", split(qkv, h, 0, h.QK))                      // q = a·w_q + b_q  (B, H, T, dρ)  (9.a)
@@ -148,7 +155,7 @@ func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B
 	scaled = at.Place("scores", scaled)
 	rho := at.Place("weights", l.softmax(scaled.Add(l.mask.overHeads(at)))) // ρ = softmax     (B, H, T, T)   (13), (15)
 	out := l.drop.Forward(rho).In(at).MatMul(v)                             // ρ·v              (B, H, T, dh)  (16)
-	return l.place(concat(out, h.Batch*h.Context, h.Heads*h.V))             // concat           (B·T, H·dh)    (34)
+	return concat(out, h.Batch*h.Context, h.Heads*h.V)                      // concat           (B·T, H·dh)    (34)
 }
 
 // kernel returns the kernel of attend, from packed projections with keys and values of every group.

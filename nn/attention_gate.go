@@ -19,9 +19,7 @@ func NewElementGate(at Site) *Gate { return newGate(at, at.Heads*at.V, nil) }
 
 // NewHeadGate declares c_gate (d, H).
 func NewHeadGate(at Site) *Gate {
-	const most = 1 << 20
-	if at.Heads < 1 || at.V < 1 || at.Heads > most || at.V > most || at.Heads*at.V > most {
-		at.Failf("%d heads of %d features, want 1 to %d features for a gate of each head", at.Heads, at.V, most)
+	if !at.enumerable(at.V) {
 		return &Gate{scope: at.Scope}
 	}
 	var order []int
@@ -43,12 +41,34 @@ func (l *Gate) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, H·
 	if l.order == nil {
 		return g
 	}
-	if y, ok := graph.GatherCols(g, l.order); ok {
+	return gathered(g, l.order)
+}
+
+// gathered returns the columns of x in the given order; −1 is a column of zeros.
+func gathered(x graph.Expr, order []int) graph.Expr { // (n, d) → (n, len(order))
+	if y, ok := graph.GatherCols(x, order); ok {
 		return y
 	}
-	columns := make([]graph.Expr, len(l.order))
-	for i, gate := range l.order {
-		columns[i] = g.Cols(gate, gate+1)
+	if len(order) == 0 || len(x.Shape()) != 2 { // building has failed
+		return x
+	}
+	zeros := x.Cols(0, 1).Detach().Scale(0)
+	columns := make([]graph.Expr, len(order))
+	for i, column := range order {
+		columns[i] = zeros
+		if column >= 0 {
+			columns[i] = x.Cols(column, column+1)
+		}
 	}
 	return columns[0].Join(columns[1:]...)
+}
+
+// enumerable reports whether the heads have 1 to 2²⁰ features together, given those of one. Otherwise building fails.
+func (s Site) enumerable(features int) bool {
+	const most = 1 << 20
+	if s.Heads < 1 || features < 1 || s.Heads > most || features > most || s.Heads*features > most {
+		s.Failf("%d heads of %d features, want 1 to %d features of all heads", s.Heads, features, most)
+		return false
+	}
+	return true
 }

@@ -163,6 +163,88 @@ var forgettingLayerCases = []layerCase{
 	}},
 }
 
+// paired returns differential attention at a site with twice as many heads, which is an even number.
+func paired(change func(Site) Site) func(at Site) Cached {
+	return func(at Site) Cached {
+		at.Heads *= 2
+		return NewDiffAttention(change(at))
+	}
+}
+
+var diffLayerCases = []layerCase{
+	{"differential attention with adapters, rope and dropout", "DiffAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+		return paired(rotary)(at).Forward(x)
+	}},
+	{"differential attention with caps and sinks", "DiffAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Cap = 0.7
+		if at.Context > 1 { // otherwise the norm cancels them
+			at.Sinks = NewSinks
+		}
+		return paired(func(at Site) Site { return at })(at).Forward(x)
+	}},
+}
+
+// Where both maps of a pair are equal, 1 − λ of a map is left, which the norm removes: the result is that of softmax
+// attention with the pair's value, after the norm and times 1 − λ₀. λ is λ₀ if the vectors are 0.
+func TestI108EqualMaps(t *testing.T) {
+	d := shapes[0]
+	for block, initial := range map[int]float64{0: 0.2, 2: 0.8 - 0.6*math.Exp(-0.6)} {
+		for _, kernels := range []bool{false, true} {
+			g := graph.New(graph.Float64, 5)
+			g.Kernels = kernels
+			at := newSite(g, d)
+			at.Heads, at.Block, at.Eps = 2, block, 0
+			l := NewDiffAttention(at)
+			l.heads.Proj = unchanged{}
+			for _, p := range g.Params() {
+				switch name := strings.TrimPrefix(p.Name(), "h.0."); {
+				case strings.HasPrefix(name, "lambda"):
+					for i := range p.Tensor().Len() {
+						p.Tensor().Set(i, 0)
+					}
+				case name == "c_attn.weight": // the second query and key are the first
+					width := p.Tensor().Shape[1]
+					for row := range d.Embd {
+						for i := range d.QK {
+							p.Tensor().Set(row*width+d.QK+i, p.Tensor().At(row*width+i))
+							p.Tensor().Set(row*width+3*d.QK+i, p.Tensor().At(row*width+2*d.QK+i))
+						}
+					}
+				}
+			}
+			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+			maps := output(t, l.heads.results(gathered(l.QKV.Forward(x), l.copies))).Floats()
+			got, wide := output(t, l.Forward(x)).Floats(), 2*d.V
+			for row := range d.Batch * d.Context {
+				y, sum := maps[row*2*wide:][:wide], 0.0
+				for i, v := range y {
+					if second := maps[row*2*wide+wide+i]; !(math.Abs(v-second) <= 1e-14) {
+						t.Fatalf("row %d: the maps give %v and %v", row, v, second)
+					}
+					sum += v * v
+				}
+				for i, v := range y {
+					want := (1 - initial) * v / math.Sqrt(sum/float64(wide))
+					if y := got[row*wide+i]; !(math.Abs(y-want) <= 1e-12) {
+						t.Errorf("block %d, kernels %t, row %d, feature %d: got %v, want %v", block, kernels, row, i, y, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestI108StepEqualsForward(t *testing.T) {
+	for _, d := range shapes[:3] {
+		stepEqualsForward(t, Window{3}, d, paired(func(at Site) Site { return at }))
+		stepEqualsForward(t, Causal{}, d, paired(func(at Site) Site {
+			at.Sinks = NewSinks
+			return gatedFeatures(at)
+		}))
+	}
+}
+
 // Gates of 1 forget nothing: the layer is SelfAttention. Gates of 0 forget all tokens before: a token attends to itself.
 func TestI94OpenAndClosedGates(t *testing.T) {
 	d := shapes[0]

@@ -38,6 +38,22 @@ func ExampleSigmoidAttention() {
 	//   0.75  0.75
 }
 
+// Two heads share one value, and each has its own queries and keys. Both projections have the sizes of SelfAttention's.
+func ExampleDiffAttention() {
+	at := latentSite()
+	at.Heads = 2
+	nn.NewDiffAttention(at.At("attn"))
+	parameters(at)
+	// Output:
+	// attn.c_attn.weight [8 20]
+	// attn.c_proj.weight [8 8]
+	// attn.lambda_q1 [1 3]
+	// attn.lambda_k1 [1 3]
+	// attn.lambda_q2 [1 3]
+	// attn.lambda_k2 [1 3]
+	// attn.norm.weight [8]
+}
+
 // All scores are 0, and so are the logits of the gates: a token counts half as much for each token after it. A row shows
 // the share of the first token, then that of the others.
 func ExampleForgettingAttention() {

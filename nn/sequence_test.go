@@ -238,6 +238,7 @@ func TestConvStepEqualsForward(t *testing.T) {
 			"two":      func(at Site) Cached { return NewParallelTwoBlock(everyConv(at), causal) },
 			"gqa":      func(at Site) Cached { return NewGroupedAttention(everyConv(at), 1, true) },
 			"sigmoid":  func(at Site) Cached { return NewSigmoidAttention(everyConv(at)) },
+			"diff":     func(at Site) Cached { return paired(everyConv)(at) },
 			"forget":   func(at Site) Cached { return NewForgettingAttention(everyConv(at)) },
 			"linear":   func(at Site) Cached { return NewLinearAttention(everyConv(at)) },
 			"longformer": func(at Site) Cached {

@@ -57,7 +57,9 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	}
 	all := slices.DeleteFunc(parts.Attentions(), func(a parts.Attention) bool { return a.Name == "linformer" }) // not causal
 	own := all[int(s.attention)%len(all)]
-	c.Attention = string(own.Name)
+	if c.Attention = string(own.Name); c.Attention == "diff" {
+		c.NHead += c.NHead % 2
+	}
 	latent := strings.HasPrefix(c.Attention, "mla")
 	if latent {
 		c.Options.Offer("latent_size", upTo(s.window, 5))

@@ -36,7 +36,7 @@ func (a Attention) Make(root nn.Site, s Stack) (built nn.Attention) {
 func Attentions() []Attention {
 	return slices.Concat([]Attention{
 		{Name: "causal", New: causal, Softmax: true}, {Name: "sigmoid", New: sigmoid},
-		{Name: "forgetting", New: forgetting},
+		{Name: "forgetting", New: forgetting}, {Name: "diff", Check: rejectOddHeads, New: diff, Softmax: true},
 	},
 		groupedAttentions(), windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(),
 		latentAttentions(), recurrences())
@@ -52,6 +52,18 @@ func sigmoid(nn.Site, Stack) nn.Attention {
 
 func forgetting(nn.Site, Stack) nn.Attention {
 	return func(at nn.Site) nn.Layer { return nn.NewForgettingAttention(at) }
+}
+
+func diff(nn.Site, Stack) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewDiffAttention(at) }
+}
+
+func rejectOddHeads(d nn.Dims, s Stack) error {
+	if d.Heads%2 != 0 {
+		return errors.Errorf("n_head: got %d, want an even number with attention %s: two heads share a value",
+			d.Heads, s.Attention)
+	}
+	return nil
 }
 
 func (a Attention) check(d nn.Dims, s Stack) error {

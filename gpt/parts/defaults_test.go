@@ -102,6 +102,7 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.Block, s.Initialization = "elman", "zero_proj" }, "initialization: got zero_proj, want the default, scaled_proj, with block elman"},
 		{func(s *Stack) { s.NLayer, s.Skips = 1, "unet" }, "skips: got unet, want none with n_layer 1"},
 		{func(s *Stack) { s.Block, s.ShortConv = "elman", "canon_a" }, "short_conv: got canon_a, want the default, none, with block elman"},
+		{func(s *Stack) { s.NHead, s.NEmbd, s.Attention = 3, 48, "diff" }, "n_head: got 3, want an even number with attention diff: two heads share a value"},
 		{func(s *Stack) { s.Attention, s.AttnGate = "linear", "elementwise" }, "attn_gate: got elementwise, want none with attention linear, which has no gate"},
 		{func(s *Stack) { s.Block, s.AttnSinks = "elman", "learned" }, "attn_sinks: got learned, want the default, none, with block elman"},
 		{func(s *Stack) { s.Attention, s.AttnSinks = "sigmoid", "learned" }, "attn_sinks: got learned, want none with attention sigmoid, whose weights are not softmaxes"},

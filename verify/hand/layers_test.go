@@ -140,6 +140,9 @@ func examples[T hand.Number]() []example[T] {
 		{"sigmoid attention, blind query", "x 8 22", alone(func(_, _ int) hand.Head[T] {
 			return hand.SigmoidAttention[T]{Mask: hand.Except(causal, hand.WindowMask(n, 2))}
 		})},
+		{"differential attention", "x 8 5, lambda_q1 1 4, lambda_k1 1 4, lambda_q2 1 4, lambda_k2 1 4, norm.weight 1 6, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, ", func(at site) layer {
+			return at.DiffAttention(attend(at, causal), 8, nil, at.Difference(1, 1))
+		}},
 		{"attention that forgets", "x 8 5, c_forget.weight 5 2, c_forget.bias 1 2, " + attentionShapes, func(at site) layer {
 			heads := attend(at, causal)
 			heads.Head = func(b, h int) hand.Head[T] {

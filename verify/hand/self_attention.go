@@ -15,9 +15,11 @@ type SelfAttention[T Number] struct {
 	Rotary Layer[T] // of the queries, and of the keys; nil does not rotate
 	Heads  Heads[T]
 	Forget Layer[T] // of the logits of gates, (d, H), for heads of ForgettingAttention; otherwise nil
-	Gate   Layer[T] // of the heads' results, (d, H·dh) or (d, H); nil does not multiply
-	Proj   Layer[T] // (H·dh, d)
-	Drop   Dropout[T]
+	// Difference combines the results of pairs of heads, which share a value; nil does not.
+	Difference *Difference[T]
+	Gate       Layer[T] // of the heads' results, (d, H·dh) or (d, H); nil does not multiply
+	Proj       Layer[T] // (H·dh, d)
+	Drop       Dropout[T]
 }
 
 // packed returns the result of the projection, and the queries, keys and values from it.
@@ -52,7 +54,7 @@ func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
 	if l.Forget != nil {
 		q = withSums(q, l.sums().Forward(forward("c_forget", l.Forget, a2)), l.Heads.Count)
 	}
-	a3 := l.Heads.Forward(q, k, v) // a₃  (B·n, H·dh)
+	a3 := l.difference(l.Heads.Forward(q, k, l.shared(q, v))) // a₃  (B·n, H·dh)
 	if l.Gate != nil {
 		a3 = a3.Mul(sigmoid(forward("c_gate", l.Gate, a2)).features(a3))
 	}
@@ -68,7 +70,9 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 		z = forward("c_forget", l.Forget, a2)
 		q = withSums(q, l.sums().Forward(z), l.Heads.Count)
 	}
-	a3 := l.Heads.Forward(q, k, v)
+	v = l.shared(q, v)
+	results := l.Heads.Forward(q, k, v)
+	a3 := l.difference(results)
 	ungated := a3
 	var s, gates Matrix[T]
 	if l.Gate != nil {
@@ -82,7 +86,14 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	if l.Gate != nil {
 		heads = d3.Mul(gates) // Δ ∘ g
 	}
+	var lambdas Gradients[T]
+	if l.Difference != nil {
+		heads, lambdas = l.Difference.Backward(results, heads)
+	}
 	dq, dk, dv := l.Heads.Backward(q, k, v, heads) // Δ_raw k, Δ_rawᵗ q, ρᵗ Δ₃
+	if l.Difference != nil {
+		dv = l.Difference.values().sum(dv)
+	}
 	var sinks Gradients[T]
 	if d := l.Heads.sinks(q, k, v, heads); d.Err != nil || !d.None() {
 		sinks = Gradients[T]{{Name: "sinks", Symbol: "b", Equation: "−Σ ρ₀ D", Value: d}}
@@ -117,7 +128,7 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	return d2, slices.Concat(
 		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", zero).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
-		lambda, norm, sinks,
+		lambda, norm, sinks, lambdas,
 		forget.by("a₂ᵗΔ_z", "ΣΔ_z").In("c_forget", "_f"),
 		gate.by("a₂ᵗ(Δ₃ ∘ a ∘ g(1 − g))", "Σ Δ₃ ∘ a ∘ g(1 − g)").In("c_gate", "_g"),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
@@ -154,6 +165,22 @@ func (x Matrix[T]) perGate(gates Matrix[T]) Matrix[T] {
 	return JoinColumns(out...)
 }
 
+// shared returns the value of every pair for each of its heads, or v if there are no pairs.
+func (l SelfAttention[T]) shared(q, v Matrix[T]) Matrix[T] {
+	if l.Difference == nil {
+		return v
+	}
+	return l.Difference.values().repeat(q, v)
+}
+
+// difference returns the results of the pairs, or those of the heads if there are no pairs.
+func (l SelfAttention[T]) difference(results Matrix[T]) Matrix[T] {
+	if l.Difference == nil {
+		return results
+	}
+	return l.Difference.Forward(results)
+}
+
 // sums returns the running sums of the gates of the sequences.
 func (l SelfAttention[T]) sums() gateSums[T] { return gateSums[T]{l.Heads.Batch} }
 
@@ -168,13 +195,17 @@ func (at Site[T]) gate(name string) Layer[T] {
 
 // SelfAttention returns the layer with at.c_attn and at.c_proj. The queries of all heads together have qk features.
 func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T] {
+	return at.selfAttention(heads, qk, rotary)
+}
+
+func (at Site[T]) selfAttention(heads Heads[T], qk int, rotary Layer[T]) SelfAttention[T] {
 	var qkv Layer[T] = at.At("c_attn").Packed(qk, heads.keys(qk))
 	if at.Queries != 0 {
 		qkv = ScaledQueries[T]{qkv, qk, at.Queries}
 	}
 	return SelfAttention[T]{
 		at.At("c_attn").beforeConv(qkv), at.queryKeyNorm(qk, heads.keys(qk)), at.values(), qk, rotary, heads,
-		at.gate("c_forget"), at.gate("c_gate"), at.At("c_proj").Linear(), at.Drop("resid_dropout"),
+		at.gate("c_forget"), nil, at.gate("c_gate"), at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }
 

@@ -17,7 +17,7 @@ func arguments() map[string]func(w *world) []any {
 	return map[string]func(w *world) []any{
 		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SandwichBlock.Step": step,
 		"nn.PostPartBlock.Step": step, "nn.ParallelBlock.Step": step, "nn.ParallelTwoBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
-		"nn.SigmoidAttention.Step": step, "nn.ForgettingAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step, "nn.Recurrence.Step": step,
+		"nn.SigmoidAttention.Step": step, "nn.DiffAttention.Step": step, "nn.ForgettingAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step, "nn.Recurrence.Step": step,
 		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork, "graph.RecurrenceCache.Fork": fork,
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },

@@ -10,7 +10,7 @@ func attentions[T hand.Number]() []Variant[T] {
 			ID: "I14", What: "multi-headed attention", Source: multiHead,
 			Settings: []Setting{{Name: "causal attention"}, {Name: "attention without a mask", Sight: All}},
 		},
-		sigmoid[T](), forgetting[T](),
+		sigmoid[T](), forgetting[T](), diff[T](),
 		{Name: "full", Hand: selfAttention[T](causal)}, // of an encoder
 		{
 			Name: "window", Type: self, Hand: selfAttention[T](windowed), ID: "I12",
