@@ -434,7 +434,8 @@ func TestSoak(t *testing.T) {
 	resident := residentSet(t)
 	work(n)
 	heap2, goroutines2 := live()
-	if now := residentSet(t); now > resident*105/100+1<<20 {
+	// The allowance is less than a page for each step, and more than what the runtime grows by on a loaded machine.
+	if now := residentSet(t); now > resident*105/100+2<<20 {
 		t.Errorf("the process grew from %d to %d bytes in %d steps", resident, now, n)
 	}
 	runtime.KeepAlive(trainer)
