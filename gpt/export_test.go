@@ -18,6 +18,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -108,6 +109,43 @@ func exportable() map[string]Config {
 			c.Attention = "gqa"
 			c.Multipliers = parts.Multipliers{EmbeddingMultiplier: 12, AttentionMultiplier: 0.015625, ResidualMultiplier: 0.22, LogitsScaling: 8}
 			c.Options.Set("n_kv_head", 2)
+		}),
+		"gemma": with(func(c *Config) {
+			llama(c)
+			c.MLP, c.Head, c.Attention, c.EmbeddingMultiplier, c.QKSize, c.VSize = "geglu_tanh", "tied", "gqa", math.Sqrt(24), 10, 10
+		}),
+		"olmo": with(func(c *Config) {
+			llama(c)
+			c.Norm, c.Attention, c.Eps = "layernorm_plain", "gqa", 1e-5
+			c.Options.Set("n_kv_head", 2)
+		}),
+		"phi": with(func(c *Config) {
+			c.Bias, c.Position, c.Block, c.Head, c.PartialRotaryFactor = true, "rope", "parallel", "linear", 0.5
+			c.NHead, c.NEmbd, c.NInner, c.Activation = 3, 24, 31, "gelu_tanh"
+		}),
+		"arcee": with(func(c *Config) {
+			llama(c)
+			c.MLP, c.Activation, c.Attention, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "", "relu2", "gqa", "yarn", 4, 5
+			c.Options.Set("n_kv_head", 2)
+		}),
+		"glm": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.Head, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa_bias", "linear", 0.5, 8, 8
+			c.Options.Set("n_kv_head", 2)
+		}),
+		"cohere": with(func(c *Config) {
+			llama(c)
+			c.Norm, c.Attention, c.Block, c.LogitsScaling, c.Head = "layernorm", "gqa", "parallel", 4, "tied"
+			c.Options.Set("n_kv_head", 2)
+		}),
+		"starcoder2": with(func(c *Config) {
+			c.Bias, c.Position, c.Attention, c.Activation, c.NHead, c.NEmbd = true, "rope", "gqa_window", "gelu_tanh", 4, 24
+			c.Options.Set("n_kv_head", 2)
+			c.Options.Set("window", 3)
+		}),
+		"gpt_bigcode": with(func(c *Config) {
+			c.Bias, c.Attention, c.Activation, c.NInner = true, "gqa", "gelu_tanh", 23
+			c.Options.Set("n_kv_head", 1)
 		}),
 		"olmo2": with(func(c *Config) {
 			llama(c)
@@ -381,6 +419,30 @@ func TestFamiliesLive(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The config.json of every family opens, with the defaults of its program for absent keys. The other kinds that are known
+// are refused with what a network lacks for them.
+func TestKinds(t *testing.T) {
+	open := strings.Fields("gpt2 llama qwen2 qwen3 smollm3 olmo olmo2 mistral gemma gemma2 gemma3_text phi phi3 granite arcee " +
+		"glm cohere starcoder2 gpt_bigcode gpt_neox gpt_neo opt")
+	for _, kind := range open {
+		sizes := `, "num_hidden_layers": 2, "max_position_embeddings": 64, "vocab_size": 99`
+		if slices.Contains([]string{"gpt2", "gpt_bigcode", "gpt_neo"}, kind) { // which name them otherwise
+			sizes = ""
+		}
+		if _, err := FromHuggingFace([]byte(`{"model_type": "` + kind + `"` + sizes + `}`)); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	closed := strings.Fields("mixtral qwen2_moe qwen3_moe olmoe deepseek_v3 gpt_oss falcon stablelm gptj bloom mamba")
+	for _, kind := range closed {
+		_, err := FromHuggingFace([]byte(`{"model_type": "` + kind + `"}`))
+		mustContain(t, err, "model_type: got "+kind+", which is not supported: it needs a")
+	}
+	if n := len(published.Families()); n != len(open) || len(open)+len(closed) != 33 {
+		t.Errorf("there are %d families, and %d kinds are tested", n, len(open)+len(closed))
 	}
 }
 

@@ -126,7 +126,7 @@ func (c Config) in(f published.Family) (field.List, error) {
 		want, _ := t.want.Find(got.Name)
 		return nil, errors.Errorf("%s: got %s, want %s", got.Name, field.Clip(got.String()), want)
 	}
-	if o, _ := c.planned().outline(); slices.Contains(o.names, "lm_head.bias") {
+	if o, _ := c.planned().outline(); !f.HeadBias && slices.Contains(o.names, "lm_head.bias") {
 		return nil, errors.Errorf("head: got %s, which has a bias, want tied", c.Head)
 	}
 	return t.file, nil

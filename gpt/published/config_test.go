@@ -160,6 +160,13 @@ func TestReadRefuses(t *testing.T) {
 		l + `"qk_norm": true}`: "qk_norm: got true, want none", l + `"quantization_config": {"bits": 4}}`: "quantization_config: got {",
 		l + `"attn_logit_softcapping": 50}`: "attn_logit_softcapping: got 50", l + `"final_logit_softcapping": 30}`: "final_logit_softcapping: got 30",
 		l + `"sliding_window": 4096}`: "sliding_window: got 4096, want none", l + `"attention_multiplier": 2}`: "attention_multiplier: got 2",
+		`{"model_type": "olmo", "clip_qkv": 8}`:               "clip_qkv: got 8, want none",
+		`{"model_type": "phi", "qk_layernorm": true}`:         "qk_layernorm: got true, want false",
+		`{"model_type": "glm", "attention_bias": false}`:      "attention_bias: got false, want true",
+		`{"model_type": "cohere", "logit_scale": 0}`:          "logit_scale: got 0",
+		`{"model_type": "starcoder2", "use_bias": false}`:     "use_bias: got false, want true",
+		`{"model_type": "gpt_bigcode", "multi_query": false}`: "multi_query: got false, want true",
+		`{"model_type": "arcee", "mlp_bias": true}`:           "mlp_bias: got true, want false",
 		`{"model_type": "qwen2", "num_key_value_heads": 5}`:   "num_key_value_heads: got 5",
 		`{"model_type": "qwen2", "use_sliding_window": true}`: "use_sliding_window: got true, want false",
 		`{"model_type": "qwen2", "mlp_bias": true}`:           "mlp_bias: got true, want false",
@@ -270,7 +277,7 @@ func TestWrite(t *testing.T) {
 	if _, err := GPT2().Write(n.fields().Without("n_layer"), parts.Activations()); err == nil || !strings.Contains(err.Error(), "no field n_layer") {
 		t.Errorf("without n_layer: got the error %v", err)
 	}
-	if got := Own(); got.ModelType != "pedestrian" || got.architectures != nil || !got.headBias {
+	if got := Own(); got.ModelType != "pedestrian" || got.architectures != nil || !got.HeadBias {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 type Family struct {
 	ModelType string // in its config.json
 	Biases    bool   // its files have every bias except the head's; those that a network lacks are 0
+	HeadBias  bool   // its files may have a bias of the head
 
 	architectures []string
 	rows          []row
@@ -26,8 +27,7 @@ type Family struct {
 	harmless      []string       // keys that change no logits of the family, in addition to harmlessKeys
 	constants     map[string]any // keys that Export adds because programs expect them
 
-	names    names
-	headBias bool // its files may have a bias of the head
+	names names
 }
 
 // link translates keys and fields that do not correspond one by one. read follows the keys of a file and precedes its
@@ -42,8 +42,8 @@ type setting struct{ field, value string }
 // Families returns the families of other programs.
 func Families() []Family {
 	return []Family{
-		GPT2(), llama(), qwen2(), qwen3(), smolLM3(), olmo2(), mistral(), gemma2(), gemma3(), phi3(), granite(),
-		gptNeoX(), gptNeo(), opt(),
+		GPT2(), llama(), qwen2(), qwen3(), smolLM3(), olmo(), olmo2(), mistral(), gemma(), gemma2(), gemma3(), phi(),
+		phi3(), granite(), arcee(), glm(), cohere(), starCoder2(), bigCode(), gptNeoX(), gptNeo(), opt(),
 	}
 }
 
@@ -63,6 +63,9 @@ func FamilyOf(data []byte) (Family, error) {
 		if f.ModelType == modelType || modelType == "" {
 			return f, nil
 		}
+	}
+	if lacks, ok := missing()[modelType]; ok {
+		return Family{}, errors.Errorf("model_type: got %s, which is not supported: it needs %s", modelType, lacks)
 	}
 	var known []string
 	for _, f := range Families() {

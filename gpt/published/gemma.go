@@ -12,6 +12,46 @@ import (
 	"github.com/pkg/errors"
 )
 
+// gemma returns the family of the first Gemma (Gemma Team 2024): a LLaMA with embeddings times √d. The files hold the
+// gains of its norms minus 1. Like other programs, it ignores hidden_act.
+func gemma() Family {
+	list := llamaNames()
+	for i, r := range list.rules {
+		if strings.Contains(r.ours, "ln_") {
+			list.rules[i].shift = 1
+		}
+	}
+	sizes := llamaSizes{
+		vocabulary: 256_000, context: 8192, inner: 24_576, width: 3072, blocks: 28, heads: 16, groups: 16, head: 256,
+		tied: true,
+	}
+	return Family{
+		ModelType:     "gemma",
+		architectures: []string{"GemmaForCausalLM"},
+		rows: append(without(llamaRows(sizes), "hidden_act"), gemmaActivation(),
+			fixed("attention_bias", false)),
+		same:      append(llamaSame(), setting{"attention", "gqa"}),
+		links:     []link{sharedKeys(), fullLayers(), rotary(), widthFactor()},
+		harmless:  []string{"hidden_act"},
+		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
+		names:     list,
+	}
+}
+
+// gemmaActivation returns the row of the activation of Gemma's gated MLP.
+func gemmaActivation() row {
+	return row{
+		key: "hidden_activation", value: "gelu_pytorch_tanh", fields: []string{"mlp"}, names: geluMLPs, null: true,
+	}
+}
+
+// widthFactor returns the link of the factor √d on the embeddings, which no key contains.
+func widthFactor() link {
+	return link{read: func(file, network field.List) error {
+		return parse(network, "embedding_multiplier", plain(math.Sqrt(float64(count(file, "hidden_size")))))
+	}}
+}
+
 // gemma2 returns the family of Gemma 2 (Gemma Team 2024): a LLaMA with norms before and after attention and MLP,
 // embeddings times √d, capped scores and logits, and a window in every other block. The files hold the gains of its
 // norms minus 1.
@@ -51,7 +91,7 @@ func gemmaRows(s llamaSizes, scores, logits string) []row {
 	s.inner, s.width, s.blocks, s.heads, s.groups, s.head, s.tied = 9216, 2304, 26, 8, 4, 256, true
 	rows := without(llamaRows(s), "hidden_act", "layer_types")
 	return append(rows,
-		row{key: "hidden_activation", value: "gelu_pytorch_tanh", fields: []string{"mlp"}, names: geluMLPs, null: true},
+		gemmaActivation(),
 		fixed("layer_types", []string{}).nullable().byLink(),
 		anyJSON("sliding_window", "4096"),
 		number("query_pre_attn_scalar", 256, field.Positive()).byLink(),
@@ -67,9 +107,7 @@ func geluMLPs([]parts.Activation) []name {
 // gemmaLinks returns the links of the scale of embeddings and scores, and of caps.
 func gemmaLinks() []link {
 	return []link{
-		{read: func(file, network field.List) error {
-			return parse(network, "embedding_multiplier", plain(math.Sqrt(float64(count(file, "hidden_size")))))
-		}},
+		widthFactor(),
 		{readQueryScalar, writeQueryScalar},
 		linked("attn_logit_softcapping", "attn_logit_softcapping", 0),
 		linked("final_logit_softcapping", "final_logit_softcapping", 0),

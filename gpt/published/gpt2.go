@@ -44,6 +44,6 @@ func GPT2() Family {
 // GPT-2's.
 func Own() Family {
 	f := GPT2()
-	f.ModelType, f.architectures, f.headBias = "pedestrian", nil, true
+	f.ModelType, f.architectures, f.HeadBias = "pedestrian", nil, true
 	return f
 }

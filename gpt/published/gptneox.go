@@ -73,6 +73,18 @@ func affine(ours, theirs string) []rule {
 	return []rule{matrix(ours+".weight", theirs+".weight"), tensor(ours+".bias", theirs+".bias")}
 }
 
+// threeProjections returns the rules of the three matrices of queries, keys and values below a name, and their biases.
+func threeProjections(attention string) []rule {
+	return []rule{
+		matrix("h.#.attn.c_attn.weight", attention+"q_proj.weight").of(queries),
+		matrix("h.#.attn.c_attn.weight", attention+"k_proj.weight").of(keys),
+		matrix("h.#.attn.c_attn.weight", attention+"v_proj.weight").of(values),
+		tensor("h.#.attn.c_attn.bias", attention+"q_proj.bias").of(queries),
+		tensor("h.#.attn.c_attn.bias", attention+"k_proj.bias").of(keys),
+		tensor("h.#.attn.c_attn.bias", attention+"v_proj.bias").of(values),
+	}
+}
+
 // norm returns the rules of a norm.
 func norm(ours, theirs string) []rule {
 	return []rule{tensor(ours+".weight", theirs+".weight"), tensor(ours+".bias", theirs+".bias")}

@@ -22,7 +22,7 @@ func (l Layout) Tensors(params []graph.Expr) (list []train.Named) {
 		switch {
 		case t.Name == "wpe.weight":
 			t.Rows = l.Rows
-		case t.Name == "lm_head.bias" && !l.Family.headBias:
+		case t.Name == "lm_head.bias" && !l.Family.HeadBias:
 			continue
 		}
 		for _, p := range l.Family.names.pieces(t.Name, l.Heads) {

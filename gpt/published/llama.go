@@ -120,23 +120,16 @@ func llamaNames() names {
 	const block, attention = "layers.#.", "layers.#.self_attn."
 	return names{
 		prefix: "model.", written: "model.",
-		rules: []rule{
+		rules: append(threeProjections(attention),
 			tensor("wte.weight", "embed_tokens.weight"),
 			tensor("h.#.ln_1.weight", block+"input_layernorm.weight"),
-			matrix("h.#.attn.c_attn.weight", attention+"q_proj.weight").of(queries),
-			matrix("h.#.attn.c_attn.weight", attention+"k_proj.weight").of(keys),
-			matrix("h.#.attn.c_attn.weight", attention+"v_proj.weight").of(values),
-			tensor("h.#.attn.c_attn.bias", attention+"q_proj.bias").of(queries),
-			tensor("h.#.attn.c_attn.bias", attention+"k_proj.bias").of(keys),
-			tensor("h.#.attn.c_attn.bias", attention+"v_proj.bias").of(values),
 			matrix("h.#.attn.c_proj.weight", attention+"o_proj.weight"),
 			tensor("h.#.ln_2.weight", block+"post_attention_layernorm.weight"),
 			matrix("h.#.mlp.c_gate.weight", block+"mlp.gate_proj.weight"),
 			matrix("h.#.mlp.c_fc.weight", block+"mlp.up_proj.weight"),
 			matrix("h.#.mlp.c_proj.weight", block+"mlp.down_proj.weight"),
 			tensor("ln_f.weight", "norm.weight"),
-			matrix(HeadWeight, HeadWeight),
-		},
+			matrix(HeadWeight, HeadWeight)),
 		buffers: []buffer{{"", "rotary_emb.inv_freq"}},
 	}
 }

@@ -8,11 +8,12 @@ import (
 
 // names maps the names of a model's tensors to those of a family. A parameter without a rule has our name.
 type names struct {
-	prefix  string // optional prefix of every name in a file except the head's
+	prefix  string // optional prefix of every name in a file except those of the head
 	written string // the prefix that we write
 	rules   []rule
 	buffers []buffer
-	head    string // name of the head's matrix, which never has a prefix; HeadWeight if empty
+	head    string // name of the head's matrix; HeadWeight if empty
+	pairs   bool   // rotary positions rotate the features 2i and 2i+1 of a head, as here
 }
 
 // buffer is the beginning and the end of the names of tensors that are not parameters.
@@ -52,6 +53,9 @@ const HeadWeight = "lm_head.weight"
 
 // pieces returns the tensors that hold the parameter of that name, in the order of its columns.
 func (n names) pieces(name string, h Heads) (list []piece) {
+	if n.pairs {
+		h.Rotary = 0
+	}
 	general, block := name, ""
 	if rest, ok := strings.CutPrefix(name, "h."); ok {
 		block, rest, _ = strings.Cut(rest, ".")
@@ -78,7 +82,7 @@ func (n names) plain(name string) string { return strings.TrimPrefix(name, n.pre
 
 // file returns the name under which we write a piece.
 func (n names) file(plain string) string {
-	if plain == n.headName() {
+	if plain == n.headName() || plain == strings.TrimSuffix(n.headName(), "weight")+"bias" {
 		return plain
 	}
 	return n.written + plain

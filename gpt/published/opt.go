@@ -36,14 +36,9 @@ func optRules() []rule {
 	positions.skip = 2
 	list := []rule{
 		tensor("wte.weight", "embed_tokens.weight"), positions,
-		matrix("h.#.attn.c_attn.weight", attention+"q_proj.weight").of(queries),
-		matrix("h.#.attn.c_attn.weight", attention+"k_proj.weight").of(keys),
-		matrix("h.#.attn.c_attn.weight", attention+"v_proj.weight").of(values),
-		tensor("h.#.attn.c_attn.bias", attention+"q_proj.bias").of(queries),
-		tensor("h.#.attn.c_attn.bias", attention+"k_proj.bias").of(keys),
-		tensor("h.#.attn.c_attn.bias", attention+"v_proj.bias").of(values),
 		matrix(HeadWeight, HeadWeight),
 	}
+	list = append(list, threeProjections(attention)...)
 	list = append(list, affine("h.#.attn.c_proj", attention+"out_proj")...)
 	list = append(list, affine("h.#.mlp.c_fc", block+"fc1")...)
 	list = append(list, affine("h.#.mlp.c_proj", block+"fc2")...)

@@ -135,6 +135,19 @@ def rotated(x, frequency, magnitude=1.0):
     return torch.cat((a * cos - b * sin, b * cos + a * sin, rest), -1)
 
 
+def rotated_pairs(x, frequency, magnitude=1.0):
+    """The same with the features 2i and 2i + 1 instead of the halves."""
+    size = 2 * len(frequency)
+    angle = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * frequency
+    cos, sin = angle.cos() * magnitude, angle.sin() * magnitude
+    a, b = x[..., 0:size:2], x[..., 1:size:2]
+    return torch.cat((torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2), x[..., size:]), -1)
+
+
+def gelu_tanh(x):
+    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
 def sliding(c, i):
     """Whether block i attends to a window alone."""
     kinds = c.get("layer_types")
@@ -143,8 +156,9 @@ def sliding(c, i):
 
 def llama(c, w, ids):
     """LLaMA, and its relatives with the differences that their names say."""
-    kind, eps, width = c["model_type"], c["rms_norm_eps"], c["hidden_size"]
-    gemma, granite = kind.startswith("gemma"), kind == "granite"
+    kind, eps, width = c["model_type"], c.get("rms_norm_eps"), c["hidden_size"]
+    gemma, sandwich, granite = kind.startswith("gemma"), kind in ("gemma2", "gemma3_text"), kind == "granite"
+    turn = rotated_pairs if kind in ("glm", "cohere") else rotated
     count, shared = c["num_attention_heads"], c.get("num_key_value_heads") or c["num_attention_heads"]
     size = c.get("head_dim") or width // count
     turning = int(size * c.get("partial_rotary_factor", 1))
@@ -153,14 +167,18 @@ def llama(c, w, ids):
     scale = size**-0.5
     if granite:
         scale = c["attention_multiplier"]
-    if gemma:
+    if sandwich:
         scale = c["query_pre_attn_scalar"] ** -0.5
 
     def affine(name, x):  # the weights are (out, in)
         return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
 
     def norm(name, x):
+        if kind == "olmo":  # without gains
+            return F.layer_norm(x, x.shape[-1:], None, None, 1e-5)
         gain = w[name + ".weight"]
+        if kind == "cohere":
+            return F.layer_norm(x, x.shape[-1:], gain, None, c["layer_norm_eps"])
         return rms(x, 1 + gain if gemma else gain, eps)
 
     def attention(i, h, x):
@@ -176,19 +194,21 @@ def llama(c, w, ids):
             q, k = norm(h + "q_norm", q), norm(h + "k_norm", k)
         if kind != "smollm3" or c["no_rope_layers"][i]:
             by = nearby if sliding(c, i) else turns
-            q, k = rotated(q, *by), rotated(k, *by)
+            q, k = turn(q, *by), turn(k, *by)
         k, v = (y.repeat_interleave(count // shared, 1) for y in (k, v))
         window = c.get("sliding_window") if sliding(c, i) else None
         return affine(h + "o_proj", joined(attend(q, k, v, scale, window, c.get("attn_logit_softcapping"))))
 
     def mlp(h, x):
-        if kind == "phi3":
+        if kind == "arcee":  # without a gate
+            return affine(h + "down_proj", affine(h + "up_proj", x).relu() ** 2)
+        if kind in ("phi3", "glm"):
             gate, up = affine(h + "gate_up_proj", x).chunk(2, -1)
         else:
             gate, up = affine(h + "gate_proj", x), affine(h + "up_proj", x)
         act = F.silu(gate)
         if gemma:
-            act = 0.5 * gate * (1 + torch.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3)))
+            act = gelu_tanh(gate)
         return affine(h + "down_proj", act * up)
 
     x = w["model.embed_tokens.weight"][ids]
@@ -202,7 +222,10 @@ def llama(c, w, ids):
         if kind == "olmo2":
             x = x + norm(h + "post_attention_layernorm", attention(i, h + "self_attn.", x))
             x = x + norm(h + "post_feedforward_layernorm", mlp(h + "mlp.", x))
-        elif gemma:
+        elif kind == "cohere":  # in parallel
+            y = norm(h + "input_layernorm", x)
+            x = x + attention(i, h + "self_attn.", y) + mlp(h + "mlp.", y)
+        elif sandwich:
             y = attention(i, h + "self_attn.", norm(h + "input_layernorm", x))
             x = x + norm(h + "post_attention_layernorm", y)
             y = mlp(h + "mlp.", norm(h + "pre_feedforward_layernorm", x))
@@ -213,6 +236,8 @@ def llama(c, w, ids):
     logits = norm("model.norm", x) @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
     if granite:
         logits = logits / c["logits_scaling"]
+    if kind == "cohere":
+        logits = logits * c["logit_scale"]
     cap = c.get("final_logit_softcapping")
     return cap * torch.tanh(logits / cap) if cap else logits
 
@@ -266,9 +291,7 @@ def gpt_neo(c, w, ids):
         q, k, v = (heads(affine(h + f"attn.attention.{part}_proj", y), count) for part in "qkv")
         window = c["window_size"] if kind == "local" else None
         x = x + affine(h + "attn.attention.out_proj", joined(attend(q, k, v, 1.0, window)))
-        y = affine(h + "mlp.c_fc", norm(h + "ln_2", x))
-        y = 0.5 * y * (1 + torch.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * y**3)))
-        x = x + affine(h + "mlp.c_proj", y)
+        x = x + affine(h + "mlp.c_proj", gelu_tanh(affine(h + "mlp.c_fc", norm(h + "ln_2", x))))
     return norm("ln_f", x) @ w.get("lm_head.weight", w["wte.weight"]).T
 
 
@@ -291,6 +314,69 @@ def opt(c, w, ids):
     return norm(d + "final_layer_norm", x) @ w.get("lm_head.weight", w[d + "embed_tokens.weight"]).T
 
 
+def phi(c, w, ids):
+    count, eps, width = c["num_attention_heads"], c["layer_norm_eps"], c["hidden_size"]
+    turning = int(width // count * c["partial_rotary_factor"])
+    turns = frequencies(turning, c["rope_theta"], c["max_position_embeddings"], c.get("rope_scaling"))
+
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
+
+    def affine(name, x):
+        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+
+    x = w["model.embed_tokens.weight"][ids]
+    for i in range(c["num_hidden_layers"]):
+        h = f"model.layers.{i}."
+        y = norm(h + "input_layernorm", x)
+        q, k, v = (heads(affine(h + f"self_attn.{part}_proj", y), count) for part in "qkv")
+        q, k = rotated(q, *turns), rotated(k, *turns)
+        x = x + affine(h + "self_attn.dense", joined(attend(q, k, v))) + affine(h + "mlp.fc2", gelu_tanh(affine(h + "mlp.fc1", y)))
+    return affine("lm_head", norm("model.final_layernorm", x))
+
+
+def starcoder2(c, w, ids):
+    count, shared, eps = c["num_attention_heads"], c["num_key_value_heads"], c["norm_epsilon"]
+    turns = frequencies(c["hidden_size"] // count, c["rope_theta"], c["max_position_embeddings"], c.get("rope_scaling"))
+
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
+
+    def affine(name, x):
+        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+
+    x = w["model.embed_tokens.weight"][ids]
+    for i in range(c["num_hidden_layers"]):
+        h = f"model.layers.{i}."
+        y = norm(h + "input_layernorm", x)
+        q, k, v = (affine(h + f"self_attn.{part}_proj", y) for part in "qkv")
+        q, k, v = rotated(heads(q, count), *turns), rotated(heads(k, shared), *turns), heads(v, shared)
+        k, v = (y.repeat_interleave(count // shared, 1) for y in (k, v))
+        x = x + affine(h + "self_attn.o_proj", joined(attend(q, k, v, window=c["sliding_window"])))
+        x = x + affine(h + "mlp.c_proj", gelu_tanh(affine(h + "mlp.c_fc", norm(h + "post_attention_layernorm", x))))
+    return norm("model.norm", x) @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
+
+
+def gpt_bigcode(c, w, ids):
+    count, width, eps = c["n_head"], c["n_embd"], c["layer_norm_epsilon"]
+    size = width // count
+
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
+
+    def affine(name, x):
+        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+
+    x = w["wte.weight"][ids] + w["wpe.weight"][: ids.shape[1]]
+    for i in range(c["n_layer"]):
+        h = f"h.{i}."
+        q, k, v = affine(h + "attn.c_attn", norm(h + "ln_1", x)).split([width, size, size], -1)
+        k, v = heads(k, 1), heads(v, 1)  # all queries share them
+        x = x + affine(h + "attn.c_proj", joined(attend(heads(q, count), k, v)))
+        x = x + affine(h + "mlp.c_proj", gelu_tanh(affine(h + "mlp.c_fc", norm(h + "ln_2", x))))
+    return norm("ln_f", x) @ w.get("lm_head.weight", w["wte.weight"]).T
+
+
 def answer(folder):
     with open(folder + "/config.json") as f:
         c = json.load(f)
@@ -298,7 +384,7 @@ def answer(folder):
         asked = json.load(f)
     stored = read(folder + "/model.safetensors")
     w = {name[len("transformer.") :] if name.startswith("transformer.") else name: x for name, x in stored.items()}
-    families = {"gpt2": gpt2, "gpt_neox": gpt_neox, "gpt_neo": gpt_neo, "opt": opt}
+    families = {"gpt2": gpt2, "gpt_neox": gpt_neox, "gpt_neo": gpt_neo, "opt": opt, "phi": phi, "starcoder2": starcoder2, "gpt_bigcode": gpt_bigcode}
     family = families.get(c["model_type"], llama)
     logits = family(c, w, torch.tensor(asked["tokens"]))
     loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(asked["targets"]).flatten())

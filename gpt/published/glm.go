@@ -1,0 +1,23 @@
+package published
+
+import "github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+
+// glm returns the family of GLM-4 (GLM Team 2024): a LLaMA with biases of queries, keys and values, one matrix for the
+// two inputs of the gated MLP, and rotary positions of half of the features, which rotate adjacent ones.
+func glm() Family {
+	sizes := llamaSizes{
+		vocabulary: 151_552, context: 131_072, inner: 13_696, blocks: 40, groups: 2, head: 128, eps: 1.5625e-7,
+	}
+	list := fusedMLP(llamaNames())
+	list.pairs = true
+	return Family{
+		ModelType:     "glm",
+		architectures: []string{"GlmForCausalLM"},
+		rows: append(without(llamaRows(sizes), "partial_rotary_factor"), fixed("attention_bias", true),
+			number("partial_rotary_factor", 0.5, field.Positive()).byLink()),
+		same:      append(llamaSame(), setting{"attention", "gqa_bias"}),
+		links:     []link{sharedKeys(), fullLayers(), rotary()},
+		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
+		names:     list,
+	}
+}
