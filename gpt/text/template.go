@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/jinja"
 	"github.com/pkg/errors"
 )
 
@@ -16,7 +17,7 @@ type Template struct {
 	// End is the token that a text ends with. By default it is the tokenizer's <|endoftext|>, </s> or <|end_of_text|>,
 	// if the tokenizer has one of them.
 	End  string
-	Chat string // the template of conversations, in Jinja, in one of a few forms; optional
+	Chat string // the template of conversations, in Jinja; optional
 }
 
 // Message is a turn of a conversation.
@@ -89,44 +90,94 @@ func chat(data json.RawMessage) (s string, err error) {
 	return s, err
 }
 
+// ChatML is the template of many published models, for use in your own Template.
+const ChatML = `{% for message in messages %}` +
+	`{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}` +
+	`{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+
+// The authors of the text of a conversation, beside jinja.Template.
+const (
+	byUser      = 'u'
+	byAssistant = 'a'
+)
+
 // Conversation returns the tokens of messages, and for each whether the assistant is to learn it: its own messages,
-// and the mark that ends them. If the last message is not the assistant's, the beginning of its answer follows, for a
-// model to continue. A template that has none of the known forms is an error, and so are messages that it has no place
-// for.
+// and the mark that follows them. If the last message is not the assistant's, the beginning of its answer follows, for
+// a model to continue. The template is evaluated as Hugging Face's libraries do, with a limited number of steps. It may
+// refuse messages, such as a system message. A special token in the content of a message is ordinary text.
 func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, answer []bool, err error) {
 	if tok == nil {
 		return nil, nil, errors.New("messages: the tokenizer is nil")
 	}
 	t.End = t.end(tok)
-	f, err := t.form()
-	if err == nil {
-		err = checkMessages(messages)
+	if t.Chat == "" {
+		return nil, nil, errors.New("messages: there is no chat_template to write them by, " +
+			"want one, or prompt and completion")
 	}
-	if err != nil {
+	if err := checkMessages(messages); err != nil {
 		return nil, nil, err
 	}
+	said, err := jinja.Render(t.Chat, t.values(messages))
+	if err != nil {
+		return nil, nil, errors.WithMessage(err, "chat_template")
+	}
 	w := writer{tok: tok}
-	if f.begins {
-		w.mark(t.Begin)
-	}
-	if messages[0].Role != "system" && f.system != "" {
-		messages = slices.Insert(slices.Clone(messages), 0, Message{"system", f.system})
-	}
-	for _, m := range messages {
-		if f.trims {
-			m.Content = strings.TrimSpace(m.Content)
+	for before := byte(0); said.S != ""; {
+		by, n := said.By[0], 1
+		for n < len(said.By) && said.By[n] == by {
+			n++
 		}
-		w.mark(f.head + m.Role + f.neck)
-		w.turn(m.Role == "assistant")
-		w.text(m.Content)
-		w.mark(f.end)
-		w.turn(false)
-		w.mark(f.tail)
-	}
-	if messages[len(messages)-1].Role != "assistant" {
-		w.mark(f.head + "assistant" + f.neck)
+		s := said.S[:n]
+		switch {
+		case by != jinja.Template:
+			w.turn(by == byAssistant)
+			w.text(s)
+		case before == byAssistant:
+			end := t.endOf(s)
+			w.mark(s[:end])
+			w.turn(false)
+			w.mark(s[end:])
+		default:
+			w.turn(false)
+			w.mark(s)
+		}
+		before = by
+		said.S, said.By = said.S[n:], said.By[n:]
 	}
 	return w.done()
+}
+
+// values returns the variables of the template.
+func (t Template) values(messages []Message) map[string]any {
+	list := make([]any, len(messages))
+	for i, m := range messages {
+		by := byte(byUser)
+		if m.Role == "assistant" {
+			by = byAssistant
+		}
+		list[i] = map[string]any{"role": m.Role, "content": jinja.By(by, m.Content)}
+	}
+	values := map[string]any{
+		"messages": list, "add_generation_prompt": messages[len(messages)-1].Role != "assistant",
+		"tools": nil, "documents": nil,
+	}
+	for name, token := range map[string]string{"bos_token": t.Begin, "eos_token": t.End} {
+		if token != "" {
+			values[name] = token
+		}
+	}
+	return values
+}
+
+// endOf returns the length of the mark at the beginning of a template's text after an answer.
+func (t Template) endOf(s string) int {
+	if t.End != "" && strings.HasPrefix(s, t.End) {
+		return len(t.End)
+	}
+	if found := markup.FindStringIndex(s); found != nil && found[0] == 0 {
+		return found[1]
+	}
+	return 0
 }
 
 // end returns End, or else the usual token that the tokenizer has.

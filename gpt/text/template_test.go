@@ -21,7 +21,6 @@ const (
 {%- if add_generation_prompt -%}
     {{- "<|im_start|>assistant\n" -}}
 {%- endif -%}`
-	spelled     = `{% for message in messages %}{{ '<|im_start|>' ~ message.role }}{% endfor %}`
 	zephyrJinja = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token }}\n" +
 		"{% elif message['role'] == 'system' %}\n{{ '<|system|>\\n' + message['content'] + eos_token }}\n" +
 		"{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\\n'  + message['content'] + eos_token }}\n{% endif %}\n" +
@@ -95,8 +94,9 @@ func TestConversationOfUsers(t *testing.T) {
 		{Template{Chat: ChatML}, nil, "messages: got none"},
 		{Template{Chat: ChatML}, []Message{{"tool", "x"}}, `role: got "tool", want system, user or assistant`},
 		{Template{Chat: ChatML}, []Message{{"user", "x"}, {"system", "y"}}, "messages: 1: role: got system, want it first"},
-		{Template{Chat: spelled}, []Message{{"user", "x"}}, "want the plain form of ChatML, Zephyr or Llama 3"},
-		{Template{Chat: zephyrJinja}, []Message{{"user", "x"}}, "eos_token"},
+		{Template{Chat: "{% for"}, []Message{{"user", "x"}}, "chat_template: line 1: a tag has no end"},
+		{Template{Chat: "{{ raise_exception('No ' + messages[0].role) }}"}, []Message{{"user", "x"}}, "the template refuses this: No user"},
+		{Template{Chat: zephyrJinja}, []Message{{"user", "x"}}, "eos_token, which is undefined"},
 		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
 	} {
 		_, _, err := tc.template.Conversation(Bytes{}, tc.messages...)
@@ -104,25 +104,6 @@ func TestConversationOfUsers(t *testing.T) {
 	}
 	_, _, err = Template{Chat: ChatML}.Conversation(nil, Message{"user", "x"})
 	wantError(t, err, "the tokenizer is nil")
-}
-
-// A template that differs in one word is not recognized.
-func TestTemplatesDiffer(t *testing.T) {
-	_, rest, _ := strings.Cut(smol, "messages %}")
-	system, _, _ := strings.Cut(rest, "{{'<|im_start|>' + m")
-	mixed := strings.Replace(zephyrJinja, "messages %}\n", "messages %}"+system, 1)
-	if _, err := (Template{Chat: mixed, End: "</s>"}).form(); err == nil || !strings.Contains(mixed, "You help") {
-		t.Error("Zephyr's template with ChatML's default is recognized")
-	}
-	for _, chat := range []string{ChatML, smol, hermes, zephyrJinja, llama3Jinja} {
-		for _, change := range [][2]string{{"role", "name"}, {"content", "contents"}, {"user", "human"}, {"assistant", "bot"}, {"eos_token", "bos_token"},
-			{"add_generation_prompt %}", "loop.last %}"}, {"trim", "upper"}, {" + ", " - "}, {`'}}`, `' }}.`}, {"system", "sys"}} {
-			changed := strings.ReplaceAll(chat, change[0], change[1])
-			if _, err := (Template{Chat: changed, End: "</s>"}).form(); changed != chat && err == nil {
-				t.Errorf("with %s for %s: recognized: %s", change[1], change[0], changed)
-			}
-		}
-	}
 }
 
 func TestReadTemplate(t *testing.T) {
@@ -153,27 +134,6 @@ func TestReadTemplate(t *testing.T) {
 	} {
 		if _, err := ReadTemplate([]byte(data)); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", data, err, want)
-		}
-	}
-}
-
-// Equivalent spellings become one, without the blanks that Jinja drops and with all others.
-func TestPlain(t *testing.T) {
-	for template, want := range map[string]string{
-		"a {{ b }} c":                            "{{'a '+b+' c'}}",
-		"{{- 'a' + \"b\\n\" -}}":                 "{{'ab\n'}}",
-		"x \n {{- a -}} \n y":                    "{{'x'+a+'y'}}",
-		"x \n {%- if a -%} \n y":                 "{{'x'}}{%ifa%}{{'y'}}",
-		"x\n  {% if a %}\ny\n":                   "{{'x\n'}}{%ifa%}{{'y\n'}}",
-		"  {% if a %}  \n":                       "{%ifa%}{{'  \n'}}",
-		"x  {% if a %}{{ b }}\n":                 "{{'x  '}}{%ifa%}{{b+'\n'}}",
-		"{% set c = (message.content | trim) %}": "{%setc=message['content']|trim%}",
-		"{{ 'it' }}{% if b == \"it's\" %}":       "{{'it'}}{%ifb=='it's'%}",
-		"{{ 'open }}":                            "{{'open '}}",
-		"":                                       "",
-	} {
-		if got := plain(template); got != want {
-			t.Errorf("%q: got %q, want %q", template, got, want)
 		}
 	}
 }
