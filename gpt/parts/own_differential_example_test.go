@@ -48,8 +48,8 @@ func (l *differential) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T
 	return l.proj.Forward(y.Reshape(x.Shape()[0], pairs*wide))
 }
 
-// Differential attention, which is not in the library's own parts, from expressions: automatic differentiation derives
-// its gradient.
+// Differential attention from expressions alone, where the library's own, attention diff, runs in a kernel. Automatic
+// differentiation derives its gradient.
 func ExampleRegistry_differentialAttention() {
 	c := small()
 	plain, _ := c.Count()
