@@ -3,6 +3,7 @@ package graph_test
 import (
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -120,6 +121,23 @@ func ExampleExpr_Apply() {
 	fmt.Println(p.Loss(), p.Grad(x).Floats())
 	// Output:
 	// 30 [15 14 12 8]
+}
+
+// Choices of entries: the two largest of every row, and the larger of two rows.
+func ExampleExpr_TopK() {
+	x := graph.New(graph.Float64, 1).Root().Value("x", func(i int, _ *rand.Rand) float64 { return float64(i*i%5 - 1) }, 2, 3)
+	first, second := x.Rows(0, 1), x.Rows(1, 2)
+	for _, y := range []graph.Expr{x, x.TopK(2), first.Where(first.Sub(second).ReLU(), second), x.CumProd(2)} {
+		p, err := graph.Compile(y)
+		check(err)
+		check(p.Run())
+		fmt.Println(p.Value().Floats())
+	}
+	// Output:
+	// [-1 0 3 3 0 -1]
+	// [0 0 3 3 0 0]
+	// [3 0 3]
+	// [-1 0 3 -3 0 -3]
 }
 
 // Operations along the tokens of a sequence, here with one feature.

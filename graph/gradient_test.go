@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -199,16 +200,20 @@ func product3[T float32 | float64]() Pass[T] {
 func TestOpsInGo(t *testing.T) {
 	own := Op{"product", []int{6, 3}, product3[float32](), product3[float64]()}
 	for name, op := range map[string]func(x, y, z Expr) Expr{
-		"own":    func(x, y, z Expr) Expr { return x.Apply(own, y, z) },
-		"cumsum": func(x, _, _ Expr) Expr { return x.CumSum(3) },
-		"delay":  func(x, _, _ Expr) Expr { return x.Delay(2, 3) },
-		"scan":   func(x, y, _ Expr) Expr { return x.Scan(y.Tanh(), 3) },
-		"max":    func(x, y, _ Expr) Expr { return x.Max(y) },
-		"min":    func(x, y, _ Expr) Expr { return x.Min(y) },
-		"abs":    func(x, _, _ Expr) Expr { return x.Abs() },
-		"pow":    func(x, _, _ Expr) Expr { return x.Square().Shift(1).Pow(-0.5) },
-		"sin":    func(x, _, _ Expr) Expr { return x.Sin().Mul(x.Cos()) },
-		"clamp":  func(x, _, _ Expr) Expr { return x.Clamp(-0.5, 0.25).Mul(x) },
+		"own":     func(x, y, z Expr) Expr { return x.Apply(own, y, z) },
+		"cumsum":  func(x, _, _ Expr) Expr { return x.CumSum(3) },
+		"cumprod": func(x, _, _ Expr) Expr { return x.CumProd(3) },
+		"where":   func(x, y, z Expr) Expr { return x.Where(z.ReLU().Detach(), y) },
+		"top k":   func(x, _, _ Expr) Expr { return x.TopK(2) },
+		"rows":    func(x, y, _ Expr) Expr { return x.MatMulT(y.Rows(4, 6)).MatMul(x.Rows(1, 3)) },
+		"delay":   func(x, _, _ Expr) Expr { return x.Delay(2, 3) },
+		"scan":    func(x, y, _ Expr) Expr { return x.Scan(y.Tanh(), 3) },
+		"max":     func(x, y, _ Expr) Expr { return x.Max(y) },
+		"min":     func(x, y, _ Expr) Expr { return x.Min(y) },
+		"abs":     func(x, _, _ Expr) Expr { return x.Abs() },
+		"pow":     func(x, _, _ Expr) Expr { return x.Square().Shift(1).Pow(-0.5) },
+		"sin":     func(x, _, _ Expr) Expr { return x.Sin().Mul(x.Cos()) },
+		"clamp":   func(x, _, _ Expr) Expr { return x.Clamp(-0.5, 0.25).Mul(x) },
 	} {
 		for i := range 4 {
 			g := New(Float64, 1)
@@ -230,9 +235,45 @@ func TestOpsInGo(t *testing.T) {
 		x.Tensor().Set(i, float64(i+1))
 	}
 	near(t, "cumsum", values(t, x.CumSum(2)), []float64{1, 3, 3, 7}, 0)
+	near(t, "cumprod", values(t, x.CumProd(2)), []float64{1, 2, 3, 12}, 0)
+	near(t, "rows", values(t, x.Rows(1, 3)), []float64{2, 3}, 0)
 	near(t, "delay", values(t, x.Delay(1, 2)), []float64{0, 1, 0, 3}, 0)
 	near(t, "delay by all", values(t, x.Delay(4, 4)), []float64{0, 0, 0, 0}, 0)
 	near(t, "scan", values(t, x.Scan(x, 4)), []float64{1, 4, 15, 64}, 0)
+}
+
+// Products have the gradient of their equation where factors are 0. What is not taken does not matter, and of equal
+// entries the earlier ones are the largest.
+func TestOpsInGoAtTheEnds(t *testing.T) {
+	tensor := func(g *Graph, name string, rows, cols int, numbers ...float64) Expr {
+		x := g.Root().Param(name, Const(1), rows, cols)
+		for i, v := range numbers {
+			x.Tensor().Set(i, v)
+		}
+		return x
+	}
+	g := New(Float64, 1)
+	x := tensor(g, "x", 4, 1, 2, 0, 3, 0)
+	p, err := Compile(x.CumProd(4).SumAll(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Grad(x).Floats(), []float64{1, 8, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("cumprod: got the gradient %v, want %v", got, want)
+	}
+	inf, nan := math.Inf(1), math.NaN()
+	a := tensor(g, "a", 1, 4, 1, nan, -inf, 4)
+	mask, b := tensor(g, "mask", 1, 4, -1, 0, 0, nan), tensor(g, "b", 1, 4, inf, 6, 7, nan)
+	near(t, "where", values(t, a.Where(mask, b)), []float64{1, 6, 7, 4}, 0)
+	ties := tensor(g, "ties", 2, 4, 1, 2, 2, 2, -3, -inf, -2, -2)
+	near(t, "top 2", values(t, ties.TopK(2)), []float64{0, 2, 2, 0, 0, 0, -2, -2}, 0)
+	near(t, "top 4", values(t, ties.Rows(0, 1).TopK(4)), []float64{1, 2, 2, 2}, 0)
+	if got := values(t, a.TopK(1)); !math.IsNaN(got[1]) || got[3] != 0 {
+		t.Errorf("top 1: got %v, want NaN in column 1, and 0 elsewhere", got)
+	}
 }
 
 // An operation in Go that does not fit its graph is an error with its name.
@@ -246,6 +287,11 @@ func TestOpsInGoRefused(t *testing.T) {
 		"entire sequences":     func(x Expr) Expr { return x.CumSum(3) },
 		"want 0 to":            func(x Expr) Expr { return x.Delay(-1, 2) },
 		"of shape (4, 2)":      func(x Expr) Expr { return x.Scan(x.Cols(0, 1), 2) },
+		"rows 2 to 2":          func(x Expr) Expr { return x.Rows(2, 2) },
+		"rows 0 to 5":          func(x Expr) Expr { return x.Rows(0, 5) },
+		"got the 0 largest":    func(x Expr) Expr { return x.TopK(0) },
+		"got the 3 largest":    func(x Expr) Expr { return x.TopK(3) },
+		"want floating-point":  func(x Expr) Expr { return x.Where(x, x.Cols(0, 1)) },
 		"want an interval":     func(x Expr) Expr { return x.Clamp(2, math.NaN()) },
 		"numbers of one shape": func(x Expr) Expr { return x.Max(x.Cols(0, 1)) },
 		"runtime error":        func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64]()}) },

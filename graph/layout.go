@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -27,6 +28,28 @@ func (x Expr) Transpose(axes ...int) Expr {
 // Detach returns x as a constant for differentiation: no gradient flows back through the result.
 func (x Expr) Detach() Expr {
 	return x.apply("detach", func() (*G.Node, error) { return x.g.ops.Detach(x.node) })
+}
+
+// Rows returns rows from … to−1 of a matrix: (n, d) → (to−from, d).
+func (x Expr) Rows(from, to int) Expr {
+	return x.apply("rows", func() (*G.Node, error) {
+		s := x.node.Shape()
+		if len(s) != 2 || x.node.Dtype() != x.g.ops.Dtype || from < 0 || to <= from || to > s[0] {
+			return nil, errors.Errorf("got rows %d to %d of %v, want some of a matrix of numbers", from, to, s)
+		}
+		return x.g.ops.Apply(ops.Own{
+			Name: fmt.Sprintf("rows %d to %d", from, to), Shape: tensor.Shape{to - from, s[1]},
+			F32: rows[float32](from*s[1], to*s[1]), F64: rows[float64](from*s[1], to*s[1]),
+		}, G.Nodes{x.node})
+	})
+}
+
+// rows copies entries from … to−1.
+func rows[T float32 | float64](from, to int) ops.OwnPass[T] {
+	return ops.OwnPass[T]{
+		Forward:  func(y []T, x [][]T) { copy(y, x[0][from:to]) },
+		Backward: func(dx [][]T, dy, _ []T, _ [][]T) { copy(dx[0][from:to], dy) },
+	}
 }
 
 // Cols returns columns from … to−1 of a matrix: (n, d) → (n, to−from). The stock slice hashes its bounds modulo 256, so

@@ -1,7 +1,10 @@
 package graph
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
@@ -134,16 +137,23 @@ func (x Expr) Min(y Expr) Expr { return x.extreme("min", y, -1) }
 
 // extreme returns the larger of x and y for sign 1, and the smaller for sign −1.
 func (x Expr) extreme(name string, y Expr, sign float64) Expr {
+	return x.alike(name, extremePass(float32(sign)), extremePass(sign), y)
+}
+
+// alike returns the result of two passes on numbers of one shape, entry by entry.
+func (x Expr) alike(name string, f32 Pass[float32], f64 Pass[float64], others ...Expr) Expr {
 	return x.apply(name, func() (*G.Node, error) {
-		if !x.node.Shape().Eq(y.node.Shape()) || x.node.Dtype() != x.g.ops.Dtype || y.node.Dtype() != x.g.ops.Dtype {
-			return nil, errors.Errorf("got shapes %v and %v, want floating-point numbers of one shape",
-				x.node.Shape(), y.node.Shape())
+		list := append(G.Nodes{x.node}, nodes(others...)...)
+		for _, n := range list {
+			if !n.Shape().Eq(x.node.Shape()) || n.Dtype() != x.g.ops.Dtype {
+				return nil, errors.Errorf("got shapes %v and %v, want floating-point numbers of one shape",
+					x.node.Shape(), n.Shape())
+			}
 		}
 		return x.g.ops.Apply(ops.Own{
-			Name: name, Shape: x.node.Shape(),
-			F32: ops.OwnPass[float32](extremePass(float32(sign))), F64: ops.OwnPass[float64](extremePass(sign)),
-		}, G.Nodes{x.node, y.node})
-	}, y)
+			Name: name, Shape: x.node.Shape(), F32: ops.OwnPass[float32](f32), F64: ops.OwnPass[float64](f64),
+		}, list)
+	}, others...)
 }
 
 func extremePass[T float32 | float64](sign T) Pass[T] {
@@ -167,4 +177,74 @@ func extremePass[T float32 | float64](sign T) Pass[T] {
 			}
 		},
 	}
+}
+
+// Where returns x where mask is not 0, and y elsewhere, entry by entry, for three expressions of one shape. An entry
+// that is not taken does not matter, even if it is infinite or NaN. It is differentiated by x and y alone.
+func (x Expr) Where(mask, y Expr) Expr {
+	return x.alike("where", wherePass[float32](), wherePass[float64](), mask, y)
+}
+
+func wherePass[T float32 | float64]() Pass[T] {
+	return Pass[T]{
+		func(y []T, x [][]T) {
+			for i, mask := range x[1] {
+				if y[i] = x[2][i]; mask != 0 {
+					y[i] = x[0][i]
+				}
+			}
+		},
+		func(dx [][]T, dy, _ []T, x [][]T) {
+			for i, mask := range x[1] {
+				if mask != 0 {
+					dx[0][i] += dy[i]
+				} else {
+					dx[2][i] += dy[i]
+				}
+			}
+		},
+	}
+}
+
+// TopK returns x where an entry is one of the k largest of its row, and 0 elsewhere: (n, d) → (n, d). Of equal entries,
+// those in earlier columns come first; NaN counts as +∞. The derivative is 1 where x is kept. It is an
+// error unless 1 ≤ k ≤ d.
+func (x Expr) TopK(k int) Expr {
+	return x.apply("top k", func() (*G.Node, error) {
+		s := x.node.Shape()
+		if len(s) != 2 || x.node.Dtype() != x.g.ops.Dtype || k < 1 || k > s[1] {
+			return nil, errors.Errorf("got the %d largest of %v, want 1 to all numbers of the rows of a matrix", k, s)
+		}
+		return x.g.ops.Apply(ops.Own{
+			Name: fmt.Sprintf("top %d", k), Shape: s, F32: topK[float32](k, s[1]), F64: topK[float64](k, s[1]),
+		}, G.Nodes{x.node})
+	})
+}
+
+func topK[T float32 | float64](k, d int) ops.OwnPass[T] {
+	each := func(to, from, x []T) { // copies the entries of from at the k largest of x
+		order := make([]int, d)
+		for at := 0; at < len(x); at += d {
+			row := x[at : at+d]
+			for i := range order {
+				order[i] = i
+			}
+			slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(key(row[j]), key(row[i])) })
+			for _, i := range order[:k] {
+				to[at+i] += from[at+i]
+			}
+		}
+	}
+	return ops.OwnPass[T]{
+		Forward:  func(y []T, x [][]T) { each(y, x[0], x[0]) },
+		Backward: func(dx [][]T, dy, _ []T, x [][]T) { each(dx[0], dy, x[0]) },
+	}
+}
+
+// key returns x, or +∞ for NaN.
+func key[T float32 | float64](x T) T {
+	if x != x {
+		return T(math.Inf(1))
+	}
+	return x
 }

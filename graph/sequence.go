@@ -11,6 +11,12 @@ func (x Expr) CumSum(length int) Expr { // (B·T, d) → (B·T, d)
 	return x.sequences("cumsum", length, cumSum[float32](), cumSum[float64]())
 }
 
+// CumProd returns the products of the rows of x so far, in each sequence of length rows: y_t = x_1∘…∘x_t. With no
+// division, its gradient is right also where x is 0: ∂x_t = y_{t−1}∘s_t, s_t = ∂y_t + x_{t+1}∘s_{t+1}.
+func (x Expr) CumProd(length int) Expr { // (B·T, d) → (B·T, d)
+	return x.sequences("cumprod", length, cumProd[float32](), cumProd[float64]())
+}
+
 // Delay returns the rows of x moved to later tokens by steps rows, in each sequence of length rows: y_t = x_{t−steps},
 // and 0 for the first steps tokens.
 func (x Expr) Delay(steps, length int) Expr { // (B·T, d) → (B·T, d)
@@ -89,6 +95,28 @@ func cumSum[T float32 | float64]() sequences[T] {
 				if dx[0][i] = dy[i]; i+d < len(dy) {
 					dx[0][i] += dx[0][i+d]
 				}
+			}
+		},
+	}
+}
+
+func cumProd[T float32 | float64]() sequences[T] {
+	return sequences[T]{
+		func(y []T, x [][]T, _, d int) {
+			for i, v := range x[0] {
+				if y[i] = v; i >= d {
+					y[i] *= y[i-d]
+				}
+			}
+		},
+		func(dx [][]T, dy, y []T, x [][]T, _, d int) {
+			for i := len(dy) - 1; i >= 0; i-- { // s
+				if dx[0][i] = dy[i]; i+d < len(dy) {
+					dx[0][i] += x[0][i+d] * dx[0][i+d]
+				}
+			}
+			for i := d; i < len(dy); i++ {
+				dx[0][i] *= y[i-d]
 			}
 		},
 	}
