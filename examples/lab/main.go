@@ -11,6 +11,7 @@
 //	go run ./examples/lab -scale 32x1,32x2,64x2,96x3,128x4           # fits a law to losses by sizes and tokens
 //	go run ./examples/lab -widths 32,64,128 -rates 2e-3,4e-3,8e-3    # the best rate by width, with and without muP
 //	go run ./examples/lab -study question.json                       # flags in a file: {"seeds": 8, "parts": "norm"}
+//	go run ./examples/lab -study examples/lab/mad.json               # eight mixers on six tasks, half an hour
 //	mpirun -np 4 ./lab -dir DIR                                      # four processes share the trials, as do the tasks
 //	                                                                 # of a Slurm array
 //

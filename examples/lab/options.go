@@ -172,8 +172,10 @@ func (o *options) settle() (err error) {
 	if o.lengths, err = numbers("contexts", o.contexts); err != nil {
 		return err
 	}
-	if o.variants, err = o.chosen(); err != nil {
-		return err
+	if o.scale+o.widths == "" {
+		if o.variants, err = o.chosen(); err != nil {
+			return err
+		}
 	}
 	if err := cmp.Or(o.checkScale(), o.checkTransfer()); err != nil {
 		return err

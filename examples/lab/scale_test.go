@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -35,6 +36,15 @@ func TestScale(t *testing.T) {
 	for name, want := range map[string]string{"report.md": "law of scaling", "scaling.png": "PNG"} {
 		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(data), want) {
 			t.Errorf("%s: got %d bytes, %v, want %s", name, len(data), err, want)
+		}
+	}
+}
+
+// -scale and -widths replace the arms that are compared by default, of which one is impossible with rotary positions.
+func TestScaleNeedsNoArms(t *testing.T) {
+	for _, flags := range []string{"-scale 8x1,16x1,16x2 -scale_iters 3,6", "-widths 8,16 -rates 1e-3,2e-3"} {
+		if _, err := parse(append(strings.Fields(flags), "-position", "rope"), io.Discard); err != nil {
+			t.Errorf("%s: %v", flags, err)
 		}
 	}
 }
