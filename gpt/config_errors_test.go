@@ -143,7 +143,7 @@ func TestConfigErrors(t *testing.T) {
 		{huggingFace, `{"n_positions": 1099511627776}`, "n_positions: got 1099511627776, want"},
 		{huggingFace, `{"n_ctx": 2048}`, "n_ctx: got 2048, want n_positions 1024"},
 		{huggingFace, `{"n_embd": 268435452}`, "memory: got about"},
-		{huggingFace, `{"model_type": "mamba"}`, "model_type: got mamba, want one of gpt2, llama"},
+		{huggingFace, `{"model_type": "bert"}`, "model_type: got bert, want one of gpt2, llama"},
 		{huggingFace, `{"activation_function": "mish"}`, "activation_function: got mish, want"},
 		{huggingFace, `{"attn_pdrop": 0}`, "attn_pdrop: got 0, want resid_pdrop 0.1"},
 		{huggingFace, `{"embd_pdrop": 0.5}`, "embd_pdrop: got 0.5, want resid_pdrop 0.1"},

@@ -271,7 +271,7 @@ func TestFolderRefuses(t *testing.T) {
 		{map[string][]byte{tokenizerFile: written(t, func(w *bytes.Buffer) error { return tokenizerFileOf(larger).Write(w) })},
 			[]string{"config.json", "vocab_size: got 271 in", "want at least the tokenizer's 300"}},
 		{map[string][]byte{configFile: []byte("{")}, []string{"config.json: "}},
-		{map[string][]byte{configFile: config(`"gpt2"`, `"mamba"`)}, []string{"config.json: model_type: got mamba, want one of gpt2, llama, qwen2"}},
+		{map[string][]byte{configFile: config(`"gpt2"`, `"bert"`)}, []string{"config.json: model_type: got bert, want one of gpt2, llama, qwen2"}},
 		{map[string][]byte{configFile: config(`"gelu_new"`, `"mish"`)}, []string{"config.json: activation_function: got mish, want"}},
 		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 3`)}, []string{"weights: h.2.ln_1.weight is missing"}},
 		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 1`)}, []string{"weights: the file has h.1.", "the model does not"}},

@@ -1,8 +1,10 @@
 package gguf
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -10,12 +12,17 @@ import (
 
 // architecture describes how a family is stored in GGUF files, and under which names in Hugging Face's folders.
 type architecture struct {
-	name    string // of general.architecture, and model_type
+	name    string // of general.architecture
+	kind    string // model_type; the name if empty
 	keys    []pair // keys after the name and a dot, and those of config.json
 	tensors []pair // names of tensors, # standing for the number of a block
 	pairs   bool   // rows of queries and keys are in adjacent pairs of a rotation, not in halves of a head
 	columns bool   // matrices of the folder are (in, out)
+	gains   bool   // the folder's gains of norms are those of the file minus 1
 }
+
+// modelType returns the model_type of the folder.
+func (a architecture) modelType() string { return cmp.Or(a.kind, a.name) }
 
 // pair is a name in a GGUF file and in a folder.
 type pair struct{ ours, theirs string }
@@ -54,11 +61,22 @@ var llamaTensors = []pair{
 	{"blk.#.ffn_down.weight", "model.layers.#.mlp.down_proj.weight"},
 }
 
+// gemmaKeys and gemmaTensors are those of LLaMA with windows, and with norms before and after attention and MLP.
+var gemmaKeys = append(slices.Clone(llamaKeys),
+	pair{"attention.sliding_window", "sliding_window"}, pair{"rope.freq_base_swa", "rope_local_base_freq"})
+
+var gemmaTensors = append(
+	slices.DeleteFunc(slices.Clone(llamaTensors), func(p pair) bool { return p.ours == "blk.#.ffn_norm.weight" }),
+	pair{"blk.#.post_attention_norm.weight", "model.layers.#.post_attention_layernorm.weight"},
+	pair{"blk.#.ffn_norm.weight", "model.layers.#.pre_feedforward_layernorm.weight"},
+	pair{"blk.#.post_ffw_norm.weight", "model.layers.#.post_feedforward_layernorm.weight"})
+
 func architectures() []architecture {
 	return []architecture{
 		{name: "llama", keys: llamaKeys, tensors: llamaTensors, pairs: true},
 		{name: "qwen2", keys: llamaKeys, tensors: llamaTensors},
 		{name: "qwen3", keys: llamaKeys, tensors: llamaTensors},
+		{name: "gemma3", kind: "gemma3_text", keys: gemmaKeys, tensors: gemmaTensors, gains: true},
 		{
 			name: "gpt2", columns: true,
 			keys: []pair{
@@ -87,17 +105,16 @@ func architectures() []architecture {
 	}
 }
 
-// architectureOf returns the architecture of that name.
-func architectureOf(name string) (architecture, error) {
+// architectureOf returns the architecture whose name, in a file or as a model_type, is given.
+func architectureOf(given string, name func(architecture) string) (architecture, error) {
 	var names []string
 	for _, a := range architectures() {
-		if a.name == name {
+		if name(a) == given {
 			return a, nil
 		}
-		names = append(names, a.name)
+		names = append(names, name(a))
 	}
-	return architecture{}, errors.Errorf("%s: got %.80q, want one of %s",
-		architectureKey, name, strings.Join(names, ", "))
+	return architecture{}, errors.Errorf("got %.80q, want one of %s", given, strings.Join(names, ", "))
 }
 
 // architecture returns the architecture of a file.
@@ -110,13 +127,14 @@ func (f *File) architecture() (architecture, error) {
 	if err != nil {
 		return architecture{}, errors.WithMessage(err, architectureKey)
 	}
-	return architectureOf(name)
+	a, err := architectureOf(name, func(a architecture) string { return a.name })
+	return a, errors.WithMessage(err, architectureKey)
 }
 
 // config returns the keys of config.json. A key that may change what the network computes, and has no counterpart
 // there, is an error.
 func (f *File) config(a architecture) (map[string]any, error) {
-	config := map[string]any{"model_type": a.name, "tie_word_embeddings": true}
+	config := map[string]any{"model_type": a.modelType(), "tie_word_embeddings": true}
 	var rest []Key
 	for _, k := range f.Keys {
 		name, own := strings.CutPrefix(k.Name, a.name+".")
@@ -151,6 +169,9 @@ func (f *File) config(a architecture) (map[string]any, error) {
 	if err := f.checkRest(a, config, rest); err != nil {
 		return nil, err
 	}
+	if a.kind == "gemma3_text" { // its scores are divided by the root of head_dim
+		config["query_pre_attn_scalar"] = config["head_dim"]
+	}
 	return config, f.rope(config, rest)
 }
 
@@ -178,6 +199,8 @@ func (f *File) checkRest(a architecture, config map[string]any, rest []Key) erro
 			continue
 		case "rope.scaling.attn_factor":
 			want = 1
+		case "attention.sliding_window_pattern": // a window in all but every sixth block
+			want = 6
 		case "rope.scaling.finetuned", "attention.causal": // of the training; all networks here are causal
 			if k.Name != "attention.causal" || k.String() == "true" {
 				continue

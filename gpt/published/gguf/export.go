@@ -71,8 +71,8 @@ func (m Model) file() (a architecture, f *File, views []view, err error) {
 	if err = field.Unmarshal(m.Config, &config); err != nil {
 		return a, nil, nil, wrapf(err, "config.json")
 	}
-	if a, err = architectureOf(fmt.Sprint(config["model_type"])); err != nil {
-		return a, nil, nil, wrapf(err, "config.json")
+	if a, err = architectureOf(fmt.Sprint(config["model_type"]), architecture.modelType); err != nil {
+		return a, nil, nil, wrapf(err, "config.json: model_type")
 	}
 	f = new(File)
 	if f.Keys, err = a.write(config); err != nil {
@@ -115,6 +115,7 @@ func (f *File) source(a architecture, s Source) (v view, err error) {
 		slices.Reverse(v.Shape)
 	}
 	v.from = f.order(a, v.Tensor) // the folder's row for each of the file's
+	v.gain = a.gain(v.Tensor)
 	return v, nil
 }
 
@@ -122,6 +123,12 @@ func (f *File) source(a architecture, s Source) (v view, err error) {
 func (v view) file(x []float32) ([]float32, error) {
 	if len(x) != v.Len() {
 		return nil, errors.Errorf("got %d values, want %d", len(x), v.Len())
+	}
+	if v.gain {
+		x = slices.Clone(x)
+		for i := range x {
+			x[i]++
+		}
 	}
 	if !v.turn && v.from == nil {
 		return x, nil

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 )
 
@@ -28,6 +29,7 @@ type view struct {
 	begin int64 // of its numbers after the header
 	from  []int // the file's row for each of the folder's rows; nil: the same
 	turn  bool  // the folder's matrix is (in, out)
+	gain  bool  // the folder's numbers are those of the file minus 1
 }
 
 // weights returns the tensors of a file except the factors of rotary positions, which config.json describes.
@@ -46,7 +48,7 @@ func (f *File) weights(a architecture) (*weights, error) {
 		if err != nil {
 			return nil, err
 		}
-		v := view{Tensor: t, begin: end, turn: a.turns(t)}
+		v := view{Tensor: t, begin: end, turn: a.turns(t), gain: a.gain(t)}
 		shape := slices.Clone(t.Shape)
 		if order := f.order(a, t); order != nil {
 			v.from = make([]int, len(order))
@@ -71,6 +73,11 @@ func (f *File) weights(a architecture) (*weights, error) {
 func (a architecture) turns(t Tensor) bool {
 	return a.columns && len(t.Shape) == 2 && t.Name != tokensName && t.Name != headName &&
 		t.Name != "position_embd.weight"
+}
+
+// gain reports whether a tensor holds gains of a norm, of which the folder has 1 less.
+func (a architecture) gain(t Tensor) bool {
+	return a.gains && strings.HasSuffix(t.Name, "_norm.weight")
 }
 
 // ReadAt reads bytes of the file.
@@ -117,6 +124,11 @@ func (w *weights) numbers(p []byte, i int, at int64) (n int, err error) {
 	}
 	for r := first; r < last && t.from != nil && err == nil; r++ {
 		err = t.Values(x[(r-first)*width:][:width], t.from[r])
+	}
+	for i := range x {
+		if t.gain {
+			x[i]--
+		}
 	}
 	return fill(p, x, int(at-int64(first)*int64(4*width))), err
 }
