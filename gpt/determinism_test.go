@@ -45,7 +45,7 @@ func everyPart(c Config) (list []Config) {
 	for _, a := range parts.Attentions() {
 		vary(func(c *Config) {
 			if c.Attention = a.String(); c.Attention == "diff" {
-				c.NHead++ // to an even number
+				c.NHead += c.NHead % 2 // to an even number
 			}
 		})
 	}
