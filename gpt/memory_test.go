@@ -236,8 +236,9 @@ func BenchmarkDecodeBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkService serves clients with GPT-2's sizes: the tokens per second of all clients, and the time until the first
-// token after a prompt of 64 tokens, of a client alone and of one beside seven that write.
+// BenchmarkService serves clients with GPT-2's sizes and prompts of 64 tokens: the tokens per second that all clients
+// get, with their prompts and from the first token of the last client on, and the time until the first token, of a
+// client alone and of one beside seven that write.
 func BenchmarkService(b *testing.B) {
 	c := GPT2()
 	c.BlockSize, c.VocabSize = 256, 50_257
@@ -255,8 +256,7 @@ func BenchmarkService(b *testing.B) {
 	go service.Run(ctx)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var mutex sync.Mutex // of rng
-	write := func(ctx context.Context, tokens int) (n int, first time.Duration) {
-		start := time.Now()
+	write := func(ctx context.Context, tokens int) (times []time.Time) {
 		mutex.Lock()
 		prompt := someRows(rng, 1, 64, c.VocabSize)[0]
 		mutex.Unlock()
@@ -265,31 +265,42 @@ func BenchmarkService(b *testing.B) {
 			if err != nil {
 				break
 			}
-			if n++; n == 1 {
-				first = time.Since(start)
-			}
+			times = append(times, time.Now())
 		}
-		return n, first
-	}
-	together := func(ctx context.Context, clients, tokens int) (wait func() int) {
-		counts := make(chan int, clients)
-		for range clients {
-			go func() { n, _ := write(ctx, tokens); counts <- n }()
-		}
-		return func() (all int) {
-			for range clients {
-				all += <-counts
-			}
-			return all
-		}
+		return times
 	}
 	for _, clients := range []int{1, 8} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			tokens := 0
+			all, writing := 0, 0
+			var span time.Duration // in which all clients write
 			for b.Loop() {
-				tokens += together(ctx, clients, 64)()
+				lists := make([][]time.Time, clients)
+				var group sync.WaitGroup
+				for i := range clients {
+					group.Go(func() { lists[i] = write(ctx, 64) })
+				}
+				group.Wait()
+				first, last := lists[0][0], lists[0][63]
+				for _, times := range lists {
+					all += len(times)
+					if times[0].After(first) {
+						first = times[0]
+					}
+					if times[63].Before(last) {
+						last = times[63]
+					}
+				}
+				for _, times := range lists {
+					for _, t := range times {
+						if t.After(first) && !t.After(last) {
+							writing++
+						}
+					}
+				}
+				span += last.Sub(first)
 			}
-			b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
+			b.ReportMetric(float64(all)/b.Elapsed().Seconds(), "tok/s")
+			b.ReportMetric(float64(writing)/span.Seconds(), "writing-tok/s")
 		})
 	}
 	for _, others := range []int{0, 7} {
@@ -297,12 +308,28 @@ func BenchmarkService(b *testing.B) {
 			var sum time.Duration
 			for b.Loop() {
 				around, leave := context.WithCancel(ctx)
-				wait := together(around, others, 190)
-				time.Sleep(time.Duration(others) * 200 * time.Millisecond) // until they write
-				_, first := write(ctx, 1)
-				sum += first
+				var begun, ended sync.WaitGroup
+				begun.Add(others)
+				for range others {
+					ended.Go(func() {
+						n := 0
+						mutex.Lock()
+						prompt := someRows(rng, 1, 64, c.VocabSize)[0]
+						mutex.Unlock()
+						r := decode.Request{Prompt: prompt, Tokens: 190, Sampler: search.NewSampler(1)}
+						for range service.Generate(around, r) {
+							if n++; n == 1 {
+								begun.Done()
+							}
+						}
+					})
+				}
+				begun.Wait() // they write
+				start := time.Now()
+				times := write(ctx, 1)
+				sum += times[0].Sub(start)
 				leave()
-				wait()
+				ended.Wait()
 			}
 			b.ReportMetric(1e3*sum.Seconds()/float64(b.N), "ms-to-first")
 		})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -138,13 +139,17 @@ func (s *Service) draw() {
 		return
 	}
 	logits, err := s.lanes.feed(list, tokens)
+	more, failed := make([]bool, len(list)), make([]error, len(list))
+	var group sync.WaitGroup
 	for i, lane := range list {
-		more, failed := false, err
-		if err == nil {
-			more, failed = s.active[lane].take(logits.Row(i))
+		if failed[i] = err; err == nil { // a sampler goes through the entire vocabulary
+			group.Go(func() { more[i], failed[i] = s.active[lane].take(logits.Row(i)) })
 		}
-		if failed != nil || !more {
-			s.end(lane, failed)
+	}
+	group.Wait()
+	for i, lane := range list {
+		if failed[i] != nil || !more[i] {
+			s.end(lane, failed[i])
 		}
 	}
 	s.pace.step = time.Since(start)
