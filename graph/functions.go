@@ -98,6 +98,9 @@ func gated(gate, up Expr, f ops.Gate) (y Expr, ok bool) {
 // SwiGLU returns the kernel of y = gate∘σ(gate)∘up, all of shape (n, f). Large gates are as in SiLU.
 func SwiGLU(gate, up Expr) (y Expr, ok bool) { return gated(gate, up, ops.SwiGLU()) }
 
+// GLU is like SwiGLU with Sigmoid: y = σ(gate)∘up.
+func GLU(gate, up Expr) (y Expr, ok bool) { return gated(gate, up, ops.Gated("glu", ops.Sigmoid())) }
+
 // GEGLU is like SwiGLU with GELU: y = gate∘Φ(gate)∘up.
 func GEGLU(gate, up Expr) (y Expr, ok bool) { return gated(gate, up, ops.Gated("geglu", ops.GELU())) }
 

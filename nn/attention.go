@@ -69,8 +69,12 @@ func (l *SelfAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d)
 // gated returns the heads with the gate that x sets.
 func (l *SelfAttention) gated(x graph.Expr) *heads {
 	h := l.heads
-	if l.gate != nil {
-		h.gate = l.gate.Forward(x).In(h.scope)
+	switch gate := l.gate.(type) {
+	case nil:
+	case *Gate:
+		h.gate, h.logits = gate.logits(x)
+	default:
+		h.gate = gate.Forward(x).In(h.scope)
 	}
 	return &h
 }
@@ -109,8 +113,10 @@ type heads struct {
 	mask  *Mask
 	drop  *Dropout // of the weights
 	scope graph.Scope
-	gate  graph.Expr // multiplies the results; empty without
 	sinks graph.Expr // (H), logits of the sinks; empty without
+
+	gate   graph.Expr // multiplies the results; empty without
+	logits bool       // gate holds z of the gate σ(z)
 }
 
 // newHeads declares the mask and c_proj.
@@ -132,10 +138,21 @@ func (l *heads) project(y graph.Expr) graph.Expr { return l.Proj.Forward(l.place
 
 // place names the heads' results, after their gate.
 func (l *heads) place(y graph.Expr) graph.Expr {
-	if l.gate.Graph() != nil {
-		y = y.Mul(l.gate)
+	return l.scope.Place("heads", l.multiply(y))
+}
+
+// multiply returns the product of y and the gate, if there is one.
+func (l *heads) multiply(y graph.Expr) graph.Expr {
+	switch {
+	case l.gate.Graph() == nil:
+		return y
+	case !l.logits:
+		return y.Mul(l.gate)
 	}
-	return l.scope.Place("heads", y)
+	if y, ok := graph.GLU(l.gate, y); ok {
+		return y
+	}
+	return y.Mul(Sigmoid{}.Forward(l.gate))
 }
 
 // attend computes the heads' results, from packed projections to packed results, and names them.

@@ -44,6 +44,15 @@ func (l *Gate) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, H·
 	return gathered(g, l.order)
 }
 
+// logits returns z of the gates g = σ(z) and true, for a kernel that multiplies, if every feature has its own gate. It
+// returns g and false otherwise.
+func (l *Gate) logits(x graph.Expr) (z graph.Expr, ok bool) {
+	if l == nil || l.Fc == nil || l.order != nil {
+		return l.Forward(x), false
+	}
+	return l.Fc.Forward(x).In(l.scope), true
+}
+
 // gathered returns the columns of x in the given order; −1 is a column of zeros.
 func gathered(x graph.Expr, order []int) graph.Expr { // (n, d) → (n, len(order))
 	if y, ok := graph.GatherCols(x, order); ok {

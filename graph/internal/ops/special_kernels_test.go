@@ -30,6 +30,8 @@ func rowCases(d int) map[string]kernelCase {
 		"softplus": one(Softplus, Expr.Softplus),
 		"swiglu": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return SwiGLU(in[0], in[1]) },
 			func(in []Expr) Expr { return in[0].Mul(in[0].Sigmoid()).Mul(in[1]) }},
+		"glu": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return GLU(in[0], in[1]) },
+			func(in []Expr) Expr { return in[0].Sigmoid().Mul(in[1]) }},
 		"reglu": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return ReGLU(in[0], in[1]) },
 			func(in []Expr) Expr { return in[0].ReLU().Mul(in[1]) }},
 		"geglu": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return GEGLU(in[0], in[1]) },
@@ -316,6 +318,8 @@ var excuses = map[string]func(e end) bool{
 	"geglu":  end.limit,
 	"reglu":  func(e end) bool { return e.limit() || math.IsNaN(e.special) && e.out == 1 && e.got == 0 },
 	"relu2":  end.limit,
+	// Δ∘u overflows before the derivative of σ makes it smaller, and the equation has 0·∞.
+	"glu": end.overflow,
 	// NaN is not above 0. The equation x + max(−x, 0) keeps the derivative of x.
 	"relu": func(e end) bool { return math.IsNaN(e.special) && e.out == 1 && e.got == 0 },
 	// Sums of squares overflow in another order, and in vectors earlier.

@@ -154,6 +154,7 @@ var functions = map[string]any{
 	"graph.GEGLUTanh":                 graph.GEGLUTanh,
 	"graph.GELU":                      graph.GELU,
 	"graph.GELUTanh":                  graph.GELUTanh,
+	"graph.GLU":                       graph.GLU,
 	"graph.Gather":                    graph.Gather,
 	"graph.GatherCols":                graph.GatherCols,
 	"graph.GatherTokens":              graph.GatherTokens,
