@@ -169,6 +169,9 @@ func exported(t testing.TB, m *Model, tok text.Tokenizer, dtype string) string {
 func TestExport(t *testing.T) {
 	_, tok := corpus(t, verses, 8)
 	for name, c := range exportable() {
+		if testing.Short() && len(name)%3 > 0 {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			m, err := New(emptyGraph(), c, 1)
 			if err != nil {
@@ -379,6 +382,9 @@ func TestExportRefuses(t *testing.T) {
 // adapters, whose folder has the family's names.
 func TestFamiliesLive(t *testing.T) {
 	for name, c := range exportable() {
+		if testing.Short() && len(name)%3 > 0 {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			trainer := newTrainer(t, c)
 			cp, err := checkpoint.Load(exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32), Fits())
