@@ -17,6 +17,7 @@ type progress struct {
 
 	sync.Mutex
 	bar          *program.Bar
+	steps        map[string]int // of every trial that has begun
 	done, reused int
 }
 
@@ -39,15 +40,28 @@ func (p *progress) run(ctx context.Context, s *lab.Study) error {
 	return nil
 }
 
-// step shows a step of a trial. The first one says how many steps the bar counts.
+// step shows a step of a trial.
 func (p *progress) step(s lab.Step) {
 	p.Lock()
 	defer p.Unlock()
 	if p.bar == nil {
-		p.bar = program.NewBar(p.out, "", 0, (p.most-p.done)*s.Steps)
+		p.bar, p.steps = program.NewBar(p.out, "", 0, (p.most-p.done)*s.Steps), map[string]int{}
+	}
+	if _, begun := p.steps[s.Trial.Key]; !begun {
+		p.steps[s.Trial.Key] = s.Steps
+		p.bar.Of(p.total())
 	}
 	p.bar.Add(1, "trial %d of %d: %s, seed %d, step %d of %d, loss %.3f", p.done+1, p.most, s.Trial.Arm, s.Trial.Seed,
 		s.Step, s.Steps, s.Loss)
+}
+
+// total returns the number of steps of the trials that have begun, and for every other one the mean of these.
+func (p *progress) total() (sum int) {
+	for _, steps := range p.steps {
+		sum += steps
+	}
+	n := len(p.steps)
+	return sum + max(0, p.most-p.reused-n)*sum/max(1, n)
 }
 
 // trial shows a finished trial.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 )
 
 // A law is fitted to all models but the largest, whose losses are compared with the prediction.
@@ -47,4 +49,19 @@ func TestScaleNeedsNoArms(t *testing.T) {
 			t.Errorf("%s: %v", flags, err)
 		}
 	}
+}
+
+// The bar counts the steps of trials that differ in them, and the mean for those that have not begun.
+func TestBarOfUnequalTrials(t *testing.T) {
+	p := progress{out: io.Discard, most: 4, reused: 1}
+	for _, c := range []struct {
+		key         string
+		steps, want int
+	}{{"a", 2, 6}, {"b", 7, 13}, {"b", 7, 13}, {"c", 3, 12}} {
+		p.step(lab.Step{Trial: &lab.Trial{Key: c.key}, Steps: c.steps})
+		if got := p.total(); got != c.want {
+			t.Errorf("after %s: got %d steps, want %d", c.key, got, c.want)
+		}
+	}
+	p.close()
 }

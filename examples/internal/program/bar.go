@@ -41,6 +41,9 @@ func (b *Bar) Every(steps int) *Bar {
 	return b
 }
 
+// Of changes the number of steps until the end.
+func (b *Bar) Of(total int) { b.total = total }
+
 // interval returns the number of steps per line for at most fifty lines: 1, 2 or 5, 10, 20 or 50, and so on.
 func interval(total int) int {
 	for n := 1; ; n *= 10 {
