@@ -3,6 +3,7 @@ package graph
 import (
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/recurrent"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
@@ -119,36 +120,47 @@ func CachedRecurrence(qkv, gates, beta, at Expr, cache *RecurrenceCache) Expr {
 }
 
 // TimeDecay returns the kernel of −e^a ∘ softplus(x), the logarithms of the gates of a recurrence with time steps
-// softplus(x): x (n, H), a (H) → (n, H).
+// softplus(x): x (n, H) or (n, H·r), r numbers of every head, a (H) → the shape of x.
 func TimeDecay(x, a Expr) (y Expr, ok bool) {
 	return x.kernel("time decay", func() (*G.Node, error) {
 		s := x.node.Shape()
-		if n := a.node.Shape().TotalSize(); len(s) != 2 || n != s[1] {
+		if n := a.node.Shape().TotalSize(); len(s) != 2 || n < 1 || s[1]%n != 0 {
 			return nil, errors.Errorf("got %d rates for %v", n, s)
 		}
-		own := ops.Own{Name: "time decay", Shape: s, F32: timeDecay[float32](), F64: timeDecay[float64]()}
-		return x.g.ops.Apply(own, G.Nodes{x.node, a.node})
+		n := s[1] / a.node.Shape().TotalSize()
+		b := x.g.ops
+		own := ops.Own{
+			Name: "time decay", Shape: s, F32: timeDecay[float32](b.Pool, n), F64: timeDecay[float64](b.Pool, n),
+		}
+		return b.Apply(own, G.Nodes{x.node, a.node})
 	}, a)
 }
 
-func timeDecay[T float32 | float64]() ops.OwnPass[T] {
+// timeDecay has a rate for every per columns. Kernels compute the entries of x, which are multiplied column by column.
+func timeDecay[T float32 | float64](p *kernel.Pool, per int) ops.OwnPass[T] {
 	return ops.OwnPass[T]{
 		Forward: func(y []T, x [][]T) {
-			for i, z := range x[0] {
-				y[i] = T(-math.Exp(float64(x[1][i%len(x[1])])) * softplus(float64(z)))
+			kernel.Softplus(p, y, x[0])
+			for j, a := range x[1] {
+				rate := -math.Exp(float64(a))
+				for at := j * per; at < len(y); at += len(x[1]) * per {
+					for i, v := range y[at:][:per] {
+						y[at+i] = T(rate * float64(v))
+					}
+				}
 			}
 		},
 		Backward: func(dx [][]T, dy, y []T, x [][]T) {
-			for i, z := range x[0] {
-				j := i % len(x[1])
-				dx[0][i] += T(-math.Exp(float64(x[1][j])) * sigmoid(float64(z)) * float64(dy[i]))
-				dx[1][j] += y[i] * dy[i]
+			kernel.Sigmoid(p, dx[0], x[0]) // the derivative of softplus
+			for j, a := range x[1] {
+				rate := -math.Exp(float64(a))
+				for at := j * per; at < len(y); at += len(x[1]) * per {
+					for i, d := range dy[at:][:per] {
+						dx[0][at+i] = T(rate * float64(dx[0][at+i]) * float64(d))
+						dx[1][j] += y[at+i] * d
+					}
+				}
 			}
 		},
 	}
 }
-
-// softplus returns ln(1 + eˣ), and sigmoid its derivative.
-func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
-
-func sigmoid(x float64) float64 { return 0.5 * (1 + math.Tanh(x/2)) }

@@ -40,6 +40,13 @@ type Recurrence struct {
 // newRecurrence declares norm.weight (dh), c_gate (d, H·dh), with SiLU, and c_proj (H·dh, d), for a recurrence whose
 // state is read and written through qkv.
 func newRecurrence(at Site, delta bool, qkv, decay, beta Layer) *Recurrence {
+	return gatedRecurrence(at, delta, qkv, decay, beta, SiLU{}, func() Layer {
+		return at.affine("c_gate", at.Embd, []int{at.Heads * at.V}, at.Bias, graph.Normal(0.02))
+	})
+}
+
+// gatedRecurrence is newRecurrence with another gate: act of the layer that gate declares.
+func gatedRecurrence(at Site, delta bool, qkv, decay, beta, act Layer, gate func() Layer) *Recurrence {
 	shape := graph.RecurrenceShape{
 		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Delta: delta,
 	}
@@ -50,8 +57,7 @@ func newRecurrence(at Site, delta bool, qkv, decay, beta Layer) *Recurrence {
 	norm.Embd = at.V
 	return &Recurrence{
 		QKV: qkv, Decay: decay, Beta: beta, Norm: NewRMSNorm(norm),
-		Gate: at.affine("c_gate", at.Embd, []int{at.Heads * at.V}, at.Bias, graph.Normal(0.02)), Act: SiLU{},
-		Proj:  newOutProjection(at),
+		Gate: gate(), Act: act, Proj: newOutProjection(at),
 		shape: shape, scope: at.Scope,
 		state: cacheAt(at.Caches, at.Path(), func() *graph.RecurrenceCache { return graph.NewRecurrenceCache(shape) }),
 	}
@@ -90,6 +96,30 @@ func NewGatedDeltaNet(at Site) *Recurrence {
 	qkv := newUnitProjection(at)
 	decay := newTimeDecay(at)
 	return newRecurrence(at, true, qkv, decay, newBeta(at))
+}
+
+// NewKDA returns Kimi delta attention (Kimi Team 2025, equation 1 and section 4), the gated delta rule with a gate for
+// every feature of a key,
+//
+//	S ← (I − β·k·kᵀ)·Diag(α)·S + β·k·vᵀ,  ln α = −e^a·softplus(x·w_↓·w_↑ + b_↑)
+//
+// where e^a is the rate of a head. It declares the parameters of NewGatedDeltaNet, except that the gates are computed
+// through dh features, by c_decay.down (d, dh), c_decay.up (dh, H·dρ), whose bias it always has, and c_decay.a_log (H),
+// and so is the logistic gate of the results, by c_gate.down (d, dh) and c_gate.up (dh, H·dh). A Rotary is an error, as
+// in NewGLA.
+func NewKDA(at Site) *Recurrence {
+	refuseRotary(at, "kda")
+	qkv := newUnitProjection(at)
+	decay := at.At("c_decay")
+	narrow := func(at Site) Layer {
+		return at.affine("down", at.Embd, []int{at.V}, false, graph.Normal(0.02))
+	}
+	step := chain{narrow(decay), newTimeStep(decay.At("up"), at.V, at.Heads*at.QK)}
+	alpha := timeDecay{step, newRates(decay), at.Scope}
+	return gatedRecurrence(at, true, qkv, alpha, newBeta(at), Sigmoid{}, func() Layer {
+		gate := at.At("c_gate")
+		return chain{narrow(gate), gate.affine("up", at.V, []int{at.Heads * at.V}, at.Bias, graph.Normal(up(at.V)))}
+	})
 }
 
 // NewDeltaNet returns the delta rule (Yang et al. 2024, "Parallelizing linear transformers with the delta rule over
@@ -259,9 +289,10 @@ func (l logSigmoid) Forward(x graph.Expr) graph.Expr {
 	return times(Softplus{}.Forward(times(x, -1)), -l.factor)
 }
 
-// timeDecay is ln α = −e^a·Δ with the time step Δ = softplus(x·w + b), as in Mamba-2.
+// timeDecay is ln α = −e^a·Δ with the time steps Δ = softplus(x·w + b), as in Mamba-2: one of every head, or one of
+// every feature of its keys.
 type timeDecay struct {
-	step  *Linear    // before softplus
+	step  Layer      // before softplus
 	a     graph.Expr // (H)
 	scope graph.Scope
 }
@@ -269,24 +300,37 @@ type timeDecay struct {
 // newTimeDecay declares c_decay.weight (d, H), c_decay.bias (H) and c_decay.a_log (H).
 func newTimeDecay(at Site) Layer {
 	decay := at.At("c_decay")
-	weight := decay.Param("weight", graph.Normal(0.02), at.Embd, at.Heads)
-	bias := decay.Param("bias", func(_ int, rng *rand.Rand) float64 {
+	step := newTimeStep(decay, at.Embd, at.Heads)
+	return timeDecay{step, newRates(decay), at.Scope}
+}
+
+// newTimeStep declares weight (in, out) and bias (out), whose softplus starts in 0.001 … 0.1.
+func newTimeStep(at Site, in, out int) Layer {
+	weight := at.Param("weight", graph.Normal(0.02), in, out)
+	bias := at.Param("bias", func(_ int, rng *rand.Rand) float64 {
 		step := math.Exp(math.Log(0.001) + rng.Float64()*math.Log(100))
 		return math.Log(math.Expm1(step)) // the inverse of softplus
-	}, at.Heads)
-	rate := decay.Param("a_log", func(_ int, rng *rand.Rand) float64 {
-		return math.Log(1 + 15*rng.Float64())
-	}, at.Heads)
-	return timeDecay{&Linear{weight, bias, decay.Scope}, rate, at.Scope}
+	}, out)
+	return &Linear{weight, bias, at.Scope}
+}
+
+// newRates declares a_log (H), the logarithms of rates that start in 1 … 16.
+func newRates(at Site) graph.Expr {
+	return at.Param("a_log", func(_ int, rng *rand.Rand) float64 { return math.Log(1 + 15*rng.Float64()) }, at.Heads)
 }
 
 // Forward returns −e^a ∘ softplus(x·w + b).
-func (l timeDecay) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H)
+func (l timeDecay) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H or H·dρ)
 	z := l.step.Forward(x).In(l.scope)
 	if y, ok := graph.TimeDecay(z, l.a); ok {
 		return y
 	}
-	return z.Softplus().Mul(l.a.Exp().Scale(-1))
+	rates := l.a.Exp().Scale(-1)
+	if s, h := z.Shape(), int(l.a.Entries()); len(s) == 2 && s[1] != h {
+		rows := z.Softplus().Reshape(s[0], h, s[1]/h)
+		return rows.Mul(rates.Reshape(1, h, 1)).Reshape(s...)
+	}
+	return z.Softplus().Mul(rates)
 }
 
 // unitProjection computes q, k and v of a delta rule: c_attn, a short convolution, SiLU, the lengths 1 of queries and

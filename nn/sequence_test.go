@@ -467,6 +467,10 @@ var recurrenceLayerCases = []layerCase{
 		at.Eps = 1
 		return NewRetNet(rotary(at)).Forward(x)
 	}},
+	{"Kimi delta attention", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 0.1
+		return NewKDA(at).Forward(x)
+	}},
 	{"delta rule", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
 		at.Eps = 0.1
 		return NewDeltaNet(at).Forward(x)
@@ -480,7 +484,7 @@ var recurrenceLayerCases = []layerCase{
 }
 
 func recurrences() map[string]func(at Site) *Recurrence {
-	return map[string]func(at Site) *Recurrence{"gla": NewGLA, "gated_deltanet": NewGatedDeltaNet, "retnet": NewRetNet, "deltanet": NewDeltaNet}
+	return map[string]func(at Site) *Recurrence{"gla": NewGLA, "gated_deltanet": NewGatedDeltaNet, "retnet": NewRetNet, "deltanet": NewDeltaNet, "kda": NewKDA}
 }
 
 // TestRecurrenceStepEqualsForward compares steps of several sizes, and checks that the state does not grow.
@@ -566,6 +570,7 @@ func TestRecurrenceRefuses(t *testing.T) {
 		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, Window{3}) }, NewGatedDeltaNet, "want nn.Causal"},
 		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{Causal{}, Padding{lengths(at.Dims)}}) }, NewGLA, "want nn.Causal"},
 		{func(at *Site) { at.Mask = nil }, NewGLA, "want nn.Causal"},
+		{func(at *Site) { *at = rotary(*at) }, NewKDA, "kda with rotary positions, whose meaning is undefined"},
 		{func(at *Site) { *at = rotary(*at) }, NewGLA, "gla with rotary positions, whose meaning is undefined"},
 	} {
 		g := graph.New(graph.Float64, 1)
@@ -616,6 +621,42 @@ func TestI107WithoutGates(t *testing.T) {
 		sameNumbers(t, "gates of features", readings(t, delta, graph.Const(0), 70, 6), want)
 	}
 }
+
+// TestI109EqualGates: with the same gate for all features of a head, Kimi delta attention has the decay of the gated
+// delta rule, and without a gate on its results, its results.
+func TestI109EqualGates(t *testing.T) {
+	decay := func(build func(at Site) *Recurrence, features int) []float64 {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, shapes[0])
+		l := build(at)
+		for _, p := range g.Params() {
+			of := p.Tensor()
+			for i := range of.Len() {
+				switch name := p.Name(); {
+				case strings.Contains(name, "decay") && strings.HasSuffix(name, "weight"):
+					of.Set(i, 0)
+				case strings.HasSuffix(name, "decay.bias"), strings.HasSuffix(name, "decay.up.bias"):
+					of.Set(i, []float64{-0.4, 0.7}[i/features%2])
+				case strings.HasSuffix(name, "a_log"):
+					of.Set(i, 0.3*float64(i))
+				case strings.Contains(name, "c_gate"):
+					of.Set(i, 0)
+				default:
+					of.Set(i, math.Sin(float64(i+len(name))))
+				}
+			}
+		}
+		l.Act = flat{}
+		return output(t, l.Forward(g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd))).Floats()
+	}
+	qk := shapes[0].QK
+	sameNumbers(t, "equal gates", decay(NewKDA, qk), decay(NewGatedDeltaNet, 1))
+}
+
+// flat is 1 everywhere.
+type flat struct{}
+
+func (flat) Forward(x graph.Expr) graph.Expr { return x.Scale(0).Shift(1) }
 
 func sameNumbers(t *testing.T, what string, got, want []float64) {
 	t.Helper()

@@ -12,6 +12,7 @@ func recurrences() []Attention {
 		recurrent("gated_deltanet", nn.NewGatedDeltaNet, rejectBias),
 		recurrent("retnet", nn.NewRetNet, rejectBias),
 		recurrent("deltanet", nn.NewDeltaNet, rejectBias),
+		recurrent("kda", nn.NewKDA, rejectUnevenDecay),
 	}
 }
 

@@ -56,26 +56,42 @@ func (l logSigmoid[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T
 	return delta.Mul(sigmoid(x.Scale(-1))).Scale(l.factor), nil
 }
 
-// timeDecay is the logarithm of the gates of Mamba-2, with a rate e^a and a time step softplus(z) for every head.
+// timeDecay is the logarithm of the gates of Mamba-2, with a rate e^a for every head and a time step softplus(z) for
+// every head, or for each of r features of it.
 //
-//	y = −e^a ∘ softplus(z),  z = x w + b        (n, H)
+//	y = −e^a ∘ softplus(z),  z = x w + b        (n, H·r)
 type timeDecay[T Number] struct {
-	step Layer[T]  // (d, H)
+	step Layer[T]  // (d, H·r)
 	a    Matrix[T] // (1, H)
+}
+
+// rates returns −e^a for every one of n columns.
+func (l timeDecay[T]) rates(n int) Matrix[T] {
+	switch a := l.a.sound(); {
+	case a.Err != nil:
+		return a
+	case !shares(n, a.Cols):
+		return failed[T]("%d time steps of %d heads", n, a.Cols)
+	}
+	ones := Zeros[T](1, n/l.a.Cols).Shift(1)
+	return l.a.Exp().Scale(-1).Transpose().MatMul(ones).reshaped(1, n)
 }
 
 // Forward returns −e^a ∘ softplus(z).
 func (l timeDecay[T]) Forward(x Matrix[T]) Matrix[T] {
-	return softplus(l.step.Forward(x)).Mul(l.a.Exp().Scale(-1))
+	z := l.step.Forward(x)
+	return softplus(z).Mul(l.rates(z.Cols))
 }
 
 // Backward returns Δ at the input, by Δz = −Δ ∘ e^a ∘ σ(z), and the gradient of a.
 //
-//	∂a = Σ Δ ∘ y
+//	∂a = Σ Δ ∘ y, over the tokens and the features of the head
 func (l timeDecay[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	z := l.step.Forward(x)
-	dx, g = l.step.Backward(x, delta.Mul(sigmoid(z)).Mul(l.a.Exp().Scale(-1)))
-	return dx, append(g, gradient(l.a, "a_log", "a", "Σ Δ ∘ ln α", delta.Mul(l.Forward(x)).SumTokens())...)
+	dx, g = l.step.Backward(x, delta.Mul(sigmoid(z)).Mul(l.rates(z.Cols)))
+	heads := max(1, l.a.Cols)
+	da := delta.Mul(l.Forward(x)).SumTokens().reshaped(heads, z.Cols/heads).SumFeatures().Transpose()
+	return dx, append(g, gradient(l.a, "a_log", "a", "Σ Δ ∘ ln α", da)...)
 }
 
 // constantDecay is the logarithm of gates that are the same for all tokens.
@@ -156,10 +172,7 @@ func (at Site[T]) recurrence(batch, heads, qk int) matrixRecurrence[T] {
 func (at Site[T]) GLA(batch, heads, qk int) Layer[T] {
 	l := at.recurrence(batch, heads, qk)
 	l.QKV = at.At("c_attn").Packed(qk, qk)
-	decay := at.At("c_decay")
-	l.Decay = chain[T]{
-		{"down", decay.At("down").Linear()}, {"up", decay.At("up").Linear()}, {"", logSigmoid[T]{1. / 16}},
-	}
+	l.Decay = chain[T]{{"", at.At("c_decay").narrow()}, {"", logSigmoid[T]{1. / 16}}}
 	return l
 }
 
@@ -198,4 +211,18 @@ func (at Site[T]) GatedDeltaNet(batch, heads, qk, length int, rotary Layer[T]) L
 	l := at.deltaNet(batch, heads, qk, length, rotary)
 	l.Decay = timeDecay[T]{at.At("c_decay").Linear(), at.At("c_decay").Param("a_log")}
 	return l
+}
+
+// KDA returns Kimi delta attention: DeltaNet with a gate for each feature of a key, through at.c_decay.down and
+// at.c_decay.up, and a logistic gate of its results through at.c_gate.down and at.c_gate.up.
+func (at Site[T]) KDA(batch, heads, qk, length int) Layer[T] {
+	l := at.deltaNet(batch, heads, qk, length, nil)
+	l.Decay = timeDecay[T]{at.At("c_decay").narrow(), at.At("c_decay").Param("a_log")}
+	l.Gate, l.Act = at.At("c_gate").narrow(), Sigmoid[T]{}
+	return l
+}
+
+// narrow returns the matrices at.down and at.up in turn.
+func (at Site[T]) narrow() Layer[T] {
+	return chain[T]{{"down", at.At("down").Linear()}, {"up", at.At("up").Linear()}}
 }

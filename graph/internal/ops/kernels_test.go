@@ -111,6 +111,10 @@ func kernelCases() map[string]kernelCase {
 			}},
 		"time decay": {leaves(2, m(5, 3), []int{3}), func(in []Expr) (Expr, bool) { return TimeDecay(in[0], in[1]) },
 			func(in []Expr) Expr { return in[0].Softplus().Mul(in[1].Exp().Scale(-1)) }},
+		"time decay of features": {leaves(2, m(5, 6), []int{3}), func(in []Expr) (Expr, bool) { return TimeDecay(in[0], in[1]) },
+			func(in []Expr) Expr {
+				return in[0].Softplus().Reshape(5, 3, 2).Mul(in[1].Exp().Scale(-1).Reshape(1, 3, 1)).Reshape(5, 6)
+			}},
 		"mix tokens": {leaves(2, m(5, 3), m(6, 4)), func(in []Expr) (Expr, bool) { return MixTokens(in[0], in[1]) },
 			func(in []Expr) Expr {
 				first := in[0].MatMul(rows(in[1], 0, 1, 2)).Reshape(1, 20)

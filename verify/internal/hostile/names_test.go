@@ -276,6 +276,7 @@ var functions = map[string]any{
 	"nn.NewGroupedAttention":          nn.NewGroupedAttention,
 	"nn.NewHeadGate":                  nn.NewHeadGate,
 	"nn.NewHeadNorm":                  nn.NewHeadNorm,
+	"nn.NewKDA":                       nn.NewKDA,
 	"nn.NewLayerNorm":                 nn.NewLayerNorm,
 	"nn.NewLayerNormPlain":            nn.NewLayerNormPlain,
 	"nn.NewLayerNormSigma":            nn.NewLayerNormSigma,

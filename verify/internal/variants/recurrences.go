@@ -52,3 +52,17 @@ func deltaNet[T hand.Number]() Variant[T] {
 		Settings: []Setting{{Name: "delta rule"}, {Name: "delta rule without biases", NoBias: true}},
 	}
 }
+
+func kda[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "kda", Type: "Recurrence",
+		Hand: func(p Place[T]) hand.Layer[T] {
+			return p.Site.KDA(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context)
+		},
+		ID: "I109", What: "Kimi delta attention", Source: "Kimi Team 2025, (1)",
+		Settings: []Setting{
+			{Name: "Kimi delta attention"},
+			{Name: "Kimi delta attention without biases, with dropout", NoBias: true, Dropout: 0.3},
+		},
+	}
+}
