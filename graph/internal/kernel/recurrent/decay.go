@@ -25,11 +25,11 @@ type decay[T kernel.Float] interface {
 
 // even is the decay of heads with one gate, or none.
 type even[T kernel.Float] struct {
-	c, qk         int
-	d             []T // α_{j+1}⋯α_i  (c, c)
-	first         []T // α_{1…i}
-	less          T   // α_{1…c} − 1
-	gated, loaded bool
+	c, qk int
+	d     []T // α_{j+1}⋯α_i  (c, c)
+	first []T // α_{1…i}
+	less  T   // α_{1…c} − 1
+	gated bool
 }
 
 func newEven[T kernel.Float](l Linear[T], c int, a *arena[T]) *even[T] {
