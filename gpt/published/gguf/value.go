@@ -211,7 +211,7 @@ func (v Value) String() string {
 
 // OfInt returns a uint32. A number outside of its range is an error when it is written.
 func OfInt(n int) Value {
-	if n < 0 || n > math.MaxUint32 {
+	if n < 0 || uint64(n) > math.MaxUint32 {
 		return Value{kind: kindUint32}
 	}
 	return Value{kind: kindUint32, n: 1, raw: binary.LittleEndian.AppendUint32(nil, uint32(n))}
