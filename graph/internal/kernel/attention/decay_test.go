@@ -17,7 +17,11 @@ func TestForgettingIsABias(t *testing.T) {
 	hidden := math.Inf(-1)
 	dilated := masking{"dilated", false, false, func(n, b, head, i, j int) float64 { return hideIf(j > i || (i-j)%4 != 0 || i-j > 80) }}
 	global := masking{"global", false, false, func(n, b, head, i, j int) float64 { return hideIf(j > i || i-j > 9 && j > 1) }}
-	for _, m := range []masking{causal, maskings[2], maskings[5], dilated, global} {
+	tried := []masking{causal, global, dilated, maskings[2], maskings[5]}
+	if testing.Short() {
+		tried = tried[:2]
+	}
+	for _, m := range tried {
 		for _, h := range []Shape{self(2, 67, 2, 5, 4), self(1, 300, 4, 3, 4).in(2), self(1, 270, 1, 4, 8).capped()} {
 			n, mask := h.Keys, m.mask(h)
 			wide := Mask[float64]{Data: make([]float64, h.Batch*h.Heads*n*n), Batch: h.Batch, Heads: h.Heads}
@@ -28,13 +32,19 @@ func TestForgettingIsABias(t *testing.T) {
 			}
 			drop := kernel.DropMask{P: 0.3, Key: 5, Step: 2}
 			dense := func() (y, dx []float64) {
+				sums := make([]float64, len(gates)) // of the gates so far
+				for i, g := range gates {
+					if sums[i] = g; i/h.Heads%n > 0 {
+						sums[i] += sums[i-h.Heads]
+					}
+				}
 				for i := range wide.Data {
 					b, j, query, key := i/(n*n)/h.Heads, i/(n*n)%h.Heads, i/n%n, i%n
 					if wide.Data[i] = mask.Data[(mask.index(b, j)*n+query)*n+key]; wide.Data[i] == hidden {
 						continue
 					}
-					for l := key + 1; l <= query; l++ {
-						wide.Data[i] += gates[(b*n+l)*h.Heads+j]
+					if query > key {
+						wide.Data[i] += sums[(b*n+query)*h.Heads+j] - sums[(b*n+key)*h.Heads+j]
 					}
 				}
 				return denseAttention(h, qkv, wide, dy, drop)
