@@ -29,7 +29,7 @@ func main() {
 	})
 }
 
-// chat is the program with what it reads.
+// chat holds the inputs of the program.
 type chat struct {
 	stdin      io.Reader
 	interrupts <-chan os.Signal

@@ -35,7 +35,7 @@ func made(t testing.TB) string {
 	return dir
 }
 
-// says returns what the program answers to its input.
+// says returns the output of the program for an input.
 func says(t *testing.T, input string, args ...string) string {
 	t.Helper()
 	var stdout bytes.Buffer

@@ -271,7 +271,7 @@ func (s *server) begins(r *request) ([]int, error) {
 	return ids, nil
 }
 
-// question returns what a request asks the engine.
+// question reads a request, and returns it with its prompt and its sampler.
 func (s *server) question(w http.ResponseWriter, h *http.Request, chat bool) (r request, q question, err error) {
 	data, err := s.bodyOf(w, h)
 	if err != nil {

@@ -21,7 +21,7 @@ type Body struct {
 	scope graph.Scope
 
 	stack  Stack
-	rotary nn.Rotary  // of the positions, which layers must use; nil if there is none
+	rotary nn.Rotary  // of the positions; optional, but a layer that gets it must use it
 	biases *biases    // likewise
 	uses   []*uses    // by the blocks of each attention
 	skips  []*nn.Skip // before every block; nil without

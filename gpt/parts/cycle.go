@@ -126,5 +126,5 @@ func everyNth(n int, full, other nn.Attention) nn.Attention {
 	})
 }
 
-// isNth reports whether a block, counted from 0, is the n-th, 2n-th, … of the stack; for 0 none is.
+// isNth reports whether a block, counted from 0, is the n-th, 2n-th, … of the stack. It reports false if n is 0.
 func isNth(n, block int) bool { return n > 0 && (block+1)%n == 0 }

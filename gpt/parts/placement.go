@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// uses records what the blocks of one attention have used of their Sites.
+// uses records the parts of a Site that the blocks of one attention have used.
 type uses struct {
 	attention           string
 	rotates             bool // a block has a rotation, and
@@ -104,7 +104,7 @@ func (b *Body) CheckUsed() error {
 	return nil
 }
 
-// check returns an error that names what the blocks of an attention have not used.
+// check returns an error that names a part that the blocks of an attention have not used.
 func (u *uses) check(s Stack) error {
 	switch {
 	case u.rotates && !u.rotated:

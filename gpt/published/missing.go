@@ -1,6 +1,6 @@
 package published
 
-// missing returns what a network lacks for a family that other programs have, by its model_type.
+// missing returns, by model_type, the part that a network lacks for a family of other programs.
 func missing() map[string]string {
 	const (
 		experts = "a mixture of experts as its MLP"

@@ -67,6 +67,18 @@ def joined(x):
     return x.transpose(1, 2).flatten(2)
 
 
+def layers(w, eps):
+    """A layer normalisation, and a matrix that is (out, in) with an optional bias, by the names of their tensors."""
+
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
+
+    def affine(name, x):
+        return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
+
+    return norm, affine
+
+
 def gpt2(c, w, ids):
     def norm(name, x):
         return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], c["layer_norm_epsilon"])
@@ -247,11 +259,7 @@ def gpt_neox(c, w, ids):
     size = c["hidden_size"] // count
     turns = frequencies(int(size * c["rotary_pct"]), c["rotary_emb_base"], c["max_position_embeddings"], c.get("rope_scaling"))
 
-    def affine(name, x):
-        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
-
-    def norm(name, x):
-        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
+    norm, affine = layers(w, eps)
 
     def attention(h, x):
         packed = affine(h + "query_key_value", x)
@@ -278,11 +286,7 @@ def gpt_neo(c, w, ids):
     count, eps = c["num_heads"], c["layer_norm_epsilon"]
     kinds = [kind for kinds, times in c["attention_types"] for _ in range(times) for kind in kinds]
 
-    def norm(name, x):
-        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
-
-    def affine(name, x):
-        return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
+    norm, affine = layers(w, eps)
 
     x = w["wte.weight"][ids] + w["wpe.weight"][: ids.shape[1]]
     for i, kind in enumerate(kinds):
@@ -298,11 +302,7 @@ def gpt_neo(c, w, ids):
 def opt(c, w, ids):
     count, d = c["num_attention_heads"], "model.decoder."
 
-    def norm(name, x):
-        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], 1e-5)
-
-    def affine(name, x):
-        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+    norm, affine = layers(w, 1e-5)
 
     x = w[d + "embed_tokens.weight"][ids] + w[d + "embed_positions.weight"][2 : 2 + ids.shape[1]]
     for i in range(c["num_hidden_layers"]):
@@ -319,11 +319,7 @@ def phi(c, w, ids):
     turning = int(width // count * c["partial_rotary_factor"])
     turns = frequencies(turning, c["rope_theta"], c["max_position_embeddings"], c.get("rope_scaling"))
 
-    def norm(name, x):
-        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
-
-    def affine(name, x):
-        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+    norm, affine = layers(w, eps)
 
     x = w["model.embed_tokens.weight"][ids]
     for i in range(c["num_hidden_layers"]):
@@ -339,11 +335,7 @@ def starcoder2(c, w, ids):
     count, shared, eps = c["num_attention_heads"], c["num_key_value_heads"], c["norm_epsilon"]
     turns = frequencies(c["hidden_size"] // count, c["rope_theta"], c["max_position_embeddings"], c.get("rope_scaling"))
 
-    def norm(name, x):
-        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
-
-    def affine(name, x):
-        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+    norm, affine = layers(w, eps)
 
     x = w["model.embed_tokens.weight"][ids]
     for i in range(c["num_hidden_layers"]):
@@ -361,11 +353,7 @@ def gpt_bigcode(c, w, ids):
     count, width, eps = c["n_head"], c["n_embd"], c["layer_norm_epsilon"]
     size = width // count
 
-    def norm(name, x):
-        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], eps)
-
-    def affine(name, x):
-        return F.linear(x, w[name + ".weight"], w[name + ".bias"])
+    norm, affine = layers(w, eps)
 
     x = w["wte.weight"][ids] + w["wpe.weight"][: ids.shape[1]]
     for i in range(c["n_layer"]):

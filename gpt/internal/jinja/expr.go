@@ -133,7 +133,7 @@ func (p *parser) unary() (expr, error) {
 	}, err
 }
 
-// primary parses a value without what follows it.
+// primary parses a value without the attributes, calls and filters after it.
 func (p *parser) primary() (expr, error) {
 	switch t := p.next(); t.kind {
 	case quoted:

@@ -84,7 +84,7 @@ func marked(v any) any {
 	return v
 }
 
-// run is an evaluation with what it has done so far.
+// run collects the text of an evaluation, and counts its steps, the bytes of its texts and its nested calls.
 type run struct {
 	steps, bytes, nested int
 	s, by                strings.Builder

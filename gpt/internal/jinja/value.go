@@ -103,7 +103,7 @@ func letters(t Text) (list []any) {
 	return list
 }
 
-// items returns what a loop over a value goes through.
+// items returns the values of a loop: the elements of a list, the letters of a text or the names in an object.
 func (f *frame) items(v any) (list []any, err error) {
 	switch v := v.(type) {
 	case []any:
