@@ -24,6 +24,25 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
+// A model answers multiple-choice questions by the likeliest choice, here per byte.
+func ExampleRanker() {
+	model, tok, err := gpt.Open("out")
+	check(err)
+	questions, err := text.LoadQuestions("questions.jsonl", tok, text.Template{})
+	check(err)
+	ranker, err := gpt.NewRanker(model)
+	check(err)
+	right := 0
+	for _, q := range questions {
+		r, err := ranker.Rank(q)
+		check(err)
+		if gpt.Likeliest(r.PerByte) == q.Answer {
+			right++
+		}
+	}
+	fmt.Printf("%d of %d\n", right, len(questions))
+}
+
 // A run evaluates, saves the best model, and ends when the loss is low enough.
 func ExampleTrainer_Run() {
 	out, err := os.MkdirTemp("", "out")

@@ -444,3 +444,100 @@ func TestInitializations(t *testing.T) {
 		}
 	}
 }
+
+// The choices of a question are as likely as their tokens, one after the other, after the prompt.
+func TestRank(t *testing.T) {
+	c := tiny()
+	c.VocabSize = 13
+	m, err := New(graph.New(graph.Float32, 1), c, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scramble(m.Params(), 4)
+	p, err := graph.Compile(m.Logits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := make([]int, c.BlockSize+4) // three tokens of its prompt are cut, since the last token is not an input
+	for i := range long {
+		long[i] = i * i % c.VocabSize
+	}
+	choice := func(first, bytes int, ids ...int) text.Choice {
+		return text.Choice{Tokens: ids, First: first, Bytes: bytes}
+	}
+	questions := []text.Question{
+		{Choices: []text.Choice{choice(2, 7, 1, 2, 3), choice(2, 2, 1, 2, 5, 6, 4)}},
+		{Choices: []text.Choice{choice(len(long)-2, 3, long...), choice(1, 1, 12, 0)}, Answer: 1},
+	}
+	ranker, err := NewRanker(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range questions {
+		r, err := ranker.Rank(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, choice := range q.Choices {
+			ids, want := choice.Tokens, 0.0
+			cut := max(0, len(ids)-1-c.BlockSize)
+			copy(m.Tokens.Ints(), ids[cut:])
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			for k := choice.First; k < len(ids); k++ {
+				row, sum := p.Value().Row(k-1-cut), 0.0
+				for v := range row.Len() {
+					sum += math.Exp(row.At(v))
+				}
+				want += math.Log(sum) - row.At(ids[k])
+			}
+			n := float64(len(ids) - choice.First)
+			got := []float64{r.Nats[j], r.PerToken[j] * n, r.PerByte[j] * float64(choice.Bytes)}
+			if d := relative(got, []float64{want, want, want}, 0); !(d <= 1e-5) {
+				t.Errorf("question %d, choice %d: got %v nats, want %v", i, j, got, want)
+			}
+		}
+		if want := []int{0, 3}[i]; r.Cut != want {
+			t.Errorf("question %d: got %d tokens cut, want %d", i, r.Cut, want)
+		}
+	}
+	if got := Likeliest([]float64{3, 1, 2, 1}); got != 1 {
+		t.Errorf("got choice %d, want 1, the first of the likeliest", got)
+	}
+}
+
+// A choice without a prompt, one that does not fit and a foreign token are errors that name the choice.
+func TestRankRefuses(t *testing.T) {
+	c := tiny()
+	c.VocabSize = 13
+	m, err := New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranker, err := NewRanker(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := text.Choice{Tokens: []int{1, 2}, First: 1, Bytes: 1}
+	for want, bad := range map[string]text.Choice{
+		"got 0 tokens of a prompt": {Tokens: []int{1, 2}, Bytes: 1},
+		"0 of the choice":          {Tokens: []int{1, 2}, First: 2, Bytes: 1},
+		"0 bytes":                  {Tokens: []int{1, 2}, First: 1},
+		"want at most block_size":  {Tokens: make([]int, c.BlockSize+2), First: 1, Bytes: 1},
+		"13":                       {Tokens: []int{1, 13}, First: 1, Bytes: 1},
+	} {
+		_, err := ranker.Rank(text.Question{Choices: []text.Choice{good, bad}})
+		mustContain(t, err, "ranker: choice 1: ", want)
+	}
+	if _, err := ranker.Rank(text.Question{Choices: []text.Choice{good, good}}); err != nil {
+		t.Errorf("after the errors: %v", err)
+	}
+	_, err = ranker.Rank(text.Question{Choices: []text.Choice{good, good}, Answer: 2})
+	mustContain(t, err, "answer: got 2, want the index of one of 2 choices")
+	_, err = (*Ranker)(nil).Rank(text.Question{})
+	mustContain(t, err, "want one from NewRanker")
+	m.Config.Hooks.Loss = func(logits, targets graph.Expr) graph.Expr { return logits.Sum() }
+	_, err = NewRanker(m)
+	mustContain(t, err, "ranker: ")
+}

@@ -25,7 +25,7 @@ func TestEveryFlag(t *testing.T) {
 		"model":           "the same weights in another folder",
 	}
 	alone := flagtest.With(flagtest.Network(), map[string]string{
-		"preset": "baby", "model": t.TempDir(), "adapter": t.TempDir(), "prompt": "A hen", "eval": other, "tune": other, "train": other, "data": other,
+		"preset": "baby", "model": t.TempDir(), "adapter": t.TempDir(), "prompt": "A hen", "eval": other, "choices": other, "tune": other, "train": other, "data": other,
 		"tokenizer": "train:280", "out_dir": filepath.Join(t.TempDir(), "other"), "full": "true", "check": "true",
 		"stride": "3", "tokens": "4", "temperature": "9", "top_k": "1", "top_p": "0.1", "min_p": "0.9", "weights": "int8",
 	})

@@ -3,6 +3,7 @@
 //
 //	go run ./examples/gpt2 -model DIR -prompt "Once upon a time"       # continues a text
 //	go run ./examples/gpt2 -model DIR -eval FILE                       # loss, perplexity and bits per byte of a text
+//	go run ./examples/gpt2 -model DIR -choices FILE.jsonl              # the share of questions that it answers rightly
 //	go run ./examples/gpt2 -model FILE.gguf -prompt "…"                # decodes from a GGUF file where it is
 //	go run ./examples/gpt2 -model DIR -weights int8 -prompt "…"        # weights in fewer bits; with -eval, the cost
 //	go run ./examples/gpt2 -model DIR -tune FILE -lora_r 8 -out_dir D  # tunes adapters in PEFT's form; -full: all
@@ -55,6 +56,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch o.task {
 	case "eval":
 		return evaluate(ctx, o, m, tok, stdout, stderr)
+	case "choices":
+		return choose(ctx, o, m, tok, stdout, stderr)
 	case "merge":
 		return merge(o, m, tok, stdout)
 	}

@@ -117,6 +117,29 @@ func TestEval(t *testing.T) {
 	}
 }
 
+// -choices prints the share of right choices of a trained model, which knows them, and of the same in fewer bits. A
+// short context cuts prompts.
+func TestChoices(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "hens")
+	called(t, "-train", written(t, strings.Repeat("the hen has a nest\nthe cow has a barn\n", 40)), "-tokenizer", "train:260", "-out_dir", dir,
+		"-n_layer", "2", "-n_head", "2", "-n_embd", "32", "-block_size", "24", "-batch_size", "8", "-max_iters", "200", "-learning_rate", "0.01")
+	questions := written(t, `{"prompt": "the hen has a", "choices": [" nest", " barn"], "answer": 0}
+{"prompt": "the cow has a", "choices": [" nest", " barn"], "answer": 1}
+{"prompt": "the cow", "choices": [" has a", " is a", " nest"], "answer": 0}
+{"prompt": "the hen has", "choices": [" the barn of the hens", " a nest"], "answer": 0}
+`)
+	out := called(t, "-model", dir, "-choices", questions, "-weights", "int8")
+	right := "right 0.750 ± 0.217 by likelihood, 0.750 ± 0.217 per token, 0.750 ± 0.217 per byte\n"
+	want := questions + ": 4 questions; chance is 0.458\n" + right + "with weights in int8: " + right
+	if out != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+	out = called(t, "-model", dir, "-choices", questions, "-block_size", "21")
+	if want := "prompts cut at their beginning to a context of 21 tokens: 1\n"; !strings.HasSuffix(out, want) {
+		t.Errorf("got\n%s\nwant at its end\n%s", out, want)
+	}
+}
+
 // With weights in fewer bits -eval prints both losses, which are close, and the memory; sampling works as well.
 func TestWeights(t *testing.T) {
 	dir, s := made(t), written(t, strings.Repeat("the hen has a nest\n", 20))
@@ -251,6 +274,8 @@ func TestRefused(t *testing.T) {
 		"-lora_r: not read by -full":                             {"-tune", "a", "-full", "-lora_r", "2"},
 		"-lora_r: not read by -train":                            {"-train", "a", "-lora_r", "2"},
 		"-min_lr: read with -decay_lr alone":                     {"-tune", "a", "-min_lr", "0.1"},
+		"-choices: empty, want a file":                           {"-choices", ""},
+		"-stride: not read by -choices":                          {"-choices", "a", "-stride", "1"},
 		"-eval: empty, want a file":                              {"-eval", ""},
 		"-merge: not read by -prompt":                            {"-merge=false"},
 		"-merge: no adapter to merge":                            {"-merge"},

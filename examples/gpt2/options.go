@@ -12,9 +12,10 @@ import (
 
 // options holds the values of the flags.
 type options struct {
-	task                    string // write, eval, tune, merge, train or check
+	task                    string // write, eval, choices, tune, merge, train or check
 	model, adapter, prompt  string
-	eval, tune, train       string // texts
+	eval, choices           string // texts to measure the model on
+	tune, train             string // texts to train on
 	tokenizer, data, preset string
 	check, full, merge      bool
 	stride, tokens, topK    int
@@ -35,6 +36,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		fs.StringVar(&o.prompt, "prompt", "Once upon a time",
 			"text to continue; this is the task if no other is given")
 		fs.StringVar(&o.eval, "eval", "", "text to measure the model on")
+		fs.StringVar(&o.choices, "choices", "", "JSON lines of multiple-choice questions, of which the model takes "+
+			"the likeliest choice: {\"prompt\": \"…\", \"choices\": [\"…\", \"…\"], \"answer\": 0}")
 		fs.StringVar(&o.tune, "tune", "",
 			"text to tune adapters on, or JSON lines of prompts and completions, or of messages")
 		fs.BoolVar(&o.full, "full", false, "tune all weights instead, and save a folder")

@@ -16,8 +16,8 @@ import (
 // settle determines the task, and refuses flags that would have no effect on it.
 func (o *options) settle() error {
 	o.task = "write"
-	texts := map[string]string{"eval": o.eval, "tune": o.tune, "train": o.train}
-	for _, task := range []string{"prompt", "eval", "tune", "merge", "train", "check"} {
+	texts := map[string]string{"eval": o.eval, "choices": o.choices, "tune": o.tune, "train": o.train}
+	for _, task := range []string{"prompt", "eval", "choices", "tune", "merge", "train", "check"} {
 		switch path, isText := texts[task]; {
 		case !o.given[task] || task == "merge" && !o.merge || task == "check" && !o.check:
 			continue
@@ -61,11 +61,12 @@ func (o *options) read() error {
 			"model", "adapter", "block_size", "prompt", "tokens", "temperature", "top_k", "top_p", "min_p", "seed",
 			"weights",
 		},
-		"eval":  {"model", "adapter", "block_size", "eval", "stride", "weights"},
-		"tune":  {"model", "tune", "full", "block_size", "dropout"},
-		"merge": {"model", "adapter", "block_size", "merge", "out_dir"},
-		"train": {"train", "tokenizer", "preset"},
-		"check": {"model", "check", "data"},
+		"eval":    {"model", "adapter", "block_size", "eval", "stride", "weights"},
+		"choices": {"model", "adapter", "block_size", "choices", "weights"},
+		"tune":    {"model", "tune", "full", "block_size", "dropout"},
+		"merge":   {"model", "adapter", "block_size", "merge", "out_dir"},
+		"train":   {"train", "tokenizer", "preset"},
+		"check":   {"model", "check", "data"},
 	}[o.task]
 	adapters := []string{"lora_r", "lora_alpha", "lora_targets", "lora_scale"}
 	switch o.task {

@@ -24,23 +24,16 @@ func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus,
 	case blockSize < 1:
 		return nil, errors.Errorf("answers: block_size: got %d, want at least 1", blockSize)
 	}
-	s, err := readFile(path, MaxBytes)
+	all := &rows{size: blockSize}
+	s, err := eachLine("answers", path, func(line []byte) error {
+		ids, answer, err := t.example(line, tok)
+		if err != nil {
+			return err
+		}
+		return all.add(ids, answer)
+	})
 	if err != nil {
 		return nil, err
-	}
-	all := &rows{size: blockSize}
-	line := 0
-	for text := range strings.Lines(s) {
-		if line++; strings.TrimSpace(text) == "" {
-			continue
-		}
-		ids, answer, err := t.example([]byte(text), tok)
-		if err == nil {
-			err = all.add(ids, answer)
-		}
-		if err != nil {
-			return nil, errors.WithMessagef(err, "answers %s: line %d", path, line)
-		}
 	}
 	n := len(all.tokens) / blockSize
 	if n < 2 {
@@ -50,6 +43,24 @@ func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus,
 	sum := sha256.Sum256([]byte(s))
 	train, val := all.cut(n * 9 / 10)
 	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
+}
+
+// eachLine calls f with each line of a file that is not empty, and returns the file's content. An error names kind, the
+// file and the line.
+func eachLine(kind, path string, f func(line []byte) error) (content string, err error) {
+	if content, err = readFile(path, MaxBytes); err != nil {
+		return "", err
+	}
+	number := 0
+	for line := range strings.Lines(content) {
+		if number++; strings.TrimSpace(line) == "" {
+			continue
+		}
+		if err := f([]byte(line)); err != nil {
+			return "", errors.WithMessagef(err, "%s %s: line %d", kind, path, number)
+		}
+	}
+	return content, nil
 }
 
 // example returns the tokens of a line, and for each whether it belongs to an answer.
