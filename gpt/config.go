@@ -35,6 +35,10 @@ type Network struct {
 	VocabSize int     // V; 0 means "from the text" and must be replaced before a network is built
 	Head      string  // "linear", the default, or "tied", which uses the token embedding again
 	LogitCap  float64 // c of the logits c·tanh(z/c), which lie between −c and c; 0 means no cap
+	// FutureTokens is n, the number of tokens that every position predicts: the next one, and n−1 after it for the
+	// loss alone (Gloeckle et al. 2024). Each of these has a block of its own beside the last one, h.L, h.L+1, …, for
+	// L = n_layer, with the same input; they share the last norm and the head. By default 1.
+	FutureTokens int
 	Adapters
 }
 
@@ -131,10 +135,15 @@ func (c *Config) networkFields() field.List {
 		c.headField(),
 		field.New("final_logit_softcapping", &c.LogitCap, field.NonNegative(),
 			"c of the logits c·tanh(z/c), which keeps them between -c and c, such as 30; 0 is none").Optional(),
+		field.New("n_future_tokens", &c.FutureTokens, field.UpTo(maxFuture),
+			"tokens that every position predicts in training, each with a last block of its own; 0 is 1").Optional("1"),
 	}
 	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), head, c.OptionFields(known),
 		c.ScalingFields())
 }
+
+// maxFuture is the largest number of tokens that a network predicts.
+const maxFuture = 128
 
 func (c *Config) headField() field.Field {
 	return parts.NameField("head", &c.Head, parts.Names(c.known().Heads),

@@ -31,6 +31,7 @@ func TestConfigCount(t *testing.T) {
 		total, trainable int64
 	}{
 		{"Shakespeare", shakespeare65(), 804_096, 804_096},
+		{"four tokens", with(shakespeare65(), func(c *Config) { c.FutureTokens = 4 }), 804_096 + 3*196_864, 804_096 + 3*196_864},
 		{"Modern", modern, 804_096, 804_096},
 		{"Baby", baby, 10_745_088, 10_745_088},
 		{"Paper", Paper(), 85_120_849, 85_120_849},
@@ -148,12 +149,13 @@ func usedBy(t *testing.T, c Config) (bytes float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := graph.Compile(m.Loss, m.Trainable()...); err != nil {
+	if _, err := graph.Compile(m.Objective, m.Trainable()...); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range g.Leaves() {
 		bytes += 4*float64(x.Tensor().Len()) + 8*float64(len(x.Ints()))
 	}
+	bytes += 8 * float64(len(m.Future)*len(m.Tokens.Ints())) // their targets
 	moments := 2.0
 	if c.Optimizer == "sgd" {
 		moments = 1
@@ -183,6 +185,7 @@ func TestConfigMemory(t *testing.T) {
 		with(func(c *Config) { c.BatchSize = 3000 }),
 		with(func(c *Config) { c.BlockSize = 700 }),
 		with(func(c *Config) { c.LoraR = 3 }),
+		with(func(c *Config) { c.FutureTokens, c.Attention, c.Recompute = 4, "gla,causal", true }),
 		with(func(c *Config) { c.LoraR, c.LoraTargets, c.Head = 2, []string{"c_fc", "lm_head"}, "linear" }),
 		with(func(c *Config) { c.Recompute, c.NLayer = true, 8 }),
 		with(func(c *Config) { c.GradientAccumulationSteps, c.Dropout, c.Bias = 2, 0.1, true }),

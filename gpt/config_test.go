@@ -181,14 +181,14 @@ func TestConfigResolved(t *testing.T) {
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
 	want.Schedule, want.QKNorm, want.AttnGate, want.AttnSinks, want.Parametrization = "constant", "none", "none", "none", "standard"
 	want.ShortConv, want.ValueResidual, want.RopeScaling, want.Skips = "none", "none", "none", "none"
-	want.Initialization = "scaled_proj"
+	want.Initialization, want.FutureTokens = "scaled_proj", 1
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	given := unusual()
 	given.AttnGate, given.AttnSinks, given.ShortConv, given.ValueResidual, given.RopeScaling = "none", "none", "none", "none", "none"
-	given.Skips, given.Initialization = "none", "scaled_proj"
+	given.Skips, given.Initialization, given.FutureTokens = "none", "scaled_proj", 1
 	given.MLP, given.Precision, given.Schedule, given.QKNorm = "mlp", "float32", "constant", "none"
 	given.Parametrization = "standard"
 	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
@@ -216,6 +216,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.MuonMomentum, odd.MuonSteps, odd.MuonScale = 0.5, 7, "spectral"
 	odd.NoRopeLayerInterval, odd.PartialRotaryFactor = 3, 0.5
 	odd.RopeScaling, odd.RopeFactor, odd.RopeOriginal = "yarn", 4, 32
+	odd.FutureTokens = 3
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5
 	odd.Scaling = parts.Scaling{
 		Parametrization: "mup", BaseWidth: 7, BaseDepth: 5, BaseHead: 3,
@@ -380,9 +381,10 @@ func TestFieldBorders(t *testing.T) {
 		"qk_size v_size n_inner lora_r max_iters warmup_iters lr_decay_iters":                                                      {"0 1 268435456", "-1 268435457"},
 		"dropout eps beta1 beta2 label_smoothing partial_rotary_factor":                                                            {"0 0.99", "-0.01 1"},
 		"rope_theta lora_alpha weight_decay grad_clip min_lr z_loss":                                                               {"0 1e300", "-1e-300"},
-		"learning_rate": {"1e-300 1e300", "0 -1"},
-		"threads":       {"0 4096", "-1 4097"},
-		"lora_scale":    {`"" "alpha" "alpha/r" "alpha/sqrt(r)"`, `"beta"`},
+		"n_future_tokens": {"0 1 128", "-1 129"},
+		"learning_rate":   {"1e-300 1e300", "0 -1"},
+		"threads":         {"0 4096", "-1 4097"},
+		"lora_scale":      {`"" "alpha" "alpha/r" "alpha/sqrt(r)"`, `"beta"`},
 		"optimizer schedule precision position attention norm block activation mlp qk_norm attn_gate attn_sinks short_conv value_residual skips initialization rope_scaling head": {`""`, `"none_such"`},
 		"seed": {"0 18446744073709551615", ""},
 	} {

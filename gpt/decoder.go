@@ -52,7 +52,7 @@ func (m *Model) network() decode.Network {
 		Build: func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) decode.Layers {
 			at := p.site(s, batch, positions)
 			at.Caches = caches
-			return newStack(at, p)
+			return newStack(at, p.next())
 		},
 		CheckSteps: m.checkSteps,
 	}

@@ -59,6 +59,7 @@ func variants() map[string]Config {
 		c.Position, c.QKSize, c.PartialRotaryFactor, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, 0.5, "yarn", 4, 5
 	})
 	vary("partial rope", func(c *Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 8, 0.25 })
+	vary("three tokens", func(c *Config) { c.FutureTokens, c.LoraR = 3, 2 })
 	vary("capped", func(c *Config) { c.LogitCap = 2 })
 	vary("gelu_tanh", func(c *Config) { c.Activation = "gelu_tanh" })
 	vary("relu", func(c *Config) { c.Activation = "relu" })

@@ -61,6 +61,7 @@ func everyPart(c Config) (list []Config) {
 	for _, b := range parts.Blocks() {
 		vary(func(c *Config) { c.Block = b.String() })
 	}
+	vary(func(c *Config) { c.FutureTokens = 3 })
 	vary(func(c *Config) { c.Parametrization, c.BaseWidth, c.BaseDepth, c.BaseHead = "mup", 6, 1, 1 })
 	return list
 }

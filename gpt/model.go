@@ -5,6 +5,7 @@
 package gpt
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -24,8 +25,11 @@ type Model struct {
 	Tokens  graph.Expr // (B·T) ids, which the caller sets with Ints
 	Targets graph.Expr // (B·T) ids, or text.Ignore for tokens that are not to be predicted
 	Logits  graph.Expr // (B·T, V)
-	Loss    graph.Expr // the mean cross entropy in nats over the targets that count, or the loss of Hooks
-	// Objective is the loss that training minimises: Loss, or the cross entropy with label_smoothing and z_loss.
+	// Future holds the logits of the tokens after the next one, with n_future_tokens above 1, for the Objective alone.
+	Future []graph.Expr
+	Loss   graph.Expr // the mean cross entropy in nats over the targets that count, or the loss of Hooks
+	// Objective is the loss that training minimises: Loss, or with label_smoothing, z_loss and n_future_tokens the
+	// cross entropy with these.
 	Objective graph.Expr
 
 	plan     plan
@@ -79,16 +83,16 @@ func (p plan) declare(g *graph.Graph, batch int) *Model {
 	at.Affine = p.affine(collect, func(name string) { m.hidden[name] = true })
 	at.Adapt = p.adapt(collect)
 	net := newStack(at, p)
-	m.Logits = net.Predict(net.Forward(m.Tokens))
+	m.Logits, m.Future = net.heads(m.Tokens)
 	if err := net.CheckUsed(); err != nil {
 		s.Failf("%v", err)
 	}
 	m.Loss = p.loss(s.Sub("loss"), m.Logits, m.Targets)
 	m.Objective = m.Loss
-	if p.LabelSmoothing != 0 || p.ZLoss != 0 {
-		l := nn.NewCrossEntropy(s.Sub("objective"))
+	if p.LabelSmoothing != 0 || p.ZLoss != 0 || len(m.Future) > 0 {
+		l := nn.NewMultiToken(s.Sub("objective"), p.BlockSize)
 		l.Smoothing, l.ZLoss = p.LabelSmoothing, p.ZLoss
-		m.Objective = l.Forward(m.Logits, m.Targets)
+		m.Objective = l.Forward(append([]graph.Expr{m.Logits}, m.Future...), m.Targets)
 	}
 	return m
 }
@@ -133,11 +137,15 @@ func (m *Model) candidates() []graph.Expr {
 
 // fields returns the exported fields of m except Config.
 func (m *Model) fields() made.Network {
-	return made.Network{Graph: m.Graph, Exprs: []made.Expr{
+	list := []made.Expr{
 		{Name: "Tokens", Expr: m.Tokens}, {Name: "Targets", Expr: m.Targets},
 		{Name: "Logits", Expr: m.Logits}, {Name: "Loss", Expr: m.Loss},
 		{Name: "Objective", Expr: m.Objective},
-	}}
+	}
+	for i, x := range m.Future {
+		list = append(list, made.Expr{Name: fmt.Sprintf("Future[%d]", i), Expr: x})
+	}
+	return made.Network{Graph: m.Graph, Exprs: list}
 }
 
 // withConfig returns the exported fields of m, and those fields of its Config that change what a graph computes when it

@@ -18,14 +18,14 @@ const mostDeclared = 128
 // below 2^53 and never overflowing on a hostile Config.
 type outline struct {
 	base, adapters float64  // parameters without adapters, and those of the adapters
-	lookups        float64  // parameters of the base that are looked up and added, not multiplied
+	weights        float64  // operations with parameters, which a token costs in training
 	values         float64  // numbers in masks and in tables of positions
 	mixing         float64  // products of two numbers in which a token meets others
 	remembered     float64  // numbers that a decoder stores for each sequence
 	ownHead        bool     // the head has parameters; otherwise the token embedding is its matrix
 	linears        []string // names of the matrices within their block: "attn.c_attn"
 	names          []string // names of the parameters that may be trained: all, or those of the adapters
-	frozen, still  float64  // of these, the parameters in Frozen, and those of them that multiply a token
+	frozen         float64  // of these, the parameters in Frozen
 }
 
 // outline counts p. It returns an error if the sizes describe no network, or if a layer reports one; it then counts
@@ -51,6 +51,9 @@ func (p plan) outline() (o outline, err error) {
 	at.Caches = nn.Caches{}
 	net := newStack(at, short)
 	stands := func(block int) float64 { // number of blocks for which a declared one stands
+		if block >= short.NLayer { // for a future token
+			return 1
+		}
 		return float64((p.NLayer - block + short.NLayer - 1) / short.NLayer)
 	}
 	o.countLeaves(p.Config, g, net, func(name string) float64 { return stands(blockOf(name)) })
@@ -59,7 +62,7 @@ func (p plan) outline() (o outline, err error) {
 		o.remembered += stands(blockOf(path)) * cache.Numbers()
 	}
 	if len(net.attentions) == 0 { // the blocks do not use the given attention
-		for i, l := range net.Blocks {
+		for i, l := range slices.Concat(net.Blocks, net.Future) {
 			if m, ok := l.(nn.Mixing); ok {
 				o.mixing += stands(i) * m.Mixing()
 			}
@@ -87,9 +90,16 @@ func blockOf(name string) (block int) {
 // which stands returns.
 func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(name string) float64) {
 	o.ownHead = slices.ContainsFunc(net.own, func(x graph.Expr) bool { return !isAdapter(x) })
-	lookedUp := map[string]bool{net.Embedding.Weight.Name(): o.ownHead}
+	// A parameter multiplies a token once, or is looked up, or is multiplied by every head.
+	uses := map[string]float64{net.Embedding.Weight.Name(): float64(c.FutureTokens)}
+	if o.ownHead {
+		uses[net.Embedding.Weight.Name()] = 0
+	}
 	for _, x := range net.Positions {
-		lookedUp[x.Name()] = true
+		uses[x.Name()] = 0
+	}
+	for _, x := range net.own {
+		uses[x.Name()] = float64(c.FutureTokens)
 	}
 	params := g.Params()
 	leaves := g.Leaves()
@@ -103,22 +113,27 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 			continue
 		}
 		params = params[1:]
-		frozen := 0.0
-		if isAdapter(x) == (c.LoraR > 0) {
-			if o.names = append(o.names, name); c.Frozen.Has(name) {
-				frozen = n
+		trained := isAdapter(x) == (c.LoraR > 0)
+		if trained {
+			o.names = append(o.names, name)
+			if c.Frozen.Has(name) {
+				o.frozen, trained = o.frozen+n, false
 			}
 		}
-		o.frozen += frozen
 		if isAdapter(x) {
-			o.adapters, o.still = o.adapters+n, o.still+frozen
-			continue
-		}
-		o.base += n
-		if lookedUp[name] {
-			o.lookups += n
+			o.adapters += n
 		} else {
-			o.still += frozen
+			o.base += n
+		}
+		times, ok := uses[name]
+		switch {
+		case strings.HasPrefix(name, "ln_f."):
+			times = float64(c.FutureTokens)
+		case !ok:
+			times = 1
+		}
+		if o.weights += 4 * n * times; trained {
+			o.weights += 2 * n * times
 		}
 	}
 }

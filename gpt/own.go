@@ -76,7 +76,7 @@ func twoTexts(check func(batch int) error) error {
 func (p plan) causalModel(g *graph.Graph, batch int) causal.Model {
 	s := g.Root()
 	tokens := s.Ints("tokens", batch*p.BlockSize, p.VocabSize, graph.NoneIgnored)
-	net := newStack(p.site(s, batch, parts.Places(s, batch, p.BlockSize)), p)
+	net := newStack(p.site(s, batch, parts.Places(s, batch, p.BlockSize)), p.next())
 	return causal.Model{
 		Input: tokens, Output: net.Predict(net.Forward(tokens)), Batch: batch, Vocabulary: p.VocabSize,
 		Bidirectional: p.Parts.Bidirectional,

@@ -29,6 +29,8 @@ func (c Config) planned() plan {
 	p.Stack = p.design.Stack
 	p.Parametrization = cmp.Or(c.Parametrization, "standard")
 	p.factors, p.unfit = parts.NewFactors(p.Scaling, p.Stack)
+	p.FutureTokens = cmp.Or(c.FutureTokens, 1)
+	p.design.Future = min(p.FutureTokens, maxFuture) - 1
 	p.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
 	p.Training = c.Training.Resolved()
 	p.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
@@ -44,6 +46,12 @@ func (c Config) planned() plan {
 // deep returns p with n blocks.
 func (p plan) deep(n int) plan {
 	p.NLayer, p.design.Stack.NLayer = n, n
+	return p
+}
+
+// next returns p for the next token alone, without the blocks that predict those after it.
+func (p plan) next() plan {
+	p.FutureTokens, p.design.Future = 1, 0
 	return p
 }
 
@@ -68,7 +76,7 @@ func newStack(at nn.Site, p plan) *stack {
 	net := &stack{scope: at.Scope, vocabulary: p.VocabSize, logitCap: p.LogitCap}
 	net.Body = p.design.Body(at, p.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		return p.blockBuilder(root, func(at nn.Site, l nn.Layer) {
-			net.attentions = append(net.attentions, placed{l, at.Block})
+			net.attentions = append(net.attentions, placed{l, blockOf(at.Path())})
 		})
 	})
 	net.Lookup = withFactors(at.At("wte"), net.Lookup, 1, p.factors.Tokens)
@@ -114,11 +122,28 @@ func (n *stack) Cached() bool {
 
 // Predict returns a₁₂, the logits.
 func (n *stack) Predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
-	z := nn.HeadIn(n.scope, "lm_head", n.head, n.vocabulary)(n.Normed(x))
+	return n.predict(n.scope, x)
+}
+
+// predict is Predict whose results are places in s.
+func (n *stack) predict(s graph.Scope, x graph.Expr) graph.Expr {
+	z := nn.HeadIn(s, "lm_head", n.head, n.vocabulary)(n.NormedIn(s, x))
 	if n.logitCap > 0 {
-		z = nn.In(n.scope, "logit_cap", nn.SoftCap{Cap: n.logitCap})(z)
+		z = nn.In(s, "logit_cap", nn.SoftCap{Cap: n.logitCap})(z)
 	}
-	return n.scope.Place("logits", z)
+	return s.Place("logits", z)
+}
+
+// heads returns the logits of the next token, and of the tokens after it that the network also predicts.
+func (n *stack) heads(tokens graph.Expr) (logits graph.Expr, future []graph.Expr) {
+	for i, x := range n.Heads(tokens) {
+		if i == 0 {
+			logits = n.Predict(x)
+			continue
+		}
+		future = append(future, n.predict(n.scope.Sub("h.%d", len(n.Blocks)+i-1), x))
+	}
+	return logits, future
 }
 
 // affine returns the builder of matrices with the factors of the parametrization: on the queries and on the initial

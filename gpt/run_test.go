@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -183,7 +184,7 @@ func TestHooksThatChange(t *testing.T) {
 	}
 }
 
-// Label smoothing and z-loss change the loss that a step minimises, and not the loss of an evaluation. A user's own
+// Label smoothing, z-loss and further tokens change the loss that a step minimises, and not the loss of an evaluation. A user's own
 // loss replaces both, so they are refused beside it.
 func TestObjective(t *testing.T) {
 	plain := newTrainer(t, tiny())
@@ -192,6 +193,7 @@ func TestObjective(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"label_smoothing": func(c *Config) { c.LabelSmoothing = 0.9 },
 		"z_loss":          func(c *Config) { c.ZLoss = 2 },
+		"n_future_tokens": func(c *Config) { c.FutureTokens = 3 },
 	} {
 		c := tiny()
 		change(&c)
@@ -210,8 +212,56 @@ func TestObjective(t *testing.T) {
 		}
 		c = trainer.Config()
 		c.Hooks.Loss = func(logits, _ graph.Expr) graph.Expr { return logits.SumAll() }
+		if c.FutureTokens > 1 {
+			mustContain(t, c.Validate(), "n_future_tokens: got 3, want 1 with a Loss of Hooks")
+			continue
+		}
 		mustContain(t, c.Validate(), "label_smoothing and z_loss: got", "want 0 with a Loss of Hooks")
 	}
+}
+
+// The blocks for further tokens come after those of the network, are trained or frozen by their names, and take no
+// memory of a decoder. They are refused where a sequence has no target for them, and where a file cannot hold them.
+func TestFutureTokens(t *testing.T) {
+	plain, c := tiny(), tiny()
+	plain.VocabSize, c.VocabSize, c.FutureTokens, c.Frozen = 65, 65, 3, []string{"h.3.*"}
+	m, err := New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var further []string
+	for _, p := range m.Params() {
+		if strings.HasSuffix(p.Name(), ".c_attn.weight") {
+			further = append(further, p.Name())
+		}
+	}
+	if want := []string{"h.0.attn.c_attn.weight", "h.1.attn.c_attn.weight", "h.2.attn.c_attn.weight", "h.3.attn.c_attn.weight"}; !slices.Equal(further, want) {
+		t.Errorf("got %v, want %v", further, want)
+	}
+	other, err := New(graph.New(graph.Float32, 1), plain, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := must(m.StateBytes()), must(other.StateBytes()); got != want {
+		t.Errorf("a decoder stores %d bytes, want %d", got, want)
+	}
+	trainer := newTrainer(t, c)
+	before := map[string]float64{}
+	for _, p := range trainer.Model.Params() {
+		before[p.Name()] = p.Tensor().At(3)
+	}
+	steps(t, trainer, 1)
+	for _, p := range trainer.Model.Params() {
+		if moved, frozen := p.Tensor().At(3) != before[p.Name()], strings.HasPrefix(p.Name(), "h.3."); moved == frozen {
+			t.Errorf("%s: moved %t, frozen %t", p.Name(), moved, frozen)
+		}
+	}
+	published := GPT2()
+	published.FutureTokens = 3
+	_, err = published.Family()
+	mustContain(t, err, "gpt2: n_future_tokens: got 3, want 1")
+	c.FutureTokens = c.BlockSize
+	mustContain(t, c.Validate(), "n_future_tokens: got 8, want less than block_size 8")
 }
 
 // A hook that fails fails the step, which is then repeated as if nothing had happened. Invalid hooks are errors.

@@ -132,9 +132,14 @@ func TestFLOPsPerToken(t *testing.T) {
 		"elman":                      {part(func(c *Config) { c.Block, c.Position = "elman", "none" }), 6 * 139_392},
 		"adapters of rank 2 on c_fc": {part(func(c *Config) { c.LoraR, c.LoraTargets = 2, []string{"c_fc"} }), 4*blocks + 6*4*2*(128+512) + 12*4*4*32*64},
 		"shakespeare":                {shakespeare, 6*(804_096-64*128) + 12*4*4*32*64},
-		"gpt2, tied":                 {GPT2(), 6*(124_439_808-1024*768) + 12*12*12*64*1024},
-		"gpt2":                       {untiedGPT2(), 6*(163_087_441-1024*768-50257*768) + 12*12*12*64*1024},
-		"heads of other sizes":       {sizes, 6*(804_096-64*128-4*128*4*16+4*16*4*128) + 6*4*64*4*64},
+		"four tokens":                {part(func(c *Config) { c.FutureTokens = 4 }), 6*(blocks+3*(196_864+128+65*128)) + 12*7*4*32*64},
+		"adapters, two tokens": {
+			part(func(c *Config) { c.FutureTokens, c.LoraR, c.LoraTargets = 2, 2, []string{"c_fc"} }),
+			4*(blocks+196_864+128+65*128) + 6*5*2*(128+512) + 12*5*4*32*64,
+		},
+		"gpt2, tied":           {GPT2(), 6*(124_439_808-1024*768) + 12*12*12*64*1024},
+		"gpt2":                 {untiedGPT2(), 6*(163_087_441-1024*768-50257*768) + 12*12*12*64*1024},
+		"heads of other sizes": {sizes, 6*(804_096-64*128-4*128*4*16+4*16*4*128) + 6*4*64*4*64},
 	} {
 		if got := FLOPsPerToken(tc.c); got != tc.want {
 			t.Errorf("%s: %.0f, want %.0f", name, got, tc.want)

@@ -70,6 +70,9 @@ func (c Config) validated() (p plan, o outline, err error) {
 	if p.head.New == nil {
 		return p, o, errors.Errorf("head: got %s, a part without New: nothing builds it", p.Head)
 	}
+	if err := p.checkFuture(); err != nil {
+		return p, o, err
+	}
 	p = p.targeted()
 	if o, err = p.outline(); err != nil {
 		return p, o, err
@@ -78,6 +81,22 @@ func (c Config) validated() (p plan, o outline, err error) {
 		return p, o, err
 	}
 	return p, o, c.checkParameters(4 * (o.base + o.adapters + o.values))
+}
+
+// checkFuture returns an error if the tokens after the next one cannot be predicted.
+func (p plan) checkFuture() error {
+	n := p.FutureTokens
+	switch {
+	case n == 1:
+		return nil
+	case n >= p.BlockSize:
+		return errors.Errorf("n_future_tokens: got %d, want less than block_size %d: "+
+			"a sequence has no target for the last of these tokens", n, p.BlockSize)
+	case p.Hooks.Loss != nil:
+		return errors.Errorf("n_future_tokens: got %d, want 1 with a Loss of Hooks, "+
+			"which has no targets for the tokens after the next one", n)
+	}
+	return nil
 }
 
 // Resolved returns c with every default filled in where zero means the default; constructors should read the result. It
@@ -93,8 +112,8 @@ func (c Config) Resolved() Config { return c.planned().targeted().Config }
 //	head  = 0 tied, d·V + V linear with biases, d·V without
 //	adapter = r·(in + out), three on c_attn
 //
-// In a network deeper than 128 blocks the others count like these. Counts beyond int64, which [Config.Validate]
-// refuses, are returned as math.MaxInt64.
+// With n_future_tokens n there are n−1 blocks more. In a network deeper than 128 blocks the others count like these.
+// Counts beyond int64, which [Config.Validate] refuses, are returned as math.MaxInt64.
 func (c Config) Count() (total, trainable int64) {
 	p, o := c.counted()
 	return toInt64(o.base + o.adapters), toInt64(o.trained(p.Config))
@@ -123,16 +142,13 @@ func toInt64(x float64) int64 {
 
 // FLOPsPerToken returns the operations that one token costs in the matrix products of the forward and the backward
 // pass. Every weight that multiplies the token counts 6, a frozen one 4, and every product of two numbers in which the
-// token meets other tokens counts 6, regardless of the mask. A block has T·H·(dρ+dh) such products, or the number that
-// its attention returns as an nn.Mixing. For a block that does not build the given attention, it is the number that the
-// block returns as an nn.Mixing, or 0 if the block is not one; the layers inside such a block are not counted.
+// token meets other tokens counts 6, regardless of the mask. The last norm and the head count once for each of
+// n_future_tokens. A block has T·H·(dρ+dh) such products, or the number that its attention returns as an nn.Mixing. For
+// a block that does not build the given attention, it is the number that the block returns as an nn.Mixing, or 0 if the
+// block is not one; the layers inside such a block are not counted.
 func FLOPsPerToken(c Config) float64 {
-	p, o := c.counted()
-	each := 6.0
-	if p.LoraR > 0 {
-		each = 4
-	}
-	return each*(o.base-o.lookups) + 6*o.adapters - 2*o.still + 6*o.mixing
+	_, o := c.counted()
+	return o.weights + 6*o.mixing
 }
 
 // Memory returns the number of bytes that training in float32 needs, on each machine if there are several: parameters,
@@ -179,9 +195,9 @@ func (c Config) optimizer() train.Optimizer { return c.planned().rule }
 // if neither has that name.
 func (c Config) RateAt(it int) float64 { return c.Training.RateAt(it, c.Parts.Schedules...) }
 
-// blocks returns the paths of the blocks.
+// blocks returns the paths of the blocks, including those for future tokens.
 func (c Config) blocks() (places []string) {
-	for i := range c.NLayer {
+	for i := range c.NLayer + max(1, min(c.FutureTokens, maxFuture)) - 1 {
 		places = append(places, fmt.Sprintf("h.%d", i))
 	}
 	return places

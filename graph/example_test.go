@@ -95,6 +95,20 @@ func ExampleExpr_ArgMax() {
 	// [1 2] 1
 }
 
+// The ids of the token after the next one, of which a sequence has one fewer.
+func ExampleExpr_Advance() {
+	s := graph.New(graph.Float32, 1).Root()
+	next := s.Ints("next", 6, 9, -1)
+	copy(next.Ints(), []int{1, 2, 3, 7, 8, 6})
+	after := next.Advance(1, 3)
+	p, err := graph.Compile(after.OneHot(9).SumAll())
+	check(err)
+	check(p.Run())
+	fmt.Println(after.Ints(), p.Loss())
+	// Output:
+	// [2 3 -1 8 6 -1] 4
+}
+
 // A user's operation in plain Go, here a running product y_t = x_1·…·x_t with its gradient ∂x_s = Σ_{t≥s} ∂y_t·y_t/x_s.
 // A generic function gives both passes for both types of numbers.
 func ExampleExpr_Apply() {

@@ -81,8 +81,11 @@ func (x Expr) lookUp(n int, what string) error {
 
 // neverIgnored makes a run fail on an ignored id.
 func (x Expr) neverIgnored() {
-	if x.ids != nil {
-		x.ids.isLookup = true
+	if x.ids == nil {
+		return
+	}
+	if x.ids.isLookup = true; x.ids.computed && x.ids.ignore != NoneIgnored {
+		x.g.fail(x.scope, "a row is looked up for every id, and Advance ignores some")
 	}
 }
 

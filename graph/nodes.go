@@ -132,6 +132,7 @@ const NoneIgnored = math.MinInt
 type idRange struct {
 	limit, ignore int
 	isLookup      bool // a row is looked up for every id, so no id may be ignored
+	computed      bool // by an operation, not declared by Ints
 }
 
 // accepts reports whether the id is valid in a run.

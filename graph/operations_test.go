@@ -282,3 +282,50 @@ func broadcasts(t *testing.T, a, b []int) bool {
 	}
 	return true
 }
+
+// Advance moves ids to earlier places of their sequences, in both forms and in every run; the last of a sequence are
+// ignored. No row can be looked up for them.
+func TestAdvance(t *testing.T) {
+	for _, dtype := range []Dtype{Float32, Float64} {
+		for steps, want := range [][]int{{3, -2, 1, 0, 2, 3}, {-2, 1, -2, 2, 3, -2}, {1, -2, -2, 3, -2, -2}, {-2, -2, -2, -2, -2, -2}} {
+			s := New(dtype, 1).Root()
+			ids := s.Ints("ids", 6, 4, -2)
+			ahead := ids.Advance(steps, 3)
+			p, err := Compile(ahead.OneHot(4).Mul(s.Value("x", Const(1), 6, 4)).SumAll())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				copy(ids.Ints(), []int{3, -2, 1, 0, 2, 3})
+				kept := 0.0
+				for _, id := range want {
+					if id >= 0 {
+						kept++
+					}
+				}
+				if mustRun(t, p); !slices.Equal(ahead.Ints(), want) || p.Loss() != kept {
+					t.Errorf("%d steps: got %v of which %v count, want %v", steps, ahead.Ints(), p.Loss(), want)
+				}
+				clear(ids.Ints())
+				mustRun(t, p)
+			}
+		}
+	}
+	for want, of := range map[string]func(s Scope) Expr{
+		"4 steps, want 0 to the length of a sequence, 3": func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(4, 3) },
+		"-1 steps, want 0 to":                            func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(-1, 3) },
+		"6 ids in sequences of 4":                        func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(1, 4) },
+		"6 ids in sequences of 0":                        func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(1, 0) },
+		"none may be ignored":                            func(s Scope) Expr { return s.Ints("ids", 6, 4, NoneIgnored).Advance(1, 3) },
+		"want integers declared by Ints":                 func(s Scope) Expr { return s.Value("x", Const(1), 6, 4).Advance(1, 3) },
+		"Advance ignores some": func(s Scope) Expr {
+			return s.Value("x", Const(1), 4, 2).Gather(s.Ints("ids", 6, 4, -2).Advance(1, 3))
+		},
+	} {
+		s := New(Float64, 1).Root()
+		of(s)
+		if err := s.Graph().Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -65,25 +65,39 @@ func (x Expr) RowMax() Expr {
 // result holds ids below d, as if declared by Scope.Ints, for Gather, OneHot and losses. After a run Ints returns them.
 // ArgMax has no derivative.
 func (x Expr) ArgMax() Expr {
-	var list *tensor.Dense
-	y := x.apply("argmax", func() (*G.Node, error) {
-		g, shape := x.g, x.node.Shape()
+	return x.computed("argmax", func(list []int) (*G.Node, idRange, error) {
+		shape := x.node.Shape()
 		if len(shape) != 2 {
-			return nil, errors.Errorf("got %d axes, want the 2 of a matrix", len(shape))
+			return nil, idRange{}, errors.Errorf("got %d axes, want the 2 of a matrix", len(shape))
 		}
-		n := shape[0]
-		if !g.hold(x.scope, []int{n}, tensor.Int.Size()) {
+		node, err := x.g.ops.ArgMax(x.node, list)
+		return node, idRange{limit: shape[1], ignore: NoneIgnored, computed: true}, err
+	})
+}
+
+// computed returns ids, one for each row of x, which an operation also writes to list in every run; list is nil on an
+// Outline.
+func (x Expr) computed(op string, make func(list []int) (*G.Node, idRange, error)) Expr {
+	var list *tensor.Dense
+	var ids idRange
+	y := x.apply(op, func() (node *G.Node, err error) {
+		g, rows := x.g, 1
+		if shape := x.node.Shape(); len(shape) > 0 {
+			rows = shape[0]
+		}
+		if !g.hold(x.scope, []int{rows}, tensor.Int.Size()) {
 			return nil, g.err
 		}
-		var ids []int
+		var numbers []int
 		if !g.ops.Outline {
-			list = tensor.New(tensor.WithShape(n), tensor.Of(tensor.Int))
-			ids = list.Ints()
+			list = tensor.New(tensor.WithShape(rows), tensor.Of(tensor.Int))
+			numbers = list.Ints()
 		}
-		return g.ops.ArgMax(x.node, ids)
+		node, ids, err = make(numbers)
+		return node, err
 	})
 	if y.node != nil {
-		y.dense, y.shape, y.ids = list, y.node.Shape(), &idRange{limit: x.node.Shape()[1], ignore: NoneIgnored}
+		y.dense, y.shape, y.ids = list, y.node.Shape(), &ids
 	}
 	return y
 }

@@ -28,6 +28,28 @@ func (x Expr) Delay(steps, length int) Expr { // (B·T, d) → (B·T, d)
 	return x.sequences("delay", length, delay[float32](steps), delay[float64](steps))
 }
 
+// Advance returns ids moved to earlier tokens by steps places, in each sequence of length ids: y_t = x_{t+steps}. The
+// last steps tokens have the ignored id, which x must have been declared with. The result is for OneHot and losses. It
+// has no derivative; after a run Ints returns it.
+func (ids Expr) Advance(steps, length int) Expr { // (B·T) → (B·T)
+	return ids.computed("advance", func(list []int) (*G.Node, idRange, error) {
+		switch {
+		case ids.ids == nil:
+			return nil, idRange{}, errors.New("want integers declared by Ints")
+		case ids.ids.ignore == NoneIgnored:
+			return nil, idRange{}, errors.New("got ids of which none may be ignored, as the last of a sequence are")
+		case length < 1 || ids.count()%length != 0:
+			err := errors.Errorf("got %d ids in sequences of %d, want entire sequences", ids.count(), length)
+			return nil, idRange{}, err
+		case steps < 0 || steps > length:
+			err := errors.Errorf("got %d steps, want 0 to the length of a sequence, %d", steps, length)
+			return nil, idRange{}, err
+		}
+		node, err := ids.g.ops.Advance(ids.list(), list, steps, length, ids.ids.ignore)
+		return node, idRange{limit: ids.ids.limit, ignore: ids.ids.ignore, computed: true}, err
+	})
+}
+
 // Scan returns the linear recurrence y_t = a_t∘y_{t−1} + x_t, with y_0 = 0, in each sequence of length rows. Its
 // gradients are ∂x_t = ∂y_t + a_{t+1}∘∂x_{t+1} and ∂a_t = ∂x_t∘y_{t−1}.
 func (x Expr) Scan(a Expr, length int) Expr { // (B·T, d), (B·T, d) → (B·T, d)

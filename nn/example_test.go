@@ -458,6 +458,22 @@ func ExampleCrossEntropy_regularised() {
 	//   0.81
 }
 
+// The second head predicts the token after the next one, for which the last token of a sequence has no target.
+func ExampleMultiToken() {
+	s := graph.New(graph.Float64, 1).Root()
+	next := s.Value("next", numbers(9, 0, 0, 0, 9, 0, 0, 0, 9), 3, 3)   // 0, 1, 2
+	after := s.Value("after", numbers(0, 9, 0, 0, 0, 9, 0, 0, 0), 3, 3) // 1, 2, and nothing
+	wrong := s.Value("wrong", numbers(9, 0, 0, 0, 9, 0, 0, 0, 9), 3, 3) // 0, 1, 2
+	targets := s.Ints("targets", 3, 3, -100)
+	copy(targets.Ints(), []int{0, 1, 2})
+	loss := nn.NewMultiToken(s.Sub("loss"), 3)
+	show(loss.Forward([]graph.Expr{next, after}, targets))
+	show(loss.Forward([]graph.Expr{next, wrong}, targets))
+	// Output:
+	//   0.00
+	//   4.50
+}
+
 // fill sets the entries of an input.
 func fill(x graph.Expr, numbers ...float64) {
 	if err := x.Tensor().Fill(numbers...); err != nil {

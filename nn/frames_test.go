@@ -127,7 +127,7 @@ func TestSmallestMemory(t *testing.T) {
 
 // pointers holds a nil pointer of every exported type of nn that has a method with a pointer receiver.
 var pointers = []any{
-	(*BinaryCrossEntropy)(nil), (*Block)(nil), (*Canon)(nil), (*CrossAttention)(nil), (*CrossEntropy)(nil), (*DecoderBlock)(nil), (*DiffAttention)(nil), (*Dropout)(nil),
+	(*BinaryCrossEntropy)(nil), (*Block)(nil), (*MultiToken)(nil), (*Canon)(nil), (*CrossAttention)(nil), (*CrossEntropy)(nil), (*DecoderBlock)(nil), (*DiffAttention)(nil), (*Dropout)(nil),
 	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*GroupedAttention)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
 	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil), (*LoRA)(nil),
 	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil), (*Mask)(nil),

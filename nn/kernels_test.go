@@ -125,6 +125,10 @@ var cases = []layerCase{
 		l.Sum = true
 		return l.Forward(x, someIgnored(at))
 	}},
+	{"multi-token", "MultiToken", func(at Site, x graph.Expr) graph.Expr {
+		heads := []graph.Expr{x, x.Scale(-0.5)}
+		return NewMultiToken(at.Scope, at.Context).Forward(heads[:min(2, max(1, at.Context-1))], someIgnored(at))
+	}},
 	{"cross entropy with ignored targets", "CrossEntropy", func(at Site, x graph.Expr) graph.Expr {
 		return NewCrossEntropy(at.Scope).Forward(x, someIgnored(at))
 	}},
@@ -244,7 +248,7 @@ func TestKernelsEqualReference(t *testing.T) {
 // all is true, it leaves out the large shape in float64, whose pieces float32 has too.
 func (c layerCase) equalForms(t *testing.T, all bool) {
 	for _, d := range shapes {
-		if c.types == "CrossEntropy" && d.Embd < 2 {
+		if (c.types == "CrossEntropy" || c.types == "MultiToken") && d.Embd < 2 {
 			continue
 		}
 		for _, double := range []bool{true, false} {
@@ -273,7 +277,7 @@ func (c layerCase) equalForms(t *testing.T, all bool) {
 
 // TestKernelsLeaveNoStock: a layer on kernels consists of kernels, forward and backward, without Gorgonia's own
 // operations, except for those of the sum over its result. The product with a Gate has
-// no kernel, and the vectors of λ in DiffAttention need none.
+// no kernel; the vectors of λ in DiffAttention and the numbers that MultiToken adds need none.
 func TestKernelsLeaveNoStock(t *testing.T) {
 	stock := func(c layerCase) (names []string, sum bool) {
 		g := graph.New(graph.Float32, 7)
@@ -291,7 +295,8 @@ func TestKernelsLeaveNoStock(t *testing.T) {
 	none, _ := stock(layerCase{build: func(_ Site, x graph.Expr) graph.Expr { return x }})
 	for _, c := range allCases() {
 		logistic := c.name == "Kimi delta attention" // its gate is a product of its own
-		if logistic || strings.Contains(c.types, "Gate ") || strings.Contains(c.types, "DiffAttention") {
+		scalars := c.types == "MultiToken"           // the mean of the heads' losses
+		if logistic || scalars || strings.Contains(c.types, "Gate ") || strings.Contains(c.types, "DiffAttention") {
 			continue
 		}
 		if got, sum := stock(c); sum && len(got) > len(none) || !sum && len(got) > 0 {

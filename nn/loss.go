@@ -66,6 +66,44 @@ func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
 	return loss.Div(counts.SumAll())
 }
 
+// MultiToken is the loss of multi-token prediction (Gloeckle et al. 2024, arXiv:2404.19737, equation 2): head i of n
+// predicts the token i places ahead of each position. With the cross entropy CE and the targets y of the first head,
+//
+//	L = 1/n·Σ_{i=1…n} CE(z_i, y_i),  y_i[t] = y[t+i−1]
+//
+// The last i−1 positions of a sequence have no target for head i and are ignored. The paper's loss is the sum over the
+// heads; the mean has the size of the loss of the first head alone.
+type MultiToken struct {
+	CrossEntropy // of every head
+	length       int
+}
+
+// NewMultiToken returns the loss for sequences of length tokens.
+func NewMultiToken(s graph.Scope, length int) *MultiToken {
+	return &MultiToken{CrossEntropy{scope: s}, length}
+}
+
+// Forward compares the logits (B·T, V) of each head with the targets (B·T), which are those of the first head, and
+// returns a scalar. With one head it is the cross entropy.
+func (l *MultiToken) Forward(heads []graph.Expr, targets graph.Expr) (loss graph.Expr) {
+	defer recoverUnbuilt(l, targets, &loss)
+	if n := len(heads); n < 1 || n > 1 && n >= l.length {
+		l.scope.Failf("%d heads for sequences of %d tokens: want at least 1, and fewer than the tokens", n, l.length)
+		return graph.Expr{}.In(l.scope)
+	}
+	for i, z := range heads {
+		if i == 0 {
+			loss = l.CrossEntropy.Forward(z, targets)
+			continue
+		}
+		loss = loss.Add(l.CrossEntropy.Forward(z, targets.In(l.scope).Advance(i, l.length)))
+	}
+	if n := len(heads); n > 1 {
+		loss = loss.Scale(1 / float64(n))
+	}
+	return loss
+}
+
 // BinaryCrossEntropy is the loss of several independent labels, each present or absent, the mean over all entries:
 //
 //	L = mean(−y ln σ(z) − (1 − y) ln(1 − σ(z))) = mean(max(z, 0) − z∘y + ln(1 + e^(−|z|)))

@@ -20,6 +20,9 @@ var losses = map[string]func(s graph.Scope, z, targets graph.Expr, r Rollout) gr
 	"cross entropy, regularised": func(s graph.Scope, z, targets graph.Expr, _ Rollout) graph.Expr {
 		return (&CrossEntropy{Smoothing: 0.2, ZLoss: 0.3, scope: s}).Forward(z, targets)
 	},
+	"multi-token": func(s graph.Scope, z, targets graph.Expr, _ Rollout) graph.Expr {
+		return NewMultiToken(s, 7).Forward([]graph.Expr{z, z.Square(), z.Scale(-0.3)}, targets)
+	},
 	"reinforce": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr { return NewReinforce(s).Forward(z, r) },
 	"reinforce with a baseline": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr {
 		r.Baseline = z.Mean()
@@ -453,6 +456,59 @@ func TestCrossEntropyRefusesSettings(t *testing.T) {
 		l.Forward(s.Value("z", graph.Const(0), 2, 3), s.Ints("y", 2, 3, -1))
 		if err := s.Graph().Err(); err == nil || !strings.Contains(err.Error(), "want 0 ≤ smoothing < 1 and a z-loss of at least 0") {
 			t.Errorf("%+v: got %v", l, err)
+		}
+	}
+}
+
+// Head i is scored by the targets i−1 places later in the same sequence, and its last i−1 tokens by none: the loss is
+// the mean of cross entropies with these targets, and with one head it is the cross entropy, to the bit.
+func TestI110PredictsTokensAhead(t *testing.T) {
+	const length, v = 4, 5
+	for _, kernels := range []bool{false, true} {
+		for _, sum := range []bool{false, true} {
+			g := graph.New(graph.Float64, 1)
+			g.Kernels = kernels
+			s := g.Root()
+			var heads []graph.Expr
+			for i := range 3 {
+				heads = append(heads, s.Param("z"+string(rune('0'+i)), graph.Normal(2), 2*length, v))
+			}
+			targets := s.Ints("targets", 2*length, v, -1)
+			copy(targets.Ints(), []int{2, 0, -1, 4, 1, 1, 3, 2})
+			l := NewMultiToken(s.Sub("loss"), length)
+			l.Sum, l.Smoothing = sum, 0.2
+			want := 0.0
+			for i, list := range [][]int{{2, 0, -1, 4, 1, 1, 3, 2}, {0, -1, 4, -1, 1, 3, 2, -1}, {-1, 4, -1, -1, 3, 2, -1, -1}} {
+				y := s.Ints("targets"+string(rune('0'+i)), 2*length, v, -1)
+				copy(y.Ints(), list)
+				one := NewCrossEntropy(s.Sub("one"))
+				one.Sum, one.Smoothing = sum, 0.2
+				alone := run(t, one.Forward(heads[i], y)).Loss()
+				want += alone / 3
+				if got := run(t, l.Forward(heads[:1], targets)).Loss(); i == 0 && got != alone {
+					t.Errorf("one head: got %v, want the cross entropy %v", got, alone)
+				}
+			}
+			p := run(t, l.Forward(heads, targets), heads...)
+			if got := p.Loss(); !(math.Abs(got-want) <= 1e-14) {
+				t.Errorf("kernels %t, sum %t: got %v, want %v", kernels, sum, got, want)
+			}
+			for row, x := range p.Grad(heads[2]).Floats() {
+				if ignored := []bool{true, false, true, true, false, false, true, true}[row/v]; (x == 0) != ignored {
+					t.Errorf("kernels %t: head 3 has gradient %v at token %d", kernels, x, row/v)
+				}
+			}
+		}
+	}
+	for n, length := range map[int]int{0: 4, 3: 3} {
+		s := graph.New(graph.Float64, 1).Root()
+		heads := make([]graph.Expr, n)
+		for i := range heads {
+			heads[i] = s.Value("z"+string(rune('0'+i)), graph.Const(0), 12, 3)
+		}
+		NewMultiToken(s.Sub("loss"), length).Forward(heads, s.Ints("y", 12, 3, -1))
+		if err := s.Graph().Err(); err == nil || !strings.Contains(err.Error(), "heads for sequences of") {
+			t.Errorf("%d heads of %d tokens: got %v", n, length, err)
 		}
 	}
 }

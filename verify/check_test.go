@@ -90,6 +90,13 @@ func TestCheck(t *testing.T) {
 		},
 		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 6, 2./3 },
 		"regularised":  func(c *gpt.Config) { c.LabelSmoothing, c.ZLoss = 0.2, 0.3 },
+		"three tokens": func(c *gpt.Config) {
+			c.FutureTokens, c.NLayer, c.ValueResidual, c.Skips, c.LoraR, c.Dropout = 3, 3, "learned", "unet", 2, 0.2
+			c.Attention, c.LabelSmoothing = "sigmoid*2,causal", 0.2
+		},
+		"tokens by a block": func(c *gpt.Config) {
+			c.FutureTokens, c.NLayer, c.Block, c.Head, c.LogitCap, c.ZLoss = 4, 1, "post", "tied", 0.75, 0.1
+		},
 		"value residual": func(c *gpt.Config) {
 			c.ValueResidual, c.NLayer, c.Position, c.QKSize, c.QKNorm, c.LoraR = "learned", 3, "rope", 4, "head", 2
 		},

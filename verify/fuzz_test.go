@@ -139,6 +139,7 @@ func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 		func(c *gpt.Config) { c.LogitCap = 0.5 + float64(rng.IntN(5))/4 },
 		func(c *gpt.Config) { c.LabelSmoothing = float64(1+rng.IntN(7)) / 8 },
 		func(c *gpt.Config) { c.ZLoss = float64(1+rng.IntN(9)) / 10 },
+		func(c *gpt.Config) { c.FutureTokens = 2 + rng.IntN(3) },
 	} {
 		next := c
 		change(&next)

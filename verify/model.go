@@ -95,9 +95,9 @@ func (m Model) build(f form) (*built, error) {
 	}
 	b := &built{graph: g, loss: model.Objective, places: m.places(g)}
 	if m.Sum {
-		l := nn.NewCrossEntropy(g.Root().Sub("loss"))
+		l := nn.NewMultiToken(g.Root().Sub("loss"), m.Config.BlockSize)
 		l.Sum, l.Smoothing, l.ZLoss = true, m.Config.LabelSmoothing, m.Config.ZLoss
-		b.loss = l.Forward(model.Logits, model.Targets)
+		b.loss = l.Forward(append([]graph.Expr{model.Logits}, model.Future...), model.Targets)
 	}
 	b.sight = &causal.Model{
 		Input: model.Tokens, Output: model.Logits, Batch: m.batch(), Vocabulary: m.Config.VocabSize,
@@ -123,18 +123,22 @@ func (m Model) places(g *graph.Graph) map[string]graph.Expr {
 	if final {
 		p.add("ln_f", "lm_head")
 	}
-	for i := range c.NLayer {
+	for i := range c.NLayer + c.FutureTokens - 1 {
 		h, next := fmt.Sprintf("h.%d", i), fmt.Sprintf("h.%d", i+1)
 		if i == c.NLayer-1 {
 			if next = "ln_f"; !final {
 				next = "lm_head"
 			}
 		}
-		p.add(h, next)
+		if i < c.NLayer {
+			p.add(h, next)
+		} else {
+			p.leaving(h)
+		}
 		if c.Block == "elman" {
 			continue
 		}
-		attention := c.AttentionOf(i)
+		attention := c.AttentionOf(min(i, c.NLayer-1))
 		p.sublayers(h, !strings.HasPrefix(attention, "mla") && attention != "longformer")
 		for name, next := range aroundSublayers(c.Block) {
 			p.add(h+"."+name, h+"."+next)
@@ -175,7 +179,7 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		NoRope:    c.NoRopeLayerInterval,
 		RotaryDim: int(math.Round(c.PartialRotaryFactor * float64(c.QKSize))),
 		Cap:       c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
-		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss,
+		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss, Future: c.FutureTokens - 1,
 	}
 	if m.Sum {
 		p.Reduction = hand.Sum
@@ -231,7 +235,7 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 func (m Model) attentionAt(path string) string {
 	block := 0
 	fmt.Sscanf(path, "h.%d.", &block) //nolint:errcheck // other paths are in no block
-	return m.Config.AttentionOf(block)
+	return m.Config.AttentionOf(min(block, m.Config.NLayer-1))
 }
 
 // drawn reads the keys that were drawn at random for the queries from the named mask.

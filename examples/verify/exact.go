@@ -165,6 +165,7 @@ func randomParts(random *rand.Rand) gpt.Config {
 	c.NHead = 1 + random.IntN(3)
 	c.NEmbd, c.QKSize, c.VSize = 2*c.NHead*(1+random.IntN(2)), 2*(1+random.IntN(2)), 1+random.IntN(3)
 	c.LogitCap = []float64{0, 0, 30}[random.IntN(3)]
+	c.FutureTokens = 1 + max(0, random.IntN(6)-3)
 	c.NInner, c.Bias = 2+random.IntN(6), random.IntN(2) == 0
 	c.Position, c.Attention = pick(random, parts.Positions()), pick(random, parts.Attentions())
 	if c.NLayer == 2 && random.IntN(2) == 0 {

@@ -48,7 +48,7 @@ func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func
 				return x.Mul(a.keep[i]).Add(a.shift[i])
 			})
 		}
-		if a.model, err = gpt.New(g, m.Config, batch); err != nil {
+		if a.model, err = gpt.New(g, next(m), batch); err != nil {
 			return err
 		}
 		if a.places, err = activations(g, names); err != nil {

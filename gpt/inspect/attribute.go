@@ -87,7 +87,7 @@ func (a *attribution) build(m *gpt.Model) error {
 			g.Edit(name, graph.Expr.Detach)
 		}
 		g.Edit("ln_f", func(y graph.Expr) graph.Expr { return a.frozen(y, m.Config) })
-		if a.model, err = gpt.New(g, m.Config, 1); err != nil {
+		if a.model, err = gpt.New(g, next(m), 1); err != nil {
 			return err
 		}
 		if a.places, err = activations(g, names); err != nil {

@@ -50,7 +50,7 @@ func NewCurvature(m *gpt.Model, s text.Split) (*Curvature, error) {
 		g.SetMemoryLimit(m.Graph.MemoryLimit())
 		g.SetTraining(false)
 		g.SetBlank(func(string) bool { return true }) // read copies the parameters
-		if c.model, err = gpt.New(g, m.Config, len(m.Tokens.Ints())/m.Config.BlockSize); err != nil {
+		if c.model, err = gpt.New(g, next(m), len(m.Tokens.Ints())/m.Config.BlockSize); err != nil {
 			return err
 		}
 		c.program, err = graph.Compile(c.model.Loss, c.model.Trainable()...)

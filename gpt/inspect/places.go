@@ -68,11 +68,19 @@ func without(err error, g *graph.Graph, patterns []string, attention string) err
 	return err
 }
 
+// next returns the configuration of m for the next token alone, without the blocks for those after it: neither the
+// logits nor the loss that this package explains depend on these blocks.
+func next(m *gpt.Model) gpt.Config {
+	c := m.Config
+	c.FutureTokens = 1
+	return c
+}
+
 // built returns the graph of the model for one sequence, without compiling it.
 func built(m *gpt.Model, kernels bool) (*graph.Graph, error) {
 	return m.Graph.BuildSibling(func(g *graph.Graph) error {
 		g.Kernels = kernels
-		_, err := gpt.New(g, m.Config, 1)
+		_, err := gpt.New(g, next(m), 1)
 		return err
 	})
 }

@@ -27,7 +27,7 @@ func Tap(m *gpt.Model, patterns ...string) (*Probe, error) {
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		g.Spell(expanded...)
-		if p.model, err = gpt.New(g, m.Config, 1); err != nil {
+		if p.model, err = gpt.New(g, next(m), 1); err != nil {
 			return err
 		}
 		if p.exprs, err = activations(g, names); err != nil {

@@ -14,6 +14,7 @@ type Body struct {
 	Lookup    nn.Layer     // returns the embeddings of tokens: Embedding, or with a factor
 	Positions []graph.Expr // the parameters of the positions, which are looked up and added
 	Blocks    []nn.Layer
+	Future    []nn.Layer // blocks beside the last one, for multi-token prediction
 
 	place nn.Layer // adds the positions to the embeddings; nil if they add nothing
 	drop  *nn.Dropout
@@ -53,11 +54,8 @@ func (d Design) Body(
 	near, wide := localRotary(at, s), s.Options.Get("full_attention_interval")
 	mask, block := inner(at)
 	at.Mask = mask
-	for i := range s.NLayer {
-		if at.Graph().Err() != nil {
-			break // the model is invalid, and there may be very many blocks
-		}
-		at := at.At(fmt.Sprintf("h.%d", i))
+	kind := func(i, name int) (nn.Site, *uses) { // the site of a block like block i
+		at := at.At(fmt.Sprintf("h.%d", name))
 		at.Block = i
 		if near != nil && !isNth(wide, i) {
 			at.Rotary = near
@@ -66,7 +64,13 @@ func (d Design) Body(
 			at.Rotary = nil
 		}
 		u := b.uses[slices.Index(s.Attentions(), s.AttentionOf(i))]
-		at = u.watched(at)
+		return u.watched(at), u
+	}
+	for i := range s.NLayer {
+		if at.Graph().Err() != nil {
+			break // the model is invalid, and there may be very many blocks
+		}
+		at, u := kind(i, i)
 		if skip := Find(Skips(), s.Skips).build; skip != nil {
 			b.skips = append(b.skips, skip(at, s.NLayer))
 		} else {
@@ -75,6 +79,11 @@ func (d Design) Body(
 		mixed := at.Values.Blocks()
 		b.Blocks = append(b.Blocks, nn.Make(at, block))
 		u.mixed = u.mixed || at.Values.Blocks() > mixed
+	}
+	for i := range d.Future {
+		at, _ := kind(s.NLayer-1, s.NLayer+i)
+		at.Caches = nil // no Step
+		b.Future = append(b.Future, nn.Make(at, block))
 	}
 	for _, u := range b.uses { // before Forward, where other blocks would miss the values of the first
 		if s.ValueResidual != noPart && !u.mixed && at.Graph().Err() == nil {
@@ -90,9 +99,21 @@ func (d Design) Body(
 
 // Forward computes the residual stream after the last block.
 func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
-	return b.through(b.embed(tokens), func(name string, block nn.Layer, x graph.Expr) graph.Expr {
+	return b.Heads(tokens)[0]
+}
+
+// Heads returns the result of the last block, and those of the blocks beside it, which have the same input.
+func (b *Body) Heads(tokens graph.Expr) (results []graph.Expr) { // (n) → (n, d) each
+	var input graph.Expr // of the last block
+	result := b.through(b.embed(tokens), func(name string, block nn.Layer, x graph.Expr) graph.Expr {
+		input = x
 		return nn.In(b.scope, name, block)(x) // a₂ … a₁₀
 	})
+	results = append(results, result)
+	for i, block := range b.Future {
+		results = append(results, nn.In(b.scope, fmt.Sprintf("h.%d", len(b.Blocks)+i), block)(input))
+	}
+	return results
 }
 
 // Step is Forward for the newest tokens of every sequence, the first of them at position at. All blocks must be cached.
@@ -125,11 +146,14 @@ func (b *Body) embed(tokens graph.Expr) graph.Expr {
 }
 
 // Normed returns the result of Forward or Step after the last norm, a₁₁.
-func (b *Body) Normed(x graph.Expr) graph.Expr {
+func (b *Body) Normed(x graph.Expr) graph.Expr { return b.NormedIn(b.scope, x) }
+
+// NormedIn is Normed whose result is a place in s.
+func (b *Body) NormedIn(s graph.Scope, x graph.Expr) graph.Expr {
 	if b.norm == nil {
 		return x
 	}
-	return nn.In(b.scope, "ln_f", b.norm)(x)
+	return nn.In(s, "ln_f", b.norm)(x)
 }
 
 // Places returns the positions 0 … size−1 of every sequence.

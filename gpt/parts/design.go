@@ -14,6 +14,7 @@ type Design struct {
 	Position  Position
 	Attention Attention
 	Block     Block
+	Future    int // number of blocks beside the last one, for multi-token prediction
 
 	norm       Norm
 	mlp        MLP

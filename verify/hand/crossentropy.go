@@ -108,3 +108,72 @@ func (l CrossEntropy[T]) weight() float64 {
 	}
 	return 1 / float64(count)
 }
+
+// MultiToken scores the logits (n·B·T, V) of n heads, the rows of one head below those of another. Head i predicts the
+// token i places ahead (Gloeckle et al. 2024, equation 2, whose sum over the heads is a mean here):
+//
+//	L = Σ_{i=1…n} CE(z_i, y_i)/n,  y_i[t] = y[t+i−1]     (1, 1)
+//
+// The last i−1 tokens of a sequence have no target for head i.
+type MultiToken[T Number] struct {
+	CrossEntropy[T]     // of the first head
+	Heads, Length   int // n, T
+}
+
+// Forward returns L.
+func (l MultiToken[T]) Forward(logits Matrix[T]) (loss Matrix[T]) {
+	if bad := l.check(logits); bad.Err != nil {
+		return bad
+	}
+	for i := range l.Heads {
+		loss = sumOf(loss, l.ahead(i).Forward(l.rows(logits, i)))
+	}
+	return loss.Scale(1 / float64(l.Heads))
+}
+
+// Backward returns Δ at the logits of every head, a row for each of their rows.
+func (l MultiToken[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	if bad := l.check(logits); bad.Err != nil {
+		return bad, nil
+	}
+	var heads []Matrix[T]
+	for i := range l.Heads {
+		d, _ := l.ahead(i).Backward(l.rows(logits, i), delta.Scale(1/float64(l.Heads)))
+		heads = append(heads, d)
+	}
+	return JoinTokens(heads...), nil
+}
+
+// check returns a matrix with an error unless the logits are those of the heads.
+func (l MultiToken[T]) check(logits Matrix[T]) Matrix[T] {
+	n := len(l.Targets)
+	if logits = logits.sound(); logits.Err != nil {
+		return logits
+	}
+	fits := l.Heads >= 1 && l.Length >= 1 && (l.Heads == 1 || l.Heads < l.Length)
+	if !fits || n%l.Length != 0 || logits.Rows != n*l.Heads {
+		return failed[T]("%d heads of %d targets in sequences of %d for logits (%d, %d)",
+			l.Heads, n, l.Length, logits.Rows, logits.Cols)
+	}
+	return logits
+}
+
+// rows returns the logits of head i, which counts from 0.
+func (l MultiToken[T]) rows(logits Matrix[T], i int) Matrix[T] {
+	n := len(l.Targets)
+	return logits.Tokens(i*n, (i+1)*n)
+}
+
+// ahead returns the loss of head i, which counts from 0.
+func (l MultiToken[T]) ahead(i int) CrossEntropy[T] {
+	of := l.CrossEntropy
+	of.Targets = nil
+	for t := range l.Targets {
+		if t%l.Length+i < l.Length {
+			of.Targets = append(of.Targets, l.Targets[t+i])
+		} else {
+			of.Targets = append(of.Targets, Ignore)
+		}
+	}
+	return of
+}

@@ -252,6 +252,7 @@ func examples[T hand.Number]() []example[T] {
 		{"cross entropy", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets})},
 		{"cross entropy, regularised", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets, Smoothing: 0.2, ZLoss: 0.3})},
 		{"cross entropy, sum", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets, Reduction: hand.Sum})},
+		{"multi-token", "x 16 7", is(hand.MultiToken[T]{CrossEntropy: hand.CrossEntropy[T]{Targets: targets}, Heads: 2, Length: 4})},
 		{"reinforce", "x 8 7", is(hand.Reinforce[T]{Rollout: rollout})},
 		{"ppo", "x 8 7", is(hand.PPO[T]{Rollout: rollout, Clip: 0.6})},
 		{"squared error", "x 8 3, y 8 3", func(at site) layer { return hand.SquaredError[T]{Y: at.Param("y")} }},

@@ -13,8 +13,9 @@ type Stack[T Number] struct {
 	Positions Layer[T] // applied to the embedded tokens; nil adds nothing
 	Drop      Dropout[T]
 	Blocks    []Layer[T]
-	Skips     []Skip[T] // of every block, the zero Skip for none; nil without any
-	Norm      Layer[T]  // nil for post-norm blocks
+	Future    []Layer[T] // blocks beside the last one, for multi-token prediction; they have its input
+	Skips     []Skip[T]  // of every block, the zero Skip for none; nil without any
+	Norm      Layer[T]   // nil for post-norm blocks
 }
 
 // Embed returns a₁, scale·tokens + positions.
@@ -34,10 +35,10 @@ func (s Stack[T]) scaled(x Matrix[T]) Matrix[T] {
 	return x.Scale(s.Scale)
 }
 
-// Forward computes Table 2 from the tokens to the input of the head.
+// Forward computes Table 2 from the tokens to the input of the head. The rows of each block in Future are below those
+// of the blocks before.
 func (s Stack[T]) Forward(tokens []int) Matrix[T] {
-	stream, _ := s.stream(tokens)
-	x := stream[len(s.Blocks)]
+	x := s.heads(s.stream(tokens))
 	if s.Norm != nil {
 		x = forward("ln_f", s.Norm, x) // a₁₁      (B·n, d)
 	}
@@ -62,6 +63,41 @@ func (s Stack[T]) stream(tokens []int) (stream, inputs []Matrix[T]) {
 	return stream, inputs
 }
 
+// heads returns the result of the last block, and below it those of the blocks in Future.
+func (s Stack[T]) heads(stream, inputs []Matrix[T]) Matrix[T] {
+	last := len(s.Blocks)
+	if len(s.Future) == 0 {
+		return stream[last]
+	}
+	if last == 0 {
+		return failed[T]("%d blocks beside the last one of 0", len(s.Future))
+	}
+	results := []Matrix[T]{stream[last]}
+	for i, block := range s.Future {
+		results = append(results, forward(blockName(last+i), block, inputs[last-1]))
+	}
+	return JoinTokens(results...)
+}
+
+// futureBackward returns Δ at the result of the last block, and Δ from the blocks in Future at its input.
+func (s Stack[T]) futureBackward(inputs []Matrix[T], d10 Matrix[T], equation string) (
+	last, input Matrix[T], g Gradients[T],
+) {
+	if len(s.Future) == 0 || len(inputs) == 0 {
+		return d10, input, nil
+	}
+	n := d10.Rows / (1 + len(s.Future))
+	for i, block := range s.Future {
+		out := d10.Tokens((i+1)*n, (i+2)*n)
+		name := blockName(len(s.Blocks) + i)
+		dx, own := backward(name, block, inputs[len(inputs)-1], out)
+		own, _ = own.take(inputOf)
+		input = sumOf(input, dx)
+		g = slices.Concat(g, own.In(name, ""), deltaAt(name, equation, out))
+	}
+	return d10.Tokens(0, n), input, g
+}
+
 // skip returns the skip before block i, or the zero Skip.
 func (s Stack[T]) skip(i int) (l Skip[T]) {
 	if i < len(s.Skips) {
@@ -77,15 +113,21 @@ func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
 	d10, last := d11, "Δ₁₂ w₁₁ᵗ"
 	if s.Norm != nil {
 		var norm Gradients[T]
-		d10, norm = s.Norm.Backward(stream[len(s.Blocks)], d11) // Δ₁₀ = LNᵇ(Δ₁₁)
+		d10, norm = s.Norm.Backward(s.heads(stream, inputs), d11) // Δ₁₀ = LNᵇ(Δ₁₁)
+		d11 = d11.Tokens(0, len(tokens))                          // of the last block
 		g, last = append(norm.In("ln_f", "₁₀"), deltaAt("ln_f", "Δ₁₁ = Δ₁₂ w₁₁ᵗ", d11)...), "LNᵇ(Δ₁₁) (40)"
 	}
 	equation := "Δ₁₀ = " + last
+	d10, beside, future := s.futureBackward(inputs, d10, equation)
+	g = append(future, g...)
 	for i, block := range slices.Backward(s.Blocks) {
 		out := deltaAt(blockName(i), equation, d10)
 		var own Gradients[T]
 		d10, own = backward(blockName(i), block, inputs[i], d10) // Δ₉…Δ₁
 		own, input := own.take(inputOf)
+		if i == len(s.Blocks)-1 && !beside.None() {
+			d10 = d10.Add(beside)
+		}
 		if l := s.skip(i); !l.Lambda.None() && inputs[i].Err == nil {
 			var de Matrix[T]
 			var factors Gradients[T]
@@ -153,7 +195,18 @@ func (m Model[T]) memory(t Text) (z Matrix[T]) {
 }
 
 // Logits computes Table 2 read downwards.
-func (m Model[T]) Logits(t Text) Matrix[T] {
+func (m Model[T]) Logits(t Text) Matrix[T] { return m.first(t, m.predictions(t)) }
+
+// first returns the rows of x that belong to the next token, without those of a stack's Future.
+func (m Model[T]) first(t Text, x Matrix[T]) Matrix[T] {
+	if n := len(t.Tokens); x.Err == nil && n < x.Rows {
+		return x.Tokens(0, n)
+	}
+	return x
+}
+
+// predictions returns the logits of all heads.
+func (m Model[T]) predictions(t Text) Matrix[T] {
 	z := m.memory(t)
 	a11 := m.decoder(z).Forward(t.Tokens) // a₁…a₁₁  (B·n, d)
 	if m.Encoder != nil {
@@ -167,7 +220,7 @@ func (m Model[T]) Logits(t Text) Matrix[T] {
 }
 
 // Forward returns the loss, (1, 1).
-func (m Model[T]) Forward(t Text) Matrix[T] { return forward("loss", m.loss(t), m.Logits(t)) }
+func (m Model[T]) Forward(t Text) Matrix[T] { return forward("loss", m.loss(t), m.predictions(t)) }
 
 // Backward computes Table 3 read upwards: each line carries Δ up one row of Table 2 and adds the gradients of that
 // row's parameters. Every block of a decoder with an encoder attends to z, so Δ at z is the sum of their shares.
@@ -201,10 +254,10 @@ func (m Model[T]) lossBackward(t Text, a12 Matrix[T]) (d12 Matrix[T], g Gradient
 	one := Zeros[T](1, 1).Shift(1)
 	if m.Cap == nil {
 		d12, _ = backward("loss", m.loss(t), a12, one) // Δ₁₂ = y_pred − y_gt
-		return d12, deltaAt("lm_head", "Δ₁₂ = "+equation, d12)
+		return d12, deltaAt("lm_head", "Δ₁₂ = "+equation, m.first(t, d12))
 	}
 	d13, _ := backward("loss", m.loss(t), forward("logit_cap", m.Cap, a12), one)
 	d12, _ = backward("logit_cap", m.Cap, a12, d13) // Δ₁₂ = (y_pred − y_gt) ∘ (1 − t²)
-	g = deltaAt("lm_head", "Δ₁₂ = ("+equation+") ∘ (1 − tanh²)", d12)
-	return d12, append(g, deltaAt("logit_cap", equation, d13)...)
+	g = deltaAt("lm_head", "Δ₁₂ = ("+equation+") ∘ (1 − tanh²)", m.first(t, d12))
+	return d12, append(g, deltaAt("logit_cap", equation, m.first(t, d13))...)
 }

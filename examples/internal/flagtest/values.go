@@ -37,7 +37,7 @@ func Network() map[string]string {
 		"muon_scale":             "spectral with -optimizer muon",
 		"partial_rotary_factor":  "0.5 with -position rope -qk_size 4",
 		"no_rope_layer_interval": "2 with -position rope -n_layer 2 -qk_size 4",
-		"label_smoothing":        "0.2", "z_loss": "0.1",
+		"label_smoothing":        "0.2", "z_loss": "0.1", "n_future_tokens": "3",
 		"full_attention_interval": "2 with -attention gqa_window -window 2 -n_layer 2",
 		"rope_local_base_freq": "9 with -attention gqa_window -window 2 -n_layer 2 -full_attention_interval 2 " +
 			"-position rope -qk_size 4",

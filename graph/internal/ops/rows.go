@@ -98,6 +98,27 @@ func (b *Builder) OneHot(ids IDs, classes, ignore int) (*G.Node, error) {
 	}, ids.Node)
 }
 
+// Advance returns ids moved to earlier places by steps, in each sequence of length ids, and also writes them to list.
+// The last steps ids of a sequence are ignore.
+func (b *Builder) Advance(ids IDs, list []int, steps, length, ignore int) (*G.Node, error) {
+	return b.node(&Op{
+		name: "advance", shape: tensor.Shape{ids.Node.Shape()[0]}, wrt: []bool{false},
+		f32: advance[float32](ids.List, list, steps, length, ignore),
+		f64: advance[float64](ids.List, list, steps, length, ignore),
+	}, ids.Node)
+}
+
+func advance[T kernel.Float](ids, list []int, steps, length, ignore int) body[T] {
+	return func(out []T, _ [][]T) {
+		for i := range list {
+			if list[i] = ignore; i%length+steps < length {
+				list[i] = ids[i+steps]
+			}
+			out[i] = T(list[i])
+		}
+	}
+}
+
 func oneHot[T kernel.Float](ids []int, classes, ignore int) body[T] {
 	return func(out []T, _ [][]T) {
 		clear(out)

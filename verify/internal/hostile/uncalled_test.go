@@ -13,6 +13,8 @@ var uncalled = map[string]string{
 	"parts.Stack.OptionFields": "used by Config.Flags", "parts.Stack.PartFields": "used by Config.Flags",
 	"parts.Stack.SizeFields": "used by Config.Flags",
 	"parts.Body.Forward":     "of a Body that Design.Body makes",
+	"parts.Body.Heads":       "of a Body that Design.Body makes",
+	"parts.Body.NormedIn":    "of a Body that Design.Body makes",
 	"parts.Body.Step":        "of a Body that Design.Body makes",
 	"parts.Body.Normed":      "of a Body that Design.Body makes",
 	"parts.Body.CheckUsed":   "of a Body that Design.Body makes",

@@ -88,6 +88,9 @@ func handValues[T hand.Number](v table) {
 		return hand.MLAAbsorbed[T]{Wq: m, Down: m, UpK: m, UpV: m, Wo: m, Batch: 2, Heads: 2}
 	})
 	define(v, func(w *world) hand.CrossEntropy[T] { return hand.CrossEntropy[T]{Targets: []int{0, 1}} })
+	define(v, func(w *world) hand.MultiToken[T] {
+		return hand.MultiToken[T]{CrossEntropy: get[hand.CrossEntropy[T]](w), Heads: 1, Length: 2}
+	})
 	define(v, func(w *world) hand.Cache[T] { m := get[matrix](w); return hand.Cache[T]{K: m, V: m} })
 	define(v, func(w *world) hand.Partial[T] { m := get[matrix](w); return hand.NewPartial(m, m) })
 	define(v, func(w *world) hand.LoRA[T] { m := get[matrix](w); return hand.LoRA[T]{Down: m, Up: m, Scale: 1, To: 2} })

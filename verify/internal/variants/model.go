@@ -41,6 +41,7 @@ type Plan struct {
 	Reduction hand.Reduction        // of the loss
 	Smoothing float64               // of the labels
 	ZLoss     float64               // λ of the loss
+	Future    int                   // blocks beside the last one, for multi-token prediction
 
 	Queries, Branch, Logits float64 // factors on queries, branches and the head's input; 0 is none
 	Embeddings              float64 // factor on the embedded tokens; 0 is none
@@ -77,7 +78,13 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 	}
 	at := hand.Site[T]{Parameters: p, Eps: c.Eps, LoRAScale: c.LoRAScale, Queries: c.Queries, Dropout: c.Dropout}
 	m.Loss = func(targets []int) hand.Layer[T] {
-		return hand.CrossEntropy[T]{Targets: targets, Reduction: c.Reduction, Smoothing: c.Smoothing, ZLoss: c.ZLoss}
+		first := hand.CrossEntropy[T]{
+			Targets: targets, Reduction: c.Reduction, Smoothing: c.Smoothing, ZLoss: c.ZLoss,
+		}
+		if c.Future == 0 {
+			return first
+		}
+		return hand.MultiToken[T]{CrossEntropy: first, Heads: 1 + c.Future, Length: c.Context}
 	}
 	decoder := Place[T]{Site: at, plan: c, side: c.decoderSide()}
 	if c.Encoder != nil {
@@ -178,9 +185,14 @@ func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 		Scale:     p.plan.Embeddings,
 	}
 	block, attentions := find[T]("block", p.plan.Block), spread(p.side.attention)
-	for i := range p.plan.Layers {
+	for i := range p.plan.Layers + p.plan.Future {
 		at := p.At(fmt.Sprintf("h.%d", i))
-		at.block, at.side.attention = i, attentions[i%len(attentions)]
+		at.block = min(i, p.plan.Layers-1)
+		at.side.attention = attentions[at.block%len(attentions)]
+		if i >= p.plan.Layers {
+			out.Future = append(out.Future, block.Hand(at))
+			continue
+		}
 		out.Blocks = append(out.Blocks, block.Hand(at))
 		if cmp.Or(p.plan.Skips, none) != none {
 			out.Skips = append(out.Skips, at.skip())
