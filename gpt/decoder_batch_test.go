@@ -260,7 +260,7 @@ func generatesAlone(t *testing.T, c Config, d *decode.Session, single *decode.Se
 			continue
 		}
 		tolerance := 0.0
-		chunked := []string{"linear", "taylor", "gla", "gated_deltanet", "retnet", "deltanet", "kda"} // sums of several tokens
+		chunked := []string{"linear", "taylor", "gla", "gated_deltanet", "retnet", "deltanet", "kda", "mamba2"} // sums of several tokens
 		sums := func(name string) bool { return slices.Contains(chunked, name) }
 		if slices.ContainsFunc(c.Attentions(), sums) || runtime.GOARCH != "amd64" {
 			tolerance = 1e-12

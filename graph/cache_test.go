@@ -53,6 +53,10 @@ var cachedLayers = map[string]struct {
 		c := NewRecurrenceCache(RecurrenceShape{Batch: 2, Context: 5, Heads: 2, QK: 2, V: 3, Delta: true})
 		return CachedRecurrence(x.Cols(0, 14), Expr{}, x.Cols(14, 16), at, c), c
 	}},
+	"scan": {8 * 2 * 2 * 8, func(_ Scope, x, at Expr) (Expr, Cache) {
+		c := NewScanCache(ScanShape{2, 5, 8, true})
+		return CachedScan(x.Cols(0, 8), x.Cols(8, 16), at, c), c
+	}},
 	"recurrence": {8 * 2 * 16, func(s Scope, x, at Expr) (Expr, Cache) {
 		c := NewElmanCache(2, 16)
 		return CachedElman(x, s.Value("w", Normal(0.3), 16, 16), at, c), c
@@ -326,6 +330,12 @@ func stepCases() map[string]stepCase {
 		func(s Scope, x, at Expr, c Cache) Expr {
 			return CachedConvolve(x, s.Value("w", Normal(1), 16), at, c.(*ConvCache))
 		}, v}
+	scan := ScanShape{3, 5, 4, false}
+	s := NewScanCache(scan)
+	cases["scan"] = stepCase{8, func(_ Scope, x Expr) Expr { return must(Scan(x.Cols(0, 4), x.Cols(4, 8), scan)) },
+		func(_ Scope, x, at Expr, c Cache) Expr {
+			return CachedScan(x.Cols(0, 4), x.Cols(4, 8), at, c.(*ScanCache))
+		}, s}
 	c := NewElmanCache(3, 4)
 	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3)) },
 		func(s Scope, x, at Expr, c Cache) Expr {

@@ -164,3 +164,158 @@ func timeDecay[T float32 | float64](p *kernel.Pool, per int) ops.OwnPass[T] {
 		},
 	}
 }
+
+// ScanShape holds the sizes of a recurrence entry by entry: Batch sequences of Context tokens, and Width features.
+// Average selects averages.
+type ScanShape struct {
+	Batch, Context, Width int
+	Average               bool
+}
+
+// scan returns the kernel on operands of the same number of tokens of every sequence, or an error if one does not fit.
+func (h ScanShape) scan(b, c Expr) (l recurrent.Entrywise, err error) {
+	s := b.node.Shape()
+	if len(s) != 2 || h.Batch < 1 || s[0]%h.Batch != 0 || s[1] != h.Width || !c.node.Shape().Eq(s) {
+		return l, errors.Errorf("got %v and %v, want two of (n·%d, %d)", s, c.node.Shape(), h.Batch, h.Width)
+	}
+	return recurrent.Entrywise{Tokens: s[0] / h.Batch, Width: s[1], Average: h.Average}, nil
+}
+
+// Scan returns the kernel of the recurrence of every entry by itself, with h_0 = 0, in each sequence: (B·T, d), (B·T,
+// d) → (B·T, d). For gates a = 1 + c,
+//
+//	h_t = (1 + c_t)∘h_{t−1} + b_t,  or, of averages,  h_t = (1 + c_t)∘h_{t−1} − c_t∘b_t
+//
+// as in Expr.Scan. Given c, gates near 1 keep their digits, and thousands of tokens do not add up roundings: the states
+// are carried in float64. The results are the same for any number of threads.
+func Scan(b, c Expr, h ScanShape) (y Expr, ok bool) {
+	return b.kernel("scan", func() (*G.Node, error) {
+		l, err := h.scan(b, c)
+		if err == nil && l.Tokens != h.Context {
+			err = errors.Errorf("got %d tokens of each sequence, want %d", l.Tokens, h.Context)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return b.g.ops.Scan(l, b.node, c.node)
+	}, c)
+}
+
+// ScanCache holds the state of a Scan after the tokens so far, and what is lost when it is rounded: (B, 2, d).
+type ScanCache struct {
+	shape ScanShape
+	cachedState
+}
+
+// NewScanCache returns the cache before the first token.
+func NewScanCache(h ScanShape) *ScanCache {
+	return &ScanCache{h, newCachedState(h.Batch, 2*float64(h.Batch)*float64(h.Width))}
+}
+
+// Select returns a cache for steps of some sequences.
+func (c *ScanCache) Select(rows []int) Cache {
+	if c == nil {
+		return c
+	}
+	h, s := c.shape, c.cachedState
+	h.Batch, s.lanes = len(rows), s.selected(rows)
+	return &ScanCache{h, s}
+}
+
+// CachedScan returns Scan for n new tokens per sequence, which continue from those in the cache: (B·n, d), (B·n, d) →
+// (B·n, d). The input at is as in CachedRecurrence. CachedScan has no derivative and no reference: it equals rows at …
+// at+n−1 of Scan.
+func CachedScan(b, c, at Expr, cache *ScanCache) Expr {
+	return b.apply("cached scan", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to continue from")
+		}
+		l, err := cache.shape.scan(b, c)
+		if err == nil {
+			err = cache.checkPosition(at)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return b.g.ops.CachedScan(l, cache.held, cache.step(at, l.Tokens), b.node, c.node)
+	}, c, at)
+}
+
+// Share returns the kernel of −σ(z), the share by which a gate 1 − σ(z) is less than 1: (n, d) → (n, d). Every digit is
+// right, also where σ(z) is near 0, unlike those of Sigmoid.
+func Share(z Expr) (c Expr, ok bool) {
+	return z.kernel("share", func() (*G.Node, error) {
+		b := z.g.ops
+		own := ops.Own{Name: "share", Shape: z.node.Shape(), F32: share[float32](b.Pool), F64: share[float64](b.Pool)}
+		return b.Apply(own, G.Nodes{z.node})
+	})
+}
+
+func share[T float32 | float64](p *kernel.Pool) ops.OwnPass[T] {
+	return ops.OwnPass[T]{
+		Forward:  func(c []T, x [][]T) { recurrent.Share(p, c, x[0]) },
+		Backward: func(dx [][]T, dc, c []T, _ [][]T) { recurrent.ShareBackward(p, dx[0], dc, c) },
+	}
+}
+
+// LRUDecay returns the kernel of a − 1 for the gates a = σ(Λ)^(power·σ(z)) of a real-gated linear recurrent unit: z (n,
+// d), Λ (d) → (n, d).
+func LRUDecay(z, lambda Expr, power float64) (c Expr, ok bool) {
+	return z.kernel("lru decay", func() (*G.Node, error) {
+		s := z.node.Shape()
+		if n := lambda.node.Shape().TotalSize(); len(s) != 2 || s[1] != n {
+			return nil, errors.Errorf("got %d numbers Λ for %v", n, s)
+		}
+		if !(power > 0 && power <= math.MaxFloat64) {
+			return nil, errors.Errorf("power: got %v, want a positive number", power)
+		}
+		l, b := recurrent.LRU{Power: power}, z.g.ops
+		own := ops.Own{
+			Name: "lru decay", Shape: s, F32: lruDecay[float32](b.Pool, l), F64: lruDecay[float64](b.Pool, l),
+		}
+		return b.Apply(own, G.Nodes{z.node, lambda.node})
+	}, lambda)
+}
+
+func lruDecay[T float32 | float64](p *kernel.Pool, l recurrent.LRU) ops.OwnPass[T] {
+	return ops.OwnPass[T]{
+		Forward: func(c []T, x [][]T) { recurrent.Decay(p, l, c, x[0], x[1]) },
+		Backward: func(dx [][]T, dc, c []T, x [][]T) {
+			recurrent.DecayBackward(p, l, dx[0], dx[1], dc, c, x[0], x[1])
+		},
+	}
+}
+
+// LRUInput returns the kernel of √(1 − a²)∘v, given c = a − 1 for gates a in 0 … 1: (n, d), (n, d) → (n, d). Its
+// gradient at c = 0, which is infinite, is 0: its product with that of LRUDecay has the limit 0.
+func LRUInput(v, c Expr) (y Expr, ok bool) {
+	return v.kernel("lru input", func() (*G.Node, error) {
+		s := v.node.Shape()
+		if !c.node.Shape().Eq(s) {
+			return nil, errors.Errorf("got %v and %v, want the same shape", s, c.node.Shape())
+		}
+		b := v.g.ops
+		own := ops.Own{Name: "lru input", Shape: s, F32: lruInput[float32](b.Pool), F64: lruInput[float64](b.Pool)}
+		return b.Apply(own, G.Nodes{v.node, c.node})
+	}, c)
+}
+
+func lruInput[T float32 | float64](p *kernel.Pool) ops.OwnPass[T] {
+	return ops.OwnPass[T]{
+		Forward:  func(y []T, x [][]T) { recurrent.Input(p, y, x[0], x[1]) },
+		Backward: func(dx [][]T, dy, _ []T, x [][]T) { recurrent.InputBackward(p, dx[0], dx[1], dy, x[0], x[1]) },
+	}
+}
+
+// AddScaled returns the kernel of x + y∘d, where every column of y has the factor of its group: x and y (n, H·r), d (H)
+// → (n, H·r).
+func AddScaled(x, y, d Expr) (z Expr, ok bool) {
+	return x.kernel("add scaled", func() (*G.Node, error) {
+		s := x.node.Shape()
+		n := d.node.Shape().TotalSize()
+		if len(s) != 2 || !y.node.Shape().Eq(s) || n < 1 || s[1]%n != 0 {
+			return nil, errors.Errorf("got %v, %v and %d factors, want two matrices of one shape", s, y.node.Shape(), n)
+		}
+		return x.g.ops.AddScaled(x.node, y.node, d.node)
+	}, y, d)
+}

@@ -334,6 +334,55 @@ func ExampleRecurrence() {
 	// 24 numbers
 }
 
+// Both heads share the queries and keys of one group, and have one time step each.
+func ExampleMamba2() {
+	at := latentSite()
+	nn.NewMamba2(at.At("attn"), 1)
+	parameters(at)
+	fmt.Println(at.Caches["attn"].Numbers(), "numbers")
+	// Output:
+	// attn.c_attn.weight [8 14]
+	// attn.c_attn.conv.weight [56]
+	// attn.c_decay.weight [8 2]
+	// attn.c_decay.bias [2]
+	// attn.c_decay.a_log [2]
+	// attn.d_skip [2]
+	// attn.c_gate.weight [8 8]
+	// attn.norm.weight [8]
+	// attn.c_proj.weight [8 8]
+	// 24 numbers
+}
+
+// The state of both heads is 8 numbers, which are stored with what is lost when they are rounded.
+func ExampleMinGRU() {
+	at := latentSite()
+	nn.NewMinGRU(at.At("attn"))
+	parameters(at)
+	fmt.Println(at.Caches["attn"].Numbers(), "numbers")
+	// Output:
+	// attn.c_decay.weight [8 8]
+	// attn.c_update.weight [8 8]
+	// attn.c_proj.weight [8 8]
+	// 16 numbers
+}
+
+// Besides the state of 8 numbers, a decoder stores the three tokens before the convolution.
+func ExampleRGLRU() {
+	at := latentSite()
+	nn.NewRGLRU(at.At("attn"))
+	parameters(at)
+	fmt.Println(at.Caches["attn"].Numbers(), "and", at.Caches["attn.c_attn.conv"].Numbers(), "numbers")
+	// Output:
+	// attn.c_attn.conv.weight [32]
+	// attn.c_attn.weight [8 8]
+	// attn.c_decay.weight [8 8]
+	// attn.c_decay.lambda [8]
+	// attn.c_update.weight [8 8]
+	// attn.c_gate.weight [8 8]
+	// attn.c_proj.weight [8 8]
+	// 16 and 24 numbers
+}
+
 // A latent has 2 numbers per token, from which the keys and values of both heads are computed.
 func ExampleMLA() {
 	at := latentSite()

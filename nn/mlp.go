@@ -104,11 +104,16 @@ func (l *GLU) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·
 func (l *GLU) forward(x graph.Expr, convGate, convUp func(graph.Expr) graph.Expr) graph.Expr {
 	gate := convGate(l.Gate.Forward(x)).In(l.scope) // x·w_g + b_g   (n, f)
 	up := convUp(l.Fc.Forward(x)).In(l.scope)       // x·w_u + b_u   (n, f)
-	h, ok := gated(l.Act, gate, up)
-	if !ok {
-		h = shaped(l.scope, gate.Shape(), func() graph.Expr { return l.Act.Forward(gate) }).Mul(up)
-	}
+	h := multiplied(l.scope, l.Act, gate, up)
 	return l.drop.Forward(l.Proj.Forward(l.scope.Place("act", h))) // act(gate) ∘ up                (n, f)
+}
+
+// multiplied returns act(gate) ∘ up, in the layer at s.
+func multiplied(s graph.Scope, act Layer, gate, up graph.Expr) graph.Expr { // (n, f), (n, f) → (n, f)
+	if y, ok := gated(act, gate, up); ok {
+		return y
+	}
+	return shaped(s, gate.Shape(), func() graph.Expr { return act.Forward(gate) }).Mul(up)
 }
 
 // gated returns the kernel of act(gate) ∘ up, if there is one.
@@ -122,6 +127,8 @@ func gated(act Layer, gate, up graph.Expr) (h graph.Expr, ok bool) {
 		return graph.GEGLUTanh(gate, up)
 	case ReLU:
 		return graph.ReGLU(gate, up)
+	case Sigmoid:
+		return graph.GLU(gate, up)
 	}
 	return h, false
 }

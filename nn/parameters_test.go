@@ -89,6 +89,14 @@ func TestParameters(t *testing.T) {
 		"kda": {func(at Site) Layer { return NewKDA(at) }, ".c_attn",
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.down.weight[6×5] c_decay.up.weight[5×8] c_decay.up.bias[8] c_decay.a_log[2] " +
 				"c_beta.weight[6×2] norm.weight[5] c_gate.down.weight[6×5] c_gate.up.weight[5×10] *c_gate.up.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"mamba2": {func(at Site) Layer { return NewMamba2(at, 1) }, ".c_attn",
+			"c_attn.weight[6×18] *c_attn.bias[18] c_attn.conv.weight[72] c_decay.weight[6×2] c_decay.bias[2] c_decay.a_log[2] d_skip[2] " +
+				"c_gate.weight[6×10] *c_gate.bias[10] norm.weight[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"mingru": {func(at Site) Layer { return NewMinGRU(at) }, ".c_update",
+			"c_decay.weight[6×10] *c_decay.bias[10] c_update.weight[6×10] *c_update.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"rglru": {func(at Site) Layer { return NewRGLRU(at) }, ".c_attn",
+			"c_attn.conv.weight[40] c_attn.weight[6×10] *c_attn.bias[10] c_decay.weight[10×10] *c_decay.bias[10] c_decay.lambda[10] " +
+				"c_update.weight[10×10] *c_update.bias[10] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated_deltanet": {func(at Site) Layer { return NewGatedDeltaNet(at) }, ".c_attn",
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.weight[6×2] c_decay.bias[2] c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] " +
 				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
@@ -183,6 +191,9 @@ func TestConstructorsDeclare(t *testing.T) {
 		"TaylorAttention": {func(at Site) Layer { return NewTaylorAttention(at) }, false},
 		"gla":             {func(at Site) Layer { return NewGLA(at) }, false},
 		"gated_deltanet":  {func(at Site) Layer { return NewGatedDeltaNet(at) }, false},
+		"mingru":          {func(at Site) Layer { return NewMinGRU(at) }, false},
+		"rglru":           {func(at Site) Layer { return NewRGLRU(at) }, false},
+		"mamba2":          {func(at Site) Layer { return NewMamba2(at, 2) }, false},
 		"Block":           {func(at Site) Layer { return NewBlock(at, causal) }, true},
 		"PostNormBlock":   {func(at Site) Layer { return NewPostNormBlock(at, causal) }, true},
 		"DecoderBlock":    {func(at Site) Layer { return NewDecoderBlock(at, causal, memory(at)) }, true},
@@ -217,6 +228,9 @@ func TestMixing(t *testing.T) {
 		"SelfAttention":    {causal, 11 * 7 * (2 + 5)},
 		"LinearAttention":  {func(at Site) Layer { return NewLinearAttention(at) }, 2 * 7 * 2 * 5},
 		"gla":              {func(at Site) Layer { return NewGLA(at) }, 2 * 7 * 2 * 5},
+		"mingru":           {func(at Site) Layer { return NewMinGRU(at) }, 7 * 5},
+		"rglru":            {func(at Site) Layer { return NewRGLRU(at) }, 7 * 5},
+		"mamba2":           {func(at Site) Layer { return NewMamba2(at, 7) }, 2 * 7 * 2 * 5},
 		"gated_deltanet":   {func(at Site) Layer { return NewGatedDeltaNet(at) }, 3 * 7 * 2 * 5},
 		"TaylorAttention":  {func(at Site) Layer { return NewTaylorAttention(at) }, 2 * 7 * 2 * 5},
 		"MLA":              {func(at Site) Layer { return NewMLA(at, 3) }, 11 * 7 * (2 + 5)},

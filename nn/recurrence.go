@@ -32,9 +32,7 @@ type Recurrence struct {
 	Act   Layer
 	Proj  Layer
 
-	shape graph.RecurrenceShape
-	state *graph.RecurrenceCache
-	scope graph.Scope
+	states states
 }
 
 // newRecurrence declares norm.weight (dh), c_gate (d, H·dh), with SiLU, and c_proj (H·dh, d), for a recurrence whose
@@ -47,19 +45,13 @@ func newRecurrence(at Site, delta bool, qkv, decay, beta Layer) *Recurrence {
 
 // gatedRecurrence is newRecurrence with another gate: act of the layer that gate declares.
 func gatedRecurrence(at Site, delta bool, qkv, decay, beta, act Layer, gate func() Layer) *Recurrence {
-	shape := graph.RecurrenceShape{
-		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Delta: delta,
-	}
-	if causal, padded, ok := hides(at.Mask); !ok || !causal || padded {
-		at.Failf("a recurrence with the mask %s: it goes from the first token to the last, want nn.Causal", at.Mask)
-	}
+	states := newStates(at, delta)
 	norm := at.At("norm")
 	norm.Embd = at.V
 	return &Recurrence{
 		QKV: qkv, Decay: decay, Beta: beta, Norm: NewRMSNorm(norm),
 		Gate: gate(), Act: act, Proj: newOutProjection(at),
-		shape: shape, scope: at.Scope,
-		state: cacheAt(at.Caches, at.Path(), func() *graph.RecurrenceCache { return graph.NewRecurrenceCache(shape) }),
+		states: states,
 	}
 }
 
@@ -146,21 +138,6 @@ func NewRetNet(at Site) *Recurrence {
 	return newRecurrence(at, false, qkv, constant{gamma}, nil)
 }
 
-// constant is the same for all inputs.
-type constant struct{ value graph.Expr }
-
-// Forward returns the value.
-func (l constant) Forward(graph.Expr) graph.Expr { return l.value }
-
-// rotatedHeads rotates the first groups of size columns.
-type rotatedHeads struct {
-	rotary       Rotary
-	groups, size int
-}
-
-// Forward returns [q | k | v] with rotated q and k.
-func (l rotatedHeads) Forward(x graph.Expr) graph.Expr { return l.rotary.Rotate(x, l.groups, l.size) }
-
 // newBeta declares c_beta (d, H).
 func newBeta(at Site) Layer {
 	return chain{at.affine("c_beta", at.Embd, []int{at.Heads}, false, graph.Normal(0.02)), Sigmoid{}}
@@ -180,22 +157,18 @@ func refuseRotary(at Site, name string) {
 // Forward computes the results of all tokens of every sequence.
 func (l *Recurrence) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
-	qkv := l.QKV.Forward(x).In(l.scope)
+	qkv := l.QKV.Forward(x).In(l.states.scope)
 	gates, beta := l.gates(x)
-	y, ok := graph.Recurrence(qkv, gates, beta, l.shape)
-	if !ok {
-		y = l.spelled(qkv, gates, beta)
-	}
-	return l.finish(x, y)
+	return l.finish(x, l.states.forward(qkv, gates, beta))
 }
 
 // Step continues from the states after the tokens so far. It equals rows at, at + 1, … of Forward. Tokens must come in
 // order: running fails unless at is 0, which begins again, or the number of tokens so far.
 func (l *Recurrence) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
-	qkv := step(l.QKV, x, at).In(l.scope)
+	qkv := step(l.QKV, x, at).In(l.states.scope)
 	gates, beta := l.gates(x)
-	return l.finish(x, graph.CachedRecurrence(qkv, gates, beta, at, l.state))
+	return l.finish(x, l.states.step(qkv, gates, beta, at))
 }
 
 // Mixing returns 2H·dρ·dh, for writing and reading the state, and H·dρ·dh more with the delta rule, which also reads it
@@ -204,182 +177,28 @@ func (l *Recurrence) Mixing() float64 {
 	if l == nil {
 		return 0
 	}
-	n := float64(l.shape.Heads) * float64(l.shape.QK) * float64(l.shape.V)
-	if l.shape.Delta {
-		return 3 * n
-	}
-	return 2 * n
+	return l.states.mixing()
 }
 
 // gates returns ln α and β of the tokens, empty if there are none.
 func (l *Recurrence) gates(x graph.Expr) (gates, beta graph.Expr) {
+	scope := l.states.scope
 	if l.Decay != nil {
-		gates = l.scope.Place("decay", l.Decay.Forward(x).In(l.scope))
+		gates = scope.Place("decay", l.Decay.Forward(x).In(scope))
 	}
 	if l.Beta != nil {
-		beta = l.scope.Place("beta", l.Beta.Forward(x).In(l.scope))
+		beta = scope.Place("beta", l.Beta.Forward(x).In(scope))
 	}
 	return gates, beta
 }
 
 // finish returns (act(x·w_g + b_g) ∘ norm(o))·w_proj + b_proj.
 func (l *Recurrence) finish(x, o graph.Expr) graph.Expr { // (n, H·dh) → (n, d)
-	rows := 0
+	rows, scope, h := 0, l.states.scope, l.states.shape
 	if s := o.Shape(); len(s) == 2 {
 		rows = s[0]
 	}
-	o = l.scope.Place("read", o)
-	heads := o.Reshape(rows*l.shape.Heads, l.shape.V)
-	o = In(l.scope, "norm", l.Norm)(heads).In(l.scope).Reshape(rows, l.shape.Heads*l.shape.V)
-	gate := l.Gate.Forward(x).In(l.scope)
-	y, ok := gated(l.Act, gate, o)
-	if !ok {
-		y = shaped(l.scope, gate.Shape(), func() graph.Expr { return l.Act.Forward(gate) }).Mul(o)
-	}
-	return l.Proj.Forward(l.scope.Place("heads", y))
-}
-
-// spelled is the recurrence, token by token.
-func (l *Recurrence) spelled(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
-	h := l.shape
-	at := func(x graph.Expr, t, from, heads int, shape ...int) graph.Expr { // columns of token t of every sequence
-		width := int(x.Entries()) / (h.Batch * h.Context)
-		x = x.Reshape(h.Batch, h.Context*width).Cols(t*width+from, t*width+from+heads*h.Heads)
-		return x.Reshape(append([]int{h.Batch, h.Heads}, shape...)...)
-	}
-	alpha := func(t int) graph.Expr { //                                    (B, H, 1 or dρ, 1)
-		switch n := int(gates.Entries()); n {
-		case h.Heads, h.Heads * h.QK: // the same for all tokens
-			return gates.Exp().Reshape(1, h.Heads, n/h.Heads, 1)
-		default:
-			n /= h.Batch * h.Context * h.Heads
-			return at(gates.Exp(), t, 0, n, n, 1)
-		}
-	}
-	var state graph.Expr
-	results := make([]graph.Expr, h.Context)
-	for t := range results {
-		q := at(qkv, t, 0, h.QK, 1, h.QK)             //                 (B, H, 1, dρ)
-		k := at(qkv, t, h.Heads*h.QK, h.QK, 1, h.QK)  //                 (B, H, 1, dρ)
-		kT := at(qkv, t, h.Heads*h.QK, h.QK, h.QK, 1) //                 (B, H, dρ, 1)
-		u := at(qkv, t, 2*h.Heads*h.QK, h.V, 1, h.V)  // v               (B, H, 1, dh)
-		if t == 0 {
-			state = kT.MatMul(u).Scale(0) // S = 0           (B, H, dρ, dh)
-		}
-		if gates.Graph() != nil {
-			state = state.Mul(alpha(t)) // Diag(α)·S
-		}
-		if h.Delta {
-			u = u.Sub(k.MatMul(state)) // v − Sᵀ·k        (B, H, 1, dh)
-		}
-		if beta.Graph() != nil {
-			u = u.Mul(at(beta, t, 0, 1, 1, 1)) // β·(…)
-		}
-		state = state.Add(kT.MatMul(u))                            // S + k·uᵀ
-		results[t] = q.MatMul(state).Reshape(h.Batch, h.Heads*h.V) // Sᵀ·q            (B, H·dh)
-	}
-	return results[0].Join(results[1:]...).Reshape(h.Batch*h.Context, h.Heads*h.V)
-}
-
-// logSigmoid is c·ln σ(x) = −c·softplus(−x), entry by entry.
-type logSigmoid struct{ factor float64 }
-
-// Forward returns c·ln σ(x).
-func (l logSigmoid) Forward(x graph.Expr) graph.Expr {
-	return times(Softplus{}.Forward(times(x, -1)), -l.factor)
-}
-
-// timeDecay is ln α = −e^a·Δ with the time steps Δ = softplus(x·w + b), as in Mamba-2: one of every head, or one of
-// every feature of its keys.
-type timeDecay struct {
-	step  Layer      // before softplus
-	a     graph.Expr // (H)
-	scope graph.Scope
-}
-
-// newTimeDecay declares c_decay.weight (d, H), c_decay.bias (H) and c_decay.a_log (H).
-func newTimeDecay(at Site) Layer {
-	decay := at.At("c_decay")
-	step := newTimeStep(decay, at.Embd, at.Heads)
-	return timeDecay{step, newRates(decay), at.Scope}
-}
-
-// newTimeStep declares weight (in, out) and bias (out), whose softplus starts in 0.001 … 0.1.
-func newTimeStep(at Site, in, out int) Layer {
-	weight := at.Param("weight", graph.Normal(0.02), in, out)
-	bias := at.Param("bias", func(_ int, rng *rand.Rand) float64 {
-		step := math.Exp(math.Log(0.001) + rng.Float64()*math.Log(100))
-		return math.Log(math.Expm1(step)) // the inverse of softplus
-	}, out)
-	return &Linear{weight, bias, at.Scope}
-}
-
-// newRates declares a_log (H), the logarithms of rates that start in 1 … 16.
-func newRates(at Site) graph.Expr {
-	return at.Param("a_log", func(_ int, rng *rand.Rand) float64 { return math.Log(1 + 15*rng.Float64()) }, at.Heads)
-}
-
-// Forward returns −e^a ∘ softplus(x·w + b).
-func (l timeDecay) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H or H·dρ)
-	z := l.step.Forward(x).In(l.scope)
-	if y, ok := graph.TimeDecay(z, l.a); ok {
-		return y
-	}
-	rates := l.a.Exp().Scale(-1)
-	if s, h := z.Shape(), int(l.a.Entries()); len(s) == 2 && s[1] != h {
-		rows := z.Softplus().Reshape(s[0], h, s[1]/h)
-		return rows.Mul(rates.Reshape(1, h, 1)).Reshape(s...)
-	}
-	return z.Softplus().Mul(rates)
-}
-
-// unitProjection computes q, k and v of a delta rule: c_attn, a short convolution, SiLU, the lengths 1 of queries and
-// keys, and their rotation.
-type unitProjection struct {
-	affine Layer
-	conv   *ShortConv
-	unit   *QKNorm // x/√(‖x‖² + ε), an RMSNorm with the gains 1/√dρ and ε/dρ
-	rotate chain   // empty without a Rotary
-	scope  graph.Scope
-}
-
-// newUnitProjection declares c_attn and c_attn.conv.
-func newUnitProjection(at Site) *unitProjection {
-	widths, dims := at.packed(), float64(at.QK)
-	gain := at.Value("unit", graph.Const(1/math.Sqrt(dims)), at.QK)
-	l := &unitProjection{
-		affine: at.affine("c_attn", at.Embd, widths, at.Bias, graph.Normal(0.02)),
-		conv:   NewShortConv(at.At("c_attn").At("conv"), sum(widths)),
-		unit:   &QKNorm{gain, gain, at.Eps / dims, at.Heads, at.Heads, at.Scope}, scope: at.Scope,
-	}
-	if at.Rotary != nil {
-		l.rotate = chain{rotatedHeads{at.Rotary, 2 * at.Heads, at.QK}}
-	}
-	return l
-}
-
-// Forward returns [q | k | v].
-func (l *unitProjection) Forward(x graph.Expr) graph.Expr {
-	return l.of(l.conv.Forward(l.affine.Forward(x)))
-}
-
-// Step is Forward for the newest tokens of every sequence.
-func (l *unitProjection) Step(x, at graph.Expr) graph.Expr {
-	return l.of(l.conv.Step(l.affine.Forward(x), at))
-}
-
-// of computes the rest after the convolution.
-func (l *unitProjection) of(x graph.Expr) graph.Expr { // (n, H(2dρ+dh)) → (n, H(2dρ+dh))
-	return l.rotate.Forward(l.unit.Forward(SiLU{}.Forward(x).In(l.scope)))
-}
-
-// chain applies layers one after the other.
-type chain []Layer
-
-// Forward returns the result of the last layer.
-func (l chain) Forward(x graph.Expr) graph.Expr {
-	for _, layer := range l {
-		x = layer.Forward(x)
-	}
-	return x
+	heads := o.Reshape(rows*h.Heads, h.V)
+	o = In(scope, "norm", l.Norm)(heads).In(scope).Reshape(rows, h.Heads*h.V)
+	return l.Proj.Forward(scope.Place("heads", multiplied(scope, l.Act, l.Gate.Forward(x).In(scope), o)))
 }

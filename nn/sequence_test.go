@@ -471,6 +471,28 @@ var recurrenceLayerCases = []layerCase{
 		at.Eps = 0.1
 		return NewKDA(at).Forward(x)
 	}},
+	{"Mamba-2, one group", "Mamba2", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 1
+		return NewMamba2(at, 1).Forward(x)
+	}},
+	{"Mamba-2, rotary, with adapters", "Mamba2", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine = NewLoRA(func(string) bool { return true }, 3, 0.7)
+		at.QK += at.QK % 2
+		at.Eps, at.Bias = 1, false
+		return NewMamba2(rotary(at), at.Heads).Forward(x)
+	}},
+	{"minimal GRU", "MinGRU", func(at Site, x graph.Expr) graph.Expr { return NewMinGRU(at).Forward(x) }},
+	{"minimal GRU without biases, with adapters", "MinGRU", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine = NewLoRA(func(string) bool { return true }, 3, 0.7)
+		at.Bias, at.Dropout = false, 0.3
+		return NewMinGRU(at).Forward(x)
+	}},
+	{"real-gated linear recurrent unit", "RGLRU", func(at Site, x graph.Expr) graph.Expr { return fading(NewRGLRU(at)).Forward(times(x, 0.3)) }},
+	{"real-gated linear recurrent unit without biases, with adapters", "RGLRU", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine = NewLoRA(func(string) bool { return true }, 3, 0.7)
+		at.Bias, at.Dropout = false, 0.3
+		return fading(NewRGLRU(at)).Forward(x)
+	}},
 	{"delta rule", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
 		at.Eps = 0.1
 		return NewDeltaNet(at).Forward(x)
@@ -483,8 +505,25 @@ var recurrenceLayerCases = []layerCase{
 	}},
 }
 
-func recurrences() map[string]func(at Site) *Recurrence {
-	return map[string]func(at Site) *Recurrence{"gla": NewGLA, "gated_deltanet": NewGatedDeltaNet, "retnet": NewRetNet, "deltanet": NewDeltaNet, "kda": NewKDA}
+// fading sets gates that are not near 1, of which the equation loses digits in float32.
+func fading(l *RGLRU) *RGLRU {
+	for i := range l.Rates.Tensor().Len() {
+		l.Rates.Tensor().Set(i, 2)
+	}
+	return l
+}
+
+func recurrences() map[string]func(at Site) Cached {
+	return map[string]func(at Site) Cached{
+		"gla":            func(at Site) Cached { return NewGLA(at) },
+		"gated_deltanet": func(at Site) Cached { return NewGatedDeltaNet(at) },
+		"retnet":         func(at Site) Cached { return NewRetNet(at) },
+		"deltanet":       func(at Site) Cached { return NewDeltaNet(at) },
+		"kda":            func(at Site) Cached { return NewKDA(at) },
+		"mamba2":         func(at Site) Cached { return NewMamba2(at, 1) },
+		"mingru":         func(at Site) Cached { return NewMinGRU(at) },
+		"rglru":          func(at Site) Cached { return NewRGLRU(at) },
+	}
 }
 
 // TestRecurrenceStepEqualsForward compares steps of several sizes, and checks that the state does not grow.
@@ -492,7 +531,7 @@ func TestRecurrenceStepEqualsForward(t *testing.T) {
 	for name, build := range recurrences() {
 		for _, d := range shapes {
 			t.Run(fmt.Sprintf("%s/%+v", name, d), func(t *testing.T) {
-				stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return build(at) })
+				stepEqualsForward(t, Causal{}, d, build)
 			})
 		}
 	}
@@ -561,17 +600,25 @@ func TestRecurrenceZeroKeys(t *testing.T) {
 
 // TestRecurrenceRefuses: other masks than the causal one, and a rotation of features that decay differently.
 func TestRecurrenceRefuses(t *testing.T) {
+	all := recurrences()
 	for _, c := range []struct {
 		change func(at *Site)
-		build  func(at Site) *Recurrence
+		build  func(at Site) Cached
 		want   string
 	}{
-		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{}) }, NewGLA, "want nn.Causal"},
-		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, Window{3}) }, NewGatedDeltaNet, "want nn.Causal"},
-		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{Causal{}, Padding{lengths(at.Dims)}}) }, NewGLA, "want nn.Causal"},
-		{func(at *Site) { at.Mask = nil }, NewGLA, "want nn.Causal"},
-		{func(at *Site) { *at = rotary(*at) }, NewKDA, "kda with rotary positions, whose meaning is undefined"},
-		{func(at *Site) { *at = rotary(*at) }, NewGLA, "gla with rotary positions, whose meaning is undefined"},
+		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{}) }, all["gla"], "want nn.Causal"},
+		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, Window{3}) }, all["gated_deltanet"], "want nn.Causal"},
+		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{Causal{}, Padding{lengths(at.Dims)}}) }, all["gla"], "want nn.Causal"},
+		{func(at *Site) { at.Mask = nil }, all["gla"], "want nn.Causal"},
+		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{}) }, all["mamba2"], "want nn.Causal"},
+		{func(at *Site) { at.Heads = 3 }, func(at Site) Cached { return NewMamba2(at, 2) }, "2 groups, want a divisor of 3 heads"},
+		{func(at *Site) {}, func(at Site) Cached { return NewMamba2(at, 0) }, "0 groups, want a divisor of 2 heads"},
+		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{}) }, all["mingru"], "want nn.Causal"},
+		{func(at *Site) { at.Mask = nil }, all["rglru"], "want nn.Causal"},
+		{func(at *Site) { *at = rotary(*at) }, all["mingru"], "mingru with rotary positions, whose meaning is undefined"},
+		{func(at *Site) { *at = rotary(*at) }, all["rglru"], "rglru with rotary positions, whose meaning is undefined"},
+		{func(at *Site) { *at = rotary(*at) }, all["kda"], "kda with rotary positions, whose meaning is undefined"},
+		{func(at *Site) { *at = rotary(*at) }, all["gla"], "gla with rotary positions, whose meaning is undefined"},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := newSite(g, shapes[0])
@@ -653,6 +700,301 @@ func TestI109EqualGates(t *testing.T) {
 	sameNumbers(t, "equal gates", decay(NewKDA, qk), decay(NewGatedDeltaNet, 1))
 }
 
+// atConstantSteps returns Mamba-2 whose heads have time steps of softplus(0.4 − 1.1·h) for every token.
+func atConstantSteps(g *graph.Graph, groups int) (l *Mamba2, x graph.Expr) {
+	at := newSite(g, shapes[0])
+	l = NewMamba2(at, groups)
+	for i, p := range g.Params() {
+		for j := range p.Tensor().Len() {
+			p.Tensor().Set(j, math.Sin(float64(i+j)))
+		}
+	}
+	weight, _ := g.Leaf("h.0.c_decay.weight")
+	clear(weight.Tensor().F64)
+	bias, _ := g.Leaf("h.0.c_decay.bias")
+	copy(bias.Tensor().F64, []float64{0.4, -0.7})
+	return l, g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
+}
+
+// TestI111ConstantSteps: with the same time step Δ for all tokens, a head of Mamba-2 is retention with γ = e^(−Δ·e^a)
+// of values Δ times as large.
+func TestI111ConstantSteps(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	l, x := atConstantSteps(g, 1)
+	h := l.states.shape
+	qkv := l.QKV.Forward(x)
+	gates, steps := l.gates(x)
+	got := output(t, l.states.forward(qkv, gates, steps)).Floats()
+	gamma := g.Root().Value("gamma", func(i int, _ *rand.Rand) float64 {
+		return -math.Log1p(math.Exp([]float64{0.4, -0.7}[i])) * math.Exp(l.Rates.Tensor().F64[i])
+	}, 1, h.Heads)
+	want := output(t, newStates(newSite(g, shapes[0]), false).forward(qkv, gamma, graph.Expr{})).Floats()
+	for i := range want {
+		want[i] *= math.Log1p(math.Exp([]float64{0.4, -0.7}[i/h.V%h.Heads]))
+	}
+	sameNumbers(t, "retention", got, want)
+}
+
+// TestI111SharedKeys: heads of a group have the same queries and keys, and values of their own.
+func TestI111SharedKeys(t *testing.T) {
+	for groups, same := range map[int]bool{1: true, 2: false} {
+		l, x := atConstantSteps(graph.New(graph.Float64, 1), groups)
+		h, qkv := l.states.shape, output(t, l.QKV.Forward(x)).Floats()
+		for from, size := range map[int]int{0: h.QK, 2 * h.QK: h.QK, 4 * h.QK: h.V} {
+			want := same && size == h.QK
+			if slices.Equal(qkv[from:][:size], qkv[from+size:][:size]) != want {
+				t.Errorf("%d groups: columns from %d on are equal in both heads: %t, want %t", groups, from, !want, want)
+			}
+		}
+	}
+}
+
+// TestI111Ends: after a time step of 10⁴ nothing of the past is left, and one of e^(−10⁴) leaves the state as it is.
+func TestI111Ends(t *testing.T) {
+	read := func(bias, past float64) []float64 {
+		g := graph.New(graph.Float64, 1)
+		l, x := atConstantSteps(g, 1)
+		x.Tensor().Set(0, past)
+		conv, _ := g.Leaf("h.0.c_attn.conv.weight") // the identity
+		clear(conv.Tensor().F64)
+		for i := range conv.Tensor().Len() / 4 {
+			conv.Tensor().Set(i, 1)
+		}
+		of, _ := g.Leaf("h.0.c_decay.bias")
+		copy(of.Tensor().F64, []float64{bias, bias})
+		qkv := l.QKV.Forward(x)
+		gates, steps := l.gates(x)
+		return output(t, l.states.forward(qkv, gates, steps)).Floats()[2*5:] // without the first token
+	}
+	if a, b := read(1e4, 1), read(1e4, -2); !slices.Equal(a, b) {
+		t.Errorf("large steps: got %v and %v, want nothing of the first token", a, b)
+	}
+	if got := read(-1e4, 1); slices.ContainsFunc(got, func(v float64) bool { return v != 0 }) {
+		t.Errorf("steps of 0: got %v, want 0", got)
+	}
+	if slices.Equal(read(0, 1), read(0, -2)) {
+		t.Error("the first token changes nothing")
+	}
+}
+
+// identityCase is two forms of one recurrence on a graph.
+type identityCase struct {
+	name     string
+	one, two func(s graph.Scope, h graph.RecurrenceShape) graph.Expr
+}
+
+// read returns the results of graph.Recurrence, or of its equation token by token.
+func read(s graph.Scope, qkv, gates, beta graph.Expr, h graph.RecurrenceShape) graph.Expr {
+	return states{shape: h, scope: s}.forward(qkv, gates, beta)
+}
+
+// TestRecurrenceIdentities: recurrences are special cases of one another, and of attention, by the kernels and by the
+// equations. Constant gates, gates of 1 and equal gates have tests of their own.
+func TestRecurrenceIdentities(t *testing.T) {
+	normal := func(s graph.Scope, name string, columns int) graph.Expr {
+		return s.Value(name, graph.Normal(0.6), 8, columns)
+	}
+	unit := func(s graph.Scope, name string, h graph.RecurrenceShape) graph.Expr { // token t has the key e_t in each head
+		return s.Value(name, func(i int, _ *rand.Rand) float64 {
+			if i%h.QK == i/(h.Heads*h.QK)%h.Context {
+				return 1
+			}
+			return 0
+		}, 8, h.Heads*h.QK)
+	}
+	below := func(x graph.Expr) graph.Expr { return x.Square().Scale(-1) }
+	for _, c := range []identityCase{
+		{
+			"the delta rule with gates of features, of keys that are orthogonal, and gated linear attention",
+			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+				h.Delta = true
+				qkv := normal(s, "q", 2*h.QK).Join(unit(s, "k", h), normal(s, "v", 2*h.V))
+				return read(s, qkv, below(normal(s, "gates", 2*h.QK)), normal(s, "beta", 2), h)
+			},
+			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+				qkv := normal(s, "q", 2*h.QK).Join(unit(s, "k", h), normal(s, "v", 2*h.V))
+				return read(s, qkv, below(normal(s, "gates", 2*h.QK)), normal(s, "beta", 2), h)
+			},
+		},
+		{
+			"retention with γ = 1, divided by what it reads of values of 1, and linear attention",
+			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+				qk := normal(s, "qk", 4*h.QK)
+				qk = qk.ReLU().Add(qk.Scale(-1).ReLU().Scale(-1).Exp()) // elu + 1
+				gamma := s.Value("gamma", graph.Const(0), 1, 2)
+				sums := read(s, qk.Join(normal(s, "v", 2*h.V)), gamma, graph.Expr{}, h)
+				return sums.Div(read(s, qk.Join(s.Value("ones", graph.Const(1), 8, 2*h.V)), gamma, graph.Expr{}, h))
+			},
+			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+				qkv := normal(s, "qk", 4*h.QK).Join(normal(s, "v", 2*h.V))
+				at := Site{Scope: s, Dims: Dims{Batch: 2, Context: 4, Embd: 3, Heads: 2, QK: h.QK, V: h.V, Blocks: 1}}
+				at.Mask = NewMask(s, at.Dims, Causal{})
+				return NewLinearAttention(at).attend(qkv)
+			},
+		},
+		{
+			"a recurrence entry by entry, and states of one number that are read as they are",
+			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+				c := below(normal(s, "gates", 2*h.V)).Exp().Shift(-1)
+				return features{shape: graph.ScanShape{Batch: h.Batch, Context: h.Context, Width: 2 * h.V}, scope: s}.forward(normal(s, "v", 2*h.V), c)
+			},
+			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+				one := graph.RecurrenceShape{Batch: h.Batch, Context: h.Context, Heads: 2 * h.V, QK: 1, V: 1}
+				qkv := s.Value("ones", graph.Const(1), 8, 4*h.V).Join(normal(s, "v", 2*h.V))
+				return read(s, qkv, below(normal(s, "gates", 2*h.V)), graph.Expr{}, one)
+			},
+		},
+	} {
+		for _, kernels := range []bool{true, false} {
+			result := func(form func(s graph.Scope, h graph.RecurrenceShape) graph.Expr) []float64 {
+				g := graph.New(graph.Float64, 1)
+				g.Kernels = kernels
+				return output(t, form(g.Root(), graph.RecurrenceShape{Batch: 2, Context: 4, Heads: 2, QK: 5, V: 3})).Floats()
+			}
+			sameNumbers(t, fmt.Sprintf("%s, kernels %t", c.name, kernels), result(c.one), result(c.two))
+		}
+	}
+}
+
+// TestRecurrenceEnds: over 10,000 tokens, with gates near 0 and near 1, what a recurrence reads in float32 is finite
+// and within 1e-6 of float64 on the same numbers, relative to the largest.
+func TestRecurrenceEnds(t *testing.T) {
+	const tokens = 10_000
+	d := Dims{Batch: 1, Context: tokens, Embd: 3, Heads: 1, QK: 2, V: 3, Blocks: 1}
+	for name, build := range map[string]func(at Site) func(x graph.Expr) graph.Expr{
+		"mamba2": func(at Site) func(x graph.Expr) graph.Expr {
+			l := NewMamba2(at, 1)
+			return func(x graph.Expr) graph.Expr {
+				gates, steps := l.gates(x)
+				return l.states.forward(x.Join(x, x.Cols(0, 1)), gates, steps) // q (2), k (2), v (3)
+			}
+		},
+		"mingru": func(at Site) func(x graph.Expr) graph.Expr {
+			l := NewMinGRU(at)
+			return func(x graph.Expr) graph.Expr { return l.features.forward(l.inputs(x)) }
+		},
+		"rglru": func(at Site) func(x graph.Expr) graph.Expr {
+			l := NewRGLRU(at)
+			return func(x graph.Expr) graph.Expr { return l.features.forward(l.inputs(x)) }
+		},
+	} {
+		for _, bias := range []float64{-12, 12} {
+			var results [2][]float64
+			for i, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
+				g := graph.New(dtype, 1)
+				layer := build(newSite(g, d))
+				for _, p := range g.Params() {
+					of := p.Tensor()
+					for j := range of.Len() {
+						switch {
+						case strings.HasSuffix(p.Name(), "c_decay.bias"):
+							of.Set(j, bias)
+						case strings.HasSuffix(p.Name(), "c_decay.lambda"):
+							of.Set(j, 0.5*float64(j))
+						default:
+							of.Set(j, float64((len(p.Name())+3*j)%8)/8) // the same in both types
+						}
+					}
+				}
+				x := g.Root().Value("x", func(j int, _ *rand.Rand) float64 { return float64(j*j%17)/16 - 0.5 }, tokens, d.Embd)
+				results[i] = output(t, layer(x)).Floats()
+			}
+			largest := 0.
+			for _, v := range results[1] {
+				largest = max(largest, math.Abs(v))
+			}
+			for j, want := range results[1] {
+				if got := results[0][j]; !(math.Abs(got-want) <= 1e-6*largest) {
+					t.Fatalf("%s, bias %v, token %d: got %v, want %v", name, bias, j/d.V, got, want)
+				}
+			}
+		}
+	}
+}
+
+// fill sets every entry of the named parameter.
+func fill(t *testing.T, g *graph.Graph, name string, value float64) {
+	t.Helper()
+	p, ok := g.Leaf(name)
+	if !ok {
+		t.Fatalf("no parameter %s", name)
+	}
+	for i := range p.Tensor().Len() {
+		p.Tensor().Set(i, value)
+	}
+}
+
+// TestI112Ends: a minimal GRU whose gates are open is its update, one whose gates are closed stays 0, and one of gates
+// ½ halves what it holds.
+func TestI112Ends(t *testing.T) {
+	for logit, share := range map[float64]float64{1e4: 1, -1e4: 0, 0: 0.5} {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, shapes[0])
+		at.Heads, at.V = 1, at.Embd
+		l := NewMinGRU(at)
+		fill(t, g, "h.0.c_decay.weight", 0)
+		fill(t, g, "h.0.c_decay.bias", logit)
+		x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
+		u, h := output(t, l.Update.Forward(x)).Floats(), output(t, l.features.forward(l.inputs(x))).Floats()
+		want := make([]float64, len(u))
+		for i, v := range u {
+			if want[i] = share * v; i/at.Embd%at.Context > 0 {
+				want[i] += (1 - share) * want[i-at.Embd]
+			}
+		}
+		sameNumbers(t, fmt.Sprint("logits of ", logit), h, want)
+	}
+}
+
+// TestI113KeepsItsSize: with gates a, a real-gated linear recurrent unit adds √(1 − a²) of its input; so with the same
+// input 1 for all tokens, h_t = √(1 − a²)·(1 − a^t)/(1 − a). A gate of 1 adds nothing, and its gradients are finite.
+func TestI113KeepsItsSize(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		for _, logit := range []float64{0.3, 1e4, -1e4} {
+			g := graph.New(graph.Float64, 1)
+			g.Kernels = kernels
+			at := newSite(g, shapes[0])
+			l := NewRGLRU(at)
+			width := at.Heads * at.V
+			for name, v := range map[string]float64{"c_decay.weight": 0, "c_decay.bias": logit, "c_decay.lambda": 0.2, "c_update.weight": 0, "c_update.bias": 1e4} {
+				fill(t, g, "h.0."+name, v)
+			}
+			ones := g.Root().Value("u", graph.Const(1), at.Batch*at.Context, width)
+			h := l.features.forward(l.inputs(ones))
+			a := math.Pow(1/(1+math.Exp(-0.2)), 8/(1+math.Exp(-logit)))
+			want := make([]float64, int(ones.Entries()))
+			for i := range want {
+				if a < 1 {
+					t := float64(i/width%at.Context + 1)
+					want[i] = math.Sqrt(1-a*a) * (1 - math.Pow(a, t)) / (1 - a)
+				}
+			}
+			sameNumbers(t, fmt.Sprintf("kernels %t, logits of %v", kernels, logit), output(t, h).Floats(), want)
+			if !kernels {
+				continue // the equation divides by √(1 − a²)
+			}
+			wrt := []graph.Expr{ones}
+			for _, p := range g.Params() {
+				if strings.Contains(p.Name(), "c_decay") || strings.Contains(p.Name(), "c_update") {
+					wrt = append(wrt, p)
+				}
+			}
+			p, err := graph.Compile(h.SumAll(), wrt...)
+			if err == nil {
+				err = p.Run()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range wrt {
+				if err := p.Grad(w).Finite(w.Name()); err != nil {
+					t.Errorf("logits of %v: %v", logit, err)
+				}
+			}
+		}
+	}
+}
+
 // flat is 1 everywhere.
 type flat struct{}
 
@@ -663,6 +1005,257 @@ func sameNumbers(t *testing.T, what string, got, want []float64) {
 	for i, v := range want {
 		if !(math.Abs(got[i]-v) <= 1e-12*max(1, math.Abs(v))) {
 			t.Fatalf("%s: entry %d is %v, want %v", what, i, got[i], v)
+		}
+	}
+}
+
+// under returns the layer with a separate mask.
+func under(rule func(Dims) Visibility, build func(at Site) Layer) func(at Site, x graph.Expr) graph.Expr {
+	return func(at Site, x graph.Expr) graph.Expr {
+		at.Mask = NewMask(at.Sub("own"), at.Dims, rule(at.Dims))
+		return build(at).Forward(x)
+	}
+}
+
+func linear(at Site) Layer      { return NewLinearAttention(at) }
+func nothing(Dims) Visibility   { return All{} }
+func future(Dims) Visibility    { return Causal{} }
+func padding(d Dims) Visibility { return Padding{lengths(d)} }
+func both(d Dims) Visibility    { return All{Causal{}, Padding{lengths(d)}} }
+
+// firstOrder has an ε that matters: with one feature in a query, 1 + q̂·k̂ is next to 0 or 2.
+func firstOrder(at Site) Layer {
+	at.Eps = 0.03
+	return NewTaylorAttention(at.At("attn"))
+}
+
+func mixing(at Site) Layer { return NewLinformer(at, (at.Context+1)/2) }
+
+var linearLayerCases = []layerCase{
+	{"linear attention", "LinearAttention", under(future, linear)},
+	{"linear attention without a mask", "LinearAttention", under(nothing, linear)},
+	{"linear attention with padding", "LinearAttention", under(padding, linear)},
+	{"causal linear attention with padding", "LinearAttention", under(both, linear)},
+	{"linear attention with dropout", "LinearAttention", under(future, func(at Site) Layer { at.Dropout = 0.3; return linear(at) })},
+	{"taylor attention", "TaylorAttention", under(future, firstOrder)},
+	{"taylor attention without a mask", "TaylorAttention", under(nothing, firstOrder)},
+	{"causal taylor attention with padding", "TaylorAttention", under(both, firstOrder)},
+	{"linformer", "Linformer", under(nothing, mixing)},
+	{"linformer with dropout", "Linformer", under(nothing, func(at Site) Layer { at.Dropout = 0.3; return mixing(at) })},
+}
+
+// Step, for one token or several at a time, equals Forward, and its state does not grow.
+func TestI45StepEqualsForward(t *testing.T) {
+	stepsEqualForward(t, func(at Site) Cached { return NewLinearAttention(at) })
+}
+
+func TestI46StepEqualsForward(t *testing.T) {
+	stepsEqualForward(t, func(at Site) Cached { return NewTaylorAttention(at) })
+}
+
+func stepsEqualForward(t *testing.T, build func(at Site) Cached) {
+	for _, d := range shapes {
+		if d.Context == 1 { // the weight of a single key may be close to 0
+			continue
+		}
+		t.Run(fmt.Sprintf("%+v", d), func(t *testing.T) { stepEqualsForward(t, Causal{}, d, build) })
+	}
+}
+
+// A token out of order is an error that contains it and the next one; position 0 begins again.
+func TestI45StepOutOfOrder(t *testing.T) {
+	d := shapes[0]
+	at := newSite(graph.New(graph.Float64, 1), d)
+	at.Caches = Caches{}
+	x, pos := at.Value("x", graph.Normal(1), d.Batch, d.Embd), at.Ints("pos", 1, d.Context, -1)
+	p, err := graph.Compile(NewLinearAttention(at).Step(x, pos))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   int
+		want string
+	}{
+		{2, "run: h.0: cached linear attention: token 2, the next one is token 0: tokens out of order"}, {0, ""}, {1, ""}, {1, "run: h.0: cached linear attention: token 1, the next one is token 2: tokens out of order"},
+		{3, "run: h.0: cached linear attention: token 3, the next one is token 2: tokens out of order"}, {2, ""}, {0, ""}, {1, ""},
+	} {
+		pos.Ints()[0] = c.at
+		got := ""
+		if err := p.Run(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("token %d: got %q, want %q", c.at, got, c.want)
+		}
+	}
+}
+
+// A mask that does not split into sums over keys, or cannot be mixed, is an error at the layer.
+func TestLinearAttentionErrors(t *testing.T) {
+	d := Dims{Batch: 2, Context: 6, Embd: 8, Heads: 2, QK: 3, V: 5, Blocks: 2}
+	rotated := func(at *Site) { at.Rotary = noRotation{} }
+	hiding := func(rule Visibility) func(*Site) {
+		return func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, rule) }
+	}
+	for _, c := range []struct {
+		change func(*Site)
+		build  func(at Site)
+		want   string
+	}{
+		{hiding(Window{3}), func(at Site) { NewLinearAttention(at) },
+			"h.0: linear attention with the mask nn.Window{Width:3}: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+		{hiding(All{Causal{}, Window{3}}), func(at Site) { NewTaylorAttention(at) },
+			"h.0: linear attention with the mask nn.All[{} {Width:3}]: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+		{func(at *Site) { at.Mask = nil }, func(at Site) { NewLinearAttention(at) },
+			"h.0: linear attention with the mask nil: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+		{rotated, func(at Site) { NewLinearAttention(at) },
+			"h.0: linear attention with rotary positions: elu + 1 of rotated queries and keys depends on more than their distance"},
+		{hiding(All{}), func(at Site) {
+			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+		},
+			"h.0: one token at a time: the mask nn.All[] is not nn.Causal"},
+		{func(*Site) {}, func(at Site) {
+			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+		},
+			"h.0: cached linear attention (2, 22), h.0.pos (1): no cache to keep sums in"},
+		{func(*Site) {}, func(at Site) { NewLinformer(at, 3) },
+			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so a causal mask cannot be kept"},
+		{hiding(Window{3}), func(at Site) { NewLinformer(at, 3) },
+			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so the mask nn.Window{Width:3} cannot be kept"},
+		{hiding(All{}), func(at Site) { NewLinformer(at, 7) }, "h.0: linformer: 7 mixed keys for a context of 6 tokens, want 1 … 6"},
+		{hiding(All{}), func(at Site) { NewLinformer(at, 0) }, "h.0: linformer: 0 mixed keys for a context of 6 tokens, want 1 … 6"},
+		{func(at *Site) { hiding(All{})(at); rotated(at) }, func(at Site) { NewLinformer(at, 2) },
+			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so rotary positions lose their distances"},
+	} {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, d)
+		c.change(&at)
+		c.build(at)
+		if err := g.Err(); err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+type noRotation struct{}
+
+func (noRotation) Rotate(x graph.Expr, _, _ int) graph.Expr { return x }
+
+// With k' = T and E = F = 1 the mixtures are the tokens, and Linformer is attention without a mask, including the
+// gradients.
+func TestI47IdentityIsAttention(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		run := func(build func(at Site) Layer) (graph.Tensor, graph.Tensor) {
+			g := graph.New(graph.Float64, 3)
+			g.Kernels = kernels
+			at := newSite(g, shapes[0])
+			at.Mask = NewMask(at.Sub("own"), at.Dims, All{})
+			x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
+			y := build(at).Forward(x)
+			p, err := graph.Compile(y.Mul(g.Root().Value("delta", graph.Normal(1), at.Batch*at.Context, at.Embd)).SumAll(), x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			return p.Value().Clone(), p.Grad(x).Clone()
+		}
+		want, dwant := run(func(at Site) Layer { return NewSelfAttention(at) })
+		got, dgot := run(func(at Site) Layer {
+			l := NewLinformer(at, at.Context)
+			for _, e := range []graph.Expr{l.E, l.F} {
+				for i := range e.Tensor().Len() {
+					e.Tensor().Set(i, map[bool]float64{true: 1}[i%(at.Context+1) == 0])
+				}
+			}
+			return l
+		})
+		if a, b := distance(got, want, 0), distance(dgot, dwant, 0); !(a <= 1e-12 && b <= 1e-12) {
+			t.Errorf("kernels %t: distance %.1e, of the gradients %.1e, want ≤ 1e-12", kernels, a, b)
+		}
+	}
+}
+
+// Linformer is not causal: changing the last token changes the first row.
+func TestI47NotCausal(t *testing.T) {
+	d := shapes[0]
+	g := graph.New(graph.Float64, 3)
+	at := newSite(g, d)
+	at.Mask = NewMask(at.Sub("own"), d, All{})
+	x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+	p, err := graph.Compile(NewLinformer(at, 2).Forward(x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	before := p.Value().F64[0]
+	x.Tensor().F64[(d.Context-1)*d.Embd] += 10
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if now := p.Value().F64[0]; !(math.Abs(now-before) > 1e-9) {
+		t.Errorf("the first row went from %v to %v: it does not attend to the last token", before, now)
+	}
+}
+
+// Rotary positions rotate queries and keys and keep their lengths: between equal tokens a weight depends only on the
+// distance, and stays above 0.
+func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
+	d := Dims{Batch: 1, Context: 7, Embd: 6, Heads: 1, QK: 4, V: 3, Blocks: 1}
+	g := graph.New(graph.Float64, 3)
+	at := newSite(g, d)
+	at.Positions = at.Ints("positions", d.Context, d.Context, -1)
+	for i := range at.Positions.Ints() {
+		at.Positions.Ints()[i] = i
+	}
+	at.Rotary = NewRoPE(at.At("rope"), d.QK, 10000)
+	x := g.Root().Value("x", func(i int, _ *rand.Rand) float64 { return float64(i%d.Embd) - 2 }, d.Context, d.Embd)
+	qkv := NewTaylorAttention(at).QKV.Forward(x)
+	p, err := graph.Compile(taylor{at.Eps}.of(qkv.Cols(0, d.QK), qkv.Cols(d.QK, 2*d.QK)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	weight := func(i, j int) float64 { return p.Value().F64[i*d.Context+j] }
+	for i := range d.Context {
+		for j := range d.Context {
+			got, want := weight(i, j), weight(max(0, i-j), max(0, j-i))
+			if !(got > 0) || !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("query %d, key %d: weight %v, want that of their distance, %v, and above 0", i, j, got, want)
+			}
+		}
+	}
+	if !(math.Abs(weight(0, 0)-weight(3, 0)) > 1e-3) {
+		t.Errorf("tokens 3 apart have the weight %v, those 0 apart %v: nothing was rotated", weight(3, 0), weight(0, 0))
+	}
+}
+
+// BenchmarkLinearAttention measures forward and backward of the layer on 4096 tokens, in sequences of several lengths.
+// Linear means that the cost per token is the same for all of them. Causal self-attention, for comparison, grows.
+func BenchmarkLinearAttention(b *testing.B) {
+	for name, build := range map[string]Attention{"linear": linear, "taylor": firstOrder, "softmax": causal} {
+		for _, n := range []int{512, 1024, 2048, 4096} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				d := Dims{Batch: 4096 / n, Context: n, Embd: 128, Heads: 4, QK: 32, V: 32, Blocks: 4}
+				g := graph.New(graph.Float32, 1)
+				x := g.Root().Value("x", graph.Normal(1), 4096, d.Embd)
+				y := NewLinear(g.Root().Sub("sum"), d.Embd, []int{1}, false, graph.Normal(1)).Forward(build(newSite(g, d)).Forward(x))
+				p, err := graph.Compile(y.SumAll(), append(g.Params(), x)...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					if err := p.Run(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/4096, "ns/token")
+			})
 		}
 	}
 }

@@ -124,6 +124,13 @@ func examples[T hand.Number]() []example[T] {
 			func(at site) layer { return at.DeltaNet(batch, heads, qk, n, nil) }},
 		{"Kimi delta attention", "x 8 5, c_attn.conv.weight 1 88, c_decay.down.weight 5 3, c_decay.up.weight 3 8, c_decay.up.bias 1 8, c_decay.a_log 1 2, c_beta.weight 5 2, norm.weight 1 3, c_gate.down.weight 5 3, c_gate.up.weight 3 6, " + attentionShapes,
 			func(at site) layer { return at.KDA(batch, heads, qk, n) }},
+		{"Mamba-2", "x 8 5, c_attn.weight 5 14, c_attn.bias 1 14, c_attn.conv.weight 1 56, c_decay.weight 5 2, c_decay.bias 1 2, c_decay.a_log 1 2, d_skip 1 2, norm.weight 1 6, c_gate.weight 5 6, c_proj.weight 6 5, c_proj.bias 1 5",
+			func(at site) layer { return at.Mamba2(batch, heads, 1, qk, n, rope) }},
+		{"minimal GRU", "x 8 5, c_decay.weight 5 6, c_decay.bias 1 6, c_update.weight 5 6, c_update.bias 1 6, c_proj.weight 6 5, c_proj.bias 1 5",
+			func(at site) layer { return at.MinGRU(batch) }},
+		{"real-gated linear recurrent unit", "x 8 5, c_attn.weight 5 6, c_attn.bias 1 6, c_attn.conv.weight 1 24, c_decay.weight 6 6, c_decay.bias 1 6, c_decay.lambda 1 6, " +
+			"c_update.weight 6 6, c_update.bias 1 6, c_gate.weight 5 6, c_proj.weight 6 5, c_proj.bias 1 5",
+			func(at site) layer { return at.RGLRU(batch, n) }},
 		{"gated delta rule", "x 8 5, c_attn.conv.weight 1 88, c_decay.weight 5 2, c_decay.bias 1 2, c_decay.a_log 1 2, c_beta.weight 5 2, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes,
 			func(at site) layer { return at.GatedDeltaNet(batch, heads, qk, n, rope) }},
 		{"rope, pairs", "x 8 4", is(hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 2, Theta: 10})},

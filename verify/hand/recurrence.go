@@ -109,37 +109,15 @@ func (l stateScan[T]) Backward(q, k, v, g, beta, delta Matrix[T]) (dq, dk, dv, d
 	return dq, dk, dv, dg, dbeta
 }
 
-// matrixRecurrence is a layer whose heads have a matrix as their state. The layers of ln α and β are optional.
-//
-//	y = (act(x w_g + b_g) ∘ norm(o)) w_proj + b_proj        (B·n, d)
-type matrixRecurrence[T Number] struct {
-	QKV          Layer[T] // (d, H(2dρ+dh))
-	Decay, Beta  Layer[T] // (d, H) or (d, H·dρ), and (d, H)
-	Delta        bool     // the delta rule
-	QK           int      // H·dρ
+// headStates is the states of all heads of all sequences, whose rows and columns are packed as in Heads. ln α and β are
+// optional: absent ones are the zero Matrix.
+type headStates[T Number] struct {
+	Delta        bool // the delta rule
 	Batch, Heads int
-	Norm         Layer[T] // of the features of a head
-	Gate, Act    Layer[T] // (d, H·dh)
-	Proj         Layer[T] // (H·dh, d)
-	Drop         Dropout[T]
 }
 
-// optionalForward returns the result of the layer, or the zero Matrix without one.
-func optionalForward[T Number](name string, l Layer[T], x Matrix[T]) Matrix[T] {
-	if l == nil {
-		return Matrix[T]{}
-	}
-	return forward(name, l, x)
-}
-
-// operands returns q, k, v, ln α and β.
-func (l matrixRecurrence[T]) operands(x Matrix[T]) (q, k, v, g, beta Matrix[T]) {
-	q, k, v = splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK)
-	return q, k, v, optionalForward("c_decay", l.Decay, x), optionalForward("c_beta", l.Beta, x)
-}
-
-// perState calls f for every head with its q, k, v, ln α, β and Δ. Absent ones are the zero Matrix.
-func (l matrixRecurrence[T]) perState(f func(x [6]Matrix[T]) []Matrix[T], all [6]Matrix[T]) []Matrix[T] {
+// perState calls f for every head with its q, k, v, ln α, β and Δ.
+func (l headStates[T]) perState(f func(x [6]Matrix[T]) []Matrix[T], all [6]Matrix[T]) []Matrix[T] {
 	var given []Matrix[T]
 	for i, m := range all {
 		if i < 3 || !m.None() {
@@ -157,11 +135,53 @@ func (l matrixRecurrence[T]) perState(f func(x [6]Matrix[T]) []Matrix[T], all [6
 	}, given...)
 }
 
-// read returns o, the results of the heads, before their norm.
-func (l matrixRecurrence[T]) read(q, k, v, g, beta Matrix[T]) Matrix[T] {
+// read returns o, the results of the heads.
+func (l headStates[T]) read(q, k, v, g, beta Matrix[T]) Matrix[T] { // (B·n, H·dh)
 	return l.perState(func(x [6]Matrix[T]) []Matrix[T] {
 		return []Matrix[T]{stateScan[T]{l.Delta}.Forward(x[0], x[1], x[2], x[3], x[4])}
 	}, [6]Matrix[T]{q, k, v, g, beta})[0]
+}
+
+// back returns the gradients of q, k, v, and of ln α and β if they are given, for Δ at o.
+func (l headStates[T]) back(q, k, v, g, beta, delta Matrix[T]) []Matrix[T] {
+	return l.perState(func(x [6]Matrix[T]) []Matrix[T] {
+		dq, dk, dv, dg, db := stateScan[T]{l.Delta}.Backward(x[0], x[1], x[2], x[3], x[4], x[5])
+		out := []Matrix[T]{dq, dk, dv}
+		for i, d := range []Matrix[T]{dg, db} {
+			if !x[3+i].None() {
+				out = append(out, d)
+			}
+		}
+		return out
+	}, [6]Matrix[T]{q, k, v, g, beta, delta})
+}
+
+// matrixRecurrence is a layer whose heads have a matrix as their state. The layers of ln α and β are optional.
+//
+//	y = (act(x w_g + b_g) ∘ norm(o)) w_proj + b_proj        (B·n, d)
+type matrixRecurrence[T Number] struct {
+	QKV         Layer[T]      // (d, H(2dρ+dh))
+	Decay, Beta Layer[T]      // (d, H) or (d, H·dρ), and (d, H)
+	QK          int           // H·dρ
+	States      headStates[T] // S of every head
+	Norm        Layer[T]      // of the features of a head
+	Gate, Act   Layer[T]      // (d, H·dh)
+	Proj        Layer[T]      // (H·dh, d)
+	Drop        Dropout[T]
+}
+
+// optionalForward returns the result of the layer, or the zero Matrix without one.
+func optionalForward[T Number](name string, l Layer[T], x Matrix[T]) Matrix[T] {
+	if l == nil {
+		return Matrix[T]{}
+	}
+	return forward(name, l, x)
+}
+
+// operands returns q, k, v, ln α and β.
+func (l matrixRecurrence[T]) operands(x Matrix[T]) (q, k, v, g, beta Matrix[T]) {
+	q, k, v = splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK)
+	return q, k, v, optionalForward("c_decay", l.Decay, x), optionalForward("c_beta", l.Beta, x)
 }
 
 // split returns a row for every head of every token.
@@ -169,15 +189,15 @@ func (l matrixRecurrence[T]) split(x Matrix[T]) Matrix[T] {
 	switch x = x.sound(); {
 	case x.Err != nil:
 		return x
-	case !shares(x.Cols, l.Heads):
-		return failed[T]("(%d, %d) in %d heads", x.Rows, x.Cols, l.Heads)
+	case !shares(x.Cols, l.States.Heads):
+		return failed[T]("(%d, %d) in %d heads", x.Rows, x.Cols, l.States.Heads)
 	}
-	return x.reshaped(x.Rows*l.Heads, x.Cols/l.Heads)
+	return x.reshaped(x.Rows*l.States.Heads, x.Cols/l.States.Heads)
 }
 
 // Forward applies the heads between the projections.
 func (l matrixRecurrence[T]) Forward(x Matrix[T]) Matrix[T] {
-	o := l.read(l.operands(x))
+	o := l.States.read(l.operands(x))
 	normed := forward("norm", l.Norm, l.split(o)).reshaped(o.Rows, o.Cols)
 	gate := forward("act", l.Act, forward("c_gate", l.Gate, x))
 	return l.Drop.Forward(forward("c_proj", l.Proj, gate.Mul(normed)))
@@ -186,7 +206,7 @@ func (l matrixRecurrence[T]) Forward(x Matrix[T]) Matrix[T] {
 // Backward carries Δ through the product with the gate, the norm of every head and the recurrence to the projections.
 func (l matrixRecurrence[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	q, k, v, decay, beta := l.operands(x)
-	o := l.read(q, k, v, decay, beta)
+	o := l.States.read(q, k, v, decay, beta)
 	normed := forward("norm", l.Norm, l.split(o)).reshaped(o.Rows, o.Cols)
 	raw := forward("c_gate", l.Gate, x)
 	gate := forward("act", l.Act, raw)
@@ -197,16 +217,7 @@ func (l matrixRecurrence[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradi
 	draw, _ := backward("act", l.Act, raw, dheads.Mul(normed))
 	dx, gates := backward("c_gate", l.Gate, x, draw)
 	dnorm, norm := backward("norm", l.Norm, l.split(o), l.split(dheads.Mul(gate)))
-	grads := l.perState(func(x [6]Matrix[T]) (out []Matrix[T]) {
-		dq, dk, dv, dg, db := stateScan[T]{l.Delta}.Backward(x[0], x[1], x[2], x[3], x[4], x[5])
-		out = []Matrix[T]{dq, dk, dv}
-		for i, d := range []Matrix[T]{dg, db} {
-			if !x[3+i].None() {
-				out = append(out, d)
-			}
-		}
-		return out
-	}, [6]Matrix[T]{q, k, v, decay, beta, dnorm.reshaped(o.Rows, o.Cols)})
+	grads := l.States.back(q, k, v, decay, beta, dnorm.reshaped(o.Rows, o.Cols))
 
 	more, qkv := backward("c_attn", l.QKV, x, JoinColumns(grads[0], grads[1], grads[2]))
 	dx = dx.Add(more)

@@ -31,6 +31,7 @@ func Network() map[string]string {
 		"random_keys":   "1 with -attention bigbird -window 2 -global_tokens 1",
 		"latent_size":   "3 with -attention mla", "q_latent_size": "2 with -attention mla_rope -position none",
 		"rope_size": "4 with -attention mla_rope -position none", "n_kv_head": "1 with -attention gqa",
+		"n_groups":      "2 with -attention mamba2",
 		"learning_rate": "0.1", "min_lr": "0.001", "seed": "3", "optimizer": "sgd",
 		"feature_order": "1 with -attention taylor", "schedule": "linear", "cooldown_iters": "4 with -schedule wsd",
 		"muon_momentum": "0.5 with -optimizer muon", "muon_steps": "1 with -optimizer muon",

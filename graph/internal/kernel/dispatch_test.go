@@ -72,9 +72,9 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	add("rows", func(z []T) { SumRows(p, z, x, make([]T, Parts*d)) }, d)
 	add("gather", func(z []T) { Gather(p, z, x, ids, d) }, n*d)
 	add("scatter", func(z []T) { ScatterAdd(p, z, y, ids, d) }, n*d)
-	add("columns", func(z []T) { GatherCols(p, z, x, order, d) }, n*len(order))
+	add("columns", func(z []T) { GatherCols(p, z, x, NewOrder(order), d) }, n*len(order))
 	wide := draw(n * len(order))
-	add("columns, backward", func(z []T) { GatherColsBackward(p, z, wide, order, d) }, n*d)
+	add("columns, backward", func(z []T) { GatherColsBackward(p, z, wide, NewOrder(order), d) }, n*d)
 	add("dropout", func(z []T) { Dropout(p, z, x, DropMask{P: 0.3, Key: 3, Step: 5}) }, n*d)
 	add("dropout from 77 on", func(z []T) { DropEntries(z, x, DropMask{P: 0.3, Key: 3, Step: 5}, 77) }, n*d)
 	add("squares", func(z []T) { z[0] = T(SumSquares(p, x) / float64(n)) }, 1)
@@ -206,11 +206,11 @@ func TestColumns(t *testing.T) {
 func columns[T Float](t *testing.T) {
 	x, order := []T{1, 2, 3, 4, 5, 6}, []int{1, -1, 0, 1, 0}
 	y, dx := []T{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}, []T{9, 9, 9, 9, 9, 9}
-	GatherCols(NewPool(1), y, x, order, 2)
+	GatherCols(NewPool(1), y, x, NewOrder(order), 2)
 	if want := fmt.Sprint([]T{2, 0, 1, 2, 1, 4, 0, 3, 4, 3, 6, 0, 5, 6, 5}); fmt.Sprint(y) != want {
 		t.Errorf("got %v, want %s", y, want)
 	}
-	GatherColsBackward(NewPool(1), dx, []T{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, order, 2)
+	GatherColsBackward(NewPool(1), dx, []T{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, NewOrder(order), 2)
 	if want := fmt.Sprint([]T{8, 5, 18, 15, 28, 25}); fmt.Sprint(dx) != want {
 		t.Errorf("got %v, want %s", dx, want)
 	}

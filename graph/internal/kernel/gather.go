@@ -43,29 +43,66 @@ func ScatterAdd[T Float](p *Pool, dtable, dy []T, ids []int, d int) {
 	})
 }
 
-// GatherCols copies columns: column c of y is column order[c] of x, whose rows are d wide, or 0 if order[c] is −1.
-func GatherCols[T Float](pool *Pool, y, x []T, order []int, d int) {
-	pool.Rows(len(x)/d, len(order), func(from, to int) {
+// Order is a choice of columns, in blocks of adjacent ones.
+type Order struct {
+	blocks []adjacent
+	width  int
+}
+
+// adjacent are the columns of the result from column to on: those of the operand from column from on, or 0 if from is
+// −1.
+type adjacent struct{ to, from, count int }
+
+// NewOrder returns the order in which column c of the result is column order[c] of the operand or, for −1, 0.
+func NewOrder(order []int) Order {
+	var blocks []adjacent
+	for c, at := range order {
+		if n := len(blocks) - 1; n >= 0 {
+			last := &blocks[n]
+			if at < 0 && last.from < 0 || at >= 0 && last.from >= 0 && at == last.from+last.count {
+				last.count++
+				continue
+			}
+		}
+		blocks = append(blocks, adjacent{c, at, 1})
+	}
+	return Order{blocks, len(order)}
+}
+
+// GatherCols copies columns of x, whose rows are d wide, to y.
+func GatherCols[T Float](pool *Pool, y, x []T, order Order, d int) {
+	width := order.width
+	pool.Rows(len(x)/d, width, func(from, to int) {
 		for i := from; i < to; i++ {
-			x, y := x[i*d:(i+1)*d], y[i*len(order):(i+1)*len(order)]
-			for c, at := range order {
-				if y[c] = 0; at >= 0 {
-					y[c] = x[at]
+			x, y := x[i*d:(i+1)*d], y[i*width:(i+1)*width]
+			for _, b := range order.blocks {
+				switch own := y[b.to:][:b.count]; {
+				case b.from < 0:
+					clear(own)
+				case b.count == 1:
+					own[0] = x[b.from]
+				default:
+					copy(own, x[b.from:])
 				}
 			}
 		}
 	})
 }
 
-// GatherColsBackward adds column c of dy to column order[c] of dx, which it clears first.
-func GatherColsBackward[T Float](pool *Pool, dx, dy []T, order []int, d int) {
-	pool.Rows(len(dx)/d, len(order), func(from, to int) {
+// GatherColsBackward adds the columns of dy to those of dx, which it clears first.
+func GatherColsBackward[T Float](pool *Pool, dx, dy []T, order Order, d int) {
+	width := order.width
+	pool.Rows(len(dx)/d, width, func(from, to int) {
 		for i := from; i < to; i++ {
-			dx, dy := dx[i*d:(i+1)*d], dy[i*len(order):(i+1)*len(order)]
+			dx, dy := dx[i*d:(i+1)*d], dy[i*width:(i+1)*width]
 			clear(dx)
-			for c, at := range order {
-				if at >= 0 {
-					dx[at] += dy[c]
+			for _, b := range order.blocks {
+				switch {
+				case b.from < 0:
+				case b.count == 1:
+					dx[b.from] += dy[b.to]
+				default:
+					Accumulate(dx[b.from:][:b.count], dy[b.to:][:b.count])
 				}
 			}
 		}

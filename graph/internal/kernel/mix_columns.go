@@ -100,3 +100,65 @@ func dot[T Float](sum, x, y []T) {
 		sum[0] += v * y[i]
 	}
 }
+
+// AddScaled computes z = x + y∘d row by row, where every column of y has the factor of its group in d. scratch has the
+// width of a row.
+func AddScaled[T Float](p *Pool, z, x, y, d, scratch []T) {
+	spreadFactors(scratch, d)
+	Spread(p, len(x)/len(scratch), rowGrain(len(scratch)), scaledRows[T]{z, x, y, scratch})
+}
+
+// spreadFactors writes the factor of every column to row.
+func spreadFactors[T Float](row, d []T) {
+	for i := range row {
+		row[i] = d[i*len(d)/len(row)]
+	}
+}
+
+// scaledRows is z = x + y∘row, or y∘row without x.
+type scaledRows[T Float] struct{ z, x, y, row []T }
+
+func (s *scaledRows[T]) Do(from, to int) {
+	d := len(s.row)
+	for i := from; i < to; i++ {
+		z, y := s.z[i*d:][:d], s.y[i*d:][:d]
+		if s.x == nil {
+			Mul(z, y, s.row)
+			continue
+		}
+		copy(z, s.x[i*d:])
+		MulAdd(z, y, s.row)
+	}
+}
+
+// AddScaledBackward computes dy = dz∘d, and the sums dd of dz∘y over the rows and the columns of every group, which are
+// optional. scratch holds 1 + Parts rows.
+func AddScaledBackward[T Float](p *Pool, dy, dd, dz, y, d, scratch []T) {
+	width := len(scratch) / (1 + Parts)
+	row, sums := scratch[:width], scratch[width:]
+	spreadFactors(row, d)
+	Spread(p, len(dz)/width, rowGrain(width), scaledRows[T]{dy, nil, dz, row})
+	if dd == nil {
+		return
+	}
+	Spread(p, Parts, 1, productSums[T]{sums, dz, y, width})
+	fold(p, row, sums)
+	clear(dd)
+	for i, v := range row {
+		dd[i*len(dd)/width] += v
+	}
+}
+
+// productSums adds up x∘y over the rows of each part.
+type productSums[T Float] struct {
+	sums, x, y []T
+	width      int
+}
+
+func (s *productSums[T]) Do(part, _ int) {
+	n, d, sum := len(s.x)/s.width, s.width, s.sums[part*s.width:][:s.width]
+	clear(sum)
+	for row := part * n / Parts; row < (part+1)*n/Parts; row++ {
+		MulAdd(sum, s.x[row*d:][:d], s.y[row*d:][:d])
+	}
+}

@@ -74,24 +74,24 @@ func joinCols[T kernel.Float](rows, d int) body[T] {
 
 // GatherCols returns the matrix whose column c is column order[c] of x, or 0 if order[c] is −1.
 func (b *Builder) GatherCols(x *G.Node, order []int) (*G.Node, error) {
-	n, d := x.Shape()[0], x.Shape()[1]
+	n, d, of := x.Shape()[0], x.Shape()[1], kernel.NewOrder(order)
 	return b.node(&Op{
 		name: "gathercols", shape: tensor.Shape{n, len(order)},
-		f32: gatherCols[float32](b.Pool, order, d), f64: gatherCols[float64](b.Pool, order, d),
+		f32: gatherCols[float32](b.Pool, of, d), f64: gatherCols[float64](b.Pool, of, d),
 		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 			return one(b.node(&Op{
 				name: "gathercols.dx", shape: tensor.Shape{n, d},
-				f32: gatherColsBackward[float32](b.Pool, order, d), f64: gatherColsBackward[float64](b.Pool, order, d),
+				f32: gatherColsBackward[float32](b.Pool, of, d), f64: gatherColsBackward[float64](b.Pool, of, d),
 			}, grad))
 		},
 	}, x)
 }
 
-func gatherCols[T kernel.Float](p *kernel.Pool, order []int, d int) body[T] {
+func gatherCols[T kernel.Float](p *kernel.Pool, order kernel.Order, d int) body[T] {
 	return func(y []T, in [][]T) { kernel.GatherCols(p, y, in[0], order, d) }
 }
 
-func gatherColsBackward[T kernel.Float](p *kernel.Pool, order []int, d int) body[T] {
+func gatherColsBackward[T kernel.Float](p *kernel.Pool, order kernel.Order, d int) body[T] {
 	return func(dx []T, in [][]T) { kernel.GatherColsBackward(p, dx, in[0], order, d) }
 }
 

@@ -66,9 +66,25 @@ func kernelCases() map[string]kernelCase {
 			func(in []Expr) Expr { return in[0].Reshape(3, 5, 4).Transpose(0, 2, 1).Mean().Reshape(3, 4) }},
 		"one token": {listed(leaves(1, m(15, 4)), 5, -1, 4, 0, 2), func(in []Expr) (Expr, bool) { return GatherTokens(in[0], in[1]) },
 			func(in []Expr) Expr { return rows(in[0], 4, 5, 12) }},
-		"gather columns": {leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) { return GatherCols(in[0], []int{4, -1, 0, 4, 2, 1}) }, func(in []Expr) Expr {
+		"gather columns": {leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) { return GatherCols(in[0], []int{4, -1, -1, 0, 4, 1, 2, 3, 1}) }, func(in []Expr) Expr {
 			x := in[0]
-			return x.Cols(4, 5).Join(x.Cols(0, 1).Scale(0), x.Cols(0, 1), x.Cols(4, 5), x.Cols(2, 3), x.Cols(1, 2))
+			return x.Cols(4, 5).Join(x.Cols(0, 2).Scale(0), x.Cols(0, 1), x.Cols(4, 5), x.Cols(1, 4), x.Cols(1, 2))
+		}},
+		"scan": {leaves(2, m(6, 5), m(6, 5)), func(in []Expr) (Expr, bool) { return Scan(in[0], in[1], ScanShape{2, 3, 5, false}) },
+			func(in []Expr) Expr { return in[0].Scan(in[1].Shift(1), 3) }},
+		"scan of averages": {leaves(2, m(6, 5), m(6, 5)), func(in []Expr) (Expr, bool) { return Scan(in[0], in[1], ScanShape{2, 3, 5, true}) },
+			func(in []Expr) Expr { return in[0].Mul(in[1].Scale(-1)).Scan(in[1].Shift(1), 3) }},
+		"share": {leaves(1, m(6, 5)), func(in []Expr) (Expr, bool) { return Share(in[0]) },
+			func(in []Expr) Expr { return in[0].Sigmoid().Scale(-1) }},
+		"add scaled": {leaves(3, m(3, 6), m(3, 6), []int{2}), func(in []Expr) (Expr, bool) { return AddScaled(in[0], in[1], in[2]) }, func(in []Expr) Expr {
+			return in[0].Add(in[1].Reshape(3, 2, 3).Mul(in[2].Reshape(1, 2, 1)).Reshape(3, 6))
+		}},
+		"lru decay": {leaves(2, m(3, 5), []int{5}), func(in []Expr) (Expr, bool) { return LRUDecay(in[0], in[1], 8) }, func(in []Expr) Expr {
+			return in[0].Sigmoid().Mul(in[1].Scale(-1).Softplus().Scale(-8)).Exp().Shift(-1)
+		}},
+		"lru input": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) { return LRUInput(in[0], in[1].Square().Shift(1).Log().Scale(-0.3)) }, func(in []Expr) Expr {
+			c := in[1].Square().Shift(1).Log().Scale(-0.3)
+			return c.Shift(2).Mul(c.Scale(-1)).Sqrt().Mul(in[0])
 		}},
 		"linear": {leaves(3, m(3, 5), m(5, 4), []int{4}), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[0].MatMul(in[1]).Add(in[2]) }},

@@ -17,8 +17,8 @@ func arguments() map[string]func(w *world) []any {
 	return map[string]func(w *world) []any{
 		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SandwichBlock.Step": step,
 		"nn.PostPartBlock.Step": step, "nn.ParallelBlock.Step": step, "nn.ParallelTwoBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
-		"nn.SigmoidAttention.Step": step, "nn.DiffAttention.Step": step, "nn.ForgettingAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step, "nn.Recurrence.Step": step,
-		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork, "graph.RecurrenceCache.Fork": fork,
+		"nn.SigmoidAttention.Step": step, "nn.DiffAttention.Step": step, "nn.ForgettingAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step, "nn.Recurrence.Step": step, "nn.Mamba2.Step": step, "nn.MinGRU.Step": step, "nn.RGLRU.Step": step,
+		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork, "graph.RecurrenceCache.Fork": fork, "graph.ScanCache.Fork": fork,
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },
 		"nn.PPOClip.Forward": objective, "nn.Reinforce.Forward": objective,
@@ -72,6 +72,13 @@ func arguments() map[string]func(w *world) []any {
 		"graph.CachedRecurrence": func(w *world) []any {
 			return []any{w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("beta", 2, 1), w.place(), get[*graph.RecurrenceCache](w)}
 		},
+		"graph.Scan":      func(w *world) []any { return []any{w.matrix("b", 4, 2), w.matrix("c", 4, 2), get[graph.ScanShape](w)} },
+		"graph.AddScaled": func(w *world) []any { return []any{w.matrix("x", 4, 2), w.matrix("y", 4, 2), w.matrix("d", 1, 2)} },
+		"graph.CachedScan": func(w *world) []any {
+			return []any{w.matrix("b", 2, 2), w.matrix("c", 2, 2), w.place(), get[*graph.ScanCache](w)}
+		},
+		"graph.LRUDecay":  func(w *world) []any { return []any{w.matrix("z", 4, 2), w.matrix("lambda", 1, 2), 8.} },
+		"graph.LRUInput":  func(w *world) []any { return []any{w.matrix("v", 4, 2), w.matrix("c", 4, 2)} },
 		"graph.TimeDecay": func(w *world) []any { return []any{w.matrix("x", 4, 2), w.matrix("a", 1, 2)} },
 		"graph.CachedLatentAttention": func(w *world) []any {
 			return []any{w.matrix("q", 2, 3), w.matrix("latent", 2, 3), w.matrix("upK", 2, 2), w.matrix("upV", 2, 2),

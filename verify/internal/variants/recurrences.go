@@ -66,3 +66,46 @@ func kda[T hand.Number]() Variant[T] {
 		},
 	}
 }
+
+func mamba2[T hand.Number]() Variant[T] {
+	groups := func(n int) map[string]int { return map[string]int{"n_groups": n} }
+	return Variant[T]{
+		Name: "mamba2", Type: "Mamba2",
+		Hand: func(p Place[T]) hand.Layer[T] {
+			return p.Site.Mamba2(p.plan.Batch, p.plan.Heads, p.plan.option("n_groups"), p.plan.Heads*p.plan.QK,
+				p.side.context, p.rotary())
+		},
+		ID: "I111", What: "state space duality of Mamba-2", Source: "Dao and Gu 2024, section 7.1",
+		Settings: []Setting{
+			{Name: "Mamba-2, two groups of heads", Heads: 4, Options: groups(2)},
+			{Name: "Mamba-2 without biases, with dropout", NoBias: true, Dropout: 0.3, Options: groups(1)},
+			{
+				Name: "Mamba-2 with rotary positions", Heads: 3, QK: 4, Position: "rope",
+				Options: groups(1),
+			},
+		},
+	}
+}
+
+func minGRU[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "mingru", Type: "MinGRU",
+		Hand: func(p Place[T]) hand.Layer[T] { return p.Site.MinGRU(p.plan.Batch) },
+		ID:   "I112", What: "minimal gated recurrent unit", Source: "Feng et al. 2024, section 3.1",
+		Settings: []Setting{
+			{Name: "minimal GRU"}, {Name: "minimal GRU without biases, with dropout", NoBias: true, Dropout: 0.3},
+		},
+	}
+}
+
+func rgLRU[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "rglru", Type: "RGLRU",
+		Hand: func(p Place[T]) hand.Layer[T] { return p.Site.RGLRU(p.plan.Batch, p.side.context) },
+		ID:   "I113", What: "real-gated linear recurrent unit", Source: "De et al. 2024, (1)–(4)",
+		Settings: []Setting{
+			{Name: "real-gated linear recurrent unit"},
+			{Name: "real-gated linear recurrent unit without biases, with dropout", NoBias: true, Dropout: 0.3},
+		},
+	}
+}

@@ -1,0 +1,104 @@
+package recurrent
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+)
+
+// LRU is the gates a = σ(Λ)^(Power·σ(z)) of a real-gated linear recurrent unit, for rows of Λ's width. They are stored
+// as c = a − 1.
+type LRU struct{ Power float64 }
+
+// rates returns Power·ln σ(Λ), and its derivative, Power·σ(−Λ).
+func rates[T kernel.Float](l LRU, lambda []T) (rate, slope []float64) {
+	rate, slope = make([]float64, len(lambda)), make([]float64, len(lambda))
+	for j, v := range lambda {
+		x := float64(v)
+		rate[j] = -l.Power * (max(0, -x) + math.Log1p(math.Exp(-math.Abs(x))))
+		_, rest := kernel.Logistic(x)
+		slope[j] = l.Power * rest
+	}
+	return rate, slope
+}
+
+// Decay computes c = e^(σ(z)∘rate) − 1.
+func Decay[T kernel.Float](p *kernel.Pool, l LRU, c, z, lambda []T) {
+	rate, _ := rates(l, lambda)
+	d := len(lambda)
+	p.Rows(len(c)/d, d, func(from, to int) {
+		for i := from; i < to; i++ {
+			for j, x := range z[i*d:][:d] {
+				s, _ := kernel.Logistic(float64(x))
+				c[i*d+j] = T(math.Expm1(s * rate[j]))
+			}
+		}
+	})
+}
+
+// DecayBackward adds the gradients of z and Λ to dz and dlambda, from dc and c = a − 1.
+func DecayBackward[T kernel.Float](p *kernel.Pool, l LRU, dz, dlambda, dc, c, z, lambda []T) {
+	rate, slope := rates(l, lambda)
+	d := len(lambda)
+	p.Range(d, 16, func(from, to int) { // columns, each with its sum over the rows
+		for j := from; j < to; j++ {
+			sum := 0.
+			for i := j; i < len(c); i += d {
+				s, rest := kernel.Logistic(float64(z[i]))
+				dlog := float64(dc[i]) * (1 + float64(c[i])) // at ln a
+				dz[i] += T(dlog * rate[j] * s * rest)
+				sum += dlog * s
+			}
+			dlambda[j] += T(sum * slope[j])
+		}
+	})
+}
+
+// Input computes y = √(1 − a²)∘v from c = a − 1: 1 − a² = −c(2 + c).
+func Input[T kernel.Float](p *kernel.Pool, y, v, c []T) {
+	p.Range(len(y), 8192, func(from, to int) {
+		for i := from; i < to; i++ {
+			x := float64(c[i])
+			y[i] = T(math.Sqrt(-x*(2+x)) * float64(v[i]))
+		}
+	})
+}
+
+// InputBackward adds the gradients of v and c to dv and dc. At a = 1 that of c is infinite; it is 0 here, because its
+// product with a derivative of Decay has the limit 0.
+func InputBackward[T kernel.Float](p *kernel.Pool, dv, dc, dy, v, c []T) {
+	p.Range(len(dy), 8192, func(from, to int) {
+		for i := from; i < to; i++ {
+			x, d := float64(c[i]), float64(dy[i])
+			root := math.Sqrt(-x * (2 + x))
+			dv[i] += T(d * root)
+			if root > 0 {
+				dc[i] -= T(d * float64(v[i]) * (1 + x) / root)
+			}
+		}
+	})
+}
+
+// Share computes c = −σ(z), every digit of which is right also where σ(z) is near 0, unlike those of kernel.Sigmoid.
+func Share[T kernel.Float](p *kernel.Pool, c, z []T) {
+	p.Range(len(c), 8192, func(from, to int) {
+		c, z := c[from:to], z[from:to]
+		for i, v := range z {
+			c[i] = -v
+		}
+		kernel.Exps(c)
+		for i, e := range c {
+			c[i] = -1 / (1 + e)
+		}
+	})
+}
+
+// ShareBackward adds dc∘c(1 + c) to dz.
+func ShareBackward[T kernel.Float](p *kernel.Pool, dz, dc, c []T) {
+	p.Range(len(c), 8192, func(from, to int) {
+		dz, dc := dz[from:to], dc[from:to]
+		for i, v := range c[from:to] {
+			dz[i] += dc[i] * v * (1 + v)
+		}
+	})
+}
