@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -25,19 +26,17 @@ type options struct {
 
 // sampling holds the settings of a search.Sampler.
 type sampling struct {
-	seed                            uint64 // 0 means another one for each answer
-	temperature, topP, minP         float64
-	topK                            int
-	repetition, frequency, presence float64 // penalties
+	base.Sampling
+	seed                uint64  // 0 means another one for each answer
+	frequency, presence float64 // penalties
 }
 
 func (s sampling) sampler() *search.Sampler {
 	for s.seed == 0 {
 		s.seed = rand.Uint64()
 	}
-	r := search.NewSampler(s.seed)
-	r.Temperature, r.TopK, r.TopP, r.MinP = s.temperature, s.topK, s.topP, s.minP
-	r.RepetitionPenalty, r.FrequencyPenalty, r.PresencePenalty = s.repetition, s.frequency, s.presence
+	r := s.Sampler(s.seed)
+	r.FrequencyPenalty, r.PresencePenalty = s.frequency, s.presence
 	return r
 }
 
@@ -65,13 +64,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	})
 	program.Group(fs, "Answers; a request to the server may say otherwise", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.tokens, "tokens", 512, "the largest number of tokens of an answer")
-		fs.Float64Var(&o.sampling.temperature, "temperature", 0.7, "of sampling; 0 takes the likeliest token")
-		fs.IntVar(&o.sampling.topK, "top_k", 0, "number of likeliest tokens to sample among; 0 means all")
-		fs.Float64Var(&o.sampling.topP, "top_p", 0.95, "sample among the likeliest tokens with this total probability")
-		fs.Float64Var(&o.sampling.minP, "min_p", 0,
-			"sample among tokens with at least this fraction of the likeliest token's probability")
-		fs.Float64Var(&o.sampling.repetition, "repetition_penalty", 1,
-			"above 1 a conversation repeats itself less; 1 is none")
+		o.sampling.Flags(fs)
 		fs.Uint64Var(&o.sampling.seed, "seed", 0, "of sampling; 0 means another one for each answer")
 		fs.BoolVar(&o.cut, "cut", false,
 			"leave the earliest messages out of a conversation that is longer than block_size, instead of refusing it")
@@ -89,6 +82,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
+	o.sampling.Sampling = base.Sampling{Temperature: 0.7, TopP: 0.95, Repetition: 1}
 	fs := o.flags(stderr)
 	if err := program.Parse(fs, args); err != nil {
 		return o, err

@@ -36,8 +36,8 @@ type request struct {
 func (r *request) keys(chat bool) map[string]any {
 	keys := map[string]any{
 		"model": &r.model, "stream": &r.stream, "stream_options": &r.streamUsage, "stop": &r.stop, "seed": &r.seed,
-		"max_tokens": &r.tokens, "temperature": &r.sampling.temperature, "top_p": &r.sampling.topP,
-		"top_k": &r.sampling.topK, "min_p": &r.sampling.minP, "repetition_penalty": &r.sampling.repetition,
+		"max_tokens": &r.tokens, "temperature": &r.sampling.Temperature, "top_p": &r.sampling.TopP,
+		"top_k": &r.sampling.TopK, "min_p": &r.sampling.MinP, "repetition_penalty": &r.sampling.Repetition,
 		"frequency_penalty": &r.sampling.frequency, "presence_penalty": &r.sampling.presence,
 	}
 	if chat {

@@ -27,7 +27,8 @@ func TestEveryFlag(t *testing.T) {
 	alone := flagtest.With(flagtest.Network(), map[string]string{
 		"preset": "baby", "model": t.TempDir(), "adapter": t.TempDir(), "prompt": "A hen", "eval": other, "choices": other, "tune": other, "train": other, "data": other,
 		"tokenizer": "train:280", "out_dir": filepath.Join(t.TempDir(), "other"), "full": "true", "check": "true",
-		"stride": "3", "tokens": "4", "temperature": "9", "top_k": "1", "top_p": "0.1", "min_p": "0.9", "weights": "int8",
+		"stride": "3", "tokens": "4", "temperature": "9", "top_k": "1", "top_p": "0.1", "min_p": "0.9", "repetition_penalty": "9",
+		"weights": "int8",
 	})
 	for name, value := range alone { // the network is the folder's or of a published family, without other attentions
 		alone[name], _, _ = strings.Cut(value, " with ")

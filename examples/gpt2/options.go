@@ -18,8 +18,8 @@ type options struct {
 	tune, train             string // texts to train on
 	tokenizer, data, preset string
 	check, full, merge      bool
-	stride, tokens, topK    int
-	temperature, topP, minP float64
+	stride, tokens          int
+	sampling                base.Sampling
 	weights                 graph.Packing // empty means float32
 	config                  gpt.Config    // of training; block_size, seed and out_dir apply to all tasks
 	given                   map[string]bool
@@ -58,11 +58,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 			"bf16, int8 with a scale for every output, or int4 with one for every 32 inputs; "+
 			"-eval prints both losses")
 		fs.IntVar(&o.tokens, "tokens", 200, "length of a sample")
-		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest token")
-		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 means all")
-		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens with this total probability")
-		fs.Float64Var(&o.minP, "min_p", 0,
-			"sample among tokens with at least this fraction of the likeliest token's probability")
+		o.sampling.Flags(fs)
 	})
 	program.Group(fs, "Training by -tune, whose defaults these are, by -full, and by -train, "+
 		"which also has the network",
@@ -72,7 +68,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 
 // parse reads the flags, with the recipe of the task as defaults.
 func parse(args []string, stderr io.Writer) (o options, err error) {
-	o.config = gpt.LoRATuning()
+	o.config, o.sampling = gpt.LoRATuning(), base.SamplingOfNanoGPT()
 	o.config.OutDir = "out/gpt2"
 	if err := program.Parse(o.flags(stderr), args); err != nil {
 		return o, err
@@ -88,7 +84,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	default:
 		o.config = gpt.LoRATuning()
 	}
-	o.config.OutDir = "out/gpt2"
+	o.config.OutDir, o.sampling = "out/gpt2", base.SamplingOfNanoGPT()
 	fs := o.flags(io.Discard)
 	if err := fs.Parse(args); err != nil {
 		return o, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
@@ -51,14 +50,15 @@ func (o *options) settle() error {
 			return errors.Wrap(err, "-weights")
 		}
 	}
-	return o.sampler().Validate()
+	return o.sampling.Sampler(o.config.Seed).Validate()
 }
 
 // read returns an error for flags that the task does not read.
 func (o *options) read() error {
 	reads := map[string][]string{
 		"write": {
-			"model", "adapter", "block_size", "prompt", "tokens", "temperature", "top_k", "top_p", "min_p", "seed",
+			"model", "adapter", "block_size", "prompt", "tokens", "temperature", "top_k", "top_p", "min_p",
+			"repetition_penalty", "seed",
 			"weights",
 		},
 		"eval":    {"model", "adapter", "block_size", "eval", "stride", "weights"},
@@ -105,10 +105,4 @@ func (o *options) read() error {
 		return errors.New("-eval_iters: read with -eval_interval or -patience, which evaluate; give one of them")
 	}
 	return nil
-}
-
-func (o options) sampler() *search.Sampler {
-	s := search.NewSampler(o.config.Seed)
-	s.Temperature, s.TopK, s.TopP, s.MinP = o.temperature, o.topK, o.topP, o.minP
-	return s
 }

@@ -40,8 +40,9 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	fmt.Fprint(stdout, o.prompt)
 	start, drawn := time.Now(), 0
 	var first, rest time.Duration
+	sampler := o.sampling.Sampler(o.config.Seed)
 	timed := func(yield func(int, error) bool) {
-		for token, err := range d.Generate(ctx, [][]int{prompt}, o.tokens, []*search.Sampler{o.sampler()}) {
+		for token, err := range d.Generate(ctx, [][]int{prompt}, o.tokens, []*search.Sampler{sampler}) {
 			if drawn++; drawn == 1 {
 				first = time.Since(start)
 			}

@@ -346,7 +346,7 @@ func TestConfigFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.NLayer != 3 || c.MaxIters != 2 || c.EvalInterval != 3 || c.Head != "linear" || c.OutDir != dir || c.NHead != gpt.Shakespeare().NHead || o.topK != 5 {
+	if c.NLayer != 3 || c.MaxIters != 2 || c.EvalInterval != 3 || c.Head != "linear" || c.OutDir != dir || c.NHead != gpt.Shakespeare().NHead || o.sampling.TopK != 5 {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
-	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
@@ -24,18 +23,17 @@ type options struct {
 	resume, sampleOnly   bool
 	curvature            bool
 	stop                 []string
-	tokens, topK         int
-	temperature, topP    float64
+	tokens               int
+	sampling             base.Sampling
 	logInterval          int             // 0 means about fifty lines
 	given                map[string]bool // names of flags
-	minP, penalty        float64
-	weights              graph.Packing // empty means float32
+	weights              graph.Packing   // empty means float32
 	ranks                dist.Options
 }
 
 // parse reads the flags over the -config file, this over the -preset, and this over c.
 func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, error) {
-	var o options
+	o := options{sampling: base.SamplingOfNanoGPT()}
 	logInterval := c.LogInterval
 	fs := program.Flags("tinyshakespeare", stderr)
 	program.Group(fs, "The network, its training and the run, by nanoGPT's names", c.Flags)
@@ -56,13 +54,7 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 	program.Group(fs, "Sampling, after the training or alone", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.prompt, "prompt", "\n", "beginning of a sample")
 		fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 means none")
-		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest token")
-		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 means all")
-		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens with this total probability")
-		fs.Float64Var(&o.minP, "min_p", 0,
-			"sample among tokens with at least this fraction of the likeliest token's probability")
-		fs.Float64Var(&o.penalty, "repetition_penalty", 1,
-			"above 1 makes tokens that are already in the text less likely")
+		o.sampling.Flags(fs)
 		fs.StringVar((*string)(&o.weights), "weights", "",
 			"keep the weights in fewer bits: "+
 				"bf16, int8 with a scale for every output, or int4 with one for every 32 inputs")
@@ -125,7 +117,7 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 	if err := base.CheckTraining(c.Training, c.Run); err != nil { // the only check of c with -sample_only
 		return c, o, err
 	}
-	return c, o, o.sampler(c.Seed).Validate()
+	return c, o, o.sampling.Sampler(c.Seed).Validate()
 }
 
 // samples reports whether the program draws samples: at the end, or for -serve.
@@ -143,10 +135,4 @@ func (o options) read(c *gpt.Config) error {
 	defer f.Close()
 	*c, err = gpt.ReadConfig(f, *c)
 	return errors.Wrapf(err, "-config %s", o.config)
-}
-
-func (o options) sampler(seed uint64) *search.Sampler {
-	s := search.NewSampler(seed)
-	s.Temperature, s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = o.temperature, o.topK, o.topP, o.minP, o.penalty
-	return s
 }

@@ -148,7 +148,7 @@ func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, se
 		}
 	}
 	fmt.Fprintln(w)
-	n, speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampler(seed), o.stop...)
+	n, speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampling.Sampler(seed), o.stop...)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,8 @@ func (w *watch) look(ctx context.Context) error {
 	}
 	t, c, o := w.trainer, w.trainer.Config(), w.options
 	var sample strings.Builder
-	_, _, err := base.Write(ctx, &sample, t.Model, t.Tokenizer, o.prompt, written, o.sampler(c.Seed), o.stop...)
+	sampler := o.sampling.Sampler(c.Seed)
+	_, _, err := base.Write(ctx, &sample, t.Model, t.Tokenizer, o.prompt, written, sampler, o.stop...)
 	if err != nil {
 		if ctx.Err() != nil { // a signal, which is reported elsewhere
 			err = nil
