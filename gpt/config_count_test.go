@@ -163,8 +163,16 @@ func usedBy(t *testing.T, c Config) (bytes float64) {
 	moments += map[int]float64{1: 0, 2: 1, 12: 3}[c.GradientAccumulationSteps]
 	for _, p := range m.Trainable() {
 		moments := moments
-		if c.Optimizer == "muon" && inBlock(p.Name()) && len(p.Tensor().Shape) == 2 {
+		if matrix := inBlock(p.Name()) && len(p.Tensor().Shape) == 2; matrix && c.Optimizer == "muon" {
 			moments--
+		} else if matrix && c.Optimizer == "soap" {
+			in, widths := p.Tensor().Shape[0], p.PackedColumns()
+			if widths == nil {
+				widths = p.Tensor().Shape[1:]
+			}
+			for _, out := range widths {
+				bytes += 4 * 2 * float64(in*in+out*out)
+			}
 		}
 		bytes += 4 * moments * float64(p.Tensor().Len())
 	}
@@ -191,6 +199,8 @@ func TestConfigMemory(t *testing.T) {
 		with(func(c *Config) { c.GradientAccumulationSteps, c.Dropout, c.Bias = 2, 0.1, true }),
 		with(func(c *Config) { c.Optimizer, c.Beta1 = "sgd", 0.9 }),
 		with(func(c *Config) { c.Optimizer = "muon" }),
+		with(func(c *Config) { c.Optimizer, c.NLayer = "soap", 7 }),
+		with(func(c *Config) { c.Optimizer = "soap" }),
 		with(func(c *Config) { c.GradientAccumulationSteps = 12 }),
 	)
 	for i, c := range list {

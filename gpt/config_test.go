@@ -214,6 +214,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.Precision, odd.Schedule, odd.CooldownIters, odd.EMA = "bf16", "wsd", 5, 0.5
 	odd.Patience, odd.AttnLogitSoftcapping = 3, 50
 	odd.MuonMomentum, odd.MuonSteps, odd.MuonScale = 0.5, 7, "spectral"
+	odd.PreconditionFrequency, odd.ShampooBeta, odd.MaxPrecondDim = 3, 0.5, 99
 	odd.NoRopeLayerInterval, odd.PartialRotaryFactor = 3, 0.5
 	odd.RopeScaling, odd.RopeFactor, odd.RopeOriginal = "yarn", 4, 32
 	odd.FutureTokens = 3

@@ -468,6 +468,7 @@ func TestOptionsOfOptimizers(t *testing.T) {
 		"a fraction": {func() { c.MuonMomentum = 0.5 }, "muon_momentum: got 0.5, which optimizer adamw does not read"},
 		"a name":     {func() { c.MuonScale = "spectral" }, "muon_scale: got spectral, which optimizer adamw does not read"},
 		"muon":       {func() { c.Optimizer, c.MuonSteps, c.MuonMomentum, c.MuonScale = "muon", 3, 0.5, "spectral" }, ""},
+		"soap":       {func() { c.ShampooBeta = 0.5 }, "shampoo_beta: got 0.5, which optimizer adamw does not read, want optimizer soap"},
 		"one's own": {func() {
 			c.Optimizer, c.MuonSteps = "ours", 3
 			c.Parts.Optimizers = []parts.Optimizer{{Name: "ours", New: momentumless, Options: []string{"muon_steps"}}}

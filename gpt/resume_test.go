@@ -59,8 +59,15 @@ func TestResumeBitForBitAveraged(t *testing.T) {
 	resumeBitForBit(t, c, 0, 4)
 }
 
-// Muon resumes beside adapters, frozen matrices, averages and products in bfloat16, none of which it may disturb.
-func TestResumeBitForBitMuon(t *testing.T) {
+// Muon and SOAP resume beside adapters, frozen matrices, averages and products in bfloat16, none of which they may
+// disturb.
+func TestResumeBitForBitMatrices(t *testing.T) {
+	for _, optimizer := range []string{"muon", "soap"} {
+		t.Run(optimizer, func(t *testing.T) { resumesMatrices(t, optimizer) })
+	}
+}
+
+func resumesMatrices(t *testing.T, optimizer string) {
 	for name, change := range map[string]func(*Config){
 		"adapters": func(c *Config) { c.LoraR = 2 },
 		"frozen":   func(c *Config) { c.Frozen = []string{"h.0.attn.*"} },
@@ -69,13 +76,13 @@ func TestResumeBitForBitMuon(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := tiny()
-			c.Optimizer = "muon"
+			c.Optimizer = optimizer
 			change(&c)
 			resumeBitForBit(t, c, 2)
 		})
 	}
 	c := tiny()
-	c.Optimizer, c.Frozen = "muon", []string{"h.0.attn.*"}
+	c.Optimizer, c.Frozen = optimizer, []string{"h.0.attn.*"}
 	trainer := newTrainer(t, c)
 	before := map[string][]float64{}
 	for _, p := range trainer.Model.Params() {
@@ -86,6 +93,23 @@ func TestResumeBitForBitMuon(t *testing.T) {
 		if frozen := strings.HasPrefix(p.Name(), "h.0.attn."); slices.Equal(p.Tensor().Floats(), before[p.Name()]) != frozen {
 			t.Errorf("%s: changed %t, want %t", p.Name(), frozen, !frozen)
 		}
+	}
+}
+
+// A run of SOAP without one of its matrices, or with one of another shape, does not resume.
+func TestResumeRefusesFurther(t *testing.T) {
+	c := tiny()
+	c.Optimizer, c.NLayer = "soap", 1
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 1)
+	list := files(t, trainer)
+	const entry = `"ql.h.0.mlp.c_fc.weight":{"dtype":"F32","shape":[16,16]`
+	for new, want := range map[string]string{
+		strings.Replace(entry, "ql", "qx", 1):           "ql.h.0.mlp.c_fc.weight is missing",
+		strings.Replace(entry, "[16,16]", "[8, 32]", 1): "ql.h.0.mlp.c_fc.weight has shape [8 32] in the file, [16 16] in the model",
+	} {
+		_, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 1, replaced(t, list, train.OptimizerFile, swap(entry, new))))
+		mustContain(t, err, want)
 	}
 }
 

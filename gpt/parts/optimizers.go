@@ -25,6 +25,7 @@ func Optimizers() []Optimizer {
 		{Name: "sgd", New: func(t train.Training) optim.Rule { return optim.SGD{Momentum: t.Beta1} }},
 		{Name: "lion", New: func(t train.Training) optim.Rule { return optim.Lion{Beta1: t.Beta1, Beta2: t.Beta2} }},
 		{Name: "schedule_free", New: scheduleFree},
+		{Name: "soap", New: soap, Options: []string{"precondition_frequency", "shampoo_beta", "max_precond_dim"}},
 		{Name: "muon", New: muon, Options: []string{"muon_momentum", "muon_steps", "muon_scale"}},
 	}
 }
@@ -44,6 +45,16 @@ func scheduleFree(t train.Training) optim.Rule {
 func muon(t train.Training) optim.Rule {
 	rule := optim.Muon{Momentum: cmp.Or(t.MuonMomentum, 0.95), Steps: t.MuonSteps, Scale: t.MuonScale}
 	return optim.Groups{Name: "muon", List: []optim.Group{
+		{Names: InBlocks(), Matrices: true, Rule: rule},
+		{Rule: adamw(t)},
+	}}
+}
+
+// soap updates the matrices of the blocks by SOAP, and embeddings, the head and vectors by AdamW.
+func soap(t train.Training) optim.Rule {
+	rule := optim.SOAP{Beta1: t.Beta1, Beta2: t.Beta2, ShampooBeta: t.ShampooBeta, Frequency: t.PreconditionFrequency,
+		MaxDim: t.MaxPrecondDim}
+	return optim.Groups{Name: "soap", List: []optim.Group{
 		{Names: InBlocks(), Matrices: true, Rule: rule},
 		{Rule: adamw(t)},
 	}}

@@ -18,11 +18,14 @@ type Training struct {
 	LearningRate              float64 // the highest learning rate
 	Optimizer                 string  // by name
 	WeightDecay               float64 // on matrices only
-	Beta1                     float64 // decay of AdamW's mean, Lion's share of it, SGD's momentum, schedule_free's β₁
-	Beta2                     float64 // decay of the mean square in AdamW, also in Muon, or of Lion's mean
+	Beta1                     float64 // decay of AdamW's and SOAP's mean, Lion's share, SGD's momentum, schedule_free's β₁
+	Beta2                     float64 // decay of the mean square in AdamW, also in Muon, and SOAP, or of Lion's mean
 	MuonMomentum              float64 // Muon's momentum; 0 means 0.95
 	MuonSteps                 int     // number of iterations of Muon; 0 means 5
 	MuonScale                 string  // how Muon's update depends on the shape: "rms" (default) or "spectral"
+	PreconditionFrequency     int     // number of steps of SOAP between two powers of its eigenvectors; 0 means 10
+	ShampooBeta               float64 // decay of SOAP's preconditioners L and R; 0 means Beta2
+	MaxPrecondDim             int     // largest size of L and R of SOAP; a larger side is not rotated; 0 means 4096
 	GradClip                  float64 // the largest global norm; 0 means no clipping
 	DecayLR                   bool    // follow the Schedule; otherwise LearningRate throughout, as "constant" does
 	Schedule                  string  // of the learning rate, by name; by default "cosine"
@@ -73,15 +76,21 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 		field.New("optimizer", &t.Optimizer, field.OneOf(optimizers...), "optimizer: "+strings.Join(optimizers, ", ")),
 		field.New("weight_decay", &t.WeightDecay, field.NonNegative(), "weight decay, on matrices"),
 		field.New("beta1", &t.Beta1, field.Fraction(),
-			"AdamW's decay of the gradient's mean, Lion's share of it in a step, SGD's momentum, or schedule_free's "+
-				"share of the average in the weights of a step"),
+			"AdamW's and SOAP's decay of the gradient's mean, Lion's share of it in a step, SGD's momentum, or "+
+				"schedule_free's share of the average in the weights of a step"),
 		field.New("beta2", &t.Beta2, field.Fraction(),
-			"decay of the gradient's mean square in AdamW and schedule_free, or of its mean in Lion"),
+			"decay of the gradient's mean square in AdamW, SOAP and schedule_free, or of its mean in Lion"),
 		field.New("muon_momentum", &t.MuonMomentum, field.Fraction(), "momentum of Muon; 0 is 0.95").Optional(),
 		field.New("muon_steps", &t.MuonSteps, field.UpTo(100), "number of iterations of Muon; 0 is 5").Optional(),
 		field.New("muon_scale", &t.MuonScale, field.OneOf("rms", "spectral"),
 			"size of Muon's update of a matrix (in, out): rms, 0.2·√max(in, out), so that it has the learning rate of "+
 				"AdamW, or spectral, √max(1, out/in)").Optional("rms"),
+		field.New("precondition_frequency", &t.PreconditionFrequency, field.Size(0),
+			"number of steps between two powers of SOAP's eigenvectors; 0 is 10").Optional(),
+		field.New("shampoo_beta", &t.ShampooBeta, field.Fraction(),
+			"decay of SOAP's preconditioners L and R; 0 is beta2").Optional(),
+		field.New("max_precond_dim", &t.MaxPrecondDim, field.Size(0),
+			"largest size of SOAP's L and R; a longer side of a matrix is not rotated; 0 is 4096").Optional(),
 		field.New("grad_clip", &t.GradClip, field.NonNegative(),
 			"largest global norm of the gradient; 0 is no clipping"),
 		field.New("decay_lr", &t.DecayLR, field.Any(), "change the learning rate by the schedule; false is constant"),

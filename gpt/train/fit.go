@@ -2,6 +2,8 @@ package train
 
 import (
 	"io/fs"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -11,8 +13,9 @@ import (
 )
 
 // Fit returns an error unless the checkpoint's weights, except those that passed selects, have the given total of
-// numbers, and the optimizer's file at most three tensors for each parameter, at most of its size. It reads only their
-// headers. All other files must be small enough for Checkpoint.File.
+// numbers, and the optimizer's file only tensors of these: moments and averages of at most the parameter's size, and
+// further ones of at most the square of it. It reads only their headers. All other files must be small enough for
+// Checkpoint.File.
 func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Entry) bool) error {
 	if cp == nil || passed == nil {
 		return errors.New("fit: the checkpoint or the function that skips weights is nil")
@@ -56,13 +59,14 @@ func fitMoments(cp *checkpoint.Checkpoint, sizes map[string]int) error {
 		return err
 	}
 	for _, e := range moments.Entries {
-		size := 0
-		if strings.HasPrefix(e.Name, "m.") || strings.HasPrefix(e.Name, "v.") || strings.HasPrefix(e.Name, "e.") {
-			size = sizes[e.Name[2:]]
+		kept, param, _ := strings.Cut(e.Name, ".")
+		most := sizes[param]
+		if further := !slices.Contains([]string{"m", "v", "e"}, kept); further && most > 0 {
+			most *= min(most, math.MaxInt/most)
 		}
-		if size == 0 || e.Len() > size || e.Len() == 0 {
-			return errors.Errorf("%s: %s: got %d numbers, want at most %d, its parameter's",
-				OptimizerFile, field.Clip(e.Name), e.Len(), size)
+		if e.Len() > most || e.Len() == 0 {
+			return errors.Errorf("%s: %s: got %d numbers, want at most %d, by the size of its parameter",
+				OptimizerFile, field.Clip(e.Name), e.Len(), most)
 		}
 	}
 	return nil

@@ -31,9 +31,9 @@ type Hooks struct {
 // clipping and accumulation are the same for all rules.
 type Optimizer func(t Training) optim.Rule
 
-// moments returns the number of moments that the rule keeps for a parameter. It is 2, as for AdamW, if o cannot build
-// the rule: New returns the reason.
-func (o Optimizer) moments(t Training, name string, shape []int) (n int) {
+// kept returns the number of values that the rule keeps for every number of a parameter: its moments, and its share of
+// the further tensors. It is 2, as for AdamW, if o cannot build the rule: New returns the reason.
+func (o Optimizer) kept(t Training, p graph.Expr) (n float64) {
 	defer func() {
 		if recover() != nil {
 			n = 2
@@ -43,8 +43,22 @@ func (o Optimizer) moments(t Training, name string, shape []int) (n int) {
 	if rule == nil {
 		return 2
 	}
-	s, _ := optim.StateOf(rule, name, shape)
-	return s.Moments
+	shape := p.Tensor().Shape
+	s, _ := optim.StateOf(rule, p.Name(), shape)
+	list, _ := s.Kept(shape, p.PackedColumns())
+	for _, k := range list[min(len(list), s.Moments):] {
+		n += entries(k.Shape)
+	}
+	return float64(s.Moments) + n/entries(shape)
+}
+
+// entries returns the number of entries of a tensor.
+func entries(shape []int) float64 {
+	n := 1.0
+	for _, size := range shape {
+		n *= float64(size)
+	}
+	return n
 }
 
 // averaging reports whether the optimizer's rule is an optim.Averaging. It is not if o panics.

@@ -80,11 +80,11 @@ func Need(t Training, r Run, h Hooks, o Optimizer, blocks, period int, build Pla
 }
 
 // Kept returns the number of values that a run keeps for every number of the parameter p, in addition to the number and
-// its gradient: the optimizer's moments, or this machine's part of them; the average of EMA or of the optimizer; and
+// its gradient: the optimizer's tensors, or this machine's part of them; the average of EMA or of the optimizer; and
 // the sums over micro-batches, or the copy of the gradients that is passed to Gradients and sent to other machines. An
 // empty p stands for a vector.
 func Kept(t Training, r Run, h Hooks, o Optimizer, p graph.Expr) (n float64) {
-	n = float64(o.moments(t, p.Name(), p.Tensor().Shape))
+	n = o.kept(t, p)
 	sums := reduce.Sums(t.GradientAccumulationSteps)
 	if h.Gradients != nil {
 		sums = max(1, sums)

@@ -114,23 +114,21 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// Moments returns the tensors of OptimizerFile under their names there: the optimizer's, m.NAME and v.NAME, and the
-// averages of EMA, e.NAME. If the optimizer's are divided among the machines of a Group, it returns its own part.
+// Moments returns the tensors of OptimizerFile under their names there: the optimizer's, m.NAME, v.NAME and those of
+// optim.State.Further, and the averages of EMA, e.NAME. If the optimizer's are divided among the machines of a Group,
+// it returns its own part.
 func (c *Core) Moments() (list []Named) {
 	if c == nil || c.optimizer == nil {
 		return nil
 	}
 	o := c.optimizer
-	o.Moments(func(name string, m, v graph.Tensor) {
-		for _, moment := range []Named{{Name: "m." + name, Tensor: m}, {Name: "v." + name, Tensor: v}} {
-			if c.sharded() && moment.F32 != nil {
-				moment.first = o.First(name)
-				moment.complete = func() (graph.Tensor, error) { return o.Whole(name, moment.Tensor) }
-			} else if moment.Len() == 0 {
-				continue
-			}
-			list = append(list, moment)
+	o.Moments(func(kept, param string, t graph.Tensor) {
+		moment := Named{Name: kept + "." + param, Tensor: t}
+		if c.sharded() {
+			moment.first = o.First(param, t)
+			moment.complete = func() (graph.Tensor, error) { return o.Whole(param, t) }
 		}
+		list = append(list, moment)
 	})
 	for _, average := range c.Averages() {
 		average.Name = "e." + average.Name

@@ -99,6 +99,8 @@ func StateOf(rule Rule, name string, shape []int) (s State, err error) {
 		err = errors.Errorf("got %d moments, want 0 to 2", s.Moments)
 	case s.matrix && len(shape) != 2:
 		err = errors.Errorf("%s has shape %v, want a matrix: Groups give other parameters another rule", name, shape)
+	case s.Further != nil && !s.Whole:
+		err = errors.New("further tensors: want Whole, because a piece of a parameter has no part of them")
 	}
 	return s, err
 }

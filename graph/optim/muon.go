@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 	"github.com/pkg/errors"
@@ -46,13 +47,13 @@ func (o Muon) State() (State, error) {
 // Step updates s.W and s.M.
 func (o Muon) Step(s Step) {
 	if len(s.W.Shape) == 2 && s.W.Len() == s.W.Shape[0]*s.W.Shape[1] { // New refuses others
-		muon(o, s, s.W.F32, s.G.F32, s.M.F32)
-		muon(o, s, s.W.F64, s.G.F64, s.M.F64)
+		muon[float32](o, s)
+		muon[float64](o, s)
 	}
 }
 
-func muon[T kernel.Float](o Muon, s Step, w, g, m []T) {
-	eachMatrix(s, w, g, m, func(in, out int, w, g, m gemm.Matrix[T]) {
+func muon[T kernel.Float](o Muon, s Step) {
+	eachMatrix(s, func(_, in, out int, w, g, m, _ gemm.Matrix[T]) {
 		n := min(in, out)
 		space := room[T](s, in*out+4*n*n)
 		u := gemm.Mat(space[:in*out], out)
@@ -75,21 +76,36 @@ func muon[T kernel.Float](o Muon, s Step, w, g, m []T) {
 	})
 }
 
-// eachMatrix calls f with the rows and columns of every matrix that w consists of, and with its entries in w, g and m.
-func eachMatrix[T kernel.Float](s Step, w, g, m []T, f func(in, out int, w, g, m gemm.Matrix[T])) {
+// eachMatrix calls f with the index, the rows and the columns of every matrix that the parameter consists of, and with
+// its entries in W, G, M and V.
+func eachMatrix[T kernel.Float](s Step, f func(i, in, out int, w, g, m, v gemm.Matrix[T])) {
+	w, g, m, v := numbers[T](s.W), numbers[T](s.G), numbers[T](s.M), numbers[T](s.V)
 	if len(w) == 0 { // the other type
 		return
 	}
-	in, width, columns := s.W.Shape[0], s.W.Shape[1], s.Columns
-	if len(columns) == 0 {
-		columns = []int{width}
-	}
-	from := 0
-	for _, out := range columns {
+	width, from := s.W.Shape[1], 0
+	for i, out := range packed(width, s.Columns) {
 		at := func(x []T) gemm.Matrix[T] { return gemm.Mat(x, width).From(0, from) }
-		f(in, out, at(w), at(g), at(m))
+		f(i, s.W.Shape[0], out, at(w), at(g), at(m), at(v))
 		from += out
 	}
+}
+
+// packed returns the widths of the matrices of a parameter: columns, or one of the entire width.
+func packed(width int, columns []int) []int {
+	if len(columns) == 0 {
+		return []int{width}
+	}
+	return columns
+}
+
+// numbers returns the entries of t in type T, or none.
+func numbers[T kernel.Float](t graph.Tensor) []T {
+	if x, ok := any(t.F32).([]T); ok {
+		return x
+	}
+	x, _ := any(t.F64).([]T)
+	return x
 }
 
 // scale returns s for a matrix (in, out).

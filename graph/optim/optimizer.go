@@ -25,9 +25,10 @@ type Optimizer struct {
 	rule   Rule
 	name   string // the rule's, for errors
 	params []graph.Expr
-	states []State        // of the rule of each parameter
-	m, v   []graph.Tensor // a tensor for every parameter, empty if the rule does not use it
-	work   []workspace    // of every thread
+	states []State          // of the rule of each parameter
+	names  [][]string       // of the tensors that are kept for each parameter
+	kept   [][]graph.Tensor // these tensors: its moments, then the further ones
+	work   []workspace      // of every thread
 }
 
 // New returns an optimizer for parameters of one graph, without decay and clipping.
@@ -44,23 +45,33 @@ func New(params []graph.Expr, rule Rule) (*Optimizer, error) {
 		return nil, err
 	}
 	o := &Optimizer{Gradients: g, rule: rule, name: all.Name, params: params}
-	o.m, o.v = make([]graph.Tensor, len(params)), make([]graph.Tensor, len(params))
 	for i, p := range params {
-		state, err := StateOf(rule, p.Name(), p.Tensor().Shape)
-		if err != nil {
+		if err := o.keep(i, p); err != nil {
 			return nil, errors.WithMessage(err, all.Name)
-		}
-		o.states = append(o.states, state)
-		for at, list := range [][]graph.Tensor{o.m, o.v} {
-			if state.Moments > at {
-				list[i] = g.Zeros(i)
-			}
-		}
-		if state.Whole {
-			g.Entire(i, state.matrix)
 		}
 	}
 	return o, nil
+}
+
+// keep makes the tensors that the rule keeps for parameter i.
+func (o *Optimizer) keep(i int, p graph.Expr) error {
+	state, err := StateOf(o.rule, p.Name(), p.Tensor().Shape)
+	if err != nil {
+		return err
+	}
+	list, err := state.Kept(p.Tensor().Shape, p.PackedColumns())
+	if err != nil {
+		return errors.WithMessage(err, p.Name())
+	}
+	names, tensors := make([]string, len(list)), make([]graph.Tensor, len(list))
+	for at, k := range list {
+		names[at], tensors[at] = k.Name, o.Zeros(i, k.Shape...)
+	}
+	o.states, o.names, o.kept = append(o.states, state), append(o.names, names), append(o.kept, tensors)
+	if state.Whole {
+		o.Entire(i, state.matrix)
+	}
+	return nil
 }
 
 var errNoParams = errors.New("an optimizer with no parameters: create it with New")
@@ -87,7 +98,8 @@ func (o *Optimizer) Update(p *graph.Program, lr float64) (norm float64, err erro
 	}
 	norm, err = o.Apply(p, o.Clip, func(thread, i int, w, g graph.Tensor, scale float64) (finite bool) {
 		s := Step{T: o.Steps + 1, Rate: lr, work: &o.work[thread]}
-		s.Name, s.Scale, s.W, s.G, s.M, s.V = o.params[i].Name(), scale, w, g, o.m[i], o.v[i]
+		s.Name, s.Scale, s.W, s.G = o.params[i].Name(), scale, w, g
+		s.M, s.V, s.Further = o.states[i].divide(o.kept[i])
 		if len(w.Shape) > 1 {
 			s.Decay = o.Decay
 		}
@@ -137,39 +149,36 @@ func (o *Optimizer) step(pool *kernel.Pool, s Step, state State) (finite bool) {
 	return !broken.Load()
 }
 
-// finite returns an error if a moment has overflowed: its parameter might never change again.
+// finite returns an error if the state has overflowed: a parameter might never change again.
 func (o *Optimizer) finite() (err error) {
-	o.Moments(func(name string, m, v graph.Tensor) {
-		for _, t := range []struct {
-			name string
-			graph.Tensor
-		}{{"m.", m}, {"v.", v}} {
-			if err == nil {
-				err = errors.Wrap(t.Finite(t.name+name), "after the update")
-			}
+	o.Moments(func(kept, param string, t graph.Tensor) {
+		if err == nil {
+			err = errors.Wrap(t.Finite(kept+"."+param), "after the update")
 		}
 	})
 	return err
 }
 
-// Moments calls f with every parameter's name and its moments m and v, for saving or restoring them. Tensors that the
-// rule does not use are empty.
-func (o *Optimizer) Moments(f func(name string, m, v graph.Tensor)) {
+// Moments calls f with every tensor that is kept for a parameter, for saving or restoring them: its moments m and v, if
+// the rule has them, and the further ones, under their names.
+func (o *Optimizer) Moments(f func(kept, param string, t graph.Tensor)) {
 	if o == nil || f == nil {
 		return
 	}
 	for i, p := range o.params {
-		f(p.Name(), o.m[i], o.v[i])
+		for at, t := range o.kept[i] {
+			f(o.names[i][at], p.Name(), t)
+		}
 	}
 }
 
 // Shard makes this machine, of those of Across, keep only the moments of its part of the parameters. It updates that
 // part by the gradients of p, and fetches the others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the
 // same bits. Moments passes parts with the Shape of the full moment; Whole completes them. A parameter that its rule
-// needs entire belongs to one machine.
+// needs entire belongs to one machine, with its further tensors.
 func (o *Optimizer) Shard(p *graph.Program) error {
 	if o == nil || o.Gradients == nil {
 		return errNoParams
 	}
-	return o.Gradients.Shard(p, o.m, o.v)
+	return o.Gradients.Shard(p, o.kept...)
 }

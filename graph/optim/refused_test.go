@@ -27,35 +27,48 @@ func TestRulesAreRefused(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	w, _ := quadratic(t, false)
 	for want, rules := range map[string][]Rule{
-		"adamw: beta1: got 1, want a number, 0 ≤ x < 1":     {AdamW{Beta1: 1}},
-		"adamw: beta1: got -0.1, want a number, 0 ≤ x < 1":  {AdamW{Beta1: -0.1}},
-		"adamw: beta2: got NaN, want a number, 0 ≤ x < 1":   {AdamW{Beta2: nan}},
-		"adamw: eps: got -1e-08, want a number, x ≥ 0":      {AdamW{Eps: -1e-8}},
-		"adamw: eps: got NaN, want a number, x ≥ 0":         {AdamW{Eps: nan}},
-		"adamw: eps: got +Inf, want a number, x ≥ 0":        {AdamW{Eps: inf}},
-		"sgd: momentum: got 1, want a number, 0 ≤ x < 1":    {SGD{Momentum: 1}},
-		"sgd: momentum: got -0.1, want a number, 0 ≤ x < 1": {SGD{Momentum: -0.1}},
-		"sgd: momentum: got NaN, want a number, 0 ≤ x < 1":  {SGD{Momentum: nan}},
-		"lion: beta1: got 1, want a number, 0 ≤ x < 1":      {Lion{Beta1: 1}},
-		"lion: beta2: got NaN, want a number, 0 ≤ x < 1":    {Lion{Beta2: nan}},
-		"schedule_free: beta1: got 1, want a number":        {ScheduleFree{Beta1: 1}},
-		"schedule_free: beta2: got -1, want a number":       {ScheduleFree{Beta2: -1}},
-		"schedule_free: eps: got NaN, want a number, x ≥ 0": {ScheduleFree{Eps: nan}},
-		"schedule_free: warmup: got -1, want a number":      {ScheduleFree{Warmup: -1}},
-		"two: group 0, schedule_free: averages all weights": {Groups{"two", []Group{{Rule: ScheduleFree{}}}}},
-		"muon: momentum: got 1, want a number, 0 ≤ x < 1":   {Muon{Momentum: 1}},
-		"muon: steps: got -1, want 0 to 100":                {Muon{Steps: -1}},
-		"muon: steps: got 101, want 0 to 100":               {Muon{Steps: 101}},
-		`muon: scale: got "mine", want rms or spectral`:     {Muon{Scale: "mine"}},
-		"muon: w has shape [3], want a matrix":              {Muon{}},
-		"two: group 1, sgd: momentum: got 1, want a number": {Groups{"two", []Group{{Rule: AdamW{}}, {Rule: SGD{Momentum: 1}}}}},
-		"two: group 0: got no rule (nil)":                   {Groups{"two", []Group{{}}}},
-		`two: group 0, sgd: names: got "[", want a name`:    {Groups{"two", []Group{{Names: []string{"["}, Rule: SGD{}}}}},
-		"two: w of shape [3] belongs to no group":           {Groups{"two", []Group{{Matrices: true, Rule: SGD{}}}}, Groups{Name: "two"}},
-		"two: muon: w has shape [3], want a matrix":         {Groups{"two", []Group{{Names: []string{"?"}, Rule: Muon{}}}}},
-		"optimizer: got no rule (nil), want one such as":    {nil},
-		"mine: got 3 moments, want 0 to 2":                  {fixed{State{Name: "mine", Moments: 3}}},
-		"mine: got -1 moments, want 0 to 2":                 {fixed{State{Name: "mine", Moments: -1}}},
+		"adamw: beta1: got 1, want a number, 0 ≤ x < 1":      {AdamW{Beta1: 1}},
+		"adamw: beta1: got -0.1, want a number, 0 ≤ x < 1":   {AdamW{Beta1: -0.1}},
+		"adamw: beta2: got NaN, want a number, 0 ≤ x < 1":    {AdamW{Beta2: nan}},
+		"adamw: eps: got -1e-08, want a number, x ≥ 0":       {AdamW{Eps: -1e-8}},
+		"adamw: eps: got NaN, want a number, x ≥ 0":          {AdamW{Eps: nan}},
+		"adamw: eps: got +Inf, want a number, x ≥ 0":         {AdamW{Eps: inf}},
+		"sgd: momentum: got 1, want a number, 0 ≤ x < 1":     {SGD{Momentum: 1}},
+		"sgd: momentum: got -0.1, want a number, 0 ≤ x < 1":  {SGD{Momentum: -0.1}},
+		"sgd: momentum: got NaN, want a number, 0 ≤ x < 1":   {SGD{Momentum: nan}},
+		"lion: beta1: got 1, want a number, 0 ≤ x < 1":       {Lion{Beta1: 1}},
+		"lion: beta2: got NaN, want a number, 0 ≤ x < 1":     {Lion{Beta2: nan}},
+		"schedule_free: beta1: got 1, want a number":         {ScheduleFree{Beta1: 1}},
+		"schedule_free: beta2: got -1, want a number":        {ScheduleFree{Beta2: -1}},
+		"schedule_free: eps: got NaN, want a number, x ≥ 0":  {ScheduleFree{Eps: nan}},
+		"schedule_free: warmup: got -1, want a number":       {ScheduleFree{Warmup: -1}},
+		"two: group 0, schedule_free: averages all weights":  {Groups{"two", []Group{{Rule: ScheduleFree{}}}}},
+		"muon: momentum: got 1, want a number, 0 ≤ x < 1":    {Muon{Momentum: 1}},
+		"muon: steps: got -1, want 0 to 100":                 {Muon{Steps: -1}},
+		"muon: steps: got 101, want 0 to 100":                {Muon{Steps: 101}},
+		`muon: scale: got "mine", want rms or spectral`:      {Muon{Scale: "mine"}},
+		"muon: w has shape [3], want a matrix":               {Muon{}},
+		"soap: beta1: got 1, want a number, 0 ≤ x < 1":       {SOAP{Beta1: 1}},
+		"soap: beta2: got -1, want a number, 0 ≤ x < 1":      {SOAP{Beta2: -1}},
+		"soap: eps: got NaN, want a number, x ≥ 0":           {SOAP{Eps: nan}},
+		"soap: shampoo_beta: got 1, want a number":           {SOAP{ShampooBeta: 1}},
+		"soap: precondition_frequency: got -1, want":         {SOAP{Frequency: -1}},
+		"soap: max_precond_dim: got -1, want a number":       {SOAP{MaxDim: -1}},
+		"soap: w has shape [3], want a matrix":               {SOAP{}},
+		"mine: further tensors: want Whole, because":         {fixed{State{Name: "mine", Further: keeps("a", 1)}}},
+		`mine: w: further tensors: got the name "m", want`:   {further("m", 1)},
+		`mine: w: further tensors: got the name "a.b", want`: {further("a.b", 1)},
+		`mine: w: further tensors: got the name "", want`:    {further("", 1)},
+		"mine: w: further tensors: a: got shape [2 0], want": {further("a", 2, 0)},
+		"mine: w: further tensors: a: got shape [], want":    {further("a")},
+		"two: group 1, sgd: momentum: got 1, want a number":  {Groups{"two", []Group{{Rule: AdamW{}}, {Rule: SGD{Momentum: 1}}}}},
+		"two: group 0: got no rule (nil)":                    {Groups{"two", []Group{{}}}},
+		`two: group 0, sgd: names: got "[", want a name`:     {Groups{"two", []Group{{Names: []string{"["}, Rule: SGD{}}}}},
+		"two: w of shape [3] belongs to no group":            {Groups{"two", []Group{{Matrices: true, Rule: SGD{}}}}, Groups{Name: "two"}},
+		"two: muon: w has shape [3], want a matrix":          {Groups{"two", []Group{{Names: []string{"?"}, Rule: Muon{}}}}},
+		"optimizer: got no rule (nil), want one such as":     {nil},
+		"mine: got 3 moments, want 0 to 2":                   {fixed{State{Name: "mine", Moments: 3}}},
+		"mine: got -1 moments, want 0 to 2":                  {fixed{State{Name: "mine", Moments: -1}}},
 	} {
 		for _, rule := range rules {
 			if o, err := New([]graph.Expr{w}, rule); o != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -63,6 +76,15 @@ func TestRulesAreRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// keeps is a State.Further of one tensor.
+func keeps(name string, shape ...int) func(shape, columns []int) []Kept {
+	return func([]int, []int) []Kept { return []Kept{{name, shape}} }
+}
+
+func further(name string, shape ...int) Rule {
+	return fixed{State{Name: "mine", Whole: true, Further: keeps(name, shape...)}}
 }
 
 // fixed is a rule that changes nothing.
@@ -122,7 +144,7 @@ func TestOptimizersOfNothing(t *testing.T) {
 		if err := o.Shard(p); err == nil {
 			t.Error("sharded an optimizer of nothing")
 		}
-		o.Moments(func(string, graph.Tensor, graph.Tensor) { t.Error("moments of nothing") })
+		o.Moments(func(string, string, graph.Tensor) { t.Error("moments of nothing") })
 	}
 	for want, list := range map[string][]graph.Expr{
 		"adamw: fed is a value, not a parameter, or listed twice": {w, fed},

@@ -97,10 +97,10 @@ func TestSGDMomentumResumes(t *testing.T) {
 		step(t, o, p, 0.01)
 	}
 	copy(v.Tensor().F32, w.Tensor().F32)
-	o.Moments(func(name string, m, _ graph.Tensor) {
-		again.Moments(func(other string, to, _ graph.Tensor) {
-			if name != "w" || other != name || m.Len() != 2 {
-				t.Errorf("momentum of %q and %q, %d entries", name, other, m.Len())
+	o.Moments(func(kept, param string, m graph.Tensor) {
+		again.Moments(func(other, of string, to graph.Tensor) {
+			if kept != "m" || other != "m" || param != "w" || of != "w" || m.Len() != 2 {
+				t.Errorf("%s of %q and %s of %q, %d entries", kept, param, other, of, m.Len())
 			}
 			copy(to.F32, m.F32)
 		})
@@ -115,10 +115,8 @@ func TestSGDMomentumResumes(t *testing.T) {
 		}
 	}
 	plain, _, _ := descent(t, graph.Float32, SGD{})
-	plain.Moments(func(name string, m, v graph.Tensor) {
-		if m.Len() != 0 || v.Len() != 0 {
-			t.Errorf("%s has moments without a momentum", name)
-		}
+	plain.Moments(func(kept, param string, _ graph.Tensor) {
+		t.Errorf("%s has %s without a momentum", param, kept)
 	})
 }
 

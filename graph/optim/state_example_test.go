@@ -55,7 +55,7 @@ func (r regression) train(until int) {
 // state holds the tensors from which the run is resumed, by name.
 func (r regression) state() map[string]graph.Tensor {
 	all := map[string]graph.Tensor{r.w.Name(): r.w.Tensor()}
-	r.Moments(func(name string, m, v graph.Tensor) { all["m."+name], all["v."+name] = m, v })
+	r.Moments(func(kept, param string, t graph.Tensor) { all[kept+"."+param] = t })
 	return all
 }
 
@@ -85,6 +85,32 @@ func ExampleOptimizer_Moments() {
 	same := fmt.Sprint(second.w.Tensor().F32) == fmt.Sprint(uninterrupted.w.Tensor().F32)
 	fmt.Println(len(read), "tensors; the same bits:", same, second.Steps)
 	// Output: 3 tensors; the same bits: true 20
+}
+
+// SOAP starts as AdamW. After the first step its vectors follow the gradients: here the second gradient has the direction
+// of the first one, so that it is one number in these vectors, and the step of a matrix is along it.
+func ExampleSOAP() {
+	w := graph.Tensor{Shape: []int{2, 1}, F64: make([]float64, 2)}
+	s := optim.Step{Rate: 1, Scale: 1, W: w, G: graph.Tensor{F64: []float64{2, 1}},
+		M: graph.Tensor{F64: make([]float64, 2)}, V: graph.Tensor{F64: make([]float64, 2)}}
+	rule := optim.SOAP{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+	state, err := rule.State()
+	check(err)
+	for _, k := range state.Further(w.Shape, nil) {
+		s.Further = append(s.Further, graph.Tensor{Shape: k.Shape, F64: make([]float64, k.Shape[0]*k.Shape[1])})
+		fmt.Println(k.Name, k.Shape)
+	}
+	for s.T = 1; s.T <= 2; s.T++ {
+		rule.Step(s)
+		fmt.Printf("%.2f\n", w.F64)
+	}
+	// Output:
+	// l [2 2]
+	// ql [2 2]
+	// r [1 1]
+	// qr [1 1]
+	// [-1.00 -1.00]
+	// [-1.94 -1.47]
 }
 
 // Muon makes the directions of a gradient about equally large. Here the first two columns are one matrix, whose entries

@@ -64,3 +64,13 @@ func ExampleModel_Backward() {
 	// 7 true <nil>
 	// h.0.ln_2.weight 0 3 false <nil>
 }
+
+// The first step of SOAP is AdamW's. Then its first vector has the direction of the gradient (2, 1)ᵀ.
+func ExampleSOAPUpdate() {
+	zero := hand.Zeros[float64](2, 1)
+	w, s := hand.SOAPUpdate(hand.SOAP{Rate: 1, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, ShampooBeta: 0.95, Power: true}, 1,
+		zero, hand.NewMatrix(2, 1, 2., 1), hand.SOAPState[float64]{M: zero, V: zero, L: hand.Zeros[float64](2, 2),
+			QL: hand.NewMatrix(2, 2, 1., 0, 0, 1)})
+	fmt.Printf("%.3f %.3f\n", w.Data, s.QL.Columns(0, 1).Data)
+	// Output: [-1.000 -1.000] [0.894 0.447]
+}

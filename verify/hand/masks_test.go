@@ -107,6 +107,32 @@ func TestOptimizers(t *testing.T) {
 	w1, _ = hand.MuonUpdate(hand.Muon{Rate: 1, Scale: 1, Steps: 1}, zero, g, zero)
 	near(t, "one iteration", w1, -(3.4445 - 4.775 + 2.0315))
 
+	// Of a number the vector is 1, and of a diagonal matrix they are those of I: SOAP is AdamW.
+	p := hand.SOAP{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 1, Decay: 0.25, ShampooBeta: 0.5, Power: true}
+	s := hand.SOAPState[float64]{M: zero, V: zero, L: zero, QL: one(1)}
+	w1, s = hand.SOAPUpdate(p, 1, w, g, s)
+	near(t, "soap", w1, 2-0.1*(3./(3+1)+0.25*2))
+	near(t, "soap's l", s.L, 4.5)
+	w1, s = hand.SOAPUpdate(p, 2, w1, h, s)
+	near(t, "soap's second step", w1, 1.875-0.1*((0.25/0.75)/(math.Sqrt(1.9375/0.4375)+1)+0.25*1.875))
+	near(t, "soap's vector", s.QL, 1)
+	if _, s := hand.SOAPUpdate(p, 1, w, zero, hand.SOAPState[float64]{M: zero, V: zero, L: zero, QL: one(1)}); s.QL.At(0, 0) != 1 {
+		t.Errorf("without a gradient the vector is %v, want 1", s.QL)
+	}
+	if w, _ := hand.SOAPUpdate(p, 0, w, g, s); w.Err == nil {
+		t.Error("soap's step 0: got no error")
+	}
+	// g = (2, 1)ᵀ has L = gᵀg/2, and the first column of (L/tr L + 10⁻⁶I) is along (0.8 + 10⁻⁶, 0.4).
+	two, cold := hand.NewMatrix(2, 1, 2, 1.), hand.Zeros[float64](2, 1)
+	_, s = hand.SOAPUpdate(p, 1, cold, two, hand.SOAPState[float64]{M: cold, V: cold, L: hand.Zeros[float64](2, 2),
+		QL: hand.NewMatrix(2, 2, 1, 0, 0, 1.)})
+	norm := math.Hypot(0.8+1e-6, 0.4)
+	for i, want := range []float64{(0.8 + 1e-6) / norm, -0.4 / norm, 0.4 / norm, (0.8 + 1e-6) / norm} {
+		if got := s.QL.Data[i]; !(math.Abs(got-want) <= 1e-9) {
+			t.Errorf("soap's vectors, entry %d: got %v, want %v", i, got, want)
+		}
+	}
+
 	c := hand.AdamW{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 1, Decay: 0.25}
 	w1, m1, v1 := hand.AdamWUpdate(c, 1, w, g, zero, zero)
 	near(t, "adamw", w1, 2-0.1*(3./(3+1)+0.25*2))

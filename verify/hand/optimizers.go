@@ -102,6 +102,87 @@ func ScheduleFreeUpdate[T Number](o ScheduleFree, t int, y, g, x, z, v Matrix[T]
 	return z1.Scale(1 - o.Beta1).Add(x1.Scale(o.Beta1)), x1, z1, v1
 }
 
+// SOAP holds the numbers of the optimizer: the rate η, the β of the two moments, ε, the decay λ, the β of the
+// preconditioners, and whether the eigenvectors are updated after this step.
+type SOAP struct {
+	Rate, Beta1, Beta2, Eps, Decay, ShampooBeta float64
+	Power                                       bool
+}
+
+// SOAPState holds the results of a step: the moments, the preconditioners and the columns near their eigenvectors.
+// Before the first step they are zeros, and the columns I. A preconditioner without entries stays so, and so do its
+// columns; columns without entries stand for I.
+type SOAPState[T Number] struct{ M, V, L, R, QL, QR Matrix[T] }
+
+// SOAPUpdate returns the update of a matrix w by its gradient g in step t, counted from 1 (Vyas et al. 2024, algorithms
+// 3 and 4). s is the result of the previous step.
+//
+//	M ← β₁M + (1 − β₁)G,  V ← β₂V + (1 − β₂)G'∘G',  G' = Q_LᵀGQ_R
+//	w ← w − η(Q_L(M'/(√V̂ + ε))Q_Rᵀ + λw),  M' = Q_LᵀM̂Q_R,  M̂ = M/(1 − β₁ᵗ),  V̂ = V/(1 − β₂ᵗ)
+//	L ← βL + (1 − β)GGᵀ,  R ← βR + (1 − β)GᵀG
+//	with Power: Q_L ← Q of (L/tr L + 10⁻⁶I)Q_L = QU with an upper triangular U, and Q_R likewise
+//
+// The paper has ε inside the root, and neither the trace nor I, which makes all columns certain.
+func SOAPUpdate[T Number](o SOAP, t int, w, g Matrix[T], s SOAPState[T]) (w1 Matrix[T], s1 SOAPState[T]) {
+	if t < 1 {
+		w.Err = fmt.Errorf("hand: soap: step %d, want 1 or more", t)
+		return w, s
+	}
+	into := func(x Matrix[T]) Matrix[T] { return enclosed(s.QL.Transpose(), x, s.QR) }
+	back := func(x Matrix[T]) Matrix[T] { return enclosed(s.QL, x, s.QR.Transpose()) }
+	s1 = s
+	s1.M = s.M.Scale(o.Beta1).Add(g.Scale(1 - o.Beta1))
+	s1.V = s.V.Scale(o.Beta2).Add(into(g).Square().Scale(1 - o.Beta2))
+	mhat := s1.M.Scale(1 / (1 - math.Pow(o.Beta1, float64(t))))
+	vhat := s1.V.Scale(1 / (1 - math.Pow(o.Beta2, float64(t))))
+	step := back(into(mhat).Div(vhat.Sqrt().Shift(o.Eps)))
+	w1 = w.Sub(step.Add(w.Scale(o.Decay)).Scale(o.Rate))
+	s1.L, s1.QL = precondition(o, g, s.L, s.QL)
+	s1.R, s1.QR = precondition(o, g.Transpose(), s.R, s.QR)
+	return w1, s1
+}
+
+// enclosed returns a·x·b, where an a or b without entries stands for I.
+func enclosed[T Number](a, x, b Matrix[T]) Matrix[T] {
+	if !a.None() {
+		x = a.MatMul(x)
+	}
+	if !b.None() {
+		x = x.MatMul(b)
+	}
+	return x
+}
+
+// precondition returns the mean of g·gᵀ and its columns q after a step.
+func precondition[T Number](o SOAP, g, mean, q Matrix[T]) (mean1, q1 Matrix[T]) {
+	if mean.None() {
+		return mean, q
+	}
+	mean = mean.Scale(o.ShampooBeta).Add(g.MatMul(g.Transpose()).Scale(1 - o.ShampooBeta))
+	var trace T
+	for i := range min(mean.Rows, mean.Cols) {
+		trace += mean.At(i, i)
+	}
+	if !o.Power || mean.Err != nil || realPart(trace) == 0 {
+		return mean, q
+	}
+	return mean, gramSchmidt(mean.Div(NewMatrix(1, 1, trace)).MatMul(q).Add(q.Scale(1e-6)))
+}
+
+// gramSchmidt returns the Q of x = QU with an upper triangular U whose diagonal is positive: it takes the parts along
+// the columns before from every column, twice because of rounding, and divides the rest by its norm.
+func gramSchmidt[T Number](x Matrix[T]) Matrix[T] {
+	q := x.Columns(0, 0)
+	for j := range x.Cols {
+		c := x.Columns(j, j+1)
+		for range min(2, 2*j) {
+			c = c.Sub(q.MatMul(q.Transpose().MatMul(c)))
+		}
+		q = JoinColumns(q, c.Div(c.Transpose().MatMul(c).Sqrt()))
+	}
+	return q
+}
+
 // Muon holds the numbers of the optimizer: the rate η, the momentum μ, the decay λ, the factor s on the update of a
 // matrix, which depends on its shape, and the number of iterations, 1 to 100.
 type Muon struct {

@@ -36,6 +36,8 @@ func Network() map[string]string {
 		"feature_order": "1 with -attention taylor", "schedule": "linear", "cooldown_iters": "4 with -schedule wsd",
 		"muon_momentum": "0.5 with -optimizer muon", "muon_steps": "1 with -optimizer muon",
 		"muon_scale":             "spectral with -optimizer muon",
+		"precondition_frequency": "2 with -optimizer soap", "shampoo_beta": "0.5 with -optimizer soap",
+		"max_precond_dim":        "8 with -optimizer soap",
 		"partial_rotary_factor":  "0.5 with -position rope -qk_size 4",
 		"no_rope_layer_interval": "2 with -position rope -n_layer 2 -qk_size 4",
 		"label_smoothing":        "0.2", "z_loss": "0.1", "n_future_tokens": "3",

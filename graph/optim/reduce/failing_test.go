@@ -150,20 +150,21 @@ func TestMachinesRefuse(t *testing.T) {
 // such parts.
 func TestShardOnce(t *testing.T) {
 	g, p, _ := small(t, graph.Float32)
-	moments, none := []graph.Tensor{g.Zeros(0), g.Zeros(1)}, make([]graph.Tensor, 2)
-	if err := g.Shard(p, moments); err != nil || moments[0].Len() != 15 || g.First("b") != 0 {
-		t.Errorf("alone: got %v and %d moments, want 15", err, moments[0].Len())
+	moments := [][]graph.Tensor{{g.Zeros(0), {}}, {g.Zeros(1)}}
+	if err := g.Shard(p, moments...); err != nil || moments[0][0].Len() != 15 || g.First("b", moments[1][0]) != 0 {
+		t.Errorf("alone: got %v and %d moments, want 15", err, moments[0][0].Len())
 	}
-	if _, err := g.Whole("w", moments[0]); err == nil || err.Error() != "mine: w: got 15 numbers, want this machine's part of a moment" {
+	if _, err := g.Whole("w", moments[0][0]); err == nil || err.Error() != "mine: w: got 15 numbers, want this machine's part of a moment" {
 		t.Errorf("alone: got error %v", err)
 	}
 	g.Across(&pairOfMachines{left: math.MaxInt})
 	for range 2 {
-		if err := g.Shard(p, moments, none); err != nil || none[0].Len() != 0 {
-			t.Fatalf("got error %v, and %d moments of a rule without", err, none[0].Len())
+		if err := g.Shard(p, append(moments, nil)...); err != nil || moments[0][1].Len() != 0 {
+			t.Fatalf("got error %v, and %d moments of a rule without", err, moments[0][1].Len())
 		}
 	}
 	for i, m := range moments {
+		m := m[0]
 		if m.Len() != g.own[i].to-g.own[i].from || m.Len() != g.Zeros(i).Len() {
 			t.Errorf("parameter %d: got %d moments of the part %+v", i, m.Len(), g.own[i])
 		}

@@ -37,8 +37,8 @@ func TestGradients(t *testing.T) {
 		empty.Before(nil)
 		empty.Tree(2)
 		empty.Forget()
-		if _, err := empty.Whole("w", w.Tensor()); err == nil || empty.First("w") != 0 {
-			t.Errorf("of no parameters: got error %v and %d", err, empty.First("w"))
+		if _, err := empty.Whole("w", w.Tensor()); err == nil || empty.First("w", w.Tensor()) != 0 {
+			t.Errorf("of no parameters: got error %v and %d", err, empty.First("w", w.Tensor()))
 		}
 		_, failed := empty.Apply(p, 0, update)
 		for _, err := range []error{failed, empty.Accumulate(p), empty.Last(p), empty.Shard(p)} {

@@ -9,9 +9,10 @@ import (
 )
 
 // Shard makes Apply call its update only for this machine's part of the parameters, of those of Across, and fetch the
-// others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the same bits. Shard cuts moments, lists with a
-// tensor for every parameter, to that part; Whole completes them. A machine alone keeps them.
-func (c *Gradients) Shard(p *graph.Program, moments ...[]graph.Tensor) error {
+// others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the same bits. Shard cuts state, the
+// list of tensors of every parameter, to that part; Whole completes them. A machine alone keeps them. Tensors of
+// another size than their parameter, which must be Entire, belong to its machine.
+func (c *Gradients) Shard(p *graph.Program, state ...[]graph.Tensor) error {
 	if c == nil || len(c.params) == 0 {
 		return errNoParams
 	}
@@ -25,15 +26,25 @@ func (c *Gradients) Shard(p *graph.Program, moments ...[]graph.Tensor) error {
 	for _, s := range c.stretches(c.machines.Part()) {
 		c.own[s.param] = s
 	}
-	for _, list := range moments {
-		for i, t := range list {
+	for i, list := range state[:min(len(state), len(c.params))] {
+		for at, t := range list {
 			if t.Len() > 0 {
-				list[i] = c.Zeros(i)
-				copy(list[i].F32, t.F32[c.own[i].from:c.own[i].to])
+				from, to := c.part(i, t.Len())
+				list[at] = c.Zeros(i, t.Shape...)
+				copy(list[at].F32, t.F32[from:to])
 			}
 		}
 	}
 	return nil
+}
+
+// scale returns the place in a tensor of n entries of a border in its parameter i. A moment has the same one. A tensor
+// of another size has only the start and the end, as its parameter, which is Entire.
+func (c *Gradients) scale(i, border, n int) int {
+	if border == c.params[i].Tensor().Len() {
+		return n
+	}
+	return min(border, n)
 }
 
 // Entire makes Shard give parameter i to one machine, for an update that needs all of it. If it is also parallel, Apply
@@ -55,16 +66,38 @@ func (c *Gradients) Entire(i int, parallel bool) {
 // gradients.
 func (c *Gradients) scattered() bool { return c.own != nil && c.before == nil }
 
-// Zeros returns zeros for a moment of parameter i, or of this machine's part of it.
-func (c *Gradients) Zeros(i int) graph.Tensor {
+// Zeros returns zeros of a shape, that of parameter i by default, or this machine's part of them.
+func (c *Gradients) Zeros(i int, shape ...int) graph.Tensor {
 	if c == nil || i < 0 || i >= len(c.params) {
 		return graph.Tensor{}
 	}
 	t := c.params[i].Tensor()
-	if c.own == nil {
-		return zerosLike(t)
+	if len(shape) == 0 {
+		shape = t.Shape
 	}
-	return graph.Tensor{Shape: t.Shape, F32: kernel.Make[float32](c.own[i].to - c.own[i].from)}
+	from, to := c.part(i, entries(shape))
+	n := to - from
+	if t.F32 != nil {
+		return graph.Tensor{Shape: shape, F32: kernel.Make[float32](n)}
+	}
+	return graph.Tensor{Shape: shape, F64: kernel.Make[float64](n)}
+}
+
+// part returns the range of this machine's part of a tensor of n entries of parameter i.
+func (c *Gradients) part(i, n int) (from, to int) {
+	if c.own == nil {
+		return 0, n
+	}
+	return c.scale(i, c.own[i].from, n), c.scale(i, c.own[i].to, n)
+}
+
+// entries returns the number of entries of a tensor.
+func entries(shape []int) int {
+	n := 1
+	for _, size := range shape {
+		n *= max(0, size)
+	}
+	return n
 }
 
 // fetch completes the parameters by means of the flat sum. Before, every machine has updated only its part.
@@ -85,32 +118,38 @@ func (c *Gradients) fetch() error {
 	return nil
 }
 
-// Whole returns the full moment of the parameter with the given name from the parts of all machines. All machines must
-// call it.
+// Whole returns the full moment, or another tensor of the state, of the parameter with the given name from the parts of
+// all machines. All machines must call it.
 func (c *Gradients) Whole(name string, moment graph.Tensor) (graph.Tensor, error) {
 	if c == nil {
 		return moment, errNoParams
 	}
 	i, known := c.index[name]
-	if c.own == nil || !known || moment.Len() != c.own[i].to-c.own[i].from {
+	n, from, to := entries(moment.Shape), 0, -1
+	if c.own != nil && known {
+		from, to = c.part(i, n)
+	}
+	if moment.Len() != to-from {
 		return moment, errors.Errorf("%s: %s: got %d numbers, want this machine's part of a moment",
 			c.name, name, moment.Len())
 	}
-	t := graph.Tensor{Shape: moment.Shape, F32: make([]float32, c.params[i].Tensor().Len())}
-	copy(t.F32[c.own[i].from:], moment.F32)
+	t := graph.Tensor{Shape: moment.Shape, F32: make([]float32, n)}
+	copy(t.F32[from:], moment.F32)
 	borders := []int{0}
 	for part := range c.machines.Size() {
-		borders = append(borders, c.stretch(c.bucketOf(i), i, part).to)
+		borders = append(borders, c.scale(i, c.stretch(c.bucketOf(i), i, part).to, n))
 	}
 	return t, errors.Wrap(c.machines.Gather(t.F32, borders), c.name)
 }
 
-// First returns the index of the first entry of this machine's part of the parameter with the given name.
-func (c *Gradients) First(name string) int {
+// First returns the index of the first entry of this machine's part of a moment, or another tensor of the state, of the
+// parameter with the given name.
+func (c *Gradients) First(name string, moment graph.Tensor) int {
 	if c == nil || c.own == nil {
 		return 0
 	}
-	return c.own[c.index[name]].from
+	from, _ := c.part(c.index[name], entries(moment.Shape))
+	return from
 }
 
 // bucketOf returns the bucket of a parameter.

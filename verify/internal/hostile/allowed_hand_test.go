@@ -2,10 +2,11 @@ package hostile
 
 // handRules are the rules of the formulas by hand and of the functions that compare with them.
 var handRules = []struct{ pattern, why string }{
-	{`^hand\..*(Eps|LoRAScale|Scale|Queries|Factor|In|Out|Rate|Beta1|Beta2|Decay|Momentum|Clip)=`, "a formula takes any number, and NaN comes out of NaN"},
+	{`^hand\..*(Eps|LoRAScale|Scale|Queries|Factor|In|Out|Rate|Beta1|Beta2|ShampooBeta|Decay|Momentum|Clip)=`, "a formula takes any number, and NaN comes out of NaN"},
 	{`^hand\.Matrix\.(Scale|Shift) 1=`, "the same"},
 	{`^hand\.(LayerNormPlain\.\w+|TaylorFeatures\.\w+|\w+Update) 0={}`, "the number is 0"},
-	{`^hand\.(AdamW|ScheduleFree)Update 1=\d`, "a late step"},
+	{`^hand\.(AdamW|ScheduleFree|SOAP)Update 1=\d`, "a late step"},
+	{`^hand\.SOAPUpdate 4\.(L|R|QL|QR)={}`, "a side that is not rotated"},
 	{`^(hand\.ScheduleFreeUpdate|optim\.ScheduleFree\.State) 0\.Warmup=\d`, "a long warm-up"},
 	{`^hand\.\w*Mask \d(\[0\])*=(0|nil|short|\d{9,})`, "of no tokens, a window wider than the text, or other tokens"},
 	{`^hand\.(Sinusoids|Zeros|Matrix\.(Columns|Tokens)) [01]=0`, "none"},

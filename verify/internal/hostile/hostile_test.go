@@ -192,6 +192,8 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 		o.err(v.Check())
 	case hand.Partial[float64]:
 		o.err(cmp.Or(v.Max.Err, v.Total.Err, v.Out.Err))
+	case hand.SOAPState[float64]:
+		o.err(cmp.Or(v.M.Err, v.V.Err, v.L.Err, v.R.Err, v.QL.Err, v.QR.Err))
 	case hand.Cache[float64]:
 		o.err(cmp.Or(v.K.Err, v.V.Err))
 	case hand.Layer[float64]:
