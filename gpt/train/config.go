@@ -18,7 +18,7 @@ type Training struct {
 	LearningRate              float64 // the highest learning rate
 	Optimizer                 string  // by name
 	WeightDecay               float64 // on matrices only
-	Beta1                     float64 // decay of AdamW's and SOAP's mean, Lion's share, SGD's momentum, schedule_free's β₁
+	Beta1                     float64 // decay of AdamW's and SOAP's mean, Lion's share, SGD's or schedule_free's
 	Beta2                     float64 // decay of the mean square in AdamW, also in Muon, and SOAP, or of Lion's mean
 	MuonMomentum              float64 // Muon's momentum; 0 means 0.95
 	MuonSteps                 int     // number of iterations of Muon; 0 means 5
