@@ -70,11 +70,11 @@ func TestErrorMessages(t *testing.T) {
 		{"h.3: gather x (16, 32), x (16, 32): want integers declared by Ints", func(s Scope, x Expr) Expr { return x.In(s).Gather(x) }},
 		{"h.3: one-hot h.3.ids (4): ids up to 16 for 16 classes", func(s Scope, x Expr) Expr { return s.Ints("ids", 4, 17, -1).OneHot(16) }},
 		{"h.3: cross entropy x (16, 32), h.3.ids (16): ids up to 32 for 32 classes", func(s Scope, x Expr) Expr {
-			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 16, 33, -1), true)
+			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 16, 33, -1), true, 0, 0)
 			return y
 		}},
 		{"h.3: cross entropy x (16, 32), h.3.ids (15): 16 rows of logits for 15 targets", func(s Scope, x Expr) Expr {
-			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 15, 32, -1), true)
+			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 15, 32, -1), true, 0, 0)
 			return y
 		}},
 		{"h.3: add x (16, 32), (): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr { return x.In(s).Add(Expr{}) }},
@@ -171,7 +171,7 @@ func TestRunRefusesIdsOutOfRange(t *testing.T) {
 		if y, ok := Gather(table, ids); ok {
 			rows = y
 		}
-		loss, ok := CrossEntropy(rows, targets, true)
+		loss, ok := CrossEntropy(rows, targets, true, 0, 0)
 		if !ok {
 			loss = rows.Mul(targets.OneHot(3)).SumAll()
 		}

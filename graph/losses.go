@@ -2,24 +2,34 @@ package graph
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
 
-// CrossEntropy returns the kernel of the loss Σ (ln Σ e^z − z[target]), a scalar. The sum runs over the rows of logits
+// CrossEntropy returns the kernel of the sum of
+//
+//	ln Σ e^z − z[target] + s·(z[target] − mean(z)) + λ·ln² Σ e^z
+//
+// a scalar, with smoothed labels, 0 ≤ s < 1, and a z-loss λ = zLoss of at least 0. The sum runs over the rows of logits
 // (n, v) whose target is not the ignored id. If mean is set, it is divided by the number of these rows. An ignored row
-// counts for nothing even if it is not finite. In the equation 0 times such a row is NaN.
-func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
+// counts for nothing even if it is not finite. In the equation 0 times such a row is NaN. The mean of a row is finite
+// even where its sum in the equation overflows.
+func CrossEntropy(logits, targets Expr, mean bool, smoothing, zLoss float64) (loss Expr, ok bool) {
 	return logits.kernel("cross entropy", func() (*G.Node, error) {
+		if !(0 <= smoothing && smoothing < 1 && 0 <= zLoss && zLoss <= math.MaxFloat64) {
+			return nil, errors.Errorf("got smoothing %v and z-loss %v, "+
+				"want 0 ≤ smoothing < 1 and a z-loss of at least 0", smoothing, zLoss)
+		}
 		if rows, n := logits.node.Shape()[0], targets.count(); rows != n {
 			return nil, errors.Errorf("%d rows of logits for %d targets", rows, n)
 		}
 		if err := targets.ids.check(logits.node.Shape()[1], "classes"); err != nil {
 			return nil, err
 		}
-		return logits.g.ops.CrossEntropy(logits.node, targets.list(), targets.ids.ignore, mean)
+		return logits.g.ops.CrossEntropy(logits.node, targets.list(), targets.ids.ignore, mean, smoothing, zLoss)
 	}, targets)
 }
 

@@ -125,6 +125,11 @@ var cases = []layerCase{
 		l.Sum = true
 		return l.Forward(x, someIgnored(at))
 	}},
+	{"regularised cross entropy", "CrossEntropy", func(at Site, x graph.Expr) graph.Expr {
+		l := NewCrossEntropy(at.Scope)
+		l.Smoothing, l.ZLoss = 0.2, 0.3
+		return l.Forward(x, someIgnored(at))
+	}},
 	{"multi-token", "MultiToken", func(at Site, x graph.Expr) graph.Expr {
 		heads := []graph.Expr{x, x.Scale(-0.5)}
 		return NewMultiToken(at.Scope, at.Context).Forward(heads[:min(2, max(1, at.Context-1))], someIgnored(at))

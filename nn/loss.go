@@ -39,10 +39,8 @@ func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
 		l.scope.Failf("smoothing %v and z-loss %v: want 0 ≤ smoothing < 1 and a z-loss of at least 0",
 			l.Smoothing, l.ZLoss)
 	}
-	if l.Smoothing == 0 && l.ZLoss == 0 {
-		if loss, ok := graph.CrossEntropy(z, targets, !l.Sum); ok {
-			return loss
-		}
+	if loss, ok := graph.CrossEntropy(z, targets, !l.Sum, l.Smoothing, l.ZLoss); ok {
+		return loss
 	}
 	v := 1
 	if s := z.Shape(); len(s) == 2 {

@@ -110,6 +110,10 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	add("cross entropy", func(z []T) { z[0], z[1] = T(sum/float64(n)), T(kept) }, 2)
 	add("log-sum-exp", func(z []T) { copy(z, lse) }, n)
 	add("cross entropy, backward", func(z []T) { CrossEntropyBackward(p, z, x, lse, ids, 4, 0.7) }, n*d)
+	own := Regularized[T]{Smoothing: 0.3, ZLoss: 0.2, Means: make([]T, n)}
+	total, _ := own.CrossEntropy(p, x, lse, ids, 4)
+	add("regularised cross entropy", func(z []T) { z[0] = T(total / float64(n)) }, 1)
+	add("regularised cross entropy, backward", func(z []T) { own.CrossEntropyBackward(p, z, x, lse, ids, 4, 0.7) }, n*d)
 	factor := draw(n)
 	factor[2] = 0
 	add("rollout, backward", func(z []T) { ReinforceBackward(p, z, x, lse, factor, ids, 0.7) }, n*d)

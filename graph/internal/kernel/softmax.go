@@ -85,7 +85,63 @@ func shift[T Float](z []T, lse, scale T) (T, T) {
 
 // CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)), or 0 for rows whose target is ignore.
 func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T) {
+	Regularized[T]{}.CrossEntropyBackward(p, dz, logits, lse, targets, ignore, scale)
+}
+
+// Regularized adds two terms to the cross entropy of a row, s·(z[target] − mean(z)) + λ·lse²(z).
+type Regularized[T Float] struct {
+	Smoothing, ZLoss float64 // s and λ
+	Means            []T     // scratch, one number for each row; unused if s is 0
+}
+
+// CrossEntropy is like the function of that name.
+func (r Regularized[T]) CrossEntropy(p *Pool, logits, lse []T, targets []int, ignore int) (sum float64, kept int) {
+	sum, kept = CrossEntropy(p, logits, lse, targets, ignore)
 	v := len(logits) / len(lse)
+	if r.Smoothing > 0 {
+		p.Rows(len(lse), v, func(from, to int) {
+			for i := from; i < to; i++ {
+				r.Means[i] = mean(logits[i*v : (i+1)*v])
+			}
+		})
+	}
+	for i, y := range targets {
+		if y == ignore {
+			continue
+		}
+		if r.Smoothing > 0 {
+			sum += r.Smoothing * (float64(logits[i*v+y]) - float64(r.Means[i]))
+		}
+		if r.ZLoss > 0 {
+			sum += r.ZLoss * float64(lse[i]) * float64(lse[i])
+		}
+	}
+	return sum, kept
+}
+
+// mean returns the mean of z. It adds up four sums, each of which waits for its own additions alone.
+func mean[T Float](z []T) T {
+	var a, b, c, d float64
+	rest := z
+	for ; len(rest) >= 4; rest = rest[4:] {
+		a += float64(rest[0])
+		b += float64(rest[1])
+		c += float64(rest[2])
+		d += float64(rest[3])
+	}
+	for _, x := range rest {
+		a += float64(x)
+	}
+	return T((a + b + c + d) / float64(len(z)))
+}
+
+// CrossEntropyBackward computes dz = scale·((1 + 2λ·lse)·softmax(z) − (1 − s)·onehot(target) − s/v), or 0 for rows
+// whose target is ignore.
+func (r Regularized[T]) CrossEntropyBackward(
+	p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T,
+) {
+	v := len(logits) / len(lse)
+	right, uniform := scale*T(1-r.Smoothing), scale*T(r.Smoothing/float64(v))
 	p.Rows(len(lse), v, func(from, to int) {
 		for i := from; i < to; i++ {
 			z, dz := logits[i*v:(i+1)*v], dz[i*v:(i+1)*v]
@@ -93,16 +149,24 @@ func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, 
 				clear(dz)
 				continue
 			}
-			top, factor := shift(z, lse[i], scale)
+			factor := scale
+			if r.ZLoss > 0 {
+				factor = T(float64(scale) * (1 + 2*r.ZLoss*float64(lse[i])))
+			}
+			top, factor := shift(z, lse[i], factor)
 			if fast := simd.Of[T](); fast != nil {
 				fast.Exp(simd.Float32s(dz), simd.Float32s(z), float32(top), float32(factor))
-				dz[targets[i]] -= scale
-				continue
+			} else {
+				for j, x := range z {
+					dz[j] = Exp(x-top) * factor
+				}
 			}
-			for j, x := range z {
-				dz[j] = Exp(x-top) * factor
+			if r.Smoothing > 0 {
+				for j := range dz {
+					dz[j] -= uniform
+				}
 			}
-			dz[targets[i]] -= scale
+			dz[targets[i]] -= right
 		}
 	})
 }

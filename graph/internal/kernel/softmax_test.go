@@ -42,6 +42,22 @@ func TestCrossEntropyByHand(t *testing.T) {
 	close64(t, "dz", dz, []float64{0.5, -0.5, -1, 1, 0, 0}, 1e-14)
 }
 
+// Two classes with the probabilities ¼ and ¾: Σ e^z is 4, and the mean of the logits ½ ln 3.
+func TestRegularizedCrossEntropyByHand(t *testing.T) {
+	const s, lambda = 0.3, 0.2
+	logits, targets := []float64{0, math.Log(3), 5, 5, 1, 2}, []int{1, 7, 7}
+	lse, dz := make([]float64, 3), make([]float64, 6)
+	r := Regularized[float64]{s, lambda, make([]float64, 3)}
+	sum, kept := r.CrossEntropy(NewPool(1), logits, lse, targets, 7)
+	want := -math.Log(0.75) + s*math.Log(3)/2 + lambda*math.Log(4)*math.Log(4)
+	if !(math.Abs(sum-want) <= 1e-15) || kept != 1 {
+		t.Errorf("got %v over %d rows, want %v over 1", sum, kept, want)
+	}
+	r.CrossEntropyBackward(NewPool(1), dz, logits, lse, targets, 7, 2)
+	more := 1 + 2*lambda*math.Log(4)
+	close64(t, "dz", dz, []float64{2 * (more/4 - s/2), 2 * (more*3/4 - (1 - s) - s/2), 0, 0, 0, 0}, 1e-14)
+}
+
 // TestCrossEntropyOfHugeLogits: neither overflow nor NaN, and the loss is the distance of the two logits.
 func TestCrossEntropyOfHugeLogits(t *testing.T) {
 	for _, c := range []struct {

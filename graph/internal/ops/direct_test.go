@@ -19,7 +19,7 @@ func TestPositionsAndArrangementsAreDirect(t *testing.T) {
 	q, _ := GatherCols(y, []int{0, 1, 2, 3})
 	y, _ = CrossAttention(q, y.Reshape(4, 6).Join(y).Cols(0, 10), s.Value("mask", Const(0), 2, 2), cross(2, 2, 2, 2, 2, 3), 0)
 	y, _ = GatherCols(y, []int{0, 1, 2})
-	loss, _ := CrossEntropy(y, targets, false)
+	loss, _ := CrossEntropy(y, targets, false, 0, 0)
 	p, err := Compile(loss, x, table)
 	if err != nil {
 		t.Fatalf("%+v", err)
@@ -153,8 +153,11 @@ func TestLossesInsideAFormula(t *testing.T) {
 	const n, v = 5, 3
 	type inputs struct{ z, x, targets, returns, weights, old Expr }
 	for name, loss := range map[string]func(inputs) (Expr, bool){
-		"cross entropy":        func(i inputs) (Expr, bool) { return CrossEntropy(i.z, i.targets, true) },
-		"cross entropy, a sum": func(i inputs) (Expr, bool) { return CrossEntropy(i.z, i.targets, false) },
+		"cross entropy":        func(i inputs) (Expr, bool) { return CrossEntropy(i.z, i.targets, true, 0, 0) },
+		"cross entropy, a sum": func(i inputs) (Expr, bool) { return CrossEntropy(i.z, i.targets, false, 0, 0) },
+		"regularised cross entropy": func(i inputs) (Expr, bool) {
+			return CrossEntropy(i.z, i.targets, true, 0.2, 0.3)
+		},
 		"reinforce": func(i inputs) (Expr, bool) {
 			return Reinforce(i.z, i.targets, i.returns, Expr{}, i.weights)
 		},

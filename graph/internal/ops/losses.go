@@ -15,17 +15,34 @@ type crossEntropyOp struct {
 	ignore  int
 	mean    bool
 	lse     *buffer
+	means   *buffer // of the rows; nil without smoothing
 	weight  float64
+
+	smoothing, zLoss float64
 }
 
-// CrossEntropy returns the sum, or the mean, of ln Σ e^z − z[target] over the rows of logits whose target is not the
-// ignored id.
-func (b *Builder) CrossEntropy(logits *G.Node, targets IDs, ignore int, mean bool) (*G.Node, error) {
+// regularized returns the kernel of l.
+func regularized[T kernel.Float](l *crossEntropyOp) kernel.Regularized[T] {
+	return kernel.Regularized[T]{Smoothing: l.smoothing, ZLoss: l.zLoss, Means: of[T](l.means)}
+}
+
+// CrossEntropy returns the sum, or the mean, of ln Σ e^z − z[target] + s·(z[target] − mean(z)) + λ·ln² Σ e^z over the
+// rows of logits whose target is not the ignored id, with smoothing s and λ = zLoss.
+func (b *Builder) CrossEntropy(
+	logits *G.Node, targets IDs, ignore int, mean bool, smoothing, zLoss float64,
+) (*G.Node, error) {
+	n := logits.Shape()[0]
 	l := &crossEntropyOp{
-		pool: b.Pool, targets: targets.List, ignore: ignore, mean: mean, lse: &buffer{size: logits.Shape()[0]},
+		pool: b.Pool, targets: targets.List, ignore: ignore, mean: mean, lse: &buffer{size: n},
+		smoothing: smoothing, zLoss: zLoss,
+	}
+	fills := []*buffer{l.lse}
+	if smoothing > 0 {
+		l.means = &buffer{size: n}
+		fills = append(fills, l.means)
 	}
 	return b.node(&Op{
-		name: fmt.Sprintf("crossentropy(%t)", mean), wrt: []bool{true, false}, fills: []*buffer{l.lse},
+		name: fmt.Sprintf("crossentropy(%t)", mean), wrt: []bool{true, false}, fills: fills,
 		f32: crossEntropy[float32](l), f64: crossEntropy[float64](l),
 		diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 			return one(b.node(&Op{
@@ -38,7 +55,7 @@ func (b *Builder) CrossEntropy(logits *G.Node, targets IDs, ignore int, mean boo
 
 func crossEntropy[T kernel.Float](l *crossEntropyOp) body[T] {
 	return func(out []T, in [][]T) {
-		sum, kept := kernel.CrossEntropy(l.pool, in[0], of[T](l.lse), l.targets, l.ignore)
+		sum, kept := regularized[T](l).CrossEntropy(l.pool, in[0], of[T](l.lse), l.targets, l.ignore)
 		if l.weight = 1; l.mean {
 			l.weight = 1 / float64(kept)
 		}
@@ -48,7 +65,8 @@ func crossEntropy[T kernel.Float](l *crossEntropyOp) body[T] {
 
 func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
 	return func(dz []T, in [][]T) {
-		kernel.CrossEntropyBackward(l.pool, dz, in[0], of[T](l.lse), l.targets, l.ignore, T(l.weight)*in[1][0])
+		r, scale := regularized[T](l), T(l.weight)*in[1][0]
+		r.CrossEntropyBackward(l.pool, dz, in[0], of[T](l.lse), l.targets, l.ignore, scale)
 	}
 }
 

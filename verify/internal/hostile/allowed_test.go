@@ -44,6 +44,7 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.(Cross|Linear|Sigmoid|Forgetting)?Attention [12]=\(2, 2, 2\)`, "a mask of every sequence"},
 	{`^graph\.Expr\.Dropout 1=0`, "no dropout"},
 	{`^graph\.Expr\.(Pow 1=(0|-1)|Clamp 1=(0|-1)|Clamp 2=\+Inf|(Delay|Advance) 1=0)`, "a valid exponent, bound or number of steps"},
+	{`^graph\.CrossEntropy [34]=0`, "neither smoothing nor z-loss"},
 	{`^graph\.CompileWith 1`, "nothing is kept, or something else"},
 	{`^graph\.Expr\.MulAdd [12](=short|\[0\]=(0|-1))`, "other numbers, or one for all"},
 	{`^graph\.Scope\.Place 1=`, "any name"},

@@ -94,7 +94,7 @@ func arguments() map[string]func(w *world) []any {
 		"graph.Gather":       func(w *world) []any { return []any{w.matrix("table", 2, 3), ids(w)} },
 		"graph.MixTokens":    func(w *world) []any { return []any{w.matrix("w", 3, 2), w.matrix("x", 4, 5)} },
 		"graph.LinearT":      func(w *world) []any { return []any{w.matrix("x", 4, 3), w.matrix("w", 5, 3)} },
-		"graph.CrossEntropy": func(w *world) []any { return []any{w.matrix("logits", 4, 3), ids(w), true} },
+		"graph.CrossEntropy": func(w *world) []any { return []any{w.matrix("logits", 4, 3), ids(w), true, 0.1, 0.1} },
 		"graph.AddPositions": func(w *world) []any {
 			return []any{w.matrix("x", 4, 3), w.matrix("table", 2, 3), ids(w), 0.5}
 		},
