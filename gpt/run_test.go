@@ -162,7 +162,7 @@ func TestHooksThatChange(t *testing.T) {
 		return nil
 	}
 	c.Hooks.Loss = func(logits, targets graph.Expr) graph.Expr {
-		entropy, _ := graph.CrossEntropy(logits, targets, true)
+		entropy, _ := graph.CrossEntropy(logits, targets, true, 0, 0)
 		return entropy.Scale(3)
 	}
 	trainer, plain := newTrainer(t, c), newTrainer(t, tiny())

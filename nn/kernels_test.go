@@ -131,7 +131,7 @@ var cases = []layerCase{
 		return l.Forward(x, someIgnored(at))
 	}},
 	{"multi-token", "MultiToken", func(at Site, x graph.Expr) graph.Expr {
-		heads := []graph.Expr{x, x.Scale(-0.5)}
+		heads := []graph.Expr{x, x.In(at.Scope).Scale(-0.5)}
 		return NewMultiToken(at.Scope, at.Context).Forward(heads[:min(2, max(1, at.Context-1))], someIgnored(at))
 	}},
 	{"cross entropy with ignored targets", "CrossEntropy", func(at Site, x graph.Expr) graph.Expr {

@@ -487,7 +487,9 @@ var recurrenceLayerCases = []layerCase{
 		at.Bias, at.Dropout = false, 0.3
 		return NewMinGRU(at).Forward(x)
 	}},
-	{"real-gated linear recurrent unit", "RGLRU", func(at Site, x graph.Expr) graph.Expr { return fading(NewRGLRU(at)).Forward(times(x, 0.3)) }},
+	{"real-gated linear recurrent unit", "RGLRU", func(at Site, x graph.Expr) graph.Expr {
+		return fading(NewRGLRU(at)).Forward(times(x.In(at.Scope), 0.3))
+	}},
 	{"real-gated linear recurrent unit without biases, with adapters", "RGLRU", func(at Site, x graph.Expr) graph.Expr {
 		at.Affine = NewLoRA(func(string) bool { return true }, 3, 0.7)
 		at.Bias, at.Dropout = false, 0.3

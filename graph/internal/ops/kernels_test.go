@@ -70,9 +70,13 @@ func kernelCases() map[string]kernelCase {
 			x := in[0]
 			return x.Cols(4, 5).Join(x.Cols(0, 2).Scale(0), x.Cols(0, 1), x.Cols(4, 5), x.Cols(1, 4), x.Cols(1, 2))
 		}},
-		"scan": {leaves(2, m(6, 5), m(6, 5)), func(in []Expr) (Expr, bool) { return Scan(in[0], in[1], ScanShape{2, 3, 5, false}) },
+		"scan": {leaves(2, m(6, 5), m(6, 5)), func(in []Expr) (Expr, bool) {
+			return Scan(in[0], in[1], ScanShape{Batch: 2, Context: 3, Width: 5, Average: false})
+		},
 			func(in []Expr) Expr { return in[0].Scan(in[1].Shift(1), 3) }},
-		"scan of averages": {leaves(2, m(6, 5), m(6, 5)), func(in []Expr) (Expr, bool) { return Scan(in[0], in[1], ScanShape{2, 3, 5, true}) },
+		"scan of averages": {leaves(2, m(6, 5), m(6, 5)), func(in []Expr) (Expr, bool) {
+			return Scan(in[0], in[1], ScanShape{Batch: 2, Context: 3, Width: 5, Average: true})
+		},
 			func(in []Expr) Expr { return in[0].Mul(in[1].Scale(-1)).Scan(in[1].Shift(1), 3) }},
 		"share": {leaves(1, m(6, 5)), func(in []Expr) (Expr, bool) { return Share(in[0]) },
 			func(in []Expr) Expr { return in[0].Sigmoid().Scale(-1) }},
