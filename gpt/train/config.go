@@ -18,12 +18,12 @@ type Training struct {
 	LearningRate              float64 // the highest learning rate
 	Optimizer                 string  // by name
 	WeightDecay               float64 // on matrices only
-	Beta1                     float64 // decay of AdamW's and SOAP's mean, Lion's share, SGD's or schedule_free's
+	Beta1                     float64 // AdamW's and SOAP's decay of the mean, SGD's momentum, Lion's share
 	Beta2                     float64 // decay of the mean square in AdamW, also in Muon, and SOAP, or of Lion's mean
 	MuonMomentum              float64 // Muon's momentum; 0 means 0.95
 	MuonSteps                 int     // number of iterations of Muon; 0 means 5
 	MuonScale                 string  // how Muon's update depends on the shape: "rms" (default) or "spectral"
-	PreconditionFrequency     int     // number of steps of SOAP between two powers of its eigenvectors; 0 means 10
+	PreconditionFrequency     int     // number of steps between two updates of SOAP's eigenvectors; 0 means 10
 	ShampooBeta               float64 // decay of SOAP's preconditioners L and R; 0 means Beta2
 	MaxPrecondDim             int     // largest size of L and R of SOAP; a larger side is not rotated; 0 means 4096
 	GradClip                  float64 // the largest global norm; 0 means no clipping
