@@ -207,7 +207,7 @@ func TestRecompute(t *testing.T) {
 	}
 }
 
-// gradients returns the gradients of a complete model at random parameters and tokens, while training.
+// gradients returns the gradients of what a complete model minimises at random parameters and tokens, while training.
 func gradients(t *testing.T, g *graph.Graph, c Config, kernels bool) (loss float64, grads map[string][]float64) {
 	t.Helper()
 	g.Kernels = kernels
@@ -215,7 +215,7 @@ func gradients(t *testing.T, g *graph.Graph, c Config, kernels bool) (loss float
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := graph.Compile(m.Loss, m.Params()...)
+	p, err := graph.Compile(m.Objective, m.Params()...)
 	if err != nil {
 		t.Fatal(err)
 	}
