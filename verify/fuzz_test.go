@@ -99,7 +99,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 			c.LoraAlpha = 1.5
 		}
 		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head", "c_gate"} {
-			if target == "c_gate" && !gated {
+			if target == "c_gate" && !gated || target == "c_attn" && c.Attention == "mingru" { // which are not there
 				continue
 			}
 			if !latent && c.Block != "elman" && s.targets>>i&1 == 1 && (target != "lm_head" || c.Head != "tied") {
