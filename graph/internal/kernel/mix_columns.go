@@ -101,8 +101,8 @@ func dot[T Float](sum, x, y []T) {
 	}
 }
 
-// AddScaled computes z = x + y∘d row by row, where every column of y has the factor of its group in d. scratch has the
-// width of a row.
+// AddScaled computes z = x + y∘d for x and y (n, w). The factors d (g) belong to g groups of adjacent columns. scratch
+// holds w numbers.
 func AddScaled[T Float](p *Pool, z, x, y, d, scratch []T) {
 	spreadFactors(scratch, d)
 	Spread(p, len(x)/len(scratch), rowGrain(len(scratch)), scaledRows[T]{z, x, y, scratch})
@@ -131,8 +131,8 @@ func (s *scaledRows[T]) Do(from, to int) {
 	}
 }
 
-// AddScaledBackward computes dy = dz∘d, and the sums dd of dz∘y over the rows and the columns of every group, which are
-// optional. scratch holds 1 + Parts rows.
+// AddScaledBackward computes dy = dz∘d, and dd, the sums of dz∘y over the rows and the columns of each group. dd is
+// optional. scratch holds (1 + Parts)·w numbers.
 func AddScaledBackward[T Float](p *Pool, dy, dd, dz, y, d, scratch []T) {
 	width := len(scratch) / (1 + Parts)
 	row, sums := scratch[:width], scratch[width:]

@@ -6,50 +6,47 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// LRU is the gates a = σ(Λ)^(Power·σ(z)) of a real-gated linear recurrent unit, for rows of Λ's width. They are stored
-// as c = a − 1.
+// LRU computes the gates a = σ(Λ)^(Power·σ(z)) of a real-gated linear recurrent unit, in rows of Λ's width, as
+// c = a − 1.
 type LRU struct{ Power float64 }
 
-// rates returns Power·ln σ(Λ), and its derivative, Power·σ(−Λ).
-func rates[T kernel.Float](l LRU, lambda []T) (rate, slope []float64) {
-	rate, slope = make([]float64, len(lambda)), make([]float64, len(lambda))
-	for j, v := range lambda {
-		x := float64(v)
-		rate[j] = -l.Power * (max(0, -x) + math.Log1p(math.Exp(-math.Abs(x))))
-		_, rest := kernel.Logistic(x)
-		slope[j] = l.Power * rest
-	}
-	return rate, slope
+// rate returns Power·ln σ(Λ).
+func (l LRU) rate(lambda float64) float64 {
+	return -l.Power * (max(0, -lambda) + math.Log1p(math.Exp(-math.Abs(lambda))))
 }
 
 // Decay computes c = e^(σ(z)∘rate) − 1.
 func Decay[T kernel.Float](p *kernel.Pool, l LRU, c, z, lambda []T) {
-	rate, _ := rates(l, lambda)
 	d := len(lambda)
+	rates := make([]float64, d)
+	for j, v := range lambda {
+		rates[j] = l.rate(float64(v))
+	}
 	p.Rows(len(c)/d, d, func(from, to int) {
 		for i := from; i < to; i++ {
 			for j, x := range z[i*d:][:d] {
 				s, _ := kernel.Logistic(float64(x))
-				c[i*d+j] = T(math.Expm1(s * rate[j]))
+				c[i*d+j] = T(math.Expm1(s * rates[j]))
 			}
 		}
 	})
 }
 
-// DecayBackward adds the gradients of z and Λ to dz and dlambda, from dc and c = a − 1.
+// DecayBackward adds the gradients of z and Λ to dz and dlambda, from dc and c = a − 1. The derivative of the rate by Λ
+// is Power·σ(−Λ).
 func DecayBackward[T kernel.Float](p *kernel.Pool, l LRU, dz, dlambda, dc, c, z, lambda []T) {
-	rate, slope := rates(l, lambda)
 	d := len(lambda)
 	p.Range(d, 16, func(from, to int) { // columns, each with its sum over the rows
 		for j := from; j < to; j++ {
-			sum := 0.
+			rate, sum := l.rate(float64(lambda[j])), 0.
 			for i := j; i < len(c); i += d {
 				s, rest := kernel.Logistic(float64(z[i]))
 				dlog := float64(dc[i]) * (1 + float64(c[i])) // at ln a
-				dz[i] += T(dlog * rate[j] * s * rest)
+				dz[i] += T(dlog * rate * s * rest)
 				sum += dlog * s
 			}
-			dlambda[j] += T(sum * slope[j])
+			_, slope := kernel.Logistic(float64(lambda[j]))
+			dlambda[j] += T(sum * l.Power * slope)
 		}
 	})
 }
