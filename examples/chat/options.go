@@ -52,10 +52,7 @@ const (
 func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := program.Flags("chat", stderr)
 	program.Group(fs, "The model", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.model, "model", "",
-			"folder in Hugging Face's form, GGUF file, or directory of a run; "+
-				"by default a small folder with random weights")
-		fs.StringVar(&o.adapter, "adapter", "", "folder of adapters in PEFT's form, to use with the model")
+		base.ModelFlags(fs, &o.model, &o.adapter)
 		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, int8 or int4")
 		fs.StringVar(&o.template, "template", "",
 			"how conversations are written: chatml, or a FILE with a template in Jinja; by default as the model says")

@@ -29,10 +29,7 @@ type options struct {
 func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := program.Flags("gpt2", stderr)
 	program.Group(fs, "The model, and what to do with it", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.model, "model", "",
-			"folder in Hugging Face's form, GGUF file, or directory of a run; "+
-				"by default a small folder with random weights")
-		fs.StringVar(&o.adapter, "adapter", "", "folder of adapters in PEFT's form, to use with the model")
+		base.ModelFlags(fs, &o.model, &o.adapter)
 		fs.StringVar(&o.prompt, "prompt", "Once upon a time",
 			"text to continue; this is the task if no other is given")
 		fs.StringVar(&o.eval, "eval", "", "text to measure the model on")

@@ -1,6 +1,7 @@
 package base
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
+
+// ModelFlags adds -model and -adapter to the flags of a program.
+func ModelFlags(fs *flag.FlagSet, model, adapter *string) {
+	fs.StringVar(model, "model", "", "folder in Hugging Face's form, GGUF file, or directory of a run; "+
+		"by default a small folder with random weights")
+	fs.StringVar(adapter, "adapter", "", "folder of adapters in PEFT's form, to use with the model")
+}
 
 // Random returns a folder in the published form with a network like c and random weights, whose tokenizer of 512 tokens
 // has the given special ones. It creates the folder under that name in the user's cache, or else in outDir, unless it
