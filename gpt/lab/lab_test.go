@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -180,6 +181,40 @@ func TestRunIsShared(t *testing.T) {
 	}
 	if ran != 6 {
 		t.Errorf("got %d trials run by both, want each of the 6 once", ran)
+	}
+}
+
+// Many processes may find at the same time that a trial has ended, each of which removes its directory.
+func TestClearIsShared(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	all(t, s)
+	p, err := s.planned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := p.survey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended *Trial
+	for ended = range v.finished() {
+		break
+	}
+	var workers sync.WaitGroup
+	for range 8 {
+		workers.Go(func() {
+			for range 100 {
+				again := *ended
+				if err := s.run(t.Context(), &again, nil); err != nil && !errors.Is(err, errBusy) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if left, err := os.ReadDir(filepath.Join(s.Dir, trialsDir)); err != nil || len(left) > 0 {
+		t.Errorf("got %d directories of trials, want none (%v)", len(left), err)
 	}
 }
 

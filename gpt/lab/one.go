@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"math"
-	"os"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -45,7 +45,7 @@ type one struct {
 // run runs t from its last checkpoint to its end, and keeps its result. When ctx ends, it saves a checkpoint.
 func (s *Study) run(ctx context.Context, t *Trial, watch func(Step)) error {
 	dir, err := checkpoint.Open(s.trialOf(t))
-	if errors.Is(err, checkpoint.ErrLocked) {
+	if errors.Is(err, checkpoint.ErrLocked) || errors.Is(err, fs.ErrNotExist) { // another process is clearing it
 		return errBusy
 	}
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Study) run(ctx context.Context, t *Trial, watch func(Step)) error {
 	defer dir.Close()
 	if found, err := s.recall(t); found || err != nil { // another process has just finished it
 		t.Reused = found
-		return err
+		return cmp.Or(err, s.clear(t))
 	}
 	o := &one{study: s, Trial: t, dir: dir, watch: watch}
 	err = o.whole(ctx)
@@ -71,7 +71,7 @@ func (s *Study) run(ctx context.Context, t *Trial, watch func(Step)) error {
 	if err := s.keep(t); err != nil {
 		return err
 	}
-	return os.RemoveAll(s.trialOf(t))
+	return s.clear(t)
 }
 
 // whole trains and measures.

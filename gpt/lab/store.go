@@ -84,6 +84,16 @@ func (s *Study) keep(t *Trial) error {
 	})
 }
 
+// clear removes the checkpoints of t, which has a record. Another process that opens the directory meanwhile puts a new
+// lock into it; that process then finds the record, and clears the directory again.
+func (s *Study) clear(t *Trial) error {
+	err := os.RemoveAll(s.trialOf(t))
+	if errors.Is(err, fs.ErrExist) { // not empty
+		return nil
+	}
+	return err
+}
+
 func (s *Study) recordOf(t *Trial) string { return filepath.Join(s.Dir, resultsDir, t.Key+".json") }
 func (s *Study) trialOf(t *Trial) string  { return filepath.Join(s.Dir, trialsDir, t.Key) }
 
