@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -210,8 +211,9 @@ func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 }
 
 // LoadTemplate returns the template of conversations of a published model: that of tokenizer_config.json, or of
-// chat_template.jinja if the folder has such a file. Without these files, as in the checkpoint of a run, the template
-// is empty.
+// chat_template.jinja if the folder has such a file. The token that a text begins with is that of these files or, if
+// they do not say whether there is one, that of the post-processor of tokenizer.json. Without these files, as in the
+// checkpoint of a run, the template is empty.
 func LoadTemplate(cp *checkpoint.Checkpoint) (t text.Template, err error) {
 	if cp == nil {
 		return t, errNoCheckpoint
@@ -233,7 +235,29 @@ func LoadTemplate(cp *checkpoint.Checkpoint) (t text.Template, err error) {
 	if err == nil {
 		t, err = text.ReadTemplate(settings)
 	}
-	return t, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, settingsFile)
+	if err != nil {
+		return t, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, settingsFile)
+	}
+	var said struct {
+		AddBegin *bool `json:"add_bos_token"`
+	}
+	if err = field.UnmarshalPart(settings, &said); err == nil && t.Begin == "" && said.AddBegin == nil {
+		t.Begin, err = loadBegin(cp)
+	}
+	return t, err
+}
+
+// loadBegin returns the token that the post-processor of tokenizer.json puts before a text, or "".
+func loadBegin(cp *checkpoint.Checkpoint) (string, error) {
+	data, err := cp.File(tokenizerFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	begin, err := bpe.Begin(data)
+	return begin, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, tokenizerFile)
 }
 
 // withChat returns a tokenizer_config.json with another template.

@@ -140,8 +140,21 @@ func TestLoadTemplate(t *testing.T) {
 			t.Errorf("%d: got %+v, error %v, want %+v", i, got, err, tc.want)
 		}
 	}
-	all[settingsFile] = []byte(`{"eos_token": 3}`)
+	plain := all[tokenizerFile]
+	for settings, want := range map[string]string{`{}`: "<b>", `{"add_bos_token": false}`: "", `{"bos_token": "<s>", "add_bos_token": true}`: "<s>"} {
+		all[settingsFile] = []byte(settings)
+		all[tokenizerFile] = []byte(`{"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<b>"}}]}}`)
+		delete(all, chatFile)
+		if got, err := LoadTemplate(opened(t, folder(t, all))); err != nil || got.Begin != want {
+			t.Errorf("%s: got %+v, error %v, want %q", settings, got, err, want)
+		}
+	}
+	all[settingsFile], all[tokenizerFile] = []byte("{}"), []byte(`{"post_processor": {"type": "Other"}}`)
 	_, err := LoadTemplate(opened(t, folder(t, all)))
+	mustContain(t, err, `tokenizer.json: post_processor: type: got "Other", want`)
+	all[tokenizerFile] = plain
+	all[settingsFile] = []byte(`{"eos_token": 3}`)
+	_, err = LoadTemplate(opened(t, folder(t, all)))
 	mustContain(t, err, "tokenizer_config.json: eos_token: got a number, want a string")
 	all[settingsFile] = []byte(`[]`)
 	_, err = LoadTemplate(opened(t, folder(t, all)))

@@ -58,7 +58,6 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 		return nil, err
 	}
 	e.tok = tok
-	base.NoteTokens(tok, stderr)
 	if e.template, err = o.templateOf(cp); err != nil {
 		return nil, err
 	}

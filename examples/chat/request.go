@@ -255,14 +255,8 @@ func (s *server) begins(r *request) ([]int, error) {
 	default:
 		one = list[0]
 	}
-	ids = nil
-	if named, ok := s.tok.(interface{ Special(string) (int, bool) }); ok && s.template.Begin != "" {
-		if id, ok := named.Special(s.template.Begin); ok {
-			ids = append(ids, id)
-		}
-	}
-	more, err := s.tok.Encode(one)
-	if ids = append(ids, more...); err == nil && len(ids) == 0 {
+	ids, err := s.template.Prompt(s.tok, one)
+	if err == nil && len(ids) == 0 {
 		err = errors.New("empty, want at least one character")
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -35,7 +34,6 @@ func check(ctx context.Context, o options, list []known.Model, stdout, stderr io
 	if c.model, c.tok, err = openAt(o.model, 0); err != nil {
 		return err
 	}
-	base.NoteTokens(c.tok, stderr)
 	c.full = c.model.Config
 	if k := recognise(list, c.full); k != nil {
 		c.known = *k

@@ -52,7 +52,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	base.NoteTokens(tok, stderr)
 	switch o.task {
 	case "eval":
 		return evaluate(ctx, o, m, tok, stdout, stderr)

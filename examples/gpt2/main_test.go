@@ -305,33 +305,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Added tokens that the folder does not call special are reported in a line, because no prompt is encoded to them.
-func TestNonSpecialIsNoted(t *testing.T) {
-	dir := made(t)
-	path := filepath.Join(dir, "tokenizer.json")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	note := func() string {
-		var stdout, stderr bytes.Buffer
-		if err := run(t.Context(), []string{"-model", dir, "-tokens", "1"}, &stdout, &stderr); err != nil {
-			t.Fatal(err)
-		}
-		return stderr.String()
-	}
-	if said := note(); strings.Contains(said, "does not call special") {
-		t.Errorf("got %q, want nothing of special tokens", said)
-	}
-	plain := bytes.Replace(data, []byte(`"special":true`), []byte(`"special":false`), 1)
-	if err := os.WriteFile(path, plain, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if said := note(); bytes.Equal(plain, data) || !strings.Contains(said, "added tokens that the file does not call special: 1;") {
-		t.Errorf("got %q, want a line about 1 added token", said)
-	}
-}
-
 // A training with -patience stops once the validation loss rises, and saves the weights of the lowest one; -ema saves
 // the averages beside them, also of adapters.
 func TestPatienceAndAverages(t *testing.T) {

@@ -39,7 +39,6 @@ func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return errors.Wrap(err, "-tokenizer")
 	}
-	base.NoteTokens(tok, stderr)
 	data, err := source.Encode(tok, o.config.BlockSize)
 	if err != nil {
 		return err

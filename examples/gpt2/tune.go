@@ -17,7 +17,7 @@ func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer cp.Close()
-	tok, err := base.Tokenizer(cp, stderr)
+	tok, err := gpt.LoadTokenizer(cp)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,16 @@ import (
 
 // write prints the model's continuation, token by token as they are drawn, up to the end of a text, and its speed.
 func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
-	prompt, err := base.Prompt(tok, o.prompt)
+	cp, err := base.Folder().Load(o.model, stderr)
+	if err != nil {
+		return err
+	}
+	defer cp.Close()
+	template, err := gpt.LoadTemplate(cp)
+	if err != nil {
+		return err
+	}
+	prompt, err := base.TemplatePrompt(tok, template, o.prompt)
 	if err != nil {
 		return err
 	}
@@ -28,11 +37,6 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	if err != nil {
 		return err
 	}
-	cp, err := base.Folder().Load(o.model, stderr)
-	if err != nil {
-		return err
-	}
-	defer cp.Close()
 	stop, err := base.Ends(cp, tok)
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, a
 			w.turn(by == byAssistant)
 			w.text(s)
 		case before == byAssistant:
-			end := t.endOf(s)
+			end := t.endOf(tok, s)
 			w.mark(s[:end])
 			w.turn(false)
 			w.mark(s[end:])
@@ -169,15 +169,34 @@ func (t Template) values(messages []Message) map[string]any {
 	return values
 }
 
+// Prompt returns the tokens of a text that a model continues: the token that a text begins with, and those of the text,
+// in which a special token is ordinary text.
+func (t Template) Prompt(tok Tokenizer, text string) ([]int, error) {
+	if tok == nil {
+		return nil, errors.New("prompt: the tokenizer is nil")
+	}
+	w := writer{tok: tok}
+	if specials, ok := tok.(special); ok {
+		if _, ok := specials.Special(t.Begin); ok {
+			w.mark(t.Begin)
+		}
+	}
+	w.text(text)
+	ids, _, err := w.done()
+	return ids, err
+}
+
 // endOf returns the length of the mark at the beginning of a template's text after an answer.
-func (t Template) endOf(s string) int {
+func (t Template) endOf(tok Tokenizer, s string) int {
 	if t.End != "" && strings.HasPrefix(s, t.End) {
 		return len(t.End)
 	}
-	if found := markup.FindStringIndex(s); found != nil && found[0] == 0 {
-		return found[1]
+	if specials, ok := tok.(special); ok {
+		if at, end, id := specials.NextSpecial(s); at == 0 && id >= 0 {
+			return end
+		}
 	}
-	return 0
+	return len(markup.FindString(s))
 }
 
 // end returns End, or else the usual token that the tokenizer has.

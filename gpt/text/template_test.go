@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
 // Published templates.
@@ -62,6 +63,39 @@ func TestConversation(t *testing.T) {
 		if diff := cmp.Diff(want, ids); err != nil || diff != "" {
 			t.Errorf("%s: %v, -want +got:\n%s", name, err, diff)
 		}
+	}
+}
+
+// Marks of templates are the tokenizer's special tokens of any form, and a prompt begins with the token of the template.
+func TestMarks(t *testing.T) {
+	tok, err := bpe.Train("[INST] the other [/INST]", 300, "<s>", "</s>", "[INST]", "[/INST]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mistral := Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }}[/INST]" +
+		"{% else %} {{ m.content }}[INST]{% endif %}{% endfor %}"}
+	got, answer, err := mistral.Conversation(tok, Message{"user", "the [INST]"}, Message{"assistant", "other"})
+	inst, _ := tok.Special("[INST]")
+	plain, _ := tok.Encode("[INST]")
+	prompt, wrong := tok.EncodeSpecial("<s>[INST] the ?[/INST] ")
+	said, _ := tok.Encode("other")
+	mark, _ := tok.Encode("?")
+	at := slices.Index(prompt, mark[0])
+	want := slices.Concat(prompt[:at], plain, prompt[at+1:], said, []int{inst})
+	if err != nil || wrong != nil || !slices.Equal(got, want) || got[len(got)-1] != inst || !answer[len(got)-1] {
+		t.Errorf("got %v, %v (%v), want %v", got, answer, err, want)
+	}
+	for begin, want := range map[string]string{"<s>": "<s>the", "": "the", "<t>": "the"} {
+		got, err := Template{Begin: begin}.Prompt(tok, "the")
+		if want, _ := tok.EncodeSpecial(want); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: got %v, error %v, want %v", begin, got, err, want)
+		}
+	}
+	if got, err := (Template{Begin: "<s>"}).Prompt(Bytes{}, "a"); err != nil || len(got) != 1 {
+		t.Errorf("bytes: got %v, error %v, want one byte", got, err)
+	}
+	if _, err := (Template{}).Prompt(nil, "a"); err == nil || err.Error() != "prompt: the tokenizer is nil" {
+		t.Errorf("got error %v", err)
 	}
 }
 

@@ -3,12 +3,13 @@ package text
 import (
 	"regexp"
 	"slices"
-	"strings"
 )
 
-// special is a Tokenizer with tokens that no text is encoded to, such as that of bpe.
+// special is a Tokenizer with tokens that stand for themselves in the text of a template, such as that of bpe.
 type special interface {
 	Special(content string) (id int, ok bool)
+	NextSpecial(text string) (at, end, id int)
+	EncodeAfter(text string) ([]int, error)
 }
 
 // writer turns the text of a template and the text of users into tokens.
@@ -17,13 +18,14 @@ type writer struct {
 	ids    []int
 	answer []bool // for each id
 	learns bool   // the text being written is an answer
+	after  bool   // a special token comes before the text not encoded yet
 	before string // the text encoded last, if no special token follows it
 	wrote  string // the text not encoded yet
 	err    error
 }
 
-// markup matches possible special tokens in the text of a template.
-var markup = regexp.MustCompile(`<[^<>\s]+>`)
+// markup matches a mark in the text of a template whose tokenizer has no token for it.
+var markup = regexp.MustCompile(`^<[^<>\s]+>`)
 
 // text appends text of a user: a special token in it is ordinary text.
 func (w *writer) text(s string) { w.wrote += s }
@@ -31,14 +33,11 @@ func (w *writer) text(s string) { w.wrote += s }
 // mark appends text of a template: a special token in it stands for itself.
 func (w *writer) mark(s string) {
 	if specials, ok := w.tok.(special); ok {
-		for _, found := range markup.FindAllString(s, -1) {
-			if id, is := specials.Special(found); is {
-				at := strings.Index(s, found)
-				w.text(s[:at])
-				w.encode()
-				w.append(id)
-				w.before, s = "", s[at+len(found):]
-			}
+		for at, end, id := specials.NextSpecial(s); id >= 0; at, end, id = specials.NextSpecial(s) {
+			w.text(s[:at])
+			w.encode()
+			w.append(id)
+			w.before, w.after, s = "", true, s[end:]
 		}
 	}
 	w.text(s)
@@ -46,8 +45,10 @@ func (w *writer) mark(s string) {
 
 // turn sets whether the text that follows is an answer.
 func (w *writer) turn(learns bool) {
-	w.encode()
-	w.learns = learns
+	if w.learns != learns {
+		w.encode()
+		w.learns = learns
+	}
 }
 
 func (w *writer) done() ([]int, []bool, error) {
@@ -62,14 +63,18 @@ func (w *writer) encode() {
 	if w.wrote == "" || w.err != nil {
 		return
 	}
+	encode := w.tok.Encode
+	if specials, ok := w.tok.(special); ok && w.after {
+		encode = specials.EncodeAfter
+	}
 	var first, ids []int
-	if first, w.err = w.tok.Encode(w.before); w.err == nil {
-		ids, w.err = w.tok.Encode(w.before + w.wrote)
+	if first, w.err = encode(w.before); w.err == nil {
+		ids, w.err = encode(w.before + w.wrote)
 	}
 	if n := len(first); n <= len(ids) && slices.Equal(first, ids[:n]) {
 		ids = ids[n:]
 	} else if w.err == nil {
-		ids, w.err = w.tok.Encode(w.wrote)
+		ids, w.err = encode(w.wrote)
 	}
 	w.append(ids...)
 	w.before, w.wrote = w.wrote, ""

@@ -13,7 +13,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -24,31 +23,18 @@ func Open(g *graph.Graph, cp *checkpoint.Checkpoint, stderr io.Writer) (*gpt.Mod
 	if err != nil {
 		return nil, nil, err
 	}
-	tok, err := Tokenizer(cp, stderr)
-	return m, tok, err
-}
-
-// Tokenizer opens the tokenizer of a checkpoint.
-func Tokenizer(cp *checkpoint.Checkpoint, stderr io.Writer) (text.Tokenizer, error) {
 	tok, err := gpt.LoadTokenizer(cp)
-	if err == nil {
-		NoteTokens(tok, stderr)
-	}
-	return tok, err
-}
-
-// NoteTokens writes a line about the added tokens that act as special tokens although their file does not call them
-// so.
-func NoteTokens(tok text.Tokenizer, stderr io.Writer) {
-	if pairs, ok := tok.(*bpe.Tokenizer); ok && pairs.NonSpecial() > 0 {
-		fmt.Fprintf(stderr, "tokenizer: added tokens that the file does not call special: %d; "+
-			"they act as special tokens, and no prompt is encoded to them\n", pairs.NonSpecial())
-	}
+	return m, tok, err
 }
 
 // Prompt returns the tokens of a text, at least one.
 func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
-	ids, err := tok.Encode(prompt)
+	return TemplatePrompt(tok, text.Template{}, prompt)
+}
+
+// TemplatePrompt returns the tokens of a text as a template begins it, at least one.
+func TemplatePrompt(tok text.Tokenizer, t text.Template, prompt string) ([]int, error) {
+	ids, err := t.Prompt(tok, prompt)
 	if err == nil && len(ids) == 0 {
 		err = errors.New("empty; give at least one character, such as a newline")
 	}

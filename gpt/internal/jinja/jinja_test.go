@@ -81,7 +81,7 @@ func TestHuggingFaceJinja(t *testing.T) {
 			t.Errorf("%s, conversation %d: got %q (%v), want %q", names[i], i%len(talks()), got.S, err, want[i])
 		}
 	}
-	if len(tasks) < 48 || refused == 0 || refused > len(tasks)/2 {
+	if len(tasks) < 66 || refused == 0 || refused > len(tasks)/2 {
 		t.Errorf("%d of %d were refused", refused, len(tasks))
 	}
 }

@@ -5,8 +5,9 @@ import "github.com/pkg/errors"
 // recipe describes an encoding as files do, with tokens in their visible form.
 type recipe struct {
 	tokens       []string         // by id
-	special      map[string]int32 // special tokens; nil: the tokens of several bytes that no merge builds
-	plain        int              // number of special tokens that the file does not call special
+	added        []added          // nil: the tokens of several bytes that no merge builds
+	apart        map[string]int32 // those that take no part in merges
+	normalized   map[string]bool  // those that are found after the text was normalized
 	merges       [][2]string      // by rank
 	ignoreMerges bool             // a piece that is a token is not merged
 	layout       layout
@@ -19,24 +20,26 @@ func (r recipe) build() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{tokens: make([]string, len(r.tokens)), special: r.special, plain: r.plain, split: r.layout.split}
+	t := &Tokenizer{tokens: make([]string, len(r.tokens)), split: r.layout.split, special: map[string]int32{}}
 	var merged []bool
 	if t.merges, merged, err = r.table(ids); err != nil {
 		return nil, err
 	}
-	if t.special == nil {
-		t.special = r.unmergedTokens(ids, merged)
+	derived := r.added == nil
+	if derived {
+		r.unmergedTokens(ids, merged)
 	}
-	if t.named, err = newFinder(t.special); err != nil {
+	if t.form, err = r.layout.form(ids); err == nil {
+		err = t.find(r)
+	}
+	if err == nil && derived {
+		err = r.complete(ids)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if r.special == nil {
-		if err := r.complete(ids, t.special); err != nil {
-			return nil, err
-		}
-	}
 	for id, token := range r.tokens {
-		if _, ok := t.special[token]; ok {
+		if _, ok := r.apart[token]; ok {
 			t.tokens[id] = token
 			continue
 		}
@@ -51,15 +54,32 @@ func (r recipe) build() (*Tokenizer, error) {
 			t.lookup[t.tokens[id]] = id
 		}
 	}
-	t.form, err = r.layout.form(ids)
-	return t, err
+	return t, nil
 }
 
-// ordinary returns the ids of the tokens that are not special.
+// find sets the tokens that are found in texts.
+func (t *Tokenizer) find(r recipe) (err error) {
+	var before, after []added
+	for _, a := range r.added {
+		t.special[a.content] = a.id
+		if r.normalized[a.content] {
+			a.content = t.form.before(a.content, true)
+			after = append(after, a)
+		} else {
+			before = append(before, a)
+		}
+	}
+	if t.named, err = newFinder(before); err == nil {
+		t.normal, err = newFinder(after)
+	}
+	return err
+}
+
+// ordinary returns the ids of the tokens that take part in merges.
 func (r recipe) ordinary() (map[string]int32, error) {
-	ids := make(map[string]int32, len(r.tokens)-len(r.special))
+	ids := make(map[string]int32, len(r.tokens)-len(r.apart))
 	for id, token := range r.tokens {
-		if _, ok := r.special[token]; !ok {
+		if _, ok := r.apart[token]; !ok {
 			if first, twice := ids[token]; twice {
 				return nil, errors.Errorf("vocab: %.64q: got ids %d and %d, want one", token, first, id)
 			}
@@ -100,31 +120,29 @@ func missing(ids map[string]int32, m [2]string) string {
 	return m[0] + m[1]
 }
 
-// unmergedTokens removes from ids the tokens that are not single bytes and that no merge builds, and returns them.
-func (r recipe) unmergedTokens(ids map[string]int32, merged []bool) map[string]int32 {
-	special := map[string]int32{}
+// unmergedTokens removes from ids the tokens that are not single bytes and that no merge builds, and makes them special
+// tokens.
+func (r *recipe) unmergedTokens(ids map[string]int32, merged []bool) {
+	r.apart = map[string]int32{}
 	for id, token := range r.tokens {
 		if b, ok := r.layout.read(token); !merged[id] && (!ok || len(b) != 1) {
-			special[token] = int32(id)
+			r.apart[token] = int32(id)
+			r.added = append(r.added, added{content: token, id: int32(id), special: true})
 			delete(ids, token)
 		}
 	}
-	return special
 }
 
 // complete refuses a special token that is two ordinary tokens one after the other: its merge is missing. A truncated
 // file of merges always leaves such a token, because the remaining merges build the parts of the first lost one.
-func (r recipe) complete(ids, special map[string]int32) error {
-	for id, token := range r.tokens {
-		if _, ok := special[token]; !ok {
-			continue
-		}
-		for i := range token {
-			_, left := ids[token[:i]]
-			_, right := ids[token[i:]]
+func (r recipe) complete(ids map[string]int32) error {
+	for _, a := range r.added {
+		for i := range a.content {
+			_, left := ids[a.content[:i]]
+			_, right := ids[a.content[i:]]
 			if left && right {
 				return errors.Errorf("merges: got %d, none of which makes token %d, %.64q, from %.64q and %.64q; "+
-					"is the file cut?", len(r.merges), id, token, token[:i], token[i:])
+					"is the file cut?", len(r.merges), a.id, a.content, a.content[:i], a.content[i:])
 			}
 		}
 	}

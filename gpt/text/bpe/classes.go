@@ -1,6 +1,7 @@
 package bpe
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -74,6 +75,14 @@ func contraction(s string) int {
 		}
 	}
 	return 0
+}
+
+// ending is contraction for letters of either case.
+func ending(s string) int {
+	if s == "" || s[0] != '\'' {
+		return 0
+	}
+	return contraction(strings.ToLower(s[:min(len(s), 3)]))
 }
 
 // spaces returns the end of the white space that s begins with: all of it if the text ends after it, otherwise all but

@@ -6,7 +6,7 @@ import "golang.org/x/text/unicode/norm"
 // was typed, as Qwen 2 does. Decode also returns text in that form.
 type composed struct{ form }
 
-func (f composed) before(text string) string { return norm.NFC.String(text) }
+func (f composed) before(text string, _ bool) string { return norm.NFC.String(text) }
 
 // composedLayout returns a layout for texts in form C.
 func composedLayout(l layout) layout {

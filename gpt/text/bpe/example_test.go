@@ -31,3 +31,18 @@ func ExampleRead() {
 	fmt.Println(err)
 	// Output: model: type: got "Unigram", want BPE
 }
+
+// NextSpecial finds the tokens that stand for themselves in the text of a template, and EncodeAfter encodes what
+// follows one.
+func ExampleTokenizer_NextSpecial() {
+	tok, err := bpe.Train(strings.Repeat("the cat, the hat, that cat\n", 10), 267, "[INST]", "[/INST]")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := "[INST] hat"
+	at, end, id := tok.NextSpecial(text)
+	ids, err := tok.EncodeAfter(text[end:])
+	fmt.Println(at, end, id, ids, err)
+	// Output: 0 6 265 [262] <nil>
+}

@@ -8,7 +8,7 @@ import (
 // byteLevel merges bytes: no text is outside its vocabulary, whatever its encoding (Radford et al. 2019, section 2.2).
 type byteLevel struct{ of *[256]int32 }
 
-func (f byteLevel) before(text string) string { return text }
+func (f byteLevel) before(text string, _ bool) string { return text }
 
 func (f byteLevel) symbols(ids []int32, piece string) []int32 {
 	for i := range len(piece) {
@@ -24,11 +24,14 @@ func (f byteLevel) symbols(ids []int32, piece string) []int32 {
 type metaspace struct {
 	of      map[rune]int32
 	bytes   *[256]int32
-	prepend func(text string) string
+	prepend prepend
 }
 
+// prepend puts a space before a text, or leaves it as it is. first reports that no token comes before the text.
+type prepend func(text string, first bool) string
+
 // spaceAlways returns a space before every text that is not empty.
-func spaceAlways(text string) string {
+func spaceAlways(text string, _ bool) string {
 	if text == "" {
 		return text
 	}
@@ -36,17 +39,25 @@ func spaceAlways(text string) string {
 }
 
 // spaceOnce returns a space before every text that does not begin with one.
-func spaceOnce(text string) string {
+func spaceOnce(text string, first bool) string {
 	if strings.HasPrefix(text, " ") {
 		return text
 	}
-	return spaceAlways(text)
+	return spaceAlways(text, first)
+}
+
+// spaceFirst does the same as spaceOnce for a text that no token comes before.
+func spaceFirst(text string, first bool) string {
+	if !first {
+		return text
+	}
+	return spaceOnce(text, first)
 }
 
 // spaceNever leaves a text as it is.
-func spaceNever(text string) string { return text }
+func spaceNever(text string, _ bool) string { return text }
 
-func (f metaspace) before(text string) string { return f.prepend(text) }
+func (f metaspace) before(text string, first bool) string { return f.prepend(text, first) }
 
 func (f metaspace) symbols(ids []int32, piece string) []int32 {
 	for i, c := range piece {

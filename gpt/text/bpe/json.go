@@ -9,7 +9,7 @@ import (
 )
 
 // fileJSON is the part of a tokenizer.json that Read uses. Post-processors add special tokens, which Encode never
-// does; truncation and padding are left to the caller.
+// does, see Begin; truncation and padding are left to the caller.
 type fileJSON struct {
 	Added        []addedJSON `json:"added_tokens"`
 	Normalizer   *section    `json:"normalizer"`
@@ -18,9 +18,13 @@ type fileJSON struct {
 }
 
 type addedJSON struct {
-	ID      int    `json:"id"`
-	Content string `json:"content"`
-	Special bool   `json:"special"`
+	ID         int    `json:"id"`
+	Content    string `json:"content"`
+	Special    bool   `json:"special"`
+	SingleWord bool   `json:"single_word"`
+	Left       bool   `json:"lstrip"`
+	Right      bool   `json:"rstrip"`
+	Normalized *bool  `json:"normalized"` // by default those that are not special
 }
 
 type modelJSON struct {
@@ -34,9 +38,9 @@ type modelJSON struct {
 	Merges       mergeList       `json:"merges"`
 }
 
-// Read reads the tokenizer.json of a published model whose type is BPE: over bytes with the patterns of GPT-2, Llama 3
-// and Qwen 2 or single digits, with or without Unicode's form C, or over characters with ▁ for the space as in LLaMA.
-// Anything else is an error that names it. All added tokens are special.
+// Read reads the tokenizer.json of a published model whose type is BPE: over bytes with the patterns of GPT-2, Llama 3,
+// Qwen 2, gpt-oss and Mistral's Tekken or single digits, with or without Unicode's form C, or over characters with ▁
+// for the space as in LLaMA and Gemma. Anything else is an error that names it.
 func Read(data []byte) (*Tokenizer, error) {
 	var f fileJSON
 	if err := encoded(data); err != nil {
@@ -65,27 +69,34 @@ func (f fileJSON) build() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := recipe{layout: l, special: map[string]int32{}, merges: f.Model.Merges, ignoreMerges: f.Model.IgnoreMerges}
+	r := recipe{layout: l, merges: f.Model.Merges, ignoreMerges: f.Model.IgnoreMerges}
 	var own vocabulary
 	if err := field.UnmarshalPart(f.Model.Vocab, &own); err != nil {
 		return nil, err
 	}
-	all, ids := own, map[string]int{}
-	for _, a := range f.Added {
-		if a.Content == "" {
-			return nil, errors.Errorf("added_tokens: id %d: got no content", a.ID)
-		}
-		r.special[a.Content], ids[a.Content] = int32(a.ID), a.ID
-		if !a.Special {
-			r.plain++
-		}
+	ids, err := f.addTo(&r)
+	if err != nil {
+		return nil, err
 	}
+	plain := map[string]bool{}
+	for _, a := range r.added {
+		plain[a.content] = !a.special
+	}
+	all := own
 	for _, e := range own {
-		if id, ok := ids[e.token]; ok && id != e.id {
+		id, ok := ids[e.token]
+		if !ok {
+			continue
+		}
+		if id != e.id {
 			return nil, errors.Errorf("added_tokens: %.64q: id: got %d, want the %d of the vocabulary",
 				e.token, id, e.id)
 		}
 		delete(ids, e.token)
+		// Gemma's runs of spaces are added tokens and built by merges.
+		if _, written := l.read(e.token); written && plain[e.token] {
+			delete(r.apart, e.token)
+		}
 	}
 	for content, id := range ids {
 		all = append(all, entry{content, id})
@@ -94,6 +105,33 @@ func (f fileJSON) build() (*Tokenizer, error) {
 		return nil, err
 	}
 	return r.build()
+}
+
+// addTo adds the added tokens to a recipe, and returns their ids.
+func (f fileJSON) addTo(r *recipe) (ids map[string]int, err error) {
+	ids = make(map[string]int, len(f.Added))
+	r.added, r.apart = make([]added, 0, len(f.Added)), make(map[string]int32, len(f.Added))
+	r.normalized = map[string]bool{}
+	for _, a := range f.Added {
+		_, twice := ids[a.Content]
+		switch {
+		case a.Content == "":
+			return nil, errors.Errorf("added_tokens: id %d: got no content", a.ID)
+		case a.SingleWord:
+			return nil, errors.Errorf("added_tokens: %.64q: single_word: got true, want false", a.Content)
+		case twice && ids[a.Content] != a.ID:
+			return nil, errors.Errorf("added_tokens: %.64q: got ids %d and %d, want one",
+				a.Content, ids[a.Content], a.ID)
+		case twice:
+			continue
+		}
+		ids[a.Content], r.apart[a.Content] = a.ID, int32(a.ID)
+		r.added = append(r.added, added{a.Content, int32(a.ID), a.Special, a.Left, a.Right})
+		if f.Normalizer != nil && (a.Normalized == nil && !a.Special || a.Normalized != nil && *a.Normalized) {
+			r.normalized[a.Content] = true
+		}
+	}
+	return ids, nil
 }
 
 func (m modelJSON) check() error {

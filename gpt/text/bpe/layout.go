@@ -36,7 +36,7 @@ func byteLevelLayout(split ...splitter) layout {
 const blank = "▁"
 
 // metaspaceLayout writes the space as ▁, and a byte that stands for itself as <0x0A>.
-func metaspaceLayout(prepend func(string) string, split ...splitter) layout {
+func metaspaceLayout(prepend prepend, split ...splitter) layout {
 	read := func(token string) (string, bool) {
 		if b, ok := byteToken(token); ok {
 			return string([]byte{b}), true

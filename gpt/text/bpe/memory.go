@@ -30,14 +30,14 @@ func newMemory() *memory { return &memory{seed: maphash.MakeSeed(), known: make(
 // encode returns the ids of a piece, which the next call overwrites.
 func (m *memory) encode(t *Tokenizer, piece string) []int32 {
 	if len(piece) > longest {
-		m.loose = t.encode(m.loose, piece)
+		m.loose = t.piece(m.loose, piece)
 		return m.loose
 	}
 	at := &m.known[maphash.String(m.seed, piece)%places]
 	if at.piece == piece {
 		return at.ids[:at.n]
 	}
-	m.loose = t.encode(m.loose, piece)
+	m.loose = t.piece(m.loose, piece)
 	if len(m.loose) <= len(at.ids) {
 		at.piece, at.n = strings.Clone(piece), copy(at.ids[:], m.loose)
 	}

@@ -151,6 +151,9 @@ func paired(t *testing.T, preTokenizer string) json.RawMessage {
 	return tiny(t, byteLevelSection, preTokenizer, `"vocab":{`, `"vocab":{`+vocab.String(), `"merges":[`, `"merges":[`+merges.String())
 }
 
+// foreign reports a number that is no ASCII digit.
+func foreign(r rune) bool { return r > unicode.MaxASCII && unicode.IsNumber(r) }
+
 // Hugging Face's program for browsers opens every form of file that this package reads and writes, and returns the
 // same ids. Texts that JavaScript treats differently are omitted: it does not treat U+0085 as white space, but U+FEFF,
 // and its Digits cut only at ASCII digits.
@@ -167,7 +170,6 @@ func TestHuggingFaceTokenizers(t *testing.T) {
 	for section := range preTokenizers() {
 		asked = append(asked, question{Tokenizer: paired(t, section)})
 	}
-	foreign := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsNumber(r) }
 	for i, q := range asked {
 		digits := bytes.Contains(q.Tokenizer, []byte(`"Digits"`))
 		for _, text := range mixed(2000) {

@@ -97,6 +97,7 @@ func preTokenizers() map[string][]string {
 		return `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":` + string(quoted) +
 			`},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}`
 	}
+	const rest = `| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	llama := `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	return map[string][]string{
 		byteLevelSection: {"a", " 1234", "'", "S"},
@@ -106,7 +107,10 @@ func preTokenizers() map[string][]string {
 		`"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel","use_regex":false}]}`: {
 			"a ", "1", "2", "3", "4", "'S"},
 		regex(llama): {"a", " ", "123", "4", "'S"},
-		regex(strings.Replace(llama, "{1,3}", "", 1)): {"a", " ", "1", "2", "3", "4", "'S"},
+		strings.Replace(regex(llama), `"Isolated","invert":false`, `"Removed","invert":true`, 1):                                 {"a", " ", "123", "4", "'S"},
+		regex(capitalWords + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` + capitalEnds + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}` + rest): {"a", " ", "123", "4", "'S"},
+		regex(capitalWords + `|` + capitalEnds + `|\p{N}` + rest):                                                                {"a", " ", "1", "2", "3", "4", "'S"},
+		regex(strings.Replace(llama, "{1,3}", "", 1)):                                                                            {"a", " ", "1", "2", "3", "4", "'S"},
 	}
 }
 

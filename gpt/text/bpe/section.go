@@ -27,11 +27,22 @@ type section struct {
 // pattern is the text to search for: a string or a regular expression.
 type pattern struct{ String, Regex string }
 
-// patterns holds the splitters of the supported regular expressions.
+// patterns holds the splitters of the supported regular expressions. Each of them matches any character, so that it
+// makes no difference whether a file isolates its matches or removes the text between them.
 var patterns = map[string]splitter{
 	contractionPattern + `| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`: splitGPT2,
 	wordPattern + `\p{N}{1,3}` + restPattern:                                   splitNumbers(3),
 	wordPattern + `\p{N}` + restPattern:                                        splitNumbers(1),
+	capitalPattern(`(?i:`+contractionPattern+`)?`, `\p{N}{1,3}`):               splitCapitals(3, true),
+	capitalPattern(``, `\p{N}`):                                                splitCapitals(1, false),
+}
+
+// capitalPattern returns the pattern of splitCapitals with the endings of words and the pattern of numbers.
+func capitalPattern(ending, numbers string) string {
+	const start = `[^\r\n\p{L}\p{N}]?`
+	const upper, lower = `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`, `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`
+	return start + upper + `*` + lower + `+` + ending + `|` + start + upper + `+` + lower + `*` + ending +
+		`|` + numbers + `| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 }
 
 const (
@@ -45,8 +56,11 @@ func (f fileJSON) layout() (layout, error) {
 	if f.Model.ByteFallback {
 		return f.metaspace()
 	}
-	if f.Normalizer != nil && f.Normalizer.Type != "NFC" {
-		return layout{}, errors.Errorf("normalizer: got %.64q, want NFC or none with bytes", f.Normalizer.Type)
+	composes := false
+	if n := f.Normalizer.only(); n != nil {
+		if composes = n.Type == "NFC"; !composes {
+			return layout{}, errors.Errorf("normalizer: got %.64q, want NFC or none with bytes", n.Type)
+		}
 	}
 	if f.PreTokenizer == nil {
 		return layout{}, errors.New("pre_tokenizer: got none, want ByteLevel, or byte_fallback of the model")
@@ -61,10 +75,21 @@ func (f fileJSON) layout() (layout, error) {
 			last.Type)
 	}
 	l := byteLevelLayout(split...)
-	if f.Normalizer != nil {
+	if composes {
 		l = composedLayout(l)
 	}
 	return l, nil
+}
+
+// only returns the normalizer of a Sequence of one, nil for a Sequence of none, or s itself.
+func (s *section) only() *section {
+	switch {
+	case s == nil || s.Type != "Sequence" || len(s.Normalizers) > 1:
+		return s
+	case len(s.Normalizers) == 0:
+		return nil
+	}
+	return &s.Normalizers[0]
 }
 
 // last returns the last of a Sequence, or s itself.
@@ -100,14 +125,14 @@ func (s section) splitters() (list []splitter, err error) {
 		return nil, errors.New("individual_digits: got false, want true")
 	case s.Type == "Digits":
 		return []splitter{splitDigits}, nil
-	case s.Type == "Split" && (s.Behavior != "Isolated" || s.Invert):
-		return nil, errors.Errorf("Split: got behavior %.64q and invert %t, want Isolated and false",
-			s.Behavior, s.Invert)
+	case s.Type == "Split" && (s.Behavior != "Isolated" || s.Invert) && (s.Behavior != "Removed" || !s.Invert):
+		return nil, errors.Errorf("Split: got behavior %.64q and invert %t, "+
+			"want Isolated and false or Removed and true", s.Behavior, s.Invert)
 	case s.Type == "Split":
 		if by, ok := patterns[s.Pattern.Regex]; ok {
 			return []splitter{by}, nil
 		}
-		return nil, errors.Errorf("Split: pattern: got %.200q, want that of GPT-2, Llama 3 or Qwen 2",
+		return nil, errors.Errorf("Split: pattern: got %.200q, want that of GPT-2, Llama 3, Qwen 2, gpt-oss or Tekken",
 			s.Pattern.Regex+s.Pattern.String)
 	}
 	return nil, errors.Errorf("type: got %.64q, want ByteLevel, Digits, Split or a Sequence of these", s.Type)
@@ -116,10 +141,11 @@ func (s section) splitters() (list []splitter, err error) {
 // metaspace returns the layout of a model over characters, which files describe in one of two ways: by a normalizer
 // that writes ▁ for the space, or by a pre-tokenizer Metaspace.
 func (f fileJSON) metaspace() (layout, error) {
-	switch n, p := f.Normalizer, f.PreTokenizer; {
+	switch n, p := f.Normalizer.only(), f.PreTokenizer; {
 	case p != nil && n == nil && p.Type == "Metaspace":
 		return p.metaspace()
-	case p != nil:
+	case p != nil && !(n != nil && n.blank() && p.Type == "Split" && p.Pattern == pattern{String: " "}):
+		// A Split at spaces, as in Gemma, finds none after the normalizer.
 		return layout{}, errors.Errorf("pre_tokenizer: got %.64q with byte_fallback, want Metaspace alone, or none",
 			p.Type)
 	case n == nil:
@@ -152,7 +178,9 @@ func (s section) metaspace() (layout, error) {
 	switch {
 	case s.PrependScheme == "never" || s.PrependScheme == "" && !s.AddPrefixSpace:
 		return metaspaceLayout(spaceNever, split...), nil
-	case s.PrependScheme == "always", s.PrependScheme == "first", s.PrependScheme == "":
+	case s.PrependScheme == "first":
+		return metaspaceLayout(spaceFirst, split...), nil
+	case s.PrependScheme == "always", s.PrependScheme == "":
 		return metaspaceLayout(spaceOnce, split...), nil
 	}
 	return layout{}, errors.Errorf("pre_tokenizer: prepend_scheme: got %.64q, want always, first or never",

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -22,6 +24,14 @@ func firstSpecial(special map[string]int32, text string) (at, end int) {
 		}
 	}
 	return len(text), len(text)
+}
+
+// addedOf returns special tokens.
+func addedOf(special map[string]int32) (list []added) {
+	for content, id := range special {
+		list = append(list, added{content: content, id: id, special: true})
+	}
+	return list
 }
 
 // Special tokens that begin with one another, with various first bytes or one, are found where the definition finds
@@ -42,18 +52,18 @@ func TestFinder(t *testing.T) {
 		for range rng.IntN(9) {
 			special[word(6)] = int32(len(special))
 		}
-		f, err := newFinder(special)
+		f, err := newFinder(addedOf(special))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, text := range []string{word(20), word(9) + "x\xff" + word(9), "", "\xff", "x"} {
-			at, end := f.next(text)
+			at, end, _ := f.next(text, true)
 			if a, e := firstSpecial(special, text); at != a || end != e {
 				t.Fatalf("%q in %q: got %d … %d, want %d … %d", special, text, at, end, a, e)
 			}
 		}
 	}
-	if at, end := (finder{}).next("abc"); at != 3 || end != 3 {
+	if at, end, _ := (finder{}).next("abc", true); at != 3 || end != 3 {
 		t.Errorf("no tokens: got %d … %d, want 3 … 3", at, end)
 	}
 }
@@ -78,7 +88,7 @@ func TestSpecialLimits(t *testing.T) {
 		return special
 	}
 	many := numbered(maxSpecials, 6)
-	if _, err := newFinder(many); err != nil {
+	if _, err := newFinder(addedOf(many)); err != nil {
 		t.Error(err)
 	}
 	many["one more"] = 0
@@ -91,7 +101,7 @@ func TestSpecialLimits(t *testing.T) {
 		"got 8388609 bytes in 8193 tokens, want": long,
 		"special tokens: got 262145, want at":    many,
 	} {
-		_, err := newFinder(special)
+		_, err := newFinder(addedOf(special))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -122,8 +132,8 @@ func TestSpecialRefused(t *testing.T) {
 	}
 }
 
-// NonSpecial counts the added tokens that the file does not call special. They act like special tokens,
-// also if ordinary tokens spell them.
+// Encode finds the added tokens that the file does not call special in every text, also if ordinary tokens spell them,
+// and leaves the special ones alone.
 func TestNonSpecial(t *testing.T) {
 	data := withAdded(t, 7, func(i int) string { return fmt.Sprintf("%d>", i) })
 	tok, err := Read(data)
@@ -134,14 +144,90 @@ func TestNonSpecial(t *testing.T) {
 	if err := again.UnmarshalJSON(data); err != nil {
 		t.Fatal(err)
 	}
-	if tok.NonSpecial() != 3 || again.NonSpecial() != 3 || (*Tokenizer)(nil).NonSpecial() != 0 || trained(t, 270, "<s>").NonSpecial() != 0 {
-		t.Errorf("got %d and %d, want 3", tok.NonSpecial(), again.NonSpecial())
+	for _, tok := range []*Tokenizer{tok, &again} {
+		for text, want := range map[string][2]int{"3>": {1, 1}, "4>": {2, 1}, "3>4>3>": {4, 3}, "<|endoftext|>": {12, 1}} {
+			ids, err := tok.Encode(text)
+			special, wrong := tok.EncodeSpecial(text)
+			if err != nil || wrong != nil || len(ids) != want[0] || len(special) != want[1] {
+				t.Errorf("%s: got %v and %v (%v, %v), want %d tokens", text, ids, special, err, wrong, want)
+			}
+			if back, err := tok.Decode(ids); err != nil || back != text {
+				t.Errorf("%s comes back as %q, %v", text, back, err)
+			}
+		}
 	}
-	if ids, err := tok.EncodeSpecial("3>"); err != nil || len(ids) != 1 || ids[0] != 273 {
-		t.Errorf("got %v, %v, want 273", ids, err)
+	for text, want := range map[string][3]int{"a4>": {1, 3, 274}, "a3>4>": {1, 3, 273}, "4>3>": {0, 2, 274}, "a": {1, 1, -1}, "": {0, 0, -1}} {
+		if at, end, id := tok.NextSpecial(text); [3]int{at, end, id} != want {
+			t.Errorf("%q: got token %d at %d … %d, want %v", text, id, at, end, want)
+		}
 	}
-	if ids, err := tok.Encode("3>"); err != nil || len(ids) != 2 {
-		t.Errorf("got %v, %v, want two bytes", ids, err)
+	if at, end, id := (*Tokenizer)(nil).NextSpecial("3>"); at != 2 || end != 2 || id != -1 {
+		t.Errorf("no tokenizer: got token %d at %d … %d", id, at, end)
+	}
+}
+
+// Added tokens take in white space where the file says so, and those that are normalized are found in normalized text.
+func TestAddedAttributes(t *testing.T) {
+	tok, err := Read(tiny(t, `"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"}]}`, `"added_tokens":[`, `"added_tokens":[`+
+		`{"id":270,"content":"<r>","special":true,"rstrip":true},{"id":271,"content":"<l>","special":true,"lstrip":true,"normalized":false},`+
+		`{"id":272,"content":"e\u0301","normalized":true},{"id":273,"content":"o\u0301","normalized":false},`+
+		`{"id":273,"content":"o\u0301","normalized":false},`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"a<r> \n\u00a0b": "a 270 b", "a \n<l> b": "a 271 b", " <l><r> <l>": "271 270 271", "<r>": "270", "x\u00e9x": "x 272 x", "e\u0301": "272",
+		"o\u0301": "273", "\u00f3": "ó",
+	} {
+		ids, err := tok.EncodeSpecial(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var expected []int
+		for _, word := range strings.Fields(want) {
+			if id, err := strconv.Atoi(word); err == nil {
+				expected = append(expected, id)
+				continue
+			}
+			if word == "b" && strings.Contains(text, "<l> b") {
+				word = " b"
+			}
+			plain, _ := tok.EncodeAfter(word)
+			expected = append(expected, plain...)
+		}
+		if !slices.Equal(ids, expected) {
+			t.Errorf("%q: got %v, want %v", text, ids, expected)
+		}
+	}
+	for want, added := range map[string]string{
+		`added_tokens: "x": single_word: got true, want false`: `{"id":270,"content":"x","single_word":true},`,
+		`added_tokens: "x": got ids 270 and 271, want one`:     `{"id":270,"content":"x"},{"id":271,"content":"x"},`,
+	} {
+		if _, err := Read(tiny(t, `"added_tokens":[`, `"added_tokens":[`+added)); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// The post-processor says which token begins a text.
+func TestBegin(t *testing.T) {
+	template := `{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A"}}]}`
+	for processor, want := range map[string]string{
+		`null`: "", `{"type":"ByteLevel"}`: "", template: "<s>", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}}]}`: "",
+		`{"type":"Sequence","processors":[{"type":"ByteLevel"},` + template + `]}`: "<s>",
+	} {
+		if got, err := Begin([]byte(`{"post_processor":` + processor + `}`)); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", processor, got, err, want)
+		}
+	}
+	for processor, want := range map[string]string{
+		`{"type":"Other"}`: `post_processor: type: got "Other", want ByteLevel, TemplateProcessing or a Sequence of these`,
+		`{"type":"Sequence","processors":[` + template + `,` + template + `]}`: `post_processor: 1: got "<s>" and "<s>" before a text, want one token`,
+		`3`: `line 1, column 19: post_processor: got a number, want an object`,
+	} {
+		if _, err := Begin([]byte(`{"post_processor":` + processor + `}`)); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", processor, err, want)
+		}
 	}
 }
 

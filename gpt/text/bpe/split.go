@@ -42,10 +42,8 @@ func splitGPT2(s string) int {
 //	(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 func splitNumbers(digits int) splitter {
 	return func(s string) int {
-		if s[0] == '\'' {
-			if n := contraction(strings.ToLower(s[:min(len(s), 3)])); n > 0 {
-				return n
-			}
+		if n := ending(s); n > 0 {
+			return n
 		}
 		of, n := first(s)
 		switch {

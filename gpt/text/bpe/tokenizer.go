@@ -10,9 +10,9 @@ import (
 // Tokenizer is an encoding: a vocabulary, and the merges that build its tokens. It is safe for concurrent use.
 type Tokenizer struct {
 	tokens  []string         // the bytes of each id
-	special map[string]int32 // tokens that no text is encoded to, by their content
-	named   finder           // of special
-	plain   int              // number of special tokens that the file does not call special
+	special map[string]int32 // added tokens by their content
+	named   finder           // of the added tokens
+	normal  finder           // of those that are found after the form's before
 	merges  merges
 	lookup  map[string]int32 // pieces that are looked up before they are merged; may be nil
 	split   []splitter
@@ -23,7 +23,7 @@ type Tokenizer struct {
 
 // form converts between a text and the symbols that merges start from.
 type form interface {
-	before(text string) string                 // returns the text to split
+	before(text string, first bool) string     // returns the text to split; first: no token comes before it
 	symbols(ids []int32, piece string) []int32 // appends the tokens of single bytes or characters
 }
 
@@ -39,62 +39,79 @@ func (t *Tokenizer) Size() int {
 }
 
 // Encode returns the ids of a text. Every byte is in the vocabulary, so the only possible error is a Tokenizer without
-// a vocabulary. Special tokens are treated as ordinary text.
-func (t *Tokenizer) Encode(text string) ([]int, error) {
+// a vocabulary. Special tokens are treated as ordinary text. Added tokens that the tokenizer.json does not call
+// special, such as runs of spaces, are found in every text, as by Hugging Face's libraries.
+func (t *Tokenizer) Encode(text string) ([]int, error) { return t.encode(text, false, true) }
+
+// EncodeAfter returns the ids of a text that follows a special token. They are those of Encode, but an encoding that
+// puts a space before the first text only (prepend_scheme "first") puts none before this one.
+func (t *Tokenizer) EncodeAfter(text string) ([]int, error) { return t.encode(text, false, false) }
+
+// EncodeSpecial returns the ids of a text in which special tokens stand for themselves; if several begin at one place,
+// the longest counts. It is for the program's own texts: a user's text may contain such a token, which must not act as
+// one.
+func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) { return t.encode(text, true, true) }
+
+// encode returns the ids of a text, in which special tokens may act. first reports that no token comes before it.
+func (t *Tokenizer) encode(text string, acting, first bool) ([]int, error) {
 	if t.Size() == 0 {
 		return nil, errNoVocabulary
 	}
-	return t.appendIDs(make([]int, 0, len(text)/4+1), text), nil
-}
-
-// appendIDs appends the ids of a text to ids.
-func (t *Tokenizer) appendIDs(ids []int, text string) []int {
 	m, ok := t.memory.Get().(*memory)
 	if !ok {
 		m = newMemory()
 	}
 	defer t.memory.Put(m)
-	pieces(t.form.before(text), t.split, func(piece string) {
-		for _, id := range m.encode(t, piece) {
-			ids = append(ids, int(id))
-		}
-	})
-	return ids
-}
-
-// EncodeSpecial returns the ids of a text in which special tokens stand for themselves; if several begin at one place,
-// the longest counts. It is for the program's own texts: a user's text may contain such a token, which must not act as
-// one.
-func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) {
-	if t.Size() == 0 {
-		return nil, errNoVocabulary
-	}
-	var ids []int
+	ids := make([]int, 0, len(text)/4+1)
 	for {
-		at, end := t.named.next(text)
-		if ids = t.appendIDs(ids, text[:at]); at == len(text) {
+		at, end, found := t.named.next(text, acting)
+		ids = t.section(m, ids, t.form.before(text[:at], first), acting)
+		if found == nil {
 			return ids, nil
 		}
-		ids, text = append(ids, int(t.special[text[at:end]])), text[end:]
+		ids, text, first = append(ids, int(found.id)), text[end:], false
 	}
 }
 
-// Special returns the id of a special token, such as <|endoftext|>; ok is false if there is no such token.
+// section appends the ids of a normalized text between two added tokens.
+func (t *Tokenizer) section(m *memory, ids []int, text string, acting bool) []int {
+	for {
+		at, end, found := t.normal.next(text, acting)
+		pieces(text[:at], t.split, func(piece string) {
+			for _, id := range m.encode(t, piece) {
+				ids = append(ids, int(id))
+			}
+		})
+		if found == nil {
+			return ids
+		}
+		ids, text = append(ids, int(found.id)), text[end:]
+	}
+}
+
+// NextSpecial returns the place of the first added token of a text, with the white space that it takes in, and its id;
+// or len(text) twice, and −1.
+func (t *Tokenizer) NextSpecial(text string) (at, end, id int) {
+	if t.Size() == 0 {
+		return len(text), len(text), -1
+	}
+	at, end, found := t.named.next(text, true)
+	if a, e, normal := t.normal.next(text[:at], true); normal != nil {
+		at, end, found = a, e, normal
+	}
+	if found == nil {
+		return at, end, -1
+	}
+	return at, end, int(found.id)
+}
+
+// Special returns the id of an added token, such as <|endoftext|>; ok is false if there is no such token.
 func (t *Tokenizer) Special(content string) (id int, ok bool) {
 	if t.Size() == 0 {
 		return 0, false
 	}
 	of, ok := t.special[content]
 	return int(of), ok
-}
-
-// NonSpecial returns the number of added tokens that the tokenizer.json does not call special. Hugging Face's libraries
-// find these in every text; here they are special tokens like the others, and Encode reads them as ordinary text.
-func (t *Tokenizer) NonSpecial() int {
-	if t == nil {
-		return 0
-	}
-	return t.plain
 }
 
 // Decode returns the concatenated bytes of ids. They need not be valid UTF-8: a character may be several tokens. If an
@@ -112,8 +129,8 @@ func (t *Tokenizer) Decode(ids []int) (string, error) {
 	return s.String(), nil
 }
 
-// encode returns the ids of a piece, in place of those in room.
-func (t *Tokenizer) encode(room []int32, piece string) []int32 {
+// piece returns the ids of a piece, in place of those in room.
+func (t *Tokenizer) piece(room []int32, piece string) []int32 {
 	if id, ok := t.lookup[piece]; ok {
 		return append(room[:0], id)
 	}

@@ -23,7 +23,7 @@ func trained(t testing.TB, size int, special ...string) *Tokenizer {
 
 // encodeOneByOne is Encode by definition, without a cache and without queues.
 func encodeOneByOne(t *Tokenizer, text string) (ids []int) {
-	pieces(t.form.before(text), t.split, func(piece string) {
+	pieces(t.form.before(text, true), t.split, func(piece string) {
 		for _, id := range oneByOne(t.merges, t.form.symbols(nil, piece)) {
 			ids = append(ids, int(id))
 		}

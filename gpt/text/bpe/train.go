@@ -21,18 +21,20 @@ func Train(text string, size int, special ...string) (*Tokenizer, error) {
 		return nil, errors.Errorf("tokenizer: bpe: got a text of %d bytes and size %d, "+
 			"want 1 and %d or more, which is the bytes and the special tokens", len(text), size, least)
 	}
-	used := make(map[string]int32, len(special))
+	used := make(map[string]bool, len(special))
+	list := make([]added, 0, len(special))
 	for _, content := range special {
-		if _, twice := used[content]; content == "" || twice {
+		if content == "" || used[content] {
 			return nil, errors.Errorf("tokenizer: bpe: special token %.64q: is empty or a token already", content)
 		}
-		used[content] = 0
+		used[content] = true
+		list = append(list, added{content: content, special: true})
 	}
-	if _, err := newFinder(used); err != nil {
+	if _, err := newFinder(slices.Clone(list)); err != nil {
 		return nil, errors.WithMessage(err, "tokenizer: bpe") // before learning
 	}
 	symbols := slices.Sorted(slices.Values(alphabet[:]))
-	r := recipe{layout: byteLevelLayout(splitGPT2), special: map[string]int32{}}
+	r := recipe{layout: byteLevelLayout(splitGPT2), added: list, apart: map[string]int32{}}
 	var of [256]int32
 	for id, c := range symbols {
 		r.tokens = append(r.tokens, string(c))
@@ -49,12 +51,12 @@ func Train(text string, size int, special ...string) (*Tokenizer, error) {
 		r.merges, r.tokens = append(r.merges, m), append(r.tokens, m[0]+m[1])
 	}
 	for _, token := range r.tokens {
-		if _, is := used[token]; is {
+		if used[token] {
 			return nil, errors.Errorf("tokenizer: bpe: special token %.64q: is empty or a token already", token)
 		}
 	}
-	for _, content := range special {
-		r.special[content] = int32(len(r.tokens))
+	for i, content := range special {
+		list[i].id, r.apart[content] = int32(len(r.tokens)), int32(len(r.tokens))
 		r.tokens = append(r.tokens, content)
 	}
 	t, err := r.build()

@@ -83,7 +83,7 @@ func (t *Tokenizer) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	t.tokens, t.special, t.named, t.plain, t.merges = read.tokens, read.special, read.named, read.plain, read.merges
+	t.tokens, t.special, t.named, t.normal, t.merges = read.tokens, read.special, read.named, read.normal, read.merges
 	t.lookup, t.split, t.form, t.source = read.lookup, read.split, read.form, read.source
 	return nil
 }

@@ -71,6 +71,7 @@ var packages = []string{
 
 // functions are the exported functions.
 var functions = map[string]any{
+	"bpe.Begin":                       bpe.Begin,
 	"bpe.Read":                        bpe.Read,
 	"bpe.ReadGPT2":                    bpe.ReadGPT2,
 	"bpe.Train":                       bpe.Train,
