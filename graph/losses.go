@@ -33,6 +33,20 @@ func CrossEntropy(logits, targets Expr, mean bool, smoothing, zLoss float64) (lo
 	}, targets)
 }
 
+// LogProbs returns the kernel of ln softmax(z)[id], the logarithm of the probability of the id of each row of logits:
+// (n, v) → (n, 1). It is 0 for an ignored id, even if the row is not finite. It is differentiated by the logits.
+func LogProbs(logits, ids Expr) (y Expr, ok bool) {
+	return logits.kernel("log probabilities", func() (*G.Node, error) {
+		if rows, n := logits.node.Shape()[0], ids.count(); rows != n {
+			return nil, errors.Errorf("%d rows of logits for %d ids", rows, n)
+		}
+		if err := ids.ids.check(logits.node.Shape()[1], "classes"); err != nil {
+			return nil, err
+		}
+		return logits.g.ops.LogProbs(logits.node, ids.list(), ids.ids.ignore)
+	}, ids)
+}
+
 // SquaredError returns the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w with the same number of entries. The
 // weights w are optional: empty weights are 1. It is differentiated by x and y. The gradient may be finite where a
 // product of the equation overflows.

@@ -384,6 +384,41 @@ func ExamplePPOClip() {
 	// [ -30.0   10.0   10.0   10.0]
 }
 
+// The first action gained, the second lost; neither is less likely than under the reference, which holds back the
+// third: it is twice as likely as there.
+func ExampleGRPO() {
+	s := graph.New(graph.Float64, 1).Root()
+	logits := s.Value("logits", graph.Const(0), 3, 4)
+	r := nn.NewRollout(s, 3, 4)
+	same := math.Log(0.25)
+	fill(r.Returns, 1, -1, 0)
+	fill(r.LogProbs, same, same, same)
+	r.Reference = s.Value("reference", graph.Const(0), 3, 1)
+	fill(r.Reference, same, same, math.Log(0.125))
+	l := nn.NewGRPO(s)
+	l.Beta = 0.5
+	gradient(l.Forward(logits, r), logits)
+	// Output:
+	// [ -25.0    8.3    8.3    8.3]
+	// [  25.0   -8.3   -8.3   -8.3]
+	// [   6.2   -2.1   -2.1   -2.1]
+}
+
+// Two answers of one token each: token 0 is preferred to token 3. Descending the gradient makes the first more likely
+// and the second less likely.
+func ExampleDPO() {
+	s := graph.New(graph.Float64, 1).Root()
+	logits, answers := s.Value("logits", graph.Const(0), 2, 4), s.Ints("answers", 2, 4, -1)
+	copy(answers.Ints(), []int{0, 3})
+	reference := s.Value("reference", graph.Const(math.Log(0.25)), 2, 1)
+	l := nn.NewDPO(s, 2)
+	l.Beta = 0.5
+	gradient(l.Forward(logits, answers, reference), logits)
+	// Output:
+	// [ -18.8    6.2    6.2    6.2]
+	// [  -6.2   -6.2   -6.2   18.8]
+}
+
 // A value function is the baseline: a return that it expected is not rewarded again. It has its own loss.
 func ExampleValueHead() {
 	at := site()

@@ -57,6 +57,10 @@ func TestErrorsNameTheLayer(t *testing.T) {
 		"value":     func(at Site, x graph.Expr) { NewValueLoss(at.Scope).Forward(x, NewRollout(at.Scope, 3, 2)) },
 		"reinforce": func(at Site, x graph.Expr) { NewReinforce(at.Scope).Forward(x, NewRollout(at.Scope, 3, 2)) },
 		"ppo":       func(at Site, x graph.Expr) { NewPPOClip(at.Scope).Forward(x, NewRollout(at.Scope, 3, 2)) },
+		"dpo": func(at Site, x graph.Expr) {
+			r := NewRollout(at.Scope, 4, 2)
+			NewDPO(at.Scope, 2).Forward(x, r.Actions, r.Returns)
+		},
 	} {
 		for _, kernels := range []bool{true, false} {
 			g := graph.New(graph.Float64, 7)
@@ -127,8 +131,8 @@ func TestSmallestMemory(t *testing.T) {
 
 // pointers holds a nil pointer of every exported type of nn that has a method with a pointer receiver.
 var pointers = []any{
-	(*BinaryCrossEntropy)(nil), (*Block)(nil), (*MultiToken)(nil), (*Canon)(nil), (*CrossAttention)(nil), (*CrossEntropy)(nil), (*DecoderBlock)(nil), (*DiffAttention)(nil), (*Dropout)(nil),
-	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*GroupedAttention)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
+	(*BinaryCrossEntropy)(nil), (*Block)(nil), (*MultiToken)(nil), (*Canon)(nil), (*CrossAttention)(nil), (*CrossEntropy)(nil), (*DecoderBlock)(nil), (*DiffAttention)(nil), (*DPO)(nil), (*Dropout)(nil),
+	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*GroupedAttention)(nil), (*GRPO)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
 	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil), (*LoRA)(nil),
 	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil), (*Mask)(nil),
 	(*Mamba2)(nil), (*MeanTokens)(nil), (*Memory)(nil), (*MinGRU)(nil), (*RGLRU)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil), (*Recurrence)(nil), (*ShortConv)(nil), (*Skip)(nil), (*ValueResidual)(nil),

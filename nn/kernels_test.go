@@ -281,8 +281,9 @@ func (c layerCase) equalForms(t *testing.T, all bool) {
 }
 
 // TestKernelsLeaveNoStock: a layer on kernels consists of kernels, forward and backward, without Gorgonia's own
-// operations, except for those of the sum over its result. The product with a Gate has
-// no kernel; the vectors of λ in DiffAttention and the numbers that MultiToken adds need none.
+// operations, except for those of the sum over its result. The product with a Gate has no kernel; the vectors of λ in
+// DiffAttention, the numbers that MultiToken adds, and the number for each token in GRPO and for each text in DPO need
+// none.
 func TestKernelsLeaveNoStock(t *testing.T) {
 	stock := func(c layerCase) (names []string, sum bool) {
 		g := graph.New(graph.Float32, 7)
@@ -299,7 +300,7 @@ func TestKernelsLeaveNoStock(t *testing.T) {
 	}
 	none, _ := stock(layerCase{build: func(_ Site, x graph.Expr) graph.Expr { return x }})
 	for _, c := range allCases() {
-		scalars := c.types == "MultiToken" // the mean of the heads' losses
+		scalars := slices.Contains([]string{"MultiToken", "GRPO", "DPO"}, c.types)
 		if scalars || strings.Contains(c.types, "Gate ") || strings.Contains(c.types, "DiffAttention") {
 			continue
 		}

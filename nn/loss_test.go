@@ -3,6 +3,8 @@ package nn
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +23,7 @@ var losses = map[string]func(s graph.Scope, z, targets graph.Expr, r Rollout) gr
 		return (&CrossEntropy{Smoothing: 0.2, ZLoss: 0.3, scope: s}).Forward(z, targets)
 	},
 	"multi-token": func(s graph.Scope, z, targets graph.Expr, _ Rollout) graph.Expr {
-		return NewMultiToken(s, 7).Forward([]graph.Expr{z, z.Square(), z.Scale(-0.3)}, targets)
+		return NewMultiToken(s, 8).Forward([]graph.Expr{z, z.Square(), z.Scale(-0.3)}, targets)
 	},
 	"reinforce": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr { return NewReinforce(s).Forward(z, r) },
 	"reinforce with a baseline": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr {
@@ -32,6 +34,13 @@ var losses = map[string]func(s graph.Scope, z, targets graph.Expr, r Rollout) gr
 	"ppo with a baseline": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr {
 		r.Baseline = z.Mean()
 		return NewPPOClip(s).Forward(z, r)
+	},
+	"grpo": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr {
+		r.Reference = r.LogProbs.Scale(0.9)
+		return NewGRPO(s).Forward(z, r)
+	},
+	"dpo": func(s graph.Scope, z, targets graph.Expr, _ Rollout) graph.Expr {
+		return NewDPO(s, 2).Forward(z, targets, s.Value("reference", graph.Normal(1), 2, 1))
 	},
 	"squared error": func(s graph.Scope, z, _ graph.Expr, _ Rollout) graph.Expr {
 		return NewSquaredError(s).Forward(z, z.Square().Scale(0.3)) // by both
@@ -69,7 +78,7 @@ var formulas = map[string]func(l, k graph.Expr) graph.Expr{
 // Value and gradient of every formula with every pair of losses equal those of the reference form, in float64 and
 // float32.
 func TestLossesInFormulas(t *testing.T) {
-	const n, v = 7, 5
+	const n, v = 8, 5
 	for _, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {
 		tol := 1e-12
 		if dtype == graph.Float32 {
@@ -87,7 +96,7 @@ func TestLossesInFormulas(t *testing.T) {
 						g.Kernels = side == 1
 						s := g.Root()
 						z, targets, r := s.Param("z", graph.Normal(1), n, v), s.Ints("targets", n, v, -1), rollout(s, n, v)
-						copy(targets.Ints(), []int{2, 0, -1, 4, 1, 1, 3})
+						copy(targets.Ints(), []int{2, 0, -1, 4, 1, 1, 3, 2})
 						y := formula(loss(s.Sub("l"), z.Scale(1.1), targets, r), second(s.Sub("k"), z.Scale(0.9), targets, r))
 						p := run(t, y, z)
 						sides[side] = append(p.Grad(z).Floats(), p.Loss())
@@ -292,6 +301,16 @@ var policyLayerCases = []layerCase{
 	{"ppo", "PPOClip", func(at Site, x graph.Expr) graph.Expr {
 		return NewPPOClip(at.Scope).Forward(x, rollout(at.Scope, at.Batch*at.Context, at.Embd))
 	}},
+	{"grpo", "GRPO", func(at Site, x graph.Expr) graph.Expr {
+		r := rollout(at.Scope, at.Batch*at.Context, at.Embd)
+		r.Reference = r.LogProbs.Scale(0.9)
+		return NewGRPO(at.Scope).Forward(x, r)
+	}},
+	{"dpo", "DPO", func(at Site, x graph.Expr) graph.Expr {
+		rows, texts := 2*at.Batch*at.Context, 2*at.Batch
+		z, r := x.In(at.Scope).Join(x.In(at.Scope).Scale(-0.5)).Reshape(rows, at.Embd), rollout(at.Scope, rows, at.Embd)
+		return NewDPO(at.Scope, texts).Forward(z, r.Actions, at.Value("reference", graph.Normal(1), texts, 1))
+	}},
 	{"ppo with a learned baseline", "PPOClip ValueHead ValueLoss", func(at Site, x graph.Expr) graph.Expr {
 		r := rollout(at.Scope, at.Batch*at.Context, at.Embd)
 		r.Baseline = NewValueHead(at.At("value")).Forward(x)
@@ -304,6 +323,10 @@ func TestI55BaselineGetsNoGradient(t *testing.T) {
 	for name, objective := range map[string]func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr{
 		"reinforce": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr { return NewReinforce(s).Forward(z, r) },
 		"ppo":       func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr { return NewPPOClip(s).Forward(z, r) },
+		"grpo": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			r.Reference = r.LogProbs
+			return NewGRPO(s).Forward(z, r)
+		},
 	} {
 		for _, kernels := range []bool{false, true} {
 			g := graph.New(graph.Float64, 1)
@@ -350,6 +373,10 @@ func TestPolicyRefusesActions(t *testing.T) {
 	for name, objective := range map[string]func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr{
 		"reinforce": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr { return NewReinforce(s).Forward(z, r) },
 		"ppo":       func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr { return NewPPOClip(s).Forward(z, r) },
+		"grpo": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			r.Reference = r.LogProbs
+			return NewGRPO(s).Forward(z, r)
+		},
 	} {
 		for _, kernels := range []bool{true, false} {
 			g := graph.New(graph.Float32, 1)
@@ -365,6 +392,164 @@ func TestPolicyRefusesActions(t *testing.T) {
 				want := fmt.Sprintf("actions[2] is %d, not in 0 … 4", action)
 				if err := p.Run(); err == nil || err.Error() != want {
 					t.Errorf("%s, kernels %t: got error %v, want %s", name, kernels, err, want)
+				}
+			}
+		}
+	}
+}
+
+// Impossible settings of the objectives of preferences are errors that name the layer, the field and the number.
+func TestPreferenceErrors(t *testing.T) {
+	for want, forward := range map[string]func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr{
+		"l: beta: got -1, want at least 0": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			return (&GRPO{*NewPPOClip(s), -1}).Forward(z, r)
+		},
+		"l: beta: got 0.04 without the reference's": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			return NewGRPO(s).Forward(z, r)
+		},
+		"l: clip: got NaN, want at least 0": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			r.Reference = r.LogProbs
+			return (&GRPO{PPOClip{math.NaN(), s}, 1}).Forward(z, r)
+		},
+		"l: beta: got 0, want a number above 0": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			return (&DPO{0, 2, s}).Forward(z, r.Actions, r.Returns)
+		},
+		"l: logits of shape [4 5] for 3 texts": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			return NewDPO(s, 3).Forward(z, r.Actions, r.Returns)
+		},
+		"l: logits of shape [4 5] for 8 texts": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			return NewDPO(s, 8).Forward(z, r.Actions, r.Returns)
+		},
+		"l: sub (2, 1), l.reference (3, 1)": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			return NewDPO(s, 2).Forward(z, r.Actions, s.Value("reference", graph.Const(0), 3, 1))
+		},
+	} {
+		for _, kernels := range []bool{true, false} {
+			g := graph.New(graph.Float64, 1)
+			g.Kernels = kernels
+			s := g.Root().Sub("l")
+			forward(s, s.Value("z", graph.Const(0), 4, 5), NewRollout(s, 4, 5))
+			if err := g.Err(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("kernels %t: got error %v, want %s", kernels, err, want)
+			}
+		}
+	}
+}
+
+// learnt returns a loss of random logits z (n, v), and its gradient by them.
+func learnt(
+	t *testing.T, kernels bool, n, v int, build func(s graph.Scope, z graph.Expr) graph.Expr,
+) (loss float64, grad graph.Tensor) {
+	t.Helper()
+	g := graph.New(graph.Float64, 3)
+	g.Kernels = kernels
+	z := g.Root().Param("z", graph.Normal(1), n, v)
+	p := run(t, build(g.Root(), z), z)
+	return p.Loss(), p.Grad(z)
+}
+
+// TestI114Penalty: without a penalty, GRPO is PPO with a clip. A policy that is its reference has no penalty. Otherwise
+// the penalty is positive, and its gradient moves the policy towards the reference.
+func TestI114Penalty(t *testing.T) {
+	const n, v = 6, 5
+	for _, kernels := range []bool{true, false} {
+		ppo, want := learnt(t, kernels, n, v, func(s graph.Scope, z graph.Expr) graph.Expr {
+			return NewPPOClip(s).Forward(z, rollout(s, n, v))
+		})
+		for _, beta := range []float64{0, 0.7} {
+			loss, grad := learnt(t, kernels, n, v, func(s graph.Scope, z graph.Expr) graph.Expr {
+				r := rollout(s, n, v)
+				r.Reference = logProbs(z, r.Actions).Detach()
+				return (&GRPO{*NewPPOClip(s), beta}).Forward(z, r)
+			})
+			if !(math.Abs(loss-ppo) <= 1e-14) {
+				t.Errorf("kernels %t, β %v at the reference: got %v, want %v", kernels, beta, loss, ppo)
+			}
+			for i, x := range grad.F64 {
+				if !(math.Abs(x-want.F64[i]) <= 1e-14) {
+					t.Errorf("kernels %t, β %v at the reference: got the slope %v, want %v", kernels, beta, x, want.F64[i])
+				}
+			}
+		}
+		for _, shift := range []float64{-0.5, 0.5} { // the reference's ln π minus the policy's
+			var r Rollout
+			loss, grad := learnt(t, kernels, n, v, func(s graph.Scope, z graph.Expr) graph.Expr {
+				r = rollout(s, n, v)
+				for i := range n { // no advantages: the penalty is alone
+					r.Returns.Tensor().Set(i, 0)
+				}
+				r.Reference = logProbs(z, r.Actions).Detach().Shift(shift)
+				return (&GRPO{*NewPPOClip(s), 0.7}).Forward(z, r)
+			})
+			if want := 0.7 * (math.Exp(shift) - shift - 1); !(math.Abs(loss-want) <= 1e-14) {
+				t.Errorf("kernels %t: got the penalty %v, want %v", kernels, loss, want)
+			}
+			for i, action := range r.Actions.Ints() {
+				// Descending makes an action likelier if it is likelier under the reference.
+				if d := grad.Row(i).At(action); r.Weights.Tensor().At(i) > 0 && !(d*shift < 0) {
+					t.Errorf("kernels %t: row %d at %v has the slope %v", kernels, i, shift, d)
+				}
+			}
+		}
+	}
+}
+
+// TestI115Preferences: at the reference the loss is ln 2, and both texts of a pair get opposite pushes. A constant in
+// the reference of both texts changes nothing. The loss is the cross entropy of the labels "the first text is
+// preferred" with the margins as logits.
+func TestI115Preferences(t *testing.T) {
+	const texts, length, v, beta = 4, 3, 5, 0.4
+	ids := []int{0, 1, -1, 2, 3, 4, -1, -1, 2, 1, 1, 0}
+	for _, kernels := range []bool{true, false} {
+		of := func(build func(s graph.Scope, z, targets, sums graph.Expr) graph.Expr) (float64, graph.Tensor) {
+			return learnt(t, kernels, texts*length, v, func(s graph.Scope, z graph.Expr) graph.Expr {
+				targets := s.Ints("targets", texts*length, v, -1)
+				copy(targets.Ints(), ids)
+				return build(s, z, targets, logProbs(z, targets).Reshape(texts, length).Sum())
+			})
+		}
+		dpo := func(s graph.Scope) *DPO { return &DPO{beta, texts, s} }
+		loss, grad := of(func(s graph.Scope, z, targets, sums graph.Expr) graph.Expr {
+			return dpo(s).Forward(z, targets, sums.Detach())
+		})
+		if !(math.Abs(loss-math.Ln2) <= 1e-15) {
+			t.Errorf("kernels %t: got %v at the reference, want ln 2", kernels, loss)
+		}
+		for i, id := range ids {
+			row := grad.Row(i).Floats()
+			if id < 0 {
+				if slices.ContainsFunc(row, func(d float64) bool { return d != 0 }) {
+					t.Errorf("kernels %t: the ignored row %d has the gradient %v", kernels, i, row)
+				}
+			} else if preferred := i/length%2 == 0; (row[id] < 0) != preferred {
+				t.Errorf("kernels %t: row %d has the slope %v at its token", kernels, i, row[id])
+			}
+		}
+		reference := func(s graph.Scope, shift float64) graph.Expr {
+			return s.Value("reference", func(i int, _ *rand.Rand) float64 {
+				return math.Sin(float64(3*i)) - 4 + shift*float64(i/2)
+			}, texts, 1)
+		}
+		loss, grad = of(func(s graph.Scope, z, targets, _ graph.Expr) graph.Expr {
+			return dpo(s).Forward(z, targets, reference(s, 0))
+		})
+		for what, other := range map[string]func(s graph.Scope, z, targets, sums graph.Expr) graph.Expr{
+			"another reference": func(s graph.Scope, z, targets, _ graph.Expr) graph.Expr {
+				return dpo(s).Forward(z, targets, reference(s, 3))
+			},
+			"binary cross entropy": func(s graph.Scope, _, _, sums graph.Expr) graph.Expr {
+				pairs := sums.Sub(reference(s, 0)).Reshape(texts/2, 2)
+				margins := pairs.Cols(0, 1).Sub(pairs.Cols(1, 2)).Scale(beta)
+				return NewBinaryCrossEntropy(s).Forward(margins, s.Value("labels", graph.Const(1), texts/2, 1))
+			},
+		} {
+			same, slopes := of(other)
+			if !(math.Abs(same-loss) <= 1e-14) {
+				t.Errorf("kernels %t, %s: got %v, want %v", kernels, what, same, loss)
+			}
+			for i, x := range slopes.F64 {
+				if want := grad.F64[i]; !(math.Abs(x-want) <= 1e-14) {
+					t.Errorf("kernels %t, %s: got the slope %v, want %v", kernels, what, x, want)
 				}
 			}
 		}

@@ -262,6 +262,8 @@ func examples[T hand.Number]() []example[T] {
 		{"multi-token", "x 16 7", is(hand.MultiToken[T]{CrossEntropy: hand.CrossEntropy[T]{Targets: targets}, Heads: 2, Length: 4})},
 		{"reinforce", "x 8 7", is(hand.Reinforce[T]{Rollout: rollout})},
 		{"ppo", "x 8 7", is(hand.PPO[T]{Rollout: rollout, Clip: 0.6})},
+		{"grpo", "x 8 7", is(hand.GRPO[T]{PPO: hand.PPO[T]{Rollout: rollout, Clip: 0.6}, Beta: 0.3, Reference: rollout.LogProbs.Scale(0.8)})},
+		{"dpo", "x 8 7", is(hand.DPO[T]{Targets: targets, Reference: fixture.Random("reference", 4, 1), Beta: 0.4})},
 		{"squared error", "x 8 3, y 8 3", func(at site) layer { return hand.SquaredError[T]{Y: at.Param("y")} }},
 		{"binary cross entropy", "x 8 3, y 8 3", func(at site) layer { return hand.BinaryCrossEntropy[T]{Y: at.Param("y")} }},
 		{"value loss", "x 8 1", is(hand.ValueLoss[T]{Returns: rollout.Advantages, Weights: rollout.Weights})},

@@ -117,6 +117,8 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	factor := draw(n)
 	factor[2] = 0
 	add("rollout, backward", func(z []T) { ReinforceBackward(p, z, x, lse, factor, ids, 0.7) }, n*d)
+	add("log probabilities", func(z []T) { LogProbs(p, z, x, make([]T, n), ids, 4) }, n)
+	add("log probabilities, backward", func(z []T) { LogProbsBackward(p, z, x, lse, factor, ids, 4) }, n*d)
 	m, v := make([]T, n*d), make([]T, n*d)
 	add("adamw", func(z []T) {
 		copy(z, x)

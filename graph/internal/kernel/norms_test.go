@@ -232,14 +232,28 @@ func TestNormsOfManyRows(t *testing.T) {
 	}
 }
 
-// An action without weight has gradient 0, for any logits.
+// An action without weight has gradient 0, for any logits, and so has an ignored id, whose probability counts as 1.
 func TestActionsWithoutWeight(t *testing.T) {
 	inf := math.Inf(1)
-	dz := []float64{7, 7, 7, 7, 7, 7}
-	ReinforceBackward(NewPool(1), dz, []float64{1, 2, 3, inf, -inf, 0}, []float64{4, inf}, []float64{0, 0}, []int{1, 0}, 1)
-	for i, v := range dz {
-		if v != 0 {
-			t.Errorf("entry %d: got %v, want 0", i, v)
+	logits, lse, y := []float64{1, 2, 3, inf, -inf, 0}, []float64{4, inf}, []float64{7, 7}
+	for name, backward := range map[string]func(dz []float64){
+		"rollout": func(dz []float64) {
+			ReinforceBackward(NewPool(1), dz, logits, lse, []float64{0, 0}, []int{1, 0}, 1)
+		},
+		"log probabilities": func(dz []float64) {
+			LogProbs(NewPool(1), y, logits, lse, []int{-1, -1}, -1)
+			LogProbsBackward(NewPool(1), dz, logits, lse, []float64{inf, 3}, []int{-1, -1}, -1)
+			if y[0] != 0 || y[1] != 0 {
+				t.Errorf("got the log probabilities %v, want 0", y)
+			}
+		},
+	} {
+		dz := []float64{7, 7, 7, 7, 7, 7}
+		backward(dz)
+		for i, v := range dz {
+			if v != 0 {
+				t.Errorf("%s, entry %d: got %v, want 0", name, i, v)
+			}
 		}
 	}
 }

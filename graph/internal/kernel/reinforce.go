@@ -50,21 +50,7 @@ func PPOClip[T Float](p *Pool, logits, lse, factor []T, r Rollout[T], clip float
 
 // ReinforceBackward computes dz = scale·factor·(softmax(z) − onehot(action)) for every row, after PPOClip as well.
 func ReinforceBackward[T Float](p *Pool, dz, logits, lse, factor []T, actions []int, scale T) {
-	v := len(logits) / len(lse)
-	p.Rows(len(lse), v, func(from, to int) {
-		for i := from; i < to; i++ {
-			z, dz, f := logits[i*v:(i+1)*v], dz[i*v:(i+1)*v], scale*factor[i]
-			if f == 0 {
-				clear(dz)
-				continue
-			}
-			top, factor := shift(z, lse[i], f)
-			for j, x := range z {
-				dz[j] = Exp(x-top) * factor
-			}
-			dz[actions[i]] -= f
-		}
-	})
+	awayFrom(p, dz, logits, lse, actions, func(i int) T { return scale * factor[i] })
 }
 
 // SquaredError returns Σ w(x − y)²/Σ w. If weights is nil, every weight is 1.

@@ -39,13 +39,8 @@ func Softmax[T Float](x, mask []T) {
 // CrossEntropy returns Σ (lse(z) − z[target]) over the rows of logits (n, v) whose target is not ignore, and the number
 // of these rows. It stores the row's log-sum-exp in lse (n), which is all that the backward pass needs.
 func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) (sum float64, kept int) {
+	logSumExps(p, lse, logits)
 	v := len(logits) / len(lse)
-	p.Rows(len(lse), v, func(from, to int) {
-		for i := from; i < to; i++ {
-			top, total := expSum(logits[i*v : (i+1)*v])
-			lse[i] = top + T(math.Log(total))
-		}
-	})
 	for i, y := range targets {
 		if y != ignore {
 			sum += float64(lse[i]) - float64(logits[i*v+y])
@@ -53,6 +48,59 @@ func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) 
 		}
 	}
 	return sum, kept
+}
+
+// LogProbs computes y = ln softmax(z)[id] for every row of logits (n, v), or 0 for rows whose id is ignore. It stores
+// the row's log-sum-exp in lse (n) for LogProbsBackward.
+func LogProbs[T Float](p *Pool, y, logits, lse []T, ids []int, ignore int) {
+	logSumExps(p, lse, logits)
+	v := len(logits) / len(lse)
+	for i, id := range ids {
+		if y[i] = 0; id != ignore {
+			y[i] = logits[i*v+id] - lse[i]
+		}
+	}
+}
+
+// LogProbsBackward computes dz = dy·(onehot(id) − softmax(z)), or 0 for rows whose id is ignore.
+func LogProbsBackward[T Float](p *Pool, dz, logits, lse, dy []T, ids []int, ignore int) {
+	awayFrom(p, dz, logits, lse, ids, func(i int) T {
+		if ids[i] == ignore {
+			return 0
+		}
+		return -dy[i]
+	})
+}
+
+// awayFrom computes dz = f·(softmax(z) − onehot(id)) for every row i of logits, f = factor(i). A row with the factor 0
+// is not read.
+func awayFrom[T Float](p *Pool, dz, logits, lse []T, ids []int, factor func(i int) T) {
+	v := len(logits) / len(lse)
+	p.Rows(len(lse), v, func(from, to int) {
+		for i := from; i < to; i++ {
+			z, dz, f := logits[i*v:(i+1)*v], dz[i*v:(i+1)*v], factor(i)
+			if f == 0 {
+				clear(dz)
+				continue
+			}
+			top, factor := shift(z, lse[i], f)
+			for j, x := range z {
+				dz[j] = Exp(x-top) * factor
+			}
+			dz[ids[i]] -= f
+		}
+	})
+}
+
+// logSumExps computes lse = ln Σ e^z of every row of logits (n, v).
+func logSumExps[T Float](p *Pool, lse, logits []T) {
+	v := len(logits) / len(lse)
+	p.Rows(len(lse), v, func(from, to int) {
+		for i := from; i < to; i++ {
+			top, total := expSum(logits[i*v : (i+1)*v])
+			lse[i] = top + T(math.Log(total))
+		}
+	})
 }
 
 // expSum returns the maximum of z and Σ e^(z − maximum).

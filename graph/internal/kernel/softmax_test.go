@@ -119,5 +119,8 @@ func gradientsOfLargeLogits[T Float](t *testing.T) {
 		Reinforce(NewPool(1), logits, lse, factor, Rollout[T]{Actions: []int{1}, Returns: []T{1}, Weights: []T{1}})
 		ReinforceBackward(NewPool(1), dz, logits, lse, factor, []int{1}, 2)
 		check("reinforce")
+		LogProbs(NewPool(1), factor, logits, lse, []int{1}, -1)
+		LogProbsBackward(NewPool(1), dz, logits, lse, []T{-2}, []int{1}, -1)
+		check("log probabilities")
 	}
 }

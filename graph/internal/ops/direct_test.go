@@ -164,6 +164,10 @@ func TestLossesInsideAFormula(t *testing.T) {
 		"ppo": func(i inputs) (Expr, bool) {
 			return PPOClip(i.z, i.targets, i.returns, Expr{}, i.weights, i.old, 0.2)
 		},
+		"log probabilities": func(i inputs) (Expr, bool) {
+			y, ok := LogProbs(i.z, i.targets)
+			return y.Mul(i.returns).SumAll(), ok
+		},
 		"squared error": func(i inputs) (Expr, bool) {
 			return SquaredError(i.z.MatMul(i.x), i.returns, i.weights)
 		},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // crossEntropyOp holds what the two passes share: the targets, and the log-sum-exp and the weight that the forward pass
@@ -68,6 +69,30 @@ func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
 		r, scale := regularized[T](l), T(l.weight)*in[1][0]
 		r.CrossEntropyBackward(l.pool, dz, in[0], of[T](l.lse), l.targets, l.ignore, scale)
 	}
+}
+
+// LogProbs returns ln softmax(z)[id] of every row of logits, or 0 if the row's id is the ignored one: (n, v) → (n, 1).
+func (b *Builder) LogProbs(logits *G.Node, ids IDs, ignore int) (*G.Node, error) {
+	n, lse := logits.Shape()[0], &buffer{size: logits.Shape()[0]}
+	return b.node(&Op{
+		name: "logprobs", shape: tensor.Shape{n, 1}, wrt: []bool{true, false}, fills: []*buffer{lse},
+		f32: logProbs[float32](b.Pool, lse, ids.List, ignore), f64: logProbs[float64](b.Pool, lse, ids.List, ignore),
+		diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+			return one(b.node(&Op{
+				name: "logprobs.dz", shape: in[0].Shape(), uses: []*buffer{lse},
+				f32: logProbsBackward[float32](b.Pool, lse, ids.List, ignore),
+				f64: logProbsBackward[float64](b.Pool, lse, ids.List, ignore),
+			}, in[0], grad, out))
+		},
+	}, logits, ids.Node)
+}
+
+func logProbs[T kernel.Float](p *kernel.Pool, lse *buffer, ids []int, ignore int) body[T] {
+	return func(y []T, in [][]T) { kernel.LogProbs(p, y, in[0], of[T](lse), ids, ignore) }
+}
+
+func logProbsBackward[T kernel.Float](p *kernel.Pool, lse *buffer, ids []int, ignore int) body[T] {
+	return func(dz []T, in [][]T) { kernel.LogProbsBackward(p, dz, in[0], of[T](lse), in[1], ids, ignore) }
 }
 
 // SquaredError returns Σ w(x − y)²/Σ w. The weights may be nil, which makes them 1.

@@ -122,6 +122,14 @@ func rowCases(d int) map[string]kernelCase {
 				return loss
 			}}
 	}
+	for what, third := range map[string]int{"": 3 % d, ", row ignored": -1} {
+		cases["log probabilities"+what] = kernelCase{listed(leaves(1, m(5, d)), d, -1, 2%d, 0, third, 1%d, 1%d),
+			func(in []Expr) (Expr, bool) { return LogProbs(in[0], in[1]) },
+			func(in []Expr) Expr {
+				y := in[1].OneHot(d)
+				return in[0].Pick(y).Sum().Sub(in[0].LogSumExp().Mul(y.Sum()))
+			}}
+	}
 	for _, ppo := range []bool{false, true} {
 		for _, baseline := range []bool{false, true} {
 			cases[fmt.Sprintf("rollout, ppo %t, baseline %t", ppo, baseline)] = kernelCase{
@@ -345,10 +353,8 @@ var excuses = map[string]func(e end) bool{
 	"layernorm σ": func(e end) bool {
 		return math.Abs(e.special) < 0x1p-125 && !isFinite(e.got) && !isFinite(e.want)
 	},
-	// The ignored row does not count; in the equation it is NaN times 0.
-	"cross entropy, row ignored": func(e end) bool {
-		return !isFinite(e.special) && isFinite(e.got) && math.IsNaN(e.want)
-	},
+	"cross entropy, row ignored":     end.ignored,
+	"log probabilities, row ignored": end.ignored,
 	// The sum of a row and the square of ln Σ e^z overflow, the mean and a small λ times the square do not.
 	"regularised cross entropy": end.overflow,
 	// Products overflow in another order, and not at all in a fused multiply-add.
@@ -379,6 +385,9 @@ func (e end) excused(name string) bool {
 
 // overflow reports whether one of the forms is not finite for ±∞ or one of the largest numbers.
 func (e end) overflow() bool { return e.huge() && !(isFinite(e.got) && isFinite(e.want)) }
+
+// ignored reports whether the kernel leaves out a row that is NaN times 0 in the equation.
+func (e end) ignored() bool { return !isFinite(e.special) && isFinite(e.got) && math.IsNaN(e.want) }
 
 // limit reports whether, for ±∞ or one of the largest numbers, only the equation is not finite, or its gradient is 0.
 func (e end) limit() bool {

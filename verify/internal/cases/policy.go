@@ -3,6 +3,7 @@ package cases
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -29,6 +30,18 @@ func rewards[T hand.Number](n fixture.Sizes) []entry[T] {
 			return l.Forward(x, r)
 		},
 	}
+	penalised := hand.GRPO[T]{
+		PPO: hand.PPO[T]{Rollout: r, Clip: clip}, Beta: 0.4, Reference: r.LogProbs.Scale(1.2).Shift(0.1),
+	}
+	grpo := policy[T]{
+		"GRPO", "Shao et al. 2024, equations 3 and 4", fixed[T](penalised),
+		func(at nn.Site, x graph.Expr, r nn.Rollout) graph.Expr {
+			l := nn.NewGRPO(at.Scope)
+			l.Clip, l.Beta = clip, penalised.Beta
+			r.Reference = at.Value("reference", given(penalised.Reference), len(r.Actions.Ints()), 1)
+			return l.Forward(x, r)
+		},
+	}
 	ratios := "Schulman et al. 2017; Diab section 2.6 names it"
 	return []entry[T]{
 		{verify.Entry{ID: "I55", What: "REINFORCE", Source: "Diab section 2.6"}, []formula[T]{
@@ -40,7 +53,41 @@ func rewards[T hand.Number](n fixture.Sizes) []entry[T] {
 			ppo.on("ppo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
 			ppo.on("ppo with a baseline", r, returns, baseline),
 		}},
+		{verify.Entry{ID: "I114", What: "GRPO with a penalty", Source: "Shao et al. 2024"}, []formula[T]{
+			grpo.on("grpo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
+		}},
+		{verify.Entry{ID: "I115", What: "direct preference optimization", Source: "Rafailov et al. 2023"},
+			[]formula[T]{preferences[T](n)}},
 	}
+}
+
+// preferences returns a Case of DPO. The logits are x and −x/2, one below the other: the number of texts is even.
+func preferences[T hand.Number](n fixture.Sizes) formula[T] {
+	texts, targets := 2*n.Batch, slices.Concat(choices(n), choices(n))
+	targets[0], targets[len(targets)-1] = hand.Ignore, hand.Ignore
+	by := hand.DPO[T]{Targets: targets, Reference: fixture.Random("reference", texts, 1).Shift(-9), Beta: 0.3}
+	both := factors[T]{by, []float64{1, -0.5}}
+	return formula[T]{verify.Case{
+		Name: "dpo, two texts for each prompt", Types: []string{"DPO"}, Source: "Rafailov et al. 2023, equation 7",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			l := nn.NewDPO(at.Scope, texts)
+			l.Beta = by.Beta
+			rows := len(targets) / 2
+			order, factor := make([]int, 2*rows), make([]float64, 2*rows)
+			for i := range order {
+				order[i], factor[i] = i%rows, both.list[i/rows]
+			}
+			logits := x.Gather(declare(at, "order", rows, graph.NoneIgnored, order)).
+				Mul(at.Value("factor", given(hand.NewMatrix(2*rows, 1, factor...)), 2*rows, 1))
+			return l.Forward(logits, declare(at, "targets", at.Embd, hand.Ignore, targets),
+				at.Value("reference", given(by.Reference), texts, 1))
+		},
+	}, fixed[T](both)}
+}
+
+// given returns the initial values of a matrix.
+func given(x matrix) func(int, *rand.Rand) float64 {
+	return func(i int, _ *rand.Rand) float64 { return x.Data[i] }
 }
 
 // rollout returns actions drawn from the logits x of a Case, with probabilities that have changed since: the ratios lie
@@ -72,8 +119,7 @@ func feed(at nn.Site, r hand.Rollout, returns, baseline matrix) nn.Rollout {
 		out.LogProbs.Tensor().Set(i, r.LogProbs.Data[i])
 	}
 	if !baseline.None() {
-		values := func(i int, _ *rand.Rand) float64 { return baseline.Data[i] }
-		out.Baseline = at.Value("baseline", values, len(r.Actions), 1)
+		out.Baseline = at.Value("baseline", given(baseline), len(r.Actions), 1)
 	}
 	return out
 }

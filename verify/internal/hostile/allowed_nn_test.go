@@ -63,7 +63,7 @@ var nnRules = []struct{ pattern, why string }{
 	{`^parts\.NewFactors 1`, "a standard network has no factors, whatever its sizes"},
 	{`^nn\.Caches\.(Fork|Keep|Select) `, "of no caches"},
 	{`^nn\.CrossAttention\.Step 2=`, "a memory has no next token"},
-	{`^nn\.(BinaryCrossEntropy|CrossEntropy|MultiToken|SquaredError|Dropout|{norm}|PPOClip|Reinforce|ValueLoss)\.Forward 0=zero`, "its numbers are 0, without gains"},
+	{`^nn\.(BinaryCrossEntropy|CrossEntropy|MultiToken|SquaredError|Dropout|{norm}|PPOClip|GRPO|Reinforce|ValueLoss)\.Forward 0=zero`, "its numbers are 0, without gains"},
 	{`^graph\.(PPOClip|Reinforce) 3={}`, "without baseline"},
 	{`^graph\.PPOClip 6=(0|\+Inf)`, "clipped to the old policy, or not at all"},
 	{`^graph\.AddPositions 3=`, "any factor"},

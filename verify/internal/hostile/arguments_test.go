@@ -22,6 +22,14 @@ func arguments() map[string]func(w *world) []any {
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },
 		"nn.PPOClip.Forward": objective, "nn.Reinforce.Forward": objective,
+		"nn.GRPO.Forward": func(w *world) []any {
+			r := get[nn.Rollout](w)
+			r.Reference = w.matrix("reference", 2, 1)
+			return []any{nil, w.matrix("logits", 2, 2), r}
+		},
+		"nn.NewDPO":               func(w *world) []any { return []any{nil, 2} },
+		"nn.DPO.Forward":          func(w *world) []any { return []any{nil, w.matrix("logits", 4, 3), ids(w), w.matrix("reference", 2, 1)} },
+		"graph.LogProbs":          func(w *world) []any { return []any{w.matrix("logits", 4, 3), ids(w)} },
 		"nn.CrossEntropy.Forward": func(w *world) []any { return []any{nil, w.matrix("logits", 4, 3), ids(w)} },
 		"nn.MultiToken.Forward": func(w *world) []any {
 			return []any{nil, []graph.Expr{w.matrix("logits", 4, 3)}, ids(w)}
