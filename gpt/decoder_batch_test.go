@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
 func newBatchDecoderOf(t testing.TB, m *Model, batch int) *decode.Session {
@@ -76,50 +78,135 @@ func TestBatchDecoder(t *testing.T) {
 func TestServiceWritesAsSessions(t *testing.T) {
 	for name, c := range variants() {
 		m := model64(t, c, true, 1)
-		s, err := NewService(m, 2, 9)
-		single := newDecoderOf(t, m)
-		if err != nil {
-			mustContain(t, err, "it has no Step")
-			continue
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- s.Run(ctx) }()
-		greedy := func() *search.Sampler { g := search.NewSampler(1); g.Temperature = 0; return g }
 		rng := rand.New(rand.NewPCG(6, 6))
 		prompts := append(someRows(rng, 3, max(1, c.BlockSize/2), c.VocabSize), someRows(rng, 2, 1, c.VocabSize)...)
-		prompts = append(prompts, prompts[0][:1])
-		var group sync.WaitGroup
-		got := make([][]int, len(prompts))
-		for i, prompt := range prompts {
-			group.Go(func() {
-				r := decode.Request{Prompt: prompt, Tokens: 2 + i%3, Sampler: greedy()}
-				for d, err := range s.Generate(ctx, r) {
-					if err != nil {
-						t.Errorf("%s: %v", name, err)
-						return
-					}
-					got[i] = append(got[i], d.ID)
-				}
-			})
-		}
-		group.Wait()
-		stop()
-		<-done
-		for i, prompt := range prompts {
-			n := min(2+i%3, c.BlockSize-len(prompt)+1)
-			var want []int
-			for token, err := range single.Generate(t.Context(), [][]int{prompt}, n, []*search.Sampler{greedy()}) {
+		servesAlone(t, name, m, append(prompts, prompts[0][:1]))
+	}
+}
+
+// servesAlone compares the texts that a service of two lanes writes after prompts with those of a Session of one row.
+func servesAlone(t *testing.T, name string, m *Model, prompts [][]int) {
+	t.Helper()
+	s, err := NewService(m, 2, 9)
+	single := newDecoderOf(t, m)
+	if err != nil {
+		mustContain(t, err, "it has no Step")
+		return
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	greedy := func() *search.Sampler { g := search.NewSampler(1); g.Temperature = 0; return g }
+	var group sync.WaitGroup
+	got := make([][]int, len(prompts))
+	for i, prompt := range prompts {
+		group.Go(func() {
+			r := decode.Request{Prompt: prompt, Tokens: 2 + i%3, Sampler: greedy()}
+			for d, err := range s.Generate(ctx, r) {
 				if err != nil {
-					t.Fatal(err)
+					t.Errorf("%s: %v", name, err)
+					return
 				}
-				want = append(want, token.ID)
+				got[i] = append(got[i], d.ID)
 			}
-			if !slices.Equal(got[i], want) {
-				t.Errorf("%s, prompt %v: got %v, want %v", name, prompt, got[i], want)
+		})
+	}
+	group.Wait()
+	stop()
+	<-done
+	for i, prompt := range prompts {
+		n := min(2+i%3, m.Config.BlockSize-len(prompt)+1)
+		var want []int
+		for token, err := range single.Generate(t.Context(), [][]int{prompt}, n, []*search.Sampler{greedy()}) {
+			if err != nil {
+				t.Fatal(err)
 			}
+			want = append(want, token.ID)
+		}
+		if !slices.Equal(got[i], want) {
+			t.Errorf("%s, prompt %v: got %v, want %v", name, prompt, got[i], want)
 		}
 	}
+}
+
+// Attention in a window decodes with caches of the window, of which StateBytes tells the size, and with the bits of
+// caches of the whole context: with prompts in pieces longer than the window, after the context has slid, in a beam, and
+// in a service whose texts begin alike.
+func TestWindowsBoundCaches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		attention string
+		options   map[string]int
+		tokens    int // for which the two blocks have room together
+	}{
+		"window":       {"window", map[string]int{"window": 5}, 2 * 96},
+		"first tokens": {"window", map[string]int{"window": 20, "sink_tokens": 3}, 2 * (16 + 112)},
+		"alternating":  {"alternating", map[string]int{"window": 5, "sink_tokens": 1}, 16 + 96 + 230},
+		"groups":       {"gqa_window", map[string]int{"window": 5, "n_kv_head": 1}, 2 * 96},
+		"causal":       {"causal", nil, 2 * 230},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := odd()
+			c.BlockSize, c.Attention, c.Position, c.QKSize = 230, tc.attention, "rope", 4
+			for name, n := range tc.options {
+				c.Options.Set(name, n)
+			}
+			m := model64(t, c, true, 1)
+			groups := 2
+			if tc.attention == "gqa_window" {
+				groups = 1
+			}
+			if got, err := m.StateBytes(); err != nil || int(got) != 4*tc.tokens*groups*(4+4) {
+				t.Errorf("got %d bytes (%v), want those of %d tokens", got, err, tc.tokens)
+			}
+			d, whole := newBatchDecoderOf(t, m, 3), wholeCaches(t, m, groups, 3)
+			rng := rand.New(rand.NewPCG(2, 8))
+			for i, n := range []int{150, 1, 3, 1, 40, 1, 1, 200, 1} {
+				rows := someRows(rng, 3, n, c.VocabSize)
+				got, err := d.Feed(rows...)
+				want, wrong := whole.Feed(rows...)
+				if err != nil || wrong != nil || !slices.Equal(got.Floats(), want.Floats()) {
+					t.Fatalf("%d tokens in step %d: got %v (%v), want %v (%v)", n, i, got.Floats()[:3], err, want.Floats()[:3], wrong)
+				}
+			}
+			prompt := someRows(rng, 1, 180, c.VocabSize)[0]
+			got, err := d.Beam(t.Context(), prompt, 9, search.LengthPenalty(1), 11)
+			want, wrong := whole.Beam(t.Context(), prompt, 9, search.LengthPenalty(1), 11)
+			if err != nil || wrong != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("beam: got %v (%v), want %v (%v)", got, err, want, wrong)
+			}
+			if name == "first tokens" {
+				longer := append(slices.Clone(prompt), someRows(rng, 1, 30, c.VocabSize)[0]...)
+				servesAlone(t, name, m, [][]int{longer, prompt, longer[:20], prompt[:179], longer[:200], prompt[:60]})
+			}
+		})
+	}
+}
+
+// wholeCaches returns a Session of m whose attentions keep all tokens.
+func wholeCaches(t *testing.T, m *Model, groups, batch int) *decode.Session {
+	n := m.network()
+	build := n.Build
+	n.Build = func(s graph.Scope, batch int, positions graph.Expr, shared nn.Caches) decode.Layers {
+		c := m.Config
+		for block := range c.NLayer {
+			name := fmt.Sprintf("h.%d.attn", block)
+			if shared[name] == nil {
+				shared[name] = graph.NewKVCache(graph.AttentionShape{
+					Batch: batch, Context: c.BlockSize, Heads: c.NHead, QK: c.QKSize, V: c.VSize, Groups: groups,
+				})
+			}
+		}
+		l := build(s, batch, positions, shared)
+		if len(shared) != c.NLayer {
+			t.Errorf("got %d caches, want %d", len(shared), c.NLayer)
+		}
+		return l
+	}
+	d, err := decode.New(n, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 func someRows(rng *rand.Rand, batch, n, vocab int) [][]int {

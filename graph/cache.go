@@ -36,17 +36,18 @@ type Divisible interface {
 // ErrOrder is the error for a token that does not follow the tokens before it.
 var ErrOrder = errors.New("tokens out of order")
 
-// cachedTokens is a Cache with room for every token of a context.
+// cachedTokens is a Cache with room for every token of a context, or for those to which a later one may attend.
 type cachedTokens struct {
 	lanes
 	context int
+	kept    int         // number of tokens of each sequence for which there is room
 	width   int         // floats per token
 	held    *ops.Tokens // nil before the first run
 }
 
 // newCachedTokens returns the cache of the tokens of a context, of batch sequences.
 func newCachedTokens(batch, context, width int) cachedTokens {
-	return cachedTokens{newLanes(batch), context, width, new(ops.Tokens)}
+	return cachedTokens{newLanes(batch), context, context, width, new(ops.Tokens)}
 }
 
 // lanes counts the tokens of the sequences of a cache.
@@ -119,18 +120,28 @@ func (c *cachedTokens) Fork(from, to int) error {
 	return nil
 }
 
-// Keep forgets the tokens of a sequence after the first n.
+// Keep forgets the tokens of a sequence after the first n. It returns ErrOrder if those that the next token attends to
+// are no longer there.
 func (c *cachedTokens) Keep(sequence, n int) error {
 	if err := c.checkKeep(sequence, n); err != nil {
 		return err
+	}
+	if !c.holds(sequence, n) {
+		return errors.Wrapf(ErrOrder, "keep %d of %d tokens, of which the cache has those of a window",
+			n, c.tokens[sequence])
 	}
 	c.tokens[sequence] = n
 	return nil
 }
 
+// holds reports whether a sequence can continue at a position.
+func (c *cachedTokens) holds(sequence, position int) bool {
+	return c.held == nil || *c.held == nil || (*c.held).Holds(sequence, position)
+}
+
 // Numbers returns the number of floats stored for a full context.
 func (c *cachedTokens) Numbers() float64 {
-	return float64(c.total) * float64(c.context) * float64(c.width)
+	return float64(c.total) * float64(c.kept) * float64(c.width)
 }
 
 // Bytes returns the memory of a full context; 0 before the first run.
@@ -146,6 +157,10 @@ func (c *cachedTokens) advance(at []int, n int) error {
 	return c.each(at, func(row, at int) error {
 		if at < 0 || at+n > c.context {
 			return errors.Errorf("tokens %d … %d of a context of %d", at, at+n-1, c.context)
+		}
+		if !c.holds(row, at) {
+			return errors.Wrapf(ErrOrder, "position %d after %d tokens, of which the cache has those of a window",
+				at, c.tokens[row])
 		}
 		c.tokens[row] = at + n
 		return nil

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -229,6 +230,60 @@ func TestSelectRefuses(t *testing.T) {
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}
+
+// A cache for a window has less room than one for all tokens, and continues with the same bits. It refuses to continue
+// after tokens whose window has gone.
+func TestWindowCache(t *testing.T) {
+	h := AttentionShape{Batch: 2, Context: 300, Heads: 2, QK: 3, V: 4}
+	g := New(Float32, 1)
+	mask := causalMask(g.Root(), 300)
+	for i := range mask.Tensor().Len() {
+		if i%300 <= i/300-7 && i%300 >= 2 {
+			mask.Tensor().Set(i, math.Inf(-1))
+		}
+	}
+	x, at := g.Root().Value("x", Const(0), 2, h.Width()), g.Root().Ints("at", 1, 300, -1)
+	some, all := NewWindowCache(h, 7, 2), NewKVCache(h)
+	p, q := mustCompile(t, CachedAttention(x, mask, at, some)), mustCompile(t, CachedAttention(x, mask, at, all))
+	step := func(position int) error {
+		at.Ints()[0] = position
+		for i := range x.Tensor().Len() {
+			x.Tensor().Set(i, math.Sin(float64(position*x.Tensor().Len()+i)))
+		}
+		if err := p.Run(); err != nil {
+			return err
+		}
+		if got, want := p.Value().Floats(), mustRun(t, q).Value().Floats(); !slices.Equal(got, want) {
+			t.Fatalf("token %d: got %v, want %v", position, got, want)
+		}
+		return nil
+	}
+	for position := range 300 {
+		if err := step(position); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := 2 * (16 + 96) * h.Heads * (h.QK + h.V); some.Numbers() != float64(want) || some.Bytes() != 4*want || some.Bytes()*300 != all.Bytes()*112 {
+		t.Errorf("got %d bytes of %v numbers, want %d numbers", some.Bytes(), some.Numbers(), want)
+	}
+	const gone = "of which the cache has those of a window: tokens out of order"
+	if err := step(100); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), "position 100 after 300 tokens, "+gone) {
+		t.Errorf("a position that has gone: got %v", err)
+	}
+	if err := some.Keep(1, 100); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), "keep 100 of 300 tokens, "+gone) {
+		t.Errorf("keep tokens that have gone: got %v", err)
+	}
+	if err := cmp.Or(some.Keep(1, 290), all.Keep(1, 290), some.Keep(0, 290), all.Keep(0, 290), step(290), some.Keep(1, 0), step(0)); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range [][2]int{{0, 1}, {-1, 0}, {3, -1}, {0, 0}} {
+		s := g.Sibling()
+		y := CachedAttention(s.Root().Value("x", Const(0), 2, h.Width()), causalMask(s.Root(), 300), s.Root().Ints("at", 1, 300, -1), NewWindowCache(h, bad[0], bad[1]))
+		if _, err := Compile(y); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("window of %d tokens and the first %d, want 1 or more, and 0 or more", bad[0], bad[1])) {
+			t.Errorf("%v: got %v", bad, err)
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 type KVCache struct {
 	shape   AttentionShape
 	forgets bool // it also holds the running sums of gates
+	window  bool // it has room for a window
+	room    attention.Room
 	cachedTokens
 }
 
@@ -22,14 +24,36 @@ func NewKVCache(h AttentionShape) *KVCache {
 	return &KVCache{shape: h, cachedTokens: newCachedTokens(h.Batch, h.Context, h.kernel().Groups*(h.QK+h.V))}
 }
 
+// NewWindowCache returns an empty cache for attention in a window: the mask lets a query attend to the newest window
+// tokens, its own among them, and to the first tokens of its sequence, and hides all others. The cache has room for
+// these and for fewer than 110 more, which keep the sums of a step in the order in which a cache of all tokens adds
+// them: the results have the same bits. A window below 1 or a negative number of first tokens is an error of
+// CachedAttention.
+func NewWindowCache(h AttentionShape, window, first int) *KVCache {
+	c := NewKVCache(h)
+	c.window, c.room = true, attention.Room{Window: window, First: first}
+	if c.checkRoom() == nil {
+		c.kept = c.room.Keys(h.Context)
+	}
+	return c
+}
+
+func (c *KVCache) checkRoom() error {
+	if !c.window || c.room.Window > 0 && c.room.First >= 0 {
+		return nil
+	}
+	return errors.Errorf("a cache for a window of %d tokens and the first %d, want 1 or more, and 0 or more",
+		c.room.Window, c.room.First)
+}
+
 // Select returns a cache for steps of some sequences.
 func (c *KVCache) Select(rows []int) Cache {
 	if c == nil {
 		return c
 	}
-	h, t := c.shape, c.cachedTokens
-	h.Batch, t.lanes = len(rows), t.selected(rows)
-	return &KVCache{shape: h, forgets: c.forgets, cachedTokens: t}
+	selected := *c
+	selected.shape.Batch, selected.lanes = len(rows), c.selected(rows)
+	return &selected
 }
 
 // whole returns the shape of all sequences of the cache.
@@ -86,7 +110,8 @@ func cachedAttention(
 			return nil, errors.New("no cache to keep keys and values in")
 		}
 		h, rows := cache.shape, qkv.node.Shape()[0]
-		if err := cmp.Or(h.check(qkv.node, rows), cache.checkExtra(extra, more, rows)); err != nil {
+		err := cmp.Or(h.check(qkv.node, rows), cache.checkRoom(), cache.checkExtra(extra, more, rows))
+		if err != nil {
 			return nil, err
 		}
 		masks, err := cache.checkRows(rows, h.Heads, mask, at)
@@ -96,7 +121,7 @@ func cachedAttention(
 		k := cache.whole().kernel()
 		k.Weights = w
 		step := cache.step(at, masks, rows/h.Batch)
-		return qkv.g.ops.CachedAttention(k, cache.held, step, extra, qkv.node, mask.node)
+		return qkv.g.ops.CachedAttention(k, cache.room, cache.held, step, extra, qkv.node, mask.node)
 	}, append([]Expr{mask, at}, more...)...)
 }
 

@@ -43,7 +43,7 @@ func NewSelfAttention(at Site) *SelfAttention {
 // newSelfAttention declares the layer with the given sizes of the heads and, if bias is true, a bias in c_attn.
 func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
 	l := newUncached(at, sizes, bias)
-	l.cache = cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(l.heads.sizes) })
+	l.cache = l.heads.cacheAt(at, l.heads.sizes)
 	return l
 }
 
@@ -228,6 +228,17 @@ func concat(heads graph.Expr, rows, width int) graph.Expr { // (B, H, n, dh) →
 func (l *heads) causalMask() graph.Expr {
 	l.mask.requireCausal(l.scope)
 	return l.mask.Expr()
+}
+
+// cacheAt returns the site's cache of keys and values of the given sizes. It has room for the tokens of a window if the
+// mask hides all others.
+func (l *heads) cacheAt(at Site, sizes graph.AttentionShape) *graph.KVCache {
+	return cacheAt(at.Caches, at.Path(), func() *graph.KVCache {
+		if width, first, ok := l.mask.window(); ok {
+			return graph.NewWindowCache(sizes, width, first)
+		}
+		return graph.NewKVCache(sizes)
+	})
 }
 
 func (l *heads) mixing() float64 {

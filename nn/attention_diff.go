@@ -51,7 +51,7 @@ func NewDiffAttention(at Site) *DiffAttention {
 		Batch: sizes.Batch, Context: sizes.Context, Heads: sizes.Heads, Groups: sizes.Heads / 2, Cap: sizes.Cap,
 		QK: 2 * sizes.QK, V: 2 * sizes.V,
 	}
-	l.cache = cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(pairs) })
+	l.cache = l.heads.cacheAt(at, pairs)
 	return l
 }
 

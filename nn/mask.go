@@ -113,6 +113,24 @@ func hides(m *Mask) (causal, padded, ok bool) {
 	return causal, padded, ok
 }
 
+// window returns the narrowest window of the mask, of width tokens, and the number of first tokens that stay visible
+// beside it. ok is false if the mask is in no window.
+func (m *Mask) window() (width, first int, ok bool) {
+	if m == nil {
+		return 0, 0, false
+	}
+	for _, v := range rulesOf(m.given) {
+		w, is := v.(SinkWindow)
+		if plain, without := v.(Window); without {
+			w, is = SinkWindow{Width: plain.Width}, true
+		}
+		if is && (!ok || w.Width < width) {
+			width, first, ok = w.Width, w.Sinks, true
+		}
+	}
+	return width, first, ok
+}
+
 // String returns the parts of the mask, such as "nn.Causal{} with nn.ALiBi".
 func (m *Mask) String() string {
 	if m == nil {

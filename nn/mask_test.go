@@ -581,3 +581,23 @@ func TestRandomKeysPerSequence(t *testing.T) {
 		}
 	}
 }
+
+// The window of a mask is the narrowest of its rules; a mask of other rules has none.
+func TestMaskWindow(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	for i, tc := range []struct {
+		rule         Visibility
+		width, first int
+	}{
+		{Causal{}, 0, 0}, {Window{3}, 3, 0}, {SinkWindow{4, 2}, 4, 2}, {All{Causal{}, Window{3}}, 3, 0}, {All{}, 0, 0},
+		{All{All{Window{5}, SinkWindow{3, 1}}, Window{4}}, 3, 1}, {All{Window{2}, SinkWindow{3, 1}}, 2, 0}, {All{Causal{}, BigBird{Width: 3}}, 0, 0},
+	} {
+		m := NewMask(g.Root().Sub("%d", i), Dims{Batch: 1, Context: 6, Heads: 1}, tc.rule)
+		if width, first, ok := m.window(); width != tc.width || first != tc.first || ok != (tc.width > 0) {
+			t.Errorf("%+v: got %d tokens and the first %d, %t", tc.rule, width, first, ok)
+		}
+	}
+	if _, _, ok := (*Mask)(nil).window(); ok {
+		t.Error("no mask has a window")
+	}
+}

@@ -13,6 +13,7 @@ import (
 // Tokens holds the numbers of a decoder's cache with room for every token of a context.
 type Tokens interface {
 	Fork(from, to, tokens int)
+	Holds(sequence, position int) bool // whether it has what a token at that position needs of earlier ones
 	Bytes() int
 }
 
@@ -92,21 +93,21 @@ func rowsOfHeads(qkv *G.Node, heads, v int) tensor.Shape {
 // CachedAttention returns the attention of new tokens to themselves and to the tokens in numbers, of packed
 // projections. The gates of extra are those of the new tokens.
 func (b *Builder) CachedAttention(
-	h attention.Shape, numbers *Tokens, s Step, extra Extra, qkv, mask *G.Node,
+	h attention.Shape, r attention.Room, numbers *Tokens, s Step, extra Extra, qkv, mask *G.Node,
 ) (*G.Node, error) {
 	gated := extra.Gates != nil
 	return b.cached(s, &Op{
 		name: fmt.Sprintf("cached %v(%v)", h.Weights, h), shape: rowsOfHeads(qkv, h.Heads, h.V),
-		f32: cachedAttention[float32](b.Pool, h, numbers, s, gated),
-		f64: cachedAttention[float64](b.Pool, h, numbers, s, gated),
+		f32: cachedAttention[float32](b.Pool, h, r, numbers, s, gated),
+		f64: cachedAttention[float64](b.Pool, h, r, numbers, s, gated),
 	}, append(G.Nodes{qkv, mask}, extra.nodes()...)...)
 }
 
 func cachedAttention[T kernel.Float](
-	p *kernel.Pool, h attention.Shape, numbers *Tokens, s Step, gated bool,
+	p *kernel.Pool, h attention.Shape, r attention.Room, numbers *Tokens, s Step, gated bool,
 ) body[T] {
 	return func(y []T, in [][]T) {
-		c := held(numbers, func() *attention.KVCache[T] { return attention.NewKVCache[T](h) })
+		c := held(numbers, func() *attention.KVCache[T] { return attention.NewKVCache[T](h, r) })
 		c.Sinks, c.Gates = nil, nil
 		switch {
 		case gated:

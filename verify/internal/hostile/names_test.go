@@ -186,6 +186,7 @@ var functions = map[string]any{
 	"graph.NewPairCache":              graph.NewPairCache,
 	"graph.NewRecurrenceCache":        graph.NewRecurrenceCache,
 	"graph.NewScanCache":              graph.NewScanCache,
+	"graph.NewWindowCache":            graph.NewWindowCache,
 	"graph.Normal":                    graph.Normal,
 	"graph.Outline":                   graph.Outline,
 	"graph.PPOClip":                   graph.PPOClip,

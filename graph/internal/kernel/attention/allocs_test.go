@@ -20,7 +20,7 @@ func TestTokensAllocateNothing(t *testing.T) {
 	mask := Mask[float32]{make([]float32, full.Keys*full.Keys), 1, 1}
 	for _, threads := range []int{1, 2} {
 		p := kernel.NewPool(threads)
-		cache, latents := NewKVCache[float32](full), NewLatentCache[float32](narrow)
+		cache, latents := NewKVCache[float32](full, Room{}), NewLatentCache[float32](narrow)
 		c := newLatentCase[float32](narrow, 127, 1)
 		latent := c.rows(c.latent, narrow.Width(), 127, 128)
 		s := linearSize{1, 1, 4, 32, 32}

@@ -2,19 +2,25 @@ package attention
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// KVCache stores the keys and values of the tokens so far. It is the job of its own loop: running it allocates nothing.
+// KVCache stores the keys and values of the tokens so far, or those of them for which there is room. It is the job of
+// its own loop: running it allocates nothing.
 type KVCache[T kernel.Float] struct {
 	Shape
-	keys, values []T // (Batch, Groups, Keys, QK) and (Batch, Groups, Keys, V)
-	weights      []T // (Batch, Heads, Keys)
-	Sinks        []T // logits of the heads' sinks, for weights by a softmax; nil without
-	sums         []T // (Batch, Heads, 3), of softmaxes with sinks, or ln n of sigmoids
-	Gates        []T // ln f of the new tokens (Batch·new, Heads), if the attention forgets; nil without
+	room         Room
+	kept         int    // number of keys for which there is room
+	held         []held // by sequence
+	keys, values []T    // (Batch, Groups, kept, QK) and (Batch, Groups, kept, V)
+	weights      []T    // (Batch, Heads, kept)
+	hidden       []T    // (Batch, Groups, kept), the entries of a row of the mask; nil if these are adjacent
+	Sinks        []T    // logits of the heads' sinks, for weights by a softmax; nil without
+	sums         []T    // (Batch, Heads, 3), of softmaxes with sinks, or ln n of sigmoids
+	Gates        []T    // ln f of the new tokens (Batch·new, Heads), if the attention forgets; nil without
 
 	decay []T // (Batch, Heads, Keys, 2), the running sums c of the gates, each as a number and its rounding error
 
@@ -25,12 +31,18 @@ type KVCache[T kernel.Float] struct {
 }
 
 // NewKVCache returns an empty cache for h.Keys tokens.
-func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
-	n := h.Batch * h.Groups * h.Keys
-	return &KVCache[T]{
-		Shape: h, keys: make([]T, n*h.QK), values: make([]T, n*h.V), weights: make([]T, h.Batch*h.Heads*h.Keys),
+func NewKVCache[T kernel.Float](h Shape, r Room) *KVCache[T] {
+	kept := r.Keys(h.Keys)
+	n := h.Batch * h.Groups * kept
+	c := &KVCache[T]{
+		Shape: h, room: r, kept: kept, held: slices.Repeat([]held{r.begin()}, h.Batch),
+		keys: make([]T, n*h.QK), values: make([]T, n*h.V), weights: make([]T, h.Batch*h.Heads*kept),
 		sums: make([]T, 3*h.Batch*h.Heads),
 	}
+	if r.First > 0 && kept < h.Keys {
+		c.hidden = make([]T, n)
+	}
+	return c
 }
 
 // Attend appends the keys and values of new tokens, qkv (n·new, Width), of n sequences at their places, and computes
@@ -43,9 +55,20 @@ func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places)
 	}
 	n := at.count(c.Batch)
 	c.places, c.tokens = at, len(y)/(n*c.Heads*c.V)
-	seen := at.longest() + c.tokens
+	seen := min(c.kept, at.longest()+c.tokens)
+	for i := range n {
+		if b, start := at.Of(i); start == 0 {
+			c.held[b] = c.room.begin()
+		}
+	}
 	operations := 2 * n * (c.Heads + kernel.FetchRows*c.Groups) * c.tokens * seen * (c.QK + c.V)
 	p.RunOn(kernel.Worth[T](p, operations), n*c.Groups, 1, c)
+	for i := range n {
+		b, start := at.Of(i)
+		for t := range c.tokens {
+			c.held[b] = c.room.add(c.held[b], start+t, c.kept)
+		}
+	}
 }
 
 // Do computes groups from … to of those of all sequences of the step.
@@ -59,27 +82,73 @@ func (c *KVCache[T]) Do(from, to int) {
 // the rows of matrices, so that the keys and values that they share are read once.
 func (c *KVCache[T]) group(i, g int) {
 	b, start := c.places.Of(i)
-	h, n, shared := c.Shape, c.Keys, c.shared()
+	h, shared := c.Shape, c.shared()
 	task, first := b*h.Groups+g, g*shared
 	scale := T(1 / math.Sqrt(float64(h.QK)))
-	keys, values := c.keys[task*n*h.QK:][:n*h.QK], c.values[task*n*h.V:][:n*h.V]
+	keys, values := c.keys[task*c.kept*h.QK:][:c.kept*h.QK], c.values[task*c.kept*h.V:][:c.kept*h.V]
+	held := c.held[b]
 	for t := range c.tokens {
 		row, at := c.qkv[(i*c.tokens+t)*h.Width():][:h.Width()], start+t
-		copy(keys[at*h.QK:][:h.QK], row[(h.Heads+g)*h.QK:])
-		copy(values[at*h.V:][:h.V], row[(h.Heads+h.Groups)*h.QK+g*h.V:])
+		before := held
+		if held = c.room.add(held, at, c.kept); held != before {
+			move(keys, before, held, h.QK)
+			move(values, before, held, h.V)
+		}
+		place := held.place(at)
+		copy(keys[place*h.QK:][:h.QK], row[(h.Heads+g)*h.QK:])
+		copy(values[place*h.V:][:h.V], row[(h.Heads+h.Groups)*h.QK+g*h.V:])
 		q, out := row[first*h.QK:], c.y[((i*c.tokens+t)*h.Heads+first)*h.V:]
-		weights := c.weights[task*shared*n:][:shared*(at+1)]
-		gemm.MulSerial(shared, at+1, h.QK, scale,
-			gemm.Mat(q, h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights, at+1))
+		n := place + 1
+		weights := c.weights[task*shared*c.kept:][:shared*n]
+		gemm.MulSerial(shared, n, h.QK, scale,
+			gemm.Mat(q, h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights, n))
 		if c.Cap != 0 {
 			softcap(weights, nil, T(c.Cap))
 		}
 		for j := range shared {
-			mask := c.mask.Data[(c.mask.index(b, first+j)*n+at)*n:][:at+1]
-			c.forget(weights[j*(at+1):][:at+1], b, first+j, i*c.tokens+t)
-			c.weigh(weights[j*(at+1):][:at+1], mask, b, first+j)
+			mask := c.rowOf(c.mask.index(b, first+j), at, task, held)
+			c.forget(weights[j*n:][:n], b, first+j, i*c.tokens+t)
+			c.weigh(weights[j*n:][:n], mask, b, first+j)
 		}
-		gemm.MulSerial(shared, h.V, at+1, 1, gemm.Mat(weights, at+1), gemm.Mat(values, h.V), 0, gemm.Mat(out, h.V))
+		sumValues(shared, h.V, at+1, held, gemm.Mat(weights, n), gemm.Mat(values, h.V), gemm.Mat(out, h.V))
+	}
+}
+
+// move moves what is still held, of the given number of features, to its new places.
+func move[T kernel.Float](x []T, before, now held, features int) {
+	from := min(len(x), (before.first+now.base-before.base)*features)
+	copy(x[now.first*features:], x[from:])
+}
+
+// rowOf returns the entries of a matrix of the mask for the query at a position and the keys that are held.
+func (c *KVCache[T]) rowOf(matrix, at, task int, held held) []T {
+	row := c.mask.Data[(matrix*c.Keys+at)*c.Keys:][:at+1]
+	switch {
+	case held.base == held.first:
+		return row
+	case held.first == 0:
+		return row[held.base:]
+	}
+	all := c.hidden[task*c.kept:][:held.place(at)+1]
+	copy(all, row[:held.first])
+	copy(all[held.first:], row[held.base:])
+	return all
+}
+
+// sumValues computes the products of weights and values (m, features), whose terms are added in the blocks in which the
+// product of all n tokens adds them.
+func sumValues[T kernel.Float](m, features, n int, held held, weights, values, out gemm.Matrix[T]) {
+	if held.base == held.first {
+		gemm.MulSerial(m, features, n, 1, weights, values, 0, out)
+		return
+	}
+	step, beta := gemm.Depth(n), T(0)
+	for l := 0; l < n; l += step {
+		from, to := held.place(l), held.place(min(l+step, n))
+		if from < to {
+			gemm.MulSerial(m, features, to-from, 1, weights.From(0, from), values.From(from, 0), beta, out)
+			beta = 1
+		}
 	}
 }
 
@@ -118,16 +187,23 @@ func (c *KVCache[T]) weigh(scores, mask []T, b, j int) {
 	}
 }
 
-// Fork copies the first tokens of sequence from to sequence to.
+// Fork copies what is held of the first tokens of sequence from to sequence to.
 func (c *KVCache[T]) Fork(from, to, tokens int) {
+	n := c.held[from].place(tokens)
 	for g := range c.Groups {
-		a, b := (from*c.Groups+g)*c.Keys, (to*c.Groups+g)*c.Keys
-		copy(c.keys[b*c.QK:][:tokens*c.QK], c.keys[a*c.QK:])
-		copy(c.values[b*c.V:][:tokens*c.V], c.values[a*c.V:])
+		a, b := (from*c.Groups+g)*c.kept, (to*c.Groups+g)*c.kept
+		copy(c.keys[b*c.QK:][:n*c.QK], c.keys[a*c.QK:])
+		copy(c.values[b*c.V:][:n*c.V], c.values[a*c.V:])
 	}
+	c.held[to] = c.held[from]
 	for j := 0; j < c.Heads && c.decay != nil; j++ {
 		copy(c.decay[2*(to*c.Heads+j)*c.Keys:][:2*tokens], c.decay[2*(from*c.Heads+j)*c.Keys:])
 	}
+}
+
+// Holds reports whether a sequence can continue at a position.
+func (c *KVCache[T]) Holds(sequence, position int) bool {
+	return c.room.holds(c.held[sequence], position)
 }
 
 // Bytes returns the memory of keys and values, and of the running sums of gates.

@@ -66,7 +66,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 		}
 		return row
 	}
-	c := NewKVCache[float64](h)
+	c := NewKVCache[float64](h, Room{})
 	feed := func(at, count int, from []int) []float64 { // each sequence gets the tokens of the sequence from
 		var qkv []float64
 		for _, b := range from {
@@ -147,7 +147,7 @@ func TestAddMask(t *testing.T) {
 // TestWeightsOfEveryHead: heads that are computed at the same time have separate memory for their weights.
 func TestWeightsOfEveryHead(t *testing.T) {
 	h := self(2, 3, 2, 2, 1)
-	c := NewKVCache[float64](h)
+	c := NewKVCache[float64](h, Room{})
 	qkv := make([]float64, 2*3*h.Width())
 	for i := range qkv {
 		qkv[i] = float64(i%7) / 3

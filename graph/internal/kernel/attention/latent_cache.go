@@ -110,5 +110,8 @@ func (c *LatentCache[T]) Fork(from, to, tokens int) {
 	copy(c.rows[to*c.Context*w:][:tokens*w], c.rows[from*c.Context*w:])
 }
 
+// Holds returns true: all tokens are kept.
+func (c *LatentCache[T]) Holds(_, _ int) bool { return true }
+
 // Bytes returns the memory of the latents.
 func (c *LatentCache[T]) Bytes() int { return kernel.Bytes(c.rows) }

@@ -93,6 +93,9 @@ func (c *PairCache[T]) Fork(from, to, tokens int) {
 	}
 }
 
+// Holds returns true: all tokens are kept.
+func (c *PairCache[T]) Holds(_, _ int) bool { return true }
+
 // Bytes returns the memory of keys and values.
 func (c *PairCache[T]) Bytes() int {
 	return 2 * (kernel.Bytes(c.keys[0]) + kernel.Bytes(c.values[0]))

@@ -10,6 +10,10 @@ const (
 	blockRows, blockCols = 768, 192
 )
 
+// Depth returns the number of terms of a block, when Mul adds up k terms, which is not 0. In float64, and in plain Go,
+// the blocks make no difference.
+func Depth(k int) int { return depth(k) }
+
 // depth splits k, which is not 0, evenly into blocks of at most depthMax. The products of a block are added in order,
 // then the blocks. The result therefore depends in no bit on the instruction set or on how c was split.
 func depth(k int) int {
