@@ -52,6 +52,32 @@ func TestConfigCount(t *testing.T) {
 	}
 }
 
+// A token passes the router, three of seven experts and the shared ones. Memory counts all experts.
+func TestConfigCountExperts(t *testing.T) {
+	c := shakespeare65() // d 128, L 4, f 512
+	dense, _ := c.Count()
+	c.MLP, c.NumExperts, c.NumExpertsPerTok, c.NSharedExperts, c.NInner = "moe", 7, 3, 2, 100
+	rest := dense - 4*(2*128*512)
+	expert := int64(3 * 128 * 100)
+	if got, _ := c.Count(); got != rest+4*(128*7+9*expert) {
+		t.Errorf("got %d parameters, want %d", got, rest+4*(128*7+9*expert))
+	}
+	if got, want := c.Active(), rest+4*(128*7+5*expert); got != want {
+		t.Errorf("got %d active parameters, want %d", got, want)
+	}
+	one := c
+	one.NumExpertsPerTok = 2
+	if got, want := FLOPsPerToken(c)-FLOPsPerToken(one), float64(6*4*expert); !(math.Abs(got-want) <= 1e-6*want) {
+		t.Errorf("got %v operations of one more expert, want %v", got, want)
+	}
+	more := c
+	more.NumExperts = 8
+	least := float64(3 * 4 * 4 * (expert + 128)) // weights and two moments; gradients take memory of activations
+	if got := more.Memory() - c.Memory(); got < least || got > 4./3*least+1e6 {
+		t.Errorf("got %v bytes of one more expert, want %v, and its gradients, logits and gates", got, least)
+	}
+}
+
 // Heads that share keys and values, of dρ = 64 and dh = 48: only c_attn has biases if the attention is gqa_bias.
 func TestConfigCountGroups(t *testing.T) {
 	c := shakespeare65() // d 128, L 4

@@ -181,7 +181,7 @@ func TestConfigResolved(t *testing.T) {
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
 	want.Schedule, want.QKNorm, want.AttnGate, want.AttnSinks, want.Parametrization = "constant", "none", "none", "none", "standard"
 	want.ShortConv, want.ValueResidual, want.RopeScaling, want.Skips = "none", "none", "none", "none"
-	want.Initialization, want.FutureTokens = "scaled_proj", 1
+	want.Initialization, want.FutureTokens, want.ScoringFunc = "scaled_proj", 1, "softmax"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -190,7 +190,7 @@ func TestConfigResolved(t *testing.T) {
 	given.AttnGate, given.AttnSinks, given.ShortConv, given.ValueResidual, given.RopeScaling = "none", "none", "none", "none", "none"
 	given.Skips, given.Initialization, given.FutureTokens = "none", "scaled_proj", 1
 	given.MLP, given.Precision, given.Schedule, given.QKNorm = "mlp", "float32", "constant", "none"
-	given.Parametrization = "standard"
+	given.Parametrization, given.ScoringFunc = "standard", "softmax"
 	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
@@ -224,6 +224,8 @@ func TestConfigResumeDiff(t *testing.T) {
 		Multipliers: parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2},
 	}
 	odd.RopeLocalBaseFreq = 99
+	odd.NumExperts, odd.NumExpertsPerTok, odd.NSharedExperts, odd.NormTopKProb, odd.RouterAuxLossCoef = 5, 3, 1, true, 0.5
+	odd.ScoringFunc = "sigmoid"
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {

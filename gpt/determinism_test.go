@@ -349,6 +349,9 @@ func TestMachinesSameBits(t *testing.T) {
 		"divided, shown": {[]int{2}, func(c *Config) {
 			c.ShardOptimizer, c.Hooks.Gradients = true, func(int, []train.Named) error { return nil }
 		}},
+		"experts": {[]int{2, 4}, func(c *Config) {
+			c.MLP, c.NumExperts, c.RouterAuxLossCoef, c.ShardOptimizer = "moe", 3, 0.5, true
+		}},
 		"averaged":  {[]int{2}, func(c *Config) { c.EMA, c.ShardOptimizer = 0.75, true }},
 		"reference": {[]int{4}, func(c *Config) { c.Kernels = false }},
 	}

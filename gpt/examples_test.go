@@ -506,3 +506,15 @@ func ExampleModern() {
 	fmt.Println(c.Position, c.Norm, c.MLP, c.ShortConv, c.Optimizer, parameters)
 	// Output: rope rmsnorm swiglu canon_ac muon 804096
 }
+
+// A mixture of eight experts has the work of two, and the parameters of eight.
+func ExampleConfig_Active() {
+	c := gpt.Shakespeare()
+	c.VocabSize, c.NInner, c.MLP = 65, 172, "moe"
+	all, _ := c.Count()
+	active := c.Active()
+	c.MLP, c.NInner = "swiglu", 344
+	dense, _ := c.Count()
+	fmt.Println(all, active, dense) // the router has 128·8 numbers in each of four blocks
+	// Output: 2397440 812288 808192
+}

@@ -29,7 +29,7 @@ type Model struct {
 	Future []graph.Expr
 	Loss   graph.Expr // the mean cross entropy in nats over the targets that count, or the loss of Hooks
 	// Objective is the loss that training minimises: Loss, or with label_smoothing, z_loss and n_future_tokens the
-	// cross entropy with these.
+	// cross entropy with these, plus the loss that balances experts with router_aux_loss_coef.
 	Objective graph.Expr
 
 	plan     plan
@@ -94,6 +94,7 @@ func (p plan) declare(g *graph.Graph, batch int) *Model {
 		l.Smoothing, l.ZLoss = p.LabelSmoothing, p.ZLoss
 		m.Objective = l.Forward(append([]graph.Expr{m.Logits}, m.Future...), m.Targets)
 	}
+	m.Objective = net.Balanced(m.Objective)
 	return m
 }
 

@@ -18,6 +18,7 @@ const mostDeclared = 128
 // below 2^53 and never overflowing on a hostile Config.
 type outline struct {
 	base, adapters float64  // parameters without adapters, and those of the adapters
+	active         float64  // parameters that a token passes: a share of those of experts
 	weights        float64  // operations with parameters, which a token costs in training
 	values         float64  // numbers in masks and in tables of positions
 	mixing         float64  // products of two numbers in which a token meets others
@@ -120,6 +121,7 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 				o.frozen, trained = o.frozen+n, false
 			}
 		}
+		o.active += n * c.Share(name)
 		if isAdapter(x) {
 			o.adapters += n
 		} else {
@@ -130,7 +132,7 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 		case strings.HasPrefix(name, "ln_f."):
 			times = float64(c.FutureTokens)
 		case !ok:
-			times = 1
+			times = c.Share(name)
 		}
 		if o.weights += 4 * n * times; trained {
 			o.weights += 2 * n * times

@@ -140,12 +140,19 @@ func toInt64(x float64) int64 {
 	return int64(x)
 }
 
+// Active returns the number of parameters that a token passes: of those of experts, the share num_experts_per_tok of
+// num_experts, and all others.
+func (c Config) Active() int64 {
+	_, o := c.counted()
+	return toInt64(o.active)
+}
+
 // FLOPsPerToken returns the operations that one token costs in the matrix products of the forward and the backward
-// pass. Every weight that multiplies the token counts 6, a frozen one 4, and every product of two numbers in which the
-// token meets other tokens counts 6, regardless of the mask. The last norm and the head count once for each of
-// n_future_tokens. A block has T·H·(dρ+dh) such products, or the number that its attention returns as an nn.Mixing. For
-// a block that does not build the given attention, it is the number that the block returns as an nn.Mixing, or 0 if the
-// block is not one; the layers inside such a block are not counted.
+// pass. Every weight that multiplies the token counts 6 and a frozen one 4, those of experts in the share that a token
+// passes. Every product of two numbers in which the token meets other tokens counts 6, regardless of the mask. The last
+// norm and the head count once for each of n_future_tokens. A block has T·H·(dρ+dh) such products, or the number that
+// its attention returns as an nn.Mixing. For a block that does not build the given attention, it is the number that the
+// block returns as an nn.Mixing, or 0 if the block is not one; the layers inside such a block are not counted.
 func FLOPsPerToken(c Config) float64 {
 	_, o := c.counted()
 	return o.weights + 6*o.mixing

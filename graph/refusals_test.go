@@ -31,6 +31,10 @@ func TestRefusals(t *testing.T) {
 			Reinforce(x(s, 3, 4), s.Ints("a", 3, classes, -1), y(s, returns, 1), z(s, baseline, 1), s.Value("w", Normal(1), weights, 1))
 		}
 	}
+	expert := func(s Scope, in, f, out int) ExpertWeights {
+		w, down := []Expr{s.Value("w", Normal(1), in, f)}, []Expr{s.Value("d", Normal(1), f, out)}
+		return ExpertWeights{w, w, down}
+	}
 	pairs := func(rows, cols int, mask ...int) func(Scope) {
 		return func(s Scope) { CachedPairAttention(x(s, rows, cols), y(s, mask...), at(s, 1), NewPairCache(h)) }
 	}
@@ -111,6 +115,18 @@ func TestRefusals(t *testing.T) {
 		"pairs, a mask of single keys":   {pairs(2, 128, 1, 4, 3, 3), "a mask (1, 4, 3, 3), want (1, 4, 3, 6)"},
 		"pairs of no cache":              {func(s Scope) { v := x(s, 2, 2); CachedPairAttention(v, v, at(s, 1), nil) }, "no cache"},
 		"pairs, three positions":         {func(s Scope) { CachedPairAttention(x(s, 2, 128), y(s, 1, 4, 3, 6), at(s, 3), NewPairCache(h)) }, "got 3 positions, want 1, or one for each of"},
+		"gates of one expert":            {func(s Scope) { Gates(x(s, 6, 1), Router{Experts: 1, Active: 1}) }, ""},
+		"gates of other experts":         {func(s Scope) { Gates(x(s, 6, 4), Router{Experts: 5, Active: 1}) }, "got (6, 4), want a column for each of 5 experts"},
+		"gates of too many experts":      {func(s Scope) { Gates(x(s, 6, 4), Router{Experts: 4, Active: 5}) }, "got 5 of 4 experts"},
+		"gates of no expert":             {func(s Scope) { Gates(x(s, 6, 4), Router{Experts: 4}) }, "got 0 of 4 experts"},
+		"switch loss":                    {func(s Scope) { SwitchLoss(x(s, 6, 4), y(s, 6, 4), Router{Experts: 4, Active: 1}) }, ""},
+		"switch loss of other gates":     {func(s Scope) { SwitchLoss(x(s, 6, 4), y(s, 6, 3), Router{Experts: 4, Active: 1}) }, "got gates (6, 3), want those of the logits (6, 4)"},
+		"experts":                        {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), expert(s, 4, 3, 4), 1) }, ""},
+		"experts without gates":          {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 2), expert(s, 4, 3, 4), 1) }, "gates (6, 2) and 1, 1 and 1 matrices"},
+		"experts of gates of others":     {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 5, 1), expert(s, 4, 3, 4), 1) }, "gates (5, 1)"},
+		"experts of other features":      {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), expert(s, 5, 3, 4), 1) }, "expert 0: got (5, 3), (5, 3) and (3, 4), want (4, 3), (4, 3) and (3, 4)"},
+		"more active experts than all":   {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), expert(s, 4, 3, 4), 2) }, "got 2 of 1 experts"},
+		"no experts":                     {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), ExpertWeights{}, 1) }, "got 1 of 0 experts"},
 		"a gate":                         {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 4)) }, ""},
 		"a gate of other columns":        {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 5)) }, "up: got shape (6, 5), want that of the gate, (6, 4)"},
 		"a gate of other rows":           {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 1, 4)) }, "up: got shape (1, 4), want that of the gate, (6, 4)"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -286,6 +287,140 @@ func TestI28LayersInEvaluation(t *testing.T) {
 			if e := distance(run(0.4, true), plain, 0); !(e > 0.01) {
 				t.Errorf("%s: training is %.2g off the layer without dropout, want more", what, e)
 			}
+		}
+	}
+}
+
+// experts returns at with k of n experts.
+func experts(at Site, k, n int, change ...func(*Experts)) Site {
+	at.Experts = Experts{Routing: Routing{graph.Router{Experts: n, Active: k}}}
+	for _, f := range change {
+		f(&at.Experts)
+	}
+	return at
+}
+
+func mixtureOf(k, n int, change ...func(*Experts)) func(at Site, x graph.Expr) graph.Expr {
+	return func(at Site, x graph.Expr) graph.Expr { return NewMoE(experts(at, k, n, change...)).Forward(x) }
+}
+
+var expertLayerCases = []layerCase{
+	{"mixture of experts", "MoE Routing", mixtureOf(2, 5)},
+	{"mixture of normalised experts", "MoE Routing", mixtureOf(3, 4, func(e *Experts) { e.Norm, e.Shared = true, 2 })},
+	{"mixture by a sigmoid", "MoE Routing", mixtureOf(2, 3, func(e *Experts) { e.Sigmoid, e.Norm = true, true })},
+	{"mixture of one expert", "MoE Routing", mixtureOf(1, 1)},
+	{"mixture with dropout and adapters", "MoE Routing", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout = NewLoRA(func(path string) bool { return !strings.HasSuffix(path, "c_fc") }, 2, 0.7), 0.3
+		return NewMoE(experts(at, 2, 3)).Forward(x)
+	}},
+	{"balanced experts", "SwitchLoss", func(at Site, x graph.Expr) graph.Expr {
+		return SwitchLoss{Routing{graph.Router{Experts: at.Embd, Active: (at.Embd + 1) / 2}}}.Forward(x)
+	}},
+	{"balanced experts by a sigmoid", "SwitchLoss", func(at Site, x graph.Expr) graph.Expr {
+		return SwitchLoss{Routing{graph.Router{Experts: at.Embd, Active: 1, Sigmoid: true}}}.Forward(x)
+	}},
+}
+
+// mixtureAt returns a mixture of gated MLPs with k of n experts, its input of the given numbers of tokens, and the
+// graph.
+func mixtureAt(kernels bool, tokens, k, n int, change ...func(*Experts)) (*MoE, graph.Expr, *graph.Graph) {
+	g := graph.New(graph.Float64, 3)
+	g.Kernels = kernels
+	at := newSite(g, Dims{Batch: 1, Context: tokens, Embd: 6, Heads: 1, QK: 2, V: 2, Inner: 5, Blocks: 1})
+	l := NewMoE(experts(at, k, n, change...))
+	for _, p := range g.Params() {
+		for i := range p.Tensor().F64 {
+			p.Tensor().F64[i] *= 40
+		}
+	}
+	return l, at.Value("x", graph.Normal(1), tokens, 6), g
+}
+
+// If all experts are equal and the gates of a token add to 1, the mixture is one of its experts, however tokens are
+// routed.
+func TestI114EqualExperts(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		l, x, g := mixtureAt(kernels, 7, 2, 4, func(e *Experts) { e.Norm = true })
+		for _, p := range g.Params() {
+			first, _, _ := strings.Cut(p.Name(), "experts.")
+			if _, name, ok := strings.Cut(p.Name(), "experts."); ok {
+				same, _ := g.Leaf(first + "experts.0" + name[1:])
+				copy(p.Tensor().F64, same.Tensor().F64)
+			}
+		}
+		got, want := run(t, l.Forward(x)).Value().Floats(), run(t, l.Experts[0].Forward(x)).Value().Floats()
+		for i := range want {
+			if !(math.Abs(got[i]-want[i]) <= 1e-12*max(1, math.Abs(want[i]))) {
+				t.Fatalf("kernels %t, entry %d: got %v, want %v", kernels, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// Equal probabilities belong to the earlier experts. The other experts have gradient 0 in every parameter, and so do
+// their columns of the router's logits with a sigmoid.
+func TestI114TiesAndExpertsWithoutTokens(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		l, x, g := mixtureAt(kernels, 5, 2, 4, func(e *Experts) { e.Sigmoid = true })
+		router, _ := g.Leaf("h.0.router.weight")
+		for i := range router.Tensor().F64 {
+			router.Tensor().F64[i] = 0
+		}
+		y := l.Forward(x)
+		p := run(t, y.Square().SumAll(), g.Params()...)
+		for _, w := range g.Params() {
+			grad := p.Grad(w).Floats()
+			none := !slices.ContainsFunc(grad, func(v float64) bool { return v != 0 })
+			_, late, _ := strings.Cut(w.Name(), "experts.")
+			if late = late[:min(1, len(late))]; late == "" {
+				for i, v := range grad {
+					if (i%4 < 2) == (v == 0) || v != v {
+						t.Errorf("kernels %t, %s: got gradient %v in column %d", kernels, w.Name(), v, i%4)
+					}
+				}
+			} else if none != (late >= "2") {
+				t.Errorf("kernels %t, %s: got gradient %v", kernels, w.Name(), grad)
+			}
+		}
+	}
+}
+
+// A loss of balanced experts is k, and no expert can lower it below that by probabilities that agree with the choices.
+func TestI115BalancedExperts(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		g := graph.New(graph.Float64, 1)
+		g.Kernels = kernels
+		z := g.Root().Value("z", graph.Const(0), 4, 4)
+		loss := SwitchLoss{Routing{graph.Router{Experts: 4, Active: 2}}}.Forward(z)
+		p := run(t, loss)
+		for i := range 4 {
+			z.Tensor().F64[4*i+i], z.Tensor().F64[4*i+(i+1)%4] = 30, 30
+		}
+		if err := p.Run(); err != nil || !(math.Abs(p.Value().At(0)-2) <= 1e-12) {
+			t.Errorf("kernels %t: got %v, %v, want 2 for balanced experts", kernels, p.Value().At(0), err)
+		}
+		for i := range 4 {
+			clear(z.Tensor().F64[4*i : 4*i+4])
+			z.Tensor().F64[4*i], z.Tensor().F64[4*i+1] = 30, 30
+		}
+		if err := p.Run(); err != nil || !(math.Abs(p.Value().At(0)-4) <= 1e-12) {
+			t.Errorf("kernels %t: got %v, %v, want 4 for two experts alone", kernels, p.Value().At(0), err)
+		}
+	}
+}
+
+// NewMoE names both numbers.
+func TestExpertsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		k, n, shared int
+		want         string
+	}{
+		{3, 2, 0, "3 of 2 experts"}, {0, 2, 0, "0 of 2 experts"}, {-1, 2, 0, "-1 of 2 experts"},
+		{1, 0, 0, "1 of 0 experts"}, {1, 2, -1, "-1 shared experts"},
+	} {
+		_, _, g := mixtureAt(true, 3, c.k, c.n, func(e *Experts) { e.Shared = c.shared })
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got error %v, want %q", err, c.want)
 		}
 	}
 }

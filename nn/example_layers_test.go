@@ -503,6 +503,49 @@ func ExampleScaledQueries() {
 	//   1.00  3.00  4.00
 }
 
+// Each of three tokens passes the expert that its router prefers. The first expert writes 2·x·silu(x) of a feature x,
+// and the second 3·x·silu(x) to the other feature.
+func ExampleMoE() {
+	at := site()
+	at.Inner = 1
+	at.Experts = nn.Experts{Routing: nn.Routing{Router: graph.Router{Experts: 2, Active: 1}}}
+	l := nn.NewMoE(at)
+	set(at.Graph(), map[string][]float64{
+		"router.weight":           {0, 0, 100, -100},
+		"experts.0.c_gate.weight": {1, 0}, "experts.0.c_fc.weight": {1, 0}, "experts.0.c_proj.weight": {2, 0},
+		"experts.1.c_gate.weight": {1, 0}, "experts.1.c_fc.weight": {1, 0}, "experts.1.c_proj.weight": {0, 3},
+	})
+	show(l.Forward(at.Value("x", numbers(20, 1, -5, -1, 5, 1), 3, 2)))
+	// Output:
+	// 800.00  0.00
+	//   0.00  0.50
+	//  49.67  0.00
+}
+
+func ExampleRouting() {
+	z := site().Value("z", numbers(0, 1, 2, 5, 5, 5), 2, 3)
+	l := nn.Routing{Router: graph.Router{Experts: 3, Active: 2}}
+	show(l.Forward(z))
+	l.Norm = true
+	show(l.Forward(z))
+	// Output:
+	//   0.00  0.24  0.67
+	//   0.33  0.33  0.00
+	//   0.00  0.27  0.73
+	//   0.50  0.50  0.00
+}
+
+// Two tokens choose the first of two experts, with certainty: the loss is twice that of balanced experts.
+func ExampleBalance() {
+	z := site().Value("z", numbers(50, 0, 50, 0), 2, 2)
+	var b nn.Balance
+	b.Add(z, nn.Routing{Router: graph.Router{Experts: 2, Active: 1}})
+	loss, _ := b.Loss()
+	show(loss)
+	// Output:
+	//   2.00
+}
+
 // ReGLU is an MLP with a gate by ReLU (Shazeer 2020): y = (relu(x·w_g) ∘ x·w_u)·w_d.
 type ReGLU struct {
 	Gate, Up, Down nn.Layer

@@ -135,7 +135,7 @@ var pointers = []any{
 	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*GroupedAttention)(nil), (*GRPO)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
 	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil), (*LoRA)(nil),
 	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil), (*Mask)(nil),
-	(*Mamba2)(nil), (*MeanTokens)(nil), (*Memory)(nil), (*MinGRU)(nil), (*RGLRU)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil), (*Recurrence)(nil), (*ShortConv)(nil), (*Skip)(nil), (*ValueResidual)(nil),
+	(*Balance)(nil), (*Mamba2)(nil), (*MoE)(nil), (*MeanTokens)(nil), (*Memory)(nil), (*MinGRU)(nil), (*RGLRU)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil), (*Recurrence)(nil), (*ShortConv)(nil), (*Skip)(nil), (*ValueResidual)(nil),
 	(*RMSNorm)(nil), (*DyT)(nil), (*SandwichBlock)(nil), (*PostPartBlock)(nil), (*ParallelBlock)(nil), (*ParallelTwoBlock)(nil),
 	(*Reinforce)(nil), (*RoPE)(nil), (*SelfAttention)(nil), (*SigmoidAttention)(nil), (*Sinusoidal)(nil), (*SquaredError)(nil), (*GLU)(nil),
 	(*Scaled)(nil), (*ScaledQueries)(nil),
@@ -215,7 +215,7 @@ func TestBeginning(t *testing.T) {
 	for name, layer := range map[string]func(at Site){
 		"LayerNorm": func(at Site) { NewLayerNorm(at) }, "LayerNormSigma": func(at Site) { NewLayerNormSigma(at) },
 		"Embedding": func(at Site) { NewEmbedding(at.Scope, 50, d) }, "LearnedPositions": func(at Site) { NewLearnedPositions(positioned(at, 44, 0)) },
-		"SelfAttention": func(at Site) { causal(at) }, "MLP": func(at Site) { NewMLP(at) }, "GLU": func(at Site) { NewGLU(at, SiLU{}) }, "Elman": func(at Site) { NewElman(at) },
+		"SelfAttention": func(at Site) { causal(at) }, "MLP": func(at Site) { NewMLP(at) }, "GLU": func(at Site) { NewGLU(at, SiLU{}) }, "MoE": func(at Site) { NewMoE(experts(at, 1, 2)) }, "Elman": func(at Site) { NewElman(at) },
 		"MLA": func(at Site) { NewMLA(at, latent) }, "MLARoPE": func(at Site) { NewMLARoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
 		"MLALatentRoPE":  func(at Site) { NewMLALatentRoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
 		"CrossAttention": func(at Site) { NewCrossAttention(at, NewMemory(at.Sub("memory"), graph.Expr{}, 1, 44, 7, nil)) },

@@ -152,6 +152,7 @@ func allCases() []layerCase {
 		linearLayerCases,
 		maskLayerCases,
 		pooledLayerCases,
+		expertLayerCases,
 		groupedLayerCases,
 		sigmoidLayerCases, forgettingLayerCases, diffLayerCases,
 		qkNormLayerCases,

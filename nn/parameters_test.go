@@ -49,6 +49,11 @@ func TestParameters(t *testing.T) {
 		"MLP":  {func(at Site) Layer { return NewMLP(at) }, ".c_fc", "c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
 		"GLU": {func(at Site) Layer { return NewGLU(at, SiLU{}) }, ".c_gate",
 			"c_gate.weight[6×9] *c_gate.bias[9] c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
+		"MoE": {func(at Site) Layer {
+			return NewMoE(experts(at, 1, 2, func(e *Experts) { e.Shared = 3 }))
+		}, ".router", "router.weight[6×2] experts.0.c_gate.weight[6×9] experts.0.c_fc.weight[6×9] experts.0.c_proj.weight[9×6] " +
+			"experts.1.c_gate.weight[6×9] experts.1.c_fc.weight[6×9] experts.1.c_proj.weight[9×6] " +
+			"shared.c_gate.weight[6×27] shared.c_fc.weight[6×27] shared.c_proj.weight[27×6]"},
 		"Elman":            {func(at Site) Layer { return NewElman(at) }, "", "c_input.weight[6×6] *c_input.bias[6] weight[6×6]"},
 		"LearnedPositions": {func(at Site) Layer { return NewLearnedPositions(positioned(at, 7, 0)) }, "", "weight[7×6]"},
 		"Sinusoidal":       {func(at Site) Layer { return NewSinusoidal(positioned(at, 7, 0), 100) }, "", ""},

@@ -19,6 +19,7 @@ type Site struct {
 	Eps     float64             // ε; for norms, NewTaylorAttention
 	Cap     float64             // of the scores, 0 for none; for NewSelfAttention, NewGroupedAttention, NewLongformer
 	Dropout float64             // the probability of dropping; for attention, NewMLP, NewDropout
+	Experts Experts             // for NewMoE
 
 	Residual graph.Init // of the matrices that write to the residual stream, GPT-2's if nil; for attention, MLPs
 

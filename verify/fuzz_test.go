@@ -99,6 +99,9 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 			c.LoraAlpha = 1.5
 		}
 		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head", "c_gate"} {
+			if target == "mlp.c_proj" && c.MLP == "moe" {
+				target = "experts.1.c_proj"
+			}
 			if target == "c_gate" && !gated || target == "c_attn" && c.Attention == "mingru" { // which are not there
 				continue
 			}
@@ -140,6 +143,12 @@ func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 		func(c *gpt.Config) { c.LabelSmoothing = float64(1+rng.IntN(7)) / 8 },
 		func(c *gpt.Config) { c.ZLoss = float64(1+rng.IntN(9)) / 10 },
 		func(c *gpt.Config) { c.FutureTokens = 2 + rng.IntN(3) },
+		func(c *gpt.Config) {
+			c.NumExperts, c.NumExpertsPerTok = 2+rng.IntN(4), 1+rng.IntN(2)
+			c.ScoringFunc, c.NormTopKProb = []string{"softmax", "sigmoid"}[rng.IntN(2)], c.NumExpertsPerTok > 1 && rng.IntN(2) > 0
+		},
+		func(c *gpt.Config) { c.NSharedExperts = 1 + rng.IntN(2) },
+		func(c *gpt.Config) { c.RouterAuxLossCoef = 0.5 },
 	} {
 		next := c
 		change(&next)
@@ -303,6 +312,7 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 		"rope_scaling " + c.RopeScaling, fmt.Sprint("part ", c.PartialRotaryFactor > 0, c.NoRopeLayerInterval),
 		fmt.Sprint("caps ", c.AttnLogitSoftcapping > 0, c.LogitCap > 0),
 		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),
+		fmt.Sprint("experts ", c.MLP == "moe", c.ScoringFunc, c.NormTopKProb, c.NSharedExperts > 0, c.RouterAuxLossCoef > 0),
 	}
 	for i, a := range choices {
 		for _, b := range choices[:i] {

@@ -179,10 +179,14 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		NoRope:    c.NoRopeLayerInterval,
 		RotaryDim: int(math.Round(c.PartialRotaryFactor * float64(c.QKSize))),
 		Cap:       c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
+		Experts: variants.Experts{
+			Count: c.NumExperts, Active: c.NumExpertsPerTok, Shared: c.NSharedExperts,
+			Sigmoid: c.ScoringFunc == "sigmoid", Norm: c.NormTopKProb, Balance: c.RouterAuxLossCoef,
+		},
 		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss, Future: c.FutureTokens - 1,
 	}
 	if m.Sum {
-		p.Reduction = hand.Sum
+		p.Reduction, p.Experts.Balance = hand.Sum, 0
 	}
 	if c.Parametrization == "mup" {
 		width := float64(c.BaseWidth) / float64(c.NEmbd)

@@ -22,6 +22,7 @@ func (p places) add(name, next string) {
 	}
 	if first, ok := strings.CutSuffix(next, ".c_fc"); ok {
 		p.add(name, first+".conv")
+		p.add(name, first+".router")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
 )
 
 // Body holds the layers of a model between its ids and its head: embeddings, blocks, and a final norm.
@@ -26,6 +27,8 @@ type Body struct {
 	biases *biases    // likewise
 	uses   []*uses    // by the blocks of each attention
 	skips  []*nn.Skip // before every block; nil without
+
+	balance *nn.Balance // collects the losses that balance experts; nil without
 }
 
 // Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
@@ -35,6 +38,7 @@ func (d Design) Body(
 ) *Body {
 	s := d.Stack
 	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope, stack: s}
+	b.balance = at.Experts.Balance
 	b.Lookup = b.Embedding
 	before := len(at.Graph().Params())
 	at.Sub("position %q", s.Position).Try(func() {
@@ -135,6 +139,19 @@ func (b *Body) through(x graph.Expr, apply func(name string, block nn.Layer, x g
 		stream = append(stream, x)
 	}
 	return x
+}
+
+// Balanced returns loss plus α times the losses that balance the experts of the blocks in the passes so far.
+func (b *Body) Balanced(loss graph.Expr) graph.Expr {
+	if b == nil {
+		return loss.Wrap(nil, errors.New("balance: got no Body, want one from Design.Body"))
+	}
+	balance, ok := b.balance.Loss()
+	if !ok {
+		return loss
+	}
+	s := b.scope.Sub("balance")
+	return loss.In(s).Add(balance.In(s).Scale(b.stack.RouterAuxLossCoef))
 }
 
 func (b *Body) embed(tokens graph.Expr) graph.Expr {

@@ -14,7 +14,7 @@ import (
 func TestStackDefaults(t *testing.T) {
 	got := Library().Design(Stack{NLayer: 2, NHead: 4, NEmbd: 48}).Stack
 	want := Stack{NLayer: 2, NHead: 4, NEmbd: 48, QKSize: 12, VSize: 12, NInner: 192, Eps: 1e-5, RopeTheta: 10_000,
-		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP, QKNorm: noPart, AttnGate: noPart, AttnSinks: noPart, ShortConv: noPart, ValueResidual: noPart, Skips: noPart, Initialization: "scaled_proj", RopeScaling: noPart}
+		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP, QKNorm: noPart, AttnGate: noPart, AttnSinks: noPart, ShortConv: noPart, ValueResidual: noPart, Skips: noPart, Initialization: "scaled_proj", RopeScaling: noPart, ScoringFunc: "softmax"}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || got.MLP != string(MLPs()[0].Name) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -90,6 +90,17 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.MLP, s.Activation, s.NInner = "swiglu", "gelu", 7 }, ""},
 		{func(s *Stack) { s.MLP, s.Activation = "swiglu", "silu" }, "activation: got silu, want the default, gelu, with mlp swiglu, which has SiLU"},
 		{func(s *Stack) { s.MLP, s.Block, s.Activation = "swiglu", "post", "relu" }, "activation: got relu, want the default, gelu, with mlp swiglu"},
+		{func(s *Stack) { s.MLP = "moe" }, ""},
+		{func(s *Stack) { s.MLP, s.NumExperts, s.NumExpertsPerTok = "moe", 3, 4 }, "num_experts_per_tok: got 4, want at most num_experts 3"},
+		{func(s *Stack) { s.MLP, s.NumExperts = "moe", 1 }, "num_experts_per_tok: got 2, want at most num_experts 1"},
+		{func(s *Stack) { s.MLP, s.NumExpertsPerTok, s.NormTopKProb = "moe", 1, true }, "norm_topk_prob: got true, want false with num_experts_per_tok 1"},
+		{func(s *Stack) { s.MLP, s.Activation = "moe", "silu" }, "activation: got silu, want the default, gelu, with mlp moe, which has SiLU"},
+		{func(s *Stack) { s.MLP, s.ShortConv = "moe", "canon_ac" }, ""},
+		{func(s *Stack) { s.NumExperts = 8 }, "num_experts: got 8, want its default with mlp mlp, which has no experts"},
+		{func(s *Stack) { s.MLP, s.NormTopKProb = "swiglu", true }, "norm_topk_prob: got true, want its default with mlp swiglu"},
+		{func(s *Stack) { s.RouterAuxLossCoef = 0.1 }, "router_aux_loss_coef: got 0.1, want its default with mlp mlp"},
+		{func(s *Stack) { s.ScoringFunc = "sigmoid" }, "scoring_func: got sigmoid, want its default with mlp mlp"},
+		{func(s *Stack) { s.NSharedExperts = 2 }, "n_shared_experts: got 2, want its default"},
 		{func(s *Stack) { s.Block, s.QKNorm = "elman", "head" }, "qk_norm: got head, want the default, none, with block elman"},
 		{func(s *Stack) { s.Block, s.AttnGate = "elman", "headwise" }, "attn_gate: got headwise, want the default, none, with block elman"},
 		{func(s *Stack) { s.RopeScaling, s.RopeFactor = "linear", 2 }, "rope_scaling: got linear, want none with position learned, which is not rope"},

@@ -92,6 +92,9 @@ func (d Design) Validate(context int) error {
 		return errors.Errorf("skips: got %s, want %s with n_layer 1: the first block has no earlier one",
 			s.Skips, noPart)
 	}
+	if err := s.checkExperts(d.given); err != nil {
+		return err
+	}
 	for _, a := range d.Attention.parts() {
 		of := s
 		of.Attention = a.String()
@@ -165,7 +168,7 @@ func (d Design) Site(batch, context int) nn.Site {
 		Cap: s.AttnLogitSoftcapping, Residual: Find(Initializations(), s.Initialization).residual,
 		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
 		Gate: Find(AttnGates(), s.AttnGate).New, Sinks: Find(AttnSinks(), s.AttnSinks).New,
-		Conv: Find(ShortConvs(), s.ShortConv).Convs(),
+		Conv: Find(ShortConvs(), s.ShortConv).Convs(), Experts: s.experts(),
 	}
 	if values := Find(ValueResiduals(), s.ValueResidual).build; values != nil {
 		site.Values = values()
@@ -175,7 +178,7 @@ func (d Design) Site(batch, context int) nn.Site {
 
 // Inside returns the approximate number of values per token that a block of d holds at once when it is fed several
 // tokens of a context: 4d, and i + o − d for each matrix (i, o) that the MLP declares. These are 2f for an MLP, and 3f
-// for one with a gate.
+// for one with a gate. The matrices of experts count by their Share.
 func (d Design) Inside(context int) float64 {
 	g := graph.Outline(graph.Float32)
 	at := d.Site(1, context)
@@ -185,7 +188,7 @@ func (d Design) Inside(context int) float64 {
 	n := 4 * embd
 	for _, p := range g.Params() {
 		if shape := p.Tensor().Shape; len(shape) == 2 {
-			n += max(0, float64(shape[0])+float64(shape[1])-embd)
+			n += d.Stack.Share(p.Name()) * max(0, float64(shape[0])+float64(shape[1])-embd)
 		}
 	}
 	return n

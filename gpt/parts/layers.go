@@ -137,21 +137,28 @@ func MLPs() []MLP {
 		gated("geglu", nn.GELU{}, "GELU"),
 		gated("geglu_tanh", nn.GELUTanh{}, "GELU by tanh"),
 		gated("reglu", nn.ReLU{}, "ReLU"),
+		{
+			Name: mixture, New: func(at nn.Site) nn.Layer { return nn.NewMoE(at) },
+			Check: rejectActivation(mixture, "SiLU"),
+		},
 	}
 }
 
-// gated returns an MLP with a gate by act. It refuses an activation that would not be used.
+// gated returns an MLP with a gate by act.
 func gated(name Name, act nn.Layer, called string) MLP {
 	return MLP{
-		Name: name,
-		New:  func(at nn.Site) nn.Layer { return nn.NewGLU(at, act) },
-		Check: func(s Stack) error {
-			if want := Names(Activations())[0]; s.Activation != want {
-				return errors.Errorf("activation: got %s, want the default, %s, with mlp %s, which has %s",
-					s.Activation, want, name, called)
-			}
-			return nil
-		},
+		Name: name, New: func(at nn.Site) nn.Layer { return nn.NewGLU(at, act) }, Check: rejectActivation(name, called),
+	}
+}
+
+// rejectActivation refuses an activation that an MLP of that name, with one of its own, would not use.
+func rejectActivation(name Name, own string) func(Stack) error {
+	return func(s Stack) error {
+		if want := Names(Activations())[0]; s.Activation != want {
+			return errors.Errorf("activation: got %s, want the default, %s, with mlp %s, which has %s",
+				s.Activation, want, name, own)
+		}
+		return nil
 	}
 }
 

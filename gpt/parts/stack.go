@@ -35,6 +35,13 @@ type Stack struct {
 	// NoRopeLayerInterval is k if blocks k, 2k, …, counted from 1, have no rotary positions; 0 means no such block.
 	NoRopeLayerInterval int
 
+	NumExperts       int  // E, of mlp moe; by default 8
+	NumExpertsPerTok int  // k, the number of experts that a token passes; by default 2
+	NSharedExperts   int  // number of experts that every token passes, in addition
+	NormTopKProb     bool // divide the gates of a token by their sum
+	// RouterAuxLossCoef is α of the loss α·E·Σ f_e·P_e, which balances the experts of every block.
+	RouterAuxLossCoef float64
+
 	// By name, by default the first of the library's list.
 	Position   string // encoding of the tokens' positions
 	Attention  string // or a list over the blocks, which repeats: gated_deltanet*3,causal
@@ -42,10 +49,12 @@ type Stack struct {
 	Block      string // the place of the normalisation
 	Activation string // of the MLP
 	MLP        string
-	QKNorm     string // of queries and keys
-	AttnGate   string // of the results of the heads
-	AttnSinks  string // of the heads
-	ShortConv  string // in a block
+	// ScoringFunc is how the logits of the experts become probabilities.
+	ScoringFunc string
+	QKNorm      string // of queries and keys
+	AttnGate    string // of the results of the heads
+	AttnSinks   string // of the heads
+	ShortConv   string // in a block
 	// ValueResidual is how the values of the first block reach the others.
 	ValueResidual string
 	Skips         string // from earlier places of the residual stream to the inputs of blocks
@@ -76,6 +85,10 @@ func (s Stack) withDefaults() Stack {
 	s.Block = cmp.Or(s.Block, Names(Blocks())[0])
 	s.Activation = cmp.Or(s.Activation, Names(Activations())[0])
 	s.MLP = cmp.Or(s.MLP, Names(MLPs())[0])
+	if s.MLP == mixture {
+		s.NumExperts, s.NumExpertsPerTok = cmp.Or(s.NumExperts, 8), cmp.Or(s.NumExpertsPerTok, 2)
+	}
+	s.ScoringFunc = cmp.Or(s.ScoringFunc, Names(scores())[0])
 	s.QKNorm = cmp.Or(s.QKNorm, Names(QKNorms())[0])
 	s.AttnGate = cmp.Or(s.AttnGate, Names(AttnGates())[0])
 	s.AttnSinks = cmp.Or(s.AttnSinks, Names(AttnSinks())[0])

@@ -11,7 +11,7 @@ import (
 // SizeFields returns the fields of the sizes and of the settings for all blocks. Those that are optional are left out
 // of the JSON while they are 0.
 func (s *Stack) SizeFields() field.List {
-	return field.List{
+	return append(field.List{
 		field.New("n_layer", &s.NLayer, field.Size(1), "number of transformer blocks"),
 		field.New("n_head", &s.NHead, field.Size(1), "number of attention heads of a block"),
 		field.New("n_embd", &s.NEmbd, field.Size(1), "width of the embeddings"),
@@ -37,7 +37,7 @@ func (s *Stack) SizeFields() field.List {
 			"leave rotary positions out of every k-th block, such as 4; 0 leaves out none").Optional(),
 		field.New("attn_logit_softcapping", &s.AttnLogitSoftcapping, field.NonNegative(),
 			"c of the scores c·tanh(s/c) of attention with a softmax; 0 is no cap").Optional(),
-	}
+	}, s.expertFields()...)
 }
 
 // PartFields returns the fields of the parts' names, which must be in known. The fields of parts that

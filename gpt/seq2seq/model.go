@@ -28,7 +28,9 @@ type Model struct {
 	encoder encoder
 	memory  *nn.Memory
 
-	objective graph.Expr // to minimise: Loss, or the cross entropy with label_smoothing and z_loss
+	// objective is to be minimised: Loss, or the cross entropy with label_smoothing and z_loss, and the losses that
+	// balance experts.
+	objective graph.Expr
 
 	built *made.Network
 }
@@ -83,6 +85,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 		l.Smoothing, l.ZLoss = c.LabelSmoothing, c.ZLoss
 		m.objective = l.Forward(m.Logits, m.Targets)
 	}
+	m.objective = m.encoder.Balanced(d.Balanced(m.objective))
 	return m
 }
 

@@ -107,6 +107,11 @@ func examples[T hand.Number]() []example[T] {
 		{"reglu", "x 8 5, c_gate.weight 5 7, c_gate.bias 1 7, " + mlpShapes, func(at site) layer { return at.GLU(hand.ReLU[T]{}) }},
 		{"swiglu, adapted", "x 8 5, c_gate.weight 5 7, c_gate.lora_d 5 2, c_gate.lora_u 2 7, c_fc.weight 5 7, c_proj.weight 7 5",
 			func(at site) layer { return at.GLU(hand.SiLU[T]{}) }},
+		{"mixture of experts", "x 8 5, router.weight 5 2, experts.0.c_gate.weight 5 7, experts.0.c_fc.weight 5 7, " +
+			"experts.0.c_proj.weight 7 5, experts.1.c_gate.weight 5 7, experts.1.c_fc.weight 5 7, experts.1.c_proj.weight 7 5",
+			func(at site) layer { return at.MoE(hand.Routing[T]{K: 1, Norm: true}) }},
+		{"gates", "x 8 5", is(hand.Routing[T]{K: 2, Sigmoid: true, Norm: true})},
+		{"balanced experts", "x 8 5", is(hand.SwitchLoss[T]{Routing: hand.Routing[T]{K: 2, Sigmoid: true}})},
 		{"tied", "x 8 5, wte.weight 7 5", func(at site) layer { return hand.Tied[T]{Embedding: at.At("wte").Param("weight")} }},
 		{"learned positions", "x 8 5, weight 6 5", func(at site) layer {
 			return hand.LearnedPositions[T]{Weight: at.Param("weight"), Positions: hand.Positions(batch, n)}

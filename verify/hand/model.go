@@ -178,6 +178,7 @@ type Model[T Number] struct {
 	Head    Layer[T]                     // (d, V)
 	Cap     Layer[T]                     // of the logits, nil for none
 	Loss    func(targets []int) Layer[T] // of logits (B·n, V)
+	Balance *Balances[T]                 // added to the loss; nil for none
 }
 
 // Text is the input of a model and its targets.
@@ -220,7 +221,10 @@ func (m Model[T]) predictions(t Text) Matrix[T] {
 }
 
 // Forward returns the loss, (1, 1).
-func (m Model[T]) Forward(t Text) Matrix[T] { return forward("loss", m.loss(t), m.predictions(t)) }
+func (m Model[T]) Forward(t Text) Matrix[T] {
+	m.Balance.forget() // the blocks of other passes
+	return m.Balance.to(forward("loss", m.loss(t), m.predictions(t)))
+}
 
 // Backward computes Table 3 read upwards: each line carries Δ up one row of Table 2 and adds the gradients of that
 // row's parameters. Every block of a decoder with an encoder attends to z, so Δ at z is the sum of their shares.

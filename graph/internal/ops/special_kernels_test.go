@@ -64,6 +64,30 @@ func rowCases(d int) map[string]kernelCase {
 		"squared error": {positive(leaves(2, m(5, 1), m(5, 1), m(5, 1)), 2), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[2].Mul(in[0].Sub(in[1]).Square()).SumAll().Div(in[2].SumAll()) }},
 	}
+	for _, r := range []Router{{Active: 1}, {Active: d, Norm: true}, {Active: (d + 1) / 2, Sigmoid: true, Norm: true}} {
+		r.Experts = d
+		p := func(z Expr) Expr {
+			if r.Sigmoid {
+				return z.Sigmoid()
+			}
+			return z.Softmax()
+		}
+		chosen := func(z Expr) Expr { return p(z).TopK(r.Active) }
+		cases[fmt.Sprintf("gates %+v", r)] = one(func(z Expr) (Expr, bool) { return Gates(z, r) }, func(z Expr) Expr {
+			if y := chosen(z); r.Norm {
+				return y.Div(y.Sum().Shift(1e-20))
+			}
+			return chosen(z)
+		})
+		cases[fmt.Sprintf("switch loss %+v", r)] = one(func(z Expr) (Expr, bool) { return SwitchLoss(z, chosen(z).Detach(), r) }, func(z Expr) Expr {
+			one, share := z.Detach().Pow(0), p(z)
+			if r.Sigmoid {
+				share = share.Div(share.Sum().Shift(1e-20))
+			}
+			f := one.Where(chosen(z).Detach(), one.Shift(-1))
+			return f.Transpose(1, 0).Mean().Mul(share.Transpose(1, 0).Mean()).SumAll().Scale(float64(d))
+		})
+	}
 	for name, c := range map[string]kernelCase{"": {leaves: leaves(1, m(3, d))}, ", gains": {leaves: leaves(2, m(3, d), []int{d})},
 		", gains and shifts": {leaves: leaves(3, m(3, d), []int{d}, []int{d})}} {
 		for _, sigma := range []bool{false, true} {
@@ -345,6 +369,10 @@ var excuses = map[string]func(e end) bool{
 	"glu": end.overflow,
 	// NaN is not above 0. The equation x + max(−x, 0) keeps the derivative of x.
 	"relu": func(e end) bool { return math.IsNaN(e.special) && e.out == 1 && e.got == 0 },
+	// The gate of an expert that is not chosen is 0, whatever the sum of the gates is.
+	"gates": func(e end) bool { return math.IsNaN(e.want) && e.out == 0 && e.got == 0 },
+	// The gradients of experts that as many tokens have chosen cancel.
+	"switch loss": func(e end) bool { return e.out == 1 && math.Abs(e.got) <= 1e-6 && math.Abs(e.want) <= 1e-6 },
 	// Sums of squares overflow in another order, and in vectors earlier.
 	"layernorm": end.overflow,
 	"rmsnorm":   end.overflow,
@@ -406,7 +434,7 @@ func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 // notRows lists the other kernels: they move numbers, add them up or multiply matrices. TimeDecay computes in float64,
 // and is finite where the equation has overflown.
 var notRows = strings.Fields("AddPositions AddScaled Convolve CrossAttention Elman ForgettingAttention Gather GatherCols GatherTokens LRUDecay LRUInput Linear LinearAttention " +
-	"LinearT MeanTokens MixColumns MixTokens Recurrence Rotate Scan Share SinkAttention TimeDecay")
+	"LinearT MeanTokens MixColumns MixExperts MixTokens Recurrence Rotate Scan Share SinkAttention TimeDecay")
 
 // Every kernel is among the rowCases or in the list above.
 func TestEveryKernelIsTriedAtTheEnds(t *testing.T) {

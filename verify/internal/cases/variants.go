@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -72,7 +73,7 @@ func planOf(n fixture.Sizes, kind, name string, s variants.Setting) variants.Pla
 		Batch: n.Batch, Context: n.Tokens, Layers: 1, Heads: n.Heads, QK: n.QK, Position: s.Position,
 		Attention: cmp.Or(s.Attention, "causal"), Norm: "layernorm", Block: "pre",
 		Activation: cmp.Or(s.Activation, "gelu"), Theta: theta,
-		Cap: s.Cap, Option: func(name string) int { return s.Options[name] },
+		Experts: s.Experts, Cap: s.Cap, Option: func(name string) int { return s.Options[name] },
 	}
 	switch kind {
 	case "attention":
@@ -112,6 +113,12 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 	case "mlp":
 		if s.Activation != "" {
 			at.Act = parts.Find(parts.Activations(), s.Activation).Layer
+		}
+		at.Experts = nn.Experts{
+			Routing: nn.Routing{Router: graph.Router{
+				Experts: s.Experts.Count, Active: s.Experts.Active, Sigmoid: s.Experts.Sigmoid, Norm: s.Experts.Norm,
+			}},
+			Shared: s.Experts.Shared,
 		}
 		return parts.Find(parts.MLPs(), name).New(at)
 	case "block":

@@ -2,6 +2,7 @@ package hostile
 
 // handRules are the rules of the formulas by hand and of the functions that compare with them.
 var handRules = []struct{ pattern, why string }{
+	{`^hand\.(Model|Site)\.\w+ 0\.Balance=(nil|zero)`, "no loss that balances experts, and one with the factor 0"},
 	{`^hand\..*(Eps|LoRAScale|Scale|Queries|Factor|In|Out|Rate|Beta1|Beta2|ShampooBeta|Decay|Momentum|Clip)=`, "a formula takes any number, and NaN comes out of NaN"},
 	{`^hand\.Matrix\.(Scale|Shift) 1=`, "the same"},
 	{`^hand\.(LayerNormPlain\.\w+|TaylorFeatures\.\w+|\w+Update) 0={}`, "the number is 0"},

@@ -72,8 +72,10 @@ func graphValues(v table) {
 	define(v, func(w *world) nn.Site {
 		d, s := get[nn.Dims](w), get[graph.Scope](w)
 		return nn.Site{Scope: s, Dims: d, Eps: 1e-5, Act: nn.GELU{}, Bias: true, Positions: ids(w), Caches: nn.Caches{},
-			Mask: nn.NewMask(s.Sub("m"), d, nn.Causal{})}
+			Mask: nn.NewMask(s.Sub("m"), d, nn.Causal{}), Experts: nn.Experts{Routing: get[nn.Routing](w)}}
 	})
+	define(v, func(w *world) nn.Routing { return nn.Routing{Router: get[graph.Router](w)} })
+	define(v, func(w *world) graph.Router { return graph.Router{Experts: 2, Active: 1} })
 	define(v, func(w *world) nn.Attention { return func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) } })
 	define(v, func(w *world) nn.Affine { return nn.NewLinear })
 	define(v, func(w *world) nn.Layer { return nn.GELU{} })

@@ -13,7 +13,7 @@ var layers = [][]string{
 	{"graph/internal/kernel/simd", "graph/internal/kernel/cache", "graph/internal/kernel/gen"},
 	{"graph/internal/kernel", "graph/internal/kernel/kerneltest"},
 	{"graph/internal/kernel/gemm", "graph/internal/plan"},
-	{"graph/internal/kernel/attention", "graph/internal/kernel/quant", "graph/internal/kernel/recurrent"},
+	{"graph/internal/kernel/attention", "graph/internal/kernel/experts", "graph/internal/kernel/quant", "graph/internal/kernel/recurrent"},
 	{"graph/internal/ops"},
 	{"graph"},
 	{"graph/optim/reduce"},

@@ -31,7 +31,35 @@ func mlps[T hand.Number]() []Variant[T] {
 			Name: "reglu", Type: "GLU", Hand: glu[T](hand.ReLU[T]{}),
 			ID: "I65", Settings: []Setting{{Name: "reglu without biases", Source: "Shazeer 2020", NoBias: true}},
 		},
+		{
+			Name: "moe", Type: "MoE",
+			Hand: func(p Place[T]) hand.Layer[T] {
+				return p.Site.MoE(hand.Routing[T]{
+					K: p.plan.Experts.Active, Sigmoid: p.plan.Experts.Sigmoid, Norm: p.plan.Experts.Norm,
+				})
+			},
+			ID: "I114", What: "mixture of experts", Source: "Jiang et al. 2024, section 2.1",
+			Settings: []Setting{
+				{Name: "mixture of experts", Experts: Experts{Count: 5, Active: 2}},
+				{
+					Name:    "mixture with normalised gates and dropout, shared experts",
+					Experts: Experts{Count: 4, Active: 3, Shared: 2, Norm: true}, Dropout: 0.3,
+				},
+				{Name: "mixture with a sigmoid", Experts: Experts{Count: 5, Active: 2, Sigmoid: true}},
+				{
+					Name:    "mixture with normalised gates of a sigmoid",
+					Experts: Experts{Count: 3, Active: 2, Sigmoid: true, Norm: true},
+				},
+			},
+		},
 	}
+}
+
+// Experts describes the experts of mlp moe.
+type Experts struct {
+	Count, Active, Shared int
+	Sigmoid, Norm         bool
+	Balance               float64 // α of the loss that balances them
 }
 
 // glu returns the Hand of a layer with a gate by g.

@@ -22,8 +22,9 @@ type Plan struct {
 
 	Position, Attention, Norm, Block, Activation, Head string
 
-	MLP    string // empty is mlp
-	QKNorm string // empty is none
+	MLP     string  // empty is mlp
+	Experts Experts // of mlp moe
+	QKNorm  string  // empty is none
 
 	AttnGate, AttnSinks, ShortConv, ValueResidual, Skips string // empty is none
 
@@ -85,6 +86,10 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 			return first
 		}
 		return hand.MultiToken[T]{CrossEntropy: first, Heads: 1 + c.Future, Length: c.Context}
+	}
+	if alpha := c.Experts.Balance; alpha > 0 {
+		at.Balance = &hand.Balances[T]{Coefficient: alpha}
+		m.Balance = at.Balance
 	}
 	decoder := Place[T]{Site: at, plan: c, side: c.decoderSide()}
 	if c.Encoder != nil {

@@ -34,6 +34,7 @@ type Setting struct {
 	Heads, QK  int
 	Cap        float64        // of the scores
 	Options    map[string]int // of an attention, such as window
+	Experts    Experts        // of mlp moe
 }
 
 // Sight describes the keys that the queries of a Case attend to.

@@ -1,0 +1,86 @@
+package parts
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// mixture is the name of the MLP with experts.
+const mixture = "moe"
+
+// score is how the logits of a router become probabilities.
+type score struct {
+	Name
+	sigmoid bool
+}
+
+// scores lists them, the default first.
+func scores() []score { return []score{{"softmax", false}, {"sigmoid", true}} }
+
+// experts returns the settings of the experts. s must be resolved.
+func (s Stack) experts() nn.Experts {
+	x := nn.Experts{
+		Routing: nn.Routing{Router: graph.Router{
+			Experts: s.NumExperts, Active: s.NumExpertsPerTok, Norm: s.NormTopKProb,
+			Sigmoid: Find(scores(), s.ScoringFunc).sigmoid,
+		}},
+		Shared: s.NSharedExperts,
+	}
+	if s.RouterAuxLossCoef > 0 {
+		x.Balance = new(nn.Balance)
+	}
+	return x
+}
+
+// checkExperts returns an error if the settings of experts do not fit, or if no MLP reads them. given is s with zeros
+// for defaults.
+func (s Stack) checkExperts(given Stack) error {
+	if s.MLP == mixture {
+		if k, n := s.NumExpertsPerTok, s.NumExperts; k > n {
+			return errors.Errorf("num_experts_per_tok: got %d, want at most num_experts %d", k, n)
+		}
+		if k := s.NumExpertsPerTok; s.NormTopKProb && k == 1 {
+			return errors.Errorf("norm_topk_prob: got true, want false with num_experts_per_tok 1: " +
+				"the only gate would be 1, and the router would learn nothing")
+		}
+		return nil
+	}
+	for _, f := range given.expertFields() {
+		if got := f.String(); !slices.Contains([]string{"0", "false", "", Names(scores())[0]}, got) {
+			return errors.Errorf("%s: got %s, want its default with mlp %s, which has no experts", f.Name, got, s.MLP)
+		}
+	}
+	return nil
+}
+
+// expertFields returns the fields that only an MLP with experts reads.
+func (s *Stack) expertFields() field.List {
+	return field.List{
+		field.New("num_experts", &s.NumExperts, field.UpTo(graph.MaxExperts),
+			"mlp moe: number of experts; 0 is 8").Optional(),
+		field.New("num_experts_per_tok", &s.NumExpertsPerTok, field.UpTo(graph.MaxExperts),
+			"mlp moe: number of experts that a token passes; 0 is 2").Optional(),
+		field.New("n_shared_experts", &s.NSharedExperts, field.UpTo(graph.MaxExperts),
+			"mlp moe: further experts, which every token passes").Optional(),
+		field.New("norm_topk_prob", &s.NormTopKProb, field.Any(),
+			"mlp moe: divide the gates of a token by their sum").Optional("false"),
+		field.New("router_aux_loss_coef", &s.RouterAuxLossCoef, field.NonNegative(),
+			"mlp moe: factor on the loss that balances the experts, such as 0.01; 0 is none").Optional(),
+		NameField("scoring_func", &s.ScoringFunc, Names(scores()), "mlp moe: probabilities of the experts").
+			Optional(Names(scores())[0]),
+	}
+}
+
+// Share returns the share of tokens that a parameter of that name multiplies: k/E in an expert, otherwise 1. s must be
+// resolved.
+func (s Stack) Share(parameter string) float64 {
+	if s.MLP == mixture && s.NumExperts > 0 && strings.Contains(parameter, "mlp.experts.") {
+		return float64(s.NumExpertsPerTok) / float64(s.NumExperts)
+	}
+	return 1
+}

@@ -1,0 +1,137 @@
+package graph
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/experts"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Router describes how the logits of a router become the gates of experts: the k largest probabilities of a token, and
+// 0 for the other experts. Of equal probabilities, those in earlier columns come first; NaN counts as +∞.
+type Router struct {
+	Experts, Active int  // E and k, 1 ≤ k ≤ E ≤ MaxExperts
+	Sigmoid         bool // the probabilities are σ(z); otherwise softmax(z)
+	// Norm divides the gates of a token by their sum, to which 1e-20 is added.
+	Norm bool
+}
+
+// MaxExperts is the largest number of experts of a mixture.
+const MaxExperts = 1024
+
+// Check returns an error unless 1 ≤ k ≤ E ≤ MaxExperts.
+func (r Router) Check() error {
+	if r.Active < 1 || r.Active > r.Experts || r.Experts > MaxExperts {
+		return errors.Errorf("got %d of %d experts, want at least 1 of at most %d", r.Active, r.Experts, MaxExperts)
+	}
+	return nil
+}
+
+func (r Router) check(z Expr) error {
+	if s := z.node.Shape(); len(s) != 2 || s[1] != r.Experts {
+		return errors.Errorf("got %v, want a column for each of %d experts", s, r.Experts)
+	}
+	return r.Check()
+}
+
+func (r Router) kernel() experts.Router { return experts.Router(r) }
+
+// Gates returns the kernel of the gates of r: logits (n, E) → (n, E). A gate of 0 has no gradient.
+func Gates(z Expr, r Router) (y Expr, ok bool) {
+	return z.kernel("gates", func() (*G.Node, error) {
+		if err := r.check(z); err != nil {
+			return nil, err
+		}
+		b := z.g.ops
+		own := ops.Own{
+			Name: "gates", Shape: z.node.Shape(), F32: gates[float32](b.Pool, r), F64: gates[float64](b.Pool, r),
+		}
+		return b.Apply(own, G.Nodes{z.node})
+	})
+}
+
+func gates[T float32 | float64](p *kernel.Pool, r Router) ops.OwnPass[T] {
+	return ops.OwnPass[T]{
+		Forward: func(y []T, x [][]T) { experts.Gates(p, r.kernel(), y, x[0]) },
+		Backward: func(dx [][]T, dy, y []T, x [][]T) {
+			experts.GatesBackward(p, r.kernel(), dx[0], dy, y, x[0])
+		},
+	}
+}
+
+// SwitchLoss returns the kernel of E·Σ f_e·P_e, a scalar, for logits z (n, E) and their gates (n, E): f_e is the share
+// of the tokens whose gate of expert e is not 0, and P_e the mean of its probabilities, which are divided by their sum.
+// The gradient of the gates is 0.
+func SwitchLoss(z, gates Expr, r Router) (loss Expr, ok bool) {
+	return z.kernel("switch loss", func() (*G.Node, error) {
+		if err := r.check(z); err != nil {
+			return nil, err
+		}
+		if s := gates.node.Shape(); !s.Eq(z.node.Shape()) {
+			return nil, errors.Errorf("got gates %v, want those of the logits %v", s, z.node.Shape())
+		}
+		own := ops.Own{
+			Name: "switch loss", Shape: tensor.Shape{}, F32: switchLoss[float32](r), F64: switchLoss[float64](r),
+		}
+		return z.g.ops.Apply(own, G.Nodes{z.node, gates.node})
+	}, gates)
+}
+
+func switchLoss[T float32 | float64](r Router) ops.OwnPass[T] {
+	return ops.OwnPass[T]{
+		Forward: func(y []T, x [][]T) { y[0] = experts.Balance(r.kernel(), x[0], x[1]) },
+		Backward: func(dx [][]T, dy, _ []T, x [][]T) {
+			experts.BalanceBackward(r.kernel(), dx[0], dy[0], x[0], x[1])
+		},
+	}
+}
+
+// ExpertWeights holds the matrices of the experts of a mixture: w_g and w_u (d, f), and w_d (f, d), of each.
+type ExpertWeights struct{ Gate, Up, Down []Expr }
+
+// MixExperts returns the kernel of a mixture of gated MLPs, of which a token passes only those whose gates are not 0:
+//
+//	y_i = Σ_e g_ie·(silu(x_i·w_g,e)∘(x_i·w_u,e))·w_d,e
+//
+// for x (n, d) and gates g (n, E), of which at most active are not 0 in a row; otherwise running fails. The work is
+// that of active experts. A gate of 0 has gradient 0, where that of the equation is the product of Δ and the expert's
+// result.
+func MixExperts(x, gates Expr, w ExpertWeights, active int) (y Expr, ok bool) {
+	var all []Expr
+	for _, list := range [][]Expr{w.Gate, w.Up, w.Down} {
+		all = append(all, list...)
+	}
+	return x.kernel("mix experts", func() (*G.Node, error) {
+		l, err := w.layer(x, gates, active)
+		if err != nil {
+			return nil, err
+		}
+		return x.g.ops.Experts(l, append(G.Nodes{x.node, gates.node}, nodes(all...)...)...)
+	}, append([]Expr{gates}, all...)...)
+}
+
+// layer returns the sizes of the mixture, or an error if the operands do not fit.
+func (w ExpertWeights) layer(x, gates Expr, active int) (l experts.Layer, err error) {
+	s, g, n := x.node.Shape(), gates.node.Shape(), len(w.Gate)
+	if err := (Router{Experts: n, Active: active}).Check(); err != nil {
+		return l, err
+	}
+	if len(s) != 2 || !g.Eq(tensor.Shape{s[0], n}) || len(w.Up) != n || len(w.Down) != n {
+		return l, errors.Errorf("got %v, gates %v and %d, %d and %d matrices, "+
+			"want a gate of each token for each expert", s, g, n, len(w.Up), len(w.Down))
+	}
+	l = experts.Layer{Tokens: s[0], Embd: s[1], Experts: n, Active: active}
+	if first := w.Gate[0].node.Shape(); len(first) == 2 {
+		l.Inner = first[1]
+	}
+	for e := range n {
+		in, out := tensor.Shape{l.Embd, l.Inner}, tensor.Shape{l.Inner, l.Embd}
+		if a, b, c := w.Gate[e].node.Shape(), w.Up[e].node.Shape(), w.Down[e].node.Shape(); !a.Eq(in) || !b.Eq(in) ||
+			!c.Eq(out) {
+			return l, errors.Errorf("expert %d: got %v, %v and %v, want %v, %v and %v", e, a, b, c, in, in, out)
+		}
+	}
+	return l, nil
+}

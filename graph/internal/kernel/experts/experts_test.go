@@ -1,0 +1,182 @@
+package experts
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+)
+
+// mixture holds the operands of a mixture of experts.
+type mixture[T kernel.Float] struct {
+	Layer
+	x, gates, dy []T
+	w            Weights[T]
+}
+
+// newMixture returns random operands. Tokens choose few experts, some fewer than k, and none the last.
+func newMixture[T kernel.Float](l Layer) mixture[T] {
+	rng := rand.New(rand.NewPCG(1, uint64(l.Tokens)))
+	random := func(n int) []T { return kerneltest.Random[T](rng, n) }
+	m := mixture[T]{Layer: l, x: random(l.Tokens * l.Embd), dy: random(l.Tokens * l.Embd), gates: make([]T, l.Tokens*l.Experts)}
+	for i := range l.Tokens {
+		for _, e := range rng.Perm(max(1, l.Experts-1))[:min(max(1, l.Experts-1), l.Active-i%2*(l.Active/2))] {
+			m.gates[i*l.Experts+e] = T(rng.Float64()) + 0.1
+		}
+	}
+	for range l.Experts {
+		m.w.Gate, m.w.Up = append(m.w.Gate, random(l.Embd*l.Inner)), append(m.w.Up, random(l.Embd*l.Inner))
+		m.w.Down = append(m.w.Down, random(l.Inner*l.Embd))
+	}
+	return m
+}
+
+// run returns y, dx, dg and the gradients of the weights, in memory that holds NaN before.
+func (m mixture[T]) run(threads int) (out [][]T) {
+	blank := func(n int) []T { return slices.Repeat([]T{T(math.NaN())}, n) }
+	l := m.Layer
+	c := Mixture[T]{l, kernel.NewPool(threads), gemm.Exact[T]{}, NewRoutes[T](l)}
+	k := Kept[T]{blank(l.RowsLen()), blank(l.HiddenLen()), blank(l.HiddenLen()), blank(l.HiddenLen())}
+	d := Grads[T]{
+		X: blank(len(m.x)), Gates: blank(len(m.gates)), Rows: blank(l.RowsLen()),
+		Hidden: blank(l.HiddenLen()), Gate: blank(l.HiddenLen()), Up: blank(l.HiddenLen()), Pairs: blank(l.Places()),
+	}
+	y := blank(len(m.x))
+	c.Forward(y, m.x, m.gates, m.w, k, blank(l.RowsLen()))
+	for range l.Experts {
+		d.Weights.Gate, d.Weights.Up = append(d.Weights.Gate, blank(l.Embd*l.Inner)), append(d.Weights.Up, blank(l.Embd*l.Inner))
+		d.Weights.Down = append(d.Weights.Down, blank(l.Embd*l.Inner))
+	}
+	c.Backward(d, m.dy, m.gates, m.w, k)
+	return slices.Concat([][]T{y, d.X, d.Gates}, d.Weights.Gate, d.Weights.Up, d.Weights.Down)
+}
+
+// dense computes y by the equation, token by token.
+func (m mixture[T]) dense() []T {
+	y := make([]T, len(m.x))
+	for i := range m.Tokens {
+		for e := range m.Experts {
+			for j := range m.Inner {
+				var a, b float64
+				for c := range m.Embd {
+					v := float64(m.x[i*m.Embd+c])
+					a += v * float64(m.w.Gate[e][c*m.Inner+j])
+					b += v * float64(m.w.Up[e][c*m.Inner+j])
+				}
+				h := a / (1 + math.Exp(-a)) * b * float64(m.gates[i*m.Experts+e])
+				for c := range m.Embd {
+					y[i*m.Embd+c] += T(h * float64(m.w.Down[e][j*m.Embd+c]))
+				}
+			}
+		}
+	}
+	return y
+}
+
+var layers = []Layer{{1, 1, 1, 1, 1}, {5, 3, 7, 4, 2}, {1, 9, 5, 8, 3}, {67, 33, 40, 5, 2}, {300, 32, 96, 3, 2}}
+
+// TestExperts compares the result with the equation, and the gradients of the gates with differences: y is linear in
+// them. The weights of the last expert, which no token chooses, have gradient 0.
+func TestExperts(t *testing.T) {
+	for _, l := range layers {
+		m := newMixture[float64](l)
+		out := m.run(2)
+		for i, want := range m.dense() {
+			if got := out[0][i]; !(math.Abs(got-want) <= 1e-11*max(1, math.Abs(want))) {
+				t.Fatalf("%+v, entry %d: got %v, want %v", l, i, got, want)
+			}
+		}
+		for at, g := range m.gates {
+			if got := out[2][at]; g == 0 {
+				if got != 0 {
+					t.Errorf("%+v, gate %d: got gradient %v for a gate of 0", l, at, got)
+				}
+				continue
+			}
+			doubled := m
+			doubled.gates = slices.Clone(m.gates)
+			doubled.gates[at] *= 2
+			want := 0.0
+			for i, y := range doubled.dense() {
+				want += (y - out[0][i]) * m.dy[i] / g
+			}
+			if got := out[2][at]; !(math.Abs(got-want) <= 1e-8*max(1, math.Abs(want))) {
+				t.Fatalf("%+v, gate %d: got gradient %v, want %v", l, at, got, want)
+			}
+			if l.Tokens > 60 && at > 60 {
+				break
+			}
+		}
+		for i, dw := range out[3:] {
+			none := !slices.ContainsFunc(dw, func(v float64) bool { return v != 0 })
+			if e := i % l.Experts; l.Experts > 1 && (e == l.Experts-1) && !none || slices.ContainsFunc(dw, func(v float64) bool { return v != v }) {
+				t.Errorf("%+v, weights %d of expert %d: got gradient %v", l, i/l.Experts, e, dw)
+			}
+		}
+	}
+}
+
+// Any number of threads gives the same bits.
+func TestThreadsGiveTheSameBits(t *testing.T) {
+	for _, l := range append(layers, Layer{500, 64, 160, 4, 2}) {
+		m := newMixture[float32](l)
+		want := m.run(1)
+		for _, threads := range []int{2, 3, 5} {
+			for i, got := range m.run(threads) {
+				if !slices.Equal(got, want[i]) {
+					t.Errorf("%+v, %d threads: result %d differs from that of one thread", l, threads, i)
+				}
+			}
+		}
+	}
+}
+
+// Gates of more than k experts are refused.
+func TestTooManyGates(t *testing.T) {
+	m := newMixture[float32](Layer{3, 2, 2, 3, 1})
+	m.gates = []float32{0, 1, 0, 1, 0, 2, 0, 0, 1}
+	defer func() {
+		if got, _ := recover().(string); !strings.Contains(got, "token 1: got more than 1 gates") {
+			t.Errorf("got panic %q", got)
+		}
+	}()
+	m.run(1)
+	t.Error("computed")
+}
+
+// The gates are the k largest probabilities, also if some are equal, NaN or 0, and every gradient of one that is 0 is
+// 0.
+func TestGates(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	p := kernel.NewPool(2)
+	for _, c := range []struct {
+		r       Router
+		z, want []float64
+	}{
+		{Router{Experts: 4, Active: 2}, []float64{1, 1, 1, 1}, []float64{0.25, 0.25, 0, 0}},
+		{Router{Experts: 4, Active: 2, Norm: true}, []float64{1, 3, 3, 3}, []float64{0, 0.5, 0.5, 0}},
+		{Router{Experts: 3, Active: 3, Sigmoid: true}, []float64{0, 1000, -1000}, []float64{0.5, 1, 0}},
+		{Router{Experts: 3, Active: 2, Sigmoid: true, Norm: true}, []float64{-1000, -1000, -1000}, []float64{0, 0, 0}},
+		{Router{Experts: 3, Active: 1, Sigmoid: true}, []float64{0, nan, 5}, []float64{0, nan, 0}},
+		{Router{Experts: 3, Active: 1}, []float64{-inf, 0, -inf}, []float64{0, 1, 0}},
+	} {
+		y, dz := make([]float64, len(c.z)), make([]float64, len(c.z))
+		Gates(p, c.r, y, c.z)
+		for i, want := range c.want {
+			if got := y[i]; !(math.Abs(got-want) <= 1e-15) && (got == got || want == want) {
+				t.Errorf("%+v of %v: got gates %v, want %v", c.r, c.z, y, c.want)
+			}
+		}
+		GatesBackward(p, c.r, dz, []float64{1, 2, 3, 4}[:len(c.z)], y, c.z)
+		for i, v := range dz {
+			if v != v && c.z[i] == c.z[i] && !slices.ContainsFunc(c.z, math.IsNaN) {
+				t.Errorf("%+v of %v: got gradient %v", c.r, c.z, dz)
+			}
+		}
+	}
+}
