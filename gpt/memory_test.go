@@ -242,11 +242,22 @@ func BenchmarkDecodeBatch(b *testing.B) {
 func BenchmarkService(b *testing.B) {
 	c := GPT2()
 	c.BlockSize, c.VocabSize = 256, 50_257
-	g := graph.New(graph.Float32, 1)
-	m, err := New(g, c, 1)
+	m, err := New(graph.New(graph.Float32, 1), c, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Run("weights=float32", func(b *testing.B) { benchmarkService(b, m) })
+	for _, weights := range []graph.Packing{"bf16", "int8", "int4"} {
+		packed, err := m.Packed(weights)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("weights="+string(weights), func(b *testing.B) { benchmarkService(b, packed) })
+	}
+}
+
+func benchmarkService(b *testing.B, m *Model) {
+	c := m.Config
 	service, err := NewService(m, 8, 8)
 	if err != nil {
 		b.Fatal(err)

@@ -9,43 +9,51 @@ func neonQuants(out map[string]string) {
 	stubs.WriteString(header(neon) + "package quant\n")
 	g := &gen{isa: neon, stubs: &stubs}
 	g.line(header(neon) + "#include \"textflag.h\"")
-	g.neonQuantRows("rowsQ8", "32 whole numbers of 8 bits", func() { g.op("VLD1.P 32(R1), [V4.B16, V5.B16]") })
-	g.neonQuantRows("rowsQ4", "32 whole numbers of 4 bits from −8 on", func() {
-		g.op("VLD1.P 16(R1), [V4.B16]")
-		g.op("VUSHR $4, V4.B16, V5.B16")
-		g.op("VAND V16.B16, V4.B16, V4.B16")
-		g.op("VSUB V17.B16, V4.B16, V4.B16")
-		g.op("VSUB V17.B16, V5.B16, V5.B16")
-	})
+	for _, vectors := range []int{1, 4} {
+		g.neonQuantRows("Q8", "32 whole numbers of 8 bits", vectors, func() {
+			g.op("VLD1.P 32(R1), [V4.B16, V5.B16]")
+		})
+		g.neonQuantRows("Q4", "32 whole numbers of 4 bits from −8 on", vectors, func() {
+			g.op("VLD1.P 16(R1), [V4.B16]")
+			g.op("VUSHR $4, V4.B16, V5.B16")
+			g.op("VAND V16.B16, V4.B16, V4.B16")
+			g.op("VSUB V17.B16, V4.B16, V4.B16")
+			g.op("VSUB V17.B16, V5.B16, V5.B16")
+		})
+	}
 	g.neonFloatRows("rowsF32", "float32", 4)
 	g.neonFloatRows("rowsBF16", "bfloat16", 2)
 	out["quant/quant_neon_arm64.s"] = g.text.String()
 	out["quant/quant_stubs_arm64.go"] = stubs.String()
 }
 
-func (g *gen) neonQuantRows(name, what string, unpack func()) {
-	args := []arg{{"y", "R0"}, {"w", "R1"}, {"x", "R2"}, {"scale", "R3"}, {"k", "R4"}, {"n", "R5"}}
-	doc := "y[i] = Σ of k blocks of row i, for n rows of blocks of a binary16 scale and " + what + "."
+func (g *gen) neonQuantRows(name, what string, vectors int, unpack func()) {
+	name, doc, args := quantDoc(name, what, vectors, "R0", "R1", "R2", "R3", "R4", "R5", "R10")
 	g.function(name, doc, args, func() {
 		g.op("VMOVI $15, V16.B16")
 		g.op("VMOVI $8, V17.B16")
-		g.neonEachRow(func() {
+		sums := []int{0, 24, 25, 26}[:vectors]
+		g.neonEachRow(sums, func() {
 			g.op("MOVD R2, R6")
 			g.op("MOVD R3, R7")
-			g.word(instruction("eor", 0, 0, 0))
+			for _, sum := range sums {
+				g.word(instruction("eor", sum, sum, sum))
+			}
 		}, func() {
 			g.op("MOVHU.P 2(R1), R9")
 			g.op("FMOVS R9, F2")
 			g.op("FCVTHS F2, F2")
-			g.op("FMOVS.P 4(R7), F3")
-			g.op("FMULS F3, F2, F2")
 			unpack()
-			g.op("VLD1.P 32(R6), [V6.B16, V7.B16]")
-			g.word(instruction("eor", 1, 1, 1))
-			g.word(instruction("sdot", 1, 4, 6))
-			g.word(instruction("sdot", 1, 5, 7))
-			g.word(instruction("scvtf", 1, 1))
-			g.word(byElement(0, 1, 2, 0))
+			for _, sum := range sums {
+				g.op("FMOVS.P 4(R7), F3")
+				g.op("FMULS F3, F2, F3")
+				g.op("VLD1.P 32(R6), [V6.B16, V7.B16]")
+				g.word(instruction("eor", 1, 1, 1))
+				g.word(instruction("sdot", 1, 4, 6))
+				g.word(instruction("sdot", 1, 5, 7))
+				g.word(instruction("scvtf", 1, 1))
+				g.word(byElement(sum, 1, 3, 0))
+			}
 		})
 	})
 }
@@ -54,7 +62,7 @@ func (g *gen) neonFloatRows(name, what string, size int) {
 	args := []arg{{"y", "R0"}, {"w", "R1"}, {"a", "R2"}, {"k", "R4"}, {"n", "R5"}, {"rest", "R3"}}
 	doc := "y[i] = Σ of 32·k numbers of row i, for n rows of " + what + " that are rest bytes longer."
 	g.function(name, doc, args, func() {
-		g.neonEachRow(func() {
+		g.neonEachRow([]int{0}, func() {
 			g.op("MOVD R2, R6")
 			for v := range 4 {
 				g.word(instruction("eor", v, v, v))
@@ -84,8 +92,11 @@ func (g *gen) neonFloatRows(name, what string, size int) {
 	})
 }
 
-// neonEachRow is eachRow for NEON: R5 rows of R4 blocks; R8 counts them.
-func (g *gen) neonEachRow(begin, block func(), end ...func()) {
+// neonEachRow is eachRow for NEON: R5 rows of R4 blocks, whose sums are stored R10 numbers apart; R8 counts the blocks.
+func (g *gen) neonEachRow(sums []int, begin, block func(), end ...func()) {
+	if len(sums) > 1 {
+		g.op("LSL $2, R10")
+	}
 	g.op("CMP $0, R5")
 	g.op("BLE done")
 	g.line("row:")
@@ -100,9 +111,21 @@ func (g *gen) neonEachRow(begin, block func(), end ...func()) {
 	for _, f := range end {
 		f()
 	}
-	g.word(instruction("faddp", 0, 0, 0))
-	g.word(instruction("faddp", 0, 0, 0))
-	g.op("FMOVS.P F0, 4(R0)")
+	if len(sums) > 1 {
+		g.op("MOVD R0, R6")
+	}
+	for i, sum := range sums {
+		g.word(instruction("faddp", sum, sum, sum))
+		g.word(instruction("faddp", sum, sum, sum))
+		if i > 0 {
+			g.op("FMOVS F%d, (R6)", sum)
+		} else {
+			g.op("FMOVS.P F%d, 4(R0)", sum)
+		}
+		if i+1 < len(sums) {
+			g.op("ADD R10, R6")
+		}
+	}
 	g.op("SUBS $1, R5")
 	g.op("BNE row")
 	g.line("done:")

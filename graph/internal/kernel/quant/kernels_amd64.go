@@ -5,8 +5,8 @@ package quant
 import "golang.org/x/sys/cpu"
 
 var (
-	kernelsVNNI = kernels{rowsQ8VNNI, rowsQ4VNNI, rowsF32AVX2, rowsBF16AVX2}
-	kernelsAVX2 = kernels{rowsQ8AVX2, rowsQ4AVX2, rowsF32AVX2, rowsBF16AVX2}
+	kernelsVNNI = kernels{rowsQ8VNNI, rowsQ4VNNI, foursQ8VNNI, foursQ4VNNI, rowsF32AVX2, rowsBF16AVX2}
+	kernelsAVX2 = kernels{rowsQ8AVX2, rowsQ4AVX2, foursQ8AVX2, foursQ4AVX2, rowsF32AVX2, rowsBF16AVX2}
 )
 
 // sets returns the kernels that this processor can run, by name, the best last. Every processor with AVX2 and FMA

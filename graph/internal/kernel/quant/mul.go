@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -11,12 +12,27 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 )
 
-// few is the number of vectors from which on it is faster to unpack a strip for all of them.
-const few = 4
+// The numbers of vectors from which on it is faster to unpack a strip for all of them, with assembly for its rows, as
+// measured with AVX2, and without.
+const (
+	many      = 128
+	manyPlain = 4
+)
+
+// unpacks reports whether a part is unpacked for m vectors.
+func (p *Part) unpacks(m int) bool {
+	if direct(p.whole()) {
+		return m >= many
+	}
+	return m >= manyPlain
+}
+
+func (p *Part) whole() bool { return p.Type == blocks.Q8_0 || p.Type == blocks.Q4_0 }
 
 // scratch is memory that is used again.
 type scratch struct {
 	rounded  []vector
+	fours    []vector  // of four rounded vectors each, whose blocks take turns
 	x        []float32 // the rounded vectors as float32
 	unpacked []float32
 	y        []float32
@@ -37,13 +53,8 @@ func (w *Matrix) MulAdd(p *kernel.Pool, m int, x, bias, y []float32) {
 	}
 	if w.whole {
 		t.rounded = s.round(m, w.K, x)
-		if m >= few {
-			s.x = grown(s.x, m*w.K)
-			for i := range t.rounded {
-				t.rounded[i].float(s.x[i*w.K:][:w.K])
-			}
-			t.loose = s.x
-		}
+		t.fours = s.together()
+		t.loose = s.floats(w)
 	}
 	for i, part := range w.parts {
 		t.part = i
@@ -61,14 +72,48 @@ func (s *scratch) round(m, k int, x []float32) []vector {
 	return s.rounded
 }
 
+// together returns each four of the rounded vectors as one, in which their blocks take turns, if there is assembly for
+// it.
+func (s *scratch) together() []vector {
+	if !direct(true) {
+		return nil
+	}
+	s.fours = grown(s.fours, len(s.rounded)/4)
+	for i := range s.fours {
+		four := &s.fours[i]
+		for j, v := range s.rounded[4*i:][:4] {
+			four.n, four.scales = grown(four.n, 4*len(v.n)), grown(four.scales, 4*len(v.scales))
+			for b, scale := range v.scales {
+				four.scales[4*b+j] = scale
+				copy(four.n[32*(4*b+j):], v.n[32*b:][:32])
+			}
+		}
+	}
+	return s.fours
+}
+
+// floats returns the rounded vectors as float32 if a part is unpacked for them.
+func (s *scratch) floats(w *Matrix) []float32 {
+	m := len(s.rounded)
+	if !slices.ContainsFunc(w.parts, func(p Part) bool { return p.whole() && p.unpacks(m) }) {
+		return nil
+	}
+	s.x = grown(s.x, m*w.K)
+	for i := range s.rounded {
+		s.rounded[i].float(s.x[i*w.K:][:w.K])
+	}
+	return s.x
+}
+
 // task holds the arguments of MulAdd.
 type task struct {
 	w       *Matrix
 	part    int
 	m       int
 	x       []float32
-	loose   []float32 // what x is taken as in a product with unpacked rows
+	loose   []float32 // what x is taken as in a product with unpacked rows of whole numbers
 	rounded []vector
+	fours   []vector
 	bias, y []float32
 }
 
@@ -78,16 +123,8 @@ func (t *task) Do(from, to int) {
 	defer scratches.Put(s)
 	part, k, n := &t.w.parts[t.part], t.w.K, to-from
 	s.y = grown(s.y, t.m*n)
-	if whole := part.Type == blocks.Q8_0 || part.Type == blocks.Q4_0; t.m < few {
-		for i := range t.m {
-			y := s.y[i*n:][:n]
-			if whole {
-				part.dotWhole(y, t.rounded[i], k, from, to)
-			} else {
-				part.dot(y, t.x[i*k:][:k], from, to)
-			}
-		}
-	} else {
+	switch whole := part.whole(); {
+	case part.unpacks(t.m):
 		x := t.x
 		if whole {
 			x = t.loose
@@ -95,6 +132,12 @@ func (t *task) Do(from, to int) {
 		s.unpacked = grown(s.unpacked, n*k)
 		part.rows(s.unpacked, k, from, to)
 		gemm.MulSerial(t.m, n, k, 1, gemm.Mat(x, k), gemm.Mat(s.unpacked, k).T(), 0, gemm.Mat(s.y, n))
+	case whole:
+		t.dotWhole(s.y, from, to)
+	default:
+		for i := range t.m {
+			part.dot(s.y[i*n:][:n], t.x[i*k:][:k], from, to)
+		}
 	}
 	for j, out := range part.Output[from:to] {
 		add := float32(0)
@@ -104,6 +147,23 @@ func (t *task) Do(from, to int) {
 		for i := range t.m {
 			t.y[i*t.w.N+out] = s.y[i*n+j] + add
 		}
+	}
+}
+
+// dotWhole sets y (m, n) to the products of n rows of blocks of whole numbers with all vectors, four at a time. The
+// blocks are read from memory once: the rows fit into the second cache.
+func (t *task) dotWhole(y []float32, from, to int) {
+	part, k, n := &t.w.parts[t.part], t.w.K, to-from
+	size, _ := part.Type.Bytes(k)
+	data := part.Data[from*size : to*size]
+	done := 0
+	for i, four := range t.fours {
+		if wholeFours(part.Type, y[4*i*n:][:4*n], data, four, k/32) {
+			done += 4
+		}
+	}
+	for i := done; i < t.m; i++ {
+		part.dotWhole(y[i*n:][:n], t.rounded[i], k, from, to)
 	}
 }
 

@@ -26,15 +26,15 @@ block:
 	MOVHU.P 2(R1), R9
 	FMOVS R9, F2
 	FCVTHS F2, F2
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F2
 	VLD1.P 32(R1), [V4.B16, V5.B16]
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
 	VLD1.P 32(R6), [V6.B16, V7.B16]
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
 	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
 	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
+	WORD $0x4f831020 // fmla v0.4s, v1.4s, v3.s[0]
 	SUBS $1, R8
 	BNE block
 sum:
@@ -68,25 +68,197 @@ block:
 	MOVHU.P 2(R1), R9
 	FMOVS R9, F2
 	FCVTHS F2, F2
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F2
 	VLD1.P 16(R1), [V4.B16]
 	VUSHR $4, V4.B16, V5.B16
 	VAND V16.B16, V4.B16, V4.B16
 	VSUB V17.B16, V4.B16, V4.B16
 	VSUB V17.B16, V5.B16, V5.B16
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
 	VLD1.P 32(R6), [V6.B16, V7.B16]
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
 	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
 	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
+	WORD $0x4f831020 // fmla v0.4s, v1.4s, v3.s[0]
 	SUBS $1, R8
 	BNE block
 sum:
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS.P F0, 4(R0)
+	SUBS $1, R5
+	BNE row
+done:
+	RET
+
+// func foursQ8NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+TEXT ·foursQ8NEON(SB), NOSPLIT, $0-56
+	MOVD y+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD scale+24(FP), R3
+	MOVD k+32(FP), R4
+	MOVD n+40(FP), R5
+	MOVD apart+48(FP), R10
+	VMOVI $15, V16.B16
+	VMOVI $8, V17.B16
+	LSL $2, R10
+	CMP $0, R5
+	BLE done
+row:
+	MOVD R2, R6
+	MOVD R3, R7
+	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	WORD $0x6e381f18 // eor v24.16b, v24.16b, v24.16b
+	WORD $0x6e391f39 // eor v25.16b, v25.16b, v25.16b
+	WORD $0x6e3a1f5a // eor v26.16b, v26.16b, v26.16b
+	MOVD R4, R8
+	CBZ R8, sum
+block:
+	MOVHU.P 2(R1), R9
+	FMOVS R9, F2
+	FCVTHS F2, F2
+	VLD1.P 32(R1), [V4.B16, V5.B16]
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
+	VLD1.P 32(R6), [V6.B16, V7.B16]
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
+	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x4f831020 // fmla v0.4s, v1.4s, v3.s[0]
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
+	VLD1.P 32(R6), [V6.B16, V7.B16]
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
+	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x4f831038 // fmla v24.4s, v1.4s, v3.s[0]
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
+	VLD1.P 32(R6), [V6.B16, V7.B16]
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
+	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x4f831039 // fmla v25.4s, v1.4s, v3.s[0]
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
+	VLD1.P 32(R6), [V6.B16, V7.B16]
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
+	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x4f83103a // fmla v26.4s, v1.4s, v3.s[0]
+	SUBS $1, R8
+	BNE block
+sum:
+	MOVD R0, R6
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS.P F0, 4(R0)
+	ADD R10, R6
+	WORD $0x6e38d718 // faddp v24.4s, v24.4s, v24.4s
+	WORD $0x6e38d718 // faddp v24.4s, v24.4s, v24.4s
+	FMOVS F24, (R6)
+	ADD R10, R6
+	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
+	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
+	FMOVS F25, (R6)
+	ADD R10, R6
+	WORD $0x6e3ad75a // faddp v26.4s, v26.4s, v26.4s
+	WORD $0x6e3ad75a // faddp v26.4s, v26.4s, v26.4s
+	FMOVS F26, (R6)
+	SUBS $1, R5
+	BNE row
+done:
+	RET
+
+// func foursQ4NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+TEXT ·foursQ4NEON(SB), NOSPLIT, $0-56
+	MOVD y+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD scale+24(FP), R3
+	MOVD k+32(FP), R4
+	MOVD n+40(FP), R5
+	MOVD apart+48(FP), R10
+	VMOVI $15, V16.B16
+	VMOVI $8, V17.B16
+	LSL $2, R10
+	CMP $0, R5
+	BLE done
+row:
+	MOVD R2, R6
+	MOVD R3, R7
+	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	WORD $0x6e381f18 // eor v24.16b, v24.16b, v24.16b
+	WORD $0x6e391f39 // eor v25.16b, v25.16b, v25.16b
+	WORD $0x6e3a1f5a // eor v26.16b, v26.16b, v26.16b
+	MOVD R4, R8
+	CBZ R8, sum
+block:
+	MOVHU.P 2(R1), R9
+	FMOVS R9, F2
+	FCVTHS F2, F2
+	VLD1.P 16(R1), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V16.B16, V4.B16, V4.B16
+	VSUB V17.B16, V4.B16, V4.B16
+	VSUB V17.B16, V5.B16, V5.B16
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
+	VLD1.P 32(R6), [V6.B16, V7.B16]
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
+	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x4f831020 // fmla v0.4s, v1.4s, v3.s[0]
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
+	VLD1.P 32(R6), [V6.B16, V7.B16]
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
+	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x4f831038 // fmla v24.4s, v1.4s, v3.s[0]
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
+	VLD1.P 32(R6), [V6.B16, V7.B16]
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
+	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x4f831039 // fmla v25.4s, v1.4s, v3.s[0]
+	FMOVS.P 4(R7), F3
+	FMULS F3, F2, F3
+	VLD1.P 32(R6), [V6.B16, V7.B16]
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
+	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x4f83103a // fmla v26.4s, v1.4s, v3.s[0]
+	SUBS $1, R8
+	BNE block
+sum:
+	MOVD R0, R6
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS.P F0, 4(R0)
+	ADD R10, R6
+	WORD $0x6e38d718 // faddp v24.4s, v24.4s, v24.4s
+	WORD $0x6e38d718 // faddp v24.4s, v24.4s, v24.4s
+	FMOVS F24, (R6)
+	ADD R10, R6
+	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
+	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
+	FMOVS F25, (R6)
+	ADD R10, R6
+	WORD $0x6e3ad75a // faddp v26.4s, v26.4s, v26.4s
+	WORD $0x6e3ad75a // faddp v26.4s, v26.4s, v26.4s
+	FMOVS F26, (R6)
 	SUBS $1, R5
 	BNE row
 done:

@@ -11,6 +11,12 @@ func rowsQ8AVX2(y *float32, w *byte, x *int8, scale *float32, k int, n int)
 func rowsQ4AVX2(y *float32, w *byte, x *int8, scale *float32, k int, n int)
 
 //go:noescape
+func foursQ8AVX2(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+
+//go:noescape
+func foursQ4AVX2(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+
+//go:noescape
 func rowsF32AVX2(y *float32, w *byte, a *float32, k int, n int, rest int)
 
 //go:noescape
@@ -25,3 +31,13 @@ func rowsQ8VNNI(y *float32, w *byte, x *int8, scale *float32, k int, n int)
 //
 //go:noescape
 func rowsQ4VNNI(y *float32, w *byte, x *int8, scale *float32, k int, n int)
+
+// y[v·apart + i] = Σ of k blocks of row i with vector v of four, whose blocks take turns in x.
+//
+//go:noescape
+func foursQ8VNNI(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+
+// y[v·apart + i] = Σ of k blocks of row i with vector v of four, whose blocks take turns in x.
+//
+//go:noescape
+func foursQ4VNNI(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)

@@ -14,6 +14,16 @@ func rowsQ8NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int)
 //go:noescape
 func rowsQ4NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int)
 
+// y[v·apart + i] = Σ of k blocks of row i with vector v of four, whose blocks take turns in x.
+//
+//go:noescape
+func foursQ8NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+
+// y[v·apart + i] = Σ of k blocks of row i with vector v of four, whose blocks take turns in x.
+//
+//go:noescape
+func foursQ4NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+
 // y[i] = Σ of 32·k numbers of row i, for n rows of float32 that are rest bytes longer.
 //
 //go:noescape

@@ -71,7 +71,7 @@ func reference(w *Matrix, m int, x, bias []float32) (y, size []float64) {
 func TestMulAdd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, of := range types {
-		for _, shape := range [][3]int{{1, 32, 1}, {1, 96, 67}, {3, 64, 33}, {5, 160, 70}, {9, 32, 5}, {1, 35, 9}, {6, 7, 40}} {
+		for _, shape := range [][3]int{{1, 32, 1}, {1, 96, 67}, {3, 64, 33}, {5, 160, 70}, {9, 32, 5}, {1, 35, 9}, {6, 7, 40}, {many + 1, 64, 33}} {
 			m, k, n := shape[0], shape[1], shape[2]
 			if _, err := of.Bytes(k); err != nil {
 				continue
@@ -140,6 +140,29 @@ func TestExact(t *testing.T) {
 	}
 }
 
+// A vector has the same product alone and beside others, as long as none unpacks: a text does not depend on those that
+// are continued with it.
+func TestTogether(t *testing.T) {
+	const k, n, most = 96, 67, 11
+	rng := rand.New(rand.NewPCG(6, 1))
+	x := kerneltest.Random[float32](rng, most*k)
+	for _, of := range types {
+		w := stored(t, of, k, n, kerneltest.Random[float32](rng, n*k))
+		eachSet(func(set string) {
+			p := kernel.NewPool(2)
+			for m := 1; m <= most && !w.parts[0].unpacks(m); m++ {
+				y, alone := make([]float32, m*n), make([]float32, n)
+				w.MulAdd(p, m, x, nil, y)
+				for i := range m {
+					if w.MulAdd(p, 1, x[i*k:], nil, alone); !kerneltest.SameBits(y[i*n:][:n], alone) {
+						t.Errorf("%s %s: vector %d of %d: got %v, alone %v", set, of, i, m, y[i*n:][:3], alone[:3])
+					}
+				}
+			}
+		})
+	}
+}
+
 // The ends: numbers −128 of a file, infinite and NaN inputs, which give no finite number, and zeros.
 func TestEnds(t *testing.T) {
 	const k = 64
@@ -156,7 +179,7 @@ func TestEnds(t *testing.T) {
 	zeros, inf, nan := make([]float32, k), slices.Clone(x), slices.Clone(x)
 	inf[40], nan[3] = float32(math.Inf(-1)), float32(math.NaN())
 	eachSet(func(set string) {
-		for _, m := range []int{1, few} {
+		for _, m := range []int{1, manyPlain, manyPlain + 1, many} {
 			p, y := kernel.NewPool(1), make([]float32, m)
 			if w.MulAdd(p, m, slices.Repeat(x, m), nil, y); y[0] != -128*127*k {
 				t.Errorf("%s: got %v, want %v", set, y[0], -128*127*k)
