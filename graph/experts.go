@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/experts"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
@@ -99,17 +101,27 @@ type ExpertWeights struct{ Gate, Up, Down []Expr }
 // that of active experts. A gate of 0 has gradient 0, where that of the equation is the product of Δ and the expert's
 // result.
 func MixExperts(x, gates Expr, w ExpertWeights, active int) (y Expr, ok bool) {
-	var all []Expr
-	for _, list := range [][]Expr{w.Gate, w.Up, w.Down} {
-		all = append(all, list...)
+	all := slices.Concat(w.Gate, w.Up, w.Down)
+	packed, with := make([]ops.Weights, len(all)), []Expr{gates}
+	for i, w := range all {
+		if m := x.g.packed(w); m != nil && !m.transposed {
+			packed[i] = m.Weights // not an operand
+		} else {
+			with = append(with, w)
+		}
 	}
 	return x.kernel("mix experts", func() (*G.Node, error) {
 		l, err := w.layer(x, gates, active)
 		if err != nil {
 			return nil, err
 		}
-		return x.g.ops.Experts(l, append(G.Nodes{x.node, gates.node}, nodes(all...)...)...)
-	}, append([]Expr{gates}, all...)...)
+		for _, w := range with[1:] {
+			if _, known := x.g.multiplied[w.name]; w.name != "" && !known {
+				x.g.multiplied[w.name] = false
+			}
+		}
+		return x.g.ops.Experts(l, packed, append(G.Nodes{x.node}, nodes(with...)...)...)
+	}, with...)
 }
 
 // layer returns the sizes of the mixture, or an error if the operands do not fit.

@@ -35,6 +35,10 @@ func publishedConfigs() map[string]string {
 		"cohere":      `{"model_type": "cohere", ` + sizes + `"logit_scale": 0.25}`,
 		"starcoder2":  `{"model_type": "starcoder2", ` + sizes + `"sliding_window": 2}`,
 		"gpt_bigcode": `{"model_type": "gpt_bigcode", "vocab_size": 7, "n_positions": 5, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_inner": 7}`,
+		"mixtral":     `{"model_type": "mixtral", ` + sizes + `"num_local_experts": 3, "output_router_logits": true}`,
+		"qwen3_moe": `{"model_type": "qwen3_moe", ` + sizes + `"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 5,
+			"norm_topk_prob": true, "mlp_only_layers": []}`,
+		"olmoe": `{"model_type": "olmoe", ` + sizes + `"num_experts": 4, "num_experts_per_tok": 3}`,
 		"olmo2": `{"model_type": "olmo2", ` + sizes + `"rope_scaling": {"rope_type": "llama3", "factor": 3, "low_freq_factor": 1,
 			"high_freq_factor": 4, "original_max_position_embeddings": 30}}`,
 	}

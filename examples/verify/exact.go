@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
@@ -142,8 +143,8 @@ func exactModels(ctx context.Context, n int) (total verify.Exact, err error) {
 	total.Bound = math.Inf(-1)
 	for total.Draws < n && ctx.Err() == nil {
 		c := randomParts(random)
-		if c.ValidateModel() != nil {
-			continue
+		if _, err := gpt.New(graph.Outline(graph.Float32), c, 1); err != nil {
+			continue // a part that does not fit, or that no layer uses
 		}
 		m, err := verify.NewModel(c, 1+random.IntN(2), random.Uint64())
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
-	"github.com/pkg/errors"
 )
 
 // Body holds the layers of a model between its ids and its head: embeddings, blocks, and a final norm.
@@ -143,9 +142,6 @@ func (b *Body) through(x graph.Expr, apply func(name string, block nn.Layer, x g
 
 // Balanced returns loss plus α times the losses that balance the experts of the blocks in the passes so far.
 func (b *Body) Balanced(loss graph.Expr) graph.Expr {
-	if b == nil {
-		return loss.Wrap(nil, errors.New("balance: got no Body, want one from Design.Body"))
-	}
 	balance, ok := b.balance.Loss()
 	if !ok {
 		return loss

@@ -96,6 +96,7 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.MLP, s.NumExpertsPerTok, s.NormTopKProb = "moe", 1, true }, "norm_topk_prob: got true, want false with num_experts_per_tok 1"},
 		{func(s *Stack) { s.MLP, s.Activation = "moe", "silu" }, "activation: got silu, want the default, gelu, with mlp moe, which has SiLU"},
 		{func(s *Stack) { s.MLP, s.ShortConv = "moe", "canon_ac" }, ""},
+		{func(s *Stack) { s.MLP, s.ShortConv = "moe", "canon_d" }, "short_conv: got canon_d, want one without place d with mlp moe"},
 		{func(s *Stack) { s.NumExperts = 8 }, "num_experts: got 8, want its default with mlp mlp, which has no experts"},
 		{func(s *Stack) { s.MLP, s.NormTopKProb = "swiglu", true }, "norm_topk_prob: got true, want its default with mlp swiglu"},
 		{func(s *Stack) { s.RouterAuxLossCoef = 0.1 }, "router_aux_loss_coef: got 0.1, want its default with mlp mlp"},

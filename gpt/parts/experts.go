@@ -48,6 +48,10 @@ func (s Stack) checkExperts(given Stack) error {
 			return errors.Errorf("norm_topk_prob: got true, want false with num_experts_per_tok 1: " +
 				"the only gate would be 1, and the router would learn nothing")
 		}
+		if slices.Contains(Find(ShortConvs(), s.ShortConv).places, nn.ConvInner) {
+			return errors.Errorf("short_conv: got %s, want one without place d with mlp %s, "+
+				"whose experts have no convolutions", s.ShortConv, s.MLP)
+		}
 		return nil
 	}
 	for _, f := range given.expertFields() {

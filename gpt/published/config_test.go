@@ -63,6 +63,12 @@ const (
 		"rope_theta=10000 position=rope attention=gqa norm=rmsnorm block=post_part mlp=swiglu qk_norm=width n_kv_head=32"
 	smolLM3Defaults = "block_size=32768 vocab_size=128256 head=tied n_layer=36 n_head=16 n_embd=2048 n_inner=11008 eps=1e-06 " +
 		"rope_theta=2e+06 position=rope attention=gqa norm=rmsnorm mlp=swiglu n_kv_head=4 no_rope_layer_interval=4"
+	mixtralDefaults = "block_size=131072 vocab_size=32000 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=14336 eps=1e-05 " +
+		"rope_theta=1e+06 position=rope attention=gqa norm=rmsnorm mlp=moe n_kv_head=8 num_experts=8 num_experts_per_tok=2 norm_topk_prob=true"
+	qwen3MoEDefaults = "block_size=32768 vocab_size=151936 head=linear n_layer=24 n_head=32 n_embd=2048 n_inner=768 eps=1e-06 " +
+		"rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=moe qk_norm=head n_kv_head=4 num_experts=128 num_experts_per_tok=8"
+	olmoeDefaults = "block_size=4096 vocab_size=50304 head=linear n_layer=16 n_head=16 n_embd=2048 n_inner=2048 eps=1e-05 " +
+		"rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=moe qk_norm=width n_kv_head=16 num_experts=64 num_experts_per_tok=8"
 	qwen2Defaults = "block_size=32768 vocab_size=151936 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=22016 eps=1e-06 " +
 		"rope_theta=10000 position=rope attention=gqa_bias norm=rmsnorm mlp=swiglu n_kv_head=32"
 )
@@ -100,7 +106,10 @@ func TestRead(t *testing.T) {
 		l + `"rope_parameters": {"rope_type": "yarn", "rope_theta": 5, "factor": 4, "beta_fast": 32, "truncate": true, "attention_factor": null}}`: change(
 			llamaDefaults, "10000", "5") + " rope_scaling=yarn rope_factor=4 rope_original=2048",
 		`{"model_type": "qwen3"}`: qwen3Defaults, `{"model_type": "olmo2"}`: olmo2Defaults, `{"model_type": "smollm3"}`: smolLM3Defaults,
-		`{"model_type": "smollm3", "num_hidden_layers": 3}`: change(smolLM3Defaults, "n_layer=36", "n_layer=3", " no_rope_layer_interval=4", ""),
+		`{"model_type": "mixtral"}`: mixtralDefaults, `{"model_type": "qwen3_moe", "mlp_only_layers": []}`: qwen3MoEDefaults,
+		`{"model_type": "olmoe", "router_aux_loss_coef": 0.5}`:  olmoeDefaults,
+		`{"model_type": "olmoe", "output_router_logits": true}`: olmoeDefaults + " router_aux_loss_coef=0.01",
+		`{"model_type": "smollm3", "num_hidden_layers": 3}`:     change(smolLM3Defaults, "n_layer=36", "n_layer=3", " no_rope_layer_interval=4", ""),
 		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [1, 0, 1]}`: change(smolLM3Defaults, "n_layer=36", "n_layer=3",
 			"interval=4", "interval=2"),
 		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [1, 1, 1]}`: change(smolLM3Defaults, "n_layer=36", "n_layer=3",
@@ -121,6 +130,11 @@ func TestReadRefuses(t *testing.T) {
 	const l = `{"model_type": "llama", `
 	for text, want := range map[string]string{
 		`{`: "config", `{"model_type": 7}`: "model_type: got 7", `{"model_type": "bert"}`: "model_type: got bert, want one of gpt2, llama, qwen2, qwen3",
+		`{"model_type": "qwen3_moe", "decoder_sparse_step": 2}`: "decoder_sparse_step: got 2, want 1",
+		`{"model_type": "qwen3_moe", "mlp_only_layers": [1]}`:   "mlp_only_layers: got ",
+		`{"model_type": "mixtral", "router_jitter_noise": 0.1}`: "router_jitter_noise: got 0.1, want 0",
+		`{"model_type": "olmoe", "clip_qkv": 8}`:                "clip_qkv: got 8, want none",
+		`{"model_type": "mixtral", "hidden_act": "gelu"}`:       "hidden_act: got gelu, want silu",
 		`{"n_layer": null}`: "n_layer: got null", `{"n_layer": 0}`: "n_layer: got 0, want", `{"new": 1}`: "new: got 1, want none",
 		`{"n_ctx": 9}`:                    "n_ctx: got 9, want n_positions 1024",
 		`{"embd_pdrop": 0.2}`:             "embd_pdrop: got 0.2, want resid_pdrop 0.1",

@@ -19,7 +19,8 @@ type names struct {
 // buffer is the beginning and the end of the names of tensors that are not parameters.
 type buffer struct{ begin, end string }
 
-// rule maps one of our parameters to a tensor in the files. # stands for the number of a block.
+// rule maps one of our parameters to a tensor in the files. # stands for the number of a block, and @ for that of an
+// expert.
 type rule struct {
 	ours, theirs string
 	turned       bool                // its rows are our columns
@@ -56,16 +57,20 @@ func (n names) pieces(name string, h Heads) (list []piece) {
 	if n.pairs {
 		h.Rotary = 0
 	}
-	general, block := name, ""
+	general, block, expert := name, "", ""
 	if rest, ok := strings.CutPrefix(name, "h."); ok {
 		block, rest, _ = strings.Cut(rest, ".")
 		general = "h.#." + rest
+	}
+	if before, rest, ok := strings.Cut(general, ".experts."); ok {
+		expert, rest, _ = strings.Cut(rest, ".")
+		general = before + ".experts.@." + rest
 	}
 	for _, r := range n.rules {
 		if r.ours != general {
 			continue
 		}
-		p := piece{rule: r, name: strings.ReplaceAll(r.theirs, "#", block)}
+		p := piece{rule: r, name: strings.NewReplacer("#", block, "@", expert).Replace(r.theirs)}
 		if r.columns != nil {
 			p.columns = r.columns(h)
 		}

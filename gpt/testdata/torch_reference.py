@@ -163,7 +163,7 @@ def gelu_tanh(x):
 def sliding(c, i):
     """Whether block i attends to a window alone."""
     kinds = c.get("layer_types")
-    return kinds[i] == "sliding_attention" if kinds else c["model_type"] in ("mistral", "phi3")
+    return kinds[i] == "sliding_attention" if kinds else c["model_type"] in ("mistral", "mixtral", "phi3")
 
 
 def llama(c, w, ids):
@@ -199,10 +199,10 @@ def llama(c, w, ids):
             q, k, v = affine(h + "qkv_proj", x).split(sizes, -1)
         else:
             q, k, v = (affine(h + f"{part}_proj", x) for part in "qkv")
-        if kind == "olmo2":  # over all heads
+        if kind in ("olmo2", "olmoe"):  # over all heads
             q, k = norm(h + "q_norm", q), norm(h + "k_norm", k)
         q, k, v = heads(q, count), heads(k, shared), heads(v, shared)
-        if kind in ("qwen3", "gemma3_text"):  # over each head
+        if kind in ("qwen3", "qwen3_moe", "gemma3_text"):  # over each head
             q, k = norm(h + "q_norm", q), norm(h + "k_norm", k)
         if kind != "smollm3" or c["no_rope_layers"][i]:
             by = nearby if sliding(c, i) else turns
@@ -211,7 +211,24 @@ def llama(c, w, ids):
         window = c.get("sliding_window") if sliding(c, i) else None
         return affine(h + "o_proj", joined(attend(q, k, v, scale, window, c.get("attn_logit_softcapping"))))
 
+    def experts(h, x, gate, up, down):
+        """Every expert of all tokens, times the gates, which are 0 for all but the most probable ones."""
+        p = affine(h + "gate", x).softmax(-1)
+        kept = p.topk(c["num_experts_per_tok"], -1).indices
+        g = p * torch.zeros_like(p).scatter(-1, kept, 1.0)
+        if kind == "mixtral" or c["norm_topk_prob"]:
+            g = g / g.sum(-1, keepdim=True)
+        out = torch.zeros_like(x)
+        for e in range(g.shape[-1]):
+            of = f"{h}experts.{e}."
+            out = out + g[..., e : e + 1] * affine(of + down, F.silu(affine(of + gate, x)) * affine(of + up, x))
+        return out
+
     def mlp(h, x):
+        if kind in ("qwen3_moe", "olmoe"):
+            return experts(h, x, "gate_proj", "up_proj", "down_proj")
+        if kind == "mixtral":
+            return experts(h.replace("mlp.", "block_sparse_moe."), x, "w1", "w3", "w2")
         if kind == "arcee":  # without a gate
             return affine(h + "down_proj", affine(h + "up_proj", x).relu() ** 2)
         if kind in ("phi3", "glm"):

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/experts"
@@ -12,40 +13,65 @@ import (
 type expertsOp struct {
 	experts.Layer
 	b                   *Builder
-	x, gate, up, hidden *buffer // kept for the backward pass
+	packed              []Weights // of the matrices in their order, nil for those that are operands
+	x, gate, up, hidden *buffer   // kept for the backward pass
 }
 
 // Experts returns the mixture l of experts. The operands are x, the gates, and the weights w_g of all experts, then
-// w_u, then w_d.
-func (b *Builder) Experts(l experts.Layer, operands ...*G.Node) (*G.Node, error) {
+// w_u, then w_d, without those that are packed. With a packed one it has no derivative.
+func (b *Builder) Experts(l experts.Layer, packed []Weights, operands ...*G.Node) (*G.Node, error) {
 	hidden := func() *buffer { return &buffer{size: l.HiddenLen()} }
-	o := &expertsOp{l, b, &buffer{size: l.RowsLen()}, hidden(), hidden(), hidden()}
+	o := &expertsOp{l, b, packed, &buffer{size: l.RowsLen()}, hidden(), hidden(), hidden()}
 	rows := &buffer{size: l.RowsLen()}
-	return b.node(&Op{
+	op := &Op{
 		name:  fmt.Sprintf("experts(%d of %d)", l.Active, l.Experts),
 		shape: operands[0].Shape(), fills: append(o.kept(), rows),
 		f32: expertsForward[float32](o, rows), f64: expertsForward[float64](o, rows), diff: o.backward,
-	}, operands...)
+	}
+	if slices.ContainsFunc(packed, func(w Weights) bool { return w != nil }) {
+		op.diff, op.wrt = nil, make([]bool, len(operands))
+	}
+	return b.node(op, operands...)
 }
 
 func (o *expertsOp) kept() []*buffer { return []*buffer{o.x, o.gate, o.up, o.hidden} }
 
-// mixtureOf returns a function that returns the mixture with its memory, which the first call makes.
-func mixtureOf[T kernel.Float](o *expertsOp) func() *experts.Mixture[T] {
-	products := productsOf[T](o.b)
-	m := &experts.Mixture[T]{Layer: o.Layer, Pool: o.b.Pool, Products: products}
-	return func() *experts.Mixture[T] {
-		if m.Routes == nil {
-			m.Routes = experts.NewRoutes[T](o.Layer)
-		}
-		return m
+// mixture holds a mixture with its memory, which the first run makes.
+type mixture[T kernel.Float] struct {
+	experts.Mixture[T]
+	packed   []Weights
+	matrices []experts.Matrix[T]
+}
+
+func mixtureOf[T kernel.Float](o *expertsOp) *mixture[T] {
+	return &mixture[T]{
+		Mixture: experts.Mixture[T]{Layer: o.Layer, Pool: o.b.Pool, Products: productsOf[T](o.b)}, packed: o.packed,
 	}
 }
 
-// weightsOf returns the weights among operands, from those of the gates on.
-func weightsOf[T kernel.Float](o *expertsOp, w [][]T) experts.Weights[T] {
-	n := o.Layer.Experts
-	return experts.Weights[T]{Gate: w[:n], Up: w[n : 2*n], Down: w[2*n : 3*n]}
+// start makes the memory of the first run.
+func (m *mixture[T]) start() {
+	if m.Routes == nil {
+		m.Routes, m.matrices = experts.NewRoutes[T](m.Layer), make([]experts.Matrix[T], len(m.packed))
+	}
+}
+
+// weights returns the matrices, of which w holds those that are not packed.
+func (m *mixture[T]) weights(w [][]T) experts.Weights[T] {
+	for i, p := range m.packed {
+		if m.matrices[i] = (experts.Matrix[T]{}); p != nil {
+			m.matrices[i].Packed = p
+		} else {
+			m.matrices[i].Data, w = w[0], w[1:]
+		}
+	}
+	return m.split(m.matrices)
+}
+
+// split returns matrices in their order as those of the experts.
+func (m *mixture[T]) split(all []experts.Matrix[T]) experts.Weights[T] {
+	n := m.Experts
+	return experts.Weights[T]{Gate: all[:n], Up: all[n : 2*n], Down: all[2*n : 3*n]}
 }
 
 func keptOf[T kernel.Float](o *expertsOp) experts.Kept[T] {
@@ -53,9 +79,10 @@ func keptOf[T kernel.Float](o *expertsOp) experts.Kept[T] {
 }
 
 func expertsForward[T kernel.Float](o *expertsOp, rows *buffer) body[T] {
-	mixture := mixtureOf[T](o)
+	m := mixtureOf[T](o)
 	return func(y []T, in [][]T) {
-		mixture().Forward(y, in[0], in[1], weightsOf(o, in[2:]), keptOf[T](o), of[T](rows))
+		m.start()
+		m.Forward(y, in[0], in[1], m.weights(in[2:]), keptOf[T](o), of[T](rows))
 	}
 }
 
@@ -85,15 +112,15 @@ func (o *expertsOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 }
 
 func expertsBackward[T kernel.Float](o *expertsOp, parts, scratch []*buffer) body[T] {
-	mixture := mixtureOf[T](o)
-	weights := make([][]T, len(parts)-1)
+	m, grads := mixtureOf[T](o), make([]experts.Matrix[T], len(parts)-1)
 	return func(dx []T, in [][]T) {
+		m.start()
 		for i, part := range parts[1:] {
-			weights[i] = of[T](part)
+			grads[i].Data = of[T](part)
 		}
-		mixture().Backward(experts.Grads[T]{
-			X: dx, Gates: of[T](parts[0]), Weights: weightsOf(o, weights), Rows: of[T](scratch[0]),
+		m.Backward(experts.Grads[T]{
+			X: dx, Gates: of[T](parts[0]), Weights: m.split(grads), Rows: of[T](scratch[0]),
 			Hidden: of[T](scratch[1]), Gate: of[T](scratch[2]), Up: of[T](scratch[3]), Pairs: of[T](scratch[4]),
-		}, in[len(in)-1], in[0], weightsOf(o, in[1:]), keptOf[T](o))
+		}, in[len(in)-1], in[0], m.weights(in[1:]), keptOf[T](o))
 	}
 }

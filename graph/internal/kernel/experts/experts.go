@@ -22,7 +22,18 @@ func (l Layer) RowsLen() int   { return l.Places() * l.Embd }
 func (l Layer) HiddenLen() int { return l.Places() * l.Inner }
 
 // Weights holds w_g (d, f), w_u (d, f) and w_d (f, d) of every expert.
-type Weights[T kernel.Float] struct{ Gate, Up, Down [][]T }
+type Weights[T kernel.Float] struct{ Gate, Up, Down []Matrix[T] }
+
+// Matrix is a matrix of numbers, or one that is stored in fewer bits.
+type Matrix[T kernel.Float] struct {
+	Data   []T
+	Packed Packed // nil for numbers; only for float32
+}
+
+// Packed is a matrix w that is stored in fewer bits.
+type Packed interface {
+	MulAdd(p *kernel.Pool, m int, x, bias, y []float32) // y = x·w + bias, which may be nil
+}
 
 // Kept holds what the backward pass needs. The rows belong to pairs of a token and an expert, sorted by the expert.
 type Kept[T kernel.Float] struct {
@@ -110,13 +121,20 @@ func (m *Mixture[T]) Forward(y, x, gates []T, w Weights[T], k Kept[T], rows []T)
 }
 
 // multiply computes the rows of c (n·k, cols) that belong to expert e, a·w for a (n·k, inner).
-func (m *Mixture[T]) multiply(c, a []T, w [][]T, e, cols, inner int) {
-	m.product(c, a, gemm.Mat(w[e], cols), e, cols, inner, 0)
+func (m *Mixture[T]) multiply(c, a []T, w []Matrix[T], e, cols, inner int) {
+	from, to := m.Routes.first[e], m.Routes.first[e+1]
+	switch packed := w[e].Packed; {
+	case packed == nil:
+		m.product(c, a, gemm.Mat(w[e].Data, cols), e, cols, inner, 0)
+	case from < to:
+		x, y := any(a[from*inner:to*inner]).([]float32), any(c[from*cols:to*cols]).([]float32)
+		packed.MulAdd(m.Pool, to-from, x, nil, y)
+	}
 }
 
 // back computes a·wᵀ + beta·c in the rows of c.
-func (m *Mixture[T]) back(c, a []T, w [][]T, e, cols, inner int, beta T) {
-	m.product(c, a, gemm.Mat(w[e], inner).T(), e, cols, inner, beta)
+func (m *Mixture[T]) back(c, a []T, w []Matrix[T], e, cols, inner int, beta T) {
+	m.product(c, a, gemm.Mat(w[e].Data, inner).T(), e, cols, inner, beta)
 }
 
 func (m *Mixture[T]) product(c, a []T, b gemm.Matrix[T], e, cols, inner int, beta T) {
@@ -167,9 +185,9 @@ func (m *Mixture[T]) Backward(d Grads[T], dy, gates []T, w Weights[T], k Kept[T]
 	n := r.pairs() * m.Inner
 	kernel.SwiGLUBackward(m.Pool, d.Gate[:n], d.Up[:n], k.Gate[:n], k.Up[:n], d.Hidden[:n])
 	for e := range m.Experts {
-		m.weight(d.Weights.Down[e], k.Hidden, d.Rows, e, m.Inner, m.Embd)
-		m.weight(d.Weights.Gate[e], k.X, d.Gate, e, m.Embd, m.Inner)
-		m.weight(d.Weights.Up[e], k.X, d.Up, e, m.Embd, m.Inner)
+		m.weight(d.Weights.Down[e].Data, k.Hidden, d.Rows, e, m.Inner, m.Embd)
+		m.weight(d.Weights.Gate[e].Data, k.X, d.Gate, e, m.Embd, m.Inner)
+		m.weight(d.Weights.Up[e].Data, k.X, d.Up, e, m.Embd, m.Inner)
 	}
 	for e := range m.Experts {
 		m.back(d.Rows, d.Gate, w.Gate, e, m.Embd, m.Inner, 0)

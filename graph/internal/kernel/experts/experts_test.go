@@ -30,8 +30,9 @@ func newMixture[T kernel.Float](l Layer) mixture[T] {
 		}
 	}
 	for range l.Experts {
-		m.w.Gate, m.w.Up = append(m.w.Gate, random(l.Embd*l.Inner)), append(m.w.Up, random(l.Embd*l.Inner))
-		m.w.Down = append(m.w.Down, random(l.Inner*l.Embd))
+		for _, list := range []*[]Matrix[T]{&m.w.Gate, &m.w.Up, &m.w.Down} {
+			*list = append(*list, Matrix[T]{Data: random(l.Embd * l.Inner)})
+		}
 	}
 	return m
 }
@@ -49,11 +50,16 @@ func (m mixture[T]) run(threads int) (out [][]T) {
 	y := blank(len(m.x))
 	c.Forward(y, m.x, m.gates, m.w, k, blank(l.RowsLen()))
 	for range l.Experts {
-		d.Weights.Gate, d.Weights.Up = append(d.Weights.Gate, blank(l.Embd*l.Inner)), append(d.Weights.Up, blank(l.Embd*l.Inner))
-		d.Weights.Down = append(d.Weights.Down, blank(l.Embd*l.Inner))
+		for _, list := range []*[]Matrix[T]{&d.Weights.Gate, &d.Weights.Up, &d.Weights.Down} {
+			*list = append(*list, Matrix[T]{Data: blank(l.Embd * l.Inner)})
+		}
 	}
 	c.Backward(d, m.dy, m.gates, m.w, k)
-	return slices.Concat([][]T{y, d.X, d.Gates}, d.Weights.Gate, d.Weights.Up, d.Weights.Down)
+	out = [][]T{y, d.X, d.Gates}
+	for _, w := range slices.Concat(d.Weights.Gate, d.Weights.Up, d.Weights.Down) {
+		out = append(out, w.Data)
+	}
+	return out
 }
 
 // dense computes y by the equation, token by token.
@@ -65,12 +71,12 @@ func (m mixture[T]) dense() []T {
 				var a, b float64
 				for c := range m.Embd {
 					v := float64(m.x[i*m.Embd+c])
-					a += v * float64(m.w.Gate[e][c*m.Inner+j])
-					b += v * float64(m.w.Up[e][c*m.Inner+j])
+					a += v * float64(m.w.Gate[e].Data[c*m.Inner+j])
+					b += v * float64(m.w.Up[e].Data[c*m.Inner+j])
 				}
 				h := a / (1 + math.Exp(-a)) * b * float64(m.gates[i*m.Experts+e])
 				for c := range m.Embd {
-					y[i*m.Embd+c] += T(h * float64(m.w.Down[e][j*m.Embd+c]))
+					y[i*m.Embd+c] += T(h * float64(m.w.Down[e].Data[j*m.Embd+c]))
 				}
 			}
 		}
