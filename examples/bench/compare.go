@@ -19,6 +19,7 @@ type comparison struct {
 	rounds    int
 	quick     bool
 	python    string // an interpreter with PyTorch; optional
+	llama     string // a folder of npm with node-llama-cpp, to compare with llama.cpp instead; optional
 	precision string // of this program; if it is bf16, the faster of PyTorch's float32 and bf16 is compared
 }
 
@@ -32,6 +33,13 @@ func (m measurement) number(field string) float64 {
 
 // print prints PyTorch's version, a table of medians of medians, and the machine.
 func (c comparison) print(w io.Writer) error {
+	if c.llama != "" {
+		if err := c.besideLlama(w); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "\n%s\n", describeMachine())
+		return err
+	}
 	theirs, version, err := findTorch(c.python)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ func TestEveryFlag(t *testing.T) {
 		"kernels":   "the same but for rounding, TestSettings",
 		"recompute": "the same bits",
 		"compare":   "minutes",
+		"llama":     "minutes, and wants another program",
 	}
 	p := flagtest.Program{
 		Run:  unmeasured,
@@ -72,6 +73,7 @@ func TestModes(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-quick", "-quick: read by -compare alone"},
 		{"-python python3", "-python: read by -compare alone"},
+		{"-llama dir", "-llama: read by -compare alone"},
 		{"-compare 1 -shape baby", "-shape: not read by -compare"},
 		{"-compare 1 -quick -kernels=false", "-kernels: not read by -compare"},
 		{"-shape decode -recompute", "-recompute: got true with -shape decode"},

@@ -5,6 +5,7 @@
 //	go run ./examples/bench -threads 1,2,4        # the gain of more threads, as a table
 //	go run ./examples/bench -arms "qk_norm=head; optimizer=muon" # what a part costs: times in turn, as ratios
 //	go run ./examples/bench -compare 3            # all shapes and PyTorch, if it is installed, three times in turn
+//	go run ./examples/bench -compare 3 -llama DIR # beside llama.cpp, which npm has installed in DIR: node-llama-cpp
 //	go run ./examples/bench -shape decode         # one token at a time through the KV cache; decode-baby, decode-gpt2
 //	go run ./examples/bench -shape decode-gpt2 -weights int8 # with weights in fewer bits, or bf16
 //
@@ -65,7 +66,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("bench", stderr)
 	program.Group(fs, "One run", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.shape, "shape", "char", known()+"; a preset such as modern, with "+
-			"micro-batches of its batch_size; decode, decode-baby, decode-gpt2, decode-modern")
+			"micro-batches of its batch_size; decode, decode-baby, decode-gpt2, decode-modern; or a file that ends in "+
+			".gguf, to read a prompt and write")
 		fs.StringVar(&o.threads, "threads", "0",
 			"threads of the kernels; 0 means one per processor; several, such as 1,2,4, print a table")
 		fs.IntVar(&o.steps, "steps", 100, "steps to time, after a warm-up; for decoding, tokens")
@@ -85,12 +87,14 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 			"times to run every shape, in turn with PyTorch if it is installed, for a table")
 		fs.BoolVar(&o.quick, "quick", false, "a step or two of each shape, as a trial")
 		fs.StringVar(&o.python, "python", "", "a Python interpreter with PyTorch, of any version")
+		fs.StringVar(&o.llama, "llama", "", "a folder in which npm has installed node-llama-cpp: compares with "+
+			"llama.cpp instead, on models of the sizes of GPT-2 and SmolLM2-135M in F32, BF16, Q8_0 and Q4_0")
 	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(program.Given(fs))) {
-		switch ofCompare := slices.Contains([]string{"quick", "python"}, name); {
+		switch ofCompare := slices.Contains([]string{"quick", "python", "llama"}, name); {
 		case o.rounds == 0 && ofCompare:
 			return o, errors.Errorf("-%s: read by -compare alone; give both", name)
 		case o.rounds > 0 && !ofCompare && name != "compare" && name != "precision":
@@ -111,6 +115,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	counts, err := threadCounts(o.threads)
 	if err != nil {
 		return err
+	}
+	if strings.HasSuffix(o.shape, ".gguf") {
+		return o.file(stdout, counts)
 	}
 	c, decode, err := o.settings()
 	switch {
@@ -142,6 +149,22 @@ func run(args []string, stdout, stderr io.Writer) error {
 	} else {
 		line, err = training(o.shape, c, o.steps)
 	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(line)
+}
+
+// file times a GGUF file.
+func (o options) file(stdout io.Writer, counts []int) error {
+	switch {
+	case len(counts) > 1 || o.steps < 1 || o.steps >= promptTokens:
+		return errors.Errorf("-shape %s: got -threads %s and -steps %d, want one number of threads and 1 to %d tokens",
+			o.shape, o.threads, o.steps, promptTokens-1)
+	case o.arms != "" || o.recompute || o.blockSize != 0 || o.weights != "" || !o.kernels || o.precision != "float32":
+		return errors.Errorf("-shape %s: a file is read as it is, want no flags but -threads and -steps", o.shape)
+	}
+	line, err := reading(o.shape, counts[0], o.steps)
 	if err != nil {
 		return err
 	}
