@@ -37,11 +37,11 @@ func CrossEntropy(logits, targets Expr, mean bool, smoothing, zLoss float64) (lo
 // (n, v) → (n, 1). It is 0 for an ignored id, even if the row is not finite. It is differentiated by the logits.
 func LogProbs(logits, ids Expr) (y Expr, ok bool) {
 	return logits.kernel("log probabilities", func() (*G.Node, error) {
-		if rows, n := logits.node.Shape()[0], ids.count(); rows != n {
-			return nil, errors.Errorf("%d rows of logits for %d ids", rows, n)
-		}
 		if err := ids.ids.check(logits.node.Shape()[1], "classes"); err != nil {
 			return nil, err
+		}
+		if rows, n := logits.node.Shape()[0], ids.count(); rows != n {
+			return nil, errors.Errorf("%d rows of logits for %d ids", rows, n)
 		}
 		return logits.g.ops.LogProbs(logits.node, ids.list(), ids.ids.ignore)
 	}, ids)

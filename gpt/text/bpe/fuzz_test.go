@@ -3,6 +3,7 @@ package bpe
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
@@ -17,6 +18,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(tiny(f, `"normalizer":null`, `"normalizer":{"type":"NFC"}`), "e\u0301\xff")
 	f.Add(llama(blankNormalizer, "null"), " the ▁ é")
 	f.Add(llama("null", metaspaceFirst), "the")
+	f.Add(withAdded(f, 7, func(i int) string { return " >"[:1+i%2] + strings.Repeat("a", i) }), "a >aaa >a  ")
+	f.Add([]byte(strings.Replace(string(llama(blankReplacer, "null")), `{"id":2,`, `{"id":260,"content":"▁▁"},{"id":2,`, 1)), "a  ▁▁ the")
 	f.Add([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]},"pre_tokenizer":{"type":"ByteLevel"}}`), "a")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		var tok *Tokenizer
@@ -46,10 +49,10 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// strips reports whether the tokens that are found in every text take in white space.
+// strips reports whether a token that is found in every text takes in white space, or is written with ▁ for a space.
 func strips(tok *Tokenizer) bool {
 	return slices.ContainsFunc(slices.Concat(tok.named.tokens, tok.normal.tokens),
-		func(a added) bool { return !a.special && (a.left || a.right) })
+		func(a added) bool { return !a.special && (a.left || a.right || tok.tokens[a.id] != a.content) })
 }
 
 // FuzzReadGPT2 does the same for the two files of GPT-2.
