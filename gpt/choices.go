@@ -70,26 +70,21 @@ func (r *Ranker) Rank(q text.Question) (ranking Ranking, err error) {
 
 // nats returns −ln P(choice | prompt) and the number of tokens that were cut.
 func (r *Ranker) nats(c text.Choice) (nats float64, cut int, err error) {
-	size, count := r.m.Config.BlockSize, len(c.Tokens)-c.First
-	switch {
-	case c.First < 1 || count < 1 || c.Bytes < 1:
-		return 0, 0, errors.Errorf("got %d tokens of a prompt, %d of the choice, and %d bytes, want at least 1 of each",
-			c.First, count, c.Bytes)
-	case count > size:
-		return 0, 0, errors.Errorf("got %d tokens, want at most block_size %d", count, size)
+	if c.Bytes < 1 {
+		return 0, 0, errors.Errorf("got %d bytes, want at least 1", c.Bytes)
 	}
-	cut = max(0, len(c.Tokens)-1-size)
-	ids, x, y := c.Tokens[cut:], r.m.Tokens.Ints(), r.m.Targets.Ints()
-	clear(x[copy(x, ids[:len(ids)-1]):])
-	for i := range y {
-		if y[i] = text.Ignore; i+1 >= c.First-cut && i+1 < len(ids) {
-			y[i] = ids[i+1]
-		}
+	size, x, y := r.m.Config.BlockSize, r.m.Tokens.Ints(), r.m.Targets.Ints()
+	if cut, err = c.Row(x[:size], y[:size]); err != nil {
+		return 0, 0, err
+	}
+	clear(x[size:])
+	for i := size; i < len(y); i++ {
+		y[i] = text.Ignore
 	}
 	if err := r.p.Run(); err != nil {
 		return 0, 0, err
 	}
-	nats = r.p.Loss() * float64(count)
+	nats = r.p.Loss() * float64(len(c.Tokens)-c.First)
 	if math.IsNaN(nats) || math.IsInf(nats, 0) {
 		return 0, 0, errors.Errorf("got a loss of %g, want a finite one", nats)
 	}

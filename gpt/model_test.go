@@ -522,7 +522,7 @@ func TestRankRefuses(t *testing.T) {
 	good := text.Choice{Tokens: []int{1, 2}, First: 1, Bytes: 1}
 	for want, bad := range map[string]text.Choice{
 		"got 0 tokens of a prompt": {Tokens: []int{1, 2}, Bytes: 1},
-		"0 of the choice":          {Tokens: []int{1, 2}, First: 2, Bytes: 1},
+		"0 of its answer":          {Tokens: []int{1, 2}, First: 2, Bytes: 1},
 		"0 bytes":                  {Tokens: []int{1, 2}, First: 1},
 		"want at most block_size":  {Tokens: make([]int, c.BlockSize+2), First: 1, Bytes: 1},
 		"13":                       {Tokens: []int{1, 13}, First: 1, Bytes: 1},

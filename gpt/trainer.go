@@ -81,8 +81,12 @@ func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, e
 	return t.Model.Objective, t.Model.candidates(), nil
 }
 
-func (t *Trainer) fill(int, int) (tokens int, err error) {
-	return len(t.Model.Tokens.Ints()), t.sample(t.Corpus.Train(), rand.New(t.batches))
+func (t *Trainer) fill(step, micro int) (tokens int, err error) {
+	x, y := t.Model.Tokens.Ints(), t.Model.Targets.Ints()
+	if fill := t.config.Hooks.Fill; fill != nil {
+		return len(x), errors.Wrap(fill(step, micro, x, y), "hook: fill")
+	}
+	return len(x), t.sample(t.Corpus.Train(), rand.New(t.batches))
 }
 
 // Step is like train.Core's. After an error the next Step draws the same batches.

@@ -152,7 +152,7 @@ var idReaders = map[string]idReader{
 	"reinforce": {10, true, "Reinforce", func(at Site, x, ids graph.Expr) graph.Expr {
 		return NewReinforce(at.Scope).Forward(x, played(at.Scope, ids))
 	}},
-	"log probabilities": {10, false, "LogProbs", func(at Site, x, ids graph.Expr) graph.Expr { return logProbs(x, ids) }},
+	"log probabilities": {10, false, "LogProbs", func(at Site, x, ids graph.Expr) graph.Expr { return LogProbs(x, ids) }},
 	"dpo": {10, false, "DPO", func(at Site, x, ids graph.Expr) graph.Expr {
 		return NewDPO(at.Scope, 2).Forward(x, ids, at.Value("reference", graph.Const(-1), 2, 1))
 	}},

@@ -459,7 +459,7 @@ func TestI114Penalty(t *testing.T) {
 		for _, beta := range []float64{0, 0.7} {
 			loss, grad := learnt(t, kernels, n, v, func(s graph.Scope, z graph.Expr) graph.Expr {
 				r := rollout(s, n, v)
-				r.Reference = logProbs(z, r.Actions).Detach()
+				r.Reference = LogProbs(z, r.Actions).Detach()
 				return (&GRPO{*NewPPOClip(s), beta}).Forward(z, r)
 			})
 			if !(math.Abs(loss-ppo) <= 1e-14) {
@@ -478,7 +478,7 @@ func TestI114Penalty(t *testing.T) {
 				for i := range n { // no advantages: the penalty is alone
 					r.Returns.Tensor().Set(i, 0)
 				}
-				r.Reference = logProbs(z, r.Actions).Detach().Shift(shift)
+				r.Reference = LogProbs(z, r.Actions).Detach().Shift(shift)
 				return (&GRPO{*NewPPOClip(s), 0.7}).Forward(z, r)
 			})
 			if want := 0.7 * (math.Exp(shift) - shift - 1); !(math.Abs(loss-want) <= 1e-14) {
@@ -505,7 +505,7 @@ func TestI115Preferences(t *testing.T) {
 			return learnt(t, kernels, texts*length, v, func(s graph.Scope, z graph.Expr) graph.Expr {
 				targets := s.Ints("targets", texts*length, v, -1)
 				copy(targets.Ints(), ids)
-				return build(s, z, targets, logProbs(z, targets).Reshape(texts, length).Sum())
+				return build(s, z, targets, LogProbs(z, targets).Reshape(texts, length).Sum())
 			})
 		}
 		dpo := func(s graph.Scope) *DPO { return &DPO{beta, texts, s} }

@@ -37,8 +37,9 @@ func (r Rollout) advantage() graph.Expr { // (n, 1)
 	return r.Returns.Sub(r.Baseline.Detach())
 }
 
-// logProbs returns ln softmax(z)[id] of every row of z, 0 for an ignored id.
-func logProbs(z, ids graph.Expr) graph.Expr { // (n, V) → (n, 1)
+// LogProbs returns ln softmax(z)[id], the logarithm of the probability of each row's id, and 0 for an ignored id. Its
+// gradient by a row of logits is Δ·(onehot(id) − softmax(z)).
+func LogProbs(z, ids graph.Expr) graph.Expr { // (n, V) → (n, 1)
 	if y, ok := graph.LogProbs(z, ids); ok {
 		return y
 	}
@@ -75,7 +76,7 @@ func (l *Reinforce) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
 	if loss, ok := graph.Reinforce(z, r.Actions, r.Returns, r.Baseline, r.Weights); ok {
 		return loss
 	}
-	return r.mean(logProbs(z, r.Actions).Mul(r.advantage())).Scale(-1)
+	return r.mean(LogProbs(z, r.Actions).Mul(r.advantage())).Scale(-1)
 }
 
 // PPOClip is the objective of Schulman et al. (2017), which Diab §2.6 mentions without the formula. It allows several
@@ -100,7 +101,7 @@ func (l *PPOClip) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
 	if loss, ok := graph.PPOClip(z, r.Actions, r.Returns, r.Baseline, r.Weights, r.LogProbs, l.Clip); ok {
 		return loss
 	}
-	return r.mean(l.clipped(logProbs(z, r.Actions).Sub(r.LogProbs).Exp(), r)).Scale(-1)
+	return r.mean(l.clipped(LogProbs(z, r.Actions).Sub(r.LogProbs).Exp(), r)).Scale(-1)
 }
 
 // clipped returns min(r·A, clip(r, 1−ε, 1+ε)·A) for the ratios r.
@@ -141,7 +142,7 @@ func (l *GRPO) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
 	case penalised && r.Reference.Graph() == nil:
 		l.scope.Failf("beta: got %v without the reference's log-probabilities, want 0", l.Beta)
 	case penalised:
-		log := logProbs(logits.In(l.scope), r.Actions) //                          (n, 1)
+		log := LogProbs(logits.In(l.scope), r.Actions) //                          (n, 1)
 		left := r.Reference.Sub(log)                   // δ                        (n, 1)
 		penalty := left.Exp().Sub(left).Shift(-1)      // e^δ − δ − 1              (n, 1)
 		value := l.clipped(log.Sub(r.LogProbs).Exp(), r)
@@ -182,7 +183,7 @@ func (l *DPO) Forward(logits, targets, reference graph.Expr) (result graph.Expr)
 	case !(0 < l.Beta && l.Beta <= math.MaxFloat64):
 		l.scope.Failf("beta: got %v, want a number above 0", l.Beta)
 	}
-	s := logProbs(z, targets).Reshape(l.batch, rows[0]/l.batch).Sum() // s          (B, 1)
+	s := LogProbs(z, targets).Reshape(l.batch, rows[0]/l.batch).Sum() // s          (B, 1)
 	pairs := s.Sub(reference).Reshape(l.batch/2, 2)                   // s − r      (B/2, 2)
 	against := pairs.Cols(1, 2).Sub(pairs.Cols(0, 1)).Scale(l.Beta)   // −m         (B/2, 1)
 	return against.Softplus().SumAll().Scale(2 / float64(l.batch))    // −ln σ(m) = softplus(−m)

@@ -16,6 +16,12 @@ func TestEveryFlag(t *testing.T) {
 	adapter := filepath.Join(t.TempDir(), "adapter")
 	called(t, "-model", model, "-tune", hens, "-max_iters", "1", "-batch_size", "1", "-gradient_accumulation_steps", "1",
 		"-block_size", "8", "-lora_r", "2", "-out_dir", adapter)
+	pairs := written(t, strings.Repeat(`{"prompt": "the hen", "chosen": " has a nest", "rejected": " has"}`+"\n", 12))
+	otherPairs := written(t, strings.Repeat(`{"prompt": "the hen", "chosen": " is", "rejected": " has a nest"}`+"\n", 12))
+	otherPrompts := written(t, strings.Repeat(`{"prompt": "the cow", "answer": "e"}`+"\n", 12))
+	prompts := written(t, strings.Repeat(`{"prompt": "the hen", "answer": "a"}`+"\n", 12))
+	trained := filepath.Join(t.TempDir(), "trained") // whose answers get different rewards
+	called(t, append(flagtest.Small(), "-train", hens, "-tokenizer", "train:260", "-out_dir", trained, "-max_iters", "40", "-learning_rate", "0.01")...)
 	unseen := map[string]string{
 		"threads":         "the same bits",
 		"kernels":         "the same but for rounding",
@@ -28,7 +34,7 @@ func TestEveryFlag(t *testing.T) {
 		"preset": "baby", "model": t.TempDir(), "adapter": t.TempDir(), "prompt": "A hen", "eval": other, "choices": other, "tune": other, "train": other, "data": other,
 		"tokenizer": "train:280", "out_dir": filepath.Join(t.TempDir(), "other"), "full": "true", "check": "true",
 		"stride": "3", "tokens": "4", "temperature": "9", "top_k": "1", "top_p": "0.1", "min_p": "0.9", "repetition_penalty": "9",
-		"weights": "int8",
+		"weights": "int8", "dpo": other, "grpo": other, "beta": "3", "group": "4", "length": "3", "score": "contains", "updates": "3", "clip": "0.01",
 	})
 	for name, value := range alone { // the network is the folder's or of a published family, without other attentions
 		alone[name], _, _ = strings.Cut(value, " with ")
@@ -52,6 +58,11 @@ func TestEveryFlag(t *testing.T) {
 			flagtest.With(alone, map[string]string{"merge": "false"})},
 		{"tune", append(small, "-model", model, "-tune", hens, "-out_dir", "DIR/adapter", "-lora_r", "2"),
 			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5"})},
+		{"dpo", append(small, "-model", model, "-dpo", pairs, "-out_dir", "DIR/dpo", "-lora_r", "2"), flagtest.With(tuned, map[string]string{
+			"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "dpo": otherPairs, "batch_size": "4"})},
+		{"grpo", append(small, "-model", trained, "-grpo", prompts, "-out_dir", "DIR/grpo", "-lora_r", "2", "-group", "2", "-length", "4", "-score", "contains", "-updates", "2"),
+			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "grpo": otherPrompts, "batch_size": "4",
+				"score": "equal", "group": "2 with -gradient_accumulation_steps 2", "updates": "1"})},
 		{"full", append(small, "-model", model, "-tune", hens, "-full", "-out_dir", "DIR/full"), flagtest.With(tuned, map[string]string{"full": "false"})},
 		{"train", append(flagtest.Small(), "-train", hens, "-tokenizer", "train:270", "-out_dir", "DIR/new"),
 			flagtest.With(alone, map[string]string{"bias": "false", "head": "linear", "decay_lr": "false", "tokenizer": "train:260", "preset": "gpt2",

@@ -7,6 +7,7 @@
 //	go run ./examples/gpt2 -model FILE.gguf -prompt "…"                # decodes from a GGUF file where it is
 //	go run ./examples/gpt2 -model DIR -weights int8 -prompt "…"        # weights in fewer bits; with -eval, the cost
 //	go run ./examples/gpt2 -model DIR -tune FILE -lora_r 8 -out_dir D  # tunes adapters in PEFT's form; -full: all
+//	go run ./examples/gpt2 -model DIR -dpo FILE.jsonl -out_dir D       # on pairs of answers; -grpo: on scored answers
 //	go run ./examples/gpt2 -model DIR -adapter D -prompt "…"           # uses them; -merge merges and saves
 //	go run ./examples/gpt2 -train FILE -tokenizer DIR                  # from scratch; train:8192 learns a tokenizer
 //	go run ./examples/gpt2 -check -model DIR                           # compares with published results
@@ -47,6 +48,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return check(ctx, o, known.Models(), stdout, stderr)
 	case "tune":
 		return tune(ctx, o, stdout, stderr)
+	case "dpo":
+		return dpo(ctx, o, stdout, stderr)
+	case "grpo":
+		return grpo(ctx, o, stdout, stderr)
 	}
 	m, tok, err := o.open()
 	if err != nil {

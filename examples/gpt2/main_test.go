@@ -140,6 +140,51 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// Tuning on preferences, by pairs and by scored answers, moves a trained model towards what is preferred, also where it
+// is held out, and saves an adapter or a folder that the program opens.
+func TestPreferences(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "hens")
+	called(t, "-train", written(t, strings.Repeat("the hen has a nest\nthe hen has a barn\n", 60)), "-tokenizer", "train:260", "-out_dir", dir,
+		"-n_layer", "1", "-n_head", "2", "-n_embd", "32", "-block_size", "24", "-batch_size", "8", "-max_iters", "150", "-learning_rate", "0.01")
+	pairs, questions := "", ""
+	for range 20 {
+		pairs += `{"prompt": "the hen has a", "chosen": " nest", "rejected": " barn"}` + "\n"
+		questions += `{"prompt": "the hen has a", "answer": " nest"}` + "\n"
+	}
+	small := []string{"-model", dir, "-max_iters", "8", "-learning_rate", "0.02"}
+	for _, full := range []bool{false, true} {
+		to := filepath.Join(t.TempDir(), "tuned")
+		if full {
+			small[len(small)-1] = "0.002"
+		}
+		out := called(t, append(small, "-dpo", written(t, pairs), "-out_dir", to, fmt.Sprintf("-full=%t", full))...)
+		found := regexp.MustCompile(`^\S+ parameters, \S+ trained, on \S+: 18 pairs, and 2 held out
+step 8, on the pairs held out:
+loss 0.6931 before, (\S+) now: (\S+), 95 % from \S+ to \S+, p = \S+
+the chosen answer is the likelier one: (\S+) before, 1.0000 now: .*
+saved to \S+
+$`).FindStringSubmatch(out)
+		if found == nil || strings.Contains(out, "NaN") {
+			t.Fatalf("full %t: got %q", full, out)
+		}
+		if loss, err := strconv.ParseFloat(found[1], 64); err != nil || !(loss < 0.5) {
+			t.Errorf("full %t: got the loss %s", full, found[1])
+		}
+		after := []string{"-model", to}
+		if !full {
+			after = []string{"-model", dir, "-adapter", to}
+		}
+		if out := called(t, append(after, "-prompt", "the hen has a", "-tokens", "5", "-temperature", "0")...); !strings.Contains(out, "nest") {
+			t.Errorf("full %t: the tuned model writes %q", full, out)
+		}
+	}
+	out := called(t, append(small, "-grpo", written(t, questions), "-out_dir", filepath.Join(t.TempDir(), "tuned"), "-length", "5", "-score", "contains")...)
+	found := regexp.MustCompile(`: 18 prompts, and 2 held out\nstep 8, on the prompts held out:\nmean reward (\S+) before, (\S+) now`).FindStringSubmatch(out)
+	if found == nil || !(found[2] > found[1]) {
+		t.Errorf("got %q", out)
+	}
+}
+
 // With weights in fewer bits -eval prints both losses, which are close, and the memory; sampling works as well.
 func TestWeights(t *testing.T) {
 	dir, s := made(t), written(t, strings.Repeat("the hen has a nest\n", 20))
@@ -277,6 +322,11 @@ func TestRefused(t *testing.T) {
 		"-choices: empty, want a file":                           {"-choices", ""},
 		"-stride: not read by -choices":                          {"-choices", "a", "-stride", "1"},
 		"-eval: empty, want a file":                              {"-eval", ""},
+		"-patience: not read by -dpo":                            {"-dpo", "a", "-patience", "1"},
+		"-group: not read by -dpo":                               {"-dpo", "a", "-group", "2"},
+		"-beta: not read by -tune":                               {"-tune", "a", "-beta", "1"},
+		`-score: got "bleu", want one of [contains equal]`:       {"-grpo", "a", "-score", "bleu"},
+		"-grpo: only one task at a time, and -dpo is another":    {"-grpo", "a", "-dpo", "b"},
 		"-merge: not read by -prompt":                            {"-merge=false"},
 		"-merge: no adapter to merge":                            {"-merge"},
 		"-stride: got -1":                                        {"-eval", "a", "-stride", "-1"},
@@ -297,7 +347,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	var help bytes.Buffer
-	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); err != flag.ErrHelp || strings.Count(help.String(), "\n\n") != 3 {
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); err != flag.ErrHelp || strings.Count(help.String(), "\n\n") != 4 {
 		t.Errorf("got %v and\n%s", err, help.String())
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {

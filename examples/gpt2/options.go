@@ -12,10 +12,14 @@ import (
 
 // options holds the values of the flags.
 type options struct {
-	task                    string // write, eval, choices, tune, merge, train or check
+	task                    string // write, eval, choices, tune, dpo, grpo, merge, train or check
 	model, adapter, prompt  string
 	eval, choices           string // texts to measure the model on
 	tune, train             string // texts to train on
+	dpo, grpo               string // preferences to tune on
+	beta, clip              float64
+	group, length, updates  int
+	score                   string
 	tokenizer, data, preset string
 	check, full, merge      bool
 	stride, tokens          int
@@ -37,6 +41,10 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 			"the likeliest choice: {\"prompt\": \"…\", \"choices\": [\"…\", \"…\"], \"answer\": 0}")
 		fs.StringVar(&o.tune, "tune", "",
 			"text to tune adapters on, or JSON lines of prompts and completions, or of messages")
+		fs.StringVar(&o.dpo, "dpo", "", "JSON lines of pairs of answers to tune adapters on, by direct preference "+
+			"optimization: {\"prompt\": \"…\", \"chosen\": \"…\", \"rejected\": \"…\"}")
+		fs.StringVar(&o.grpo, "grpo", "", "JSON lines of prompts with right answers to tune adapters on, by group "+
+			"relative policy optimization of the model's own answers: {\"prompt\": \"…\", \"answer\": \"…\"}")
 		fs.BoolVar(&o.full, "full", false, "tune all weights instead, and save a folder")
 		fs.BoolVar(&o.merge, "merge", false,
 			"save the model with its adapter merged to out_dir, as a folder without adapters")
@@ -56,6 +64,15 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 			"-eval prints both losses")
 		fs.IntVar(&o.tokens, "tokens", 200, "length of a sample")
 		o.sampling.Flags(fs)
+	})
+	program.Group(fs, "Preferences", func(fs *flag.FlagSet) {
+		fs.Float64Var(&o.beta, "beta", o.beta, "-dpo: how closely the model stays to the one before; by default 0.1; "+
+			"-grpo: weight of the penalty for leaving it; 0 is none; by default 0.04")
+		fs.IntVar(&o.group, "group", 8, "-grpo: number of answers to a prompt")
+		fs.IntVar(&o.length, "length", 64, "-grpo: largest number of tokens of an answer")
+		fs.StringVar(&o.score, "score", "equal", "-grpo: when an answer is right: equal, or contains the right one")
+		fs.IntVar(&o.updates, "updates", 1, "-grpo: number of steps with the same answers")
+		fs.Float64Var(&o.clip, "clip", 0.2, "-grpo: limit of the change of a token's probability in these steps")
 	})
 	program.Group(fs, "Training by -tune, whose defaults these are, by -full, and by -train, "+
 		"which also has the network",
@@ -80,6 +97,14 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		o.config = gpt.FullTuning()
 	default:
 		o.config = gpt.LoRATuning()
+	}
+	switch {
+	case o.dpo != "":
+		o.beta = 0.1
+		o.config.BatchSize, o.config.GradientAccumulationSteps = 2, 16
+	case o.grpo != "":
+		o.beta = 0.04
+		o.config.BatchSize, o.config.GradientAccumulationSteps = 8, 4
 	}
 	o.config.OutDir, o.sampling = "out/gpt2", base.SamplingOfNanoGPT()
 	fs := o.flags(io.Discard)

@@ -15,8 +15,9 @@ import (
 // settle determines the task, and refuses flags that would have no effect on it.
 func (o *options) settle() error {
 	o.task = "write"
-	texts := map[string]string{"eval": o.eval, "choices": o.choices, "tune": o.tune, "train": o.train}
-	for _, task := range []string{"prompt", "eval", "choices", "tune", "merge", "train", "check"} {
+	texts := map[string]string{"eval": o.eval, "choices": o.choices, "tune": o.tune, "train": o.train, "dpo": o.dpo,
+		"grpo": o.grpo}
+	for _, task := range []string{"prompt", "eval", "choices", "tune", "dpo", "grpo", "merge", "train", "check"} {
 		switch path, isText := texts[task]; {
 		case !o.given[task] || task == "merge" && !o.merge || task == "check" && !o.check:
 			continue
@@ -42,6 +43,9 @@ func (o *options) settle() error {
 	if err := program.Want(o.stride >= 0, "-stride", o.stride, "0 or more"); err != nil {
 		return err
 	}
+	if _, ok := scores[o.score]; !ok {
+		return errors.Errorf("-score: got %q, want one of %v", o.score, slices.Sorted(maps.Keys(scores)))
+	}
 	if err := base.CheckTraining(o.config.Training, o.config.Run); err != nil {
 		return err
 	}
@@ -64,14 +68,20 @@ func (o *options) read() error {
 		"eval":    {"model", "adapter", "block_size", "eval", "stride", "weights"},
 		"choices": {"model", "adapter", "block_size", "choices", "weights"},
 		"tune":    {"model", "tune", "full", "block_size", "dropout"},
+		"dpo":     {"model", "dpo", "full", "block_size", "dropout", "beta"},
+		"grpo":    {"model", "grpo", "full", "block_size", "beta", "group", "length", "score", "updates", "clip"},
 		"merge":   {"model", "adapter", "block_size", "merge", "out_dir"},
 		"train":   {"train", "tokenizer", "preset"},
 		"check":   {"model", "check", "data"},
 	}[o.task]
 	adapters := []string{"lora_r", "lora_alpha", "lora_targets", "lora_scale"}
 	switch o.task {
-	case "tune": // the network is the folder's
-		reads = append(reads, train.Fields(&o.config.Training, &o.config.Run, nil, nil).Names()...)
+	case "tune", "dpo", "grpo": // the network is the folder's
+		fields := train.Fields(&o.config.Training, &o.config.Run, nil, nil)
+		if o.task != "tune" { // they are judged at the end, by other numbers than the loss
+			fields = fields.Without("eval_interval", "eval_iters", "patience", "label_smoothing", "z_loss")
+		}
+		reads = append(reads, fields.Names()...)
 		if !o.full {
 			reads = append(reads, adapters...)
 		}

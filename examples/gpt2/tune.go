@@ -7,38 +7,55 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
+// source is a model to tune.
+type source struct {
+	*checkpoint.Checkpoint
+	tok text.Tokenizer
+}
+
+// source opens the model, unless out_dir cannot take the tuned one.
+func (o options) source(stderr io.Writer) (s source, err error) {
+	if err := vacant(o.config.OutDir); err != nil {
+		return s, err
+	}
+	if s.Checkpoint, err = base.Folder().Load(o.model, stderr); err != nil {
+		return s, err
+	}
+	if s.tok, err = gpt.LoadTokenizer(s.Checkpoint); err != nil {
+		s.Close()
+	}
+	return s, err
+}
+
+// store saves a tuned model: all of it, or its adapter.
+func (o options) store(s source, m *gpt.Model, dir string) error {
+	if o.full {
+		return save(m, s.tok, dir)
+	}
+	return m.SaveAdapter(dir, o.model)
+}
+
 // tune trains adapters of a model, or all of its weights, and saves them in out_dir.
 func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	cp, err := base.Folder().Load(o.model, stderr)
+	s, err := o.source(stderr)
 	if err != nil {
 		return err
 	}
-	defer cp.Close()
-	tok, err := gpt.LoadTokenizer(cp)
-	if err != nil {
-		return err
-	}
-	if err := vacant(o.config.OutDir); err != nil {
-		return err
-	}
-	data, name, err := o.texts(ctx, cp, tok, stderr)
+	defer s.Close()
+	data, name, err := o.texts(ctx, s.Checkpoint, s.tok, stderr)
 	if err != nil {
 		return err
 	}
 	o.config.Context = ctx
-	t, err := gpt.FineTune(o.config, data, tok, cp)
+	t, err := gpt.FineTune(o.config, data, s.tok, s.Checkpoint)
 	if err != nil {
 		return err
 	}
-	return fit(ctx, o, t, name, stdout, stderr, func(m *gpt.Model, dir string) error {
-		if o.full {
-			return save(m, tok, dir)
-		}
-		return m.SaveAdapter(dir, o.model)
-	})
+	return fit(ctx, o, t, name, stdout, stderr, func(m *gpt.Model, dir string) error { return o.store(s, m, dir) })
 }
 
 // merge saves a model with its adapter merged.

@@ -111,7 +111,7 @@ func (s *Study) key(t *Trial) error {
 // hasCode reports whether c holds code, which its fields do not determine.
 func hasCode(c gpt.Config) bool {
 	own, h := c.Parts, c.Hooks
-	return h.Rate != nil || h.Loss != nil || h.Gradients != nil || own.Bidirectional ||
+	return h.Rate != nil || h.Loss != nil || h.Fill != nil || h.Gradients != nil || own.Bidirectional ||
 		len(own.Positions)+len(own.Attentions)+len(own.Norms)+len(own.Blocks)+len(own.MLPs)+len(own.Activations)+
 			len(own.Heads)+len(own.Optimizers)+len(own.Schedules) > 0
 }

@@ -62,8 +62,8 @@ func TestLoadQuestionsRefuses(t *testing.T) {
 		`{"prompt": "a", "choices": ["b"], "answer": 0}`:       "choices: got 1, want at least 2",
 		`{"prompt": "a", "choices": ["b", "c"], "answer": 2}`:  "answer: got 2, want 0 to 1",
 		`{"prompt": "a", "choices": ["b", "c"], "answer": -1}`: "answer: got -1, want 0 to 1",
-		`{"prompt": "a", "choices": ["b", ""], "answer": 0}`:   "got no tokens of choice 1",
-		`{"prompt": "", "choices": ["b", "c"], "answer": 0}`:   "prompt: got no tokens",
+		`{"prompt": "a", "choices": ["b", ""], "answer": 0}`:   "choice 1: got 1 tokens of a prompt and 0 of its answer",
+		`{"prompt": "", "choices": ["b", "c"], "answer": 0}`:   "choice 0: got 0 tokens of a prompt and 1 of its answer",
 		`{"prompt": "a", "choices": ["b", "c"]}`:               "want prompt, choices and answer",
 		`{"prompt": "a", "choices": "bc", "answer": 0}`:        "choices",
 	} {

@@ -23,7 +23,7 @@ type Task struct {
 	Optimizer Optimizer
 	Factor    func(p graph.Expr) float64 // optional: the factor on the learning rate of a parameter, above 0
 	Schedules []Schedule                 // one's own, in addition to the library's
-	Hooks                                // Loss is not used: Build returns the loss
+	Hooks                                // Loss and Fill are not used: Build returns the loss
 	Blocks    []string                   // scopes whose activations are dropped if the Run has Recompute
 	FLOPs     float64                    // per token
 	Done      int                        // number of steps already done when a run is resumed

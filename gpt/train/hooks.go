@@ -18,6 +18,11 @@ type Hooks struct {
 	// cross entropy. A target of text.Ignore must not count. Evaluations use this loss, too.
 	Loss func(logits, targets graph.Expr) graph.Expr
 
+	// Fill fills the tokens x and targets y (n each) of a micro-batch to train on, in place of blocks drawn from the
+	// corpus, and the inputs that Loss has declared. The step and the micro-batch count from 0. They alone must decide
+	// what Fill does, so that a run that is resumed or divided among machines sees the same batches.
+	Fill func(step, micro int, x, y []int) error
+
 	// Gradients gets the gradient of every trained parameter, the mean over the micro-batches, before clipping, and
 	// may write to it. The step is counted from 0. If Gradients returns an error, Step returns it and is not done.
 	Gradients func(step int, grads []Named) error

@@ -13,12 +13,12 @@ type Log struct {
 	Trouble  error // the first error of a file next to the checkpoints; it does not end the run
 }
 
-// Step reports a step of training.
-func (l *Log) Step(p train.Progress) {
+// Step reports a step of training. The fields are shown before those of the progress.
+func (l *Log) Step(p train.Progress, fields ...string) {
 	seconds := p.Took.Seconds()
 	speed, gflops := float64(p.Tokens)/seconds, p.FLOP/seconds/1e9
-	fields := []string{fmt.Sprintf("loss %.6f", p.Loss), fmt.Sprintf("norm %.2f", p.Norm), fmt.Sprintf("lr %.1e", p.LR),
-		fmt.Sprintf("%.1f ms", seconds*1e3)}
+	fields = append(fields, fmt.Sprintf("loss %.6f", p.Loss), fmt.Sprintf("norm %.2f", p.Norm),
+		fmt.Sprintf("lr %.1e", p.LR), fmt.Sprintf("%.1f ms", seconds*1e3))
 	if p.FLOP > 0 {
 		fields = append(fields, fmt.Sprintf("%.1f GFLOP/s", gflops))
 	}

@@ -84,7 +84,7 @@ var rules = []struct{ pattern, why string }{
 	{`^scaling\.Ensemble\.Predict 0\.(Law|Intervals)`, "for the reader: the laws of the resamples predict"},
 	{`^scaling\.Law\.Best 0\.E=`, "another E moves no minimum"},
 	{`^train\.Frozen\.Check 0=(nil|short)|\.Frozen=nil`, "nothing is frozen"},
-	{`\.Hooks\.(Rate|Gradients)=of zeros`, "a rate of 0, and a look at gradients that changes nothing"},
+	{`\.Hooks\.(Rate|Gradients|Fill)=of zeros`, "a rate of 0, and a look at gradients that changes nothing, and a batch that stays"},
 	{`^gpt\.Config\.(ValidateModel|Family) 0\.Hooks\.Loss`, "a network alone has no loss"},
 	{`^gpt\.Trainer\.Save 1=typo`, "a directory's name"},
 	{`^safetensors\.(File\.Values (0=zero|1\.(Name|Shape)|2=of zeros)|Write 1=(nil|short)|WriteEach 3=of zeros)`, "a place in the file, whatever it is called; no tensors"},
@@ -109,7 +109,7 @@ var rules = []struct{ pattern, why string }{
 	{`^train\.Training\.Check 0(={}|\.(BatchSize|Gradient\w+|Optimizer|Muon\w+|PreconditionFrequency|ShampooBeta|MaxPrecondDim|WeightDecay|Beta\d|GradClip)=)`, "not the schedule's"},
 	{`^train\.Training\.Check 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1|(EMA|LabelSmoothing|ZLoss)=(-1|NaN|\+Inf)|Precision=typo)`, "wrong by itself: Fields refuses it"},
 	{`^train\.New 2\.(Hooks\.Rate|FLOPs|Schedules)`, "a step of 0, and a number to report"},
-	{`^train\.New 2\.Hooks\.Loss=`, "Build makes the loss"},
+	{`^train\.New 2\.Hooks\.(Loss|Fill)=`, "Build makes the loss, and Fill of the Task the batches"},
 	{`^train\.New 0\.GradClip=\+Inf`, "no clipping"},
 }
 

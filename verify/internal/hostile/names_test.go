@@ -14,6 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/scaling"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/preference"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -47,6 +48,7 @@ var packages = []string{
 	"gpt/lab/paired",
 	"gpt/lab/scaling",
 	"gpt/parts",
+	"gpt/preference",
 	"gpt/published",
 	"gpt/published/gguf",
 	"gpt/safetensors",
@@ -266,6 +268,7 @@ var functions = map[string]any{
 	"lab.Cross":                       lab.Cross,
 	"nn.HeadIn":                       nn.HeadIn,
 	"nn.In":                           nn.In,
+	"nn.LogProbs":                     nn.LogProbs,
 	"nn.Make":                         nn.Make,
 	"nn.NewALiBi":                     nn.NewALiBi,
 	"nn.NewAdapted":                   nn.NewAdapted,
@@ -374,6 +377,8 @@ var functions = map[string]any{
 	"parts.ShortConvs":                parts.ShortConvs,
 	"parts.Skips":                     parts.Skips,
 	"parts.ValueResiduals":            parts.ValueResiduals,
+	"preference.NewDPO":               preference.NewDPO,
+	"preference.NewGRPO":              preference.NewGRPO,
 	"published.Ends":                  published.Ends,
 	"published.Families":              published.Families,
 	"published.FamilyOf":              published.FamilyOf,
@@ -425,6 +430,8 @@ var functions = map[string]any{
 	"text.Kinds":                      text.Kinds,
 	"text.Load":                       text.Load,
 	"text.LoadAnswers":                text.LoadAnswers,
+	"text.LoadPairs":                  text.LoadPairs,
+	"text.LoadPrompts":                text.LoadPrompts,
 	"text.LoadQuestions":              text.LoadQuestions,
 	"text.Match":                      text.Match,
 	"text.NewCharacters":              text.NewCharacters,
@@ -826,6 +833,12 @@ var types = []reflect.Type{
 	reflect.TypeFor[parts.Skip](),
 	reflect.TypeFor[parts.Stack](),
 	reflect.TypeFor[parts.ValueResidual](),
+	reflect.TypeFor[preference.DPO](),
+	reflect.TypeFor[preference.GRPO](),
+	reflect.TypeFor[preference.Group](),
+	reflect.TypeFor[preference.Judgement](),
+	reflect.TypeFor[preference.Round](),
+	reflect.TypeFor[preference.Score](),
 	reflect.TypeFor[published.Family](),
 	reflect.TypeFor[published.Heads](),
 	reflect.TypeFor[published.Layout](),
@@ -878,6 +891,8 @@ var types = []reflect.Type{
 	reflect.TypeFor[text.Dataset](),
 	reflect.TypeFor[text.Kind](),
 	reflect.TypeFor[text.Message](),
+	reflect.TypeFor[text.Pair](),
+	reflect.TypeFor[text.Prompt](),
 	reflect.TypeFor[text.Question](),
 	reflect.TypeFor[text.Shards](),
 	reflect.TypeFor[text.Template](),

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"gpt/published"},
 	{"gpt/internal/peft", "gpt/decode"},
 	{"gpt", "gpt/seq2seq"},
-	{"gpt/inspect", "gpt/lab"},
+	{"gpt/inspect", "gpt/lab", "gpt/preference"},
 }
 
 // TestLayers checks that a package of graph, nn or gpt imports packages of lower layers only.

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
+	"github.com/pedestrian-ml/pedestrian/gpt/preference"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
+)
+
+// scores holds the functions that score an answer, by name: 1 for a right one, otherwise 0.
+var scores = map[string]func(want, got string) bool{
+	"equal":    func(want, got string) bool { return strings.TrimSpace(want) == strings.TrimSpace(got) },
+	"contains": func(want, got string) bool { return strings.Contains(got, strings.TrimSpace(want)) },
+}
+
+// dpo tunes a model on pairs of answers, and compares it with the one before on pairs that are held out.
+func dpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	s, err := o.source(stderr)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	template, err := gpt.LoadTemplate(s.Checkpoint)
+	if err != nil {
+		return err
+	}
+	all, err := text.LoadPairs(o.dpo, s.tok, template)
+	if err != nil {
+		return err
+	}
+	pairs, held, err := heldOut(all, o.dpo)
+	if err != nil {
+		return err
+	}
+	bar := program.NewBar(stderr, "reading", 0, 2*len(pairs))
+	defer bar.Close()
+	o.config.Context = ctx
+	d, err := preference.NewDPO(o.config, o.beta, pairs, s.tok, s.Checkpoint, func(done, _ int) { bar.Draw(done) })
+	if err != nil {
+		return program.Cause(ctx, err)
+	}
+	bar.Close()
+	if d.Cut > 0 {
+		fmt.Fprintf(stdout, "prompts cut at their beginning to a context of %d tokens: those of %s answers\n",
+			d.Config().BlockSize, program.Thousands(d.Cut))
+	}
+	run := preferred{Trainer: d.Trainer, what: "pairs", name: o.dpo, trained: len(pairs), held: len(held)}
+	run.step = func() (train.Progress, []string, error) {
+		p, err := d.Step()
+		return p, nil, err
+	}
+	run.judge = func(draw func(done, total int)) (string, error) {
+		list, err := d.Judge(ctx, held, draw)
+		if err != nil {
+			return "", err
+		}
+		var before, now, likelier, likely []float64
+		for _, j := range list {
+			before, now = append(before, j.Loss(0)), append(now, j.Loss(o.beta))
+			likely, likelier = append(likely, share(j.Before > 0)), append(likelier, share(j.Now > 0))
+		}
+		return fmt.Sprintf("loss %s\nthe chosen answer is the likelier one: %s\n", compared(before, now, o.config.Seed),
+			compared(likely, likelier, o.config.Seed)), nil
+	}
+	return run.fit(ctx, o, s, stdout, stderr)
+}
+
+// grpo tunes a model on its own answers to prompts, and compares it with the one before on prompts that are held out.
+func grpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	s, err := o.source(stderr)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	template, err := gpt.LoadTemplate(s.Checkpoint)
+	if err != nil {
+		return err
+	}
+	all, err := text.LoadPrompts(o.grpo, s.tok, template)
+	if err != nil {
+		return err
+	}
+	prompts, held, err := heldOut(all, o.grpo)
+	if err != nil {
+		return err
+	}
+	group := preference.Group{
+		Size: o.group, Length: o.length, Updates: o.updates, Clip: o.clip, Beta: o.beta,
+		Score: func(p text.Prompt, answer string) (float64, error) {
+			if p.Answer == "" {
+				return 0, errors.Errorf("the prompt %.64q has no answer to compare with", p.Text)
+			}
+			return share(scores[o.score](p.Answer, answer)), nil
+		},
+	}
+	if group.Stop, err = base.Ends(s.Checkpoint, s.tok); err != nil {
+		return err
+	}
+	o.config.Context = ctx
+	g, err := preference.NewGRPO(o.config, group, prompts, s.tok, s.Checkpoint)
+	if err != nil {
+		return program.Cause(ctx, err)
+	}
+	run := preferred{Trainer: g.Trainer, what: "prompts", name: o.grpo, trained: len(prompts), held: len(held)}
+	run.step = func() (train.Progress, []string, error) {
+		p, r, err := g.Step(ctx)
+		return p, []string{fmt.Sprintf("reward %.3f", r.Reward), fmt.Sprintf("%.1f tokens", r.Length),
+			fmt.Sprintf("%.0f %% ended", 100*r.Ended)}, err
+	}
+	run.judge = func(draw func(done, total int)) (string, error) {
+		before, now, err := g.Judge(ctx, held, draw)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("mean reward %s\n", compared(before, now, o.config.Seed)), nil
+	}
+	return run.fit(ctx, o, s, stdout, stderr)
+}
+
+// heldOut divides a list: the first nine tenths are to train on, the rest is held out.
+func heldOut[T any](list []T, name string) (train, held []T, err error) {
+	n := len(list) * 9 / 10
+	if n < 1 {
+		return nil, nil, errors.Errorf("%s: got %d lines, want at least 2: one to train on, one to hold out",
+			name, len(list))
+	}
+	return list[:n], list[n:], nil
+}
+
+func share(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// compared describes the means of two lists, and the mean of their differences by Student's paired t.
+func compared(before, now []float64, seed uint64) string {
+	mean := func(list []float64) (m float64) {
+		for _, x := range list {
+			m += x / float64(len(list))
+		}
+		return m
+	}
+	s := fmt.Sprintf("%.4f before, %.4f now", mean(before), mean(now))
+	c, err := paired.Compare(now, before, seed)
+	if err != nil { // fewer than two
+		return s
+	}
+	return s + fmt.Sprintf(": %+.4f, 95 %% from %+.4f to %+.4f, p = %.2g", c.Mean, c.Low, c.High, c.P)
+}
+
+// preferred is a tuning on preferences.
+type preferred struct {
+	*gpt.Trainer
+	what, name    string // of the data
+	trained, held int
+	step          func() (p train.Progress, fields []string, err error)
+	judge         func(draw func(done, total int)) (string, error)
+}
+
+// fit trains until max_iters or Ctrl-C, saves in out_dir, and compares the model with the one before.
+func (t preferred) fit(ctx context.Context, o options, s source, stdout, stderr io.Writer) error {
+	c := t.Config()
+	all, trained := c.Count()
+	fmt.Fprintf(stdout, "%s parameters, %s trained, on %s: %s %s, and %s held out\n", program.Thousands(all),
+		program.Thousands(trained), t.name, program.Thousands(t.trained), t.what, program.Thousands(t.held))
+	stopped := t.steps(ctx, stderr)
+	if stopped != nil && (ctx.Err() == nil || t.Done == 0) {
+		return stopped
+	}
+	if err := o.store(s, t.Model, c.OutDir); err != nil {
+		return err
+	}
+	if c.EMA > 0 {
+		m, err := t.Averaged()
+		if err != nil {
+			return err
+		}
+		if err := o.store(s, m, filepath.Join(c.OutDir, averagedDir)); err != nil {
+			return err
+		}
+	}
+	if stopped != nil {
+		return errors.WithMessagef(stopped, "saved to %s as it was after step %d", c.OutDir, t.Done)
+	}
+	bar := program.NewBar(stderr, "judging", 0, 2*t.held)
+	defer bar.Close()
+	said, err := t.judge(func(done, total int) { bar.Of(total); bar.Draw(done) })
+	if err != nil {
+		return program.Cause(ctx, err)
+	}
+	bar.Close()
+	_, err = fmt.Fprintf(stdout, "step %d, on the %s held out:\n%ssaved to %s\n", t.Done, t.what, said, c.OutDir)
+	return err
+}
+
+// steps does the steps.
+func (t preferred) steps(ctx context.Context, stderr io.Writer) error {
+	log := &program.Log{Bar: program.NewBar(stderr, "tuning", 0, t.Config().MaxIters)}
+	defer log.Close()
+	for t.Done < t.Config().MaxIters {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		p, fields, err := t.step()
+		if err != nil {
+			return program.Cause(ctx, err)
+		}
+		log.Step(p, fields...)
+	}
+	return nil
+}
