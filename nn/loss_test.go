@@ -448,9 +448,9 @@ func learnt(
 	return p.Loss(), p.Grad(z)
 }
 
-// TestI114Penalty: without a penalty, GRPO is PPO with a clip. A policy that is its reference has no penalty. Otherwise
+// TestI116Penalty: without a penalty, GRPO is PPO with a clip. A policy that is its reference has no penalty. Otherwise
 // the penalty is positive, and its gradient moves the policy towards the reference.
-func TestI114Penalty(t *testing.T) {
+func TestI116Penalty(t *testing.T) {
 	const n, v = 6, 5
 	for _, kernels := range []bool{true, false} {
 		ppo, want := learnt(t, kernels, n, v, func(s graph.Scope, z graph.Expr) graph.Expr {
@@ -494,10 +494,10 @@ func TestI114Penalty(t *testing.T) {
 	}
 }
 
-// TestI115Preferences: at the reference the loss is ln 2, and both texts of a pair get opposite pushes. A constant in
+// TestI117Preferences: at the reference the loss is ln 2, and both texts of a pair get opposite pushes. A constant in
 // the reference of both texts changes nothing. The loss is the cross entropy of the labels "the first text is
 // preferred" with the margins as logits.
-func TestI115Preferences(t *testing.T) {
+func TestI117Preferences(t *testing.T) {
 	const texts, length, v, beta = 4, 3, 5, 0.4
 	ids := []int{0, 1, -1, 2, 3, 4, -1, -1, 2, 1, 1, 0}
 	for _, kernels := range []bool{true, false} {

@@ -16,7 +16,8 @@ func TestEveryFlag(t *testing.T) {
 	adapter := filepath.Join(t.TempDir(), "adapter")
 	called(t, "-model", model, "-tune", hens, "-max_iters", "1", "-batch_size", "1", "-gradient_accumulation_steps", "1",
 		"-block_size", "8", "-lora_r", "2", "-out_dir", adapter)
-	pairs := written(t, strings.Repeat(`{"prompt": "the hen", "chosen": " has a nest", "rejected": " has"}`+"\n", 12))
+	pairs := written(t, strings.Repeat(`{"prompt": "the hen", "chosen": " has a nest", "rejected": " has"}`+"\n"+
+		`{"prompt": "the cow", "chosen": " is", "rejected": " was"}`+"\n", 6))
 	otherPairs := written(t, strings.Repeat(`{"prompt": "the hen", "chosen": " is", "rejected": " has a nest"}`+"\n", 12))
 	otherPrompts := written(t, strings.Repeat(`{"prompt": "the cow", "answer": "e"}`+"\n", 12))
 	prompts := written(t, strings.Repeat(`{"prompt": "the hen", "answer": "a"}`+"\n", 12))
@@ -59,10 +60,10 @@ func TestEveryFlag(t *testing.T) {
 		{"tune", append(small, "-model", model, "-tune", hens, "-out_dir", "DIR/adapter", "-lora_r", "2"),
 			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5"})},
 		{"dpo", append(small, "-model", model, "-dpo", pairs, "-out_dir", "DIR/dpo", "-lora_r", "2"), flagtest.With(tuned, map[string]string{
-			"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "dpo": otherPairs, "batch_size": "4"})},
+			"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "dpo": otherPairs, "patience": "1", "eval_iters": "2", "batch_size": "4"})},
 		{"grpo", append(small, "-model", trained, "-grpo", prompts, "-out_dir", "DIR/grpo", "-lora_r", "2", "-group", "2", "-length", "4", "-score", "contains", "-updates", "2"),
-			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "grpo": otherPrompts, "batch_size": "4",
-				"score": "equal", "group": "2 with -gradient_accumulation_steps 2", "updates": "1"})},
+			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "grpo": otherPrompts, "patience": "1", "eval_iters": "2", "batch_size": "4",
+				"score": "equal", "group": "4 with -gradient_accumulation_steps 2", "updates": "1"})},
 		{"full", append(small, "-model", model, "-tune", hens, "-full", "-out_dir", "DIR/full"), flagtest.With(tuned, map[string]string{"full": "false"})},
 		{"train", append(flagtest.Small(), "-train", hens, "-tokenizer", "train:270", "-out_dir", "DIR/new"),
 			flagtest.With(alone, map[string]string{"bias": "false", "head": "linear", "decay_lr": "false", "tokenizer": "train:260", "preset": "gpt2",

@@ -18,6 +18,7 @@ func TestEveryFlag(t *testing.T) {
 	other, file := filepath.Join(t.TempDir(), "other.txt"), filepath.Join(t.TempDir(), "study.json")
 	put(t, other, strings.Repeat("A text, and another than the first one was.\n", 20))
 	put(t, file, `{"seeds": 3}`)
+	const mixture = "of mlp moe, which has no activation of the arm; tried with tinyshakespeare"
 	p := flagtest.Program{
 		Run: untimed,
 		Args: func(dir string) []string {
@@ -32,20 +33,26 @@ func TestEveryFlag(t *testing.T) {
 			"min_lr": "0.19", "max_iters": "9", "lr_decay_iters": "3", "published": "mad.csv",
 		}),
 		Unseen: map[string]string{
-			"dir":             "the directory in which the test looks",
-			"scale":           "TestScale, without -arms",
-			"scale_iters":     "TestScale, without -arms",
-			"widths":          "TestTransfer, without -arms",
-			"rates":           "TestTransfer, without -arms",
-			"report":          "of a directory with results",
-			"jobs":            "the same bits",
-			"tensorboard":     "another directory",
-			"quick":           "its sizes are given as flags",
-			"threads":         "the same bits",
-			"kernels":         "the same but for rounding",
-			"recompute":       "the same bits",
-			"memory_limit":    "a limit that the run stays below",
-			"shard_optimizer": "of several ranks",
+			"num_experts":          mixture,
+			"num_experts_per_tok":  mixture,
+			"n_shared_experts":     mixture,
+			"norm_topk_prob":       mixture,
+			"scoring_func":         mixture,
+			"router_aux_loss_coef": mixture,
+			"dir":                  "the directory in which the test looks",
+			"scale":                "TestScale, without -arms",
+			"scale_iters":          "TestScale, without -arms",
+			"widths":               "TestTransfer, without -arms",
+			"rates":                "TestTransfer, without -arms",
+			"report":               "of a directory with results",
+			"jobs":                 "the same bits",
+			"tensorboard":          "another directory",
+			"quick":                "its sizes are given as flags",
+			"threads":              "the same bits",
+			"kernels":              "the same but for rounding",
+			"recompute":            "the same bits",
+			"memory_limit":         "a limit that the run stays below",
+			"shard_optimizer":      "of several ranks",
 		},
 	}
 	p.Check(t)

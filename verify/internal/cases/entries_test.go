@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -17,6 +18,13 @@ import (
 
 // Every entry of the inventory is certified: by a Case, or by tests that exist.
 func TestInventory(t *testing.T) {
+	said := map[string]string{}
+	for _, e := range slices.Concat(ofVariants[float64](fixture.Default()), families[float64](fixture.Default())) {
+		if before, ok := said[e.ID]; ok && before != "" && e.What != "" && before != e.What {
+			t.Errorf("%s is both %q and %q", e.ID, before, e.What)
+		}
+		said[e.ID] = cmp.Or(said[e.ID], e.What)
+	}
 	tests := namesOfTests(t)
 	var ids []string
 	for _, e := range At(fixture.Default()) {

@@ -53,10 +53,10 @@ func rewards[T hand.Number](n fixture.Sizes) []entry[T] {
 			ppo.on("ppo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
 			ppo.on("ppo with a baseline", r, returns, baseline),
 		}},
-		{verify.Entry{ID: "I114", What: "GRPO with a penalty", Source: "Shao et al. 2024"}, []formula[T]{
+		{verify.Entry{ID: "I116", What: "GRPO with a penalty", Source: "Shao et al. 2024"}, []formula[T]{
 			grpo.on("grpo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
 		}},
-		{verify.Entry{ID: "I115", What: "direct preference optimization", Source: "Rafailov et al. 2023"},
+		{verify.Entry{ID: "I117", What: "direct preference optimization", Source: "Rafailov et al. 2023"},
 			[]formula[T]{preferences[T](n)}},
 	}
 }
