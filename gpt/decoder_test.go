@@ -408,21 +408,25 @@ func TestFeedAfterStep(t *testing.T) {
 	}
 }
 
-// A prompt shorter than half a context is fed a few tokens at a time, a longer one by halves, and the rest one by one.
+// A prompt is fed by the largest runs of tokens that are shorter than what is left of it, and the rest one by one.
 // The results are the same as for single tokens, also if the context has been full.
 func TestPromptsAFewAtATime(t *testing.T) {
 	const few = 32 // of package decode
 	c := odd()
 	c.BlockSize = 2*few + 12
-	for name, change := range map[string]func(*Config){"causal": func(*Config) {}, "linear": func(c *Config) { c.Attention = "linear" }} {
+	for name, change := range map[string]func(*Config){"causal": func(*Config) {}, "linear": func(c *Config) { c.Attention = "linear" }, "long": func(c *Config) { c.BlockSize = 260 }} {
 		c := c
 		change(&c)
 		m := model64(t, c, true, 1)
 		d, slow := newDecoderOf(t, m), newDecoderOf(t, m)
-		if sizes, _ := programs(t, m); !slices.Equal(sizes, []int{1, few + 6, few}) {
-			t.Fatalf("%s: %v tokens at once, want 1, %d and %d", name, sizes, few+6, few)
+		runs, prompts := []int{1, few + 6, 8, few}, []int{few, few + 1, few + 6, few + 7, 2*few + 1, 2*few + 11, few + 3}
+		if name == "long" {
+			runs, prompts = []int{1, 130, 8, few, 128}, []int{128, 129, 131, 170, 9}
 		}
-		for _, n := range []int{few, few + 1, few + 6, few + 7, 2*few + 1, 2*few + 11, few + 3} {
+		if sizes, _ := programs(t, m); !slices.Equal(sizes, runs) {
+			t.Fatalf("%s: %v tokens at once, want %v", name, sizes, runs)
+		}
+		for _, n := range prompts {
 			ids := make([]int, n)
 			for i := range ids {
 				ids[i] = (i*i + n) % c.VocabSize
@@ -435,8 +439,8 @@ func TestPromptsAFewAtATime(t *testing.T) {
 		}
 	}
 	c.BlockSize = 2*few + 1
-	if sizes, _ := programs(t, model64(t, c, true, 1)); !slices.Equal(sizes, []int{1, few}) {
-		t.Errorf("a context of %d: %v tokens at once, want 1 and half of it", c.BlockSize, sizes)
+	if sizes, _ := programs(t, model64(t, c, true, 1)); !slices.Equal(sizes, []int{1, few, 8}) {
+		t.Errorf("a context of %d: %v tokens at once, want 1, half of it, and 8", c.BlockSize, sizes)
 	}
 }
 

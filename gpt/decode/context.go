@@ -10,19 +10,24 @@ import (
 // window holds the context, that is, the tokens from which the next ones are predicted, and the programs that append to
 // it. Lists of tokens are ordered by position: first those of all texts at one position, then those at the next.
 type window struct {
-	batch, size     int          // number of texts, of tokens that the context holds
-	vocabulary      int          // V
-	graph           *graph.Graph // of the weights
-	changes         uint64       // count of changes to the weights when the context was fed
-	one, some, half *steps       // for one token, a few, and half a context, if all layers are cached
-	caches          nn.Caches    // of these programs
-	rerun           *rerun       // for any other network
-	tokens          []int
+	batch, size int          // number of texts, of tokens that the context holds
+	vocabulary  int          // V
+	graph       *graph.Graph // of the weights
+	changes     uint64       // count of changes to the weights when the context was fed
+	one, half   *steps       // for one token, and half a context, if all layers are cached
+	some        []*steps     // for the sizes of runs below half a context, and for half, ascending
+	caches      nn.Caches    // of these programs
+	rerun       *rerun       // for any other network
+	tokens      []int
 }
 
-// few is the number of tokens of a prompt that are fed at once if it is shorter than half a context. The weights are
-// read once for all of them; with this number reading them no longer dominates the time.
+// few is the number of tokens of a prompt that are fed at once while other texts are written. The weights are read once
+// for all of them; with this number reading them no longer dominates the time.
 const few = 32
+
+// runs holds the numbers of tokens of a prompt that a window feeds at once, beside half a context. For the largest,
+// packed weights are unpacked once for all tokens; the smallest leaves fewer to be fed one by one.
+var runs = [...]int{8, few, 128}
 
 func newWindow(n Network, batch int) (w *window, err error) {
 	w = &window{
@@ -39,11 +44,17 @@ func newWindow(n Network, batch int) (w *window, err error) {
 	if w.half, err = newSteps(n, batch, max(1, w.size/2), 1, w.caches); err != nil {
 		return nil, err
 	}
-	if w.some = w.half; w.half.n > few {
-		if w.some, err = newSteps(n, batch, few, 1, w.caches); err != nil {
+	for _, size := range runs {
+		if size >= w.half.n {
+			break
+		}
+		s, err := newSteps(n, batch, size, 1, w.caches)
+		if err != nil {
 			return nil, err
 		}
+		w.some = append(w.some, s)
 	}
+	w.some = append(w.some, w.half)
 	if n.CheckSteps == nil {
 		return w, nil
 	}
@@ -97,7 +108,7 @@ func (w *window) append(r graph.Reading, tokens []int) error {
 		if len(tokens) == w.batch {
 			program = w.one.logits
 		}
-		for _, more := range []*steps{w.some, w.half} {
+		for _, more := range w.some {
 			if n := more.n * w.batch; len(tokens) > n && len(w.tokens)+n <= full {
 				s, program = more, more.hidden
 			}
