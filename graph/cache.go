@@ -24,8 +24,8 @@ type Cache interface {
 // other. All caches of this package are Divisible.
 type Divisible interface {
 	Cache
-	// Keep forgets the tokens of a sequence after the first n. It returns ErrOrder if the cache cannot: one that holds
-	// a state instead of tokens can only forget all of them.
+	// Keep forgets the tokens of a sequence after the first n. It returns ErrOrder if the cache cannot: a cache of a
+	// state can only forget all of them, and a cache of a window can only go back a few tokens.
 	Keep(sequence, n int) error
 	// Select returns a cache for steps of some sequences, with the same memory: its sequence i is sequence rows[i] of
 	// this one when the step runs. The caller may change rows between runs; they must differ. An operation of a

@@ -30,15 +30,7 @@ func dpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer s.Close()
-	template, err := gpt.LoadTemplate(s.Checkpoint)
-	if err != nil {
-		return err
-	}
-	all, err := text.LoadPairs(o.dpo, s.tok, template)
-	if err != nil {
-		return err
-	}
-	pairs, held, err := heldOut(all, o.dpo)
+	pairs, held, err := heldOut(s, o.dpo, text.LoadPairs)
 	if err != nil {
 		return err
 	}
@@ -82,15 +74,7 @@ func grpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer s.Close()
-	template, err := gpt.LoadTemplate(s.Checkpoint)
-	if err != nil {
-		return err
-	}
-	all, err := text.LoadPrompts(o.grpo, s.tok, template)
-	if err != nil {
-		return err
-	}
-	prompts, held, err := heldOut(all, o.grpo)
+	prompts, held, err := heldOut(s, o.grpo, text.LoadPrompts)
 	if err != nil {
 		return err
 	}
@@ -127,16 +111,27 @@ func grpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	return run.fit(ctx, o, s, stdout, stderr)
 }
 
-// heldOut divides a list: the first nine tenths are to train on, the rest is held out.
-func heldOut[T any](list []T, name string) (train, held []T, err error) {
+// heldOut reads the lines of a file: the first nine tenths are to train on, the rest is held out.
+func heldOut[T any](
+	s source, path string, load func(path string, tok text.Tokenizer, t text.Template) ([]T, error),
+) (train, held []T, err error) {
+	template, err := gpt.LoadTemplate(s.Checkpoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := load(path, s.tok, template)
+	if err != nil {
+		return nil, nil, err
+	}
 	n := len(list) * 9 / 10
 	if n < 1 {
 		return nil, nil, errors.Errorf("%s: got %d lines, want at least 2: one to train on, one to hold out",
-			name, len(list))
+			path, len(list))
 	}
 	return list[:n], list[n:], nil
 }
 
+// share returns 1 for yes, and 0 for no: its mean is the share of yes.
 func share(yes bool) float64 {
 	if yes {
 		return 1

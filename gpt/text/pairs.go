@@ -79,7 +79,7 @@ func (t Template) lastAnswer(tok Tokenizer, messages []Message) (Choice, error) 
 	return c, err
 }
 
-// Prompt is a text to answer, with what a score compares the answer with.
+// Prompt is a text for a model to answer. Answer holds the right answer, with which a score compares the model's.
 type Prompt struct {
 	Tokens []int  // with the beginning of the answer's turn, in a conversation
 	Text   string // the prompt, or the content of the last message

@@ -13,7 +13,9 @@ import (
 // Tokens holds the numbers of a decoder's cache with room for every token of a context.
 type Tokens interface {
 	Fork(from, to, tokens int)
-	Holds(sequence, position int) bool // whether it has what a token at that position needs of earlier ones
+	// Holds reports whether a sequence can continue at a position: the cache still has the earlier tokens to which
+	// the token there attends.
+	Holds(sequence, position int) bool
 	Bytes() int
 }
 
