@@ -65,6 +65,12 @@ func TestConfigCountExperts(t *testing.T) {
 	if got, want := c.Active(), rest+4*(128*7+5*expert); got != want {
 		t.Errorf("got %d active parameters, want %d", got, want)
 	}
+	biased := c
+	biased.RouterBiasUpdateRate = 0.01
+	total, trainable := biased.Count()
+	if want := rest + 4*(128*7+9*expert); total != want+4*7 || trainable != want || FLOPsPerToken(biased) != FLOPsPerToken(c) {
+		t.Errorf("got %d parameters, %d trainable, want %d and %d with the biases", total, trainable, want+4*7, want)
+	}
 	one := c
 	one.NumExpertsPerTok = 2
 	if got, want := FLOPsPerToken(c)-FLOPsPerToken(one), float64(6*4*expert); !(math.Abs(got-want) <= 1e-6*want) {

@@ -351,6 +351,7 @@ func TestMachinesSameBits(t *testing.T) {
 		}},
 		"experts": {[]int{2, 4}, func(c *Config) {
 			c.MLP, c.NumExperts, c.RouterAuxLossCoef, c.ShardOptimizer = "moe", 3, 0.5, true
+			c.RouterBiasUpdateRate = 0.01
 		}},
 		"averaged":  {[]int{2}, func(c *Config) { c.EMA, c.ShardOptimizer = 0.75, true }},
 		"reference": {[]int{4}, func(c *Config) { c.Kernels = false }},

@@ -34,6 +34,7 @@ type Model struct {
 
 	plan     plan
 	adapters []*nn.LoRA
+	loads    []nn.Load       // of the blocks with experts
 	hidden   map[string]bool // names of the hidden matrices
 	inUse    inUse           // set by Use
 	merged   []*Adapter      // those that Merge has added to the weights
@@ -94,7 +95,7 @@ func (p plan) declare(g *graph.Graph, batch int) *Model {
 		l.Smoothing, l.ZLoss = p.LabelSmoothing, p.ZLoss
 		m.Objective = l.Forward(append([]graph.Expr{m.Logits}, m.Future...), m.Targets)
 	}
-	m.Objective = net.Balanced(m.Objective)
+	m.Objective, m.loads = net.Balanced(m.Objective), net.Loads()
 	return m
 }
 
@@ -128,12 +129,22 @@ func (m *Model) Trainable() []graph.Expr {
 	return m.Config.Frozen.Rest(m.candidates())
 }
 
-// candidates returns all parameters, or with LoRA the adapters, including those in Frozen.
+// candidates returns all parameters that have a gradient, or with LoRA the adapters, including those in Frozen.
 func (m *Model) candidates() []graph.Expr {
-	if m.Config.LoraR == 0 {
-		return m.Params()
+	return slices.DeleteFunc(slices.Clone(m.Params()), func(p graph.Expr) bool {
+		return nn.IsBalancing(p) || m.Config.LoraR > 0 && !isAdapter(p)
+	})
+}
+
+// balanced returns the loads of the experts. Their biases are fixed with LoRA, like all weights but the adapters.
+func (m *Model) balanced() []nn.Load {
+	list := slices.Clone(m.loads)
+	for i := range list {
+		if m.Config.LoraR > 0 {
+			list[i].Bias = graph.Expr{}
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(m.Params()), func(p graph.Expr) bool { return !isAdapter(p) })
+	return list
 }
 
 // fields returns the exported fields of m except Config.

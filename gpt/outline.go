@@ -115,6 +115,9 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 		}
 		params = params[1:]
 		trained := isAdapter(x) == (c.LoraR > 0)
+		if trained && nn.IsBalancing(x) {
+			o.frozen, trained = o.frozen+n, false
+		}
 		if trained {
 			o.names = append(o.names, name)
 			if c.Frozen.Has(name) {
@@ -129,6 +132,8 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 		}
 		times, ok := uses[name]
 		switch {
+		case nn.IsBalancing(x):
+			times = 0
 		case strings.HasPrefix(name, "ln_f."):
 			times = float64(c.FutureTokens)
 		case !ok:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pkg/errors"
 )
 
@@ -57,6 +60,105 @@ func TestResumeBitForBitAveraged(t *testing.T) {
 	c := eventful()
 	c.EMA = 0.75
 	resumeBitForBit(t, c, 0, 4)
+}
+
+// balancing returns a run with experts that a bias balances.
+func balancing() Config {
+	c := eventful()
+	c.MLP, c.NumExperts, c.NumExpertsPerTok, c.RouterBiasUpdateRate, c.WeightDecay = "moe", 5, 2, 0.125, 0.3
+	return c
+}
+
+// The same holds for the biases that balance experts. They are those by hand, of the loads in the Progress. A decoder of
+// the saved model chooses by them, and adapters or a frozen block leave them as they are.
+func TestResumeBitForBitBalanced(t *testing.T) {
+	c := balancing()
+	resumeBitForBit(t, c, 0, 4)
+
+	trainer := newTrainer(t, c)
+	biases := func(m *Model) (list []hand.Matrix[float64]) {
+		for _, p := range m.Params() {
+			if strings.HasSuffix(p.Name(), ".mlp.router.e_score_correction_bias") {
+				list = append(list, hand.NewMatrix(1, p.Tensor().Len(), p.Tensor().Floats()...))
+			}
+		}
+		return list
+	}
+	want, moved := biases(trainer.Model), false
+	for range 6 {
+		p := steps(t, trainer, 1)[0]
+		if len(want) != c.NLayer || len(p.Loads) != c.NLayer {
+			t.Fatalf("got %d biases and %d loads, want %d", len(want), len(p.Loads), c.NLayer)
+		}
+		for i, l := range p.Loads {
+			var sum float64
+			for _, f := range l.Shares {
+				sum += f
+			}
+			if name := fmt.Sprintf("h.%d.mlp", i); l.Mixture != name || !(math.Abs(sum-2) <= 1e-12) || len(l.Shares) != 5 ||
+				!(l.Imbalance() >= 1 && l.Imbalance() <= 2.5) {
+				t.Errorf("got the load %+v of imbalance %v, want shares of %s that add up to 2", l, l.Imbalance(), name)
+			}
+			counts := hand.NewMatrix(1, 5, l.Shares...).Scale(float64(p.Tokens))
+			for e, n := range counts.Data {
+				if counts.Data[e] = math.Round(n); !(math.Abs(n-counts.Data[e]) <= 1e-9) {
+					t.Errorf("%s: expert %d has %v tokens", l.Mixture, e, n)
+				}
+			}
+			want[i] = hand.RebalanceUpdate(0.125, want[i], counts)
+			got := biases(trainer.Model)[i]
+			moved = moved || slices.Max(got.Data) != slices.Min(got.Data)
+			if !slices.Equal(got.Data, want[i].Data) {
+				t.Errorf("step %d, %s: got the bias %v, want %v", p.Step, l.Mixture, got.Data, want[i].Data)
+			}
+		}
+	}
+	if !moved {
+		t.Error("no bias has moved")
+	}
+
+	opened, err := LoadModel(emptyGraph(), saved(t, 6, files(t, trainer)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range biases(opened) {
+		if !slices.Equal(b.Data, want[i].Data) {
+			t.Errorf("block %d: got the saved bias %v, want %v", i, b.Data, want[i].Data)
+		}
+	}
+	before := logitsAfter(t, trainer.Model)
+	if got := logitsAfter(t, opened); !slices.Equal(got, before) {
+		t.Errorf("the saved model decodes %v, the trained one %v", got, before)
+	}
+	for _, p := range opened.Params() {
+		if nn.IsBalancing(p) {
+			for e := range p.Tensor().Len() {
+				p.Tensor().Set(e, float64(e)) // the last two experts alone
+			}
+		}
+	}
+	if got := logitsAfter(t, opened); slices.Equal(got, before) {
+		t.Errorf("with other biases the model decodes %v as before", got)
+	}
+
+	for name, change := range map[string]func(*Config){
+		"adapters": func(c *Config) { c.Adapters = Adapters{LoraR: 2, LoraAlpha: 1, LoraScale: "alpha", LoraTargets: []string{"c_fc"}} },
+		"frozen":   func(c *Config) { c.Frozen = train.Frozen{"h.*.mlp.*"} },
+	} {
+		c := balancing()
+		change(&c)
+		trainer := newTrainer(t, c)
+		for _, p := range steps(t, trainer, 2) {
+			if len(p.Loads) != c.NLayer {
+				t.Errorf("%s: got the loads %+v", name, p.Loads)
+			}
+		}
+		for _, b := range biases(trainer.Model) {
+			if slices.Max(b.Data) != 0 || slices.Min(b.Data) != 0 {
+				t.Errorf("%s: got the bias %v, want it at 0", name, b.Data)
+			}
+		}
+	}
 }
 
 // Muon and SOAP resume beside adapters, frozen matrices, averages and products in bfloat16, none of which they may

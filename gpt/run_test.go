@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for i, p := range got {
-		if i >= len(list) || p != list[i] {
+		if i >= len(list) || !cmp.Equal(p, list[i]) {
 			t.Errorf("yielded %+v at place %d, want %+v", p, i, list)
 		}
 	}
@@ -144,7 +144,7 @@ func TestHooksThatLook(t *testing.T) {
 		hooked := newTrainer(t, c)
 		for step := range 3 {
 			want, got := steps(t, plain, 1)[0], steps(t, hooked, 1)[0]
-			if got != want || !(math.Abs(shown-got.Norm) <= 1e-6*got.Norm) {
+			if !cmp.Equal(got, want) || !(math.Abs(shown-got.Norm) <= 1e-6*got.Norm) {
 				t.Errorf("%s, step %d: got %+v of gradients of norm %v, want %+v", name, step, got, shown, want)
 			}
 		}

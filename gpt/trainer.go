@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
@@ -63,6 +64,7 @@ func trainerAt(
 		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches, Facts: c.networkFields().Lines(),
 		Factor:    func(p graph.Expr) float64 { return t.Model.rate(p) },
 		Evaluated: func() graph.Expr { return t.Model.Loss },
+		Loads:     func() []nn.Load { return t.Model.balanced() },
 	}
 	task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 		g.SetBlank(read)

@@ -104,7 +104,8 @@ func (p plan) checkFuture() error {
 func (c Config) Resolved() Config { return c.planned().targeted().Config }
 
 // Count returns the number of parameters that the network's layers declare, and the number of those that are trained:
-// all, or only the adapters if lora_r > 0, except those in Frozen. For the default attention, norm and MLP these are
+// all except biases that balance experts, or only the adapters if lora_r > 0, without those in Frozen. For the
+// default attention, norm and MLP these are
 //
 //	V·d + positions + n_layer·block + norm + head     norm = d, or 2d with biases
 //	block = 2·norm + d·H(2dρ+dh) + H·dh·d + 2·d·f     + H(2dρ+dh) + d + f + d with biases

@@ -40,23 +40,35 @@ func (r Router) check(z Expr) error {
 
 func (r Router) kernel() experts.Router { return experts.Router(r) }
 
-// Gates returns the kernel of the gates of r: logits (n, E) → (n, E). A gate of 0 has no gradient.
-func Gates(z Expr, r Router) (y Expr, ok bool) {
+// Gates returns the kernel of the gates of r: logits (n, E) → (n, E). The bias (E), which is optional, is added to the
+// probabilities that choose the experts, but not to the gates. A gate of 0 has no gradient. The gradient of the bias is
+// 0.
+func Gates(z, bias Expr, r Router) (y Expr, ok bool) {
+	operands := append([]Expr{z}, present(bias)...)
 	return z.kernel("gates", func() (*G.Node, error) {
 		if err := r.check(z); err != nil {
 			return nil, err
+		}
+		if len(operands) > 1 && bias.node.Shape().TotalSize() != r.Experts {
+			return nil, errors.Errorf("got a bias %v, want a number for each of %d experts", bias.Shape(), r.Experts)
 		}
 		b := z.g.ops
 		own := ops.Own{
 			Name: "gates", Shape: z.node.Shape(), F32: gates[float32](b.Pool, r), F64: gates[float64](b.Pool, r),
 		}
-		return b.Apply(own, G.Nodes{z.node})
-	})
+		return b.Apply(own, nodes(operands...))
+	}, operands[1:]...)
 }
 
 func gates[T float32 | float64](p *kernel.Pool, r Router) ops.OwnPass[T] {
 	return ops.OwnPass[T]{
-		Forward: func(y []T, x [][]T) { experts.Gates(p, r.kernel(), y, x[0]) },
+		Forward: func(y []T, x [][]T) {
+			var bias []T
+			if len(x) > 1 {
+				bias = x[1]
+			}
+			experts.Gates(p, r.kernel(), y, x[0], bias)
+		},
 		Backward: func(dx [][]T, dy, y []T, x [][]T) {
 			experts.GatesBackward(p, r.kernel(), dx[0], dy, y, x[0])
 		},
@@ -87,6 +99,28 @@ func switchLoss[T float32 | float64](r Router) ops.OwnPass[T] {
 		Backward: func(dx [][]T, dy, _ []T, x [][]T) {
 			experts.BalanceBackward(r.kernel(), dx[0], dy[0], x[0], x[1])
 		},
+	}
+}
+
+// ExpertLoad returns the kernel of the number of tokens that chose each expert, those whose gate of it is not 0:
+// gates (n, E) → (1, E). The gradient of the gates is 0.
+func ExpertLoad(gates Expr) (count Expr, ok bool) {
+	return gates.kernel("expert load", func() (*G.Node, error) {
+		s := gates.node.Shape()
+		if len(s) != 2 {
+			return nil, errors.Errorf("got gates %v, want those of tokens for each expert", s)
+		}
+		return gates.g.ops.Apply(ops.Own{
+			Name: "expert load", Shape: tensor.Shape{1, s[1]},
+			F32: expertLoad[float32](), F64: expertLoad[float64](),
+		}, G.Nodes{gates.node})
+	})
+}
+
+func expertLoad[T float32 | float64]() ops.OwnPass[T] {
+	return ops.OwnPass[T]{
+		Forward:  func(y []T, x [][]T) { experts.Load(y, x[0]) },
+		Backward: func([][]T, []T, []T, [][]T) {},
 	}
 }
 

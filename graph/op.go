@@ -209,20 +209,27 @@ func wherePass[T float32 | float64]() Pass[T] {
 // TopK returns x where an entry is one of the k largest of its row, and 0 elsewhere: (n, d) → (n, d). Of equal entries,
 // those in earlier columns come first; NaN counts as +∞. The derivative is 1 where x is kept. It is an
 // error unless 1 ≤ k ≤ d.
-func (x Expr) TopK(k int) Expr {
+func (x Expr) TopK(k int) Expr { return x.TopKBy(x.Detach(), k) }
+
+// TopKBy returns x where the entry of scores is one of the k largest of its row, as TopK, and 0 elsewhere. Both have
+// the same shape. The derivative by the scores is 0.
+func (x Expr) TopKBy(scores Expr, k int) Expr {
 	return x.apply("top k", func() (*G.Node, error) {
 		s := x.node.Shape()
 		if len(s) != 2 || x.node.Dtype() != x.g.ops.Dtype || k < 1 || k > s[1] {
 			return nil, errors.Errorf("got the %d largest of %v, want 1 to all numbers of the rows of a matrix", k, s)
 		}
+		if by := scores.node.Shape(); !by.Eq(s) || scores.node.Dtype() != x.g.ops.Dtype {
+			return nil, errors.Errorf("got scores %v of %s for %v, want a number for each", by, scores.node.Dtype(), s)
+		}
 		return x.g.ops.Apply(ops.Own{
 			Name: fmt.Sprintf("top %d", k), Shape: s, F32: topK[float32](k, s[1]), F64: topK[float64](k, s[1]),
-		}, G.Nodes{x.node})
-	})
+		}, G.Nodes{x.node, scores.node})
+	}, scores)
 }
 
 func topK[T float32 | float64](k, d int) ops.OwnPass[T] {
-	each := func(to, from, x []T) { // copies the entries of from at the k largest of x
+	each := func(to, from, x []T) { // copies the entries of from at the k largest of each row of x
 		order := make([]int, d)
 		for at := 0; at < len(x); at += d {
 			row := x[at : at+d]
@@ -236,8 +243,8 @@ func topK[T float32 | float64](k, d int) ops.OwnPass[T] {
 		}
 	}
 	return ops.OwnPass[T]{
-		Forward:  func(y []T, x [][]T) { each(y, x[0], x[0]) },
-		Backward: func(dx [][]T, dy, _ []T, x [][]T) { each(dx[0], dy, x[0]) },
+		Forward:  func(y []T, x [][]T) { each(y, x[0], x[1]) },
+		Backward: func(dx [][]T, dy, _ []T, x [][]T) { each(dx[0], dy, x[1]) },
 	}
 }
 

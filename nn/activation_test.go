@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -293,7 +294,7 @@ func TestI28LayersInEvaluation(t *testing.T) {
 
 // experts returns at with k of n experts.
 func experts(at Site, k, n int, change ...func(*Experts)) Site {
-	at.Experts = Experts{Routing: Routing{graph.Router{Experts: n, Active: k}}}
+	at.Experts = Experts{Routing: Routing{Router: graph.Router{Experts: n, Active: k}}}
 	for _, f := range change {
 		f(&at.Experts)
 	}
@@ -313,11 +314,12 @@ var expertLayerCases = []layerCase{
 		at.Affine, at.Dropout = NewLoRA(func(path string) bool { return !strings.HasSuffix(path, "c_fc") }, 2, 0.7), 0.3
 		return NewMoE(experts(at, 2, 3)).Forward(x)
 	}},
+	{"mixture with a bias that balances", "MoE Routing", mixtureOf(2, 5, func(e *Experts) { e.BiasRate = 0.1 })},
 	{"balanced experts", "SwitchLoss", func(at Site, x graph.Expr) graph.Expr {
-		return SwitchLoss{Routing{graph.Router{Experts: at.Embd, Active: (at.Embd + 1) / 2}}}.Forward(x)
+		return SwitchLoss{Routing{Router: graph.Router{Experts: at.Embd, Active: (at.Embd + 1) / 2}}}.Forward(x)
 	}},
 	{"balanced experts by a sigmoid", "SwitchLoss", func(at Site, x graph.Expr) graph.Expr {
-		return SwitchLoss{Routing{graph.Router{Experts: at.Embd, Active: 1, Sigmoid: true}}}.Forward(x)
+		return SwitchLoss{Routing{Router: graph.Router{Experts: at.Embd, Active: 1, Sigmoid: true}}}.Forward(x)
 	}},
 }
 
@@ -391,7 +393,7 @@ func TestI115BalancedExperts(t *testing.T) {
 		g := graph.New(graph.Float64, 1)
 		g.Kernels = kernels
 		z := g.Root().Value("z", graph.Const(0), 4, 4)
-		loss := SwitchLoss{Routing{graph.Router{Experts: 4, Active: 2}}}.Forward(z)
+		loss := SwitchLoss{Routing{Router: graph.Router{Experts: 4, Active: 2}}}.Forward(z)
 		p := run(t, loss)
 		for i := range 4 {
 			z.Tensor().F64[4*i+i], z.Tensor().F64[4*i+(i+1)%4] = 30, 30
@@ -409,6 +411,71 @@ func TestI115BalancedExperts(t *testing.T) {
 	}
 }
 
+// TestI118BiasOnlyChooses: with a bias, the experts are those with the largest p + b, ties by index, and their gates are
+// p. A bias that is the same for all experts changes nothing. Its gradient is 0.
+func TestI118BiasOnlyChooses(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		for _, c := range []struct{ bias, want []float64 }{
+			{[]float64{0, 0, 0, 0}, []float64{0, 0, 0.3, 0.4}},
+			{[]float64{-7, -7, -7, -7}, []float64{0, 0, 0.3, 0.4}},
+			{[]float64{0.25, 0, 0, 0}, []float64{0.1, 0, 0, 0.4}},
+			{[]float64{0, 0, -0.3, -0.4}, []float64{0.1, 0.2, 0, 0}},  // scores 0.1, 0.2, 0, 0
+			{[]float64{-9, -8, -0.3, -0.4}, []float64{0, 0, 0.3, 0.4}}, // both scores are 0
+		} {
+			g := graph.New(graph.Float64, 1)
+			g.Kernels = kernels
+			z := g.Root().Value("z", func(i int, _ *rand.Rand) float64 { return math.Log(float64(i+1) / 10) }, 1, 4)
+			bias := g.Root().Param("b", func(i int, _ *rand.Rand) float64 { return c.bias[i] }, 4)
+			y := Routing{Router: graph.Router{Experts: 4, Active: 2}, Bias: bias}.Forward(z)
+			p := run(t, y.Square().SumAll(), bias, y)
+			got := run(t, y).Value().Floats()
+			for e, want := range c.want {
+				if !(math.Abs(got[e]-want) <= 1e-15) {
+					t.Errorf("kernels %t, bias %v: got gates %v, want %v", kernels, c.bias, got, c.want)
+				}
+				if slope := p.Grad(bias).At(e); slope != 0 {
+					t.Errorf("kernels %t, bias %v: got its gradient %v, want 0", kernels, c.bias, slope)
+				}
+			}
+		}
+	}
+}
+
+// TestI118Rebalance: experts with few tokens are preferred from then on, by the rate, and those with many are not.
+func TestI118Rebalance(t *testing.T) {
+	for _, kernels := range []bool{false, true} {
+		l, x, g := mixtureAt(kernels, 6, 1, 3, func(e *Experts) { e.Sigmoid, e.BiasRate, e.Loads = true, 0.25, new(Loads) })
+		router, _ := g.Leaf("h.0.router.weight")
+		for i := range router.Tensor().F64 {
+			router.Tensor().F64[i] = 0 // p = ½: all tokens choose the first
+		}
+		l.Forward(x)
+		load := l.loads.List()[0]
+		p := run(t, load.Count)
+		for _, c := range []struct{ count, bias []float64 }{
+			{[]float64{6, 0, 0}, []float64{-0.25, 0.25, 0.25}},
+			{[]float64{0, 6, 0}, []float64{0, 0, 0.5}},
+			{[]float64{0, 0, 6}, []float64{0.25, 0.25, 0.25}},
+			{[]float64{6, 0, 0}, []float64{0, 0.5, 0.5}},
+		} {
+			if err := p.Run(); err != nil || !slices.Equal(p.Value().Floats(), c.count) {
+				t.Fatalf("kernels %t: got %v, %v tokens, want %v", kernels, p.Value().Floats(), err, c.count)
+			}
+			load.Rebalance(c.count)
+			if got := load.Bias.Tensor().Floats(); !slices.Equal(got, c.bias) {
+				t.Fatalf("kernels %t: after %v tokens got bias %v, want %v", kernels, c.count, got, c.bias)
+			}
+		}
+		if load.Name != "h.0" || load.Tokens != 6 || load.Rate != 0.25 || !IsBalancing(load.Bias) {
+			t.Errorf("got the load %+v", load)
+		}
+		load.Rebalance([]float64{2, 2, 2})
+		if got := load.Bias.Tensor().Floats(); !slices.Equal(got, []float64{0, 0.5, 0.5}) {
+			t.Errorf("of balanced experts got bias %v, want it unchanged", got)
+		}
+	}
+}
+
 // NewMoE names both numbers.
 func TestExpertsAreRefused(t *testing.T) {
 	for _, c := range []struct {
@@ -421,6 +488,12 @@ func TestExpertsAreRefused(t *testing.T) {
 		_, _, g := mixtureAt(true, 3, c.k, c.n, func(e *Experts) { e.Shared = c.shared })
 		if err := g.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got error %v, want %q", err, c.want)
+		}
+	}
+	for _, u := range []float64{-0.1, 1, math.NaN()} {
+		_, _, g := mixtureAt(true, 3, 1, 2, func(e *Experts) { e.BiasRate = u })
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), fmt.Sprint("the rate ", u)) {
+			t.Errorf("got error %v, want the rate %v in it", err, u)
 		}
 	}
 }

@@ -546,6 +546,27 @@ func ExampleBalance() {
 	//   2.00
 }
 
+// All three tokens prefer the first expert. The bias that this changes lets them choose the second, with the gates that
+// they have for it.
+func ExampleLoads() {
+	at := site()
+	at.Inner = 1
+	var loads nn.Loads
+	at.Experts = nn.Experts{Routing: nn.Routing{Router: graph.Router{Experts: 2, Active: 1}}, BiasRate: 0.5, Loads: &loads}
+	l := nn.NewMoE(at)
+	set(at.Graph(), map[string][]float64{"router.weight": {0.1, 0, 0, 0}})
+	l.Forward(at.Value("x", numbers(1, 0, 2, 0, 3, 0), 3, 2))
+	load := loads.List()[0]
+	show(load.Count)
+	load.Rebalance([]float64{3, 0})
+	show(load.Bias)
+	show(load.Count)
+	// Output:
+	//   3.00  0.00
+	//  -0.50  0.50
+	//   0.00  3.00
+}
+
 // ReGLU is an MLP with a gate by ReLU (Shazeer 2020): y = (relu(x·w_g) ∘ x·w_u)·w_d.
 type ReGLU struct {
 	Gate, Up, Down nn.Layer

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -11,6 +12,10 @@ type Experts struct {
 	Routing          // E, k, and how logits become gates
 	Shared  int      // number of experts that every token passes, in addition to the k
 	Balance *Balance // collects the losses that balance the experts; optional
+	Loads   *Loads   // collects the numbers of tokens that choose each expert; optional
+
+	// BiasRate is u of the bias that balances the experts, Load.Rate. It is 0 without such a bias.
+	BiasRate float64
 }
 
 // MoE is a mixture of experts, gated MLPs (GLU with SiLU) of which every token passes k (Shazeer et al. 2017; Jiang et
@@ -28,16 +33,28 @@ type MoE struct {
 	Shared  Layer // nil without shared experts
 
 	routing Routing
+	rate    float64 // of the bias
 	balance *Balance
+	loads   *Loads
 	drop    *Dropout
 	scope   graph.Scope
 }
 
+// biasName is the name of the bias of a router, that of Hugging Face's DeepSeek-V3.
+const biasName = "e_score_correction_bias"
+
+// IsBalancing reports whether a parameter is the bias of a Load. Its gradient is 0: an optimizer need not update it.
+func IsBalancing(p graph.Expr) bool { return strings.HasSuffix(p.Name(), ".router."+biasName) }
+
 // NewMoE declares router (d, E), the matrices of every expert at experts.0, experts.1, …, and those of shared, if there
-// are shared experts. It is an error unless 1 ≤ k ≤ E.
+// are shared experts. With a BiasRate it declares router.e_score_correction_bias (E), which starts at 0. It is an error
+// unless 1 ≤ k ≤ E and 0 ≤ u < 1.
 func NewMoE(at Site) *MoE {
 	x := at.Experts
-	l := &MoE{routing: x.Routing, balance: x.Balance, drop: NewDropout(at.At("dropout")), scope: at.Scope}
+	l := &MoE{
+		routing: x.Routing, rate: x.BiasRate, balance: x.Balance, loads: x.Loads,
+		drop: NewDropout(at.At("dropout")), scope: at.Scope,
+	}
 	if err := x.Check(); err != nil {
 		at.Failf("%v", err)
 		return l
@@ -46,8 +63,15 @@ func NewMoE(at Site) *MoE {
 		at.Failf("got %d shared experts, want at least 0", x.Shared)
 		return l
 	}
+	if u := x.BiasRate; !(u >= 0 && u < 1) {
+		at.Failf("got the rate %v of the bias that balances the experts, want 0 ≤ x < 1", u)
+		return l
+	}
 	at.Bias, at.Dropout, at.Conv = false, 0, nil
 	l.Router = at.affine("router", at.Embd, []int{x.Experts}, false, graph.Normal(0.02))
+	if x.BiasRate > 0 {
+		l.routing.Bias = at.At("router").Param(biasName, graph.Const(0), x.Experts)
+	}
 	for e := range x.Experts {
 		l.Experts = append(l.Experts, NewGLU(at.At(fmt.Sprintf("experts.%d", e)), SiLU{}))
 	}
@@ -65,6 +89,7 @@ func (l *MoE) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	z := HeadIn(l.scope, "router", l.Router, l.routing.Experts)(x).In(l.scope) // x·w_r   (n, E)
 	g := In(l.scope, "gates", l.routing)(z)                                    // g       (n, E)
 	l.balance.Add(z, l.routing)
+	l.loads.add(l.scope.Path(), l.routing, l.rate, g)
 	y := l.scope.Place("experts", l.mixture(x, g))
 	if l.Shared != nil {
 		y = y.Add(In(l.scope, "shared", l.Shared)(x).In(l.scope))
@@ -100,14 +125,25 @@ func (l *MoE) mixture(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n
 //
 // Of equal probabilities, those of earlier experts are larger. If Norm is set, the gates of a token are divided by
 // their sum plus 1e-20. A gate of 0 has gradient 0.
-type Routing struct{ graph.Router }
+//
+// With Bias, b (E), the experts are the k largest of p + b, and their gates are p as before (Wang et al. 2024, (3)). As
+// the bias only chooses, its gradient is 0.
+type Routing struct {
+	graph.Router
+	Bias graph.Expr // optional
+}
 
 // Forward returns g.
 func (l Routing) Forward(z graph.Expr) graph.Expr { // (n, E) → (n, E)
-	if g, ok := graph.Gates(z, l.Router); ok {
+	if g, ok := graph.Gates(z, l.Bias, l.Router); ok {
 		return g
 	}
-	g := l.probabilities(z).TopK(l.Active)
+	p := l.probabilities(z)
+	scores := p
+	if l.Bias.Graph() != nil {
+		scores = p.Add(l.Bias)
+	}
+	g := p.TopKBy(scores, l.Active)
 	if l.Norm {
 		g = g.Div(g.Sum().Shift(1e-20))
 	}
@@ -141,10 +177,15 @@ func (l SwitchLoss) Forward(z graph.Expr) graph.Expr { // (n, E) → ()
 	if l.Sigmoid {
 		p = p.Div(p.Sum().Shift(1e-20))
 	}
-	one := g.Pow(0)
-	chosen := one.Where(g, one.Shift(-1))
-	f, mean := chosen.Transpose(1, 0).Mean(), p.Transpose(1, 0).Mean() // f, P   (E, 1)
+	f := chosen(g).Transpose(1, 0).Mean() // (E, 1)
+	mean := p.Transpose(1, 0).Mean()      // P   (E, 1)
 	return f.Mul(mean).SumAll().Scale(float64(l.Experts))
+}
+
+// chosen returns 1 where a gate is not 0, and 0 elsewhere.
+func chosen(gates graph.Expr) graph.Expr { // (n, E) → (n, E)
+	one := gates.Pow(0)
+	return one.Where(gates, one.Shift(-1))
 }
 
 // Balance collects the SwitchLoss of every mixture of experts of a model.
@@ -167,4 +208,64 @@ func (b *Balance) Loss() (sum graph.Expr, ok bool) {
 		sum = sum.Add(loss)
 	}
 	return sum, true
+}
+
+// Load is the load of the experts of a mixture, and the bias that balances them.
+type Load struct {
+	Name   string     // the mixture's scope, such as "h.0.mlp"
+	Tokens int        // n
+	Count  graph.Expr // n_e, the number of tokens that chose each expert   (1, E)
+	Bias   graph.Expr // b (E); empty without
+	Rate   float64    // u
+}
+
+// Loads collects the Load of every mixture of experts of a model.
+type Loads struct{ list []Load }
+
+// add adds the load of the mixture at a scope, given its gates.
+func (l *Loads) add(name string, r Routing, rate float64, gates graph.Expr) {
+	if l == nil {
+		return
+	}
+	gates = gates.Detach()
+	count, ok := graph.ExpertLoad(gates)
+	if !ok {
+		count = chosen(gates).Transpose(1, 0).Sum().Transpose(1, 0)
+	}
+	own := Load{Name: name, Count: count, Bias: r.Bias, Rate: rate}
+	if s := gates.Shape(); len(s) == 2 {
+		own.Tokens = s[0]
+	}
+	l.list = append(l.list, own)
+}
+
+// List returns the loads of the passes so far.
+func (l *Loads) List() []Load {
+	if l == nil {
+		return nil
+	}
+	return l.list
+}
+
+// Rebalance updates the bias after a step, given the number n_e of the step's tokens that chose each expert (Wang et
+// al. 2024, algorithm 1):
+//
+//	b_e ← b_e + u·sign(n̄ − n_e),  n̄ = Σ n_e/E
+//
+// Experts with few tokens are chosen more often from then on, without a loss that would change the gradients of the
+// weights. The sign of 0 is 0. Entries without a count do not change.
+func (l Load) Rebalance(counts []float64) {
+	var sum float64
+	b := l.Bias.Tensor()
+	for _, n := range counts {
+		sum += n
+	}
+	for e, n := range counts[:min(len(counts), b.Len())] {
+		switch excess := n*float64(len(counts)) - sum; { // exact in whole numbers
+		case excess < 0:
+			b.Set(e, b.At(e)+l.Rate)
+		case excess > 0:
+			b.Set(e, b.At(e)-l.Rate)
+		}
+	}
 }

@@ -149,6 +149,7 @@ func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 		},
 		func(c *gpt.Config) { c.NSharedExperts = 1 + rng.IntN(2) },
 		func(c *gpt.Config) { c.RouterAuxLossCoef = 0.5 },
+		func(c *gpt.Config) { c.RouterBiasUpdateRate = 0.1 },
 	} {
 		next := c
 		change(&next)
@@ -312,7 +313,7 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 		"rope_scaling " + c.RopeScaling, fmt.Sprint("part ", c.PartialRotaryFactor > 0, c.NoRopeLayerInterval),
 		fmt.Sprint("caps ", c.AttnLogitSoftcapping > 0, c.LogitCap > 0),
 		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),
-		fmt.Sprint("experts ", c.MLP == "moe", c.ScoringFunc, c.NormTopKProb, c.NSharedExperts > 0, c.RouterAuxLossCoef > 0),
+		fmt.Sprint("experts ", c.MLP == "moe", c.ScoringFunc, c.NormTopKProb, c.NSharedExperts > 0, c.RouterAuxLossCoef > 0, c.RouterBiasUpdateRate > 0),
 	}
 	for i, a := range choices {
 		for _, b := range choices[:i] {

@@ -182,6 +182,7 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		Experts: variants.Experts{
 			Count: c.NumExperts, Active: c.NumExpertsPerTok, Shared: c.NSharedExperts,
 			Sigmoid: c.ScoringFunc == "sigmoid", Norm: c.NormTopKProb, Balance: c.RouterAuxLossCoef,
+			Biased: c.RouterBiasUpdateRate > 0,
 		},
 		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss, Future: c.FutureTokens - 1,
 	}

@@ -28,6 +28,7 @@ type Body struct {
 	skips  []*nn.Skip // before every block; nil without
 
 	balance *nn.Balance // collects the losses that balance experts; nil without
+	loads   *nn.Loads   // collects the loads of experts
 }
 
 // Body builds the layers of d at a site of Design.Site. It passes the site, with the rotation and biases of the
@@ -37,7 +38,7 @@ func (d Design) Body(
 ) *Body {
 	s := d.Stack
 	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope, stack: s}
-	b.balance = at.Experts.Balance
+	b.balance, b.loads = at.Experts.Balance, at.Experts.Loads
 	b.Lookup = b.Embedding
 	before := len(at.Graph().Params())
 	at.Sub("position %q", s.Position).Try(func() {
@@ -139,6 +140,9 @@ func (b *Body) through(x graph.Expr, apply func(name string, block nn.Layer, x g
 	}
 	return x
 }
+
+// Loads returns the loads of the experts of every block with a mixture, in the passes so far.
+func (b *Body) Loads() []nn.Load { return b.loads.List() }
 
 // Balanced returns loss plus α times the losses that balance the experts of the blocks in the passes so far.
 func (b *Body) Balanced(loss graph.Expr) graph.Expr {

@@ -29,7 +29,7 @@ func (s Stack) experts() nn.Experts {
 			Experts: s.NumExperts, Active: s.NumExpertsPerTok, Norm: s.NormTopKProb,
 			Sigmoid: Find(scores(), s.ScoringFunc).sigmoid,
 		}},
-		Shared: s.NSharedExperts,
+		Shared: s.NSharedExperts, Loads: new(nn.Loads), BiasRate: s.RouterBiasUpdateRate,
 	}
 	if s.RouterAuxLossCoef > 0 {
 		x.Balance = new(nn.Balance)
@@ -47,6 +47,10 @@ func (s Stack) checkExperts(given Stack) error {
 		if k := s.NumExpertsPerTok; s.NormTopKProb && k == 1 {
 			return errors.Errorf("norm_topk_prob: got true, want false with num_experts_per_tok 1: " +
 				"the only gate would be 1, and the router would learn nothing")
+		}
+		if k, u := s.NumExpertsPerTok, s.RouterBiasUpdateRate; u > 0 && k == s.NumExperts {
+			return errors.Errorf("router_bias_update_rate: got %v, want 0 with num_experts_per_tok %d of "+
+				"num_experts %d: every token passes all experts, so that there is nothing to balance", u, k, k)
 		}
 		if slices.Contains(Find(ShortConvs(), s.ShortConv).places, nn.ConvInner) {
 			return errors.Errorf("short_conv: got %s, want one without place d with mlp %s, "+
@@ -75,6 +79,8 @@ func (s *Stack) expertFields() field.List {
 			"mlp moe: divide the gates of a token by their sum").Optional("false"),
 		field.New("router_aux_loss_coef", &s.RouterAuxLossCoef, field.NonNegative(),
 			"mlp moe: factor on the loss that balances the experts, such as 0.01; 0 is none").Optional(),
+		field.New("router_bias_update_rate", &s.RouterBiasUpdateRate, field.Fraction(),
+			"mlp moe: rate of a bias that balances the experts without a loss, such as 0.001; 0 is no bias").Optional(),
 		NameField("scoring_func", &s.ScoringFunc, Names(scores()), "mlp moe: probabilities of the experts").
 			Optional(Names(scores())[0]),
 	}

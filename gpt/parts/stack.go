@@ -41,6 +41,8 @@ type Stack struct {
 	NormTopKProb     bool // divide the gates of a token by their sum
 	// RouterAuxLossCoef is α of the loss α·E·Σ f_e·P_e, which balances the experts of every block.
 	RouterAuxLossCoef float64
+	// RouterBiasUpdateRate is u of the bias that balances the experts of every block without a loss: nn.Load.Rebalance.
+	RouterBiasUpdateRate float64
 
 	// By name, by default the first of the library's list.
 	Position   string // encoding of the tokens' positions

@@ -59,7 +59,7 @@ func (c Config) Memory() (bytes float64, err error) {
 		c := c
 		c.NLayer = blocks
 		m := c.declare(g, c.BatchSize)
-		return c.blocks(), m.objective, m.Params()
+		return c.blocks(), m.objective, m.trained()
 	}
 	return train.Need(c.Training, c.Run, train.Hooks{}, c.optimizer(), c.NLayer, 1, declare)
 }

@@ -31,6 +31,7 @@ type Model struct {
 	// objective is to be minimised: Loss, or the cross entropy with label_smoothing and z_loss, and the losses that
 	// balance experts.
 	objective graph.Expr
+	loads     []nn.Load // of the blocks with experts, those of the encoder first
 
 	built *made.Network
 }
@@ -86,6 +87,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 		m.objective = l.Forward(m.Logits, m.Targets)
 	}
 	m.objective = m.encoder.Balanced(d.Balanced(m.objective))
+	m.loads = slices.Concat(m.encoder.Loads(), d.Loads())
 	return m
 }
 
@@ -96,6 +98,9 @@ func (m *Model) Params() []graph.Expr {
 	}
 	return m.Graph.Params()
 }
+
+// trained lists the parameters that have a gradient.
+func (m *Model) trained() []graph.Expr { return slices.DeleteFunc(slices.Clone(m.Params()), nn.IsBalancing) }
 
 // fields returns the exported fields of m except its Config.
 func (m *Model) fields() made.Network {

@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
@@ -53,6 +54,7 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 		Build: t.build, Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Blocks: c.blocks(),
 		Done:      done,
 		Evaluated: func() graph.Expr { return t.Model.Loss },
+		Loads:     func() []nn.Load { return t.Model.loads },
 		Corpus:    func() string { return t.SHA256 }, Facts: c.networkFields().Lines(),
 	})
 	t.original = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}
@@ -63,7 +65,7 @@ func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, e
 	if t.Model, err = New(g, t.config, t.config.BatchSize); err != nil {
 		return loss, nil, err
 	}
-	return t.Model.objective, t.Model.Params(), nil
+	return t.Model.objective, t.Model.trained(), nil
 }
 
 func (t *Trainer) fill(step, micro int) (tokens int, err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
@@ -25,6 +26,7 @@ type Task struct {
 	Schedules []Schedule                 // one's own, in addition to the library's
 	Hooks                                // Loss and Fill are not used: Build returns the loss
 	Blocks    []string                   // scopes whose activations are dropped if the Run has Recompute
+	Loads     func() []nn.Load           // optional: returns the loads of mixtures of experts, after Build
 	FLOPs     float64                    // per token
 	Done      int                        // number of steps already done when a run is resumed
 
@@ -66,6 +68,7 @@ type Core struct {
 	optimizer *optim.Optimizer
 	averaging optim.Averaging // the optimizer's rule if it is one, otherwise nil
 	averages  []Named         // of params, nil without EMA or averaging
+	loads     []nn.Load // of the mixtures of experts
 	schedule  Schedule
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation

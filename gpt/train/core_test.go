@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -55,7 +56,7 @@ func TestStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Progress{Step: 1, Loss: 4 + (4+0)/2, Norm: math.Sqrt(4 + 16), LR: 0.25, Took: p.Took, Tokens: 4, FLOP: 12}
-	if p != want {
+	if !reflect.DeepEqual(p, want) {
 		t.Errorf("got %+v, want %+v", p, want)
 	}
 	if got := w.Tensor().Floats(); got[0] != 1.5 || got[1] != 1 || core.Done != 1 {

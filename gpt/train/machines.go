@@ -1,6 +1,8 @@
 package train
 
 import (
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pkg/errors"
 )
@@ -50,21 +52,24 @@ func (c *Core) join() (mine share, err error) {
 // sharded reports whether every machine keeps a part of the moments.
 func (c *Core) sharded() bool { return c.limits.ShardOptimizer && !c.alone() }
 
-// gather completes a list of losses, of which every machine of the Group has some, and 0 for the others. The losses
-// stay exact, because adding 0 does not round.
-func (c *Core) gather(losses []float64) error {
+// gather completes lists of losses, of which every machine of the Group has some, and 0 for the others, and of counts,
+// of which every machine has a part. The losses stay exact, because adding 0 does not round, and the counts up to 2²⁴.
+func (c *Core) gather(lists ...[]float64) error {
 	if c.alone() {
 		return nil
 	}
-	x := make([]float32, len(losses))
-	for i, v := range losses {
-		x[i] = float32(v) // exact: the loss was computed in float32
+	var x []float32
+	for _, v := range slices.Concat(lists...) {
+		x = append(x, float32(v)) // exact: the loss was computed in float32
 	}
 	if err := c.Group.Sum(x); err != nil {
 		return err
 	}
-	for i, v := range x {
-		losses[i] = float64(v)
+	for _, list := range lists {
+		for i := range list {
+			list[i] = float64(x[i])
+		}
+		x = x[len(list):]
 	}
 	return nil
 }

@@ -37,7 +37,12 @@ func New(t Training, r Run, task Task) (*Core, error) {
 		if r.Recompute {
 			g.Recompute(task.Blocks...)
 		}
-		c.backward, err = graph.Compile(c.loss, c.params...)
+		if task.Loads != nil {
+			if err := guarded("loads", func() error { c.loads = task.Loads(); return nil }); err != nil {
+				return err
+			}
+		}
+		c.backward, err = graph.CompileWith(c.loss, counts(c.loads), c.params...)
 		return errors.Wrap(err, "trainer")
 	})
 	if err != nil {

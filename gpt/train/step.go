@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/pkg/errors"
@@ -18,6 +19,7 @@ type Progress struct {
 	Took   time.Duration // wall-clock time
 	Tokens int           // number of tokens trained on in this step
 	FLOP   float64       // operations of the matrix products, forward and backward
+	Loads  []Load        // of the mixtures of experts, in the order of the network
 }
 
 // Step trains on the next batch, completely or not at all. A loss or gradient that is not finite is an error,
@@ -40,15 +42,17 @@ func (c *Core) Step() (p Progress, err error) {
 		}()
 	}
 	var losses []float64
+	counted := newCounted(c.loads)
 	if p.LR, err = c.rate(); err == nil {
-		losses, err = c.accumulate(&p)
+		losses, err = c.accumulate(&p, counted)
 	}
 	if err == nil {
 		c.Averages() // before the first step they are the weights
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
 	}
 	if err == nil || c.alone() {
-		err = cmp.Or(err, c.gather(losses)) // not earlier: gradients are sent until the update
+		// not earlier: gradients are sent until the update
+		err = cmp.Or(err, c.gather(slices.Concat([][]float64{losses}, counted)...))
 		for _, loss := range losses {
 			p.Loss += loss / float64(len(losses))
 		}
@@ -58,6 +62,7 @@ func (c *Core) Step() (p Progress, err error) {
 		return p, errors.Wrapf(err, "step %d", p.Step)
 	}
 	c.average()
+	p.Loads = c.rebalance(counted)
 	c.Done++
 	p.Took = time.Since(start)
 	p.FLOP = c.task.FLOPs * float64(p.Tokens)
@@ -102,8 +107,8 @@ func (c *Core) rate() (lr float64, err error) {
 
 // accumulate runs this machine's micro-batches of a step, and adds the gradients of all but the last to the
 // optimizer's. Every machine fills in all micro-batches, because one generator draws them. The losses of the other
-// machines' micro-batches are 0.
-func (c *Core) accumulate(p *Progress) (losses []float64, err error) {
+// machines' micro-batches are 0. The numbers of tokens of this machine that chose each expert are added to counted.
+func (c *Core) accumulate(p *Progress, counted [][]float64) (losses []float64, err error) {
 	mine, err := c.split()
 	switch {
 	case err != nil:
@@ -132,6 +137,7 @@ func (c *Core) accumulate(p *Progress) (losses []float64, err error) {
 		if losses[micro], err = c.run(c.backward); err != nil {
 			return nil, err
 		}
+		c.count(counted)
 		if micro < mine.last-1 {
 			if err := c.optimizer.Accumulate(c.backward); err != nil {
 				return nil, err

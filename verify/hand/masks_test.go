@@ -78,6 +78,11 @@ func TestOptimizers(t *testing.T) {
 	w1, _ = hand.LionUpdate(l, w, zero, zero)
 	near(t, "lion without a gradient", w1, 2-0.1*0.25*2)
 
+	b := hand.RebalanceUpdate(0.25, hand.NewMatrix(1, 3, 1., 2, 3), hand.NewMatrix(1, 3, 5., 3, 1))
+	near(t, "rebalance, many tokens", b.Columns(0, 1), 0.75)
+	near(t, "rebalance, the mean", b.Columns(1, 2), 2)
+	near(t, "rebalance, few tokens", b.Columns(2, 3), 3.25)
+
 	// In steps 1 and 2 of a warm-up of one step the weights are 1/4 and 1, and c is 1 and 4/5.
 	f := hand.ScheduleFree{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 1, Decay: 0.25, Warmup: 1}
 	y, x, z, v := hand.ScheduleFreeUpdate(f, 1, w, g, w, w, zero)

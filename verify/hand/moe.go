@@ -12,10 +12,12 @@ import (
 //	g = p ∘ 1[p is one of the K largest]
 //	g = g/(Σ g + 1e-20)                 with Norm
 //
-// Of equal probabilities those of earlier experts are larger.
+// Of equal probabilities those of earlier experts are larger. With a bias b (1, E), the K largest of p + b are chosen,
+// and their gates are p as before (Wang et al., "Auxiliary-loss-free load balancing", 2024, (3)).
 type Routing[T Number] struct {
 	K             int
 	Sigmoid, Norm bool
+	Bias          Matrix[T] // empty without
 }
 
 // floor is added to the sum of a token's gates, which may be 0 for a sigmoid.
@@ -28,9 +30,12 @@ func (l Routing[T]) probabilities(z Matrix[T]) Matrix[T] {
 	return z.Softmax()
 }
 
-// chosen returns 1 for the K largest of each row of p, and 0 elsewhere. The rank of an expert is the number of those
-// that are larger, or equal and earlier.
+// chosen returns 1 for the K largest of each row of p + b, and 0 elsewhere. The rank of an expert is the number of
+// those that are larger, or equal and earlier.
 func (l Routing[T]) chosen(p Matrix[T]) Matrix[T] { // (n, E)
+	if !l.Bias.None() {
+		p = p.Add(l.Bias)
+	}
 	if p = p.sound(); p.Err != nil {
 		return p
 	}
@@ -68,6 +73,8 @@ func (l Routing[T]) Forward(z Matrix[T]) Matrix[T] { // (n, E) → (n, E)
 //
 //	Δ_p = 1[chosen] ∘ (Δ − Σ Δ∘g)/(Σ g + 1e-20) with Norm, otherwise 1[chosen] ∘ Δ
 //	Δ_z = p ∘ (Δ_p − Σ Δ_p∘p) for the softmax, Δ_p ∘ σ(z) ∘ σ(−z) for the sigmoid
+//
+// The gradient of b is 0: it moves no gate, except where the choice jumps.
 func (l Routing[T]) Backward(z, delta Matrix[T]) (dz Matrix[T], g Gradients[T]) {
 	p := l.probabilities(z)
 	mask := l.chosen(p)
@@ -214,6 +221,10 @@ func (l MoE[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], gradients Gradients[
 	}
 	through, router := backward("router", l.Router, x, dz)
 	dx, gradients = dx.Add(through), slices.Concat(router.by("xᵗΔ_z", "").In("router", "_r"), gradients)
+	if b := l.Routing.Bias; !b.None() {
+		own := Gradient[T]{Name: correction, Symbol: "b", Equation: "0", Value: b.zeros(), Zero: true}
+		gradients = append(gradients, own)
+	}
 	if l.Shared != nil {
 		through, own := backward("shared", l.Shared, x, delta)
 		dx, gradients = dx.Add(through), append(gradients, own.In("shared", "")...)
@@ -221,8 +232,22 @@ func (l MoE[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], gradients Gradients[
 	return dx, gradients
 }
 
-// MoE returns the layer with at.router, at.experts.0, at.experts.1, …, and at.shared, if there is one.
+// correction is the bias that chooses experts.
+const correction = "router.e_score_correction_bias"
+
+// RebalanceUpdate returns the bias b (1, E) after a step of which n (1, E) tokens chose the experts (Wang et al. 2024,
+// algorithm 1).
+//
+//	b ← b + u·sign(n̄ − n),  n̄ = Σ n/E
+func RebalanceUpdate[T Number](u float64, b, n Matrix[T]) Matrix[T] {
+	few := n.zeros().Add(n.SumFeatures().Scale(1 / float64(max(1, n.Cols)))).Sub(n) // n̄ − n
+	return b.Add(few.Step().Sub(few.Scale(-1).Step()).Scale(u))
+}
+
+// MoE returns the layer with at.router, at.experts.0, at.experts.1, …, and at.shared, if there is one. The router's
+// bias, if there is one, chooses the experts.
 func (at Site[T]) MoE(r Routing[T]) Layer[T] {
+	r.Bias = at.Optional(correction)
 	l := MoE[T]{Router: at.At("router").Linear(), Routing: r, Drop: at.Drop("dropout"), Balance: at.Balance}
 	expert := at
 	expert.Dropout, expert.Conv = nil, nil

@@ -30,11 +30,18 @@ function keep(looks, line) {
   if (looks.size > mostLooks) [...looks.keys()].slice(0, -1).forEach((step, i) => { if (i % 2) looks.delete(step); });
 }
 
+// spread adds the largest imbalance of the experts of a step, and their mean.
+function spread(line) {
+  const all = (line.experts || []).map(e => e.imbalance);
+  if (all.length) Object.assign(line, {worst: Math.max(...all), usual: all.reduce((a, b) => a + b) / all.length});
+  return line;
+}
+
 // take reads a line of a run's files.
 function take(run, line) {
   if (line.sample !== undefined) keep(run.looks, line);
   else if (line.val_loss !== undefined) run.evals = thinned(run.evals, line, "val_loss");
-  else if (line.loss !== undefined) run.steps = thinned(run.steps, line, "loss");
+  else if (line.loss !== undefined) run.steps = thinned(run.steps, spread(line), "loss");
   else if (line.val_loss_full !== undefined) run.full = line.val_loss_full;
 }
 
@@ -51,11 +58,16 @@ const kinds = [
   {title: "norm of the gradients", height: 300, of: r => [line(r, "", r.steps, "norm", "thin")]},
   {title: "tokens a second", height: 190, of: r => [line(r, "", r.steps, "tok_per_s", "thin")]},
   {title: "learning rate", height: 190, of: r => [line(r, "", r.steps, "lr", "full")]},
+  {title: "largest load of an expert over the mean load", height: 190, of: r => [
+    line(r, "worst layer", r.steps, "worst", "full"), line(r, "mean", r.steps, "usual", "dashed")]},
   {title: "largest eigenvalue of the Hessian", height: 190, of: r => [line(r, "", r.evals, "curvature", "full")]},
 ];
 for (const kind of kinds) kind.chart = chart(at("charts"), kind.title, kind.height, step => { cursor = step; tell(); });
 
-const tell = () => kinds.forEach(k => k.chart.tell(cursor, k.lines));
+function tell() {
+  kinds.forEach(k => k.chart.tell(cursor, k.lines));
+  loads();
+}
 const cells = (...list) => list.map(text => make("td", {className: "number", textContent: text}));
 const digits = (x, n) => x === undefined ? "–" : x.toFixed(n);
 
@@ -63,6 +75,26 @@ function name(run) {
   const dot = make("i", {className: "dot"});
   dot.style.background = run.color;
   return make("th", {scope: "row"}, dot, run.name);
+}
+
+// loads shows how the experts of every layer are loaded in the step of the cursor, or the last before it that is kept.
+function loads() {
+  const rows = runs.flatMap(r => {
+    const s = r.steps.findLast(s => s.experts && s.step <= cursor);
+    return s ? s.experts.map(e => loaded(r, s.step, e)) : [];
+  });
+  at("experts").hidden = !rows.length;
+  at("loads").replaceChildren(...rows);
+  if (rows.length) ramp(at("shares"));
+}
+
+function loaded(run, step, {layer, load, imbalance}) {
+  const most = Math.max(...load), least = Math.min(...load), percent = x => `${(100 * x).toFixed(1)} %`;
+  const strip = make("canvas", {className: "strip", role: "img", title: load.map((f, e) => `expert ${e}: ${percent(f)}`).join("\n")});
+  strip.ariaLabel = load.map((f, e) => `expert ${e} ${percent(f)}`).join(", ");
+  paint(strip, [load]);
+  return make("tr", {}, name(run), ...cells(step, layer, digits(imbalance, 2), `${percent(most)} of ${load.indexOf(most)}`,
+    `${percent(least)} of ${load.indexOf(least)}`), make("td", {}, strip));
 }
 
 // draw shows everything; later asks for it, once a frame.

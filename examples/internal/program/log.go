@@ -24,7 +24,15 @@ func (l *Log) Step(p train.Progress, fields ...string) {
 	}
 	l.Draw(p.Step, append(fields, Thousands(int(speed))+" tok/s")...)
 	round := func(x float64) float64 { return Round(x, 2) }
-	l.Add(StepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)})
+	line := StepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops), nil}
+	for _, load := range p.Loads {
+		own := LoadLine{Layer: load.Mixture, Imbalance: Round(load.Imbalance(), 4)}
+		for _, share := range load.Shares {
+			own.Load = append(own.Load, Round(share, 4))
+		}
+		line.Experts = append(line.Experts, own)
+	}
+	l.Add(line)
 }
 
 // Add writes a line of metrics, if they are kept.

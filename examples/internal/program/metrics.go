@@ -29,6 +29,13 @@ type (
 		Ms      float64 `json:"ms"`
 		TokPerS float64 `json:"tok_per_s"`
 		GFLOPs  float64 `json:"gflops"`
+
+		Experts []LoadLine `json:"experts,omitempty"` // of every mixture of experts
+	}
+	LoadLine struct {
+		Layer     string    `json:"layer"`
+		Load      []float64 `json:"load"`      // the share of the tokens that chose each expert
+		Imbalance float64   `json:"imbalance"` // the largest share divided by the mean
 	}
 	EvalLine struct {
 		Step        int     `json:"step"`

@@ -73,7 +73,7 @@ func rowCases(d int) map[string]kernelCase {
 			return z.Softmax()
 		}
 		chosen := func(z Expr) Expr { return p(z).TopK(r.Active) }
-		cases[fmt.Sprintf("gates %+v", r)] = one(func(z Expr) (Expr, bool) { return Gates(z, r) }, func(z Expr) Expr {
+		cases[fmt.Sprintf("gates %+v", r)] = one(func(z Expr) (Expr, bool) { return Gates(z, Expr{}, r) }, func(z Expr) Expr {
 			if y := chosen(z); r.Norm {
 				return y.Div(y.Sum().Shift(1e-20))
 			}
@@ -437,7 +437,7 @@ func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // notRows lists the other kernels: they move numbers, add them up or multiply matrices. TimeDecay computes in float64,
 // and is finite where the equation has overflown.
-var notRows = strings.Fields("AddPositions AddScaled Convolve CrossAttention Elman ForgettingAttention Gather GatherCols GatherTokens LRUDecay LRUInput Linear LinearAttention " +
+var notRows = strings.Fields("AddPositions AddScaled Convolve CrossAttention Elman ExpertLoad ForgettingAttention Gather GatherCols GatherTokens LRUDecay LRUInput Linear LinearAttention " +
 	"LinearT MeanTokens MixColumns MixExperts MixTokens Recurrence Rotate Scan Share SinkAttention TimeDecay")
 
 // Every kernel is among the rowCases or in the list above.

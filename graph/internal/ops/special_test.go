@@ -128,7 +128,7 @@ func larger(x, y float64) float64 {
 
 // notEntrywise lists the other methods that return an Expr: they move, sum or look up entries, or create new ones.
 var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax Advance OneHot In Wrap " +
-	"MatMul MatMulT Transpose Cols Join Row Apply CumSum CumProd Delay Scan Rows TopK Where")
+	"MatMul MatMulT Transpose Cols Join Row Apply CumSum CumProd Delay Scan Rows TopK TopKBy Where")
 
 // special returns numbers at the limits of a type.
 func special(dtype Dtype) []float64 {

@@ -72,7 +72,7 @@ func families[T hand.Number](n fixture.Sizes) []entry[T] {
 		losses[T](n), embeddings[T](n), positions[T](n), biases[T](n), rotations[T](n), linears[T](), unprojected[T](n),
 		masks[T](n), crossAttentions[T](n), adapters[T](n), dropouts[T](n), pairs[T](n), recurrences[T](n),
 		latents[T](n), tiles[T](n), linformers[T](n), rewards[T](n), pooled[T](n), pairedLosses[T](), softcaps[T](n),
-		scaled[T](n), valueResiduals[T](n), skips[T](n), routers[T](),
+		scaled[T](n), valueResiduals[T](n), skips[T](n), routers[T](n),
 	)
 	for _, e := range list {
 		for i := range e.formulas {

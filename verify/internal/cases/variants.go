@@ -120,6 +120,9 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 			}},
 			Shared: s.Experts.Shared,
 		}
+		if s.Experts.Biased {
+			at.Experts.BiasRate = 0.1
+		}
 		return parts.Find(parts.MLPs(), name).New(at)
 	case "block":
 		return parts.Find(parts.Blocks(), name).New(at.At("h.0"), libraryAttention)

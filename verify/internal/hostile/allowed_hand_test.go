@@ -4,7 +4,8 @@ package hostile
 var handRules = []struct{ pattern, why string }{
 	{`^hand\.(Model|Site)\.\w+ 0\.Balance=(nil|zero)`, "no loss that balances experts, and one with the factor 0"},
 	{`^hand\..*(Eps|LoRAScale|Scale|Queries|Factor|In|Out|Rate|Beta1|Beta2|ShampooBeta|Decay|Momentum|Clip)=`, "a formula takes any number, and NaN comes out of NaN"},
-	{`^hand\.Matrix\.(Scale|Shift) 1=`, "the same"},
+	{`^hand\.(Matrix\.(Scale|Shift) 1|RebalanceUpdate 0)=`, "the same"},
+	{`^hand\.SwitchLoss\.\w+ 0\.Routing\.Bias={}`, "without a bias"},
 	{`^hand\.(LayerNormPlain\.\w+|TaylorFeatures\.\w+|\w+Update) 0={}`, "the number is 0"},
 	{`^hand\.(AdamW|ScheduleFree|SOAP)Update 1=\d`, "a late step"},
 	{`^hand\.SOAPUpdate 4\.(L|R|QL|QR)={}`, "a side that is not rotated"},

@@ -98,6 +98,7 @@ var rules = []struct{ pattern, why string }{
 	{`^text\.Bytes\.Encode 1`, "every text is bytes"},
 	{`^text\.WriteShards 0=typo`, "a directory's name"},
 	{`^train\.New 2\.Done=\d`, "another step"},
+	{`^train\.New 2\.Loads=of zeros`, "no experts"},
 	{`^train\.New 2\.(Corpus=of zeros|Batches=zero)`, "a corpus without a name, and a generator that is not seeded"},
 	{`^train\.CheckMemory 0=\d{9,}`, "more than is needed"},
 	{`^train\.(Run\.)?CheckMemory (1=0|2)`, "nothing is needed; a text"},

@@ -18,6 +18,7 @@ var uncalled = map[string]string{
 	"parts.Body.Step":        "of a Body that Design.Body makes",
 	"parts.Body.Normed":      "of a Body that Design.Body makes",
 	"parts.Body.Balanced":    "of a Body that Design.Body makes",
+	"parts.Body.Loads":       "of a Body that Design.Body makes",
 	"parts.Body.CheckUsed":   "of a Body that Design.Body makes",
 	"parts.Design.Inside":    "of a Stack whose fields Validate has checked one by one",
 }

@@ -50,6 +50,14 @@ func mlps[T hand.Number]() []Variant[T] {
 					Name:    "mixture with normalised gates of a sigmoid",
 					Experts: Experts{Count: 3, Active: 2, Sigmoid: true, Norm: true},
 				},
+				{
+					Name: "mixture with a bias that balances", Source: "Wang et al. 2024, (3)",
+					Experts: Experts{Count: 5, Active: 2, Biased: true},
+				},
+				{
+					Name: "mixture of a sigmoid with a bias that balances", Source: "Wang et al. 2024, (3)",
+					Experts: Experts{Count: 4, Active: 2, Sigmoid: true, Norm: true, Shared: 1, Biased: true},
+				},
 			},
 		},
 	}
@@ -60,6 +68,7 @@ type Experts struct {
 	Count, Active, Shared int
 	Sigmoid, Norm         bool
 	Balance               float64 // α of the loss that balances them
+	Biased                bool    // a bias balances them
 }
 
 // glu returns the Hand of a layer with a gate by g.

@@ -47,14 +47,21 @@ func spread[T kernel.Float](r Router, p, z []T) (total T) {
 	return total + Least
 }
 
+// Load adds the number of tokens that chose each expert to count, one for each: those whose gate y of it is not 0.
+func Load[T kernel.Float](count, y []T) {
+	for n := len(count); len(y) >= n; y = y[n:] {
+		for e, v := range y[:n] {
+			if v != 0 {
+				count[e]++
+			}
+		}
+	}
+}
+
 // shares returns the share of tokens that chose each expert.
 func shares[T kernel.Float](r Router, y []T) []T {
 	f := make([]T, r.Experts)
-	for i, v := range y {
-		if v != 0 {
-			f[i%r.Experts]++
-		}
-	}
+	Load(f, y)
 	for e := range f {
 		f[e] /= T(len(y) / r.Experts)
 	}

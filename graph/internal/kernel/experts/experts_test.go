@@ -172,7 +172,7 @@ func TestGates(t *testing.T) {
 		{Router{Experts: 3, Active: 1}, []float64{-inf, 0, -inf}, []float64{0, 1, 0}},
 	} {
 		y, dz := make([]float64, len(c.z)), make([]float64, len(c.z))
-		Gates(p, c.r, y, c.z)
+		Gates(p, c.r, y, c.z, nil)
 		for i, want := range c.want {
 			if got := y[i]; !(math.Abs(got-want) <= 1e-15) && (got == got || want == want) {
 				t.Errorf("%+v of %v: got gates %v, want %v", c.r, c.z, y, c.want)

@@ -18,15 +18,23 @@ type Router struct {
 // Least is added to the sum of a token's gates before they are divided by it.
 const Least = 1e-20
 
-// Gates computes the gates y of the logits z, one row of E numbers for each token: the k largest probabilities, and 0
-// for the rest. Of equal probabilities, those in earlier columns come first; NaN counts as +∞.
-func Gates[T kernel.Float](p *kernel.Pool, r Router, y, z []T) {
+// Gates computes the gates y of the logits z, one row of E numbers for each token: the k probabilities that are the
+// largest after the bias is added, which may be nil, and 0 for the rest. Of equal ones, those in earlier columns come
+// first; NaN counts as +∞.
+func Gates[T kernel.Float](p *kernel.Pool, r Router, y, z, bias []T) {
 	p.Rows(len(z)/r.Experts, r.Experts, func(from, to int) {
 		probabilities := make([]T, r.Experts)
+		scores := probabilities
+		if bias != nil {
+			scores = make([]T, r.Experts)
+		}
 		for i := from; i < to; i++ {
 			z, y := z[i*r.Experts:][:r.Experts], y[i*r.Experts:][:r.Experts]
 			score(r, probabilities, z)
-			choose(r, y, probabilities)
+			for e, b := range bias {
+				scores[e] = probabilities[e] + b
+			}
+			choose(r, y, probabilities, scores)
 		}
 	})
 }
@@ -56,21 +64,21 @@ func score[T kernel.Float](r Router, p, z []T) {
 	}
 }
 
-// choose writes the gates of a token to y.
-func choose[T kernel.Float](r Router, y, p []T) {
+// choose writes the gates of a token to y: its probabilities p of the experts with the largest scores.
+func choose[T kernel.Float](r Router, y, p, scores []T) {
 	clear(y)
 	var sum T
-	last, after := T(math.Inf(1)), -1 // the probability chosen last and its column, as in an order of all columns
+	last, after := T(math.Inf(1)), -1 // the score chosen last and its column, as in an order of all columns
 	for range r.Active {
 		best := -1
-		for e, v := range p {
+		for e, v := range scores {
 			if v = key(v); v < last || v == last && e > after {
-				if best < 0 || v > key(p[best]) {
+				if best < 0 || v > key(scores[best]) {
 					best = e
 				}
 			}
 		}
-		last, after = key(p[best]), best
+		last, after = key(scores[best]), best
 		y[best] = p[best]
 		sum += p[best]
 	}
