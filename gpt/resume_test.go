@@ -142,8 +142,10 @@ func TestResumeBitForBitBalanced(t *testing.T) {
 	}
 
 	for name, change := range map[string]func(*Config){
-		"adapters": func(c *Config) { c.Adapters = Adapters{LoraR: 2, LoraAlpha: 1, LoraScale: "alpha", LoraTargets: []string{"c_fc"}} },
-		"frozen":   func(c *Config) { c.Frozen = train.Frozen{"h.*.mlp.*"} },
+		"adapters": func(c *Config) {
+			c.Adapters = Adapters{LoraR: 2, LoraAlpha: 1, LoraScale: "alpha", LoraTargets: []string{"c_fc"}}
+		},
+		"frozen": func(c *Config) { c.Frozen = train.Frozen{"h.*.mlp.*"} },
 	} {
 		c := balancing()
 		change(&c)

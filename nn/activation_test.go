@@ -419,7 +419,7 @@ func TestI118BiasOnlyChooses(t *testing.T) {
 			{[]float64{0, 0, 0, 0}, []float64{0, 0, 0.3, 0.4}},
 			{[]float64{-7, -7, -7, -7}, []float64{0, 0, 0.3, 0.4}},
 			{[]float64{0.25, 0, 0, 0}, []float64{0.1, 0, 0, 0.4}},
-			{[]float64{0, 0, -0.3, -0.4}, []float64{0.1, 0.2, 0, 0}},  // scores 0.1, 0.2, 0, 0
+			{[]float64{0, 0, -0.3, -0.4}, []float64{0.1, 0.2, 0, 0}},   // scores 0.1, 0.2, 0, 0
 			{[]float64{-9, -8, -0.3, -0.4}, []float64{0, 0, 0.3, 0.4}}, // both scores are 0
 		} {
 			g := graph.New(graph.Float64, 1)

@@ -20,8 +20,9 @@ func attentions(own []parts.Attention) (list []attention) {
 	for _, a := range own {
 		list = append(list, attention{Attention: a, sees: padded})
 	}
-	library := func(name string) parts.Attention { return parts.Find(parts.Attentions(), name) }
-	full, windowed, linformer := library("causal"), library("causal"), library("linear")
+	library := parts.Attentions()
+	full, linformer := parts.Find(library, "causal"), parts.Find(library, "linear")
+	windowed := full
 	full.Name, windowed.Name, linformer.Name = "full", "window", "linformer"
 	windowed.Options = []parts.Option{{
 		Name: "window", Check: checkWindow,
@@ -37,8 +38,8 @@ func attentions(own []parts.Attention) (list []attention) {
 	return append(list,
 		attention{Attention: full, sees: padded},
 		attention{Attention: windowed, sees: nearby},
-		attention{Attention: library("linear"), sees: padded},
-		attention{Attention: library("taylor"), sees: padded},
+		attention{Attention: parts.Find(library, "linear"), sees: padded},
+		attention{Attention: parts.Find(library, "taylor"), sees: padded},
 		attention{Attention: linformer, sees: all, fixed: true})
 }
 

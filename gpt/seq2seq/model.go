@@ -100,7 +100,9 @@ func (m *Model) Params() []graph.Expr {
 }
 
 // trained lists the parameters that have a gradient.
-func (m *Model) trained() []graph.Expr { return slices.DeleteFunc(slices.Clone(m.Params()), nn.IsBalancing) }
+func (m *Model) trained() []graph.Expr {
+	return slices.DeleteFunc(slices.Clone(m.Params()), nn.IsBalancing)
+}
 
 // fields returns the exported fields of m except its Config.
 func (m *Model) fields() made.Network {

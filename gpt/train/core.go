@@ -68,7 +68,7 @@ type Core struct {
 	optimizer *optim.Optimizer
 	averaging optim.Averaging // the optimizer's rule if it is one, otherwise nil
 	averages  []Named         // of params, nil without EMA or averaging
-	loads     []nn.Load // of the mixtures of experts
+	loads     []nn.Load       // of the mixtures of experts
 	schedule  Schedule
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation

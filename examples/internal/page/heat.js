@@ -66,14 +66,15 @@ function matrix(box, tokens, point, choose) {
   };
 }
 
-// ramp fills a box with the scale of the colours: weights at their roots, which is where their colours are.
-function ramp(box) {
+// ramp fills a box with the scale of the colours: weights at their roots, which is where their colours are. zero says
+// what a weight of 0 is.
+function ramp(box, zero = "exactly 0: masked") {
   const bar = make("canvas", {}), ticks = make("div", {className: "ticks"}, ...[0, 0.01, 0.1, 0.25, 0.5, 1].map(v => {
     const tick = make("span", {}, `${v}`);
     tick.style.left = `${100 * Math.sqrt(v)}%`;
     return tick;
   }));
   box.replaceChildren(make("div", {className: "scale"}, bar, ticks),
-    make("span", {}, make("i", {className: "masked"}), "exactly 0: masked"));
+    make("span", {}, make("i", {className: "masked"}), zero));
   paint(bar, [Array.from({length: 200}, (_, i) => ((i + 0.5) / 200) ** 2)]);
 }

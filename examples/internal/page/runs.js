@@ -85,7 +85,7 @@ function loads() {
   });
   at("experts").hidden = !rows.length;
   at("loads").replaceChildren(...rows);
-  if (rows.length) ramp(at("shares"));
+  if (rows.length) ramp(at("shares"), "0: no token");
 }
 
 function loaded(run, step, {layer, load, imbalance}) {

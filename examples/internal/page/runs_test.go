@@ -37,6 +37,42 @@ func listen(t *testing.T, dirs ...string) *live.Server {
 	return s
 }
 
+// The loads of experts are shown in the step of the cursor: a row for each layer, and a chart of the largest load.
+func TestBrowserExperts(t *testing.T) {
+	b := browser(t)
+	t.Chdir(t.TempDir())
+	must(t, os.Mkdir("mixture", 0o755))
+	for n := 1; n <= 40; n++ {
+		line := program.StepLine{Step: n, Loss: 1, LR: 0.001, Norm: 1, TokPerS: 1000}
+		for i := range 3 {
+			own := program.LoadLine{Layer: fmt.Sprintf("h.%d.mlp", i), Imbalance: 1 + float64(3-i)/float64(n)}
+			for e := range 8 {
+				own.Load = append(own.Load, float64((e*(i+3)+n)%8)/14)
+			}
+			line.Experts = append(line.Experts, own)
+		}
+		data, err := json.Marshal(line)
+		must(t, err)
+		add(t, filepath.Join("mixture", program.MetricsFile), string(data)+"\n")
+	}
+	s := listen(t, "mixture")
+	b.show(1000, 800, "light")
+	b.visit(s.URL)
+	b.wait(`document.getElementById("state").textContent`, "live")
+	b.wait(`document.querySelectorAll("#loads tr").length`, "3")
+	const chart = `[...document.querySelectorAll("#charts figure:not([hidden]) [role=slider]")].at(-1)`
+	b.wait(chart+`.ariaLabel`, "largest load of an expert over the mean load")
+	b.wait(chart+`.ariaValueText`, "step 40: worst layer 1.07, mean 1.05")
+	b.wait(`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`, "mixture 40 h.0.mlp 1.07 50.0 % of 5 0.0 % of 0")
+	b.wait(`document.querySelector("#loads canvas").ariaLabel`, "expert 0 0.0 %, expert 1 21.4 %")
+	b.ask(chart + `.focus()`)
+	b.press("Home", "ArrowRight")
+	b.wait(`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`, "mixture 1 h.0.mlp 4.00")
+	if len(b.errors) > 0 {
+		t.Errorf("errors on the console: %s", b.errors)
+	}
+}
+
 // In a browser, two runs are shown in common charts, new lines appear while the page is open, keys move the step, the
 // evaluation and the head, every element that can have the focus has a name, and the console has no errors.
 func TestBrowserRuns(t *testing.T) {

@@ -23,6 +23,7 @@ var notExact = map[string]string{
 	"ScheduleFreeUpdate": "an update has no gradient",
 	"LionUpdate":         "an update has no gradient, and the sign in it no differential equation",
 	"MuonUpdate":         "an update has no gradient",
+	"RebalanceUpdate":    "an update has no gradient, and the sign in it no differential equation",
 	"SOAPUpdate":         "an update has no gradient",
 	"SGDUpdate":          "an update has no gradient; identity.TestForms compares two steps with their sum",
 	"Merge":              "it is a step of Flash",
