@@ -36,6 +36,7 @@ func TestEveryFlag(t *testing.T) {
 		"tokenizer": "train:280", "out_dir": filepath.Join(t.TempDir(), "other"), "full": "true", "check": "true",
 		"stride": "3", "tokens": "4", "temperature": "9", "top_k": "1", "top_p": "0.1", "min_p": "0.9", "repetition_penalty": "9",
 		"weights": "int8", "dpo": other, "grpo": other, "beta": "3", "group": "4", "length": "3", "score": "contains", "updates": "3", "clip": "0.01",
+		"export": filepath.Join(t.TempDir(), "model.gguf"), "dtype": "BF16",
 	})
 	for name, value := range alone { // the network is the folder's or of a published family, without other attentions
 		alone[name], _, _ = strings.Cut(value, " with ")
@@ -57,6 +58,8 @@ func TestEveryFlag(t *testing.T) {
 		{"eval", []string{"-model", model, "-eval", hens, "-block_size", "16"}, flagtest.With(alone, map[string]string{"adapter": adapter})},
 		{"merge", []string{"-model", model, "-adapter", adapter, "-merge", "-out_dir", "DIR/merged"},
 			flagtest.With(alone, map[string]string{"merge": "false"})},
+		{"export", []string{"-model", model, "-export", "DIR/model.gguf", "-dtype", "Q8_0"},
+			flagtest.With(alone, map[string]string{"adapter": adapter, "dtype": "Q4_0"})},
 		{"tune", append(small, "-model", model, "-tune", hens, "-out_dir", "DIR/adapter", "-lora_r", "2"),
 			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5"})},
 		{"dpo", append(small, "-model", model, "-dpo", pairs, "-out_dir", "DIR/dpo", "-lora_r", "2"), flagtest.With(tuned, map[string]string{

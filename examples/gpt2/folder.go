@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -23,6 +25,38 @@ func openAt(dir string, blockSize int) (*gpt.Model, text.Tokenizer, error) {
 // export writes a folder in the published form.
 func export(m *gpt.Model, tok text.Tokenizer, dir string) error {
 	return m.Export(dir, tok, safetensors.F32)
+}
+
+// convert writes the model, with its adapter merged, to another file or folder. Matrices in a GGUF file are read as
+// float32.
+func convert(o options, stdout, stderr io.Writer) error {
+	cp, err := base.Folder().Load(o.model, stderr)
+	if err != nil {
+		return err
+	}
+	defer cp.Close()
+	tok, err := gpt.LoadTokenizer(cp)
+	if err != nil {
+		return err
+	}
+	m, err := gpt.LoadModel(graph.New(graph.Float32, 1), cp)
+	if err != nil {
+		return err
+	}
+	if o.adapter != "" {
+		if m, err = o.adapted(m); err != nil {
+			return err
+		}
+		m.Merge()
+		if m, err = m.Plain(1); err != nil {
+			return err
+		}
+	}
+	if err := m.Export(o.export, tok, o.dtype); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "saved %s to %s, with matrices of %s\n", o.model, o.export, o.dtype)
+	return err
 }
 
 // exportable returns an error if no published family has such a network. It is called before a training, not after it.

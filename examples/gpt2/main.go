@@ -9,6 +9,7 @@
 //	go run ./examples/gpt2 -model DIR -tune FILE -lora_r 8 -out_dir D  # tunes adapters in PEFT's form; -full: all
 //	go run ./examples/gpt2 -model DIR -dpo FILE.jsonl -out_dir D       # on pairs of answers; -grpo: on scored answers
 //	go run ./examples/gpt2 -model DIR -adapter D -prompt "…"           # uses them; -merge merges and saves
+//	go run ./examples/gpt2 -model DIR -export FILE.gguf -dtype Q8_0    # writes a GGUF file for other programs
 //	go run ./examples/gpt2 -train FILE -tokenizer DIR                  # from scratch; train:8192 learns a tokenizer
 //	go run ./examples/gpt2 -check -model DIR                           # compares with published results
 //
@@ -52,6 +53,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return dpo(ctx, o, stdout, stderr)
 	case "grpo":
 		return grpo(ctx, o, stdout, stderr)
+	case "export":
+		return convert(o, stdout, stderr)
 	}
 	m, tok, err := o.open()
 	if err != nil {
@@ -74,12 +77,18 @@ func (o options) open() (*gpt.Model, text.Tokenizer, error) {
 	if err != nil || o.adapter == "" {
 		return m, tok, base.Folder().Advise(o.model, err)
 	}
+	m, err = o.adapted(m)
+	return m, tok, err
+}
+
+// adapted returns the model with its adapter in use.
+func (o options) adapted(m *gpt.Model) (*gpt.Model, error) {
 	a, err := gpt.OpenAdapter(o.adapter)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if m, err = m.Adapted(1, a); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return m, tok, m.Use(a)
+	return m, m.Use(a)
 }

@@ -242,6 +242,58 @@ func TestTuneAndTrain(t *testing.T) {
 	called(t, "-model", dir+"/newer", "-tokens", "3", "-prompt", "the")
 }
 
+// A model is written in every type that GGUF files are, with its adapter inside, and from a GGUF file to a folder. Files
+// of exact types measure the same; others are within their rounding. What no file can hold is refused by its name.
+func TestExport(t *testing.T) {
+	model, dir := made(t), t.TempDir()
+	text := written(t, strings.Repeat("the hen has a nest\n", 60))
+	loss := func(args ...string) (x float64) {
+		out := called(t, append(args, "-eval", text)...)
+		x, _ = strconv.ParseFloat(regexp.MustCompile(`loss (\S+)`).FindStringSubmatch(out)[1], 64)
+		return x
+	}
+	want := loss("-model", model)
+	for dtype, tol := range map[string]float64{"F32": 1e-4, "F16": 1e-3, "BF16": 0.02, "Q8_0": 0.02, "Q4_0": 0.2} {
+		path := filepath.Join(dir, dtype+".gguf")
+		if out := called(t, "-model", model, "-export", path, "-dtype", dtype); !strings.Contains(out, "with matrices of "+dtype) {
+			t.Errorf("%s: got %q", dtype, out)
+		}
+		if got := loss("-model", path); !(math.Abs(got-want) <= tol) || got == 0 {
+			t.Errorf("%s: got loss %v, want %v within %v", dtype, got, want, tol)
+		}
+	}
+	called(t, "-model", dir+"/Q8_0.gguf", "-export", dir+"/again")
+	if got, want := loss("-model", dir+"/again"), loss("-model", dir+"/Q8_0.gguf"); !(math.Abs(got-want) <= 0.01) {
+		t.Errorf("a folder of Q8_0: got loss %v, want %v", got, want)
+	}
+	adapter := filepath.Join(dir, "adapter")
+	called(t, "-model", model, "-tune", text, "-max_iters", "3", "-batch_size", "1", "-gradient_accumulation_steps", "1",
+		"-block_size", "16", "-lora_r", "2", "-learning_rate", "0.01", "-out_dir", adapter)
+	called(t, "-model", model, "-adapter", adapter, "-export", dir+"/tuned.gguf")
+	got, tuned := loss("-model", dir+"/tuned.gguf"), loss("-model", model, "-adapter", adapter)
+	if !(math.Abs(got-tuned) <= 1e-4) || got == want {
+		t.Errorf("with an adapter inside: got loss %v, want %v, before %v", got, tuned, want)
+	}
+	trained := filepath.Join(dir, "trained")
+	called(t, "-train", text, "-tokenizer", "train:260", "-max_iters", "1", "-n_embd", "32", "-n_layer", "1", "-block_size", "8", "-activation", "gelu_tanh", "-out_dir", trained)
+	called(t, "-model", trained, "-export", dir+"/trained.gguf", "-dtype", "Q4_0")
+	exact := filepath.Join(dir, "exact")
+	called(t, "-train", text, "-tokenizer", "train:260", "-max_iters", "1", "-n_embd", "32", "-n_layer", "1", "-block_size", "8", "-activation", "gelu", "-out_dir", exact)
+	for want, args := range map[string][]string{
+		"-export: empty, want a file":                          {"-export", ""},
+		"-dtype: not read by -prompt":                          {"-dtype", "F16"},
+		`dtype: got "Q6_K", want F32, F16, BF16, Q8_0 or Q4_0`: {"-model", model, "-export", dir + "/x.gguf", "-dtype", "Q6_K"},
+		`dtype: got "Q8_0", want F32 or BF16`:                  {"-model", model, "-export", dir + "/x", "-dtype", "Q8_0"},
+		"there is something already":                           {"-model", model, "-export", dir + "/F16.gguf"},
+		"activation: got gelu, want gelu_tanh":                 {"-model", exact, "-export", dir + "/x.gguf"},
+	} {
+		err := run(t.Context(), args, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+}
+
 // A run of our own, even of a network that no family has, is tuned, merged and measured like a folder.
 func TestTuneOwnRun(t *testing.T) {
 	dir, s, unlike := t.TempDir(), strings.Repeat("the hen has a nest\n", 60), strings.Repeat("the mill has a hen\n", 60)

@@ -7,12 +7,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // options holds the values of the flags.
 type options struct {
-	task                    string // write, eval, choices, tune, dpo, grpo, merge, train or check
+	task                    string // write, eval, choices, tune, dpo, grpo, merge, export, train or check
 	model, adapter, prompt  string
 	eval, choices           string // texts to measure the model on
 	tune, train             string // texts to train on
@@ -22,6 +23,7 @@ type options struct {
 	score                   string
 	tokenizer, data, preset string
 	check, full, merge      bool
+	export, dtype           string // the file or folder to write, and the type of its matrices
 	stride, tokens          int
 	sampling                base.Sampling
 	weights                 graph.Packing // empty means float32
@@ -48,6 +50,10 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		fs.BoolVar(&o.full, "full", false, "tune all weights instead, and save a folder")
 		fs.BoolVar(&o.merge, "merge", false,
 			"save the model with its adapter merged to out_dir, as a folder without adapters")
+		fs.StringVar(&o.export, "export", "", "save the model, with its adapter merged, as a GGUF file, "+
+			"whose name ends in .gguf, or as a folder in Hugging Face's form")
+		fs.StringVar(&o.dtype, "dtype", safetensors.F32, "-export: type of the matrices: F32, F16, BF16, Q8_0 or Q4_0; "+
+			"of a folder F32 or BF16")
 		fs.StringVar(&o.train, "train", "", "text to train a model on from scratch")
 		fs.StringVar(&o.tokenizer, "tokenizer", "train:1024",
 			"of -train: a folder that has one, or train:N to learn one of N tokens from the text")

@@ -16,8 +16,10 @@ import (
 func (o *options) settle() error {
 	o.task = "write"
 	texts := map[string]string{"eval": o.eval, "choices": o.choices, "tune": o.tune, "train": o.train, "dpo": o.dpo,
-		"grpo": o.grpo}
-	for _, task := range []string{"prompt", "eval", "choices", "tune", "dpo", "grpo", "merge", "train", "check"} {
+		"grpo": o.grpo, "export": o.export}
+	for _, task := range []string{
+		"prompt", "eval", "choices", "tune", "dpo", "grpo", "merge", "export", "train", "check",
+	} {
 		switch path, isText := texts[task]; {
 		case !o.given[task] || task == "merge" && !o.merge || task == "check" && !o.check:
 			continue
@@ -71,6 +73,7 @@ func (o *options) read() error {
 		"dpo":     {"model", "dpo", "full", "block_size", "dropout", "beta"},
 		"grpo":    {"model", "grpo", "full", "block_size", "beta", "group", "length", "score", "updates", "clip"},
 		"merge":   {"model", "adapter", "block_size", "merge", "out_dir"},
+		"export":  {"model", "adapter", "export", "dtype"},
 		"train":   {"train", "tokenizer", "preset"},
 		"check":   {"model", "check", "data"},
 	}[o.task]
