@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -116,7 +117,7 @@ func (s source) store(g *graph.Graph, f *gguf.File) error {
 		}
 		var rows []graph.Rows
 		for _, piece := range s.layout().Modules(matrix) {
-			r, err := f.Rows(piece.Name+".weight", piece.Columns)
+			r, err := f.Rows(piece.Name+".weight", piece.Columns, piece.Part, piece.Parts)
 			if err != nil {
 				return err
 			}
@@ -219,11 +220,13 @@ func (c Config) heads() published.Heads {
 // is, which other programs and Open can read. If dir exists, it must be an empty directory. dtype is the type of the
 // numbers in the file, safetensors.F32 or safetensors.BF16. tok may be nil; other programs can read it only if it is a
 // tokenizer of byte pairs. If no family can express the model, the error names the first such field for each family. A
-// model with adapters is an error, too: use Merge and export the model that Plain returns.
+// model with adapters is an error, too: use Merge and export the model that Plain returns. The template, which is
+// optional, is that of LoadTemplate: its tokens at the beginning and end of texts, and its template of conversations,
+// are written as well.
 //
 // If dir ends in .gguf, Export writes a GGUF file of that name, which must not exist. Then dtype is the type of its
-// matrices, F32, F16, BF16, Q8_0 or Q4_0; vectors and learned positions are F32.
-func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
+// matrices, F32, F16, BF16, Q8_0 or Q4_0; vectors, learned positions and routers are F32.
+func (m *Model) Export(dir string, tok text.Tokenizer, dtype string, template ...text.Template) error {
 	if err := m.loose(); err != nil {
 		return err
 	}
@@ -245,15 +248,17 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	if err != nil {
 		return errors.Wrap(err, "export")
 	}
+	var t text.Template
+	if len(template) > 0 {
+		t = template[0]
+	}
 	layout := source{Config: m.Config, family: family}.layout()
 	if strings.HasSuffix(dir, ".gguf") {
-		return errors.Wrap(m.exportGGUF(dir, tok, of, layout, keys), "export")
+		return errors.Wrap(m.exportGGUF(dir, tok, of, layout, keys, t), "export")
 	}
 	keys["torch_dtype"] = map[string]string{safetensors.F32: "float32", safetensors.BF16: "bfloat16"}[dtype]
-	ends := published.Ends(tok)
-	for key, id := range ends {
-		keys[key] = id
-	}
+	ends := endsOf(tok, t)
+	maps.Copy(keys, ends)
 	ends["_from_model_config"] = true
 	list := []checkpoint.File{
 		{Name: train.WeightsFile, Write: func(w io.Writer) error {
@@ -272,20 +277,51 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 				"model_max_length": m.Config.BlockSize,
 				"tokenizer_class":  "PreTrainedTokenizerFast",
 			}
+			for key, value := range map[string]string{
+				"bos_token": t.Begin, "eos_token": t.End, "chat_template": t.Chat,
+			} {
+				if value != "" {
+					about[key] = value
+				}
+			}
+			if t.Begin != "" {
+				about["add_bos_token"] = true
+			}
 			list = append(list, checkpoint.File{Name: "tokenizer_config.json", Write: train.WriteJSON(about)})
 		}
 	}
 	return errors.Wrap(checkpoint.WriteFolder(dir, list), "export")
 }
 
+// endsOf returns the keys of the tokens at the beginning and end of texts: those of a template, or the usual ones.
+func endsOf(tok text.Tokenizer, t text.Template) map[string]any {
+	ends := published.Ends(tok)
+	for key, name := range map[string]string{"bos_token_id": t.Begin, "eos_token_id": t.End} {
+		if id, ok := specialOf(tok, name); ok {
+			ends[key] = id
+		}
+	}
+	return ends
+}
+
+// specialOf returns the id of a special token.
+func specialOf(tok text.Tokenizer, name string) (id int, ok bool) {
+	if known, has := tok.(interface{ Special(string) (int, bool) }); has {
+		return known.Special(name)
+	}
+	return 0, false
+}
+
 // exportGGUF writes the model as a GGUF file with matrices of the given type.
 func (m *Model) exportGGUF(
-	path string, tok text.Tokenizer, of gguf.Type, layout published.Layout, keys map[string]any,
+	path string, tok text.Tokenizer, of gguf.Type, layout published.Layout, keys map[string]any, t text.Template,
 ) error {
-	for key, id := range published.Ends(tok) {
-		keys[key] = id
+	maps.Copy(keys, endsOf(tok, t))
+	file := gguf.Model{Type: of, Begin: t.Begin != "", Chat: t.Chat}
+	if _, ok := specialOf(tok, t.Begin); file.Begin && !ok {
+		return errors.Errorf("template: got %.64q at the beginning of texts, want a special token of the tokenizer",
+			t.Begin)
 	}
-	file := gguf.Model{Type: of}
 	var err error
 	if file.Config, err = json.Marshal(keys); err != nil {
 		return errors.WithStack(err)
@@ -299,11 +335,11 @@ func (m *Model) exportGGUF(
 		return errors.Errorf("%s: there is something already, want a new name", path)
 	}
 	return m.reading(func() error {
-		for _, t := range layout.Export(m.Params()) {
-			if err := t.Finite(t.Name); err != nil {
+		for _, t := range train.InFile(layout.Export(m.Params())) {
+			if err := t.Finite(); err != nil {
 				return err
 			}
-			file.Tensors = append(file.Tensors, gguf.Source{Name: t.Name, Shape: t.FileShape(), Values: t.Filed})
+			file.Tensors = append(file.Tensors, gguf.Source{Name: t[0].Name, Shape: t.Shape(), Values: t.Numbers})
 		}
 		if err := m.sameIn(file, layout.Family); err != nil {
 			return err

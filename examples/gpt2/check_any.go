@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -38,7 +39,7 @@ func (c *checking) reopened() (differ, n int, err error) {
 	}
 	defer holder.Close()
 	dir = filepath.Join(dir, "again")
-	if err := export(c.model, c.tok, dir); err != nil {
+	if err := c.model.Export(dir, c.tok, safetensors.F32); err != nil {
 		return 0, 0, err
 	}
 	m, _, err := openAt(dir, 0)

@@ -22,11 +22,6 @@ func openAt(dir string, blockSize int) (*gpt.Model, text.Tokenizer, error) {
 	return gpt.OpenCropped(dir, blockSize)
 }
 
-// export writes a folder in the published form.
-func export(m *gpt.Model, tok text.Tokenizer, dir string) error {
-	return m.Export(dir, tok, safetensors.F32)
-}
-
 // convert writes the model, with its adapter merged, to another file or folder. Matrices in a GGUF file are read as
 // float32.
 func convert(o options, stdout, stderr io.Writer) error {
@@ -52,7 +47,11 @@ func convert(o options, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if err := m.Export(o.export, tok, o.dtype); err != nil {
+	template, err := gpt.LoadTemplate(cp)
+	if err != nil {
+		return err
+	}
+	if err := m.Export(o.export, tok, o.dtype, template); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "saved %s to %s, with matrices of %s\n", o.model, o.export, o.dtype)
@@ -67,9 +66,9 @@ func exportable(c gpt.Config) error {
 }
 
 // save writes a folder in the published form, or in our own if no published family has such a network.
-func save(m *gpt.Model, tok text.Tokenizer, dir string) error {
+func save(m *gpt.Model, tok text.Tokenizer, dir string, t text.Template) error {
 	if exportable(m.Config) == nil {
-		return export(m, tok, dir)
+		return m.Export(dir, tok, safetensors.F32, t)
 	}
 	files, err := m.Files(tok)
 	if err != nil {

@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case "choices":
 		return choose(ctx, o, m, tok, stdout, stderr)
 	case "merge":
-		return merge(o, m, tok, stdout)
+		return merge(o, m, tok, stdout, stderr)
 	}
 	return write(ctx, o, m, tok, stdout, stderr)
 }

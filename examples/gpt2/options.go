@@ -52,8 +52,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 			"save the model with its adapter merged to out_dir, as a folder without adapters")
 		fs.StringVar(&o.export, "export", "", "save the model, with its adapter merged, as a GGUF file, "+
 			"whose name ends in .gguf, or as a folder in Hugging Face's form")
-		fs.StringVar(&o.dtype, "dtype", safetensors.F32, "-export: type of the matrices: F32, F16, BF16, Q8_0 or Q4_0; "+
-			"of a folder F32 or BF16")
+		fs.StringVar(&o.dtype, "dtype", safetensors.F32, "-export: type of the matrices: F32, F16, BF16, Q8_0 or "+
+			"Q4_0; of a folder F32 or BF16")
 		fs.StringVar(&o.train, "train", "", "text to train a model on from scratch")
 		fs.StringVar(&o.tokenizer, "tokenizer", "train:1024",
 			"of -train: a folder that has one, or train:N to learn one of N tokens from the text")

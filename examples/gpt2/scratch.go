@@ -13,6 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
@@ -48,7 +49,7 @@ func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	save := func(m *gpt.Model, dir string) error { return export(m, tok, dir) }
+	save := func(m *gpt.Model, dir string) error { return m.Export(dir, tok, safetensors.F32) }
 	return fit(ctx, o, t, source.Name, stdout, stderr, save)
 }
 

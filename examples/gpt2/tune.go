@@ -14,7 +14,8 @@ import (
 // source is a model to tune.
 type source struct {
 	*checkpoint.Checkpoint
-	tok text.Tokenizer
+	tok      text.Tokenizer
+	template text.Template
 }
 
 // source opens the model, unless out_dir cannot take the tuned one.
@@ -25,7 +26,10 @@ func (o options) source(stderr io.Writer) (s source, err error) {
 	if s.Checkpoint, err = base.Folder().Load(o.model, stderr); err != nil {
 		return s, err
 	}
-	if s.tok, err = gpt.LoadTokenizer(s.Checkpoint); err != nil {
+	if s.tok, err = gpt.LoadTokenizer(s.Checkpoint); err == nil {
+		s.template, err = gpt.LoadTemplate(s.Checkpoint)
+	}
+	if err != nil {
 		s.Close()
 	}
 	return s, err
@@ -34,7 +38,7 @@ func (o options) source(stderr io.Writer) (s source, err error) {
 // store saves a tuned model: all of it, or its adapter.
 func (o options) store(s source, m *gpt.Model, dir string) error {
 	if o.full {
-		return save(m, s.tok, dir)
+		return save(m, s.tok, dir, s.template)
 	}
 	return m.SaveAdapter(dir, o.model)
 }
@@ -59,8 +63,17 @@ func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
 }
 
 // merge saves a model with its adapter merged.
-func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error {
+func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
 	if err := vacant(o.config.OutDir); err != nil {
+		return err
+	}
+	cp, err := base.Folder().Load(o.model, stderr)
+	if err != nil {
+		return err
+	}
+	defer cp.Close()
+	template, err := gpt.LoadTemplate(cp)
+	if err != nil {
 		return err
 	}
 	m.Merge()
@@ -68,7 +81,7 @@ func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if err := save(plain, tok, o.config.OutDir); err != nil {
+	if err := save(plain, tok, o.config.OutDir, template); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "saved %s with %s inside to %s\n", o.model, o.adapter, o.config.OutDir)

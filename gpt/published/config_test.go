@@ -362,10 +362,10 @@ func TestLayout(t *testing.T) {
 	if list := l.Export(params); len(list) != 7 || list[0].Name != "model.embed_tokens.weight" {
 		t.Errorf("LLaMA: got %d tensors, the first being %s", len(list), list[0].Name)
 	}
-	if got, want := l.Modules("h.3.attn.c_attn")[2], (Module{"model.layers.3.self_attn.v_proj", true, []int{6, 7, 8}}); !cmp.Equal(got, want) {
+	if got, want := l.Modules("h.3.attn.c_attn")[2], (Module{Name: "model.layers.3.self_attn.v_proj", Turned: true, Columns: []int{6, 7, 8}}); !cmp.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := l.Modules("lm_head"); !cmp.Equal(got, []Module{{"lm_head", true, nil}}) {
+	if got := l.Modules("lm_head"); !cmp.Equal(got, []Module{{Name: "lm_head", Turned: true}}) {
 		t.Errorf("got %+v", got)
 	}
 	if got := l.FileName("h.2.attn.c_attn.bias"); got != "model.layers.2.self_attn.q_proj.bias" {

@@ -111,12 +111,14 @@ type Module struct {
 	Name    string // with a prefix
 	Turned  bool   // it is (out, in)
 	Columns []int  // our columns, in its order; nil means all
+
+	Part, Parts int // ours is this part of its outputs, which are divided equally; Parts 0 means all
 }
 
 // Modules returns the matrices that hold ours of that name, in the order of its columns.
 func (l Layout) Modules(matrix string) (list []Module) {
 	for _, p := range l.Family.names.pieces(matrix+".weight", l.Heads) {
-		list = append(list, Module{l.Family.names.module(p.name), p.turned, p.columns})
+		list = append(list, Module{l.Family.names.module(p.name), p.turned, p.columns, p.part, p.parts})
 	}
 	return list
 }

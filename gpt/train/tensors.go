@@ -49,19 +49,6 @@ func (t Named) shape() []int {
 	return shape
 }
 
-// FileShape returns the shape of the file's tensor.
-func (t Named) FileShape() []int { return t.shape() }
-
-// Filed returns the numbers of the file's tensor as float32.
-func (t Named) Filed() ([]float32, error) {
-	if t.Rows > 0 {
-		file, err := joined([]Named{t}, safetensors.F32)
-		return file.F32, err
-	}
-	file, err := t.filed(safetensors.F32)
-	return file.F32, err
-}
-
 // before returns the number of entries of the file's tensor in the rows before From.
 func (t Named) before() int {
 	n, shape := t.From, t.shape()
@@ -102,31 +89,69 @@ func WriteTensors(w io.Writer, tensors []Named, metadata map[string]string, dtyp
 		return errors.New("nothing to write to: the writer is nil")
 	}
 	var entries []safetensors.Entry
-	var parts [][]Named // of every entry
-	for _, t := range tensors {
-		if err := t.Finite(t.Name); err != nil {
+	list := InFile(tensors)
+	for _, parts := range list {
+		if err := parts.Finite(); err != nil {
 			return err
 		}
-		if i := len(entries) - 1; i >= 0 && entries[i].Name == t.Name && t.From > 0 {
-			parts[i] = append(parts[i], t)
-			continue
-		}
-		e := safetensors.Entry{Name: t.Name, Shape: t.shape(), DType: dtype}
+		e := safetensors.Entry{Name: parts[0].Name, Shape: parts.Shape(), DType: dtype}
 		if dtype == "" {
-			e.DType = t.dtype()
+			e.DType = parts[0].dtype()
 		}
-		entries, parts = append(entries, e), append(parts, []Named{t})
+		entries = append(entries, e)
 	}
 	return safetensors.WriteEach(w, entries, metadata, func(i int) (safetensors.Tensor, error) {
-		if parts[i][0].Rows == 0 {
-			return parts[i][0].filed(entries[i].DType)
-		}
-		return joined(parts[i], entries[i].DType)
+		return list[i].joined(entries[i].DType)
 	})
 }
 
-// joined returns the tensor of a file that consists of these parts. Rows of no part are 0.
-func joined(parts []Named, dtype string) (file safetensors.Tensor, err error) {
+// Parts are the tensors that a tensor of a file consists of.
+type Parts []Named
+
+// InFile returns the tensors of a file: those that follow one another with the same name are parts of one.
+func InFile(tensors []Named) (list []Parts) {
+	for _, t := range tensors {
+		if i := len(list) - 1; i >= 0 && list[i][0].Name == t.Name && t.From > 0 {
+			list[i] = append(list[i], t)
+		} else {
+			list = append(list, Parts{t})
+		}
+	}
+	return list
+}
+
+// Shape returns the shape of the file's tensor.
+func (parts Parts) Shape() []int {
+	if len(parts) == 0 {
+		return nil
+	}
+	return parts[0].shape()
+}
+
+// Finite returns an error that names a number that is not finite.
+func (parts Parts) Finite() error {
+	for _, t := range parts {
+		if err := t.Finite(t.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Numbers returns the numbers of the file's tensor as float32.
+func (parts Parts) Numbers() ([]float32, error) {
+	file, err := parts.joined(safetensors.F32)
+	return file.F32, err
+}
+
+// joined returns the tensor of the file. Rows of no part are 0.
+func (parts Parts) joined(dtype string) (file safetensors.Tensor, err error) {
+	switch {
+	case len(parts) == 0:
+		return file, nil
+	case parts[0].Rows == 0:
+		return parts[0].filed(dtype)
+	}
 	n := 1
 	for _, size := range parts[0].shape() {
 		n *= size

@@ -10,92 +10,173 @@ import (
 	"github.com/pkg/errors"
 )
 
-// tokenizerKeys returns the keys of a tokenizer.json of byte pairs over bytes, as [File.Folder] derives it from them.
+// tokenizerJSON holds the keys of a tokenizer.json.
+type tokenizerJSON struct {
+	Added        []addedToken    `json:"added_tokens"`
+	Normalizer   json.RawMessage `json:"normalizer"`
+	PreTokenizer json.RawMessage `json:"pre_tokenizer"`
+	Model        struct {
+		Type         string            `json:"type"`
+		Unknown      string            `json:"unk_token"`
+		ByteFallback bool              `json:"byte_fallback"`
+		IgnoreMerges bool              `json:"ignore_merges"`
+		Vocab        map[string]int    `json:"vocab"`
+		Merges       []json.RawMessage `json:"merges"`
+	} `json:"model"`
+}
+
+type addedToken struct {
+	ID      int    `json:"id"`
+	Content string `json:"content"`
+	Special bool   `json:"special"`
+	Left    bool   `json:"lstrip"`
+	Right   bool   `json:"rstrip"`
+	Word    bool   `json:"single_word"`
+}
+
+// tokenizerKeys returns the keys of a tokenizer.json of byte pairs, over bytes or characters, as [File.Folder] derives
+// it from them.
 func tokenizerKeys(data []byte) ([]Key, error) {
-	var file struct {
-		Added []struct {
-			ID      int    `json:"id"`
-			Content string `json:"content"`
-			Special bool   `json:"special"`
-		} `json:"added_tokens"`
-		Normalizer   json.RawMessage `json:"normalizer"`
-		PreTokenizer json.RawMessage `json:"pre_tokenizer"`
-		Model        struct {
-			Type         string            `json:"type"`
-			ByteFallback bool              `json:"byte_fallback"`
-			IgnoreMerges bool              `json:"ignore_merges"`
-			Vocab        map[string]int    `json:"vocab"`
-			Merges       []json.RawMessage `json:"merges"`
-		} `json:"model"`
-	}
+	var file tokenizerJSON
 	if err := field.Unmarshal(data, &file); err != nil {
 		return nil, err
 	}
-	if file.Model.Type != "BPE" || file.Model.ByteFallback {
-		return nil, errors.Errorf("got model %.80q with byte_fallback %t, want byte pairs over bytes",
-			file.Model.Type, file.Model.ByteFallback)
+	if file.Model.Type != "BPE" {
+		return nil, errors.Errorf("got model %.80q, want BPE, byte pairs", file.Model.Type)
 	}
-	pre, err := splitOf(string(file.PreTokenizer), string(file.Normalizer))
+	tokens, types, err := file.tokens()
 	if err != nil {
 		return nil, err
 	}
-	if file.Model.IgnoreMerges != (pre == "llama-bpe") {
-		return nil, errors.Errorf("ignore_merges: got %t, want %t for the way to split a text of %s",
-			file.Model.IgnoreMerges, !file.Model.IgnoreMerges, pre)
+	merges := make([][2]string, len(file.Model.Merges))
+	for i, m := range file.Model.Merges {
+		var both string
+		if field.UnmarshalPart(m, &both) == nil {
+			merges[i][0], merges[i][1], _ = strings.Cut(both, " ")
+		} else if err := field.UnmarshalPart(m, &merges[i]); err != nil {
+			return nil, errors.WithMessagef(err, "merges: %d", i)
+		}
 	}
+	keys := []Key{{tokenizerPrefix + "tokens", OfStrings(tokens)}}
+	if file.Model.ByteFallback {
+		more, err := file.pieceKeys(tokens, types, merges)
+		return append(append(keys, more...), Key{tokenizerPrefix + "token_type", OfInts(types)}), err
+	}
+	by, err := splitOf(file.PreTokenizer, file.Normalizer, file.Model.IgnoreMerges)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, len(merges))
+	for i, m := range merges {
+		list[i] = m[0] + " " + m[1]
+	}
+	return append(keys,
+		Key{tokenizerPrefix + "model", OfText("gpt2")}, Key{tokenizerPrefix + "pre", OfText(by.names[0])},
+		Key{tokenizerPrefix + "token_type", OfInts(types)}, Key{tokenizerPrefix + "merges", OfStrings(list)}), nil
+}
+
+// tokens returns all tokens by their ids, and their types.
+func (file tokenizerJSON) tokens() (tokens []string, types []int, err error) {
 	all := maps.Clone(file.Model.Vocab)
-	types := slices.Repeat([]int{normalToken}, len(all)+len(file.Added))
+	types = slices.Repeat([]int{normalToken}, len(all)+len(file.Added))
 	for _, t := range file.Added {
-		if t.ID < 0 || t.ID >= len(types) {
-			return nil, errors.Errorf("added_tokens: id %d: got %d tokens", t.ID, len(types))
+		switch {
+		case t.ID < 0 || t.ID >= len(types):
+			return nil, nil, errors.Errorf("added_tokens: id %d: got %d tokens", t.ID, len(types))
+		case t.Left || t.Right || t.Word:
+			return nil, nil, errors.Errorf("added_tokens: %.64q: got lstrip %t, rstrip %t, single_word %t, "+
+				"which no GGUF file expresses", t.Content, t.Left, t.Right, t.Word)
 		}
 		all[t.Content], types[t.ID] = t.ID, userToken
 		if t.Special {
 			types[t.ID] = controlToken
 		}
 	}
-	tokens := make([]string, len(all))
+	tokens = make([]string, len(all))
 	for token, id := range all {
 		if id < 0 || id >= len(tokens) || tokens[id] != "" {
-			return nil, errors.Errorf("vocab: %.64q: got id %d of %d tokens, want each once", token, id, len(tokens))
+			return nil, nil, errors.Errorf("vocab: %.64q: got id %d of %d tokens, want each once",
+				token, id, len(tokens))
+		}
+		if types[id] == userToken && file.Model.ByteFallback { // they are found before spaces become ▁
+			token = strings.ReplaceAll(token, blank, " ")
 		}
 		tokens[id] = token
 	}
-	merges := make([]string, len(file.Model.Merges))
-	for i, m := range file.Model.Merges {
-		var both []string
-		if field.UnmarshalPart(m, &merges[i]) != nil && field.UnmarshalPart(m, &both) == nil {
-			merges[i] = strings.Join(both, " ")
+	return tokens, types[:len(tokens)], nil
+}
+
+// pieceKeys returns the keys of a tokenizer of SentencePiece's, and completes the types. The score of a token is the
+// negative rank of its first merge, provided that these scores give the merges, up to the order of those of a token.
+func (file tokenizerJSON) pieceKeys(tokens []string, types []int, merges [][2]string) ([]Key, error) {
+	scores, ids := make([]float64, len(tokens)), make(map[string]int, len(tokens))
+	for id, token := range tokens {
+		ids[token] = id
+		switch {
+		case token == file.Model.Unknown:
+			types[id] = unknownToken
+		case len(token) == 6 && strings.HasPrefix(token, "<0x") && token[5] == '>' && types[id] == normalToken:
+			types[id] = byteToken
+		}
+		scores[id] = -float64(len(merges))
+	}
+	merges = slices.DeleteFunc(slices.Clone(merges), func(m [2]string) bool { // added tokens are found before
+		for _, token := range []string{m[0], m[1], m[0] + m[1]} {
+			if id, ok := ids[token]; !ok || types[id] != normalToken {
+				return true
+			}
+		}
+		return false
+	})
+	for rank, m := range slices.Backward(merges) {
+		if id, ok := ids[m[0]+m[1]]; ok {
+			scores[id] = -float64(rank)
 		}
 	}
-	return []Key{
-		{tokenizerPrefix + "model", OfText("gpt2")}, {tokenizerPrefix + "pre", OfText(pre)},
-		{tokenizerPrefix + "tokens", OfStrings(tokens)}, {tokenizerPrefix + "token_type", OfInts(types[:len(tokens)])},
-		{tokenizerPrefix + "merges", OfStrings(merges)}, {tokenizerPrefix + "add_bos_token", OfBool(false)},
-	}, nil
+	again := pieceMerges(tokens, types, scores)
+	for i, m := range merges {
+		if i >= len(again) || again[i][0]+again[i][1] != m[0]+m[1] {
+			return nil, errors.Errorf("merges: got %q as number %d, want merges in the order of the scores of tokens",
+				m, i)
+		}
+	}
+	if len(again) > len(merges) {
+		return nil, errors.Errorf("merges: got %d, want also %q, whose parts are tokens",
+			len(merges), again[len(merges)])
+	}
+	prefix, err := file.prefix()
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]float32, len(scores))
+	for i, x := range scores {
+		numbers[i] = float32(x)
+	}
+	keys := []Key{{tokenizerPrefix + "model", OfText("llama")}, {tokenizerPrefix + "scores", OfFloats(numbers)},
+		{tokenizerPrefix + "add_space_prefix", OfBool(prefix)}}
+	if id, ok := ids[file.Model.Unknown]; ok {
+		keys = append(keys, Key{tokenizerPrefix + "unknown_token_id", OfInt(id)})
+	}
+	return keys, nil
 }
 
-// splitOf returns the name of the way to split a text.
-func splitOf(pre, normalizer string) (string, error) {
-	numbers := func(n string) bool {
-		text, _ := json.Marshal(wordPattern + n + restPattern)
-		return strings.Contains(pre, `"Split"`) && strings.Contains(unescaped(pre), unescaped(string(text)))
+// prefix reports whether a text, and the text after a special token, begins with a space.
+func (file tokenizerJSON) prefix() (bool, error) {
+	var pre, n section
+	if err := field.UnmarshalPart(orNull(file.PreTokenizer), &pre); err != nil {
+		return false, errors.WithMessage(err, "pre_tokenizer")
 	}
-	digits := strings.Contains(pre, `"Digits"`)
-	switch composed := strings.Contains(normalizer, "NFC"); {
-	case numbers(`\p{N}{1,3}`) && !composed && !digits:
-		return "llama-bpe", nil
-	case numbers(`\p{N}`) && composed && !digits:
-		return "qwen2", nil
-	case strings.Contains(pre, `"Split"`) || composed || !strings.Contains(pre, `"ByteLevel"`):
-		return "", errors.Errorf("pre_tokenizer: got %.200s, want that of GPT-2, SmolLM, Llama 3 or Qwen 2", pre)
-	case digits:
-		return "smollm", nil
+	if err := field.UnmarshalPart(orNull(file.Normalizer), &n); err != nil {
+		return false, errors.WithMessage(err, "normalizer")
 	}
-	return "gpt-2", nil
-}
-
-// unescaped returns JSON without the escapes of letters that are valid in it.
-func unescaped(s string) string {
-	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(s)
+	switch {
+	case pre.Type == "Metaspace" && n.Type == "" && (pre.Prefix == "always" || pre.Prefix == "never"):
+		return pre.Prefix == "always", nil
+	case pre.Type == "" && len(n.Normalizers) == 2 && n.Normalizers[0].Prepend == blank:
+		return true, nil
+	case n.only().Type == "Replace" && (pre.Type == "" || pre.Type == "Split" && pre.Pattern.String == " "):
+		return false, nil
+	}
+	return false, errors.Errorf("pre_tokenizer: got %.200s with normalizer %.200s, want a space before every text, or "+
+		"before none", orNull(file.PreTokenizer), orNull(file.Normalizer))
 }

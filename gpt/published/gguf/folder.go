@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -85,40 +86,120 @@ func (f *File) matrix(name string) (m matrix, ok bool) {
 	if err != nil {
 		return m, false
 	}
-	name = strings.TrimPrefix(name, "transformer.") // optional in a folder with a GPT-2
-	for _, t := range f.Tensors {
-		if theirs, _ := a.theirs(t.Name); theirs == name && len(t.Shape) == 2 {
-			return matrix{t, f.order(a, t)}, true
+	if a.columns {
+		name = strings.TrimPrefix(name, "transformer.") // optional in a folder with a GPT-2
+	}
+	general, numbers := generalized(name)
+	for _, p := range a.tensors {
+		if p.theirs != general {
+			continue
+		}
+		whole, expert := p.file(numbers)
+		for _, t := range f.Tensors {
+			if t.Name == whole && expert >= 0 {
+				t, ok = t.expert(expert)
+			} else {
+				ok = t.Name == whole
+			}
+			if ok && len(t.Shape) == 2 {
+				return matrix{t, f.order(a, t)}, true
+			}
 		}
 	}
 	return m, false
 }
 
+// file returns the name in a file of a tensor with these numbers, and the number of the expert in it, or -1.
+func (p pair) file(numbers []string) (name string, expert int) {
+	name, expert = filled(p.ours, numbers), -1
+	if before, rest, ok := strings.Cut(p.ours, "_exps.@"); ok && len(numbers) > 1 {
+		expert, _ = strconv.Atoi(numbers[1])
+		name = filled(before+"_exps"+rest, numbers)
+	}
+	return name, expert
+}
+
+// generalized returns a name with # for the number of a block and @ for that of an expert, and these numbers.
+func generalized(name string) (general string, numbers []string) {
+	words := strings.Split(name, ".")
+	for i, w := range words {
+		if n, err := strconv.Atoi(w); err == nil && n >= 0 && strconv.Itoa(n) == w && len(numbers) < 2 {
+			words[i] = []string{"#", "@"}[len(numbers)]
+			numbers = append(numbers, w)
+		}
+	}
+	return strings.Join(words, "."), numbers
+}
+
+// filled returns the name with numbers.
+func filled(general string, numbers []string) string {
+	for i, n := range numbers {
+		general = strings.Replace(general, []string{"#", "@"}[i], n, 1)
+	}
+	return general
+}
+
 // theirs returns the name in a folder of a tensor of a file.
 func (a architecture) theirs(name string) (string, error) {
-	general, number := block(name, "blk.")
+	general, numbers := generalized(name)
 	theirs, ok := find(a.tensors, general)
 	if !ok {
 		return "", errors.Errorf("tensor %.80q: a %s has no such tensor", name, a.name)
 	}
-	return strings.ReplaceAll(theirs, "#", number), nil
+	return filled(theirs, numbers), nil
 }
 
-// order returns the row of a folder's matrix for each row of a file's, or nil if they are the same. A rotation turns
-// the features 2i and 2i+1 of a head in the file, and i and i + size/2 in the folder.
+// expert returns one of the matrices of a tensor with those of all experts.
+func (t Tensor) expert(i int) (one Tensor, ok bool) {
+	if len(t.Shape) != 3 || i >= t.Shape[0] || len(t.data)%t.Shape[0] != 0 {
+		return t, false
+	}
+	size := len(t.data) / t.Shape[0]
+	before, _, _ := strings.Cut(t.Name, ".weight")
+	t.Name, t.Shape = before+"."+strconv.Itoa(i)+".weight", t.Shape[1:]
+	t.data = t.data[i*size : (i+1)*size : (i+1)*size]
+	return t, true
+}
+
+// flat returns the tensors of a file with those of every expert by themselves.
+func (f *File) flat() (list []Tensor, err error) {
+	for _, t := range f.Tensors {
+		if len(t.Shape) != 3 || !strings.HasSuffix(t.Name, "_exps.weight") {
+			list = append(list, t)
+			continue
+		}
+		for i := range t.Shape[0] {
+			one, ok := t.expert(i)
+			if !ok || len(list) == maxTensors {
+				return nil, errors.Errorf("tensor %.80q: got shape %v, want the matrices of at most %d experts",
+					t.Name, t.Shape, maxTensors)
+			}
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// order returns the row of a folder's matrix, or of its bias, for each row of a file's, or nil if they are the same. A
+// rotation turns the features 2i and 2i+1 of a head in the file, and i and i + size/2 in the folder.
 func (f *File) order(a architecture, t Tensor) []int {
-	general, _ := block(t.Name, "blk.")
+	general, _ := generalized(t.Name)
 	name, _, _ := strings.Cut(strings.TrimPrefix(general, "blk.#."), ".")
 	heads := f.size(a, "attention.head_count")
 	if groups := f.size(a, "attention.head_count_kv"); name == "attn_k" && groups > 0 {
 		heads = groups
 	}
-	if !a.pairs || name != "attn_q" && name != "attn_k" || heads < 1 || len(t.Shape) != 2 {
-		return nil
-	}
 	list := make([]int, t.Shape[0])
-	if len(list)%(2*heads) != 0 {
-		return nil // the network will refuse its shape
+	switch rotated := name == "attn_q" || name == "attn_k"; {
+	case a.split && name == "attn_qkv" && heads > 0 && len(list)%(3*heads) == 0:
+		size := len(list) / (3 * heads)
+		for i := range list {
+			part, rest := i/(heads*size), i%(heads*size)
+			list[i] = (rest/size*3+part)*size + rest%size
+		}
+		return list
+	case !a.pairs || !rotated || heads < 1 || len(list)%(2*heads) != 0: // the network will refuse a wrong shape
+		return nil
 	}
 	size := len(list) / heads
 	for i := range list {

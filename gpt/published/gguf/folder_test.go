@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
 // sentencePieces returns the keys of a tokenizer of SentencePiece's with the words "▁", "a", "b", "ab", "▁a", "▁ab".
@@ -59,6 +63,133 @@ func TestPieces(t *testing.T) {
 	}
 	if ends, _ := json.Marshal(content(t, files, generationFile)["eos_token_id"]); string(ends) != "[2,7]" {
 		t.Errorf("ends: got %s, want [2,7]", ends)
+	}
+}
+
+// A tokenizer of a folder becomes that of a file, which becomes the same again: of characters with its merges in the order
+// of their tokens, and of bytes with each way to split a text.
+func TestTokenizersThereAndBack(t *testing.T) {
+	again := func(tokenizer any) (first, second object, err error) {
+		data, _ := json.Marshal(tokenizer)
+		keys, err := tokenizerKeys(data)
+		if err != nil {
+			return nil, nil, err
+		}
+		f := &File{Keys: keys}
+		made, err := f.tokenizer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, _ := json.Marshal(made)
+		if err := json.Unmarshal(data, &first); err != nil {
+			t.Fatal(err)
+		}
+		return first, second, json.Unmarshal(written, &second)
+	}
+	files := map[string]any{}
+	for _, of := range append(splits(), splits()[3]) {
+		f := &File{Keys: []Key{{tokenizerPrefix + "model", OfText("gpt2")}, {tokenizerPrefix + "pre", OfText(of.names[len(of.names)-1])},
+			{tokenizerPrefix + "tokens", OfStrings([]string{"a", "b", "ab", "<|end|>"})}, {tokenizerPrefix + "merges", OfStrings([]string{"a b"})},
+			{tokenizerPrefix + "token_type", OfInts([]int{normalToken, normalToken, normalToken, controlToken})}}}
+		file, err := f.tokenizer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[of.names[0]] = file
+	}
+	for _, prefix := range []bool{true, false} {
+		f := &File{Keys: append(sentencePieces(), Key{tokenizerPrefix + "add_space_prefix", OfBool(prefix)})}
+		file, err := f.tokenizer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file["model"].(object)["unk_token"] = "<unk>"
+		files[map[bool]string{true: "llama", false: "gemma"}[prefix]] = file
+	}
+	for name, file := range files {
+		want, got, err := again(file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		delete(want["model"].(object), "unk_token")
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	change := func(name string, change func(file, model object)) object {
+		data, _ := json.Marshal(files[name])
+		var file object
+		if err := json.Unmarshal(data, &file); err != nil {
+			t.Fatal(err)
+		}
+		change(file, file["model"].(object))
+		return file
+	}
+	for want, file := range map[string]object{
+		`got model "WordPiece", want BPE`: change("llama", func(_, m object) { m["type"] = "WordPiece" }),
+		"in the order of the scores": change("llama", func(_, m object) {
+			m["merges"] = [][2]string{{"a", "b"}, {"▁a", "b"}, {"▁", "a"}, {"▁", "ab"}}
+		}),
+		`merges: got 3, want also ["▁" "ab"]`: change("llama", func(_, m object) { m["merges"] = [][2]string{{"a", "b"}, {"▁", "a"}, {"▁a", "b"}} }),
+		"want a space before every text":      change("llama", func(f, _ object) { f["normalizer"] = object{"type": "NFC"} }),
+		"ignore_merges true":                  change("qwen2", func(_, m object) { m["ignore_merges"] = true }),
+		"normalizer {\"type\":\"Lowercase\"}": change("gpt-2", func(f, _ object) { f["normalizer"] = object{"type": "Lowercase"} }),
+		"got rstrip": change("gpt-2", func(f, _ object) {
+			f["added_tokens"] = []object{{"id": 3, "content": "<|end|>", "rstrip": true}}
+		}),
+	} {
+		want = strings.Replace(want, "got rstrip", "got lstrip false, rstrip true", 1)
+		if _, _, err := again(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q in it", err, want)
+		}
+	}
+}
+
+// Published vocabularies become keys of a file, and these a tokenizer that encodes alike. PEDESTRIAN_VOCABULARIES is a
+// folder with packages of npm, tokenizer-NAME.
+func TestPublishedVocabularies(t *testing.T) {
+	dir := os.Getenv("PEDESTRIAN_VOCABULARIES")
+	if dir == "" {
+		t.Skip("set PEDESTRIAN_VOCABULARIES to a folder with packages of npm, such as tokenizer-llama2")
+	}
+	texts := []string{"a  b   c          d\n\n\n\te", "The wheel turns, doesn't it?\n\n  12345 HELLOworld naïve été 你好 🙂", "x = [i for i in range(10)]\t# 3.14\n"}
+	paths, err := filepath.Glob(filepath.Join(dir, "tokenizer-*", "package", "models", "tokenizer.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: no vocabularies (%v)", dir, err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := bpe.Read(data)
+		if err != nil {
+			t.Logf("%s: %v", path, err)
+			continue
+		}
+		keys, err := tokenizerKeys(data)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		f := &File{Keys: keys}
+		made, err := f.tokenizer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, _ := json.Marshal(made)
+		got, err := bpe.Read(written)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, text := range texts {
+			ids, _ := want.Encode(text)
+			if again, err := got.Encode(text); err != nil || !slices.Equal(again, ids) {
+				t.Errorf("%s: %q: got %v (%v), want %v", path, text, again, err, ids)
+			}
+		}
+		t.Logf("%s: %d tokens", path, got.Size())
 	}
 }
 
@@ -116,6 +247,18 @@ func TestFolderTensors(t *testing.T) {
 				t.Errorf("%s: row %d: got %v, want %v", name, row, got, want)
 			}
 		}
+	}
+	neoX := []Key{{architectureKey, OfText("gptneox")}, {"gptneox.attention.head_count", OfInt(2)}, {"gptneox.embedding_length", OfInt(4)}}
+	fused, original := derivedTensor(t, neoX, []Entry{{"blk.1.attn_qkv.weight", []int{12, 3}, F32}}, "gpt_neox.layers.1.attention.query_key_value.weight")
+	for row, from := range []int{0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11} { // [q | k | v] of each head
+		if got, want := fused.F32[3*row:3*row+3], original[3*from:3*from+3]; !slices.Equal(got, want) {
+			t.Errorf("%s: row %d: got %v, want %v", fused.Name, row, got, want)
+		}
+	}
+	olmoe := []Key{{architectureKey, OfText("olmoe")}, {"olmoe.expert_count", OfInt(3)}}
+	expert, original := derivedTensor(t, olmoe, []Entry{{"blk.2.ffn_up_exps.weight", []int{3, 5, 2}, F32}}, "model.layers.2.mlp.experts.1.up_proj.weight")
+	if !slices.Equal(expert.F32, original) || !slices.Equal(expert.Shape, []int{5, 2}) {
+		t.Errorf("%s: got %v of shape %v, want %v", expert.Name, expert.F32, expert.Shape, original)
 	}
 	gpt2 := []Key{{architectureKey, OfText("gpt2")}}
 	matrices := []Entry{{"blk.0.ffn_up.weight", []int{5, 3}, F32}, {"position_embd.weight", []int{4, 3}, F32}, {"blk.0.ffn_down.weight", []int{3, 5}, F16}}

@@ -12,9 +12,10 @@ import (
 )
 
 // Rows returns the rows of a matrix, which is given by its name in a folder. columns are the outputs of the folder's
-// rows or columns; nil stands for the same. Blocks of a type that no product reads are converted: F16 to F32, all
-// others to BF16.
-func (f *File) Rows(name string, columns []int) (graph.Rows, error) {
+// rows or columns; nil stands for the same. If parts is not 0, the matrix is divided into this number of equal parts,
+// and the rows are those of one of them, counted from 0. Blocks of a type that no product reads are converted: F16 to
+// F32, all others to BF16.
+func (f *File) Rows(name string, columns []int, part, parts int) (graph.Rows, error) {
 	if f == nil {
 		return graph.Rows{}, errorf("got no file (nil), want one of Open or Read")
 	}
@@ -22,7 +23,24 @@ func (f *File) Rows(name string, columns []int) (graph.Rows, error) {
 	if !ok {
 		return graph.Rows{}, errorf("the file has no matrix %.80q", name)
 	}
+	if parts != 0 {
+		var err error
+		if m, err = m.part(part, parts); err != nil {
+			return graph.Rows{}, err
+		}
+	}
 	return m.rows(columns)
+}
+
+// part returns one of some equal parts of the rows.
+func (m matrix) part(part, parts int) (matrix, error) {
+	rows := m.Shape[0]
+	if part < 0 || part >= parts || rows%parts != 0 || m.output != nil || len(m.data)%parts != 0 {
+		return m, errorf("tensor %.80q: got part %d of %d, want a part of %d rows", m.Name, part, parts, rows)
+	}
+	size := len(m.data) / parts
+	m.Shape, m.data = []int{rows / parts, m.Shape[1]}, m.data[part*size:(part+1)*size:(part+1)*size]
+	return m, nil
 }
 
 func (m matrix) rows(columns []int) (graph.Rows, error) {

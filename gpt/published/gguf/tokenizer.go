@@ -88,12 +88,6 @@ func (f *File) tokens() (tokens []string, types []int, err error) {
 	return tokens, types, errors.WithMessage(err, "tokenizer.ggml.token_type")
 }
 
-// splits are the published ways to split a text before its bytes are merged.
-const (
-	wordPattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|`
-	restPattern = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-)
-
 // bytePairs completes a tokenizer of byte pairs, which the key pre tells how to split a text.
 func (f *File) bytePairs(file, model object) error {
 	list, _ := f.Find(tokenizerPrefix + "merges")
@@ -110,26 +104,27 @@ func (f *File) bytePairs(file, model object) error {
 	if err != nil {
 		return errors.WithMessage(err, "tokenizer.ggml.pre")
 	}
-	level := object{"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}
-	split := func(numbers string) object {
-		level["use_regex"] = false
-		by := object{"type": "Split", "pattern": object{"Regex": wordPattern + numbers + restPattern},
-			"behavior": "Isolated", "invert": false}
-		return object{"type": "Sequence", "pretokenizers": []object{by, level}}
+	i := slices.IndexFunc(splits(), func(s split) bool { return slices.Contains(s.names, name) })
+	if i < 0 {
+		return errors.Errorf("tokenizer.ggml.pre: got %.80q, want one of %s", name, strings.Join(splitNames(), ", "))
 	}
-	switch name {
-	case "gpt-2", "phi-2", "mpt", "olmo":
-		file["pre_tokenizer"] = level
-	case "smollm", "refact", "starcoder":
+	by := splits()[i]
+	level := object{"type": "ByteLevel", "add_prefix_space": false, "use_regex": by.pattern == ""}
+	file["pre_tokenizer"] = level
+	switch {
+	case by.digits:
 		digits := object{"type": "Digits", "individual_digits": true}
 		file["pre_tokenizer"] = object{"type": "Sequence", "pretokenizers": []object{digits, level}}
-	case "llama-bpe", "llama3", "llama-v3":
-		file["pre_tokenizer"], model["ignore_merges"] = split(`\p{N}{1,3}`), true
-	case "qwen2":
-		file["pre_tokenizer"], file["normalizer"] = split(`\p{N}`), object{"type": "NFC"}
-	default:
-		return errors.Errorf("tokenizer.ggml.pre: got %.80q, want gpt-2, phi-2, mpt, olmo, smollm, refact, starcoder, "+
-			"llama-bpe or qwen2", name)
+	case by.pattern != "":
+		first := object{"type": "Split", "pattern": object{"Regex": by.pattern}, "behavior": "Isolated",
+			"invert": false}
+		file["pre_tokenizer"] = object{"type": "Sequence", "pretokenizers": []object{first, level}}
+	}
+	if by.composed {
+		file["normalizer"] = object{"type": "NFC"}
+	}
+	if by.whole {
+		model["ignore_merges"] = true
 	}
 	return nil
 }
@@ -145,6 +140,19 @@ func (f *File) pieces(file, model object, tokens []string, types []int) error {
 	if err != nil {
 		return errors.WithMessage(err, "tokenizer.ggml.scores")
 	}
+	model["merges"], model["byte_fallback"] = pieceMerges(tokens, types, scores), true
+	write := object{"type": "Replace", "pattern": object{"String": " "}, "content": blank}
+	prefix, ok := f.Find(tokenizerPrefix + "add_space_prefix")
+	if !ok || prefix.String() == "true" {
+		first := object{"type": "Prepend", "prepend": blank}
+		write = object{"type": "Sequence", "normalizers": []object{first, write}}
+	}
+	file["normalizer"] = write
+	return nil
+}
+
+// pieceMerges returns all ways to split the tokens into two, those of the highest score first.
+func pieceMerges(tokens []string, types []int, scores []float64) [][2]string {
 	ids := make(map[string]int, len(tokens))
 	for id, token := range tokens {
 		if types[id] == normalToken {
@@ -169,19 +177,11 @@ func (f *File) pieces(file, model object, tokens []string, types []int) error {
 		return cmp.Or(cmp.Compare(scores[b.whole], scores[a.whole]), cmp.Compare(a.whole, b.whole),
 			cmp.Compare(a.left, b.left), cmp.Compare(a.right, b.right))
 	})
-	list2 := make([][2]string, len(merges))
+	list := make([][2]string, len(merges))
 	for i, m := range merges {
-		list2[i] = [2]string{tokens[m.left], tokens[m.right]}
+		list[i] = [2]string{tokens[m.left], tokens[m.right]}
 	}
-	model["merges"], model["byte_fallback"] = list2, true
-	write := object{"type": "Replace", "pattern": object{"String": " "}, "content": blank}
-	prefix, ok := f.Find(tokenizerPrefix + "add_space_prefix")
-	if !ok || prefix.String() == "true" {
-		first := object{"type": "Prepend", "prepend": blank}
-		write = object{"type": "Sequence", "normalizers": []object{first, write}}
-	}
-	file["normalizer"] = write
-	return nil
+	return list
 }
 
 // ends returns the tokens with which a model ends a text or a turn.
@@ -239,14 +239,4 @@ func (f *File) settings() (object, error) {
 		}
 	}
 	return file, nil
-}
-
-// block returns the name with # for the number of its block, and that number.
-func block(name, prefix string) (general, number string) {
-	rest, ok := strings.CutPrefix(name, prefix)
-	if !ok {
-		return name, ""
-	}
-	number, rest, _ = strings.Cut(rest, ".")
-	return prefix + "#." + rest, number
 }

@@ -9,6 +9,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"github.com/pkg/errors"
 )
 
 // weights is a file of safetensors with the tensors of a GGUF file as float32, which are converted when they are read.
@@ -40,13 +42,20 @@ func (f *File) weights(a architecture) (*weights, error) {
 		Offsets [2]int64 `json:"data_offsets"`
 	}
 	w, header, end := &weights{last: -1}, map[string]entry{}, int64(0)
-	for _, t := range f.Tensors {
+	tensors, err := f.flat()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tensors {
 		if t.Name == factorsName {
 			continue
 		}
 		name, err := a.theirs(t.Name)
 		if err != nil {
 			return nil, err
+		}
+		if _, twice := header[name]; twice {
+			return nil, errors.Errorf("tensor %.80q: the file has %s twice", t.Name, name)
 		}
 		v := view{Tensor: t, begin: end, turn: a.turns(t), gain: a.gain(t)}
 		shape := slices.Clone(t.Shape)
@@ -72,7 +81,7 @@ func (f *File) weights(a architecture) (*weights, error) {
 // turns reports whether a folder's matrix is the transpose of a file's.
 func (a architecture) turns(t Tensor) bool {
 	return a.columns && len(t.Shape) == 2 && t.Name != tokensName && t.Name != headName &&
-		t.Name != "position_embd.weight"
+		t.Name != positionsName
 }
 
 // gain reports whether a tensor holds gains of a norm, of which the folder has 1 less.
@@ -114,6 +123,14 @@ func (w *weights) numbers(p []byte, i int, at int64) (n int, err error) {
 	if len(t.Shape) > 1 {
 		rows = t.Shape[0]
 		width /= rows
+	}
+	if rows == 1 && t.from != nil { // a vector
+		x, y := make([]float32, width), w.room(width)
+		err := t.Values(x, 0)
+		for i, from := range t.from {
+			y[i] = x[from]
+		}
+		return fill(p, y, int(at)), err
 	}
 	first := int(at / int64(4*width))
 	last := min(rows, first+(len(p)+int(at)%(4*width)+4*width-1)/(4*width)) // after the last row

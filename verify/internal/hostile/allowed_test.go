@@ -90,7 +90,6 @@ var rules = []struct{ pattern, why string }{
 	{`^safetensors\.(File\.Values (0=zero|1\.(Name|Shape)|2=of zeros)|Write 1=(nil|short)|WriteEach 3=of zeros)`, "a place in the file, whatever it is called; no tensors"},
 	{`^gguf\.Write 3=of zeros`, "no tensors"},
 	{`^gguf\.File\.Rows 2`, "another order of outputs, which StorePacked checks"},
-	{`^train\.Named\.Filed 0\.(Name|Rows|From)`, "the name and the rows of the file"},
 	{`^train\.WriteTensors 3`, "no tensors"},
 	{`^text\.(Blocks|Sample|Tokens\.Read) \d\[0\]`, "an id may be any, and the buffer is overwritten"},
 	{`^text\.Tokens\.Read (0=short|1=(nil|short)|2=0)`, "fewer, or from the start"},
