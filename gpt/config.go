@@ -19,6 +19,9 @@ type Config struct {
 	Network
 	train.Training
 	train.Run
+	// Carry trains by truncated backpropagation through time: each row of a batch walks through the text, and the
+	// states of its recurrences at the end of a step are those at the beginning of the next.
+	Carry bool
 	Parts parts.Registry // user-defined variants in addition to the library's; not in files
 	Hooks train.Hooks    // code that a run calls; not in files, so Resume needs it again
 }
@@ -121,7 +124,10 @@ func (c *Config) fields() field.List { return append(c.networkFields(), c.traini
 
 func (c *Config) trainingFields() field.List {
 	known := c.known()
-	return train.Fields(&c.Training, &c.Run, parts.Names(known.Optimizers), parts.Names(known.Schedules))
+	return append(train.Fields(&c.Training, &c.Run, parts.Names(known.Optimizers), parts.Names(known.Schedules)),
+		field.New("carry", &c.Carry, field.Any(),
+			"hand the states of recurrences on from step to step: each row of a batch continues where it ended").
+			Optional("false"))
 }
 
 // networkFields binds the fields that describe the network.

@@ -91,7 +91,7 @@ func TestConfigJSONOrder(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := unusual()
-	want := reflect.TypeFor[Network]().NumField() - 3 + reflect.TypeFor[parts.Scaling]().NumField() - 1 + reflect.TypeFor[parts.Multipliers]().NumField() + reflect.TypeFor[parts.Stack]().NumField() - 1 + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField() - 1 // Context
+	want := reflect.TypeFor[Network]().NumField() - 3 + reflect.TypeFor[parts.Scaling]().NumField() - 1 + reflect.TypeFor[parts.Multipliers]().NumField() + reflect.TypeFor[parts.Stack]().NumField() - 1 + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField() - 1 + 1 // without Context, with Carry
 	if got := len(c.fields()); got != want {
 		t.Errorf("the table has %d rows, want one for each of %d fields without Parts, Hooks and Context", got, want)
 	}
@@ -217,7 +217,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.PreconditionFrequency, odd.ShampooBeta, odd.MaxPrecondDim = 3, 0.5, 99
 	odd.NoRopeLayerInterval, odd.PartialRotaryFactor = 3, 0.5
 	odd.RopeScaling, odd.RopeFactor, odd.RopeOriginal = "yarn", 4, 32
-	odd.FutureTokens = 3
+	odd.FutureTokens, odd.Carry = 3, true
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5
 	odd.Scaling = parts.Scaling{
 		Parametrization: "mup", BaseWidth: 7, BaseDepth: 5, BaseHead: 3,

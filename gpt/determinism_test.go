@@ -353,6 +353,11 @@ func TestMachinesSameBits(t *testing.T) {
 			c.MLP, c.NumExperts, c.RouterAuxLossCoef, c.ShardOptimizer = "moe", 3, 0.5, true
 			c.RouterBiasUpdateRate = 0.01
 		}},
+		"carry": {[]int{2, 8}, func(c *Config) {
+			*c = carrying(*c, "gated_deltanet,mingru")
+			c.BatchSize = 1
+			c.ShardOptimizer = true
+		}},
 		"averaged":  {[]int{2}, func(c *Config) { c.EMA, c.ShardOptimizer = 0.75, true }},
 		"reference": {[]int{4}, func(c *Config) { c.Kernels = false }},
 	}

@@ -119,6 +119,20 @@ func ExampleResume() {
 	// the same bits: true
 }
 
+// Every row of the batches walks through the text, and each step continues from the states of the last one.
+func ExampleConfig_carry() {
+	c := small()
+	c.Attention, c.Position, c.Carry = "gated_deltanet", "none", true
+	data, tok := corpus(c)
+	t, err := gpt.NewTrainer(c, data, tok)
+	check(err)
+	p, err := t.Step()
+	check(err)
+	fmt.Println(p.Step, p.Tokens)
+	// Output:
+	// 1 24
+}
+
 // Embeddings and the lower block are frozen: they are neither differentiated nor updated.
 func ExampleConfig_frozen() {
 	c := small()

@@ -35,6 +35,7 @@ type Model struct {
 	plan     plan
 	adapters []*nn.LoRA
 	loads    []nn.Load       // of the blocks with experts
+	carry    *nn.Carry       // the states that a window hands on, with Carry
 	hidden   map[string]bool // names of the hidden matrices
 	inUse    inUse           // set by Use
 	merged   []*Adapter      // those that Merge has added to the weights
@@ -80,6 +81,10 @@ func (p plan) declare(g *graph.Graph, batch int) *Model {
 	}
 	collect := func(l *nn.LoRA) { m.adapters = append(m.adapters, l) }
 	at := p.site(s, batch, parts.Places(s, batch, p.BlockSize))
+	if p.Carry {
+		m.carry = &nn.Carry{}
+		at.Carry = m.carry
+	}
 	m.hidden = map[string]bool{}
 	at.Affine = p.affine(collect, func(name string) { m.hidden[name] = true })
 	at.Adapt = p.adapt(collect)

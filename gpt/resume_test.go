@@ -163,6 +163,61 @@ func TestResumeBitForBitBalanced(t *testing.T) {
 	}
 }
 
+// carrying returns c with recurrences that hand their states on.
+func carrying(c Config, attention string) Config {
+	c.Attention, c.Position, c.Carry = attention, "none", true
+	return c
+}
+
+// The same holds for the states that recurrences hand on, also if the blocks are computed again.
+func TestResumeBitForBitCarry(t *testing.T) {
+	for attention, change := range map[string]func(*Config){
+		"gated_deltanet": func(c *Config) { c.Recompute = true },
+		"mingru,mamba2":  func(c *Config) { c.FutureTokens, c.EMA = 2, 0.75 },
+		"gla":            func(c *Config) { c.ShortConv, c.Kernels = "canon_ac", false },
+	} {
+		t.Run(attention, func(t *testing.T) {
+			c := carrying(eventful(), attention)
+			change(&c)
+			resumeBitForBit(t, c, 0, 5)
+		})
+	}
+}
+
+// TestCarriedStates: a checkpoint has the states of every row, and a run does not resume without one of them.
+func TestCarriedStates(t *testing.T) {
+	c := carrying(eventful(), "gated_deltanet")
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 2)
+	list := files(t, trainer)
+	cp := saved(t, 2, list)
+	f, err := train.OpenTensors(cp, "states.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := c.BatchSize * c.GradientAccumulationSteps
+	want := map[string][]int{}
+	for _, block := range []string{"h.0", "h.1"} {
+		want[block+".attn.state"] = []int{rows, 2 * 5 * 7}
+		want[block+".attn.c_attn.conv.state"] = []int{rows, 3 * 2 * (5 + 5 + 7)}
+	}
+	for _, e := range f.Entries {
+		if !slices.Equal(e.Shape, want[e.Name]) {
+			t.Errorf("%s: got %v, want %v", e.Name, e.Shape, want[e.Name])
+		}
+		delete(want, e.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("no states %v", want)
+	}
+	cut := replaced(t, list, "states.safetensors", swap("h.1.attn.state", "h.1.attn.other"))
+	_, err = Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 2, cut))
+	mustContain(t, err, "states.safetensors: h.1.attn.state is missing")
+	c.Carry = false
+	_, err = Resume(c, trainer.Corpus, trainer.Tokenizer, cp)
+	mustContain(t, err, "carry")
+}
+
 // Muon and SOAP resume beside adapters, frozen matrices, averages and products in bfloat16, none of which they may
 // disturb.
 func TestResumeBitForBitMatrices(t *testing.T) {

@@ -3,6 +3,7 @@ package gpt
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"iter"
 	"math"
@@ -59,9 +60,10 @@ func trainerAt(
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
 	task := train.Task{
-		Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Hooks: c.Hooks, Blocks: c.blocks(),
-		FLOPs: FLOPsPerToken(c), Done: done,
-		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches, Facts: c.networkFields().Lines(),
+		Carried: t.carried, Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Hooks: c.Hooks,
+		Blocks: c.blocks(), FLOPs: FLOPsPerToken(c), Done: done,
+		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches,
+		Facts:     append(c.networkFields().Lines(), fmt.Sprintf("carry %t", c.Carry)),
 		Factor:    func(p graph.Expr) float64 { return t.Model.rate(p) },
 		Evaluated: func() graph.Expr { return t.Model.Loss },
 		Loads:     func() []nn.Load { return t.Model.balanced() },
@@ -88,6 +90,9 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	if fill := t.config.Hooks.Fill; fill != nil {
 		return len(x), errors.Wrap(fill(step, micro, x, y), "hook: fill")
 	}
+	if t.config.Carry {
+		return len(x), t.walk(step, micro)
+	}
 	return len(x), t.sample(t.Corpus.Train(), rand.New(t.batches))
 }
 
@@ -107,6 +112,54 @@ func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 		return new(Trainer).Run(ctx)
 	}
 	return t.Steps(ctx, t.config.MaxIters, t.Step)
+}
+
+// carried returns the states that the model hands on.
+func (t *Trainer) carried() (list []train.Carried) {
+	for _, s := range t.Model.carry.States() {
+		list = append(list, train.Carried{Before: s.Before, After: s.After})
+	}
+	return list
+}
+
+// walk fills the model's batch for a step with Carry. Row r of all R rows of a step begins with block r·W/R of the W
+// blocks of the training split, goes one further in each step, and after the last begins the text again.
+func (t *Trainer) walk(step, micro int) error {
+	c, s := t.config, t.Corpus.Train()
+	blocks, all := max(1, text.Windows(s, c.BlockSize)), c.GradientAccumulationSteps*c.BatchSize
+	if all > blocks {
+		return errors.Errorf("carry: got %d rows in a step, batch_size × gradient_accumulation_steps, want at most "+
+			"%d, the number of blocks of %d tokens in the training split", all, blocks, c.BlockSize)
+	}
+	return t.windows(s, false, func(row int) int {
+		return ((micro*c.BatchSize+row)*blocks/all + step) % blocks
+	})
+}
+
+// windows fills every row of the model's batch with the block of s that block returns, and clears the states of rows
+// that begin a text: those of the first block, or all if fresh is true. A negative block leaves its row empty.
+func (t *Trainer) windows(s text.Split, fresh bool, block func(row int) int) error {
+	n := t.config.BlockSize
+	for row := range t.config.BatchSize {
+		x, y, i := t.Model.Tokens.Ints()[row*n:][:n], t.Model.Targets.Ints()[row*n:][:n], block(row)
+		if i < 0 {
+			clear(x)
+			for j := range y {
+				y[j] = text.Ignore
+			}
+			continue
+		}
+		if err := text.Window(s, x, y, i); err != nil {
+			return err
+		}
+		if !fresh && i > 0 {
+			continue
+		}
+		for _, state := range t.Model.carry.States() {
+			clear(state.Before.Tensor().Row(row).F32)
+		}
+	}
+	return nil
 }
 
 // sample fills the model's batch at random.
@@ -177,8 +230,9 @@ type Evaluation struct {
 // BitsPerChar returns the validation loss in bits per token, which are bits per character with a character tokenizer.
 func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 
-// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend only
-// on the seed and the step, so evaluating does not change the training. It also updates Best and Since. All machines of
+// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. With Carry each row of
+// these begins at a random block, in a state of zeros, and walks from there. The batches depend only on the seed and
+// the step, so evaluating does not change the training. It also updates Best and Since. All machines of
 // a Group must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	if err := t.check(); err != nil {
@@ -208,12 +262,25 @@ func (t *Trainer) drawn(first int) iter.Seq2[float64, error] {
 		h := fnv.New64a()
 		h.Write([]byte("evaluate"))
 		rng := rand.New(rand.NewPCG(t.config.Seed^h.Sum64(), uint64(t.Done)))
+		starts := make([]int, t.config.BatchSize) // with Carry
 		for i := range 2 * n {
 			split := t.Corpus.Val()
 			if i < n {
 				split = t.Corpus.Train()
 			}
-			if err := t.sample(split, rng); i >= first && !yield(1, err) {
+			var err error
+			if t.config.Carry {
+				blocks := max(1, text.Windows(split, t.config.BlockSize))
+				err = t.windows(split, i%n == 0, func(row int) int {
+					if i%n == 0 {
+						starts[row] = rng.IntN(blocks)
+					}
+					return (starts[row] + i%n) % blocks
+				})
+			} else {
+				err = t.sample(split, rng)
+			}
+			if i >= first && !yield(1, err) {
 				return
 			}
 		}
@@ -244,16 +311,15 @@ func (t *Trainer) Averaged() (*Model, error) {
 }
 
 // EvaluateAll returns the loss over every block of the validation split, without overlap: the mean over the targets
-// that count. If progress is not nil, it is called with the number of blocks done so far. All machines of a Group must
-// call it.
+// that count. With Carry each row of a batch walks through a part of the split, from a state of zeros. If progress is
+// not nil, it is called with the number of blocks done so far. All machines of a Group must call it.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (loss float64, err error) {
 	if err := t.check(); err != nil {
 		return 0, err
 	}
 	batches := func(yield func(float64, error) bool) {
-		done, total := 0, (t.Corpus.Val().Len()-1)/t.config.BlockSize
-		tokens, targets := t.Model.Tokens.Ints(), t.Model.Targets.Ints()
-		for rows, err := range text.Blocks(t.Corpus.Val(), tokens, targets, t.config.BlockSize) {
+		done, total := 0, text.Windows(t.Corpus.Val(), t.config.BlockSize)
+		for rows, err := range t.blocks(t.Corpus.Val()) {
 			if !yield(t.counted(), err) {
 				return
 			}
@@ -265,6 +331,32 @@ func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int
 	}
 	err = t.Losses(ctx, batches, func(_ []float64, mean float64) { loss = mean })
 	return loss, err
+}
+
+// blocks fills the model's batch with all blocks of a split, without overlap, and yields the number of rows that have
+// one. With Carry every row has its own part of the split, and walks through it.
+func (t *Trainer) blocks(s text.Split) iter.Seq2[int, error] {
+	n := t.config.BatchSize
+	if !t.config.Carry {
+		return text.Blocks(s, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize)
+	}
+	return func(yield func(int, error) bool) {
+		all := max(1, text.Windows(s, t.config.BlockSize))
+		for step := range (all + n - 1) / n {
+			rows := 0
+			err := t.windows(s, step == 0, func(row int) int {
+				from, to := row*all/n, (row+1)*all/n
+				if from+step >= to {
+					return -1
+				}
+				rows++
+				return from + step
+			})
+			if !yield(rows, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // counted returns the number of targets that count, divided by block_size.

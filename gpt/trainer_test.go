@@ -11,6 +11,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -225,6 +226,74 @@ func TestEvaluateAll(t *testing.T) {
 	}
 	if n := len(calls); n != (blocks+c.BatchSize-1)/c.BatchSize || calls[n-1] != blocks {
 		t.Errorf("progress was reported at %v of %d", calls, blocks)
+	}
+}
+
+// TestCarry: with weights that do not change, the steps that walk through the text with a state have the loss of the
+// text in one window, and then begin again. The evaluations of the validation split have that of its parts.
+func TestCarry(t *testing.T) {
+	for _, attention := range []string{"gated_deltanet", "gla", "mingru", "rglru"} {
+		c := carrying(tiny(), attention)
+		c.BatchSize, c.GradientAccumulationSteps, c.NLayer = 1, 1, 1
+		c.LearningRate, c.MinLR, c.WeightDecay = 1e-30, 1e-30, 0
+		trainer := newTrainer(t, c)
+		blocks := text.Windows(trainer.Corpus.Train(), c.BlockSize)
+		var got, first float64
+		for i, p := range steps(t, trainer, blocks+1) {
+			switch i {
+			case blocks:
+				if p.Loss != first {
+					t.Errorf("%s: the text begins again with loss %v, not %v", attention, p.Loss, first)
+				}
+				continue
+			case 0:
+				first = p.Loss
+			}
+			got += p.Loss / float64(blocks)
+		}
+		whole := c
+		whole.Carry, whole.BlockSize = false, blocks*c.BlockSize
+		data := text.Dataset{Training: trainer.Corpus.Train(), Validation: trainer.Corpus.Train(), Sum: "whole"}
+		one, err := NewTrainer(whole, data, trainer.Tokenizer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range one.Model.Params() {
+			p.Tensor().Copy(trainer.Model.Params()[i].Tensor())
+		}
+		want, err := one.EvaluateAll(t.Context(), nil)
+		if err != nil || !(math.Abs(got-want) <= 1e-5*want) {
+			t.Errorf("%s: got %v in steps, %v, want %v as in one window", attention, got, err, want)
+		}
+		trainer.Corpus = data
+		if got, err := trainer.EvaluateAll(t.Context(), nil); err != nil || !(math.Abs(got-want) <= 1e-5*want) {
+			t.Errorf("%s: got %v in an evaluation, %v, want %v", attention, got, err, want)
+		}
+	}
+}
+
+// TestCarryRefuses: parts that hand on no state, and batches that continue no text.
+func TestCarryRefuses(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"attention causal, which hands on no state":       func(c *Config) { c.Attention = "causal" },
+		"attention window, which hands":                   func(c *Config) { c.Attention = "gla,window"; c.Options.Set("window", 2) },
+		"attention linear, which hands":                   func(c *Config) { c.Attention = "linear" },
+		"position learned, which counts from":             func(c *Config) { c.Position = "learned" },
+		"position rope, which counts from":                func(c *Config) { c.Attention, c.Position = "retnet", "rope"; c.QKSize = 4 },
+		"a Fill of Hooks, whose batches":                  func(c *Config) { c.Hooks.Fill = func(int, int, []int, []int) error { return nil } },
+		"got 900 rows in a step, batch_size × gradient_a": func(c *Config) { c.BatchSize = 900 },
+		"a user-defined part, whose layers": func(c *Config) {
+			c.Norm, c.Parts.Norms = "own", []parts.Norm{{Name: "own", New: parts.Norms()[0].New}}
+		},
+	} {
+		c := carrying(tiny(), "gla")
+		change(&c)
+		data, tok := corpus(t, verses, c.BlockSize)
+		trainer, err := NewTrainer(c, data, tok)
+		if err == nil {
+			_, err = trainer.Step()
+		}
+		mustContain(t, err, "carry: got", want)
 	}
 }
 

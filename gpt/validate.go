@@ -26,6 +26,11 @@ func (c Config) Validate() error {
 		return errors.Errorf("label_smoothing and z_loss: got %v and %v, want 0 with a Loss of Hooks, which replaces "+
 			"the cross entropy", c.LabelSmoothing, c.ZLoss)
 	}
+	if c.Carry {
+		if err := p.checkCarry(); err != nil {
+			return err
+		}
+	}
 	if err := c.known().CheckOptimizer(p.Optimizer, c.trainingFields()); err != nil {
 		return err
 	}
@@ -81,6 +86,18 @@ func (c Config) validated() (p plan, o outline, err error) {
 		return p, o, err
 	}
 	return p, o, c.checkParameters(4 * (o.base + o.adapters + o.values))
+}
+
+// checkCarry returns an error if a window of the text cannot continue from the one before it.
+func (p plan) checkCarry() error {
+	switch {
+	case p.Hooks.Fill != nil:
+		return errors.New("carry: got true, want false with a Fill of Hooks, whose batches may continue no text")
+	case p.design.Stack.HasOwn(p.Parts):
+		return errors.New("carry: got true, want false with a user-defined part, whose layers may combine tokens " +
+			"without handing on what they know of them")
+	}
+	return p.design.CheckCarry()
 }
 
 // checkFuture returns an error if the tokens after the next one cannot be predicted.

@@ -374,7 +374,11 @@ func stepCases() map[string]stepCase {
 			return x.Cols(0, 20), x.Cols(20, 26).Square().Scale(-1), x.Cols(26, 28)
 		}
 		cases[fmt.Sprint("states, delta rule ", delta)] = stepCase{28,
-			func(_ Scope, x Expr) Expr { qkv, gates, beta := parts(x); return must(Recurrence(qkv, gates, beta, r)) },
+			func(_ Scope, x Expr) Expr {
+				qkv, gates, beta := parts(x)
+				y, _, ok := Recurrence(qkv, gates, beta, Expr{}, r)
+				return must(y, ok)
+			},
 			func(_ Scope, x, at Expr, c Cache) Expr {
 				qkv, gates, beta := parts(x)
 				return CachedRecurrence(qkv, gates, beta, at, c.(*RecurrenceCache))

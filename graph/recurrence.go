@@ -21,8 +21,11 @@ type RecurrenceShape struct {
 // width returns the number of columns of the packed projections, Heads·(2·QK + V).
 func (h RecurrenceShape) width() int { return h.Heads * (2*h.QK + h.V) }
 
+// states returns the number of floats in the states of a sequence.
+func (h RecurrenceShape) states() int { return h.Heads * h.QK * h.V }
+
 // recurrence returns the operation on operands of rows, or an error if one does not fit.
-func (h RecurrenceShape) recurrence(qkv, gates, beta Expr, rows int) (r ops.Recurrence, err error) {
+func (h RecurrenceShape) recurrence(qkv, gates, beta, states Expr, rows int) (r ops.Recurrence, err error) {
 	if s := qkv.node.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.width() || h.QK < 1 {
 		return r, errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.width(), h)
 	}
@@ -42,11 +45,17 @@ func (h RecurrenceShape) recurrence(qkv, gates, beta Expr, rows int) (r ops.Recu
 		}
 		r.Beta = true
 	}
+	if states.node != nil {
+		if s := states.node.Shape(); len(s) != 2 || s[0] != h.Batch || s[1] != h.states() {
+			return r, errors.Errorf("got states %v, want (%d, %d)", s, h.Batch, h.states())
+		}
+		r.State = true
+	}
 	return r, nil
 }
 
-// Recurrence returns the kernel of a linear recurrence with a matrix S (QK, V) as the state of every head, 0 before the
-// first token: (B·T, H(2·QK+V)) → (B·T, H·V). For every token,
+// Recurrence returns the kernel of a linear recurrence with a matrix S (QK, V) as the state of every head: (B·T,
+// H(2·QK+V)) → (B·T, H·V). For every token,
 //
 //	S ← Diag(α)·S + β·k·vᵀ,  y = Sᵀ·q
 //
@@ -58,15 +67,24 @@ func (h RecurrenceShape) recurrence(qkv, gates, beta Expr, rows int) (r ops.Recu
 // everything. Gates of one row are constants that hold for all tokens. β is (B·T, H). Empty gates and an empty β stand
 // for α = 1 and β = 1. The tokens are processed in chunks, by products of matrices: time and memory are linear in T,
 // and the results are the same for any number of threads.
-func Recurrence(qkv, gates, beta Expr, h RecurrenceShape) (y Expr, ok bool) {
-	others := present(gates, beta)
-	return qkv.kernel("recurrence", func() (*G.Node, error) {
-		r, err := h.recurrence(qkv, gates, beta, h.Batch*h.Context)
+//
+// The states before the first token are (B, H·QK·V), or empty for zeros. If they are given, after holds those after the
+// last token, otherwise it is empty. No gradient flows through either: backpropagation through time ends there.
+func Recurrence(qkv, gates, beta, states Expr, h RecurrenceShape) (y, after Expr, ok bool) {
+	others := present(gates, beta, states)
+	var last *G.Node
+	y, ok = qkv.kernel("recurrence", func() (n *G.Node, err error) {
+		r, err := h.recurrence(qkv, gates, beta, states, h.Batch*h.Context)
 		if err != nil {
 			return nil, err
 		}
-		return qkv.g.ops.Recurrence(r, append(G.Nodes{qkv.node}, nodes(others...)...)...)
+		n, last, err = qkv.g.ops.Recurrence(r, append(G.Nodes{qkv.node}, nodes(others...)...)...)
+		return n, err
 	}, others...)
+	if ok && states.g != nil {
+		after = y.apply("states after a recurrence", func() (*G.Node, error) { return last, nil })
+	}
+	return y, after, ok
 }
 
 // RecurrenceCache holds the states of a linear recurrence after the tokens so far. Its size does not depend on their
@@ -107,7 +125,7 @@ func CachedRecurrence(qkv, gates, beta, at Expr, cache *RecurrenceCache) Expr {
 			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v", s, h.Batch, h.width(), h)
 		}
 		h.Context = s[0] / h.Batch
-		r, err := h.recurrence(qkv, gates, beta, s[0])
+		r, err := h.recurrence(qkv, gates, beta, Expr{}, s[0])
 		if err != nil {
 			return nil, err
 		}

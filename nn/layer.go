@@ -198,6 +198,55 @@ func (c Caches) Bytes() (sum int) {
 	return sum
 }
 
+// Carry collects the states that the layers of a model hand on from one window of a text to the next, while it is
+// trained by truncated backpropagation through time: the caller copies After of each into Before of the next window, or
+// zeros where another text begins. No gradient flows through a state.
+type Carry struct{ states []*State }
+
+// State holds n numbers of every sequence, in which a layer sums up the tokens before a window.
+type State struct {
+	Before graph.Expr // at the first token, a Value of zeros  (B, n)
+	After  graph.Expr // after the last token, set by the layer's Forward  (B, n)
+}
+
+// States lists the states in the order of the layers.
+func (c *Carry) States() []*State {
+	if c == nil {
+		return nil
+	}
+	return c.states
+}
+
+// state declares a state of n numbers of every sequence at a site. It returns nil if the site carries none.
+func (s Site) state(n int) *State {
+	if s.Carry == nil {
+		return nil
+	}
+	l := &State{Before: s.Value("state", graph.Const(0), s.Batch, n)}
+	s.Carry.states = append(s.Carry.states, l)
+	return l
+}
+
+// rows returns x, the rows of each of batch sequences, with rows in front of them: (B, k·d), (B·T, d) → (B·(k+T), d).
+func rows(before, x graph.Expr, batch int) graph.Expr {
+	s := x.Shape()
+	if len(s) != 2 || s[0]%batch != 0 { // building has failed
+		return x
+	}
+	all := before.Join(x.Reshape(batch, s[0]/batch*s[1]))
+	return all.Reshape(int(all.Entries())/s[1], s[1])
+}
+
+// lastRows returns the last n rows of each of batch sequences: (B·T, d) → (B, n·d).
+func lastRows(x graph.Expr, batch, n int) graph.Expr {
+	s := x.Shape()
+	if len(s) != 2 || s[0]%batch != 0 { // building has failed
+		return x
+	}
+	width := s[0] / batch * s[1]
+	return x.Reshape(batch, width).Cols(width-n*s[1], width)
+}
+
 // cacheAt returns the cache of the layer at path, and makes it on the first call. It returns nil if c is nil.
 func cacheAt[C graph.Cache](c Caches, path string, make func() C) (kept C) {
 	if c == nil {

@@ -172,6 +172,7 @@ func lruInput(v, c graph.Expr) graph.Expr { // (n, w), (n, w) → (n, w)
 type features struct {
 	shape graph.ScanShape
 	cache *graph.ScanCache
+	state *State
 	scope graph.Scope
 }
 
@@ -184,20 +185,35 @@ func newFeatures(at Site, name string, average bool) features {
 	}
 	h := graph.ScanShape{Batch: at.Batch, Context: at.Context, Width: at.Heads * at.V, Average: average}
 	cache := cacheAt(at.Caches, at.Path(), func() *graph.ScanCache { return graph.NewScanCache(h) })
-	return features{h, cache, at.Scope}
+	return features{h, cache, at.state(h.Width), at.Scope}
 }
 
 // forward returns h of all tokens of every sequence, given c = a − 1 of their gates a.
 func (l features) forward(b, c graph.Expr) graph.Expr { // (B·T, w), (B·T, w) → (B·T, w)
 	c = l.scope.Place("decay", c)
-	h, ok := graph.Scan(b, c, l.shape)
-	if !ok {
-		if l.shape.Average {
-			b = b.Mul(c.Scale(-1))
-		}
-		h = b.Scan(c.Shift(1), l.shape.Context)
+	if l.state == nil {
+		return l.scope.Place("read", l.of(b, c, l.shape))
 	}
-	return l.scope.Place("read", h)
+	batch, length := l.shape.Batch, l.shape.Context
+	before := l.state.Before.In(l.scope)
+	b = rows(before, b, batch) // the first token is one that replaces the state: c is −1
+	c = rows(before.Scale(0).Shift(-1), c, batch)
+	longer := l.shape
+	longer.Context++
+	h := l.of(b, c, longer)
+	l.state.After = lastRows(h, batch, 1)
+	return l.scope.Place("read", lastRows(h, batch, length).Reshape(batch*length, l.shape.Width))
+}
+
+// of computes h for sequences of the shape's length.
+func (l features) of(b, c graph.Expr, shape graph.ScanShape) graph.Expr {
+	if h, ok := graph.Scan(b, c, shape); ok {
+		return h
+	}
+	if shape.Average {
+		b = b.Mul(c.Scale(-1))
+	}
+	return b.Scan(c.Shift(1), shape.Context)
 }
 
 // step is forward for new tokens, which continue from the state after those so far.

@@ -11,6 +11,7 @@ import (
 type states struct {
 	shape graph.RecurrenceShape
 	cache *graph.RecurrenceCache
+	state *State
 	scope graph.Scope
 }
 
@@ -21,7 +22,7 @@ func newStates(at Site, delta bool) states {
 		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Delta: delta,
 	}
 	cache := cacheAt(at.Caches, at.Path(), func() *graph.RecurrenceCache { return graph.NewRecurrenceCache(h) })
-	return states{h, cache, at.Scope}
+	return states{h, cache, at.state(h.Heads * h.QK * h.V), at.Scope}
 }
 
 // refuseMask fails unless the site's mask is Causal.
@@ -33,9 +34,16 @@ func (s Site) refuseMask() {
 
 // forward returns what the queries read: Sᵀ·q of all tokens of every sequence.
 func (l states) forward(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
-	y, ok := graph.Recurrence(qkv, gates, beta, l.shape)
+	var before graph.Expr
+	if l.state != nil {
+		before = l.state.Before.In(l.scope)
+	}
+	y, after, ok := graph.Recurrence(qkv, gates, beta, before, l.shape)
 	if !ok {
-		y = l.spelled(qkv, gates, beta)
+		y, after = l.spelled(qkv, gates, beta, before)
+	}
+	if l.state != nil {
+		l.state.After = after
 	}
 	return l.scope.Place("read", y)
 }
@@ -54,8 +62,8 @@ func (l states) mixing() float64 {
 	return 2 * n
 }
 
-// spelled is the recurrence, token by token.
-func (l states) spelled(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
+// spelled is the recurrence, token by token. It also returns the states after the last token.
+func (l states) spelled(qkv, gates, beta, before graph.Expr) (y, after graph.Expr) { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	h := l.shape
 	at := func(x graph.Expr, t, from, heads int, shape ...int) graph.Expr { // columns of token t of every sequence
 		width := int(x.Entries()) / (h.Batch * h.Context)
@@ -78,7 +86,11 @@ func (l states) spelled(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2d
 		k := at(qkv, t, h.Heads*h.QK, h.QK, 1, h.QK)  //                 (B, H, 1, dρ)
 		kT := at(qkv, t, h.Heads*h.QK, h.QK, h.QK, 1) //                 (B, H, dρ, 1)
 		u := at(qkv, t, 2*h.Heads*h.QK, h.V, 1, h.V)  // v               (B, H, 1, dh)
-		if t == 0 {
+		switch {
+		case t > 0:
+		case before.Graph() != nil:
+			state = before.Reshape(h.Batch, h.Heads, h.QK, h.V)
+		default:
 			state = kT.MatMul(u).Scale(0) // S = 0           (B, H, dρ, dh)
 		}
 		if gates.Graph() != nil {
@@ -93,7 +105,8 @@ func (l states) spelled(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2d
 		state = state.Add(kT.MatMul(u))                            // S + k·uᵀ
 		results[t] = q.MatMul(state).Reshape(h.Batch, h.Heads*h.V) // Sᵀ·q            (B, H·dh)
 	}
-	return results[0].Join(results[1:]...).Reshape(h.Batch*h.Context, h.Heads*h.V)
+	y = results[0].Join(results[1:]...).Reshape(h.Batch*h.Context, h.Heads*h.V)
+	return y, state.Reshape(h.Batch, h.Heads*h.QK*h.V)
 }
 
 // logSigmoid is c·ln σ(x) = −c·softplus(−x), entry by entry.

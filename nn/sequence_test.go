@@ -569,7 +569,7 @@ func TestI105Replaces(t *testing.T) {
 	for i, v := range []float64{1, 0, 1, 0, 7, 1, 0, 1, 0, 5, 1, 0, 0, 1, 9} {
 		qkv.Tensor().Set(i, v)
 	}
-	y, _ := graph.Recurrence(qkv, graph.Expr{}, graph.Expr{}, h)
+	y, _, _ := graph.Recurrence(qkv, graph.Expr{}, graph.Expr{}, graph.Expr{}, h)
 	if got := output(t, y).Floats(); !slices.Equal(got, []float64{7, 5, 5}) {
 		t.Errorf("got %v, want 7, 5 and 5", got)
 	}
@@ -642,7 +642,7 @@ func readings(t *testing.T, delta bool, gates func(i int, rng *rand.Rand) float6
 	if columns > 0 {
 		alpha = g.Root().Value("gates", gates, rows, columns)
 	}
-	y, _ := graph.Recurrence(qkv, alpha, g.Root().Value("beta", graph.Const(0.4), 70, 2), h)
+	y, _, _ := graph.Recurrence(qkv, alpha, g.Root().Value("beta", graph.Const(0.4), 70, 2), graph.Expr{}, h)
 	return output(t, y).Floats()
 }
 
@@ -1258,6 +1258,72 @@ func BenchmarkLinearAttention(b *testing.B) {
 				}
 				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/4096, "ns/token")
 			})
+		}
+	}
+}
+
+// carried returns the results of a recurrence for a text of two windows of the given sizes, one after the other with
+// the states handed on, and those for the text at once.
+func carried(t *testing.T, build func(at Site) Cached, d Dims, kernels bool) (windows, whole []float64) {
+	t.Helper()
+	made := func(d Dims, carry *Carry) (x, y graph.Expr) {
+		g := graph.New(graph.Float64, 3)
+		g.Kernels = kernels
+		at := newSite(g, d)
+		at.Carry = carry
+		x = at.Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+		y = build(at).Forward(x)
+		for _, w := range g.Params() { // a short convolution starts as the identity
+			for i := range w.Tensor().Len() {
+				w.Tensor().Set(i, w.Tensor().At(i)+0.3*math.Sin(float64(i)))
+			}
+		}
+		return x, y
+	}
+	long, carry := d, &Carry{}
+	long.Context *= 2
+	x, y := made(long, nil)
+	whole = output(t, y).Floats()
+
+	part, y := made(d, carry)
+	var after []graph.Expr
+	for _, s := range carry.States() {
+		after = append(after, s.After)
+	}
+	p, err := graph.CompileWith(y, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows = make([]float64, len(whole))
+	size := d.Context * d.Embd
+	for w := range 2 {
+		for b := range d.Batch {
+			copy(part.Tensor().F64[b*size:][:size], x.Tensor().F64[(2*b+w)*size:])
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for b := range d.Batch {
+			copy(windows[(2*b+w)*size:][:size], p.Value().F64[b*size:])
+		}
+		for _, s := range carry.States() {
+			if err := s.Before.Tensor().Copy(p.Kept(s.After)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return windows, whole
+}
+
+// TestCarry: a text in two windows, the second with the states of the first, has the results of the text at once, also
+// if a window is shorter than a short convolution.
+func TestCarry(t *testing.T) {
+	for name, build := range recurrences() {
+		for _, d := range []Dims{shapes[0], shapes[2], {Batch: 2, Context: 70, Embd: 6, Heads: 2, QK: 3, V: 2, Blocks: 1}} {
+			for _, kernels := range []bool{true, false} {
+				windows, whole := carried(t, build, d, kernels)
+				sameNumbers(t, fmt.Sprintf("%s of %+v, kernels %t", name, d, kernels), windows, whole)
+			}
 		}
 	}
 }

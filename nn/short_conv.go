@@ -19,6 +19,8 @@ type ShortConv struct {
 	Weight        graph.Expr // [w_0 | w_1 | w_2 | w_3]  (4d)
 	width, length int
 	cache         *graph.ConvCache
+	state         *State // the last three tokens
+	batch         int
 	scope         graph.Scope
 }
 
@@ -34,6 +36,7 @@ func NewShortConv(at Site, width int) *ShortConv {
 
 func newShortConv(at Site, width int, init graph.Init) *ShortConv {
 	return &ShortConv{
+		state: at.state((convTaps - 1) * width), batch: at.Batch,
 		Weight: at.Param("weight", init, convTaps*width), width: width, length: at.Context, scope: at.Scope,
 		cache: cacheAt(at.Caches, at.Path(), func() *graph.ConvCache {
 			return graph.NewConvCache(at.Batch, width, convTaps)
@@ -45,13 +48,24 @@ func newShortConv(at Site, width int, init graph.Init) *ShortConv {
 func (l *ShortConv) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.Convolve(x, l.Weight, l.length); ok {
+	if l.state == nil {
+		return l.of(x, l.length)
+	}
+	x = rows(l.state.Before.In(l.scope), x, l.batch) // (B·(3+T), d)
+	l.state.After = lastRows(x, l.batch, convTaps-1)
+	y := l.of(x, convTaps-1+l.length)
+	return lastRows(y, l.batch, l.length).Reshape(l.batch*l.length, l.width)
+}
+
+// of combines the tokens of sequences of length tokens.
+func (l *ShortConv) of(x graph.Expr, length int) graph.Expr {
+	if y, ok := graph.Convolve(x, l.Weight, length); ok {
 		return y
 	}
 	w := l.Weight.Reshape(1, convTaps*l.width)
 	y := x.Mul(w.Cols(0, l.width)) // w_0 ∘ x_t
-	for i := 1; i < min(convTaps, l.length); i++ {
-		y = y.Add(x.Delay(i, l.length).Mul(w.Cols(i*l.width, (i+1)*l.width))) // + w_i ∘ x_{t−i}   (B·T, d)
+	for i := 1; i < min(convTaps, length); i++ {
+		y = y.Add(x.Delay(i, length).Mul(w.Cols(i*l.width, (i+1)*l.width))) // + w_i ∘ x_{t−i}   (B·T, d)
 	}
 	return y
 }

@@ -25,6 +25,7 @@ type Site struct {
 
 	Mask   *Mask  // which token attends to which; for self-attention, except NewLongformer
 	Caches Caches // stores tokens for Step, nil if only Forward is used; for Cached self-attention, NewElman
+	Carry  *Carry // hands states on to the next window of a text; optional, for recurrences and short convolutions
 
 	Gate  func(at Site) Layer      // builds the gate of heads; optional, for SelfAttention
 	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for NewSelfAttention, NewGroupedAttention

@@ -40,6 +40,10 @@ type Case struct {
 
 	Frozen []string // parameters without a gradient
 
+	// Carry compares the layer on a window in the middle of a text: the states that it hands on from the window before
+	// are random constants. Forward and Backward read them as parameters, by their names.
+	Carry bool
+
 	// Dims are the sizes at the site. A size of 0 means that of DefaultDims. A layer that needs another size, such as
 	// heads in two groups, sets it here.
 	Dims nn.Dims

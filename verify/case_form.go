@@ -20,6 +20,7 @@ type layerForm struct {
 	wrt     []graph.Expr
 	numbers hand.Parameters[float64] // the input and every parameter
 	delta   hand.Matrix[float64]
+	frozen  []string // parameters without a gradient, and the states before the first token
 }
 
 // DefaultDims returns the sizes of a Case without Dims. They are odd and all different, with a width that three heads
@@ -63,6 +64,9 @@ func (c Case) form(f form) (*layerForm, error) {
 		Scope: s, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
 		Mask: nn.NewMask(s, d, nn.Causal{}), Act: nn.GELU{},
 	}
+	if c.Carry {
+		at.Carry = &nn.Carry{}
+	}
 	x := s.Value(input, graph.Const(0), d.Batch*d.Context, d.Embd)
 	y := c.Build(at, x)
 	if err := g.Err(); err != nil {
@@ -74,6 +78,7 @@ func (c Case) form(f form) (*layerForm, error) {
 	l := &layerForm{
 		form: f, dims: d, result: y, wrt: []graph.Expr{x},
 		numbers: hand.Parameters[float64]{}, delta: hand.NewMatrix(1, 1, 1.0),
+		frozen: slices.Clone(c.Frozen),
 	}
 	loss := y
 	if shape := y.Shape(); len(shape) == 2 {
@@ -82,7 +87,12 @@ func (c Case) form(f form) (*layerForm, error) {
 		fill(delta, l.delta)
 		loss = y.Mul(delta).SumAll()
 	}
-	for _, p := range append([]graph.Expr{x}, g.Params()...) {
+	given := append([]graph.Expr{x}, g.Params()...)
+	for _, s := range at.Carry.States() {
+		given = append(given, s.Before)
+		l.frozen = append(l.frozen, s.Before.Name())
+	}
+	for _, p := range given {
 		rows, cols := matrixShape(p.Tensor().Shape)
 		m := fixture.Random(p.Name(), rows, cols)
 		if p.Name() == input {

@@ -89,7 +89,7 @@ func draws(f identity.Formula, n int, seed uint64) (e Exact, err error) {
 // identity returns the two passes of the Case at the parameters of the layer.
 func (c Case) identity(l *layerForm) identity.Formula {
 	return identity.Formula{
-		At: l.numbers, Frozen: c.Frozen, Forward: c.Forward,
+		At: l.numbers, Frozen: l.frozen, Forward: c.Forward,
 		Backward: func(p hand.Parameters[float64], delta hand.Matrix[float64]) (hand.Gradients[float64], error) {
 			return c.Backward(p, delta), nil
 		},

@@ -17,15 +17,15 @@ func recurrences() []Attention {
 		recurrent("retnet", nn.NewRetNet, rejectBias),
 		recurrent("deltanet", nn.NewDeltaNet, rejectBias),
 		recurrent("kda", nn.NewKDA, rejectUnevenDecay),
-		{Name: "mamba2", Options: []Option{groups}, Check: rejectBias, New: mamba2, ungated: true},
-		{Name: "mingru", Check: rejectPlacesOfQueries, New: minGRU, ungated: true},
-		{Name: "rglru", Check: rejectPlacesOfQueries, New: rgLRU, ungated: true},
+		{Name: "mamba2", Options: []Option{groups}, Check: rejectBias, New: mamba2, ungated: true, carries: true},
+		{Name: "mingru", Check: rejectPlacesOfQueries, New: minGRU, ungated: true, carries: true},
+		{Name: "rglru", Check: rejectPlacesOfQueries, New: rgLRU, ungated: true, carries: true},
 	}
 }
 
 func recurrent(name Name, build func(nn.Site) *nn.Recurrence, check func(nn.Dims, Stack) error) Attention {
 	return Attention{
-		Name: name, Check: check, ungated: true,
+		Name: name, Check: check, ungated: true, carries: true,
 		New: func(nn.Site, Stack) nn.Attention {
 			return func(at nn.Site) nn.Layer { return build(at) }
 		},

@@ -22,6 +22,7 @@ type Attention struct {
 	Groups func(s Stack) int
 
 	ungated bool        // it applies neither Site.Gate nor Site.Sinks
+	carries bool        // it hands its state on by Site.Carry
 	of      []Attention // those of a list, each once
 }
 

@@ -176,6 +176,26 @@ func (d Design) Site(batch, context int) nn.Site {
 	return site
 }
 
+// CheckCarry returns an error that names a part whose layers cannot hand what they know on to the next window of a
+// text, or that counts the tokens of one.
+func (d Design) CheckCarry() error {
+	s := d.Stack
+	for _, a := range d.Attention.parts() {
+		if !a.carries {
+			return errors.Errorf("carry: got true, want false with attention %s, which hands on no state: the next "+
+				"window would need the keys and values of this one", a)
+		}
+	}
+	switch {
+	case s.Block == "elman":
+		return errors.New("carry: got true, want false with block elman, which hands on no state")
+	case s.Position != "none":
+		return errors.Errorf("carry: got true, want false with position %s, which counts from the beginning of a "+
+			"window, or position none", s.Position)
+	}
+	return nil
+}
+
 // Inside returns the approximate number of values per token that a block of d holds at once when it is fed several
 // tokens of a context: 4d, and i + o − d for each matrix (i, o) that the MLP declares. These are 2f for an MLP, and 3f
 // for one with a gate. The matrices of experts count by their Share.

@@ -53,7 +53,7 @@ func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {
 			yield(0, err)
 			return
 		}
-		blocks, batch := (s.Len()-1)/blockSize, len(x)/blockSize
+		blocks, batch := Windows(s, blockSize), len(x)/blockSize
 		for first := 0; first < blocks; first += batch {
 			rows := min(batch, blocks-first)
 			n := rows * blockSize
@@ -67,6 +67,29 @@ func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {
 			}
 		}
 	}
+}
+
+// Window fills x and y (T each) with block i of s, of those of Blocks: x = s[i·T : (i+1)·T], y one further. It is an
+// error if there is no such block, or for the examples of LoadAnswers, of which none continues another.
+func Window(s Split, x, y []int, i int) error {
+	if err := fits(s, x, y, len(x)); err != nil {
+		return err
+	}
+	if _, ok := s.(*rows); ok {
+		return errors.New("batch: got examples, of which none continues another, want one text")
+	}
+	if n := Windows(s, len(x)); i < 0 || i >= n {
+		return errors.Errorf("batch: got block %d, want 0 to %d", i, n-1)
+	}
+	return fill(s, x, y, i*len(x))
+}
+
+// Windows returns the number of blocks of s that do not overlap, of blockSize tokens each with their targets.
+func Windows(s Split, blockSize int) int {
+	if s == nil || blockSize < 1 {
+		return 0
+	}
+	return max(0, (s.Len()-1)/blockSize)
 }
 
 // fill copies len(x) inputs from start on and their targets: y is x shifted by one token, except that rows have their

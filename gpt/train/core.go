@@ -21,6 +21,9 @@ type Task struct {
 	// Fill puts a micro-batch into the network and returns its number of tokens. step and micro count from 0.
 	Fill      func(step, micro int) (tokens int, err error)
 	Evaluated func() graph.Expr // optional: returns the loss of evaluations, after Build; by default Build's loss
+	// Carried, which is optional, returns the states that every step hands on to the next, after Build: Fill is called
+	// with those before the micro-batch in the network, and clears the rows with which another text begins.
+	Carried   func() []Carried
 	Optimizer Optimizer
 	Factor    func(p graph.Expr) float64 // optional: the factor on the learning rate of a parameter, above 0
 	Schedules []Schedule                 // one's own, in addition to the library's
@@ -70,6 +73,7 @@ type Core struct {
 	averages  []Named         // of params, nil without EMA or averaging
 	loads     []nn.Load       // of the mixtures of experts
 	schedule  Schedule
+	carry     carry
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation
 

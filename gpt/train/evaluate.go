@@ -10,7 +10,8 @@ import (
 
 // Losses passes the loss of every batch, without dropout, to use, with their mean by weight. batches fills the network
 // with one batch after another, and yields its weight or an error. Until use returns, a Step in another goroutine is an
-// error. All machines of a Group must call Losses; they share the work.
+// error. All machines of a Group must call Losses; they share the work, unless the Task has Carried: then every batch
+// continues from the states after the one before it, the first from zeros, and batches clears rows as Fill does.
 func (c *Core) Losses(
 	ctx context.Context, batches iter.Seq2[float64, error], use func(losses []float64, mean float64),
 ) error {
@@ -35,9 +36,11 @@ func (c *Core) evaluate(
 	defer change()()
 	var losses, weights []float64
 	var sum, total float64
+	shared := !c.alone() && len(c.carry.list) == 0
+	c.carry.clear()
 	for weight, err := range batches {
 		loss := 0.0 // on the machines of the Group that do not compute it
-		if i := len(losses); err == nil && (c.alone() || i%c.Group.Size() == c.Group.Rank()) {
+		if i := len(losses); err == nil && (!shared || i%c.Group.Size() == c.Group.Rank()) {
 			loss, err = c.lossNow(ctx)
 			err = errors.Wrap(err, "evaluate")
 		}
@@ -46,8 +49,10 @@ func (c *Core) evaluate(
 		}
 		losses, weights = append(losses, loss), append(weights, weight)
 	}
-	if err := c.gather(losses); err != nil {
-		return err
+	if shared {
+		if err := c.gather(losses); err != nil {
+			return err
+		}
 	}
 	for i, weight := range weights {
 		sum += losses[i] * weight
@@ -69,10 +74,13 @@ func (c *Core) lossNow(ctx context.Context) (loss float64, err error) {
 		return 0, err
 	}
 	if c.forward == nil {
-		if c.forward, err = graph.Compile(c.evaluated); err != nil {
+		if c.forward, err = graph.CompileWith(c.evaluated, c.carry.after); err != nil {
 			return 0, err
 		}
 	}
 	c.graph.SetTraining(false)
-	return c.run(c.forward)
+	if loss, err = c.run(c.forward); err == nil {
+		c.carry.hand(c.forward)
+	}
+	return loss, err
 }

@@ -25,7 +25,8 @@ func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Ent
 		if err != nil {
 			return err
 		}
-		if name != WeightsFile && name != OptimizerFile && r.Size() > checkpoint.MaxFile {
+		large := []string{WeightsFile, OptimizerFile, statesFile}
+		if !slices.Contains(large, name) && r.Size() > checkpoint.MaxFile {
 			return errors.Errorf("%s: got %d bytes, want at most %d", name, r.Size(), checkpoint.MaxFile)
 		}
 	}

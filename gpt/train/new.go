@@ -42,7 +42,15 @@ func New(t Training, r Run, task Task) (*Core, error) {
 				return err
 			}
 		}
-		c.backward, err = graph.CompileWith(c.loss, counts(c.loads), c.params...)
+		if task.Carried != nil {
+			if err := guarded("carried", func() (err error) {
+				c.carry, err = newCarry(task.Carried(), t.GradientAccumulationSteps)
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		c.backward, err = graph.CompileWith(c.loss, append(counts(c.loads), c.carry.after...), c.params...)
 		return errors.Wrap(err, "trainer")
 	})
 	if err != nil {

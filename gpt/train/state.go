@@ -46,11 +46,11 @@ func StateOf[C any](c *Core, format int, config C) (s State[C], err error) {
 // a State of c or a type that contains it. The tensors are read when their files are written, and c is locked
 // meanwhile: it is an error if another step has been done than step, that of state, or if another goroutine uses c.
 func (c *Core) Files(step int, write func(io.Writer) error, state any) []checkpoint.File {
-	return []checkpoint.File{
+	return append([]checkpoint.File{
 		{Name: WeightsFile, Write: c.atStep(step, write)},
 		{Name: OptimizerFile, Write: c.atStep(step, c.writeMoments)},
 		{Name: StateFile, Write: WriteJSON(state)},
-	}
+	}, c.carriedFile(step)...)
 }
 
 // atStep returns a function that calls write while c is locked. The function returns an error unless the number of
@@ -107,6 +107,9 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	if err := Restore(c.Moments(), f); err != nil {
 		return errors.Wrap(err, OptimizerFile)
 	}
+	if err := c.restoreStates(cp); err != nil {
+		return err
+	}
 	if s.Best != nil {
 		c.Best = *s.Best
 	}
@@ -141,15 +144,20 @@ func (c *Core) Moments() (list []Named) {
 // call Attend meanwhile. Numbers that are not finite are an error.
 func (c *Core) writeMoments(w io.Writer) error { return WriteTensors(w, c.Moments(), nil, "") }
 
-// Attend must be called on the other machines of a Group while rank 0 writes its Files. If the moments are divided
-// among the machines, it sends this machine's part; otherwise it does nothing.
+// Attend must be called on the other machines of a Group while rank 0 writes its Files. It sends this machine's part of
+// the moments, if they are divided among the machines, and its states, if there are any.
 func (c *Core) Attend() error {
 	if err := c.begin(); err != nil {
 		return err
 	}
 	defer c.busy.Unlock()
-	if !c.sharded() {
+	if c.sharded() {
+		if err := c.writeMoments(io.Discard); err != nil {
+			return err
+		}
+	}
+	if c.alone() || len(c.carry.list) == 0 {
 		return nil
 	}
-	return c.writeMoments(io.Discard)
+	return c.writeStates(io.Discard)
 }

@@ -63,6 +63,7 @@ func (c *Core) Step() (p Progress, err error) {
 	}
 	c.average()
 	p.Loads = c.rebalance(counted)
+	c.carry.done()
 	c.Done++
 	p.Took = time.Since(start)
 	p.FLOP = c.task.FLOPs * float64(p.Tokens)
@@ -119,6 +120,7 @@ func (c *Core) accumulate(p *Progress, counted [][]float64) (losses []float64, e
 	c.graph.SetTraining(true)
 	n := c.training.GradientAccumulationSteps
 	for micro := range n {
+		c.carry.load(micro)
 		tokens, err := c.task.Fill(c.Done, micro)
 		if err != nil {
 			return nil, err
@@ -138,6 +140,7 @@ func (c *Core) accumulate(p *Progress, counted [][]float64) (losses []float64, e
 			return nil, err
 		}
 		c.count(counted)
+		c.carry.store(c.backward, micro)
 		if micro < mine.last-1 {
 			if err := c.optimizer.Accumulate(c.backward); err != nil {
 				return nil, err

@@ -7,7 +7,10 @@ import "slices"
 // optional. By the delta rule, what the state holds at k is replaced:
 //
 //	P = αᵗ ∘ S    u = β(v − k P), or β v    S ← P + kᵗ u    o = q S
-type stateScan[T Number] struct{ Delta bool }
+type stateScan[T Number] struct {
+	Delta  bool
+	Before Matrix[T] // S before the first token, a constant; zeros if it is the zero Matrix  (dρ, dh)
+}
 
 // tokenState is the state around one token.
 type tokenState[T Number] struct {
@@ -18,7 +21,10 @@ type tokenState[T Number] struct {
 // scan returns the states around all tokens.
 func (l stateScan[T]) scan(k, v, g, beta Matrix[T]) []tokenState[T] {
 	list := make([]tokenState[T], v.Rows)
-	s := Zeros[T](k.Cols, v.Cols)
+	s := l.Before
+	if s.None() {
+		s = Zeros[T](k.Cols, v.Cols)
+	}
 	for t := range list {
 		k, x := k.Tokens(t, t+1), tokenState[T]{before: s, decayed: s, lacking: v.Tokens(t, t+1)}
 		if !g.None() {
@@ -114,10 +120,16 @@ func (l stateScan[T]) Backward(q, k, v, g, beta, delta Matrix[T]) (dq, dk, dv, d
 type headStates[T Number] struct {
 	Delta        bool // the delta rule
 	Batch, Heads int
+	Before       Matrix[T] // the states before the first token, constants; optional  (B, H·dρ·dh)
 }
 
-// perState calls f for every head with its q, k, v, ln α, β and Δ.
-func (l headStates[T]) perState(f func(x [6]Matrix[T]) []Matrix[T], all [6]Matrix[T]) []Matrix[T] {
+// perState calls f for every head with its scan and its q, k, v, ln α, β and Δ.
+func (l headStates[T]) perState(
+	f func(scan stateScan[T], x [6]Matrix[T]) []Matrix[T], operands [6]Matrix[T],
+) []Matrix[T] {
+	var all [7]Matrix[T]
+	copy(all[:], operands[:])
+	all[6] = l.Before
 	var given []Matrix[T]
 	for i, m := range all {
 		if i < 3 || !m.None() {
@@ -125,27 +137,31 @@ func (l headStates[T]) perState(f func(x [6]Matrix[T]) []Matrix[T], all [6]Matri
 		}
 	}
 	return perHead(l.Batch, l.Heads, func(_, _ int, x []Matrix[T]) []Matrix[T] {
-		var own [6]Matrix[T]
+		var own [7]Matrix[T]
 		for i, m := range all {
 			if i < 3 || !m.None() {
 				own[i], x = x[0], x[1:]
 			}
 		}
-		return f(own)
+		scan := stateScan[T]{Delta: l.Delta}
+		if s := own[6]; !s.None() {
+			scan.Before = s.reshaped(own[1].Cols, own[2].Cols)
+		}
+		return f(scan, [6]Matrix[T](own[:6]))
 	}, given...)
 }
 
 // read returns o, the results of the heads.
 func (l headStates[T]) read(q, k, v, g, beta Matrix[T]) Matrix[T] { // (B·n, H·dh)
-	return l.perState(func(x [6]Matrix[T]) []Matrix[T] {
-		return []Matrix[T]{stateScan[T]{l.Delta}.Forward(x[0], x[1], x[2], x[3], x[4])}
+	return l.perState(func(scan stateScan[T], x [6]Matrix[T]) []Matrix[T] {
+		return []Matrix[T]{scan.Forward(x[0], x[1], x[2], x[3], x[4])}
 	}, [6]Matrix[T]{q, k, v, g, beta})[0]
 }
 
 // back returns the gradients of q, k, v, and of ln α and β if they are given, for Δ at o.
 func (l headStates[T]) back(q, k, v, g, beta, delta Matrix[T]) []Matrix[T] {
-	return l.perState(func(x [6]Matrix[T]) []Matrix[T] {
-		dq, dk, dv, dg, db := stateScan[T]{l.Delta}.Backward(x[0], x[1], x[2], x[3], x[4], x[5])
+	return l.perState(func(scan stateScan[T], x [6]Matrix[T]) []Matrix[T] {
+		dq, dk, dv, dg, db := scan.Backward(x[0], x[1], x[2], x[3], x[4], x[5])
 		out := []Matrix[T]{dq, dk, dv}
 		for i, d := range []Matrix[T]{dg, db} {
 			if !x[3+i].None() {

@@ -2,10 +2,21 @@ package hand
 
 import "slices"
 
-// entryScan is a recurrence of every entry by itself, with h = 0 before the first token of each of Batch sequences.
+// entryScan is a recurrence of every entry by itself, in each of Batch sequences.
 //
 //	h_t = a_t ∘ h_{t−1} + b_t        (B·n, w)
-type entryScan[T Number] struct{ Batch int }
+type entryScan[T Number] struct {
+	Batch  int
+	Before Matrix[T] // h before the first token, a constant; zeros if it is the zero Matrix  (B, w)
+}
+
+// before returns h before the first token of every sequence.
+func (l entryScan[T]) before(b Matrix[T]) Matrix[T] {
+	if l.Before.None() {
+		return Zeros[T](max(1, l.Batch), b.Cols)
+	}
+	return l.Before
+}
 
 // sequences calls f with the rows of every sequence of xs, and joins its results.
 func (l entryScan[T]) sequences(f func(x []Matrix[T]) []Matrix[T], xs ...Matrix[T]) []Matrix[T] {
@@ -18,13 +29,14 @@ func (l entryScan[T]) Forward(b, a Matrix[T]) Matrix[T] {
 		if err := firstErr(x...); err != nil {
 			return []Matrix[T]{{Err: err}}
 		}
-		b, a := x[0], x[1]
-		rows := []Matrix[T]{b.Tokens(0, 1)}
-		for t := 1; t < b.Rows; t++ {
-			rows = append(rows, a.Tokens(t, t+1).Mul(rows[t-1]).Add(b.Tokens(t, t+1)))
+		b, a, h := x[0], x[1], x[2]
+		var rows []Matrix[T]
+		for t := range b.Rows {
+			h = a.Tokens(t, t+1).Mul(h).Add(b.Tokens(t, t+1))
+			rows = append(rows, h)
 		}
 		return []Matrix[T]{JoinTokens(rows...)}
-	}, b, a)[0]
+	}, b, a, l.before(b))[0]
 }
 
 // Backward goes from the last token to the first with the Δ of the state, R:
@@ -42,14 +54,14 @@ func (l entryScan[T]) Backward(b, a, delta Matrix[T]) (db, da Matrix[T]) {
 			if db[t] = delta.Tokens(t, t+1); t < n-1 {
 				db[t] = db[t].Add(a.Tokens(t+1, t+2).Mul(db[t+1]))
 			}
-			before := h.Tokens(0, 1).zeros()
+			before := x[3]
 			if t > 0 {
 				before = h.Tokens(t-1, t)
 			}
 			da[t] = db[t].Mul(before)
 		}
 		return []Matrix[T]{JoinTokens(db...), JoinTokens(da...)}
-	}, a, l.Forward(b, a), delta)
+	}, a, l.Forward(b, a), delta, l.before(b))
 	return d[0], d[1]
 }
 
@@ -96,8 +108,8 @@ func (l minGRU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 // MinGRU returns the minimal gated recurrent unit with at.c_decay, at.c_update and at.c_proj.
 func (at Site[T]) MinGRU(batch int) Layer[T] {
 	return minGRU[T]{
-		at.At("c_decay").Linear(), at.At("c_update").Linear(), entryScan[T]{batch}, at.At("c_proj").Linear(),
-		at.Drop("resid_dropout"),
+		at.At("c_decay").Linear(), at.At("c_update").Linear(), entryScan[T]{batch, at.Optional("state")},
+		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }
 
@@ -175,9 +187,9 @@ func (l rgLRU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 func (at Site[T]) RGLRU(batch, length int) Layer[T] {
 	attn, decay := at.At("c_attn"), at.At("c_decay")
 	return rgLRU[T]{
-		Input: chain[T]{{"", attn.Linear()}, {"conv", ShortConv[T]{attn.At("conv").Param("weight"), length}}},
+		Input: chain[T]{{"", attn.Linear()}, {"conv", attn.shortConv(length)}},
 		Decay: decay.Linear(), Update: at.At("c_update").Linear(), Lambda: decay.Param("lambda"),
-		Scan: entryScan[T]{batch}, Gate: at.At("c_gate").Linear(), Proj: at.At("c_proj").Linear(),
+		Scan: entryScan[T]{batch, at.Optional("state")}, Gate: at.At("c_gate").Linear(), Proj: at.At("c_proj").Linear(),
 		Drop: at.Drop("resid_dropout"),
 	}
 }

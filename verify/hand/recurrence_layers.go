@@ -163,7 +163,8 @@ func (l chain[T]) rotated(qk int, rotary Layer[T]) chain[T] {
 // recurrence returns the layer with at.norm, at.c_gate and at.c_proj, for queries of all heads of qk features.
 func (at Site[T]) recurrence(batch, heads, qk int) matrixRecurrence[T] {
 	return matrixRecurrence[T]{
-		QK: qk, States: headStates[T]{Batch: batch, Heads: heads}, Norm: at.At("norm").RMSNorm(),
+		QK: qk, States: headStates[T]{Batch: batch, Heads: heads, Before: at.Optional("state")},
+		Norm: at.At("norm").RMSNorm(),
 		Gate: at.At("c_gate").Linear(), Act: SiLU[T]{}, Proj: at.At("c_proj").Linear(), Drop: at.Drop("resid_dropout"),
 	}
 }
@@ -198,7 +199,7 @@ func (at Site[T]) deltaNet(batch, heads, qk, length int, rotary Layer[T]) matrix
 	l := at.recurrence(batch, heads, qk)
 	attn := at.At("c_attn")
 	l.QKV = chain[T]{
-		{"", attn.Packed(qk, qk)}, {"conv", ShortConv[T]{attn.At("conv").Param("weight"), length}}, {"", SiLU[T]{}},
+		{"", attn.Packed(qk, qk)}, {"conv", attn.shortConv(length)}, {"", SiLU[T]{}},
 		{"", unitQK[T]{qk, qk / max(1, heads), at.Eps}},
 	}.rotated(qk, rotary)
 	l.Beta = chain[T]{{"", at.At("c_beta").Linear()}, {"", Sigmoid[T]{}}}

@@ -106,12 +106,12 @@ func (at Site[T]) Mamba2(batch, heads, groups, qk, length int, rotary Layer[T]) 
 	shared := Heads[T]{Batch: batch, Count: heads, Groups: groups}
 	own := shared.keys(qk) // of the groups
 	projection := chain[T]{
-		{"", attn.Packed(own, own)}, {"conv", ShortConv[T]{attn.At("conv").Param("weight"), length}}, {"", SiLU[T]{}},
+		{"", attn.Packed(own, own)}, {"conv", attn.shortConv(length)}, {"", SiLU[T]{}},
 	}.rotated(own, rotary)
 	return mamba2[T]{
 		QKV:  append(projection, link[T]{"", sharedQK[T]{own, shared}}),
 		Step: decay.Linear(), A: decay.Param("a_log"), D: at.Param("d_skip"),
-		QK: qk, States: headStates[T]{Batch: batch, Heads: heads},
+		QK: qk, States: headStates[T]{Batch: batch, Heads: heads, Before: at.Optional("state")},
 		Gate: at.At("c_gate").Linear(), Norm: at.At("norm").RMSNorm(), Proj: at.At("c_proj").Linear(),
 		Drop: at.Drop("resid_dropout"),
 	}

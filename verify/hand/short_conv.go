@@ -9,16 +9,27 @@ import "slices"
 type ShortConv[T Number] struct {
 	Weight Matrix[T] // [w_0 | w_1 | …] (1, k·d)
 	Length int       // of a sequence
+	Before Matrix[T] // x before the first token, constants; zeros if it is the zero Matrix  (B, (k−1)·d)
+}
+
+// shortConv returns the short convolution at.conv in sequences of length tokens.
+func (at Site[T]) shortConv(length int) Layer[T] {
+	at = at.At("conv")
+	return ShortConv[T]{at.Param("weight"), length, at.Optional("state")}
 }
 
 // weights returns the rows w_i.
 func (l ShortConv[T]) weights(x Matrix[T]) (w []Matrix[T], err error) {
-	if err := firstErr(x, l.Weight); err != nil {
+	if err := firstErr(x, l.Weight, l.Before); err != nil {
 		return nil, err
 	}
 	if !shares(x.Rows, l.Length) || x.Rows%l.Length != 0 || l.Weight.Rows != 1 || !shares(l.Weight.Cols, x.Cols) {
 		return nil, failed[T]("(%d, %d) in sequences of %d by weights (%d, %d)",
 			x.Rows, x.Cols, l.Length, l.Weight.Rows, l.Weight.Cols).Err
+	}
+	if b := l.Before; !b.None() && (b.Rows != x.Rows/l.Length || b.Cols != l.Weight.Cols-x.Cols) {
+		return nil, failed[T]("(%d, %d) before (%d, %d) in sequences of %d, for weights (%d, %d)",
+			b.Rows, b.Cols, x.Rows, x.Cols, l.Length, l.Weight.Rows, l.Weight.Cols).Err
 	}
 	for from := 0; from < l.Weight.Cols; from += x.Cols {
 		w = append(w, l.Weight.Columns(from, from+x.Cols))
@@ -34,7 +45,7 @@ func (l ShortConv[T]) Forward(x Matrix[T]) Matrix[T] {
 	}
 	y := x.Mul(w[0])
 	for i, w := range w[1:] {
-		y = y.Add(l.moved(x, i+1).Mul(w))
+		y = y.Add(l.earlier(x, i+1).Mul(w))
 	}
 	return y
 }
@@ -49,9 +60,23 @@ func (l ShortConv[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 	dw := []Matrix[T]{delta.Mul(x).SumTokens()}
 	for i, w := range w[1:] {
 		dx = dx.Add(l.moved(delta, -i-1).Mul(w))
-		dw = append(dw, delta.Mul(l.moved(x, i+1)).SumTokens())
+		dw = append(dw, delta.Mul(l.earlier(x, i+1)).SumTokens())
 	}
 	return dx, gradient(l.Weight, "weight", "w", "Σ_t Δ_t ∘ x_{t−i}", JoinColumns(dw...))
+}
+
+// earlier returns x_{t−i} for every token.
+func (l ShortConv[T]) earlier(x Matrix[T], i int) Matrix[T] {
+	if l.Before.None() {
+		return l.moved(x, i)
+	}
+	n := l.Before.Cols / x.Cols
+	var list []Matrix[T]
+	for b := range x.Rows / l.Length {
+		all := JoinTokens(l.Before.Tokens(b, b+1).reshaped(n, x.Cols), x.Tokens(b*l.Length, (b+1)*l.Length))
+		list = append(list, all.Tokens(n-i, n-i+l.Length))
+	}
+	return JoinTokens(list...)
 }
 
 // moved returns x moved to later tokens by steps, or to earlier ones if steps is negative. What enters is 0.

@@ -38,6 +38,7 @@ func Network() map[string]string {
 		"router_bias_update_rate": "0.01 with -mlp moe -num_experts 3",
 		"n_groups":                "2 with -attention mamba2",
 		"learning_rate":           "0.1", "min_lr": "0.001", "seed": "3", "optimizer": "sgd",
+		"carry":         "true with -attention gla -position none",
 		"feature_order": "1 with -attention taylor", "schedule": "linear", "cooldown_iters": "4 with -schedule wsd",
 		"muon_momentum": "0.5 with -optimizer muon", "muon_steps": "1 with -optimizer muon",
 		"muon_scale":             "spectral with -optimizer muon",

@@ -197,7 +197,10 @@ func kernelCases() map[string]kernelCase {
 		for _, delta := range []bool{false, true} {
 			h := RecurrenceShape{Batch: 2, Context: 3, Heads: 2, QK: 3, V: 4, Delta: delta}
 			cases[fmt.Sprintf("recurrence, %d gates, delta rule %t", gates, delta)] = kernelCase{leaves(3, m(6, h.Heads*(2*h.QK+h.V)), m(6, gates), m(6, 2)),
-				func(in []Expr) (Expr, bool) { return Recurrence(in[0], in[1].Square().Scale(-1), in[2], h) },
+				func(in []Expr) (Expr, bool) {
+					y, _, ok := Recurrence(in[0], in[1].Square().Scale(-1), in[2], Expr{}, h)
+					return y, ok
+				},
 				func(in []Expr) Expr { return referenceRecurrence(in[0], in[1].Square().Scale(-1).Exp(), in[2], h) }}
 		}
 	}

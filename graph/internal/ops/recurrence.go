@@ -12,12 +12,13 @@ import (
 type Recurrence struct {
 	Shape recurrent.Linear[float64]
 	Beta  bool // it has an operand β
+	State bool // it has an operand, the last one, with the states before the first token, (Batch, Heads·QK·V)
 }
 
 func (r Recurrence) String() string {
 	l := r.Shape
-	return fmt.Sprintf("%d·%d,%d·(%d→%d),%d,%t,%t,%t",
-		l.Batch, l.Tokens, l.Heads, l.QK, l.V, l.Gates, l.Fixed, l.Delta, r.Beta)
+	return fmt.Sprintf("%d·%d,%d·(%d→%d),%d,%t,%t,%t,%t",
+		l.Batch, l.Tokens, l.Heads, l.QK, l.V, l.Gates, l.Fixed, l.Delta, r.Beta, r.State)
 }
 
 // operandsOf returns the operands of the kernel among in, which begins with queries, keys and values.
@@ -32,20 +33,30 @@ func operandsOf[T kernel.Float](r Recurrence, in [][]T) (x recurrent.Operands[T]
 	return x
 }
 
-// Recurrence returns the results of r. The operands are the packed projections and, as r has them, the logarithms of
-// the gates, and β.
-func (b *Builder) Recurrence(r Recurrence, operands ...*G.Node) (*G.Node, error) {
+// Recurrence returns the results of r and, if it has an operand with states, the states after the last token, which
+// have no derivative. The operands are the packed projections and, as r has them, the logarithms of the gates, β and
+// the states.
+func (b *Builder) Recurrence(r Recurrence, operands ...*G.Node) (y, after *G.Node, err error) {
 	kept, scratch := &buffer{size: r.Shape.KeptLen()}, &buffer{size: r.Shape.ScratchLen(b.Pool)}
-	return b.node(&Op{
+	fills, last := []*buffer{kept, scratch}, (*buffer)(nil)
+	if r.State {
+		last = &buffer{part: true, size: r.Shape.StateLen()}
+		fills = append(fills, last)
+	}
+	y, err = b.node(&Op{
 		name: fmt.Sprintf("recurrence(%v)", r), shape: rowsOfHeads(operands[0], r.Shape.Heads, r.Shape.V),
-		wrt: r.wrt(), fills: []*buffer{kept, scratch},
-		f32:  recurrence[float32](b.Pool, r, kept, scratch),
-		f64:  recurrence[float64](b.Pool, r, kept, scratch),
+		wrt: r.wrt(), fills: fills,
+		f32:  recurrence[float32](b.Pool, r, kept, scratch, last),
+		f64:  recurrence[float64](b.Pool, r, kept, scratch, last),
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) { return b.recurrenceBackward(r, kept, in, grad) },
 	}, operands...)
+	if err == nil && r.State {
+		after, err = b.part(fmt.Sprintf("recurrence.after(%v)", r), y, last, operands[len(operands)-1].Shape())
+	}
+	return y, after, err
 }
 
-// wrt reports which operands have a gradient: a fixed row of gates has none.
+// wrt reports which operands have a gradient: a fixed row of gates and the states before the first token have none.
 func (r Recurrence) wrt() []bool {
 	wrt := []bool{true}
 	if r.Shape.Gates > 0 {
@@ -54,13 +65,29 @@ func (r Recurrence) wrt() []bool {
 	if r.Beta {
 		wrt = append(wrt, true)
 	}
+	if r.State {
+		wrt = append(wrt, false)
+	}
 	return wrt
 }
 
-// recurrence keeps what the backward pass needs.
-func recurrence[T kernel.Float](p *kernel.Pool, r Recurrence, kept, scratch *buffer) body[T] {
+// recurrence keeps what the backward pass needs. States that no program reads have memory of their own.
+func recurrence[T kernel.Float](p *kernel.Pool, r Recurrence, kept, scratch, last *buffer) body[T] {
 	l := recurrent.Linear[T](r.Shape)
-	return func(y []T, in [][]T) { l.Forward(p, y, operandsOf(r, in), of[T](kept), nil, of[T](scratch)) }
+	var unread []T
+	return func(y []T, in [][]T) {
+		states := of[T](last)
+		if r.State {
+			if states == nil {
+				if unread == nil {
+					unread = kernel.Make[T](last.size)
+				}
+				states = unread
+			}
+			copy(states, in[len(in)-1])
+		}
+		l.Forward(p, y, operandsOf(r, in), of[T](kept), states, of[T](scratch))
+	}
 }
 
 // recurrenceBackward returns the gradients of the operands: that of the projections, whose operation fills the others.

@@ -49,6 +49,11 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 	c := sight.built(verify.Case{
 		Name: s.Name, Types: []string{v.Type}, Parts: []string{part(v)}, Source: cmp.Or(s.Source, v.Source),
 	}, func(at nn.Site) nn.Layer { return library(n, v.Kind, v.Name, at, s) })
+	if c.Carry = s.Carry; s.Carry { // a step begins a text
+		c.Build, c.Layer = func(at nn.Site, x graph.Expr) graph.Expr {
+			return library(n, v.Kind, v.Name, at, s).Forward(x)
+		}, nil
+	}
 	certify(&c, v.ID, true)
 	path := map[string]string{
 		"attention": "attn", "qk_norm": "attn", "attn_gate": "attn", "attn_sinks": "attn", "block": "h.0",

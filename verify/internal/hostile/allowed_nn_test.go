@@ -3,7 +3,7 @@ package hostile
 // nnRules list the fields of a Site that a layer does not read, as documented in nn.Site, and other arguments of nn
 // that may have any value.
 var nnRules = []struct{ pattern, why string }{
-	{`^nn\.(New\w+|Site\.Param) 0\.(Block|Caches|Adapt)=`, "read by Step, by layers that differ between blocks, and by Param"},
+	{`^nn\.(New\w+|Site\.Param) 0\.(Block|Caches|Carry|Adapt)=`, "read by Step, by layers that differ between blocks, and by Param"},
 	{`^nn\.(New\w+|Site\.Param) 0\.Dims\.Blocks=\d{9,}`, "a deeper network"},
 	{`^nn\.(New(Dropout|Elman|{norm}|LearnedPositions|MLP|GLU|MoE|(Partial|Scaled)?RoPE|Sinusoidal|ValueHead)|Site\.Param) 0\.(Dims\.(Heads|QK|V)|Mask)=`,
 		"attention's"},

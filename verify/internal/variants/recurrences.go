@@ -10,7 +10,7 @@ func gla[T hand.Number]() Variant[T] {
 		},
 		ID: "I104", What: "gated linear attention", Source: "Yang et al. 2023, section 4",
 		Settings: []Setting{
-			{Name: "gated linear attention"},
+			{Name: "gated linear attention"}, {Name: "gated linear attention in the middle of a text", Carry: true},
 			{Name: "gated linear attention without biases, with dropout", NoBias: true, Dropout: 0.3},
 		},
 	}
@@ -25,7 +25,7 @@ func gatedDeltaNet[T hand.Number]() Variant[T] {
 		},
 		ID: "I105", What: "gated delta rule", Source: "Yang et al. 2024, (10)",
 		Settings: []Setting{
-			{Name: "gated delta rule"},
+			{Name: "gated delta rule"}, {Name: "gated delta rule in the middle of a text", Carry: true},
 			{Name: "gated delta rule with rotary positions", Position: "rope", QK: 4},
 		},
 	}
@@ -38,7 +38,10 @@ func retNet[T hand.Number]() Variant[T] {
 			return p.Site.RetNet(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.rotary())
 		},
 		ID: "I106", What: "retention", Source: "Sun et al. 2023, (5)",
-		Settings: []Setting{{Name: "retention"}, {Name: "retention with rotary positions", Position: "rope", QK: 4}},
+		Settings: []Setting{
+			{Name: "retention"}, {Name: "retention with rotary positions", Position: "rope", QK: 4},
+			{Name: "retention in the middle of a text", Carry: true},
+		},
 	}
 }
 
@@ -49,7 +52,10 @@ func deltaNet[T hand.Number]() Variant[T] {
 			return p.Site.DeltaNet(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
 		},
 		ID: "I107", What: "delta rule", Source: "Yang et al. 2024 (2406.06484)",
-		Settings: []Setting{{Name: "delta rule"}, {Name: "delta rule without biases", NoBias: true}},
+		Settings: []Setting{
+			{Name: "delta rule"}, {Name: "delta rule without biases", NoBias: true},
+			{Name: "delta rule in the middle of a text", Carry: true},
+		},
 	}
 }
 
@@ -61,7 +67,7 @@ func kda[T hand.Number]() Variant[T] {
 		},
 		ID: "I109", What: "Kimi delta attention", Source: "Kimi Team 2025, (1)",
 		Settings: []Setting{
-			{Name: "Kimi delta attention"},
+			{Name: "Kimi delta attention"}, {Name: "Kimi delta attention in the middle of a text", Carry: true},
 			{Name: "Kimi delta attention without biases, with dropout", NoBias: true, Dropout: 0.3},
 		},
 	}
@@ -83,6 +89,7 @@ func mamba2[T hand.Number]() Variant[T] {
 				Name: "Mamba-2 with rotary positions", Heads: 3, QK: 4, Position: "rope",
 				Options: groups(1),
 			},
+			{Name: "Mamba-2 in the middle of a text", Heads: 4, Options: groups(2), Carry: true},
 		},
 	}
 }
@@ -94,6 +101,7 @@ func minGRU[T hand.Number]() Variant[T] {
 		ID:   "I112", What: "minimal gated recurrent unit", Source: "Feng et al. 2024, section 3.1",
 		Settings: []Setting{
 			{Name: "minimal GRU"}, {Name: "minimal GRU without biases, with dropout", NoBias: true, Dropout: 0.3},
+			{Name: "minimal GRU in the middle of a text", Carry: true},
 		},
 	}
 }
@@ -106,6 +114,7 @@ func rgLRU[T hand.Number]() Variant[T] {
 		Settings: []Setting{
 			{Name: "real-gated linear recurrent unit"},
 			{Name: "real-gated linear recurrent unit without biases, with dropout", NoBias: true, Dropout: 0.3},
+			{Name: "real-gated linear recurrent unit in the middle of a text", Carry: true},
 		},
 	}
 }

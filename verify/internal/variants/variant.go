@@ -35,6 +35,7 @@ type Setting struct {
 	Cap        float64        // of the scores
 	Options    map[string]int // of an attention, such as window
 	Experts    Experts        // of mlp moe
+	Carry      bool           // states come from the window before
 }
 
 // Sight describes the keys that the queries of a Case attend to.
