@@ -19,6 +19,7 @@ type comparison struct {
 	rounds    int
 	quick     bool
 	python    string // an interpreter with PyTorch; optional
+	gomlx     string // the folder of the program of GoMLX, to compare with that instead; optional
 	llama     string // a folder of npm with node-llama-cpp, to compare with llama.cpp instead; optional
 	precision string // of this program; if it is bf16, the faster of PyTorch's float32 and bf16 is compared
 }
@@ -33,8 +34,12 @@ func (m measurement) number(field string) float64 {
 
 // print prints PyTorch's version, a table of medians of medians, and the machine.
 func (c comparison) print(w io.Writer) error {
-	if c.llama != "" {
-		if err := c.besideLlama(w); err != nil {
+	if c.llama != "" || c.gomlx != "" {
+		beside := c.besideLlama
+		if c.gomlx != "" {
+			beside = c.besideGoMLX
+		}
+		if err := beside(w); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "\n%s\n", describeMachine())

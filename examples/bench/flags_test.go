@@ -24,6 +24,7 @@ func TestEveryFlag(t *testing.T) {
 		"recompute": "the same bits",
 		"compare":   "minutes",
 		"llama":     "minutes, and wants another program",
+		"gomlx":     "minutes, and wants another program",
 	}
 	p := flagtest.Program{
 		Run:  unmeasured,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -82,5 +83,49 @@ func TestLlamaStep(t *testing.T) {
 	err = run([]string{"-compare", "1", "-llama", dir}, io.Discard, io.Discard)
 	if err == nil || !strings.HasPrefix(err.Error(), "-llama: ") || !strings.HasSuffix(err.Error(), "no library: exit status 1") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A row beside GoMLX has the medians of the rounds, and no step where the peer takes none. Another loss is an error, and
+// so is a folder that is no program of Go.
+func TestGoMLXRow(t *testing.T) {
+	line := func(step, alone, first float64) measurement {
+		return measurement{"ms_median": step, "loss_ms_median": alone, "loss_first": first}
+	}
+	ours, theirs := []measurement{line(2, 1, 4.25), line(4, 2, 4.25), line(3, 1, 4.25)}, []measurement{line(20, 4, 4.25005), line(60, 2, 4.25005), line(30, 3, 4.25005)}
+	for steps, want := range map[int]string{
+		1: "| char, 2 | 3.0 | 30.0 | 10.0 | 1.0 | 3.0 | 3.0 | 4.25000 | 4.25005 |",
+		0: "| char, 2 | 3.0 | | | 1.0 | 3.0 | 3.0 | 4.25000 | 4.25005 |",
+	} {
+		if got, err := (row{"char", 2, steps}).besideGoMLX(ours, theirs); err != nil || got != want {
+			t.Errorf("got %q (%v), want %q", got, err, want)
+		}
+	}
+	theirs[0]["loss_first"] = 4.2502
+	if _, err := (row{"char", 2, 1}).besideGoMLX(ours, theirs); err == nil || !strings.Contains(err.Error(), "got loss 4.2502 of GoMLX, want 4.25") {
+		t.Errorf("got error %v", err)
+	}
+	for want, args := range map[string][]string{
+		"-gomlx: go build in":                       {"-compare", "1", "-gomlx", t.TempDir()},
+		"-gomlx: compares with GoMLX alone":         {"-compare", "1", "-gomlx", "a", "-llama", "b"},
+		"-gomlx: read by -compare alone; give both": {"-gomlx", "a"},
+	} {
+		if err := run(args, io.Discard, io.Discard); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+}
+
+// The loss of the first batch is that of the weights: about ln V of random weights.
+func TestFirstLoss(t *testing.T) {
+	c := shapes()["char"]
+	c.NLayer, c.BatchSize = 1, 2
+	var weights bytes.Buffer
+	loss, ms, err := firstLoss(c, &weights)
+	if err != nil || !(math.Abs(loss-math.Log(65)) < 0.2) || !(ms > 0) {
+		t.Errorf("got %v in %v ms (%v), want about %v", loss, ms, err, math.Log(65))
+	}
+	if weights.Len() < 1<<19 {
+		t.Errorf("got %d bytes, want the weights", weights.Len())
 	}
 }

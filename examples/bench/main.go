@@ -6,6 +6,7 @@
 //	go run ./examples/bench -arms "qk_norm=head; optimizer=muon" # what a part costs: times in turn, as ratios
 //	go run ./examples/bench -compare 3            # all shapes and PyTorch, if it is installed, three times in turn
 //	go run ./examples/bench -compare 3 -llama DIR # beside llama.cpp, which npm has installed in DIR: node-llama-cpp
+//	go run ./examples/bench -compare 3 -gomlx examples/bench/gomlx # beside GoMLX's back end in Go
 //	go run ./examples/bench -shape decode         # one token at a time through the KV cache; decode-baby, decode-gpt2
 //	go run ./examples/bench -shape decode-gpt2 -weights int8 # with weights in fewer bits, or bf16
 //
@@ -89,17 +90,22 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.python, "python", "", "a Python interpreter with PyTorch, of any version")
 		fs.StringVar(&o.llama, "llama", "", "a folder in which npm has installed node-llama-cpp: compares with "+
 			"llama.cpp instead, on models of the sizes of GPT-2 and SmolLM2-135M in F32, BF16, Q8_0 and Q4_0")
+		fs.StringVar(&o.gomlx, "gomlx", "", "the folder examples/bench/gomlx: builds its program and compares with "+
+			"GoMLX's back end in Go instead")
 	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(program.Given(fs))) {
-		switch ofCompare := slices.Contains([]string{"quick", "python", "llama"}, name); {
+		switch ofCompare := slices.Contains([]string{"quick", "python", "llama", "gomlx"}, name); {
 		case o.rounds == 0 && ofCompare:
 			return o, errors.Errorf("-%s: read by -compare alone; give both", name)
 		case o.rounds > 0 && !ofCompare && name != "compare" && name != "precision":
 			return o, errors.Errorf("-%s: not read by -compare, which times every shape; give one of the two", name)
 		}
+	}
+	if o.gomlx != "" && (o.llama != "" || o.python != "") {
+		return o, errors.New("-gomlx: compares with GoMLX alone; give no -llama and no -python")
 	}
 	return o, nil
 }
