@@ -109,6 +109,29 @@ func ExampleExpr_Advance() {
 	// [2 3 -1 8 6 -1] 4
 }
 
+// An activation of a user: x³ for every entry. Threads share the entries, because each is a part of its own.
+func ExampleOp() {
+	x := graph.New(graph.Float64, 1).Root().Param("x", graph.Const(2), 3, 4)
+	y := x.Apply(graph.Op{Name: "cube", Shape: x.Shape(), Part: 1, Float64: graph.Pass[float64]{
+		Forward: func(y []float64, x [][]float64) {
+			for i, v := range x[0] {
+				y[i] = v * v * v
+			}
+		},
+		Backward: func(dx [][]float64, dy, _ []float64, x [][]float64) {
+			for i, v := range x[0] {
+				dx[0][i] = 3 * v * v * dy[i]
+			}
+		},
+	}})
+	p, err := graph.Compile(y.SumAll(), x)
+	check(err)
+	check(p.Run())
+	fmt.Println(p.Loss(), p.Grad(x).Floats()[0])
+	// Output:
+	// 96 12
+}
+
 // A user's operation in plain Go, here a running product y_t = x_1·…·x_t with its gradient ∂x_s = Σ_{t≥s} ∂y_t·y_t/x_s.
 // A generic function gives both passes for both types of numbers.
 func ExampleExpr_Apply() {

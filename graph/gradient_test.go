@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -198,9 +199,12 @@ func product3[T float32 | float64]() Pass[T] {
 
 // Operations in plain Go have the derivatives that they state, also if a program wants some of them only.
 func TestOpsInGo(t *testing.T) {
-	own := Op{"product", []int{6, 3}, product3[float32](), product3[float64]()}
+	own := Op{"product", []int{6, 3}, product3[float32](), product3[float64](), 0}
+	parts := own
+	parts.Part = 3
 	for name, op := range map[string]func(x, y, z Expr) Expr{
 		"own":     func(x, y, z Expr) Expr { return x.Apply(own, y, z) },
+		"parts":   func(x, y, z Expr) Expr { return x.Apply(parts, y, z) },
 		"cumsum":  func(x, _, _ Expr) Expr { return x.CumSum(3) },
 		"cumprod": func(x, _, _ Expr) Expr { return x.CumProd(3) },
 		"where":   func(x, y, z Expr) Expr { return x.Where(z.ReLU().Detach(), y) },
@@ -240,6 +244,49 @@ func TestOpsInGo(t *testing.T) {
 	near(t, "delay", values(t, x.Delay(1, 2)), []float64{0, 1, 0, 3}, 0)
 	near(t, "delay by all", values(t, x.Delay(4, 4)), []float64{0, 0, 0, 0}, 0)
 	near(t, "scan", values(t, x.Scan(x, 4)), []float64{1, 4, 15, 64}, 0)
+}
+
+// Threads share the parts of operations in Go, and give the bits of one thread.
+func TestOpsInGoShared(t *testing.T) {
+	const length, rows, d = 50, 300, 40
+	calls := atomic.Int64{}
+	counted := product3[float32]()
+	forward := counted.Forward
+	counted.Forward = func(y []float32, x [][]float32) {
+		if calls.Add(1); len(y)%d != 0 || len(x) != 3 || len(x[2]) != len(y) {
+			panic("no entire rows")
+		}
+		forward(y, x)
+	}
+	var want []float64
+	for _, threads := range []int{1, 3} {
+		g := New(Float32, 1)
+		g.SetThreads(threads)
+		s := g.Root()
+		x, y, z := s.Param("x", Normal(1), rows, d), s.Param("y", Normal(1), rows, d), s.Param("z", Normal(1), rows, d)
+		all := x.CumSum(length).TopK(7).Where(y, z.CumProd(length)).Max(z.Abs()).Scan(y.Sin(), length).Delay(3, length)
+		all = all.Apply(Op{Name: "own", Shape: []int{rows, d}, Float32: counted, Part: d}, y, z)
+		p, err := Compile(all.SumAll(), x, y, z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		got := []float64{p.Loss()}
+		for _, v := range []Expr{x, y, z} {
+			got = append(got, p.Grad(v).Floats()...)
+		}
+		if want == nil {
+			want = got
+		}
+		if !slices.EqualFunc(got, want, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }) {
+			t.Errorf("%d threads give other bits", threads)
+		}
+	}
+	if calls.Load() < 4 {
+		t.Errorf("got %d calls in two runs, want several in each", calls.Load())
+	}
 }
 
 // Products have the gradient of their equation where factors are 0. What is not taken does not matter, and of equal
@@ -283,6 +330,12 @@ func TestOpsInGoRefused(t *testing.T) {
 		"positive sizes": func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{0}, Float64: product3[float64]()}) },
 		"got integers": func(x Expr) Expr {
 			return x.Apply(Op{Name: "own", Shape: []int{4}, Float64: product3[float64]()}, x.Graph().Root().Ints("ids", 4, 3, NoneIgnored))
+		},
+		"got parts of 3 entries, want a divisor of the 8": func(x Expr) Expr {
+			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64](), Part: 3}, x, x)
+		},
+		"operand 1: got shape (4, 1), want that of the result, (4, 2)": func(x Expr) Expr {
+			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64](), Part: 2}, x.Cols(0, 1))
 		},
 		"entire sequences":     func(x Expr) Expr { return x.CumSum(3) },
 		"want 0 to":            func(x Expr) Expr { return x.Delay(-1, 2) },

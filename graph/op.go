@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // Op is an operation that a user writes in Go, for an equation that the operations of Expr cannot express, or express
@@ -20,6 +20,11 @@ type Op struct {
 	Shape   []int // shape of the result; empty for one number
 	Float32 Pass[float32]
 	Float64 Pass[float64]
+
+	// Part is optional: the number of successive entries, such as those of a row, that the passes can compute without
+	// the other entries, if all operands have the shape of the result. Threads then call the passes at the same time,
+	// each with some of the parts.
+	Part int
 }
 
 // Pass computes an Op and its derivatives in one type of numbers. All numbers are row-major, as the shapes of the
@@ -33,7 +38,7 @@ type Pass[T float32 | float64] struct {
 }
 
 // Apply returns the result of op on x and the others. It is an error if op lacks the Forward of the graph's type, if a
-// size is not positive, or if an operand consists of integers.
+// size is not positive, if an operand consists of integers, or if the parts do not fit.
 func (x Expr) Apply(op Op, others ...Expr) Expr {
 	return x.apply(op.Name, func() (*G.Node, error) {
 		for _, n := range op.Shape {
@@ -41,14 +46,21 @@ func (x Expr) Apply(op Op, others ...Expr) Expr {
 				return nil, errors.Errorf("got shape %v, want positive sizes", op.Shape)
 			}
 		}
-		list := append(G.Nodes{x.node}, nodes(others...)...)
+		list, shape := append(G.Nodes{x.node}, nodes(others...)...), tensor.Shape(op.Shape)
 		for i, n := range list {
 			if n.Dtype() != x.g.ops.Dtype {
 				return nil, errors.Errorf("operand %d: got integers, want floating-point numbers", i)
 			}
+			if op.Part != 0 && !n.Shape().Eq(shape) {
+				return nil, errors.Errorf("operand %d: got shape %v, want that of the result, %v, with parts",
+					i, n.Shape(), shape)
+			}
+		}
+		if size := shape.TotalSize(); op.Part < 0 || op.Part > 0 && size%op.Part != 0 {
+			return nil, errors.Errorf("got parts of %d entries, want a divisor of the %d of the result", op.Part, size)
 		}
 		own := ops.Own{
-			Name: op.Name, Shape: op.Shape,
+			Name: op.Name, Shape: op.Shape, Part: op.Part,
 			F32: ops.OwnPass[float32](op.Float32), F64: ops.OwnPass[float64](op.Float64),
 		}
 		if x.g.ops.Dtype == Float32 && own.F32.Forward == nil || x.g.ops.Dtype == Float64 && own.F64.Forward == nil {
@@ -110,7 +122,7 @@ func (x Expr) Clamp(least, most float64) Expr {
 
 // entrywise returns f of every entry, with derivative df. Both are computed in float64.
 func (x Expr) entrywise(name string, f, df func(x float64) float64) Expr {
-	return x.Apply(Op{name, x.Shape(), entryPass[float32](f, df), entryPass[float64](f, df)})
+	return x.Apply(Op{name, x.Shape(), entryPass[float32](f, df), entryPass[float64](f, df), 1})
 }
 
 func entryPass[T float32 | float64](f, df func(x float64) float64) Pass[T] {
@@ -151,7 +163,7 @@ func (x Expr) alike(name string, f32 Pass[float32], f64 Pass[float64], others ..
 			}
 		}
 		return x.g.ops.Apply(ops.Own{
-			Name: name, Shape: x.node.Shape(), F32: ops.OwnPass[float32](f32), F64: ops.OwnPass[float64](f64),
+			Name: name, Shape: x.node.Shape(), F32: ops.OwnPass[float32](f32), F64: ops.OwnPass[float64](f64), Part: 1,
 		}, list)
 	}, others...)
 }
@@ -224,21 +236,36 @@ func (x Expr) TopKBy(scores Expr, k int) Expr {
 		}
 		return x.g.ops.Apply(ops.Own{
 			Name: fmt.Sprintf("top %d", k), Shape: s, F32: topK[float32](k, s[1]), F64: topK[float64](k, s[1]),
+			Part: s[1],
 		}, G.Nodes{x.node, scores.node})
 	}, scores)
 }
 
+// topK adds the entries of a row at the k largest scores: those above the k-th largest, and the first that equal it.
 func topK[T float32 | float64](k, d int) ops.OwnPass[T] {
-	each := func(to, from, x []T) { // copies the entries of from at the k largest of each row of x
-		order := make([]int, d)
+	each := func(to, from, x []T) {
+		sorted := make([]T, d)
 		for at := 0; at < len(x); at += d {
 			row := x[at : at+d]
-			for i := range order {
-				order[i] = i
+			for i, v := range row {
+				sorted[i] = key(v)
 			}
-			slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(key(row[j]), key(row[i])) })
-			for _, i := range order[:k] {
-				to[at+i] += from[at+i]
+			slices.Sort(sorted)
+			least := sorted[d-k]
+			equal := 0 // entries that equal the least, and are kept
+			for _, v := range sorted[d-k:] {
+				if v == least {
+					equal++
+				}
+			}
+			for i, v := range row {
+				switch v := key(v); {
+				case v > least:
+					to[at+i] += from[at+i]
+				case v == least && equal > 0:
+					to[at+i] += from[at+i]
+					equal--
+				}
 			}
 		}
 	}

@@ -76,7 +76,9 @@ func (x Expr) sequences(
 				return nil, errors.Errorf("got %v of %v, want numbers of shape %v", n.Shape(), n.Dtype(), s)
 			}
 		}
-		own := ops.Own{Name: name, Shape: s, F32: f32.each(length, s[1]), F64: f64.each(length, s[1])}
+		own := ops.Own{
+			Name: name, Shape: s, F32: f32.each(length, s[1]), F64: f64.each(length, s[1]), Part: length * s[1],
+		}
 		return x.g.ops.Apply(own, list)
 	}, more...)
 }

@@ -327,7 +327,7 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 // first time, which covers every pair of choices in three thousand models; by day, those with three new pairs.
 func TestRandomModels(t *testing.T) {
 	t.Parallel()
-	draws, least := 120, 8 // the fewest new pairs in a model
+	draws, least := 60, 8 // the fewest new pairs in a model
 	switch {
 	case os.Getenv("NIGHTLY") != "":
 		draws, least = 3000, 1

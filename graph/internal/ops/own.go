@@ -13,6 +13,10 @@ type Own struct {
 	Shape []int
 	F32   OwnPass[float32]
 	F64   OwnPass[float64]
+
+	// Part is the number of successive entries of the result, and of operands of its shape, that the passes can compute
+	// without the other entries, such as those of a row. Threads share the parts. 0 is for all entries.
+	Part int
 }
 
 // OwnPass holds its two passes. Both add to zeros.
@@ -23,11 +27,40 @@ type OwnPass[T kernel.Float] struct {
 
 // Apply returns the result of own on list.
 func (b *Builder) Apply(own Own, list G.Nodes) (*G.Node, error) {
+	own.F32, own.F64 = own.F32.shared(b.Pool, own.Part), own.F64.shared(b.Pool, own.Part)
 	o := &Op{name: own.Name, shape: own.Shape, f32: ownForward(own.F32), f64: ownForward(own.F64)}
 	if own.F32.Backward != nil || own.F64.Backward != nil {
 		o.diff = func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) { return b.ownBackward(own, in, out, grad) }
 	}
 	return b.node(o, list...)
+}
+
+// shared returns the pass on the threads of p, which call it for whole parts of the entries.
+func (pass OwnPass[T]) shared(p *kernel.Pool, part int) OwnPass[T] {
+	if part == 0 {
+		return pass
+	}
+	each := func(n int, do func(from, to int)) {
+		p.Rows(n/part, part, func(from, to int) { do(from*part, to*part) })
+	}
+	shared := OwnPass[T]{Forward: func(y []T, x [][]T) {
+		each(len(y), func(from, to int) { pass.Forward(y[from:to], between(x, from, to)) })
+	}}
+	if pass.Backward != nil {
+		shared.Backward = func(dx [][]T, dy, y []T, x [][]T) {
+			each(len(y), func(from, to int) {
+				pass.Backward(between(dx, from, to), dy[from:to], y[from:to], between(x, from, to))
+			})
+		}
+	}
+	return shared
+}
+
+func between[T kernel.Float](list [][]T, from, to int) (part [][]T) {
+	for _, l := range list {
+		part = append(part, l[from:to])
+	}
+	return part
 }
 
 func ownForward[T kernel.Float](pass OwnPass[T]) body[T] {
