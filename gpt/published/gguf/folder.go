@@ -189,19 +189,22 @@ func (f *File) order(a architecture, t Tensor) []int {
 	if groups := f.size(a, "attention.head_count_kv"); name == "attn_k" && groups > 0 {
 		heads = groups
 	}
-	list := make([]int, t.Shape[0])
+	rows := t.Shape[0]
+	if heads < 1 || heads > rows {
+		return nil // the network will refuse the shape
+	}
 	switch rotated := name == "attn_q" || name == "attn_k"; {
-	case a.split && name == "attn_qkv" && heads > 0 && len(list)%(3*heads) == 0:
-		size := len(list) / (3 * heads)
+	case a.split && name == "attn_qkv" && rows%(3*heads) == 0:
+		list, size := make([]int, rows), rows/(3*heads)
 		for i := range list {
 			part, rest := i/(heads*size), i%(heads*size)
 			list[i] = (rest/size*3+part)*size + rest%size
 		}
 		return list
-	case !a.pairs || !rotated || heads < 1 || len(list)%(2*heads) != 0: // the network will refuse a wrong shape
+	case !a.pairs || !rotated || rows%(2*heads) != 0:
 		return nil
 	}
-	size := len(list) / heads
+	list, size := make([]int, rows), rows/heads
 	for i := range list {
 		head, at := i/size, i%size
 		list[i] = head*size + at/2 + at%2*(size/2)
