@@ -24,6 +24,8 @@ func (s *pass[T]) backward(d Operands[T], dy, kept []T) {
 	for from := (s.chunks() - 1) * chunkTokens; from >= 0; from -= chunkTokens {
 		s.load(from)
 		copy(s.state, s.keptState(kept))
+		s.begins()
+		s.ended = from+s.c == s.Tokens
 		if s.Delta {
 			copy(s.u, s.keptU(kept))
 		} else {
@@ -36,7 +38,9 @@ func (s *pass[T]) backward(d Operands[T], dy, kept []T) {
 		s.solved(d)
 		s.gates(d.Gates)
 		s.store(d.QKV)
-		s.before()
+		if from > 0 {
+			s.before()
+		}
 	}
 }
 
@@ -44,13 +48,18 @@ func (s *pass[T]) backward(d Operands[T], dy, kept []T) {
 func (s *pass[T]) reads() {
 	s.scores()
 	gemm.MulSerial(s.c, s.V, s.c, 1, s.pairs(s.a).T(), s.values(s.dy), 0, s.values(s.du))
-	s.decay.end(s.scaled, s.k)
-	gemm.MulSerial(s.c, s.V, s.QK, 1, s.keys(s.scaled), s.values(s.dstate), 1, s.values(s.du))
-
-	gemm.MulSerial(s.c, s.QK, s.V, 1, s.values(s.dy), s.values(s.state).T(), 0, s.keys(s.dq))
-	s.decay.begin(s.dq, s.dq)
-	gemm.MulSerial(s.c, s.QK, s.V, 1, s.values(s.u), s.values(s.dstate).T(), 0, s.keys(s.dk))
-	s.decay.end(s.dk, s.dk)
+	clear(s.dk[:s.c*s.QK])
+	if !s.ended {
+		s.decay.end(s.scaled, s.k)
+		gemm.MulSerial(s.c, s.V, s.QK, 1, s.keys(s.scaled), s.values(s.dstate), 1, s.values(s.du))
+		gemm.MulSerial(s.c, s.QK, s.V, 1, s.values(s.u), s.values(s.dstate).T(), 0, s.keys(s.dk))
+		s.decay.end(s.dk, s.dk)
+	}
+	clear(s.dq[:s.c*s.QK])
+	if !s.fresh {
+		gemm.MulSerial(s.c, s.QK, s.V, 1, s.values(s.dy), s.values(s.state).T(), 0, s.keys(s.dq))
+		s.decay.begin(s.dq, s.dq)
+	}
 	gemm.MulSerial(s.c, s.c, s.V, 1, s.values(s.dy), s.values(s.u).T(), 0, s.pairs(s.a))
 	for i := range s.c {
 		s.diagonal[i] = s.a[i*s.c+i]
@@ -78,8 +87,10 @@ func (s *pass[T]) solved(d Operands[T]) {
 	}
 	s.byBeta(s.du, s.V)
 	if s.Delta {
-		gemm.MulSerial(s.c, s.QK, s.V, -1, s.values(s.du), s.values(s.state).T(), 0, s.keys(s.dkr))
-		s.decay.begin(s.dkr, s.dkr)
+		if !s.fresh {
+			gemm.MulSerial(s.c, s.QK, s.V, -1, s.values(s.du), s.values(s.state).T(), 0, s.keys(s.dkr))
+			s.decay.begin(s.dkr, s.dkr)
+		}
 		gemm.MulSerial(s.c, s.c, s.V, -1, s.values(s.du), s.values(s.u).T(), 0, s.pairs(s.n))
 		s.decay.scoresBackward(s.dkr, s.dk, s.n, s.k, s.k)
 	}

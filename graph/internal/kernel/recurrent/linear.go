@@ -57,7 +57,7 @@ func (l Linear[T]) ScratchLen(pool *kernel.Pool) int {
 func (l Linear[T]) Forward(pool *kernel.Pool, y []T, x Operands[T], kept, state, scratch []T) {
 	l.perHead(pool, scratch, func(s *pass[T]) {
 		s.x = x
-		if state != nil {
+		if s.handed = state != nil; s.handed {
 			s.state = state[s.task*l.QK*l.V:][:l.QK*l.V]
 		} else {
 			clear(s.state)

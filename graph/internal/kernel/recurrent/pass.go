@@ -10,7 +10,10 @@ type pass[T kernel.Float] struct {
 	Linear[T]
 	x           Operands[T]
 	task, b, h  int
-	from, c     int // the chunk
+	from, c     int  // the chunk
+	handed      bool // the state is passed on after the last token
+	fresh       bool // the state before the chunk is 0
+	ended       bool // the gradient of the state after the chunk is 0
 	decay       decay[T]
 	state       []T // (dρ, dh)
 	q, k, v     []T // of the chunk, as are all that follow
@@ -95,9 +98,11 @@ func (s *pass[T]) byBeta(x []T, cols int) {
 
 // lacking computes w = V − (K∘α_{1…i})·S and n, without β.
 func (s *pass[T]) lacking() {
-	s.decay.begin(s.scaled, s.k)
 	copy(s.w[:s.c*s.V], s.v)
-	gemm.MulSerial(s.c, s.V, s.QK, -1, s.keys(s.scaled), s.values(s.state), 1, s.values(s.w))
+	if !s.fresh {
+		s.decay.begin(s.scaled, s.k)
+		gemm.MulSerial(s.c, s.V, s.QK, -1, s.keys(s.scaled), s.values(s.state), 1, s.values(s.w))
+	}
 	s.decay.scores(s.n, s.k, s.k)
 }
 
@@ -145,6 +150,7 @@ func (s *pass[T]) keptU(kept []T) []T {
 func (s *pass[T]) forward(y, kept []T) {
 	for from := 0; from < s.Tokens; from += chunkTokens {
 		s.load(from)
+		s.begins()
 		if kept != nil {
 			copy(s.keptState(kept), s.state)
 		}
@@ -153,11 +159,28 @@ func (s *pass[T]) forward(y, kept []T) {
 			copy(s.keptU(kept), s.u)
 		}
 		s.scores()
-		s.decay.begin(s.scaled, s.q)
-		out := s.rows(y)
-		gemm.MulSerial(s.c, s.V, s.QK, 1, s.keys(s.scaled), s.values(s.state), 0, out)
-		gemm.MulSerial(s.c, s.V, s.c, 1, s.pairs(s.a), s.values(s.u), 1, out)
-		s.write()
+		out, earlier := s.rows(y), T(0)
+		if !s.fresh {
+			s.decay.begin(s.scaled, s.q)
+			gemm.MulSerial(s.c, s.V, s.QK, 1, s.keys(s.scaled), s.values(s.state), 0, out)
+			earlier = 1
+		}
+		gemm.MulSerial(s.c, s.V, s.c, 1, s.pairs(s.a), s.values(s.u), earlier, out)
+		if s.handed || from+s.c < s.Tokens {
+			s.write()
+		}
+	}
+}
+
+// begins sets fresh, from the state before the chunk. Products with a state of 0 are left out: a text shorter than a
+// chunk needs none.
+func (s *pass[T]) begins() {
+	s.fresh = s.from == 0
+	for _, v := range s.state {
+		if !s.fresh || v != 0 {
+			s.fresh = false
+			return
+		}
 	}
 }
 
