@@ -415,6 +415,37 @@ func TestActivationsAreCopies(t *testing.T) {
 	}
 }
 
+// TestGates: the gates of a recurrence are read as ln α, below 0. If they are replaced by closed ones, no token knows of
+// the first.
+func TestGates(t *testing.T) {
+	c := odd()
+	c.Attention = "gla"
+	m := model(t, c, true, 1)
+	closed := replace(t, m, "h.*.attn.decay", func(x graph.Expr) graph.Expr { return x.Scale(0).Shift(-1e4) })
+	for i, x := range at(t, tap(t, m, "h.*.attn.decay"), "h.0.attn.decay").Floats() {
+		if !(x < 0) {
+			t.Errorf("ln α %d is %v, want it below 0", i, x)
+		}
+	}
+	last := func(m *gpt.Model, first int) float64 {
+		x, err := Tap(m, "logits")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := x.Run([]int{first, 5, 2, 7, 3, 1, 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at(t, a, "logits").Row(6).At(0)
+	}
+	if a, b := last(m, 1), last(m, 9); a == b {
+		t.Errorf("got %v for both first tokens, want a difference", a)
+	}
+	if a, b := last(closed, 1), last(closed, 9); a != b {
+		t.Errorf("with closed gates: got %v and %v, want the same", a, b)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	p, err := Tap(m, "h.0")
