@@ -558,3 +558,33 @@ func BenchmarkDecode(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDecodeRecurrences decodes 100 tokens after none and after 2000: a recurrence takes equally long for both.
+func BenchmarkDecodeRecurrences(b *testing.B) {
+	for _, attention := range []string{"causal", "gla", "gated_deltanet", "kda", "mamba2", "mingru"} {
+		c := shakespeare65()
+		c.Attention, c.Position, c.BlockSize = attention, "none", 2200
+		m, err := New(graph.New(graph.Float32, 1), c, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		d := newDecoderOf(b, m)
+		for _, before := range []int{0, 2000} {
+			b.Run(fmt.Sprintf("%s/%d", attention, before), func(b *testing.B) {
+				var took time.Duration
+				for b.Loop() {
+					d.Reset()
+					if before > 0 {
+						feed(b, d, make([]int, before)...)
+					}
+					start := time.Now()
+					for range 100 {
+						feed(b, d, 1)
+					}
+					took += time.Since(start)
+				}
+				b.ReportMetric(float64(took.Microseconds())/float64(100*b.N), "µs/token")
+			})
+		}
+	}
+}

@@ -261,3 +261,37 @@ func TestLinearBackward(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkLinear measures the recurrences of 2048 tokens in nanoseconds per token, with sizes of BenchmarkAttention.
+func BenchmarkLinear(b *testing.B) {
+	for _, f := range []struct {
+		name  string
+		gates int
+		delta bool
+	}{{"mamba2", 1, false}, {"gla", 64, false}, {"gated_deltanet", 1, true}, {"kda", 64, true}} {
+		wide := Linear[float64]{Batch: 1, Tokens: 2048, Heads: 6, QK: 64, V: 64, Gates: f.gates, Delta: f.delta}
+		l, drawn := Linear[float32](wide), draw(wide)
+		x := Operands[float32]{narrow(drawn.QKV), narrow(drawn.Gates), narrow(drawn.Beta)}
+		d := Operands[float32]{make([]float32, len(x.QKV)), make([]float32, len(x.Gates)), make([]float32, len(x.Beta))}
+		y, kept := make([]float32, l.Tokens*l.Heads*l.V), make([]float32, l.KeptLen())
+		for _, threads := range []int{1, 2} {
+			p := kernel.NewPool(threads)
+			scratch := make([]float32, l.ScratchLen(p))
+			for _, pass := range []struct {
+				name string
+				run  func()
+			}{
+				{"forward", func() { l.Forward(p, y, x, kept, nil, scratch) }},
+				{"backward", func() { l.Backward(p, d, x, y, kept, scratch) }},
+			} {
+				b.Run(fmt.Sprintf("%s/threads=%d/%s", f.name, threads, pass.name), func(b *testing.B) {
+					l.Forward(p, y, x, kept, nil, scratch)
+					for b.Loop() {
+						pass.run()
+					}
+					b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(l.Tokens), "ns/token")
+				})
+			}
+		}
+	}
+}
