@@ -125,7 +125,16 @@ func expertLoad[T float32 | float64]() ops.OwnPass[T] {
 }
 
 // ExpertWeights holds the matrices of the experts of a mixture: w_g and w_u (d, f), and w_d (f, d), of each.
-type ExpertWeights struct{ Gate, Up, Down []Expr }
+type ExpertWeights struct {
+	Gate, Up, Down []ExpertMatrix
+	Scale          float64 // s of the adapters
+}
+
+// ExpertMatrix is a matrix w (in, out). With an adapter, a low-rank product that is added to it, it is w + s·a·b.
+type ExpertMatrix struct {
+	W    Expr
+	A, B Expr // a (in, r) and b (r, out); empty without an adapter
+}
 
 // MixExperts returns the kernel of a mixture of gated MLPs, of which a token passes only those whose gates are not 0:
 //
@@ -133,28 +142,34 @@ type ExpertWeights struct{ Gate, Up, Down []Expr }
 //
 // for x (n, d) and gates g (n, E), of which at most active are not 0 in a row; otherwise running fails. The work is
 // that of active experts. A gate of 0 has gradient 0, where that of the equation is the product of Δ and the expert's
-// result.
+// result. Adapters, which all have one rank r, multiply the rows of an expert, and w + s·a·b is never computed.
 func MixExperts(x, gates Expr, w ExpertWeights, active int) (y Expr, ok bool) {
 	all := slices.Concat(w.Gate, w.Up, w.Down)
-	packed, with := make([]ops.Weights, len(all)), []Expr{gates}
+	m := ops.ExpertMatrices{Packed: make([]ops.Weights, len(all)), Adapted: make([]bool, len(all)), Scale: w.Scale}
+	with, adapters := []Expr{gates}, []Expr(nil)
 	for i, w := range all {
-		if m := x.g.packed(w); m != nil && !m.transposed {
-			packed[i] = m.Weights // not an operand
+		if p := x.g.packed(w.W); p != nil && !p.transposed {
+			m.Packed[i] = p.Weights // not an operand
 		} else {
-			with = append(with, w)
+			with = append(with, w.W)
+		}
+		if m.Adapted[i] = w.A.g != nil; m.Adapted[i] {
+			adapters = append(adapters, w.A, w.B)
 		}
 	}
+	matrices := with[1:]
+	with = slices.Concat(with, adapters)
 	return x.kernel("mix experts", func() (*G.Node, error) {
 		l, err := w.layer(x, gates, active)
 		if err != nil {
 			return nil, err
 		}
-		for _, w := range with[1:] {
+		for _, w := range matrices {
 			if _, known := x.g.multiplied[w.name]; w.name != "" && !known {
 				x.g.multiplied[w.name] = false
 			}
 		}
-		return x.g.ops.Experts(l, packed, append(G.Nodes{x.node}, nodes(with...)...)...)
+		return x.g.ops.Experts(l, m, append(G.Nodes{x.node}, nodes(with...)...)...)
 	}, with...)
 }
 
@@ -169,15 +184,35 @@ func (w ExpertWeights) layer(x, gates Expr, active int) (l experts.Layer, err er
 			"want a gate of each token for each expert", s, g, n, len(w.Up), len(w.Down))
 	}
 	l = experts.Layer{Tokens: s[0], Embd: s[1], Experts: n, Active: active}
-	if first := w.Gate[0].node.Shape(); len(first) == 2 {
+	if first := w.Gate[0].W.node.Shape(); len(first) == 2 {
 		l.Inner = first[1]
 	}
 	for e := range n {
 		in, out := tensor.Shape{l.Embd, l.Inner}, tensor.Shape{l.Inner, l.Embd}
-		if a, b, c := w.Gate[e].node.Shape(), w.Up[e].node.Shape(), w.Down[e].node.Shape(); !a.Eq(in) || !b.Eq(in) ||
-			!c.Eq(out) {
+		if a, b, c := w.Gate[e].W.node.Shape(), w.Up[e].W.node.Shape(), w.Down[e].W.node.Shape(); !a.Eq(in) ||
+			!b.Eq(in) || !c.Eq(out) {
 			return l, errors.Errorf("expert %d: got %v, %v and %v, want %v, %v and %v", e, a, b, c, in, in, out)
+		}
+		for _, m := range []ExpertMatrix{w.Gate[e], w.Up[e], w.Down[e]} {
+			if err := m.adapt(&l, e); err != nil {
+				return l, err
+			}
 		}
 	}
 	return l, nil
+}
+
+// adapt sets the rank of the adapters of l, which is that of the first one. m is a matrix of expert e.
+func (m ExpertMatrix) adapt(l *experts.Layer, e int) error {
+	if m.A.g == nil {
+		return nil
+	}
+	a, b, w := m.A.node.Shape(), m.B.node.Shape(), m.W.node.Shape()
+	if l.Rank == 0 && len(a) == 2 {
+		l.Rank = a[1]
+	}
+	if !a.Eq(tensor.Shape{w[0], l.Rank}) || !b.Eq(tensor.Shape{l.Rank, w[1]}) {
+		return errors.Errorf("expert %d: got an adapter %v and %v of %v, want matrices of the rank %d", e, a, b, w, l.Rank)
+	}
+	return nil
 }

@@ -32,8 +32,13 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	expert := func(s Scope, in, f, out int) ExpertWeights {
-		w, down := []Expr{s.Value("w", Normal(1), in, f)}, []Expr{s.Value("d", Normal(1), f, out)}
-		return ExpertWeights{w, w, down}
+		w, down := []ExpertMatrix{{W: s.Value("w", Normal(1), in, f)}}, []ExpertMatrix{{W: s.Value("d", Normal(1), f, out)}}
+		return ExpertWeights{Gate: w, Up: w, Down: down}
+	}
+	adapted := func(s Scope, rows, r, cols int) ExpertWeights {
+		w := expert(s, 4, 3, 4)
+		w.Down[0].A, w.Down[0].B = s.Value("a", Normal(1), rows, r), s.Value("b", Normal(1), r, cols)
+		return w
 	}
 	pairs := func(rows, cols int, mask ...int) func(Scope) {
 		return func(s Scope) { CachedPairAttention(x(s, rows, cols), y(s, mask...), at(s, 1), NewPairCache(h)) }
@@ -126,13 +131,21 @@ func TestRefusals(t *testing.T) {
 		"experts of gates of others":     {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 5, 1), expert(s, 4, 3, 4), 1) }, "gates (5, 1)"},
 		"experts of other features":      {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), expert(s, 5, 3, 4), 1) }, "expert 0: got (5, 3), (5, 3) and (3, 4), want (4, 3), (4, 3) and (3, 4)"},
 		"more active experts than all":   {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), expert(s, 4, 3, 4), 2) }, "got 2 of 1 experts"},
-		"no experts":                     {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), ExpertWeights{}, 1) }, "got 1 of 0 experts"},
-		"a gate":                         {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 4)) }, ""},
-		"a gate of other columns":        {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 5)) }, "up: got shape (6, 5), want that of the gate, (6, 4)"},
-		"a gate of other rows":           {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 1, 4)) }, "up: got shape (1, 4), want that of the gate, (6, 4)"},
-		"a norm by other gains":          {func(s Scope) { RMSNorm(x(s, 6, 4), y(s, 5), 0.1) }, "5 gains for 4 features"},
-		"a norm with less than no ε":     {func(s Scope) { RMSNorm(x(s, 6, 4), y(s, 4), -1) }, "eps: got -1, want at least 0"},
-		"norms of groups":                {func(s Scope) { QKNorm(x(s, 6, 13), y(s, 3), z(s, 2), 2, 3, 0.1) }, ""},
+		"experts with an adapter":        {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), adapted(s, 3, 2, 4), 1) }, ""},
+		"experts with a wide adapter":    {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), adapted(s, 3, 2, 5), 1) }, "expert 0: got an adapter (3, 2) and (2, 5) of (3, 4)"},
+		"experts with a long adapter":    {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), adapted(s, 4, 2, 4), 1) }, "expert 0: got an adapter (4, 2) and (2, 4) of (3, 4)"},
+		"experts with half an adapter": {func(s Scope) {
+			w := adapted(s, 3, 2, 4)
+			w.Down[0].B = Expr{}
+			MixExperts(x(s, 6, 4), y(s, 6, 1), w, 1)
+		}, "an operand is empty"},
+		"no experts":                 {func(s Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), ExpertWeights{}, 1) }, "got 1 of 0 experts"},
+		"a gate":                     {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 4)) }, ""},
+		"a gate of other columns":    {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 5)) }, "up: got shape (6, 5), want that of the gate, (6, 4)"},
+		"a gate of other rows":       {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 1, 4)) }, "up: got shape (1, 4), want that of the gate, (6, 4)"},
+		"a norm by other gains":      {func(s Scope) { RMSNorm(x(s, 6, 4), y(s, 5), 0.1) }, "5 gains for 4 features"},
+		"a norm with less than no ε": {func(s Scope) { RMSNorm(x(s, 6, 4), y(s, 4), -1) }, "eps: got -1, want at least 0"},
+		"norms of groups":            {func(s Scope) { QKNorm(x(s, 6, 13), y(s, 3), z(s, 2), 2, 3, 0.1) }, ""},
 		"norms of more groups": {func(s Scope) { QKNorm(x(s, 6, 13), y(s, 3), z(s, 2), 2, 4, 0.1) },
 			"(6, 13) does not begin with 2 groups of 3 columns and 4 of 2"},
 		"norms of no group":                  {func(s Scope) { QKNorm(x(s, 6, 13), y(s, 3), z(s, 2), 0, 3, 0.1) }, "does not begin with 0 groups"},

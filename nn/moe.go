@@ -101,9 +101,9 @@ func (l *MoE) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 func (l *MoE) mixture(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n, d)
 	var w graph.ExpertWeights
 	for _, e := range l.Experts {
-		w.Gate = append(w.Gate, matrix(l.scope, e.Gate))
-		w.Up = append(w.Up, matrix(l.scope, e.Fc))
-		w.Down = append(w.Down, matrix(l.scope, e.Proj))
+		w.Gate = append(w.Gate, l.matrix(e.Gate, &w.Scale))
+		w.Up = append(w.Up, l.matrix(e.Fc, &w.Scale))
+		w.Down = append(w.Down, l.matrix(e.Proj, &w.Scale))
 	}
 	if y, ok := graph.MixExperts(x, g, w, l.routing.Active); ok {
 		return y
@@ -117,6 +117,17 @@ func (l *MoE) mixture(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n
 		}
 	}
 	return y
+}
+
+// matrix returns the matrix of an expert with its adapter, if it has one, which all have the same factor.
+func (l *MoE) matrix(layer Layer, scale *float64) graph.ExpertMatrix {
+	lora, ok := layer.(*LoRA)
+	if !ok || len(lora.Adapters) == 0 || *scale != 0 && *scale != lora.Scale {
+		return graph.ExpertMatrix{W: matrix(l.scope, layer)}
+	}
+	*scale = lora.Scale
+	a := lora.Adapters[0]
+	return graph.ExpertMatrix{W: lora.Base.Weight.In(l.scope), A: a.Down.In(l.scope), B: a.Up.In(l.scope)}
 }
 
 // Routing turns the logits z of a router into gates: with the probabilities p = softmax(z), or σ(z) if Sigmoid is set,

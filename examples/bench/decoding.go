@@ -27,16 +27,9 @@ type decodingLine struct {
 // decoding times tokens one by one, without sampling, with weights packed if packing is not empty.
 func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (line decodingLine, err error) {
 	c.BatchSize = 1
-	g := graph.New(graph.Float32, c.Seed)
-	c.Configure(g)
-	m, err := gpt.New(g, c, 1)
+	m, err := decoded(c, packing)
 	if err != nil {
 		return line, err
-	}
-	if packing != "" {
-		if m, err = m.Packed(packing); err != nil {
-			return line, err
-		}
 	}
 	line.Weights, line.WeightsMiB = string(packing), program.Round(float64(m.Graph.WeightBytes())/(1<<20), 1)
 	d, err := gpt.NewDecoder(m, 1)
@@ -87,6 +80,17 @@ func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (li
 	line.BandwidthGBPerS = program.Round(bandwidth(m.Graph.Threads(), int(total)), 2)
 	line.BandwidthPart = program.Round(line.WeightsGBPerS/line.BandwidthGBPerS, 3)
 	return line, nil
+}
+
+// decoded returns a model to decode with, whose weights are packed if packing is not empty.
+func decoded(c gpt.Config, packing graph.Packing) (*gpt.Model, error) {
+	g := graph.New(graph.Float32, c.Seed)
+	c.Configure(g)
+	m, err := gpt.New(g, c, 1)
+	if err != nil || packing == "" {
+		return m, err
+	}
+	return m.Packed(packing)
 }
 
 // decodingBatch returns the number of tokens per second that are decoded for a batch of sequences in total.

@@ -30,7 +30,7 @@ func TestEveryFlag(t *testing.T) {
 		Run:  unmeasured,
 		Args: func(string) []string { return []string{"-steps", "2", "-threads", "1", "-block_size", "8"} },
 		Values: map[string]string{"shape": "decode", "threads": "2", "precision": "bf16", "weights": "int8", "python": "python3",
-			"arms": "activation=relu with -steps 10"},
+			"arms": "activation=relu with -steps 10", "baseline": "norm=rmsnorm with -steps 10 -arms activation=relu"},
 		Unseen: unseen,
 	}
 	p.Check(t)
@@ -43,9 +43,31 @@ func TestEveryFlag(t *testing.T) {
 	decode.Args = func(string) []string {
 		return []string{"-steps", "20", "-threads", "1", "-block_size", "8", "-shape", "decode"}
 	}
-	decode.Values = flagtest.With(p.Values, map[string]string{"shape": "char"})
+	decode.Values = flagtest.With(p.Values, map[string]string{
+		"shape": "char", "arms": "activation=relu with -steps 64", "baseline": "norm=rmsnorm with -steps 64 -arms activation=relu",
+	})
 	decode.Unseen = map[string]string{"kernels": unseen["kernels"], "compare": unseen["compare"]}
 	decode.Check(t)
+}
+
+// Arms of a shape for decoding are timed by tokens, beside the baseline that is asked for.
+func TestDecodedArms(t *testing.T) {
+	var out bytes.Buffer
+	err := run(strings.Fields("-shape decode -steps 64 -block_size 8 -threads 1 -baseline norm=rmsnorm -arms mlp=moe;mlp=swiglu"), &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for line := range strings.Lines(out.String()) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		rows = append(rows, name)
+	}
+	if want := []string{"arm", "|---|---:|---:|\n", "norm=rmsnorm", "mlp=moe", "mlp=swiglu"}; !slices.Equal(rows, want) {
+		t.Errorf("got the rows %q of\n%s, want %q", rows, &out, want)
+	}
+	if !strings.Contains(out.String(), "ms/token") {
+		t.Errorf("got %s, want milliseconds of a token", &out)
+	}
 }
 
 // unmeasured is run without the numbers that differ from run to run.
@@ -80,7 +102,10 @@ func TestModes(t *testing.T) {
 		{"-shape decode -recompute", "-recompute: got true with -shape decode"},
 		{"-shape decode -threads 1,2", "-threads: got 1,2 with -shape decode, want one number"},
 		{"-shape giant -threads 1,2", `-shape: got "giant"`},
-		{"-arms activation=relu -shape decode", `-arms: got "activation=relu" with -shape decode`},
+		{"-arms activation=relu -shape decode -steps 63", "-steps: got 63 with -arms, want 64 or more: every arm has turns of 32 tokens"},
+		{"-arms activation=relu -threads 1,2", `-arms: got "activation=relu" with -threads 1,2`},
+		{"-baseline activation=relu", `-baseline: got "activation=relu" without -arms`},
+		{"-baseline activation=rleu -arms norm=rmsnorm -steps 10", "-baseline: activation=rleu: "},
 		{"-arms activation=relu -steps 3", "-steps: got 3 with -arms, want 10 or more"},
 		{"-arms activation=rleu -steps 10", "-arms: activation=rleu: "},
 		{"char", `unexpected argument "char"`},

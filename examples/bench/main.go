@@ -3,7 +3,7 @@
 //	go run ./examples/bench                       # Shakespeare: 4 layers, 4 heads, 128, context 64, batch 12
 //	go run ./examples/bench -shape gpt2 -steps 10 # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
 //	go run ./examples/bench -threads 1,2,4        # the gain of more threads, as a table
-//	go run ./examples/bench -arms "qk_norm=head; optimizer=muon" # what a part costs: times in turn, as ratios
+//	go run ./examples/bench -arms "qk_norm=head; optimizer=muon" # what a part costs: times in turn, as ratios; -shape decode
 //	go run ./examples/bench -compare 3            # all shapes and PyTorch, if it is installed, three times in turn
 //	go run ./examples/bench -compare 3 -llama DIR # beside llama.cpp, which npm has installed in DIR: node-llama-cpp
 //	go run ./examples/bench -compare 3 -gomlx examples/bench/gomlx # beside GoMLX's back end in Go
@@ -55,8 +55,8 @@ func known() string { return strings.Join(slices.Sorted(maps.Keys(shapes())), ",
 
 // options holds the values of the flags.
 type options struct {
-	shape, threads, arms string
-	steps, blockSize     int
+	shape, threads, arms, baseline string
+	steps, blockSize               int
 	comparison
 	recompute, kernels bool
 	weights            graph.Packing // empty means float32
@@ -74,6 +74,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.IntVar(&o.steps, "steps", 100, "steps to time, after a warm-up; for decoding, tokens")
 		fs.StringVar(&o.arms, "arms", "", `variants to time in turn with the shape, such as `+
 			`"qk_norm=head; attention=gqa,n_kv_head=1", for a table of ratios`)
+		fs.StringVar(&o.baseline, "baseline", "",
+			"-arms: changes of the shape with which the variants are compared, such as mlp=swiglu,n_inner=344")
 		fs.IntVar(&o.blockSize, "block_size", 0,
 			"context length, at the same number of tokens in a batch; 0 means the shape's")
 		fs.StringVar(&o.precision, "precision", "float32", "precision of products while training; "+
@@ -95,6 +97,9 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
+	}
+	if o.baseline != "" && o.arms == "" {
+		return o, errors.Errorf("-baseline: got %q without -arms; give both", o.baseline)
 	}
 	for _, name := range slices.Sorted(maps.Keys(program.Given(fs))) {
 		switch ofCompare := slices.Contains([]string{"quick", "python", "llama", "gomlx"}, name); {
@@ -132,9 +137,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 	case decode && len(counts) > 1:
 		return errors.Errorf("-threads: got %s with -shape %s, want one number: the table is of training steps",
 			o.threads, o.shape)
-	case o.arms != "" && (decode || len(counts) > 1):
-		return errors.Errorf("-arms: got %q with -shape %s and -threads %s, want a shape of training and one number",
-			o.arms, o.shape, o.threads)
+	case o.arms != "" && len(counts) > 1:
+		return errors.Errorf("-arms: got %q with -threads %s, want one number", o.arms, o.threads)
 	case len(counts) > 1:
 		return curve(stdout, args, counts)
 	}
@@ -147,7 +151,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		c.BlockSize = o.blockSize
 	}
 	if o.arms != "" {
-		return ratios(stdout, c, o.variants(), o.steps)
+		return o.ratios(stdout, c, decode)
 	}
 	var line any
 	if decode {

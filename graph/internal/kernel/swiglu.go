@@ -5,6 +5,9 @@ import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 // SwiGLU computes y = x·σ(x)∘u: u after the gate x.
 func SwiGLU[T Float](p *Pool, y, x, u []T) { each[T](p, swiglu[T]{}, y, x, u) }
 
+// SwiGLUSerial is SwiGLU on the thread of the caller.
+func SwiGLUSerial[T Float](y, x, u []T) { swiglu[T]{}.of(y, x, u) }
+
 type swiglu[T Float] struct{}
 
 func (swiglu[T]) of(y, x, u []T) {
@@ -21,6 +24,12 @@ func (swiglu[T]) of(y, x, u []T) {
 // SwiGLUBackward computes dx = dy∘u∘(σ(x) + x·σ(x)(1 − σ(x))) and du = dy∘x·σ(x), with one exponential per entry.
 func SwiGLUBackward[T Float](p *Pool, dx, du, x, u, dy []T) {
 	Spread(p, len(x), grain, swigluBackward[T]{dx, du, x, u, dy})
+}
+
+// SwiGLUBackwardSerial is SwiGLUBackward on the thread of the caller.
+func SwiGLUBackwardSerial[T Float](dx, du, x, u, dy []T) {
+	a := swigluBackward[T]{dx, du, x, u, dy}
+	a.Do(0, len(x))
 }
 
 // swigluBackward holds the arguments of SwiGLUBackward.

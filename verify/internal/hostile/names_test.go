@@ -529,6 +529,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[graph.ConvCache](),
 	reflect.TypeFor[graph.CrossShape](),
 	reflect.TypeFor[graph.ElmanCache](),
+	reflect.TypeFor[graph.ExpertMatrix](),
 	reflect.TypeFor[graph.ExpertWeights](),
 	reflect.TypeFor[graph.Expr](),
 	reflect.TypeFor[graph.FeatureMap](),

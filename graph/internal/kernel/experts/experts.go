@@ -1,7 +1,7 @@
 package experts
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
@@ -12,22 +12,25 @@ import (
 type Layer struct {
 	Tokens, Embd, Inner int // n, d and f
 	Experts, Active     int // E, and the largest number k of gates of a token that are not 0
+	Rank                int // r of the adapters; 0 without
 }
 
 // Places returns the largest number of pairs of a token and an expert.
 func (l Layer) Places() int { return l.Tokens * l.Active }
 
-// RowsLen and HiddenLen return the numbers of entries of buffers of rows (n·k, d) and (n·k, f).
+// RowsLen, HiddenLen and LowLen return the numbers of entries of buffers of rows (n·k, d), (n·k, f) and (n·k, r).
 func (l Layer) RowsLen() int   { return l.Places() * l.Embd }
 func (l Layer) HiddenLen() int { return l.Places() * l.Inner }
+func (l Layer) LowLen() int    { return l.Places() * l.Rank }
 
 // Weights holds w_g (d, f), w_u (d, f) and w_d (f, d) of every expert.
 type Weights[T kernel.Float] struct{ Gate, Up, Down []Matrix[T] }
 
-// Matrix is a matrix of numbers, or one that is stored in fewer bits.
+// Matrix is a matrix w of numbers, or one that is stored in fewer bits. With an adapter it is w + s·a·b.
 type Matrix[T kernel.Float] struct {
 	Data   []T
 	Packed Packed // nil for numbers; only for float32
+	A, B   []T    // a (in, r) and b (r, out); nil without an adapter
 }
 
 // Packed is a matrix w that is stored in fewer bits.
@@ -37,62 +40,13 @@ type Packed interface {
 
 // Kept holds what the backward pass needs. The rows belong to pairs of a token and an expert, sorted by the expert.
 type Kept[T kernel.Float] struct {
-	X                []T // the tokens                          (n·k, d)
-	Gate, Up, Hidden []T // x·w_g, x·w_u, silu(x·w_g)∘(x·w_u)   (n·k, f)
+	X                []T    // the tokens                              (n·k, d)
+	Gate, Up, Hidden []T    // x·w_g, x·w_u, h = silu(x·w_g)∘(x·w_u)   (n·k, f)
+	Low              Low[T] // x·a_g, x·a_u and h·a_d
 }
 
-// Routes sorts the pairs of a token and an expert by the expert, and those of an expert by the token.
-type Routes[T kernel.Float] struct {
-	first []int // of the pairs of every expert, and the number of all pairs
-	token []int // of every pair
-	gate  []T   // of every pair
-	of    []int // the pairs of every token, in the order of the experts; −1 after the last
-	next  []int
-}
-
-// NewRoutes returns the memory for the pairs of l.
-func NewRoutes[T kernel.Float](l Layer) *Routes[T] {
-	return &Routes[T]{
-		first: make([]int, l.Experts+1), next: make([]int, l.Experts),
-		token: make([]int, l.Places()), gate: make([]T, l.Places()), of: make([]int, l.Places()),
-	}
-}
-
-// set finds the pairs of the gates (n, E). It panics if a token has more than k of them.
-func (r *Routes[T]) set(l Layer, gates []T) {
-	clear(r.first)
-	for i, g := range gates {
-		if g != 0 {
-			r.first[i%l.Experts+1]++
-		}
-	}
-	for e := range l.Experts {
-		r.first[e+1] += r.first[e]
-	}
-	copy(r.next, r.first)
-	for i := range l.Tokens {
-		own := r.of[i*l.Active : (i+1)*l.Active]
-		n := 0
-		for e, g := range gates[i*l.Experts : (i+1)*l.Experts] {
-			if g == 0 {
-				continue
-			}
-			if n == l.Active {
-				panic(fmt.Sprintf("token %d: got more than %d gates that are not 0", i, l.Active))
-			}
-			at := r.next[e]
-			r.next[e]++
-			r.token[at], r.gate[at], own[n] = i, g, at
-			n++
-		}
-		for ; n < l.Active; n++ {
-			own[n] = -1
-		}
-	}
-}
-
-// pairs returns the number of pairs.
-func (r *Routes[T]) pairs() int { return r.first[len(r.first)-1] }
+// Low holds rows of the rank of the adapters of w_g, w_u and w_d; nil without.
+type Low[T kernel.Float] struct{ Gate, Up, Down []T } // (n·k, r)
 
 // Mixture computes the layer l in the given products.
 type Mixture[T kernel.Float] struct {
@@ -100,113 +54,85 @@ type Mixture[T kernel.Float] struct {
 	Pool     *kernel.Pool
 	Products gemm.Products[T]
 	Routes   *Routes[T]
+	Scale    T // s of the adapters
+
+	serial bool // the threads divide the tasks, not the products of each
+}
+
+// run does the tasks 0 … n−1, of some operations in total. The threads divide the tasks if there are enough of them;
+// otherwise they divide the products of each. Both are the same bits.
+func run[T kernel.Float, X any, J interface {
+	*X
+	kernel.Job
+}](m *Mixture[T], n, operations int, w Weights[T], task X) {
+	threads := kernel.Worth[T](m.Pool, operations)
+	if m.serial = (n >= 2*threads || n == threads) && !w.packed(); !m.serial {
+		threads = 1
+	}
+	kernel.SpreadOn[X, J](m.Pool, threads, n, 1, task)
+}
+
+// packed reports whether a matrix is packed: its products need the pool.
+func (w Weights[T]) packed() bool {
+	packed := func(m Matrix[T]) bool { return m.Packed != nil }
+	return slices.ContainsFunc(w.Gate, packed) || slices.ContainsFunc(w.Up, packed) ||
+		slices.ContainsFunc(w.Down, packed)
+}
+
+// operations returns the operations of a matrix (d, f) of every expert for all pairs. A thread fetches each of them.
+func (m *Mixture[T]) operations() int {
+	return 2 * m.Embd * m.Inner * (m.Routes.pairs() + kernel.FetchRows*len(m.Routes.blocks))
+}
+
+// mul computes c = alpha·a·b + beta·c.
+func (m *Mixture[T]) mul(rows, cols, inner int, alpha T, a, b gemm.Matrix[T], beta T, c gemm.Matrix[T]) {
+	if m.serial {
+		m.Products.MulSerial(rows, cols, inner, alpha, a, b, beta, c)
+	} else {
+		m.Products.Mul(m.Pool, rows, cols, inner, alpha, a, b, beta, c)
+	}
 }
 
 // Forward computes y (n, d) of x (n, d), given the gates (n, E). rows is memory for (n·k, d).
 func (m *Mixture[T]) Forward(y, x, gates []T, w Weights[T], k Kept[T], rows []T) {
-	r := m.Routes
-	r.set(m.Layer, gates)
-	m.gather(k.X, x)
-	for e := range m.Experts {
-		m.multiply(k.Gate, k.X, w.Gate, e, m.Inner, m.Embd)
-		m.multiply(k.Up, k.X, w.Up, e, m.Inner, m.Embd)
-	}
-	n := r.pairs() * m.Inner
-	kernel.SwiGLU(m.Pool, k.Hidden[:n], k.Gate[:n], k.Up[:n])
-	for e := range m.Experts {
-		m.multiply(rows, k.Hidden, w.Down, e, m.Embd, m.Inner)
-	}
-	m.scale(rows, m.Embd)
+	m.Routes.set(m.Layer, gates)
+	run(m, len(m.Routes.blocks), 3*m.operations(), w, forward[T]{m, x, w, k, rows})
 	m.collect(y, rows)
 }
 
-// multiply computes the rows of c (n·k, cols) that belong to expert e, a·w for a (n·k, inner).
-func (m *Mixture[T]) multiply(c, a []T, w []Matrix[T], e, cols, inner int) {
-	from, to := m.Routes.first[e], m.Routes.first[e+1]
-	switch packed := w[e].Packed; {
-	case packed == nil:
-		m.product(c, a, gemm.Mat(w[e].Data, cols), e, cols, inner, 0)
-	case from < to:
-		x, y := any(a[from*inner:to*inner]).([]float32), any(c[from*cols:to*cols]).([]float32)
-		packed.MulAdd(m.Pool, to-from, x, nil, y)
+// forward computes the results of blocks.
+type forward[T kernel.Float] struct {
+	*Mixture[T]
+	x    []T
+	w    Weights[T]
+	k    Kept[T]
+	rows []T
+}
+
+func (f *forward[T]) Do(from, to int) {
+	d, inner := f.Embd, f.Inner
+	for _, b := range f.Routes.blocks[from:to] {
+		x, gate, up, h := rows(f.k.X, b, d), rows(f.k.Gate, b, inner), rows(f.k.Up, b, inner), rows(f.k.Hidden, b, inner)
+		f.gather(x, f.x, b)
+		f.multiply(gate, x, f.w.Gate[b.expert], rows(f.k.Low.Gate, b, f.Rank), d, inner)
+		f.multiply(up, x, f.w.Up[b.expert], rows(f.k.Low.Up, b, f.Rank), d, inner)
+		kernel.SwiGLUSerial(h, gate, up)
+		y := rows(f.rows, b, d)
+		f.multiply(y, h, f.w.Down[b.expert], rows(f.k.Low.Down, b, f.Rank), inner, d)
+		f.scale(y, b, d)
 	}
 }
 
-// back computes a·wᵀ + beta·c in the rows of c.
-func (m *Mixture[T]) back(c, a []T, w []Matrix[T], e, cols, inner int, beta T) {
-	m.product(c, a, gemm.Mat(w[e].Data, inner).T(), e, cols, inner, beta)
-}
-
-func (m *Mixture[T]) product(c, a []T, b gemm.Matrix[T], e, cols, inner int, beta T) {
-	from, to := m.Routes.first[e], m.Routes.first[e+1]
-	if from == to {
-		return
+// multiply computes y = x·w (n, out) for x (n, in), and low = x·a with an adapter.
+func (m *Mixture[T]) multiply(y, x []T, w Matrix[T], low []T, in, out int) {
+	n := len(x) / in
+	if w.Packed == nil {
+		m.mul(n, out, in, 1, gemm.Mat(x, in), gemm.Mat(w.Data, out), 0, gemm.Mat(y, out))
+	} else {
+		w.Packed.MulAdd(m.Pool, n, any(x).([]float32), nil, any(y).([]float32))
 	}
-	rows, out := gemm.Mat(a[from*inner:], inner), gemm.Mat(c[from*cols:], cols)
-	m.Products.Mul(m.Pool, to-from, cols, inner, 1, rows, b, beta, out)
-}
-
-// weight computes dw = aᵀ·b over the rows of expert e, unless dw is nil.
-func (m *Mixture[T]) weight(dw, a, b []T, e, rows, cols int) {
-	if dw == nil {
-		return
-	}
-	from, to := m.Routes.first[e], m.Routes.first[e+1]
-	left, right := gemm.Mat(a[from*rows:], rows).T(), gemm.Mat(b[from*cols:], cols)
-	m.Products.Mul(m.Pool, rows, cols, to-from, 1, left, right, 0, gemm.Mat(dw, cols))
-}
-
-// Grads holds the gradients of the operands, and the memory for the backward pass.
-type Grads[T kernel.Float] struct {
-	X, Gates         []T        // (n, d), (n, E)
-	Weights          Weights[T] // nil where no program wants them
-	Rows             []T        // (n·k, d)
-	Hidden, Gate, Up []T        // (n·k, f)
-	Pairs            []T        // (n·k)
-}
-
-// Backward computes the gradients, given dy (n, d), the gates and what Forward has kept. For an expert with the rows x
-// and dy of its tokens, and their gates g,
-//
-//	dg = (dy·w_dᵀ)·h    dh = g∘(dy·w_dᵀ)    dw_d = hᵀ·(g∘dy)
-//	dx = dz_g·w_gᵀ + dz_u·w_uᵀ    dw_g = xᵀ·dz_g    dw_u = xᵀ·dz_u
-//
-// A gate of 0 has gradient 0, and so do the weights of an expert without a token.
-func (m *Mixture[T]) Backward(d Grads[T], dy, gates []T, w Weights[T], k Kept[T]) {
-	r := m.Routes
-	r.set(m.Layer, gates)
-	m.gather(d.Rows, dy)
-	for e := range m.Experts {
-		m.back(d.Hidden, d.Rows, w.Down, e, m.Inner, m.Embd, 0)
-	}
-	m.gateGradients(d.Gates, d.Pairs, d.Hidden, k.Hidden)
-	m.scale(d.Hidden, m.Inner)
-	m.scale(d.Rows, m.Embd)
-	n := r.pairs() * m.Inner
-	kernel.SwiGLUBackward(m.Pool, d.Gate[:n], d.Up[:n], k.Gate[:n], k.Up[:n], d.Hidden[:n])
-	for e := range m.Experts {
-		m.weight(d.Weights.Down[e].Data, k.Hidden, d.Rows, e, m.Inner, m.Embd)
-		m.weight(d.Weights.Gate[e].Data, k.X, d.Gate, e, m.Embd, m.Inner)
-		m.weight(d.Weights.Up[e].Data, k.X, d.Up, e, m.Embd, m.Inner)
-	}
-	for e := range m.Experts {
-		m.back(d.Rows, d.Gate, w.Gate, e, m.Embd, m.Inner, 0)
-		m.back(d.Rows, d.Up, w.Up, e, m.Embd, m.Inner, 1)
-	}
-	m.collect(d.X, d.Rows)
-}
-
-// gateGradients computes the gradients of the gates, the products of the rows of dh and h. pairs is memory.
-func (m *Mixture[T]) gateGradients(dg, pairs, dh, h []T) {
-	if dg == nil {
-		return
-	}
-	r := m.Routes
-	kernel.Spread(m.Pool, r.pairs(), chunk(m.Inner), dots[T]{pairs, dh, h, m.Inner})
-	clear(dg)
-	for e := range m.Experts {
-		for at := r.first[e]; at < r.first[e+1]; at++ {
-			dg[r.token[at]*m.Experts+e] = pairs[at]
-		}
+	if w.A != nil {
+		m.mul(n, m.Rank, in, 1, gemm.Mat(x, in), gemm.Mat(w.A, m.Rank), 0, gemm.Mat(low, m.Rank))
+		m.mul(n, out, m.Rank, m.Scale, gemm.Mat(low, m.Rank), gemm.Mat(w.B, out), 1, gemm.Mat(y, out))
 	}
 }

@@ -29,9 +29,13 @@ func newMixture[T kernel.Float](l Layer) mixture[T] {
 			m.gates[i*l.Experts+e] = T(rng.Float64()) + 0.1
 		}
 	}
-	for range l.Experts {
-		for _, list := range []*[]Matrix[T]{&m.w.Gate, &m.w.Up, &m.w.Down} {
-			*list = append(*list, Matrix[T]{Data: random(l.Embd * l.Inner)})
+	for e := range l.Experts {
+		for i, list := range []*[]Matrix[T]{&m.w.Gate, &m.w.Up, &m.w.Down} {
+			w := Matrix[T]{Data: random(l.Embd * l.Inner)}
+			if in := []int{l.Embd, l.Embd, l.Inner}[i]; l.Rank > 0 && (e+i)%3 > 0 { // others have no adapter
+				w.A, w.B = random(in*l.Rank), random(l.Rank*(l.Embd+l.Inner-in))
+			}
+			*list = append(*list, w)
 		}
 	}
 	return m
@@ -41,42 +45,83 @@ func newMixture[T kernel.Float](l Layer) mixture[T] {
 func (m mixture[T]) run(threads int) (out [][]T) {
 	blank := func(n int) []T { return slices.Repeat([]T{T(math.NaN())}, n) }
 	l := m.Layer
-	c := Mixture[T]{l, kernel.NewPool(threads), gemm.Exact[T]{}, NewRoutes[T](l)}
-	k := Kept[T]{blank(l.RowsLen()), blank(l.HiddenLen()), blank(l.HiddenLen()), blank(l.HiddenLen())}
+	c := Mixture[T]{
+		Layer: l, Pool: kernel.NewPool(threads), Products: gemm.Exact[T]{}, Routes: NewRoutes[T](l), Scale: scale,
+	}
+	low := func() (rows Low[T]) {
+		if l.Rank > 0 {
+			rows = Low[T]{blank(l.LowLen()), blank(l.LowLen()), blank(l.LowLen())}
+		}
+		return rows
+	}
+	k := Kept[T]{blank(l.RowsLen()), blank(l.HiddenLen()), blank(l.HiddenLen()), blank(l.HiddenLen()), low()}
 	d := Grads[T]{
 		X: blank(len(m.x)), Gates: blank(len(m.gates)), Rows: blank(l.RowsLen()),
 		Hidden: blank(l.HiddenLen()), Gate: blank(l.HiddenLen()), Up: blank(l.HiddenLen()), Pairs: blank(l.Places()),
+		Low: low(),
 	}
 	y := blank(len(m.x))
 	c.Forward(y, m.x, m.gates, m.w, k, blank(l.RowsLen()))
-	for range l.Experts {
-		for _, list := range []*[]Matrix[T]{&d.Weights.Gate, &d.Weights.Up, &d.Weights.Down} {
-			*list = append(*list, Matrix[T]{Data: blank(l.Embd * l.Inner)})
+	same := func(list []Matrix[T]) (blanks []Matrix[T]) {
+		for _, w := range list {
+			d := Matrix[T]{Data: blank(len(w.Data))}
+			if w.A != nil {
+				d.A, d.B = blank(len(w.A)), blank(len(w.B))
+			}
+			blanks = append(blanks, d)
 		}
+		return blanks
 	}
+	d.Weights = Weights[T]{same(m.w.Gate), same(m.w.Up), same(m.w.Down)}
 	c.Backward(d, m.dy, m.gates, m.w, k)
 	out = [][]T{y, d.X, d.Gates}
 	for _, w := range slices.Concat(d.Weights.Gate, d.Weights.Up, d.Weights.Down) {
 		out = append(out, w.Data)
 	}
+	for _, w := range slices.Concat(d.Weights.Gate, d.Weights.Up, d.Weights.Down) {
+		if w.A != nil {
+			out = append(out, w.A, w.B)
+		}
+	}
 	return out
+}
+
+// scale is s of the adapters.
+const scale = 0.7
+
+// full returns w + s·a·b of w (in, out).
+func (m mixture[T]) full(w Matrix[T], out int) []T {
+	sum := slices.Clone(w.Data)
+	if w.A != nil {
+		for i := range sum {
+			for r := range m.Rank {
+				sum[i] += scale * w.A[i/out*m.Rank+r] * w.B[r*out+i%out]
+			}
+		}
+	}
+	return sum
 }
 
 // dense computes y by the equation, token by token.
 func (m mixture[T]) dense() []T {
 	y := make([]T, len(m.x))
+	var gate, up, down [][]T
+	for e := range m.Experts {
+		gate, up = append(gate, m.full(m.w.Gate[e], m.Inner)), append(up, m.full(m.w.Up[e], m.Inner))
+		down = append(down, m.full(m.w.Down[e], m.Embd))
+	}
 	for i := range m.Tokens {
 		for e := range m.Experts {
 			for j := range m.Inner {
 				var a, b float64
 				for c := range m.Embd {
 					v := float64(m.x[i*m.Embd+c])
-					a += v * float64(m.w.Gate[e].Data[c*m.Inner+j])
-					b += v * float64(m.w.Up[e].Data[c*m.Inner+j])
+					a += v * float64(gate[e][c*m.Inner+j])
+					b += v * float64(up[e][c*m.Inner+j])
 				}
 				h := a / (1 + math.Exp(-a)) * b * float64(m.gates[i*m.Experts+e])
 				for c := range m.Embd {
-					y[i*m.Embd+c] += T(h * float64(m.w.Down[e].Data[j*m.Embd+c]))
+					y[i*m.Embd+c] += T(h * float64(down[e][j*m.Embd+c]))
 				}
 			}
 		}
@@ -84,7 +129,9 @@ func (m mixture[T]) dense() []T {
 	return y
 }
 
-var layers = []Layer{{1, 1, 1, 1, 1}, {5, 3, 7, 4, 2}, {1, 9, 5, 8, 3}, {67, 33, 40, 5, 2}, {300, 32, 96, 3, 2}}
+var layers = []Layer{
+	{1, 1, 1, 1, 1, 0}, {5, 3, 7, 4, 2, 0}, {1, 9, 5, 8, 3, 2}, {67, 33, 40, 5, 2, 3}, {300, 32, 96, 3, 2, 0}, {300, 31, 33, 3, 2, 5},
+}
 
 // TestExperts compares the result with the equation, and the gradients of the gates with differences: y is linear in
 // them. The weights of the last expert, which no token chooses, have gradient 0.
@@ -118,7 +165,7 @@ func TestExperts(t *testing.T) {
 				break
 			}
 		}
-		for i, dw := range out[3:] {
+		for i, dw := range out[3 : 3+3*l.Experts] {
 			none := !slices.ContainsFunc(dw, func(v float64) bool { return v != 0 })
 			if e := i % l.Experts; l.Experts > 1 && (e == l.Experts-1) && !none || slices.ContainsFunc(dw, func(v float64) bool { return v != v }) {
 				t.Errorf("%+v, weights %d of expert %d: got gradient %v", l, i/l.Experts, e, dw)
@@ -129,7 +176,7 @@ func TestExperts(t *testing.T) {
 
 // Any number of threads gives the same bits.
 func TestThreadsGiveTheSameBits(t *testing.T) {
-	for _, l := range append(layers, Layer{500, 64, 160, 4, 2}) {
+	for _, l := range append(layers, Layer{500, 64, 160, 4, 2, 4}) {
 		m := newMixture[float32](l)
 		want := m.run(1)
 		for _, threads := range []int{2, 3, 5} {
@@ -144,7 +191,7 @@ func TestThreadsGiveTheSameBits(t *testing.T) {
 
 // Gates of more than k experts are refused.
 func TestTooManyGates(t *testing.T) {
-	m := newMixture[float32](Layer{3, 2, 2, 3, 1})
+	m := newMixture[float32](Layer{3, 2, 2, 3, 1, 0})
 	m.gates = []float32{0, 1, 0, 1, 0, 2, 0, 0, 1}
 	defer func() {
 		if got, _ := recover().(string); !strings.Contains(got, "token 1: got more than 1 gates") {

@@ -2,41 +2,33 @@ package experts
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// chunk returns the number of rows of d entries that a thread computes at a time.
-func chunk(d int) int { return max(1, 1<<13/d) }
-
-// gather copies the tokens of x (n, d) to the rows of the pairs.
-func (m *Mixture[T]) gather(rows, x []T) {
-	kernel.Gather(m.Pool, rows, x, m.Routes.token[:m.Routes.pairs()], m.Embd)
+// rows returns the rows of a block of x (n·k, cols); nil if x is.
+func rows[T kernel.Float](x []T, b block, cols int) []T {
+	if x == nil {
+		return nil
+	}
+	return x[b.from*cols : b.to*cols]
 }
 
-// scale multiplies the rows of the pairs by their gates.
-func (m *Mixture[T]) scale(rows []T, cols int) {
-	kernel.Spread(m.Pool, m.Routes.pairs(), chunk(cols), scaling[T]{rows, m.Routes.gate, cols})
+// gather copies the tokens of x (n, d) to the rows of a block.
+func (m *Mixture[T]) gather(rows, x []T, b block) {
+	d := m.Embd
+	for i, t := range m.Routes.token[b.from:b.to] {
+		copy(rows[i*d:(i+1)*d], x[t*d:(t+1)*d])
+	}
 }
 
-type scaling[T kernel.Float] struct {
-	rows, gate []T
-	cols       int
-}
-
-func (t *scaling[T]) Do(from, to int) {
-	kernel.ScaleRows(t.rows[from*t.cols:], t.gate[from:to], t.cols, t.cols)
-}
-
-// dots computes the products of the rows of two matrices.
-type dots[T kernel.Float] struct {
-	dots, x, y []T
-	cols       int
-}
-
-func (t *dots[T]) Do(from, to int) {
-	kernel.DotRows(t.dots[from:to], t.x[from*t.cols:], t.y[from*t.cols:], t.cols, t.cols)
+// scale multiplies the rows of a block by their gates; rows may be nil.
+func (m *Mixture[T]) scale(rows []T, b block, cols int) {
+	if rows != nil {
+		kernel.ScaleRows(rows, m.Routes.gate[b.from:b.to], cols, cols)
+	}
 }
 
 // collect computes y (n, d), the sums of the rows of each token, in the order of the experts.
 func (m *Mixture[T]) collect(y, rows []T) {
-	kernel.Spread(m.Pool, m.Tokens, chunk(m.Embd*m.Active), sums[T]{y, rows, m.Routes.of, m.Embd, m.Active})
+	size := max(1, 1<<13/(m.Embd*m.Active)) // tokens that a thread computes at a time
+	kernel.Spread(m.Pool, m.Tokens, size, sums[T]{y, rows, m.Routes.of, m.Embd, m.Active})
 }
 
 type sums[T kernel.Float] struct {
