@@ -212,7 +212,8 @@ func (m ExpertMatrix) adapt(l *experts.Layer, e int) error {
 		l.Rank = a[1]
 	}
 	if !a.Eq(tensor.Shape{w[0], l.Rank}) || !b.Eq(tensor.Shape{l.Rank, w[1]}) {
-		return errors.Errorf("expert %d: got an adapter %v and %v of %v, want matrices of the rank %d", e, a, b, w, l.Rank)
+		return errors.Errorf("expert %d: got an adapter %v and %v of %v, want matrices of the rank %d",
+			e, a, b, w, l.Rank)
 	}
 	return nil
 }

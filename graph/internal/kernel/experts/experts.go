@@ -112,7 +112,8 @@ type forward[T kernel.Float] struct {
 func (f *forward[T]) Do(from, to int) {
 	d, inner := f.Embd, f.Inner
 	for _, b := range f.Routes.blocks[from:to] {
-		x, gate, up, h := rows(f.k.X, b, d), rows(f.k.Gate, b, inner), rows(f.k.Up, b, inner), rows(f.k.Hidden, b, inner)
+		x, h := rows(f.k.X, b, d), rows(f.k.Hidden, b, inner)
+		gate, up := rows(f.k.Gate, b, inner), rows(f.k.Up, b, inner)
 		f.gather(x, f.x, b)
 		f.multiply(gate, x, f.w.Gate[b.expert], rows(f.k.Low.Gate, b, f.Rank), d, inner)
 		f.multiply(up, x, f.w.Up[b.expert], rows(f.k.Low.Up, b, f.Rank), d, inner)
