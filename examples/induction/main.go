@@ -43,7 +43,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs := program.Flags("induction", stderr)
 	program.Group(fs, "The network and its training", o.Flags, "gradient_accumulation_steps", "optimizer",
 		"muon_momentum", "muon_steps", "muon_scale", "precondition_frequency", "shampoo_beta", "max_precond_dim",
-		"eval_interval", "eval_iters", "log_interval", "out_dir", "ema", "patience")
+		"eval_interval", "eval_iters", "log_interval", "out_dir", "ema", "patience", "carry", "router_bias_update_rate")
 	program.Group(fs, "The picture", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.picture, "picture", "induction.png", "file for the picture")
 	})

@@ -33,7 +33,7 @@ func TestEveryFlag(t *testing.T) {
 	p.Values = flagtest.With(p.Values, map[string]string{
 		"draws": "9", "width": "1", "groups": "1", "drop": "0.9", "epsilon": "0.9", "share": "0.9", "seed": "3",
 	})
-	p.Unseen["forms"] = "it is given"
+	p.Unseen["forms"], p.Unseen["curvature"] = "it is given", "the text is another's"
 	p.Check(t)
 	p.Refuse(t)
 }

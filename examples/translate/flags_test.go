@@ -20,7 +20,7 @@ func TestEveryFlag(t *testing.T) {
 			"position": "none", "attention": "linear", "norm": "rmsnorm", "block": "post", "activation": "relu", "mlp": "swiglu", "qk_norm": "width", "attn_gate": "headwise", "attn_sinks": "learned", "short_conv": "canon_ac", "value_residual": "learned with -n_layer 2", "skips": "embedding with -n_layer 2", "initialization": "zero_proj", "rope_scaling": "linear with -position rope -rope_factor 2 -qk_size 4", "rope_factor": "4 with -position rope -rope_scaling linear -qk_size 4", "rope_original": "9 with -position rope -rope_scaling yarn -rope_factor 2 -qk_size 4", "muon_scale": "spectral with -optimizer muon", "partial_rotary_factor": "0.5 with -position rope -qk_size 4", "no_rope_layer_interval": "2 with -position rope -n_layer 2", "label_smoothing": "0.2", "z_loss": "0.1",
 			"precision": "bf16", "frozen": "encoder.*", "optimizer": "sgd", "grad_clip": "0.001", "dropout": "0.5", "eps": "0.1",
 			"qk_size": "4", "v_size": "4", "n_inner": "8", "rope_theta": "4 with -position rope", "lr_decay_iters": "3",
-			"ema": "0.9", "patience": "1 with -eval_interval 2",
+			"ema": "0.9", "patience": "1 with -eval_interval 2", "scoring_func": "sigmoid with -mlp moe -num_experts 3",
 			"schedule": "linear", "cooldown_iters": "2 with -schedule wsd", "n_head": "1", "window": "2 with -attention window", "n_layer": "2",
 		},
 		Unseen: map[string]string{

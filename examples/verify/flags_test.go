@@ -21,7 +21,11 @@ func TestEveryFlag(t *testing.T) {
 			"rope_theta": "4 with -position rope -qk_size 4", "position": "sinusoidal", "all": "true", "json": "true", "page": filepath.Join(t.TempDir(), "page.html"),
 			"rope_size": "6 with -attention mla_rope -position none -qk_size 4", "q_latent_size": "2 with -attention mla",
 		}),
-		Unseen: map[string]string{"memory_limit": "a limit that the check stays below"},
+		Unseen: map[string]string{
+			"memory_limit":   "a limit that the check stays below",
+			"carry":          "the states begin at 0",
+			"initialization": "the check draws numbers of its own",
+		},
 	}
 	p.Check(t)
 	p.Refuse(t)
