@@ -700,17 +700,7 @@ func TestGGUF(t *testing.T) {
 					tol = [2]float64{2, 1}
 				}
 				path := filepath.Join(t.TempDir(), "model.gguf")
-				if err := m.Export(path, tok, dtype); err != nil {
-					t.Fatal(err)
-				}
-				cp, err := checkpoint.Load(path, Fits())
-				if err != nil {
-					t.Fatal(err)
-				}
-				loose, err := LoadModel(emptyGraph(), cp)
-				if err != nil {
-					t.Fatal(err)
-				}
+				loose := throughGGUF(t, m, tok, path, dtype)
 				stored, gotTok, err := Open(path)
 				if err != nil {
 					t.Fatal(err)
@@ -950,6 +940,23 @@ func TestGGUFRefuses(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// throughGGUF writes m to a GGUF file and returns the model that is loaded from it.
+func throughGGUF(t *testing.T, m *Model, tok text.Tokenizer, path, dtype string) *Model {
+	t.Helper()
+	if err := m.Export(path, tok, dtype); err != nil {
+		t.Fatal(err)
+	}
+	cp, err := checkpoint.Load(path, Fits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := LoadModel(emptyGraph(), cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
 // llama.cpp opens the files and computes the same logits, up to its rounding of keys, values and GELU to 16 bits, and of
 // the factors of matrices in 16 bits and in blocks to their precision. PEDESTRIAN_LLAMA is a folder in which npm has installed node-llama-cpp.
 func TestLlamaCppAgrees(t *testing.T) {
@@ -975,17 +982,7 @@ func TestLlamaCppAgrees(t *testing.T) {
 		scramble(m.Params(), 9)
 		for _, dtype := range []string{"F32", dtypes[1+i%4]} {
 			path := filepath.Join(folder, fmt.Sprint(name, " ", dtype, ".gguf"))
-			if err := m.Export(path, tok, dtype); err != nil {
-				t.Fatal(err)
-			}
-			cp, err := checkpoint.Load(path, Fits())
-			if err != nil {
-				t.Fatal(err)
-			}
-			loose, err := LoadModel(emptyGraph(), cp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			loose := throughGGUF(t, m, tok, path, dtype)
 			ours, paths = append(ours, thought(t, loose)), append(paths, path)
 			ids = loose.Tokens.Ints()
 		}

@@ -40,9 +40,8 @@ func (r Router) check(z Expr) error {
 
 func (r Router) kernel() experts.Router { return experts.Router(r) }
 
-// Gates returns the kernel of the gates of r: logits (n, E) → (n, E). The bias (E), which is optional, is added to the
-// probabilities that choose the experts, but not to the gates. A gate of 0 has no gradient. The gradient of the bias is
-// 0.
+// Gates returns the kernel of the gates of r: logits (n, E) → (n, E). The bias (E) is optional: it is added to the
+// probabilities that choose the experts, but not to the gates. Its gradient is 0, and so is that of a gate of 0.
 func Gates(z, bias Expr, r Router) (y Expr, ok bool) {
 	operands := append([]Expr{z}, present(bias)...)
 	return z.kernel("gates", func() (*G.Node, error) {

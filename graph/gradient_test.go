@@ -246,7 +246,7 @@ func TestOpsInGo(t *testing.T) {
 	near(t, "scan", values(t, x.Scan(x, 4)), []float64{1, 4, 15, 64}, 0)
 }
 
-// Threads share the parts of operations in Go, and give the bits of one thread.
+// Threads share the parts of operations in Go, and give the bits of one thread, and of a pass over all entries.
 func TestOpsInGoShared(t *testing.T) {
 	const length, rows, d = 50, 300, 40
 	calls := atomic.Int64{}
@@ -259,13 +259,13 @@ func TestOpsInGoShared(t *testing.T) {
 		forward(y, x)
 	}
 	var want []float64
-	for _, threads := range []int{1, 3} {
+	for _, c := range []struct{ threads, part int }{{1, 0}, {1, d}, {3, d}} {
 		g := New(Float32, 1)
-		g.SetThreads(threads)
+		g.SetThreads(c.threads)
 		s := g.Root()
 		x, y, z := s.Param("x", Normal(1), rows, d), s.Param("y", Normal(1), rows, d), s.Param("z", Normal(1), rows, d)
 		all := x.CumSum(length).TopK(7).Where(y, z.CumProd(length)).Max(z.Abs()).Scan(y.Sin(), length).Delay(3, length)
-		all = all.Apply(Op{Name: "own", Shape: []int{rows, d}, Float32: counted, Part: d}, y, z)
+		all = all.Apply(Op{Name: "own", Shape: []int{rows, d}, Float32: counted, Part: c.part}, y, z)
 		p, err := Compile(all.SumAll(), x, y, z)
 		if err != nil {
 			t.Fatal(err)
@@ -281,7 +281,7 @@ func TestOpsInGoShared(t *testing.T) {
 			want = got
 		}
 		if !slices.EqualFunc(got, want, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }) {
-			t.Errorf("%d threads give other bits", threads)
+			t.Errorf("%+v gives other bits", c)
 		}
 	}
 	if calls.Load() < 4 {

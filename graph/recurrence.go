@@ -68,8 +68,9 @@ func (h RecurrenceShape) recurrence(qkv, gates, beta, states Expr, rows int) (r 
 // for α = 1 and β = 1. The tokens are processed in chunks, by products of matrices: time and memory are linear in T,
 // and the results are the same for any number of threads.
 //
-// The states before the first token are (B, H·QK·V), or empty for zeros. If they are given, after holds those after the
-// last token, otherwise it is empty. No gradient flows through either: backpropagation through time ends there.
+// The states before the first token (B, H·QK·V) are optional; without them the recurrence begins with zeros. With them,
+// after holds the states after the last token. No gradient flows through the states: backpropagation through time ends
+// there.
 func Recurrence(qkv, gates, beta, states Expr, h RecurrenceShape) (y, after Expr, ok bool) {
 	others := present(gates, beta, states)
 	var last *G.Node

@@ -3,7 +3,7 @@
 //	go run ./examples/bench                       # Shakespeare: 4 layers, 4 heads, 128, context 64, batch 12
 //	go run ./examples/bench -shape gpt2 -steps 10 # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
 //	go run ./examples/bench -threads 1,2,4        # the gain of more threads, as a table
-//	go run ./examples/bench -arms "qk_norm=head; optimizer=muon" # what a part costs, as ratios; also of decoding
+//	go run ./examples/bench -arms "qk_norm=head; optimizer=muon" # the cost of each part as a ratio
 //	go run ./examples/bench -compare 3            # all shapes and PyTorch, if it is installed, three times in turn
 //	go run ./examples/bench -compare 3 -llama DIR # beside llama.cpp, which npm has installed in DIR: node-llama-cpp
 //	go run ./examples/bench -compare 3 -gomlx examples/bench/gomlx # beside GoMLX's back end in Go

@@ -52,8 +52,8 @@ func (c *Core) join() (mine share, err error) {
 // sharded reports whether every machine keeps a part of the moments.
 func (c *Core) sharded() bool { return c.limits.ShardOptimizer && !c.alone() }
 
-// gather completes lists of losses, of which every machine of the Group has some, and 0 for the others, and of counts,
-// of which every machine has a part. The losses stay exact, because adding 0 does not round, and the counts up to 2²⁴.
+// gather adds up the lists of all machines of the Group. In a list of losses, each entry comes from one machine and is
+// 0 on the others, so that adding does not round. Counts are exact up to 2²⁴.
 func (c *Core) gather(lists ...[]float64) error {
 	if c.alone() {
 		return nil

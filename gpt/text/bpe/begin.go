@@ -16,9 +16,8 @@ type processor struct {
 	Processors []processor `json:"processors"`
 }
 
-// Begin returns the special token that the post-processor of a tokenizer.json puts before every text, such as <s>. It
-// returns "" if there is none. The post-processor must be a ByteLevel, a TemplateProcessing, or a Sequence of these;
-// any other type is an error.
+// Begin returns the special token that the post-processor of a tokenizer.json puts before every text, such as <s>, or
+// "" if it puts none. It reads the types ByteLevel, TemplateProcessing and Sequence, and returns an error for others.
 func Begin(data []byte) (string, error) {
 	var f struct {
 		PostProcessor *processor `json:"post_processor"`

@@ -59,8 +59,8 @@ type Mixture[T kernel.Float] struct {
 	serial bool // the threads divide the tasks, not the products of each
 }
 
-// run does the tasks 0 … n−1, of some operations in total. The threads divide the tasks if there are enough of them;
-// otherwise they divide the products of each. Both are the same bits.
+// run does tasks 0 … n−1, which take the given number of operations together. With enough tasks, threads divide the
+// tasks. Otherwise they divide the products within each task. Both ways give the same bits.
 func run[T kernel.Float, X any, J interface {
 	*X
 	kernel.Job
