@@ -260,8 +260,7 @@ func CachedScan(b, c, at Expr, cache *ScanCache) Expr {
 	}, c, at)
 }
 
-// Share returns the kernel of −σ(z), the share by which a gate 1 − σ(z) is less than 1: (n, d) → (n, d). Every digit is
-// right, also where σ(z) is near 0, unlike those of Sigmoid.
+// Share returns the kernel of −σ(z), the share by which a gate 1 − σ(z) is less than 1: (n, d) → (n, d).
 func Share(z Expr) (c Expr, ok bool) {
 	return z.kernel("share", func() (*G.Node, error) {
 		b := z.g.ops
@@ -297,8 +296,14 @@ func LRUDecay(z, lambda Expr, power float64) (c Expr, ok bool) {
 }
 
 func lruDecay[T float32 | float64](p *kernel.Pool, l recurrent.LRU) ops.OwnPass[T] {
+	var rates []float64 // for every run
 	return ops.OwnPass[T]{
-		Forward: func(c []T, x [][]T) { recurrent.Decay(p, l, c, x[0], x[1]) },
+		Forward: func(c []T, x [][]T) {
+			if rates == nil {
+				rates = make([]float64, len(x[1]))
+			}
+			recurrent.Decay(p, l, c, x[0], x[1], rates)
+		},
 		Backward: func(dx [][]T, dc, c []T, x [][]T) {
 			recurrent.DecayBackward(p, l, dx[0], dx[1], dc, c, x[0], x[1])
 		},

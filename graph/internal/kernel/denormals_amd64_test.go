@@ -77,6 +77,7 @@ func TestVectorsMakeNoDenormals(t *testing.T) {
 				"sigmoidBackward":  func() { v.SigmoidBackward(y, x, dy) },
 				"silu":             func() { v.Silu(y, x) },
 				"siluBackward":     func() { v.SiluBackward(y, x, dy) },
+				"softplus":         func() { v.Softplus(y, x) },
 				"swiglu":           func() { v.Swiglu(y, x, up) },
 				"swigluBackward":   func() { v.SwigluBackward(y, z, x, up, dy) },
 				"relu":             func() { v.Relu(y, x) },

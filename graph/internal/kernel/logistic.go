@@ -85,6 +85,10 @@ func Softplus[T Float](p *Pool, y, x []T) { each[T](p, softplus[T]{}, y, x, nil)
 type softplus[T Float] struct{}
 
 func (softplus[T]) of(y, x, _ []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.Softplus(simd.Float32s(y), simd.Float32s(x))
+		return
+	}
 	for i, v := range x {
 		y[i] = min(v, -v)
 	}
@@ -123,7 +127,5 @@ type softplusSlope[T Float] struct{}
 
 func (softplusSlope[T]) of(dx, x, dy []T) {
 	logisticTask[T]{}.of(dx, x, nil)
-	for i, v := range dy {
-		dx[i] *= v
-	}
+	Mul(dx, dx, dy)
 }

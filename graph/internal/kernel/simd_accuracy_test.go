@@ -66,6 +66,8 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 			{"sigmoidBackward", func() { v.SigmoidBackward(y, x, one) }, func(x float64) float64 { _, d := logisticOf(x); return d }, absolute, 1e-7},
 			{"silu", func() { v.Silu(y, x) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
 			{"siluBackward", func() { v.SiluBackward(y, x, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
+			{"softplus", func() { v.Softplus(y, x) },
+				func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, relative, 3e-7},
 			{"swiglu", func() { v.Swiglu(y, x, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
 			{"swigluBackward, gate", func() { v.SwigluBackward(y, other, x, one, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
 			{"swigluBackward, up", func() { v.SwigluBackward(other, y, x, one, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
@@ -146,6 +148,7 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 				v.SigmoidTileBackward(y, slices.Clone(x), nil, []float32{2}, len(x), 0)
 			}, []float32{2, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.25, 0, 0, nan, 0, 0, 0}},
 			{"silu", v.Silu, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0, inf, 0, nan, 1e38, 0, 0}},
+			{"softplus", v.Softplus, []float32{inf, -inf, nan, 1e38, -1e38, -1000}, []float32{inf, 0, nan, 1e38, 0, 0}},
 			{"siluBackward", func(y, x []float32) { v.SiluBackward(y, x, ones[float32](len(x))) },
 				[]float32{inf, -inf, nan, 1e38, -1e38, 1000, -1000}, []float32{1, 0, nan, 1, 0, 1, 0}},
 			{"swiglu", func(y, x []float32) { v.Swiglu(y, x, ones[float32](len(x))) },

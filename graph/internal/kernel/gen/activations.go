@@ -341,3 +341,31 @@ func sigmoidBackward(f *fn) {
 		f.store(r.e, dx)
 	})
 }
+
+// softplus computes y = max(x, 0) + ln(1 + e^(−|x|)). With w = 2e/(2 + e), the logarithm of 1 + e is 2·artanh(w/2) =
+// Σ w·(w/2)²ᵏ/(2k + 1), as in plain Go.
+func softplus(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, e, r := f.scratch(), f.scratch(), f.sigma()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.minus(r.m, v)
+		f.op("VMINPS", v, r.m, r.m)
+		f.expAbove(expLeast, e, r.m, r.s, r.t, r.n)
+		f.op("VADDPS", number(2), e, r.t)
+		f.op("VADDPS", e, e, e)
+		f.op("VDIVPS", r.t, e, e)
+		f.op("VMOVAPS", e, r.m)
+		f.flush(r.m, above63, r.t)
+		f.op("VMULPS", r.m, r.m, r.m)
+		var c []constant
+		for k := range 7 {
+			c = append(c, number(math.Pow(4, -float64(k))/float64(2*k+1)))
+		}
+		f.horner(r.s, r.m, c)
+		f.set(r.t, 0)
+		f.op("VMAXPS", v, r.t, v) // NaN of x
+		f.op("VFMADD231PS", e, r.s, v)
+		f.store(v, y)
+	})
+}

@@ -172,22 +172,45 @@ func (f *fn) double() double { return double{f.saved(), f.saved()} }
 
 // widen converts the two halves of v to float64, in t, and passes body the partial sums for each of them.
 func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {
-	if f.arch == "arm64" {
-		for i, half := range []string{"fcvtl", "fcvtl2"} {
-			f.word(half, t[f.part], v[f.part])
-			body(sum[i])
-		}
-		return
+	for i, s := range sum {
+		f.half(v, t, i)
+		body(s)
 	}
+}
+
+// half converts the first or second half of v, 0 or 1, to float64.
+func (f *fn) half(v, to vec, half int) {
 	narrow, extract := "X", "VEXTRACTF128"
-	if f.wide() {
+	switch {
+	case f.arch == "arm64":
+		f.word([]string{"fcvtl", "fcvtl2"}[half], to[f.part], v[f.part])
+		return
+	case f.wide():
 		narrow, extract = "Y", "VEXTRACTF64X4"
 	}
-	f.op("VCVTPS2PD", f.low(narrow, v), t)
-	body(sum[0])
-	f.op(extract, "$1", v, f.low(narrow, t))
-	f.op("VCVTPS2PD", f.low(narrow, t), t)
-	body(sum[1])
+	if half == 1 {
+		f.op(extract, "$1", v, f.low(narrow, to))
+		v = to
+	}
+	f.op("VCVTPS2PD", f.low(narrow, v), to)
+}
+
+// narrow rounds v to float32 and puts it into the first or second half of to, 0 or 1. The second overwrites t.
+func (f *fn) narrow(v, to, t vec, half int) {
+	low, convert, insert := "X", "VCVTPD2PSY", "VINSERTF128"
+	switch {
+	case f.arch == "arm64":
+		f.word([]string{"fcvtn", "fcvtn2"}[half], to[f.part], v[f.part])
+		return
+	case f.wide():
+		low, convert, insert = "Y", "VCVTPD2PS", "VINSERTF64X4"
+	}
+	if half == 0 {
+		f.op(convert, v, f.low(low, to))
+		return
+	}
+	f.op(convert, v, f.low(low, t))
+	f.op(insert, "$1", f.low(low, t), to, to)
 }
 
 // foldDouble sums the 16 partial sums, in the order of fold, into the lowest lane of the first register.

@@ -28,7 +28,8 @@ var neonVectors = map[string]string{
 	"VADDPS": "fadd", "VSUBPS": "fsub", "VMULPS": "fmul", "VDIVPS": "fdiv", "VMAXPS": "fmax", "VMINPS": "fmin",
 	"VFMADD231PS": "fmla", "VFNMADD231PS": "fmls", "VANDPS": "and", "VPXOR": "eor", "VXORPS": "eor",
 	"VPADDD": "add", "VPSUBD": "sub",
-	"VPADDQ": "add 2d", "VADDPD": "fadd 2d", "VFMADD231PD": "fmla 2d", "VPCMPGTQ": "cmgt",
+	"VPADDQ": "add 2d", "VADDPD": "fadd 2d", "VSUBPD": "fsub 2d", "VMULPD": "fmul 2d", "VFMADD231PD": "fmla 2d",
+	"VPCMPGTQ": "cmgt",
 }
 
 var neonScalars = map[string]string{

@@ -58,7 +58,7 @@ func TestWordsOfTheFiles(t *testing.T) {
 	if err := os.WriteFile(source, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(as, "-aln="+listing, "-o", filepath.Join(dir, "words.o"), source).CombinedOutput(); err != nil {
+	if out, err := exec.Command(as, "-march=armv8.2-a+dotprod", "-aln="+listing, "-o", filepath.Join(dir, "words.o"), source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(listing)
@@ -138,6 +138,8 @@ const assembled = `
 6eb7e5be fcmgt v30.4s, v13.4s, v23.4s
 0e6179be fcvtl v30.2d, v13.2s
 4e6179be fcvtl2 v30.2d, v13.4s
+0e6169be fcvtn v30.2s, v13.2d
+4e6169be fcvtn2 v30.4s, v13.2d
 6e37fdbe fdiv v30.4s, v13.4s, v23.4s
 4e37f5be fmax v30.4s, v13.4s, v23.4s
 4eb7f5be fmin v30.4s, v13.4s, v23.4s
@@ -148,10 +150,12 @@ const assembled = `
 4f9711be fmla v30.4s, v13.4s, v23.s[0]
 4fa511be fmla v30.4s, v13.4s, v5.s[1]
 4eb7cdbe fmls v30.4s, v13.4s, v23.4s
+6e77ddbe fmul v30.2d, v13.2d, v23.2d
 6e37ddbe fmul v30.4s, v13.4s, v23.4s
 4f9791be fmul v30.4s, v13.4s, v23.s[0]
 6ea0f9be fneg v30.4s, v13.4s
 6ea1f9be fsqrt v30.4s, v13.4s
+4ef7d5be fsub v30.2d, v13.2d, v23.2d
 4eb7d5be fsub v30.4s, v13.4s, v23.4s
 3cf769be ldr q30, [x13, x23]
 4eb79dbe mul v30.4s, v13.4s, v23.4s

@@ -23,6 +23,7 @@ var kernels = []kernel{
 	{"siluBackward", "(dx, x, dy []float32)", siluBackward},
 	{"swiglu", "(y, x, u []float32)", swiglu},
 	{"swigluBackward", "(dx, du, x, u, dy []float32)", swigluBackward},
+	{"softplus", "(y, x []float32)", softplus},
 	{"softmax", "(x, mask []float32, cols, rows int)", softmax},
 	{"softmaxTile", "(x, mask, top, total, keep []float32, cols, stride int)", softmaxTile},
 	{"softmaxTileBackward", "(d, x, mask, top, total, dot []float32, cols, stride int)", softmaxTileBackward},
@@ -41,6 +42,9 @@ var kernels = []kernel{
 	},
 	{"rmsNorm", "(y, x, w, inv []float32, share, eps float32)", rmsNorm},
 	{"rmsNormBackward", "(dx, dw, x, w, dy, inv []float32, share float32)", rmsNormBackward},
+	{"advance", "(h, b, c []float32, carry *[128]float64)", advance},
+	{"average", "(h, b, c []float32, carry *[128]float64)", average},
+	{"averageBackward", "(dc, r, before, b, c []float32)", averageBackward},
 	{"adamW", "(w, dw, m, v []float32, c *[9]float32)", adamW},
 	{"sumSquares", "(x []float32) (sum float64)", sumSquares},
 	{"dropout", "(y, x []float32, key, at, threshold uint64, factor float32)", dropout},
@@ -188,7 +192,7 @@ func (f *fn) shiftXor(z, t vec, n int) {
 	f.xor(t, z, z)
 }
 
-func (f *fn) xor(a, b, to vec) {
+func (f *fn) xor(a any, b, to vec) {
 	if f.wide() {
 		f.op("VPXORQ", a, b, to)
 	} else {

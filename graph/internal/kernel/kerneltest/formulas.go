@@ -58,7 +58,8 @@ func Formulas() *simd.Set {
 			s := 1 / (1 + math.Exp(-x))
 			return s * (1 - s)
 		}),
-		Silu: entrywise(func(x float64) float64 { return x / (1 + math.Exp(-x)) }),
+		Softplus: entrywise(func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }),
+		Silu:     entrywise(func(x float64) float64 { return x / (1 + math.Exp(-x)) }),
 		SiluBackward: slope(func(x float64) float64 {
 			s := 1 / (1 + math.Exp(-x))
 			return s * (1 + x*(1-s))

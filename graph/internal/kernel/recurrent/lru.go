@@ -15,10 +15,9 @@ func (l LRU) rate(lambda float64) float64 {
 	return -l.Power * (max(0, -lambda) + math.Log1p(math.Exp(-math.Abs(lambda))))
 }
 
-// Decay computes c = e^(σ(z)∘rate) − 1.
-func Decay[T kernel.Float](p *kernel.Pool, l LRU, c, z, lambda []T) {
+// Decay computes c = e^(σ(z)∘rate) − 1. rates, of Λ's width, are overwritten.
+func Decay[T kernel.Float](p *kernel.Pool, l LRU, c, z, lambda []T, rates []float64) {
 	d := len(lambda)
-	rates := make([]float64, d)
 	for j, v := range lambda {
 		rates[j] = l.rate(float64(v))
 	}
@@ -76,16 +75,13 @@ func InputBackward[T kernel.Float](p *kernel.Pool, dv, dc, dy, v, c []T) {
 	})
 }
 
-// Share computes c = −σ(z), every digit of which is right also where σ(z) is near 0, unlike those of kernel.Sigmoid.
+// Share computes c = −σ(z).
 func Share[T kernel.Float](p *kernel.Pool, c, z []T) {
 	p.Range(len(c), 8192, func(from, to int) {
-		c, z := c[from:to], z[from:to]
-		for i, v := range z {
+		c := c[from:to]
+		kernel.Sigmoid(p, c, z[from:to])
+		for i, v := range c {
 			c[i] = -v
-		}
-		kernel.Exps(c)
-		for i, e := range c {
-			c[i] = -1 / (1 + e)
 		}
 	})
 }

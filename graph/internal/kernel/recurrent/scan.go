@@ -1,6 +1,9 @@
 package recurrent
 
-import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
 // Entrywise is the linear recurrence of every entry by itself, in sequences of Tokens rows of Width features,
 //
@@ -72,35 +75,27 @@ func (s *scan[T]) Do(first, last int) {
 
 // advance computes h = (1 + c)∘carry + b and stores it in carry, too.
 func advance[T kernel.Float](carry *[lanes]float64, h, b, c []T) {
-	if len(h) < lanes {
-		b, c = b[:len(h)], c[:len(h)]
-		for j := range h {
-			v := carry[j] + (float64(c[j])*carry[j] + float64(b[j]))
-			carry[j], h[j] = v, T(v)
-		}
+	if fast := simd.Of[T](); fast != nil {
+		fast.Advance(simd.Float32s(h), simd.Float32s(b), simd.Float32s(c), carry)
 		return
 	}
-	y, x, f := (*[lanes]T)(h), (*[lanes]T)(b), (*[lanes]T)(c)
-	for j := range lanes {
-		v := carry[j] + (float64(f[j])*carry[j] + float64(x[j]))
-		carry[j], y[j] = v, T(v)
+	state, b, c := carry[:len(h)], b[:len(h)], c[:len(h)]
+	for j, v := range state {
+		v += float64(float64(c[j])*v) + float64(b[j]) // not joined to an operation that rounds once
+		state[j], h[j] = v, T(v)
 	}
 }
 
 // average computes h = (1 + c)∘carry − c∘b and stores it in carry, too.
 func average[T kernel.Float](carry *[lanes]float64, h, b, c []T) {
-	if len(h) < lanes {
-		b, c = b[:len(h)], c[:len(h)]
-		for j := range h {
-			v := carry[j] + float64(c[j])*(carry[j]-float64(b[j]))
-			carry[j], h[j] = v, T(v)
-		}
+	if fast := simd.Of[T](); fast != nil {
+		fast.Average(simd.Float32s(h), simd.Float32s(b), simd.Float32s(c), carry)
 		return
 	}
-	y, x, f := (*[lanes]T)(h), (*[lanes]T)(b), (*[lanes]T)(c)
-	for j := range lanes {
-		v := carry[j] + float64(f[j])*(carry[j]-float64(x[j]))
-		carry[j], y[j] = v, T(v)
+	state, b, c := carry[:len(h)], b[:len(h)], c[:len(h)]
+	for j, v := range state {
+		v += float64(float64(c[j]) * (v - float64(b[j])))
+		state[j], h[j] = v, T(v)
 	}
 }
 
@@ -140,27 +135,37 @@ func (s *scanBackward[T]) Do(first, last int) {
 
 // gradients turns r of a token into db and writes dc, given the state before it, which is nil before the first token.
 func (s *scanBackward[T]) gradients(r []T, at int, before []T) {
-	if s.dc != nil {
-		dc, b := s.dc[at:][:len(r)], s.b[at:][:len(r)]
-		switch {
-		case before == nil && s.Average:
-			for j, v := range r {
-				dc[j] = -v * b[j]
-			}
-		case before == nil:
-			clear(dc)
-		case s.Average:
-			before = before[:len(r)]
-			for j, v := range r {
-				dc[j] = v * (before[j] - b[j])
-			}
-		default:
-			kernel.Mul(dc, r, before)
+	b, c := s.b[at:][:len(r)], s.c[at:][:len(r)]
+	switch {
+	case s.dc == nil:
+	case before == nil && s.Average:
+		for j, v := range r {
+			s.dc[at+j] = -v * b[j]
 		}
+	case before == nil:
+		clear(s.dc[at:][:len(r)])
+	case s.Average:
+		averageBackward(s.dc[at:][:len(r)], r, before, b, c)
+		return
+	default:
+		kernel.Mul(s.dc[at:][:len(r)], r, before)
 	}
 	if s.Average {
-		for j, c := range s.c[at:][:len(r)] {
-			r[j] *= -c
+		for j, v := range c {
+			r[j] *= -v
 		}
+	}
+}
+
+// averageBackward computes dc = r∘(before − b) and r = −c∘r.
+func averageBackward[T kernel.Float](dc, r, before, b, c []T) {
+	if fast := simd.Of[T](); fast != nil {
+		f := simd.Float32s[T]
+		fast.AverageBackward(f(dc), f(r), f(before), f(b), f(c))
+		return
+	}
+	before, b, c = before[:len(dc)], b[:len(dc)], c[:len(dc)]
+	for j, v := range r {
+		dc[j], r[j] = v*(before[j]-b[j]), -c[j]*v
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
 // scanCase holds the operands of a scan.
@@ -92,6 +93,32 @@ func TestScan(t *testing.T) {
 			ScanBackward(kernel.NewPool(1), s.Entrywise, db, nil, s.dh, h, s.b, s.c)
 		}
 	}
+}
+
+// TestScanVectorsEqualPlainGo: for widths within, of and above a block of 16 and of 128, also for numbers that are not
+// finite.
+func TestScanVectorsEqualPlainGo(t *testing.T) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
+		for _, width := range []int{1, 7, 15, 16, 17, 37, 128, 141} {
+			for seed := range uint64(4) {
+				s, _ := rounded(newScanCase(seed, 2, 6, width, open))
+				if seed > 1 {
+					s.b[0], s.c[len(s.c)/2], s.dh[len(s.dh)-1] = float32(math.Inf(1)), -1, float32(math.Inf(-1))
+				}
+				got := s.run(1)
+				undo := simd.Use(nil)
+				want := s.run(1)
+				undo()
+				for i := range want {
+					for j, w := range want[i] { // the sign of a NaN may differ
+						if g := got[i][j]; math.Float32bits(g) != math.Float32bits(w) && !(g != g && w != w) {
+							t.Fatalf("width %d, average %t, result %d, entry %d: got %v, want %v", width, s.Average, i, j, g, w)
+						}
+					}
+				}
+			}
+		}
+	})
 }
 
 // TestScanOnAnyThreads: the same bits on one thread and on many.

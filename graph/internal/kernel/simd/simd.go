@@ -49,6 +49,8 @@ type Set struct {
 	// dx = dy∘u∘dsilu/dx within 2e-7·|dy·u| and du = dy∘silu(x) within 1.5e-7·max(1, |silu(x)|)·|dy|, up to rounding
 	// the products.
 	SwigluBackward func(dx, du, x, u, dy []float32)
+	// y = max(x, 0) + ln(1 + e^(−|x|)) within 3e-7·y, 0 if e^x would be below the normal numbers.
+	Softplus func(y, x []float32)
 	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight if the rounded x+mask is D below the
 	// largest. The weight is 0 if D is above 60, which is negligible next to the largest weight, and where the mask is
 	// −∞, for any x.
@@ -85,6 +87,13 @@ type Set struct {
 	RmsNorm func(y, x, w, inv []float32, share, eps float32)
 	// RMSNormBackward with share = 1/d, adding to dw.
 	RmsNormBackward func(dx, dw, x, w, dy, inv []float32, share float32)
+	// carry ← carry + (c∘carry + b) in float64, and h = carry, every operation rounded once. Entries of carry up to the
+	// next multiple of 16 are overwritten.
+	Advance func(h, b, c []float32, carry *[128]float64)
+	// carry ← carry + c∘(carry − b) in float64, and h = carry, as in Advance.
+	Average func(h, b, c []float32, carry *[128]float64)
+	// dc = r∘(before − b) and r ← −c∘r, every operation rounded once.
+	AverageBackward func(dc, r, before, b, c []float32)
 	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once. m below
 	// 2⁻⁹⁵, v and g² below 2⁻¹¹¹, and g² of a g below 2⁻⁶³ count as 0.
 	AdamW func(w, dw, m, v []float32, c *[9]float32)

@@ -7693,12 +7693,642 @@ tail2:
 done3:
 	RET
 
+// func softplusNEON(y, x []float32)
+TEXT ·softplusNEON(SB), NOSPLIT, $0-48
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 64(R23), F29
+	FMOVQ 80(R23), F28
+	FMOVQ 96(R23), F27
+	FMOVQ 112(R23), F26
+	FMOVQ 128(R23), F25
+	FMOVQ 144(R23), F24
+	FMOVQ 32(R23), F23
+	FMOVQ 800(R23), F22
+	FMOVQ 0(R23), F21
+	FMOVQ 16(R23), F20
+	MOVD y_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD x_len+32(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x4ea0f442 // fmin v2.4s, v2.4s, v0.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f784 // fmax v4.4s, v28.4s, v2.4s
+	WORD $0x6ea2e782 // fcmgt v2.4s, v28.4s, v2.4s
+	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
+	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
+	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
+	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
+	FMOVQ 160(R23), F1
+	FMOVQ 176(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 192(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 224(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 32(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
+	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x4e36d425 // fadd v5.4s, v1.4s, v22.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	WORD $0x4ea11c22 // orr v2.16b, v1.16b, v1.16b
+	WORD $0x4e351c45 // and v5.16b, v2.16b, v21.16b
+	WORD $0x6ea5e685 // fcmgt v5.4s, v20.4s, v5.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
+	FMOVQ 816(R23), F4
+	FMOVQ 832(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 848(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 864(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 880(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4e21cc80 // fmla v0.4s, v4.4s, v1.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x4ea0f442 // fmin v2.4s, v2.4s, v0.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f784 // fmax v4.4s, v28.4s, v2.4s
+	WORD $0x6ea2e782 // fcmgt v2.4s, v28.4s, v2.4s
+	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
+	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
+	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
+	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
+	FMOVQ 160(R23), F1
+	FMOVQ 176(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 192(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 224(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 32(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
+	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x4e36d425 // fadd v5.4s, v1.4s, v22.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	WORD $0x4ea11c22 // orr v2.16b, v1.16b, v1.16b
+	WORD $0x4e351c45 // and v5.16b, v2.16b, v21.16b
+	WORD $0x6ea5e685 // fcmgt v5.4s, v20.4s, v5.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
+	FMOVQ 816(R23), F4
+	FMOVQ 832(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 848(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 864(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 880(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4e21cc80 // fmla v0.4s, v4.4s, v1.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x4ea0f442 // fmin v2.4s, v2.4s, v0.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f784 // fmax v4.4s, v28.4s, v2.4s
+	WORD $0x6ea2e782 // fcmgt v2.4s, v28.4s, v2.4s
+	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
+	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
+	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
+	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
+	FMOVQ 160(R23), F1
+	FMOVQ 176(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 192(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 224(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 32(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
+	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x4e36d425 // fadd v5.4s, v1.4s, v22.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	WORD $0x4ea11c22 // orr v2.16b, v1.16b, v1.16b
+	WORD $0x4e351c45 // and v5.16b, v2.16b, v21.16b
+	WORD $0x6ea5e685 // fcmgt v5.4s, v20.4s, v5.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
+	FMOVQ 816(R23), F4
+	FMOVQ 832(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 848(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 864(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 880(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4e21cc80 // fmla v0.4s, v4.4s, v1.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x4ea0f442 // fmin v2.4s, v2.4s, v0.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f784 // fmax v4.4s, v28.4s, v2.4s
+	WORD $0x6ea2e782 // fcmgt v2.4s, v28.4s, v2.4s
+	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
+	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
+	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
+	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
+	FMOVQ 160(R23), F1
+	FMOVQ 176(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 192(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 224(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 32(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
+	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x4e36d425 // fadd v5.4s, v1.4s, v22.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	WORD $0x4ea11c22 // orr v2.16b, v1.16b, v1.16b
+	WORD $0x4e351c45 // and v5.16b, v2.16b, v21.16b
+	WORD $0x6ea5e685 // fcmgt v5.4s, v20.4s, v5.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
+	FMOVQ 816(R23), F4
+	FMOVQ 832(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 848(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 864(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 880(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4e21cc80 // fmla v0.4s, v4.4s, v1.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD x_len+32(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x4ea0f442 // fmin v2.4s, v2.4s, v0.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f784 // fmax v4.4s, v28.4s, v2.4s
+	WORD $0x6ea2e782 // fcmgt v2.4s, v28.4s, v2.4s
+	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
+	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
+	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
+	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
+	FMOVQ 160(R23), F1
+	FMOVQ 176(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 192(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 224(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 32(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
+	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x4e36d425 // fadd v5.4s, v1.4s, v22.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	WORD $0x4ea11c22 // orr v2.16b, v1.16b, v1.16b
+	WORD $0x4e351c45 // and v5.16b, v2.16b, v21.16b
+	WORD $0x6ea5e685 // fcmgt v5.4s, v20.4s, v5.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
+	FMOVQ 816(R23), F4
+	FMOVQ 832(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 848(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 864(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 880(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4e21cc80 // fmla v0.4s, v4.4s, v1.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x4ea0f442 // fmin v2.4s, v2.4s, v0.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f784 // fmax v4.4s, v28.4s, v2.4s
+	WORD $0x6ea2e782 // fcmgt v2.4s, v28.4s, v2.4s
+	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
+	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
+	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
+	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
+	FMOVQ 160(R23), F1
+	FMOVQ 176(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 192(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 224(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 32(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
+	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x4e36d425 // fadd v5.4s, v1.4s, v22.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	WORD $0x4ea11c22 // orr v2.16b, v1.16b, v1.16b
+	WORD $0x4e351c45 // and v5.16b, v2.16b, v21.16b
+	WORD $0x6ea5e685 // fcmgt v5.4s, v20.4s, v5.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
+	FMOVQ 816(R23), F4
+	FMOVQ 832(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 848(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 864(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 880(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4e21cc80 // fmla v0.4s, v4.4s, v1.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x4ea0f442 // fmin v2.4s, v2.4s, v0.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f784 // fmax v4.4s, v28.4s, v2.4s
+	WORD $0x6ea2e782 // fcmgt v2.4s, v28.4s, v2.4s
+	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
+	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
+	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
+	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
+	FMOVQ 160(R23), F1
+	FMOVQ 176(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 192(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 224(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 32(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
+	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x4e36d425 // fadd v5.4s, v1.4s, v22.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	WORD $0x4ea11c22 // orr v2.16b, v1.16b, v1.16b
+	WORD $0x4e351c45 // and v5.16b, v2.16b, v21.16b
+	WORD $0x6ea5e685 // fcmgt v5.4s, v20.4s, v5.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
+	FMOVQ 816(R23), F4
+	FMOVQ 832(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 848(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 864(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 880(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4e21cc80 // fmla v0.4s, v4.4s, v1.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x4ea0f442 // fmin v2.4s, v2.4s, v0.4s
+	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
+	WORD $0x4e22f784 // fmax v4.4s, v28.4s, v2.4s
+	WORD $0x6ea2e782 // fcmgt v2.4s, v28.4s, v2.4s
+	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
+	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
+	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
+	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
+	FMOVQ 160(R23), F1
+	FMOVQ 176(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 192(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 208(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 224(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	FMOVQ 32(R23), F31
+	WORD $0x4e21cc9f // fmla v31.4s, v4.4s, v1.4s
+	FMOVQ 32(R23), F1
+	WORD $0x4e3fcc81 // fmla v1.4s, v4.4s, v31.4s
+	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
+	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x4e621c21 // bic v1.16b, v1.16b, v2.16b
+	WORD $0x4e36d425 // fadd v5.4s, v1.4s, v22.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	WORD $0x4ea11c22 // orr v2.16b, v1.16b, v1.16b
+	WORD $0x4e351c45 // and v5.16b, v2.16b, v21.16b
+	WORD $0x6ea5e685 // fcmgt v5.4s, v20.4s, v5.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x6e22dc42 // fmul v2.4s, v2.4s, v2.4s
+	FMOVQ 816(R23), F4
+	FMOVQ 832(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 848(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 864(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 880(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	FMOVQ 896(R23), F31
+	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
+	FMOVQ 32(R23), F4
+	WORD $0x4e3fcc44 // fmla v4.4s, v2.4s, v31.4s
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4e21cc80 // fmla v0.4s, v4.4s, v1.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done3:
+	RET
+
 // func softmaxNEON(x, mask []float32, cols, rows int)
 TEXT ·softmaxNEON(SB), NOSPLIT, $0-64
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 800(R23), F29
+	FMOVQ 912(R23), F29
 	FMOVQ 64(R23), F28
-	FMOVQ 816(R23), F27
+	FMOVQ 928(R23), F27
 	FMOVQ 96(R23), F26
 	FMOVQ 112(R23), F25
 	FMOVQ 128(R23), F24
@@ -8730,9 +9360,9 @@ end2:
 // func softmaxTileNEON(x, mask, top, total, keep []float32, cols, stride int)
 TEXT ·softmaxTileNEON(SB), NOSPLIT, $0-136
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 800(R23), F29
+	FMOVQ 912(R23), F29
 	FMOVQ 64(R23), F28
-	FMOVQ 816(R23), F27
+	FMOVQ 928(R23), F27
 	FMOVQ 96(R23), F26
 	FMOVQ 112(R23), F25
 	FMOVQ 128(R23), F24
@@ -9798,10 +10428,10 @@ end2:
 // func softmaxTileBackwardNEON(d, x, mask, top, total, dot []float32, cols, stride int)
 TEXT ·softmaxTileBackwardNEON(SB), NOSPLIT, $0-160
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 800(R23), F29
+	FMOVQ 912(R23), F29
 	FMOVQ 32(R23), F28
 	FMOVQ 64(R23), F27
-	FMOVQ 816(R23), F26
+	FMOVQ 928(R23), F26
 	FMOVQ 96(R23), F25
 	FMOVQ 112(R23), F24
 	FMOVQ 128(R23), F23
@@ -10932,7 +11562,7 @@ end2:
 // func sigmoidTileNEON(x, mask, shift []float32, cols, stride int)
 TEXT ·sigmoidTileNEON(SB), NOSPLIT, $0-88
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 800(R23), F29
+	FMOVQ 912(R23), F29
 	FMOVQ 64(R23), F28
 	FMOVQ 80(R23), F27
 	FMOVQ 96(R23), F26
@@ -11919,7 +12549,7 @@ end2:
 // func sigmoidTileBackwardNEON(d, x, mask, shift []float32, cols, stride int)
 TEXT ·sigmoidTileBackwardNEON(SB), NOSPLIT, $0-112
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 800(R23), F29
+	FMOVQ 912(R23), F29
 	FMOVQ 64(R23), F28
 	FMOVQ 704(R23), F27
 	FMOVQ 96(R23), F26
@@ -13159,10 +13789,10 @@ TEXT ·softcapNEON(SB), NOSPLIT, $0-52
 	MOVD $numbersNEON<>(SB), R23
 	FMOVQ 32(R23), F29
 	FMOVQ 0(R23), F28
-	FMOVQ 832(R23), F27
-	FMOVQ 848(R23), F26
-	FMOVQ 864(R23), F25
-	FMOVQ 1008(R23), F24
+	FMOVQ 944(R23), F27
+	FMOVQ 960(R23), F26
+	FMOVQ 976(R23), F25
+	FMOVQ 1120(R23), F24
 	MOVD x_base+0(FP), R0
 	MOVD slope_base+24(FP), R1
 	FMOVS limit+48(FP), F31
@@ -13187,21 +13817,21 @@ loop3:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13222,21 +13852,21 @@ loop3:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13257,21 +13887,21 @@ loop3:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13292,21 +13922,21 @@ loop3:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13359,21 +13989,21 @@ tail4:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13432,21 +14062,21 @@ tail4:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13505,21 +14135,21 @@ tail4:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13578,21 +14208,21 @@ tail4:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13638,21 +14268,21 @@ loop6:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13670,21 +14300,21 @@ loop6:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13702,21 +14332,21 @@ loop6:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13734,21 +14364,21 @@ loop6:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13798,21 +14428,21 @@ tail7:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13861,21 +14491,21 @@ tail7:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13924,21 +14554,21 @@ tail7:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -13987,21 +14617,21 @@ tail7:
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e22cc43 // fmla v3.4s, v2.4s, v2.4s
 	WORD $0x4ea3f723 // fmin v3.4s, v25.4s, v3.4s
-	FMOVQ 880(R23), F4
-	FMOVQ 896(R23), F31
+	FMOVQ 992(R23), F4
+	FMOVQ 1008(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 912(R23), F4
+	FMOVQ 1024(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 928(R23), F31
+	FMOVQ 1040(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 32(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 944(R23), F5
-	FMOVQ 960(R23), F31
+	FMOVQ 1056(R23), F5
+	FMOVQ 1072(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
-	FMOVQ 976(R23), F5
+	FMOVQ 1088(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
-	FMOVQ 992(R23), F31
+	FMOVQ 1104(R23), F31
 	WORD $0x4e25cc7f // fmla v31.4s, v3.4s, v5.4s
 	FMOVQ 32(R23), F5
 	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
@@ -14411,7 +15041,7 @@ end2:
 // func expSumNEON(x []float32) (top float32, total float64)
 TEXT ·expSumNEON(SB), NOSPLIT, $0-40
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 800(R23), F29
+	FMOVQ 912(R23), F29
 	FMOVQ 64(R23), F28
 	FMOVQ 80(R23), F27
 	FMOVQ 96(R23), F26
@@ -19413,12 +20043,1100 @@ done8:
 end2:
 	RET
 
+// func advanceNEON(h, b, c []float32, carry *[128]float64)
+TEXT ·advanceNEON(SB), NOSPLIT, $0-80
+	MOVD $numbersNEON<>(SB), R23
+	MOVD h_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD c_base+48(FP), R2
+	MOVD carry+72(FP), R3
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD h_len+8(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x3cea6841 // ldr q1, [x2, x10]
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R10<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R10<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R10<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R10<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	WORD $0x3caa6802 // str q2, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x3ceb6841 // ldr q1, [x2, x11]
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R11<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R11<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R11<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R11<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	WORD $0x3cab6802 // str q2, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x3cec6841 // ldr q1, [x2, x12]
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R12<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R12<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R12<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R12<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	WORD $0x3cac6802 // str q2, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x3ced6841 // ldr q1, [x2, x13]
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R13<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R13<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R13<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R13<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	WORD $0x3cad6802 // str q2, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD h_len+8(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R10<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R10<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R10<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R10<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R11<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R11<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R11<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R11<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R12<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R12<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R12<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R12<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R13<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R13<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R13<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x6e65dc84 // fmul v4.2d, v4.2d, v5.2d
+	WORD $0x4e63d484 // fadd v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R13<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+done3:
+	RET
+
+// func averageNEON(h, b, c []float32, carry *[128]float64)
+TEXT ·averageNEON(SB), NOSPLIT, $0-80
+	MOVD $numbersNEON<>(SB), R23
+	MOVD h_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD c_base+48(FP), R2
+	MOVD carry+72(FP), R3
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD h_len+8(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x3cea6841 // ldr q1, [x2, x10]
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R10<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R10<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R10<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R10<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	WORD $0x3caa6802 // str q2, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x3ceb6841 // ldr q1, [x2, x11]
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R11<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R11<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R11<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R11<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	WORD $0x3cab6802 // str q2, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x3cec6841 // ldr q1, [x2, x12]
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R12<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R12<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R12<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R12<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	WORD $0x3cac6802 // str q2, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x3ced6841 // ldr q1, [x2, x13]
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R13<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R13<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R13<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R13<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	WORD $0x3cad6802 // str q2, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD h_len+8(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R10<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R10<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R10<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R10<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R11<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R11<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R11<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R11<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R12<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R12<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R12<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R12<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x0e617824 // fcvtl v4.2d, v1.2s
+	ADD R13<<1, R3, R22
+	FMOVQ 0(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R13<<1, R3, R22
+	FMOVQ F5, 0(R22)
+	WORD $0x0e6168a2 // fcvtn v2.2s, v5.2d
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	ADD R13<<1, R3, R22
+	FMOVQ 16(R22), F5
+	WORD $0x4ee3d4a3 // fsub v3.2d, v5.2d, v3.2d
+	WORD $0x6e63dc84 // fmul v4.2d, v4.2d, v3.2d
+	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
+	ADD R13<<1, R3, R22
+	FMOVQ F5, 16(R22)
+	WORD $0x4e6168a2 // fcvtn2 v2.4s, v5.2d
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+done3:
+	RET
+
+// func averageBackwardNEON(dc, r, before, b, c []float32)
+TEXT ·averageBackwardNEON(SB), NOSPLIT, $0-120
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 1136(R23), F29
+	MOVD dc_base+0(FP), R0
+	MOVD r_base+24(FP), R1
+	MOVD before_base+48(FP), R2
+	MOVD b_base+72(FP), R3
+	MOVD c_base+96(FP), R4
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD r_len+32(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6840 // ldr q0, [x2, x10]
+	WORD $0x3cea6861 // ldr q1, [x3, x10]
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3cea6880 // ldr q0, [x4, x10]
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e3d1c21 // eor v1.16b, v1.16b, v29.16b
+	WORD $0x3caa6821 // str q1, [x1, x10]
+	WORD $0x3ceb6840 // ldr q0, [x2, x11]
+	WORD $0x3ceb6861 // ldr q1, [x3, x11]
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3ceb6880 // ldr q0, [x4, x11]
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e3d1c21 // eor v1.16b, v1.16b, v29.16b
+	WORD $0x3cab6821 // str q1, [x1, x11]
+	WORD $0x3cec6840 // ldr q0, [x2, x12]
+	WORD $0x3cec6861 // ldr q1, [x3, x12]
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3cec6880 // ldr q0, [x4, x12]
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e3d1c21 // eor v1.16b, v1.16b, v29.16b
+	WORD $0x3cac6821 // str q1, [x1, x12]
+	WORD $0x3ced6840 // ldr q0, [x2, x13]
+	WORD $0x3ced6861 // ldr q1, [x3, x13]
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	WORD $0x3ced6880 // ldr q0, [x4, x13]
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e3d1c21 // eor v1.16b, v1.16b, v29.16b
+	WORD $0x3cad6821 // str q1, [x1, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD r_len+32(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R2, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R3, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R10, R4, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e3d1c21 // eor v1.16b, v1.16b, v29.16b
+	ADD R10, R1, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R2, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R3, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R11, R4, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e3d1c21 // eor v1.16b, v1.16b, v29.16b
+	ADD R11, R1, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R2, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R3, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R12, R4, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e3d1c21 // eor v1.16b, v1.16b, v29.16b
+	ADD R12, R1, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R2, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R3, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R13, R4, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e3d1c21 // eor v1.16b, v1.16b, v29.16b
+	ADD R13, R1, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+done3:
+	RET
+
 // func adamWNEON(w, dw, m, v []float32, c *[9]float32)
 TEXT ·adamWNEON(SB), NOSPLIT, $0-104
 	MOVD $numbersNEON<>(SB), R23
 	FMOVQ 0(R23), F29
-	FMOVQ 832(R23), F28
-	FMOVQ 1024(R23), F27
+	FMOVQ 944(R23), F28
+	FMOVQ 1152(R23), F27
 	FMOVQ 16(R23), F26
 	MOVD w_base+0(FP), R0
 	MOVD dw_base+24(FP), R1
@@ -20222,9 +21940,9 @@ done3:
 // func dropoutNEON(y, x []float32, key, at, threshold uint64, factor float32)
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-76
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 1040(R23), F29
-	FMOVQ 1056(R23), F28
-	FMOVQ 1072(R23), F27
+	FMOVQ 1168(R23), F29
+	FMOVQ 1184(R23), F28
+	FMOVQ 1200(R23), F27
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	FMOVS factor+72(FP), F31
@@ -20897,43 +22615,59 @@ DATA numbersNEON<>+768(SB)/8, $0x7e8000007e800000
 DATA numbersNEON<>+776(SB)/8, $0x7e8000007e800000
 DATA numbersNEON<>+784(SB)/8, $0xc2b20000c2b20000
 DATA numbersNEON<>+792(SB)/8, $0xc2b20000c2b20000
-DATA numbersNEON<>+800(SB)/8, $0xff800000ff800000
-DATA numbersNEON<>+808(SB)/8, $0xff800000ff800000
-DATA numbersNEON<>+816(SB)/8, $0xc2700000c2700000
-DATA numbersNEON<>+824(SB)/8, $0xc2700000c2700000
-DATA numbersNEON<>+832(SB)/8, $0x1000000010000000
-DATA numbersNEON<>+840(SB)/8, $0x1000000010000000
-DATA numbersNEON<>+848(SB)/8, $0x0d8000000d800000
-DATA numbersNEON<>+856(SB)/8, $0x0d8000000d800000
-DATA numbersNEON<>+864(SB)/8, $0x4297614842976148
-DATA numbersNEON<>+872(SB)/8, $0x4297614842976148
-DATA numbersNEON<>+880(SB)/8, $0x326567af326567af
-DATA numbersNEON<>+888(SB)/8, $0x326567af326567af
-DATA numbersNEON<>+896(SB)/8, $0x37acdf5137acdf51
-DATA numbersNEON<>+904(SB)/8, $0x37acdf5137acdf51
-DATA numbersNEON<>+912(SB)/8, $0x3b6515263b651526
-DATA numbersNEON<>+920(SB)/8, $0x3b6515263b651526
-DATA numbersNEON<>+928(SB)/8, $0x3e09056a3e09056a
-DATA numbersNEON<>+936(SB)/8, $0x3e09056a3e09056a
-DATA numbersNEON<>+944(SB)/8, $0x3550bbce3550bbce
-DATA numbersNEON<>+952(SB)/8, $0x3550bbce3550bbce
-DATA numbersNEON<>+960(SB)/8, $0x39ac419a39ac419a
-DATA numbersNEON<>+968(SB)/8, $0x39ac419a39ac419a
-DATA numbersNEON<>+976(SB)/8, $0x3cd3fb743cd3fb74
-DATA numbersNEON<>+984(SB)/8, $0x3cd3fb743cd3fb74
-DATA numbersNEON<>+992(SB)/8, $0x3eef2d5a3eef2d5a
-DATA numbersNEON<>+1000(SB)/8, $0x3eef2d5a3eef2d5a
-DATA numbersNEON<>+1008(SB)/8, $0xbf800000bf800000
-DATA numbersNEON<>+1016(SB)/8, $0xbf800000bf800000
-DATA numbersNEON<>+1024(SB)/8, $0x0800000008000000
-DATA numbersNEON<>+1032(SB)/8, $0x0800000008000000
-DATA numbersNEON<>+1040(SB)/8, $0x1342543de82ef950
-DATA numbersNEON<>+1048(SB)/8, $0x1342543de82ef950
-DATA numbersNEON<>+1056(SB)/8, $0xbf58476d1ce4e5b9
-DATA numbersNEON<>+1064(SB)/8, $0xbf58476d1ce4e5b9
-DATA numbersNEON<>+1072(SB)/8, $0x94d049bb133111eb
-DATA numbersNEON<>+1080(SB)/8, $0x94d049bb133111eb
-GLOBL numbersNEON<>(SB), RODATA|NOPTR, $1088
+DATA numbersNEON<>+800(SB)/8, $0x4000000040000000
+DATA numbersNEON<>+808(SB)/8, $0x4000000040000000
+DATA numbersNEON<>+816(SB)/8, $0x379d89d9379d89d9
+DATA numbersNEON<>+824(SB)/8, $0x379d89d9379d89d9
+DATA numbersNEON<>+832(SB)/8, $0x38ba2e8c38ba2e8c
+DATA numbersNEON<>+840(SB)/8, $0x38ba2e8c38ba2e8c
+DATA numbersNEON<>+848(SB)/8, $0x39e38e3939e38e39
+DATA numbersNEON<>+856(SB)/8, $0x39e38e3939e38e39
+DATA numbersNEON<>+864(SB)/8, $0x3b1249253b124925
+DATA numbersNEON<>+872(SB)/8, $0x3b1249253b124925
+DATA numbersNEON<>+880(SB)/8, $0x3c4ccccd3c4ccccd
+DATA numbersNEON<>+888(SB)/8, $0x3c4ccccd3c4ccccd
+DATA numbersNEON<>+896(SB)/8, $0x3daaaaab3daaaaab
+DATA numbersNEON<>+904(SB)/8, $0x3daaaaab3daaaaab
+DATA numbersNEON<>+912(SB)/8, $0xff800000ff800000
+DATA numbersNEON<>+920(SB)/8, $0xff800000ff800000
+DATA numbersNEON<>+928(SB)/8, $0xc2700000c2700000
+DATA numbersNEON<>+936(SB)/8, $0xc2700000c2700000
+DATA numbersNEON<>+944(SB)/8, $0x1000000010000000
+DATA numbersNEON<>+952(SB)/8, $0x1000000010000000
+DATA numbersNEON<>+960(SB)/8, $0x0d8000000d800000
+DATA numbersNEON<>+968(SB)/8, $0x0d8000000d800000
+DATA numbersNEON<>+976(SB)/8, $0x4297614842976148
+DATA numbersNEON<>+984(SB)/8, $0x4297614842976148
+DATA numbersNEON<>+992(SB)/8, $0x326567af326567af
+DATA numbersNEON<>+1000(SB)/8, $0x326567af326567af
+DATA numbersNEON<>+1008(SB)/8, $0x37acdf5137acdf51
+DATA numbersNEON<>+1016(SB)/8, $0x37acdf5137acdf51
+DATA numbersNEON<>+1024(SB)/8, $0x3b6515263b651526
+DATA numbersNEON<>+1032(SB)/8, $0x3b6515263b651526
+DATA numbersNEON<>+1040(SB)/8, $0x3e09056a3e09056a
+DATA numbersNEON<>+1048(SB)/8, $0x3e09056a3e09056a
+DATA numbersNEON<>+1056(SB)/8, $0x3550bbce3550bbce
+DATA numbersNEON<>+1064(SB)/8, $0x3550bbce3550bbce
+DATA numbersNEON<>+1072(SB)/8, $0x39ac419a39ac419a
+DATA numbersNEON<>+1080(SB)/8, $0x39ac419a39ac419a
+DATA numbersNEON<>+1088(SB)/8, $0x3cd3fb743cd3fb74
+DATA numbersNEON<>+1096(SB)/8, $0x3cd3fb743cd3fb74
+DATA numbersNEON<>+1104(SB)/8, $0x3eef2d5a3eef2d5a
+DATA numbersNEON<>+1112(SB)/8, $0x3eef2d5a3eef2d5a
+DATA numbersNEON<>+1120(SB)/8, $0xbf800000bf800000
+DATA numbersNEON<>+1128(SB)/8, $0xbf800000bf800000
+DATA numbersNEON<>+1136(SB)/8, $0x8000000080000000
+DATA numbersNEON<>+1144(SB)/8, $0x8000000080000000
+DATA numbersNEON<>+1152(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+1160(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+1168(SB)/8, $0x1342543de82ef950
+DATA numbersNEON<>+1176(SB)/8, $0x1342543de82ef950
+DATA numbersNEON<>+1184(SB)/8, $0xbf58476d1ce4e5b9
+DATA numbersNEON<>+1192(SB)/8, $0xbf58476d1ce4e5b9
+DATA numbersNEON<>+1200(SB)/8, $0x94d049bb133111eb
+DATA numbersNEON<>+1208(SB)/8, $0x94d049bb133111eb
+GLOBL numbersNEON<>(SB), RODATA|NOPTR, $1216
 
 DATA masksnumbersNEON<>+0(SB)/8, $0xffffffffffffffff
 DATA masksnumbersNEON<>+8(SB)/8, $0xffffffffffffffff

@@ -14,14 +14,16 @@ var setAVX512 = &Set{
 	Sigmoid: sigmoidAVX512, SigmoidBackward: sigmoidBackwardAVX512,
 	Silu: siluAVX512, SiluBackward: siluBackwardAVX512,
 	Swiglu: swigluAVX512, SwigluBackward: swigluBackwardAVX512,
-	Softmax: softmaxAVX512, SoftmaxTile: softmaxTileAVX512,
-	SoftmaxTileBackward: softmaxTileBackwardAVX512, SigmoidTile: sigmoidTileAVX512,
-	SigmoidTileBackward: sigmoidTileBackwardAVX512, Softcap: softcapAVX512,
-	DotRows: dotRowsAVX512, ScaleRows: scaleRowsAVX512,
-	ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
-	LayerNormBackward: layerNormBackwardAVX512, LayerNormSigma: layerNormSigmaAVX512,
-	LayerNormSigmaBackward: layerNormSigmaBackwardAVX512, RmsNorm: rmsNormAVX512,
-	RmsNormBackward: rmsNormBackwardAVX512, AdamW: adamWAVX512,
+	Softplus: softplusAVX512, Softmax: softmaxAVX512,
+	SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512,
+	SigmoidTile: sigmoidTileAVX512, SigmoidTileBackward: sigmoidTileBackwardAVX512,
+	Softcap: softcapAVX512, DotRows: dotRowsAVX512,
+	ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512,
+	LayerNorm: layerNormAVX512, LayerNormBackward: layerNormBackwardAVX512,
+	LayerNormSigma: layerNormSigmaAVX512, LayerNormSigmaBackward: layerNormSigmaBackwardAVX512,
+	RmsNorm: rmsNormAVX512, RmsNormBackward: rmsNormBackwardAVX512,
+	Advance: advanceAVX512, Average: averageAVX512,
+	AverageBackward: averageBackwardAVX512, AdamW: adamWAVX512,
 	SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
 }
 
@@ -80,6 +82,9 @@ func swigluAVX512(y, x, u []float32)
 func swigluBackwardAVX512(dx, du, x, u, dy []float32)
 
 //go:noescape
+func softplusAVX512(y, x []float32)
+
+//go:noescape
 func softmaxAVX512(x, mask []float32, cols, rows int)
 
 //go:noescape
@@ -125,6 +130,15 @@ func rmsNormAVX512(y, x, w, inv []float32, share, eps float32)
 func rmsNormBackwardAVX512(dx, dw, x, w, dy, inv []float32, share float32)
 
 //go:noescape
+func advanceAVX512(h, b, c []float32, carry *[128]float64)
+
+//go:noescape
+func averageAVX512(h, b, c []float32, carry *[128]float64)
+
+//go:noescape
+func averageBackwardAVX512(dc, r, before, b, c []float32)
+
+//go:noescape
 func adamWAVX512(w, dw, m, v []float32, c *[9]float32)
 
 //go:noescape
@@ -143,14 +157,16 @@ var setAVX2 = &Set{
 	Sigmoid: sigmoidAVX2, SigmoidBackward: sigmoidBackwardAVX2,
 	Silu: siluAVX2, SiluBackward: siluBackwardAVX2,
 	Swiglu: swigluAVX2, SwigluBackward: swigluBackwardAVX2,
-	Softmax: softmaxAVX2, SoftmaxTile: softmaxTileAVX2,
-	SoftmaxTileBackward: softmaxTileBackwardAVX2, SigmoidTile: sigmoidTileAVX2,
-	SigmoidTileBackward: sigmoidTileBackwardAVX2, Softcap: softcapAVX2,
-	DotRows: dotRowsAVX2, ScaleRows: scaleRowsAVX2,
-	ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
-	LayerNormBackward: layerNormBackwardAVX2, LayerNormSigma: layerNormSigmaAVX2,
-	LayerNormSigmaBackward: layerNormSigmaBackwardAVX2, RmsNorm: rmsNormAVX2,
-	RmsNormBackward: rmsNormBackwardAVX2, AdamW: adamWAVX2,
+	Softplus: softplusAVX2, Softmax: softmaxAVX2,
+	SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2,
+	SigmoidTile: sigmoidTileAVX2, SigmoidTileBackward: sigmoidTileBackwardAVX2,
+	Softcap: softcapAVX2, DotRows: dotRowsAVX2,
+	ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2,
+	LayerNorm: layerNormAVX2, LayerNormBackward: layerNormBackwardAVX2,
+	LayerNormSigma: layerNormSigmaAVX2, LayerNormSigmaBackward: layerNormSigmaBackwardAVX2,
+	RmsNorm: rmsNormAVX2, RmsNormBackward: rmsNormBackwardAVX2,
+	Advance: advanceAVX2, Average: averageAVX2,
+	AverageBackward: averageBackwardAVX2, AdamW: adamWAVX2,
 	SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
 }
 
@@ -209,6 +225,9 @@ func swigluAVX2(y, x, u []float32)
 func swigluBackwardAVX2(dx, du, x, u, dy []float32)
 
 //go:noescape
+func softplusAVX2(y, x []float32)
+
+//go:noescape
 func softmaxAVX2(x, mask []float32, cols, rows int)
 
 //go:noescape
@@ -252,6 +271,15 @@ func rmsNormAVX2(y, x, w, inv []float32, share, eps float32)
 
 //go:noescape
 func rmsNormBackwardAVX2(dx, dw, x, w, dy, inv []float32, share float32)
+
+//go:noescape
+func advanceAVX2(h, b, c []float32, carry *[128]float64)
+
+//go:noescape
+func averageAVX2(h, b, c []float32, carry *[128]float64)
+
+//go:noescape
+func averageBackwardAVX2(dc, r, before, b, c []float32)
 
 //go:noescape
 func adamWAVX2(w, dw, m, v []float32, c *[9]float32)

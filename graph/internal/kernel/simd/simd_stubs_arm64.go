@@ -14,14 +14,16 @@ var setNEON = &Set{
 	Sigmoid: sigmoidNEON, SigmoidBackward: sigmoidBackwardNEON,
 	Silu: siluNEON, SiluBackward: siluBackwardNEON,
 	Swiglu: swigluNEON, SwigluBackward: swigluBackwardNEON,
-	Softmax: softmaxNEON, SoftmaxTile: softmaxTileNEON,
-	SoftmaxTileBackward: softmaxTileBackwardNEON, SigmoidTile: sigmoidTileNEON,
-	SigmoidTileBackward: sigmoidTileBackwardNEON, Softcap: softcapNEON,
-	DotRows: dotRowsNEON, ScaleRows: scaleRowsNEON,
-	ExpSum: expSumNEON, LayerNorm: layerNormNEON,
-	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON,
-	LayerNormSigmaBackward: layerNormSigmaBackwardNEON, RmsNorm: rmsNormNEON,
-	RmsNormBackward: rmsNormBackwardNEON, AdamW: adamWNEON,
+	Softplus: softplusNEON, Softmax: softmaxNEON,
+	SoftmaxTile: softmaxTileNEON, SoftmaxTileBackward: softmaxTileBackwardNEON,
+	SigmoidTile: sigmoidTileNEON, SigmoidTileBackward: sigmoidTileBackwardNEON,
+	Softcap: softcapNEON, DotRows: dotRowsNEON,
+	ScaleRows: scaleRowsNEON, ExpSum: expSumNEON,
+	LayerNorm: layerNormNEON, LayerNormBackward: layerNormBackwardNEON,
+	LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
+	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON,
+	Advance: advanceNEON, Average: averageNEON,
+	AverageBackward: averageBackwardNEON, AdamW: adamWNEON,
 	SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
 }
 
@@ -80,6 +82,9 @@ func swigluNEON(y, x, u []float32)
 func swigluBackwardNEON(dx, du, x, u, dy []float32)
 
 //go:noescape
+func softplusNEON(y, x []float32)
+
+//go:noescape
 func softmaxNEON(x, mask []float32, cols, rows int)
 
 //go:noescape
@@ -123,6 +128,15 @@ func rmsNormNEON(y, x, w, inv []float32, share, eps float32)
 
 //go:noescape
 func rmsNormBackwardNEON(dx, dw, x, w, dy, inv []float32, share float32)
+
+//go:noescape
+func advanceNEON(h, b, c []float32, carry *[128]float64)
+
+//go:noescape
+func averageNEON(h, b, c []float32, carry *[128]float64)
+
+//go:noescape
+func averageBackwardNEON(dc, r, before, b, c []float32)
 
 //go:noescape
 func adamWNEON(w, dw, m, v []float32, c *[9]float32)
