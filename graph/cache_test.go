@@ -537,3 +537,52 @@ func TestDropoutStepsCountThemselves(t *testing.T) {
 		t.Error("two steps drop the same entries")
 	}
 }
+
+// TestRecurrenceNorms: the norm of a state is that of the numbers in a cache after the same tokens, in both types, also
+// from states before the first token.
+func TestRecurrenceNorms(t *testing.T) {
+	for dtype, tolerance := range map[Dtype]float64{Float64: 1e-13, Float32: 1e-5} {
+		for _, delta := range []bool{false, true} {
+			h := RecurrenceShape{Batch: 2, Context: 5, Heads: 2, QK: 3, V: 4, Delta: delta}
+			operands := func(s Scope, rows int) (x, qkv, gates, beta Expr) {
+				x = s.Value("x", Normal(1), rows, 28)
+				return x, x.Cols(0, 20), x.Cols(20, 26).Square().Scale(-1), x.Cols(26, 28)
+			}
+			s := New(dtype, 3).Root()
+			all, qkv, gates, beta := operands(s, 10)
+			norms, _ := RecurrenceNorms(qkv, gates, beta, Expr{}, h)
+			got := values(t, norms)
+			cache := NewRecurrenceCache(h)
+			s = New(dtype, 4).Root()
+			at := s.Ints("at", 1, 6, NoneIgnored)
+			x, qkv, gates, beta := operands(s, 2)
+			p, err := Compile(CachedRecurrence(qkv, gates, beta, at, cache))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for token := range 5 {
+				at.Ints()[0] = token
+				for b := range 2 {
+					for i := range 28 {
+						x.Tensor().Set(b*28+i, all.Tensor().At((b*5+token)*28+i))
+					}
+				}
+				if err := p.Run(); err != nil {
+					t.Fatal(err)
+				}
+				held := cache.floats()
+				for i := range 4 { // two heads of two sequences
+					squares := 0.0
+					for j := range 12 {
+						v := Tensor{Shape: []int{48}, F32: held.F32, F64: held.F64}.At(i*12 + j)
+						squares += v * v
+					}
+					v, want := got[(i/2*5+token)*2+i%2], math.Sqrt(squares)
+					if !(math.Abs(v-want) <= tolerance*want) {
+						t.Errorf("delta rule %t, %v: token %d, head %d: got %v, want %v", delta, dtype, token, i, v, want)
+					}
+				}
+			}
+		}
+	}
+}

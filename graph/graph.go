@@ -69,7 +69,8 @@ type Expr struct {
 // places holds the activations that layers name, and the edits of them.
 type places struct {
 	found     map[string]Expr
-	order     []string // the keys of found in the order of the network
+	order     []string               // the keys of found in the order of the network
+	derived   map[string]func() Expr // those of Derive that Activation has not computed yet
 	edits     map[string][]func(Expr) Expr
 	equations map[string]bool // scopes that compute their equations instead of kernels
 
@@ -99,7 +100,10 @@ func (g *Graph) clear(dtype Dtype, pool *kernel.Pool) {
 	g.columns, g.multiplied, g.lookedUp = map[string][]int{}, map[string]bool{}, map[string]bool{}
 	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
 	g.memory.Double, g.memory.Stopped = dtype == Float64, g.interrupted
-	g.places = places{found: map[string]Expr{}, edits: map[string][]func(Expr) Expr{}, equations: map[string]bool{}}
+	g.places = places{
+		found: map[string]Expr{}, derived: map[string]func() Expr{},
+		edits: map[string][]func(Expr) Expr{}, equations: map[string]bool{},
+	}
 }
 
 // Sibling returns an empty Graph of the same type, seed and threads that shares parameters with g: a parameter declared

@@ -31,11 +31,31 @@ func (s Scope) Place(name string, x Expr) Expr {
 		y.scope = x.scope
 		x = y
 	}
-	if _, seen := g.places.found[path]; !seen {
-		g.places.order = append(g.places.order, path)
-		g.places.found[path] = x
-	}
+	g.places.record(path, x)
 	return x
+}
+
+// record adds an activation, unless it exists already.
+func (p *places) record(path string, x Expr) (first bool) {
+	if _, seen := p.found[path]; seen {
+		return false
+	}
+	p.order = append(p.order, path)
+	p.found[path] = x
+	return true
+}
+
+// Derive is like Place for an activation on which nothing else depends, such as the norm of a state. Activation calls
+// of to compute it, so that it costs nothing otherwise. It is an error to edit such an activation.
+func (s Scope) Derive(name string, of func() Expr) {
+	g, path := s.g, s.full(name)
+	switch {
+	case !g.exists() || of == nil:
+	case len(g.places.edits[path]) > 0:
+		g.fail(path, "an edit of an activation on which nothing depends, which would change nothing")
+	case g.places.record(path, Expr{}):
+		g.places.derived[path] = of
+	}
 }
 
 // Edit replaces the activation at a place by the result of edit, an expression of the same shape, in the layers built
@@ -103,8 +123,8 @@ func (g *Graph) Spell(scopes ...string) {
 	}
 }
 
-// Activation returns the expression passed to Place at a place. For an unknown place it returns an error that lists
-// similar ones.
+// Activation returns the expression passed to Place at a place, or calls the function passed to Derive. For an unknown
+// place it returns an error that lists similar ones.
 func (g *Graph) Activation(place string) (Expr, error) {
 	if err := g.Err(); err != nil {
 		return Expr{}, err
@@ -113,7 +133,12 @@ func (g *Graph) Activation(place string) (Expr, error) {
 	if !ok {
 		return Expr{}, errors.Errorf("no activation %q: %s", place, nearest(place, g.places.found))
 	}
-	return x, nil
+	if of := g.places.derived[place]; of != nil {
+		delete(g.places.derived, place)
+		Scope{g, place}.Try(func() { x = of() })
+		g.places.found[place] = x
+	}
+	return x, g.Err()
 }
 
 // Places lists the activations that match any of the patterns, or all of them without patterns, in the order of the

@@ -242,3 +242,40 @@ func TestEditedByRows(t *testing.T) {
 		t.Error("a graph of entire contexts has rows")
 	}
 }
+
+// An activation on which nothing depends is computed once it is asked for, and only then, and it cannot be edited.
+func TestDerive(t *testing.T) {
+	g, calls := New(Float64, 1), 0
+	out := squares(g)
+	derive := func(g *Graph, out Expr) {
+		g.Root().Sub("h.1").Derive("norm", func() Expr { calls++; return out.Sqrt() })
+		g.Root().Sub("h.1").Derive("norm", func() Expr { return out })
+	}
+	derive(g, out)
+	if got, err := g.Places("h.1.*"); err != nil || !slices.Equal(got, []string{"h.1.mlp", "h.1.norm"}) || calls != 0 {
+		t.Errorf("got %q (%v) after %d calls, want h.1.norm after none", got, err, calls)
+	}
+	x, err := g.Activation("h.1.norm")
+	again, _ := g.Activation("h.1.norm")
+	if err != nil || calls != 1 || again.Node() != x.Node() {
+		t.Fatalf("got two activations after %d calls (%v), want one", calls, err)
+	}
+	p, err := CompileWith(out.SumAll(), []Expr{x}, g.Params()[0])
+	if err == nil {
+		err = p.Run()
+	}
+	if err != nil || !slices.Equal(p.Kept(x).F64, []float64{9, 9}) {
+		t.Errorf("got %v (%v), want 9 and 9", p.Kept(x).F64, err)
+	}
+	s := g.Sibling()
+	s.Edit("h.1.norm", func(x Expr) Expr { return x })
+	derive(s, squares(s))
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "h.1.norm: an edit of an activation on which nothing depends") {
+		t.Errorf("an edit: got the error %v", err)
+	}
+	g = New(Float64, 1)
+	g.Root().Derive("norm", func() Expr { panic("no norm") })
+	if _, err := g.Activation("norm"); err == nil || !strings.Contains(err.Error(), "norm: panic: no norm") {
+		t.Errorf("a panic: got the error %v", err)
+	}
+}

@@ -88,6 +88,19 @@ func Recurrence(qkv, gates, beta, states Expr, h RecurrenceShape) (y, after Expr
 	return y, after, ok
 }
 
+// RecurrenceNorms returns the kernel of the norms √ΣS² of the states of Recurrence after every token, one for each
+// head: (B·T, H(2·QK+V)) → (B·T, H). It goes from token to token in float64, and has no derivative.
+func RecurrenceNorms(qkv, gates, beta, states Expr, h RecurrenceShape) (norms Expr, ok bool) {
+	others := present(gates, beta, states)
+	return qkv.kernel("recurrence norms", func() (*G.Node, error) {
+		r, err := h.recurrence(qkv, gates, beta, states, h.Batch*h.Context)
+		if err != nil {
+			return nil, err
+		}
+		return qkv.g.ops.RecurrenceNorms(r, append(G.Nodes{qkv.node}, nodes(others...)...)...)
+	}, others...)
+}
+
 // RecurrenceCache holds the states of a linear recurrence after the tokens so far. Its size does not depend on their
 // number.
 type RecurrenceCache struct {

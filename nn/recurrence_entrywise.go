@@ -171,6 +171,7 @@ func lruInput(v, c graph.Expr) graph.Expr { // (n, w), (n, w) → (n, w)
 // features are the states of a recurrence entry by entry, which it carries from token to token.
 type features struct {
 	shape graph.ScanShape
+	heads int // their number, each with a part of the features
 	cache *graph.ScanCache
 	state *State
 	scope graph.Scope
@@ -185,14 +186,14 @@ func newFeatures(at Site, name string, average bool) features {
 	}
 	h := graph.ScanShape{Batch: at.Batch, Context: at.Context, Width: at.Heads * at.V, Average: average}
 	cache := cacheAt(at.Caches, at.Path(), func() *graph.ScanCache { return graph.NewScanCache(h) })
-	return features{h, cache, at.state(h.Width), at.Scope}
+	return features{h, at.Heads, cache, at.state(h.Width), at.Scope}
 }
 
 // forward returns h of all tokens of every sequence, given c = a − 1 of their gates a.
 func (l features) forward(b, c graph.Expr) graph.Expr { // (B·T, w), (B·T, w) → (B·T, w)
 	c = l.scope.Place("decay", c)
 	if l.state == nil {
-		return l.scope.Place("read", l.of(b, c, l.shape))
+		return l.read(l.of(b, c, l.shape))
 	}
 	batch, length := l.shape.Batch, l.shape.Context
 	before := l.state.Before.In(l.scope)
@@ -202,7 +203,16 @@ func (l features) forward(b, c graph.Expr) graph.Expr { // (B·T, w), (B·T, w) 
 	longer.Context++
 	h := l.of(b, c, longer)
 	l.state.After = lastRows(h, batch, 1)
-	return l.scope.Place("read", lastRows(h, batch, length).Reshape(batch*length, l.shape.Width))
+	return l.read(lastRows(h, batch, length).Reshape(batch*length, l.shape.Width))
+}
+
+// read names h of all tokens, and its norm √Σh² over the features of a head.
+func (l features) read(h graph.Expr) graph.Expr { // (B·T, w) → (B·T, w)
+	l.scope.Derive("state_norm", func() graph.Expr { // (B·T, H)
+		rows, heads := l.shape.Batch*l.shape.Context, l.heads
+		return h.Square().Reshape(rows*heads, l.shape.Width/heads).Sum().Sqrt().Reshape(rows, heads)
+	})
+	return l.scope.Place("read", h)
 }
 
 // of computes h for sequences of the shape's length.

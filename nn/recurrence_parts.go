@@ -39,13 +39,31 @@ func (l states) forward(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2d
 		before = l.state.Before.In(l.scope)
 	}
 	y, after, ok := graph.Recurrence(qkv, gates, beta, before, l.shape)
+	var all []graph.Expr
 	if !ok {
-		y, after = l.spelled(qkv, gates, beta, before)
+		y, all = l.spelled(qkv, gates, beta, before)
+		after = all[len(all)-1].Reshape(l.shape.Batch, l.shape.Heads*l.shape.QK*l.shape.V)
 	}
 	if l.state != nil {
 		l.state.After = after
 	}
+	l.scope.Derive("state_norm", func() graph.Expr {
+		if norms, ok := graph.RecurrenceNorms(qkv, gates, beta, before, l.shape); ok {
+			return norms
+		}
+		return l.norms(all)
+	})
 	return l.scope.Place("read", y)
+}
+
+// norms returns √ΣS² of the states after every token.
+func (l states) norms(all []graph.Expr) graph.Expr { // T of (B, H, dρ, dh) → (B·T, H)
+	h := l.shape
+	norms := make([]graph.Expr, len(all))
+	for t, state := range all {
+		norms[t] = state.Square().Reshape(h.Batch*h.Heads, h.QK*h.V).Sum().Sqrt().Reshape(h.Batch, h.Heads)
+	}
+	return norms[0].Join(norms[1:]...).Reshape(h.Batch*h.Context, h.Heads)
 }
 
 // step is forward for new tokens, which continue from the states after those so far.
@@ -62,8 +80,8 @@ func (l states) mixing() float64 {
 	return 2 * n
 }
 
-// spelled is the recurrence, token by token. It also returns the states after the last token.
-func (l states) spelled(qkv, gates, beta, before graph.Expr) (y, after graph.Expr) { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
+// spelled is the recurrence, token by token. It also returns the states after every token, (B, H, dρ, dh).
+func (l states) spelled(qkv, gates, beta, before graph.Expr) (y graph.Expr, all []graph.Expr) { // → (B·T, H·dh)
 	h := l.shape
 	at := func(x graph.Expr, t, from, heads int, shape ...int) graph.Expr { // columns of token t of every sequence
 		width := int(x.Entries()) / (h.Batch * h.Context)
@@ -81,6 +99,7 @@ func (l states) spelled(qkv, gates, beta, before graph.Expr) (y, after graph.Exp
 	}
 	var state graph.Expr
 	results := make([]graph.Expr, h.Context)
+	all = make([]graph.Expr, h.Context)
 	for t := range results {
 		q := at(qkv, t, 0, h.QK, 1, h.QK)             //                 (B, H, 1, dρ)
 		k := at(qkv, t, h.Heads*h.QK, h.QK, 1, h.QK)  //                 (B, H, 1, dρ)
@@ -102,11 +121,12 @@ func (l states) spelled(qkv, gates, beta, before graph.Expr) (y, after graph.Exp
 		if beta.Graph() != nil {
 			u = u.Mul(at(beta, t, 0, 1, 1, 1)) // β·(…)
 		}
-		state = state.Add(kT.MatMul(u))                            // S + k·uᵀ
+		state = state.Add(kT.MatMul(u)) // S + k·uᵀ
+		all[t] = state
 		results[t] = q.MatMul(state).Reshape(h.Batch, h.Heads*h.V) // Sᵀ·q            (B, H·dh)
 	}
 	y = results[0].Join(results[1:]...).Reshape(h.Batch*h.Context, h.Heads*h.V)
-	return y, state.Reshape(h.Batch, h.Heads*h.QK*h.V)
+	return y, all
 }
 
 // logSigmoid is c·ln σ(x) = −c·softplus(−x), entry by entry.

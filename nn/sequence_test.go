@@ -1262,24 +1262,27 @@ func BenchmarkLinearAttention(b *testing.B) {
 	}
 }
 
+// recurred returns a recurrence of random inputs x.
+func recurred(build func(at Site) Cached, d Dims, kernels bool, carry *Carry) (x, y graph.Expr) {
+	g := graph.New(graph.Float64, 3)
+	g.Kernels = kernels
+	at := newSite(g, d)
+	at.Carry = carry
+	x = at.Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+	y = build(at).Forward(x)
+	for _, w := range g.Params() { // a short convolution starts as the identity
+		for i := range w.Tensor().Len() {
+			w.Tensor().Set(i, w.Tensor().At(i)+0.3*math.Sin(float64(i)))
+		}
+	}
+	return x, y
+}
+
 // carried returns the results of a recurrence for a text of two windows of the given sizes, one after the other with
 // the states handed on, and those for the text at once.
 func carried(t *testing.T, build func(at Site) Cached, d Dims, kernels bool) (windows, whole []float64) {
 	t.Helper()
-	made := func(d Dims, carry *Carry) (x, y graph.Expr) {
-		g := graph.New(graph.Float64, 3)
-		g.Kernels = kernels
-		at := newSite(g, d)
-		at.Carry = carry
-		x = at.Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
-		y = build(at).Forward(x)
-		for _, w := range g.Params() { // a short convolution starts as the identity
-			for i := range w.Tensor().Len() {
-				w.Tensor().Set(i, w.Tensor().At(i)+0.3*math.Sin(float64(i)))
-			}
-		}
-		return x, y
-	}
+	made := func(d Dims, carry *Carry) (x, y graph.Expr) { return recurred(build, d, kernels, carry) }
 	long, carry := d, &Carry{}
 	long.Context *= 2
 	x, y := made(long, nil)
@@ -1326,4 +1329,78 @@ func TestCarry(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestStateNorms: the norms of the states are those of the states that a layer hands on after each token, if every token
+// is a window of its own. Reading them changes no result.
+func TestStateNorms(t *testing.T) {
+	d := Dims{Batch: 2, Context: 5, Embd: 6, Heads: 2, QK: 3, V: 2, Blocks: 1}
+	for name, build := range recurrences() {
+		for _, kernels := range []bool{true, false} {
+			what := fmt.Sprintf("%s, kernels %t", name, kernels)
+			x, y := recurred(build, d, kernels, nil)
+			before := output(t, y)
+			norms, err := x.Graph().Activation("h.0.state_norm")
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			p, err := graph.CompileWith(y, []graph.Expr{norms})
+			if err == nil {
+				err = p.Run()
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if !slices.Equal(p.Value().F64, before.F64) {
+				t.Errorf("%s: other results if the norms are read", what)
+			}
+			if want := []int{d.Batch * d.Context, d.Heads}; !slices.Equal(p.Kept(norms).Shape, want) {
+				t.Fatalf("%s: got norms %v, want %v", what, p.Kept(norms).Shape, want)
+			}
+			sameNumbers(t, what, p.Kept(norms).F64, handedOn(t, build, d, kernels, x.Tensor().F64))
+		}
+	}
+}
+
+// handedOn returns the norms of the states that a layer hands on after each of the tokens x, (B·T, H).
+func handedOn(t *testing.T, build func(at Site) Cached, d Dims, kernels bool, x []float64) []float64 {
+	t.Helper()
+	one, carry := d, &Carry{}
+	one.Context = 1
+	part, y := recurred(build, one, kernels, carry)
+	var after []graph.Expr
+	for _, s := range carry.States() {
+		after = append(after, s.After)
+	}
+	p, err := graph.CompileWith(y, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	norms := make([]float64, d.Batch*d.Context*d.Heads)
+	for token := range d.Context {
+		for b := range d.Batch {
+			copy(part.Tensor().F64[b*d.Embd:][:d.Embd], x[(b*d.Context+token)*d.Embd:])
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range carry.States() {
+			state := p.Kept(s.After)
+			if err := s.Before.Tensor().Copy(state); err != nil {
+				t.Fatal(err)
+			}
+			if s.Before.Name() != "h.0.state" { // that of a convolution
+				continue
+			}
+			size := state.Len() / d.Batch / d.Heads
+			for i := range d.Batch * d.Heads {
+				squares := 0.0
+				for _, v := range state.F64[i*size:][:size] {
+					squares += v * v
+				}
+				norms[(i/d.Heads*d.Context+token)*d.Heads+i%d.Heads] = math.Sqrt(squares)
+			}
+		}
+	}
+	return norms
 }

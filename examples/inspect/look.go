@@ -19,7 +19,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// look prints the logit lens and the heads' scores on a text, and writes a page of them.
+// look prints the logit lens, the heads' scores and the states of recurrences on a text, and writes a page of them.
 func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer) error {
 	ids, err := base.Prompt(tok, o.prompt)
 	if err != nil {
@@ -43,10 +43,18 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 	} else if err := heads(w, layers, ids); err != nil {
 		return err
 	}
+	held, err := base.States(m, ids)
+	if err == nil && len(held) > 0 {
+		err = states(w, held)
+	}
+	if err != nil {
+		return err
+	}
 	p, err := inside(title, m, tok, ids, lens)
 	if err != nil {
 		return err
 	}
+	p.States = held
 	if n := m.Config.NLayer * m.Config.NHead; n*len(ids)*len(ids) <= most {
 		p.Layers = layers
 	} else {
@@ -128,6 +136,34 @@ func heads(w io.Writer, layers []page.Layer, ids []int) error {
 		}
 	}
 	return t.Flush()
+}
+
+// states prints the gates and states of the recurrent heads.
+func states(w io.Writer, list []page.State) error {
+	fmt.Fprint(w, "\nThe states of the heads: the share α that a token keeps and the factor β by which it writes, "+
+		"if there are such gates;\nthe norm of the state; means over the text, and the norm after the last token\n\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "head\tα\tβ\tnorm\tlast norm")
+	for _, s := range list {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.3g\t%.3g\n",
+			s.Name, gate(s.Alpha), gate(s.Beta), mean(s.Norm), s.Norm[len(s.Norm)-1])
+	}
+	return t.Flush()
+}
+
+// gate returns the mean of a gate as text, or a dash if there is none.
+func gate(list []float64) string {
+	if len(list) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.3g", mean(list))
+}
+
+func mean(list []float64) (mean float64) {
+	for _, x := range list {
+		mean += x / float64(len(list))
+	}
+	return mean
 }
 
 // number returns x as text, or a dash if it is NaN.

@@ -1,5 +1,6 @@
-// Inspect looks inside a trained model: its prediction after every block, the attention of every head, and its loss
-// without a head, or a block's attention or MLP. It also shows several runs in common charts.
+// Inspect looks inside a trained model: its prediction after every block, the attention of every head or the gates and
+// states of its recurrence, and its loss without a head, or a block's attention or MLP. It also shows several runs in
+// common charts.
 //
 //	go run ./examples/inspect -prompt "To be or not to be"    # tables and a page of the model in out/ on the text
 //	go run ./examples/inspect -prompt "To be" -forms          # a heatmap of every head, beside prescribed forms
@@ -46,7 +47,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	})
 	program.Group(fs, "The model on a text", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.prompt, "prompt", "",
-			"text of at most block_size tokens, for the logit lens and the heads' scores")
+			"text of at most block_size tokens, for the logit lens, the heads' scores, "+
+				"and the gates and states of recurrences")
 		fs.StringVar(&o.page, "page", "", "file for the page; by default inside.html, with -runs runs.html")
 	})
 	program.Group(fs, "The heads on the text beside prescribed forms", func(fs *flag.FlagSet) {

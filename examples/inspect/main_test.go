@@ -140,6 +140,35 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+// A model with a recurrence has a table of the gates and norms of its states, in the page too. A block of a hybrid that
+// is no recurrence has none.
+func TestStates(t *testing.T) {
+	for attention, want := range map[string][]string{
+		"gated_deltanet":  {"\nhead +α +β +norm +last norm\nh.0 head 0 +0\\.\\d+ +0\\.\\d+ +[\\d.e-]+ +[\\d.e-]+\n", "\nh.1 head 2 "},
+		"rglru,retnet":    {"\nh.0 head 2 +0\\.9\\d* +– ", "\nh.1 head 0 +0\\.969 +– "},
+		"deltanet,causal": {"\nh.0 head 1 +– +0\\.", "\nh.1.0 "},
+	} {
+		dir, _ := saved(t, attention)
+		html := filepath.Join(t.TempDir(), "x.html")
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard); err != nil {
+			t.Fatalf("%s: %v", attention, err)
+		}
+		for _, want := range want {
+			if !regexp.MustCompile(want).Match(out.Bytes()) {
+				t.Errorf("%s: got\n%s\nwant %q in it", attention, &out, want)
+			}
+		}
+		if got := strings.Contains(out.String(), "h.1 head"); got == strings.Contains(attention, "causal") {
+			t.Errorf("%s: got\n%s\nwant states of the recurrences alone", attention, &out)
+		}
+		written, err := os.ReadFile(html)
+		if err != nil || !bytes.Contains(written, []byte("What each state holds")) {
+			t.Errorf("%s: no states in the page (%v)", attention, err)
+		}
+	}
+}
+
 // A model whose attention has no weights still has a lens.
 func TestNoWeights(t *testing.T) {
 	dir, _ := saved(t, "linear")

@@ -15,6 +15,7 @@
 //	h.i.attn.decay                          ln α of a recurrence; of mingru and rglru α − 1          (B·T, H or more)
 //	h.i.attn.beta                           β of a recurrence, or Δ of mamba2                        (B·T, H)
 //	h.i.attn.read                           Sᵀ·q or h of a recurrence, before the norm and the gate  (B·T, H·dh)
+//	h.i.attn.state_norm                     √ΣS², the norm of the state of a recurrence after a token (B·T, H)
 //	h.i.attn.heads                          the heads' results side by side, before c_proj           (B·T, H·dh)
 //	h.i.mlp.act                             the features after the activation                        (B·T, f)
 //	h.i.skip                                with skips, the input of the block after its skip        (B·T, d)
@@ -23,7 +24,8 @@
 //
 // In a pattern "*" matches any one part of a name between dots: "h.*" matches the residual streams. Attention in
 // kernels stores neither queries nor weights. If one is requested, only that layer computes its equation without the
-// kernel, and its results differ in the last bits. The model itself is unchanged.
+// kernel, and its results differ in the last bits. The model itself is unchanged. Nothing depends on the norms of
+// states: they are computed only if they are requested, and cannot be replaced.
 //
 // The analyses are based on these functions. LogitLens returns what each block would predict, HeadScores which tokens
 // each head attends to, and Ablate the loss without a part. Attribute returns the contribution of each part to a logit,

@@ -17,6 +17,7 @@ type Inside struct {
 	Blocks       []string  // the columns of Lens
 	Lens         [][]Guess // for every token, after every block
 	Layers       []Layer
+	States       []State // of every head of a recurrence
 	Sum          *Sum
 }
 

@@ -17,6 +17,36 @@ const show = layers.length && {
 const rows = [...document.querySelectorAll("#lens tbody tr")];
 rows.forEach((row, i) => { row.onclick = () => choose(i, layer, head); });
 
+// strip shows a number of every token in a row, which is clicked to choose one.
+function strip(numbers, most) {
+  const canvas = make("canvas", {ariaHidden: "true"}), mark = make("i", {});
+  canvas.onclick = e => choose(Math.min(n - 1, Math.floor(n * e.offsetX / canvas.clientWidth)), layer, head);
+  mark.style.width = `calc(100% / ${n})`;
+  return {
+    cell: make("td", {}, make("div", {className: "over"}, canvas, mark)),
+    paint: () => paint(canvas, [numbers.map(x => x / most)]),
+    mark: token => { mark.style.left = `calc(100% * ${token} / ${n})`; },
+  };
+}
+
+// states has a row for every head of a recurrence.
+const states = (data.States || []).map(s => {
+  const numbers = [s.Alpha, s.Beta, s.Norm].map(() => make("td", {className: "number"}));
+  const strips = [s.Alpha && strip(s.Alpha, 1), strip(s.Norm, Math.max(...s.Norm) || 1)];
+  at("states").tBodies[0].append(make("tr", {}, make("th", {scope: "row", textContent: s.Name}), ...numbers,
+    ...strips.map(x => x ? x.cell : make("td", {}))));
+  const drawn = strips.filter(x => x);
+  return {
+    paint: () => drawn.forEach(x => x.paint()),
+    mark: token => {
+      [s.Alpha, s.Beta, s.Norm].forEach((list, i) => {
+        numbers[i].textContent = list ? Number(list[token].toPrecision(3)) : "–";
+      });
+      drawn.forEach(x => x.mark(token));
+    },
+  };
+});
+
 // tint colours the text: each token by its loss, of 6 nats or more in full, or by what the chosen one takes of it.
 function tint() {
   if (by) words.forEach((word, i) => {
@@ -88,11 +118,13 @@ function choose(i, l, h) {
     looks();
   }
   if (data.Sum) adds();
+  states.forEach(s => s.mark(token));
   tint();
   say(token);
 }
 
 function repaint() {
+  states.forEach(s => s.paint());
   if (!show) return;
   show.heads.paint(layers);
   ramp(at("ramp"));

@@ -27,6 +27,15 @@ func text(n, blocks, heads int) page.Inside {
 	for t := range n {
 		p.Sum.Of = append(p.Sum.Of, p.Tokens[(t+1)%n])
 	}
+	for h := range heads {
+		s := page.State{Name: fmt.Sprintf("h.0 head %d", h)}
+		for t := range n {
+			if s.Norm = append(s.Norm, float64(t)+0.123456); h > 0 {
+				s.Alpha, s.Beta = append(s.Alpha, r.Float64()), append(s.Beta, 0.5)
+			}
+		}
+		p.States = append(p.States, s)
+	}
 	for b := range blocks {
 		name := fmt.Sprintf("h.%d", b)
 		l := page.Layer{Name: name}
@@ -152,6 +161,10 @@ func TestBrowserInside(t *testing.T) {
 		`document.querySelector("#lens tr[aria-current]").rowIndex`:                       "5",
 		`document.querySelector("#adds caption").textContent`:                             "the logit of “\"'&” behind token 4 “</script><b>”",
 		`document.querySelector("#adds tbody tr:last-child").textContent`:                 fmt.Sprintf("the logit%.2f", p.Sum.Logits[4]),
+		`document.querySelectorAll("#states tbody tr").length`:                            "3",
+		`document.querySelector("#states tbody tr").innerText`:                            "h.0 head 0\t–\t–\t4.12\t\t",
+		`document.querySelectorAll("#states tbody td:nth-child(3)")[1].innerText`:         "0.5",
+		`document.querySelectorAll("#states canvas").length`:                              "5",
 		`document.querySelectorAll("#adds tbody tr").length`:                              "3",
 		`document.getElementById("tokens").textContent`:                                   "abc⏎\n</script><b>\"'&ghi",
 		`document.documentElement.scrollWidth <= document.body.parentElement.clientWidth`: "true",
@@ -159,6 +172,12 @@ func TestBrowserInside(t *testing.T) {
 		if got := b.ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
+	}
+	b.ask(`document.querySelector("#states canvas").dispatchEvent(new MouseEvent("click", {clientX:
+		document.querySelector("#states canvas").getBoundingClientRect().left + 1}))`)
+	says("Token 0 “a”")
+	if got := b.ask(`document.querySelector("#states tbody td:nth-child(4)").innerText`); got != "0.123" {
+		t.Errorf("behind token 0: got a norm of %q, want 0.123", got)
 	}
 	for _, scheme := range []string{"dark", "light"} { // masked has none of the shades
 		b.show(400, 700, scheme)
@@ -176,7 +195,7 @@ func TestBrowserInside(t *testing.T) {
 			t.Errorf("a %swithout a name can have the focus", name)
 		}
 	}
-	p.Lens, p.Losses, p.Sum = nil, nil, nil
+	p.Lens, p.Losses, p.Sum, p.States = nil, nil, nil, nil
 	b.visit(saved(t, written(t, p)))
 	says("Token 8")
 	p.Layers, p.Tokens = nil, p.Tokens[:1]

@@ -1,9 +1,6 @@
 package page
 
-import (
-	"encoding/json"
-	"strconv"
-)
+import "encoding/json"
 
 // Layer holds the attention weights of a block: for every head, row i has the weights of query i for every key.
 type Layer struct {
@@ -18,10 +15,7 @@ func (l Layer) MarshalJSON() ([]byte, error) {
 	for _, rows := range l.Heads {
 		head := make([][]float64, len(rows))
 		for i, row := range rows {
-			for _, v := range row {
-				x, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64) // a formatted number is always valid
-				head[i] = append(head[i], x)
-			}
+			head[i] = fourDigits(row)
 		}
 		short.Heads = append(short.Heads, head)
 	}

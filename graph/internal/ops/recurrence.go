@@ -56,6 +56,26 @@ func (b *Builder) Recurrence(r Recurrence, operands ...*G.Node) (y, after *G.Nod
 	return y, after, err
 }
 
+// RecurrenceNorms returns the norms of the states of r after every token, (Batch·Tokens, Heads), which have no
+// derivative. The operands are those of Recurrence.
+func (b *Builder) RecurrenceNorms(r Recurrence, operands ...*G.Node) (*G.Node, error) {
+	return b.node(&Op{
+		name: fmt.Sprintf("recurrence.norms(%v)", r), shape: rowsOfHeads(operands[0], r.Shape.Heads, 1),
+		f32: recurrenceNorms[float32](b.Pool, r), f64: recurrenceNorms[float64](b.Pool, r),
+	}, operands...)
+}
+
+func recurrenceNorms[T kernel.Float](p *kernel.Pool, r Recurrence) body[T] {
+	l := recurrent.Linear[T](r.Shape)
+	return func(y []T, in [][]T) {
+		var before []T
+		if r.State {
+			before = in[len(in)-1]
+		}
+		l.Norms(p, y, operandsOf(r, in), before)
+	}
+}
+
 // wrt reports which operands have a gradient: a fixed row of gates and the states before the first token have none.
 func (r Recurrence) wrt() []bool {
 	wrt := []bool{true}

@@ -77,6 +77,9 @@ func arguments() map[string]func(w *world) []any {
 		"graph.Recurrence": func(w *world) []any {
 			return []any{w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2), get[graph.RecurrenceShape](w)}
 		},
+		"graph.RecurrenceNorms": func(w *world) []any {
+			return []any{w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2), get[graph.RecurrenceShape](w)}
+		},
 		"graph.CachedRecurrence": func(w *world) []any {
 			return []any{w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("beta", 2, 1), w.place(), get[*graph.RecurrenceCache](w)}
 		},

@@ -205,6 +205,7 @@ var functions = map[string]any{
 	"graph.ReLU":                      graph.ReLU,
 	"graph.ReLU2":                     graph.ReLU2,
 	"graph.Recurrence":                graph.Recurrence,
+	"graph.RecurrenceNorms":           graph.RecurrenceNorms,
 	"graph.Reinforce":                 graph.Reinforce,
 	"graph.Rotate":                    graph.Rotate,
 	"graph.Scale":                     graph.Scale,

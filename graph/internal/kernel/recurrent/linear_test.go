@@ -112,6 +112,26 @@ func widest(x []float64) (m float64) {
 	return m
 }
 
+// last returns the numbers of the heads at the last token of every sequence, in x (Batch·Tokens, Heads).
+func last(l Linear[float64], x []float64) (list []float64) {
+	for b := range l.Batch {
+		list = append(list, x[((b+1)*l.Tokens-1)*l.Heads:][:l.Heads]...)
+	}
+	return list
+}
+
+// lengths returns the norms of states of n numbers.
+func lengths(states []float64, n int) (norms []float64) {
+	for s := range slices.Chunk(states, n) {
+		squares := 0.0
+		for _, v := range s {
+			squares += v * v
+		}
+		norms = append(norms, math.Sqrt(squares))
+	}
+	return norms
+}
+
 // TestLinear compares the chunked form with the recurrence step by step, in both types, with and without a state, and
 // on one thread and several.
 func TestLinear(t *testing.T) {
@@ -128,6 +148,13 @@ func TestLinear(t *testing.T) {
 				l.Forward(p, y, x, kept, state, make([]float64, l.ScratchLen(p)))
 				near(t, "y", y, want, 1e-13)
 				near(t, "state", state, states, 1e-13)
+				norms := make([]float64, l.Batch*l.Tokens*l.Heads)
+				l.Norms(p, norms, x, nil)
+				near(t, "norms", last(l, norms), lengths(states, l.QK*l.V), 1e-13)
+				l.Norms(p, norms, x, states)
+				continued := slices.Clone(states)
+				l.Forward(p, y, x, nil, continued, make([]float64, l.ScratchLen(p)))
+				near(t, "norms from a state", last(l, norms), lengths(continued, l.QK*l.V), 1e-13)
 				alone := kernel.NewPool(1)
 				l.Forward(alone, y, x, nil, nil, make([]float64, l.ScratchLen(alone)))
 				near(t, "y on one thread", y, want, 1e-13)
