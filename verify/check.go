@@ -120,8 +120,12 @@ func compare(w work, s subject, plan variants.Plan, roads []*results, look sampl
 	if err := r.exact(s.identity(plan)); err != nil {
 		return nil, err
 	}
+	build, err := variants.Builder[complex128](plan)
+	if err != nil {
+		return nil, err
+	}
 	objective := func(p hand.Parameters[complex128]) (complex128, error) {
-		m, err := variants.Model(plan, p)
+		m, err := build(p)
 		if err != nil {
 			return 0, err
 		}

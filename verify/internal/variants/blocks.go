@@ -64,7 +64,7 @@ func postNorm[T hand.Number](p Place[T]) hand.Layer[T] {
 }
 
 func sandwich[T hand.Number](p Place[T]) hand.Layer[T] {
-	b, norm := sublayers(p), find[T]("norm", p.plan.Norm).Hand
+	b, norm := sublayers(p), p.variant("norm", p.plan.Norm).Hand
 	return hand.SandwichBlock[T]{
 		Norm1: b.Norm1, Attention: b.Attention, Post1: norm(p.At("ln_1_post")),
 		Norm2: b.Norm2, MLP: b.MLP, Post2: norm(p.At("ln_2_post")),
@@ -80,7 +80,7 @@ func parallel[T hand.Number](p Place[T]) hand.Layer[T] {
 }
 
 func sublayers[T hand.Number](p Place[T]) hand.Block[T] {
-	norm := find[T]("norm", p.plan.Norm).Hand
+	norm := p.variant("norm", p.plan.Norm).Hand
 	return hand.Block[T]{
 		Norm1:     norm(p.At("ln_1")),
 		Attention: p.At("attn").sublayer("attention", p.side.attention),

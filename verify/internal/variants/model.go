@@ -70,10 +70,28 @@ type Encoder struct {
 var ErrNoFormula = errors.New("verify: no formula by hand")
 
 // Model builds the model from the parameters.
-func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err error) {
-	if err := c.check(); err != nil {
-		return m, err
+func Model[T hand.Number](c Plan, p hand.Parameters[T]) (hand.Model[T], error) {
+	build, err := Builder[T](c)
+	if err != nil {
+		return hand.Model[T]{}, err
 	}
+	return build(p)
+}
+
+// Builder returns a function that builds the model from parameters. It looks the names of the plan up once, for the
+// complex step, which builds a model for every entry. Several threads may call it.
+func Builder[T hand.Number](c Plan) (build func(hand.Parameters[T]) (hand.Model[T], error), err error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	lists := map[string][]Variant[T]{}
+	for _, kind := range kinds() {
+		lists[kind] = of[T](kind)
+	}
+	return func(p hand.Parameters[T]) (hand.Model[T], error) { return model(c, p, lists) }, nil
+}
+
+func model[T hand.Number](c Plan, p hand.Parameters[T], lists map[string][]Variant[T]) (m hand.Model[T], err error) {
 	if err := p.Check(); err != nil {
 		return m, err
 	}
@@ -91,10 +109,10 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 		at.Balance = &hand.Balances[T]{Coefficient: alpha}
 		m.Balance = at.Balance
 	}
-	decoder := Place[T]{Site: at, plan: c, side: c.decoderSide()}
+	decoder := Place[T]{Site: at, plan: c, lists: lists, side: c.decoderSide()}
 	if c.Encoder != nil {
 		decoder = decoder.At("decoder")
-		s := stack(Place[T]{Site: at.At("encoder"), plan: c, side: c.encoderSide()})
+		s := stack(Place[T]{Site: at.At("encoder"), plan: c, lists: lists, side: c.encoderSide()})
 		m.Encoder = &s
 	}
 	m.Decoder = func(z hand.Matrix[T]) hand.Stack[T] {
@@ -189,7 +207,7 @@ func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 		Drop:      p.Site.Drop("drop"),
 		Scale:     p.plan.Embeddings,
 	}
-	block, attentions := find[T]("block", p.plan.Block), spread(p.side.attention)
+	block, attentions := p.variant("block", p.plan.Block), spread(p.side.attention)
 	for i := range p.plan.Layers + p.plan.Future {
 		at := p.At(fmt.Sprintf("h.%d", i))
 		at.block = min(i, p.plan.Layers-1)

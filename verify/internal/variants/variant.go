@@ -53,6 +53,7 @@ const (
 type Place[T hand.Number] struct {
 	Site   hand.Site[T] // its parameters
 	plan   Plan
+	lists  map[string][]Variant[T] // by kind, where many models are built; otherwise nil
 	side   side
 	block  int
 	memory hand.Matrix[T] // the encoder's output, in a decoder that attends to it
@@ -72,7 +73,19 @@ func Alone[T hand.Number](at hand.Site[T], c Plan) Place[T] {
 }
 
 // layer returns the layer of the named variant at this place.
-func (p Place[T]) layer(kind, name string) hand.Layer[T] { return find[T](kind, name).Hand(p) }
+func (p Place[T]) layer(kind, name string) hand.Layer[T] { return p.variant(kind, name).Hand(p) }
+
+// variant returns the variant of that name.
+func (p Place[T]) variant(kind, name string) (v Variant[T]) {
+	list, ok := p.lists[kind]
+	if !ok {
+		list = of[T](kind)
+	}
+	if i := slices.IndexFunc(list, func(v Variant[T]) bool { return v.Name == name }); i >= 0 {
+		return list[i]
+	}
+	return v
+}
 
 // List returns all variants, kind by kind.
 func List[T hand.Number]() (list []Variant[T]) {
@@ -128,15 +141,6 @@ func of[T hand.Number](kind string) (list []Variant[T]) {
 
 // none is the name of an optional part that is absent.
 const none = "none"
-
-// find returns the variant of that name, or the zero Variant.
-func find[T hand.Number](kind, name string) (v Variant[T]) {
-	list := of[T](kind)
-	if i := slices.IndexFunc(list, func(v Variant[T]) bool { return v.Name == name }); i >= 0 {
-		return list[i]
-	}
-	return v
-}
 
 // at returns the Hand of a layer that needs only its parameters.
 func at[T hand.Number](layer func(hand.Site[T]) hand.Layer[T]) func(Place[T]) hand.Layer[T] {
