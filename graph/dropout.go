@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -53,7 +54,10 @@ func (g *Graph) dropKey(scope string, count int) uint64 {
 // The step is that of the last run, or the one set by SetStep. DropoutMask returns nil if p is not in 0 ≤ p < 1, or if
 // n is less than 1 or too large for the memory.
 func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
-	if !g.exists() || n < 1 || int64(n) > g.MemoryLimit()/8 || checkDropout(p) != nil {
+	if !g.exists() || n < 1 || checkDropout(p) != nil {
+		return nil
+	}
+	if bytes := 8 * float64(n); bytes > float64(cmp.Or(g.limit, little)) && bytes > float64(g.MemoryLimit()) {
 		return nil
 	}
 	d := kernel.DropMask{P: p, Key: g.dropKey(scope, 1), Step: g.ops.Run.Step()}

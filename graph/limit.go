@@ -26,6 +26,9 @@ func (g *Graph) MemoryLimit() int64 {
 	return MachineMemory()
 }
 
+// little is an amount of memory that every machine has, for which its memory is not read.
+const little = 1 << 26
+
 // hold adds a tensor to the declared bytes and reports whether it is within the memory limit.
 func (g *Graph) hold(name string, shape []int, size uintptr) bool {
 	bytes := float64(size) * entries(shape)
@@ -43,10 +46,9 @@ func (g *Graph) arena() *plan.Arena {
 	return &g.memory
 }
 
-// allows returns an error if the given number of further bytes exceeds the limit. Amounts that every machine has are
-// not checked against the machine's memory.
+// allows returns an error if the given number of further bytes exceeds the limit.
 func (g *Graph) allows(bytes float64) error {
-	const little, gib = 1 << 26, 1 << 30
+	const gib = 1 << 30
 	all := g.held + bytes
 	if g.ops.Outline || all <= float64(cmp.Or(g.limit, little)) || all <= float64(g.MemoryLimit()) {
 		return nil
