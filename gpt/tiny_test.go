@@ -218,7 +218,8 @@ func TestMain(m *testing.M) {
 	var err error
 	switch program {
 	case "":
-		debug.SetGCPercent(400) // many small graphs are built, and few are kept
+		debug.SetGCPercent(-1) // many small graphs are built, and few are kept
+		debug.SetMemoryLimit(256 << 20)
 		os.Exit(m.Run())
 	case "train":
 		err = trainAndSave(argument)

@@ -204,7 +204,11 @@ func evaluate(t *testing.T, c layerCase, d Dims, double, kernels bool) result {
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
-	for range 3 { // the second and third run find used buffers
+	runs := 3 // the second and third find used buffers
+	if d.Context > 64 && !kernels {
+		runs = 1 // Gorgonia's operations divide no work into pieces that small shapes lack
+	}
+	for range runs {
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -311,9 +315,10 @@ func TestKernelsLeaveNoStock(t *testing.T) {
 	}
 }
 
-// The tests build many small graphs and keep few of them. With fewer garbage collections they take less time.
+// The tests build many small graphs and keep few of them: the heap is collected when it reaches 256 MiB.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(256 << 20)
 	os.Exit(m.Run())
 }
 

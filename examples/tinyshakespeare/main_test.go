@@ -27,7 +27,8 @@ import (
 const mainVariable = "TINYSHAKESPEARE_MAIN"
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800) // the tests keep little of what they allocate
+	debug.SetGCPercent(-1) // the tests keep little of what they allocate
+	debug.SetMemoryLimit(256 << 20)
 	if os.Getenv(mainVariable) != "" {
 		writeRank()
 		main()

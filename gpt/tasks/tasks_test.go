@@ -15,7 +15,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800) // the tests keep little of what they allocate
+	debug.SetGCPercent(-1) // the tests keep little of what they allocate
+	debug.SetMemoryLimit(256 << 20)
 	os.Exit(m.Run())
 }
 

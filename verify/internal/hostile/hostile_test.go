@@ -236,8 +236,9 @@ func some[T any](o *outcome, values iter.Seq2[T, error]) {
 	}
 }
 
-// The tests build many small graphs and keep few of them. With fewer garbage collections they take less time.
+// The tests build many small graphs and keep few of them: the heap is collected when it reaches 256 MiB.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(256 << 20)
 	os.Exit(m.Run())
 }
