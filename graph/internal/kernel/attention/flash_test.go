@@ -249,7 +249,11 @@ func TestCappedAttentionEqualsDense(t *testing.T) {
 
 // TestSigmoidAttentionEqualsDense with shared keys, dropout and a cap.
 func TestSigmoidAttentionEqualsDense(t *testing.T) {
-	for _, n := range [][2]int{{1, 2}, {33, 70}, {129, 130}, {300, 300}} {
+	sizes := [][2]int{{1, 2}, {33, 70}, {129, 130}, {300, 300}}
+	if testing.Short() {
+		sizes = sizes[:3]
+	}
+	for _, n := range sizes {
 		for c, m := range maskings {
 			h := []Shape{shape(2, n[0], n[1], 4, 5, 7, 2), shape(1, n[0], n[1], 2, 33, 16, 2), shape(1, n[0], n[1], 2, 3, 16, 1).capped()}[c%3]
 			rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
@@ -261,7 +265,11 @@ func TestSigmoidAttentionEqualsDense(t *testing.T) {
 
 // TestCrossAttentionEqualsDense: queries and keys belong to different tokens.
 func TestCrossAttentionEqualsDense(t *testing.T) {
-	for _, n := range [][2]int{{1, 2}, {2, 1}, {1, 70}, {70, 1}, {5, 33}, {66, 31}, {129, 300}, {300, 129}} {
+	sizes := [][2]int{{1, 2}, {2, 1}, {1, 70}, {70, 1}, {5, 33}, {66, 31}, {129, 300}, {300, 129}}
+	if testing.Short() {
+		sizes = sizes[:7]
+	}
+	for _, n := range sizes {
 		for c, m := range maskings {
 			h := []Shape{shape(2, n[0], n[1], 3, 5, 7, 3), shape(3, n[0], n[1], 1, 8, 3, 1), shape(1, n[0], n[1], 2, 33, 16, 2)}[c%3]
 			t.Run(fmt.Sprintf("%v/%s", n, m.name), func(t *testing.T) {
