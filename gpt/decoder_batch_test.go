@@ -27,12 +27,15 @@ func newBatchDecoderOf(t testing.TB, m *Model, batch int) *decode.Session {
 	return d
 }
 
-// Every sequence of a batch is read and continued as if it were alone, including prompts and sliding windows.
+// Every sequence of a batch is read and continued as if it were alone, including prompts and sliding windows. By day
+// attentions have adapters here, and none in TestDecoder.
 func TestBatchDecoder(t *testing.T) {
 	const batch = 3
-	for name, c := range variants() {
+	list := variants()
+	for name, c := range list {
+		_, twin := list["adapters, "+name]
 		for _, kernels := range []bool{true, false} {
-			if os.Getenv("NIGHTLY") == "" && kernels == half(name) {
+			if os.Getenv("NIGHTLY") == "" && (twin || kernels == half(name)) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {

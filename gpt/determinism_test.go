@@ -52,13 +52,13 @@ func everyPart(c Config) (list []Config) {
 	for _, list := range []string{"gated_deltanet,window", "mla,taylor"} {
 		vary(func(c *Config) { c.NLayer, c.Attention = 3, list })
 	}
-	for _, n := range parts.Norms() {
+	for _, n := range parts.Norms()[1:] {
 		vary(func(c *Config) { c.Norm = n.String() })
 	}
 	for _, m := range parts.MLPs()[1:] {
 		vary(func(c *Config) { c.MLP, c.Activation = m.String(), "" })
 	}
-	for _, b := range parts.Blocks() {
+	for _, b := range parts.Blocks()[1:] {
 		vary(func(c *Config) { c.Block = b.String() })
 	}
 	vary(func(c *Config) { c.FutureTokens = 3 })

@@ -339,24 +339,23 @@ func TestDecoderTakesOwnParts(t *testing.T) {
 			if (i+j)%2 > 0 {
 				continue
 			}
-			for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
-				c := withOwn(23, func(_ nn.Site, l nn.Layer) nn.Layer { return l })
-				c.Attention, c.Position, c.QKSize = a.String(), position, 4
-				if c.suit(); c.ValidateModel() != nil {
-					continue // positions that the attention refuses
-				}
-				compared++
-				g := graph.New(dtype, 1)
-				g.Kernels = j%2 == 0
-				m, err := New(g, c, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
-				scramble(m.Params(), 3)
-				m.Config.Parts.Blocks = parts.Blocks()
-				if _, err := NewDecoder(m, 1); err != nil {
-					t.Errorf("%s, %s, %v: %v", a, position, dtype, err)
-				}
+			c := withOwn(23, func(_ nn.Site, l nn.Layer) nn.Layer { return l })
+			c.Attention, c.Position, c.QKSize = a.String(), position, 4
+			if c.suit(); c.ValidateModel() != nil {
+				continue // positions that the attention refuses
+			}
+			dtype := []graph.Dtype{graph.Float32, graph.Float64}[compared%2]
+			compared++
+			g := graph.New(dtype, 1)
+			g.Kernels = j%2 == 0
+			m, err := New(g, c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scramble(m.Params(), 3)
+			m.Config.Parts.Blocks = parts.Blocks()
+			if _, err := NewDecoder(m, 1); err != nil {
+				t.Errorf("%s, %s, %v: %v", a, position, dtype, err)
 			}
 		}
 	}
