@@ -132,12 +132,7 @@ func filters() map[string]filter {
 		"title": ofText("title"), "replace": ofText("replace"),
 		"length": length, "count": length, "default": or, "d": or, "safe": same, "list": list, "first": end(false),
 		"last": end(true), "join": joined, "items": pairs,
-		"tojson": func(f *frame, v any, _ []any, named map[string]any) (any, error) {
-			if truth(named["indent"]) {
-				return nil, errors.New("indent is not supported")
-			}
-			return f.toJSON(v)
-		},
+		"tojson": tojson,
 		"string": func(f *frame, v any, _ []any, _ map[string]any) (any, error) { return f.show(v) },
 		"int": func(f *frame, v any, _ []any, _ map[string]any) (any, error) {
 			if t, ok := v.(Text); ok {

@@ -3,6 +3,8 @@ package jinja
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +37,10 @@ func talks() (list []map[string]any) {
 		list = append(list, map[string]any{"messages": messages, "bos_token": "<s>", "eos_token": "</s>", "tools": nil,
 			"add_generation_prompt": turns[len(turns)-2] != "assistant"})
 	}
-	return list
+	with := maps.Clone(list[1])
+	with["tools"] = []any{map[string]any{"function": map[string]any{"description": "two\n\"lines\"", "name": "f",
+		"parameters": map[string]any{"properties": map[string]any{}, "required": []any{"a", "é"}, "type": "object"}}, "type": "function"}}
+	return append(list, with)
 }
 
 // TestHuggingFaceJinja compares templates of the forms of published ones with Hugging Face's library: the same text, or
@@ -154,6 +159,34 @@ func TestAuthors(t *testing.T) {
 	}
 }
 
+// TestJSON compares with the texts of json.dumps of Python 3, with ensure_ascii=False.
+func TestJSON(t *testing.T) {
+	values := map[string]any{"o": map[string]any{
+		"a": []any{1, 2.0, nil, true, map[string]any{"b": "q\"\n\t\\\u2028é\x01<\x7f", "c": map[string]any{}}}, "d": []any{},
+		"e": 1e16, "f": 1e-5, "g": 123456789.5, "h": 1e22, "i": math.Inf(1), "j": 0.1, "k": -1.5e-7,
+	}}
+	compact := `{"a": [1, 2.0, null, true, {"b": "q\"\n\t\\` + "\u2028é" + `\u0001<` + "\x7f" + `", "c": {}}], "d": [], "e": 1e+16, "f": 1e-05, ` +
+		`"g": 123456789.5, "h": 1e+22, "i": Infinity, "j": 0.1, "k": -1.5e-07}`
+	text := `"q\"\n\t\\` + "\u2028é" + `\u0001<` + "\x7f" + `"`
+	lines := "{\n>\"a\": [\n>>1,\n>>2.0,\n>>null,\n>>true,\n>>{\n>>>\"b\": " + text + ",\n>>>\"c\": {}\n>>}\n>],\n>\"d\": [],\n>\"e\": 1e+16,\n" +
+		">\"f\": 1e-05,\n>\"g\": 123456789.5,\n>\"h\": 1e+22,\n>\"i\": Infinity,\n>\"j\": 0.1,\n>\"k\": -1.5e-07\n}"
+	for arguments, want := range map[string]string{
+		"": compact, "()": compact, "(indent=none)": compact, "(ensure_ascii=false, sort_keys=true)": compact,
+		"(indent=2)": strings.ReplaceAll(lines, ">", "  "), "(indent=0)": strings.ReplaceAll(lines, ">", ""),
+		"(indent=-1)": strings.ReplaceAll(lines, ">", ""), "(indent=false)": strings.ReplaceAll(lines, ">", ""),
+		"(indent=true)": strings.ReplaceAll(lines, ">", " "), "(indent='--')": strings.ReplaceAll(lines, ">", "--"),
+	} {
+		got, err := Render("{{ o | tojson"+arguments+" }}", values)
+		if err != nil || got.S != want {
+			t.Errorf("tojson%s: got\n%s (%v), want\n%s", arguments, got.S, err, want)
+		}
+	}
+	got, err := Render("{{ 1234567.5 }} {{ 10000000000000000.0 }} {{ 3.0 }} {{ 0.00001 }}", nil)
+	if want := "1234567.5 1e+16 3.0 1e-05"; err != nil || got.S != want {
+		t.Errorf("got %s (%v), want %s", got.S, err, want)
+	}
+}
+
 // A template that would work without end, or make texts without end, is refused in little time, and so is one that is no
 // template.
 func TestHostileTemplates(t *testing.T) {
@@ -177,7 +210,11 @@ func TestHostileTemplates(t *testing.T) {
 		"{{ 1": "a tag has no end", "{{ 'a }}": "a string has no end", "{# a": "a comment has no end", "{{ 1 $ }}": "in a tag",
 		"{{ a.b }}": "a is undefined", "{{ f() }}": "cannot be called", "{{ x | nothing }}": "unknown filter", "{{ x is nothing }}": "unknown test",
 		"{% import 'x' %}": "unknown statement \"import\"", "{% endif %}": "unknown statement", "{{ 1 / 0 }}": "/ 0", "{{ range }}": "cannot write",
-		"{{ 'a' + 1 }}": "cannot compute a text + a number", "{{ [] | tojson(indent=2) }}": "indent", "{{ '\\ud800' }}": "want a character",
+		"{{ 'a' + 1 }}": "cannot compute a text + a number", "{{ '\\ud800' }}": "want a character",
+		"{{ [] | tojson(indent=101) }}": "indent: got 101, want at most 100", "{{ [] | tojson(indent=1.5) }}": "indent: got a number, want a whole number",
+		"{{ [] | tojson(separators=(',', ':')) }}": "tojson: separators is not supported", "{{ [] | tojson(ensure_ascii=true) }}": "tojson: ensure_ascii is not",
+		"{{ [] | tojson(2) }}": "tojson: want names of arguments",
+		"{% set ns = namespace(x=1) %}{% for a in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x | tojson(indent=100) }}": "bytes of text",
 		"{{ raise_exception('no') }}": "line 1: the template refuses this: no", "\n\n{{ 1 + none }}": "line 3", "{{ 'a'[1:2:0] }}": "step 0",
 		"{% set ns = namespace() %}{% set ns.l = [ns] %}{{ ns.l | tojson }}": "as JSON", "{{ strftime_now('%Q') }}": "unknown mark",
 		"{% set ns = namespace(x=1) %}{% for a in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x == ns.x }}":   "steps",

@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -135,11 +134,7 @@ func (f *frame) show(v any) (Text, error) {
 	case int:
 		return plain(strconv.Itoa(v)), nil
 	case float64:
-		s := strconv.FormatFloat(v, 'g', -1, 64)
-		if !strings.ContainsAny(s, ".eIN") {
-			s += ".0"
-		}
-		return plain(s), nil
+		return plain(repr(v)), nil
 	}
 	return Text{}, errors.Errorf("cannot write %s as text", typeOf(v))
 }
@@ -164,67 +159,6 @@ func typeOf(v any) string {
 		return "a namespace"
 	}
 	return "a function"
-}
-
-// writeJSON writes a value as Python's json does: with blanks after commas and colons, and the names of an object in
-// alphabetical order.
-func (f *frame) writeJSON(b *strings.Builder, v any) error {
-	if err := f.step(1); err != nil {
-		return err
-	}
-	switch v := v.(type) {
-	case []any:
-		b.WriteByte('[')
-		for i, e := range v {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			if err := f.writeJSON(b, e); err != nil {
-				return err
-			}
-		}
-		b.WriteByte(']')
-		return nil
-	case map[string]any:
-		b.WriteByte('{')
-		for i, name := range slices.Sorted(maps.Keys(v)) {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			if err := f.writeJSON(b, plain(name)); err != nil {
-				return err
-			}
-			b.WriteString(": ")
-			if err := f.writeJSON(b, v[name]); err != nil {
-				return err
-			}
-		}
-		b.WriteByte('}')
-		return nil
-	case Text:
-		var s strings.Builder
-		e := json.NewEncoder(&s)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(v.S); err != nil {
-			return err
-		}
-		b.WriteString(strings.TrimSuffix(s.String(), "\n"))
-		return f.make(s.Len())
-	case nil, bool, int, float64:
-		data, err := json.Marshal(v)
-		b.Write(data)
-		return err
-	}
-	return errors.Errorf("cannot write %s as JSON", typeOf(v))
-}
-
-// toJSON returns a value as JSON. If a user has written some of it, all counts as written by the user.
-func (f *frame) toJSON(v any) (Text, error) {
-	var b strings.Builder
-	if err := f.writeJSON(&b, v); err != nil {
-		return Text{}, err
-	}
-	return By(author(v), b.String()), f.make(b.Len())
 }
 
 // author returns the author of a value: another one than the template, if there is one.
