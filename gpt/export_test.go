@@ -907,6 +907,12 @@ func TestGGUFRefuses(t *testing.T) {
 	}
 	key := func(name string, v gguf.Value) gguf.Key { return gguf.Key{Name: name, Value: v} }
 	arch := key("general.architecture", gguf.OfText("llama"))
+	all := []gguf.Key{arch}
+	for _, name := range strings.Fields("context_length embedding_length block_count feed_forward_length attention.head_count " +
+		"attention.layer_norm_rms_epsilon") {
+		all = append(all, key("llama."+name, gguf.OfInt(1)))
+	}
+	with := func(more ...gguf.Key) []gguf.Key { return append(slices.Clip(all), more...) }
 	for want, err := range map[string]error{
 		"activation: got": model(exact).Export(filepath.Join(dir, "v.gguf"), tok, "F32"),
 		"tie_word_embeddings: got true, want false": model(tied).Export(filepath.Join(dir, "t.gguf"), tok, "F32"),
@@ -918,19 +924,20 @@ func TestGGUFRefuses(t *testing.T) {
 		"its weights are packed, wte":               second(stored.Packed(graph.Int8)),
 		"no checkpoint":                             second(checkpoint.Load(filepath.Join(dir, "missing.gguf"))),
 		"general.architecture is missing":           opened("a", nil),
-		`general.architecture: got "mamba", want`:   opened("b", []gguf.Key{key("general.architecture", gguf.OfText("mamba"))}),
-		`key "qwen2.expert_count": got 8, want 0`:   opened("c", []gguf.Key{key("general.architecture", gguf.OfText("qwen2")), key("qwen2.expert_count", gguf.OfInt(8))}),
-		`key "llama.block_count": got "2", want`:    opened("d", []gguf.Key{arch, key("llama.block_count", gguf.OfText("2"))}),
-		`key "llama.rope.dimension_count": got 7`:   opened("e", []gguf.Key{arch, key("llama.rope.dimension_count", gguf.OfInt(7))}),
-		`rope.scaling.type: got "yarn", want none`:  opened("f", []gguf.Key{key("general.architecture", gguf.OfText("gemma2")), key("gemma2.rope.scaling.type", gguf.OfText("yarn"))}),
-		`key "split.count": got 2, want`:            opened("g", []gguf.Key{arch, key("split.count", gguf.OfInt(2))}),
-		`key "general.type": got "adapter", want`:   opened("h", []gguf.Key{arch, key("general.type", gguf.OfText("adapter"))}),
-		`key "clip.x": got true, want none`:         opened("i", []gguf.Key{arch, key("clip.x", gguf.OfBool(true))}),
-		`tensor "blk.0.x": a llama has no such`:     opened("j", []gguf.Key{arch}, gguf.Entry{Name: "blk.0.x", Shape: []int{64}, Type: gguf.F32}),
-		"rope_freqs.weight: number":                 opened("k", []gguf.Key{arch}, gguf.Entry{Name: "rope_freqs.weight", Shape: []int{64}, Type: gguf.F32}),
-		`tokenizer.ggml.model: got "t5", want`:      opened("l", []gguf.Key{arch, key("tokenizer.ggml.model", gguf.OfText("t5")), key("tokenizer.ggml.tokens", gguf.OfStrings([]string{"a"}))}),
-		"tokenizer.ggml.tokens: got no value":       opened("m", []gguf.Key{arch, key("tokenizer.ggml.model", gguf.OfText("gpt2"))}),
-		`tokenizer.ggml.tokens: "a" appears twice`:  opened("n", []gguf.Key{arch, key("tokenizer.ggml.model", gguf.OfText("gpt2")), key("tokenizer.ggml.tokens", gguf.OfStrings([]string{"a", "a"}))}),
+		`o.gguf: gguf: folder: key "llama.attention.layer_norm_rms_epsilon" is missing`: opened("o", all[:len(all)-1]),
+		`general.architecture: got "mamba", want`:                                       opened("b", []gguf.Key{key("general.architecture", gguf.OfText("mamba"))}),
+		`key "qwen2.expert_count": got 8, want 0`:                                       opened("c", []gguf.Key{key("general.architecture", gguf.OfText("qwen2")), key("qwen2.expert_count", gguf.OfInt(8))}),
+		`key "llama.block_count": got "2", want`:                                        opened("d", []gguf.Key{arch, key("llama.block_count", gguf.OfText("2"))}),
+		`key "llama.rope.dimension_count": got 7`:                                       opened("e", []gguf.Key{arch, key("llama.rope.dimension_count", gguf.OfInt(7))}),
+		`rope.scaling.type: got "yarn", want none`:                                      opened("f", []gguf.Key{key("general.architecture", gguf.OfText("gemma2")), key("gemma2.rope.scaling.type", gguf.OfText("yarn"))}),
+		`key "split.count": got 2, want`:                                                opened("g", []gguf.Key{arch, key("split.count", gguf.OfInt(2))}),
+		`key "general.type": got "adapter", want`:                                       opened("h", []gguf.Key{arch, key("general.type", gguf.OfText("adapter"))}),
+		`key "clip.x": got true, want none`:                                             opened("i", []gguf.Key{arch, key("clip.x", gguf.OfBool(true))}),
+		`tensor "blk.0.x": a llama has no such`:                                         opened("j", all, gguf.Entry{Name: "blk.0.x", Shape: []int{64}, Type: gguf.F32}),
+		"rope_freqs.weight: number":                                                     opened("k", []gguf.Key{arch}, gguf.Entry{Name: "rope_freqs.weight", Shape: []int{64}, Type: gguf.F32}),
+		`tokenizer.ggml.model: got "t5", want`:                                          opened("l", with(key("tokenizer.ggml.model", gguf.OfText("t5")), key("tokenizer.ggml.tokens", gguf.OfStrings([]string{"a"})))),
+		"tokenizer.ggml.tokens: got no value":                                           opened("m", with(key("tokenizer.ggml.model", gguf.OfText("gpt2")))),
+		`tokenizer.ggml.tokens: "a" appears twice`:                                      opened("n", with(key("tokenizer.ggml.model", gguf.OfText("gpt2")), key("tokenizer.ggml.tokens", gguf.OfStrings([]string{"a", "a"})))),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)

@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 
@@ -93,7 +92,37 @@ func (f *File) config(a architecture) (object, error) {
 	if err := f.checkRest(a, config, rest); err != nil {
 		return nil, err
 	}
-	return config, f.rope(a, config, rest)
+	if err := f.rope(a, config, rest); err != nil {
+		return nil, err
+	}
+	return config, f.checkMissing(a)
+}
+
+// checkMissing returns an error if a key of the architecture is missing, because a default could be another network's.
+// llama.cpp does not open such files either. The exceptions are the keys for which llama.cpp has defaults, which
+// config.json has too, or which defaults sets: head_count for head_count_kv, embedding_length/head_count for
+// key_length, 10000 for rope.freq_base, and 10000 for rope.freq_base_swa of Gemma 3, no window, except 4096 for
+// Gemma 2, and the caps 50 and 30 for Gemma 2 (llama-model.cpp, load_hparams). The embedding has the vocabulary.
+func (f *File) checkMissing(a architecture) error {
+	optional := []string{
+		"vocab_size", "attention.head_count_kv", "attention.key_length", "rope.freq_base", "rope.freq_base_swa",
+		"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping",
+	}
+	var names []string
+	for _, k := range a.fixed {
+		names = append(names, k.Name)
+	}
+	for _, p := range a.keys {
+		if !slices.Contains(optional, p.ours) {
+			names = append(names, p.ours)
+		}
+	}
+	for _, name := range names {
+		if _, ok := f.Find(a.name + "." + name); !ok {
+			return errors.Errorf("key %q is missing, and has no default", a.name+"."+name)
+		}
+	}
+	return nil
 }
 
 // json returns a number, or a truth value, as JSON represents it: a float32 in its shortest form.
@@ -121,7 +150,6 @@ func (f *File) defaults(a architecture, config object) {
 	values := map[string]any{"rope.freq_base": 10_000, "rope.freq_base_swa": 10_000}
 	if heads > 0 && head > 0 {
 		values["attention.head_count_kv"], values["attention.key_length"] = heads, head
-		values["attention.scale"] = 1 / math.Sqrt(float64(head))
 	}
 	if a.name != "gemma2" { // 4096 in both
 		values["attention.sliding_window"] = nil

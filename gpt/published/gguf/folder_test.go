@@ -3,6 +3,7 @@ package gguf
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -32,6 +33,81 @@ func sentencePieces() []Key {
 	}
 }
 
+// complete returns the keys of a file of the named architecture: those given, and the others that it needs.
+func complete(t *testing.T, name string, keys ...Key) []Key {
+	t.Helper()
+	a, err := architectureOf(name, false, func(a architecture) string { return a.name })
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := append([]Key{{architectureKey, OfText(name)}}, keys...)
+	for _, p := range a.keys {
+		if has(list, name+"."+p.ours) || p.ours == "vocab_size" {
+			continue
+		}
+		list = append(list, Key{name + "." + p.ours, OfInt(2)})
+	}
+	return list
+}
+
+func has(keys []Key, name string) bool {
+	return slices.ContainsFunc(keys, func(k Key) bool { return k.Name == name })
+}
+
+// A file without a key that has no default is refused, for every architecture; one without a key that has a default has
+// that of llama.cpp.
+func TestMissingKeys(t *testing.T) {
+	defaults := map[string]any{
+		"attention.head_count_kv": "2", "attention.key_length": "3", "rope.freq_base": "10000", "rope.freq_base_swa": "10000",
+		"attention.sliding_window": "<nil>", "attn_logit_softcapping": "<nil>", "final_logit_softcapping": "<nil>",
+	}
+	for _, a := range architectures() {
+		keys := []Key{{architectureKey, OfText(a.name)}}
+		for _, k := range a.fixed {
+			keys = append(keys, Key{a.name + "." + k.Name, k.Value})
+		}
+		for _, p := range a.keys {
+			value := map[string]int{"embedding_length": 6, "rope.freq_base": 7, "rope.freq_base_swa": 7}[p.ours]
+			keys = append(keys, Key{a.name + "." + p.ours, OfInt(max(2, value))})
+		}
+		for i, k := range keys[1:] {
+			name := strings.TrimPrefix(k.Name, a.name+".")
+			f := &File{Keys: slices.Delete(slices.Clone(keys), i+1, i+2)}
+			config, err := f.config(a)
+			theirs, _ := find(a.keys, name)
+			switch want, ok := defaults[name]; {
+			case name == "vocab_size":
+			case !ok || a.name == "starcoder" && name == "attention.head_count_kv":
+				if want := fmt.Sprintf("key %q is missing", k.Name); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: got error %v, want %s", a.modelType(), err, want)
+				}
+			case err != nil:
+				t.Errorf("%s without %s: %v", a.modelType(), name, err)
+			case a.name == "phi3" && name == "attention.key_length":
+			default:
+				if got := fmt.Sprint(config[theirs]); got != want {
+					t.Errorf("%s without %s: got %s, want %s", a.modelType(), name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// A factor of rotary positions without a type is linear scaling, as in llama.cpp.
+func TestFactorWithoutType(t *testing.T) {
+	for factor, want := range map[float64]string{4: "map[factor:4 rope_type:linear]", 1: "<nil>"} {
+		f := &File{Keys: complete(t, "llama", Key{"llama.rope.scaling.factor", OfFloat(factor)})}
+		a, err := f.architecture()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := f.config(a)
+		if got := fmt.Sprint(config["rope_scaling"]); err != nil || got != want {
+			t.Errorf("factor %v: got %s (%v), want %s", factor, got, err, want)
+		}
+	}
+}
+
 // content returns the object in a file of a folder.
 func content(t *testing.T, files map[string]*io.SectionReader, name string) (object map[string]any) {
 	t.Helper()
@@ -47,7 +123,7 @@ func content(t *testing.T, files map[string]*io.SectionReader, name string) (obj
 
 // The merges of SentencePiece's tokens are all ways to split them, those of the highest score first.
 func TestPieces(t *testing.T) {
-	keys := append([]Key{{architectureKey, OfText("llama")}}, sentencePieces()...)
+	keys := complete(t, "llama", sentencePieces()...)
 	f, err := Read(encode(t, keys, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +273,7 @@ func TestPublishedVocabularies(t *testing.T) {
 // conversations.
 func TestSettings(t *testing.T) {
 	of := func(more ...Key) (map[string]*io.SectionReader, error) {
-		keys := append(append([]Key{{architectureKey, OfText("llama")}}, sentencePieces()...), more...)
+		keys := complete(t, "llama", append(sentencePieces(), more...)...)
 		f, err := Read(encode(t, keys, nil))
 		if err != nil {
 			t.Fatal(err)
@@ -228,10 +304,8 @@ func TestSettings(t *testing.T) {
 // The folder's tensors have the numbers of the file: rows of queries and keys in halves of a head instead of pairs, and
 // matrices of a GPT-2 as (in, out). They may be read from any byte on.
 func TestFolderTensors(t *testing.T) {
-	llama := []Key{
-		{architectureKey, OfText("llama")}, {"llama.attention.head_count", OfInt(2)},
-		{"llama.attention.head_count_kv", OfInt(1)}, {"llama.embedding_length", OfInt(16)},
-	}
+	llama := complete(t, "llama", Key{"llama.attention.head_count", OfInt(2)}, Key{"llama.attention.head_count_kv", OfInt(1)},
+		Key{"llama.embedding_length", OfInt(16)}, Key{"llama.attention.key_length", OfInt(8)})
 	entries := []Entry{
 		{"blk.3.attn_q.weight", []int{16, 3}, F32}, {"blk.3.attn_k.weight", []int{8, 3}, F32},
 		{"blk.3.attn_v.weight", []int{8, 3}, F32}, {"output_norm.weight", []int{5}, F32},
@@ -248,19 +322,19 @@ func TestFolderTensors(t *testing.T) {
 			}
 		}
 	}
-	neoX := []Key{{architectureKey, OfText("gptneox")}, {"gptneox.attention.head_count", OfInt(2)}, {"gptneox.embedding_length", OfInt(4)}}
+	neoX := complete(t, "gptneox", Key{"gptneox.attention.head_count", OfInt(2)}, Key{"gptneox.embedding_length", OfInt(4)})
 	fused, original := derivedTensor(t, neoX, []Entry{{"blk.1.attn_qkv.weight", []int{12, 3}, F32}}, "gpt_neox.layers.1.attention.query_key_value.weight")
 	for row, from := range []int{0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11} { // [q | k | v] of each head
 		if got, want := fused.F32[3*row:3*row+3], original[3*from:3*from+3]; !slices.Equal(got, want) {
 			t.Errorf("%s: row %d: got %v, want %v", fused.Name, row, got, want)
 		}
 	}
-	olmoe := []Key{{architectureKey, OfText("olmoe")}, {"olmoe.expert_count", OfInt(3)}}
+	olmoe := complete(t, "olmoe", Key{"olmoe.expert_count", OfInt(3)})
 	expert, original := derivedTensor(t, olmoe, []Entry{{"blk.2.ffn_up_exps.weight", []int{3, 5, 2}, F32}}, "model.layers.2.mlp.experts.1.up_proj.weight")
 	if !slices.Equal(expert.F32, original) || !slices.Equal(expert.Shape, []int{5, 2}) {
 		t.Errorf("%s: got %v of shape %v, want %v", expert.Name, expert.F32, expert.Shape, original)
 	}
-	gpt2 := []Key{{architectureKey, OfText("gpt2")}}
+	gpt2 := complete(t, "gpt2")
 	matrices := []Entry{{"blk.0.ffn_up.weight", []int{5, 3}, F32}, {"position_embd.weight", []int{4, 3}, F32}, {"blk.0.ffn_down.weight", []int{3, 5}, F16}}
 	tensor, original := derivedTensor(t, gpt2, matrices, "h.0.mlp.c_fc.weight")
 	if !slices.Equal(tensor.Shape, []int{3, 5}) {
@@ -328,7 +402,7 @@ func TestLlama3Factors(t *testing.T) {
 	const theta, factor = 500_000, 32
 	write := func(change float32) ([]byte, error) {
 		var b bytes.Buffer
-		keys := []Key{{architectureKey, OfText("llama")}, {"llama.rope.freq_base", OfFloat(theta)}}
+		keys := complete(t, "llama", Key{"llama.rope.freq_base", OfFloat(theta)})
 		err := Write(&b, keys, []Entry{{factorsName, []int{32}, F32}}, func(int) ([]float32, error) {
 			x := make([]float32, 32)
 			for i := range x {

@@ -22,7 +22,7 @@ func llama3Factor(i, n int, theta, factor float64) float64 {
 
 // rope sets rope_scaling to the scaling of rotary positions: linear or yarn by keys, or that of Llama 3 by its factors.
 func (f *File) rope(a architecture, config object, rest []Key) error {
-	kind, scaling := "none", object{"factor": 1.0}
+	kind, scaling := "", object{"factor": 1.0}
 	for _, k := range rest {
 		var err error
 		switch k.Name {
@@ -36,6 +36,12 @@ func (f *File) rope(a architecture, config object, rest []Key) error {
 		if err != nil {
 			return errors.WithMessagef(err, "key %q", k.Name)
 		}
+	}
+	switch {
+	case kind == "" && scaling["factor"] != 1.0: // llama.cpp's default
+		kind = "linear"
+	case kind == "":
+		kind = "none"
 	}
 	switch {
 	case kind == "linear":
