@@ -23,6 +23,7 @@ type outline struct {
 	values         float64  // numbers in masks and in tables of positions
 	mixing         float64  // products of two numbers in which a token meets others
 	remembered     float64  // numbers that a decoder stores for each sequence
+	carried        float64  // numbers of a sequence that a window hands on; a run keeps those before and after a step
 	ownHead        bool     // the head has parameters; otherwise the token embedding is its matrix
 	linears        []string // names of the matrices within their block: "attn.c_attn"
 	names          []string // names of the parameters that may be trained: all, or those of the adapters
@@ -50,6 +51,9 @@ func (p plan) outline() (o outline, err error) {
 	var matrices []string
 	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
 	at.Caches = nn.Caches{}
+	if p.Carry {
+		at.Carry = &nn.Carry{}
+	}
 	net := newStack(at, short)
 	stands := func(block int) float64 { // number of blocks for which a declared one stands
 		if block >= short.NLayer { // for a future token
@@ -61,6 +65,9 @@ func (p plan) outline() (o outline, err error) {
 	o.nameMatrices(matrices)
 	for path, cache := range at.Caches {
 		o.remembered += stands(blockOf(path)) * cache.Numbers()
+	}
+	for _, state := range at.Carry.States() {
+		o.carried += stands(blockOf(state.Before.Name())) * state.Before.Entries()
 	}
 	if len(net.attentions) == 0 { // the blocks do not use the given attention
 		for i, l := range slices.Concat(net.Blocks, net.Future) {

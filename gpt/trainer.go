@@ -58,6 +58,12 @@ func trainerAt(
 	if err := c.checkCausal(); err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
+	if c.Carry { // its windows follow one another
+		x, y := make([]int, c.BlockSize), make([]int, c.BlockSize)
+		if err := text.Window(corpus.Train(), x, y, 0); err != nil {
+			return nil, errors.Wrap(err, "carry: got true")
+		}
+	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
 	task := train.Task{
 		Carried: t.carried, Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Hooks: c.Hooks,

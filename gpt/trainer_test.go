@@ -3,6 +3,8 @@ package gpt
 import (
 	"context"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -294,6 +296,30 @@ func TestCarryRefuses(t *testing.T) {
 			_, err = trainer.Step()
 		}
 		mustContain(t, err, "carry: got", want)
+	}
+}
+
+// Examples of answers are refused before anything is built: none continues another.
+func TestCarryRefusesAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	lines := strings.Repeat(`{"prompt": "ab", "completion": "c"}`+"\n", 9)
+	if err := os.WriteFile(path, []byte(lines), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tok, err := text.NewCharacters("abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := carrying(tiny(), "gla")
+	data, err := text.LoadAnswers(path, tok, text.Template{}, c.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = NewTrainer(c, data, tok)
+	mustContain(t, err, "carry: got true: batch: got examples, of which none continues another, want one text")
+	c.Carry = false
+	if _, err := NewTrainer(c, data, tok); err != nil {
+		t.Error(err)
 	}
 }
 

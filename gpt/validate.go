@@ -210,7 +210,9 @@ func (p plan) need(o outline) (bytes float64, err error) {
 		m := short.declare(g, p.BatchSize)
 		return short.blocks(), m.Objective, m.candidates()
 	}
-	return train.Need(p.Training, p.Run, p.Hooks, p.rule, p.NLayer, p.Period(), build)
+	bytes, err = train.Need(p.Training, p.Run, p.Hooks, p.rule, p.NLayer, p.Period(), build)
+	states := 1 + 2*float64(p.GradientAccumulationSteps) // the results, and those before and after a step
+	return bytes + 4*states*float64(p.BatchSize)*o.carried, err
 }
 
 // optimizer returns the function that builds the optimizer's rule.
