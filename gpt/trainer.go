@@ -93,13 +93,35 @@ func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, e
 
 func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	x, y := t.Model.Tokens.Ints(), t.Model.Targets.Ints()
-	if fill := t.config.Hooks.Fill; fill != nil {
-		return len(x), errors.Wrap(fill(step, micro, x, y), "hook: fill")
+	switch fill := t.config.Hooks.Fill; {
+	case fill != nil:
+		err = errors.Wrap(fill(step, micro, x, y), "hook: fill")
+	case t.config.Carry:
+		err = t.walk(step, micro)
+	default:
+		err = t.sample(t.Corpus.Train(), rand.New(t.batches))
 	}
-	if t.config.Carry {
-		return len(x), t.walk(step, micro)
+	if err != nil {
+		return len(x), err
 	}
-	return len(x), t.sample(t.Corpus.Train(), rand.New(t.batches))
+	return len(x), t.checkFuture(y)
+}
+
+// checkFuture returns an error if a micro-batch has targets y, but none of them is that of a token after the next one
+// that the network predicts: the mean of its losses would be NaN.
+func (t *Trainer) checkFuture(y []int) error {
+	farthest, n := -1, t.config.BlockSize // the last place in a sequence that has a target
+	for i, target := range y {
+		if target != text.Ignore {
+			farthest = max(farthest, i%n)
+		}
+	}
+	if heads := t.config.FutureTokens; heads > 1 && 0 <= farthest && farthest < heads-1 {
+		return errors.Errorf("n_future_tokens: got %d, want at most %d for a micro-batch of %d rows whose targets "+
+			"are among the first %d tokens: head %d would have no target", heads, farthest+1, t.config.BatchSize,
+			farthest+1, farthest+2)
+	}
+	return nil
 }
 
 // Step is like train.Core's. After an error the next Step draws the same batches.

@@ -3,6 +3,7 @@ package gpt
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -252,6 +253,93 @@ func fineTuned(t *testing.T) (base, tuned *Trainer) {
 }
 
 // Fine-tuning starts at the base's function, changes only the adapters, and ends in a model without them.
+// Answers that leave a head without a target are an error that names it; longer ones train every head.
+func TestFutureTokensOfAnswers(t *testing.T) {
+	tok, err := text.NewCharacters("abcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		`{"prompt": "a", "completion": "b"}`:   "n_future_tokens: got 3, want at most 1 for a micro-batch of 3 rows whose targets are among the first 1 tokens: head 2 would",
+		`{"prompt": "ab", "completion": "c"}`:  "n_future_tokens: got 3, want at most 2 for a micro-batch of 3 rows whose targets are among the first 2 tokens: head 3 would",
+		`{"prompt": "ab", "completion": "cd"}`: "",
+	} {
+		path := filepath.Join(t.TempDir(), "a.jsonl")
+		if err := os.WriteFile(path, []byte(strings.Repeat(line+"\n", 9)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c := tiny()
+		c.FutureTokens = 3
+		data, err := text.LoadAnswers(path, tok, text.Template{}, c.BlockSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trainer, err := NewTrainer(c, data, tok)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := trainer.Step()
+		switch {
+		case want != "":
+			mustContain(t, err, want)
+		case err != nil || !(p.Loss > 0):
+			t.Errorf("%s: got a loss of %v (%v), want one above 0", line, p.Loss, err)
+		}
+	}
+}
+
+// The losses of several tokens are the same for shards as for the text in memory, and a run of several heads is tuned
+// from the loss that it has reached.
+func TestFutureTokensOfShards(t *testing.T) {
+	c := tiny()
+	c.FutureTokens = 3
+	one := newTrainer(t, c)
+	tokens := func(s text.Split) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			all := make([]int, s.Len())
+			err := s.Read(all, 0)
+			for _, id := range all {
+				if !yield(id, err) {
+					return
+				}
+			}
+		}
+	}
+	dir := t.TempDir()
+	if err := text.WriteShards(dir, one.Tokenizer, 50, tokens(one.Corpus.Train()), tokens(one.Corpus.Val())); err != nil {
+		t.Fatal(err)
+	}
+	shards, err := text.OpenShards(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shards.Close()
+	other, err := NewTrainer(c, shards, shards.Tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := steps(t, other, 3), steps(t, one, 3)
+	for i := range want {
+		if got[i].Loss != want[i].Loss || !(want[i].Loss > 0) {
+			t.Errorf("step %d: got %v of shards, want %v", i, got[i].Loss, want[i].Loss)
+		}
+	}
+	before, err := one.EvaluateAll(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuned, err := FineTune(c, shards, shards.Tokenizer, saved(t, 3, files(t, one)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, err := tuned.EvaluateAll(t.Context(), nil); err != nil || after != before {
+		t.Errorf("tuned: got a loss of %v (%v), want %v", after, err, before)
+	}
+	if p := steps(t, tuned, 1); !(p[0].Loss > 0 && p[0].Loss < 2*want[2].Loss) {
+		t.Errorf("tuned: got a loss of %v, want one near %v", p[0].Loss, want[2].Loss)
+	}
+}
+
 func TestFineTune(t *testing.T) {
 	base, tuned := fineTuned(t)
 	loss := func(trainer *Trainer) float64 {
