@@ -91,6 +91,45 @@ func ScaleRows[T Float](x, factors []T, cols, stride int) {
 	}
 }
 
+// ScaleCols multiplies every column of x, whose rows are stride apart, by its factor.
+func ScaleCols[T Float](x, factors []T, rows, stride int) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.ScaleCols(simd.Float32s(x), simd.Float32s(factors), rows, stride)
+		return
+	}
+	for i := range rows {
+		row := x[i*stride:][:len(factors)]
+		for j, factor := range factors {
+			row[j] *= factor
+		}
+	}
+}
+
+// MulAddRows adds every row of x, cols wide and stride apart, multiplied by its factor, to the same row of z.
+func MulAddRows[T Float](z, x, factors []T, cols, stride int) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.MulAddRows(simd.Float32s(z), simd.Float32s(x), simd.Float32s(factors), cols, stride)
+		return
+	}
+	for i, factor := range factors {
+		z := z[i*stride:][:cols]
+		for j, v := range x[i*stride:][:cols] {
+			z[j] += v * factor
+		}
+	}
+}
+
+// Inverse computes y = 1/x.
+func Inverse[T Float](y, x []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.Inverse(simd.Float32s(y), simd.Float32s(x))
+		return
+	}
+	for i, v := range x {
+		y[i] = 1 / v
+	}
+}
+
 // ReLU computes y = max(x, 0).
 func ReLU[T Float](p *Pool, y, x []T) { each[T](p, relu[T]{}, y, x, nil) }
 

@@ -227,3 +227,37 @@ func scaleRows(f *fn) {
 		f.advance(factor)
 	})
 }
+
+// scaleCols multiplies every column of x by its factor.
+func scaleCols(f *fn) {
+	x, factor, cols := f.pointer("x_base"), f.pointer("factor_base"), f.pointer("factor_len")
+	rows, stride := f.pointer("rows"), f.pointer("stride")
+	v, k := f.scratch(), f.scratch()
+	f.rows(rows, func() {
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.load(factor, k)
+			f.op("VMULPS", k, v, v)
+			f.store(v, x)
+		})
+		f.next(stride, x)
+	})
+}
+
+// mulAddRows adds every row of x, multiplied by its factor, to that of z.
+func mulAddRows(f *fn) {
+	z, x, factor := f.pointer("z_base"), f.pointer("x_base"), f.pointer("factor_base")
+	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("factor_len")
+	v, sum, k := f.scratch(), f.scratch(), f.scratch()
+	f.rows(rows, func() {
+		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", factor), k)
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.load(z, sum)
+			f.op("VFMADD231PS", k, v, sum)
+			f.store(sum, z)
+		})
+		f.next(stride, z, x)
+		f.advance(factor)
+	})
+}

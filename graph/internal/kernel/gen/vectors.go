@@ -32,6 +32,11 @@ var kernels = []kernel{
 	{"softcap", "(x, slope []float32, limit float32)", softcap},
 	{"dotRows", "(dot, x, y []float32, cols, stride int)", dotRows},
 	{"scaleRows", "(x, factor []float32, cols, stride int)", scaleRows},
+	{"scaleCols", "(x, factor []float32, rows, stride int)", scaleCols},
+	{"mulAddRows", "(z, x, factor []float32, cols, stride int)", mulAddRows},
+	{"inverse", "(y, x []float32)", inverse},
+	{"solve", "(w, u, n, factor []float32, cols, stride int)", solve8},
+	{"solveT", "(x, n []float32, cols, stride int)", solve8T},
 	{"expSum", "(x []float32) (top float32, total float64)", expSum},
 	{"layerNorm", "(y, x, w, b, mean, inv []float32, share, eps float32)", layerNorm},
 	{"layerNormBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share float32)", layerNormBackward},
@@ -62,6 +67,17 @@ func combine(f *fn, op string) {
 		f.load(y, u)
 		f.op(op, u, v, v)
 		f.store(v, z)
+	})
+}
+
+func inverse(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, one := f.scratch(), f.scratch()
+	f.set(one, number(1))
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.op("VDIVPS", v, one, v)
+		f.store(v, y)
 	})
 }
 

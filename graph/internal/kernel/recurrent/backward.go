@@ -27,7 +27,8 @@ func (s *pass[T]) backward(d Operands[T], dy, kept []T) {
 		s.begins()
 		s.ended = from+s.c == s.Tokens
 		if s.Delta {
-			copy(s.u, s.keptU(kept))
+			copy(s.w, s.keptW(kept))
+			s.byBeta(s.u, s.w)
 		} else {
 			s.written()
 		}
@@ -47,7 +48,7 @@ func (s *pass[T]) backward(d Operands[T], dy, kept []T) {
 // reads computes du, without the part of the triangular system, dq, and dk.
 func (s *pass[T]) reads() {
 	s.scores()
-	gemm.MulSerial(s.c, s.V, s.c, 1, s.pairs(s.a).T(), s.values(s.dy), 0, s.values(s.du))
+	upperMul(s.c, s.V, s.pairs(s.a), s.values(s.dy), 0, s.values(s.du))
 	clear(s.dk[:s.c*s.QK])
 	if !s.ended {
 		s.decay.end(s.scaled, s.k)
@@ -60,7 +61,7 @@ func (s *pass[T]) reads() {
 		gemm.MulSerial(s.c, s.QK, s.V, 1, s.values(s.dy), s.values(s.state).T(), 0, s.keys(s.dq))
 		s.decay.begin(s.dq, s.dq)
 	}
-	gemm.MulSerial(s.c, s.c, s.V, 1, s.values(s.dy), s.values(s.u).T(), 0, s.pairs(s.a))
+	lowerPairs(s.c, s.V, 1, s.values(s.dy), s.values(s.u), s.pairs(s.a))
 	for i := range s.c {
 		s.diagonal[i] = s.a[i*s.c+i]
 	}
@@ -69,31 +70,33 @@ func (s *pass[T]) reads() {
 
 // solved turns du into the gradient of the values, writes the gradient of β, and computes dkr.
 func (s *pass[T]) solved(d Operands[T]) {
-	clear(s.dkr[:s.c*s.QK])
 	read := s.v
 	if s.Delta {
-		s.lacking()
-		gemm.MulSerial(s.c, s.V, s.c, -1, s.pairs(s.n), s.values(s.u), 1, s.values(s.w)) // u/β
 		read = s.w
-		s.byBeta(s.n, s.c)
+		s.decay.scores(s.n, s.k, s.k)
+		if s.x.Beta != nil {
+			kernel.ScaleRows(s.n, s.beta[:s.c], s.c, s.c)
+		}
 		solveT(s.du, s.n, s.c, s.V, 0, s.c)
 	}
-	if s.beta != nil && d.Beta != nil {
+	if s.x.Beta != nil && d.Beta != nil {
 		dots := s.dots[:s.c]
 		kernel.DotRows(dots, s.du, read, s.V, s.V)
 		for i, v := range dots {
 			s.row(d.Beta, i, 1)[0] = v
 		}
 	}
-	s.byBeta(s.du, s.V)
-	if s.Delta {
-		if !s.fresh {
-			gemm.MulSerial(s.c, s.QK, s.V, -1, s.values(s.du), s.values(s.state).T(), 0, s.keys(s.dkr))
-			s.decay.begin(s.dkr, s.dkr)
-		}
-		gemm.MulSerial(s.c, s.c, s.V, -1, s.values(s.du), s.values(s.u).T(), 0, s.pairs(s.n))
-		s.decay.scoresBackward(s.dkr, s.dk, s.n, s.k, s.k)
+	s.byBeta(s.du, s.du)
+	if !s.Delta {
+		return
 	}
+	clear(s.dkr[:s.c*s.QK])
+	if !s.fresh {
+		gemm.MulSerial(s.c, s.QK, s.V, -1, s.values(s.du), s.values(s.state).T(), 0, s.keys(s.dkr))
+		s.decay.begin(s.dkr, s.dkr)
+	}
+	lowerPairs(s.c, s.V, -1, s.values(s.du), s.values(s.u), s.pairs(s.n))
+	s.decay.scoresBackward(s.dkr, s.dk, s.n, s.k, s.k)
 }
 
 // gates writes the gradients of the logarithms of the gates.
@@ -105,14 +108,22 @@ func (s *pass[T]) gates(d []T) {
 		s.gate(d)
 		return
 	}
+	n := s.c * s.QK
+	reach := s.scaled[:n] // q∘dq + k∘(dkr − dk)
+	kernel.Mul(reach, s.k[:n], s.dk[:n])
+	kernel.ScaleRows(reach, s.minus, n, n)
+	kernel.MulAdd(reach, s.q[:n], s.dq[:n])
+	if s.Delta {
+		kernel.MulAdd(reach, s.k[:n], s.dkr[:n])
+	}
 	for i := s.c - 1; i >= 0; i-- {
-		q, k, dq, dk, dkr := s.q[i*s.QK:], s.k[i*s.QK:], s.dq[i*s.QK:], s.dk[i*s.QK:], s.dkr[i*s.QK:]
-		for j := range s.last {
-			s.last[j] += q[j]*dq[j] + k[j]*(dkr[j]-dk[j])
-		}
+		s.add(s.last, reach[i*s.QK:][:s.QK])
 		copy(s.row(d, i, s.Gates), s.last)
 	}
 }
+
+// add computes y = y + x.
+func (s *pass[T]) add(y, x []T) { kernel.MulAddRows(y, x, s.one, len(y), len(y)) }
 
 // gate is gates for one gate per head.
 func (s *pass[T]) gate(d []T) {
@@ -136,20 +147,24 @@ func (s *pass[T]) gate(d []T) {
 
 // store writes the gradients of queries, keys and values, with those of q_i·k_i.
 func (s *pass[T]) store(d []T) {
-	for i, by := range s.diagonal[:s.c] {
+	if s.Delta {
+		s.add(s.dk[:s.c*s.QK], s.dkr[:s.c*s.QK])
+	}
+	kernel.MulAddRows(s.dq, s.k, s.diagonal[:s.c], s.QK, s.QK)
+	kernel.MulAddRows(s.dk, s.q, s.diagonal[:s.c], s.QK, s.QK)
+	for i := range s.c {
 		dq, dk, dv := s.packed(d, i)
-		q, k := s.q[i*s.QK:][:s.QK], s.k[i*s.QK:][:s.QK]
-		own, written, read := s.dq[i*s.QK:], s.dk[i*s.QK:], s.dkr[i*s.QK:]
-		for j, v := range k {
-			dq[j], dk[j] = own[j]+by*v, written[j]+read[j]+by*q[j]
-		}
+		copy(dq, s.dq[i*s.QK:])
+		copy(dk, s.dk[i*s.QK:])
 		copy(dv, s.du[i*s.V:])
 	}
 }
 
 // before turns the gradient of the state after the chunk into that of the state before it.
 func (s *pass[T]) before() {
-	s.decay.all(s.dstate, s.V)
+	if !s.ended {
+		s.decay.all(s.dstate, s.V)
+	}
 	s.decay.begin(s.scaled, s.q)
 	gemm.MulSerial(s.QK, s.V, s.c, 1, s.keys(s.scaled).T(), s.values(s.dy), 1, s.values(s.dstate))
 	if s.Delta {

@@ -17,7 +17,8 @@ const chunkTokens = 64
 //	(I + Diag(β)·n)·U = Diag(β)·(V − (K∘α_{1…i})·S₀),  Y = (Q∘α_{1…i})·S₀ + a·U,
 //	S = Diag(α_{1…c})·S₀ + (K∘α_{i+1…c})ᵀ·U
 //
-// All products of gates go over consecutive tokens, so that none exceeds 1 and none is divided by another.
+// All products of gates go over consecutive tokens, so that none exceeds 1. Only products above 2⁻⁸⁰ are divided by one
+// another.
 type Linear[T kernel.Float] struct {
 	Batch, Tokens, Heads, QK, V int  // Tokens is the length of a sequence
 	Gates                       int  // gates of a head: none, 1, or one for each of the QK rows of the state
@@ -36,7 +37,7 @@ func (l Linear[T]) chunks() int { return (l.Tokens + chunkTokens - 1) / chunkTok
 // StateLen returns the number of floats in the states of all heads.
 func (l Linear[T]) StateLen() int { return l.Batch * l.Heads * l.QK * l.V }
 
-// KeptLen returns the number of floats that Forward keeps for Backward: the state before every chunk, and U if Delta.
+// KeptLen returns the number of floats that Forward keeps for Backward: the state before every chunk, and U/β if Delta.
 func (l Linear[T]) KeptLen() int {
 	n := l.chunks() * l.StateLen()
 	if l.Delta {
@@ -77,8 +78,12 @@ func (l Linear[T]) Backward(pool *kernel.Pool, d, x Operands[T], dy, kept, scrat
 // perHead runs body for every head of every sequence.
 func (l Linear[T]) perHead(pool *kernel.Pool, scratch []T, body func(s *pass[T])) {
 	share, tasks := len(scratch)/pool.Threads()&^15, l.Batch*l.Heads
+	passes := make([]*pass[T], pool.Threads())
 	run := func(thread, task int) {
-		s := newPass(l, &arena[T]{free: scratch[thread*share:][:share]})
+		if passes[thread] == nil {
+			passes[thread] = newPass(l, &arena[T]{free: scratch[thread*share:][:share]})
+		}
+		s := passes[thread]
 		s.task, s.b, s.h = task, task/l.Heads, task%l.Heads
 		body(s)
 	}

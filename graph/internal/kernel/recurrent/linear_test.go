@@ -72,7 +72,9 @@ func draw(l Linear[float64]) (x Operands[float64]) {
 	if l.Gates > 0 {
 		x.Gates = make([]float64, rows*l.Heads*l.Gates)
 		for i := range x.Gates {
-			x.Gates[i] = math.Log(rng.Float64()) / float64(1+i%7)
+			if x.Gates[i] = math.Log(rng.Float64()) / float64(1+i%7); i/l.Gates%l.Heads == 1 {
+				x.Gates[i] /= 16 // the products over half a chunk are mild
+			}
 		}
 	}
 	x.Beta = make([]float64, l.Batch*l.Tokens*l.Heads)
@@ -241,6 +243,41 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 		if !(math.Abs(v-want[i]) <= tolerance*scale) {
 			t.Errorf("%s, entry %d of %d: got %v, want %v", what, i, len(got), v, want[i])
 			return
+		}
+	}
+}
+
+// TestMildGates: a token's scores are those of mild gates as long as all products from the first token on are mild.
+func TestMildGates(t *testing.T) {
+	for _, c := range []struct {
+		gate float64
+		n    int
+	}{{0, 64}, {-0.8, 64}, {-1, 55}, {-4, 13}, {-60, 0}, {math.Inf(-1), 0}, {math.NaN(), 0}} {
+		l := Linear[float64]{QK: 3, V: 2, Gates: 3}
+		row := func(int) []float64 { return []float64{0, c.gate, -0.5} }
+		each := newEach(l, 64, &arena[float64]{free: make([]float64, 1<<13)})
+		if each.load(64, row); each.n != c.n {
+			t.Errorf("a gate for each row, e^%v: got %d mild tokens, want %d", c.gate, each.n, c.n)
+		}
+		even := newEven(l, 64, &arena[float64]{free: make([]float64, 1<<13)})
+		if even.load(64, func(int) []float64 { return []float64{c.gate} }); even.n != c.n {
+			t.Errorf("one gate, e^%v: got %d mild tokens, want %d", c.gate, even.n, c.n)
+		}
+	}
+}
+
+// TestLaterTokensChangeNoBits of the results of earlier ones, also where the later gates are not mild.
+func TestLaterTokensChangeNoBits(t *testing.T) {
+	for _, gates := range []int{1, 5} {
+		l := Linear[float64]{Batch: 1, Tokens: 64, Heads: 2, QK: 5, V: 7, Gates: gates, Delta: true}
+		x := draw(l)
+		before, _ := gradientsOf(l, x)
+		for i := 40 * l.Heads * gates; i < len(x.Gates); i++ {
+			x.Gates[i] = -70
+		}
+		after, _ := gradientsOf(l, x)
+		if n := 40 * l.Heads * l.V; !slices.Equal(before[:n], after[:n]) {
+			t.Errorf("%d gates: gates from token 40 on change the results of earlier tokens", gates)
 		}
 	}
 }

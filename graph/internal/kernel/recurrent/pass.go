@@ -17,11 +17,12 @@ type pass[T kernel.Float] struct {
 	decay       decay[T]
 	state       []T // (dρ, dh)
 	q, k, v     []T // of the chunk, as are all that follow
-	beta        []T // nil if all are 1
-	u           []T // (c, dh)
+	beta        []T
+	u           []T // written values (c, dh)
 	scaled      []T // queries or keys times gates  (c, dρ)
 	a, n        []T // (c, c)
-	dy, du, w   []T // (c, dh)
+	w           []T // u/β (c, dh)
+	dy, du      []T // (c, dh)
 	dq, dk, dkr []T // gradients of queries, written keys and read keys  (c, dρ)
 	last        []T // gradient of the logarithms of the gates that reaches the last token  (dρ)
 	dstate      []T // (dρ, dh)
@@ -29,6 +30,7 @@ type pass[T kernel.Float] struct {
 	dots        []T // sums of rows, as are dotsW and dotsR  (c)
 	dotsW       []T
 	dotsR       []T
+	one, minus  []T // the numbers 1 and −1
 }
 
 func newPass[T kernel.Float](l Linear[T], a *arena[T]) *pass[T] {
@@ -40,6 +42,7 @@ func newPass[T kernel.Float](l Linear[T], a *arena[T]) *pass[T] {
 		dy: a.take(values), du: a.take(values), w: a.take(values),
 		dq: a.take(keys), dk: a.take(keys), dkr: a.take(keys), last: a.take(l.QK), dstate: a.take(l.QK * l.V),
 		diagonal: a.take(c), dots: a.take(c), dotsW: a.take(c), dotsR: a.take(c),
+		one: []T{1}, minus: []T{-1},
 	}
 	if l.Gates > 1 {
 		s.decay = newEach(l, c, a)
@@ -75,11 +78,10 @@ func (s *pass[T]) load(from int) {
 		copy(s.k[i*s.QK:], k)
 		copy(s.v[i*s.V:], v)
 	}
-	if s.x.Beta == nil {
-		s.beta = nil
-	}
-	for i := range s.beta[:min(s.c, len(s.beta))] {
-		s.beta[i] = s.row(s.x.Beta, i, 1)[0]
+	for i := range s.c {
+		if s.beta[i] = 1; s.x.Beta != nil {
+			s.beta[i] = s.row(s.x.Beta, i, 1)[0]
+		}
 	}
 	s.decay.load(s.c, func(i int) []T {
 		if s.Fixed {
@@ -89,35 +91,35 @@ func (s *pass[T]) load(from int) {
 	})
 }
 
-// byBeta multiplies row i of x by β_i.
-func (s *pass[T]) byBeta(x []T, cols int) {
-	if s.beta != nil {
-		kernel.ScaleRows(x, s.beta[:s.c], cols, cols)
+// byBeta computes y = Diag(β)·x, for values.
+func (s *pass[T]) byBeta(y, x []T) {
+	n := s.c * s.V
+	if &y[0] != &x[0] {
+		copy(y[:n], x)
+	}
+	if s.x.Beta != nil {
+		kernel.ScaleRows(y, s.beta[:s.c], s.V, s.V)
 	}
 }
 
-// lacking computes w = V − (K∘α_{1…i})·S and n, without β.
+// lacking computes w = V − (K∘α_{1…i})·S, what the earlier chunks lack of the values.
 func (s *pass[T]) lacking() {
 	copy(s.w[:s.c*s.V], s.v)
 	if !s.fresh {
 		s.decay.begin(s.scaled, s.k)
 		gemm.MulSerial(s.c, s.V, s.QK, -1, s.keys(s.scaled), s.values(s.state), 1, s.values(s.w))
 	}
-	s.decay.scores(s.n, s.k, s.k)
 }
 
-// written computes u, the values that the tokens write.
+// written computes u, the values that the tokens write, and w.
 func (s *pass[T]) written() {
 	if !s.Delta {
-		copy(s.u[:s.c*s.V], s.v)
-		s.byBeta(s.u, s.V)
+		s.byBeta(s.u, s.v)
 		return
 	}
 	s.lacking()
-	copy(s.u[:s.c*s.V], s.w)
-	s.byBeta(s.u, s.V)
-	s.byBeta(s.n, s.c)
-	solve(s.u, s.n, s.c, s.V, 0, s.c)
+	s.decay.scores(s.n, s.k, s.k)
+	s.solve(0, s.c)
 }
 
 // scores computes a, with q_i·k_i on the diagonal.
@@ -132,18 +134,20 @@ func (s *pass[T]) scores() {
 
 // write adds what the tokens write to the state.
 func (s *pass[T]) write() {
-	s.decay.all(s.state, s.V)
+	if !s.fresh {
+		s.decay.all(s.state, s.V)
+	}
 	s.decay.end(s.scaled, s.k)
 	gemm.MulSerial(s.QK, s.V, s.c, 1, s.keys(s.scaled).T(), s.values(s.u), 1, s.values(s.state))
 }
 
-// keptState returns the state before the chunk, and keptU the written values of the chunk, both in kept.
+// keptState returns the state before the chunk, and keptW the w of the chunk, both in kept.
 func (s *pass[T]) keptState(kept []T) []T {
 	n := s.QK * s.V
 	return kept[(s.task*s.chunks()+s.from/chunkTokens)*n:][:n]
 }
 
-func (s *pass[T]) keptU(kept []T) []T {
+func (s *pass[T]) keptW(kept []T) []T {
 	return kept[s.chunks()*s.StateLen():][(s.task*s.Tokens+s.from)*s.V:][:s.c*s.V]
 }
 
@@ -156,7 +160,7 @@ func (s *pass[T]) forward(y, kept []T) {
 		}
 		s.written()
 		if kept != nil && s.Delta {
-			copy(s.keptU(kept), s.u)
+			copy(s.keptW(kept), s.w)
 		}
 		s.scores()
 		out, earlier := s.rows(y), T(0)
@@ -165,7 +169,7 @@ func (s *pass[T]) forward(y, kept []T) {
 			gemm.MulSerial(s.c, s.V, s.QK, 1, s.keys(s.scaled), s.values(s.state), 0, out)
 			earlier = 1
 		}
-		gemm.MulSerial(s.c, s.V, s.c, 1, s.pairs(s.a), s.values(s.u), earlier, out)
+		lowerMul(s.c, s.V, s.pairs(s.a), s.values(s.u), earlier, out)
 		if s.handed || from+s.c < s.Tokens {
 			s.write()
 		}

@@ -72,6 +72,17 @@ type Set struct {
 	DotRows func(dot, x, y []float32, cols, stride int)
 	// x ← x·factor in rows that are cols wide and stride apart, rounded once.
 	ScaleRows func(x, factor []float32, cols, stride int)
+	// x ← x·factor in rows that are stride apart, with a factor for each column, rounded once.
+	ScaleCols func(x, factor []float32, rows, stride int)
+	// z ← z + x·factor in rows that are cols wide and stride apart, rounded once.
+	MulAddRows func(z, x, factor []float32, cols, stride int)
+	// w ← w − n·u and u = factor∘w, row by row, in eight rows of cols numbers. The rows of n are stride apart, and only
+	// its entries below the diagonal are used.
+	Solve func(w, u, n, factor []float32, cols, stride int)
+	// x ← (I + nᵀ)⁻¹·x in eight rows of cols numbers, for n as in Solve.
+	SolveT func(x, n []float32, cols, stride int)
+	// y = 1/x, rounded once.
+	Inverse func(y, x []float32)
 	// top = max x and total = Σ e^(x−top), within 4u of total unless x−top is rounded.
 	ExpSum func(x []float32) (top float32, total float64)
 	// LayerNorm with share = 1/d; b is optional. The relative error of 1/σ is at most (4 + d/16)u.

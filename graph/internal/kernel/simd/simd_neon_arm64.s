@@ -15038,6 +15038,4325 @@ done5:
 end2:
 	RET
 
+// func scaleColsNEON(x, factor []float32, rows, stride int)
+TEXT ·scaleColsNEON(SB), NOSPLIT, $0-64
+	MOVD $numbersNEON<>(SB), R23
+	MOVD x_base+0(FP), R0
+	MOVD factor_base+24(FP), R1
+	MOVD factor_len+32(FP), R2
+	MOVD rows+48(FP), R3
+	MOVD stride+56(FP), R4
+	CMP $0, R3
+	BEQ end2
+row1:
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R2, R14
+	LSR $4, R14
+	CBZ R14, tail4
+loop3:
+	WORD $0x3cea6800 // ldr q0, [x0, x10]
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6800 // ldr q0, [x0, x11]
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6800 // ldr q0, [x0, x12]
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6800 // ldr q0, [x0, x13]
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop3
+tail4:
+	MOVD R2, R14
+	ANDS $15, R14
+	BEQ done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R0, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done5:
+	ADD R4<<2, R0, R0
+	SUBS $1, R3
+	BNE row1
+end2:
+	RET
+
+// func mulAddRowsNEON(z, x, factor []float32, cols, stride int)
+TEXT ·mulAddRowsNEON(SB), NOSPLIT, $0-88
+	MOVD $numbersNEON<>(SB), R23
+	MOVD z_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD factor_base+48(FP), R2
+	MOVD cols+72(FP), R3
+	MOVD stride+80(FP), R4
+	MOVD factor_len+56(FP), R5
+	CMP $0, R5
+	BEQ end2
+row1:
+	FMOVS (R2), F31
+	VDUP V31.S[0], V2.S4
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R3, R14
+	LSR $4, R14
+	CBZ R14, tail4
+loop3:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x3cea6801 // ldr q1, [x0, x10]
+	WORD $0x4e22cc01 // fmla v1.4s, v0.4s, v2.4s
+	WORD $0x3caa6801 // str q1, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x3ceb6801 // ldr q1, [x0, x11]
+	WORD $0x4e22cc01 // fmla v1.4s, v0.4s, v2.4s
+	WORD $0x3cab6801 // str q1, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x3cec6801 // ldr q1, [x0, x12]
+	WORD $0x4e22cc01 // fmla v1.4s, v0.4s, v2.4s
+	WORD $0x3cac6801 // str q1, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x3ced6801 // ldr q1, [x0, x13]
+	WORD $0x4e22cc01 // fmla v1.4s, v0.4s, v2.4s
+	WORD $0x3cad6801 // str q1, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop3
+tail4:
+	MOVD R3, R14
+	ANDS $15, R14
+	BEQ done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R10, R0, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e22cc01 // fmla v1.4s, v0.4s, v2.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R11, R0, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e22cc01 // fmla v1.4s, v0.4s, v2.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R12, R0, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e22cc01 // fmla v1.4s, v0.4s, v2.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R13, R0, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e22cc01 // fmla v1.4s, v0.4s, v2.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+done5:
+	ADD R4<<2, R0, R0
+	ADD R4<<2, R1, R1
+	ADD $4, R2
+	SUBS $1, R5
+	BNE row1
+end2:
+	RET
+
+// func inverseNEON(y, x []float32)
+TEXT ·inverseNEON(SB), NOSPLIT, $0-48
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 32(R23), F29
+	MOVD y_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD x_len+32(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	WORD $0x3caa6800 // str q0, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	WORD $0x3cab6800 // str q0, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	WORD $0x3cac6800 // str q0, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	WORD $0x3cad6800 // str q0, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD x_len+32(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+done3:
+	RET
+
+// func solveNEON(w, u, n, factor []float32, cols, stride int)
+TEXT ·solveNEON(SB), NOSPLIT, $0-112
+	MOVD $numbersNEON<>(SB), R23
+	MOVD w_base+0(FP), R0
+	MOVD u_base+24(FP), R1
+	MOVD n_base+48(FP), R2
+	MOVD factor_base+72(FP), R3
+	MOVD cols+96(FP), R4
+	MOVD stride+104(FP), R5
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R4, R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R2, R8
+	WORD $0x3cea68c9 // ldr q9, [x6, x10]
+	WORD $0x3caa68c9 // str q9, [x6, x10]
+	FMOVS 0(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
+	WORD $0x3caa68e0 // str q0, [x7, x10]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cea68c9 // ldr q9, [x6, x10]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	WORD $0x3caa68c9 // str q9, [x6, x10]
+	FMOVS 4(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd21 // fmul v1.4s, v9.4s, v8.4s
+	WORD $0x3caa68e1 // str q1, [x7, x10]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cea68c9 // ldr q9, [x6, x10]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	WORD $0x3caa68c9 // str q9, [x6, x10]
+	FMOVS 8(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd22 // fmul v2.4s, v9.4s, v8.4s
+	WORD $0x3caa68e2 // str q2, [x7, x10]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cea68c9 // ldr q9, [x6, x10]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	WORD $0x3caa68c9 // str q9, [x6, x10]
+	FMOVS 12(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd23 // fmul v3.4s, v9.4s, v8.4s
+	WORD $0x3caa68e3 // str q3, [x7, x10]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cea68c9 // ldr q9, [x6, x10]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	WORD $0x3caa68c9 // str q9, [x6, x10]
+	FMOVS 16(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd24 // fmul v4.4s, v9.4s, v8.4s
+	WORD $0x3caa68e4 // str q4, [x7, x10]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cea68c9 // ldr q9, [x6, x10]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	WORD $0x3caa68c9 // str q9, [x6, x10]
+	FMOVS 20(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd25 // fmul v5.4s, v9.4s, v8.4s
+	WORD $0x3caa68e5 // str q5, [x7, x10]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cea68c9 // ldr q9, [x6, x10]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	WORD $0x3caa68c9 // str q9, [x6, x10]
+	FMOVS 24(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd26 // fmul v6.4s, v9.4s, v8.4s
+	WORD $0x3caa68e6 // str q6, [x7, x10]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cea68c9 // ldr q9, [x6, x10]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	FMOVS 24(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc9 // fmls v9.4s, v6.4s, v8.4s
+	WORD $0x3caa68c9 // str q9, [x6, x10]
+	FMOVS 28(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
+	WORD $0x3caa68e7 // str q7, [x7, x10]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R2, R8
+	WORD $0x3ceb68c9 // ldr q9, [x6, x11]
+	WORD $0x3cab68c9 // str q9, [x6, x11]
+	FMOVS 0(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
+	WORD $0x3cab68e0 // str q0, [x7, x11]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ceb68c9 // ldr q9, [x6, x11]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	WORD $0x3cab68c9 // str q9, [x6, x11]
+	FMOVS 4(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd21 // fmul v1.4s, v9.4s, v8.4s
+	WORD $0x3cab68e1 // str q1, [x7, x11]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ceb68c9 // ldr q9, [x6, x11]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	WORD $0x3cab68c9 // str q9, [x6, x11]
+	FMOVS 8(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd22 // fmul v2.4s, v9.4s, v8.4s
+	WORD $0x3cab68e2 // str q2, [x7, x11]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ceb68c9 // ldr q9, [x6, x11]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	WORD $0x3cab68c9 // str q9, [x6, x11]
+	FMOVS 12(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd23 // fmul v3.4s, v9.4s, v8.4s
+	WORD $0x3cab68e3 // str q3, [x7, x11]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ceb68c9 // ldr q9, [x6, x11]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	WORD $0x3cab68c9 // str q9, [x6, x11]
+	FMOVS 16(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd24 // fmul v4.4s, v9.4s, v8.4s
+	WORD $0x3cab68e4 // str q4, [x7, x11]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ceb68c9 // ldr q9, [x6, x11]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	WORD $0x3cab68c9 // str q9, [x6, x11]
+	FMOVS 20(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd25 // fmul v5.4s, v9.4s, v8.4s
+	WORD $0x3cab68e5 // str q5, [x7, x11]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ceb68c9 // ldr q9, [x6, x11]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	WORD $0x3cab68c9 // str q9, [x6, x11]
+	FMOVS 24(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd26 // fmul v6.4s, v9.4s, v8.4s
+	WORD $0x3cab68e6 // str q6, [x7, x11]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ceb68c9 // ldr q9, [x6, x11]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	FMOVS 24(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc9 // fmls v9.4s, v6.4s, v8.4s
+	WORD $0x3cab68c9 // str q9, [x6, x11]
+	FMOVS 28(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
+	WORD $0x3cab68e7 // str q7, [x7, x11]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R2, R8
+	WORD $0x3cec68c9 // ldr q9, [x6, x12]
+	WORD $0x3cac68c9 // str q9, [x6, x12]
+	FMOVS 0(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
+	WORD $0x3cac68e0 // str q0, [x7, x12]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cec68c9 // ldr q9, [x6, x12]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	WORD $0x3cac68c9 // str q9, [x6, x12]
+	FMOVS 4(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd21 // fmul v1.4s, v9.4s, v8.4s
+	WORD $0x3cac68e1 // str q1, [x7, x12]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cec68c9 // ldr q9, [x6, x12]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	WORD $0x3cac68c9 // str q9, [x6, x12]
+	FMOVS 8(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd22 // fmul v2.4s, v9.4s, v8.4s
+	WORD $0x3cac68e2 // str q2, [x7, x12]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cec68c9 // ldr q9, [x6, x12]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	WORD $0x3cac68c9 // str q9, [x6, x12]
+	FMOVS 12(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd23 // fmul v3.4s, v9.4s, v8.4s
+	WORD $0x3cac68e3 // str q3, [x7, x12]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cec68c9 // ldr q9, [x6, x12]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	WORD $0x3cac68c9 // str q9, [x6, x12]
+	FMOVS 16(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd24 // fmul v4.4s, v9.4s, v8.4s
+	WORD $0x3cac68e4 // str q4, [x7, x12]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cec68c9 // ldr q9, [x6, x12]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	WORD $0x3cac68c9 // str q9, [x6, x12]
+	FMOVS 20(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd25 // fmul v5.4s, v9.4s, v8.4s
+	WORD $0x3cac68e5 // str q5, [x7, x12]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cec68c9 // ldr q9, [x6, x12]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	WORD $0x3cac68c9 // str q9, [x6, x12]
+	FMOVS 24(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd26 // fmul v6.4s, v9.4s, v8.4s
+	WORD $0x3cac68e6 // str q6, [x7, x12]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3cec68c9 // ldr q9, [x6, x12]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	FMOVS 24(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc9 // fmls v9.4s, v6.4s, v8.4s
+	WORD $0x3cac68c9 // str q9, [x6, x12]
+	FMOVS 28(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
+	WORD $0x3cac68e7 // str q7, [x7, x12]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R2, R8
+	WORD $0x3ced68c9 // ldr q9, [x6, x13]
+	WORD $0x3cad68c9 // str q9, [x6, x13]
+	FMOVS 0(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
+	WORD $0x3cad68e0 // str q0, [x7, x13]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ced68c9 // ldr q9, [x6, x13]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	WORD $0x3cad68c9 // str q9, [x6, x13]
+	FMOVS 4(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd21 // fmul v1.4s, v9.4s, v8.4s
+	WORD $0x3cad68e1 // str q1, [x7, x13]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ced68c9 // ldr q9, [x6, x13]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	WORD $0x3cad68c9 // str q9, [x6, x13]
+	FMOVS 8(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd22 // fmul v2.4s, v9.4s, v8.4s
+	WORD $0x3cad68e2 // str q2, [x7, x13]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ced68c9 // ldr q9, [x6, x13]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	WORD $0x3cad68c9 // str q9, [x6, x13]
+	FMOVS 12(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd23 // fmul v3.4s, v9.4s, v8.4s
+	WORD $0x3cad68e3 // str q3, [x7, x13]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ced68c9 // ldr q9, [x6, x13]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	WORD $0x3cad68c9 // str q9, [x6, x13]
+	FMOVS 16(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd24 // fmul v4.4s, v9.4s, v8.4s
+	WORD $0x3cad68e4 // str q4, [x7, x13]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ced68c9 // ldr q9, [x6, x13]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	WORD $0x3cad68c9 // str q9, [x6, x13]
+	FMOVS 20(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd25 // fmul v5.4s, v9.4s, v8.4s
+	WORD $0x3cad68e5 // str q5, [x7, x13]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ced68c9 // ldr q9, [x6, x13]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	WORD $0x3cad68c9 // str q9, [x6, x13]
+	FMOVS 24(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd26 // fmul v6.4s, v9.4s, v8.4s
+	WORD $0x3cad68e6 // str q6, [x7, x13]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	WORD $0x3ced68c9 // ldr q9, [x6, x13]
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	FMOVS 24(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc9 // fmls v9.4s, v6.4s, v8.4s
+	WORD $0x3cad68c9 // str q9, [x6, x13]
+	FMOVS 28(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
+	WORD $0x3cad68e7 // str q7, [x7, x13]
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD R4, R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R2, R8
+	ADD R10, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	ADD R10, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 0(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
+	ADD R10, R7, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R10, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	ADD R10, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 4(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd21 // fmul v1.4s, v9.4s, v8.4s
+	ADD R10, R7, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R10, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	ADD R10, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 8(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd22 // fmul v2.4s, v9.4s, v8.4s
+	ADD R10, R7, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R10, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	ADD R10, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 12(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd23 // fmul v3.4s, v9.4s, v8.4s
+	ADD R10, R7, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R10, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	ADD R10, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 16(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd24 // fmul v4.4s, v9.4s, v8.4s
+	ADD R10, R7, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R10, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	ADD R10, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 20(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd25 // fmul v5.4s, v9.4s, v8.4s
+	ADD R10, R7, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R10, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	ADD R10, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 24(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd26 // fmul v6.4s, v9.4s, v8.4s
+	ADD R10, R7, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R10, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	FMOVS 24(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc9 // fmls v9.4s, v6.4s, v8.4s
+	ADD R10, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 28(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
+	ADD R10, R7, R22
+	ADD R21, R22, R15
+	VST1 V7.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V7.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V7.S[1], (R15)
+	FMOVS F7, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R2, R8
+	ADD R11, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	ADD R11, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 0(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
+	ADD R11, R7, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R11, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	ADD R11, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 4(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd21 // fmul v1.4s, v9.4s, v8.4s
+	ADD R11, R7, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R11, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	ADD R11, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 8(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd22 // fmul v2.4s, v9.4s, v8.4s
+	ADD R11, R7, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R11, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	ADD R11, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 12(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd23 // fmul v3.4s, v9.4s, v8.4s
+	ADD R11, R7, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R11, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	ADD R11, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 16(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd24 // fmul v4.4s, v9.4s, v8.4s
+	ADD R11, R7, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R11, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	ADD R11, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 20(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd25 // fmul v5.4s, v9.4s, v8.4s
+	ADD R11, R7, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R11, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	ADD R11, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 24(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd26 // fmul v6.4s, v9.4s, v8.4s
+	ADD R11, R7, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R11, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	FMOVS 24(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc9 // fmls v9.4s, v6.4s, v8.4s
+	ADD R11, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 28(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
+	ADD R11, R7, R22
+	ADD R21, R22, R15
+	VST1 V7.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V7.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V7.S[1], (R15)
+	FMOVS F7, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R2, R8
+	ADD R12, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	ADD R12, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 0(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
+	ADD R12, R7, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R12, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	ADD R12, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 4(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd21 // fmul v1.4s, v9.4s, v8.4s
+	ADD R12, R7, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R12, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	ADD R12, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 8(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd22 // fmul v2.4s, v9.4s, v8.4s
+	ADD R12, R7, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R12, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	ADD R12, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 12(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd23 // fmul v3.4s, v9.4s, v8.4s
+	ADD R12, R7, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R12, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	ADD R12, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 16(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd24 // fmul v4.4s, v9.4s, v8.4s
+	ADD R12, R7, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R12, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	ADD R12, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 20(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd25 // fmul v5.4s, v9.4s, v8.4s
+	ADD R12, R7, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R12, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	ADD R12, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 24(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd26 // fmul v6.4s, v9.4s, v8.4s
+	ADD R12, R7, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R12, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	FMOVS 24(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc9 // fmls v9.4s, v6.4s, v8.4s
+	ADD R12, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 28(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
+	ADD R12, R7, R22
+	ADD R21, R22, R15
+	VST1 V7.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V7.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V7.S[1], (R15)
+	FMOVS F7, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R2, R8
+	ADD R13, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	ADD R13, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 0(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd20 // fmul v0.4s, v9.4s, v8.4s
+	ADD R13, R7, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R13, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	ADD R13, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 4(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd21 // fmul v1.4s, v9.4s, v8.4s
+	ADD R13, R7, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R13, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	ADD R13, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 8(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd22 // fmul v2.4s, v9.4s, v8.4s
+	ADD R13, R7, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R13, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	ADD R13, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 12(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd23 // fmul v3.4s, v9.4s, v8.4s
+	ADD R13, R7, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R13, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	ADD R13, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 16(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd24 // fmul v4.4s, v9.4s, v8.4s
+	ADD R13, R7, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R13, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	ADD R13, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 20(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd25 // fmul v5.4s, v9.4s, v8.4s
+	ADD R13, R7, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R13, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	ADD R13, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 24(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd26 // fmul v6.4s, v9.4s, v8.4s
+	ADD R13, R7, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+	ADD R13, R6, R22
+	FMOVS (R22), F9
+	ADD R19, R22, R15
+	VLD1 (R15), V9.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V9.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V9.S[3]
+	WORD $0x4e3e1d29 // and v9.16b, v9.16b, v30.16b
+	FMOVS 0(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc09 // fmls v9.4s, v0.4s, v8.4s
+	FMOVS 4(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc29 // fmls v9.4s, v1.4s, v8.4s
+	FMOVS 8(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc49 // fmls v9.4s, v2.4s, v8.4s
+	FMOVS 12(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc69 // fmls v9.4s, v3.4s, v8.4s
+	FMOVS 16(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc89 // fmls v9.4s, v4.4s, v8.4s
+	FMOVS 20(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca9 // fmls v9.4s, v5.4s, v8.4s
+	FMOVS 24(R8), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc9 // fmls v9.4s, v6.4s, v8.4s
+	ADD R13, R6, R22
+	ADD R21, R22, R15
+	VST1 V9.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V9.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V9.S[1], (R15)
+	FMOVS F9, (R22)
+	FMOVS 28(R3), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
+	ADD R13, R7, R22
+	ADD R21, R22, R15
+	VST1 V7.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V7.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V7.S[1], (R15)
+	FMOVS F7, (R22)
+	ADD R4<<2, R6, R6
+	ADD R4<<2, R7, R7
+	ADD R5<<2, R8, R8
+done3:
+	RET
+
+// func solveTNEON(x, n []float32, cols, stride int)
+TEXT ·solveTNEON(SB), NOSPLIT, $0-64
+	MOVD $numbersNEON<>(SB), R23
+	MOVD x_base+0(FP), R0
+	MOVD n_base+24(FP), R1
+	MOVD cols+48(FP), R2
+	MOVD stride+56(FP), R3
+	MOVD $0, R6
+	SUB R3, R6
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R2, R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	MOVD R0, R4
+	MOVD R1, R5
+	WORD $0x3cea6880 // ldr q0, [x4, x10]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cea6881 // ldr q1, [x4, x10]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cea6882 // ldr q2, [x4, x10]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cea6883 // ldr q3, [x4, x10]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cea6884 // ldr q4, [x4, x10]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cea6885 // ldr q5, [x4, x10]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cea6886 // ldr q6, [x4, x10]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cea6887 // ldr q7, [x4, x10]
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce0 // fmls v0.4s, v7.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce1 // fmls v1.4s, v7.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce2 // fmls v2.4s, v7.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce3 // fmls v3.4s, v7.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce4 // fmls v4.4s, v7.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce5 // fmls v5.4s, v7.4s, v8.4s
+	FMOVS 24(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce6 // fmls v6.4s, v7.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc0 // fmls v0.4s, v6.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc1 // fmls v1.4s, v6.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc2 // fmls v2.4s, v6.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc3 // fmls v3.4s, v6.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc4 // fmls v4.4s, v6.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc5 // fmls v5.4s, v6.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca0 // fmls v0.4s, v5.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca1 // fmls v1.4s, v5.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca2 // fmls v2.4s, v5.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca3 // fmls v3.4s, v5.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca4 // fmls v4.4s, v5.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc80 // fmls v0.4s, v4.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc81 // fmls v1.4s, v4.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc82 // fmls v2.4s, v4.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc83 // fmls v3.4s, v4.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc60 // fmls v0.4s, v3.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc61 // fmls v1.4s, v3.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc62 // fmls v2.4s, v3.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc40 // fmls v0.4s, v2.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc41 // fmls v1.4s, v2.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc20 // fmls v0.4s, v1.4s, v8.4s
+	ADD R6<<2, R5, R5
+	MOVD R0, R4
+	WORD $0x3caa6880 // str q0, [x4, x10]
+	ADD R2<<2, R4, R4
+	WORD $0x3caa6881 // str q1, [x4, x10]
+	ADD R2<<2, R4, R4
+	WORD $0x3caa6882 // str q2, [x4, x10]
+	ADD R2<<2, R4, R4
+	WORD $0x3caa6883 // str q3, [x4, x10]
+	ADD R2<<2, R4, R4
+	WORD $0x3caa6884 // str q4, [x4, x10]
+	ADD R2<<2, R4, R4
+	WORD $0x3caa6885 // str q5, [x4, x10]
+	ADD R2<<2, R4, R4
+	WORD $0x3caa6886 // str q6, [x4, x10]
+	ADD R2<<2, R4, R4
+	WORD $0x3caa6887 // str q7, [x4, x10]
+	ADD R2<<2, R4, R4
+	MOVD R0, R4
+	MOVD R1, R5
+	WORD $0x3ceb6880 // ldr q0, [x4, x11]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ceb6881 // ldr q1, [x4, x11]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ceb6882 // ldr q2, [x4, x11]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ceb6883 // ldr q3, [x4, x11]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ceb6884 // ldr q4, [x4, x11]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ceb6885 // ldr q5, [x4, x11]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ceb6886 // ldr q6, [x4, x11]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ceb6887 // ldr q7, [x4, x11]
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce0 // fmls v0.4s, v7.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce1 // fmls v1.4s, v7.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce2 // fmls v2.4s, v7.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce3 // fmls v3.4s, v7.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce4 // fmls v4.4s, v7.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce5 // fmls v5.4s, v7.4s, v8.4s
+	FMOVS 24(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce6 // fmls v6.4s, v7.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc0 // fmls v0.4s, v6.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc1 // fmls v1.4s, v6.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc2 // fmls v2.4s, v6.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc3 // fmls v3.4s, v6.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc4 // fmls v4.4s, v6.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc5 // fmls v5.4s, v6.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca0 // fmls v0.4s, v5.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca1 // fmls v1.4s, v5.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca2 // fmls v2.4s, v5.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca3 // fmls v3.4s, v5.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca4 // fmls v4.4s, v5.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc80 // fmls v0.4s, v4.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc81 // fmls v1.4s, v4.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc82 // fmls v2.4s, v4.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc83 // fmls v3.4s, v4.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc60 // fmls v0.4s, v3.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc61 // fmls v1.4s, v3.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc62 // fmls v2.4s, v3.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc40 // fmls v0.4s, v2.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc41 // fmls v1.4s, v2.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc20 // fmls v0.4s, v1.4s, v8.4s
+	ADD R6<<2, R5, R5
+	MOVD R0, R4
+	WORD $0x3cab6880 // str q0, [x4, x11]
+	ADD R2<<2, R4, R4
+	WORD $0x3cab6881 // str q1, [x4, x11]
+	ADD R2<<2, R4, R4
+	WORD $0x3cab6882 // str q2, [x4, x11]
+	ADD R2<<2, R4, R4
+	WORD $0x3cab6883 // str q3, [x4, x11]
+	ADD R2<<2, R4, R4
+	WORD $0x3cab6884 // str q4, [x4, x11]
+	ADD R2<<2, R4, R4
+	WORD $0x3cab6885 // str q5, [x4, x11]
+	ADD R2<<2, R4, R4
+	WORD $0x3cab6886 // str q6, [x4, x11]
+	ADD R2<<2, R4, R4
+	WORD $0x3cab6887 // str q7, [x4, x11]
+	ADD R2<<2, R4, R4
+	MOVD R0, R4
+	MOVD R1, R5
+	WORD $0x3cec6880 // ldr q0, [x4, x12]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cec6881 // ldr q1, [x4, x12]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cec6882 // ldr q2, [x4, x12]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cec6883 // ldr q3, [x4, x12]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cec6884 // ldr q4, [x4, x12]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cec6885 // ldr q5, [x4, x12]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cec6886 // ldr q6, [x4, x12]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3cec6887 // ldr q7, [x4, x12]
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce0 // fmls v0.4s, v7.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce1 // fmls v1.4s, v7.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce2 // fmls v2.4s, v7.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce3 // fmls v3.4s, v7.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce4 // fmls v4.4s, v7.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce5 // fmls v5.4s, v7.4s, v8.4s
+	FMOVS 24(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce6 // fmls v6.4s, v7.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc0 // fmls v0.4s, v6.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc1 // fmls v1.4s, v6.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc2 // fmls v2.4s, v6.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc3 // fmls v3.4s, v6.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc4 // fmls v4.4s, v6.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc5 // fmls v5.4s, v6.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca0 // fmls v0.4s, v5.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca1 // fmls v1.4s, v5.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca2 // fmls v2.4s, v5.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca3 // fmls v3.4s, v5.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca4 // fmls v4.4s, v5.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc80 // fmls v0.4s, v4.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc81 // fmls v1.4s, v4.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc82 // fmls v2.4s, v4.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc83 // fmls v3.4s, v4.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc60 // fmls v0.4s, v3.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc61 // fmls v1.4s, v3.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc62 // fmls v2.4s, v3.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc40 // fmls v0.4s, v2.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc41 // fmls v1.4s, v2.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc20 // fmls v0.4s, v1.4s, v8.4s
+	ADD R6<<2, R5, R5
+	MOVD R0, R4
+	WORD $0x3cac6880 // str q0, [x4, x12]
+	ADD R2<<2, R4, R4
+	WORD $0x3cac6881 // str q1, [x4, x12]
+	ADD R2<<2, R4, R4
+	WORD $0x3cac6882 // str q2, [x4, x12]
+	ADD R2<<2, R4, R4
+	WORD $0x3cac6883 // str q3, [x4, x12]
+	ADD R2<<2, R4, R4
+	WORD $0x3cac6884 // str q4, [x4, x12]
+	ADD R2<<2, R4, R4
+	WORD $0x3cac6885 // str q5, [x4, x12]
+	ADD R2<<2, R4, R4
+	WORD $0x3cac6886 // str q6, [x4, x12]
+	ADD R2<<2, R4, R4
+	WORD $0x3cac6887 // str q7, [x4, x12]
+	ADD R2<<2, R4, R4
+	MOVD R0, R4
+	MOVD R1, R5
+	WORD $0x3ced6880 // ldr q0, [x4, x13]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ced6881 // ldr q1, [x4, x13]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ced6882 // ldr q2, [x4, x13]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ced6883 // ldr q3, [x4, x13]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ced6884 // ldr q4, [x4, x13]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ced6885 // ldr q5, [x4, x13]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ced6886 // ldr q6, [x4, x13]
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	WORD $0x3ced6887 // ldr q7, [x4, x13]
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce0 // fmls v0.4s, v7.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce1 // fmls v1.4s, v7.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce2 // fmls v2.4s, v7.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce3 // fmls v3.4s, v7.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce4 // fmls v4.4s, v7.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce5 // fmls v5.4s, v7.4s, v8.4s
+	FMOVS 24(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce6 // fmls v6.4s, v7.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc0 // fmls v0.4s, v6.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc1 // fmls v1.4s, v6.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc2 // fmls v2.4s, v6.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc3 // fmls v3.4s, v6.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc4 // fmls v4.4s, v6.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc5 // fmls v5.4s, v6.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca0 // fmls v0.4s, v5.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca1 // fmls v1.4s, v5.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca2 // fmls v2.4s, v5.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca3 // fmls v3.4s, v5.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca4 // fmls v4.4s, v5.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc80 // fmls v0.4s, v4.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc81 // fmls v1.4s, v4.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc82 // fmls v2.4s, v4.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc83 // fmls v3.4s, v4.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc60 // fmls v0.4s, v3.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc61 // fmls v1.4s, v3.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc62 // fmls v2.4s, v3.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc40 // fmls v0.4s, v2.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc41 // fmls v1.4s, v2.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc20 // fmls v0.4s, v1.4s, v8.4s
+	ADD R6<<2, R5, R5
+	MOVD R0, R4
+	WORD $0x3cad6880 // str q0, [x4, x13]
+	ADD R2<<2, R4, R4
+	WORD $0x3cad6881 // str q1, [x4, x13]
+	ADD R2<<2, R4, R4
+	WORD $0x3cad6882 // str q2, [x4, x13]
+	ADD R2<<2, R4, R4
+	WORD $0x3cad6883 // str q3, [x4, x13]
+	ADD R2<<2, R4, R4
+	WORD $0x3cad6884 // str q4, [x4, x13]
+	ADD R2<<2, R4, R4
+	WORD $0x3cad6885 // str q5, [x4, x13]
+	ADD R2<<2, R4, R4
+	WORD $0x3cad6886 // str q6, [x4, x13]
+	ADD R2<<2, R4, R4
+	WORD $0x3cad6887 // str q7, [x4, x13]
+	ADD R2<<2, R4, R4
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD R2, R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	MOVD R0, R4
+	MOVD R1, R5
+	ADD R10, R4, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R10, R4, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R10, R4, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R10, R4, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R10, R4, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R10, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R10, R4, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R10, R4, R22
+	FMOVS (R22), F7
+	ADD R19, R22, R15
+	VLD1 (R15), V7.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V7.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V7.S[3]
+	WORD $0x4e3e1ce7 // and v7.16b, v7.16b, v30.16b
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce0 // fmls v0.4s, v7.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce1 // fmls v1.4s, v7.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce2 // fmls v2.4s, v7.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce3 // fmls v3.4s, v7.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce4 // fmls v4.4s, v7.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce5 // fmls v5.4s, v7.4s, v8.4s
+	FMOVS 24(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce6 // fmls v6.4s, v7.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc0 // fmls v0.4s, v6.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc1 // fmls v1.4s, v6.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc2 // fmls v2.4s, v6.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc3 // fmls v3.4s, v6.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc4 // fmls v4.4s, v6.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc5 // fmls v5.4s, v6.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca0 // fmls v0.4s, v5.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca1 // fmls v1.4s, v5.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca2 // fmls v2.4s, v5.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca3 // fmls v3.4s, v5.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca4 // fmls v4.4s, v5.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc80 // fmls v0.4s, v4.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc81 // fmls v1.4s, v4.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc82 // fmls v2.4s, v4.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc83 // fmls v3.4s, v4.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc60 // fmls v0.4s, v3.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc61 // fmls v1.4s, v3.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc62 // fmls v2.4s, v3.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc40 // fmls v0.4s, v2.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc41 // fmls v1.4s, v2.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc20 // fmls v0.4s, v1.4s, v8.4s
+	ADD R6<<2, R5, R5
+	MOVD R0, R4
+	ADD R10, R4, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R2<<2, R4, R4
+	ADD R10, R4, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	ADD R2<<2, R4, R4
+	ADD R10, R4, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	ADD R2<<2, R4, R4
+	ADD R10, R4, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	ADD R2<<2, R4, R4
+	ADD R10, R4, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	ADD R2<<2, R4, R4
+	ADD R10, R4, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	ADD R2<<2, R4, R4
+	ADD R10, R4, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R2<<2, R4, R4
+	ADD R10, R4, R22
+	ADD R21, R22, R15
+	VST1 V7.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V7.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V7.S[1], (R15)
+	FMOVS F7, (R22)
+	ADD R2<<2, R4, R4
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	MOVD R0, R4
+	MOVD R1, R5
+	ADD R11, R4, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R11, R4, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R11, R4, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R11, R4, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R11, R4, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R11, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R11, R4, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R11, R4, R22
+	FMOVS (R22), F7
+	ADD R19, R22, R15
+	VLD1 (R15), V7.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V7.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V7.S[3]
+	WORD $0x4e3e1ce7 // and v7.16b, v7.16b, v30.16b
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce0 // fmls v0.4s, v7.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce1 // fmls v1.4s, v7.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce2 // fmls v2.4s, v7.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce3 // fmls v3.4s, v7.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce4 // fmls v4.4s, v7.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce5 // fmls v5.4s, v7.4s, v8.4s
+	FMOVS 24(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce6 // fmls v6.4s, v7.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc0 // fmls v0.4s, v6.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc1 // fmls v1.4s, v6.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc2 // fmls v2.4s, v6.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc3 // fmls v3.4s, v6.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc4 // fmls v4.4s, v6.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc5 // fmls v5.4s, v6.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca0 // fmls v0.4s, v5.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca1 // fmls v1.4s, v5.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca2 // fmls v2.4s, v5.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca3 // fmls v3.4s, v5.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca4 // fmls v4.4s, v5.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc80 // fmls v0.4s, v4.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc81 // fmls v1.4s, v4.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc82 // fmls v2.4s, v4.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc83 // fmls v3.4s, v4.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc60 // fmls v0.4s, v3.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc61 // fmls v1.4s, v3.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc62 // fmls v2.4s, v3.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc40 // fmls v0.4s, v2.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc41 // fmls v1.4s, v2.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc20 // fmls v0.4s, v1.4s, v8.4s
+	ADD R6<<2, R5, R5
+	MOVD R0, R4
+	ADD R11, R4, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R2<<2, R4, R4
+	ADD R11, R4, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	ADD R2<<2, R4, R4
+	ADD R11, R4, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	ADD R2<<2, R4, R4
+	ADD R11, R4, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	ADD R2<<2, R4, R4
+	ADD R11, R4, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	ADD R2<<2, R4, R4
+	ADD R11, R4, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	ADD R2<<2, R4, R4
+	ADD R11, R4, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R2<<2, R4, R4
+	ADD R11, R4, R22
+	ADD R21, R22, R15
+	VST1 V7.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V7.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V7.S[1], (R15)
+	FMOVS F7, (R22)
+	ADD R2<<2, R4, R4
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	MOVD R0, R4
+	MOVD R1, R5
+	ADD R12, R4, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R12, R4, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R12, R4, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R12, R4, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R12, R4, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R12, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R12, R4, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R12, R4, R22
+	FMOVS (R22), F7
+	ADD R19, R22, R15
+	VLD1 (R15), V7.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V7.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V7.S[3]
+	WORD $0x4e3e1ce7 // and v7.16b, v7.16b, v30.16b
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce0 // fmls v0.4s, v7.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce1 // fmls v1.4s, v7.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce2 // fmls v2.4s, v7.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce3 // fmls v3.4s, v7.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce4 // fmls v4.4s, v7.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce5 // fmls v5.4s, v7.4s, v8.4s
+	FMOVS 24(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce6 // fmls v6.4s, v7.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc0 // fmls v0.4s, v6.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc1 // fmls v1.4s, v6.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc2 // fmls v2.4s, v6.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc3 // fmls v3.4s, v6.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc4 // fmls v4.4s, v6.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc5 // fmls v5.4s, v6.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca0 // fmls v0.4s, v5.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca1 // fmls v1.4s, v5.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca2 // fmls v2.4s, v5.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca3 // fmls v3.4s, v5.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca4 // fmls v4.4s, v5.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc80 // fmls v0.4s, v4.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc81 // fmls v1.4s, v4.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc82 // fmls v2.4s, v4.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc83 // fmls v3.4s, v4.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc60 // fmls v0.4s, v3.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc61 // fmls v1.4s, v3.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc62 // fmls v2.4s, v3.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc40 // fmls v0.4s, v2.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc41 // fmls v1.4s, v2.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc20 // fmls v0.4s, v1.4s, v8.4s
+	ADD R6<<2, R5, R5
+	MOVD R0, R4
+	ADD R12, R4, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R2<<2, R4, R4
+	ADD R12, R4, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	ADD R2<<2, R4, R4
+	ADD R12, R4, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	ADD R2<<2, R4, R4
+	ADD R12, R4, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	ADD R2<<2, R4, R4
+	ADD R12, R4, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	ADD R2<<2, R4, R4
+	ADD R12, R4, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	ADD R2<<2, R4, R4
+	ADD R12, R4, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R2<<2, R4, R4
+	ADD R12, R4, R22
+	ADD R21, R22, R15
+	VST1 V7.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V7.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V7.S[1], (R15)
+	FMOVS F7, (R22)
+	ADD R2<<2, R4, R4
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	MOVD R0, R4
+	MOVD R1, R5
+	ADD R13, R4, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R13, R4, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R13, R4, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R13, R4, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R13, R4, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R13, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R13, R4, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	ADD R2<<2, R4, R4
+	ADD R3<<2, R5, R5
+	ADD R13, R4, R22
+	FMOVS (R22), F7
+	ADD R19, R22, R15
+	VLD1 (R15), V7.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V7.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V7.S[3]
+	WORD $0x4e3e1ce7 // and v7.16b, v7.16b, v30.16b
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce0 // fmls v0.4s, v7.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce1 // fmls v1.4s, v7.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce2 // fmls v2.4s, v7.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce3 // fmls v3.4s, v7.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce4 // fmls v4.4s, v7.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce5 // fmls v5.4s, v7.4s, v8.4s
+	FMOVS 24(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cce6 // fmls v6.4s, v7.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc0 // fmls v0.4s, v6.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc1 // fmls v1.4s, v6.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc2 // fmls v2.4s, v6.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc3 // fmls v3.4s, v6.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc4 // fmls v4.4s, v6.4s, v8.4s
+	FMOVS 20(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8ccc5 // fmls v5.4s, v6.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca0 // fmls v0.4s, v5.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca1 // fmls v1.4s, v5.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca2 // fmls v2.4s, v5.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca3 // fmls v3.4s, v5.4s, v8.4s
+	FMOVS 16(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cca4 // fmls v4.4s, v5.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc80 // fmls v0.4s, v4.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc81 // fmls v1.4s, v4.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc82 // fmls v2.4s, v4.4s, v8.4s
+	FMOVS 12(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc83 // fmls v3.4s, v4.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc60 // fmls v0.4s, v3.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc61 // fmls v1.4s, v3.4s, v8.4s
+	FMOVS 8(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc62 // fmls v2.4s, v3.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc40 // fmls v0.4s, v2.4s, v8.4s
+	FMOVS 4(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc41 // fmls v1.4s, v2.4s, v8.4s
+	ADD R6<<2, R5, R5
+	FMOVS 0(R5), F31
+	VDUP V31.S[0], V8.S4
+	WORD $0x4ea8cc20 // fmls v0.4s, v1.4s, v8.4s
+	ADD R6<<2, R5, R5
+	MOVD R0, R4
+	ADD R13, R4, R22
+	ADD R21, R22, R15
+	VST1 V0.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V0.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V0.S[1], (R15)
+	FMOVS F0, (R22)
+	ADD R2<<2, R4, R4
+	ADD R13, R4, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	ADD R2<<2, R4, R4
+	ADD R13, R4, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	ADD R2<<2, R4, R4
+	ADD R13, R4, R22
+	ADD R21, R22, R15
+	VST1 V3.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V3.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V3.S[1], (R15)
+	FMOVS F3, (R22)
+	ADD R2<<2, R4, R4
+	ADD R13, R4, R22
+	ADD R21, R22, R15
+	VST1 V4.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V4.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V4.S[1], (R15)
+	FMOVS F4, (R22)
+	ADD R2<<2, R4, R4
+	ADD R13, R4, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	ADD R2<<2, R4, R4
+	ADD R13, R4, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R2<<2, R4, R4
+	ADD R13, R4, R22
+	ADD R21, R22, R15
+	VST1 V7.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V7.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V7.S[1], (R15)
+	FMOVS F7, (R22)
+	ADD R2<<2, R4, R4
+done3:
+	RET
+
 // func expSumNEON(x []float32) (top float32, total float64)
 TEXT ·expSumNEON(SB), NOSPLIT, $0-40
 	MOVD $numbersNEON<>(SB), R23

@@ -18,13 +18,16 @@ var setAVX512 = &Set{
 	SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512,
 	SigmoidTile: sigmoidTileAVX512, SigmoidTileBackward: sigmoidTileBackwardAVX512,
 	Softcap: softcapAVX512, DotRows: dotRowsAVX512,
-	ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512,
-	LayerNorm: layerNormAVX512, LayerNormBackward: layerNormBackwardAVX512,
-	LayerNormSigma: layerNormSigmaAVX512, LayerNormSigmaBackward: layerNormSigmaBackwardAVX512,
-	RmsNorm: rmsNormAVX512, RmsNormBackward: rmsNormBackwardAVX512,
-	Advance: advanceAVX512, Average: averageAVX512,
-	AverageBackward: averageBackwardAVX512, AdamW: adamWAVX512,
-	SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
+	ScaleRows: scaleRowsAVX512, ScaleCols: scaleColsAVX512,
+	MulAddRows: mulAddRowsAVX512, Inverse: inverseAVX512,
+	Solve: solveAVX512, SolveT: solveTAVX512,
+	ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
+	LayerNormBackward: layerNormBackwardAVX512, LayerNormSigma: layerNormSigmaAVX512,
+	LayerNormSigmaBackward: layerNormSigmaBackwardAVX512, RmsNorm: rmsNormAVX512,
+	RmsNormBackward: rmsNormBackwardAVX512, Advance: advanceAVX512,
+	Average: averageAVX512, AverageBackward: averageBackwardAVX512,
+	AdamW: adamWAVX512, SumSquares: sumSquaresAVX512,
+	Dropout: dropoutAVX512,
 }
 
 //go:noescape
@@ -109,6 +112,21 @@ func dotRowsAVX512(dot, x, y []float32, cols, stride int)
 func scaleRowsAVX512(x, factor []float32, cols, stride int)
 
 //go:noescape
+func scaleColsAVX512(x, factor []float32, rows, stride int)
+
+//go:noescape
+func mulAddRowsAVX512(z, x, factor []float32, cols, stride int)
+
+//go:noescape
+func inverseAVX512(y, x []float32)
+
+//go:noescape
+func solveAVX512(w, u, n, factor []float32, cols, stride int)
+
+//go:noescape
+func solveTAVX512(x, n []float32, cols, stride int)
+
+//go:noescape
 func expSumAVX512(x []float32) (top float32, total float64)
 
 //go:noescape
@@ -161,13 +179,16 @@ var setAVX2 = &Set{
 	SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2,
 	SigmoidTile: sigmoidTileAVX2, SigmoidTileBackward: sigmoidTileBackwardAVX2,
 	Softcap: softcapAVX2, DotRows: dotRowsAVX2,
-	ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2,
-	LayerNorm: layerNormAVX2, LayerNormBackward: layerNormBackwardAVX2,
-	LayerNormSigma: layerNormSigmaAVX2, LayerNormSigmaBackward: layerNormSigmaBackwardAVX2,
-	RmsNorm: rmsNormAVX2, RmsNormBackward: rmsNormBackwardAVX2,
-	Advance: advanceAVX2, Average: averageAVX2,
-	AverageBackward: averageBackwardAVX2, AdamW: adamWAVX2,
-	SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
+	ScaleRows: scaleRowsAVX2, ScaleCols: scaleColsAVX2,
+	MulAddRows: mulAddRowsAVX2, Inverse: inverseAVX2,
+	Solve: solveAVX2, SolveT: solveTAVX2,
+	ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
+	LayerNormBackward: layerNormBackwardAVX2, LayerNormSigma: layerNormSigmaAVX2,
+	LayerNormSigmaBackward: layerNormSigmaBackwardAVX2, RmsNorm: rmsNormAVX2,
+	RmsNormBackward: rmsNormBackwardAVX2, Advance: advanceAVX2,
+	Average: averageAVX2, AverageBackward: averageBackwardAVX2,
+	AdamW: adamWAVX2, SumSquares: sumSquaresAVX2,
+	Dropout: dropoutAVX2,
 }
 
 //go:noescape
@@ -250,6 +271,21 @@ func dotRowsAVX2(dot, x, y []float32, cols, stride int)
 
 //go:noescape
 func scaleRowsAVX2(x, factor []float32, cols, stride int)
+
+//go:noescape
+func scaleColsAVX2(x, factor []float32, rows, stride int)
+
+//go:noescape
+func mulAddRowsAVX2(z, x, factor []float32, cols, stride int)
+
+//go:noescape
+func inverseAVX2(y, x []float32)
+
+//go:noescape
+func solveAVX2(w, u, n, factor []float32, cols, stride int)
+
+//go:noescape
+func solveTAVX2(x, n []float32, cols, stride int)
 
 //go:noescape
 func expSumAVX2(x []float32) (top float32, total float64)

@@ -18,13 +18,16 @@ var setNEON = &Set{
 	SoftmaxTile: softmaxTileNEON, SoftmaxTileBackward: softmaxTileBackwardNEON,
 	SigmoidTile: sigmoidTileNEON, SigmoidTileBackward: sigmoidTileBackwardNEON,
 	Softcap: softcapNEON, DotRows: dotRowsNEON,
-	ScaleRows: scaleRowsNEON, ExpSum: expSumNEON,
-	LayerNorm: layerNormNEON, LayerNormBackward: layerNormBackwardNEON,
-	LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
-	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON,
-	Advance: advanceNEON, Average: averageNEON,
-	AverageBackward: averageBackwardNEON, AdamW: adamWNEON,
-	SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
+	ScaleRows: scaleRowsNEON, ScaleCols: scaleColsNEON,
+	MulAddRows: mulAddRowsNEON, Inverse: inverseNEON,
+	Solve: solveNEON, SolveT: solveTNEON,
+	ExpSum: expSumNEON, LayerNorm: layerNormNEON,
+	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON,
+	LayerNormSigmaBackward: layerNormSigmaBackwardNEON, RmsNorm: rmsNormNEON,
+	RmsNormBackward: rmsNormBackwardNEON, Advance: advanceNEON,
+	Average: averageNEON, AverageBackward: averageBackwardNEON,
+	AdamW: adamWNEON, SumSquares: sumSquaresNEON,
+	Dropout: dropoutNEON,
 }
 
 //go:noescape
@@ -107,6 +110,21 @@ func dotRowsNEON(dot, x, y []float32, cols, stride int)
 
 //go:noescape
 func scaleRowsNEON(x, factor []float32, cols, stride int)
+
+//go:noescape
+func scaleColsNEON(x, factor []float32, rows, stride int)
+
+//go:noescape
+func mulAddRowsNEON(z, x, factor []float32, cols, stride int)
+
+//go:noescape
+func inverseNEON(y, x []float32)
+
+//go:noescape
+func solveNEON(w, u, n, factor []float32, cols, stride int)
+
+//go:noescape
+func solveTNEON(x, n []float32, cols, stride int)
 
 //go:noescape
 func expSumNEON(x []float32) (top float32, total float64)
