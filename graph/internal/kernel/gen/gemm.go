@@ -73,8 +73,10 @@ func (g *gen) function(name, doc string, args []arg, body func()) {
 			kind = "*uint16"
 		case "eighth", "x":
 			kind = "*int8"
-		case "w":
+		case "w", "panel":
 			kind = "*byte"
+		case "offset":
+			kind = "*int32"
 		}
 		signature = append(signature, a.name+" "+kind)
 		g.args[a.name] = fmt.Sprintf("%s+%d(FP)", a.name, at)

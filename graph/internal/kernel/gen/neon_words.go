@@ -38,8 +38,12 @@ var words = map[string]word{
 	"uaddlp": {0x6ea02800, []string{"2d", "4s"}}, "umlal": {0x2f802000, []string{"2d", "2s", "s[0]"}},
 	"shll": {0x2e613800, []string{"4s", "4h"}}, "shll2": {0x6e613800, []string{"4s", "8h"}},
 	"sdot":  {0x4e809400, []string{"4s", "16b", "16b"}},
-	"scvtf": {0x4e21d800, of4s[:2]},
-	"sxtl":  {0x0f10a400, []string{"4s", "4h"}}, "sxtl2": {0x4f10a400, []string{"4s", "8h"}},
+	"scvtf": {0x4e21d800, of4s[:2]}, "fcvtns": {0x4e21a800, of4s[:2]}, "fabs": {0x4ea0f800, of4s[:2]},
+	"addp": {0x4ea0bc00, of4s}, "fmaxv": {0x6e30f800, []string{"s", "4s"}},
+	"fcvtl 4s": {0x0e217800, []string{"4s", "4h"}}, "fcvtl2 4s": {0x4e217800, []string{"4s", "8h"}},
+	"sqxtn 4h": {0x0e614800, []string{"4h", "4s"}}, "sqxtn2 8h": {0x4e614800, []string{"8h", "4s"}},
+	"sqxtn 8b": {0x0e214800, []string{"8b", "8h"}}, "sqxtn2 16b": {0x4e214800, []string{"16b", "8h"}},
+	"sxtl": {0x0f10a400, []string{"4s", "4h"}}, "sxtl2": {0x4f10a400, []string{"4s", "8h"}},
 	"sxtl 8h": {0x0f08a400, []string{"8h", "8b"}}, "sxtl2 8h": {0x4f08a400, []string{"8h", "16b"}},
 	"and": {0x4e201c00, ofB}, "bic": {0x4e601c00, ofB}, "orr": {0x4ea01c00, ofB}, "eor": {0x6e201c00, ofB},
 	"bit": {0x6ea01c00, ofB}, "bif": {0x6ee01c00, ofB},
@@ -75,6 +79,12 @@ func instruction(name string, registers ...int) string {
 func byElement(d, n, m, lane int) string {
 	bits := 0x4f801000 | uint32(lane&1)<<21 | uint32(lane>>1)<<11 | uint32(m)<<16 | uint32(n)<<5 | uint32(d)
 	return line(bits, "fmla v%d.4s, v%d.4s, v%d.s[%d]", d, n, m, lane)
+}
+
+// sdotByElement returns the instruction d += n·m[lane], where lanes of four whole numbers of 8 bits are multiplied.
+func sdotByElement(d, n, m, lane int) string {
+	bits := 0x4f80e000 | uint32(lane&1)<<21 | uint32(lane>>1)<<11 | uint32(m)<<16 | uint32(n)<<5 | uint32(d)
+	return line(bits, "sdot v%d.4s, v%d.16b, v%d.4b[%d]", d, n, m, lane)
 }
 
 // shift returns the instruction that shifts all lanes, of 4 or 8 bytes, by n: shl to the left, ushr and sshr to the

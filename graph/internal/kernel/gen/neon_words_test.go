@@ -18,6 +18,7 @@ var ofWord = regexp.MustCompile(`(?m)^\tWORD \$0x([0-9a-f]{8}) // (.*)$`)
 func TestWords(t *testing.T) {
 	got := indexed("ldr", 30, 13, 23) + indexed("str", 13, 23, 5) + byElementProduct(30, 13, 23) +
 		byElement(30, 13, 23, 0) + byElement(30, 13, 5, 1) + byElement(1, 13, 23, 2) + byElement(30, 1, 23, 3) +
+		sdotByElement(30, 13, 23, 2) + sdotByElement(1, 13, 5, 1) +
 		shift("shl", 30, 13, 23, 4) + shift("shl", 30, 13, 32, 8) + shift("ushr", 30, 13, 27, 8) +
 		shift("ushr", 30, 13, 11, 8) + shift("sshr", 30, 13, 1, 4) + shift("sshr", 30, 13, 31, 4)
 	for name, w := range words {
@@ -119,10 +120,9 @@ func TestReservedRegisters(t *testing.T) {
 	}
 }
 
-const assembled = `
-4e9795be sdot v30.4s, v13.16b, v23.16b
-4ef785be add v30.2d, v13.2d, v23.2d
+const assembled = `4ef785be add v30.2d, v13.2d, v23.2d
 4eb785be add v30.4s, v13.4s, v23.4s
+4eb7bdbe addp v30.4s, v13.4s, v23.4s
 4e371dbe and v30.16b, v13.16b, v23.16b
 4e771dbe bic v30.16b, v13.16b, v23.16b
 6ef71dbe bif v30.16b, v13.16b, v23.16b
@@ -130,6 +130,7 @@ const assembled = `
 4ef735be cmgt v30.2d, v13.2d, v23.2d
 4ea0a9be cmlt v30.4s, v13.4s, #0
 6e371dbe eor v30.16b, v13.16b, v23.16b
+4ea0f9be fabs v30.4s, v13.4s
 4e77d5be fadd v30.2d, v13.2d, v23.2d
 4e37d5be fadd v30.4s, v13.4s, v23.4s
 6e37d5be faddp v30.4s, v13.4s, v23.4s
@@ -137,11 +138,15 @@ const assembled = `
 6e37e5be fcmge v30.4s, v13.4s, v23.4s
 6eb7e5be fcmgt v30.4s, v13.4s, v23.4s
 0e6179be fcvtl v30.2d, v13.2s
+0e2179be fcvtl v30.4s, v13.4h
 4e6179be fcvtl2 v30.2d, v13.4s
+4e2179be fcvtl2 v30.4s, v13.8h
 0e6169be fcvtn v30.2s, v13.2d
 4e6169be fcvtn2 v30.4s, v13.2d
+4e21a9be fcvtns v30.4s, v13.4s
 6e37fdbe fdiv v30.4s, v13.4s, v23.4s
 4e37f5be fmax v30.4s, v13.4s, v23.4s
+6e30f9be fmaxv s30, v13.4s
 4eb7f5be fmin v30.4s, v13.4s, v23.4s
 4f9719a1 fmla v1.4s, v13.4s, v23.s[2]
 4e77cdbe fmla v30.2d, v13.2d, v23.2d
@@ -162,10 +167,17 @@ const assembled = `
 4eb71dbe orr v30.16b, v13.16b, v23.16b
 4ea009be rev64 v30.4s, v13.4s
 4e21d9be scvtf v30.4s, v13.4s
+4fa5e1a1 sdot v1.4s, v13.16b, v5.4b[1]
+4e9795be sdot v30.4s, v13.16b, v23.16b
+4f97e9be sdot v30.4s, v13.16b, v23.4b[2]
 4f6055be shl v30.2d, v13.2d, #32
 4f3755be shl v30.4s, v13.4s, #23
 2e6139be shll v30.4s, v13.4h, #16
 6e6139be shll2 v30.4s, v13.8h, #16
+0e6149be sqxtn v30.4h, v13.4s
+0e2149be sqxtn v30.8b, v13.8h
+4e2149be sqxtn2 v30.16b, v13.8h
+4e6149be sqxtn2 v30.8h, v13.4s
 4f3f05be sshr v30.4s, v13.4s, #1
 4f2105be sshr v30.4s, v13.4s, #31
 3ca56aed str q13, [x23, x5]

@@ -6,62 +6,120 @@ import "github.com/pedestrian-ml/pedestrian/internal/blocks"
 
 // kernels holds the products in one instruction set, described in quant_stubs_amd64.go and quant_stubs_arm64.go.
 type kernels struct {
-	q8, q4           func(y *float32, w *byte, x *int8, scale *float32, k int, n int)
-	foursQ8, foursQ4 func(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
-	f32, bf16        func(y *float32, w *byte, a *float32, k int, n int, rest int)
+	q8, q4    wholeKernels
+	f32, bf16 floatKernels
+	round     func(x *int8, scale *float32, offset *int32, a *float32, k int, apart int)
 }
+
+// wholeKernels holds the products with rows of blocks of whole numbers.
+type wholeKernels struct {
+	rows  func(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
+	panel func(panel *byte, w *byte, k int, stride int)
+	fours func(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
+}
+
+// floatKernels holds the products with rows of floats.
+type floatKernels struct {
+	rows  func(y *float32, w *byte, a *float32, k int, n int, stride int)
+	fours func(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)
+}
+
+// The numbers of rows that a kernel computes at a time.
+const (
+	wholeRows      = 8
+	floatRows      = 4 // of one vector
+	floatRowsFours = 2 // of four vectors
+)
+
+// panelBlock is the number of bytes of a block in a panel: eight scales in float32, and 32 numbers of eight rows.
+const panelBlock = 4*wholeRows + 32*wholeRows
 
 // direct reports whether there is assembly for the products with rows of blocks of whole numbers, or of floats.
-func direct(whole bool) bool { return best != nil && (!whole || best.q8 != nil) }
+func direct(whole bool) bool { return best != nil && (!whole || best.q8.rows != nil) }
 
-// wholeRows sets y to the products of rows of k blocks, in assembly, and reports whether it can.
-func wholeRows(of blocks.Type, y []float32, data []byte, v vector, k int) bool {
-	if best == nil || len(y) == 0 {
-		return false
+// roundInto sets the blocks of one of v's vectors to those of x, in assembly.
+func (v *vectors) roundInto(place int, x []float32) {
+	if k := len(x) / 32; k > 0 {
+		_, _, _ = v.n[(k*v.apart-1)*32:], v.scales[(k-1)*v.apart+place], v.offsets[(k-1)*v.apart+place]
+		best.round(&v.n[32*place], &v.scales[place], &v.offsets[place], &x[0], k, v.apart)
 	}
-	rows := best.q8
-	if of == blocks.Q4_0 {
-		rows = best.q4
-	}
-	if rows == nil {
-		return false
-	}
-	_, size := of.Block()
-	_, _, _ = data[:len(y)*k*size], v.n[:32*k], v.scales[:k]
-	rows(&y[0], &data[0], &v.n[0], &v.scales[0], k, len(y))
-	return true
 }
 
-// wholeFours sets y (4, n) to the products of n rows of k blocks with four vectors, whose blocks take turns in v, in
-// assembly, and reports whether it can.
-func wholeFours(of blocks.Type, y []float32, data []byte, v vector, k int) bool {
-	n := len(y) / 4
-	if !direct(true) || n == 0 {
-		return false
-	}
-	rows := best.foursQ8
+// whole sets y to the products of n rows of k blocks with some vectors: entry (v, i) is at v·n + i. panel is scratch.
+// Rows that are left of eights are multiplied one by one, as eight that are the same.
+func whole(of blocks.Type, y []float32, data []byte, x *rounded, k, n int, panel []byte) {
+	set := &best.q8
 	if of == blocks.Q4_0 {
-		rows = best.foursQ4
+		set = &best.q4
 	}
 	_, size := of.Block()
-	_, _, _ = data[:n*k*size], v.n[:4*32*k], v.scales[:4*k]
-	rows(&y[0], &data[0], &v.n[0], &v.scales[0], k, n, n)
-	return true
+	stride := size * k
+	_, _, _ = data[:n*stride], y[:(4*len(x.fours)+len(x.one))*n], panel[:k*panelBlock]
+	var left [4 * wholeRows]float32
+	for row := 0; row < n; row += wholeRows {
+		count, apart := 1, stride
+		if row+wholeRows > n {
+			count, apart = n-row, 0
+		}
+		for i := row; i < row+count; i++ {
+			w := &data[i*stride]
+			if len(x.fours) > 0 {
+				set.panel(&panel[0], w, k, apart)
+			}
+			for g := range x.fours {
+				v, at := &x.fours[g], 4*g*n+i
+				if apart > 0 {
+					set.fours(&y[at], &panel[0], &v.n[0], &v.scales[0], &v.offsets[0], k, n)
+					continue
+				}
+				set.fours(&left[0], &panel[0], &v.n[0], &v.scales[0], &v.offsets[0], k, wholeRows)
+				for j := range 4 {
+					y[at+j*n] = left[wholeRows*j]
+				}
+			}
+			for _, v := range x.one {
+				at := 4*len(x.fours)*n + i
+				if apart > 0 {
+					set.rows(&y[at], w, &v.n[0], &v.scales[0], &v.offsets[0], k, 1, stride)
+					continue
+				}
+				set.rows(&left[0], w, &v.n[0], &v.scales[0], &v.offsets[0], k, 1, 0)
+				y[at] = left[0]
+			}
+		}
+	}
 }
 
-// floatRows sets y to the products of rows of numbers with the whole groups of 32 numbers of x, and reports whether it
-// can.
-func floatRows(of blocks.Type, y []float32, data []byte, x []float32) bool {
-	if best == nil || len(y) == 0 {
-		return false
-	}
-	rows, size := best.f32, 4
+// floats sets y to the products of n rows of numbers with the m vectors of x: entry (v, i) is at v·n + i. Vectors that
+// are left of fours are multiplied one by one, and rows that are left as several that are the same. It takes whole
+// groups of eight numbers, and returns their number.
+func floats(of blocks.Type, y []float32, data []byte, x []float32, m, n, k int) (done int) {
+	set, size := &best.f32, 4
 	if of == blocks.BF16 {
-		rows, size = best.bf16, 2
+		set, size = &best.bf16, 2
 	}
-	_ = data[:len(y)*len(x)*size]
-	rows(&y[0], &data[0], &x[0], len(x)/32, len(y), len(x)%32*size)
-	return true
+	_, _, _ = data[:n*k*size], y[:m*n], x[:m*k]
+	var left [4 * floatRowsFours]float32
+	v := 0
+	for ; v+4 <= m; v += 4 {
+		full, at := n/floatRowsFours, v*n
+		set.fours(&y[at], &data[0], &x[v*k], k/8, full, size*k, k, n)
+		for i := full * floatRowsFours; i < n; i++ {
+			set.fours(&left[0], &data[i*size*k], &x[v*k], k/8, 1, 0, k, floatRowsFours)
+			for j := range 4 {
+				y[at+j*n+i] = left[j*floatRowsFours]
+			}
+		}
+	}
+	for ; v < m; v++ {
+		full, at := n/floatRows, v*n
+		set.rows(&y[at], &data[0], &x[v*k], k/8, full, size*k)
+		for i := full * floatRows; i < n; i++ {
+			set.rows(&left[0], &data[i*size*k], &x[v*k], k/8, 1, 0)
+			y[at+i] = left[0]
+		}
+	}
+	return k &^ 7
 }
 
 // best is the widest set of this processor, or nil.

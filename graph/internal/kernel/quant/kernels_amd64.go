@@ -5,8 +5,17 @@ package quant
 import "golang.org/x/sys/cpu"
 
 var (
-	kernelsVNNI = kernels{rowsQ8VNNI, rowsQ4VNNI, foursQ8VNNI, foursQ4VNNI, rowsF32AVX2, rowsBF16AVX2}
-	kernelsAVX2 = kernels{rowsQ8AVX2, rowsQ4AVX2, foursQ8AVX2, foursQ4AVX2, rowsF32AVX2, rowsBF16AVX2}
+	floatsF32  = floatKernels{rowsF32AVX2, foursF32AVX2}
+	floatsBF16 = floatKernels{rowsBF16AVX2, foursBF16AVX2}
+
+	kernelsVNNI = kernels{
+		wholeKernels{rowsQ8VNNI, panelQ8VNNI, foursQ8VNNI}, wholeKernels{rowsQ4VNNI, panelQ4VNNI, foursQ4VNNI},
+		floatsF32, floatsBF16, roundAVX2,
+	}
+	kernelsAVX2 = kernels{
+		wholeKernels{rowsQ8AVX2, panelQ8AVX2, foursQ8AVX2}, wholeKernels{rowsQ4AVX2, panelQ4AVX2, foursQ4AVX2},
+		floatsF32, floatsBF16, roundAVX2,
+	}
 )
 
 // sets returns the kernels that this processor can run, by name, the best last. Every processor with AVX2 and FMA

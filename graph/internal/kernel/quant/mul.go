@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -12,29 +11,20 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 )
 
-// The numbers of vectors from which on it is faster to unpack a strip for all of them, with assembly for its rows, as
-// measured with AVX2, and without.
-const (
-	many      = 128
-	manyPlain = 4
-)
+// many is the number of vectors from which on it is faster in plain Go to unpack a strip for all of them.
+const many = 4
 
 // unpacks reports whether a part is unpacked for m vectors.
-func (p *Part) unpacks(m int) bool {
-	if direct(p.whole()) {
-		return m >= many
-	}
-	return m >= manyPlain
-}
+func (p *Part) unpacks(m int) bool { return !direct(p.whole()) && m >= many }
 
 func (p *Part) whole() bool { return p.Type == blocks.Q8_0 || p.Type == blocks.Q4_0 }
 
 // scratch is memory that is used again.
 type scratch struct {
-	rounded  []vector
-	fours    []vector  // of four rounded vectors each, whose blocks take turns
-	x        []float32 // the rounded vectors as float32
+	rounded
+	x        []float32 // the vectors that are multiplied by unpacked rows
 	unpacked []float32
+	panel    []byte
 	y        []float32
 }
 
@@ -42,19 +32,20 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // MulAdd computes y = x·w + bias for x (m, K) and y (m, N). The bias is optional. If a part has blocks of whole
 // numbers, x is rounded to whole numbers from −127 to 127 times a scale for each 32 first: the sum of a block is exact,
-// and the sums of the blocks are float32. The bits do not depend on the number of threads.
+// and the sums of the blocks are float32. The bits of a row of y depend neither on the number of threads nor, in
+// assembly, on the other rows.
 func (w *Matrix) MulAdd(p *kernel.Pool, m int, x, bias, y []float32) {
 	defer runtime.KeepAlive(w)
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	t := task{w: w, m: m, x: x[:m*w.K], loose: x, bias: bias, y: y[:m*w.N]}
+	t := task{w: w, m: m, x: x[:m*w.K], loose: x, y: y[:m*w.N]}
 	if bias != nil {
 		t.bias = bias[:w.N]
 	}
 	if w.whole {
-		t.rounded = s.round(m, w.K, x)
-		t.fours = s.together()
-		t.loose = s.floats(w)
+		s.round(p, m, w.K, x)
+		t.rounded = &s.rounded
+		t.loose = s.floats(w.K)
 	}
 	for i, part := range w.parts {
 		t.part = i
@@ -63,46 +54,16 @@ func (w *Matrix) MulAdd(p *kernel.Pool, m int, x, bias, y []float32) {
 	}
 }
 
-// round returns m vectors of k numbers, rounded.
-func (s *scratch) round(m, k int, x []float32) []vector {
-	s.rounded = grown(s.rounded, m)
-	for i := range s.rounded {
-		s.rounded[i].round(x[i*k:][:k])
-	}
-	return s.rounded
-}
-
-// together returns each four of the rounded vectors as one, in which their blocks take turns, if there is assembly for
-// it.
-func (s *scratch) together() []vector {
-	if !direct(true) {
-		return nil
-	}
-	s.fours = grown(s.fours, len(s.rounded)/4)
-	for i := range s.fours {
-		four := &s.fours[i]
-		for j, v := range s.rounded[4*i:][:4] {
-			four.n, four.scales = grown(four.n, 4*len(v.n)), grown(four.scales, 4*len(v.scales))
-			for b, scale := range v.scales {
-				four.scales[4*b+j] = scale
-				copy(four.n[32*(4*b+j):], v.n[32*b:][:32])
-			}
+// floats returns the rounded vectors as float32 if they are multiplied by unpacked rows.
+func (s *scratch) floats(k int) []float32 {
+	if m := len(s.one); !direct(true) && m >= many {
+		s.x = grown(s.x, m*k)
+		for i := range s.one {
+			s.one[i].float(s.x[i*k:][:k])
 		}
+		return s.x
 	}
-	return s.fours
-}
-
-// floats returns the rounded vectors as float32 if a part is unpacked for them.
-func (s *scratch) floats(w *Matrix) []float32 {
-	m := len(s.rounded)
-	if !slices.ContainsFunc(w.parts, func(p Part) bool { return p.whole() && p.unpacks(m) }) {
-		return nil
-	}
-	s.x = grown(s.x, m*w.K)
-	for i := range s.rounded {
-		s.rounded[i].float(s.x[i*w.K:][:w.K])
-	}
-	return s.x
+	return nil
 }
 
 // task holds the arguments of MulAdd.
@@ -111,9 +72,8 @@ type task struct {
 	part    int
 	m       int
 	x       []float32
-	loose   []float32 // what x is taken as in a product with unpacked rows of whole numbers
-	rounded []vector
-	fours   []vector
+	loose   []float32 // x as it is multiplied by unpacked rows of whole numbers
+	rounded *rounded
 	bias, y []float32
 }
 
@@ -122,65 +82,60 @@ func (t *task) Do(from, to int) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	part, k, n := &t.w.parts[t.part], t.w.K, to-from
-	s.y = grown(s.y, t.m*n)
-	switch whole := part.whole(); {
+	s.y = grown(s.y, (t.m+2)*n) // with those that fill a group of four
+	size, _ := part.Type.Bytes(k)
+	data := part.Data[from*size : to*size]
+	switch {
 	case part.unpacks(t.m):
 		x := t.x
-		if whole {
+		if part.whole() {
 			x = t.loose
 		}
 		s.unpacked = grown(s.unpacked, n*k)
 		part.rows(s.unpacked, k, from, to)
 		gemm.MulSerial(t.m, n, k, 1, gemm.Mat(x, k), gemm.Mat(s.unpacked, k).T(), 0, gemm.Mat(s.y, n))
-	case whole:
-		t.dotWhole(s.y, from, to)
+	case !part.whole():
+		part.dots(s.y, t.x, data, t.m, n, k)
+	case direct(true):
+		s.panel = grown(s.panel, k/32*panelBlock)
+		whole(part.Type, s.y, data, t.rounded, k/32, n, s.panel)
 	default:
 		for i := range t.m {
-			part.dot(s.y[i*n:][:n], t.x[i*k:][:k], from, to)
+			for r := range n {
+				s.y[i*n+r] = dotPlain(part.Type, data[r*size:(r+1)*size], &t.rounded.one[i])
+			}
 		}
 	}
-	for j, out := range part.Output[from:to] {
-		add := float32(0)
+	t.store(s.y, part.Output[from:to])
+}
+
+// store adds the bias to some columns and stores them at their outputs.
+func (t *task) store(y []float32, outputs []int) {
+	var bias [stripRows]float32
+	ordered := true
+	for j, out := range outputs {
 		if t.bias != nil {
-			add = t.bias[out]
+			bias[j] = t.bias[out]
 		}
-		for i := range t.m {
-			t.y[i*t.w.N+out] = s.y[i*n+j] + add
+		ordered = ordered && out == outputs[0]+j
+	}
+	for i := range t.m {
+		from, to := y[i*len(outputs):][:len(outputs)], t.y[i*t.w.N:][:t.w.N]
+		if !ordered {
+			for j, out := range outputs {
+				to[out] = from[j] + bias[j]
+			}
+			continue
 		}
-	}
-}
-
-// dotWhole sets y (m, n) to the products of n rows of blocks of whole numbers with all vectors, four at a time. The
-// blocks are read from memory once: the rows fit into the second cache.
-func (t *task) dotWhole(y []float32, from, to int) {
-	part, k, n := &t.w.parts[t.part], t.w.K, to-from
-	size, _ := part.Type.Bytes(k)
-	data := part.Data[from*size : to*size]
-	done := 0
-	for i, four := range t.fours {
-		if wholeFours(part.Type, y[4*i*n:][:4*n], data, four, k/32) {
-			done += 4
+		to = to[outputs[0]:][:len(from)]
+		for j, x := range from {
+			to[j] = x + bias[j]
 		}
-	}
-	for i := done; i < t.m; i++ {
-		part.dotWhole(y[i*n:][:n], t.rounded[i], k, from, to)
-	}
-}
-
-// dotWhole sets y to the products of rows of blocks of whole numbers with v.
-func (p *Part) dotWhole(y []float32, v vector, k, from, to int) {
-	size, _ := p.Type.Bytes(k)
-	data := p.Data[from*size : to*size]
-	if k > 0 && wholeRows(p.Type, y, data, v, k/32) {
-		return
-	}
-	for r := range y {
-		y[r] = dotPlain(p.Type, data[r*size:(r+1)*size], v)
 	}
 }
 
 // dotPlain returns Σ over the blocks of d·scale·Σ n·x.
-func dotPlain(of blocks.Type, row []byte, v vector) (sum float32) {
+func dotPlain(of blocks.Type, row []byte, v *vectors) (sum float32) {
 	_, size := of.Block()
 	for b, scale := range v.scales {
 		block, x, whole := row[b*size:][:size], v.n[32*b:][:32], int32(0)
@@ -198,29 +153,30 @@ func dotPlain(of blocks.Type, row []byte, v vector) (sum float32) {
 	return sum
 }
 
-// dot sets y to the products of rows of float32 or bfloat16 with x.
-func (p *Part) dot(y, x []float32, from, to int) {
-	k := len(x)
-	size, _ := p.Type.Bytes(k)
-	data, done := p.Data[from*size:to*size], 0
-	if k >= 32 && floatRows(p.Type, y, data, x) {
-		done = k &^ 31
+// dots sets y to the products of n rows of float32 or bfloat16 with m vectors.
+func (p *Part) dots(y, x []float32, data []byte, m, n, k int) {
+	done := 0
+	if direct(false) && k >= 8 {
+		done = floats(p.Type, y, data, x, m, n, k)
 	} else {
-		clear(y)
+		clear(y[:m*n])
 	}
 	if done == k {
 		return
 	}
-	for r := range y {
+	size, _ := p.Type.Bytes(k)
+	for r := range n {
 		row := data[r*size : (r+1)*size]
 		for i := done; i < k; i++ {
-			var n float32
+			var w float32
 			if p.Type == blocks.F32 {
-				n = math.Float32frombits(binary.LittleEndian.Uint32(row[4*i:]))
+				w = math.Float32frombits(binary.LittleEndian.Uint32(row[4*i:]))
 			} else {
-				n = math.Float32frombits(uint32(binary.LittleEndian.Uint16(row[2*i:])) << 16)
+				w = math.Float32frombits(uint32(binary.LittleEndian.Uint16(row[2*i:])) << 16)
 			}
-			y[r] += n * x[i]
+			for v := range m {
+				y[v*n+r] += w * x[v*k+i]
+			}
 		}
 	}
 }

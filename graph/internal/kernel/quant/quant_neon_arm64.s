@@ -4,362 +4,1237 @@
 
 #include "textflag.h"
 
-// func rowsQ8NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int)
-TEXT ·rowsQ8NEON(SB), NOSPLIT, $0-48
+// func rowsQ8NEON(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
+TEXT ·rowsQ8NEON(SB), NOSPLIT, $0-64
 	MOVD y+0(FP), R0
 	MOVD w+8(FP), R1
 	MOVD x+16(FP), R2
 	MOVD scale+24(FP), R3
-	MOVD k+32(FP), R4
-	MOVD n+40(FP), R5
-	VMOVI $15, V16.B16
-	VMOVI $8, V17.B16
-	CMP $0, R5
-	BLE done
-row:
-	MOVD R2, R6
-	MOVD R3, R7
-	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
-	MOVD R4, R8
-	CBZ R8, sum
+	MOVD k+40(FP), R5
+	MOVD n+48(FP), R6
+	MOVD stride+56(FP), R7
+	VMOVI $15, V0.B16
+	VMOVI $8, V1.B16
+	CMP $0, R6
+	BLE rowsdone
+rows:
+	MOVD R1, R8
+	ADD R7, R8, R9
+	ADD R7, R9, R10
+	ADD R7, R10, R11
+	ADD R7, R11, R12
+	ADD R7, R12, R13
+	ADD R7, R13, R14
+	ADD R7, R14, R15
+	MOVD R2, R20
+	MOVD R3, R21
+	MOVD R5, R19
+	WORD $0x6e381f18 // eor v24.16b, v24.16b, v24.16b
+	WORD $0x6e391f39 // eor v25.16b, v25.16b, v25.16b
+	CMP $0, R19
+	BLE blockdone
 block:
-	MOVHU.P 2(R1), R9
-	FMOVS R9, F2
-	FCVTHS F2, F2
-	VLD1.P 32(R1), [V4.B16, V5.B16]
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f831020 // fmla v0.4s, v1.4s, v3.s[0]
-	SUBS $1, R8
+	VLD1.P 32(R20), [V6.B16, V7.B16]
+	FMOVS.P 4(R21), F28
+	MOVHU.P 2(R8), R22
+	VMOV R22, V2.H[0]
+	MOVHU.P 2(R9), R22
+	VMOV R22, V2.H[1]
+	MOVHU.P 2(R10), R22
+	VMOV R22, V2.H[2]
+	MOVHU.P 2(R11), R22
+	VMOV R22, V2.H[3]
+	MOVHU.P 2(R12), R22
+	VMOV R22, V2.H[4]
+	MOVHU.P 2(R13), R22
+	VMOV R22, V2.H[5]
+	MOVHU.P 2(R14), R22
+	VMOV R22, V2.H[6]
+	MOVHU.P 2(R15), R22
+	VMOV R22, V2.H[7]
+	WORD $0x4e217843 // fcvtl2 v3.4s, v2.8h
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	VLD1.P 32(R8), [V4.B16, V5.B16]
+	WORD $0x6e301e10 // eor v16.16b, v16.16b, v16.16b
+	WORD $0x4e869490 // sdot v16.4s, v4.16b, v6.16b
+	WORD $0x4e8794b0 // sdot v16.4s, v5.16b, v7.16b
+	VLD1.P 32(R9), [V4.B16, V5.B16]
+	WORD $0x6e311e31 // eor v17.16b, v17.16b, v17.16b
+	WORD $0x4e869491 // sdot v17.4s, v4.16b, v6.16b
+	WORD $0x4e8794b1 // sdot v17.4s, v5.16b, v7.16b
+	VLD1.P 32(R10), [V4.B16, V5.B16]
+	WORD $0x6e321e52 // eor v18.16b, v18.16b, v18.16b
+	WORD $0x4e869492 // sdot v18.4s, v4.16b, v6.16b
+	WORD $0x4e8794b2 // sdot v18.4s, v5.16b, v7.16b
+	VLD1.P 32(R11), [V4.B16, V5.B16]
+	WORD $0x6e331e73 // eor v19.16b, v19.16b, v19.16b
+	WORD $0x4e869493 // sdot v19.4s, v4.16b, v6.16b
+	WORD $0x4e8794b3 // sdot v19.4s, v5.16b, v7.16b
+	VLD1.P 32(R12), [V4.B16, V5.B16]
+	WORD $0x6e341e94 // eor v20.16b, v20.16b, v20.16b
+	WORD $0x4e869494 // sdot v20.4s, v4.16b, v6.16b
+	WORD $0x4e8794b4 // sdot v20.4s, v5.16b, v7.16b
+	VLD1.P 32(R13), [V4.B16, V5.B16]
+	WORD $0x6e351eb5 // eor v21.16b, v21.16b, v21.16b
+	WORD $0x4e869495 // sdot v21.4s, v4.16b, v6.16b
+	WORD $0x4e8794b5 // sdot v21.4s, v5.16b, v7.16b
+	VLD1.P 32(R14), [V4.B16, V5.B16]
+	WORD $0x6e361ed6 // eor v22.16b, v22.16b, v22.16b
+	WORD $0x4e869496 // sdot v22.4s, v4.16b, v6.16b
+	WORD $0x4e8794b6 // sdot v22.4s, v5.16b, v7.16b
+	VLD1.P 32(R15), [V4.B16, V5.B16]
+	WORD $0x6e371ef7 // eor v23.16b, v23.16b, v23.16b
+	WORD $0x4e869497 // sdot v23.4s, v4.16b, v6.16b
+	WORD $0x4e8794b7 // sdot v23.4s, v5.16b, v7.16b
+	WORD $0x4eb1be10 // addp v16.4s, v16.4s, v17.4s
+	WORD $0x4eb3be52 // addp v18.4s, v18.4s, v19.4s
+	WORD $0x4eb2be10 // addp v16.4s, v16.4s, v18.4s
+	WORD $0x4f9c905d // fmul v29.4s, v2.4s, v28.s[0]
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e3dce18 // fmla v24.4s, v16.4s, v29.4s
+	WORD $0x4eb5be94 // addp v20.4s, v20.4s, v21.4s
+	WORD $0x4eb7bed6 // addp v22.4s, v22.4s, v23.4s
+	WORD $0x4eb6be94 // addp v20.4s, v20.4s, v22.4s
+	WORD $0x4f9c907d // fmul v29.4s, v3.4s, v28.s[0]
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e3dce99 // fmla v25.4s, v20.4s, v29.4s
+	SUBS $1, R19
 	BNE block
-sum:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS.P F0, 4(R0)
-	SUBS $1, R5
-	BNE row
-done:
+blockdone:
+	VST1.P [V24.S4, V25.S4], 32(R0)
+	ADD R7<<3, R1, R1
+	SUBS $1, R6
+	BNE rows
+rowsdone:
 	RET
 
-// func rowsQ4NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int)
-TEXT ·rowsQ4NEON(SB), NOSPLIT, $0-48
-	MOVD y+0(FP), R0
+// func panelQ8NEON(panel *byte, w *byte, k int, stride int)
+TEXT ·panelQ8NEON(SB), NOSPLIT, $0-32
+	MOVD panel+0(FP), R0
 	MOVD w+8(FP), R1
-	MOVD x+16(FP), R2
-	MOVD scale+24(FP), R3
-	MOVD k+32(FP), R4
-	MOVD n+40(FP), R5
-	VMOVI $15, V16.B16
-	VMOVI $8, V17.B16
+	MOVD k+16(FP), R5
+	MOVD stride+24(FP), R7
+	VMOVI $15, V0.B16
+	VMOVI $8, V1.B16
+	MOVD R1, R8
+	ADD R7, R8, R9
+	ADD R7, R9, R10
+	ADD R7, R10, R11
+	ADD R7, R11, R12
+	ADD R7, R12, R13
+	ADD R7, R13, R14
+	ADD R7, R14, R15
 	CMP $0, R5
-	BLE done
-row:
-	MOVD R2, R6
-	MOVD R3, R7
-	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
-	MOVD R4, R8
-	CBZ R8, sum
+	BLE blockdone
 block:
-	MOVHU.P 2(R1), R9
-	FMOVS R9, F2
-	FCVTHS F2, F2
-	VLD1.P 16(R1), [V4.B16]
-	VUSHR $4, V4.B16, V5.B16
-	VAND V16.B16, V4.B16, V4.B16
-	VSUB V17.B16, V4.B16, V4.B16
-	VSUB V17.B16, V5.B16, V5.B16
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f831020 // fmla v0.4s, v1.4s, v3.s[0]
-	SUBS $1, R8
-	BNE block
-sum:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS.P F0, 4(R0)
+	MOVHU.P 2(R8), R22
+	VMOV R22, V2.H[0]
+	MOVHU.P 2(R9), R22
+	VMOV R22, V2.H[1]
+	MOVHU.P 2(R10), R22
+	VMOV R22, V2.H[2]
+	MOVHU.P 2(R11), R22
+	VMOV R22, V2.H[3]
+	MOVHU.P 2(R12), R22
+	VMOV R22, V2.H[4]
+	MOVHU.P 2(R13), R22
+	VMOV R22, V2.H[5]
+	MOVHU.P 2(R14), R22
+	VMOV R22, V2.H[6]
+	MOVHU.P 2(R15), R22
+	VMOV R22, V2.H[7]
+	WORD $0x4e217843 // fcvtl2 v3.4s, v2.8h
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	VST1.P [V2.S4, V3.S4], 32(R0)
+	VLD1.P 32(R8), [V4.B16, V5.B16]
+	WORD $0x4ea41c90 // orr v16.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb4 // orr v20.16b, v5.16b, v5.16b
+	VLD1.P 32(R9), [V4.B16, V5.B16]
+	WORD $0x4ea41c91 // orr v17.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb5 // orr v21.16b, v5.16b, v5.16b
+	VLD1.P 32(R10), [V4.B16, V5.B16]
+	WORD $0x4ea41c92 // orr v18.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb6 // orr v22.16b, v5.16b, v5.16b
+	VLD1.P 32(R11), [V4.B16, V5.B16]
+	WORD $0x4ea41c93 // orr v19.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb7 // orr v23.16b, v5.16b, v5.16b
+	WORD $0x4e912a04 // trn1 v4.4s, v16.4s, v17.4s
+	WORD $0x4e932a46 // trn1 v6.4s, v18.4s, v19.4s
+	WORD $0x4e916a05 // trn2 v5.4s, v16.4s, v17.4s
+	WORD $0x4e936a47 // trn2 v7.4s, v18.4s, v19.4s
+	WORD $0x4ec62898 // trn1 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 0(R0)
+	WORD $0x4ec728b8 // trn1 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 32(R0)
+	WORD $0x4ec66898 // trn2 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 64(R0)
+	WORD $0x4ec768b8 // trn2 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 96(R0)
+	WORD $0x4e952a84 // trn1 v4.4s, v20.4s, v21.4s
+	WORD $0x4e972ac6 // trn1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e956a85 // trn2 v5.4s, v20.4s, v21.4s
+	WORD $0x4e976ac7 // trn2 v7.4s, v22.4s, v23.4s
+	WORD $0x4ec62898 // trn1 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 128(R0)
+	WORD $0x4ec728b8 // trn1 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 160(R0)
+	WORD $0x4ec66898 // trn2 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 192(R0)
+	WORD $0x4ec768b8 // trn2 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 224(R0)
+	VLD1.P 32(R12), [V4.B16, V5.B16]
+	WORD $0x4ea41c90 // orr v16.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb4 // orr v20.16b, v5.16b, v5.16b
+	VLD1.P 32(R13), [V4.B16, V5.B16]
+	WORD $0x4ea41c91 // orr v17.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb5 // orr v21.16b, v5.16b, v5.16b
+	VLD1.P 32(R14), [V4.B16, V5.B16]
+	WORD $0x4ea41c92 // orr v18.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb6 // orr v22.16b, v5.16b, v5.16b
+	VLD1.P 32(R15), [V4.B16, V5.B16]
+	WORD $0x4ea41c93 // orr v19.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb7 // orr v23.16b, v5.16b, v5.16b
+	WORD $0x4e912a04 // trn1 v4.4s, v16.4s, v17.4s
+	WORD $0x4e932a46 // trn1 v6.4s, v18.4s, v19.4s
+	WORD $0x4e916a05 // trn2 v5.4s, v16.4s, v17.4s
+	WORD $0x4e936a47 // trn2 v7.4s, v18.4s, v19.4s
+	WORD $0x4ec62898 // trn1 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 16(R0)
+	WORD $0x4ec728b8 // trn1 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 48(R0)
+	WORD $0x4ec66898 // trn2 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 80(R0)
+	WORD $0x4ec768b8 // trn2 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 112(R0)
+	WORD $0x4e952a84 // trn1 v4.4s, v20.4s, v21.4s
+	WORD $0x4e972ac6 // trn1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e956a85 // trn2 v5.4s, v20.4s, v21.4s
+	WORD $0x4e976ac7 // trn2 v7.4s, v22.4s, v23.4s
+	WORD $0x4ec62898 // trn1 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 144(R0)
+	WORD $0x4ec728b8 // trn1 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 176(R0)
+	WORD $0x4ec66898 // trn2 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 208(R0)
+	WORD $0x4ec768b8 // trn2 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 240(R0)
+	ADD $256, R0
 	SUBS $1, R5
-	BNE row
-done:
+	BNE block
+blockdone:
 	RET
 
-// func foursQ8NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+// func foursQ8NEON(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 TEXT ·foursQ8NEON(SB), NOSPLIT, $0-56
 	MOVD y+0(FP), R0
-	MOVD w+8(FP), R1
+	MOVD panel+8(FP), R1
 	MOVD x+16(FP), R2
 	MOVD scale+24(FP), R3
-	MOVD k+32(FP), R4
-	MOVD n+40(FP), R5
-	MOVD apart+48(FP), R10
-	VMOVI $15, V16.B16
-	VMOVI $8, V17.B16
-	LSL $2, R10
+	MOVD k+40(FP), R5
+	MOVD apart+48(FP), R6
+	WORD $0x6e301e10 // eor v16.16b, v16.16b, v16.16b
+	WORD $0x6e311e31 // eor v17.16b, v17.16b, v17.16b
+	WORD $0x6e321e52 // eor v18.16b, v18.16b, v18.16b
+	WORD $0x6e331e73 // eor v19.16b, v19.16b, v19.16b
+	WORD $0x6e341e94 // eor v20.16b, v20.16b, v20.16b
+	WORD $0x6e351eb5 // eor v21.16b, v21.16b, v21.16b
+	WORD $0x6e361ed6 // eor v22.16b, v22.16b, v22.16b
+	WORD $0x6e371ef7 // eor v23.16b, v23.16b, v23.16b
 	CMP $0, R5
-	BLE done
-row:
-	MOVD R2, R6
-	MOVD R3, R7
-	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	BLE blockdone
+block:
+	VLD1.P 32(R1), [V2.S4, V3.S4]
+	VLD1.P 64(R2), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VLD1.P 64(R2), [V8.S4, V9.S4, V10.S4, V11.S4]
 	WORD $0x6e381f18 // eor v24.16b, v24.16b, v24.16b
 	WORD $0x6e391f39 // eor v25.16b, v25.16b, v25.16b
 	WORD $0x6e3a1f5a // eor v26.16b, v26.16b, v26.16b
-	MOVD R4, R8
-	CBZ R8, sum
-block:
-	MOVHU.P 2(R1), R9
-	FMOVS R9, F2
-	FCVTHS F2, F2
-	VLD1.P 32(R1), [V4.B16, V5.B16]
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f831020 // fmla v0.4s, v1.4s, v3.s[0]
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f831038 // fmla v24.4s, v1.4s, v3.s[0]
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f831039 // fmla v25.4s, v1.4s, v3.s[0]
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f83103a // fmla v26.4s, v1.4s, v3.s[0]
-	SUBS $1, R8
-	BNE block
-sum:
-	MOVD R0, R6
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS.P F0, 4(R0)
-	ADD R10, R6
-	WORD $0x6e38d718 // faddp v24.4s, v24.4s, v24.4s
-	WORD $0x6e38d718 // faddp v24.4s, v24.4s, v24.4s
-	FMOVS F24, (R6)
-	ADD R10, R6
-	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
-	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
-	FMOVS F25, (R6)
-	ADD R10, R6
-	WORD $0x6e3ad75a // faddp v26.4s, v26.4s, v26.4s
-	WORD $0x6e3ad75a // faddp v26.4s, v26.4s, v26.4s
-	FMOVS F26, (R6)
+	WORD $0x6e3b1f7b // eor v27.16b, v27.16b, v27.16b
+	WORD $0x6e3c1f9c // eor v28.16b, v28.16b, v28.16b
+	WORD $0x6e3d1fbd // eor v29.16b, v29.16b, v29.16b
+	WORD $0x6e3e1fde // eor v30.16b, v30.16b, v30.16b
+	WORD $0x6e3f1fff // eor v31.16b, v31.16b, v31.16b
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4f84e018 // sdot v24.4s, v0.16b, v4.4b[0]
+	WORD $0x4f84e039 // sdot v25.4s, v1.16b, v4.4b[0]
+	WORD $0x4f86e01a // sdot v26.4s, v0.16b, v6.4b[0]
+	WORD $0x4f86e03b // sdot v27.4s, v1.16b, v6.4b[0]
+	WORD $0x4f88e01c // sdot v28.4s, v0.16b, v8.4b[0]
+	WORD $0x4f88e03d // sdot v29.4s, v1.16b, v8.4b[0]
+	WORD $0x4f8ae01e // sdot v30.4s, v0.16b, v10.4b[0]
+	WORD $0x4f8ae03f // sdot v31.4s, v1.16b, v10.4b[0]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4fa4e018 // sdot v24.4s, v0.16b, v4.4b[1]
+	WORD $0x4fa4e039 // sdot v25.4s, v1.16b, v4.4b[1]
+	WORD $0x4fa6e01a // sdot v26.4s, v0.16b, v6.4b[1]
+	WORD $0x4fa6e03b // sdot v27.4s, v1.16b, v6.4b[1]
+	WORD $0x4fa8e01c // sdot v28.4s, v0.16b, v8.4b[1]
+	WORD $0x4fa8e03d // sdot v29.4s, v1.16b, v8.4b[1]
+	WORD $0x4faae01e // sdot v30.4s, v0.16b, v10.4b[1]
+	WORD $0x4faae03f // sdot v31.4s, v1.16b, v10.4b[1]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4f84e818 // sdot v24.4s, v0.16b, v4.4b[2]
+	WORD $0x4f84e839 // sdot v25.4s, v1.16b, v4.4b[2]
+	WORD $0x4f86e81a // sdot v26.4s, v0.16b, v6.4b[2]
+	WORD $0x4f86e83b // sdot v27.4s, v1.16b, v6.4b[2]
+	WORD $0x4f88e81c // sdot v28.4s, v0.16b, v8.4b[2]
+	WORD $0x4f88e83d // sdot v29.4s, v1.16b, v8.4b[2]
+	WORD $0x4f8ae81e // sdot v30.4s, v0.16b, v10.4b[2]
+	WORD $0x4f8ae83f // sdot v31.4s, v1.16b, v10.4b[2]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4fa4e818 // sdot v24.4s, v0.16b, v4.4b[3]
+	WORD $0x4fa4e839 // sdot v25.4s, v1.16b, v4.4b[3]
+	WORD $0x4fa6e81a // sdot v26.4s, v0.16b, v6.4b[3]
+	WORD $0x4fa6e83b // sdot v27.4s, v1.16b, v6.4b[3]
+	WORD $0x4fa8e81c // sdot v28.4s, v0.16b, v8.4b[3]
+	WORD $0x4fa8e83d // sdot v29.4s, v1.16b, v8.4b[3]
+	WORD $0x4faae81e // sdot v30.4s, v0.16b, v10.4b[3]
+	WORD $0x4faae83f // sdot v31.4s, v1.16b, v10.4b[3]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4f85e018 // sdot v24.4s, v0.16b, v5.4b[0]
+	WORD $0x4f85e039 // sdot v25.4s, v1.16b, v5.4b[0]
+	WORD $0x4f87e01a // sdot v26.4s, v0.16b, v7.4b[0]
+	WORD $0x4f87e03b // sdot v27.4s, v1.16b, v7.4b[0]
+	WORD $0x4f89e01c // sdot v28.4s, v0.16b, v9.4b[0]
+	WORD $0x4f89e03d // sdot v29.4s, v1.16b, v9.4b[0]
+	WORD $0x4f8be01e // sdot v30.4s, v0.16b, v11.4b[0]
+	WORD $0x4f8be03f // sdot v31.4s, v1.16b, v11.4b[0]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4fa5e018 // sdot v24.4s, v0.16b, v5.4b[1]
+	WORD $0x4fa5e039 // sdot v25.4s, v1.16b, v5.4b[1]
+	WORD $0x4fa7e01a // sdot v26.4s, v0.16b, v7.4b[1]
+	WORD $0x4fa7e03b // sdot v27.4s, v1.16b, v7.4b[1]
+	WORD $0x4fa9e01c // sdot v28.4s, v0.16b, v9.4b[1]
+	WORD $0x4fa9e03d // sdot v29.4s, v1.16b, v9.4b[1]
+	WORD $0x4fabe01e // sdot v30.4s, v0.16b, v11.4b[1]
+	WORD $0x4fabe03f // sdot v31.4s, v1.16b, v11.4b[1]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4f85e818 // sdot v24.4s, v0.16b, v5.4b[2]
+	WORD $0x4f85e839 // sdot v25.4s, v1.16b, v5.4b[2]
+	WORD $0x4f87e81a // sdot v26.4s, v0.16b, v7.4b[2]
+	WORD $0x4f87e83b // sdot v27.4s, v1.16b, v7.4b[2]
+	WORD $0x4f89e81c // sdot v28.4s, v0.16b, v9.4b[2]
+	WORD $0x4f89e83d // sdot v29.4s, v1.16b, v9.4b[2]
+	WORD $0x4f8be81e // sdot v30.4s, v0.16b, v11.4b[2]
+	WORD $0x4f8be83f // sdot v31.4s, v1.16b, v11.4b[2]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4fa5e818 // sdot v24.4s, v0.16b, v5.4b[3]
+	WORD $0x4fa5e839 // sdot v25.4s, v1.16b, v5.4b[3]
+	WORD $0x4fa7e81a // sdot v26.4s, v0.16b, v7.4b[3]
+	WORD $0x4fa7e83b // sdot v27.4s, v1.16b, v7.4b[3]
+	WORD $0x4fa9e81c // sdot v28.4s, v0.16b, v9.4b[3]
+	WORD $0x4fa9e83d // sdot v29.4s, v1.16b, v9.4b[3]
+	WORD $0x4fabe81e // sdot v30.4s, v0.16b, v11.4b[3]
+	WORD $0x4fabe83f // sdot v31.4s, v1.16b, v11.4b[3]
+	FMOVS.P 4(R3), F12
+	WORD $0x4f8c904d // fmul v13.4s, v2.4s, v12.s[0]
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e2dcf10 // fmla v16.4s, v24.4s, v13.4s
+	WORD $0x4f8c906d // fmul v13.4s, v3.4s, v12.s[0]
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e2dcf31 // fmla v17.4s, v25.4s, v13.4s
+	FMOVS.P 4(R3), F12
+	WORD $0x4f8c904d // fmul v13.4s, v2.4s, v12.s[0]
+	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x4e2dcf52 // fmla v18.4s, v26.4s, v13.4s
+	WORD $0x4f8c906d // fmul v13.4s, v3.4s, v12.s[0]
+	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x4e2dcf73 // fmla v19.4s, v27.4s, v13.4s
+	FMOVS.P 4(R3), F12
+	WORD $0x4f8c904d // fmul v13.4s, v2.4s, v12.s[0]
+	WORD $0x4e21db9c // scvtf v28.4s, v28.4s
+	WORD $0x4e2dcf94 // fmla v20.4s, v28.4s, v13.4s
+	WORD $0x4f8c906d // fmul v13.4s, v3.4s, v12.s[0]
+	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x4e2dcfb5 // fmla v21.4s, v29.4s, v13.4s
+	FMOVS.P 4(R3), F12
+	WORD $0x4f8c904d // fmul v13.4s, v2.4s, v12.s[0]
+	WORD $0x4e21dbde // scvtf v30.4s, v30.4s
+	WORD $0x4e2dcfd6 // fmla v22.4s, v30.4s, v13.4s
+	WORD $0x4f8c906d // fmul v13.4s, v3.4s, v12.s[0]
+	WORD $0x4e21dbff // scvtf v31.4s, v31.4s
+	WORD $0x4e2dcff7 // fmla v23.4s, v31.4s, v13.4s
 	SUBS $1, R5
-	BNE row
-done:
+	BNE block
+blockdone:
+	LSL $2, R6
+	VST1 [V16.S4, V17.S4], (R0)
+	ADD R6, R0
+	VST1 [V18.S4, V19.S4], (R0)
+	ADD R6, R0
+	VST1 [V20.S4, V21.S4], (R0)
+	ADD R6, R0
+	VST1 [V22.S4, V23.S4], (R0)
+	ADD R6, R0
 	RET
 
-// func foursQ4NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
-TEXT ·foursQ4NEON(SB), NOSPLIT, $0-56
+// func rowsQ4NEON(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
+TEXT ·rowsQ4NEON(SB), NOSPLIT, $0-64
 	MOVD y+0(FP), R0
 	MOVD w+8(FP), R1
 	MOVD x+16(FP), R2
 	MOVD scale+24(FP), R3
-	MOVD k+32(FP), R4
-	MOVD n+40(FP), R5
-	MOVD apart+48(FP), R10
-	VMOVI $15, V16.B16
-	VMOVI $8, V17.B16
-	LSL $2, R10
+	MOVD k+40(FP), R5
+	MOVD n+48(FP), R6
+	MOVD stride+56(FP), R7
+	VMOVI $15, V0.B16
+	VMOVI $8, V1.B16
+	CMP $0, R6
+	BLE rowsdone
+rows:
+	MOVD R1, R8
+	ADD R7, R8, R9
+	ADD R7, R9, R10
+	ADD R7, R10, R11
+	ADD R7, R11, R12
+	ADD R7, R12, R13
+	ADD R7, R13, R14
+	ADD R7, R14, R15
+	MOVD R2, R20
+	MOVD R3, R21
+	MOVD R5, R19
+	WORD $0x6e381f18 // eor v24.16b, v24.16b, v24.16b
+	WORD $0x6e391f39 // eor v25.16b, v25.16b, v25.16b
+	CMP $0, R19
+	BLE blockdone
+block:
+	VLD1.P 32(R20), [V6.B16, V7.B16]
+	FMOVS.P 4(R21), F28
+	MOVHU.P 2(R8), R22
+	VMOV R22, V2.H[0]
+	MOVHU.P 2(R9), R22
+	VMOV R22, V2.H[1]
+	MOVHU.P 2(R10), R22
+	VMOV R22, V2.H[2]
+	MOVHU.P 2(R11), R22
+	VMOV R22, V2.H[3]
+	MOVHU.P 2(R12), R22
+	VMOV R22, V2.H[4]
+	MOVHU.P 2(R13), R22
+	VMOV R22, V2.H[5]
+	MOVHU.P 2(R14), R22
+	VMOV R22, V2.H[6]
+	MOVHU.P 2(R15), R22
+	VMOV R22, V2.H[7]
+	WORD $0x4e217843 // fcvtl2 v3.4s, v2.8h
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	VLD1.P 16(R8), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x6e301e10 // eor v16.16b, v16.16b, v16.16b
+	WORD $0x4e869490 // sdot v16.4s, v4.16b, v6.16b
+	WORD $0x4e8794b0 // sdot v16.4s, v5.16b, v7.16b
+	VLD1.P 16(R9), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x6e311e31 // eor v17.16b, v17.16b, v17.16b
+	WORD $0x4e869491 // sdot v17.4s, v4.16b, v6.16b
+	WORD $0x4e8794b1 // sdot v17.4s, v5.16b, v7.16b
+	VLD1.P 16(R10), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x6e321e52 // eor v18.16b, v18.16b, v18.16b
+	WORD $0x4e869492 // sdot v18.4s, v4.16b, v6.16b
+	WORD $0x4e8794b2 // sdot v18.4s, v5.16b, v7.16b
+	VLD1.P 16(R11), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x6e331e73 // eor v19.16b, v19.16b, v19.16b
+	WORD $0x4e869493 // sdot v19.4s, v4.16b, v6.16b
+	WORD $0x4e8794b3 // sdot v19.4s, v5.16b, v7.16b
+	VLD1.P 16(R12), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x6e341e94 // eor v20.16b, v20.16b, v20.16b
+	WORD $0x4e869494 // sdot v20.4s, v4.16b, v6.16b
+	WORD $0x4e8794b4 // sdot v20.4s, v5.16b, v7.16b
+	VLD1.P 16(R13), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x6e351eb5 // eor v21.16b, v21.16b, v21.16b
+	WORD $0x4e869495 // sdot v21.4s, v4.16b, v6.16b
+	WORD $0x4e8794b5 // sdot v21.4s, v5.16b, v7.16b
+	VLD1.P 16(R14), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x6e361ed6 // eor v22.16b, v22.16b, v22.16b
+	WORD $0x4e869496 // sdot v22.4s, v4.16b, v6.16b
+	WORD $0x4e8794b6 // sdot v22.4s, v5.16b, v7.16b
+	VLD1.P 16(R15), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x6e371ef7 // eor v23.16b, v23.16b, v23.16b
+	WORD $0x4e869497 // sdot v23.4s, v4.16b, v6.16b
+	WORD $0x4e8794b7 // sdot v23.4s, v5.16b, v7.16b
+	WORD $0x4eb1be10 // addp v16.4s, v16.4s, v17.4s
+	WORD $0x4eb3be52 // addp v18.4s, v18.4s, v19.4s
+	WORD $0x4eb2be10 // addp v16.4s, v16.4s, v18.4s
+	WORD $0x4f9c905d // fmul v29.4s, v2.4s, v28.s[0]
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e3dce18 // fmla v24.4s, v16.4s, v29.4s
+	WORD $0x4eb5be94 // addp v20.4s, v20.4s, v21.4s
+	WORD $0x4eb7bed6 // addp v22.4s, v22.4s, v23.4s
+	WORD $0x4eb6be94 // addp v20.4s, v20.4s, v22.4s
+	WORD $0x4f9c907d // fmul v29.4s, v3.4s, v28.s[0]
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e3dce99 // fmla v25.4s, v20.4s, v29.4s
+	SUBS $1, R19
+	BNE block
+blockdone:
+	VST1.P [V24.S4, V25.S4], 32(R0)
+	ADD R7<<3, R1, R1
+	SUBS $1, R6
+	BNE rows
+rowsdone:
+	RET
+
+// func panelQ4NEON(panel *byte, w *byte, k int, stride int)
+TEXT ·panelQ4NEON(SB), NOSPLIT, $0-32
+	MOVD panel+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD k+16(FP), R5
+	MOVD stride+24(FP), R7
+	VMOVI $15, V0.B16
+	VMOVI $8, V1.B16
+	MOVD R1, R8
+	ADD R7, R8, R9
+	ADD R7, R9, R10
+	ADD R7, R10, R11
+	ADD R7, R11, R12
+	ADD R7, R12, R13
+	ADD R7, R13, R14
+	ADD R7, R14, R15
 	CMP $0, R5
-	BLE done
-row:
-	MOVD R2, R6
-	MOVD R3, R7
-	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	BLE blockdone
+block:
+	MOVHU.P 2(R8), R22
+	VMOV R22, V2.H[0]
+	MOVHU.P 2(R9), R22
+	VMOV R22, V2.H[1]
+	MOVHU.P 2(R10), R22
+	VMOV R22, V2.H[2]
+	MOVHU.P 2(R11), R22
+	VMOV R22, V2.H[3]
+	MOVHU.P 2(R12), R22
+	VMOV R22, V2.H[4]
+	MOVHU.P 2(R13), R22
+	VMOV R22, V2.H[5]
+	MOVHU.P 2(R14), R22
+	VMOV R22, V2.H[6]
+	MOVHU.P 2(R15), R22
+	VMOV R22, V2.H[7]
+	WORD $0x4e217843 // fcvtl2 v3.4s, v2.8h
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	VST1.P [V2.S4, V3.S4], 32(R0)
+	VLD1.P 16(R8), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x4ea41c90 // orr v16.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb4 // orr v20.16b, v5.16b, v5.16b
+	VLD1.P 16(R9), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x4ea41c91 // orr v17.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb5 // orr v21.16b, v5.16b, v5.16b
+	VLD1.P 16(R10), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x4ea41c92 // orr v18.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb6 // orr v22.16b, v5.16b, v5.16b
+	VLD1.P 16(R11), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x4ea41c93 // orr v19.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb7 // orr v23.16b, v5.16b, v5.16b
+	WORD $0x4e912a04 // trn1 v4.4s, v16.4s, v17.4s
+	WORD $0x4e932a46 // trn1 v6.4s, v18.4s, v19.4s
+	WORD $0x4e916a05 // trn2 v5.4s, v16.4s, v17.4s
+	WORD $0x4e936a47 // trn2 v7.4s, v18.4s, v19.4s
+	WORD $0x4ec62898 // trn1 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 0(R0)
+	WORD $0x4ec728b8 // trn1 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 32(R0)
+	WORD $0x4ec66898 // trn2 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 64(R0)
+	WORD $0x4ec768b8 // trn2 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 96(R0)
+	WORD $0x4e952a84 // trn1 v4.4s, v20.4s, v21.4s
+	WORD $0x4e972ac6 // trn1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e956a85 // trn2 v5.4s, v20.4s, v21.4s
+	WORD $0x4e976ac7 // trn2 v7.4s, v22.4s, v23.4s
+	WORD $0x4ec62898 // trn1 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 128(R0)
+	WORD $0x4ec728b8 // trn1 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 160(R0)
+	WORD $0x4ec66898 // trn2 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 192(R0)
+	WORD $0x4ec768b8 // trn2 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 224(R0)
+	VLD1.P 16(R12), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x4ea41c90 // orr v16.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb4 // orr v20.16b, v5.16b, v5.16b
+	VLD1.P 16(R13), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x4ea41c91 // orr v17.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb5 // orr v21.16b, v5.16b, v5.16b
+	VLD1.P 16(R14), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x4ea41c92 // orr v18.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb6 // orr v22.16b, v5.16b, v5.16b
+	VLD1.P 16(R15), [V4.B16]
+	VUSHR $4, V4.B16, V5.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V5.B16, V5.B16
+	WORD $0x4ea41c93 // orr v19.16b, v4.16b, v4.16b
+	WORD $0x4ea51cb7 // orr v23.16b, v5.16b, v5.16b
+	WORD $0x4e912a04 // trn1 v4.4s, v16.4s, v17.4s
+	WORD $0x4e932a46 // trn1 v6.4s, v18.4s, v19.4s
+	WORD $0x4e916a05 // trn2 v5.4s, v16.4s, v17.4s
+	WORD $0x4e936a47 // trn2 v7.4s, v18.4s, v19.4s
+	WORD $0x4ec62898 // trn1 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 16(R0)
+	WORD $0x4ec728b8 // trn1 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 48(R0)
+	WORD $0x4ec66898 // trn2 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 80(R0)
+	WORD $0x4ec768b8 // trn2 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 112(R0)
+	WORD $0x4e952a84 // trn1 v4.4s, v20.4s, v21.4s
+	WORD $0x4e972ac6 // trn1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e956a85 // trn2 v5.4s, v20.4s, v21.4s
+	WORD $0x4e976ac7 // trn2 v7.4s, v22.4s, v23.4s
+	WORD $0x4ec62898 // trn1 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 144(R0)
+	WORD $0x4ec728b8 // trn1 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 176(R0)
+	WORD $0x4ec66898 // trn2 v24.2d, v4.2d, v6.2d
+	FMOVQ F24, 208(R0)
+	WORD $0x4ec768b8 // trn2 v24.2d, v5.2d, v7.2d
+	FMOVQ F24, 240(R0)
+	ADD $256, R0
+	SUBS $1, R5
+	BNE block
+blockdone:
+	RET
+
+// func foursQ4NEON(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
+TEXT ·foursQ4NEON(SB), NOSPLIT, $0-56
+	MOVD y+0(FP), R0
+	MOVD panel+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD scale+24(FP), R3
+	MOVD k+40(FP), R5
+	MOVD apart+48(FP), R6
+	WORD $0x6e301e10 // eor v16.16b, v16.16b, v16.16b
+	WORD $0x6e311e31 // eor v17.16b, v17.16b, v17.16b
+	WORD $0x6e321e52 // eor v18.16b, v18.16b, v18.16b
+	WORD $0x6e331e73 // eor v19.16b, v19.16b, v19.16b
+	WORD $0x6e341e94 // eor v20.16b, v20.16b, v20.16b
+	WORD $0x6e351eb5 // eor v21.16b, v21.16b, v21.16b
+	WORD $0x6e361ed6 // eor v22.16b, v22.16b, v22.16b
+	WORD $0x6e371ef7 // eor v23.16b, v23.16b, v23.16b
+	CMP $0, R5
+	BLE blockdone
+block:
+	VLD1.P 32(R1), [V2.S4, V3.S4]
+	VLD1.P 64(R2), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VLD1.P 64(R2), [V8.S4, V9.S4, V10.S4, V11.S4]
 	WORD $0x6e381f18 // eor v24.16b, v24.16b, v24.16b
 	WORD $0x6e391f39 // eor v25.16b, v25.16b, v25.16b
 	WORD $0x6e3a1f5a // eor v26.16b, v26.16b, v26.16b
-	MOVD R4, R8
-	CBZ R8, sum
-block:
-	MOVHU.P 2(R1), R9
-	FMOVS R9, F2
-	FCVTHS F2, F2
-	VLD1.P 16(R1), [V4.B16]
-	VUSHR $4, V4.B16, V5.B16
-	VAND V16.B16, V4.B16, V4.B16
-	VSUB V17.B16, V4.B16, V4.B16
-	VSUB V17.B16, V5.B16, V5.B16
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f831020 // fmla v0.4s, v1.4s, v3.s[0]
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f831038 // fmla v24.4s, v1.4s, v3.s[0]
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f831039 // fmla v25.4s, v1.4s, v3.s[0]
-	FMOVS.P 4(R7), F3
-	FMULS F3, F2, F3
-	VLD1.P 32(R6), [V6.B16, V7.B16]
-	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
-	WORD $0x4e869481 // sdot v1.4s, v4.16b, v6.16b
-	WORD $0x4e8794a1 // sdot v1.4s, v5.16b, v7.16b
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x4f83103a // fmla v26.4s, v1.4s, v3.s[0]
-	SUBS $1, R8
-	BNE block
-sum:
-	MOVD R0, R6
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS.P F0, 4(R0)
-	ADD R10, R6
-	WORD $0x6e38d718 // faddp v24.4s, v24.4s, v24.4s
-	WORD $0x6e38d718 // faddp v24.4s, v24.4s, v24.4s
-	FMOVS F24, (R6)
-	ADD R10, R6
-	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
-	WORD $0x6e39d739 // faddp v25.4s, v25.4s, v25.4s
-	FMOVS F25, (R6)
-	ADD R10, R6
-	WORD $0x6e3ad75a // faddp v26.4s, v26.4s, v26.4s
-	WORD $0x6e3ad75a // faddp v26.4s, v26.4s, v26.4s
-	FMOVS F26, (R6)
+	WORD $0x6e3b1f7b // eor v27.16b, v27.16b, v27.16b
+	WORD $0x6e3c1f9c // eor v28.16b, v28.16b, v28.16b
+	WORD $0x6e3d1fbd // eor v29.16b, v29.16b, v29.16b
+	WORD $0x6e3e1fde // eor v30.16b, v30.16b, v30.16b
+	WORD $0x6e3f1fff // eor v31.16b, v31.16b, v31.16b
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4f84e018 // sdot v24.4s, v0.16b, v4.4b[0]
+	WORD $0x4f84e039 // sdot v25.4s, v1.16b, v4.4b[0]
+	WORD $0x4f86e01a // sdot v26.4s, v0.16b, v6.4b[0]
+	WORD $0x4f86e03b // sdot v27.4s, v1.16b, v6.4b[0]
+	WORD $0x4f88e01c // sdot v28.4s, v0.16b, v8.4b[0]
+	WORD $0x4f88e03d // sdot v29.4s, v1.16b, v8.4b[0]
+	WORD $0x4f8ae01e // sdot v30.4s, v0.16b, v10.4b[0]
+	WORD $0x4f8ae03f // sdot v31.4s, v1.16b, v10.4b[0]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4fa4e018 // sdot v24.4s, v0.16b, v4.4b[1]
+	WORD $0x4fa4e039 // sdot v25.4s, v1.16b, v4.4b[1]
+	WORD $0x4fa6e01a // sdot v26.4s, v0.16b, v6.4b[1]
+	WORD $0x4fa6e03b // sdot v27.4s, v1.16b, v6.4b[1]
+	WORD $0x4fa8e01c // sdot v28.4s, v0.16b, v8.4b[1]
+	WORD $0x4fa8e03d // sdot v29.4s, v1.16b, v8.4b[1]
+	WORD $0x4faae01e // sdot v30.4s, v0.16b, v10.4b[1]
+	WORD $0x4faae03f // sdot v31.4s, v1.16b, v10.4b[1]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4f84e818 // sdot v24.4s, v0.16b, v4.4b[2]
+	WORD $0x4f84e839 // sdot v25.4s, v1.16b, v4.4b[2]
+	WORD $0x4f86e81a // sdot v26.4s, v0.16b, v6.4b[2]
+	WORD $0x4f86e83b // sdot v27.4s, v1.16b, v6.4b[2]
+	WORD $0x4f88e81c // sdot v28.4s, v0.16b, v8.4b[2]
+	WORD $0x4f88e83d // sdot v29.4s, v1.16b, v8.4b[2]
+	WORD $0x4f8ae81e // sdot v30.4s, v0.16b, v10.4b[2]
+	WORD $0x4f8ae83f // sdot v31.4s, v1.16b, v10.4b[2]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4fa4e818 // sdot v24.4s, v0.16b, v4.4b[3]
+	WORD $0x4fa4e839 // sdot v25.4s, v1.16b, v4.4b[3]
+	WORD $0x4fa6e81a // sdot v26.4s, v0.16b, v6.4b[3]
+	WORD $0x4fa6e83b // sdot v27.4s, v1.16b, v6.4b[3]
+	WORD $0x4fa8e81c // sdot v28.4s, v0.16b, v8.4b[3]
+	WORD $0x4fa8e83d // sdot v29.4s, v1.16b, v8.4b[3]
+	WORD $0x4faae81e // sdot v30.4s, v0.16b, v10.4b[3]
+	WORD $0x4faae83f // sdot v31.4s, v1.16b, v10.4b[3]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4f85e018 // sdot v24.4s, v0.16b, v5.4b[0]
+	WORD $0x4f85e039 // sdot v25.4s, v1.16b, v5.4b[0]
+	WORD $0x4f87e01a // sdot v26.4s, v0.16b, v7.4b[0]
+	WORD $0x4f87e03b // sdot v27.4s, v1.16b, v7.4b[0]
+	WORD $0x4f89e01c // sdot v28.4s, v0.16b, v9.4b[0]
+	WORD $0x4f89e03d // sdot v29.4s, v1.16b, v9.4b[0]
+	WORD $0x4f8be01e // sdot v30.4s, v0.16b, v11.4b[0]
+	WORD $0x4f8be03f // sdot v31.4s, v1.16b, v11.4b[0]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4fa5e018 // sdot v24.4s, v0.16b, v5.4b[1]
+	WORD $0x4fa5e039 // sdot v25.4s, v1.16b, v5.4b[1]
+	WORD $0x4fa7e01a // sdot v26.4s, v0.16b, v7.4b[1]
+	WORD $0x4fa7e03b // sdot v27.4s, v1.16b, v7.4b[1]
+	WORD $0x4fa9e01c // sdot v28.4s, v0.16b, v9.4b[1]
+	WORD $0x4fa9e03d // sdot v29.4s, v1.16b, v9.4b[1]
+	WORD $0x4fabe01e // sdot v30.4s, v0.16b, v11.4b[1]
+	WORD $0x4fabe03f // sdot v31.4s, v1.16b, v11.4b[1]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4f85e818 // sdot v24.4s, v0.16b, v5.4b[2]
+	WORD $0x4f85e839 // sdot v25.4s, v1.16b, v5.4b[2]
+	WORD $0x4f87e81a // sdot v26.4s, v0.16b, v7.4b[2]
+	WORD $0x4f87e83b // sdot v27.4s, v1.16b, v7.4b[2]
+	WORD $0x4f89e81c // sdot v28.4s, v0.16b, v9.4b[2]
+	WORD $0x4f89e83d // sdot v29.4s, v1.16b, v9.4b[2]
+	WORD $0x4f8be81e // sdot v30.4s, v0.16b, v11.4b[2]
+	WORD $0x4f8be83f // sdot v31.4s, v1.16b, v11.4b[2]
+	VLD1.P 32(R1), [V0.B16, V1.B16]
+	WORD $0x4fa5e818 // sdot v24.4s, v0.16b, v5.4b[3]
+	WORD $0x4fa5e839 // sdot v25.4s, v1.16b, v5.4b[3]
+	WORD $0x4fa7e81a // sdot v26.4s, v0.16b, v7.4b[3]
+	WORD $0x4fa7e83b // sdot v27.4s, v1.16b, v7.4b[3]
+	WORD $0x4fa9e81c // sdot v28.4s, v0.16b, v9.4b[3]
+	WORD $0x4fa9e83d // sdot v29.4s, v1.16b, v9.4b[3]
+	WORD $0x4fabe81e // sdot v30.4s, v0.16b, v11.4b[3]
+	WORD $0x4fabe83f // sdot v31.4s, v1.16b, v11.4b[3]
+	FMOVS.P 4(R3), F12
+	WORD $0x4f8c904d // fmul v13.4s, v2.4s, v12.s[0]
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e2dcf10 // fmla v16.4s, v24.4s, v13.4s
+	WORD $0x4f8c906d // fmul v13.4s, v3.4s, v12.s[0]
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e2dcf31 // fmla v17.4s, v25.4s, v13.4s
+	FMOVS.P 4(R3), F12
+	WORD $0x4f8c904d // fmul v13.4s, v2.4s, v12.s[0]
+	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x4e2dcf52 // fmla v18.4s, v26.4s, v13.4s
+	WORD $0x4f8c906d // fmul v13.4s, v3.4s, v12.s[0]
+	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x4e2dcf73 // fmla v19.4s, v27.4s, v13.4s
+	FMOVS.P 4(R3), F12
+	WORD $0x4f8c904d // fmul v13.4s, v2.4s, v12.s[0]
+	WORD $0x4e21db9c // scvtf v28.4s, v28.4s
+	WORD $0x4e2dcf94 // fmla v20.4s, v28.4s, v13.4s
+	WORD $0x4f8c906d // fmul v13.4s, v3.4s, v12.s[0]
+	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x4e2dcfb5 // fmla v21.4s, v29.4s, v13.4s
+	FMOVS.P 4(R3), F12
+	WORD $0x4f8c904d // fmul v13.4s, v2.4s, v12.s[0]
+	WORD $0x4e21dbde // scvtf v30.4s, v30.4s
+	WORD $0x4e2dcfd6 // fmla v22.4s, v30.4s, v13.4s
+	WORD $0x4f8c906d // fmul v13.4s, v3.4s, v12.s[0]
+	WORD $0x4e21dbff // scvtf v31.4s, v31.4s
+	WORD $0x4e2dcff7 // fmla v23.4s, v31.4s, v13.4s
 	SUBS $1, R5
-	BNE row
-done:
+	BNE block
+blockdone:
+	LSL $2, R6
+	VST1 [V16.S4, V17.S4], (R0)
+	ADD R6, R0
+	VST1 [V18.S4, V19.S4], (R0)
+	ADD R6, R0
+	VST1 [V20.S4, V21.S4], (R0)
+	ADD R6, R0
+	VST1 [V22.S4, V23.S4], (R0)
+	ADD R6, R0
 	RET
 
-// func rowsF32NEON(y *float32, w *byte, a *float32, k int, n int, rest int)
+// func roundNEON(x *int8, scale *float32, offset *int32, a *float32, k int, apart int)
+TEXT ·roundNEON(SB), NOSPLIT, $0-48
+	MOVD x+0(FP), R0
+	MOVD scale+8(FP), R1
+	MOVD a+24(FP), R3
+	MOVD k+32(FP), R5
+	MOVD apart+40(FP), R6
+	MOVD $0x42fe0000, R8
+	FMOVS R8, F25
+	MOVD $0x7f800000, R8
+	FMOVS R8, F26
+	LSL $2, R6
+	CMP $0, R5
+	BLE blockdone
+block:
+	VLD1.P 64(R3), [V0.S4, V1.S4, V2.S4, V3.S4]
+	VLD1.P 64(R3), [V4.S4, V5.S4, V6.S4, V7.S4]
+	WORD $0x4ea0f810 // fabs v16.4s, v0.4s
+	WORD $0x4ea0f831 // fabs v17.4s, v1.4s
+	WORD $0x4ea0f852 // fabs v18.4s, v2.4s
+	WORD $0x4ea0f873 // fabs v19.4s, v3.4s
+	WORD $0x4ea0f894 // fabs v20.4s, v4.4s
+	WORD $0x4ea0f8b5 // fabs v21.4s, v5.4s
+	WORD $0x4ea0f8d6 // fabs v22.4s, v6.4s
+	WORD $0x4ea0f8f7 // fabs v23.4s, v7.4s
+	WORD $0x4e34f610 // fmax v16.4s, v16.4s, v20.4s
+	WORD $0x4e35f631 // fmax v17.4s, v17.4s, v21.4s
+	WORD $0x4e36f652 // fmax v18.4s, v18.4s, v22.4s
+	WORD $0x4e37f673 // fmax v19.4s, v19.4s, v23.4s
+	WORD $0x4e32f610 // fmax v16.4s, v16.4s, v18.4s
+	WORD $0x4e33f631 // fmax v17.4s, v17.4s, v19.4s
+	WORD $0x4e31f610 // fmax v16.4s, v16.4s, v17.4s
+	WORD $0x6e30fa10 // fmaxv s16, v16.4s
+	FDIVS F16, F25, F17
+	FDIVS F25, F16, F18
+	WORD $0x6eb1e753 // fcmgt v19.4s, v26.4s, v17.4s
+	WORD $0x4e331e31 // and v17.16b, v17.16b, v19.16b
+	WORD $0x4e331e52 // and v18.16b, v18.16b, v19.16b
+	WORD $0x4eb0d610 // fsub v16.4s, v16.4s, v16.4s
+	WORD $0x4eb01e52 // orr v18.16b, v18.16b, v16.16b
+	FMOVS F18, (R1)
+	WORD $0x4f919000 // fmul v0.4s, v0.4s, v17.s[0]
+	WORD $0x4e21a800 // fcvtns v0.4s, v0.4s
+	WORD $0x4f919021 // fmul v1.4s, v1.4s, v17.s[0]
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f919042 // fmul v2.4s, v2.4s, v17.s[0]
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f919063 // fmul v3.4s, v3.4s, v17.s[0]
+	WORD $0x4e21a863 // fcvtns v3.4s, v3.4s
+	WORD $0x4f919084 // fmul v4.4s, v4.4s, v17.s[0]
+	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4f9190a5 // fmul v5.4s, v5.4s, v17.s[0]
+	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
+	WORD $0x4f9190c6 // fmul v6.4s, v6.4s, v17.s[0]
+	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
+	WORD $0x4f9190e7 // fmul v7.4s, v7.4s, v17.s[0]
+	WORD $0x4e21a8e7 // fcvtns v7.4s, v7.4s
+	WORD $0x0e614810 // sqxtn v16.4h, v0.4s
+	WORD $0x4e614830 // sqxtn2 v16.8h, v1.4s
+	WORD $0x0e614851 // sqxtn v17.4h, v2.4s
+	WORD $0x4e614871 // sqxtn2 v17.8h, v3.4s
+	WORD $0x0e614892 // sqxtn v18.4h, v4.4s
+	WORD $0x4e6148b2 // sqxtn2 v18.8h, v5.4s
+	WORD $0x0e6148d3 // sqxtn v19.4h, v6.4s
+	WORD $0x4e6148f3 // sqxtn2 v19.8h, v7.4s
+	WORD $0x0e214a00 // sqxtn v0.8b, v16.8h
+	WORD $0x4e214a20 // sqxtn2 v0.16b, v17.8h
+	WORD $0x0e214a41 // sqxtn v1.8b, v18.8h
+	WORD $0x4e214a61 // sqxtn2 v1.16b, v19.8h
+	VST1 [V0.B16, V1.B16], (R0)
+	ADD R6<<3, R0, R0
+	ADD R6, R1
+	SUBS $1, R5
+	BNE block
+blockdone:
+	RET
+
+// func rowsF32NEON(y *float32, w *byte, a *float32, k int, n int, stride int)
 TEXT ·rowsF32NEON(SB), NOSPLIT, $0-48
 	MOVD y+0(FP), R0
 	MOVD w+8(FP), R1
 	MOVD a+16(FP), R2
-	MOVD k+24(FP), R4
-	MOVD n+32(FP), R5
-	MOVD rest+40(FP), R3
-	CMP $0, R5
-	BLE done
-row:
-	MOVD R2, R6
+	MOVD k+24(FP), R5
+	MOVD n+32(FP), R6
+	MOVD stride+40(FP), R7
+	CMP $0, R6
+	BLE rowsdone
+rows:
+	MOVD R1, R8
+	ADD R7, R8, R9
+	ADD R7, R9, R10
+	ADD R7, R10, R11
+	MOVD R2, R19
 	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
-	MOVD R4, R8
-	CBZ R8, sum
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	MOVD R5, R23
+	CMP $0, R23
+	BLE blockdone
 block:
-	VLD1.P 64(R1), [V16.S4, V17.S4, V18.S4, V19.S4]
-	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1.P 32(R8), [V16.S4, V17.S4]
+	VLD1.P 32(R9), [V18.S4, V19.S4]
+	VLD1.P 32(R10), [V20.S4, V21.S4]
+	VLD1.P 32(R11), [V22.S4, V23.S4]
+	VLD1.P 32(R19), [V24.S4, V25.S4]
 	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
 	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
-	WORD $0x4e3ace42 // fmla v2.4s, v18.4s, v26.4s
-	WORD $0x4e3bce63 // fmla v3.4s, v19.4s, v27.4s
-	VLD1.P 64(R1), [V16.S4, V17.S4, V18.S4, V19.S4]
-	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
-	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
-	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
-	WORD $0x4e3ace42 // fmla v2.4s, v18.4s, v26.4s
-	WORD $0x4e3bce63 // fmla v3.4s, v19.4s, v27.4s
-	SUBS $1, R8
+	WORD $0x4e38ce42 // fmla v2.4s, v18.4s, v24.4s
+	WORD $0x4e39ce63 // fmla v3.4s, v19.4s, v25.4s
+	WORD $0x4e38ce84 // fmla v4.4s, v20.4s, v24.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e38cec6 // fmla v6.4s, v22.4s, v24.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	SUBS $1, R23
 	BNE block
-sum:
+blockdone:
+	MOVD R0, R23
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS F0, 0(R23)
 	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	ADD R3, R1
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS.P F0, 4(R0)
-	SUBS $1, R5
-	BNE row
-done:
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	FMOVS F2, 4(R23)
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	FMOVS F4, 8(R23)
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	FMOVS F6, 12(R23)
+	ADD $16, R0
+	ADD R7<<2, R1, R1
+	SUBS $1, R6
+	BNE rows
+rowsdone:
 	RET
 
-// func rowsBF16NEON(y *float32, w *byte, a *float32, k int, n int, rest int)
+// func foursF32NEON(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)
+TEXT ·foursF32NEON(SB), NOSPLIT, $0-64
+	MOVD y+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD k+24(FP), R5
+	MOVD n+32(FP), R6
+	MOVD stride+40(FP), R7
+	MOVD lda+48(FP), R3
+	MOVD apart+56(FP), R4
+	LSL $2, R3
+	LSL $2, R4
+	CMP $0, R6
+	BLE rowsdone
+rows:
+	MOVD R1, R8
+	ADD R7, R8, R9
+	MOVD R2, R19
+	ADD R3, R19, R20
+	ADD R3, R20, R21
+	ADD R3, R21, R22
+	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
+	MOVD R5, R23
+	CMP $0, R23
+	BLE blockdone
+block:
+	VLD1.P 32(R8), [V16.S4, V17.S4]
+	VLD1.P 32(R9), [V18.S4, V19.S4]
+	VLD1.P 32(R19), [V24.S4, V25.S4]
+	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
+	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
+	WORD $0x4e38ce48 // fmla v8.4s, v18.4s, v24.4s
+	WORD $0x4e39ce69 // fmla v9.4s, v19.4s, v25.4s
+	VLD1.P 32(R20), [V26.S4, V27.S4]
+	WORD $0x4e3ace02 // fmla v2.4s, v16.4s, v26.4s
+	WORD $0x4e3bce23 // fmla v3.4s, v17.4s, v27.4s
+	WORD $0x4e3ace4a // fmla v10.4s, v18.4s, v26.4s
+	WORD $0x4e3bce6b // fmla v11.4s, v19.4s, v27.4s
+	VLD1.P 32(R21), [V28.S4, V29.S4]
+	WORD $0x4e3cce04 // fmla v4.4s, v16.4s, v28.4s
+	WORD $0x4e3dce25 // fmla v5.4s, v17.4s, v29.4s
+	WORD $0x4e3cce4c // fmla v12.4s, v18.4s, v28.4s
+	WORD $0x4e3dce6d // fmla v13.4s, v19.4s, v29.4s
+	VLD1.P 32(R22), [V30.S4, V31.S4]
+	WORD $0x4e3ece06 // fmla v6.4s, v16.4s, v30.4s
+	WORD $0x4e3fce27 // fmla v7.4s, v17.4s, v31.4s
+	WORD $0x4e3ece4e // fmla v14.4s, v18.4s, v30.4s
+	WORD $0x4e3fce6f // fmla v15.4s, v19.4s, v31.4s
+	SUBS $1, R23
+	BNE block
+blockdone:
+	MOVD R0, R23
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS F0, 0(R23)
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	FMOVS F8, 4(R23)
+	ADD R4, R23
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	FMOVS F2, 0(R23)
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	FMOVS F10, 4(R23)
+	ADD R4, R23
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	FMOVS F4, 0(R23)
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	FMOVS F12, 4(R23)
+	ADD R4, R23
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	FMOVS F6, 0(R23)
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	FMOVS F14, 4(R23)
+	ADD $8, R0
+	ADD R7<<1, R1, R1
+	SUBS $1, R6
+	BNE rows
+rowsdone:
+	RET
+
+// func rowsBF16NEON(y *float32, w *byte, a *float32, k int, n int, stride int)
 TEXT ·rowsBF16NEON(SB), NOSPLIT, $0-48
 	MOVD y+0(FP), R0
 	MOVD w+8(FP), R1
 	MOVD a+16(FP), R2
-	MOVD k+24(FP), R4
-	MOVD n+32(FP), R5
-	MOVD rest+40(FP), R3
-	CMP $0, R5
-	BLE done
-row:
-	MOVD R2, R6
+	MOVD k+24(FP), R5
+	MOVD n+32(FP), R6
+	MOVD stride+40(FP), R7
+	CMP $0, R6
+	BLE rowsdone
+rows:
+	MOVD R1, R8
+	ADD R7, R8, R9
+	ADD R7, R9, R10
+	ADD R7, R10, R11
+	MOVD R2, R19
 	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
-	MOVD R4, R8
-	CBZ R8, sum
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	MOVD R5, R23
+	CMP $0, R23
+	BLE blockdone
 block:
-	VLD1.P 32(R1), [V20.H8, V21.H8]
-	WORD $0x2e613a90 // shll v16.4s, v20.4h, #16
-	WORD $0x6e613a91 // shll2 v17.4s, v20.8h, #16
-	WORD $0x2e613ab2 // shll v18.4s, v21.4h, #16
-	WORD $0x6e613ab3 // shll2 v19.4s, v21.8h, #16
-	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1.P 16(R8), [V17.H8]
+	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
+	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
+	VLD1.P 16(R9), [V19.H8]
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	VLD1.P 16(R10), [V21.H8]
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	VLD1.P 16(R11), [V23.H8]
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	VLD1.P 32(R19), [V24.S4, V25.S4]
 	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
 	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
-	WORD $0x4e3ace42 // fmla v2.4s, v18.4s, v26.4s
-	WORD $0x4e3bce63 // fmla v3.4s, v19.4s, v27.4s
-	VLD1.P 32(R1), [V20.H8, V21.H8]
-	WORD $0x2e613a90 // shll v16.4s, v20.4h, #16
-	WORD $0x6e613a91 // shll2 v17.4s, v20.8h, #16
-	WORD $0x2e613ab2 // shll v18.4s, v21.4h, #16
-	WORD $0x6e613ab3 // shll2 v19.4s, v21.8h, #16
-	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
-	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
-	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
-	WORD $0x4e3ace42 // fmla v2.4s, v18.4s, v26.4s
-	WORD $0x4e3bce63 // fmla v3.4s, v19.4s, v27.4s
-	SUBS $1, R8
+	WORD $0x4e38ce42 // fmla v2.4s, v18.4s, v24.4s
+	WORD $0x4e39ce63 // fmla v3.4s, v19.4s, v25.4s
+	WORD $0x4e38ce84 // fmla v4.4s, v20.4s, v24.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e38cec6 // fmla v6.4s, v22.4s, v24.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	SUBS $1, R23
 	BNE block
-sum:
+blockdone:
+	MOVD R0, R23
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS F0, 0(R23)
 	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	ADD R3, R1
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	FMOVS F2, 4(R23)
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	FMOVS F4, 8(R23)
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	FMOVS F6, 12(R23)
+	ADD $16, R0
+	ADD R7<<2, R1, R1
+	SUBS $1, R6
+	BNE rows
+rowsdone:
+	RET
+
+// func foursBF16NEON(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)
+TEXT ·foursBF16NEON(SB), NOSPLIT, $0-64
+	MOVD y+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD k+24(FP), R5
+	MOVD n+32(FP), R6
+	MOVD stride+40(FP), R7
+	MOVD lda+48(FP), R3
+	MOVD apart+56(FP), R4
+	LSL $2, R3
+	LSL $2, R4
+	CMP $0, R6
+	BLE rowsdone
+rows:
+	MOVD R1, R8
+	ADD R7, R8, R9
+	MOVD R2, R19
+	ADD R3, R19, R20
+	ADD R3, R20, R21
+	ADD R3, R21, R22
+	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
+	MOVD R5, R23
+	CMP $0, R23
+	BLE blockdone
+block:
+	VLD1.P 16(R8), [V17.H8]
+	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
+	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
+	VLD1.P 16(R9), [V19.H8]
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	VLD1.P 32(R19), [V24.S4, V25.S4]
+	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
+	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
+	WORD $0x4e38ce48 // fmla v8.4s, v18.4s, v24.4s
+	WORD $0x4e39ce69 // fmla v9.4s, v19.4s, v25.4s
+	VLD1.P 32(R20), [V26.S4, V27.S4]
+	WORD $0x4e3ace02 // fmla v2.4s, v16.4s, v26.4s
+	WORD $0x4e3bce23 // fmla v3.4s, v17.4s, v27.4s
+	WORD $0x4e3ace4a // fmla v10.4s, v18.4s, v26.4s
+	WORD $0x4e3bce6b // fmla v11.4s, v19.4s, v27.4s
+	VLD1.P 32(R21), [V28.S4, V29.S4]
+	WORD $0x4e3cce04 // fmla v4.4s, v16.4s, v28.4s
+	WORD $0x4e3dce25 // fmla v5.4s, v17.4s, v29.4s
+	WORD $0x4e3cce4c // fmla v12.4s, v18.4s, v28.4s
+	WORD $0x4e3dce6d // fmla v13.4s, v19.4s, v29.4s
+	VLD1.P 32(R22), [V30.S4, V31.S4]
+	WORD $0x4e3ece06 // fmla v6.4s, v16.4s, v30.4s
+	WORD $0x4e3fce27 // fmla v7.4s, v17.4s, v31.4s
+	WORD $0x4e3ece4e // fmla v14.4s, v18.4s, v30.4s
+	WORD $0x4e3fce6f // fmla v15.4s, v19.4s, v31.4s
+	SUBS $1, R23
+	BNE block
+blockdone:
+	MOVD R0, R23
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS.P F0, 4(R0)
-	SUBS $1, R5
-	BNE row
-done:
+	FMOVS F0, 0(R23)
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	FMOVS F8, 4(R23)
+	ADD R4, R23
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	FMOVS F2, 0(R23)
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	FMOVS F10, 4(R23)
+	ADD R4, R23
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	FMOVS F4, 0(R23)
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	FMOVS F12, 4(R23)
+	ADD R4, R23
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	FMOVS F6, 0(R23)
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	FMOVS F14, 4(R23)
+	ADD $8, R0
+	ADD R7<<1, R1, R1
+	SUBS $1, R6
+	BNE rows
+rowsdone:
 	RET

@@ -5,39 +5,68 @@
 package quant
 
 //go:noescape
-func rowsQ8AVX2(y *float32, w *byte, x *int8, scale *float32, k int, n int)
+func rowsQ8AVX2(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
 
 //go:noescape
-func rowsQ4AVX2(y *float32, w *byte, x *int8, scale *float32, k int, n int)
+func panelQ8AVX2(panel *byte, w *byte, k int, stride int)
 
 //go:noescape
-func foursQ8AVX2(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+func foursQ8AVX2(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 
 //go:noescape
-func foursQ4AVX2(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+func rowsQ4AVX2(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
 
 //go:noescape
-func rowsF32AVX2(y *float32, w *byte, a *float32, k int, n int, rest int)
+func panelQ4AVX2(panel *byte, w *byte, k int, stride int)
 
 //go:noescape
-func rowsBF16AVX2(y *float32, w *byte, a *float32, k int, n int, rest int)
+func foursQ4AVX2(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 
-// y[i] = Σ of k blocks of row i, for n rows of blocks of a binary16 scale and 32 whole numbers of 8 bits.
+//go:noescape
+func roundAVX2(x *int8, scale *float32, offset *int32, a *float32, k int, apart int)
+
+//go:noescape
+func rowsF32AVX2(y *float32, w *byte, a *float32, k int, n int, stride int)
+
+//go:noescape
+func foursF32AVX2(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)
+
+//go:noescape
+func rowsBF16AVX2(y *float32, w *byte, a *float32, k int, n int, stride int)
+
+//go:noescape
+func foursBF16AVX2(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)
+
+// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q8, stride bytes apart. scale and offset are those of
+// x, as round sets them.
 //
 //go:noescape
-func rowsQ8VNNI(y *float32, w *byte, x *int8, scale *float32, k int, n int)
+func rowsQ8VNNI(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
 
-// y[i] = Σ of k blocks of row i, for n rows of blocks of a binary16 scale and 32 whole numbers of 4 bits from −8 on.
+// panel = k blocks of eight rows of Q8, stride bytes apart.
 //
 //go:noescape
-func rowsQ4VNNI(y *float32, w *byte, x *int8, scale *float32, k int, n int)
+func panelQ8VNNI(panel *byte, w *byte, k int, stride int)
 
-// y[v·apart + i] = Σ of k blocks of row i with vector v of four, whose blocks take turns in x.
+// y[v·apart + i] = Σ of k blocks of row i of a panel of Q8 with vector v of four, whose blocks take turns in x, scale
+// and offset.
 //
 //go:noescape
-func foursQ8VNNI(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+func foursQ8VNNI(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 
-// y[v·apart + i] = Σ of k blocks of row i with vector v of four, whose blocks take turns in x.
+// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q4, stride bytes apart. scale and offset are those of
+// x, as round sets them.
 //
 //go:noescape
-func foursQ4VNNI(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+func rowsQ4VNNI(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
+
+// panel = k blocks of eight rows of Q4, stride bytes apart.
+//
+//go:noescape
+func panelQ4VNNI(panel *byte, w *byte, k int, stride int)
+
+// y[v·apart + i] = Σ of k blocks of row i of a panel of Q4 with vector v of four, whose blocks take turns in x, scale
+// and offset.
+//
+//go:noescape
+func foursQ4VNNI(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)

@@ -4,32 +4,64 @@
 
 package quant
 
-// y[i] = Σ of k blocks of row i, for n rows of blocks of a binary16 scale and 32 whole numbers of 8 bits.
+// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q8, stride bytes apart. scale and offset are those of
+// x, as round sets them.
 //
 //go:noescape
-func rowsQ8NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int)
+func rowsQ8NEON(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
 
-// y[i] = Σ of k blocks of row i, for n rows of blocks of a binary16 scale and 32 whole numbers of 4 bits from −8 on.
+// panel = k blocks of eight rows of Q8, stride bytes apart.
 //
 //go:noescape
-func rowsQ4NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int)
+func panelQ8NEON(panel *byte, w *byte, k int, stride int)
 
-// y[v·apart + i] = Σ of k blocks of row i with vector v of four, whose blocks take turns in x.
+// y[v·apart + i] = Σ of k blocks of row i of a panel of Q8 with vector v of four, whose blocks take turns in x, scale
+// and offset.
 //
 //go:noescape
-func foursQ8NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+func foursQ8NEON(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 
-// y[v·apart + i] = Σ of k blocks of row i with vector v of four, whose blocks take turns in x.
+// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q4, stride bytes apart. scale and offset are those of
+// x, as round sets them.
 //
 //go:noescape
-func foursQ4NEON(y *float32, w *byte, x *int8, scale *float32, k int, n int, apart int)
+func rowsQ4NEON(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
 
-// y[i] = Σ of 32·k numbers of row i, for n rows of float32 that are rest bytes longer.
+// panel = k blocks of eight rows of Q4, stride bytes apart.
 //
 //go:noescape
-func rowsF32NEON(y *float32, w *byte, a *float32, k int, n int, rest int)
+func panelQ4NEON(panel *byte, w *byte, k int, stride int)
 
-// y[i] = Σ of 32·k numbers of row i, for n rows of bfloat16 that are rest bytes longer.
+// y[v·apart + i] = Σ of k blocks of row i of a panel of Q4 with vector v of four, whose blocks take turns in x, scale
+// and offset.
 //
 //go:noescape
-func rowsBF16NEON(y *float32, w *byte, a *float32, k int, n int, rest int)
+func foursQ4NEON(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
+
+// x, scale, offset = k blocks of a: the scale of 32 numbers is the largest of them / 127, and each is rounded to the
+// nearest. offset is −8·Σx, where it is used. The blocks of as many vectors as apart take turns.
+//
+//go:noescape
+func roundNEON(x *int8, scale *float32, offset *int32, a *float32, k int, apart int)
+
+// y[i] = Σ of 8·k numbers of row i with a, for n times 4 rows of float32, stride bytes apart.
+//
+//go:noescape
+func rowsF32NEON(y *float32, w *byte, a *float32, k int, n int, stride int)
+
+// y[v·apart + i] = Σ of 8·k numbers of row i with vector v of four, lda numbers apart, for n times 2 rows of float32,
+// stride bytes apart.
+//
+//go:noescape
+func foursF32NEON(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)
+
+// y[i] = Σ of 8·k numbers of row i with a, for n times 4 rows of bfloat16, stride bytes apart.
+//
+//go:noescape
+func rowsBF16NEON(y *float32, w *byte, a *float32, k int, n int, stride int)
+
+// y[v·apart + i] = Σ of 8·k numbers of row i with vector v of four, lda numbers apart, for n times 2 rows of bfloat16,
+// stride bytes apart.
+//
+//go:noescape
+func foursBF16NEON(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)

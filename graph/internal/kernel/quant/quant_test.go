@@ -46,7 +46,7 @@ func reference(w *Matrix, m int, x, bias []float32) (y, size []float64) {
 	column, taken := make([]float32, w.K), slices.Clone(x)
 	if w.whole {
 		for i := range m {
-			var v vector
+			var v vectors
 			v.round(x[i*w.K:][:w.K])
 			v.float(taken[i*w.K:][:w.K])
 		}
@@ -71,7 +71,7 @@ func reference(w *Matrix, m int, x, bias []float32) (y, size []float64) {
 func TestMulAdd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, of := range types {
-		for _, shape := range [][3]int{{1, 32, 1}, {1, 96, 67}, {3, 64, 33}, {5, 160, 70}, {9, 32, 5}, {1, 35, 9}, {6, 7, 40}, {many + 1, 64, 33}} {
+		for _, shape := range [][3]int{{1, 32, 1}, {1, 96, 67}, {3, 64, 33}, {5, 160, 70}, {9, 32, 5}, {1, 35, 9}, {6, 7, 40}, {2, 96, 3}, {7, 32, 25}, {5, 71, 35}, {131, 64, 33}} {
 			m, k, n := shape[0], shape[1], shape[2]
 			if _, err := of.Bytes(k); err != nil {
 				continue
@@ -132,18 +132,21 @@ func TestExact(t *testing.T) {
 		}
 		m := stored(t, of, k, n, w)
 		eachSet(func(set string) {
-			y := make([]float32, n)
-			if m.MulAdd(kernel.NewPool(1), 1, x, nil, y); !slices.Equal(y, want) {
-				t.Errorf("%s %s: got %v, want %v", set, of, y, want)
+			for _, rows := range []int{1, 6} {
+				y := make([]float32, rows*n)
+				m.MulAdd(kernel.NewPool(1), rows, slices.Repeat(x, rows), nil, y)
+				if !slices.Equal(y, slices.Repeat(want, rows)) {
+					t.Errorf("%s %s: got %v, want %v %d times", set, of, y, want, rows)
+				}
 			}
 		})
 	}
 }
 
-// A vector has the same product alone and beside others, as long as none unpacks: a text does not depend on those that
-// are continued with it.
+// A vector has the same product alone and beside others, except if plain Go unpacks: a text does not depend on those
+// that are continued with it, nor on how many tokens of a prompt are read at once.
 func TestTogether(t *testing.T) {
-	const k, n, most = 96, 67, 11
+	const k, n, most = 96, 67, 13
 	rng := rand.New(rand.NewPCG(6, 1))
 	x := kerneltest.Random[float32](rng, most*k)
 	for _, of := range types {
@@ -179,7 +182,7 @@ func TestEnds(t *testing.T) {
 	zeros, inf, nan := make([]float32, k), slices.Clone(x), slices.Clone(x)
 	inf[40], nan[3] = float32(math.Inf(-1)), float32(math.NaN())
 	eachSet(func(set string) {
-		for _, m := range []int{1, manyPlain, manyPlain + 1, many} {
+		for _, m := range []int{1, many - 1, many, many + 1, 128} {
 			p, y := kernel.NewPool(1), make([]float32, m)
 			if w.MulAdd(p, m, slices.Repeat(x, m), nil, y); y[0] != -128*127*k {
 				t.Errorf("%s: got %v, want %v", set, y[0], -128*127*k)
@@ -190,6 +193,62 @@ func TestEnds(t *testing.T) {
 			for _, bad := range [][]float32{inf, nan} {
 				if w.MulAdd(p, m, slices.Repeat(bad, m), nil, y); !math.IsNaN(float64(y[0])) && !math.IsInf(float64(y[0]), 0) {
 					t.Errorf("%s, %d vectors: got %v, want no finite number", set, m, y[0])
+				}
+			}
+		}
+	})
+}
+
+// Every instruction set rounds as plain Go does, a vector alone and three in a group of four: ties go to the even
+// number, blocks of zeros and of numbers below the normal ones become zeros, and a number that is not finite makes the
+// scale of its block NaN or infinite.
+func TestRound(t *testing.T) {
+	const k, blocks = 288, 9
+	rng := rand.New(rand.NewPCG(11, 1))
+	x := kerneltest.Random[float32](rng, 3*k)
+	clear(x[32:64])
+	x[96], x[97], x[98] = 254, 3, -5 // 1.5 and −2.5 are ties
+	for i := range 32 {
+		x[128+i] *= 1e-42
+		x[160+i] *= 1e30
+		x[192+i] *= 1e-30
+	}
+	x[224+5], x[256] = float32(math.NaN()), float32(math.Inf(-1))
+	var want [3]vectors
+	for i := range want {
+		want[i].round(x[i*k:][:k])
+	}
+	finite := func(x float32) bool { return x-x == 0 }
+	eachSet(func(set string) {
+		var r rounded
+		for _, m := range []int{1, 3} {
+			if r.round(kernel.NewPool(2), m, k, x); len(r.fours) == 0 && m > 1 {
+				continue
+			}
+			for i := range m {
+				v, place := &vectors{}, i
+				if m == 1 {
+					v = &r.one[0]
+				} else {
+					v = &r.fours[0]
+				}
+				for b := range blocks {
+					at := b*v.apart + place
+					if s, w := v.scales[at], want[i].scales[b]; s != w && (finite(s) || finite(w)) {
+						t.Fatalf("%s: vector %d of %d, block %d: got scale %v, want %v", set, i, m, b, s, w)
+					} else if !finite(w) {
+						continue
+					}
+					if got, want := v.n[32*at:][:32], want[i].n[32*b:][:32]; !slices.Equal(got, want) {
+						t.Errorf("%s: vector %d of %d, block %d: got %v, want %v", set, i, m, b, got, want)
+					}
+				}
+			}
+			for _, v := range r.fours {
+				for b := range blocks {
+					if s := v.scales[4*b+3]; s != 0 {
+						t.Errorf("%s: block %d of a vector that fills a group: got scale %v, want 0", set, b, s)
+					}
 				}
 			}
 		}
