@@ -44,7 +44,7 @@ func quants(out map[string]string) {
 		if s.name == avx2.name {
 			g.roundBlocks()
 			for _, size := range []int{4, 2} {
-				g.floatRows(size, 4, 1)
+				g.floatRows(size, 8, 1)
 				g.floatRows(size, 2, 4)
 			}
 		}
@@ -115,8 +115,7 @@ func (g *gen) quantRows(b blocked) {
 		g.op("TESTQ DX, DX")
 		g.op("JLE done")
 		g.line("rows:")
-		g.op("MOVQ SI, R12")
-		g.op("LEAQ (SI)(R10*4), R13")
+		g.eightRows()
 		g.op("MOVQ BX, R15")
 		g.op("VXORPS Y0, Y0, Y0")
 		g.op("XORQ AX, AX")
@@ -149,8 +148,7 @@ func (g *gen) quantRows(b blocked) {
 		g.op("VBROADCASTSS (R8)(AX*4), Y3")
 		g.op("VMULPS Y3, Y2, Y2")
 		g.op("VFMADD231PS Y8, Y2, Y0")
-		g.op("ADDQ $%d, R12", b.size)
-		g.op("ADDQ $%d, R13", b.size)
+		g.nextOfRows(b.size)
 		g.op("ADDQ $32, R15")
 		g.op("INCQ AX")
 		g.op("CMPQ AX, CX")
@@ -163,6 +161,24 @@ func (g *gen) quantRows(b blocked) {
 		g.op("JGT rows")
 		g.line("done:")
 	})
+}
+
+// eightRows sets the registers of eight rows from SI on, and of what is prefetched.
+func (g *gen) eightRows() {
+	g.op("MOVQ SI, R12")
+	g.op("LEAQ (SI)(R10*4), R13")
+	g.op("LEAQ (SI)(R10*8), R14")
+}
+
+// nextOfRows advances in eight rows, and prefetches as much of the eight after them: the processor itself sees eight
+// short streams, and would prefetch little.
+func (g *gen) nextOfRows(size int) {
+	for at := 0; at < 8*size; at += 64 {
+		g.op("PREFETCHT0 %d(R14)", at)
+	}
+	g.op("ADDQ $%d, R12", size)
+	g.op("ADDQ $%d, R13", size)
+	g.op("ADDQ $%d, R14", 8*size)
 }
 
 // row returns the operand at an offset in the current block of a row of eight: R12 is at row 0, R13 at row 4.
@@ -232,8 +248,7 @@ func (g *gen) quantPanel(b blocked) {
 	g.function("panel"+b.name, b.panelDoc(), args, func() {
 		g.quantSet(map[string]string{"Q8": "sign", "Q4": "15"}[b.name], "Y14")
 		g.op("LEAQ (R10)(R10*2), R11")
-		g.op("MOVQ SI, R12")
-		g.op("LEAQ (SI)(R10*4), R13")
+		g.eightRows()
 		g.repeat("CX", func() {
 			g.rowScales()
 			g.op("VMOVUPS Y2, (DI)")
@@ -261,8 +276,7 @@ func (g *gen) quantPanel(b blocked) {
 				}
 			}
 			g.op("ADDQ $%d, DI", panelBlock)
-			g.op("ADDQ $%d, R12", b.size)
-			g.op("ADDQ $%d, R13", b.size)
+			g.nextOfRows(b.size)
 		})
 	})
 }

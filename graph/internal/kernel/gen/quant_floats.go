@@ -103,7 +103,11 @@ func (g *gen) floatRows(size, rows, vectors int) {
 		g.op("TESTQ DX, DX")
 		g.op("JLE done")
 		g.line("rows:")
-		g.op("MOVQ SI, R12")
+		if vectors == 1 {
+			g.eightRows()
+		} else {
+			g.op("MOVQ SI, R12")
+		}
 		g.op("MOVQ BX, R15")
 		for i := range rows * vectors {
 			g.zero(g.reg(i))
@@ -113,21 +117,26 @@ func (g *gen) floatRows(size, rows, vectors int) {
 		g.op("JLE sum")
 		g.line("block:")
 		for r := range rows {
-			at, to := row(r, 0), g.reg(8+r)
+			at, to := row(r, 0), g.reg(8+r%4)
 			if size == 4 {
 				g.op("VMOVUPS %s, %s", at, to)
 			} else {
 				g.op("VPMOVZXWD %s, %s", at, to)
 				g.op("VPSLLD $16, %s, %[1]s", to)
 			}
-		}
-		for v := range vectors {
-			g.op("VMOVUPS (R15)%s, %s", []string{"", "(R9*1)", "(R9*2)", "(R13*1)"}[v], g.reg(12+v))
-			for r := range rows {
-				g.op("VFMADD231PS %s, %s, %s", g.reg(12+v), g.reg(8+r), g.reg(sum(r, v)))
+			for v := range vectors {
+				x := g.reg(12 + v)
+				if r == 0 {
+					g.op("VMOVUPS (R15)%s, %s", []string{"", "(R9*1)", "(R9*2)", "(R13*1)"}[v], x)
+				}
+				g.op("VFMADD231PS %s, %s, %s", x, to, g.reg(sum(r, v)))
 			}
 		}
-		g.op("ADDQ $%d, R12", 8*size)
+		if vectors == 1 {
+			g.nextOfRows(8 * size)
+		} else {
+			g.op("ADDQ $%d, R12", 8*size)
+		}
 		g.op("ADDQ $32, R15")
 		g.op("DECQ R8")
 		g.op("JGT block")

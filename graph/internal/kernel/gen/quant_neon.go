@@ -19,7 +19,7 @@ func neonQuants(out map[string]string) {
 	}
 	g.neonRoundBlocks()
 	for _, size := range []int{4, 2} {
-		g.neonFloatRows(size, 4, 1)
+		g.neonFloatRows(size, 8, 1)
 		g.neonFloatRows(size, 2, 4)
 	}
 	out["quant/quant_neon_arm64.s"] = g.text.String()
@@ -259,19 +259,20 @@ func (g *gen) neonFloatRows(size, rows, vectors int) {
 			g.op("MOVD R5, R23")
 			g.neonLoop("R23", "block", func() {
 				for r := range rows {
+					to := w + 2*(r%4)
 					if size == 4 {
-						g.op("VLD1.P 32(%s), [%s]", neonRow(r), vectorList(w+2*r, 2))
-						continue
+						g.op("VLD1.P 32(%s), [%s]", neonRow(r), vectorList(to, 2))
+					} else {
+						g.op("VLD1.P 16(%s), [V%d.H8]", neonRow(r), to+1)
+						g.word(instruction("shll", to, to+1))
+						g.word(instruction("shll2", to+1, to+1))
 					}
-					g.op("VLD1.P 16(%s), [V%d.H8]", neonRow(r), w+2*r+1)
-					g.word(instruction("shll", w+2*r, w+2*r+1))
-					g.word(instruction("shll2", w+2*r+1, w+2*r+1))
-				}
-				for v := range vectors {
-					g.op("VLD1.P 32(R%d), [%s]", 19+v, vectorList(x+2*v, 2))
-					for r := range rows {
+					for v := range vectors {
+						if r == 0 {
+							g.op("VLD1.P 32(R%d), [%s]", 19+v, vectorList(x+2*v, 2))
+						}
 						for half := range 2 {
-							g.word(instruction("fmla", 2*(r*vectors+v)+half, w+2*r+half, x+2*v+half))
+							g.word(instruction("fmla", 2*(r*vectors+v)+half, to+half, x+2*v+half))
 						}
 					}
 				}
@@ -290,7 +291,7 @@ func (g *gen) neonFloatRows(size, rows, vectors int) {
 				}
 			}
 			g.op("ADD $%d, R0", 4*rows)
-			g.op("ADD R7<<%d, R1, R1", map[int]int{2: 1, 4: 2}[rows])
+			g.op("ADD R7<<%d, R1, R1", map[int]int{2: 1, 8: 3}[rows])
 		})
 	})
 }

@@ -27,7 +27,7 @@ type floatKernels struct {
 // The numbers of rows that a kernel computes at a time.
 const (
 	wholeRows      = 8
-	floatRows      = 4 // of one vector
+	floatRows      = 8 // of one vector
 	floatRowsFours = 2 // of four vectors
 )
 

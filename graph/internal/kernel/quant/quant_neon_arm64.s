@@ -888,6 +888,10 @@ rows:
 	ADD R7, R8, R9
 	ADD R7, R9, R10
 	ADD R7, R10, R11
+	ADD R7, R11, R12
+	ADD R7, R12, R13
+	ADD R7, R13, R14
+	ADD R7, R14, R15
 	MOVD R2, R19
 	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
@@ -897,23 +901,43 @@ rows:
 	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
 	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
 	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
 	MOVD R5, R23
 	CMP $0, R23
 	BLE blockdone
 block:
 	VLD1.P 32(R8), [V16.S4, V17.S4]
-	VLD1.P 32(R9), [V18.S4, V19.S4]
-	VLD1.P 32(R10), [V20.S4, V21.S4]
-	VLD1.P 32(R11), [V22.S4, V23.S4]
 	VLD1.P 32(R19), [V24.S4, V25.S4]
 	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
 	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
+	VLD1.P 32(R9), [V18.S4, V19.S4]
 	WORD $0x4e38ce42 // fmla v2.4s, v18.4s, v24.4s
 	WORD $0x4e39ce63 // fmla v3.4s, v19.4s, v25.4s
+	VLD1.P 32(R10), [V20.S4, V21.S4]
 	WORD $0x4e38ce84 // fmla v4.4s, v20.4s, v24.4s
 	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	VLD1.P 32(R11), [V22.S4, V23.S4]
 	WORD $0x4e38cec6 // fmla v6.4s, v22.4s, v24.4s
 	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	VLD1.P 32(R12), [V16.S4, V17.S4]
+	WORD $0x4e38ce08 // fmla v8.4s, v16.4s, v24.4s
+	WORD $0x4e39ce29 // fmla v9.4s, v17.4s, v25.4s
+	VLD1.P 32(R13), [V18.S4, V19.S4]
+	WORD $0x4e38ce4a // fmla v10.4s, v18.4s, v24.4s
+	WORD $0x4e39ce6b // fmla v11.4s, v19.4s, v25.4s
+	VLD1.P 32(R14), [V20.S4, V21.S4]
+	WORD $0x4e38ce8c // fmla v12.4s, v20.4s, v24.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	VLD1.P 32(R15), [V22.S4, V23.S4]
+	WORD $0x4e38cece // fmla v14.4s, v22.4s, v24.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
 	SUBS $1, R23
 	BNE block
 blockdone:
@@ -934,8 +958,24 @@ blockdone:
 	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
 	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
 	FMOVS F6, 12(R23)
-	ADD $16, R0
-	ADD R7<<2, R1, R1
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	FMOVS F8, 16(R23)
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	FMOVS F10, 20(R23)
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	FMOVS F12, 24(R23)
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	FMOVS F14, 28(R23)
+	ADD $32, R0
+	ADD R7<<3, R1, R1
 	SUBS $1, R6
 	BNE rows
 rowsdone:
@@ -983,25 +1023,25 @@ rows:
 	BLE blockdone
 block:
 	VLD1.P 32(R8), [V16.S4, V17.S4]
-	VLD1.P 32(R9), [V18.S4, V19.S4]
 	VLD1.P 32(R19), [V24.S4, V25.S4]
 	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
 	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
-	WORD $0x4e38ce48 // fmla v8.4s, v18.4s, v24.4s
-	WORD $0x4e39ce69 // fmla v9.4s, v19.4s, v25.4s
 	VLD1.P 32(R20), [V26.S4, V27.S4]
 	WORD $0x4e3ace02 // fmla v2.4s, v16.4s, v26.4s
 	WORD $0x4e3bce23 // fmla v3.4s, v17.4s, v27.4s
-	WORD $0x4e3ace4a // fmla v10.4s, v18.4s, v26.4s
-	WORD $0x4e3bce6b // fmla v11.4s, v19.4s, v27.4s
 	VLD1.P 32(R21), [V28.S4, V29.S4]
 	WORD $0x4e3cce04 // fmla v4.4s, v16.4s, v28.4s
 	WORD $0x4e3dce25 // fmla v5.4s, v17.4s, v29.4s
-	WORD $0x4e3cce4c // fmla v12.4s, v18.4s, v28.4s
-	WORD $0x4e3dce6d // fmla v13.4s, v19.4s, v29.4s
 	VLD1.P 32(R22), [V30.S4, V31.S4]
 	WORD $0x4e3ece06 // fmla v6.4s, v16.4s, v30.4s
 	WORD $0x4e3fce27 // fmla v7.4s, v17.4s, v31.4s
+	VLD1.P 32(R9), [V18.S4, V19.S4]
+	WORD $0x4e38ce48 // fmla v8.4s, v18.4s, v24.4s
+	WORD $0x4e39ce69 // fmla v9.4s, v19.4s, v25.4s
+	WORD $0x4e3ace4a // fmla v10.4s, v18.4s, v26.4s
+	WORD $0x4e3bce6b // fmla v11.4s, v19.4s, v27.4s
+	WORD $0x4e3cce4c // fmla v12.4s, v18.4s, v28.4s
+	WORD $0x4e3dce6d // fmla v13.4s, v19.4s, v29.4s
 	WORD $0x4e3ece4e // fmla v14.4s, v18.4s, v30.4s
 	WORD $0x4e3fce6f // fmla v15.4s, v19.4s, v31.4s
 	SUBS $1, R23
@@ -1065,6 +1105,10 @@ rows:
 	ADD R7, R8, R9
 	ADD R7, R9, R10
 	ADD R7, R10, R11
+	ADD R7, R11, R12
+	ADD R7, R12, R13
+	ADD R7, R13, R14
+	ADD R7, R14, R15
 	MOVD R2, R19
 	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
@@ -1074,6 +1118,14 @@ rows:
 	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
 	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
 	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
 	MOVD R5, R23
 	CMP $0, R23
 	BLE blockdone
@@ -1081,24 +1133,44 @@ block:
 	VLD1.P 16(R8), [V17.H8]
 	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
 	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
-	VLD1.P 16(R9), [V19.H8]
-	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
-	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
-	VLD1.P 16(R10), [V21.H8]
-	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
-	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
-	VLD1.P 16(R11), [V23.H8]
-	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
-	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
 	VLD1.P 32(R19), [V24.S4, V25.S4]
 	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
 	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
+	VLD1.P 16(R9), [V19.H8]
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
 	WORD $0x4e38ce42 // fmla v2.4s, v18.4s, v24.4s
 	WORD $0x4e39ce63 // fmla v3.4s, v19.4s, v25.4s
+	VLD1.P 16(R10), [V21.H8]
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
 	WORD $0x4e38ce84 // fmla v4.4s, v20.4s, v24.4s
 	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	VLD1.P 16(R11), [V23.H8]
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
 	WORD $0x4e38cec6 // fmla v6.4s, v22.4s, v24.4s
 	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	VLD1.P 16(R12), [V17.H8]
+	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
+	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
+	WORD $0x4e38ce08 // fmla v8.4s, v16.4s, v24.4s
+	WORD $0x4e39ce29 // fmla v9.4s, v17.4s, v25.4s
+	VLD1.P 16(R13), [V19.H8]
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e38ce4a // fmla v10.4s, v18.4s, v24.4s
+	WORD $0x4e39ce6b // fmla v11.4s, v19.4s, v25.4s
+	VLD1.P 16(R14), [V21.H8]
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	WORD $0x4e38ce8c // fmla v12.4s, v20.4s, v24.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	VLD1.P 16(R15), [V23.H8]
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x4e38cece // fmla v14.4s, v22.4s, v24.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
 	SUBS $1, R23
 	BNE block
 blockdone:
@@ -1119,8 +1191,24 @@ blockdone:
 	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
 	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
 	FMOVS F6, 12(R23)
-	ADD $16, R0
-	ADD R7<<2, R1, R1
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	FMOVS F8, 16(R23)
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	FMOVS F10, 20(R23)
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	FMOVS F12, 24(R23)
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	FMOVS F14, 28(R23)
+	ADD $32, R0
+	ADD R7<<3, R1, R1
 	SUBS $1, R6
 	BNE rows
 rowsdone:
@@ -1170,27 +1258,27 @@ block:
 	VLD1.P 16(R8), [V17.H8]
 	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
 	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
-	VLD1.P 16(R9), [V19.H8]
-	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
-	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
 	VLD1.P 32(R19), [V24.S4, V25.S4]
 	WORD $0x4e38ce00 // fmla v0.4s, v16.4s, v24.4s
 	WORD $0x4e39ce21 // fmla v1.4s, v17.4s, v25.4s
-	WORD $0x4e38ce48 // fmla v8.4s, v18.4s, v24.4s
-	WORD $0x4e39ce69 // fmla v9.4s, v19.4s, v25.4s
 	VLD1.P 32(R20), [V26.S4, V27.S4]
 	WORD $0x4e3ace02 // fmla v2.4s, v16.4s, v26.4s
 	WORD $0x4e3bce23 // fmla v3.4s, v17.4s, v27.4s
-	WORD $0x4e3ace4a // fmla v10.4s, v18.4s, v26.4s
-	WORD $0x4e3bce6b // fmla v11.4s, v19.4s, v27.4s
 	VLD1.P 32(R21), [V28.S4, V29.S4]
 	WORD $0x4e3cce04 // fmla v4.4s, v16.4s, v28.4s
 	WORD $0x4e3dce25 // fmla v5.4s, v17.4s, v29.4s
-	WORD $0x4e3cce4c // fmla v12.4s, v18.4s, v28.4s
-	WORD $0x4e3dce6d // fmla v13.4s, v19.4s, v29.4s
 	VLD1.P 32(R22), [V30.S4, V31.S4]
 	WORD $0x4e3ece06 // fmla v6.4s, v16.4s, v30.4s
 	WORD $0x4e3fce27 // fmla v7.4s, v17.4s, v31.4s
+	VLD1.P 16(R9), [V19.H8]
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e38ce48 // fmla v8.4s, v18.4s, v24.4s
+	WORD $0x4e39ce69 // fmla v9.4s, v19.4s, v25.4s
+	WORD $0x4e3ace4a // fmla v10.4s, v18.4s, v26.4s
+	WORD $0x4e3bce6b // fmla v11.4s, v19.4s, v27.4s
+	WORD $0x4e3cce4c // fmla v12.4s, v18.4s, v28.4s
+	WORD $0x4e3dce6d // fmla v13.4s, v19.4s, v29.4s
 	WORD $0x4e3ece4e // fmla v14.4s, v18.4s, v30.4s
 	WORD $0x4e3fce6f // fmla v15.4s, v19.4s, v31.4s
 	SUBS $1, R23

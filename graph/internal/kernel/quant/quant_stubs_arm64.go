@@ -44,7 +44,7 @@ func foursQ4NEON(y *float32, panel *byte, x *int8, scale *float32, offset *int32
 //go:noescape
 func roundNEON(x *int8, scale *float32, offset *int32, a *float32, k int, apart int)
 
-// y[i] = Σ of 8·k numbers of row i with a, for n times 4 rows of float32, stride bytes apart.
+// y[i] = Σ of 8·k numbers of row i with a, for n times 8 rows of float32, stride bytes apart.
 //
 //go:noescape
 func rowsF32NEON(y *float32, w *byte, a *float32, k int, n int, stride int)
@@ -55,7 +55,7 @@ func rowsF32NEON(y *float32, w *byte, a *float32, k int, n int, stride int)
 //go:noescape
 func foursF32NEON(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)
 
-// y[i] = Σ of 8·k numbers of row i with a, for n times 4 rows of bfloat16, stride bytes apart.
+// y[i] = Σ of 8·k numbers of row i with a, for n times 8 rows of bfloat16, stride bytes apart.
 //
 //go:noescape
 func rowsBF16NEON(y *float32, w *byte, a *float32, k int, n int, stride int)
