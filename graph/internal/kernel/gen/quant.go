@@ -163,7 +163,7 @@ func (g *gen) quantRows(b blocked) {
 	})
 }
 
-// eightRows sets the registers of eight rows from SI on, and of what is prefetched.
+// eightRows sets the registers of eight rows from SI on, and of the bytes to prefetch.
 func (g *gen) eightRows() {
 	g.op("MOVQ SI, R12")
 	g.op("LEAQ (SI)(R10*4), R13")
