@@ -170,14 +170,19 @@ func (g *gen) eightRows() {
 	g.op("LEAQ (SI)(R10*8), R14")
 }
 
-// nextOfRows advances in eight rows, and prefetches as much of the eight after them: the processor itself sees eight
-// short streams, and would prefetch little.
+// nextOfRows advances in eight rows, and prefetches as much of the eight after them.
 func (g *gen) nextOfRows(size int) {
+	g.prefetchRows(size)
+	g.op("ADDQ $%d, R12", size)
+	g.op("ADDQ $%d, R13", size)
+}
+
+// prefetchRows prefetches as much of the next eight rows as is read of eight: the processor itself sees eight short
+// streams, and would prefetch little.
+func (g *gen) prefetchRows(size int) {
 	for at := 0; at < 8*size; at += 64 {
 		g.op("PREFETCHT0 %d(R14)", at)
 	}
-	g.op("ADDQ $%d, R12", size)
-	g.op("ADDQ $%d, R13", size)
 	g.op("ADDQ $%d, R14", 8*size)
 }
 

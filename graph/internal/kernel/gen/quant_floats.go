@@ -89,6 +89,10 @@ func floatDoc(size, rows, vectors int, registers ...string) (name, doc string, a
 	return "fours" + kind, doc, loaded("y w a k n stride lda apart", registers...)
 }
 
+// longRow is the number of bytes of a row from which on the processor itself prefetches the streams of eight rows, and
+// from which on the next eight would displace what is multiplied from the first cache.
+const longRow = 3072
+
 // floatRows writes the product of rows of numbers of the given size with vectors of float32. The sum of a row and a
 // vector is in one register: number i is added to lane i mod 8.
 func (g *gen) floatRows(size, rows, vectors int) {
@@ -133,7 +137,12 @@ func (g *gen) floatRows(size, rows, vectors int) {
 			}
 		}
 		if vectors == 1 {
-			g.nextOfRows(8 * size)
+			g.op("CMPQ R10, $%d", longRow)
+			g.op("JGE long")
+			g.prefetchRows(8 * size)
+			g.line("long:")
+			g.op("ADDQ $%d, R12", 8*size)
+			g.op("ADDQ $%d, R13", 8*size)
 		} else {
 			g.op("ADDQ $%d, R12", 8*size)
 		}
