@@ -3,6 +3,7 @@ package gpt
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -216,7 +217,9 @@ const programVariable = "GPT_TEST_PROGRAM"
 func TestMain(m *testing.M) {
 	program, argument := os.Getenv(programVariable), os.Getenv(programVariable+"_ARGUMENT")
 	var err error
-	if program != "train" { // many small graphs are built, and few are kept
+	flag.Parse()
+	if program != "train" && flag.Lookup("test.bench").Value.String() == "" {
+		// Tests build many small graphs and keep few of them; benchmarks keep more than this.
 		debug.SetGCPercent(-1)
 		debug.SetMemoryLimit(256 << 20)
 	}
