@@ -3,13 +3,11 @@ package gpt
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 // verses is the text of these tests.
@@ -217,11 +216,8 @@ const programVariable = "GPT_TEST_PROGRAM"
 func TestMain(m *testing.M) {
 	program, argument := os.Getenv(programVariable), os.Getenv(programVariable+"_ARGUMENT")
 	var err error
-	flag.Parse()
-	if program != "train" && flag.Lookup("test.bench").Value.String() == "" {
-		// Tests build many small graphs and keep few of them; benchmarks keep more than this.
-		debug.SetGCPercent(-1)
-		debug.SetMemoryLimit(256 << 20)
+	if program != "train" {
+		heap.Limit()
 	}
 	switch program {
 	case "":

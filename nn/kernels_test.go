@@ -1,17 +1,16 @@
 package nn
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 // layerCase builds a layer somewhere and returns its result; x is an input (B·T, d).
@@ -316,14 +315,8 @@ func TestKernelsLeaveNoStock(t *testing.T) {
 	}
 }
 
-// The tests build many small graphs and keep few of them: the heap is collected when it reaches 256 MiB. Benchmarks may
-// keep more than that.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if flag.Lookup("test.bench").Value.String() == "" {
-		debug.SetGCPercent(-1)
-		debug.SetMemoryLimit(256 << 20)
-	}
+	heap.Limit()
 	os.Exit(m.Run())
 }
 

@@ -67,7 +67,7 @@ func TestLlamaRow(t *testing.T) {
 // in the error.
 func TestLlamaStep(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a script stands for node")
+		t.Skip("Windows cannot run the shell script that takes the place of node in this test")
 	}
 	bin, dir := t.TempDir(), t.TempDir()
 	script := "#!/bin/sh\n[ -z \"$5\" ] && { echo no library >&2; exit 1; }\n" +

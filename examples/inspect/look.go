@@ -17,6 +17,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
+	"gonum.org/v1/gonum/stat"
 )
 
 // look prints the logit lens, the heads' scores and the states of recurrences on a text, and writes a page of them.
@@ -146,24 +147,17 @@ func states(w io.Writer, list []page.State) error {
 	fmt.Fprintln(t, "head\tα\tβ\tnorm\tlast norm")
 	for _, s := range list {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.3g\t%.3g\n",
-			s.Name, gate(s.Alpha), gate(s.Beta), mean(s.Norm), s.Norm[len(s.Norm)-1])
+			s.Name, gate(s.Alpha), gate(s.Beta), stat.Mean(s.Norm, nil), s.Norm[len(s.Norm)-1])
 	}
 	return t.Flush()
 }
 
-// gate returns the mean of a gate as text, or a dash if there is none.
-func gate(list []float64) string {
-	if len(list) == 0 {
+// gate formats the mean of the values of a gate. It returns a dash for a head without that gate.
+func gate(values []float64) string {
+	if len(values) == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.3g", mean(list))
-}
-
-func mean(list []float64) (mean float64) {
-	for _, x := range list {
-		mean += x / float64(len(list))
-	}
-	return mean
+	return fmt.Sprintf("%.3g", stat.Mean(values, nil))
 }
 
 // number returns x as text, or a dash if it is NaN.

@@ -7,16 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 // TestMain runs the program itself in the processes that the tests start.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(-1) // the tests keep little of what they allocate
-	debug.SetMemoryLimit(256 << 20)
+	heap.Limit()
 	if os.Getenv("PEDESTRIAN_LAB") != "" {
 		main()
 		return

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +20,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 // mainVariable makes the test binary the program itself.
 const mainVariable = "TINYSHAKESPEARE_MAIN"
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(-1) // the tests keep little of what they allocate
-	debug.SetMemoryLimit(256 << 20)
+	heap.Limit()
 	if os.Getenv(mainVariable) != "" {
 		writeRank()
 		main()

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -18,14 +17,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(-1) // the tests keep little of what they allocate
-	debug.SetMemoryLimit(256 << 20)
+	heap.Limit()
 	os.Exit(m.Run())
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 // small returns a model that learns to write a source backwards.
@@ -455,9 +455,7 @@ func TestNewTranslatorRefuses(t *testing.T) {
 	}
 }
 
-// The tests build many small graphs and keep few of them: the heap is collected when it reaches 256 MiB.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(256 << 20)
+	heap.Limit()
 	os.Exit(m.Run())
 }

@@ -5,18 +5,17 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(-1) // the tests keep little of what they allocate
-	debug.SetMemoryLimit(256 << 20)
+	heap.Limit()
 	os.Exit(m.Run())
 }
 

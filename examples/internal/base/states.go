@@ -10,17 +10,18 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// States returns the gates and the norms of the states of every head of the recurrences on a text, none if the model
-// has no recurrence.
+// States returns the gates and the norms of the states of every recurrent head on a text. The list is empty if the
+// model has no recurrence.
 func States(m *gpt.Model, ids []int) (list []page.State, err error) {
 	var places []string
 	for _, place := range []string{"state_norm", "decay", "beta"} {
 		pattern := "h.*.attn." + place
-		if _, err := inspect.Tap(m, pattern); err == nil {
+		if _, err := m.Graph.Places(pattern); err == nil {
 			places = append(places, pattern)
-		} else if place == "state_norm" {
-			return nil, nil
 		}
+	}
+	if len(places) == 0 {
+		return nil, nil
 	}
 	probe, err := inspect.Tap(m, places...)
 	if err != nil {

@@ -2,14 +2,12 @@ package cases
 
 import (
 	"os"
-	"runtime/debug"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
-// The formulas by hand create many small matrices and keep few of them. The heap is collected only when it reaches
-// 256 MiB, which takes a fifth less time than at five times of what is kept.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(256 << 20)
+	heap.Limit()
 	os.Exit(m.Run())
 }

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"os"
 	"reflect"
-	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
@@ -236,9 +236,7 @@ func some[T any](o *outcome, values iter.Seq2[T, error]) {
 	}
 }
 
-// The tests build many small graphs and keep few of them: the heap is collected when it reaches 256 MiB.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(256 << 20)
+	heap.Limit()
 	os.Exit(m.Run())
 }

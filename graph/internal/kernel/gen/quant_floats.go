@@ -89,8 +89,8 @@ func floatDoc(size, rows, vectors int, registers ...string) (name, doc string, a
 	return "fours" + kind, doc, loaded("y w a k n stride lda apart", registers...)
 }
 
-// longRow is the number of bytes of a row from which on the processor itself prefetches the streams of eight rows, and
-// from which on the next eight would displace what is multiplied from the first cache.
+// longRow is the least number of bytes of a row for which the kernel of one vector does not prefetch. The processor
+// itself prefetches the streams of long rows, and eight more of them would displace the operands from the first cache.
 const longRow = 3072
 
 // floatRows writes the product of rows of numbers of the given size with vectors of float32. The sum of a row and a

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// The kernels of recurrences of every entry by itself, for the entries of a token. The states are carried in float64,
-// in memory for entire blocks. No product and sum are joined: plain Go gives the same bits.
+// These kernels advance a recurrence entry by entry, for all entries of one token. The states stay in float64, in
+// memory for entire blocks. Products and sums are rounded separately, so that plain Go gives the same bits.
 
 // advance computes carry = carry + (c·carry + b) and h = carry.
 func advance(f *fn) {
