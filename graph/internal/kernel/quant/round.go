@@ -52,12 +52,12 @@ func (v *vectors) float(x []float32) {
 	}
 }
 
-// rounded holds the vectors of a product. In assembly they are in fours, of which the last may be filled up with zeros,
-// and at most one is alone. In plain Go all are alone.
+// rounded holds the vectors of a product. In assembly they are in fours, and at most one is alone. The last four may
+// hold one or two of earlier products, whose results are not used. In plain Go all vectors are alone.
 type rounded struct{ fours, one []vectors }
 
 // fours returns the number of groups of four vectors that assembly multiplies at a time, and whether a vector is alone.
-// Two or three that are left fill a group with zeros.
+// Two or three that are left take a group of their own.
 func fours(m int) (groups int, alone bool) { return (m + 2) / 4, m%4 == 1 }
 
 // round sets r to the m vectors of x.
@@ -100,11 +100,6 @@ func (t *rounding) Do(from, to int) {
 			continue
 		}
 		v := &t.r.fours[g]
-		if 4*g+4 > t.m { // the rest is zeros
-			clear(v.n)
-			clear(v.scales)
-			clear(v.offsets)
-		}
 		for i := range min(4, t.m-4*g) {
 			v.roundInto(i, t.x[(4*g+i)*t.k:][:t.k])
 		}
