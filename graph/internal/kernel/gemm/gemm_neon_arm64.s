@@ -2671,8 +2671,8 @@ v1h1storeend:
 done:
 	RET
 
-// func wideNEON(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
-TEXT ·wideNEON(SB), NOSPLIT, $0-60
+// func wideNEON(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+TEXT ·wideNEON(SB), NOSPLIT, $0-68
 	MOVD c+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD lda+16(FP), R2
@@ -2680,9 +2680,13 @@ TEXT ·wideNEON(SB), NOSPLIT, $0-60
 	MOVD ldb+32(FP), R4
 	MOVD d+40(FP), R5
 	MOVD k+48(FP), R6
+	MOVD n+56(FP), R10
 	LSL $2, R2
 	LSL $2, R4
 	LSL $4, R4, R7
+wide:
+	CMP $32, R10
+	BLT v8
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
@@ -2691,18 +2695,22 @@ TEXT ·wideNEON(SB), NOSPLIT, $0-60
 	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
 	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
 	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
-	CMP $0, R6
-	BLE done
-loop:
-	FMOVS (R1), F0
-	ADD R2, R1
-	ADD R7, R3, R8
-	PRFM (R8), PLDL1KEEP
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+wideloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
 	PRFM 64(R8), PLDL1KEEP
-	ADD $64, R3, R8
-	VLD1 (R3), [V16.S4, V17.S4, V18.S4, V19.S4]
-	VLD1 (R8), [V20.S4, V21.S4, V22.S4, V23.S4]
-	ADD R4, R3
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	FMOVQ 64(R15), F20
+	FMOVQ 80(R15), F21
+	FMOVQ 96(R15), F22
+	FMOVQ 112(R15), F23
 	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
 	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
 	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
@@ -2711,10 +2719,11 @@ loop:
 	WORD $0x4f8012a6 // fmla v6.4s, v21.4s, v0.s[0]
 	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
 	WORD $0x4f8012e8 // fmla v8.4s, v23.4s, v0.s[0]
-	SUBS $1, R6
-	BGT loop
-done:
-	FMOVS alpha+56(FP), F0
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT wideloop
+	FMOVS alpha+64(FP), F0
 	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
 	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
 	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
@@ -2723,7 +2732,7 @@ done:
 	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	CBZ R5, store
+	CBZ R5, widestore
 	FMOVQ 0(R5), F16
 	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
 	FMOVQ 16(R5), F16
@@ -2740,7 +2749,7 @@ done:
 	WORD $0x4e30d4e7 // fadd v7.4s, v7.4s, v16.4s
 	FMOVQ 112(R5), F16
 	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
-store:
+widestore:
 	FMOVQ F1, 0(R0)
 	FMOVQ F2, 16(R0)
 	FMOVQ F3, 32(R0)
@@ -2749,6 +2758,1084 @@ store:
 	FMOVQ F6, 80(R0)
 	FMOVQ F7, 96(R0)
 	FMOVQ F8, 112(R0)
+	ADD $128, R3
+	ADD $128, R0
+	SUB $32, R10
+	CBZ R5, wide
+	ADD $128, R5
+	B wide
+v8:
+	CMP $28, R10
+	BLE v7
+	SUB $28, R10
+	MOVD $4, R20
+	CMP R20, R10
+	CSEL LT, R10, R20, R13
+	SUB $1, R13
+	LSL $2, R13
+	MOVD $4, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R11
+	MOVD $8, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R12
+	CMP $4, R10
+	BEQ v8full
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v8falseloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	PRFM 64(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	FMOVQ 64(R15), F20
+	FMOVQ 80(R15), F21
+	FMOVQ 96(R15), F22
+	ADD $112, R15, R8
+	FMOVS (R8), F23
+	ADD R11, R8, R21
+	VLD1 (R21), V23.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V23.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V23.S[3]
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
+	WORD $0x4f8012a6 // fmla v6.4s, v21.4s, v0.s[0]
+	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
+	WORD $0x4f8012e8 // fmla v8.4s, v23.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v8falseloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	CBZ R5, v8falsestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	FMOVQ 64(R5), F16
+	WORD $0x4e30d4a5 // fadd v5.4s, v5.4s, v16.4s
+	FMOVQ 80(R5), F16
+	WORD $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+	FMOVQ 96(R5), F16
+	WORD $0x4e30d4e7 // fadd v7.4s, v7.4s, v16.4s
+	ADD $112, R5, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+v8falsestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	FMOVQ F5, 64(R0)
+	FMOVQ F6, 80(R0)
+	FMOVQ F7, 96(R0)
+	ADD $112, R0, R8
+	ADD R13, R8, R21
+	VST1 V8.S[3], (R21)
+	ADD R12, R8, R21
+	VST1 V8.S[2], (R21)
+	ADD R11, R8, R21
+	VST1 V8.S[1], (R21)
+	FMOVS F8, (R8)
+	B v8end
+v8full:
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v8trueloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	PRFM 64(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	FMOVQ 64(R15), F20
+	FMOVQ 80(R15), F21
+	FMOVQ 96(R15), F22
+	FMOVQ 112(R15), F23
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
+	WORD $0x4f8012a6 // fmla v6.4s, v21.4s, v0.s[0]
+	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
+	WORD $0x4f8012e8 // fmla v8.4s, v23.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v8trueloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	CBZ R5, v8truestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	FMOVQ 64(R5), F16
+	WORD $0x4e30d4a5 // fadd v5.4s, v5.4s, v16.4s
+	FMOVQ 80(R5), F16
+	WORD $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+	FMOVQ 96(R5), F16
+	WORD $0x4e30d4e7 // fadd v7.4s, v7.4s, v16.4s
+	FMOVQ 112(R5), F16
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+v8truestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	FMOVQ F5, 64(R0)
+	FMOVQ F6, 80(R0)
+	FMOVQ F7, 96(R0)
+	FMOVQ F8, 112(R0)
+v8end:
+	B done
+v7:
+	CMP $24, R10
+	BLE v6
+	SUB $24, R10
+	MOVD $4, R20
+	CMP R20, R10
+	CSEL LT, R10, R20, R13
+	SUB $1, R13
+	LSL $2, R13
+	MOVD $4, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R11
+	MOVD $8, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R12
+	CMP $4, R10
+	BEQ v7full
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v7falseloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	PRFM 64(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	FMOVQ 64(R15), F20
+	FMOVQ 80(R15), F21
+	ADD $96, R15, R8
+	FMOVS (R8), F22
+	ADD R11, R8, R21
+	VLD1 (R21), V22.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V22.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V22.S[3]
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
+	WORD $0x4f8012a6 // fmla v6.4s, v21.4s, v0.s[0]
+	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v7falseloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	CBZ R5, v7falsestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	FMOVQ 64(R5), F16
+	WORD $0x4e30d4a5 // fadd v5.4s, v5.4s, v16.4s
+	FMOVQ 80(R5), F16
+	WORD $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+	ADD $96, R5, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4e30d4e7 // fadd v7.4s, v7.4s, v16.4s
+v7falsestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	FMOVQ F5, 64(R0)
+	FMOVQ F6, 80(R0)
+	ADD $96, R0, R8
+	ADD R13, R8, R21
+	VST1 V7.S[3], (R21)
+	ADD R12, R8, R21
+	VST1 V7.S[2], (R21)
+	ADD R11, R8, R21
+	VST1 V7.S[1], (R21)
+	FMOVS F7, (R8)
+	B v7end
+v7full:
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v7trueloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	PRFM 64(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	FMOVQ 64(R15), F20
+	FMOVQ 80(R15), F21
+	FMOVQ 96(R15), F22
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
+	WORD $0x4f8012a6 // fmla v6.4s, v21.4s, v0.s[0]
+	WORD $0x4f8012c7 // fmla v7.4s, v22.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v7trueloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	CBZ R5, v7truestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	FMOVQ 64(R5), F16
+	WORD $0x4e30d4a5 // fadd v5.4s, v5.4s, v16.4s
+	FMOVQ 80(R5), F16
+	WORD $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+	FMOVQ 96(R5), F16
+	WORD $0x4e30d4e7 // fadd v7.4s, v7.4s, v16.4s
+v7truestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	FMOVQ F5, 64(R0)
+	FMOVQ F6, 80(R0)
+	FMOVQ F7, 96(R0)
+v7end:
+	B done
+v6:
+	CMP $20, R10
+	BLE v5
+	SUB $20, R10
+	MOVD $4, R20
+	CMP R20, R10
+	CSEL LT, R10, R20, R13
+	SUB $1, R13
+	LSL $2, R13
+	MOVD $4, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R11
+	MOVD $8, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R12
+	CMP $4, R10
+	BEQ v6full
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v6falseloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	PRFM 64(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	FMOVQ 64(R15), F20
+	ADD $80, R15, R8
+	FMOVS (R8), F21
+	ADD R11, R8, R21
+	VLD1 (R21), V21.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V21.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V21.S[3]
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
+	WORD $0x4f8012a6 // fmla v6.4s, v21.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v6falseloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	CBZ R5, v6falsestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	FMOVQ 64(R5), F16
+	WORD $0x4e30d4a5 // fadd v5.4s, v5.4s, v16.4s
+	ADD $80, R5, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+v6falsestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	FMOVQ F5, 64(R0)
+	ADD $80, R0, R8
+	ADD R13, R8, R21
+	VST1 V6.S[3], (R21)
+	ADD R12, R8, R21
+	VST1 V6.S[2], (R21)
+	ADD R11, R8, R21
+	VST1 V6.S[1], (R21)
+	FMOVS F6, (R8)
+	B v6end
+v6full:
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v6trueloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	PRFM 64(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	FMOVQ 64(R15), F20
+	FMOVQ 80(R15), F21
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
+	WORD $0x4f8012a6 // fmla v6.4s, v21.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v6trueloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	CBZ R5, v6truestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	FMOVQ 64(R5), F16
+	WORD $0x4e30d4a5 // fadd v5.4s, v5.4s, v16.4s
+	FMOVQ 80(R5), F16
+	WORD $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+v6truestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	FMOVQ F5, 64(R0)
+	FMOVQ F6, 80(R0)
+v6end:
+	B done
+v5:
+	CMP $16, R10
+	BLE v4
+	SUB $16, R10
+	MOVD $4, R20
+	CMP R20, R10
+	CSEL LT, R10, R20, R13
+	SUB $1, R13
+	LSL $2, R13
+	MOVD $4, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R11
+	MOVD $8, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R12
+	CMP $4, R10
+	BEQ v5full
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v5falseloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	PRFM 64(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	ADD $64, R15, R8
+	FMOVS (R8), F20
+	ADD R11, R8, R21
+	VLD1 (R21), V20.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V20.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V20.S[3]
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v5falseloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	CBZ R5, v5falsestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	ADD $64, R5, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4e30d4a5 // fadd v5.4s, v5.4s, v16.4s
+v5falsestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD $64, R0, R8
+	ADD R13, R8, R21
+	VST1 V5.S[3], (R21)
+	ADD R12, R8, R21
+	VST1 V5.S[2], (R21)
+	ADD R11, R8, R21
+	VST1 V5.S[1], (R21)
+	FMOVS F5, (R8)
+	B v5end
+v5full:
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v5trueloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	PRFM 64(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	FMOVQ 64(R15), F20
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD $0x4f801285 // fmla v5.4s, v20.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v5trueloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	CBZ R5, v5truestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	FMOVQ 64(R5), F16
+	WORD $0x4e30d4a5 // fadd v5.4s, v5.4s, v16.4s
+v5truestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	FMOVQ F5, 64(R0)
+v5end:
+	B done
+v4:
+	CMP $12, R10
+	BLE v3
+	SUB $12, R10
+	MOVD $4, R20
+	CMP R20, R10
+	CSEL LT, R10, R20, R13
+	SUB $1, R13
+	LSL $2, R13
+	MOVD $4, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R11
+	MOVD $8, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R12
+	CMP $4, R10
+	BEQ v4full
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v4falseloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	ADD $48, R15, R8
+	FMOVS (R8), F19
+	ADD R11, R8, R21
+	VLD1 (R21), V19.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V19.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V19.S[3]
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v4falseloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	CBZ R5, v4falsestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	ADD $48, R5, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+v4falsestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	ADD $48, R0, R8
+	ADD R13, R8, R21
+	VST1 V4.S[3], (R21)
+	ADD R12, R8, R21
+	VST1 V4.S[2], (R21)
+	ADD R11, R8, R21
+	VST1 V4.S[1], (R21)
+	FMOVS F4, (R8)
+	B v4end
+v4full:
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v4trueloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	FMOVQ 48(R15), F19
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v4trueloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	CBZ R5, v4truestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ 48(R5), F16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+v4truestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+v4end:
+	B done
+v3:
+	CMP $8, R10
+	BLE v2
+	SUB $8, R10
+	MOVD $4, R20
+	CMP R20, R10
+	CSEL LT, R10, R20, R13
+	SUB $1, R13
+	LSL $2, R13
+	MOVD $4, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R11
+	MOVD $8, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R12
+	CMP $4, R10
+	BEQ v3full
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v3falseloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	ADD $32, R15, R8
+	FMOVS (R8), F18
+	ADD R11, R8, R21
+	VLD1 (R21), V18.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V18.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V18.S[3]
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v3falseloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	CBZ R5, v3falsestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	ADD $32, R5, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+v3falsestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	ADD $32, R0, R8
+	ADD R13, R8, R21
+	VST1 V3.S[3], (R21)
+	ADD R12, R8, R21
+	VST1 V3.S[2], (R21)
+	ADD R11, R8, R21
+	VST1 V3.S[1], (R21)
+	FMOVS F3, (R8)
+	B v3end
+v3full:
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v3trueloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	FMOVQ 32(R15), F18
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	WORD $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v3trueloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	CBZ R5, v3truestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	FMOVQ 32(R5), F16
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+v3truestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+v3end:
+	B done
+v2:
+	CMP $4, R10
+	BLE v1
+	SUB $4, R10
+	MOVD $4, R20
+	CMP R20, R10
+	CSEL LT, R10, R20, R13
+	SUB $1, R13
+	LSL $2, R13
+	MOVD $4, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R11
+	MOVD $8, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R12
+	CMP $4, R10
+	BEQ v2full
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v2falseloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	ADD $16, R15, R8
+	FMOVS (R8), F17
+	ADD R11, R8, R21
+	VLD1 (R21), V17.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V17.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V17.S[3]
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v2falseloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	CBZ R5, v2falsestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	ADD $16, R5, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+v2falsestore:
+	FMOVQ F1, 0(R0)
+	ADD $16, R0, R8
+	ADD R13, R8, R21
+	VST1 V2.S[3], (R21)
+	ADD R12, R8, R21
+	VST1 V2.S[2], (R21)
+	ADD R11, R8, R21
+	VST1 V2.S[1], (R21)
+	FMOVS F2, (R8)
+	B v2end
+v2full:
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v2trueloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	FMOVQ 16(R15), F17
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	WORD $0x4f801222 // fmla v2.4s, v17.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v2trueloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	CBZ R5, v2truestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+	FMOVQ 16(R5), F16
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+v2truestore:
+	FMOVQ F1, 0(R0)
+	FMOVQ F2, 16(R0)
+v2end:
+	B done
+v1:
+	CMP $0, R10
+	BLE done
+	MOVD $4, R20
+	CMP R20, R10
+	CSEL LT, R10, R20, R13
+	SUB $1, R13
+	LSL $2, R13
+	MOVD $4, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R11
+	MOVD $8, R20
+	CMP R20, R13
+	CSEL LT, R13, R20, R12
+	CMP $4, R10
+	BEQ v1full
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v1falseloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	ADD $0, R15, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v1falseloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	CBZ R5, v1falsestore
+	ADD $0, R5, R8
+	FMOVS (R8), F16
+	ADD R11, R8, R21
+	VLD1 (R21), V16.S[1]
+	ADD R12, R8, R21
+	VLD1 (R21), V16.S[2]
+	ADD R13, R8, R21
+	VLD1 (R21), V16.S[3]
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+v1falsestore:
+	ADD $0, R0, R8
+	ADD R13, R8, R21
+	VST1 V1.S[3], (R21)
+	ADD R12, R8, R21
+	VST1 V1.S[2], (R21)
+	ADD R11, R8, R21
+	VST1 V1.S[1], (R21)
+	FMOVS F1, (R8)
+	B v1end
+v1full:
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	MOVD R1, R14
+	MOVD R3, R15
+	MOVD R6, R19
+v1trueloop:
+	FMOVS (R14), F0
+	ADD R7, R15, R8
+	PRFM 0(R8), PLDL1KEEP
+	FMOVQ 0(R15), F16
+	WORD $0x4f801201 // fmla v1.4s, v16.4s, v0.s[0]
+	ADD R2, R14
+	ADD R4, R15
+	SUBS $1, R19
+	BGT v1trueloop
+	FMOVS alpha+64(FP), F0
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	CBZ R5, v1truestore
+	FMOVQ 0(R5), F16
+	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
+v1truestore:
+	FMOVQ F1, 0(R0)
+v1end:
+	B done
+done:
 	RET
 
 // func dotsNEON(c *float32, a *float32, b *float32, ldb int, d *float32, k int, n int, alpha float32)

@@ -8,7 +8,7 @@ type microkernels struct {
 	lanes          int // numbers in a vector
 	height         int // of a tile of c in registers, which is two vectors wide
 	rows, cols     tileKernel
-	wide           func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
+	wide           func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k, n int, alpha float32)
 	dots           func(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
 	copyStrip      func(dst, src *float32, ld, k int)
 	transposeStrip func(dst, src *float32, ld, n int)
@@ -72,6 +72,10 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 			g.k, right-left, g.alpha)
 		return
 	}
+	if bottom-top == 1 && !g.b.Trans {
+		s.single(g, top, left, right)
+		return
+	}
 	buffer := panels.Get().(*panel)
 	defer panels.Put(buffer)
 	step := depth(g.k)
@@ -86,6 +90,19 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 			s.packLeft(buffer, g.a.From(i, l), m, k)
 			s.strips(g, buffer, Matrix[float32]{buffer.a[:], packedMax, true}, l, k, i, i+m, left, right)
 		}
+	}
+}
+
+// single computes a part of row i of c, whose b is stored by rows.
+func (s *microkernels) single(g *product[float32], i, left, right int) {
+	apart, step, d := 1, depth(g.k), g.d
+	if g.a.Trans {
+		apart = g.a.Stride
+	}
+	for l := 0; l < g.k; l += step {
+		s.wide(g.c.pointer(i, left), g.a.pointer(i, l), apart, g.b.pointer(l, left), g.b.Stride,
+			d.pointerOrNil(i, left), min(step, g.k-l), right-left, g.alpha)
+		d = g.c
 	}
 }
 
@@ -118,18 +135,12 @@ func (s *microkernels) strips(
 	if !a.Trans && s.rows == nil { // a single row is the same as columns of one number
 		a.Stride, a.Trans = 1, true
 	}
-	kernel, step := s.rows, 1
+	kernel := s.rows
 	if a.Trans {
-		kernel, step = s.cols, a.Stride
+		kernel = s.cols
 	}
 	direct := s.direct(g.b, bottom-top)
 	for j := left; j < right; {
-		if bottom-top == 1 && direct && right-j >= 8*s.lanes {
-			s.wide(g.c.pointer(top, j), &a.Data[0], step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j),
-				k, g.alpha)
-			j += 8 * s.lanes
-			continue
-		}
 		n := min(2*s.lanes, right-j)
 		b, ldb := &buffer.b[0], 2*s.lanes
 		if direct && n == ldb {

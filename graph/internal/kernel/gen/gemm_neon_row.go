@@ -2,48 +2,99 @@ package main
 
 import "fmt"
 
-// neonRow writes the product of a single row with a matrix stored by rows, 8 vectors at a time: it reads every line of
-// b once.
+// neonRow writes the product of a single row with a matrix stored by rows, 8 vectors at a time and at the end fewer: it
+// reads every line of b once. Registers: R0 c, R1 a, R2 lda, R3 b, R4 ldb, R5 d, R6 k, R7 16·ldb, R10 n, R11 … R13
+// offsets of lanes 1 … 3 of the last vector; R14 and R15 run through a and b, R19 counts; R8, R20 and R21 scratch.
 func (g *gen) neonRow() {
-	const vectors, ahead = 8, 4 // prefetches 2⁴ rows ahead
+	const most, ahead = 8, 4 // prefetches 2⁴ rows ahead
 	args := []arg{
-		{"c", "R0"}, {"a", "R1"}, {"lda", "R2"}, {"b", "R3"}, {"ldb", "R4"}, {"d", "R5"}, {"k", "R6"}, {"alpha", ""},
+		{"c", "R0"}, {"a", "R1"}, {"lda", "R2"}, {"b", "R3"}, {"ldb", "R4"}, {"d", "R5"}, {"k", "R6"}, {"n", "R10"},
+		{"alpha", ""},
 	}
-	g.function("wide", "The same for one row of a and 8 vectors of columns.", args, func() {
+	g.function("wide", "The same for one row of a and n columns.", args, func() {
 		g.op("LSL $2, R2")
 		g.op("LSL $2, R4")
 		g.op("LSL $%d, R4, R7", ahead)
-		for v := range vectors {
-			g.word(instruction("eor", 1+v, 1+v, 1+v))
-		}
-		g.neonRepeat("R6", func() {
-			g.op("FMOVS (R1), F0")
-			g.op("ADD R2, R1")
-			g.op("ADD R7, R3, R8")
-			g.op("PRFM (R8), PLDL1KEEP")
-			g.op("PRFM 64(R8), PLDL1KEEP")
-			g.op("ADD $%d, R3, R8", vectors/2*g.bytes())
-			g.op("VLD1 (R3), [%s]", vectorList(16, vectors/2))
-			g.op("VLD1 (R8), [%s]", vectorList(16+vectors/2, vectors/2))
-			g.op("ADD R4, R3")
-			for v := range vectors {
-				g.word(byElement(1+v, 16+v, 0, 0))
+		g.line("wide:")
+		g.op("CMP $%d, R10", most*g.lanes)
+		g.op("BLT v%d", most)
+		g.neonColumns("wide", most, false)
+		g.op("ADD $%d, R3", most*g.bytes())
+		g.op("ADD $%d, R0", most*g.bytes())
+		g.op("SUB $%d, R10", most*g.lanes)
+		g.op("CBZ R5, wide")
+		g.op("ADD $%d, R5", most*g.bytes())
+		g.op("B wide")
+		for vectors := most; vectors > 0; vectors-- {
+			label, next := fmt.Sprintf("v%d", vectors), fmt.Sprintf("v%d", vectors-1)
+			if vectors == 1 {
+				next = "done"
 			}
-		})
-		g.op("FMOVS %s, F0", g.args["alpha"])
-		for v := range vectors {
-			g.word(byElementProduct(1+v, 1+v, 0))
+			g.line("%s:", label)
+			g.op("CMP $%d, R10", (vectors-1)*g.lanes)
+			g.op("BLE %s", next)
+			if vectors > 1 {
+				g.op("SUB $%d, R10", (vectors-1)*g.lanes)
+			}
+			g.word(lanePlaces(10, 10, 20))
+			g.lastOf(label, func(full bool) { g.neonColumns(fmt.Sprint(label, full), vectors, !full) })
+			g.op("B done")
 		}
-		g.op("CBZ R5, store")
-		for v := range vectors {
-			g.op("FMOVQ %d(R5), F16", v*g.bytes())
-			g.word(instruction("fadd", 1+v, 1+v, 16))
+		g.line("done:")
+	})
+}
+
+// neonColumns writes the product for some vectors of columns, of which the last may be incomplete. V0 holds a number of
+// a, V1 … V8 the sums, and V16 … V23 b.
+func (g *gen) neonColumns(label string, vectors int, incomplete bool) {
+	load := func(v, from, to int) {
+		if incomplete && v == vectors-1 {
+			g.op("ADD $%d, R%d, R8", v*g.bytes(), from)
+			g.word(loadLanes(to, 8, 10, 21))
+		} else {
+			g.op("FMOVQ %d(R%d), F%d", v*g.bytes(), from, to)
 		}
-		g.line("store:")
-		for v := range vectors {
+	}
+	for v := range vectors {
+		g.word(instruction("eor", 1+v, 1+v, 1+v))
+	}
+	g.op("MOVD R1, R14")
+	g.op("MOVD R3, R15")
+	g.op("MOVD R6, R19")
+	g.line("%sloop:", label)
+	g.op("FMOVS (R14), F0")
+	g.op("ADD R7, R15, R8")
+	for at := 0; at < vectors*g.bytes(); at += 64 {
+		g.op("PRFM %d(R8), PLDL1KEEP", at)
+	}
+	for v := range vectors {
+		load(v, 15, 16+v)
+	}
+	for v := range vectors {
+		g.word(byElement(1+v, 16+v, 0, 0))
+	}
+	g.op("ADD R2, R14")
+	g.op("ADD R4, R15")
+	g.op("SUBS $1, R19")
+	g.op("BGT %sloop", label)
+	g.op("FMOVS %s, F0", g.args["alpha"])
+	for v := range vectors {
+		g.word(byElementProduct(1+v, 1+v, 0))
+	}
+	g.op("CBZ R5, %sstore", label)
+	for v := range vectors {
+		load(v, 5, 16)
+		g.word(instruction("fadd", 1+v, 1+v, 16))
+	}
+	g.line("%sstore:", label)
+	for v := range vectors {
+		if incomplete && v == vectors-1 {
+			g.op("ADD $%d, R0, R8", v*g.bytes())
+			g.word(storeLanes(1+v, 8, 10, 21))
+		} else {
 			g.op("FMOVQ F%d, %d(R0)", 1+v, v*g.bytes())
 		}
-	})
+	}
 }
 
 // neonDots writes the product of a single row with a matrix stored by columns. Its sums have the same 16 parts in the

@@ -2,43 +2,113 @@ package main
 
 import "fmt"
 
-// row writes the product of a single row with a matrix stored by rows, 8 vectors at a time: it reads every line of b
-// once.
+// row writes the product of a single row with a matrix stored by rows, 8 vectors at a time and at the end fewer: it
+// reads every line of b once. Registers: DI c, SI a, DX lda, BX b, R13 ldb, R11 d, CX k, R12 n, R8 16·ldb.
 func (g *gen) row() {
-	const vectors, ahead = 8, 4 // prefetches 2⁴ rows ahead
+	const most, ahead = 8, 4 // prefetches 2⁴ rows ahead
 	args := []arg{
-		{"c", "DI"}, {"a", "SI"}, {"lda", "DX"}, {"b", "BX"}, {"ldb", "R13"}, {"d", "R11"}, {"k", "CX"}, {"alpha", ""},
+		{"c", "DI"}, {"a", ""}, {"lda", "DX"}, {"b", ""}, {"ldb", "R13"}, {"d", "R11"}, {"k", ""}, {"n", "R12"},
+		{"alpha", ""},
 	}
-	g.function("wide", "The same for one row of a and 8 vectors of columns.", args, func() {
+	g.function("wide", "The same for one row of a and n columns.", args, func() {
 		g.inBytes("DX", "R13")
 		g.op("MOVQ R13, R8")
 		g.op("SHLQ $%d, R8", ahead)
-		for v := range vectors {
-			g.zero(g.reg(1 + v))
-		}
-		g.repeat("CX", func() {
-			g.op("VBROADCASTSS (SI), %s", g.reg(0))
-			for at := 0; at < vectors*g.bytes(); at += 64 {
-				g.op("PREFETCHT0 %d(BX)(R8*1)", at)
-			}
-			for v := range vectors {
-				g.op("VFMADD231PS %d(BX), %s, %s", v*g.bytes(), g.reg(0), g.reg(1+v))
-			}
-			g.op("ADDQ DX, SI")
-			g.op("ADDQ R13, BX")
-		})
-		g.op("VBROADCASTSS %s, %s", g.args["alpha"], g.reg(0))
-		for v := range vectors {
-			g.op("VMULPS %s, %s, %[2]s", g.reg(0), g.reg(1+v))
-		}
+		g.line("wide:")
+		g.op("CMPQ R12, $%d", most*g.lanes)
+		g.op("JLT v%d", most)
+		g.columns("wide", most, false)
+		g.op("ADDQ $%d, %s", most*g.bytes(), g.args["b"])
+		g.op("ADDQ $%d, DI", most*g.bytes())
+		g.op("SUBQ $%d, R12", most*g.lanes)
 		g.op("TESTQ R11, R11")
-		g.op("JEQ store")
+		g.op("JEQ wide")
+		g.op("ADDQ $%d, R11", most*g.bytes())
+		g.op("JMP wide")
+		for vectors := most; vectors > 0; vectors-- {
+			label, next := fmt.Sprintf("v%d", vectors), fmt.Sprintf("v%d", vectors-1)
+			if vectors == 1 {
+				next = "done"
+			}
+			g.line("%s:", label)
+			g.op("MOVQ R12, CX")
+			g.op("SUBQ $%d, CX", (vectors-1)*g.lanes)
+			g.op("JLE %s", next)
+			if g.mask != "" {
+				g.maskRegister()
+			} else {
+				g.op("NEGQ CX")
+				g.op("LEAQ mask%s<>+64(SB), AX", g.name)
+				g.op("VMOVUPS (AX)(CX*4), %s", g.reg(lastMask))
+			}
+			g.columns(label, vectors, true)
+			if vectors > 1 {
+				g.op("JMP done")
+			}
+		}
+		g.line("done:")
+	})
+}
+
+const lastMask, lastLoaded = 10, 11 // registers of the mask and of the numbers of an incomplete vector
+
+// columns writes the product for some vectors of columns, of which the last may be incomplete. Register 0 holds a
+// number of a, and the next ones hold the sums.
+func (g *gen) columns(label string, vectors int, incomplete bool) {
+	each := func(body func(v int, masked bool)) {
 		for v := range vectors {
+			body(v, incomplete && v == vectors-1)
+		}
+	}
+	load := func(v int, from string) {
+		if g.mask != "" {
+			g.op("VMOVUPS.Z %d(%s), %s, %s", v*g.bytes(), from, g.mask, g.reg(lastLoaded))
+		} else {
+			g.op("VMASKMOVPS %d(%s), %s, %s", v*g.bytes(), from, g.reg(lastMask), g.reg(lastLoaded))
+		}
+	}
+	each(func(v int, _ bool) { g.zero(g.reg(1 + v)) })
+	g.op("MOVQ %s, SI", g.args["a"])
+	g.op("MOVQ %s, BX", g.args["b"])
+	g.op("MOVQ %s, CX", g.args["k"])
+	g.line("%sloop:", label)
+	g.op("VBROADCASTSS (SI), %s", g.reg(0))
+	for at := 0; at < vectors*g.bytes(); at += 64 {
+		g.op("PREFETCHT0 %d(BX)(R8*1)", at)
+	}
+	each(func(v int, masked bool) {
+		if masked {
+			load(v, "BX")
+			g.op("VFMADD231PS %s, %s, %s", g.reg(lastLoaded), g.reg(0), g.reg(1+v))
+		} else {
+			g.op("VFMADD231PS %d(BX), %s, %s", v*g.bytes(), g.reg(0), g.reg(1+v))
+		}
+	})
+	g.op("ADDQ DX, SI")
+	g.op("ADDQ R13, BX")
+	g.op("DECQ CX")
+	g.op("JGT %sloop", label)
+	g.op("VBROADCASTSS %s, %s", g.args["alpha"], g.reg(0))
+	each(func(v int, _ bool) { g.op("VMULPS %s, %s, %[2]s", g.reg(0), g.reg(1+v)) })
+	g.op("TESTQ R11, R11")
+	g.op("JEQ %sstore", label)
+	each(func(v int, masked bool) {
+		if masked {
+			load(v, "R11")
+			g.op("VADDPS %s, %s, %[2]s", g.reg(lastLoaded), g.reg(1+v))
+		} else {
 			g.op("VADDPS %d(R11), %s, %[2]s", v*g.bytes(), g.reg(1+v))
 		}
-		g.line("store:")
-		for v := range vectors {
-			g.op("VMOVUPS %s, %d(DI)", g.reg(1+v), v*g.bytes())
+	})
+	g.line("%sstore:", label)
+	each(func(v int, masked bool) {
+		switch at := v * g.bytes(); {
+		case !masked:
+			g.op("VMOVUPS %s, %d(DI)", g.reg(1+v), at)
+		case g.mask != "":
+			g.op("VMOVUPS %s, %s, %d(DI)", g.reg(1+v), g.mask, at)
+		default:
+			g.op("VMASKMOVPS %s, %s, %d(DI)", g.reg(1+v), g.reg(lastMask), at)
 		}
 	})
 }
