@@ -25,7 +25,9 @@ func TestEveryFlag(t *testing.T) {
 			return chat{stdin: strings.NewReader("Hi\nAnd what then?\n")}.run(ctx, args, stdout, stderr)
 		},
 		Args: func(string) []string {
-			return []string{"-model", model, "-template", "chatml", "-seed", "5", "-tokens", "30", "-temperature", "2"}
+			return []string{
+				"-model", model, "-template", "chatml", "-seed", "5", "-tokens", "30", "-temperature", "2", "-block_size", "200",
+			}
 		},
 		Values: map[string]string{
 			"model": another(t, model), "adapter": t.TempDir(), "template": file, "weights": "int4", "block_size": "60",

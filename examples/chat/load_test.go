@@ -30,7 +30,7 @@ func quietly(t *testing.T, before int) {
 // Many requests, some of which are cut off while they are answered, leave no goroutine, no lane and no place in the queue
 // behind, and all others are answered.
 func TestManyRequests(t *testing.T) {
-	s, url := served(t, "-lanes", "4", "-queue", "16")
+	s, url := served(t, "-lanes", "4", "-queue", "16", "-block_size", "1024")
 	completed(t, url+"/v1/completions", `{"prompt":"Hi"}`)
 	http.DefaultClient.CloseIdleConnections()
 	time.Sleep(50 * time.Millisecond)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 func must(t testing.TB, err error) {
@@ -23,21 +24,34 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// made returns the folder with random weights, in a cache of the test.
+// TestMain keeps the folder with random weights in a cache of the tests.
+func TestMain(m *testing.M) {
+	heap.Limit()
+	os.Exit(func() int {
+		cache, err := os.MkdirTemp("", "chat")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(cache)
+		for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // by system
+			os.Setenv(name, cache)
+		}
+		return m.Run()
+	}())
+}
+
+// made returns the folder with random weights, which the first test makes.
 func made(t testing.TB) string {
 	t.Helper()
-	cache := t.TempDir()
-	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // by system
-		t.Setenv(name, cache)
-	}
 	dir, err := random(io.Discard)
 	must(t, err)
 	return dir
 }
 
-// says returns the output of the program for an input.
+// says returns the output of the program for an input, with a short context unless args have another.
 func says(t *testing.T, input string, args ...string) string {
 	t.Helper()
+	args = append([]string{"-block_size", "200"}, args...)
 	var stdout bytes.Buffer
 	err := chat{stdin: strings.NewReader(input)}.run(t.Context(), args, &stdout, io.Discard)
 	if err != nil {
@@ -190,6 +204,7 @@ func TestRefused(t *testing.T) {
 		"adapter_config.json":                    {"-adapter", filepath.Dir(file)},
 		"no checkpoint":                          {"-model", filepath.Dir(file)},
 	} {
+		args = append([]string{"-block_size", "200"}, args...)
 		err := chat{stdin: strings.NewReader("")}.run(t.Context(), args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want %q in it", args, err, want)
@@ -197,7 +212,8 @@ func TestRefused(t *testing.T) {
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(program.Interrupt{Signal: syscall.SIGTERM})
-	err := chat{stdin: pipe{make(chan string)}}.run(ctx, []string{"-template", "chatml"}, io.Discard, io.Discard)
+	args := []string{"-template", "chatml", "-block_size", "200"}
+	err := chat{stdin: pipe{make(chan string)}}.run(ctx, args, io.Discard, io.Discard)
 	if !errors.As(err, &program.Interrupt{}) {
 		t.Errorf("got error %v, want the signal", err)
 	}

@@ -30,7 +30,9 @@ func served(t testing.TB, args ...string) (*server, string) {
 // waiting is served, but no answer is written before s.start is called.
 func waiting(t testing.TB, args ...string) (*server, string) {
 	t.Helper()
-	args = append([]string{"-model", made(t), "-template", "chatml", "-serve", ":0", "-tokens", "6", "-seed", "3"}, args...)
+	args = append([]string{
+		"-model", made(t), "-template", "chatml", "-serve", ":0", "-tokens", "6", "-seed", "3", "-block_size", "200",
+	}, args...)
 	o, err := parse(args, io.Discard)
 	must(t, err)
 	e, err := o.open(io.Discard)
@@ -352,7 +354,7 @@ func TestServe(t *testing.T) {
 
 // A client that never reads is left when its patience ends, and holds up no other.
 func TestNeverReads(t *testing.T) {
-	s, url := served(t, "-lanes", "2", "-queue", "0", "-body", "1000000")
+	s, url := served(t, "-lanes", "2", "-queue", "0", "-body", "1000000", "-block_size", "1024")
 	address, before := strings.TrimPrefix(url, "http://"), runtime.NumGoroutine()
 	c, err := net.Dial("tcp", address)
 	must(t, err)

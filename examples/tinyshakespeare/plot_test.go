@@ -67,8 +67,10 @@ func TestLegendIsBeside(t *testing.T) {
 	curves, left := 0, down.Bounds().Dx()*85/100
 	for y := range down.Bounds().Dy() {
 		for x := range down.Bounds().Dx() {
-			if differ := down.At(x, y) != up.At(x, y); differ && x >= left {
-				t.Fatalf("pixel (%d, %d): %v and %v", x, y, down.At(x, y), up.At(x, y))
+			a, b := down.At(x, y).(color.RGBA), up.At(x, y).(color.RGBA)
+			// Of two palettes an edge may take two neighbouring colours.
+			if differ := max(a.R, b.R)-min(a.R, b.R) > 32; differ && x >= left {
+				t.Fatalf("pixel (%d, %d): %v and %v", x, y, a, b)
 			} else if differ {
 				curves++
 			}

@@ -63,7 +63,7 @@ func TestSignals(t *testing.T) {
 	if testing.Short() {
 		accumulate = "10"
 	}
-	long := []string{"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "7", "-log_interval", "1", "-gradient_accumulation_steps", accumulate}
+	long := []string{"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "17", "-log_interval", "1", "-gradient_accumulation_steps", accumulate}
 	whole := t.TempDir()
 	mustDo(t, small(t, whole, long...)...)
 	codes := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129}
