@@ -97,13 +97,16 @@ func stepEqualsForward(t *testing.T, rule Visibility, d Dims, build func(at Site
 		}
 		return tokens, pos, p
 	}
+	oneToken, onePos, oneProgram := step(1)
+	block := max(1, d.Context/2)
+	blockTokens, blockPos, blockProgram := step(block)
 	for range 2 { // one by one, then in blocks of n, with the rest one by one
-		for _, n := range []int{1, max(1, d.Context/2)} {
+		for _, n := range []int{1, block} {
 			for i := 0; i < d.Context; {
-				if i+n > d.Context {
-					n = 1
+				tokens, pos, p := blockTokens, blockPos, blockProgram
+				if n == 1 || i+n > d.Context {
+					n, tokens, pos, p = 1, oneToken, onePos, oneProgram
 				}
-				tokens, pos, p := step(n)
 				pos.Ints()[0] = i
 				for b := range d.Batch {
 					copy(tokens.Tensor().F64[b*n*d.Embd:(b+1)*n*d.Embd], x.Tensor().F64[(b*d.Context+i)*d.Embd:])

@@ -1324,6 +1324,9 @@ func TestCarry(t *testing.T) {
 	for name, build := range recurrences() {
 		for _, d := range []Dims{shapes[0], shapes[2], {Batch: 2, Context: 70, Embd: 6, Heads: 2, QK: 3, V: 2, Blocks: 1}} {
 			for _, kernels := range []bool{true, false} {
+				if !kernels && d.Context > 10 {
+					continue // only kernels divide a long text
+				}
 				windows, whole := carried(t, build, d, kernels)
 				sameNumbers(t, fmt.Sprintf("%s of %+v, kernels %t", name, d, kernels), windows, whole)
 			}
