@@ -19,8 +19,11 @@ func TestSinksAreKeys(t *testing.T) {
 		if testing.Short() && i%3 > 0 {
 			continue
 		}
-		for _, h := range []Shape{self(2, 67, 3, 5, 4), self(2, 5, 6, 3, 4).in(2), self(1, 300, 2, 4, 8).capped()} {
+		for _, h := range []Shape{self(2, 67, 3, 5, 4), self(2, 5, 6, 3, 4).in(2), self(1, 263, 2, 4, 8).capped()} {
 			more, n := h, h.Keys
+			if n > 256 && i%2 > 0 {
+				continue // causal, window, padding, bias, blind queries and a bias per head have two tiles of keys
+			}
 			more.Keys++
 			mask := m.mask(h)
 			wide := Mask[float64]{Data: make([]float64, h.Batch*h.Heads*n*(n+1)), Batch: h.Batch, Heads: h.Heads}
@@ -37,7 +40,7 @@ func TestSinksAreKeys(t *testing.T) {
 				}
 			}
 			spread(x, qkv)
-			dense := func() (y, dx []float64) {
+			dense := func(dy []float64) (y, dx []float64) {
 				for i := range wide.Data {
 					which, query, key := i/(n*(n+1)), i/(n+1)%n, i%(n+1)
 					if wide.Data[i] = sinks[which%h.Heads]; key < n {
@@ -46,7 +49,7 @@ func TestSinksAreKeys(t *testing.T) {
 				}
 				return denseAttention(more, x, wide, dy, kernel.DropMask{})
 			}
-			want, dx := dense()
+			want, dx := dense(dy)
 			for i := range h.Batch { // the gradients of the sinks' keys and values
 				d := partsOf(more, dx)
 				clear(d.K.Data[(i*(n+1)+n)*d.K.Stride:][:h.Groups*(h.QK+h.V)])
@@ -81,8 +84,8 @@ func TestSinksAreKeys(t *testing.T) {
 }
 
 // along returns the product of a result and dy.
-func along(f func() (y, dx []float64), dy []float64) (sum float64) {
-	y, _ := f()
+func along(f func(dy []float64) (y, dx []float64), dy []float64) (sum float64) {
+	y, _ := f(nil)
 	for i, v := range y {
 		sum += v * dy[i]
 	}
