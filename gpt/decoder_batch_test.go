@@ -350,7 +350,7 @@ func generatesAlone(t *testing.T, c Config, d *decode.Session, single *decode.Se
 			continue
 		}
 		tolerance := 0.0
-		chunked := []string{"linear", "taylor", "gla", "gated_deltanet", "retnet", "deltanet", "kda", "mamba2"} // sums of several tokens
+		chunked := []string{"linear", "taylor", "gla", "gated_deltanet", "gated_deltanet_neg_eigval", "retnet", "deltanet", "deltanet_neg_eigval", "kda", "mamba2"} // sums of several tokens
 		sums := func(name string) bool { return slices.Contains(chunked, name) }
 		if slices.ContainsFunc(c.Attentions(), sums) || runtime.GOARCH != "amd64" {
 			tolerance = 1e-12

@@ -68,7 +68,7 @@ func everyPart(c Config) (list []Config) {
 
 // recurrent reports whether an attention is a recurrence, which has no mask.
 func recurrent(attention string) bool {
-	return slices.Contains([]string{"gla", "gated_deltanet", "retnet", "deltanet", "kda", "mamba2", "mingru", "rglru"}, attention)
+	return slices.Contains([]string{"gla", "gated_deltanet", "gated_deltanet_neg_eigval", "retnet", "deltanet", "deltanet_neg_eigval", "kda", "mamba2", "mingru", "rglru"}, attention)
 }
 
 // printHashes trains every kind of model with each of the given numbers of threads, separated by spaces, and prints a

@@ -91,6 +91,9 @@ func TestParameters(t *testing.T) {
 		"deltanet": {func(at Site) Layer { return NewDeltaNet(at) }, ".c_attn",
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_beta.weight[6×2] norm.weight[5] " +
 				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"deltanet_neg_eigval": {func(at Site) Layer { return NewDeltaNetNegEigval(at) }, ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_beta.weight[6×2] norm.weight[5] " +
+				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"kda": {func(at Site) Layer { return NewKDA(at) }, ".c_attn",
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.down.weight[6×5] c_decay.up.weight[5×8] c_decay.up.bias[8] c_decay.a_log[2] " +
 				"c_beta.weight[6×2] norm.weight[5] c_gate.down.weight[6×5] c_gate.up.weight[5×10] *c_gate.up.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
@@ -103,6 +106,9 @@ func TestParameters(t *testing.T) {
 			"c_attn.conv.weight[40] c_attn.weight[6×10] *c_attn.bias[10] c_decay.weight[10×10] *c_decay.bias[10] c_decay.lambda[10] " +
 				"c_update.weight[10×10] *c_update.bias[10] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated_deltanet": {func(at Site) Layer { return NewGatedDeltaNet(at) }, ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.weight[6×2] c_decay.bias[2] c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] " +
+				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"gated_deltanet_neg_eigval": {func(at Site) Layer { return NewGatedDeltaNetNegEigval(at) }, ".c_attn",
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.weight[6×2] c_decay.bias[2] c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] " +
 				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"DiffAttention":   {func(at Site) Layer { return NewDiffAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] lambda_q1[1×4] lambda_k1[1×4] lambda_q2[1×4] lambda_k2[1×4] norm.weight[10]"},

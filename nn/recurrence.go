@@ -87,7 +87,14 @@ func NewGLA(at Site) *Recurrence {
 func NewGatedDeltaNet(at Site) *Recurrence {
 	qkv := newUnitProjection(at)
 	decay := newTimeDecay(at)
-	return newRecurrence(at, true, qkv, decay, newBeta(at))
+	return newRecurrence(at, true, qkv, decay, newBeta(at, Sigmoid{}))
+}
+
+// NewGatedDeltaNetNegEigval returns NewGatedDeltaNet with β = 2·σ(x·w_β), as NewDeltaNetNegEigval.
+func NewGatedDeltaNetNegEigval(at Site) *Recurrence {
+	qkv := newUnitProjection(at)
+	decay := newTimeDecay(at)
+	return newRecurrence(at, true, qkv, decay, newBeta(at, doubledSigmoid{}))
 }
 
 // NewKDA returns Kimi delta attention (Kimi Team 2025, equation 1 and section 4), the gated delta rule with a gate for
@@ -108,7 +115,7 @@ func NewKDA(at Site) *Recurrence {
 	}
 	step := chain{narrow(decay), newTimeStep(decay.At("up"), at.V, at.Heads*at.QK)}
 	alpha := timeDecay{step, newRates(decay), at.Scope}
-	return gatedRecurrence(at, true, qkv, alpha, newBeta(at), Sigmoid{}, func() Layer {
+	return gatedRecurrence(at, true, qkv, alpha, newBeta(at, Sigmoid{}), Sigmoid{}, func() Layer {
 		gate := at.At("c_gate")
 		return chain{narrow(gate), gate.affine("up", at.V, []int{at.Heads * at.V}, at.Bias, graph.Normal(up(at.V)))}
 	})
@@ -118,7 +125,16 @@ func NewKDA(at Site) *Recurrence {
 // sequence length"), NewGatedDeltaNet without gates: α = 1. Nothing is forgotten unless it is replaced.
 func NewDeltaNet(at Site) *Recurrence {
 	qkv := newUnitProjection(at)
-	return newRecurrence(at, true, qkv, nil, newBeta(at))
+	return newRecurrence(at, true, qkv, nil, newBeta(at, Sigmoid{}))
+}
+
+// NewDeltaNetNegEigval returns NewDeltaNet whose β reaches 2 (Grazzi et al. 2024, "Unlocking state-tracking in linear
+// RNNs through negative eigenvalues", section 4): β = 2·σ(x·w_β). The eigenvalue 1 − β of I − β·k·kᵀ is then between −1
+// and 1. At β = 2 a token reflects the state, so that one layer can count modulo 2. With positive eigenvalues alone it
+// cannot.
+func NewDeltaNetNegEigval(at Site) *Recurrence {
+	qkv := newUnitProjection(at)
+	return newRecurrence(at, true, qkv, nil, newBeta(at, doubledSigmoid{}))
 }
 
 // NewRetNet returns retention (Sun et al. 2023, equation 5): every head h, from 0, forgets at a constant rate,
@@ -138,9 +154,9 @@ func NewRetNet(at Site) *Recurrence {
 	return newRecurrence(at, false, qkv, constant{gamma}, nil)
 }
 
-// newBeta declares c_beta (d, H).
-func newBeta(at Site) Layer {
-	return chain{at.affine("c_beta", at.Embd, []int{at.Heads}, false, graph.Normal(0.02)), Sigmoid{}}
+// newBeta declares c_beta (d, H), whose results act turns into β.
+func newBeta(at Site, act Layer) Layer {
+	return chain{at.affine("c_beta", at.Embd, []int{at.Heads}, false, graph.Normal(0.02)), act}
 }
 
 // packed returns the numbers of columns of queries, keys and values.

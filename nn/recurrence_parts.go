@@ -137,6 +137,12 @@ func (l logSigmoid) Forward(x graph.Expr) graph.Expr {
 	return times(Softplus{}.Forward(times(x, -1)), -l.factor)
 }
 
+// doubledSigmoid is 2·σ(x), entry by entry.
+type doubledSigmoid struct{}
+
+// Forward returns 2·σ(x).
+func (doubledSigmoid) Forward(x graph.Expr) graph.Expr { return times(Sigmoid{}.Forward(x), 2) }
+
 // timeDecay is ln α = −e^a·Δ with the time steps Δ = softplus(x·w + b), as in Mamba-2: one of every head, or one of
 // every feature of its keys.
 type timeDecay struct {

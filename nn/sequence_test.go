@@ -499,6 +499,10 @@ var recurrenceLayerCases = []layerCase{
 		at.Eps = 0.1
 		return NewDeltaNet(at).Forward(x)
 	}},
+	{"gated delta rule with negative eigenvalues", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 1
+		return NewGatedDeltaNetNegEigval(at).Forward(x)
+	}},
 	{"gated delta rule with rotary positions and adapters", "Recurrence", func(at Site, x graph.Expr) graph.Expr {
 		at.Affine = NewLoRA(func(string) bool { return true }, 3, 0.7)
 		at.QK += at.QK % 2
@@ -521,6 +525,7 @@ func recurrences() map[string]func(at Site) Cached {
 		"gated_deltanet": func(at Site) Cached { return NewGatedDeltaNet(at) },
 		"retnet":         func(at Site) Cached { return NewRetNet(at) },
 		"deltanet":       func(at Site) Cached { return NewDeltaNet(at) },
+		"neg_eigval":     func(at Site) Cached { return NewDeltaNetNegEigval(at) },
 		"kda":            func(at Site) Cached { return NewKDA(at) },
 		"mamba2":         func(at Site) Cached { return NewMamba2(at, 1) },
 		"mingru":         func(at Site) Cached { return NewMinGRU(at) },
@@ -669,6 +674,40 @@ func TestI107WithoutGates(t *testing.T) {
 		sameNumbers(t, "one gate", readings(t, delta, graph.Const(0), 70, 2), want)
 		sameNumbers(t, "gates of features", readings(t, delta, graph.Const(0), 70, 6), want)
 	}
+}
+
+// TestI119Parity: a token with β = 2 reflects the state at its key, and one with β = 0 leaves it, so that the state says
+// whether the number of ones so far is even, in more than one chunk.
+func TestI119Parity(t *testing.T) { parity(t, 1) }
+
+// TestI120FadingParity: gates only make the state smaller.
+func TestI120FadingParity(t *testing.T) { parity(t, 0.99) }
+
+// parity checks a state that fades by α with every token.
+func parity(t *testing.T, alpha float64) {
+	h := graph.RecurrenceShape{Batch: 1, Context: 150, Heads: 1, QK: 2, V: 1, Delta: true}
+	g := graph.New(graph.Float64, 1)
+	bits, want := make([]float64, h.Context), make([]float64, h.Context)
+	want[0] = 1
+	for i := 1; i < h.Context; i++ {
+		bits[i] = float64(i * i % 7 % 2)
+		want[i] = alpha * want[i-1] * (1 - 2*bits[i])
+	}
+	qkv := g.Root().Value("qkv", func(i int, _ *rand.Rand) float64 {
+		if i == 4 { // v of the first token, the only one that is not 0
+			return 1
+		}
+		return []float64{0.6, 0.8, 0.6, 0.8, 0}[i%5]
+	}, h.Context, 2*h.QK+h.V)
+	beta := g.Root().Value("beta", func(i int, _ *rand.Rand) float64 {
+		if i == 0 {
+			return 1
+		}
+		return 2 * bits[i]
+	}, h.Context, 1)
+	gates := g.Root().Value("gates", graph.Const(math.Log(alpha)), h.Context, 1)
+	y, _, _ := graph.Recurrence(qkv, gates, beta, graph.Expr{}, h)
+	sameNumbers(t, "parity", output(t, y).Floats(), want)
 }
 
 // TestI109EqualGates: with the same gate for all features of a head, Kimi delta attention has the decay of the gated

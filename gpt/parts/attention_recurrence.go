@@ -14,8 +14,10 @@ func recurrences() []Attention {
 	return []Attention{
 		recurrent("gla", nn.NewGLA, rejectUnevenDecay),
 		recurrent("gated_deltanet", nn.NewGatedDeltaNet, rejectBias),
+		recurrent("gated_deltanet_neg_eigval", nn.NewGatedDeltaNetNegEigval, rejectBias),
 		recurrent("retnet", nn.NewRetNet, rejectBias),
 		recurrent("deltanet", nn.NewDeltaNet, rejectBias),
+		recurrent("deltanet_neg_eigval", nn.NewDeltaNetNegEigval, rejectBias),
 		recurrent("kda", nn.NewKDA, rejectUnevenDecay),
 		{Name: "mamba2", Options: []Option{groups}, Check: rejectBias, New: mamba2, ungated: true, carries: true},
 		{Name: "mingru", Check: rejectPlacesOfQueries, New: minGRU, ungated: true, carries: true},

@@ -127,6 +127,8 @@ func examples[T hand.Number]() []example[T] {
 		{"retention", "x 8 5, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes, func(at site) layer { return at.RetNet(batch, heads, qk, rope) }},
 		{"delta rule", "x 8 5, c_attn.conv.weight 1 88, c_beta.weight 5 2, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes,
 			func(at site) layer { return at.DeltaNet(batch, heads, qk, n, nil) }},
+		{"delta rule with negative eigenvalues", "x 8 5, c_attn.conv.weight 1 88, c_beta.weight 5 2, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes,
+			func(at site) layer { return at.DeltaNetNegEigval(batch, heads, qk, n, nil) }},
 		{"Kimi delta attention", "x 8 5, c_attn.conv.weight 1 88, c_decay.down.weight 5 3, c_decay.up.weight 3 8, c_decay.up.bias 1 8, c_decay.a_log 1 2, c_beta.weight 5 2, norm.weight 1 3, c_gate.down.weight 5 3, c_gate.up.weight 3 6, " + attentionShapes,
 			func(at site) layer { return at.KDA(batch, heads, qk, n) }},
 		{"Mamba-2", "x 8 5, c_attn.weight 5 14, c_attn.bias 1 14, c_attn.conv.weight 1 56, c_decay.weight 5 2, c_decay.bias 1 2, c_decay.a_log 1 2, d_skip 1 2, norm.weight 1 6, c_gate.weight 5 6, c_proj.weight 6 5, c_proj.bias 1 5",
@@ -138,6 +140,8 @@ func examples[T hand.Number]() []example[T] {
 			func(at site) layer { return at.RGLRU(batch, n) }},
 		{"gated delta rule", "x 8 5, c_attn.conv.weight 1 88, c_decay.weight 5 2, c_decay.bias 1 2, c_decay.a_log 1 2, c_beta.weight 5 2, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes,
 			func(at site) layer { return at.GatedDeltaNet(batch, heads, qk, n, rope) }},
+		{"gated delta rule with negative eigenvalues", "x 8 5, c_attn.conv.weight 1 88, c_decay.weight 5 2, c_decay.bias 1 2, c_decay.a_log 1 2, c_beta.weight 5 2, norm.weight 1 3, c_gate.weight 5 6, " + attentionShapes,
+			func(at site) layer { return at.GatedDeltaNetNegEigval(batch, heads, qk, n, rope) }},
 		{"rope, pairs", "x 8 4", is(hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 2, Theta: 10})},
 		{"attention", "x 8 22", alone(func(b, h int) hand.Head[T] {
 			return hand.Attention[T]{Mask: causal, Drop: hand.Dropout[T]{Mask: dropout("attn_dropout")}.Head(b, h, heads, n)}

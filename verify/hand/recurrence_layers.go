@@ -195,6 +195,17 @@ func (at Site[T]) DeltaNet(batch, heads, qk, length int, rotary Layer[T]) Layer[
 	return at.deltaNet(batch, heads, qk, length, rotary)
 }
 
+// DeltaNetNegEigval returns DeltaNet with β = 2·σ(x·w_β).
+func (at Site[T]) DeltaNetNegEigval(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
+	return at.deltaNet(batch, heads, qk, length, rotary).negative()
+}
+
+// negative doubles β, and so admits negative eigenvalues.
+func (l matrixRecurrence[T]) negative() matrixRecurrence[T] {
+	l.Beta = Scaled[T]{Layer: l.Beta, In: 1, Out: 2}
+	return l
+}
+
 func (at Site[T]) deltaNet(batch, heads, qk, length int, rotary Layer[T]) matrixRecurrence[T] {
 	l := at.recurrence(batch, heads, qk)
 	attn := at.At("c_attn")
@@ -209,6 +220,15 @@ func (at Site[T]) deltaNet(batch, heads, qk, length int, rotary Layer[T]) matrix
 
 // GatedDeltaNet returns the gated delta rule: DeltaNet with at.c_decay.
 func (at Site[T]) GatedDeltaNet(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
+	return at.gatedDeltaNet(batch, heads, qk, length, rotary)
+}
+
+// GatedDeltaNetNegEigval returns GatedDeltaNet with β = 2·σ(x·w_β).
+func (at Site[T]) GatedDeltaNetNegEigval(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
+	return at.gatedDeltaNet(batch, heads, qk, length, rotary).negative()
+}
+
+func (at Site[T]) gatedDeltaNet(batch, heads, qk, length int, rotary Layer[T]) matrixRecurrence[T] {
 	l := at.deltaNet(batch, heads, qk, length, rotary)
 	l.Decay = timeDecay[T]{at.At("c_decay").Linear(), at.At("c_decay").Param("a_log")}
 	return l

@@ -13,7 +13,7 @@ var nnRules = []struct{ pattern, why string }{
 		"row by row, of nothing but features"},
 	{`^nn\.New(Linear|Taylor)Attention 0\.(Gate|Sinks)=|^nn\.New(Linformer|Longformer|MLA\w*) 0\.(Gate|Sinks)=`,
 		"self-attention's, without its gate and sinks"},
-	{`^nn\.New(DeltaNet|GLA|GatedDeltaNet|KDA|Mamba2|RetNet) 0\.(Dims\.Inner|Norm|MLP|Act|Cap|Gate|Sinks|Conv|Positions|QKNorm)=`,
+	{`^nn\.New(DeltaNet|DeltaNetNegEigval|GLA|GatedDeltaNet|GatedDeltaNetNegEigval|KDA|Mamba2|RetNet) 0\.(Dims\.Inner|Norm|MLP|Act|Cap|Gate|Sinks|Conv|Positions|QKNorm)=`,
 		"a recurrence has a norm, a gate and a convolution of its own, and no scores"},
 	{`^nn\.New(MinGRU|RGLRU) 0\.(Dims\.(QK|Inner)|Norm|MLP|Act|Eps|Cap|Gate|Sinks|Conv|Positions|QKNorm)=`,
 		"a recurrence of features has no queries, keys, scores and norm"},

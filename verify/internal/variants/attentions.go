@@ -37,7 +37,8 @@ func attentions[T hand.Number]() []Variant[T] {
 		{Name: "dilated", Type: self, Hand: selfAttention[T](dilatedOrGlobal), ID: "I13"},
 		{Name: "longformer", Type: "Longformer", Hand: longformer[T], ID: "I13"},
 		gqa[T](), gqaBias[T](), gqaWindow[T](), linear[T](), taylor[T](),
-		gla[T](), gatedDeltaNet[T](), retNet[T](), deltaNet[T](), kda[T](), mamba2[T](), minGRU[T](), rgLRU[T](),
+		gla[T](), gatedDeltaNet[T](), gatedDeltaNetNegEigval[T](), retNet[T](), deltaNet[T](),
+		deltaNetNegEigval[T](), kda[T](), mamba2[T](), minGRU[T](), rgLRU[T](),
 		{Name: "linformer", Type: "Linformer", ID: "I47", Hand: func(p Place[T]) hand.Layer[T] {
 			return p.Site.Linformer(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK)
 		}},

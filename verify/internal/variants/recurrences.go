@@ -59,6 +59,36 @@ func deltaNet[T hand.Number]() Variant[T] {
 	}
 }
 
+func deltaNetNegEigval[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "deltanet_neg_eigval", Type: "Recurrence",
+		Hand: func(p Place[T]) hand.Layer[T] {
+			return p.Site.DeltaNetNegEigval(
+				p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
+		},
+		ID: "I119", What: "delta rule with negative eigenvalues", Source: "Grazzi et al. 2024, section 4",
+		Settings: []Setting{
+			{Name: "delta rule with negative eigenvalues"},
+			{Name: "delta rule with negative eigenvalues in the middle of a text", Carry: true},
+		},
+	}
+}
+
+func gatedDeltaNetNegEigval[T hand.Number]() Variant[T] {
+	return Variant[T]{
+		Name: "gated_deltanet_neg_eigval", Type: "Recurrence",
+		Hand: func(p Place[T]) hand.Layer[T] {
+			return p.Site.GatedDeltaNetNegEigval(
+				p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
+		},
+		ID: "I120", What: "gated delta rule with negative eigenvalues", Source: "Grazzi et al. 2024, section 4",
+		Settings: []Setting{
+			{Name: "gated delta rule with negative eigenvalues"},
+			{Name: "gated delta rule with negative eigenvalues, rotary positions", Position: "rope", QK: 4},
+		},
+	}
+}
+
 func kda[T hand.Number]() Variant[T] {
 	return Variant[T]{
 		Name: "kda", Type: "Recurrence",
