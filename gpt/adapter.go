@@ -172,7 +172,7 @@ func (m *Model) SaveAdapter(dir, base string) error {
 func (m *Model) layout() published.Layout {
 	c := m.Config
 	c.Adapters = Adapters{}
-	f, _, err := c.family()
+	f, _, err := c.Resolved().family()
 	if err != nil {
 		f = published.GPT2()
 	}

@@ -138,7 +138,8 @@ func (c *Config) networkFields() field.List {
 		field.New("vocab_size", &c.VocabSize, field.Size(1), "vocabulary; 0 takes it from the text"),
 	}
 	head := field.List{
-		c.headField(),
+		parts.NameField("head", &c.Head, parts.Names(known.Heads),
+			"how logits are computed: by a separate matrix, or by the token embedding again"),
 		field.New("final_logit_softcapping", &c.LogitCap, field.NonNegative(),
 			"c of the logits c·tanh(z/c), which keeps them between -c and c, such as 30; 0 is none").Optional(),
 		field.New("n_future_tokens", &c.FutureTokens, field.UpTo(maxFuture),
@@ -150,11 +151,6 @@ func (c *Config) networkFields() field.List {
 
 // maxFuture is the largest number of tokens that a network predicts.
 const maxFuture = 128
-
-func (c *Config) headField() field.Field {
-	return parts.NameField("head", &c.Head, parts.Names(c.known().Heads),
-		"how logits are computed: by a separate matrix, or by the token embedding again")
-}
 
 func (a *Adapters) fields() field.List {
 	return field.List{

@@ -66,8 +66,8 @@ type translation struct {
 // that the family cannot express.
 func (c Config) translated(f published.Family) (t translation, err error) {
 	c.Initialization = string(parts.Names(parts.Initializations())[0]) // of no effect on weights that are there
-	activations := c.known().Activations
-	if t.file, err = f.Write(c.networkFields(), activations); err != nil {
+	got, activations := c.networkFields(), c.known().Activations
+	if t.file, err = f.Write(got, activations); err != nil {
 		return t, err
 	}
 	data, err := t.file.MarshalJSON()
@@ -76,12 +76,12 @@ func (c Config) translated(f published.Family) (t translation, err error) {
 	}
 	var read Config
 	read.Parts = c.Parts
-	if err := f.Read(data, read.networkFields(), activations); err != nil {
+	t.want = read.networkFields() // bound to read, also after it is resolved
+	if err := f.Read(data, t.want, activations); err != nil {
 		return t, err
 	}
-	c, read = c.Resolved(), read.Resolved()
-	t.want = read.networkFields()
-	for _, field := range c.networkFields().Without("dropout") {
+	read = read.Resolved()
+	for _, field := range got.Without("dropout") {
 		if want, _ := t.want.Find(field.Name); field.String() != want.String() {
 			t.differ = append(t.differ, field)
 		}

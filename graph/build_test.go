@@ -144,23 +144,25 @@ func TestContextEndsWithBuilding(t *testing.T) {
 	}
 }
 
-// The order of the nodes is that of Gorgonia's own Sort, for a graph and for a part of it.
-func TestSortedIsGorgonias(t *testing.T) {
+// The order of the nodes is that of Gorgonia's own Sort reversed, for a graph and for a part of it.
+func TestNeededIsGorgoniasSort(t *testing.T) {
 	g := New(Float64, 1)
 	if err := deep(g); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []*G.ExprGraph{g.g, g.g.ExactSubgraphRoots(g.params[3].node, g.g.Roots()[0])} {
-		got, err := g.sorted(part)
+	for _, roots := range []G.Nodes{g.g.Roots(), {g.params[3].node, g.params[4].node.Deriv()}} {
+		got, operands := g.needed(roots)
+		want, err := G.Sort(g.g.ExactSubgraphRoots(roots...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := G.Sort(part)
-		if err != nil {
-			t.Fatal(err)
+		if slices.Reverse(want); len(got) < 20 || len(got) != len(operands) || !slices.Equal(got, want) {
+			t.Errorf("%d nodes: the order is not that of Sort reversed", len(got))
 		}
-		if len(got) < 2 || !slices.Equal(got, want) {
-			t.Errorf("%d nodes: the order is not that of Sort", len(got))
+		for _, n := range got {
+			if !slices.Equal(operands[n], g.children(n)) {
+				t.Errorf("node %d: got operands %v, want %v", n.ID(), operands[n], g.children(n))
+			}
 		}
 	}
 }

@@ -40,13 +40,13 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 
 // backpropagate builds the backward pass. If an operation panics, the error names it.
 func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
-	order, err := g.sorted(g.g)
-	if err != nil {
+	if err := g.interrupted(); err != nil {
 		return err
 	}
+	before := g.g.AllNodes()
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.Errorf("%s%v", g.broken(order, loss.node), Panicked(r))
+			err = errors.Errorf("%s%v", g.broken(before, loss.node), Panicked(r))
 		}
 	}()
 	seed := g.g.AddNode(loss.g.ops.Constant(1))
@@ -54,17 +54,18 @@ func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
 	return err
 }
 
-// broken returns the name of the operation in which building the backward pass from out stopped. This is the last node
-// of order that has a gradient. If there is none, it is the first operation whose DiffWRT panics.
-func (g *Graph) broken(order G.Nodes, out *G.Node) string {
-	scopes := g.scopes(order, out)
-	for _, n := range slices.Backward(order) {
+// broken returns the name of the operation in which building the backward pass from out stopped. This is the first node
+// of those before the backward pass that has a gradient. If there is none, it is the last whose DiffWRT panics.
+func (g *Graph) broken(before G.Nodes, out *G.Node) string {
+	order, operands := g.needed(before)
+	scopes := g.scopes(order, operands, out)
+	for _, n := range order {
 		if n.Op() != nil && n.Deriv() != nil {
 			return describeOp(scopes[n], g.source[n.ID()], n.Op()) + ": "
 		}
 	}
-	for _, n := range order {
-		if op, ok := n.Op().(G.SDOp); ok && panics(func() { op.DiffWRT(len(g.children(n))) }) {
+	for _, n := range slices.Backward(order) {
+		if op, ok := n.Op().(G.SDOp); ok && panics(func() { op.DiffWRT(len(operands[n])) }) {
 			return describeOp(scopes[n], g.source[n.ID()], n.Op()) + ": "
 		}
 	}

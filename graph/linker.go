@@ -12,6 +12,7 @@ import (
 // linker builds the plan of the nodes that some outputs need.
 type linker struct {
 	g       *Graph
+	inputs  map[*G.Node]G.Nodes // the operands of a node
 	ops     map[*G.Node]*plan.Op
 	kept    map[*G.Node]*G.Value // results whose type is not the graph's
 	scopes  map[*G.Node]string   // node of the forward pass → its scope
@@ -22,15 +23,14 @@ type linker struct {
 
 // linked returns the operations that the outputs need, in the order of execution.
 func (g *Graph) linked(outputs G.Nodes) (l *linker, list []*plan.Op, err error) {
-	order, err := g.sorted(g.g.ExactSubgraphRoots(outputs...))
-	if err != nil {
+	if err := g.interrupted(); err != nil {
 		return nil, nil, errors.Wrap(err, "compile")
 	}
+	order, inputs := g.needed(outputs)
 	l = &linker{
-		g: g, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{},
-		scopes: g.scopes(order, outputs[0]), outputs: outputs,
+		g: g, inputs: inputs, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{},
+		scopes: g.scopes(order, inputs, outputs[0]), outputs: outputs,
 	}
-	slices.Reverse(order)
 	l.fold(order)
 	for _, n := range order {
 		if l.folded[n] {
@@ -50,7 +50,7 @@ func (g *Graph) linked(outputs G.Nodes) (l *linker, list []*plan.Op, err error) 
 
 // op returns the operation of the plan that computes n: a kernel, one of Gorgonia's, or one without work.
 func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
-	children := l.g.children(n)
+	children := l.inputs[n]
 	scope, forward := l.scopes[n]
 	defer func() {
 		if r := recover(); r != nil {
@@ -139,7 +139,7 @@ func (l *linker) sum(o *plan.Op, n *G.Node, children G.Nodes) {
 	for _, c := range children {
 		if l.folded[c] {
 			few = c
-			o.Inputs, o.Over = append(o.Inputs, l.ops[l.g.children(c)[0]]), true
+			o.Inputs, o.Over = append(o.Inputs, l.ops[l.inputs[c][0]]), true
 		}
 	}
 	l.g.ops.PlanSum(o, n.Shape(), few)
@@ -149,13 +149,13 @@ func (l *linker) sum(o *plan.Op, n *G.Node, children G.Nodes) {
 func (l *linker) fold(order G.Nodes) {
 	needed := map[*G.Node]int{}
 	for _, n := range order {
-		for _, c := range l.g.children(n) {
+		for _, c := range l.inputs[n] {
 			needed[c]++
 		}
 	}
 	l.folded = map[*G.Node]bool{}
 	for _, n := range order {
-		children := l.g.children(n)
+		children := l.inputs[n]
 		if !l.isSum(n, children) {
 			continue
 		}

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/pkg/errors"
-	"gonum.org/v1/gonum/graph"
-	"gonum.org/v1/gonum/graph/topo"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -63,45 +61,33 @@ func (g *Graph) trained(x Expr) bool {
 	return slices.ContainsFunc(g.params, func(p Expr) bool { return p.node == x.node })
 }
 
-// sorted returns the nodes of part in the order of Gorgonia's Sort: every node before its operands, and otherwise by
-// decreasing number. Sort looks for each node in a new graph from its beginning, so its time grows with the square of
-// the number of nodes. Here the operands come from g, which has found its nodes before.
-func (g *Graph) sorted(part *G.ExprGraph) (G.Nodes, error) {
-	if err := g.interrupted(); err != nil {
-		return nil, err
+// needed returns the nodes that the roots depend on and the roots themselves, each after its operands, and the operands
+// of each. The order is that of their numbers, since Gorgonia numbers a node when it is created, after its operands.
+func (g *Graph) needed(roots G.Nodes) (order G.Nodes, operands map[*G.Node]G.Nodes) {
+	operands = map[*G.Node]G.Nodes{}
+	for stack := slices.Clone(roots); len(stack) > 0; {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if _, seen := operands[n]; seen {
+			continue
+		}
+		operands[n] = g.children(n)
+		order, stack = append(order, n), append(stack, operands[n]...)
 	}
-	list, err := topo.SortStabilized(subgraph{part, g.g}, func(nodes []graph.Node) {
-		slices.SortFunc(nodes, func(a, b graph.Node) int { return cmp.Compare(b.ID(), a.ID()) })
-	})
-	if err != nil {
-		return nil, errors.Wrap(err, "sort")
-	}
-	nodes := make(G.Nodes, len(list))
-	for i, n := range list {
-		nodes[i] = n.(*G.Node)
-	}
-	return nodes, g.interrupted()
+	slices.SortFunc(order, func(a, b *G.Node) int { return cmp.Compare(a.ID(), b.ID()) })
+	return order, operands
 }
 
-// subgraph is a graph whose operands are found in the full graph that it is a part of.
-type subgraph struct {
-	*G.ExprGraph
-	full *G.ExprGraph
-}
-
-// From returns the operands of a node.
-func (s subgraph) From(id int64) graph.Nodes { return s.full.From(id) }
-
-// scopes returns the scope of every node that out depends on. In order a node comes before its operands; a node without
+// scopes returns the scope of every node that out depends on. In order a node comes after its operands; a node without
 // an Expr has the scope of the node computed from it.
-func (g *Graph) scopes(order G.Nodes, out *G.Node) map[*G.Node]string {
+func (g *Graph) scopes(order G.Nodes, operands map[*G.Node]G.Nodes, out *G.Node) map[*G.Node]string {
 	scopes := map[*G.Node]string{out: g.source[out.ID()].scope}
-	for _, n := range order {
+	for _, n := range slices.Backward(order) {
 		scope, forward := scopes[n]
 		if !forward {
 			continue
 		}
-		for _, c := range g.children(n) {
+		for _, c := range operands[n] {
 			if at, known := g.source[c.ID()]; known {
 				scopes[c] = at.scope
 			} else if _, seen := scopes[c]; !seen {

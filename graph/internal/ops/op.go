@@ -3,6 +3,7 @@ package ops
 import (
 	"hash"
 	"hash/fnv"
+	"slices"
 
 	"github.com/chewxy/hm"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -73,12 +74,14 @@ func (o *Op) scalar() bool { return len(o.shape) == 0 }
 func (o *Op) Arity() int { return len(o.in) }
 
 // Type returns a new type in each call: Gorgonia takes the result apart and puts it in a pool.
-func (o *Op) Type() hm.Type {
-	types := append(append([]hm.Type{}, o.in...), hm.Type(o.dtype))
-	if !o.scalar() {
-		types[len(types)-1] = G.TensorType{Dims: len(o.shape), Of: o.dtype}
+func (o *Op) Type() hm.Type { return hm.NewFnType(append(slices.Clone(o.in), o.result())...) }
+
+// result returns the type of the result.
+func (o *Op) result() hm.Type {
+	if o.scalar() {
+		return o.dtype
 	}
-	return hm.NewFnType(types...)
+	return G.TensorType{Dims: len(o.shape), Of: o.dtype}
 }
 
 // InferShape returns the shape of the result.

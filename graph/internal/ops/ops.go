@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -58,7 +59,23 @@ func (b *Builder) node(o *Op, children ...*G.Node) (*G.Node, error) {
 	}
 	b.count++
 	o.name = fmt.Sprintf("%s%s#%d", b.Salt, o.name, b.count) // never merged with another operation: it owns its result
-	return G.ApplyOp(o, children...)
+	if !G.Nodes(children).AllSameGraph() {
+		return nil, errors.Errorf("%s: the operands belong to different graphs", o.name)
+	}
+	// Not ApplyOp, which would infer the type and the shape again.
+	return G.NewUniqueNode(
+		G.WithType(o.result()), G.WithOp(o), G.WithChildren(children), G.In(graphOf(children)), G.WithShape(o.shape...),
+	), nil
+}
+
+// graphOf returns the graph of the first node that has one: constants may have none.
+func graphOf(nodes []*G.Node) *G.ExprGraph {
+	for _, n := range nodes {
+		if g := n.Graph(); g != nil {
+			return g
+		}
+	}
+	return nil
 }
 
 // part returns an operation without work, whose result is a buffer of the given shape that the run of primary fills.
