@@ -88,3 +88,23 @@ func ExampleCase_Exact() {
 	// 100 0 true <nil>
 	// true
 }
+
+// The complex step takes every entry of a small layer in Run, and a few of every parameter in RunSample.
+func ExampleCase_RunSample() {
+	c := verify.Case{
+		Name:    "square",
+		Build:   func(at nn.Site, x graph.Expr) graph.Expr { return x.Square() },
+		Forward: func(p hand.Parameters[complex128]) hand.Matrix[complex128] { return p["x"].Square() },
+		Backward: func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
+			return hand.Gradients[float64]{{Name: "x", Value: delta.Mul(p["x"]).Scale(2)}}
+		},
+		Dims: nn.Dims{Batch: 2, Context: 3, Embd: 5, Heads: 1},
+	}
+	r, err := c.RunSample(4)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.OK(), r.Parameters, "numbers,", r.Entries, "alone")
+	// Output: true 30 numbers, 8 alone
+}

@@ -11,10 +11,22 @@ import (
 // Run compares the gradients of the layer. It returns an error if the layer cannot be built or evaluated, and one that
 // wraps ErrCoverage if the gradients do not cover the same parameters with the same shapes. Disagreements are in the
 // Report.
-func (c Case) Run() (*Report, error) {
+func (c Case) Run() (*Report, error) { return c.sampled(defaultSampling()) }
+
+// RunSample is like Run, but the roads that differentiate by one entry at a time, the complex step and central
+// differences, take only the few largest entries of every row of the Report and the same number of random ones. The
+// complex step also takes a random direction, which contains every entry.
+func (c Case) RunSample(few int) (*Report, error) {
+	if few < 0 {
+		return nil, errors.Errorf("case %s: few: got %d, want at least 0", c.Name, few)
+	}
+	return c.sampled(sampling{few: few})
+}
+
+func (c Case) sampled(look sampling) (*Report, error) {
 	var r *Report
 	err := guarded(func() (err error) {
-		if r, err = c.run(); err == nil {
+		if r, err = c.run(look); err == nil {
 			err = c.compareSteps(r)
 		}
 		return err
@@ -25,7 +37,7 @@ func (c Case) Run() (*Report, error) {
 	return r, nil
 }
 
-func (c Case) run() (*Report, error) {
+func (c Case) run(look sampling) (*Report, error) {
 	switch {
 	case (c.Build == nil) == (c.Layer == nil):
 		return nil, errors.New("verify: give one of Build and Layer")
@@ -52,14 +64,14 @@ func (c Case) run() (*Report, error) {
 	if c.Forward == nil {
 		compare = c.byDifferences
 	}
-	r, err := compare(layers[0], roads)
+	r, err := compare(layers[0], roads, look)
 	if err == nil {
 		err = c.checkCausal(r, layers)
 	}
 	return r, err
 }
 
-func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
+func (c Case) byHand(l *layerForm, roads []*results, look sampling) (*Report, error) {
 	f := func(z hand.Parameters[complex128]) (complex128, error) {
 		y := c.Forward(z)
 		if y.Err == nil && (y.Rows != l.delta.Rows || y.Cols != l.delta.Cols) {
@@ -89,12 +101,12 @@ func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
 	if err := r.exact(c.identity(l)); err != nil {
 		return nil, err
 	}
-	if err := r.complexStep(unwatched(), f, l.numbers, want, defaultSampling(), fixture.Seed); err != nil {
+	if err := r.complexStep(unwatched(), f, l.numbers, want, look, fixture.Seed); err != nil {
 		return nil, err
 	}
 	return r.done(want, roads), nil
 }
 
-func (c Case) byDifferences(l *layerForm, roads []*results) (*Report, error) {
-	return byDifferences(unwatched(), roads, l.loss, l.wrt, toleranceLayer32, defaultSampling(), fixture.Seed)
+func (c Case) byDifferences(l *layerForm, roads []*results, look sampling) (*Report, error) {
+	return byDifferences(unwatched(), roads, l.loss, l.wrt, toleranceLayer32, look, fixture.Seed)
 }

@@ -68,7 +68,7 @@ func TestCheckOwnParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := check(unwatched(), s, sampling{few: 4})
+		r, err := check(unwatched(), s, sampling{few: 1})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
