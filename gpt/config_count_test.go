@@ -222,7 +222,7 @@ func TestConfigMemory(t *testing.T) {
 	base := tiny()
 	base.VocabSize, base.QKSize = 65, 4
 	with := func(change func(*Config)) Config { c := base; change(&c); return c }
-	list := append(everyPart(base),
+	list := append(everyPart(with(func(c *Config) { c.NLayer = 1 })),
 		shakespeare65(),
 		with(func(c *Config) { c.NLayer = 9 }),
 		with(func(c *Config) { c.NLayer, c.Attention = 7, "alternating"; c.Options.Set("window", 3) }),

@@ -43,7 +43,7 @@ func TestBatchDecoder(t *testing.T) {
 				d := newBatchDecoderOf(t, m, batch)
 				single := newDecoderOf(t, m)
 				rng := rand.New(rand.NewPCG(5, 5))
-				for round, lengths := range [][]int{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {4, 1, 5}, {7, 1}, {6, 3}, {20, 2}} {
+				for round, lengths := range [][]int{{1, 1, 1, 1, 1, 1, 1, 1, 1}, {4, 1, 5}, {7, 1}, {20, 2}} {
 					rows, want := [][][]int{}, make([][][]float64, batch)
 					for _, n := range lengths {
 						rows = append(rows, someRows(rng, batch, n, c.VocabSize))
@@ -77,9 +77,13 @@ func TestBatchDecoder(t *testing.T) {
 }
 
 // TestServiceWritesAsSessions: clients that come and go get the texts that a Session of one row writes, with every
-// variant that decodes token by token. The others are refused.
+// variant that decodes token by token. The others are refused. By day attentions have adapters.
 func TestServiceWritesAsSessions(t *testing.T) {
-	for name, c := range variants() {
+	list := variants()
+	for name, c := range list {
+		if _, twin := list["adapters, "+name]; twin && os.Getenv("NIGHTLY") == "" {
+			continue
+		}
 		m := model64(t, c, true, 1)
 		rng := rand.New(rand.NewPCG(6, 6))
 		prompts := append(someRows(rng, 3, max(1, c.BlockSize/2), c.VocabSize), someRows(rng, 2, 1, c.VocabSize)...)

@@ -202,9 +202,9 @@ func proceed(
 	return tokensOf(d.Continue(ctx, [][]int{tokens}, n, []*search.Sampler{s}, stop...))
 }
 
-// programs returns the numbers of tokens that the programs of a decoder of m process at once, and whether they process
+// programs returns a decoder of m, the numbers of tokens that its programs process at once, and whether they process
 // only the newest tokens.
-func programs(t testing.TB, m *Model) (sizes []int, newest bool) {
+func programs(t testing.TB, m *Model) (d *decode.Session, sizes []int, newest bool) {
 	t.Helper()
 	n := m.network()
 	build := n.Build
@@ -213,10 +213,11 @@ func programs(t testing.TB, m *Model) (sizes []int, newest bool) {
 		return build(s, batch, positions, caches)
 	}
 	n.CheckSteps = func() error { newest = true; return nil }
-	if _, err := decode.New(n, 1); err != nil {
+	d, err := decode.New(n, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return sizes, newest
+	return d, sizes, newest
 }
 
 func feed(t testing.TB, d *decode.Session, tokens ...int) []float64 {
@@ -245,8 +246,9 @@ func TestDecoder(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {
 				m := model64(t, c, kernels, 1)
-				f, d := newFull(t, m), newDecoderOf(t, m)
-				if _, newest := programs(t, m); newest == strings.HasPrefix(name, "parts of our own") {
+				f := newFull(t, m)
+				d, _, newest := programs(t, m)
+				if newest == strings.HasPrefix(name, "parts of our own") {
 					t.Errorf("only the newest tokens are processed: %t", newest)
 				}
 				rng := rand.New(rand.NewPCG(2, 2))
@@ -424,7 +426,7 @@ func TestPromptsAFewAtATime(t *testing.T) {
 		if name == "long" {
 			runs, prompts = []int{1, 130, 8, few, 128}, []int{128, 129, 131, 170, 9}
 		}
-		if sizes, _ := programs(t, m); !slices.Equal(sizes, runs) {
+		if _, sizes, _ := programs(t, m); !slices.Equal(sizes, runs) {
 			t.Fatalf("%s: %v tokens at once, want %v", name, sizes, runs)
 		}
 		for _, n := range prompts {
@@ -440,7 +442,7 @@ func TestPromptsAFewAtATime(t *testing.T) {
 		}
 	}
 	c.BlockSize = 2*few + 1
-	if sizes, _ := programs(t, model64(t, c, true, 1)); !slices.Equal(sizes, []int{1, few, 8}) {
+	if _, sizes, _ := programs(t, model64(t, c, true, 1)); !slices.Equal(sizes, []int{1, few, 8}) {
 		t.Errorf("a context of %d: %v tokens at once, want 1, half of it, and 8", c.BlockSize, sizes)
 	}
 }

@@ -221,10 +221,11 @@ func TestExport(t *testing.T) {
 			if kind, _, _ := strings.Cut(name, ","); err != nil || keys["model_type"] != strings.Fields(kind)[0] {
 				t.Errorf("model_type: got %v, %v", keys["model_type"], err)
 			}
-			if _, _, err := Open(exported(t, m, nil, safetensors.BF16)); err == nil {
+			rounded := exported(t, m, nil, safetensors.BF16)
+			if _, _, err := Open(rounded); err == nil {
 				t.Error("a folder without a tokenizer was opened with one")
 			}
-			cp, err := checkpoint.Load(exported(t, m, nil, safetensors.BF16), Fits())
+			cp, err := checkpoint.Load(rounded, Fits())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -430,8 +431,9 @@ func TestFamiliesLive(t *testing.T) {
 			if got := using(t, with, adapter); relative(got, want, 0) == 0 {
 				t.Error("the adapter changes nothing")
 			}
-			f, d := newFull(t, with), newDecoderOf(t, with)
-			if _, newest := programs(t, with); !newest {
+			f := newFull(t, with)
+			d, _, newest := programs(t, with)
+			if !newest {
 				t.Error("the decoder has no cache")
 			}
 			for i := range c.BlockSize {

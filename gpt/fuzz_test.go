@@ -235,7 +235,7 @@ func TestHugeMaskOfTheGraph(t *testing.T) {
 
 // A Config with any numbers is an error, or a model that trains and generates.
 func TestNoPanicConfig(t *testing.T) {
-	trials := 2000
+	trials := 1000
 	if testing.Short() {
 		trials = 400
 	}

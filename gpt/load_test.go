@@ -181,7 +181,7 @@ func opened(t *testing.T, dir string) *checkpoint.Checkpoint {
 // tenth of the numbers that they read.
 func TestLoadingNeedsNoMemory(t *testing.T) {
 	c := tiny()
-	c.NEmbd, c.QKSize, c.VSize, c.Head = 384, 0, 0, "linear"
+	c.NEmbd, c.QKSize, c.VSize, c.Head = 192, 0, 0, "linear"
 	trainer := newTrainer(t, c)
 	steps(t, trainer, 1)
 	path := t.TempDir()

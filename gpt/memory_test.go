@@ -183,7 +183,7 @@ func TestRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if _, newest := programs(t, m); !newest { // keeps only the tokens
+		if _, _, newest := programs(t, m); !newest { // keeps only the tokens
 			continue
 		}
 		var caches nn.Caches

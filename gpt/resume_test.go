@@ -313,14 +313,13 @@ func TestResumeBitForBitSchedules(t *testing.T) {
 
 func resumeBitForBit(t *testing.T, c Config, at ...int) {
 	t.Helper()
+	uninterrupted := newTrainer(t, c)
+	all := steps(t, uninterrupted, 9)
+	wantEval, err := uninterrupted.Evaluate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, at := range at {
-		uninterrupted := newTrainer(t, c)
-		want := steps(t, uninterrupted, 9)[at:]
-		wantEval, err := uninterrupted.Evaluate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-
 		first := newTrainer(t, c)
 		steps(t, first, at)
 		if at > 0 {
@@ -338,7 +337,7 @@ func resumeBitForBit(t *testing.T, c Config, at ...int) {
 		if second.Done != at || second.Best != first.Best {
 			t.Errorf("resumed at step %d with best %v, want %d with %v", second.Done, second.Best, at, first.Best)
 		}
-		if diff := cmp.Diff(want, steps(t, second, 9-at)); diff != "" {
+		if diff := cmp.Diff(all[at:], steps(t, second, 9-at)); diff != "" {
 			t.Errorf("resumed at %d, other steps (-uninterrupted +resumed):\n%s", at, diff)
 		}
 		if fingerprint(t, second) != fingerprint(t, uninterrupted) {

@@ -497,12 +497,12 @@ func TestNaNStops(t *testing.T) {
 		func(c *Config) { c.Activation, c.Kernels = "relu", false },
 		func(c *Config) { c.Head, c.Activation, c.Precision = "linear", "gelu_tanh", "bf16" },
 	}
-	trials := 40
+	trials := 20
 	switch {
 	case os.Getenv("NIGHTLY") != "":
 		trials = 100
 	case testing.Short():
-		trials = 25
+		trials = 15
 	}
 	for seed := range trials {
 		rng := rand.New(rand.NewPCG(uint64(seed), 11))
