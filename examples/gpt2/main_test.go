@@ -19,7 +19,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
+
+func TestMain(m *testing.M) {
+	heap.Limit()
+	os.Exit(m.Run())
+}
 
 // called runs the program and returns its output.
 func called(t *testing.T, args ...string) (out string) {

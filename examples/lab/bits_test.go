@@ -46,15 +46,15 @@ func TestKillsKeepTheBits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it starts the program a dozen times; the whole suite does")
 	}
-	kills, seeds := 3, "3"
+	kills, seeds, arms := 2, "2", "attention=linear; block=post"
 	if os.Getenv("NIGHTLY") != "" {
-		kills, seeds = 20, "8"
+		kills, seeds, arms = 20, "8", "norm=rmsnorm; "+arms
 	}
 	data := verses(t)
 	args := func(more ...string) (dir string, list []string) {
 		dir = t.TempDir()
 		return dir, append([]string{"-quick", "-data", data, "-dir", dir, "-max_iters", "40", "-seeds", seeds, "-threads", "1",
-			"-arms", "norm=rmsnorm; attention=linear; block=post"}, more...)
+			"-arms", arms}, more...)
 	}
 	alone, list := args()
 	printed(t, list...)

@@ -13,7 +13,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
+
+func TestMain(m *testing.M) {
+	heap.Limit()
+	os.Exit(m.Run())
+}
 
 // small returns the flags of a short run into dir.
 func small(dir string, more ...string) []string {

@@ -4,12 +4,20 @@ import (
 	"fmt"
 	"go/ast"
 	"math"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
+
+func TestMain(m *testing.M) {
+	heap.Limit()
+	os.Exit(m.Run())
+}
 
 // rowCases returns the kernels of a layer's equation, entry by entry or row by row, for rows of d entries.
 func rowCases(d int) map[string]kernelCase {
@@ -274,14 +282,18 @@ var arrangements = map[string]func(j, d int) (sign float64){
 // at the limits of the type, for rows that fill vectors and rows that do not. NaN is NaN in both forms, and ∞ is ∞. In
 // float32 the numbers may also be those of the equation in float64.
 func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
-	widths := []int{1, 3, 7, 17, 33}
+	widths := []int{1, 7, 17, 33}
 	if testing.Short() {
 		widths = []int{1, 7, 33}
 	}
 	for _, d := range widths {
 		for name, c := range rowCases(d) {
 			for _, dtype := range []Dtype{Float64, Float32} {
-				kernel, plain, wide := c.try(t, dtype, true), c.try(t, dtype, false), c.try(t, Float64, false)
+				if dtype == Float64 && d > 7 {
+					continue // it has no vectors to fill
+				}
+				kernel, plain := c.try(t, dtype, true), c.try(t, dtype, false)
+				wide := sync.OnceValue(func() tried { return c.try(t, Float64, false) })
 				for k, x := range plain.in {
 					if x.Ints() != nil || k == 0 && strings.HasPrefix(name, "causal attention") {
 						continue // integers, or what is multiplied before the equation of a row
@@ -292,7 +304,7 @@ func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
 							got := kernel.with(t, k, s, sign)
 							wrong := e.compare(name, got, plain.with(t, k, s, sign))
 							if wrong != "" && dtype == Float32 {
-								wrong = e.compare(name, got, wide.with(t, k, s, sign))
+								wrong = e.compare(name, got, wide().with(t, k, s, sign))
 							}
 							if wrong != "" {
 								t.Errorf("%s, %v, width %d, operand %d, %s %v: %s", name, dtype, d, k, arranged, s, wrong)
