@@ -13,15 +13,22 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
-// Every Case is equal at a random point of a small shape, and so are whole models.
+// Cases are equal at a random point of a small shape, and so are whole models. TestExactDraw draws a point of every Case,
+// so one entry of five is drawn here.
 func TestExact(t *testing.T) {
+	var entries []verify.Entry
+	want := 1 // the models
+	for i, e := range inventory.Drawn(1) {
+		if i%5 == 0 {
+			entries, want = append(entries, e), want+len(e.Cases)
+		}
+	}
 	var out bytes.Buffer
-	if err := exact(t.Context(), &out, io.Discard, [][]verify.Entry{inventory.Drawn(1)}, 1, 10); err != nil {
+	if err := exact(t.Context(), &out, io.Discard, [][]verify.Entry{entries}, 1, 4); err != nil {
 		t.Fatal(err)
 	}
-	rows := strings.Count(out.String(), "=")
-	if rows != len(inventory.Cases())+1 || !strings.Contains(out.String(), "0 entries differ") {
-		t.Errorf("got %d rows without a difference, want %d:\n%s", rows, len(inventory.Cases())+1, out.String())
+	if rows := strings.Count(out.String(), "="); rows != want || !strings.Contains(out.String(), "0 entries differ") {
+		t.Errorf("got %d rows without a difference, want %d:\n%s", rows, want, out.String())
 	}
 }
 
