@@ -98,7 +98,7 @@ func (r *Row) entries(full hand.Matrix[float64], few int, rng *rand.Rand) (list 
 			list = append(list, i*full.Cols+j)
 		}
 	}
-	if len(list) <= 2*few {
+	if len(list)-few <= few {
 		return list
 	}
 	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
