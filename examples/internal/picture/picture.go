@@ -61,7 +61,7 @@ func Write(w io.Writer, width, height vg.Length, paint func(area draw.Canvas)) e
 }
 
 // encode writes a PNG with the 256 most frequent colours of m. The others, which smooth edges, become the nearest of
-// these. A picture is drawn again at every evaluation, and all colours would take about five times as long to write.
+// these. A picture is drawn again at every evaluation, and all colours would take about three times as long to write.
 func encode(w io.Writer, m image.Image) error {
 	all, ok := m.(*image.RGBA)
 	if !ok {
