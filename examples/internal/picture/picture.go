@@ -3,15 +3,10 @@
 package picture
 
 import (
-	"cmp"
-	"encoding/binary"
 	"image"
 	"image/color"
-	stock "image/draw"
 	"image/png"
 	"io"
-	"maps"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -34,7 +29,6 @@ func Red() color.Color { return color.RGBA{214, 69, 37, 255} }
 func New(x, y string) *plot.Plot {
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = x, y
-	p.BackgroundColor = nil // the canvas is white
 	p.Legend.Padding = vg.Points(3)
 	for _, style := range []*text.Style{
 		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
@@ -60,46 +54,7 @@ func Write(w io.Writer, width, height vg.Length, paint func(area draw.Canvas)) e
 	return encode(w, c.Image())
 }
 
-// encode writes a PNG with the 256 most frequent colours of m. The others, which smooth edges, become the nearest of
-// these. A picture is drawn again at every evaluation, and all colours would take about three times as long to write.
+// encode writes a PNG. A picture is drawn again at every evaluation, so it prefers a short time to a short file.
 func encode(w io.Writer, m image.Image) error {
-	all, ok := m.(*image.RGBA)
-	if !ok {
-		all = image.NewRGBA(m.Bounds())
-		stock.Draw(all, all.Rect, m, all.Rect.Min, stock.Src)
-	}
-	counts := map[uint32]int{}
-	eachRun(all, func(c uint32, from, to int) { counts[c] += to - from })
-	colours := slices.SortedFunc(maps.Keys(counts), func(a, b uint32) int {
-		return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b))
-	})
-	rgba := func(c uint32) color.RGBA { return color.RGBA{uint8(c >> 24), uint8(c >> 16), uint8(c >> 8), uint8(c)} }
-	var palette color.Palette
-	for _, c := range colours[:min(len(colours), 256)] {
-		palette = append(palette, rgba(c))
-	}
-	index := map[uint32]uint8{}
-	for _, c := range colours {
-		index[c] = uint8(palette.Index(rgba(c)))
-	}
-	few := image.NewPaletted(all.Rect, palette)
-	eachRun(all, func(c uint32, from, to int) {
-		for i, x := from, index[c]; i < to; i++ {
-			few.Pix[i] = x
-		}
-	})
-	return (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(w, few)
-}
-
-// eachRun calls f for all runs of pixels of one colour, 0xRRGGBBAA, with the number of the first pixel and the end.
-func eachRun(m *image.RGBA, f func(c uint32, from, to int)) {
-	at := func(i int) uint32 { return binary.BigEndian.Uint32(m.Pix[4*i:]) }
-	for from, n := 0, len(m.Pix)/4; from < n; {
-		c, to := at(from), from+1
-		for to < n && at(to) == c {
-			to++
-		}
-		f(c, from, to)
-		from = to
-	}
+	return (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(w, m)
 }
