@@ -76,7 +76,7 @@ func (c Config) translated(f published.Family) (t translation, err error) {
 	}
 	var read Config
 	read.Parts = c.Parts
-	t.want = read.networkFields() // bound to read, also after it is resolved
+	t.want = read.networkFields() // point into read, which is resolved below
 	if err := f.Read(data, t.want, activations); err != nil {
 		return t, err
 	}

@@ -54,8 +54,9 @@ func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
 	return err
 }
 
-// broken returns the name of the operation in which building the backward pass from out stopped. This is the first node
-// of those before the backward pass that has a gradient. If there is none, it is the last whose DiffWRT panics.
+// broken returns the name of the operation that stopped the backward pass from out. The pass goes from the last node to
+// the first, so the operation is the first that has a gradient. If none has one, it is the last whose DiffWRT panics.
+// The nodes are those that were there before the pass.
 func (g *Graph) broken(before G.Nodes, out *G.Node) string {
 	order, operands := g.needed(before)
 	scopes := g.scopes(order, operands, out)

@@ -90,7 +90,7 @@ func NewGatedDeltaNet(at Site) *Recurrence {
 	return newRecurrence(at, true, qkv, decay, newBeta(at, Sigmoid{}))
 }
 
-// NewGatedDeltaNetNegEigval returns NewGatedDeltaNet with β = 2·σ(x·w_β), as NewDeltaNetNegEigval.
+// NewGatedDeltaNetNegEigval returns NewGatedDeltaNet with the β of NewDeltaNetNegEigval, β = 2·σ(x·w_β).
 func NewGatedDeltaNetNegEigval(at Site) *Recurrence {
 	qkv := newUnitProjection(at)
 	decay := newTimeDecay(at)
@@ -128,10 +128,13 @@ func NewDeltaNet(at Site) *Recurrence {
 	return newRecurrence(at, true, qkv, nil, newBeta(at, Sigmoid{}))
 }
 
-// NewDeltaNetNegEigval returns NewDeltaNet whose β reaches 2 (Grazzi et al. 2024, "Unlocking state-tracking in linear
-// RNNs through negative eigenvalues", section 4): β = 2·σ(x·w_β). The eigenvalue 1 − β of I − β·k·kᵀ is then between −1
-// and 1. At β = 2 a token reflects the state, so that one layer can count modulo 2. With positive eigenvalues alone it
-// cannot.
+// NewDeltaNetNegEigval returns NewDeltaNet with a β of up to 2 (Grazzi et al. 2024, "Unlocking state-tracking in linear
+// RNNs through negative eigenvalues", section 4):
+//
+//	β = 2·σ(x·w_β)
+//
+// The eigenvalue 1 − β of I − β·k·kᵀ is then between −1 and 1. At β = 2 a token reflects the state, so one layer can
+// count modulo 2. It cannot if all eigenvalues are positive.
 func NewDeltaNetNegEigval(at Site) *Recurrence {
 	qkv := newUnitProjection(at)
 	return newRecurrence(at, true, qkv, nil, newBeta(at, doubledSigmoid{}))

@@ -16,14 +16,20 @@ func gla[T hand.Number]() Variant[T] {
 	}
 }
 
+// deltaRule returns the layer by hand of a delta rule, a method of a site.
+func deltaRule[T hand.Number](
+	at func(at hand.Site[T], batch, heads, qk, length int, rotary hand.Layer[T]) hand.Layer[T],
+) func(Place[T]) hand.Layer[T] {
+	return func(p Place[T]) hand.Layer[T] {
+		return at(p.Site, p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
+	}
+}
+
 func gatedDeltaNet[T hand.Number]() Variant[T] {
 	return Variant[T]{
 		Name: "gated_deltanet", Type: "Recurrence",
-		Hand: func(p Place[T]) hand.Layer[T] {
-			return p.Site.GatedDeltaNet(
-				p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
-		},
-		ID: "I105", What: "gated delta rule", Source: "Yang et al. 2024, (10)",
+		Hand: deltaRule(hand.Site[T].GatedDeltaNet),
+		ID:   "I105", What: "gated delta rule", Source: "Yang et al. 2024, (10)",
 		Settings: []Setting{
 			{Name: "gated delta rule"}, {Name: "gated delta rule in the middle of a text", Carry: true},
 			{Name: "gated delta rule with rotary positions", Position: "rope", QK: 4},
@@ -48,10 +54,8 @@ func retNet[T hand.Number]() Variant[T] {
 func deltaNet[T hand.Number]() Variant[T] {
 	return Variant[T]{
 		Name: "deltanet", Type: "Recurrence",
-		Hand: func(p Place[T]) hand.Layer[T] {
-			return p.Site.DeltaNet(p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
-		},
-		ID: "I107", What: "delta rule", Source: "Yang et al. 2024 (2406.06484)",
+		Hand: deltaRule(hand.Site[T].DeltaNet),
+		ID:   "I107", What: "delta rule", Source: "Yang et al. 2024 (2406.06484)",
 		Settings: []Setting{
 			{Name: "delta rule"}, {Name: "delta rule without biases", NoBias: true},
 			{Name: "delta rule in the middle of a text", Carry: true},
@@ -62,11 +66,8 @@ func deltaNet[T hand.Number]() Variant[T] {
 func deltaNetNegEigval[T hand.Number]() Variant[T] {
 	return Variant[T]{
 		Name: "deltanet_neg_eigval", Type: "Recurrence",
-		Hand: func(p Place[T]) hand.Layer[T] {
-			return p.Site.DeltaNetNegEigval(
-				p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
-		},
-		ID: "I119", What: "delta rule with negative eigenvalues", Source: "Grazzi et al. 2024, section 4",
+		Hand: deltaRule(hand.Site[T].DeltaNetNegEigval),
+		ID:   "I119", What: "delta rule with negative eigenvalues", Source: "Grazzi et al. 2024, section 4",
 		Settings: []Setting{
 			{Name: "delta rule with negative eigenvalues"},
 			{Name: "delta rule with negative eigenvalues in the middle of a text", Carry: true},
@@ -77,11 +78,8 @@ func deltaNetNegEigval[T hand.Number]() Variant[T] {
 func gatedDeltaNetNegEigval[T hand.Number]() Variant[T] {
 	return Variant[T]{
 		Name: "gated_deltanet_neg_eigval", Type: "Recurrence",
-		Hand: func(p Place[T]) hand.Layer[T] {
-			return p.Site.GatedDeltaNetNegEigval(
-				p.plan.Batch, p.plan.Heads, p.plan.Heads*p.plan.QK, p.side.context, p.rotary())
-		},
-		ID: "I120", What: "gated delta rule with negative eigenvalues", Source: "Grazzi et al. 2024, section 4",
+		Hand: deltaRule(hand.Site[T].GatedDeltaNetNegEigval),
+		ID:   "I120", What: "gated delta rule with negative eigenvalues", Source: "Grazzi et al. 2024, section 4",
 		Settings: []Setting{
 			{Name: "gated delta rule with negative eigenvalues"},
 			{Name: "gated delta rule with negative eigenvalues, rotary positions", Position: "rope", QK: 4},

@@ -2573,8 +2573,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func wideAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
-TEXT ·wideAVX2(SB), NOSPLIT, $0-68
+// func rowAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+TEXT ·rowAVX2(SB), NOSPLIT, $0-68
 	MOVQ c+0(FP), DI
 	MOVQ lda+16(FP), DX
 	MOVQ ldb+32(FP), R13
@@ -2584,7 +2584,7 @@ TEXT ·wideAVX2(SB), NOSPLIT, $0-68
 	SHLQ $2, R13
 	MOVQ R13, R8
 	SHLQ $4, R8
-wide:
+whole:
 	CMPQ R12, $64
 	JLT v8
 	VXORPS Y1, Y1, Y1
@@ -2598,7 +2598,7 @@ wide:
 	MOVQ a+8(FP), SI
 	MOVQ b+24(FP), BX
 	MOVQ k+48(FP), CX
-wideloop:
+wholeloop:
 	VBROADCASTSS (SI), Y0
 	PREFETCHT0 0(BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -2615,7 +2615,7 @@ wideloop:
 	ADDQ DX, SI
 	ADDQ R13, BX
 	DECQ CX
-	JGT wideloop
+	JGT wholeloop
 	VBROADCASTSS alpha+64(FP), Y0
 	VMULPS Y0, Y1, Y1
 	VMULPS Y0, Y2, Y2
@@ -2626,7 +2626,7 @@ wideloop:
 	VMULPS Y0, Y7, Y7
 	VMULPS Y0, Y8, Y8
 	TESTQ R11, R11
-	JEQ widestore
+	JEQ wholestore
 	VADDPS 0(R11), Y1, Y1
 	VADDPS 32(R11), Y2, Y2
 	VADDPS 64(R11), Y3, Y3
@@ -2635,7 +2635,7 @@ wideloop:
 	VADDPS 160(R11), Y6, Y6
 	VADDPS 192(R11), Y7, Y7
 	VADDPS 224(R11), Y8, Y8
-widestore:
+wholestore:
 	VMOVUPS Y1, 0(DI)
 	VMOVUPS Y2, 32(DI)
 	VMOVUPS Y3, 64(DI)
@@ -2648,9 +2648,9 @@ widestore:
 	ADDQ $256, DI
 	SUBQ $64, R12
 	TESTQ R11, R11
-	JEQ wide
+	JEQ whole
 	ADDQ $256, R11
-	JMP wide
+	JMP whole
 v8:
 	MOVQ R12, CX
 	SUBQ $56, CX

@@ -3442,8 +3442,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func wideAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
-TEXT ·wideAVX512(SB), NOSPLIT, $0-68
+// func rowAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+TEXT ·rowAVX512(SB), NOSPLIT, $0-68
 	MOVQ c+0(FP), DI
 	MOVQ lda+16(FP), DX
 	MOVQ ldb+32(FP), R13
@@ -3453,7 +3453,7 @@ TEXT ·wideAVX512(SB), NOSPLIT, $0-68
 	SHLQ $2, R13
 	MOVQ R13, R8
 	SHLQ $4, R8
-wide:
+whole:
 	CMPQ R12, $128
 	JLT v8
 	VPXORD Z1, Z1, Z1
@@ -3467,7 +3467,7 @@ wide:
 	MOVQ a+8(FP), SI
 	MOVQ b+24(FP), BX
 	MOVQ k+48(FP), CX
-wideloop:
+wholeloop:
 	VBROADCASTSS (SI), Z0
 	PREFETCHT0 0(BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -3488,7 +3488,7 @@ wideloop:
 	ADDQ DX, SI
 	ADDQ R13, BX
 	DECQ CX
-	JGT wideloop
+	JGT wholeloop
 	VBROADCASTSS alpha+64(FP), Z0
 	VMULPS Z0, Z1, Z1
 	VMULPS Z0, Z2, Z2
@@ -3499,7 +3499,7 @@ wideloop:
 	VMULPS Z0, Z7, Z7
 	VMULPS Z0, Z8, Z8
 	TESTQ R11, R11
-	JEQ widestore
+	JEQ wholestore
 	VADDPS 0(R11), Z1, Z1
 	VADDPS 64(R11), Z2, Z2
 	VADDPS 128(R11), Z3, Z3
@@ -3508,7 +3508,7 @@ wideloop:
 	VADDPS 320(R11), Z6, Z6
 	VADDPS 384(R11), Z7, Z7
 	VADDPS 448(R11), Z8, Z8
-widestore:
+wholestore:
 	VMOVUPS Z1, 0(DI)
 	VMOVUPS Z2, 64(DI)
 	VMOVUPS Z3, 128(DI)
@@ -3521,9 +3521,9 @@ widestore:
 	ADDQ $512, DI
 	SUBQ $128, R12
 	TESTQ R11, R11
-	JEQ wide
+	JEQ whole
 	ADDQ $512, R11
-	JMP wide
+	JMP whole
 v8:
 	MOVQ R12, CX
 	SUBQ $112, CX

@@ -2671,8 +2671,8 @@ v1h1storeend:
 done:
 	RET
 
-// func wideNEON(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
-TEXT ·wideNEON(SB), NOSPLIT, $0-68
+// func rowNEON(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+TEXT ·rowNEON(SB), NOSPLIT, $0-68
 	MOVD c+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD lda+16(FP), R2
@@ -2684,7 +2684,7 @@ TEXT ·wideNEON(SB), NOSPLIT, $0-68
 	LSL $2, R2
 	LSL $2, R4
 	LSL $4, R4, R7
-wide:
+whole:
 	CMP $32, R10
 	BLT v8
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
@@ -2698,7 +2698,7 @@ wide:
 	MOVD R1, R14
 	MOVD R3, R15
 	MOVD R6, R19
-wideloop:
+wholeloop:
 	FMOVS (R14), F0
 	ADD R7, R15, R8
 	PRFM 0(R8), PLDL1KEEP
@@ -2722,7 +2722,7 @@ wideloop:
 	ADD R2, R14
 	ADD R4, R15
 	SUBS $1, R19
-	BGT wideloop
+	BGT wholeloop
 	FMOVS alpha+64(FP), F0
 	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
 	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
@@ -2732,7 +2732,7 @@ wideloop:
 	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	CBZ R5, widestore
+	CBZ R5, wholestore
 	FMOVQ 0(R5), F16
 	WORD $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
 	FMOVQ 16(R5), F16
@@ -2749,7 +2749,7 @@ wideloop:
 	WORD $0x4e30d4e7 // fadd v7.4s, v7.4s, v16.4s
 	FMOVQ 112(R5), F16
 	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
-widestore:
+wholestore:
 	FMOVQ F1, 0(R0)
 	FMOVQ F2, 16(R0)
 	FMOVQ F3, 32(R0)
@@ -2761,9 +2761,9 @@ widestore:
 	ADD $128, R3
 	ADD $128, R0
 	SUB $32, R10
-	CBZ R5, wide
+	CBZ R5, whole
 	ADD $128, R5
-	B wide
+	B whole
 v8:
 	CMP $28, R10
 	BLE v7

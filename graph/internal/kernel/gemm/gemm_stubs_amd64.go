@@ -21,7 +21,7 @@ func colsAVX512(
 // The same for one row of a and n columns.
 //
 //go:noescape
-func wideAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+func rowAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
 // The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l].
 //
@@ -74,7 +74,7 @@ func colsAVX2(
 	d *float32, ldd int, k int, m int, n int, alpha float32)
 
 //go:noescape
-func wideAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+func rowAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
 //go:noescape
 func dotsAVX2(c *float32, a *float32, b *float32, ldb int, d *float32, k int, n int, alpha float32)

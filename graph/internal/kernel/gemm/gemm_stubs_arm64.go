@@ -14,7 +14,7 @@ func colsNEON(
 // The same for one row of a and n columns.
 //
 //go:noescape
-func wideNEON(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+func rowNEON(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
 // The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l].
 //

@@ -8,7 +8,7 @@ type microkernels struct {
 	lanes          int // numbers in a vector
 	height         int // of a tile of c in registers, which is two vectors wide
 	rows, cols     tileKernel
-	wide           func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k, n int, alpha float32)
+	row            func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k, n int, alpha float32)
 	dots           func(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
 	copyStrip      func(dst, src *float32, ld, k int)
 	transposeStrip func(dst, src *float32, ld, n int)
@@ -100,7 +100,7 @@ func (s *microkernels) single(g *product[float32], i, left, right int) {
 		apart = g.a.Stride
 	}
 	for l := 0; l < g.k; l += step {
-		s.wide(g.c.pointer(i, left), g.a.pointer(i, l), apart, g.b.pointer(l, left), g.b.Stride,
+		s.row(g.c.pointer(i, left), g.a.pointer(i, l), apart, g.b.pointer(l, left), g.b.Stride,
 			d.pointerOrNil(i, left), min(step, g.k-l), right-left, g.alpha)
 		d = g.c
 	}

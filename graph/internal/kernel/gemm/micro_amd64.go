@@ -6,11 +6,11 @@ import "golang.org/x/sys/cpu"
 
 var (
 	gemmAVX512 = microkernels{
-		16, 12, rowsAVX512, colsAVX512, wideAVX512, dotsAVX512,
+		16, 12, rowsAVX512, colsAVX512, rowAVX512, dotsAVX512,
 		copyStripAVX512, transposeStripAVX512, peakAVX512, nil,
 	}
 	gemmAVX2 = microkernels{
-		8, 6, rowsAVX2, colsAVX2, wideAVX2, dotsAVX2, copyStripAVX2, transposeStripAVX2, peakAVX2, nil,
+		8, 6, rowsAVX2, colsAVX2, rowAVX2, dotsAVX2, copyStripAVX2, transposeStripAVX2, peakAVX2, nil,
 	}
 )
 

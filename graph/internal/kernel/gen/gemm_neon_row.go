@@ -11,20 +11,20 @@ func (g *gen) neonRow() {
 		{"c", "R0"}, {"a", "R1"}, {"lda", "R2"}, {"b", "R3"}, {"ldb", "R4"}, {"d", "R5"}, {"k", "R6"}, {"n", "R10"},
 		{"alpha", ""},
 	}
-	g.function("wide", "The same for one row of a and n columns.", args, func() {
+	g.function("row", "The same for one row of a and n columns.", args, func() {
 		g.op("LSL $2, R2")
 		g.op("LSL $2, R4")
 		g.op("LSL $%d, R4, R7", ahead)
-		g.line("wide:")
+		g.line("whole:")
 		g.op("CMP $%d, R10", most*g.lanes)
 		g.op("BLT v%d", most)
-		g.neonColumns("wide", most, false)
+		g.neonColumns("whole", most, false)
 		g.op("ADD $%d, R3", most*g.bytes())
 		g.op("ADD $%d, R0", most*g.bytes())
 		g.op("SUB $%d, R10", most*g.lanes)
-		g.op("CBZ R5, wide")
+		g.op("CBZ R5, whole")
 		g.op("ADD $%d, R5", most*g.bytes())
-		g.op("B wide")
+		g.op("B whole")
 		for vectors := most; vectors > 0; vectors-- {
 			label, next := fmt.Sprintf("v%d", vectors), fmt.Sprintf("v%d", vectors-1)
 			if vectors == 1 {

@@ -10,21 +10,21 @@ func (g *gen) row() {
 		{"c", "DI"}, {"a", ""}, {"lda", "DX"}, {"b", ""}, {"ldb", "R13"}, {"d", "R11"}, {"k", ""}, {"n", "R12"},
 		{"alpha", ""},
 	}
-	g.function("wide", "The same for one row of a and n columns.", args, func() {
+	g.function("row", "The same for one row of a and n columns.", args, func() {
 		g.inBytes("DX", "R13")
 		g.op("MOVQ R13, R8")
 		g.op("SHLQ $%d, R8", ahead)
-		g.line("wide:")
+		g.line("whole:")
 		g.op("CMPQ R12, $%d", most*g.lanes)
 		g.op("JLT v%d", most)
-		g.columns("wide", most, false)
+		g.columns("whole", most, false)
 		g.op("ADDQ $%d, %s", most*g.bytes(), g.args["b"])
 		g.op("ADDQ $%d, DI", most*g.bytes())
 		g.op("SUBQ $%d, R12", most*g.lanes)
 		g.op("TESTQ R11, R11")
-		g.op("JEQ wide")
+		g.op("JEQ whole")
 		g.op("ADDQ $%d, R11", most*g.bytes())
-		g.op("JMP wide")
+		g.op("JMP whole")
 		for vectors := most; vectors > 0; vectors-- {
 			label, next := fmt.Sprintf("v%d", vectors), fmt.Sprintf("v%d", vectors-1)
 			if vectors == 1 {
