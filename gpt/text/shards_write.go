@@ -110,5 +110,8 @@ func writeShard(
 	if err := buffer.Flush(); err != nil {
 		return e, errors.WithStack(err)
 	}
+	if err := f.Sync(); err != nil {
+		return e, errors.WithStack(err)
+	}
 	return e, errors.WithStack(f.Close())
 }

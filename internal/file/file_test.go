@@ -302,12 +302,71 @@ func TestIsNumber(t *testing.T) {
 	}
 }
 
-// Replace returns the error of creating the temporary file, and of closing it.
+// Replace flushes the content before it renames the file, and the new name before it returns. If a step fails, Replace
+// returns its error and leaves no temporary file; before the rename the old content stays.
+func TestReplaceFlushes(t *testing.T) {
+	all := []string{"write", "sync", "rename", "syncDir"}
+	for failing := range len(all) + 1 {
+		dir := t.TempDir()
+		path, failure := put(t, filepath.Join(dir, "a"), "old"), errors.New("failure")
+		var steps []string
+		step := func(name string) error {
+			if steps = append(steps, name); len(steps)-1 == failing {
+				return failure
+			}
+			return nil
+		}
+		err := replace(path, func(w io.Writer) error {
+			io.WriteString(w, "new")
+			return step("write")
+		}, disk{
+			sync: func(f *os.File) error {
+				if content, err := os.ReadFile(f.Name()); err != nil || string(content) != "new" {
+					t.Errorf("sync: got %q, %v, want a file with the new content", content, err)
+				}
+				return step("sync")
+			},
+			rename: func(from, to string) error {
+				if err := step("rename"); err != nil {
+					return err
+				}
+				return os.Rename(from, to)
+			},
+			syncDir: func(got string) error {
+				if got != dir {
+					t.Errorf("syncDir: got %s, want %s", got, dir)
+				}
+				return step("syncDir")
+			},
+		})
+		content, want := "new", failure
+		if failing == len(all) {
+			want = nil
+		}
+		if failing < 3 {
+			content = "old"
+		}
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("step %d fails: got error %v, want %v", failing, err, want)
+		}
+		if got := all[:min(failing+1, len(all))]; !slices.Equal(steps, got) {
+			t.Errorf("step %d fails: got steps %v, want %v", failing, steps, got)
+		}
+		if got, _ := Read(path, 9); string(got) != content {
+			t.Errorf("step %d fails: got content %q, want %q", failing, got, content)
+		}
+		if got := names(t, dir); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("step %d fails: got files %v, want a alone", failing, got)
+		}
+	}
+}
+
+// Replace returns the error of creating the temporary file under the name of the file, and the error of closing it.
 func TestReplaceErrors(t *testing.T) {
 	write := func(io.Writer) error { return nil }
 	path := filepath.Join(t.TempDir(), "nowhere", "a")
-	if err := Replace(path, write); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("in no directory: got %v", err)
+	if err := Replace(path, write); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path+":") {
+		t.Errorf("in no directory: got %v, want an error that names %s", err, path)
 	}
 	path = put(t, filepath.Join(t.TempDir(), "a"), "old")
 	err := Replace(path, func(w io.Writer) error { return w.(io.Closer).Close() })

@@ -12,17 +12,28 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Replace writes a regular file under a temporary name, .base-123 in the same directory, and then renames it. No reader
-// sees half a file, and the old one stays if writing fails. Replace also removes such temporary files of the same base
-// that killed processes left.
+// Replace writes a regular file under a temporary name, .base-123 in the same directory, flushes it to the disk, and
+// then renames it. No reader sees half a file, not even after a power failure, and the old one stays if writing fails.
+// Replace also removes such temporary files of the same base that killed processes left.
 func Replace(path string, write func(io.Writer) error) error {
+	return replace(path, write, disk{(*os.File).Sync, os.Rename, SyncDir})
+}
+
+// disk holds the steps of Replace between writing and returning. Tests record them and make each of them fail.
+type disk struct {
+	sync    func(*os.File) error // flushes the content of a file
+	rename  func(from, to string) error
+	syncDir func(dir string) error // flushes the names in a directory
+}
+
+func replace(path string, write func(io.Writer) error, d disk) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "replace", Path: path, Err: irregular(info.Mode())}
 	}
 	Sweep(filepath.Dir(path), prefix(path), isNumber)
 	f, holder, err := temporary(path)
 	if err != nil {
-		return err
+		return withPath(err, path)
 	}
 	defer holder.Close() // after the rename: until then Sweep would take the file for one of a killed process
 	defer os.Remove(f.Name())
@@ -30,10 +41,25 @@ func Replace(path string, write func(io.Writer) error) error {
 	if err := errors.Wrap(write(f), path); err != nil {
 		return err
 	}
+	// A system may write the new name to the disk before the content: after a power failure the file would be empty.
+	if err := d.sync(f); err != nil {
+		return withPath(err, path)
+	}
 	if err := f.Close(); err != nil {
+		return withPath(err, path)
+	}
+	if err := d.rename(f.Name(), path); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return d.syncDir(filepath.Dir(path))
+}
+
+// withPath returns an error that names the temporary file as one that names path, which the caller knows.
+func withPath(err error, path string) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return &fs.PathError{Op: e.Op, Path: path, Err: e.Err}
+	}
+	return err
 }
 
 // prefix returns the beginning of the temporary names for the file at path.
