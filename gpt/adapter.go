@@ -33,9 +33,10 @@ func OpenAdapter(dir string) (*Adapter, error) {
 func (a *Adapter) empty() bool { return a == nil || a.folder == nil }
 
 // Adapted returns a model for batches of batch sequences that shares the weights of m and has room for each of these
-// adapters, one at a time. No adapter is in use at first, so the model computes the same function as m.
+// adapters, one at a time. No adapter is in use at first, so the model computes the same function as m. The weights of
+// m may be packed; adapters are float32 beside them.
 func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
-	if err := m.loose(); err != nil {
+	if err := m.Check(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -94,11 +95,18 @@ func (m *Model) Unmerge(a *Adapter) error {
 
 // use sets the adapters to a if sign is 1, and subtracts a from the weights if sign is −1.
 func (m *Model) use(a *Adapter, sign float64) error {
-	switch err := m.loose(); {
-	case err != nil:
+	check := m.Check
+	if sign < 0 {
+		check = m.loose
+	}
+	if err := check(); err != nil {
 		return err
-	case m.Config.LoraR == 0:
+	}
+	if m.Config.LoraR == 0 {
 		return errors.New("adapter: the model has no room for one, lora_r is 0: Adapted returns one that has")
+	}
+	if err := m.looseAdapters(); err != nil {
+		return err
 	}
 	var values []peft.Pair
 	if a != nil {
@@ -139,16 +147,31 @@ func (m *Model) use(a *Adapter, sign float64) error {
 	return err
 }
 
+// looseAdapters returns an error unless the adapters have numbers, beside weights that may be packed.
+func (m *Model) looseAdapters() error {
+	for _, l := range m.adapters {
+		for _, a := range l.Adapters {
+			if err := unpacked([]graph.Expr{a.Down, a.Up}); err != nil {
+				return errors.WithMessage(err, "adapter")
+			}
+		}
+	}
+	return nil
+}
+
 // SaveAdapter writes the model's adapters as a PEFT folder. If dir exists, it must be an empty directory. base is the
 // name that the folder gives to the base model, such as openai-community/gpt2. If several of our adapters belong to one
 // matrix of the family, like those of q, k and v for GPT-2's c_attn, the folder has their ranks one after another,
 // which is exactly the same function.
 func (m *Model) SaveAdapter(dir, base string) error {
-	switch err := m.loose(); {
-	case err != nil:
+	if err := m.Check(); err != nil {
 		return err
-	case m.Config.LoraR == 0:
+	}
+	if m.Config.LoraR == 0 {
 		return errors.New("adapter: the model has none, lora_r is 0")
+	}
+	if err := m.looseAdapters(); err != nil {
+		return err
 	}
 	o, err := m.plan.outline()
 	if err != nil {
@@ -200,9 +223,10 @@ func adapterNumbers(layers []*nn.LoRA) (list [][]float64) {
 }
 
 // Merge adds every adapter to its weight, w + s·d·u, and sets u to 0: the model computes the same function. A second
-// Merge changes nothing.
+// Merge changes nothing, and neither does Merge if the weights are packed: LoadModel or LoadCropped reads a GGUF file
+// into numbers, with which adapters can be merged.
 func (m *Model) Merge() {
-	if m == nil {
+	if m == nil || unpacked(m.Params()) != nil {
 		return
 	}
 	m.Graph.Exclusive(m.merge)

@@ -392,3 +392,85 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		t.Errorf("beside another: %v off", d)
 	}
 }
+
+// An adapter beside packed weights computes what it computes beside the same weights as numbers, is saved again as the
+// same bytes, and can be left again. Packed weights take no merge, and Unmerge and packed adapters are refused.
+func TestAdapterBesidePackedWeights(t *testing.T) {
+	c := wide(tiny())
+	m := model32Of(t, c)
+	for _, p := range m.Params() {
+		for i, x := range p.Tensor().F32 { // as bfloat16 holds it
+			p.Tensor().F32[i] = math.Float32frombits(math.Float32bits(x) &^ 0xffff)
+		}
+	}
+	c.LoraR, c.LoraAlpha = 2, 3
+	a := adapterFolder(t, scrambledLike(t, c))
+	with := adapted(t, m, a)
+	base, want := logitsAfter(t, with), using(t, with, a)
+	packed := adapted(t, mustPack(t, m, graph.BF16), a)
+	if d := relative(using(t, packed, a), want, 0); !(d <= 1e-5) {
+		t.Errorf("beside packed weights: off by %.2g of the logits beside numbers", d)
+	}
+	packed.Merge()
+	if d := relative(logitsAfter(t, packed), want, 0); !(d <= 1e-5) {
+		t.Errorf("after Merge: off by %.2g of the logits before", d)
+	}
+	if diff := cmp.Diff(matricesOf(t, a), matricesOf(t, adapterFolder(t, packed))); diff != "" {
+		t.Errorf("saved again: -want +got:\n%s", diff)
+	}
+	if d := relative(using(t, packed, nil), base, 0); !(d <= 1e-5) || relative(base, want, 0) < 0.01 {
+		t.Errorf("without the adapter: off by %.2g of the base's logits", d)
+	}
+	mustContain(t, packed.Unmerge(a), "its weights are packed")
+	_, err := packed.Plain(1)
+	mustContain(t, err, "its weights are packed")
+	c.LoraR = 64 // large enough to be packed too
+	mustContain(t, mustPack(t, scrambledLike(t, c), graph.BF16).Use(nil), "adapter: model: its weights are packed, ", "lora_")
+}
+
+// A model with an adapter has dropout if its base has it: the base of a checkpoint has none until training begins.
+func TestAdaptedHasTheDropoutOfItsBase(t *testing.T) {
+	c := lora(2, 3)
+	a := adapterFolder(t, scrambled(t, c))
+	c = tiny()
+	c.Dropout = 0.5
+	base := scrambled(t, c)
+	for _, training := range []bool{true, false} {
+		base.Graph.SetTraining(training)
+		m := adapted(t, base, a)
+		for _, m := range []*Model{m, plain(t, m)} {
+			p, err := graph.Compile(m.Logits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var runs [2][]float64
+			for i := range runs {
+				m.Graph.SetStep(uint64(i))
+				if err := p.Run(); err != nil {
+					t.Fatal(err)
+				}
+				runs[i] = p.Value().Floats()
+			}
+			if got := !cmp.Equal(runs[0], runs[1]); got != training {
+				t.Errorf("training %t, lora_r %d: got dropout %t", training, m.Config.LoraR, got)
+			}
+		}
+	}
+}
+
+func plain(t testing.TB, m *Model) *Model {
+	t.Helper()
+	without, err := m.Plain(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return without
+}
+
+// scrambledLike returns a float32 model with numbers in its adapters.
+func scrambledLike(t testing.TB, c Config) *Model {
+	t.Helper()
+	m := model32Of(t, c)
+	scramble(m.Params(), 7)
+	return m
+}

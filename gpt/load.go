@@ -33,13 +33,15 @@ func Open(dir string, own ...parts.Registry) (*Model, text.Tokenizer, error) {
 // OpenCropped is like Open, but returns a model for shorter sequences of blockSize tokens, without the weights of later
 // positions. Masks and tables of positions are smaller then, and training needs less memory.
 func OpenCropped(dir string, blockSize int, own ...parts.Registry) (*Model, text.Tokenizer, error) {
-	return openModel(dir, func(s source) (source, error) { return s.cropped(blockSize) }, parts.Join(own...))
+	return openModel(dir, cropTo(blockSize), parts.Join(own...))
 }
 
 // cut returns the part of a source that is read.
 type cut func(source) (source, error)
 
 func uncropped(s source) (source, error) { return s, nil }
+
+func cropTo(blockSize int) cut { return func(s source) (source, error) { return s.cropped(blockSize) } }
 
 func openModel(dir string, crop cut, own parts.Registry) (*Model, text.Tokenizer, error) {
 	cp, err := checkpoint.Load(dir, fits(crop, own))
@@ -69,6 +71,11 @@ func openModel(dir string, crop cut, own parts.Registry) (*Model, text.Tokenizer
 // looks ahead.
 func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, error) {
 	return loadModel(g, cp, uncropped, parts.Join(own...), nil)
+}
+
+// LoadCropped is LoadModel for shorter sequences of blockSize tokens, as OpenCropped is Open.
+func LoadCropped(g *graph.Graph, cp *checkpoint.Checkpoint, blockSize int, own ...parts.Registry) (*Model, error) {
+	return loadModel(g, cp, cropTo(blockSize), parts.Join(own...), nil)
 }
 
 // loadModel is LoadModel. The matrices in stored, which may be nil, stay there.

@@ -238,11 +238,14 @@ func (m *Model) loose() error {
 	if err := m.Check(); err != nil {
 		return err
 	}
-	for _, p := range m.Params() {
-		if t := p.Tensor(); t.Len() == 0 {
-			return errors.Errorf("model: its weights are packed, %s among them: "+
-				"want the model from which they were packed", p.Name())
-		}
+	return unpacked(m.Params())
+}
+
+// unpacked returns an error that names the first packed parameter, if there is one.
+func unpacked(params []graph.Expr) error {
+	if i := slices.IndexFunc(params, packed); i >= 0 {
+		return errors.Errorf("model: its weights are packed, %s among them: "+
+			"want the model from which they were packed", params[i].Name())
 	}
 	return nil
 }

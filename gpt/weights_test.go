@@ -337,10 +337,9 @@ func TestPackedRefuses(t *testing.T) {
 
 	packed := mustPack(t, m, graph.Int8)
 	_, again := packed.Packed(graph.BF16)
-	_, adapted := packed.Adapted(1, &Adapter{})
 	for what, err := range map[string]error{
-		"pack again": again, "adapt": adapted, "write": packed.WriteWeights(io.Discard), "read": packed.ReadWeights(nil),
-		"export": packed.Export(t.TempDir(), nil, safetensors.F32), "use": packed.Use(nil),
+		"pack again": again, "write": packed.WriteWeights(io.Discard), "read": packed.ReadWeights(nil),
+		"export": packed.Export(t.TempDir(), nil, safetensors.F32),
 	} {
 		t.Run(what, func(t *testing.T) { mustContain(t, err, "its weights are packed", "h.0.attn.c_attn.weight") })
 	}

@@ -108,14 +108,14 @@ func (g *Graph) clear(dtype Dtype, pool *kernel.Pool) {
 
 // Sibling returns an empty Graph of the same type, seed and threads that shares parameters with g: a parameter declared
 // under a name that g has uses the same memory. This allows training in one graph and decoding in the other. The edits
-// of Edit and the scopes of Spell apply to the sibling too.
+// of Edit and the scopes of Spell apply to the sibling too, and it begins with g's switch of SetTraining.
 func (g *Graph) Sibling() *Graph {
 	if !g.exists() {
 		return g.orFailed("")
 	}
 	s := &Graph{Kernels: g.Kernels, seed: g.seed, limit: g.limit, store: g.store}
 	s.clear(g.ops.Dtype, g.ops.Pool)
-	s.ops.Salt = g.ops.Salt
+	s.ops.Salt, s.ops.Run.Training = g.ops.Salt, g.ops.Run.Training
 	s.places.edits, s.places.equations = maps.Clone(g.places.edits), maps.Clone(g.places.equations)
 	return s
 }

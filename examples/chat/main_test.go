@@ -14,6 +14,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
@@ -229,6 +230,22 @@ func TestModels(t *testing.T) {
 	want := says(t, "Hi\n", "-template", "chatml", "-model", dir, "-tokens", "6", "-temperature", "0")
 	if got := says(t, "Hi\n", "-template", "chatml", "-model", path, "-tokens", "6", "-temperature", "0"); got != want {
 		t.Errorf("a GGUF file: got %q, want %q", got, want)
+	}
+	packed, adapter := filepath.Join(t.TempDir(), "packed.gguf"), filepath.Join(t.TempDir(), "adapter")
+	must(t, m.Export(packed, tok, "BF16"))
+	c := m.Config
+	c.LoraR, c.LoraAlpha = 2, 4
+	tuned, err := gpt.New(graph.New(graph.Float32, 3), c, 1)
+	must(t, err)
+	for _, p := range tuned.Trainable() {
+		for i := range p.Tensor().F32 {
+			p.Tensor().F32[i] = float32(i%7) - 3
+		}
+	}
+	must(t, tuned.SaveAdapter(adapter, packed))
+	base := says(t, "Hi\n", "-model", packed, "-template", "chatml", "-tokens", "6", "-temperature", "0")
+	if got := says(t, "Hi\n", "-model", packed, "-adapter", adapter, "-template", "chatml", "-tokens", "6", "-temperature", "0"); got == base || got == "" {
+		t.Errorf("with an adapter beside packed weights: got %q as without", got)
 	}
 	if got := says(t, "Hi\n", "-model", dir, "-template", "chatml", "-tokens", "6", "-weights", "int8"); got == "" {
 		t.Error("int8 weights: got nothing")

@@ -10,7 +10,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -22,36 +21,18 @@ func openAt(dir string, blockSize int) (*gpt.Model, text.Tokenizer, error) {
 	return gpt.OpenCropped(dir, blockSize)
 }
 
-// convert writes the model, with its adapter merged, to another file or folder. Matrices in a GGUF file are read as
-// float32.
+// convert writes the model, with its adapter merged, to another file or folder.
 func convert(o options, stdout, stderr io.Writer) error {
-	cp, err := base.Folder().Load(o.model, stderr)
+	s, err := o.source(stderr)
 	if err != nil {
 		return err
 	}
-	defer cp.Close()
-	tok, err := gpt.LoadTokenizer(cp)
+	defer s.Close()
+	m, err := s.merged(o)
 	if err != nil {
 		return err
 	}
-	m, err := gpt.LoadModel(graph.New(graph.Float32, 1), cp)
-	if err != nil {
-		return err
-	}
-	if o.adapter != "" {
-		if m, err = o.adapted(m); err != nil {
-			return err
-		}
-		m.Merge()
-		if m, err = m.Plain(1); err != nil {
-			return err
-		}
-	}
-	template, err := gpt.LoadTemplate(cp)
-	if err != nil {
-		return err
-	}
-	if err := m.Export(o.export, tok, o.dtype, template); err != nil {
+	if err := m.Export(o.export, s.tok, o.dtype, s.template); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "saved %s to %s, with matrices of %s\n", o.model, o.export, o.dtype)

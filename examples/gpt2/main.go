@@ -55,6 +55,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return grpo(ctx, o, stdout, stderr)
 	case "export":
 		return convert(o, stdout, stderr)
+	case "merge":
+		return merge(o, stdout, stderr)
 	}
 	m, tok, err := o.open()
 	if err != nil {
@@ -65,8 +67,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return evaluate(ctx, o, m, tok, stdout, stderr)
 	case "choices":
 		return choose(ctx, o, m, tok, stdout, stderr)
-	case "merge":
-		return merge(o, m, tok, stdout, stderr)
 	}
 	return write(ctx, o, m, tok, stdout, stderr)
 }
@@ -74,15 +74,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // open returns the model, with its adapter in use if there is one.
 func (o options) open() (*gpt.Model, text.Tokenizer, error) {
 	m, tok, err := openAt(o.model, o.config.BlockSize)
-	if err != nil || o.adapter == "" {
+	if err != nil {
 		return m, tok, base.Folder().Advise(o.model, err)
 	}
 	m, err = o.adapted(m)
 	return m, tok, err
 }
 
-// adapted returns the model with its adapter in use.
+// adapted returns the model with its adapter in use, if there is one.
 func (o options) adapted(m *gpt.Model) (*gpt.Model, error) {
+	if o.adapter == "" {
+		return m, nil
+	}
 	a, err := gpt.OpenAdapter(o.adapter)
 	if err != nil {
 		return nil, err

@@ -300,6 +300,68 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// What one task writes, every other task reads: adapters and folders tuned from a folder, from GGUF files whose matrices
+// stay packed and from a run's folder, and what a merge and an export make of them. A merge says that it unpacks.
+func TestEveryWriterHasReaders(t *testing.T) {
+	folder, dir := made(t), t.TempDir()
+	text := written(t, strings.Repeat("the hen has a nest\n", 60))
+	jsonLines := func(line string) string { return written(t, strings.Repeat(line+"\n", 12)) }
+	pairs := jsonLines(`{"prompt": "the hen", "chosen": " has a nest", "rejected": " has"}`)
+	prompts := jsonLines(`{"prompt": "the hen", "answer": "a"}`)
+	questions := jsonLines(`{"prompt": "the hen", "choices": [" has", " is"], "answer": 0}`)
+	loss := func(args ...string) float64 {
+		x, _ := strconv.ParseFloat(regexp.MustCompile(`loss (\S+)`).FindStringSubmatch(called(t, append(args, "-eval", text, "-block_size", "16")...))[1], 64)
+		return x
+	}
+	small := []string{"-max_iters", "2", "-batch_size", "2", "-gradient_accumulation_steps", "1", "-block_size", "16", "-learning_rate", "0.02"}
+	models := []string{folder}
+	for _, dtype := range []string{"F16", "Q8_0", "Q4_0"} {
+		models = append(models, filepath.Join(dir, dtype+".gguf"))
+		called(t, "-model", folder, "-export", models[len(models)-1], "-dtype", dtype)
+	}
+	for i, model := range models {
+		writers := map[string][]string{"tune": {"-tune", text, "-lora_r", "2"}}
+		if i%2 == 0 { // of each of these, one folder and one packed file are enough
+			writers["dpo"], writers["grpo"] = []string{"-dpo", pairs}, []string{"-grpo", prompts, "-group", "2", "-length", "3"}
+			writers["full"] = []string{"-tune", text, "-full"}
+		}
+		for name, args := range writers {
+			at := filepath.Join(dir, filepath.Base(model)+" "+name)
+			called(t, slices.Concat([]string{"-model", model, "-out_dir", at}, args, small)...)
+			reads := []string{"-model", model, "-adapter", at}
+			if name == "full" {
+				reads = []string{"-model", at}
+			}
+			with, tol := loss(reads...), 1e-3
+			if base := loss("-model", model); name == "tune" && !(with < base) {
+				t.Errorf("%s: got loss %v with the adapter, want less than %v", at, with, base)
+			}
+			called(t, append(reads, "-prompt", "the hen", "-tokens", "3")...)
+			called(t, append(reads, "-choices", questions)...)
+			copies := map[string][]string{
+				"exported":           append(reads, "-export", at+" exported"),
+				"exported Q8_0.gguf": append(reads, "-export", at+" exported Q8_0.gguf", "-dtype", "Q8_0"),
+			}
+			if name != "full" {
+				copies["merged"] = append(reads, "-merge", "-out_dir", at+" merged")
+			}
+			if strings.HasPrefix(filepath.Base(model), "Q") {
+				tol = 0.02 // beside packed matrices, what they multiply is rounded
+			}
+			for to, args := range copies {
+				out := called(t, args...)
+				if says := strings.Contains(out, "its packed matrices as float32"); to == "merged" && says != strings.HasSuffix(model, ".gguf") {
+					t.Errorf("%s: got %q", at, out)
+				}
+				if got := loss("-model", at+" "+to); !(math.Abs(got-with) <= max(tol, map[bool]float64{true: 0.02}[strings.HasSuffix(to, "gguf")])) {
+					t.Errorf("%s, %s: got loss %v, want %v", at, to, got, with)
+				}
+			}
+			called(t, slices.Concat([]string{"-model", at + " exported Q8_0.gguf", "-tune", text, "-out_dir", at + " again"}, small)...)
+		}
+	}
+}
+
 // A run of our own, even of a network that no family has, is tuned, merged and measured like a folder.
 func TestTuneOwnRun(t *testing.T) {
 	dir, s, unlike := t.TempDir(), strings.Repeat("the hen has a nest\n", 60), strings.Repeat("the mill has a hen\n", 60)

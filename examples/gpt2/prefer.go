@@ -25,6 +25,9 @@ var scores = map[string]func(want, got string) bool{
 
 // dpo tunes a model on pairs of answers, and compares it with the one before on pairs that are held out.
 func dpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	if err := vacant(o.config.OutDir); err != nil {
+		return err
+	}
 	s, err := o.source(stderr)
 	if err != nil {
 		return err
@@ -69,6 +72,9 @@ func dpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
 
 // grpo tunes a model on its own answers to prompts, and compares it with the one before on prompts that are held out.
 func grpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	if err := vacant(o.config.OutDir); err != nil {
+		return err
+	}
 	s, err := o.source(stderr)
 	if err != nil {
 		return err

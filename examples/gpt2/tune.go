@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // source is a model to tune.
@@ -18,11 +19,35 @@ type source struct {
 	template text.Template
 }
 
-// source opens the model, unless out_dir cannot take the tuned one.
-func (o options) source(stderr io.Writer) (s source, err error) {
-	if err := vacant(o.config.OutDir); err != nil {
-		return s, err
+// merged returns the model with its adapter, if there is one, merged into its weights. Those of a GGUF file are read
+// into numbers.
+func (s source) merged(o options) (m *gpt.Model, err error) {
+	g := graph.New(graph.Float32, 1)
+	if o.config.BlockSize == 0 {
+		m, err = gpt.LoadModel(g, s.Checkpoint)
+	} else {
+		m, err = gpt.LoadCropped(g, s.Checkpoint, o.config.BlockSize)
 	}
+	if err != nil || o.adapter == "" {
+		return m, err
+	}
+	if m, err = o.adapted(m); err != nil {
+		return nil, err
+	}
+	m.Merge()
+	return m.Plain(1)
+}
+
+// note says that matrices of a GGUF file, which are packed, were read into numbers.
+func (s source) note() string {
+	if s.GGUF == nil {
+		return ""
+	}
+	return ", its packed matrices as float32"
+}
+
+// source opens the files of the model.
+func (o options) source(stderr io.Writer) (s source, err error) {
 	if s.Checkpoint, err = base.Folder().Load(o.model, stderr); err != nil {
 		return s, err
 	}
@@ -45,6 +70,9 @@ func (o options) store(s source, m *gpt.Model, dir string) error {
 
 // tune trains adapters of a model, or all of its weights, and saves them in out_dir.
 func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	if err := vacant(o.config.OutDir); err != nil {
+		return err
+	}
 	s, err := o.source(stderr)
 	if err != nil {
 		return err
@@ -63,27 +91,22 @@ func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
 }
 
 // merge saves a model with its adapter merged.
-func merge(o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
+func merge(o options, stdout, stderr io.Writer) error {
 	if err := vacant(o.config.OutDir); err != nil {
 		return err
 	}
-	cp, err := base.Folder().Load(o.model, stderr)
+	s, err := o.source(stderr)
 	if err != nil {
 		return err
 	}
-	defer cp.Close()
-	template, err := gpt.LoadTemplate(cp)
+	defer s.Close()
+	m, err := s.merged(o)
 	if err != nil {
 		return err
 	}
-	m.Merge()
-	plain, err := m.Plain(1)
-	if err != nil {
+	if err := save(m, s.tok, o.config.OutDir, s.template); err != nil {
 		return err
 	}
-	if err := save(plain, tok, o.config.OutDir, template); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "saved %s with %s inside to %s\n", o.model, o.adapter, o.config.OutDir)
+	_, err = fmt.Fprintf(stdout, "saved %s with %s inside to %s%s\n", o.model, o.adapter, o.config.OutDir, s.note())
 	return err
 }

@@ -110,6 +110,7 @@ var functions = map[string]any{
 	"gpt.GPT2":                        gpt.GPT2,
 	"gpt.Likeliest":                   gpt.Likeliest,
 	"gpt.LoRATuning":                  gpt.LoRATuning,
+	"gpt.LoadCropped":                 gpt.LoadCropped,
 	"gpt.LoadEnds":                    gpt.LoadEnds,
 	"gpt.LoadModel":                   gpt.LoadModel,
 	"gpt.LoadTemplate":                gpt.LoadTemplate,
