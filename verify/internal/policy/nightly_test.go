@@ -7,37 +7,56 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestNightlyRunsWhatIsNightly: .ci/nightly names exactly the tests whose figures NIGHTLY changes, and the trees of
-// their packages.
+// TestNightlyRunsWhatIsNightly: every test that NIGHTLY changes runs in a part of .ci/nightly, and PROMISES.md has a row
+// for every part, in which at most 20 minutes are recorded.
 func TestNightlyRunsWhatIsNightly(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join(root, ".ci/nightly"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`NIGHTLY=1 go test .*-run '\^\(([\w|]+)\)\$' (.*)`).FindStringSubmatch(string(script))
-	if m == nil {
-		t.Fatal(".ci/nightly has no line NIGHTLY=1 go test … -run '^(…|…)$' PACKAGES")
-	}
-	named, trees, read := strings.Split(m[1], "|"), strings.Fields(m[2]), nightly(t)
-	for test, dirs := range read {
-		if !slices.Contains(named, test) {
-			t.Errorf(".ci/nightly lacks %s of %s, which reads NIGHTLY", test, dirs)
-		}
-		for _, dir := range dirs {
-			in := func(tree string) bool { return inTree(dir, strings.TrimSuffix(strings.TrimPrefix(tree, "./"), "/...")) }
-			if !slices.ContainsFunc(trees, in) {
-				t.Errorf(".ci/nightly lacks the package of %s, %s", test, dir)
+	var trees []string
+	for _, m := range regexp.MustCompile(`(?m)^\t[a-z-]+\) tests (.*?) ;;`).FindAllStringSubmatch(string(script), -1) {
+		for _, word := range strings.Fields(m[1]) {
+			before, rest, _ := strings.Cut(word, "{")
+			list, after, _ := strings.Cut(rest, "}")
+			for _, name := range strings.Split(list, ",") { // one empty name without braces
+				if tree, ok := strings.CutPrefix(before+name+after, "./"); ok {
+					trees = append(trees, tree)
+				}
 			}
 		}
 	}
-	for _, test := range named {
-		if read[test] == nil {
-			t.Errorf(".ci/nightly names %s, which is not a test that reads NIGHTLY", test)
+	tests := nightly(t)
+	for test, dirs := range tests {
+		for _, dir := range dirs {
+			in := func(tree string) bool {
+				below, all := strings.CutSuffix(tree, "/...")
+				return tree == dir || all && inTree(dir, below)
+			}
+			if !slices.ContainsFunc(trees, in) {
+				t.Errorf(".ci/nightly runs no tests of %s; want those of %s, which read NIGHTLY", dir, test)
+			}
 		}
+	}
+	if len(tests) < 30 {
+		t.Errorf("got %d tests that read NIGHTLY, want at least 30", len(tests))
+	}
+	parts := regexp.MustCompile(`(?m)^\t([a-z][a-z0-9-]*)\) `).FindAllStringSubmatch(string(script), -1)
+	for _, m := range parts {
+		row := regexp.MustCompile(`(?m)^\| ` + m[1] + ` \| (\d+\.\d|) \|`).FindStringSubmatch(document(t, "PROMISES.md"))
+		if row == nil {
+			t.Errorf("PROMISES.md has no row of %s, a part of .ci/nightly", m[1])
+		} else if n, _ := strconv.ParseFloat(row[1], 64); n > 20 {
+			t.Errorf("PROMISES.md: %s took %v minutes, want at most 20", m[1], n)
+		}
+	}
+	if len(parts) < 20 {
+		t.Errorf("got %d parts, want at least 20", len(parts))
 	}
 }
 
