@@ -32,7 +32,11 @@ func Random(name string, c gpt.Config, outDir string, stderr io.Writer, special 
 		dir = filepath.Join(cache, "pedestrian")
 	}
 	dir = filepath.Join(dir, name)
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); err == nil {
+	made := func() bool {
+		_, err := os.Stat(filepath.Join(dir, "config.json"))
+		return err == nil
+	}
+	if made() {
 		fmt.Fprintf(stderr, "no -model: using %s, which has random weights\n", dir)
 		return dir, nil
 	}
@@ -47,7 +51,10 @@ func Random(name string, c gpt.Config, outDir string, stderr io.Writer, special 
 		return "", err
 	}
 	fmt.Fprintf(stderr, "no -model: creating a small one with random weights, %s\n", dir)
-	return dir, m.Export(dir, tok, safetensors.F32)
+	if err := m.Export(dir, tok, safetensors.F32); err != nil && !made() { // by another process meanwhile
+		return "", err
+	}
+	return dir, nil
 }
 
 // Ends returns the tokens with which, according to its files, a model ends a text, and those with which published
