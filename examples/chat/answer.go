@@ -94,27 +94,55 @@ func (e errTooLong) Error() string {
 
 // prompt returns the tokens of a conversation. If cut, and if the conversation leaves no room for an answer, it leaves
 // out the earliest messages except a system message and the last one, up to the next message of the user.
-func (e *engine) prompt(messages []text.Message, tokens int, cut bool) ([]int, error) {
-	room := min(tokens, e.context/4)
-	for {
-		ids, _, err := e.template.Conversation(e.tok, messages...)
-		if err != nil {
-			return nil, err
+//
+// A template may write a message in view of the others, so a shorter conversation has to be rendered as a whole. prompt
+// therefore looks for the longest one that fits from its end: the work grows with the context, and not with the
+// messages that are left out.
+func (e *engine) prompt(ctx context.Context, messages []text.Message, tokens int, cut bool) ([]int, error) {
+	system, starts := beginnings(messages)
+	from := func(start int) (ids []int, roomy bool, err error) {
+		if ctx.Err() != nil {
+			return nil, false, context.Cause(ctx)
 		}
-		first := 0
-		if messages[0].Role == "system" {
-			first = 1
-		}
-		if cut && len(ids)+room > e.context+1 && first < len(messages)-1 {
-			next := first + 1
-			for next < len(messages)-1 && messages[next].Role != "user" {
-				next++
-			}
-			messages = slices.Concat(messages[:first], messages[next:])
-			continue
-		}
-		return ids, e.fits(ids)
+		ids, _, err = e.template.Conversation(e.tok, slices.Concat(messages[:system], messages[starts[start]:])...)
+		return ids, len(ids)+min(tokens, e.context/4) <= e.context+1, err
 	}
+	good, bad := len(starts)-1, -1 // there is room from good on, but not from bad
+	if !cut {
+		good = 0
+	}
+	ids, roomy, err := from(good)
+	for step := 1; err == nil && roomy && bad+1 < good; {
+		next := max(bad+1, good-step)
+		if step *= 2; bad >= 0 {
+			next = (bad + good) / 2
+		}
+		var more []int
+		switch more, roomy, err = from(next); {
+		case err != nil:
+		case roomy:
+			ids, good = more, next
+		default:
+			bad, roomy = next, true
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ids, e.fits(ids)
+}
+
+// beginnings returns the number of messages of the system, which stay, and the places at which the rest may begin.
+func beginnings(messages []text.Message) (system int, starts []int) {
+	if len(messages) > 1 && messages[0].Role == "system" {
+		system = 1
+	}
+	for i, m := range messages {
+		if i == system || i > system && (m.Role == "user" || i == len(messages)-1) {
+			starts = append(starts, i)
+		}
+	}
+	return system, starts
 }
 
 // continues returns the tokens of a text to continue. If cut, the beginning of one that is too long is left out.

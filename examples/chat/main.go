@@ -12,7 +12,8 @@
 // The server answers POST /v1/chat/completions and /v1/completions, also as a stream, and GET /v1/models. It accepts
 // temperature, top_p, top_k, min_p, seed, stop, max_tokens, logprobs, and the penalties of frequency, presence and
 // repetition, whose defaults are the flags. Every other key that would change an answer is refused by name, such as
-// tools. Conversations share batches: they join and leave at any token (package gpt/decode).
+// tools; what is ignored, such as reasoning_effort, is logged. Conversations share batches: they join and leave at any
+// token (package gpt/decode). Requests are bounded in number and in memory before they are read.
 package main
 
 import (
@@ -51,5 +52,5 @@ func (c chat) run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		defer e.start()()
 		return newTerminal(o, e, c, stdout).talk(ctx)
 	}
-	return serveUntil(program.Interruptible(ctx, c.interrupts), o, e, stdout)
+	return serveUntil(program.Interruptible(ctx, c.interrupts), o, e, stdout, stderr)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pkg/errors"
 )
@@ -20,7 +22,10 @@ type reply struct {
 	chat    bool
 	id      string
 	created int64
-	offset  int // of the next token's text, in bytes
+	offset  int    // of the next token's text, in bytes
+	begun   bool   // a part of the stream has been sent
+	speak   func() // is called before anything is written: see presence
+	leave   func() // gives back the place, before the client knows that its answer is complete
 }
 
 // complete answers a request to complete a chat, or a text.
@@ -31,22 +36,63 @@ func (s *server) complete(chat bool) http.HandlerFunc {
 		if chat {
 			kind = "chatcmpl"
 		}
-		err := error(s.stopped())
-		if !s.stopping.Load() {
-			r.id = fmt.Sprintf("%s-%d-%d", kind, r.created, s.count.Add(1))
-			var q question
-			if r.request, q, err = s.question(w, h, chat); err == nil {
-				if r.stream {
-					err = r.streams(h.Context(), w, q)
-				} else {
-					err = r.whole(h.Context(), w, q)
-				}
-			}
-		}
-		if err != nil {
-			fail(w, s.failureOf(err)) // a client that left does not read it
+		r.id = fmt.Sprintf("%s-%d-%d", kind, r.created, s.count.Add(1))
+		r.speak = func() {}
+		err := s.try(h, func() error { return r.reply(w, h) })
+		r.speak()
+		switch {
+		case err == nil || errors.Is(err, errLeft):
+		case r.begun:
+			r.send(w, s.failureOf(err).object())
+		default:
+			fail(w, s.failureOf(err))
 		}
 	}
+}
+
+// reply answers a request, or returns why not. The request is first admitted, then read and encoded, and then waits.
+func (r *reply) reply(w http.ResponseWriter, h *http.Request) error {
+	switch {
+	case r.stopping.Load():
+		return r.stopped()
+	case len(r.admission.places) == cap(r.admission.places):
+		serve.Unread(w)
+		return r.full()
+	}
+	data, release, err := r.bodyOf(w, h)
+	defer release()
+	if err != nil {
+		serve.Unread(w)
+		return err
+	}
+	ctx, speak := presence(h)
+	r.speak = speak
+	if r.leave, err = r.place(); err != nil {
+		return err
+	}
+	defer r.leave()
+	q, err := r.prepared(ctx, data)
+	release()
+	switch {
+	case err != nil:
+	case r.stream:
+		err = r.streams(ctx, w, q)
+	default:
+		err = r.whole(ctx, w, q)
+	}
+	return program.Cause(ctx, err)
+}
+
+// prepared reads the body of a request and returns its question, as soon as the budget has room for that.
+func (r *reply) prepared(ctx context.Context, data []byte) (q question, err error) {
+	finish, err := r.working(ctx, data)
+	if err != nil {
+		return q, err
+	}
+	defer finish()
+	r.request, q, err = r.question(ctx, data, r.chat)
+	r.note(r.ignored)
+	return q, err
 }
 
 func (s *server) stopped() failure {
@@ -60,9 +106,7 @@ func (s *server) failureOf(err error) failure {
 	case errors.As(err, &f):
 		return f
 	case errors.Is(err, decode.ErrFull):
-		return failure{http.StatusTooManyRequests, "requests", "", "rate_limit_exceeded",
-			fmt.Sprintf("%d answers are being written and %d requests wait: try again later",
-				s.options.lanes, s.options.queue)}
+		return s.full()
 	case errors.Is(err, decode.ErrStopped):
 		return s.stopped()
 	}
@@ -77,6 +121,7 @@ func (r *reply) whole(ctx context.Context, w http.ResponseWriter, q question) er
 		all.tokens = append(all.tokens, p.tokens...)
 		return nil
 	})
+	r.leave()
 	if err != nil {
 		return err
 	}
@@ -86,39 +131,40 @@ func (r *reply) whole(ctx context.Context, w http.ResponseWriter, q question) er
 	}
 	object := r.object(choice)
 	object["usage"] = usage(len(q.prompt), drawn)
+	r.speak()
 	r.write(w, http.StatusOK, object) // a client that left is not an error
 	return nil
 }
 
-// errLeft is the error of a client that has left, or that does not read.
-var errLeft = errors.New("the client has left")
-
-// streams answers in pieces, as server-sent events. An error before the first piece is returned.
-func (r *reply) streams(ctx context.Context, w http.ResponseWriter, q question) error {
-	control, begun := http.NewResponseController(w), false
-	send := func(object any) error {
-		data, err := json.Marshal(object)
-		if err != nil {
-			return err
-		}
-		if err := control.SetWriteDeadline(time.Now().Add(r.patience)); err != nil {
-			return errLeft
-		}
-		if !begun {
-			begun = true
-			w.Header().Set("Content-Type", "text/event-stream")
-			w.Header().Set("Cache-Control", "no-store")
-		}
-		if _, err := fmt.Fprintf(w, "data: %s\n\n", data); err != nil || control.Flush() != nil {
-			return errLeft
-		}
-		return nil
+// send writes an event of a stream.
+func (r *reply) send(w http.ResponseWriter, object any) error {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return err
 	}
+	r.speak()
+	control := http.NewResponseController(w)
+	if err := control.SetWriteDeadline(time.Now().Add(r.patience)); err != nil {
+		return errLeft
+	}
+	if !r.begun {
+		r.begun = true
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	if _, err := fmt.Fprintf(w, "data: %s\n\n", data); err != nil || control.Flush() != nil {
+		return errLeft
+	}
+	return nil
+}
+
+// streams answers in pieces, as server-sent events.
+func (r *reply) streams(ctx context.Context, w http.ResponseWriter, q question) error {
 	chunk := func(p part, finish any) error {
 		choice := r.choice(p, finish)
 		if r.chat {
 			delta := map[string]any{}
-			if !begun {
+			if !r.begun {
 				delta["role"] = "assistant"
 			}
 			if finish == nil {
@@ -130,28 +176,22 @@ func (r *reply) streams(ctx context.Context, w http.ResponseWriter, q question) 
 		if r.streamUsage.IncludeUsage {
 			object["usage"] = nil
 		}
-		return send(object)
+		return r.send(w, object)
 	}
 	drawn, finish, err := r.answer(ctx, q, func(p part) error { return chunk(p, nil) })
+	r.leave()
 	if err == nil {
 		err = chunk(part{}, finish)
 	}
 	if err == nil && r.streamUsage.IncludeUsage {
 		object := r.object(nil)
 		object["choices"], object["usage"] = []any{}, usage(len(q.prompt), drawn)
-		err = send(object)
+		err = r.send(w, object)
 	}
-	switch {
-	case errors.Is(err, errLeft) || ctx.Err() != nil:
-		return nil
-	case err != nil && !begun:
-		return err
-	case err != nil:
-		send(r.failureOf(err).object())
-		return nil
+	if err == nil {
+		_, err = w.Write([]byte("data: [DONE]\n\n"))
 	}
-	w.Write([]byte("data: [DONE]\n\n"))
-	return nil
+	return err
 }
 
 func usage(prompt, drawn int) map[string]any {

@@ -2,15 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
-	"time"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -18,7 +16,7 @@ import (
 // request is a request for an answer, in OpenAI's keys.
 type request struct {
 	model       string
-	messages    []map[string]json.RawMessage
+	messages    json.RawMessage
 	prompt      json.RawMessage
 	sampling    sampling
 	seed        *int64
@@ -27,6 +25,7 @@ type request struct {
 	likeliest   int // top_logprobs, or logprobs of /v1/completions
 	logprobs    bool
 	stream      bool
+	ignored     map[string]bool // keys
 	streamUsage struct {
 		IncludeUsage bool `json:"include_usage"`
 	}
@@ -55,14 +54,15 @@ func neutral() map[string][]string {
 		"tools": {`[]`}, "tool_choice": {`"none"`, `"auto"`},
 		"functions": {`[]`}, "function_call": {`"none"`, `"auto"`},
 		"logit_bias": {`{}`}, "response_format": {`{"type":"text"}`}, "modalities": {`["text"]`},
-		"n": {`1`}, "best_of": {`1`}, "echo": {`false`}, "suffix": {`""`},
+		"n": {`1`}, "best_of": {`1`}, "echo": {`false`}, "suffix": {`""`}, "options": {`{}`},
 	}
 }
 
-// harmless lists keys that change no answer.
+// harmless lists keys that are ignored, with a word in the log: they change no answer, or, like reasoning_effort, the
+// answers of other models alone.
 func harmless() []string {
 	return []string{"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
-		"parallel_tool_calls"}
+		"prompt_cache_retention", "parallel_tool_calls", "reasoning_effort", "verbosity", "keep_alive"}
 }
 
 // invalid returns the failure of a key.
@@ -70,31 +70,9 @@ func invalid(key, format string, args ...any) failure {
 	return failure{http.StatusBadRequest, "invalid_request_error", key, "", key + ": " + fmt.Sprintf(format, args...)}
 }
 
-// bodyOf reads the body of a request, which has to arrive within the server's patience.
-func (s *server) bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(s.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, err
-	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.body))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, failure{http.StatusRequestEntityTooLarge, "invalid_request_error", "", "request_too_large",
-			fmt.Sprintf("the request has more than %d bytes (-body)", s.options.body)}
-	case err != nil:
-		return nil, failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body did not arrive"}
-	}
-	err = control.SetReadDeadline(time.Time{})
-	if errors.Is(err, http.ErrNotSupported) {
-		err = nil
-	}
-	return data, err
-}
-
 // read reads a request. Keys and values that are not understood are refused by name.
 func (s *server) read(data []byte, chat bool) (r request, err error) {
-	r.tokens, r.sampling = s.options.tokens, s.options.sampling
+	r.tokens, r.sampling, r.ignored = s.options.tokens, s.options.sampling, map[string]bool{}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil || all == nil {
 		return r, failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body is not an object of JSON"}
@@ -104,7 +82,9 @@ func (s *server) read(data []byte, chat bool) (r request, err error) {
 		raw := all[key]
 		to, known := keys[key]
 		switch {
-		case string(raw) == "null" || slices.Contains(harmless(), key):
+		case string(raw) == "null":
+		case slices.Contains(harmless(), key):
+			r.ignored[key] = true
 		case known:
 			if err := json.Unmarshal(raw, to); err != nil {
 				return r, invalid(key, "got %s, which is not of its type", clipped(raw))
@@ -182,33 +162,57 @@ func (r *request) stops() (list []string, err error) {
 	return list, nil
 }
 
-// conversation returns the messages.
+// conversation returns the messages. It reads one after the other, because thousands of them may be empty.
 func (r *request) conversation() (list []text.Message, err error) {
-	for i, m := range r.messages {
-		at := fmt.Sprintf("messages[%d]", i)
-		var message text.Message
-		for _, key := range slices.Sorted(maps.Keys(m)) {
-			switch raw := m[key]; {
-			case string(raw) == "null" && key != "role":
-			case key == "role":
-				if json.Unmarshal(raw, &message.Role) != nil {
-					return nil, invalid(at+".role", "got %s, want a text", clipped(raw))
-				}
-			case key == "content":
-				if message.Content, err = content(raw); err != nil {
-					return nil, invalid(at+".content", "%v", err)
-				}
-			case key == "annotations" && string(raw) == "[]":
-			default:
-				return nil, invalid(fmt.Sprintf("%s.%.64s", at, key), "this server has no such key")
-			}
+	d := json.NewDecoder(bytes.NewReader(r.messages))
+	if open, err := d.Token(); err != nil || open != json.Delim('[') {
+		return nil, invalid("messages", "got %s, want a list", clipped(r.messages))
+	}
+	for d.More() {
+		at := fmt.Sprintf("messages[%d]", len(list))
+		var keys map[string]json.RawMessage
+		if err := d.Decode(&keys); err != nil {
+			return nil, invalid(at, "want an object")
 		}
-		if message.Role == "developer" { // OpenAI's newer name
-			message.Role = "system"
+		m, err := r.message(at, keys)
+		if err != nil {
+			return nil, err
 		}
-		list = append(list, message)
+		list = append(list, m)
+	}
+	if len(list) == 0 {
+		return nil, invalid("messages", "got none, want 1 or more")
 	}
 	return list, nil
+}
+
+// message returns the message with these keys.
+func (r *request) message(at string, keys map[string]json.RawMessage) (m text.Message, err error) {
+	if raw, given := keys["role"]; given && json.Unmarshal(raw, &m.Role) != nil {
+		return m, invalid(at+".role", "got %s, want a text", clipped(raw))
+	}
+	switch m.Role {
+	case "developer": // OpenAI's newer name
+		m.Role = "system"
+	case "tool", "function":
+		return m, invalid(at+".role", "got %s, want system, user or assistant: this server offers the model no tools, "+
+			"and such a message holds the result of one", m.Role)
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		switch raw := keys[key]; {
+		case key == "role" || string(raw) == "null":
+		case key == "content":
+			if m.Content, err = content(raw); err != nil {
+				return m, invalid(at+".content", "%v", err)
+			}
+		case (key == "annotations" || key == "tool_calls") && string(raw) == "[]":
+		case key == "name":
+			r.ignored["messages.name"] = true
+		default:
+			return m, invalid(fmt.Sprintf("%s.%.64s", at, key), "this server has no such key")
+		}
+	}
+	return m, nil
 }
 
 // content reads a text, or a list of parts that are texts.
@@ -265,13 +269,8 @@ func (s *server) begins(r *request) ([]int, error) {
 	return ids, nil
 }
 
-// question reads a request, and returns it with its prompt and its sampler.
-func (s *server) question(w http.ResponseWriter, h *http.Request, chat bool) (r request, q question, err error) {
-	data, err := s.bodyOf(w, h)
-	if err != nil {
-		serve.Unread(w)
-		return r, q, err
-	}
+// question reads the body of a request, and returns the request with its prompt and its sampler.
+func (s *server) question(ctx context.Context, data []byte, chat bool) (r request, q question, err error) {
 	if r, err = s.read(data, chat); err != nil {
 		return r, q, err
 	}
@@ -282,7 +281,7 @@ func (s *server) question(w http.ResponseWriter, h *http.Request, chat bool) (r 
 	if chat {
 		var messages []text.Message
 		if messages, err = r.conversation(); err == nil {
-			q.prompt, err = s.engine.prompt(messages, r.tokens, s.options.cut)
+			q.prompt, err = s.engine.prompt(ctx, messages, r.tokens, s.options.cut)
 		}
 	} else if q.prompt, err = s.begins(&r); err == nil {
 		q.prompt, err = s.continues(q.prompt, r.tokens, s.options.cut)
@@ -294,5 +293,6 @@ func (s *server) question(w http.ResponseWriter, h *http.Request, chat bool) (r 
 		}
 		err = failure{http.StatusBadRequest, "invalid_request_error", key, "context_length_exceeded", long.Error()}
 	}
+	r.messages, r.prompt = nil, nil // the answer needs their memory no more
 	return r, q, err
 }

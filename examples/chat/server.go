@@ -7,12 +7,17 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
 	"github.com/pkg/errors"
 )
@@ -24,37 +29,43 @@ type server struct {
 	began    time.Time
 	patience time.Duration // how long a client may take to send a request or to read a piece of an answer
 	stopping atomic.Bool
-	count    atomic.Uint64 // of answers
+	count    atomic.Uint64 // of requests to complete something
+
+	admission admission
+	log       *log.Logger
+	noted     sync.Map // keys that requests have had and that are ignored
+}
+
+func newServer(e *engine, o options, stderr io.Writer) *server {
+	return &server{
+		engine: e, options: o, began: time.Now(), patience: 10 * time.Second,
+		admission: newAdmission(o), log: log.New(stderr, "", log.LstdFlags),
+	}
 }
 
 // grace is the time that answers have to end after the server is told to stop.
 const grace = 5 * time.Second
 
 // serveUntil serves until ctx ends, and answers that have begun a little longer.
-func serveUntil(ctx context.Context, o options, e *engine, stdout io.Writer) error {
+func serveUntil(ctx context.Context, o options, e *engine, stdout, stderr io.Writer) error {
 	l, host, err := serve.Listen(o.serve)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "%s: http://%s/v1 and a page at http://%s/; Ctrl-C ends the server\n",
-		e.name, l.Addr(), l.Addr())
+		shown(e.name), l.Addr(), l.Addr())
 	if err := e.chats(); err != nil {
-		fmt.Fprintf(stdout, "only /v1/completions: %v\n", err)
+		fmt.Fprintf(stdout, "only /v1/completions: %s\n", program.Shown(err))
 	}
 	if !serve.Local(host) && o.key == "" {
 		fmt.Fprintln(stdout, "without -key: anybody who reaches this address may use the model")
 	}
-	s := &server{engine: e, options: o, began: time.Now(), patience: 10 * time.Second}
 	defer e.start()()
-	return s.serve(ctx, l, host)
+	return newServer(e, o, stderr).serve(ctx, l, host)
 }
 
 func (s *server) serve(ctx context.Context, l net.Listener, host string) error {
-	server := &http.Server{
-		Handler:           s.handler(host),
-		ReadHeaderTimeout: s.patience, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 14,
-		ErrorLog: log.New(io.Discard, "", 0),
-	}
+	server := s.http(host)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(serve.Limit(l, serve.Connections())) }()
 	select {
@@ -69,6 +80,36 @@ func (s *server) serve(ctx context.Context, l net.Listener, host string) error {
 		server.Close()
 	}
 	return context.Cause(ctx)
+}
+
+// http returns the server of all requests to that host.
+func (s *server) http(host string) *http.Server {
+	return &http.Server{
+		Handler: s.handler(host), ConnContext: withConnection,
+		ReadHeaderTimeout: s.patience, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 14,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+}
+
+// try returns the error of f. A panic is an error, too, and is logged with the kind of the request.
+func (s *server) try(r *http.Request, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Printf("%s: panic: %s\n%s", r.Pattern, program.Shown(errors.Errorf("%v", p)), debug.Stack())
+			err = failure{http.StatusInternalServerError, "server_error", "", "internal_error",
+				"the server failed; its log says where"}
+		}
+	}()
+	return f()
+}
+
+// note logs keys that are ignored, each once.
+func (s *server) note(keys map[string]bool) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if _, noted := s.noted.LoadOrStore(key, true); !noted {
+			s.log.Printf("ignored: %s (this is said once)", key)
+		}
+	}
 }
 
 // handler returns the answers to all requests to a server at that host.
@@ -88,7 +129,11 @@ func (s *server) handler(host string) http.Handler {
 		serve.Unread(w)
 		fail(w, failure{status, "invalid_request_error", "", "foreign_request", message})
 	}
-	return serve.Guard(host, refuse, mux)
+	return serve.Guard(host, refuse, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.try(r, func() error { mux.ServeHTTP(w, r); return nil }); err != nil {
+			fail(w, s.failureOf(err))
+		}
+	}))
 }
 
 // keyed calls h for requests with the server's key.

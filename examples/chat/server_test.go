@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +20,7 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
 // served returns a server with flags, and its address, until the test ends.
@@ -37,8 +41,10 @@ func waiting(t testing.TB, args ...string) (*server, string) {
 	must(t, err)
 	e, err := o.open(io.Discard)
 	must(t, err)
-	s := &server{engine: e, options: o, began: time.Now(), patience: time.Second}
-	h := httptest.NewUnstartedServer(s.handler("127.0.0.1"))
+	s := newServer(e, o, t.Output())
+	s.patience = time.Second
+	h := httptest.NewUnstartedServer(nil)
+	h.Config = s.http("127.0.0.1")
 	h.Listener = serve.Limit(h.Listener, serve.Connections())
 	h.Start()
 	t.Cleanup(h.Close)
@@ -194,7 +200,7 @@ func TestFailures(t *testing.T) {
 		{"chat", `{` + hi + `,"n":2}`, 400, "n", "without it"},
 		{"chat", `{` + hi + `,"response_format":{"type":"json_object"}}`, 400, "response_format", "without it"},
 		{"chat", `{` + hi + `,"logit_bias":{"5":1}}`, 400, "logit_bias", "without it"},
-		{"chat", `{` + hi + `,"reasoning_effort":"low"}`, 400, "reasoning_effort", "no such key"},
+		{"chat", `{` + hi + `,"options":{"temperature":0}}`, 400, "options", "without it"},
 		{"chat", `{` + hi + `,"Temperature":1}`, 400, "Temperature", "no such key"},
 		{"chat", `{` + hi + `,"prompt":"x"}`, 400, "prompt", "no such key"},
 		{"chat", `{` + hi + `,"temperature":-1}`, 400, "", "temperature: got -1"},
@@ -215,10 +221,14 @@ func TestFailures(t *testing.T) {
 		{"chat", `[]`, 400, "", "not an object of JSON"},
 		{"chat", `null`, 400, "", "not an object of JSON"},
 		{"chat", `{`, 400, "", "not an object of JSON"},
-		{"chat", `{"messages":[{"role":"tool","content":"x"}]}`, 400, "", "want system, user or assistant"},
+		{"chat", `{"messages":[{"role":"tool","tool_call_id":"1","content":"x"}]}`, 400, "messages[0].role", "offers the model no tools"},
+		{"chat", `{"messages":[{"role":"user","tool_call_id":"1","content":"x"}]}`, 400, "messages[0].tool_call_id", "no such key"},
+		{"chat", `{"messages":[{"role":3,"content":"x"}]}`, 400, "messages[0].role", "want a text"},
+		{"chat", `{"messages":{}}`, 400, "messages", "want a list"},
+		{"chat", `{"messages":[3]}`, 400, "messages[0]", "want an object"},
 		{"chat", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, 400, "messages[0].content", "of type \"image_url\""},
 		{"chat", `{"messages":[{"role":"user","content":3}]}`, 400, "messages[0].content", "got 3"},
-		{"chat", `{"messages":[{"role":"assistant","tool_calls":[]}]}`, 400, "messages[0].tool_calls", "no such key"},
+		{"chat", `{"messages":[{"role":"assistant","tool_calls":[{}]}]}`, 400, "messages[0].tool_calls", "no such key"},
 		{"chat", `{"messages":[{"role":"user","content":"` + long + `"}]}`, 400, "messages", "more than the context of 60"},
 		{"chat", `{"messages":[{"role":"user","content":"` + strings.Repeat(long, 9) + `"}]}`, 413, "", "more than 2000 bytes"},
 		{"text", `{"prompt":"` + long + `"}`, 400, "prompt", "more than the context of 60"},
@@ -354,7 +364,7 @@ func TestServe(t *testing.T) {
 
 // A client that never reads is left when its patience ends, and holds up no other.
 func TestNeverReads(t *testing.T) {
-	s, url := served(t, "-lanes", "2", "-queue", "0", "-body", "1000000", "-block_size", "1024")
+	s, url := served(t, "-lanes", "2", "-queue", "1", "-body", "1000000", "-block_size", "1024")
 	address, before := strings.TrimPrefix(url, "http://"), runtime.NumGoroutine()
 	c, err := net.Dial("tcp", address)
 	must(t, err)
@@ -384,4 +394,152 @@ func TestNeverReads(t *testing.T) {
 		t.Errorf("got %q after %d answers", list, s.count.Load())
 	}
 	quietly(t, before) // also without the client that never reads, whose connection is still open on its side
+}
+
+// A client that has closed its own direction of the connection gets its answer, in one piece and as a stream, also if it
+// waits in the queue meanwhile. A client of HTTP/1.0 gets no interim answer.
+func TestHalfClosed(t *testing.T) {
+	s, url := waiting(t)
+	address := strings.TrimPrefix(url, "http://")
+	var group sync.WaitGroup
+	for _, more := range []string{"", `,"stream":true`} {
+		group.Go(func() {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			body := `{"prompt":"Hi"` + more + `}`
+			fmt.Fprintf(c, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			c.(*net.TCPConn).CloseWrite()
+			c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			answer, err := http.ReadResponse(bufio.NewReader(skipping{bufio.NewReader(c)}), nil)
+			if err != nil {
+				t.Errorf("%s: %v", body, err)
+				return
+			}
+			if said, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != 200 || !strings.Contains(string(said), "text_completion") {
+				t.Errorf("%s: got status %d, %s and %v", body, answer.StatusCode, said, err)
+			}
+		})
+	}
+	for end := time.Now().Add(10 * time.Second); len(s.admission.places) < 2 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(200 * time.Millisecond) // both are in the queue, and half closed
+	t.Cleanup(s.start())
+	group.Wait()
+}
+
+// skipping is a reader that leaves out interim answers.
+type skipping struct{ *bufio.Reader }
+
+func (s skipping) Read(p []byte) (int, error) {
+	const interim = "HTTP/1.1 102 Processing\r\n\r\n"
+	for {
+		if begin, err := s.Peek(len(interim)); err != nil || string(begin) != interim {
+			return s.Reader.Read(p)
+		}
+		s.Discard(len(interim))
+	}
+}
+
+// frail is a tokenizer that panics.
+type frail struct {
+	text.Tokenizer
+	encode bool // rather than when it decodes
+}
+
+func (f frail) Encode(s string) ([]int, error) {
+	if f.encode {
+		panic("frail \x1b[2J")
+	}
+	return f.Tokenizer.Encode(s)
+}
+
+func (f frail) Decode(ids []int) (string, error) {
+	if !f.encode {
+		panic("frail \x1b[2J")
+	}
+	return f.Tokenizer.Decode(ids)
+}
+
+// late is a tokenizer whose second piece of text panics.
+type late struct {
+	text.Tokenizer
+	calls *int
+}
+
+func (l late) Decode(ids []int) (string, error) {
+	if *l.calls++; *l.calls > 4 {
+		panic("frail \x1b[2J")
+	}
+	return "x", nil
+}
+
+// A panic in a request is logged with the kind of the request and its place, without characters that control a terminal,
+// and answered with status 500, or in the stream that has begun. It keeps no place, and the server goes on.
+func TestPanics(t *testing.T) {
+	s, url := served(t, "-lanes", "1", "-queue", "0")
+	var log bytes.Buffer
+	s.log.SetOutput(&log)
+	tok := s.tok
+	for _, c := range []struct {
+		tok                text.Tokenizer
+		place, body        string
+		status             int
+		kind, want, before string
+	}{
+		{frail{tok, true}, "/v1/chat/completions", `{` + hi + `}`, 500, "POST /v1/chat/completions", `"type":"server_error"`, `{"error"`},
+		{frail{tok, true}, "/v1/chat/completions", `{` + hi + `,"stream":true}`, 500, "POST /v1/chat/completions", `"type":"server_error"`, `{"error"`},
+		{frail{tok, false}, "/v1/completions", `{"prompt":"Hi"}`, 500, "POST /v1/completions", `"code":"internal_error"`, `{"error"`},
+		{late{tok, new(int)}, "/v1/completions", `{"prompt":"Hi","stream":true}`, 200, "POST /v1/completions", `data: {"error"`, `data: {"choices"`},
+	} {
+		s.tok = c.tok
+		log.Reset()
+		status, got := ask(t, url+c.place, c.body)
+		if status != c.status || !strings.Contains(got, c.want) || !strings.HasPrefix(got, c.before) {
+			t.Errorf("%s: got status %d and %s, want %d and %s", c.body, status, got, c.status, c.want)
+		}
+		if said := log.String(); !strings.Contains(said, c.kind+": panic: frail \\x1b[2J") || !strings.Contains(said, "server_test.go:") || strings.Contains(said, "\x1b") {
+			t.Errorf("%s: got the log %q, want %q with the place", c.body, said, c.kind)
+		}
+		s.tok = tok
+		completed(t, url+"/v1/completions", `{"prompt":"Hi"}`)
+	}
+}
+
+// Keys that are ignored are logged once; those that clients send by default are accepted.
+func TestIgnoredKeys(t *testing.T) {
+	s, url := served(t)
+	var log bytes.Buffer
+	s.log.SetOutput(&log)
+	plain := completed(t, url+"/v1/chat/completions", `{`+hi+`}`).Choices[0].Message.Content
+	for key, body := range map[string]string{
+		"reasoning_effort": hi + `,"reasoning_effort":"low"`, "keep_alive": hi + `,"keep_alive":"5m","options":{}`,
+		"metadata": hi + `,"metadata":{"a":"b"}`, "messages.name": `"messages":[{"role":"user","content":"Hi","name":"Ann","tool_calls":[]}]`,
+	} {
+		for range 2 {
+			if got := completed(t, url+"/v1/chat/completions", `{`+body+`}`).Choices[0].Message.Content; got != plain {
+				t.Errorf("%s: got %q, want %q", body, got, plain)
+			}
+		}
+		if n := strings.Count(log.String(), "ignored: "+key+" "); n != 1 {
+			t.Errorf("%s: got the log %q, want it once", key, log.String())
+		}
+	}
+}
+
+// A name with characters that control a terminal does not reach it as they are.
+func TestNameIsShown(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a\x1b[2Jb")
+	must(t, os.Symlink(made(t), dir))
+	var out bytes.Buffer
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	err := chat{}.run(ctx, []string{"-model", dir, "-serve", ":0"}, &out, &out)
+	if err != context.Canceled || strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "a\ufffd[2Jb") {
+		t.Errorf("got %q and %v", out.String(), err)
+	}
 }

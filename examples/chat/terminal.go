@@ -54,7 +54,7 @@ type line struct {
 // talk reads messages and writes answers until the input ends.
 func (t *terminal) talk(ctx context.Context) error {
 	if t.typed {
-		fmt.Fprintf(t.out, "%s, a context of %d tokens; /help lists the commands\n", t.name, t.context)
+		fmt.Fprintf(t.out, "%s, a context of %d tokens; /help lists the commands\n", shown(t.name), t.context)
 	}
 	lines := make(chan line)
 	ctx, end := context.WithCancelCause(ctx)
@@ -145,10 +145,13 @@ func (t *terminal) do(ctx context.Context, s string) (more bool, err error) {
 // reply writes the answer to a message. Ctrl-C ends it, and what was written stays in the conversation.
 func (t *terminal) reply(ctx context.Context, message string) error {
 	messages := append(t.messages, text.Message{Role: "user", Content: message})
-	ids, err := t.prompt(messages, t.options.tokens, t.options.cut)
+	ids, err := t.prompt(ctx, messages, t.options.tokens, t.options.cut)
 	if err != nil {
-		fmt.Fprintf(t.out, "%s; /reset begins a new conversation, "+
-			"-cut leaves out the earliest messages of a long one\n", program.Shown(err))
+		advice := "/reset begins a new conversation"
+		if !t.options.cut {
+			advice += ", -cut leaves out the earliest messages of a long one"
+		}
+		fmt.Fprintf(t.out, "%s; %s\n", program.Shown(err), advice)
 		return nil
 	}
 	answering, stop := context.WithCancel(ctx)

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+	"golang.org/x/sync/semaphore"
+)
+
+// admission bounds the number of requests, and the memory that they take before their answers begin.
+type admission struct {
+	places chan struct{}       // an element for each request that waits for its answer or gets it
+	bodies *semaphore.Weighted // bytes of bodies that are read or that wait
+	work   *semaphore.Weighted // bytes of memory for the conversations that are read, rendered and encoded
+}
+
+// The budget of an admission, in bytes.
+const (
+	bodiesBudget = 64 << 20
+	workBudget   = 128 << 20
+	// workOfByte bounds the memory that a byte of a body takes until its tokens are known: most in a conversation of
+	// empty messages, whose template writes far more than they contain.
+	workOfByte = 32
+)
+
+func newAdmission(o options) admission {
+	return admission{
+		places: make(chan struct{}, o.lanes+o.queue),
+		bodies: semaphore.NewWeighted(max(bodiesBudget, o.body+1)), work: semaphore.NewWeighted(workBudget),
+	}
+}
+
+// full is the failure of a request that finds no place.
+func (s *server) full() failure {
+	return failure{http.StatusTooManyRequests, "requests", "", "rate_limit_exceeded",
+		fmt.Sprintf("%d answers are being written and %d requests wait: try again later",
+			s.options.lanes, s.options.queue)}
+}
+
+// place takes a place for a request, which leave gives back.
+func (s *server) place() (leave func(), err error) {
+	select {
+	case s.admission.places <- struct{}{}:
+		return sync.OnceFunc(func() { <-s.admission.places }), nil
+	default:
+		return nil, s.full()
+	}
+}
+
+// working waits until the budget has room for the work on a body, which release gives back.
+func (s *server) working(ctx context.Context, body []byte) (release func(), err error) {
+	n := min(workBudget, workOfByte*int64(len(body)))
+	return func() { s.admission.work.Release(n) }, s.admission.work.Acquire(ctx, n)
+}
+
+// pieceOfBody is the number of bytes of a body for which room is taken at a time, so that a client takes room for what
+// it has sent, not for what it has announced.
+const pieceOfBody = 1 << 14
+
+// bodyOf reads the body of a request, which has to arrive within the server's patience. The caller gives back the room
+// for it by release.
+func (s *server) bodyOf(w http.ResponseWriter, r *http.Request) (data []byte, release func(), err error) {
+	taken := int64(0)
+	release = sync.OnceFunc(func() { s.admission.bodies.Release(taken) })
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(s.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, release, err
+	}
+	body, limit := http.MaxBytesReader(w, r.Body, s.options.body), s.options.body+1
+	if r.ContentLength >= 0 {
+		limit = min(limit, r.ContentLength+1)
+	}
+	for err == nil {
+		if len(data) == cap(data) { // twice as much
+			more := min(int64(max(pieceOfBody, cap(data))), limit-int64(cap(data)))
+			if !s.admission.bodies.TryAcquire(more) {
+				return nil, release, s.full()
+			}
+			taken += more
+			data = append(make([]byte, 0, int64(cap(data))+more), data...)
+		}
+		var n int
+		n, err = body.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, release, failure{http.StatusRequestEntityTooLarge, "invalid_request_error", "", "request_too_large",
+			fmt.Sprintf("the request has more than %d bytes (-body)", s.options.body)}
+	case err != io.EOF:
+		return nil, release, failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body did not arrive"}
+	}
+	err = control.SetReadDeadline(time.Time{})
+	if errors.Is(err, http.ErrNotSupported) {
+		err = nil
+	}
+	return data, release, err
+}
