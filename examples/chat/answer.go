@@ -17,6 +17,7 @@ type question struct {
 	sampler *search.Sampler
 	stop    []string // texts that end the answer, of which they are no part
 	top     int      // the number of likeliest tokens to report with each token
+	salt    string   // of decode.Request
 }
 
 // token is a token of an answer, with its text and the place of that in the answer.
@@ -44,7 +45,9 @@ func (e *engine) answer(ctx context.Context, q question, say func(part) error) (
 	var waiting []token
 	at, stopped := 0, false
 	ids := func(yield func(int, error) bool) {
-		r := decode.Request{Prompt: q.prompt, Tokens: q.tokens, Sampler: q.sampler, Stop: e.ends, Top: q.top}
+		r := decode.Request{
+			Prompt: q.prompt, Tokens: q.tokens, Sampler: q.sampler, Stop: e.ends, Top: q.top, Salt: q.salt,
+		}
 		for d, err := range e.service.Generate(ctx, r) {
 			if err == nil {
 				s, _ := e.tok.Decode([]int{d.ID}) // Stream reports the error

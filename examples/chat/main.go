@@ -13,7 +13,9 @@
 // temperature, top_p, top_k, min_p, seed, stop, max_tokens, logprobs, and the penalties of frequency, presence and
 // repetition, whose defaults are the flags. Every other key that would change an answer is refused by name, such as
 // tools; what is ignored, such as reasoning_effort, is logged. Conversations share batches: they join and leave at any
-// token (package gpt/decode). Requests are bounded in number and in memory before they are read.
+// token (package gpt/decode). A prompt that begins like an earlier one starts from its keys and values; cache_salt, a
+// secret of the client as in vLLM, and -isolate keep clients apart. Requests are bounded in number and in memory before
+// they are read.
 package main
 
 import (

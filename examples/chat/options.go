@@ -22,6 +22,7 @@ type options struct {
 	serve, key                       string
 	lanes, queue                     int
 	body                             int64
+	isolate                          bool
 }
 
 // sampling holds the settings of a search.Sampler.
@@ -74,6 +75,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		fs.IntVar(&o.lanes, "lanes", 8, "number of answers that are written at once")
 		fs.IntVar(&o.queue, "queue", 64, "number of requests that wait for a lane")
 		fs.Int64Var(&o.body, "body", 1<<20, "the largest number of bytes of a request")
+		fs.BoolVar(&o.isolate, "isolate", false, "start every prompt from nothing, unless its request has the cache_salt "+
+			"of an earlier one: otherwise the time of an answer tells whether another client's prompt began alike")
 	})
 	return fs
 }
@@ -85,7 +88,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, err
 	}
 	given := program.Given(fs)
-	for _, name := range []string{"key", "lanes", "queue", "body"} {
+	for _, name := range []string{"key", "lanes", "queue", "body", "isolate"} {
 		if given[name] && o.serve == "" {
 			return o, errors.Errorf("-%s: read with -serve alone; give both", name)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,6 +27,7 @@ type request struct {
 	logprobs    bool
 	stream      bool
 	ignored     map[string]bool // keys
+	salt        *string         // cache_salt
 	streamUsage struct {
 		IncludeUsage bool `json:"include_usage"`
 	}
@@ -37,7 +39,7 @@ func (r *request) keys(chat bool) map[string]any {
 		"model": &r.model, "stream": &r.stream, "stream_options": &r.streamUsage, "stop": &r.stop, "seed": &r.seed,
 		"max_tokens": &r.tokens, "temperature": &r.sampling.Temperature, "top_p": &r.sampling.TopP,
 		"top_k": &r.sampling.TopK, "min_p": &r.sampling.MinP, "repetition_penalty": &r.sampling.Repetition,
-		"frequency_penalty": &r.sampling.frequency, "presence_penalty": &r.sampling.presence,
+		"frequency_penalty": &r.sampling.frequency, "presence_penalty": &r.sampling.presence, "cache_salt": &r.salt,
 	}
 	if chat {
 		keys["messages"], keys["max_completion_tokens"] = &r.messages, &r.tokens
@@ -133,6 +135,8 @@ func (r *request) check(chat bool) error {
 	switch {
 	case r.tokens < 1 || r.tokens > mostTokens:
 		return invalid("max_tokens", "got %d, want 1 to %d", r.tokens, mostTokens)
+	case r.salt != nil && *r.salt == "":
+		return invalid("cache_salt", "got an empty text, want a secret of the client")
 	case r.likeliest < 0 || r.likeliest > most:
 		return invalid(likeliest, "got %d, want 0 to %d", r.likeliest, most)
 	case r.likeliest > 0 && !r.logprobs:
@@ -275,6 +279,12 @@ func (s *server) question(ctx context.Context, data []byte, chat bool) (r reques
 		return r, q, err
 	}
 	q.tokens, q.top, q.sampler = r.tokens, min(r.likeliest, s.tok.Size()), r.sampling.sampler()
+	switch {
+	case r.salt != nil:
+		q.salt = *r.salt
+	case s.options.isolate:
+		q.salt = rand.Text()
+	}
 	if q.stop, err = r.stops(); err != nil {
 		return r, q, err
 	}

@@ -201,6 +201,8 @@ func TestFailures(t *testing.T) {
 		{"chat", `{` + hi + `,"response_format":{"type":"json_object"}}`, 400, "response_format", "without it"},
 		{"chat", `{` + hi + `,"logit_bias":{"5":1}}`, 400, "logit_bias", "without it"},
 		{"chat", `{` + hi + `,"options":{"temperature":0}}`, 400, "options", "without it"},
+		{"chat", `{` + hi + `,"cache_salt":""}`, 400, "cache_salt", "want a secret"},
+		{"chat", `{` + hi + `,"cache_salt":3}`, 400, "cache_salt", "not of its type"},
 		{"chat", `{` + hi + `,"Temperature":1}`, 400, "Temperature", "no such key"},
 		{"chat", `{` + hi + `,"prompt":"x"}`, 400, "prompt", "no such key"},
 		{"chat", `{` + hi + `,"temperature":-1}`, 400, "", "temperature: got -1"},
@@ -541,5 +543,30 @@ func TestNameIsShown(t *testing.T) {
 	err := chat{}.run(ctx, []string{"-model", dir, "-serve", ":0"}, &out, &out)
 	if err != context.Canceled || strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "a\ufffd[2Jb") {
 		t.Errorf("got %q and %v", out.String(), err)
+	}
+}
+
+// Prompts share keys and values by their cache_salt, and with -isolate by nothing else. The same prompt has the same
+// answer either way.
+func TestSalts(t *testing.T) {
+	for _, isolate := range []bool{false, true} {
+		s, url := served(t, "-isolate="+fmt.Sprint(isolate))
+		salt := func(more string) string {
+			_, q, err := s.question(t.Context(), []byte(`{`+hi+more+`}`), true)
+			must(t, err)
+			return q.salt
+		}
+		if a, b := salt(""), salt(""); isolate != (a != b) || !isolate && a != "" {
+			t.Errorf("-isolate=%v: got the salts %q and %q of two requests without one", isolate, a, b)
+		}
+		if got := salt(`,"cache_salt":"mine"`); got != "mine" {
+			t.Errorf("-isolate=%v: got the salt %q, want mine", isolate, got)
+		}
+		want := completed(t, url+"/v1/chat/completions", `{`+hi+`}`).Choices[0].Message.Content
+		for _, more := range []string{"", `,"cache_salt":"mine"`, `,"cache_salt":"other"`} {
+			if got := completed(t, url+"/v1/chat/completions", `{`+hi+more+`}`).Choices[0].Message.Content; got != want {
+				t.Errorf("-isolate=%v%s: got %q, want %q", isolate, more, got, want)
+			}
+		}
 	}
 }

@@ -16,8 +16,9 @@ type lanes struct {
 	net     Network
 	caches  nn.Caches
 	steps   map[stepSize]*laneSteps
-	texts   [][]int // the tokens of every lane
-	changes uint64  // count of changes to the weights when the texts were fed
+	texts   [][]int  // the tokens of every lane
+	salts   []string // of the texts: a text shares nothing with one of another salt
+	changes uint64   // count of changes to the weights when the texts were fed
 }
 
 // stepSize holds the number of texts that take a step, and of new tokens of each.
@@ -35,7 +36,10 @@ func newLanes(n Network, batch int) (*lanes, error) {
 	if err := n.check(batch); err != nil {
 		return nil, err
 	}
-	l := &lanes{net: n, caches: nn.Caches{}, steps: map[stepSize]*laneSteps{}, texts: make([][]int, batch)}
+	l := &lanes{
+		net: n, caches: nn.Caches{}, steps: map[stepSize]*laneSteps{},
+		texts: make([][]int, batch), salts: make([]string, batch),
+	}
 	all, err := newSteps(n, batch, 1, batch, l.caches)
 	switch {
 	case err != nil:
@@ -55,19 +59,20 @@ func newLanes(n Network, batch int) (*lanes, error) {
 	return l, err
 }
 
-// begin replaces the text of a lane by as many of the first tokens of prompt as a lane already holds, and returns their
-// number. It leaves at least one token of the prompt to feed. If another lane holds more of the prompt than this one,
-// its keys and values are copied. Layers that store a state instead of keys and values can only continue a whole text,
-// and layers that keep those of a window can only go back a few tokens; otherwise the lane begins with nothing.
-func (l *lanes) begin(lane int, prompt []int) (held int, err error) {
+// begin replaces the text of a lane by as many of the first tokens of prompt as a lane with that salt already holds, and
+// returns their number. It leaves at least one token of the prompt to feed. If another lane holds more of the prompt
+// than this one, its keys and values are copied. Layers that store a state instead of keys and values can only continue
+// a whole text, and layers that keep those of a window can only go back a few tokens; otherwise the lane begins with
+// nothing.
+func (l *lanes) begin(lane int, salt string, prompt []int) (held int, err error) {
 	from := lane
-	for other, text := range l.texts {
-		if n := common(text, prompt[:len(prompt)-1]); n > held || n == held && other == lane {
+	for other := range l.texts {
+		if n := l.common(other, salt, prompt[:len(prompt)-1]); n > held || n == held && other == lane {
 			from, held = other, n
 		}
 	}
 	tokens := slices.Clone(l.texts[from][:held])
-	l.texts[lane] = nil
+	l.texts[lane], l.salts[lane] = nil, salt
 	if from != lane && held > 0 {
 		if err := l.caches.Fork(from, lane); err != nil {
 			return 0, err
@@ -80,9 +85,10 @@ func (l *lanes) begin(lane int, prompt []int) (held int, err error) {
 	return held, nil
 }
 
-// common returns the number of first tokens that a and b share.
-func common(a, b []int) (n int) {
-	for n < min(len(a), len(b)) && a[n] == b[n] {
+// common returns the number of first tokens that a prompt of a salt shares with the text of a lane.
+func (l *lanes) common(lane int, salt string, prompt []int) (n int) {
+	text := l.texts[lane]
+	for salt == l.salts[lane] && n < min(len(text), len(prompt)) && text[n] == prompt[n] {
 		n++
 	}
 	return n

@@ -17,8 +17,8 @@ var ErrStopped = errors.New("service: stopped")
 
 // Service continues the texts of many clients with one network. Texts join and leave a common batch at any time: a step
 // computes the next token of all of them and reads the weights once. Prompts are read in pieces between these steps,
-// and a text that begins like an earlier one starts from its keys and values. Texts that find no free lane wait in a
-// queue.
+// and a text that begins like an earlier one of the same Salt starts from its keys and values. Texts that find no free
+// lane wait in a queue.
 type Service struct {
 	lanes  *lanes
 	places chan struct{} // an element for each request, in a lane or in the queue
@@ -42,6 +42,9 @@ type Request struct {
 	Sampler *search.Sampler // draws them; no other request may use it meanwhile
 	Stop    []int           // tokens that end the text and are not yielded
 	Top     int             // the number of likeliest tokens to report with each token
+	// Salt keeps clients apart: a text starts from the keys and values of texts with the same Salt alone. Otherwise the
+	// time until the first token shows a client whether a prompt of another one began like its own.
+	Salt string
 }
 
 // Drawn is a token of a continuation.
@@ -166,7 +169,7 @@ func (s *Service) admit() (n int) {
 	defer s.mutex.Unlock()
 	for len(s.queue) > 0 {
 		t := s.queue[0]
-		lane, ok := s.lane(t.Prompt)
+		lane, ok := s.lane(t.Request)
 		if !ok {
 			break
 		}
@@ -183,14 +186,14 @@ func (s *Service) admit() (n int) {
 	return n
 }
 
-// lane returns the free lane that holds most of the prompt, of equal ones the one that was used least recently.
-func (s *Service) lane(prompt []int) (best int, ok bool) {
+// lane returns the free lane that holds most of a prompt, of equal ones the one that was used least recently.
+func (s *Service) lane(r Request) (best int, ok bool) {
 	most := -1
 	for lane, t := range s.active {
 		if t != nil {
 			continue
 		}
-		n := common(s.lanes.texts[lane], prompt)
+		n := s.lanes.common(lane, r.Salt, r.Prompt)
 		if n > most || n == most && s.used[lane] < s.used[best] {
 			best, most = lane, n
 		}
@@ -202,7 +205,7 @@ func (s *Service) lane(prompt []int) (best int, ok bool) {
 func (s *Service) begin(t *text, lane int) {
 	s.time++
 	s.active[lane], s.used[lane] = t, s.time
-	held, err := s.lanes.begin(lane, t.Prompt)
+	held, err := s.lanes.begin(lane, t.Salt, t.Prompt)
 	if err != nil {
 		s.end(lane, err)
 		return

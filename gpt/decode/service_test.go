@@ -96,11 +96,16 @@ func TestServiceStarts(t *testing.T) {
 		lane int
 		more []int
 		want int
-	}{{0, nil, 0}, {0, nil, 11}, {1, []int{5}, 12}, {2, []int{5, 6, 7}, 13}, {1, []int{4}, 12}} {
+		salt string
+	}{
+		{0, nil, 0, ""}, {0, nil, 11, ""}, {1, []int{5}, 12, ""}, {2, []int{5, 6, 7}, 13, ""}, {1, []int{4}, 12, ""},
+		// Texts of another salt begin with nothing, in a lane of theirs or of others, and so do those without one after them.
+		{1, nil, 0, "a"}, {2, nil, 11, "a"}, {2, nil, 0, "b"}, {0, nil, 11, "b"}, {0, nil, 11, "a"}, {1, nil, 0, ""},
+	} {
 		all := append(slices.Clone(prompt), c.more...)
-		held, err := l.begin(c.lane, all)
+		held, err := l.begin(c.lane, c.salt, all)
 		if err != nil || held != c.want {
-			t.Fatalf("lane %d: got %d tokens held, want %d (%v)", c.lane, held, c.want, err)
+			t.Fatalf("lane %d, salt %q: got %d tokens held, want %d (%v)", c.lane, c.salt, held, c.want, err)
 		}
 		if err := l.read(c.lane, all[held:len(all)-1]); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,9 @@
 // The conversation: its messages, and the request that is being answered.
 let messages = [], request = null;
 
+// The server reuses what it has computed for a conversation, but not for those of other pages.
+const salt = [...crypto.getRandomValues(new Uint32Array(4))].join("-");
+
 // turn adds a message to the page and returns the element of its text.
 function turn(role, text) {
   const said = make("div", {className: "said", textContent: text});
@@ -54,7 +57,9 @@ async function answer() {
   try {
     const got = await fetch("/v1/chat/completions", {
       method: "POST", headers, signal: asking.signal,
-      body: JSON.stringify({messages: all, stream: true, stream_options: {include_usage: true}, ...settings()}),
+      body: JSON.stringify({
+        messages: all, stream: true, stream_options: {include_usage: true}, cache_salt: salt, ...settings(),
+      }),
     });
     if (!got.ok) throw new Error((await got.json()).error.message);
     said = turn("assistant", "");
