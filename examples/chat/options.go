@@ -75,8 +75,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		fs.IntVar(&o.lanes, "lanes", 8, "number of answers that are written at once")
 		fs.IntVar(&o.queue, "queue", 64, "number of requests that wait for a lane")
 		fs.Int64Var(&o.body, "body", 1<<20, "the largest number of bytes of a request")
-		fs.BoolVar(&o.isolate, "isolate", false, "start every prompt from nothing, unless its request has the cache_salt "+
-			"of an earlier one: otherwise the time of an answer tells whether another client's prompt began alike")
+		fs.BoolVar(&o.isolate, "isolate", false, "start every prompt from nothing, unless its request has the "+
+			"cache_salt of an earlier one: without it, the time of an answer tells how another client's prompt began")
 	})
 	return fs
 }

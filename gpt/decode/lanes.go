@@ -59,7 +59,7 @@ func newLanes(n Network, batch int) (*lanes, error) {
 	return l, err
 }
 
-// begin replaces the text of a lane by as many of the first tokens of prompt as a lane with that salt already holds, and
+// begin replaces the text of a lane by as many of the first tokens of prompt as a lane with its salt already holds, and
 // returns their number. It leaves at least one token of the prompt to feed. If another lane holds more of the prompt
 // than this one, its keys and values are copied. Layers that store a state instead of keys and values can only continue
 // a whole text, and layers that keep those of a window can only go back a few tokens; otherwise the lane begins with
