@@ -48,7 +48,7 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := layoutOf(strings.Split("The wheel", ""))
+	l := layoutOf(strings.Split("The wheel", ""), 1)
 	got := image.At(margin+l.left+l.cell/2, top+caption+l.cell/2)
 	if color.RGBAModel.Convert(got) != colors[255] {
 		t.Errorf("the cell of the whole weight is %v, want %v", got, colors[255])

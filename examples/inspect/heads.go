@@ -14,7 +14,9 @@ import (
 
 // The layout of the heads in pixels.
 const (
-	side    = 352 // of a head: at least this, and at most twice this if cells are larger than a pixel
+	widest  = 2400 // of a picture whose heads can be this small
+	side    = 352  // of a head if there is room: at least this, and at most twice this if cells are larger than a pixel
+	least   = 96   // of a head
 	gap     = 16
 	caption = 26 // above a head
 	top     = 84
@@ -26,14 +28,16 @@ const (
 // layout holds the sizes of a head: of a cell, of all cells, and of the tokens to the left and below.
 type layout struct{ cell, size, left, below int }
 
-func layoutOf(tokens []string) layout {
-	n := len(tokens)
-	l := layout{cell: min(max(side/n, high), max(2, 2*side/n))}
-	l.size = n * l.cell
+func layoutOf(tokens []string, heads int) (l layout) {
 	for _, t := range tokens {
 		n := len([]rune(page.Seen(t)))
 		l.left, l.below = max(l.left, n*wide+4), max(l.below, n*high+4)
 	}
+	n, room := len(tokens), (widest-2*margin)/heads-l.left-gap
+	if l.cell = min(max(side/n, high), max(2, 2*side/n)); n*l.cell > room {
+		l.cell = max(1, max(least, room)/n)
+	}
+	l.size = n * l.cell
 	return l
 }
 
@@ -47,8 +51,8 @@ func paint(w io.Writer, tokens []string, layers []page.Layer) error {
 }
 
 func painting(tokens []string, layers []page.Layer) (s sheet, err error) {
-	l := layoutOf(tokens)
-	right, down := l.left+l.size+gap, caption+l.size+l.below+gap
+	l := layoutOf(tokens, len(layers[0].Heads))
+	right, down := l.left+max(l.size, least)+gap, caption+l.size+l.below+gap
 	s, err = newSheet(max(legend, 2*margin+len(layers[0].Heads)*right), top+len(layers)*down+margin)
 	if err != nil {
 		return s, err

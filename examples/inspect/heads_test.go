@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
@@ -26,7 +28,7 @@ func painted(t *testing.T, tokens []string, layers []page.Layer) image.Image {
 // A weight of exactly 0 has a separate colour, far from that of a weight near 0.
 func TestZeroIsNoSmallWeight(t *testing.T) {
 	tokens, layers := []string{"a", "b"}, []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}
-	p, l := painted(t, tokens, layers), layoutOf(tokens)
+	p, l := painted(t, tokens, layers), layoutOf(tokens, 1)
 	at := func(i, j int) color.RGBA {
 		x, y := margin+l.left+j*l.cell+l.cell/2, top+caption+i*l.cell+l.cell/2
 		return color.RGBAModel.Convert(p.At(x, y)).(color.RGBA)
@@ -52,7 +54,7 @@ func TestTokensAreOnTheAxes(t *testing.T) {
 	half := [][]float64{{1, 0}, {0.5, 0.5}}
 	layers := []page.Layer{{Name: "h.0", Heads: [][][]float64{half, half}}, {Name: "h.1", Heads: [][][]float64{half, half}}}
 	tokens := []string{"a", "bc"}
-	l := layoutOf(tokens)
+	l := layoutOf(tokens, 2)
 	p := painted(t, tokens, layers)
 	for _, others := range [][]string{{"x", "yz"}, {"\n", "yz"}, {" ", "yz"}, {"\t", "yz"}, {"a", "b\n"}} {
 		q := painted(t, others, layers)
@@ -84,9 +86,35 @@ func TestTokensAreOnTheAxes(t *testing.T) {
 // Cells are as high as a line of text if there are few, and at least two pixels if there are many.
 func TestLayout(t *testing.T) {
 	for n, want := range map[int]int{1: 352, 8: 44, 32: 11, 64: 11, 128: 5, 1024: 2} {
-		if l := layoutOf(make([]string, n)); l.cell != want || l.size != n*want {
+		if l := layoutOf(make([]string, n), 1); l.cell != want || l.size != n*want {
 			t.Errorf("%d tokens: got cells of %d, %d in all, want %d", n, l.cell, l.size, want)
 		}
+	}
+}
+
+// A picture of many heads has smaller heads, so that it is not reduced to be seen and its texts stay readable.
+func TestManyHeads(t *testing.T) {
+	tokens, weights := strings.Split("To be, or not to be", ""), make([][]float64, 19)
+	for i := range weights {
+		weights[i] = make([]float64, 19)
+	}
+	var layers []page.Layer
+	for i := range 12 {
+		l := page.Layer{Name: fmt.Sprintf("h.%d", i)}
+		for range 12 {
+			l.Heads = append(l.Heads, weights)
+		}
+		layers = append(layers, l)
+	}
+	s, err := painting(tokens, layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := s.Bounds().Size(); size.X > widest || size.X < widest/2 || size.Y > 3000 {
+		t.Errorf("got %v pixels, want at most %d × 3000 and at least half the width", size, widest)
+	}
+	for _, fault := range s.Faults() {
+		t.Error(fault)
 	}
 }
 

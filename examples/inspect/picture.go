@@ -56,6 +56,7 @@ func back(e inspect.Effects, tokens []string) heatmap {
 func bars(w io.Writer, loss float64, without []inspect.Ablation) error {
 	const each = 34 // points, room for the longest name
 	p, more := picture.New("left out", "more loss, nats"), make(plotter.Values, len(without))
+	p.Title.Text = "The loss without each part"
 	names := make([]string, len(without))
 	for i, a := range without {
 		more[i], names[i] = a.Loss-loss, block(a.Place)

@@ -97,12 +97,28 @@ function loaded(run, step, {layer, load, imbalance}) {
     `${percent(least)} of ${load.indexOf(least)}`), make("td", {}, strip));
 }
 
+// reached says at which step of how many a run is.
+function reached(step, evaluation) {
+  const now = step.step ?? evaluation.step;
+  if (now === undefined) return "–";
+  return step.max_iters ? `${now.toLocaleString("en")} of ${step.max_iters.toLocaleString("en")}` : now.toLocaleString("en");
+}
+
+// remaining is the time that a run still takes by its last step, such as 1 h 05 min.
+function remaining(run, {step, max_iters, eta_s}) {
+  if (run.full !== null || step >= max_iters) return "0 s";
+  if (eta_s === undefined) return "–";
+  const two = x => String(x).padStart(2, "0"), minutes = Math.floor(eta_s / 60);
+  if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+  return minutes ? `${minutes} min ${two(Math.round(eta_s % 60))} s` : `${Math.round(eta_s)} s`;
+}
+
 // draw shows everything; later asks for it, once a frame.
 function draw() {
   waiting = false;
   at("now").replaceChildren(...runs.map(r => {
     const s = r.steps.at(-1) || {}, e = r.evals.at(-1) || {};
-    return make("tr", {}, name(r), ...cells(s.step ?? e.step ?? "–", digits(s.loss, 4), digits(e.train_loss, 4),
+    return make("tr", {}, name(r), ...cells(reached(s, e), remaining(r, s), digits(s.loss, 4), digits(e.train_loss, 4),
       digits(e.val_loss, 4), digits(e.bits_per_byte, 4), digits(s.norm, 2), s.tok_per_s ? Math.round(s.tok_per_s).toLocaleString("en") : "–"),
       make("td", {}, r.full === null ? "" : `finished: ${r.full.toFixed(4)} over the whole validation text`));
   }));

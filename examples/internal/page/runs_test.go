@@ -25,7 +25,8 @@ func add(t *testing.T, path, text string) {
 }
 
 func step(n int, loss float64) string {
-	data, _ := json.Marshal(program.StepLine{Step: n, Loss: loss, LR: 0.001, Norm: 1, TokPerS: 1000})
+	data, _ := json.Marshal(program.StepLine{Step: n, Loss: loss, LR: 0.001, Norm: 1, TokPerS: 1000,
+		MaxIters: 4000, ETA: float64(4000-n) / 16})
 	return string(data) + "\n"
 }
 
@@ -107,7 +108,9 @@ func TestBrowserRuns(t *testing.T) {
 	b.wait(charts, "5")
 	b.wait(`document.querySelector("#charts figure:last-child").innerText`, "largest eigenvalue of the Hessian")
 	b.wait(`document.querySelector("#charts figure:last-child [role=slider]").ariaValueText`, "step 2000: second 12.5")
-	b.wait(`document.querySelector("#now tr:last-child").cells[5].textContent`, "6.2500")
+	b.wait(`document.querySelector("#now tr:last-child").cells[1].textContent`, "2,000 of 4,000")
+	b.wait(`document.querySelector("#now tr:last-child").cells[2].textContent`, "2 min 05 s")
+	b.wait(`document.querySelector("#now tr:last-child").cells[6].textContent`, "6.2500")
 	b.wait(`document.querySelector("#evaluations tr").cells[4].textContent`, "6.2500")
 	must(t, look(1000).Add("first"))
 	must(t, look(1000).Add("second"))

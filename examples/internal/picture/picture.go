@@ -34,7 +34,7 @@ func New(x, y string) *plot.Plot {
 		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
 		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
 	} {
-		style.Font.Variant = "Sans"
+		style.Font.Variant, style.Handler = "Sans", handler()
 	}
 	return p
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -47,7 +46,7 @@ func (s *Sheet) Fill(x, y, width, height int, c color.Color) {
 }
 
 func style(size float64, variant font.Variant) text.Style {
-	style := text.Style{Color: color.Gray{40}, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: color.Gray{40}, YAlign: draw.YCenter, Handler: handler()}
 	style.Font = font.From(font.Font{Typeface: "Liberation", Variant: variant}, vg.Length(size))
 	return style
 }

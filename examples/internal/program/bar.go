@@ -89,14 +89,19 @@ func (b *Bar) count(what string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d/%d", what, b.now, b.total))
 }
 
-// eta returns the time that the remaining steps will take at the speed since begin: in seconds, or in minutes if it is
-// hours.
-func (b *Bar) eta() string {
+// remaining returns the time that the remaining steps will take at the speed since begin.
+func (b *Bar) remaining() time.Duration {
 	done := max(1, b.now-b.begin)
 	left := time.Duration(float64(time.Since(b.start)) / float64(done) * float64(max(0, b.total-b.now)))
 	if !b.End.IsZero() {
 		left = min(left, max(0, time.Until(b.End)))
 	}
+	return left
+}
+
+// eta returns the remaining time in seconds, or in minutes if it is hours.
+func (b *Bar) eta() string {
+	left := b.remaining()
 	if left < time.Hour {
 		return left.Round(time.Second).String()
 	}

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
@@ -24,7 +25,8 @@ func (l *Log) Step(p train.Progress, fields ...string) {
 	}
 	l.Draw(p.Step, append(fields, Thousands(int(speed))+" tok/s")...)
 	round := func(x float64) float64 { return Round(x, 2) }
-	line := StepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops), nil}
+	line := StepLine{Step: p.Step, MaxIters: l.total, ETA: math.Round(l.remaining().Seconds()),
+		Loss: p.Loss, LR: p.LR, Norm: p.Norm, Ms: round(seconds * 1e3), TokPerS: round(speed), GFLOPs: round(gflops)}
 	for _, load := range p.Loads {
 		own := LoadLine{Layer: load.Mixture, Imbalance: Round(load.Imbalance(), 4)}
 		for _, share := range load.Shares {

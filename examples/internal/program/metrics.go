@@ -22,13 +22,15 @@ const MetricsFile = "metrics.jsonl"
 // The lines of steps and of evaluations with a loss.
 type (
 	StepLine struct {
-		Step    int     `json:"step"`
-		Loss    float64 `json:"loss"`
-		LR      float64 `json:"lr"`
-		Norm    float64 `json:"norm"`
-		Ms      float64 `json:"ms"`
-		TokPerS float64 `json:"tok_per_s"`
-		GFLOPs  float64 `json:"gflops"`
+		Step     int     `json:"step"`
+		Loss     float64 `json:"loss"`
+		LR       float64 `json:"lr"`
+		Norm     float64 `json:"norm"`
+		Ms       float64 `json:"ms"`
+		TokPerS  float64 `json:"tok_per_s"`
+		GFLOPs   float64 `json:"gflops"`
+		MaxIters int     `json:"max_iters,omitempty"` // the step at which the run ends
+		ETA      float64 `json:"eta_s,omitempty"`     // seconds until then
 
 		Experts []LoadLine `json:"experts,omitempty"` // of every mixture of experts
 	}

@@ -26,7 +26,7 @@ func TestLoadsInMetrics(t *testing.T) {
 	if err := l.Close(); err != nil || l.Trouble != nil {
 		t.Fatal(err, l.Trouble)
 	}
-	begin := `{"step":1,"loss":2,"lr":4,"norm":3,"ms":1000,"tok_per_s":5,"gflops":0`
+	begin := `{"step":1,"loss":2,"lr":4,"norm":3,"ms":1000,"tok_per_s":5,"gflops":0,"max_iters":2`
 	want := begin + "}\n" + begin + `,"experts":[{"layer":"h.0.mlp","load":[0.6667,0.3333,1],"imbalance":1.5},` +
 		`{"layer":"h.1.mlp","load":[0,0],"imbalance":0}]}` + "\n"
 	if got := string(read(t, filepath.Join(dir, MetricsFile))); got != want {

@@ -1,5 +1,6 @@
 // What is wrong with the layout of a page: texts that are cut off or lie on each other, boxes that hide something
-// without a sign, a page that is wider than the window, and zeros with a sign.
+// without a sign, tables that scroll beside free space or under columns that cover most of them, a page that is wider
+// than the window, and zeros with a sign.
 (() => {
   const faults = new Set(), groups = new Map();
   const name = e => `${e.tagName.toLowerCase()} “${e.textContent.trim().slice(0, 20)}”`;
@@ -7,6 +8,14 @@
     if (e.closest("script, style, noscript") || !e.checkVisibility()) continue;
     const style = getComputedStyle(e);
     if (e.matches(".scroll") && e.scrollWidth > e.clientWidth + 1 && !e.dataset.more) faults.add(`${name(e)} has no sign that it scrolls`);
+    if (e.matches(".pair .scroll") && e.scrollWidth > e.clientWidth + 1) {
+      const free = e.closest(".pair").clientWidth - e.offsetWidth;
+      if (free > 10) faults.add(`${name(e)} scrolls, and ${free} pixels beside it are free`);
+      const fixed = [...e.querySelector("tr").children].filter(c => getComputedStyle(c).position === "sticky" &&
+        ["left", "right"].some(side => getComputedStyle(c)[side] === "0px"));
+      const covered = fixed.reduce((sum, c) => sum + c.offsetWidth, 0);
+      if (covered > e.clientWidth / 2) faults.add(`${name(e)}: fixed columns cover ${covered} of ${e.clientWidth} pixels`);
+    }
     if (![...e.childNodes].some(n => n.nodeType === Node.TEXT_NODE && n.textContent.trim())) continue;
     const range = document.createRange();
     range.selectNodeContents(e);
