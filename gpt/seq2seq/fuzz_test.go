@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // FuzzConfig checks that no text makes a configuration panic, and that an accepted one is the same after writing and

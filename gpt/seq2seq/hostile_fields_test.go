@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 

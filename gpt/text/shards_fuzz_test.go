@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // FuzzShards checks that no shards.json and no file of ids makes the reader panic or allocate a merely claimed size,

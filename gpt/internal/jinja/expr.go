@@ -1,7 +1,7 @@
 package jinja
 
 import (
-	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,12 +13,34 @@ type expr func(*frame) (any, error)
 
 func constant(v any) expr { return func(*frame) (any, error) { return v, nil } }
 
+// tuple parses an expression, or several with commas between them.
+func (p *parser) tuple() (expr, error) { return p.tupleOf(p.expression) }
+
+func (p *parser) tupleOf(part func() (expr, error)) (expr, error) {
+	e, err := part()
+	if err != nil || !p.is(",") {
+		return e, err
+	}
+	list := []expr{e}
+	for p.accept(",") {
+		if k := p.peek().kind; k == endTag || k == endOut || p.is("in") || p.is(")") {
+			break
+		}
+		if e, err = part(); err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return listed(list, true), nil
+}
+
 // expression parses a if b else c, or anything simpler.
 func (p *parser) expression() (expr, error) {
-	if err := p.enter(); err != nil {
+	done, err := p.enter()
+	if err != nil {
 		return nil, err
 	}
-	defer func() { p.nested-- }()
+	defer done()
 	yes, err := p.or()
 	for err == nil && p.accept("if") {
 		then, test, no := yes, expr(nil), constant(undefined{"the value of an if without else"})
@@ -41,23 +63,33 @@ func (p *parser) expression() (expr, error) {
 
 // chain parses operands of one level of precedence, and combines them from left to right.
 func (p *parser) chain(operand func() (expr, error), operators ...string) (expr, error) {
-	left, err := operand()
-	for err == nil {
-		op := ""
-		for _, o := range operators {
-			if p.is(o) {
-				op = o
+	first, err := operand()
+	if err != nil || !slices.ContainsFunc(operators, p.is) {
+		return first, err
+	}
+	var by []string
+	var others []expr
+	for slices.ContainsFunc(operators, p.is) {
+		by = append(by, p.next().text)
+		e, err := operand()
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, e)
+	}
+	return func(f *frame) (any, error) {
+		v, err := first(f)
+		for i, e := range others {
+			if err != nil || by[i] == "or" && truth(v) || by[i] == "and" && !truth(v) {
+				return v, err
+			}
+			var right any
+			if right, err = e(f); err == nil {
+				v, err = f.binary(by[i], v, right)
 			}
 		}
-		if op == "" {
-			break
-		}
-		p.at++
-		var right expr
-		right, err = operand()
-		left = binary(op, left, right)
-	}
-	return left, err
+		return v, err
+	}, nil
 }
 
 func (p *parser) or() (expr, error)  { return p.chain(p.and, "or") }
@@ -67,10 +99,11 @@ func (p *parser) not() (expr, error) {
 	if !p.accept("not") {
 		return p.compare()
 	}
-	if err := p.enter(); err != nil {
+	done, err := p.enter()
+	if err != nil {
 		return nil, err
 	}
-	defer func() { p.nested-- }()
+	defer done()
 	e, err := p.not()
 	return func(f *frame) (any, error) {
 		v, err := e(f)
@@ -80,79 +113,157 @@ func (p *parser) not() (expr, error) {
 
 // compare parses comparisons: a < b < c means a < b and b < c.
 func (p *parser) compare() (expr, error) {
-	left, err := p.sum()
-	var all expr
-	for err == nil {
+	first, err := p.sum()
+	if err != nil {
+		return nil, err
+	}
+	var by []string
+	var others []expr
+	for {
 		op := p.peek().text
 		switch {
-		case p.accept("=="), p.accept("!="), p.accept("<"), p.accept(">"), p.accept("<="), p.accept(">="),
-			p.accept("in"):
-		case p.is("not") && p.tokens[p.at+1].text == "in":
-			p.at += 2
+		case slices.ContainsFunc([]string{"==", "!=", "<", ">", "<=", ">=", "in"}, p.is):
+		case p.is("not") && p.after(1).text == "in":
+			p.next()
 			op = "not in"
+		case len(by) == 0:
+			return first, nil
 		default:
-			if all != nil {
-				return all, nil
-			}
-			return left, nil
+			return func(f *frame) (any, error) { return f.comparisons(first, by, others) }, nil
 		}
-		var right expr
-		if right, err = p.sum(); err != nil {
+		p.next()
+		e, err := p.sum()
+		if err != nil {
+			return nil, err
+		}
+		by, others = append(by, op), append(others, e)
+	}
+}
+
+// comparisons compares each value with the one before it, until one comparison is false.
+func (f *frame) comparisons(first expr, by []string, others []expr) (any, error) {
+	left, err := first(f)
+	for i := 0; i < len(others) && err == nil; i++ {
+		var right any
+		if right, err = others[i](f); err != nil {
 			break
 		}
-		this := binary(op, left, right)
-		if all != nil {
-			this = binary("and", all, this)
+		var is bool
+		if is, err = f.comparison(by[i], left, right); !is {
+			break
 		}
-		all, left = this, right
+		if i == len(others)-1 {
+			return true, nil
+		}
+		left = right
 	}
-	return nil, err
+	return false, err
 }
 
 func (p *parser) sum() (expr, error)     { return p.chain(p.concat, "+", "-") }
-func (p *parser) concat() (expr, error)  { return p.chain(p.product, "~") }
-func (p *parser) product() (expr, error) { return p.chain(p.unary, "*", "/", "//", "%") }
+func (p *parser) product() (expr, error) { return p.chain(p.power, "*", "/", "//", "%") }
+func (p *parser) power() (expr, error)   { return p.chain(p.filteredUnary, "**") }
+
+// concat parses texts that are joined at once: a ~ b ~ c.
+func (p *parser) concat() (expr, error) {
+	first, err := p.product()
+	if err != nil || !p.is("~") {
+		return first, err
+	}
+	list := []expr{first}
+	for p.accept("~") {
+		e, err := p.product()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return func(f *frame) (any, error) {
+		parts := make([]Text, len(list))
+		for i, e := range list {
+			v, err := e(f)
+			if err == nil {
+				parts[i], err = f.show(v)
+				parts[i].safe = false // as Jinja2 does
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return f.concat(parts)
+	}, nil
+}
+
+// filteredUnary parses a value with its sign, and the filters and tests of both.
+func (p *parser) filteredUnary() (expr, error) {
+	e, err := p.unary()
+	if err != nil {
+		return nil, err
+	}
+	ops, err := p.filters()
+	return applied(e, ops), err
+}
 
 func (p *parser) unary() (expr, error) {
 	negative := p.is("-")
 	if !negative && !p.is("+") {
-		return p.postfix()
+		e, err := p.primary()
+		if err != nil {
+			return nil, err
+		}
+		ops, err := p.postfix()
+		return applied(e, ops), err
 	}
-	p.at++
-	if err := p.enter(); err != nil {
+	p.next()
+	done, err := p.enter()
+	if err != nil {
 		return nil, err
 	}
-	defer func() { p.nested-- }()
+	defer done()
 	e, err := p.unary()
 	return func(f *frame) (any, error) {
 		v, err := e(f)
-		if err != nil || !negative {
-			return v, err
+		if err != nil {
+			return nil, err
 		}
-		return f.binary("-", 0, v)
+		if _, ok := numeric(v); !ok {
+			return nil, errors.Errorf("cannot change the sign of %s", typeOf(v))
+		}
+		if !negative {
+			return v, nil
+		}
+		return f.binary("*", v, -1)
 	}, err
 }
 
 // primary parses a value without the attributes, calls and filters after it.
 func (p *parser) primary() (expr, error) {
-	switch t := p.next(); t.kind {
+	p.called = nil
+	switch t := p.peek(); t.kind {
 	case quoted:
-		s := t.text
+		var s strings.Builder
 		for p.peek().kind == quoted {
-			s += p.next().text
+			s.WriteString(p.next().text)
 		}
-		return constant(plain(s)), nil
+		return constant(plain(s.String())), nil
 	case number:
 		digits := strings.ReplaceAll(t.text, "_", "")
-		if n, err := strconv.Atoi(digits); err == nil {
-			return constant(n), nil
+		if strings.ContainsAny(digits, ".eE") {
+			x, err := strconv.ParseFloat(digits, 64)
+			if err != nil {
+				return nil, p.fail("got %.32q, want a number", t.text)
+			}
+			p.next()
+			return constant(x), nil
 		}
-		x, err := strconv.ParseFloat(digits, 64)
+		n, err := strconv.Atoi(digits)
 		if err != nil {
-			return nil, p.fail("got %.32q, want a number", t.text)
+			return nil, p.fail("got %.32q, want a number of 64 bits", t.text)
 		}
-		return constant(x), nil
+		p.next()
+		return constant(n), nil
 	case name:
+		p.next()
 		switch t.text {
 		case "true", "True":
 			return constant(true), nil
@@ -161,24 +272,38 @@ func (p *parser) primary() (expr, error) {
 		case "none", "None":
 			return constant(nil), nil
 		}
-		return func(f *frame) (any, error) { return f.find(t.text), f.step(1) }, nil
+		return func(f *frame) (any, error) { return f.find(t.text), f.step() }, nil
 	case operator:
 		switch t.text {
 		case "(":
-			return p.parenthesis()
+			p.next()
+			if p.accept(")") {
+				return listed(nil, true), nil
+			}
+			e, err := p.tuple()
+			if err == nil {
+				err = p.want(")")
+			}
+			p.called = nil
+			return e, err
 		case "[":
+			p.next()
 			list, err := p.list("]")
-			return listed(list), err
+			return listed(list, false), err
 		case "{":
+			p.next()
 			return p.object()
 		}
 	}
-	p.at--
 	return nil, p.fail("got %.32q, want a value", p.peek().text)
 }
 
-func listed(list []expr) expr {
+// listed returns a list or a tuple.
+func listed(list []expr, isTuple bool) expr {
 	return func(f *frame) (any, error) {
+		if err := f.each(len(list), 64); err != nil {
+			return nil, err
+		}
 		values := make([]any, len(list))
 		for i, e := range list {
 			v, err := e(f)
@@ -187,7 +312,10 @@ func listed(list []expr) expr {
 			}
 			values[i] = v
 		}
-		return values, f.step(len(list))
+		if isTuple {
+			return tuple(values), nil
+		}
+		return values, nil
 	}
 }
 
@@ -203,20 +331,8 @@ func (p *parser) list(end string) (list []expr, err error) {
 			return nil, p.want(end)
 		}
 	}
+	p.called = nil
 	return list, nil
-}
-
-// parenthesis parses a value in parentheses, or a tuple.
-func (p *parser) parenthesis() (expr, error) {
-	from := p.at
-	list, err := p.list(")")
-	if err == nil && len(list) == 1 && p.tokens[p.at-2].text != "," {
-		return list[0], nil
-	}
-	if len(list) == 0 && err == nil && p.at != from+1 {
-		err = p.fail("want a value")
-	}
-	return listed(list), err
 }
 
 func (p *parser) object() (expr, error) {
@@ -238,133 +354,22 @@ func (p *parser) object() (expr, error) {
 			return nil, p.want("}")
 		}
 	}
+	p.called = nil
 	return func(f *frame) (any, error) {
-		object := map[string]any{}
+		o := &Object{}
 		for i := range keys {
 			key, err := keys[i](f)
 			if err != nil {
 				return nil, err
 			}
-			name, ok := key.(Text)
-			if !ok {
-				return nil, errors.New("the key of an object is no text")
+			value, err := values[i](f)
+			if err == nil {
+				err = f.put(o, key, value)
 			}
-			if object[name.S], err = values[i](f); err != nil {
+			if err != nil {
 				return nil, err
 			}
 		}
-		return object, f.step(len(keys))
+		return o, nil
 	}, nil
-}
-
-// binary combines two expressions.
-func binary(op string, left, right expr) expr {
-	return func(f *frame) (any, error) {
-		a, err := left(f)
-		if err != nil {
-			return nil, err
-		}
-		if op == "or" && truth(a) || op == "and" && !truth(a) {
-			return a, nil
-		}
-		b, err := right(f)
-		if err != nil || op == "or" || op == "and" {
-			return b, err
-		}
-		return f.binary(op, a, b)
-	}
-}
-
-func (f *frame) binary(op string, a, b any) (any, error) {
-	if err := f.step(1); err != nil {
-		return nil, err
-	}
-	switch op {
-	case "==":
-		return f.equal(a, b), nil
-	case "!=":
-		return !f.equal(a, b), nil
-	case "in", "not in":
-		in, err := f.contains(b, a)
-		return in == (op == "in"), err
-	case "~":
-		s, err := f.show(a)
-		if err != nil {
-			return nil, err
-		}
-		t, err := f.show(b)
-		if err != nil {
-			return nil, err
-		}
-		return f.join(s, t)
-	}
-	switch x := a.(type) {
-	case Text:
-		if y, ok := b.(Text); ok {
-			return f.texts(op, x, y)
-		}
-	case []any:
-		if y, ok := b.([]any); ok && op == "+" {
-			return append(append([]any{}, x...), y...), f.step(len(x) + len(y))
-		}
-	}
-	x, whole, ok := numeric(a)
-	y, too, both := numeric(b)
-	if !ok || !both {
-		return nil, errors.Errorf("cannot compute %s %s %s", typeOf(a), op, typeOf(b))
-	}
-	return arithmetic(op, x, y, whole && too)
-}
-
-func (f *frame) texts(op string, x, y Text) (any, error) {
-	switch op {
-	case "+":
-		return f.join(x, y)
-	case "<":
-		return x.S < y.S, nil
-	case ">":
-		return x.S > y.S, nil
-	case "<=":
-		return x.S <= y.S, nil
-	case ">=":
-		return x.S >= y.S, nil
-	}
-	return nil, errors.Errorf("cannot compute a text %s a text", op)
-}
-
-// arithmetic computes with numbers: whole if both are, except for the quotient.
-func arithmetic(op string, x, y float64, whole bool) (any, error) {
-	var z float64
-	switch op {
-	case "<":
-		return x < y, nil
-	case ">":
-		return x > y, nil
-	case "<=":
-		return x <= y, nil
-	case ">=":
-		return x >= y, nil
-	case "+":
-		z = x + y
-	case "-":
-		z = x - y
-	case "*":
-		z = x * y
-	default:
-		if y == 0 {
-			return nil, errors.Errorf("cannot compute %v %s 0", x, op)
-		}
-		switch z = x / y; op {
-		case "//":
-			z = math.Floor(z)
-		case "%":
-			z = x - y*math.Floor(z)
-		default:
-			whole = false
-		}
-	}
-	if whole && math.Abs(z) <= 1<<53 {
-		return int(z), nil
-	}
-	return z, nil
 }

@@ -1,10 +1,15 @@
 // Package jinja evaluates templates of conversations: the part of Jinja2 that published models use, with the settings
-// of Hugging Face's libraries (trim_blocks, lstrip_blocks, loop controls). A template comes from a stranger, so its
-// work is limited: a number of steps, of bytes of text and of nested calls. Every byte of the result is marked with its
-// author, so that the text of a user is never taken for that of the template.
+// of Hugging Face's libraries (trim_blocks, lstrip_blocks, loop controls). Every byte of the result is marked with its
+// author, so that the text of a user is never taken for the template's.
+//
+// A template comes from a stranger, so Render counts work and memory together, in bytes, before they are spent, heeds a
+// context, and never panics. That is why the package does not use another interpreter: none has authors of bytes, and
+// gonja, the maintained one, has neither a limit nor a context, ends the program by a stack overflow when a macro calls
+// itself, and sorts the keys of objects.
 package jinja
 
 import (
+	"context"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -13,119 +18,165 @@ import (
 // The limits of a template and of its evaluation.
 const (
 	maxTemplate = 1 << 20 // bytes
-	maxNested   = 100     // expressions, statements and calls within each other
-	maxSteps    = 1 << 19 // of one evaluation
-	maxText     = 1 << 26 // bytes of all texts that one evaluation makes
+	maxNested   = 100     // expressions, statements, calls and values within each other
+	maxWork     = 1 << 28 // bytes that one evaluation reads, compares and allocates
+	stepWork    = 1 << 9  // bytes that a step counts for
 )
 
 // Text is a string with the author of each byte.
 type Text struct {
-	S  string
-	By string // as long as S
+	S    string
+	By   string // as long as S
+	safe bool   // HTML: a text that is added to it is escaped
 }
 
-// Template is the author of the text of a template and of the values that are not marked otherwise.
-const Template = 't'
+// ByTemplate is the author of the text of a template.
+const ByTemplate = 't'
 
 // By returns a text of an author.
-func By(author byte, s string) Text { return Text{s, strings.Repeat(string(author), len(s))} }
+func By(author byte, s string) Text {
+	return Text{S: s, By: strings.Repeat(string(rune(author)), len(s))}
+}
 
-func plain(s string) Text { return By(Template, s) }
+func plain(s string) Text { return By(ByTemplate, s) }
 
-func (t Text) slice(from, to int) Text { return Text{t.S[from:to], t.By[from:to]} }
+func (t Text) slice(from, to int) Text { return Text{t.S[from:to], t.By[from:to], t.safe} }
 
-// Render returns the text that a template makes of the values of its variables: texts (Text, or string for a text of
-// the template), truth values, int, float64, nil, lists ([]any) and objects (map[string]any).
-func Render(template string, values map[string]any) (Text, error) {
+// Template is a template that has been parsed. It is safe for concurrent use.
+type Template struct {
+	body   body
+	tables tables
+	work   int // bytes of work and memory of an evaluation
+}
+
+// Parse parses a template.
+func Parse(template string) (t *Template, err error) {
+	defer recovered(&err)
 	if len(template) > maxTemplate {
-		return Text{}, errors.Errorf("got %d bytes, want at most %d", len(template), maxTemplate)
+		return nil, errors.Errorf("got %d bytes, want at most %d", len(template), maxTemplate)
 	}
-	pieces, err := lex(template)
-	if err != nil {
-		return Text{}, err
+	t = &Template{tables: newTables(), work: maxWork}
+	p := &parser{lexer: newLexer(template), tables: t.tables}
+	t.body, err = p.block()
+	if p.lexer.err != nil {
+		err = p.lexer.err
 	}
-	p := &parser{tokens: pieces}
-	body, err := p.block()
-	if err == nil && p.peek().kind != endOfFile {
-		err = p.fail("got %s, want no end here", p.peek().text)
+	return t, err
+}
+
+// Render returns the text that the template makes of the values of its variables: Text, truth values, int, float64,
+// nil, lists ([]any) and objects (*Object).
+func (t *Template) Render(ctx context.Context, values map[string]any) (text Text, err error) {
+	defer recovered(&err)
+	f := &frame{run: &run{ctx: ctx, tables: t.tables, left: t.work}, out: &output{}, vars: map[string]any{}}
+	for name, row := range t.tables.functions {
+		f.vars[name] = row.function(name, nil)
 	}
-	if err != nil {
-		return Text{}, err
-	}
-	r := &run{}
-	f := &frame{run: r, vars: globals()}
 	for name, value := range values {
-		f.vars[name] = marked(value)
+		f.vars[name] = value
 	}
-	if _, err := body(f); err != nil {
+	if _, err := t.body(f); err != nil {
 		return Text{}, err
 	}
-	return r.text(), r.step(0) // a comparison that was cut off
+	return f.concat(f.out.parts)
 }
 
-// marked returns a value with texts in place of strings.
-func marked(v any) any {
-	switch v := v.(type) {
-	case string:
-		return plain(v)
-	case []any:
-		list := make([]any, len(v))
-		for i, e := range v {
-			list[i] = marked(e)
-		}
-		return list
-	case map[string]any:
-		object := make(map[string]any, len(v))
-		for name, e := range v {
-			object[name] = marked(e)
-		}
-		return object
+// recovered turns a panic into an error.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = errors.Errorf("a fault of the interpreter: %v", p)
 	}
-	return v
 }
 
-// run collects the text of an evaluation, and counts its steps, the bytes of its texts and its nested calls.
+// run counts the work of an evaluation and its nested calls.
 type run struct {
-	steps, bytes, nested int
-	s, by                strings.Builder
+	ctx    context.Context
+	tables tables
+	left   int // bytes that may be spent
+	nested int
 }
 
-func (r *run) text() Text { return Text{r.s.String(), r.by.String()} }
-
-// step counts n steps.
-func (r *run) step(n int) error {
-	if r.steps += n; n < 0 || r.steps > maxSteps {
-		return errors.Errorf("the template takes more than %d steps", maxSteps)
+// spend counts n bytes of work or memory, before they are spent.
+func (r *run) spend(n int) error {
+	if n < 0 || n > r.left {
+		return errors.New("the template takes too many bytes of work and memory")
+	}
+	before := r.left
+	if r.left -= n; before>>16 != r.left>>16 {
+		return context.Cause(r.ctx)
 	}
 	return nil
 }
 
-// make counts n bytes of a new text.
-func (r *run) make(n int) error {
-	if r.bytes += n; r.bytes > maxText {
-		return errors.Errorf("the template makes more than %d bytes of text", maxText)
+// each counts n things of size bytes each.
+func (r *run) each(n, size int) error {
+	if n > maxWork {
+		n = maxWork
 	}
-	return nil
+	return r.spend(n * size)
 }
 
-func (r *run) write(t Text) error {
-	r.s.WriteString(t.S)
-	r.by.WriteString(t.By)
-	return r.make(len(t.S))
+func (r *run) step() error { return r.spend(stepWork) }
+
+// enter counts a call or a value within another one, until leave.
+func (r *run) enter() error {
+	if r.nested++; r.nested > maxNested {
+		return errors.Errorf("more than %d calls and values within each other", maxNested)
+	}
+	return r.step()
 }
 
-func (r *run) join(a, b Text) (Text, error) {
-	return Text{a.S + b.S, a.By + b.By}, r.make(len(a.S) + len(b.S))
+func (r *run) leave() { r.nested-- }
+
+// concat returns texts as one. If some of them are HTML, it escapes the others.
+func (r *run) concat(parts []Text) (Text, error) {
+	n, safe := 0, false
+	for _, t := range parts {
+		n += len(t.S)
+		safe = safe || t.safe
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	if err := r.spend(2*n + 32*len(parts)); err != nil {
+		return Text{}, err
+	}
+	var s, by strings.Builder
+	s.Grow(n)
+	by.Grow(n)
+	for _, t := range parts {
+		if safe && !t.safe {
+			var err error
+			if t, err = r.escape(t); err != nil {
+				return Text{}, err
+			}
+		}
+		s.WriteString(t.S)
+		by.WriteString(t.By)
+	}
+	return Text{s.String(), by.String(), safe}, nil
+}
+
+// output collects the texts that statements write.
+type output struct{ parts []Text }
+
+func (f *frame) write(t Text) error {
+	t.safe = false
+	f.out.parts = append(f.out.parts, t)
+	return f.spend(200) // of the list as it grows
 }
 
 // frame holds the variables of a body.
 type frame struct {
 	*run
+	out   *output
 	vars  map[string]any
 	outer *frame
 }
 
-func (f *frame) inner() *frame { return &frame{run: f.run, vars: map[string]any{}, outer: f} }
+func (f *frame) inner() *frame {
+	return &frame{run: f.run, out: f.out, vars: map[string]any{}, outer: f}
+}
 
 func (f *frame) find(name string) any {
 	for ; f != nil; f = f.outer {
@@ -135,12 +186,3 @@ func (f *frame) find(name string) any {
 	}
 	return undefined{name}
 }
-
-// undefined is the value of a name that has none.
-type undefined struct{ name string }
-
-// namespace is an object whose attributes can be set.
-type namespace struct{ vars map[string]any }
-
-// function is a value that can be called.
-type function func(f *frame, args []any, named map[string]any) (any, error)

@@ -1,12 +1,12 @@
 package jinja
 
 import (
-	"encoding/json"
-	"maps"
-	"math"
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/pkg/errors"
 )
@@ -14,57 +14,67 @@ import (
 // maxIndent is the largest number of spaces of a level.
 const maxIndent = 100
 
-// tojson writes a value as Python's json.dumps does with ensure_ascii=False, except that the names of an object are in
-// alphabetical order. With indent, a number of spaces or a text, every item is in a line of its own. Other arguments
-// that change the text are an error. If a user has written some of the value, all counts as written by the user.
-func tojson(f *frame, v any, args []any, named map[string]any) (any, error) {
-	w := writer{f: f, comma: ", "}
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		switch value := named[name]; {
-		case name == "indent":
-			if err := w.indent(value); err != nil {
-				return nil, err
-			}
-		case name == "ensure_ascii" && !truth(value), name == "separators" && value == nil, name == "sort_keys":
-		default:
-			return nil, errors.Errorf("tojson: %.32s is not supported", name)
-		}
-	}
-	if len(args) > 0 {
-		return nil, errors.New("tojson: want names of arguments, such as indent=2")
-	}
-	if err := w.write(v, "\n"); err != nil {
+// tojson writes a value as Hugging Face's libraries do: by Python's json.dumps, with its ensure_ascii, indent,
+// separators and sort_keys. If a user has written some of the value, all counts as written by the user.
+func tojson(f *frame, v any, a args) (any, error) {
+	ascii := a.truth(0)
+	w := writer{run: f.run, words: map[bool]string{true: "true", false: "false"}, none: "null", json: true,
+		comma: ", ", colon: ": ", sorted: a.truth(3)}
+	w.quote = func(b *bytes.Buffer, s string) { jsonQuote(b, s, ascii) }
+	if err := w.indent(a.at[1]); err != nil {
 		return nil, err
 	}
-	return By(author(v), w.text.String()), f.make(w.text.Len())
+	if list, ok := listOf(a.at[2]); ok && len(list) == 2 {
+		comma, _ := list[0].(Text)
+		colon, _ := list[1].(Text)
+		if w.comma, w.colon = comma.S, colon.S; len(comma.S) > maxIndent || len(colon.S) > maxIndent {
+			return nil, errors.Errorf("separators: got %d bytes, want at most %d", max(len(comma.S), len(colon.S)),
+				maxIndent)
+		}
+	} else if a.given(2) && a.at[2] != nil {
+		return nil, errors.Errorf("separators: got %s, want two texts", typeOf(a.at[2]))
+	}
+	return w.text(v)
 }
 
-// writer writes values as JSON.
+// writer writes values as JSON or as Python's repr.
 type writer struct {
-	f     *frame
-	text  strings.Builder
-	lines bool
-	level string // the indent of a level
-	comma string // between two items
+	*run
+	b            bytes.Buffer
+	by           byte // the author
+	quote        func(b *bytes.Buffer, s string)
+	words        map[bool]string
+	none         string
+	json, sorted bool
+	lines        bool   // each item is in a line
+	level        string // the indent of a level
+	comma, colon string
+}
+
+func (w *writer) text(v any) (Text, error) {
+	w.by = ByTemplate
+	if err := w.write(v, "\n"); err != nil {
+		return Text{}, err
+	}
+	return By(w.by, w.b.String()), w.spend(4 * w.b.Len())
 }
 
 // indent sets the indent of a level, none for nil.
 func (w *writer) indent(v any) error {
 	n := 0
 	switch v := v.(type) {
-	case nil:
+	case nil, undefined:
 		return nil
 	case Text:
 		w.level = v.S
-	case bool:
-		n = map[bool]int{true: 1}[v]
-	case int:
-		n = v
 	default:
-		return errors.Errorf("tojson: indent: got %s, want a whole number or a text", typeOf(v))
+		var ok bool
+		if n, ok = wholeOf(v); !ok {
+			return errors.Errorf("indent: got %s, want a whole number or a text", typeOf(v))
+		}
 	}
 	if n > maxIndent || len(w.level) > maxIndent {
-		return errors.Errorf("tojson: indent: got %d, want at most %d", max(n, len(w.level)), maxIndent)
+		return errors.Errorf("indent: got %d, want at most %d", max(n, len(w.level)), maxIndent)
 	}
 	w.lines, w.comma, w.level = true, ",", w.level+strings.Repeat(" ", max(0, n))
 	return nil
@@ -72,48 +82,93 @@ func (w *writer) indent(v any) error {
 
 // write writes a value, whose last line begins with the given line end and indent.
 func (w *writer) write(v any, line string) error {
-	if err := w.f.step(1); err != nil {
+	if err := w.enter(); err != nil {
 		return err
+	}
+	defer w.leave()
+	if _, whole := v.(int); !whole {
+		if list, ok := listOf(v); ok {
+			brackets, one := "[]", ""
+			if _, isTuple := v.(tuple); isTuple && !w.json {
+				if brackets = "()"; len(list) == 1 {
+					one = ","
+				}
+			}
+			return w.items(brackets, one, len(list), line, func(i int, line string) error {
+				return w.write(list[i], line)
+			})
+		}
 	}
 	switch v := v.(type) {
-	case []any:
-		return w.items("[]", len(v), line, func(i int, line string) error { return w.write(v[i], line) })
-	case map[string]any:
-		names := slices.Sorted(maps.Keys(v))
-		return w.items("{}", len(v), line, func(i int, line string) error {
-			if err := w.quote(names[i]); err != nil {
-				return err
-			}
-			w.text.WriteString(": ")
-			return w.write(v[names[i]], line)
-		})
-	case Text:
-		return w.quote(v.S)
-	case float64:
-		number := strings.NewReplacer("nan", "NaN", "inf", "Infinity").Replace(repr(v))
-		w.text.WriteString(number)
+	case nil:
+		w.b.WriteString(w.none)
 		return nil
-	case nil, bool, int:
-		data, err := json.Marshal(v)
-		w.text.Write(data)
-		return err
+	case bool:
+		w.b.WriteString(w.words[v])
+		return nil
+	case int:
+		w.b.WriteString(strconv.Itoa(v))
+		return nil
+	case float64:
+		s := repr(v)
+		if w.json {
+			s = strings.NewReplacer("nan", "NaN", "inf", "Infinity").Replace(s)
+		}
+		w.b.WriteString(s)
+		return nil
+	case Text:
+		return w.string(v)
+	case *Object:
+		return w.object(v, line)
 	}
-	return errors.Errorf("cannot write %s as JSON", typeOf(v))
+	if _, ok := v.(undefined); ok && !w.json {
+		w.b.WriteString("Undefined")
+		return nil
+	}
+	return errors.Errorf("cannot write %s", typeOf(v))
 }
 
-// items writes n items between brackets.
-func (w *writer) items(brackets string, n int, line string, item func(i int, line string) error) error {
-	w.text.WriteByte(brackets[0])
-	inner := line
-	if w.lines && n > 0 {
-		if err := w.f.make(len(line) + len(w.level)); err != nil {
+func (w *writer) object(o *Object, line string) error {
+	order := make([]int, len(o.keys))
+	if err := w.each(len(order), 8); err != nil {
+		return err
+	}
+	for i := range order {
+		order[i] = i
+	}
+	if w.sorted {
+		if err := w.sort(order, func(i int) any { return o.keys[i] }, false); err != nil {
 			return err
 		}
+	}
+	return w.items("{}", "", len(order), line, func(i int, line string) error {
+		key := o.keys[order[i]]
+		if _, isText := key.(Text); w.json && !isText {
+			name := writer{run: w.run, quote: w.quote, words: w.words, none: w.none, json: true}
+			t, err := name.text(key)
+			if err != nil {
+				return err
+			}
+			key = t
+		}
+		if err := w.write(key, line); err != nil {
+			return err
+		}
+		w.b.WriteString(w.colon)
+		return w.write(o.values[order[i]], line)
+	})
+}
+
+// items writes n items between brackets, and one after the only item of a tuple.
+func (w *writer) items(brackets, one string, n int, line string, item func(i int, line string) error) error {
+	w.b.WriteByte(brackets[0])
+	inner := line
+	if w.lines && n > 0 {
 		inner += w.level
 	}
 	for i := range n {
 		if i > 0 {
-			w.text.WriteString(w.comma)
+			w.b.WriteString(w.comma)
 		}
 		if err := w.begin(inner); err != nil {
 			return err
@@ -122,12 +177,13 @@ func (w *writer) items(brackets string, n int, line string, item func(i int, lin
 			return err
 		}
 	}
+	w.b.WriteString(one)
 	if n > 0 {
 		if err := w.begin(line); err != nil {
 			return err
 		}
 	}
-	w.text.WriteByte(brackets[1])
+	w.b.WriteByte(brackets[1])
 	return nil
 }
 
@@ -136,45 +192,43 @@ func (w *writer) begin(line string) error {
 	if !w.lines {
 		return nil
 	}
-	w.text.WriteString(line)
-	return w.f.make(len(line))
+	if err := w.spend(4 * len(line)); err != nil {
+		return err
+	}
+	w.b.WriteString(line)
+	return nil
 }
 
-// quote writes a text. Only quotes, backslashes and control characters are escaped.
-func (w *writer) quote(s string) error {
-	short := map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\f': `\f`, '\b': `\b`}
-	before := w.text.Len()
-	w.text.WriteByte('"')
+func (w *writer) string(t Text) error {
+	if err := w.each(len(t.S), 20); err != nil { // as many as a control character takes, while the buffer grows
+		return err
+	}
+	if i := slices.IndexFunc([]byte(t.By), func(by byte) bool { return by != ByTemplate }); i >= 0 && w.by == ByTemplate {
+		w.by = t.By[i]
+	}
+	w.quote(&w.b, t.S)
+	return nil
+}
+
+// jsonQuote writes a text as json.dumps does: only quotes, backslashes, control characters and, if ascii, all others
+// that are not in ASCII are escaped.
+func jsonQuote(b *bytes.Buffer, s string, ascii bool) {
+	b.WriteByte('"')
 	for _, c := range s {
-		switch escaped := short[c]; {
-		case escaped != "":
-			w.text.WriteString(escaped)
-		case c < ' ':
-			const digits = "0123456789abcdef"
-			w.text.WriteString(`\u00`)
-			w.text.WriteByte(digits[c>>4])
-			w.text.WriteByte(digits[c&15])
+		at := strings.IndexRune("\"\\\n\r\t\f\b", c)
+		switch {
+		case at >= 0:
+			b.WriteByte('\\')
+			b.WriteByte(`"\nrtfb`[at])
+		case c < ' ' || ascii && (c >= 0x7f && c < 0x10000):
+			hex(b, 'u', 4, c)
+		case ascii && c >= utf8.RuneSelf:
+			high, low := utf16.EncodeRune(c)
+			hex(b, 'u', 4, high)
+			hex(b, 'u', 4, low)
 		default:
-			w.text.WriteRune(c)
+			b.WriteRune(c)
 		}
 	}
-	w.text.WriteByte('"')
-	return w.f.make(w.text.Len() - before)
-}
-
-// repr returns a number as Python's repr does: in the fewest digits, with an exponent below 10⁻⁴ and from 10¹⁶.
-func repr(x float64) string {
-	switch size := math.Abs(x); {
-	case math.IsNaN(x):
-		return "nan"
-	case math.IsInf(x, 0):
-		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(x, 'g', -1, 64)), "+")
-	case size != 0 && size < 1e-4 || size >= 1e16:
-		return strconv.FormatFloat(x, 'e', -1, 64)
-	}
-	s := strconv.FormatFloat(x, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
+	b.WriteByte('"')
 }

@@ -30,186 +30,236 @@ type piece struct {
 	line int
 }
 
-// lexer splits a template into tokens.
+// lexer splits a template into tokens, in one pass.
 type lexer struct {
-	rest   string
-	line   int
-	pieces []piece
+	rest    string
+	line    int
+	mark    string // the end of the tag that rest is in, or ""
+	begun   bool   // the token of the begin of that tag has been returned
+	open    int    // brackets in that tag
+	strip   bool   // the tag before ends with a -
+	newLine bool   // rest begins a line
+	dot     bool   // the token before is a dot
+	err     error  // why the tokens ended early
 }
 
-func lex(template string) ([]piece, error) {
+func newLexer(template string) *lexer {
 	template = strings.ReplaceAll(template, "\r\n", "\n")
-	l := &lexer{rest: strings.TrimSuffix(template, "\n"), line: 1}
-	newLine := true // the text begins a line
-	strip := false  // the tag before ends with a -
-	for {
-		at := indexAny(l.rest, "{{", "{%", "{#")
-		text, tag := l.rest[:at], l.rest[at:]
-		if strip {
-			text = strings.TrimLeft(text, blanks)
-		}
-		if len(tag) > 2 && tag[2] == '-' {
-			text = strings.TrimRight(text, blanks)
-		} else if tag != "" && tag[1] != '{' && !(len(tag) > 2 && tag[2] == '+') {
-			start := strings.LastIndexByte(text, '\n') + 1
-			if (start > 0 || newLine) && strings.Trim(text[start:], " \t") == "" {
-				text = text[:start]
-			}
-		}
-		if text != "" {
-			l.add(data, text)
-		}
-		l.line += strings.Count(l.rest[:at], "\n")
-		if tag == "" {
-			l.add(endOfFile, "the end")
-			return l.pieces, nil
-		}
-		l.rest = strings.TrimLeft(tag[2:], "")
-		if len(l.rest) > 0 && (l.rest[0] == '-' || l.rest[0] == '+' && tag[1] != '{') {
-			l.rest = l.rest[1:]
-		}
-		var err error
-		if strip, err = l.tag(tag[1]); err != nil {
-			return nil, errors.WithMessagef(err, "line %d", l.line)
-		}
-		newLine = false
-		if tag[1] != '{' && strings.HasPrefix(l.rest, "\n") && !strip {
-			l.rest, newLine = l.rest[1:], true
-			l.line++
+	return &lexer{rest: strings.TrimSuffix(template, "\n"), line: 1, newLine: true}
+}
+
+// next returns the next token: without end endOfFile after the last one, or after an error.
+func (l *lexer) next() piece {
+	for l.mark == "" && l.rest != "" && l.err == nil {
+		line := l.line
+		if text := l.data(); text != "" {
+			return piece{data, text, line}
 		}
 	}
+	p := piece{endOfFile, "the end", l.line}
+	if l.mark != "" && l.err == nil {
+		p, l.err = l.token()
+	}
+	if l.err != nil {
+		l.err = at(l.err, l.line)
+		return piece{endOfFile, "the end", l.line}
+	}
+	return p
 }
 
 const blanks = " \t\n\r\v\f"
 
-// indexAny returns the first place of one of the marks, or the length of s.
-func indexAny(s string, marks ...string) int {
-	first := len(s)
-	for _, m := range marks {
-		if at := strings.Index(s[:min(len(s), first+len(m)-1)], m); at >= 0 {
-			first = min(first, at)
+// data returns the text up to the next tag, without the blanks that the tags take away. It reads the beginning of that
+// tag, or all of a comment.
+func (l *lexer) data() string {
+	at := 0
+	for at < len(l.rest) && !(l.rest[at] == '{' && at+1 < len(l.rest) && strings.IndexByte("{%#", l.rest[at+1]) >= 0) {
+		at++
+	}
+	text, tag := l.rest[:at], l.rest[at:]
+	l.line += strings.Count(text, "\n")
+	l.rest = ""
+	if l.strip {
+		text = strings.TrimLeft(text, blanks)
+	}
+	if tag == "" {
+		return text
+	}
+	kind, sign := tag[1], byte(0)
+	if tag = tag[2:]; tag != "" && (tag[0] == '-' || tag[0] == '+' && kind != '{') {
+		sign, tag = tag[0], tag[1:]
+	}
+	if sign == '-' {
+		text = strings.TrimRight(text, blanks)
+	} else if kind != '{' && sign != '+' {
+		start := strings.LastIndexByte(text, '\n') + 1
+		if (start > 0 || l.newLine) && strings.Trim(text[start:], " \t") == "" {
+			text = text[:start]
 		}
 	}
-	return first
-}
-
-func (l *lexer) add(k kind, text string) { l.pieces = append(l.pieces, piece{k, text, l.line}) }
-
-// tag reads up to the end of a tag, and reports whether it ends with a -.
-func (l *lexer) tag(of byte) (strip bool, err error) {
-	if of == '#' {
-		inside, rest, ok := strings.Cut(l.rest, "#}")
+	l.newLine = false
+	switch l.rest = tag; kind {
+	case '#':
+		inside, rest, ok := strings.Cut(tag, "#}")
 		if !ok {
-			return false, errors.New("a comment has no end")
+			l.err = errors.New("a comment has no end")
 		}
 		l.line += strings.Count(inside, "\n")
 		l.rest = rest
-		return strings.HasSuffix(inside, "-"), nil
+		l.end(inside)
+	case '{':
+		l.mark = "}}"
+	default:
+		l.mark = "%}"
 	}
-	begin, end, mark := beginTag, endTag, "%}"
-	if of == '{' {
-		begin, end, mark = beginOut, endOut, "}}"
+	l.begun, l.open = false, 0
+	return text
+}
+
+// end ends a tag of statements or a comment: blanks after it are taken away if it ends with a -, a new line if it does
+// not end with a +.
+func (l *lexer) end(inside string) {
+	l.strip = strings.HasSuffix(inside, "-")
+	if !l.strip && !strings.HasSuffix(inside, "+") && strings.HasPrefix(l.rest, "\n") {
+		l.rest, l.newLine = l.rest[1:], true
+		l.line++
 	}
-	l.add(begin, "{"+string(of))
-	for open := 0; ; {
-		for len(l.rest) > 0 && strings.ContainsRune(blanks, rune(l.rest[0])) {
-			if l.rest[0] == '\n' {
-				l.line++
+}
+
+// token returns the next token of a tag.
+func (l *lexer) token() (piece, error) {
+	begin, end := beginTag, endTag
+	if l.mark == "}}" {
+		begin, end = beginOut, endOut
+	}
+	if !l.begun {
+		l.begun = true
+		return piece{begin, "{", l.line}, nil
+	}
+	text := strings.TrimLeft(l.rest, blanks)
+	l.line += strings.Count(l.rest[:len(l.rest)-len(text)], "\n")
+	l.rest = text
+	for _, sign := range []string{"-", "+", ""} {
+		if rest, ok := strings.CutPrefix(l.rest, sign+l.mark); ok && l.open == 0 {
+			p := piece{end, l.mark, l.line}
+			l.rest, l.mark, l.strip = rest, "", sign == "-"
+			if end == endTag {
+				l.end(sign)
 			}
-			l.rest = l.rest[1:]
-		}
-		for _, with := range []string{"-", "+", ""} {
-			if rest, ok := strings.CutPrefix(l.rest, with+mark); ok && open == 0 {
-				l.add(end, mark)
-				l.rest = rest
-				return with == "-", nil
-			}
-		}
-		if l.rest == "" {
-			return false, errors.New("a tag has no end")
-		}
-		switch c := l.rest[0]; {
-		case c == '\'' || c == '"':
-			err = l.quote(c)
-		case isDigit(c):
-			l.take(number, func(c byte) bool { return isDigit(c) || c == '.' || c == '_' })
-		case isLetter(c):
-			l.take(name, func(c byte) bool { return isLetter(c) || isDigit(c) })
-		default:
-			err = l.operator(&open)
-		}
-		if err != nil {
-			return false, err
+			return p, nil
 		}
 	}
+	if l.rest == "" {
+		return piece{}, errors.New("a tag has no end")
+	}
+	dot := l.dot
+	l.dot = false
+	switch c := l.rest[0]; {
+	case c == '\'' || c == '"':
+		return l.quote(c)
+	case isDigit(c):
+		return l.take(number, l.number(!dot)), nil
+	case isLetter(c):
+		n := 1
+		for n < len(l.rest) && (isLetter(l.rest[n]) || isDigit(l.rest[n])) {
+			n++
+		}
+		return l.take(name, n), nil
+	}
+	return l.operator()
 }
 
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool { return c == '_' || c|32 >= 'a' && c|32 <= 'z' }
 
-// take adds the longest token of such bytes.
-func (l *lexer) take(k kind, is func(byte) bool) {
-	n := 0
-	for n < len(l.rest) && is(l.rest[n]) {
-		n++
-	}
-	l.add(k, l.rest[:n])
+// take returns the token of the first n bytes.
+func (l *lexer) take(k kind, n int) piece {
+	p := piece{k, l.rest[:n], l.line}
 	l.rest = l.rest[n:]
+	return p
 }
 
-func (l *lexer) operator(open *int) error {
-	for _, op := range []string{"==", "!=", "<=", ">=", "//", "**"} {
-		if strings.HasPrefix(l.rest, op) {
-			l.add(operator, op)
-			l.rest = l.rest[2:]
-			return nil
+// number returns the length of a number, which may have a fraction and an exponent if broken.
+func (l *lexer) number(broken bool) int {
+	digits := func(i int) int {
+		for i < len(l.rest) && (isDigit(l.rest[i]) || l.rest[i] == '_') {
+			i++
+		}
+		return i
+	}
+	n := digits(0)
+	is := func(i int) bool { return i < len(l.rest) && isDigit(l.rest[i]) }
+	if broken && is(n+1) && l.rest[n] == '.' {
+		n = digits(n + 1)
+	}
+	if broken && n < len(l.rest) && l.rest[n]|32 == 'e' {
+		if is(n + 1) {
+			n = digits(n + 1)
+		} else if is(n+2) && (l.rest[n+1] == '+' || l.rest[n+1] == '-') {
+			n = digits(n + 2)
 		}
 	}
-	c := l.rest[:1]
-	switch {
-	case strings.Contains("([{", c):
-		*open++
-	case strings.Contains(")]}", c):
-		*open--
-	case !strings.Contains("+-*/%~<>=.,:|", c):
-		return errors.Errorf("got %.8q in a tag", l.rest)
-	}
-	l.add(operator, c)
-	l.rest = l.rest[1:]
-	return nil
+	return n
 }
 
-// quote adds a string with Python's escapes.
-func (l *lexer) quote(mark byte) error {
+func (l *lexer) operator() (piece, error) {
+	for _, op := range []string{"==", "!=", "<=", ">=", "//", "**"} {
+		if strings.HasPrefix(l.rest, op) {
+			return l.take(operator, 2), nil
+		}
+	}
+	switch c := l.rest[:1]; {
+	case strings.Contains("([{", c):
+		l.open++
+	case strings.Contains(")]}", c):
+		l.open--
+	case !strings.Contains("+-*/%~<>=.,:|", c):
+		return piece{}, errors.Errorf("got %.8q in a tag", l.rest)
+	default:
+		l.dot = c == "."
+	}
+	return l.take(operator, 1), nil
+}
+
+// quote returns a string with Python's escapes.
+func (l *lexer) quote(mark byte) (piece, error) {
 	var s strings.Builder
 	for i := 1; i < len(l.rest); i++ {
 		c := l.rest[i]
 		if c == mark {
-			l.add(quoted, s.String())
+			p := piece{quoted, s.String(), l.line}
 			l.line += strings.Count(l.rest[:i], "\n")
 			l.rest = l.rest[i+1:]
-			return nil
+			return p, nil
 		}
 		if c != '\\' || i+1 == len(l.rest) {
 			s.WriteByte(c)
 			continue
 		}
 		i++
-		size := map[byte]int{'x': 2, 'u': 4, 'U': 8}[l.rest[i]]
-		at := strings.IndexByte("ntr\\'\"\n", l.rest[i])
+		size := 0
+		switch l.rest[i] {
+		case 'x':
+			size = 2
+		case 'u':
+			size = 4
+		case 'U':
+			size = 8
+		}
+		at := strings.IndexByte("ntr\\'\"abfv\n", l.rest[i])
 		switch {
 		case size > 0 && i+size < len(l.rest):
 			code, err := strconv.ParseUint(l.rest[i+1:i+1+size], 16, 32)
 			if err != nil || !utf8.ValidRune(rune(code)) {
-				return errors.Errorf("got %q, want a character", l.rest[i-1:i+1+size])
+				return piece{}, errors.Errorf("got %q, want a character", l.rest[i-1:i+1+size])
 			}
 			s.WriteRune(rune(code))
 			i += size
 		case at >= 0:
-			s.WriteString([]string{"\n", "\t", "\r", "\\", "'", "\"", ""}[at])
+			s.WriteString([]string{"\n", "\t", "\r", "\\", "'", "\"", "\a", "\b", "\f", "\v", ""}[at])
 		default:
 			s.WriteString(l.rest[i-1 : i+1])
 		}
 	}
-	return errors.New("a string has no end")
+	return piece{}, errors.New("a string has no end")
 }

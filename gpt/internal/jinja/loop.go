@@ -2,48 +2,38 @@ package jinja
 
 import "github.com/pkg/errors"
 
-// loop parses the rest of {% for x in … %}, {% for k, v in … if … %}, with {% else %}, up to {% endfor %}.
+// loop parses the rest of {% for x in … %}, {% for k, v in … if … %}, {% for … recursive %}, with {% else %}, up to
+// {% endfor %}.
 func (p *parser) loop() (body, error) {
-	first, err := p.name()
-	names := []string{first}
-	for err == nil && p.accept(",") {
-		var n string
-		n, err = p.name()
-		names = append(names, n)
-	}
+	names, err := p.targets()
 	if err == nil {
 		err = p.want("in")
 	}
 	if err != nil {
 		return nil, err
 	}
-	over, err := p.or() // without a condition, whose "if" would be taken for that of the loop
+	over, err := p.tupleOf(p.or) // without a condition, whose "if" would be taken for the loop's
 	if err != nil {
 		return nil, err
 	}
-	var only expr
+	l := &loop{names: names}
 	if p.accept("if") {
-		if only, err = p.expression(); err != nil {
+		if l.only, err = p.expression(); err != nil {
 			return nil, err
 		}
 	}
+	l.recursive = p.accept("recursive")
 	if err := p.end(endTag); err != nil {
 		return nil, err
 	}
-	inside, err := p.block("else", "endfor")
-	if err != nil {
+	if l.inside, err = p.block("else", "endfor"); err != nil {
 		return nil, err
 	}
-	p.at++
-	none := sequence(nil)
+	p.next()
+	l.none = sequence(nil)
 	if p.next().text == "else" {
-		if err = p.end(endTag); err == nil {
-			if none, err = p.block("endfor"); err == nil {
-				p.at += 2
-			}
-		}
-	}
-	if err == nil {
+		l.none, err = p.inside("endfor")
+	} else {
 		err = p.end(endTag)
 	}
 	return func(f *frame) (leave, error) {
@@ -51,58 +41,52 @@ func (p *parser) loop() (body, error) {
 		if err != nil {
 			return onward, err
 		}
-		items, err := f.items(v)
-		if err != nil {
-			return onward, err
-		}
-		if only != nil {
-			if items, err = f.those(items, names, only); err != nil {
-				return onward, err
-			}
-		}
-		if len(items) == 0 {
-			return none(f)
-		}
-		for i := range items {
-			own, err := f.bound(names, items[i])
-			if err != nil {
-				return onward, err
-			}
-			own.vars["loop"] = loopOf(items, i)
-			l, err := inside(own)
-			if err != nil || l == breaks {
-				return onward, err
-			}
-		}
-		return onward, nil
+		return l.run(f, v, 0)
 	}, err
 }
 
-// bound returns a frame in which the names of a loop stand for an item.
-func (f *frame) bound(names []string, item any) (*frame, error) {
-	own := f.inner()
-	if len(names) == 1 {
-		own.vars[names[0]] = item
-		return own, f.step(1)
-	}
-	list, ok := item.([]any)
-	if !ok || len(list) != len(names) {
-		return nil, errors.Errorf("for: got an item of another form than the %d names", len(names))
-	}
-	for i, n := range names {
-		own.vars[n] = list[i]
-	}
-	return own, f.step(1)
+// loop is a statement that repeats others for each item.
+type loop struct {
+	names     []string
+	only      expr // the condition of an item, or nil
+	inside    body
+	none      body // without items
+	recursive bool
 }
 
-// those returns the items for which the condition of a loop is true.
-func (f *frame) those(items []any, names []string, only expr) (list []any, err error) {
+func (l *loop) run(f *frame, over any, depth int) (leave, error) {
+	items, err := f.items(over)
+	if err == nil && l.only != nil {
+		items, err = l.chosen(f, items)
+	}
+	if err != nil {
+		return onward, err
+	}
+	if len(items) == 0 {
+		return l.none(f)
+	}
+	for i := range items {
+		inside := f.inner()
+		inside.vars["loop"] = &iteration{loop: l, frame: f, items: items, i: i, depth: depth}
+		if err := inside.assign(l.names, items[i]); err != nil {
+			return onward, err
+		}
+		how, err := l.inside(inside)
+		if err != nil || how == breaks {
+			return onward, err
+		}
+	}
+	return onward, nil
+}
+
+// chosen returns the items for which the condition of a loop is true.
+func (l *loop) chosen(f *frame, items []any) (list []any, err error) {
 	for _, item := range items {
-		own, err := f.bound(names, item)
-		if err != nil {
+		inside := f.inner()
+		if err := inside.assign(l.names, item); err != nil {
 			return nil, err
 		}
-		v, err := only(own)
+		v, err := l.only(inside)
 		if err != nil {
 			return nil, err
 		}
@@ -113,18 +97,60 @@ func (f *frame) those(items []any, names []string, only expr) (list []any, err e
 	return list, nil
 }
 
-// loopOf returns the variable loop of an iteration.
-func loopOf(items []any, i int) map[string]any {
-	loop := map[string]any{
-		"index": i + 1, "index0": i, "first": i == 0, "last": i == len(items)-1, "length": len(items),
-		"revindex": len(items) - i, "revindex0": len(items) - i - 1,
-		"previtem": undefined{"loop.previtem"}, "nextitem": undefined{"loop.nextitem"},
+// iteration is the variable loop.
+type iteration struct {
+	*loop
+	frame *frame
+	items []any
+	i     int
+	depth int
+}
+
+// attribute returns an attribute of the variable loop.
+func (t *iteration) attribute(name string) (any, bool) {
+	i, n := t.i, len(t.items)
+	switch name {
+	case "index":
+		return i + 1, true
+	case "index0":
+		return i, true
+	case "first":
+		return i == 0, true
+	case "last":
+		return i == n-1, true
+	case "length":
+		return n, true
+	case "revindex":
+		return n - i, true
+	case "revindex0":
+		return n - i - 1, true
+	case "depth":
+		return t.depth + 1, true
+	case "depth0":
+		return t.depth, true
+	case "cycle":
+		return function(func(_ *frame, list []argument) (any, error) {
+			if len(list) == 0 {
+				return nil, errors.New("cycle: got no values")
+			}
+			return list[i%len(list)].value, nil
+		}), true
+	case "previtem":
+		if i > 0 {
+			return t.items[i-1], true
+		}
+	case "nextitem":
+		if i+1 < n {
+			return t.items[i+1], true
+		}
 	}
-	if i > 0 {
-		loop["previtem"] = items[i-1]
+	return nil, false
+}
+
+// again returns the text of the loop over other items, for loop(…).
+func (t *iteration) again(f *frame, list []argument) (any, error) {
+	if !t.recursive || len(list) != 1 {
+		return nil, errors.Errorf("loop: got %d values, want one, in a loop that is recursive", len(list))
 	}
-	if i+1 < len(items) {
-		loop["nextitem"] = items[i+1]
-	}
-	return loop
+	return captured(func(f *frame) (leave, error) { return t.run(f, list[0].value, t.depth+1) })(t.frame)
 }

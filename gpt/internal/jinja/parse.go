@@ -8,9 +8,11 @@ import (
 
 // parser turns the tokens of a template into functions.
 type parser struct {
-	tokens []piece
-	at     int
+	*lexer
+	ahead  []piece // tokens that have been read
 	nested int
+	tables tables
+	called *arguments // of the call that the last expression ends with
 }
 
 // body evaluates statements. It returns how they end.
@@ -25,18 +27,24 @@ const (
 	continues
 )
 
-func (p *parser) peek() piece { return p.tokens[p.at] }
+// after returns the token after n others.
+func (p *parser) after(n int) piece {
+	for len(p.ahead) <= n {
+		p.ahead = append(p.ahead, p.lexer.next())
+	}
+	return p.ahead[n]
+}
+
+func (p *parser) peek() piece { return p.after(0) }
 
 func (p *parser) next() piece {
-	t := p.tokens[p.at]
-	if t.kind != endOfFile {
-		p.at++
-	}
+	t := p.after(0)
+	p.ahead = append(p.ahead[:0], p.ahead[1:]...)
 	return t
 }
 
 func (p *parser) fail(format string, args ...any) error {
-	return errors.WithMessagef(errors.Errorf(format, args...), "line %d", p.peek().line)
+	return at(errors.Errorf(format, args...), p.peek().line)
 }
 
 // is reports whether the next token is that operator or word.
@@ -49,7 +57,7 @@ func (p *parser) is(text string) bool {
 func (p *parser) accept(text string) bool {
 	ok := p.is(text)
 	if ok {
-		p.at++
+		p.next()
 	}
 	return ok
 }
@@ -65,32 +73,32 @@ func (p *parser) end(k kind) error {
 	if p.peek().kind != k {
 		return p.fail("got %.32q, want the end of the tag", p.peek().text)
 	}
-	p.at++
+	p.next()
 	return nil
 }
 
 func (p *parser) name() (string, error) {
-	if t := p.next(); t.kind == name {
-		return t.text, nil
+	if p.peek().kind == name {
+		return p.next().text, nil
 	}
-	p.at--
 	return "", p.fail("got %.32q, want a name", p.peek().text)
 }
 
-// enter counts nested expressions and statements.
-func (p *parser) enter() error {
+// enter counts nested expressions and statements, until done is called.
+func (p *parser) enter() (done func(), err error) {
 	if p.nested++; p.nested > maxNested {
-		return p.fail("more than %d expressions and statements within each other", maxNested)
+		return nil, p.fail("more than %d expressions and statements within each other", maxNested)
 	}
-	return nil
+	return func() { p.nested-- }, nil
 }
 
-// block parses up to a tag with one of the words, which remains.
+// block parses up to a tag with one of the words, which remains, or up to the end of the template.
 func (p *parser) block(until ...string) (body, error) {
-	if err := p.enter(); err != nil {
+	done, err := p.enter()
+	if err != nil {
 		return nil, err
 	}
-	defer func() { p.nested-- }()
+	defer done()
 	var list []body
 	for {
 		var b body
@@ -102,20 +110,18 @@ func (p *parser) block(until ...string) (body, error) {
 			}
 			return sequence(list), nil
 		case data:
-			p.at++
+			p.next()
 			text := plain(t.text)
 			b = func(f *frame) (leave, error) { return onward, f.write(text) }
 		case beginOut:
-			p.at++
+			p.next()
 			b, err = p.output()
-		case beginTag:
-			if slices.Contains(until, p.tokens[p.at+1].text) {
+		default: // beginTag
+			if slices.Contains(until, p.after(1).text) {
 				return sequence(list), nil
 			}
-			p.at++
+			p.next()
 			b, err = p.statement()
-		default:
-			err = p.fail("got %.32q outside of a tag", t.text)
 		}
 		if err != nil {
 			return nil, err
@@ -124,10 +130,22 @@ func (p *parser) block(until ...string) (body, error) {
 	}
 }
 
+// inside parses the end of a tag and all up to the tag with the word, which it skips.
+func (p *parser) inside(until string) (b body, err error) {
+	if err = p.end(endTag); err == nil {
+		if b, err = p.block(until); err == nil {
+			p.next()
+			p.next()
+			err = p.end(endTag)
+		}
+	}
+	return b, err
+}
+
 func sequence(list []body) body {
 	return func(f *frame) (leave, error) {
 		for _, b := range list {
-			if err := f.step(1); err != nil {
+			if err := f.step(); err != nil {
 				return onward, err
 			}
 			if l, err := b(f); err != nil || l != onward {
@@ -140,20 +158,20 @@ func sequence(list []body) body {
 
 func (p *parser) output() (body, error) {
 	line := p.peek().line
-	e, err := p.expression()
+	e, err := p.tuple()
 	if err != nil {
 		return nil, err
 	}
 	return func(f *frame) (leave, error) {
 		v, err := e(f)
-		if err != nil {
-			return onward, errors.WithMessagef(err, "line %d", line)
+		var t Text
+		if err == nil {
+			t, err = f.show(v)
 		}
-		t, err := f.show(v)
-		if err != nil {
-			return onward, err
+		if err == nil {
+			err = f.write(t)
 		}
-		return onward, f.write(t)
+		return onward, at(err, line)
 	}, p.end(endOut)
 }
 
@@ -173,14 +191,12 @@ func (p *parser) statement() (body, error) {
 		b, err = p.set()
 	case "macro":
 		b, err = p.macro()
+	case "call":
+		b, err = p.callBlock()
+	case "filter":
+		b, err = p.filterBlock()
 	case "generation": // Hugging Face's mark of the tokens to learn
-		if err = p.end(endTag); err == nil {
-			b, err = p.block("endgeneration")
-		}
-		p.at += 2
-		if err == nil {
-			err = p.end(endTag)
-		}
+		b, err = p.inside("endgeneration")
 	case "break", "continue":
 		how := map[string]leave{"break": breaks, "continue": continues}[word]
 		b, err = func(*frame) (leave, error) { return how, nil }, p.end(endTag)
@@ -209,148 +225,168 @@ func at(err error, line int) error {
 
 // conditional parses the rest of {% if … %}, up to {% endif %}.
 func (p *parser) conditional() (body, error) {
-	test, err := p.expression()
-	if err == nil {
-		err = p.end(endTag)
-	}
-	if err != nil {
-		return nil, err
-	}
-	yes, err := p.block("elif", "else", "endif")
-	if err != nil {
-		return nil, err
-	}
-	p.at++
-	no := sequence(nil)
-	switch word := p.next().text; word {
-	case "elif":
-		no, err = p.conditional()
-	case "else":
-		if err = p.end(endTag); err == nil {
-			if no, err = p.block("endif"); err == nil {
-				p.at += 2
-				err = p.end(endTag)
-			}
+	var tests []expr
+	var bodies []body
+	for word := "if"; word != "endif"; {
+		test := constant(true)
+		ends := []string{"endif"}
+		var err error
+		if word != "else" {
+			test, err = p.tuple()
+			ends = []string{"elif", "else", "endif"}
 		}
-	default:
-		err = p.end(endTag)
+		if err == nil {
+			err = p.end(endTag)
+		}
+		if err != nil {
+			return nil, err
+		}
+		b, err := p.block(ends...)
+		if err != nil {
+			return nil, err
+		}
+		tests, bodies = append(tests, test), append(bodies, b)
+		p.next()
+		word = p.next().text
 	}
 	return func(f *frame) (leave, error) {
-		v, err := test(f)
-		if err != nil {
-			return onward, err
+		for i, test := range tests {
+			v, err := test(f)
+			if err != nil {
+				return onward, err
+			}
+			if truth(v) {
+				return bodies[i](f)
+			}
+			if err := f.step(); err != nil {
+				return onward, err
+			}
 		}
-		if truth(v) {
-			return yes(f)
-		}
-		return no(f)
-	}, err
+		return onward, nil
+	}, p.end(endTag)
 }
 
-// set parses the rest of {% set x = … %}, {% set ns.x = … %} or {% set x %}…{% endset %}.
+// targets parses the names that a statement sets: x, or x, y, also in parentheses.
+func (p *parser) targets() (names []string, err error) {
+	inside := p.accept("(")
+	for {
+		n, err := p.name()
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, n)
+		if !p.accept(",") {
+			break
+		}
+	}
+	if inside {
+		err = p.want(")")
+	}
+	return names, err
+}
+
+// assign sets names to a value, or to the items of a value.
+func (f *frame) assign(names []string, v any) error {
+	if len(names) == 1 {
+		f.vars[names[0]] = v
+		return f.step()
+	}
+	list, err := f.items(v)
+	if err == nil && len(list) != len(names) {
+		err = errors.Errorf("got %d values for %d names", len(list), len(names))
+	}
+	if err != nil {
+		return err
+	}
+	for i, n := range names {
+		f.vars[n] = list[i]
+	}
+	return f.step()
+}
+
+// set parses the rest of {% set x = … %}, {% set x, y = … %}, {% set ns.x = … %} or {% set x %}…{% endset %}.
 func (p *parser) set() (body, error) {
-	to, err := p.name()
+	names, err := p.targets()
 	if err != nil {
 		return nil, err
 	}
 	attribute := ""
-	if p.accept(".") {
+	if len(names) == 1 && p.accept(".") {
 		if attribute, err = p.name(); err != nil {
 			return nil, err
 		}
 	}
 	var value expr
 	if p.accept("=") {
-		if value, err = p.expression(); err == nil {
+		if value, err = p.tuple(); err == nil {
 			err = p.end(endTag)
 		}
-	} else if err = p.end(endTag); err == nil {
-		var b body
-		if b, err = p.block("endset"); err == nil {
-			value = captured(b)
-			p.at += 2
-			err = p.end(endTag)
-		}
+	} else {
+		value, err = p.filtered("endset")
 	}
 	return func(f *frame) (leave, error) {
 		v, err := value(f)
+		if err != nil || attribute == "" {
+			if err == nil {
+				err = f.assign(names, v)
+			}
+			return onward, err
+		}
+		to, ok := f.find(names[0]).(namespace)
+		if !ok {
+			return onward, errors.Errorf("%s is no namespace, so %s.%s cannot be set", names[0], names[0], attribute)
+		}
+		return onward, f.put(to.Object, plain(attribute), v)
+	}, err
+}
+
+// filtered parses filters and a body, and returns the text of the body after the filters.
+func (p *parser) filtered(until string) (expr, error) {
+	ops, err := p.filters()
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.inside(until)
+	return applied(captured(b), ops), err
+}
+
+// filterBlock parses the rest of {% filter … %}…{% endfilter %}.
+func (p *parser) filterBlock() (body, error) {
+	first, err := p.filter()
+	if err != nil {
+		return nil, err
+	}
+	ops, err := p.filters()
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.inside("endfilter")
+	return written(applied(captured(b), append([]op{first}, ops...))), err
+}
+
+// written writes the text of an expression.
+func written(e expr) body {
+	return func(f *frame) (leave, error) {
+		v, err := e(f)
 		if err != nil {
 			return onward, err
 		}
-		if attribute == "" {
-			f.vars[to] = v
-			return onward, nil
+		t, err := f.show(v)
+		if err != nil {
+			return onward, err
 		}
-		ns, ok := f.find(to).(namespace)
-		if !ok {
-			return onward, errors.Errorf("%s is no namespace, so %s.%s cannot be set", to, to, attribute)
-		}
-		ns.vars[attribute] = v
-		return onward, nil
-	}, err
+		return onward, f.write(t)
+	}
 }
 
 // captured returns the text that statements write.
 func captured(b body) expr {
 	return func(f *frame) (any, error) {
-		inside := &run{steps: f.steps, bytes: f.bytes, nested: f.nested}
-		_, err := b(&frame{run: inside, vars: map[string]any{}, outer: f})
-		f.steps, f.bytes = inside.steps, inside.bytes
-		return inside.text(), err
-	}
-}
-
-// macro parses the rest of {% macro name(a, b=1) %}…{% endmacro %}.
-func (p *parser) macro() (body, error) {
-	called, err := p.name()
-	if err == nil {
-		err = p.want("(")
-	}
-	var names []string
-	defaults := map[string]expr{}
-	for err == nil && !p.accept(")") {
-		var n string
-		if n, err = p.name(); err == nil && p.accept("=") {
-			defaults[n], err = p.expression()
+		inside := f.inner()
+		inside.out = &output{}
+		if _, err := b(inside); err != nil {
+			return nil, err
 		}
-		names = append(names, n)
-		if err == nil && !p.accept(",") && !p.is(")") {
-			err = p.want(")")
-		}
+		return f.concat(inside.out.parts)
 	}
-	if err == nil {
-		err = p.end(endTag)
-	}
-	if err != nil {
-		return nil, err
-	}
-	inside, err := p.block("endmacro")
-	if err != nil {
-		return nil, err
-	}
-	p.at += 2
-	write := captured(inside)
-	return func(f *frame) (leave, error) {
-		f.vars[called] = function(func(caller *frame, args []any, named map[string]any) (any, error) {
-			own := &frame{run: caller.run, vars: map[string]any{}, outer: f}
-			for i, n := range names {
-				value, given := named[n]
-				switch d := defaults[n]; {
-				case i < len(args):
-					value = args[i]
-				case given:
-				case d == nil:
-					value = undefined{n}
-				default:
-					var err error
-					if value, err = d(own); err != nil {
-						return nil, err
-					}
-				}
-				own.vars[n] = value
-			}
-			return write(own)
-		})
-		return onward, nil
-	}, p.end(endTag)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"golang.org/x/text/unicode/norm"
 )
 

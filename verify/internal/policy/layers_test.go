@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"graph/optim"},
 	{"nn"},
 	{"nn/causal"},
-	{"gpt/internal/field", "gpt/internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist", "gpt/structured", "gpt/lab/paired",
+	{"gpt/internal/field", "internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist", "gpt/structured", "gpt/lab/paired",
 		"gpt/lab/scaling"},
 	{"gpt/published/gguf"},
 	{"gpt/text/bpe", "gpt/checkpoint", "gpt/search", "gpt/internal/made"},
