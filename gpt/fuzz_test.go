@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // written returns the content of a file of a checkpoint.
@@ -48,7 +48,7 @@ func FuzzState(f *testing.F) {
 				t.Fatal(err)
 			}
 			defer cp.Close()
-			fuzzed.Bounded(t, len(data), func() { s, err = readState(cp, parts.Registry{}) })
+			fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { s, err = readState(cp, parts.Registry{}) })
 			return s, err
 		}
 		s, err := read(data)
@@ -80,7 +80,7 @@ func FuzzMoments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := written(t, func(b *bytes.Buffer) error { return writeMoments(trainer)(b) })
 		read := func(data []byte) (err error) {
-			fuzzed.Bounded(t, len(data)+len(before), func() {
+			fuzzed.Bounded(t, fuzzed.Linear(len(data)+len(before)), 10*time.Second, func() {
 				var file *safetensors.File
 				if file, err = safetensors.Open(bytes.NewReader(data), int64(len(data))); err == nil {
 					err = train.Restore(trainer.Moments(), file)
@@ -117,7 +117,7 @@ func FuzzAdapters(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := written(t, func(b *bytes.Buffer) error { return m.WriteAdapters(b) })
 		read := func(data []byte) (err error) {
-			fuzzed.Bounded(t, len(data)+len(before), func() { err = m.ReadAdapters(data) })
+			fuzzed.Bounded(t, fuzzed.Linear(len(data)+len(before)), 10*time.Second, func() { err = m.ReadAdapters(data) })
 			return err
 		}
 		accepted := read(data)

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // FuzzState checks that no state.json of an encoder–decoder makes the reader panic, and that an accepted one is the
@@ -29,7 +30,7 @@ func FuzzState(f *testing.F) {
 		read := func(data []byte) (s State, err error) {
 			cp := saved(t, tr, v, train.StateFile, func([]byte) []byte { return data })
 			defer cp.Close()
-			fuzzed.Bounded(t, len(data), func() { s, err = ReadState(cp) })
+			fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { s, err = ReadState(cp) })
 			return s, err
 		}
 		s, err := read(data)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
@@ -18,7 +19,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c, again Config
 		var err error
-		fuzzed.Bounded(t, len(data), func() { err = c.UnmarshalJSON(data) })
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { err = c.UnmarshalJSON(data) })
 		if err != nil {
 			if diff := cmp.Diff(Config{}, c); diff != "" {
 				t.Fatalf("changed although refused:\n%s", diff)
@@ -48,7 +49,7 @@ func FuzzVocabulary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var v, again Vocabulary
 		var err error
-		fuzzed.Bounded(t, len(data), func() { err = v.UnmarshalJSON(data) })
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { err = v.UnmarshalJSON(data) })
 		if err != nil {
 			return
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // TestHostileCheckpoint replaces each file of an encoder–decoder's checkpoint by each of 60 hostile ones, among them

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -25,8 +26,9 @@ func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus,
 		return nil, errors.Errorf("answers: block_size: got %d, want at least 1", blockSize)
 	}
 	all := &rows{size: blockSize}
+	r := &reader{Template: t, tok: tok}
 	s, err := eachLine("answers", path, func(line []byte) error {
-		ids, answer, err := t.example(line, tok)
+		ids, answer, err := r.example(line)
 		if err != nil {
 			return err
 		}
@@ -63,8 +65,25 @@ func eachLine(kind, path string, f func(line []byte) error) (content string, err
 	return content, nil
 }
 
+// reader reads examples. It parses the template of conversations once, when an example needs it.
+type reader struct {
+	Template
+	tok  Tokenizer
+	chat *Chat
+}
+
+// conversation returns the tokens of messages.
+func (r *reader) conversation(messages []Message) (ids []int, answer []bool, err error) {
+	if r.chat == nil {
+		if r.chat, err = NewChat(r.Template, r.tok); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r.chat.Tokens(context.Background(), messages...)
+}
+
 // example returns the tokens of a line, and for each whether it belongs to an answer.
-func (t Template) example(line []byte, tok Tokenizer) (ids []int, answer []bool, err error) {
+func (r *reader) example(line []byte) (ids []int, answer []bool, err error) {
 	var e struct {
 		Prompt     *string   `json:"prompt"`
 		Completion *string   `json:"completion"`
@@ -75,14 +94,14 @@ func (t Template) example(line []byte, tok Tokenizer) (ids []int, answer []bool,
 	}
 	switch {
 	case e.Messages != nil && e.Prompt == nil && e.Completion == nil:
-		return t.Conversation(tok, e.Messages...)
+		return r.conversation(e.Messages)
 	case e.Messages == nil && e.Prompt != nil && e.Completion != nil:
-		w := writer{tok: tok}
-		w.mark(t.Begin)
+		w := writer{tok: r.tok}
+		w.mark(r.Begin)
 		w.text(*e.Prompt)
 		w.turn(true)
 		w.text(*e.Completion)
-		w.mark(t.end(tok))
+		w.mark(r.end(r.tok))
 		return w.done()
 	}
 	return nil, nil, errors.New("want prompt and completion, or messages")

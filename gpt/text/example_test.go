@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -207,14 +208,18 @@ func ExampleUntil() {
 }
 
 // A conversation as the template of a model writes it; the model learns the assistant's messages and their ends.
-func ExampleTemplate_Conversation() {
+func ExampleNewChat() {
 	tok, err := bpe.Train("no text to learn from", 256+2, "<|im_start|>", "<|im_end|>")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	template := text.Template{Chat: text.ChatML}
-	ids, answer, err := template.Conversation(tok, text.Message{"user", "Hi"}, text.Message{"assistant", "Yes."})
+	chat, err := text.NewChat(text.Template{Chat: text.ChatML}, tok)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ids, answer, err := chat.Tokens(context.Background(), text.Message{"user", "Hi"}, text.Message{"assistant", "Yes."})
 	for i, id := range ids {
 		s, _ := tok.Decode([]int{id})
 		if answer[i] {

@@ -18,11 +18,11 @@ type Pair struct{ Chosen, Rejected Choice }
 // Other keys are ignored. The token that ends a text follows an answer; in conversations, the answer is the last turn
 // of the assistant, with the mark that ends it.
 func LoadPairs(path string, tok Tokenizer, t Template) (list []Pair, err error) {
-	return eachOf("pairs", path, tok, t.pair)
+	return eachOf("pairs", path, tok, t, (*reader).pair)
 }
 
 // pair returns the pair of a line.
-func (t Template) pair(line []byte, tok Tokenizer) (p Pair, err error) {
+func (r *reader) pair(line []byte) (p Pair, err error) {
 	var e struct {
 		Prompt   *string         `json:"prompt"`
 		Chosen   json.RawMessage `json:"chosen"`
@@ -34,32 +34,32 @@ func (t Template) pair(line []byte, tok Tokenizer) (p Pair, err error) {
 	if e.Chosen == nil || e.Rejected == nil {
 		return p, errors.New("want chosen and rejected, and with texts a prompt")
 	}
-	if p.Chosen, err = t.answered(tok, e.Prompt, e.Chosen); err != nil {
+	if p.Chosen, err = r.answered(e.Prompt, e.Chosen); err != nil {
 		return p, errors.WithMessage(err, "chosen")
 	}
-	p.Rejected, err = t.answered(tok, e.Prompt, e.Rejected)
+	p.Rejected, err = r.answered(e.Prompt, e.Rejected)
 	return p, errors.WithMessage(err, "rejected")
 }
 
 // answered returns the tokens of an answer to a prompt, or without a prompt those of a conversation.
-func (t Template) answered(tok Tokenizer, prompt *string, answer json.RawMessage) (Choice, error) {
+func (r *reader) answered(prompt *string, answer json.RawMessage) (Choice, error) {
 	if prompt != nil {
 		var s string
 		if err := field.UnmarshalPart(answer, &s); err != nil {
 			return Choice{}, err
 		}
-		return t.completion(tok, *prompt, s, t.end(tok))
+		return r.completion(r.tok, *prompt, s, r.end(r.tok))
 	}
 	var messages []Message
 	if err := field.UnmarshalPart(answer, &messages); err != nil {
 		return Choice{}, errors.WithMessage(err, "without a prompt")
 	}
-	return t.lastAnswer(tok, messages)
+	return r.lastAnswer(messages)
 }
 
 // lastAnswer returns the tokens of a conversation up to the end of its last answer.
-func (t Template) lastAnswer(tok Tokenizer, messages []Message) (Choice, error) {
-	ids, answer, err := t.Conversation(tok, messages...)
+func (r *reader) lastAnswer(messages []Message) (Choice, error) {
+	ids, answer, err := r.conversation(messages)
 	if n := len(messages); err == nil && messages[n-1].Role != "assistant" {
 		return Choice{}, errors.Errorf("role: the last message is the %s's, want the assistant's", messages[n-1].Role)
 	}
@@ -90,11 +90,11 @@ type Prompt struct {
 // {"messages": [{"role": "user", "content": "…"}, …], "answer": "…"}. The answer is optional, and other keys are
 // ignored. The last message must not be the assistant's.
 func LoadPrompts(path string, tok Tokenizer, t Template) (list []Prompt, err error) {
-	return eachOf("prompts", path, tok, t.prompt)
+	return eachOf("prompts", path, tok, t, (*reader).prompt)
 }
 
 // prompt returns the prompt of a line.
-func (t Template) prompt(line []byte, tok Tokenizer) (p Prompt, err error) {
+func (r *reader) prompt(line []byte) (p Prompt, err error) {
 	var e struct {
 		Prompt   *string   `json:"prompt"`
 		Messages []Message `json:"messages"`
@@ -107,10 +107,10 @@ func (t Template) prompt(line []byte, tok Tokenizer) (p Prompt, err error) {
 	switch n := len(e.Messages); {
 	case e.Prompt != nil && e.Messages == nil:
 		p.Text = *e.Prompt
-		p.Tokens, err = t.Prompt(tok, p.Text)
+		p.Tokens, err = r.Prompt(r.tok, p.Text)
 	case e.Prompt == nil && n > 0 && e.Messages[n-1].Role != "assistant":
 		p.Text = e.Messages[n-1].Content
-		p.Tokens, _, err = t.Conversation(tok, e.Messages...)
+		p.Tokens, _, err = r.conversation(e.Messages)
 	default:
 		return p, errors.New("want prompt, or messages whose last one is not the assistant's")
 	}
@@ -121,12 +121,15 @@ func (t Template) prompt(line []byte, tok Tokenizer) (p Prompt, err error) {
 }
 
 // eachOf returns what read makes of the lines of a file, at least one.
-func eachOf[T any](kind, path string, tok Tokenizer, read func([]byte, Tokenizer) (T, error)) (list []T, err error) {
+func eachOf[T any](kind, path string, tok Tokenizer, t Template, read func(*reader, []byte) (T, error)) (
+	list []T, err error) {
+
 	if tok == nil {
 		return nil, errors.Errorf("%s: the tokenizer is nil", kind)
 	}
+	r := &reader{Template: t, tok: tok}
 	_, err = eachLine(kind, path, func(line []byte) error {
-		item, err := read(line, tok)
+		item, err := read(r, line)
 		list = append(list, item)
 		return err
 	})

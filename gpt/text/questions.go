@@ -70,11 +70,11 @@ func (t Template) completion(tok Tokenizer, prompt, answer, end string) (c Choic
 // A choice continues the prompt as it is: a space between them belongs to one of the two. The template's Begin, if it
 // has one, precedes the prompt. As in LoadAnswers, no token crosses the border between prompt and choice.
 func LoadQuestions(path string, tok Tokenizer, t Template) (list []Question, err error) {
-	return eachOf("questions", path, tok, t.question)
+	return eachOf("questions", path, tok, t, (*reader).question)
 }
 
 // question returns the question of a line.
-func (t Template) question(line []byte, tok Tokenizer) (q Question, err error) {
+func (r *reader) question(line []byte) (q Question, err error) {
 	var e struct {
 		Prompt  *string  `json:"prompt"`
 		Choices []string `json:"choices"`
@@ -93,7 +93,7 @@ func (t Template) question(line []byte, tok Tokenizer) (q Question, err error) {
 	}
 	q.Answer = *e.Answer
 	for i, choice := range e.Choices {
-		c, err := t.completion(tok, *e.Prompt, choice, "")
+		c, err := r.completion(r.tok, *e.Prompt, choice, "")
 		if err != nil {
 			return q, errors.WithMessagef(err, "choice %d", i)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
@@ -24,7 +25,7 @@ func FuzzShards(f *testing.F) {
 		}
 		var parts [2][]int
 		var s *Shards
-		fuzzed.Bounded(t, len(index)+len(ids), func() { s = readShards(t, dir, &parts) })
+		fuzzed.Bounded(t, fuzzed.Linear(len(index)+len(ids)), 10*time.Second, func() { s = readShards(t, dir, &parts) })
 		if s == nil {
 			return
 		}

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -95,29 +96,49 @@ const ChatML = `{% for message in messages %}` +
 	`{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}` +
 	`{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
 
-// The authors of the text of a conversation, beside jinja.Template.
+// The authors of the text of a conversation, beside jinja.ByTemplate.
 const (
 	byUser      = 'u'
 	byAssistant = 'a'
 )
 
-// Conversation returns the tokens of messages, and for each whether the assistant is to learn it: its own messages,
-// and the mark that follows them. If the last message is not the assistant's, the beginning of its answer follows, for
-// a model to continue. The template is evaluated as Hugging Face's libraries do, with a limited number of steps. It may
-// refuse messages, such as a system message. A special token in the content of a message is ordinary text.
-func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, answer []bool, err error) {
+// Chat writes conversations by a template. It is safe for concurrent use.
+type Chat struct {
+	template Template
+	tok      Tokenizer
+	parsed   *jinja.Template
+}
+
+// NewChat parses the template of conversations, for a model with a tokenizer.
+func NewChat(t Template, tok Tokenizer) (*Chat, error) {
 	if tok == nil {
-		return nil, nil, errors.New("messages: the tokenizer is nil")
+		return nil, errors.New("messages: the tokenizer is nil")
 	}
 	t.End = t.end(tok)
 	if t.Chat == "" {
-		return nil, nil, errors.New("messages: there is no chat_template to write them by, " +
+		return nil, errors.New("messages: there is no chat_template to write them by, " +
 			"want one, or prompt and completion")
+	}
+	parsed, err := jinja.Parse(t.Chat)
+	if err != nil {
+		return nil, errors.WithMessage(err, "chat_template")
+	}
+	return &Chat{t, tok, parsed}, nil
+}
+
+// Tokens returns the tokens of messages, and for each whether the assistant is to learn it: its own messages, and the
+// mark that follows them. If the last message is not the assistant's, the beginning of its answer follows, for a model
+// to continue. The template is evaluated as Hugging Face's libraries do, with limited work and memory, until the end of
+// ctx. It may refuse messages, such as a system message. A special token in the content of a message is ordinary text.
+func (c *Chat) Tokens(ctx context.Context, messages ...Message) (ids []int, answer []bool, err error) {
+	if c == nil || c.parsed == nil || ctx == nil {
+		return nil, nil, errors.New("messages: the chat or the context is nil, want a chat of NewChat and a context")
 	}
 	if err := checkMessages(messages); err != nil {
 		return nil, nil, err
 	}
-	said, err := jinja.Render(t.Chat, t.values(messages))
+	t, tok := c.template, c.tok
+	said, err := c.parsed.Render(ctx, t.values(messages))
 	if err != nil {
 		return nil, nil, errors.WithMessage(err, "chat_template")
 	}
@@ -129,7 +150,7 @@ func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, a
 		}
 		s := said.S[:n]
 		switch {
-		case by != jinja.Template:
+		case by != jinja.ByTemplate:
 			w.turn(by == byAssistant)
 			w.text(s)
 		case before == byAssistant:
@@ -155,7 +176,10 @@ func (t Template) values(messages []Message) map[string]any {
 		if m.Role == "assistant" {
 			by = byAssistant
 		}
-		list[i] = map[string]any{"role": m.Role, "content": jinja.By(by, m.Content)}
+		message := &jinja.Object{}
+		message.Set(byTemplate("role"), byTemplate(m.Role))
+		message.Set(byTemplate("content"), jinja.By(by, m.Content))
+		list[i] = message
 	}
 	values := map[string]any{
 		"messages": list, "add_generation_prompt": messages[len(messages)-1].Role != "assistant",
@@ -163,11 +187,13 @@ func (t Template) values(messages []Message) map[string]any {
 	}
 	for name, token := range map[string]string{"bos_token": t.Begin, "eos_token": t.End} {
 		if token != "" {
-			values[name] = token
+			values[name] = byTemplate(token)
 		}
 	}
 	return values
 }
+
+func byTemplate(s string) jinja.Text { return jinja.By(jinja.ByTemplate, s) }
 
 // Prompt returns the tokens of a text that a model continues: the token that a text begins with, and those of the text,
 // in which a special token is ordinary text.

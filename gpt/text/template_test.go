@@ -1,6 +1,7 @@
 package text
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -31,6 +32,14 @@ const (
 		`{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}`
 )
 
+func conversation(t Template, tok Tokenizer, messages ...Message) (ids []int, answer []bool, err error) {
+	c, err := NewChat(t, tok)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Tokens(context.Background(), messages...)
+}
+
 func TestConversation(t *testing.T) {
 	tok := chatty(t)
 	for name, tc := range map[string]struct{ chat, want string }{
@@ -43,7 +52,7 @@ func TestConversation(t *testing.T) {
 	} {
 		template := Template{Begin: "<s>", End: "</s>", Chat: tc.chat}
 		messages := []Message{{"user", " Hi "}, {"assistant", " Yes."}, {"user", "Bye"}}
-		ids, answer, err := template.Conversation(tok, messages...)
+		ids, answer, err := conversation(template, tok, messages...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -74,7 +83,7 @@ func TestMarks(t *testing.T) {
 	}
 	mistral := Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }}[/INST]" +
 		"{% else %} {{ m.content }}[INST]{% endif %}{% endfor %}"}
-	got, answer, err := mistral.Conversation(tok, Message{"user", "the [INST]"}, Message{"assistant", "other"})
+	got, answer, err := conversation(mistral, tok, Message{"user", "the [INST]"}, Message{"assistant", "other"})
 	inst, _ := tok.Special("[INST]")
 	plain, _ := tok.Encode("[INST]")
 	prompt, wrong := tok.EncodeSpecial("<s>[INST] the ?[/INST] ")
@@ -102,12 +111,12 @@ func TestMarks(t *testing.T) {
 // A special token in a user's text is ordinary text, and a default is not written if there is a system message.
 func TestConversationOfUsers(t *testing.T) {
 	tok := chatty(t)
-	ids, _, err := Template{Chat: smol}.Conversation(tok, Message{"system", "Be."}, Message{"user", "<|im_end|>"})
+	ids, _, err := conversation(Template{Chat: smol}, tok, Message{"system", "Be."}, Message{"user", "<|im_end|>"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	roomy := append(make([]Message, 0, 9), Message{"user", "a"}, Message{"assistant", "b"})
-	if _, _, err := (Template{Chat: smol}).Conversation(tok, roomy...); err != nil || roomy[0].Role != "user" {
+	if _, _, err := conversation(Template{Chat: smol}, tok, roomy...); err != nil || roomy[0].Role != "user" {
 		t.Errorf("the caller's messages begin with %v (%v)", roomy[0], err)
 	}
 	end, _ := tok.Special("<|im_end|>")
@@ -133,11 +142,36 @@ func TestConversationOfUsers(t *testing.T) {
 		{Template{Chat: zephyrJinja}, []Message{{"user", "x"}}, "eos_token, which is undefined"},
 		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
 	} {
-		_, _, err := tc.template.Conversation(Bytes{}, tc.messages...)
+		_, _, err := conversation(tc.template, Bytes{}, tc.messages...)
 		wantError(t, err, tc.words)
 	}
-	_, _, err = Template{Chat: ChatML}.Conversation(nil, Message{"user", "x"})
+	_, _, err = conversation(Template{Chat: ChatML}, nil, Message{"user", "x"})
 	wantError(t, err, "the tokenizer is nil")
+}
+
+// A template's panic, endless work and the end of a context are errors.
+func TestConversationOfHostileTemplates(t *testing.T) {
+	for chat, want := range map[string]string{
+		"{{ [1,2][1::9223372036854775807] }}":                                             "",
+		"{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}": "work and memory",
+	} {
+		_, _, err := conversation(Template{Chat: chat}, Bytes{}, Message{"user", "x"})
+		if want == "" && err == nil {
+			continue
+		}
+		wantError(t, err, want)
+	}
+	c, err := NewChat(Template{Chat: ChatML}, Bytes{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	many := slices.Repeat([]Message{{"user", "x"}, {"assistant", "y"}}, 9999)
+	_, _, err = c.Tokens(ctx, many...)
+	wantError(t, err, context.Canceled.Error())
+	_, _, err = (*Chat)(nil).Tokens(ctx, many...)
+	wantError(t, err, "the chat or the context is nil")
 }
 
 func TestReadTemplate(t *testing.T) {

@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // shards returns two files of tensors and an index, in a folder.
@@ -93,7 +94,7 @@ func FuzzIndex(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var index map[string]string
 		var err error
-		fuzzed.Bounded(t, len(data), func() { index, err = readIndex(data) })
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { index, err = readIndex(data) })
 		if err != nil {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"golang.org/x/text/unicode/norm"
@@ -24,7 +25,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		var tok *Tokenizer
 		var err error
-		fuzzed.Bounded(t, len(data), func() { tok, err = Read(data) })
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { tok, err = Read(data) })
 		if err != nil {
 			return
 		}
@@ -64,7 +65,7 @@ func FuzzReadGPT2(f *testing.F) {
 	f.Fuzz(func(t *testing.T, vocab, merges []byte, text string) {
 		var tok *Tokenizer
 		var err error
-		fuzzed.Bounded(t, len(vocab)+len(merges), func() { tok, err = ReadGPT2(vocab, merges) })
+		fuzzed.Bounded(t, fuzzed.Linear(len(vocab)+len(merges)), 10*time.Second, func() { tok, err = ReadGPT2(vocab, merges) })
 		if err != nil {
 			return
 		}

@@ -25,7 +25,7 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 		"examples/bench/processor.go":        "/proc",
 		"examples/internal/program/cores.go": "/sys",
 		"graph/internal/kernel/gen":          "writes the module's own assembly",
-		"internal/fuzzed":                "makes the files of tests",
+		"internal/fuzzed":                    "makes the files of tests",
 		"examples/internal/flagtest":         "helps tests",
 		"verify/internal/hostile/list":       "a tool that reads the module and writes the names to call",
 		"verify/internal/notice":             "a tool that reads the module and its dependencies",
