@@ -401,20 +401,23 @@ func FuzzPrompt(f *testing.F) {
 		d.Reset()
 		s := search.NewSampler(1)
 		s.Temperature, s.TopK, s.TopP = temperature, topK, topP
-		count := 0
-		for id, err := range generate(t.Context(), d, ids, 12, s) {
-			if err != nil {
-				if len(ids) > 0 && s.Validate() == nil {
-					t.Errorf("prompt %q, sampler %v %v %v: %v", prompt, temperature, topK, topP, err)
+		count, refused := 0, false
+		fuzzed.Bounded(t, fuzzed.Linear(len(prompt)), 10*time.Second, func() {
+			for id, err := range generate(t.Context(), d, ids, 12, s) {
+				if err != nil {
+					if len(ids) > 0 && s.Validate() == nil {
+						t.Errorf("prompt %q, sampler %v %v %v: %v", prompt, temperature, topK, topP, err)
+					}
+					refused = true
+					return
 				}
-				return
+				if id < 0 || id >= trainer.Tokenizer.Size() {
+					t.Fatalf("token %d of a vocabulary of %d", id, trainer.Tokenizer.Size())
+				}
+				count++
 			}
-			if id < 0 || id >= trainer.Tokenizer.Size() {
-				t.Fatalf("token %d of a vocabulary of %d", id, trainer.Tokenizer.Size())
-			}
-			count++
-		}
-		if count != 12 || len(ids) == 0 || s.Validate() != nil {
+		})
+		if !refused && (count != 12 || len(ids) == 0 || s.Validate() != nil) {
 			t.Errorf("prompt %q, sampler %v %v %v: %d tokens, want 12 or an error", prompt, temperature, topK, topP, count)
 		}
 	})

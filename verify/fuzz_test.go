@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"
 )
@@ -299,8 +301,9 @@ func FuzzModel(f *testing.F) {
 	add(shape{5, 9, 1, 1, 6, 2, 4, 12, 1, 1, 1, 14, 131, 31, 1, 1, 2, 7, 3, 2})
 	f.Fuzz(func(t *testing.T, context, vocabulary, blocks, heads, features, qk, values, inner, batch,
 		norm, activation, flags, rank, targets, eps, drop, position, attention, window byte, seed uint64) {
-		shape{context, vocabulary, blocks, heads, features, qk, values, inner, batch,
-			norm, activation, flags, rank, targets, eps, drop, position, attention, window, seed}.check(t, sampling{})
+		s := shape{context, vocabulary, blocks, heads, features, qk, values, inner, batch,
+			norm, activation, flags, rank, targets, eps, drop, position, attention, window, seed}
+		fuzzed.Bounded(t, 1<<30, 5*time.Minute, func() { s.check(t, sampling{}) })
 	})
 }
 

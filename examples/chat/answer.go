@@ -102,12 +102,16 @@ func (e errTooLong) Error() string {
 // therefore looks for the longest one that fits from its end: the work grows with the context, and not with the
 // messages that are left out.
 func (e *engine) prompt(ctx context.Context, messages []text.Message, tokens int, cut bool) ([]int, error) {
+	c, err := e.chat()
+	if err != nil {
+		return nil, err
+	}
 	system, starts := beginnings(messages)
 	from := func(start int) (ids []int, roomy bool, err error) {
 		if ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)
 		}
-		ids, _, err = e.template.Conversation(e.tok, slices.Concat(messages[:system], messages[starts[start]:])...)
+		ids, _, err = c.Tokens(ctx, slices.Concat(messages[:system], messages[starts[start]:])...)
 		return ids, len(ids)+min(tokens, e.context/4) <= e.context+1, err
 	}
 	good, bad := len(starts)-1, -1 // there is room from good on, but not from bad

@@ -24,8 +24,10 @@ func engineOf(t *testing.T, context string, args ...string) *engine {
 // earliest returns the prompt of a conversation that loses its earliest turns one by one until there is room.
 func earliest(t *testing.T, e *engine, messages []text.Message, tokens int) []int {
 	t.Helper()
+	c, err := e.chat()
+	must(t, err)
 	for {
-		ids, _, err := e.template.Conversation(e.tok, messages...)
+		ids, _, err := c.Tokens(t.Context(), messages...)
 		must(t, err)
 		first := 0
 		if messages[0].Role == "system" {
@@ -46,6 +48,8 @@ func earliest(t *testing.T, e *engine, messages []text.Message, tokens int) []in
 // length and order.
 func TestCutIsLongest(t *testing.T) {
 	e, rng := engineOf(t, "100"), rand.New(rand.NewPCG(1, 2))
+	c, err := e.chat()
+	must(t, err)
 	cut := 0
 	for range 60 {
 		var messages []text.Message
@@ -58,7 +62,7 @@ func TestCutIsLongest(t *testing.T) {
 		}
 		want := earliest(t, e, messages, 10)
 		got, err := e.prompt(t.Context(), messages, 10, true)
-		if all, _, _ := e.template.Conversation(e.tok, messages...); len(all) > len(want) {
+		if all, _, _ := c.Tokens(t.Context(), messages...); len(all) > len(want) {
 			cut++
 		}
 		if long := len(want) > e.context; long != (err != nil) || !long && !slices.Equal(got, want) {

@@ -48,7 +48,7 @@ func (c chat) run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return err
 	}
 	if o.serve == "" {
-		if err := e.chats(); err != nil {
+		if err := e.chats(ctx); err != nil {
 			return err
 		}
 		defer e.start()()

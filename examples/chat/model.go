@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -21,7 +22,8 @@ type engine struct {
 	name     string
 	tok      text.Tokenizer
 	template text.Template
-	ends     []int // tokens that end an answer
+	chat     func() (*text.Chat, error) // the template, parsed at its first use
+	ends     []int                      // tokens that end an answer
 	context  int
 	service  *decode.Service
 }
@@ -61,6 +63,7 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 	if e.template, err = o.templateOf(cp); err != nil {
 		return nil, err
 	}
+	e.chat = sync.OnceValues(func() (*text.Chat, error) { return text.NewChat(e.template, e.tok) })
 	if e.ends, err = base.Ends(cp, tok); err != nil {
 		return nil, err
 	}
@@ -150,8 +153,11 @@ func (e *engine) start() (stop func()) {
 }
 
 // chats returns an error if conversations cannot be written for the model.
-func (e *engine) chats() error {
-	_, _, err := e.template.Conversation(e.tok, text.Message{Role: "user", Content: "a"})
+func (e *engine) chats(ctx context.Context) error {
+	c, err := e.chat()
+	if err == nil {
+		_, _, err = c.Tokens(ctx, text.Message{Role: "user", Content: "a"})
+	}
 	return errors.WithMessage(err, "the model says in no known way how conversations are written "+
 		"(-template chatml or -template FILE may)")
 }

@@ -54,7 +54,7 @@ func serveUntil(ctx context.Context, o options, e *engine, stdout, stderr io.Wri
 	}
 	fmt.Fprintf(stdout, "%s: http://%s/v1 and a page at http://%s/; Ctrl-C ends the server\n",
 		shown(e.name), l.Addr(), l.Addr())
-	if err := e.chats(); err != nil {
+	if err := e.chats(ctx); err != nil {
 		fmt.Fprintf(stdout, "only /v1/completions: %s\n", program.Shown(err))
 	}
 	if !serve.Local(host) && o.key == "" {

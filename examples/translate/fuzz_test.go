@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // FuzzPairs checks that no file of pairs makes the reader panic, and that every pair of an accepted file becomes ids
@@ -14,10 +17,13 @@ func FuzzPairs(f *testing.F) {
 		if words {
 			p.SourceUnit = "words"
 		}
-		c, err := parallel("pairs.tsv", data)
-		if err == nil {
-			err = c.prepare(p)
-		}
+		var c *corpus
+		var err error
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() {
+			if c, err = parallel("pairs.tsv", data); err == nil {
+				err = c.prepare(p)
+			}
+		})
 		if err != nil {
 			return
 		}

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"github.com/pkg/errors"
 )
 
@@ -191,7 +193,9 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"files":null}`))
 	f.Add([]byte("[[[["))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := decodeManifest(text)
+		var m manifest
+		var err error
+		fuzzed.Bounded(t, fuzzed.Linear(len(text)), 10*time.Second, func() { m, err = decodeManifest(text) })
 		if err != nil {
 			return
 		}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // FuzzRead checks that the reader never panics, and that accepted files can be written and read again with the same
@@ -19,7 +22,10 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		all, meta, err := Read(data)
+		var all []Tensor
+		var meta map[string]string
+		var err error
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { all, meta, err = Read(data) })
 		if err != nil {
 			return
 		}

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // mustCharacters returns the tokenizer of s.
@@ -155,7 +157,9 @@ func FuzzTokenizerJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var tok, again Characters
-		if tok.UnmarshalJSON(data) != nil {
+		var err error
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { err = tok.UnmarshalJSON(data) })
+		if err != nil {
 			return
 		}
 		ids, err := tok.Encode(strings.Join(tok.tokens, ""))

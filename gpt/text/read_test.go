@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 	"github.com/pkg/errors"
 )
 
@@ -110,7 +112,9 @@ func FuzzCorpus(f *testing.F) {
 		f.Add([]byte(s), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, blockSize uint8) {
-		s, err := clean(string(data))
+		var s string
+		var err error
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { s, err = clean(string(data)) })
 		if err != nil {
 			return
 		}

@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // FuzzMetrics checks that a run opens any metrics.jsonl, keeps no line after its step, and opens the kept lines
@@ -17,7 +20,11 @@ func FuzzMetrics(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		m, err := OpenMetrics(filepath.Dir(path), step)
+		var m *Metrics
+		var err error
+		fuzzed.Bounded(t, 2*fuzzed.Linear(len(data)), 10*time.Second, func() { // with a buffer of 1 MB
+			m, err = OpenMetrics(filepath.Dir(path), step)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

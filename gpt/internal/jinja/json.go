@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -203,8 +202,8 @@ func (w *writer) string(t Text) error {
 	if err := w.each(len(t.S), 20); err != nil { // as many as a control character takes, while the buffer grows
 		return err
 	}
-	if i := slices.IndexFunc([]byte(t.By), func(by byte) bool { return by != ByTemplate }); i >= 0 && w.by == ByTemplate {
-		w.by = t.By[i]
+	if by := strings.TrimLeft(t.By, string(rune(ByTemplate))); by != "" && w.by == ByTemplate {
+		w.by = by[0]
 	}
 	w.quote(&w.b, t.S)
 	return nil

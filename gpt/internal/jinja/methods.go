@@ -46,9 +46,10 @@ func textMethods() map[string]row {
 	return map[string]row{
 		"strip": of("chars", 1, stripped(true, true)), "lstrip": of("chars", 1, stripped(true, false)),
 		"rstrip":     of("chars", 1, stripped(false, true)),
-		"startswith": of("prefix", 0, begins(strings.HasPrefix)), "endswith": of("suffix", 0, begins(strings.HasSuffix)),
-		"upper": cased(func(r, _ rune) rune { return unicode.ToUpper(r) }),
-		"lower": cased(func(r, _ rune) rune { return unicode.ToLower(r) }),
+		"startswith": of("prefix", 0, begins(strings.HasPrefix)),
+		"endswith":   of("suffix", 0, begins(strings.HasSuffix)),
+		"upper":      cased(func(r, _ rune) rune { return unicode.ToUpper(r) }),
+		"lower":      cased(func(r, _ rune) rune { return unicode.ToLower(r) }),
 		"capitalize": cased(func(r, before rune) rune {
 			if before < 0 {
 				return unicode.ToTitle(r)

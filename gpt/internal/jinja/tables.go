@@ -106,7 +106,7 @@ func (a args) text(i int, otherwise string) (Text, error) {
 	return plain(otherwise), nil
 }
 
-// texts returns an argument that is a text.
+// wantText returns an argument that is a text.
 func (a args) wantText(i int) (Text, error) {
 	t, ok := a.at[i].(Text)
 	if !ok {

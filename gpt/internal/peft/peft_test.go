@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // example is an adapter_config.json as written by PEFT 0.13.
@@ -231,7 +233,9 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"peft_type":"LORA","r":3,"lora_alpha":0.5,"target_modules":["q_proj"],"use_rslora":true,"bias":"none"}`))
 	f.Add([]byte(`{"peft_type":"LORA","r":1,"lora_alpha":1e308,"target_modules":["a"],"use_dora":true}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Parse(data)
+		var c Config
+		var err error
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { c, err = Parse(data) })
 		if err != nil {
 			if len(err.Error()) > 1000 {
 				t.Errorf("an error of %d bytes", len(err.Error()))

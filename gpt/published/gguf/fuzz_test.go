@@ -1,6 +1,11 @@
 package gguf
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
+)
 
 // FuzzGGUF checks that the reader never panics, and that everything in an accepted file can be read.
 func FuzzGGUF(f *testing.F) {
@@ -12,7 +17,9 @@ func FuzzGGUF(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Read(data)
+		var file *File
+		var err error
+		fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { file, err = Read(data) })
 		if err == nil {
 			touch(t, file)
 		}

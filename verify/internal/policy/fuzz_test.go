@@ -54,3 +54,27 @@ func TestFuzzTargetsHaveCorpora(t *testing.T) {
 		t.Errorf("PROMISES.md: want %q, %v", want, err)
 	}
 }
+
+// Every fuzz target states a bound of its memory and its time.
+func TestFuzzTargetsAreBounded(t *testing.T) {
+	for _, f := range sources(t) {
+		for _, d := range f.syntax.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || !f.test || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Fuzz") {
+				continue
+			}
+			bounded := false
+			ast.Inspect(fn, func(n ast.Node) bool {
+				call, ok := n.(*ast.SelectorExpr)
+				if ok && call.Sel.Name == "Bounded" {
+					in, ok := call.X.(*ast.Ident)
+					bounded = bounded || ok && in.Name == "fuzzed"
+				}
+				return true
+			})
+			if !bounded {
+				t.Errorf("%s: %s: want a call of fuzzed.Bounded", f.dir, fn.Name.Name)
+			}
+		}
+	}
+}
