@@ -54,9 +54,13 @@ func (o Muon) Step(s Step) {
 
 func muon[T kernel.Float](o Muon, s Step) {
 	eachMatrix(s, func(_, in, out int, w, g, m, _ gemm.Matrix[T]) {
-		n := min(in, out)
-		space := room[T](s, in*out+4*n*n)
-		u := gemm.Mat(space[:in*out], out)
+		n, steps := min(in, out), cmp.Or(o.Steps, 5)
+		size := in * out
+		if steps > mostOfSquare {
+			size *= 2
+		}
+		space := room[T](s, size+4*n*n)
+		u, next, space := gemm.Mat(space[:in*out], out), gemm.Mat(space[size-in*out:size], out), space[size:]
 		momentum, scale := T(o.Momentum), T(s.Scale)
 		for i := range in {
 			g, m, u := g.Row(i)[:out], m.Row(i)[:out], u.Row(i)[:out]
@@ -66,14 +70,22 @@ func muon[T kernel.Float](o Muon, s Step) {
 			}
 		}
 		normalise(u.Data)
-		p := polynomial(cmp.Or(o.Steps, 5), u, in, out, space[in*out:])
-		keep, rate := T(1-s.Rate*s.Decay), -T(newtonB*s.Rate*o.scale(in, out))
-		if in <= out {
-			gemm.MulSerial(in, out, in, rate, p, u, keep, w)
-		} else {
-			gemm.MulSerial(in, out, out, rate, u, p, keep, w)
+		for ; steps > mostOfSquare; steps -= stepsOfSquare {
+			multiply(in, out, newtonB, polynomial(stepsOfSquare, u, in, out, space), u, 0, next)
+			u, next = next, u
 		}
+		keep, rate := T(1-s.Rate*s.Decay), -T(newtonB*s.Rate*o.scale(in, out))
+		multiply(in, out, rate, polynomial(steps, u, in, out, space), u, keep, w)
 	})
+}
+
+// multiply computes c ← alpha·PX + beta·c, or alpha·XP + beta·c if X (in, out) has more rows than columns.
+func multiply[T kernel.Float](in, out int, alpha T, p, x gemm.Matrix[T], beta T, c gemm.Matrix[T]) {
+	if in <= out {
+		gemm.MulSerial(in, out, in, alpha, p, x, beta, c)
+	} else {
+		gemm.MulSerial(in, out, out, alpha, x, p, beta, c)
+	}
 }
 
 // eachMatrix calls f with the index, the rows and the columns of every matrix that the parameter consists of, and with
@@ -116,18 +128,36 @@ func (o Muon) scale(in, out int) float64 {
 	return 0.2 * math.Sqrt(float64(max(in, out)))
 }
 
-// normalise divides x by its norm, unless that is 0.
+// normalise divides x by its norm, unless that is 0. The squares of a float64 may be too large or too small.
 func normalise[T kernel.Float](x []T) {
-	if squares := kernel.SumSquaresSerial(x); squares > 0 {
-		inverse := 1 / math.Sqrt(squares)
-		for i, v := range x {
-			x[i] = T(float64(v) * inverse)
+	squares := kernel.SumSquaresSerial(x)
+	if !(squares > 0x1p-900 && squares <= math.MaxFloat64) {
+		largest := 0.0
+		for _, v := range x {
+			largest = max(largest, math.Abs(float64(v)))
 		}
+		if !(largest > 0 && largest <= math.MaxFloat64) {
+			return
+		}
+		_, exponent := math.Frexp(largest)
+		for i, v := range x {
+			x[i] = T(math.Ldexp(float64(v), -exponent))
+		}
+		squares = kernel.SumSquaresSerial(x)
+	}
+	inverse := 1 / math.Sqrt(squares)
+	for i, v := range x {
+		x[i] = T(float64(v) * inverse)
 	}
 }
 
 // a, b and c of the iteration.
 const newtonA, newtonB, newtonC = 3.4445, -4.7750, 2.0315
+
+// Where X has no singular value, rounding leaves eigenvalues of XXᵀ of either sign, and every step of polynomial
+// multiplies them by a², whereas X itself grows by a there and stays below 1.3. So more steps than mostOfSquare compute
+// X, and XXᵀ of it again, after every stepsOfSquare.
+const mostOfSquare, stepsOfSquare = 8, 5
 
 // polynomial returns the matrix P for which the iteration ends with bPX, or with bXP if X has more rows than columns.
 // bP is a polynomial in A = XXᵀ of the first X and commutes with it. So the iteration needs only small symmetric

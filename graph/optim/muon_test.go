@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // phi is one iteration of a singular value.
@@ -187,5 +188,109 @@ func TestMuonPacked(t *testing.T) {
 			t.Errorf("columns %d … %d: got %v, alone %v", from, from+width-1, cut(w1)[:3], w2[:3])
 		}
 		from += width
+	}
+}
+
+// Gradients of low rank keep their singular vectors and come near 1, for any number of steps and at every scale, as by
+// the iteration of X itself; what rounding leaves beside them stays below 1.3. A gradient of 0 changes nothing.
+func TestMuonLowRank(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, shape := range [][2]int{{24, 32}, {32, 24}, {1, 6}, {20, 20}} {
+		in, out := shape[0], shape[1]
+		u, v := reflected(rng, in), reflected(rng, out)
+		equal := make([]float64, in) // of equal rows
+		for i := range equal {
+			equal[i] = 1 / math.Sqrt(float64(in))
+		}
+		for _, rank := range []int{0, 1, 2, 8} {
+			if rank > min(in, out) {
+				continue
+			}
+			d := make([]float64, rank)
+			for i := range d {
+				d[i] = 1 / float64(1+i)
+			}
+			g := between(u, d, v, in, out)
+			lowRank[float32](t, in, out, rank, g, u, v, 1e-30, 1, 1e18)
+			lowRank[float64](t, in, out, rank, g, u, v, 1e-300, 1, 1e300)
+			if rank == 1 {
+				for i := range g {
+					g[i] = equal[i/out] * v[i%out*out]
+				}
+				lowRank[float32](t, in, out, rank, g, equal, v, 1)
+				lowRank[float64](t, in, out, rank, g, equal, v, 1)
+			}
+		}
+	}
+}
+
+func lowRank[T float32 | float64](t *testing.T, in, out, rank int, g, u, v []float64, sizes ...float64) {
+	t.Helper()
+	for _, size := range sizes {
+		for _, steps := range []int{1, 5, 8, 9, 10, 13, 20, 100} {
+			x := muonOf[T](in, out, steps, g, size)
+			squares := 0.0
+			for _, a := range x {
+				squares += a * a
+			}
+			if most := 1.3 * math.Sqrt(float64(min(in, out))); !(squares <= most*most) || rank == 0 && squares > 0 {
+				t.Errorf("%T (%d, %d), rank %d, scale %g, %d steps: got norm %v, want at most %v",
+					T(0), in, out, rank, size, steps, math.Sqrt(squares), most)
+			}
+			for k := range rank {
+				value := 0.0 // along the singular vectors
+				for i := range in {
+					for j := range out {
+						value += u[i*len(u)/in+k] * x[i*out+j] * v[j*out+k]
+					}
+				}
+				if steps >= 5 && !(value > 0.6 && value < 1.3) {
+					t.Errorf("%T (%d, %d), rank %d, scale %g, %d steps: singular value %d is %v, want 0.6 to 1.3",
+						T(0), in, out, rank, size, steps, k, value)
+				}
+			}
+		}
+	}
+}
+
+// muonOf returns the update of a weight of 0 by the gradient size·g, without its factor and sign.
+func muonOf[T float32 | float64](in, out, steps int, g []float64, size float64) []float64 {
+	w, grad, m := make([]T, in*out), make([]T, in*out), make([]T, in*out)
+	for i, x := range g {
+		grad[i] = T(size * x)
+	}
+	tensor := func(x []T) (t graph.Tensor) {
+		t.Shape = []int{in, out}
+		t.F32, _ = any(x).([]float32)
+		t.F64, _ = any(x).([]float64)
+		return t
+	}
+	o := Muon{Scale: "spectral", Steps: steps}
+	o.Step(Step{Rate: 1 / o.scale(in, out), Scale: 1, W: tensor(w), G: tensor(grad), M: tensor(m)})
+	x := make([]float64, len(w))
+	for i, a := range w {
+		x[i] = -float64(a)
+	}
+	return x
+}
+
+// The iteration by the squares of X and the iteration of X itself by hand agree also where X is computed again.
+func TestMuonStepsAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for _, shape := range [][2]int{{5, 7}, {6, 4}} {
+		in, out := shape[0], shape[1]
+		g := make([]float64, in*out)
+		for i := range g {
+			g[i] = rng.NormFloat64()
+		}
+		for _, steps := range []int{8, 9, 13, 14, 18} {
+			o, zeros := hand.Muon{Rate: 1, Scale: 1, Steps: steps}, hand.Zeros[float64](in, out)
+			w, _ := hand.MuonUpdate(o, zeros, hand.NewMatrix(in, out, g...), zeros)
+			for i, x := range muonOf[float64](in, out, steps, g, 1) {
+				if want := -w.Data[i]; !(math.Abs(x-want) <= 1e-9) {
+					t.Errorf("(%d, %d), %d steps, entry %d: got %v, want %v", in, out, steps, i, x, want)
+				}
+			}
+		}
 	}
 }
