@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
 func TestModelCounts(t *testing.T) {
@@ -93,6 +94,35 @@ func logits64(t *testing.T, c Config, set func(params map[string]graph.Tensor)) 
 	set(params)
 	return newFull(t, m).last(t, []int{3, 1, 4, 1, 5, 9, 2})
 }
+
+// logits_scaling divides the logits of every head, with the bias of the head, and also those of a head that is no product.
+func TestLogitsScaling(t *testing.T) {
+	squared := parts.Head{Name: "squared", New: func(at nn.Site, vocabulary int, _ *nn.Embedding) nn.Layer {
+		return squaredLayer{at.Affine(at.Scope, at.Embd, []int{vocabulary}, true, graph.Normal(0.02))}
+	}}
+	for name, change := range map[string]func(*Config){
+		"linear":         func(c *Config) { c.Head = "linear" },
+		"adapted":        func(c *Config) { c.Head, c.LoraR = "linear", 2 },
+		"without a bias": func(c *Config) { c.Head = "linear_no_bias" },
+		"tied":           func(c *Config) { c.Head = "tied" },
+		"squared":        func(c *Config) { c.Head, c.Parts.Heads = "squared", []parts.Head{squared} },
+	} {
+		c := odd()
+		change(&c)
+		want := logits64(t, c, func(map[string]graph.Tensor) {})
+		c.LogitsScaling = 3
+		got := logits64(t, c, func(map[string]graph.Tensor) {})
+		for i := range want {
+			want[i] /= 3
+		}
+		sameLogits(t, name, got, want)
+	}
+}
+
+// squaredLayer squares the results of a layer.
+type squaredLayer struct{ nn.Layer }
+
+func (l squaredLayer) Forward(x graph.Expr) graph.Expr { return l.Layer.Forward(x).Square() }
 
 // An adapter adds α/r·d·u to the weight, or α·d·u as in the paper. c_attn has three, one for each of q, k and v.
 func TestAdapterScale(t *testing.T) {

@@ -82,7 +82,11 @@ func newStack(at nn.Site, p plan) *stack {
 	net.Lookup = withFactors(at.At("wte"), net.Lookup, 1, p.factors.Tokens)
 	before := len(at.Graph().Params())
 	net.head = nn.Make(at.At("lm_head"), func(at nn.Site) nn.Layer {
-		return withFactors(at, p.head.New(at, p.VocabSize, net.Embedding), p.factors.Logits, 1)
+		head, in, out := p.head.New(at, p.VocabSize, net.Embedding), p.factors.Head, p.factors.Logits
+		if product(head) {
+			in, out = in*out, 1 // the same logits for less work
+		}
+		return withFactors(at, head, in, out)
 	})
 	net.own = slices.Clone(at.Graph().Params()[before:])
 	return net
@@ -175,6 +179,19 @@ func withFactors(at nn.Site, l nn.Layer, in, out float64) nn.Layer {
 		return l
 	}
 	return nn.NewScaled(at.Scope, l, in, out)
+}
+
+// product reports whether a head is a product with a matrix alone, without a bias.
+func product(head nn.Layer) bool {
+	switch l := head.(type) {
+	case *nn.Tied:
+		return true
+	case *nn.Linear:
+		return l.Bias.Graph() == nil
+	case *nn.LoRA:
+		return l.Base != nil && product(l.Base)
+	}
+	return false
 }
 
 // rate returns the factor on the learning rate of a parameter of m.

@@ -611,8 +611,8 @@ func TestMupFactors(t *testing.T) {
 		}
 	}
 	f := m.plan.factors
-	if f.Logits != 0.25 || f.Queries != 0.5 || f.Branch != 0.5 {
-		t.Errorf("got %+v, want 1/4 on logits, 1/2 on queries and on branches", f)
+	if f.Head != 0.25 || f.Logits != 1 || f.Queries != 0.5 || f.Branch != 0.5 {
+		t.Errorf("got %+v, want 1/4 on the head's input, 1/2 on queries and on branches", f)
 	}
 	c.BaseHead = 1 // two heads of the base's size: dρ grows by 2
 	if f := c.planned().factors; f.Queries != math.Sqrt(0.5) {

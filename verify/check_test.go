@@ -76,6 +76,9 @@ func TestCheck(t *testing.T) {
 			c.Multipliers = parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2}
 			c.Position, c.Head = "learned", "linear_no_bias"
 		},
+		"divided logits with a bias": func(c *gpt.Config) {
+			c.LogitsScaling, c.Head, c.Bias, c.FutureTokens, c.LoraR = 3, "linear", true, 2, 2
+		},
 		"projection biased alone": func(c *gpt.Config) {
 			c.Attention, c.NLayer = "alternating_proj_bias", 3
 			c.Options.Set("window", 2)

@@ -169,30 +169,16 @@ func aroundSublayers(block string) map[string]string {
 // has drawn at random, so that the formulas use the same ones.
 func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 	c := m.Config
-	p := variants.Plan{
-		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block,
-		Activation: c.Activation, Head: c.Head, MLP: c.MLP, QKNorm: c.QKNorm,
-		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks, ShortConv: c.ShortConv, ValueResidual: c.ValueResidual,
-		Skips:  c.Skips,
-		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta, ThetaNear: c.RopeLocalBaseFreq,
-		NoRope:    c.NoRopeLayerInterval,
-		RotaryDim: int(math.Round(c.PartialRotaryFactor * float64(c.QKSize))),
-		Cap:       c.AttnLogitSoftcapping, LogitCap: c.LogitCap,
-		Experts: variants.Experts{
-			Count: c.NumExperts, Active: c.NumExpertsPerTok, Shared: c.NSharedExperts,
-			Sigmoid: c.ScoringFunc == "sigmoid", Norm: c.NormTopKProb, Balance: c.RouterAuxLossCoef,
-			Biased: c.RouterBiasUpdateRate > 0,
-		},
-		Smoothing: c.LabelSmoothing, ZLoss: c.ZLoss, Future: c.FutureTokens - 1,
-	}
+	p := stackPlan(c.Stack)
+	p.Batch, p.Context, p.Attention, p.Head, p.LogitCap = m.batch(), c.BlockSize, c.Attention, c.Head, c.LogitCap
+	p.Smoothing, p.ZLoss, p.Future = c.LabelSmoothing, c.ZLoss, c.FutureTokens-1
 	if m.Sum {
 		p.Reduction, p.Experts.Balance = hand.Sum, 0
 	}
 	if c.Parametrization == "mup" {
 		width := float64(c.BaseWidth) / float64(c.NEmbd)
 		heads := float64(c.NHead) / float64(cmp.Or(c.BaseHead, c.NHead))
-		p.Logits, p.Queries = width, math.Sqrt(width*heads) // √(dρ₀/dρ)
+		p.HeadInput, p.Queries = width, math.Sqrt(width*heads) // √(dρ₀/dρ)
 		if c.BaseDepth > 0 {
 			p.Branch = math.Sqrt(float64(c.BaseDepth) / float64(c.NLayer))
 		}
@@ -211,9 +197,6 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		case "alpha/sqrt(r)":
 			p.LoRAScale /= math.Sqrt(float64(c.LoraR))
 		}
-	}
-	if c.RopeScaling != "none" {
-		p.Scaling = hand.RotaryScaling{Kind: c.RopeScaling, Factor: c.RopeFactor, Original: float64(c.RopeOriginal)}
 	}
 	if c.Dropout > 0 {
 		p.Dropout = remembered(func(path string) hand.Matrix[float64] {
@@ -234,6 +217,28 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 		return p, drawn(g, mask, &p)
 	}
 	return p, nil
+}
+
+// stackPlan describes a stack of blocks to the formulas, but for its batch and attention.
+func stackPlan(s parts.Stack) variants.Plan {
+	p := variants.Plan{
+		Layers: s.NLayer, Heads: s.NHead, QK: s.QKSize, Position: s.Position, Norm: s.Norm, Block: s.Block,
+		Activation: s.Activation, MLP: s.MLP, QKNorm: s.QKNorm, AttnGate: s.AttnGate, AttnSinks: s.AttnSinks,
+		ShortConv: s.ShortConv, ValueResidual: s.ValueResidual, Skips: s.Skips,
+		Option: s.Options.Get, Eps: s.Eps, Theta: s.RopeTheta, ThetaNear: s.RopeLocalBaseFreq,
+		NoRope:    s.NoRopeLayerInterval,
+		RotaryDim: int(math.Round(s.PartialRotaryFactor * float64(s.QKSize))),
+		Cap:       s.AttnLogitSoftcapping,
+		Experts: variants.Experts{
+			Count: s.NumExperts, Active: s.NumExpertsPerTok, Shared: s.NSharedExperts,
+			Sigmoid: s.ScoringFunc == "sigmoid", Norm: s.NormTopKProb, Balance: s.RouterAuxLossCoef,
+			Biased: s.RouterBiasUpdateRate > 0,
+		},
+	}
+	if s.RopeScaling != "none" {
+		p.Scaling = hand.RotaryScaling{Kind: s.RopeScaling, Factor: s.RopeFactor, Original: float64(s.RopeOriginal)}
+	}
+	return p
 }
 
 // attentionAt returns the attention of the block that contains a path.

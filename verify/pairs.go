@@ -133,22 +133,14 @@ func (m Pairs) places(g *graph.Graph) map[string]graph.Expr {
 
 // plan describes the model to the formulas, with the dropout masks that the library will draw.
 func (m Pairs) plan(g *graph.Graph) (variants.Plan, error) {
-	c, batch := m.Config, len(m.Pairs)
+	c := m.Config
 	e := variants.Encoder{Context: c.SourceSize, Attention: c.Attention}
 	for _, p := range m.Pairs {
 		e.Lengths = append(e.Lengths, len(p.Source))
 	}
-	p := variants.Plan{
-		Batch: batch, Context: c.TargetSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block,
-		Activation: c.Activation, Head: "linear", MLP: c.MLP, QKNorm: c.QKNorm,
-		AttnGate: c.AttnGate, AttnSinks: c.AttnSinks, ShortConv: c.ShortConv, ValueResidual: c.ValueResidual,
-		Skips:  c.Skips,
-		Option: c.Options.Get, Eps: c.Eps, Theta: 10_000, Cap: c.AttnLogitSoftcapping, Encoder: &e,
-	}
-	if c.RopeScaling != "none" {
-		p.Scaling = hand.RotaryScaling{Kind: c.RopeScaling, Factor: c.RopeFactor, Original: float64(c.RopeOriginal)}
-	}
+	p := stackPlan(c.Stack)
+	p.Batch, p.Context, p.Attention, p.Head, p.Encoder = len(m.Pairs), c.TargetSize, "causal", "linear", &e
+	p.Experts.Balance = 0 // the loss is the cross entropy alone
 	if c.Dropout > 0 {
 		p.Dropout = remembered(func(path string) hand.Matrix[float64] {
 			rows, cols := m.shape(path)

@@ -46,19 +46,23 @@ func TestCheckPairs(t *testing.T) {
 	two := func(c *seq2seq.Config) { c.NLayer = 2 }
 	tests := map[string][]change{
 		"default": nil, "post": {post}, "dropout": {dropout}, "without biases": {unbiased}, "two blocks": {two}, "two blocks, post, dropout": {two, post, dropout},
-		"no positions, relu, without biases": {position("none"), activation("relu"), unbiased},
-		"rope, window, post, dropout":        {position("rope"), attention("window"), post, dropout},
-		"alibi, window, dropout":             {position("alibi"), attention("window"), dropout},
-		"linear, sinusoidal, post, dropout":  {attention("linear"), position("sinusoidal"), post, dropout},
-		"taylor, rope, ε beside σ":           {attention("taylor"), position("rope"), norm("layernorm_sigma")},
-		"linformer, post, plain, dropout":    {attention("linformer"), post, norm("layernorm_plain"), dropout},
-		"alibi, post, gelu by tanh":          {position("alibi"), post, activation("gelu_tanh")},
-		"value residual, two blocks, post":   {func(c *seq2seq.Config) { c.ValueResidual = "learned" }, two, post},
-		"embedding skips, two blocks":        {func(c *seq2seq.Config) { c.Skips = "embedding" }, two},
-		"a u, two blocks, post":              {func(c *seq2seq.Config) { c.Skips = "unet" }, two, post},
-		"convolutions, post, dropout":        {conv("canon_abcd"), post, dropout},
-		"convolved keys, linear, swiglu":     {conv("qkv"), attention("linear"), gated},
-		"rms norm, swiglu, dropout":          {norm("rmsnorm"), gated, dropout},
+		"no positions, relu, without biases":                             {position("none"), activation("relu"), unbiased},
+		"rope, window, post, dropout":                                    {position("rope"), attention("window"), post, dropout},
+		"alibi, window, dropout":                                         {position("alibi"), attention("window"), dropout},
+		"linear, sinusoidal, post, dropout":                              {attention("linear"), position("sinusoidal"), post, dropout},
+		"taylor, rope, ε beside σ":                                       {attention("taylor"), position("rope"), norm("layernorm_sigma")},
+		"linformer, post, plain, dropout":                                {attention("linformer"), post, norm("layernorm_plain"), dropout},
+		"alibi, post, gelu by tanh":                                      {position("alibi"), post, activation("gelu_tanh")},
+		"value residual, two blocks, post":                               {func(c *seq2seq.Config) { c.ValueResidual = "learned" }, two, post},
+		"embedding skips, two blocks":                                    {func(c *seq2seq.Config) { c.Skips = "embedding" }, two},
+		"a u, two blocks, post":                                          {func(c *seq2seq.Config) { c.Skips = "unet" }, two, post},
+		"convolutions, post, dropout":                                    {conv("canon_abcd"), post, dropout},
+		"convolved keys, linear, swiglu":                                 {conv("qkv"), attention("linear"), gated},
+		"rms norm, swiglu, dropout":                                      {norm("rmsnorm"), gated, dropout},
+		"rope at another base, two blocks, of which the second has none": {position("rope"), two, func(c *seq2seq.Config) { c.RopeTheta, c.NoRopeLayerInterval = 50, 2 }},
+		"rope of half a head, experts, rms norm": {position("rope"), norm("rmsnorm"), func(c *seq2seq.Config) {
+			c.QKSize, c.PartialRotaryFactor, c.MLP, c.NumExperts, c.RouterAuxLossCoef = 4, 0.5, "moe", 3, 0.1
+		}},
 	}
 	for _, name := range []string{"window", "linear", "taylor", "linformer"} {
 		tests["attention "+name] = []change{attention(name)}

@@ -43,7 +43,8 @@ func parametrizations() []parametrization { return []parametrization{standard(),
 type Factors struct {
 	Hidden  float64 // factor on the initial values of hidden matrices
 	Tokens  float64 // factor on the embeddings of tokens
-	Logits  float64 // factor on the input of the head
+	Head    float64 // factor on the input of the head
+	Logits  float64 // factor on the logits
 	Queries float64 // factor on all queries, and so on all scores
 	Branch  float64 // factor on the results of attention and MLP before they enter the residual stream
 	Blocks  int     // n_layer of the network whose residual stream has the same initial scale
@@ -60,7 +61,8 @@ func standard() parametrization {
 		Name: "standard",
 		factors: func(_ Scaling, s Stack) Factors {
 			return Factors{
-				Hidden: 1, Tokens: 1, Logits: 1, Queries: 1, Branch: 1, Blocks: s.NLayer, HiddenRate: 1, BlockRate: 1,
+				Hidden: 1, Tokens: 1, Head: 1, Logits: 1, Queries: 1, Branch: 1, Blocks: s.NLayer, HiddenRate: 1,
+				BlockRate: 1,
 			}
 		},
 		check: func(c Scaling, _ Stack) error {

@@ -43,8 +43,8 @@ func mupFactors(c Scaling, s Stack) Factors {
 	m := float64(s.NEmbd) / float64(c.BaseWidth)
 	heads := float64(s.NHead) / float64(cmp.Or(c.BaseHead, s.NHead)) // H/H₀, so that dρ/dρ₀ = m/heads
 	f := Factors{
-		Hidden: 1 / math.Sqrt(m), Tokens: 1, Logits: 1 / m, Queries: math.Sqrt(heads / m), Branch: 1, Blocks: s.NLayer,
-		HiddenRate: 1 / m, BlockRate: 1, Optimizers: []string{"adamw", "lion"},
+		Hidden: 1 / math.Sqrt(m), Tokens: 1, Head: 1 / m, Logits: 1, Queries: math.Sqrt(heads / m), Branch: 1,
+		Blocks: s.NLayer, HiddenRate: 1 / m, BlockRate: 1, Optimizers: []string{"adamw", "lion"},
 	}
 	if c.BaseDepth > 0 {
 		f.Branch = math.Sqrt(float64(c.BaseDepth) / float64(s.NLayer))

@@ -44,8 +44,8 @@ type Plan struct {
 	ZLoss     float64               // λ of the loss
 	Future    int                   // blocks beside the last one, for multi-token prediction
 
-	Queries, Branch, Logits float64 // factors on queries, branches and the head's input; 0 is none
-	Embeddings              float64 // factor on the embedded tokens; 0 is none
+	// Factors on the embedded tokens, queries, branches, the head's input and the logits; 0 is none.
+	Embeddings, Queries, Branch, HeadInput, Logits float64
 
 	// Mask returns the additive mask of a head, for a sequence in a block. If it is nil the attention's own mask
 	// applies.
@@ -120,7 +120,7 @@ func model[T hand.Number](c Plan, p hand.Parameters[T], lists map[string][]Varia
 		p.memory = z
 		return stack(p)
 	}
-	m.Head = scaled(decoder.layer("head", c.Head), c.Logits, 1)
+	m.Head = scaled(decoder.layer("head", c.Head), c.HeadInput, c.Logits)
 	if c.LogitCap > 0 {
 		m.Cap = hand.SoftCap[T]{Cap: c.LogitCap}
 	}
