@@ -3,10 +3,12 @@ package gpt
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -269,6 +271,41 @@ func TestResumeRefusesFurther(t *testing.T) {
 	} {
 		_, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 1, replaced(t, list, train.OptimizerFile, swap(entry, new))))
 		mustContain(t, err, want)
+	}
+}
+
+// A checkpoint of an earlier version, in which λ of differential attention and its moments are rows, resumes to the same
+// bits.
+func TestResumeFromRows(t *testing.T) {
+	row := regexp.MustCompile(`(lambda_[qk][12]":\{"dtype":"F32","shape":\[)5]`)
+	c := tiny()
+	c.Attention, c.NLayer = "diff", 1
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 2)
+	list, count := files(t, trainer), 0
+	for i, f := range list {
+		if f.Name != train.WeightsFile && f.Name != train.OptimizerFile {
+			continue
+		}
+		list[i].Write = func(w io.Writer) error {
+			var b bytes.Buffer
+			if err := f.Write(&b); err != nil {
+				return err
+			}
+			end := 8 + binary.LittleEndian.Uint64(b.Bytes())
+			header := row.ReplaceAll(b.Bytes()[8:end], []byte("${1}1,5]"))
+			count += strings.Count(string(header), "[1,5]")
+			_, err := w.Write(slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, b.Bytes()[end:]))
+			return err
+		}
+	}
+	again, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 2, list))
+	if err != nil || count != 3*4 {
+		t.Fatalf("resuming from %d rows, want 12: %v", count, err)
+	}
+	steps(t, trainer, 1)
+	if steps(t, again, 1); fingerprint(t, again) != fingerprint(t, trainer) {
+		t.Error("resumed with other weights or moments than the uninterrupted run's")
 	}
 }
 

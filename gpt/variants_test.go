@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
 )
@@ -645,5 +647,64 @@ func TestMupRefuses(t *testing.T) {
 	c.VocabSize, c.Head, c.Parametrization, c.BaseWidth, c.QKSize, c.VSize = 41, "tied", "mup", 8, 0, 0
 	if _, err := c.Family(); err == nil || !strings.Contains(err.Error(), "parametrization: got mup, want standard") {
 		t.Errorf("published families: got %v, want the parametrization refused", err)
+	}
+}
+
+// Every parameter of every part is a vector or a matrix by its declaration, never a row or a column that is one of the
+// two by its shape alone: what decays, and what Muon and SOAP take for a matrix, are the matrices. A new parameter whose
+// name does not say which of the two it is fails here until it is listed.
+func TestMatricesAndVectors(t *testing.T) {
+	vectors := regexp.MustCompile(`(^|\.)(bias|alpha|sinks|a_log|d_skip|skip_lambda|v_lambda|lambda|lambda_[qk][12]|` +
+		`e_score_correction_bias|conv(_[a-d])?\.weight|((ln_[a-z0-9_]+|norm|q_norm|k_norm)\.weight))$`)
+	all := variants()
+	for i, change := range []func(c *Config){
+		func(c *Config) { c.MLP, c.NumExperts, c.RouterBiasUpdateRate, c.NSharedExperts = "moe", 3, 0.1, 1 },
+		func(c *Config) { c.Attention, c.AttnGate = "gqa", "elementwise"; c.suit() },
+		func(c *Config) { c.Attention, c.LoraR = "diff", 2 },
+	} {
+		c := odd()
+		change(&c)
+		all[fmt.Sprint("further ", i)] = c
+	}
+	seen := map[string]bool{}
+	for name, c := range all {
+		if strings.Contains(name, "of our own") {
+			continue
+		}
+		m, err := New(graph.New(graph.Float32, 1), c, 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, p := range m.Params() {
+			shape, vector := p.Tensor().Shape, vectors.MatchString(p.Name())
+			if seen[p.Name()+fmt.Sprint(shape)] {
+				continue
+			}
+			seen[p.Name()+fmt.Sprint(shape)] = true
+			if vector && len(shape) != 1 || !vector && (len(shape) != 2 || slices.Min(shape) == 1 && c.BlockSize > 1) {
+				t.Errorf("%s: %s has shape %v, want one size of a vector or two of a matrix: vector %t", name, p.Name(), shape, vector)
+			}
+			treated(t, p.Name(), shape, !vector)
+		}
+	}
+	if len(seen) < 100 {
+		t.Errorf("got %d parameters", len(seen))
+	}
+}
+
+// treated checks which rule every optimizer has for a parameter: Muon and SOAP have theirs for the matrices of blocks.
+func treated(t *testing.T, name string, shape []int, matrix bool) {
+	t.Helper()
+	for _, o := range parts.Optimizers() {
+		want := o.String()
+		if own := want == "muon" || want == "soap"; own && !(matrix && strings.HasPrefix(name, "h.")) {
+			want = "adamw"
+		}
+		c := Shakespeare().Training
+		c.Optimizer = o.String()
+		s, err := optim.StateOf(o.New(c), name, shape)
+		if got := s.Name; err != nil || got != want {
+			t.Errorf("%s: %s of shape %v is updated by %s, want %s: %v", o.Name, name, shape, got, want, err)
+		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Param declares a trainable tensor under the scope's name. A vector of d entries is stored as (1, d), but its Tensor
-// has shape (d).
+// Param declares a trainable tensor under the scope's name. The number of sizes declares what it is: one size is a
+// vector, such as a gain or a bias, which no optimizer decays or takes for a matrix. A vector of d entries is stored as
+// (1, d), but its Tensor has shape (d).
 func (s Scope) Param(name string, init Init, shape ...int) Expr {
 	s.g = s.Graph()
 	s.g.store.Lock()

@@ -18,15 +18,15 @@ import (
 // are copied. Caps and sinks apply to each map, and dropout to its weights.
 type DiffAttention struct {
 	SelfAttention
-	Lambda  [4]graph.Expr // λ_q1, λ_k1, λ_q2, λ_k2  (1, dρ)
+	Lambda  [4]graph.Expr // λ_q1, λ_k1, λ_q2, λ_k2  (dρ)
 	Norm    Layer         // of a pair's 2dh features
 	initial float64       // λ₀
 	copies  []int         // the columns of the projections for each head, with its pair's value
 	apart   []int         // those of Step, with a pair's keys side by side
 }
 
-// NewDiffAttention declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), lambda_q1, lambda_k1, lambda_q2 and lambda_k2 (1,
-// dρ), which start at N(0, 0.1²), and norm (2dh). It is an error if the number of heads is odd.
+// NewDiffAttention declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), lambda_q1, lambda_k1, lambda_q2 and lambda_k2
+// (dρ), which start at N(0, 0.1²), and norm (2dh). It is an error if the number of heads is odd.
 func NewDiffAttention(at Site) *DiffAttention {
 	sizes := at.heads(at.QK, at.V)
 	l := &DiffAttention{
@@ -34,7 +34,7 @@ func NewDiffAttention(at Site) *DiffAttention {
 		initial:       0.8 - 0.6*math.Exp(-0.3*float64(at.Block)),
 	}
 	for i, name := range []string{"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"} {
-		l.Lambda[i] = at.Param(name, graph.Normal(0.1), 1, at.QK)
+		l.Lambda[i] = at.Param(name, graph.Normal(0.1), at.QK)
 	}
 	wide := at.At("norm")
 	wide.Embd = 2 * at.V

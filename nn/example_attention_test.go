@@ -47,10 +47,10 @@ func ExampleDiffAttention() {
 	// Output:
 	// attn.c_attn.weight [8 20]
 	// attn.c_proj.weight [8 8]
-	// attn.lambda_q1 [1 3]
-	// attn.lambda_k1 [1 3]
-	// attn.lambda_q2 [1 3]
-	// attn.lambda_k2 [1 3]
+	// attn.lambda_q1 [3]
+	// attn.lambda_k1 [3]
+	// attn.lambda_q2 [3]
+	// attn.lambda_k2 [3]
 	// attn.norm.weight [8]
 }
 

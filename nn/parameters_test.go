@@ -111,7 +111,7 @@ func TestParameters(t *testing.T) {
 		"gated_deltanet_neg_eigval": {func(at Site) Layer { return NewGatedDeltaNetNegEigval(at) }, ".c_attn",
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.weight[6×2] c_decay.bias[2] c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] " +
 				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"DiffAttention":   {func(at Site) Layer { return NewDiffAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] lambda_q1[1×4] lambda_k1[1×4] lambda_q2[1×4] lambda_k2[1×4] norm.weight[10]"},
+		"DiffAttention":   {func(at Site) Layer { return NewDiffAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] lambda_q1[4] lambda_k1[4] lambda_q2[4] lambda_k2[4] norm.weight[10]"},
 		"LinearAttention": {func(at Site) Layer { return NewLinearAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"TaylorAttention": {func(at Site) Layer { return NewTaylorAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"Unprojected":     {func(at Site) Layer { return NewUnprojected(at) }, "", ""},

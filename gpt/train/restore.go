@@ -48,7 +48,7 @@ func each(tensors []Named, f *safetensors.File, visit func(t Named, at int, part
 }
 
 // Match returns every tensor's entry. It returns an error unless all entries have the required shapes and none is left
-// over.
+// over. A vector may be a row in the file, as some were in earlier versions.
 func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, error) {
 	byName := map[string]safetensors.Entry{}
 	for _, e := range entries {
@@ -67,7 +67,7 @@ func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, e
 		switch {
 		case !ok:
 			return nil, errors.Errorf("%s is missing", t.Name)
-		case !slices.Equal(e.Shape, shape):
+		case !slices.Equal(e.Shape, shape) && !(len(shape) == 1 && slices.Equal(e.Shape, []int{1, shape[0]})):
 			return nil, errors.Errorf("%s has shape %v in the file, %v in the model", t.Name, e.Shape, shape)
 		case e.Len() != n:
 			return nil, errors.Errorf("%s holds %d floating-point numbers, want %d", t.Name, e.Len(), n)
