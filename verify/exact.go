@@ -20,6 +20,12 @@ type Exact struct {
 // entries of a matrix or compute with numbers of their own. The error names the function.
 var ErrReadsData = hand.ErrReadsData
 
+// ErrUndefined is wrapped by the error for a point at which the formulas have no value or no derivative, because they
+// divide by 0. An example is LayerNormSigma of a token whose features are all equal (erratum C3), as after a ReLU that
+// makes all of them 0. The real numbers of the parameters decide it: with another seed, NewModel returns a model at
+// another point.
+var ErrUndefined = identity.ErrUndefined
+
 // Exact compares the formulas of the Case at n random points of the given seed. It needs Forward and Backward.
 func (c Case) Exact(n int, seed uint64) (e Exact, err error) {
 	if c.Forward == nil || c.Backward == nil {

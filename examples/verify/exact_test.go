@@ -17,7 +17,7 @@ import (
 // so one entry of five is drawn here.
 func TestExact(t *testing.T) {
 	var entries []verify.Entry
-	want := 1 // the models
+	want := 1 // the row of the models
 	for i, e := range inventory.Drawn(1) {
 		if i%5 == 0 {
 			entries, want = append(entries, e), want+len(e.Cases)

@@ -30,6 +30,7 @@ func routers[T hand.Number](n fixture.Sizes) []entry[T] {
 		if by.Sigmoid {
 			name = fmt.Sprintf("the %d largest of a sigmoid", by.K)
 		}
+		by.K = min(by.K, n.Features)
 		gates.formulas = append(gates.formulas, formula[T]{verify.Case{
 			Name: "gates, " + name, Types: []string{"Routing"}, Source: "Jiang et al. 2024, section 2.1",
 			Build: func(at nn.Site, x graph.Expr) graph.Expr { return routing(at).Forward(x) },

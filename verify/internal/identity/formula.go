@@ -10,6 +10,7 @@ package identity
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -118,11 +119,14 @@ func (p *point) forward(values map[string][]exact.Number) (y hand.Matrix[complex
 	return y, n, nil
 }
 
-// finite returns an error unless all entries are numbers: none was divided by 0.
+// ErrUndefined is wrapped by the error for a point at which a formula has no value or no derivative.
+var ErrUndefined = errors.New("the formulas have no value or no derivative at this point")
+
+// finite returns ErrUndefined unless all entries are numbers: none was divided by 0.
 func finite(entries []exact.Number, cols int) error {
 	for i, a := range entries {
 		if math.IsNaN(a.Real) || math.IsInf(a.Real, 0) {
-			return fmt.Errorf("row %d, column %d is %v", i/cols, i%cols, a.Real)
+			return fmt.Errorf("row %d, column %d is %v: %w", i/cols, i%cols, a.Real, ErrUndefined)
 		}
 	}
 	return nil
