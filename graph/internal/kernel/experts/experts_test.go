@@ -1,6 +1,7 @@
 package experts
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -230,6 +231,122 @@ func TestGates(t *testing.T) {
 			if v != v && c.z[i] == c.z[i] && !slices.ContainsFunc(c.z, math.IsNaN) {
 				t.Errorf("%+v of %v: got gradient %v", c.r, c.z, dz)
 			}
+		}
+	}
+}
+
+// scores returns the probabilities of a row of logits, written out.
+func scores(r Router, z []float64) (p []float64) {
+	total := 0.0
+	for _, v := range z {
+		total += math.Exp(v)
+	}
+	for _, v := range z {
+		if r.Sigmoid {
+			p = append(p, 1/(1+math.Exp(-v)))
+		} else {
+			p = append(p, math.Exp(v)/total)
+		}
+	}
+	return p
+}
+
+// routings returns routers of every form, with logits of seven tokens and a bias that changes their choices.
+func routings() (list []Router, z, bias []float64) {
+	for _, sigmoid := range []bool{false, true} {
+		for _, norm := range []bool{false, true} {
+			list = append(list, Router{Experts: 5, Active: 2, Sigmoid: sigmoid, Norm: norm})
+		}
+	}
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range 35 {
+		z = append(z, 2*rng.NormFloat64())
+	}
+	return list, z, []float64{0.9, -0.7, 0, 0.35, -0.2}
+}
+
+// The experts with the largest sums of probability and bias get gates, which are probabilities without the bias.
+func TestBiasedGates(t *testing.T) {
+	p := kernel.NewPool(2)
+	list, z, bias := routings()
+	for _, r := range list {
+		y, without := make([]float64, len(z)), make([]float64, len(z))
+		Gates(p, r, y, z, bias)
+		Gates(p, r, without, z, nil)
+		if slices.Equal(y, without) {
+			t.Errorf("%+v: the bias changes no choice", r)
+		}
+		for i := 0; i < len(z); i += r.Experts {
+			probabilities := scores(r, z[i:i+r.Experts])
+			order := []int{0, 1, 2, 3, 4}
+			slices.SortFunc(order, func(a, b int) int { return cmp.Compare(probabilities[b]+bias[b], probabilities[a]+bias[a]) })
+			sum := probabilities[order[0]] + probabilities[order[1]]
+			for place, e := range order {
+				want := 0.0
+				if place < r.Active {
+					if want = probabilities[e]; r.Norm {
+						want /= sum
+					}
+				}
+				if got := y[i+e]; !(math.Abs(got-want) <= 1e-14) {
+					t.Errorf("%+v: token %d, expert %d: got gate %v, want %v", r, i/r.Experts, e, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The gradients of the gates and of the loss that balances experts are their derivatives, and the loss is E·Σ f_e·P_e.
+func TestRouterBackward(t *testing.T) {
+	p := kernel.NewPool(2)
+	list, z, bias := routings()
+	dy := kerneltest.Random[float64](rand.New(rand.NewPCG(3, 3)), len(z))
+	for _, r := range list {
+		y, dz, db := make([]float64, len(z)), make([]float64, len(z)), make([]float64, len(z))
+		Gates(p, r, y, z, bias)
+		GatesBackward(p, r, dz, dy, y, z)
+		BalanceBackward(r, db, 0.7, z, y)
+		gates := func() (sum float64) {
+			out := make([]float64, len(z))
+			Gates(p, r, out, z, bias)
+			for i, v := range out {
+				sum += v * dy[i]
+			}
+			return sum
+		}
+		loss := func() float64 { return 0.7 * Balance(r, z, y) }
+		for what, c := range map[string]struct {
+			of  func() float64
+			got []float64
+		}{"gates": {gates, dz}, "balance": {loss, db}} {
+			for i, v := range z {
+				const h = 1e-6
+				z[i] = v + h
+				up := c.of()
+				z[i] = v - h
+				down := c.of()
+				z[i] = v
+				if want := (up - down) / (2 * h); !(math.Abs(c.got[i]-want) <= 1e-8) {
+					t.Errorf("%+v, %s: gradient of logit %d: got %v, want %v", r, what, i, c.got[i], want)
+				}
+			}
+		}
+		want, count, n := 0.0, make([]float64, 5), float64(len(z)/r.Experts)
+		Load(count, y)
+		for i := 0; i < len(z); i += r.Experts {
+			probabilities, total := scores(r, z[i:i+r.Experts]), 0.0
+			for _, v := range probabilities {
+				total += v
+			}
+			for e, v := range probabilities {
+				want += 5 * count[e] / n * v / total / n
+			}
+		}
+		if got := Balance(r, z, y); !(math.Abs(got-want) <= 1e-14) {
+			t.Errorf("%+v: got loss %v, want %v", r, got, want)
+		}
+		if sum := count[0] + count[1] + count[2] + count[3] + count[4]; sum != 2*n {
+			t.Errorf("%+v: got %v choices, want %v", r, sum, 2*n)
 		}
 	}
 }

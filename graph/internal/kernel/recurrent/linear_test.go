@@ -72,8 +72,11 @@ func draw(l Linear[float64]) (x Operands[float64]) {
 	if l.Gates > 0 {
 		x.Gates = make([]float64, rows*l.Heads*l.Gates)
 		for i := range x.Gates {
-			if x.Gates[i] = math.Log(rng.Float64()) / float64(1+i%7); i/l.Gates%l.Heads == 1 {
+			switch x.Gates[i] = math.Log(rng.Float64()) / float64(1+i%7); i / l.Gates % l.Heads {
+			case 1:
 				x.Gates[i] /= 16 // the products over half a chunk are mild
+			case 2:
+				x.Gates[i] *= 12 // the products over some tokens are not
 			}
 		}
 	}
@@ -166,6 +169,101 @@ func TestLinear(t *testing.T) {
 				near(t, "y in float32", wide(y32), want, 1e-6)
 			})
 		}
+	}
+}
+
+// TestLinearContinues: a text in two parts, the second from the state after the first, has the results of the whole text
+// and its last state, wherever it is cut.
+func TestLinearContinues(t *testing.T) {
+	for _, l := range forms() {
+		for _, cut := range []int{1, 40, 64, 100} {
+			if cut >= l.Tokens || l.Fixed && l.Gates == 0 {
+				continue
+			}
+			x, p := draw(l), kernel.NewPool(2)
+			want, states := stepByStep(l, x)
+			state := make([]float64, l.StateLen())
+			for _, part := range [][2]int{{0, cut}, {cut, l.Tokens}} {
+				some := l
+				some.Tokens = part[1] - part[0]
+				y := make([]float64, l.Batch*some.Tokens*l.Heads*l.V)
+				in := Operands[float64]{tokens(l, x.QKV, part), tokens(l, x.Gates, part), tokens(l, x.Beta, part)}
+				if l.Fixed {
+					in.Gates = x.Gates
+				}
+				some.Forward(p, y, in, nil, state, make([]float64, some.ScratchLen(p)))
+				near(t, fmt.Sprintf("%+v, tokens %v", l, part), y, tokens(l, want, part), 1e-13)
+			}
+			near(t, fmt.Sprintf("%+v, cut at %d: state", l, cut), state, states, 1e-13)
+		}
+	}
+}
+
+// tokens returns the numbers of a part of the tokens of every sequence.
+func tokens(l Linear[float64], x []float64, part [2]int) (list []float64) {
+	width := len(x) / (l.Batch * l.Tokens)
+	for b := range l.Batch {
+		list = append(list, x[(b*l.Tokens+part[0])*width:(b*l.Tokens+part[1])*width]...)
+	}
+	return list
+}
+
+// TestLinearAtTheCorners: the chunked form is the recurrence step by step for keys of no, one and equal directions, for
+// tiny and huge values, and where both meet in a text. The keys of a delta rule have length 1, as those of the layers.
+func TestLinearAtTheCorners(t *testing.T) {
+	corners := map[string]func(row, i int) float64{
+		"zeros":      func(int, int) float64 { return 0 },
+		"equal rows": func(_, i int) float64 { return math.Sin(float64(2 + 5*i)) },
+		"rank 1":     func(row, i int) float64 { return math.Sin(float64(1+row)) * math.Sin(float64(2+5*i)) },
+		"one token": func(row, i int) float64 {
+			if row%40 != 3 {
+				return 0
+			}
+			return math.Sin(float64(2 + 5*i))
+		},
+		"opposite":      func(row, i int) float64 { return float64(1-row%2*2) * math.Sin(float64(2+5*i)) },
+		"tiny":          func(row, i int) float64 { return 1e-150 * math.Sin(float64(row+5*i)) },
+		"huge":          func(row, i int) float64 { return 1e100 * math.Sin(float64(row+5*i)) },
+		"tiny and huge": func(row, i int) float64 { return math.Pow(10, float64(row%5*40-80)) * math.Sin(float64(row+5*i)) },
+	}
+	for name, at := range corners {
+		for _, l := range forms() {
+			for _, beta := range []float64{1, 2} {
+				x := draw(l)
+				width := l.Heads * (2*l.QK + l.V)
+				for i := range x.QKV {
+					x.QKV[i] = at(i/width, i%width)
+				}
+				for row := range l.Batch * l.Tokens {
+					for h := range l.Heads {
+						unit(x.QKV[row*width+(l.Heads+h)*l.QK:][:l.QK])
+						x.Beta[row*l.Heads+h] = beta
+					}
+				}
+				want, states := stepByStep(l, x)
+				p := kernel.NewPool(1)
+				y, state := make([]float64, len(want)), make([]float64, l.StateLen())
+				l.Forward(p, y, x, nil, state, make([]float64, l.ScratchLen(p)))
+				scale := widest(x.QKV) // of what is written, of which a reflection may leave nothing
+				near(t, fmt.Sprintf("%s, %+v, β %v: y", name, l, beta), append(y, scale), append(want, scale), 1e-10)
+				near(t, fmt.Sprintf("%s, %+v, β %v: state", name, l, beta), append(state, scale), append(states, scale), 1e-10)
+			}
+		}
+	}
+}
+
+// unit gives x the length 1, unless it is 0.
+func unit(x []float64) {
+	largest, squares := widest(x), 0.0
+	if largest == 0 {
+		return
+	}
+	for i := range x {
+		x[i] /= largest
+		squares += x[i] * x[i]
+	}
+	for i := range x {
+		x[i] /= math.Sqrt(squares)
 	}
 }
 
@@ -309,6 +407,14 @@ func TestLinearBackward(t *testing.T) {
 					continue
 				}
 				scale := widest(c[1])
+				v := kerneltest.Random[float64](rng, len(c[0])) // a direction, to which every entry contributes
+				got := 0.0
+				for i, d := range c[1] {
+					got += d * v[i]
+				}
+				if want := slope(c[0], v, loss); !(math.Abs(got-want) <= 1e-7*max(1, scale)*math.Sqrt(float64(len(v)))) {
+					t.Fatalf("%s along a direction: got %v, want %v", name, got, want)
+				}
 				for range 12 {
 					i := rng.IntN(len(c[0]))
 					v, h := c[0][i], 1e-5
@@ -324,6 +430,21 @@ func TestLinearBackward(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slope returns the derivative of f along the direction v of x, by central differences.
+func slope(x, v []float64, f func() float64) float64 {
+	const h = 1e-6
+	kept := slices.Clone(x)
+	at := func(step float64) float64 {
+		for i := range x {
+			x[i] = kept[i] + step*v[i]
+		}
+		return f()
+	}
+	up, down := at(h), at(-h)
+	copy(x, kept)
+	return (up - down) / (2 * h)
 }
 
 // BenchmarkLinear measures the recurrences of 2048 tokens in nanoseconds per token, with sizes of BenchmarkAttention.
