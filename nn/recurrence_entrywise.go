@@ -165,7 +165,8 @@ func lruInput(v, c graph.Expr) graph.Expr { // (n, w), (n, w) → (n, w)
 	if y, ok := graph.LRUInput(v, c); ok {
 		return y
 	}
-	return c.Shift(2).Mul(c.Scale(-1)).Sqrt().Mul(v)
+	const least = 0x1p-126 // at a = 1 the root has no derivative; a constant has 0
+	return c.Shift(2).Mul(c.Scale(-1)).Clamp(least, 1).Sqrt().Mul(v)
 }
 
 // features are the states of a recurrence entry by entry, which it carries from token to token.
