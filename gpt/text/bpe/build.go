@@ -79,7 +79,7 @@ func (t *Tokenizer) find(r recipe) (err error) {
 func (r recipe) ordinary() (map[string]int32, error) {
 	ids := make(map[string]int32, len(r.tokens)-len(r.apart))
 	for id, token := range r.tokens {
-		if _, ok := r.apart[token]; !ok {
+		if _, ok := r.apart[token]; !ok && token != "" { // not a hole
 			if first, twice := ids[token]; twice {
 				return nil, errors.Errorf("vocab: %.64q: got ids %d and %d, want one", token, first, id)
 			}

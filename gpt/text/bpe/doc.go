@@ -5,6 +5,9 @@
 // merges.txt.
 //
 // Characters are classified by Go's Unicode tables, which are of version 15.0: a program with newer tables may cut
-// characters that were assigned since differently. Decode returns every text unchanged, whatever its pieces, but in
-// normal form C if an encoding (Qwen 2's) requires that.
+// characters that were assigned since differently. Decode returns every text unchanged, whatever its pieces, but in a
+// normal form of Unicode if an encoding (Qwen 2's) requires that, and with a space for ▁ over characters (LLaMA's).
+//
+// A regular expression of a tokenizer.json may be a stranger's: one that repeats repetitions is refused, and a text for
+// which one takes too long is an error.
 package bpe

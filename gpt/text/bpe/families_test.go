@@ -46,7 +46,17 @@ func families() map[string]sections {
 	start := `{"content":"<s>","special":true,"normalized":false}`
 	replace := `{"type":"Replace","pattern":{"String":" "},"content":"▁"}`
 	first := `{"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false}`
+	rules := `{"type":"Sequence","pretokenizers":[`
+	for _, pattern := range deepSeek {
+		rules += splitSection(pattern, isolated) + `,`
+	}
+	rules += `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`
 	return map[string]sections{
+		"deepseek v3":                {`{"type":"Sequence","normalizers":[]}`, rules, level, byteLevelDecoder, end, ""},
+		"another regular expression": {`{"type":"NFKC"}`, split(`[\p{L}\p{M}]+|\s`, isolated), level, byteLevelDecoder, end, ""},
+		"form D":                     {`{"type":"Sequence","normalizers":[{"type":"NFD"}]}`, level, level, byteLevelDecoder, end, ""},
+		"llama, in a form": {`{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Prepend","prepend":"▁"},` + replace + `]}`, "null", begin("<s>"), stripDecoder,
+			start, `"byte_fallback":true,"fuse_unk":true,"unk_token":"<s>",`},
 		"gpt2, gpt_neo, opt": {"null", level, level, byteLevelDecoder, end, ""},
 		"gpt_neox": {`{"type":"NFC"}`, level, level, byteLevelDecoder, end + `,{"content":"   ","normalized":true,"special":false},` +
 			`{"content":"  ","normalized":true,"special":false},{"content":"|||IP_ADDRESS|||","normalized":true,"special":false}`, ""},
@@ -82,7 +92,7 @@ func (s sections) file(t *testing.T, tok *Tokenizer) json.RawMessage {
 	if err := json.Unmarshal(learnt.Model.Vocab, &own); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := own.tokens()
+	tokens, err := own.tokens(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +171,7 @@ func TestHuggingFaceTokenizersFamilies(t *testing.T) {
 	}
 	var texts []string
 	for _, text := range mixed(n) {
-		if !strings.ContainsAny(text, "\u0085\ufeff▁") {
+		if !strings.ContainsAny(text, "\u0085\ufeff") {
 			texts = append(texts, text)
 		}
 	}
@@ -170,7 +180,7 @@ func TestHuggingFaceTokenizersFamilies(t *testing.T) {
 		shakespeare = []byte(strings.Repeat(rhyme, 100))
 	}
 	texts = append(texts, strings.SplitAfter(string(shakespeare[:min(len(shakespeare), most)]), "\n\n")...)
-	texts = append(texts, "a<s>\n b", "  \n\n\n x<|user|> \n y", "don't DON'T iPhone's HTTPServer/x\n", "<think>e\u0301</think>", "[INST] a [INST]b")
+	texts = append(texts, "▁a ▁▁ b▁", "x.append(12345) 日本語テスト\r\n", "ｆｕｌｌ ①²\u00a0x", "a<s>\n b", "  \n\n\n x<|user|> \n y", "don't DON'T iPhone's HTTPServer/x\n", "<think>e\u0301</think>", "[INST] a [INST]b")
 	learnt, err := Train(string(shakespeare[:min(len(shakespeare), 200_000)]), 1200)
 	if err != nil {
 		t.Fatal(err)

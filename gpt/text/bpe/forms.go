@@ -19,8 +19,8 @@ func (f byteLevel) symbols(ids []int32, piece string) []int32 {
 
 // metaspace merges characters, and bytes where a character has no token: SentencePiece's encoding (Kudo, Richardson
 // 2018) as LLaMA uses it. A text gets a space in front, so that its first word is like any other, and Decode keeps
-// that space: a model's continuation begins with the space between two words. Files write tokens with ▁ for the space;
-// in a text ▁ is an ordinary character and is encoded as bytes.
+// that space: a model's continuation begins with the space between two words. Files write tokens with ▁ for the space,
+// so that a ▁ in a text is a space too, as in Hugging Face's libraries.
 type metaspace struct {
 	of      map[rune]int32
 	bytes   *[256]int32
@@ -57,7 +57,9 @@ func spaceFirst(text string, first bool) string {
 // spaceNever leaves a text as it is.
 func spaceNever(text string, _ bool) string { return text }
 
-func (f metaspace) before(text string, first bool) string { return f.prepend(text, first) }
+func (f metaspace) before(text string, first bool) string {
+	return f.prepend(strings.ReplaceAll(text, blank, " "), first)
+}
 
 func (f metaspace) symbols(ids []int32, piece string) []int32 {
 	for i, c := range piece {

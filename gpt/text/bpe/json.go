@@ -38,9 +38,13 @@ type modelJSON struct {
 	Merges       mergeList       `json:"merges"`
 }
 
-// Read reads the tokenizer.json of a published model whose type is BPE: over bytes with the patterns of GPT-2, Llama 3,
-// Qwen 2, gpt-oss and Mistral's Tekken or single digits, with or without Unicode's form C, or over characters with ▁
-// for the space as in LLaMA and Gemma. Anything else is an error that names it.
+// holes is the number of ids without a token that a vocabulary may have beyond one for each token.
+const holes = 4096
+
+// Read reads the tokenizer.json of a published model whose type is BPE: over bytes, cut by the patterns of GPT-2, Llama
+// 3, Qwen 2, gpt-oss and Mistral's Tekken, by single digits or by other regular expressions, or over characters with ▁
+// for the space as in LLaMA and Gemma; with or without one of Unicode's normal forms. Ids may be left out, as in GPT-4o:
+// Decode returns nothing for them. Anything else is an error that names it.
 func Read(data []byte) (*Tokenizer, error) {
 	var f fileJSON
 	if err := encoded(data); err != nil {
@@ -101,7 +105,7 @@ func (f fileJSON) build() (*Tokenizer, error) {
 	for content, id := range ids {
 		all = append(all, entry{content, id})
 	}
-	if r.tokens, err = all.tokens(); err != nil {
+	if r.tokens, err = all.tokens(len(all) + holes); err != nil {
 		return nil, err
 	}
 	return r.build()

@@ -11,12 +11,12 @@ import (
 // layout describes how files write the tokens of an encoding, and how a text is prepared for the merges.
 type layout struct {
 	read  func(token string) (bytes string, ok bool)
-	split []splitter
+	split []cutter
 	form  func(ids map[string]int32) (form, error)
 }
 
 // byteLevelLayout writes bytes in the visible alphabet.
-func byteLevelLayout(split ...splitter) layout {
+func byteLevelLayout(split ...cutter) layout {
 	return layout{read: bytesOf, split: split, form: func(ids map[string]int32) (form, error) {
 		var of [256]int32
 		for b, c := range alphabet {
@@ -36,7 +36,7 @@ func byteLevelLayout(split ...splitter) layout {
 const blank = "▁"
 
 // metaspaceLayout writes the space as ▁, and a byte that stands for itself as <0x0A>.
-func metaspaceLayout(prepend prepend, split ...splitter) layout {
+func metaspaceLayout(prepend prepend, split ...cutter) layout {
 	read := func(token string) (string, bool) {
 		if b, ok := byteToken(token); ok {
 			return string([]byte{b}), true

@@ -173,7 +173,7 @@ func TestHuggingFaceTokenizers(t *testing.T) {
 	for i, q := range asked {
 		digits := bytes.Contains(q.Tokenizer, []byte(`"Digits"`))
 		for _, text := range mixed(2000) {
-			if !strings.ContainsAny(text, "\u0085\ufeff▁") && !strings.Contains(text, "<|endoftext|>") &&
+			if !strings.ContainsAny(text, "\u0085\ufeff") && !strings.Contains(text, "<|endoftext|>") &&
 				!(digits && strings.ContainsFunc(text, foreign)) {
 				asked[i].Texts = append(asked[i].Texts, text)
 			}

@@ -2,8 +2,12 @@ package bpe
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
+	"github.com/dlclark/regexp2"
 	"github.com/pkg/errors"
+	"golang.org/x/text/unicode/norm"
 )
 
 // section is a normalizer or a pre-tokenizer of a tokenizer.json, with the fields of all types.
@@ -27,8 +31,8 @@ type section struct {
 // pattern is the text to search for: a string or a regular expression.
 type pattern struct{ String, Regex string }
 
-// patterns holds the splitters of the supported regular expressions. Each of them matches any character, so that it
-// makes no difference whether a file isolates its matches or removes the text between them.
+// patterns holds the splitters of frequent regular expressions, which are faster than an engine. Each of them matches
+// any character, so that it makes no difference whether a file isolates its matches or removes the text between them.
 var patterns = map[string]splitter{
 	contractionPattern + `| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`: splitGPT2,
 	wordPattern + `\p{N}{1,3}` + restPattern:                                   splitNumbers(3),
@@ -53,19 +57,27 @@ const (
 
 // layout returns the layout that normalizer and pre-tokenizer describe together.
 func (f fileJSON) layout() (layout, error) {
-	if f.Model.ByteFallback {
-		return f.metaspace()
+	composition, normalizer := f.Normalizer.composition()
+	l, err := f.plainLayout(normalizer)
+	if composition != nil {
+		l = composedLayout(*composition, l)
 	}
-	composes := false
-	if n := f.Normalizer.only(); n != nil {
-		if composes = n.Type == "NFC"; !composes {
-			return layout{}, errors.Errorf("normalizer: got %.64q, want NFC or none with bytes", n.Type)
-		}
+	return l, err
+}
+
+// plainLayout returns the layout without a form of Unicode.
+func (f fileJSON) plainLayout(n *section) (layout, error) {
+	if f.Model.ByteFallback {
+		return f.metaspace(n)
+	}
+	if n != nil {
+		return layout{}, errors.Errorf("normalizer: got %.64q, want one of %q or none with bytes",
+			n.Type, slices.Sorted(maps.Keys(compositions)))
 	}
 	if f.PreTokenizer == nil {
 		return layout{}, errors.New("pre_tokenizer: got none, want ByteLevel, or byte_fallback of the model")
 	}
-	split, err := f.PreTokenizer.splitters()
+	split, err := f.PreTokenizer.cutters()
 	if err != nil {
 		return layout{}, errors.WithMessage(err, "pre_tokenizer")
 	}
@@ -74,11 +86,29 @@ func (f fileJSON) layout() (layout, error) {
 			"want ByteLevel, by itself or as the last of a Sequence",
 			last.Type)
 	}
-	l := byteLevelLayout(split...)
-	if composes {
-		l = composedLayout(l)
+	return byteLevelLayout(split...), nil
+}
+
+// compositions holds the normal forms of Unicode.
+var compositions = map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}
+
+// composition returns the normal form of Unicode that a normalizer begins with, if any, and the rest of the normalizer.
+func (s *section) composition() (*norm.Form, *section) {
+	switch s = s.only(); {
+	case s == nil:
+		return nil, nil
+	case s.Type == "Sequence":
+		form, first := s.Normalizers[0].composition()
+		if form != nil && first == nil {
+			rest := section{Type: "Sequence", Normalizers: s.Normalizers[1:]}
+			return form, rest.only()
+		}
+		return nil, s
 	}
-	return l, nil
+	if form, ok := compositions[s.Type]; ok {
+		return &form, nil
+	}
+	return nil, s
 }
 
 // only returns the normalizer of a Sequence of one, nil for a Sequence of none, or s itself.
@@ -100,12 +130,12 @@ func (s section) last() section {
 	return s
 }
 
-// splitters returns the splitters of a pre-tokenizer over bytes.
-func (s section) splitters() (list []splitter, err error) {
+// cutters returns the cutters of a pre-tokenizer over bytes.
+func (s section) cutters() (list []cutter, err error) {
 	switch {
 	case s.Type == "Sequence":
 		for i, part := range s.PreTokenizers {
-			inner, err := part.splitters()
+			inner, err := part.cutters()
 			if err == nil && part.Type == "Sequence" {
 				err = errors.New("got a Sequence in a Sequence, want ByteLevel, Digits or Split")
 			}
@@ -120,28 +150,44 @@ func (s section) splitters() (list []splitter, err error) {
 	case s.Type == "ByteLevel" && s.UseRegex != nil && !*s.UseRegex:
 		return nil, nil
 	case s.Type == "ByteLevel":
-		return []splitter{splitGPT2}, nil
+		return []cutter{splitter(splitGPT2)}, nil
 	case s.Type == "Digits" && !s.IndividualDigits:
 		return nil, errors.New("individual_digits: got false, want true")
 	case s.Type == "Digits":
-		return []splitter{splitDigits}, nil
-	case s.Type == "Split" && (s.Behavior != "Isolated" || s.Invert) && (s.Behavior != "Removed" || !s.Invert):
-		return nil, errors.Errorf("Split: got behavior %.64q and invert %t, "+
-			"want Isolated and false or Removed and true", s.Behavior, s.Invert)
+		return []cutter{splitter(splitDigits)}, nil
 	case s.Type == "Split":
-		if by, ok := patterns[s.Pattern.Regex]; ok {
-			return []splitter{by}, nil
-		}
-		return nil, errors.Errorf("Split: pattern: got %.200q, want that of GPT-2, Llama 3, Qwen 2, gpt-oss or Tekken",
-			s.Pattern.Regex+s.Pattern.String)
+		by, err := s.cutter()
+		return []cutter{by}, errors.WithMessage(err, "Split")
 	}
 	return nil, errors.Errorf("type: got %.64q, want ByteLevel, Digits, Split or a Sequence of these", s.Type)
 }
 
+// cutter returns the cutter of a Split.
+func (s section) cutter() (cutter, error) {
+	switch _, ok := behaviors[s.Behavior]; {
+	case !ok:
+		return nil, errors.Errorf("behavior: got %.64q, want Isolated, Removed, MergedWithPrevious, MergedWithNext or "+
+			"Contiguous", s.Behavior)
+	case s.Behavior == "Removed" && !s.Invert:
+		return nil, errors.New("behavior: got Removed, and invert false, which loses text")
+	case s.Pattern.Regex == "" && s.Pattern.String == "":
+		return nil, errors.New("pattern: got none, want a Regex or a String")
+	}
+	if by, ok := patterns[s.Pattern.Regex]; ok && (s.Behavior == "Isolated" || s.Behavior == "Removed") {
+		return by, nil
+	}
+	pattern := s.Pattern.Regex
+	if pattern == "" {
+		pattern = regexp2.Escape(s.Pattern.String)
+	}
+	by, err := newRegex(pattern, s.Behavior, s.Invert)
+	return by, errors.WithMessagef(err, "pattern %.200q", pattern)
+}
+
 // metaspace returns the layout of a model over characters, which files describe in one of two ways: by a normalizer
 // that writes ▁ for the space, or by a pre-tokenizer Metaspace.
-func (f fileJSON) metaspace() (layout, error) {
-	switch n, p := f.Normalizer.only(), f.PreTokenizer; {
+func (f fileJSON) metaspace(n *section) (layout, error) {
+	switch p := f.PreTokenizer; {
 	case p != nil && n == nil && p.Type == "Metaspace":
 		return p.metaspace()
 	case p != nil && !(n != nil && n.blank() && p.Type == "Split" && p.Pattern == pattern{String: " "}):
@@ -171,9 +217,9 @@ func (s section) metaspace() (layout, error) {
 	if s.Replacement != blank {
 		return layout{}, errors.Errorf("pre_tokenizer: replacement: got %.64q, want %q", s.Replacement, blank)
 	}
-	var split []splitter
+	var split []cutter
 	if s.Split == nil || *s.Split {
-		split = []splitter{splitBlanks}
+		split = []cutter{splitter(splitBlanks)}
 	}
 	switch {
 	case s.PrependScheme == "never" || s.PrependScheme == "" && !s.AddPrefixSpace:

@@ -1,22 +1,46 @@
 package bpe
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
-// splitter cuts a text into the pieces that are encoded separately: it returns the length of the first piece of a
-// non-empty text. If there are several splitters, each one cuts the pieces of the one before it.
+// cutter cuts a text into the pieces that are encoded separately.
+type cutter interface {
+	// cut calls do for each piece of s. It returns an error if it takes longer than until.
+	cut(s string, until time.Time, do func(piece string)) error
+}
+
+// splitter is a cutter that returns the length of the first piece of a non-empty text.
 type splitter func(s string) int
 
-// pieces calls do for each piece of s.
-func pieces(s string, by []splitter, do func(piece string)) {
-	if len(by) == 0 {
-		do(s)
-		return
-	}
+func (f splitter) cut(s string, _ time.Time, do func(piece string)) error {
 	for len(s) > 0 {
-		n := by[0](s)
-		pieces(s[:n], by[1:], do)
+		n := f(s)
+		do(s[:n])
 		s = s[n:]
 	}
+	return nil
+}
+
+// pieces calls do for each piece of s. If there are several cutters, each one cuts the pieces of the one before it.
+func pieces(s string, by []cutter, until time.Time, do func(piece string)) (err error) {
+	switch len(by) {
+	case 0:
+		do(s)
+		return nil
+	case 1:
+		return by[0].cut(s, until, do)
+	}
+	wrong := by[0].cut(s, until, func(piece string) {
+		if err == nil {
+			err = pieces(piece, by[1:], until, do)
+		}
+	})
+	if err == nil {
+		err = wrong
+	}
+	return err
 }
 
 // splitGPT2 implements the pattern of GPT-2 (Radford et al. 2019, section 2.2):

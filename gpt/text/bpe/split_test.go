@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -57,8 +58,11 @@ func spelled(list []string) splitter {
 	}
 }
 
-func piecesOf(s string, by ...splitter) (list []string) {
-	pieces(s, by, func(piece string) { list = append(list, piece) })
+func piecesOf(s string, by ...cutter) (list []string) {
+	err := pieces(s, by, time.Now().Add(time.Minute), func(piece string) { list = append(list, piece) })
+	if err != nil {
+		return []string{err.Error()}
+	}
 	return list
 }
 
@@ -83,11 +87,25 @@ func TestSplitters(t *testing.T) {
 			}
 		}
 	}
+	for pattern, by := range patterns {
+		engine, err := newRegex(pattern, "Isolated", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range texts {
+			if i%31 > 0 { // the engine takes its time
+				continue
+			}
+			if got, want := piecesOf(text, by), piecesOf(text, engine); !slices.Equal(got, want) {
+				t.Fatalf("%s: %q: got %q, want %q of the engine", pattern, text, got, want)
+			}
+		}
+	}
 }
 
 // Digits are cut off first, each separately; the text between them is cut as if it were alone.
 func TestDigits(t *testing.T) {
-	got := piecesOf("abc 123 x'9s", splitDigits, splitGPT2)
+	got := piecesOf("abc 123 x'9s", splitter(splitDigits), splitter(splitGPT2))
 	want := []string{"abc", " ", "1", "2", "3", " x", "'", "9", "s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

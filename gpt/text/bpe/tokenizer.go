@@ -3,6 +3,7 @@ package bpe
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pkg/errors"
 )
@@ -15,7 +16,7 @@ type Tokenizer struct {
 	normal  finder           // of those that are found after the form's before
 	merges  merges
 	lookup  map[string]int32 // pieces that are looked up before they are merged; may be nil
-	split   []splitter
+	split   []cutter
 	form    form
 	source  []byte // the tokenizer.json that it was read from, if any
 	memory  sync.Pool
@@ -38,8 +39,9 @@ func (t *Tokenizer) Size() int {
 	return len(t.tokens)
 }
 
-// Encode returns the ids of a text. Every byte is in the vocabulary, so the only possible error is a Tokenizer without
-// a vocabulary. Special tokens are treated as ordinary text. Added tokens that the tokenizer.json does not call
+// Encode returns the ids of a text. Every byte is in the vocabulary, so the only possible errors are a Tokenizer without
+// a vocabulary, and a regular expression of a tokenizer.json that takes too long for a text: more than two seconds, and
+// 20 µs for each byte. Special tokens are treated as ordinary text. Added tokens that the tokenizer.json does not call
 // special, such as runs of spaces, are found in every text, as by Hugging Face's libraries.
 func (t *Tokenizer) Encode(text string) ([]int, error) { return t.encode(text, false, true) }
 
@@ -63,27 +65,31 @@ func (t *Tokenizer) encode(text string, acting, first bool) ([]int, error) {
 	}
 	defer t.memory.Put(m)
 	ids := make([]int, 0, len(text)/4+1)
+	until := time.Now().Add(patternTime + time.Duration(len(text))*patternByte)
 	for {
 		at, end, found := t.named.next(text, acting)
-		ids = t.section(m, ids, t.form.before(text[:at], first), acting)
-		if found == nil {
-			return ids, nil
+		var err error
+		if ids, err = t.section(m, ids, t.form.before(text[:at], first), until, acting); err != nil || found == nil {
+			return ids, err
 		}
 		ids, text, first = append(ids, int(found.id)), text[end:], false
 	}
 }
 
 // section appends the ids of a normalized text between two added tokens.
-func (t *Tokenizer) section(m *memory, ids []int, text string, acting bool) []int {
+func (t *Tokenizer) section(m *memory, ids []int, text string, until time.Time, acting bool) ([]int, error) {
 	for {
 		at, end, found := t.normal.next(text, acting)
-		pieces(text[:at], t.split, func(piece string) {
+		err := pieces(text[:at], t.split, until, func(piece string) {
 			for _, id := range m.encode(t, piece) {
 				ids = append(ids, int(id))
 			}
 		})
+		if err != nil {
+			return nil, err
+		}
 		if found == nil {
-			return ids
+			return ids, nil
 		}
 		ids, text = append(ids, int(found.id)), text[end:]
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const rhyme = "The wheels on the bus go round and round,\nround and round, round and round.\n\nIt's 1234 o'clock;  they're all aboard!\nAnd so on\n\n"
@@ -23,7 +24,7 @@ func trained(t testing.TB, size int, special ...string) *Tokenizer {
 
 // encodeOneByOne is Encode by definition, without a cache and without queues.
 func encodeOneByOne(t *Tokenizer, text string) (ids []int) {
-	pieces(t.form.before(text, true), t.split, func(piece string) {
+	pieces(t.form.before(text, true), t.split, time.Time{}, func(piece string) {
 		for _, id := range oneByOne(t.merges, t.form.symbols(nil, piece)) {
 			ids = append(ids, int(id))
 		}

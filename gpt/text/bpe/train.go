@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pkg/errors"
@@ -34,7 +35,7 @@ func Train(text string, size int, special ...string) (*Tokenizer, error) {
 		return nil, errors.WithMessage(err, "tokenizer: bpe") // before learning
 	}
 	symbols := slices.Sorted(slices.Values(alphabet[:]))
-	r := recipe{layout: byteLevelLayout(splitGPT2), added: list, apart: map[string]int32{}}
+	r := recipe{layout: byteLevelLayout(splitter(splitGPT2)), added: list, apart: map[string]int32{}}
 	var of [256]int32
 	for id, c := range symbols {
 		r.tokens = append(r.tokens, string(c))
@@ -71,7 +72,7 @@ func count(text string, by splitter) map[string]int {
 	for chunk := range chunks(text, runtime.GOMAXPROCS(0)) {
 		wait.Go(func() {
 			times := map[string]int{}
-			pieces(chunk, []splitter{by}, func(piece string) { times[piece]++ })
+			by.cut(chunk, time.Time{}, func(piece string) { times[piece]++ }) // a splitter has no error
 			lock.Lock()
 			defer lock.Unlock()
 			for piece, n := range times {

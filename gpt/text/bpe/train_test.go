@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // learnOneByOne is Train by definition: it counts every pair of every piece again for each merge.
 func learnOneByOne(text string, merged int) (list [][2]string) {
 	words := map[string][]string{}
 	times := map[string]int{}
-	pieces(text, []splitter{splitGPT2}, func(piece string) {
+	pieces(text, []cutter{splitter(splitGPT2)}, time.Time{}, func(piece string) {
 		words[piece] = strings.Split(visible(piece), "")
 		times[piece]++
 	})
@@ -92,11 +93,11 @@ func TestTrainEnds(t *testing.T) {
 // The joined chunks are the text, and they are cut only where a piece begins whatever precedes it.
 func TestChunks(t *testing.T) {
 	text := strings.Repeat(rhyme, 5)
-	want := piecesOf(text, splitGPT2)
+	want := piecesOf(text, splitter(splitGPT2))
 	for n := 1; n < 12; n++ {
 		var all, got []string
 		for chunk := range chunks(text, n) {
-			all, got = append(all, chunk), append(got, piecesOf(chunk, splitGPT2)...)
+			all, got = append(all, chunk), append(got, piecesOf(chunk, splitter(splitGPT2))...)
 		}
 		if strings.Join(all, "") != text || !slices.Equal(got, want) {
 			t.Errorf("%d chunks: not the pieces of the text", n)
@@ -147,7 +148,7 @@ func TestChunksKeepBlanks(t *testing.T) {
 func countIn(chunks func(func(string) bool)) map[string]int {
 	count := map[string]int{}
 	for chunk := range chunks {
-		for _, piece := range piecesOf(chunk, splitGPT2) {
+		for _, piece := range piecesOf(chunk, splitter(splitGPT2)) {
 			count[piece]++
 		}
 	}

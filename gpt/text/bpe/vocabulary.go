@@ -58,17 +58,22 @@ func (v vocabulary) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// tokens returns the tokens of v in the order of their ids, which must be 0, 1, 2 …
-func (v vocabulary) tokens() ([]string, error) {
-	if len(v) == 0 || len(v) > math.MaxInt32 {
+// tokens returns the tokens of v in the order of their ids, which must be 0, 1, 2 … without more than that many holes,
+// for which it returns "".
+func (v vocabulary) tokens(holes int) ([]string, error) {
+	if len(v) == 0 || len(v) > math.MaxInt32-holes {
 		return nil, errors.Errorf("vocab: got %d tokens, want 1 or more", len(v))
 	}
-	list, used := make([]string, len(v)), make([]bool, len(v))
+	n := 0
 	for _, e := range v {
-		if e.id < 0 || e.id >= len(v) {
+		if e.id < 0 || e.id >= len(v)+holes {
 			return nil, errors.Errorf("vocab: %.64q: id: got %d, want 0 … %d of %d tokens",
-				e.token, e.id, len(v)-1, len(v))
+				e.token, e.id, len(v)+holes-1, len(v))
 		}
+		n = max(n, e.id+1)
+	}
+	list, used := make([]string, n), make([]bool, n)
+	for _, e := range v {
 		if used[e.id] {
 			return nil, errors.Errorf("vocab: id %d: got %.64q and %.64q, want one token", e.id, list[e.id], e.token)
 		}
