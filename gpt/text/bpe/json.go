@@ -43,8 +43,8 @@ const holes = 4096
 
 // Read reads the tokenizer.json of a published model whose type is BPE: over bytes, cut by the patterns of GPT-2, Llama
 // 3, Qwen 2, gpt-oss and Mistral's Tekken, by single digits or by other regular expressions, or over characters with ▁
-// for the space as in LLaMA and Gemma; with or without one of Unicode's normal forms. Ids may be left out, as in GPT-4o:
-// Decode returns nothing for them. Anything else is an error that names it.
+// for the space as in LLaMA and Gemma; with or without one of Unicode's normal forms. Ids may be left out, as in
+// GPT-4o: Decode returns nothing for them. Anything else is an error that names it.
 func Read(data []byte) (*Tokenizer, error) {
 	var f fileJSON
 	if err := encoded(data); err != nil {

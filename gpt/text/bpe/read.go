@@ -13,7 +13,8 @@ import (
 // for each merge. Tokens of several bytes that no merge builds, such as <|endoftext|>, are special. Missing, repeated
 // and invalid entries are errors that name them.
 func ReadGPT2(vocab, merges []byte) (*Tokenizer, error) {
-	r := recipe{layout: byteLevelLayout(splitter(splitGPT2)), merges: make([][2]string, 0, bytes.Count(merges, []byte("\n"))+1)}
+	r := recipe{layout: byteLevelLayout(splitter(splitGPT2))}
+	r.merges = make([][2]string, 0, bytes.Count(merges, []byte("\n"))+1)
 	var v vocabulary
 	err := encoded(vocab)
 	if err == nil {

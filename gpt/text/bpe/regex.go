@@ -93,7 +93,8 @@ func (r *regex) cut(s string, until time.Time, do func(piece string)) (err error
 		}
 	}
 	if err != nil {
-		return errors.Errorf("the pattern %.200q of the tokenizer takes too long for a text of %d bytes", r.String(), len(s))
+		return errors.Errorf("the pattern %.200q of the tokenizer takes too long for a text of %d bytes",
+			r.String(), len(s))
 	}
 	part(len(s), false)
 	if start < end {
@@ -129,8 +130,8 @@ type translator struct {
 	rest   string
 	out    strings.Builder
 	groups []group
-	atom   int  // the place in the result of what a repetition repeats, or -1
-	inner  bool // that has an endless repetition in it
+	atom   int  // the place in the result of the part that a repetition repeats, or -1
+	inner  bool // that part has an endless repetition in it
 }
 
 // take moves n bytes to the result.
@@ -270,7 +271,8 @@ func (t *translator) escape() error {
 		}
 		n = end
 	case letter == 'x', letter == 'u':
-		if n = map[byte]int{'x': 3, 'u': 5}[letter]; len(t.rest) <= n || strings.Trim(t.rest[2:n+1], "0123456789abcdefABCDEF") != "" {
+		n = map[byte]int{'x': 3, 'u': 5}[letter]
+		if len(t.rest) <= n || strings.Trim(t.rest[2:n+1], "0123456789abcdefABCDEF") != "" {
 			return errors.Errorf("got %.12q, want %d hexadecimal digits", t.rest, n-1)
 		}
 	case strings.IndexByte("sSdDrntfva", letter) < 0 && (isLetter(letter) || letter >= '0' && letter <= '9'):

@@ -39,10 +39,10 @@ func (t *Tokenizer) Size() int {
 	return len(t.tokens)
 }
 
-// Encode returns the ids of a text. Every byte is in the vocabulary, so the only possible errors are a Tokenizer without
-// a vocabulary, and a regular expression of a tokenizer.json that takes too long for a text: more than two seconds, and
-// 20 µs for each byte. Special tokens are treated as ordinary text. Added tokens that the tokenizer.json does not call
-// special, such as runs of spaces, are found in every text, as by Hugging Face's libraries.
+// Encode returns the ids of a text. Every byte is in the vocabulary, so the only possible errors are a Tokenizer
+// without a vocabulary, and a regular expression of a tokenizer.json that takes too long for a text: more than two
+// seconds, and 20 µs for each byte. Special tokens are treated as ordinary text. Added tokens that the tokenizer.json
+// does not call special, such as runs of spaces, are found in every text, as by Hugging Face's libraries.
 func (t *Tokenizer) Encode(text string) ([]int, error) { return t.encode(text, false, true) }
 
 // EncodeAfter returns the ids of a text that follows a special token. They are those of Encode, but an encoding that

@@ -58,8 +58,8 @@ func (v vocabulary) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// tokens returns the tokens of v in the order of their ids, which must be 0, 1, 2 … without more than that many holes,
-// for which it returns "".
+// tokens returns the tokens of v in the order of their ids, which must be 0, 1, 2 … with a limited number of holes, for
+// which it returns "".
 func (v vocabulary) tokens(holes int) ([]string, error) {
 	if len(v) == 0 || len(v) > math.MaxInt32-holes {
 		return nil, errors.Errorf("vocab: got %d tokens, want 1 or more", len(v))
