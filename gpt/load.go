@@ -135,9 +135,17 @@ func fits(crop cut, own parts.Registry) checkpoint.Fit {
 		if err != nil {
 			return err
 		}
+		numbers := o.base + o.adapters
+		alone, err := adaptersAlone(cp, all.Config)
+		if err != nil {
+			return err
+		}
+		if alone {
+			numbers = o.adapters
+		}
 		size := float64(all.BlockSize)
 		most := 8 * max(size*size, float64(s.VocabSize)*float64(s.NEmbd)) // bytes of a mask, or of a tied head
-		return train.Fit(cp, o.base+o.adapters, func(e safetensors.Entry) bool {
+		return train.Fit(cp, numbers, func(e safetensors.Entry) bool {
 			return s.layout().Skips(e.Name, o.ownHead) && float64(e.Bytes()) <= most
 		})
 	}

@@ -84,9 +84,11 @@ func (m *Model) WriteAdapters(w io.Writer) error {
 	if err := m.adapted(); err != nil {
 		return err
 	}
-	return m.reading(func() error {
-		return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.candidates()), m.belonging(), ""), "adapters")
-	})
+	return m.reading(func() error { return m.writeAdapters(w, m.belonging()) })
+}
+
+func (m *Model) writeAdapters(w io.Writer, metadata map[string]string) error {
+	return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.candidates()), metadata, ""), "adapters")
 }
 
 // ReadAdapters sets the adapters from a file of WriteAdapters, which must have exactly this model's names and shapes.

@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -24,6 +25,7 @@ const (
 	generationFile = "generation_config.json" // the tokens that end a text of a published model
 	settingsFile   = "tokenizer_config.json"  // the template of conversations of a published model
 	chatFile       = "chat_template.jinja"    // the same, in a file of its own
+	baseFile       = "base.json"              // the model with which a run of FineTune began
 )
 
 var errNoCheckpoint = errors.New("checkpoint: got nil, want one from checkpoint.Load")
@@ -99,15 +101,123 @@ func tokenizerFileOf(tok text.Tokenizer) checkpoint.File {
 // Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when their files are
 // written. It is an error then if a step has been done since, or if weights or moments are not finite.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
-	_, files, err := t.files()
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	_, files, err := t.files(t.Model.WriteWeights)
 	return files, err
 }
 
-// files returns the number of steps done and the list of Files.
-func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
+// base is the model with which a run of FineTune began.
+type base struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // that of WriteAdapters
+}
+
+// TuningFiles is Files for a run of FineTune, which Restore continues. With adapters the files hold these alone, and
+// not the weights to which they belong. They also hold path, where the model is with which the run began, and the hash
+// of its weights.
+func (t *Trainer) TuningFiles(path string) ([]checkpoint.File, error) {
 	if err := t.check(); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
+	if t.base == "" {
+		return nil, errors.New("trainer: it began with no other model, want one from FineTune")
+	}
+	write := t.Model.WriteWeights
+	if t.config.LoraR > 0 {
+		write = func(w io.Writer) error {
+			return t.Model.reading(func() error { return t.Model.writeAdapters(w, map[string]string{"format": "pt"}) })
+		}
+	}
+	_, list, err := t.files(write)
+	return append(list, checkpoint.File{Name: baseFile, Write: train.WriteJSON(base{path, t.base})}), err
+}
+
+// baseOf returns the model with which the run of a checkpoint began, empty if there was none.
+func baseOf(cp *checkpoint.Checkpoint) (b base, err error) {
+	err = train.ReadJSON(cp, baseFile, maxState, &b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return base{}, nil
+	}
+	return b, err
+}
+
+// adaptersAlone reports whether a checkpoint holds adapters without the weights to which they belong.
+func adaptersAlone(cp *checkpoint.Checkpoint, c Config) (bool, error) {
+	b, err := baseOf(cp)
+	return b.SHA256 != "" && c.LoraR > 0, err
+}
+
+// Restore sets t, which has done no step, to the state that cp holds: that of TuningFiles, or of Files. It is Resume
+// for trainers of FineTune and for those with a loss of their own. The configuration may differ from the saved one only
+// where Config.ResumeDiff allows it. Another corpus, vocabulary or model to begin with is an error. After an error t
+// must not be used.
+func (t *Trainer) Restore(cp *checkpoint.Checkpoint) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	if cp == nil {
+		return errNoCheckpoint
+	}
+	if t.Done != 0 {
+		return errors.Errorf("trainer: got one that has done %d steps, want a new one to restore", t.Done)
+	}
+	s, err := t.config.saved(t.Corpus, t.Tokenizer, cp)
+	if err != nil {
+		return err
+	}
+	began, err := baseOf(cp)
+	if err != nil {
+		return err
+	}
+	if began.SHA256 != "" && began.SHA256 != t.base {
+		return errors.Errorf("checkpoint %s: the run began with the model %s, whose weights have sha256 %s, "+
+			"this one has %s", cp.Path, field.Clip(began.Path), field.Clip(began.SHA256), cmp.Or(t.base, "none"))
+	}
+	params := t.Model.Params()
+	alone, err := adaptersAlone(cp, t.config)
+	if alone {
+		params = t.Model.candidates()
+	}
+	f, err := train.OpenWeights(cp)
+	if err == nil {
+		err = t.Model.read(f, params)
+	}
+	if err == nil {
+		err = s.Restore(t.Core, cp)
+	}
+	return errors.Wrapf(err, "checkpoint %s", cp.Path)
+}
+
+// saved returns the state of a checkpoint that c, a text and a tokenizer continue.
+func (c Config) saved(
+	corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint,
+) (s train.State[Config], err error) {
+	if s, err = readState(cp, c.Parts); err != nil {
+		return s, err
+	}
+	if err := c.continuing(s.Config).ResumeDiff(s.Config); err != nil {
+		return s, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	if got := corpus.SHA256(); got != s.Corpus {
+		return s, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s",
+			cp.Path, field.Clip(s.Corpus), got)
+	}
+	return s, checkTokenizer(cp, tok)
+}
+
+// continuing returns c with the default that NewTrainer has set in the saved run, or has not in one of an earlier
+// version.
+func (c Config) continuing(saved Config) Config {
+	if c.RouterAuxLossCoef == 0 {
+		c.RouterAuxLossCoef = saved.RouterAuxLossCoef
+	}
+	return c
+}
+
+// files returns the number of steps done and the list of Files, with weights that write writes.
+func (t *Trainer) files(write func(io.Writer) error) (step int, list []checkpoint.File, err error) {
 	if err := t.checkTokenizer(); err != nil {
 		return 0, nil, err
 	}
@@ -119,7 +229,7 @@ func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	list = append(t.Core.Files(s.Step, t.Model.WriteWeights, s), tokenizerFileOf(t.Tokenizer))
+	list = append(t.Core.Files(s.Step, write, s), tokenizerFileOf(t.Tokenizer))
 	return s.Step, slices.Insert(list, 1, checkpoint.File{Name: configFile, Write: train.WriteBytes(hf)}), nil
 }
 
@@ -147,7 +257,7 @@ func (t *Trainer) Save(path string) error {
 }
 
 func (t *Trainer) save(path string) error {
-	step, files, err := t.files()
+	step, files, err := t.files(t.Model.WriteWeights)
 	if err != nil {
 		return err
 	}
@@ -169,20 +279,11 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
-	s, err := readState(cp, c.Parts)
+	s, err := c.saved(corpus, tok, cp)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ResumeDiff(s.Config); err != nil {
-		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
-	}
-	if got := corpus.SHA256(); got != s.Corpus {
-		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s",
-			cp.Path, field.Clip(s.Corpus), got)
-	}
-	if err := checkTokenizer(cp, tok); err != nil {
-		return nil, err
-	}
+	c = c.continuing(s.Config)
 	t, err := trainerAt(c, corpus, tok, s.Step, func(string) bool { return true })
 	if err != nil {
 		return nil, err
@@ -236,9 +337,13 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	if err != nil {
 		return nil, err
 	}
-	base := slices.DeleteFunc(slices.Clone(t.Model.Params()), isAdapter)
+	weights := slices.DeleteFunc(slices.Clone(t.Model.Params()), isAdapter)
 	// The adapters keep their initial values, whose product is 0, so the model computes the same as the checkpoint's.
-	return t, errors.Wrapf(t.Model.fill(saved, cp, base), "checkpoint %s", cp.Path)
+	if err := t.Model.fill(saved, cp, weights); err != nil {
+		return t, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	t.base = t.Model.baseSHA256()
+	return t, nil
 }
 
 // onNetwork returns c with the network n, but with c's adapters.

@@ -28,13 +28,16 @@ type Trainer struct {
 
 	built   *Trainer // holds the fields as NewTrainer set them, to compare with
 	config  Config
+	base    string    // the hash of the weights with which FineTune began
 	batches *rand.PCG // draws the batches
 }
 
 // NewTrainer builds the model that c describes and everything needed to train it on the corpus. If c.VocabSize is 0,
 // the tokenizer's size is used. A model with a user-defined part that looks at later tokens, or from one text of a
-// batch into another, is an error that names the layer (package causal), unless its Registry is Bidirectional.
+// batch into another, is an error that names the layer (package causal), unless its Registry is Bidirectional. Experts
+// that nothing balances get the usual loss (parts.Stack.Begun).
 func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, error) {
+	c.Stack = c.Stack.Begun()
 	return trainerAt(c, corpus, tok, 0, nil)
 }
 
@@ -260,8 +263,8 @@ func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 
 // Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. With Carry each row of
 // these begins at a random block, in a state of zeros, and walks from there. The batches depend only on the seed and
-// the step, so evaluating does not change the training. It also updates Best and Since. All machines of
-// a Group must call it; they share the work.
+// the step, so evaluating does not change the training. Unless it fails, it also updates Best and Since. All machines
+// of a Group must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	if err := t.check(); err != nil {
 		return e, err
@@ -272,14 +275,17 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 			e.Train += losses[i] / float64(n)
 			e.Val += losses[n+i] / float64(n)
 		}
-		if t.Since++; e.Val < t.Best {
-			t.Best, t.Since = e.Val, 0
-		}
 	})
 	if err == nil && t.config.EMA > 0 {
 		err = t.AveragedLosses(ctx, t.drawn(n), func(_ []float64, mean float64) { e.ValEMA = mean })
 	}
-	return e, err
+	if err != nil { // a run that is resumed evaluates again
+		return e, err
+	}
+	if t.Since++; e.Val < t.Best {
+		t.Best, t.Since = e.Val, 0
+	}
+	return e, nil
 }
 
 // drawn returns the batches of an evaluation from the given one on: eval_iters of the training split, and as many of

@@ -7,12 +7,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -565,5 +569,114 @@ func TestAdaptersOfOwnMatrices(t *testing.T) {
 	}
 	if d := relative(decoded(plain), want, 0); !(d < 1e-4) {
 		t.Errorf("merged: %v off", d)
+	}
+}
+
+// A run of FineTune whose TuningFiles are restored in a trainer that is built again ends in the bits of one that was not
+// interrupted. With adapters the files hold these alone. Another base is refused by its name, and so is a trainer that
+// is not new; nothing else reads adapters alone.
+func TestTuningResumes(t *testing.T) {
+	base := newTrainer(t, tiny())
+	steps(t, base, 2)
+	cp := saved(t, 2, files(t, base))
+	steps(t, base, 1)
+	moved := saved(t, 3, files(t, base))
+	for _, r := range []int{0, 2} {
+		c := tiny()
+		c.LoraR, c.LoraAlpha, c.Dropout, c.EMA, c.MaxIters = r, float64(2*r), 0.2, 0.9, 5
+		tuned := func(cp *checkpoint.Checkpoint) *Trainer {
+			trainer, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return trainer
+		}
+		one, two, again := tuned(cp), tuned(cp), tuned(cp)
+		steps(t, one, 5)
+		steps(t, two, 3)
+		list, err := two.TuningFiles("some/where")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := saved(t, 3, list)
+		if err := again.Restore(at); err != nil || again.Done != 3 {
+			t.Fatalf("got step %d: %v", again.Done, err)
+		}
+		steps(t, again, 2)
+		for i, p := range one.Model.Params() {
+			if q := again.Model.Params()[i]; !slices.Equal(p.Tensor().F32, q.Tensor().F32) {
+				t.Errorf("lora_r %d: %s differs", r, p.Name())
+			}
+		}
+		for i, m := range one.Moments() {
+			if n := again.Moments()[i]; !slices.Equal(m.F32, n.F32) {
+				t.Errorf("lora_r %d: %s differs", r, m.Name)
+			}
+		}
+		mustContain(t, again.Restore(at), "got one that has done 5 steps")
+		mustContain(t, tuned(moved).Restore(at), "the run began with the model some/where, whose weights have sha256")
+		c.LearningRate *= 2
+		mustContain(t, tuned(cp).Restore(at), "learning_rate")
+		c.LearningRate /= 2
+		if r == 0 {
+			continue
+		}
+		f, err := train.OpenWeights(at)
+		if err != nil || slices.ContainsFunc(f.Entries, func(e safetensors.Entry) bool { return !adapterName(e.Name) }) {
+			t.Errorf("got %d tensors (%v), want adapters alone", len(f.Entries), err)
+		}
+		if err := Fits()(at); err != nil {
+			t.Errorf("Fits: %v", err)
+		}
+		_, err = LoadModel(graph.New(graph.Float32, 1), at)
+		mustContain(t, err, "got adapters without the weights to which they belong")
+		_, err = Resume(one.Config(), base.Corpus, base.Tokenizer, at)
+		mustContain(t, err, "got adapters without the weights to which they belong")
+	}
+	_, err := base.TuningFiles("")
+	mustContain(t, err, "it began with no other model")
+	mustContain(t, newTrainer(t, tiny()).Restore(nil), "checkpoint: got nil")
+}
+
+// A training that begins with experts that nothing balances gets the usual loss; one that is resumed keeps what it has.
+// A bias, a given factor and experts that all tokens pass leave the factor as it is.
+func TestExpertsAreBalancedByDefault(t *testing.T) {
+	c := tiny()
+	c.MLP, c.NumExperts = "moe", 4
+	trainer := newTrainer(t, c)
+	if got := trainer.Config().RouterAuxLossCoef; got != 0.01 || trainer.Model.Config.RouterAuxLossCoef != got {
+		t.Errorf("got router_aux_loss_coef %v, want 0.01", got)
+	}
+	resumed, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 0, files(t, trainer)))
+	if err != nil || resumed.Config().RouterAuxLossCoef != 0.01 {
+		t.Errorf("resumed: got %v, %v", resumed.Config().RouterAuxLossCoef, err)
+	}
+	old, err := trainerAt(c, trainer.Corpus, trainer.Tokenizer, 0, nil) // as an earlier version began it
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps(t, old, 2)
+	resumed, err = Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 2, files(t, old)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps(t, old, 2)
+	steps(t, resumed, 2)
+	for i, p := range old.Model.Params() {
+		if !slices.Equal(p.Tensor().F32, resumed.Model.Params()[i].Tensor().F32) {
+			t.Errorf("a run without a balance: %s differs after it was resumed", p.Name())
+		}
+	}
+	for _, change := range []func(*Config){
+		func(c *Config) { c.RouterBiasUpdateRate = 0.1 },
+		func(c *Config) { c.NumExpertsPerTok = 4 },
+		func(c *Config) { c.MLP, c.NumExperts = "", 0 },
+		func(c *Config) { c.RouterAuxLossCoef = 0.5 },
+	} {
+		c := c
+		change(&c)
+		if got := newTrainer(t, c).Config().RouterAuxLossCoef; got != c.RouterAuxLossCoef {
+			t.Errorf("%+v: got router_aux_loss_coef %v", c.Stack, got)
+		}
 	}
 }

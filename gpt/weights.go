@@ -74,6 +74,14 @@ func (m *Model) ownHead() bool {
 // fill sets exactly these parameters from a checkpoint of m's model, or of the model on which m is built. After an
 // error some of them are set.
 func (m *Model) fill(s source, cp *checkpoint.Checkpoint, params []graph.Expr) error {
+	alone, err := adaptersAlone(cp, s.Config)
+	if err != nil {
+		return err
+	}
+	if alone {
+		return errors.New("got adapters without the weights to which they belong: " +
+			"FineTune and Trainer.Restore continue them")
+	}
 	f, err := train.OpenWeights(cp)
 	if err == nil {
 		err = train.Fill(s.lay(params), m.rest(s, s.plain(f, m.ownHead())))

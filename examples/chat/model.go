@@ -13,7 +13,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -31,9 +30,6 @@ type engine struct {
 // mostContext is the context of a model with a longer one, unless -block_size says otherwise: the keys and values of
 // long contexts need much memory.
 const mostContext = 4096
-
-// mostTemplate is the largest number of bytes of a template.
-const mostTemplate = 1 << 20
 
 // open opens the model of the flags.
 func (o options) open(stderr io.Writer) (e *engine, err error) {
@@ -60,7 +56,7 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 		return nil, err
 	}
 	e.tok = tok
-	if e.template, err = o.templateOf(cp); err != nil {
+	if e.template, err = base.Template(cp, o.template); err != nil {
 		return nil, err
 	}
 	e.chat = sync.OnceValues(func() (*text.Chat, error) { return text.NewChat(e.template, e.tok) })
@@ -98,24 +94,6 @@ func (o options) contextOf(cp *checkpoint.Checkpoint) (int, error) {
 		}
 	}
 	return min(c.BlockSize, mostContext), err
-}
-
-// templateOf returns the template of conversations of a model, or that of -template.
-func (o options) templateOf(cp *checkpoint.Checkpoint) (text.Template, error) {
-	t, err := gpt.LoadTemplate(cp)
-	switch {
-	case err != nil || o.template == "":
-		return t, err
-	case o.template == "chatml":
-		t.Chat = text.ChatML
-		return t, nil
-	}
-	data, err := file.ReadText(o.template, mostTemplate)
-	if err != nil {
-		return t, errors.WithMessage(err, "-template: want chatml or a file")
-	}
-	t.Chat = string(data)
-	return t, nil
 }
 
 // changed returns the model with the adapter and in the bits of the flags.

@@ -55,8 +55,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	program.Group(fs, "The model", func(fs *flag.FlagSet) {
 		base.ModelFlags(fs, &o.model, &o.adapter)
 		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, int8 or int4")
-		fs.StringVar(&o.template, "template", "",
-			"how conversations are written: chatml, or a FILE with a template in Jinja; by default as the model says")
+		base.TemplateFlag(fs, &o.template)
 		fs.IntVar(&o.blockSize, "block_size", 0,
 			"tokens of a conversation; 0 means the model's context, at most 4096")
 	})

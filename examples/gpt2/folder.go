@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -66,11 +70,21 @@ func random(outDir string, stderr io.Writer) (string, error) {
 	return base.Random("random-gpt2", c, outDir, stderr, endOfText)
 }
 
-// vacant returns an error if the directory is not empty.
-func vacant(dir string) error {
+// vacant returns an error if the directory is not empty, apart from the given names.
+func vacant(dir string, except ...string) error {
 	list, err := os.ReadDir(dir)
+	list = slices.DeleteFunc(list, func(e fs.DirEntry) bool { return slices.Contains(except, e.Name()) })
 	if err == nil && len(list) > 0 {
 		return errors.Errorf("out_dir: %s holds %s already, want an empty directory, or none", dir, list[0].Name())
 	}
 	return nil
+}
+
+// vacantForRun returns an error if a new training cannot use the directory. What one has left that was killed before
+// its first checkpoint does not count.
+func vacantForRun(dir string) error {
+	if err := base.Vacant(filepath.Join(dir, checkpointsDir)); err != nil {
+		return err
+	}
+	return vacant(dir, checkpointsDir, program.MetricsFile, lossFile)
 }

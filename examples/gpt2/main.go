@@ -11,11 +11,13 @@
 //	go run ./examples/gpt2 -model DIR -adapter D -prompt "…"           # uses them; -merge merges and saves
 //	go run ./examples/gpt2 -model DIR -export FILE.gguf -dtype Q8_0    # writes a GGUF file for other programs
 //	go run ./examples/gpt2 -train FILE -tokenizer DIR                  # from scratch; train:8192 learns a tokenizer
+//	go run ./examples/gpt2 -resume -out_dir D                          # continues any of the trainings, bit-identically
 //	go run ./examples/gpt2 -check -model DIR                           # compares with published results
 //
-// Without -model it creates a small folder of the same form, with random weights, and prints that. Ctrl-C saves the
-// current state of a training. With -patience a training stops early and saves the weights of the lowest validation
-// loss; -ema saves averaged weights beside the last ones, in out_dir/averaged.
+// Without -model it creates a small folder of the same form, with random weights, and prints that. A
+// training saves its state in out_dir/checkpoints at every eval_interval, after at most ten minutes and on Ctrl-C, and
+// writes metrics.jsonl and loss.png. With -patience it stops early and saves the weights of the lowest validation loss;
+// -ema saves averaged weights beside the last ones, in out_dir/averaged.
 package main
 
 import (
@@ -36,10 +38,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.task == "train" {
-		return scratch(ctx, o, stdout, stderr)
+	if o.resume {
+		return resume(ctx, o, args, stdout, stderr)
 	}
-	if o.model == "" {
+	if o.model == "" && o.task != "train" {
 		if o.model, err = random(o.config.OutDir, stderr); err != nil {
 			return err
 		}
@@ -47,12 +49,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch o.task {
 	case "check":
 		return check(ctx, o, known.Models(), stdout, stderr)
-	case "tune":
-		return tune(ctx, o, stdout, stderr)
-	case "dpo":
-		return dpo(ctx, o, stdout, stderr)
-	case "grpo":
-		return grpo(ctx, o, stdout, stderr)
+	case "tune", "train", "dpo", "grpo":
+		return o.begin(ctx, resumed{}, stdout, stderr)
 	case "export":
 		return convert(o, stdout, stderr)
 	case "merge":

@@ -22,7 +22,10 @@ type options struct {
 	group, length, updates  int
 	score                   string
 	tokenizer, data, preset string
+	template                string // of conversations to tune on: chatml, or a file
 	check, full, merge      bool
+	resume                  bool
+	regular                 bool   // a training evaluates and saves at every eval_interval
 	export, dtype           string // the file or folder to write, and the type of its matrices
 	stride, tokens          int
 	sampling                base.Sampling
@@ -41,20 +44,22 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		fs.StringVar(&o.eval, "eval", "", "text to measure the model on")
 		fs.StringVar(&o.choices, "choices", "", "JSON lines of multiple-choice questions, of which the model takes "+
 			"the likeliest choice: {\"prompt\": \"…\", \"choices\": [\"…\", \"…\"], \"answer\": 0}")
-		fs.StringVar(&o.tune, "tune", "",
+		fs.StringVar(&o.tune, "tune", o.tune,
 			"text to tune adapters on, or JSON lines of prompts and completions, or of messages")
-		fs.StringVar(&o.dpo, "dpo", "", "JSON lines of pairs of answers to tune adapters on, by direct preference "+
+		fs.StringVar(&o.dpo, "dpo", o.dpo, "JSON lines of pairs of answers to tune adapters on, by direct preference "+
 			"optimization: {\"prompt\": \"…\", \"chosen\": \"…\", \"rejected\": \"…\"}")
-		fs.StringVar(&o.grpo, "grpo", "", "JSON lines of prompts with right answers to tune adapters on, by group "+
+		fs.StringVar(&o.grpo, "grpo", o.grpo, "JSON lines of prompts with right answers to tune adapters on, by group "+
 			"relative policy optimization of the model's own answers: {\"prompt\": \"…\", \"answer\": \"…\"}")
-		fs.BoolVar(&o.full, "full", false, "tune all weights instead, and save a folder")
+		fs.BoolVar(&o.full, "full", o.full, "tune all weights instead, and save a folder")
 		fs.BoolVar(&o.merge, "merge", false,
 			"save the model with its adapter merged to out_dir, as a folder without adapters")
 		fs.StringVar(&o.export, "export", "", "save the model, with its adapter merged, as a GGUF file, "+
 			"whose name ends in .gguf, or as a folder in Hugging Face's form")
 		fs.StringVar(&o.dtype, "dtype", safetensors.F32, "-export: type of the matrices: F32, F16, BF16, Q8_0 or "+
 			"Q4_0; of a folder F32 or BF16")
-		fs.StringVar(&o.train, "train", "", "text to train a model on from scratch")
+		fs.StringVar(&o.train, "train", o.train, "text to train a model on from scratch")
+		fs.BoolVar(&o.resume, "resume", false, "continue the training in out_dir, with its settings")
+		base.TemplateFlag(fs, &o.template)
 		fs.StringVar(&o.tokenizer, "tokenizer", "train:1024",
 			"of -train: a folder that has one, or train:N to learn one of N tokens from the text")
 		base.PresetFlag(fs, &o.preset)
@@ -74,11 +79,11 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	program.Group(fs, "Preferences", func(fs *flag.FlagSet) {
 		fs.Float64Var(&o.beta, "beta", o.beta, "-dpo: how closely the model stays to the one before; by default 0.1; "+
 			"-grpo: weight of the penalty for leaving it; 0 is none; by default 0.04")
-		fs.IntVar(&o.group, "group", 8, "-grpo: number of answers to a prompt")
-		fs.IntVar(&o.length, "length", 64, "-grpo: largest number of tokens of an answer")
-		fs.StringVar(&o.score, "score", "equal", "-grpo: when an answer is right: equal, or contains the right one")
-		fs.IntVar(&o.updates, "updates", 1, "-grpo: number of steps with the same answers")
-		fs.Float64Var(&o.clip, "clip", 0.2, "-grpo: limit of the change of a token's probability in these steps")
+		fs.IntVar(&o.group, "group", o.group, "-grpo: number of answers to a prompt")
+		fs.IntVar(&o.length, "length", o.length, "-grpo: largest number of tokens of an answer")
+		fs.StringVar(&o.score, "score", o.score, "-grpo: when an answer is right: equal, or contains the right one")
+		fs.IntVar(&o.updates, "updates", o.updates, "-grpo: number of steps with the same answers")
+		fs.Float64Var(&o.clip, "clip", o.clip, "-grpo: limit of the change of a token's probability in these steps")
 	})
 	program.Group(fs, "Training by -tune, whose defaults these are, by -full, and by -train, "+
 		"which also has the network",
@@ -90,7 +95,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	o.config, o.sampling = gpt.LoRATuning(), base.SamplingOfNanoGPT()
 	o.config.OutDir = "out/gpt2"
-	if err := program.Parse(o.flags(stderr), args); err != nil {
+	o.group, o.length, o.updates, o.clip, o.score = 8, 64, 1, 0.2, "equal"
+	if err := program.Parse(o.flags(stderr), args); err != nil || o.resume { // the checkpoint has the settings
 		return o, err
 	}
 	switch {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/preference"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -24,22 +24,13 @@ var scores = map[string]func(want, got string) bool{
 }
 
 // dpo tunes a model on pairs of answers, and compares it with the one before on pairs that are held out.
-func dpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	if err := vacant(o.config.OutDir); err != nil {
-		return err
-	}
-	s, err := o.source(stderr)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func dpo(ctx context.Context, o options, s source, from resumed, stdout, stderr io.Writer) error {
 	pairs, held, err := heldOut(s, o.dpo, text.LoadPairs)
 	if err != nil {
 		return err
 	}
 	bar := program.NewBar(stderr, "reading", 0, 2*len(pairs))
 	defer bar.Close()
-	o.config.Context = ctx
 	d, err := preference.NewDPO(o.config, o.beta, pairs, s.tok, s.Checkpoint, func(done, _ int) { bar.Draw(done) })
 	if err != nil {
 		return program.Cause(ctx, err)
@@ -49,12 +40,13 @@ func dpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stdout, "prompts cut at their beginning to a context of %d tokens: those of %s answers\n",
 			d.Config().BlockSize, program.Thousands(d.Cut))
 	}
-	run := preferred{Trainer: d.Trainer, what: "pairs", name: o.dpo, trained: len(pairs), held: len(held)}
-	run.step = func() (train.Progress, []string, error) {
-		p, err := d.Step()
+	what := o.tuned(s, from, d.Trainer)
+	what.loss = "objective of DPO"
+	what.step = func() (p train.Progress, fields []string, err error) {
+		p, err = d.Step()
 		return p, nil, err
 	}
-	run.judge = func(draw func(done, total int)) (string, error) {
+	judge := func(draw func(done, total int)) (string, error) {
 		list, err := d.Judge(ctx, held, draw)
 		if err != nil {
 			return "", err
@@ -67,19 +59,12 @@ func dpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return fmt.Sprintf("loss %s\nthe chosen answer is the likelier one: %s\n", compared(before, now, o.config.Seed),
 			compared(likely, likelier, o.config.Seed)), nil
 	}
-	return run.fit(ctx, o, s, stdout, stderr)
+	run := preferred{what, "pairs", o.dpo, len(pairs), len(held), judge}
+	return run.fit(ctx, o, d.Trainer, from, stdout, stderr)
 }
 
 // grpo tunes a model on its own answers to prompts, and compares it with the one before on prompts that are held out.
-func grpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	if err := vacant(o.config.OutDir); err != nil {
-		return err
-	}
-	s, err := o.source(stderr)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func grpo(ctx context.Context, o options, s source, from resumed, stdout, stderr io.Writer) error {
 	prompts, held, err := heldOut(s, o.grpo, text.LoadPrompts)
 	if err != nil {
 		return err
@@ -96,36 +81,35 @@ func grpo(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if group.Stop, err = base.Ends(s.Checkpoint, s.tok); err != nil {
 		return err
 	}
-	o.config.Context = ctx
 	g, err := preference.NewGRPO(o.config, group, prompts, s.tok, s.Checkpoint)
 	if err != nil {
 		return program.Cause(ctx, err)
 	}
-	run := preferred{Trainer: g.Trainer, what: "prompts", name: o.grpo, trained: len(prompts), held: len(held)}
-	run.step = func() (train.Progress, []string, error) {
+	what := o.tuned(s, from, g.Trainer)
+	what.loss = "objective of GRPO"
+	what.files = func() ([]checkpoint.File, error) { return g.TuningFiles(s.Path) }
+	what.restore = func(cp *checkpoint.Checkpoint) error { return g.Restore(ctx, cp) }
+	what.step = func() (train.Progress, []string, error) {
 		p, r, err := g.Step(ctx)
 		return p, []string{fmt.Sprintf("reward %.3f", r.Reward), fmt.Sprintf("%.1f tokens", r.Length),
 			fmt.Sprintf("%.0f %% ended", 100*r.Ended)}, err
 	}
-	run.judge = func(draw func(done, total int)) (string, error) {
+	judge := func(draw func(done, total int)) (string, error) {
 		before, now, err := g.Judge(ctx, held, draw)
 		if err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("mean reward %s\n", compared(before, now, o.config.Seed)), nil
 	}
-	return run.fit(ctx, o, s, stdout, stderr)
+	run := preferred{what, "prompts", o.grpo, len(prompts), len(held), judge}
+	return run.fit(ctx, o, g.Trainer, from, stdout, stderr)
 }
 
 // heldOut reads the lines of a file: the first nine tenths are to train on, the rest is held out.
 func heldOut[T any](
 	s source, path string, load func(path string, tok text.Tokenizer, t text.Template) ([]T, error),
 ) (train, held []T, err error) {
-	template, err := gpt.LoadTemplate(s.Checkpoint)
-	if err != nil {
-		return nil, nil, err
-	}
-	list, err := load(path, s.tok, template)
+	list, err := load(path, s.tok, s.template)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,62 +147,21 @@ func compared(before, now []float64, seed uint64) string {
 
 // preferred is a tuning on preferences.
 type preferred struct {
-	*gpt.Trainer
+	task
 	what, name    string // of the data
 	trained, held int
-	step          func() (p train.Progress, fields []string, err error)
 	judge         func(draw func(done, total int)) (string, error)
 }
 
-// fit trains until max_iters or Ctrl-C, saves in out_dir, and compares the model with the one before.
-func (t preferred) fit(ctx context.Context, o options, s source, stdout, stderr io.Writer) error {
-	c := t.Config()
-	all, trained := c.Count()
-	fmt.Fprintf(stdout, "%s parameters, %s trained, on %s: %s %s, and %s held out\n", program.Thousands(all),
-		program.Thousands(trained), t.name, program.Thousands(t.trained), t.what, program.Thousands(t.held))
-	stopped := t.steps(ctx, stderr)
-	if stopped != nil && (ctx.Err() == nil || t.Done == 0) {
-		return stopped
+// fit trains, and compares the model with the one before.
+func (p preferred) fit(ctx context.Context, o options, t *gpt.Trainer, from resumed, stdout, stderr io.Writer) error {
+	p.about = fmt.Sprintf("%s: %s %s, and %s held out", p.name, program.Thousands(p.trained), p.what,
+		program.Thousands(p.held))
+	p.end = func(_ context.Context, step int) (string, error) {
+		bar := program.NewBar(stderr, "judging", 0, 2*p.held)
+		defer bar.Close()
+		said, err := p.judge(func(done, total int) { bar.Of(total); bar.Draw(done) })
+		return fmt.Sprintf("step %d, on the %s held out:\n%s", step, p.what, said), err
 	}
-	if err := o.store(s, t.Model, c.OutDir); err != nil {
-		return err
-	}
-	if c.EMA > 0 {
-		m, err := t.Averaged()
-		if err != nil {
-			return err
-		}
-		if err := o.store(s, m, filepath.Join(c.OutDir, averagedDir)); err != nil {
-			return err
-		}
-	}
-	if stopped != nil {
-		return errors.WithMessagef(stopped, "saved to %s as it was after step %d", c.OutDir, t.Done)
-	}
-	bar := program.NewBar(stderr, "judging", 0, 2*t.held)
-	defer bar.Close()
-	said, err := t.judge(func(done, total int) { bar.Of(total); bar.Draw(done) })
-	if err != nil {
-		return program.Cause(ctx, err)
-	}
-	bar.Close()
-	_, err = fmt.Fprintf(stdout, "step %d, on the %s held out:\n%ssaved to %s\n", t.Done, t.what, said, c.OutDir)
-	return err
-}
-
-// steps does the steps.
-func (t preferred) steps(ctx context.Context, stderr io.Writer) error {
-	log := &program.Log{Bar: program.NewBar(stderr, "tuning", 0, t.Config().MaxIters)}
-	defer log.Close()
-	for t.Done < t.Config().MaxIters {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		p, fields, err := t.step()
-		if err != nil {
-			return program.Cause(ctx, err)
-		}
-		log.Step(p, fields...)
-	}
-	return nil
+	return o.fit(ctx, t, p.task, from, 0, stdout, stderr)
 }

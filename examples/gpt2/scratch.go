@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -28,29 +26,34 @@ func small() gpt.Config {
 }
 
 // scratch trains a model from random weights, and saves a folder.
-func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	if err := cmp.Or(base.Check(o.config), exportable(o.config), vacant(o.config.OutDir)); err != nil {
-		return err
-	}
+func scratch(ctx context.Context, o options, from resumed, stdout, stderr io.Writer) error {
 	source, err := corpus.Open(ctx, o.train, stderr)
 	if err != nil {
 		return err
 	}
-	tok, err := tokenizer(o.tokenizer, source.Text)
+	var tok text.Tokenizer
+	if from.saved != nil {
+		tok, err = gpt.LoadTokenizer(from.saved)
+	} else {
+		tok, err = tokenizer(o.tokenizer, source.Text)
+		err = errors.Wrap(err, "-tokenizer")
+	}
 	if err != nil {
-		return errors.Wrap(err, "-tokenizer")
+		return err
 	}
 	data, err := source.Encode(tok, o.config.BlockSize)
 	if err != nil {
 		return err
 	}
-	o.config.Context = ctx
 	t, err := gpt.NewTrainer(o.config, data, tok)
 	if err != nil {
 		return err
 	}
-	save := func(m *gpt.Model, dir string) error { return m.Export(dir, tok, safetensors.F32) }
-	return fit(ctx, o, t, source.Name, stdout, stderr, save)
+	what := task{
+		files: t.Files, restore: t.Restore,
+		store: func(m *gpt.Model, dir string) error { return m.Export(dir, tok, safetensors.F32) },
+	}
+	return onText(ctx, o, t, what, source.Name, from, stdout, stderr)
 }
 
 // tokenizer returns the tokenizer of a folder, or for train:N one of N tokens that it learns from the text.

@@ -14,6 +14,40 @@ import (
 
 // settle determines the task, and refuses flags that would have no effect on it.
 func (o *options) settle() error {
+	if o.task == "" { // a new call, rather than a training that is resumed
+		if err := o.choose(); err != nil {
+			return err
+		}
+	}
+	o.regular = o.regular || o.given["eval_interval"] || o.given["patience"]
+	if err := o.read(); err != nil {
+		return err
+	}
+	if o.task == "merge" && o.adapter == "" {
+		return errors.New("-merge: no adapter to merge, want -adapter")
+	}
+	if o.task == "write" && o.prompt == "" {
+		return errors.New("-prompt: empty, want at least one character, such as a newline")
+	}
+	if err := program.Want(o.stride >= 0, "-stride", o.stride, "0 or more"); err != nil {
+		return err
+	}
+	if _, ok := scores[o.score]; !ok && o.task == "grpo" {
+		return errors.Errorf("-score: got %q, want one of %v", o.score, slices.Sorted(maps.Keys(scores)))
+	}
+	if err := base.CheckTraining(o.config.Training, o.config.Run); err != nil {
+		return err
+	}
+	if o.weights != "" {
+		if err := o.weights.Validate(); err != nil {
+			return errors.Wrap(err, "-weights")
+		}
+	}
+	return o.sampling.Sampler(o.config.Seed).Validate()
+}
+
+// choose determines the task.
+func (o *options) choose() error {
 	o.task = "write"
 	texts := map[string]string{"eval": o.eval, "choices": o.choices, "tune": o.tune, "train": o.train, "dpo": o.dpo,
 		"grpo": o.grpo, "export": o.export}
@@ -33,30 +67,7 @@ func (o *options) settle() error {
 			o.task = "write"
 		}
 	}
-	if err := o.read(); err != nil {
-		return err
-	}
-	if o.task == "merge" && o.adapter == "" {
-		return errors.New("-merge: no adapter to merge, want -adapter")
-	}
-	if o.task == "write" && o.prompt == "" {
-		return errors.New("-prompt: empty, want at least one character, such as a newline")
-	}
-	if err := program.Want(o.stride >= 0, "-stride", o.stride, "0 or more"); err != nil {
-		return err
-	}
-	if _, ok := scores[o.score]; !ok {
-		return errors.Errorf("-score: got %q, want one of %v", o.score, slices.Sorted(maps.Keys(scores)))
-	}
-	if err := base.CheckTraining(o.config.Training, o.config.Run); err != nil {
-		return err
-	}
-	if o.weights != "" {
-		if err := o.weights.Validate(); err != nil {
-			return errors.Wrap(err, "-weights")
-		}
-	}
-	return o.sampling.Sampler(o.config.Seed).Validate()
+	return nil
 }
 
 // read returns an error for flags that the task does not read.
@@ -69,26 +80,32 @@ func (o *options) read() error {
 		},
 		"eval":    {"model", "adapter", "block_size", "eval", "stride", "weights"},
 		"choices": {"model", "adapter", "block_size", "choices", "weights"},
-		"tune":    {"model", "tune", "full", "block_size", "dropout"},
-		"dpo":     {"model", "dpo", "full", "block_size", "dropout", "beta"},
-		"grpo":    {"model", "grpo", "full", "block_size", "beta", "group", "length", "score", "updates", "clip"},
-		"merge":   {"model", "adapter", "block_size", "merge", "out_dir"},
-		"export":  {"model", "adapter", "export", "dtype"},
-		"train":   {"train", "tokenizer", "preset"},
-		"check":   {"model", "check", "data"},
+		"tune":    {"model", "tune", "full", "block_size", "dropout", "template", "resume"},
+		"dpo":     {"model", "dpo", "full", "block_size", "dropout", "beta", "template", "resume"},
+		"grpo": {
+			"model", "grpo", "full", "block_size", "beta", "group", "length", "score", "updates", "clip", "template",
+			"resume",
+		},
+		"merge":  {"model", "adapter", "block_size", "merge", "out_dir"},
+		"export": {"model", "adapter", "export", "dtype"},
+		"train":  {"train", "tokenizer", "preset", "resume"},
+		"check":  {"model", "check", "data"},
 	}[o.task]
 	adapters := []string{"lora_r", "lora_alpha", "lora_targets", "lora_scale"}
 	switch o.task {
 	case "tune", "dpo", "grpo": // the network is the folder's
 		fields := train.Fields(&o.config.Training, &o.config.Run, nil, nil)
 		if o.task != "tune" { // they are judged at the end, by other numbers than the loss
-			fields = fields.Without("eval_interval", "eval_iters", "patience", "label_smoothing", "z_loss")
+			fields = fields.Without("eval_iters", "patience", "label_smoothing", "z_loss")
 		}
 		reads = append(reads, fields.Names()...)
 		if !o.full {
 			reads = append(reads, adapters...)
 		}
 	case "train":
+		if o.resume && (o.given["tokenizer"] || o.given["preset"]) {
+			return errors.New("-tokenizer and -preset: the checkpoint has both: give neither with -resume")
+		}
 		configured := program.Flags("", io.Discard)
 		o.config.Flags(configured)
 		configured.VisitAll(func(f *flag.Flag) {
@@ -114,7 +131,7 @@ func (o *options) read() error {
 			return errors.Errorf("-%s: read with -decay_lr alone; give both", name)
 		}
 	}
-	if o.given["eval_iters"] && !o.given["eval_interval"] && !o.given["patience"] {
+	if o.given["eval_iters"] && !o.regular {
 		return errors.New("-eval_iters: read with -eval_interval or -patience, which evaluate; give one of them")
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func (o options) source(stderr io.Writer) (s source, err error) {
 		return s, err
 	}
 	if s.tok, err = gpt.LoadTokenizer(s.Checkpoint); err == nil {
-		s.template, err = gpt.LoadTemplate(s.Checkpoint)
+		s.template, err = base.Template(s.Checkpoint, o.template)
 	}
 	if err != nil {
 		s.Close()
@@ -60,34 +61,62 @@ func (o options) source(stderr io.Writer) (s source, err error) {
 	return s, err
 }
 
-// store saves a tuned model: all of it, or its adapter.
-func (o options) store(s source, m *gpt.Model, dir string) error {
-	if o.full {
-		return save(m, s.tok, dir, s.template)
+// begin begins a training, or continues one.
+func (o options) begin(ctx context.Context, from resumed, stdout, stderr io.Writer) error {
+	if o.task == "train" {
+		if err := cmp.Or(base.Check(o.config), exportable(o.config)); err != nil {
+			return err
+		}
 	}
-	return m.SaveAdapter(dir, o.model)
-}
-
-// tune trains adapters of a model, or all of its weights, and saves them in out_dir.
-func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	if err := vacant(o.config.OutDir); err != nil {
-		return err
+	if from.saved == nil {
+		if err := vacantForRun(o.config.OutDir); err != nil {
+			return err
+		}
+	}
+	o.config.Context = ctx
+	if o.task == "train" {
+		return scratch(ctx, o, from, stdout, stderr)
 	}
 	s, err := o.source(stderr)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	data, name, err := o.texts(ctx, s.Checkpoint, s.tok, stderr)
+	return map[string]func(context.Context, options, source, resumed, io.Writer, io.Writer) error{
+		"tune": tune, "dpo": dpo, "grpo": grpo,
+	}[o.task](ctx, o, s, from, stdout, stderr)
+}
+
+// tuned returns the part of a task that all trainings on top of a model share. With -full it stores the model,
+// otherwise the adapter, which names the model as it was given.
+func (o options) tuned(s source, from resumed, t *gpt.Trainer) task {
+	name := o.model
+	if from.saved != nil && !o.given["model"] {
+		name = from.recipe.Model
+	}
+	return task{
+		files:   func() ([]checkpoint.File, error) { return t.TuningFiles(s.Path) },
+		restore: t.Restore,
+		store: func(m *gpt.Model, dir string) error {
+			if o.full {
+				return save(m, s.tok, dir, s.template)
+			}
+			return m.SaveAdapter(dir, name)
+		},
+	}
+}
+
+// tune trains adapters of a model, or all of its weights, on a text.
+func tune(ctx context.Context, o options, s source, from resumed, stdout, stderr io.Writer) error {
+	data, name, err := o.texts(ctx, s, stderr)
 	if err != nil {
 		return err
 	}
-	o.config.Context = ctx
 	t, err := gpt.FineTune(o.config, data, s.tok, s.Checkpoint)
 	if err != nil {
 		return err
 	}
-	return fit(ctx, o, t, name, stdout, stderr, func(m *gpt.Model, dir string) error { return o.store(s, m, dir) })
+	return onText(ctx, o, t, o.tuned(s, from, t), name, from, stdout, stderr)
 }
 
 // merge saves a model with its adapter merged.

@@ -72,12 +72,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := j.check(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s: %s parameters, %.4g MB of gradients, %d micro-batches of %v; network: %v\n", *shape,
-		program.Thousands(trained), j.Bytes/1e6, j.Micros, time.Duration(*microMS*1e6), net)
+	fmt.Fprintf(stdout, "%s: %s parameters, %s MB of gradients, %d micro-batches of %v; network: %v\n", *shape,
+		program.Thousands(trained), program.Significant(j.Bytes/1e6, 4), j.Micros, time.Duration(*microMS*1e6), net)
 	fmt.Fprintf(stdout, "%9s %12s %12s %12s %12s %12s\n",
 		"machines", "all-reduce", "not hidden", "step", "tokens/s", "efficiency")
 	for _, n := range j.machines() {
-		ms := func(seconds float64) string { return fmt.Sprintf("%.4g ms", 1e3*seconds) }
+		ms := func(seconds float64) string { return program.Significant(1e3*seconds, 4) + " ms" }
 		speed := program.Thousands(int(float64(j.Tokens*j.Micros) / j.step(n, net)))
 		fmt.Fprintf(stdout, "%9d %12s %12s %12s %12s %11.1f%%\n", n, ms(net.allReduce(n, j.Bytes)),
 			ms(j.exposed(n, net)), ms(j.step(n, net)), speed, 100*j.efficiency(n, net))

@@ -27,6 +27,11 @@ func TestTable(t *testing.T) {
 		}
 		last = lines[5]
 	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-micro_ms", "22210", "-plot", ""}, &out, &out); err != nil || !strings.Contains(out.String(), "1,421,000 ms") ||
+		strings.Contains(out.String(), "e+") {
+		t.Errorf("%v: got an exponent, want 1,421,000 ms:\n%s", err, &out)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -53,7 +54,7 @@ func TestHistoryDoesNotGrow(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		if err := plotLosses(w, &m.Loss, &m.Train, &m.Val, 0, 1); err != nil {
+		if err := picture.Losses(w, "loss", &m.Loss, &m.Train, &m.Val, 0, 1); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)

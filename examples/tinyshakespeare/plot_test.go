@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"gonum.org/v1/plot/plotter"
 )
@@ -23,7 +24,7 @@ func drawing(t *testing.T, steps []program.StepLine, evals []program.EvalLine, f
 		train = append(train, plotter.XY{X: float64(e.Step), Y: e.Train})
 		val = append(val, plotter.XY{X: float64(e.Step), Y: e.Val})
 	}
-	if err := plotLosses(&b, batches, train, val, floor, 1); err != nil {
+	if err := picture.Losses(&b, "loss", batches, train, val, floor, 1); err != nil {
 		t.Fatal(err)
 	}
 	p, err := png.Decode(&b)

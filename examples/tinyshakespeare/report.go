@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
@@ -111,7 +112,7 @@ func (r *report) evaluation(step int, e gpt.Evaluation, curvature float64) {
 		step, e.Train, e.Val, e.BitsPerChar(), r.unit, bits, more)
 	r.Add(program.EvalLine{
 		Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar(), BitsPerByte: bits,
-		Curvature: curvature, ValEMA: e.ValEMA,
+		Curvature: curvature, ValEMA: e.ValEMA, Starving: r.Starving(),
 	})
 	r.Keep(r.plot())
 }
@@ -145,6 +146,6 @@ type fullLine struct {
 func (r *report) plot() error {
 	path := filepath.Join(r.trainer.Config().OutDir, "loss.png")
 	return errors.Wrap(file.Replace(path, func(w io.Writer) error {
-		return plotLosses(w, &r.Loss, &r.Train, &r.Val, r.floor, r.bytes)
+		return picture.Losses(w, "cross entropy, nats per character", &r.Loss, &r.Train, &r.Val, r.floor, r.bytes)
 	}), "loss.png")
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -76,7 +78,7 @@ func TestInterrupt(t *testing.T) {
 		}
 	})
 	err := run(ctx, small(halted), out, out)
-	if err == nil || !strings.Contains(err.Error(), "saved at step 5, continue with -resume") {
+	if err == nil || !strings.Contains(err.Error(), "saved at step 4, continue with -resume") {
 		t.Fatalf("got error %v", err)
 	}
 	mustDo(t, small(halted, "-resume")...)
@@ -88,6 +90,68 @@ func TestInterrupt(t *testing.T) {
 	}
 	if !bytes.Equal(weights[0], weights[1]) {
 		t.Error("the resumed run has other weights than the one that was not interrupted")
+	}
+}
+
+// An interrupt after any step, also before an evaluation, changes neither the lowest loss nor when patience runs out, and
+// loses no line of the metrics.
+func TestInterruptBeforeEvaluation(t *testing.T) {
+	whole, halted := t.TempDir(), t.TempDir()
+	more := []string{"-patience", "2", "-eval_interval", "2", "-log_interval", "1", "-max_iters", "9", "-learning_rate", "0.1"}
+	mustDo(t, small(whole, more...)...)
+	for step, args := 1, small(halted, more...); ; step, args = step+1, small(halted, append(more, "-resume")...) {
+		ctx, cancel := context.WithCancel(t.Context())
+		out := writer(func(line string) {
+			if strings.HasPrefix(line, fmt.Sprintf("step %d/", step)) {
+				cancel()
+			}
+		})
+		if err := run(ctx, args, out, out); err == nil {
+			break
+		} else if !strings.Contains(err.Error(), fmt.Sprintf("saved at step %d,", step)) {
+			t.Fatal(err)
+		}
+	}
+	var metrics [2]string
+	var states [2]struct {
+		Step  int     `json:"step"`
+		Best  float64 `json:"best_val_loss"`
+		Since int     `json:"evals_since_best"`
+	}
+	var best [2][]string
+	for i, dir := range []string{whole, halted} {
+		lines, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(lines)) {
+			if !strings.Contains(line, "exact_match") { // which is only shown
+				metrics[i] += regexp.MustCompile(`"(ms|tok_per_s|gflops)":[^,}]*`).ReplaceAllString(line, "")
+			}
+		}
+		steps, err := filepath.Glob(filepath.Join(dir, "step-*", "state.json"))
+		if err != nil || len(steps) == 0 {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(steps[len(steps)-1])
+		if err == nil {
+			err = json.Unmarshal(data, &states[i])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if best[i], err = filepath.Glob(filepath.Join(dir, "best", "step-*")); err != nil {
+			t.Fatal(err)
+		}
+		for j := range best[i] {
+			best[i][j] = filepath.Base(best[i][j])
+		}
+		if _, err := os.Stat(filepath.Join(dir, "loss.png")); err != nil {
+			t.Error(err)
+		}
+	}
+	if metrics[0] != metrics[1] || states[0] != states[1] || !slices.Equal(best[0], best[1]) || states[0].Best == 0 {
+		t.Errorf("-whole +halted:\n%s%+v, %s, want %+v, %s", cmp.Diff(metrics[0], metrics[1]), states[1], best[1], states[0], best[0])
 	}
 }
 

@@ -3,14 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -65,29 +68,43 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 		if err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
+		r.Step(p)
+		stop, evaluates := false, t.Done%c.EvalInterval == 0 && t.Done < c.MaxIters
+		if evaluates { // the checkpoint has the lowest loss so far, so a signal waits for it
+			if stop, err = r.stalled(context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+		}
+		if evaluates || ctx.Err() != nil {
 			if err := save(); err != nil {
 				return err
 			}
+			r.Keep(r.plot())
+		}
+		if evaluates && ctx.Err() == nil {
+			if err := r.spotCheck(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
 			return errors.WithMessagef(context.Cause(ctx), "saved at step %d, continue with -resume", t.Done)
 		}
-		r.Step(p)
-		if t.Done%c.EvalInterval == 0 && t.Done < c.MaxIters {
-			if err := save(); err != nil {
-				return err
-			}
-			if err := r.spotCheck(ctx); err != nil {
-				return err
-			}
-			if stop, err := r.stalled(ctx); err != nil {
-				return err
-			} else if stop {
-				break
-			}
+		if stop {
+			break
 		}
 	}
+	r.Starving()
 	r.Print("trained %d steps in %s", t.Done-from, time.Since(start).Round(100*time.Millisecond))
+	r.Keep(r.plot())
 	return save()
+}
+
+// plot draws the losses.
+func (r report) plot() error {
+	path := filepath.Join(r.trainer.Model.Config.OutDir, "loss.png")
+	return errors.Wrap(file.Replace(path, func(w io.Writer) error {
+		return picture.Losses(w, "cross entropy, nats per token", &r.Loss, &r.Train, &r.Val, 0, 0)
+	}), "loss.png")
 }
 
 // stalled evaluates the loss of every other held-out text if the run has patience, saves the model in out_dir/best if
@@ -95,6 +112,7 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 func (r report) stalled(ctx context.Context) (bool, error) {
 	t := r.trainer
 	c := t.Model.Config
+	r.Starving()
 	if c.Patience == 0 {
 		return false, nil
 	}

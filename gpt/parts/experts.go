@@ -37,6 +37,22 @@ func (s Stack) experts() nn.Experts {
 	return x
 }
 
+// usualBalance is α of the loss that balances experts in a new training: the larger of the factors of Fedus et al.
+// (2021, arXiv:2101.03961), with which the loads are even and the loss stays the same.
+const usualBalance = 0.01
+
+// Begun returns s for a training that begins: with mlp moe and without anything that balances the experts,
+// RouterAuxLossCoef is 0.01. Otherwise nearly all tokens go to the same few experts after some hundred steps. A
+// training that is resumed keeps what it has, even 0.
+func (s Stack) Begun() Stack {
+	d := s.withDefaults()
+	unbalanced := d.RouterAuxLossCoef == 0 && d.RouterBiasUpdateRate == 0 && d.NumExpertsPerTok < d.NumExperts
+	if d.MLP == mixture && unbalanced {
+		s.RouterAuxLossCoef = usualBalance
+	}
+	return s
+}
+
 // checkExperts returns an error if the settings of experts do not fit, or if no MLP reads them. given is s with zeros
 // for defaults.
 func (s Stack) checkExperts(given Stack) error {
@@ -78,7 +94,8 @@ func (s *Stack) expertFields() field.List {
 		field.New("norm_topk_prob", &s.NormTopKProb, field.Any(),
 			"mlp moe: divide the gates of a token by their sum").Optional("false"),
 		field.New("router_aux_loss_coef", &s.RouterAuxLossCoef, field.NonNegative(),
-			"mlp moe: factor on the loss that balances the experts, such as 0.01; 0 is none").Optional(),
+			"mlp moe: factor on the loss that balances the experts; 0 is 0.01 in a new training, unless "+
+				"router_bias_update_rate balances them").Optional(),
 		field.New("router_bias_update_rate", &s.RouterBiasUpdateRate, field.Fraction(),
 			"mlp moe: rate of a bias that balances the experts without a loss, such as 0.001; 0 is no bias").Optional(),
 		NameField("scoring_func", &s.ScoringFunc, Names(scores()), "mlp moe: probabilities of the experts").

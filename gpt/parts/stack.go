@@ -39,7 +39,8 @@ type Stack struct {
 	NumExpertsPerTok int  // k, the number of experts that a token passes; by default 2
 	NSharedExperts   int  // number of experts that every token passes, in addition
 	NormTopKProb     bool // divide the gates of a token by their sum
-	// RouterAuxLossCoef is α of the loss α·E·Σ f_e·P_e, which balances the experts of every block.
+	// RouterAuxLossCoef is α of the loss α·E·Σ f_e·P_e, which balances the experts of every block. 0 is none, except
+	// in a new training: see Begun.
 	RouterAuxLossCoef float64
 	// RouterBiasUpdateRate is u of the bias that balances the experts of every block without a loss: nn.Load.Rebalance.
 	RouterBiasUpdateRate float64

@@ -2,6 +2,8 @@ package preference
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -173,6 +175,85 @@ func (g *GRPO) play(ctx context.Context, round int) ([]answer, error) {
 	return list, err
 }
 
+// answersFile is the file of a checkpoint with the answers of a round that has steps left.
+const answersFile = "answers.json"
+
+// savedAnswer is an answer as a checkpoint holds it, without what the weights from before the tuning determine.
+type savedAnswer struct {
+	Tokens    []int     `json:"tokens"`
+	First     int       `json:"first"`
+	Ended     bool      `json:"ended"`
+	Reward    float64   `json:"reward"`
+	Advantage float64   `json:"advantage"`
+	Old       []float32 `json:"old"`
+}
+
+// TuningFiles is like gpt.Trainer's. Between two steps of a round the files hold its answers too.
+func (g *GRPO) TuningFiles(path string) ([]checkpoint.File, error) {
+	if g == nil || g.writer == nil {
+		return nil, errNone
+	}
+	list, err := g.Trainer.TuningFiles(path)
+	if err != nil || g.Done%g.group.Updates == 0 {
+		return list, err
+	}
+	var answers []savedAnswer
+	for _, a := range g.answers {
+		own := savedAnswer{a.Tokens, a.First, a.ended, a.reward, a.advantage, nil}
+		for _, x := range a.old {
+			own.Old = append(own.Old, float32(x)) // float32 computed it
+		}
+		answers = append(answers, own)
+	}
+	return append(list, checkpoint.File{Name: answersFile, Write: func(w io.Writer) error {
+		return json.NewEncoder(w).Encode(answers)
+	}}), nil
+}
+
+// Restore is like gpt.Trainer's, for a checkpoint of TuningFiles. The Group must be the same as before, except for
+// Score, which the caller must pass again.
+func (g *GRPO) Restore(ctx context.Context, cp *checkpoint.Checkpoint) error {
+	if g == nil || g.writer == nil {
+		return errNone
+	}
+	if err := g.Trainer.Restore(cp); err != nil {
+		return err
+	}
+	if g.Done%g.group.Updates == 0 {
+		return nil
+	}
+	var answers []savedAnswer
+	if err := train.ReadJSON(cp, answersFile, checkpoint.MaxFile, &answers); err != nil {
+		return err
+	}
+	if rows := g.Config().BatchSize * g.Config().GradientAccumulationSteps; len(answers) != rows {
+		return errors.Errorf("checkpoint %s: %s: got %d answers, want %d, one for each row of a step", cp.Path,
+			answersFile, len(answers), rows)
+	}
+	var list []answer
+	for i, a := range answers {
+		own := answer{
+			Choice: text.Choice{Tokens: a.Tokens, First: a.First},
+			ended:  a.Ended, reward: a.Reward, advantage: a.Advantage,
+		}
+		for _, x := range a.Old {
+			own.old = append(own.old, float64(x))
+		}
+		size := g.Config().VocabSize
+		outside := slices.ContainsFunc(a.Tokens, func(id int) bool { return id < 0 || id >= size })
+		if outside || a.First < 1 || a.First >= len(a.Tokens) || len(a.Tokens)-1 > g.policy.context ||
+			len(a.Old) != g.policy.context {
+			return errors.Errorf("checkpoint %s: %s: answer %d does not fit the run", cp.Path, answersFile, i)
+		}
+		list = append(list, own)
+	}
+	if err := g.refer(ctx, list); err != nil {
+		return errors.WithMessage(err, "grpo")
+	}
+	g.answers, g.round = list, g.Done/g.group.Updates+1
+	return nil
+}
+
 // described returns what the answers of the round are like.
 func (g *GRPO) described() (r Round) {
 	n := float64(len(g.answers))
@@ -272,12 +353,8 @@ func (g *GRPO) write(ctx context.Context, list []answer, seeds *rand.Rand) error
 
 // remember sets the logarithms of the probabilities that the objective compares with.
 func (g *GRPO) remember(ctx context.Context, list []answer) error {
-	choices := make([]text.Choice, len(list))
-	for i, a := range list {
-		choices[i] = a.Choice
-	}
 	if g.group.Updates > 1 {
-		err := g.policy.logProbs(ctx, choices, func(i int, row graph.Tensor) error {
+		err := g.policy.logProbs(ctx, choices(list), func(i int, row graph.Tensor) error {
 			list[i].old = row.Floats()
 			return nil
 		})
@@ -285,15 +362,28 @@ func (g *GRPO) remember(ctx context.Context, list []answer) error {
 			return err
 		}
 	}
+	return g.refer(ctx, list)
+}
+
+// refer sets the logarithms of the probabilities with the weights from before the tuning, for the penalty.
+func (g *GRPO) refer(ctx context.Context, list []answer) error {
 	if g.group.Beta == 0 {
 		return nil
 	}
 	return g.policy.before(func() error {
-		return g.policy.logProbs(ctx, choices, func(i int, row graph.Tensor) error {
+		return g.policy.logProbs(ctx, choices(list), func(i int, row graph.Tensor) error {
 			list[i].reference = row.Floats()
 			return nil
 		})
 	})
+}
+
+func choices(answers []answer) []text.Choice {
+	list := make([]text.Choice, len(answers))
+	for i, a := range answers {
+		list[i] = a.Choice
+	}
+	return list
 }
 
 // fill fills a micro-batch with answers of the round.

@@ -83,10 +83,11 @@ func (p *policy) row(b int) (x, y []int) {
 	return m.Tokens.Ints()[from:to], m.Targets.Ints()[from:to]
 }
 
-// logProbs calls f for each text, with ln π of its targets with the weights as they are. The model reads as many texts
-// at a time as its batch has rows.
+// logProbs calls f for each text, with ln π of its targets with the weights as they are, without dropout. The model
+// reads as many texts at a time as its batch has rows.
 func (p *policy) logProbs(ctx context.Context, texts []text.Choice, f func(i int, row graph.Tensor) error) error {
 	rows := p.trainer.Config().BatchSize
+	p.trainer.Model.Graph.SetTraining(false) // until the next step
 	for from := 0; from < len(texts); from += rows {
 		if ctx != nil && ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -376,3 +376,120 @@ func TestAnswersAreNeeded(t *testing.T) {
 		t.Errorf("got %+v (%v), want only groups with equal rewards", r, err)
 	}
 }
+
+// Dropout is for training alone: it changes neither the references, with which the first loss is ln 2 for a model
+// without it, nor a judgement.
+func TestJudgedWithoutDropout(t *testing.T) {
+	cp, tok := base(t)
+	var lists [2][]Judgement
+	var references []float64
+	for i, dropout := range []float64{0, 0.5} {
+		c := tuning(true)
+		c.Dropout, c.LearningRate = dropout, 1e-30
+		d, err := NewDPO(c, 0.5, pairs(t, tok, "goat", "cow", "hen"), tok, cp, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Step(); err != nil {
+			t.Fatal(err)
+		}
+		if lists[i], err = d.Judge(t.Context(), pairs(t, tok, "pig"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 && !slices.Equal(d.before, references) {
+			t.Errorf("references with dropout %v, without %v", d.before, references)
+		}
+		references = d.before
+	}
+	if diff := cmp.Diff(lists[0], lists[1]); diff != "" {
+		t.Errorf("-without +with dropout:\n%s", diff)
+	}
+}
+
+// tuner is a DPO or a GRPO.
+type tuner struct {
+	*gpt.Trainer
+	step    func() error
+	files   func(path string) ([]checkpoint.File, error)
+	restore func(cp *checkpoint.Checkpoint) error
+}
+
+// A run that is saved after any step, also between two steps of a round, and restored in one that is built again ends
+// in the bits of a run that was not interrupted.
+func TestResume(t *testing.T) {
+	cp, tok := base(t)
+	ctx := t.Context()
+	prompts := func() (list []text.Prompt) {
+		for _, a := range animals {
+			ids, err := tok.Encode("a " + a + " eats ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, text.Prompt{Text: a, Tokens: ids})
+		}
+		return list
+	}()
+	group := Group{Size: 4, Length: 5, Updates: 3, Clip: 0.2, Beta: 0.1, Score: func(_ text.Prompt, answer string) (float64, error) {
+		return float64(strings.Count(answer, "a")), nil
+	}}
+	for _, full := range []bool{true, false} {
+		for name, begin := range map[string]func() tuner{
+			"dpo": func() tuner {
+				d, err := NewDPO(tuning(full), 0.5, pairs(t, tok, "goat", "cow", "hen"), tok, cp, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return tuner{d.Trainer, func() error { _, err := d.Step(); return err }, d.TuningFiles, d.Restore}
+			},
+			"grpo": func() tuner {
+				g, err := NewGRPO(tuning(full), group, prompts, tok, cp)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return tuner{g.Trainer, func() error { _, _, err := g.Step(ctx); return err }, g.TuningFiles,
+					func(cp *checkpoint.Checkpoint) error { return g.Restore(ctx, cp) }}
+			},
+		} {
+			const all = 5
+			straight, dir := begin(), t.TempDir()
+			for range all {
+				if err := straight.step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			broken := begin()
+			for step := range all { // interrupted after every step
+				if err := broken.step(); err != nil {
+					t.Fatal(err)
+				}
+				list, err := broken.files("base")
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, err := checkpoint.Open(dir)
+				if err == nil {
+					err = errors.Join(d.Save(step+1, list), d.Close())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				at, err := checkpoint.Load(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				broken = begin()
+				if err := errors.Join(broken.restore(at), at.Close()); err != nil || broken.Done != step+1 {
+					t.Fatalf("%s, full %t: step %d of %d: %v", name, full, broken.Done, step+1, err)
+				}
+			}
+			for i, p := range straight.Model.Trainable() {
+				if q := broken.Model.Trainable()[i]; !slices.Equal(p.Tensor().F32, q.Tensor().F32) {
+					t.Errorf("%s, full %t: %s differs", name, full, p.Name())
+				}
+			}
+		}
+	}
+	if err := new(GRPO).Restore(ctx, cp); !errors.Is(err, errNone) {
+		t.Errorf("got %v", err)
+	}
+}

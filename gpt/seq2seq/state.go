@@ -118,6 +118,9 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 	if err != nil {
 		return nil, err
 	}
+	if c.RouterAuxLossCoef == 0 { // NewTrainer has set the default, or has not in an earlier version
+		c.RouterAuxLossCoef = s.Config.RouterAuxLossCoef
+	}
 	if err := c.ResumeDiff(s.Config); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}

@@ -30,7 +30,10 @@ type Trainer struct {
 
 // NewTrainer builds the model that c describes and everything needed to train it on the pairs. It reads each pair
 // once; one that is too long for the model is an error.
-func NewTrainer(c Config, pairs Pairs) (*Trainer, error) { return trainerAt(c, pairs, 0) }
+func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
+	c.Stack = c.Stack.Begun()
+	return trainerAt(c, pairs, 0)
+}
 
 // trainerAt returns a Trainer like NewTrainer for a run that has done the given number of steps.
 func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {

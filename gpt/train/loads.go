@@ -26,6 +26,21 @@ func (l Load) Imbalance() float64 {
 	return slices.Max(l.Shares) * float64(len(l.Shares)) / sum
 }
 
+// Starving returns the experts that get less than a tenth of the mean share: they hardly learn, and their parameters
+// are wasted. Ask it of the mean of some steps, because the share in one step is noisy.
+func (l Load) Starving() (experts []int) {
+	mean := 0.0
+	for _, f := range l.Shares {
+		mean += f / float64(len(l.Shares))
+	}
+	for e, f := range l.Shares {
+		if f < mean/10 {
+			experts = append(experts, e)
+		}
+	}
+	return experts
+}
+
 // counts returns the expressions that count the tokens of every expert.
 func counts(loads []nn.Load) (list []graph.Expr) {
 	for _, l := range loads {

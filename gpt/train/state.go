@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -86,14 +87,20 @@ func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
 	return nil
 }
 
-// Restore sets the rest of the saved state in c, which must be built with the same number of steps done. The caller
-// sets the network's tensors from the checkpoint's weights.
+// Restore sets the rest of the saved state in c, which must be built with the same number of steps done, or none. The
+// caller sets the network's tensors from the checkpoint's weights.
 func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	if s == nil || c == nil || cp == nil {
 		return errors.New("restore: the state, its Core or its checkpoint is nil")
 	}
-	if c.Done != s.Step {
-		return errors.Errorf("restore: got a Core at step %d, want step %d", c.Done, s.Step)
+	if c.Done != s.Step && (c.Done != 0 || c.optimizer == nil) {
+		return errors.Errorf("restore: got a Core at step %d, want step %d, or 0", c.Done, s.Step)
+	}
+	if s.Step < 0 || s.Step > field.MaxSize {
+		return errors.Errorf("restore: got a state of step %d, want 0 to %d", s.Step, field.MaxSize)
+	}
+	if c.optimizer != nil {
+		c.Done, c.optimizer.Steps = s.Step, s.Step
 	}
 	if c.task.Batches != nil {
 		if err := c.task.Batches.UnmarshalBinary(s.Batches); err != nil {

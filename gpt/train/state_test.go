@@ -215,8 +215,12 @@ func TestRestore(t *testing.T) {
 	contains(t, read.Check(cp, 3, 1), "format 2, this program reads 3")
 	read.Step = 4
 	contains(t, read.Check(cp, 2), "says step 4, its directory step 3")
+	other, _ := descent(t, training, adamw, x, func(task *Task) { task.Done = 2 })
+	contains(t, read.Restore(other, cp), "got a Core at step 2, want step 4")
+	read.Step = -1
 	fresh, _ := descent(t, training, adamw, x)
-	contains(t, read.Restore(fresh, cp), "got a Core at step 0, want step 4")
+	contains(t, read.Restore(fresh, cp), "got a state of step -1, want 0 to")
+	read.Step = 4
 	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})), OptimizerFile)
 	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})), OptimizerFile+": safetensors: got 1 bytes")
 	only := func(name string) checkpoint.File {

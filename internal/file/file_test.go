@@ -516,3 +516,29 @@ func TestKind(t *testing.T) {
 		t.Errorf("got %s, want %s", &got, want)
 	}
 }
+
+// MoveAll replaces files of the same names and leaves the others; a directory that is missing is an error.
+func TestMoveAll(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "new", "to")
+	for _, move := range []map[string]string{{"a": "1", "b": "2"}, {"b": "3"}} {
+		if err := os.Mkdir(from, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range move {
+			if err := os.WriteFile(filepath.Join(from, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := MoveAll(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"a": "1", "b": "3"} {
+		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(got) != want {
+			t.Errorf("%s: got %q (%v), want %q", name, got, err, want)
+		}
+	}
+	if err := MoveAll(from, to); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("moved again: got %v", err)
+	}
+}

@@ -92,3 +92,24 @@ func temporary(path string) (*os.File, io.Closer, error) {
 		}
 	}
 }
+
+// MoveAll moves the files of the directory from into the directory to, which it creates if it does not exist, and
+// removes from. A file takes the place of one of the same name; others stay. The files must be flushed to the disk.
+func MoveAll(from, to string) error {
+	list, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, f := range list {
+		if err := os.Rename(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())); err != nil {
+			return err
+		}
+	}
+	if err := SyncDir(to); err != nil {
+		return err
+	}
+	return os.Remove(from)
+}

@@ -18,9 +18,9 @@ import (
 
 // ModelFlags adds -model and -adapter to the flags of a program.
 func ModelFlags(fs *flag.FlagSet, model, adapter *string) {
-	fs.StringVar(model, "model", "", "folder in Hugging Face's form, GGUF file, or directory of a run; "+
+	fs.StringVar(model, "model", *model, "folder in Hugging Face's form, GGUF file, or directory of a run; "+
 		"by default a small folder with random weights")
-	fs.StringVar(adapter, "adapter", "", "folder of adapters in PEFT's form, to use with the model")
+	fs.StringVar(adapter, "adapter", *adapter, "folder of adapters in PEFT's form, to use with the model")
 }
 
 // Random returns a folder in the published form with a network like c and random weights, whose tokenizer of 512 tokens

@@ -209,7 +209,7 @@ func written(t *testing.T, dir string) string {
 	t.Helper()
 	var list strings.Builder
 	hashes := map[string]string{}
-	settings := []string{".lock", "config.json", "state.json", "manifest.json"}
+	settings := []string{".lock", "config.json", "state.json", "manifest.json", "recipe.json"}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || slices.Contains(settings, d.Name()) {
 			return err

@@ -84,8 +84,19 @@ function loads() {
     return s ? s.experts.map(e => loaded(r, s.step, e)) : [];
   });
   at("experts").hidden = !rows.length;
+  at("starving").textContent = starving();
   at("loads").replaceChildren(...rows);
   if (rows.length) ramp(at("shares"), "0: no token");
+}
+
+// starving names the experts that got less than a tenth of the mean tokens before the last evaluation up to the cursor.
+function starving() {
+  return runs.flatMap(r => {
+    const e = r.evals.findLast(e => e.step <= cursor);
+    const of = runs.length > 1 ? r.name + ", " : "";
+    return (e && e.starving || []).map(s => `${of}${s.layer}: experts ${s.experts.join(", ")} starve, ` +
+      `with less than a tenth of the mean tokens before step ${e.step}.`);
+  }).join(" ");
 }
 
 function loaded(run, step, {layer, load, imbalance}) {

@@ -56,6 +56,9 @@ func TestBrowserExperts(t *testing.T) {
 		must(t, err)
 		add(t, filepath.Join("mixture", program.MetricsFile), string(data)+"\n")
 	}
+	evaluation, err := json.Marshal(program.EvalLine{Step: 40, Train: 1, Val: 1, Starving: []program.StarvingLine{{Layer: "h.1.mlp", Experts: []int{2, 5}}}})
+	must(t, err)
+	add(t, filepath.Join("mixture", program.MetricsFile), string(evaluation)+"\n")
 	s := listen(t, "mixture")
 	b.show(1000, 800, "light")
 	b.visit(s.URL)
@@ -66,6 +69,7 @@ func TestBrowserExperts(t *testing.T) {
 	b.wait(chart+`.ariaValueText`, "step 40: worst layer 1.07, mean 1.05")
 	b.wait(`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`, "mixture 40 h.0.mlp 1.07 50.0 % of 5 0.0 % of 0")
 	b.wait(`document.querySelector("#loads canvas").ariaLabel`, "expert 0 0.0 %, expert 1 21.4 %")
+	b.wait(`document.getElementById("starving").textContent`, "h.1.mlp: experts 2, 5 starve, with less than a tenth of the mean tokens before step 40.")
 	b.ask(chart + `.focus()`)
 	b.press("Home", "ArrowRight")
 	b.wait(`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`, "mixture 1 h.0.mlp 4.00")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
@@ -86,7 +87,7 @@ func exit(name string, err error) {
 	if errors.Is(err, syscall.EPIPE) { // a closed pipe: as quiet as the signal would be
 		os.Exit(128 + 13)
 	}
-	fmt.Fprintf(os.Stderr, "%s: %s\n", name, Shown(err))
+	fmt.Fprintln(os.Stderr, complaint(name, err))
 	var caught Interrupt
 	if errors.As(err, &caught) {
 		os.Exit(caught.status())
@@ -95,6 +96,12 @@ func exit(name string, err error) {
 		os.Exit(75) // EX_TEMPFAIL of sysexits.h
 	}
 	os.Exit(1)
+}
+
+// complaint returns the line that a program prints about an error. A package of the program's name has put it before
+// the error already.
+func complaint(name string, err error) string {
+	return name + ": " + strings.TrimPrefix(Shown(err), name+": ")
 }
 
 // Interrupt is the cause of a context that a signal ended.

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -20,5 +21,16 @@ func TestAlone(t *testing.T) {
 	}
 	if runs != 2 {
 		t.Errorf("ran %d times, want 2", runs)
+	}
+}
+
+// The name of a program is printed once, also before an error of the package of that name.
+func TestComplaint(t *testing.T) {
+	for message, want := range map[string]string{
+		"inspect: got 0 tokens": "inspect: got 0 tokens", "got 0 tokens": "inspect: got 0 tokens", "inspected: no": "inspect: inspected: no",
+	} {
+		if got := complaint("inspect", errors.New(message)); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
 	}
 }

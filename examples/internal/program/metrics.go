@@ -47,6 +47,12 @@ type (
 		BitsPerByte float64 `json:"bits_per_byte"`
 		Curvature   float64 `json:"curvature,omitempty"`    // largest eigenvalue of the Hessian
 		ValEMA      float64 `json:"val_loss_ema,omitempty"` // of the averaged weights
+
+		Starving []StarvingLine `json:"starving,omitempty"` // since the last evaluation
+	}
+	StarvingLine struct {
+		Layer   string `json:"layer"`
+		Experts []int  `json:"experts"` // those with less than a tenth of the mean share
 	}
 )
 

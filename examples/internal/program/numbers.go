@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Thousands returns n with a comma every three digits.
@@ -23,6 +24,20 @@ func Thousands[T int | int64](n T) string {
 func Round(x float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(x*scale)/scale + 0
+}
+
+// Significant returns x with a number of significant digits, and a comma every three digits before the point, never
+// with an exponent.
+func Significant(x float64, digits int) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	whole, fraction, _ := strings.Cut(strconv.FormatFloat(rounded, 'f', -1, 64), ".")
+	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && n != 0 {
+		whole = Thousands(n)
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	return whole
 }
 
 // Median returns the median of the list, the upper of the two middle values if its length is even, or 0 if it is

@@ -45,3 +45,14 @@ func TestQuantile(t *testing.T) {
 		t.Errorf("got the median %v, want 3", got)
 	}
 }
+
+func TestSignificant(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 22210.4: "22,210", 22216: "22,220", 1234567: "1,235,000", 10.3: "10.3", 3.14159: "3.142", 0.000012345: "0.00001234",
+		-1234.56: "-1,235", 999.96: "1,000",
+	} {
+		if got := Significant(x, 4); got != want {
+			t.Errorf("%v: got %s, want %s", x, got, want)
+		}
+	}
+}

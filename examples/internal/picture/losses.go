@@ -1,11 +1,10 @@
-package main
+package picture
 
 import (
 	"fmt"
 	"image/color"
 	"io"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -13,13 +12,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// plotLosses draws the loss of every step, and over it the estimates of both losses, with a mark at every evaluation
-// so that a single one is visible. The line of val is dashed, so that train's is visible where they coincide. A known
+// Losses draws the loss of every step, and over it the estimates of both losses, with a mark at every evaluation so
+// that a single one is visible. The line of val is dashed, so that train's is visible where they coincide. A known
 // floor is drawn as a line. The legend is next to the curves, so that it never hides them. The title is the last loss
-// of val in bits per byte, where a token has the given number of bytes.
-func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor, bytes float64) error {
-	p := picture.New("step", "cross entropy, nats per character")
-	picture.Grid(p)
+// of val in bits per byte, where a token has the given number of bytes. loss names what the vertical axis shows.
+func Losses(w io.Writer, loss string, batches, train, val plotter.XYer, floor, bytes float64) error {
+	p := New("step", loss)
+	Grid(p)
 	if n := val.Len(); n > 0 {
 		_, last := val.XY(n - 1)
 		p.Title.Text = fmt.Sprintf("val: %.3f bits per byte", text.BitsPerByte(last, bytes))
@@ -41,8 +40,8 @@ func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor, bytes floa
 	}{
 		{"batch", batches, color.RGBA{182, 199, 218, 255}, vg.Points(0.7), nil, nil},
 		{"the text's own", own, color.Gray{90}, vg.Points(0.7), nil, nil},
-		{"train", train, picture.Blue(), vg.Points(1.6), nil, draw.CircleGlyph{}},
-		{"val", val, picture.Red(), vg.Points(1.6), []vg.Length{vg.Points(6), vg.Points(4)}, draw.PyramidGlyph{}},
+		{"train", train, Blue(), vg.Points(1.6), nil, draw.CircleGlyph{}},
+		{"val", val, Red(), vg.Points(1.6), []vg.Length{vg.Points(6), vg.Points(4)}, draw.PyramidGlyph{}},
 	} {
 		if c.points.Len() == 0 {
 			continue
@@ -60,9 +59,9 @@ func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor, bytes floa
 		p.Add(marks)
 		legend.Add(c.name, line, marks)
 	}
-	return picture.Write(w, 16*vg.Centimeter, 10*vg.Centimeter, func(area draw.Canvas) {
+	return Write(w, 16*vg.Centimeter, 10*vg.Centimeter, func(area draw.Canvas) {
 		right := area.Max.X - legend.Rectangle(area).Size().X
 		legend.Draw(draw.Crop(area, right-area.Min.X, 0, 0, 0))
-		p.Draw(draw.Crop(area, 0, right-picture.Margin-area.Max.X, 0, 0))
+		p.Draw(draw.Crop(area, 0, right-Margin-area.Max.X, 0, 0))
 	})
 }

@@ -1,0 +1,38 @@
+package base
+
+import (
+	"flag"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pkg/errors"
+)
+
+// mostTemplate is the largest number of bytes of a template.
+const mostTemplate = 1 << 20
+
+// TemplateFlag adds -template to the flags of a program.
+func TemplateFlag(fs *flag.FlagSet, name *string) {
+	fs.StringVar(name, "template", *name,
+		"how conversations are written: chatml, or a FILE with a template in Jinja; by default as the model says")
+}
+
+// Template returns the template of conversations of a model, or that of -template if it is not empty.
+func Template(cp *checkpoint.Checkpoint, name string) (text.Template, error) {
+	t, err := gpt.LoadTemplate(cp)
+	switch {
+	case err != nil || name == "":
+		return t, err
+	case name == "chatml":
+		t.Chat = text.ChatML
+		return t, nil
+	}
+	data, err := file.ReadText(name, mostTemplate)
+	if err != nil {
+		return t, errors.WithMessage(err, "-template: want chatml or a file")
+	}
+	t.Chat = string(data)
+	return t, nil
+}
