@@ -126,7 +126,7 @@ func TestInterruptBeforeEvaluation(t *testing.T) {
 		}
 		for line := range strings.Lines(string(lines)) {
 			if !strings.Contains(line, "exact_match") { // which is only shown
-				metrics[i] += regexp.MustCompile(`"(ms|tok_per_s|gflops)":[^,}]*`).ReplaceAllString(line, "")
+				metrics[i] += regexp.MustCompile(`,"(ms|tok_per_s|gflops|eta_s)":[\d.e+-]+`).ReplaceAllString(line, "")
 			}
 		}
 		steps, err := filepath.Glob(filepath.Join(dir, "step-*", "state.json"))
