@@ -26,6 +26,7 @@ func TestVectorsEqualPlainGo(t *testing.T) {
 		for name, f := range map[string]func(z []float32){
 			"add":          func(z []float32) { Add(p, z, x, y) },
 			"relu":         func(z []float32) { ReLU(p, z, x) },
+			"bfloat16":     func(z []float32) { Bfloat16(z, x) },
 			"reluBackward": func(z []float32) { ReLUBackward(p, z, x, y) },
 			"sumRows": func(z []float32) {
 				SumRows(p, z[:d], x, make([]float32, Parts*d))

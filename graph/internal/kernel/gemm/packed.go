@@ -31,7 +31,7 @@ func (w *Packed) MulAdd(p *kernel.Pool, m int, x, bias, y []float32) { MulPacked
 func PackBF16(p *kernel.Pool, k, n int, m Matrix[float32]) *Packed {
 	w := &Packed{K: k, N: n, half: make([]uint16, strips(n)*k*stripCols)}
 	w.each(p, m, func(_ int, x float32) {}, func(at, _ int, x float32) {
-		w.half[at] = uint16(math.Float32bits(bfloat16(x)) >> 16)
+		w.half[at] = uint16(math.Float32bits(kernel.RoundBfloat16(x)) >> 16)
 	})
 	return w
 }

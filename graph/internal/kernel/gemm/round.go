@@ -1,8 +1,9 @@
 package gemm
 
 import (
-	"math"
 	"sync"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
 const (
@@ -19,20 +20,6 @@ func Depth(k int) int { return depth(k) }
 func depth(k int) int {
 	blocks := (k + depthMax - 1) / depthMax
 	return ((k+blocks-1)/blocks + 15) &^ 15
-}
-
-// bfloat16 returns the nearest number with 8 significant bits, the even one of two, in the range of float32. NaN stays
-// NaN, and numbers below 2⁻¹²⁶ become 0 of the same sign, as in the processors' instructions.
-func bfloat16(x float32) float32 {
-	const quiet = 1 << 22
-	switch bits := math.Float32bits(x); {
-	case x != x:
-		return math.Float32frombits((bits | quiet) &^ 0xffff)
-	case bits&^(1<<31) < 1<<23:
-		return math.Float32frombits(bits & (1 << 31))
-	default:
-		return math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff)
-	}
 }
 
 // roundedPanel is the buffer into which one thread rounds operands.
@@ -66,10 +53,7 @@ func rounding(to []float32, m Matrix[float32], rows, cols int) Matrix[float32] {
 		return rounding(to, m.T(), cols, rows).T()
 	}
 	for i := range rows {
-		row := to[i*cols:][:cols]
-		for j, x := range m.Data[i*m.Stride:][:cols] {
-			row[j] = bfloat16(x)
-		}
+		kernel.Bfloat16(to[i*cols:][:cols], m.Data[i*m.Stride:][:cols])
 	}
 	return Mat(to, cols)
 }

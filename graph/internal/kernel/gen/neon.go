@@ -26,7 +26,7 @@ const (
 // neonVectors maps AVX's instructions of the form "second, first, result" to NEON's.
 var neonVectors = map[string]string{
 	"VADDPS": "fadd", "VSUBPS": "fsub", "VMULPS": "fmul", "VDIVPS": "fdiv", "VMAXPS": "fmax", "VMINPS": "fmin",
-	"VFMADD231PS": "fmla", "VFNMADD231PS": "fmls", "VANDPS": "and", "VPXOR": "eor", "VXORPS": "eor",
+	"VFMADD231PS": "fmla", "VFNMADD231PS": "fmls", "VANDPS": "and", "VPXOR": "eor", "VXORPS": "eor", "VORPS": "orr",
 	"VPADDD": "add", "VPSUBD": "sub",
 	"VPADDQ": "add 2d", "VADDPD": "fadd 2d", "VSUBPD": "fsub 2d", "VMULPD": "fmul 2d", "VFMADD231PD": "fmla 2d",
 	"VPCMPGTQ": "cmgt",
@@ -39,7 +39,7 @@ var neonScalars = map[string]string{
 var neonShifts = map[string]struct {
 	name string
 	size int
-}{"VPSRAD": {"sshr", 4}, "VPSLLD": {"shl", 4}, "VPSRLQ": {"ushr", 8}, "VPSLLQ": {"shl", 8}}
+}{"VPSRAD": {"sshr", 4}, "VPSLLD": {"shl", 4}, "VPSRLD": {"ushr", 4}, "VPSRLQ": {"ushr", 8}, "VPSLLQ": {"shl", 8}}
 
 var neonGeneral = map[string]string{
 	"MOVQ": "MOVD", "ADDQ": "ADD", "SUBQ": "SUB", "JZ": "BEQ", "JEQ": "BEQ", "JNZ": "BNE", "JNE": "BNE", "JMP": "B",

@@ -35,6 +35,7 @@ var kernels = []kernel{
 	{"scaleCols", "(x, factor []float32, rows, stride int)", scaleCols},
 	{"mulAddRows", "(z, x, factor []float32, cols, stride int)", mulAddRows},
 	{"inverse", "(y, x []float32)", inverse},
+	{"bfloat16", "(y, x []float32)", bfloat16},
 	{"solve", "(w, u, n, factor []float32, cols, stride int)", solve8},
 	{"solveT", "(x, n []float32, cols, stride int)", solve8T},
 	{"expSum", "(x []float32) (top float32, total float64)", expSum},
@@ -79,6 +80,39 @@ func inverse(f *fn) {
 		f.op("VDIVPS", v, one, v)
 		f.store(v, y)
 	})
+}
+
+// bfloat16 computes y = x with 8 significant bits, the even one of two neighbours: it adds half of the last place that
+// remains, less one if that place is even, and clears the places below it.
+func bfloat16(f *fn) {
+	const sign, quiet, high = 1 << 31, 1 << 22, 0xffff0000
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, r, t, mask := f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.op("VPSRLD", "$16", v, r)
+		f.op("VANDPS", pair(1), r, r)
+		f.op("VPADDD", pair(0x7fff), r, r)
+		f.op("VPADDD", v, r, r)
+		f.op("VORPS", pair(quiet), v, t)
+		f.choose(t, r, equal, v, v, mask) // NaN stays NaN
+		f.op("VANDPS", pair(high), t, t)
+		f.op("VANDPS", pair(sign-1), v, r)
+		f.op("VANDPS", pair(sign), v, v)
+		f.choose(t, v, less, number(0x1p-126), r, mask)
+		f.store(t, y)
+	})
+}
+
+// choose sets the lanes of to in which b and a compare as the predicate says to those of v. It overwrites mask.
+func (f *fn) choose(to, v vec, predicate string, a any, b, mask vec) {
+	if f.wide() {
+		f.op("VCMPPS", predicate, a, b, "K2")
+		f.op("VMOVAPS", v, "K2", to)
+		return
+	}
+	f.op("VCMPPS", predicate, a, b, mask)
+	f.op("VBLENDVPS", mask, v, to, to)
 }
 
 func mulAdd(f *fn) {

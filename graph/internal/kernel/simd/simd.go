@@ -83,6 +83,8 @@ type Set struct {
 	SolveT func(x, n []float32, cols, stride int)
 	// y = 1/x, rounded once.
 	Inverse func(y, x []float32)
+	// y = x rounded to bfloat16, like kernel.Bfloat16, exact.
+	Bfloat16 func(y, x []float32)
 	// top = max x and total = Σ e^(x−top), within 4u of total unless x−top is rounded.
 	ExpSum func(x []float32) (top float32, total float64)
 	// LayerNorm with share = 1/d; b is optional. The relative error of 1/σ is at most (4 + d/16)u.

@@ -15661,6 +15661,289 @@ tail2:
 done3:
 	RET
 
+// func bfloat16NEON(y, x []float32)
+TEXT ·bfloat16NEON(SB), NOSPLIT, $0-48
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 1136(R23), F29
+	FMOVQ 1152(R23), F28
+	FMOVQ 1168(R23), F27
+	FMOVQ 1184(R23), F26
+	FMOVQ 0(R23), F25
+	FMOVQ 1200(R23), F24
+	FMOVQ 1216(R23), F23
+	MOVD y_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD x_len+32(FP), R14
+	LSR $4, R14
+	CBZ R14, tail2
+loop1:
+	WORD $0x3cea6820 // ldr q0, [x1, x10]
+	WORD $0x6f300401 // ushr v1.4s, v0.4s, #16
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x4ebc8421 // add v1.4s, v1.4s, v28.4s
+	WORD $0x4ea08421 // add v1.4s, v1.4s, v0.4s
+	WORD $0x4ebb1c02 // orr v2.16b, v0.16b, v27.16b
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c22 // bit v2.16b, v1.16b, v31.16b
+	WORD $0x4e3a1c42 // and v2.16b, v2.16b, v26.16b
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e381c00 // and v0.16b, v0.16b, v24.16b
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c02 // bit v2.16b, v0.16b, v31.16b
+	WORD $0x3caa6802 // str q2, [x0, x10]
+	WORD $0x3ceb6820 // ldr q0, [x1, x11]
+	WORD $0x6f300401 // ushr v1.4s, v0.4s, #16
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x4ebc8421 // add v1.4s, v1.4s, v28.4s
+	WORD $0x4ea08421 // add v1.4s, v1.4s, v0.4s
+	WORD $0x4ebb1c02 // orr v2.16b, v0.16b, v27.16b
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c22 // bit v2.16b, v1.16b, v31.16b
+	WORD $0x4e3a1c42 // and v2.16b, v2.16b, v26.16b
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e381c00 // and v0.16b, v0.16b, v24.16b
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c02 // bit v2.16b, v0.16b, v31.16b
+	WORD $0x3cab6802 // str q2, [x0, x11]
+	WORD $0x3cec6820 // ldr q0, [x1, x12]
+	WORD $0x6f300401 // ushr v1.4s, v0.4s, #16
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x4ebc8421 // add v1.4s, v1.4s, v28.4s
+	WORD $0x4ea08421 // add v1.4s, v1.4s, v0.4s
+	WORD $0x4ebb1c02 // orr v2.16b, v0.16b, v27.16b
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c22 // bit v2.16b, v1.16b, v31.16b
+	WORD $0x4e3a1c42 // and v2.16b, v2.16b, v26.16b
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e381c00 // and v0.16b, v0.16b, v24.16b
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c02 // bit v2.16b, v0.16b, v31.16b
+	WORD $0x3cac6802 // str q2, [x0, x12]
+	WORD $0x3ced6820 // ldr q0, [x1, x13]
+	WORD $0x6f300401 // ushr v1.4s, v0.4s, #16
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x4ebc8421 // add v1.4s, v1.4s, v28.4s
+	WORD $0x4ea08421 // add v1.4s, v1.4s, v0.4s
+	WORD $0x4ebb1c02 // orr v2.16b, v0.16b, v27.16b
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c22 // bit v2.16b, v1.16b, v31.16b
+	WORD $0x4e3a1c42 // and v2.16b, v2.16b, v26.16b
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e381c00 // and v0.16b, v0.16b, v24.16b
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c02 // bit v2.16b, v0.16b, v31.16b
+	WORD $0x3cad6802 // str q2, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop1
+tail2:
+	MOVD x_len+32(FP), R14
+	ANDS $15, R14
+	BEQ done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R10, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6f300401 // ushr v1.4s, v0.4s, #16
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x4ebc8421 // add v1.4s, v1.4s, v28.4s
+	WORD $0x4ea08421 // add v1.4s, v1.4s, v0.4s
+	WORD $0x4ebb1c02 // orr v2.16b, v0.16b, v27.16b
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c22 // bit v2.16b, v1.16b, v31.16b
+	WORD $0x4e3a1c42 // and v2.16b, v2.16b, v26.16b
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e381c00 // and v0.16b, v0.16b, v24.16b
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c02 // bit v2.16b, v0.16b, v31.16b
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R11, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6f300401 // ushr v1.4s, v0.4s, #16
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x4ebc8421 // add v1.4s, v1.4s, v28.4s
+	WORD $0x4ea08421 // add v1.4s, v1.4s, v0.4s
+	WORD $0x4ebb1c02 // orr v2.16b, v0.16b, v27.16b
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c22 // bit v2.16b, v1.16b, v31.16b
+	WORD $0x4e3a1c42 // and v2.16b, v2.16b, v26.16b
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e381c00 // and v0.16b, v0.16b, v24.16b
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c02 // bit v2.16b, v0.16b, v31.16b
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R12, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6f300401 // ushr v1.4s, v0.4s, #16
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x4ebc8421 // add v1.4s, v1.4s, v28.4s
+	WORD $0x4ea08421 // add v1.4s, v1.4s, v0.4s
+	WORD $0x4ebb1c02 // orr v2.16b, v0.16b, v27.16b
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c22 // bit v2.16b, v1.16b, v31.16b
+	WORD $0x4e3a1c42 // and v2.16b, v2.16b, v26.16b
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e381c00 // and v0.16b, v0.16b, v24.16b
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c02 // bit v2.16b, v0.16b, v31.16b
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+	SUBS $4, R14
+	BLE done3
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	MOVD $masksnumbersNEON<>+60(SB), R22
+	SUB R21, R22
+	FMOVQ (R22), F30
+	ADD R13, R1, R22
+	FMOVS (R22), F0
+	ADD R19, R22, R15
+	VLD1 (R15), V0.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V0.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V0.S[3]
+	WORD $0x4e3e1c00 // and v0.16b, v0.16b, v30.16b
+	WORD $0x6f300401 // ushr v1.4s, v0.4s, #16
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x4ebc8421 // add v1.4s, v1.4s, v28.4s
+	WORD $0x4ea08421 // add v1.4s, v1.4s, v0.4s
+	WORD $0x4ebb1c02 // orr v2.16b, v0.16b, v27.16b
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c22 // bit v2.16b, v1.16b, v31.16b
+	WORD $0x4e3a1c42 // and v2.16b, v2.16b, v26.16b
+	WORD $0x4e391c01 // and v1.16b, v0.16b, v25.16b
+	WORD $0x4e381c00 // and v0.16b, v0.16b, v24.16b
+	WORD $0x6ea1e6e3 // fcmgt v3.4s, v23.4s, v1.4s
+	WORD $0x4ea0a87f // cmlt v31.4s, v3.4s, #0
+	WORD $0x6ebf1c02 // bit v2.16b, v0.16b, v31.16b
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V2.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V2.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V2.S[1], (R15)
+	FMOVS F2, (R22)
+done3:
+	RET
+
 // func solveNEON(w, u, n, factor []float32, cols, stride int)
 TEXT ·solveNEON(SB), NOSPLIT, $0-112
 	MOVD $numbersNEON<>(SB), R23
@@ -25097,7 +25380,7 @@ done3:
 // func averageBackwardNEON(dc, r, before, b, c []float32)
 TEXT ·averageBackwardNEON(SB), NOSPLIT, $0-120
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 1136(R23), F29
+	FMOVQ 1200(R23), F29
 	MOVD dc_base+0(FP), R0
 	MOVD r_base+24(FP), R1
 	MOVD before_base+48(FP), R2
@@ -25455,7 +25738,7 @@ TEXT ·adamWNEON(SB), NOSPLIT, $0-104
 	MOVD $numbersNEON<>(SB), R23
 	FMOVQ 0(R23), F29
 	FMOVQ 944(R23), F28
-	FMOVQ 1152(R23), F27
+	FMOVQ 1232(R23), F27
 	FMOVQ 16(R23), F26
 	MOVD w_base+0(FP), R0
 	MOVD dw_base+24(FP), R1
@@ -26259,9 +26542,9 @@ done3:
 // func dropoutNEON(y, x []float32, key, at, threshold uint64, factor float32)
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-76
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 1168(R23), F29
-	FMOVQ 1184(R23), F28
-	FMOVQ 1200(R23), F27
+	FMOVQ 1248(R23), F29
+	FMOVQ 1264(R23), F28
+	FMOVQ 1280(R23), F27
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	FMOVS factor+72(FP), F31
@@ -26976,17 +27259,27 @@ DATA numbersNEON<>+1104(SB)/8, $0x3eef2d5a3eef2d5a
 DATA numbersNEON<>+1112(SB)/8, $0x3eef2d5a3eef2d5a
 DATA numbersNEON<>+1120(SB)/8, $0xbf800000bf800000
 DATA numbersNEON<>+1128(SB)/8, $0xbf800000bf800000
-DATA numbersNEON<>+1136(SB)/8, $0x8000000080000000
-DATA numbersNEON<>+1144(SB)/8, $0x8000000080000000
-DATA numbersNEON<>+1152(SB)/8, $0x0800000008000000
-DATA numbersNEON<>+1160(SB)/8, $0x0800000008000000
-DATA numbersNEON<>+1168(SB)/8, $0x1342543de82ef950
-DATA numbersNEON<>+1176(SB)/8, $0x1342543de82ef950
-DATA numbersNEON<>+1184(SB)/8, $0xbf58476d1ce4e5b9
-DATA numbersNEON<>+1192(SB)/8, $0xbf58476d1ce4e5b9
-DATA numbersNEON<>+1200(SB)/8, $0x94d049bb133111eb
-DATA numbersNEON<>+1208(SB)/8, $0x94d049bb133111eb
-GLOBL numbersNEON<>(SB), RODATA|NOPTR, $1216
+DATA numbersNEON<>+1136(SB)/8, $0x0000000100000001
+DATA numbersNEON<>+1144(SB)/8, $0x0000000100000001
+DATA numbersNEON<>+1152(SB)/8, $0x00007fff00007fff
+DATA numbersNEON<>+1160(SB)/8, $0x00007fff00007fff
+DATA numbersNEON<>+1168(SB)/8, $0x0040000000400000
+DATA numbersNEON<>+1176(SB)/8, $0x0040000000400000
+DATA numbersNEON<>+1184(SB)/8, $0xffff0000ffff0000
+DATA numbersNEON<>+1192(SB)/8, $0xffff0000ffff0000
+DATA numbersNEON<>+1200(SB)/8, $0x8000000080000000
+DATA numbersNEON<>+1208(SB)/8, $0x8000000080000000
+DATA numbersNEON<>+1216(SB)/8, $0x0080000000800000
+DATA numbersNEON<>+1224(SB)/8, $0x0080000000800000
+DATA numbersNEON<>+1232(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+1240(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+1248(SB)/8, $0x1342543de82ef950
+DATA numbersNEON<>+1256(SB)/8, $0x1342543de82ef950
+DATA numbersNEON<>+1264(SB)/8, $0xbf58476d1ce4e5b9
+DATA numbersNEON<>+1272(SB)/8, $0xbf58476d1ce4e5b9
+DATA numbersNEON<>+1280(SB)/8, $0x94d049bb133111eb
+DATA numbersNEON<>+1288(SB)/8, $0x94d049bb133111eb
+GLOBL numbersNEON<>(SB), RODATA|NOPTR, $1296
 
 DATA masksnumbersNEON<>+0(SB)/8, $0xffffffffffffffff
 DATA masksnumbersNEON<>+8(SB)/8, $0xffffffffffffffff

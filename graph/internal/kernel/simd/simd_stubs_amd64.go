@@ -20,14 +20,14 @@ var setAVX512 = &Set{
 	Softcap: softcapAVX512, DotRows: dotRowsAVX512,
 	ScaleRows: scaleRowsAVX512, ScaleCols: scaleColsAVX512,
 	MulAddRows: mulAddRowsAVX512, Inverse: inverseAVX512,
-	Solve: solveAVX512, SolveT: solveTAVX512,
-	ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
-	LayerNormBackward: layerNormBackwardAVX512, LayerNormSigma: layerNormSigmaAVX512,
-	LayerNormSigmaBackward: layerNormSigmaBackwardAVX512, RmsNorm: rmsNormAVX512,
-	RmsNormBackward: rmsNormBackwardAVX512, Advance: advanceAVX512,
-	Average: averageAVX512, AverageBackward: averageBackwardAVX512,
-	AdamW: adamWAVX512, SumSquares: sumSquaresAVX512,
-	Dropout: dropoutAVX512,
+	Bfloat16: bfloat16AVX512, Solve: solveAVX512,
+	SolveT: solveTAVX512, ExpSum: expSumAVX512,
+	LayerNorm: layerNormAVX512, LayerNormBackward: layerNormBackwardAVX512,
+	LayerNormSigma: layerNormSigmaAVX512, LayerNormSigmaBackward: layerNormSigmaBackwardAVX512,
+	RmsNorm: rmsNormAVX512, RmsNormBackward: rmsNormBackwardAVX512,
+	Advance: advanceAVX512, Average: averageAVX512,
+	AverageBackward: averageBackwardAVX512, AdamW: adamWAVX512,
+	SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
 }
 
 //go:noescape
@@ -121,6 +121,9 @@ func mulAddRowsAVX512(z, x, factor []float32, cols, stride int)
 func inverseAVX512(y, x []float32)
 
 //go:noescape
+func bfloat16AVX512(y, x []float32)
+
+//go:noescape
 func solveAVX512(w, u, n, factor []float32, cols, stride int)
 
 //go:noescape
@@ -181,14 +184,14 @@ var setAVX2 = &Set{
 	Softcap: softcapAVX2, DotRows: dotRowsAVX2,
 	ScaleRows: scaleRowsAVX2, ScaleCols: scaleColsAVX2,
 	MulAddRows: mulAddRowsAVX2, Inverse: inverseAVX2,
-	Solve: solveAVX2, SolveT: solveTAVX2,
-	ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
-	LayerNormBackward: layerNormBackwardAVX2, LayerNormSigma: layerNormSigmaAVX2,
-	LayerNormSigmaBackward: layerNormSigmaBackwardAVX2, RmsNorm: rmsNormAVX2,
-	RmsNormBackward: rmsNormBackwardAVX2, Advance: advanceAVX2,
-	Average: averageAVX2, AverageBackward: averageBackwardAVX2,
-	AdamW: adamWAVX2, SumSquares: sumSquaresAVX2,
-	Dropout: dropoutAVX2,
+	Bfloat16: bfloat16AVX2, Solve: solveAVX2,
+	SolveT: solveTAVX2, ExpSum: expSumAVX2,
+	LayerNorm: layerNormAVX2, LayerNormBackward: layerNormBackwardAVX2,
+	LayerNormSigma: layerNormSigmaAVX2, LayerNormSigmaBackward: layerNormSigmaBackwardAVX2,
+	RmsNorm: rmsNormAVX2, RmsNormBackward: rmsNormBackwardAVX2,
+	Advance: advanceAVX2, Average: averageAVX2,
+	AverageBackward: averageBackwardAVX2, AdamW: adamWAVX2,
+	SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
 }
 
 //go:noescape
@@ -280,6 +283,9 @@ func mulAddRowsAVX2(z, x, factor []float32, cols, stride int)
 
 //go:noescape
 func inverseAVX2(y, x []float32)
+
+//go:noescape
+func bfloat16AVX2(y, x []float32)
 
 //go:noescape
 func solveAVX2(w, u, n, factor []float32, cols, stride int)

@@ -20,14 +20,14 @@ var setNEON = &Set{
 	Softcap: softcapNEON, DotRows: dotRowsNEON,
 	ScaleRows: scaleRowsNEON, ScaleCols: scaleColsNEON,
 	MulAddRows: mulAddRowsNEON, Inverse: inverseNEON,
-	Solve: solveNEON, SolveT: solveTNEON,
-	ExpSum: expSumNEON, LayerNorm: layerNormNEON,
-	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON,
-	LayerNormSigmaBackward: layerNormSigmaBackwardNEON, RmsNorm: rmsNormNEON,
-	RmsNormBackward: rmsNormBackwardNEON, Advance: advanceNEON,
-	Average: averageNEON, AverageBackward: averageBackwardNEON,
-	AdamW: adamWNEON, SumSquares: sumSquaresNEON,
-	Dropout: dropoutNEON,
+	Bfloat16: bfloat16NEON, Solve: solveNEON,
+	SolveT: solveTNEON, ExpSum: expSumNEON,
+	LayerNorm: layerNormNEON, LayerNormBackward: layerNormBackwardNEON,
+	LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
+	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON,
+	Advance: advanceNEON, Average: averageNEON,
+	AverageBackward: averageBackwardNEON, AdamW: adamWNEON,
+	SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
 }
 
 //go:noescape
@@ -119,6 +119,9 @@ func mulAddRowsNEON(z, x, factor []float32, cols, stride int)
 
 //go:noescape
 func inverseNEON(y, x []float32)
+
+//go:noescape
+func bfloat16NEON(y, x []float32)
 
 //go:noescape
 func solveNEON(w, u, n, factor []float32, cols, stride int)
