@@ -60,7 +60,7 @@ func TestOtherProcessors(t *testing.T) {
 func TestGODEBUGIsHeard(t *testing.T) {
 	switch os.Getenv("GODEBUG") {
 	case "cpu.avx512f=off":
-		if gemmBest == &gemmAVX512 || pairs {
+		if gemmBest == &gemmAVX512 || hasPairs() {
 			t.Error("AVX-512 is still in use")
 		}
 	case "cpu.avx512f=off,cpu.avx2=off":

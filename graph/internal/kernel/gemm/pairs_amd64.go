@@ -3,12 +3,36 @@
 package gemm
 
 import (
+	"slices"
+	"sync"
+	"time"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"golang.org/x/sys/cpu"
 )
 
-// pairs is true if products use VDPBF16PS. Tests set it to false.
-var pairs = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512BF16 && cpu.X86.HasBMI2
+// pairs reports whether products use VDPBF16PS: whether this processor has it, and multiplies by it in less time than
+// by rounding and multiplying in float32. Some have half the rate of float32 with it, others twice the rate. The first
+// call measures both. Tests replace pairs.
+var pairs = sync.OnceValue(func() bool { return hasPairs() && pairTime(pairBlock) < pairTime(roundBlock) })
+
+func hasPairs() bool {
+	return cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512BF16 && cpu.X86.HasBMI2
+}
+
+// pairTime returns the least time of some products, each of which takes about 0.1 ms. One way takes twice as long as
+// the other or more, so the answer is the same on a busy machine.
+func pairTime(block func(g *product[float32], top, bottom, left, right int)) time.Duration {
+	const m, n, k, tries = 192, 192, depthMax, 8
+	ones, least := slices.Repeat([]float32{1}, max(m, n)*k), time.Hour
+	g := &product[float32]{k: k, alpha: 1, a: Mat(ones, k), b: Mat(ones, n), c: Mat(make([]float32, m*n), n)}
+	for range tries {
+		start := time.Now()
+		block(g, 0, m, 0, n)
+		least = min(least, time.Since(start))
+	}
+	return least
+}
 
 // pairTask is a product by VDPBF16PS. All threads pack the smaller operand together, as much of it as fits into the
 // shared panels. Then each thread packs parts of the other operand and multiplies them by the entire shared part, so
@@ -25,12 +49,8 @@ type pairTask struct {
 	cuts       int
 }
 
-// mulPairs computes a product without empty sizes on the given number of the pool's threads, and reports whether it
-// can.
-func mulPairs(p *kernel.Pool, threads int, g *product[float32]) bool {
-	if !pairs {
-		return false
-	}
+// mulPairs computes a product without empty sizes by VDPBF16PS on the given number of the pool's threads.
+func mulPairs(p *kernel.Pool, threads int, g *product[float32]) {
 	g.checkBounds(g.m-1, g.n-1)
 	panels := sharedPairs.Get().(*sharedPanels)
 	defer sharedPairs.Put(panels)
@@ -47,7 +67,6 @@ func mulPairs(p *kernel.Pool, threads int, g *product[float32]) bool {
 			kernel.SpreadOn(p, threads, parts(larger, t.size)*t.cuts, 1, t)
 		}
 	}
-	return true
 }
 
 // pairPacking is the first half of a pairTask: it packs panel i of the shared operand.

@@ -17,11 +17,12 @@ func hasFMA() bool { return gemmBest != nil }
 // TestRoadsAgree: VDPBF16PS, and rounding with the products of every instruction set, compute the same bits, in any
 // parts, and touch nothing after an operand's end.
 func TestRoadsAgree(t *testing.T) {
-	if !pairs {
+	if !hasPairs() {
 		t.Skip("this processor has no VDPBF16PS")
 	}
 	best := gemmBest
-	defer func() { gemmBest, pairs = best, true }()
+	defer road(true)()
+	defer func() { gemmBest = best }()
 	rng := rand.New(rand.NewPCG(7, 8))
 	cases := 200
 	if testing.Short() {
@@ -39,9 +40,9 @@ func TestRoadsAgree(t *testing.T) {
 			}
 			return slices.Clone(g.c.Data)
 		}
-		pairs = true
+		road(true)
 		want := run()
-		pairs = false
+		road(false)
 		for name, set := range gemmSets() {
 			gemmBest = set
 			if got := run(); !kerneltest.SameBits(got, want) {
@@ -55,10 +56,10 @@ func TestRoadsAgree(t *testing.T) {
 // packed in several turns, along k or along its own side. In the second it is cut, because there are more threads than
 // parts of the larger one. Nothing after the end of an operand is touched.
 func TestPairParts(t *testing.T) {
-	if !pairs {
+	if !hasPairs() {
 		t.Skip("this processor has no VDPBF16PS")
 	}
-	defer func() { pairs = true }()
+	defer road(true)()
 	rng := rand.New(rand.NewPCG(9, 10))
 	random := func(rows, cols int) Matrix[float32] {
 		x := guarded(t, true, rows*cols)
@@ -72,9 +73,9 @@ func TestPairParts(t *testing.T) {
 		m, n, k := s[0], s[1], s[2]
 		a, b, d := random(m, k), random(n, k).T(), random(m, n)
 		want, got := make([]float32, m*n), guarded(t, true, m*n)
-		pairs = false
+		road(false)
 		Rounded{}.MulAdd(kernel.NewPool(2), m, n, k, 1, a, b, d, Mat(want, n))
-		pairs = true
+		road(true)
 		for _, threads := range []int{1, 2, 8} {
 			clear(got)
 			Rounded{}.MulAdd(kernel.NewPool(threads), m, n, k, 1, a, b, d, Mat(got, n))
@@ -85,25 +86,13 @@ func TestPairParts(t *testing.T) {
 	}
 }
 
-// TestPairsAreOptional: VDPBF16PS is used only where the processor has it.
-func TestPairsAreOptional(t *testing.T) {
-	defer func(was bool) { pairs = was }(pairs)
-	for _, on := range []bool{pairs, false} {
-		pairs = on
-		c := Mat(make([]float32, 1), 1)
-		g := product[float32]{m: 1, n: 1, k: 1, alpha: 1, a: c, b: c, c: c}
-		if mulPairs(kernel.NewPool(2), 2, &g) != on || pairBlock(&g, 0, 1, 0, 1) != on {
-			t.Errorf("products in pairs with the instruction in use %t", on)
-		}
-	}
-}
-
 // TestPairsLookAtLengths: an operand that is too short by a number causes a panic before the assembly runs, not a read
 // after its end. Lengths that suffice cause none.
 func TestPairsLookAtLengths(t *testing.T) {
-	if !pairs {
+	if !hasPairs() {
 		t.Skip("this processor has no VDPBF16PS")
 	}
+	defer road(true)()
 	for _, s := range [][3]int{{5, 40, 7}, {3, 96, 1}, {96, 3, 1}, {101, 103, 100}} {
 		m, n, k := s[0], s[1], s[2]
 		for short := range 5 {

@@ -20,12 +20,9 @@ var (
 	ownPairs    = sync.Pool{New: func() any { return new(ownPanels) }}
 )
 
-// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, on the caller's thread. It
-// reports whether it can.
-func pairBlock(g *product[float32], top, bottom, left, right int) bool {
-	if !pairs {
-		return false
-	}
+// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, by VDPBF16PS on the caller's
+// thread.
+func pairBlock(g *product[float32], top, bottom, left, right int) {
 	g.checkBounds(bottom-1, right-1)
 	panels := ownPairs.Get().(*ownPanels)
 	defer ownPairs.Put(panels)
@@ -39,7 +36,6 @@ func pairBlock(g *product[float32], top, bottom, left, right int) bool {
 		packPairs(&b[0], g.b, g.k, j, part.n)
 		mulPanels(&part, a, 0, top, b, 0, j)
 	}
-	return true
 }
 
 // mulPanels multiplies m rows of a by n columns of b into c from (top, left) on. The rows and columns are in panels,

@@ -12,7 +12,7 @@ type Rounded struct{}
 
 // String describes how this processor multiplies.
 func (Rounded) String() string {
-	if pairs {
+	if pairs() {
 		return "bfloat16 by VDPBF16PS"
 	}
 	return "bfloat16 by rounding"
@@ -53,7 +53,8 @@ func (g *rounded) run(p *kernel.Pool) {
 	}
 	g.scale(0, g.m, 0, g.n)
 	g.beta = 1 // the parts add d, which is c if it was scaled
-	if mulPairs(p, threads, &g.product) {
+	if pairs() {
+		mulPairs(p, threads, &g.product)
 		return
 	}
 	if g.m <= g.n {
@@ -111,9 +112,10 @@ func (g *rounded) tile(top, bottom, left, right int) {
 	for l := 0; l < g.k; l += step {
 		part.a, part.b, part.k = g.a.From(0, l), g.b.From(l, 0), min(step, g.k-l)
 		for i := top; i < bottom; i += blockRows {
-			m := min(blockRows, bottom-i)
-			if !pairBlock(&part, i, i+m, left, right) {
-				roundBlock(&part, i, i+m, left, right)
+			if end := min(bottom, i+blockRows); pairs() {
+				pairBlock(&part, i, end, left, right)
+			} else {
+				roundBlock(&part, i, end, left, right)
 			}
 		}
 		part.d = g.c

@@ -14,12 +14,19 @@ import (
 
 // eachRoad runs a test with VDPBF16PS, if this processor has it, and without, in each instruction set.
 func eachRoad(t *testing.T, test func(t *testing.T)) {
-	defer func(was bool) { pairs = was }(pairs)
-	if pairs {
+	defer road(hasPairs())()
+	if hasPairs() {
 		t.Run(Rounded{}.String(), test)
 	}
-	pairs = false
+	road(false)
 	eachSet(func(set string) { t.Run(Rounded{}.String()+" "+set, test) })
+}
+
+// road lets products use VDPBF16PS or not, and returns a function that restores the choice.
+func road(usePairs bool) (restore func()) {
+	chosen := pairs
+	pairs = func() bool { return usePairs }
+	return func() { pairs = chosen }
 }
 
 // TestRounded: the product of rounded operands, with the error of sums of float32, at odd sizes, in every form.
@@ -196,8 +203,17 @@ func fma(x, y, z float32) float32 {
 	return float32(sum)
 }
 
-// BenchmarkRounded reports the fastest call and that of the same product in float32, alternately.
+// BenchmarkRounded reports the fastest call and that of the same product in float32, alternately: by the way that this
+// processor takes, and by rounding.
 func BenchmarkRounded(b *testing.B) {
+	b.Run(Rounded{}.String(), benchmarkRoad)
+	if pairs() {
+		defer road(false)()
+		b.Run(Rounded{}.String(), benchmarkRoad)
+	}
+}
+
+func benchmarkRoad(b *testing.B) {
 	for _, s := range []struct{ m, k, n int }{
 		{768, 128, 384}, {768, 128, 512}, {768, 512, 128}, {768, 128, 65}, {768, 65, 128}, {128, 768, 384}, // GPT on characters
 		{64, 32, 256}, {64, 256, 32}, {128, 64, 32}, {32, 128, 64}, // attention
