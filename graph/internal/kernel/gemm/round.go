@@ -35,11 +35,12 @@ func roundBlock(g *product[float32], top, bottom, left, right int) {
 	panel := roundedPanels.Get().(*roundedPanel)
 	defer roundedPanels.Put(panel)
 	m := bottom - top
+	a := rounding(panel.a[:], g.a.From(top, 0), m, g.k)
 	for j := left; j < right; j += blockCols {
 		n := min(blockCols, right-j)
 		// m is not 1, for which the order of the sums differs.
-		p := product[float32]{m: 2, n: n, k: g.k, alpha: g.alpha, c: g.c.From(top, j)}
-		p.a, p.b = rounding(panel.a[:], g.a.From(top, 0), m, g.k), rounding(panel.b[:], g.b.From(0, j), g.k, n)
+		p := product[float32]{m: 2, n: n, k: g.k, alpha: g.alpha, a: a, c: g.c.From(top, j)}
+		p.b = rounding(panel.b[:], g.b.From(0, j), g.k, n)
 		if g.d.Data != nil {
 			p.beta, p.d = 1, g.d.From(top, j)
 		}
