@@ -12,7 +12,7 @@ import (
 // split is a published way to split a text before its bytes are merged.
 type split struct {
 	names    []string // of tokenizer.ggml.pre, of which the first is written
-	pattern  string   // of a word; that of GPT-2 if empty
+	patterns []string // of words, each in the words of the one before; that of GPT-2 if there is none
 	digits   bool     // every digit is a word
 	composed bool     // letters and their accents are composed first (NFC)
 	whole    bool     // a word that is a token is not merged from its parts
@@ -32,12 +32,15 @@ func splits() []split {
 		{names: []string{"gpt-2", "phi-2", "mpt", "olmo", "gptneox"}},
 		{names: []string{"smollm", "refact", "starcoder", "codeshell"}, digits: true},
 		{names: []string{"command-r"}, digits: true, composed: true},
-		{names: []string{"llama-bpe", "llama3", "llama-v3"}, pattern: word + `\p{N}{1,3}` + rest, whole: true},
-		{names: []string{"dbrx", "smaug-bpe"}, pattern: word + `\p{N}{1,3}` + rest},
-		{names: []string{"qwen2"}, pattern: word + `\p{N}` + rest, composed: true},
-		{names: []string{"deepseek-r1-qwen"}, pattern: word + `\p{N}` + rest},
-		{names: []string{"gpt-4o"}, pattern: capitals(contraction+`?`, `\p{N}{1,3}`), whole: true},
-		{names: []string{"tekken"}, pattern: capitals(``, `\p{N}`), whole: true},
+		{names: []string{"llama-bpe", "llama3", "llama-v3"}, patterns: []string{word + `\p{N}{1,3}` + rest}, whole: true},
+		{names: []string{"dbrx", "smaug-bpe"}, patterns: []string{word + `\p{N}{1,3}` + rest}},
+		{names: []string{"qwen2"}, patterns: []string{word + `\p{N}` + rest}, composed: true},
+		{names: []string{"deepseek-r1-qwen"}, patterns: []string{word + `\p{N}` + rest}},
+		{names: []string{"gpt-4o"}, patterns: []string{capitals(contraction+`?`, `\p{N}{1,3}`)}, whole: true},
+		{names: []string{"deepseek-v3"}, patterns: []string{`\p{N}{1,3}`, `[一-龥぀-ゟ゠-ヿ]+`,
+			"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|" +
+				" ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"}},
+		{names: []string{"tekken"}, patterns: []string{capitals(``, `\p{N}`)}, whole: true},
 	}
 }
 
@@ -84,12 +87,13 @@ func splitOf(pre, normalizer json.RawMessage, whole bool) (split, error) {
 	if first.Type == "Sequence" {
 		steps = first.PreTokenizers
 	}
-	known := found.composed || before.Type == ""
+	nothing := before.Type == "" || before.Type == "Sequence" && len(before.Normalizers) == 0
+	known := found.composed || nothing
 	for i, s := range steps {
 		switch plain := s.UseRegex != nil && !*s.UseRegex; {
-		case s.Type == "ByteLevel" && i == len(steps)-1 && plain == (found.pattern != ""):
-		case s.Type == "Split" && i == 0 && len(steps) == 2:
-			found.pattern = s.Pattern.Regex
+		case s.Type == "ByteLevel" && i == len(steps)-1 && plain == (len(found.patterns) > 0):
+		case s.Type == "Split" && i == len(found.patterns) && i < len(steps)-1:
+			found.patterns = append(found.patterns, s.Pattern.Regex)
 		case s.Type == "Digits" && i == 0 && len(steps) == 2:
 			found.digits = true
 		default:
@@ -97,7 +101,7 @@ func splitOf(pre, normalizer json.RawMessage, whole bool) (split, error) {
 		}
 	}
 	i := slices.IndexFunc(splits(), func(s split) bool {
-		return s.pattern == found.pattern && s.digits == found.digits && s.composed == found.composed &&
+		return slices.Equal(s.patterns, found.patterns) && s.digits == found.digits && s.composed == found.composed &&
 			s.whole == found.whole
 	})
 	if !known || i < 0 {

@@ -109,16 +109,19 @@ func (f *File) bytePairs(file, model object) error {
 		return errors.Errorf("tokenizer.ggml.pre: got %.80q, want one of %s", name, strings.Join(splitNames(), ", "))
 	}
 	by := splits()[i]
-	level := object{"type": "ByteLevel", "add_prefix_space": false, "use_regex": by.pattern == ""}
+	level := object{"type": "ByteLevel", "add_prefix_space": false, "use_regex": len(by.patterns) == 0}
 	file["pre_tokenizer"] = level
 	switch {
 	case by.digits:
 		digits := object{"type": "Digits", "individual_digits": true}
 		file["pre_tokenizer"] = object{"type": "Sequence", "pretokenizers": []object{digits, level}}
-	case by.pattern != "":
-		first := object{"type": "Split", "pattern": object{"Regex": by.pattern}, "behavior": "Isolated",
-			"invert": false}
-		file["pre_tokenizer"] = object{"type": "Sequence", "pretokenizers": []object{first, level}}
+	case len(by.patterns) > 0:
+		var list []object
+		for _, pattern := range by.patterns {
+			list = append(list, object{"type": "Split", "pattern": object{"Regex": pattern}, "behavior": "Isolated",
+				"invert": false})
+		}
+		file["pre_tokenizer"] = object{"type": "Sequence", "pretokenizers": append(list, level)}
 	}
 	if by.composed {
 		file["normalizer"] = object{"type": "NFC"}
