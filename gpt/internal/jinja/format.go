@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/pkg/errors"
 )
 
 // spec says how a value is written, as in %-5s and {:<5}.
@@ -21,77 +19,67 @@ type spec struct {
 // maxWidth is the largest width, and the largest number of digits after a point.
 const maxWidth = 1000
 
-// specOf reads width, precision and verb.
-func specOf(s string, align byte, flags string) (spec, error) {
-	sp := spec{align: align, flags: flags, point: -1}
-	number := func() int {
-		n := 0
-		for s != "" && isDigit(s[0]) && n <= maxWidth {
-			n = 10*n + int(s[0]-'0')
-			s = s[1:]
+// specOf reads flags, width, precision and verb.
+func specOf(s string, align byte) spec {
+	digits := strings.TrimLeft(s, "+0")
+	sp := spec{align: align, flags: s[:len(s)-len(digits)], point: -1}
+	number := func() (n int) {
+		for digits != "" && isDigit(digits[0]) && n <= maxWidth {
+			n = 10*n + int(digits[0]-'0')
+			digits = digits[1:]
 		}
 		return n
 	}
 	sp.width = number()
-	if strings.HasPrefix(s, ".") {
-		s = s[1:]
+	if strings.HasPrefix(digits, ".") {
+		digits = digits[1:]
 		sp.point = number()
 	}
-	if s != "" {
-		sp.verb, s = s[0], s[1:]
+	if digits != "" {
+		sp.verb, digits = digits[0], digits[1:]
 	}
-	if s != "" || sp.width > maxWidth || sp.point > maxWidth {
-		return sp, errors.Errorf("got a format of the rest %.32q, want a width, a precision and a letter", s)
+	if digits != "" || sp.width > maxWidth || sp.point > maxWidth {
+		panic(failure("got the format %.32q, want a width, a precision, each of at most %d, and a letter", s, maxWidth))
 	}
-	return sp, nil
+	return sp
 }
 
 // formatted returns the text of a value.
-func (f *frame) formatted(sp spec, v any) (Text, error) {
-	if err := f.spend(stepWork + 4*sp.width); err != nil {
-		return Text{}, err
-	}
+func (f *frame) formatted(sp spec, v any) Text {
+	f.spend(stepWork + 8*maxWidth)
 	x, isNumber := numeric(v)
 	n, whole := wholeOf(v)
-	t, err := f.show(v)
-	right := isNumber
-	_, isBool := v.(bool)
-	right = right && !isBool
-	switch sp.verb {
-	case 0:
-		if isNumber && (sp.point >= 0 || sp.flags != "") {
-			return Text{}, errors.New("got a format of a number without a letter, want one such as f")
-		}
-		fallthrough
-	case 's':
-		if runes := utf8.RuneCountInString(t.S); sp.point >= 0 && sp.point < runes {
+	if _, isBool := v.(bool); isBool && sp.verb == 0 {
+		isNumber = false
+	}
+	zeros := ""
+	if strings.Contains(sp.flags, "0") {
+		zeros = strconv.Itoa(sp.width)
+	}
+	t, right := f.show(v), isNumber
+	switch {
+	case sp.verb == 0 && isNumber && (sp.point >= 0 || sp.flags != ""):
+		panic(failure("got a format of a number without a letter, want one such as f"))
+	case sp.verb == 0 || sp.verb == 's':
+		if sp.point >= 0 && sp.point < f.length(t) {
 			t = t.slice(0, offset(t.S, 0, sp.point))
 		}
-	case 'd', 'i', 'x', 'X', 'o':
-		if !whole && sp.verb != 'd' && sp.verb != 'i' || !isNumber || sp.point >= 0 {
-			return Text{}, errors.Errorf("got %s for %c, want a whole number", typeOf(v), sp.verb)
-		}
+	case !isNumber || strings.IndexByte("xXo", sp.verb) >= 0 && !whole:
+		panic(failure("got %s for %q, want a number", typeOf(v), sp.verb))
+	case strings.IndexByte("dixXo", sp.verb) >= 0 && sp.point < 0:
 		if !whole {
 			n = int(x)
 		}
-		verb := strings.Replace(string(rune(sp.verb)), "i", "d", 1)
-		t, right = plain(fmt.Sprintf("%"+sp.flags+sp.pad()+verb, n)), true
-	case 'f', 'e', 'E', 'g', 'G':
-		if !isNumber {
-			return Text{}, errors.Errorf("got %s for %c, want a number", typeOf(v), sp.verb)
-		}
+		t = plain(fmt.Sprintf("%"+sp.flags+zeros+strings.Replace(string(rune(sp.verb)), "i", "d", 1), n))
+	case strings.IndexByte("feEgG", sp.verb) >= 0:
 		if sp.point < 0 {
 			sp.point = 6
 		}
-		t, right = plain(fmt.Sprintf("%"+sp.flags+sp.pad()+"."+strconv.Itoa(sp.point)+string(rune(sp.verb)), x)), true
+		t = plain(fmt.Sprintf("%"+sp.flags+zeros+"."+strconv.Itoa(sp.point)+string(rune(sp.verb)), x))
 	default:
-		return Text{}, errors.Errorf("unknown format %q", sp.verb)
+		panic(failure("unknown format %q", sp.verb))
 	}
-	missing := sp.width - utf8.RuneCountInString(t.S)
-	if err != nil || missing <= 0 {
-		return t, err
-	}
-	left := 0
+	missing, left := max(0, sp.width-utf8.RuneCountInString(t.S)), 0
 	switch {
 	case sp.align == '^':
 		left = missing / 2
@@ -101,85 +89,55 @@ func (f *frame) formatted(sp spec, v any) (Text, error) {
 	return f.concat([]Text{plain(strings.Repeat(" ", left)), t, plain(strings.Repeat(" ", missing-left))})
 }
 
-// pad returns the width of a number that zeros fill.
-func (sp spec) pad() string {
-	if strings.Contains(sp.flags, "0") {
-		return strconv.Itoa(sp.width)
-	}
-	return ""
-}
-
 // printf returns a text with values in place of %s, %d and their like.
-func (f *frame) printf(t Text, values []any) (any, error) {
-	if err := f.spend(len(t.S)); err != nil {
-		return nil, err
-	}
+func (f *frame) printf(t Text, values []any) Text {
+	f.each(len(t.S), 1)
 	var parts []Text
-	for {
-		at := strings.IndexByte(t.S, '%')
-		if at < 0 {
-			break
-		}
+	for at := strings.IndexByte(t.S, '%'); at >= 0; at = strings.IndexByte(t.S, '%') {
+		f.step()
 		end := at + 1
-		for end < len(t.S) && strings.IndexByte("-+ #0123456789.", t.S[end]) >= 0 {
+		for end < len(t.S) && strings.IndexByte("-+0123456789.", t.S[end]) >= 0 {
 			end++
 		}
 		if end == len(t.S) {
-			return nil, errors.New("a format has no end")
-		}
-		if err := f.step(); err != nil {
-			return nil, err
+			panic(failure("a format has no end"))
 		}
 		parts = append(parts, t.slice(0, at))
-		if t.S[end] == '%' {
+		if inside := t.S[at+1 : end+1]; inside == "%" {
 			parts = append(parts, t.slice(end, end+1))
 		} else {
-			inside := t.S[at+1 : end+1]
-			digits := strings.TrimLeft(inside, "-+0")
-			flags, align := inside[:len(inside)-len(digits)], byte('>')
-			if strings.Contains(flags, "-") {
-				align, flags = '<', ""
+			align := byte('>')
+			if strings.HasPrefix(inside, "-") {
+				align, inside = '<', strings.TrimLeft(inside, "-0")
 			}
-			sp, err := specOf(digits, align, strings.ReplaceAll(flags, "-", ""))
-			if err == nil && len(values) == 0 {
-				err = errors.Errorf("got no value for %%%.32s", inside)
+			sp := specOf(inside, align)
+			if len(values) == 0 {
+				panic(failure("got no value for %%%.32s", inside))
 			}
-			if err != nil {
-				return nil, err
-			}
-			part, err := f.formatted(sp, values[0])
-			if err != nil {
-				return nil, err
-			}
-			parts, values = append(parts, part), values[1:]
+			parts, values = append(parts, f.formatted(sp, values[0])), values[1:]
 		}
 		t = t.slice(end+1, len(t.S))
 	}
 	if len(values) > 0 {
-		return nil, errors.Errorf("got %d values more than places", len(values))
+		panic(failure("got %d values more than places", len(values)))
 	}
 	return f.concat(append(parts, t))
 }
 
 // braces returns a text with values in place of {}, {0}, {name} and {:5.2f}.
-func braces(f *frame, t Text, a args) (any, error) {
+func braces(f *frame, t Text, a args) any {
 	var parts []Text
-	for n := 0; ; {
-		at := strings.IndexAny(t.S, "{}")
-		if at < 0 {
-			return f.concat(append(parts, t))
-		}
+	n := 0
+	for at := strings.IndexAny(t.S, "{}"); at >= 0; at = strings.IndexAny(t.S, "{}") {
+		f.step()
 		parts = append(parts, t.slice(0, at))
 		if strings.HasPrefix(t.S[at+1:], t.S[at:at+1]) {
 			parts, t = append(parts, t.slice(at, at+1)), t.slice(at+2, len(t.S))
-			if err := f.step(); err != nil {
-				return nil, err
-			}
 			continue
 		}
 		end := at + strings.IndexByte(t.S[at:], '}')
 		if end <= at {
-			return nil, errors.New("a brace stands alone")
+			panic(failure("a brace stands alone"))
 		}
 		field, format, _ := strings.Cut(t.S[at+1:end], ":")
 		t = t.slice(end+1, len(t.S))
@@ -187,26 +145,18 @@ func braces(f *frame, t Text, a args) (any, error) {
 			field = strconv.Itoa(n)
 			n++
 		}
-		v, ok, err := f.get(a.named, plain(field))
+		v, ok := f.get(a.named, plain(field))
 		if i, err := strconv.Atoi(field); err == nil && i >= 0 && i < len(a.more) {
 			v, ok = a.more[i], true
 		}
-		if err != nil || !ok {
-			return nil, errors.Errorf("got no value for {%.32s}", field)
+		if !ok {
+			panic(failure("got no value for {%.32s}", field))
 		}
 		align := byte(0)
 		if format != "" && strings.IndexByte("<>^", format[0]) >= 0 {
 			align, format = format[0], format[1:]
 		}
-		digits := strings.TrimLeft(format, "+0")
-		sp, err := specOf(digits, align, format[:len(format)-len(digits)])
-		if err != nil {
-			return nil, err
-		}
-		part, err := f.formatted(sp, v)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part)
+		parts = append(parts, f.formatted(specOf(format, align), v))
 	}
+	return f.concat(append(parts, t))
 }

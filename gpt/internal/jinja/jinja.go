@@ -51,41 +51,46 @@ type Template struct {
 
 // Parse parses a template.
 func Parse(template string) (t *Template, err error) {
-	defer recovered(&err)
+	p := &parser{lexer: newLexer(template), tables: newTables()}
+	defer recovered(&err, &p.line)
 	if len(template) > maxTemplate {
 		return nil, errors.Errorf("got %d bytes, want at most %d", len(template), maxTemplate)
 	}
-	t = &Template{tables: newTables(), work: maxWork}
-	p := &parser{lexer: newLexer(template), tables: t.tables}
-	t.body, err = p.block()
-	if p.lexer.err != nil {
-		err = p.lexer.err
-	}
-	return t, err
+	return &Template{body: p.block(), tables: p.tables, work: maxWork}, nil
 }
 
 // Render returns the text that the template makes of the values of its variables: Text, truth values, int, float64,
 // nil, lists ([]any) and objects (*Object).
 func (t *Template) Render(ctx context.Context, values map[string]any) (text Text, err error) {
-	defer recovered(&err)
-	f := &frame{run: &run{ctx: ctx, tables: t.tables, left: t.work}, out: &output{}, vars: map[string]any{}}
+	r := &run{ctx: ctx, tables: t.tables, left: t.work}
+	defer recovered(&err, &r.line)
+	f := &frame{run: r, out: &output{}, vars: map[string]any{}}
 	for name, row := range t.tables.functions {
 		f.vars[name] = row.function(name, nil)
 	}
 	for name, value := range values {
 		f.vars[name] = value
 	}
-	if _, err := t.body(f); err != nil {
-		return Text{}, err
-	}
-	return f.concat(f.out.parts)
+	t.body(f)
+	return f.concat(f.out.parts), nil
 }
 
-// recovered turns a panic into an error.
-func recovered(err *error) {
-	if p := recover(); p != nil {
+// fault is the value with which parser and evaluation panic, up to Parse and Render.
+type fault struct{ error }
+
+func failure(format string, args ...any) fault { return fault{errors.Errorf(format, args...)} }
+
+// recovered turns a panic into an error with its line.
+func recovered(err *error, line *int) {
+	switch p := recover().(type) {
+	case nil:
+		return
+	case fault:
+		*err = p.error
+	default:
 		*err = errors.Errorf("a fault of the interpreter: %v", p)
 	}
+	*err = errors.WithMessagef(*err, "line %d", *line)
 }
 
 // run counts the work of an evaluation and its nested calls.
@@ -94,76 +99,66 @@ type run struct {
 	tables tables
 	left   int // bytes that may be spent
 	nested int
+	line   int
 }
 
 // spend counts n bytes of work or memory, before they are spent.
-func (r *run) spend(n int) error {
+func (r *run) spend(n int) {
 	if n < 0 || n > r.left {
-		return errors.New("the template takes too many bytes of work and memory")
+		panic(failure("the template takes too many bytes of work and memory"))
 	}
 	before := r.left
-	if r.left -= n; before>>16 != r.left>>16 {
-		return context.Cause(r.ctx)
+	if r.left -= n; before>>16 != r.left>>16 && r.ctx.Err() != nil {
+		panic(fault{context.Cause(r.ctx)})
 	}
-	return nil
 }
 
 // each counts n things of size bytes each.
-func (r *run) each(n, size int) error {
-	if n > maxWork {
-		n = maxWork
-	}
-	return r.spend(n * size)
-}
+func (r *run) each(n, size int) { r.spend(min(n, maxWork) * size) }
 
-func (r *run) step() error { return r.spend(stepWork) }
+func (r *run) step() { r.spend(stepWork) }
 
 // enter counts a call or a value within another one, until leave.
-func (r *run) enter() error {
+func (r *run) enter() {
 	if r.nested++; r.nested > maxNested {
-		return errors.Errorf("more than %d calls and values within each other", maxNested)
+		panic(failure("more than %d calls and values within each other", maxNested))
 	}
-	return r.step()
+	r.step()
 }
 
 func (r *run) leave() { r.nested-- }
 
 // concat returns texts as one. If some of them are HTML, it escapes the others.
-func (r *run) concat(parts []Text) (Text, error) {
+func (r *run) concat(parts []Text) Text {
+	if len(parts) == 1 {
+		return parts[0]
+	}
 	n, safe := 0, false
 	for _, t := range parts {
 		n += len(t.S)
 		safe = safe || t.safe
 	}
-	if len(parts) == 1 {
-		return parts[0], nil
-	}
-	if err := r.spend(2*n + 32*len(parts)); err != nil {
-		return Text{}, err
-	}
+	r.spend(2*n + 32*len(parts))
 	var s, by strings.Builder
 	s.Grow(n)
 	by.Grow(n)
 	for _, t := range parts {
 		if safe && !t.safe {
-			var err error
-			if t, err = r.escape(t); err != nil {
-				return Text{}, err
-			}
+			t = r.escape(t)
 		}
 		s.WriteString(t.S)
 		by.WriteString(t.By)
 	}
-	return Text{s.String(), by.String(), safe}, nil
+	return Text{s.String(), by.String(), safe}
 }
 
 // output collects the texts that statements write.
 type output struct{ parts []Text }
 
-func (f *frame) write(t Text) error {
+func (f *frame) write(t Text) {
 	t.safe = false
+	f.spend(200) // of the list as it grows
 	f.out.parts = append(f.out.parts, t)
-	return f.spend(200) // of the list as it grows
 }
 
 // frame holds the variables of a body.

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/pkg/errors"
 )
 
 // maxIndent is the largest number of spaces of a level.
@@ -15,23 +13,20 @@ const maxIndent = 100
 
 // tojson writes a value as Hugging Face's libraries do: by Python's json.dumps, with its ensure_ascii, indent,
 // separators and sort_keys. If a user has written some of the value, all counts as written by the user.
-func tojson(f *frame, v any, a args) (any, error) {
+func tojson(f *frame, v any, a args) any {
 	ascii := a.truth(0)
 	w := writer{run: f.run, words: map[bool]string{true: "true", false: "false"}, none: "null", json: true,
 		comma: ", ", colon: ": ", sorted: a.truth(3)}
 	w.quote = func(b *bytes.Buffer, s string) { jsonQuote(b, s, ascii) }
-	if err := w.indent(a.at[1]); err != nil {
-		return nil, err
-	}
+	w.indent(a.at[1])
 	if list, ok := listOf(a.at[2]); ok && len(list) == 2 {
 		comma, _ := list[0].(Text)
 		colon, _ := list[1].(Text)
 		if w.comma, w.colon = comma.S, colon.S; len(comma.S) > maxIndent || len(colon.S) > maxIndent {
-			return nil, errors.Errorf("separators: got %d bytes, want at most %d", max(len(comma.S), len(colon.S)),
-				maxIndent)
+			panic(failure("separators: got %d bytes, want at most %d", max(len(comma.S), len(colon.S)), maxIndent))
 		}
 	} else if a.given(2) && a.at[2] != nil {
-		return nil, errors.Errorf("separators: got %s, want two texts", typeOf(a.at[2]))
+		panic(failure("separators: got %s, want two texts", typeOf(a.at[2])))
 	}
 	return w.text(v)
 }
@@ -50,116 +45,97 @@ type writer struct {
 	comma, colon string
 }
 
-func (w *writer) text(v any) (Text, error) {
+func (w *writer) text(v any) Text {
 	w.by = ByTemplate
-	if err := w.write(v, "\n"); err != nil {
-		return Text{}, err
-	}
-	return By(w.by, w.b.String()), w.spend(4 * w.b.Len())
+	w.write(v, "\n")
+	w.each(w.b.Len(), 4)
+	return By(w.by, w.b.String())
 }
 
 // indent sets the indent of a level, none for nil.
-func (w *writer) indent(v any) error {
+func (w *writer) indent(v any) {
 	n := 0
 	switch v := v.(type) {
 	case nil, undefined:
-		return nil
+		return
 	case Text:
 		w.level = v.S
 	default:
 		var ok bool
 		if n, ok = wholeOf(v); !ok {
-			return errors.Errorf("indent: got %s, want a whole number or a text", typeOf(v))
+			panic(failure("indent: got %s, want a whole number or a text", typeOf(v)))
 		}
 	}
 	if n > maxIndent || len(w.level) > maxIndent {
-		return errors.Errorf("indent: got %d, want at most %d", max(n, len(w.level)), maxIndent)
+		panic(failure("indent: got %d, want at most %d", max(n, len(w.level)), maxIndent))
 	}
 	w.lines, w.comma, w.level = true, ",", w.level+strings.Repeat(" ", max(0, n))
-	return nil
 }
 
 // write writes a value, whose last line begins with the given line end and indent.
-func (w *writer) write(v any, line string) error {
-	if err := w.enter(); err != nil {
-		return err
-	}
+func (w *writer) write(v any, line string) {
+	w.enter()
 	defer w.leave()
-	if _, whole := v.(int); !whole {
-		if list, ok := listOf(v); ok {
-			brackets, one := "[]", ""
-			if _, isTuple := v.(tuple); isTuple && !w.json {
-				if brackets = "()"; len(list) == 1 {
-					one = ","
-				}
-			}
-			return w.items(brackets, one, len(list), line, func(i int, line string) error {
-				return w.write(list[i], line)
-			})
-		}
-	}
 	switch v := v.(type) {
 	case nil:
 		w.b.WriteString(w.none)
-		return nil
 	case bool:
 		w.b.WriteString(w.words[v])
-		return nil
 	case int:
 		w.b.WriteString(strconv.Itoa(v))
-		return nil
 	case float64:
 		s := repr(v)
 		if w.json {
 			s = strings.NewReplacer("nan", "NaN", "inf", "Infinity").Replace(s)
 		}
 		w.b.WriteString(s)
-		return nil
 	case Text:
-		return w.string(v)
+		w.each(len(v.S), 20) // as many as a control character takes, while the buffer grows
+		if by := strings.TrimLeft(v.By, string(rune(ByTemplate))); by != "" && w.by == ByTemplate {
+			w.by = by[0]
+		}
+		w.quote(&w.b, v.S)
+	case []any:
+		w.items("[]", len(v), line, func(i int, line string) { w.write(v[i], line) })
+	case tuple:
+		brackets := "()"
+		if w.json {
+			brackets = "[]"
+		} else if len(v) == 1 {
+			brackets = "(,)"
+		}
+		w.items(brackets, len(v), line, func(i int, line string) { w.write(v[i], line) })
 	case *Object:
-		return w.object(v, line)
-	}
-	if _, ok := v.(undefined); ok && !w.json {
+		w.object(v, line)
+	case undefined:
+		if w.json {
+			panic(failure("cannot write %s", typeOf(v)))
+		}
 		w.b.WriteString("Undefined")
-		return nil
+	default:
+		panic(failure("cannot write %s", typeOf(v)))
 	}
-	return errors.Errorf("cannot write %s", typeOf(v))
 }
 
-func (w *writer) object(o *Object, line string) error {
-	order := make([]int, len(o.keys))
-	if err := w.each(len(order), 8); err != nil {
-		return err
-	}
-	for i := range order {
-		order[i] = i
-	}
+func (w *writer) object(o *Object, line string) {
+	order := w.order(len(o.keys))
 	if w.sorted {
-		if err := w.sort(order, func(i int) any { return o.keys[i] }, false); err != nil {
-			return err
-		}
+		w.sort(order, o.keys, false)
 	}
-	return w.items("{}", "", len(order), line, func(i int, line string) error {
+	w.items("{}", len(order), line, func(i int, line string) {
 		key := o.keys[order[i]]
 		if _, isText := key.(Text); w.json && !isText {
 			name := writer{run: w.run, quote: w.quote, words: w.words, none: w.none, json: true}
-			t, err := name.text(key)
-			if err != nil {
-				return err
-			}
-			key = t
+			key = name.text(key)
 		}
-		if err := w.write(key, line); err != nil {
-			return err
-		}
+		w.write(key, line)
 		w.b.WriteString(w.colon)
-		return w.write(o.values[order[i]], line)
+		w.write(o.values[order[i]], line)
 	})
 }
 
-// items writes n items between brackets, and one after the only item of a tuple.
-func (w *writer) items(brackets, one string, n int, line string, item func(i int, line string) error) error {
+// items writes n items between the first bracket and the others.
+func (w *writer) items(brackets string, n int, line string, item func(i int, line string)) {
 	w.b.WriteByte(brackets[0])
 	inner := line
 	if w.lines && n > 0 {
@@ -169,44 +145,21 @@ func (w *writer) items(brackets, one string, n int, line string, item func(i int
 		if i > 0 {
 			w.b.WriteString(w.comma)
 		}
-		if err := w.begin(inner); err != nil {
-			return err
-		}
-		if err := item(i, inner); err != nil {
-			return err
-		}
+		w.begin(inner)
+		item(i, inner)
 	}
-	w.b.WriteString(one)
 	if n > 0 {
-		if err := w.begin(line); err != nil {
-			return err
-		}
+		w.begin(line)
 	}
-	w.b.WriteByte(brackets[1])
-	return nil
+	w.b.WriteString(brackets[1:])
 }
 
 // begin begins a line, if items are in lines.
-func (w *writer) begin(line string) error {
-	if !w.lines {
-		return nil
+func (w *writer) begin(line string) {
+	if w.lines {
+		w.spend(4 * len(line))
+		w.b.WriteString(line)
 	}
-	if err := w.spend(4 * len(line)); err != nil {
-		return err
-	}
-	w.b.WriteString(line)
-	return nil
-}
-
-func (w *writer) string(t Text) error {
-	if err := w.each(len(t.S), 20); err != nil { // as many as a control character takes, while the buffer grows
-		return err
-	}
-	if by := strings.TrimLeft(t.By, string(rune(ByTemplate))); by != "" && w.by == ByTemplate {
-		w.by = by[0]
-	}
-	w.quote(&w.b, t.S)
-	return nil
 }
 
 // jsonQuote writes a text as json.dumps does: only quotes, backslashes, control characters and, if ascii, all others

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/pkg/errors"
 )
 
 type kind int
@@ -40,7 +38,6 @@ type lexer struct {
 	strip   bool   // the tag before ends with a -
 	newLine bool   // rest begins a line
 	dot     bool   // the token before is a dot
-	err     error  // why the tokens ended early
 }
 
 func newLexer(template string) *lexer {
@@ -48,23 +45,18 @@ func newLexer(template string) *lexer {
 	return &lexer{rest: strings.TrimSuffix(template, "\n"), line: 1, newLine: true}
 }
 
-// next returns the next token: without end endOfFile after the last one, or after an error.
+// next returns the next token: without end endOfFile after the last one.
 func (l *lexer) next() piece {
-	for l.mark == "" && l.rest != "" && l.err == nil {
+	for l.mark == "" && l.rest != "" {
 		line := l.line
 		if text := l.data(); text != "" {
 			return piece{data, text, line}
 		}
 	}
-	p := piece{endOfFile, "the end", l.line}
-	if l.mark != "" && l.err == nil {
-		p, l.err = l.token()
-	}
-	if l.err != nil {
-		l.err = at(l.err, l.line)
+	if l.mark == "" {
 		return piece{endOfFile, "the end", l.line}
 	}
-	return p
+	return l.token()
 }
 
 const blanks = " \t\n\r\v\f"
@@ -102,7 +94,7 @@ func (l *lexer) data() string {
 	case '#':
 		inside, rest, ok := strings.Cut(tag, "#}")
 		if !ok {
-			l.err = errors.New("a comment has no end")
+			panic(failure("a comment has no end"))
 		}
 		l.line += strings.Count(inside, "\n")
 		l.rest = rest
@@ -127,14 +119,14 @@ func (l *lexer) end(inside string) {
 }
 
 // token returns the next token of a tag.
-func (l *lexer) token() (piece, error) {
+func (l *lexer) token() piece {
 	begin, end := beginTag, endTag
 	if l.mark == "}}" {
 		begin, end = beginOut, endOut
 	}
 	if !l.begun {
 		l.begun = true
-		return piece{begin, "{", l.line}, nil
+		return piece{begin, "{", l.line}
 	}
 	text := strings.TrimLeft(l.rest, blanks)
 	l.line += strings.Count(l.rest[:len(l.rest)-len(text)], "\n")
@@ -146,11 +138,11 @@ func (l *lexer) token() (piece, error) {
 			if end == endTag {
 				l.end(sign)
 			}
-			return p, nil
+			return p
 		}
 	}
 	if l.rest == "" {
-		return piece{}, errors.New("a tag has no end")
+		panic(failure("a tag has no end"))
 	}
 	dot := l.dot
 	l.dot = false
@@ -158,13 +150,13 @@ func (l *lexer) token() (piece, error) {
 	case c == '\'' || c == '"':
 		return l.quote(c)
 	case isDigit(c):
-		return l.take(number, l.number(!dot)), nil
+		return l.take(number, l.number(!dot))
 	case isLetter(c):
 		n := 1
 		for n < len(l.rest) && (isLetter(l.rest[n]) || isDigit(l.rest[n])) {
 			n++
 		}
-		return l.take(name, n), nil
+		return l.take(name, n)
 	}
 	return l.operator()
 }
@@ -202,10 +194,10 @@ func (l *lexer) number(broken bool) int {
 	return n
 }
 
-func (l *lexer) operator() (piece, error) {
+func (l *lexer) operator() piece {
 	for _, op := range []string{"==", "!=", "<=", ">=", "//", "**"} {
 		if strings.HasPrefix(l.rest, op) {
-			return l.take(operator, 2), nil
+			return l.take(operator, 2)
 		}
 	}
 	switch c := l.rest[:1]; {
@@ -214,15 +206,15 @@ func (l *lexer) operator() (piece, error) {
 	case strings.Contains(")]}", c):
 		l.open--
 	case !strings.Contains("+-*/%~<>=.,:|", c):
-		return piece{}, errors.Errorf("got %.8q in a tag", l.rest)
+		panic(failure("got %.8q in a tag", l.rest))
 	default:
 		l.dot = c == "."
 	}
-	return l.take(operator, 1), nil
+	return l.take(operator, 1)
 }
 
 // quote returns a string with Python's escapes.
-func (l *lexer) quote(mark byte) (piece, error) {
+func (l *lexer) quote(mark byte) piece {
 	var s strings.Builder
 	for i := 1; i < len(l.rest); i++ {
 		c := l.rest[i]
@@ -230,7 +222,7 @@ func (l *lexer) quote(mark byte) (piece, error) {
 			p := piece{quoted, s.String(), l.line}
 			l.line += strings.Count(l.rest[:i], "\n")
 			l.rest = l.rest[i+1:]
-			return p, nil
+			return p
 		}
 		if c != '\\' || i+1 == len(l.rest) {
 			s.WriteByte(c)
@@ -251,7 +243,7 @@ func (l *lexer) quote(mark byte) (piece, error) {
 		case size > 0 && i+size < len(l.rest):
 			code, err := strconv.ParseUint(l.rest[i+1:i+1+size], 16, 32)
 			if err != nil || !utf8.ValidRune(rune(code)) {
-				return piece{}, errors.Errorf("got %q, want a character", l.rest[i-1:i+1+size])
+				panic(failure("got %q, want a character", l.rest[i-1:i+1+size]))
 			}
 			s.WriteRune(rune(code))
 			i += size
@@ -261,5 +253,5 @@ func (l *lexer) quote(mark byte) (piece, error) {
 			s.WriteString(l.rest[i-1 : i+1])
 		}
 	}
-	return piece{}, errors.New("a string has no end")
+	panic(failure("a string has no end"))
 }

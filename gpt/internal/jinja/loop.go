@@ -1,66 +1,40 @@
 package jinja
 
-import "github.com/pkg/errors"
-
-// loop parses the rest of {% for x in … %}, {% for k, v in … if … %}, {% for … recursive %}, with {% else %}, up to
-// {% endfor %}.
-func (p *parser) loop() (body, error) {
-	names, err := p.targets()
-	if err == nil {
-		err = p.want("in")
-	}
-	if err != nil {
-		return nil, err
-	}
-	over, err := p.tupleOf(p.or) // without a condition, whose "if" would be taken for the loop's
-	if err != nil {
-		return nil, err
-	}
-	l := &loop{names: names}
-	if p.accept("if") {
-		if l.only, err = p.expression(); err != nil {
-			return nil, err
-		}
-	}
-	l.recursive = p.accept("recursive")
-	if err := p.end(endTag); err != nil {
-		return nil, err
-	}
-	if l.inside, err = p.block("else", "endfor"); err != nil {
-		return nil, err
-	}
-	p.next()
-	l.none = sequence(nil)
-	if p.next().text == "else" {
-		l.none, err = p.inside("endfor")
-	} else {
-		err = p.end(endTag)
-	}
-	return func(f *frame) (leave, error) {
-		v, err := over(f)
-		if err != nil {
-			return onward, err
-		}
-		return l.run(f, v, 0)
-	}, err
-}
-
 // loop is a statement that repeats others for each item.
 type loop struct {
 	names     []string
+	over      expr
 	only      expr // the condition of an item, or nil
 	inside    body
 	none      body // without items
 	recursive bool
 }
 
-func (l *loop) run(f *frame, over any, depth int) (leave, error) {
-	items, err := f.items(over)
-	if err == nil && l.only != nil {
-		items, err = l.chosen(f, items)
+// loop parses the rest of {% for x in … %}, {% for k, v in … if … %}, {% for … recursive %}, with {% else %}, up to
+// {% endfor %}.
+func (p *parser) loop() body {
+	l := &loop{names: p.targets(), none: sequence(nil)}
+	p.want("in")
+	l.over = p.tupleOf(p.or) // without a condition, whose "if" would be taken for the loop's
+	if p.accept("if") {
+		l.only = p.expression()
 	}
-	if err != nil {
-		return onward, err
+	l.recursive = p.accept("recursive")
+	p.end(endTag)
+	l.inside = p.block("else", "endfor")
+	p.next()
+	if p.next().text == "else" {
+		l.none = p.inside("endfor")
+	} else {
+		p.end(endTag)
+	}
+	return func(f *frame) leave { return l.run(f, l.over(f), 0) }
+}
+
+func (l *loop) run(f *frame, over any, depth int) leave {
+	items := f.items(over)
+	if l.only != nil {
+		items = l.chosen(f, items)
 	}
 	if len(items) == 0 {
 		return l.none(f)
@@ -68,33 +42,24 @@ func (l *loop) run(f *frame, over any, depth int) (leave, error) {
 	for i := range items {
 		inside := f.inner()
 		inside.vars["loop"] = &iteration{loop: l, frame: f, items: items, i: i, depth: depth}
-		if err := inside.assign(l.names, items[i]); err != nil {
-			return onward, err
-		}
-		how, err := l.inside(inside)
-		if err != nil || how == breaks {
-			return onward, err
+		inside.assign(l.names, items[i])
+		if l.inside(inside) == breaks {
+			break
 		}
 	}
-	return onward, nil
+	return onward
 }
 
 // chosen returns the items for which the condition of a loop is true.
-func (l *loop) chosen(f *frame, items []any) (list []any, err error) {
+func (l *loop) chosen(f *frame, items []any) (list []any) {
 	for _, item := range items {
 		inside := f.inner()
-		if err := inside.assign(l.names, item); err != nil {
-			return nil, err
-		}
-		v, err := l.only(inside)
-		if err != nil {
-			return nil, err
-		}
-		if truth(v) {
+		inside.assign(l.names, item)
+		if truth(l.only(inside)) {
 			list = append(list, item)
 		}
 	}
-	return list, nil
+	return list
 }
 
 // iteration is the variable loop.
@@ -129,11 +94,11 @@ func (t *iteration) attribute(name string) (any, bool) {
 	case "depth0":
 		return t.depth, true
 	case "cycle":
-		return function(func(_ *frame, list []argument) (any, error) {
+		return function(func(_ *frame, list []argument) any {
 			if len(list) == 0 {
-				return nil, errors.New("cycle: got no values")
+				panic(failure("cycle: got no values"))
 			}
-			return list[i%len(list)].value, nil
+			return list[i%len(list)].value
 		}), true
 	case "previtem":
 		if i > 0 {
@@ -148,9 +113,9 @@ func (t *iteration) attribute(name string) (any, bool) {
 }
 
 // again returns the text of the loop over other items, for loop(…).
-func (t *iteration) again(f *frame, list []argument) (any, error) {
+func (t *iteration) again(_ *frame, list []argument) any {
 	if !t.recursive || len(list) != 1 {
-		return nil, errors.Errorf("loop: got %d values, want one, in a loop that is recursive", len(list))
+		panic(failure("loop: got %d values, want one, in a loop that is recursive", len(list)))
 	}
-	return captured(func(f *frame) (leave, error) { return t.run(f, list[0].value, t.depth+1) })(t.frame)
+	return captured(func(f *frame) leave { return t.run(f, list[0].value, t.depth+1) })(t.frame)
 }

@@ -1,10 +1,6 @@
 package jinja
 
-import (
-	"slices"
-
-	"github.com/pkg/errors"
-)
+import "slices"
 
 // macro is a function that a template defines.
 type macro struct {
@@ -15,86 +11,64 @@ type macro struct {
 }
 
 // macro parses the rest of {% macro name(a, b=1) %}…{% endmacro %}.
-func (p *parser) macro() (body, error) {
-	called, err := p.name()
-	if err != nil {
-		return nil, err
+func (p *parser) macro() body {
+	m := macro{name: p.name()}
+	p.want("(")
+	p.signature(&m)
+	m.body = captured(p.inside("endmacro"))
+	return func(f *frame) leave {
+		f.vars[m.name] = m.function(f)
+		return onward
 	}
-	m := macro{name: called}
-	if err = p.want("("); err == nil {
-		err = p.signature(&m)
-	}
-	if err != nil {
-		return nil, err
-	}
-	b, err := p.inside("endmacro")
-	m.body = captured(b)
-	return func(f *frame) (leave, error) {
-		f.vars[called] = m.function(f)
-		return onward, nil
-	}, err
 }
 
 // signature parses the parameters of a macro, up to the closing parenthesis.
-func (p *parser) signature(m *macro) error {
+func (p *parser) signature(m *macro) {
 	m.defaults = map[string]expr{}
 	for !p.accept(")") {
-		n, err := p.name()
-		if err == nil && p.accept("=") {
-			m.defaults[n], err = p.expression()
+		n := p.name()
+		if p.accept("=") {
+			m.defaults[n] = p.expression()
 		}
 		m.names = append(m.names, n)
-		if err == nil && !p.accept(",") && !p.is(")") {
-			err = p.want(")")
-		}
-		if err != nil {
-			return err
-		}
+		p.comma(")")
 	}
-	return nil
 }
 
 // callBlock parses the rest of {% call(x) m(…) %}…{% endcall %}: the macro calls the body as caller.
-func (p *parser) callBlock() (body, error) {
-	m := macro{name: "caller", defaults: map[string]expr{}}
+func (p *parser) callBlock() body {
+	m := macro{name: "caller"}
 	if p.accept("(") {
-		if err := p.signature(&m); err != nil {
-			return nil, err
-		}
+		p.signature(&m)
 	}
-	e, err := p.expression()
-	if err != nil {
-		return nil, err
-	}
-	a := p.called
+	e, a := p.expression(), p.called
 	if a == nil {
-		return nil, p.fail("want a call")
+		panic(p.fail("want a call"))
 	}
-	b, err := p.inside("endcall")
-	m.body = captured(b)
+	m.body = captured(p.inside("endcall"))
 	a.names = append(a.names, "caller")
-	a.list = append(a.list, func(f *frame) (any, error) { return m.function(f), nil })
-	return written(e), err
+	a.list = append(a.list, func(f *frame) any { return m.function(f) })
+	return written(e)
 }
 
 // function returns the function of a macro that a frame defines.
 func (m macro) function(defined *frame) function {
-	return func(f *frame, list []argument) (any, error) {
-		inside := &frame{run: f.run, out: f.out, vars: map[string]any{}, outer: defined}
+	return func(f *frame, list []argument) any {
+		inside := defined.inner()
 		n := 0
 		for _, a := range list {
 			to := a.name
 			if to == "" && n < len(m.names) {
 				to = m.names[n]
 			} else if to != "caller" && !slices.Contains(m.names, to) {
-				return nil, errors.Errorf("%s: got too many arguments, or one of an unknown name %.32q, want %d",
-					m.name, to, len(m.names))
+				panic(failure("%s: got too many arguments, or one of an unknown name %.32q, want %d",
+					m.name, to, len(m.names)))
 			}
 			if a.name == "" {
 				n++
 			}
 			if _, twice := inside.vars[to]; twice {
-				return nil, errors.Errorf("%s: %s: got two values", m.name, to)
+				panic(failure("%s: %s: got two values", m.name, to))
 			}
 			inside.vars[to] = a.value
 		}
@@ -104,11 +78,7 @@ func (m macro) function(defined *frame) function {
 			}
 			inside.vars[to] = undefined{to}
 			if otherwise := m.defaults[to]; otherwise != nil {
-				v, err := otherwise(inside)
-				if err != nil {
-					return nil, err
-				}
-				inside.vars[to] = v
+				inside.vars[to] = otherwise(inside)
 			}
 		}
 		return m.body(inside)

@@ -5,43 +5,37 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/pkg/errors"
 )
 
 // objectMethods returns the methods of objects, as Python's dict has them.
 func objectMethods() map[string]row {
 	return map[string]row{
-		"get": {"key default", func(f *frame, v any, a args) (any, error) {
-			if value, ok, err := f.get(v.(*Object), a.at[0]); ok || err != nil {
-				return value, err
+		"get": {"key default", func(f *frame, v any, a args) any {
+			if value, ok := f.get(v.(*Object), a.at[0]); ok {
+				return value
 			}
 			if a.given(1) {
-				return a.at[1], nil
+				return a.at[1]
 			}
-			return nil, nil
+			return nil
 		}},
-		"items": {"", pairs},
-		"keys":  {"", func(f *frame, v any, _ args) (any, error) { return f.items(v) }},
-		"values": {"", func(_ *frame, v any, _ args) (any, error) {
-			return v.(*Object).values, nil
-		}},
+		"items":  {"", pairs},
+		"keys":   {"", func(_ *frame, v any, _ args) any { return v.(*Object).keys }},
+		"values": {"", func(_ *frame, v any, _ args) any { return v.(*Object).values }},
 	}
 }
 
 // textMethods returns the methods of texts, as Python's str has them.
 func textMethods() map[string]row {
-	of := func(params string, work int, do func(f *frame, t Text, a args) (any, error)) row {
-		return row{params, func(f *frame, v any, a args) (any, error) {
+	of := func(params string, work int, do func(f *frame, t Text, a args) any) row {
+		return row{params, func(f *frame, v any, a args) any {
 			t := v.(Text)
-			if err := f.each(len(t.S), work); err != nil {
-				return nil, err
-			}
+			f.each(len(t.S), work)
 			return do(f, t, a)
 		}}
 	}
 	cased := func(change func(r, before rune) rune) row {
-		return of("", 16, func(_ *frame, t Text, _ args) (any, error) { return t.cased(change), nil })
+		return of("", 16, func(_ *frame, t Text, _ args) any { return t.cased(change) })
 	}
 	return map[string]row{
 		"strip": of("chars", 1, stripped(true, true)), "lstrip": of("chars", 1, stripped(true, false)),
@@ -63,39 +57,30 @@ func textMethods() map[string]row {
 			return unicode.ToTitle(r)
 		}),
 		"find": of("sub", 2, found(strings.Index)), "rfind": of("sub", 2, found(strings.LastIndex)),
-		"count": of("sub", 2, func(f *frame, t Text, a args) (any, error) {
-			part, err := a.wantText(0)
-			return strings.Count(t.S, part.S), err
+		"count": of("sub", 2, func(_ *frame, t Text, a args) any { return strings.Count(t.S, a.wantText(0).S) }),
+		"removeprefix": of("prefix", 1, func(_ *frame, t Text, a args) any {
+			return t.slice(len(t.S)-len(strings.TrimPrefix(t.S, a.wantText(0).S)), len(t.S))
 		}),
-		"removeprefix": of("prefix", 1, func(_ *frame, t Text, a args) (any, error) {
-			part, err := a.wantText(0)
-			return t.slice(len(t.S)-len(strings.TrimPrefix(t.S, part.S)), len(t.S)), err
-		}),
-		"removesuffix": of("suffix", 1, func(_ *frame, t Text, a args) (any, error) {
-			part, err := a.wantText(0)
-			return t.slice(0, len(strings.TrimSuffix(t.S, part.S))), err
+		"removesuffix": of("suffix", 1, func(_ *frame, t Text, a args) any {
+			return t.slice(0, len(strings.TrimSuffix(t.S, a.wantText(0).S)))
 		}),
 		"split": of("sep maxsplit", 2, split(false)), "rsplit": of("sep maxsplit", 2, split(true)),
-		"splitlines": of("keepends", 2, func(f *frame, t Text, a args) (any, error) {
-			lines, err := f.lines(t, a.truth(0))
-			list := make([]any, len(lines))
-			for i, line := range lines {
-				list[i] = line
+		"splitlines": of("keepends", 2, func(f *frame, t Text, a args) any {
+			list := []any{}
+			for _, line := range f.lines(t, a.truth(0)) {
+				list = append(list, line)
 			}
-			return list, err
+			return list
 		}),
 		"replace": of("old new count", 1, replaced), "format": of("* **", 1, braces),
-		"join": of("iterable", 0, func(f *frame, t Text, a args) (any, error) {
-			list, err := f.items(a.at[0])
-			if err != nil {
-				return nil, err
-			}
+		"join": of("iterable", 0, func(f *frame, t Text, a args) any {
+			list := f.items(a.at[0])
 			for _, e := range list {
 				if _, ok := e.(Text); !ok {
-					return nil, errors.Errorf("got %s, want texts", typeOf(e))
+					panic(failure("got %s, want texts", typeOf(e)))
 				}
 			}
-			return joined(f, list, args{at: []any{t, undefined{}}})
+			return joined(f, list, args{at: []any{t, nil}})
 		}),
 	}
 }
@@ -104,19 +89,14 @@ func textMethods() map[string]row {
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // stripped returns the method that takes white space, or other characters, off the ends.
-func stripped(left, right bool) func(*frame, Text, args) (any, error) {
-	return func(f *frame, t Text, a args) (any, error) {
+func stripped(left, right bool) func(*frame, Text, args) any {
+	return func(f *frame, t Text, a args) any {
 		is := isSpace
-		set, err := a.text(0, "")
-		if err == nil {
-			err = f.each(len(set.S), 64)
-		}
-		if err != nil {
-			return nil, err
-		}
 		if a.given(0) && a.at[0] != nil {
-			in := make(map[rune]bool, len(set.S))
-			for _, r := range set.S {
+			set := a.wantText(0).S
+			f.each(len(set), 64)
+			in := make(map[rune]bool, len(set))
+			for _, r := range set {
 				in[r] = true
 			}
 			is = func(r rune) bool { return in[r] }
@@ -127,30 +107,22 @@ func stripped(left, right bool) func(*frame, Text, args) (any, error) {
 		if right {
 			t = t.slice(0, len(strings.TrimRightFunc(t.S, is)))
 		}
-		return t, nil
+		return t
 	}
 }
 
 // begins returns the method that reports whether a text has a part, or one of a tuple of parts.
-func begins(has func(s, part string) bool) func(*frame, Text, args) (any, error) {
-	return func(f *frame, t Text, a args) (any, error) {
+func begins(has func(s, part string) bool) func(*frame, Text, args) any {
+	return func(f *frame, t Text, a args) any {
 		parts, ok := a.at[0].(tuple)
 		if !ok {
-			parts = tuple{a.at[0]}
+			parts = tuple{a.wantText(0)}
 		}
-		for _, p := range parts {
+		return slices.ContainsFunc(parts, func(p any) bool {
 			part, ok := p.(Text)
-			if !ok {
-				return nil, errors.Errorf("got %s, want a text", typeOf(p))
-			}
-			if err := f.spend(stepWork + len(part.S)); err != nil {
-				return nil, err
-			}
-			if has(t.S, part.S) {
-				return true, nil
-			}
-		}
-		return false, nil
+			f.spend(stepWork + len(part.S))
+			return ok && has(t.S, part.S)
+		})
 	}
 }
 
@@ -174,52 +146,38 @@ func (t Text) cased(change func(r, before rune) rune) Text {
 }
 
 // titled returns a text whose words begin with a capital: after a blank, a hyphen or an opening bracket.
-func titled(f *frame, v any, _ args) (any, error) {
-	t, err := f.show(v)
-	if err == nil {
-		err = f.each(len(t.S), 16)
-	}
-	if err != nil {
-		return nil, err
-	}
+func titled(f *frame, v any, _ args) any {
+	t := f.show(v)
+	f.each(len(t.S), 16)
 	return t.cased(func(r, before rune) rune {
 		if before < 0 || isSpace(before) || strings.ContainsRune("-({[<", before) {
 			return unicode.ToUpper(r)
 		}
 		return unicode.ToLower(r)
-	}), nil
+	})
 }
 
 // found returns the method that returns the place of a part, or -1.
-func found(index func(s, part string) int) func(*frame, Text, args) (any, error) {
-	return func(f *frame, t Text, a args) (any, error) {
-		part, err := a.wantText(0)
-		if err == nil {
-			err = f.spend(len(part.S))
-		}
-		if err != nil {
-			return nil, err
-		}
-		at := index(t.S, part.S)
+func found(index func(s, part string) int) func(*frame, Text, args) any {
+	return func(f *frame, t Text, a args) any {
+		part := a.wantText(0).S
+		f.spend(len(part))
+		at := index(t.S, part)
 		if at > 0 {
 			at = utf8.RuneCountInString(t.S[:at])
 		}
-		return at, nil
+		return at
 	}
 }
 
 // split returns the method that returns the parts of a text between separators, or between blanks: at most maxsplit
 // separators, the first or the last ones.
-func split(backwards bool) func(*frame, Text, args) (any, error) {
-	return func(f *frame, t Text, a args) (any, error) {
-		most, err := a.whole(1, -1)
-		separator, wrong := a.text(0, "")
+func split(backwards bool) func(*frame, Text, args) any {
+	return func(f *frame, t Text, a args) any {
+		separator, most := a.text(0, "").S, a.whole(1, -1)
 		blank := !a.given(0) || a.at[0] == nil
-		switch {
-		case err != nil || wrong != nil:
-			return nil, errors.Errorf("got %s and %s, want a text and a whole number", typeOf(a.at[0]), typeOf(a.at[1]))
-		case !blank && separator.S == "":
-			return nil, errors.New("got an empty separator")
+		if !blank && separator == "" {
+			panic(failure("got an empty separator"))
 		}
 		list := []any{}
 		for {
@@ -228,13 +186,11 @@ func split(backwards bool) func(*frame, Text, args) (any, error) {
 			} else if blank {
 				t = t.slice(len(t.S)-len(strings.TrimLeftFunc(t.S, isSpace)), len(t.S))
 			}
-			at, n := between(t.S, separator.S, blank, backwards)
+			at, n := between(t.S, separator, blank, backwards)
 			if at < 0 || most >= 0 && len(list) == most {
 				break
 			}
-			if err := f.spend(160); err != nil {
-				return nil, err
-			}
+			f.spend(160)
 			if backwards {
 				list, t = append(list, t.slice(at+n, len(t.S))), t.slice(0, at)
 			} else {
@@ -247,7 +203,7 @@ func split(backwards bool) func(*frame, Text, args) (any, error) {
 		if backwards {
 			slices.Reverse(list)
 		}
-		return list, nil
+		return list
 	}
 }
 
@@ -275,10 +231,10 @@ func endsLine(r rune) bool {
 }
 
 // lines returns the lines of a text, with their ends if they are kept.
-func (f *frame) lines(t Text, ends bool) (list []Text, err error) {
-	for t.S != "" && err == nil {
-		at := strings.IndexFunc(t.S, endsLine)
-		end := len(t.S)
+func (f *frame) lines(t Text, ends bool) (list []Text) {
+	for t.S != "" {
+		f.spend(1000)
+		at, end := strings.IndexFunc(t.S, endsLine), len(t.S)
 		if at < 0 {
 			at = end
 		} else {
@@ -292,32 +248,23 @@ func (f *frame) lines(t Text, ends bool) (list []Text, err error) {
 			line = t.slice(0, end)
 		}
 		list, t = append(list, line), t.slice(end, len(t.S))
-		err = f.spend(1000)
 	}
-	return list, err
+	return list
 }
 
 // indented returns a text whose lines are indented, without the first one and empty ones unless asked for.
-func indented(f *frame, v any, a args) (any, error) {
-	t, err := f.show(v)
-	if err == nil {
-		err = f.each(len(t.S), 2)
-	}
-	if err != nil {
-		return nil, err
-	}
+func indented(f *frame, v any, a args) any {
+	t := f.show(v)
+	f.each(len(t.S), 2)
 	by, isText := a.at[0].(Text)
 	if !isText {
-		n, err := a.whole(0, 4)
-		if err != nil || n > 1<<16 {
-			return nil, errors.Errorf("width: got %v, want a text or a number of at most %d", a.at[0], 1<<16)
+		n := a.whole(0, 4)
+		if n > maxIndent {
+			panic(failure("width: got %d, want at most %d", n, maxIndent))
 		}
 		by = plain(strings.Repeat(" ", max(n, 0)))
 	}
-	lines, err := f.lines(t, false)
-	if err != nil {
-		return nil, err
-	}
+	lines := f.lines(t, false)
 	if n := len(t.S); n == 0 || t.S[n-1] == '\n' { // of a line that is empty
 		lines = append(lines, Text{})
 	}
@@ -335,20 +282,12 @@ func indented(f *frame, v any, a args) (any, error) {
 }
 
 // replaced returns a text with a part replaced wherever it occurs, or at the first count places.
-func replaced(f *frame, t Text, a args) (any, error) {
-	old, err := a.wantText(0)
-	with, wrong := a.wantText(1)
-	count, also := a.whole(2, -1)
-	if a.at[2] == nil {
-		count, also = -1, nil
-	}
-	if err != nil || wrong != nil || also != nil {
-		return nil, errors.New("want two texts and perhaps a whole number")
-	}
+func replaced(f *frame, t Text, a args) any {
+	old, with, count := a.wantText(0).S, a.wantText(1), a.whole(2, -1)
 	var parts []Text
 	for first := true; count != 0; first = false {
-		at := strings.Index(t.S, old.S)
-		if old.S == "" && !first { // between any two characters
+		at := strings.Index(t.S, old)
+		if old == "" && !first { // between any two characters
 			if t.S == "" {
 				break
 			}
@@ -357,40 +296,28 @@ func replaced(f *frame, t Text, a args) (any, error) {
 		if at < 0 {
 			break
 		}
-		if err := f.spend(600); err != nil {
-			return nil, err
-		}
+		f.spend(600)
 		parts = append(parts, t.slice(0, at), with)
-		t = t.slice(at+len(old.S), len(t.S))
+		t = t.slice(at+len(old), len(t.S))
 		count--
 	}
 	return f.concat(append(parts, t))
 }
 
 // escape returns a text as HTML.
-func (r *run) escape(t Text) (Text, error) {
-	if err := r.each(len(t.S), 64); err != nil {
-		return Text{}, err
-	}
+func (r *run) escape(t Text) Text {
+	r.each(len(t.S), 64)
+	marks := map[byte]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '\'': "&#39;", '"': "&#34;"}
 	var s, by []byte
 	for i := range len(t.S) {
-		switch c := t.S[i]; c {
-		case '&':
-			s = append(s, "&amp;"...)
-		case '<':
-			s = append(s, "&lt;"...)
-		case '>':
-			s = append(s, "&gt;"...)
-		case '\'':
-			s = append(s, "&#39;"...)
-		case '"':
-			s = append(s, "&#34;"...)
-		default:
-			s = append(s, c)
+		if mark, ok := marks[t.S[i]]; ok {
+			s = append(s, mark...)
+		} else {
+			s = append(s, t.S[i])
 		}
 		for len(by) < len(s) {
 			by = append(by, t.By[i])
 		}
 	}
-	return Text{string(s), string(by), true}, nil
+	return Text{string(s), string(by), true}
 }

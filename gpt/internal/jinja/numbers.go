@@ -5,42 +5,35 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-
-	"github.com/pkg/errors"
 )
 
 // binary returns a op b. For "or" and "and" it is b, because the parser has looked at a.
-func (f *frame) binary(op string, a, b any) (any, error) {
-	if err := f.step(); err != nil || op == "or" || op == "and" {
-		return b, err
-	}
+func (f *frame) binary(op string, a, b any) any {
+	f.step()
 	text, isText := a.(Text)
 	left, isList := listOf(a)
 	switch n, whole := b.(int); {
+	case op == "or" || op == "and":
+		return b
 	case op == "*" && whole && (isText || isList):
 		n = max(n, 0)
-		if err := f.each(n, 16*max(1, len(left), len(text.S)/8+8)); err != nil {
-			return nil, err
-		}
+		f.each(n, 16*max(1, len(left), len(text.S)/8+8))
 		if isText {
-			return Text{strings.Repeat(text.S, n), strings.Repeat(text.By, n), text.safe}, nil
+			return Text{strings.Repeat(text.S, n), strings.Repeat(text.By, n), text.safe}
 		}
 		list := make([]any, 0, n*len(left))
 		for range n {
 			list = append(list, left...)
 		}
-		return asTuple(a, list), nil
+		return asTuple(a, list)
 	case op == "+" && isText:
 		if t, ok := b.(Text); ok {
 			return f.concat([]Text{text, t})
 		}
 	case op == "+" && isList:
-		right, ok := listOf(b)
-		if _, isTuple := b.(tuple); ok && isTuple == (typeOf(a) == "a tuple") {
-			if err := f.each(len(left)+len(right), 16); err != nil {
-				return nil, err
-			}
-			return asTuple(a, append(append([]any{}, left...), right...)), nil
+		if right, ok := listOf(b); ok && typeOf(a) == typeOf(b) {
+			f.each(len(left)+len(right), 16)
+			return asTuple(a, append(append([]any{}, left...), right...))
 		}
 	case op == "%" && isText:
 		list, ok := b.(tuple)
@@ -57,13 +50,13 @@ func (f *frame) binary(op string, a, b any) (any, error) {
 	x, ok := numeric(a)
 	y, both := numeric(b)
 	if !ok || !both {
-		return nil, errors.Errorf("cannot compute %s %s %s", typeOf(a), op, typeOf(b))
+		panic(failure("cannot compute %s %s %s", typeOf(a), op, typeOf(b)))
 	}
 	return floats(op, x, y)
 }
 
 // integers computes with whole numbers of 64 bits.
-func integers(op string, x, y int) (any, error) {
+func integers(op string, x, y int) int {
 	z, fits := 0, true
 	switch op {
 	case "+":
@@ -75,35 +68,33 @@ func integers(op string, x, y int) (any, error) {
 	case "*":
 		z, fits = product(x, y)
 	case "**":
-		z = 1
-		for ; y > 0 && fits; y >>= 1 {
+		for z = 1; y > 0 && fits; y >>= 1 {
 			if y&1 > 0 {
 				z, fits = product(z, x)
 			}
-			if square, ok := product(x, x); ok || y == 1 {
+			if square, ok := product(x, x); ok {
 				x = square
-			} else {
+			} else if y > 1 {
 				fits = false
 			}
 		}
 	default:
 		if y == 0 {
-			return nil, errors.Errorf("cannot compute %d %s 0", x, op)
+			panic(failure("cannot compute %d %s 0", x, op))
 		}
 		quotient, rest := x/y, x%y
 		if rest != 0 && (rest < 0) != (y < 0) {
 			quotient, rest = quotient-1, rest+y
 		}
-		if z = quotient; op == "%" {
-			z = rest
-		} else {
-			fits = x != math.MinInt || y != -1
+		if op == "%" {
+			return rest
 		}
+		z, fits = quotient, x != math.MinInt || y != -1
 	}
 	if !fits {
-		return nil, errors.Errorf("%s has a result of more than 64 bits", op)
+		panic(failure("%s has a result of more than 64 bits", op))
 	}
-	return z, nil
+	return z
 }
 
 func product(x, y int) (int, bool) {
@@ -121,33 +112,35 @@ func magnitude(x int) uint64 {
 	return uint64(x)
 }
 
-func floats(op string, x, y float64) (any, error) {
-	if y == 0 && op != "+" && op != "-" && op != "*" && op != "**" {
-		return nil, errors.Errorf("cannot compute %v %s 0", x, op)
-	}
+func floats(op string, x, y float64) float64 {
 	switch op {
 	case "+":
-		return x + y, nil
+		return x + y
 	case "-":
-		return x - y, nil
+		return x - y
 	case "*":
-		return x * y, nil
-	case "/":
-		return x / y, nil
-	case "//":
-		return math.Floor(x / y), nil
-	case "%":
-		rest := math.Mod(x, y)
-		if rest != 0 && (rest < 0) != (y < 0) {
-			rest += y
+		return x * y
+	case "**":
+		z := math.Pow(x, y)
+		if math.IsNaN(z) && !math.IsNaN(x) && !math.IsNaN(y) || math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
+			panic(failure("cannot compute %v ** %v", x, y))
 		}
-		return rest, nil
+		return z
 	}
-	z := math.Pow(x, y)
-	if math.IsNaN(z) && !math.IsNaN(x) && !math.IsNaN(y) || math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
-		return nil, errors.Errorf("cannot compute %v ** %v", x, y)
+	if y == 0 {
+		panic(failure("cannot compute %v %s 0", x, op))
 	}
-	return z, nil
+	switch op {
+	case "/":
+		return x / y
+	case "//":
+		return math.Floor(x / y)
+	}
+	rest := math.Mod(x, y)
+	if rest != 0 && (rest < 0) != (y < 0) {
+		rest += y
+	}
+	return rest
 }
 
 func numeric(v any) (x float64, ok bool) {

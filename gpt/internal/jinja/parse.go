@@ -1,10 +1,6 @@
 package jinja
 
-import (
-	"slices"
-
-	"github.com/pkg/errors"
-)
+import "slices"
 
 // parser turns the tokens of a template into functions.
 type parser struct {
@@ -16,7 +12,7 @@ type parser struct {
 }
 
 // body evaluates statements. It returns how they end.
-type body func(*frame) (leave, error)
+type body func(*frame) leave
 
 // leave is the way in which statements end.
 type leave int
@@ -43,8 +39,10 @@ func (p *parser) next() piece {
 	return t
 }
 
-func (p *parser) fail(format string, args ...any) error {
-	return at(errors.Errorf(format, args...), p.peek().line)
+// fail returns a fault at the next token.
+func (p *parser) fail(format string, args ...any) fault {
+	p.line = p.peek().line
+	return failure(format, args...)
 }
 
 // is reports whether the next token is that operator or word.
@@ -62,331 +60,225 @@ func (p *parser) accept(text string) bool {
 	return ok
 }
 
-func (p *parser) want(text string) error {
+func (p *parser) want(text string) {
 	if !p.accept(text) {
-		return p.fail("got %.32q, want %s", p.peek().text, text)
+		panic(p.fail("got %.32q, want %s", p.peek().text, text))
 	}
-	return nil
 }
 
-func (p *parser) end(k kind) error {
+// comma skips a comma, which may be left out before the end of a list.
+func (p *parser) comma(end string) {
+	if !p.accept(",") && !p.is(end) {
+		p.want(end)
+	}
+}
+
+func (p *parser) end(k kind) {
 	if p.peek().kind != k {
-		return p.fail("got %.32q, want the end of the tag", p.peek().text)
+		panic(p.fail("got %.32q, want the end of the tag", p.peek().text))
 	}
 	p.next()
-	return nil
 }
 
-func (p *parser) name() (string, error) {
-	if p.peek().kind == name {
-		return p.next().text, nil
+func (p *parser) name() string {
+	if p.peek().kind != name {
+		panic(p.fail("got %.32q, want a name", p.peek().text))
 	}
-	return "", p.fail("got %.32q, want a name", p.peek().text)
+	return p.next().text
 }
 
-// enter counts nested expressions and statements, until done is called.
-func (p *parser) enter() (done func(), err error) {
+// enter counts nested expressions and statements, until the function that it returns is called.
+func (p *parser) enter() (done func()) {
 	if p.nested++; p.nested > maxNested {
-		return nil, p.fail("more than %d expressions and statements within each other", maxNested)
+		panic(p.fail("more than %d expressions and statements within each other", maxNested))
 	}
-	return func() { p.nested-- }, nil
+	return func() { p.nested-- }
 }
 
 // block parses up to a tag with one of the words, which remains, or up to the end of the template.
-func (p *parser) block(until ...string) (body, error) {
-	done, err := p.enter()
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+func (p *parser) block(until ...string) body {
+	defer p.enter()()
 	var list []body
 	for {
-		var b body
-		var err error
 		switch t := p.peek(); t.kind {
 		case endOfFile:
 			if len(until) > 0 {
-				return nil, p.fail("a statement has no %s", until[len(until)-1])
+				panic(p.fail("a statement has no %s", until[len(until)-1]))
 			}
-			return sequence(list), nil
+			return sequence(list)
 		case data:
 			p.next()
 			text := plain(t.text)
-			b = func(f *frame) (leave, error) { return onward, f.write(text) }
+			list = append(list, func(f *frame) leave {
+				f.write(text)
+				return onward
+			})
 		case beginOut:
 			p.next()
-			b, err = p.output()
+			list = append(list, lined(t.line, written(p.tuple())))
+			p.end(endOut)
 		default: // beginTag
 			if slices.Contains(until, p.after(1).text) {
-				return sequence(list), nil
+				return sequence(list)
 			}
 			p.next()
-			b, err = p.statement()
+			list = append(list, lined(t.line, p.statement()))
 		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, b)
+	}
+}
+
+// lined returns a body with the line that its faults have.
+func lined(line int, b body) body {
+	return func(f *frame) leave {
+		f.line = line
+		return b(f)
 	}
 }
 
 // inside parses the end of a tag and all up to the tag with the word, which it skips.
-func (p *parser) inside(until string) (b body, err error) {
-	if err = p.end(endTag); err == nil {
-		if b, err = p.block(until); err == nil {
-			p.next()
-			p.next()
-			err = p.end(endTag)
-		}
-	}
-	return b, err
+func (p *parser) inside(until string) body {
+	p.end(endTag)
+	b := p.block(until)
+	p.next()
+	p.next()
+	p.end(endTag)
+	return b
 }
 
 func sequence(list []body) body {
-	return func(f *frame) (leave, error) {
+	return func(f *frame) leave {
 		for _, b := range list {
-			if err := f.step(); err != nil {
-				return onward, err
-			}
-			if l, err := b(f); err != nil || l != onward {
-				return l, err
+			f.step()
+			if how := b(f); how != onward {
+				return how
 			}
 		}
-		return onward, nil
+		return onward
 	}
 }
 
-func (p *parser) output() (body, error) {
-	line := p.peek().line
-	e, err := p.tuple()
-	if err != nil {
-		return nil, err
-	}
-	return func(f *frame) (leave, error) {
-		v, err := e(f)
-		var t Text
-		if err == nil {
-			t, err = f.show(v)
-		}
-		if err == nil {
-			err = f.write(t)
-		}
-		return onward, at(err, line)
-	}, p.end(endOut)
-}
-
-func (p *parser) statement() (body, error) {
-	line := p.peek().line
-	word, err := p.name()
-	if err != nil {
-		return nil, err
-	}
-	var b body
-	switch word {
+func (p *parser) statement() body {
+	switch word := p.name(); word {
 	case "if":
-		b, err = p.conditional()
+		return p.conditional()
 	case "for":
-		b, err = p.loop()
+		return p.loop()
 	case "set":
-		b, err = p.set()
+		return p.set()
 	case "macro":
-		b, err = p.macro()
+		return p.macro()
 	case "call":
-		b, err = p.callBlock()
+		return p.callBlock()
 	case "filter":
-		b, err = p.filterBlock()
+		ops := append([]op{p.filter()}, p.filters()...)
+		return written(applied(captured(p.inside("endfilter")), ops))
 	case "generation": // Hugging Face's mark of the tokens to learn
-		b, err = p.inside("endgeneration")
+		return p.inside("endgeneration")
 	case "break", "continue":
+		p.end(endTag)
 		how := map[string]leave{"break": breaks, "continue": continues}[word]
-		b, err = func(*frame) (leave, error) { return how, nil }, p.end(endTag)
+		return func(*frame) leave { return how }
 	default:
-		err = p.fail("unknown statement %.32q", word)
+		panic(p.fail("unknown statement %.32q", word))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return func(f *frame) (leave, error) {
-		l, err := b(f)
-		return l, at(err, line)
-	}, nil
-}
-
-// lined is an error with the line of the template that it comes from.
-type lined struct{ error }
-
-// at adds a line to an error that has none.
-func at(err error, line int) error {
-	if err == nil || errors.As(err, &lined{}) {
-		return err
-	}
-	return lined{errors.WithMessagef(err, "line %d", line)}
 }
 
 // conditional parses the rest of {% if … %}, up to {% endif %}.
-func (p *parser) conditional() (body, error) {
+func (p *parser) conditional() body {
 	var tests []expr
 	var bodies []body
-	for word := "if"; word != "endif"; {
-		test := constant(true)
-		ends := []string{"endif"}
-		var err error
+	for word := "if"; word != "endif"; word = p.next().text {
+		test, ends := constant(true), []string{"endif"}
 		if word != "else" {
-			test, err = p.tuple()
-			ends = []string{"elif", "else", "endif"}
+			test, ends = p.tuple(), []string{"elif", "else", "endif"}
 		}
-		if err == nil {
-			err = p.end(endTag)
-		}
-		if err != nil {
-			return nil, err
-		}
-		b, err := p.block(ends...)
-		if err != nil {
-			return nil, err
-		}
-		tests, bodies = append(tests, test), append(bodies, b)
+		p.end(endTag)
+		tests, bodies = append(tests, test), append(bodies, p.block(ends...))
 		p.next()
-		word = p.next().text
 	}
-	return func(f *frame) (leave, error) {
+	p.end(endTag)
+	return func(f *frame) leave {
 		for i, test := range tests {
-			v, err := test(f)
-			if err != nil {
-				return onward, err
-			}
-			if truth(v) {
+			if truth(test(f)) {
 				return bodies[i](f)
 			}
-			if err := f.step(); err != nil {
-				return onward, err
-			}
+			f.step()
 		}
-		return onward, nil
-	}, p.end(endTag)
+		return onward
+	}
 }
 
 // targets parses the names that a statement sets: x, or x, y, also in parentheses.
-func (p *parser) targets() (names []string, err error) {
+func (p *parser) targets() (names []string) {
 	inside := p.accept("(")
-	for {
-		n, err := p.name()
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, n)
-		if !p.accept(",") {
-			break
-		}
+	for names = append(names, p.name()); p.accept(","); {
+		names = append(names, p.name())
 	}
 	if inside {
-		err = p.want(")")
+		p.want(")")
 	}
-	return names, err
+	return names
 }
 
 // assign sets names to a value, or to the items of a value.
-func (f *frame) assign(names []string, v any) error {
+func (f *frame) assign(names []string, v any) {
+	f.step()
 	if len(names) == 1 {
 		f.vars[names[0]] = v
-		return f.step()
+		return
 	}
-	list, err := f.items(v)
-	if err == nil && len(list) != len(names) {
-		err = errors.Errorf("got %d values for %d names", len(list), len(names))
-	}
-	if err != nil {
-		return err
+	list := f.items(v)
+	if len(list) != len(names) {
+		panic(failure("got %d values for %d names", len(list), len(names)))
 	}
 	for i, n := range names {
 		f.vars[n] = list[i]
 	}
-	return f.step()
 }
 
 // set parses the rest of {% set x = … %}, {% set x, y = … %}, {% set ns.x = … %} or {% set x %}…{% endset %}.
-func (p *parser) set() (body, error) {
-	names, err := p.targets()
-	if err != nil {
-		return nil, err
-	}
-	attribute := ""
+func (p *parser) set() body {
+	names, attribute := p.targets(), ""
 	if len(names) == 1 && p.accept(".") {
-		if attribute, err = p.name(); err != nil {
-			return nil, err
-		}
+		attribute = p.name()
 	}
 	var value expr
 	if p.accept("=") {
-		if value, err = p.tuple(); err == nil {
-			err = p.end(endTag)
-		}
+		value = p.tuple()
+		p.end(endTag)
 	} else {
-		value, err = p.filtered("endset")
+		ops := p.filters()
+		value = applied(captured(p.inside("endset")), ops)
 	}
-	return func(f *frame) (leave, error) {
-		v, err := value(f)
-		if err != nil || attribute == "" {
-			if err == nil {
-				err = f.assign(names, v)
-			}
-			return onward, err
+	return func(f *frame) leave {
+		v := value(f)
+		if attribute == "" {
+			f.assign(names, v)
+			return onward
 		}
 		to, ok := f.find(names[0]).(namespace)
 		if !ok {
-			return onward, errors.Errorf("%s is no namespace, so %s.%s cannot be set", names[0], names[0], attribute)
+			panic(failure("%s is no namespace, so %s.%s cannot be set", names[0], names[0], attribute))
 		}
-		return onward, f.put(to.Object, plain(attribute), v)
-	}, err
-}
-
-// filtered parses filters and a body, and returns the text of the body after the filters.
-func (p *parser) filtered(until string) (expr, error) {
-	ops, err := p.filters()
-	if err != nil {
-		return nil, err
+		f.put(to.Object, plain(attribute), v)
+		return onward
 	}
-	b, err := p.inside(until)
-	return applied(captured(b), ops), err
-}
-
-// filterBlock parses the rest of {% filter … %}…{% endfilter %}.
-func (p *parser) filterBlock() (body, error) {
-	first, err := p.filter()
-	if err != nil {
-		return nil, err
-	}
-	ops, err := p.filters()
-	if err != nil {
-		return nil, err
-	}
-	b, err := p.inside("endfilter")
-	return written(applied(captured(b), append([]op{first}, ops...))), err
 }
 
 // written writes the text of an expression.
 func written(e expr) body {
-	return func(f *frame) (leave, error) {
-		v, err := e(f)
-		if err != nil {
-			return onward, err
-		}
-		t, err := f.show(v)
-		if err != nil {
-			return onward, err
-		}
-		return onward, f.write(t)
+	return func(f *frame) leave {
+		f.write(f.show(e(f)))
+		return onward
 	}
 }
 
 // captured returns the text that statements write.
 func captured(b body) expr {
-	return func(f *frame) (any, error) {
+	return func(f *frame) any {
 		inside := f.inner()
 		inside.out = &output{}
-		if _, err := b(inside); err != nil {
-			return nil, err
-		}
+		b(inside)
 		return f.concat(inside.out.parts)
 	}
 }

@@ -4,120 +4,95 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/pkg/errors"
 )
 
 // op changes a value: an attribute, an item, a call, a filter or a test.
-type op func(f *frame, v any) (any, error)
+type op func(f *frame, v any) any
 
 // applied returns the value of an expression after ops.
 func applied(e expr, ops []op) expr {
 	if len(ops) == 0 {
 		return e
 	}
-	return func(f *frame) (any, error) {
-		v, err := e(f)
+	return func(f *frame) any {
+		v := e(f)
 		for _, o := range ops {
-			if err == nil {
-				err = f.step()
-			}
-			if err != nil {
-				return nil, err
-			}
-			v, err = o(f, v)
+			f.step()
+			v = o(f, v)
 		}
-		return v, err
+		return v
 	}
 }
 
 // postfix parses attributes, items and calls.
-func (p *parser) postfix() (ops []op, err error) {
-	for err == nil {
-		var o op
+func (p *parser) postfix() (ops []op) {
+	for {
 		switch {
 		case p.accept("."):
 			if k := p.peek().kind; k != name && k != number {
-				return nil, p.fail("got %.32q, want the name of an attribute", p.peek().text)
+				panic(p.fail("got %.32q, want the name of an attribute", p.peek().text))
 			}
-			o = dotted(plain(p.next().text))
+			ops = append(ops, dotted(plain(p.next().text)))
 			p.called = nil
 		case p.accept("["):
-			o, err = p.item()
+			ops = append(ops, p.item())
 			p.called = nil
 		case p.is("("):
-			o, err = p.call()
+			ops = append(ops, p.call())
 		default:
-			return ops, nil
+			return ops
 		}
-		ops = append(ops, o)
 	}
-	return ops, err
 }
 
 // filters parses filters and tests, and calls of their results.
-func (p *parser) filters() (ops []op, err error) {
-	for err == nil {
-		var o op
+func (p *parser) filters() (ops []op) {
+	for {
 		switch {
 		case p.is("|"):
 			p.next()
-			o, err = p.filter()
+			ops = append(ops, p.filter())
 		case p.accept("is"):
-			o, err = p.test()
+			ops = append(ops, p.test())
 		case p.is("("):
-			o, err = p.call()
+			ops = append(ops, p.call())
 		default:
-			return ops, nil
+			return ops
 		}
-		ops = append(ops, o)
 	}
-	return ops, err
 }
 
 // item parses the rest of a[i] or a[i:j:k].
-func (p *parser) item() (op, error) {
+func (p *parser) item() op {
 	var bounds [3]expr
 	parts := 0
 	for {
 		if !p.is(":") && !p.is("]") {
-			e, err := p.expression()
-			if err != nil {
-				return nil, err
-			}
-			bounds[parts] = e
+			bounds[parts] = p.expression()
 		}
 		if !p.accept(":") {
 			break
 		}
 		if parts++; parts > 2 {
-			return nil, p.fail("a slice has more than three numbers")
+			panic(p.fail("a slice has more than three numbers"))
 		}
 	}
-	if err := p.want("]"); err != nil {
-		return nil, err
-	}
-	if parts > 0 {
-		return func(f *frame, v any) (any, error) { return f.sliced(v, bounds) }, nil
-	}
+	p.want("]")
 	key := bounds[0]
-	if key == nil {
-		return nil, p.fail("want a value between [ and ]")
+	switch {
+	case parts > 0:
+		return func(f *frame, v any) any { return f.sliced(v, bounds) }
+	case key == nil:
+		panic(p.fail("want a value between [ and ]"))
 	}
-	return func(f *frame, v any) (any, error) {
-		k, err := key(f)
-		if err != nil {
-			return nil, err
-		}
-		return f.item(v, k)
-	}, nil
+	return func(f *frame, v any) any { return f.item(v, key(f)) }
 }
 
 // dotted returns a.b: an attribute or, if there is none, an item.
 func dotted(key Text) op {
-	return func(f *frame, v any) (any, error) {
+	return func(f *frame, v any) any {
 		if m, ok := f.attribute(v, key.S); ok {
-			return m, nil
+			return m
 		}
 		return f.item(v, key)
 	}
@@ -139,10 +114,11 @@ func (f *frame) attribute(v any, key string) (any, bool) {
 }
 
 // item returns a[key].
-func (f *frame) item(v, key any) (any, error) {
+func (f *frame) item(v, key any) any {
 	if u, ok := v.(undefined); ok {
-		return nil, errors.Errorf("%s is undefined, so it has no item", u.name)
+		panic(failure("%s is undefined, so it has no item", u.name))
 	}
+	f.reads(key)
 	if i, ok := key.(int); ok {
 		if t, isText := v.(Text); isText {
 			return f.letter(t, i)
@@ -152,9 +128,9 @@ func (f *frame) item(v, key any) (any, error) {
 				i += len(list)
 			}
 			if i >= 0 && i < len(list) {
-				return list[i], nil
+				return list[i]
 			}
-			return undefined{"an item"}, nil
+			return undefined{"an item"}
 		}
 	}
 	name, isText := key.(Text)
@@ -163,34 +139,31 @@ func (f *frame) item(v, key any) (any, error) {
 		o, ok = n.Object, true
 	}
 	if ok {
-		if e, ok, err := f.get(o, key); ok || err != nil {
-			return e, err
+		if e, ok := f.get(o, key); ok {
+			return e
 		}
 	}
-	if err := f.reads(key); err != nil {
-		return nil, err
-	}
 	if !isText {
-		return undefined{"an item"}, nil
+		return undefined{"an item"}
 	}
 	if m, ok := f.attribute(v, name.S); ok {
-		return m, nil
+		return m
 	}
-	return undefined{strings.ToValidUTF8(name.S[:min(len(name.S), 64)], "")}, nil
+	return undefined{strings.ToValidUTF8(name.S[:min(len(name.S), 64)], "")}
 }
 
 // letter returns a character of a text.
-func (f *frame) letter(t Text, i int) (any, error) {
-	n, err := f.length(t)
+func (f *frame) letter(t Text, i int) any {
+	n := f.length(t)
 	if i < 0 {
 		i += n
 	}
-	if err != nil || i < 0 || i >= n {
-		return undefined{"an item"}, err
+	if i < 0 || i >= n {
+		return undefined{"an item"}
 	}
 	at := offset(t.S, 0, i)
 	_, size := utf8.DecodeRuneInString(t.S[at:])
-	return t.slice(at, at+size), nil
+	return t.slice(at, at+size)
 }
 
 // offset returns the byte at which the character n after the one at byte at begins.
@@ -202,36 +175,24 @@ func offset(s string, at, n int) int {
 	return at
 }
 
-func (f *frame) sliced(v any, bounds [3]expr) (any, error) {
+func (f *frame) sliced(v any, bounds [3]expr) any {
 	var at [3]any
 	for i, b := range bounds {
 		if b == nil {
 			continue
 		}
-		var err error
-		if at[i], err = b(f); err != nil {
-			return nil, err
-		}
+		at[i] = b(f)
 		if _, whole := at[i].(int); !whole && at[i] != nil {
-			return nil, errors.Errorf("got %s in a slice, want a whole number", typeOf(at[i]))
+			panic(failure("got %s in a slice, want a whole number", typeOf(at[i])))
 		}
 	}
 	t, isText := v.(Text)
 	list, ok := listOf(v)
 	if !ok && !isText {
-		return nil, errors.Errorf("cannot slice %s", typeOf(v))
+		panic(failure("cannot slice %s", typeOf(v)))
 	}
-	n, err := f.length(v)
-	if err != nil {
-		return nil, err
-	}
-	from, count, step, err := slice(n, at)
-	if err == nil {
-		err = f.each(count, 16)
-	}
-	if err != nil {
-		return nil, err
-	}
+	from, count, step := slice(f.length(v), at)
+	f.each(count, 16)
 	if isText {
 		return f.letters(t, from, count, step)
 	}
@@ -239,21 +200,19 @@ func (f *frame) sliced(v any, bounds [3]expr) (any, error) {
 	for k := range part {
 		part[k] = list[from+k*step]
 	}
-	return asTuple(v, part), nil
+	return asTuple(v, part)
 }
 
 // letters returns count characters of a text, from one on, in steps.
-func (f *frame) letters(t Text, from, count, step int) (any, error) {
+func (f *frame) letters(t Text, from, count, step int) any {
 	if count == 0 {
-		return Text{}, nil
+		return Text{}
 	}
 	if step == 1 {
 		at := offset(t.S, 0, from)
-		return t.slice(at, offset(t.S, at, count)), nil
+		return t.slice(at, offset(t.S, at, count))
 	}
-	if err := f.each(len(t.S), 24); err != nil {
-		return nil, err
-	}
+	f.each(len(t.S), 24)
 	starts := make([]int, 0, len(t.S)+1)
 	for at := range t.S {
 		starts = append(starts, at)
@@ -264,17 +223,17 @@ func (f *frame) letters(t Text, from, count, step int) (any, error) {
 		i := from + k*step
 		s, by = append(s, t.S[starts[i]:starts[i+1]]...), append(by, t.By[starts[i]:starts[i+1]]...)
 	}
-	return Text{string(s), string(by), t.safe}, nil
+	return Text{string(s), string(by), t.safe}
 }
 
 // slice returns the first index, the number of items and the step of a slice of n items, as Python does.
-func slice(n int, at [3]any) (from, count, step int, err error) {
+func slice(n int, at [3]any) (from, count, step int) {
 	step = 1
 	if s, ok := at[2].(int); ok {
 		step = s
 	}
 	if step == 0 {
-		return 0, 0, 0, errors.New("a slice has the step 0")
+		panic(failure("a slice has the step 0"))
 	}
 	low, high := 0, n
 	if step < 0 {
@@ -290,18 +249,18 @@ func slice(n int, at [3]any) (from, count, step int, err error) {
 		}
 		return min(max(i, low), high)
 	}
+	stride := uint64(step)
 	if step > 0 {
-		from, count = bound(at[0], low), bound(at[1], high)
-		if count -= from; count > 0 {
-			count = 1 + (count-1)/step
-		}
-		return from, max(count, 0), step, nil
+		from = bound(at[0], low)
+		count = bound(at[1], high) - from
+	} else {
+		from, stride = bound(at[0], high), -stride
+		count = from - bound(at[1], low)
 	}
-	from = bound(at[0], high)
-	if count = from - bound(at[1], low); count > 0 {
-		count = 1 + int(uint64(count-1)/-uint64(step))
+	if count > 0 {
+		count = 1 + int(uint64(count-1)/stride)
 	}
-	return from, max(count, 0), step, nil
+	return from, max(count, 0), step
 }
 
 // argument is a value in a call, with its name if it has one.
@@ -317,10 +276,10 @@ type arguments struct {
 }
 
 // arguments parses the arguments of a call, if there are any.
-func (p *parser) arguments() (*arguments, error) {
+func (p *parser) arguments() *arguments {
 	a := &arguments{}
 	if !p.accept("(") {
-		return a, nil
+		return a
 	}
 	for !p.accept(")") {
 		called := ""
@@ -328,106 +287,71 @@ func (p *parser) arguments() (*arguments, error) {
 			called = p.next().text
 			p.next()
 		}
-		e, err := p.expression()
-		if err == nil && !p.accept(",") && !p.is(")") {
-			err = p.want(")")
-		}
-		if err != nil {
-			return nil, err
-		}
-		a.names, a.list = append(a.names, called), append(a.list, e)
+		a.names, a.list = append(a.names, called), append(a.list, p.expression())
+		p.comma(")")
 	}
-	return a, nil
+	return a
 }
 
-func (a *arguments) values(f *frame) ([]argument, error) {
+func (a *arguments) values(f *frame) []argument {
+	f.each(len(a.list), 64)
 	list := make([]argument, len(a.list))
 	for i, e := range a.list {
-		v, err := e(f)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = argument{a.names[i], v}
+		list[i] = argument{a.names[i], e(f)}
 	}
-	return list, f.each(len(list), 64)
+	return list
 }
 
 // call parses the arguments of a call.
-func (p *parser) call() (op, error) {
-	a, err := p.arguments()
+func (p *parser) call() op {
+	a := p.arguments()
 	p.called = a
-	return func(f *frame, v any) (any, error) {
+	return func(f *frame, v any) any {
 		call, ok := v.(function)
 		if again, is := v.(*iteration); is {
 			call, ok = again.again, true
 		}
 		if !ok {
-			return nil, errors.Errorf("%s cannot be called", typeOf(v))
+			panic(failure("%s cannot be called", typeOf(v)))
 		}
-		list, err := a.values(f)
-		if err != nil {
-			return nil, err
-		}
-		if err := f.enter(); err != nil {
-			return nil, err
-		}
-		defer f.leave()
-		return call(f, list)
-	}, err
+		list, line := a.values(f), f.line
+		f.enter()
+		v = call(f, list)
+		f.leave()
+		f.line = line
+		return v
+	}
 }
 
 // filter parses the name and the arguments of a filter. One that is unknown is an error where it is reached.
-func (p *parser) filter() (op, error) {
-	called, err := p.name()
-	if err != nil {
-		return nil, err
-	}
-	a, err := p.arguments()
+func (p *parser) filter() op {
+	called := p.name()
+	a, row := p.arguments(), p.tables.filters[called]
 	p.called = nil
-	row, ok := p.tables.filters[called]
-	return func(f *frame, v any) (any, error) {
-		if !ok {
-			return nil, errors.Errorf("unknown filter %.32q", called)
+	return func(f *frame, v any) any {
+		if row.do == nil {
+			panic(failure("unknown filter %.32q", called))
 		}
-		list, err := a.values(f)
-		if err != nil {
-			return nil, err
-		}
-		return row.apply(f, called, v, list)
-	}, err
+		return row.apply(f, called, v, a.values(f))
+	}
 }
 
 // test parses the rest of a is [not] b. A test that is unknown is an error where it is reached.
-func (p *parser) test() (op, error) {
+func (p *parser) test() op {
 	not := p.accept("not")
-	called, err := p.name()
-	if err != nil {
-		return nil, err
-	}
-	a := &arguments{}
-	switch t := p.peek(); {
-	case p.is("("):
-		a, err = p.arguments()
-	case t.kind == name && !slices.Contains([]string{"else", "or", "and", "if", "is", "in", "not"}, t.text),
-		t.kind == quoted, t.kind == number, p.is("["), p.is("{"):
-		var e expr
-		if e, err = p.primary(); err == nil {
-			var ops []op
-			ops, err = p.postfix()
-			a = &arguments{[]string{""}, []expr{applied(e, ops)}}
-		}
+	called := p.name()
+	a, row := p.arguments(), p.tables.tests[called]
+	t := p.peek()
+	if len(a.list) == 0 && (t.kind == quoted || t.kind == number || p.is("[") || p.is("{") ||
+		t.kind == name && !slices.Contains([]string{"else", "or", "and", "if", "is", "in", "not"}, t.text)) {
+		e := p.primary()
+		a = &arguments{[]string{""}, []expr{applied(e, p.postfix())}}
 	}
 	p.called = nil
-	row, ok := p.tables.tests[called]
-	return func(f *frame, v any) (any, error) {
-		if !ok {
-			return nil, errors.Errorf("unknown test %.32q", called)
+	return func(f *frame, v any) any {
+		if row.do == nil {
+			panic(failure("unknown test %.32q", called))
 		}
-		list, err := a.values(f)
-		if err != nil {
-			return nil, err
-		}
-		is, err := row.apply(f, called, v, list)
-		return truth(is) != not, err
-	}, err
+		return truth(row.apply(f, called, v, a.values(f))) != not
+	}
 }

@@ -7,67 +7,41 @@ import (
 
 // tests returns the tests of a is b by name.
 func tests() map[string]row {
+	when := func(is func(v any) bool) row { return row{"", func(_ *frame, v any, _ args) any { return is(v) }} }
 	is := func(kinds ...string) row {
-		return row{"", func(_ *frame, v any, _ args) (any, error) {
-			kind := typeOf(v)
-			if _, missing := v.(undefined); missing {
-				kind = "undefined"
-			}
-			return slices.Contains(kinds, kind), nil
-		}}
-	}
-	not := func(r row) row {
-		return row{r.params, func(f *frame, v any, a args) (any, error) {
-			is, err := r.do(f, v, a)
-			return !truth(is), err
-		}}
+		return when(func(v any) bool {
+			_, missing := v.(undefined)
+			return slices.Contains(kinds, typeOf(v)) || missing && slices.Contains(kinds, "undefined")
+		})
 	}
 	compares := func(op string) row {
-		return row{"other", func(f *frame, v any, a args) (any, error) { return f.comparison(op, v, a.at[0]) }}
+		return row{"other", func(f *frame, v any, a args) any { return f.comparison(op, v, a.at[0]) }}
 	}
-	value := func(want any) row {
-		return row{"", func(_ *frame, v any, _ args) (any, error) { return v == want, nil }}
+	divided := func(rest int) row {
+		return row{"", func(f *frame, v any, _ args) any { return f.equal(f.binary("%", v, 2), rest) }}
 	}
-	divided := func(by, rest int) row {
-		return row{"", func(f *frame, v any, _ args) (any, error) {
-			got, err := f.binary("%", v, by)
-			return got == rest || got == float64(rest), err
-		}}
-	}
-	cased := func(name string, has func(s string) string) row {
-		return row{"", func(f *frame, v any, _ args) (any, error) {
-			t, err := f.show(v)
-			if err == nil {
-				err = f.each(len(t.S), 4)
-			}
-			return err == nil && has(t.S) == t.S && strings.ToLower(t.S) != strings.ToUpper(t.S), err
+	cased := func(change func(s string) string) row {
+		return row{"", func(f *frame, v any, _ args) any {
+			s := f.show(v).S
+			f.each(len(s), 6)
+			return change(s) == s && strings.ToLower(s) != strings.ToUpper(s)
 		}}
 	}
 	return map[string]row{
-		"undefined": is("undefined"), "defined": not(is("undefined")), "none": is("none"), "string": is("a text"),
+		"undefined": is("undefined"), "none": is("none"), "string": is("a text"),
 		"number": is("a number", "a truth value"), "boolean": is("a truth value"), "mapping": is("an object"),
 		"callable": is("a function"), "iterable": is("a list", "a tuple", "a text", "an object", "undefined"),
 		"sequence": is("a list", "a tuple", "a text", "an object", "undefined"),
-		"integer": {"", func(_ *frame, v any, _ args) (any, error) {
-			_, is := v.(int)
-			return is, nil
+		"defined":  when(func(v any) bool { _, missing := v.(undefined); return !missing }),
+		"integer":  when(func(v any) bool { _, is := v.(int); return is }),
+		"float":    when(func(v any) bool { _, is := v.(float64); return is }),
+		"true":     when(func(v any) bool { return v == true }),
+		"false":    when(func(v any) bool { return v == false }),
+		"odd":      divided(1), "even": divided(0), "lower": cased(strings.ToLower), "upper": cased(strings.ToUpper),
+		"divisibleby": {"num", func(f *frame, v any, a args) any { return f.equal(f.binary("%", v, a.at[0]), 0) }},
+		"sameas": {"other", func(f *frame, v any, a args) any {
+			return typeOf(v) == typeOf(a.at[0]) && f.equal(v, a.at[0])
 		}},
-		"float": {"", func(_ *frame, v any, _ args) (any, error) {
-			_, is := v.(float64)
-			return is, nil
-		}},
-		"true": value(true), "false": value(false), "odd": divided(2, 1), "even": divided(2, 0),
-		"divisibleby": {"num", func(f *frame, v any, a args) (any, error) {
-			rest, err := f.binary("%", v, a.at[0])
-			return rest == 0 || rest == 0.0, err
-		}},
-		"sameas": {"other", func(f *frame, v any, a args) (any, error) {
-			if typeOf(v) != typeOf(a.at[0]) {
-				return false, nil
-			}
-			return f.equal(v, a.at[0])
-		}},
-		"lower": cased("lower", strings.ToLower), "upper": cased("upper", strings.ToUpper),
 		"equalto": compares("=="), "eq": compares("=="), "ne": compares("!="), "lt": compares("<"),
 		"lessthan": compares("<"), "le": compares("<="), "gt": compares(">"), "greaterthan": compares(">"),
 		"ge": compares(">="), "in": compares("in"),

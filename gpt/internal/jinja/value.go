@@ -2,12 +2,12 @@ package jinja
 
 import (
 	"bytes"
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/pkg/errors"
 )
 
 // undefined is the value of a name that has none.
@@ -20,7 +20,7 @@ type tuple []any
 type namespace struct{ *Object }
 
 // function is a value that can be called.
-type function func(f *frame, list []argument) (any, error)
+type function func(f *frame, list []argument) any
 
 // Object is a dict: keys and their values in the order in which they were set. The zero value is empty.
 type Object struct {
@@ -44,35 +44,31 @@ func (o *Object) set(key, hash, value any) {
 }
 
 // get returns the value of a key.
-func (r *run) get(o *Object, key any) (v any, ok bool, err error) {
-	if err := r.reads(key); err != nil {
-		return nil, false, err
-	}
+func (r *run) get(o *Object, key any) (v any, ok bool) {
+	r.reads(key)
 	if hash, hashable := hashOf(key); hashable {
 		if i, ok := o.at[hash]; ok {
-			return o.values[i], true, nil
+			return o.values[i], true
 		}
 	}
-	return nil, false, nil
+	return nil, false
 }
 
 // reads counts the bytes of a key that is looked up.
-func (r *run) reads(key any) error {
+func (r *run) reads(key any) {
 	t, _ := key.(Text)
-	return r.spend(len(t.S))
+	r.spend(len(t.S))
 }
 
 // put sets the value of any key.
-func (r *run) put(o *Object, key, value any) error {
+func (r *run) put(o *Object, key, value any) {
 	hash, ok := hashOf(key)
 	if !ok {
-		return errors.Errorf("%s cannot be the key of an object", typeOf(key))
+		panic(failure("%s cannot be the key of an object", typeOf(key)))
 	}
-	if err := r.reads(key); err != nil {
-		return err
-	}
+	r.step()
+	r.reads(key)
 	o.set(key, hash, value)
-	return r.step()
 }
 
 // hashOf returns the same value for keys that are equal.
@@ -127,225 +123,186 @@ func truth(v any) bool {
 }
 
 // comparison returns whether a op b.
-func (f *frame) comparison(op string, a, b any) (is bool, err error) {
+func (f *frame) comparison(op string, a, b any) bool {
 	switch op {
 	case "==", "!=":
-		is, err = f.equal(a, b)
-		return is == (op == "=="), err
+		return f.equal(a, b) == (op == "==")
 	case "in", "not in":
-		is, err = f.contains(b, a)
-		return is == (op == "in"), err
+		return f.contains(b, a) == (op == "in")
 	}
-	order, err := f.compare(a, b)
-	if err != nil {
-		return false, errors.WithMessagef(err, "cannot compute %s %s %s", typeOf(a), op, typeOf(b))
-	}
-	switch op {
+	switch order := f.compare(a, b); op {
 	case "<":
-		return order == -1, nil
+		return order == -1
 	case ">":
-		return order == 1, nil
+		return order == 1
 	case "<=":
-		return order == -1 || order == 0, nil
+		return order == -1 || order == 0
+	default:
+		return order == 1 || order == 0
 	}
-	return order == 1 || order == 0, nil
 }
 
-// unordered is the result of a comparison with NaN.
-const unordered = 2
-
-// compare returns -1, 0 or 1 for numbers, texts, lists and tuples.
-func (r *run) compare(a, b any) (int, error) {
-	if err := r.enter(); err != nil {
-		return 0, err
-	}
+// compare returns -1, 0 or 1 for numbers, texts, lists and tuples, and 2 for a number that has no order with another.
+func (r *run) compare(a, b any) int {
+	r.enter()
 	defer r.leave()
 	if x, ok := a.(Text); ok {
 		if y, ok := b.(Text); ok {
-			if err := r.spend(min(len(x.S), len(y.S))); err != nil {
-				return 0, err
-			}
-			return strings.Compare(x.S, y.S), nil
+			r.spend(min(len(x.S), len(y.S)))
+			return strings.Compare(x.S, y.S)
 		}
 	}
 	if x, ok := numeric(a); ok {
 		if y, ok := numeric(b); ok {
 			switch {
 			case x < y:
-				return -1, nil
+				return -1
 			case x > y:
-				return 1, nil
+				return 1
 			case x == y:
-				return 0, nil
+				return 0
 			}
-			return unordered, nil
+			return 2
 		}
 	}
 	x, ok := listOf(a)
 	y, both := listOf(b)
 	if !ok || !both || typeOf(a) != typeOf(b) {
-		return 0, errors.Errorf("%s has no order with %s", typeOf(a), typeOf(b))
+		panic(failure("%s has no order with %s", typeOf(a), typeOf(b)))
 	}
 	for i := range min(len(x), len(y)) {
-		same, err := r.equal(x[i], y[i])
-		if err != nil {
-			return 0, err
-		}
-		if !same {
+		if !r.equal(x[i], y[i]) {
 			return r.compare(x[i], y[i])
 		}
 	}
-	return r.compare(len(x), len(y))
+	return cmp.Compare(len(x), len(y))
 }
 
 // equal reports whether two values are equal.
-func (r *run) equal(a, b any) (bool, error) {
-	if err := r.enter(); err != nil {
-		return false, err
-	}
+func (r *run) equal(a, b any) bool {
+	r.enter()
 	defer r.leave()
 	if x, ok := wholeOf(a); ok {
 		if y, ok := wholeOf(b); ok {
-			return x == y, nil
+			return x == y
 		}
 	}
 	if x, ok := numeric(a); ok {
 		y, ok := numeric(b)
-		return ok && x == y, nil
+		return ok && x == y
 	}
 	switch a := a.(type) {
 	case nil:
-		return b == nil, nil
+		return b == nil
 	case undefined:
 		_, ok := b.(undefined)
-		return ok, nil
+		return ok
 	case Text:
 		t, ok := b.(Text)
-		if err := r.spend(min(len(a.S), len(t.S))); err != nil {
-			return false, err
-		}
-		return ok && a.S == t.S, nil
+		r.spend(min(len(a.S), len(t.S)))
+		return ok && a.S == t.S
 	case *Object:
 		o, ok := b.(*Object)
 		if !ok || len(a.keys) != len(o.keys) {
-			return false, nil
+			return false
 		}
 		for i, key := range a.keys {
-			v, ok, err := r.get(o, key)
-			if !ok {
-				return false, err
-			}
-			if same, err := r.equal(a.values[i], v); !same {
-				return false, err
+			if v, ok := r.get(o, key); !ok || !r.equal(a.values[i], v) {
+				return false
 			}
 		}
-		return true, nil
+		return true
 	}
 	x, ok := listOf(a)
 	y, both := listOf(b)
-	if !ok || !both || len(x) != len(y) || typeOf(a) != typeOf(b) {
-		return false, nil
-	}
-	for i := range x {
-		if same, err := r.equal(x[i], y[i]); !same {
-			return false, err
-		}
-	}
-	return true, nil
+	return ok && both && typeOf(a) == typeOf(b) && slices.EqualFunc(x, y, r.equal)
 }
 
-func (r *run) contains(in, v any) (bool, error) {
+func (r *run) contains(in, v any) bool {
 	switch in := in.(type) {
 	case Text:
 		if t, ok := v.(Text); ok {
-			if err := r.spend(len(in.S) + len(t.S)); err != nil {
-				return false, err
-			}
-			return strings.Contains(in.S, t.S), nil
+			r.spend(len(in.S) + len(t.S))
+			return strings.Contains(in.S, t.S)
 		}
 	case *Object:
-		_, has, err := r.get(in, v)
-		return has, err
+		_, has := r.get(in, v)
+		return has
 	case undefined:
-		return false, nil
+		return false
 	}
 	list, ok := listOf(in)
 	if !ok {
-		return false, errors.Errorf("cannot find %s in %s", typeOf(v), typeOf(in))
+		panic(failure("cannot find %s in %s", typeOf(v), typeOf(in)))
 	}
-	for _, e := range list {
-		if same, err := r.equal(e, v); same || err != nil {
-			return same, err
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(list, func(e any) bool { return r.equal(e, v) })
 }
 
 // length returns the number of items of a value.
-func (r *run) length(v any) (int, error) {
+func (r *run) length(v any) int {
 	switch v := v.(type) {
 	case Text:
-		if err := r.spend(len(v.S)); err != nil {
-			return 0, err
-		}
-		return utf8.RuneCountInString(v.S), nil
+		r.spend(len(v.S))
+		return utf8.RuneCountInString(v.S)
 	case *Object:
-		return len(v.keys), nil
+		return len(v.keys)
 	case undefined:
-		return 0, nil
+		return 0
 	}
 	list, ok := listOf(v)
 	if !ok {
-		return 0, errors.Errorf("%s has no length", typeOf(v))
+		panic(failure("%s has no length", typeOf(v)))
 	}
-	return len(list), nil
+	return len(list)
 }
 
 // items returns the values of a loop: the elements of a list, the letters of a text or the keys of an object.
-func (r *run) items(v any) (list []any, err error) {
+func (r *run) items(v any) (list []any) {
 	switch v := v.(type) {
 	case Text:
-		n, err := r.length(v)
-		if err == nil {
-			err = r.each(n, 80)
-		}
-		if err != nil {
-			return nil, err
-		}
+		n := r.length(v)
+		r.each(n, 80)
 		list = make([]any, 0, n)
 		for at := 0; at < len(v.S); {
 			_, n := utf8.DecodeRuneInString(v.S[at:])
 			list = append(list, v.slice(at, at+n))
 			at += n
 		}
-		return list, nil
+		return list
 	case *Object:
-		return v.keys, nil
+		return v.keys
 	case undefined:
-		return nil, nil
+		return nil
 	}
 	list, ok := listOf(v)
 	if !ok {
-		return nil, errors.Errorf("cannot go through %s", typeOf(v))
+		panic(failure("cannot go through %s", typeOf(v)))
 	}
-	return list, nil
+	return list
+}
+
+// copied returns a new list of the items of a value.
+func (r *run) copied(v any) []any {
+	list := r.items(v)
+	r.each(len(list)+1, 16)
+	return append([]any{}, list...)
 }
 
 // show returns the text of a value, as Python's str does.
-func (r *run) show(v any) (Text, error) {
+func (r *run) show(v any) Text {
 	switch v := v.(type) {
 	case Text:
-		return v, nil
+		return v
 	case nil:
-		return plain("None"), nil
+		return plain("None")
 	case undefined:
-		return Text{}, nil
+		return Text{}
 	case bool:
-		return plain(truths[v]), nil
+		return plain(truths[v])
 	case int:
-		return plain(strconv.Itoa(v)), nil
+		return plain(strconv.Itoa(v))
 	case float64:
-		return plain(repr(v)), nil
+		return plain(repr(v))
 	}
 	w := writer{run: r, quote: reprQuote, words: truths, none: "None", comma: ", ", colon: ": "}
 	return w.text(v)
