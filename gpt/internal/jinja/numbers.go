@@ -122,7 +122,7 @@ func floats(op string, x, y float64) float64 {
 		return x * y
 	case "**":
 		z := math.Pow(x, y)
-		if math.IsNaN(z) && !math.IsNaN(x) && !math.IsNaN(y) || math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
+		if math.IsNaN(z) && !math.IsNaN(x+y) || math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 			panic(failure("cannot compute %v ** %v", x, y))
 		}
 		return z
