@@ -111,18 +111,18 @@ func (w *Matrix) Finite(p *kernel.Pool) error {
 	var err error
 	for _, part := range w.parts {
 		size, _ := part.Type.Bytes(w.K)
-		step, mask := 34, uint16(0x7c00)
+		first, step, mask := 0, 34, uint16(0x7c00)
 		switch part.Type {
 		case blocks.Q4_0:
 			step = 18
 		case blocks.BF16:
 			step, mask = 2, 0x7f80
 		case blocks.F32:
-			step, mask = 4, 0x7f80
+			first, step, mask = 2, 4, 0x7f80
 		}
 		p.Range(len(part.Output), 4*stripRows, func(from, to int) {
 			rows := part.Data[from*size : to*size]
-			for at := (step - 2) * (step / 4 % 2) * (4 / step); at < len(rows); at += step {
+			for at := first; at < len(rows); at += step {
 				if binary.LittleEndian.Uint16(rows[at:])&mask == mask {
 					mutex.Lock()
 					err = errors.Errorf("output %d has a number that is not finite", part.Output[from+at/size])

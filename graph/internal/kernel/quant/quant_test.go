@@ -255,6 +255,8 @@ func TestRefuses(t *testing.T) {
 		return Part{Type: of, Data: data, Output: outputs}
 	}
 	for want, err := range map[string]error{
+		"got 0 inputs and 1 outputs":     second(New(0, 1)),
+		"got 32 inputs and 0 outputs":    second(New(32, 0)),
 		"type: got Q6_K":                 second(New(256, 1, part(blocks.Q6_K, make([]byte, 210), 0))),
 		"Q8_0: got 33 numbers":           second(New(33, 1, part(blocks.Q8_0, row, 0))),
 		"Q8_0: got 34 bytes, want 68":    second(New(32, 2, part(blocks.Q8_0, row, 0, 1))),
