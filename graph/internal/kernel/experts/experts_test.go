@@ -2,6 +2,7 @@ package experts
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -170,6 +171,50 @@ func TestExperts(t *testing.T) {
 			none := !slices.ContainsFunc(dw, func(v float64) bool { return v != 0 })
 			if e := i % l.Experts; l.Experts > 1 && (e == l.Experts-1) && !none || slices.ContainsFunc(dw, func(v float64) bool { return v != v }) {
 				t.Errorf("%+v, weights %d of expert %d: got gradient %v", l, i/l.Experts, e, dw)
+			}
+		}
+	}
+}
+
+// Along a direction of x, and of every matrix and its adapter, Σ dy∘y changes as the gradients say.
+func TestExpertsBackward(t *testing.T) {
+	for _, l := range layers {
+		m := newMixture[float64](l)
+		rng := rand.New(rand.NewPCG(2, uint64(l.Embd)))
+		out := m.run(2)
+		names, operands, grads := []string{"x"}, [][]float64{m.x}, [][]float64{out[1]}
+		weights := slices.Concat(m.w.Gate, m.w.Up, m.w.Down)
+		adapters := 3 + len(weights)
+		for i, w := range weights {
+			operands, grads = append(operands, w.Data), append(grads, out[3+i])
+			names = append(names, fmt.Sprintf("matrix %d of expert %d", i/l.Experts, i%l.Experts))
+			if w.A != nil {
+				operands, grads = append(operands, w.A, w.B), append(grads, out[adapters], out[adapters+1])
+				names, adapters = append(names, names[len(names)-1]+", a", names[len(names)-1]+", b"), adapters+2
+			}
+		}
+		for i, x := range operands {
+			if l.Tokens > 100 && i > 4 {
+				break
+			}
+			const h = 1e-6
+			v, kept := kerneltest.Random[float64](rng, len(x)), slices.Clone(x)
+			loss := func(step float64) (sum float64) {
+				for j := range x {
+					x[j] = kept[j] + step*v[j]
+				}
+				for j, y := range m.dense() {
+					sum += y * m.dy[j]
+				}
+				return sum
+			}
+			want, got, size := (loss(h)-loss(-h))/(2*h), 0.0, 0.0
+			copy(x, kept)
+			for j, d := range grads[i] {
+				got, size = got+d*v[j], size+math.Abs(d*v[j])
+			}
+			if !(math.Abs(got-want) <= 1e-6*max(1, size)) {
+				t.Errorf("%+v, %s: got %v along a direction, want %v", l, names[i], got, want)
 			}
 		}
 	}
