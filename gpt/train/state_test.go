@@ -368,3 +368,34 @@ func TestStalled(t *testing.T) {
 		}
 	}
 }
+
+// Rows in the middle of a large tensor of a file fill a tensor, also where the file is read in pieces, turned and with
+// numbers that are shifted.
+func TestFillFromRows(t *testing.T) {
+	const rows, from, width = 9000, 2600, 3
+	all := make([]float32, rows*width)
+	for i := range all {
+		all[i] = float32(i)
+	}
+	file := filed(t, Named{Name: "w", Tensor: graph.Tensor{Shape: []int{rows, width}, F32: all}})
+	for _, n := range []int{1, 700, 5000, rows - from} {
+		for _, shift := range []float64{0, 1} {
+			for _, double := range []bool{false, true} {
+				to := Named{Name: "w", Rows: rows, From: from, Shift: shift, Tensor: graph.Tensor{Shape: []int{n, width}}}
+				if double {
+					to.F64 = make([]float64, n*width)
+				} else {
+					to.F32 = make([]float32, n*width)
+				}
+				if err := Fill([]Named{to}, file); err != nil {
+					t.Fatal(err)
+				}
+				for i := range n * width {
+					if got, want := to.At(i), float64(from*width+i)+shift; got != want {
+						t.Fatalf("%d rows, shift %v, float64 %t: entry %d: got %v, want %v", n, shift, double, i, got, want)
+					}
+				}
+			}
+		}
+	}
+}
