@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -1048,4 +1049,85 @@ func highest(x []float64) (first, second int) {
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[b], x[a]) })
 	return order[0], order[1]
+}
+
+var update = flag.Bool("update", false, "write testdata/published.txt again")
+
+// The tables of published models are those of testdata/published.txt: the network that a config.json without further
+// keys describes, and for every exported network its config.json and the place of its parameters in the file. Reading
+// and writing use the same tables, so that a network that is exported and opened again shows no mistake in them.
+func TestPublishedTables(t *testing.T) {
+	var b strings.Builder
+	standard := network(Config{})
+	for _, f := range published.Families() {
+		fmt.Fprintf(&b, "read %s:", f.ModelType)
+		s, err := readSource(fmt.Appendf(nil, `{"model_type": %q}`, f.ModelType), parts.Registry{}) // larger than memory
+		if err != nil {
+			t.Fatalf("%s: %v", f.ModelType, err)
+		}
+		fields := network(s.Config)
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			if value := fields[key]; value != standard[key] {
+				fmt.Fprintf(&b, " %s=%s", key, value)
+			}
+		}
+		b.WriteString("\n")
+	}
+	all := exportable()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		m, err := New(emptyGraph(), all[name], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		family, file, err := m.Config.family()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := family.Export(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "write %s: %s\n", name, data)
+		params := m.Params()
+		for i, x := range (source{Config: m.Config, family: family}.layout()).Export(params) {
+			if strings.Contains(x.Name, ".1.") {
+				continue // as in block 0
+			}
+			fmt.Fprintf(&b, "\t%d %s %v", i, x.Name, x.Shape)
+			for _, part := range []struct {
+				name  string
+				value any
+				said  bool
+			}{
+				{"turned", x.Turned, x.Turned}, {"rows", x.Rows, x.Rows > 0}, {"from", x.From, x.From > 0},
+				{"shift", x.Shift, x.Shift != 0}, {"columns", x.Columns, x.Columns != nil},
+			} {
+				if part.said {
+					fmt.Fprintf(&b, " %s %v", part.name, part.value)
+				}
+			}
+			b.WriteString("\n")
+		}
+	}
+	const path = "testdata/published.txt"
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, wants := strings.Split(b.String(), "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(lines), len(wants)) {
+		if i >= len(lines) || i >= len(wants) || lines[i] != wants[i] {
+			t.Fatalf("%s, line %d: got %q of %d lines, want %q of %d: run with -update if this is meant", path, i+1,
+				lines[min(i, len(lines)-1)], len(lines), wants[min(i, len(wants)-1)], len(wants))
+		}
+	}
 }
