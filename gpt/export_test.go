@@ -58,6 +58,11 @@ func exportable() map[string]Config {
 			llama(c)
 			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "llama3", 3, 30
 		}),
+		"llama, yarn": with(func(c *Config) {
+			llama(c)
+			c.RopeScaling, c.RopeFactor, c.RopeOriginal, c.RopeBetaFast, c.RopeBetaSlow = "yarn", 4, 5, 3, 0.5
+			c.RopeUnrounded, c.RopeAttentionFactor = true, 1.25
+		}),
 		"qwen2":         with(func(c *Config) { llama(c); c.Attention = "gqa_bias"; c.Options.Set("n_kv_head", 1) }),
 		"qwen2, linear": with(func(c *Config) { llama(c); c.Attention, c.RopeScaling, c.RopeFactor = "gqa_bias", "linear", 2.5 }),
 		"qwen3": with(func(c *Config) {

@@ -17,6 +17,10 @@ import (
 // are unknown keys with a value, such as quantization_config, except those that change no logits, such as
 // transformers_version. The training half stays zero. own holds the user-defined variants of the program that wrote the
 // file, if any.
+//
+// A value is taken as it is: null, false, 0 and empty texts, lists and objects count as absent only where the family's
+// programs say so. Rates of dropout are read where the network has one rate for all places, as in GPT-2; other files
+// describe a training that has ended, so a further training has the dropout that its Config asks for.
 func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 	s, err := readSource(data, parts.Join(own...))
 	if err != nil {

@@ -558,7 +558,7 @@ func TestI86TurnsTheFirstFeatures(t *testing.T) {
 // token 4t where t was.
 func TestI87Frequencies(t *testing.T) {
 	const theta, dim = 500_000, 128
-	llama, yarn := Llama3Scaling{8, 8192}, YaRN{4, 32768}
+	llama, yarn := Llama3Scaling{8, 8192}, YaRN{Factor: 4, Original: 32768}
 	for pair, want := range map[int]float64{0: 1, 20: 1, 40: 1. / 8, 63: 1. / 8} {
 		if got := llama.Frequency(pair, dim, theta) / rotaryFrequency(pair, dim, theta); math.Abs(got-want) > 1e-12 {
 			t.Errorf("llama3, pair %d: factor %v, want %v", pair, got, want)
@@ -586,7 +586,7 @@ func TestI87Frequencies(t *testing.T) {
 			t.Errorf("token %d: %s", 4*pos, diff)
 		}
 	}
-	for name, s := range map[string]RotaryScaling{"llama3": Llama3Scaling{1, 50}, "yarn": YaRN{1, 50}, "linear": LinearScaling{1}} {
+	for name, s := range map[string]RotaryScaling{"llama3": Llama3Scaling{1, 50}, "yarn": YaRN{Factor: 1, Original: 50}, "linear": LinearScaling{1}} {
 		if diff := cmp.Diff(plain, table(s), cmpopts.EquateApprox(0, 1e-14)); diff != "" {
 			t.Errorf("%s by 1: %s", name, diff)
 		}

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -141,10 +142,14 @@ func (Llama3Scaling) Magnitude() float64 { return 1 }
 //	ω ← (1 − γ)·ω/Factor + γ·ω,  magnitude 0.1·ln Factor + 1
 //
 // γ falls linearly with the index of the pair, from the last one that turns 32 times, rounded down, to the first one
-// that turns once, rounded up, as in the published programs. The paper has it linear in the number of turns.
+// that turns once, rounded up, as in the published programs. The paper has it linear in the number of turns. Some
+// models have other numbers of turns, borders that are not rounded (gpt-oss), or another magnitude (DeepSeek-V3).
 type YaRN struct {
-	Factor   float64
-	Original int // number of tokens of the context in training
+	Factor     float64
+	Original   int     // number of tokens of the context in training
+	Fast, Slow float64 // numbers of turns; 0 is 32, or 1
+	Unrounded  bool    // the borders of γ are not rounded
+	Scale      float64 // the magnitude; 0 is 0.1·ln Factor + 1
 }
 
 // Frequency returns ω.
@@ -152,8 +157,11 @@ func (s YaRN) Frequency(pair, dim int, theta float64) float64 {
 	index := func(turns float64) float64 { // of the pair that turns as often
 		return float64(dim) / 2 * math.Log(float64(s.Original)/(2*math.Pi*turns)) / math.Log(theta)
 	}
-	first := max(0, math.Floor(index(32)))
-	last := min(float64(dim-1), math.Ceil(index(1)))
+	first, last := index(cmp.Or(s.Fast, 32)), index(cmp.Or(s.Slow, 1))
+	if !s.Unrounded {
+		first, last = math.Floor(first), math.Ceil(last)
+	}
+	first, last = max(0, first), min(float64(dim-1), last)
 	if first == last {
 		last += 0.001
 	}
@@ -162,8 +170,13 @@ func (s YaRN) Frequency(pair, dim int, theta float64) float64 {
 	return (1-keep)*w/s.Factor + keep*w
 }
 
-// Magnitude returns 0.1·ln Factor + 1.
-func (s YaRN) Magnitude() float64 { return 0.1*math.Log(s.Factor) + 1 }
+// Magnitude returns Scale or, if that is 0, 0.1·ln Factor + 1.
+func (s YaRN) Magnitude() float64 {
+	if s.Scale != 0 {
+		return s.Scale
+	}
+	return 0.1*math.Log(s.Factor) + 1
+}
 
 // Rotate rotates the first groups·size columns of x, each group separately. size must be that of NewRoPE.
 func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (n, w) → (n, w)

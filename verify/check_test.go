@@ -89,6 +89,7 @@ func TestCheck(t *testing.T) {
 		},
 		"rope by yarn": func(c *gpt.Config) {
 			c.Position, c.QKSize, c.RopeTheta, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, 50, "yarn", 3, 500
+			c.RopeBetaFast, c.RopeBetaSlow, c.RopeUnrounded, c.RopeAttentionFactor = 40, 2, true, 1.2
 			c.PartialRotaryFactor = 0.75
 		},
 		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 6, 2./3 },

@@ -235,9 +235,7 @@ func stackPlan(s parts.Stack) variants.Plan {
 			Biased: s.RouterBiasUpdateRate > 0,
 		},
 	}
-	if s.RopeScaling != "none" {
-		p.Scaling = hand.RotaryScaling{Kind: s.RopeScaling, Factor: s.RopeFactor, Original: float64(s.RopeOriginal)}
-	}
+	p.Scaling = rotaryScaling(s)
 	return p
 }
 
@@ -287,4 +285,15 @@ func (m Model) position(name string, d Difference) string {
 		where = fmt.Sprintf("%s, head %d, feature %d", what, col/size, col%size)
 	}
 	return fmt.Sprintf("sequence %d, token %d, %s", d.Row/c.BlockSize, d.Row%c.BlockSize, where)
+}
+
+// rotaryScaling returns the scaling of rotary positions of a stack by hand.
+func rotaryScaling(s parts.Stack) hand.RotaryScaling {
+	if s.RopeScaling == "none" {
+		return hand.RotaryScaling{}
+	}
+	return hand.RotaryScaling{
+		Kind: s.RopeScaling, Factor: s.RopeFactor, Original: float64(s.RopeOriginal), Fast: s.RopeBetaFast,
+		Slow: s.RopeBetaSlow, Scale: s.RopeAttentionFactor, Unrounded: s.RopeUnrounded,
+	}
 }

@@ -112,6 +112,11 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.Position, s.RopeFactor = "rope", 2 }, "rope_factor: got 2, want 0 with rope_scaling none"},
 		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor = "rope", "yarn", 2 }, "rope_original: got 0, want the context in training with rope_scaling yarn"},
 		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor, s.RopeOriginal = "rope", "linear", 2, 9 }, "rope_original: got 9, want 0 with rope_scaling linear"},
+		{func(s *Stack) { s.RopeBetaFast = 9 }, "rope_beta_fast: got 9, want its default with rope_scaling none"},
+		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor, s.RopeUnrounded = "rope", "linear", 2, true }, "rope_unrounded: got true, want its default with rope_scaling linear"},
+		{func(s *Stack) {
+			s.Position, s.RopeScaling, s.RopeFactor, s.RopeOriginal, s.RopeBetaSlow = "rope", "yarn", 2, 9, 32
+		}, "rope_beta_fast: got 32, want more than rope_beta_slow 32"},
 		{func(s *Stack) { s.Block, s.ValueResidual = "elman", "learned" }, "value_residual: got learned, want the default, none, with block elman"},
 		{func(s *Stack) { s.NLayer, s.ValueResidual = 1, "learned" }, "value_residual: got learned, want none with n_layer 1"},
 		{func(s *Stack) { s.Block, s.Initialization = "elman", "zero_proj" }, "initialization: got zero_proj, want the default, scaled_proj, with block elman"},

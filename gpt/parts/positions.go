@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"cmp"
+
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -40,7 +42,7 @@ func rope(at nn.Site, s Stack) nn.Placement {
 	if scaling.build == nil {
 		return nn.Placement{Rotary: nn.NewPartialRoPE(at.At("rope"), at.QK, s.RotaryDim(), s.RopeTheta)}
 	}
-	of := scaling.build(s.RopeFactor, s.RopeOriginal)
+	of := scaling.build(s)
 	return nn.Placement{Rotary: nn.NewScaledRoPE(at.At("rope"), at.QK, s.RotaryDim(), s.RopeTheta, of)}
 }
 
@@ -56,17 +58,27 @@ func localRotary(at nn.Site, s Stack) nn.Rotary {
 // nil for none.
 type ropeScaling struct {
 	Name
-	build    func(factor float64, original int) nn.RotaryScaling
+	build    func(s Stack) nn.RotaryScaling
 	original bool // it reads the size of the context in training
 }
+
+// yarn is the name of the scaling that reads further numbers.
+const yarn = "yarn"
 
 // ropeScalings lists the scalings of rotary positions, the default first. Their names are Hugging Face's.
 func ropeScalings() []ropeScaling {
 	return []ropeScaling{
 		{Name: noPart},
-		{"linear", func(f float64, _ int) nn.RotaryScaling { return nn.LinearScaling{Factor: f} }, false},
-		{"llama3", func(f float64, n int) nn.RotaryScaling { return nn.Llama3Scaling{Factor: f, Original: n} }, true},
-		{"yarn", func(f float64, n int) nn.RotaryScaling { return nn.YaRN{Factor: f, Original: n} }, true},
+		{"linear", func(s Stack) nn.RotaryScaling { return nn.LinearScaling{Factor: s.RopeFactor} }, false},
+		{"llama3", func(s Stack) nn.RotaryScaling {
+			return nn.Llama3Scaling{Factor: s.RopeFactor, Original: s.RopeOriginal}
+		}, true},
+		{yarn, func(s Stack) nn.RotaryScaling {
+			return nn.YaRN{
+				Factor: s.RopeFactor, Original: s.RopeOriginal, Fast: s.RopeBetaFast, Slow: s.RopeBetaSlow,
+				Unrounded: s.RopeUnrounded, Scale: s.RopeAttentionFactor,
+			}
+		}, true},
 	}
 }
 
@@ -87,8 +99,28 @@ func (d Design) checkScaling() error {
 	case !scaling.original && s.RopeOriginal != 0:
 		return errors.Errorf("rope_original: got %d, want 0 with rope_scaling %s, which does not read it",
 			s.RopeOriginal, s.RopeScaling)
-	case s.RopeScaling == "yarn" && !(s.RopeTheta > 1):
+	}
+	return d.checkYaRN()
+}
+
+// checkYaRN returns an error if the numbers of YaRN do not fit together, or if the scaling does not read them.
+func (d Design) checkYaRN() error {
+	s := d.Stack
+	if s.RopeScaling != yarn {
+		for _, f := range s.yarnFields() {
+			if got := f.String(); got != "0" && got != "false" {
+				return errors.Errorf("%s: got %s, want its default with rope_scaling %s, which does not read it",
+					f.Name, got, s.RopeScaling)
+			}
+		}
+		return nil
+	}
+	fast, slow := cmp.Or(s.RopeBetaFast, 32), cmp.Or(s.RopeBetaSlow, 1)
+	switch {
+	case !(s.RopeTheta > 1):
 		return errors.Errorf("rope_theta: got %v, want more than 1 with rope_scaling yarn", s.RopeTheta)
+	case !(fast > slow):
+		return errors.Errorf("rope_beta_fast: got %v, want more than rope_beta_slow %v", fast, slow)
 	}
 	return nil
 }

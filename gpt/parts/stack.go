@@ -32,6 +32,10 @@ type Stack struct {
 	RopeScaling       string  // for contexts longer than those of the training
 	RopeFactor        float64 // of RopeScaling; 0 without
 	RopeOriginal      int     // number of tokens of the context in training, for some of them; otherwise 0
+	// RopeBetaFast and RopeBetaSlow are the numbers of turns that are the borders of YaRN; by default 32 and 1.
+	RopeBetaFast, RopeBetaSlow float64
+	RopeUnrounded              bool    // YaRN does not round the indices of its borders
+	RopeAttentionFactor        float64 // YaRN's factor on rotated features; by default 0.1·ln RopeFactor + 1
 	// NoRopeLayerInterval is k if blocks k, 2k, …, counted from 1, have no rotary positions; 0 means no such block.
 	NoRopeLayerInterval int
 

@@ -11,6 +11,7 @@ import (
 // SizeFields returns the fields of the sizes and of the settings for all blocks. Those that are optional are left out
 // of the JSON while they are 0.
 func (s *Stack) SizeFields() field.List {
+	yarn := s.yarnFields()
 	return append(field.List{
 		field.New("n_layer", &s.NLayer, field.Size(1), "number of transformer blocks"),
 		field.New("n_head", &s.NHead, field.Size(1), "number of attention heads of a block"),
@@ -33,11 +34,26 @@ func (s *Stack) SizeFields() field.List {
 			"factor of rope_scaling, such as 8; 0 without").Optional(),
 		field.New("rope_original", &s.RopeOriginal, field.Size(0),
 			"tokens of the context in training, for rope_scaling llama3 and yarn; otherwise 0").Optional(),
+		yarn[0], yarn[1], yarn[2], yarn[3],
 		field.New("no_rope_layer_interval", &s.NoRopeLayerInterval, field.Size(0),
 			"leave rotary positions out of every k-th block, such as 4; 0 leaves out none").Optional(),
 		field.New("attn_logit_softcapping", &s.AttnLogitSoftcapping, field.NonNegative(),
 			"c of the scores c·tanh(s/c) of attention with a softmax; 0 is no cap").Optional(),
 	}, s.expertFields()...)
+}
+
+// yarnFields returns the fields that only rope_scaling yarn reads.
+func (s *Stack) yarnFields() field.List {
+	return field.List{
+		field.New("rope_beta_fast", &s.RopeBetaFast, field.NonNegative(),
+			"rope_scaling yarn: turns in rope_original tokens above which frequencies stay; 0 is 32").Optional(),
+		field.New("rope_beta_slow", &s.RopeBetaSlow, field.NonNegative(),
+			"rope_scaling yarn: turns in rope_original tokens below which frequencies are divided; 0 is 1").Optional(),
+		field.New("rope_unrounded", &s.RopeUnrounded, field.Any(),
+			"rope_scaling yarn: do not round the indices between which frequencies change").Optional("false"),
+		field.New("rope_attention_factor", &s.RopeAttentionFactor, field.NonNegative(),
+			"rope_scaling yarn: factor on rotated features; 0 is 0.1·ln rope_factor + 1").Optional(),
+	}
 }
 
 // PartFields returns the fields of the parts' names, which must be in known. The fields of parts that

@@ -18,7 +18,7 @@ func cohere() Family {
 	return Family{
 		ModelType:     "cohere",
 		architectures: []string{"CohereForCausalLM"},
-		rows: append(without(rows, "rms_norm_eps"), number("layer_norm_eps", 1e-5, field.Fraction(), "eps"),
+		rows: append(without(rows, "rms_norm_eps"), number("layer_norm_eps", 1e-5, field.ProperFraction(), "eps"),
 			number("logit_scale", 0.0625, field.Positive()).byLink(), fixed("attention_bias", false),
 			fixed("use_qk_norm", false)),
 		same: []setting{

@@ -18,6 +18,8 @@ import (
 // network has the fields of a network.
 type network struct {
 	parts.Stack
+	parts.Scaling
+	cap                 float64
 	context, vocabulary int
 	head                string
 }
@@ -30,7 +32,8 @@ func (n *network) fields() field.List {
 	}
 	list = append(list, n.SizeFields()...)
 	list = append(list, n.PartFields(known)...)
-	return append(list, n.OptionFields(known)...)
+	list = append(list, field.New("final_logit_softcapping", &n.cap, field.NonNegative(), ""))
+	return append(append(list, n.OptionFields(known)...), n.ScalingFields()...)
 }
 
 // read returns the fields that a file of a family sets, separated by spaces, with their values.
@@ -85,22 +88,27 @@ func TestRead(t *testing.T) {
 		`{"resid_pdrop": 0, "attn_pdrop": 0, "embd_pdrop": 0}`: change(gpt2Defaults, "dropout=0.1 ", ""),
 		`{"model_type": "pedestrian", "mlp": "swiglu", "position": "none", "rope_theta": 7}`: change(gpt2Defaults,
 			"eps=1e-05", "eps=1e-05 rope_theta=7 position=none") + " mlp=swiglu",
-		l + `"num_key_value_heads": null, "head_dim": null, "rope_theta": null, "attention_dropout": null, "layer_types": null}`: llamaDefaults,
-		`{"new": null, "newer": [ ]}`:                                                      gpt2Defaults,
-		`{"model_type": "pedestrian", "activation": "softplus"}`:                           change(gpt2Defaults, "gelu_tanh", "softplus"),
-		l + `"num_key_value_heads": 32}`:                                                   llamaDefaults,
-		l + `"num_key_value_heads": 8}`:                                                    change(llamaDefaults, "causal", "gqa") + " n_kv_head=8",
-		l + `"head_dim": 6, "hidden_size": 77}`:                                            change(llamaDefaults, "4096", "77", "n_inner", "qk_size=6 v_size=6 n_inner"),
-		l + `"num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"]}`: change(llamaDefaults, "n_layer=32", "n_layer=2"),
-		l + `"hidden_act": "swish", "max_sequence_length": 7, "partial_rotary_factor": 1}`: llamaDefaults,
-		l + `"rope_scaling": {"rope_type": "default"}}`:                                    llamaDefaults,
-		l + `"rope_scaling": null, "rope_theta": 5}`:                                       change(llamaDefaults, "10000", "5"),
-		l + `"rope_scaling": {"type": "default", "factor": 2, "x": null}}`:                 llamaDefaults,
-		l + `"rope_parameters": {"rope_theta": 5, "partial_rotary_factor": 1}}`:            change(llamaDefaults, "10000", "5"),
-		l + `"rope_scaling": {"rope_type": null}}`:                                         llamaDefaults,
-		l + `"rope_scaling": {"rope_type": "dynamic", "factor": 2}}`:                       llamaDefaults,
-		l + `"rope_scaling": {"rope_type": "linear", "factor": 1}}`:                        llamaDefaults,
-		l + `"rope_scaling": {"type": "linear", "factor": 2.5}}`:                           llamaDefaults + " rope_scaling=linear rope_factor=2.5",
+		l + `"num_key_value_heads": null, "head_dim": null, "attention_dropout": null, "layer_types": null}`: llamaDefaults,
+		`{"new": null, "is_encoder_decoder": false, "pruned_heads": { }}`:                                    gpt2Defaults,
+		`{"model_type": "pedestrian", "activation": "softplus"}`:                                             change(gpt2Defaults, "gelu_tanh", "softplus"),
+		l + `"num_key_value_heads": 32}`:                                                                     llamaDefaults,
+		l + `"num_key_value_heads": 8}`:                                                                      change(llamaDefaults, "causal", "gqa") + " n_kv_head=8",
+		l + `"head_dim": 6, "hidden_size": 77}`:                                                              change(llamaDefaults, "4096", "77", "n_inner", "qk_size=6 v_size=6 n_inner"),
+		l + `"num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"]}`:                   change(llamaDefaults, "n_layer=32", "n_layer=2"),
+		l + `"hidden_act": "swish", "max_sequence_length": 7, "partial_rotary_factor": 1}`:                   llamaDefaults,
+		l + `"rope_scaling": {"rope_type": "default"}}`:                                                      llamaDefaults,
+		l + `"rope_scaling": null, "rope_theta": 5}`:                                                         change(llamaDefaults, "10000", "5"),
+		l + `"rope_scaling": {"type": "default", "factor": 2, "x": null}}`:                                   llamaDefaults,
+		l + `"rope_parameters": {"rope_theta": 5, "partial_rotary_factor": 1}}`:                              change(llamaDefaults, "10000", "5"),
+		l + `"attention_dropout": 0.5, "full_attn_mod": 1.0}`:                                                llamaDefaults,
+		l + `"rope_scaling": {"type": "yarn", "factor": 4, "attention_factor": 1, "beta_fast": 16, "finetuned": true, "truncate": false}}`: llamaDefaults +
+			" rope_scaling=yarn rope_factor=4 rope_original=2048 rope_beta_fast=16 rope_unrounded=true rope_attention_factor=1",
+		l + `"rope_scaling": {"type": "yarn", "factor": 4, "mscale": 0.5}}`: llamaDefaults + " rope_scaling=yarn rope_factor=4 rope_original=2048",
+		l + `"rope_scaling": {"type": "yarn", "factor": 4, "mscale": 1, "mscale_all_dim": 1.0}}`: llamaDefaults +
+			" rope_scaling=yarn rope_factor=4 rope_original=2048 rope_attention_factor=1",
+		l + `"rope_scaling": {"rope_type": "dynamic", "factor": 2}}`: llamaDefaults,
+		l + `"rope_scaling": {"rope_type": "linear", "factor": 1}}`:  llamaDefaults,
+		l + `"rope_scaling": {"type": "linear", "factor": 2.5}}`:     llamaDefaults + " rope_scaling=linear rope_factor=2.5",
 		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 512}}`: llamaDefaults +
 			" rope_scaling=llama3 rope_factor=8 rope_original=512",
 		l + `"rope_parameters": {"rope_type": "yarn", "rope_theta": 5, "factor": 4, "beta_fast": 32, "truncate": true, "attention_factor": null}}`: change(
@@ -146,24 +154,35 @@ func TestReadRefuses(t *testing.T) {
 		l + `"n_special": 3}`:             "n_special: got 3, want none",
 		l + `"position": "none"}`:         "position: got \"none\", want none",
 		l + `"use_sliding_window": true}`: "use_sliding_window: got true, want false", l + `"mlp_bias": true}`: "mlp_bias: got true, want false",
-		l + `"attention_bias": true}`:                                                      "attention_bias: got true, want false",
-		l + `"attention_dropout": 0.5}`:                                                    "attention_dropout: got 0.5, want 0",
-		l + `"num_key_value_heads": 5}`:                                                    "num_key_value_heads: got 5, want a divisor of num_attention_heads 32",
-		l + `"hidden_size": 33}`:                                                           "num_attention_heads: got 32, want a divisor of hidden_size 33",
-		l + `"layer_types": ["full_attention"]}`:                                           "layer_types: got 1, want one for each of num_hidden_layers 32",
-		l + `"num_hidden_layers": 1, "layer_types": ["x"]}`:                                "layer_types: got x, want full_attention",
-		l + `"partial_rotary_factor": 0.5}`:                                                "partial_rotary_factor: got 0.5, want 1",
-		l + `"rope_scaling": {"factor": 2}}`:                                               "rope_scaling: factor: got 2, want none without a rope_type",
-		l + `"rope_scaling": {"type": "x"}}`:                                               "rope_scaling: rope_type: got x, want one of default, linear",
-		l + `"rope_parameters": {"rope_type":"x"}}`:                                        "rope_parameters: rope_type: got x, want one of default, linear",
-		l + `"rope_parameters": {"a": 1}}`:                                                 "rope_parameters: a: got 1, want none: such a rotation is not supported",
-		l + `"rope_scaling": {"rope_type": "longrope", "short_factor": [1], "factor": 2}}`: "rope_scaling: rope_type: got longrope, want one of",
-		l + `"rope_scaling": {"type": "linear"}}`:                                          "rope_scaling: factor: got 0 (given: false), want at least 1 with rope_type linear",
-		l + `"rope_scaling": {"type": "linear", "factor": "x"}}`:                           "rope_scaling: factor: ",
-		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8}}`:                        "rope_scaling: original_max_position_embeddings: got none",
-		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 2, "original_max_position_embeddings": 9}}`: "rope_scaling: low_freq_factor: got 2, want 1 with rope_type llama3",
-		l + `"rope_scaling": {"rope_type": "yarn", "factor": 4, "attention_factor": 1}}`:                                         "rope_scaling: attention_factor: got 1, want 1.138",
-		l + `"rope_scaling": {"rope_type": "yarn", "factor": 4, "mscale": 1}}`:                                                   "rope_scaling: mscale: got 1, want none",
+		l + `"attention_bias": true}`: "attention_bias: got true, want false",
+		l + `"rope_theta": null}`:     "rope_theta: got null", l + `"layer_types": []}`: "layer_types: got 0, want one for each",
+		l + `"num_hidden_layers": 1, "layer_types": [null]}`: "layer_types: got [null]: element 0: got null",
+		l + `"rope_scaling": {}}`:                            "rope_scaling: got {}", l + `"rope_scaling": {"rope_type": null}}`: "rope_scaling: rope_type: got null, want one of",
+		l + `"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2}}`: "rope_scaling: type: got yarn, want rope_type linear",
+		l + `"rope_scaling": {"rope_type": "default"}, "rope_parameters": {}}`:      "rope_scaling: got {\"rope_type\": \"default\"} beside rope_parameters",
+		l + `"rope_scaling": {"rope_type": "yarn", "factor": 4, "truncate": null}}`: "rope_scaling: truncate: got null, want true or false",
+		l + `"new": false}`: "new: got false, want none", `{"newer": [ ]}`: "newer: got [ ], want none", l + `"rms_norm_eps": 0}`: "rms_norm_eps: got 0",
+		`{"n_inner": 0}`: "n_inner: got 0", l + `"full_attn_mod": 2}`: "full_attn_mod: got 2, want none",
+		`{"model_type": "gemma3_text", "_sliding_window_pattern": 3}`:                                                            "_sliding_window_pattern: got 3, want sliding_window_pattern 6",
+		`{"model_type": "mistral", "sliding_window": 0}`:                                                                         "sliding_window: got 0, want null or a number",
+		`{"model_type": "phi", "hidden_size": 60, "num_attention_heads": 6, "partial_rotary_factor": 0.75}`:                      "partial_rotary_factor: got 0.75, 7.5 features of head_dim 10",
+		`{"model_type": "smollm3", "no_rope_layers": []}`:                                                                        "no_rope_layers: got 0, want one for each",
+		`{"model_type": "smollm3", "num_hidden_layers": 2, "no_rope_layers": [1, null]}`:                                         "no_rope_layers: got [1, null]: element 1: got null",
+		`{"model_type": "phi3", "original_max_position_embeddings": 64, "rope_scaling": {"rope_type": "yarn", "factor": 2}}`:     "original_max_position_embeddings: got 64, want it in rope_scaling",
+		l + `"num_key_value_heads": 5}`:                                                                                          "num_key_value_heads: got 5, want a divisor of num_attention_heads 32",
+		l + `"hidden_size": 33}`:                                                                                                 "num_attention_heads: got 32, want a divisor of hidden_size 33",
+		l + `"layer_types": ["full_attention"]}`:                                                                                 "layer_types: got 1, want one for each of num_hidden_layers 32",
+		l + `"num_hidden_layers": 1, "layer_types": ["x"]}`:                                                                      "layer_types: got x, want full_attention",
+		l + `"partial_rotary_factor": 0.5}`:                                                                                      "partial_rotary_factor: got 0.5, want 1",
+		l + `"rope_scaling": {"factor": 2}}`:                                                                                     "rope_scaling: factor: got 2, want none without a rope_type",
+		l + `"rope_scaling": {"type": "x"}}`:                                                                                     "rope_scaling: rope_type: got x, want one of default, linear",
+		l + `"rope_parameters": {"rope_type":"x"}}`:                                                                              "rope_parameters: rope_type: got x, want one of default, linear",
+		l + `"rope_parameters": {"a": 1}}`:                                                                                       "rope_parameters: a: got 1, want none: such a rotation is not supported",
+		l + `"rope_scaling": {"rope_type": "longrope", "short_factor": [1], "factor": 2}}`:                                       "rope_scaling: rope_type: got longrope, want one of",
+		l + `"rope_scaling": {"type": "linear"}}`:                                                                                "rope_scaling: factor: got 0 (given: false), want at least 1 with rope_type linear",
+		l + `"rope_scaling": {"type": "linear", "factor": "x"}}`:                                                                 "rope_scaling: factor: ",
+		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8}}`:                                                              "rope_scaling: original_max_position_embeddings: got none",
+		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 2, "original_max_position_embeddings": 9}}`: "rope_scaling: low_freq_factor: got 2 (given: true), want 1 with rope_type llama3",
 		l + `"rope_parameters": {"rope_theta": "x"}}`:                                                                            "rope_parameters: rope_theta: ",
 		l + `"rope_parameters": {"rope_theta": -1}}`:                                                                             "rope_parameters: rope_theta: got -1",
 		l + `"rope_parameters": {"partial_rotary_factor": 2}}`:                                                                   "partial_rotary_factor: got 2, want 1",
@@ -206,19 +225,19 @@ func TestWrite(t *testing.T) {
 		`{"model_type":"llama","num_key_value_heads":8}`: `{"model_type":"llama","architectures":["LlamaForCausalLM"],"vocab_size":32000,` +
 			`"max_position_embeddings":2048,"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,"num_attention_heads":32,` +
 			`"num_key_value_heads":8,"head_dim":0,"hidden_act":"silu","rms_norm_eps":0.000001,"rope_theta":10000,` +
-			`"rope_scaling":null,"tie_word_embeddings":false,"attention_dropout":0,"attention_bias":false,"mlp_bias":false} ` +
+			`"rope_scaling":null,"tie_word_embeddings":false,"attention_bias":false,"mlp_bias":false} ` +
 			`{"initializer_range":0.02,"pretraining_tp":1,"use_cache":true}`,
 		`{"model_type":"smollm3","num_hidden_layers":2,"no_rope_layers":[1,0],"rope_scaling":{"type":"yarn","factor":2}}`: `{"model_type":"smollm3",` +
 			`"architectures":["SmolLM3ForCausalLM"],"vocab_size":128256,` +
 			`"max_position_embeddings":32768,"hidden_size":2048,"intermediate_size":11008,"num_hidden_layers":2,"num_attention_heads":16,` +
 			`"num_key_value_heads":4,"head_dim":0,"hidden_act":"silu","rms_norm_eps":0.000001,"rope_theta":2000000,` +
 			`"rope_scaling":{"factor":2,"original_max_position_embeddings":32768,"rope_type":"yarn"},` +
-			`"tie_word_embeddings":true,"attention_dropout":0,"attention_bias":false,"mlp_bias":false,"use_sliding_window":false,` +
+			`"tie_word_embeddings":true,"attention_bias":false,"mlp_bias":false,"use_sliding_window":false,` +
 			`"no_rope_layers":[1,0],"no_rope_layer_interval":2} {"initializer_range":0.02,"use_cache":true}`,
 		`{"model_type":"qwen2"}`: `{"model_type":"qwen2","architectures":["Qwen2ForCausalLM"],"vocab_size":151936,` +
 			`"max_position_embeddings":32768,"hidden_size":4096,"intermediate_size":22016,"num_hidden_layers":32,"num_attention_heads":32,` +
 			`"num_key_value_heads":32,"head_dim":0,"hidden_act":"silu","rms_norm_eps":0.000001,"rope_theta":10000,` +
-			`"rope_scaling":null,"tie_word_embeddings":false,"attention_dropout":0,"use_sliding_window":false} ` +
+			`"rope_scaling":null,"tie_word_embeddings":false,"use_sliding_window":false} ` +
 			`{"initializer_range":0.02,"use_cache":true}`,
 	} {
 		n, _, err := read(text)

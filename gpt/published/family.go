@@ -23,9 +23,9 @@ type Family struct {
 	rows          []row
 	same          []setting // fields that have one value in all networks of the family
 	links         []link
-	extended      bool           // its files also have the library's own keys, for fields that no row expresses
-	harmless      []string       // keys that change no logits of the family, in addition to harmlessKeys
-	constants     map[string]any // keys that Export adds because programs expect them
+	extended      bool                // its files also have the library's own keys, for fields that no row expresses
+	harmless      map[string][]string // keys that change no logits of the family, by the reason
+	constants     map[string]any      // keys that Export adds because programs expect them
 
 	names names
 }
@@ -88,8 +88,8 @@ func (f Family) Read(data []byte, network field.List, list []parts.Activation) e
 	}
 	err := field.EachKey(data, func(key string, value json.RawMessage) error {
 		to, ok := file.Find(key)
-		if i := f.index(key); i >= 0 && f.rows[i].null && string(value) == "null" {
-			return nil
+		if i := f.index(key); i >= 0 && f.rows[i].null != "" && string(value) == "null" {
+			return to.Decode(json.RawMessage(f.rows[i].null))
 		}
 		if !ok {
 			if to, ok = own.Find(key); !ok {

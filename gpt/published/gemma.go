@@ -13,7 +13,7 @@ import (
 )
 
 // gemma returns the family of the first Gemma (Gemma Team 2024): a LLaMA with embeddings times √d. The files hold the
-// gains of its norms minus 1. Like other programs, it ignores hidden_act.
+// gains of its norms minus 1. Like other programs, it takes a hidden_act of GELU for the form by tanh.
 func gemma() Family {
 	list := llamaNames()
 	for i, r := range list.rules {
@@ -28,11 +28,11 @@ func gemma() Family {
 	return Family{
 		ModelType:     "gemma",
 		architectures: []string{"GemmaForCausalLM"},
-		rows: append(without(llamaRows(sizes), "hidden_act"), gemmaActivation(),
+		rows: append(without(llamaRows(sizes), "hidden_act"), nullActivation(),
+			row{key: "hidden_act", value: "gelu_pytorch_tanh", names: geluMLPs, unwritten: true},
 			fixed("attention_bias", false)),
 		same:      append(llamaSame(), setting{"attention", "gqa"}),
 		links:     []link{sharedKeys(), fullLayers(), rotary(), widthFactor()},
-		harmless:  []string{"hidden_act"},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     list,
 	}
@@ -40,9 +40,14 @@ func gemma() Family {
 
 // gemmaActivation returns the row of the activation of Gemma's gated MLP.
 func gemmaActivation() row {
-	return row{
-		key: "hidden_activation", value: "gelu_pytorch_tanh", fields: []string{"mlp"}, names: geluMLPs, null: true,
-	}
+	return row{key: "hidden_activation", value: "gelu_pytorch_tanh", fields: []string{"mlp"}, names: geluMLPs}
+}
+
+// nullActivation is gemmaActivation for files in which null stands for the default.
+func nullActivation() row {
+	r := gemmaActivation()
+	r.null = `"gelu_pytorch_tanh"`
+	return r
 }
 
 // widthFactor returns the link of the factor √d on the embeddings, which no key contains.
@@ -63,7 +68,7 @@ func gemma2() Family {
 		rows:          rows,
 		same:          append(llamaSame(), setting{"block", "sandwich"}),
 		links:         append([]link{sharedKeys(), windows(2), rotary()}, gemmaLinks()...),
-		harmless:      []string{"hidden_act", "cache_implementation"},
+		harmless:      gemmaHarmless(),
 		constants:     map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:         gemmaNames(llamaNames()),
 	}
@@ -77,13 +82,38 @@ func gemma3() Family {
 		ModelType:     "gemma3_text",
 		architectures: []string{"Gemma3ForCausalLM"},
 		rows: append(rows, number("rope_local_base_freq", 10_000, field.Positive()).byLink(),
+			size("sliding_window_pattern", 6).byLink().onlyRead(),
+			object("_sliding_window_pattern").onlyRead(),
 			fixed("use_bidirectional_attention", false).onlyRead()),
 		same:      append(llamaSame(), setting{"block", "sandwich"}, setting{"qk_norm", "head"}),
-		links:     append([]link{sharedKeys(), windows(6), twoRotations(), rotary(), oneRotation()}, gemmaLinks()...),
-		harmless:  []string{"hidden_act", "cache_implementation", "sliding_window_pattern", "_sliding_window_pattern"},
+		links:     append([]link{sharedKeys(), windowPattern(), windows(6), twoRotations(), rotary(), oneRotation()}, gemmaLinks()...),
+		harmless:  gemmaHarmless(),
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     gemmaNames(llamaNames().normed(headGains, headGains)),
 	}
+}
+
+// gemmaHarmless returns the keys that change no logits of Gemma 2 and 3, by the reason.
+func gemmaHarmless() map[string][]string {
+	return map[string][]string{
+		"hidden_activation is the activation instead": {"hidden_act"},
+		"how other programs store keys and values":    {"cache_implementation"},
+	}
+}
+
+// windowPattern checks that both keys of the interval between blocks without a window agree if there is no layer_types.
+func windowPattern() link {
+	return link{read: func(file, _ field.List) error {
+		if shown(file, "layer_types") != "null" {
+			return nil
+		}
+		k := count(file, "sliding_window_pattern")
+		if same := shown(file, "_sliding_window_pattern"); same != "null" && same != strconv.Itoa(k) {
+			return errors.Errorf("_sliding_window_pattern: got %s, want sliding_window_pattern %d without layer_types, "+
+				"because programs read either", field.Clip(same), k)
+		}
+		return nil
+	}}
 }
 
 // gemmaRows returns the keys of Gemma 2 and 3, with the defaults of both caps.
@@ -92,7 +122,7 @@ func gemmaRows(s llamaSizes, scores, logits string) []row {
 	rows := without(llamaRows(s), "hidden_act", "layer_types")
 	return append(rows,
 		gemmaActivation(),
-		fixed("layer_types", []string{}).nullable().byLink(),
+		object("layer_types"),
 		anyJSON("sliding_window", "4096"),
 		number("query_pre_attn_scalar", 256, field.Positive()).byLink(),
 		anyJSON("attn_logit_softcapping", scores), anyJSON("final_logit_softcapping", logits),
@@ -154,15 +184,19 @@ func twoRotations() link {
 			Sliding json.RawMessage `json:"sliding_attention"`
 		}
 		object := shown(file, "rope_parameters")
-		if !strings.Contains(object, "full_attention") {
+		if object == "null" {
 			return nil
 		}
-		if err := field.UnmarshalPart(json.RawMessage(object), &both); err != nil {
+		if err := field.UnmarshalStrict(json.RawMessage(object), &both); err != nil {
 			return errors.Wrap(err, "rope_parameters")
 		}
+		if _, err := decodeRotation(both.Full); err != nil {
+			return errors.Wrap(err, "rope_parameters: full_attention")
+		}
 		r, err := decodeRotation(both.Sliding)
-		if err != nil || r.kind != "default" {
-			return errors.Errorf("rope_parameters: sliding_attention: got %s, want a rotation of type default",
+		share, partial := r.numbers["partial_rotary_factor"]
+		if err != nil || r.kind != "default" || partial && share != 1 {
+			return errors.Errorf("rope_parameters: sliding_attention: got %s, want a rotation of type default and of all features",
 				field.Clip(string(both.Sliding)))
 		}
 		if theta, ok := r.numbers["rope_theta"]; ok {

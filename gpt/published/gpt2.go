@@ -16,20 +16,20 @@ func GPT2() Family {
 			size("n_embd", 768, "n_embd"),
 			size("n_layer", 12, "n_layer"),
 			size("n_head", 12, "n_head"),
-			{key: "n_inner", value: 0, fields: []string{"n_inner"}, domain: field.Size(0), null: true},
+			inner("n_inner"),
 			{key: "activation_function", value: "gelu_new", fields: []string{"activation"}, names: activationNames},
 			number("resid_pdrop", 0.1, field.Fraction(), "dropout"),
 			number("embd_pdrop", 0.1, field.Fraction(), "dropout"),
 			number("attn_pdrop", 0.1, field.Fraction(), "dropout"),
-			number("layer_norm_epsilon", 1e-5, field.Fraction(), "eps"),
-			head(true),
+			number("layer_norm_epsilon", 1e-5, field.ProperFraction(), "eps"),
+			tie(true),
 			fixed("scale_attn_weights", true), // scores / √dρ
 			fixed("scale_attn_by_inverse_layer_idx", false), // scores / (layer + 1)
 			fixed("add_cross_attention", false),
 		},
 		same:      []setting{{"bias", "true"}},
 		extended:  true,
-		harmless:  []string{"n_special", "predict_special_tokens"}, // of OpenAI's first GPT
+		harmless:  map[string][]string{"keys of OpenAI's first GPT": {"n_special", "predict_special_tokens"}},
 		constants: map[string]any{"initializer_range": 0.02},
 		names: names{
 			prefix:  "transformer.",

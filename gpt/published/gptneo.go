@@ -2,6 +2,7 @@ package published
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -20,17 +21,16 @@ func gptNeo() Family {
 			size("hidden_size", 2048, "n_embd"),
 			size("num_layers", 24, "n_layer"),
 			size("num_heads", 16, "n_head"),
-			{key: "intermediate_size", value: 0, fields: []string{"n_inner"}, domain: field.Size(0), null: true},
+			inner("intermediate_size"),
 			size("window_size", 256).byLink(),
-			anyJSON("attention_types", `[[["global","local"],12]]`),
+			anyJSON("attention_types", `[[["global","local"],12]]`), object("attention_layers").onlyRead(),
 			{key: "activation_function", value: "gelu_new", fields: []string{"activation"}, names: activationNames},
-			number("layer_norm_epsilon", 1e-5, field.Fraction(), "eps"),
+			number("layer_norm_epsilon", 1e-5, field.ProperFraction(), "eps"),
 			{key: "tie_word_embeddings", value: true, fields: []string{"head"}, names: unbiasedHeads},
 		},
-		same:  []setting{{"bias", "true"}, {"attention", "alternating_proj_bias"}, {"attention_multiplier", "1"}},
-		links: []link{{readAttentionTypes, writeAttentionTypes}},
-		harmless: []string{"attention_layers", "resid_dropout", "embed_dropout", "attention_dropout",
-			"classifier_dropout"},
+		same:      []setting{{"bias", "true"}, {"attention", "alternating_proj_bias"}, {"attention_multiplier", "1"}},
+		links:     []link{{readAttentionTypes, writeAttentionTypes}},
+		harmless:  map[string][]string{onlyTraining: {"resid_dropout", "embed_dropout"}},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names: names{
 			prefix: "transformer.", written: "transformer.",
@@ -70,7 +70,7 @@ func readAttentionTypes(file, network field.List) error {
 		}
 		kinds, isList := t[0].([]any)
 		times, isNumber := t[1].(float64)
-		if !isList || !isNumber || len(kinds) == 0 || times > float64(blocks) {
+		if !isList || !isNumber || len(kinds) == 0 || times > float64(blocks) || times != math.Trunc(times) {
 			return refused
 		}
 		for range int(times) {
@@ -85,8 +85,32 @@ func readAttentionTypes(file, network field.List) error {
 	if i != blocks {
 		return refused
 	}
+	if err := checkAttentionLayers(file, blocks); err != nil {
+		return err
+	}
 	window := min(count(file, "window_size"), count(file, "max_position_embeddings"))
 	return parse(network, "window", strconv.Itoa(window))
+}
+
+// checkAttentionLayers returns an error unless attention_layers, which other programs take instead of attention_types,
+// has the same kinds.
+func checkAttentionLayers(file field.List, blocks int) error {
+	value := shown(file, "attention_layers")
+	if value == "null" {
+		return nil
+	}
+	kinds, err := list[string](value)
+	for i, kind := range kinds {
+		if kind != []string{"global", "local"}[i%2] {
+			kinds = nil
+			break
+		}
+	}
+	if err != nil || len(kinds) != blocks {
+		return errors.Errorf("attention_layers: got %s, want global and local in turn for num_layers %d blocks",
+			field.Clip(value), blocks)
+	}
+	return nil
 }
 
 // writeAttentionTypes writes window_size and attention_types.

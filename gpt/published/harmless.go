@@ -3,14 +3,16 @@ package published
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
-// harmlessKeys returns the keys of Hugging Face's config.json that change no logits, grouped by reason. Every other key
-// must be one that the family reads, or have an empty value.
+// onlyTraining is the reason why a rate of dropout changes no logits.
+const onlyTraining = "dropout, which only training has"
+
+// harmlessKeys returns the keys of Hugging Face's config.json that change no logits, whatever their value, by the
+// reason. A family has further ones.
 func harmlessKeys() map[string][]string {
 	return map[string][]string{
 		"the reader has used it already": {"model_type"},
@@ -27,6 +29,7 @@ func harmlessKeys() map[string][]string {
 			"classifier_dropout"},
 		"tokens, which a tokenizer or LoadEnds reads": {"bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id",
 			"unk_token_id", "cls_token_id", "mask_token_id", "decoder_start_token_id", "tokenizer_class", "prefix"},
+		onlyTraining: {"attention_dropout"},
 		"sampling, which a Sampler does": {"task_specific_params", "do_sample", "max_length", "min_length",
 			"temperature", "top_k", "top_p", "typical_p", "repetition_penalty", "length_penalty",
 			"no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids", "num_beams", "num_beam_groups",
@@ -36,22 +39,66 @@ func harmlessKeys() map[string][]string {
 	}
 }
 
-// checkKey returns an error for a key without a row, since it may change what the network computes, unless the key is
-// harmless or its value is empty (null, false, "", [], {}).
+// absentParts returns keys of Hugging Face's config.json by the value, as compact JSON, with which a network has no
+// such part. A family whose networks may have it, or have it otherwise, has a row for the key.
+func absentParts() map[string][]string {
+	return map[string][]string{
+		"false": {"add_cross_attention", "is_encoder_decoder", "tie_encoder_decoder", "attention_bias", "mlp_bias",
+			"lm_head_bias", "use_sliding_window", "use_qk_norm", "qk_layernorm", "rope_interleaved", "use_mrope",
+			"scale_attn_by_inverse_layer_idx", "use_bidirectional_attention", "output_router_logits"},
+		"{}": {"pruned_heads"},
+		"1":  {"full_attn_mod", "interpolate_factor"}, // full attention in every block, and positions that are not scaled
+	}
+}
+
+// checkKey returns an error for a key without a row, since it may change what the network computes, unless it is
+// harmless or has the value of a part that the network lacks. null, by which Python writes that there is no value,
+// always is that value.
 func (f Family) checkKey(key string, value json.RawMessage) error {
-	if slices.Contains(f.harmless, key) || isEmpty(value) {
+	if string(value) == "null" || listed(f.harmless, key) || listed(harmlessKeys(), key) {
 		return nil
 	}
-	for _, keys := range harmlessKeys() {
-		if slices.Contains(keys, key) {
-			return nil
-		}
+	if v := canonical(value); slices.Contains(absentParts()[v], key) {
+		return nil
 	}
 	return errors.Errorf("%s: got %s, want none: the key is not supported, and may change what the network computes",
 		field.Clip(key), field.Clip(string(value)))
 }
 
-// isEmpty reports whether value is null, false, "", [] or {}.
-func isEmpty(value json.RawMessage) bool {
-	return slices.Contains([]string{"null", "false", "{}", "[]", `""`}, strings.Join(strings.Fields(string(value)), ""))
+// listed reports whether one of the lists contains a key.
+func listed(lists map[string][]string, key string) bool {
+	for _, keys := range lists {
+		if slices.Contains(keys, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// canonical returns a JSON value in its shortest form, in which equal numbers are equal.
+func canonical(value json.RawMessage) string {
+	var v any
+	if err := json.Unmarshal(value, &v); err != nil {
+		return string(value)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return string(value)
+	}
+	return string(data)
+}
+
+// list decodes a JSON list, in which null is no element.
+func list[T any](value string) (elements []T, err error) {
+	var all []*T
+	if err := field.UnmarshalPart(json.RawMessage(value), &all); err != nil {
+		return nil, err
+	}
+	for i, x := range all {
+		if x == nil {
+			return nil, errors.Errorf("element %d: got null, want a value", i)
+		}
+		elements = append(elements, *x)
+	}
+	return elements, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
@@ -13,34 +12,33 @@ import (
 // fullLayers checks the list layer_types of a family whose blocks all attend to all earlier tokens.
 func fullLayers() link {
 	return link{read: func(file, _ field.List) error {
-		kinds, _ := file.Find("layer_types")
-		if kinds.String() == "" {
-			return nil
-		}
-		list, err := layerTypes(file)
+		kinds, err := layerTypes(file)
 		if err != nil {
 			return err
 		}
-		for _, kind := range list {
+		for _, kind := range kinds {
 			if kind != "full_attention" {
 				return errors.Errorf("layer_types: got %s, want full_attention", field.Clip(kind))
 			}
 		}
-		return kinds.Parse("")
+		return nil
 	}}
 }
 
 // layerTypes returns the kinds of attention of the blocks, or none if the file does not list them.
-func layerTypes(file field.List) (list []string, err error) {
-	kinds := shown(file, "layer_types")
-	if kinds == "" {
+func layerTypes(file field.List) ([]string, error) {
+	value := shown(file, "layer_types")
+	if value == "null" {
 		return nil, nil
 	}
-	list = strings.Split(kinds, ",")
-	if n, blocks := len(list), count(file, "num_hidden_layers"); n != blocks {
+	kinds, err := list[string](value)
+	if err != nil {
+		return nil, errors.Wrapf(err, "layer_types: got %s", field.Clip(value))
+	}
+	if n, blocks := len(kinds), count(file, "num_hidden_layers"); n != blocks {
 		return nil, errors.Errorf("layer_types: got %d, want one for each of num_hidden_layers %d", n, blocks)
 	}
-	return list, nil
+	return kinds, nil
 }
 
 // every returns k if exactly every k-th of a list, counted from 1, is special, and 0 if none is.
@@ -52,6 +50,17 @@ func every[T any](list []T, special func(T) bool) (k int, ok bool) {
 		}
 	}
 	return k, true
+}
+
+// slidingTypes returns layer_types with a window in every block except every k-th; 0 means all.
+func slidingTypes(blocks, k int) []string {
+	kinds := make([]string, blocks)
+	for i := range kinds {
+		if kinds[i] = "sliding_attention"; k > 0 && (i+1)%k == 0 {
+			kinds[i] = "full_attention"
+		}
+	}
+	return kinds
 }
 
 // windows translates sliding_window and layer_types. Without layer_types, every block has the window except every k-th;
@@ -67,15 +76,15 @@ func windows(k int) link {
 			if err := parse(file, "sliding_window", window); err != nil {
 				return err
 			}
-			list := make([]string, count(file, "num_hidden_layers"))
-			for i := range list {
-				list[i] = "full_attention"
-				k := count(network, "full_attention_interval")
-				if attention == "gqa_window" && (k == 0 || (i+1)%k != 0) {
-					list[i] = "sliding_attention"
-				}
+			k := 1
+			if attention == "gqa_window" {
+				k = count(network, "full_attention_interval")
 			}
-			return parse(file, "layer_types", strings.Join(list, ","))
+			data, err := json.Marshal(slidingTypes(count(file, "num_hidden_layers"), k))
+			if err != nil {
+				return err
+			}
+			return parse(file, "layer_types", string(data))
 		},
 	}
 }
@@ -83,30 +92,40 @@ func windows(k int) link {
 // readWindows sets the attention of a network, its window and the interval of the blocks without one.
 func readWindows(k int, file, network field.List) error {
 	var window int
-	if err := field.UnmarshalPart(json.RawMessage(shown(file, "sliding_window")), &window); err != nil || window < 0 {
-		return errors.Errorf("sliding_window: got %s, want null or a number of tokens",
-			field.Clip(shown(file, "sliding_window")))
+	value := shown(file, "sliding_window")
+	err := field.UnmarshalPart(json.RawMessage(value), &window)
+	if err != nil || value != "null" && window < 1 {
+		return errors.Errorf("sliding_window: got %s, want null or a number of tokens", field.Clip(value))
 	}
-	list, err := layerTypes(file)
+	kinds, err := layerTypes(file)
 	if err != nil {
 		return err
 	}
-	for _, kind := range list {
+	for _, kind := range kinds {
 		switch {
 		case kind != "full_attention" && kind != "sliding_attention":
 			return errors.Errorf("layer_types: got %s, want full_attention or sliding_attention", field.Clip(kind))
 		case kind == "sliding_attention" && window == 0:
 			return errors.Errorf("sliding_window: got %s, want a number of tokens for the blocks of sliding_attention",
-				shown(file, "sliding_window"))
+				value)
 		}
 	}
 	blocks := count(file, "num_hidden_layers")
-	if len(list) > 0 {
+	if pattern := count(file, "sliding_window_pattern"); pattern > 0 { // of Gemma 3
+		k = pattern
+	}
+	if len(kinds) > 0 {
+		if err := checkSame(kinds, k, window); err != nil {
+			return err
+		}
 		var ok bool
-		if k, ok = every(list, func(kind string) bool { return kind == "full_attention" }); !ok {
+		if k, ok = every(kinds, func(kind string) bool { return kind == "full_attention" }); !ok {
 			return errors.Errorf("layer_types: got %s, want full_attention for every k-th block alone",
 				field.Clip(shown(file, "layer_types")))
 		}
+	}
+	if window == 0 && k > 0 && k != 1 {
+		return errors.Errorf("sliding_window: got %s, want a number of tokens for all blocks except every %d.", value, k)
 	}
 	if window == 0 || k == 1 {
 		return parse(network, "attention", "gqa")
@@ -125,13 +144,30 @@ func readWindows(k int, file, network field.List) error {
 	return nil
 }
 
+// checkSame returns an error if the kinds of blocks differ from those of families whose programs read sliding_window
+// alone, for which k is 0.
+func checkSame(kinds []string, k, window int) error {
+	want := "sliding_attention"
+	if window == 0 {
+		want = "full_attention"
+	}
+	for _, kind := range kinds {
+		if k == 0 && kind != want {
+			return errors.Errorf("layer_types: got %s, want %s in all blocks, because programs of the family read "+
+				"sliding_window alone", field.Clip(kind), want)
+		}
+	}
+	return nil
+}
+
 // linked returns the link between a key whose value may be null, or none, and a field that is 0 then.
 func linked(key, name string, none float64) link {
 	return link{
 		read: func(file, network field.List) error {
-			value := none
-			if err := field.UnmarshalPart(json.RawMessage(shown(file, key)), &value); err != nil {
-				return errors.Wrap(err, key)
+			given, value := shown(file, key), none
+			err := field.UnmarshalPart(json.RawMessage(given), &value)
+			if err != nil || given != "null" && !(value > 0) {
+				return errors.Errorf("%s: got %s, want null or a number above 0", key, field.Clip(given))
 			}
 			if value == none {
 				value = 0
@@ -141,7 +177,9 @@ func linked(key, name string, none float64) link {
 		write: func(file, network field.List) error {
 			value := shown(network, name)
 			if value == "0" || value == "" {
-				value = plain(none)
+				if value = "null"; none != 0 {
+					value = plain(none)
+				}
 			}
 			return parse(file, key, value)
 		},

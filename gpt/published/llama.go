@@ -20,7 +20,7 @@ func llama() Family {
 			fixed("attention_bias", false), fixed("mlp_bias", false), fixed("use_sliding_window", false).onlyRead()),
 		same:     llamaSame(),
 		links:    []link{sharedKeys(), fullLayers(), rotary(), {readPlain, writePlain}},
-		harmless: []string{"max_sequence_length"},
+		harmless: map[string][]string{"the context, which max_position_embeddings gives": {"max_sequence_length"}},
 		constants: map[string]any{
 			"initializer_range": 0.02, "use_cache": true, "pretraining_tp": 1,
 		},
@@ -61,6 +61,10 @@ type llamaSizes struct {
 
 // llamaRows returns the keys that LLaMA and its relatives share.
 func llamaRows(s llamaSizes) []row {
+	head := size("head_dim", s.head, "qk_size", "v_size")
+	if s.head == 0 { // otherwise null says nothing
+		head = head.nullable()
+	}
 	return []row{
 		size("vocab_size", s.vocabulary, "vocab_size"),
 		size("max_position_embeddings", s.context, "block_size"),
@@ -69,15 +73,14 @@ func llamaRows(s llamaSizes) []row {
 		size("num_hidden_layers", cmp.Or(s.blocks, 32), "n_layer"),
 		size("num_attention_heads", cmp.Or(s.heads, 32), "n_head"),
 		size("num_key_value_heads", s.groups, "n_kv_head").nullable(),
-		size("head_dim", s.head, "qk_size", "v_size").nullable(),
+		head,
 		{key: cmp.Or(s.activation, "hidden_act"), value: "silu", fields: []string{"mlp"}, names: gatedMLPs},
-		number("rms_norm_eps", cmp.Or(s.eps, 1e-6), field.Fraction(), "eps"),
-		number("rope_theta", cmp.Or(s.theta, 10_000), field.Positive(), "rope_theta").nullable(),
+		number("rms_norm_eps", cmp.Or(s.eps, 1e-6), field.ProperFraction(), "eps"),
+		number("rope_theta", cmp.Or(s.theta, 10_000), field.Positive(), "rope_theta"),
 		object("rope_scaling"),
 		object("rope_parameters").onlyRead(),
-		head(s.tied),
-		number("attention_dropout", 0, field.Fraction()).nullable(),
-		fixed("layer_types", []string{}).nullable().byLink().onlyRead(), // the kind of each block's attention
+		tie(s.tied),
+		object("layer_types").onlyRead(), // the kind of each block's attention
 		number("partial_rotary_factor", 1, field.Positive()).onlyRead(), // rotated features of a head
 	}
 }

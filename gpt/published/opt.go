@@ -20,8 +20,11 @@ func opt() Family {
 			fixed("_remove_final_layer_norm", false), fixed("enable_bias", true),
 			fixed("layer_norm_elementwise_affine", true),
 		},
-		same:      []setting{{"bias", "true"}, {"attention", "causal"}},
-		harmless:  []string{"dropout", "attention_dropout", "activation_dropout", "layerdrop", "init_std"},
+		same: []setting{{"bias", "true"}, {"attention", "causal"}},
+		harmless: map[string][]string{
+			onlyTraining:      {"dropout", "activation_dropout", "layerdrop"},
+			"initial weights": {"init_std"},
+		},
 		constants: map[string]any{"init_std": 0.02, "use_cache": true},
 		names: names{
 			prefix: "model.decoder.", written: "model.decoder.", rules: optRules(),

@@ -11,11 +11,14 @@ func qwen3MoE() Family {
 		architectures: []string{"Qwen3MoeForCausalLM"},
 		rows: append(rows, size("moe_intermediate_size", 768, "n_inner"), size("num_experts", 128, "num_experts"),
 			size("num_experts_per_tok", 8, "num_experts_per_tok"), normedGates(),
-			fixed("decoder_sparse_step", 1), fixed("mlp_only_layers", []string{}).nullable(),
+			fixed("decoder_sparse_step", 1), emptyList("mlp_only_layers"),
 			fixed("attention_bias", false), fixed("use_sliding_window", false)),
-		same:      append(llamaSame(), setting{"attention", "gqa"}, setting{"qk_norm", "head"}),
-		links:     []link{sharedKeys(), fullLayers(), rotary(), balanced()},
-		harmless:  []string{"sliding_window", "max_window_layers", "intermediate_size"},
+		same:  append(llamaSame(), setting{"attention", "gqa"}, setting{"qk_norm", "head"}),
+		links: []link{sharedKeys(), fullLayers(), rotary(), balanced()},
+		harmless: map[string][]string{
+			noWindows: {"sliding_window", "max_window_layers"},
+			"every block has experts, of moe_intermediate_size": {"intermediate_size"},
+		},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     llamaNames().normed(headGains, headGains).experts("mlp", "gate_proj", "up_proj", "down_proj"),
 	}

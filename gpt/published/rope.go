@@ -14,8 +14,9 @@ import (
 
 // rotation is an object of a config.json about rotary positions: the kind of their scaling, and its numbers by key.
 type rotation struct {
-	kind    string
-	numbers map[string]float64
+	kind      string
+	numbers   map[string]float64
+	unrounded bool // truncate is false
 }
 
 // rotary translates the keys about rotary positions: rope_theta, partial_rotary_factor, and rope_scaling, or
@@ -26,17 +27,19 @@ func rotary() link { return rotaryKeys("rope_theta", "partial_rotary_factor") }
 func rotaryKeys(theta, partial string) link {
 	return link{
 		read: func(file, network field.List) error {
+			if old := shown(file, "rope_scaling"); old != "null" && shown(file, "rope_parameters") != "null" {
+				return errors.Errorf("rope_scaling: got %s beside rope_parameters, want one of them", field.Clip(old))
+			}
 			for _, key := range []string{"rope_scaling", "rope_parameters"} {
-				if object := shown(file, key); object != "null" {
+				if object := shown(file, key); object == "{}" && key == "rope_scaling" {
+					return errors.Errorf("%s: got {}, want null or a rope_type", key)
+				} else if object != "null" {
 					if err := readRotation(json.RawMessage(object), theta, partial, file, network); err != nil {
 						return errors.Wrap(err, key)
 					}
 				}
 			}
-			if share := shown(file, partial); share != "1" && share != "" {
-				return parse(network, "partial_rotary_factor", share)
-			}
-			return nil
+			return readShare(file, network, partial)
 		},
 		write: func(file, network field.List) error {
 			if share := shown(network, "partial_rotary_factor"); share != "0" && share != "" {
@@ -47,6 +50,24 @@ func rotaryKeys(theta, partial string) link {
 			return writeRotation(file, network)
 		},
 	}
+}
+
+// readShare reads the share of the features of a head that rotate, of which programs take the whole part.
+func readShare(file, network field.List, partial string) error {
+	value := shown(file, partial)
+	if value == "1" || value == "" {
+		return nil
+	}
+	share, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return errors.Wrap(err, partial)
+	}
+	exact := share * float64(headSize(file))
+	if n := int(exact); n%2 != 0 || n != int(math.Round(exact)) {
+		return errors.Errorf("%s: got %s, %.6g features of head_dim %d, want an even number",
+			partial, value, exact, headSize(file))
+	}
+	return parse(network, "partial_rotary_factor", value)
 }
 
 // readRotation reads an object about rotary positions. Scalings of a factor of 1 change nothing, and those of kind
@@ -79,6 +100,9 @@ func readRotation(object json.RawMessage, theta, partial string, file, network f
 		}
 		set = append(set, setting{"rope_original", plain(original)})
 	}
+	if r.kind == "yarn" {
+		set = append(set, r.yarn()...)
+	}
 	for _, s := range set {
 		if err := parse(network, s.field, s.value); err != nil {
 			return err
@@ -87,78 +111,141 @@ func readRotation(object json.RawMessage, theta, partial string, file, network f
 	return nil
 }
 
+// originalContext checks original_max_position_embeddings of Phi-3, which programs read for a rope_type that needs the
+// context in training, unless rope_scaling has it too.
+func originalContext() link {
+	const key = "original_max_position_embeddings"
+	return link{read: func(file, _ field.List) error {
+		scaling := shown(file, "rope_scaling")
+		if scaling != "null" && !strings.Contains(scaling, key) && count(file, key) != count(file, "max_position_embeddings") {
+			return errors.Errorf("%s: got %d, want it in rope_scaling, because programs differ in which they read",
+				key, count(file, key))
+		}
+		return nil
+	}}
+}
+
 // decodeRotation returns an object about rotary positions. A kind, a key or a number that no network can express is an
 // error.
 func decodeRotation(object json.RawMessage) (rotation, error) {
 	r := rotation{numbers: map[string]float64{}}
-	var unknown error
-	err := field.EachKey(object, func(name string, value json.RawMessage) error {
+	var older string
+	var number error // the first one of a key that is none of the kind's names
+	err := field.EachKey(object, func(name string, value json.RawMessage) (err error) {
 		switch name {
-		case "rope_type", "type": // type is the key of older files
-			return errors.Wrap(field.UnmarshalPart(value, &r.kind), name)
-		case "rope_theta", "partial_rotary_factor", "factor", "original_max_position_embeddings", "low_freq_factor",
-			"high_freq_factor", "beta_fast", "beta_slow", "attention_factor":
-			if string(value) == "null" {
-				return nil
+		case "rope_type":
+			err = r.name(&r.kind, value)
+		case "type": // of older files
+			err = r.name(&older, value)
+		case "truncate":
+			truncated := true
+			if field.UnmarshalPart(value, &truncated) != nil || string(value) == "null" {
+				err = errors.Errorf("got %s, want true or false", field.Clip(string(value)))
 			}
-			var x float64
-			err := field.UnmarshalPart(value, &x)
-			r.numbers[name] = x
-			return errors.Wrap(err, name)
+			r.unrounded = !truncated
+		case "finetuned": // says how the model was trained
+		default:
+			if err := r.number(name, value); number == nil {
+				number = errors.Wrap(err, field.Clip(name))
+			}
 		}
-		if !isEmpty(value) && unknown == nil && !(name == "truncate" && string(value) == "true") {
-			unknown = errors.Errorf("%s: got %s, want none: such a rotation is not supported",
-				field.Clip(name), field.Clip(string(value)))
-		}
-		return nil
+		return errors.Wrap(err, field.Clip(name))
 	})
-	if err != nil {
+	switch factor, ok := r.numbers["factor"]; {
+	case err != nil:
 		return r, err
-	}
-	if factor, ok := r.numbers["factor"]; ok && r.kind == "" {
+	case r.kind != "" && older != "" && r.kind != older:
+		return r, errors.Errorf("type: got %s, want rope_type %s", field.Clip(older), field.Clip(r.kind))
+	case r.kind+older == "" && ok:
 		return r, errors.Errorf("factor: got %v, want none without a rope_type", factor)
 	}
-	r.kind = cmp.Or(r.kind, "default")
-	if err := r.check(); err != nil {
-		return r, err
+	if r.kind = cmp.Or(r.kind, older, "default"); !slices.Contains(rotations(), r.kind) {
+		return r, errors.Errorf("rope_type: got %s, want one of %s", field.Clip(r.kind), strings.Join(rotations(), ", "))
 	}
-	return r, unknown
+	if number != nil {
+		return r, number
+	}
+	return r, r.check()
 }
 
-// fixedNumbers returns the numbers of a scaling that are the same in all networks.
-func (r rotation) fixedNumbers() map[string]float64 {
-	switch r.kind {
-	case "llama3":
-		return map[string]float64{"low_freq_factor": 1, "high_freq_factor": 4}
-	case "yarn":
-		return map[string]float64{
-			"beta_fast": 32, "beta_slow": 1, "attention_factor": 0.1*math.Log(r.numbers["factor"]) + 1,
-		}
+// name reads the kind of a scaling.
+func (rotation) name(kind *string, value json.RawMessage) error {
+	if field.UnmarshalPart(value, kind) != nil || *kind == "" {
+		return errors.Errorf("got %s, want one of %s", field.Clip(string(value)), strings.Join(rotations(), ", "))
 	}
+	return nil
+}
+
+// rotations lists the kinds of scalings.
+func rotations() []string { return []string{"default", "linear", "dynamic", "llama3", "yarn"} }
+
+// number reads a number of a scaling. null is no number for those that programs derive from others, as their authors
+// write it, and for keys that no scaling here has.
+func (r rotation) number(name string, value json.RawMessage) error {
+	null := string(value) == "null"
+	switch name {
+	case "beta_fast", "beta_slow", "attention_factor", "mscale", "mscale_all_dim":
+		if null {
+			return nil
+		}
+	case "rope_theta", "partial_rotary_factor", "factor", "original_max_position_embeddings", "low_freq_factor",
+		"high_freq_factor":
+	default:
+		if null {
+			return nil
+		}
+		return errors.Errorf("got %s, want none: such a rotation is not supported", field.Clip(string(value)))
+	}
+	var x float64
+	if err := field.UnmarshalPart(value, &x); err != nil {
+		return err
+	}
+	if !(x > 0) {
+		return errors.Errorf("got %s, want a number above 0", field.Clip(string(value)))
+	}
+	r.numbers[name] = x
 	return nil
 }
 
 // check returns an error for a scaling that no network can express.
 func (r rotation) check() error {
-	kinds := []string{"default", "linear", "dynamic", "llama3", "yarn"}
-	if !slices.Contains(kinds, r.kind) {
-		return errors.Errorf("rope_type: got %s, want one of %s", field.Clip(r.kind), strings.Join(kinds, ", "))
-	}
 	if factor, ok := r.numbers["factor"]; r.kind != "default" && !(factor >= 1) {
 		return errors.Errorf("factor: got %v (given: %t), want at least 1 with rope_type %s", factor, ok, r.kind)
 	}
-	fixed := r.fixedNumbers()
-	for _, key := range []string{"low_freq_factor", "high_freq_factor", "beta_fast", "beta_slow", "attention_factor"} {
-		got, given := r.numbers[key]
-		want, read := fixed[key]
-		if given && read && !(math.Abs(got-want) <= 1e-6) {
-			return errors.Errorf("%s: got %v, want %v with rope_type %s", key, got, want, r.kind)
-		}
+	if r.kind != "llama3" {
+		return nil
 	}
-	if _, ok := r.numbers["original_max_position_embeddings"]; r.kind == "llama3" && !ok {
+	if _, ok := r.numbers["original_max_position_embeddings"]; !ok {
 		return errors.New("original_max_position_embeddings: got none, want the context in training with llama3")
 	}
+	for key, want := range map[string]float64{"low_freq_factor": 1, "high_freq_factor": 4} {
+		if got, given := r.numbers[key]; !(math.Abs(got-want) <= 1e-6) {
+			return errors.Errorf("%s: got %v (given: %t), want %v with rope_type %s", key, got, given, want, r.kind)
+		}
+	}
 	return nil
+}
+
+// yarn returns the settings of YaRN in which a network may differ from the paper's.
+func (r rotation) yarn() []setting {
+	scale := r.numbers["attention_factor"]
+	magnitude := func(key string) float64 { return 0.1*r.numbers[key]*math.Log(r.numbers["factor"]) + 1 }
+	if r.numbers["mscale"] > 0 && r.numbers["mscale_all_dim"] > 0 && scale == 0 { // as in DeepSeek-V3
+		scale = magnitude("mscale") / magnitude("mscale_all_dim")
+	}
+	if math.Abs(scale-(0.1*math.Log(r.numbers["factor"])+1)) <= 1e-6 { // the default
+		scale = 0
+	}
+	other := func(key string, usual float64) string {
+		if x := r.numbers[key]; x != usual {
+			return plain(x)
+		}
+		return "0"
+	}
+	return []setting{
+		{"rope_beta_fast", other("beta_fast", 32)}, {"rope_beta_slow", other("beta_slow", 1)},
+		{"rope_unrounded", strconv.FormatBool(r.unrounded)}, {"rope_attention_factor", plain(scale)},
+	}
 }
 
 // writeRotation writes rope_scaling.
@@ -175,14 +262,38 @@ func writeRotation(file, network field.List) error {
 	if n := count(network, "rope_original"); n > 0 {
 		keys["original_max_position_embeddings"] = n
 	}
-	if kind == "llama3" {
+	switch kind {
+	case "llama3":
 		keys["low_freq_factor"], keys["high_freq_factor"] = 1, 4
+	case "yarn":
+		if err := writeYaRN(keys, network); err != nil {
+			return err
+		}
 	}
 	object, err := json.Marshal(keys)
 	if err != nil {
 		return errors.Wrap(err, "rope_scaling")
 	}
 	return parse(file, "rope_scaling", string(object))
+}
+
+// writeYaRN writes the keys of YaRN in which a network differs from the paper's.
+func writeYaRN(keys map[string]any, network field.List) error {
+	for key, name := range map[string]string{
+		"beta_fast": "rope_beta_fast", "beta_slow": "rope_beta_slow", "attention_factor": "rope_attention_factor",
+	} {
+		x, err := strconv.ParseFloat(shown(network, name), 64)
+		if err != nil {
+			return errors.Wrap(err, name)
+		}
+		if x != 0 {
+			keys[key] = x
+		}
+	}
+	if shown(network, "rope_unrounded") == "true" {
+		keys["truncate"] = false
+	}
+	return nil
 }
 
 // plain returns a number as JSON writes it.

@@ -17,7 +17,7 @@ type row struct {
 	value     any      // that of a file without the key; 0 leaves the network's default
 	fields    []string // fields of a network with the same value; if there are none, the file's must be value
 	domain    field.Domain
-	null      bool                                 // null is the same as no key
+	null      string                               // value for which null stands, as JSON; empty: null is refused
 	unwritten bool                                 // the key is only read
 	linked    bool                                 // links translate the key, whatever its value
 	names     func(list []parts.Activation) []name // translates values; nil if they are the same
@@ -28,6 +28,12 @@ type name struct{ theirs, ours string }
 
 // named reports whether a field may have values that the row cannot express.
 func (r row) named() bool { return r.names != nil }
+
+// json reports whether the value of the key is any JSON value.
+func (r row) json() bool {
+	_, ok := r.value.(json.RawMessage)
+	return ok
+}
 
 // size returns the row of a whole number from 1, of which 0 is none.
 func size(key string, value int, fields ...string) row {
@@ -42,9 +48,9 @@ func number(key string, value float64, domain field.Domain, fields ...string) ro
 // fixed returns the row of a key of which only one value is supported.
 func fixed(key string, value any) row { return row{key: key, value: value} }
 
-// nullable returns r as the row of a key that may be null.
+// nullable returns r as the row of a key whose value may be null, which stands for 0.
 func (r row) nullable() row {
-	r.null = true
+	r.null = "0"
 	return r
 }
 
@@ -63,18 +69,26 @@ func (r row) byLink() row {
 // object returns the row of a key with any JSON value, null by default, that links translate.
 func object(key string) row { return anyJSON(key, "null") }
 
-// anyJSON is object with another default.
+// anyJSON is object with another default, which is compact JSON.
 func anyJSON(key, value string) row {
 	return row{key: key, value: json.RawMessage(value), linked: true}
 }
+
+// emptyList returns the row of a list that must be empty, which null is too.
+func emptyList(key string) row {
+	return row{key: key, value: json.RawMessage("[]"), null: "[]"}
+}
+
+// inner returns the row of the hidden width of an MLP, of which null means four times the width.
+func inner(key string) row { return size(key, 0, "n_inner").nullable() }
 
 // without returns rows without those of the given keys.
 func without(rows []row, keys ...string) []row {
 	return slices.DeleteFunc(rows, func(r row) bool { return slices.Contains(keys, r.key) })
 }
 
-// head returns the row of tie_word_embeddings.
-func head(tied bool) row {
+// tie returns the row of tie_word_embeddings.
+func tie(tied bool) row {
 	return row{key: "tie_word_embeddings", value: tied, fields: []string{"head"}, names: headNames}
 }
 
@@ -139,7 +153,7 @@ func (r row) translate(key field.Field, list []parts.Activation) (string, error)
 			return names[i].ours, nil
 		}
 		want = choices(names)
-	} else if len(r.fields) > 0 || r.linked || got == want {
+	} else if len(r.fields) > 0 || r.linked || got == want || r.json() && canonical(json.RawMessage(got)) == want {
 		return got, nil
 	}
 	return "", errors.Errorf("%s: got %s, want %s", r.key, field.Clip(got), want)

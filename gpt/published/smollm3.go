@@ -20,10 +20,10 @@ func smolLM3() Family {
 		architectures: []string{"SmolLM3ForCausalLM"},
 		rows: append(llamaRows(sizes), fixed("attention_bias", false), fixed("mlp_bias", false),
 			fixed("use_sliding_window", false), object("no_rope_layers"),
-			number("no_rope_layer_interval", 4, field.Size(1)).byLink()),
+			size("no_rope_layer_interval", 4).byLink()),
 		same:      append(llamaSame(), setting{"attention", "gqa"}),
 		links:     []link{sharedKeys(), fullLayers(), rotary(), {readUnrotated, writeUnrotated}},
-		harmless:  []string{"sliding_window", "max_window_layers"},
+		harmless:  map[string][]string{noWindows: {"sliding_window", "max_window_layers"}},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     llamaNames(),
 	}
@@ -32,21 +32,21 @@ func smolLM3() Family {
 // readUnrotated reads no_rope_layers, which has 1 for a block with rotary positions and 0 for a block without them.
 func readUnrotated(file, network field.List) error {
 	interval, blocks := count(file, "no_rope_layer_interval"), count(file, "num_hidden_layers")
-	var list []int
-	if err := field.UnmarshalPart(json.RawMessage(shown(file, "no_rope_layers")), &list); err != nil {
-		return errors.Wrap(err, "no_rope_layers")
-	}
 	if interval > blocks {
 		interval = 0
 	}
-	if len(list) > 0 {
-		if len(list) != blocks {
-			return errors.Errorf("no_rope_layers: got %d, want one for each of num_hidden_layers %d", len(list), blocks)
+	if value := shown(file, "no_rope_layers"); value != "null" {
+		rotate, err := list[int](value)
+		if err != nil {
+			return errors.Wrapf(err, "no_rope_layers: got %s", field.Clip(value))
+		}
+		if len(rotate) != blocks {
+			return errors.Errorf("no_rope_layers: got %d, want one for each of num_hidden_layers %d", len(rotate), blocks)
 		}
 		var ok bool
-		if interval, ok = every(list, func(rotated int) bool { return rotated == 0 }); !ok {
+		if interval, ok = every(rotate, func(rotated int) bool { return rotated == 0 }); !ok {
 			return errors.Errorf("no_rope_layers: got %s, want 0 for every k-th block alone",
-				field.Clip(shown(file, "no_rope_layers")))
+				field.Clip(value))
 		}
 	}
 	return parse(network, "no_rope_layer_interval", strconv.Itoa(interval))

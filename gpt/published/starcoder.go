@@ -8,19 +8,22 @@ func starCoder2() Family {
 	sizes := llamaSizes{
 		vocabulary: 49_152, context: 4096, inner: 12_288, width: 3072, blocks: 30, heads: 24, groups: 2,
 	}
-	rows := without(llamaRows(sizes), "hidden_act", "rms_norm_eps", "attention_dropout", "tie_word_embeddings")
+	rows := without(llamaRows(sizes), "hidden_act", "rms_norm_eps", "tie_word_embeddings")
 	return Family{
 		ModelType:     "starcoder2",
 		architectures: []string{"Starcoder2ForCausalLM"},
-		rows: append(rows, anyJSON("sliding_window", "null"), number("norm_epsilon", 1e-5, field.Fraction(), "eps"),
+		rows: append(rows, anyJSON("sliding_window", "null"), number("norm_epsilon", 1e-5, field.ProperFraction(), "eps"),
 			row{key: "hidden_act", value: "gelu_pytorch_tanh", fields: []string{"activation"}, names: activationNames},
 			row{key: "tie_word_embeddings", value: true, fields: []string{"head"}, names: unbiasedHeads},
 			fixed("use_bias", true), fixed("norm_type", "layer_norm").onlyRead(),
 			fixed("mlp_type", "default").onlyRead(), fixed("scale_attn_weights", true).onlyRead()),
 		same:  []setting{{"position", "rope"}, {"norm", "layernorm"}, {"bias", "true"}},
 		links: []link{sharedKeys(), windows(0), rotary()},
-		harmless: []string{"layer_norm_epsilon", "attention_dropout", "residual_dropout", "embedding_dropout",
-			"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32"},
+		harmless: map[string][]string{
+			onlyTraining:                 {"residual_dropout", "embedding_dropout"},
+			"norm_epsilon is ε instead":  {"layer_norm_epsilon"},
+			"the precision of a softmax": {"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32"},
+		},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     names{prefix: "model.", written: "model.", rules: starCoder2Rules()},
 	}
@@ -61,9 +64,11 @@ func bigCode() Family {
 			row{key: "tie_word_embeddings", value: true, fields: []string{"head"}, names: unbiasedHeads},
 			fixed("multi_query", true)),
 		same: []setting{{"bias", "true"}, {"attention", "gqa"}, {"n_kv_head", "1"}},
-		harmless: []string{"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "inference_runner",
-			"validate_runner_input", "pre_allocate_kv_cache", "max_sequence_length", "max_batch_size",
-			"pad_key_length"},
+		harmless: map[string][]string{
+			"the precision of a softmax": {"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32"},
+			"another program's memory": {"inference_runner", "validate_runner_input", "pre_allocate_kv_cache",
+				"max_sequence_length", "max_batch_size", "pad_key_length"},
+		},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names: names{
 			prefix: "transformer.", written: "transformer.", rules: append(f.names.rules, rules...),

@@ -88,10 +88,15 @@ func quarterTurn[T Number](x Matrix[T]) Matrix[T] {
 //
 //	linear  ω/f
 //	llama3  ω if it turns 4 times or more in Original tokens, ω/f if it turns once or less, linear between them
-//	yarn    the same for 32 turns and linear in the index of the pair; what rotates is multiplied by 0.1 ln f + 1
+//	yarn    ω if it turns Fast times or more, ω/f if it turns Slow times or less, linear in the index of the pair between
+//	        them, whose borders are rounded unless Unrounded; what rotates is multiplied by Scale
 type RotaryScaling struct {
 	Kind             string
 	Factor, Original float64 // f, and the number of tokens
+
+	// of yarn, by default 32, 1 and 0.1 ln f + 1
+	Fast, Slow, Scale float64
+	Unrounded         bool
 }
 
 // valid reports whether the kind is known and its numbers are finite and above 0.
@@ -120,7 +125,11 @@ func (s RotaryScaling) of(w float64, pair, dim int, theta float64) float64 {
 		at := func(turns float64) float64 {
 			return math.Log(s.Original/(turns*2*math.Pi)) * float64(dim) / (2 * math.Log(theta))
 		}
-		from, to := max(0, math.Floor(at(32))), min(float64(dim)-1, math.Ceil(at(1)))
+		from, to := at(cmp.Or(s.Fast, 32)), at(cmp.Or(s.Slow, 1))
+		if !s.Unrounded {
+			from, to = math.Floor(from), math.Ceil(to)
+		}
+		from, to = max(0, from), min(float64(dim)-1, to)
 		if from == to {
 			to += 0.001
 		}
@@ -135,7 +144,7 @@ func (l RoPE[T]) magnitudes(x Matrix[T]) Matrix[T] {
 	row := Zeros[float64](1, x.Cols)
 	for i := range row.Data {
 		if row.Data[i] = 1; l.Scaling.Kind == "yarn" && i%l.Size < cmp.Or(l.RotaryDim, l.Size) {
-			row.Data[i] = 0.1*math.Log(l.Scaling.Factor) + 1
+			row.Data[i] = cmp.Or(l.Scaling.Scale, 0.1*math.Log(l.Scaling.Factor)+1)
 		}
 	}
 	return Lift[T](row)

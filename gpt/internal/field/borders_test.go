@@ -16,11 +16,12 @@ func TestDomains(t *testing.T) {
 		domain      Domain
 		inside, out []float64
 	}{
-		"Size(1)":     {Size(1), []float64{1, 2, MaxSize}, []float64{0, -1, MaxSize + 1, nan}},
-		"UpTo(9)":     {UpTo(9), []float64{0, 1, 9}, []float64{-1, 10, nan}},
-		"Fraction":    {Fraction(), []float64{0, tiny, 0.5}, []float64{1, -tiny, 1.5, nan}},
-		"NonNegative": {NonNegative(), []float64{0, 1, math.MaxFloat64}, []float64{-tiny, inf, nan}},
-		"Positive":    {Positive(), []float64{tiny, 1, math.MaxFloat64}, []float64{0, -1, inf, nan}},
+		"Size(1)":        {Size(1), []float64{1, 2, MaxSize}, []float64{0, -1, MaxSize + 1, nan}},
+		"UpTo(9)":        {UpTo(9), []float64{0, 1, 9}, []float64{-1, 10, nan}},
+		"Fraction":       {Fraction(), []float64{0, tiny, 0.5}, []float64{1, -tiny, 1.5, nan}},
+		"ProperFraction": {ProperFraction(), []float64{tiny, 0.5}, []float64{0, 1, -tiny, 1.5, nan}},
+		"NonNegative":    {NonNegative(), []float64{0, 1, math.MaxFloat64}, []float64{-tiny, inf, nan}},
+		"Positive":       {Positive(), []float64{tiny, 1, math.MaxFloat64}, []float64{0, -1, inf, nan}},
 	} {
 		for want, list := range map[bool][]float64{true: c.inside, false: c.out} {
 			for _, x := range list {

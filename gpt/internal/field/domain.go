@@ -40,6 +40,11 @@ func Fraction() Domain {
 	return Domain{want: "a number, 0 ≤ x < 1", has: func(x float64) bool { return 0 <= x && x < 1 }}
 }
 
+// ProperFraction returns the numbers 0 < x < 1.
+func ProperFraction() Domain {
+	return Domain{want: "a number, 0 < x < 1", has: func(x float64) bool { return 0 < x && x < 1 }}
+}
+
 // NonNegative returns the finite numbers, 0 or more.
 func NonNegative() Domain {
 	return Domain{

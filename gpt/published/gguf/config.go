@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -161,6 +162,12 @@ func (f *File) defaults(a architecture, config object) {
 	}
 	if a.share != "" {
 		config[a.share] = 1
+	}
+	switch window, ok := find(a.keys, "attention.sliding_window"); {
+	case ok && fmt.Sprint(config[window]) == "0": // as some write that there is none
+		config[window] = nil
+	case a.name == "gemma3" && config[window] == nil: // no block has one
+		config["sliding_window_pattern"] = 1
 	}
 	large := map[string]int{"gemma2": 46, "gemma3": 62} // blocks of the models whose scores are divided otherwise
 	blocks, gemma := large[a.name]

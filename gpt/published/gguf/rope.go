@@ -126,6 +126,12 @@ func (a architecture) scaling(config object) (keys []Key, factors []float32, err
 		}
 		return nil, factors, nil
 	case kind == "yarn":
+		for _, key := range []string{"attention_factor", "beta_fast", "beta_slow", "truncate"} {
+			if got, ok := scaling[key]; ok {
+				return nil, nil, errors.Errorf("rope_scaling: %s: got %v, want the default: files have no key for it",
+					key, got)
+			}
+		}
 		keys = append(keys, Key{prefix + "original_context_length", OfInt(int(original))})
 	}
 	return append(keys, Key{prefix + "type", OfText(kind)}, Key{prefix + "factor", OfFloat(factor)}), nil, nil

@@ -54,19 +54,25 @@ func rotations[T hand.Number](n fixture.Sizes) []entry[T] {
 			Source: "Chen et al. 2023, Llama Team 2024, Peng et al. 2023",
 		},
 		[]formula[T]{
-			scaledRotary[T](n, "linear", "Chen et al. 2023", nn.LinearScaling{Factor: 3}),
-			scaledRotary[T](n, "llama3", "Llama Team 2024", nn.Llama3Scaling{Factor: 3, Original: 90}),
-			scaledRotary[T](n, "yarn", "Peng et al. 2023", nn.YaRN{Factor: 3, Original: 600}),
+			scaledRotary[T](n, "linear", "Chen et al. 2023", nn.LinearScaling{Factor: 3},
+				hand.RotaryScaling{Kind: "linear", Factor: 3}),
+			scaledRotary[T](n, "llama3", "Llama Team 2024", nn.Llama3Scaling{Factor: 3, Original: 90},
+				hand.RotaryScaling{Kind: "llama3", Factor: 3, Original: 90}),
+			scaledRotary[T](n, "yarn", "Peng et al. 2023", nn.YaRN{Factor: 3, Original: 600},
+				hand.RotaryScaling{Kind: "yarn", Factor: 3, Original: 600}),
+			scaledRotary[T](n, "yarn, by other numbers", "Peng et al. 2023",
+				nn.YaRN{Factor: 3, Original: 600, Fast: 20, Slow: 2, Unrounded: true, Scale: 1.25},
+				hand.RotaryScaling{
+					Kind: "yarn", Factor: 3, Original: 600, Fast: 20, Slow: 2, Unrounded: true, Scale: 1.25,
+				}),
 		},
 	}}
 }
 
 // scaledRotary returns the Case of a scaling. Its sizes have pairs that turn often, rarely and between.
-func scaledRotary[T hand.Number](n fixture.Sizes, kind, source string, scaling nn.RotaryScaling) formula[T] {
-	by := hand.RotaryScaling{Kind: kind, Factor: 3, Original: 90}
-	if kind == "yarn" {
-		by.Original = 600
-	}
+func scaledRotary[T hand.Number](
+	n fixture.Sizes, kind, source string, scaling nn.RotaryScaling, by hand.RotaryScaling,
+) formula[T] {
 	size := n.Features / 2 * 2
 	return formula[T]{verify.Case{
 		Name: "rotary positions, scaled: " + kind, Types: []string{"RoPE"}, Source: source,
