@@ -85,8 +85,10 @@ func gemma3() Family {
 			size("sliding_window_pattern", 6).byLink().onlyRead(),
 			object("_sliding_window_pattern").onlyRead(),
 			fixed("use_bidirectional_attention", false).onlyRead()),
-		same:      append(llamaSame(), setting{"block", "sandwich"}, setting{"qk_norm", "head"}),
-		links:     append([]link{sharedKeys(), windowPattern(), windows(6), twoRotations(), rotary(), oneRotation()}, gemmaLinks()...),
+		same: append(llamaSame(), setting{"block", "sandwich"}, setting{"qk_norm", "head"}),
+		links: append([]link{
+			sharedKeys(), windowPattern(), windows(6), twoRotations(), rotary(), oneRotation(),
+		}, gemmaLinks()...),
 		harmless:  gemmaHarmless(),
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     gemmaNames(llamaNames().normed(headGains, headGains)),
@@ -101,7 +103,7 @@ func gemmaHarmless() map[string][]string {
 	}
 }
 
-// windowPattern checks that both keys of the interval between blocks without a window agree if there is no layer_types.
+// windowPattern checks that both keys of the interval of blocks without a window agree if there is no layer_types.
 func windowPattern() link {
 	return link{read: func(file, _ field.List) error {
 		if shown(file, "layer_types") != "null" {
@@ -109,8 +111,8 @@ func windowPattern() link {
 		}
 		k := count(file, "sliding_window_pattern")
 		if same := shown(file, "_sliding_window_pattern"); same != "null" && same != strconv.Itoa(k) {
-			return errors.Errorf("_sliding_window_pattern: got %s, want sliding_window_pattern %d without layer_types, "+
-				"because programs read either", field.Clip(same), k)
+			return errors.Errorf("_sliding_window_pattern: got %s, want sliding_window_pattern %d, which programs "+
+				"read without layer_types", field.Clip(same), k)
 		}
 		return nil
 	}}
@@ -196,8 +198,8 @@ func twoRotations() link {
 		r, err := decodeRotation(both.Sliding)
 		share, partial := r.numbers["partial_rotary_factor"]
 		if err != nil || r.kind != "default" || partial && share != 1 {
-			return errors.Errorf("rope_parameters: sliding_attention: got %s, want a rotation of type default and of all features",
-				field.Clip(string(both.Sliding)))
+			return errors.Errorf("rope_parameters: sliding_attention: got %s, want a rotation of type default and of "+
+				"all features", field.Clip(string(both.Sliding)))
 		}
 		if theta, ok := r.numbers["rope_theta"]; ok {
 			if err := parse(file, "rope_local_base_freq", plain(theta)); err != nil {

@@ -47,7 +47,7 @@ func absentParts() map[string][]string {
 			"lm_head_bias", "use_sliding_window", "use_qk_norm", "qk_layernorm", "rope_interleaved", "use_mrope",
 			"scale_attn_by_inverse_layer_idx", "use_bidirectional_attention", "output_router_logits"},
 		"{}": {"pruned_heads"},
-		"1":  {"full_attn_mod", "interpolate_factor"}, // full attention in every block, and positions that are not scaled
+		"1":  {"full_attn_mod", "interpolate_factor"}, // full attention in every block, positions without a scaling
 	}
 }
 
@@ -78,7 +78,7 @@ func listed(lists map[string][]string, key string) bool {
 // canonical returns a JSON value in its shortest form, in which equal numbers are equal.
 func canonical(value json.RawMessage) string {
 	var v any
-	if err := json.Unmarshal(value, &v); err != nil {
+	if err := field.UnmarshalPart(value, &v); err != nil {
 		return string(value)
 	}
 	data, err := json.Marshal(v)

@@ -125,7 +125,7 @@ func readWindows(k int, file, network field.List) error {
 		}
 	}
 	if window == 0 && k > 0 && k != 1 {
-		return errors.Errorf("sliding_window: got %s, want a number of tokens for all blocks except every %d.", value, k)
+		return errors.Errorf("sliding_window: got %s, want a number of tokens for all blocks but every %d.", value, k)
 	}
 	if window == 0 || k == 1 {
 		return parse(network, "attention", "gqa")

@@ -116,8 +116,8 @@ func readRotation(object json.RawMessage, theta, partial string, file, network f
 func originalContext() link {
 	const key = "original_max_position_embeddings"
 	return link{read: func(file, _ field.List) error {
-		scaling := shown(file, "rope_scaling")
-		if scaling != "null" && !strings.Contains(scaling, key) && count(file, key) != count(file, "max_position_embeddings") {
+		scaling, same := shown(file, "rope_scaling"), count(file, key) == count(file, "max_position_embeddings")
+		if scaling != "null" && !strings.Contains(scaling, key) && !same {
 			return errors.Errorf("%s: got %d, want it in rope_scaling, because programs differ in which they read",
 				key, count(file, key))
 		}
@@ -130,7 +130,7 @@ func originalContext() link {
 func decodeRotation(object json.RawMessage) (rotation, error) {
 	r := rotation{numbers: map[string]float64{}}
 	var older string
-	var number error // the first one of a key that is none of the kind's names
+	var number error // of the first number that is refused
 	err := field.EachKey(object, func(name string, value json.RawMessage) (err error) {
 		switch name {
 		case "rope_type":
@@ -160,7 +160,8 @@ func decodeRotation(object json.RawMessage) (rotation, error) {
 		return r, errors.Errorf("factor: got %v, want none without a rope_type", factor)
 	}
 	if r.kind = cmp.Or(r.kind, older, "default"); !slices.Contains(rotations(), r.kind) {
-		return r, errors.Errorf("rope_type: got %s, want one of %s", field.Clip(r.kind), strings.Join(rotations(), ", "))
+		return r, errors.Errorf("rope_type: got %s, want one of %s",
+			field.Clip(r.kind), strings.Join(rotations(), ", "))
 	}
 	if number != nil {
 		return r, number

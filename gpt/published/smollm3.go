@@ -41,7 +41,8 @@ func readUnrotated(file, network field.List) error {
 			return errors.Wrapf(err, "no_rope_layers: got %s", field.Clip(value))
 		}
 		if len(rotate) != blocks {
-			return errors.Errorf("no_rope_layers: got %d, want one for each of num_hidden_layers %d", len(rotate), blocks)
+			return errors.Errorf("no_rope_layers: got %d, want one for each of num_hidden_layers %d",
+				len(rotate), blocks)
 		}
 		var ok bool
 		if interval, ok = every(rotate, func(rotated int) bool { return rotated == 0 }); !ok {

@@ -12,7 +12,8 @@ func starCoder2() Family {
 	return Family{
 		ModelType:     "starcoder2",
 		architectures: []string{"Starcoder2ForCausalLM"},
-		rows: append(rows, anyJSON("sliding_window", "null"), number("norm_epsilon", 1e-5, field.ProperFraction(), "eps"),
+		rows: append(rows, anyJSON("sliding_window", "null"),
+			number("norm_epsilon", 1e-5, field.ProperFraction(), "eps"),
 			row{key: "hidden_act", value: "gelu_pytorch_tanh", fields: []string{"activation"}, names: activationNames},
 			row{key: "tie_word_embeddings", value: true, fields: []string{"head"}, names: unbiasedHeads},
 			fixed("use_bias", true), fixed("norm_type", "layer_norm").onlyRead(),

@@ -88,8 +88,8 @@ func quarterTurn[T Number](x Matrix[T]) Matrix[T] {
 //
 //	linear  ω/f
 //	llama3  ω if it turns 4 times or more in Original tokens, ω/f if it turns once or less, linear between them
-//	yarn    ω if it turns Fast times or more, ω/f if it turns Slow times or less, linear in the index of the pair between
-//	        them, whose borders are rounded unless Unrounded; what rotates is multiplied by Scale
+//	yarn    ω if it turns Fast times or more, ω/f if it turns Slow times or less, linear in the index of the pair
+//	        between these borders, which are rounded unless Unrounded; what rotates is multiplied by Scale
 type RotaryScaling struct {
 	Kind             string
 	Factor, Original float64 // f, and the number of tokens
@@ -102,6 +102,11 @@ type RotaryScaling struct {
 // valid reports whether the kind is known and its numbers are finite and above 0.
 func (s RotaryScaling) valid() bool {
 	positive := func(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
+	for _, x := range []float64{s.Fast, s.Slow, s.Scale} {
+		if x != 0 && !positive(x) {
+			return false
+		}
+	}
 	switch s.Kind {
 	case "":
 		return true

@@ -9,6 +9,9 @@ func Small() []string {
 		"-learning_rate", "0.2"}
 }
 
+// yarn holds the other flags of a number of YaRN.
+const yarn = "with -position rope -rope_scaling yarn -rope_factor 2 -rope_original 9 -qk_size 4"
+
 // Network returns values for the flags of a gpt.Config that affect the run of Small.
 func Network() map[string]string {
 	return map[string]string{
@@ -22,10 +25,10 @@ func Network() map[string]string {
 		"rope_scaling":          "linear with -position rope -rope_factor 2 -qk_size 4",
 		"rope_factor":           "4 with -position rope -rope_scaling linear -qk_size 4",
 		"rope_original":         "9 with -position rope -rope_scaling yarn -rope_factor 2 -qk_size 4",
-		"rope_beta_fast":        "9 with -position rope -rope_scaling yarn -rope_factor 2 -rope_original 9 -qk_size 4",
-		"rope_beta_slow":        "2 with -position rope -rope_scaling yarn -rope_factor 2 -rope_original 9 -qk_size 4",
-		"rope_unrounded":        "true with -position rope -rope_scaling yarn -rope_factor 2 -rope_original 9 -qk_size 4",
-		"rope_attention_factor": "2 with -position rope -rope_scaling yarn -rope_factor 2 -rope_original 9 -qk_size 4",
+		"rope_beta_fast":        "9 " + yarn,
+		"rope_beta_slow":        "2 " + yarn,
+		"rope_unrounded":        "true " + yarn,
+		"rope_attention_factor": "2 " + yarn,
 		"precision":             "bf16", "frozen": "wte.*", "lora_r": "2",
 		"lora_alpha": "3 with -lora_r 2", "lora_targets": "c_attn with -lora_r 2",
 		"lora_scale": "alpha with -lora_r 2", "window": "2 with -attention window",
