@@ -18,9 +18,10 @@ type Adapter struct {
 	folder *peft.Folder
 }
 
-// OpenAdapter reads a PEFT folder: adapter_config.json and adapter_model.safetensors. It supports LoRA with one rank
-// for all matrices and the factor α/r or α/√r. Any other setting (use_dora, rank_pattern, modules_to_save, a bias,
-// another peft_type) is an error that names the key and its value. The numbers are read when a model first needs them,
+// OpenAdapter reads a PEFT folder: adapter_config.json and adapter_model.safetensors. It supports LoRA with the factor
+// α/r or α/√r, and other ranks and α of some matrices. Where target_modules is no list of names, the tensors say which
+// matrices are adapted. Any other setting (use_dora, modules_to_save, a bias, another peft_type) is an error that names
+// the key and its value. The numbers are read when a model first needs them,
 // after their shapes have been compared with the model's; until then the file stays open.
 func OpenAdapter(dir string) (*Adapter, error) {
 	f, err := peft.Open(dir)
@@ -135,7 +136,7 @@ func (m *Model) use(a *Adapter, sign float64) error {
 			}
 		}
 		for _, p := range values {
-			p.Set(sign * a.folder.Scale() / m.Config.scale())
+			p.Set(sign * a.folder.ScaleOf(p.Matrix()) / m.Config.scale())
 		}
 		if m.inUse = (inUse{}); sign > 0 {
 			m.inUse = inUseNow(a, m.adapters)

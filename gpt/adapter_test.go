@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -170,6 +172,55 @@ func TestAdapterOfPEFT(t *testing.T) {
 	}
 	if d := relative(using(t, with, adapterFolder(t, with)), want, 0); !(d < 1e-12) { // of rank 9, which is separated into q, k and v
 		t.Errorf("saved and opened again: %v off", d)
+	}
+}
+
+// An adapter whose matrices have ranks and α of their own, in some blocks alone, adds s·(B·A)ᵀ to each weight.
+func TestAdapterPatterns(t *testing.T) {
+	plain, dir := scrambled(t, tiny()), t.TempDir()
+	const config = `{"peft_type": "LORA", "r": 3, "lora_alpha": 4, "use_rslora": true, "target_modules": "all-linear",
+		"rank_pattern": {"c_attn": 2}, "alpha_pattern": {"h\\.1\\..*": 7}}`
+	var tensors []safetensors.Tensor
+	for i, a := range []struct {
+		name  string
+		rank  int
+		scale float64
+	}{{"h.1.attn.c_attn", 2, 7 / math.Sqrt(2)}, {"h.0.mlp.c_proj", 3, 4 / math.Sqrt(3)}} {
+		p, _ := plain.Graph.Leaf(a.name + ".weight")
+		w := p.Tensor()
+		in, out := w.Shape[0], w.Shape[1]
+		down, up := make([]float32, a.rank*in), make([]float32, out*a.rank)
+		for j := range down {
+			down[j] = float32(0.1 * math.Cos(float64(3+i+j)))
+		}
+		for j := range up {
+			up[j] = float32(0.1 * math.Cos(float64(5+i+2*j)))
+		}
+		for j := range w.Len() {
+			sum := 0.0
+			for k := range a.rank {
+				sum += float64(down[k*in+j/out]) * float64(up[j%out*a.rank+k])
+			}
+			w.Set(j, w.At(j)+a.scale*sum)
+		}
+		name := "base_model.model.transformer." + a.name
+		tensors = append(tensors, safetensors.Tensor{Name: name + ".lora_A.weight", Shape: []int{a.rank, in}, F32: down},
+			safetensors.Tensor{Name: name + ".lora_B.weight", Shape: []int{out, a.rank}, F32: up})
+	}
+	file := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
+	for name, data := range map[string][]byte{"adapter_config.json": []byte(config), "adapter_model.safetensors": file} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := OpenAdapter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, want := logitsAfter(t, scrambled(t, tiny())), logitsAfter(t, plain)
+	got := using(t, adapted(t, scrambled(t, tiny()), a), a)
+	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(base, want, 0) > 1e-3) {
+		t.Errorf("the logits are %v off, those of the base %v", d, relative(base, want, 0))
 	}
 }
 

@@ -141,6 +141,17 @@ func exportable() map[string]Config {
 			c.Attention, c.Head, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa_bias", "linear", 0.5, 8, 8
 			c.Options.Set("n_kv_head", 2)
 		}),
+		"glm4": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.Head, c.Block, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa_bias", "linear", "sandwich", 0.5, 8, 8
+			c.Options.Set("n_kv_head", 2)
+		}),
+		"qwen3, windows": with(func(c *Config) {
+			llama(c)
+			c.NLayer, c.Attention, c.QKNorm = 4, "gqa_window", "head"
+			c.Options.Set("window", 3)
+			c.Options.Set("full_attention_interval", 2)
+		}),
 		"cohere": with(func(c *Config) {
 			llama(c)
 			c.Norm, c.Attention, c.Block, c.LogitsScaling, c.Head = "layernorm", "gqa", "parallel", 4, "tied"
@@ -460,7 +471,7 @@ func TestFamiliesLive(t *testing.T) {
 // are refused with what a network lacks for them.
 func TestKinds(t *testing.T) {
 	open := strings.Fields("gpt2 llama qwen2 qwen3 smollm3 olmo olmo2 mistral gemma gemma2 gemma3_text phi phi3 granite arcee " +
-		"glm cohere starcoder2 gpt_bigcode gpt_neox gpt_neo opt mixtral qwen3_moe olmoe")
+		"glm glm4 cohere starcoder2 gpt_bigcode gpt_neox gpt_neo opt mixtral qwen3_moe olmoe")
 	for _, kind := range open {
 		sizes := `, "num_hidden_layers": 2, "max_position_embeddings": 64, "vocab_size": 99`
 		if slices.Contains([]string{"gpt2", "gpt_bigcode", "gpt_neo"}, kind) { // which name them otherwise
@@ -475,7 +486,7 @@ func TestKinds(t *testing.T) {
 		_, err := FromHuggingFace([]byte(`{"model_type": "` + kind + `"}`))
 		mustContain(t, err, "model_type: got "+kind+", which is not supported: it needs ")
 	}
-	if n := len(published.Families()); n != len(open) || len(open)+len(closed) != 33 {
+	if n := len(published.Families()); n != len(open) || len(open)+len(closed) != 34 {
 		t.Errorf("there are %d families, and %d kinds are tested", n, len(open)+len(closed))
 	}
 }
@@ -636,7 +647,7 @@ func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
 	all := exportable()
 	for name, c := range all {
 		kind, _, _ := strings.Cut(name, ",")
-		if slices.Contains([]string{"gpt_neo", "opt", "glm", "mistral"}, kind) || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
+		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral"}, kind) || name == "qwen3, windows" || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
 			delete(all, name)
 			continue
 		}

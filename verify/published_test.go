@@ -33,6 +33,7 @@ func publishedConfigs() map[string]string {
 			"num_hidden_layers": 2, "num_attention_heads": 3}`,
 		"arcee":       `{"model_type": "arcee", ` + sizes + `"hidden_act": "relu2"}`,
 		"glm":         `{"model_type": "glm", ` + sizes + `"partial_rotary_factor": 0.6666666666666666}`,
+		"glm4":        `{"model_type": "glm4", ` + sizes + `"partial_rotary_factor": 0.6666666666666666}`,
 		"cohere":      `{"model_type": "cohere", ` + sizes + `"logit_scale": 0.25}`,
 		"starcoder2":  `{"model_type": "starcoder2", ` + sizes + `"sliding_window": 2}`,
 		"gpt_bigcode": `{"model_type": "gpt_bigcode", "vocab_size": 7, "n_positions": 5, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_inner": 7}`,

@@ -43,7 +43,7 @@ type setting struct{ field, value string }
 func Families() []Family {
 	return []Family{
 		GPT2(), llama(), qwen2(), qwen3(), smolLM3(), olmo(), olmo2(), mistral(), gemma(), gemma2(), gemma3(), phi(),
-		phi3(), granite(), arcee(), glm(), cohere(), starCoder2(), bigCode(), gptNeoX(), gptNeo(), opt(),
+		phi3(), granite(), arcee(), glm(), glm4(), cohere(), starCoder2(), bigCode(), gptNeoX(), gptNeo(), opt(),
 		mixtral(), qwen3MoE(), olmoe(),
 	}
 }

@@ -53,6 +53,7 @@ func Bases() []Object {
 		llamaKind("qwen2", linear, Object{"tie_word_embeddings": true}),
 		llamaKind("qwen3", plain, Object{"rope_parameters": Object{"rope_theta": 60, "rope_type": "yarn", "factor": 3, "mscale": 0.8,
 			"mscale_all_dim": 0.5, "original_max_position_embeddings": 5}}),
+		llamaKind("qwen3", plain, window, Object{"use_sliding_window": true, "max_window_layers": 0}),
 		llamaKind("smollm3", plain, Object{"no_rope_layer_interval": 2}),
 		llamaKind("olmo", linear), llamaKind("olmo2", plain, eps),
 		llamaKind("mistral", plain, window),
@@ -69,7 +70,7 @@ func Bases() []Object {
 		llamaKind("phi3", plain, window, Object{"head_dim": 8, "partial_rotary_factor": 0.75}),
 		llamaKind("granite", plain, Object{"embedding_multiplier": 3, "attention_multiplier": 0.2, "residual_multiplier": 0.4,
 			"logits_scaling": 2}),
-		llamaKind("arcee"), llamaKind("glm", plain, Object{"head_dim": 8}), llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
+		llamaKind("arcee"), llamaKind("glm", plain, Object{"head_dim": 8}), llamaKind("glm4", plain, Object{"head_dim": 8}), llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
 		llamaKind("starcoder2", plain, window, Object{"norm_epsilon": 0.01}),
 		with(gpt2, Object{"model_type": "gpt_bigcode"}),
 		{

@@ -202,6 +202,11 @@ def sliding(c, i):
     kind, kinds, blocks = c["model_type"], c.get("layer_types"), c["num_hidden_layers"]
     if kind in ("mistral", "mixtral", "phi3"):  # whose programs read no layer_types
         return c["sliding_window"] is not None
+    if kind == "qwen3":
+        if not c["use_sliding_window"] and kinds is not None and "sliding_attention" in kinds:
+            raise ValueError("no window")
+        if kinds is None:
+            return c["use_sliding_window"] and c["sliding_window"] is not None and i >= c["max_window_layers"]
     if kinds is None:
         if kind not in ("gemma2", "gemma3_text"):
             return False
@@ -224,7 +229,7 @@ def llama(c, w, ids):
     """LLaMA, and its relatives with the differences that their names say."""
     kind, eps, width = c["model_type"], c.get("rms_norm_eps"), c["hidden_size"]
     gemma, sandwich, granite = kind.startswith("gemma"), kind in ("gemma2", "gemma3_text"), kind == "granite"
-    turn = rotated_pairs if kind in ("glm", "cohere") else rotated
+    turn = rotated_pairs if kind in ("glm", "glm4", "cohere") else rotated
     count, shared = c["num_attention_heads"], c.get("num_key_value_heads") or c["num_attention_heads"]
     size = c.get("head_dim") or width // count
     act = activation(c["hidden_activation"] or "gelu_pytorch_tanh") if gemma else activation(c["hidden_act"])
@@ -290,7 +295,7 @@ def llama(c, w, ids):
             return experts(h.replace("mlp.", "block_sparse_moe."), x, "w1", "w3", "w2")
         if kind == "arcee":  # without a gate
             return affine(h + "down_proj", act(affine(h + "up_proj", x)))
-        if kind in ("phi3", "glm"):
+        if kind in ("phi3", "glm", "glm4"):
             gate, up = affine(h + "gate_up_proj", x).chunk(2, -1)
         else:
             gate, up = affine(h + "gate_proj", x), affine(h + "up_proj", x)
@@ -310,6 +315,11 @@ def llama(c, w, ids):
         elif kind == "cohere":  # in parallel
             y = norm(h + "input_layernorm", x)
             x = x + attention(i, h + "self_attn.", y) + mlp(h + "mlp.", y)
+        elif kind == "glm4":
+            y = attention(i, h + "self_attn.", norm(h + "input_layernorm", x))
+            x = x + norm(h + "post_self_attn_layernorm", y)
+            y = mlp(h + "mlp.", norm(h + "post_attention_layernorm", x))
+            x = x + norm(h + "post_mlp_layernorm", y)
         elif sandwich:
             y = attention(i, h + "self_attn.", norm(h + "input_layernorm", x))
             x = x + norm(h + "post_attention_layernorm", y)
@@ -466,7 +476,8 @@ def defaults(kind):
             **llama, "norm_epsilon": 1e-5, "hidden_act": "gelu_pytorch_tanh", "tie_word_embeddings": True, "sliding_window": None,
             "num_key_value_heads": 2, "max_position_embeddings": 4096,
         },
-        "llama": llama, "qwen2": llama, "qwen3": {**llama, "head_dim": 128},
+        "llama": llama, "qwen2": llama,
+        "qwen3": {**llama, "head_dim": 128, "use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28},
         "smollm3": {**llama, "rope_theta": 2e6, "tie_word_embeddings": True, "num_key_value_heads": 4, "no_rope_layer_interval": 4},
         "mistral": {**llama, "num_key_value_heads": 8, "sliding_window": 4096},
         "gemma": {**llama, **tanh, "hidden_activation": None, "num_key_value_heads": 16, "head_dim": 256},
@@ -481,7 +492,8 @@ def defaults(kind):
         "phi3": {**llama, "rms_norm_eps": 1e-5, "sliding_window": None, "max_position_embeddings": 4096},
         "granite": {**llama, **{k: 1.0 for k in ("embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling")}},
         "arcee": {**llama, "rms_norm_eps": 1e-5, "hidden_act": "relu2", "max_position_embeddings": 4096},
-        "glm": {**llama, "rms_norm_eps": 1.5625e-7, "partial_rotary_factor": 0.5, "num_key_value_heads": 2, "head_dim": 128},
+        **{k: {**llama, "rms_norm_eps": 1.5625e-7, "partial_rotary_factor": 0.5, "num_key_value_heads": 2, "head_dim": 128}
+           for k in ("glm", "glm4")},
         "cohere": {**llama, "layer_norm_eps": 1e-5, "logit_scale": 0.0625, "tie_word_embeddings": True, "max_position_embeddings": 8192},
         "olmo": llama, "olmo2": {**llama, "rms_norm_eps": 1e-5},
         "mixtral": {

@@ -38,7 +38,7 @@ func (f *Folder) Pairs(list []Adapters, most int) (values []Pair, err error) {
 		}
 		for _, to := range s.pairs {
 			p := Pair{to: to, of: s, from: matrices[i]}
-			if p.choose(f.Rank, most); len(p.ranks) > most {
+			if p.choose(most); len(p.ranks) > most {
 				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d",
 					s.name, len(p.ranks), most)
 			}
@@ -56,7 +56,7 @@ const manyRanks = 4096
 func (f *Folder) fits(list []Adapters) error {
 	for _, s := range list {
 		i := slices.IndexFunc(f.Shapes, func(m Shape) bool { return m.Name == s.name })
-		if i < 0 && f.Adapts(s.name) {
+		if i < 0 && f.Listed && f.Adapts(s.name) {
 			return errors.Errorf("adapter: %s: in target_modules %s, but the file has no matrices for it",
 				s.name, field.Clip(strings.Join(f.Targets, ",")))
 		}
@@ -68,7 +68,7 @@ func (f *Folder) fits(list []Adapters) error {
 			return errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)",
 				s.name, from.In, from.Out, s.in, s.out())
 		}
-		if r, limit := f.Rank, max(manyRanks, 3*min(s.in, s.out())); r > limit {
+		if r, limit := f.RankOf(s.name), max(manyRanks, 3*min(s.in, s.out())); r > limit {
 			return errors.Errorf("adapter: %s: r: got %d, want at most %d for a matrix (%d, %d)",
 				s.name, r, limit, s.in, s.out())
 		}
@@ -83,19 +83,24 @@ func (f *Folder) fits(list []Adapters) error {
 
 // Need returns the lora_r that a model needs for the folder.
 func (f *Folder) Need(list []Adapters) (rank int, err error) {
-	values, err := f.Pairs(list, f.Rank)
+	most := f.Rank
+	for _, s := range f.Shapes {
+		most = max(most, f.RankOf(s.Name))
+	}
+	values, err := f.Pairs(list, most)
 	for _, p := range values {
-		p.choose(f.Rank, 0)
+		p.choose(0)
 		rank = max(rank, len(p.ranks))
 	}
 	if rank == 0 { // the adapter is untrained: all its columns of B are 0
-		rank = f.Rank
+		rank = most
 	}
 	return rank, err
 }
 
-// choose sets p.ranks: all r ranks if the model has room for them, otherwise those that count.
-func (p *Pair) choose(r, most int) {
+// choose sets p.ranks: all ranks if the model has room for them, otherwise those that count.
+func (p *Pair) choose(most int) {
+	r := len(p.from.A) / p.of.in
 	p.ranks = nil
 	for k := range r {
 		counts := r <= most
@@ -107,6 +112,9 @@ func (p *Pair) choose(r, most int) {
 		}
 	}
 }
+
+// Matrix returns the name of the matrix of the base that the pair adapts.
+func (p Pair) Matrix() string { return p.from.Name }
 
 // Set writes the pair's d = Aᵀ and u = factor·Bᵀ over the adapter's first ranks; the rest of u is 0.
 func (p Pair) Set(factor float64) {

@@ -24,7 +24,7 @@ const example = `{
 
 func TestParse(t *testing.T) {
 	c, err := Parse([]byte(example))
-	want := Config{Base: "gpt2", Rank: 8, Alpha: 32, Targets: []string{"c_attn"}, FanIn: true}
+	want := Config{Base: "gpt2", Rank: 8, Alpha: 32, Targets: []string{"c_attn"}, FanIn: true, Listed: true}
 	if diff := cmp.Diff(want, c); err != nil || diff != "" {
 		t.Fatalf("%v, -want +got:\n%s", err, diff)
 	}
@@ -64,8 +64,8 @@ func TestParse(t *testing.T) {
 
 // The smallest valid file.
 func TestParseLeast(t *testing.T) {
-	c, err := Parse([]byte(`{"peft_type": "LORA", "r": 1, "lora_alpha": 0.5, "target_modules": ["lm_head"], "bias": null, "task_type": null}`))
-	if diff := cmp.Diff(Config{Rank: 1, Alpha: 0.5, Targets: []string{"lm_head"}}, c); err != nil || diff != "" {
+	c, err := Parse([]byte(`{"peft_type": "LORA", "r": 1, "lora_alpha": 0.5, "target_modules": ["lm_head"], "task_type": null}`))
+	if diff := cmp.Diff(Config{Rank: 1, Alpha: 0.5, Targets: []string{"lm_head"}, Listed: true}, c); err != nil || diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 	for name, want := range map[string]bool{"lm_head": true, "x.lm_head": true, "x_lm_head": false, "lm_head.x": false} {
@@ -79,10 +79,21 @@ func TestParseLeast(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for change, words := range map[[2]string]string{
 		{`"use_dora": false`, `"use_dora": true`}:                      "use_dora: got true, want none",
-		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 3}`}:           `rank_pattern: got {"h.0": 3}`,
-		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": 3}`}:         `alpha_pattern: got {"h.0": 3}`,
+		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 0}`}:           "rank_pattern: h.0: got 0, want 1 or more",
+		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 1.5}`}:         "rank_pattern: h.0: got 1.5, want 1 or more",
+		{`"rank_pattern": {}`, `"rank_pattern": []`}:                   "rank_pattern: config: got [], want a JSON object",
+		{`"rank_pattern": {}`, `"rank_pattern": {"(": 2}`}:             "rank_pattern: (: got an expression that cannot be read",
+		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": null}`}:      "alpha_pattern: h.0: got null, want a number",
+		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": 0}`}:         "alpha_pattern: h.0: got 0, want a number above 0",
+		{`"bias": "none"`, `"bias": null`}:                             "bias: got null",
+		{`"use_dora": false`, `"use_dora": 0`}:                         "use_dora: got 0, want none",
+		{`"use_dora": false`, `"use_dora": []`}:                        "use_dora: got [], want none",
+		{`"modules_to_save": null`, `"modules_to_save": ""`}:           `modules_to_save: got "", want none`,
+		{`"layer_replication": null`, `"layer_replication": false`}:    "layer_replication: got false, want none",
+		{`"use_dora": false`, `"another": false`}:                      "another: got false, want none",
 		{`"modules_to_save": null`, `"modules_to_save": ["wte"]`}:      `modules_to_save: got ["wte"]`,
-		{`"layers_to_transform": null`, `"layers_to_transform": [1]`}:  "layers_to_transform: got [1]",
+		{`"layers_to_transform": null`, `"layers_to_transform": [1]`}:  "",
+		{`"use_dora": false`, `"exclude_modules": ["c_fc"]`}:           "",
 		{`"layer_replication": null`, `"layer_replication": [[0, 2]]`}: "layer_replication: got [[0, 2]]",
 		{`"bias": "none"`, `"bias": "lora_only"`}:                      "bias: got lora_only, want none",
 		{`"LORA"`, `"IA3"`}:                                             "peft_type: got IA3, want LORA",
@@ -95,12 +106,17 @@ func TestParseRefuses(t *testing.T) {
 		{`"r": 8`, `"r": 1e99`}:                                         "r: got 1e99",
 		{`"lora_alpha": 32`, `"lora_alpha": 0`}:                         "lora_alpha: got 0, want a number above 0",
 		{`"lora_alpha": 32`, `"lora_alpha": []`}:                        "lora_alpha: got [], want a number",
-		{`["c_attn"]`, `"all-linear"`}:                                  `target_modules: got "all-linear", want a list of names`,
+		{`["c_attn"]`, `"all-linear"`}:                                  "",
+		{`["c_attn"]`, `".*h\\.\\d+\\.attn\\.c_attn$"`}:                 "",
+		{`["c_attn"]`, `null`}:                                          "",
+		{`["c_attn"]`, `7`}:                                             "target_modules: got 7, want a list of names",
+		{`["c_attn"]`, `""`}:                                            `target_modules: got ""`,
+		{`["c_attn"]`, `{}`}:                                            "target_modules: got {}",
 		{`["c_attn"]`, `[]`}:                                            "target_modules: got []",
 		{`["c_attn"]`, `[""]`}:                                          "target_modules: got",
 		{`"use_rslora": false`, `"use_rslora": 1`}:                      "use_rslora: got 1, want true or false",
 		{`"gpt2"`, `7`}:                                                 "base_model_name_or_path: got 7, want a string",
-		{`"use_dora"`, `"a\u001b[31m` + strings.Repeat("x", 500) + `"`}: "",
+		{`"use_dora"`, `"a\u001b[31m` + strings.Repeat("x", 500) + `"`}: "got false, want none",
 		{`"use_rslora": false}`, `"new_kind": {"of": 1}}`}:              `new_kind: got {"of": 1}, want none`,
 		{`"use_rslora": false}`, `"use_rslora": false} {`}:              "something follows",
 		{example, `[]`}:                                                 "want a JSON object",
@@ -242,7 +258,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if s := c.Scale(); !(s > 0) || c.Rank < 1 || len(c.Targets) == 0 {
+		if s := c.Scale(); !(s > 0) || c.Rank < 1 || c.Listed && len(c.Targets) == 0 {
 			t.Fatalf("got %+v with a scale of %v", c, s)
 		}
 		written, err := c.encode()
@@ -250,6 +266,9 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := Parse(written)
+		if c.Ranks, c.Alphas = nil, nil; !c.Listed { // which are not written
+			c, again = Config{}, Config{}
+		}
 		if diff := cmp.Diff(c, again); err != nil || diff != "" {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
@@ -279,4 +298,41 @@ func TestReadCut(t *testing.T) {
 		}
 		put(t, complete, name, data)
 	}
+}
+
+// Other ranks and α count for matrices whose name or ending a pattern matches, the first of several, and the file says
+// what is adapted if target_modules does not.
+func TestPatterns(t *testing.T) {
+	const at = "base_model.model.transformer.h.1."
+	changed := strings.NewReplacer(`["c_attn"]`, `"all-linear"`, `"rank_pattern": {}`, `"rank_pattern": {"h.1.mlp.c_fc": 2, "c_fc": 5}`,
+		`"alpha_pattern": {}`, `"alpha_pattern": {"attn\\..*": 4, "c_attn": 9}`).Replace(example)
+	var file bytes.Buffer
+	if err := safetensors.Write(&file, []safetensors.Tensor{
+		{Name: at + "attn.c_attn.lora_A.weight", Shape: []int{8, 3}, F32: numbers(24, 1)},
+		{Name: at + "attn.c_attn.lora_B.weight", Shape: []int{9, 8}, F32: numbers(72, 1)},
+		{Name: at + "mlp.c_fc.lora_A.weight", Shape: []int{2, 3}, F32: numbers(6, 1)},
+		{Name: at + "mlp.c_fc.lora_B.weight", Shape: []int{5, 2}, F32: numbers(10, 1)},
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	put(t, dir, configFile, []byte(changed))
+	put(t, dir, weightsFile, file.Bytes())
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"attn.c_attn", "mlp.c_fc"}, f.Targets); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for name, want := range map[string][2]float64{
+		"transformer.h.1.attn.c_attn": {8, 0.5}, "transformer.h.1.mlp.c_fc": {2, 16}, "transformer.h.0.mlp.c_fc": {5, 6.4}, "xc_fc": {8, 4},
+	} {
+		if got := [2]float64{float64(f.RankOf(name)), f.ScaleOf(name)}; got != want {
+			t.Errorf("%s: got rank and scale %v, want %v", name, got, want)
+		}
+	}
+	put(t, dir, configFile, []byte(strings.Replace(changed, `"h.1.mlp.c_fc": 2`, `"h.1.mlp.c_fc": 3`, 1)))
+	_, err = Open(dir)
+	wantError(t, err, "got shape [2 3], want a matrix of floating-point numbers with r 3 of rows")
 }

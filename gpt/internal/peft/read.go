@@ -99,6 +99,7 @@ func (f *Folder) header() error {
 	if len(f.Shapes) == 0 {
 		return errors.New("there are no tensors")
 	}
+	f.listTargets()
 	return nil
 }
 

@@ -2,6 +2,7 @@ package peft
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -26,12 +27,12 @@ func (f *Folder) add(e safetensors.Entry) error {
 	switch {
 	case !known:
 		return errors.Errorf("%s: want names such as %sname%s and %s", field.Clip(e.Name), prefix, down, up)
-	case !f.Adapts(name):
+	case f.Listed && !f.Adapts(name):
 		return errors.Errorf("%s: not in target_modules %s",
 			field.Clip(e.Name), field.Clip(strings.Join(f.Targets, ",")))
-	case len(e.Shape) != 2 || e.Shape[at] != f.Rank || e.Len() == 0:
+	case len(e.Shape) != 2 || e.Shape[at] != f.RankOf(name) || e.Len() == 0:
 		return errors.Errorf("%s: got shape %v, want a matrix of floating-point numbers with r %d of %s",
-			field.Clip(e.Name), e.Shape, f.Rank, []string{"rows", "columns"}[at])
+			field.Clip(e.Name), e.Shape, f.RankOf(name), []string{"rows", "columns"}[at])
 	}
 	i := slices.IndexFunc(f.Shapes, func(s Shape) bool { return s.Name == name })
 	if i < 0 {
@@ -43,6 +44,23 @@ func (f *Folder) add(e safetensors.Entry) error {
 		f.Shapes[i].Out = e.Shape[0]
 	}
 	return nil
+}
+
+// listTargets sets the targets to the endings of the matrices in the file, which all blocks share, if the settings do
+// not list them.
+func (f *Folder) listTargets() {
+	for _, s := range f.Shapes {
+		words := strings.Split(s.Name, ".")
+		for i, w := range words {
+			if _, err := strconv.Atoi(w); err == nil { // the number of a block
+				words = words[i+1:]
+				break
+			}
+		}
+		if ending := strings.Join(words, "."); !f.Listed && !slices.Contains(f.Targets, ending) {
+			f.Targets = append(f.Targets, ending)
+		}
+	}
 }
 
 // read returns the numbers of a tensor.
