@@ -19,8 +19,8 @@ type head struct {
 // look ablates each head separately.
 func (r *result) look() (list []head, err error) {
 	last := r.history[len(r.history)-1]
-	for i := range last.induction {
-		h := head{block: i / r.NHead, head: i % r.NHead, induction: last.induction[i], previous: last.previous[i]}
+	for i := range last.Induction {
+		h := head{block: i / r.NHead, head: i % r.NHead, induction: last.Induction[i], previous: last.Previous[i]}
 		if h.without, err = r.without([]head{h}); err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (r *result) repetition(m *gpt.Model) (float64, error) {
 		return 0, err
 	}
 	s, err := r.see(eyes, 0)
-	return s.second, err
+	return s.Second, err
 }
 
 // induces reports whether a head attends mostly to the token that followed the same token earlier.
@@ -74,10 +74,10 @@ func split(list []head) (some, others []head) {
 func (r *result) table(w io.Writer, list []head) error {
 	last := r.history[len(r.history)-1]
 	fmt.Fprintf(w, "\nThe scores of the heads, and the loss on the repetition without each; "+
-		"with all heads, %.3f nats\n\n", last.second)
+		"with all heads, %.3f nats\n\n", last.Second)
 	fmt.Fprintf(w, "%8s  %9s  %8s  %7s  %7s\n", "head", "induction", "previous", "without", "more")
 	for _, h := range list {
-		name, more := fmt.Sprintf("h.%d.%d", h.block, h.head), program.Round(h.without-last.second, 3)
+		name, more := fmt.Sprintf("h.%d.%d", h.block, h.head), program.Round(h.without-last.Second, 3)
 		fmt.Fprintf(w, "%8s  %9.3f  %8.3f  %7.3f  %+7.3f\n", name, h.induction, h.previous, h.without, more)
 	}
 	some, others := split(list)
@@ -95,7 +95,7 @@ func (r *result) table(w io.Writer, list []head) error {
 			return err
 		}
 		fmt.Fprintf(w, "without the %s (%d): %.3f nats, %+.3f\n",
-			part.name, len(part.heads), loss, program.Round(loss-last.second, 3))
+			part.name, len(part.heads), loss, program.Round(loss-last.Second, 3))
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ func TestEveryFlag(t *testing.T) {
 		Values: flagtest.Network(),
 		Unseen: map[string]string{
 			"picture":         "another place",
+			"out_dir":         "TestResume",
+			"resume":          "TestResume",
 			"n_groups":        "of a recurrence, which has no weights to draw",
 			"threads":         "the same bits",
 			"kernels":         "the same but for rounding",

@@ -8,9 +8,9 @@ import (
 
 // seen holds measurements of a model, averaged over texts whose second half repeats the first.
 type seen struct {
-	step                int
-	first, second       float64   // loss in nats, of new tokens and of repeated ones
-	induction, previous []float64 // scores of the heads, the first block first
+	Step                int
+	First, Second       float64   // loss in nats, of new tokens and of repeated ones
+	Induction, Previous []float64 // scores of the heads, the first block first
 }
 
 func most(x []float64) float64 {
@@ -24,7 +24,7 @@ const texts = 8 // number of texts to measure on
 
 // see measures the model through taps of its weights and logits.
 func (o options) see(eyes *inspect.Probe, step int) (s seen, err error) {
-	s.step = step
+	s.Step = step
 	for _, ids := range probes(o, texts) {
 		activations, err := eyes.Run(ids[:o.BlockSize])
 		if err != nil {
@@ -36,9 +36,9 @@ func (o options) see(eyes *inspect.Probe, step int) (s seen, err error) {
 				lens := inspect.Lens{x}
 				for i := range o.BlockSize { // the token after token i is repeated from context/2 on
 					if loss := lens.Loss(0, i, ids[i+1]) / texts; i+1 < o.BlockSize/2 {
-						s.first += loss / float64(o.BlockSize/2-1)
+						s.First += loss / float64(o.BlockSize/2-1)
 					} else if i >= o.BlockSize/2 {
-						s.second += loss / float64(o.BlockSize-o.BlockSize/2)
+						s.Second += loss / float64(o.BlockSize-o.BlockSize/2)
 					}
 				}
 				continue
@@ -48,11 +48,11 @@ func (o options) see(eyes *inspect.Probe, step int) (s seen, err error) {
 				return s, err
 			}
 			for _, score := range scores {
-				if at == len(s.induction) {
-					s.induction, s.previous = append(s.induction, 0), append(s.previous, 0)
+				if at == len(s.Induction) {
+					s.Induction, s.Previous = append(s.Induction, 0), append(s.Previous, 0)
 				}
-				s.induction[at] += score.Induction / texts
-				s.previous[at] += score.Previous / texts
+				s.Induction[at] += score.Induction / texts
+				s.Previous[at] += score.Previous / texts
 				at++
 			}
 		}

@@ -5,6 +5,7 @@
 //
 //	go run ./examples/induction              # a table and induction.png, in 20 seconds
 //	go run ./examples/induction -n_layer 1   # one block is not enough
+//	go run ./examples/induction -out_dir D   # saves checkpoints, from which -resume continues
 //
 // Every text is drawn anew, so the loss of a step is already one of unseen texts: there is no validation split, and
 // with it neither -patience nor -ema. The flags begin at the sizes in which the heads form, so there is no -preset.
@@ -19,6 +20,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pkg/errors"
 )
 
 func main() { program.Main("induction", run) }
@@ -27,6 +29,7 @@ func main() { program.Main("induction", run) }
 type options struct {
 	gpt.Config
 	picture string
+	resume  bool
 }
 
 // defaults returns a network in which the heads form in about 400 steps. With a tied head they do not form in 2000,
@@ -34,24 +37,29 @@ type options struct {
 func defaults() (o options) {
 	o.Config = gpt.Shakespeare()
 	o.NLayer, o.NEmbd, o.BlockSize, o.VocabSize, o.BatchSize, o.Head = 2, 64, 64, 64, 32, "linear"
-	o.LearningRate, o.MinLR, o.WeightDecay, o.MaxIters = 2e-3, 2e-4, 0, 1000
+	o.LearningRate, o.MinLR, o.WeightDecay, o.MaxIters, o.OutDir = 2e-3, 2e-4, 0, 1000, ""
 	return o
 }
 
-func parse(args []string, stderr io.Writer) (options, error) {
-	o := defaults()
+// parse reads the flags over the settings in o.
+func parse(o options, args []string, stderr io.Writer) (options, error) {
 	fs := program.Flags("induction", stderr)
 	program.Group(fs, "The network and its training", o.Flags, "gradient_accumulation_steps", "optimizer",
 		"muon_momentum", "muon_steps", "muon_scale", "precondition_frequency", "shampoo_beta", "max_precond_dim",
-		"eval_interval", "eval_iters", "log_interval", "out_dir", "ema", "patience", "carry", "router_bias_update_rate")
+		"eval_interval", "eval_iters", "log_interval", "ema", "patience", "carry", "router_bias_update_rate")
 	program.Group(fs, "The picture", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.picture, "picture", "induction.png", "file for the picture")
+		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
 	})
+	fs.Lookup("out_dir").Usage = "directory for checkpoints, one a minute and at the end; empty means none"
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
-	if given := program.Given(fs); !given["lr_decay_iters"] {
+	if given := program.Given(fs); !given["lr_decay_iters"] && !o.resume {
 		o.LRDecayIters = max(o.MaxIters, o.WarmupIters+1)
+	}
+	if o.resume && o.OutDir == "" {
+		return o, errors.New("-resume: want -out_dir, the directory of the run")
 	}
 	err := program.Want(o.BlockSize >= 8, "block_size", o.BlockSize, "at least 8, two halves to compare")
 	if err != nil {
@@ -61,11 +69,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, err := parse(args, stderr)
+	o, err := parse(defaults(), args, stderr)
 	if err != nil {
 		return err
 	}
-	r, err := train(ctx, o, stdout)
+	r, err := begin(ctx, o, args, stdout, stderr)
 	if err != nil {
 		return err
 	}

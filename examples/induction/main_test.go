@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"image/png"
 	"io"
 	"math"
@@ -22,19 +25,19 @@ func TestInduction(t *testing.T) {
 	for seed := range uint64(3) {
 		o := defaults()
 		o.Seed, o.LRDecayIters = seed+1, o.MaxIters
-		r, err := train(t.Context(), o, io.Discard)
+		r, err := o.begin(t.Context(), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
 		first, last := r.history[0], r.history[len(r.history)-1]
-		if score := most(first.induction); !(score <= 0.1) {
+		if score := most(first.Induction); !(score <= 0.1) {
 			t.Errorf("seed %d: a head begins with a score of %.3f, want at most 0.1", o.Seed, score)
 		}
-		if score := most(last.induction); !(score >= 0.8) {
+		if score := most(last.Induction); !(score >= 0.8) {
 			t.Errorf("seed %d: the best head ends with a score of %.3f, want at least 0.8", o.Seed, score)
 		}
-		if !(last.second <= 0.5) || !(last.first >= math.Log(64)) {
-			t.Errorf("seed %d: the losses are %.3f and %.3f, want no better than chance and at most 0.5", o.Seed, last.first, last.second)
+		if !(last.Second <= 0.5) || !(last.First >= math.Log(64)) {
+			t.Errorf("seed %d: the losses are %.3f and %.3f, want no better than chance and at most 0.5", o.Seed, last.First, last.Second)
 		}
 		heads, err := r.look()
 		if err != nil {
@@ -46,7 +49,7 @@ func TestInduction(t *testing.T) {
 			min, max float64
 		}{{some, 1, math.Inf(1)}, {others, math.Inf(-1), 0.5}} {
 			loss, err := r.without(part.heads)
-			if more := loss - last.second; err != nil || !(more >= part.min && more <= part.max) {
+			if more := loss - last.Second; err != nil || !(more >= part.min && more <= part.max) {
 				t.Errorf("seed %d: without %+v %+.3f nats, want %v to %v (%v)", o.Seed, part.heads, more, part.min, part.max, err)
 			}
 		}
@@ -82,6 +85,65 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A training that is interrupted after any step saves, and ends in the table and the weights of one that is not, with
+// dropout. Other settings are refused, and so is a new run in its directory.
+func TestResume(t *testing.T) {
+	whole, broken := t.TempDir(), t.TempDir()
+	small := func(dir string, more ...string) []string {
+		return append([]string{"-max_iters", "5", "-block_size", "12", "-batch_size", "2", "-n_embd", "12", "-n_head", "3", "-dropout", "0.2",
+			"-out_dir", dir, "-picture", filepath.Join(dir, "x.png")}, more...)
+	}
+	ends := func(out *bytes.Buffer, args []string, step int) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		return run(ctx, args, writer(func(line string) {
+			out.WriteString(line)
+			if strings.HasPrefix(line, fmt.Sprintf("%8d  ", step)) {
+				cancel()
+			}
+		}), io.Discard)
+	}
+	var straight, resumed bytes.Buffer
+	if err := ends(&straight, small(whole), -1); err != nil {
+		t.Fatal(err)
+	}
+	for step, args := 1, small(broken); ; step, args = step+1, []string{"-resume", "-out_dir", broken, "-picture", filepath.Join(broken, "x.png")} {
+		resumed.Reset()
+		err := ends(&resumed, args, step)
+		if err == nil {
+			break
+		}
+		if want := fmt.Sprintf("saved at step %d, continue with -resume", step); !strings.Contains(err.Error(), want) {
+			t.Fatalf("got %v, want %q", err, want)
+		}
+	}
+	_, want, _ := strings.Cut(strings.ReplaceAll(straight.String(), whole, "DIR"), "The scores")
+	if _, got, _ := strings.Cut(strings.ReplaceAll(resumed.String(), broken, "DIR"), "The scores"); got != want || want == "" {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for _, name := range []string{"step-00000005/model.safetensors", "step-00000005/optimizer.safetensors", "step-00000005/history.json", "x.png"} {
+		got, err := os.ReadFile(filepath.Join(broken, name))
+		want, err2 := os.ReadFile(filepath.Join(whole, name))
+		if err := errors.Join(err, err2); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs (%v)", name, err)
+		}
+	}
+	for want, args := range map[string][]string{
+		"learning_rate":         {"-resume", "-out_dir", broken, "-learning_rate", "0.5"},
+		"-resume continues it":  small(broken),
+		"no checkpoint":         {"-resume", "-out_dir", t.TempDir()},
+		"-resume: want -out_di": {"-resume"},
+	} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+}
+
+type writer func(string)
+
+func (w writer) Write(p []byte) (int, error) { w(string(p)); return len(p), nil }
 
 // A head that attends to the token after an earlier occurrence is found, and the other heads of its block are the
 // control.

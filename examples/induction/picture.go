@@ -18,20 +18,20 @@ func draw(w io.Writer, history []seen, heads int) error {
 	above, below := panel("loss, nats"), panel("prefix-matching score")
 	below.X.Label.Text, below.Y.Min, below.Y.Max = "step", 0, 1
 	grey := color.RGBA{140, 140, 140, 255}
-	if err := curve(above, history, "first half", grey, 0, func(s seen) float64 { return s.first }); err != nil {
+	if err := curve(above, history, "first half", grey, 0, func(s seen) float64 { return s.First }); err != nil {
 		return err
 	}
-	second := func(s seen) float64 { return s.second }
+	second := func(s seen) float64 { return s.Second }
 	if err := curve(above, history, "repetition", picture.Red(), 0, second); err != nil {
 		return err
 	}
-	for i := range history[0].induction {
+	for i := range history[0].Induction {
 		name, c, dash := "", color.Color(grey), 0
-		if last := history[len(history)-1].induction; induces(last[i]) {
+		if last := history[len(history)-1].Induction; induces(last[i]) {
 			dash = i % heads * 4 // in points, to distinguish the heads
 			name, c = fmt.Sprintf("h.%d.%d", i/heads, i%heads), picture.Blue()
 		}
-		if err := curve(below, history, name, c, dash, func(s seen) float64 { return s.induction[i] }); err != nil {
+		if err := curve(below, history, name, c, dash, func(s seen) float64 { return s.Induction[i] }); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func panel(what string) *plot.Plot {
 func curve(p *plot.Plot, history []seen, name string, c color.Color, dash int, of func(seen) float64) error {
 	points := make(plotter.XYs, len(history))
 	for i, s := range history {
-		points[i] = plotter.XY{X: float64(s.step), Y: of(s)}
+		points[i] = plotter.XY{X: float64(s.Step), Y: of(s)}
 	}
 	line, err := plotter.NewLine(points)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -66,15 +67,23 @@ func pretrain(ctx context.Context, o options, t task, bar *program.Bar) (*agent,
 	if err != nil {
 		return nil, err
 	}
-	for range o.steps {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+	s, err := o.stage(t.name, a)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	for range a.Done { // the texts of the steps that are done
+		t.write(rng, a.model.Tokens.Ints(), a.model.Targets.Ints())
+	}
+	for a.Done < o.steps {
 		p, err := a.Step()
 		if err != nil {
 			return nil, err
 		}
-		bar.Add(1, "loss %.3f", p.Loss)
+		bar.Draw(a.Done, fmt.Sprintf("loss %.3f", p.Loss))
+		if err := s.save(ctx, a.Done == o.steps); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
 }

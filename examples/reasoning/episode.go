@@ -58,6 +58,20 @@ func (a *agent) play(rng *rand.Rand, s *search.Sampler, given bool) (e episode, 
 	return e, nil
 }
 
+// skip draws the random numbers of play: those of the questions, and one for every token.
+func (a *agent) skip(rng *rand.Rand, s *search.Sampler) error {
+	for range a.batch {
+		a.question(rng)
+	}
+	logits := graph.Tensor{Shape: []int{2}, F32: make([]float32, 2)}
+	for range a.batch * (a.thoughts + 1) {
+		if _, err := s.Draw(logits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // logProb returns ln softmax(logits)[id].
 func logProb(logits graph.Tensor, id int) float64 {
 	var sum float64

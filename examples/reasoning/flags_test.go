@@ -16,6 +16,8 @@ func TestEveryFlag(t *testing.T) {
 		},
 		Unseen: map[string]string{
 			"threads": "the same bits",
+			"out_dir": "TestResume",
+			"resume":  "TestResume",
 		},
 	}
 	p.Check(t)

@@ -4,6 +4,7 @@
 //
 //	go run ./examples/reasoning                            # both stages, every objective, one table
 //	go run ./examples/reasoning -objective ppo -bits 10    # one of reinforce, reinforce_baseline, ppo
+//	go run ./examples/reasoning -out_dir D                 # saves checkpoints, from which -resume continues
 //
 // Every question is drawn anew, so there is no validation split and no early stopping; the learning rate of each stage
 // follows its own rule, and the table compares the last weights of the objectives, without averages.

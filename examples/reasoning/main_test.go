@@ -90,6 +90,61 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// ending is a context that ends after a number of looks at it.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (e *ending) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A run that is interrupted again and again, in any training and any measurement, ends in the table of one that is not.
+// Other settings are refused, and so is a new run in its directory.
+func TestResume(t *testing.T) {
+	short := func(dir string, more ...string) []string {
+		return small(append([]string{"-steps", "9", "-rounds", "5", "-tests", "16", "-out_dir", dir}, more...)...)
+	}
+	whole, broken := t.TempDir(), t.TempDir()
+	var want bytes.Buffer
+	if err := run(t.Context(), short(whole), &want, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	saves := 0
+	for args := short(broken); ; args = short(broken, "-resume") {
+		var got bytes.Buffer
+		err := run(&ending{t.Context(), 13 + 5*saves}, args, &got, io.Discard)
+		if err == nil {
+			if got.String() != want.String() {
+				t.Errorf("got\n%s\nwant\n%s", &got, &want)
+			}
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if saves++; saves > 100 {
+			t.Fatal("does not end")
+		}
+	}
+	if saves < 4 {
+		t.Errorf("got %d interrupts, want more", saves)
+	}
+	for want, args := range map[string][]string{
+		"as saved":              short(broken, "-resume", "-bits", "2"),
+		"-resume continues it":  short(broken),
+		"-resume: want -out_di": {"-resume"},
+	} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	for want, args := range map[string][]string{
 		`-objective: got "a2c", want all or one of [reinforce reinforce_baseline ppo]`: {"-objective", "a2c"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pkg/errors"
 )
 
 type options struct {
@@ -18,6 +19,8 @@ type options struct {
 	layers, heads, width, threads             int
 	slip, learningRate, rewardRate, clip      float64
 	seed                                      uint64
+	outDir                                    string
+	resume                                    bool
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -27,6 +30,9 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.IntVar(&o.tests, "tests", 2048, "questions for measuring the accuracy")
 		fs.Uint64Var(&o.seed, "seed", 1, "seed of all random choices")
 		fs.IntVar(&o.threads, "threads", 0, "threads of the kernels; 0 means one per processor")
+		fs.StringVar(&o.outDir, "out_dir", "",
+			"directory for checkpoints, one a minute and at the end of a training; empty means none")
+		fs.BoolVar(&o.resume, "resume", false, "continue from the checkpoints in out_dir, with the same settings")
 	})
 	program.Group(fs, "The network", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.layers, "n_layer", 2, "transformer blocks")
@@ -55,6 +61,9 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 }
 
 func (o options) validate() error {
+	if o.resume && o.outDir == "" {
+		return errors.New("-resume: want -out_dir, the directory of the run")
+	}
 	return cmp.Or(
 		program.Want(o.bits >= 1, "-bits", o.bits, "1 or more"),
 		program.Want(o.steps >= 1, "-steps", o.steps, "1 or more"),

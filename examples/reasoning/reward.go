@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -57,20 +58,36 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 	if r.before, err = a.accuracy(ctx, o, false); err != nil {
 		return r, err
 	}
+	at, err := o.stage(objective, a)
+	if err != nil {
+		return r, err
+	}
+	defer at.close()
 	var counts [quarters]float64 // 5 rounds are 2, 1, 1 and 1
 	for round := range o.rounds {
-		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
+		q := round * quarters / o.rounds
+		counts[q]++
+		if round < a.Done/epochs { // done before the run was resumed
+			mean = at.rewards[round]
+			if err := a.skip(rng, s); err != nil {
+				return r, err
+			}
+			r.rewards[q] += (mean - r.rewards[q]) / counts[q]
+			continue
 		}
 		for range epochs {
 			if _, err := a.Step(); err != nil {
 				return r, errors.Wrapf(err, "round %d", round+1)
 			}
 		}
-		q := round * quarters / o.rounds
-		counts[q]++
 		r.rewards[q] += (mean - r.rewards[q]) / counts[q]
-		bar.Add(1, "reward %.3f", mean)
+		bar.Draw(round+1, fmt.Sprintf("reward %.3f", mean))
+		if at != nil {
+			at.rewards = append(at.rewards, mean)
+		}
+		if err := at.save(ctx, round+1 == o.rounds); err != nil {
+			return r, err
+		}
 	}
 	r.after, err = a.accuracy(ctx, o, false)
 	return r, err
