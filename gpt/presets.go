@@ -69,6 +69,7 @@ func Shakespeare() Config {
 		Run: train.Run{MaxIters: 2000, EvalInterval: 250, EvalIters: 20, LogInterval: 1, OutDir: "out"},
 	}
 	c.Options.Offer("window", 16)
+	c.Options.Offer("dilation", 2) // 1 would be a window without gaps
 	c.Options.Offer("global_tokens", 1)
 	c.Options.Offer("random_keys", 2)
 	return c

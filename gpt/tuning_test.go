@@ -202,7 +202,7 @@ func TestPresetsByName(t *testing.T) {
 func TestPresets(t *testing.T) {
 	const shakespeare = `{"block_size":64,"vocab_size":0,"n_layer":4,"n_head":4,"n_embd":128,"dropout":0,"bias":false,"qk_size":0,
 		"v_size":0,"n_inner":0,"eps":0,"rope_theta":0,"lora_r":0,"lora_alpha":0,"lora_targets":[],"lora_scale":"","position":"learned",
-		"attention":"causal","norm":"layernorm","block":"pre","activation":"gelu","head":"tied","window":16,"dilation":0,"global_tokens":1,
+		"attention":"causal","norm":"layernorm","block":"pre","activation":"gelu","head":"tied","window":16,"dilation":2,"global_tokens":1,
 		"random_keys":2,"latent_size":0,"q_latent_size":0,"rope_size":0,"batch_size":12,"gradient_accumulation_steps":1,
 		"learning_rate":0.001,"max_iters":2000,"optimizer":"adamw","weight_decay":0.1,"beta1":0.9,"beta2":0.99,"grad_clip":1,
 		"decay_lr":true,"warmup_iters":100,"lr_decay_iters":2000,"min_lr":0.0001,"eval_interval":250,"eval_iters":20,

@@ -36,7 +36,8 @@ func (o options) stage(name string, a *agent) (s *stage, err error) {
 		return nil, nil
 	}
 	determining := o
-	determining.outDir, determining.resume, determining.threads, determining.tests, determining.objective = "", false, 0, 0, ""
+	determining.outDir, determining.resume, determining.objective = "", false, ""
+	determining.threads, determining.tests = 0, 0
 	s = &stage{agent: a, settings: fmt.Sprintf("%+v", determining), saved: time.Now()}
 	path := filepath.Join(o.outDir, strings.NewReplacer(" ", "_", ",", "").Replace(name))
 	dir, err := checkpoint.Open(path)

@@ -114,7 +114,6 @@ func (r *report) evaluation(step int, e gpt.Evaluation, curvature float64) {
 		Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar(), BitsPerByte: bits,
 		Curvature: curvature, ValEMA: e.ValEMA, Starving: r.Starving(),
 	})
-	r.Keep(r.plot())
 }
 
 // validating returns a bar for an evaluation over the entire split.

@@ -23,7 +23,11 @@ const (
 // was interrupted before an evaluation still does it.
 func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	c := t.Config()
-	for evaluated := r.Evaluated(t.Done); ; evaluated = false {
+	evaluated := r.Evaluated(t.Done)
+	if evaluated && c.Patience > 0 && t.Since == 0 { // the process may have been killed before it was saved
+		r.Keep(r.alone(bestDir, t.Model))
+	}
+	for ; ; evaluated = false {
 		if !evaluated && (t.Done%c.EvalInterval == 0 || t.Done == c.MaxIters) {
 			if err := evaluate(ctx, t, dir, r); err != nil {
 				return stopped(ctx, t, dir, r, err)
@@ -62,7 +66,9 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 	return r.averaged()
 }
 
-// evaluate measures, saves, and only then reports: a disk without room for a picture may have room for the checkpoint.
+// evaluate measures and saves, and draws only then: a disk without room for a picture may have room for the checkpoint.
+// The line of the metrics comes before the checkpoint, so that a run that is killed between them does not evaluate
+// twice.
 func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	if err := tell(t.Group, evaluation); err != nil {
 		return err
@@ -75,10 +81,11 @@ func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *repor
 	if err != nil {
 		return err
 	}
+	r.evaluation(t.Done, e, curvature)
 	if err := r.save(t, dir); err != nil {
 		return err
 	}
-	r.evaluation(t.Done, e, curvature)
+	r.Keep(r.plot())
 	if t.Config().Patience > 0 && t.Since == 0 {
 		r.Keep(r.alone(bestDir, t.Model))
 	}
