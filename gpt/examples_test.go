@@ -201,6 +201,14 @@ func ExampleConfig_ownSchedule() {
 	// step 3: rate 0.0075
 }
 
+// The learning rates of a run are known before it, for example to plot them.
+func ExampleConfig_RateAt() {
+	c := small()
+	fmt.Printf("after the warm-up %.4f, in the middle %.4f\n", c.RateAt(c.WarmupIters), c.RateAt(c.MaxIters/2))
+	// Output:
+	// after the warm-up 0.0100, in the middle 0.0059
+}
+
 // small returns a run of forty steps of a tiny network.
 func small() gpt.Config {
 	c := gpt.Shakespeare()

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
@@ -93,7 +95,7 @@ func waitFor(t *testing.T, out io.Reader, beginning string) {
 	t.Fatalf("the program ended without writing %q", beginning)
 }
 
-// lines returns the objects of metrics.jsonl, without the times.
+// lines returns the objects of metrics.jsonl, without the times and the end of the run.
 func lines(t *testing.T, dir string) (list []map[string]any) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
@@ -105,7 +107,7 @@ func lines(t *testing.T, dir string) (list []map[string]any) {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		for _, time := range []string{"ms", "tok_per_s", "gflops"} {
+		for _, time := range []string{"ms", "tok_per_s", "gflops", "eta_s", "max_iters"} {
 			delete(m, time)
 		}
 		list = append(list, m)
@@ -230,7 +232,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluation, step := "bits_per_byte bits_per_char step train_loss val_loss", "gflops loss lr ms norm step tok_per_s"
+	evaluation, step := "bits_per_byte bits_per_char step train_loss val_loss", "gflops loss lr max_iters ms norm step tok_per_s"
 	want := []string{evaluation, step, step, evaluation, step, step, evaluation, step, step, evaluation, "bits_per_byte val_loss_full"}
 	var got []string
 	for line := range strings.Lines(string(data)) {
@@ -238,6 +240,7 @@ func TestFiles(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}
+		delete(m, "eta_s") // only if it is a second or more
 		got = append(got, strings.Join(slices.Sorted(maps.Keys(m)), " "))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -332,6 +335,36 @@ func TestPatience(t *testing.T) {
 			t.Errorf("%v: the best model is not of step %d: %v", resume, best, err)
 		}
 		from = len(losses) - 1
+	}
+}
+
+// A run that was killed between a checkpoint and its best model has that model when it is resumed.
+func TestBestAfterKill(t *testing.T) {
+	dir := t.TempDir()
+	args := small(t, dir, "-patience", "9", "-eval_interval", "1", "-learning_rate", "1e-2", "-max_iters", "3", "-tokens", "0")
+	mustDo(t, args...)
+	var state struct {
+		Since int `json:"evals_since_best"`
+	}
+	cp, err := checkpoint.Load(dir)
+	if err == nil {
+		err = train.PeekJSON(cp, train.StateFile, &state)
+	}
+	if err != nil || state.Since != 0 {
+		t.Fatalf("the last evaluation is not the best: %+v, %v", state, err)
+	}
+	metrics := filepath.Join(dir, "metrics.jsonl")
+	data, err := os.ReadFile(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := bytes.LastIndexByte(bytes.TrimSpace(data), '\n') + 1 // before the line that says that the run is finished
+	if err := errors.Join(os.WriteFile(metrics, data[:end], 0o600), os.RemoveAll(filepath.Join(dir, "best"))); err != nil {
+		t.Fatal(err)
+	}
+	mustDo(t, append(args, "-resume")...)
+	if cp, err := checkpoint.Load(filepath.Join(dir, "best")); err != nil || cp.Step != 3 {
+		t.Errorf("the best model is not of step 3: %v", err)
 	}
 }
 
