@@ -200,3 +200,18 @@ func TestRows(t *testing.T) {
 		t.Error("got rows of nil")
 	}
 }
+
+// A reader parses its template once.
+func TestReaderParsesOnce(t *testing.T) {
+	r := &reader{Template: Template{Chat: ChatML}, tok: Bytes{}}
+	var first *Chat
+	for range 2 {
+		if _, _, err := r.conversation([]Message{{"user", "Hi"}}); err != nil {
+			t.Fatal(err)
+		}
+		if first != nil && r.chat != first {
+			t.Error("got another template, want the parsed one")
+		}
+		first = r.chat
+	}
+}

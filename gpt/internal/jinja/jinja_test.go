@@ -203,7 +203,7 @@ func hostile() map[string]string {
 	million := func(part string) string { return strings.Repeat(part, maxTemplate/len(part)) }
 	repeat := func(part string) string { return strings.Repeat(part, many/len(part)) }
 	loop := func(what string) string {
-		return large + "{% set t = s + 'b' %}{% for i in range(100000) %}{% if " + what + " %}{% endif %}{% endfor %}"
+		return large + "{% set t = s + 'b' %}{% for i in range(2000) %}{% if " + what + " %}{% endif %}{% endfor %}"
 	}
 	return map[string]string{
 		"{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}": work,
@@ -237,11 +237,11 @@ func hostile() map[string]string {
 
 		// Long texts.
 		large + "{% set s = s[:1048576] %}{{ s.strip(s) | length }}": "", large + "{{ s | length }}{{ s | length }}{{ s[::2] | length }}": "", loop("t in s"): work, loop("s == t"): work,
-		loop("s < t"): work, loop("s in {s: 1}"): work, loop("{}[s]"): work, loop("s.startswith(t)"): work, loop("s.find(t)"): work, loop("s|upper"): work,
+		loop("s < t"): work, loop("s in {s: 1}"): work, loop("s in {'a': 1}"): work, loop("{}[s]"): work, loop("s.startswith(t)"): work, loop("s.find(t)"): work, loop("s|upper"): work,
 		loop("s is lower"): work, loop("[1]|map(attribute=s)"): work, loop("[1]|map(s)"): "unknown filter", loop("s.removeprefix(t)"): work, loop("s.split(s)"): work,
 		loop("s[1]"): work, loop("s|first"): work, loop("s.format()"): work, loop("s % ()"): work, loop("s|int"): work, loop("s.splitlines()"): work,
 		loop("s|reverse"): work, loop("s|tojson"): work, loop("s ~ s"): work, loop("s|e"): work, loop("s|title"): work, loop("s|indent"): work, loop("s|trim(t)"): work,
-		loop("{s: 1} == {s: 1}"): work, loop("strftime_now(s)"): work, loop("s.get"): work, loop("[s]|unique"): work, loop("[s, t]|sort"): work, loop("s.count(t)"): work,
+		loop("{s: 1} == {s: 1}"): work, loop("strftime_now(s)"): work, loop("{s: 1, t: 2}"): work, loop("[s]|unique"): work, loop("[s, t]|sort"): work, loop("s.count(t)"): work,
 		large + "{% for c in s %}{% endfor %}": work, large + "{{ s | list }}": work, large + "{{ s.split('a') }}": work, large + "{{ s.replace('', 'a') }}": work,
 		large + "{{ ('%' + s) % () }}": "no value", large + "{{ ('%%' * 999999) % () }}": work, large + "{{ [s] * 99999 }}": work, large + "{{ ([s] * 999)|join }}": work,
 	}
@@ -269,7 +269,7 @@ func TestHostileTemplates(t *testing.T) {
 			work /= 8
 		}
 		var err error
-		fuzzed.Bounded(t, fuzzed.Linear(len(template))+work, 20*time.Second, func() { err = little(template, work) })
+		fuzzed.Bounded(t, fuzzed.Linear(len(template))+work, 10*time.Second, func() { err = little(template, work) })
 		if want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q … %.40q: got error %v, want %q in it", template, template[max(0, len(template)-40):], err, want)
 		}
