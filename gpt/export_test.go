@@ -1090,6 +1090,9 @@ func TestPublishedTables(t *testing.T) {
 		b.WriteString("\n")
 	}
 	all := exportable()
+	undivided := all["cohere"]
+	undivided.LogitsScaling = 0
+	all["cohere, logits as they are"] = undivided
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		m, err := New(emptyGraph(), all[name], 1)
 		if err != nil {

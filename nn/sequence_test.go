@@ -354,6 +354,19 @@ func TestSharedValuesStepEqualsForward(t *testing.T) {
 	}
 }
 
+// Values of another width than those of the first block are an error that names both numbers.
+func TestSharedValuesOfAnotherWidth(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	at := newSite(g, shapes[0])
+	at.Values = NewValueResidual()
+	NewSelfAttention(at.At("a"))
+	at.Block, at.V = 1, at.V+1
+	NewSelfAttention(at.At("b"))
+	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "12 features of values to mix with 10 of the first block") {
+		t.Errorf("got error %v", err)
+	}
+}
+
 // With λ = (1, 0) every attention has its own values, as without the residual; with (0, 1) all have those of the
 // first, so that a matrix of the values of a later attention changes nothing.
 func TestI92Mixes(t *testing.T) {
