@@ -399,3 +399,31 @@ func TestFillFromRows(t *testing.T) {
 		}
 	}
 }
+
+// Tensors that each fill some rows of a tensor of the file are written as one, and read from it.
+func TestPartsOfAFile(t *testing.T) {
+	for _, double := range []bool{false, true} {
+		part := func(from int, x ...float64) Named {
+			p := Named{Name: "w", Rows: 6, From: from, Tensor: graph.Tensor{Shape: []int{len(x) / 2, 2}}}
+			for _, v := range x {
+				if double {
+					p.F64 = append(p.F64, v)
+				} else {
+					p.F32 = append(p.F32, float32(v))
+				}
+			}
+			return p
+		}
+		var b bytes.Buffer
+		if err := WriteTensors(&b, []Named{part(0, 1, 2), part(1, 3, 4, 5, 6), part(4, 7, 8)}, nil, ""); err != nil {
+			t.Fatal(err)
+		}
+		list := []Named{{Name: "w", Tensor: graph.Tensor{Shape: []int{6, 2}, F64: make([]float64, 12)}}}
+		if err := Fill(list, opened(t, b.Bytes())); err != nil {
+			t.Fatal(err)
+		}
+		if want := []float64{1, 2, 3, 4, 5, 6, 0, 0, 7, 8, 0, 0}; !slices.Equal(list[0].F64, want) {
+			t.Errorf("float64 %t: got %v, want %v", double, list[0].F64, want)
+		}
+	}
+}
