@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"image/color"
 	"io"
 	"slices"
@@ -70,6 +71,18 @@ func (s *summary) forest(w io.Writer) error {
 // mostCurves is the number of curves in a picture: that of the baseline and those of the arms with the lowest loss.
 const mostCurves = 6
 
+// mostLetters is the number of letters of an arm's name in a legend.
+const mostLetters = 36
+
+// shortened returns a name without the letters that a legend has no room for.
+func shortened(name string) string {
+	letters := []rune(name)
+	if len(letters) <= mostLetters {
+		return name
+	}
+	return string(letters[:mostLetters-1]) + "…"
+}
+
 // palette returns the colours of the curves.
 func palette() [mostCurves]color.RGBA {
 	return [mostCurves]color.RGBA{{19, 92, 150, 255}, {214, 69, 37, 255}, {44, 138, 99, 255}, {138, 92, 184, 255},
@@ -80,12 +93,14 @@ func palette() [mostCurves]color.RGBA {
 func (s *summary) curves(w io.Writer) error {
 	rows := slices.Clone(s.Tables[0].Rows)
 	slices.SortStableFunc(rows[1:], func(a, b row) int { return cmp.Compare(a.Loss, b.Loss) })
+	drawn := rows[:min(len(rows), mostCurves)]
 	p := picture.New("step", "validation loss, nats per token")
 	p.Title.Text = s.Name
+	if len(drawn) < len(rows) {
+		p.Title.Text += fmt.Sprintf(": %d of %d arms, the baseline and the lowest losses", len(drawn), len(rows))
+	}
 	picture.Grid(p)
-	legend := p.Legend
-	legend.Top, legend.Left, p.Legend = true, true, plot.NewLegend()
-	for i, r := range rows[:min(len(rows), mostCurves)] {
+	for i, r := range drawn {
 		var mean, band plotter.XYs
 		for _, b := range r.Curve {
 			mean = append(mean, plotter.XY{X: float64(b.Step), Y: b.Mean})
@@ -110,11 +125,7 @@ func (s *summary) curves(w io.Writer) error {
 		marks.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
 		area.Color, area.LineStyle.Width = color.NRGBA{c.R, c.G, c.B, 40}, 0
 		p.Add(area, line, marks)
-		legend.Add(r.Arm, line, marks)
+		p.Legend.Add(shortened(r.Arm), line, marks)
 	}
-	return picture.Write(w, 20*vg.Centimeter, 10*vg.Centimeter, func(area draw.Canvas) {
-		right := area.Max.X - legend.Rectangle(area).Size().X
-		legend.Draw(draw.Crop(area, right-area.Min.X, 0, 0, 0))
-		p.Draw(draw.Crop(area, 0, right-picture.Margin-area.Max.X, 0, 0))
-	})
+	return picture.WriteBeside(w, 20*vg.Centimeter, 10*vg.Centimeter, p)
 }

@@ -139,7 +139,6 @@ func (l *law) draw(w io.Writer) error {
 	p := picture.New("tokens", "validation loss, nats per token")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	picture.Grid(p)
-	p.Legend.Top = true
 	var sizes []float64
 	for _, at := range l.points {
 		if !slices.Contains(sizes, at.N) {
@@ -194,7 +193,7 @@ func (l *law) draw(w io.Writer) error {
 	dots.GlyphStyle = draw.GlyphStyle{Color: color.Black, Radius: vg.Points(3), Shape: draw.RingGlyph{}}
 	p.Add(bars, dots)
 	p.Legend.Add("the largest, and its prediction", dots)
-	return picture.Write(w, 20*vg.Centimeter, 12*vg.Centimeter, p.Draw)
+	return picture.WriteBeside(w, 20*vg.Centimeter, 12*vg.Centimeter, p)
 }
 
 // checkScale returns an error for flags that contradict -scale, and sets the arms of -scale.

@@ -188,7 +188,6 @@ func (t transfer) draw(w io.Writer) error {
 	p := picture.New("learning rate; dashed: standard, full: muP", "validation loss, nats per token")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	picture.Grid(p)
-	p.Legend.Top = true
 	colours := map[int]color.Color{}
 	for _, s := range t {
 		if colours[s.Width] == nil {
@@ -220,6 +219,5 @@ func (t transfer) draw(w io.Writer) error {
 		p.Add(line, dots, best)
 		p.Legend.Add(fmt.Sprintf("width %d, %s", s.Width, s.Parametrization), line)
 	}
-	p.Y.Max += 0.4 * (p.Y.Max - p.Y.Min) // room for the legend
-	return picture.Write(w, 20*vg.Centimeter, 12*vg.Centimeter, p.Draw)
+	return picture.WriteBeside(w, 20*vg.Centimeter, 12*vg.Centimeter, p)
 }

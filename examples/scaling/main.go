@@ -29,11 +29,14 @@ import (
 
 func main() { program.MainOfRanks("scaling", run) }
 
+// charMS is the time of a micro-batch of char on two threads, the first row of examples/bench/RESULTS.md.
+const charMS = 10.3
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := program.Flags("scaling", stderr)
 	shape := fs.String("shape", "char", "the model: char, or a preset such as baby or gpt2")
-	microMS := fs.Float64("micro_ms", 10.3,
-		"milliseconds that a machine computes for a micro-batch, as measured by examples/bench")
+	microMS := fs.Float64("micro_ms", charMS,
+		"milliseconds that a machine computes for a micro-batch, as measured by examples/bench; the default is char's")
 	micros := fs.Int("gradient_accumulation_steps", 64, "micro-batches in a step, of all machines together")
 	name := fs.String("network", "10gbit", "between the machines: 1gbit, 10gbit, 100gbit or memory")
 	measured := fs.String("measured", "", "all-reduces between two machines instead, MB:ms,MB:ms,…, at least two")
@@ -52,6 +55,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *shape != "char" {
 		if err := base.Preset(*shape, &c); err != nil {
 			return errors.WithMessage(err, "-shape")
+		}
+		if !program.Given(fs)["micro_ms"] {
+			return errors.Errorf("-micro_ms: got none with -shape %s, want the time that examples/bench -shape %[1]s "+
+				"measures: the default of %v ms is char's", *shape, charMS)
 		}
 	}
 	if c.VocabSize == 0 {

@@ -61,6 +61,22 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// The default of -micro_ms is char's alone: another shape without a time is refused, whatever else is given.
+func TestTimeBelongsToShape(t *testing.T) {
+	for _, args := range [][]string{{"-shape", "gpt2"}, {"-shape", "baby", "-network", "memory"}} {
+		var out bytes.Buffer
+		err := run(t.Context(), append(args, "-plot", ""), &out, &out)
+		if err == nil || !strings.HasPrefix(err.Error(), "-micro_ms: got none with -shape "+args[1]) || out.Len() > 0 {
+			t.Errorf("%v: got %v, want -micro_ms refused, and\n%s", args, err, &out)
+		}
+	}
+	for _, args := range [][]string{{}, {"-shape", "char"}, {"-shape", "gpt2", "-micro_ms", "567"}} {
+		if err := run(t.Context(), append(args, "-plot", ""), new(bytes.Buffer), new(bytes.Buffer)); err != nil {
+			t.Errorf("%v: got %v", args, err)
+		}
+	}
+}
+
 // An impossible job is an error that names the flag.
 func TestRefused(t *testing.T) {
 	for _, args := range [][]string{{"-shape", "giant"}, {"-network", "pigeons"}, {"-micro_ms", "0"}, {"-gradient_accumulation_steps", "0"},

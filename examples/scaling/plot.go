@@ -19,8 +19,6 @@ func chart(w io.Writer, shape string, j job, net network) error {
 	p.Title.Text = fmt.Sprintf("%s, %d micro-batches of %.4g ms, %v", shape, j.Micros, 1e3*j.Micro, net)
 	p.Y.Min, p.Y.Max = 0, 100
 	p.X.Scale = plot.LogScale{}
-	p.Legend.XOffs, p.Legend.YOffs = vg.Points(10), vg.Points(10)
-	p.Legend.Left = true
 	picture.Grid(p)
 	var hidden, open plotter.XYs
 	var ticks plot.ConstantTicks
@@ -51,5 +49,5 @@ func chart(w io.Writer, shape string, j job, net network) error {
 		p.Add(line, marks)
 		p.Legend.Add(c.name, line, marks)
 	}
-	return picture.Write(w, 16*vg.Centimeter, 10*vg.Centimeter, p.Draw)
+	return picture.WriteBeside(w, 20*vg.Centimeter, 10*vg.Centimeter, p)
 }

@@ -109,7 +109,7 @@ func run() error {
 
 func median(x []float64) float64 {
 	slices.Sort(x)
-	return x[len(x)/2]
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
 // read declares the weights, with matrices of their own for queries, keys and values: the back end has no

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -23,8 +22,6 @@ func Losses(w io.Writer, loss string, batches, train, val plotter.XYer, floor, b
 		_, last := val.XY(n - 1)
 		p.Title.Text = fmt.Sprintf("val: %.3f bits per byte", text.BitsPerByte(last, bytes))
 	}
-	legend := p.Legend
-	legend.Top, legend.Left, p.Legend = true, true, plot.NewLegend()
 	var own plotter.XYs // the text's own entropy
 	if floor > 0 && val.Len() > 0 {
 		last, _ := val.XY(val.Len() - 1)
@@ -52,16 +49,12 @@ func Losses(w io.Writer, loss string, batches, train, val plotter.XYer, floor, b
 		}
 		line.Color, line.Width, line.Dashes = c.color, c.width, c.dashes
 		if p.Add(line); c.mark == nil {
-			legend.Add(c.name, line)
+			p.Legend.Add(c.name, line)
 			continue
 		}
 		marks.GlyphStyle = draw.GlyphStyle{Color: c.color, Radius: vg.Points(3), Shape: c.mark}
 		p.Add(marks)
-		legend.Add(c.name, line, marks)
+		p.Legend.Add(c.name, line, marks)
 	}
-	return Write(w, 16*vg.Centimeter, 10*vg.Centimeter, func(area draw.Canvas) {
-		right := area.Max.X - legend.Rectangle(area).Size().X
-		legend.Draw(draw.Crop(area, right-area.Min.X, 0, 0, 0))
-		p.Draw(draw.Crop(area, 0, right-Margin-area.Max.X, 0, 0))
-	})
+	return WriteBeside(w, 16*vg.Centimeter, 10*vg.Centimeter, p)
 }

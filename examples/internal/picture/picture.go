@@ -54,6 +54,17 @@ func Write(w io.Writer, width, height vg.Length, paint func(area draw.Canvas)) e
 	return encode(w, c.Image())
 }
 
+// WriteBeside writes a PNG of a plot whose legend stands to its right, so that it never hides what is drawn.
+func WriteBeside(w io.Writer, width, height vg.Length, p *plot.Plot) error {
+	legend := p.Legend
+	legend.Top, legend.Left, p.Legend = true, true, plot.NewLegend()
+	return Write(w, width, height, func(area draw.Canvas) {
+		right := area.Max.X - legend.Rectangle(area).Size().X
+		legend.Draw(draw.Crop(area, right-area.Min.X, 0, 0, 0))
+		p.Draw(draw.Crop(area, 0, right-Margin-area.Max.X, 0, 0))
+	})
+}
+
 // encode writes a PNG. A picture is drawn again at every evaluation, so it prefers a short time to a short file.
 func encode(w io.Writer, m image.Image) error {
 	return (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(w, m)

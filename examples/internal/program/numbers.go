@@ -40,9 +40,15 @@ func Significant(x float64, digits int) string {
 	return whole
 }
 
-// Median returns the median of the list, the upper of the two middle values if its length is even, or 0 if it is
-// empty.
-func Median(list []float64) float64 { return Quantile(list, 0.5) }
+// Median returns the median of the list, the mean of the two middle values if its length is even, or 0 if it is empty.
+func Median(list []float64) float64 {
+	n := len(list)
+	if n == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	return (list[(n-1)/2] + list[n/2]) / 2
+}
 
 // Quantile returns the number that is greater than the fraction q of the list, which is at least 0 and less than 1, or
 // 0 if the list is empty.

@@ -41,8 +41,18 @@ func TestQuantile(t *testing.T) {
 			t.Errorf("%v at %v: got %v, want %v", tc.list, tc.q, got, tc.want)
 		}
 	}
-	if got := Median([]float64{4, 1, 3, 2}); got != 3 {
-		t.Errorf("got the median %v, want 3", got)
+}
+
+// The median of an even number of values is the mean of the two in the middle.
+func TestMedian(t *testing.T) {
+	for _, tc := range []struct {
+		list []float64
+		want float64
+	}{{nil, 0}, {[]float64{7}, 7}, {[]float64{9, 1}, 5}, {[]float64{3, 1, 2}, 2}, {[]float64{4, 1, 3, 2}, 2.5}} {
+		before := fmt.Sprint(tc.list)
+		if got := Median(tc.list); got != tc.want || fmt.Sprint(tc.list) != before {
+			t.Errorf("%v: got %v, want %v", tc.list, got, tc.want)
+		}
 	}
 }
 
