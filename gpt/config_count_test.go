@@ -411,7 +411,7 @@ func TestMixingOfAnOwnBlock(t *testing.T) {
 	}
 	said := flops(func(l *nn.SelfAttention) nn.Layer { return l })
 	silent := flops(func(l *nn.SelfAttention) nn.Layer { return mute{l} })
-	if got, want := said-silent, float64(6*2*8*2*(5+7)); got != want {
+	if got, want := said-silent, float64(6*2*6*2*(5+7)); got != want {
 		t.Errorf("two blocks that say their mixing have %v more, want %v", got, want)
 	}
 }

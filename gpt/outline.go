@@ -17,22 +17,30 @@ const mostDeclared = 128
 // outline holds what a network declares, counted by constructing it on a graph.Outline. The counts are float64, exact
 // below 2^53 and never overflowing on a hostile Config.
 type outline struct {
-	base, adapters float64  // parameters without adapters, and those of the adapters
-	active         float64  // parameters that a token passes: a share of those of experts
-	weights        float64  // operations with parameters, which a token costs in training
-	values         float64  // numbers in masks and in tables of positions
-	mixing         float64  // products of two numbers in which a token meets others
-	remembered     float64  // numbers that a decoder stores for each sequence
-	carried        float64  // numbers of a sequence that a window hands on; a run keeps those before and after a step
-	ownHead        bool     // the head has parameters; otherwise the token embedding is its matrix
-	linears        []string // names of the matrices within their block: "attn.c_attn"
-	names          []string // names of the parameters that may be trained: all, or those of the adapters
-	frozen         float64  // of these, the parameters in Frozen
+	base, adapters float64        // parameters without adapters, and those of the adapters
+	active         float64        // parameters that a token passes: a share of those of experts
+	weights        float64        // operations with parameters, which a token costs in training
+	values         float64        // numbers in masks and in tables of positions
+	mixing         func() float64 // returns the number of products of two numbers in which a token meets others
+	updated        []updated      // the parameters that are trained
+	remembered     float64        // numbers that a decoder stores for each sequence
+	carried        float64        // numbers of a sequence that a window hands on; a run keeps those before and after a step
+	ownHead        bool           // the head has parameters; otherwise the token embedding is its matrix
+	linears        []string       // names of the matrices within their block: "attn.c_attn"
+	names          []string       // names of the parameters that may be trained: all, or those of the adapters
+	frozen         float64        // of these, the parameters in Frozen
+}
+
+// updated is a trained parameter that stands for a number of equal ones.
+type updated struct {
+	graph.Expr
+	times float64
 }
 
 // outline counts p. It returns an error if the sizes describe no network, or if a layer reports one; it then counts
 // what it can.
 func (p plan) outline() (o outline, err error) {
+	o.mixing = func() float64 { return 0 }
 	if min(p.NLayer, p.NHead, p.NEmbd, p.BlockSize) < 1 {
 		return o, errors.Errorf("n_layer %d, n_head %d, n_embd %d, block_size %d: at least 1 of each is needed",
 			p.NLayer, p.NHead, p.NEmbd, p.BlockSize)
@@ -69,21 +77,27 @@ func (p plan) outline() (o outline, err error) {
 	for _, state := range at.Carry.States() {
 		o.carried += stands(blockOf(state.Before.Name())) * state.Before.Entries()
 	}
-	if len(net.attentions) == 0 { // the blocks do not use the given attention
-		for i, l := range slices.Concat(net.Blocks, net.Future) {
+	o.mixing = func() float64 { return net.mixing(p, stands) }
+	return o, g.Err()
+}
+
+// mixing counts the products of two numbers in which a token meets others.
+func (n *stack) mixing(p plan, stands func(block int) float64) (sum float64) {
+	if len(n.attentions) == 0 { // the blocks do not use the given attention
+		for i, l := range slices.Concat(n.Blocks, n.Future) {
 			if m, ok := l.(nn.Mixing); ok {
-				o.mixing += stands(i) * m.Mixing()
+				sum += stands(i) * m.Mixing()
 			}
 		}
 	}
-	for _, l := range net.attentions {
+	for _, l := range n.attentions {
 		if m, ok := l.Layer.(nn.Mixing); ok {
-			o.mixing += stands(l.block) * m.Mixing()
+			sum += stands(l.block) * m.Mixing()
 		} else {
-			o.mixing += stands(l.block) * float64(p.BlockSize) * float64(p.NHead) * float64(p.QKSize+p.VSize)
+			sum += stands(l.block) * float64(p.BlockSize) * float64(p.NHead) * float64(p.QKSize+p.VSize)
 		}
 	}
-	return o, g.Err()
+	return sum
 }
 
 // blockOf returns the index of the block that has the named part.
@@ -130,6 +144,9 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 			if c.Frozen.Has(name) {
 				o.frozen, trained = o.frozen+n, false
 			}
+		}
+		if trained {
+			o.updated = append(o.updated, updated{x, n / max(1, x.Entries())})
 		}
 		o.active += n * c.Share(name)
 		if isAdapter(x) {

@@ -116,8 +116,9 @@ func TestLearningRate(t *testing.T) {
 	}
 }
 
-// The numbers of nanoGPT's estimate_mfu, 6N + 12·L·H·Q·T, with N the parameters without wpe and, if the head is not
-// tied, without the table of the tokens, which is only looked up.
+// The numbers of nanoGPT's estimate_mfu, 6N + 12·L·H·Q·n, with N the parameters without wpe and, if the head is not
+// tied, without the table of the tokens, which is only looked up; and with n the mean number of keys in the tiles of the
+// kernel instead of T.
 func TestFLOPsPerToken(t *testing.T) {
 	shakespeare := Shakespeare()
 	shakespeare.VocabSize = 65
@@ -125,27 +126,70 @@ func TestFLOPsPerToken(t *testing.T) {
 	sizes.QKSize, sizes.VSize = 16, 48 // as many multiplications in both products as with 32 and 32
 	part := func(change func(*Config)) Config { c := shakespeare; change(&c); return c }
 	const blocks = 804_096 - 64*128 // and the tied table
+	const longformer = (136 + 48*17) / 64.0 // keys: a window of 16, and the first token
 	for name, tc := range map[string]struct {
 		c    Config
 		want float64
 	}{
 		"linear":                     {part(func(c *Config) { c.Attention = "linear" }), 6*blocks + 6*4*2*4*32*32},
-		"longformer":                 {part(func(c *Config) { c.Attention = "longformer" }), 6*(blocks+4*128*384) + 2*12*4*4*32*64},
-		"mla_rope, 16 that turn":     {part(func(c *Config) { c.Attention, c.Position = "mla_rope", "none" }), 6*738_560 + 6*4*64*4*(32+16+32)},
+		"longformer":                 {part(func(c *Config) { c.Attention = "longformer" }), 6*(blocks+4*128*384) + 2*12*4*4*32*longformer},
+		"mla_rope, 16 that turn":     {part(func(c *Config) { c.Attention, c.Position = "mla_rope", "none" }), 6*738_560 + 6*4*48*4*(32+16+32)},
 		"elman":                      {part(func(c *Config) { c.Block, c.Position = "elman", "none" }), 6 * 139_392},
-		"adapters of rank 2 on c_fc": {part(func(c *Config) { c.LoraR, c.LoraTargets = 2, []string{"c_fc"} }), 4*blocks + 6*4*2*(128+512) + 12*4*4*32*64},
-		"shakespeare":                {shakespeare, 6*(804_096-64*128) + 12*4*4*32*64},
-		"four tokens":                {part(func(c *Config) { c.FutureTokens = 4 }), 6*(blocks+3*(196_864+128+65*128)) + 12*7*4*32*64},
+		"adapters of rank 2 on c_fc": {part(func(c *Config) { c.LoraR, c.LoraTargets = 2, []string{"c_fc"} }), 4*blocks + 6*4*2*(128+512) + 12*4*4*32*48},
+		"shakespeare":                {shakespeare, 6*(804_096-64*128) + 12*4*4*32*48},
+		"four tokens":                {part(func(c *Config) { c.FutureTokens = 4 }), 6*(blocks+3*(196_864+128+65*128)) + 12*7*4*32*48},
 		"adapters, two tokens": {
 			part(func(c *Config) { c.FutureTokens, c.LoraR, c.LoraTargets = 2, 2, []string{"c_fc"} }),
-			4*(blocks+196_864+128+65*128) + 6*5*2*(128+512) + 12*5*4*32*64,
+			4*(blocks+196_864+128+65*128) + 6*5*2*(128+512) + 12*5*4*32*48,
 		},
-		"gpt2, tied":           {GPT2(), 6*(124_439_808-1024*768) + 12*12*12*64*1024},
-		"gpt2":                 {untiedGPT2(), 6*(163_087_441-1024*768-50257*768) + 12*12*12*64*1024},
-		"heads of other sizes": {sizes, 6*(804_096-64*128-4*128*4*16+4*16*4*128) + 6*4*64*4*64},
+		"gpt2, tied":           {GPT2(), 6*(124_439_808-1024*768) + 12*12*12*64*544},
+		"gpt2":                 {untiedGPT2(), 6*(163_087_441-1024*768-50257*768) + 12*12*12*64*544},
+		"heads of other sizes": {sizes, 6*(804_096-64*128-4*128*4*16+4*16*4*128) + 6*4*48*4*64},
 	} {
 		if got := FLOPsPerToken(tc.c); got != tc.want {
 			t.Errorf("%s: %.0f, want %.0f", name, got, tc.want)
+		}
+	}
+}
+
+// A window of 16 and a causal mask are charged for the keys that they leave, not for all: at 1,024 tokens the sum is 2.1
+// and 1.4 times as large with all keys. The optimizer's products are shared by the tokens of a step; frozen parameters
+// have none.
+func TestWorkPerToken(t *testing.T) {
+	c := Shakespeare()
+	c.VocabSize, c.BlockSize, c.Attention = 65, 1024, "window"
+	c.Options.Offer("window", 16)
+	full := WorkPerToken(c).Weights + 12*4*4*32*1024
+	if got, want := WorkPerToken(c).Mixing, 12*4*4*32*(64+15-15/16.0); got != want || !(full > 2.1*FLOPsPerToken(c)) {
+		t.Errorf("window: got %v of %v with all keys, want %v", got, full, want)
+	}
+	c.Attention = ""
+	if got, want := WorkPerToken(c).Mixing, float64(12*4*4*32*(1024+64)/2); got != want || !(full > 1.35*FLOPsPerToken(c)) {
+		t.Errorf("causal: got %v of %v with all keys, want %v", got, full, want)
+	}
+	c.Kernels = false
+	if got := WorkPerToken(c).Total(); got != full {
+		t.Errorf("without kernels: got %v, want %v", got, full)
+	}
+	c = Shakespeare()
+	c.VocabSize, c.GradientAccumulationSteps, c.Optimizer, c.MuonSteps = 65, 3, "muon", 2
+	const n, m, tokens = 128.0, 512.0, 12 * 64 * 3
+	block := 4*8*n*n*n + 2*(3*n*n*m+5*n*n*n) // four matrices of attention and two of the MLP
+	if got, want := WorkPerToken(c).Optimizer, 4*block/tokens; !(math.Abs(got-want) <= 1e-12*want) {
+		t.Errorf("muon: got %v, want %v", got, want)
+	}
+	c.Frozen = train.Frozen{"h.0.*"}
+	if got, want := WorkPerToken(c).Optimizer, 3*block/tokens; !(math.Abs(got-want) <= 1e-12*want) {
+		t.Errorf("muon with a frozen block: got %v, want %v", got, want)
+	}
+	c.Frozen, c.MuonSteps, c.Optimizer = nil, 0, "soap"
+	block = 4*2*(5+1)*n*n*n + 2*(5*(n*n*m+n*m*m)+(8*(n*n*n+m*m*m)+2*(n*n*m+n*m*m))/10)
+	if got, want := WorkPerToken(c).Optimizer, 4*block/tokens; !(math.Abs(got-want) <= 1e-12*want) {
+		t.Errorf("soap: got %v, want %v", got, want)
+	}
+	for _, name := range []string{"adamw", "sgd", "lion", "schedule_free"} {
+		if c.Optimizer = name; WorkPerToken(c).Optimizer != 0 {
+			t.Errorf("%s: got %v, want no products", name, WorkPerToken(c).Optimizer)
 		}
 	}
 }

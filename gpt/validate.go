@@ -165,16 +165,42 @@ func (c Config) Active() int64 {
 	return toInt64(o.active)
 }
 
-// FLOPsPerToken returns the operations that one token costs in the matrix products of the forward and the backward
-// pass. Every weight that multiplies the token counts 6 and a frozen one 4, those of experts in the share that a token
-// passes. Every product of two numbers in which the token meets other tokens counts 6, regardless of the mask. The last
-// norm and the head count once for each of n_future_tokens. A block has T·H·(dρ+dh) such products, or the number that
-// its attention returns as an nn.Mixing. For a block that does not build the given attention, it is the number that the
-// block returns as an nn.Mixing, or 0 if the block is not one; the layers inside such a block are not counted.
-func FLOPsPerToken(c Config) float64 {
-	_, o := c.counted()
-	return o.weights + 6*o.mixing
+// Work is the number of operations that training costs for a token, as far as they are those of matrix products.
+type Work struct {
+	// Weights are products with parameters, in the forward and the backward pass: 6 for each parameter, 4 for a frozen
+	// one, and those of experts in the share that a token passes. The last norm and the head count once for each of
+	// n_future_tokens.
+	Weights float64
+
+	// Mixing are products in which the token meets other tokens: 6 for each pair of numbers, as many as are computed.
+	// An attention returns their number as an nn.Mixing: for a softmax the keys that the mask leaves to the tiles of the
+	// kernel. An attention that does not has T·H·(dρ+dh). For a block that does not build the given attention, it is the
+	// number that the block returns as an nn.Mixing, or 0 if the block is not one; the layers inside such a block are
+	// not counted. Scores that the backward pass computes again are not counted.
+	Mixing float64
+
+	// Optimizer are the products of the optimizer's rule, such as the iteration of Muon and the rotations of SOAP, as
+	// the share of one of the tokens of a step.
+	Optimizer float64
 }
+
+// Total returns the sum.
+func (w Work) Total() float64 { return w.Weights + w.Mixing + w.Optimizer }
+
+// WorkPerToken counts the matrix products of a training step. For an invalid Config it counts what it can.
+func WorkPerToken(c Config) Work {
+	p, o := c.counted()
+	w := Work{Weights: o.weights, Mixing: 6 * o.mixing()}
+	for _, x := range o.updated {
+		w.Optimizer += x.times * p.rule.Products(p.Training, x.Name(), x.Tensor().Shape, x.PackedColumns())
+	}
+	tokens := float64(p.BatchSize) * float64(p.BlockSize) * float64(p.GradientAccumulationSteps)
+	w.Optimizer /= max(1, tokens)
+	return w
+}
+
+// FLOPsPerToken returns the Total of WorkPerToken.
+func FLOPsPerToken(c Config) float64 { return WorkPerToken(c).Total() }
 
 // Memory returns the number of bytes that training in float32 needs, on each machine if there are several: parameters,
 // the optimizer's state, masks and ids, and activations and gradients, planned as a run plans them. It is exact for up

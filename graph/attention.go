@@ -23,6 +23,9 @@ type AttentionShape struct {
 // Width returns the number of columns of the packed projections, Heads·QK + Groups·(QK + V).
 func (h AttentionShape) Width() int { return h.kernel().Width() }
 
+// Rows returns the number of queries in a tile of the kernel: it multiplies them with all keys that any of them sees.
+func (h AttentionShape) Rows() int { return h.kernel().Rows() }
+
 func (h AttentionShape) check(x *G.Node, rows int) error {
 	if groups := h.kernel().Groups; groups < 1 || h.Heads%groups != 0 {
 		return errors.Errorf("%d groups, want a divisor of %d heads", groups, h.Heads)

@@ -97,7 +97,8 @@ func (l *SelfAttention) stepped(qkv, at graph.Expr) graph.Expr {
 	return graph.CachedSinkAttention(qkv, mask, l.heads.sinks, at, l.cache)
 }
 
-// Mixing returns T·H(dρ+dh).
+// Mixing returns n·H(dρ+dh) for the mean number n of keys with which a query is multiplied: all T without kernels, and
+// those that the mask leaves to the tiles of the kernel.
 func (l *SelfAttention) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -242,7 +243,7 @@ func (l *heads) cacheAt(at Site, sizes graph.AttentionShape) *graph.KVCache {
 }
 
 func (l *heads) mixing() float64 {
-	return overKeys(l.sizes.Context, l.sizes.Heads, l.sizes.QK, l.sizes.V)
+	return overKeys(l.mask.keys(), l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }
 
 // inProjection is the affine layer before the heads: x·w + b is the queries of all heads and the keys and values of all
@@ -316,8 +317,8 @@ func (l *outProjection) Forward(heads graph.Expr) graph.Expr { // (n, H·dh) →
 
 // overKeys returns the cost per token of softmax over the given number of keys: keys·H(dρ+dh). It is a float64, which
 // does not overflow.
-func overKeys(keys, heads, qk, v int) float64 {
-	return float64(keys) * float64(heads) * (float64(qk) + float64(v))
+func overKeys(keys float64, heads, qk, v int) float64 {
+	return keys * float64(heads) * (float64(qk) + float64(v))
 }
 
 // heads returns the sizes of attention with queries and keys of qk features and values of v. No heads share keys.

@@ -113,7 +113,7 @@ func (l *crossHeads) split(x graph.Expr, tokens, from, size int) graph.Expr {
 }
 
 func (l *crossHeads) mixing() float64 {
-	return overKeys(l.sizes.Keys, l.sizes.Heads, l.sizes.QK, l.sizes.V)
+	return overKeys(float64(l.sizes.Keys), l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }
 
 // heads returns the attention to m, with queries and keys of qk features, and values of v.

@@ -113,7 +113,7 @@ func (l *DiffAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d
 	return heads.project(l.difference(l.stepped(gathered(qkv, l.apart), at)))
 }
 
-// Mixing returns T·H(dρ+2dh), or 0 for nil.
+// Mixing returns n·H(dρ+2dh) for the mean number n of keys, as that of SelfAttention, or 0 for nil.
 func (l *DiffAttention) Mixing() float64 {
 	if l == nil {
 		return 0

@@ -76,7 +76,7 @@ func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·
 	return l.heads.project(graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache))
 }
 
-// Mixing returns T·H(dρ+dh).
+// Mixing returns n·H(dρ+dh) for the mean number n of keys, as that of SelfAttention.
 func (l *MLA) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -199,7 +199,7 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, upK, upV, mask, at, l.cache))
 }
 
-// Mixing returns T·H(dρ+dR+dh).
+// Mixing returns n·H(dρ+dR+dh) for the mean number n of keys, as that of SelfAttention.
 func (l *MLARoPE) Mixing() float64 {
 	if l == nil {
 		return 0

@@ -94,12 +94,13 @@ func (l *Longformer) split(qkv graph.Expr, kind string) (q, k, v graph.Expr) {
 	return q, k, v
 }
 
-// Mixing returns 2T·H(dρ+dh): every token has two keys.
+// Mixing returns 2n·H(dρ+dh) for the mean number n of visible keys, or T without kernels: a key has twice the features,
+// because every token has two keys, of which one is 0.
 func (l *Longformer) Mixing() float64 {
 	if l == nil {
 		return 0
 	}
-	return 2 * overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
+	return 2 * overKeys(l.mask.keys(), l.heads.Heads, l.heads.QK, l.heads.V)
 }
 
 // kernel computes cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] alternately, so that each

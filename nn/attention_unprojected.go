@@ -54,12 +54,12 @@ func (l *Unprojected) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) �
 	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))          // concat         (B·T, d)
 }
 
-// Mixing returns 2T·d.
+// Mixing returns 2n·d for the mean number n of keys, as that of SelfAttention.
 func (l *Unprojected) Mixing() float64 {
 	if l == nil {
 		return 0
 	}
-	return overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
+	return overKeys(l.mask.keys(), l.heads.Heads, l.heads.QK, l.heads.V)
 }
 
 // UnprojectedCross is cross-attention as Conti prints it, without projections (errata C14; CrossAttention has them): x

@@ -34,7 +34,7 @@ type Cached interface {
 }
 
 // Mixing returns an attention Layer that reports the cost of combining tokens: for each token, the number of products
-// in the forward pass that involve no parameter, without regard to the mask. Softmax over T keys costs T·H(dρ+dh).
+// in the forward pass that involve no parameter, as many as are computed. Softmax over n keys costs n·H(dρ+dh).
 type Mixing interface {
 	Layer
 	Mixing() float64

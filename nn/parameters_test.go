@@ -232,11 +232,12 @@ func TestConstructorsDeclare(t *testing.T) {
 func TestMixing(t *testing.T) {
 	d := Dims{Batch: 2, Context: 11, Embd: 14, Heads: 7, QK: 2, V: 5, Inner: 3, Blocks: 1}
 	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 11, 13, nil) }
+	const causalKeys = (6*6 + 5*11) / 11.0 // in two tiles, of six queries and of five
 	for name, c := range map[string]struct {
 		layer func(at Site) Layer
 		want  float64
 	}{
-		"SelfAttention":    {causal, 11 * 7 * (2 + 5)},
+		"SelfAttention":    {causal, causalKeys * 7 * (2 + 5)},
 		"LinearAttention":  {func(at Site) Layer { return NewLinearAttention(at) }, 2 * 7 * 2 * 5},
 		"gla":              {func(at Site) Layer { return NewGLA(at) }, 2 * 7 * 2 * 5},
 		"mingru":           {func(at Site) Layer { return NewMinGRU(at) }, 7 * 5},
@@ -244,11 +245,11 @@ func TestMixing(t *testing.T) {
 		"mamba2":           {func(at Site) Layer { return NewMamba2(at, 7) }, 2 * 7 * 2 * 5},
 		"gated_deltanet":   {func(at Site) Layer { return NewGatedDeltaNet(at) }, 3 * 7 * 2 * 5},
 		"TaylorAttention":  {func(at Site) Layer { return NewTaylorAttention(at) }, 2 * 7 * 2 * 5},
-		"MLA":              {func(at Site) Layer { return NewMLA(at, 3) }, 11 * 7 * (2 + 5)},
-		"MLARoPE":          {func(at Site) Layer { return NewMLARoPE(positioned(at, 11, 0), 3, 4, 6, 100) }, 11 * 7 * (2 + 6 + 5)},
-		"MLALatentRoPE":    {func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 11, 0), 3, 4, 6, 100) }, 11 * 7 * (2 + 6 + 5)},
+		"MLA":              {func(at Site) Layer { return NewMLA(at, 3) }, causalKeys * 7 * (2 + 5)},
+		"MLARoPE":          {func(at Site) Layer { return NewMLARoPE(positioned(at, 11, 0), 3, 4, 6, 100) }, causalKeys * 7 * (2 + 6 + 5)},
+		"MLALatentRoPE":    {func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 11, 0), 3, 4, 6, 100) }, causalKeys * 7 * (2 + 6 + 5)},
 		"CrossAttention":   {func(at Site) Layer { return NewCrossAttention(at, memory(at)) }, 13 * 7 * (2 + 5)},
-		"Unprojected":      {func(at Site) Layer { return NewUnprojected(at) }, 2 * 11 * 14},
+		"Unprojected":      {func(at Site) Layer { return NewUnprojected(at) }, 2 * causalKeys * 14},
 		"UnprojectedCross": {func(at Site) Layer { return NewUnprojectedCross(at, memory(at)) }, 2 * 13 * 14},
 		"Linformer": {func(at Site) Layer {
 			at.Mask = NewMask(at.Sub("other"), d, All{})
@@ -257,7 +258,7 @@ func TestMixing(t *testing.T) {
 		"Longformer": {func(at Site) Layer {
 			rule := Dilated{Width: 3, Dilation: []int{1, 1, 1, 1, 1, 1, 1}}
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, rule))
-		}, 2 * 11 * 7 * (2 + 5)},
+		}, 2 * 21 * 7 * (2 + 5) / 11.0}, // with itself and the token before it
 	} {
 		g := graph.New(graph.Float32, 1)
 		l, ok := c.layer(newSite(g, d)).(Mixing)
@@ -266,7 +267,7 @@ func TestMixing(t *testing.T) {
 		}
 		if !ok {
 			t.Errorf("%s does not report the cost of combining tokens", name)
-		} else if got := l.Mixing(); got != c.want {
+		} else if got := l.Mixing(); !(math.Abs(got-c.want) <= 1e-12*c.want) {
 			t.Errorf("%s: got %g, want %g", name, got, c.want)
 		}
 	}
@@ -274,6 +275,59 @@ func TestMixing(t *testing.T) {
 		t.Errorf("sizes that no machine has: got %g", got)
 	}
 }
+
+// The mean number of keys is that of the tiles of the kernel, or of the visible keys where it gathers them, and T without
+// kernels. A mask that takes long to look at costs nothing.
+func TestMaskKeys(t *testing.T) {
+	d := Dims{Batch: 2, Context: 1024, Embd: 8, Heads: 2, QK: 4, V: 4, Inner: 3, Blocks: 1}
+	short := d
+	short.Context = 64
+	huge := d
+	huge.Context = 1 << 24
+	for _, c := range []struct {
+		d    Dims
+		rule Visibility
+		want float64
+	}{
+		{d, Causal{}, (1024 + 64) / 2.0}, {short, Causal{}, (64 + 32) / 2.0}, {d, All{}, 1024}, {d, Padding{[]int{3, 5}}, 1024},
+		{d, All{Causal{}, Padding{[]int{3, 5}}}, (1024 + 64) / 2.0},
+		{d, Window{16}, 64 + 15 - 15/16.0}, {d, All{Causal{}, Window{16}}, 64 + 15 - 15/16.0}, {d, Window{1024}, (1024 + 64) / 2.0},
+		{d, SinkWindow{16, 4}, 64 + 15 - 15/16.0 + 4*15/16.0},
+		{d, All{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: 2}}, 0}, {d, All{Causal{}, Dilated{Width: 5, Dilation: []int{1, 4}}}, 0},
+		{huge, Causal{}, (1<<24 + 64) / 2.0}, {huge, everyOther{}, 1 << 24}, {short, nil, 64}, {short, broken{}, 64},
+	} {
+		g := graph.Outline(graph.Float32)
+		m := NewMask(g.Root(), c.d, c.rule)
+		got := m.keys()
+		if c.want == 0 { // by counting rows of the mask itself
+			rows := []int{8, 24, 40, 104, 1016}
+			rules := drawKeys(rulesOf(c.rule), c.d)
+			for head := range 2 {
+				for _, i := range rows {
+					for j := range c.d.Context {
+						if visible(rules, head, 0, i, j) {
+							c.want += 1 / float64(2*len(rows))
+						}
+					}
+				}
+			}
+		}
+		if !(math.Abs(got-c.want) <= 0.05*c.want) || c.rule == (Causal{}) && got != c.want {
+			t.Errorf("%d tokens, %T%+v: got %g keys, want %g", c.d.Context, c.rule, c.rule, got, c.want)
+		}
+		g.Kernels = false
+		if got := m.keys(); got != float64(c.d.Context) {
+			t.Errorf("%d tokens, %+v, without kernels: got %g keys, want all", c.d.Context, c.rule, got)
+		}
+	}
+}
+
+// everyOther lets a query attend to keys at even distances, broken panics.
+type everyOther struct{}
+type broken struct{}
+
+func (everyOther) Visible(_, i, j int) bool { return (i-j)%2 == 0 }
+func (broken) Visible(_, _, _ int) bool     { panic("no rule") }
 
 // output runs y and returns a copy of the result.
 func output(t *testing.T, y graph.Expr) graph.Tensor {

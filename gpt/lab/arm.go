@@ -16,6 +16,10 @@ type Arm struct {
 	Set []string
 	// Change, which is optional, changes what Set cannot: it may add user-defined parts and hooks. It follows Set.
 	Change func(*gpt.Config)
+	// Version names the parts and hooks that Change adds, with everything that they read, such as "rate 1e-3, v2". They
+	// are code, which a Config does not hold: results are reused as long as Version is the same. It is required if
+	// there are any.
+	Version string
 }
 
 // Arms returns an arm for each list of changes, such as "attention=gqa,n_kv_head=1"; the list is its name. An item
@@ -64,6 +68,7 @@ func (a Arm) with(b Arm) Arm {
 	case a.plain():
 		both.Name = b.Name
 	}
+	both.Version = strings.Trim(a.Version+", "+b.Version, ", ")
 	if a.Change != nil || b.Change != nil {
 		both.Change = func(c *gpt.Config) {
 			for _, change := range []func(*gpt.Config){a.Change, b.Change} {

@@ -13,7 +13,7 @@ import (
 type Budget struct {
 	Steps   int
 	Tokens  float64 // tokens trained on, rounded down to whole steps
-	FLOPs   float64 // operations of the matrix products, by gpt.FLOPsPerToken, rounded down to whole steps
+	FLOPs   float64 // operations of all matrix products, by gpt.WorkPerToken, rounded down to whole steps
 	Seconds float64 // time of the steps on this machine, which another run does not repeat to the bit
 
 	// Parameters, if positive, is the number of parameters of every arm. The field that Vary names, n_inner (the

@@ -45,7 +45,7 @@ func Example() {
 
 // An arm may change what no flag can, such as the learning rate of every step.
 func ExampleArm() {
-	warm := lab.Arm{Name: "sine", Set: []string{"norm=rmsnorm"}, Change: func(c *gpt.Config) {
+	warm := lab.Arm{Name: "sine", Set: []string{"norm=rmsnorm"}, Version: "1e-3, 1000 steps", Change: func(c *gpt.Config) {
 		c.Hooks.Rate = func(step int) float64 { return 1e-3 * math.Sin(math.Pi*float64(step+1)/1000) }
 	}}
 	c, err := warm.Apply(gpt.Shakespeare())

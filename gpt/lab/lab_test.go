@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -399,7 +400,7 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// Every kind of a user's own part is code, but for tokenizers, which a study identifies by their JSON.
+// Every kind of a user's own part is code.
 func TestHasCode(t *testing.T) {
 	c := gpt.Shakespeare()
 	if hasCode(c) {
@@ -408,7 +409,7 @@ func TestHasCode(t *testing.T) {
 	registry := reflect.TypeFor[parts.Registry]()
 	for i := range registry.NumField() {
 		f := registry.Field(i)
-		if f.Type.Kind() != reflect.Slice || f.Name == "Tokenizers" {
+		if f.Type.Kind() != reflect.Slice {
 			continue
 		}
 		c.Parts = parts.Registry{}
@@ -419,16 +420,107 @@ func TestHasCode(t *testing.T) {
 	}
 }
 
-// A user-defined part or hook is code, so its results are kept under the name of its arm.
-func TestCodeIsKeyed(t *testing.T) {
-	s := tiny(t, t.TempDir())
-	constant := func(rate float64) func(*gpt.Config) {
-		return func(c *gpt.Config) { c.Hooks.Rate = func(int) float64 { return rate } }
+// Parts and hooks of the user are code, and so are measures: without a version they are refused with the place that
+// adds them, and every one of their versions belongs to the key.
+func TestCodeHasVersions(t *testing.T) {
+	hook := func(c *gpt.Config) { c.Hooks.Rate = func(int) float64 { return 1e-3 } }
+	measure := Measure{Name: "seven", Version: "1", Of: func(context.Context, *gpt.Trainer) (float64, error) { return 7, nil }}
+	for where, change := range map[string]func(s *Study, version string){
+		"base":            func(s *Study, version string) { hook(&s.Base); s.Version = version },
+		`text "verse"`:    func(s *Study, version string) { s.Texts[0].Change, s.Texts[0].Version = hook, version },
+		`arm "baseline"`:  func(s *Study, version string) { s.Arms[0].Change, s.Arms[0].Version = hook, version },
+		`measure "seven"`: func(s *Study, version string) { measure.Version = version; s.Measures = []Measure{measure} },
+		"measure of text": func(s *Study, version string) { measure.Version = version; s.Texts[0].Measures = []Measure{measure} },
+		"tokenizers of the base": func(s *Study, version string) {
+			s.Base.Parts.Tokenizers, s.Version = []text.Kind{{Name: "own"}}, version
+		},
+	} {
+		s := tiny(t, t.TempDir())
+		s.Arms = s.Arms[:1]
+		change(s, "")
+		name, _, _ := strings.Cut(where, " of text")
+		refused(t, s, strings.TrimPrefix(name, "tokenizers of the "))
+		refused(t, s, "version")
+		keys := map[string]bool{}
+		for _, version := range []string{"1", "2"} {
+			s := tiny(t, t.TempDir())
+			change(s, version)
+			p, err := s.planned()
+			if err != nil {
+				t.Fatalf("%s: %v", where, err)
+			}
+			trial, err := p.trial(place{}, 1)
+			if err != nil || !strings.Contains(string(trial.Identity), `"`+version+`"`) {
+				t.Errorf("%s: got %s, %v, want the version %s in it", where, trial.Identity, err, version)
+			}
+			keys[trial.Key] = true
+		}
+		if len(keys) != 2 {
+			t.Errorf("%s: got the same key of two versions", where)
+		}
 	}
-	s.Arms = append(Arms("baseline"), Arm{Name: "slow", Change: constant(1e-5)}, Arm{Name: "fast", Change: constant(1e-2)})
+}
+
+// A hook that reads a rate from outside of the program has other results under another version, and reuses none. Under
+// the same version all results are reused.
+func TestOtherCodeIsNotReused(t *testing.T) {
+	rate := 1e-3
+	s := tiny(t, t.TempDir())
+	s.Arms = append(Arms("baseline"), Arm{Name: "read", Version: "rate 1e-3", Change: func(c *gpt.Config) {
+		c.Hooks.Rate = func(int) float64 { return rate }
+	}})
+	first, _ := all(t, s)
+	rate, s.Arms[1].Version = 1e-1, "rate 1e-1"
+	second, reused := all(t, s)
+	name := fmt.Sprint("verse", "read", "", 1337)
+	if reused != 2 || first[name].Result.Loss == second[name].Result.Loss || first[name].Key == second[name].Key {
+		t.Errorf("got %d results reused and the losses %v and %v, want the 2 of the baseline alone", reused, first[name].Result.Loss,
+			second[name].Result.Loss)
+	}
+	if _, reused := all(t, s); reused != 4 {
+		t.Errorf("the same version: got %d results reused, want 4", reused)
+	}
+}
+
+// The identity is stored beside the key, which is its SHA-256; it holds the resolved configuration and the texts. A
+// record with another identity is refused.
+func TestIdentityIsStored(t *testing.T) {
+	s := tiny(t, t.TempDir())
 	trials, _ := all(t, s)
-	if slow, fast := trials[fmt.Sprint("verse", "slow", "", 1337)], trials[fmt.Sprint("verse", "fast", "", 1337)]; !(fast.Result.Loss < slow.Result.Loss) {
-		t.Errorf("got %v at the low rate and %v at the high one", slow.Result.Loss, fast.Result.Loss)
+	for _, trial := range trials {
+		var id struct {
+			Config  gpt.Config
+			Corpus  string
+			Version string
+		}
+		if err := json.Unmarshal(trial.Identity, &id); err != nil || sum(trial.Identity) != trial.Key {
+			t.Fatalf("got %v and the hash %s, want %s", err, sum(trial.Identity), trial.Key)
+		}
+		if id.Config.Seed != trial.Seed || id.Config.VocabSize == 0 || id.Config.MaxIters != 5 || id.Corpus != s.Texts[0].Corpus.SHA256() || id.Version == "" {
+			t.Errorf("got %s", trial.Identity)
+		}
+		var line map[string]any
+		if data, err := json.Marshal(trial); err != nil || json.Unmarshal(data, &line) != nil || line["identity"] == nil {
+			t.Errorf("got %s, %v, want the identity in it", data, err)
+		}
+		data, err := os.ReadFile(s.recordOf(trial))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r record
+		if err := json.Unmarshal(data, &r); err != nil {
+			t.Fatal(err)
+		}
+		r.Identity = json.RawMessage(strings.Replace(string(r.Identity), id.Corpus, strings.Repeat("0", 64), 1))
+		sealed, err := r.sealed() // by somebody who knows the format
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.recordOf(trial), append(sealed, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, s, "edited")
+		return
 	}
 }
 

@@ -11,10 +11,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// plan holds the configuration of every arm on every text.
+// plan holds the configuration of every arm on every text, and the versions of the user's code in it.
 type plan struct {
 	*Study
-	configs map[place]gpt.Config
+	configs  map[place]gpt.Config
+	versions map[place]map[string]string
 }
 
 // place says where a configuration belongs: the indices of text and arm, and a setting of Tuning, which may be "".
@@ -34,7 +35,7 @@ func (s *Study) planned() (p *plan, err error) {
 	if err := s.Tuning.check(s); err != nil {
 		return nil, errors.WithMessagef(err, "study %q: tuning", s.Name)
 	}
-	p = &plan{Study: s, configs: map[place]gpt.Config{}}
+	p = &plan{s, map[place]gpt.Config{}, map[place]map[string]string{}}
 	return p, errors.WithMessagef(p.distinct(), "study %q", s.Name)
 }
 
@@ -43,23 +44,48 @@ func (p *plan) config(at place) (c gpt.Config, err error) {
 	if c, ok := p.configs[at]; ok {
 		return c, nil
 	}
-	c, err = p.configure(&p.Texts[at.text], p.Arms[at.arm], at.setting)
+	c, p.versions[at], err = p.configure(&p.Texts[at.text], p.Arms[at.arm], at.setting)
 	p.configs[at] = c
 	return c, errors.WithMessagef(err, "arm %q: text %q", p.Arms[at.arm].Name, p.Texts[at.text].Name)
 }
 
-func (s *Study) configure(t *Text, a Arm, setting string) (gpt.Config, error) {
-	c := s.Base
-	if t.Change != nil {
+func (s *Study) configure(t *Text, a Arm, setting string) (gpt.Config, map[string]string, error) {
+	c, versions := s.Base, map[string]string{}
+	err := versioned(versions, "base", s.Version, hasCode(c))
+	if t.Change != nil && err == nil {
 		t.Change(&c)
+		err = versioned(versions, "text", t.Version, hasCode(c))
 	}
-	c, err := a.Apply(c)
+	if err == nil {
+		c, err = a.Apply(c)
+	}
+	if a.Change != nil && err == nil {
+		err = versioned(versions, "arm", a.Version, hasCode(c))
+	}
 	if err == nil && setting != "" {
 		err = apply(&c, strings.Split(setting, ","))
 	}
-	if err != nil {
-		return c, err
+	if err == nil {
+		c, err = s.sized(t, c)
 	}
+	return c, versions, err
+}
+
+// versioned adds the version of the code of a place. It is an error if there may be code without one.
+func versioned(versions map[string]string, place, version string, code bool) error {
+	if code && version == "" {
+		return errors.Errorf("version of the %s: empty, want a name for its parts and hooks and for all that they read: "+
+			"they are code, which a configuration does not hold, and results are reused as long as the name is the same",
+			place)
+	}
+	if version != "" {
+		versions[place] = version
+	}
+	return nil
+}
+
+// sized returns c with the sizes that the text and the budget decide.
+func (s *Study) sized(t *Text, c gpt.Config) (_ gpt.Config, err error) {
 	if c.VocabSize == 0 {
 		c.VocabSize = t.Tokenizer.Size()
 	}
@@ -109,7 +135,7 @@ func (p *plan) trial(at place, seed uint64) (*Trial, error) {
 	c.Seed = seed
 	text := &p.Texts[at.text]
 	t := &Trial{Text: text.Name, Arm: p.Arms[at.arm].Name, Setting: at.setting, Seed: seed, config: c, text: text}
-	return t, p.key(t)
+	return t, p.identify(t, p.versions[at])
 }
 
 // checkCausal refuses an arm whose predictions depend on later tokens or on other texts of the batch, also if all of

@@ -3,6 +3,7 @@ package lab
 import (
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
@@ -14,12 +15,14 @@ type Report struct {
 	Study   *Study
 	Tables  []Table // by text
 	Trials  []*Trial
-	Missing int // the number of trials that are known to be missing; with any, there are no verdicts
+	Missing int    // the number of trials that are known to be missing; with any, there are no verdicts
+	Program string // the sources: the commit from which the program was built, or the SHA-256 of the program
 }
 
 // Table compares the arms on one text. The first row is the baseline.
 type Table struct {
-	Text string
+	Text   string
+	SHA256 string // of the text
 	// BytesPerToken is that of the validation split, by which text.BitsPerByte makes losses of different tokenizers
 	// comparable.
 	BytesPerToken float64
@@ -29,9 +32,12 @@ type Table struct {
 // Row is an arm on a text.
 type Row struct {
 	Arm        string
-	Setting    string   // what tuning has chosen
-	Edge       []string // the fields whose chosen value is at the end of its grid: a better one may lie outside
-	Diverged   int      // the number of seeds whose loss was not finite
+	Config     gpt.Config        // resolved, within the budget, and with the chosen setting
+	Versions   map[string]string // of the code in it that is not the library's, in base, text and arm
+	Work       gpt.Work          // of a token, in FLOPs
+	Setting    string            // what tuning has chosen
+	Edge       []string          // the fields whose chosen value is at the end of its grid: a better one may lie outside
+	Diverged   int               // the number of seeds whose loss was not finite
 	Outcome    Mean
 	Loss       Mean               // nats per token
 	Comparison *paired.Comparison // with the baseline; nil for the baseline, and with fewer than two pairs of seeds
@@ -75,17 +81,25 @@ func (s *Study) Report() (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Study: s, Missing: len(v.missing)}
+	if r.Program, err = program(); err != nil {
+		return nil, err
+	}
 	for t := range v.finished() {
 		r.Trials = append(r.Trials, t)
 	}
 	for i, row := range v.cells {
-		table := Table{Text: s.Texts[i].Name}
+		table := Table{Text: s.Texts[i].Name, SHA256: s.Texts[i].Corpus.SHA256()}
 		table.BytesPerToken, err = text.BytesPerToken(s.Texts[i].Corpus.Val(), s.Texts[i].Tokenizer)
 		if err != nil {
 			return nil, errors.WithMessagef(err, "study %q: text %q", s.Name, table.Text)
 		}
 		for _, c := range row {
-			table.Rows = append(table.Rows, s.row(c))
+			row := s.row(c)
+			if row.Config, err = p.config(c.place); err != nil {
+				return nil, err
+			}
+			row.Config, row.Versions, row.Work = row.Config.Resolved(), p.versions[c.place], gpt.WorkPerToken(row.Config)
+			table.Rows = append(table.Rows, row)
 		}
 		r.Tables = append(r.Tables, table)
 	}

@@ -114,11 +114,11 @@ func TestLooks(t *testing.T) {
 func TestMeasures(t *testing.T) {
 	s := tiny(t, t.TempDir())
 	s.Measures = []Measure{
-		{Name: "rate", Higher: true, Of: func(_ context.Context, t *gpt.Trainer) (float64, error) {
+		{Name: "rate", Version: "1", Higher: true, Of: func(_ context.Context, t *gpt.Trainer) (float64, error) {
 			c := t.Config()
 			return c.LearningRate * (1 + 1e-3*float64(c.Seed%3)), nil
 		}},
-		{Name: "timed", Timed: true, Of: func(context.Context, *gpt.Trainer) (float64, error) { return 7, nil }},
+		{Name: "timed", Version: "1", Timed: true, Of: func(context.Context, *gpt.Trainer) (float64, error) { return 7, nil }},
 	}
 	s.Outcome, s.Arms, s.Seeds = "rate", Arms("baseline", "learning_rate=0.1", "learning_rate=0.0001"), 3
 	short := s.Texts[0]
@@ -141,10 +141,48 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
+// A share of right answers decides nothing with fewer than 6 seeds, and a study with looks goes on.
+func TestShares(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	s.Measures = []Measure{{Name: "right", Version: "1", Higher: true, Share: true, Of: func(_ context.Context, t *gpt.Trainer) (float64, error) {
+		c := t.Config()
+		return c.LearningRate * (1 + 1e-3*float64(c.Seed*c.Seed%31)), nil
+	}}}
+	s.Outcome, s.Arms, s.Seeds, s.Budget.Steps = "right", Arms("baseline", "learning_rate=0.1"), 5, 1
+	row := report(t, s).Tables[0].Rows[1]
+	if j := row.Judgement; j.Verdict != paired.TooFew || j.Seeds < 6 || j.Low > 0 {
+		t.Errorf("5 seeds: got %v, want too few", j)
+	}
+	s.Seeds, s.Plan = 8, paired.Plan{Looks: []int{4, 6, 8}, Boundary: paired.Pocock}
+	if row := report(t, s).Tables[0].Rows[1]; row.Judgement.Verdict != paired.Better || row.Judgement.Provisional || row.Outcome.N != 6 {
+		t.Errorf("looks: got %v after %d seeds, want better after 6", row.Judgement, row.Outcome.N)
+	}
+}
+
+// A report can be cited alone: it says what was trained on what, by which program, and what every arm changes.
+func TestReportIsComplete(t *testing.T) {
+	s := tiny(t, t.TempDir())
+	s.Arms = append(Arms("baseline", "n_inner=20"), Arm{Name: "slow", Version: "rate 1", Change: func(c *gpt.Config) {
+		c.Hooks.Rate = func(int) float64 { return 1e-3 }
+	}})
+	s.Budget = Budget{FLOPs: 1e6}
+	r := report(t, s)
+	table := r.Tables[0]
+	if !strings.Contains(r.Program, "sha256:") && !strings.Contains(r.Program, "@") || table.SHA256 != s.Texts[0].Corpus.SHA256() {
+		t.Errorf("got the program %q and the text %q", r.Program, table.SHA256)
+	}
+	for i, row := range table.Rows {
+		if row.Config.VocabSize == 0 || row.Config.MaxIters != int(row.Steps.Value) || row.Work.Total() != gpt.FLOPsPerToken(row.Config) ||
+			!(row.FLOPs.Value <= 1e6) || row.Config.NInner == table.Rows[0].Config.NInner != (i != 1) || row.Versions["arm"] != []string{"", "", "rate 1"}[i] {
+			t.Errorf("%s: got %+v, %v, %v", row.Arm, row.Config, row.Work, row.Versions)
+		}
+	}
+}
+
 // An arm that sees later tokens is refused by name, before its first step.
 func TestLeak(t *testing.T) {
 	s := tiny(t, t.TempDir())
-	s.Arms = append(s.Arms, Arm{Name: "mean", Change: func(c *gpt.Config) {
+	s.Arms = append(s.Arms, Arm{Name: "mean", Version: "1", Change: func(c *gpt.Config) {
 		c.MLP, c.Parts.MLPs = "mean", []parts.MLP{{Name: "mean", New: func(at nn.Site) nn.Layer {
 			n := at.Batch * at.Context
 			return mean{at.Value("mean", graph.Const(1/float64(n)), n, n)}

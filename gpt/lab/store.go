@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -29,10 +30,11 @@ const (
 
 // record is the content of a file of results.
 type record struct {
-	Key    string `json:"key"`
-	Result Result `json:"result"`
-	Timing Timing `json:"timing"`
-	SHA256 string `json:"sha256"` // of this object with an empty sha256
+	Key      string          `json:"key"`
+	Identity json.RawMessage `json:"identity"` // whose SHA-256 is the key
+	Result   Result          `json:"result"`
+	Timing   Timing          `json:"timing"`
+	SHA256   string          `json:"sha256"` // of this object with an empty sha256
 }
 
 // sealed returns the JSON of r with its hash.
@@ -64,7 +66,11 @@ func (s *Study) recall(t *Trial) (found bool, err error) {
 		return false, errors.Wrapf(err, "%s: damaged; without the file, the trial runs again", path)
 	}
 	was := r.SHA256
-	if again, err := r.sealed(); err != nil || r.Key != t.Key || !bytes.Equal(bytes.TrimSpace(data), again) {
+	var identity bytes.Buffer
+	again, err := r.sealed()
+	err = cmp.Or(err, json.Compact(&identity, r.Identity))
+	if err != nil || r.Key != t.Key || !bytes.Equal(identity.Bytes(), t.Identity) ||
+		!bytes.Equal(bytes.TrimSpace(data), again) {
 		return false, errors.Errorf("%s: edited: its sha256 %.12s is not that of its content; "+
 			"without the file, the trial runs again", path, was)
 	}
@@ -74,7 +80,7 @@ func (s *Study) recall(t *Trial) (found bool, err error) {
 
 // keep writes the record of t, completely or not at all.
 func (s *Study) keep(t *Trial) error {
-	data, err := record{Key: t.Key, Result: t.Result, Timing: t.Timing}.sealed()
+	data, err := record{Key: t.Key, Identity: t.Identity, Result: t.Result, Timing: t.Timing}.sealed()
 	if err != nil {
 		return err
 	}

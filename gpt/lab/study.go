@@ -27,6 +27,7 @@ type Study struct {
 	Dir    string     // the directory of the results, which several processes may share
 
 	// These fields are optional.
+	Version   string      // names the parts and hooks of Base, as Arm.Version does; required if it has any
 	Tuning    Tuning      // chooses settings for each arm
 	Plan      paired.Plan // the numbers of seeds at which arms with a verdict end
 	Measures  []Measure   // what to measure besides the loss
@@ -50,6 +51,8 @@ type Text struct {
 	Tokenizer text.Tokenizer
 	Change    func(*gpt.Config) // optional: what the text needs of every arm, such as its block_size
 	Measures  []Measure         // optional: measured on this text alone
+	// Version names the parts and hooks that Change adds, as Arm.Version does. It is required if there are any.
+	Version string
 }
 
 // Step is a step of a trial that Run is doing.
@@ -61,9 +64,15 @@ type Step struct {
 
 // Measure is a number to measure at the end of a trial in addition to the loss.
 type Measure struct {
-	Name   string
-	Of     func(context.Context, *gpt.Trainer) (float64, error)
-	Higher bool // a higher number is better
+	Name string
+	Of   func(context.Context, *gpt.Trainer) (float64, error)
+	// Version names what Of computes, with everything that it reads besides the trainer. It is required: results are
+	// reused as long as Name and Version are the same.
+	Version string
+	Higher  bool // a higher number is better
+	// Share marks a number of right answers divided by all, such as an accuracy. Few seeds say little about it, so that
+	// no arm is better or worse with fewer than 6.
+	Share bool
 	// Timed marks a number that another run does not repeat, such as a speed. It is kept apart from the results.
 	Timed bool
 }
@@ -104,11 +113,19 @@ func (s *Study) rule() paired.Rule {
 	r := paired.Rule{Difference: cmp.Or(s.Matters, 0.01), Plan: s.Plan}
 	for _, t := range s.Texts {
 		for _, m := range s.measures(t) {
-			r.Higher = r.Higher || m.Name == s.Outcome && m.Higher
+			if m.Name == s.Outcome {
+				r.Higher = r.Higher || m.Higher
+				if m.Share {
+					r.Fewest = fewestShares
+				}
+			}
 		}
 	}
 	return r
 }
+
+// fewestShares is the number of seeds below which no sign flips confirm a verdict.
+const fewestShares = 6
 
 // checkNames returns an error unless every arm, text and measure has a name of its own.
 func (s *Study) checkNames() error {
@@ -119,6 +136,12 @@ func (s *Study) checkNames() error {
 	for _, t := range s.Texts {
 		if texts = append(texts, t.Name); t.Corpus == nil || t.Tokenizer == nil {
 			return errors.Errorf("text %q: got no corpus or no tokenizer", t.Name)
+		}
+		for _, m := range s.measures(t) {
+			if m.Version == "" {
+				return errors.Errorf("measure %q: version: empty, want a name for what it computes and for all that it "+
+					"reads: results are reused as long as the name is the same", m.Name)
+			}
 		}
 		names := append([]string{"loss"}, measureNames(s.measures(t))...)
 		if err := distinct("measures", names); err != nil {

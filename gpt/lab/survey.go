@@ -180,7 +180,7 @@ func (v *survey) judge(look int) error {
 	}
 	for i, c := range cells {
 		c.judged = &judged[i]
-		c.ended = c.ended || judged[i].Verdict != paired.NotToldApart
+		c.ended = c.ended || judged[i].Verdict != paired.NotToldApart && judged[i].Verdict != paired.TooFew
 		if !c.ended {
 			v.cells[c.text][0].ended = false // the baseline goes on with it
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -21,7 +22,12 @@ type Trial struct {
 	Setting string `json:"setting,omitempty"` // the values that tuning tries here, or has chosen
 	Tuning  bool   `json:"tuning,omitempty"`  // one of the trials that choose a setting
 	Seed    uint64 `json:"seed"`
-	Key     string `json:"key"` // SHA-256 of all that determines the result
+	Key     string `json:"key"` // SHA-256 of Identity
+
+	// Identity is the JSON of all that determines the result: the resolved configuration, the text and the tokenizer by
+	// their SHA-256, the program by its commit or its SHA-256, the processor's instructions, and the versions that the
+	// study gives to measures and to parts and hooks that are not the library's.
+	Identity json.RawMessage `json:"identity"`
 
 	Result Result `json:"result"`
 	Timing Timing `json:"-"`
@@ -72,21 +78,24 @@ func (t *Trial) value(name string) (v float64, ok bool) {
 	return v, ok
 }
 
-// identity holds all that determines the bits of a trial.
+// identity is what the key of a trial is the hash of. The resolved configuration holds the sizes and the number of steps
+// that a budget allows. The version is the commit of the program, or the hash of the program, which contains the library
+// and all code of the user, but not what that code reads: files, flags, the environment, the time. Therefore all code
+// that is no part of the library has a version that its author gives it.
 type identity struct {
-	Format    int        `json:"format"`
-	Config    gpt.Config `json:"config"`
-	Code      string     `json:"code,omitempty"` // the arm, if it has parts or hooks of its own: they are code
-	Seconds   float64    `json:"seconds,omitempty"`
-	Corpus    string     `json:"corpus"`
-	Tokenizer string     `json:"tokenizer"`
-	Measures  []string   `json:"measures,omitempty"`
-	Version   string     `json:"version"`
-	Build     string     `json:"build"`
+	Format    int               `json:"format"`
+	Config    gpt.Config        `json:"config"`
+	Versions  map[string]string `json:"versions,omitempty"` // of the user's code in base, text and arm
+	Seconds   float64           `json:"seconds,omitempty"`  // the budget, if it is a time
+	Corpus    string            `json:"corpus"`
+	Tokenizer string            `json:"tokenizer"`
+	Measures  map[string]string `json:"measures,omitempty"` // their versions by name
+	Version   string            `json:"version"`
+	Build     string            `json:"build"`
 }
 
-// key sets the Key of t.
-func (s *Study) key(t *Trial) error {
+// identify sets the Identity and the Key of t.
+func (s *Study) identify(t *Trial, versions map[string]string) error {
 	c := t.config.Resolved()
 	c.Run = train.Run{MaxIters: c.MaxIters, EvalInterval: c.EvalInterval, EvalIters: c.EvalIters}
 	tok, err := t.text.Tokenizer.MarshalJSON()
@@ -97,23 +106,22 @@ func (s *Study) key(t *Trial) error {
 	if err != nil {
 		return err
 	}
-	id := identity{Format: 1, Config: c, Seconds: s.Budget.Seconds, Corpus: t.text.Corpus.SHA256(),
-		Tokenizer: sum(tok), Measures: measureNames(s.measures(*t.text)), Version: code,
-		Build: train.ThisBuild().String()}
-	if hasCode(c) {
-		id.Code = t.Arm
+	id := identity{Format: 2, Config: c, Versions: versions, Seconds: s.Budget.Seconds, Corpus: t.text.Corpus.SHA256(),
+		Tokenizer: sum(tok), Measures: map[string]string{}, Version: code, Build: train.ThisBuild().String()}
+	for _, m := range s.measures(*t.text) {
+		id.Measures[m.Name] = m.Version
 	}
-	data, err := json.Marshal(id)
-	t.Key = sum(data)
+	t.Identity, err = json.Marshal(id)
+	t.Key = sum(t.Identity)
 	return err
 }
 
-// hasCode reports whether c holds code, which its fields do not determine.
+// hasCode reports whether c holds code of the user, which its fields do not determine.
 func hasCode(c gpt.Config) bool {
 	own, h := c.Parts, c.Hooks
 	return h.Rate != nil || h.Loss != nil || h.Fill != nil || h.Gradients != nil || own.Bidirectional ||
 		len(own.Positions)+len(own.Attentions)+len(own.Norms)+len(own.Blocks)+len(own.MLPs)+len(own.Activations)+
-			len(own.Heads)+len(own.Optimizers)+len(own.Schedules) > 0
+			len(own.Heads)+len(own.Optimizers)+len(own.Schedules)+len(own.Tokenizers) > 0
 }
 
 func sum(data []byte) string {
@@ -142,6 +150,19 @@ var version = sync.OnceValues(func() (string, error) {
 	_, err = io.Copy(h, f)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
 })
+
+// program returns version for a reader: with the commit of a program whose sources were changed since.
+func program() (string, error) {
+	v, err := version()
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(v, "sha256:") {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v += ", built from commit " + s.Value + " with changes"
+			}
+		}
+	}
+	return v, err
+}
 
 // committed returns the commit and the program's name if they determine all code: nothing is changed since the commit,
 // and no module is replaced by a folder. Otherwise it returns "".

@@ -35,7 +35,7 @@ func longformer(root nn.Site, s Stack) nn.Attention {
 
 // dilatedWindow returns a window whose dilations rise evenly from 1 in the first head to the option in the last.
 func dilatedWindow(at nn.Site, o Options) nn.Dilated {
-	if at.Graph().Outlined() {
+	if at.Graph().Outlined() && (at.Heads > mostHeads || o.Get("global_tokens") > mostGlobal) {
 		return nn.Dilated{} // the shape of a mask does not depend on what it hides
 	}
 	v := nn.Dilated{Width: bothSides(o), Global: first(o)}
@@ -44,6 +44,9 @@ func dilatedWindow(at nn.Site, o Options) nn.Dilated {
 	}
 	return v
 }
+
+// The sizes up to which an outline has the rule of a mask, by which its work is counted.
+const mostHeads, mostGlobal = 1 << 10, 1 << 12
 
 // bothSides returns the width of a symmetric window whose left part, which remains under a causal mask, is the
 // option's.

@@ -41,7 +41,18 @@ func (o Muon) State() (State, error) {
 	case o.Scale != "" && o.Scale != "rms" && o.Scale != "spectral":
 		err = errors.Errorf("scale: got %q, want rms or spectral", o.Scale)
 	}
-	return State{Name: "muon", Moments: 1, Whole: true, matrix: true}, err
+	return State{Name: "muon", Moments: 1, Whole: true, Products: o.products, matrix: true}, err
+}
+
+// products returns, for each matrix of m × n numbers, n ≤ m, and k iterations, n²m for A, (4k−3)n³ for the polynomial
+// and 2n²m for its product with X.
+func (o Muon) products(shape, columns []int) (sum float64) {
+	k := float64(cmp.Or(o.Steps, 5))
+	for _, out := range matrices(shape, columns) {
+		n, m := float64(min(shape[0], out)), float64(max(shape[0], out))
+		sum += 3*n*n*m + (4*k-3)*n*n*n
+	}
+	return sum
 }
 
 // Step updates s.W and s.M.
@@ -101,6 +112,14 @@ func eachMatrix[T kernel.Float](s Step, f func(i, in, out int, w, g, m, v gemm.M
 		f(i, s.W.Shape[0], out, at(w), at(g), at(m), at(v))
 		from += out
 	}
+}
+
+// matrices returns the widths of the matrices of a parameter with this shape, none unless that is the shape of a matrix.
+func matrices(shape, columns []int) []int {
+	if len(shape) != 2 {
+		return nil // New refuses it
+	}
+	return packed(shape[1], columns)
 }
 
 // packed returns the widths of the matrices of a parameter: columns, or one of the entire width.

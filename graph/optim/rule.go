@@ -30,6 +30,10 @@ type State struct {
 	// moments. columns is that of Step. They need Whole.
 	Further func(shape, columns []int) []Kept
 
+	// Products, which is optional, returns the number of operations of the matrix products in a step for a parameter,
+	// of which a product that is known to be symmetric takes half. A rule for single entries has none.
+	Products func(shape, columns []int) float64
+
 	matrix bool // Step needs parameters with two axes, several at the same time
 }
 

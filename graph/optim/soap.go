@@ -31,17 +31,29 @@ type SOAP struct {
 // State returns two moments, M' and V, and Further L, Q_Lᵀ, R and Q_Rᵀ: l, ql, r and qr, with the index of the matrix
 // if a parameter packs several.
 func (o SOAP) State() (State, error) {
-	return State{Name: "soap", Moments: 2, Whole: true, Further: o.further, matrix: true},
+	return State{Name: "soap", Moments: 2, Whole: true, Further: o.further, Products: o.products, matrix: true},
 		check(fraction("beta1", o.Beta1), fraction("beta2", o.Beta2), notNegative("eps", o.Eps),
 			fraction("shampoo_beta", o.ShampooBeta), notNegative("precondition_frequency", float64(o.Frequency)),
 			notNegative("max_precond_dim", float64(o.MaxDim)))
 }
 
-func (o SOAP) further(shape, columns []int) (list []Kept) {
-	if len(shape) != 2 {
-		return nil // New refuses it
+// products returns, for each side of n entries with vectors, of a matrix whose other side has m: n²m for the
+// preconditioner and 4n²m for the rotations there and back; and in every f-th step 8n³ for the power, of which 4n³ make
+// the vectors orthonormal twice, and 2n²m for the rotation of the moment.
+func (o SOAP) products(shape, columns []int) (sum float64) {
+	f := float64(cmp.Or(o.Frequency, 10))
+	for _, out := range matrices(shape, columns) {
+		for _, side := range [][2]int{{shape[0], out}, {out, shape[0]}} {
+			if n, m := float64(side[0]), float64(side[1]); o.rotates(side[0]) {
+				sum += 5*n*n*m + (8*n*n*n+2*n*n*m)/f
+			}
+		}
 	}
-	for i, out := range packed(shape[1], columns) {
+	return sum
+}
+
+func (o SOAP) further(shape, columns []int) (list []Kept) {
+	for i, out := range matrices(shape, columns) {
 		index := ""
 		if len(columns) > 0 {
 			index = strconv.Itoa(i)

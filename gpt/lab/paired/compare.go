@@ -17,10 +17,11 @@ type Comparison struct {
 	Seeds     int
 	Mean, SD  float64 // of the differences arm − baseline
 	SE        float64 // of Mean
-	Low, High float64 // the 95 % interval of the mean: of this comparison alone, not adjusted for other arms and looks
+	Low, High float64 // the 95 % interval of the mean: of this comparison alone; a Judgement has the adjusted one
 	T         float64 // Mean/SE; 0 if all differences are equal
-	P         float64 // of T, two-sided; SignFlip if all differences are equal
+	P         float64 // of T, two-sided; SignFlip if there is a Doubt, or if all differences are equal
 	SignFlip  float64 // the p of the permutation of signs, two-sided
+	Doubt     Doubt   // why SignFlip is P, or ""
 	Same      bool    // all differences are exactly 0: the arm equals the baseline for every seed
 }
 
@@ -40,12 +41,17 @@ func Compare(arm, base []float64, draws uint64) (Comparison, error) {
 	c := Comparison{Seeds: n, Mean: mean, Low: mean, High: mean, SignFlip: signFlip(d, draws)}
 	c.P, c.Same = c.SignFlip, !slices.ContainsFunc(d, func(x float64) bool { return x != 0 })
 	if sd <= 0x1p-50*largest { // all are equal, except for rounding
+		if !c.Same {
+			c.Doubt = FewValues
+		}
 		return c, nil
 	}
 	student := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}
 	c.SD, c.SE = sd, sd/math.Sqrt(float64(n))
 	c.T = mean / c.SE
-	c.P = 2 * student.Survival(math.Abs(c.T))
+	if c.Doubt = doubt(d); c.Doubt == "" {
+		c.P = 2 * student.Survival(math.Abs(c.T))
+	}
 	half := c.SE * student.Quantile(1-Level/2)
 	c.Low, c.High = mean-half, mean+half
 	return c, nil

@@ -33,15 +33,16 @@ func TestStudentSleep(t *testing.T) {
 	second := []float64{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4}
 	c := compare(t, second, first)
 	for name, v := range map[string][2]float64{
-		"mean": {c.Mean, 1.58}, "t": {c.T, 4.0621}, "p": {c.P, 0.002833}, "low": {c.Low, 0.7001142}, "high": {c.High, 2.4598858},
+		"mean": {c.Mean, 1.58}, "t": {c.T, 4.0621}, "low": {c.Low, 0.7001142}, "high": {c.High, 2.4598858},
 		"SE": {c.SE, 1.58 / 4.0621}, "SD": {c.SD, 1.58 / 4.0621 * math.Sqrt(10)},
 	} {
 		near(t, name, v[0], v[1], 2e-4)
 	}
 	// No difference is negative and one is 0, whose sign does not matter: all others are equal in 4 of 1024 choices.
 	near(t, "sign-flip", c.SignFlip, 4./1024, 1e-15)
-	if c.Seeds != 10 || c.Same {
-		t.Errorf("got %d seeds and same %t, want 10 and false", c.Seeds, c.Same)
+	// The patient with 4.6 hours makes them skewed.
+	if c.Seeds != 10 || c.Same || c.Doubt != Skewed || c.P != c.SignFlip {
+		t.Errorf("got %+v, want 10 seeds, another computation, and the p of sign flips because of the skew", c)
 	}
 }
 
@@ -60,11 +61,14 @@ func TestIntervalTable(t *testing.T) {
 	for n, want := range map[int]float64{2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 10: 2.262, 16: 2.131, 31: 2.042} {
 		d := make([]float64, n)
 		for i := range d {
-			d[i] = float64(i*i%7) + 0.1
+			d[i] = math.Sin(float64(i)) + 0.1
 		}
 		c := compare(t, d, make([]float64, n))
 		near(t, "half the interval", (c.High-c.Mean)/c.SE, want, 3e-4)
 		near(t, "both halves", c.High-c.Mean, c.Mean-c.Low, 1e-12)
+		if c.Doubt != "" {
+			t.Errorf("%v: got the doubt %q", d, c.Doubt)
+		}
 		near(t, "p", c.P, 2*distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.CDF(-math.Abs(c.T)), 1e-12)
 	}
 }

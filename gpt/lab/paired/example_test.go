@@ -29,7 +29,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	for i, j := range judgements {
-		fmt.Printf("%-7s  %v, adjusted p = %.2g\n", names[i], j, j.P)
+		fmt.Printf("%-7s  %v, adjusted p = %.2g, adjusted interval %+.4f to %+.4f, estimate %+.4f, provisional: %t\n", names[i],
+			j, j.P, j.Low, j.High, j.Estimate, j.Provisional)
 	}
 	levels, err := rule.Plan.Levels()
 	if err != nil {
@@ -40,9 +41,9 @@ func Example() {
 	// rmsnorm  -0.0018 ± 0.0042, 95 %: -0.0152 to +0.0117, t = -0.41, p = 0.71, sign-flip 0.750, 4 seeds, same: false
 	// no bias  +0.0000 ± 0.0000, 95 %: +0.0000 to +0.0000, t = 0.00, p = 1, sign-flip 1.000, 4 seeds, same: true
 	// swiglu   -0.0450 ± 0.0009, 95 %: -0.0479 to -0.0421, t = -49.30, p = 1.8e-05, sign-flip 0.125, 4 seeds, same: false
-	// rmsnorm  not told apart (0.010 would need 12 seeds), adjusted p = 1
-	// no bias  equal for every seed, adjusted p = 1
-	// swiglu   better, adjusted p = 0.00011
+	// rmsnorm  not told apart (0.010 would need 12 seeds), adjusted p = 1, adjusted interval -0.0270 to +0.0235, estimate -0.0017, provisional: false
+	// no bias  equal for every seed, adjusted p = 1, adjusted interval +0.0000 to +0.0000, estimate +0.0000, provisional: false
+	// swiglu   better (provisional), adjusted p = 0.00011, adjusted interval -0.0504 to -0.0396, estimate -0.0450, provisional: true
 	// levels of the looks: [0.0294 0.0294], of the study: 0.05
 }
 

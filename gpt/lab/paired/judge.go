@@ -5,23 +5,26 @@ import (
 	"strconv"
 
 	"github.com/pkg/errors"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // A Verdict says how an arm compares with the baseline.
 type Verdict string
 
-// The four verdicts.
+// The verdicts.
 const (
 	Better       Verdict = "better"
 	Worse        Verdict = "worse"
 	NotToldApart Verdict = "not told apart"
 	Same         Verdict = "equal for every seed"
+	TooFew       Verdict = "too few seeds"
 )
 
 // A Rule turns the comparisons of a study into verdicts.
 type Rule struct {
 	Higher     bool    // higher is better, as for an accuracy; otherwise lower is, as for a loss
 	Difference float64 // the smallest one that matters, for which a Judgement gives the number of seeds
+	Fewest     int     // seeds below which no arm is better or worse; 0 means 2, and 6 suits accuracies
 	Plan       Plan
 }
 
@@ -31,6 +34,12 @@ type Judgement struct {
 	P          float64 // of the Comparison, adjusted for the looks and arms of the study
 	Difference float64 // of the Rule
 	Seeds      int     // find Difference with a power of 80 % in a study with as many arms; 0 for Same
+
+	// Provisional marks an arm that is better or worse by Student's t, and not by the sign flips of this arm alone at
+	// Level: with fewer than 6 seeds they cannot confirm it.
+	Provisional bool
+	Low, High   float64 // the 95 % interval of the difference, adjusted for the looks and arms of the study
+	Estimate    float64 // of the difference, without the bias of looks that may end the study early
 }
 
 // Validate returns an error that names the field if a field is wrong.
@@ -38,11 +47,18 @@ func (r Rule) Validate() error {
 	if !(r.Difference > 0 && finite(r.Difference)) {
 		return errors.Errorf("difference: got %g, want a positive finite number", r.Difference)
 	}
+	if r.Fewest < 0 || r.Fewest > latestLook {
+		return errors.Errorf("fewest: got %d seeds, want 0 to %d", r.Fewest, latestLook)
+	}
 	return r.Plan.validate()
 }
 
 // Judge gives the verdicts on all arms of a study at a look, counted from 0. An arm has a verdict if its adjusted p is
 // below Level. An arm whose verdict an earlier look gave remains in the study, with the comparison of that look.
+//
+// The intervals are those of Jennison and Turnbull (1984), repeated at every look, for the share of Level that Bonferroni
+// gives an arm. They leave out 0 if and only if the arm is better or worse: an interval ends at 0 where Holm's steps
+// find more arms than Bonferroni, and reaches to 0 where sign flips find fewer than Student's t.
 //
 // The numbers of seeds assume the measured deviation of the differences, and the level of the plan's last look for the
 // smallest p of the study. Earlier looks and other arms with a verdict only increase the power.
@@ -55,24 +71,48 @@ func (r Rule) Judge(look int, arms []Comparison) ([]Judgement, error) {
 		p[i] = r.Plan.adjust(look, c.P)
 	}
 	levels := r.Plan.levels(Level / float64(len(arms)))
-	list := make([]Judgement, len(arms))
+	estimates, list := r.Plan.estimator(levels), make([]Judgement, len(arms))
 	for i, adjusted := range holm(p) {
 		c := arms[i]
-		j := Judgement{NotToldApart, adjusted, r.Difference, 0}
+		j := Judgement{Verdict: NotToldApart, P: adjusted, Difference: r.Difference}
+		told := !c.Same && adjusted < Level && c.Seeds >= r.Fewest
 		switch {
 		case c.Same:
 			j.Verdict = Same
-		case adjusted < Level && c.Mean > 0 == r.Higher:
+		case told && c.Mean > 0 == r.Higher:
 			j.Verdict = Better
-		case adjusted < Level:
+		case told:
 			j.Verdict = Worse
+		case c.Seeds < r.Fewest:
+			j.Verdict = TooFew
 		}
 		if !c.Same {
-			j.Seeds = seedsFor(r.Difference/c.SD, levels[len(levels)-1])
+			j.Seeds = max(r.Fewest, seedsFor(r.Difference/c.SD, levels[len(levels)-1]))
 		}
+		j.Provisional = told && c.SignFlip >= Level
+		at := r.Plan.lookOf(c.Seeds, look)
+		j.Low, j.High = interval(c, levels[at], told)
+		j.Estimate = estimates.estimate(c)
 		list[i] = j
 	}
 	return list, nil
+}
+
+// interval returns the interval of a difference at a nominal level. It leaves out 0 if and only if the arm is told
+// apart.
+func interval(c Comparison, level float64, told bool) (low, high float64) {
+	low, high = c.Mean, c.Mean
+	if c.SE > 0 {
+		half := c.SE * distuv.StudentsT{Sigma: 1, Nu: float64(c.Seeds - 1)}.Quantile(1-level/2)
+		low, high = c.Mean-half, c.Mean+half
+	}
+	switch {
+	case !told:
+		return min(low, 0), max(high, 0)
+	case c.Mean > 0:
+		return max(low, 0), high
+	}
+	return low, min(high, 0)
 }
 
 // check returns an error if the rule, the look or a comparison is wrong.
@@ -106,7 +146,10 @@ func (r Rule) check(look int, arms []Comparison) error {
 
 // String returns the verdict as reports print it, such as "not told apart (0.010 would need 15 seeds)".
 func (j Judgement) String() string {
-	if j.Verdict != NotToldApart {
+	switch {
+	case j.Provisional:
+		return string(j.Verdict) + " (provisional)"
+	case j.Verdict != NotToldApart && j.Verdict != TooFew:
 		return string(j.Verdict)
 	}
 	difference := strconv.FormatFloat(j.Difference, 'f', 3, 64)

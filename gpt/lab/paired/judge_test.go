@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // The example is adjusted by hand: 4·0.01, 3·0.02, 2·0.02 which may not be below 0.06, and 0.7.
@@ -56,6 +58,66 @@ func TestVerdicts(t *testing.T) {
 	check(rule, "better")
 }
 
+// A verdict by t that sign flips do not confirm is provisional, and with too few seeds there is none.
+func TestConfirmed(t *testing.T) {
+	for _, v := range []struct {
+		c           Comparison
+		fewest      int
+		want        Verdict
+		provisional bool
+	}{
+		{Comparison{Seeds: 4, Mean: -1, SD: 0.1, SE: 0.05, P: 0.001, SignFlip: 0.125}, 0, Better, true},
+		{Comparison{Seeds: 6, Mean: -1, SD: 0.1, SE: 0.05, P: 0.001, SignFlip: 0.03125}, 6, Better, false},
+		{Comparison{Seeds: 6, Mean: 1, SD: 0.1, SE: 0.05, P: 0.001, SignFlip: 0.0625}, 6, Worse, true},
+		{Comparison{Seeds: 6, Mean: 1, SD: 0.1, SE: 0.05, P: 0.001, SignFlip: Level}, 0, Worse, true},
+		{Comparison{Seeds: 5, Mean: -1, SD: 0.1, SE: 0.05, P: 0.001, SignFlip: 0.0625}, 6, TooFew, false},
+		{Comparison{Seeds: 5, Same: true, P: 1, SignFlip: 1}, 6, Same, false},
+		{Comparison{Seeds: 4, Mean: -1, SD: 0.1, SE: 0.05, P: 0.5, SignFlip: 0.5}, 0, NotToldApart, false},
+	} {
+		list, err := Rule{Difference: 1, Fewest: v.fewest}.Judge(0, []Comparison{v.c})
+		if err != nil || list[0].Verdict != v.want || list[0].Provisional != v.provisional || v.want != Same && list[0].Seeds < v.fewest {
+			t.Errorf("%+v: got %+v, %v, want %s, provisional %t", v.c, list, err, v.want, v.provisional)
+		}
+	}
+}
+
+// The interval is adjusted for the arms and for the look with which the arm ends, and has Student's factors; it ends at
+// 0 where only Holm's steps find the arm, and reaches to 0 where sign flips do not.
+func TestInterval(t *testing.T) {
+	student := func(seeds int, p float64) float64 {
+		return distuv.StudentsT{Sigma: 1, Nu: float64(seeds - 1)}.Quantile(1 - p/2)
+	}
+	c := Comparison{Seeds: 9, Mean: 2, SD: 0.3, SE: 0.1, P: 1e-9, SignFlip: 0.004}
+	weak := Comparison{Seeds: 9, Mean: -0.25, SD: 0.3, SE: 0.1, P: 0.037, SignFlip: 0.01}
+	none := Comparison{Seeds: 9, Mean: -0.25, SD: 0.3, SE: 0.1, P: 0.2, SignFlip: 0.2}
+	plan := Plan{[]int{9, 18}, OBrienFleming}
+	levels := plan.levels(Level / 2)
+	for _, v := range []struct {
+		plan      Plan
+		look      int
+		arms      []Comparison
+		low, high []float64
+	}{
+		{Plan{}, 0, []Comparison{c}, []float64{2 - 0.1*student(9, Level)}, []float64{2 + 0.1*student(9, Level)}},
+		{Plan{}, 0, []Comparison{c, weak}, []float64{2 - 0.1*student(9, Level/2), -0.25 - 0.1*student(9, Level/2)},
+			[]float64{2 + 0.1*student(9, Level/2), 0}},
+		{plan, 1, []Comparison{c, none}, []float64{2 - 0.1*student(9, levels[0]), -0.25 - 0.1*student(9, levels[0])},
+			[]float64{2 + 0.1*student(9, levels[0]), -0.25 + 0.1*student(9, levels[0])}},
+		{Plan{}, 0, []Comparison{{Seeds: 4, Mean: 2, SD: 0.2, SE: 0.1, P: 0.125, SignFlip: 0.125, Doubt: FewValues}}, []float64{0},
+			[]float64{2 + 0.1*student(4, Level)}},
+		{Plan{}, 0, []Comparison{{Seeds: 4, Mean: -2, P: 0.125, SignFlip: 0.125, Doubt: FewValues}}, []float64{-2}, []float64{0}},
+	} {
+		list, err := Rule{Difference: 1, Plan: v.plan}.Judge(v.look, v.arms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, j := range list {
+			near(t, "low", j.Low, v.low[i], 1e-9)
+			near(t, "high", j.High, v.high[i], 1e-9)
+		}
+	}
+}
+
 // An arm that one look tells apart may not be told apart by a plan of several, and the seeds are those of the last look.
 func TestLooksAreStricter(t *testing.T) {
 	arms := []Comparison{{Seeds: 4, Mean: -1, SD: 0.012, P: 0.03}}
@@ -80,11 +142,13 @@ func TestLooksAreStricter(t *testing.T) {
 
 func TestJudgementString(t *testing.T) {
 	for want, j := range map[string]Judgement{
-		"not told apart (0.010 would need 15 seeds)":                 {NotToldApart, 0.3, 0.01, 15},
-		"not told apart (2.000 would need 15 seeds)":                 {NotToldApart, 0.3, 2, 15},
-		"not told apart (0.0005 would need more than 1000000 seeds)": {NotToldApart, 0.3, 0.0005, mostSeeds},
-		"not told apart (1.2345e-06 would need 999999 seeds)":        {NotToldApart, 0.3, 1.2345e-6, 999999},
-		"better": {Better, 0.01, 0.01, 15},
+		"not told apart (0.010 would need 15 seeds)":                 {Verdict: NotToldApart, P: 0.3, Difference: 0.01, Seeds: 15},
+		"not told apart (2.000 would need 15 seeds)":                 {Verdict: NotToldApart, P: 0.3, Difference: 2, Seeds: 15},
+		"not told apart (0.0005 would need more than 1000000 seeds)": {Verdict: NotToldApart, P: 0.3, Difference: 0.0005, Seeds: mostSeeds},
+		"not told apart (1.2345e-06 would need 999999 seeds)":        {Verdict: NotToldApart, P: 0.3, Difference: 1.2345e-6, Seeds: 999999},
+		"too few seeds (0.010 would need 6 seeds)":                   {Verdict: TooFew, P: 0.01, Difference: 0.01, Seeds: 6},
+		"worse (provisional)":                                        {Verdict: Worse, P: 0.01, Difference: 0.01, Seeds: 6, Provisional: true},
+		"better":                                                     {Verdict: Better, P: 0.01, Difference: 0.01, Seeds: 15},
 	} {
 		if got := j.String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -105,6 +169,8 @@ func TestJudgeRefuses(t *testing.T) {
 		{Rule{Difference: nan}, 0, []Comparison{arm}, "difference: got NaN"},
 		{Rule{Difference: math.Inf(1)}, 0, []Comparison{arm}, "difference: got +Inf"},
 		{Rule{Difference: 1, Plan: Plan{Looks: []int{1}}}, 0, []Comparison{arm}, "looks[0]: got 1 seeds"},
+		{Rule{Difference: 1, Fewest: -1}, 0, []Comparison{arm}, "fewest: got -1 seeds, want 0 to 10000"},
+		{Rule{Difference: 1, Fewest: 10001}, 0, []Comparison{arm}, "fewest: got 10001 seeds"},
 		{good, 2, []Comparison{arm}, "look: got 2, want 0 to 1"},
 		{good, -1, []Comparison{arm}, "look: got -1, want 0 to 1"},
 		{Rule{Difference: 1}, 1, []Comparison{arm}, "look: got 1, want 0 to 0"},

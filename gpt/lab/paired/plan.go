@@ -84,6 +84,17 @@ func (p Plan) adjust(look int, nominal float64) float64 {
 	return p.crossing(shares, quantile(nominal/2)*math.Pow(shares[look], 0.5-float64(p.Boundary)))
 }
 
+// lookOf returns the first look with as many seeds as an arm has, at most the given one: an arm with a verdict remains
+// with the comparison of the look that ended it.
+func (p Plan) lookOf(seeds, most int) int {
+	for i, n := range p.Looks[:min(most, len(p.Looks))] {
+		if seeds <= n {
+			return i
+		}
+	}
+	return most
+}
+
 // shares returns each look's share of the seeds of the last one.
 func (p Plan) shares() []float64 {
 	if len(p.Looks) == 0 {

@@ -89,7 +89,7 @@ func (l *lane) finish(h Shape) {
 	for i := range l.keys {
 		l.keys[i] = attending(l.queries, i*backwardKeys, min(h.Keys, (i+1)*backwardKeys))
 	}
-	l.blocks = (h.Queries + h.rows() - 1) / h.rows()
+	l.blocks = (h.Queries + h.Rows() - 1) / h.Rows()
 	l.scattered = slices.ContainsFunc(l.outside, func(keys []int32) bool { return len(keys) > 0 })
 	if l.scattered {
 		l.scatter(h)

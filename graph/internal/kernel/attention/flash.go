@@ -93,7 +93,7 @@ func perHead[T kernel.Float](pool *kernel.Pool, tasks int, scratch []T, body fun
 // attendBlocks computes blocks first … last−1 of y.
 func (s *head[T]) attendBlocks(y gemm.Matrix[T], first, last int, scratch []T) {
 	defer s.giveBack()
-	rows := s.rows()
+	rows := s.Rows()
 	for block := first; block < last; block++ {
 		s.attend(y, block*rows, min(s.Queries, (block+1)*rows), scratch)
 	}

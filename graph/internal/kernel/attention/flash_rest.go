@@ -47,7 +47,7 @@ func (s *head[T]) eachRest(lists [][]seen, from, to int, body func(first, n int,
 	if !s.lane.scattered {
 		return
 	}
-	rows := s.rows()
+	rows := s.Rows()
 	parts := (rows + restRows - 1) / restRows
 	for ; from < to; from += rows {
 		for part := range parts {

@@ -78,7 +78,7 @@ type cluster struct{ from, to, count int }
 // scatter collects the keys that are in no tile of the forward or the backward pass. A tile of the forward pass covers
 // the spans of a block of queries. A tile of the backward pass covers the queries that attend to a block of keys.
 func (l *lane) scatter(h Shape) {
-	rows := h.rows()
+	rows := h.Rows()
 	parts := (rows + restRows - 1) / restRows
 	if n := (h.Queries + rows - 1) / rows * parts; len(l.forward) != n {
 		l.forward, l.backward = make([][]seen, n), make([][]seen, n)
@@ -122,6 +122,6 @@ func together(list []seen) []seen {
 
 func (s span) has(i int) bool { return i >= s.from && i < s.to }
 
-// rows returns the number of queries in a block of the forward pass. There are at least two blocks, so that a causal
+// Rows returns the number of queries in a block of the forward pass. There are at least two blocks, so that a causal
 // mask hides half of the first.
-func (h Shape) rows() int { return max(1, even(h.Queries, forwardQueries, 2)) }
+func (h Shape) Rows() int { return max(1, even(h.Queries, forwardQueries, 2)) }

@@ -70,8 +70,8 @@ func TestScatteredKeysEqualDense(t *testing.T) {
 func (s *Spans) entries(h Shape) (forward, backward int) {
 	for _, l := range s.lanes[0] {
 		h := h.within(&l)
-		for from := 0; from < h.Queries; from += h.rows() {
-			to := min(h.Queries, from+h.rows())
+		for from := 0; from < h.Queries; from += h.Rows() {
+			to := min(h.Queries, from+h.Rows())
 			tile := around(l.queries[from:to])
 			forward += (to - from) * (tile.to - tile.from)
 		}
