@@ -24,7 +24,7 @@ type outline struct {
 	mixing         func() float64 // returns the number of products of two numbers in which a token meets others
 	updated        []updated      // the parameters that are trained
 	remembered     float64        // numbers that a decoder stores for each sequence
-	carried        float64        // numbers of a sequence that a window hands on; a run keeps those before and after a step
+	carried        float64        // numbers of a sequence that a window hands on; a run has them twice
 	ownHead        bool           // the head has parameters; otherwise the token embedding is its matrix
 	linears        []string       // names of the matrices within their block: "attn.c_attn"
 	names          []string       // names of the parameters that may be trained: all, or those of the adapters

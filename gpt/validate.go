@@ -173,10 +173,10 @@ type Work struct {
 	Weights float64
 
 	// Mixing are products in which the token meets other tokens: 6 for each pair of numbers, as many as are computed.
-	// An attention returns their number as an nn.Mixing: for a softmax the keys that the mask leaves to the tiles of the
-	// kernel. An attention that does not has T·H·(dρ+dh). For a block that does not build the given attention, it is the
-	// number that the block returns as an nn.Mixing, or 0 if the block is not one; the layers inside such a block are
-	// not counted. Scores that the backward pass computes again are not counted.
+	// An attention returns their number as an nn.Mixing: for a softmax the keys that the mask leaves to the tiles of
+	// the kernel. An attention that does not has T·H·(dρ+dh). For a block that does not build the given attention, it
+	// is the number that the block returns as an nn.Mixing, or 0 if the block is not one; the layers inside such a
+	// block are not counted. Scores that the backward pass computes again are not counted.
 	Mixing float64
 
 	// Optimizer are the products of the optimizer's rule, such as the iteration of Muon and the rotations of SOAP, as

@@ -17,8 +17,10 @@ func coordinateNames() []string { return []string{"change of the stream", "chang
 func coordinates(*options) []lab.Measure {
 	names := coordinateNames()
 	return []lab.Measure{
-		{Name: names[0], Of: moved(func(c gpt.Config) string { return fmt.Sprintf("h.%d", c.NLayer-1) })},
-		{Name: names[1], Of: moved(func(gpt.Config) string { return "logits" })},
+		{Name: names[0], Version: version, Of: moved(func(c gpt.Config) string {
+			return fmt.Sprintf("h.%d", c.NLayer-1)
+		})},
+		{Name: names[1], Version: version, Of: moved(func(gpt.Config) string { return "logits" })},
 	}
 }
 

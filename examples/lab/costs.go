@@ -17,6 +17,7 @@ func costs(o *options) (list []lab.Measure) {
 	for _, size := range o.lengths {
 		tokens := o.lengths[len(o.lengths)-1]
 		list = append(list, lab.Measure{Name: fmt.Sprintf("cost at %d", size), Timed: true,
+			Version: fmt.Sprintf("%s, %d tokens", version, tokens),
 			Of: func(ctx context.Context, t *gpt.Trainer) (float64, error) {
 				c := t.Config()
 				c.BlockSize, c.BatchSize, c.Context = size, max(1, tokens/size), ctx

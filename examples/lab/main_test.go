@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -101,7 +103,7 @@ func TestStudy(t *testing.T) {
 	if got := read(t, dir, "results.jsonl"); got != results {
 		t.Errorf("results.jsonl: %s", cmp.Diff(results, got))
 	}
-	for name, want := range map[string]int{"timings.jsonl": 9, "results.csv": 10, "report.md": 15} {
+	for name, want := range map[string]int{"timings.jsonl": 9, "results.csv": 10, "report.md": 35} {
 		if got := strings.Count(read(t, dir, name), "\n"); got != want {
 			t.Errorf("%s: got %d lines, want %d:\n%s", name, got, want, read(t, dir, name))
 		}
@@ -125,8 +127,59 @@ func TestStudy(t *testing.T) {
 	}
 	more := slices.Clone(args)
 	more[slices.Index(more, "-arms")+1] += "; norm=dyt"
-	if report, _ := printed(t, append(more, "-report")...); !strings.Contains(report, " not run ") || strings.Contains(report, "diverged") {
+	if report, _ := printed(t, append(more, "-report")...); !strings.Contains(report, " not run\n") || strings.Contains(report, "diverged") {
 		t.Errorf("-report of an arm that has not run: %s", report)
+	}
+}
+
+// A report says by itself what was trained, on what, by which program and with which seeds; which verdicts sign flips
+// do not confirm; for what the intervals are adjusted; and which arms are larger. Arms of one study have as much work as
+// their report says.
+func TestReportCanBeCited(t *testing.T) {
+	args := quick(t, "-arms", "learning_rate=1e-4; n_inner=90,optimizer=muon", "-seeds", "4", "-max_iters", "40")
+	out, _ := printed(t, args...)
+	s := measured(t, args...)
+	rows := s.Tables[0].Rows
+	if d := rows[1].Difference; d.Verdict != "worse (provisional)" || !d.Provisional || !(d.Low > 0) || d.SignFlip != 0.125 {
+		t.Errorf("got %+v, want a provisional verdict", d)
+	}
+	if w := rows[2].Work; !(w.Optimizer > 0) || rows[0].Work.Optimizer != 0 || w.Total()*rows[2].Tokens != rows[2].FLOPs {
+		t.Errorf("got %+v and %v FLOPs", w, rows[2].FLOPs)
+	}
+	sum := sha256.Sum256([]byte(read(t, args[2])))
+	want := []string{"worse (provisional)", "provisional: by Student's t, and not confirmed by the p of sign flips, which are 0.125 or more with 4 seeds",
+		"intervals: 95 %, adjusted as the verdicts are", hex.EncodeToString(sum[:]), "seeds: 1337 to 1340", "program: sha256:", "+23.7 % parameters"}
+	text := strings.Join(strings.Fields(out), " ")
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("want %q in\n%s", w, out)
+		}
+	}
+	want = append(want, "| learning_rate=1e-4 | learning_rate=0.0001 |", "| n_inner=90,optimizer=muon | n_inner=90, optimizer=\"muon\" |", "| baseline | none |",
+		`"n_layer":2`, `"learning_rate":0.001`)
+	report := read(t, args[4], "report.md")
+	for _, w := range want {
+		if !strings.Contains(report, w) {
+			t.Errorf("report.md: want %q in\n%s", w, report)
+		}
+	}
+	page := read(t, args[4], "page.html")
+	for _, w := range []string{hex.EncodeToString(sum[:]), "1337 to 1340", "sha256:", `"changes":["n_inner=90","optimizer=\"muon\""]`, `"baseline":{`} {
+		if !strings.Contains(page, w) {
+			t.Errorf("page.html: want %q", w)
+		}
+	}
+	for line := range strings.Lines(read(t, args[4], "results.jsonl")) {
+		var trial struct {
+			Key      string
+			Identity json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &trial); err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(trial.Identity); hex.EncodeToString(sum[:]) != trial.Key {
+			t.Errorf("got the key %s of %s", trial.Key, trial.Identity)
+		}
 	}
 }
 
@@ -225,14 +278,14 @@ func TestCross(t *testing.T) {
 func TestTable(t *testing.T) {
 	out, _ := printed(t, quick(t, "-arms", "norm=rmsnorm", "-tune", "learning_rate=1e-4,1e-3,1e-2", "-budget", "steps=4,parameters=7000",
 		"-target", "9")...)
-	for _, want := range []string{"; learning_rate=1e-2 (at the edge of its grid); target after 3 steps, ", "tuned: learning_rate=1e-4,1e-3,1e-2, on 1 other seeds",
+	for _, want := range []string{"; learning_rate=1e-2 (at", "tuned: learning_rate=1e-4,1e-3,1e-2, on 1 other seeds",
 		"budget: steps=4,parameters=7000", "0 of 10 results"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in\n%s", want, out)
 		}
 	}
 	out, _ = printed(t, quick(t, "-arms", "learning_rate=1e30,decay_lr=false", "-until", "told", "-max_seeds", "3", "-looks", "2,8")...)
-	for _, want := range []string{"\n  2 of 2 seeds diverged\n", " diverged ", "looks: 2 (level 0.0", "), 3 (level 0.0", "seeds, by pocock"} {
+	for _, want := range []string{"\n  2 of 2 seeds diverged\n", " diverged\n", "looks: 2 (level 0.0", "), 3 (level 0.0", "seeds, by pocock"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in\n%s", want, out)
 		}

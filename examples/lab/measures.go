@@ -22,17 +22,21 @@ type measure struct {
 	list             func(o *options) []lab.Measure
 }
 
+// version names what the measures compute. They are code of this program, whose sources belong to every key. A measure
+// that reads more than the text and the trainer adds it to the version.
+const version = "examples/lab"
+
 func measures() []measure {
 	return []measure{
 		{"verified", "", "worst error of the gradients of the parts that are not the baseline's", verified},
 		{"memory", "MiB", "of parameters, moments and programs", func(*options) []lab.Measure {
-			return []lab.Measure{{Name: "memory", Of: memory}}
+			return []lab.Measure{{Name: "memory", Version: version, Of: memory}}
 		}},
 		{"decode", "tokens/s", "speed of writing single tokens", func(*options) []lab.Measure {
-			return []lab.Measure{{Name: "decode", Of: decode, Higher: true, Timed: true}}
+			return []lab.Measure{{Name: "decode", Version: version, Of: decode, Higher: true, Timed: true}}
 		}},
 		{"state", "KiB", "that a decoder stores for a sequence of block_size tokens", func(*options) []lab.Measure {
-			return []lab.Measure{{Name: "state", Of: state}}
+			return []lab.Measure{{Name: "state", Version: version, Of: state}}
 		}},
 		{"coordinates", "", "changes of the last residual stream and of the logits since step 0", coordinates},
 		{"cost", "ns/token", "time of a token at each of -contexts, forward and backward", costs},
@@ -40,7 +44,11 @@ func measures() []measure {
 }
 
 func verified(o *options) []lab.Measure {
-	return []lab.Measure{{Name: "verified", Of: (&checked{base: o.base}).worst}}
+	reads := []string{version, "baseline"}
+	for _, p := range allParts() {
+		reads = append(reads, p.of(&o.base))
+	}
+	return []lab.Measure{{Name: "verified", Version: strings.Join(reads, " "), Of: (&checked{base: o.base}).worst}}
 }
 
 func measureNames() string {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"io"
 	"strings"
 
@@ -85,10 +86,11 @@ func (o *options) question(fs *flag.FlagSet) {
 	fs.Var(&o.tasks, "tasks", `tasks instead of texts, such as "parity:Length=16,TestLength=32; repetition", whose `+
 		"accuracy decides: "+kindNames())
 	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the texts: "+text.KindNames())
-	fs.IntVar(&o.seeds, "seeds", 5, "number of seeds of every arm; with 1 there is no verdict")
+	fs.IntVar(&o.seeds, "seeds", 5, "number of seeds of every arm; with 1 there is no verdict; of tasks 6, "+
+		"with fewer of which there is none")
 	fs.StringVar(&o.until, "until", "", `"told" adds seeds to the arms without a verdict, at the numbers of -looks`)
 	fs.IntVar(&o.maxSeeds, "max_seeds", 16, "with -until: the last number of seeds")
-	fs.StringVar(&o.looks, "looks", "4,8,16", "with -until: the numbers of seeds, up to max_seeds")
+	fs.StringVar(&o.looks, "looks", "4,8,16", "with -until: the numbers of seeds, up to max_seeds; of tasks 6,10,16")
 	fs.StringVar(&o.boundary, "boundary", "pocock", "with -until: pocock, or obrien-fleming, which seldom ends early")
 	fs.StringVar(&o.budget, "budget", "", "of every arm: steps=1000, or tokens, flops or seconds; and besides "+
 		"parameters=800000, to which n_inner moves, or with vary=n_embd the width; by default max_iters steps")
@@ -153,6 +155,14 @@ func (o *options) settle() (err error) {
 	}
 	for _, name := range o.base.Stack.OptionFields(parts.Library()).Names() {
 		o.base.Options.Offer(name, o.base.Options.Get(name)) // most arms ignore it
+	}
+	if len(o.tasks) > 0 && !o.quick { // fewer seeds decide nothing about accuracies
+		if !o.given["seeds"] {
+			o.seeds = paired.Confirming
+		}
+		if !o.given["looks"] {
+			o.looks = fmt.Sprintf("%d,10,16", paired.Confirming)
+		}
 	}
 	if err := o.schedule(); err != nil {
 		return err

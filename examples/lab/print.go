@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 )
 
 // widest is the number of columns of a table in a terminal.
@@ -56,6 +57,7 @@ func (s *summary) facts() (list [][2]string) {
 	if s.Looks != "" {
 		list = append(list, [2]string{"looks", s.Looks})
 	}
+	list = append(list, s.cautions()...)
 	for _, left := range s.LeftOut {
 		list = append(list, [2]string{"left out", left})
 	}
@@ -65,8 +67,46 @@ func (s *summary) facts() (list [][2]string) {
 	if s.Missing > 0 {
 		list = append(list, [2]string{"missing", fmt.Sprintf("%d trials or more, so there are no verdicts", s.Missing)})
 	}
+	for _, t := range s.Tables {
+		list = append(list, [2]string{"text", t.Text + ", SHA-256 " + t.SHA256})
+	}
+	list = append(list, [2]string{"seeds", s.Seeds}, [2]string{"program", s.Program})
 	return append(list, [2]string{"trials", fmt.Sprintf("%d of %d results reused", s.Reused, s.Trials)},
 		[2]string{"command", s.Command})
+}
+
+// cautions returns what a reader must know of the intervals and verdicts.
+func (s *summary) cautions() (list [][2]string) {
+	compared, judged, provisional, few := false, false, 0, 0
+	for _, t := range s.Tables {
+		for _, r := range t.Rows {
+			d := r.Difference
+			if d == nil {
+				continue
+			}
+			compared, judged = true, judged || d.Verdict != ""
+			if d.Provisional {
+				provisional, few = provisional+1, max(few, r.Seeds)
+			}
+		}
+	}
+	switch {
+	case judged:
+		list = append(list, [2]string{"intervals",
+			"95 %, adjusted as the verdicts are, for all arms and looks of a table"})
+	case compared:
+		list = append(list, [2]string{"intervals", "95 %, each of one arm alone; there are no verdicts"})
+	}
+	if provisional > 0 {
+		floor := ""
+		if few < paired.Confirming {
+			floor = fmt.Sprintf(", which are %.3g or more with %d seeds and can confirm from %d on",
+				math.Pow(2, 1-float64(few)), few, paired.Confirming)
+		}
+		list = append(list, [2]string{"provisional",
+			"by Student's t, and not confirmed by the p of sign flips" + floor})
+	}
+	return list
 }
 
 // outcome returns the name of the number that decides.
@@ -96,7 +136,7 @@ func (k *known) text() string {
 
 // text returns the table for a terminal. A long name has a line of its own, and so have the words about an arm.
 func (t table) text() string {
-	head := []string{"arm", "parameters", "steps", t.outcome(), "difference, 95 %", "p Holm", "p flip", "ms/step"}
+	head := []string{"arm", "parameters", "steps", t.outcome(), "difference, 95 %", "p Holm", "p flip"}
 	lines := [][]string{head}
 	for _, r := range t.Rows {
 		lines = append(lines, r.cells())
@@ -212,12 +252,17 @@ func (r *row) cells() []string {
 	if r.Outcome != nil {
 		loss = r.accuracy()
 	}
-	line := []string{r.Arm, program.Thousands(r.Parameters), steps, loss, "", "", "", fmt.Sprintf("%.1f", r.Ms)}
+	line := []string{r.Arm, program.Thousands(r.Parameters), steps, loss, "", "", ""}
 	if d := r.Difference; d != nil {
-		interval := fmt.Sprintf("%+.4f ± %.4f", d.Mean, (d.High-d.Low)/2) // Student's is symmetric
-		copy(line[4:], []string{interval, p(d.Holm), p(d.SignFlip)})
+		copy(line[4:], []string{d.interval(), p(d.Holm), p(d.SignFlip)})
 	}
 	return line
+}
+
+// interval returns the difference with its interval.
+func (d *difference) interval() string {
+	signed := func(x float64) string { return strings.Replace(fmt.Sprintf("%+.4f", x), "-", "−", 1) }
+	return fmt.Sprintf("%s (%s to %s)", signed(d.Mean), signed(d.Low), signed(d.High))
 }
 
 // words returns the line below the numbers of an arm.
@@ -232,11 +277,23 @@ func (r *row) words() string {
 	case r.Seeds > 0:
 		list = append(list, fmt.Sprintf("%.4f bits/byte", r.BitsPerByte))
 	}
+	if r.Seeds > 0 {
+		list = append(list, fmt.Sprintf("%.1f ms/step", r.Ms))
+	}
 	return strings.Join(append(list, r.notes()...), "; ")
 }
 
 // notes returns what few arms have.
 func (r *row) notes() (list []string) {
+	if d := r.Difference; d != nil && d.Doubt != "" {
+		list = append(list, string(d.Doubt)+", so sign flips decide")
+	}
+	if d := r.Difference; d != nil && d.Verdict != "" && d.Estimate != d.Mean {
+		list = append(list, fmt.Sprintf("estimate %+.4f without the bias of early looks", d.Estimate))
+	}
+	if r.More != 0 {
+		list = append(list, fmt.Sprintf("%+.3g %% parameters", 100*r.More))
+	}
 	if r.Setting != "" {
 		list = append(list, r.setting())
 	}

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
@@ -19,6 +24,8 @@ type summary struct {
 	Machine string   `json:"machine"`
 	Build   string   `json:"build"`
 	Budget  string   `json:"budget"`
+	Program string   `json:"program"` // its commit, or its SHA-256
+	Seeds   string   `json:"seeds"`
 	Tuned   string   `json:"tuning,omitempty"`
 	Looks   string   `json:"looks,omitempty"`
 	LeftOut []string `json:"left_out,omitempty"`
@@ -31,10 +38,12 @@ type summary struct {
 
 // table compares the arms on one text.
 type table struct {
-	Text string `json:"text"`
-	Task *known `json:"task,omitempty"`
-	Rows []row  `json:"rows"`
-	Law  *law   `json:"law,omitempty"` // of -scale
+	Text     string          `json:"text"`
+	SHA256   string          `json:"sha256"`   // of the text
+	Baseline json.RawMessage `json:"baseline"` // the resolved configuration of the first row
+	Task     *known          `json:"task,omitempty"`
+	Rows     []row           `json:"rows"`
+	Law      *law            `json:"law,omitempty"` // of -scale
 
 	Transfer transfer `json:"transfer,omitempty"` // of -widths
 }
@@ -44,7 +53,10 @@ type row struct {
 	Arm         string             `json:"arm"`
 	Seeds       int                `json:"seeds"` // that have not diverged
 	Diverged    int                `json:"diverged,omitempty"`
+	Changes     []string           `json:"changes,omitempty"` // of the baseline's configuration, field=value
 	Parameters  int64              `json:"parameters"`
+	More        float64            `json:"more,omitempty"` // parameters / those of the baseline − 1, beyond 1 %
+	Work        gpt.Work           `json:"flops_per_token"`
 	Steps       float64            `json:"steps"`
 	Tokens      float64            `json:"tokens"`
 	FLOPs       float64            `json:"flops"`
@@ -64,12 +76,15 @@ type row struct {
 
 // difference compares an arm with the baseline.
 type difference struct {
-	Mean     float64 `json:"mean"`
-	Low      float64 `json:"low"` // of the 95 % interval
-	High     float64 `json:"high"`
-	Holm     float64 `json:"p_holm"`
-	SignFlip float64 `json:"p_sign_flip"`
-	Verdict  string  `json:"verdict,omitempty"` // none while trials are missing
+	Mean        float64      `json:"mean"`
+	Low         float64      `json:"low"`      // of the 95 % interval: adjusted for the arms and looks of the study,
+	High        float64      `json:"high"`     // or of this arm alone if there is no verdict
+	Estimate    float64      `json:"estimate"` // without the bias of early looks
+	Holm        float64      `json:"p_holm"`
+	SignFlip    float64      `json:"p_sign_flip"`
+	Doubt       paired.Doubt `json:"doubt,omitempty"`   // why sign flips decide
+	Verdict     string       `json:"verdict,omitempty"` // none while trials are missing
+	Provisional bool         `json:"provisional,omitempty"`
 }
 
 func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summary, err error) {
@@ -78,7 +93,7 @@ func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summar
 		Name: s.Name, Command: strings.Join(append([]string{"go run ./examples/lab"}, quoted(args)...), " "),
 		Machine: fmt.Sprintf("%s, %d threads", runtime.GOOS+"/"+runtime.GOARCH, runtime.GOMAXPROCS(0)),
 		Build:   train.ThisBuild().String(), Budget: o.budgetText(), LeftOut: o.leftOut,
-		Trials: len(r.Trials), Reused: reused, Missing: r.Missing,
+		Trials: len(r.Trials), Reused: reused, Missing: r.Missing, Program: r.Program, Seeds: seeds(r.Trials),
 	}
 	if len(s.Tuning.Grid) > 0 {
 		sum.Tuned = fmt.Sprintf("%s, on %d other seeds", strings.Join(o.tune, " × "), s.Tuning.Seeds)
@@ -91,9 +106,19 @@ func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summar
 		sum.Looks = strings.Join(list, ", ") + " seeds, by " + o.boundary
 	}
 	for _, t := range r.Tables {
-		next := table{Text: t.Text, Task: o.known(t.Text)}
+		next := table{Text: t.Text, SHA256: t.SHA256, Task: o.known(t.Text)}
+		if next.Baseline, err = json.Marshal(t.Rows[0].Config); err != nil {
+			return nil, err
+		}
 		for _, line := range t.Rows {
-			next.Rows = append(next.Rows, newRow(s, line, t.BytesPerToken))
+			row := newRow(s, line, t.BytesPerToken)
+			if row.Changes, err = changes(t.Rows[0], line); err != nil {
+				return nil, err
+			}
+			if o.scale+o.widths == "" {
+				row.More = more(line.Parameters, t.Rows[0].Parameters)
+			}
+			next.Rows = append(next.Rows, row)
 		}
 		if o.scale != "" && r.Missing == 0 {
 			next.Law = fitted(next, s.Base.Seed)
@@ -115,18 +140,83 @@ func newRow(s *lab.Study, r lab.Row, bytes float64) row {
 		Tokens: r.Tokens.Value, FLOPs: r.FLOPs.Value, Loss: r.Loss.Value, SE: r.Loss.SE,
 		BitsPerByte: text.BitsPerByte(r.Loss.Value, bytes), Setting: r.Setting, Edge: r.Edge, Reached: r.Reached,
 		Seconds: r.Seconds.Value, Ms: r.Ms.Value, Curve: r.Curve, Measures: map[string]float64{},
-		Outcome: newDecided(s, r.Outcome),
+		Outcome: newDecided(s, r.Outcome), Work: r.Work,
 	}
 	for name, m := range r.Measures {
 		line.Measures[name] = m.Value
 	}
 	if c := r.Comparison; c != nil {
-		line.Difference = &difference{Mean: c.Mean, Low: c.Low, High: c.High, Holm: c.P, SignFlip: c.SignFlip}
+		d := &difference{Mean: c.Mean, Low: c.Low, High: c.High, Estimate: c.Mean, Holm: c.P, SignFlip: c.SignFlip,
+			Doubt: c.Doubt}
 		if j := r.Judgement; j != nil {
-			line.Difference.Holm, line.Difference.Verdict = j.P, j.String()
+			d.Low, d.High, d.Estimate, d.Holm = j.Low, j.High, j.Estimate, j.P
+			d.Verdict, d.Provisional = j.String(), j.Provisional
 		}
+		line.Difference = d
 	}
 	return line
+}
+
+// seeds lists the seeds of the trials: those of the study, and those that only chose settings.
+func seeds(trials []*lab.Trial) string {
+	var lists [2][]uint64
+	for _, t := range trials {
+		which := 0
+		if t.Tuning {
+			which = 1
+		}
+		if !slices.Contains(lists[which], t.Seed) {
+			lists[which] = append(lists[which], t.Seed)
+		}
+	}
+	texts := []string{}
+	for i, list := range lists {
+		if len(list) == 0 {
+			continue
+		}
+		slices.Sort(list)
+		text := fmt.Sprint(list[0])
+		if last := list[len(list)-1]; last != list[0] {
+			text += fmt.Sprintf(" to %d", last)
+		}
+		texts = append(texts, text+[]string{"", " for tuning"}[i])
+	}
+	return strings.Join(texts, ", ")
+}
+
+// more returns the share by which an arm has more parameters than the baseline, or 0 up to one in a hundred.
+func more(arm, baseline int64) float64 {
+	share := float64(arm)/float64(baseline) - 1
+	if arm == 0 || baseline == 0 || math.Abs(share) <= 0.01 { // not run, or nearly equal
+		return 0
+	}
+	return share
+}
+
+// changes lists the fields in which the configuration of an arm differs from that of the baseline, and the versions of
+// its code.
+func changes(base, arm lab.Row) (list []string, err error) {
+	fields := [2]map[string]json.RawMessage{}
+	for i, r := range []lab.Row{base, arm} {
+		data, err := json.Marshal(r.Config)
+		if err == nil {
+			err = json.Unmarshal(data, &fields[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	all := maps.Clone(fields[0])
+	maps.Copy(all, fields[1])
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if was, is := fields[0][name], fields[1][name]; string(was) != string(is) {
+			list = append(list, name+"="+cmp.Or(string(is), "default"))
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(arm.Versions)) {
+		list = append(list, "code of the "+place+": "+arm.Versions[place])
+	}
+	return list, nil
 }
 
 // budgetText says what the arms may use.

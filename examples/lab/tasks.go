@@ -163,13 +163,13 @@ func scores(task tasks.Task) []lab.Measure {
 		})
 		return s.Accuracy, err
 	}
-	list := []lab.Measure{{Name: accuracy, Higher: true, Of: right}}
+	list := []lab.Measure{{Name: accuracy, Version: version, Higher: true, Share: true, Of: right}}
 	if task.Optimum.Loss > 0 {
 		excess := func(ctx context.Context, t *gpt.Trainer) (float64, error) {
 			loss, err := t.EvaluateAll(ctx, nil)
 			return loss - task.Optimum.Loss, err
 		}
-		list = append(list, lab.Measure{Name: "excess over the entropy", Of: excess})
+		list = append(list, lab.Measure{Name: "excess over the entropy", Version: version, Of: excess})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -100,5 +101,25 @@ func TestTasksRefused(t *testing.T) {
 				t.Errorf("%q: got %v, want %q in it", tc.args, err, w)
 			}
 		}
+	}
+}
+
+// Tasks have six seeds by default, with fewer of which no accuracy is better or worse, and looks from six on.
+func TestSeedsOfTasks(t *testing.T) {
+	for args, want := range map[string]string{
+		"-tasks parity": "6 []", "-tasks parity -seeds 3": "3 []", "-tasks parity -until told": "16 [6 10 16]", "": "5 []", "-until told": "16 [4 8 16]",
+		"-tasks parity -until told -looks 4,7": "7 [4 7]",
+	} {
+		o, err := parse(strings.Fields(args), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(o.seeds, o.plan.Looks); got != want {
+			t.Errorf("%q: got %s, want %s", args, got, want)
+		}
+	}
+	s := measured(t, "-quick", "-dir", t.TempDir(), "-tasks", "parity:Length=4", "-arms", "n_layer=1", "-seeds", "3")
+	if got := s.Tables[0].Rows[1].Difference; !strings.HasPrefix(got.Verdict, "too few seeds (0.050 would need ") && got.Verdict != "equal for every seed" {
+		t.Errorf("3 seeds: got %q, want no verdict", got.Verdict)
 	}
 }

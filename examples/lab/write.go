@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
@@ -116,12 +119,12 @@ func (s *summary) markdown(w io.Writer) error {
 		}
 		b.WriteString("\n\n")
 		names := t.measured()
-		fmt.Fprintf(&b, "| arm | seeds | parameters | steps | %s | %s | difference, 95 %% | p, Holm | "+
-			"p, sign flips | verdict | ms/step | ", t.outcome(), other)
+		fmt.Fprintf(&b, "| arm | verdict | seeds | parameters | steps | %s | %s | difference, 95 %% | p, Holm | "+
+			"p, sign flips | ms/step | ", t.outcome(), other)
 		for _, name := range names {
 			b.WriteString(name + " | ")
 		}
-		b.WriteString("notes |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|" +
+		b.WriteString("notes |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|" +
 			strings.Repeat("---:|", len(names)) + "---|\n")
 		for _, r := range t.Rows {
 			r.markdown(&b, names)
@@ -135,8 +138,28 @@ func (s *summary) markdown(w io.Writer) error {
 	for _, f := range append(s.facts(), [2]string{"machine", s.Machine}, [2]string{"build", s.Build}) {
 		fmt.Fprintf(&b, "- %s: %s\n", f[0], escaped(f[1]))
 	}
+	for _, t := range s.Tables {
+		t.trained(&b)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// trained writes what every arm is: the configuration of the baseline, the changes of the others, and the work.
+func (t table) trained(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## The arms on %s\n\n", escaped(t.Text))
+	b.WriteString("FLOPs are those of matrix products for a token: with weights, between tokens as far as the mask " +
+		"lets them meet, and of the optimizer.\n\n| arm | changes | FLOPs/token | weights | tokens | optimizer |\n" +
+		"|---|---|---:|---:|---:|---:|\n")
+	for _, r := range t.Rows {
+		w := r.Work
+		fmt.Fprintf(b, "| %s | %s", escaped(r.Arm), escaped(cmp.Or(strings.Join(r.Changes, ", "), "none")))
+		for _, x := range []float64{w.Total(), w.Weights, w.Mixing, w.Optimizer} {
+			b.WriteString(" | " + program.Thousands(int64(math.Round(x))))
+		}
+		b.WriteString(" |\n")
+	}
+	fmt.Fprintf(b, "\nThe baseline:\n\n```json\n%s\n```\n", t.Baseline)
 }
 
 // markdown writes a row of the table.
@@ -152,7 +175,8 @@ func (r *row) markdown(b *strings.Builder, measures []string) {
 	} else if r.Seeds > 0 {
 		bits = fmt.Sprintf("%.4f", r.BitsPerByte)
 	}
-	line := []string{c[0], strconv.Itoa(r.Seeds), c[1], c[2], c[3], bits, c[4], c[5], c[6], verdict, c[7]}
+	line := []string{c[0], verdict, strconv.Itoa(r.Seeds), c[1], c[2], c[3], bits, c[4], c[5], c[6],
+		fmt.Sprintf("%.1f", r.Ms)}
 	for _, name := range measures {
 		line = append(line, measureText(name, r.Measures[name]))
 	}

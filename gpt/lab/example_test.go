@@ -1,10 +1,12 @@
 package lab_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -51,4 +53,33 @@ func ExampleArm() {
 	c, err := warm.Apply(gpt.Shakespeare())
 	fmt.Println(c.Norm, c.Hooks.Rate(499), err)
 	// Output: rmsnorm 0.001 <nil>
+}
+
+// Parts and hooks are code, which a configuration does not hold. A study asks for a name of them and of all that they
+// read, here a rate from the environment: results are reused as long as the name is the same.
+func ExampleStudy_version() {
+	verse := strings.Repeat("The wheel goes round, the water pays no rent.\n", 40)
+	tok, _ := text.NewCharacters(verse)
+	c := gpt.Shakespeare()
+	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.EvalIters = 1, 2, 16, 16, 4, 1
+	rate, _ := strconv.ParseFloat(cmp.Or(os.Getenv("RATE"), "1e-3"), 64)
+	c.Hooks.Rate = func(int) float64 { return rate }
+	corpus, _ := text.NewCorpus(verse, tok, c.BlockSize)
+	dir, _ := os.MkdirTemp("", "study")
+	defer os.RemoveAll(dir)
+	longer := lab.Text{Name: "verse", Corpus: corpus, Tokenizer: tok, Version: "its rates", Change: func(c *gpt.Config) { c.MaxIters = 3 }}
+	study := lab.Study{Name: "rates", Base: c, Arms: lab.Arms("baseline"), Texts: []lab.Text{longer}, Seeds: 1, NoVerdict: true, Dir: dir}
+	for _, version := range []string{"", fmt.Sprint("rate ", rate)} {
+		study.Version = version
+		for trial, err := range study.Run(context.Background()) {
+			if err != nil {
+				fmt.Println(err.Error()[:77], "…")
+				continue
+			}
+			fmt.Println(trial.Result.Steps, "steps,", strings.Contains(string(trial.Identity), `{"base":"rate 0.001","text":"its rates"}`))
+		}
+	}
+	// Output:
+	// study "rates": arm "baseline": text "verse": version of the base: empty, want …
+	// 3 steps, true
 }

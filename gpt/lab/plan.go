@@ -74,9 +74,9 @@ func (s *Study) configure(t *Text, a Arm, setting string) (gpt.Config, map[strin
 // versioned adds the version of the code of a place. It is an error if there may be code without one.
 func versioned(versions map[string]string, place, version string, code bool) error {
 	if code && version == "" {
-		return errors.Errorf("version of the %s: empty, want a name for its parts and hooks and for all that they read: "+
-			"they are code, which a configuration does not hold, and results are reused as long as the name is the same",
-			place)
+		return errors.Errorf("version of the %s: empty, want a name for its parts and hooks and for all that they "+
+			"read: they are code, which a configuration does not hold, and results are reused as long as the name is "+
+			"the same", place)
 	}
 	if version != "" {
 		versions[place] = version

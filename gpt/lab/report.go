@@ -36,7 +36,7 @@ type Row struct {
 	Versions   map[string]string // of the code in it that is not the library's, in base, text and arm
 	Work       gpt.Work          // of a token, in FLOPs
 	Setting    string            // what tuning has chosen
-	Edge       []string          // the fields whose chosen value is at the end of its grid: a better one may lie outside
+	Edge       []string          // the fields whose chosen value is at an end of its grid: a better one may be outside
 	Diverged   int               // the number of seeds whose loss was not finite
 	Outcome    Mean
 	Loss       Mean               // nats per token
@@ -98,7 +98,8 @@ func (s *Study) Report() (*Report, error) {
 			if row.Config, err = p.config(c.place); err != nil {
 				return nil, err
 			}
-			row.Config, row.Versions, row.Work = row.Config.Resolved(), p.versions[c.place], gpt.WorkPerToken(row.Config)
+			row.Config, row.Versions = row.Config.Resolved(), p.versions[c.place]
+			row.Work = gpt.WorkPerToken(row.Config)
 			table.Rows = append(table.Rows, row)
 		}
 		r.Tables = append(r.Tables, table)

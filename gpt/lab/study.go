@@ -116,16 +116,13 @@ func (s *Study) rule() paired.Rule {
 			if m.Name == s.Outcome {
 				r.Higher = r.Higher || m.Higher
 				if m.Share {
-					r.Fewest = fewestShares
+					r.Fewest = paired.Confirming
 				}
 			}
 		}
 	}
 	return r
 }
-
-// fewestShares is the number of seeds below which no sign flips confirm a verdict.
-const fewestShares = 6
 
 // checkNames returns an error unless every arm, text and measure has a name of its own.
 func (s *Study) checkNames() error {
@@ -139,8 +136,8 @@ func (s *Study) checkNames() error {
 		}
 		for _, m := range s.measures(t) {
 			if m.Version == "" {
-				return errors.Errorf("measure %q: version: empty, want a name for what it computes and for all that it "+
-					"reads: results are reused as long as the name is the same", m.Name)
+				return errors.Errorf("measure %q: version: empty, want a name for what it computes and for all that "+
+					"it reads: results are reused as long as the name is the same", m.Name)
 			}
 		}
 		names := append([]string{"loss"}, measureNames(s.measures(t))...)

@@ -78,10 +78,10 @@ func (t *Trial) value(name string) (v float64, ok bool) {
 	return v, ok
 }
 
-// identity is what the key of a trial is the hash of. The resolved configuration holds the sizes and the number of steps
-// that a budget allows. The version is the commit of the program, or the hash of the program, which contains the library
-// and all code of the user, but not what that code reads: files, flags, the environment, the time. Therefore all code
-// that is no part of the library has a version that its author gives it.
+// identity holds all that determines the bits of a trial; its hash is the key. The resolved configuration holds the
+// sizes and the number of steps that a budget allows. The version is the commit of the program, or the hash of the
+// program. The program contains the library and all code of the user, but not the files, the flags and the environment
+// that this code reads. Therefore all code that is no part of the library has a version that its author gives it.
 type identity struct {
 	Format    int               `json:"format"`
 	Config    gpt.Config        `json:"config"`

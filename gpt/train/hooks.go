@@ -57,8 +57,8 @@ func (o Optimizer) kept(t Training, p graph.Expr) (n float64) {
 	return float64(s.Moments) + n/entries(shape)
 }
 
-// Products returns the number of operations of the rule's matrix products in a step for a parameter of this shape, which
-// packs the given columns. It is 0 if o cannot build the rule: New returns the reason.
+// Products returns the number of operations of the rule's matrix products in a step for a parameter of this shape,
+// which packs the given columns. It is 0 if o cannot build the rule: New returns the reason.
 func (o Optimizer) Products(t Training, name string, shape, columns []int) (n float64) {
 	defer func() { _ = recover() }()
 	if s, err := optim.StateOf(o(t), name, shape); err == nil && s.Products != nil {

@@ -114,7 +114,7 @@ func eachMatrix[T kernel.Float](s Step, f func(i, in, out int, w, g, m, v gemm.M
 	}
 }
 
-// matrices returns the widths of the matrices of a parameter with this shape, none unless that is the shape of a matrix.
+// matrices returns the widths of the matrices of a parameter with this shape, none unless it is the shape of a matrix.
 func matrices(shape, columns []int) []int {
 	if len(shape) != 2 {
 		return nil // New refuses it

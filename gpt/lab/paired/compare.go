@@ -12,6 +12,9 @@ import (
 // Level is the probability that a study without an effect has any verdict. Intervals leave out the same probability.
 const Level = 0.05
 
+// Confirming is the smallest number of seeds with which the sign flips of one arm can be below Level: 2/2⁶ is 0.031.
+const Confirming = 6
+
 // A Comparison compares the measures of an arm with those of the baseline, by the differences of equal seeds.
 type Comparison struct {
 	Seeds     int

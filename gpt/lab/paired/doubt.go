@@ -17,8 +17,9 @@ const (
 )
 
 // doubt returns the doubt about some differences, or "". They have few values if they form at most half as many groups
-// as there are seeds; neighbours that are nearer than a tenth of the range divided by the seeds are in one group. They are skewed if their
-// skewness is more than 2.4 times the standard error of the skewness of normal differences: of these, 1 in 40 has a doubt.
+// as there are seeds; neighbours nearer than the range divided by ten times the seeds are in one group. They are skewed
+// if their skewness is more than 2.4 times the standard error of the skewness of normal differences. Of normal
+// ones 1 in 40 has a doubt.
 func doubt(d []float64) Doubt {
 	sorted, n := slices.Sorted(slices.Values(d)), float64(len(d))
 	groups, near := 1, (sorted[len(d)-1]-sorted[0])/(10*n)

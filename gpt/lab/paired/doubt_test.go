@@ -3,6 +3,7 @@ package paired
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -61,7 +62,10 @@ func unlike() map[string]func(r *rand.Rand) float64 {
 // The documented limit of both p: no test sees a value that no seed has taken. If one arm alone finds a rule with 4 of 5
 // seeds, 0.8ⁿ of the studies of n seeds see nothing else. If arm and baseline may be exchanged, sign flips keep Level.
 func TestUnlikeDifferences(t *testing.T) {
-	studies := manyStudies(300)
+	studies := 300
+	if os.Getenv("NIGHTLY") != "" {
+		studies = 5000
+	}
 	for name, draw := range unlike() {
 		for _, number := range []int{1, 10} {
 			for _, seeds := range []int{4, 6, 10, 16} {

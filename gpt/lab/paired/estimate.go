@@ -28,9 +28,9 @@ func (p Plan) estimator(levels []float64) *estimator {
 	return e
 }
 
-// estimate returns the mean of c without the bias of early looks: a study that ends early ends where its mean happens to
-// be large. The estimate is the difference of which studies with this plan measure the mean of c on average (Whitehead
-// 1986). The studies are simulated, and their differences are normal with the deviation of c.
+// estimate returns the mean of c without the bias of early looks: a study that ends early ends where its mean happens
+// to be large. The estimate is the difference of which studies with this plan measure the mean of c on average
+// (Whitehead 1986). The studies are simulated, and their differences are normal with the deviation of c.
 func (e *estimator) estimate(c Comparison) float64 {
 	if e == nil || c.SD == 0 || c.Mean == 0 {
 		return c.Mean

@@ -75,6 +75,9 @@ func ExampleRule_Judge() {
 		case paired.NotToldApart:
 			fmt.Printf("run %d: its deviation is %.3f, and %d seeds find %g\n", i, arms[i].SD, j.Seeds, j.Difference)
 		}
+		if d := arms[i].Doubt; d == paired.FewValues || d == paired.Skewed {
+			fmt.Printf("run %d with more seeds: its differences are %s\n", i, d)
+		}
 	}
 	// Output:
 	// keep 0

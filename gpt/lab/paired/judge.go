@@ -24,7 +24,7 @@ const (
 type Rule struct {
 	Higher     bool    // higher is better, as for an accuracy; otherwise lower is, as for a loss
 	Difference float64 // the smallest one that matters, for which a Judgement gives the number of seeds
-	Fewest     int     // seeds below which no arm is better or worse; 0 means 2, and 6 suits accuracies
+	Fewest     int     // seeds below which no arm is better or worse; 0 means 2, and Confirming suits accuracies
 	Plan       Plan
 }
 
@@ -36,7 +36,7 @@ type Judgement struct {
 	Seeds      int     // find Difference with a power of 80 % in a study with as many arms; 0 for Same
 
 	// Provisional marks an arm that is better or worse by Student's t, and not by the sign flips of this arm alone at
-	// Level: with fewer than 6 seeds they cannot confirm it.
+	// Level: with fewer seeds than Confirming they cannot confirm it.
 	Provisional bool
 	Low, High   float64 // the 95 % interval of the difference, adjusted for the looks and arms of the study
 	Estimate    float64 // of the difference, without the bias of looks that may end the study early
@@ -56,9 +56,9 @@ func (r Rule) Validate() error {
 // Judge gives the verdicts on all arms of a study at a look, counted from 0. An arm has a verdict if its adjusted p is
 // below Level. An arm whose verdict an earlier look gave remains in the study, with the comparison of that look.
 //
-// The intervals are those of Jennison and Turnbull (1984), repeated at every look, for the share of Level that Bonferroni
-// gives an arm. They leave out 0 if and only if the arm is better or worse: an interval ends at 0 where Holm's steps
-// find more arms than Bonferroni, and reaches to 0 where sign flips find fewer than Student's t.
+// The intervals are those of Jennison and Turnbull (1984), repeated at every look, for the share of Level that
+// Bonferroni gives an arm. They leave out 0 if and only if the arm is better or worse: an interval ends at 0 where
+// Holm's steps find more arms than Bonferroni, and reaches to 0 where sign flips find fewer than Student's t.
 //
 // The numbers of seeds assume the measured deviation of the differences, and the level of the plan's last look for the
 // smallest p of the study. Earlier looks and other arms with a verdict only increase the power.

@@ -43,17 +43,13 @@ func ended(t *testing.T, studies, number int, plan Plan, truth float64, f func(s
 	}
 }
 
-func manyStudies(day int) int {
-	if os.Getenv("NIGHTLY") != "" {
-		return 5_000
-	}
-	return day
-}
-
 // The adjusted intervals of all arms cover the true difference at once in 95 % of the studies, wherever they end, and
 // leave out 0 if and only if there is a verdict. The interval of a comparison alone covers less after early looks.
 func TestAdjustedIntervalsCover(t *testing.T) {
-	studies := manyStudies(60)
+	studies := 60
+	if os.Getenv("NIGHTLY") != "" {
+		studies = 1500
+	}
 	for _, b := range []Boundary{Pocock, OBrienFleming} {
 		for _, number := range []int{1, 5} {
 			for _, truth := range []float64{0, 0.6, 1.2} {
@@ -87,7 +83,10 @@ func TestAdjustedIntervalsCover(t *testing.T) {
 
 // The corrected estimate is near the true difference on average. The mean of a study that may end early is not.
 func TestEstimate(t *testing.T) {
-	studies := manyStudies(200)
+	studies := 200
+	if os.Getenv("NIGHTLY") != "" {
+		studies = 5000
+	}
 	for _, b := range []Boundary{Pocock, OBrienFleming} {
 		for _, truth := range []float64{0.3, 0.6, 1.2} {
 			var mean, corrected, early, earlyCorrected, n float64
