@@ -62,7 +62,7 @@ func unlike() map[string]func(r *rand.Rand) float64 {
 // The documented limit of both p: no test sees a value that no seed has taken. If one arm alone finds a rule with 4 of 5
 // seeds, 0.8ⁿ of the studies of n seeds see nothing else. If arm and baseline may be exchanged, sign flips keep Level.
 func TestUnlikeDifferences(t *testing.T) {
-	studies := 300
+	studies := 80
 	if os.Getenv("NIGHTLY") != "" {
 		studies = 5000
 	}

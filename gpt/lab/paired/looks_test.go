@@ -46,7 +46,7 @@ func ended(t *testing.T, studies, number int, plan Plan, truth float64, f func(s
 // The adjusted intervals of all arms cover the true difference at once in 95 % of the studies, wherever they end, and
 // leave out 0 if and only if there is a verdict. The interval of a comparison alone covers less after early looks.
 func TestAdjustedIntervalsCover(t *testing.T) {
-	studies := 60
+	studies := 40
 	if os.Getenv("NIGHTLY") != "" {
 		studies = 1500
 	}
