@@ -292,7 +292,7 @@ func (r *row) notes() (list []string) {
 		list = append(list, fmt.Sprintf("estimate %+.4f without the bias of early looks", d.Estimate))
 	}
 	if r.More != 0 {
-		list = append(list, fmt.Sprintf("%+.3g %% parameters", 100*r.More))
+		list = append(list, strings.Replace(fmt.Sprintf("%+.3g %% parameters", 100*r.More), "-", "−", 1))
 	}
 	if r.Setting != "" {
 		list = append(list, r.setting())

@@ -21,7 +21,8 @@ func TestBrowserStudy(t *testing.T) {
 			r := object{"arm": arm, "seeds": 3, "parameters": 1000 - i, "loss": 2 + float64(i)/10, "se": 0.01, "ms_per_step": 5 - i,
 				"seconds": 2, "bits_per_byte": 3, "measures": object{"memory": 12}, "curve": []object{{"Step": 10, "Mean": 3, "SD": 0.1}, {"Step": 20, "Mean": 2, "SD": 0.2}}}
 			if i > 0 {
-				r["difference"] = object{"mean": 0.1, "low": -0.1, "high": 0.3, "p_holm": 0.01, "p_sign_flip": 0.25, "verdict": "worse"}
+				r["difference"] = object{"mean": 0.1, "low": -0.1, "high": 0.3, "p_holm": 0.01, "p_sign_flip": 0.25, "verdict": "worse (provisional)", "provisional": true,
+					"estimate": 0.08, "doubt": "few values"}
 			}
 			if i == 3 {
 				r["seeds"], r["diverged"], r["curve"] = 0, 3, nil
@@ -40,7 +41,7 @@ func TestBrowserStudy(t *testing.T) {
 	b.wait(`document.querySelector("h1").textContent`, "a <b>study</b>")
 	b.wait(`document.getElementById("says").textContent`, "baseline; memory 12")
 	b.press("Tab", "Tab", "ArrowDown")
-	b.wait(`document.getElementById("says").textContent`, "norm=<i>rmsnorm</i>; worse; memory 12")
+	b.wait(`document.getElementById("says").textContent`, "norm=<i>rmsnorm</i>; worse (provisional); few values, so sign flips decide; estimate +0.0800 without the bias of early looks; memory 12")
 	b.wait(`document.querySelector("#pareto .bold").textContent`, "norm=<i>rmsnorm</i>")
 	b.press("End")
 	b.wait(`document.getElementById("says").textContent`, "block=post; 3 seeds diverged; memory 12")
@@ -51,17 +52,35 @@ func TestBrowserStudy(t *testing.T) {
 	b.press("Tab", "ArrowRight")
 	b.wait(`document.querySelector("#pareto figcaption").textContent`, "loss against parameters")
 	for what, want := range map[string]string{
-		`document.querySelectorAll("#forest circle").length`:          "2",
-		`document.querySelectorAll("#pareto circle").length`:          "3",
-		`document.querySelectorAll("#curves polygon").length`:         "4",
-		`document.querySelector("#matrix tr:last-child").textContent`: "block=postdivergeddiverged",
+		`document.querySelectorAll("#forest circle").length`:                                         "2",
+		`document.querySelectorAll("#pareto circle").length`:                                         "3",
+		`document.querySelectorAll("#curves polygon").length`:                                        "4",
+		`document.querySelector("#arms tr:nth-child(2) th").textContent`:                             "norm=<i>rmsnorm</i>worse (provisional)",
+		`document.querySelector("#arms tr:nth-child(2) td").textContent`:                             "+0.1000 (−0.1000 to +0.3000)",
+		`document.querySelector("#forest circle").getAttribute("fill")`:                              "var(--card)",
+		`document.getElementById("drawn").textContent`:                                               "All arms are drawn.",
+		`document.querySelector(".interval").textContent`:                                            "adjusted as the verdicts are, for all arms and looks",
+		`document.getElementById("names").textContent`:                                               "baselinenorm=<i>rmsnorm</i>attention=linearblock=post",
+		`[...document.querySelectorAll("#pareto svg circle ~ text")].map(e => e.textContent).join()`: "1,2,3",
+		`document.querySelector("#matrix tr:last-child").textContent`:                                "block=postdivergeddiverged",
 	} {
 		if got := b.ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
-	for _, width := range []int{1400, 400} {
+	for _, width := range []int{1400, 1200, 420} {
 		b.show(width, 800, "dark")
+		// The verdicts are in the window without scrolling, and so are the differences.
+		out := b.ask(`[...document.querySelectorAll("#arms th span, #arms td:nth-child(2)")].filter(e =>
+			e.textContent && e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join("; ")`)
+		if out != "" {
+			t.Errorf("%d pixels: outside of the window: %s", width, out)
+		}
+		small := b.ask(`[...document.querySelectorAll("#forest text, #curves text, #pareto text")].filter(e =>
+			e.getBoundingClientRect().height < 11).map(e => e.textContent).join("; ")`)
+		if small != "" {
+			t.Errorf("%d pixels: too small to read: %s", width, small)
+		}
 		if faults := b.faults(); faults != "" {
 			t.Errorf("%d pixels:\n%s", width, faults)
 		}
