@@ -50,8 +50,8 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	if err != nil {
 		return nil, errors.WithMessage(err, "adapter")
 	}
-	c, layout := m.Config, m.layout()
-	c.Adapters = Adapters{LoraR: 1, LoraAlpha: list[0].folder.Scale(), LoraScale: "alpha"}
+	c, layout := m.Config, m.Config.layout()
+	c.Adapters = Adapters{LoraR: 1, LoraAlpha: list[0].folder.Scale(), LoraScale: "alpha", LoraFused: true}
 	for _, a := range list {
 		targets, err := a.folder.LoRATargets(o.linears, layout)
 		if err != nil {
@@ -114,7 +114,7 @@ func (m *Model) use(a *Adapter, sign float64) error {
 		if a.empty() {
 			return errors.New("adapter: got an empty one, want one from OpenAdapter")
 		}
-		list, err := a.folder.Pairs(peft.Group(m.adapters, m.layout()), m.Config.LoraR)
+		list, err := a.folder.Pairs(peft.Group(m.adapters, m.Config.layout()), m.Config.LoraR)
 		if err != nil {
 			return err
 		}
@@ -162,8 +162,8 @@ func (m *Model) looseAdapters() error {
 
 // SaveAdapter writes the model's adapters as a PEFT folder. If dir exists, it must be an empty directory. base is the
 // name that the folder gives to the base model, such as openai-community/gpt2. If several of our adapters belong to one
-// matrix of the family, like those of q, k and v for GPT-2's c_attn, the folder has their ranks one after another,
-// which is exactly the same function.
+// matrix of the family, like those of q, k and v for GPT-2's c_attn without LoraFused, the folder has their ranks one
+// after another, which is exactly the same function.
 func (m *Model) SaveAdapter(dir, base string) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (m *Model) SaveAdapter(dir, base string) error {
 	if err != nil {
 		return errors.WithMessage(err, "adapter")
 	}
-	layout := m.layout()
+	layout := m.Config.layout()
 	c := peft.Config{Base: base, Targets: peft.TargetModules(m.Config.LoraTargets, o.linears, layout)}
 	var matrices []peft.Matrix
 	err = m.reading(func() (err error) {
@@ -192,9 +192,8 @@ func (m *Model) SaveAdapter(dir, base string) error {
 	return peft.Write(dir, c, matrices)
 }
 
-// layout returns the layout of the model's family, or of GPT-2's if the model belongs to no family.
-func (m *Model) layout() published.Layout {
-	c := m.Config
+// layout returns the layout of the network's family, or of GPT-2's if the network belongs to no family.
+func (c Config) layout() published.Layout {
 	c.Adapters = Adapters{}
 	f, _, err := c.Resolved().family()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,31 +96,47 @@ func using(t testing.TB, m *Model, a *Adapter) []float64 {
 	return logitsAfter(t, m)
 }
 
-// An adapter that is saved and opened computes the same bits on the base, with the same rank, and is saved again as the
-// same bytes. The same holds for an untrained adapter.
+// An adapter that is saved and opened computes the same bits on the base, and is saved again as the same bytes. It has
+// the rank of the model if queries, keys and values have one adapter together, and three times that rank if each has
+// one. The same holds for an untrained adapter.
 func TestAdapterRoundTrip(t *testing.T) {
-	tuned := scrambled(t, lora(2, 3))
-	want := logitsAfter(t, tuned)
-	a := adapterFolder(t, tuned)
-	with := adapted(t, scrambled(t, tiny()), a)
-	base := logitsAfter(t, with)
-	if diff := cmp.Diff(logitsAfter(t, scrambled(t, tiny())), base); diff != "" {
-		t.Errorf("before an adapter is used: -base +got:\n%s", diff)
+	for _, fused := range []bool{true, false} {
+		c, rank := lora(2, 3, "c_attn", "mlp.c_fc"), 2
+		if c.LoraFused = fused; !fused {
+			rank = 6
+		}
+		tuned := scrambled(t, c)
+		want := logitsAfter(t, tuned)
+		a := adapterFolder(t, tuned)
+		with := adapted(t, scrambled(t, tiny()), a)
+		base := logitsAfter(t, with)
+		if diff := cmp.Diff(logitsAfter(t, scrambled(t, tiny())), base); diff != "" {
+			t.Errorf("before an adapter is used: -base +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(want, using(t, with, a)); diff != "" || a.Base != "somebody/base" || cmp.Equal(want, base) {
+			t.Errorf("fused %t, base %s, -tuned +got:\n%s", fused, a.Base, diff)
+		}
+		if got := a.folder; with.Config.LoraR != rank || got.Rank != rank || got.Alpha != 1.5*float64(rank) {
+			t.Errorf("fused %t: got a rank of %d, %d in the folder with alpha %v, want %d", fused, with.Config.LoraR, got.Rank, got.Alpha, rank)
+		}
+		for _, m := range matricesOf(t, a) {
+			if out := 2*2*5 + 2*7; strings.HasSuffix(m.Name, "c_attn") && (len(m.A) != rank*16 || len(m.B) != rank*out) {
+				t.Errorf("fused %t: %s: got %d and %d numbers, want %d rows of 16 and %d columns of %d", fused, m.Name, len(m.A), len(m.B), rank, rank, out)
+			}
+			if fused && slices.Contains(m.B, 0) {
+				t.Errorf("%s: B has zeros, though the model's adapter has none", m.Name)
+			}
+		}
+		if diff := cmp.Diff(matricesOf(t, a), matricesOf(t, adapterFolder(t, with))); diff != "" {
+			t.Errorf("fused %t, saved again: -want +got:\n%s", fused, diff)
+		}
 	}
-	if diff := cmp.Diff(want, using(t, with, a)); diff != "" || a.Base != "somebody/base" || cmp.Equal(want, base) {
-		t.Errorf("base %s, -tuned +got:\n%s", a.Base, diff)
-	}
-	if with.Config.LoraR != 2 || a.folder.Rank != 6 || a.folder.Alpha != 9 {
-		t.Errorf("got a rank of %d, %d in the folder with alpha %v, want 2, 6 and 9", with.Config.LoraR, a.folder.Rank, a.folder.Alpha)
-	}
-	if diff := cmp.Diff(matricesOf(t, a), matricesOf(t, adapterFolder(t, with))); diff != "" {
-		t.Errorf("saved again: -want +got:\n%s", diff)
-	}
+	base := logitsAfter(t, scrambled(t, tiny()))
 	empty := scrambled(t, lora(2, 3, "c_attn"))
 	if err := empty.Use(nil); err != nil {
 		t.Fatal(err)
 	}
-	with = adapted(t, scrambled(t, tiny()), adapterFolder(t, empty))
+	with := adapted(t, scrambled(t, tiny()), adapterFolder(t, empty))
 	if got := using(t, with, adapterFolder(t, empty)); !cmp.Equal(got, base) || with.Config.LoraR != 6 {
 		t.Errorf("an untrained adapter of rank %d: the base is another", with.Config.LoraR)
 	}

@@ -51,6 +51,9 @@ type Adapters struct {
 	LoraAlpha   float64  // α; by default r
 	LoraTargets []string // endings of the adapted layers' names; by default all layers that have a weight
 	LoraScale   string   // "alpha/r", default (Hu et al. 2021), "alpha" (paper, equation 43), "alpha/sqrt(r)" (rsLoRA)
+	// LoraFused gives queries, keys and values one adapter together if the files of the network's family have one
+	// matrix for them, like GPT-2's c_attn: then SaveAdapter writes the rank r. Otherwise each of them has an adapter.
+	LoraFused bool
 }
 
 // Configure sets the switches of a graph before a network is built on it, as [train.Configure] does: kernels, their
@@ -160,5 +163,8 @@ func (a *Adapters) fields() field.List {
 			"comma-separated endings of the adapted layers' names, such as c_attn,lm_head; empty is all"),
 		field.New("lora_scale", &a.LoraScale, field.OneOf("alpha/r", "alpha", "alpha/sqrt(r)"),
 			"factor on a LoRA adapter: alpha/r, alpha, alpha/sqrt(r)"),
+		field.New("lora_fused", &a.LoraFused, field.Any(),
+			"one LoRA adapter for queries, keys and values if the model's files have one matrix for them").
+			Optional("false"),
 	}
 }

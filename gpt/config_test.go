@@ -51,7 +51,7 @@ func unusual() Config {
 }
 
 func TestConfigJSONRoundTrip(t *testing.T) {
-	for _, want := range []Config{Shakespeare(), Modern(), Baby(), Paper(), GPT2(), unusual()} {
+	for _, want := range []Config{Shakespeare(), Modern(), LLaMA(), Baby(), Paper(), GPT2(), unusual()} {
 		var b bytes.Buffer
 		if err := WriteConfig(&b, want); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	}
 	odd.RopeLocalBaseFreq = 99
 	odd.NumExperts, odd.NumExpertsPerTok, odd.NSharedExperts, odd.NormTopKProb, odd.RouterAuxLossCoef = 5, 3, 1, true, 0.5
-	odd.RouterBiasUpdateRate = 0.01
+	odd.RouterBiasUpdateRate, odd.LoraFused = 0.01, true
 	odd.ScoringFunc = "sigmoid"
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()

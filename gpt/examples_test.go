@@ -484,7 +484,7 @@ func ExampleModel_Use() {
 	check(err)
 	defer os.RemoveAll(dir)
 
-	c.LoraR, c.LoraAlpha, c.LoraTargets = 4, 8, []string{"c_attn"}
+	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraFused = 4, 8, []string{"c_attn"}, true
 	tuned, err := gpt.New(graph.New(graph.Float32, 1), c, 1) // by FineTune, and trained
 	check(err)
 	check(tuned.SaveAdapter(dir+"/of-mine", "my/base"))
@@ -527,6 +527,16 @@ func ExampleModern() {
 	parameters, _ := c.Count()
 	fmt.Println(c.Position, c.Norm, c.MLP, c.ShortConv, c.Optimizer, parameters)
 	// Output: rope rmsnorm swiglu canon_ac muon 804096
+}
+
+// A LLaMA of the same size is exported to Hugging Face's form and to GGUF files.
+func ExampleLLaMA() {
+	c := gpt.LLaMA()
+	c.VocabSize = 65
+	parameters, _ := c.Count()
+	family, err := c.Family()
+	fmt.Println(parameters, family, err)
+	// Output: 812288 llama <nil>
 }
 
 // A mixture of eight experts has the work of two, and the parameters of eight.

@@ -196,6 +196,9 @@ func readSource(data []byte, own parts.Registry) (s source, err error) {
 	if err := s.family.Read(data, s.networkFields(), s.known().Activations); err != nil {
 		return source{}, err
 	}
+	if s.Head == "linear" && s.Bias && !s.family.HeadBias {
+		s.Head = unbiasedHead
+	}
 	return s, nil
 }
 

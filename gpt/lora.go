@@ -27,19 +27,36 @@ func (a Adapters) adapts(layer string) bool {
 	})
 }
 
-// affine returns a builder of matrices that adds adapters as a describes, and calls collect with each.
-func (a Adapters) affine(collect func(*nn.LoRA)) nn.Affine {
-	if a.LoraR == 0 {
+// affine returns a builder of matrices that adds adapters as c describes, and calls collect with each.
+func (c Config) affine(collect func(*nn.LoRA)) nn.Affine {
+	if c.LoraR == 0 {
 		return nn.NewLinear
 	}
+	a, fused := c.Adapters, c.fused()
 	adapted := nn.NewLoRA(a.adapts, a.LoraR, a.scale())
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
+		if a.adapts(s.Path()) && fused(s.Path()) {
+			columns := 0
+			for _, n := range out {
+				columns += n
+			}
+			out = []int{columns}
+		}
 		l := adapted(s, in, out, bias, init)
 		if lora, ok := l.(*nn.LoRA); ok {
 			collect(lora)
 		}
 		return l
 	}
+}
+
+// fused reports whether a matrix has one adapter for all its blocks of columns.
+func (c Config) fused() func(matrix string) bool {
+	if !c.LoraFused {
+		return func(string) bool { return false }
+	}
+	layout := c.layout()
+	return func(matrix string) bool { return len(layout.Modules(matrix)) == 1 }
 }
 
 // adapt is like affine, for the matrices that user-defined layers declare in the blocks.

@@ -153,7 +153,7 @@ func (n *stack) heads(tokens graph.Expr) (logits graph.Expr, future []graph.Expr
 // affine returns the builder of matrices with the factors of the parametrization: on the queries and on the initial
 // values of the hidden matrices, whose names it passes to hidden.
 func (p plan) affine(collect func(*nn.LoRA), hidden func(name string)) nn.Affine {
-	affine, factor := p.Adapters.affine(collect), p.factors.Hidden
+	affine, factor := p.Config.affine(collect), p.factors.Hidden
 	build := func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
 		if !inBlock(s.Path()) {
 			return affine(s, in, out, bias, init)

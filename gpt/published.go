@@ -2,7 +2,9 @@ package gpt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -94,7 +96,7 @@ func (c Config) translated(f published.Family) (t translation, err error) {
 }
 
 // Family returns the model_type, such as gpt2 or llama, under which Export writes a network like c. If there is none,
-// the error names, for each family, the first field that it has no key for.
+// the error names the family that differs in the fewest fields, and these fields.
 func (c Config) Family() (modelType string, err error) {
 	if err := c.ValidateModel(); err != nil {
 		return "", err
@@ -105,33 +107,65 @@ func (c Config) Family() (modelType string, err error) {
 
 // family returns the family of c, which must be resolved, and its config.json.
 func (c Config) family() (published.Family, field.List, error) {
-	var reasons []string
+	var nearest misfit
 	for _, f := range published.Families() {
-		file, err := c.in(f)
-		if err == nil {
+		file, differ, err := c.in(f)
+		switch {
+		case err != nil: // a setting that it needs is missing
+			continue
+		case len(differ) == 0:
 			return f, file, nil
+		case nearest.differ == nil || len(differ) < len(nearest.differ):
+			nearest = misfit{"the network is of no published family; the nearest is " + f.ModelType + ":", differ}
 		}
-		reasons = append(reasons, f.ModelType+": "+err.Error())
 	}
-	return published.Family{}, nil, errors.Errorf("the network is of no published family: %s",
-		strings.Join(reasons, "; "))
+	return published.Family{}, nil, nearest
 }
 
-// in returns c's config.json in a family, or an error that names the first field that the family cannot express.
-func (c Config) in(f published.Family) (field.List, error) {
+// in returns c's config.json in a family, and the fields that the family cannot express.
+func (c Config) in(f published.Family) (file field.List, differ []difference, err error) {
 	t, err := c.translated(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if f.Biases { // those that the network lacks are 0
-		t.differ = t.differ.Without("bias")
-	}
+	o, _ := c.planned().outline()
+	biased := !f.HeadBias && slices.Contains(o.names, "lm_head.bias")
+	isOPT := c.Activation == "relu" // of a GPT-2's form with a head without a bias
 	for _, got := range t.differ {
 		want, _ := t.want.Find(got.Name)
-		return nil, errors.Errorf("%s: got %s, want %s", got.Name, field.Clip(got.String()), want)
+		switch {
+		case got.Name == "bias" && f.Biases: // those that the network lacks are 0
+		case !isOPT && got.Name == "head" && got.String() == unbiasedHead && want.String() == "linear": // the same
+		default:
+			differ = append(differ, difference{got.Name, got.String(), want.String()})
+		}
 	}
-	if o, _ := c.planned().outline(); !f.HeadBias && slices.Contains(o.names, "lm_head.bias") {
-		return nil, errors.Errorf("head: got %s, which has a bias, want tied", c.Head)
+	if biased {
+		differ = append(differ, difference{"head", c.Head, unbiasedHead})
 	}
-	return t.file, nil
+	return t.file, differ, nil
+}
+
+// unbiasedHead is the head of the families whose files have no bias of the head, if it is not tied.
+const unbiasedHead = "linear_no_bias"
+
+// difference is a field in which a network differs from those of a family or of a kind of files.
+type difference struct{ name, got, want string }
+
+// misfit is the error of a network that a family, or a kind of files, cannot express.
+type misfit struct {
+	what   string
+	differ []difference
+}
+
+// Error returns a line for each field, and the flags with which a network fits.
+func (m misfit) Error() string {
+	var b strings.Builder
+	b.WriteString(m.what)
+	var flags string
+	for _, d := range m.differ {
+		fmt.Fprintf(&b, "\n  %s: got %s, want %s", d.name, field.Clip(d.got), d.want)
+		flags += " -" + d.name + " " + cmp.Or(d.want, `""`)
+	}
+	return b.String() + "\na model that is trained with" + flags + " can be exported"
 }

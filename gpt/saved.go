@@ -55,7 +55,7 @@ func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
 
 // tokenizerOf returns the tokenizer of a checkpoint in a form that text.Open reads, and the name of its file.
 func tokenizerOf(cp *checkpoint.Checkpoint) (name string, data []byte, err error) {
-	for _, name := range []string{tokenizerFile, charactersFile, vocabularyFile} {
+	for _, name := range []string{charactersFile, tokenizerFile, vocabularyFile} {
 		if data, err = cp.File(name); !errors.Is(err, fs.ErrNotExist) {
 			return name, data, err
 		}
@@ -96,6 +96,30 @@ func tokenizerFileOf(tok text.Tokenizer) checkpoint.File {
 		return checkpoint.File{Name: charactersFile, Write: train.WriteJSON(tok)}
 	}
 	return checkpoint.File{Name: vocabularyFile, Write: train.WriteJSON(tok)}
+}
+
+// writeCharacters returns the tokenizer.json with which Hugging Face's programs encode a text into its characters: byte
+// pairs without merges, over characters. They leave out a character that is not in the vocabulary.
+func writeCharacters(tok *text.Characters) func(io.Writer) error {
+	return func(w io.Writer) error {
+		vocab := map[string]int{}
+		for id := range tok.Size() {
+			character, err := tok.Decode([]int{id})
+			if err != nil {
+				return err
+			}
+			vocab[character] = id
+		}
+		object := map[string]any{
+			"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": []any{},
+			"normalizer": nil, "pre_tokenizer": nil, "post_processor": nil, "decoder": map[string]any{"type": "Fuse"},
+			"model": map[string]any{
+				"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil,
+				"end_of_word_suffix": nil, "fuse_unk": false, "byte_fallback": false, "vocab": vocab, "merges": []any{},
+			},
+		}
+		return train.WriteJSON(object)(w)
+	}
 }
 
 // Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when their files are
@@ -355,7 +379,7 @@ func (c Config) onNetwork(n Network) Config {
 
 // sameNetwork returns an error that names every field of the network in which c differs, except dropout and adapters.
 func (c Config) sameNetwork(saved Config) error {
-	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
+	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale", "lora_fused"}
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
 }

@@ -59,7 +59,7 @@ func TestTuningNumbers(t *testing.T) {
 	if diff := cmp.Diff(want, full); diff != "" {
 		t.Errorf("full: -want +got:\n%s", diff)
 	}
-	want.LearningRate, want.WeightDecay, want.LoraR, want.LoraAlpha = 3e-4, 0, 8, 16
+	want.LearningRate, want.WeightDecay, want.LoraR, want.LoraAlpha, want.LoraFused = 3e-4, 0, 8, 16, true
 	if diff := cmp.Diff(want, low); diff != "" {
 		t.Errorf("LoRA: -want +got:\n%s", diff)
 	}
@@ -195,7 +195,7 @@ func TestPresetsByName(t *testing.T) {
 		}
 	}
 	_, err := PresetOf("Stories-15m")
-	mustContain(t, err, "preset: got Stories-15m, want one of shakespeare, modern, baby", "did you mean stories15m?")
+	mustContain(t, err, "preset: got Stories-15m, want one of shakespeare, modern, llama, baby", "did you mean stories15m?")
 }
 
 // The presets are the published recipes, number by number, each written as its differences from the first.
@@ -217,6 +217,7 @@ func TestPresets(t *testing.T) {
 	}{
 		{"Shakespeare", Shakespeare(), `{}`},
 		{"Modern", Modern(), `{"position":"rope","norm":"rmsnorm","mlp":"swiglu","activation":"","n_inner":344,"short_conv":"canon_ac","optimizer":"muon","learning_rate":0.004}`},
+		{"LLaMA", LLaMA(), `{"position":"rope","norm":"rmsnorm","mlp":"swiglu","activation":"","n_inner":352,"optimizer":"muon","learning_rate":0.004}`},
 		{"Baby", Baby(), `{"block_size":256,"n_layer":6,"n_head":6,"n_embd":384,"window":64,"dropout":0.2,"batch_size":64,
 			"max_iters":5000,"lr_decay_iters":5000,"eval_iters":200,"log_interval":10}`},
 		{"GPT2", GPT2(), `{"n_layer":12,"activation":"gelu_tanh",` + gpt2 + `}`},

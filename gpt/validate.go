@@ -288,6 +288,8 @@ func (a Adapters) check(o outline) error {
 		case len(a.LoraTargets) > 0:
 			return errors.Errorf("lora_targets: got %s, want none while lora_r is 0",
 				field.Clip(strings.Join(a.LoraTargets, ",")))
+		case a.LoraFused:
+			return errors.New("lora_fused: got true, want false while lora_r is 0")
 		}
 		return nil
 	}

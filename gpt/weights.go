@@ -2,12 +2,14 @@ package gpt
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"io/fs"
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	disk "github.com/pedestrian-ml/pedestrian/internal/file"
@@ -227,14 +230,25 @@ func (c Config) heads() published.Heads {
 // Export writes the model as the folder of a published GPT-2, LLaMA or another of published.Families, the first that it
 // is, which other programs and Open can read. If dir exists, it must be an empty directory. dtype is the type of the
 // numbers in the file, safetensors.F32 or safetensors.BF16. tok may be nil; other programs can read it only if it is a
-// tokenizer of byte pairs. If no family can express the model, the error names the first such field for each family. A
-// model with adapters is an error, too: use Merge and export the model that Plain returns. The template, which is
-// optional, is that of LoadTemplate: its tokens at the beginning and end of texts, and its template of conversations,
-// are written as well.
+// tokenizer of byte pairs or of characters. If no family can express the model, the error names the nearest one, and
+// the fields in which they differ. A model with adapters is an error, too: use Merge and export the model that Plain
+// returns. The template, which is optional, is that of LoadTemplate: its tokens at the beginning and end of texts, and
+// its template of conversations, are written as well.
 //
 // If dir ends in .gguf, Export writes a GGUF file of that name, which must not exist. Then dtype is the type of its
-// matrices, F32, F16, BF16, Q8_0 or Q4_0; vectors, learned positions and routers are F32.
+// matrices, F32, F16, BF16, Q8_0 or Q4_0. Vectors, learned positions and routers are F32, and matrices whose rows do
+// not fill the blocks of 32 numbers of Q8_0 and Q4_0 are F16.
 func (m *Model) Export(dir string, tok text.Tokenizer, dtype string, template ...text.Template) error {
+	return m.ExportContext(context.Background(), dir, tok, dtype, template...)
+}
+
+// ExportContext is Export that stops when ctx ends, and then leaves nothing behind. The error is the cause of ctx.
+func (m *Model) ExportContext(
+	ctx context.Context, dir string, tok text.Tokenizer, dtype string, template ...text.Template,
+) error {
+	if ctx == nil {
+		return errors.New("export: got no context (nil)")
+	}
 	if err := m.loose(); err != nil {
 		return err
 	}
@@ -262,7 +276,7 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string, template ..
 	}
 	layout := source{Config: m.Config, family: family}.layout()
 	if strings.HasSuffix(dir, ".gguf") {
-		return errors.Wrap(m.exportGGUF(dir, tok, of, layout, keys, t), "export")
+		return errors.Wrap(m.exportGGUF(ctx, dir, tok, of, layout, keys, t), "export")
 	}
 	keys["torch_dtype"] = map[string]string{safetensors.F32: "float32", safetensors.BF16: "bfloat16"}[dtype]
 	ends := endsOf(tok, t)
@@ -271,7 +285,8 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string, template ..
 	list := []checkpoint.File{
 		{Name: train.WeightsFile, Write: func(w io.Writer) error {
 			return m.reading(func() error {
-				return train.WriteTensors(w, layout.Export(m.Params()), map[string]string{"format": "pt"}, dtype)
+				tensors, metadata := layout.Export(m.Params()), map[string]string{"format": "pt"}
+				return train.WriteTensors(until{ctx, w}, tensors, metadata, dtype)
 			})
 		}},
 		{Name: configFile, Write: train.WriteJSON(keys)},
@@ -280,7 +295,10 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string, template ..
 	if tok != nil {
 		file := tokenizerFileOf(tok)
 		list = append(list, file)
-		if file.Name == tokenizerFile {
+		if c, ok := tok.(*text.Characters); ok { // Open reads the other file
+			list = append(list, checkpoint.File{Name: tokenizerFile, Write: writeCharacters(c)})
+		}
+		if list[len(list)-1].Name == tokenizerFile {
 			about := map[string]any{
 				"model_max_length": m.Config.BlockSize,
 				"tokenizer_class":  "PreTrainedTokenizerFast",
@@ -322,7 +340,8 @@ func specialOf(tok text.Tokenizer, name string) (id int, ok bool) {
 
 // exportGGUF writes the model as a GGUF file with matrices of the given type.
 func (m *Model) exportGGUF(
-	path string, tok text.Tokenizer, of gguf.Type, layout published.Layout, keys map[string]any, t text.Template,
+	ctx context.Context, path string, tok text.Tokenizer, of gguf.Type, layout published.Layout, keys map[string]any,
+	t text.Template,
 ) error {
 	maps.Copy(keys, endsOf(tok, t))
 	file := gguf.Model{Type: of, Begin: t.Begin != "", Chat: t.Chat}
@@ -333,6 +352,10 @@ func (m *Model) exportGGUF(
 	var err error
 	if file.Config, err = json.Marshal(keys); err != nil {
 		return errors.WithStack(err)
+	}
+	if _, ok := tok.(*bpe.Tokenizer); tok != nil && !ok {
+		return errors.New("tokenizer: a GGUF file holds one of byte pairs, got another kind;" +
+			" a model that is trained with -tokenizer bpe can be exported")
 	}
 	if tok != nil {
 		if file.Tokenizer, err = tok.MarshalJSON(); err != nil {
@@ -352,11 +375,28 @@ func (m *Model) exportGGUF(
 		if err := m.sameIn(file, layout.Family); err != nil {
 			return err
 		}
-		return disk.Replace(path, file.Write)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		return disk.Replace(path, func(w io.Writer) error { return file.Write(until{ctx, w}) })
 	})
 }
 
-// sameIn returns an error that names a field of the network that the file does not express.
+// until is a writer whose Write fails when its context ends.
+type until struct {
+	ctx context.Context
+	io.Writer
+}
+
+// Write writes p, unless the context has ended.
+func (u until) Write(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.Writer.Write(p)
+}
+
+// sameIn returns an error that names the fields of the network that the file does not express.
 func (m *Model) sameIn(file gguf.Model, f published.Family) error {
 	data, err := file.Reread()
 	if err != nil {
@@ -369,9 +409,23 @@ func (m *Model) sameIn(file gguf.Model, f published.Family) error {
 	if f.Biases { // those that the network lacks are 0
 		read.Bias = m.Config.Bias
 	}
-	fields := m.Config.networkFields().Without("dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale")
-	saved := read.Config.Resolved()
-	return fields.Diff("GGUF", saved.networkFields())
+	if read.Head != "tied" && m.Config.Head != "tied" { // that of the network has no bias in any family
+		read.Head = m.Config.Head
+	}
+	read.Config = read.Config.Resolved()
+	saved := read.networkFields()
+	no := misfit{what: "a GGUF file of a " + f.ModelType + " has no such network:"}
+	for _, got := range m.Config.networkFields().Without(
+		"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale", "lora_fused",
+	) {
+		if want, _ := saved.Find(got.Name); got.String() != want.String() {
+			no.differ = append(no.differ, difference{got.Name, got.String(), want.String()})
+		}
+	}
+	if no.differ != nil {
+		return no
+	}
+	return nil
 }
 
 // Files returns a checkpoint of the model alone, which LoadModel and programs that read Hugging Face's files can load.

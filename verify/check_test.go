@@ -44,6 +44,7 @@ func llama(c *gpt.Config) {
 
 func everything(c *gpt.Config) {
 	c.Block, c.Activation, c.Dropout, c.LoraR, c.LoraAlpha, c.LoraScale = "post", "gelu_tanh", 0.2, 3, 2, "alpha"
+	c.LoraFused = true
 }
 
 // Every gradient of a model agrees with four others, for each property alone and for many at once. For the generic

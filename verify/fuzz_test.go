@@ -97,6 +97,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	}
 	if s.rank%3 > 0 {
 		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r", "alpha/sqrt(r)"}[s.rank/86]
+		c.LoraFused = c.LoraR > 0 && s.rank%2 > 0
 		if flag(2) {
 			c.LoraAlpha = 1.5
 		}

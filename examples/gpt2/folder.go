@@ -1,17 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
@@ -26,7 +29,7 @@ func openAt(dir string, blockSize int) (*gpt.Model, text.Tokenizer, error) {
 }
 
 // convert writes the model, with its adapter merged, to another file or folder.
-func convert(o options, stdout, stderr io.Writer) error {
+func convert(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	s, err := o.source(stderr)
 	if err != nil {
 		return err
@@ -36,11 +39,42 @@ func convert(o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := m.Export(o.export, s.tok, o.dtype, s.template); err != nil {
+	if err := m.ExportContext(ctx, o.export, s.tok, o.dtype, s.template); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "saved %s to %s, with matrices of %s\n", o.model, o.export, o.dtype)
-	return err
+	odd, err := oddMatrices(o.export, o.dtype)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "saved %s to %s, with matrices of %s%s\n", o.model, o.export, o.dtype, odd)
+	tokenizer := filepath.Join(o.export, "tokenizer.json")
+	if _, err := os.Stat(tokenizer); err != nil && !strings.HasSuffix(o.export, ".gguf") {
+		fmt.Fprintf(stdout, "without %s, which other programs read: there is none for this kind of tokenizer\n",
+			tokenizer)
+	}
+	return nil
+}
+
+// oddMatrices says which matrices of a GGUF file are F16 because their rows do not fill the blocks of its type.
+func oddMatrices(path, dtype string) (string, error) {
+	if !strings.HasSuffix(path, ".gguf") || !strings.HasPrefix(dtype, "Q") {
+		return "", nil
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, t := range f.Tensors {
+		if t.Type == gguf.F16 {
+			names = append(names, t.Name)
+		}
+	}
+	if names == nil {
+		return "", nil
+	}
+	return fmt.Sprintf("; %d matrices, such as %s, are F16, because %s packs blocks of 32 numbers",
+		len(names), names[0], dtype), nil
 }
 
 // exportable returns an error if no published family has such a network. It is called before a training, not after it.
@@ -65,7 +99,6 @@ func save(m *gpt.Model, tok text.Tokenizer, dir string, t text.Template) error {
 // random returns a small GPT-2 with random weights, as base.Random does.
 func random(outDir string, stderr io.Writer) (string, error) {
 	c := small()
-	c.Activation = "gelu_tanh"
 	c.NLayer, c.NEmbd, c.BlockSize = 2, 64, 64
 	return base.Random("random-gpt2", c, outDir, stderr, endOfText)
 }

@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case "tune", "train", "dpo", "grpo":
 		return o.begin(ctx, resumed{}, stdout, stderr)
 	case "export":
-		return convert(o, stdout, stderr)
+		return convert(ctx, o, stdout, stderr)
 	case "merge":
 		return merge(o, stdout, stderr)
 	}

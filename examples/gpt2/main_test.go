@@ -161,7 +161,7 @@ func TestPreferences(t *testing.T) {
 		pairs += `{"prompt": "the hen has a", "chosen": " nest", "rejected": " barn"}` + "\n"
 		questions += `{"prompt": "the hen has a", "answer": " nest"}` + "\n"
 	}
-	small := []string{"-model", dir, "-max_iters", "8", "-learning_rate", "0.02"}
+	small := []string{"-model", dir, "-max_iters", "8", "-learning_rate", "0.004"}
 	for _, full := range []bool{false, true} {
 		to := filepath.Join(t.TempDir(), "tuned")
 		if full {
@@ -462,7 +462,6 @@ func TestRefused(t *testing.T) {
 		"n_head: 3 heads do not divide n_embd 128":               {"-train", written(t, "abc"), "-out_dir", held, "-n_head", "3"},
 		"beta1: got 1, want a number, 0 ≤ x < 1":                 {"-train", written(t, "abc"), "-out_dir", held, "-beta1", "1"},
 		"holds config.json already":                              {"-train", written(t, "abc"), "-out_dir", held},
-		"of no published family":                                 {"-train", written(t, "abc"), "-attention", "linear", "-out_dir", none},
 		"none.txt":                                               {"-train", filepath.Join(dir, "none.txt"), "-out_dir", none},
 	} {
 		err := run(t.Context(), args, io.Discard, io.Discard)

@@ -105,6 +105,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		if err := base.Preset(o.preset, &o.config); err != nil {
 			return o, err
 		}
+		o.config.VocabSize = 0 // a preset has that of its tokenizer, and this one may be another
 	case o.full:
 		o.config = gpt.FullTuning()
 	default:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -11,22 +12,25 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
-// small returns a GPT-2 of a laptop's size: nanoGPT's recipe for characters, with GPT-2's biases.
+// small returns a GPT-2 of a laptop's size: nanoGPT's recipe for characters, with GPT-2's biases and GELU, with which
+// other programs read it.
 func small() gpt.Config {
 	c := gpt.Shakespeare()
-	c.Bias = true
+	c.Bias, c.Activation = true, "gelu_tanh"
 	return c
 }
 
 // scratch trains a model from random weights, and saves a folder.
 func scratch(ctx context.Context, o options, from resumed, stdout, stderr io.Writer) error {
+	if err := exportable(o.config); err != nil {
+		fmt.Fprintf(stderr, "the folder will be one that only this library reads: %v\n", err)
+	}
 	source, err := corpus.Open(ctx, o.train, stderr)
 	if err != nil {
 		return err
@@ -51,7 +55,7 @@ func scratch(ctx context.Context, o options, from resumed, stdout, stderr io.Wri
 	}
 	what := task{
 		files: t.Files, restore: t.Restore,
-		store: func(m *gpt.Model, dir string) error { return m.Export(dir, tok, safetensors.F32) },
+		store: func(m *gpt.Model, dir string) error { return save(m, tok, dir, text.Template{}) },
 	}
 	return onText(ctx, o, t, what, source.Name, from, stdout, stderr)
 }

@@ -91,7 +91,7 @@ func (o *options) read() error {
 		"train":  {"train", "tokenizer", "preset", "resume"},
 		"check":  {"model", "check", "data"},
 	}[o.task]
-	adapters := []string{"lora_r", "lora_alpha", "lora_targets", "lora_scale"}
+	adapters := []string{"lora_r", "lora_alpha", "lora_targets", "lora_scale", "lora_fused"}
 	switch o.task {
 	case "tune", "dpo", "grpo": // the network is the folder's
 		fields := train.Fields(&o.config.Training, &o.config.Run, nil, nil)

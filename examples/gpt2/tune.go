@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,7 +63,7 @@ func (o options) source(stderr io.Writer) (s source, err error) {
 // begin begins a training, or continues one.
 func (o options) begin(ctx context.Context, from resumed, stdout, stderr io.Writer) error {
 	if o.task == "train" {
-		if err := cmp.Or(base.Check(o.config), exportable(o.config)); err != nil {
+		if err := base.Check(o.config); err != nil {
 			return err
 		}
 	}

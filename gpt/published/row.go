@@ -92,7 +92,9 @@ func tie(tied bool) row {
 	return row{key: "tie_word_embeddings", value: tied, fields: []string{"head"}, names: headNames}
 }
 
-func headNames([]parts.Activation) []name { return []name{{"true", "tied"}, {"false", "linear"}} }
+func headNames([]parts.Activation) []name {
+	return []name{{"true", "tied"}, {"false", "linear"}, {"false", "linear_no_bias"}}
+}
 
 // activationNames returns Hugging Face's names of activations.
 func activationNames(list []parts.Activation) (names []name) {

@@ -40,12 +40,14 @@ func (at Site[T]) Linear() Linear[T] {
 	return Linear[T]{w, at.Optional("bias"), at.adapters(0, "", w.Cols)}
 }
 
-// Packed returns the linear layer for [q | k | v] with q, k and the remaining columns. Each part has its own adapter.
+// Packed returns the linear layer for [q | k | v] with q, k and the remaining columns. Each part has its own adapter,
+// or all of them have one together.
 func (at Site[T]) Packed(q, k int) Linear[T] {
 	l := Linear[T]{Weight: at.Param("weight"), Bias: at.Optional("bias")}
 	if w := l.Weight; w.Err == nil && (q < 1 || k < 1 || k >= w.Cols-q) {
 		l.Weight = failed[T]("[q | k | v] of %d, %d and more columns in (%d, %d)", q, k, w.Rows, w.Cols)
 	}
+	l.Adapters = at.adapters(0, "", l.Weight.Cols)
 	from := 0
 	for _, part := range []struct {
 		name  string

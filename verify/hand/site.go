@@ -4,7 +4,7 @@ import "fmt"
 
 // Parameters holds matrices by GPT-2's names, such as h.0.mlp.c_fc.weight (d, f) and h.0.mlp.c_fc.bias (1, f). A linear
 // layer may have an adapter named after it: h.0.mlp.c_fc.lora_d (d, r) and .lora_u (r, f). c_attn may have one for each
-// of its three blocks of columns: h.0.attn.c_attn.q.lora_d, .k., .v.
+// of its three blocks of columns, h.0.attn.c_attn.q.lora_d, .k., .v., or one for all of them.
 type Parameters[T Number] map[string]Matrix[T]
 
 // Check returns an error unless every parameter is a valid matrix.

@@ -31,7 +31,7 @@ func Network() map[string]string {
 		"rope_attention_factor": "2 " + yarn,
 		"precision":             "bf16", "frozen": "wte.*", "lora_r": "2",
 		"lora_alpha": "3 with -lora_r 2", "lora_targets": "c_attn with -lora_r 2",
-		"lora_scale": "alpha with -lora_r 2", "window": "2 with -attention window",
+		"lora_scale": "alpha with -lora_r 2", "lora_fused": "true with -lora_r 2", "window": "2 with -attention window",
 		"dilation": "3 with -attention dilated -window 2", "grad_clip": "0.01",
 		"sink_tokens":   "1 with -attention window -window 2",
 		"global_tokens": "2 with -attention bigbird -window 2",

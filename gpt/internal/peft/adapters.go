@@ -1,6 +1,7 @@
 package peft
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
@@ -9,14 +10,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Adapters describes a matrix of the model's family and our adapters for its blocks of columns. All of them have the
-// same inputs.
+// Adapters describes a matrix of the model's family and our adapters for it. All of them have the same inputs.
 type Adapters struct {
-	name  string
-	in    int
-	pairs []nn.Adapter
-	rows  []int // rows of its adapter's B, in the order of our columns; nil means one after another
-	fanIn bool  // other programs also store it as (in, out)
+	name    string
+	in, out int
+	parts   []part
+	fanIn   bool // other programs also store it as (in, out)
+	ordered bool // it is one matrix with our columns in another order
+}
+
+// part is one of our adapters for a matrix.
+type part struct {
+	nn.Adapter
+	rows []int // of the matrix's B, one for each column of u
 }
 
 // Group returns the adapters of a model's layers, grouped by the matrices of its family.
@@ -28,19 +34,42 @@ func Group(layers []*nn.LoRA, layout published.Layout) (list []Adapters) {
 			name = name[:strings.LastIndexByte(name, '.')] // c_attn.q
 		}
 		modules := layout.Modules(name)
-		for i, m := range modules {
-			s := Adapters{m.Name, first.Shape()[0], l.Adapters, nil, !m.Turned}
-			if len(modules) > 1 { // q_proj, k_proj and v_proj have one adapter each
-				s.pairs = l.Adapters[i : i+1]
-				s.rows = make([]int, len(m.Columns))
-				for row, column := range m.Columns {
-					s.rows[column-s.pairs[0].From] = row
-				}
+		for _, m := range modules {
+			i := slices.IndexFunc(list, func(s Adapters) bool { return s.name == m.Name })
+			if i < 0 {
+				i, list = len(list), append(list, Adapters{name: m.Name, in: first.Shape()[0], fanIn: !m.Turned})
 			}
-			list = append(list, s)
+			list[i].add(l.Adapters, m)
+			list[i].ordered = len(modules) == 1 && m.Columns != nil
 		}
 	}
 	return list
+}
+
+// add adds those of a layer's adapters whose columns the matrix holds.
+func (s *Adapters) add(list []nn.Adapter, m published.Module) {
+	columns := m.Columns
+	if columns == nil {
+		columns = make([]int, list[len(list)-1].To)
+		for i := range columns {
+			columns[i] = i
+		}
+	}
+	row := make(map[int]int, len(columns))
+	for i, column := range columns {
+		row[column] = m.Part*len(columns) + i
+	}
+	for _, a := range list {
+		p := part{Adapter: a}
+		for column := a.From; column < a.To; column++ {
+			if at, ok := row[column]; ok {
+				p.rows = append(p.rows, at)
+			}
+		}
+		if len(p.rows) > 0 {
+			s.parts, s.out = append(s.parts, p), s.out+len(p.rows)
+		}
+	}
 }
 
 // Collect returns the matrices of a folder that computes the same as the adapters, whose rank is r, and the rank of the
@@ -48,7 +77,7 @@ func Group(layers []*nn.LoRA, layout published.Layout) (list []Adapters) {
 // whether the base stores a matrix as (in, out).
 func Collect(list []Adapters, r int) (matrices []Matrix, rank int, fanIn bool, err error) {
 	for _, s := range list {
-		rank, fanIn = max(rank, len(s.pairs)*r), fanIn || s.fanIn
+		rank, fanIn = max(rank, len(s.parts)*r), fanIn || s.fanIn
 	}
 	for _, s := range list {
 		m, err := s.matrix(rank)
@@ -60,12 +89,12 @@ func Collect(list []Adapters, r int) (matrices []Matrix, rank int, fanIn bool, e
 	return matrices, rank, fanIn, nil
 }
 
-// matrix returns the one adapter of that rank which computes the same as the pairs. A stacks the rows of their d; B
+// matrix returns the one adapter of that rank which computes the same as the parts. A stacks the rows of their d; B
 // holds each u in the columns that match its d and in its own rows.
 func (s Adapters) matrix(rank int) (Matrix, error) {
-	m := Matrix{Name: s.name, A: make([]float32, rank*s.in), B: make([]float32, s.out()*rank)}
+	m := Matrix{Name: s.name, A: make([]float32, rank*s.in), B: make([]float32, s.out*rank)}
 	first := 0
-	for _, p := range s.pairs {
+	for _, p := range s.parts {
 		d, u := p.Down.Tensor(), p.Up.Tensor()
 		for _, t := range []struct {
 			graph.Tensor
@@ -81,21 +110,10 @@ func (s Adapters) matrix(rank int) (Matrix, error) {
 				m.A[(first+k)*s.in+row] = float32(d.At(row*r + k))
 			}
 			for col := range cols {
-				m.B[s.row(p.From-s.pairs[0].From+col)*rank+first+k] = float32(u.At(k*cols + col))
+				m.B[p.rows[col]*rank+first+k] = float32(u.At(k*cols + col))
 			}
 		}
 		first += r
 	}
 	return m, nil
-}
-
-// out returns the number of columns.
-func (s Adapters) out() int { return s.pairs[len(s.pairs)-1].To - s.pairs[0].From }
-
-// row returns the row of B for one of our columns, counted from the first.
-func (s Adapters) row(column int) int {
-	if s.rows == nil {
-		return column
-	}
-	return s.rows[column]
 }

@@ -3,6 +3,7 @@ package peft
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,6 +104,112 @@ func TestCollect(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A matrix of a family that holds several of ours has their rows in the family's order: those of GPT-NeoX's heads one
+// after another, and in Phi-3 those of both inputs of the MLP.
+func TestCollectFused(t *testing.T) {
+	layer := func(name string, out ...int) *nn.LoRA {
+		adapted := nn.NewLoRA(func(string) bool { return true }, 2, 1)
+		l := adapted(graph.New(graph.Float64, 1).Root().Sub("%s", name), inputs, out, false, graph.Const(0)).(*nn.LoRA)
+		for i, a := range l.Adapters {
+			for at := range a.Down.Tensor().Len() {
+				a.Down.Tensor().Set(at, float64(at+i+len(name))/8)
+			}
+			for at := range a.Up.Tensor().Len() {
+				a.Up.Tensor().Set(at, float64(3*at+i-len(name))/4)
+			}
+		}
+		return l
+	}
+	mlp := []*nn.LoRA{layer("h.0.mlp.c_gate", 9), layer("h.0.mlp.c_fc", 9)}
+	for _, c := range []struct {
+		family string
+		groups int
+		layers []*nn.LoRA
+		name   string
+		rank   int
+		rows   []int // our columns, of all layers one after another
+	}{
+		{"gpt_neox", 2, []*nn.LoRA{layer("h.0.attn.c_attn", 8, 8, 6)}, "gpt_neox.layers.0.attention.query_key_value", 6,
+			[]int{0, 2, 1, 3, 8, 10, 9, 11, 16, 17, 18, 4, 6, 5, 7, 12, 14, 13, 15, 19, 20, 21}},
+		{"gpt_neox", 2, []*nn.LoRA{layer("h.0.attn.c_attn", 22)}, "gpt_neox.layers.0.attention.query_key_value", 2,
+			[]int{0, 2, 1, 3, 8, 10, 9, 11, 16, 17, 18, 4, 6, 5, 7, 12, 14, 13, 15, 19, 20, 21}},
+		{"gpt_neox", 2, []*nn.LoRA{layer("lm_head", 7)}, "embed_out", 2, []int{0, 1, 2, 3, 4, 5, 6}},
+		{"phi3", 1, []*nn.LoRA{layer("h.0.attn.c_attn", 8, 4, 3)}, "model.layers.0.self_attn.qkv_proj", 6,
+			[]int{0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 13, 14}},
+		{"phi3", 1, mlp, "model.layers.0.mlp.gate_up_proj", 4, nil},
+	} {
+		layout := family(t, c.family)
+		layout.Heads.Groups = c.groups
+		list := Group(c.layers, layout)
+		got, rank, _, err := Collect(list, 2)
+		if err != nil || len(got) != 1 || got[0].Name != c.name || rank != c.rank {
+			t.Fatalf("got %d matrices, rank %d, %v, want %s with rank %d", len(got), rank, err, c.name, c.rank)
+		}
+		var all [][]float64
+		for _, l := range c.layers {
+			all = append(all, change(l, nil)...)
+		}
+		want := all
+		if c.rows != nil {
+			want = nil
+			for _, row := range c.rows {
+				want = append(want, all[row])
+			}
+		}
+		if diff := cmp.Diff(want, product(got[0], rank)); diff != "" {
+			t.Errorf("%s: -ours +matrix:\n%s", c.name, diff)
+		}
+		ours := strings.TrimSuffix(strings.TrimPrefix(c.layers[0].Base.Weight.Name(), "h.0."), ".weight")
+		targets := TargetModules([]string{ours}, []string{"attn.c_attn", "mlp.c_gate", "mlp.c_fc", "lm_head"}, layout)
+		before := layersNumbers(c.layers)
+		f := reopened(t, Config{Rank: rank, Alpha: 1, Targets: targets}, got)
+		pairs, err := f.Pairs(list, 2)
+		if err != nil {
+			t.Fatalf("%s, with target_modules %v: %v", c.name, targets, err)
+		}
+		cleared(c.layers)
+		for _, p := range pairs {
+			p.Set(1)
+		}
+		if diff := cmp.Diff(before, layersNumbers(c.layers)); diff != "" {
+			t.Errorf("%s: -written +read:\n%s", c.name, diff)
+		}
+		if c.rows == nil {
+			continue
+		}
+		// Earlier versions wrote our order, and no auto_mapping.
+		early := Matrix{got[0].Name, got[0].A, make([]float32, len(got[0].B))}
+		for row, column := range c.rows {
+			copy(early.B[column*rank:(column+1)*rank], got[0].B[row*rank:])
+		}
+		f = reopened(t, Config{Rank: rank, Alpha: 1, Targets: targets}, []Matrix{early})
+		if f.early {
+			t.Error("a folder of today is taken for one of an earlier version")
+		}
+		f.early = true
+		if pairs, err = f.Pairs(list, 2); err != nil {
+			t.Fatal(err)
+		}
+		cleared(c.layers)
+		for _, p := range pairs {
+			p.Set(1)
+		}
+		if diff := cmp.Diff(before, layersNumbers(c.layers)); diff != "" {
+			t.Errorf("%s, of an earlier version: -written +read:\n%s", c.name, diff)
+		}
+	}
+}
+
+// layersNumbers returns the numbers of all adapters.
+func layersNumbers(layers []*nn.LoRA) (list [][]float64) {
+	for _, l := range layers {
+		for _, a := range l.Adapters {
+			list = append(list, a.Down.Tensor().Floats(), a.Up.Tensor().Floats())
+		}
+	}
+	return list
 }
 
 // change returns (d·u)ᵀ, with the columns of all adapters, or the given ones, as its rows.

@@ -198,6 +198,7 @@ func wanted(into any) string {
 // encode returns the adapter_config.json of c.
 func (c Config) encode() ([]byte, error) {
 	data, err := json.MarshalIndent(struct {
+		Mapping   any      `json:"auto_mapping"` // as in PEFT's folders
 		Base      string   `json:"base_model_name_or_path"`
 		Bias      string   `json:"bias"`
 		FanIn     bool     `json:"fan_in_fan_out"`
@@ -212,7 +213,7 @@ func (c Config) encode() ([]byte, error) {
 		Task      string   `json:"task_type"`
 		RootScale bool     `json:"use_rslora"`
 	}{
-		c.Base, "none", c.FanIn, true, true, c.Alpha, 0, nil, "LORA", c.Rank, c.Targets, "CAUSAL_LM", c.RootScale,
+		nil, c.Base, "none", c.FanIn, true, true, c.Alpha, 0, nil, "LORA", c.Rank, c.Targets, "CAUSAL_LM", c.RootScale,
 	}, "", "  ")
 	return append(data, '\n'), errors.Wrap(err, configFile)
 }

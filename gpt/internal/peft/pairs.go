@@ -5,20 +5,16 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
 // Pair describes the new numbers of one of our adapters: those ranks of a PEFT adapter that count.
 type Pair struct {
-	to    nn.Adapter
+	to    part
 	of    Adapters
 	from  Matrix
 	ranks []int // indices of A's rows and B's columns
 }
-
-// row returns the row of B for a column of u.
-func (p Pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].From + column) }
 
 // Pairs returns the new numbers of a model's adapters, which have at most the rank most. If the folder's rank is
 // higher, only those ranks count whose column of B is not 0 in the adapter's rows: this separates again what Collect
@@ -36,7 +32,10 @@ func (f *Folder) Pairs(list []Adapters, most int) (values []Pair, err error) {
 		if i < 0 {
 			continue
 		}
-		for _, to := range s.pairs {
+		for _, to := range s.parts {
+			if f.early && s.ordered {
+				to = to.straight()
+			}
 			p := Pair{to: to, of: s, from: matrices[i]}
 			if p.choose(most); len(p.ranks) > most {
 				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d",
@@ -64,13 +63,13 @@ func (f *Folder) fits(list []Adapters) error {
 			continue
 		}
 		from := f.Shapes[i]
-		if from.In != s.in || from.Out != s.out() {
+		if from.In != s.in || from.Out != s.out {
 			return errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)",
-				s.name, from.In, from.Out, s.in, s.out())
+				s.name, from.In, from.Out, s.in, s.out)
 		}
-		if r, limit := f.RankOf(s.name), max(manyRanks, 3*min(s.in, s.out())); r > limit {
+		if r, limit := f.RankOf(s.name), max(manyRanks, 3*min(s.in, s.out)); r > limit {
 			return errors.Errorf("adapter: %s: r: got %d, want at most %d for a matrix (%d, %d)",
-				s.name, r, limit, s.in, s.out())
+				s.name, r, limit, s.in, s.out)
 		}
 	}
 	for _, m := range f.Shapes {
@@ -98,14 +97,23 @@ func (f *Folder) Need(list []Adapters) (rank int, err error) {
 	return rank, err
 }
 
+// straight returns p for a B with our order of the columns. Earlier versions of this library wrote such folders.
+func (p part) straight() part {
+	p.rows = slices.Clone(p.rows)
+	for i := range p.rows {
+		p.rows[i] = p.From + i
+	}
+	return p
+}
+
 // choose sets p.ranks: all ranks if the model has room for them, otherwise those that count.
 func (p *Pair) choose(most int) {
 	r := len(p.from.A) / p.of.in
 	p.ranks = nil
 	for k := range r {
 		counts := r <= most
-		for column := 0; column < p.to.To-p.to.From && !counts; column++ {
-			counts = p.from.B[p.row(column)*r+k] != 0
+		for i := 0; i < len(p.to.rows) && !counts; i++ {
+			counts = p.from.B[p.to.rows[i]*r+k] != 0
 		}
 		if counts {
 			p.ranks = append(p.ranks, k)
@@ -125,7 +133,7 @@ func (p Pair) Set(factor float64) {
 			d.Set(row*most+i, float64(p.from.A[k*d.Shape[0]+row]))
 		}
 		for col := range cols {
-			u.Set(i*cols+col, factor*float64(p.from.B[p.row(col)*r+k]))
+			u.Set(i*cols+col, factor*float64(p.from.B[p.to.rows[col]*r+k]))
 		}
 	}
 }

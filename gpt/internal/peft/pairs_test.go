@@ -159,7 +159,7 @@ func TestPairsRefuses(t *testing.T) {
 // A rank may be 4096, or three times the matrix's own, whichever is larger.
 func TestRankIsLimited(t *testing.T) {
 	for _, c := range []struct{ in, out, most int }{{5, 7, 4096}, {1401, 1500, 4203}, {1500, 1403, 4209}} {
-		list := []Adapters{{name: "c_fc", in: c.in, pairs: []nn.Adapter{{From: 3, To: 3 + c.out}}}}
+		list := []Adapters{{name: "c_fc", in: c.in, out: c.out}}
 		f := &Folder{Config: Config{Rank: c.most, Targets: []string{"c_fc"}}, Shapes: []Shape{{"c_fc", c.in, c.out}}}
 		if err := f.fits(list); err != nil {
 			t.Errorf("rank %d: %v", c.most, err)

@@ -37,6 +37,7 @@ func TestParse(t *testing.T) {
 	}
 	data, err := c.encode()
 	if diff := cmp.Diff(`{
+  "auto_mapping": null,
   "base_model_name_or_path": "gpt2",
   "bias": "none",
   "fan_in_fan_out": true,

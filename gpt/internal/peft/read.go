@@ -1,6 +1,7 @@
 package peft
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,7 @@ type Matrix struct {
 type Folder struct {
 	Config
 	Shapes []Shape
+	early  bool // the folder is one of an earlier version of this library, which wrote no auto_mapping
 
 	mu     sync.Mutex
 	values *os.File
@@ -64,6 +66,7 @@ func Open(dir string) (*Folder, error) {
 	if f.Config, err = Parse(data); err != nil {
 		return nil, errors.WithMessagef(err, "adapter %s: %s", dir, configFile)
 	}
+	f.early = !bytes.Contains(data, []byte(`"auto_mapping"`))
 	if f.values, err = file.Open(filepath.Join(dir, weightsFile)); err != nil {
 		return nil, errors.Wrap(err, "adapter")
 	}

@@ -50,9 +50,12 @@ func TargetModules(targets, matrices []string, layout published.Layout) (list []
 	return list
 }
 
-// modules returns the family's names of one of our matrices in the first block.
+// modules returns the family's names of one of our matrices, of the first block or of the head.
 func modules(matrix string, layout published.Layout) (names []string) {
-	for _, m := range layout.Modules("h.0." + matrix) {
+	if matrix+".weight" != published.HeadWeight {
+		matrix = "h.0." + matrix
+	}
+	for _, m := range layout.Modules(matrix) {
 		names = append(names, m.Name)
 	}
 	return names

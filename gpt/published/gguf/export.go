@@ -18,7 +18,8 @@ type Model struct {
 	Begin     bool   // whether texts begin with the token bos_token_id of Config
 	Chat      string // template of conversations; optional
 	Tensors   []Source
-	// Type is that of matrices, F32, F16, BF16, Q8_0 or Q4_0. Vectors, learned positions and routers are F32.
+	// Type is that of matrices, F32, F16, BF16, Q8_0 or Q4_0. Vectors, learned positions and routers are F32. Matrices
+	// whose rows do not fill blocks of that type are F16, as llama.cpp's converter writes them.
 	Type Type
 }
 
@@ -42,6 +43,9 @@ func (m Model) Write(w io.Writer) error {
 		general, _ := generalized(t.Name)
 		if len(t.Shape) > 1 && t.Name != positionsName && general != routerName {
 			entries[i].Type = m.Type
+			if numbers, _ := m.Type.Block(); numbers > 0 && t.Shape[len(t.Shape)-1]%numbers > 0 {
+				entries[i].Type = F16
+			}
 		}
 	}
 	return Write(w, f.Keys, entries, func(i int) (all []float32, err error) {
@@ -111,7 +115,8 @@ func (m Model) file() (f written, err error) {
 	}
 	f.Keys = append(a.write(config), more...)
 	if m.Tokenizer != nil {
-		more, err := tokenizerKeys(m.Tokenizer)
+		rows, _ := config["vocab_size"].(float64)
+		more, err := tokenizerKeys(m.Tokenizer, int(rows))
 		if err != nil {
 			return f, wrapf(err, "tokenizer.json")
 		}
@@ -119,6 +124,9 @@ func (m Model) file() (f written, err error) {
 			if id, ok := config[name].(float64); ok && id >= 0 {
 				more = append(more, Key{tokenizerPrefix + name, OfInt(int(id))})
 			}
+		}
+		if config["eos_token_id"] == nil {
+			more = append(more, endless(more)...)
 		}
 		if more = append(more, Key{tokenizerPrefix + "add_bos_token", OfBool(m.Begin)}); m.Chat != "" {
 			more = append(more, Key{tokenizerPrefix + "chat_template", OfText(m.Chat)})

@@ -35,8 +35,8 @@ type addedToken struct {
 }
 
 // tokenizerKeys returns the keys of a tokenizer.json of byte pairs, over bytes or characters, as [File.Folder] derives
-// it from them.
-func tokenizerKeys(data []byte) ([]Key, error) {
+// it from them. A row of the embedding that has no token, of rows, has padding.
+func tokenizerKeys(data []byte, rows int) ([]Key, error) {
 	var file tokenizerJSON
 	if err := field.Unmarshal(data, &file); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func tokenizerKeys(data []byte) ([]Key, error) {
 	if file.Model.Type != "BPE" {
 		return nil, errors.Errorf("got model %.80q, want BPE, byte pairs", file.Model.Type)
 	}
-	tokens, types, err := file.tokens()
+	tokens, types, err := file.tokens(rows)
 	if err != nil {
 		return nil, err
 	}
@@ -75,36 +75,58 @@ func tokenizerKeys(data []byte) ([]Key, error) {
 		Key{tokenizerPrefix + "token_type", OfInts(types)}, Key{tokenizerPrefix + "merges", OfStrings(list)}), nil
 }
 
-// tokens returns all tokens by their ids, and their types.
-func (file tokenizerJSON) tokens() (tokens []string, types []int, err error) {
+// tokens returns the token of each of the rows, by their ids, and their types.
+func (file tokenizerJSON) tokens(rows int) (tokens []string, types []int, err error) {
 	all := maps.Clone(file.Model.Vocab)
-	types = slices.Repeat([]int{normalToken}, len(all)+len(file.Added))
 	for _, t := range file.Added {
-		switch {
-		case t.ID < 0 || t.ID >= len(types):
-			return nil, nil, errors.Errorf("added_tokens: id %d: got %d tokens", t.ID, len(types))
-		case t.Left || t.Right || t.Word:
-			return nil, nil, errors.Errorf("added_tokens: %.64q: got lstrip %t, rstrip %t, single_word %t, "+
-				"which no GGUF file expresses", t.Content, t.Left, t.Right, t.Word)
-		}
-		all[t.Content], types[t.ID] = t.ID, userToken
-		if t.Special {
-			types[t.ID] = controlToken
-		}
+		all[t.Content] = t.ID
 	}
-	tokens = make([]string, len(all))
+	tokens = make([]string, max(rows, len(all)))
+	types = slices.Repeat([]int{normalToken}, len(tokens))
 	for token, id := range all {
 		if id < 0 || id >= len(tokens) || tokens[id] != "" {
 			return nil, nil, errors.Errorf("vocab: %.64q: got id %d of %d tokens, want each once",
 				token, id, len(tokens))
 		}
-		if types[id] == userToken && file.Model.ByteFallback { // they are found before spaces become ▁
-			token = strings.ReplaceAll(token, blank, " ")
-		}
 		tokens[id] = token
 	}
-	return tokens, types[:len(tokens)], nil
+	for _, t := range file.Added {
+		if t.Left || t.Right || t.Word {
+			return nil, nil, errors.Errorf("added_tokens: %.64q: got lstrip %t, rstrip %t, single_word %t, "+
+				"which no GGUF file expresses", t.Content, t.Left, t.Right, t.Word)
+		}
+		if types[t.ID] = userToken; t.Special {
+			types[t.ID] = controlToken
+		} else if file.Model.ByteFallback { // they are found before spaces become ▁
+			tokens[t.ID] = strings.ReplaceAll(t.Content, blank, " ")
+		}
+	}
+	for id, token := range tokens {
+		if token != "" {
+			continue
+		}
+		if _, taken := all[padding(id)]; taken {
+			return nil, nil, errors.Errorf("vocab: %q is a token, and stands for a row without one in GGUF files",
+				padding(id))
+		}
+		tokens[id], types[id] = padding(id), unusedToken
+	}
+	return tokens, types, nil
 }
+
+// endless returns the key of the last token of a text for a model without one: a byte that no text has. Without the key
+// llama.cpp would take token 11, which is the comma in GPT-2's order of the bytes, or token 2 of SentencePiece's.
+func endless(keys []Key) []Key {
+	list, _ := (&File{Keys: keys}).Find(tokenizerPrefix + "tokens")
+	tokens, err := list.Strings()
+	if id := slices.IndexFunc(tokens, inNoText); err == nil && id >= 0 {
+		return []Key{{tokenizerPrefix + "eos_token_id", OfInt(id)}}
+	}
+	return nil
+}
+
+// inNoText reports whether a token is the byte 0xFF, which UTF-8 does not contain, in GPT-2's or SentencePiece's form.
+func inNoText(token string) bool { return token == "ÿ" || token == "<0xFF>" }
 
 // pieceKeys returns the keys of a tokenizer of SentencePiece's, and completes the types. The score of a token is the
 // negative rank of its first merge, provided that these scores give the merges, up to the order of those of a token.

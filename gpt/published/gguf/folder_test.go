@@ -147,7 +147,7 @@ func TestPieces(t *testing.T) {
 func TestTokenizersThereAndBack(t *testing.T) {
 	again := func(tokenizer any) (first, second object, err error) {
 		data, _ := json.Marshal(tokenizer)
-		keys, err := tokenizerKeys(data)
+		keys, err := tokenizerKeys(data, 0)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -222,6 +222,49 @@ func TestTokenizersThereAndBack(t *testing.T) {
 	}
 }
 
+// A row of the embedding without a token has padding, which is no token again, and a hole among the ids is filled.
+func TestPadding(t *testing.T) {
+	for _, tokenizer := range []string{
+		`{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}, "added_tokens": [{"id": 3, "content": "<|end|>", "special": true}],
+			"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}}`,
+		`{"model": {"type": "BPE", "byte_fallback": true, "vocab": {"a": 0, "b": 1, "ab": 2, "▁": 3}, "merges": [["a", "b"]]},
+			"normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}}`,
+	} {
+		keys, err := tokenizerKeys([]byte(tokenizer), 6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &File{Keys: keys}
+		list, _ := f.Find(tokenizerPrefix + "tokens")
+		if tokens, err := list.Strings(); err != nil || len(tokens) != 6 || tokens[4] != "[PAD4]" || tokens[5] != "[PAD5]" {
+			t.Errorf("got tokens %q, %v, want 6, the last two [PAD4] and [PAD5]", tokens, err)
+		}
+		of, _ := f.Find(tokenizerPrefix + "token_type")
+		if types, err := of.Ints(); err != nil || len(types) != 6 || types[4] != unusedToken || types[5] != unusedToken {
+			t.Errorf("got types %v, %v, want 6, the last two of unused tokens", types, err)
+		}
+		back, err := f.tokenizer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if vocab := back["model"].(object)["vocab"].(object); len(vocab) != 4 {
+			t.Errorf("read again, the vocabulary is %v, want four tokens", vocab)
+		}
+		hole := strings.Replace(tokenizer, `"ab": 2`, `"ab": 4`, 1)
+		if keys, err = tokenizerKeys([]byte(hole), 5); err != nil {
+			t.Fatal(err)
+		}
+		list, _ = (&File{Keys: keys}).Find(tokenizerPrefix + "tokens")
+		if tokens, err := list.Strings(); err != nil || len(tokens) != 5 || tokens[2] != "[PAD2]" || tokens[4] != "ab" {
+			t.Errorf("got tokens %q, %v, want [PAD2] in the hole", tokens, err)
+		}
+		taken := strings.Replace(tokenizer, `"ab": 2`, `"[PAD4]": 2`, 1)
+		if _, err := tokenizerKeys([]byte(taken), 6); err == nil || !strings.Contains(err.Error(), `"[PAD4]" is a token`) {
+			t.Errorf("got error %v, want one about [PAD4]", err)
+		}
+	}
+}
+
 // Published vocabularies become keys of a file, and these a tokenizer that encodes alike. PEDESTRIAN_VOCABULARIES is a
 // folder with packages of npm, tokenizer-NAME.
 func TestPublishedVocabularies(t *testing.T) {
@@ -244,7 +287,7 @@ func TestPublishedVocabularies(t *testing.T) {
 			t.Logf("%s: %v", path, err)
 			continue
 		}
-		keys, err := tokenizerKeys(data)
+		keys, err := tokenizerKeys(data, 0)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -66,7 +67,20 @@ func (f *File) tokenizer() (object, error) {
 	return file, err
 }
 
-// tokens returns all tokens with their types.
+// padding returns the name of the token that stands for a row of the embedding without a token, as the converter of
+// llama.cpp names it (convert_hf_to_gguf.py, get_vocab_base). llama.cpp wants as many tokens as rows.
+func padding(id int) string { return fmt.Sprintf("[PAD%d]", id) }
+
+// unpadded returns the number of tokens without the padding that follows them.
+func unpadded(tokens []string, types []int) int {
+	n := len(tokens)
+	for n > 1 && types[n-1] == unusedToken && tokens[n-1] == padding(n-1) {
+		n--
+	}
+	return n
+}
+
+// tokens returns all tokens with their types, without the padding that follows them.
 func (f *File) tokens() (tokens []string, types []int, err error) {
 	list, _ := f.Find(tokenizerPrefix + "tokens")
 	if tokens, err = list.Strings(); err != nil {
@@ -85,7 +99,11 @@ func (f *File) tokens() (tokens []string, types []int, err error) {
 	if types, err = of.Ints(); err == nil && len(types) != len(tokens) {
 		err = errors.Errorf("got %d, want one for each of %d tokens", len(types), len(tokens))
 	}
-	return tokens, types, errors.WithMessage(err, "tokenizer.ggml.token_type")
+	if err != nil {
+		return nil, nil, errors.WithMessage(err, "tokenizer.ggml.token_type")
+	}
+	n := unpadded(tokens, types)
+	return tokens[:n], types[:n], nil
 }
 
 // bytePairs completes a tokenizer of byte pairs, which the key pre tells how to split a text.
@@ -137,8 +155,8 @@ func (f *File) bytePairs(file, model object) error {
 func (f *File) pieces(file, model object, tokens []string, types []int) error {
 	list, _ := f.Find(tokenizerPrefix + "scores")
 	scores, err := list.Floats()
-	if err == nil && len(scores) != len(tokens) {
-		err = errors.Errorf("got %d, want one for each of %d tokens", len(scores), len(tokens))
+	if all, _ := f.Find(tokenizerPrefix + "tokens"); err == nil && len(scores) != all.n {
+		err = errors.Errorf("got %d, want one for each of %d tokens", len(scores), all.n)
 	}
 	if err != nil {
 		return errors.WithMessage(err, "tokenizer.ggml.scores")
@@ -187,8 +205,10 @@ func pieceMerges(tokens []string, types []int, scores []float64) [][2]string {
 	return list
 }
 
-// ends returns the tokens with which a model ends a text or a turn.
+// ends returns the tokens with which a model ends a text or a turn, without one that no text has.
 func (f *File) ends() (ids []int, err error) {
+	list, _ := f.Find(tokenizerPrefix + "tokens")
+	tokens, _ := list.Strings() // tokenizer reports the error
 	for _, name := range []string{"eos_token_id", "eot_token_id", "eom_token_id"} {
 		v, ok := f.Find(tokenizerPrefix + name)
 		if !ok {
@@ -198,7 +218,7 @@ func (f *File) ends() (ids []int, err error) {
 		if err != nil {
 			return nil, errors.WithMessage(err, tokenizerPrefix+name)
 		}
-		if !slices.Contains(ids, id) {
+		if !slices.Contains(ids, id) && (id < 0 || id >= len(tokens) || !inNoText(tokens[id])) {
 			ids = append(ids, id)
 		}
 	}
@@ -226,7 +246,9 @@ func (f *File) settings() (object, error) {
 		if err != nil {
 			return nil, errors.WithMessage(err, tokenizerPrefix+key)
 		}
-		file[name] = tokens[id]
+		if !inNoText(tokens[id]) {
+			file[name] = tokens[id]
+		}
 	}
 	model, _ := f.Find(tokenizerPrefix + "model")
 	name, _ := model.Text() // tokenizer has checked it

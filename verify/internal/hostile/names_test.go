@@ -108,6 +108,7 @@ var functions = map[string]any{
 	"gpt.FromHuggingFace":             gpt.FromHuggingFace,
 	"gpt.FullTuning":                  gpt.FullTuning,
 	"gpt.GPT2":                        gpt.GPT2,
+	"gpt.LLaMA":                       gpt.LLaMA,
 	"gpt.Likeliest":                   gpt.Likeliest,
 	"gpt.LoRATuning":                  gpt.LoRATuning,
 	"gpt.LoadCropped":                 gpt.LoadCropped,
