@@ -10,7 +10,7 @@ func Small() []string {
 }
 
 // yarn holds the other flags of a number of YaRN.
-const yarn = "with -position rope -rope_scaling yarn -rope_factor 2 -rope_original 999 -qk_size 4"
+const yarn = "with -position rope -rope_scaling yarn -rope_factor 2 -rope_original 9 -qk_size 4"
 
 // Network returns values for the flags of a gpt.Config that affect the run of Small.
 func Network() map[string]string {
@@ -25,8 +25,8 @@ func Network() map[string]string {
 		"rope_scaling":          "linear with -position rope -rope_factor 2 -qk_size 4",
 		"rope_factor":           "4 with -position rope -rope_scaling linear -qk_size 4",
 		"rope_original":         "9 with -position rope -rope_scaling yarn -rope_factor 2 -qk_size 4",
-		"rope_beta_fast":        "9 " + yarn + " -rope_unrounded",
-		"rope_beta_slow":        "2 " + yarn + " -rope_unrounded",
+		"rope_beta_fast":        "9 " + yarn,
+		"rope_beta_slow":        "2 " + yarn,
 		"rope_unrounded":        "true " + yarn,
 		"rope_attention_factor": "2 " + yarn,
 		"precision":             "bf16", "frozen": "wte.*", "lora_r": "2",

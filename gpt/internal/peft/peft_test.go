@@ -2,6 +2,7 @@ package peft
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -336,4 +337,43 @@ func TestPatterns(t *testing.T) {
 	put(t, dir, configFile, []byte(strings.Replace(changed, `"h.1.mlp.c_fc": 2`, `"h.1.mlp.c_fc": 3`, 1)))
 	_, err = Open(dir)
 	wantError(t, err, "got shape [2 3], want a matrix of floating-point numbers with r 3 of rows")
+}
+
+// Every key with an empty value is refused by its name, or leaves the adapter as it is, except the keys of this list.
+func TestEmptyValues(t *testing.T) {
+	want, err := Parse([]byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.RootScale = true
+	changes := map[string]string{
+		"base_model_name_or_path": "a name", "fan_in_fan_out": "how programs store the base", "target_modules": "null: the file says it",
+		"layers_to_transform": "the file says it", "layers_pattern": "the file says it", "exclude_modules": "the file says it",
+		"use_rslora": "read as false",
+	}
+	keys := strings.Fields("peft_type r lora_alpha target_modules exclude_modules fan_in_fan_out task_type bias base_model_name_or_path " +
+		"use_rslora use_dora use_qalora rank_pattern alpha_pattern modules_to_save layers_to_transform layers_pattern layer_replication " +
+		"target_parameters trainable_token_indices megatron_config lora_bias init_lora_weights arrow_config runtime_config unknown")
+	for _, key := range append(keys, harmless...) {
+		for _, value := range []string{"false", "0", `""`, "[]", "{}", "null"} {
+			var all map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(example), &all); err != nil {
+				t.Fatal(err)
+			}
+			all["use_rslora"], all[key] = json.RawMessage("true"), json.RawMessage(value)
+			data, err := json.Marshal(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Parse(data)
+			switch {
+			case err != nil:
+				if !strings.Contains(err.Error(), key+": ") {
+					t.Errorf("%s %s: got the error %v, want one with the key", key, value, err)
+				}
+			case changes[key] == "" && !cmp.Equal(got, want):
+				t.Errorf("%s %s: got %+v, want a refusal, or %+v", key, value, got, want)
+			}
+		}
+	}
 }
