@@ -38,11 +38,16 @@ func (n *network) fields() field.List {
 
 // read returns the fields that a file of a family sets, separated by spaces, with their values.
 func read(text string) (*network, string, error) {
-	n := new(network)
 	f, err := FamilyOf([]byte(text))
 	if err != nil {
-		return n, "", err
+		return new(network), "", err
 	}
+	return readAs(f, text)
+}
+
+// readAs is read for a file of a known family.
+func readAs(f Family, text string) (*network, string, error) {
+	n := new(network)
 	if err := f.Read([]byte(text), n.fields(), parts.Activations()); err != nil {
 		return n, "", err
 	}

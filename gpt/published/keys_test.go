@@ -229,12 +229,12 @@ func Accepted(t *testing.T, base Object) (accepted []Attempt) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, want, err := read(Text(base))
+	_, want, err := readAs(f, Text(base))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range f.attempts(base) {
-		switch _, got, err := read(Text(a.Config)); {
+		switch _, got, err := readAs(f, Text(a.Config)); {
 		case err != nil:
 			if !f.blames(err, a.Key) {
 				t.Errorf("%s: got the error %v, want one with the key", a.Name, err)
@@ -266,7 +266,10 @@ func (f Family) blames(err error, key string) bool {
 // Every key of every family, changed to another value or to an empty one, is refused by its name, is harmless for a
 // reason, or is read. TestPyTorchReadsKeys compares what is read.
 func TestKeys(t *testing.T) {
-	for _, base := range Bases() {
+	for i, base := range Bases() {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
 		if len(Accepted(t, base)) == 0 {
 			t.Errorf("%s: no value was accepted", base["model_type"])
 		}

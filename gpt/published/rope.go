@@ -219,7 +219,8 @@ func (r rotation) check() error {
 	if _, ok := r.numbers["original_max_position_embeddings"]; !ok {
 		return errors.New("original_max_position_embeddings: got none, want the context in training with llama3")
 	}
-	for key, want := range map[string]float64{"low_freq_factor": 1, "high_freq_factor": 4} {
+	for i, key := range []string{"low_freq_factor", "high_freq_factor"} {
+		want := []float64{1, 4}[i]
 		if got, given := r.numbers[key]; !(math.Abs(got-want) <= 1e-6) {
 			return errors.Errorf("%s: got %v (given: %t), want %v with rope_type %s", key, got, given, want, r.kind)
 		}
