@@ -217,6 +217,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.PreconditionFrequency, odd.ShampooBeta, odd.MaxPrecondDim = 3, 0.5, 99
 	odd.NoRopeLayerInterval, odd.PartialRotaryFactor = 3, 0.5
 	odd.RopeScaling, odd.RopeFactor, odd.RopeOriginal = "yarn", 4, 32
+	odd.RopeBetaFast, odd.RopeBetaSlow, odd.RopeUnrounded, odd.RopeAttentionFactor = 16, 2, true, 1.5
 	odd.FutureTokens, odd.Carry = 3, true
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5
 	odd.Scaling = parts.Scaling{

@@ -268,7 +268,7 @@ func TestFutureTokens(t *testing.T) {
 	published := GPT2()
 	published.FutureTokens = 3
 	_, err = published.Family()
-	mustContain(t, err, "gpt2: n_future_tokens: got 3, want 1")
+	mustContain(t, err, "the nearest is gpt2", "n_future_tokens: got 3, want 1")
 	c.FutureTokens = c.BlockSize
 	mustContain(t, c.Validate(), "n_future_tokens: got 8, want less than block_size 8")
 }

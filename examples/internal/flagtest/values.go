@@ -25,7 +25,7 @@ func Network() map[string]string {
 		"rope_scaling":          "linear with -position rope -rope_factor 2 -qk_size 4",
 		"rope_factor":           "4 with -position rope -rope_scaling linear -qk_size 4",
 		"rope_original":         "9 with -position rope -rope_scaling yarn -rope_factor 2 -qk_size 4",
-		"rope_beta_fast":        "9 " + yarn,
+		"rope_beta_fast":        "1.1 " + yarn + " -rope_unrounded -rope_theta 4 -rope_beta_slow 0.1",
 		"rope_beta_slow":        "2 " + yarn,
 		"rope_unrounded":        "true " + yarn,
 		"rope_attention_factor": "2 " + yarn,
