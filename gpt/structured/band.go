@@ -1,13 +1,20 @@
 package structured
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Distance returns the entrywise 1-norm of a − x, Σ |a − x| (22). It is not the norm of an inner product: Theorem 3.1
-// does not apply to it (errata C11). Both must be (n, n), otherwise the result is NaN.
-func Distance(a, x [][]float64) (sum float64) {
-	if !square(a, len(a)) || !square(x, len(a)) {
-		return math.NaN()
+// does not apply to it (errata C11). It is an error unless both are (n, n) and finite.
+func Distance(a, x [][]float64) (float64, error) {
+	if err := cmp.Or(checkSquare("a", a, len(a)), checkSquare("x", x, len(a))); err != nil {
+		return 0, err
 	}
+	return distance(a, x), nil
+}
+
+func distance(a, x [][]float64) (sum float64) {
 	for i, row := range a {
 		for j, v := range row {
 			sum += math.Abs(v - x[i][j])
@@ -28,11 +35,15 @@ func Dimension(n, w int) int {
 
 // Project returns the band matrix nearest to a: a on the band, 0 elsewhere. The norm is a sum over the entries, and
 // each entry can be minimized separately; that, and not the theorem about Hilbert spaces, is why the result is unique
-// (errata C11).
-func Project(a [][]float64, w int) [][]float64 {
-	if !square(a, len(a)) {
-		return nil
+// (errata C11). It is an error unless a is (n, n) and finite.
+func Project(a [][]float64, w int) ([][]float64, error) {
+	if err := checkSquare("a", a, len(a)); err != nil {
+		return nil, err
 	}
+	return project(a, w), nil
+}
+
+func project(a [][]float64, w int) [][]float64 {
 	w = clamp(len(a), w)
 	x := zeros(len(a))
 	for i, row := range x {
@@ -43,11 +54,15 @@ func Project(a [][]float64, w int) [][]float64 {
 }
 
 // OffBand returns the distance from a to the nearest band matrix, the part of a outside the band: Σ |a| over |i − j| >
-// w.
-func OffBand(a [][]float64, w int) (sum float64) {
-	if !square(a, len(a)) {
-		return math.NaN()
+// w. It is an error unless a is (n, n) and finite.
+func OffBand(a [][]float64, w int) (float64, error) {
+	if err := checkSquare("a", a, len(a)); err != nil {
+		return 0, err
 	}
+	return offBand(a, w), nil
+}
+
+func offBand(a [][]float64, w int) (sum float64) {
 	w = clamp(len(a), w)
 	for i, row := range a {
 		for j, v := range row {

@@ -98,19 +98,19 @@ func TestI48GroupsBorders(t *testing.T) {
 // of probability 0 does not occur with the least number of a generator.
 func TestI48BandBorders(t *testing.T) {
 	a := [][]float64{{1, -2, 3}, {4, 5, -6}, {-7, 8, 9}}
-	if diff := cmp.Diff([][]float64{{1, 0, 0}, {0, 5, 0}, {0, 0, 9}}, Project(a, -1)); diff != "" {
+	if diff := cmp.Diff([][]float64{{1, 0, 0}, {0, 5, 0}, {0, 0, 9}}, project(a, -1)); diff != "" {
 		t.Error(diff)
 	}
-	equal(t, "outside of the diagonal", OffBand(a, -1), 30)
-	equal(t, "outside of the band", OffBand(a, 1), 10)
+	equal(t, "outside of the diagonal", offBand(a, -1), 30)
+	equal(t, "outside of the band", offBand(a, 1), 10)
 	rng := rand.New(lowest{})
-	if diff := cmp.Diff(Identity(3), Band(3, -2, 0.5, rng)); diff != "" {
+	if diff := cmp.Diff(identity(3), band(3, -2, 0.5, rng)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([][]float64{{0.5, 0.5}, {0.5, 0.5}}, Band(2, 1, 0, rng)); diff != "" {
+	if diff := cmp.Diff([][]float64{{0.5, 0.5}, {0.5, 0.5}}, band(2, 1, 0, rng)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(zeros(3), Noise(3, 0.1, 0, rng)); diff != "" {
+	if diff := cmp.Diff(zeros(3), noise(3, 0.1, 0, rng)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -66,18 +66,18 @@ func TestI48Projection(t *testing.T) {
 	for _, c := range [][2]int{{7, 0}, {7, 2}, {16, 3}, {16, 10}, {5, 4}, {5, 9}} {
 		n, w := c[0], c[1]
 		a := sample(n, uint64(n*w))
-		best := Project(a, w)
-		equal(t, "distance of the projection", Distance(a, best), OffBand(a, w))
-		if w >= n-1 && OffBand(a, w) != 0 {
-			t.Errorf("n %d, w %d: got %v outside of the full band", n, w, OffBand(a, w))
+		best := project(a, w)
+		equal(t, "distance of the projection", distance(a, best), offBand(a, w))
+		if w >= n-1 && offBand(a, w) != 0 {
+			t.Errorf("n %d, w %d: got %v outside of the full band", n, w, offBand(a, w))
 		}
 		for range 100 {
-			other := Project(Add(best, Noise(n, math.Pow(10, -4*rng.Float64()), 0.5, rng)), w)
-			if moved := Distance(best, other); !(math.Abs(Distance(a, other)-OffBand(a, w)-moved) <= 1e-12) || moved == 0 {
-				t.Fatalf("n %d, w %d: got distance %v, want %v + %v", n, w, Distance(a, other), OffBand(a, w), moved)
+			other := project(add(best, noise(n, math.Pow(10, -4*rng.Float64()), 0.5, rng)), w)
+			if moved := distance(best, other); !(math.Abs(distance(a, other)-offBand(a, w)-moved) <= 1e-12) || moved == 0 {
+				t.Fatalf("n %d, w %d: got distance %v, want %v + %v", n, w, distance(a, other), offBand(a, w), moved)
 			}
-			if drawn := Distance(a, Band(n, w, 0.3, rng)); !(drawn >= OffBand(a, w)) {
-				t.Fatalf("n %d, w %d: a draw is at %v, nearer than the best, %v", n, w, drawn, OffBand(a, w))
+			if drawn := distance(a, band(n, w, 0.3, rng)); !(drawn >= offBand(a, w)) {
+				t.Fatalf("n %d, w %d: a draw is at %v, nearer than the best, %v", n, w, drawn, offBand(a, w))
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func TestI48Baselines(t *testing.T) {
 	const n = 16
 	s := paper()
 	s.Epsilon = 0
-	table, err := Compare([][][]float64{uniform(n), Identity(n), sample(n, 3)}, s)
+	table, err := Compare([][][]float64{uniform(n), identity(n), sample(n, 3)}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,15 +125,15 @@ func TestI48Bound(t *testing.T) {
 		}
 	}
 	equal(t, "bound", Bound(n, w, epsilon), 13.2)
-	equal(t, "farthest", Distance(high, low), Bound(n, w, epsilon))
-	if printed := 10 + epsilon*6; !(Distance(high, low) > printed) {
-		t.Errorf("got %v, want more than the printed %v", Distance(high, low), printed)
+	equal(t, "farthest", distance(high, low), Bound(n, w, epsilon))
+	if printed := 10 + epsilon*6; !(distance(high, low) > printed) {
+		t.Errorf("got %v, want more than the printed %v", distance(high, low), printed)
 	}
 	rng := rand.New(rand.NewPCG(2, 0))
 	for range 200 {
-		x := Add(Band(n, w, rng.Float64(), rng), Noise(n, epsilon, 0.5, rng))
-		y := Add(Band(n, w, rng.Float64(), rng), Noise(n, epsilon, 0.5, rng))
-		if d := Distance(x, y); !(d <= Bound(n, w, epsilon)) {
+		x := add(band(n, w, rng.Float64(), rng), noise(n, epsilon, 0.5, rng))
+		y := add(band(n, w, rng.Float64(), rng), noise(n, epsilon, 0.5, rng))
+		if d := distance(x, y); !(d <= Bound(n, w, epsilon)) {
 			t.Errorf("got %v, want at most %v", d, Bound(n, w, epsilon))
 		}
 	}
@@ -146,9 +146,9 @@ func TestI48Sets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	kept, tokens := 0, map[int]bool{}
 	for range 200 {
-		band := Band(n, w, p, rng)
-		if err := stochastic(band); err != nil || OffBand(band, w) != 0 {
-			t.Fatalf("Σ2: %v, %v outside of the band", err, OffBand(band, w))
+		band := band(n, w, p, rng)
+		if err := stochastic(band); err != nil || offBand(band, w) != 0 {
+			t.Fatalf("Σ2: %v, %v outside of the band", err, offBand(band, w))
 		}
 		for _, row := range band {
 			for _, v := range row {
@@ -165,10 +165,10 @@ func TestI48Sets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := stochastic(columns); err != nil || OffBand(columns, w-1) != 0 {
-			t.Fatalf("Σ3: %v, %v outside of the band", err, OffBand(columns, w-1))
+		if err := stochastic(columns); err != nil || offBand(columns, w-1) != 0 {
+			t.Fatalf("Σ3: %v, %v outside of the band", err, offBand(columns, w-1))
 		}
-		equal(t, "Σ3 and I", Distance(columns, Identity(n)), 2*count*(w-1))
+		equal(t, "Σ3 and I", distance(columns, identity(n)), 2*count*(w-1))
 		for _, g := range groups {
 			tokens[g.Token] = true
 		}
@@ -193,7 +193,7 @@ func TestI48Sets(t *testing.T) {
 func TestI48Recognises(t *testing.T) {
 	const n, w = 16, 3
 	s := paper()
-	heads := [][][]float64{Identity(n), Band(n, w, 0, rand.New(rand.NewPCG(0, 0))), nil}
+	heads := [][][]float64{identity(n), band(n, w, 0, rand.New(rand.NewPCG(0, 0))), nil}
 	var err error
 	if heads[2], err = Columns(n, Group{4, 3, 6}, Group{11, 10, 13}); err != nil {
 		t.Fatal(err)
@@ -279,29 +279,57 @@ func TestI48Errors(t *testing.T) {
 	}
 }
 
-// For invalid arguments the functions return a nil matrix or NaN; they neither panic nor allocate more than any
-// context needs.
+// Arguments that are no matrix, and generators that cannot draw, are errors that name them; the functions neither panic
+// nor allocate more than any context needs.
 func TestNoMatrix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	ragged, huge := [][]float64{{1, 2}, {3}}, 1<<40
-	for name, x := range map[string][][]float64{
-		"Identity(-1)": Identity(-1), "Identity(huge)": Identity(huge),
-		"Band(-1)": Band(-1, 3, 0.5, rng), "Band(huge)": Band(huge, huge, 0.5, rng), "Band without a generator": Band(3, 1, 0.5, nil),
-		"Noise(-1)": Noise(-1, 1, 1, rng), "Noise(huge)": Noise(huge, 1, 1, rng), "Noise without a generator": Noise(3, 1, 1, nil),
-		"Add(ragged)": Add(ragged, Identity(2)), "Add to ragged": Add(Identity(2), ragged), "Add(nil)": Add(Identity(2), nil),
-		"Project(ragged)": Project(ragged, 1),
+	for i, c := range []struct {
+		call func() ([][]float64, error)
+		want string
+	}{
+		{func() ([][]float64, error) { return Identity(-1) }, "got a matrix of -1 rows, want 0 … 16384"},
+		{func() ([][]float64, error) { return Identity(huge) }, "got a matrix of 1099511627776 rows"},
+		{func() ([][]float64, error) { return Band(-1, 3, 0.5, rng) }, "band: got a matrix of -1 rows"},
+		{func() ([][]float64, error) { return Band(huge, huge, 0.5, rng) }, "band: got a matrix of 1099511627776 rows"},
+		{func() ([][]float64, error) { return Band(3, 1, 0.5, nil) }, "band: no generator to draw with, want one of rand.New"},
+		{func() ([][]float64, error) { return Band(3, 1, 0.5, new(rand.Rand)) }, "band: no generator"},
+		{func() ([][]float64, error) { return Noise(-1, 1, 1, rng) }, "noise: got a matrix of -1 rows"},
+		{func() ([][]float64, error) { return Noise(huge, 1, 1, rng) }, "noise: got a matrix of 1099511627776 rows"},
+		{func() ([][]float64, error) { return Noise(3, 1, 1, nil) }, "noise: no generator"},
+		{func() ([][]float64, error) { return Add(ragged, identity(2)) }, "p: row 1: got 1 columns, want 2"},
+		{func() ([][]float64, error) { return Add(identity(2), ragged) }, "e: row 1: got 1 columns, want 2"},
+		{func() ([][]float64, error) { return Add(identity(2), nil) }, "e: got 0 rows, want 2"},
+		{func() ([][]float64, error) { return Band(3, 1, math.NaN(), rng) }, "band: p: got NaN, want a number in [0, 1]"},
+		{func() ([][]float64, error) { return Noise(3, -1, 1, rng) }, "noise: epsilon: got -1"},
+		{func() ([][]float64, error) { return Noise(3, 1, 2, rng) }, "noise: share: got 2"},
+		{func() ([][]float64, error) { return Project([][]float64{{math.NaN()}}, 0) }, "a: row 0, column 0: got NaN, want a finite number"},
+		{func() ([][]float64, error) { return Project(ragged, 1) }, "a: row 1: got 1 columns, want 2"},
 	} {
-		if len(x) != 0 {
-			t.Errorf("%s: got %d rows, want none", name, len(x))
+		if x, err := c.call(); x != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%d: got %v and error %v, want %s", i, x, err, c.want)
 		}
 	}
-	for name, d := range map[string]float64{
-		"of ragged": Distance(ragged, Identity(2)), "to ragged": Distance(Identity(2), ragged), "to nil": Distance(Identity(2), nil),
-		"to another size": Distance(Identity(2), Identity(3)), "OffBand(ragged)": OffBand(ragged, 0),
+	for i, c := range []struct {
+		call func() (float64, error)
+		want string
+	}{
+		{func() (float64, error) { return Distance(ragged, identity(2)) }, "a: row 1: got 1 columns, want 2"},
+		{func() (float64, error) { return Distance(identity(2), ragged) }, "x: row 1: got 1 columns, want 2"},
+		{func() (float64, error) { return Distance(identity(2), nil) }, "x: got 0 rows, want 2"},
+		{func() (float64, error) { return Distance(identity(2), identity(3)) }, "x: got 3 rows, want 2"},
+		{func() (float64, error) { return OffBand(ragged, 0) }, "a: row 1: got 1 columns, want 2"},
 	} {
-		if !math.IsNaN(d) {
-			t.Errorf("distance %s: got %v, want NaN", name, d)
+		if _, err := c.call(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%d: got error %v, want %s", i, err, c.want)
 		}
+	}
+	best, err := Project([][]float64{{1, 2}, {3, 4}}, 0)
+	far, err2 := OffBand([][]float64{{1, 2}, {3, 4}}, 0)
+	sum, err3 := Add(best, identity(2))
+	distance, err4 := Distance(sum, best)
+	if err != nil || err2 != nil || err3 != nil || err4 != nil || far != 5 || sum[1][1] != 5 || distance != 2 {
+		t.Errorf("got %v, %v away, %v, %v apart; errors %v, %v, %v, %v", best, far, sum, distance, err, err2, err3, err4)
 	}
 	for want, f := range map[string]func() error{
 		"columns: got a matrix of -1 rows, want 0 … 16384": func() error { _, err := Columns(-1); return err },

@@ -69,8 +69,8 @@ func Compare(heads [][][]float64, s Settings) (Table, error) {
 		if err := errors.Wrapf(stochastic(a), "head %d", h); err != nil {
 			return nil, err
 		}
-		projection := OffBand(a, s.Width)
-		add := func(name string, distance float64) {
+		projection := offBand(a, s.Width)
+		row := func(name string, distance float64) {
 			table = append(table, Row{h, name, distance, distance / float64(n*n), projection})
 		}
 		for i, set := range s.sets(n) {
@@ -80,14 +80,14 @@ func Compare(heads [][][]float64, s Settings) (Table, error) {
 				if err != nil {
 					return nil, errors.Wrapf(err, "head %d", h)
 				}
-				nearest = min(nearest, Distance(a, Add(p, Noise(n, s.Epsilon, s.Share, rng))))
+				nearest = min(nearest, distance(a, add(p, noise(n, s.Epsilon, s.Share, rng))))
 			}
-			add(fmt.Sprintf("Σ%d+Ẽ", i+1), nearest)
+			row(fmt.Sprintf("Σ%d+Ẽ", i+1), nearest)
 		}
-		add("0", Distance(a, zeros(n)))
-		add("I", Distance(a, Identity(n)))
-		add("1/n", Distance(a, uniform(n)))
-		add("band", projection)
+		row("0", distance(a, zeros(n)))
+		row("I", distance(a, identity(n)))
+		row("1/n", distance(a, uniform(n)))
+		row("band", projection)
 	}
 	return table, nil
 }
@@ -95,8 +95,8 @@ func Compare(heads [][][]float64, s Settings) (Table, error) {
 // sets returns functions that draw from Σ1, Σ2 and Σ3 of (21).
 func (s Settings) sets(n int) [3]func(*rand.Rand) ([][]float64, error) {
 	return [3]func(*rand.Rand) ([][]float64, error){
-		func(*rand.Rand) ([][]float64, error) { return Identity(n), nil },
-		func(rng *rand.Rand) ([][]float64, error) { return Band(n, s.Width, s.Drop, rng), nil },
+		func(*rand.Rand) ([][]float64, error) { return identity(n), nil },
+		func(rng *rand.Rand) ([][]float64, error) { return band(n, s.Width, s.Drop, rng), nil },
 		func(rng *rand.Rand) ([][]float64, error) {
 			groups, err := Groups(n, s.Width, s.Tokens, rng)
 			if err != nil {
