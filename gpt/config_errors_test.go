@@ -75,7 +75,7 @@ func TestConfigErrors(t *testing.T) {
 		{read, `{"n_layer": 268435456}`, "memory: got about "},
 		{read, `{"qk_size": 268435456}`, "memory: got about "},
 		{read, `{"lora_r": 268435456}`, "memory: got about "},
-		{read, `{"block_size": 200000, "n_head": 64}`, "memory: got about 149.1 GiB for parameters and masks of n_layer 4, n_head 64, n_embd 128, vocab_size 65, block_size 200000"},
+		{read, `{"block_size": 200000, "n_head": 64}`, "memory: got about 84.03 GiB for activations of batch_size 12, block_size 200000, n_layer 4, n_head 64, n_embd 128, vocab_size 65"},
 		{read, `{"batch_size": 200000000}`, "memory: got about "},
 		// Numbers.
 		{read, `{"dropout": 1}`, "dropout: got 1, want a number, 0 ≤ x < 1"},

@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
@@ -14,8 +15,8 @@ import (
 )
 
 // NewDecoder returns a session that continues a batch of at least one text with m's parameters. The memory limit bounds
-// the batch. NewDecoder returns an error that names the layer if a user-defined part computes something else token by
-// token than all at once.
+// the batch, and the number of tokens that the session can store: their memory is allocated as they come. NewDecoder
+// returns an error that names the layer if a user-defined part computes something else token by token than all at once.
 func NewDecoder(m *Model, batch int) (*decode.Session, error) {
 	if err := m.checkCausalDecoding(batch); err != nil {
 		return nil, errors.Wrap(err, "decoder")
@@ -25,10 +26,13 @@ func NewDecoder(m *Model, batch int) (*decode.Session, error) {
 }
 
 // NewService returns a service that continues the texts of many clients with m's parameters: texts join and leave a
-// batch of the given number of lanes, and wait in a queue. The memory limit bounds the lanes. NewService returns the
-// errors of NewDecoder, and one if a layer has no Step.
+// batch of the given number of lanes, and wait in a queue. The memory limit bounds the lanes, each with a full context.
+// NewService returns the errors of NewDecoder, and one if a layer has no Step.
 func NewService(m *Model, lanes, queue int) (*decode.Service, error) {
 	if err := m.checkCausalDecoding(lanes); err != nil {
+		return nil, errors.Wrap(err, "service")
+	}
+	if err := m.checkCaches(lanes, m.Config.BlockSize); err != nil {
 		return nil, errors.Wrap(err, "service")
 	}
 	return decode.NewService(m.network(), lanes, queue)
@@ -54,7 +58,8 @@ func (m *Model) network() decode.Network {
 			at.Caches = caches
 			return newStack(at, p.next())
 		},
-		CheckSteps: m.checkSteps,
+		CheckMemory: m.checkCaches,
+		CheckSteps:  m.checkSteps,
 	}
 }
 
@@ -67,14 +72,30 @@ func (m *Model) checkDecoding(batch int) error {
 		return errors.Errorf("sequences: got a batch of %d, want 1 or more", batch)
 	}
 	p := m.plan
-	o, err := p.outline()
+	fed := float64(min(p.BlockSize/2, decode.MostAtOnce)) * p.design.Inside(p.BlockSize)
+	return m.checkState(batch, min(p.BlockSize, decode.FewTokens), fed+float64(p.VocabSize))
+}
+
+// checkCaches returns an error if there is no memory for the keys and values of the given number of tokens of each
+// sequence.
+func (m *Model) checkCaches(batch, tokens int) error { return m.checkState(batch, tokens, 0) }
+
+// checkState is checkCaches with further numbers of each sequence.
+func (m *Model) checkState(batch, tokens int, more float64) error {
+	o, err := m.plan.outline()
 	if err != nil {
 		return errors.Wrap(err, "model")
 	}
-	fed := float64(p.BlockSize) / 2 * p.design.Inside(p.BlockSize) // half a context at once
-	fields := append(p.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
-	bytes := 4 * float64(batch) * (o.remembered + fed + float64(p.VocabSize))
-	return fields.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values",
+	if tokens < m.plan.BlockSize {
+		few := m.plan
+		few.BlockSize = tokens
+		if some, err := few.outline(); err == nil { // otherwise a part needs a longer context
+			o = some
+		}
+	}
+	fields := append(m.plan.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
+	return fields.CheckMemory(m.Graph.MemoryLimit(), 4*float64(batch)*(o.remembered+more),
+		fmt.Sprintf("the keys and values of %d tokens", tokens),
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
 }
 

@@ -153,7 +153,7 @@ func fits(crop cut, own parts.Registry) checkpoint.Fit {
 
 // matches returns an error unless s is valid and the headers of the weights contain what it declares.
 func (s source) matches(cp *checkpoint.Checkpoint) error {
-	if err := s.ValidateModel(); err != nil {
+	if err := s.validate(); err != nil {
 		return errors.Wrap(err, configFile)
 	}
 	f, err := train.OpenWeights(cp)
@@ -170,6 +170,13 @@ func (s source) matches(cp *checkpoint.Checkpoint) error {
 	}
 	_, err = train.Match(s.lay(m.Params()), s.plain(f, m.ownHead()).Entries)
 	return errors.Wrap(err, "weights")
+}
+
+// validate is ValidateModel of a network that computes with kernels: whether it does is up to the graph on which it is
+// built.
+func (s source) validate() error {
+	s.Kernels = true
+	return s.ValidateModel()
 }
 
 // sourceOf returns the source of the weights of a checkpoint, either of a run or of a model alone.

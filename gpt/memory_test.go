@@ -46,7 +46,7 @@ func TestDecoderWithinItsMemory(t *testing.T) {
 		}
 		m.Graph.SetMemoryLimit(1 << 20)
 		_, err := NewDecoder(m, 1<<12) // the caches alone are more
-		mustContain(t, err, "decoder: memory: got about", "for the keys and values of sequences 4096", "want at most 0.0009766 GiB")
+		mustContain(t, err, "decoder: memory: got about", "for the keys and values of 7 tokens of sequences 4096", "want at most 0.0009766 GiB")
 	}
 }
 
@@ -197,7 +197,8 @@ func TestRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if _, err := d.Feed([]int{1}, []int{2}, []int{3}); err != nil {
+		full := slices.Repeat([]int{1}, c.BlockSize)
+		if _, err := d.Feed(full, full, full); err != nil {
 			t.Fatal(name, err)
 		}
 		tried++
@@ -397,6 +398,91 @@ func TestLoadRefuses(t *testing.T) {
 	c.LogInterval = 0
 	_, err = Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 1, files(t, trainer)))
 	mustContain(t, err, "log_interval")
+}
+
+// allocatedBy returns the bytes that f allocates.
+func allocatedBy(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// The memory is planned before any table of rotary positions is computed: heads of 2^22 features with YaRN are refused
+// in little memory.
+func TestRotaryTablesArePlannedFirst(t *testing.T) {
+	for _, size := range []string{"4000000", "268435456"} {
+		for _, kind := range []string{"yarn", "llama3", "linear"} {
+			data := `{"model_type": "llama", "vocab_size": 100, "hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2,
+				"intermediate_size": 64, "max_position_embeddings": 4096, "head_dim": ` + size + `, "rope_scaling": {"rope_type": "` + kind + `", "factor": 4`
+			if kind != "linear" {
+				data += `, "original_max_position_embeddings": 1024`
+			}
+			if kind == "llama3" {
+				data += `, "low_freq_factor": 1, "high_freq_factor": 4`
+			}
+			var err error
+			bytes := allocatedBy(func() {
+				var c Config
+				if c, err = FromHuggingFace([]byte(data + `}}`)); err == nil {
+					c.MemoryLimit = 1
+					err = c.ValidateModel()
+				}
+			})
+			if err == nil || !strings.Contains(err.Error(), "memory: got about ") || bytes > 16<<20 {
+				t.Errorf("%s, head_dim %s: got error %v after %d bytes, want a refusal within 16 MiB", kind, size, err, bytes)
+			}
+		}
+	}
+}
+
+// The memory of opening a model, of its first tokens and of training on a short window does not depend on its context.
+func TestMemoryByTheTokens(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"causal": func(*Config) {}, "alibi": func(c *Config) { c.Position = "alibi" }, "sinusoidal": func(c *Config) { c.Position = "sinusoidal" },
+		"window": func(c *Config) { c.Attention = "window"; c.Options.Set("window", 40) },
+		"bigbird": func(c *Config) {
+			c.Attention = "bigbird"
+			c.Options.Set("window", 40)
+			c.Options.Set("global_tokens", 1)
+			c.Options.Set("random_keys", 2)
+		},
+		"longformer": func(c *Config) {
+			c.Attention = "longformer"
+			c.Options.Set("window", 40)
+			c.Options.Set("dilation", 2)
+			c.Options.Set("global_tokens", 1)
+		},
+		"mla_rope": func(c *Config) { c.Attention, c.Position = "mla_rope", "none" }, "gqa": func(c *Config) { c.Attention = "gqa" },
+		"forgetting": func(c *Config) { c.Attention, c.Position = "forgetting", "none" }, "gla": func(c *Config) { c.Attention, c.Position = "gla", "none" },
+		"sigmoid": func(c *Config) { c.Attention = "sigmoid" }, "linear": func(c *Config) { c.Attention, c.Position = "linear", "none" },
+	} {
+		used := func(context int) uint64 {
+			c := tiny()
+			c.Options.Offer("window", 40)
+			c.VocabSize, c.QKSize, c.VSize, c.Position = 41, 4, 4, "rope"
+			change(&c)
+			c.BlockSize = context
+			return allocatedBy(func() {
+				m, err := New(graph.New(graph.Float32, 1), c, 1)
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				d := newDecoderOf(t, m)
+				for _, ids := range [][]int{{1, 2, 3, 4, 5}, {6}, {7}} {
+					feed(t, d, ids...)
+				}
+			})
+		}
+		used(1 << 12)
+		few, many := used(1<<12), used(1<<17)
+		// Of every token of the context there are three integers in the model, some numbers of a mask's spans, and a
+		// pointer of BigBird's keys: far less than a row of keys and values, and than the mask of a short text.
+		if per := float64(many-min(few, many)) / (1<<17 - 1<<12); per > 400 {
+			t.Errorf("%s: a context of %d takes %d bytes, one of %d takes %d: %.0f bytes a token, want at most 400", name, 1<<12, few, 1<<17, many, per)
+		}
+	}
 }
 
 // live returns the heap after collection, and the goroutines.

@@ -6,7 +6,9 @@ package gpt
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
@@ -104,18 +106,38 @@ func (p plan) declare(g *graph.Graph, batch int) *Model {
 	return m
 }
 
-// checkCount compares the number of parameters with the number that was counted before. They differ if a part declares
-// other parameters the second time, or declares some in Forward; memory and FLOPs would be wrong.
+// checkCount compares the number of parameters with the number that was counted before, layer by layer. They differ if
+// a part declares other parameters the second time, or declares some in Forward; memory and FLOPs would be wrong.
 func (m *Model) checkCount(declared outline) error {
-	var built float64
-	for _, p := range m.Params() {
-		built += p.Entries()
+	if m.Config.NLayer > mostDeclared {
+		return nil
 	}
-	if want := declared.base + declared.adapters; built != want && m.Config.NLayer <= mostDeclared {
-		return errors.Errorf("gpt: built %.0f parameters, but counted %.0f before: "+
-			"a layer declares parameters in Forward, or different ones every time", built, want)
+	var places []string // in the order of declaration
+	built := map[string]float64{}
+	for _, p := range m.Params() {
+		at := layerOf(p.Name())
+		if _, seen := built[at]; !seen {
+			places = append(places, at)
+		}
+		built[at] += p.Entries()
+	}
+	for _, at := range slices.Sorted(maps.Keys(declared.layers)) {
+		if _, seen := built[at]; !seen {
+			places = append(places, at)
+		}
+	}
+	for _, at := range places {
+		if got, want := built[at], declared.layers[at]; got != want {
+			return errors.Errorf("gpt: layer %s: built %.0f parameters, but counted %.0f before: "+
+				"a layer declares parameters in Forward, or different ones every time", at, got, want)
+		}
 	}
 	return nil
+}
+
+// layerOf returns the place of the layer that declares the named parameter.
+func layerOf(name string) string {
+	return name[:max(0, strings.LastIndexByte(name, '.'))]
 }
 
 // Params lists the parameters in the order of Table 2.
@@ -191,14 +213,19 @@ func (m *Model) checkTokenizer(tok text.Tokenizer) error {
 	return nil
 }
 
-// loss returns the cross entropy, or the hook's loss, which must be a scalar.
+// loss returns the cross entropy, or the hook's loss, which must be a scalar that depends on the targets unless there is a Fill.
 func (c Config) loss(s graph.Scope, logits, targets graph.Expr) (loss graph.Expr) {
 	if c.Hooks.Loss == nil {
 		return nn.NewCrossEntropy(s).Forward(logits, targets)
 	}
 	ok := s.Try(func() { loss = c.Hooks.Loss(logits.In(s), targets.In(s)) })
-	if ok && (loss.Graph() == nil || len(loss.Shape()) > 0) {
+	switch {
+	case !ok:
+	case loss.Graph() == nil || len(loss.Shape()) > 0:
 		s.Failf("the hook's loss has shape %v, want a scalar", loss.Shape())
+	case c.Hooks.Fill == nil && !loss.DependsOn(targets): // Fill may fill other inputs of the loss
+		s.Failf("the hook's loss does not read its targets, so nothing would be learnt from the text: " +
+			"want one that does, such as nn.NewCrossEntropy")
 	}
 	return loss
 }

@@ -20,7 +20,7 @@ type outline struct {
 	base, adapters float64        // parameters without adapters, and those of the adapters
 	active         float64        // parameters that a token passes: a share of those of experts
 	weights        float64        // operations with parameters, which a token costs in training
-	values         float64        // numbers in masks and in tables of positions
+	values         float64        // numbers of values that are stored, such as masks without kernels
 	mixing         func() float64 // returns the number of products of two numbers in which a token meets others
 	updated        []updated      // the parameters that are trained
 	remembered     float64        // numbers that a decoder stores for each sequence
@@ -29,6 +29,8 @@ type outline struct {
 	linears        []string       // names of the matrices within their block: "attn.c_attn"
 	names          []string       // names of the parameters that may be trained: all, or those of the adapters
 	frozen         float64        // of these, the parameters in Frozen
+
+	layers map[string]float64 // place of a declared layer → number of its parameters
 }
 
 // updated is a trained parameter that stands for a number of equal ones.
@@ -125,8 +127,12 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 	}
 	params := g.Params()
 	leaves := g.Leaves()
+	o.layers = map[string]float64{}
 	for _, x := range leaves[min(1, len(leaves)):] { // the first are the positions, an input
-		n, name := x.Entries(), x.Name()
+		n, name := x.Stored(), x.Name()
+		if !g.Kernels { // layers store all numbers of a mask in Forward
+			n = x.Entries()
+		}
 		if inBlock(name) {
 			n *= stands(name)
 		}
@@ -135,6 +141,7 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 			continue
 		}
 		params = params[1:]
+		o.layers[layerOf(name)] += x.Entries()
 		trained := isAdapter(x) == (c.LoraR > 0)
 		if trained && nn.IsBalancing(x) {
 			o.frozen, trained = o.frozen+n, false

@@ -28,7 +28,7 @@ func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return s.Config, s.ValidateModel()
+	return s.Config, s.validate()
 }
 
 // HuggingFace returns the network's part of c as the config.json of Hugging Face's GPT-2, indented. If the network

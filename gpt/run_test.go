@@ -311,6 +311,7 @@ func TestHooksThatFail(t *testing.T) {
 		`loss: panic: glass`:                           func(graph.Expr, graph.Expr) graph.Expr { panic("glass") },
 		`loss: the hook's loss has shape [], want`:     func(graph.Expr, graph.Expr) graph.Expr { return graph.Expr{} },
 		`loss: the hook's loss has shape [24 1], want`: func(logits, _ graph.Expr) graph.Expr { return logits.Sum() },
+		`loss: the hook's loss does not read its targets, so nothing would be learnt from the text`: func(logits, _ graph.Expr) graph.Expr { return logits.SumAll() },
 	} {
 		c.Hooks = train.Hooks{Loss: loss}
 		data, tok := corpus(t, verses, c.BlockSize)

@@ -526,11 +526,11 @@ func TestOwnPartsAreCounted(t *testing.T) {
 	late := with(func() int { return 1 })
 	late.Parts.Norms, late.Norm = []parts.Norm{{Name: "late", New: func(at nn.Site) nn.Layer { return lateNorm{at} }}}, "late"
 	_, err = New(graph.New(graph.Float32, 1), late, 1)
-	mustContain(t, err, "gpt: built ", " parameters, but counted ", " before: a layer declares parameters in Forward")
+	mustContain(t, err, "gpt: layer h.0.ln_1: built ", " parameters, but counted 0 before: a layer declares parameters in Forward")
 
 	calls := 0
 	_, err = New(graph.New(graph.Float32, 1), with(func() int { calls++; return calls }), 1)
-	mustContain(t, err, "parameters, but counted ")
+	mustContain(t, err, "gpt: layer h.0.attn: built ", " parameters, but counted ")
 }
 
 // The Graph's Kernels takes precedence, and the model's Config has the same value.

@@ -79,6 +79,9 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 			x.g.failOp(x, op, operands, errForeign)
 			return y
 		}
+		if e.store(); x.g.err != nil {
+			return y
+		}
 	}
 	building.Lock()
 	defer building.Unlock()

@@ -70,7 +70,7 @@ func SinkAttention(qkv, mask, sinks Expr, h AttentionShape, dropout float64) (y 
 			return nil, err
 		}
 		return qkv.attention(h.kernel(), mask, ops.Extra{Sinks: sinks.node}, dropout, qkv.node)
-	}, append(present(sinks), mask)...)
+	}, append(present(sinks), mask.byRule())...)
 }
 
 // SigmoidAttention is Attention with the weights σ(score + mask − ln n) in place of a softmax, where n is the number of
@@ -83,7 +83,7 @@ func SigmoidAttention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr
 		sizes := h.kernel()
 		sizes.Weights = attention.Sigmoids
 		return qkv.attention(sizes, mask, ops.Extra{}, dropout, qkv.node)
-	}, mask)
+	}, mask.byRule())
 }
 
 // ForgettingAttention is Attention that adds Σ_{j<l≤i} ln f_l to the score of query i and key j, given the logarithms
@@ -96,7 +96,7 @@ func ForgettingAttention(qkv, logF, mask Expr, h AttentionShape, dropout float64
 			return nil, err
 		}
 		return qkv.attention(h.kernel(), mask, ops.Extra{Gates: logF.node}, dropout, qkv.node)
-	}, logF, mask)
+	}, logF, mask.byRule())
 }
 
 // checkGates returns an error unless x has a number for each row in each head.
@@ -147,7 +147,7 @@ func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok
 			return nil, err
 		}
 		return q.attention(h.kernel(), mask, ops.Extra{}, dropout, q.node, kv.node)
-	}, kv, mask)
+	}, kv, mask.byRule())
 }
 
 // attention returns the node for one source, the packed projections, or two: the queries, and the keys and values.
@@ -227,7 +227,7 @@ func (h LinearShape) checkGroups() error {
 // counts for no query; an empty mask hides none. The sums over the keys so far are carried from one chunk of tokens to
 // the next, so time and memory are linear in T.
 func LinearAttention(qkv, mask Expr, h LinearShape) (y Expr, ok bool) {
-	masks := present(mask)
+	masks := present(mask.byRule())
 	return qkv.kernel("linear attention", func() (*G.Node, error) {
 		if err := h.checkGroups(); err != nil {
 			return nil, err

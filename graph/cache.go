@@ -167,11 +167,12 @@ func (c *cachedTokens) advance(at []int, n int) error {
 	})
 }
 
-// step returns the step of n new tokens per sequence at the position at.
-func (c *cachedTokens) step(at Expr, masks, n int) ops.Step {
+// step returns the step of n new tokens per sequence at the position at, with a mask of the given number of matrices.
+func (c *cachedTokens) step(at, mask Expr, masks, n int) ops.Step {
 	list := at.list()
 	return ops.Step{
-		At: list, Rows: c.rows, Masks: masks, Advance: func() error { return c.advance(list.List, n) },
+		At: list, Rows: c.rows, Masks: masks, Rule: mask.g.ops.Rule(mask.node),
+		Advance: func() error { return c.advance(list.List, n) },
 	}
 }
 

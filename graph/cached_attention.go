@@ -120,9 +120,9 @@ func cachedAttention(
 		}
 		k := cache.whole().kernel()
 		k.Weights = w
-		step := cache.step(at, masks, rows/h.Batch)
+		step := cache.step(at, mask, masks, rows/h.Batch)
 		return qkv.g.ops.CachedAttention(k, cache.room, cache.held, step, extra, qkv.node, mask.node)
-	}, append([]Expr{mask, at}, more...)...)
+	}, append([]Expr{mask.byRule(), at}, more...)...)
 }
 
 // checkExtra returns an error unless the extra operand has the sizes and the kind of the cache.
@@ -192,8 +192,8 @@ func CachedPairAttention(qkv, mask, at Expr, cache *PairCache) Expr {
 			return nil, err
 		}
 		return qkv.g.ops.CachedPairAttention(
-			cache.whole().kernel(), cache.held, cache.step(at, h.Heads, s[0]/h.Batch), qkv.node, mask.node)
-	}, mask, at)
+			cache.whole().kernel(), cache.held, cache.step(at, mask, h.Heads, s[0]/h.Batch), qkv.node, mask.node)
+	}, mask.byRule(), at)
 }
 
 // LatentShape holds the sizes of attention to latents that all heads share: Context tokens of Batch sequences, and
@@ -258,8 +258,8 @@ func CachedLatentAttention(q, latent, upK, upV, mask, at Expr, cache *LatentCach
 			}
 		}
 		h.Batch = cache.total
-		s := cache.step(at, masks, rows/cache.batch)
+		s := cache.step(at, mask, masks, rows/cache.batch)
 		return q.g.ops.CachedLatentAttention(attention.LatentShape(h), cache.held, s,
 			q.node, latent.node, upK.node, upV.node, mask.node)
-	}, latent, upK, upV, mask, at)
+	}, latent, upK, upV, mask.byRule(), at)
 }

@@ -34,6 +34,14 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (*Program, error) {
 	defer g.running.Unlock()
 	building.Lock()
 	defer building.Unlock()
+	for _, x := range slices.Concat([]Expr{out}, keep, wrt) {
+		if x.g == g {
+			x.store()
+		}
+	}
+	if g.err != nil {
+		return nil, g.err
+	}
 	before := g.differentiated
 	p, err := compile(out, keep, wrt)
 	if err == nil {

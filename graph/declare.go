@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
+	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -52,6 +55,140 @@ func (x Expr) PackedColumns() []int {
 func (s Scope) Value(name string, init Init, shape ...int) Expr {
 	s.g = s.Graph()
 	return s.declare(name, init, nil, shape)
+}
+
+// Rule computes the rows of a tensor that need not be stored, such as a mask. Several goroutines call it at the same
+// time. A Rule may also be a Spanned.
+type Rule interface {
+	// Row overwrites into, which has no Shape, with the entries of row i from column from on. The rows of all axes but
+	// the last are counted one after the other.
+	Row(i, from int, into Tensor)
+}
+
+// Spanned is the Rule of a mask that need not compute a row to know where it is hidden.
+type Spanned interface {
+	Rule
+	// Span returns the columns from … to−1 in which row i is 0, if it is −∞ in all others. Otherwise, or if only
+	// computing the row would tell, ok is false.
+	Span(i int) (from, to int, ok bool)
+}
+
+// Rule declares a tensor that is not trained and whose rows r computes. The kernels of attention and the lookups of
+// positions read its rows as they need them, so that its memory does not depend on its shape. Any other operation, and
+// Tensor, stores all its numbers first.
+func (s Scope) Rule(name string, r Rule, shape ...int) Expr {
+	s.g = s.Graph()
+	full := s.full(name)
+	switch {
+	case r == nil:
+		s.g.fail(full, "no Rule that computes the rows")
+	case len(shape) < 2 || slices.Min(shape) < 1:
+		s.g.fail(full, "shape %v: want two sizes or more, all positive", tensor.Shape(shape))
+	}
+	if s.g.err != nil || s.g.interrupted() != nil || !s.reserve(full) {
+		return Expr{g: s.g, scope: s.path}
+	}
+	x := s.leaf(full, nil, s.g.ops.Dtype, shape, shape)
+	var span func(i int) (from, to int, ok bool)
+	if spanned, ok := r.(Spanned); ok {
+		span = spanned.Span
+	}
+	x.rule = &ruled{Rule: ops.NewRule(shape, func(i, from int, into plan.Numbers) {
+		r.Row(i, from, Tensor{F32: into.F32, F64: into.F64})
+	}, span)}
+	x.rule.Hold = func(rows int) error { return x.hold(rows) }
+	s.g.ops.SetRule(x.node, x.rule.Rule)
+	return s.g.addLeaf(x)
+}
+
+// Stored returns the number of entries of a parameter or value for which the graph has memory. Of a Rule, these are the
+// rows that operations have needed so far.
+func (x Expr) Stored() float64 {
+	switch {
+	case x.name == "" || x.ids != nil:
+		return 0
+	case x.rule != nil:
+		return float64(x.rule.held) * float64(x.shape[len(x.shape)-1])
+	}
+	return x.Entries()
+}
+
+// ruled is the state of a leaf that a Rule computes.
+type ruled struct {
+	*ops.Rule
+	held  int // number of rows for which memory is counted
+	dense *tensor.Dense
+}
+
+// hold counts the memory of the given number of rows.
+func (x Expr) hold(rows int) error {
+	if rows <= x.rule.held {
+		return nil
+	}
+	bytes := float64(x.g.ops.Dtype.Size()) * float64(rows-x.rule.held) * float64(x.shape[len(x.shape)-1])
+	if err := x.g.allows(bytes); err != nil {
+		return errors.Wrapf(err, "%s: %d rows of shape %v", x.name, rows, tensor.Shape(x.shape))
+	}
+	x.g.held += bytes
+	x.rule.held = rows
+	return nil
+}
+
+// byRule returns x for an operation that reads the rows that it needs.
+func (x Expr) byRule() Expr {
+	x.rule = nil
+	return x
+}
+
+// reserve counts the memory of the rows that an operation computes when it looks up n, if a Rule computes them.
+func (x Expr) reserve(n int) error {
+	if x.rule == nil || x.rule.dense != nil {
+		return nil
+	}
+	return x.hold(ops.RoomFor(n, x.rule.Rule))
+}
+
+// store computes all numbers of x and keeps them, if a Rule computes them.
+func (x Expr) store() {
+	if x.rule == nil || x.rule.dense != nil || x.g.err != nil {
+		return
+	}
+	if n := entries(x.shape); !x.g.ops.Outline && !fits(n) {
+		x.g.fail(x.name, "shape %v: the product of the sizes must be at most 2^40", tensor.Shape(x.shape))
+		return
+	}
+	if err := x.hold(x.rule.Rows()); err != nil {
+		x.g.fail("", "%v", err)
+	}
+	if x.g.err != nil || x.g.ops.Outline {
+		return
+	}
+	dense := newDense(x.g.ops.Dtype, x.shape...)
+	if !(Scope{x.g, x.name}).Try(func() { x.rule.write(x.g, dense) }) {
+		return
+	}
+	x.rule.dense, x.rule.Stored = dense, ops.NumbersOf(dense)
+	G.WithValue(dense)(x.node)
+}
+
+func (r *ruled) write(g *Graph, dense *tensor.Dense) {
+	n := ops.NumbersOf(dense)
+	if n.F32 != nil {
+		ops.Write(g.ops.Pool, r.Rule, 0, r.Rows(), n.F32)
+	} else {
+		ops.Write(g.ops.Pool, r.Rule, 0, r.Rows(), n.F64)
+	}
+}
+
+// Refresh makes operations read the rows of a Rule again, after what they depend on has changed. It does nothing for
+// other expressions.
+func (x Expr) Refresh() {
+	if x.rule == nil {
+		return
+	}
+	if x.rule.Changed(); x.rule.dense != nil {
+		x.rule.write(x.g, x.rule.dense)
+	}
 }
 
 // declare adds a leaf to the graph. A panic of init becomes an error with the leaf's name.

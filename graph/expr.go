@@ -27,6 +27,7 @@ func (x Expr) Node() *G.Node {
 	if x.node == nil {
 		return G.NewScalar(G.NewGraph(), Float64)
 	}
+	x.store()
 	return x.node
 }
 
@@ -39,13 +40,18 @@ func (x Expr) Wrap(node *G.Node, err error) Expr {
 // Tensor returns the numbers of a parameter or input, for reading and writing. On an Outline it has only a shape. It is
 // empty for any other expression.
 func (x Expr) Tensor() Tensor {
+	dense := x.dense
+	if x.rule != nil {
+		x.store()
+		dense = x.rule.dense
+	}
 	switch {
 	case x.ids != nil:
 		return Tensor{}
-	case x.dense == nil:
+	case dense == nil:
 		return Tensor{Shape: x.shape}
 	}
-	t := view(x.dense)
+	t := view(dense)
 	t.Shape = x.shape
 	return t
 }

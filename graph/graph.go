@@ -64,6 +64,7 @@ type Expr struct {
 	dense *tensor.Dense // its numbers
 	shape []int         // its shape as the caller declared it
 	ids   *idRange      // set for integers only
+	rule  *ruled        // set if a Rule computes the numbers
 }
 
 // places holds the activations that layers name, and the edits of them.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
@@ -163,8 +164,11 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 		if len(shape) != 2 || shape[0] != n || shape[1] != d {
 			return nil, errors.Errorf("%v is not (%d, %d)", shape, n, d)
 		}
+		if err := table.reserve(n); err != nil {
+			return nil, err
+		}
 		return x.g.ops.AddPositions(x.node, table.node, ids.list(), c)
-	}, table, ids)
+	}, table.byRule(), ids)
 }
 
 // Rotate returns the kernel of rotary positions. In the first groups·size columns of x (n, ≥ groups·size) it rotates
@@ -188,6 +192,9 @@ func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
 			return nil, errors.Errorf("%v is not (%d, %d or more): %d positions, %d groups of %d columns",
 				shape, n, groups*2*table[1], n, groups, 2*table[1])
 		}
+		if err := cmp.Or(cos.reserve(n), sin.reserve(n)); err != nil {
+			return nil, err
+		}
 		return x.g.ops.Rotate(x.node, cos.node, sin.node, positions.list(), groups, false)
-	}, cos, sin, positions)
+	}, cos.byRule(), sin.byRule(), positions)
 }

@@ -70,7 +70,7 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 			o.Place = place
 		}
 	}
-	if !fits(entries(n.Shape())) {
+	if !fits(entries(n.Shape())) && l.g.ops.Rule(n) == nil {
 		return nil, errors.Errorf("%s: shape %v: want at most 2^40 entries", o.Name, n.Shape())
 	}
 	own, ours := n.Op().(*ops.Op)
@@ -81,7 +81,7 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 		o.Value = ops.NumbersOf(n.Value())
 	case len(children) == 1 && ops.AxisSize(n.Op(), children[0]) > 0: // a size for a broadcast needs no operand
 		o.Inputs, o.Value = nil, plan.Numbers{F64: []float64{float64(ops.AxisSize(n.Op(), children[0]))}}
-	case n.Op() == nil && l.g.ops.Outline: // a leaf
+	case n.Op() == nil && (l.g.ops.Outline || l.g.ops.Rule(n) != nil): // a leaf
 	case n.Op() == nil && l.g.unpacked(n.Name()) != nil:
 		o.Value = ops.NumbersOf(l.g.unpacked(n.Name()))
 	case n.Op() == nil:

@@ -49,6 +49,17 @@ func (g *Graph) operands(n *G.Node) (found []*G.Node) {
 	return found
 }
 
+// DependsOn reports whether x is computed from y, or is y itself. After a failure it reports true, since the error of
+// the graph is the more specific one.
+func (x Expr) DependsOn(y Expr) bool {
+	if x.node == nil || y.node == nil {
+		return true
+	}
+	_, operands := x.g.needed(G.Nodes{x.node})
+	_, found := operands[y.node]
+	return found
+}
+
 func (g *Graph) leafOf(n *G.Node) (Expr, bool) {
 	i := slices.IndexFunc(g.leaves, func(x Expr) bool { return x.node == n })
 	if i < 0 {

@@ -47,6 +47,9 @@ func PlanBytes(out Expr, wrt ...Expr) (bytes float64, err error) {
 	}
 	all, known := 0.0, true
 	for _, n := range g.g.AllNodes() {
+		if g.ops.Rule(n) != nil { // in g.held as far as it is stored
+			continue
+		}
 		entries := entries(n.Shape())
 		all, known = all+entries, known && fits(entries)
 	}

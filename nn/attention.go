@@ -243,7 +243,7 @@ func (l *heads) cacheAt(at Site, sizes graph.AttentionShape) *graph.KVCache {
 }
 
 func (l *heads) mixing() float64 {
-	return overKeys(l.mask.keys(), l.sizes.Heads, l.sizes.QK, l.sizes.V)
+	return overKeys(l.mask.meanKeys(), l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }
 
 // inProjection is the affine layer before the heads: x·w + b is the queries of all heads and the keys and values of all

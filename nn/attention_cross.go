@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -130,12 +131,15 @@ type Memory struct {
 	Z                    graph.Expr // (B·m, d); empty if only Step is used
 	Batch, Queries, Keys int        // B, n queries of the decoder for each sequence, m
 	Lengths              []int      // optional; without them there is no padding
+	lengths              []int      // those of the last Update
 }
 
 // NewMemory declares the value s.mask. Lengths may change from run to run: call Update after changing them.
 func NewMemory(s graph.Scope, z graph.Expr, batch, queries, keys int, lengths []int) *Memory {
 	m := &Memory{Z: z, Batch: batch, Queries: queries, Keys: keys, Lengths: lengths}
-	m.table = table{scope: s, name: "mask", shape: []int{batch, queries, keys}, prepare: m.check, score: m.entry}
+	m.table = table{
+		scope: s, name: "mask", shape: []int{batch, queries, keys}, prepare: m.prepare, row: m.row, span: m.span,
+	}
 	m.fail(m.check())
 	m.Expr()
 	return m
@@ -150,11 +154,29 @@ func (m *Memory) orNone(at Site) *Memory {
 	return m
 }
 
-func (m *Memory) entry(i int) float64 {
-	if m.Lengths != nil && i%m.Keys >= m.Lengths[i/(m.Queries*m.Keys)] {
-		return math.Inf(-1)
+// prepare takes over the present lengths.
+func (m *Memory) prepare() error {
+	if err := m.check(); err != nil {
+		return err
 	}
-	return 0
+	m.lengths = slices.Clone(m.Lengths)
+	return nil
+}
+
+// row writes row i from column from on.
+func (m *Memory) row(i, from int, into graph.Tensor) {
+	_, end, _ := m.span(i)
+	shown := max(0, min(end-from, into.Len()))
+	fillEntries(into, 0, shown, 0)
+	hide(into, shown, into.Len())
+}
+
+// span returns the tokens of the source of row i.
+func (m *Memory) span(i int) (from, to int, ok bool) {
+	if m.lengths == nil {
+		return 0, m.Keys, true
+	}
+	return 0, m.lengths[i/m.Queries], true
 }
 
 func (m *Memory) check() error {

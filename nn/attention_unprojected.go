@@ -59,7 +59,7 @@ func (l *Unprojected) Mixing() float64 {
 	if l == nil {
 		return 0
 	}
-	return overKeys(l.mask.keys(), l.heads.Heads, l.heads.QK, l.heads.V)
+	return overKeys(l.mask.meanKeys(), l.heads.Heads, l.heads.QK, l.heads.V)
 }
 
 // UnprojectedCross is cross-attention as Conti prints it, without projections (errata C14; CrossAttention has them): x

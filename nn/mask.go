@@ -3,9 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -20,10 +18,15 @@ type Bias interface {
 // otherwise −∞, so that its weight is exactly 0. The paper multiplies the scores by 0 and 1 instead, which leaves
 // weight on the future (errata B1). A Mask is (T, T), or (B, T, T) if it differs between sequences, or (1, H, T, T) or
 // (B, H, T, T) if it differs between heads.
+//
+// A Mask is a graph.Rule: kernels compute the rows that they read, and only other operations store its numbers. The
+// numbers are also stored if a user-defined Visibility is a PerSequence, because it may change before Update.
 type Mask struct {
 	table
 	given       Visibility   // by the caller
 	rules       []Visibility // the rules in given, with random keys drawn; nil until prepared
+	adjacent    []adjacent   // those of the rules that show adjacent keys
+	others      []Visibility // the other rules
 	bias        Bias
 	dims        Dims
 	batch, head int // number of sequences and heads that differ; 1 if they are the same
@@ -36,10 +39,11 @@ func NewMask(s graph.Scope, dims Dims, v Visibility) *Mask { return NewBiasedMas
 // NewBiasedMask is like NewMask, but adds bias to the scores of visible keys; bias is optional.
 func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) *Mask {
 	m := &Mask{given: v, bias: bias, dims: dims, batch: 1, head: 1}
-	m.table = table{scope: s, name: "mask", prepare: m.prepare, score: m.entry}
+	m.table = table{scope: s, name: "mask", prepare: m.prepare, row: m.row, span: m.span, hidesLater: m.hidesLater}
 	s.Sub("mask").Try(func() {
 		m.fail(m.check())
 		t, rules := dims.Context, rulesOf(v)
+		m.stored = slices.ContainsFunc(rules, changes)
 		shape := []int{t, t}
 		if slices.ContainsFunc(rules, perSequence) {
 			m.batch = dims.Batch
@@ -54,11 +58,90 @@ func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) *Mask {
 	return m
 }
 
-// entry returns number i of (batch, head, T, T).
-func (m *Mask) entry(i int) float64 {
+// place returns what row i of (batch, head, T) belongs to.
+func (m *Mask) place(i int) (head, b, query int) {
 	t := m.dims.Context
-	which := i / (t * t)
-	return m.at(which%m.head, which/m.head, i/t%t, i%t)
+	return i / t % m.head, i / t / m.head, i % t
+}
+
+// row writes row i from column from on.
+func (m *Mask) row(i, from int, into graph.Tensor) {
+	head, b, query := m.place(i)
+	n := into.Len()
+	first, end := m.keys(b, query)
+	first = max(0, min(first-from, n))
+	end = max(first, min(end-from, n))
+	hide(into, 0, first)
+	hide(into, end, n)
+	m.addBias(head, query, from, into, first, end)
+	if len(m.others) == 0 {
+		return
+	}
+	for j := first; j < end; j++ {
+		if !visible(m.others, head, b, query, from+j) {
+			hide(into, j, j+1)
+		}
+	}
+}
+
+// addBias writes the biases of keys first … end−1, counted from key from on.
+func (m *Mask) addBias(head, query, from int, into graph.Tensor, first, end int) {
+	if m.bias == nil {
+		fillEntries(into, first, end, 0)
+		return
+	}
+	for j := first; j < end; j++ {
+		setEntry(into, j, m.bias.Bias(head, query, from+j))
+	}
+}
+
+// hide writes −∞ to entries from … to−1.
+func hide(x graph.Tensor, from, to int) { fillEntries(x, from, to, math.Inf(-1)) }
+
+func fillEntries(x graph.Tensor, from, to int, v float64) {
+	for i := from; i < to; i++ {
+		setEntry(x, i, v)
+	}
+}
+
+// setEntry is x.Set for an entry that exists.
+func setEntry(x graph.Tensor, i int, v float64) {
+	if x.F32 != nil {
+		x.F32[i] = float32(v)
+	} else {
+		x.F64[i] = v
+	}
+}
+
+// keys returns a range that holds the visible keys of a query: all of them if there are no other rules.
+func (m *Mask) keys(b, query int) (from, to int) {
+	to = m.dims.Context
+	for _, r := range m.adjacent {
+		first, end := r.keys(b, query)
+		from, to = max(from, first), min(to, end)
+	}
+	return from, to
+}
+
+// span returns the visible keys of row i if they are adjacent and have no bias.
+func (m *Mask) span(i int) (from, to int, ok bool) {
+	if m.bias != nil || len(m.others) > 0 {
+		return 0, 0, false
+	}
+	_, b, query := m.place(i)
+	from, to = m.keys(b, query)
+	return from, to, true
+}
+
+// hidesLater reports whether one of the rules hides later keys from every query.
+func (m *Mask) hidesLater() bool {
+	return slices.ContainsFunc(rulesOf(m.given), func(v Visibility) bool {
+		switch v.(type) {
+		case Causal, Window, SinkWindow:
+			return true
+		}
+		return false
+	})
 }
 
 // at returns the number that is added to the score of query i and key j.
@@ -78,11 +161,28 @@ func (m *Mask) prepare() error {
 		return err
 	}
 	rules := drawKeys(rulesOf(m.given), m.dims)
-	if err := m.checkEmptyRows(rules, m.head); err != nil {
+	next := *m
+	next.rules, next.adjacent, next.others = rules, nil, nil
+	for _, v := range rules {
+		r, ok := v.(adjacent)
+		if ok {
+			next.adjacent = append(next.adjacent, r)
+		}
+		if _, gap := v.(SinkWindow); !ok || gap {
+			next.others = append(next.others, v)
+		}
+	}
+	if err := next.checkEmptyRows(next.others, m.head); err != nil {
 		return err
 	}
-	m.rules, m.scanned = rules, false
+	m.rules, m.adjacent, m.others, m.scanned = rules, next.adjacent, next.others, false
 	return nil
+}
+
+// changes reports whether a user-defined Visibility may show other keys before the next Update.
+func changes(v Visibility) bool {
+	_, padding := v.(Padding)
+	return perSequence(v) && !padding
 }
 
 // overHeads returns the mask with an axis for the heads, which it adds if there is one for the sequences only.
@@ -184,7 +284,7 @@ func checkSizes(v any, d Dims) error {
 	return nil
 }
 
-// checkEmptyRows returns an error if a query has no visible key.
+// checkEmptyRows returns an error if a query has no visible key, by the adjacent rules and the given ones.
 func (m *Mask) checkEmptyRows(rules []Visibility, heads int) error {
 	for which := range m.batch * heads {
 		head, b := which%heads, which/heads
@@ -202,7 +302,11 @@ func (m *Mask) checkEmptyRows(rules []Visibility, heads int) error {
 }
 
 func (m *Mask) hasKey(rules []Visibility, head, b, i int) bool {
-	for j := range m.dims.Context {
+	from, to := m.keys(b, i)
+	if from <= i && i < to && visible(rules, head, b, i, i) { // most queries attend to themselves
+		return true
+	}
+	for j := from; j < to; j++ {
 		if visible(rules, head, b, i, j) {
 			return true
 		}
@@ -210,21 +314,36 @@ func (m *Mask) hasKey(rules []Visibility, head, b, i int) bool {
 	return false
 }
 
-// table holds the numbers that a mask adds to scores.
+// table is a mask, whose rows are computed where they are read.
 type table struct {
-	scope   graph.Scope
-	name    string
-	shape   []int               // empty in the zero table, which has no numbers
-	prepare func() error        // called once before the numbers are written; an error means that there are none
-	score   func(i int) float64 // entry i
-	expr    graph.Expr
+	scope      graph.Scope
+	name       string
+	shape      []int                               // empty in the zero table, which has no numbers
+	prepare    func() error                        // called before rows are computed; after an error there are none
+	row        func(i, from int, x graph.Tensor)   // writes row i from column from on
+	span       func(i int) (from, to int, ok bool) // see graph.Spanned
+	hidesLater func() bool                         // reports whether no query attends to a later key, if that is known
+	stored     bool                                // the numbers are those of the last Update
+	expr       graph.Expr
 
 	scanned bool   // later is up to date
 	later   [2]int // a query and a later token with a visible key, or 0 twice
 }
 
-// Expr returns the numbers as a value of the graph. The first call declares and prepares it; attention that is linear
-// in T never calls Expr.
+// tableRule is the graph.Spanned of a table.
+type tableRule struct{ *table }
+
+func (t tableRule) Row(i, from int, into graph.Tensor) { t.row(i, from, into) }
+
+func (t tableRule) Span(i int) (from, to int, ok bool) {
+	if t.span == nil {
+		return 0, 0, false
+	}
+	return t.span(i)
+}
+
+// Expr returns the mask as a value of the graph. The first call declares and prepares it; attention that is linear in T
+// never calls Expr.
 func (t *table) Expr() graph.Expr {
 	switch {
 	case t.expr.Graph() != nil:
@@ -232,23 +351,24 @@ func (t *table) Expr() graph.Expr {
 	case len(t.shape) == 0: // building the mask failed, and the graph has its error
 		return graph.Expr{}.In(t.scope)
 	}
-	prepared := sync.OnceValue(func() error { // entries are written by several goroutines
-		err := t.prepare()
-		t.fail(err)
-		return err
-	})
-	t.expr = t.scope.Value(t.name, func(i int, _ *rand.Rand) float64 {
-		if prepared() != nil {
-			return 0
-		}
-		return t.score(i)
-	}, t.shape...)
+	if !t.scope.Graph().Outlined() && t.scope.Graph().Err() == nil {
+		t.scope.Sub("%s", t.name).Try(func() {
+			err := t.prepare()
+			if t.fail(err); err == nil { // a panic of a user-defined rule or bias is an error here rather than in a run
+				t.row(0, 0, graph.Tensor{F64: make([]float64, t.shape[len(t.shape)-1])})
+			}
+		})
+	}
+	t.expr = t.scope.Rule(t.name, graph.Spanned(tableRule{t}), t.shape...)
+	if t.stored {
+		t.expr.Tensor()
+	}
 	return t.expr
 }
 
 var errUnbuilt = errors.New("the mask was not built by its constructor")
 
-// Update writes the numbers again after lengths have changed. An error leaves them unchanged.
+// Update computes the numbers again after lengths have changed. An error leaves them unchanged.
 func (t *table) Update() (err error) {
 	if t.prepare == nil {
 		return errUnbuilt
@@ -261,12 +381,7 @@ func (t *table) Update() (err error) {
 	if err := t.prepare(); err != nil {
 		return errors.Wrap(err, t.scope.Sub("%s", t.name).Path())
 	}
-	numbers := t.expr.Tensor()
-	for i := range numbers.Len() {
-		if err := numbers.Set(i, t.score(i)); err != nil {
-			return err
-		}
-	}
+	t.expr.Refresh()
 	return nil
 }
 
@@ -289,27 +404,34 @@ func (t *table) requireCausal(s graph.Scope) {
 
 // laterToken returns a query and the first later token with a visible key, or 0 twice.
 func (t *table) laterToken() [2]int {
-	hidden, numbers := math.Inf(-1), t.Expr().Tensor()
-	if len(t.shape) == 0 || numbers.Len() == 0 {
+	if len(t.shape) == 0 || t.hidesLater != nil && t.hidesLater() || t.Expr().Graph().Outlined() {
 		return [2]int{}
 	}
 	n := t.shape[len(t.shape)-2]
-	keys := t.shape[len(t.shape)-1] / n // per token
-	for row := range numbers.Len() / (n * keys) {
-		for i, j := row%n, (row%n+1)*keys; j < n*keys; j++ {
-			if numbers.At(row*n*keys+j) != hidden {
-				return [2]int{i, j / keys}
+	width := t.shape[len(t.shape)-1]
+	keys, rows := width/n, 1 // keys of a token, rows of all matrices
+	for _, size := range t.shape[:len(t.shape)-1] {
+		rows *= size
+	}
+	hidden, numbers := math.Inf(-1), make([]float64, width)
+	for row := range rows {
+		i := row % n
+		rest := graph.Tensor{Shape: []int{width - (i+1)*keys}, F64: numbers[(i+1)*keys:]}
+		t.row(row, (i+1)*keys, rest)
+		for j, v := range rest.F64 {
+			if v != hidden {
+				return [2]int{i, i + 1 + j/keys}
 			}
 		}
 	}
 	return [2]int{}
 }
 
-// keys returns the mean number of keys with which attention multiplies a query. Without kernels these are all T. A
+// meanKeys returns the mean number of keys with which attention multiplies a query. Without kernels these are all T. A
 // kernel computes tiles of some queries and all keys that any of them sees, so that a causal mask leaves out nearly
 // half, and a window nearly everything: of queries a … z−1, the keys from a − Width + 1 to z − 1, and the first tokens
 // that stay visible. Under other rules these are the visible keys, as kernels gather them.
-func (m *Mask) keys() (mean float64) {
+func (m *Mask) meanKeys() (mean float64) {
 	if m == nil || m.dims.Context < 1 {
 		return 0
 	}
@@ -391,8 +513,8 @@ func meanVisible(rules []Visibility, d Dims) float64 {
 	return float64(seen) / float64(queries*heads)
 }
 
-// keys returns the mean number of keys that a query sees, or T without kernels.
-func (m *LongformerMask) keys() (mean float64) {
+// meanKeys returns the mean number of keys that a query sees, or T without kernels.
+func (m *LongformerMask) meanKeys() (mean float64) {
 	if m == nil || m.mask == nil || m.mask.dims.Context < 1 {
 		return 0
 	}

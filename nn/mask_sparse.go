@@ -1,9 +1,9 @@
 package nn
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -28,15 +28,31 @@ type BigBird struct {
 	Random int
 	Seed   uint64
 
-	// keys holds the random keys of query i at [b][i]. It has a single b if all sequences have the same keys, and is
-	// nil before they are drawn.
-	keys [][][]int
+	// drawn holds the random keys of query i at [b][i]. It has a single b if all sequences have the same keys, and is
+	// nil until a Mask is prepared.
+	drawn [][]drawnKeys
+	draw  func(b, i int) []int
 }
+
+// drawnKeys holds the random keys of a query, once they have been needed. Two goroutines that draw them at the same
+// time draw the same ones.
+type drawnKeys struct{ atomic.Pointer[[]int] }
 
 // Visible reports whether |i − j| ≤ ⌊Width/2⌋, or i or j is global, or j was drawn for i.
 func (v BigBird) Visible(b, i, j int) bool {
 	return near(i, j, v.Width/2) || slices.Contains(v.Global, i) || slices.Contains(v.Global, j) ||
-		v.keys != nil && slices.Contains(v.keys[b%len(v.keys)][i], j)
+		v.drawn != nil && slices.Contains(v.random(b%len(v.drawn), i), j)
+}
+
+// random returns the random keys of a query.
+func (v BigBird) random(b, i int) []int {
+	at := &v.drawn[b][i]
+	if keys := at.Load(); keys != nil {
+		return *keys
+	}
+	keys := v.draw(b, i)
+	at.Store(&keys)
+	return keys
 }
 
 func near(i, j, reach int) bool { return i-j <= reach && j-i <= reach }
@@ -61,47 +77,56 @@ func checkGlobal(global []int, d Dims) error {
 	return nil
 }
 
-// drawKeys returns the rules with the random keys of every BigBird drawn from what the other rules leave visible.
+// drawKeys returns the rules with the random keys of every BigBird, which are drawn from what the other rules leave
+// visible when a query is first looked at, and with the present lengths of every Padding.
 func drawKeys(rules []Visibility, d Dims) []Visibility {
 	others := slices.DeleteFunc(slices.Clone(rules), func(v Visibility) bool { _, ok := v.(BigBird); return ok })
-	rules = slices.Clone(rules)
-	for i, v := range rules {
-		if v, ok := v.(BigBird); ok {
-			rules[i] = v.draw(others, d)
+	for i, v := range others {
+		if p, ok := v.(Padding); ok {
+			others[i] = Padding{slices.Clone(p.Lengths)}
 		}
 	}
-	return rules
+	all, next := slices.Clone(rules), 0
+	for i, v := range all {
+		if v, ok := v.(BigBird); ok {
+			all[i] = v.drawing(others, d)
+			continue
+		}
+		all[i] = others[next]
+		next++
+	}
+	return all
 }
 
-// draw returns v with its random keys.
-func (v BigBird) draw(others []Visibility, d Dims) BigBird {
-	v.keys = nil
+// drawing returns v with random keys that are drawn as they are needed.
+func (v BigBird) drawing(others []Visibility, d Dims) BigBird {
+	v.drawn, v.draw = nil, nil
 	if v.Random == 0 {
 		return v
 	}
-	batch := 1
+	near, batch := v, 1
 	if slices.ContainsFunc(others, perSequence) {
 		batch = d.Batch
 	}
-	keys := make([][][]int, batch)
-	for b := range keys {
-		for i := range d.Context {
-			var candidates []int
-			for j := range d.Context {
-				if !v.Visible(b, i, j) && visible(others, 0, b, i, j) {
-					candidates = append(candidates, j)
-				}
-			}
-			r := min(v.Random, len(candidates))
-			rng := rand.New(rand.NewPCG(v.Seed, uint64(i)))
-			for k := range r {
-				other := k + rng.IntN(len(candidates)-k)
-				candidates[k], candidates[other] = candidates[other], candidates[k]
-			}
-			keys[b] = append(keys[b], slices.Clone(candidates[:r]))
-		}
+	v.drawn = make([][]drawnKeys, batch)
+	for b := range v.drawn {
+		v.drawn[b] = make([]drawnKeys, d.Context)
 	}
-	v.keys = keys
+	v.draw = func(b, i int) []int {
+		var candidates []int
+		for j := range d.Context {
+			if !near.Visible(b, i, j) && visible(others, 0, b, i, j) {
+				candidates = append(candidates, j)
+			}
+		}
+		r := min(v.Random, len(candidates))
+		rng := rand.New(rand.NewPCG(v.Seed, uint64(i)))
+		for k := range r {
+			other := k + rng.IntN(len(candidates)-k)
+			candidates[k], candidates[other] = candidates[other], candidates[k]
+		}
+		return slices.Clone(candidates[:r])
+	}
 	return v
 }
 
@@ -184,7 +209,10 @@ type LongformerMask struct {
 // underlying mask, call this mask's Update too.
 func NewLongformerMask(s graph.Scope, mask *Mask, windows Dilated) *LongformerMask {
 	m := &LongformerMask{mask: mask, windows: windows}
-	m.table = table{scope: s, name: "longformer", prepare: m.prepare, score: m.entry}
+	m.table = table{
+		scope: s, name: "longformer", prepare: m.prepare, row: m.row,
+		hidesLater: func() bool { return mask.hidesLater() },
+	}
 	if mask == nil {
 		m.fail(errors.New("no mask: one must define which tokens attend to which"))
 		return m
@@ -194,22 +222,48 @@ func NewLongformerMask(s graph.Scope, mask *Mask, windows Dilated) *LongformerMa
 		return m
 	}
 	d := mask.dims
+	m.stored = mask.stored
 	m.fail(windows.Check(d))
 	m.shape = []int{mask.batch, d.Heads, d.Context, 2 * d.Context}
 	m.Expr()
 	return m
 }
 
-// entry returns number i. Keys come in pairs: the local one, for the windows, and the global one.
-func (m *LongformerMask) entry(i int) float64 {
-	d := m.mask.dims
-	n := d.Context
-	global, j, query, which := i%2 == 1, i/2%n, i/(2*n)%n, i/(2*n*n)
-	head := which % d.Heads
-	if global != m.windows.global(query, j) || !global && !m.windows.local(head, query, j) {
-		return math.Inf(-1)
+// row writes row i from column from on. Keys come in pairs: the local one, for the windows, and the global one. Only
+// those of the window and of global tokens are looked at.
+func (m *LongformerMask) row(i, from int, into graph.Tensor) {
+	n, heads := m.mask.dims.Context, m.mask.dims.Heads
+	head, b, query := i/n%heads, i/n/heads, i%n
+	hide(into, 0, into.Len())
+	show := func(key, kind int) {
+		if at := 2*key + kind - from; at >= 0 && at < into.Len() {
+			setEntry(into, at, m.mask.at(head, b, query, key))
+		}
 	}
-	return m.mask.at(head, which/d.Heads, query, j)
+	if slices.Contains(m.windows.Global, query) {
+		for key := range n {
+			show(key, 1)
+		}
+		return
+	}
+	for _, key := range m.windows.Global {
+		show(key, 1)
+	}
+	first, last := m.windows.reach(head, query, n)
+	for key := first; key <= last; key++ {
+		if m.windows.local(head, query, key) && !m.windows.global(query, key) {
+			show(key, 0)
+		}
+	}
+}
+
+// reach returns the first and the last key that a window may hold, of n.
+func (v Dilated) reach(head, query, n int) (first, last int) {
+	if head >= len(v.Dilation) {
+		return 0, -1
+	}
+	far := v.Dilation[head] * min(n, v.Width/2)
+	return max(0, query-far), min(n-1, query+far)
 }
 
 func (m *LongformerMask) prepare() error {
@@ -222,7 +276,7 @@ func (m *LongformerMask) prepare() error {
 			return err
 		}
 	}
-	return m.mask.checkEmptyRows(append(slices.Clone(m.mask.rules), m.windows), m.mask.dims.Heads)
+	return m.mask.checkEmptyRows(append(slices.Clone(m.mask.others), m.windows), m.mask.dims.Heads)
 }
 
 // Expr returns the numbers as a value of the graph, which the first call declares. For nil it returns the empty Expr.

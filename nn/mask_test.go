@@ -448,7 +448,7 @@ func TestLongformerMaskUpdate(t *testing.T) {
 func TestBigBirdDrawsEveryPair(t *testing.T) {
 	d, count := Dims{Batch: 1, Context: 4, Heads: 1}, map[[2]int]int{}
 	for seed := range uint64(300) {
-		keys := slices.Clone(BigBird{Width: 1, Random: 2, Seed: seed}.draw(nil, d).keys[0][0])
+		keys := slices.Clone(BigBird{Width: 1, Random: 2, Seed: seed}.drawing(nil, d).random(0, 0))
 		slices.Sort(keys)
 		count[[2]int(keys)]++
 	}

@@ -298,7 +298,7 @@ func TestMaskKeys(t *testing.T) {
 	} {
 		g := graph.Outline(graph.Float32)
 		m := NewMask(g.Root(), c.d, c.rule)
-		got := m.keys()
+		got := m.meanKeys()
 		if c.want == 0 { // by counting rows of the mask itself
 			rows := []int{8, 24, 40, 104, 1016}
 			rules := drawKeys(rulesOf(c.rule), c.d)
@@ -316,7 +316,7 @@ func TestMaskKeys(t *testing.T) {
 			t.Errorf("%d tokens, %T%+v: got %g keys, want %g", c.d.Context, c.rule, c.rule, got, c.want)
 		}
 		g.Kernels = false
-		if got := m.keys(); got != float64(c.d.Context) {
+		if got := m.meanKeys(); got != float64(c.d.Context) {
 			t.Errorf("%d tokens, %+v, without kernels: got %g keys, want all", c.d.Context, c.rule, got)
 		}
 	}

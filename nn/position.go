@@ -2,7 +2,6 @@ package nn
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -62,15 +61,27 @@ func NewSinusoidal(at Site, base float64) *Sinusoidal {
 	case !(base > 0) || math.IsInf(base, 1):
 		at.Failf("base %g: a number greater than 0 is needed, such as 10000", base)
 	}
-	waves := at.Value("waves", func(i int, _ *rand.Rand) float64 {
-		t, j := i/d, i%d
-		phase := float64(t) * math.Pow(base, -float64(j-j%2)/float64(d)) // ω_k·t
-		if j%2 == 0 {
-			return math.Sin(phase)
-		}
-		return math.Cos(phase)
-	}, at.Context, d)
+	waves := at.Scope.Rule("waves", sinusoids{base, d}, at.Context, d)
 	return &Sinusoidal{waves, at.Positions, math.Sqrt(float64(d)), at.Scope}
+}
+
+// sinusoids is the table P of d features.
+type sinusoids struct {
+	base float64
+	d    int
+}
+
+// Row writes P[t] from feature from on.
+func (p sinusoids) Row(t, from int, into graph.Tensor) {
+	for i := range into.Len() {
+		j := from + i
+		phase := float64(t) * math.Pow(p.base, -float64(j-j%2)/float64(p.d)) // ω_k·t
+		if j%2 == 0 {
+			setEntry(into, i, math.Sin(phase))
+		} else {
+			setEntry(into, i, math.Cos(phase))
+		}
+	}
 }
 
 // Forward returns √d·x + P[positions].

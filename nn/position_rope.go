@@ -3,7 +3,6 @@ package nn
 import (
 	"cmp"
 	"math"
-	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -58,23 +57,43 @@ func NewScaledRoPE(at Site, size, dim int, theta float64, scaling RotaryScaling)
 		at.Failf("theta %g: a base greater than 0 is needed, such as 10000", theta)
 	}
 	at.checkPositions()
-	half, frequency, magnitude := size/2, rotaryFrequency, 1.
+	half := max(1, size/2)
+	angles := rotaryAngles{dim: dim, theta: theta, frequency: rotaryFrequency, magnitude: 1}
 	if scaling != nil {
-		frequency, magnitude = scaling.Frequency, scaling.Magnitude()
-		if err := checkScaling(scaling, dim, theta); err != nil {
-			at.Failf("%v", err)
+		angles.frequency, angles.magnitude = scaling.Frequency, scaling.Magnitude()
+		if !at.Graph().Outlined() {
+			if err := checkScaling(scaling, dim, theta); err != nil {
+				at.Failf("%v", err)
+			}
 		}
 	}
 	table := func(name string, f func(float64) float64) graph.Expr {
-		return at.Value(name, func(i int, _ *rand.Rand) float64 {
-			t, pair := float64(i/half), i%half
-			if 2*pair >= dim {
-				return f(0)
-			}
-			return magnitude * f(t*frequency(pair, dim, theta)) // φ of position t
-		}, at.Context, half)
+		angles := angles
+		angles.of = f
+		return at.Scope.Rule(name, angles, at.Context, half)
 	}
 	return &RoPE{table("cos", math.Cos), table("sin", math.Sin), at.Positions, max(2, size), at.Embd, at.Scope}
+}
+
+// rotaryAngles is the table of a function of the angles, with a row for every position.
+type rotaryAngles struct {
+	of        func(angle float64) float64
+	frequency func(pair, dim int, theta float64) float64
+	dim       int
+	theta     float64
+	magnitude float64
+}
+
+// Row writes the numbers of position t from a pair on.
+func (a rotaryAngles) Row(t, from int, into graph.Tensor) {
+	for i := range into.Len() {
+		pair := from + i
+		if 2*pair >= a.dim {
+			setEntry(into, i, a.of(0))
+			continue
+		}
+		setEntry(into, i, a.magnitude*a.of(float64(t)*a.frequency(pair, a.dim, a.theta))) // φ of position t
+	}
 }
 
 // rotaryFrequency returns the radians by which a pair turns from token to token, θ^(−2i/dim).

@@ -31,11 +31,19 @@ type Checker interface {
 	Check(d Dims) error
 }
 
+// adjacent is a Visibility that shows a query no keys but adjacent ones, all of them except in a SinkWindow.
+type adjacent interface {
+	Visibility
+	keys(b, i int) (from, to int)
+}
+
 // Causal lets a token attend to itself and to earlier tokens: j ≤ i (13), as in Diab's formula (errata D8).
 type Causal struct{}
 
 // Visible reports whether j ≤ i.
 func (Causal) Visible(_, i, j int) bool { return j <= i }
+
+func (Causal) keys(_, i int) (from, to int) { return 0, i + 1 }
 
 // Window lets a token attend to itself and to the Width − 1 tokens before it: i − Width < j ≤ i. Width 1 is the
 // identity, and the length of the context gives Causal (errata D8).
@@ -43,6 +51,8 @@ type Window struct{ Width int }
 
 // Visible reports whether i − Width < j ≤ i.
 func (w Window) Visible(_, i, j int) bool { return i-w.Width < j && j <= i }
+
+func (w Window) keys(_, i int) (from, to int) { return i - w.Width + 1, i + 1 }
 
 // Check returns an error for a width below 1.
 func (w Window) Check(Dims) error { return checkWidth(w.Width) }
@@ -54,6 +64,8 @@ type SinkWindow struct{ Width, Sinks int }
 
 // Visible reports whether i − Width < j ≤ i, or j < Sinks and j ≤ i.
 func (w SinkWindow) Visible(_, i, j int) bool { return j <= i && (i-w.Width < j || j < w.Sinks) }
+
+func (w SinkWindow) keys(_, i int) (from, to int) { return 0, i + 1 }
 
 // Check returns an error for a width below 1, and for a number of first tokens outside 0 … T.
 func (w SinkWindow) Check(d Dims) error {
@@ -76,6 +88,13 @@ type Padding struct{ Lengths []int }
 
 // Visible reports whether j < Lengths[b].
 func (p Padding) Visible(b, _, j int) bool { return b >= 0 && b < len(p.Lengths) && j < p.Lengths[b] }
+
+func (p Padding) keys(b, _ int) (from, to int) {
+	if b < 0 || b >= len(p.Lengths) {
+		return 0, 0
+	}
+	return 0, p.Lengths[b]
+}
 
 // PerSequence returns true.
 func (Padding) PerSequence() bool { return true }

@@ -33,6 +33,12 @@ func evaluate(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, 
 		return err
 	}
 	size := m.Config.BlockSize
+	if o.config.BlockSize == 0 && len(ids)-1 < size { // a pass then takes no more tokens than it needs
+		o.config.BlockSize = len(ids) - 1
+		if m, _, err = o.open(); err != nil {
+			return err
+		}
+	}
 	stride := min(o.stride, size)
 	how := fmt.Sprintf("windows of %d tokens, sliding by %d", size, stride)
 	if stride == 0 || stride == size {
@@ -68,7 +74,7 @@ func evaluate(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, 
 func total(ctx context.Context, m *gpt.Model, ids []int, stride int, bar *program.Bar) (nats float64, err error) {
 	p, err := graph.Compile(m.Loss)
 	if err != nil {
-		return 0, err
+		return 0, errors.WithMessagef(err, "windows of %d tokens (-block_size)", m.Config.BlockSize)
 	}
 	x, y := m.Tokens.Ints(), m.Targets.Ints()
 	all, size := len(ids)-1, len(x)

@@ -14,8 +14,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// texts returns the tokens of -tune's file: of a text, or of pairs of prompts and answers.
-func (o options) texts(ctx context.Context, s source, stderr io.Writer) (c text.Corpus, name string, err error) {
+// texts returns the tokens of -tune's file: of a text, or of pairs of prompts and answers. Adapters for such pairs are
+// trained in windows of the longest pair, unless block_size is given: their model keeps its context.
+func (o *options) texts(ctx context.Context, s source, stderr io.Writer) (c text.Corpus, name string, err error) {
 	size, err := o.context(s.Checkpoint)
 	if err != nil {
 		return nil, "", err
@@ -27,6 +28,14 @@ func (o options) texts(ctx context.Context, s source, stderr io.Writer) (c text.
 		}
 		c, err = source.Encode(s.tok, size)
 		return c, source.Name, err
+	}
+	if o.config.BlockSize == 0 && !o.full {
+		longest, err := text.LongestExample(o.tune, s.tok, s.template)
+		if err != nil {
+			return nil, "", err
+		}
+		size = min(size, longest)
+		o.config.BlockSize = size
 	}
 	c, err = text.LoadAnswers(o.tune, s.tok, s.template, size)
 	return c, o.tune, err

@@ -14,10 +14,12 @@ type window struct {
 	vocabulary  int          // V
 	graph       *graph.Graph // of the weights
 	changes     uint64       // count of changes to the weights when the context was fed
-	one, half   *steps       // for one token, and half a context, if all layers are cached
-	some        []*steps     // for the sizes of runs below half a context, and for half, ascending
-	caches      nn.Caches    // of these programs
-	rerun       *rerun       // for any other network
+	one         *steps       // for one token, if all layers are cached
+	some        []*steps     // for more tokens, ascending
+	fits        int          // number of tokens for which the memory suffices
+	check       func(batch, tokens int) error
+	caches      nn.Caches // of these programs
+	rerun       *rerun    // for any other network
 	tokens      []int
 }
 
@@ -25,14 +27,22 @@ type window struct {
 // for all of them; with this number reading them no longer dominates the time.
 const few = 32
 
-// runs holds the numbers of tokens of a prompt that a window feeds at once, beside half a context. For the largest,
-// packed weights are unpacked once for all tokens; the smallest leaves fewer to be fed one by one.
-var runs = [...]int{8, few, 128}
+// MostAtOnce is the largest number of tokens of a text that a Session feeds at once. The memory of a run grows with its
+// tokens, so it does not depend on the context.
+const MostAtOnce = 1024
+
+// runs holds the numbers of tokens that a window feeds at once, up to half a context. For the larger ones, packed
+// weights are unpacked once for all tokens; the smallest leaves fewer to be fed one by one.
+var runs = [...]int{8, few, 128, MostAtOnce}
+
+// FewTokens is the number of tokens of each text for which a Session may store keys and values from the beginning.
+const FewTokens = 64
 
 func newWindow(n Network, batch int) (w *window, err error) {
 	w = &window{
 		batch: batch, size: n.Context, vocabulary: n.Vocabulary, graph: n.Graph, caches: nn.Caches{},
-		tokens: make([]int, 0, n.Context*batch),
+		check: n.CheckMemory,
+		fits:  FewTokens,
 	}
 	if w.one, err = newSteps(n, batch, 1, 1, w.caches); err != nil {
 		return nil, err
@@ -41,11 +51,9 @@ func newWindow(n Network, batch int) (w *window, err error) {
 		w.rerun, err = newRerun(n, batch)
 		return w, err
 	}
-	if w.half, err = newSteps(n, batch, max(1, w.size/2), 1, w.caches); err != nil {
-		return nil, err
-	}
 	for _, size := range runs {
-		if size >= w.half.n {
+		size = min(size, max(1, w.size/2))
+		if len(w.some) > 0 && size == w.some[len(w.some)-1].n {
 			break
 		}
 		s, err := newSteps(n, batch, size, 1, w.caches)
@@ -54,7 +62,6 @@ func newWindow(n Network, batch int) (w *window, err error) {
 		}
 		w.some = append(w.some, s)
 	}
-	w.some = append(w.some, w.half)
 	if n.CheckSteps == nil {
 		return w, nil
 	}
@@ -95,9 +102,29 @@ func (w *window) feed(tokens []int) (logits graph.Tensor, err error) {
 	return logits, err
 }
 
+// hold returns an error if the memory does not suffice for n tokens of every text.
+func (w *window) hold(n int) error {
+	if n <= w.fits || w.check == nil {
+		return nil
+	}
+	room := 1
+	for room < n {
+		room *= 2
+	}
+	room = min(room, w.size)
+	if err := w.check(w.batch, room); err != nil {
+		return err
+	}
+	w.fits = room
+	return nil
+}
+
 // append feeds tokens through the programs, as many at a time as fit.
 func (w *window) append(r graph.Reading, tokens []int) error {
 	full := w.size * w.batch
+	if err := w.hold(min(full, len(w.tokens)+len(tokens)) / w.batch); err != nil {
+		return err
+	}
 	for len(tokens) > 0 {
 		if len(w.tokens) == full {
 			if err := w.shift(r); err != nil {
@@ -127,10 +154,20 @@ func (w *window) keepHalf() []int { return w.tokens[(w.size+1)/2*w.batch:] }
 // shift drops the older half of a full context and feeds the rest again.
 func (w *window) shift(r graph.Reading) error {
 	rest := w.keepHalf()
-	if w.reset(); len(rest) == 0 {
-		return nil
+	w.reset()
+	for len(rest) > 0 {
+		s := w.one
+		for _, more := range w.some {
+			if more.n*w.batch <= len(rest) {
+				s = more
+			}
+		}
+		if err := w.run(r, s, s.hidden, rest[:s.n*w.batch]); err != nil {
+			return err
+		}
+		rest = rest[s.n*w.batch:]
 	}
-	return w.run(r, w.half, w.half.hidden, rest)
+	return nil
 }
 
 // run feeds s.n tokens of every text.

@@ -17,6 +17,10 @@ type Network struct {
 	// layers share the caches, which are nil if they need no Step.
 	Build func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) Layers
 
+	// CheckMemory returns an error if memory does not suffice for the keys and values of the given number of tokens of
+	// each text. A Session calls it before it stores more than FewTokens. It may be nil.
+	CheckMemory func(batch, tokens int) error
+
 	// CheckSteps returns an error if Step and Forward differ. It may be nil.
 	CheckSteps func() error
 }

@@ -139,7 +139,10 @@ func (s *Service) join(t *text) {
 
 // Run draws the tokens of all requests until ctx ends. It may be called once.
 func (s *Service) Run(ctx context.Context) error {
-	if s == nil || s.lanes == nil || !s.started.TryLock() {
+	switch {
+	case ctx == nil:
+		return errors.New("service: run: context: got nil, want one such as context.Background()")
+	case s == nil || s.lanes == nil || !s.started.TryLock():
 		return errors.New("service: run: want a new service from NewService")
 	}
 	defer close(s.ended)

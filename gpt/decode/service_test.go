@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -168,6 +169,9 @@ func TestServiceRefuses(t *testing.T) {
 	s, err := NewService(n, 1, 1)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := s.Run(nil); err == nil || !strings.Contains(err.Error(), "service: run: context: got nil") {
+		t.Errorf("without a context: got error %v", err)
 	}
 	first := func(r Request, ctx context.Context) (err error) {
 		for _, err = range s.Generate(ctx, r) {

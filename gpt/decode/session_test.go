@@ -128,12 +128,12 @@ func TestUnevenTexts(t *testing.T) {
 	collect(t, 1, single.Continue(t.Context(), [][]int{nil}, 2, samplers(1))) // after the stop token
 }
 
-// Half a context is fed without computing logits, even if it has only two tokens.
+// Half a context is fed without computing logits, even if it has only two tokens, and a part of it if it is long.
 func TestHalfAContextPredictsNothing(t *testing.T) {
-	for _, context := range []int{1, 4, 7} {
+	for context, want := range map[int]int{1: 1, 4: 2, 7: 3, 300: 128 + 22, 5000: MostAtOnce} {
 		w := session(t, network(t, context), 1).context
-		if w.half.n != max(1, context/2) || w.half.n > 1 && w.half.logits != nil || w.one.logits == nil {
-			t.Errorf("a context of %d: %d tokens at once, their logits are computed: %t", context, w.half.n, w.half.logits != nil)
+		if most := w.some[len(w.some)-1]; most.n != want || most.n > 1 && most.logits != nil || w.one.logits == nil {
+			t.Errorf("a context of %d: %d tokens at once, want %d; their logits are computed: %t", context, most.n, want, most.logits != nil)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -99,13 +100,13 @@ func TestCurvatureOfAQuadratic(t *testing.T) {
 	for dtype, within := range map[graph.Dtype]float64{graph.Float64: 1e-9, graph.Float32: 2e-3} {
 		c := tiny()
 		c.Frozen = train.Frozen{"wpe.*", "h.*", "ln_f.*", "lm_head.*"}
-		c.Hooks.Loss = func(logits, _ graph.Expr) graph.Expr {
+		c.Hooks.Loss = func(logits, targets graph.Expr) graph.Expr {
 			w, ok := logits.Graph().Leaf("wte.weight")
 			if !ok {
 				t.Error("no wte.weight")
 			}
 			scale := logits.Graph().Root().Value("scale", graph.Const(1), w.Shape()...)
-			return w.Square().Mul(scale).SumAll().Scale(0.5)
+			return w.Square().Mul(scale).SumAll().Scale(0.5).Add(nn.LogProbs(logits, targets).SumAll().Scale(0))
 		}
 		m, err := gpt.New(graph.New(dtype, 3), c, 2)
 		if err != nil {

@@ -11,22 +11,20 @@ import (
 // counts holds the numbers of values that a network declares, in float64, which no Config overflows.
 type counts struct {
 	parameters float64
-	values     float64 // of masks, for one pair, and of tables of positions
+	values     float64 // that are stored for one pair, such as masks without kernels
 }
 
 // counts declares at most two blocks and counts every further block like the second.
 func (c Config) counts() (n counts, err error) {
 	declared := func(layers int) (n counts) {
 		g, c := graph.Outline(graph.Float32), c
-		c.NLayer = layers
+		g.Kernels, c.NLayer = c.Kernels, layers
 		c.declare(g, 1)
 		for _, p := range g.Params() {
 			n.parameters += p.Entries()
 		}
 		for _, x := range g.Leaves() {
-			if len(x.Tensor().Shape) > 0 { // otherwise ids
-				n.values += x.Entries()
-			}
+			n.values += x.Stored()
 		}
 		n.values -= n.parameters
 		err = g.Err()

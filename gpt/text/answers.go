@@ -47,6 +47,20 @@ func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus,
 	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
 }
 
+// LongestExample returns the smallest blockSize with which LoadAnswers cuts no example of a file.
+func LongestExample(path string, tok Tokenizer, t Template) (longest int, err error) {
+	if tok == nil {
+		return 0, errors.New("answers: the tokenizer is nil")
+	}
+	r := reader{Template: t, tok: tok}
+	_, err = eachLine("answers", path, func(line []byte) error {
+		ids, _, err := r.example(line)
+		longest = max(longest, len(ids)-1)
+		return err
+	})
+	return longest, err
+}
+
 // eachLine calls f with each line of a file that is not empty, and returns the file's content. An error names kind, the
 // file and the line.
 func eachLine(kind, path string, f func(line []byte) error) (content string, err error) {

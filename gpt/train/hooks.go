@@ -15,7 +15,8 @@ type Hooks struct {
 	Rate func(step int) float64
 
 	// Loss returns the scalar to minimise, from logits (n, V) and the ids of the targets (n), in place of their mean
-	// cross entropy. A target of text.Ignore must not count. Evaluations use this loss, too.
+	// cross entropy. A target of text.Ignore must not count. Evaluations use this loss, too. Without a Fill, a
+	// loss that does not depend on the targets is an error.
 	Loss func(logits, targets graph.Expr) graph.Expr
 
 	// Fill fills the tokens x and targets y (n each) of a micro-batch to train on, in place of blocks drawn from the

@@ -16,6 +16,7 @@ type attentionOp struct {
 	pool  *kernel.Pool
 	shape attention.Shape
 	mask  [2]int           // number of matrices of the mask: for the sequences, for the heads
+	rule  *Rule            // of the mask; nil if it is stored
 	spans *attention.Spans // spans of the mask, found by the first forward pass of the run
 	lse   *buffer          // log-sum-exp of every query's scores, in two parts
 	from  int              // number of sources
@@ -38,7 +39,7 @@ func (b *Builder) Attention(
 	h attention.Shape, drop Drop, masks [2]int, mask *G.Node, extra Extra, sources ...*G.Node,
 ) (*G.Node, error) {
 	a := &attentionOp{
-		b: b, pool: b.Pool, shape: h, mask: masks,
+		b: b, pool: b.Pool, shape: h, mask: masks, rule: b.Rule(mask),
 		spans: b.spansOf(mask), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries}, drop: b.mask(drop),
 		from: len(sources),
 	}
@@ -163,7 +164,7 @@ func bindFlash[T kernel.Float](a *attentionOp, f *attention.Flash[T], in [][]T, 
 	case len(in) > a.from+1:
 		f.Sinks = in[a.from+1]
 	}
-	f.Mask = attention.Mask[T]{Data: in[a.from], Batch: a.mask[0], Heads: a.mask[1]}
+	f.Mask = maskOf(in[a.from], a.rule, a.mask[0], a.mask[1])
 	f.LSE, f.Scratch, f.Drop = of[T](a.lse), of[T](scratch), a.drop()
 }
 

@@ -66,6 +66,7 @@ type Step struct {
 	At      IDs          // the position of the first new token, of all sequences or of each
 	Rows    []int        // the sequences of the cache that take the step; nil: all, in their order
 	Masks   int          // number of matrices of the mask: one, or one per head
+	Rule    *Rule        // of the mask; nil if it is stored
 	Advance func() error // records the new tokens before the operation runs
 }
 
@@ -117,7 +118,7 @@ func cachedAttention[T kernel.Float](
 		case len(in) > 3: // the last one is the position
 			c.Sinks = in[2]
 		}
-		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.places())
+		c.Attend(p, y, in[0], maskOf(in[1], s.Rule, 1, s.Masks), s.places())
 	}
 }
 
@@ -135,7 +136,7 @@ func (b *Builder) CachedPairAttention(
 func cachedPairAttention[T kernel.Float](p *kernel.Pool, h attention.Shape, numbers *Tokens, s Step) body[T] {
 	return func(y []T, in [][]T) {
 		c := held(numbers, func() *attention.PairCache[T] { return attention.NewPairCache[T](h) })
-		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: s.Masks}, s.places())
+		c.Attend(p, y, in[0], maskOf(in[1], s.Rule, 1, s.Masks), s.places())
 	}
 }
 
@@ -156,7 +157,7 @@ func cachedLatentAttention[T kernel.Float](
 ) body[T] {
 	return func(y []T, in [][]T) {
 		c := held(numbers, func() *attention.LatentCache[T] { return attention.NewLatentCache[T](h) })
-		mask := attention.Mask[T]{Data: in[4], Batch: 1, Heads: s.Masks}
+		mask := maskOf(in[4], s.Rule, 1, s.Masks)
 		c.Attend(p, y, in[0], in[1], in[2], in[3], mask, s.places())
 	}
 }

@@ -26,12 +26,14 @@ type Builder struct {
 
 	count int64
 	spans map[*G.Node]*attention.Spans // mask → its spans
+	rules map[*G.Node]*Rule            // leaf that is not stored → its rule
 }
 
 // New returns a Builder for an empty graph.
 func New(dtype tensor.Dtype, pool *kernel.Pool, stopped func() error) *Builder {
 	return &Builder{
 		Dtype: dtype, Pool: pool, Stopped: stopped, Run: Run{Training: true}, spans: map[*G.Node]*attention.Spans{},
+		rules: map[*G.Node]*Rule{},
 	}
 }
 

@@ -54,12 +54,14 @@ func (b *Builder) PackedGather(table Weights, ids IDs) (*G.Node, error) {
 func (b *Builder) AddPositions(x, table *G.Node, ids IDs, c float64) (*G.Node, error) {
 	d := table.Shape()[1]
 	return b.node(&Op{
-		name: fmt.Sprintf("addpositions(%g)", c), shape: x.Shape(), wrt: []bool{true, true, false},
-		f32: addPositions[float32](b.Pool, ids.List, d, c), f64: addPositions[float64](b.Pool, ids.List, d, c),
+		name: fmt.Sprintf("addpositions(%g)", c), shape: x.Shape(), wrt: []bool{true, b.Rule(table) == nil, false},
+		before: b.lookUp(ids, table),
+		f32:    addPositions[float32](b.Pool, b.Rule(table), ids.List, d, c),
+		f64:    addPositions[float64](b.Pool, b.Rule(table), ids.List, d, c),
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 			dx, err := b.Scale(grad, c)
-			if err != nil {
-				return nil, err
+			if err != nil || b.Rule(table) != nil {
+				return G.Nodes{dx}, err
 			}
 			dtable, err := b.scatter("addpositions.dtable", in[1].Shape(), grad, ids)
 			return G.Nodes{dx, dtable}, err
@@ -67,8 +69,8 @@ func (b *Builder) AddPositions(x, table *G.Node, ids IDs, c float64) (*G.Node, e
 	}, x, table, ids.Node)
 }
 
-func addPositions[T kernel.Float](p *kernel.Pool, ids []int, d int, c float64) body[T] {
-	return func(y []T, in [][]T) { kernel.AddPositions(p, y, in[0], in[1], ids, d, T(c)) }
+func addPositions[T kernel.Float](p *kernel.Pool, r *Rule, ids []int, d int, c float64) body[T] {
+	return func(y []T, in [][]T) { kernel.AddPositions(p, y, in[0], tableOf(in[1], r), ids, d, T(c)) }
 }
 
 // Rotate rotates groups of columns of x by the angles of their positions, whose cosines and sines are tables. If back
@@ -77,17 +79,20 @@ func (b *Builder) Rotate(x, cos, sin *G.Node, positions IDs, groups int, back bo
 	size, list := 2*cos.Shape()[1], positions.List
 	return b.node(&Op{
 		name: fmt.Sprintf("rotate(%d,%d,%t)", groups, size, back), shape: x.Shape(),
-		wrt: []bool{true, false, false, false},
-		f32: rotate(b.Pool, &kernel.Rotation[float32]{Positions: list, Groups: groups, Size: size, Back: back}),
-		f64: rotate(b.Pool, &kernel.Rotation[float64]{Positions: list, Groups: groups, Size: size, Back: back}),
+		wrt: []bool{true, false, false, false}, before: b.lookUp(positions, cos, sin),
+		f32: rotate(
+			b, &kernel.Rotation[float32]{Positions: list, Groups: groups, Size: size, Back: back}, cos, sin),
+		f64: rotate(
+			b, &kernel.Rotation[float64]{Positions: list, Groups: groups, Size: size, Back: back}, cos, sin),
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 			return one(b.Rotate(grad, in[1], in[2], positions, groups, !back))
 		},
 	}, x, cos, sin, positions.Node)
 }
 
-func rotate[T kernel.Float](p *kernel.Pool, r *kernel.Rotation[T]) body[T] {
-	return func(y []T, in [][]T) { r.Run(p, y, in[0], in[1], in[2]) }
+func rotate[T kernel.Float](b *Builder, r *kernel.Rotation[T], cos, sin *G.Node) body[T] {
+	p, cosines, sines := b.Pool, b.Rule(cos), b.Rule(sin)
+	return func(y []T, in [][]T) { r.Run(p, y, in[0], tableOf(in[1], cosines), tableOf(in[2], sines)) }
 }
 
 // OneHot returns the matrix whose row i is 1 in column ids[i] and 0 elsewhere. The row of an ignored id is all 0.

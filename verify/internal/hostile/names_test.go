@@ -442,6 +442,7 @@ var functions = map[string]any{
 	"text.LoadPairs":                  text.LoadPairs,
 	"text.LoadPrompts":                text.LoadPrompts,
 	"text.LoadQuestions":              text.LoadQuestions,
+	"text.LongestExample":             text.LongestExample,
 	"text.Match":                      text.Match,
 	"text.NewCharacters":              text.NewCharacters,
 	"text.NewChat":                    text.NewChat,

@@ -17,7 +17,7 @@ func TestTokensAllocateNothing(t *testing.T) {
 	full := self(2, 256, 4, 32, 32)
 	narrow := LatentShape{Batch: 1, Context: 128, Heads: 16, QK: 32, V: 32, Latent: 64, Rotary: 16}
 	x, y := kerneltest.Random[float32](rand.New(rand.NewPCG(1, 2)), 1<<18), make([]float32, 1<<18)
-	mask := Mask[float32]{make([]float32, full.Keys*full.Keys), 1, 1}
+	mask := Mask[float32]{make([]float32, full.Keys*full.Keys), 1, 1, nil}
 	for _, threads := range []int{1, 2} {
 		p := kernel.NewPool(threads)
 		cache, latents := NewKVCache[float32](full, Room{}), NewLatentCache[float32](narrow)

@@ -48,11 +48,57 @@ func (p Projections[T]) head(h Shape, b, j int) Projections[T] {
 }
 
 // Mask is added to the scores. It holds matrices (Queries, Keys): Batch is 1 if all sequences share them, Heads is 1 if
-// all heads do.
+// all heads do. Without Data, Rule computes them.
 type Mask[T kernel.Float] struct {
 	Data         []T
 	Batch, Heads int
+	Rule         *Rule[T]
 }
+
+// row returns row i of the given number of keys, counted through all matrices. It is part of Data, or computed in
+// scratch.
+func (m Mask[T]) row(i, keys int, scratch *[]T) []T {
+	if m.Rule == nil {
+		return m.Data[i*keys:][:keys]
+	}
+	if len(*scratch) != keys {
+		*scratch = make([]T, keys)
+	}
+	m.Rule.Row(i, 0, *scratch)
+	return *scratch
+}
+
+// part writes the entries of row i from the given key on.
+func (m Mask[T]) part(i, keys, from int, into []T) {
+	if m.Rule == nil {
+		copy(into, m.Data[i*keys+from:][:len(into)])
+		return
+	}
+	known, ok := m.span(i, keys)
+	if !ok {
+		m.Rule.Row(i, from, into)
+		return
+	}
+	hidden := T(math.Inf(-1))
+	for j := range into {
+		if into[j] = hidden; known.has(from + j) {
+			into[j] = 0
+		}
+	}
+}
+
+// matrix returns matrix i, of the given number of queries.
+func (m Mask[T]) matrix(i, queries int) matrix[T] { return matrix[T]{m, i * queries} }
+
+// matrix is one of a mask's matrices.
+type matrix[T kernel.Float] struct {
+	Mask[T]
+	first int // number of rows in the matrices before it
+}
+
+func (m matrix[T]) row(i, keys int, scratch *[]T) []T { return m.Mask.row(m.first+i, keys, scratch) }
+
+func (m matrix[T]) part(i, keys, from int, into []T) { m.Mask.part(m.first+i, keys, from, into) }
 
 // index returns the index of the matrix for head j of sequence b.
 func (m Mask[T]) index(b, j int) int { return b%m.Batch*m.Heads + j%m.Heads }
@@ -74,7 +120,7 @@ type head[T kernel.Float] struct {
 	lane       *lane
 	q, k, v    gemm.Matrix[T]
 	far        Projections[T] // of all lanes
-	mask       []T            // (Queries, Keys) of all lanes
+	mask       matrix[T]      // of all lanes
 	spans      *Spans
 	seen       []int32 // number of keys that each query of all lanes sees
 	copies     *scattered[T]
@@ -99,7 +145,7 @@ func (f *Flash[T]) head(i int, l *lane) head[T] {
 	own := laneOf(l, s.far)
 	s.q, s.k, s.v = own.Q, own.K, own.V
 	m := f.Mask.index(s.b, s.j)
-	s.mask, s.seen = f.Mask.Data[m*n*f.Keys:(m+1)*n*f.Keys], f.Spans.seen[m*n:(m+1)*n]
+	s.mask, s.seen = f.Mask.matrix(m, n), f.Spans.seen[m*n:(m+1)*n]
 	if f.Decay != nil {
 		s.decay = f.Decay[i*n : (i+1)*n]
 	}
@@ -113,10 +159,7 @@ func (s *head[T]) of(y []T) gemm.Matrix[T] {
 	return rowsOf(gemm.Mat(y, s.Heads*s.V).From(s.b*s.all.Queries, s.j*s.V), s.lane.q)
 }
 
-// maskAt returns the index in a mask matrix of a query of the lane and a key counted without lanes.
-func (s *head[T]) maskAt(query, key int) int { return s.lane.q.at(query)*s.all.Keys + key }
-
 // dropAt returns the index of a query of the lane and a key in the mask of dropout.
 func (s *head[T]) dropAt(query, key int) int {
-	return (s.b*s.Heads+s.j)*s.all.Queries*s.all.Keys + s.maskAt(query, key)
+	return ((s.b*s.Heads+s.j)*s.all.Queries+s.lane.q.at(query))*s.all.Keys + key
 }

@@ -10,7 +10,7 @@ import (
 
 // divide returns the lanes of a mask matrix, with their spans and the keys outside of these, if they save a third of
 // the cost of a single lane.
-func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, undivided *lane, biased *atomic.Bool) []lane {
+func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask matrix[T], undivided *lane, biased *atomic.Bool) []lane {
 	if !slices.ContainsFunc(undivided.queries, func(s span) bool { return !s.plain }) {
 		return nil
 	}
@@ -30,9 +30,9 @@ func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, undivided *lan
 	}
 	slices.SortFunc(of, func(a, b *lane) int { return a.q.first - b.q.first })
 	pool.Rows(h.Queries, h.Keys, func(from, to int) {
-		var keys []T
+		var keys, scratch []T
 		for i := from; i < to; i++ {
-			row, l, at := mask[i*h.Keys:(i+1)*h.Keys], of[i%len(of)], i/len(of)
+			row, l, at := mask.row(i, h.Keys, &scratch), of[i%len(of)], i/len(of)
 			all := undivided.queries[i]
 			first := max(0, all.from-l.k.first+l.k.step-1) / l.k.step
 			keys = keys[:0]

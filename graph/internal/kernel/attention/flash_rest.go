@@ -78,11 +78,11 @@ func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T], slope []T) 
 	}
 	for j, key := range keys {
 		for left := key.queries; left > 0; left &= left - 1 {
-			i, v := bits.TrailingZeros16(left), T(0)
-			if biased { // otherwise it is 0, and reading it from distant memory would be wasted
-				v = s.mask[s.maskAt(first+i, int(key.key))]
+			i := bits.TrailingZeros16(left)
+			at := mask[i*len(keys)+j:][:1]
+			if at[0] = 0; biased { // otherwise it is 0, and reading it from distant memory would be wasted
+				s.mask.part(s.lane.q.at(first+i), s.all.Keys, int(key.key), at)
 			}
-			mask[i*len(keys)+j] = v
 		}
 	}
 	return scores

@@ -18,25 +18,25 @@ func (s *head[T]) scores(from, to, a, z int, tile, slope []T) (x, mask gemm.Matr
 	for _, q := range s.lane.queries[from:to] {
 		switch {
 		case q.from <= a && q.to >= z && q.plain:
-		case s.lane.k.step > 1:
-			return x, s.laneMask(from, to, a, z)
+		case s.lane.k.step > 1 || s.mask.Rule != nil:
+			return x, s.tileMask(from, to, a, z)
 		default:
-			return x, gemm.Mat(s.mask[s.maskAt(from, a):s.maskAt(to-1, z)], s.all.Keys)
+			n := s.all.Keys
+			return x, gemm.Mat(s.mask.Data[(s.mask.first+from)*n+a:(s.mask.first+to-1)*n+z], n)
 		}
 	}
 	return x, mask
 }
 
-// laneMask copies the lane's part of the mask to adjacent memory. If the mask is 0 at all visible keys, it builds the
-// copy from the spans instead, because reading the mask from distant memory takes as long as a product.
-func (s *head[T]) laneMask(from, to, a, z int) gemm.Matrix[T] {
+// tileMask copies the lane's part of the mask to adjacent memory. If the mask is 0 at all visible keys, it builds the
+// copy from the spans instead, because reading the mask from distant memory, or computing it, takes as long as a
+// product.
+func (s *head[T]) tileMask(from, to, a, z int) gemm.Matrix[T] {
 	m, hidden, biased := gemm.Mat(s.borrow().tile[:(to-from)*(z-a)], z-a), T(math.Inf(-1)), s.spans.biased
 	for i, q := range s.lane.queries[from:to] {
 		row, outside := m.Data[i*m.Stride:(i+1)*m.Stride], s.lane.outside[from+i]
 		if !q.plain || biased && len(outside) > 0 {
-			for j := range row {
-				row[j] = s.mask[s.maskAt(from+i, s.lane.k.at(a+j))]
-			}
+			s.maskPart(from+i, a, row)
 			continue
 		}
 		for j := range row {
@@ -52,6 +52,18 @@ func (s *head[T]) laneMask(from, to, a, z int) gemm.Matrix[T] {
 		}
 	}
 	return m
+}
+
+// maskPart writes the mask of a query of the lane at the lane's keys from number a on.
+func (s *head[T]) maskPart(query, a int, into []T) {
+	row, k := s.lane.q.at(query), s.lane.k
+	if k.step == 1 {
+		s.mask.part(row, s.all.Keys, k.at(a), into)
+		return
+	}
+	for j := range into {
+		s.mask.part(row, s.all.Keys, k.at(a+j), into[j:j+1])
+	}
 }
 
 // dropTile applies dropout to a tile that begins at query from and key a.

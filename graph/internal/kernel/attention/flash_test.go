@@ -184,7 +184,7 @@ func runAttention[T kernel.Float](p *kernel.Pool, h Shape, x []float64, mask Mas
 	}
 	y, dx = dirty(len(dy)), dirty(len(x))
 	lse := dirty(2 * h.Batch * h.Heads * h.Queries)
-	in, m := partsOf(h, kerneltest.Rounded[T](x)), Mask[T]{kerneltest.Rounded[T](mask.Data), mask.Batch, mask.Heads}
+	in, m := partsOf(h, kerneltest.Rounded[T](x)), Mask[T]{kerneltest.Rounded[T](mask.Data), mask.Batch, mask.Heads, nil}
 	var spans Spans
 	f := &Flash[T]{h, gemm.Exact[T]{}, &spans, in, m, lse, dirty(FlashScratch(p, h)), drop, nil, nil, nil}
 	f.Forward(p, y)
@@ -415,7 +415,7 @@ func BenchmarkAttention(b *testing.B) {
 			p, rng, tokens := kernel.NewPool(threads), rand.New(rand.NewPCG(1, 2)), h.Batch*h.Queries
 			qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 			y, dy := make([]float32, tokens*h.Heads*h.V), kerneltest.Random[float32](rng, tokens*h.Heads*h.V)
-			mask, lse, scratch := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1}, make([]float32, 2*tokens*h.Heads), make([]float32, FlashScratch(p, h))
+			mask, lse, scratch := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1, nil}, make([]float32, 2*tokens*h.Heads), make([]float32, FlashScratch(p, h))
 			f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil, nil, nil}
 			for _, pass := range []struct {
 				name string

@@ -8,21 +8,23 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// KVCache stores the keys and values of the tokens so far, or those of them for which there is room. It is the job of
-// its own loop: running it allocates nothing.
+// KVCache stores the keys and values of the tokens so far, or those of them that a window keeps. It is the job of its
+// own loop: running it allocates nothing, except where the tokens outgrow the room.
 type KVCache[T kernel.Float] struct {
 	Shape
 	room         Room
-	kept         int    // number of keys for which there is room
+	most         int    // number of keys that are kept of a sequence
+	kept         int    // number of keys for which there is room now
 	held         []held // by sequence
 	keys, values []T    // (Batch, Groups, kept, QK) and (Batch, Groups, kept, V)
 	weights      []T    // (Batch, Heads, kept)
-	hidden       []T    // (Batch, Groups, kept), the entries of a row of the mask; nil if these are adjacent
+	hidden       []T    // (Batch, Groups, kept), the entries of a row of the mask
+	zeros        []T    // (kept), the entries of a row that hides nothing
 	Sinks        []T    // logits of the heads' sinks, for weights by a softmax; nil without
 	sums         []T    // (Batch, Heads, 3), of softmaxes with sinks, or ln n of sigmoids
 	Gates        []T    // ln f of the new tokens (Batch·new, Heads), if the attention forgets; nil without
 
-	decay []T // (Batch, Heads, Keys, 2), the running sums c of the gates, each as a number and its rounding error
+	decay []T // (Batch, Heads, kept, 2), the running sums c of the gates, each as a number and its rounding error
 
 	y, qkv []T
 	mask   Mask[T]
@@ -30,19 +32,26 @@ type KVCache[T kernel.Float] struct {
 	tokens int // of each sequence
 }
 
-// NewKVCache returns an empty cache for h.Keys tokens.
+// NewKVCache returns an empty cache for at most h.Keys tokens.
 func NewKVCache[T kernel.Float](h Shape, r Room) *KVCache[T] {
-	kept := r.Keys(h.Keys)
-	n := h.Batch * h.Groups * kept
-	c := &KVCache[T]{
-		Shape: h, room: r, kept: kept, held: slices.Repeat([]held{r.begin()}, h.Batch),
-		keys: make([]T, n*h.QK), values: make([]T, n*h.V), weights: make([]T, h.Batch*h.Heads*kept),
+	return &KVCache[T]{
+		Shape: h, room: r, most: r.Keys(h.Keys), held: slices.Repeat([]held{r.begin()}, h.Batch),
 		sums: make([]T, 3*h.Batch*h.Heads),
 	}
-	if r.First > 0 && kept < h.Keys {
-		c.hidden = make([]T, n)
+}
+
+// reserve makes room for n keys of every sequence.
+func (c *KVCache[T]) reserve(n int) {
+	if n = min(n, c.most); n <= c.kept {
+		return
 	}
-	return c
+	before, now, blocks := c.kept, Grown(n, c.most), c.Batch*c.Groups
+	c.kept = now
+	c.keys, c.values = grow(c.keys, blocks, c.QK, before, now), grow(c.values, blocks, c.V, before, now)
+	c.weights, c.hidden, c.zeros = make([]T, c.Batch*c.Heads*now), make([]T, blocks*now), make([]T, now)
+	if c.decay != nil {
+		c.decay = grow(c.decay, c.Batch*c.Heads, 2, before, now)
+	}
 }
 
 // Attend appends the keys and values of new tokens, qkv (n·new, Width), of n sequences at their places, and computes
@@ -50,12 +59,13 @@ func NewKVCache[T kernel.Float](h Shape, r Room) *KVCache[T] {
 // is shared by all sequences.
 func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places) {
 	c.y, c.qkv, c.mask = y, qkv, mask
-	if c.Gates != nil && c.decay == nil {
-		c.decay = make([]T, 2*c.Batch*c.Heads*c.Keys)
-	}
 	n := at.count(c.Batch)
 	c.places, c.tokens = at, len(y)/(n*c.Heads*c.V)
-	seen := min(c.kept, at.longest()+c.tokens)
+	seen := min(c.most, at.longest()+c.tokens)
+	c.reserve(seen)
+	if c.Gates != nil && c.decay == nil {
+		c.decay = make([]T, 2*c.Batch*c.Heads*c.kept)
+	}
 	for i := range n {
 		if b, start := at.Of(i); start == 0 {
 			c.held[b] = c.room.begin()
@@ -66,7 +76,7 @@ func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places)
 	for i := range n {
 		b, start := at.Of(i)
 		for t := range c.tokens {
-			c.held[b] = c.room.add(c.held[b], start+t, c.kept)
+			c.held[b] = c.room.add(c.held[b], start+t, c.most)
 		}
 	}
 }
@@ -90,7 +100,7 @@ func (c *KVCache[T]) group(i, g int) {
 	for t := range c.tokens {
 		row, at := c.qkv[(i*c.tokens+t)*h.Width():][:h.Width()], start+t
 		before := held
-		if held = c.room.add(held, at, c.kept); held != before {
+		if held = c.room.add(held, at, c.most); held != before {
 			move(keys, before, held, h.QK)
 			move(values, before, held, h.V)
 		}
@@ -122,16 +132,18 @@ func move[T kernel.Float](x []T, before, now held, features int) {
 
 // rowOf returns the entries of a matrix of the mask for the query at a position and the keys that are held.
 func (c *KVCache[T]) rowOf(matrix, at, task int, held held) []T {
-	row := c.mask.Data[(matrix*c.Keys+at)*c.Keys:][:at+1]
-	switch {
-	case held.base == held.first:
-		return row
-	case held.first == 0:
-		return row[held.base:]
+	row, n := matrix*c.Keys+at, held.place(at)+1
+	if known, ok := c.mask.span(row, at+1); ok && known == (span{0, at + 1, true}) {
+		return c.zeros[:n]
 	}
-	all := c.hidden[task*c.kept:][:held.place(at)+1]
-	copy(all, row[:held.first])
-	copy(all[held.first:], row[held.base:])
+	if c.mask.Rule == nil && held.base == held.first {
+		return c.mask.Data[row*c.Keys:][:n]
+	}
+	all := c.hidden[task*c.kept:][:n]
+	c.mask.part(row, c.Keys, 0, all[:min(n, held.first)])
+	if n > held.first {
+		c.mask.part(row, c.Keys, held.base, all[held.first:])
+	}
 	return all
 }
 
@@ -158,7 +170,7 @@ func (c *KVCache[T]) forget(scores []T, b, j, row int) {
 	if c.Gates == nil {
 		return
 	}
-	own := c.decay[2*(b*c.Heads+j)*c.Keys:][:2*len(scores)]
+	own := c.decay[2*(b*c.Heads+j)*c.kept:][:2*len(scores)]
 	sum := func(key int) float64 { return float64(own[2*key]) + float64(own[2*key+1]) }
 	at := len(scores) - 1
 	total := float64(c.Gates[row*c.Heads+j])
@@ -197,7 +209,7 @@ func (c *KVCache[T]) Fork(from, to, tokens int) {
 	}
 	c.held[to] = c.held[from]
 	for j := 0; j < c.Heads && c.decay != nil; j++ {
-		copy(c.decay[2*(to*c.Heads+j)*c.Keys:][:2*tokens], c.decay[2*(from*c.Heads+j)*c.Keys:])
+		copy(c.decay[2*(to*c.Heads+j)*c.kept:][:2*tokens], c.decay[2*(from*c.Heads+j)*c.kept:])
 	}
 }
 

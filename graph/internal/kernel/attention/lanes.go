@@ -55,13 +55,14 @@ func laneOf[T kernel.Float](l *lane, p Projections[T]) Projections[T] {
 // lanesOf returns the lanes of a mask matrix, derived from its last rows. The distance of a lane's keys is that of most
 // visible neighbours there. Its queries have the same distance or, if a token has two keys, half of it. lanesOf returns
 // nil if the lanes would be short.
-func lanesOf[T kernel.Float](h Shape, mask []T) []lane {
+func lanesOf[T kernel.Float](h Shape, mask matrix[T]) []lane {
 	const rows, short = 8, 32
 	var vote majority
+	var scratch []T
 	hidden := T(math.Inf(-1))
 	for i := max(0, h.Queries-rows); i < h.Queries; i++ {
 		last := -1
-		for j, v := range mask[i*h.Keys : (i+1)*h.Keys] {
+		for j, v := range mask.row(i, h.Keys, &scratch) {
 			if v != hidden {
 				if last >= 0 {
 					vote.count(j - last)
@@ -84,7 +85,8 @@ func lanesOf[T kernel.Float](h Shape, mask []T) []lane {
 
 // meeting divides the queries into lanes with the step queries, and the keys into lanes with the step keys. A lane of
 // queries gets the keys that its last query attends to most. meeting returns nil if two would get the same keys.
-func meeting[T kernel.Float](h Shape, mask []T, queries, keys int) []lane {
+func meeting[T kernel.Float](h Shape, mask matrix[T], queries, keys int) []lane {
+	var scratch []T
 	lanes, hidden := make([]lane, keys), T(math.Inf(-1))
 	for i := range lanes {
 		lanes[i] = lane{q: every{h.Queries, 1}, k: every{i, keys}}
@@ -94,7 +96,7 @@ func meeting[T kernel.Float](h Shape, mask []T, queries, keys int) []lane {
 		q := every{first, queries}
 		var vote majority
 		last := q.at(q.count(h.Queries) - 1)
-		for j, v := range mask[last*h.Keys : (last+1)*h.Keys] {
+		for j, v := range mask.row(last, h.Keys, &scratch) {
 			if v != hidden {
 				vote.count(j % keys)
 			}

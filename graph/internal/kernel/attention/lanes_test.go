@@ -109,7 +109,7 @@ func dilatedWindow(h Shape, step int) Mask[float64] {
 func BenchmarkDilated(b *testing.B) {
 	for _, step := range []int{1, 2, 4} {
 		h, p, rng := self(1, 2048, 4, 64, 64), kernel.NewPool(1), rand.New(rand.NewPCG(1, 2))
-		mask := Mask[float32]{kerneltest.Rounded[float32](dilatedWindow(h, step).Data), 1, 1}
+		mask := Mask[float32]{kerneltest.Rounded[float32](dilatedWindow(h, step).Data), 1, 1, nil}
 		qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 		y, dy := make([]float32, h.Queries*h.Heads*h.V), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
 		f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{Run: 1}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*h.Heads), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}

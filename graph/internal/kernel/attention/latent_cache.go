@@ -18,12 +18,15 @@ func (h LatentShape) Width() int { return h.Latent + h.Rotary }
 // headGroup is the number of heads that read the latents at once. It is fixed, so that the order of sums is fixed.
 const headGroup = 8
 
-// LatentCache stores the latents of the tokens so far, (Batch, Context, Latent + Rotary), and has room for one token's
-// attention to them. It is the job of its own loop: running it allocates nothing.
+// LatentCache stores the latents of the tokens so far, (Batch, kept, Latent + Rotary), and has room for one token's
+// attention to them. It is the job of its own loop: running it allocates nothing, except where the tokens outgrow the
+// room.
 type LatentCache[T kernel.Float] struct {
 	LatentShape
 	rows                       []T
-	queries, weights, attended []T // of every head: (…, Latent + Rotary), (…, Context), (…, Latent)
+	queries, weights, attended []T // of every head: (…, Latent + Rotary), (…, kept), (…, Latent)
+	hidden                     []T // (Batch, Heads, kept), the entries of a row of the mask
+	kept                       int // number of tokens for which there is room
 
 	y, q, upK, upV []T
 	mask           Mask[T]
@@ -35,9 +38,18 @@ type LatentCache[T kernel.Float] struct {
 func NewLatentCache[T kernel.Float](h LatentShape) *LatentCache[T] {
 	heads := h.Batch * h.Heads
 	return &LatentCache[T]{
-		LatentShape: h, rows: make([]T, h.Batch*h.Context*h.Width()),
-		queries: make([]T, heads*h.Width()), weights: make([]T, heads*h.Context), attended: make([]T, heads*h.Latent),
+		LatentShape: h, queries: make([]T, heads*h.Width()), attended: make([]T, heads*h.Latent),
 	}
+}
+
+// reserve makes room for n tokens of every sequence.
+func (c *LatentCache[T]) reserve(n int) {
+	if n <= c.kept {
+		return
+	}
+	before, now := c.kept, Grown(n, c.Context)
+	c.kept, c.rows = now, grow(c.rows, c.Batch, c.Width(), before, now)
+	c.weights, c.hidden = make([]T, c.Batch*c.Heads*now), make([]T, c.Batch*c.Heads*now)
 }
 
 // Attend appends the latents of new tokens, latent (n·new, Latent + Rotary), of n sequences at their places, and
@@ -48,9 +60,10 @@ func (c *LatentCache[T]) Attend(p *kernel.Pool, y, q, latent, upK, upV []T, mask
 	n := at.count(c.Batch)
 	c.y, c.q, c.upK, c.upV, c.mask, c.places, c.tokens = y, q, upK, upV, mask, at, len(y)/(n*c.Heads*c.V)
 	w := c.Width()
+	c.reserve(at.longest() + c.tokens)
 	for i := range n {
 		row, first := at.Of(i)
-		copy(c.rows[(row*c.Context+first)*w:][:c.tokens*w], latent[i*c.tokens*w:])
+		copy(c.rows[(row*c.kept+first)*w:][:c.tokens*w], latent[i*c.tokens*w:])
 	}
 	up := (1 + kernel.FetchRows) * c.Heads * c.Latent * (c.QK + c.V)
 	rows := (c.Heads + kernel.FetchRows*c.groups()) * (at.longest() + c.tokens) * (w + c.Latent)
@@ -73,7 +86,7 @@ func (c *LatentCache[T]) Do(from, to int) {
 // attend computes heads from … to−1 of a new token of sequence i of the step.
 func (c *LatentCache[T]) attend(i, token, from, to int) {
 	b, at := c.places.Of(i)
-	w, here, n := c.Width(), at+token, c.Context
+	w, here, n := c.Width(), at+token, c.kept
 	latents := gemm.Mat(c.rows[b*n*w:], w)
 	queries, weights := gemm.Mat(c.queries[b*c.Heads*w:], w), gemm.Mat(c.weights[b*c.Heads*n:], n)
 	attended := gemm.Mat(c.attended[b*c.Heads*c.Latent:], c.Latent)
@@ -82,7 +95,9 @@ func (c *LatentCache[T]) attend(i, token, from, to int) {
 	}
 	gemm.MulSerial(to-from, here+1, w, 1, queries.From(from, 0), latents.T(), 0, weights.From(from, 0))
 	for j := from; j < to; j++ {
-		kernel.Softmax(weights.From(j, 0).Data[:here+1], c.mask.Data[(c.mask.index(b, j)*n+here)*n:][:here+1])
+		hidden := c.hidden[(b*c.Heads+j)*n:][:here+1]
+		c.mask.part(c.mask.index(b, j)*c.Context+here, c.Context, 0, hidden)
+		kernel.Softmax(weights.From(j, 0).Data[:here+1], hidden)
 	}
 	gemm.MulSerial(to-from, c.Latent, here+1, 1, weights.From(from, 0), latents, 0, attended.From(from, 0))
 	for j := from; j < to; j++ {
@@ -107,7 +122,7 @@ func (c *LatentCache[T]) absorb(into []T, row, j int) {
 // Fork copies the first tokens of sequence from to sequence to.
 func (c *LatentCache[T]) Fork(from, to, tokens int) {
 	w := c.Width()
-	copy(c.rows[to*c.Context*w:][:tokens*w], c.rows[from*c.Context*w:])
+	copy(c.rows[to*c.kept*w:][:tokens*w], c.rows[from*c.kept*w:])
 }
 
 // Holds returns true: all tokens are kept.

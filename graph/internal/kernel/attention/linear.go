@@ -29,9 +29,9 @@ func (l Linear[T]) ScratchLen(pool *kernel.Pool) int {
 }
 
 // Forward computes y (Batch·Tokens, Heads·V), and stores the sum of every query's weights in total (Batch, Heads,
-// Tokens). The mask is optional and (Tokens, Tokens), or one such matrix for each sequence. A key that it hides from
-// the last query has weight 0. The state is optional: it holds the sums over the tokens before, and Forward adds these
-// tokens to it.
+// Tokens). The argument mask is optional: it is the mask's row of the last query (Tokens), or one for each sequence. A
+// key that it hides has weight 0. The state is optional: it holds the sums over the tokens before, and Forward adds
+// these tokens to it.
 func (l Linear[T]) Forward(pool *kernel.Pool, y, total, qkv, mask, state, scratch []T) {
 	if l.serial(pool) {
 		for b := range l.Batch {

@@ -32,8 +32,7 @@ func (l Linear[T]) scan(b, first, heads int, qkv, mask, state, scratch []T) scan
 		f: l.Phi.Size(l.QK), w: l.V + 1, qkv: qkv,
 	}
 	if mask != nil {
-		n := l.Tokens
-		s.hidden = mask[(b%(len(mask)/(n*n))+1)*n*n-n:][:n]
+		s.hidden = mask[b*l.Tokens%len(mask):][:l.Tokens]
 	}
 	take := func(rows, cols int) gemm.Matrix[T] {
 		m := gemm.Mat(scratch[:rows*cols], cols)

@@ -87,7 +87,7 @@ func runLinear[T kernel.Float](p *kernel.Pool, l Linear[T], qkv, mask, dy []floa
 	}
 	var m []T
 	if mask != nil {
-		m = kerneltest.Rounded[T](mask)
+		m = kerneltest.Rounded[T](lastRows(mask, l.Tokens))
 	}
 	x := kerneltest.Rounded[T](qkv)
 	y, dqkv = dirty(len(dy)), dirty(len(qkv))
@@ -95,6 +95,14 @@ func runLinear[T kernel.Float](p *kernel.Pool, l Linear[T], qkv, mask, dy []floa
 	l.Forward(p, y, total, x, m, nil, dirty(l.ScratchLen(p)))
 	l.Backward(p, dqkv, x, m, y, kerneltest.Rounded[T](dy), total, dirty(l.ScratchLen(p)))
 	return y, dqkv
+}
+
+// lastRows returns the last row of each matrix (n, n).
+func lastRows(mask []float64, n int) (rows []float64) {
+	for end := n * n; end <= len(mask); end += n * n {
+		rows = append(rows, mask[end-n:end]...)
+	}
+	return rows
 }
 
 // linearData returns random projections, Δ, and a mask that hides the ends of all sequences but the first.

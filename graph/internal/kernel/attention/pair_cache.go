@@ -9,12 +9,14 @@ import (
 
 // PairCache stores two keys and two values of every token so far, of two kinds, such as Longformer's local and global
 // ones. A query of either kind is multiplied with the keys of its own kind, and one softmax covers both. A PairCache is
-// the job of its own loop: running it allocates nothing.
+// the job of its own loop: running it allocates nothing, except where the tokens outgrow the room.
 type PairCache[T kernel.Float] struct {
 	Shape
-	keys, values [2][]T // for each kind (Batch, Heads, Keys, QK) and (Batch, Heads, Keys, V)
-	weights      []T    // (Batch, Heads, 2, Keys)
+	keys, values [2][]T // for each kind (Batch, Heads, kept, QK) and (Batch, Heads, kept, V)
+	weights      []T    // (Batch, Heads, 2, kept)
 	hidden       []T    // the mask of the weights
+	pairs        []T    // (Batch, Heads, kept, 2), a row of the mask
+	kept         int    // number of tokens for which there is room
 
 	y, qkv []T
 	mask   Mask[T]
@@ -22,14 +24,21 @@ type PairCache[T kernel.Float] struct {
 	tokens int // of each sequence
 }
 
-// NewPairCache returns an empty cache for h.Keys tokens. Every group is a single head.
-func NewPairCache[T kernel.Float](h Shape) *PairCache[T] {
-	n := h.Batch * h.Heads * h.Keys
-	c := &PairCache[T]{Shape: h, weights: make([]T, 2*n), hidden: make([]T, 2*n)}
-	for kind := range 2 {
-		c.keys[kind], c.values[kind] = make([]T, n*h.QK), make([]T, n*h.V)
+// NewPairCache returns an empty cache for at most h.Keys tokens. Every group is a single head.
+func NewPairCache[T kernel.Float](h Shape) *PairCache[T] { return &PairCache[T]{Shape: h} }
+
+// reserve makes room for n tokens of every sequence.
+func (c *PairCache[T]) reserve(n int) {
+	if n <= c.kept {
+		return
 	}
-	return c
+	before, now, blocks := c.kept, Grown(n, c.Keys), c.Batch*c.Heads
+	c.kept = now
+	c.weights, c.hidden, c.pairs = make([]T, 2*blocks*now), make([]T, 2*blocks*now), make([]T, 2*blocks*now)
+	for kind := range 2 {
+		c.keys[kind] = grow(c.keys[kind], blocks, c.QK, before, now)
+		c.values[kind] = grow(c.values[kind], blocks, c.V, before, now)
+	}
 }
 
 // Attend appends the keys and values of new tokens of n sequences at their places, and computes the attention of their
@@ -39,6 +48,7 @@ func NewPairCache[T kernel.Float](h Shape) *PairCache[T] {
 func (c *PairCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places) {
 	n := at.count(c.Batch)
 	c.y, c.qkv, c.mask, c.places, c.tokens = y, qkv, mask, at, len(y)/(n*c.Heads*c.V)
+	c.reserve(at.longest() + c.tokens)
 	operations := 4 * (1 + kernel.FetchRows) * n * c.Heads * c.tokens * (at.longest() + c.tokens) * (c.QK + c.V)
 	p.RunOn(kernel.Worth[T](p, operations), n*c.Heads, 1, c)
 }
@@ -57,11 +67,11 @@ func (c *PairCache[T]) Do(from, to int) {
 // position.
 func (c *PairCache[T]) head(i, row, at int) {
 	h, n, j := c.Shape, at+1, i%c.Heads
-	weights, hidden := c.weights[2*i*h.Keys:][:2*n], c.hidden[2*i*h.Keys:][:2*n]
-	mask := c.mask.Data[(c.mask.index(0, j)*h.Queries+at)*2*h.Keys:]
+	weights, hidden, mask := c.weights[2*i*c.kept:][:2*n], c.hidden[2*i*c.kept:][:2*n], c.pairs[2*i*c.kept:][:2*n]
+	c.mask.part(c.mask.index(0, j)*h.Queries+at, 2*h.Keys, 0, mask)
 	for kind := range 2 {
 		part := c.qkv[(2*row+kind)*h.Width():][:h.Width()]
-		keys, values := c.keys[kind][i*h.Keys*h.QK:], c.values[kind][i*h.Keys*h.V:]
+		keys, values := c.keys[kind][i*c.kept*h.QK:], c.values[kind][i*c.kept*h.V:]
 		copy(keys[at*h.QK:][:h.QK], part[(h.Heads+j)*h.QK:])
 		copy(values[at*h.V:][:h.V], part[2*h.Heads*h.QK+j*h.V:])
 		scale := T(1 / math.Sqrt(float64(h.QK)))
@@ -77,7 +87,7 @@ func (c *PairCache[T]) head(i, row, at int) {
 	kernel.Softmax(weights, hidden)
 	out := gemm.Mat(c.y[(row*h.Heads+j)*h.V:], h.V)
 	for kind := range 2 {
-		values := gemm.Mat(c.values[kind][i*h.Keys*h.V:], h.V)
+		values := gemm.Mat(c.values[kind][i*c.kept*h.V:], h.V)
 		gemm.MulSerial(1, h.V, n, 1, gemm.Mat(weights[kind*n:], n), values, T(kind), out)
 	}
 }
@@ -86,7 +96,7 @@ func (c *PairCache[T]) head(i, row, at int) {
 func (c *PairCache[T]) Fork(from, to, tokens int) {
 	for kind := range 2 {
 		for j := range c.Heads {
-			a, b := (from*c.Heads+j)*c.Keys, (to*c.Heads+j)*c.Keys
+			a, b := (from*c.Heads+j)*c.kept, (to*c.Heads+j)*c.kept
 			copy(c.keys[kind][b*c.QK:][:tokens*c.QK], c.keys[kind][a*c.QK:])
 			copy(c.values[kind][b*c.V:][:tokens*c.V], c.values[kind][a*c.V:])
 		}

@@ -153,7 +153,7 @@ func BenchmarkSparse(b *testing.B) {
 		y, dy := make([]float32, h.Queries*h.Heads*h.V), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
 		lse, scratch := make([]float32, 2*h.Queries*h.Heads), make([]float32, FlashScratch(p, h))
 		for name, mask := range map[string]Mask[float64]{"window": window, "bigbird": bird} {
-			f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), Mask[float32]{kerneltest.Rounded[float32](mask.Data), 1, 1}, lse, scratch, kernel.DropMask{}, nil, nil, nil}
+			f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), Mask[float32]{kerneltest.Rounded[float32](mask.Data), 1, 1, nil}, lse, scratch, kernel.DropMask{}, nil, nil, nil}
 			for pass, run := range map[string]func(){
 				"mask":     func() { readMask(p, h, f.Spans, f.Mask) },
 				"forward":  func() { f.Forward(p, y) },

@@ -44,12 +44,6 @@ func room[T kernel.Float](t *testing.T, h Shape, r Room) {
 		}
 	}
 	full, some := NewKVCache[T](h, Room{}), NewKVCache[T](h, r)
-	if all, most := full.Bytes(), full.Bytes()/n*(r.Window+r.First+109); some.Bytes() > min(all, most) || some.Bytes() >= all {
-		t.Errorf("got %d bytes, want at most %d", some.Bytes(), min(all, most))
-	}
-	if c := float64(len(some.weights)); c != float64(h.Batch*h.Heads*r.Keys(n)) {
-		t.Errorf("got room for %v weights", c)
-	}
 	step := func(tokens int, at Places) {
 		t.Helper()
 		rows := at.count(h.Batch)
@@ -89,6 +83,13 @@ func room[T kernel.Float](t *testing.T, h Shape, r Room) {
 	step(200, Places{Rows: []int{1}, At: []int{7}})
 	if !some.Holds(2, 0) {
 		t.Error("a sequence cannot begin again")
+	}
+	most := r.Keys(n)
+	if all := full.Bytes() / full.kept; some.Bytes() != all*most || most >= min(n, r.Window+r.First+110) || full.kept != n {
+		t.Errorf("got %d bytes, want room for %d keys of %d bytes; %d are kept without a window", some.Bytes(), most, all, full.kept)
+	}
+	if c := float64(len(some.weights)); c != float64(h.Batch*h.Heads*most) {
+		t.Errorf("got room for %v weights", c)
 	}
 }
 

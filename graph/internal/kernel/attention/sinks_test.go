@@ -97,7 +97,7 @@ func TestSinksAtTheEnds(t *testing.T) {
 	h := self(1, 9, 2, 3, 4)
 	rng, p := rand.New(rand.NewPCG(4, 9)), kernel.NewPool(1)
 	qkv, dy := kerneltest.Random[float32](rng, h.numbers()), kerneltest.Random[float32](rng, 9*8)
-	mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1}
+	mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1, nil}
 	run := func(sinks []float32) (y, db []float32) {
 		y, db = make([]float32, len(dy)), make([]float32, 2)
 		f := &Flash[float32]{

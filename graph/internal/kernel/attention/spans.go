@@ -10,11 +10,12 @@ import (
 )
 
 // Spans describes the visible part of a mask, so that hidden tiles cost nothing: a causal mask halves the work, and a
-// window makes it linear in the context, except for reading the mask itself, T² numbers once a run. It has an entry for
+// window makes it linear in the context, except for reading a stored mask, T² numbers once a run. It has an entry for
 // every matrix of the mask.
 type Spans struct {
 	// Run is the number of the run for which the mask is read. The mask is read once in a run for all layers that share
-	// it, and again in the next run, in which it may have changed. If Run is 0 it is read every time.
+	// it, and again in the next run, in which it may have changed. A mask that is computed is read again once it has
+	// changed. If Run is 0 the mask is read every time.
 	Run, read uint64
 
 	reading
@@ -43,19 +44,23 @@ type span struct {
 
 // readMask computes the spans.
 func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]) {
-	if s.Run != 0 && s.Run == s.read {
+	run := s.Run
+	if run != 0 && mask.Rule != nil {
+		run = mask.Rule.Changes + 1
+	}
+	if run != 0 && run == s.read {
 		return
 	}
-	s.read = s.Run
-	masks, n := mask.Batch*mask.Heads, h.Queries*h.Keys
+	s.read = run
+	masks := mask.Batch * mask.Heads
 	var biased atomic.Bool
 	s.reserve(masks, h.Queries)
-	readRows(pool, h, s.undivided, mask.Data, s.seen, &biased)
+	readRows(pool, h, s.undivided, mask, s.seen, &biased)
 	now := reading{lanes: s.lanes, seen: s.seen}
 	for m, undivided := range s.undivided {
 		now.lanes[m] = undivided
 		if h.Groups == h.Heads || mask.Heads == 1 { // heads that share keys have the same lanes
-			if lanes := divide(pool, h, mask.Data[m*n:(m+1)*n], &undivided[0], &biased); lanes != nil {
+			if lanes := divide(pool, h, mask.matrix(m, h.Queries), &undivided[0], &biased); lanes != nil {
 				now.lanes[m] = lanes
 			}
 		}
@@ -85,12 +90,19 @@ func (s *Spans) reserve(masks, queries int) {
 // readRows writes the spans of all rows of the mask, and the visible keys outside of them, to the undivided lanes, and
 // the numbers of visible keys to seen. It sets biased if the mask is not 0 at one of the keys outside.
 func readRows[T kernel.Float](
-	pool *kernel.Pool, h Shape, undivided [][]lane, mask []T, seen []int32, biased *atomic.Bool,
+	pool *kernel.Pool, h Shape, undivided [][]lane, mask Mask[T], seen []int32, biased *atomic.Bool,
 ) {
 	pool.Rows(len(undivided)*h.Queries, h.Keys, func(from, to int) {
+		var scratch []T
 		for i := from; i < to; i++ {
-			row, l, q := mask[i*h.Keys:(i+1)*h.Keys], &undivided[i/h.Queries][0], i%h.Queries
-			l.queries[q], l.outside[q] = visible(row), l.outside[q][:0]
+			l, q := &undivided[i/h.Queries][0], i%h.Queries
+			l.outside[q] = l.outside[q][:0]
+			if known, ok := mask.span(i, h.Keys); ok {
+				l.queries[q], seen[i] = known, int32(known.to-known.from)
+				continue
+			}
+			row := mask.row(i, h.Keys, &scratch)
+			l.queries[q] = visible(row)
 			seen[i] = count(row[l.queries[q].from:l.queries[q].to])
 			if !l.queries[q].plain {
 				l.queries[q], l.outside[q] = core(row, l.queries[q], l.outside[q])
@@ -100,6 +112,18 @@ func readRows[T kernel.Float](
 			}
 		}
 	})
+}
+
+// span returns the span of row i, if the mask's rows tell it.
+func (m Mask[T]) span(i, keys int) (s span, ok bool) {
+	if m.Rule == nil || m.Rule.Span == nil {
+		return s, false
+	}
+	from, to, ok := m.Rule.Span(i)
+	if from, to = max(0, from), min(keys, to); from >= to {
+		from, to = 0, 0
+	}
+	return span{from, to, true}, ok
 }
 
 // finish completes the lanes of a matrix of the mask and counts their blocks.

@@ -45,7 +45,7 @@ func TestTurnsGiveTheSameBits(t *testing.T) {
 func TestTurnsEndInAPanic(t *testing.T) {
 	h, p := self(1, 291, 1, 5, 7), kernel.NewPool(3)
 	y, x := make([]float32, h.Queries*h.V), make([]float32, h.numbers())
-	mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1}
+	mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1, nil}
 	f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, x), mask, make([]float32, 2*h.Queries), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}
 	f.Forward(p, y)
 	f.In.Q.Data = x[:len(x)-h.Width()] // every block of keys lacks the last query
@@ -126,7 +126,7 @@ func BenchmarkTurns(b *testing.B) {
 			b.Run(fmt.Sprintf("%d heads, %d threads", heads, threads), func(b *testing.B) {
 				h := self(1, 1024, heads, 64, 64)
 				p, rng := kernel.NewPool(threads), rand.New(rand.NewPCG(1, 2))
-				mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1}
+				mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1, nil}
 				qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 				y, dy := make([]float32, h.Queries*h.Heads*h.V), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
 				f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*heads), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}
