@@ -426,7 +426,9 @@ func TestPromptsAFewAtATime(t *testing.T) {
 		if name == "long" {
 			runs, prompts = []int{1, 130, 8, few, 128}, []int{128, 129, 131, 170, 9}
 		}
-		if _, sizes, _ := programs(t, m); !slices.Equal(sizes, runs) {
+		_, sizes, _ := programs(t, m)
+		slices.Sort(sizes)
+		if slices.Sort(runs); !slices.Equal(sizes, runs) {
 			t.Fatalf("%s: %v tokens at once, want %v", name, sizes, runs)
 		}
 		for _, n := range prompts {
@@ -442,7 +444,8 @@ func TestPromptsAFewAtATime(t *testing.T) {
 		}
 	}
 	c.BlockSize = 2*few + 1
-	if _, sizes, _ := programs(t, model64(t, c, true, 1)); !slices.Equal(sizes, []int{1, few, 8}) {
+	_, sizes, _ := programs(t, model64(t, c, true, 1))
+	if slices.Sort(sizes); !slices.Equal(sizes, []int{1, 8, few}) {
 		t.Errorf("a context of %d: %v tokens at once, want 1, half of it, and 8", c.BlockSize, sizes)
 	}
 }

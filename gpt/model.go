@@ -213,7 +213,8 @@ func (m *Model) checkTokenizer(tok text.Tokenizer) error {
 	return nil
 }
 
-// loss returns the cross entropy, or the hook's loss, which must be a scalar that depends on the targets unless there is a Fill.
+// loss returns the cross entropy, or the hook's loss, which must be a scalar. Unless there is a Fill, the loss must
+// depend on the targets.
 func (c Config) loss(s graph.Scope, logits, targets graph.Expr) (loss graph.Expr) {
 	if c.Hooks.Loss == nil {
 		return nn.NewCrossEntropy(s).Forward(logits, targets)

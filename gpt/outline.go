@@ -12,7 +12,7 @@ import (
 
 // mostDeclared is the largest number of blocks that are declared for counting. In a deeper network each of these stands
 // for several.
-const mostDeclared = 128
+const mostDeclared = 96
 
 // outline holds what a network declares, counted by constructing it on a graph.Outline. The counts are float64, exact
 // below 2^53 and never overflowing on a hostile Config.

@@ -125,7 +125,7 @@ func TestFLOPsPerToken(t *testing.T) {
 	sizes := shakespeare
 	sizes.QKSize, sizes.VSize = 16, 48 // as many multiplications in both products as with 32 and 32
 	part := func(change func(*Config)) Config { c := shakespeare; change(&c); return c }
-	const blocks = 804_096 - 64*128         // and the tied table
+	const blocks = 804_096 - 64*128          // and the tied table
 	const longformer = 952/64.0 - 120/64.0/4 // keys: a window of 16 and the first token, and in the last head every second key
 	for name, tc := range map[string]struct {
 		c    Config

@@ -225,6 +225,14 @@ func nested(x matrix) [][]float64 {
 	return rows
 }
 
+// checked returns x. Arguments of these tests cause no error.
+func checked[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
 func flat(x [][]float64) matrix {
 	out := hand.Zeros[float64](0, len(x))
 	for _, row := range x {
@@ -238,10 +246,10 @@ func flat(x [][]float64) matrix {
 func TestContiEq20(t *testing.T) {
 	a := newAttention()
 	rho := a.scaled.Softmax()
-	one, band := permutation(natural(6)...), flat(structured.Project(nested(rho), 2))
+	one, band := permutation(natural(6)...), flat(checked(structured.Project(nested(rho), 2)))
 	rest := rho.Sub(band)
 	near(t, "(I P + Ẽ) V", one.MatMul(band).Add(rest).MatMul(a.v), attentionForward(a.q, a.k, a.v, matrix{}, matrix{}))
-	near(t, "P + Ẽ", flat(structured.Add(nested(band), nested(rest))), rho)
+	near(t, "P + Ẽ", flat(checked(structured.Add(nested(band), nested(rest)))), rho)
 	largest := 0.0
 	for i, v := range rho.Data {
 		if between(i/6, i%6) > 2 {
@@ -249,7 +257,7 @@ func TestContiEq20(t *testing.T) {
 		}
 	}
 	near(t, "ε", hand.NewMatrix(1, 1, verify.Largest(parameters{"Ẽ": rest})), hand.NewMatrix(1, 1, largest))
-	if outside := structured.OffBand(nested(band), 2); outside != 0 || largest == 0 {
+	if outside := checked(structured.OffBand(nested(band), 2)); outside != 0 || largest == 0 {
 		t.Errorf("P: got %v outside of the band, where the weights are up to %v", outside, largest)
 	}
 
@@ -274,9 +282,9 @@ func TestContiEq21(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, p := range map[string][][]float64{"Σ1": structured.Identity(n), "Σ2": structured.Band(n, w, 0.3, rng), "Σ3": columns} {
+		for what, p := range map[string][][]float64{"Σ1": checked(structured.Identity(n)), "Σ2": checked(structured.Band(n, w, 0.3, rng)), "Σ3": columns} {
 			near(t, what, flat(p).SumFeatures(), ones(n, 1))
-			if outside := structured.OffBand(p, w); outside != 0 {
+			if outside := checked(structured.OffBand(p, w)); outside != 0 {
 				t.Errorf("%s: got %v outside of the band", what, outside)
 			}
 		}
@@ -289,7 +297,7 @@ func TestContiEq21(t *testing.T) {
 func TestContiEq22(t *testing.T) {
 	a, zero := newAttention(), nested(hand.Zeros[float64](6, 6))
 	x, y := a.raw, a.scaled.Softmax()
-	norm := func(x matrix) float64 { return structured.Distance(nested(x), zero) }
+	norm := func(x matrix) float64 { return checked(structured.Distance(nested(x), zero)) }
 	if !(norm(x.Add(y)) <= norm(x)+norm(y)) || norm(x) == 0 || norm(hand.Zeros[float64](6, 6)) != 0 {
 		t.Errorf("got %v, %v and %v for the sum", norm(x), norm(y), norm(x.Add(y)))
 	}
@@ -297,12 +305,12 @@ func TestContiEq22(t *testing.T) {
 
 	const w = 2
 	outside := y.Mul(visible(6, func(i, j int) bool { return i-j > w || j-i > w }).Exp())
-	distance := structured.Distance(nested(y), structured.Project(nested(y), w))
+	distance := checked(structured.Distance(nested(y), checked(structured.Project(nested(y), w))))
 	near(t, "|H − B|", hand.NewMatrix(1, 1, distance), outside.SumTokens().SumFeatures())
 
 	first, second := oneHotRows([]int{0, hand.Ignore}, 2), oneHotRows([]int{hand.Ignore, 1}, 2)
 	small := func(x matrix) float64 {
-		return math.Pow(structured.Distance(nested(x), nested(hand.Zeros[float64](2, 2))), 2)
+		return math.Pow(checked(structured.Distance(nested(x), nested(hand.Zeros[float64](2, 2)))), 2)
 	}
 	if left, right := small(first.Add(second))+small(first.Sub(second)), 2*small(first)+2*small(second); left != 8 || right != 4 {
 		t.Errorf("parallelogram: got %v and %v, want 8 and 4", left, right)
@@ -316,7 +324,7 @@ func TestContiEq23(t *testing.T) {
 	const n, w, epsilon = 4, 1, 0.1
 	rng := rand.New(rand.NewPCG(23, 0))
 	for range 50 {
-		for _, row := range structured.Noise(n, epsilon, 0.5, rng) {
+		for _, row := range checked(structured.Noise(n, epsilon, 0.5, rng)) {
 			for _, v := range row {
 				if !(math.Abs(v) <= epsilon) {
 					t.Errorf("got error %v, want at most %v", v, epsilon)
@@ -328,7 +336,7 @@ func TestContiEq23(t *testing.T) {
 	band := visible(n, func(i, j int) bool { return i-j <= w && j-i <= w }).Exp()
 	high, low := band.Shift(epsilon), hand.Zeros[float64](n, n).Shift(-epsilon)
 	n1 := dot(band, band)
-	near(t, "|X₁ − X₂|", hand.NewMatrix(1, 1, structured.Distance(nested(high), nested(low))), hand.NewMatrix(1, 1, 13.2))
+	near(t, "|X₁ − X₂|", hand.NewMatrix(1, 1, checked(structured.Distance(nested(high), nested(low)))), hand.NewMatrix(1, 1, 13.2))
 	near(t, "bound", hand.NewMatrix(1, 1, structured.Bound(n, w, epsilon)), hand.NewMatrix(1, 1, 13.2))
 	near(t, "bound as printed", hand.NewMatrix(1, 1, n1+epsilon*(n*n-n1)), hand.NewMatrix(1, 1, 10.6))
 }

@@ -145,7 +145,7 @@ func TestContiTables(t *testing.T) {
 		},
 	}
 	weights := fixture.Random("scores", n, n).Scale(4).Softmax()
-	zero := structured.Distance(nested(weights), nested(hand.Zeros[float64](n, n)))
+	zero := checked(structured.Distance(nested(weights), nested(hand.Zeros[float64](n, n))))
 	near(t, "|A − 0|", hand.NewMatrix(1, 1, zero), hand.NewMatrix(1, 1, float64(n)))
 	for i, worse := range []int{7, 8} {
 		count := 0
