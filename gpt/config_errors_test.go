@@ -373,3 +373,39 @@ func TestFrozenJSON(t *testing.T) {
 		t.Errorf("read back %v (%v)", again.Frozen, err)
 	}
 }
+
+// The error of a wrong name suggests the nearest one, and that of a list also names the element.
+func TestHints(t *testing.T) {
+	for _, c := range []struct{ field, value, want string }{
+		{"attention", "windw", "such as gla*3,causal; did you mean window?"},
+		{"attention", "Gated-Deltanet", "; did you mean gated_deltanet?"},
+		{"attention", "gla*3,causl", "; element 2 of the list is causl; did you mean causal?"},
+		{"attention", "glaa*3,causal", "; element 1 of the list is glaa*3; did you mean gla?"},
+		{"attention", "gla*3,causal*0,causal", "; element 2 of the list is causal*0; want a name, or a name and a number such as gla*3"},
+		{"attention", "gla,nothing_like_it", "; element 2 of the list is nothing_like_it"},
+		{"attention", "gla*100,causal*100", " blocks such as gla*3,causal"},
+		{"attention", "nothing_like_it", " blocks such as gla*3,causal"},
+		{"optimizer", "adam", "; did you mean adamw?"},
+		{"norm", "rmsnrm", "; did you mean rmsnorm?"},
+		{"schedule", "cosin", "; did you mean cosine?"},
+		{"precision", "bf61", "; did you mean bf16?"},
+		{"parametrization", "mupp", "; did you mean mup?"},
+		{"lora_targets", "c_fc,c_prj", "; did you mean c_proj?"},
+	} {
+		config := Shakespeare()
+		config.VocabSize = 10
+		if c.field == "lora_targets" {
+			config.LoraR = 2
+		}
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		config.Flags(fs)
+		if err := fs.Set(c.field, c.value); err != nil {
+			t.Fatal(err)
+		}
+		err := config.Validate()
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) || !strings.HasPrefix(err.Error(), c.field+": ") {
+			t.Errorf("%s=%s: got %v, want %q at its end", c.field, c.value, err, c.want)
+		}
+	}
+}

@@ -42,12 +42,8 @@ func PresetOf(name string) (Preset, error) {
 		}
 		names = append(names, p.Name)
 	}
-	hint := ""
-	if meant := spelling.Meant(strings.ToLower(strings.ReplaceAll(name, "-", "_")), names); meant != "" {
-		hint = "; did you mean " + meant + "?"
-	}
 	return Preset{}, errors.Errorf("preset: got %s, want one of %s%s",
-		field.Clip(name), strings.Join(names, ", "), hint)
+		field.Clip(name), strings.Join(names, ", "), spelling.Hint(name, names))
 }
 
 // Shakespeare returns nanoGPT's recipe for character-level Shakespeare on a CPU: 804,096 parameters with the text's 65

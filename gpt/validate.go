@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -302,11 +303,21 @@ func (a Adapters) check(o outline) error {
 		case one.adapts("lm_head"):
 			return errors.New("lora_targets: got lm_head, which in a tied head has no weight of its own to adapt")
 		default:
-			return errors.Errorf("lora_targets: got %q, want endings of %s",
-				field.Clip(target), strings.Join(o.adaptable(), ", "))
+			return errors.Errorf("lora_targets: got %q, want endings of %s%s",
+				field.Clip(target), strings.Join(o.adaptable(), ", "), spelling.Hint(target, endings(o.adaptable())))
 		}
 	}
 	return nil
+}
+
+// endings returns all endings of names that begin after a dot, and the names.
+func endings(names []string) (list []string) {
+	for _, name := range names {
+		for more := true; more; _, name, more = strings.Cut(name, ".") {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // adaptable returns the names that a target may end. It includes a tied head, which is refused with another reason.

@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 )
 
 // mostThreads is the maximum number of threads, more than any machine has processors: the memory that each thread needs
@@ -76,7 +77,8 @@ func (g *Graph) SetPrecision(name string) {
 	switch {
 	case !g.exists():
 	case !slices.Contains(Precisions(), name):
-		g.fail("", "precision: got %q, want one of %s", name, strings.Join(Precisions(), ", "))
+		g.fail("", "precision: got %q, want one of %s%s",
+			name, strings.Join(Precisions(), ", "), spelling.Hint(name, Precisions()))
 	default:
 		g.ops.Rounds = name == "bf16" && g.ops.Dtype == Float32
 	}

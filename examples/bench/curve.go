@@ -18,7 +18,7 @@ func threadCounts(list string) (counts []int, err error) {
 		n, err := strconv.Atoi(field)
 		if err != nil || n < 0 || n > 4096 {
 			return nil, errors.Errorf(
-				"-threads: got %q, want numbers up to 4096, such as 2 or 1,2,4; 0 means one per processor", list)
+				"-threads: got %q, want numbers up to 4096, such as 2 or 1,2,4; 0 means one per processor", field)
 		}
 		counts = append(counts, n)
 	}

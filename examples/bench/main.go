@@ -28,6 +28,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -194,7 +195,12 @@ func (o options) settings() (c gpt.Config, decode bool, err error) {
 	}
 	switch {
 	case !ok:
-		err = errors.Errorf("-shape: got %q, want one of %s, a preset such as modern, or decode", o.shape, known())
+		names := append(slices.Collect(maps.Keys(shapes())), "decode")
+		for _, p := range gpt.Presets() {
+			names = append(names, p.Name)
+		}
+		err = errors.Errorf("-shape: got %q, want one of %s, a preset such as modern, or decode%s",
+			o.shape, known(), spelling.Hint(o.shape, slices.Sorted(slices.Values(names))))
 	case o.steps < 1:
 		err = errors.Errorf("-steps: got %d, want 1 or more", o.steps)
 	case o.weights != "" && o.weights.Validate() != nil:

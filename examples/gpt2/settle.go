@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -33,7 +34,8 @@ func (o *options) settle() error {
 		return err
 	}
 	if _, ok := scores[o.score]; !ok && o.task == "grpo" {
-		return errors.Errorf("-score: got %q, want one of %v", o.score, slices.Sorted(maps.Keys(scores)))
+		names := slices.Sorted(maps.Keys(scores))
+		return errors.Errorf("-score: got %q, want one of %v%s", o.score, names, spelling.Hint(o.score, names))
 	}
 	if err := base.CheckTraining(o.config.Training, o.config.Run); err != nil {
 		return err

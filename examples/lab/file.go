@@ -32,11 +32,7 @@ func (o *options) readStudy(fs *flag.FlagSet) error {
 	for name, value := range values {
 		f := fs.Lookup(name)
 		if f == nil || name == "study" {
-			hint := ""
-			if meant := spelling.Meant(name, names); meant != "" {
-				hint = "; did you mean " + meant + "?"
-			}
-			return errors.Errorf("%s: no such flag%s", name, hint)
+			return errors.Errorf("%s: no such flag%s", name, spelling.Hint(name, names))
 		}
 		if flags[name], err = texts(value, f); err != nil {
 			return errors.WithMessage(err, name)

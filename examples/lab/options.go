@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/flags"
 	"github.com/pkg/errors"
 )
 
@@ -140,8 +141,8 @@ func set(fs *flag.FlagSet, given map[string]bool, values map[string][]string) er
 			continue
 		}
 		for _, value := range list {
-			if err := fs.Set(name, value); err != nil {
-				return errors.Wrapf(err, "%s: got %q", name, value)
+			if err := flags.Set(fs, name, value); err != nil {
+				return err
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -99,7 +100,11 @@ func (o *options) task(text string) (t lab.Text, err error) {
 	name, list, _ := strings.Cut(text, ":")
 	at := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == name })
 	if at < 0 {
-		return t, errors.Errorf("got %q, want %s", name, kindNames())
+		var names []string
+		for _, k := range kinds() {
+			names = append(names, k.name)
+		}
+		return t, errors.Errorf("got %q, want %s%s", name, kindNames(), spelling.Hint(name, names))
 	}
 	values, set := map[string]json.Number{}, tasks.Set{Seed: 1} // the same rows for every seed of the study
 	if o.quick {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -68,7 +69,9 @@ func budget(list string) (b lab.Budget, err error) {
 		case name == "seconds":
 			b.Seconds = x
 		default:
-			return b, errors.Errorf("got %q, want steps or parameters, a whole number, or tokens, flops or seconds", w)
+			names := []string{"steps", "parameters", "tokens", "flops", "seconds", "vary"}
+			return b, errors.Errorf("got %q, want steps or parameters, a whole number, or tokens, flops or seconds%s",
+				w, spelling.Hint(name, names))
 		}
 	}
 	if b.Vary != "" && b.Parameters == 0 {

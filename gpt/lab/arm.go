@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/internal/flags"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -106,10 +108,13 @@ func apply(c *gpt.Config, changes []string) error {
 			return errors.Errorf("got %q, want name=value such as attention=linear", change)
 		}
 		if fs.Lookup(name) == nil {
-			return errors.Errorf("got %q, want the name of a field of the configuration", name)
+			var names []string
+			fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+			return errors.Errorf("got %q, want the name of a field of the configuration%s",
+				name, spelling.Hint(name, names))
 		}
-		if err := fs.Set(name, value); err != nil {
-			return errors.Wrapf(err, "%s=%s", name, value)
+		if err := flags.Set(fs, name, value); err != nil {
+			return err
 		}
 	}
 	return nil

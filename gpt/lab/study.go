@@ -11,6 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -145,7 +146,8 @@ func (s *Study) checkNames() error {
 			return err
 		}
 		if !slices.Contains(names, cmp.Or(s.Outcome, "loss")) {
-			return errors.Errorf("outcome: got %q, want one of %s", s.Outcome, strings.Join(names, ", "))
+			return errors.Errorf("outcome: got %q, want one of %s%s",
+				s.Outcome, strings.Join(names, ", "), spelling.Hint(s.Outcome, names))
 		}
 	}
 	if err := distinct("arms", arms); err != nil {

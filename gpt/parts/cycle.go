@@ -1,10 +1,13 @@
 package parts
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -22,20 +25,47 @@ type turn struct {
 func turns(list string) (cycle []turn, ok bool) {
 	blocks := 0
 	for item := range strings.SplitSeq(list, ",") {
-		name, times, repeated := strings.Cut(item, "*")
-		n := 1
-		if repeated {
-			var err error
-			if n, err = strconv.Atoi(times); err != nil || strconv.Itoa(n) != times {
-				return nil, false
-			}
-		}
-		if n < 1 || n > maxCycle-blocks || name == "" {
+		t, ok := turnOf(item)
+		if !ok || t.blocks > maxCycle-blocks {
 			return nil, false
 		}
-		cycle, blocks = append(cycle, turn{name, n}), blocks+n
+		cycle, blocks = append(cycle, t), blocks+t.blocks
 	}
 	return cycle, true
+}
+
+// turnOf returns the turn of an item of a list.
+func turnOf(item string) (t turn, ok bool) {
+	name, times, repeated := strings.Cut(item, "*")
+	n := 1
+	if repeated {
+		var err error
+		if n, err = strconv.Atoi(times); err != nil || strconv.Itoa(n) != times {
+			return t, false
+		}
+	}
+	return turn{name, n}, n >= 1 && n <= maxCycle && name != ""
+}
+
+// badTurn names the first item of a list that is no turn of a known attention, and the name that was probably meant. It
+// returns "" if there is none: then the list is too long.
+func badTurn(list string, known []string) string {
+	items := strings.Split(list, ",")
+	for i, item := range items {
+		t, ok := turnOf(item)
+		if slices.Contains(known, item) || ok && slices.Contains(known, t.attention) {
+			continue
+		}
+		hint := spelling.Hint(t.attention, known)
+		switch {
+		case len(items) == 1 && ok:
+			return hint
+		case !ok:
+			hint = "; want a name, or a name and a number such as gla*3"
+		}
+		return fmt.Sprintf("; element %d of the list is %s%s", i+1, field.Clip(item), hint)
+	}
+	return ""
 }
 
 // cycleOf returns the turns of an attention of the configuration, which is a name or a list.

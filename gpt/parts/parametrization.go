@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -82,8 +83,9 @@ func standard() parametrization {
 func NewFactors(c Scaling, s Stack) (Factors, error) {
 	p := Find(parametrizations(), cmp.Or(c.Parametrization, string(standard().Name)))
 	if p.check == nil {
-		return standard().factors(c, s), errors.Errorf("parametrization: got %s, want one of %s",
-			field.Clip(c.Parametrization), strings.Join(Names(parametrizations()), ", "))
+		names := Names(parametrizations())
+		return standard().factors(c, s), errors.Errorf("parametrization: got %s, want one of %s%s",
+			field.Clip(c.Parametrization), strings.Join(names, ", "), spelling.Hint(c.Parametrization, names))
 	}
 	if err := p.check(c, s); err != nil {
 		return standard().factors(c, s), err

@@ -87,13 +87,15 @@ func (s *Stack) PartFields(known Registry) field.List {
 // attentionField is a NameField whose value may also be a list over the blocks.
 func (s *Stack) attentionField(known []string) field.Field {
 	want := strings.Join(known, ", ")
-	all := func(list string) bool {
+	domain := field.Text("one of "+want+", or a list over at most "+strconv.Itoa(maxCycle)+
+		" blocks such as gla*3,causal", func(list string) bool {
 		cycle, ok := turns(list)
-		return ok && !slices.ContainsFunc(cycle, func(t turn) bool { return !slices.Contains(known, t.attention) })
-	}
-	return field.New("attention", &s.Attention, field.Text("one of "+want+", or a list over at most "+
-		strconv.Itoa(maxCycle)+" blocks such as gla*3,causal", func(name string) bool {
-		return slices.Contains(known, name) || all(name)
+		return slices.Contains(known, list) || ok && !slices.ContainsFunc(cycle, func(t turn) bool {
+			return !slices.Contains(known, t.attention)
+		})
+	})
+	return field.New("attention", &s.Attention, domain.Hinted(func(list string) string {
+		return badTurn(list, known)
 	}), "attention of the blocks, or a list that repeats over them, such as gla*3,causal: "+want)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -72,8 +73,8 @@ func FamilyOf(data []byte) (Family, error) {
 	for _, f := range Families() {
 		known = append(known, f.ModelType)
 	}
-	return Family{}, errors.Errorf("model_type: got %s, want one of %s",
-		field.Clip(modelType), strings.Join(known, ", "))
+	return Family{}, errors.Errorf("model_type: got %s, want one of %s%s",
+		field.Clip(modelType), strings.Join(known, ", "), spelling.Hint(modelType, known))
 }
 
 // Read sets the fields of a network, which must be new, to the values of a config.json. Absent keys have Hugging Face's

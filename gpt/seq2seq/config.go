@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -121,8 +122,8 @@ func (c Config) ValidateModel() error {
 	}
 	names := parts.Names(c.known().Attentions)
 	if got := c.withAttention().Attention; !slices.Contains(names, got) { // a list
-		return errors.Errorf("attention: got %s, want one of %s for all blocks of the encoder",
-			field.Clip(got), strings.Join(names, ", "))
+		return errors.Errorf("attention: got %s, want one of %s for all blocks of the encoder%s",
+			field.Clip(got), strings.Join(names, ", "), spelling.Hint(got, names))
 	}
 	if err := c.withAttention().design().Validate(c.SourceSize); err != nil {
 		return err

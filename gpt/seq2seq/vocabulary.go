@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -28,7 +29,8 @@ func units() []string { return []string{"words", "characters"} }
 // "characters".
 func NewVocabulary(unit string) (*Vocabulary, error) {
 	if !slices.Contains(units(), unit) {
-		return nil, errors.Errorf("vocabulary: got unit %.64q, want one of %s", unit, strings.Join(units(), ", "))
+		return nil, errors.Errorf("vocabulary: got unit %.64q, want one of %s%s",
+			unit, strings.Join(units(), ", "), spelling.Hint(unit, units()))
 	}
 	// No text becomes one of these: they have no entry in ids.
 	special := []string{"<pad>", "<begin>", "<end>", "<hidden>"}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -53,12 +54,13 @@ func open[T any, P interface {
 }
 
 // KindNames lists the names of your own kinds and then the library's, for a message or the help of a flag.
-func KindNames(own ...Kind) string {
-	var names []string
+func KindNames(own ...Kind) string { return strings.Join(kindNames(own), ", ") }
+
+func kindNames(own []Kind) (names []string) {
 	for _, k := range append(slices.Clone(own), Kinds()...) {
 		names = append(names, k.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // KindOf returns the Kind of that name, your own or the library's, or an error that lists the known names. The name
@@ -76,7 +78,8 @@ func KindOf(name string, own ...Kind) (Kind, error) {
 		}
 		return pairs(n), nil
 	}
-	return Kind{}, errors.Errorf("tokenizer: type: got %.64q, want one of %s", name, KindNames(own...))
+	return Kind{}, errors.Errorf("tokenizer: type: got %.64q, want one of %s%s",
+		name, KindNames(own...), spelling.Hint(name, kindNames(own)))
 }
 
 // KindIn returns the Kind of a tokenizer.json: the one that its "type" names, or bpe if it has no type but a BPE

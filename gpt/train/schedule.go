@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -59,7 +60,8 @@ func (t Training) schedule(own []Schedule) (Schedule, error) {
 			return s, nil
 		}
 	}
-	return Schedule{}, errors.Errorf("schedule: got %s, want one of %s", field.Clip(name), strings.Join(known, ", "))
+	return Schedule{}, errors.Errorf("schedule: got %s, want one of %s%s",
+		field.Clip(name), strings.Join(known, ", "), spelling.Hint(name, known))
 }
 
 // Check returns an error if fields contradict each other, also for a schedule of one's own. A warm-up longer than the

@@ -4,6 +4,7 @@ package spelling
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Nearest returns at most n of the names: those with the smallest Distance to word, the nearest first. Names with the
@@ -20,6 +21,17 @@ func Meant(word string, names []string) string {
 		if Distance(word, name) < 3 {
 			return name
 		}
+	}
+	return ""
+}
+
+// Hint returns "; did you mean NAME?" for the name that Meant finds, and otherwise "". It takes capital letters and
+// hyphens for slips.
+func Hint(word string, names []string) string {
+	const longest = 64 // of a word that can be a slip
+	word = strings.ToLower(strings.ReplaceAll(word[:min(len(word), longest)], "-", "_"))
+	if meant := Meant(word, names); meant != "" {
+		return "; did you mean " + meant + "?"
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -51,10 +52,14 @@ func Random(name string, c gpt.Config, outDir string, stderr io.Writer, special 
 		return "", err
 	}
 	fmt.Fprintf(stderr, "no -model: creating a small one with random weights, %s\n", dir)
-	if err := m.Export(dir, tok, safetensors.F32); err != nil && !made() { // by another process meanwhile
-		return "", err
+	// Another process may make the same folder, and either may disturb the other once.
+	for range 3 {
+		if err = m.Export(dir, tok, safetensors.F32); err == nil || made() {
+			return dir, nil
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return dir, nil
+	return "", err
 }
 
 // Ends returns the tokens with which, according to its files, a model ends a text, and those with which published

@@ -3,6 +3,8 @@ package base
 import (
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -15,43 +17,51 @@ import (
 // Kind is a kind of models whose checkpoints programs load.
 type Kind struct {
 	fit     checkpoint.Fit
-	example string // the program that trains such a model
+	example string // the program that trains such a model; empty if models come from elsewhere
 }
 
 // Decoder returns the kind that examples/tinyshakespeare trains.
 func Decoder() Kind { return Kind{gpt.Fits(), "./examples/tinyshakespeare"} }
 
 // Folder returns the kind that examples/gpt2 works with.
-func Folder() Kind { return Kind{gpt.Fits(), "./examples/gpt2 -train FILE"} }
+func Folder() Kind { return Kind{fit: gpt.Fits()} }
 
 // Translator returns the kind that examples/translate trains.
 func Translator() Kind { return Kind{seq2seq.Fits(), "./examples/translate"} }
 
 // Load returns the newest checkpoint in dir and lists skipped ones on stderr. If there is none, the error is
-// checkpoint.ErrNone with the command that trains a model.
+// checkpoint.ErrNone with advice.
 func (k Kind) Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
 	cp, err := checkpoint.Load(dir, k.fit)
 	return report(cp, k.Advise(dir, err), stderr)
 }
 
-// Advise adds to a checkpoint.ErrNone the command to run first, and returns any other error unchanged.
+// Advise adds to a checkpoint.ErrNone what is missing, and the command to run first or what to give instead. It returns
+// any other error unchanged.
 func (k Kind) Advise(dir string, err error) error {
 	if !errors.Is(err, checkpoint.ErrNone) {
 		return err
 	}
-	return advice{err, fmt.Sprintf("go run %s -out_dir %s trains a model first", k.example, dir)}
+	said := "; want a folder in Hugging Face's form, a GGUF file, or the directory of a run"
+	if k.example != "" {
+		said = fmt.Sprintf("; go run %s -out_dir %s trains a model first", k.example, dir)
+	}
+	if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
+		said = ": there is no such file or directory" + said
+	}
+	return advice{err, said}
 }
 
-// advice is an error with a command that resolves it.
+// advice is an error with what resolves it.
 type advice struct {
 	error
-	command string
+	said string
 }
 
-// Error returns the message followed by the command.
-func (a advice) Error() string { return a.error.Error() + "; " + a.command }
+// Error returns the message followed by the advice.
+func (a advice) Error() string { return a.error.Error() + a.said }
 
-// Unwrap returns the error without the command.
+// Unwrap returns the error without the advice.
 func (a advice) Unwrap() error { return a.error }
 
 // report lists on stderr the checkpoints that were skipped for cp.

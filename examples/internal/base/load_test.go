@@ -95,6 +95,25 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	if _, err := Decoder().Load(empty, io.Discard); !errors.Is(err, checkpoint.ErrNone) || err.Error() != first {
 		t.Errorf("nothing to load: got %v, want %s", err, first)
 	}
+	nowhere := filepath.Join(empty, "nowhere")
+	for want, load := range map[string]func() error{
+		": no checkpoint; want a folder in Hugging Face's form, a GGUF file, or the directory of a run": func() error {
+			_, err := Folder().Load(empty, io.Discard)
+			return err
+		},
+		": no checkpoint: there is no such file or directory; want a folder in Hugging Face's form, a GGUF file, or the directory of a run": func() error {
+			_, err := Folder().Load(nowhere, io.Discard)
+			return err
+		},
+		": no checkpoint: there is no such file or directory; go run ./examples/tinyshakespeare -out_dir " + nowhere + " trains a model first": func() error {
+			_, err := Decoder().Load(nowhere, io.Discard)
+			return err
+		},
+	} {
+		if err := load(); !errors.Is(err, checkpoint.ErrNone) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
 	first = strings.ReplaceAll(first, "tinyshakespeare", "translate")
 	if _, err := Translator().Load(empty, io.Discard); err == nil || err.Error() != first {
 		t.Errorf("nothing to translate with: got %v, want %s", err, first)

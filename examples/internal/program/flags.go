@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/internal/flags"
 	"github.com/pkg/errors"
 )
 
@@ -59,7 +60,7 @@ func Parse(fs *flag.FlagSet, args []string) error {
 		fs.Usage()
 		return err
 	case err != nil:
-		return errors.Errorf("%s%s; -help lists the flags", err, suggestion(fs, err))
+		return errors.Errorf("%s%s; -help lists the flags", flags.Explain(fs, err), suggestion(fs, err))
 	case fs.NArg() > 0:
 		return errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
 	}

@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 		"flag provided but not defined: -uphill; -help lists":      {"-uphill"},
 		"defined: -step; did you mean -steps?; -help lists the":    {"-step", "3"},
 		"defined: -Size; did you mean -size?; -help lists the":     {"--Size", "3"},
-		`invalid value "x" for flag -steps: parse error`:           {"-steps", "x"},
+		`-steps: got "x", want a whole number such as 100; -help`:  {"-steps", "x"},
 		`unexpected argument "far": settings are flags, see -help`: {"-size", "1", "far"},
 		"flag needs an argument: -size":                            {"-size"},
 	} {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 )
 
 // MaxSize is the upper bound of every size and count of a configuration: four times a size still fits in 32 bits, and
@@ -17,6 +19,7 @@ type Domain struct {
 	want  string
 	has   func(float64) bool // false for NaN
 	reads func(string) bool
+	hint  func(string) string // says what is wrong with a text that is not read, or what was probably meant
 }
 
 // Any returns the domain of all values of the field's type.
@@ -68,8 +71,15 @@ func OneOf(names ...string) Domain {
 	if names == nil {
 		return Domain{}
 	}
-	return Text("one of "+strings.Join(names, ", "), func(s string) bool { return slices.Contains(names, s) })
+	return Text("one of "+strings.Join(names, ", "), func(s string) bool { return slices.Contains(names, s) }).
+		Hinted(func(s string) string { return spelling.Hint(s, names) })
 }
 
 // Text returns the texts for which reads is true, and the empty text, which means the default.
 func Text(want string, reads func(string) bool) Domain { return Domain{want: want, reads: reads} }
+
+// Hinted returns the domain with a hint, which ends the error of a text outside the domain.
+func (d Domain) Hinted(hint func(text string) string) Domain {
+	d.hint = hint
+	return d
+}

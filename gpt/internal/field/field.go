@@ -72,7 +72,11 @@ func (f Field) Check() error {
 	if f.valid() {
 		return nil
 	}
-	return errors.Errorf("%s: got %s, want %s", f.Name, Clip(f.String()), f.domain.want)
+	hint := ""
+	if f.domain.hint != nil {
+		hint = f.domain.hint(f.String())
+	}
+	return errors.Errorf("%s: got %s, want %s%s", f.Name, Clip(f.String()), f.domain.want, hint)
 }
 
 func (f Field) valid() bool {

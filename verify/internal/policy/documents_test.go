@@ -174,3 +174,17 @@ func TestFirstPage(t *testing.T) {
 		t.Errorf("git clone is line %d of the first commands, the first sample line %d: want at most 8 lines from one to the other", clone, first)
 	}
 }
+
+// TestPaperIsLinked: documents that name the paper by its title link it.
+func TestPaperIsLinked(t *testing.T) {
+	const title, link = "*Deep learning for pedestrians: backpropagation in Transformers*", "](https://arxiv.org/abs/2512.23329)"
+	for _, name := range []string{"README.md", "verify/ERRATA.md"} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), title); n == 0 || strings.Count(string(text), "["+title+link) != n {
+			t.Errorf("%s: the paper is named %d times, want a link each time", name, n)
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 // layers lists the packages of graph, nn and gpt from the bottom to the top. Packages of one line do not import each
 // other.
 var layers = [][]string{
-	{"internal/blocks", "internal/file", "internal/heap", "internal/spelling", "graph/internal/memory"},
+	{"internal/blocks", "internal/file", "internal/flags", "internal/heap", "internal/spelling", "graph/internal/memory"},
 	{"graph/internal/kernel/simd", "graph/internal/kernel/cache", "graph/internal/kernel/gen"},
 	{"graph/internal/kernel", "graph/internal/kernel/kerneltest"},
 	{"graph/internal/kernel/gemm", "graph/internal/plan"},
