@@ -238,7 +238,7 @@ func (t *training) save() error {
 // draw draws the losses.
 func (t *training) draw() {
 	t.log.Keep(errors.Wrap(file.Replace(filepath.Join(t.Config().OutDir, lossFile), func(w io.Writer) error {
-		return picture.Losses(w, t.loss, &t.log.Loss, &t.log.Train, &t.log.Val, 0, t.bytes)
+		return picture.Losses(w, t.loss, &t.log.Loss, &t.log.Train, &t.log.Val, 0)
 	}), lossFile))
 }
 

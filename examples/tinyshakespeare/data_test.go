@@ -33,9 +33,9 @@ func TestTokenizersAndCorpora(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"-tokenizer", "byte"}, []string{"256 different", "20 tokens", "bits per token, "}},
+		{[]string{"-tokenizer", "byte"}, []string{"256 different", "20 tokens", "nats per token, "}},
 		{[]string{"-tokenizer", "word", "-data", texts}, []string{"13 different", "20 tokens"}},
-		{[]string{"-data", texts}, []string{"1,840 tokens", "20 characters", "bits per character"}},
+		{[]string{"-data", texts}, []string{"1,840 tokens", "20 characters", "nats per character, "}},
 		{[]string{"-data", shards}, []string{"13 different", "400 tokens"}},
 	} {
 		dir := t.TempDir()

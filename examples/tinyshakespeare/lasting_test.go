@@ -54,7 +54,7 @@ func TestHistoryDoesNotGrow(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		if err := picture.Losses(w, "loss", &m.Loss, &m.Train, &m.Val, 0, 1); err != nil {
+		if err := picture.Losses(w, "loss", &m.Loss, &m.Train, &m.Val, 0); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)

@@ -5,10 +5,13 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"gonum.org/v1/plot/plotter"
 )
 
@@ -24,7 +27,7 @@ func drawing(t *testing.T, steps []program.StepLine, evals []program.EvalLine, f
 		train = append(train, plotter.XY{X: float64(e.Step), Y: e.Train})
 		val = append(val, plotter.XY{X: float64(e.Step), Y: e.Val})
 	}
-	if err := picture.Losses(&b, "loss", batches, train, val, floor, 1); err != nil {
+	if err := picture.Losses(&b, "loss", batches, train, val, floor); err != nil {
 		t.Fatal(err)
 	}
 	p, err := png.Decode(&b)
@@ -77,5 +80,25 @@ func TestLegendIsBeside(t *testing.T) {
 	}
 	if curves < 1000 {
 		t.Errorf("the pictures differ in %d pixels", curves)
+	}
+}
+
+// Evaluations print each number once and fit 80 columns, whatever is measured beside the losses.
+func TestEvaluationLine(t *testing.T) {
+	var out bytes.Buffer
+	r := &report{Log: &program.Log{Bar: program.NewBar(&out, "", 0, 9)}, unit: "character", bytes: 1}
+	e := gpt.Evaluation{Train: 2.0987, Val: 2.1683}
+	r.line(12000, e, 0)
+	r.curvature, e.ValEMA = &inspect.Curvature{}, 2.1234
+	r.line(12000, e, 123.4)
+	want := "step 12000: train loss 2.0987, val loss 2.1683, 3.1282 bits per byte\n" +
+		"step 12000: train loss 2.0987, val loss 2.1683, 3.1282 bits per byte\n  curvature 123.4, averaged weights 2.1234\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	for line := range strings.Lines(out.String()) {
+		if len(line) > 81 {
+			t.Errorf("%q has more than 80 columns", line)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"runtime"
 
@@ -101,19 +100,27 @@ func (r *report) ranks(o dist.Options) {
 }
 
 func (r *report) evaluation(step int, e gpt.Evaluation, curvature float64) {
-	bits, more := text.BitsPerByte(e.Val, r.bytes), ""
+	r.line(step, e, curvature)
+	r.Add(program.EvalLine{
+		Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar(),
+		BitsPerByte: text.BitsPerByte(e.Val, r.bytes), Curvature: curvature, ValEMA: e.ValEMA,
+		Starving: r.Starving(),
+	})
+}
+
+// line prints an evaluation: each number once.
+func (r *report) line(step int, e gpt.Evaluation, curvature float64) {
+	fields := []string{
+		fmt.Sprintf("step %d: train loss %.4f", step, e.Train), fmt.Sprintf("val loss %.4f", e.Val),
+		fmt.Sprintf("%.4f bits per byte", text.BitsPerByte(e.Val, r.bytes)),
+	}
 	if r.curvature != nil {
-		more = fmt.Sprintf(", curvature %.4g", curvature)
+		fields = append(fields, fmt.Sprintf("curvature %.4g", curvature))
 	}
 	if e.ValEMA > 0 {
-		more += fmt.Sprintf(", averaged weights %.4f", e.ValEMA)
+		fields = append(fields, fmt.Sprintf("averaged weights %.4f", e.ValEMA))
 	}
-	r.Print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s, %.4f per byte%s",
-		step, e.Train, e.Val, e.BitsPerChar(), r.unit, bits, more)
-	r.Add(program.EvalLine{
-		Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar(), BitsPerByte: bits,
-		Curvature: curvature, ValEMA: e.ValEMA, Starving: r.Starving(),
-	})
+	r.Fields(", ", fields...)
 }
 
 // validating returns a bar for an evaluation over the entire split.
@@ -124,8 +131,7 @@ func (r *report) validating() *program.Bar {
 
 func (r *report) full(loss float64) {
 	bits := text.BitsPerByte(loss, r.bytes)
-	r.Print("val loss over the entire split: %.4f nats, %.4f bits per %s, %.4f per byte",
-		loss, loss/math.Ln2, r.unit, bits)
+	r.Print("val loss over the entire split: %.4f nats per %s, %.4f bits per byte", loss, r.unit, bits)
 	if r.floor > 0 {
 		r.Print("%.4f nats above the text's own %.4f", loss-r.floor, r.floor)
 	}
@@ -145,6 +151,6 @@ type fullLine struct {
 func (r *report) plot() error {
 	path := filepath.Join(r.trainer.Config().OutDir, "loss.png")
 	return errors.Wrap(file.Replace(path, func(w io.Writer) error {
-		return picture.Losses(w, "cross entropy, nats per character", &r.Loss, &r.Train, &r.Val, r.floor, r.bytes)
+		return picture.Losses(w, "cross entropy, nats per "+r.unit, &r.Loss, &r.Train, &r.Val, r.floor)
 	}), "loss.png")
 }

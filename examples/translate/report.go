@@ -103,7 +103,7 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 func (r report) plot() error {
 	path := filepath.Join(r.trainer.Model.Config.OutDir, "loss.png")
 	return errors.Wrap(file.Replace(path, func(w io.Writer) error {
-		return picture.Losses(w, "cross entropy, nats per token", &r.Loss, &r.Train, &r.Val, 0, 0)
+		return picture.Losses(w, "cross entropy, nats per token", &r.Loss, &r.Train, &r.Val, 0)
 	}), "loss.png")
 }
 

@@ -2,6 +2,7 @@ package text
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pkg/errors"
 )
@@ -10,10 +11,11 @@ import (
 // token, models with different tokenizers can be compared by it.
 func BitsPerByte(loss, bytesPerToken float64) float64 { return loss / math.Ln2 / bytesPerToken }
 
-// BytesPerToken returns the mean number of bytes that a token of s stands for: the length of the text divided by that
-// of s. Of examples from LoadAnswers only the tokens to be learnt count, as in their loss. The bytes are those that tok
-// decodes each id to, so a tokenizer that brings texts into a normal form, or puts a space before them, counts that
-// form and that space, and a special token counts its name. The split is read once, in pieces.
+// BytesPerToken returns the mean number of bytes of text that a token of s stands for: the length of the text divided by
+// that of s. Of examples from LoadAnswers only the tokens to be learnt count, as in their loss. The bytes are those that
+// tok decodes each id to, so a tokenizer that brings texts into a normal form, or puts a space before them, counts that
+// form and that space. A special token that no text is encoded to, such as the one that ends an answer, is a token
+// without bytes: a loss in bits per byte has its bits, and no byte for its name. The split is read once, in pieces.
 func BytesPerToken(s Split, tok Tokenizer) (float64, error) {
 	if tok == nil {
 		return 0, errors.New("bytes per token: the tokenizer is nil")
@@ -30,11 +32,10 @@ func BytesPerToken(s Split, tok Tokenizer) (float64, error) {
 		}
 		n, known := width[id]
 		if !known {
-			piece, err := tok.Decode([]int{id})
-			if err != nil {
+			var err error
+			if n, err = bytesOf(id, tok); err != nil {
 				return 0, errors.WithMessage(err, "bytes per token")
 			}
-			n = len(piece)
 			width[id] = n
 		}
 		tokens, bytes = tokens+1, bytes+n
@@ -43,4 +44,20 @@ func BytesPerToken(s Split, tok Tokenizer) (float64, error) {
 		return 0, errors.Errorf("bytes per token: got %d tokens of 0 bytes, want a text", tokens)
 	}
 	return float64(bytes) / float64(tokens), nil
+}
+
+// bytesOf returns the number of bytes of text that a token stands for.
+func bytesOf(id int, tok Tokenizer) (int, error) {
+	piece, err := tok.Decode([]int{id})
+	if err != nil {
+		return 0, err
+	}
+	if specials, ok := tok.(special); ok {
+		if of, named := specials.Special(piece); named && of == id {
+			if ids, err := tok.Encode(piece); err != nil || !slices.Contains(ids, id) {
+				return 0, nil // a text with its name has other tokens
+			}
+		}
+	}
+	return len(piece), nil
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -13,14 +13,13 @@ import (
 
 // Losses draws the loss of every step, and over it the estimates of both losses, with a mark at every evaluation so
 // that a single one is visible. The line of val is dashed, so that train's is visible where they coincide. A known
-// floor is drawn as a line. The legend is next to the curves, so that it never hides them. The title is the last loss
-// of val in bits per byte, where a token has the given number of bytes. loss names what the vertical axis shows.
-func Losses(w io.Writer, loss string, batches, train, val plotter.XYer, floor, bytes float64) error {
+// floor is drawn as a line. The legend is next to the curves, so that it never hides them. loss names what the vertical
+// axis shows, and after a comma its unit. The title is the last loss of val in this unit.
+func Losses(w io.Writer, loss string, batches, train, val plotter.XYer, floor float64) error {
 	p := New("step", loss)
 	Grid(p)
-	if n := val.Len(); n > 0 {
-		_, last := val.XY(n - 1)
-		p.Title.Text = fmt.Sprintf("val: %.3f bits per byte", text.BitsPerByte(last, bytes))
+	if val.Len() > 0 {
+		p.Title.Text = title(val, loss)
 	}
 	var own plotter.XYs // the text's own entropy
 	if floor > 0 && val.Len() > 0 {
@@ -57,4 +56,11 @@ func Losses(w io.Writer, loss string, batches, train, val plotter.XYer, floor, b
 		p.Legend.Add(c.name, line, marks)
 	}
 	return WriteBeside(w, 16*vg.Centimeter, 10*vg.Centimeter, p)
+}
+
+// title returns the last loss of val with the unit of the axis.
+func title(val plotter.XYer, loss string) string {
+	_, unit, _ := strings.Cut(loss, ", ")
+	_, last := val.XY(val.Len() - 1)
+	return strings.TrimSpace(fmt.Sprintf("val: %.4f %s", last, unit))
 }

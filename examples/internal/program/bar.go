@@ -114,20 +114,23 @@ func (b *Bar) Print(format string, args ...any) {
 	fmt.Fprintf(b.out, format+"\n", args...)
 }
 
-// Header writes fields separated by bars, above the progress if there is any. A field that does not fit into the
-// terminal's width, or into 80 columns elsewhere, begins a new line.
-func (b *Bar) Header(fields ...string) {
+// Header writes fields separated by bars, as Fields does.
+func (b *Bar) Header(fields ...string) { b.Fields(" | ", fields...) }
+
+// Fields writes fields with a separator between them, above the progress if there is any. A field that does not fit
+// into the terminal's width, or into 80 columns elsewhere, begins a new line.
+func (b *Bar) Fields(separator string, fields ...string) {
 	width := cmp.Or(columns(b.out), 80)
 	line := ""
 	for i, f := range fields {
 		switch {
 		case i == 0:
 			line = f
-		case utf8.RuneCountInString(line)+3+utf8.RuneCountInString(f) > width:
+		case utf8.RuneCountInString(line+separator+f) > width:
 			b.Print("%s", line)
 			line = "  " + f
 		default:
-			line += " | " + f
+			line += separator + f
 		}
 	}
 	b.Print("%s", line)
