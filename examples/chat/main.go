@@ -7,7 +7,8 @@
 //	go run ./examples/chat -model DIR -serve :8080    # http://127.0.0.1:8080/v1 and a page
 //
 // In the terminal Ctrl-C ends the answer that is being written, and a second one at the prompt ends the program; /help
-// lists the commands. Lines of a pipe are messages, too.
+// lists the commands. Lines are edited with the keys of a shell, and the arrows bring back earlier ones. Lines of a
+// pipe are messages, too.
 //
 // The server answers POST /v1/chat/completions and /v1/completions, also as a stream, and GET /v1/models. It accepts
 // temperature, top_p, top_k, min_p, seed, stop, max_tokens, logprobs, and the penalties of frequency, presence and

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"syscall"
 	"unicode"
@@ -20,12 +21,15 @@ type terminal struct {
 	chat
 	options  options
 	out      io.Writer
-	typed    bool // somebody types the messages
+	editor   *editor // of the messages that somebody types; nil for a pipe
 	messages []text.Message
 }
 
 func newTerminal(o options, e *engine, c chat, out io.Writer) *terminal {
-	t := &terminal{engine: e, chat: c, options: o, out: out, typed: program.Terminal(c.stdin)}
+	t := &terminal{engine: e, chat: c, options: o, out: out}
+	if file, ok := c.stdin.(*os.File); ok && program.Terminal(file) {
+		t.editor = newEditor(file, out, file)
+	}
 	t.reset()
 	return t
 }
@@ -53,71 +57,90 @@ type line struct {
 
 // talk reads messages and writes answers until the input ends.
 func (t *terminal) talk(ctx context.Context) error {
-	if t.typed {
+	if t.editor != nil {
+		defer t.editor.close()
 		fmt.Fprintf(t.out, "%s, a context of %d tokens; /help lists the commands\n", shown(t.name), t.context)
 	}
-	lines := make(chan line)
+	lines, next := make(chan line), make(chan struct{}, 1)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	go t.read(ctx, lines)
-	interrupted := false
-	for {
-		if t.typed {
-			fmt.Fprint(t.out, "> ")
+	go t.read(ctx, next, lines)
+	for reads, interrupted := false, false; ; {
+		if !reads {
+			next <- struct{}{}
+			reads = true
 		}
+		var l line
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case s := <-t.interrupts:
-			fmt.Fprintln(t.out)
-			if interrupted {
-				return program.Interrupt{Signal: s.(syscall.Signal)}
-			}
-			fmt.Fprintln(t.out, "Ctrl-C again ends the program")
+		case <-t.interrupts:
+			l.err = errInterrupted
+		case l = <-lines:
+			reads = false
+		}
+		switch {
+		case l.err == errInterrupted && interrupted:
+			return program.Interrupt{Signal: syscall.SIGINT}
+		case l.err == errInterrupted:
+			fmt.Fprint(t.out, "\nCtrl-C again ends the program\n")
 			interrupted = true
-		case l := <-lines:
-			interrupted = false
-			if l.err == io.EOF {
-				return nil
-			}
-			if l.err != nil {
-				return l.err
-			}
-			if more, err := t.do(ctx, l.text); err != nil || !more {
-				return err
-			}
+			continue
+		case l.err == errLong:
+			fmt.Fprintln(t.out, l.err)
+			continue
+		case l.err == io.EOF:
+			return nil
+		case l.err != nil:
+			return l.err
+		}
+		interrupted = false
+		if more, err := t.do(ctx, l.text); err != nil || !more {
+			return err
 		}
 	}
 }
 
-// longestLine is the largest number of bytes of a message.
+// longestLine is the largest number of bytes of a message of a pipe.
 const longestLine = 1 << 20
 
-// read sends the lines of the input.
-func (t *terminal) read(ctx context.Context, lines chan<- line) {
-	in := bufio.NewScanner(t.stdin)
-	in.Buffer(nil, longestLine)
-	send := func(l line) bool {
-		select {
-		case lines <- l:
-			return true
-		case <-ctx.Done():
-			return false
-		}
+// read sends a line of the input for each element of next.
+func (t *terminal) read(ctx context.Context, next <-chan struct{}, lines chan<- line) {
+	read := piped(t.stdin)
+	if t.editor != nil {
+		read = t.editor.line
 	}
-	for in.Scan() {
-		if !send(line{text: in.Text()}) {
+	for {
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+		s, err := read()
+		select {
+		case lines <- line{s, err}:
+		case <-ctx.Done():
 			return
 		}
 	}
-	err := in.Err()
-	switch {
-	case err == nil:
-		err = io.EOF
-	case errors.Is(err, bufio.ErrTooLong):
-		err = errors.Errorf("a message has more than %d bytes", longestLine)
+}
+
+// piped returns a function that reads the lines of a pipe.
+func piped(r io.Reader) func() (string, error) {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, longestLine)
+	return func() (string, error) {
+		err := io.EOF
+		switch {
+		case in.Scan():
+			return in.Text(), nil
+		case errors.Is(in.Err(), bufio.ErrTooLong):
+			err = errors.Errorf("a message has more than %d bytes", longestLine)
+		case in.Err() != nil:
+			err = in.Err()
+		}
+		return "", err
 	}
-	send(line{err: err})
 }
 
 // do obeys a command or answers a message. It reports whether the conversation goes on.

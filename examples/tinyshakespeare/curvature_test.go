@@ -43,7 +43,7 @@ func TestCurvature(t *testing.T) {
 	plain, measured, halves := t.TempDir(), t.TempDir(), t.TempDir()
 	mustDo(t, small(t, plain)...)
 	out := mustDo(t, small(t, measured, "-curvature", "-threads", "1")...)
-	if n := strings.Count(out, ", curvature "); n != 4 {
+	if n := strings.Count(out, ", curvature ") + strings.Count(out, "\n  curvature "); n != 4 {
 		t.Errorf("got %d evaluations with a curvature, want 4:\n%s", n, out)
 	}
 	want := curvatures(t, measured)

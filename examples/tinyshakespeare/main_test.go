@@ -272,7 +272,7 @@ func TestFiles(t *testing.T) {
 func TestAveraged(t *testing.T) {
 	dir := t.TempDir()
 	args := small(t, dir, "-ema", "0.9", "-tokens", "0")
-	if out := mustDo(t, args...); !strings.Contains(out, ", averaged weights ") {
+	if out := mustDo(t, args...); !strings.Contains(out, "\n  averaged weights ") {
 		t.Errorf("got %s", out)
 	}
 	mustDo(t, append(args, "-resume", "-max_iters", "7")...)
