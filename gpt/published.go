@@ -108,8 +108,9 @@ func (c Config) Family() (modelType string, err error) {
 // family returns the family of c, which must be resolved, and its config.json.
 func (c Config) family() (published.Family, field.List, error) {
 	var nearest misfit
+	biased := c.biasedHead()
 	for _, f := range published.Families() {
-		file, differ, err := c.in(f)
+		file, differ, err := c.in(f, biased)
 		switch {
 		case err != nil: // a setting that it needs is missing
 			continue
@@ -122,14 +123,18 @@ func (c Config) family() (published.Family, field.List, error) {
 	return published.Family{}, nil, nearest
 }
 
-// in returns c's config.json in a family, and the fields that the family cannot express.
-func (c Config) in(f published.Family) (file field.List, differ []difference, err error) {
+// biasedHead reports whether the head has a bias.
+func (c Config) biasedHead() bool {
+	o, _ := c.planned().outline()
+	return slices.Contains(o.names, "lm_head.bias")
+}
+
+// in returns c's config.json in a family, and the fields that the family cannot express. biased is c.biasedHead().
+func (c Config) in(f published.Family, biased bool) (file field.List, differ []difference, err error) {
 	t, err := c.translated(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	o, _ := c.planned().outline()
-	biased := !f.HeadBias && slices.Contains(o.names, "lm_head.bias")
 	isOPT := c.Activation == "relu" // of a GPT-2's form with a head without a bias
 	for _, got := range t.differ {
 		want, _ := t.want.Find(got.Name)
@@ -140,7 +145,7 @@ func (c Config) in(f published.Family) (file field.List, differ []difference, er
 			differ = append(differ, difference{got.Name, got.String(), want.String()})
 		}
 	}
-	if biased {
+	if biased && !f.HeadBias {
 		differ = append(differ, difference{"head", c.Head, unbiasedHead})
 	}
 	return t.file, differ, nil
