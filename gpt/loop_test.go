@@ -116,12 +116,12 @@ func loaded(t *testing.T, path string) *checkpoint.Checkpoint {
 	return cp
 }
 
-// A model lives through everything: it is trained, saved, resumed, exported, tuned, used with its adapter, merged,
-// written as a GGUF file of every type, opened there, and continues a prompt with the same tokens. If PEDESTRIAN_LLAMA
-// names a folder in which npm has installed node-llama-cpp, models are trained until they know the text, and llama.cpp
-// continues it with the same tokens.
+// A model lives through everything: it is trained, saved, resumed, exported, tuned, resumed again, used with its
+// adapter, merged, written as a GGUF file of every type, opened there, and continues a prompt with the same tokens. If
+// PEDESTRIAN_LLAMA names a folder in which npm has installed node-llama-cpp, models are trained until they know the
+// text, and llama.cpp continues it with the same tokens.
 func TestLoop(t *testing.T) {
-	dir, most := os.Getenv("PEDESTRIAN_LLAMA"), 2
+	dir, most := os.Getenv("PEDESTRIAN_LLAMA"), 4
 	if dir != "" {
 		most = 300
 	}
@@ -211,11 +211,24 @@ func lived(t *testing.T, c Config, tok text.Tokenizer, s string, most int) *Mode
 	folder := exported(t, trainer.Model, tok, safetensors.F32)
 	tuning := LoRATuning()
 	tuning.LoraR, tuning.MaxIters, tuning.BatchSize, tuning.GradientAccumulationSteps = 4, most, 2, 1
-	tuned, err := FineTune(tuning, data, tok, loaded(t, folder))
+	begun, err := FineTune(tuning, data, tok, loaded(t, folder))
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps(t, tuned, most/2)
+	steps(t, begun, most/4)
+	list, err := begun.TuningFiles(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp := saved(t, begun.Done, list)
+	tuned, err := FineTune(tuning, data, tok, loaded(t, folder))
+	if err == nil {
+		err = tuned.Restore(cp)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps(t, tuned, most/2-most/4)
 	a := adapterFolder(t, tuned.Model)
 	base, _, err := Open(folder)
 	if err != nil {

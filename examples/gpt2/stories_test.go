@@ -69,7 +69,11 @@ func TestStories(t *testing.T) {
 	tune := []string{"-model", model, "-tune", lessons, "-block_size", "64", "-max_iters", "6", "-gradient_accumulation_steps", "2"}
 	called(t, append(tune, "-out_dir", dir+"/adapter", "-lora_r", "4", "-learning_rate", "0.01")...)
 	with := loss(lessons, "-model", model, "-adapter", dir+"/adapter")
-	// Here a tuning that was interrupted is to be resumed.
+	called(t, append(tune, "-out_dir", dir+"/half", "-lora_r", "4", "-learning_rate", "0.01", "-max_iters", "3")...)
+	called(t, "-resume", "-out_dir", dir+"/half", "-max_iters", "6")
+	if resumed := loss(lessons, "-model", model, "-adapter", dir+"/half"); resumed != with {
+		t.Errorf("resumed after half of the steps, the loss is %v, want %v", resumed, with)
+	}
 	called(t, append(tune, "-out_dir", dir+"/full", "-full", "-learning_rate", "0.002")...)
 	whole := loss(lessons, "-model", dir+"/full")
 	called(t, "-model", model, "-adapter", dir+"/adapter", "-merge", "-out_dir", dir+"/merged")
