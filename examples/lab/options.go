@@ -13,7 +13,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
-	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/internal/flags"
 	"github.com/pkg/errors"
@@ -25,7 +24,7 @@ type options struct {
 
 	name, dir, tokenizer         string
 	data, tasks, arms            list
-	facts                        map[string]tasks.Facts // of -tasks, by text
+	facts                        map[string]facts // of -tasks, by text
 	parts                        string
 	cross, report, asJSON, quick bool
 	seeds, maxSeeds              int

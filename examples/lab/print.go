@@ -127,7 +127,8 @@ func (t table) unit() string {
 
 // text says what the best predictor reaches.
 func (k *known) text() string {
-	best := fmt.Sprintf("chance %.4g, optimum %.4g", k.Chance, k.OptimumAccuracy)
+	best := fmt.Sprintf("guesses: blind %.4g, by the last token %.4g, among the tokens seen %.4g; optimum %.4g",
+		k.Chance, k.LastToken, k.Seen, k.OptimumAccuracy)
 	if k.OptimumLoss > 0 {
 		best += fmt.Sprintf(" and a loss of %.4f", k.OptimumLoss)
 	}

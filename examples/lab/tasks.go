@@ -142,10 +142,14 @@ func (o *options) task(text string) (t lab.Text, err error) {
 	if err != nil {
 		return t, err
 	}
-	if o.facts == nil {
-		o.facts = map[string]tasks.Facts{}
+	guesses, err := task.Guesses()
+	if err != nil {
+		return t, err
 	}
-	o.facts[text] = task.Facts
+	if o.facts == nil {
+		o.facts = map[string]facts{}
+	}
+	o.facts[text] = facts{task.Facts, guesses}
 	tok, err := task.Tokenizer()
 	return lab.Text{Name: text, Corpus: task, Tokenizer: tok, Measures: scores(task), Change: func(c *gpt.Config) {
 		c.BlockSize, c.VocabSize = task.BlockSize, task.VocabSize
@@ -190,10 +194,18 @@ func (o *options) decides(s *lab.Study) {
 	}
 }
 
+// facts describe a task.
+type facts struct {
+	tasks.Facts
+	tasks.Guesses
+}
+
 // known is a task's answer.
 type known struct {
 	Source          string  `json:"source"`
 	Chance          float64 `json:"chance"`
+	LastToken       float64 `json:"last_token"` // accuracies of the guesses of tasks.Guesses
+	Seen            float64 `json:"seen"`
 	OptimumAccuracy float64 `json:"optimum_accuracy"`
 	OptimumLoss     float64 `json:"optimum_loss"`
 }
@@ -204,7 +216,7 @@ func (o *options) known(text string) *known {
 	if !ok {
 		return nil
 	}
-	return &known{f.Source, f.Chance, f.Optimum.Accuracy, f.Optimum.Loss}
+	return &known{f.Source, f.Chance, f.LastToken, f.Seen, f.Optimum.Accuracy, f.Optimum.Loss}
 }
 
 // decided is the outcome of an arm if it is not the loss: the mean over the seeds with its standard error.

@@ -237,6 +237,30 @@ func TestChance(t *testing.T) {
 	}
 }
 
+// A guess by the last token knows which bracket may close and the first element of a product, and a guess among the
+// tokens seen which values a row has. Neither helps where answers are independent of them.
+func TestGuesses(t *testing.T) {
+	for _, c := range []struct {
+		kind       Kind
+		last, seen [2]float64 // bounds
+	}{
+		{Dyck{}, [2]float64{0.6, 0.67}, [2]float64{0.1, 0.15}},
+		{WordProblem{}, [2]float64{0.05, 0.08}, [2]float64{0.05, 0.08}},
+		{InContextRecall{}, [2]float64{0.1, 0.16}, [2]float64{0.19, 0.24}},
+		{MultiQueryRecall{Vocabulary: 256, Pairs: 4, Length: 32}, [2]float64{0, 0.03}, [2]float64{0.15, 0.26}},
+		{Parity{}, [2]float64{0.47, 0.53}, [2]float64{0.47, 0.55}},
+	} {
+		task := made(t, c.kind, Set{Train: 2000, Test: 300})
+		g, err := task.Guesses()
+		if err != nil || !(g.LastToken >= c.last[0] && g.LastToken <= c.last[1] && g.Seen >= c.seen[0] && g.Seen <= c.seen[1]) {
+			t.Errorf("%s: got %+v, %v, want a last token in %v and seen in %v", task.Name, g, err, c.last, c.seen)
+		}
+	}
+	if _, err := (Task{}).Guesses(); err == nil {
+		t.Error("no block size: got no error")
+	}
+}
+
 // No test row is a training row, also where the task has few different rows.
 func TestNoOverlap(t *testing.T) {
 	few := []Kind{Parity{Length: 9}, WordProblem{Degree: 2, Length: 8}, Compression{Vocabulary: 3, Length: 9},

@@ -892,6 +892,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[tasks.Dyck](),
 	reflect.TypeFor[tasks.Facts](),
 	reflect.TypeFor[tasks.FuzzyRecall](),
+	reflect.TypeFor[tasks.Guesses](),
 	reflect.TypeFor[tasks.InContextRecall](),
 	reflect.TypeFor[tasks.Markov](),
 	reflect.TypeFor[tasks.Memorization](),
