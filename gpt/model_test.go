@@ -571,3 +571,33 @@ func TestRankRefuses(t *testing.T) {
 	_, err = NewRanker(m)
 	mustContain(t, err, "ranker: ")
 }
+
+// Parameters of equal name and shape begin with equal numbers in networks of other depths, except for c_proj: its
+// numbers are those of the other network times √(n_layer/n_layer'), as their spread requires.
+func TestDepthScalesTheSameNumbers(t *testing.T) {
+	begin := func(layers int) map[string]graph.Tensor {
+		c := shakespeare65()
+		c.NLayer, c.NHead, c.NEmbd, c.BlockSize = layers, 2, 8, 8
+		m, err := New(graph.New(graph.Float64, 7), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]graph.Tensor{}
+		for _, p := range m.Params() {
+			values[p.Name()] = p.Tensor()
+		}
+		return values
+	}
+	one, four := begin(1), begin(4)
+	for name, x := range one {
+		factor := 1.0
+		if strings.HasSuffix(name, "c_proj.weight") {
+			factor = 0.5
+		}
+		for i := range x.Len() {
+			if got, want := four[name].At(i), factor*x.At(i); !(math.Abs(got-want) <= 1e-15) {
+				t.Fatalf("%s, entry %d: got %v with 4 blocks, want %v times %v", name, i, got, factor, x.At(i))
+			}
+		}
+	}
+}

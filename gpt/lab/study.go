@@ -17,7 +17,8 @@ import (
 
 // Study is a question about architectures: which of the arms is better, at an equal budget. Run trains every arm with
 // every seed on every text; each of these is a trial. Seed i draws the same batches for every arm, and parameters of
-// equal name and shape begin with equal numbers, so arms are compared seed by seed.
+// equal name and shape begin with equal numbers, so arms are compared seed by seed. Where the initial spread depends on
+// what an arm changes, as the spread of c_proj depends on n_layer, they begin with multiples of the same numbers.
 type Study struct {
 	Name   string     // the question; a directory belongs to one study
 	Base   gpt.Config // what arms change; its seed is that of the first trials
