@@ -23,7 +23,7 @@ import (
 )
 
 // programVariable makes the binary of the tests run the program, so that a test can kill it.
-const programVariable = "PEDESTRIAN_GPT2"
+const programVariable = "GPT2_TEST_PROGRAM"
 
 // process starts the program as a process of its own.
 func process(t *testing.T, args []string) *exec.Cmd {
