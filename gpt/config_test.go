@@ -219,6 +219,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.RopeScaling, odd.RopeFactor, odd.RopeOriginal = "yarn", 4, 32
 	odd.RopeBetaFast, odd.RopeBetaSlow, odd.RopeUnrounded, odd.RopeAttentionFactor = 16, 2, true, 1.5
 	odd.FutureTokens, odd.Carry = 3, true
+	odd.AttentionBias, odd.MLPBias = true, true
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5
 	odd.Scaling = parts.Scaling{
 		Parametrization: "mup", BaseWidth: 7, BaseDepth: 5, BaseHead: 3,

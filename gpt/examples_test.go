@@ -539,6 +539,15 @@ func ExampleLLaMA() {
 	// Output: 812288 llama <nil>
 }
 
+// A LLaMA with biases is exported with the keys attention_bias and mlp_bias.
+func ExampleConfig_Family() {
+	c := gpt.LLaMA()
+	c.VocabSize, c.AttentionBias, c.MLPBias = 65, true, true
+	family, err := c.Family()
+	fmt.Println(family, err)
+	// Output: llama <nil>
+}
+
 // A mixture of eight experts has the work of two, and the parameters of eight.
 func ExampleConfig_Active() {
 	c := gpt.Shakespeare()

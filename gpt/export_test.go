@@ -63,6 +63,24 @@ func exportable() map[string]Config {
 			c.RopeScaling, c.RopeFactor, c.RopeOriginal, c.RopeBetaFast, c.RopeBetaSlow = "yarn", 4, 5, 3, 0.5
 			c.RopeUnrounded, c.RopeAttentionFactor = true, 1.25
 		}),
+		"llama, with biases": with(func(c *Config) {
+			llama(c)
+			c.AttentionBias, c.MLPBias, c.Attention = true, true, "gqa"
+			c.Options.Set("n_kv_head", 2)
+		}),
+		"llama, with biases of the MLP": with(func(c *Config) { llama(c); c.MLPBias = true }),
+		"arcee, biases": with(func(c *Config) {
+			llama(c)
+			c.MLP, c.Activation, c.Attention, c.Bias, c.Head = "", "relu2", "gqa", true, "tied"
+		}),
+		"qwen3_moe, biases": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.QKNorm, c.MLP, c.NumExperts, c.NumExpertsPerTok, c.AttentionBias = "gqa", "head", "moe", 4, 2, true
+		}),
+		"cohere, biases": with(func(c *Config) {
+			llama(c)
+			c.Norm, c.Attention, c.Block, c.LogitsScaling, c.AttentionBias, c.Head = "layernorm", "gqa", "parallel", 4, true, "tied"
+		}),
 		"qwen2":         with(func(c *Config) { llama(c); c.Attention = "gqa_bias"; c.Options.Set("n_kv_head", 1) }),
 		"qwen2, linear": with(func(c *Config) { llama(c); c.Attention, c.RopeScaling, c.RopeFactor = "gqa_bias", "linear", 2.5 }),
 		"qwen3": with(func(c *Config) {
@@ -647,7 +665,7 @@ func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
 	all := exportable()
 	for name, c := range all {
 		kind, _, _ := strings.Cut(name, ",")
-		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral"}, kind) || name == "qwen3, windows" || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
+		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral"}, kind) || name == "qwen3, windows" || kind != "llama" && strings.Contains(name, "biases") && kind != "gpt2" || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
 			delete(all, name)
 			continue
 		}

@@ -12,6 +12,7 @@ func publishedConfigs() map[string]string {
 	const sizes = `"vocab_size": 7, "max_position_embeddings": 5, "hidden_size": 12, "intermediate_size": 7, ` +
 		`"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6, "rope_theta": 50, `
 	return map[string]string{
+		"llama":   `{"model_type": "llama", ` + sizes + `"attention_bias": true, "mlp_bias": true}`,
 		"qwen3":   `{"model_type": "qwen3", ` + sizes + `"tie_word_embeddings": true}`,
 		"smollm3": `{"model_type": "smollm3", ` + sizes + `"no_rope_layers": [1, 0, 1]}`,
 		"mistral": `{"model_type": "mistral", ` + sizes + `"sliding_window": 2}`,

@@ -23,11 +23,11 @@ func groupedAttentions() []Attention {
 		optional: true,
 	}
 	return []Attention{
-		{Name: "gqa", Options: []Option{heads}, New: grouped, Groups: groups, Softmax: true},
+		{Name: "gqa", Options: []Option{heads}, New: grouped, Groups: groups, Softmax: true, biased: true},
 		{Name: "gqa_bias", Options: []Option{heads}, New: groupedBias, Groups: groups, Softmax: true},
 		{
 			Name: "gqa_window", Options: []Option{heads, window(), interval}, New: groupedWindow, Groups: groups,
-			Softmax: true,
+			Softmax: true, biased: true,
 		},
 	}
 }

@@ -12,8 +12,8 @@ func windowAttentions() []Attention {
 	}
 	options := []Option{window(), sinks}
 	return []Attention{
-		{Name: "window", Options: options, New: windowed, Softmax: true},
-		{Name: "alternating", Options: options, New: alternating, Softmax: true},
+		{Name: "window", Options: options, New: windowed, Softmax: true, biased: true},
+		{Name: "alternating", Options: options, New: alternating, Softmax: true, biased: true},
 		{Name: "alternating_proj_bias", Options: options, New: alternatingProjBias, Softmax: true},
 	}
 }

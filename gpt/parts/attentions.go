@@ -22,6 +22,7 @@ type Attention struct {
 	Groups func(s Stack) int
 
 	ungated bool        // it applies neither Site.Gate nor Site.Sinks
+	biased  bool        // all its linear layers have biases if Site.Bias is true
 	carries bool        // it hands its state on by Site.Carry
 	of      []Attention // those of a list, each once
 }
@@ -29,14 +30,21 @@ type Attention struct {
 // Make returns the result of New. A panic in New becomes an error that names the attention.
 func (a Attention) Make(root nn.Site, s Stack) (built nn.Attention) {
 	root.Sub("attention %q", a.Name).Try(func() { built = a.New(root, s) })
-	return built
+	if !s.AttentionBias {
+		return built
+	}
+	of := built
+	return func(at nn.Site) nn.Layer {
+		at.Bias = true
+		return nn.Make(at, of)
+	}
 }
 
 // Attentions lists the library's attentions, the default first. All of them are causal except linformer, which is for
 // encoders and which a decoder refuses.
 func Attentions() []Attention {
 	return slices.Concat([]Attention{
-		{Name: "causal", New: causal, Softmax: true}, {Name: "sigmoid", New: sigmoid},
+		{Name: "causal", New: causal, Softmax: true, biased: true}, {Name: "sigmoid", New: sigmoid},
 		{Name: "forgetting", New: forgetting}, {Name: "diff", Check: rejectOddHeads, New: diff, Softmax: true},
 	},
 		groupedAttentions(), windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(),

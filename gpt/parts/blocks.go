@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"strconv"
+
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -44,6 +46,8 @@ func checkElman(s Stack) error {
 		{"value_residual", s.ValueResidual, Names(ValueResiduals())[0]},
 		{"short_conv", s.ShortConv, Names(ShortConvs())[0]},
 		{"initialization", s.Initialization, Names(Initializations())[0]},
+		{"attention_bias", strconv.FormatBool(s.AttentionBias), "false"},
+		{"mlp_bias", strconv.FormatBool(s.MLPBias), "false"},
 	} {
 		if f.got != f.want {
 			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none",

@@ -108,6 +108,13 @@ func (d Design) Validate(context int) error {
 		if err := a.checkScores(s); err != nil {
 			return err
 		}
+		if s.AttentionBias && !a.biased {
+			return errors.Errorf("attention_bias: got true, want false with attention %s, whose biases it does not set",
+				a)
+		}
+	}
+	if err := d.checkBiases(); err != nil {
+		return err
 	}
 	for _, check := range []func(Stack) error{d.Block.Check, d.mlp.Check} {
 		if check == nil {
@@ -116,6 +123,20 @@ func (d Design) Validate(context int) error {
 		if err := check(s); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkBiases returns an error if attention_bias or mlp_bias would change nothing.
+func (d Design) checkBiases() error {
+	s := d.Stack
+	switch {
+	case s.AttentionBias && s.Bias:
+		return errors.New("attention_bias: got true, want false with bias true, which has them already")
+	case s.MLPBias && s.Bias:
+		return errors.New("mlp_bias: got true, want false with bias true, which has them already")
+	case s.MLPBias && !d.mlp.biased:
+		return errors.Errorf("mlp_bias: got true, want false with mlp %s, whose biases it does not set", s.MLP)
 	}
 	return nil
 }
@@ -166,7 +187,7 @@ func (d Design) Site(batch, context int) nn.Site {
 	site := nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
 		Cap: s.AttnLogitSoftcapping, Residual: Find(Initializations(), s.Initialization).residual,
-		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.New, QKNorm: Find(QKNorms(), s.QKNorm).New,
+		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.make(s), QKNorm: Find(QKNorms(), s.QKNorm).New,
 		Gate: Find(AttnGates(), s.AttnGate).New, Sinks: Find(AttnSinks(), s.AttnSinks).New,
 		Conv: Find(ShortConvs(), s.ShortConv).Convs(), Experts: s.experts(),
 	}

@@ -127,12 +127,14 @@ type MLP struct {
 	Name
 	Check func(s Stack) error // optional; returns an error for an invalid combination
 	New   func(at nn.Site) nn.Layer
+
+	biased bool // all its linear layers have biases if Site.Bias is true
 }
 
 // MLPs lists the library's MLPs, the default first.
 func MLPs() []MLP {
 	return []MLP{
-		{Name: "mlp", New: func(at nn.Site) nn.Layer { return nn.NewMLP(at) }},
+		{Name: "mlp", New: func(at nn.Site) nn.Layer { return nn.NewMLP(at) }, biased: true},
 		gated("swiglu", nn.SiLU{}, "SiLU"),
 		gated("geglu", nn.GELU{}, "GELU"),
 		gated("geglu_tanh", nn.GELUTanh{}, "GELU by tanh"),
@@ -144,10 +146,22 @@ func MLPs() []MLP {
 	}
 }
 
+// make returns New, with the biases of s.
+func (m MLP) make(s Stack) func(at nn.Site) nn.Layer {
+	if !s.MLPBias {
+		return m.New
+	}
+	return func(at nn.Site) nn.Layer {
+		at.Bias = true
+		return m.New(at)
+	}
+}
+
 // gated returns an MLP with a gate by act.
 func gated(name Name, act nn.Layer, called string) MLP {
 	return MLP{
 		Name: name, New: func(at nn.Site) nn.Layer { return nn.NewGLU(at, act) }, Check: rejectActivation(name, called),
+		biased: true,
 	}
 }
 

@@ -16,6 +16,8 @@ type Stack struct {
 	NEmbd   int     // d
 	Dropout float64 // probability of dropping a value, in [0, 1)
 	Bias    bool    // biases in every linear layer and layer normalisation
+	// AttentionBias and MLPBias give biases to the linear layers of attention and of MLPs alone.
+	AttentionBias, MLPBias bool
 
 	QKSize int     // dρ of one head; by default d/H
 	VSize  int     // dh of one head; by default d/H

@@ -18,6 +18,10 @@ func (s *Stack) SizeFields() field.List {
 		field.New("n_embd", &s.NEmbd, field.Size(1), "width of the embeddings"),
 		field.New("dropout", &s.Dropout, field.Fraction(), "probability of dropping a value while training"),
 		field.New("bias", &s.Bias, field.Any(), "biases in linear layers and layer normalisations"),
+		field.New("attention_bias", &s.AttentionBias, field.Any(),
+			"biases in the linear layers of attention, without bias").Optional("false"),
+		field.New("mlp_bias", &s.MLPBias, field.Any(), "biases in the linear layers of MLPs, without bias").
+			Optional("false"),
 		field.New("qk_size", &s.QKSize, field.Size(0), "query and key size of a head; 0 is n_embd/n_head"),
 		field.New("v_size", &s.VSize, field.Size(0), "value size of a head; 0 is n_embd/n_head"),
 		field.New("n_inner", &s.NInner, field.Size(0), "hidden width of the MLP; 0 is 4·n_embd"),

@@ -15,9 +15,9 @@ func arcee() Family {
 		architectures: []string{"ArceeForCausalLM"},
 		rows: append(without(llamaRows(sizes), "hidden_act"),
 			row{key: "hidden_act", value: "relu2", fields: []string{"activation"}, names: activationNames},
-			fixed("attention_bias", false), fixed("mlp_bias", false)),
+			attentionBias(), mlpBias()),
 		same:      append(llamaSame(), setting{"attention", "gqa"}),
-		links:     []link{sharedKeys(), fullLayers(), rotary()},
+		links:     []link{sharedKeys(), fullLayers(), rotary(), biased()},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     list,
 	}

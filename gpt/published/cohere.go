@@ -19,7 +19,7 @@ func cohere() Family {
 		ModelType:     "cohere",
 		architectures: []string{"CohereForCausalLM"},
 		rows: append(without(rows, "rms_norm_eps"), number("layer_norm_eps", 1e-5, field.ProperFraction(), "eps"),
-			number("logit_scale", 0.0625, field.Positive()).byLink(), fixed("attention_bias", false),
+			number("logit_scale", 0.0625, field.Positive()).byLink(), attentionBias(),
 			fixed("use_qk_norm", false)),
 		same: []setting{
 			{"position", "rope"}, {"norm", "layernorm"}, {"attention", "gqa"}, {"block", "parallel"},

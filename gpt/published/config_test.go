@@ -129,6 +129,8 @@ func TestRead(t *testing.T) {
 			" no_rope_layer_interval=4", ""),
 		`{"model_type": "qwen2", "num_key_value_heads": 4, "attention_bias": true, "sliding_window": 7, "max_window_layers": 7}`: change(
 			qwen2Defaults, "n_kv_head=32", "n_kv_head=4"),
+		l + `"attention_bias": true, "mlp_bias": true}`:   llamaDefaults + " attention_bias=true mlp_bias=true",
+		`{"model_type": "qwen3", "attention_bias": true}`: qwen3Defaults + " attention_bias=true",
 	} {
 		if _, got, err := read(text); err != nil || strings.Join(sorted(got), " ") != strings.Join(sorted(want), " ") {
 			t.Errorf("%s: got %v,\n%s, want\n%s", text, err, got, want)
@@ -158,9 +160,8 @@ func TestReadRefuses(t *testing.T) {
 		`{"position": "none"}`:            "",
 		l + `"n_special": 3}`:             "n_special: got 3, want none",
 		l + `"position": "none"}`:         "position: got \"none\", want none",
-		l + `"use_sliding_window": true}`: "use_sliding_window: got true, want false", l + `"mlp_bias": true}`: "mlp_bias: got true, want false",
-		l + `"attention_bias": true}`: "attention_bias: got true, want false",
-		l + `"rope_theta": null}`:     "rope_theta: got null", l + `"layer_types": []}`: "layer_types: got 0, want one for each",
+		l + `"use_sliding_window": true}`: "use_sliding_window: got true, want false", l + `"mlp_bias": null}`: "mlp_bias: got null, want true or false",
+		l + `"rope_theta": null}`: "rope_theta: got null", l + `"layer_types": []}`: "layer_types: got 0, want one for each",
 		l + `"num_hidden_layers": 1, "layer_types": [null]}`: "layer_types: got [null]: element 0: got null",
 		l + `"rope_scaling": {}}`:                            "rope_scaling: got {}", l + `"rope_scaling": {"rope_type": null}}`: "rope_scaling: rope_type: got null, want one of",
 		l + `"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2}}`: "rope_scaling: type: got yarn, want rope_type linear",
@@ -200,11 +201,10 @@ func TestReadRefuses(t *testing.T) {
 		l + `"sliding_window": 4096}`: "sliding_window: got 4096, want none", l + `"attention_multiplier": 2}`: "attention_multiplier: got 2",
 		`{"model_type": "olmo", "clip_qkv": 8}`:               "clip_qkv: got 8, want none",
 		`{"model_type": "phi", "qk_layernorm": true}`:         "qk_layernorm: got true, want false",
-		`{"model_type": "glm", "attention_bias": false}`:      "attention_bias: got false, want true",
+		`{"model_type": "glm", "attention_bias": 1}`:          "attention_bias: got 1, want true or false",
 		`{"model_type": "cohere", "logit_scale": 0}`:          "logit_scale: got 0",
 		`{"model_type": "starcoder2", "use_bias": false}`:     "use_bias: got false, want true",
 		`{"model_type": "gpt_bigcode", "multi_query": false}`: "multi_query: got false, want true",
-		`{"model_type": "arcee", "mlp_bias": true}`:           "mlp_bias: got true, want false",
 		`{"model_type": "qwen2", "num_key_value_heads": 5}`:   "num_key_value_heads: got 5",
 		`{"model_type": "qwen2", "use_sliding_window": true}`: "use_sliding_window: got true, want false",
 		`{"model_type": "qwen2", "mlp_bias": true}`:           "mlp_bias: got true, want false",

@@ -30,7 +30,7 @@ func gemma() Family {
 		architectures: []string{"GemmaForCausalLM"},
 		rows: append(without(llamaRows(sizes), "hidden_act"), nullActivation(),
 			row{key: "hidden_act", value: "gelu_pytorch_tanh", names: geluMLPs, unwritten: true},
-			fixed("attention_bias", false)),
+			attentionBias()),
 		same:      append(llamaSame(), setting{"attention", "gqa"}),
 		links:     []link{sharedKeys(), fullLayers(), rotary(), widthFactor()},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
@@ -128,7 +128,7 @@ func gemmaRows(s llamaSizes, scores, logits string) []row {
 		anyJSON("sliding_window", "4096"),
 		number("query_pre_attn_scalar", 256, field.Positive()).byLink(),
 		anyJSON("attn_logit_softcapping", scores), anyJSON("final_logit_softcapping", logits),
-		fixed("attention_bias", false))
+		attentionBias())
 }
 
 // geluMLPs returns Hugging Face's names of the activation of a gated MLP of Gemma.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
 // glm returns the family of the first GLM-4 (GLM Team 2024): a LLaMA with biases of queries, keys and values, one
@@ -17,9 +18,9 @@ func glm() Family {
 	return Family{
 		ModelType:     "glm",
 		architectures: []string{"GlmForCausalLM"},
-		rows: append(without(llamaRows(sizes), "partial_rotary_factor"), fixed("attention_bias", true),
+		rows: append(without(llamaRows(sizes), "partial_rotary_factor"), keysBias(),
 			number("partial_rotary_factor", 0.5, field.Positive()).byLink()),
-		same:      append(llamaSame(), setting{"attention", "gqa_bias"}),
+		same:      llamaSame(),
 		links:     []link{sharedKeys(), fullLayers(), rotary()},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     list,
@@ -36,4 +37,12 @@ func glm4() Family {
 		tensor("h.#.ln_1_post.weight", block+"post_self_attn_layernorm.weight"),
 		tensor("h.#.ln_2_post.weight", block+"post_mlp_layernorm.weight"))
 	return f
+}
+
+// keysBias returns the row of attention_bias of GLM-4: biases of queries, keys and values alone.
+func keysBias() row {
+	return row{
+		key: "attention_bias", value: true, fields: []string{"attention"},
+		names: func([]parts.Activation) []name { return []name{{"true", "gqa_bias"}, {"false", "gqa"}} },
+	}
 }

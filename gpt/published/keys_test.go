@@ -50,6 +50,7 @@ func Bases() []Object {
 		with(gpt2, Object{"model_type": "gpt2"}),
 		llamaKind("llama", eps),
 		llamaKind("llama", llama3, Object{"head_dim": nil, "num_key_value_heads": nil}),
+		llamaKind("llama", plain, Object{"attention_bias": true, "mlp_bias": true}),
 		llamaKind("qwen2", linear, Object{"tie_word_embeddings": true}),
 		llamaKind("qwen3", plain, Object{"rope_parameters": Object{"rope_theta": 60, "rope_type": "yarn", "factor": 3, "mscale": 0.8,
 			"mscale_all_dim": 0.5, "original_max_position_embeddings": 5}}),
@@ -70,7 +71,7 @@ func Bases() []Object {
 		llamaKind("phi3", plain, window, Object{"head_dim": 8, "partial_rotary_factor": 0.75}),
 		llamaKind("granite", plain, Object{"embedding_multiplier": 3, "attention_multiplier": 0.2, "residual_multiplier": 0.4,
 			"logits_scaling": 2}),
-		llamaKind("arcee"), llamaKind("glm", plain, Object{"head_dim": 8}), llamaKind("glm4", plain, Object{"head_dim": 8}), llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
+		llamaKind("arcee"), llamaKind("glm", plain, Object{"head_dim": 8}), llamaKind("glm4", plain, Object{"head_dim": 8, "attention_bias": false}), llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
 		llamaKind("starcoder2", plain, window, Object{"norm_epsilon": 0.01}),
 		with(gpt2, Object{"model_type": "gpt_bigcode"}),
 		{

@@ -2,6 +2,7 @@ package published
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -17,9 +18,9 @@ func llama() Family {
 		ModelType:     "llama",
 		architectures: []string{"LlamaForCausalLM"},
 		rows: append(llamaRows(llamaSizes{vocabulary: 32_000, context: 2048, inner: 11_008}),
-			fixed("attention_bias", false), fixed("mlp_bias", false), fixed("use_sliding_window", false).onlyRead()),
+			attentionBias(), mlpBias(), fixed("use_sliding_window", false).onlyRead()),
 		same:     llamaSame(),
-		links:    []link{sharedKeys(), fullLayers(), rotary(), {readPlain, writePlain}},
+		links:    []link{sharedKeys(), fullLayers(), rotary(), biased(), {readPlain, writePlain}},
 		harmless: map[string][]string{"the context, which max_position_embeddings gives": {"max_sequence_length"}},
 		constants: map[string]any{
 			"initializer_range": 0.02, "use_cache": true, "pretraining_tp": 1,
@@ -117,22 +118,48 @@ func sharedKeys() link {
 	}
 }
 
-// llamaNames returns the names of the tensors of LLaMA. Its relatives have biases of queries, keys and values, or norms
-// of queries and keys.
+// attentionBias returns the row of attention_bias: biases of queries, keys, values and the projection after the heads.
+func attentionBias() row {
+	return row{key: "attention_bias", value: false, fields: []string{"attention_bias"}}
+}
+
+// mlpBias returns the row of mlp_bias: biases of the matrices of the MLP.
+func mlpBias() row { return row{key: "mlp_bias", value: false, fields: []string{"mlp_bias"}} }
+
+// biased writes a network with biases in all linear layers, which its norms lack, as one with attention_bias and
+// mlp_bias.
+func biased() link {
+	return link{write: func(file, network field.List) error {
+		if shown(network, "bias") != "true" {
+			return nil
+		}
+		for _, key := range []string{"attention_bias", "mlp_bias"} {
+			if err := cmp.Or(parse(file, key, "true"), parse(network, key, "true")); err != nil {
+				return err
+			}
+		}
+		return parse(network, "bias", "false")
+	}}
+}
+
+// llamaNames returns the names of the tensors of LLaMA. Its relatives have norms of queries and keys, or other norms.
 func llamaNames() names {
 	const block, attention = "layers.#.", "layers.#.self_attn."
 	return names{
 		prefix: "model.", written: "model.",
-		rules: append(threeProjections(attention),
-			tensor("wte.weight", "embed_tokens.weight"),
-			tensor("h.#.ln_1.weight", block+"input_layernorm.weight"),
-			matrix("h.#.attn.c_proj.weight", attention+"o_proj.weight"),
-			tensor("h.#.ln_2.weight", block+"post_attention_layernorm.weight"),
-			matrix("h.#.mlp.c_gate.weight", block+"mlp.gate_proj.weight"),
-			matrix("h.#.mlp.c_fc.weight", block+"mlp.up_proj.weight"),
-			matrix("h.#.mlp.c_proj.weight", block+"mlp.down_proj.weight"),
-			tensor("ln_f.weight", "norm.weight"),
-			matrix(HeadWeight, HeadWeight)),
+		rules: slices.Concat(
+			threeProjections(attention),
+			affine("h.#.attn.c_proj", attention+"o_proj"),
+			affine("h.#.mlp.c_gate", block+"mlp.gate_proj"),
+			affine("h.#.mlp.c_fc", block+"mlp.up_proj"),
+			affine("h.#.mlp.c_proj", block+"mlp.down_proj"),
+			[]rule{
+				tensor("wte.weight", "embed_tokens.weight"),
+				tensor("h.#.ln_1.weight", block+"input_layernorm.weight"),
+				tensor("h.#.ln_2.weight", block+"post_attention_layernorm.weight"),
+				tensor("ln_f.weight", "norm.weight"),
+				matrix(HeadWeight, HeadWeight),
+			}),
 		buffers: []buffer{{"", "rotary_emb.inv_freq"}},
 	}
 }

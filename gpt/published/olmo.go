@@ -13,7 +13,7 @@ func olmo() Family {
 	return Family{
 		ModelType:     "olmo",
 		architectures: []string{"OlmoForCausalLM"},
-		rows:          append(without(rows, "rms_norm_eps"), fixed("attention_bias", false)),
+		rows:          append(without(rows, "rms_norm_eps"), attentionBias()),
 		same:          []setting{{"position", "rope"}, {"norm", "layernorm_plain"}, {"attention", "gqa"}},
 		links:         []link{sharedKeys(), fullLayers(), rotary()},
 		constants:     map[string]any{"initializer_range": 0.02, "use_cache": true},
@@ -38,7 +38,7 @@ func olmo2() Family {
 		ModelType:     "olmo2",
 		architectures: []string{"Olmo2ForCausalLM"},
 		rows: append(llamaRows(llamaSizes{vocabulary: 50_304, context: 2048, inner: 11_008, eps: 1e-5}),
-			fixed("attention_bias", false)),
+			attentionBias()),
 		same: append(llamaSame(), setting{"attention", "gqa"}, setting{"qk_norm", "width"},
 			setting{"block", "post_part"}),
 		links:     []link{sharedKeys(), fullLayers(), rotary()},

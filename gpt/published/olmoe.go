@@ -11,7 +11,7 @@ func olmoe() Family {
 		ModelType:     "olmoe",
 		architectures: []string{"OlmoeForCausalLM"},
 		rows: append(rows, size("num_experts", 64, "num_experts"),
-			size("num_experts_per_tok", 8, "num_experts_per_tok"), normedGates(), fixed("attention_bias", false)),
+			size("num_experts_per_tok", 8, "num_experts_per_tok"), normedGates(), attentionBias()),
 		same:      append(llamaSame(), setting{"attention", "gqa"}, setting{"qk_norm", "width"}),
 		links:     []link{sharedKeys(), fullLayers(), rotary(), balanced()},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},

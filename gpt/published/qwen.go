@@ -35,7 +35,7 @@ func qwen3() Family {
 	return Family{
 		ModelType:     "qwen3",
 		architectures: []string{"Qwen3ForCausalLM"},
-		rows: append(without(llamaRows(sizes), "layer_types"), fixed("attention_bias", false),
+		rows: append(without(llamaRows(sizes), "layer_types"), attentionBias(),
 			fixed("mlp_bias", false).onlyRead(), row{key: "use_sliding_window", value: false, linked: true},
 			anyJSON("sliding_window", "4096"), number("max_window_layers", 28, field.Size(0)).byLink(),
 			object("layer_types")),

@@ -12,7 +12,7 @@ func qwen3MoE() Family {
 		rows: append(rows, size("moe_intermediate_size", 768, "n_inner"), size("num_experts", 128, "num_experts"),
 			size("num_experts_per_tok", 8, "num_experts_per_tok"), normedGates(),
 			fixed("decoder_sparse_step", 1), emptyList("mlp_only_layers"),
-			fixed("attention_bias", false), fixed("use_sliding_window", false)),
+			attentionBias(), fixed("use_sliding_window", false)),
 		same:  append(llamaSame(), setting{"attention", "gqa"}, setting{"qk_norm", "head"}),
 		links: []link{sharedKeys(), fullLayers(), rotary(), balanced()},
 		harmless: map[string][]string{

@@ -18,11 +18,11 @@ func smolLM3() Family {
 	return Family{
 		ModelType:     "smollm3",
 		architectures: []string{"SmolLM3ForCausalLM"},
-		rows: append(llamaRows(sizes), fixed("attention_bias", false), fixed("mlp_bias", false),
+		rows: append(llamaRows(sizes), attentionBias(), mlpBias(),
 			fixed("use_sliding_window", false), object("no_rope_layers"),
 			size("no_rope_layer_interval", 4).byLink()),
 		same:      append(llamaSame(), setting{"attention", "gqa"}),
-		links:     []link{sharedKeys(), fullLayers(), rotary(), {readUnrotated, writeUnrotated}},
+		links:     []link{sharedKeys(), fullLayers(), rotary(), biased(), {readUnrotated, writeUnrotated}},
 		harmless:  map[string][]string{noWindows: {"sliding_window", "max_window_layers"}},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
 		names:     llamaNames(),

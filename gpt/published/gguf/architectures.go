@@ -22,6 +22,7 @@ type architecture struct {
 	share   string   // key of config.json with the share of the features that rotate
 	window  int      // blocks after which one has no window, if files do not say it
 	scaled  []string // kinds of rotary scaling that files express, in addition to linear
+	biases  []pair   // tensors whose presence sets a key of config.json to true
 }
 
 // modelType returns the model_type of the folder.
@@ -52,7 +53,10 @@ func architectures() []architecture {
 		pair{"logit_scale", "logits_scaling"})
 	partial := append(llamaKeys(), pair{mean, "layer_norm_eps"})
 	return []architecture{
-		{name: "llama", keys: llama, tensors: llamaTensors(), pairs: true, scaled: scaled},
+		{
+			name: "llama", keys: llama, tensors: append(llamaTensors(), llamaBiases()...), pairs: true, scaled: scaled,
+			biases: []pair{{"blk.0.attn_output.bias", "attention_bias"}, {"blk.0.ffn_down.bias", "mlp_bias"}},
+		},
 		{name: "qwen2", keys: llama, tensors: llamaTensors(), scaled: scaled},
 		{name: "qwen3", keys: llama, tensors: llamaTensors(), scaled: scaled},
 		{
@@ -140,6 +144,17 @@ func llamaTensors() []pair {
 		{"blk.#.ffn_gate.weight", block + "mlp.gate_proj.weight"},
 		{"blk.#.ffn_up.weight", block + "mlp.up_proj.weight"},
 		{"blk.#.ffn_down.weight", block + "mlp.down_proj.weight"},
+	}
+}
+
+// llamaBiases returns the biases of LLaMA's matrices beside those of queries, keys and values.
+func llamaBiases() []pair {
+	const block = "model.layers.#."
+	return []pair{
+		{"blk.#.attn_output.bias", block + "self_attn.o_proj.bias"},
+		{"blk.#.ffn_gate.bias", block + "mlp.gate_proj.bias"},
+		{"blk.#.ffn_up.bias", block + "mlp.up_proj.bias"},
+		{"blk.#.ffn_down.bias", block + "mlp.down_proj.bias"},
 	}
 }
 

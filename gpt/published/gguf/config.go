@@ -88,6 +88,9 @@ func (f *File) config(a architecture) (object, error) {
 		case t.Name == tokensName && config["vocab_size"] == nil && len(t.Shape) == 2:
 			config["vocab_size"] = t.Shape[0]
 		}
+		if key, ok := find(a.biases, t.Name); ok {
+			config[key] = true
+		}
 	}
 	f.defaults(a, config)
 	if err := f.checkRest(a, config, rest); err != nil {
