@@ -1,10 +1,14 @@
 package gpt
 
 import (
+	"math"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
@@ -19,10 +23,10 @@ type Adapter struct {
 }
 
 // OpenAdapter reads a PEFT folder: adapter_config.json and adapter_model.safetensors. It supports LoRA with the factor
-// α/r or α/√r, and other ranks and α of some matrices. Where target_modules is no list of names, the tensors say which
-// matrices are adapted. Any other setting (use_dora, modules_to_save, a bias, another peft_type) is an error that names
-// the key and its value. The numbers are read when a model first needs them,
-// after their shapes have been compared with the model's; until then the file stays open.
+// α/r or α/√r, other ranks and α of some matrices, DoRA (use_dora) and tensors that replace those of the base
+// (modules_to_save). Where target_modules is no list of names, the tensors say which matrices are adapted. Any other
+// setting (a bias, another peft_type) is an error that names the key and its value. The numbers are read when a model
+// first needs them, after their shapes have been compared with the model's; until then the file stays open.
 func OpenAdapter(dir string) (*Adapter, error) {
 	f, err := peft.Open(dir)
 	if err != nil {
@@ -32,6 +36,10 @@ func OpenAdapter(dir string) (*Adapter, error) {
 }
 
 func (a *Adapter) empty() bool { return a == nil || a.folder == nil }
+
+// Replaces reports whether the adapter is more than a sum with the base's weights: DoRA, or with modules_to_save. Only
+// Model.MergeAdapter applies such an adapter.
+func (a *Adapter) Replaces() bool { return !a.empty() && a.folder.Replaces() != "" }
 
 // Adapted returns a model for batches of batch sequences that shares the weights of m and has room for each of these
 // adapters, one at a time. No adapter is in use at first, so the model computes the same function as m. The weights of
@@ -46,16 +54,39 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	case len(list) == 0 || slices.ContainsFunc(list, func(a *Adapter) bool { return a.empty() }):
 		return nil, errors.New("adapter: got none, want at least one from OpenAdapter")
 	}
+	for _, a := range list {
+		if key := a.folder.Replaces(); key != "" {
+			return nil, errors.Errorf("adapter: %s: got a folder with it, want one without: MergeAdapter merges it "+
+				"into the weights", key)
+		}
+	}
+	c, groups, err := m.room(batch, list...)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range list {
+		rank, err := a.folder.Need(groups)
+		if err != nil {
+			return nil, err
+		}
+		c.LoraR = max(c.LoraR, rank)
+	}
+	return New(m.Graph.Sibling(), c, batch)
+}
+
+// room returns the configuration of m with adapters of rank 1 for the matrices of the list, and these adapters.
+func (m *Model) room(batch int, list ...*Adapter) (c Config, groups []peft.Adapters, err error) {
 	o, err := m.plan.outline()
 	if err != nil {
-		return nil, errors.WithMessage(err, "adapter")
+		return c, nil, errors.WithMessage(err, "adapter")
 	}
-	c, layout := m.Config, m.Config.layout()
+	c = m.Config
+	layout := c.layout()
 	c.Adapters = Adapters{LoraR: 1, LoraAlpha: list[0].folder.Scale(), LoraScale: "alpha", LoraFused: true}
 	for _, a := range list {
 		targets, err := a.folder.LoRATargets(o.linears, layout)
 		if err != nil {
-			return nil, err
+			return c, nil, err
 		}
 		for _, target := range targets {
 			if !slices.Contains(c.LoraTargets, target) {
@@ -65,17 +96,9 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	}
 	p, _, err := c.validated()
 	if err != nil {
-		return nil, errors.WithMessage(err, "adapter")
+		return c, nil, errors.WithMessage(err, "adapter")
 	}
-	outlined := peft.Group(p.declare(graph.Outline(graph.Float32), batch).adapters, layout)
-	for _, a := range list {
-		rank, err := a.folder.Need(outlined)
-		if err != nil {
-			return nil, err
-		}
-		c.LoraR = max(c.LoraR, rank)
-	}
-	return New(m.Graph.Sibling(), c, batch)
+	return c, peft.Group(p.declare(graph.Outline(graph.Float32), batch).adapters, layout), nil
 }
 
 // Use sets the model's adapters to those of a, in place. Programs, decoders and trainers of the model compute with them
@@ -241,6 +264,60 @@ func (m *Model) merge() {
 	for _, l := range m.adapters {
 		l.Merge()
 	}
+}
+
+// MergeAdapter adds an adapter to the weights of m, which has none itself. With DoRA the columns of the sums then get
+// the adapter's lengths, and with modules_to_save the adapter's tensors replace those of m. All models that share the
+// weights compute with them from now on, and nothing takes the adapter out again. MergeAdapter returns an error, and
+// changes nothing, if the adapter does not fit m.
+func (m *Model) MergeAdapter(a *Adapter) error {
+	if err := m.loose(); err != nil {
+		return err
+	}
+	switch {
+	case m.Config.LoraR > 0:
+		return errors.Errorf("adapter: lora_r: got a model of %d, want one without adapters", m.Config.LoraR)
+	case a.empty():
+		return errors.New("adapter: got none, want one from OpenAdapter")
+	}
+	_, groups, err := m.room(1, a)
+	if err != nil {
+		return err
+	}
+	pairs, err := a.folder.Pairs(groups, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	replaced, file, err := m.replaced(a.folder.Saved())
+	if err != nil {
+		return err
+	}
+	m.Graph.Exclusive(func() {
+		if err = train.Restore(replaced, file); err != nil {
+			return
+		}
+		for _, p := range pairs {
+			w, _ := m.Graph.Leaf(p.Weight())
+			p.Merge(w.Tensor(), a.folder.ScaleOf(p.Matrix()))
+		}
+	})
+	return errors.WithMessage(err, "adapter")
+}
+
+// replaced returns the tensors of m, in the layout of its family, that a file replaces, and their names in the file.
+func (m *Model) replaced(saved *safetensors.File) (list []train.Named, file *safetensors.File, err error) {
+	layout := m.Config.layout()
+	for _, e := range saved.Entries {
+		if layout.IsHead(e.Name) && !m.ownHead() {
+			return nil, nil, errors.Errorf("adapter: %s: got a head, want none: that of the model is the embedding "+
+				"(head %s)", field.Clip(e.Name), m.Config.Head)
+		}
+	}
+	file = layout.Parameters(saved, m.ownHead())
+	list = slices.DeleteFunc(layout.Tensors(m.Params()), func(t train.Named) bool {
+		return !slices.ContainsFunc(file.Entries, func(e safetensors.Entry) bool { return e.Name == t.Name })
+	})
+	return list, file, nil
 }
 
 // Plain returns a model for batches of batch sequences that shares the weights of m and has no adapters. After Merge it

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -541,4 +542,208 @@ func scrambledLike(t testing.TB, c Config) *Model {
 	m := model32Of(t, c)
 	scramble(m.Params(), 7)
 	return m
+}
+
+// peftTensor returns a tensor of an adapter with numbers that follow from its name, around a mean.
+func peftTensor(name string, mean float64, shape ...int) safetensors.Tensor {
+	n := 1
+	for _, size := range shape {
+		n *= size
+	}
+	x := safetensors.Tensor{Name: "base_model.model." + name, Shape: shape, F32: make([]float32, n)}
+	for i := range x.F32 {
+		x.F32[i] = float32(mean + 0.3*math.Cos(float64(len(name)+3*i)))
+	}
+	return x
+}
+
+// writePEFT writes a folder of PEFT and opens it.
+func writePEFT(t *testing.T, config string, tensors ...safetensors.Tensor) (*Adapter, error) {
+	t.Helper()
+	dir := t.TempDir()
+	file := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
+	for name, data := range map[string][]byte{"adapter_config.json": []byte(config), "adapter_model.safetensors": file} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return OpenAdapter(dir)
+}
+
+// DoRA gives the rows of a published matrix plus s·B·A the lengths of the file, and tensors of modules_to_save replace
+// those of the base: the same as in the model's published folder, for matrices in any layout.
+func TestMergeAdapter(t *testing.T) {
+	for _, tc := range []struct {
+		network, scale string
+		adapted        map[string][2]int // (out, in)
+		saved          map[string][]int
+	}{
+		{"gpt2", `"lora_alpha": 3, "r": 2, "fan_in_fan_out": true`, map[string][2]int{
+			"transformer.h.0.attn.c_attn": {48, 16}, "transformer.h.1.mlp.c_proj": {16, 24},
+		}, map[string][]int{"transformer.wpe.weight": {8, 16}}},
+		{"phi3", `"lora_alpha": 3, "r": 2, "use_rslora": true, "alpha_pattern": {"gate_up_proj": 5}`, map[string][2]int{
+			"model.layers.0.self_attn.qkv_proj": {64, 24}, "model.layers.1.mlp.gate_up_proj": {48, 24},
+		}, map[string][]int{"lm_head.weight": {41, 24}}},
+		{"llama, groups", `"lora_alpha": 3, "r": 2`, map[string][2]int{
+			"model.layers.0.self_attn.q_proj": {24, 24}, "model.layers.0.self_attn.k_proj": {12, 24},
+		}, map[string][]int{"model.layers.1.self_attn.v_proj.weight": {12, 24}, "model.norm.weight": {24}}},
+		{"gemma", `"lora_alpha": 3, "r": 2`, map[string][2]int{"model.layers.0.mlp.down_proj": {24, 24}},
+			map[string][]int{"model.layers.1.input_layernorm.weight": {24}}},
+	} {
+		c := exportable()[tc.network]
+		if tc.network == "gpt2" {
+			c.NInner = 24
+		}
+		m, err := New(emptyGraph(), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Graph.SetTraining(false)
+		scramble(m.Params(), 9)
+		before, dir := thought(t, m), exported(t, m, nil, safetensors.F32)
+		path := filepath.Join(dir, "model.safetensors")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, meta, err := safetensors.Read(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tensors []safetensors.Tensor
+		published := func(name string) *safetensors.Tensor { // in the folder of the model
+			i := slices.IndexFunc(file, func(x safetensors.Tensor) bool {
+				return x.Name == name || "transformer."+x.Name == name
+			})
+			if i < 0 {
+				t.Fatalf("%s: no tensor %s", tc.network, name)
+			}
+			return &file[i]
+		}
+		for name, shape := range tc.adapted {
+			out, in := shape[0], shape[1]
+			a, b := peftTensor(name+".lora_A.weight", 0, 2, in), peftTensor(name+".lora_B.weight", 0, out, 2)
+			lengths := peftTensor(name+".lora_magnitude_vector", 1.5, out)
+			tensors = append(tensors, a, b, lengths)
+			scale := 1.5
+			if tc.network == "phi3" {
+				if scale = 3 / math.Sqrt2; strings.Contains(name, "gate_up") {
+					scale = 5 / math.Sqrt2
+				}
+			}
+			w := published(name + ".weight")
+			at := func(row, column int) *float32 {
+				if tc.network == "gpt2" { // (in, out)
+					return &w.F32[column*out+row]
+				}
+				return &w.F32[row*in+column]
+			}
+			for row := range out {
+				v, sum := make([]float64, in), 0.0
+				for i := range v {
+					v[i] = float64(*at(row, i))
+					for k := range 2 {
+						v[i] += scale * float64(b.F32[2*row+k]) * float64(a.F32[k*in+i])
+					}
+					sum += v[i] * v[i]
+				}
+				for i := range v {
+					*at(row, i) = float32(v[i] / math.Sqrt(sum) * float64(lengths.F32[row]))
+				}
+			}
+		}
+		var modules []string
+		for name, shape := range tc.saved {
+			x := peftTensor(name, 0, shape...)
+			tensors, published(name).F32 = append(tensors, x), x.F32
+			words := strings.Split(name, ".")
+			modules = append(modules, `"`+words[len(words)-2]+`"`)
+		}
+		a, err := writePEFT(t, `{"peft_type": "LORA", "auto_mapping": null, "use_dora": true, "target_modules": "all-linear", `+tc.scale+
+			`, "modules_to_save": [`+strings.Join(modules, ", ")+`]}`, tensors...)
+		if err != nil {
+			t.Fatalf("%s: %v", tc.network, err)
+		}
+		if err := m.MergeAdapter(a); err != nil {
+			t.Fatalf("%s: %v", tc.network, err)
+		}
+		changed := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, file, meta) })
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := loadedFrom(t, dir)
+		if d := relative(thought(t, m), thought(t, want), 0); !(d <= 1e-5) || !(relative(before, thought(t, want), 0) > 0.01) {
+			t.Errorf("%s: the logits are %.1e off", tc.network, d)
+		}
+		_, err = m.Adapted(1, a)
+		if mustContain(t, err, "use_dora: got a folder with it", "MergeAdapter"); !a.Replaces() {
+			t.Errorf("%s: the adapter replaces nothing", tc.network)
+		}
+	}
+}
+
+// loadedFrom returns the model of a folder without a tokenizer.
+func loadedFrom(t *testing.T, dir string) *Model {
+	t.Helper()
+	cp, err := checkpoint.Load(dir, Fits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cp.Close()
+	m, err := LoadModel(emptyGraph(), cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Graph.SetTraining(false)
+	return m
+}
+
+// A plain adapter is merged as Use and Merge do it. What does not fit changes nothing.
+func TestMergeAdapterRefuses(t *testing.T) {
+	a := adapterFolder(t, scrambled(t, lora(2, 3)))
+	m, with := scrambled(t, tiny()), adapted(t, scrambled(t, tiny()), a)
+	want := using(t, with, a)
+	if err := m.MergeAdapter(a); err != nil || !(relative(logitsAfter(t, m), want, 0) <= 1e-12) || a.Replaces() {
+		t.Errorf("the sum is another, %v", err)
+	}
+	before := logitsAfter(t, m)
+	mustContain(t, with.MergeAdapter(a), "lora_r: got a model of ")
+	mustContain(t, m.MergeAdapter(nil), "got none, want one from OpenAdapter")
+	mustContain(t, (*Model)(nil).MergeAdapter(a), "model: got nil")
+	const config = `{"peft_type": "LORA", "target_modules": "all-linear", "lora_alpha": 3, "r": 2`
+	const c = "transformer.h.0.attn.c_attn"
+	down, up := peftTensor(c+".lora_A.weight", 0, 2, 16), peftTensor(c+".lora_B.weight", 0, 34, 2)
+	bad := peftTensor("transformer.ln_f.weight", 1, 16)
+	bad.F32[3] = float32(math.NaN())
+	for _, tc := range []struct {
+		config  string
+		tensors []safetensors.Tensor
+		want    string
+	}{
+		{`, "use_dora": true`, nil, "got 0 lengths, want 34"},
+		{`, "use_dora": true`, []safetensors.Tensor{peftTensor(c+".lora_magnitude_vector", 1, 33)}, "got 33 lengths, want 34"},
+		{`, "use_dora": true`, []safetensors.Tensor{peftTensor(c+".lora_magnitude_vector", 1, 34, 1)}, "got shape [34 1], want a length for every row"},
+		{``, []safetensors.Tensor{peftTensor(c+".lora_magnitude_vector", 1, 34)}, "want names such as"},
+		{``, []safetensors.Tensor{peftTensor("transformer.ln_f.weight", 1, 16)}, "want names such as"},
+		{`, "modules_to_save": ["f"]`, []safetensors.Tensor{peftTensor("transformer.ln_f.weight", 1, 16)}, "want names such as"},
+		{`, "modules_to_save": ["ln_f"]`, []safetensors.Tensor{peftTensor("transformer.ln_f.weight", 1, 17)}, "ln_f.weight has shape [17] in the file, [16] in the model"},
+		{`, "modules_to_save": ["ln_f"]`, []safetensors.Tensor{bad}, "ln_f.weight: entry 3 is NaN"},
+		{`, "modules_to_save": ["ln_g"]`, []safetensors.Tensor{peftTensor("transformer.ln_g.weight", 1, 16)}, "the file has ln_g.weight, the model does not"},
+		{`, "modules_to_save": ["lm_head"]`, []safetensors.Tensor{peftTensor("lm_head.weight", 1, 11, 16)}, ""},
+	} {
+		a, err := writePEFT(t, config+tc.config+"}", append(tc.tensors, down, up)...)
+		m := m
+		if tc.want == "" {
+			tied := tiny()
+			tied.Head, tc.want = "tied", "lm_head.weight: got a head, want none"
+			m = scrambled(t, tied)
+		}
+		if err == nil {
+			err = m.MergeAdapter(a)
+		}
+		mustContain(t, err, tc.want)
+	}
+	if got := logitsAfter(t, m); !cmp.Equal(got, before) {
+		t.Error("an adapter that does not fit has changed the model")
+	}
 }

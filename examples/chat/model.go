@@ -103,10 +103,12 @@ func (o options) changed(m *gpt.Model) (*gpt.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m, err = m.Adapted(1, a); err != nil {
-			return nil, err
+		if a.Replaces() {
+			err = m.MergeAdapter(a)
+		} else if m, err = m.Adapted(1, a); err == nil {
+			err = m.Use(a)
 		}
-		if err := m.Use(a); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

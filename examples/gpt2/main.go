@@ -88,6 +88,9 @@ func (o options) adapted(m *gpt.Model) (*gpt.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.Replaces() {
+		return m, m.MergeAdapter(a)
+	}
 	if m, err = m.Adapted(1, a); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ type Adapters struct {
 // part is one of our adapters for a matrix.
 type part struct {
 	nn.Adapter
-	rows []int // of the matrix's B, one for each column of u
+	weight string // parameter of the base, which has the columns From … To−1
+	rows   []int  // of the matrix's B, one for each column of u
 }
 
 // Group returns the adapters of a model's layers, grouped by the matrices of its family.
@@ -39,7 +40,7 @@ func Group(layers []*nn.LoRA, layout published.Layout) (list []Adapters) {
 			if i < 0 {
 				i, list = len(list), append(list, Adapters{name: m.Name, in: first.Shape()[0], fanIn: !m.Turned})
 			}
-			list[i].add(l.Adapters, m)
+			list[i].add(l.Adapters, l.Base.Weight.Name(), m)
 			list[i].ordered = len(modules) == 1 && m.Columns != nil
 		}
 	}
@@ -47,7 +48,7 @@ func Group(layers []*nn.LoRA, layout published.Layout) (list []Adapters) {
 }
 
 // add adds those of a layer's adapters whose columns the matrix holds.
-func (s *Adapters) add(list []nn.Adapter, m published.Module) {
+func (s *Adapters) add(list []nn.Adapter, weight string, m published.Module) {
 	columns := m.Columns
 	if columns == nil {
 		columns = make([]int, list[len(list)-1].To)
@@ -60,7 +61,7 @@ func (s *Adapters) add(list []nn.Adapter, m published.Module) {
 		row[column] = m.Part*len(columns) + i
 	}
 	for _, a := range list {
-		p := part{Adapter: a}
+		p := part{Adapter: a, weight: weight}
 		for column := a.From; column < a.To; column++ {
 			if at, ok := row[column]; ok {
 				p.rows = append(p.rows, at)

@@ -180,7 +180,7 @@ func TestCollectFused(t *testing.T) {
 			continue
 		}
 		// Earlier versions wrote our order, and no auto_mapping.
-		early := Matrix{got[0].Name, got[0].A, make([]float32, len(got[0].B))}
+		early := Matrix{got[0].Name, got[0].A, make([]float32, len(got[0].B)), nil}
 		for row, column := range c.rows {
 			copy(early.B[column*rank:(column+1)*rank], got[0].B[row*rank:])
 		}

@@ -24,6 +24,8 @@ type Config struct {
 	FanIn     bool      // fan_in_fan_out: the base stores its matrices as (in, out)
 	Ranks     []Pattern // rank_pattern: other ranks, by the names of matrices
 	Alphas    []Pattern // alpha_pattern: other α, by the names of matrices
+	DoRA      bool      // use_dora: every adapted matrix has the lengths of its rows
+	Saved     []string  // modules_to_save: endings of the names of modules whose tensors replace the base's
 	Listed    bool      // target_modules lists all adapted matrices; otherwise the file's tensors say which they are
 }
 
@@ -69,22 +71,23 @@ var harmless = []string{
 
 // absent lists keys by the value, as compact JSON, with which an adapter has no such part. Any key may be null.
 var absent = map[string][]string{
-	"false": {"use_dora", "use_qalora", "lora_bias", "init_lora_weights", "runtime_config"},
+	"false": {"use_qalora", "lora_bias", "init_lora_weights", "runtime_config"},
 	"true":  {"init_lora_weights"},
-	"[]":    {"modules_to_save", "target_parameters", "trainable_token_indices", "exclude_modules"},
+	"[]":    {"target_parameters", "trainable_token_indices", "exclude_modules"},
 	"{}":    {"megatron_config", "arrow_config", "runtime_config"},
 
 	`"gaussian"`: {"init_lora_weights"}, `"eva"`: {"init_lora_weights"}, `"orthogonal"`: {"init_lora_weights"},
 }
 
-// Parse reads an adapter_config.json. A setting with which an adapter computes something else than base + s·x·Aᵀ·Bᵀ,
-// such as use_dora or modules_to_save, is an error that names the key and its value. If target_modules is not a list
-// but a regular expression or all-linear, or if other keys leave matrices out, the file's tensors say what is adapted.
+// Parse reads an adapter_config.json. A setting with which an adapter computes something else than base + s·x·Aᵀ·Bᵀ is
+// an error that names the key and its value, except use_dora and modules_to_save. If target_modules is not a list but a
+// regular expression or all-linear, or if other keys leave matrices out, the file's tensors say what is adapted.
 func Parse(data []byte) (c Config, err error) {
 	var kind, task string
 	bias := "none"
 	known := map[string]any{
 		"base_model_name_or_path": &c.Base, "r": &c.Rank, "lora_alpha": &c.Alpha, "use_rslora": &c.RootScale,
+		"use_dora": &c.DoRA, "modules_to_save": &c.Saved,
 		"fan_in_fan_out": &c.FanIn, "peft_type": &kind, "task_type": &task, "bias": &bias,
 	}
 	c.Listed = true
@@ -130,6 +133,11 @@ func Parse(data []byte) (c Config, err error) {
 		return Config{}, errors.Errorf("lora_alpha: got %v, want a number above 0", c.Alpha)
 	case c.Listed && len(c.Targets) == 0 || slices.Contains(c.Targets, ""):
 		return Config{}, errors.Errorf("target_modules: got %q, want names of matrices", c.Targets)
+	case slices.Contains(c.Saved, ""):
+		return Config{}, errors.Errorf("modules_to_save: got %q, want names of modules", c.Saved)
+	}
+	if len(c.Saved) == 0 {
+		c.Saved = nil
 	}
 	for _, p := range c.Ranks {
 		if p.Value < 1 || p.Value != math.Trunc(p.Value) || p.Value > math.MaxInt32 {
@@ -191,6 +199,8 @@ func wanted(into any) string {
 		return "a number"
 	case *bool:
 		return "true or false"
+	case *[]string:
+		return "a list of names"
 	}
 	return "a string"
 }

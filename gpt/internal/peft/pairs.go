@@ -1,10 +1,12 @@
 package peft
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -134,6 +136,51 @@ func (p Pair) Set(factor float64) {
 		}
 		for col := range cols {
 			u.Set(i*cols+col, factor*float64(p.from.B[p.to.rows[col]*r+k]))
+		}
+	}
+}
+
+// Weight returns the name of the parameter whose columns the pair adapts.
+func (p Pair) Weight() string { return p.to.weight }
+
+// Merge adds factor·Aᵀ·Bᵀ to the columns of w, the numbers of Weight. With DoRA the columns of the sum then get the
+// lengths of the adapter. A column of zeros, which has no direction, stays.
+func (p Pair) Merge(w graph.Tensor, factor float64) {
+	in, width, n := w.Shape[0], w.Shape[1], len(p.to.rows)
+	r := len(p.from.A) / in
+	u := make([]float64, r*n) // factor·Bᵀ of the columns
+	for i, row := range p.to.rows {
+		for k := range r {
+			u[k*n+i] = factor * float64(p.from.B[row*r+k])
+		}
+	}
+	sum, squares := make([]float64, n), make([]float64, n) // a row of the sum, and ‖v‖²
+	for j := range in {
+		at := j*width + p.to.From
+		for i := range sum {
+			sum[i] = w.At(at + i)
+		}
+		for k := range r {
+			x := float64(p.from.A[k*in+j])
+			for i, y := range u[k*n : (k+1)*n] {
+				sum[i] += x * y
+			}
+		}
+		for i, x := range sum {
+			w.Set(at+i, x)
+			squares[i] += x * x
+		}
+	}
+	if p.from.Lengths == nil {
+		return
+	}
+	for i, row := range p.to.rows {
+		squares[i] = float64(p.from.Lengths[row]) / math.Sqrt(max(squares[i], math.SmallestNonzeroFloat64))
+	}
+	for j := range in {
+		for i, factor := range squares {
+			at := j*width + p.to.From + i
+			w.Set(at, factor*w.At(at))
 		}
 	}
 }

@@ -133,16 +133,16 @@ func TestPairsOfSome(t *testing.T) {
 func TestPairsRefuses(t *testing.T) {
 	list := Group(layersOf(1), family(t, "gpt2"))
 	const name = "transformer.h.0.mlp.c_fc"
-	fits := Matrix{name, numbers(2*inputs, 1), numbers(9*2, 1)}
-	notFinite := Matrix{name, numbers(2*inputs, 1), numbers(9*2, 1)}
+	fits := Matrix{name, numbers(2*inputs, 1), numbers(9*2, 1), nil}
+	notFinite := Matrix{name, numbers(2*inputs, 1), numbers(9*2, 1), nil}
 	notFinite.B[4] = float32(math.Inf(1))
 	for words, list2 := range map[string][]Matrix{
 		name + ": r: got 2, want at most the model's lora_r 1":        {fits},
-		name + ": got one for a matrix (4, 9), want (5, 9)":           {{name, numbers(2*4, 1), numbers(9*2, 1)}},
-		name + ": got one for a matrix (5, 8), want (5, 9)":           {{name, numbers(2*inputs, 1), numbers(8*2, 1)}},
-		"h.1.mlp.c_fc: the model has no adapter there":                {fits, {"h.1.mlp.c_fc", fits.A, fits.B}},
+		name + ": got one for a matrix (4, 9), want (5, 9)":           {{name, numbers(2*4, 1), numbers(9*2, 1), nil}},
+		name + ": got one for a matrix (5, 8), want (5, 9)":           {{name, numbers(2*inputs, 1), numbers(8*2, 1), nil}},
+		"h.1.mlp.c_fc: the model has no adapter there":                {fits, {"h.1.mlp.c_fc", fits.A, fits.B, nil}},
 		"lora_B.weight: entry 4 is +Inf":                              {notFinite},
-		name + ": in target_modules c_fc,h.1, but the file has no ma": {{"h.1", fits.A, fits.B}},
+		name + ": in target_modules c_fc,h.1, but the file has no ma": {{"h.1", fits.A, fits.B, nil}},
 	} {
 		f := reopened(t, Config{Rank: 2, Alpha: 1, Targets: []string{"c_fc", "h.1"}}, list2)
 		pairs, err := f.Pairs(list, 1)
@@ -160,7 +160,7 @@ func TestPairsRefuses(t *testing.T) {
 func TestRankIsLimited(t *testing.T) {
 	for _, c := range []struct{ in, out, most int }{{5, 7, 4096}, {1401, 1500, 4203}, {1500, 1403, 4209}} {
 		list := []Adapters{{name: "c_fc", in: c.in, out: c.out}}
-		f := &Folder{Config: Config{Rank: c.most, Targets: []string{"c_fc"}}, Shapes: []Shape{{"c_fc", c.in, c.out}}}
+		f := &Folder{Config: Config{Rank: c.most, Targets: []string{"c_fc"}}, Shapes: []Shape{{"c_fc", c.in, c.out, 0}}}
 		if err := f.fits(list); err != nil {
 			t.Errorf("rank %d: %v", c.most, err)
 		}

@@ -80,7 +80,7 @@ func TestParseLeast(t *testing.T) {
 // Settings that are not supported are refused with key and value.
 func TestParseRefuses(t *testing.T) {
 	for change, words := range map[[2]string]string{
-		{`"use_dora": false`, `"use_dora": true`}:                      "use_dora: got true, want none",
+		{`"use_dora": false`, `"use_dora": true`}:                      "",
 		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 0}`}:           "rank_pattern: h.0: got 0, want 1 or more",
 		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 1.5}`}:         "rank_pattern: h.0: got 1.5, want 1 or more",
 		{`"rank_pattern": {}`, `"rank_pattern": []`}:                   "rank_pattern: config: got [], want a JSON object",
@@ -88,12 +88,13 @@ func TestParseRefuses(t *testing.T) {
 		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": null}`}:      "alpha_pattern: h.0: got null, want a number",
 		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": 0}`}:         "alpha_pattern: h.0: got 0, want a number above 0",
 		{`"bias": "none"`, `"bias": null`}:                             "bias: got null",
-		{`"use_dora": false`, `"use_dora": 0`}:                         "use_dora: got 0, want none",
-		{`"use_dora": false`, `"use_dora": []`}:                        "use_dora: got [], want none",
-		{`"modules_to_save": null`, `"modules_to_save": ""`}:           `modules_to_save: got "", want none`,
+		{`"use_dora": false`, `"use_dora": 0`}:                         "use_dora: got 0, want true or false",
+		{`"use_dora": false`, `"use_dora": []`}:                        "use_dora: got [], want true or false",
+		{`"modules_to_save": null`, `"modules_to_save": ""`}:           `modules_to_save: got "", want a list of names`,
+		{`"modules_to_save": null`, `"modules_to_save": [""]`}:         `modules_to_save: got [""], want names of modules`,
 		{`"layer_replication": null`, `"layer_replication": false`}:    "layer_replication: got false, want none",
 		{`"use_dora": false`, `"another": false`}:                      "another: got false, want none",
-		{`"modules_to_save": null`, `"modules_to_save": ["wte"]`}:      `modules_to_save: got ["wte"]`,
+		{`"modules_to_save": null`, `"modules_to_save": ["wte"]`}:      "",
 		{`"layers_to_transform": null`, `"layers_to_transform": [1]`}:  "",
 		{`"use_dora": false`, `"exclude_modules": ["c_fc"]`}:           "",
 		{`"layer_replication": null`, `"layer_replication": [[0, 2]]`}: "layer_replication: got [[0, 2]]",
@@ -165,8 +166,8 @@ func TestWriteRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	c := Config{Base: "x", Rank: 2, Alpha: 3, Targets: []string{"c_fc", "attn.c_attn"}, FanIn: true}
 	list := []Matrix{
-		{"transformer.h.0.attn.c_attn", numbers(2*3, 1), numbers(7*2, 9)},
-		{"transformer.h.0.mlp.c_fc", numbers(2*3, 30), numbers(5*2, 40)},
+		{"transformer.h.0.attn.c_attn", numbers(2*3, 1), numbers(7*2, 9), nil},
+		{"transformer.h.0.mlp.c_fc", numbers(2*3, 30), numbers(5*2, 40), nil},
 	}
 	if err := Write(dir, c, list); err != nil {
 		t.Fatal(err)
@@ -268,7 +269,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := Parse(written)
-		if c.Ranks, c.Alphas = nil, nil; !c.Listed { // which are not written
+		if c.Ranks, c.Alphas, c.DoRA, c.Saved = nil, nil, false, nil; !c.Listed { // which are not written
 			c, again = Config{}, Config{}
 		}
 		if diff := cmp.Diff(c, again); err != nil || diff != "" {
@@ -281,7 +282,7 @@ func FuzzParse(f *testing.F) {
 func TestReadCut(t *testing.T) {
 	complete := filepath.Join(t.TempDir(), "whole")
 	c := Config{Rank: 1, Alpha: 3, Targets: []string{"c_fc"}}
-	if err := Write(complete, c, []Matrix{{"c_fc", numbers(3, 1), numbers(2, 9)}}); err != nil {
+	if err := Write(complete, c, []Matrix{{"c_fc", numbers(3, 1), numbers(2, 9), nil}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := readAll(complete); err != nil {

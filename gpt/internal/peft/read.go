@@ -21,19 +21,22 @@ const (
 
 // Prefix and suffixes of a matrix's name in the names of its adapter's tensors.
 const (
-	prefix = "base_model.model."
-	down   = ".lora_A.weight"
-	up     = ".lora_B.weight"
+	prefix  = "base_model.model."
+	down    = ".lora_A.weight"
+	up      = ".lora_B.weight"
+	lengths = ".lora_magnitude_vector"
 )
 
 // maxConfig is the size of the largest configuration that is read, in bytes.
 const maxConfig = 1 << 20
 
-// Matrix is the adapter of one matrix (in, out) of the base: y = x·w + s·x·Aᵀ·Bᵀ.
+// Matrix is the adapter of one matrix (in, out) of the base: y = x·w + s·x·Aᵀ·Bᵀ. With lengths m it is one of DoRA (Liu
+// et al. 2024, (5)), which gives every column of the sum v = w + s·Aᵀ·Bᵀ another length: y = x·v ∘ m/‖v‖.
 type Matrix struct {
-	Name string    // name in the base, such as transformer.h.0.attn.c_attn
-	A    []float32 // (r, in)
-	B    []float32 // (out, r)
+	Name    string    // name in the base, such as transformer.h.0.attn.c_attn
+	A       []float32 // (r, in)
+	B       []float32 // (out, r)
+	Lengths []float32 // (out); nil without DoRA
 }
 
 // Folder is an open folder whose headers have been read. Its numbers stay on the disk until Matrices is called, so that
@@ -42,6 +45,8 @@ type Folder struct {
 	Config
 	Shapes []Shape
 	early  bool // the folder is one of an earlier version of this library, which wrote no auto_mapping
+
+	saved []safetensors.Entry // tensors of modules_to_save, under their names in the base
 
 	mu     sync.Mutex
 	values *os.File
@@ -54,6 +59,7 @@ type Folder struct {
 type Shape struct {
 	Name    string
 	In, Out int
+	lengths int // number of lengths
 }
 
 // Open reads the headers of the folder at dir. Its errors name the file, the key or tensor, and both values.
@@ -97,6 +103,8 @@ func (f *Folder) header() error {
 			return errors.Errorf("%s is missing", field.Clip(prefix+s.Name+down))
 		case s.Out == 0:
 			return errors.Errorf("%s is missing", field.Clip(prefix+s.Name+up))
+		case f.DoRA && s.lengths != s.Out:
+			return errors.Errorf("%s: got %d lengths, want %d", field.Clip(prefix+s.Name+lengths), s.lengths, s.Out)
 		}
 	}
 	if len(f.Shapes) == 0 {
@@ -118,18 +126,41 @@ func (f *Folder) Matrices() ([]Matrix, error) {
 		list[i].Name = s.Name
 	}
 	for _, e := range f.file.Entries {
+		name, ending := f.matrix(e.Name)
+		if ending == "" {
+			continue // saved
+		}
 		values, err := f.read(e)
 		if err != nil {
 			return nil, errors.WithMessagef(err, "adapter %s", f.values.Name())
 		}
-		name, at, _ := f.matrix(e.Name)
-		i := slices.IndexFunc(list, func(m Matrix) bool { return m.Name == name })
-		if at == 0 {
+		switch i := slices.IndexFunc(list, func(m Matrix) bool { return m.Name == name }); ending {
+		case down:
 			list[i].A = values
-		} else {
+		case up:
 			list[i].B = values
+		default:
+			list[i].Lengths = values
 		}
 	}
 	f.list = list
+	if len(f.saved) > 0 {
+		return list, nil // Saved reads the file
+	}
 	return list, errors.Wrap(f.values.Close(), "adapter")
+}
+
+// Saved returns the tensors that replace those of the base.
+func (f *Folder) Saved() *safetensors.File { return &safetensors.File{Entries: f.saved} }
+
+// Replaces returns the key of the configuration because of which the folder is no sum of the base and thin matrices, or
+// an empty string.
+func (f *Folder) Replaces() string {
+	switch {
+	case f.DoRA:
+		return "use_dora"
+	case len(f.saved) > 0:
+		return "modules_to_save"
+	}
+	return ""
 }

@@ -11,26 +11,45 @@ import (
 	"github.com/pkg/errors"
 )
 
-// matrix returns the name of the matrix to which a tensor belongs, and the index of the rank in the tensor's shape.
-func (c Config) matrix(tensor string) (name string, at int, known bool) {
-	name, known = strings.CutPrefix(tensor, prefix)
-	if cut, ok := strings.CutSuffix(name, up); ok {
-		return cut, 1, known
+// matrix returns the name of the matrix to which a tensor belongs, and the ending of the tensor's name, which is empty
+// if it is no tensor of an adapter.
+func (c Config) matrix(tensor string) (name, ending string) {
+	name, known := strings.CutPrefix(tensor, prefix)
+	for _, ending := range []string{down, up, lengths} {
+		if cut, ok := strings.CutSuffix(name, ending); ok && known {
+			return cut, ending
+		}
 	}
-	name, ok := strings.CutSuffix(name, down)
-	return name, 0, known && ok
+	return name, ""
+}
+
+// saves reports whether a tensor of the base, or a module that contains it, is one of modules_to_save.
+func (c Config) saves(tensor string) bool {
+	for i, r := range tensor {
+		if r == '.' && (Config{Targets: c.Saved}).Adapts(tensor[:i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // add adds the shape of one tensor to the list.
 func (f *Folder) add(e safetensors.Entry) error {
-	name, at, known := f.matrix(e.Name)
+	name, ending := f.matrix(e.Name)
+	at := slices.Index([]string{down, up}, ending) // the index of the rank in the tensor's shape
 	switch {
-	case !known:
+	case ending == "" && f.saves(name) && strings.HasPrefix(e.Name, prefix):
+		e.Name = name
+		f.saved = append(f.saved, e)
+		return nil
+	case ending == "", ending == lengths && !f.DoRA:
 		return errors.Errorf("%s: want names such as %sname%s and %s", field.Clip(e.Name), prefix, down, up)
 	case f.Listed && !f.Adapts(name):
 		return errors.Errorf("%s: not in target_modules %s",
 			field.Clip(e.Name), field.Clip(strings.Join(f.Targets, ",")))
-	case len(e.Shape) != 2 || e.Shape[at] != f.RankOf(name) || e.Len() == 0:
+	case ending == lengths && (len(e.Shape) != 1 || e.Len() == 0):
+		return errors.Errorf("%s: got shape %v, want a length for every row", field.Clip(e.Name), e.Shape)
+	case ending != lengths && (len(e.Shape) != 2 || e.Shape[at] != f.RankOf(name) || e.Len() == 0):
 		return errors.Errorf("%s: got shape %v, want a matrix of floating-point numbers with r %d of %s",
 			field.Clip(e.Name), e.Shape, f.RankOf(name), []string{"rows", "columns"}[at])
 	}
@@ -38,10 +57,13 @@ func (f *Folder) add(e safetensors.Entry) error {
 	if i < 0 {
 		i, f.Shapes = len(f.Shapes), append(f.Shapes, Shape{Name: name})
 	}
-	if at == 0 {
+	switch ending {
+	case down:
 		f.Shapes[i].In = e.Shape[1]
-	} else {
+	case up:
 		f.Shapes[i].Out = e.Shape[0]
+	default:
+		f.Shapes[i].lengths = e.Shape[0]
 	}
 	return nil
 }
