@@ -87,13 +87,16 @@ func TestStockLayerMemory(t *testing.T) {
 	if len(p.Stock()) == 0 {
 		t.Fatal("no operation is Gorgonia's")
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
+	planned, allocated := g.Bytes(), math.MaxInt
+	for range 3 { // the least: the runtime allocates too
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		allocated = min(allocated, int(after.TotalAlloc-before.TotalAlloc))
 	}
-	runtime.ReadMemStats(&after)
-	planned, allocated := g.Bytes(), int(after.TotalAlloc-before.TotalAlloc)
 	t.Log(planned, kernels.Bytes(), allocated, p.Stock())
 	if limit := kernels.Bytes() * 6 / 5; planned+allocated > limit {
 		t.Errorf("%d bytes planned and %d allocated in a run, more than 1.2 times the %d of a model of kernels",
