@@ -477,8 +477,8 @@ func TestFromHuggingFaceLLaMA(t *testing.T) {
 func TestFromHuggingFaceLLaMARefuses(t *testing.T) {
 	for change, want := range map[[2]string]string{
 		{`"silu"`, `"gelu"`}: "hidden_act: got gelu, want silu",
-		{`"attention_bias": false`, `"attention_bias": true`}:                                                        "attention_bias: got true, want false",
-		{`"pretraining_tp": 1`, `"mlp_bias": true`}:                                                                  "mlp_bias: got true, want false",
+		{`"attention_bias": false`, `"attention_bias": 1`}:                                                           "attention_bias: got 1, want true or false",
+		{`"pretraining_tp": 1`, `"mlp_bias": "yes"`}:                                                                 "mlp_bias: got",
 		{`"rope_scaling": null`, `"rope_scaling": {"type": "su", "factor": 2}`}:                                      "rope_scaling: rope_type: got su, want one of default, linear",
 		{`"rope_scaling": null`, `"rope_scaling": {"rope_type": "llama3", "factor": 32}`}:                            "rope_scaling: original_max_position_embeddings: got none",
 		{`"rope_scaling": null`, `"rope_scaling": {"factor": 32}`}:                                                   "rope_scaling: factor: got 32, want none without a rope_type",

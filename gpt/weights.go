@@ -396,7 +396,8 @@ func (u until) Write(p []byte) (int, error) {
 	return u.Writer.Write(p)
 }
 
-// sameIn returns an error that names the fields of the network that the file does not express.
+// sameIn returns an error that names the fields of the network that the file does not express. What matters only in
+// training is no reason to refuse it.
 func (m *Model) sameIn(file gguf.Model, f published.Family) error {
 	data, err := file.Reread()
 	if err != nil {
@@ -416,7 +417,7 @@ func (m *Model) sameIn(file gguf.Model, f published.Family) error {
 	saved := read.networkFields()
 	no := misfit{what: "a GGUF file of a " + f.ModelType + " has no such network:"}
 	for _, got := range m.Config.networkFields().Without(
-		"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale", "lora_fused",
+		"dropout", "router_aux_loss_coef", "lora_r", "lora_alpha", "lora_targets", "lora_scale", "lora_fused",
 	) {
 		if want, _ := saved.Find(got.Name); got.String() != want.String() {
 			no.differ = append(no.differ, difference{got.Name, got.String(), want.String()})
