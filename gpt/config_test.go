@@ -218,6 +218,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.NoRopeLayerInterval, odd.PartialRotaryFactor = 3, 0.5
 	odd.RopeScaling, odd.RopeFactor, odd.RopeOriginal = "yarn", 4, 32
 	odd.RopeBetaFast, odd.RopeBetaSlow, odd.RopeUnrounded, odd.RopeAttentionFactor = 16, 2, true, 1.5
+	odd.RopeShortFactor, odd.RopeLongFactor = "1,2", "3,4"
 	odd.FutureTokens, odd.Carry = 3, true
 	odd.AttentionBias, odd.MLPBias = true, true
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5

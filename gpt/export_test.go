@@ -118,6 +118,18 @@ func exportable() map[string]Config {
 			c.Attention, c.Head, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa", "linear", 0.75, 8, 8
 			c.Options.Set("n_kv_head", 2)
 		}),
+		"phi3, longrope": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.Head, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa", "linear", 0.75, 8, 8
+			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "longrope", 2, 4
+			c.RopeShortFactor, c.RopeLongFactor = "1,1.5,2", "1.25,4,9.5"
+		}),
+		"phi3, longrope of a short context": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.Head, c.QKSize, c.VSize, c.RopeAttentionFactor = "gqa", "linear", 8, 8, 1.2
+			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "longrope", 0.5, 16
+			c.RopeShortFactor, c.RopeLongFactor = "1,1.5,2,3", "1.25,4,9.5,7"
+		}),
 		"gpt_neox": with(func(c *Config) {
 			c.Bias, c.Position, c.Block, c.Head, c.PartialRotaryFactor = true, "rope", "parallel_two", "linear_no_bias", 0.25
 			c.NHead, c.NEmbd, c.NInner = 3, 24, 31
@@ -665,7 +677,7 @@ func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
 	all := exportable()
 	for name, c := range all {
 		kind, _, _ := strings.Cut(name, ",")
-		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral"}, kind) || name == "qwen3, windows" || kind != "llama" && strings.Contains(name, "biases") && kind != "gpt2" || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
+		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral"}, kind) || name == "qwen3, windows" || kind != "llama" && strings.Contains(name, "biases") && kind != "gpt2" || c.RopeScaling == "longrope" || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
 			delete(all, name)
 			continue
 		}

@@ -575,6 +575,15 @@ func TestI87Frequencies(t *testing.T) {
 	if got, want := yarn.Magnitude(), 0.1*math.Log(4)+1; got != want {
 		t.Errorf("yarn: magnitude %v, want %v", got, want)
 	}
+	long := LongRoPE{Factors: []float64{1, 1.5, 4}, Scale: 1.25}
+	for pair, want := range []float64{1, 1 / 1.5, 1. / 4} {
+		if got := long.Frequency(pair, 6, theta) / rotaryFrequency(pair, 6, theta); math.Abs(got-want) > 1e-12 {
+			t.Errorf("longrope, pair %d: factor %v, want %v", pair, got, want)
+		}
+	}
+	if long.Frequency(3, 8, theta) != 0 || long.Frequency(-1, 8, theta) != 0 || long.Magnitude() != 1.25 {
+		t.Errorf("longrope: a pair without a factor has the frequency %v", long.Frequency(3, 8, theta))
+	}
 	table := func(scaling RotaryScaling) []float64 {
 		g := graph.New(graph.Float64, 1)
 		at := positioned(newSite(g, ropeDims), ropeDims.Context, 0)
@@ -586,7 +595,7 @@ func TestI87Frequencies(t *testing.T) {
 			t.Errorf("token %d: %s", 4*pos, diff)
 		}
 	}
-	for name, s := range map[string]RotaryScaling{"llama3": Llama3Scaling{1, 50}, "yarn": YaRN{Factor: 1, Original: 50}, "linear": LinearScaling{1}} {
+	for name, s := range map[string]RotaryScaling{"llama3": Llama3Scaling{1, 50}, "yarn": YaRN{Factor: 1, Original: 50}, "linear": LinearScaling{1}, "longrope": LongRoPE{[]float64{1, 1, 1, 1}, 1}} {
 		if diff := cmp.Diff(plain, table(s), cmpopts.EquateApprox(0, 1e-14)); diff != "" {
 			t.Errorf("%s by 1: %s", name, diff)
 		}

@@ -197,6 +197,28 @@ func (s YaRN) Magnitude() float64 {
 	return 0.1*math.Log(s.Factor) + 1
 }
 
+// LongRoPE divides the frequency of every pair by a factor of its own, which was searched for (Ding et al. 2024,
+// LongRoPE; Abdin et al. 2024, Phi-3):
+//
+//	ω ← ω/Factors[i],  magnitude Scale
+//
+// Models have two lists of factors, one for contexts up to that of the training and one for longer contexts.
+type LongRoPE struct {
+	Factors []float64 // one for each pair
+	Scale   float64   // the magnitude, such as √(1 + ln f/ln n) for f times the n tokens in training
+}
+
+// Frequency returns ω, or 0 for a pair without a factor.
+func (s LongRoPE) Frequency(pair, dim int, theta float64) float64 {
+	if pair < 0 || pair >= len(s.Factors) {
+		return 0
+	}
+	return rotaryFrequency(pair, dim, theta) / s.Factors[pair]
+}
+
+// Magnitude returns Scale.
+func (s LongRoPE) Magnitude() float64 { return s.Scale }
+
 // Rotate rotates the first groups·size columns of x, each group separately. size must be that of NewRoPE.
 func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (n, w) → (n, w)
 	defer recoverUnbuilt(l, x, &result)

@@ -93,6 +93,14 @@ func TestCheck(t *testing.T) {
 			c.RopeBetaFast, c.RopeBetaSlow, c.RopeUnrounded, c.RopeAttentionFactor = 40, 2, true, 1.2
 			c.PartialRotaryFactor = 0.75
 		},
+		"longrope": func(c *gpt.Config) {
+			c.Position, c.QKSize, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 4, "longrope", 3, c.BlockSize
+			c.RopeShortFactor, c.RopeLongFactor = "1,2.5", "4,5"
+		},
+		"longrope beyond the training": func(c *gpt.Config) {
+			c.Position, c.QKSize, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, "longrope", 0.5, c.BlockSize-1
+			c.RopeShortFactor, c.RopeLongFactor, c.RopeAttentionFactor, c.PartialRotaryFactor = "1,1,1", "1.5,3,7", 1.2, 0.75
+		},
 		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 6, 2./3 },
 		"regularised":  func(c *gpt.Config) { c.LabelSmoothing, c.ZLoss = 0.2, 0.3 },
 		"three tokens": func(c *gpt.Config) {

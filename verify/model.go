@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -235,7 +236,7 @@ func stackPlan(s parts.Stack) variants.Plan {
 			Biased: s.RouterBiasUpdateRate > 0,
 		},
 	}
-	p.Scaling = rotaryScaling(s)
+	p.Scaling, p.Divisors = rotaryScaling(s), divisors(s.RopeLongFactor)
 	return p
 }
 
@@ -292,8 +293,25 @@ func rotaryScaling(s parts.Stack) hand.RotaryScaling {
 	if s.RopeScaling == "none" {
 		return hand.RotaryScaling{}
 	}
-	return hand.RotaryScaling{
+	scaling := hand.RotaryScaling{
 		Kind: s.RopeScaling, Factor: s.RopeFactor, Original: float64(s.RopeOriginal), Fast: s.RopeBetaFast,
 		Slow: s.RopeBetaSlow, Scale: s.RopeAttentionFactor, Unrounded: s.RopeUnrounded,
+		Divisors: divisors(s.RopeShortFactor),
 	}
+	if s.RopeScaling == "longrope" && scaling.Scale == 0 {
+		scaling.Scale = 1
+		if s.RopeFactor > 1 {
+			scaling.Scale = math.Sqrt(1 + math.Log(s.RopeFactor)/math.Log(float64(s.RopeOriginal)))
+		}
+	}
+	return scaling
+}
+
+// divisors returns the numbers of a list with commas between them.
+func divisors(list string) (numbers []float64) {
+	for _, text := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		x, _ := strconv.ParseFloat(text, 64) // a valid stack has numbers
+		numbers = append(numbers, x)
+	}
+	return numbers
 }

@@ -28,6 +28,8 @@ func TestEveryFlag(t *testing.T) {
 			"rope_beta_fast":         "a number within an operation",
 			"rope_beta_slow":         "a number within an operation",
 			"rope_unrounded":         "a setting of an operation",
+			"rope_short_factor":      "numbers within an operation",
+			"rope_long_factor":       "numbers within an operation",
 			"partial_rotary_factor":  "a number within an operation",
 			"lora_alpha":             "a number within an operation",
 			"lora_scale":             "a number within an operation",

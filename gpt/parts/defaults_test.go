@@ -55,6 +55,12 @@ func TestOptionDefaults(t *testing.T) {
 	}
 }
 
+// longRoPE gives s, whose heads have 12 features, the scaling of LongRoPE.
+func longRoPE(s *Stack) {
+	s.Position, s.RopeScaling, s.RopeFactor, s.RopeOriginal = "rope", longrope, 2, 5
+	s.RopeShortFactor, s.RopeLongFactor = "1,1,1,1,1,1", "1,2,3,4,5,6"
+}
+
 // Invalid settings are refused with both numbers; settings at the border are allowed.
 func TestChecks(t *testing.T) {
 	for _, c := range []struct {
@@ -122,6 +128,15 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor, s.RopeOriginal = "rope", "linear", 2, 9 }, "rope_original: got 9, want 0 with rope_scaling linear"},
 		{func(s *Stack) { s.RopeBetaFast = 9 }, "rope_beta_fast: got 9, want its default with rope_scaling none"},
 		{func(s *Stack) { s.Position, s.RopeScaling, s.RopeFactor, s.RopeUnrounded = "rope", "linear", 2, true }, "rope_unrounded: got true, want its default with rope_scaling linear"},
+		{func(s *Stack) { longRoPE(s) }, ""},
+		{func(s *Stack) { longRoPE(s); s.RopeFactor = 0.5 }, ""},
+		{func(s *Stack) { longRoPE(s); s.RopeFactor = 0 }, "rope_factor: got 0, want more than 0 with rope_scaling longrope"},
+		{func(s *Stack) { longRoPE(s); s.RopeOriginal = 1 }, "rope_original: got 1, want at least 2 with rope_scaling longrope"},
+		{func(s *Stack) { longRoPE(s); s.RopeShortFactor = "" }, "rope_short_factor: got 0 factors, want 6"},
+		{func(s *Stack) { longRoPE(s); s.PartialRotaryFactor = 0.5 }, "rope_short_factor: got 6 factors, want 3"},
+		{func(s *Stack) { longRoPE(s); s.RopeLongFactor = "1,2" }, "rope_long_factor: got 2 factors, want 6"},
+		{func(s *Stack) { longRoPE(s); s.RopeBetaFast = 9 }, "rope_beta_fast: got 9, want its default with rope_scaling longrope"},
+		{func(s *Stack) { s.RopeLongFactor = "1,2" }, "rope_long_factor: got 1,2, want its default with rope_scaling none"},
 		{func(s *Stack) {
 			s.Position, s.RopeScaling, s.RopeFactor, s.RopeOriginal, s.RopeBetaSlow = "rope", "yarn", 2, 9, 32
 		}, "rope_beta_fast: got 32, want more than rope_beta_slow 32"},

@@ -36,8 +36,13 @@ type Stack struct {
 	RopeOriginal      int     // number of tokens of the context in training, for some of them; otherwise 0
 	// RopeBetaFast and RopeBetaSlow are the numbers of turns that are the borders of YaRN; by default 32 and 1.
 	RopeBetaFast, RopeBetaSlow float64
-	RopeUnrounded              bool    // YaRN does not round the indices of its borders
-	RopeAttentionFactor        float64 // YaRN's factor on rotated features; by default 0.1·ln RopeFactor + 1
+	RopeUnrounded              bool // YaRN does not round the indices of its borders
+	// RopeAttentionFactor is the factor of YaRN and LongRoPE on rotated features. By default it is 0.1·ln f + 1 for
+	// YaRN, and √(1 + ln f/ln RopeOriginal), or 1 for f ≤ 1, for LongRoPE, with f = RopeFactor.
+	RopeAttentionFactor float64
+	// RopeShortFactor and RopeLongFactor are LongRoPE's divisors of the frequencies of all pairs, with commas between
+	// them: for contexts up to RopeOriginal, and for longer ones.
+	RopeShortFactor, RopeLongFactor string
 	// NoRopeLayerInterval is k if blocks k, 2k, …, counted from 1, have no rotary positions; 0 means no such block.
 	NoRopeLayerInterval int
 

@@ -11,7 +11,7 @@ import (
 // SizeFields returns the fields of the sizes and of the settings for all blocks. Those that are optional are left out
 // of the JSON while they are 0.
 func (s *Stack) SizeFields() field.List {
-	yarn := s.yarnFields()
+	yarn, long := s.yarnFields(), s.longFields()
 	return append(field.List{
 		field.New("n_layer", &s.NLayer, field.Size(1), "number of transformer blocks"),
 		field.New("n_head", &s.NHead, field.Size(1), "number of attention heads of a block"),
@@ -37,8 +37,8 @@ func (s *Stack) SizeFields() field.List {
 		field.New("rope_factor", &s.RopeFactor, field.NonNegative(),
 			"factor of rope_scaling, such as 8; 0 without").Optional(),
 		field.New("rope_original", &s.RopeOriginal, field.Size(0),
-			"tokens of the context in training, for rope_scaling llama3 and yarn; otherwise 0").Optional(),
-		yarn[0], yarn[1], yarn[2], yarn[3],
+			"tokens of the context in training, for rope_scaling llama3, yarn and longrope; otherwise 0").Optional(),
+		yarn[0], yarn[1], yarn[2], yarn[3], long[0], long[1],
 		field.New("no_rope_layer_interval", &s.NoRopeLayerInterval, field.Size(0),
 			"leave rotary positions out of every k-th block, such as 4; 0 leaves out none").Optional(),
 		field.New("attn_logit_softcapping", &s.AttnLogitSoftcapping, field.NonNegative(),
@@ -56,7 +56,22 @@ func (s *Stack) yarnFields() field.List {
 		field.New("rope_unrounded", &s.RopeUnrounded, field.Any(),
 			"rope_scaling yarn: do not round the indices between which frequencies change").Optional("false"),
 		field.New("rope_attention_factor", &s.RopeAttentionFactor, field.NonNegative(),
-			"rope_scaling yarn: factor on rotated features; 0 is 0.1·ln rope_factor + 1").Optional(),
+			"rope_scaling yarn, longrope: factor on rotated features; 0 is 0.1·ln f + 1, or √(1 + ln f/ln "+
+				"rope_original), for f = rope_factor").Optional(),
+	}
+}
+
+// longFields returns the fields that only rope_scaling longrope reads.
+func (s *Stack) longFields() field.List {
+	list := field.Text("numbers above 0 with commas between them", func(text string) bool {
+		_, ok := factors(text)
+		return ok
+	})
+	return field.List{
+		field.New("rope_short_factor", &s.RopeShortFactor, list,
+			"rope_scaling longrope: divisors of all frequencies for a block_size up to rope_original").Optional(),
+		field.New("rope_long_factor", &s.RopeLongFactor, list,
+			"rope_scaling longrope: divisors of all frequencies for a longer block_size").Optional(),
 	}
 }
 

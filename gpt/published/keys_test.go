@@ -69,6 +69,10 @@ func Bases() []Object {
 			"num_hidden_layers": 2, "num_attention_heads": 3, "rope_theta": 50, "layer_norm_eps": 0.01,
 		},
 		llamaKind("phi3", plain, window, Object{"head_dim": 8, "partial_rotary_factor": 0.75}),
+		llamaKind("phi3", window, Object{"head_dim": 8, "partial_rotary_factor": 0.75, "original_max_position_embeddings": 5,
+			"rope_scaling": Object{"type": "longrope", "short_factor": []float64{1, 1.5, 2}, "long_factor": []float64{1.25, 4, 9}}}),
+		llamaKind("phi3", window, Object{"head_dim": 8, "original_max_position_embeddings": 30, "rope_scaling": Object{"rope_type": "longrope",
+			"short_factor": []float64{1, 1.5, 2, 3}, "long_factor": []float64{1.25, 4, 9, 7}, "attention_factor": 1.3}}),
 		llamaKind("granite", plain, Object{"embedding_multiplier": 3, "attention_multiplier": 0.2, "residual_multiplier": 0.4,
 			"logits_scaling": 2}),
 		llamaKind("arcee"), llamaKind("glm", plain, Object{"head_dim": 8}), llamaKind("glm4", plain, Object{"head_dim": 8, "attention_bias": false}), llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
@@ -122,7 +126,8 @@ func others() map[string][]any {
 		"rope_parameters": {Object{"rope_theta": 30}, Object{"rope_theta": nil}, Object{"rope_type": "linear", "factor": 2}},
 		"rope_type":       {"default", "linear", "dynamic", "longrope"}, "finetuned": {true}, "truncate": {true},
 		"beta_fast": {32, 4}, "beta_slow": {1, 9}, "mscale": {1, 0.7}, "mscale_all_dim": {1, 0.7}, "low_freq_factor": {2},
-		"short_factor": {[]int{1, 2, 3}}, "attention_factor": {1},
+		"short_factor": {[]int{1, 2, 3}, []int{1, 2}, []int{1, 0, 3}, []any{1, nil, 3}}, "long_factor": {[]float64{2.5, 3, 1}, []int{1}},
+		"factor": {1.6}, "attention_factor": {1},
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 type rotation struct {
 	kind      string
 	numbers   map[string]float64
-	unrounded bool // truncate is false
+	lists     map[string][]float64 // of longrope
+	unrounded bool                 // truncate is false
 }
 
 // rotary translates the keys about rotary positions: rope_theta, partial_rotary_factor, and rope_scaling, or
@@ -89,6 +90,9 @@ func readRotation(object json.RawMessage, theta, partial string, file, network f
 			return f.Check()
 		}
 	}
+	if r.kind == longRoPE {
+		return r.readLong(file, network)
+	}
 	if slices.Contains([]string{"default", "dynamic"}, r.kind) || r.numbers["factor"] == 1 {
 		return nil
 	}
@@ -111,24 +115,37 @@ func readRotation(object json.RawMessage, theta, partial string, file, network f
 	return nil
 }
 
+// originalKey is the key of the context in training.
+const originalKey = "original_max_position_embeddings"
+
 // originalContext checks original_max_position_embeddings of Phi-3, which programs read for a rope_type that needs the
-// context in training, unless rope_scaling has it too.
+// context in training, unless rope_scaling has it too. Those of longrope read it beside rope_scaling.
 func originalContext() link {
-	const key = "original_max_position_embeddings"
-	return link{read: func(file, _ field.List) error {
-		scaling, same := shown(file, "rope_scaling"), count(file, key) == count(file, "max_position_embeddings")
-		if scaling != "null" && !strings.Contains(scaling, key) && !same {
-			return errors.Errorf("%s: got %d, want it in rope_scaling, because programs differ in which they read",
-				key, count(file, key))
-		}
-		return nil
-	}}
+	return link{
+		read: func(file, network field.List) error {
+			scaling := shown(file, "rope_scaling")
+			same := count(file, originalKey) == count(file, "max_position_embeddings")
+			if scaling != "null" && !strings.Contains(scaling, originalKey) && !same &&
+				shown(network, "rope_scaling") != longRoPE {
+				return errors.Errorf("%s: got %d, want it in rope_scaling, because programs differ in which they read",
+					originalKey, count(file, originalKey))
+			}
+			return nil
+		},
+		write: func(file, network field.List) error {
+			original := count(file, "max_position_embeddings")
+			if shown(network, "rope_scaling") == longRoPE {
+				original = count(network, "rope_original")
+			}
+			return parse(file, originalKey, strconv.Itoa(original))
+		},
+	}
 }
 
 // decodeRotation returns an object about rotary positions. A kind, a key or a number that no network can express is an
 // error.
 func decodeRotation(object json.RawMessage) (rotation, error) {
-	r := rotation{numbers: map[string]float64{}}
+	r := rotation{numbers: map[string]float64{}, lists: map[string][]float64{}}
 	var older string
 	var number error // of the first number that is refused
 	err := field.EachKey(object, func(name string, value json.RawMessage) (err error) {
@@ -144,6 +161,10 @@ func decodeRotation(object json.RawMessage) (rotation, error) {
 			}
 			r.unrounded = !truncated
 		case "finetuned": // says how the model was trained
+		case "short_factor", "long_factor":
+			if string(value) != "null" {
+				r.lists[name], err = list[float64](string(value))
+			}
 		default:
 			if err := r.number(name, value); number == nil {
 				number = errors.Wrap(err, field.Clip(name))
@@ -178,7 +199,9 @@ func (rotation) name(kind *string, value json.RawMessage) error {
 }
 
 // rotations lists the kinds of scalings.
-func rotations() []string { return []string{"default", "linear", "dynamic", "llama3", "yarn"} }
+func rotations() []string {
+	return []string{"default", "linear", "dynamic", "llama3", "yarn", longRoPE}
+}
 
 // number reads a number of a scaling. null is no number for those that programs derive from others, as their authors
 // write it, and for keys that no scaling here has.
@@ -210,6 +233,14 @@ func (r rotation) number(name string, value json.RawMessage) error {
 
 // check returns an error for a scaling that no network can express.
 func (r rotation) check() error {
+	if r.kind == longRoPE {
+		return nil
+	}
+	for _, key := range []string{"short_factor", "long_factor"} {
+		if len(r.lists[key]) > 0 {
+			return errors.Errorf("%s: got %d numbers, want none with rope_type %s", key, len(r.lists[key]), r.kind)
+		}
+	}
 	if factor, ok := r.numbers["factor"]; r.kind != "default" && !(factor >= 1) {
 		return errors.Errorf("factor: got %v (given: %t), want at least 1 with rope_type %s", factor, ok, r.kind)
 	}
@@ -265,6 +296,10 @@ func writeRotation(file, network field.List) error {
 		keys["original_max_position_embeddings"] = n
 	}
 	switch kind {
+	case longRoPE:
+		if keys, err = longKeys(file, network, factor); err != nil {
+			return err
+		}
 	case "llama3":
 		keys["low_freq_factor"], keys["high_freq_factor"] = 1, 4
 	case "yarn":

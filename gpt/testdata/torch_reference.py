@@ -142,6 +142,15 @@ def frequencies(c, head_size, theta="rope_theta", share="partial_rotary_factor")
     f = torch.tensor([1 / base ** (2 * i / size) for i in range(size // 2)], dtype=torch.float64)
     if kind in ("default", "dynamic"):  # dynamic scales beyond the context alone
         return f, 1.0
+    if kind == "longrope":
+        old = c["original_max_position_embeddings"]
+        by = scaling["long_factor" if c["tokens"] > old else "short_factor"]
+        grown, scale = c["max_position_embeddings"] / old, scaling.get("attention_factor")
+        if len(by) != len(f) or not all(x > 0 for x in by):
+            raise ValueError(by)
+        if scale is None:
+            scale = math.sqrt(1 + math.log(grown) / math.log(old)) if grown > 1 else 1.0
+        return f / torch.tensor(by, dtype=torch.float64), scale
     factor = scaling["factor"]
     if kind == "linear":
         return f / factor, 1.0
@@ -489,7 +498,9 @@ def defaults(kind):
             **llama, **tanh, **caps, "num_key_value_heads": 4, "head_dim": 256, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
             "sliding_window_pattern": 6, "max_position_embeddings": 131072,
         },
-        "phi3": {**llama, "rms_norm_eps": 1e-5, "sliding_window": None, "max_position_embeddings": 4096},
+        "phi3": {
+            **llama, "rms_norm_eps": 1e-5, "sliding_window": None, "max_position_embeddings": 4096, "original_max_position_embeddings": 4096,
+        },
         "granite": {**llama, **{k: 1.0 for k in ("embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling")}},
         "arcee": {**llama, "rms_norm_eps": 1e-5, "hidden_act": "relu2", "max_position_embeddings": 4096},
         **{k: {**llama, "rms_norm_eps": 1.5625e-7, "partial_rotary_factor": 0.5, "num_key_value_heads": 2, "head_dim": 128}
@@ -510,7 +521,7 @@ FAMILIES = {
 
 def evaluate(c, w, tokens):
     """The logits of a config.json, whose absent keys have their defaults."""
-    c = {**defaults(c["model_type"]), **c}
+    c = {**defaults(c["model_type"]), **c, "tokens": len(tokens[0])}
     return FAMILIES.get(c["model_type"], llama)(c, w, torch.tensor(tokens))
 
 

@@ -3,6 +3,7 @@ package hand
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // RoPE computes rotary positions (R. Xu). Each group of Size features of a token rotates by itself, its features 2i and
@@ -44,12 +45,15 @@ func (l RoPE[T]) rotate(x Matrix[T], sign float64) Matrix[T] {
 	if !(l.Theta > 0 && l.Theta <= math.MaxFloat64) {
 		return failed[T]("rotate with base %v, want a positive one", l.Theta)
 	}
+	if dim := cmp.Or(l.RotaryDim, l.Size); l.Scaling.Kind == "longrope" && len(l.Scaling.Divisors) != dim/2 {
+		return failed[T]("%d divisors of %d frequencies", len(l.Scaling.Divisors), dim/2)
+	}
 	if !l.Scaling.valid() {
-		return failed[T]("rotary scaling %+v, want linear, llama3 or yarn by numbers above 0", l.Scaling)
+		return failed[T]("rotary scaling %+v, want linear, llama3, yarn or longrope by numbers above 0", l.Scaling)
 	}
 	cos, sin := l.turns(x, sign)
 	y := x.Mul(cos).Add(quarterTurn(x).Mul(sin)) // Xu (53), (54)
-	if l.Scaling.Kind == "yarn" {
+	if l.Scaling.magnitude() != 1 {
 		return y.Mul(l.magnitudes(x))
 	}
 	return y
@@ -84,12 +88,13 @@ func quarterTurn[T Number](x Matrix[T]) Matrix[T] {
 }
 
 // RotaryScaling changes the frequencies ω of rotary positions for contexts longer than those of the training. Its Kind
-// is linear (Chen et al. 2023), llama3 (Llama Team 2024), yarn (Peng et al. 2023), or empty for none:
+// is linear (Chen et al. 2023), llama3 (Llama Team 2024), yarn (Peng et al. 2023), longrope, or empty for none:
 //
 //	linear  ω/f
 //	llama3  ω if it turns 4 times or more in Original tokens, ω/f if it turns once or less, linear between them
 //	yarn    ω if it turns Fast times or more, ω/f if it turns Slow times or less, linear in the index of the pair
 //	        between these borders, which are rounded unless Unrounded; what rotates is multiplied by Scale
+//	longrope  ω/Divisors of the pair; what rotates is multiplied by Scale (Ding et al. 2024)
 type RotaryScaling struct {
 	Kind             string
 	Factor, Original float64 // f, and the number of tokens
@@ -97,6 +102,8 @@ type RotaryScaling struct {
 	// of yarn, by default 32, 1 and 0.1 ln f + 1
 	Fast, Slow, Scale float64
 	Unrounded         bool
+
+	Divisors []float64 // of longrope, one for each pair
 }
 
 // valid reports whether the kind is known and its numbers are finite and above 0.
@@ -114,6 +121,8 @@ func (s RotaryScaling) valid() bool {
 		return positive(s.Factor)
 	case "llama3", "yarn":
 		return positive(s.Factor) && positive(s.Original)
+	case "longrope":
+		return positive(s.Scale) && !slices.ContainsFunc(s.Divisors, func(x float64) bool { return !positive(x) })
 	}
 	return false
 }
@@ -124,6 +133,8 @@ func (s RotaryScaling) of(w float64, pair, dim int, theta float64) float64 {
 	switch s.Kind {
 	case "":
 		return w
+	case "longrope":
+		return w / s.Divisors[pair]
 	case "llama3":
 		divided = (4 - w*s.Original/(2*math.Pi)) / 3
 	case "yarn": // pair i turns θ^(−2i/dim)·Original/2π times
@@ -144,12 +155,23 @@ func (s RotaryScaling) of(w float64, pair, dim int, theta float64) float64 {
 	return w * (1 - divided + divided/s.Factor)
 }
 
+// magnitude returns the factor on what rotates.
+func (s RotaryScaling) magnitude() float64 {
+	switch s.Kind {
+	case "yarn":
+		return cmp.Or(s.Scale, 0.1*math.Log(s.Factor)+1)
+	case "longrope":
+		return s.Scale
+	}
+	return 1
+}
+
 // magnitudes returns the factors on the columns of x (1, w): those of rotating features, and 1.
 func (l RoPE[T]) magnitudes(x Matrix[T]) Matrix[T] {
 	row := Zeros[float64](1, x.Cols)
 	for i := range row.Data {
-		if row.Data[i] = 1; l.Scaling.Kind == "yarn" && i%l.Size < cmp.Or(l.RotaryDim, l.Size) {
-			row.Data[i] = cmp.Or(l.Scaling.Scale, 0.1*math.Log(l.Scaling.Factor)+1)
+		if row.Data[i] = 1; i%l.Size < cmp.Or(l.RotaryDim, l.Size) {
+			row.Data[i] = l.Scaling.magnitude()
 		}
 	}
 	return Lift[T](row)

@@ -12,6 +12,9 @@ func Small() []string {
 // yarn holds the other flags of a number of YaRN.
 const yarn = "with -position rope -rope_scaling yarn -rope_factor 2 -rope_original 9 -qk_size 4"
 
+// longrope holds the other flags of a list of LongRoPE's factors.
+const longrope = "with -position rope -rope_scaling longrope -rope_factor 2 -qk_size 4"
+
 // Network returns values for the flags of a gpt.Config that affect the run of Small.
 func Network() map[string]string {
 	return map[string]string{
@@ -26,9 +29,11 @@ func Network() map[string]string {
 		"rope_factor":           "4 with -position rope -rope_scaling linear -qk_size 4",
 		"rope_original":         "9 with -position rope -rope_scaling yarn -rope_factor 2 -qk_size 4",
 		"rope_beta_fast":        "1.1 " + yarn + " -rope_unrounded -rope_theta 4 -rope_beta_slow 0.1",
-		"rope_beta_slow":        "2 " + yarn,
-		"rope_unrounded":        "true " + yarn,
+		"rope_beta_slow":        "2 " + yarn + " -rope_unrounded -rope_theta 4",
+		"rope_unrounded":        "true " + yarn + " -rope_theta 4 -rope_beta_fast 1.1 -rope_beta_slow 0.1",
 		"rope_attention_factor": "2 " + yarn,
+		"rope_short_factor":     "1,3 " + longrope + " -rope_original 8 -rope_long_factor 1,1",
+		"rope_long_factor":      "1,3 " + longrope + " -rope_original 7 -rope_short_factor 1,1",
 		"precision":             "bf16", "frozen": "wte.*", "lora_r": "2",
 		"lora_alpha": "3 with -lora_r 2", "lora_targets": "c_attn with -lora_r 2",
 		"lora_scale": "alpha with -lora_r 2", "lora_fused": "true with -lora_r 2", "window": "2 with -attention window",

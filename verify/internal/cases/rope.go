@@ -51,7 +51,7 @@ func rotations[T hand.Number](n fixture.Sizes) []entry[T] {
 	}, {
 		verify.Entry{
 			ID: "I87", What: "rotary positions for longer contexts",
-			Source: "Chen et al. 2023, Llama Team 2024, Peng et al. 2023",
+			Source: "Chen et al. 2023, Llama Team 2024, Peng et al. 2023, Ding et al. 2024",
 		},
 		[]formula[T]{
 			scaledRotary[T](n, "linear", "Chen et al. 2023", nn.LinearScaling{Factor: 3},
@@ -65,6 +65,9 @@ func rotations[T hand.Number](n fixture.Sizes) []entry[T] {
 				hand.RotaryScaling{
 					Kind: "yarn", Factor: 3, Original: 600, Fast: 20, Slow: 2, Unrounded: true, Scale: 1.25,
 				}),
+			scaledRotary[T](n, "longrope", "Ding et al. 2024",
+				nn.LongRoPE{Factors: divisors(n), Scale: 1.125},
+				hand.RotaryScaling{Kind: "longrope", Divisors: divisors(n), Scale: 1.125}),
 		},
 	}}
 }
@@ -83,6 +86,14 @@ func scaledRotary[T hand.Number](
 	}, fixed[T](hand.RoPE[T]{
 		Positions: places(n), Size: size, RotaryDim: max(2, size-2), Theta: theta, Scaling: by,
 	})}
+}
+
+// divisors returns a divisor of every frequency of scaledRotary.
+func divisors(n fixture.Sizes) (list []float64) {
+	for i := range max(2, n.Features/2*2-2) / 2 {
+		list = append(list, 1+float64(i*i)/3)
+	}
+	return list
 }
 
 // partOf returns the number of features that rotate: about half of them.

@@ -752,6 +752,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[nn.LoRA](),
 	reflect.TypeFor[nn.Load](),
 	reflect.TypeFor[nn.Loads](),
+	reflect.TypeFor[nn.LongRoPE](),
 	reflect.TypeFor[nn.Longformer](),
 	reflect.TypeFor[nn.LongformerMask](),
 	reflect.TypeFor[nn.MLA](),

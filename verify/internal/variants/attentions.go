@@ -77,6 +77,9 @@ func (p Place[T]) rotary() hand.Layer[T] {
 		return nil
 	}
 	theta, scaling := p.plan.Theta, p.plan.Scaling
+	if scaling.Kind == "longrope" && float64(p.side.context) > scaling.Original {
+		scaling.Divisors = p.plan.Divisors
+	}
 	if near := p.plan.ThetaNear; near > 0 && !p.plan.full(p.block) {
 		theta, scaling = near, hand.RotaryScaling{}
 	}

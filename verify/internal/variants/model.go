@@ -34,6 +34,7 @@ type Plan struct {
 	Theta     float64               // base of rotary positions
 	ThetaNear float64               // in blocks with a window, without scaling; 0 is as in the others
 	Scaling   hand.RotaryScaling    // of rotary positions
+	Divisors  []float64             // of longrope for contexts beyond the training's
 	RotaryDim int                   // features of a head that rotate; 0 is all
 	NoRope    int                   // k for no rotation in every k-th block; 0 is none
 	Cap       float64               // of the scores of attention by a softmax; 0 for none
