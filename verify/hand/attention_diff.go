@@ -1,6 +1,9 @@
 package hand
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Difference combines the results of pairs of heads with a common value (Ye et al. 2024). For the results y₁ and y₂ of
 // the heads of a pair, with norm an RMSNorm whose gains all pairs share,
@@ -73,12 +76,22 @@ func (l Difference[T]) checked(y Matrix[T]) (Difference[T], Matrix[T]) {
 	return l, y
 }
 
-// values are the heads that share the values of the pairs.
-func (l Difference[T]) values() Heads[T] { return Heads[T]{Count: 2 * l.Pairs, Groups: l.Pairs} }
+// pairValues is the link that gives both heads of a pair its value.
+type pairValues[T Number] struct{ heads Heads[T] } // whose groups are the pairs
+
+// Forward returns a value for every head.
+func (l pairValues[T]) Forward(v Values[T]) (written Values[T]) {
+	return Values[T]{"v": l.heads.repeat(v.at("q"), v.at("v"))}
+}
+
+// Backward returns the sums of Δ over the heads of every pair.
+func (l pairValues[T]) Backward(_, delta Values[T]) (read Values[T], g Gradients[T]) {
+	return Values[T]{"v": l.heads.sum(delta["v"])}, nil
+}
 
 // Difference returns the layer with the parameters at.lambda_q1 … at.lambda_k2 and at.norm. block counts from 0.
-func (at Site[T]) Difference(pairs, block int) *Difference[T] {
-	l := &Difference[T]{
+func (at Site[T]) Difference(pairs, block int) Difference[T] {
+	l := Difference[T]{
 		Norm: RMSNorm[T]{at.At("norm").Param("weight"), at.Eps}, Pairs: pairs,
 		Initial: 0.8 - 0.6*math.Exp(-0.3*float64(block)),
 	}
@@ -89,8 +102,9 @@ func (at Site[T]) Difference(pairs, block int) *Difference[T] {
 }
 
 // DiffAttention returns SelfAttention whose pairs of heads share a value, and are combined by d.
-func (at Site[T]) DiffAttention(heads Heads[T], qk int, rotary Layer[T], d *Difference[T]) Layer[T] {
-	self := at.selfAttention(heads, qk, rotary)
-	self.Difference = d
-	return self
+func (at Site[T]) DiffAttention(heads Heads[T], qk int, rotary Layer[T], d Difference[T]) SelfAttention[T] {
+	l := at.SelfAttention(heads, qk, rotary)
+	l.Before = append(l.Before, pairValues[T]{Heads[T]{Count: 2 * d.Pairs, Groups: d.Pairs}})
+	l.After = slices.Insert(l.After, 0, Link[T](Apply[T]{From: "y", To: "y", Layer: d}))
+	return l
 }

@@ -92,3 +92,34 @@ func withoutSums[T Number](x Matrix[T], heads int) (q, c Matrix[T]) {
 	}
 	return JoinColumns(queries...), JoinColumns(sums...)
 }
+
+// forget is the link that gives the queries of every head the running sums c of its gates, as a further feature.
+//
+//	z = x w_f + b_f,  q ← [q | c(z)]
+type forget[T Number] struct {
+	logits Layer[T] // z  (d, H)
+	heads  Heads[T]
+}
+
+// Forward returns [q | c].
+func (l forget[T]) Forward(v Values[T]) (written Values[T]) {
+	z := forward("c_forget", l.logits, v.at("x"))
+	return Values[T]{"q": withSums(v.at("q"), gateSums[T]{l.heads.Batch}.Forward(z), l.heads.Count)}
+}
+
+// Backward returns Δ at q, and Δ at x through the sums.
+func (l forget[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[T]) {
+	x := v.at("x")
+	dq, dc := withoutSums(delta["q"], l.heads.Count)
+	dz := gateSums[T]{l.heads.Batch}.Backward(forward("c_forget", l.logits, x), dc)
+	dx, g := backward("c_forget", l.logits, x, dz)
+	return Values[T]{"x": dx, "q": dq}, g.by("a₂ᵗΔ_z", "ΣΔ_z").In("c_forget", "_f")
+}
+
+// forgetting returns the link of at.c_forget, if there is one.
+func (at Site[T]) forgetting(heads Heads[T]) (c Chain[T]) {
+	if z := at.optionalLinear("c_forget"); z != nil {
+		c = append(c, forget[T]{z, heads})
+	}
+	return c
+}

@@ -74,3 +74,60 @@ func ExampleSOAPUpdate() {
 	fmt.Printf("%.3f %.3f\n", w.Data, s.QL.Columns(0, 1).Data)
 	// Output: [-1.000 -1.000] [0.894 0.447]
 }
+
+// exclusive is a link that a user adds after the heads: it takes the direction of a token's value out of the result
+// (exclusive self-attention, arXiv:2603.09078), here for one head.
+//
+//	y ← y − (y·v̂) v̂,  v̂ = v/√(‖v‖² + ε)
+type exclusive[T hand.Number] struct{ eps float64 }
+
+// unit returns v̂ and the length of v.
+func (l exclusive[T]) unit(v hand.Matrix[T]) (unit, length hand.Matrix[T]) {
+	length = v.Square().SumFeatures().Shift(l.eps).Sqrt()
+	return v.Div(length), length
+}
+
+func (l exclusive[T]) Forward(v hand.Values[T]) (written hand.Values[T]) {
+	unit, _ := l.unit(v["v"])
+	return hand.Values[T]{"y": v["y"].Sub(unit.Mul(unit.Mul(v["y"]).SumFeatures()))}
+}
+
+// With s = y·v̂: Δy = Δ − (Δ·v̂) v̂, Δv̂ = −s Δ − (Δ·v̂) y, and Δv = (Δv̂ − (Δv̂·v̂) v̂)/√(‖v‖² + ε).
+func (l exclusive[T]) Backward(v, delta hand.Values[T]) (read hand.Values[T], g hand.Gradients[T]) {
+	unit, length := l.unit(v["v"])
+	y, d := v["y"], delta["y"]
+	along := unit.Mul(d).SumFeatures()
+	dunit := d.Mul(unit.Mul(y).SumFeatures()).Add(y.Mul(along)).Scale(-1)
+	dv := dunit.Sub(unit.Mul(unit.Mul(dunit).SumFeatures())).Div(length)
+	return hand.Values[T]{"y": d.Sub(unit.Mul(along)), "v": dv}, nil
+}
+
+// A link of a user in the chain of self-attention, checked by the complex step. Δ at v is the sum of its share and the
+// heads' share, which the chain forms.
+func ExampleLink() {
+	p := hand.Parameters[float64]{
+		"c_attn.weight": fixture.Random("c_attn", 5, 9), "c_proj.weight": fixture.Random("c_proj", 3, 5),
+	}
+	x := fixture.Random("x", 4, 5)
+	_, g := excluding(p).Backward(x, hand.Zeros[float64](4, 5).Shift(1)) // of the sum of the results
+	truth, err := verify.ComplexStep(func(z hand.Parameters[complex128]) (complex128, error) {
+		sum := excluding(z).Forward(hand.Lift[complex128](x)).SumFeatures().SumTokens()
+		return sum.Data[0], sum.Err
+	}, p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ds, err := verify.Compare(g.Parameters(), truth)
+	fmt.Println(len(ds), verify.Worst(ds).OK(), err)
+	// Output: 2 true <nil>
+}
+
+// excluding returns self-attention of one head with the user's link.
+func excluding[T hand.Number](p hand.Parameters[T]) hand.Layer[T] {
+	l := hand.Site[T]{Parameters: p}.SelfAttention(hand.Heads[T]{Batch: 1, Count: 1, Head: func(_, _ int) hand.Head[T] {
+		return hand.Attention[T]{Mask: hand.CausalMask(4)}
+	}}, 3, nil)
+	l.After = append(hand.Chain[T]{exclusive[T]{1e-12}}, l.After...)
+	return l
+}

@@ -51,7 +51,7 @@ func (m Model[T]) loss(t Text) (l Layer[T]) {
 }
 
 // masks returns the result of Masks, or an error if Masks is nil.
-func (l Longformer[T]) masks(b, h int) LongformerMask {
+func (l Windows[T]) masks(b, h int) LongformerMask {
 	if l.Masks == nil {
 		return LongformerMask{Local: missing[float64]("Masks")}
 	}

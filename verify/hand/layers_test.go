@@ -192,10 +192,9 @@ func examples[T hand.Number]() []example[T] {
 		}},
 		{"self-attention, one head", "x 3 5, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, ", func(at site) layer {
 			all := [][]hand.Head[T]{{hand.Attention[T]{}}}
-			return hand.SelfAttention[T]{
-				QKV: at.At("c_attn").Packed(qk, qk), QK: qk, Proj: at.At("c_proj").Linear(),
-				Heads: hand.Heads[T]{Batch: 1, Count: 1, Head: func(b, h int) hand.Head[T] { return all[b][h] }},
-			}
+			heads := hand.Heads[T]{Batch: 1, Count: 1, Head: func(b, h int) hand.Head[T] { return all[b][h] }}
+			at.Dropout = nil // of eight tokens
+			return at.SelfAttention(heads, qk, nil)
 		}},
 		{"self-attention in two groups", "x 8 5, c_attn.k.lora_d 5 2, c_attn.k.lora_u 2 4, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 20 5, ", func(at site) layer {
 			l := attend(at, causal)

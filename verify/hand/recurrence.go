@@ -1,7 +1,5 @@
 package hand
 
-import "slices"
-
 // stateScan is one head of a recurrence whose state S (dρ, dh) decays by α, is written by keys and values, and is read
 // by queries, token by token. ln α is one number or a row of dρ numbers for every token, and β one number; both are
 // optional. By the delta rule, what the state holds at k is replaced:
@@ -172,88 +170,52 @@ func (l headStates[T]) back(q, k, v, g, beta, delta Matrix[T]) []Matrix[T] {
 	}, [6]Matrix[T]{q, k, v, g, beta, delta})
 }
 
-// matrixRecurrence is a layer whose heads have a matrix as their state. The layers of ln α and β are optional.
+// states is the link of the heads: o from q, k and v, and from g = ln α and b = β where a link has written them.
 //
-//	y = (act(x w_g + b_g) ∘ norm(o)) w_proj + b_proj        (B·n, d)
-type matrixRecurrence[T Number] struct {
-	QKV         Layer[T]      // (d, H(2dρ+dh))
-	Decay, Beta Layer[T]      // (d, H) or (d, H·dρ), and (d, H)
-	QK          int           // H·dρ
-	States      headStates[T] // S of every head
-	Norm        Layer[T]      // of the features of a head
-	Gate, Act   Layer[T]      // (d, H·dh)
-	Proj        Layer[T]      // (H·dh, d)
-	Drop        Dropout[T]
+//	y = o        (B·n, H·dh)
+type states[T Number] struct{ headStates[T] }
+
+// Forward returns o.
+func (l states[T]) Forward(v Values[T]) (written Values[T]) {
+	return Values[T]{"y": l.read(v.at("q"), v.at("k"), v.at("v"), v["g"], v["b"])}
 }
 
-// optionalForward returns the result of the layer, or the zero Matrix without one.
-func optionalForward[T Number](name string, l Layer[T], x Matrix[T]) Matrix[T] {
-	if l == nil {
-		return Matrix[T]{}
+// Backward returns Δ at what Forward reads.
+func (l states[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[T]) {
+	d := l.back(v.at("q"), v.at("k"), v.at("v"), v["g"], v["b"], delta["y"])
+	read = Values[T]{"q": d[0], "k": d[1], "v": d[2]}
+	for _, name := range []string{"g", "b"} {
+		if _, ok := v[name]; ok {
+			read[name], d = d[3], d[1:]
+		}
 	}
-	return forward(name, l, x)
+	return read, nil
 }
 
-// operands returns q, k, v, ln α and β.
-func (l matrixRecurrence[T]) operands(x Matrix[T]) (q, k, v, g, beta Matrix[T]) {
-	q, k, v = splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK)
-	return q, k, v, optionalForward("c_decay", l.Decay, x), optionalForward("c_beta", l.Beta, x)
+// ofHeads applies a layer to the features of every head.
+type ofHeads[T Number] struct {
+	layer Layer[T]
+	heads int
 }
 
 // split returns a row for every head of every token.
-func (l matrixRecurrence[T]) split(x Matrix[T]) Matrix[T] {
+func (l ofHeads[T]) split(x Matrix[T]) Matrix[T] {
 	switch x = x.sound(); {
 	case x.Err != nil:
 		return x
-	case !shares(x.Cols, l.States.Heads):
-		return failed[T]("(%d, %d) in %d heads", x.Rows, x.Cols, l.States.Heads)
+	case !shares(x.Cols, l.heads):
+		return failed[T]("(%d, %d) in %d heads", x.Rows, x.Cols, l.heads)
 	}
-	return x.reshaped(x.Rows*l.States.Heads, x.Cols/l.States.Heads)
+	return x.reshaped(x.Rows*l.heads, x.Cols/l.heads)
 }
 
-// Forward applies the heads between the projections.
-func (l matrixRecurrence[T]) Forward(x Matrix[T]) Matrix[T] {
-	o := l.States.read(l.operands(x))
-	normed := forward("norm", l.Norm, l.split(o)).reshaped(o.Rows, o.Cols)
-	gate := forward("act", l.Act, forward("c_gate", l.Gate, x))
-	return l.Drop.Forward(forward("c_proj", l.Proj, gate.Mul(normed)))
+// Forward returns the layer of every head.
+func (l ofHeads[T]) Forward(x Matrix[T]) Matrix[T] {
+	return l.layer.Forward(l.split(x)).reshaped(x.Rows, x.Cols)
 }
 
-// Backward carries Δ through the product with the gate, the norm of every head and the recurrence to the projections.
-func (l matrixRecurrence[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	q, k, v, decay, beta := l.operands(x)
-	o := l.States.read(q, k, v, decay, beta)
-	normed := forward("norm", l.Norm, l.split(o)).reshaped(o.Rows, o.Cols)
-	raw := forward("c_gate", l.Gate, x)
-	gate := forward("act", l.Act, raw)
-	heads := gate.Mul(normed)
-
-	d, _ := l.Drop.Backward(heads, delta)
-	dheads, proj := backward("c_proj", l.Proj, heads, d)
-	draw, _ := backward("act", l.Act, raw, dheads.Mul(normed))
-	dx, gates := backward("c_gate", l.Gate, x, draw)
-	dnorm, norm := backward("norm", l.Norm, l.split(o), l.split(dheads.Mul(gate)))
-	grads := l.States.back(q, k, v, decay, beta, dnorm.reshaped(o.Rows, o.Cols))
-
-	more, qkv := backward("c_attn", l.QKV, x, JoinColumns(grads[0], grads[1], grads[2]))
-	dx = dx.Add(more)
-	own := Gradients[T]{}
-	rest := grads[3:]
-	for _, part := range []struct {
-		name, symbol string
-		layer        Layer[T]
-	}{{"c_decay", "_α", l.Decay}, {"c_beta", "_β", l.Beta}} {
-		if part.layer == nil || len(rest) == 0 {
-			continue
-		}
-		more, g := backward(part.name, part.layer, x, rest[0])
-		dx, rest = dx.Add(more), rest[1:]
-		own = append(own, g.In(part.name, part.symbol)...)
-	}
-	return dx, slices.Concat(
-		qkv.In("c_attn", ""), own, norm.In("norm", ""), gates.In("c_gate", "_g"),
-		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", dheads),
-		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
-		deltaAt("c_proj", "Δ₅, dispatched to a₄", d),
-	)
+// Backward passes Δ of every head through the layer.
+func (l ofHeads[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	dx, g = l.layer.Backward(l.split(x), l.split(delta))
+	return dx.reshaped(x.Rows, x.Cols), g
 }

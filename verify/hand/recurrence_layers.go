@@ -1,6 +1,9 @@
 package hand
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // chain applies layers in turn.
 type chain[T Number] []link[T]
@@ -133,20 +136,20 @@ func (l unitQK[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 
 // rotatedQK rotates the queries and keys in [q | k | v].
 type rotatedQK[T Number] struct {
-	qk     int // H·dρ
-	rotary Layer[T]
+	queries, keys int // their columns
+	rotary        Layer[T]
 }
 
 // Forward returns [q | k | v].
 func (l rotatedQK[T]) Forward(x Matrix[T]) Matrix[T] {
-	q, k, v := splitPacked(x, l.qk, l.qk)
+	q, k, v := splitPacked(x, l.queries, l.keys)
 	return JoinColumns(l.rotary.Forward(q), l.rotary.Forward(k), v)
 }
 
 // Backward turns Δ back.
 func (l rotatedQK[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	q, k, _ := splitPacked(x, l.qk, l.qk)
-	dq, dk, dv := splitPacked(delta, l.qk, l.qk)
+	q, k, _ := splitPacked(x, l.queries, l.keys)
+	dq, dk, dv := splitPacked(delta, l.queries, l.keys)
 	dq, _ = l.rotary.Backward(q, dq)
 	dk, _ = l.rotary.Backward(k, dk)
 	return JoinColumns(dq, dk, dv), nil
@@ -157,80 +160,107 @@ func (l chain[T]) rotated(qk int, rotary Layer[T]) chain[T] {
 	if rotary == nil {
 		return l
 	}
-	return append(l, link[T]{"", rotatedQK[T]{qk, rotary}})
+	return append(l, link[T]{"", rotatedQK[T]{qk, qk, rotary}})
 }
 
-// recurrence returns the layer with at.norm, at.c_gate and at.c_proj, for queries of all heads of qk features.
-func (at Site[T]) recurrence(batch, heads, qk int) matrixRecurrence[T] {
-	return matrixRecurrence[T]{
-		QK: qk, States: headStates[T]{Batch: batch, Heads: heads, Before: at.Optional("state")},
-		Norm: at.At("norm").RMSNorm(),
-		Gate: at.At("c_gate").Linear(), Act: SiLU[T]{}, Proj: at.At("c_proj").Linear(), Drop: at.Drop("resid_dropout"),
+// recurrence describes a layer whose heads have a matrix as their state. The layers of ln α and of β are optional.
+//
+//	y = (act(x w_g + b_g) ∘ norm(o)) w_proj + b_proj        (B·n, d)
+type recurrence[T Number] struct {
+	qkv         Layer[T] // (d, H(2dρ+dh))
+	decay, beta Layer[T] // ln α (d, H) or (d, H·dρ), and β (d, H)
+	qk          int      // H·dρ
+	states      headStates[T]
+	gate, act   Layer[T] // (d, H·dh)
+}
+
+// recurrence returns a description with at.c_gate, for queries of all heads of qk features.
+func (at Site[T]) recurrence(batch, heads, qk int) recurrence[T] {
+	return recurrence[T]{
+		qk: qk, states: headStates[T]{Batch: batch, Heads: heads, Before: at.Optional("state")},
+		gate: at.At("c_gate").Linear(), act: SiLU[T]{},
 	}
+}
+
+// at returns the layer with at.norm and at.c_proj.
+func (l recurrence[T]) at(at Site[T]) Chain[T] {
+	c := Chain[T]{Apply[T]{Name: "c_attn", From: "x", To: "qkv", Layer: l.qkv}, unpack[T]{l.qk, l.qk}}
+	if l.decay != nil {
+		c = append(c, Apply[T]{Name: "c_decay", From: "x", To: "g", Layer: l.decay, Index: "_α"})
+	}
+	if l.beta != nil {
+		c = append(c, Apply[T]{Name: "c_beta", From: "x", To: "b", Layer: l.beta, Index: "_β"})
+	}
+	norm := ofHeads[T]{at.At("norm").RMSNorm(), l.states.Heads}
+	return slices.Concat(c, Chain[T]{
+		states[T]{l.states}, Apply[T]{Name: "norm", From: "y", To: "y", Layer: norm},
+		Apply[T]{Name: "c_gate", From: "x", To: "z", Layer: l.gate, Index: "_g"},
+		Apply[T]{From: "z", To: "z", Layer: l.act}, multiply[T]{"z", "y"},
+	}, at.out())
 }
 
 // GLA returns gated linear attention with at.c_attn, at.c_decay.down and at.c_decay.up, and the rest of its layer.
 func (at Site[T]) GLA(batch, heads, qk int) Layer[T] {
 	l := at.recurrence(batch, heads, qk)
-	l.QKV = at.At("c_attn").Packed(qk, qk)
-	l.Decay = chain[T]{{"", at.At("c_decay").narrow()}, {"", logSigmoid[T]{1. / 16}}}
-	return l
+	l.qkv = at.At("c_attn").Packed(qk, qk)
+	l.decay = chain[T]{{"", at.At("c_decay").narrow()}, {"", logSigmoid[T]{1. / 16}}}
+	return l.at(at)
 }
 
 // RetNet returns retention with at.c_attn and the rest of its layer. Head h, from 0, decays by 1 − 2^(−5−h).
 func (at Site[T]) RetNet(batch, heads, qk int, rotary Layer[T]) Layer[T] {
 	l := at.recurrence(batch, heads, qk)
-	l.QKV = chain[T]{{"", at.At("c_attn").Packed(qk, qk)}}.rotated(qk, rotary)
+	l.qkv = chain[T]{{"", at.At("c_attn").Packed(qk, qk)}}.rotated(qk, rotary)
 	row := make([]T, max(0, min(heads, qk))) // a head has at least one feature
 	for h := range row {
 		row[h] = number[T](math.Log1p(-math.Exp2(float64(-5 - h))))
 	}
-	l.Decay = constantDecay[T]{NewMatrix(1, len(row), row...)}
-	return l
+	l.decay = constantDecay[T]{NewMatrix(1, len(row), row...)}
+	return l.at(at)
 }
 
 // DeltaNet returns the delta rule with at.c_attn, at.c_attn.conv and at.c_beta, and the rest of its layer, for
 // sequences of length tokens.
 func (at Site[T]) DeltaNet(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
-	return at.deltaNet(batch, heads, qk, length, rotary)
+	return at.deltaNet(batch, heads, qk, length, rotary).at(at)
 }
 
 // DeltaNetNegEigval returns DeltaNet with β = 2·σ(x·w_β).
 func (at Site[T]) DeltaNetNegEigval(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
-	return at.deltaNet(batch, heads, qk, length, rotary).negative()
+	return at.deltaNet(batch, heads, qk, length, rotary).negative().at(at)
 }
 
 // negative doubles β, and so admits negative eigenvalues.
-func (l matrixRecurrence[T]) negative() matrixRecurrence[T] {
-	l.Beta = Scaled[T]{Layer: l.Beta, In: 1, Out: 2}
+func (l recurrence[T]) negative() recurrence[T] {
+	l.beta = Scaled[T]{Layer: l.beta, In: 1, Out: 2}
 	return l
 }
 
-func (at Site[T]) deltaNet(batch, heads, qk, length int, rotary Layer[T]) matrixRecurrence[T] {
+func (at Site[T]) deltaNet(batch, heads, qk, length int, rotary Layer[T]) recurrence[T] {
 	l := at.recurrence(batch, heads, qk)
 	attn := at.At("c_attn")
-	l.QKV = chain[T]{
+	l.qkv = chain[T]{
 		{"", attn.Packed(qk, qk)}, {"conv", attn.shortConv(length)}, {"", SiLU[T]{}},
 		{"", unitQK[T]{qk, qk / max(1, heads), at.Eps}},
 	}.rotated(qk, rotary)
-	l.Beta = chain[T]{{"", at.At("c_beta").Linear()}, {"", Sigmoid[T]{}}}
-	l.States.Delta = true
+	l.beta = chain[T]{{"", at.At("c_beta").Linear()}, {"", Sigmoid[T]{}}}
+	l.states.Delta = true
 	return l
 }
 
 // GatedDeltaNet returns the gated delta rule: DeltaNet with at.c_decay.
 func (at Site[T]) GatedDeltaNet(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
-	return at.gatedDeltaNet(batch, heads, qk, length, rotary)
+	return at.gatedDeltaNet(batch, heads, qk, length, rotary).at(at)
 }
 
 // GatedDeltaNetNegEigval returns GatedDeltaNet with β = 2·σ(x·w_β).
 func (at Site[T]) GatedDeltaNetNegEigval(batch, heads, qk, length int, rotary Layer[T]) Layer[T] {
-	return at.gatedDeltaNet(batch, heads, qk, length, rotary).negative()
+	return at.gatedDeltaNet(batch, heads, qk, length, rotary).negative().at(at)
 }
 
-func (at Site[T]) gatedDeltaNet(batch, heads, qk, length int, rotary Layer[T]) matrixRecurrence[T] {
+func (at Site[T]) gatedDeltaNet(batch, heads, qk, length int, rotary Layer[T]) recurrence[T] {
 	l := at.deltaNet(batch, heads, qk, length, rotary)
-	l.Decay = timeDecay[T]{at.At("c_decay").Linear(), at.At("c_decay").Param("a_log")}
+	l.decay = timeDecay[T]{at.At("c_decay").Linear(), at.At("c_decay").Param("a_log")}
 	return l
 }
 
@@ -238,9 +268,9 @@ func (at Site[T]) gatedDeltaNet(batch, heads, qk, length int, rotary Layer[T]) m
 // at.c_decay.up, and a logistic gate of its results through at.c_gate.down and at.c_gate.up.
 func (at Site[T]) KDA(batch, heads, qk, length int) Layer[T] {
 	l := at.deltaNet(batch, heads, qk, length, nil)
-	l.Decay = timeDecay[T]{at.At("c_decay").narrow(), at.At("c_decay").Param("a_log")}
-	l.Gate, l.Act = at.At("c_gate").narrow(), Sigmoid[T]{}
-	return l
+	l.decay = timeDecay[T]{at.At("c_decay").narrow(), at.At("c_decay").Param("a_log")}
+	l.gate, l.act = at.At("c_gate").narrow(), Sigmoid[T]{}
+	return l.at(at)
 }
 
 // narrow returns the matrices at.down and at.up in turn.

@@ -2,76 +2,41 @@ package hand
 
 import "slices"
 
-// mamba2 is the layer of Mamba-2, whose heads have a matrix as their state, and a time step Δ_t for every token. The
-// states are those of a recurrence with ln α = −e^a ∘ Δ_t and β = Δ_t. With the numbers D of the heads,
+// mamba2 is the link of the heads of Mamba-2, which have a matrix as their state, and a time step Δ_t for every token.
+// The states are those of a recurrence with ln α = −e^a ∘ Δ_t and β = Δ_t. With the numbers D of the heads,
 //
-//	z = x w + b    Δ_t = softplus(z)    o = q S + D v
-//	y = norm(SiLU(x w_g + b_g) ∘ o) w_proj + b_proj        (B·n, d)
+//	Δ_t = softplus(z)    y = o = q S + D v        (B·n, H·dh)
 type mamba2[T Number] struct {
-	QKV    Layer[T]      // (d, H(2dρ+dh))
-	Step   Layer[T]      // z  (d, H)
-	A, D   Matrix[T]     // (1, H)
-	QK     int           // H·dρ
-	States headStates[T] // S of every head
-	Gate   Layer[T]      // (d, H·dh)
-	Norm   Layer[T]      // of the features of all heads
-	Proj   Layer[T]      // (H·dh, d)
-	Drop   Dropout[T]
+	a, d   Matrix[T]     // (1, H)
+	states headStates[T] // S of every head
 }
 
-// mamba2Pass holds what the backward pass needs of the forward pass.
-type mamba2Pass[T Number] struct{ q, k, v, z, steps, decay, o, raw, gated Matrix[T] }
-
-// pass computes everything before the norm.
-func (l mamba2[T]) pass(x Matrix[T]) (p mamba2Pass[T]) {
-	p.q, p.k, p.v = splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK)
-	p.z = forward("c_decay", l.Step, x)
-	p.steps = softplus(p.z)
-	p.decay = p.steps.Mul(l.A.Exp().Scale(-1)) // ln α
-	read := l.States.read(p.q, p.k, p.v, p.decay, p.steps)
-	p.o = read.Add(p.v.Mul(l.D.features(p.v)))
-	p.raw = forward("c_gate", l.Gate, x)
-	p.gated = SiLU[T]{}.Forward(p.raw).Mul(p.o)
-	return p
+// steps returns β = Δ_t and ln α.
+func (l mamba2[T]) steps(z Matrix[T]) (beta, decay Matrix[T]) {
+	beta = softplus(z)
+	return beta, beta.Mul(l.a.Exp().Scale(-1))
 }
 
-// Forward applies the heads between the projections.
-func (l mamba2[T]) Forward(x Matrix[T]) Matrix[T] {
-	normed := forward("norm", l.Norm, l.pass(x).gated)
-	return l.Drop.Forward(forward("c_proj", l.Proj, normed))
+// Forward returns o, from q, k, v and z.
+func (l mamba2[T]) Forward(v Values[T]) (written Values[T]) {
+	beta, decay := l.steps(v.at("z"))
+	read := l.states.read(v.at("q"), v.at("k"), v.at("v"), decay, beta)
+	return Values[T]{"y": read.Add(v.at("v").Mul(l.d.features(v.at("v"))))}
 }
 
-// Backward carries Δ through the norm, the product with the gate and the recurrence to the projections. The time steps
-// get Δ from the values that they write and from the gates:
+// Backward carries Δ through the recurrence. The time steps get it from the values that they write and from the gates:
 //
 //	Δz = (Δβ − e^a ∘ Δ(ln α)) ∘ σ(z)    ∂a = Σ Δ(ln α) ∘ ln α
 //	∂D = Σ Δo ∘ v, over the tokens and the features of a head
-func (l mamba2[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	p := l.pass(x)
-	normed := forward("norm", l.Norm, p.gated)
-	d, _ := l.Drop.Backward(normed, delta)
-	dheads, proj := backward("c_proj", l.Proj, normed, d)
-	dgated, norm := backward("norm", l.Norm, p.gated, dheads)
-	draw, _ := SiLU[T]{}.Backward(p.raw, dgated.Mul(p.o))
-	dx, gates := backward("c_gate", l.Gate, x, draw)
-
-	do := dgated.Mul(SiLU[T]{}.Forward(p.raw)) // Δo
-	grads := l.States.back(p.q, p.k, p.v, p.decay, p.steps, do)
-	dq, dk, dv, dg, dbeta := grads[0], grads[1], grads[2], grads[3], grads[4]
-	dv = dv.Add(do.Mul(l.D.features(p.v)))
-	more, qkv := backward("c_attn", l.QKV, x, JoinColumns(dq, dk, dv))
-	dx = dx.Add(more)
-	dz := dbeta.Add(dg.Mul(l.A.Exp().Scale(-1))).Mul(sigmoid(p.z))
-	more, step := backward("c_decay", l.Step, x, dz)
-	step = append(step, gradient(l.A, "a_log", "a", "Σ Δ ∘ ln α", dg.Mul(p.decay).SumTokens())...)
-	return dx.Add(more), slices.Concat(
-		qkv.In("c_attn", ""), step.In("c_decay", "_Δ"),
-		gradient(l.D, "d_skip", "D", "Σ Δ ∘ v", do.Mul(p.v).SumTokens().perGate(l.D)),
-		norm.In("norm", ""), gates.In("c_gate", "_g"),
-		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", dheads),
-		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
-		deltaAt("c_proj", "Δ₅, dispatched to a₄", d),
-	)
+func (l mamba2[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[T]) {
+	q, k, value, z, do := v.at("q"), v.at("k"), v.at("v"), v.at("z"), delta["y"]
+	beta, decay := l.steps(z)
+	d := l.states.back(q, k, value, decay, beta, do)
+	dv := d[2].Add(do.Mul(l.d.features(value)))
+	dz := d[4].Add(d[3].Mul(l.a.Exp().Scale(-1))).Mul(sigmoid(z))
+	return Values[T]{"q": d[0], "k": d[1], "v": dv, "z": dz}, append(
+		gradient(l.a, "c_decay.a_log", "a", "Σ Δ ∘ ln α", d[3].Mul(decay).SumTokens()),
+		gradient(l.d, "d_skip", "D", "Σ Δ ∘ v", do.Mul(value).SumTokens().perGate(l.d))...)
 }
 
 // sharedQK repeats the queries and keys of every group in [q | k | v] for each of its heads.
@@ -101,18 +66,25 @@ func (l sharedQK[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T])
 
 // Mamba2 returns the layer of Mamba-2 with at.c_attn, at.c_attn.conv, at.c_decay, at.d_skip, at.c_gate, at.norm and
 // at.c_proj, for sequences of length tokens. The queries of all heads have qk features, and groups of heads share them.
+// The norm is of the features of all heads.
+//
+//	y = norm(SiLU(x w_g + b_g) ∘ o) w_proj + b_proj        (B·n, d)
 func (at Site[T]) Mamba2(batch, heads, groups, qk, length int, rotary Layer[T]) Layer[T] {
 	attn, decay := at.At("c_attn"), at.At("c_decay")
 	shared := Heads[T]{Batch: batch, Count: heads, Groups: groups}
-	own := shared.keys(qk) // of the groups
-	projection := chain[T]{
-		{"", attn.Packed(own, own)}, {"conv", attn.shortConv(length)}, {"", SiLU[T]{}},
-	}.rotated(own, rotary)
-	return mamba2[T]{
-		QKV:  append(projection, link[T]{"", sharedQK[T]{own, shared}}),
-		Step: decay.Linear(), A: decay.Param("a_log"), D: at.Param("d_skip"),
-		QK: qk, States: headStates[T]{Batch: batch, Heads: heads, Before: at.Optional("state")},
-		Gate: at.At("c_gate").Linear(), Norm: at.At("norm").RMSNorm(), Proj: at.At("c_proj").Linear(),
-		Drop: at.Drop("resid_dropout"),
-	}
+	keys := shared.keys(qk) // of the groups
+	projection := append(chain[T]{
+		{"", attn.Packed(keys, keys)}, {"conv", attn.shortConv(length)}, {"", SiLU[T]{}},
+	}.rotated(keys, rotary), link[T]{"", sharedQK[T]{keys, shared}})
+	return slices.Concat(Chain[T]{
+		Apply[T]{Name: "c_attn", From: "x", To: "qkv", Layer: projection}, unpack[T]{qk, qk},
+		Apply[T]{Name: "c_decay", From: "x", To: "z", Layer: decay.Linear(), Index: "_Δ"},
+		mamba2[T]{
+			decay.Param("a_log"), at.Param("d_skip"),
+			headStates[T]{Batch: batch, Heads: heads, Before: at.Optional("state")},
+		},
+		Apply[T]{Name: "c_gate", From: "x", To: "z", Layer: at.At("c_gate").Linear(), Index: "_g"},
+		Apply[T]{From: "z", To: "z", Layer: SiLU[T]{}}, multiply[T]{"z", "y"},
+		Apply[T]{Name: "norm", From: "y", To: "y", Layer: at.At("norm").RMSNorm()},
+	}, at.out())
 }

@@ -33,15 +33,15 @@ type Site[T Number] struct {
 	Dropout func(path string) Matrix[float64]
 }
 
-// At returns the place inside at with the given name: "h.0" → "h.0.attn".
+// At returns the place inside at with the given name: "h.0" → "h.0.attn". The empty name is at.
 func (at Site[T]) At(name string) Site[T] {
 	at.Path = at.name(name)
 	return at
 }
 
 func (at Site[T]) name(name string) string {
-	if at.Path == "" {
-		return name
+	if at.Path == "" || name == "" {
+		return at.Path + name
 	}
 	return at.Path + "." + name
 }

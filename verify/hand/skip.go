@@ -36,13 +36,13 @@ func mixedBackward[T Number](lambda, x, e, delta Matrix[T]) (dx, de, dlambda Mat
 	return delta.Mul(lambda.Columns(0, 1)), delta.Mul(lambda.Columns(1, 2)), JoinColumns(sum(x), sum(e))
 }
 
-// ValueResidual mixes the values of an attention with those of the first block (Zhou et al. 2024):
+// valueResidual mixes the values of an attention with those of the first block (Zhou et al. 2024):
 //
 //	v_l ← λ₁ v_l + λ₂ v_0    (n, G·dh)
 //
 // The first block has no Lambda. Its Forward keeps v_0 for the blocks after it, and its Backward adds Δ at v_0 from
 // those blocks, whose Backward comes before.
-type ValueResidual[T Number] struct {
+type valueResidual[T Number] struct {
 	Lambda Matrix[T] // [λ₁, λ₂] (1, 2); the zero Matrix in the first block
 	Shared *FirstValues[T]
 }
@@ -50,13 +50,11 @@ type ValueResidual[T Number] struct {
 // FirstValues holds v_0 and Δ at v_0 for the blocks of a model.
 type FirstValues[T Number] struct{ v, delta Matrix[T] }
 
-// mix returns the values in place of v.
-func (r ValueResidual[T]) mix(v Matrix[T]) Matrix[T] {
+// Forward returns the values in place of v.
+func (r valueResidual[T]) Forward(v Matrix[T]) Matrix[T] {
 	switch {
-	case r.Shared == nil && !r.Lambda.None():
-		return failed[T]("factors of values without the values of the first block")
 	case r.Shared == nil:
-		return v
+		return failed[T]("factors of values without the values of the first block")
 	case r.Lambda.None():
 		r.Shared.v = v
 		return v
@@ -64,27 +62,24 @@ func (r ValueResidual[T]) mix(v Matrix[T]) Matrix[T] {
 	return mixed(r.Lambda, v, r.Shared.v)
 }
 
-// back returns Δ at v, and the gradients Δλ₁ = Σ Δ ∘ v_l and Δλ₂ = Σ Δ ∘ v_0.
-func (r ValueResidual[T]) back(v, delta Matrix[T]) (dv Matrix[T], g Gradients[T]) {
+// Backward returns Δ at v, and the gradients Δλ₁ = Σ Δ ∘ v_l and Δλ₂ = Σ Δ ∘ v_0.
+func (r valueResidual[T]) Backward(v, delta Matrix[T]) (dv Matrix[T], g Gradients[T]) {
 	switch {
 	case r.Shared == nil:
-		return r.mix(delta), nil
+		return r.Forward(v), nil
 	case r.Lambda.None():
-		if !r.Shared.delta.None() {
-			delta = delta.Add(r.Shared.delta)
-		}
-		r.Shared.delta = Matrix[T]{}
-		return delta, nil
+		dv, r.Shared.delta = sumOf(r.Shared.delta, delta), Matrix[T]{}
+		return dv, nil
 	}
 	dv, through, dlambda := mixedBackward(r.Lambda, v, r.Shared.v, delta)
-	if !r.Shared.delta.None() {
-		through = through.Add(r.Shared.delta)
-	}
-	r.Shared.delta = through
+	r.Shared.delta = sumOf(r.Shared.delta, through)
 	return dv, gradient(r.Lambda, "v_lambda", "λ", "Σ Δ_v ∘ v, Σ Δ_v ∘ v₀", dlambda)
 }
 
-// values returns the mixing of values at.v_lambda, with what the blocks share.
-func (at Site[T]) values() ValueResidual[T] {
-	return ValueResidual[T]{at.Optional("v_lambda"), at.Values}
+// firstValues returns the link that mixes values by at.v_lambda, in a model whose blocks share those of the first.
+func (at Site[T]) firstValues() (c Chain[T]) {
+	if l := (valueResidual[T]{at.Optional("v_lambda"), at.Values}); l.Shared != nil || !l.Lambda.None() {
+		c = append(c, Apply[T]{From: "v", To: "v", Layer: l})
+	}
+	return c
 }

@@ -16,7 +16,7 @@ func TestCalls(t *testing.T) {
 	}
 	for _, test := range []struct{ from, to string }{
 		{"Attention.Forward", "Attention.Weights"}, {"Cache.Attend", "Attention.Forward"}, {"Block.Forward", "Layer.Forward"},
-		{"Heads.Forward", "Head.Forward"}, {"Model.Logits", "Stack.Forward"}, {"Linformer.Forward", "Attention.Forward"},
+		{"Heads.Forward", "Head.Forward"}, {"Model.Logits", "Stack.Forward"}, {"Mixtures.Forward", "Attention.Forward"},
 	} {
 		i := slices.IndexFunc(x.Formulas, func(f Formula) bool { return f.Name == test.from })
 		if i < 0 || !slices.Contains(x.Formulas[i].Calls, test.to) {

@@ -194,6 +194,8 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 		o.err(v.Err)
 	case hand.Gradients[float64]:
 		o.err(v.Err())
+	case hand.Values[float64]:
+		o.err(hand.Parameters[float64](v).Check())
 	case hand.Parameters[float64]:
 		o.err(v.Check())
 	case hand.Partial[float64]:

@@ -31,6 +31,24 @@ func handValues[T hand.Number](v table) {
 	})
 	define(v, func(w *world) site { return site{Parameters: get[hand.Parameters[T]](w), Eps: 1, LoRAScale: 1} })
 	define(v, func(*world) layer { return hand.GELU[T]{} })
+	define(v, func(w *world) hand.Values[T] {
+		values := hand.Values[T]{}
+		for _, name := range []string{"x", "q", "k", "v", "qᵍ", "kᵍ", "vᵍ", "y"} {
+			values[name] = get[matrix](w)
+		}
+		return values
+	})
+	define(v, func(*world) hand.Apply[T] {
+		return hand.Apply[T]{Name: "act", From: "x", To: "y", Layer: hand.GELU[T]{}}
+	})
+	define(v, func(w *world) hand.Link[T] { return get[hand.Apply[T]](w) })
+	define(v, func(w *world) hand.PackedQKV[T] {
+		return hand.PackedQKV[T]{Layer: get[site](w).At("c_attn").Linear(), Queries: 2, Keys: 2}
+	})
+	define(v, func(w *world) hand.Mixtures[T] { return get[hand.Linformer[T]](w).Heads })
+	define(v, func(w *world) hand.Windows[T] {
+		return hand.Windows[T]{Batch: 2, Heads: 2, Masks: get[func(b, h int) hand.LongformerMask](w)}
+	})
 	define(v, func(*world) hand.RoPE[T] { return hand.RoPE[T]{Positions: []int{0, 1}, Size: 2, Theta: 10} })
 	define(v, func(*world) hand.Head[T] { return hand.Attention[T]{} })
 	define(v, func(w *world) hand.Heads[T] {
@@ -69,9 +87,9 @@ func handValues[T hand.Number](v table) {
 	define(v, func(w *world) hand.GLU[T] { return get[site](w).GLU(hand.SiLU[T]{}).(hand.GLU[T]) })
 	define(v, func(w *world) hand.Elman[T] { return get[site](w).Elman(2).(hand.Elman[T]) })
 	define(v, func(w *world) hand.MLA[T] { return get[site](w).MLA(get[hand.Heads[T]](w)).(hand.MLA[T]) })
-	define(v, func(w *world) hand.Linformer[T] { return get[site](w).Linformer(2, 2, 2).(hand.Linformer[T]) })
+	define(v, func(w *world) hand.Linformer[T] { return get[site](w).Linformer(2, 2, 2) })
 	define(v, func(w *world) hand.SelfAttention[T] {
-		return get[site](w).SelfAttention(get[hand.Heads[T]](w), 2, nil).(hand.SelfAttention[T])
+		return get[site](w).SelfAttention(get[hand.Heads[T]](w), 2, nil)
 	})
 	define(v, func(w *world) hand.CrossAttention[T] {
 		return get[site](w).CrossAttention(get[hand.Heads[T]](w), 2, get[matrix](w)).(hand.CrossAttention[T])

@@ -59,7 +59,7 @@ func grouped[T hand.Number](p hand.Parameters[T]) hand.SelfAttention[T] {
 	heads := hand.Heads[T]{Batch: 2, Count: 4, Groups: 2, Head: func(_, _ int) hand.Head[T] {
 		return hand.Attention[T]{Mask: hand.CausalMask(2)}
 	}}
-	return site(p).SelfAttention(heads, 8, nil).(hand.SelfAttention[T])
+	return site(p).SelfAttention(heads, 8, nil)
 }
 
 func latent[T hand.Number](p hand.Parameters[T]) hand.MLA[T] {
@@ -118,7 +118,8 @@ func TestPlanted(t *testing.T) {
 			func(p hand.Parameters[float64]) hand.Layer[float64] {
 				l := grouped(p)
 				return wrong{l, func(x, delta matrix) (matrix, hand.Gradients[float64]) {
-					qkv := l.QKV.Forward(x)
+					affine := site(p).At("c_attn").Packed(8, 4)
+					qkv := affine.Forward(x)
 					q, k, v := qkv.Columns(0, 8), qkv.Columns(8, 12), qkv.Columns(12, 18)
 					d := delta.MatMul(p["c_proj.weight"].Transpose())
 					dq, _, dv := l.Heads.Backward(q, k, v, d)
@@ -127,7 +128,7 @@ func TestPlanted(t *testing.T) {
 					_, dk, _ := alone.Backward(hand.JoinColumns(q.Columns(0, 2), q.Columns(4, 6)), k, v,
 						hand.JoinColumns(d.Columns(0, 3), d.Columns(6, 9)))
 					_, g := l.Backward(x, delta)
-					dx, _ := l.QKV.Backward(x, hand.JoinColumns(dq, dk, dv))
+					dx, _ := affine.Backward(x, hand.JoinColumns(dq, dk, dv))
 					return dx, g
 				}}
 			}},

@@ -37,21 +37,20 @@ func linearScanBackward[T hand.Number](phiQ, phiK, v, delta hand.Matrix[T]) (dph
 	return hand.LinearScan[T]{Features: asTheyAre[T]{}}.Backward(phiQ, phiK, v, delta)
 }
 
-// linformer is one head without projections.
-func linformer[T hand.Number](qk int, e, f hand.Matrix[T], drop matrix) hand.Linformer[T] {
-	return hand.Linformer[T]{
-		QKV: asTheyAre[T]{}, QK: qk, E: e, F: f, Batch: 1, Heads: 1, Weights: hand.Dropout[T]{Mask: drop}, Proj: asTheyAre[T]{},
-	}
+func linformerForward[T hand.Number](q, k, v, e, f hand.Matrix[T], drop matrix) hand.Matrix[T] {
+	return linformer(e, f, drop).Forward(hand.Values[T]{"q": q, "k": k, "v": v})["y"]
 }
 
-func linformerForward[T hand.Number](q, k, v, e, f hand.Matrix[T], drop matrix) hand.Matrix[T] {
-	return linformer(q.Cols, e, f, drop).Forward(hand.JoinColumns(q, k, v))
+// linformer is one head.
+func linformer[T hand.Number](e, f hand.Matrix[T], drop matrix) hand.Mixtures[T] {
+	return hand.Mixtures[T]{E: e, F: f, Batch: 1, Heads: 1, Weights: hand.Dropout[T]{Mask: drop}}
 }
 
 func linformerBackward[T hand.Number](q, k, v, e, f hand.Matrix[T], drop matrix, delta hand.Matrix[T]) (dq, dk, dv, de, df hand.Matrix[T]) {
-	dx, g := linformer(q.Cols, e, f, drop).Backward(hand.JoinColumns(q, k, v), delta)
+	at := hand.Values[T]{"q": q, "k": k, "v": v}
+	read, g := linformer(e, f, drop).Backward(at, hand.Values[T]{"y": delta})
 	by := g.Parameters()
-	return dx.Columns(0, q.Cols), dx.Columns(q.Cols, 2*q.Cols), dx.Columns(2*q.Cols, dx.Cols), by["e.weight"], by["f.weight"]
+	return read["q"], read["k"], read["v"], by["e.weight"], by["f.weight"]
 }
 
 // tile is the size of the tiles of Flash.

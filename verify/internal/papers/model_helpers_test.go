@@ -69,12 +69,9 @@ func walk(layer hand.Layer[float64], a1 matrix) (b blockActivations) {
 func (b *blockActivations) attention(layer hand.Layer[float64]) {
 	b.A4 = layer.Forward(b.A2)
 	if l, ok := layer.(hand.SelfAttention[float64]); ok {
-		b.QKV = l.QKV.Forward(b.A2)
-		q, k, v := b.QKV.Columns(0, l.QK), b.QKV.Columns(l.QK, 2*l.QK), b.QKV.Columns(2*l.QK, b.QKV.Cols)
-		if l.Rotary != nil {
-			q, k = l.Rotary.Forward(q), l.Rotary.Forward(k)
-		}
-		b.A3 = l.Heads.Forward(q, k, v)
+		b.QKV = l.Before[:1].Values(b.A2)["qkv"]
+		v := l.Before.Values(b.A2)
+		b.A3 = l.Heads.Forward(v["q"], v["k"], v["v"])
 	}
 }
 

@@ -139,28 +139,31 @@ func attentionMutations() []mutation {
 		head("drop_k_branch", false, wrongHead{out: func(dq, dk, dv matrix) (_, _, _ matrix) { return dq, none(dk), dv }}),
 		head("drop_v_branch", false, wrongHead{out: func(dq, dk, dv matrix) (_, _, _ matrix) { return dq, dk, none(dv) }}),
 		attention("head_interleave", func(_ *wrongModel, _ int, l hand.SelfAttention[float64]) hand.SelfAttention[float64] {
-			right := l.Proj
-			l.Proj = wrongLayer{right,
-				func(x matrix) matrix { return right.Forward(interleavedHeads(x, fixture.Heads)) },
-				func(x, delta matrix) (matrix, hand.Gradients[float64]) {
-					return right.Backward(interleavedHeads(x, fixture.Heads), delta)
-				},
-			}
+			l.After = replaced(l.After, "c_proj", func(right hand.Layer[float64]) hand.Layer[float64] {
+				return wrongLayer{right,
+					func(x matrix) matrix { return right.Forward(interleavedHeads(x, fixture.Heads)) },
+					func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+						return right.Backward(interleavedHeads(x, fixture.Heads), delta)
+					},
+				}
+			})
 			return l
 		}),
 		attention("qkv_input_is_x_not_ln", func(m *wrongModel, i int, l hand.SelfAttention[float64]) hand.SelfAttention[float64] {
-			right := l.QKV
-			l.QKV = wrongLayer{Layer: right, backward: func(_, delta matrix) (matrix, hand.Gradients[float64]) {
-				return right.Backward(m.inputs[i], delta)
-			}}
+			l.Before = replaced(l.Before, "c_attn", func(right hand.Layer[float64]) hand.Layer[float64] {
+				return wrongLayer{Layer: right, backward: func(_, delta matrix) (matrix, hand.Gradients[float64]) {
+					return right.Backward(m.inputs[i], delta)
+				}}
+			})
 			return l
 		}),
 		attention("wo_forgotten", func(_ *wrongModel, _ int, l hand.SelfAttention[float64]) hand.SelfAttention[float64] {
-			right := l.Proj
-			l.Proj = wrongLayer{Layer: right, backward: func(x, delta matrix) (matrix, hand.Gradients[float64]) {
-				_, g := right.Backward(x, delta)
-				return hand.JoinColumns(delta, delta.Columns(0, 2)), g
-			}}
+			l.After = replaced(l.After, "c_proj", func(right hand.Layer[float64]) hand.Layer[float64] {
+				return wrongLayer{Layer: right, backward: func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+					_, g := right.Backward(x, delta)
+					return hand.JoinColumns(delta, delta.Columns(0, 2)), g
+				}}
+			})
 			return l
 		}),
 		{name: "latent_key_of_one_head", variant: "latents", model: func(m *wrongModel, _ fixture.Fixture) {
@@ -189,8 +192,8 @@ func attentionMutations() []mutation {
 		}},
 		{name: "longformer_pairs_twice", variant: "longformer", model: func(m *wrongModel, _ fixture.Fixture) {
 			attentions(m, func(_ int, l hand.Longformer[float64]) hand.Layer[float64] {
-				right := l.Masks
-				l.Masks = func(b, h int) hand.LongformerMask {
+				right := l.Heads.Masks
+				l.Heads.Masks = func(b, h int) hand.LongformerMask {
 					mask := right(b, h)
 					mask.Local = hand.Either(mask.Local, hand.CausalMask(fixture.Tokens).Add(hand.WindowMask(fixture.Tokens, 2)))
 					return mask

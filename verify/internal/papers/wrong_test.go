@@ -2,6 +2,7 @@ package papers
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
@@ -135,12 +136,34 @@ func (m *wrongModel) activations(wrong hand.Layer[float64]) {
 	})
 }
 
+// replaced returns the chain with another layer of that name.
+func replaced(
+	c hand.Chain[float64], name string, change func(hand.Layer[float64]) hand.Layer[float64],
+) hand.Chain[float64] {
+	c = slices.Clone(c)
+	for i := range c {
+		if l, ok := c[i].(hand.Apply[float64]); ok && l.Name == name {
+			l.Layer = change(l.Layer)
+			c[i] = l
+		}
+	}
+	return c
+}
+
 // linears replaces every linear layer.
 func (m *wrongModel) linears(change func(l hand.Linear[float64]) hand.Layer[float64]) {
-	of := func(l hand.Layer[float64]) hand.Layer[float64] { return change(l.(hand.Linear[float64])) }
+	of := func(l hand.Layer[float64]) hand.Layer[float64] {
+		if l, ok := l.(hand.PackedQKV[float64]); ok {
+			l.Layer = change(l.Layer.(hand.Linear[float64]))
+			return l
+		}
+		return change(l.(hand.Linear[float64]))
+	}
 	m.blocks(func(_ int, b hand.Block[float64]) hand.Layer[float64] {
 		attention, mlp := b.Attention.(hand.SelfAttention[float64]), b.MLP.(hand.MLP[float64])
-		attention.QKV, attention.Proj, mlp.Fc, mlp.Proj = of(attention.QKV), of(attention.Proj), of(mlp.Fc), of(mlp.Proj)
+		attention.Before = replaced(attention.Before, "c_attn", of)
+		attention.After = replaced(attention.After, "c_proj", of)
+		mlp.Fc, mlp.Proj = of(mlp.Fc), of(mlp.Proj)
 		b.Attention, b.MLP = attention, mlp
 		return b
 	})

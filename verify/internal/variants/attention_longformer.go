@@ -17,6 +17,6 @@ func longformer[T hand.Number](p Place[T]) hand.Layer[T] {
 		}
 		return m
 	})
-	layer.Cap = c.Cap
+	layer.Heads.Cap = c.Cap
 	return layer
 }
