@@ -229,6 +229,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.RopeLocalBaseFreq = 99
 	odd.NumExperts, odd.NumExpertsPerTok, odd.NSharedExperts, odd.NormTopKProb, odd.RouterAuxLossCoef = 5, 3, 1, true, 0.5
 	odd.RouterBiasUpdateRate, odd.LoraFused = 0.01, true
+	odd.SwigluLimit = 3
 	odd.ScoringFunc = "sigmoid"
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()

@@ -511,12 +511,12 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	closed := strings.Fields("qwen2_moe deepseek_v3 gpt_oss falcon stablelm gptj bloom mamba")
+	closed := strings.Fields("qwen2_moe deepseek_v3 gpt_oss gemma4 gemma4_text falcon stablelm gptj bloom mamba")
 	for _, kind := range closed {
 		_, err := FromHuggingFace([]byte(`{"model_type": "` + kind + `"}`))
 		mustContain(t, err, "model_type: got "+kind+", which is not supported: it needs ")
 	}
-	if n := len(published.Families()); n != len(open) || len(open)+len(closed) != 34 {
+	if n := len(published.Families()); n != len(open) || len(open)+len(closed) != 36 {
 		t.Errorf("there are %d families, and %d kinds are tested", n, len(open)+len(closed))
 	}
 }

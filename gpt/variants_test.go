@@ -145,6 +145,7 @@ func tuneAndMerge(t *testing.T, c Config, base *Trainer) {
 		return l
 	}
 	c.LoraR, c.Seed, c.Dropout = 2, c.Seed+100, 0
+	c.RouterAuxLossCoef = base.Config().RouterAuxLossCoef // of a training that begins
 	tuned, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, base.Done, files(t, base)))
 	if err != nil {
 		t.Fatal(err)

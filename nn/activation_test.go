@@ -314,6 +314,10 @@ var expertLayerCases = []layerCase{
 		at.Affine, at.Dropout = NewLoRA(func(path string) bool { return !strings.HasSuffix(path, "c_fc") }, 2, 0.7), 0.3
 		return NewMoE(experts(at, 2, 3)).Forward(x)
 	}},
+	{"clamped mixture with dropout and adapters", "MoE Routing", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout = NewLoRA(func(path string) bool { return !strings.HasSuffix(path, "c_fc") }, 2, 0.7), 0.3
+		return NewClampedMoE(experts(at, 2, 3, func(e *Experts) { e.Limit, e.Norm, e.Shared = 0.5, true, 1 })).Forward(x)
+	}},
 	{"mixture with a bias that balances", "MoE Routing", mixtureOf(2, 5, func(e *Experts) { e.BiasRate = 0.1 })},
 	{"balanced experts", "SwitchLoss", func(at Site, x graph.Expr) graph.Expr {
 		return SwitchLoss{Routing{Router: graph.Router{Experts: at.Embd, Active: (at.Embd + 1) / 2}}}.Forward(x)
@@ -488,6 +492,13 @@ func TestExpertsAreRefused(t *testing.T) {
 		_, _, g := mixtureAt(true, 3, c.k, c.n, func(e *Experts) { e.Shared = c.shared })
 		if err := g.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got error %v, want %q", err, c.want)
+		}
+	}
+	for _, limit := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		g := graph.New(graph.Float32, 7)
+		NewClampedMoE(experts(newSite(g, shapes[0]), 1, 2, func(e *Experts) { e.Limit = limit }))
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), fmt.Sprint("the limit ", limit)) {
+			t.Errorf("got error %v, want the limit %v in it", err, limit)
 		}
 	}
 	for _, u := range []float64{-0.1, 1, math.NaN()} {

@@ -503,6 +503,22 @@ func ExampleScaledQueries() {
 	//   1.00  3.00  4.00
 }
 
+// All experts have the biases g = 100 and u = 3, which the limit 2 clamps: 2·σ(1.702·2)·(2 + 1).
+func ExampleNewClampedMoE() {
+	at := site()
+	at.Embd, at.Inner = 1, 1
+	at.Experts = nn.Experts{Routing: nn.Routing{Router: graph.Router{Experts: 2, Active: 1, Norm: true}}, Limit: 2}
+	l := nn.NewClampedMoE(at)
+	for _, e := range l.Experts {
+		e.Gate.(*nn.Linear).Bias.Tensor().Set(0, 100)
+		e.Fc.(*nn.Linear).Bias.Tensor().Set(0, 3)
+		e.Proj.(*nn.Linear).Weight.Tensor().Set(0, 1)
+	}
+	show(l.Forward(at.Value("x", numbers(0), 1, 1)))
+	// Output:
+	// 5.81
+}
+
 // Each of three tokens passes the expert that its router prefers. The first expert writes 2·x·silu(x) of a feature x,
 // and the second 3·x·silu(x) to the other feature.
 func ExampleMoE() {

@@ -68,6 +68,7 @@ type GLU struct {
 	Gate, Fc, Proj Layer // w_g, w_u (d, f), w_d (f, d)
 	Act            Layer
 	convs          [2]optional // of x·w_g + b_g and x·w_u + b_u
+	limit          float64     // of clamped; 0 for act(gate) ∘ up
 	drop           *Dropout
 	scope          graph.Scope
 }
@@ -104,8 +105,23 @@ func (l *GLU) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·
 func (l *GLU) forward(x graph.Expr, convGate, convUp func(graph.Expr) graph.Expr) graph.Expr {
 	gate := convGate(l.Gate.Forward(x)).In(l.scope) // x·w_g + b_g   (n, f)
 	up := convUp(l.Fc.Forward(x)).In(l.scope)       // x·w_u + b_u   (n, f)
-	h := multiplied(l.scope, l.Act, gate, up)
+	h := l.hidden(gate, up)
 	return l.drop.Forward(l.Proj.Forward(l.scope.Place("act", h))) // act(gate) ∘ up                (n, f)
+}
+
+// hidden returns the features between both products.
+func (l *GLU) hidden(gate, up graph.Expr) graph.Expr { // (n, f), (n, f) → (n, f)
+	if l.limit > 0 {
+		return clamped(l.scope, gate, up, l.limit)
+	}
+	return multiplied(l.scope, l.Act, gate, up)
+}
+
+// clamped returns g·σ(1.702·g) ∘ (u + 1), where g is min(gate, limit) and u is up between −limit and limit.
+func clamped(s graph.Scope, gate, up graph.Expr, limit float64) graph.Expr { // (n, f), (n, f) → (n, f)
+	const slope = 1.702 // with which x·σ(slope·x) is near GELU (Hendrycks and Gimpel 2016)
+	g, u := gate.Clamp(-math.MaxFloat64, limit), up.Clamp(-limit, limit).Shift(1)
+	return multiplied(s, Sigmoid{}, times(g, slope), g.Mul(u))
 }
 
 // multiplied returns act(gate) ∘ up, in the layer at s.

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -16,6 +17,7 @@ type Experts struct {
 
 	// BiasRate is u of the bias that balances the experts, Load.Rate. It is 0 without such a bias.
 	BiasRate float64
+	Limit    float64 // L, for NewClampedMoE
 }
 
 // MoE is a mixture of experts, gated MLPs (GLU with SiLU) of which every token passes k (Shazeer et al. 2017; Jiang et
@@ -25,8 +27,9 @@ type Experts struct {
 //	y = Σ_e g_e·MLP_e(x) + shared(x)
 //
 // Inner is the width f inside each expert. The shared experts are one gated MLP of width s·f (Dai et al. 2024,
-// DeepSeekMoE). Router and experts have no biases. No token is dropped. The kernel gathers the tokens of each expert,
-// so that it does k/E of the work of all experts. An expert that no token chooses has gradient 0.
+// DeepSeekMoE). Router and experts have no biases, except those of NewClampedMoE. No token is dropped. The kernel
+// gathers the tokens of each expert, so that it does k/E of the work of all experts. An expert that no token chooses has
+// gradient 0.
 type MoE struct {
 	Router  Layer // w_r (d, E)
 	Experts []*GLU
@@ -49,7 +52,22 @@ func IsBalancing(p graph.Expr) bool { return strings.HasSuffix(p.Name(), ".route
 // NewMoE declares router (d, E), the matrices of every expert at experts.0, experts.1, …, and those of shared, if there
 // are shared experts. With a BiasRate it declares router.e_score_correction_bias (E), which starts at 0. It is an error
 // unless 1 ≤ k ≤ E and 0 ≤ u < 1.
-func NewMoE(at Site) *MoE {
+func NewMoE(at Site) *MoE { return newMoE(at, false) }
+
+// NewClampedMoE is like NewMoE for the mixture of gpt-oss (OpenAI 2025): the router and the experts have biases, and
+// the features of an expert are
+//
+//	h = g·σ(1.702·g) ∘ (u + 1),  g = min(x·w_g + b_g, L),  u = x·w_u + b_u between −L and L
+//
+// in place of SiLU(x·w_g) ∘ x·w_u. There is no kernel: every expert computes all tokens. It is an error unless L > 0.
+func NewClampedMoE(at Site) *MoE {
+	if limit := at.Experts.Limit; !(limit > 0 && limit <= math.MaxFloat64) {
+		at.Failf("got the limit %v of the features of experts, want a number above 0", limit)
+	}
+	return newMoE(at, true)
+}
+
+func newMoE(at Site, clamped bool) *MoE {
 	x := at.Experts
 	l := &MoE{
 		routing: x.Routing, rate: x.BiasRate, balance: x.Balance, loads: x.Loads,
@@ -67,17 +85,24 @@ func NewMoE(at Site) *MoE {
 		at.Failf("got the rate %v of the bias that balances the experts, want 0 ≤ x < 1", u)
 		return l
 	}
-	at.Bias, at.Dropout, at.Conv = false, 0, nil
-	l.Router = at.affine("router", at.Embd, []int{x.Experts}, false, graph.Normal(0.02))
+	at.Bias, at.Dropout, at.Conv = clamped, 0, nil
+	l.Router = at.affine("router", at.Embd, []int{x.Experts}, clamped, graph.Normal(0.02))
 	if x.BiasRate > 0 {
 		l.routing.Bias = at.At("router").Param(biasName, graph.Const(0), x.Experts)
 	}
+	expert := func(name string) *GLU {
+		e := NewGLU(at.At(name), SiLU{})
+		if clamped {
+			e.limit = x.Limit
+		}
+		return e
+	}
 	for e := range x.Experts {
-		l.Experts = append(l.Experts, NewGLU(at.At(fmt.Sprintf("experts.%d", e)), SiLU{}))
+		l.Experts = append(l.Experts, expert(fmt.Sprintf("experts.%d", e)))
 	}
 	if x.Shared > 0 {
 		at.Inner *= x.Shared
-		l.Shared = NewGLU(at.At("shared"), SiLU{})
+		l.Shared = expert("shared")
 	}
 	return l
 }
@@ -101,6 +126,9 @@ func (l *MoE) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 func (l *MoE) mixture(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n, d)
 	var w graph.ExpertWeights
 	for _, e := range l.Experts {
+		if e.limit > 0 {
+			return l.each(x, g)
+		}
 		w.Gate = append(w.Gate, l.matrix(e.Gate, &w.Scale))
 		w.Up = append(w.Up, l.matrix(e.Fc, &w.Scale))
 		w.Down = append(w.Down, l.matrix(e.Proj, &w.Scale))
@@ -108,6 +136,11 @@ func (l *MoE) mixture(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n
 	if y, ok := graph.MixExperts(x, g, w, l.routing.Active); ok {
 		return y
 	}
+	return l.each(x, g)
+}
+
+// each computes every expert for all tokens.
+func (l *MoE) each(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n, d)
 	for i, e := range l.Experts {
 		own := e.Forward(x).In(l.scope).Mul(g.Cols(i, i+1))
 		if i == 0 {

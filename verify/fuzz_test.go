@@ -102,7 +102,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 			c.LoraAlpha = 1.5
 		}
 		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head", "c_gate"} {
-			if target == "mlp.c_proj" && c.MLP == "moe" {
+			if target == "mlp.c_proj" && strings.HasPrefix(c.MLP, "moe") {
 				target = "experts.1.c_proj"
 			}
 			if target == "c_gate" && !gated || target == "c_attn" && c.Attention == "mingru" { // which are not there
@@ -318,7 +318,7 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 		"rope_scaling " + c.RopeScaling, fmt.Sprint("part ", c.PartialRotaryFactor > 0, c.NoRopeLayerInterval),
 		fmt.Sprint("caps ", c.AttnLogitSoftcapping > 0, c.LogitCap > 0),
 		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),
-		fmt.Sprint("experts ", c.MLP == "moe", c.ScoringFunc, c.NormTopKProb, c.NSharedExperts > 0, c.RouterAuxLossCoef > 0, c.RouterBiasUpdateRate > 0),
+		fmt.Sprint("experts ", strings.HasPrefix(c.MLP, "moe"), c.ScoringFunc, c.NormTopKProb, c.NSharedExperts > 0, c.RouterAuxLossCoef > 0, c.RouterBiasUpdateRate > 0),
 	}
 	for i, a := range choices {
 		for _, b := range choices[:i] {

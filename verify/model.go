@@ -233,7 +233,7 @@ func stackPlan(s parts.Stack) variants.Plan {
 		Experts: variants.Experts{
 			Count: s.NumExperts, Active: s.NumExpertsPerTok, Shared: s.NSharedExperts,
 			Sigmoid: s.ScoringFunc == "sigmoid", Norm: s.NormTopKProb, Balance: s.RouterAuxLossCoef,
-			Biased: s.RouterBiasUpdateRate > 0,
+			Biased: s.RouterBiasUpdateRate > 0, Limit: s.SwigluLimit,
 		},
 	}
 	p.Scaling, p.Divisors = rotaryScaling(s), divisors(s.RopeLongFactor)

@@ -37,6 +37,7 @@ func TestEveryFlag(t *testing.T) {
 			"num_experts_per_tok":    "a number within an operation",
 			"norm_topk_prob":         "a setting of an operation",
 			"scoring_func":           "a setting of an operation",
+			"swiglu_limit":           "a number within an operation",
 			"initialization":         "the values of parameters",
 			"memory_limit":           "a limit that the graph stays below",
 		},

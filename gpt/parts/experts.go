@@ -10,8 +10,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// mixture is the name of the MLP with experts.
-const mixture = "moe"
+// mixture and clamped are the names of the MLPs with experts.
+const mixture, clamped = "moe", "moe_clamped"
+
+// mixes reports whether s has an MLP with experts.
+func (s Stack) mixes() bool { return s.MLP == mixture || s.MLP == clamped }
 
 // score is how the logits of a router become probabilities.
 type score struct {
@@ -29,7 +32,7 @@ func (s Stack) experts() nn.Experts {
 			Experts: s.NumExperts, Active: s.NumExpertsPerTok, Norm: s.NormTopKProb,
 			Sigmoid: Find(scores(), s.ScoringFunc).sigmoid,
 		}},
-		Shared: s.NSharedExperts, Loads: new(nn.Loads), BiasRate: s.RouterBiasUpdateRate,
+		Shared: s.NSharedExperts, Loads: new(nn.Loads), BiasRate: s.RouterBiasUpdateRate, Limit: s.SwigluLimit,
 	}
 	if s.RouterAuxLossCoef > 0 {
 		x.Balance = new(nn.Balance)
@@ -47,7 +50,7 @@ const usualBalance = 0.01
 func (s Stack) Begun() Stack {
 	d := s.withDefaults()
 	unbalanced := d.RouterAuxLossCoef == 0 && d.RouterBiasUpdateRate == 0 && d.NumExpertsPerTok < d.NumExperts
-	if d.MLP == mixture && unbalanced {
+	if d.mixes() && unbalanced {
 		s.RouterAuxLossCoef = usualBalance
 	}
 	return s
@@ -56,7 +59,10 @@ func (s Stack) Begun() Stack {
 // checkExperts returns an error if the settings of experts do not fit, or if no MLP reads them. given is s with zeros
 // for defaults.
 func (s Stack) checkExperts(given Stack) error {
-	if s.MLP == mixture {
+	if l := given.SwigluLimit; l != 0 && s.MLP != clamped {
+		return errors.Errorf("swiglu_limit: got %v, want 0 with mlp %s, which has no limit", l, s.MLP)
+	}
+	if s.mixes() {
 		if k, n := s.NumExpertsPerTok, s.NumExperts; k > n {
 			return errors.Errorf("num_experts_per_tok: got %d, want at most num_experts %d", k, n)
 		}
@@ -86,25 +92,27 @@ func (s Stack) checkExperts(given Stack) error {
 func (s *Stack) expertFields() field.List {
 	return field.List{
 		field.New("num_experts", &s.NumExperts, field.UpTo(graph.MaxExperts),
-			"mlp moe: number of experts; 0 is 8").Optional(),
+			"mlp moe*: number of experts; 0 is 8").Optional(),
 		field.New("num_experts_per_tok", &s.NumExpertsPerTok, field.UpTo(graph.MaxExperts),
-			"mlp moe: number of experts that a token passes; 0 is 2").Optional(),
+			"mlp moe*: number of experts that a token passes; 0 is 2").Optional(),
 		field.New("n_shared_experts", &s.NSharedExperts, field.UpTo(graph.MaxExperts),
-			"mlp moe: further experts, which every token passes").Optional(),
+			"mlp moe*: further experts, which every token passes").Optional(),
 		field.New("norm_topk_prob", &s.NormTopKProb, field.Any(),
-			"mlp moe: divide the gates of a token by their sum").Optional("false"),
+			"mlp moe*: divide the gates of a token by their sum").Optional("false"),
 		field.New("router_aux_loss_coef", &s.RouterAuxLossCoef, field.NonNegative(),
-			"mlp moe: factor on the loss that balances the experts; 0 is 0.01 in a new training, unless "+
+			"mlp moe*: factor on the loss that balances the experts; 0 is 0.01 in a new training, unless "+
 				"router_bias_update_rate balances them").Optional(),
 		field.New("router_bias_update_rate", &s.RouterBiasUpdateRate, field.Fraction(),
-			"mlp moe: rate of a bias that balances the experts without a loss, such as 0.001; 0 is no bias").Optional(),
-		NameField("scoring_func", &s.ScoringFunc, Names(scores()), "mlp moe: probabilities of the experts").
+			"mlp moe*: rate of a bias that balances experts without a loss, such as 0.001; 0 is no bias").Optional(),
+		field.New("swiglu_limit", &s.SwigluLimit, field.NonNegative(),
+			"mlp moe_clamped: limit of the features of experts; 0 is 7").Optional(),
+		NameField("scoring_func", &s.ScoringFunc, Names(scores()), "mlp moe*: probabilities of the experts").
 			Optional(Names(scores())[0]),
 	}
 }
 
-// Share returns the share of tokens that a parameter of that name multiplies: k/E in an expert, otherwise 1. s must be
-// resolved.
+// Share returns the share of tokens that a parameter of that name multiplies: k/E in an expert, otherwise 1. Without a
+// kernel, in mlp moe_clamped, experts multiply all tokens. s must be resolved.
 func (s Stack) Share(parameter string) float64 {
 	if s.MLP == mixture && s.NumExperts > 0 && strings.Contains(parameter, "mlp.experts.") {
 		return float64(s.NumExpertsPerTok) / float64(s.NumExperts)

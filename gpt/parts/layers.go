@@ -143,6 +143,10 @@ func MLPs() []MLP {
 			Name: mixture, New: func(at nn.Site) nn.Layer { return nn.NewMoE(at) },
 			Check: rejectActivation(mixture, "SiLU"),
 		},
+		{
+			Name: clamped, New: func(at nn.Site) nn.Layer { return nn.NewClampedMoE(at) },
+			Check: rejectActivation(clamped, "a gate by σ"),
+		},
 	}
 }
 

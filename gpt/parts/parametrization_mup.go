@@ -67,7 +67,7 @@ func checkMup(c Scaling, s Stack) error {
 			c.BaseDepth, s.Block)
 	case s.QKNorm != "none":
 		return errors.Errorf("qk_norm: got %s, "+want+", whose norm undoes a factor on them", s.QKNorm, "none")
-	case s.MLP == mixture:
+	case s.mixes():
 		return errors.Errorf("mlp: got %s, "+want+", whose table has no row for a router", s.MLP, "another")
 	case s.otherProducts() != "":
 		return errors.Errorf("attention: got %s, "+want, s.otherProducts(), strings.Join(productsOfQueries(), ", "))

@@ -46,7 +46,7 @@ type Stack struct {
 	// NoRopeLayerInterval is k if blocks k, 2k, …, counted from 1, have no rotary positions; 0 means no such block.
 	NoRopeLayerInterval int
 
-	NumExperts       int  // E, of mlp moe; by default 8
+	NumExperts       int  // E, of mlp moe and moe_clamped; by default 8
 	NumExpertsPerTok int  // k, the number of experts that a token passes; by default 2
 	NSharedExperts   int  // number of experts that every token passes, in addition
 	NormTopKProb     bool // divide the gates of a token by their sum
@@ -55,6 +55,7 @@ type Stack struct {
 	RouterAuxLossCoef float64
 	// RouterBiasUpdateRate is u of the bias that balances the experts of every block without a loss: nn.Load.Rebalance.
 	RouterBiasUpdateRate float64
+	SwigluLimit          float64 // L of mlp moe_clamped; by default 7
 
 	// By name, by default the first of the library's list.
 	Position   string // encoding of the tokens' positions
@@ -99,7 +100,10 @@ func (s Stack) withDefaults() Stack {
 	s.Block = cmp.Or(s.Block, Names(Blocks())[0])
 	s.Activation = cmp.Or(s.Activation, Names(Activations())[0])
 	s.MLP = cmp.Or(s.MLP, Names(MLPs())[0])
-	if s.MLP == mixture {
+	if s.MLP == clamped {
+		s.SwigluLimit = cmp.Or(s.SwigluLimit, 7)
+	}
+	if s.mixes() {
 		s.NumExperts, s.NumExpertsPerTok = cmp.Or(s.NumExperts, 8), cmp.Or(s.NumExpertsPerTok, 2)
 	}
 	s.ScoringFunc = cmp.Or(s.ScoringFunc, Names(scores())[0])

@@ -3,10 +3,14 @@ package published
 // missing returns, by model_type, the part that a network lacks for a family of other programs.
 func missing() map[string]string {
 	const biases = "a norm with biases beside matrices without biases"
+	const gemma4 = "embeddings of every block, keys and values of an earlier block, heads of another size and other " +
+		"rotations in blocks without a window, norms of values, and a factor on the result of a block"
 	return map[string]string{
 		"qwen2_moe":   "a gate of the shared experts",
 		"deepseek_v3": "experts in groups, and latent attention under its names",
-		"gpt_oss":     "experts with biases, in files of 4 bits",
+		"gpt_oss":     "files in which one tensor holds all experts, with gates and features in turn, or in MXFP4",
+		"gemma4":      gemma4,
+		"gemma4_text": gemma4,
 		"falcon":      biases,
 		"stablelm":    biases,
 		"gptj":        "a hidden layer with biases beside attention without biases",

@@ -107,6 +107,9 @@ func examples[T hand.Number]() []example[T] {
 		{"reglu", "x 8 5, c_gate.weight 5 7, c_gate.bias 1 7, " + mlpShapes, func(at site) layer { return at.GLU(hand.ReLU[T]{}) }},
 		{"swiglu, adapted", "x 8 5, c_gate.weight 5 7, c_gate.lora_d 5 2, c_gate.lora_u 2 7, c_fc.weight 5 7, c_proj.weight 7 5",
 			func(at site) layer { return at.GLU(hand.SiLU[T]{}) }},
+		{"clamped mixture of experts", "x 8 5, router.weight 5 1, router.bias 1 1, experts.0.c_gate.weight 5 7, experts.0.c_gate.bias 1 7, " +
+			"experts.0.c_fc.weight 5 7, experts.0.c_fc.bias 1 7, experts.0.c_proj.weight 7 5, experts.0.c_proj.bias 1 5",
+			func(at site) layer { return at.ClampedMoE(hand.Routing[T]{K: 1}, 0.6) }},
 		{"mixture of experts", "x 8 5, router.weight 5 2, experts.0.c_gate.weight 5 7, experts.0.c_fc.weight 5 7, " +
 			"experts.0.c_proj.weight 7 5, experts.1.c_gate.weight 5 7, experts.1.c_fc.weight 5 7, experts.1.c_proj.weight 7 5",
 			func(at site) layer { return at.MoE(hand.Routing[T]{K: 1, Norm: true}) }},

@@ -1,6 +1,7 @@
 package hand
 
 import (
+	"math"
 	"slices"
 )
 
@@ -87,6 +88,58 @@ func (l GLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 		proj.by("hᵗΔ", "ΣΔ").In("c_proj", "_d"),
 		deltaAt("c_proj", "Δ, dispatched", dy),
 	)
+}
+
+// ClampedGLU is the GLU of the experts of gpt-oss (OpenAI 2025).
+//
+//	g = min(z_g, L),  u = z_u between −L and L      (n, f)
+//	h = g σ(αg) ∘ (u + 1),  α = 1.702               (n, f)
+type ClampedGLU[T Number] struct {
+	Gate, Fc, Proj Layer[T]
+	Limit          float64 // L
+}
+
+// slope is α.
+const slope = 1.702
+
+// inside returns g and u + 1, and 1 where the inputs of both are not beyond the limit.
+func (l ClampedGLU[T]) inside(x Matrix[T]) (g, u, gateIn, upIn Matrix[T]) {
+	if !(l.Limit > 0 && l.Limit <= math.MaxFloat64) {
+		bad := failed[T]("a limit of %v, want a positive number", l.Limit)
+		return bad, bad, bad, bad
+	}
+	zg, zu := forward("c_gate", l.Gate, x), forward("c_fc", l.Fc, x)
+	below := func(z Matrix[T]) Matrix[T] { return z.Shift(-l.Limit).Step().Scale(-1).Shift(1) } // 1[z ≤ L]
+	gateIn, upIn = below(zg), below(zu).Mul(below(zu.Scale(-1)))
+	g = zg.Mul(gateIn).Add(gateIn.Scale(-1).Shift(1).Scale(l.Limit))
+	above, under := below(zu).Scale(-1).Shift(1), below(zu.Scale(-1)).Scale(-1).Shift(1)
+	return g, zu.Mul(upIn).Add(above.Sub(under).Scale(l.Limit)).Shift(1), gateIn, upIn
+}
+
+// Forward returns h w_d + b_d.
+func (l ClampedGLU[T]) Forward(x Matrix[T]) Matrix[T] {
+	g, u, _, _ := l.inside(x)
+	return forward("c_proj", l.Proj, g.Mul(sigmoid(g.Scale(slope))).Mul(u))
+}
+
+// Backward returns Δ at the input and the gradients of the three layers. A feature beyond the limit has derivative 0.
+//
+//	Δ_g = Δ_h ∘ (u + 1) ∘ (σ + αg σ(1 − σ)) ∘ 1[z_g ≤ L],  Δ_u = Δ_h ∘ g σ ∘ 1[|z_u| ≤ L]
+func (l ClampedGLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], grads Gradients[T]) {
+	g, u, gateIn, upIn := l.inside(x)
+	s, rest := sigmoid(g.Scale(slope)), sigmoid(g.Scale(-slope)) // σ and 1 − σ
+	dh, proj := backward("c_proj", l.Proj, g.Mul(s).Mul(u), delta)
+	dg := dh.Mul(u).Mul(s.Add(g.Scale(slope).Mul(s).Mul(rest))).Mul(gateIn)
+	dx, gate := backward("c_gate", l.Gate, x, dg)
+	through, fc := backward("c_fc", l.Fc, x, dh.Mul(g).Mul(s).Mul(upIn))
+	return dx.Add(through), slices.Concat(
+		gate.by("xᵗΔ_g", "ΣΔ_g").In("c_gate", "_g"), fc.by("xᵗΔ_u", "ΣΔ_u").In("c_fc", "_u"),
+		proj.by("hᵗΔ", "ΣΔ").In("c_proj", "_d"))
+}
+
+// ClampedGLU returns the layer with at.c_gate, at.c_fc and at.c_proj, without dropout.
+func (at Site[T]) ClampedGLU(limit float64) Layer[T] {
+	return ClampedGLU[T]{at.At("c_gate").Linear(), at.At("c_fc").Linear(), at.At("c_proj").Linear(), limit}
 }
 
 // GLU returns the layer with at.c_gate, at.c_fc and at.c_proj.

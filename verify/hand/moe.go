@@ -220,7 +220,7 @@ func (l MoE[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], gradients Gradients[
 		dz = dz.Add(own)
 	}
 	through, router := backward("router", l.Router, x, dz)
-	dx, gradients = dx.Add(through), slices.Concat(router.by("xᵗΔ_z", "").In("router", "_r"), gradients)
+	dx, gradients = dx.Add(through), slices.Concat(router.by("xᵗΔ_z", "ΣΔ_z").In("router", "_r"), gradients)
 	if b := l.Routing.Bias; !b.None() {
 		own := Gradient[T]{Name: correction, Symbol: "b", Equation: "0", Value: b.zeros(), Zero: true}
 		gradients = append(gradients, own)
@@ -247,15 +247,24 @@ func RebalanceUpdate[T Number](u float64, b, n Matrix[T]) Matrix[T] {
 // MoE returns the layer with at.router, at.experts.0, at.experts.1, …, and at.shared, if there is one. The router's
 // bias, if there is one, chooses the experts.
 func (at Site[T]) MoE(r Routing[T]) Layer[T] {
+	return at.mixture(r, func(at Site[T]) Layer[T] { return at.GLU(SiLU[T]{}) })
+}
+
+// ClampedMoE returns the MoE whose experts are ClampedGLUs with the limit.
+func (at Site[T]) ClampedMoE(r Routing[T], limit float64) Layer[T] {
+	return at.mixture(r, func(at Site[T]) Layer[T] { return at.ClampedGLU(limit) })
+}
+
+func (at Site[T]) mixture(r Routing[T], build func(Site[T]) Layer[T]) Layer[T] {
 	r.Bias = at.Optional(correction)
 	l := MoE[T]{Router: at.At("router").Linear(), Routing: r, Drop: at.Drop("dropout"), Balance: at.Balance}
 	expert := at
 	expert.Dropout, expert.Conv = nil, nil
 	for e := range at.At("router").Param("weight").Cols {
-		l.Experts = append(l.Experts, expert.At(expertName(e)).GLU(SiLU[T]{}))
+		l.Experts = append(l.Experts, build(expert.At(expertName(e))))
 	}
 	if !at.At("shared.c_proj").Optional("weight").None() {
-		l.Shared = expert.At("shared").GLU(SiLU[T]{})
+		l.Shared = build(expert.At("shared"))
 	}
 	return l
 }

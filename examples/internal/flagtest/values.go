@@ -43,7 +43,7 @@ func Network() map[string]string {
 		"random_keys":   "1 with -attention bigbird -window 2 -global_tokens 1",
 		"latent_size":   "3 with -attention mla", "q_latent_size": "2 with -attention mla_rope -position none",
 		"rope_size": "4 with -attention mla_rope -position none", "n_kv_head": "1 with -attention gqa",
-		"attention_bias": "true", "mlp_bias": "true",
+		"swiglu_limit": "0.01 with -mlp moe_clamped -num_experts 3", "attention_bias": "true", "mlp_bias": "true",
 		"num_experts": "3 with -mlp moe", "num_experts_per_tok": "1 with -mlp moe -num_experts 3",
 		"n_shared_experts": "1 with -mlp moe -num_experts 3", "norm_topk_prob": "true with -mlp moe -num_experts 3",
 		"scoring_func":            "sigmoid with -mlp moe -num_experts 3",

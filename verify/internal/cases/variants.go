@@ -123,7 +123,7 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 			Routing: nn.Routing{Router: graph.Router{
 				Experts: s.Experts.Count, Active: s.Experts.Active, Sigmoid: s.Experts.Sigmoid, Norm: s.Experts.Norm,
 			}},
-			Shared: s.Experts.Shared,
+			Shared: s.Experts.Shared, Limit: s.Experts.Limit,
 		}
 		if s.Experts.Biased {
 			at.Experts.BiasRate = 0.1

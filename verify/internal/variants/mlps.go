@@ -60,15 +60,34 @@ func mlps[T hand.Number]() []Variant[T] {
 				},
 			},
 		},
+		{
+			Name: "moe_clamped", Type: "MoE",
+			Hand: func(p Place[T]) hand.Layer[T] {
+				return p.Site.ClampedMoE(hand.Routing[T]{
+					K: p.plan.Experts.Active, Sigmoid: p.plan.Experts.Sigmoid, Norm: p.plan.Experts.Norm,
+				}, p.plan.Experts.Limit)
+			},
+			ID: "I114", Settings: []Setting{
+				{
+					Name: "mixture with biases and clamped features", Source: "OpenAI 2025, gpt-oss",
+					Experts: Experts{Count: 4, Active: 2, Norm: true, Limit: 0.4}, Dropout: 0.3,
+				},
+				{
+					Name: "mixture of clamped features, shared experts", Source: "OpenAI 2025, gpt-oss",
+					Experts: Experts{Count: 3, Active: 2, Shared: 1, Limit: 7},
+				},
+			},
+		},
 	}
 }
 
-// Experts describes the experts of mlp moe.
+// Experts describes the experts of mlp moe and moe_clamped.
 type Experts struct {
 	Count, Active, Shared int
 	Sigmoid, Norm         bool
 	Balance               float64 // α of the loss that balances them
 	Biased                bool    // a bias balances them
+	Limit                 float64 // of the features of mlp moe_clamped
 }
 
 // glu returns the Hand of a layer with a gate by g.
