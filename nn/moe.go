@@ -28,8 +28,8 @@ type Experts struct {
 //
 // Inner is the width f inside each expert. The shared experts are one gated MLP of width s·f (Dai et al. 2024,
 // DeepSeekMoE). Router and experts have no biases, except those of NewClampedMoE. No token is dropped. The kernel
-// gathers the tokens of each expert, so that it does k/E of the work of all experts. An expert that no token chooses has
-// gradient 0.
+// gathers the tokens of each expert, so that it does k/E of the work of all experts. An expert that no token chooses
+// has gradient 0.
 type MoE struct {
 	Router  Layer // w_r (d, E)
 	Experts []*GLU

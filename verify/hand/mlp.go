@@ -90,11 +90,11 @@ func (l GLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	)
 }
 
-// ClampedGLU is the GLU of the experts of gpt-oss (OpenAI 2025).
+// clampedGLU is the GLU of the experts of gpt-oss (OpenAI 2025).
 //
 //	g = min(z_g, L),  u = z_u between −L and L      (n, f)
 //	h = g σ(αg) ∘ (u + 1),  α = 1.702               (n, f)
-type ClampedGLU[T Number] struct {
+type clampedGLU[T Number] struct {
 	Gate, Fc, Proj Layer[T]
 	Limit          float64 // L
 }
@@ -103,7 +103,7 @@ type ClampedGLU[T Number] struct {
 const slope = 1.702
 
 // inside returns g and u + 1, and 1 where the inputs of both are not beyond the limit.
-func (l ClampedGLU[T]) inside(x Matrix[T]) (g, u, gateIn, upIn Matrix[T]) {
+func (l clampedGLU[T]) inside(x Matrix[T]) (g, u, gateIn, upIn Matrix[T]) {
 	if !(l.Limit > 0 && l.Limit <= math.MaxFloat64) {
 		bad := failed[T]("a limit of %v, want a positive number", l.Limit)
 		return bad, bad, bad, bad
@@ -117,7 +117,7 @@ func (l ClampedGLU[T]) inside(x Matrix[T]) (g, u, gateIn, upIn Matrix[T]) {
 }
 
 // Forward returns h w_d + b_d.
-func (l ClampedGLU[T]) Forward(x Matrix[T]) Matrix[T] {
+func (l clampedGLU[T]) Forward(x Matrix[T]) Matrix[T] {
 	g, u, _, _ := l.inside(x)
 	return forward("c_proj", l.Proj, g.Mul(sigmoid(g.Scale(slope))).Mul(u))
 }
@@ -125,7 +125,7 @@ func (l ClampedGLU[T]) Forward(x Matrix[T]) Matrix[T] {
 // Backward returns Δ at the input and the gradients of the three layers. A feature beyond the limit has derivative 0.
 //
 //	Δ_g = Δ_h ∘ (u + 1) ∘ (σ + αg σ(1 − σ)) ∘ 1[z_g ≤ L],  Δ_u = Δ_h ∘ g σ ∘ 1[|z_u| ≤ L]
-func (l ClampedGLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], grads Gradients[T]) {
+func (l clampedGLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], grads Gradients[T]) {
 	g, u, gateIn, upIn := l.inside(x)
 	s, rest := sigmoid(g.Scale(slope)), sigmoid(g.Scale(-slope)) // σ and 1 − σ
 	dh, proj := backward("c_proj", l.Proj, g.Mul(s).Mul(u), delta)
@@ -137,9 +137,9 @@ func (l ClampedGLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], grads Gradien
 		proj.by("hᵗΔ", "ΣΔ").In("c_proj", "_d"))
 }
 
-// ClampedGLU returns the layer with at.c_gate, at.c_fc and at.c_proj, without dropout.
-func (at Site[T]) ClampedGLU(limit float64) Layer[T] {
-	return ClampedGLU[T]{at.At("c_gate").Linear(), at.At("c_fc").Linear(), at.At("c_proj").Linear(), limit}
+// clampedGLU returns the layer with at.c_gate, at.c_fc and at.c_proj, without dropout.
+func (at Site[T]) clampedGLU(limit float64) Layer[T] {
+	return clampedGLU[T]{at.At("c_gate").Linear(), at.At("c_fc").Linear(), at.At("c_proj").Linear(), limit}
 }
 
 // GLU returns the layer with at.c_gate, at.c_fc and at.c_proj.

@@ -250,9 +250,9 @@ func (at Site[T]) MoE(r Routing[T]) Layer[T] {
 	return at.mixture(r, func(at Site[T]) Layer[T] { return at.GLU(SiLU[T]{}) })
 }
 
-// ClampedMoE returns the MoE whose experts are ClampedGLUs with the limit.
+// ClampedMoE returns the MoE whose experts are clampedGLUs with the limit.
 func (at Site[T]) ClampedMoE(r Routing[T], limit float64) Layer[T] {
-	return at.mixture(r, func(at Site[T]) Layer[T] { return at.ClampedGLU(limit) })
+	return at.mixture(r, func(at Site[T]) Layer[T] { return at.clampedGLU(limit) })
 }
 
 func (at Site[T]) mixture(r Routing[T], build func(Site[T]) Layer[T]) Layer[T] {

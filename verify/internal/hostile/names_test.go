@@ -572,7 +572,6 @@ var types = []reflect.Type{
 	reflect.TypeFor[hand.Block[float64]](),
 	reflect.TypeFor[hand.Cache[float64]](),
 	reflect.TypeFor[hand.Chain[float64]](),
-	reflect.TypeFor[hand.ClampedGLU[float64]](),
 	reflect.TypeFor[hand.CrossAttention[float64]](),
 	reflect.TypeFor[hand.CrossEntropy[float64]](),
 	reflect.TypeFor[hand.DPO[float64]](),
