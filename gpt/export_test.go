@@ -124,6 +124,12 @@ func exportable() map[string]Config {
 			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "longrope", 2, 4
 			c.RopeShortFactor, c.RopeLongFactor = "1,1.5,2", "1.25,4,9.5"
 		}),
+		"phi3, longrope of a longer context": with(func(c *Config) { // whose first tokens alone are read
+			llama(c)
+			c.Attention, c.Head, c.QKSize, c.VSize = "gqa", "linear", 8, 8
+			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "longrope", 32, 6
+			c.RopeShortFactor, c.RopeLongFactor = "1,1.5,2,3", "1.25,4,9.5,7"
+		}),
 		"phi3, longrope of a short context": with(func(c *Config) {
 			llama(c)
 			c.Attention, c.Head, c.QKSize, c.VSize, c.RopeAttentionFactor = "gqa", "linear", 8, 8, 1.2
