@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/heap"
@@ -217,6 +218,36 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// lengthen writes the adapter in the folder from as one of DoRA, whose columns have the length 0.5.
+func lengthen(t *testing.T, from, to string) {
+	t.Helper()
+	read := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	list, _, err := safetensors.Read(read("adapter_model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range list {
+		if name, ok := strings.CutSuffix(x.Name, ".lora_B.weight"); ok {
+			lengths := slices.Repeat([]float32{0.5}, x.Shape[0])
+			list = append(list, safetensors.Tensor{Name: name + ".lora_magnitude_vector", Shape: x.Shape[:1], F32: lengths})
+		}
+	}
+	var file bytes.Buffer
+	config := bytes.Replace(read("adapter_config.json"), []byte("{"), []byte(`{"use_dora": true,`), 1)
+	err = errors.Join(safetensors.Write(&file, list, nil), os.Mkdir(to, 0o700),
+		os.WriteFile(filepath.Join(to, "adapter_model.safetensors"), file.Bytes(), 0o600),
+		os.WriteFile(filepath.Join(to, "adapter_config.json"), config, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Tuning, merging and training save a folder or an adapter that the program accepts again.
 func TestTuneAndTrain(t *testing.T) {
 	model, dir := made(t), t.TempDir()
@@ -234,6 +265,12 @@ func TestTuneAndTrain(t *testing.T) {
 	base, with, inside := loss("-model", model), loss("-model", model, "-adapter", dir+"/adapter"), loss("-model", dir+"/merged")
 	if with != inside || with == base {
 		t.Errorf("losses: %s with the adapter, %s with it inside, %s without", with, inside, base)
+	}
+	lengthen(t, dir+"/adapter", dir+"/dora")
+	called(t, "-out_dir", dir+"/lengthened", "-model", model, "-adapter", dir+"/dora", "-merge")
+	dora, within := loss("-model", model, "-adapter", dir+"/dora"), loss("-model", dir+"/lengthened")
+	if dora != within || dora == with || dora == base {
+		t.Errorf("losses: %s with DoRA, %s with it inside, %s without lengths, %s without adapter", dora, within, with, base)
 	}
 	called(t, append(steps, "-out_dir", dir+"/full", "-model", model, "-tune", text, "-full", "-learning_rate", "0.001")...)
 	if got := loss("-model", dir+"/full"); got == base {
