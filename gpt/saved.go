@@ -201,6 +201,9 @@ func (t *Trainer) Restore(cp *checkpoint.Checkpoint) error {
 	}
 	params := t.Model.Params()
 	alone, err := adaptersAlone(cp, t.config)
+	if err != nil {
+		return errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
 	if alone {
 		params = t.Model.candidates()
 	}

@@ -170,7 +170,8 @@ func TestServiceRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(nil); err == nil || !strings.Contains(err.Error(), "service: run: context: got nil") {
+	var none context.Context
+	if err := s.Run(none); err == nil || !strings.Contains(err.Error(), "service: run: context: got nil") {
 		t.Errorf("without a context: got error %v", err)
 	}
 	first := func(r Request, ctx context.Context) (err error) {
