@@ -86,14 +86,27 @@ func variants() map[string]Config {
 	for _, m := range parts.MLPs() {
 		vary("mlp "+m.String(), func(c *Config) { c.MLP = m.String() })
 	}
-	for _, n := range parts.AttnGates() {
-		vary("attn_gate "+n.String(), func(c *Config) { c.AttnGate, c.Attention = n.String(), "gqa"; c.suit() })
+	for _, n := range []string{"elementwise", "headwise"} {
+		vary("attn_gate "+n, func(c *Config) { c.AttnGate, c.Attention = n, "gqa"; c.suit() })
+	}
+	for i, k := range parts.Kinds() { // with several attentions in turn
+		for j, v := range k.Variants()[1:] {
+			a := []string{"causal", "gqa", "sigmoid", "diff", "forgetting"}[(i+j)%5]
+			if k.Key == "attn_sinks" && a != "gqa" {
+				a = "causal"
+			}
+			vary(a+", "+k.Key+" "+v.String(), func(c *Config) {
+				c.NLayer, c.Attention, c.AttnGate = 3, a, "headwise"
+				k.Set(&c.Stack, v.String())
+				c.suit()
+			})
+		}
 	}
 	for _, a := range []string{"causal", "gqa", "linear", "sigmoid", "forgetting", "diff"} {
 		vary(a+", value_residual", func(c *Config) { c.ValueResidual, c.Attention, c.NLayer = "learned", a, 3; c.suit() })
 	}
-	for _, n := range parts.Skips() {
-		vary("skips "+n.String(), func(c *Config) { c.Skips, c.NLayer = n.String(), 3 })
+	for _, n := range []string{"embedding", "unet"} {
+		vary("skips "+n, func(c *Config) { c.Skips, c.NLayer = n, 3 })
 	}
 	for _, n := range parts.ShortConvs() {
 		vary("short_conv "+n.String(), func(c *Config) { c.ShortConv, c.Position, c.QKSize = n.String(), "rope", 4 })
@@ -106,9 +119,9 @@ func variants() map[string]Config {
 			vary(a+", attn_sinks "+n.String(), func(c *Config) { c.AttnSinks, c.Attention = n.String(), a; c.suit() })
 		}
 	}
-	for _, n := range parts.QKNorms() {
-		vary("qk_norm "+n.String(), func(c *Config) { c.QKNorm, c.Position, c.QKSize = n.String(), "rope", 4 })
-		vary("gqa, qk_norm "+n.String(), func(c *Config) { c.QKNorm, c.Attention = n.String(), "gqa"; c.suit() })
+	for _, n := range []string{"head", "width"} {
+		vary("qk_norm "+n, func(c *Config) { c.QKNorm, c.Position, c.QKSize = n, "rope", 4 })
+		vary("gqa, qk_norm "+n, func(c *Config) { c.QKNorm, c.Attention = n, "gqa"; c.suit() })
 	}
 	for _, b := range parts.Blocks() {
 		vary("block "+b.String(), func(c *Config) { c.Block = b.String() })

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -31,7 +32,6 @@ type Attention func(at Site) Layer
 type SelfAttention struct {
 	QKV   Layer // [q | k | v], with q and k rotated if positions are rotary
 	heads heads
-	gate  Layer // of the heads' results; nil without
 	cache *graph.KVCache
 }
 
@@ -42,41 +42,27 @@ func NewSelfAttention(at Site) *SelfAttention {
 
 // newSelfAttention declares the layer with the given sizes of the heads and, if bias is true, a bias in c_attn.
 func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
-	l := newUncached(at, sizes, bias)
+	l := newUncached(at, sizes, sizes, bias)
 	l.cache = l.heads.cacheAt(at, l.heads.sizes)
 	return l
 }
 
-// newUncached is newSelfAttention without a cache of keys and values.
-func newUncached(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
+// newUncached is newSelfAttention without a cache of keys and values. To the links after the heads, results are the
+// sizes of the heads.
+func newUncached(at Site, sizes, results graph.AttentionShape, bias bool) *SelfAttention {
 	sizes.Cap = at.limit()
 	l := &SelfAttention{QKV: newInProjection(at, "c_attn", sizes, bias)}
-	if at.Gate != nil {
-		l.gate = Make(at, at.Gate)
-	}
-	sinks := at.sinks()
+	after, sinks := at.links(at.Links.After, results), at.sinks()
 	l.heads = newHeads(at, sizes)
-	l.heads.sinks = sinks
+	l.heads.after, l.heads.sinks = after, sinks
 	return l
 }
 
 // Forward computes attention within every sequence.
 func (l *SelfAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
-	return l.gated(x).Forward(l.QKV.Forward(x))
-}
-
-// gated returns the heads with the gate that x sets.
-func (l *SelfAttention) gated(x graph.Expr) *heads {
-	h := l.heads
-	switch gate := l.gate.(type) {
-	case nil:
-	case *Gate:
-		h.gate, h.logits = gate.logits(x)
-	default:
-		h.gate = gate.Forward(x).In(h.scope)
-	}
-	return &h
+	qkv := l.QKV.Forward(x)
+	return l.heads.project(x, qkv, l.heads.results(qkv), noPosition())
 }
 
 // Step attends from the newest tokens of every sequence to all tokens so far, whose keys and values it has stored (the
@@ -85,7 +71,8 @@ func (l *SelfAttention) gated(x graph.Expr) *heads {
 // a query attend to a later key.
 func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
-	return l.gated(x).project(l.stepped(step(l.QKV, x, at), at))
+	qkv := step(l.QKV, x, at)
+	return l.heads.project(x, qkv, l.stepped(qkv, at), at)
 }
 
 // stepped returns the heads' results for the newest tokens.
@@ -115,9 +102,7 @@ type heads struct {
 	drop  *Dropout // of the weights
 	scope graph.Scope
 	sinks graph.Expr // (H), logits of the sinks; empty without
-
-	gate   graph.Expr // multiplies the results; empty without
-	logits bool       // gate holds z of the gate σ(z)
+	after links      // of the results
 }
 
 // newHeads declares the mask and c_proj.
@@ -129,37 +114,15 @@ func newHeads(at Site, sizes graph.AttentionShape) heads {
 	}
 }
 
-// Forward returns the projection of the heads' results.
-func (l *heads) Forward(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, d)
-	return l.Proj.Forward(l.attend(qkv))
+// project returns the projection of the heads' results y after their links, and names them. at is the position of a
+// Step.
+func (l *heads) project(x, qkv, y, at graph.Expr) graph.Expr { // (n, H·dh) → (n, d)
+	in := Inside{AttentionShape: l.sizes, X: x, QKV: qkv, Y: y}
+	l.after.pass(&in, &in.Y, at)
+	return l.Proj.Forward(l.scope.Place("heads", in.Y))
 }
 
-// project returns the projection of the heads' results.
-func (l *heads) project(y graph.Expr) graph.Expr { return l.Proj.Forward(l.place(y)) }
-
-// place names the heads' results, after their gate.
-func (l *heads) place(y graph.Expr) graph.Expr {
-	return l.scope.Place("heads", l.multiply(y))
-}
-
-// multiply returns the product of y and the gate, if there is one.
-func (l *heads) multiply(y graph.Expr) graph.Expr {
-	switch {
-	case l.gate.Graph() == nil:
-		return y
-	case !l.logits:
-		return y.Mul(l.gate)
-	}
-	if y, ok := graph.GLU(l.gate, y); ok {
-		return y
-	}
-	return y.Mul(Sigmoid{}.Forward(l.gate))
-}
-
-// attend computes the heads' results, from packed projections to packed results, and names them.
-func (l *heads) attend(qkv graph.Expr) graph.Expr { return l.place(l.results(qkv)) }
-
-// results computes the heads' results before their gate. The mask is added (errata B1).
+// results computes the heads' results before their links. The mask is added (errata B1).
 func (l *heads) results(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := l.kernel(qkv); ok {
 		return y
@@ -247,50 +210,49 @@ func (l *heads) mixing() float64 {
 }
 
 // inProjection is the affine layer before the heads: x·w + b is the queries of all heads and the keys and values of all
-// groups side by side. Queries and keys are normalised if the site has a QKNorm, then rotated if positions are rotary.
+// groups side by side. The site's convolution and links change them, then queries and keys are rotated if positions are
+// rotary.
 type inProjection struct {
 	affine Layer
-	conv   optional // of queries, keys and values
-	values values   // mixes the values with those of the first block
-	norm   Layer    // of queries and keys; nil without
+	before links
 	heads  graph.AttentionShape
-	rotary Rotary
 	scope  graph.Scope
 }
 
-// newInProjection declares name (d, H·dρ+G(dρ+dh)), for the keys and values of G groups of heads, and the gains of the
-// site's QKNorm. These are inside name if the layer has a second projection.
+// newInProjection declares name (d, H·dρ+G(dρ+dh)), for the keys and values of G groups of heads, and the parameters of
+// the links before the heads. These are inside name if the layer has a second projection.
 func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool) *inProjection {
 	q, k, v := sizes.Heads*sizes.QK, sizes.Groups*sizes.QK, sizes.Groups*sizes.V
-	affine := at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02))
+	l := &inProjection{
+		affine: at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02)), heads: sizes, scope: at.Scope,
+	}
 	conv := at.At(name).conv(ConvProjections, q+k+v)
-	l := &inProjection{affine: affine, conv: conv, heads: sizes, rotary: at.Rotary, scope: at.Scope}
-	l.values = newValues(at, q+k, v)
-	if at.QKNorm != nil {
-		if name != "c_attn" {
-			at = at.At(name)
-		}
-		l.norm = Make(at, func(at Site) Layer { return at.QKNorm(at, sizes) })
+	own := at
+	if name != "c_attn" {
+		own = at.At(name)
+	}
+	l.before = own.links(at.Links.Before, sizes)
+	l.before.scope = at.Scope
+	if conv.Layer != nil {
+		l.before.list = slices.Insert(l.before.list, 0, Link(convolution{conv}))
+	}
+	if at.Rotary != nil {
+		l.before.list = append(l.before.list, rotation{at.Rotary})
 	}
 	return l
 }
 
 // Forward returns [q | k | v].
-func (l *inProjection) Forward(x graph.Expr) graph.Expr { return l.forward(x, l.conv.Forward) }
+func (l *inProjection) Forward(x graph.Expr) graph.Expr { return l.forward(x, noPosition()) }
 
-// Step is Forward for the newest tokens of every sequence. It differs if there is a short convolution.
-func (l *inProjection) Step(x, at graph.Expr) graph.Expr { return l.forward(x, l.conv.stepAt(at)) }
+// Step is Forward for the newest tokens of every sequence. It differs if a link combines tokens.
+func (l *inProjection) Step(x, at graph.Expr) graph.Expr { return l.forward(x, at) }
 
 // forward maps (n, d) → (n, H·dρ+G(dρ+dh)).
-func (l *inProjection) forward(x graph.Expr, conv func(graph.Expr) graph.Expr) graph.Expr {
-	qkv := l.values.forward(conv(l.affine.Forward(x)).In(l.scope))
-	if l.norm != nil {
-		qkv = shaped(l.scope, qkv.Shape(), func() graph.Expr { return l.norm.Forward(qkv) }).In(l.scope)
-	}
-	if l.rotary == nil {
-		return qkv
-	}
-	return l.rotary.Rotate(qkv, l.heads.Heads+l.heads.Groups, l.heads.QK).In(l.scope)
+func (l *inProjection) forward(x, at graph.Expr) graph.Expr {
+	in := Inside{AttentionShape: l.heads, X: x, QKV: l.affine.Forward(x).In(l.scope)}
+	l.before.pass(&in, &in.QKV, at)
+	return in.QKV
 }
 
 // split splits one block of columns of packed projections into heads.

@@ -30,7 +30,7 @@ type DiffAttention struct {
 func NewDiffAttention(at Site) *DiffAttention {
 	sizes := at.heads(at.QK, at.V)
 	l := &DiffAttention{
-		SelfAttention: *newUncached(at, sizes, at.Bias),
+		SelfAttention: *newUncached(at, sizes, inPairs(sizes), at.Bias),
 		initial:       0.8 - 0.6*math.Exp(-0.3*float64(at.Block)),
 	}
 	for i, name := range []string{"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"} {
@@ -53,6 +53,13 @@ func NewDiffAttention(at Site) *DiffAttention {
 	}
 	l.cache = l.heads.cacheAt(at, pairs)
 	return l
+}
+
+// inPairs returns the sizes of pairs of heads.
+func inPairs(heads graph.AttentionShape) graph.AttentionShape {
+	pairs := max(1, heads.Heads/2) // an odd number of heads is an error
+	heads.Heads, heads.Groups, heads.QK, heads.V = pairs, pairs, 2*heads.QK, 2*heads.V
+	return heads
 }
 
 // pairColumns returns the columns of packed projections, −1 for zeros, in two orders: with a copy of a pair's value for
@@ -84,8 +91,16 @@ func pairColumns(h graph.AttentionShape) (copies, apart []int) {
 // Forward computes attention within every sequence.
 func (l *DiffAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
-	heads := l.gated(x)
-	return heads.project(l.difference(heads.results(gathered(l.QKV.Forward(x), l.copies))))
+	qkv := l.QKV.Forward(x)
+	return l.project(x, qkv, l.heads.results(gathered(qkv, l.copies)), noPosition())
+}
+
+// project returns the projection of the difference of the heads' results y after their links, to which a pair is a
+// head.
+func (l *DiffAttention) project(x, qkv, y, at graph.Expr) graph.Expr {
+	pairs := l.heads
+	pairs.sizes.Heads, pairs.sizes.Groups, pairs.sizes.QK = pairs.sizes.Heads/2, pairs.sizes.Heads/2, 2*pairs.sizes.QK
+	return pairs.project(x, qkv, l.difference(y), at)
 }
 
 // difference returns (1 − λ₀)·norm(y₁ − λ·y₂) of the results y of every pair.
@@ -106,11 +121,12 @@ func (l *DiffAttention) difference(y graph.Expr) graph.Expr { // (n, H·2dh) →
 // √2, because these have 2dρ features.
 func (l *DiffAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
-	heads, qkv := l.gated(x), step(l.QKV, x, at)
+	qkv := step(l.QKV, x, at)
+	packed := qkv
 	if s, keys := qkv.Shape(), l.heads.sizes.Heads*l.heads.sizes.QK; len(s) == 2 {
 		qkv = qkv.Cols(0, keys).Scale(math.Sqrt2).Join(qkv.Cols(keys, s[1]))
 	}
-	return heads.project(l.difference(l.stepped(gathered(qkv, l.apart), at)))
+	return l.project(x, packed, l.stepped(gathered(qkv, l.apart), at), at)
 }
 
 // Mixing returns n·H(dρ+2dh) for the mean number n of keys, as that of SelfAttention, or 0 for nil.

@@ -25,7 +25,8 @@ type ForgettingAttention struct {
 // NewForgettingAttention declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d) and c_forget (d, H).
 func NewForgettingAttention(at Site) *ForgettingAttention {
 	at.Cap, at.Sinks = 0, nil
-	l := &ForgettingAttention{SelfAttention: *newUncached(at, at.heads(at.QK, at.V), at.Bias)}
+	sizes := at.heads(at.QK, at.V)
+	l := &ForgettingAttention{SelfAttention: *newUncached(at, sizes, sizes, at.Bias)}
 	l.Gates = at.affine("c_forget", at.Embd, []int{at.Heads}, at.Bias, graph.Normal(0.02))
 	l.cache = cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewForgettingCache(l.heads.sizes) })
 	return l
@@ -35,9 +36,9 @@ func NewForgettingAttention(at Site) *ForgettingAttention {
 func (l *ForgettingAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
 	h, at, mask := l.heads.sizes, l.heads.scope, l.heads.causalMask()
-	qkv, logF, heads := l.QKV.Forward(x), l.logF(x), l.gated(x)
+	qkv, logF := l.QKV.Forward(x), l.logF(x)
 	if y, ok := graph.ForgettingAttention(qkv, logF, mask, h, l.heads.drop.P); ok {
-		return heads.project(y)
+		return l.heads.project(x, qkv, y, noPosition())
 	}
 	q := at.Place("q", split(qkv, h, 0, h.QK))                       // q = a·w_q + b_q  (B, H, T, dρ)
 	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))            // k = a·w_k + b_k  (B, H, T, dρ)
@@ -47,7 +48,7 @@ func (l *ForgettingAttention) Forward(x graph.Expr) (result graph.Expr) { // (B�
 	weights := scores.Add(l.heads.mask.overHeads(at)).Softmax()      // softmax          (B, H, T, T)
 	out := l.heads.drop.Forward(at.Place("weights", weights)).In(at) // ρ
 	y := concat(out.MatMul(v), h.Batch*h.Context, h.Heads*h.V)       // concat of ρ·v    (B·T, H·dh)
-	return heads.project(y)
+	return l.heads.project(x, qkv, y, noPosition())
 }
 
 // logF returns ln f = −ln(1 + e^(−z)) of every head, and names it.
@@ -71,7 +72,7 @@ func (l *ForgettingAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B
 	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
 	qkv, logF := step(l.QKV, x, at), l.logF(x)
-	return l.gated(x).project(graph.CachedForgettingAttention(qkv, logF, mask, at, l.cache))
+	return l.heads.project(x, qkv, graph.CachedForgettingAttention(qkv, logF, mask, at, l.cache), at)
 }
 
 // Mixing returns the Mixing of SelfAttention, or 0 for nil.

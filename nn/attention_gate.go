@@ -2,7 +2,7 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// Gate is the gate of an attention (Qiu et al. 2025), which multiplies the results of the heads before the projection,
+// Gate is a Link after the heads (Qiu et al. 2025), which multiplies their results before the projection,
 //
 //	out = (heads ∘ g)·w_proj + b_proj,  g = σ(x·w_g + b_g)
 //
@@ -34,23 +34,17 @@ func newGate(at Site, gates int, order []int) *Gate {
 	return &Gate{fc, order, at.Scope}
 }
 
-// Forward returns g, the gates of all features of all heads.
-func (l *Gate) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, H·dh)
-	defer recoverUnbuilt(l, x, &result)
-	g := Sigmoid{}.Forward(l.Fc.Forward(x).In(l.scope))
-	if l.order == nil {
-		return g
+// Forward returns the heads' results times g.
+func (l *Gate) Forward(in Inside) (result graph.Expr) { // (n, H·dh) → (n, H·dh)
+	defer recoverUnbuilt(l, in.Y, &result)
+	z := l.Fc.Forward(in.X).In(l.scope)
+	if l.order != nil {
+		return in.Y.Mul(gathered(Sigmoid{}.Forward(z), l.order))
 	}
-	return gathered(g, l.order)
-}
-
-// logits returns z of the gates g = σ(z) and true, for a kernel that multiplies, if every feature has its own gate. It
-// returns g and false otherwise.
-func (l *Gate) logits(x graph.Expr) (z graph.Expr, ok bool) {
-	if l == nil || l.Fc == nil || l.order != nil {
-		return l.Forward(x), false
+	if y, ok := graph.GLU(z, in.Y); ok {
+		return y
 	}
-	return l.Fc.Forward(x).In(l.scope), true
+	return in.Y.Mul(Sigmoid{}.Forward(z))
 }
 
 // gathered returns the columns of x in the given order; −1 is a column of zeros.

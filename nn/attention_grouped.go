@@ -26,11 +26,12 @@ func NewGroupedAttention(at Site, groups int, bias bool) *GroupedAttention {
 // Forward computes attention within every sequence.
 func (l *GroupedAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
-	qkv, heads := l.QKV.Forward(x), l.gated(x)
-	if y, ok := heads.kernel(qkv); ok {
-		return heads.project(y)
+	qkv := l.QKV.Forward(x)
+	y, ok := l.heads.kernel(qkv)
+	if !ok {
+		y = l.heads.results(l.repeat(qkv))
 	}
-	return heads.Forward(l.repeat(qkv))
+	return l.heads.project(x, qkv, y, noPosition())
 }
 
 // repeat copies every key and value for each head that shares it, so that each head has its own, as in SelfAttention.

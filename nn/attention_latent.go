@@ -28,7 +28,7 @@ type MLA struct {
 // as without a latent.
 func NewMLA(at Site, latent int) *MLA {
 	checkLatent(at, "latent", latent)
-	refuseQKNorm(at)
+	refuseLinks(at)
 	if at.Rotary != nil {
 		at.Failf("rotary positions rotate the %d features of a key, which a latent of %d cannot absorb: "+
 			"MLARoPE has separate features for them", at.QK, latent)
@@ -44,23 +44,23 @@ func NewMLA(at Site, latent int) *MLA {
 	}
 }
 
-// refuseQKNorm fails if the site has a norm of queries and keys.
-func refuseQKNorm(at Site) {
-	if at.QKNorm != nil {
-		at.Failf("a norm of queries and keys with latent attention, whose Step absorbs the matrix of the keys: " +
-			"the norm would come between")
-	}
+// refuseLinks fails if the site has links: the Step of latent attention absorbs the matrices of keys and values, and
+// links would come between.
+func refuseLinks(at Site) {
+	at.refuse("latent attention", at.Links.Before)
+	at.refuse("latent attention", at.Links.After)
 }
 
 // Forward computes keys and values from the latents. This is cheaper than absorbing them if every token is a query.
 func (l *MLA) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
-	q := l.Query.Forward(x).In(l.scope)               // q = x·w_q     (B·T, H·dρ)        (38)
-	latent := l.Down.Forward(x)                       // L = x·w↓      (B·T, dc)          (37)
-	k := l.UpK.Forward(latent)                        // k = L·w↑_k    (B·T, H·dρ)        (38)
-	v := l.UpV.Forward(latent)                        // v = L·w↑_v    (B·T, H·dh)        (38)
-	heads := l.heads.attend(q.Join(k, v).In(l.scope)) // ρ_h·v_h       (B·T, H·dh)        (57)
-	return l.heads.Proj.Forward(heads)                // Σ_h ρ_h·v_h·w_proj,h  (B·T, d)   (57)
+	q := l.Query.Forward(x).In(l.scope) // q = x·w_q     (B·T, H·dρ)        (38)
+	latent := l.Down.Forward(x)         // L = x·w↓      (B·T, dc)          (37)
+	k := l.UpK.Forward(latent)          // k = L·w↑_k    (B·T, H·dρ)        (38)
+	v := l.UpV.Forward(latent)          // v = L·w↑_v    (B·T, H·dh)        (38)
+	qkv := q.Join(k, v).In(l.scope)
+	y := l.heads.results(qkv)                       // ρ_h·v_h       (B·T, H·dh)        (57)
+	return l.heads.project(x, qkv, y, noPosition()) // Σ_h ρ_h·v_h·w_proj,h  (B·T, d)   (57)
 }
 
 // Step attends from the newest tokens to the cached latents of all tokens so far: dc numbers a token in place of
@@ -73,7 +73,7 @@ func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·
 	mask := l.heads.causalMask()
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
 	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
-	return l.heads.project(graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache))
+	return l.heads.project(x, q, graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache), at)
 }
 
 // Mixing returns n·H(dρ+dh) for the mean number n of keys, as that of SelfAttention.
@@ -150,7 +150,7 @@ func NewMLARoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLARoP
 func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source int, std float64) *MLARoPE {
 	checkLatent(at, "latent", latent)
 	checkLatent(at, "query latent", queryLatent)
-	refuseQKNorm(at)
+	refuseLinks(at)
 	rope := NewRoPE(at.At("rope"), rotary, theta)
 	return &MLARoPE{
 		DownQ: inner(at, "c_q_down", at.Embd, queryLatent, 0.02),
@@ -189,14 +189,17 @@ func (l *MLARoPE) attend(x, c, source graph.Expr) graph.Expr {
 	q := l.query(x)                                         // q = [q^C | q^R]               (B·T, H(dρ+dR))  (63)
 	k := l.sideBySide(l.UpK.Forward(c), kR.Join(others...)) // k = [c·w↑_k | k^R]            (B·T, H(dρ+dR))  (65)
 	v := l.UpV.Forward(c)                                   // v = c·w↑_v                    (B·T, H·dh)      (66)
-	return l.heads.Forward(q.Join(k, v))                    // softmax(q·kᵀ/√(dρ+dR) + M)·v, projected        (62)
+	qkv := q.Join(k, v)
+	y := l.heads.results(qkv) // softmax(q·kᵀ/√(dρ+dR) + M)·v, projected        (62)
+	return l.heads.project(x, qkv, y, noPosition())
 }
 
 func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	mask := l.heads.causalMask()
 	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
 	kept := c.Join(l.rotatedKey(source)) // [c | k^R]  (B·n, dc+dR)
-	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, upK, upV, mask, at, l.cache))
+	q := l.query(x)
+	return l.heads.project(x, q, graph.CachedLatentAttention(q, kept, upK, upV, mask, at, l.cache), at)
 }
 
 // Mixing returns n·H(dρ+dR+dh) for the mean number n of keys, as that of SelfAttention.

@@ -34,7 +34,9 @@ type Longformer struct {
 // the site's mask is ignored.
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 	sizes := at.heads(at.QK, at.V)
-	sizes.Cap, at.Values = at.limit(), nil
+	sizes.Cap = at.limit()
+	at.refuse("longformer", at.Links.After)
+	at.refuse("longformer", at.Links.Before, valueResidual)
 	return &Longformer{
 		QKV:    newInProjection(at, "c_attn", sizes, at.Bias),
 		Global: newInProjection(at, "c_attn_global", sizes, at.Bias),

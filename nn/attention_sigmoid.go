@@ -28,7 +28,7 @@ func (l *SigmoidAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T,
 	defer recoverUnbuilt(l, x, &result)
 	h, at, qkv := l.heads.sizes, l.heads.scope, l.QKV.Forward(x)
 	if y, ok := graph.SigmoidAttention(qkv, l.heads.mask.Expr(), h, l.heads.drop.P); ok {
-		return l.gated(x).project(y)
+		return l.heads.project(x, qkv, y, noPosition())
 	}
 	q := at.Place("q", split(qkv, h, 0, h.QK))                          // q = a·w_q + b_q  (B, H, T, dρ)
 	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))               // k = a·w_k + b_k  (B, H, T, dρ)
@@ -38,7 +38,7 @@ func (l *SigmoidAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T,
 	rho := at.Place("weights", Sigmoid{}.Forward(scaled.Add(l.mask()))) // ρ = σ(…)         (B, H, T, T)
 	out := l.heads.drop.Forward(rho).In(at).MatMul(v)                   // ρ·v              (B, H, T, dh)
 	y := concat(out, h.Batch*h.Context, h.Heads*h.V)                    // concat           (B·T, H·dh)
-	return l.gated(x).project(y)
+	return l.heads.project(x, qkv, y, noPosition())
 }
 
 // mask returns mask − ln n.
@@ -51,8 +51,8 @@ func (l *SigmoidAttention) mask() graph.Expr { // (T, T), or as the mask
 // Step attends from the newest tokens of every sequence to all tokens so far, as the Step of SelfAttention does.
 func (l *SigmoidAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
-	mask := l.heads.causalMask()
-	return l.gated(x).project(graph.CachedSigmoidAttention(step(l.QKV, x, at), mask, at, l.cache))
+	mask, qkv := l.heads.causalMask(), step(l.QKV, x, at)
+	return l.heads.project(x, qkv, graph.CachedSigmoidAttention(qkv, mask, at, l.cache), at)
 }
 
 // Mixing returns the Mixing of SelfAttention, or 0 for nil.

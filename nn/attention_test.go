@@ -800,12 +800,12 @@ func TestMemoryUpdate(t *testing.T) {
 
 // gatedHeads and gatedFeatures return sites with a gate of each head and of each feature.
 func gatedHeads(at Site) Site {
-	at.Gate = func(at Site) Layer { return NewHeadGate(at) }
+	at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewHeadGate(at) }}}
 	return at
 }
 
 func gatedFeatures(at Site) Site {
-	at.Gate = func(at Site) Layer { return NewElementGate(at) }
+	at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewElementGate(at) }}}
 	return at
 }
 
@@ -817,7 +817,9 @@ var gateLayerCases = []layerCase{
 	{"grouped attention with a gate of each head", "Gate GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
 		return sharedBy(gatedHeads(at)).Forward(x)
 	}},
-	{"gates", "Gate", func(at Site, x graph.Expr) graph.Expr { return NewHeadGate(at).Forward(x) }},
+	{"gates", "Gate", func(at Site, x graph.Expr) graph.Expr {
+		return NewHeadGate(at).Forward(Inside{X: x, Y: at.Value("y", graph.Const(1), at.Batch*at.Context, at.Heads*at.V)})
+	}},
 }
 
 func TestGateStepEqualsForward(t *testing.T) {

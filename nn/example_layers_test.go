@@ -241,7 +241,7 @@ func ExampleNewScaledRoPE() {
 // Every attention after the first declares the two factors of its values.
 func ExampleNewValueResidual() {
 	at := site()
-	at.Values = nn.NewValueResidual()
+	at.Links.Before = []nn.NamedLink{nn.NewValueResidual()}
 	nn.NewSelfAttention(at.At("h.0.attn"))
 	at.Block = 1
 	nn.NewSelfAttention(at.At("h.1.attn"))
@@ -276,13 +276,29 @@ func ExampleNewUNetSkip() {
 	// block 4 adds the result of block 0
 }
 
+// A link of a user adds half of a token's value to the results of the heads: the only token has the value 1, and the
+// result 1 + ½.
+func ExampleNamedLink() {
+	at := site()
+	at.Batch, at.Context, at.Embd, at.Heads, at.QK, at.V, at.Bias = 1, 1, 1, 1, 1, 1, false
+	at.Mask = nn.NewMask(at.Scope, at.Dims, nn.Causal{})
+	at.Links.After = []nn.NamedLink{{Name: "own_value", New: func(nn.Site, graph.AttentionShape) nn.Link {
+		return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Add(in.Value().Scale(0.5)) })
+	}}}
+	y := nn.NewSelfAttention(at.At("attn")).Forward(at.Value("x", numbers(1), 1, 1))
+	set(at.Graph(), map[string][]float64{"attn.c_attn.weight": {0, 0, 1}, "attn.c_proj.weight": {1}})
+	show(y)
+	// Output:   1.50
+}
+
 // Two heads of one feature: each has a gate, between 0 and 1.
 func ExampleNewHeadGate() {
 	at := site()
 	at.Embd, at.Heads, at.V = 2, 2, 1
 	l := nn.NewHeadGate(at.At("attn"))
 	set(at.Graph(), map[string][]float64{"attn.c_gate.weight": {1, 0, 0, 2}})
-	show(l.Forward(at.Value("x", numbers(0, 1, 9, -9), 2, 2)))
+	ones := at.Value("y", numbers(1, 1, 1, 1), 2, 2)
+	show(l.Forward(nn.Inside{X: at.Value("x", numbers(0, 1, 9, -9), 2, 2), Y: ones}))
 	// Output:
 	//   0.50  0.88
 	//   1.00  0.00
@@ -311,7 +327,8 @@ func ExampleNewElementGate() {
 	at.Embd, at.Heads, at.V = 2, 1, 2
 	l := nn.NewElementGate(at.At("attn"))
 	set(at.Graph(), map[string][]float64{"attn.c_gate.weight": {1, 0, 0, 2}})
-	show(l.Forward(at.Value("x", numbers(0, 1, 9, -9), 2, 2)))
+	ones := at.Value("y", numbers(1, 1, 1, 1), 2, 2)
+	show(l.Forward(nn.Inside{X: at.Value("x", numbers(0, 1, 9, -9), 2, 2), Y: ones}))
 	// Output:
 	//   0.50  0.88
 	//   1.00  0.00

@@ -154,3 +154,221 @@ func (l *SquaredError) Forward(x, y graph.Expr) (result graph.Expr) {
 	}
 	return x.Sub(y).Square().SumAll().Scale(1 / n)
 }
+
+// Rollout holds the actions of a policy, one for each row of its logits (n, V), and their returns: the inputs of the
+// objectives that learn from rewards (Diab §2.6). They are set through Ints and Tensor.
+type Rollout struct {
+	Actions  graph.Expr // a, the ids drawn, and any existing id if nothing was drawn  (n)
+	Returns  graph.Expr // R, the return of each action  (n, 1)
+	Weights  graph.Expr // w, 0 if nothing was drawn  (n, 1)
+	LogProbs graph.Expr // ln π_old(a) when the actions were drawn  (n, 1); only for PPOClip
+	Baseline graph.Expr // v, the expected return  (n, 1), such as a ValueHead's; empty stands for 0
+	// Reference is ln π_ref(a)  (n, 1); only for GRPO with a penalty. NewRollout leaves it empty.
+	Reference graph.Expr
+}
+
+// NewRollout declares actions, returns, weights, which start at 1, and log_probs, for n rows and the given number of
+// actions.
+func NewRollout(s graph.Scope, n, actions int) Rollout {
+	return Rollout{
+		Actions:  s.Ints("actions", n, actions, graph.NoneIgnored),
+		Returns:  s.Value("returns", graph.Const(0), n, 1),
+		Weights:  s.Value("weights", graph.Const(1), n, 1),
+		LogProbs: s.Value("log_probs", graph.Const(0), n, 1),
+	}
+}
+
+// advantage returns A = R − v. No gradient goes to v, which must not adapt to the policy.
+func (r Rollout) advantage() graph.Expr { // (n, 1)
+	if r.Baseline.Graph() == nil {
+		return r.Returns
+	}
+	return r.Returns.Sub(r.Baseline.Detach())
+}
+
+// LogProbs returns ln softmax(z)[id], the logarithm of the probability of each row's id, and 0 for an ignored id. Its
+// gradient by a row of logits is Δ·(onehot(id) − softmax(z)).
+func LogProbs(z, ids graph.Expr) graph.Expr { // (n, V) → (n, 1)
+	if y, ok := graph.LogProbs(z, ids); ok {
+		return y
+	}
+	v := 1
+	if s := z.Shape(); len(s) == 2 {
+		v = s[1]
+	}
+	y := ids.OneHot(v)
+	return z.Pick(y).Sum().Sub(z.LogSumExp().Pick(y.Sum()))
+}
+
+// mean returns Σ w∘x/Σ w, a scalar.
+func (r Rollout) mean(x graph.Expr) graph.Expr {
+	return x.Mul(r.Weights).SumAll().Div(r.Weights.SumAll())
+}
+
+// Reinforce is the objective of Williams (1992) in Diab §2.6: actions whose return exceeded the baseline become more
+// likely, the others less likely,
+//
+//	L = −Σ w·A·ln π(a) / Σ w,  A = R − v
+//
+// Its gradient by the logits is w·A(π − onehot(a))/Σw: that of CrossEntropy with the actions as targets, weighted by
+// their advantages. Any baseline v that does not depend on the action leaves the expectation of the gradient unchanged
+// and makes it less noisy.
+type Reinforce struct{ scope graph.Scope }
+
+// NewReinforce declares nothing.
+func NewReinforce(s graph.Scope) *Reinforce { return &Reinforce{s} }
+
+// Forward returns the objective of the actions of r, which were drawn from logits (n, V), a scalar.
+func (l *Reinforce) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
+	defer recoverUnbuilt(l, logits, &result)
+	z := logits.In(l.scope)
+	if loss, ok := graph.Reinforce(z, r.Actions, r.Returns, r.Baseline, r.Weights); ok {
+		return loss
+	}
+	return r.mean(LogProbs(z, r.Actions).Mul(r.advantage())).Scale(-1)
+}
+
+// PPOClip is the objective of Schulman et al. (2017), which Diab §2.6 mentions without the formula. It allows several
+// steps on the actions drawn from one policy, as long as the new policy stays close to it:
+//
+//	L = −Σ w·min(r·A, clip(r, 1−ε, 1+ε)·A) / Σ w,  r = π(a)/π_old(a),  A = R − v
+//
+// If r is outside 1 ± ε on the side to which A pushes it, the gradient is 0, otherwise A·r(π − onehot(a)) times w/Σw;
+// at r = 1 that is Reinforce's.
+type PPOClip struct {
+	Clip  float64 // ε
+	scope graph.Scope
+}
+
+// NewPPOClip returns the objective with ε = 0.2, as published, and declares nothing.
+func NewPPOClip(s graph.Scope) *PPOClip { return &PPOClip{0.2, s} }
+
+// Forward returns the objective of the actions of r under logits (n, V), a scalar.
+func (l *PPOClip) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
+	defer recoverUnbuilt(l, logits, &result)
+	z := logits.In(l.scope)
+	if loss, ok := graph.PPOClip(z, r.Actions, r.Returns, r.Baseline, r.Weights, r.LogProbs, l.Clip); ok {
+		return loss
+	}
+	return r.mean(l.clipped(LogProbs(z, r.Actions).Sub(r.LogProbs).Exp(), r)).Scale(-1)
+}
+
+// clipped returns min(r·A, clip(r, 1−ε, 1+ε)·A) for the ratios r.
+func (l *PPOClip) clipped(ratio graph.Expr, r Rollout) graph.Expr { // (n, 1) → (n, 1)
+	above := ratio.Shift(l.Clip - 1).ReLU()                                 // max(r − (1−ε), 0)  (n, 1)
+	clipped := above.Sub(ratio.Shift(-l.Clip - 1).ReLU()).Shift(1 - l.Clip) // clip(r)        (n, 1)
+	free, held := ratio.Mul(r.advantage()), clipped.Mul(r.advantage())      // r·A, clip(r)·A     (n, 1)
+	return free.Sub(free.Sub(held).ReLU())                                  // min(a, b) = a − max(a − b, 0)
+}
+
+// GRPO is the objective of group relative policy optimization (Shao et al. 2024, arXiv:2402.03300, equations 3 and 4).
+// It is PPOClip's, without a learned baseline, and with a penalty for leaving a reference policy:
+//
+//	L = −Σ w·(min(r·A, clip(r, 1−ε, 1+ε)·A) − β·(e^δ − δ − 1)) / Σ w,  δ = ln π_ref(a) − ln π(a)
+//
+// Several texts answer each prompt. The caller sets the returns to the advantages within such a group, (R − mean)/std
+// (see gpt/preference), and w to 1 over the number of a text's tokens, or to 1 so that all tokens count the same. The
+// penalty estimates the divergence D_KL(π‖π_ref) from the tokens drawn, and is never negative.
+//
+// With the advantage A and PPOClip's factor A·r, or 0 where it clips, the gradient by a row of logits is
+// (A·r + β·(e^δ − 1))·(π − onehot(a)) times w/Σw.
+type GRPO struct {
+	PPOClip
+	Beta float64 // β ≥ 0
+}
+
+// NewGRPO returns the objective with ε = 0.2 and β = 0.04, as published, and declares nothing.
+func NewGRPO(s graph.Scope) *GRPO { return &GRPO{*NewPPOClip(s), 0.04} }
+
+// Forward returns the objective of the actions of r under logits (n, V), a scalar. With β above 0, r needs Reference.
+func (l *GRPO) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
+	defer recoverUnbuilt(l, logits, &result)
+	switch penalised := l.Beta > 0; {
+	case !(l.Clip >= 0):
+		l.scope.Failf("clip: got %v, want at least 0", l.Clip)
+	case !(0 <= l.Beta && l.Beta <= math.MaxFloat64):
+		l.scope.Failf("beta: got %v, want at least 0", l.Beta)
+	case penalised && r.Reference.Graph() == nil:
+		l.scope.Failf("beta: got %v without the reference's log-probabilities, want 0", l.Beta)
+	case penalised:
+		log := LogProbs(logits.In(l.scope), r.Actions) //                          (n, 1)
+		left := r.Reference.Sub(log)                   // δ                        (n, 1)
+		penalty := left.Exp().Sub(left).Shift(-1)      // e^δ − δ − 1              (n, 1)
+		value := l.clipped(log.Sub(r.LogProbs).Exp(), r)
+		return r.mean(value.Sub(penalty.Scale(l.Beta))).Scale(-1)
+	}
+	return l.PPOClip.Forward(logits, r)
+}
+
+// DPO is the objective of direct preference optimization (Rafailov et al. 2023, arXiv:2305.18290, equation 7). It
+// learns from pairs of texts with the same prompt, of which people prefer the first. Of a batch of B texts, 2i is
+// preferred to 2i+1:
+//
+//	L = −2/B·Σ_i ln σ(m_i),  m_i = β·((s_2i − r_2i) − (s_2i+1 − r_2i+1)),  s_b = Σ_t ln π(y_bt)
+//
+// The sum s runs over the targets that count, those of the answer, and r is the same sum under a reference policy, the
+// model before this training. By the logits of an answer's token, the gradient is 2β/B·σ(−m)·(π − onehot(y)) in the
+// preferred text, and the negative of this in the other one.
+type DPO struct {
+	Beta  float64 // β > 0: the larger, the closer the policy stays to the reference
+	batch int
+	scope graph.Scope
+}
+
+// NewDPO returns the objective for batch texts, an even number, with β = 0.1, and declares nothing.
+func NewDPO(s graph.Scope, batch int) *DPO { return &DPO{0.1, batch, s} }
+
+// Forward compares the logits (B·T, V) of the texts with their targets (B·T) and the sums of the reference (B, 1), and
+// returns a scalar.
+func (l *DPO) Forward(logits, targets, reference graph.Expr) (result graph.Expr) {
+	defer recoverUnbuilt(l, logits, &result)
+	z, targets, reference := logits.In(l.scope), targets.In(l.scope), reference.In(l.scope)
+	rows := z.Shape()
+	switch {
+	case l.batch < 2 || l.batch%2 > 0 || len(rows) != 2 || rows[0]%l.batch > 0:
+		l.scope.Failf("logits of shape %v for %d texts, want the same number of rows for each of an even number",
+			rows, l.batch)
+		return graph.Expr{}.In(l.scope)
+	case !(0 < l.Beta && l.Beta <= math.MaxFloat64):
+		l.scope.Failf("beta: got %v, want a number above 0", l.Beta)
+	}
+	s := LogProbs(z, targets).Reshape(l.batch, rows[0]/l.batch).Sum() // s          (B, 1)
+	pairs := s.Sub(reference).Reshape(l.batch/2, 2)                   // s − r      (B/2, 2)
+	against := pairs.Cols(1, 2).Sub(pairs.Cols(0, 1)).Scale(l.Beta)   // −m         (B/2, 1)
+	return against.Softplus().SumAll().Scale(2 / float64(l.batch))    // −ln σ(m) = softplus(−m)
+}
+
+// ValueHead is the learned value function of Diab §2.6: v = x·w + b, the expected return after a token's final hidden
+// state.
+type ValueHead struct{ Linear }
+
+// NewValueHead declares weight (d, 1) and bias. Both start at 0, so that the initial expectation is 0.
+func NewValueHead(at Site) *ValueHead {
+	return &ValueHead{*NewLinear(at.Scope, at.Embd, []int{1}, true, graph.Const(0)).(*Linear)}
+}
+
+// Forward returns x·w + b.
+func (l *ValueHead) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, 1)
+	defer recoverUnbuilt(l, x, &result)
+	return l.Linear.Forward(x)
+}
+
+// ValueLoss is the mean squared error of the expected returns:
+//
+//	L = Σ w(v − R)² / Σ w
+//
+// with the gradient 2w(v − R)/Σw.
+type ValueLoss struct{ scope graph.Scope }
+
+// NewValueLoss declares nothing.
+func NewValueLoss(s graph.Scope) *ValueLoss { return &ValueLoss{s} }
+
+// Forward compares values (n, 1) with the returns of r, and returns a scalar.
+func (l *ValueLoss) Forward(values graph.Expr, r Rollout) (result graph.Expr) {
+	defer recoverUnbuilt(l, values, &result)
+	v := values.In(l.scope)
+	if loss, ok := graph.SquaredError(v, r.Returns, r.Weights); ok {
+		return loss
+	}
+	return r.mean(v.Sub(r.Returns).Square())
+}

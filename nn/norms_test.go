@@ -258,7 +258,7 @@ func TestI67OddBoundedLocal(t *testing.T) {
 // headNormed returns attention with a norm of every head's queries and keys.
 func headNormed(attention Attention) Attention {
 	return func(at Site) Layer {
-		at.QKNorm = func(at Site, sizes graph.AttentionShape) Layer { return NewHeadNorm(at, sizes) }
+		at.Links.Before = []NamedLink{{"qk_norm", func(at Site, sizes graph.AttentionShape) Link { return Packed(NewHeadNorm(at, sizes)) }}}
 		return attention(at)
 	}
 }
@@ -266,7 +266,7 @@ func headNormed(attention Attention) Attention {
 // widthNormed returns attention with a norm of the queries, and one of the keys, of all heads together.
 func widthNormed(attention Attention) Attention {
 	return func(at Site) Layer {
-		at.QKNorm = func(at Site, sizes graph.AttentionShape) Layer { return NewWidthNorm(at, sizes) }
+		at.Links.Before = []NamedLink{{"qk_norm", func(at Site, sizes graph.AttentionShape) Link { return Packed(NewWidthNorm(at, sizes)) }}}
 		return attention(at)
 	}
 }
@@ -329,7 +329,7 @@ func TestI75IgnoresScale(t *testing.T) {
 	} {
 		g := graph.New(graph.Float64, 1)
 		headNormed(latent)(newSite(g, d))
-		if err := g.Err(); err == nil || !strings.Contains(err.Error(), "h.0: a norm of queries and keys with latent attention") {
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), "h.0: latent attention with qk_norm: the layer has no such link") {
 			t.Errorf("got %v", err)
 		}
 	}

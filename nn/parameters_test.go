@@ -65,7 +65,7 @@ func TestParameters(t *testing.T) {
 		"normed width": {widthNormed(func(at Site) Layer { return NewGroupedAttention(at, 1, true) }), ".c_attn",
 			"c_attn.weight[6×17] c_attn.bias[17] q_norm.weight[8] k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated features": {func(at Site) Layer {
-			at.Gate = func(at Site) Layer { return NewElementGate(at) }
+			at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewElementGate(at) }}}
 			return NewSelfAttention(at)
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"sinks": {func(at Site) Layer {
@@ -73,7 +73,7 @@ func TestParameters(t *testing.T) {
 			return NewSelfAttention(at)
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] sinks[2] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated heads": {func(at Site) Layer {
-			at.Gate = func(at Site) Layer { return NewHeadGate(at) }
+			at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewHeadGate(at) }}}
 			return NewSelfAttention(at)
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×2] *c_gate.bias[2] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"convolved": {func(at Site) Layer { return NewSelfAttention(everyConv(at)) }, ".c_attn",

@@ -321,7 +321,7 @@ func TestConvErrors(t *testing.T) {
 type sharedValues []*SelfAttention
 
 func newSharedValues(at Site, blocks ...string) (l sharedValues) {
-	at.Values = NewValueResidual()
+	at.Links.Before = []NamedLink{NewValueResidual()}
 	for i, name := range blocks {
 		at := at.At(name)
 		at.Block = i
@@ -358,7 +358,7 @@ func TestSharedValuesStepEqualsForward(t *testing.T) {
 func TestSharedValuesOfAnotherWidth(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	at := newSite(g, shapes[0])
-	at.Values = NewValueResidual()
+	at.Links.Before = []NamedLink{NewValueResidual()}
 	NewSelfAttention(at.At("a"))
 	at.Block, at.V = 1, at.V+1
 	NewSelfAttention(at.At("b"))
@@ -459,7 +459,7 @@ func TestI97Places(t *testing.T) {
 func TestValueResidualErrors(t *testing.T) {
 	g := graph.New(graph.Float64, 5)
 	at := newSite(g, shapes[0])
-	at.Values, at.Block = NewValueResidual(), 1
+	at.Links.Before, at.Block = []NamedLink{NewValueResidual()}, 1
 	_, err := graph.Compile(NewSelfAttention(at).Forward(g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)))
 	if want := "h.0: no values of the first block: block 0 must come before the others"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)

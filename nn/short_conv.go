@@ -146,6 +146,15 @@ func (l optional) stepAt(at graph.Expr) func(x graph.Expr) graph.Expr {
 	}
 }
 
+// convolution is the link of a short convolution of queries, keys and values.
+type convolution struct{ optional }
+
+// Forward returns the convolution of all tokens.
+func (l convolution) Forward(in Inside) graph.Expr { return l.optional.Forward(in.QKV) }
+
+// Step returns the convolution of the newest tokens.
+func (l convolution) Step(in Inside, at graph.Expr) graph.Expr { return l.stepAt(at)(in.QKV) }
+
 // convolved is a layer after a short convolution.
 type convolved struct {
 	Layer

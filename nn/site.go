@@ -27,21 +27,15 @@ type Site struct {
 	Caches Caches // stores tokens for Step, nil if only Forward is used; for Cached self-attention, NewElman
 	Carry  *Carry // hands states on to the next window of a text; optional, for recurrences and short convolutions
 
-	Gate  func(at Site) Layer      // builds the gate of heads; optional, for SelfAttention
+	Links Links                    // before and after the heads of self-attention; what has no such link refuses it
 	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for NewSelfAttention, NewGroupedAttention
-
-	Values *ValueResidual // the values of the first block; optional, as for QKNorm, except Linformer and Longformer
 
 	Conv Convs // builds short convolutions; optional, for blocks, self-attention except latent, NewMLP, NewGLU
 
 	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, New*RoPE
-	QKNorm    QKNorms    // builds norms of queries and keys; optional, for self-attention, except latent
 	Rotary    Rotary     // for NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
 	Scores    Bias       // bias of the Placement; for an Attention that builds its own mask by NewBiasedMask
 }
-
-// QKNorms builds the norm of packed queries and keys, [q | k | v], of the given sizes.
-type QKNorms func(at Site, sizes graph.AttentionShape) Layer
 
 // Placement holds the parts that an encoding of positions adds to a model. Each part is optional.
 type Placement struct {

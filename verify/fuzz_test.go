@@ -126,13 +126,13 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 // The exact road needs simple fractions as constants.
 func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 	size := c.Resolved().QKSize
-	for _, change := range []func(c *gpt.Config){
-		func(c *gpt.Config) { c.QKNorm = []string{"head", "width"}[rng.IntN(2)] },
-		func(c *gpt.Config) { c.AttnGate = []string{"elementwise", "headwise"}[rng.IntN(2)] },
-		func(c *gpt.Config) { c.AttnSinks = "learned" },
-		func(c *gpt.Config) { c.ShortConv = parts.Names(parts.ShortConvs())[1+rng.IntN(7)] },
-		func(c *gpt.Config) { c.ValueResidual = "learned" },
-		func(c *gpt.Config) { c.Skips = []string{"embedding", "unet"}[rng.IntN(2)] },
+	var changes []func(c *gpt.Config)
+	for _, k := range parts.Kinds() {
+		if list := k.Variants()[1:]; k.Computes() {
+			changes = append(changes, func(c *gpt.Config) { k.Set(&c.Stack, list[rng.IntN(len(list))].String()) })
+		}
+	}
+	for _, change := range append(changes, []func(c *gpt.Config){
 		func(c *gpt.Config) { c.RopeScaling, c.RopeFactor = "linear", 1+4*rng.Float64() },
 		func(c *gpt.Config) {
 			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "llama3", 1+4*rng.Float64(), 1+rng.IntN(99)
@@ -153,7 +153,7 @@ func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 		func(c *gpt.Config) { c.NSharedExperts = 1 + rng.IntN(2) },
 		func(c *gpt.Config) { c.RouterAuxLossCoef = 0.5 },
 		func(c *gpt.Config) { c.RouterBiasUpdateRate = 0.1 },
-	} {
+	}...) {
 		next := c
 		change(&next)
 		if next.QKNorm != "" && size < 3 { // a feature over its own root mean square is ±1, without a derivative
@@ -313,12 +313,14 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 	choices := []string{
 		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),
 		fmt.Sprint("bias ", c.Bias), fmt.Sprint("dropout ", c.Dropout > 0), fmt.Sprint("adapters ", c.LoraR > 0),
-		"parametrization " + c.Parametrization, "qk_norm " + c.QKNorm, "attn_gate " + c.AttnGate,
-		"attn_sinks " + c.AttnSinks, "short_conv " + c.ShortConv, "value_residual " + c.ValueResidual, "skips " + c.Skips,
+		"parametrization " + c.Parametrization,
 		"rope_scaling " + c.RopeScaling, fmt.Sprint("part ", c.PartialRotaryFactor > 0, c.NoRopeLayerInterval),
 		fmt.Sprint("caps ", c.AttnLogitSoftcapping > 0, c.LogitCap > 0),
 		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),
 		fmt.Sprint("experts ", strings.HasPrefix(c.MLP, "moe"), c.ScoringFunc, c.NormTopKProb, c.NSharedExperts > 0, c.RouterAuxLossCoef > 0, c.RouterBiasUpdateRate > 0),
+	}
+	for _, k := range parts.Kinds() {
+		choices = append(choices, k.Key+" "+k.Get(c.Stack))
 	}
 	for i, a := range choices {
 		for _, b := range choices[:i] {

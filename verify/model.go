@@ -224,8 +224,7 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 func stackPlan(s parts.Stack) variants.Plan {
 	p := variants.Plan{
 		Layers: s.NLayer, Heads: s.NHead, QK: s.QKSize, Position: s.Position, Norm: s.Norm, Block: s.Block,
-		Activation: s.Activation, MLP: s.MLP, QKNorm: s.QKNorm, AttnGate: s.AttnGate, AttnSinks: s.AttnSinks,
-		ShortConv: s.ShortConv, ValueResidual: s.ValueResidual, Skips: s.Skips,
+		Activation: s.Activation, MLP: s.MLP, With: s.Computed(),
 		Option: s.Options.Get, Eps: s.Eps, Theta: s.RopeTheta, ThetaNear: s.RopeLocalBaseFreq,
 		NoRope:    s.NoRopeLayerInterval,
 		RotaryDim: int(math.Round(s.PartialRotaryFactor * float64(s.QKSize))),

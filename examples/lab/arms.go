@@ -15,37 +15,28 @@ import (
 // part is a list of variants.
 type part struct {
 	name  string
-	field func(*gpt.Config) *string
+	get   func(*gpt.Config) string
 	names []string
 }
 
 func allParts() []part {
-	return []part{
-		{"position", func(c *gpt.Config) *string { return &c.Position }, parts.Names(parts.Positions())},
-		{"attention", func(c *gpt.Config) *string { return &c.Attention }, parts.Names(parts.Attentions())},
-		{"norm", func(c *gpt.Config) *string { return &c.Norm }, parts.Names(parts.Norms())},
-		{"block", func(c *gpt.Config) *string { return &c.Block }, parts.Names(parts.Blocks())},
-		{"activation", func(c *gpt.Config) *string { return &c.Activation }, parts.Names(parts.Activations())},
-		{"mlp", func(c *gpt.Config) *string { return &c.MLP }, parts.Names(parts.MLPs())},
-		{"qk_norm", func(c *gpt.Config) *string { return &c.QKNorm }, parts.Names(parts.QKNorms())},
-		{"attn_gate", func(c *gpt.Config) *string { return &c.AttnGate }, parts.Names(parts.AttnGates())},
-		{
-			"value_residual", func(c *gpt.Config) *string { return &c.ValueResidual },
-			parts.Names(parts.ValueResiduals()),
-		},
-		{"skips", func(c *gpt.Config) *string { return &c.Skips }, parts.Names(parts.Skips())},
-		{
-			"initialization", func(c *gpt.Config) *string { return &c.Initialization },
-			parts.Names(parts.Initializations()),
-		},
-		{"short_conv", func(c *gpt.Config) *string { return &c.ShortConv }, parts.Names(parts.ShortConvs())},
-		{"attn_sinks", func(c *gpt.Config) *string { return &c.AttnSinks }, parts.Names(parts.AttnSinks())},
-		{"head", func(c *gpt.Config) *string { return &c.Head }, parts.Names(parts.Heads())},
+	list := []part{
+		{"position", func(c *gpt.Config) string { return c.Position }, parts.Names(parts.Positions())},
+		{"attention", func(c *gpt.Config) string { return c.Attention }, parts.Names(parts.Attentions())},
+		{"norm", func(c *gpt.Config) string { return c.Norm }, parts.Names(parts.Norms())},
+		{"block", func(c *gpt.Config) string { return c.Block }, parts.Names(parts.Blocks())},
+		{"activation", func(c *gpt.Config) string { return c.Activation }, parts.Names(parts.Activations())},
+		{"mlp", func(c *gpt.Config) string { return c.MLP }, parts.Names(parts.MLPs())},
 	}
+	for _, k := range parts.Kinds() {
+		get := func(c *gpt.Config) string { return k.Get(c.Stack) }
+		list = append(list, part{k.Key, get, parts.Names(k.Variants())})
+	}
+	return append(list, part{"head", func(c *gpt.Config) string { return c.Head }, parts.Names(parts.Heads())})
 }
 
 // of returns the part of c as part=name; by default it is the first.
-func (p part) of(c *gpt.Config) string { return p.name + "=" + cmp.Or(*p.field(c), p.names[0]) }
+func (p part) of(c *gpt.Config) string { return p.name + "=" + cmp.Or(p.get(c), p.names[0]) }
 
 // variants returns every part=name.
 func variants() (list []string) {

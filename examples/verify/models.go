@@ -19,27 +19,33 @@ import (
 type kind struct {
 	key   string
 	names []string
-	field func(c *gpt.Config) *string
+	get   func(c *gpt.Config) string
+	set   func(c *gpt.Config, name string)
 }
 
 // kinds lists the kinds of parts that a formula has.
 func kinds() []kind {
-	return []kind{
-		{"position", parts.Names(parts.Positions()), func(c *gpt.Config) *string { return &c.Position }},
-		{"attention", parts.Names(parts.Attentions()), func(c *gpt.Config) *string { return &c.Attention }},
-		{"norm", parts.Names(parts.Norms()), func(c *gpt.Config) *string { return &c.Norm }},
-		{"block", parts.Names(parts.Blocks()), func(c *gpt.Config) *string { return &c.Block }},
-		{"mlp", parts.Names(parts.MLPs()), func(c *gpt.Config) *string { return &c.MLP }},
-		{"activation", parts.Names(parts.Activations()), func(c *gpt.Config) *string { return &c.Activation }},
-		{"head", parts.Names(parts.Heads()), func(c *gpt.Config) *string { return &c.Head }},
-		{"qk_norm", parts.Names(parts.QKNorms()), func(c *gpt.Config) *string { return &c.QKNorm }},
-		{"attn_gate", parts.Names(parts.AttnGates()), func(c *gpt.Config) *string { return &c.AttnGate }},
-		{"attn_sinks", parts.Names(parts.AttnSinks()), func(c *gpt.Config) *string { return &c.AttnSinks }},
-		{"short_conv", parts.Names(parts.ShortConvs()), func(c *gpt.Config) *string { return &c.ShortConv }},
-		{"value_residual", parts.Names(parts.ValueResiduals()),
-			func(c *gpt.Config) *string { return &c.ValueResidual }},
-		{"skips", parts.Names(parts.Skips()), func(c *gpt.Config) *string { return &c.Skips }},
+	typed := func(key string, names []string, field func(c *gpt.Config) *string) kind {
+		return kind{key, names, func(c *gpt.Config) string { return *field(c) },
+			func(c *gpt.Config, name string) { *field(c) = name }}
 	}
+	list := []kind{
+		typed("position", parts.Names(parts.Positions()), func(c *gpt.Config) *string { return &c.Position }),
+		typed("attention", parts.Names(parts.Attentions()), func(c *gpt.Config) *string { return &c.Attention }),
+		typed("norm", parts.Names(parts.Norms()), func(c *gpt.Config) *string { return &c.Norm }),
+		typed("block", parts.Names(parts.Blocks()), func(c *gpt.Config) *string { return &c.Block }),
+		typed("mlp", parts.Names(parts.MLPs()), func(c *gpt.Config) *string { return &c.MLP }),
+		typed("activation", parts.Names(parts.Activations()), func(c *gpt.Config) *string { return &c.Activation }),
+		typed("head", parts.Names(parts.Heads()), func(c *gpt.Config) *string { return &c.Head }),
+	}
+	for _, k := range parts.Kinds() {
+		if k.Computes() {
+			get := func(c *gpt.Config) string { return k.Get(c.Stack) }
+			set := func(c *gpt.Config, name string) { k.Set(&c.Stack, name) }
+			list = append(list, kind{k.Key, parts.Names(k.Variants()), get, set})
+		}
+	}
+	return list
 }
 
 // whole is a small model of random parts and sizes.
@@ -85,7 +91,7 @@ func rarest(count map[string]int) (of kind, part string) {
 // parts returns the parts of the model, each after the key of its kind.
 func (m whole) parts() (list []string) {
 	for _, k := range kinds() {
-		for name := range strings.SplitSeq(*k.field(&m.Config), ",") {
+		for name := range strings.SplitSeq(k.get(&m.Config), ",") {
 			if name = k.key + " " + name; !slices.Contains(list, name) {
 				list = append(list, name)
 			}
@@ -100,7 +106,7 @@ func randomModel(random *rand.Rand, k kind, part string) (m whole, err error) {
 	const attempts = 100
 	for i := range attempts {
 		m = whole{Config: randomSizes(random), pairs: i >= attempts/2, batch: 1 + random.IntN(2)}
-		*k.field(&m.Config) = part
+		k.set(&m.Config, part)
 		if err = m.fits(); err == nil {
 			break
 		}
@@ -154,7 +160,7 @@ func randomChanges(random *rand.Rand, but string) []func(c *gpt.Config) {
 		name := k.names[random.IntN(len(k.names))]
 		switch {
 		case k.key != but:
-			changes = append(changes, func(c *gpt.Config) { *k.field(c) = name })
+			changes = append(changes, func(c *gpt.Config) { k.set(c, name) })
 		case k.key == "attention": // a second one, if there are two blocks
 			changes = append(changes, func(c *gpt.Config) { c.Attention += "," + name })
 		}

@@ -35,20 +35,21 @@ func normed(name Name, build func(at nn.Site, a nn.Attention) nn.Layer) Block {
 
 // checkElman refuses settings that a block without attention, norm and MLP would ignore.
 func checkElman(s Stack) error {
-	for _, f := range []struct{ name, got, want string }{
+	type named struct{ name, got, want string }
+	fields := []named{
 		{"attention", s.Attention, Names(Attentions())[0]},
 		{"norm", s.Norm, Names(Norms())[0]},
 		{"activation", s.Activation, Names(Activations())[0]},
 		{"mlp", s.MLP, Names(MLPs())[0]},
-		{"qk_norm", s.QKNorm, Names(QKNorms())[0]},
-		{"attn_gate", s.AttnGate, Names(AttnGates())[0]},
-		{"attn_sinks", s.AttnSinks, Names(AttnSinks())[0]},
-		{"value_residual", s.ValueResidual, Names(ValueResiduals())[0]},
-		{"short_conv", s.ShortConv, Names(ShortConvs())[0]},
-		{"initialization", s.Initialization, Names(Initializations())[0]},
-		{"attention_bias", strconv.FormatBool(s.AttentionBias), "false"},
-		{"mlp_bias", strconv.FormatBool(s.MLPBias), "false"},
-	} {
+	}
+	fields = append(fields, named{"attention_bias", strconv.FormatBool(s.AttentionBias), "false"},
+		named{"mlp_bias", strconv.FormatBool(s.MLPBias), "false"})
+	for _, k := range Kinds() {
+		if k.Key != "skips" { // they are outside the blocks
+			fields = append(fields, named{k.Key, k.Get(s), k.first})
+		}
+	}
+	for _, f := range fields {
 		if f.got != f.want {
 			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none",
 				f.name, f.got, f.want)

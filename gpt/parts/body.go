@@ -58,7 +58,7 @@ func (d Design) Body(
 	near, wide := localRotary(at, s), s.Options.Get("full_attention_interval")
 	mask, block := inner(at)
 	at.Mask = mask
-	kind := func(i, name int) (nn.Site, *uses) { // the site of a block like block i
+	kind := func(i, name int) nn.Site { // the site of a block like block i
 		at := at.At(fmt.Sprintf("h.%d", name))
 		at.Block = i
 		if near != nil && !isNth(wide, i) {
@@ -67,32 +67,28 @@ func (d Design) Body(
 		if isNth(s.NoRopeLayerInterval, i) {
 			at.Rotary = nil
 		}
-		u := b.uses[slices.Index(s.Attentions(), s.AttentionOf(i))]
-		return u.watched(at), u
+		return b.uses[slices.Index(s.Attentions(), s.AttentionOf(i))].watched(at)
 	}
 	for i := range s.NLayer {
 		if at.Graph().Err() != nil {
 			break // the model is invalid, and there may be very many blocks
 		}
-		at, u := kind(i, i)
-		if skip := Find(Skips(), s.Skips).build; skip != nil {
+		at := kind(i, i)
+		if skip := Find(skips(), s.Skips).build; skip != nil {
 			b.skips = append(b.skips, skip(at, s.NLayer))
 		} else {
 			b.skips = append(b.skips, nil)
 		}
-		mixed := at.Values.Blocks()
 		b.Blocks = append(b.Blocks, nn.Make(at, block))
-		u.mixed = u.mixed || at.Values.Blocks() > mixed
 	}
 	for i := range d.Future {
-		at, _ := kind(s.NLayer-1, s.NLayer+i)
+		at := kind(s.NLayer-1, s.NLayer+i)
 		at.Caches = nil // no Step
 		b.Future = append(b.Future, nn.Make(at, block))
 	}
 	for _, u := range b.uses { // before Forward, where other blocks would miss the values of the first
-		if s.ValueResidual != noPart && !u.mixed && at.Graph().Err() == nil {
-			at.Failf("value_residual: got %s, and attention %s in block %s never mixes its values: want an attention "+
-				"that does, such as causal, or value_residual none", s.ValueResidual, u.attention, s.Block)
+		if err := u.checkLinks(s); err != nil && at.Graph().Err() == nil {
+			at.Failf("%v", err)
 		}
 	}
 	if d.Block.Final {

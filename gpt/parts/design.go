@@ -184,17 +184,13 @@ func (a Attention) checkScores(s Stack) error {
 // the positions, their rotation and biases, and the mask.
 func (d Design) Site(batch, context int) nn.Site {
 	s := d.Stack
-	site := nn.Site{
+	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
 		Cap: s.AttnLogitSoftcapping, Residual: Find(Initializations(), s.Initialization).residual,
-		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.make(s), QKNorm: Find(QKNorms(), s.QKNorm).New,
-		Gate: Find(AttnGates(), s.AttnGate).New, Sinks: Find(AttnSinks(), s.AttnSinks).New,
+		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.make(s),
+		Links: s.Links(), Sinks: Find(AttnSinks(), s.AttnSinks).New,
 		Conv: Find(ShortConvs(), s.ShortConv).Convs(), Experts: s.experts(),
 	}
-	if values := Find(ValueResiduals(), s.ValueResidual).build; values != nil {
-		site.Values = values()
-	}
-	return site
 }
 
 // CheckCarry returns an error that names a part whose layers cannot hand what they know on to the next window of a

@@ -1,9 +1,6 @@
 package parts
 
-import (
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/graph"
-)
+import "github.com/pedestrian-ml/pedestrian/graph"
 
 // Initialization says how the matrices start that write to the residual stream, c_proj of attention and MLP.
 type Initialization struct {
@@ -11,15 +8,11 @@ type Initialization struct {
 	residual graph.Init // nil is N(0, 0.02²/2L), as in GPT-2
 }
 
+// scaledProj is the name of the default.
+const scaledProj = "scaled_proj"
+
 // Initializations lists them, the default first. With zero_proj, c_proj starts at 0, so that every pre-norm block
 // starts as the identity, as in modded-nanogpt (Jordan et al. 2024).
 func Initializations() []Initialization {
-	return []Initialization{{"scaled_proj", nil}, {"zero_proj", graph.Const(0)}}
-}
-
-func (s *Stack) initializationField() field.Field {
-	names := Names(Initializations())
-	return NameField("initialization", &s.Initialization, names,
-		"initial values of c_proj in attention and MLP: GPT-2's, which fall with the depth, or 0").
-		Optional(names[0])
+	return []Initialization{{scaledProj, nil}, {"zero_proj", graph.Const(0)}}
 }

@@ -28,36 +28,6 @@ func Norms() []Norm {
 // noPart is the name of an optional part that is absent.
 const noPart = "none"
 
-// QKNorm is a kind of norm of queries and keys. New is nil for none.
-type QKNorm struct {
-	Name
-	New nn.QKNorms
-}
-
-// QKNorms lists the norms of queries and keys, the default first.
-func QKNorms() []QKNorm {
-	return []QKNorm{
-		{noPart, nil},
-		{"head", func(at nn.Site, sizes graph.AttentionShape) nn.Layer { return nn.NewHeadNorm(at, sizes) }},
-		{"width", func(at nn.Site, sizes graph.AttentionShape) nn.Layer { return nn.NewWidthNorm(at, sizes) }},
-	}
-}
-
-// AttnGate is a kind of gate of the results of an attention's heads. New is nil for none.
-type AttnGate struct {
-	Name
-	New func(at nn.Site) nn.Layer
-}
-
-// AttnGates lists the gates of attentions, the default first.
-func AttnGates() []AttnGate {
-	return []AttnGate{
-		{noPart, nil},
-		{"elementwise", func(at nn.Site) nn.Layer { return nn.NewElementGate(at) }},
-		{"headwise", func(at nn.Site) nn.Layer { return nn.NewHeadGate(at) }},
-	}
-}
-
 // AttnSink is a kind of sinks of an attention's heads. New is nil for none.
 type AttnSink struct {
 	Name
@@ -67,26 +37,15 @@ type AttnSink struct {
 // AttnSinks lists the sinks of attentions, the default first.
 func AttnSinks() []AttnSink { return []AttnSink{{noPart, nil}, {"learned", nn.NewSinks}} }
 
-// ValueResidual is a way in which the values of the first block reach the others.
-type ValueResidual struct {
-	Name
-	build func() *nn.ValueResidual // nil for none
-}
-
-// ValueResiduals lists them, the default first.
-func ValueResiduals() []ValueResidual {
-	return []ValueResidual{{noPart, nil}, {"learned", nn.NewValueResidual}}
-}
-
-// Skip is a way in which earlier places of the residual stream are mixed into the inputs of blocks.
-type Skip struct {
+// skip is a way in which earlier places of the residual stream are mixed into the inputs of blocks.
+type skip struct {
 	Name
 	build func(at nn.Site, blocks int) *nn.Skip // before the block at, one of blocks; nil for none
 }
 
-// Skips lists them, the default first.
-func Skips() []Skip {
-	return []Skip{{noPart, nil}, {"embedding", nn.NewEmbeddingSkip}, {"unet", nn.NewUNetSkip}}
+// skips lists them, the default first.
+func skips() []skip {
+	return []skip{{noPart, nil}, {"embedding", nn.NewEmbeddingSkip}, {"unet", nn.NewUNetSkip}}
 }
 
 // ShortConv is a set of short convolutions in a block.

@@ -11,12 +11,12 @@ import (
 
 // uses records the parts of a Site that the blocks of one attention have used.
 type uses struct {
-	attention           string
-	rotates             bool // a block has a rotation, and
-	rotated             bool // uses it
-	normed, gated, sunk bool // the norm of queries and keys, the gate and the sinks of the heads
-	mixed               bool // the values of the first block
-	convolved           []nn.ConvPlace
+	attention string
+	rotates   bool     // a block has a rotation, and
+	rotated   bool     // uses it
+	linked    []string // the names of the links
+	sunk      bool     // the sinks of the heads
+	convolved []nn.ConvPlace
 }
 
 // watched returns the site of a block, extended to record its uses.
@@ -24,12 +24,7 @@ func (u *uses) watched(at nn.Site) nn.Site {
 	if at.Rotary != nil {
 		u.rotates, at.Rotary = true, rotation{at.Rotary, &u.rotated}
 	}
-	if norm := at.QKNorm; norm != nil {
-		at.QKNorm = func(at nn.Site, sizes graph.AttentionShape) nn.Layer { u.normed = true; return norm(at, sizes) }
-	}
-	if gate := at.Gate; gate != nil {
-		at.Gate = func(at nn.Site) nn.Layer { u.gated = true; return gate(at) }
-	}
+	at.Links = nn.Links{Before: u.links(at.Links.Before), After: u.links(at.Links.After)}
 	if sinks := at.Sinks; sinks != nil {
 		at.Sinks = func(at nn.Site) graph.Expr { u.sunk = true; return sinks(at) }
 	}
@@ -40,6 +35,19 @@ func (u *uses) watched(at nn.Site) nn.Site {
 		}
 	}
 	return at
+}
+
+// links returns links that record that they are built.
+func (u *uses) links(list []nn.NamedLink) (watched []nn.NamedLink) {
+	for _, l := range list {
+		build := l.New
+		l.New = func(at nn.Site, heads graph.AttentionShape) nn.Link {
+			u.linked = append(u.linked, l.Name)
+			return build(at, heads)
+		}
+		watched = append(watched, l)
+	}
+	return watched
 }
 
 // rotation is a Rotary that records whether it was used.
@@ -111,19 +119,25 @@ func (u *uses) check(s Stack) error {
 		return errors.Errorf("position: got %s, and attention %s in block %s never calls Rotate of its Site's Rotary: "+
 			"want an attention that does, such as causal, or position learned, sinusoidal or none",
 			s.Position, u.attention, s.Block)
-	case s.AttnGate != noPart && !u.gated:
-		return errors.Errorf("attn_gate: got %s, and attention %s in block %s never calls Gate of its Site: "+
-			"want an attention that does, such as causal, or attn_gate none", s.AttnGate, u.attention, s.Block)
 	case s.AttnSinks != noPart && !u.sunk:
 		return errors.Errorf("attn_sinks: got %s, and attention %s in block %s never calls Sinks of its Site: "+
 			"want an attention that does, such as causal, or attn_sinks none", s.AttnSinks, u.attention, s.Block)
-	case s.QKNorm != noPart && !u.normed:
-		return errors.Errorf("qk_norm: got %s, and attention %s in block %s never calls QKNorm of its Site: "+
-			"want an attention that does, such as causal, or qk_norm none", s.QKNorm, u.attention, s.Block)
 	case u.unconvolved(s) != "":
 		return errors.Errorf("short_conv: got %s, and no layer of attention %s, mlp %s and block %s calls Conv of its "+
 			"Site at place %s: want a part that does, or short_conv none",
 			s.ShortConv, u.attention, s.MLP, s.Block, u.unconvolved(s))
+	}
+	return nil
+}
+
+// checkLinks returns an error that names a kind of link that the attentions have not built.
+func (u *uses) checkLinks(s Stack) error {
+	for _, k := range Kinds() {
+		if v := k.variant(s); v.isLink() && !slices.Contains(u.linked, k.Key) {
+			return errors.Errorf("%s: got %s, and attention %s in block %s builds no such link: "+
+				"want an attention that does, such as causal, or %s %s",
+				k.Key, v, u.attention, s.Block, k.Key, k.first)
+		}
 	}
 	return nil
 }

@@ -75,6 +75,7 @@ type Stack struct {
 	Skips         string // from earlier places of the residual stream to the inputs of blocks
 	// Initialization says how c_proj of attention and MLP start.
 	Initialization string
+	With           With    // further parts, by the keys of Kinds
 	Options        Options // options of attentions
 }
 
@@ -107,14 +108,7 @@ func (s Stack) withDefaults() Stack {
 		s.NumExperts, s.NumExpertsPerTok = cmp.Or(s.NumExperts, 8), cmp.Or(s.NumExpertsPerTok, 2)
 	}
 	s.ScoringFunc = cmp.Or(s.ScoringFunc, Names(scores())[0])
-	s.QKNorm = cmp.Or(s.QKNorm, Names(QKNorms())[0])
-	s.AttnGate = cmp.Or(s.AttnGate, Names(AttnGates())[0])
-	s.AttnSinks = cmp.Or(s.AttnSinks, Names(AttnSinks())[0])
-	s.ValueResidual = cmp.Or(s.ValueResidual, Names(ValueResiduals())[0])
-	s.Initialization = cmp.Or(s.Initialization, Names(Initializations())[0])
-	s.Skips = cmp.Or(s.Skips, Names(Skips())[0])
-	s.ShortConv = cmp.Or(s.ShortConv, Names(ShortConvs())[0])
-	return s
+	return s.withDefaultKinds()
 }
 
 // RotaryDim returns the number of features of a head that rotary positions rotate. s must be resolved.

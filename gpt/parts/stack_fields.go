@@ -78,29 +78,18 @@ func (s *Stack) longFields() field.List {
 // PartFields returns the fields of the parts' names, which must be in known. The fields of parts that
 // were added later are left out of the JSON while they are empty.
 func (s *Stack) PartFields(known Registry) field.List {
-	return field.List{
+	list := field.List{
 		NameField("position", &s.Position, Names(known.Positions), "encoding of the tokens' positions"),
 		s.attentionField(Names(known.Attentions)),
 		NameField("norm", &s.Norm, Names(known.Norms), "normalisation"),
 		NameField("block", &s.Block, Names(known.Blocks), "arrangement of a block: the place of the normalisation"),
 		NameField("activation", &s.Activation, Names(known.Activations), "activation of the MLP, gelu being exact"),
 		NameField("mlp", &s.MLP, Names(known.MLPs), "layer after the attention of a block").Optional(),
-		NameField("qk_norm", &s.QKNorm, Names(QKNorms()), "norm of queries and keys, over a head or over all heads").
-			Optional(noPart),
-		NameField("attn_gate", &s.AttnGate, Names(AttnGates()), "gate of the heads of an attention").Optional(noPart),
-		NameField("attn_sinks", &s.AttnSinks, Names(AttnSinks()), "sink of each head beside the keys of an attention").
-			Optional(noPart),
-		NameField("value_residual", &s.ValueResidual, Names(ValueResiduals()),
-			"mixing of the values of an attention with those of the first block").
-			Optional(noPart),
-		NameField("skips", &s.Skips, Names(Skips()),
-			"mixing of earlier results into the inputs of blocks: the embeddings, or block i into block n_layer-1-i").
-			Optional(noPart),
-		s.initializationField(),
-		NameField("short_conv", &s.ShortConv, Names(ShortConvs()),
-			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)").
-			Optional(noPart),
 	}
+	for _, k := range Kinds() {
+		list = append(list, k.field(s))
+	}
+	return list
 }
 
 // attentionField is a NameField whose value may also be a list over the blocks.
@@ -120,6 +109,10 @@ func (s *Stack) attentionField(known []string) field.Field {
 
 // NameField returns a field whose value must be one of the known names.
 func NameField(name string, value *string, known []string, what string) field.Field {
+	return nameField(name, value, known, what)
+}
+
+func nameField(name string, value any, known []string, what string) field.Field {
 	return field.New(name, value, field.OneOf(known...), what+": "+strings.Join(known, ", "))
 }
 

@@ -78,7 +78,7 @@ func TestConfigNames(t *testing.T) {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	c.Flags(fs)
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if name := strings.ReplaceAll(strings.ToLower(f.Name), "_", ""); !f.Anonymous && f.Name != "Options" && f.Name != "Parts" && f.Name != "Context" && !slices.ContainsFunc(c.fields().Names(), func(s string) bool {
+		if name := strings.ReplaceAll(strings.ToLower(f.Name), "_", ""); !f.Anonymous && f.Name != "Options" && f.Name != "With" && f.Name != "Parts" && f.Name != "Context" && !slices.ContainsFunc(c.fields().Names(), func(s string) bool {
 			return strings.ReplaceAll(s, "_", "") == name && fs.Lookup(s) != nil
 		}) {
 			t.Errorf("%s has no flag", f.Name)

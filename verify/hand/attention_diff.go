@@ -79,14 +79,14 @@ func (l Difference[T]) checked(y Matrix[T]) (Difference[T], Matrix[T]) {
 // pairValues is the link that gives both heads of a pair its value.
 type pairValues[T Number] struct{ heads Heads[T] } // whose groups are the pairs
 
-// Forward returns a value for every head.
+// Forward returns a value for every head, and the values of the pairs.
 func (l pairValues[T]) Forward(v Values[T]) (written Values[T]) {
-	return Values[T]{"v": l.heads.repeat(v.at("q"), v.at("v"))}
+	return Values[T]{"v": l.heads.repeat(v.at("q"), v.at("v")), "v of a pair": v.at("v")}
 }
 
 // Backward returns the sums of Δ over the heads of every pair.
 func (l pairValues[T]) Backward(_, delta Values[T]) (read Values[T], g Gradients[T]) {
-	return Values[T]{"v": l.heads.sum(delta["v"])}, nil
+	return Values[T]{"v": l.heads.sum(delta["v"]).Add(delta["v of a pair"])}, nil
 }
 
 // Difference returns the layer with the parameters at.lambda_q1 … at.lambda_k2 and at.norm. block counts from 0.
@@ -105,6 +105,7 @@ func (at Site[T]) Difference(pairs, block int) Difference[T] {
 func (at Site[T]) DiffAttention(heads Heads[T], qk int, rotary Layer[T], d Difference[T]) SelfAttention[T] {
 	l := at.SelfAttention(heads, qk, rotary)
 	l.Before = append(l.Before, pairValues[T]{Heads[T]{Count: 2 * d.Pairs, Groups: d.Pairs}})
-	l.After = slices.Insert(l.After, 0, Link[T](Apply[T]{From: "y", To: "y", Layer: d}))
+	pairs := Heads[T]{Batch: heads.Batch, Count: d.Pairs}
+	l.After = slices.Concat(Chain[T]{Apply[T]{From: "y", To: "y", Layer: d}}, at.after(pairs, "v of a pair"))
 	return l
 }

@@ -111,8 +111,16 @@ func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) SelfAtt
 			at.firstValues(), at.forgetting(heads),
 		),
 		Heads: heads,
-		After: slices.Concat(at.gate(), at.out()),
+		After: at.after(heads, "v"),
 	}
+}
+
+// after returns the links after the heads.
+func (at Site[T]) after(heads Heads[T], value string) (c Chain[T]) {
+	if at.Links != nil {
+		c = at.Links(at, heads, value)
+	}
+	return slices.Concat(c, at.gate(), at.out())
 }
 
 // projection describes the links from x to [q | k | v].

@@ -27,6 +27,9 @@ type Site[T Number] struct {
 	Queries    float64         // factor on the queries of self-attention; 0 means none
 	Values     *FirstValues[T] // of a model with a value residual; otherwise nil
 	Balance    *Balances[T]    // of a model with a loss that balances experts; otherwise nil
+	// Links returns the links after the heads of self-attention, before their gate; nil means that there are none.
+	// value is the name of the values of the groups of heads.
+	Links func(at Site[T], heads Heads[T], value string) Chain[T]
 	// Conv returns the short convolution by a parameter; nil means that there is none.
 	Conv func(weight Matrix[T]) Layer[T]
 	// Dropout returns the mask (0 or 1/(1−p)) of a path, or the zero Matrix. If it is nil there is no dropout.

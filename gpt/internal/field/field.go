@@ -14,7 +14,7 @@ import (
 type Field struct {
 	Name, Help string
 
-	value    any // *int, *uint64, *float64, *bool, *string, *[]string or *json.RawMessage, or an Int
+	value    any // *int, *uint64, *float64, *bool, *string, *[]string or *json.RawMessage, or an Int or a Word
 	domain   Domain
 	free     bool
 	optional []string // values that the JSON leaves out
@@ -27,8 +27,14 @@ type Int interface {
 	Read(n int)
 }
 
+// Word is a string that is not stored in a variable.
+type Word interface {
+	Get() string
+	Set(s string)
+}
+
 // New returns a field whose value is a pointer into the configuration, to an int, uint64, float64, bool, string, list
-// of strings or json.RawMessage, which may be any JSON value, or an Int.
+// of strings or json.RawMessage, which may be any JSON value, or an Int or a Word.
 func New(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain}
 }
@@ -51,6 +57,8 @@ func (f Field) String() string {
 		return strconv.Itoa(*p)
 	case Int:
 		return strconv.Itoa(p.Get())
+	case Word:
+		return p.Get()
 	case *uint64:
 		return strconv.FormatUint(*p, 10)
 	case *float64:
@@ -89,6 +97,8 @@ func (f Field) valid() bool {
 		return f.domain.has == nil || f.domain.has(*p)
 	case *string: // empty means the default
 		return f.domain.reads == nil || *p == "" || f.domain.reads(*p)
+	case Word:
+		return f.domain.reads == nil || p.Get() == "" || f.domain.reads(p.Get())
 	}
 	return true
 }

@@ -16,6 +16,8 @@ func (l List) Flags(fs *flag.FlagSet) {
 			fs.IntVar(p, f.Name, *p, f.Help)
 		case Int:
 			fs.Var(integer{p}, f.Name, f.Help)
+		case Word:
+			fs.Var(word{p}, f.Name, f.Help)
 		case *uint64:
 			fs.Uint64Var(p, f.Name, *p, f.Help)
 		case *float64:
@@ -48,6 +50,23 @@ func (v integer) Set(text string) error {
 		return errors.New("parse error")
 	}
 	v.Int.Set(int(n))
+	return nil
+}
+
+// word is the flag.Value of a Word.
+type word struct{ Word }
+
+// String returns the text; package flag also calls it on the zero value.
+func (v word) String() string {
+	if v.Word == nil {
+		return ""
+	}
+	return v.Get()
+}
+
+// Set replaces the text.
+func (v word) Set(text string) error {
+	v.Word.Set(text)
 	return nil
 }
 

@@ -69,6 +69,8 @@ func (f Field) marshal() ([]byte, error) {
 	switch p := f.value.(type) {
 	case Int:
 		return json.Marshal(p.Get())
+	case Word:
+		return json.Marshal(p.Get())
 	case *[]string:
 		if *p == nil {
 			return []byte("[]"), nil // rather than null
@@ -104,6 +106,8 @@ func (f Field) Decode(value json.RawMessage) error {
 		return nil
 	case Int:
 		into, want = new(int), cmp.Or(want, "a whole number")
+	case Word:
+		into, want = new(string), cmp.Or(want, "a string")
 	case *float64:
 		want = cmp.Or(want, "a number")
 	case *bool:
@@ -120,6 +124,8 @@ func (f Field) Decode(value json.RawMessage) error {
 	switch p := f.value.(type) {
 	case Int:
 		p.Read(*into.(*int))
+	case Word:
+		p.Set(*into.(*string))
 	case *[]string:
 		if len(*p) == 0 {
 			*p = nil
@@ -132,7 +138,7 @@ func (f Field) Decode(value json.RawMessage) error {
 func (f Field) Parse(text string) error {
 	value := json.RawMessage(text)
 	switch f.value.(type) {
-	case *string:
+	case *string, Word:
 		value, _ = json.Marshal(text)
 	case *[]string:
 		value, _ = json.Marshal(strings.FieldsFunc(text, func(c rune) bool { return c == ',' }))

@@ -119,7 +119,7 @@ func TestEveryLayerHasACase(t *testing.T) {
 		t.Errorf("found %d layers in nn, want at least 13", len(layers))
 	}
 	for name := range layers {
-		if !covered[name] {
+		if !covered[name] && name != "LinkFunc" { // a function of a user
 			t.Errorf("nn.%s has a Forward and no Case", name)
 		}
 	}

@@ -28,7 +28,6 @@ var notExact = map[string]string{
 	"SGDUpdate":          "an update has no gradient; identity.TestForms compares two steps with their sum",
 	"Merge":              "it is a step of Flash",
 	"Apply":              "it is a link of SelfAttention",
-	"Chain":              "it is the links of SelfAttention",
 	"PackedQKV":          "it is the projection of SelfAttention",
 	"Mixtures":           "they are the heads of Linformer",
 	"Windows":            "they are the heads of Longformer",

@@ -16,24 +16,27 @@ func TestEveryPartIsVerified(t *testing.T) {
 		certified = append(certified, c.Parts...)
 	}
 	known := parts.Library()
-	for kind, list := range map[string]struct {
+	type list struct {
 		names []string
 		set   func(p *variants.Plan, name string)
-	}{
-		"position":       {parts.Names(known.Positions), func(p *variants.Plan, name string) { p.Position = name }},
-		"attention":      {parts.Names(known.Attentions), func(p *variants.Plan, name string) { p.Attention = name }},
-		"norm":           {parts.Names(known.Norms), func(p *variants.Plan, name string) { p.Norm = name }},
-		"block":          {parts.Names(known.Blocks), func(p *variants.Plan, name string) { p.Block = name }},
-		"activation":     {parts.Names(known.Activations), func(p *variants.Plan, name string) { p.Activation = name }},
-		"mlp":            {parts.Names(known.MLPs), func(p *variants.Plan, name string) { p.MLP = name }},
-		"qk_norm":        {parts.Names(parts.QKNorms()), func(p *variants.Plan, name string) { p.QKNorm = name }},
-		"attn_gate":      {parts.Names(parts.AttnGates()), func(p *variants.Plan, name string) { p.AttnGate = name }},
-		"value_residual": {parts.Names(parts.ValueResiduals()), func(p *variants.Plan, name string) { p.ValueResidual = name }},
-		"skips":          {parts.Names(parts.Skips()), func(p *variants.Plan, name string) { p.Skips = name }},
-		"short_conv":     {parts.Names(parts.ShortConvs()), func(p *variants.Plan, name string) { p.ShortConv = name }},
-		"attn_sinks":     {parts.Names(parts.AttnSinks()), func(p *variants.Plan, name string) { p.AttnSinks = name }},
-		"head":           {parts.Names(known.Heads), func(p *variants.Plan, name string) { p.Head = name }},
-	} {
+	}
+	lists := map[string]list{
+		"position":   {parts.Names(known.Positions), func(p *variants.Plan, name string) { p.Position = name }},
+		"attention":  {parts.Names(known.Attentions), func(p *variants.Plan, name string) { p.Attention = name }},
+		"norm":       {parts.Names(known.Norms), func(p *variants.Plan, name string) { p.Norm = name }},
+		"block":      {parts.Names(known.Blocks), func(p *variants.Plan, name string) { p.Block = name }},
+		"activation": {parts.Names(known.Activations), func(p *variants.Plan, name string) { p.Activation = name }},
+		"mlp":        {parts.Names(known.MLPs), func(p *variants.Plan, name string) { p.MLP = name }},
+		"head":       {parts.Names(known.Heads), func(p *variants.Plan, name string) { p.Head = name }},
+	}
+	for _, k := range parts.Kinds() {
+		if k.Computes() {
+			lists[k.Key] = list{parts.Names(k.Variants()), func(p *variants.Plan, name string) {
+				p.With = map[string]string{k.Key: name}
+			}}
+		}
+	}
+	for kind, list := range lists {
 		for _, name := range list.names {
 			plan := variants.Plan{
 				Position: "none", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", Head: "tied",

@@ -14,7 +14,7 @@ func valueResiduals[T hand.Number](n fixture.Sizes) []entry[T] {
 	const source = "Zhou et al. 2024"
 	c := verify.Case{Name: "attentions that mix the first values", Types: []string{"SelfAttention"}, Source: source}
 	c = s.built(c, func(at nn.Site) nn.Layer {
-		at.Mask, at.Values = s.see(at.Sub("own"), at.Dims), nn.NewValueResidual()
+		at.Mask, at.Links.Before = s.see(at.Sub("own"), at.Dims), []nn.NamedLink{nn.NewValueResidual()}
 		var l inTurn
 		for i, name := range blockNames {
 			at := at.At(name)

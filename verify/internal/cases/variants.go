@@ -56,9 +56,11 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 	}
 	certify(&c, v.ID, true)
 	path := map[string]string{
-		"attention": "attn", "qk_norm": "attn", "attn_gate": "attn", "attn_sinks": "attn", "block": "h.0",
-		"short_conv": "h.0",
+		"attention": "attn", "block": "h.0", "short_conv": "h.0",
 	}[v.Kind]
+	if path == "" && isKind(v.Kind) {
+		path = "attn"
+	}
 	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
 		if v.Kind == "norm" {
 			at.Eps = visibleEps
@@ -83,14 +85,11 @@ func planOf(n fixture.Sizes, kind, name string, s variants.Setting) variants.Pla
 	switch kind {
 	case "attention":
 		p.Attention = name
-	case "qk_norm":
-		p.QKNorm = name
-	case "attn_gate":
-		p.AttnGate = name
-	case "attn_sinks":
-		p.AttnSinks = name
 	case "short_conv":
-		p.ShortConv, p.MLP = name, s.MLP
+		p.MLP = s.MLP
+	}
+	if isKind(kind) {
+		p.With = map[string]string{kind: name}
 	}
 	if s.Sight != variants.Causal {
 		sight := seen(n, s.Sight)
@@ -139,18 +138,23 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 		return parts.Find(parts.Blocks(), "pre").New(at.At("h.0"), libraryAttention)
 	case "attention":
 		return attention(n, name, at, s)
-	case "attn_gate":
-		at.Gate = parts.Find(parts.AttnGates(), name).New
-		return attention(n, s.Attention, at, s)
 	case "attn_sinks":
 		at.Sinks = parts.Find(parts.AttnSinks(), name).New
 		return attention(n, s.Attention, at, s)
-	case "qk_norm":
-		at.QKNorm = parts.Find(parts.QKNorms(), name).New
+	}
+	if isKind(kind) { // a link
+		var stack parts.Stack
+		stack.Choose(kind, name)
+		at.Links = stack.Links()
 		return attention(n, s.Attention, at, s)
 	}
 	at.Failf("verify: a %s has no Case with settings", kind)
 	return nil
+}
+
+// isKind reports whether a configuration has an optional part of that kind.
+func isKind(key string) bool {
+	return slices.ContainsFunc(parts.Kinds(), func(k parts.Kind) bool { return k.Key == key })
 }
 
 // attention returns the library's attention at attn.

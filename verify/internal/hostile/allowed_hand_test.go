@@ -41,7 +41,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^hand\.Site\.\w+ 0\.Dropout=of zeros`, "no dropout"},
 	{`^hand\.(Site|SelfAttention)\.\w+ 0\.Values(\.Shared)?=zero`, "those of a model before its first block"},
 	{`^hand\.Skip\.\w+ 0\.From=`, "the place is a Stack's"},
-	{`^hand\.Site\.\w+ 0\.Conv=of zeros`, "no convolution"},
+	{`^hand\.Site\.\w+ 0\.(Conv|Links)=of zeros`, "no convolution, and no links"},
 	{`^hand\.Site\.(AfterConv|Drop|LayerNormPlain|Optional) `, "what there need not be"},
 	{`^hand\.(Mixtures|Windows|Apply)\.Backward 2\[k\]|^hand\.Apply\.\w+ 1\[k\]`, "values that they neither read nor write"},
 	{`^hand\.Apply\.Forward 0\.To=`, "any name"},

@@ -24,9 +24,8 @@ type Plan struct {
 
 	MLP     string  // empty is mlp
 	Experts Experts // of mlp moe
-	QKNorm  string  // empty is none
 
-	AttnGate, AttnSinks, ShortConv, ValueResidual, Skips string // empty is none
+	With map[string]string // parts by the keys of further kinds, such as qk_norm; none where it has no entry
 
 	Option    func(name string) int // options of the attention, such as window; optional
 	Random    [][]int               // keys drawn at random for every query, in attention bigbird
@@ -132,10 +131,10 @@ func model[T hand.Number](c Plan, p hand.Parameters[T], lists map[string][]Varia
 func (c Plan) check() error {
 	used := []struct{ kind, name string }{
 		{"position", c.Position}, {"norm", c.Norm}, {"block", c.Block}, {"activation", c.Activation},
-		{"mlp", cmp.Or(c.MLP, "mlp")}, {"head", c.Head}, {"qk_norm", cmp.Or(c.QKNorm, none)},
-		{"attn_gate", cmp.Or(c.AttnGate, none)}, {"attn_sinks", cmp.Or(c.AttnSinks, none)},
-		{"short_conv", cmp.Or(c.ShortConv, none)}, {"value_residual", cmp.Or(c.ValueResidual, none)},
-		{"skips", cmp.Or(c.Skips, none)},
+		{"mlp", cmp.Or(c.MLP, "mlp")}, {"head", c.Head},
+	}
+	for kind, name := range c.With {
+		used = append(used, struct{ kind, name string }{kind, name})
 	}
 	for _, attention := range slices.Concat(spread(c.Attention), spread(c.encoderSide().attention)) {
 		used = append(used, struct{ kind, name string }{"attention", attention})
@@ -201,7 +200,7 @@ func (c Plan) encoderSide() side {
 }
 
 func stack[T hand.Number](p Place[T]) hand.Stack[T] {
-	p.Site.Conv, p.Site.Values = p.convolution(), p.firstValues()
+	p = p.shared()
 	out := hand.Stack[T]{
 		Tokens:    hand.Embedding[T]{Weight: p.Site.At("wte").Param("weight")},
 		Positions: p.layer("position", p.plan.Position),
@@ -218,7 +217,7 @@ func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 			continue
 		}
 		out.Blocks = append(out.Blocks, block.Hand(at))
-		if cmp.Or(p.plan.Skips, none) != none {
+		if cmp.Or(p.plan.With["skips"], none) != none {
 			out.Skips = append(out.Skips, at.skip())
 		}
 	}

@@ -35,7 +35,7 @@ func shortConvs[T hand.Number]() []Variant[T] {
 func (p Place[T]) convolution() func(weight hand.Matrix[T]) hand.Layer[T] {
 	return func(weight hand.Matrix[T]) hand.Layer[T] {
 		c := hand.ShortConv[T]{Weight: weight, Length: p.side.context}
-		if strings.HasPrefix(p.plan.ShortConv, "canon") {
+		if strings.HasPrefix(p.plan.With["short_conv"], "canon") {
 			return hand.Residual[T]{Layer: c}
 		}
 		return c
@@ -54,7 +54,7 @@ func valueResiduals[T hand.Number]() []Variant[T] {
 
 // firstValues returns what the blocks of a model with a value residual share, or nil without.
 func (p Place[T]) firstValues() *hand.FirstValues[T] {
-	if p.plan.ValueResidual != "learned" {
+	if p.plan.With["value_residual"] != "learned" {
 		return nil
 	}
 	return new(hand.FirstValues[T])
@@ -74,7 +74,7 @@ func skips[T hand.Number]() []Variant[T] {
 // skip returns the skip before the block at p, or the zero Skip.
 func (p Place[T]) skip() hand.Skip[T] {
 	l := hand.Skip[T]{Lambda: p.Site.Optional("skip_lambda")}
-	if p.plan.Skips == "unet" {
+	if p.plan.With["skips"] == "unet" {
 		l.From = p.plan.Layers - p.block // the result of block L−1−i is place L−i
 	}
 	return l

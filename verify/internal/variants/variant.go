@@ -14,6 +14,9 @@ type Variant[T hand.Number] struct {
 	Hand       func(p Place[T]) hand.Layer[T] // the layer by hand
 	Final      bool                           // a stack of these blocks ends with a norm
 
+	// After returns the links of an attention by hand after its heads; optional.
+	After func(at hand.Site[T], heads hand.Heads[T], value string) hand.Chain[T]
+
 	ID, What, Source string    // its entry of the inventory; variants after the first of an entry may omit What
 	Settings         []Setting // one Case for each; without any, the entry's other Cases certify it
 	By               []string  // further entries whose Cases certify it
@@ -68,8 +71,23 @@ func (p Place[T]) At(name string) Place[T] {
 // Alone returns the place of a layer that is not part of a model, in block 0 of a decoder by the plan.
 func Alone[T hand.Number](at hand.Site[T], c Plan) Place[T] {
 	p := Place[T]{Site: at, plan: c, side: c.decoderSide()}
-	p.Site.Conv, p.Site.Values = p.convolution(), p.firstValues()
+	return p.shared()
+}
+
+// shared returns p with what the attentions of a model have in common.
+func (p Place[T]) shared() Place[T] {
+	p.Site.Conv, p.Site.Values, p.Site.Links = p.convolution(), p.firstValues(), p.links
 	return p
+}
+
+// links returns the links after the heads that the plan has.
+func (p Place[T]) links(at hand.Site[T], heads hand.Heads[T], value string) (c hand.Chain[T]) {
+	for _, kind := range kinds() {
+		if v := p.variant(kind, p.plan.With[kind]); v.After != nil {
+			c = append(c, v.After(at, heads, value)...)
+		}
+	}
+	return c
 }
 
 // layer returns the layer of the named variant at this place.
@@ -96,42 +114,35 @@ func List[T hand.Number]() (list []Variant[T]) {
 }
 
 // kinds lists the kinds by their configuration keys.
-func kinds() []string {
-	return []string{
-		"position", "norm", "block", "activation", "mlp", "head", "attention", "qk_norm", "attn_gate", "attn_sinks",
-		"short_conv", "value_residual", "skips",
+func kinds() (list []string) {
+	for _, k := range lists[float64]() {
+		list = append(list, k.kind)
+	}
+	return list
+}
+
+// kind is a kind with its variants.
+type kind[T hand.Number] struct {
+	kind string
+	list func() []Variant[T]
+}
+
+// lists returns all kinds.
+func lists[T hand.Number]() []kind[T] {
+	return []kind[T]{
+		{"position", positions[T]}, {"norm", norms[T]}, {"block", blocks[T]}, {"activation", activations[T]},
+		{"mlp", mlps[T]}, {"head", heads[T]}, {"attention", attentions[T]}, {"qk_norm", qkNorms[T]},
+		{"attn_gate", attnGates[T]}, {"attn_sinks", attnSinks[T]}, {"short_conv", shortConvs[T]},
+		{"value_residual", valueResiduals[T]}, {"skips", skips[T]},
 	}
 }
 
 // of returns the variants of a kind.
 func of[T hand.Number](kind string) (list []Variant[T]) {
-	switch kind {
-	case "position":
-		list = positions[T]()
-	case "norm":
-		list = norms[T]()
-	case "block":
-		list = blocks[T]()
-	case "activation":
-		list = activations[T]()
-	case "mlp":
-		list = mlps[T]()
-	case "head":
-		list = heads[T]()
-	case "attention":
-		list = attentions[T]()
-	case "qk_norm":
-		list = qkNorms[T]()
-	case "attn_gate":
-		list = attnGates[T]()
-	case "attn_sinks":
-		list = attnSinks[T]()
-	case "short_conv":
-		list = shortConvs[T]()
-	case "value_residual":
-		list = valueResiduals[T]()
-	case "skips":
-		list = skips[T]()
+	for _, k := range lists[T]() {
+		if k.kind == kind {
+			list = k.list()
+		}
 	}
 	for i := range list {
 		list[i].Kind = kind

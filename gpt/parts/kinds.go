@@ -1,0 +1,233 @@
+package parts
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// Kind is a kind of optional part, of which a model has one by name: a row of Kinds. Flags, JSON, help, the arms of
+// studies, the models that verify draws, and the errors of layers without such a part read the rows.
+type Kind struct {
+	Key      string           // in configurations, such as qk_norm
+	Variants func() []Variant // the default first
+
+	first, help string                 // the name of the default, and the help of the flag
+	value       func(s *Stack) *string // the variable of a Stack; nil is an entry of its With
+}
+
+// Variant is a part of a Kind. It is a link before the heads of attention, one after them, or neither. Its function is
+// called once for a model: the result builds the link of every attention.
+type Variant struct {
+	Name
+	before, after func() newLink
+}
+
+// newLink builds the link of an attention, whose heads have the given sizes.
+type newLink = func(at nn.Site, heads graph.AttentionShape) nn.Link
+
+// apart returns a link that has nothing in common between attentions.
+func apart(build newLink) func() newLink { return func() newLink { return build } }
+
+// Kinds lists the kinds.
+func Kinds() []Kind {
+	return []Kind{
+		{
+			"qk_norm", qkNorms, noPart, "norm of queries and keys, over a head or over all heads",
+			func(s *Stack) *string { return &s.QKNorm },
+		},
+		{
+			"attn_gate", attnGates, noPart, "gate of the heads of an attention",
+			func(s *Stack) *string { return &s.AttnGate },
+		},
+		{
+			"attn_sinks", named(AttnSinks), noPart, "sink of each head beside the keys of an attention",
+			func(s *Stack) *string { return &s.AttnSinks },
+		},
+		{
+			"value_residual", valueResiduals, noPart,
+			"mixing of the values of an attention with those of the first block",
+			func(s *Stack) *string { return &s.ValueResidual },
+		},
+		{
+			"skips", named(skips), noPart,
+			"mixing of earlier results into the inputs of blocks: the embeddings, or block i into block n_layer-1-i",
+			func(s *Stack) *string { return &s.Skips },
+		},
+		{
+			"initialization", named(Initializations), scaledProj,
+			"initial values of c_proj in attention and MLP: GPT-2's, which fall with the depth, or 0",
+			func(s *Stack) *string { return &s.Initialization },
+		},
+		{
+			"short_conv", named(ShortConvs), noPart,
+			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)",
+			func(s *Stack) *string { return &s.ShortConv },
+		},
+	}
+}
+
+// named returns variants that are no links.
+func named[P fmt.Stringer](list func() []P) func() []Variant {
+	return func() (variants []Variant) {
+		for _, name := range Names(list()) {
+			variants = append(variants, Variant{Name: Name(name)})
+		}
+		return variants
+	}
+}
+
+// Get returns the name of the part that s has, which is empty for the default if s is not resolved.
+func (k Kind) Get(s Stack) string {
+	if k.value != nil {
+		return *k.value(&s)
+	}
+	return cmp.Or(s.With.Get(k.Key), k.first)
+}
+
+// Set changes the part of s.
+func (k Kind) Set(s *Stack, name string) {
+	switch {
+	case s == nil:
+	case k.value != nil:
+		*k.value(s) = name
+	default:
+		chosen{&s.With, k}.Set(name)
+	}
+}
+
+// Computes reports whether the kind changes what a network computes, and not only with which numbers it begins.
+func (k Kind) Computes() bool { return k.Key != "initialization" }
+
+// variant returns the part of s.
+func (k Kind) variant(s Stack) Variant { return Find(k.Variants(), k.Get(s)) }
+
+// isLink reports whether the part is a link of attention.
+func (v Variant) isLink() bool { return v.before != nil || v.after != nil }
+
+// field returns the field of the kind.
+func (k Kind) field(s *Stack) field.Field {
+	var value any = chosen{&s.With, k}
+	if k.value != nil {
+		value = k.value(s)
+	}
+	return nameField(k.Key, value, Names(k.Variants()), k.help).Optional(k.first)
+}
+
+// With holds the names of parts by the keys of their kinds. A copy does not change with the original.
+type With struct{ names map[string]string }
+
+// Get returns the name of the part, which is empty for the default.
+func (w With) Get(key string) string { return w.names[key] }
+
+// Set changes the part of a kind. The empty name is the default.
+func (w *With) Set(key, name string) {
+	if w == nil {
+		return
+	}
+	next := maps.Clone(w.names)
+	if next == nil {
+		next = map[string]string{}
+	}
+	if next[key] = name; name == "" {
+		delete(next, key)
+	}
+	w.names = next
+}
+
+// Equal reports whether the same parts are set.
+func (w With) Equal(v With) bool { return maps.Equal(w.names, v.names) }
+
+// chosen makes an entry of a With a field of a configuration.
+type chosen struct {
+	with *With
+	kind Kind
+}
+
+// Get returns the name of the part, which is empty for the default.
+func (c chosen) Get() string { return c.with.Get(c.kind.Key) }
+
+// Set changes the part. The default has no entry, so that equal networks have equal configurations.
+func (c chosen) Set(name string) {
+	if name == c.kind.first {
+		name = ""
+	}
+	c.with.Set(c.kind.Key, name)
+}
+
+// withDefaultKinds returns s with the defaults of all kinds.
+func (s Stack) withDefaultKinds() Stack {
+	for _, k := range Kinds() {
+		if k.value != nil {
+			*k.value(&s) = cmp.Or(*k.value(&s), k.first)
+		}
+	}
+	return s
+}
+
+// Choose changes the part of a kind. It does nothing if there is no such kind.
+func (s *Stack) Choose(key, name string) {
+	for _, k := range Kinds() {
+		if k.Key == key {
+			k.Set(s, name)
+		}
+	}
+}
+
+// Computed returns the names of the parts of s by the keys of the kinds that change what a network computes.
+func (s Stack) Computed() map[string]string {
+	names := map[string]string{}
+	for _, k := range Kinds() {
+		if k.Computes() {
+			names[k.Key] = cmp.Or(k.Get(s), k.first)
+		}
+	}
+	return names
+}
+
+// Links returns the links that s has, the last kinds first: parameters keep the order that they have in checkpoints.
+func (s Stack) Links() (l nn.Links) {
+	for _, k := range slices.Backward(Kinds()) {
+		v := k.variant(s)
+		if v.before != nil {
+			l.Before = append(l.Before, nn.NamedLink{Name: k.Key, New: v.before()})
+		}
+		if v.after != nil {
+			l.After = append(l.After, nn.NamedLink{Name: k.Key, New: v.after()})
+		}
+	}
+	return l
+}
+
+func qkNorms() []Variant {
+	return []Variant{
+		{Name: noPart},
+		{Name: "head", before: apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+			return nn.Packed(nn.NewHeadNorm(at, heads))
+		})},
+		{Name: "width", before: apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+			return nn.Packed(nn.NewWidthNorm(at, heads))
+		})},
+	}
+}
+
+func attnGates() []Variant {
+	return []Variant{
+		{Name: noPart},
+		{Name: "elementwise", after: apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
+			return nn.NewElementGate(at)
+		})},
+		{Name: "headwise", after: apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
+			return nn.NewHeadGate(at)
+		})},
+	}
+}
+
+func valueResiduals() []Variant {
+	return []Variant{{Name: noPart}, {Name: "learned", before: func() newLink { return nn.NewValueResidual().New }}}
+}
