@@ -548,6 +548,17 @@ func ExampleConfig_Family() {
 	// Output: llama <nil>
 }
 
+// Parts without a field of their own are set by the key of their kind, which is also the flag.
+func ExampleConfig_with() {
+	c := gpt.Shakespeare()
+	c.VocabSize = 65
+	plain, _ := c.Count()
+	c.With.Set("xsa", "learned")
+	learned, _ := c.Count()
+	fmt.Println(c.With.Get("xsa"), learned-plain, "numbers λ, one for each head")
+	// Output: learned 16 numbers λ, one for each head
+}
+
 // A mixture of eight experts has the work of two, and the parameters of eight.
 func ExampleConfig_Active() {
 	c := gpt.Shakespeare()

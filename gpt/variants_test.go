@@ -655,7 +655,7 @@ func TestMupRefuses(t *testing.T) {
 // two by its shape alone: what decays, and what Muon and SOAP take for a matrix, are the matrices. A new parameter whose
 // name does not say which of the two it is fails here until it is listed.
 func TestMatricesAndVectors(t *testing.T) {
-	vectors := regexp.MustCompile(`(^|\.)(bias|alpha|sinks|a_log|d_skip|skip_lambda|v_lambda|lambda|lambda_[qk][12]|` +
+	vectors := regexp.MustCompile(`(^|\.)(bias|alpha|sinks|a_log|d_skip|skip_lambda|v_lambda|xsa_lambda|lambda|lambda_[qk][12]|` +
 		`e_score_correction_bias|conv(_[a-d])?\.weight|((ln_[a-z0-9_]+|norm|q_norm|k_norm)\.weight))$`)
 	all := variants()
 	for i, change := range []func(c *Config){

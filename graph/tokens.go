@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"math"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
@@ -121,4 +123,22 @@ func MixColumns(x, c, lambda Expr) (y Expr, ok bool) {
 		}
 		return x.g.ops.MixColumns(x.node, c.node, lambda.node)
 	}, c, lambda)
+}
+
+// Exclude returns the kernel of y − λ∘(y·v/(‖v‖² + ε))∘v in every head, for results y and values v (n, H·d) of H heads.
+// lambda (H) may be empty, which is 1. It is an error if the sizes do not fit.
+func Exclude(y, v, lambda Expr, heads int, eps float64) (z Expr, ok bool) {
+	return y.kernel("exclude", func() (*G.Node, error) {
+		s, of := y.node.Shape(), v.node.Shape()
+		if len(s) != 2 || !s.Eq(of) || heads < 1 || s[1]%heads != 0 {
+			return nil, errors.Errorf("got %v and %v in %d heads, want results and values of one shape", s, of, heads)
+		}
+		if n := lambda.node; n != nil && n.Shape().TotalSize() != heads {
+			return nil, errors.Errorf("got factors %v, want one for each of %d heads", n.Shape(), heads)
+		}
+		if !(eps >= 0 && eps <= math.MaxFloat64) {
+			return nil, errors.Errorf("got ε = %v, want 0 or more", eps)
+		}
+		return y.g.ops.Exclude(y.node, v.node, lambda.node, heads, eps)
+	}, append([]Expr{v}, present(lambda)...)...)
 }

@@ -809,6 +809,13 @@ func gatedFeatures(at Site) Site {
 	return at
 }
 
+// exclusive returns a site with the link of exclusive attention before the others.
+func exclusive(at Site) Site {
+	link := NamedLink{"xsa", func(at Site, heads graph.AttentionShape) Link { return NewLearnedXSA(at, heads) }}
+	at.Links.After = append([]NamedLink{link}, at.Links.After...)
+	return at
+}
+
 var gateLayerCases = []layerCase{
 	{"attention with a gate of each feature, adapters and dropout", "Gate SelfAttention LoRA", func(at Site, x graph.Expr) graph.Expr {
 		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
@@ -816,6 +823,10 @@ var gateLayerCases = []layerCase{
 	}},
 	{"grouped attention with a gate of each head", "Gate GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
 		return sharedBy(gatedHeads(at)).Forward(x)
+	}},
+	{"exclusive attention", "XSA SelfAttention", func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(exclusive(at)).Forward(x) }},
+	{"exclusive attention of groups, gated", "XSA GroupedAttention Gate", func(at Site, x graph.Expr) graph.Expr {
+		return sharedBy(exclusive(gatedHeads(at))).Forward(x)
 	}},
 	{"gates", "Gate", func(at Site, x graph.Expr) graph.Expr {
 		return NewHeadGate(at).Forward(Inside{X: x, Y: at.Value("y", graph.Const(1), at.Batch*at.Context, at.Heads*at.V)})
@@ -828,6 +839,45 @@ func TestGateStepEqualsForward(t *testing.T) {
 			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewSelfAttention(gated(at)) })
 			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return sharedBy(gated(at)) })
 			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewSigmoidAttention(gated(at)) })
+			if d.Heads%2 == 0 {
+				stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewDiffAttention(exclusive(gated(at))) })
+			}
+			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return sharedBy(exclusive(gated(at))) })
+		}
+	}
+}
+
+// The results of exclusive attention are orthogonal to the values of their tokens, heads that share a value among them;
+// λ = 0 changes nothing, a result along the value becomes 0, and a value of zeros takes nothing away.
+func TestI121LeavesOutTheValue(t *testing.T) {
+	sizes := graph.AttentionShape{Batch: 1, Context: 3, Heads: 4, Groups: 2, QK: 1, V: 3}
+	for _, lambda := range []float64{1, 0} {
+		g := graph.New(graph.Float64, 5)
+		at := newSite(g, shapes[0])
+		qkv, y := at.Value("qkv", graph.Normal(1), 3, 12), at.Value("y", graph.Normal(1), 3, 12)
+		clear(qkv.Tensor().F64[12+6 : 12+9])                 // v of token 1, group 0
+		copy(y.Tensor().F64[24+9:], qkv.Tensor().F64[24+9:]) // token 2, head 3
+		l := NewLearnedXSA(at, sizes)
+		for i := range l.Lambda.Tensor().F64 {
+			l.Lambda.Tensor().F64[i] = lambda
+		}
+		got := output(t, l.Forward(Inside{AttentionShape: sizes, QKV: qkv, Y: y})).F64
+		for row := range 3 {
+			for h := range 4 {
+				dot, from := 0., row*12+h*3
+				for i := range 3 {
+					dot += got[from+i] * qkv.Tensor().F64[row*12+6+h/2*3+i]
+				}
+				same := slices.Equal(got[from:from+3], y.Tensor().F64[from:from+3])
+				switch silent := row == 1 && h < 2; {
+				case math.Abs(dot) > 1e-9 && lambda == 1:
+					t.Errorf("token %d, head %d: got %v along the value", row, h, dot)
+				case same != (silent || lambda == 0):
+					t.Errorf("λ = %v, token %d, head %d: unchanged %t", lambda, row, h, same)
+				case row == 2 && h == 3 && lambda == 1 && math.Abs(got[from]) > 1e-9:
+					t.Errorf("got %v of a result along its value, want 0", got[from])
+				}
+			}
 		}
 	}
 }

@@ -291,6 +291,17 @@ func ExampleNamedLink() {
 	// Output:   1.50
 }
 
+// What a head found is left without the direction of the token's value: (3, 4) without what is along (1, 0).
+func ExampleNewXSA() {
+	at := site()
+	l := nn.NewXSA(at)
+	show(l.Forward(nn.Inside{
+		AttentionShape: graph.AttentionShape{Heads: 1, Groups: 1, QK: 1, V: 2},
+		QKV:            at.Value("qkv", numbers(0, 0, 5, 0), 1, 4), Y: at.Value("y", numbers(3, 4), 1, 2),
+	}))
+	// Output:   0.00  4.00
+}
+
 // Two heads of one feature: each has a gate, between 0 and 1.
 func ExampleNewHeadGate() {
 	at := site()

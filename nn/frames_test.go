@@ -136,7 +136,7 @@ func TestSmallestMemory(t *testing.T) {
 // pointers holds a nil pointer of every exported type of nn that has a method with a pointer receiver.
 var pointers = []any{
 	(*BinaryCrossEntropy)(nil), (*Block)(nil), (*MultiToken)(nil), (*Canon)(nil), (*CrossAttention)(nil), (*CrossEntropy)(nil), (*DecoderBlock)(nil), (*DiffAttention)(nil), (*DPO)(nil), (*Dropout)(nil),
-	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*GroupedAttention)(nil), (*GRPO)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
+	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*XSA)(nil), (*GroupedAttention)(nil), (*GRPO)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
 	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil), (*Loads)(nil), (*LoRA)(nil),
 	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil), (*Mask)(nil),
 	(*Balance)(nil), (*Carry)(nil), (*Mamba2)(nil), (*MoE)(nil), (*MeanTokens)(nil), (*Memory)(nil), (*MinGRU)(nil), (*RGLRU)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil), (*Recurrence)(nil), (*ShortConv)(nil), (*Skip)(nil),

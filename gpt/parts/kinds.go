@@ -69,6 +69,10 @@ func Kinds() []Kind {
 			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)",
 			func(s *Stack) *string { return &s.ShortConv },
 		},
+		{
+			"xsa", xsas, noPart,
+			"leave the direction of a token's value out of the results of heads: all of it, or a learned share", nil,
+		},
 	}
 }
 
@@ -230,4 +234,15 @@ func attnGates() []Variant {
 
 func valueResiduals() []Variant {
 	return []Variant{{Name: noPart}, {Name: "learned", before: func() newLink { return nn.NewValueResidual().New }}}
+}
+
+// xsas lists exclusive self-attention: the plain one, and one with a learned share for each head.
+func xsas() []Variant {
+	return []Variant{
+		{Name: noPart},
+		{Name: "plain", after: apart(func(at nn.Site, _ graph.AttentionShape) nn.Link { return nn.NewXSA(at) })},
+		{Name: "learned", after: apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+			return nn.NewLearnedXSA(at, heads)
+		})},
+	}
 }

@@ -110,6 +110,10 @@ func kernelCases() map[string]kernelCase {
 			}},
 		"mix all columns": {leaves(3, m(5, 7), m(5, 7), []int{1}), func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[0].Add(in[1].Mul(in[2].Reshape(1, 1))) }},
+		"exclude": {leaves(3, m(5, 12), m(5, 12), []int{3}), func(in []Expr) (Expr, bool) { return Exclude(in[0], in[1], in[2], 3, 0.5) },
+			func(in []Expr) Expr { return excluded(in[0], in[1], in[2].Reshape(1, 3)) }},
+		"exclude without factors": {leaves(2, m(5, 12), m(5, 12)), func(in []Expr) (Expr, bool) { return Exclude(in[0], in[1], Expr{}, 3, 0.5) },
+			func(in []Expr) Expr { return excluded(in[0], in[1], in[0].Cols(0, 3).Detach().Scale(0).Shift(1)) }},
 		"convolve": {leaves(2, m(8, 3), []int{9}), func(in []Expr) (Expr, bool) { return Convolve(in[0], in[1], 4) },
 			func(in []Expr) Expr {
 				w := in[1].Reshape(1, 9)
@@ -411,4 +415,11 @@ func TestOp(t *testing.T) {
 			t.Errorf("%s: %d numbers for shape %v", name, planned.Out.Len(), y.Shape())
 		}
 	}
+}
+
+// excluded is exclusive self-attention of three heads of four features by its formula, with ε = ½.
+func excluded(y, v, lambda Expr) Expr {
+	ys, vs := y.Reshape(15, 4), v.Reshape(15, 4)
+	share := ys.Mul(vs).Sum().Div(vs.Square().Sum().Shift(0.5)).Reshape(5, 3).Mul(lambda).Reshape(15, 1)
+	return ys.Sub(vs.Mul(share)).Reshape(5, 12)
 }

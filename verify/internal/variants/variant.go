@@ -133,7 +133,7 @@ func lists[T hand.Number]() []kind[T] {
 		{"position", positions[T]}, {"norm", norms[T]}, {"block", blocks[T]}, {"activation", activations[T]},
 		{"mlp", mlps[T]}, {"head", heads[T]}, {"attention", attentions[T]}, {"qk_norm", qkNorms[T]},
 		{"attn_gate", attnGates[T]}, {"attn_sinks", attnSinks[T]}, {"short_conv", shortConvs[T]},
-		{"value_residual", valueResiduals[T]}, {"skips", skips[T]},
+		{"value_residual", valueResiduals[T]}, {"skips", skips[T]}, {"xsa", xsas[T]},
 	}
 }
 
