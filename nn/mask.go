@@ -416,7 +416,7 @@ func (t *table) laterToken() [2]int {
 	hidden, numbers := math.Inf(-1), make([]float64, width)
 	for row := range rows {
 		i := row % n
-		rest := graph.Tensor{Shape: []int{width - (i+1)*keys}, F64: numbers[(i+1)*keys:]}
+		rest := graph.Tensor{F64: numbers[(i+1)*keys:]}
 		t.row(row, (i+1)*keys, rest)
 		for j, v := range rest.F64 {
 			if v != hidden {

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -599,5 +600,63 @@ func TestMaskWindow(t *testing.T) {
 	}
 	if _, _, ok := (*Mask)(nil).window(); ok {
 		t.Error("no mask has a window")
+	}
+}
+
+// TestALiBiCheck: the slopes must be as many as the heads, and finite.
+func TestALiBiCheck(t *testing.T) {
+	for _, c := range []struct {
+		slopes []float64
+		want   string
+	}{
+		{[]float64{0.5, 0}, ""}, {nil, "0 slopes for 2 heads"}, {[]float64{1, 2, 3}, "3 slopes for 2 heads"},
+		{[]float64{math.NaN(), 1}, "slope NaN of head 0 is not finite"},
+		{[]float64{1, math.Inf(1)}, "slope +Inf of head 1 is not finite"},
+		{[]float64{1, math.Inf(-1)}, "slope -Inf of head 1 is not finite"},
+	} {
+		err := ALiBi{c.slopes}.Check(Dims{Heads: 2})
+		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+			t.Errorf("%v: got error %v, want %q", c.slopes, err, c.want)
+		}
+	}
+}
+
+// TestPaddingOutside: no key of a sequence that does not exist is visible.
+func TestPaddingOutside(t *testing.T) {
+	p := Padding{[]int{3, 2}}
+	for b, want := range map[int]int{-1: 0, 0: 3, 1: 2, 2: 0} {
+		if from, to := p.keys(b, 1); from != 0 || to != want {
+			t.Errorf("sequence %d: got keys %d … %d, want 0 … %d", b, from, to, want)
+		}
+	}
+}
+
+// countedRule is Causal for each sequence. It counts the pairs that it is asked for, by the sequence.
+type countedRule map[int]int
+
+func (c countedRule) Visible(b, i, j int) bool { c[b]++; return j <= i }
+func (countedRule) PerSequence() bool          { return true }
+
+// TestLaterToken looks at every later key of every sequence once, and at no other pair.
+func TestLaterToken(t *testing.T) {
+	d := Dims{Batch: 3, Context: 5, Embd: 4, Heads: 2, QK: 2, V: 2}
+	rule := countedRule{}
+	m := NewMask(graph.New(graph.Float64, 1).Root(), d, rule)
+	m.Expr()
+	clear(rule)
+	if got := m.laterToken(); got != [2]int{} || !maps.Equal(rule, countedRule{0: 10, 1: 10, 2: 10}) {
+		t.Errorf("got %v after looking at %v pairs, want none after 10 of each sequence", got, rule)
+	}
+}
+
+// TestCapIsANumber: a cap of the scores is 0 or a finite number above.
+func TestCapIsANumber(t *testing.T) {
+	for limit, ok := range map[float64]bool{0: true, 1e300: true, -1: false, math.Inf(1): false, math.NaN(): false} {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, shapes[0])
+		at.Cap = limit
+		if got := at.limit(); (g.Err() == nil) != ok || ok && got != limit {
+			t.Errorf("a cap of %v: got %v and error %v", limit, got, g.Err())
+		}
 	}
 }

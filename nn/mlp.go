@@ -129,7 +129,7 @@ func multiplied(s graph.Scope, act Layer, gate, up graph.Expr) graph.Expr { // (
 	if y, ok := gated(act, gate, up); ok {
 		return y
 	}
-	return shaped(s, gate.Shape(), func() graph.Expr { return act.Forward(gate) }).Mul(up)
+	return shaped(s, gate.Shape(), func() graph.Expr { return act.Forward(gate) }).In(s).Mul(up)
 }
 
 // gated returns the kernel of act(gate) ∘ up, if there is one.

@@ -243,6 +243,10 @@ func TestMixing(t *testing.T) {
 		"mingru":           {func(at Site) Layer { return NewMinGRU(at) }, 7 * 5},
 		"rglru":            {func(at Site) Layer { return NewRGLRU(at) }, 7 * 5},
 		"mamba2":           {func(at Site) Layer { return NewMamba2(at, 7) }, 2 * 7 * 2 * 5},
+		"retnet":           {func(at Site) Layer { return NewRetNet(at) }, 2 * 7 * 2 * 5},
+		"deltanet":         {func(at Site) Layer { return NewDeltaNet(at) }, 3 * 7 * 2 * 5},
+		"neg_eigval":       {func(at Site) Layer { return NewDeltaNetNegEigval(at) }, 3 * 7 * 2 * 5},
+		"kda":              {func(at Site) Layer { return NewKDA(at) }, 3 * 7 * 2 * 5},
 		"gated_deltanet":   {func(at Site) Layer { return NewGatedDeltaNet(at) }, 3 * 7 * 2 * 5},
 		"TaylorAttention":  {func(at Site) Layer { return NewTaylorAttention(at) }, 2 * 7 * 2 * 5},
 		"MLA":              {func(at Site) Layer { return NewMLA(at, 3) }, causalKeys * 7 * (2 + 5)},
@@ -269,6 +273,11 @@ func TestMixing(t *testing.T) {
 			t.Errorf("%s does not report the cost of combining tokens", name)
 		} else if got := l.Mixing(); !(math.Abs(got-c.want) <= 1e-12*c.want) {
 			t.Errorf("%s: got %g, want %g", name, got, c.want)
+		}
+	}
+	for _, p := range pointers {
+		if l, ok := p.(Mixing); ok && l.Mixing() != 0 {
+			t.Errorf("%T of nil: got %v, want 0", l, l.Mixing())
 		}
 	}
 	if got := overKeys(math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt); !(got > 1e50) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -1458,4 +1459,106 @@ func handedOn(t *testing.T, build func(at Site) Cached, d Dims, kernels bool, x 
 		}
 	}
 	return norms
+}
+
+// TestLRUInputGradients: √(−c(2 + c))·v has finite gradients also at c = 0, a gate of 1, where the gradient of c is 0.
+func TestLRUInputGradients(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		g := graph.New(graph.Float64, 1)
+		g.Kernels = kernels
+		at := []float64{0, -0.5, -1}
+		v := g.Root().Value("v", func(i int, _ *rand.Rand) float64 { return float64(i + 1) }, 1, 3)
+		c := g.Root().Value("c", func(i int, _ *rand.Rand) float64 { return at[i] }, 1, 3)
+		p, err := graph.Compile(lruInput(v, c).SumAll(), v, c)
+		if err == nil {
+			err = p.Run()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := math.Sqrt(0.75)
+		for i, want := range []float64{0, -0.5 / root * 2, 0} {
+			if got := p.Grad(c).At(i); !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("kernels %t, c = %v: got the gradient %v of c, want %v", kernels, at[i], got, want)
+			}
+			if got, want := p.Grad(v).At(i), []float64{0, root, 1}[i]; !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("kernels %t, c = %v: got the gradient %v of v, want %v", kernels, at[i], got, want)
+			}
+		}
+	}
+}
+
+// placed is a layer whose results belong to a place of its own, as those of a layer of another package may.
+type placed struct {
+	Layer
+	scope graph.Scope
+	first *graph.Expr // its first result
+	fails bool
+}
+
+func (l placed) Forward(x graph.Expr) graph.Expr  { return l.placed(x, l.Layer.Forward(x)) }
+func (l placed) Step(x, at graph.Expr) graph.Expr { return l.placed(x, step(l.Layer, x, at)) }
+
+func (l placed) placed(x, y graph.Expr) graph.Expr {
+	if l.fails {
+		return x.Reshape(1, 1, 1, 1)
+	}
+	if l.first.Graph() == nil {
+		*l.first = y
+	}
+	return y.In(l.scope)
+}
+
+// TestReplacedParts: whatever layer takes the place of a part of another one, its activation can be found, and errors of
+// what follows name the outer layer.
+func TestReplacedParts(t *testing.T) {
+	all := recurrences()
+	delete(all, "retnet") // its decay is a Value, which belongs to no layer
+	all["scaled"] = func(at Site) Cached { return NewScaled(at.Scope, NewMLP(at), 2, 3) }
+	all["convolved"] = func(at Site) Cached {
+		at.Conv = func(conv Site, _ ConvPlace, width int) Layer {
+			return placed{NewShortConv(conv, width), at.Graph().Root().Sub("own.conv"), new(graph.Expr), false}
+		}
+		return at.after(ConvAttention, func(at Site) Layer { return NewGLA(at) }).(*convolved)
+	}
+	for name, build := range all {
+		for _, steps := range []bool{false, true} {
+			failing := -1 // the index of a part that fails; then all of them in turn
+			for n := 0; failing < n; failing++ {
+				g := graph.New(graph.Float64, 1)
+				at := newSite(g, shapes[0])
+				at.Caches = Caches{}
+				l := build(at)
+				fields := reflect.ValueOf(l).Elem()
+				var parts []placed
+				for i := range fields.NumField() {
+					field := fields.Type().Field(i)
+					if !field.IsExported() || field.Type != reflect.TypeFor[Layer]() {
+						continue
+					}
+					if part, ok := fields.Field(i).Interface().(Layer); ok {
+						place := g.Root().Sub("own").Sub("%s", field.Name)
+						parts = append(parts, placed{part, place, new(graph.Expr), len(parts) == failing})
+						fields.Field(i).Set(reflect.ValueOf(parts[len(parts)-1]))
+					}
+				}
+				n = len(parts)
+				x := at.Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd).In(at.Scope)
+				if steps {
+					x = at.Value("new", graph.Normal(1), at.Batch, at.Embd).In(at.Scope)
+					l.Step(x, at.Ints("at", 1, at.Context, -1)).In(at.Scope)
+				} else {
+					l.Forward(x).In(at.Scope)
+				}
+				if err := g.Err(); (err == nil) == (failing >= 0 && failing < n) || err != nil && !strings.HasPrefix(err.Error(), "h.0") {
+					t.Fatalf("%s, steps %t, part %d of %d fails: got error %v", name, steps, failing, n, err)
+				}
+				for _, part := range parts {
+					if y, err := g.Leaving(part.scope.Path()); failing < 0 && (err != nil || y.Node() != part.first.Node()) {
+						t.Errorf("%s, steps %t: its result leaves %s: %t (%v)", name, steps, part.scope.Path(), err == nil, err)
+					}
+				}
+			}
+		}
+	}
 }

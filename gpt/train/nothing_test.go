@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
 // Whatever is nil or was not built is an error that says so.
@@ -125,6 +127,23 @@ func TestTaskErrors(t *testing.T) {
 	}
 	fill := func(int, int) (int, error) { return 1, nil }
 	training := Training{LearningRate: 0.1, GradientAccumulationSteps: 1}
+	with := func(change func(*Training, *Task)) func() error {
+		t, task := training, Task{Build: build, Fill: fill, Optimizer: adamw}
+		change(&t, &task)
+		return func() error { return second(New(t, Run{Threads: 1}, task)) }
+	}
+	// carrying returns a task that carries s.x, of the given shape, to the state after.
+	carrying := func(after func(x graph.Expr) graph.Expr, shape ...int) func() error {
+		return with(func(_ *Training, task *Task) {
+			var x graph.Expr
+			task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+				x = g.Root().Value("s.x", graph.Const(0), shape...)
+				return build(g)
+			}
+			task.Carried = func() []Carried { return []Carried{{x, after(x)}} }
+		})
+	}
+	twice := func(x graph.Expr) graph.Expr { return x.Scale(2) }
 	for want, f := range map[string]func() error{
 		"Task.Optimizer is nil": func() error {
 			return second(New(training, Run{Threads: 1}, Task{Build: build, Fill: fill}))
@@ -148,6 +167,18 @@ func TestTaskErrors(t *testing.T) {
 			}
 			return second(core.Step())
 		},
+		"carry: s.x: got shape [2], want a matrix":   carrying(twice, 2),
+		"carry: s.x: got shape [2 3], want a matrix": carrying(func(graph.Expr) graph.Expr { return graph.Expr{} }, 2, 3),
+		"carried: panic: stone":                      carrying(func(graph.Expr) graph.Expr { panic("stone") }, 2, 3),
+		"loads: panic: stone":                        with(func(_ *Training, t *Task) { t.Loads = func() []nn.Load { panic("stone") } }),
+		"evaluated: panic: stone":                    with(func(_ *Training, t *Task) { t.Evaluated = func() graph.Expr { panic("stone") } }),
+		"evaluated: the loss is not of the graph":    with(func(_ *Training, t *Task) { t.Evaluated = func() graph.Expr { return graph.Expr{} } }),
+		"trainer: schedule: got steep, want one of":  with(func(t *Training, _ *Task) { t.Schedule = "steep" }),
+		"trainer: ema: got 1, want":                  with(func(t *Training, _ *Task) { t.EMA = 1 }),
+		`optimizer "heavy": panic: stone`: with(func(t *Training, task *Task) {
+			t.Optimizer, task.Optimizer = "heavy", func(Training) optim.Rule { panic("stone") }
+		}),
+		"trainer: gradient_accumulation_steps: got 1": with(func(_ *Training, t *Task) { t.Group = &sent{} }),
 		"frozen: got x*": func() error {
 			frozen := training
 			frozen.Frozen = Frozen{"x*"}
@@ -174,6 +205,7 @@ func TestNearest(t *testing.T) {
 	if !slices.Equal(list, before) {
 		t.Errorf("the names are now %q", list)
 	}
+	contains(t, Frozen{"h[0"}.Check(list), "frozen: got h[0: want a name, * for any letters")
 	contains(t, Frozen{"*"}.Check(list), "all of the 5 parameters")
 	contains(t, Frozen{"w*", "h*", "l*"}.Check(list), "all of the 5 parameters")
 	if err := (Frozen{"h*"}).Check(list); err != nil {
@@ -195,6 +227,9 @@ func TestWriteJSONIndents(t *testing.T) {
 // The memory limit is that of the run, also if it is below a GiB.
 func TestLimit(t *testing.T) {
 	for limit, want := range map[float64]int64{0.5: 1 << 29, 1: 1 << 30, 0: graph.MachineMemory(), 1e30: 1<<62 - 1} {
+		if err := (Run{MemoryLimit: limit}).CheckMemory(1, "a byte", nil); err != nil {
+			t.Errorf("memory_limit %v: got error %v", limit, err)
+		}
 		if got := (Run{MemoryLimit: limit}).Limit(); got < want-1 || got > want+1 {
 			t.Errorf("memory_limit %v: got %d bytes, want %d", limit, got, want)
 		}
@@ -205,6 +240,9 @@ func TestLimit(t *testing.T) {
 		} else if err != nil {
 			t.Error(err)
 		}
+	}
+	for _, limit := range []float64{-0.5, math.NaN()} {
+		contains(t, Run{MemoryLimit: limit}.CheckMemory(1, "a byte", nil), "memory_limit: got")
 	}
 }
 

@@ -85,6 +85,8 @@ func TestScheduleChecks(t *testing.T) {
 		{change("wsd", func(t *Training) { t.MinLR = 9 }), "min_lr: got 9, want at most learning_rate 8"},
 		{change("wsd", func(t *Training) { t.CooldownIters = 8 }), ""},
 		{change("wsd", func(t *Training) { t.CooldownIters = 9 }), "cooldown_iters: got 9, want at most 8, lr_decay_iters without warmup_iters"},
+		{change("wsd", func(t *Training) { t.LRDecayIters, t.CooldownIters = 4, 2 }), "cooldown_iters: got 2, want at most 1, lr_decay_iters without warmup_iters"},
+		{change("wsd", func(t *Training) { t.LRDecayIters, t.CooldownIters = 3, 1 }), "lr_decay_iters: got 3, want more than warmup_iters 3"},
 		{change("", func(t *Training) { t.CooldownIters = 1 }), "cooldown_iters: got 1, which schedule cosine does not read, want 0 or schedule wsd"},
 		{change("constant", func(t *Training) { t.CooldownIters = 1 }), "cooldown_iters: got 1, which schedule constant does not read, want 0 or schedule wsd"},
 	} {

@@ -194,4 +194,6 @@ func TestNamedRows(t *testing.T) {
 		}
 		contains(t, Restore([]Named{{Name: "p", Tensor: short, Rows: 4}}, filed(t, long)), "p has shape [3 2] in the file, [4 2] in the model")
 	}
+	contains(t, Restore([]Named{{Name: "p", Tensor: graph.Tensor{Shape: []int{2, 2}, F32: make([]float32, 4)}, Rows: 1}}, filed(t, long)),
+		"p has shape [3 2] in the file, [1 2] in the model")
 }

@@ -4,6 +4,7 @@ package experts
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
@@ -47,10 +48,7 @@ func score[T kernel.Float](r Router, p, z []T) {
 		}
 		return
 	}
-	top := z[0]
-	for _, v := range z {
-		top = max(top, v)
-	}
+	top := slices.Max(z)
 	for e, v := range z {
 		p[e] = v - top
 	}

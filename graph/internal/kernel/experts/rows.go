@@ -2,13 +2,8 @@ package experts
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// rows returns the rows of a block of x (n·k, cols); nil if x is.
-func rows[T kernel.Float](x []T, b block, cols int) []T {
-	if x == nil {
-		return nil
-	}
-	return x[b.from*cols : b.to*cols]
-}
+// rows returns the rows of a block of x (n·k, cols), which may be nil without columns.
+func rows[T kernel.Float](x []T, b block, cols int) []T { return x[b.from*cols : b.to*cols] }
 
 // gather copies the tokens of x (n, d) to the rows of a block.
 func (m *Mixture[T]) gather(rows, x []T, b block) {

@@ -79,7 +79,7 @@ func (s *pass[T]) solved(d Operands[T]) {
 		}
 		solveT(s.du, s.n, s.c, s.V, 0, s.c)
 	}
-	if s.x.Beta != nil && d.Beta != nil {
+	if d.Beta != nil {
 		dots := s.dots[:s.c]
 		kernel.DotRows(dots, s.du, read, s.V, s.V)
 		for i, v := range dots {
@@ -101,7 +101,7 @@ func (s *pass[T]) solved(d Operands[T]) {
 
 // gates writes the gradients of the logarithms of the gates.
 func (s *pass[T]) gates(d []T) {
-	if d == nil || s.Gates == 0 {
+	if d == nil {
 		return
 	}
 	if s.Gates == 1 {
@@ -122,7 +122,7 @@ func (s *pass[T]) gates(d []T) {
 	}
 }
 
-// add computes y = y + x.
+// add computes y = y + x for the first entries of x.
 func (s *pass[T]) add(y, x []T) { kernel.MulAddRows(y, x, s.one, len(y), len(y)) }
 
 // gate is gates for one gate per head.
@@ -148,7 +148,7 @@ func (s *pass[T]) gate(d []T) {
 // store writes the gradients of queries, keys and values, with those of q_i·k_i.
 func (s *pass[T]) store(d []T) {
 	if s.Delta {
-		s.add(s.dk[:s.c*s.QK], s.dkr[:s.c*s.QK])
+		s.add(s.dk[:s.c*s.QK], s.dkr)
 	}
 	kernel.MulAddRows(s.dq, s.k, s.diagonal[:s.c], s.QK, s.QK)
 	kernel.MulAddRows(s.dk, s.q, s.diagonal[:s.c], s.QK, s.QK)

@@ -480,3 +480,17 @@ func BenchmarkLinear(b *testing.B) {
 		}
 	}
 }
+
+// TestLinearKeptLen: a state before every chunk, and a row of values for every token by the delta rule.
+func TestLinearKeptLen(t *testing.T) {
+	for tokens, chunks := range map[int]int{1: 1, 63: 1, 64: 1, 65: 2, 128: 2, 129: 3} {
+		l := Linear[float32]{Batch: 2, Tokens: tokens, Heads: 3, QK: 5, V: 7}
+		if got, want := l.KeptLen(), chunks*2*3*5*7; got != want {
+			t.Errorf("%d tokens: got %d floats, want %d", tokens, got, want)
+		}
+		l.Delta = true
+		if got, want := l.KeptLen(), chunks*2*3*5*7+2*3*tokens*7; got != want {
+			t.Errorf("%d tokens by the delta rule: got %d floats, want %d", tokens, got, want)
+		}
+	}
+}
