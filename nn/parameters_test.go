@@ -173,13 +173,15 @@ func TestHeadsOfNone(t *testing.T) {
 	}
 }
 
-// TestNoHeads: a layer without heads never panics.
+// TestNoHeads: a layer without heads, or of more than any memory holds, never panics.
 func TestNoHeads(t *testing.T) {
-	g := graph.New(graph.Float64, 1)
-	at := positioned(newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, QK: 2, V: 2, Inner: 5, Blocks: 1}), 2, 0)
-	NewMLARoPE(at, 3, 4, 2, 100).Forward(at.Value("x", graph.Normal(1), 2, 6))
-	if g.Err() == nil {
-		t.Error("no error")
+	for _, heads := range []int{0, 1 << 40} {
+		g := graph.New(graph.Float64, 1)
+		at := positioned(newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, Heads: heads, QK: 2, V: 2, Inner: 5, Blocks: 1}), 2, 0)
+		NewMLARoPE(at, 3, 4, 2, 100).Forward(at.Value("x", graph.Normal(1), 2, 6))
+		if g.Err() == nil {
+			t.Errorf("%d heads: no error", heads)
+		}
 	}
 }
 
@@ -485,5 +487,47 @@ func TestLoRAIsKernels(t *testing.T) {
 	}
 	if !(bytes < kept) {
 		t.Errorf("%d bytes with recomputation, %d without", bytes, kept)
+	}
+}
+
+// TestDiffAttentionSizes: differential attention has up to 2²⁰ features of all heads, twice as many as an attention of
+// the same heads.
+func TestDiffAttentionSizes(t *testing.T) {
+	for _, features := range []int{1 << 9, 1<<9 + 1} {
+		for _, d := range []Dims{{QK: features, V: 1}, {QK: 1, V: features}} {
+			g := graph.Outline(graph.Float32)
+			d.Batch, d.Context, d.Embd, d.Heads, d.Blocks = 1, 2, 2, 1<<10, 1
+			NewDiffAttention(newSite(g, d))
+			if err := g.Err(); (err == nil) != (features == 1<<9) {
+				t.Errorf("%+v: got error %v", d, err)
+			}
+		}
+	}
+}
+
+// halved is the layer of the first half of the features.
+type halved struct{}
+
+func (halved) Forward(x graph.Expr) graph.Expr {
+	n := x.Shape()[len(x.Shape())-1]
+	return x.Cols(0, n/2)
+}
+
+// TestHeadIn: a head has the rows of its input and another number of columns. A failed input stays one.
+func TestHeadIn(t *testing.T) {
+	for _, c := range []struct {
+		shape   []int
+		columns int
+		ok      bool
+	}{{[]int{3, 4}, 2, true}, {[]int{3, 4}, 3, false}, {nil, 2, false}} {
+		g := graph.New(graph.Float64, 1)
+		x := g.Root().Value("x", graph.Normal(1), c.shape...)
+		if c.shape == nil {
+			x = x.MatMul(x)
+		}
+		HeadIn(g.Root(), "head", halved{}, c.columns)(x)
+		if err := g.Err(); (err == nil) != c.ok {
+			t.Errorf("%v to %d columns: got error %v", c.shape, c.columns, err)
+		}
 	}
 }

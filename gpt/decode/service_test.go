@@ -3,6 +3,7 @@ package decode
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // serve returns a running service, which ends with the test.
@@ -219,4 +221,39 @@ func TestServiceRefuses(t *testing.T) {
 	mustContain(t, err, "batch of 0")
 	_, err = NewService(n, 1, -1)
 	mustContain(t, err, "queue: got -1")
+}
+
+// The prompt of the earliest text is read first, whatever its lane.
+func TestServiceEarliest(t *testing.T) {
+	reads, writes := &text{unread: []int{1, 2}}, &text{unread: []int{1}}
+	for _, c := range []struct {
+		active  []*text
+		used    []int
+		lane    int
+		writing bool
+	}{
+		{[]*text{nil, nil}, []int{1, 2}, -1, false}, {[]*text{writes, nil}, []int{1, 2}, -1, true},
+		{[]*text{reads, reads, reads}, []int{2, 3, 1}, 2, false}, {[]*text{reads, reads, reads}, []int{3, 1, 2}, 1, false},
+		{[]*text{reads, writes, reads}, []int{2, 1, 3}, 0, true}, {[]*text{nil, reads}, []int{1, 2}, 1, false},
+	} {
+		s := &Service{active: c.active, used: c.used}
+		if lane, writing := s.earliest(); lane != c.lane || writing != c.writing {
+			t.Errorf("last uses %v: got lane %d, writing %t, want %d and %t", c.used, lane, writing, c.lane, c.writing)
+		}
+	}
+}
+
+// The likeliest tokens have the largest logits, the first ones among equals, and the logarithms of their probabilities.
+func TestLikeliest(t *testing.T) {
+	logits := []float64{1, 3, 2, 3}
+	sum := 0.0
+	for _, z := range logits {
+		sum += math.Exp(z)
+	}
+	got := likeliest(graph.Tensor{Shape: []int{4}, F64: logits}, 3)
+	for i, id := range []int{1, 3, 2} {
+		if want := logits[id] - math.Log(sum); len(got) != 3 || got[i].ID != id || math.Abs(got[i].LogProb-want) > 1e-12 {
+			t.Fatalf("got %v, want token %d of %v in place %d", got, id, want, i)
+		}
+	}
 }

@@ -100,16 +100,7 @@ const promptShare = 5
 func (s *Service) read() {
 	start := time.Now()
 	for {
-		lane, writing := -1, false
-		for l, t := range s.active {
-			switch {
-			case t == nil:
-			case len(t.unread) == 1:
-				writing = true
-			case lane < 0 || s.used[l] < s.used[lane]:
-				lane = l
-			}
-		}
+		lane, writing := s.earliest()
 		if lane < 0 || writing && time.Since(start) > promptShare*s.pace.step {
 			return
 		}
@@ -124,6 +115,22 @@ func (s *Service) read() {
 			s.end(lane, t.ctx.Err())
 		}
 	}
+}
+
+// earliest returns the lane of the earliest text whose prompt has not been read, or −1, and reports whether other texts
+// are being written.
+func (s *Service) earliest() (lane int, writing bool) {
+	lane = -1
+	for l, t := range s.active {
+		switch {
+		case t == nil:
+		case len(t.unread) == 1:
+			writing = true
+		case lane < 0 || s.used[l] < s.used[lane]:
+			lane = l
+		}
+	}
+	return lane, writing
 }
 
 // draw draws the next token of every text whose prompt has been read.

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -203,4 +204,56 @@ func TestNewRefuses(t *testing.T) {
 	}
 	_, err := (*Session)(nil).Feed([]int{1})
 	mustContain(t, err, "want a Session from NewDecoder")
+}
+
+// An error names the row of its tokens, if there are several.
+func TestErrorsNameTheRow(t *testing.T) {
+	n := network(t, 5)
+	one, two := session(t, n, 1), session(t, n, 2)
+	for _, c := range []struct {
+		s    *Session
+		rows [][]int
+		want string
+	}{
+		{one, [][]int{{1, 11}}, "decoder: token 1 is 11, not in 0 … 10"},
+		{two, [][]int{{1, 2}, {1, 11}}, "decoder: row 1: token 1 is 11, not in 0 … 10"},
+		{two, [][]int{{-1}, {1}}, "decoder: row 0: token 0 is -1, not in 0 … 10"},
+	} {
+		if _, err := c.s.Feed(c.rows...); err == nil || err.Error() != c.want {
+			t.Errorf("%v: got error %v, want %s", c.rows, err, c.want)
+		}
+	}
+}
+
+// Hypotheses of more tokens than the memory holds are refused, by the number of rows.
+func TestHypothesesFitIntoMemory(t *testing.T) {
+	most := int(graph.MachineMemory() / 8)
+	for _, batch := range []int{1, 2} {
+		s := session(t, network(t, 5), batch)
+		if err := s.checkHypotheses(most / batch / 2); err != nil {
+			t.Errorf("%d rows: half of the memory: got error %v", batch, err)
+		}
+		mustContain(t, s.checkHypotheses(most/batch*5/4), "hypotheses")
+	}
+}
+
+// Steps take no other ids than tokens of the vocabulary, positions of the context and the position of the first token.
+func TestStepsIgnoreNoID(t *testing.T) {
+	n := network(t, 5)
+	s, err := newSteps(n, 2, 1, 2, nn.Caches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]graph.Expr{"tokens": s.tokens, "positions": s.positions, "at": s.at} {
+		for _, ignored := range []int{-1, math.MinInt + 1, math.MinInt} {
+			x.Ints()[0] = ignored
+			if err := s.logits.Run(); err == nil || !strings.HasPrefix(err.Error(), name+"[0] is ") {
+				t.Errorf("%s %d: got error %v", name, ignored, err)
+			}
+			x.Ints()[0] = 0
+		}
+	}
+	if err := s.logits.Run(); err != nil {
+		t.Error(err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -142,7 +143,8 @@ func sorted(s string) []string { return slices.Sorted(slices.Values(strings.Fiel
 
 // What no field can express is an error that names the key and its value.
 func TestReadRefuses(t *testing.T) {
-	const l = `{"model_type": "llama", `
+	const l, g = `{"model_type": "llama", `, `{"model_type": "gemma3_text", `
+	const n = `{"model_type": "gpt_neo", "num_layers": 2, "attention_types": `
 	for text, want := range map[string]string{
 		`{`: "config", `{"model_type": 7}`: "model_type: got 7", `{"model_type": "bert"}`: "model_type: got bert, want one of gpt2, llama, qwen2, qwen3",
 		`{"model_type": "qwen3_moe", "decoder_sparse_step": 2}`: "decoder_sparse_step: got 2, want 1",
@@ -203,15 +205,46 @@ func TestReadRefuses(t *testing.T) {
 		l + `"qk_norm": true}`: "qk_norm: got true, want none", l + `"quantization_config": {"bits": 4}}`: "quantization_config: got {",
 		l + `"attn_logit_softcapping": 50}`: "attn_logit_softcapping: got 50", l + `"final_logit_softcapping": 30}`: "final_logit_softcapping: got 30",
 		l + `"sliding_window": 4096}`: "sliding_window: got 4096, want none", l + `"attention_multiplier": 2}`: "attention_multiplier: got 2",
-		`{"model_type": "olmo", "clip_qkv": 8}`:               "clip_qkv: got 8, want none",
-		`{"model_type": "phi", "qk_layernorm": true}`:         "qk_layernorm: got true, want false",
-		`{"model_type": "glm", "attention_bias": 1}`:          "attention_bias: got 1, want true or false",
-		`{"model_type": "cohere", "logit_scale": 0}`:          "logit_scale: got 0",
-		`{"model_type": "starcoder2", "use_bias": false}`:     "use_bias: got false, want true",
-		`{"model_type": "gpt_bigcode", "multi_query": false}`: "multi_query: got false, want true",
-		`{"model_type": "qwen2", "num_key_value_heads": 5}`:   "num_key_value_heads: got 5",
-		`{"model_type": "qwen2", "use_sliding_window": true}`: "use_sliding_window: got true, want false",
-		`{"model_type": "qwen2", "mlp_bias": true}`:           "mlp_bias: got true, want false",
+		`{"model_type": "olmo", "clip_qkv": 8}`:           "clip_qkv: got 8, want none",
+		`{"model_type": "phi", "qk_layernorm": true}`:     "qk_layernorm: got true, want false",
+		`{"model_type": "glm", "attention_bias": 1}`:      "attention_bias: got 1, want true or false",
+		`{"model_type": "cohere", "logit_scale": 0}`:      "logit_scale: got 0",
+		`{"model_type": "starcoder2", "use_bias": false}`: "use_bias: got false, want true",
+		`{"model_type": "starcoder2", "use_bias": true, "norm_type": "layer_norm", "mlp_type": "default", "scale_attn_weights": true}`: "",
+		`{"model_type": "starcoder2", "norm_type": "rms_norm"}`:                                                                        "norm_type: got rms_norm, want layer_norm",
+		`{"model_type": "starcoder2", "mlp_type": "gated"}`:                                                                            "mlp_type: got gated, want default",
+		`{"model_type": "starcoder2", "scale_attn_weights": false}`:                                                                    "scale_attn_weights: got false, want true",
+		`{"model_type": "mixtral", "router_jitter_noise": 0}`:                                                                          "",
+		`{"model_type": "mistral", "num_hidden_layers": 1, "sliding_window": null, "layer_types": ["full_attention"]}`:                 "",
+		`{"model_type": "mistral", "num_hidden_layers": 1, "sliding_window": null, "layer_types": ["sliding_attention"]}`:              "sliding_window: got null, want a number of tokens",
+		`{"model_type": "mistral", "use_sliding_window": false}`:                                                                       "",
+		`{"model_type": "qwen2", "mlp_bias": false}`:                                                                                   "",
+		`{"model_type": "qwen3", "mlp_bias": false}`:                                                                                   "",
+		`{"model_type": "qwen3", "mlp_bias": true}`:                                                                                    "mlp_bias: got true, want false",
+		n + `[[["global","local"],1],["x",1]]}`:                                                                                        "attention_types: got [[",
+		n + `[[["global","local"],1],[[],1]]}`:                                                                                         "attention_types: got [[",
+		n + `[[["global","local"],1],[["x"],"x"]]}`:                                                                                    "attention_types: got [[",
+		n + `[[["global","local"],1],[["x"]]]}`:                                                                                        "attention_types: got [[",
+		n + `[[["global","local"],1.5]]}`:                                                                                              "attention_types: got [[",
+		n + `[[["global","local"],1e15]]}`:                                                                                             "attention_types: got [[",
+		n + `[[["global","local"],1],[["global"],1]]}`:                                                                                 "attention_types: got [[",
+		n + `[[["local","global"],1]]}`:                                                                                                "attention_types: got [[",
+		n + `[["global"]]}`:                                                                                                            "attention_types: got [[",
+		n + `[[["global"],1],[["local"],1]]}`:                                                                                          "",
+		n + `7}`:                                                                                                                       "attention_types: ",
+		g + `"use_bidirectional_attention": false}`:                                                                                    "",
+		g + `"use_bidirectional_attention": true}`:                                                                                     "use_bidirectional_attention: got true, want false",
+		g + `"rope_parameters": {}}`:                                                                                                   "rope_parameters: ",
+		g + `"rope_parameters": "x"}`:                                                                                                  "rope_parameters: line 1, column 3: got a string, want an object",
+		g + `"rope_parameters": {"other_attention": {}}}`:                                                                              `rope_parameters: unknown field "other_attention"`,
+		g + `"rope_parameters": {"full_attention": 3}}`:                                                                                "rope_parameters: full_attention: ",
+		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}}}`:                                                                "rope_parameters: sliding_attention: got , want a rotation of type default",
+		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}, "sliding_attention": {"rope_type": "linear", "factor": 2}}}`: "rope_parameters: sliding_attention: got {",
+		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}, "sliding_attention": {"partial_rotary_factor": 0.5}}}`:       "rope_parameters: sliding_attention: got {",
+		`{"model_type": "gpt_bigcode", "multi_query": false}`:                                                                      "multi_query: got false, want true",
+		`{"model_type": "qwen2", "num_key_value_heads": 5}`:                                                                        "num_key_value_heads: got 5",
+		`{"model_type": "qwen2", "use_sliding_window": true}`:                                                                      "use_sliding_window: got true, want false",
+		`{"model_type": "qwen2", "mlp_bias": true}`:                                                                                "mlp_bias: got true, want false",
 	} {
 		if _, _, err := read(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v, want it to say %q", text, err, want)
@@ -423,5 +456,29 @@ func TestLayout(t *testing.T) {
 	}
 	if file.Entries[0].Name != "model.norm.weight" || len(l.Parameters(nil, true).Entries) > 0 {
 		t.Error("the file has changed, or none has entries")
+	}
+}
+
+// Where all blocks of Gemma 3 have a window, the base of windows is the only one, and nothing is scaled. The scalar of
+// its scores is written as a whole number only if it is one.
+func TestGemma(t *testing.T) {
+	n, got, err := read(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "layer_types": ["sliding_attention", "sliding_attention"], ` +
+		`"rope_local_base_freq": 30, "rope_scaling": {"rope_type": "linear", "factor": 2}}`)
+	if err != nil || !strings.Contains(got, "rope_theta=30 ") || strings.Contains(got, "rope_scaling=linear") || strings.Contains(got, "rope_factor") {
+		t.Errorf("got %s (%v), want rope_theta=30 without a factor", got, err)
+	}
+	for _, scalar := range []float64{6, 49, 6.25, 6.75} {
+		if err := parse(n.fields(), "attention_multiplier", plain(1/math.Sqrt(scalar))); err != nil {
+			t.Fatal(err)
+		}
+		file, err := gemma2().Write(n.fields(), parts.Activations())
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, _ := file.Find("query_pre_attn_scalar")
+		written, err := strconv.ParseFloat(key.String(), 64)
+		if whole := scalar == math.Trunc(scalar); err != nil || math.Abs(written-scalar) > 1e-9 || whole && written != scalar {
+			t.Errorf("got %s (%v), want %v", key, err, scalar)
+		}
 	}
 }
