@@ -44,8 +44,18 @@ func ours() Config {
 		Heads:       []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return scaled{nn.NewTied(at.Scope, wte)} }}},
 		Optimizers:  []parts.Optimizer{{Name: "ours", New: momentumless}},
 		Schedules:   []train.Schedule{{Name: "ours", Rate: halving}},
+		Kinds: []parts.Kind{{Key: "own_value", Help: "share of a token's value in the results of heads", Variants: func() []parts.Variant {
+			return []parts.Variant{{Name: "none"}, {Name: "learned", After: parts.Apart(newOwnValue)}}
+		}}},
 	}
+	c.With.Set("own_value", "learned")
 	return c
+}
+
+// newOwnValue returns a link that adds c·v to the results of the heads, of which c is learned.
+func newOwnValue(at nn.Site, _ graph.AttentionShape) nn.Link {
+	c := at.Param("own_value", graph.Const(0.5), 1)
+	return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Add(in.Value().Mul(c)) })
 }
 
 // halving halves the learning rate after every step.

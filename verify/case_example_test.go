@@ -108,3 +108,64 @@ func ExampleCase_RunSample() {
 	fmt.Println(r.OK(), r.Parameters, "numbers,", r.Entries, "alone")
 	// Output: true 30 numbers, 8 alone
 }
+
+// exclusive is the link of a user by hand: it takes the direction of a token's value out of the result of its head.
+//
+//	y ← y − s v,  s = y·v/w,  w = ‖v‖² + ε
+type exclusive[T hand.Number] struct{}
+
+func (exclusive[T]) Forward(v hand.Values[T]) (written hand.Values[T]) {
+	y, value := v["y"], v["v"]
+	s := y.Mul(value).SumFeatures().Div(value.Square().SumFeatures().Shift(0.1))
+	return hand.Values[T]{"y": y.Sub(value.Mul(s))}
+}
+
+// With a = Δ·v/w: Δy = Δ − a v, Δv = −s Δ − a (y − 2 s v).
+func (exclusive[T]) Backward(v, delta hand.Values[T]) (read hand.Values[T], g hand.Gradients[T]) {
+	y, value, d := v["y"], v["v"], delta["y"]
+	w := value.Square().SumFeatures().Shift(0.1)
+	s, a := y.Mul(value).SumFeatures().Div(w), d.Mul(value).SumFeatures().Div(w)
+	dv := d.Mul(s).Add(y.Sub(value.Mul(s).Scale(2)).Mul(a)).Scale(-1)
+	return hand.Values[T]{"y": d.Sub(value.Mul(a)), "v": dv}, nil
+}
+
+// attention returns self-attention of one head with that link.
+func attention[T hand.Number](p hand.Parameters[T]) hand.Layer[T] {
+	at := hand.Site[T]{Parameters: p, Links: func(hand.Site[T], hand.Heads[T], string) hand.Chain[T] {
+		return hand.Chain[T]{exclusive[T]{}}
+	}}
+	return at.SelfAttention(hand.Heads[T]{Batch: 2, Count: 1, Head: func(_, _ int) hand.Head[T] {
+		return hand.Attention[T]{Mask: hand.CausalMask(3)}
+	}}, 4, nil)
+}
+
+// A link of a user inside the library's attention, by automatic differentiation, by hand, by the complex step, and
+// without rounding.
+func ExampleCase_link() {
+	c := verify.Case{
+		Name: "attention with a link", Dims: nn.Dims{Batch: 2, Context: 3, Embd: 5, Heads: 1, QK: 4, V: 3},
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			at.Mask = nn.NewMask(at.Scope, at.Dims, nn.Causal{})
+			at.Links.After = []nn.NamedLink{{Name: "exclusive", New: func(nn.Site, graph.AttentionShape) nn.Link {
+				return nn.LinkFunc(func(in nn.Inside) graph.Expr {
+					v := in.Value()
+					return in.Y.Sub(v.Mul(in.Y.Mul(v).Sum().Div(v.Square().Sum().Shift(0.1))))
+				})
+			}}}
+			return nn.NewSelfAttention(at).Forward(x)
+		},
+		Forward: func(p hand.Parameters[complex128]) hand.Matrix[complex128] { return attention(p).Forward(p["x"]) },
+		Backward: func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
+			dx, g := attention(p).Backward(p["x"], delta)
+			return append(g, hand.Gradient[float64]{Name: "x", Value: dx})
+		},
+	}
+	r, err := c.Run()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	exact, err := c.Exact(10, 1)
+	fmt.Println(r.OK(), r.ByHand, exact.Differing, err)
+	// Output: true true 0 <nil>
+}

@@ -87,7 +87,7 @@ func (d Design) Body(
 		b.Future = append(b.Future, nn.Make(at, block))
 	}
 	for _, u := range b.uses { // before Forward, where other blocks would miss the values of the first
-		if err := u.checkLinks(s); err != nil && at.Graph().Err() == nil {
+		if err := u.checkLinks(s, d.kinds); err != nil && at.Graph().Err() == nil {
 			at.Failf("%v", err)
 		}
 	}

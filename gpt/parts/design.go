@@ -21,11 +21,12 @@ type Design struct {
 	activation Activation
 	given      Stack       // with zeros for defaults, and with all options, to check
 	attentions []Attention // all of the registry
+	kinds      []Kind      // likewise
 }
 
 // Design looks up the parts of s in r. A part that r lacks is the zero part, which Validate refuses.
 func (r Registry) Design(s Stack) Design {
-	d := Design{given: s, attentions: r.Attentions}
+	d := Design{given: s, attentions: r.Attentions, kinds: r.Kinds}
 	s = s.withDefaults()
 	d.Position, d.Attention = Find(r.Positions, s.Position), r.attention(s)
 	d.Block, d.norm = Find(r.Blocks, s.Block), Find(r.Norms, s.Norm)
@@ -44,6 +45,9 @@ func (d Design) Validate(context int) error {
 	}
 	s := d.Stack
 	if err := d.given.Options.check(d.attentions, s.Attentions()); err != nil {
+		return err
+	}
+	if err := s.With.check(d.kinds); err != nil {
 		return err
 	}
 	if n := s.Period(); n > s.NLayer {
@@ -188,7 +192,7 @@ func (d Design) Site(batch, context int) nn.Site {
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
 		Cap: s.AttnLogitSoftcapping, Residual: Find(Initializations(), s.Initialization).residual,
 		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.make(s),
-		Links: s.Links(), Sinks: Find(AttnSinks(), s.AttnSinks).New,
+		Links: s.Links(d.kinds), Sinks: Find(AttnSinks(), s.AttnSinks).New,
 		Conv: Find(ShortConvs(), s.ShortConv).Convs(), Experts: s.experts(),
 	}
 }

@@ -5,73 +5,79 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
 )
 
 // Kind is a kind of optional part, of which a model has one by name: a row of Kinds. Flags, JSON, help, the arms of
-// studies, the models that verify draws, and the errors of layers without such a part read the rows.
+// studies, the models that verify draws, and the errors of layers without such a part read the rows. A user adds a kind
+// of links in a Registry.
 type Kind struct {
 	Key      string           // in configurations, such as qk_norm
-	Variants func() []Variant // the default first
+	Help     string           // of the flag
+	Variants func() []Variant // the default first, which need not be a link
 
-	first, help string                 // the name of the default, and the help of the flag
-	value       func(s *Stack) *string // the variable of a Stack; nil is an entry of its With
+	first string                 // the name of the default, if it is known without a call of Variants
+	value func(s *Stack) *string // the variable of a Stack; nil is an entry of its With
 }
 
 // Variant is a part of a Kind. It is a link before the heads of attention, one after them, or neither. Its function is
 // called once for a model: the result builds the link of every attention.
 type Variant struct {
 	Name
-	before, after func() newLink
+	Before, After func() NewLink // optional
 }
 
-// newLink builds the link of an attention, whose heads have the given sizes.
-type newLink = func(at nn.Site, heads graph.AttentionShape) nn.Link
+// NewLink builds the link of an attention, whose heads have the given sizes.
+type NewLink func(at nn.Site, heads graph.AttentionShape) nn.Link
 
-// apart returns a link that has nothing in common between attentions.
-func apart(build newLink) func() newLink { return func() newLink { return build } }
+// Apart returns a link that has nothing in common between attentions.
+func Apart(build NewLink) func() NewLink { return func() NewLink { return build } }
 
 // Kinds lists the kinds.
 func Kinds() []Kind {
 	return []Kind{
 		{
-			"qk_norm", qkNorms, noPart, "norm of queries and keys, over a head or over all heads",
+			"qk_norm", "norm of queries and keys, over a head or over all heads", qkNorms, noPart,
 			func(s *Stack) *string { return &s.QKNorm },
 		},
 		{
-			"attn_gate", attnGates, noPart, "gate of the heads of an attention",
+			"attn_gate", "gate of the heads of an attention", attnGates, noPart,
 			func(s *Stack) *string { return &s.AttnGate },
 		},
 		{
-			"attn_sinks", named(AttnSinks), noPart, "sink of each head beside the keys of an attention",
+			"attn_sinks", "sink of each head beside the keys of an attention", named(AttnSinks), noPart,
 			func(s *Stack) *string { return &s.AttnSinks },
 		},
 		{
-			"value_residual", valueResiduals, noPart,
-			"mixing of the values of an attention with those of the first block",
+			"value_residual", "mixing of the values of an attention with those of the first block",
+			valueResiduals, noPart,
 			func(s *Stack) *string { return &s.ValueResidual },
 		},
 		{
-			"skips", named(skips), noPart,
+			"skips",
 			"mixing of earlier results into the inputs of blocks: the embeddings, or block i into block n_layer-1-i",
+			named(skips), noPart,
 			func(s *Stack) *string { return &s.Skips },
 		},
 		{
-			"initialization", named(Initializations), scaledProj,
-			"initial values of c_proj in attention and MLP: GPT-2's, which fall with the depth, or 0",
+			"initialization", "initial values of c_proj in attention and MLP: GPT-2's, which fall with the depth, or 0",
+			named(Initializations), scaledProj,
 			func(s *Stack) *string { return &s.Initialization },
 		},
 		{
-			"short_conv", named(ShortConvs), noPart,
+			"short_conv",
 			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)",
+			named(ShortConvs), noPart,
 			func(s *Stack) *string { return &s.ShortConv },
 		},
 		{
-			"xsa", xsas, noPart,
-			"leave the direction of a token's value out of the results of heads: all of it, or a learned share", nil,
+			"xsa", "leave the direction of a token's value out of the results of heads: all of it, or a learned share",
+			xsas, noPart, nil,
 		},
 	}
 }
@@ -91,7 +97,15 @@ func (k Kind) Get(s Stack) string {
 	if k.value != nil {
 		return *k.value(&s)
 	}
-	return cmp.Or(s.With.Get(k.Key), k.first)
+	return cmp.Or(s.With.Get(k.Key), k.fallback())
+}
+
+// fallback returns the name of the default.
+func (k Kind) fallback() string {
+	if k.first != "" || k.Variants == nil || len(k.Variants()) == 0 {
+		return k.first
+	}
+	return k.Variants()[0].String()
 }
 
 // Set changes the part of s.
@@ -109,10 +123,15 @@ func (k Kind) Set(s *Stack, name string) {
 func (k Kind) Computes() bool { return k.Key != "initialization" }
 
 // variant returns the part of s.
-func (k Kind) variant(s Stack) Variant { return Find(k.Variants(), k.Get(s)) }
+func (k Kind) variant(s Stack) (v Variant) {
+	if k.Variants == nil {
+		return v
+	}
+	return Find(k.Variants(), k.Get(s))
+}
 
 // isLink reports whether the part is a link of attention.
-func (v Variant) isLink() bool { return v.before != nil || v.after != nil }
+func (v Variant) isLink() bool { return v.Before != nil || v.After != nil }
 
 // field returns the field of the kind.
 func (k Kind) field(s *Stack) field.Field {
@@ -120,7 +139,7 @@ func (k Kind) field(s *Stack) field.Field {
 	if k.value != nil {
 		value = k.value(s)
 	}
-	return nameField(k.Key, value, Names(k.Variants()), k.help).Optional(k.first)
+	return nameField(k.Key, value, Names(k.Variants()), k.Help).Optional(k.fallback())
 }
 
 // With holds the names of parts by the keys of their kinds. A copy does not change with the original.
@@ -158,7 +177,7 @@ func (c chosen) Get() string { return c.with.Get(c.kind.Key) }
 
 // Set changes the part. The default has no entry, so that equal networks have equal configurations.
 func (c chosen) Set(name string) {
-	if name == c.kind.first {
+	if name == c.kind.fallback() {
 		name = ""
 	}
 	c.with.Set(c.kind.Key, name)
@@ -195,26 +214,42 @@ func (s Stack) Computed() map[string]string {
 }
 
 // Links returns the links that s has, the last kinds first: parameters keep the order that they have in checkpoints.
-func (s Stack) Links() (l nn.Links) {
-	for _, k := range slices.Backward(Kinds()) {
+func (s Stack) Links(kinds []Kind) (l nn.Links) {
+	for _, k := range slices.Backward(kinds) {
 		v := k.variant(s)
-		if v.before != nil {
-			l.Before = append(l.Before, nn.NamedLink{Name: k.Key, New: v.before()})
+		if v.Before != nil {
+			l.Before = append(l.Before, nn.NamedLink{Name: k.Key, New: v.Before()})
 		}
-		if v.after != nil {
-			l.After = append(l.After, nn.NamedLink{Name: k.Key, New: v.after()})
+		if v.After != nil {
+			l.After = append(l.After, nn.NamedLink{Name: k.Key, New: v.After()})
 		}
 	}
 	return l
 }
 
+// check returns an error for a part that none of the kinds has.
+func (w With) check(kinds []Kind) error {
+	for _, key := range slices.Sorted(maps.Keys(w.names)) {
+		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Key == key && k.value == nil })
+		switch {
+		case i < 0:
+			return errors.Errorf("%s: got %s: the registry has no such kind of part in With",
+				field.Clip(key), field.Clip(w.names[key]))
+		case !slices.Contains(Names(kinds[i].Variants()), w.names[key]):
+			return errors.Errorf("%s: got %s, want one of %s",
+				key, field.Clip(w.names[key]), strings.Join(Names(kinds[i].Variants()), ", "))
+		}
+	}
+	return nil
+}
+
 func qkNorms() []Variant {
 	return []Variant{
 		{Name: noPart},
-		{Name: "head", before: apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+		{Name: "head", Before: Apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
 			return nn.Packed(nn.NewHeadNorm(at, heads))
 		})},
-		{Name: "width", before: apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+		{Name: "width", Before: Apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
 			return nn.Packed(nn.NewWidthNorm(at, heads))
 		})},
 	}
@@ -223,25 +258,25 @@ func qkNorms() []Variant {
 func attnGates() []Variant {
 	return []Variant{
 		{Name: noPart},
-		{Name: "elementwise", after: apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
+		{Name: "elementwise", After: Apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
 			return nn.NewElementGate(at)
 		})},
-		{Name: "headwise", after: apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
+		{Name: "headwise", After: Apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
 			return nn.NewHeadGate(at)
 		})},
 	}
 }
 
 func valueResiduals() []Variant {
-	return []Variant{{Name: noPart}, {Name: "learned", before: func() newLink { return nn.NewValueResidual().New }}}
+	return []Variant{{Name: noPart}, {Name: "learned", Before: func() NewLink { return nn.NewValueResidual().New }}}
 }
 
 // xsas lists exclusive self-attention: the plain one, and one with a learned share for each head.
 func xsas() []Variant {
 	return []Variant{
 		{Name: noPart},
-		{Name: "plain", after: apart(func(at nn.Site, _ graph.AttentionShape) nn.Link { return nn.NewXSA(at) })},
-		{Name: "learned", after: apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+		{Name: "plain", After: Apart(func(at nn.Site, _ graph.AttentionShape) nn.Link { return nn.NewXSA(at) })},
+		{Name: "learned", After: Apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
 			return nn.NewLearnedXSA(at, heads)
 		})},
 	}

@@ -131,12 +131,12 @@ func (u *uses) check(s Stack) error {
 }
 
 // checkLinks returns an error that names a kind of link that the attentions have not built.
-func (u *uses) checkLinks(s Stack) error {
-	for _, k := range Kinds() {
+func (u *uses) checkLinks(s Stack, kinds []Kind) error {
+	for _, k := range kinds {
 		if v := k.variant(s); v.isLink() && !slices.Contains(u.linked, k.Key) {
 			return errors.Errorf("%s: got %s, and attention %s in block %s builds no such link: "+
 				"want an attention that does, such as causal, or %s %s",
-				k.Key, v, u.attention, s.Block, k.Key, k.first)
+				k.Key, v, u.attention, s.Block, k.Key, k.fallback())
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ type Registry struct {
 	Heads       []Head
 	Optimizers  []Optimizer
 	Schedules   []train.Schedule
+	Kinds       []Kind      // further kinds of parts, set in Stack.With
 	Tokenizers  []text.Kind // not in configurations; functions that open a checkpoint read its tokenizer with them
 
 	// Bidirectional declares that models of these parts may look at later tokens, such as masked models with a
@@ -34,7 +35,7 @@ func Library() Registry {
 	return Registry{
 		Positions: Positions(), Attentions: Attentions(), Norms: Norms(), Blocks: Blocks(), MLPs: MLPs(),
 		Activations: Activations(), Heads: Heads(), Optimizers: Optimizers(), Schedules: train.Schedules(),
-		Tokenizers: text.Kinds(),
+		Kinds: Kinds(), Tokenizers: text.Kinds(),
 	}
 }
 
@@ -50,6 +51,7 @@ func Join(list ...Registry) (all Registry) {
 		all.Heads = join(all.Heads, r.Heads)
 		all.Optimizers = join(all.Optimizers, r.Optimizers)
 		all.Schedules = join(all.Schedules, r.Schedules)
+		all.Kinds = joinKinds(all.Kinds, r.Kinds)
 		all.Tokenizers = join(all.Tokenizers, r.Tokenizers)
 		all.Bidirectional = all.Bidirectional || r.Bidirectional
 	}
@@ -64,6 +66,19 @@ func join[P any](a, b []P) []P {
 	return append(slices.Clip(a), b...)
 }
 
+// joinKinds returns a followed by those of b that have other keys.
+func joinKinds(a, b []Kind) []Kind {
+	if len(a) == 0 {
+		return slices.Clip(b)
+	}
+	for _, k := range b {
+		if !slices.ContainsFunc(a, func(other Kind) bool { return other.Key == k.Key }) {
+			a = append(slices.Clip(a), k)
+		}
+	}
+	return a
+}
+
 // WithLibrary returns r followed by the library's variants. A variant of r replaces one of the library with the same
 // name.
 func (r Registry) WithLibrary() Registry { return Join(r, Library()) }
@@ -73,7 +88,8 @@ func (s Stack) HasOwn(r Registry) bool {
 	own := func(attention string) bool { return slices.Contains(Names(r.Attentions), attention) }
 	return slices.Contains(Names(r.Positions), s.Position) || slices.ContainsFunc(s.Attentions(), own) ||
 		slices.Contains(Names(r.Norms), s.Norm) || slices.Contains(Names(r.Blocks), s.Block) ||
-		slices.Contains(Names(r.MLPs), s.MLP) || slices.Contains(Names(r.Activations), s.Activation)
+		slices.Contains(Names(r.MLPs), s.MLP) || slices.Contains(Names(r.Activations), s.Activation) ||
+		slices.ContainsFunc(r.Kinds, func(k Kind) bool { return s.With.Get(k.Key) != "" })
 }
 
 // Name is the name of a variant in configurations. Variants of all kinds embed it.

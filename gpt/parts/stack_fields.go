@@ -86,7 +86,7 @@ func (s *Stack) PartFields(known Registry) field.List {
 		NameField("activation", &s.Activation, Names(known.Activations), "activation of the MLP, gelu being exact"),
 		NameField("mlp", &s.MLP, Names(known.MLPs), "layer after the attention of a block").Optional(),
 	}
-	for _, k := range Kinds() {
+	for _, k := range known.Kinds {
 		list = append(list, k.field(s))
 	}
 	return list

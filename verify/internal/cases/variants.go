@@ -145,7 +145,7 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 	if isKind(kind) { // a link
 		var stack parts.Stack
 		stack.Choose(kind, name)
-		at.Links = stack.Links()
+		at.Links = stack.Links(parts.Kinds())
 		return attention(n, s.Attention, at, s)
 	}
 	at.Failf("verify: a %s has no Case with settings", kind)
