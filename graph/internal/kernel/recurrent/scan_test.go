@@ -183,3 +183,12 @@ func scanEnds(t *testing.T, name string, of scanCase[float64]) {
 		}
 	}
 }
+
+// TestScanBlocks: no block of features is empty.
+func TestScanBlocks(t *testing.T) {
+	for width, want := range map[int]int{1: 1, lanes - 1: 1, lanes: 1, lanes + 1: 2, 2 * lanes: 2} {
+		if got := (Entrywise{Tokens: 1, Width: width}).blocks(); got != want {
+			t.Errorf("%d features: got %d blocks, want %d", width, got, want)
+		}
+	}
+}
