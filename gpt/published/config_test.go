@@ -234,11 +234,14 @@ func TestReadRefuses(t *testing.T) {
 		n + `7}`:                                                                                                                       "attention_types: ",
 		g + `"use_bidirectional_attention": false}`:                                                                                    "",
 		g + `"use_bidirectional_attention": true}`:                                                                                     "use_bidirectional_attention: got true, want false",
-		g + `"rope_parameters": {}}`:                                                                                                   "rope_parameters: ",
-		g + `"rope_parameters": "x"}`:                                                                                                  "rope_parameters: line 1, column 3: got a string, want an object",
-		g + `"rope_parameters": {"other_attention": {}}}`:                                                                              `rope_parameters: unknown field "other_attention"`,
-		g + `"rope_parameters": {"full_attention": 3}}`:                                                                                "rope_parameters: full_attention: ",
-		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}}}`:                                                                "rope_parameters: sliding_attention: got , want a rotation of type default",
+		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}, "sliding_attention": {"partial_rotary_factor": 1}}}`: "",
+		`{"model_type": "phi3", "original_max_position_embeddings": 64}`:                                                   "",
+		l + `"rope_scaling": {"rope_type": "linear", "factor": 2, "short_factor": null, "beta_fast": null}}`:               "",
+		g + `"rope_parameters": {}}`:                                    "rope_parameters: ",
+		g + `"rope_parameters": "x"}`:                                   "rope_parameters: line 1, column 3: got a string, want an object",
+		g + `"rope_parameters": {"other_attention": {}}}`:               `rope_parameters: unknown field "other_attention"`,
+		g + `"rope_parameters": {"full_attention": 3}}`:                 "rope_parameters: full_attention: ",
+		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}}}`: "rope_parameters: sliding_attention: got , want a rotation of type default",
 		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}, "sliding_attention": {"rope_type": "linear", "factor": 2}}}`: "rope_parameters: sliding_attention: got {",
 		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}, "sliding_attention": {"partial_rotary_factor": 0.5}}}`:       "rope_parameters: sliding_attention: got {",
 		`{"model_type": "gpt_bigcode", "multi_query": false}`:                                                                      "multi_query: got false, want true",
@@ -459,6 +462,27 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// Blocks without a window are written as such.
+func TestWriteLayerTypes(t *testing.T) {
+	n, _, err := read(`{"model_type": "gemma2", "num_hidden_layers": 3}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for attention, want := range map[string]string{
+		"gqa":        `["full_attention","full_attention","full_attention"]`,
+		"gqa_window": `["sliding_attention","full_attention","sliding_attention"]`,
+	} {
+		n.Attention = attention
+		file, err := gemma2().Write(n.fields(), parts.Activations())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key, _ := file.Find("layer_types"); key.String() != want {
+			t.Errorf("%s: got %s, want %s", attention, key, want)
+		}
+	}
+}
+
 // Where all blocks of Gemma 3 have a window, the base of windows is the only one, and nothing is scaled. The scalar of
 // its scores is written as a whole number only if it is one.
 func TestGemma(t *testing.T) {
@@ -479,6 +503,33 @@ func TestGemma(t *testing.T) {
 		written, err := strconv.ParseFloat(key.String(), 64)
 		if whole := scalar == math.Trunc(scalar); err != nil || math.Abs(written-scalar) > 1e-9 || whole && written != scalar {
 			t.Errorf("got %s (%v), want %v", key, err, scalar)
+		}
+	}
+}
+
+// A network without a field that a file sets is an error with the name of the field. So is writing it without one that
+// has no default.
+func TestMissingFields(t *testing.T) {
+	needed := strings.Fields("block_size vocab_size n_layer n_head n_embd n_inner eps rope_factor rope_attention_factor rope_beta_fast rope_beta_slow")
+	for _, base := range Bases() {
+		n, got, err := read(Text(base))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := FamilyOf([]byte(Text(base)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, setting := range strings.Fields(got) {
+			name, _, _ := strings.Cut(setting, "=")
+			err := f.Read([]byte(Text(base)), new(network).fields().Without(name), parts.Activations())
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s is read without %s: got error %v", base["model_type"], setting, err)
+			}
+			_, err = f.Write(n.fields().Without(name), parts.Activations())
+			if slices.Contains(needed, name) && (err == nil || !strings.Contains(err.Error(), name)) {
+				t.Errorf("%s is written without %s: got error %v", base["model_type"], setting, err)
+			}
 		}
 	}
 }

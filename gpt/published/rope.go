@@ -162,9 +162,7 @@ func decodeRotation(object json.RawMessage) (rotation, error) {
 			r.unrounded = !truncated
 		case "finetuned": // says how the model was trained
 		case "short_factor", "long_factor":
-			if string(value) != "null" {
-				r.lists[name], err = list[float64](string(value))
-			}
+			r.lists[name], err = list[float64](string(value)) // of null, none
 		default:
 			if err := r.number(name, value); number == nil {
 				number = errors.Wrap(err, field.Clip(name))
