@@ -3,6 +3,7 @@ package main
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -46,12 +47,7 @@ func dropStatement(c cursor) []change {
 	}
 	switch n := s.(type) {
 	case *ast.AssignStmt:
-		blank := true
-		for _, e := range n.Lhs {
-			id, ok := e.(*ast.Ident)
-			blank = blank && ok && id.Name == "_"
-		}
-		if n.Tok == token.DEFINE || blank {
+		if n.Tok == token.DEFINE || blank(n) {
 			return nil
 		}
 	case *ast.ExprStmt:
@@ -84,4 +80,12 @@ func dropError(c cursor) []change {
 		return nil
 	}
 	return c.instead("drop-error", "nil")
+}
+
+// blank reports whether a statement assigns to blanks alone.
+func blank(s *ast.AssignStmt) bool {
+	return !slices.ContainsFunc(s.Lhs, func(e ast.Expr) bool {
+		id, ok := e.(*ast.Ident)
+		return !ok || id.Name != "_"
+	})
 }

@@ -10,13 +10,22 @@ import (
 // silent reports whether nothing below the node is changed. That holds for a type, for the declaration of a constant or
 // a type, and for the capacity in a make, which only affects speed. It holds for text for people: the arguments of
 // panic and of a call that takes a format or a list of any, a string that becomes an error, and the methods String,
-// GoString and Error. It also holds for a constant that is returned with an error, which no caller may use.
+// GoString and Error. It also holds for a constant that is returned with an error, which no caller may use, and for
+// elements and parts of slices that are assigned to blanks, which checks bounds before assembly reads.
 func (c cursor) silent() bool {
 	switch n := c.node.(type) {
 	case *ast.GenDecl:
 		return n.Tok != token.VAR
 	case *ast.FuncType:
 		return true
+	case *ast.AssignStmt:
+		return blank(n) && !slices.ContainsFunc(n.Rhs, func(e ast.Expr) bool {
+			switch e.(type) {
+			case *ast.IndexExpr, *ast.SliceExpr:
+				return false
+			}
+			return true
+		})
 	case ast.Expr:
 		if c.source.info.Types[n].IsType() {
 			return true
