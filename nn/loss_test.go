@@ -404,6 +404,13 @@ func TestPreferenceErrors(t *testing.T) {
 		"l: beta: got -1, want at least 0": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
 			return (&GRPO{*NewPPOClip(s), -1}).Forward(z, r)
 		},
+		"l: beta: got +Inf, want at least 0": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			r.Reference = r.LogProbs
+			return (&GRPO{*NewPPOClip(s), math.Inf(1)}).Forward(z, r)
+		},
+		"l: beta: got +Inf, want a number above 0": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
+			return (&DPO{math.Inf(1), 2, s}).Forward(z, r.Actions, r.Returns)
+		},
 		"l: beta: got 0.04 without the reference's": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr {
 			return NewGRPO(s).Forward(z, r)
 		},

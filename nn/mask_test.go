@@ -649,6 +649,19 @@ func TestLaterToken(t *testing.T) {
 	}
 }
 
+// skipping lets a query attend to the token after the next one, too.
+type skipping struct{}
+
+func (skipping) Visible(_, i, j int) bool { return j <= i || j == i+2 }
+
+// TestLaterTokenOfSkipping: the later token is the one that is visible, not the next one.
+func TestLaterTokenOfSkipping(t *testing.T) {
+	m := NewMask(graph.New(graph.Float64, 1).Root(), Dims{Batch: 1, Context: 5, Heads: 1}, skipping{})
+	if got := m.laterToken(); got != [2]int{0, 2} {
+		t.Errorf("got query %d and token %d, want 0 and 2", got[0], got[1])
+	}
+}
+
 // TestCapIsANumber: a cap of the scores is 0 or a finite number above.
 func TestCapIsANumber(t *testing.T) {
 	for limit, ok := range map[float64]bool{0: true, 1e300: true, -1: false, math.Inf(1): false, math.NaN(): false} {
