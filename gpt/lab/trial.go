@@ -121,7 +121,7 @@ func hasCode(c gpt.Config) bool {
 	own, h := c.Parts, c.Hooks
 	return h.Rate != nil || h.Loss != nil || h.Fill != nil || h.Gradients != nil || own.Bidirectional ||
 		len(own.Positions)+len(own.Attentions)+len(own.Norms)+len(own.Blocks)+len(own.MLPs)+len(own.Activations)+
-			len(own.Heads)+len(own.Optimizers)+len(own.Schedules)+len(own.Tokenizers) > 0
+			len(own.Heads)+len(own.Optimizers)+len(own.Schedules)+len(own.Tokenizers)+len(own.Kinds) > 0
 }
 
 func sum(data []byte) string {
