@@ -545,3 +545,13 @@ func TestLoRABlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestTiedToNothing: a head without an embedding is an error, and so is what it computes.
+func TestTiedToNothing(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	l := NewTied(g.Root().Sub("head"), nil)
+	if err := g.Err(); err == nil || err.Error() != "head: no embedding whose weight to share" {
+		t.Errorf("got error %v", err)
+	}
+	l.Forward(g.Root().Value("x", graph.Normal(1), 2, 3))
+}

@@ -57,7 +57,7 @@ func NewScaledRoPE(at Site, size, dim int, theta float64, scaling RotaryScaling)
 		at.Failf("theta %g: a base greater than 0 is needed, such as 10000", theta)
 	}
 	at.checkPositions()
-	half := max(1, size/2)
+	half := size / 2
 	angles := rotaryAngles{dim: dim, theta: theta, frequency: rotaryFrequency, magnitude: 1}
 	if scaling != nil {
 		angles.frequency, angles.magnitude = scaling.Frequency, scaling.Magnitude()

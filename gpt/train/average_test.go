@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
@@ -107,4 +108,30 @@ func TestAveragedLosses(t *testing.T) {
 	plain, _ := descent(t, Training{GradientAccumulationSteps: 1}, sgd, func(int, int) float64 { return 1 })
 	contains(t, plain.AveragedLosses(t.Context(), one, func([]float64, float64) {}), "ema: got 0")
 	contains(t, (*Core)(nil).AveragedLosses(t.Context(), one, func([]float64, float64) {}), "nothing to train")
+}
+
+// Overlay takes what it finds in the list, and the rest from the other model, which must have the same parameters.
+func TestOverlay(t *testing.T) {
+	model := func(width int, names ...string) (params []graph.Expr) {
+		g := graph.New(graph.Float32, 1)
+		for i, name := range names {
+			params = append(params, g.Root().Param(name, graph.Const(float64(i+1)), 1, width))
+		}
+		return params
+	}
+	list := []Named{{Name: "v", Tensor: graph.Tensor{Shape: []int{1, 2}, F32: []float32{7, 8}}}}
+	for _, c := range []struct {
+		to   []graph.Expr
+		want string
+	}{
+		{model(2, "v", "w"), ""}, {model(2, "w"), "overlay: got 1 parameters, want the 2 of the other model"},
+		{model(2, "v", "w", "u"), "overlay: got 3 parameters, want the 2 of the other model"},
+		{model(2, "v", "u"), `overlay: got a parameter "u", which the other model lacks`}, {model(3, "v", "w"), "overlay: v: "},
+	} {
+		if err := Overlay(c.to, model(2, "w", "v"), list); c.want != "" {
+			contains(t, err, c.want)
+		} else if v, w := c.to[0].Tensor().F32, c.to[1].Tensor().F32; err != nil || !slices.Equal(v, []float32{7, 8}) || !slices.Equal(w, []float32{1, 1}) {
+			t.Errorf("got v %v and w %v (%v), want 7 and 8, and 1", v, w, err)
+		}
+	}
 }
