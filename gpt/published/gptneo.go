@@ -68,9 +68,9 @@ func readAttentionTypes(file, network field.List) error {
 		if len(t) != 2 {
 			return refused
 		}
-		kinds, isList := t[0].([]any)
+		kinds, _ := t[0].([]any)
 		times, isNumber := t[1].(float64)
-		if !isList || !isNumber || len(kinds) == 0 || times > float64(blocks) || times != math.Trunc(times) {
+		if !isNumber || len(kinds) == 0 || times > float64(blocks) || times != math.Trunc(times) {
 			return refused
 		}
 		for range int(times) {
