@@ -51,7 +51,7 @@ func TestStatuses(t *testing.T) {
 	t.Parallel()
 	reason := small + " clamp compare `if n < 0 { return 0 }` -0 is 0\n" + small + " positive * is of a function without a test"
 	var progress bytes.Buffer
-	o := options{packages: []string{small}, timeout: 500 * time.Millisecond, equivalent: reason}
+	o := options{packages: []string{small}, timeout: time.Second, equivalent: reason}
 	mutants, left, err := mutate(o, &progress)
 	if err != nil {
 		t.Fatal(err)
