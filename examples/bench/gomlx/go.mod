@@ -1,6 +1,6 @@
 module github.com/pedestrian-ml/pedestrian/examples/bench/gomlx
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/gomlx/gomlx v0.26.0
