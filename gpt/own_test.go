@@ -48,7 +48,6 @@ func ours() Config {
 			return []parts.Variant{{Name: "none"}, {Name: "learned", After: parts.Apart(newOwnValue)}}
 		}}},
 	}
-	c.With.Set("own_value", "learned")
 	return c
 }
 
@@ -64,6 +63,7 @@ func halving(t train.Training, it int) float64 { return math.Ldexp(t.LearningRat
 // named sets every part of a stack to that of ours.
 func named(s parts.Stack) parts.Stack {
 	s.Position, s.Attention, s.Norm, s.Block, s.MLP, s.Activation = "ours", "ours", "ours", "ours", "ours", "ours"
+	s.With.Set("own_value", "learned")
 	return s
 }
 
@@ -83,6 +83,18 @@ func (l *gated) Forward(x graph.Expr) graph.Expr {
 
 // momentumless is SGD without its momentum.
 func momentumless(train.Training) optim.Rule { return optim.SGD{} }
+
+// A kind of link that the attention does not build is refused by its name, and by that of the attention.
+func TestLinksAreUsed(t *testing.T) {
+	c := tiny()
+	c.VocabSize, c.QKNorm, c.Attention = 65, "head", "own"
+	c.Parts.Attentions = []parts.Attention{{Name: "own", New: func(nn.Site, parts.Stack) nn.Attention {
+		return func(at nn.Site) nn.Layer { at.Links = nn.Links{}; return nn.NewSelfAttention(at) }
+	}}}
+	_, err := New(graph.New(graph.Float32, 1), c, 1)
+	mustContain(t, err, "qk_norm: got head, and attention own in block pre builds no such link: want an attention that "+
+		"does, such as causal, or qk_norm none")
+}
 
 // A run with user-defined parts trains, saves and resumes, and is loaded by a program that has them. A program without
 // them gets an error with the names that it has.
@@ -116,6 +128,8 @@ func TestOwnParts(t *testing.T) {
 	}
 
 	_, err = LoadModel(emptyGraph(), cp)
+	mustContain(t, err, "own_value: unknown field")
+	_, err = LoadModel(emptyGraph(), cp, parts.Registry{Kinds: own.Parts.Kinds})
 	mustContain(t, err, "position: got ours, want one of learned, ")
 	own.Parts.Positions = append(own.Parts.Positions, parts.Position{Name: "theirs"})
 	c = odd()

@@ -52,7 +52,7 @@ func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAtten
 func newUncached(at Site, sizes, results graph.AttentionShape, bias bool) *SelfAttention {
 	sizes.Cap = at.limit()
 	l := &SelfAttention{QKV: newInProjection(at, "c_attn", sizes, bias)}
-	after, sinks := at.links(at.Links.After, results), at.sinks()
+	after, sinks := links{at.links(at.Links.After, results), at.Scope}, at.sinks()
 	l.heads = newHeads(at, sizes)
 	l.heads.after, l.heads.sinks = after, sinks
 	return l
@@ -227,12 +227,11 @@ func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool
 		affine: at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02)), heads: sizes, scope: at.Scope,
 	}
 	conv := at.At(name).conv(ConvProjections, q+k+v)
-	own := at
+	place := at
 	if name != "c_attn" {
-		own = at.At(name)
+		place = at.At(name)
 	}
-	l.before = own.links(at.Links.Before, sizes)
-	l.before.scope = at.Scope
+	l.before = links{place.links(at.Links.Before, sizes), at.Scope}
 	if conv.Layer != nil {
 		l.before.list = slices.Insert(l.before.list, 0, Link(convolution{conv}))
 	}

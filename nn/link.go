@@ -42,8 +42,8 @@ func (in Inside) Value() graph.Expr { // (n, G·dh)
 
 // Links are the links of every self-attention of a model, in their order.
 type Links struct {
-	Before []NamedLink // the heads
-	After  []NamedLink // the heads
+	Before []NamedLink // on queries, keys and values, before the heads
+	After  []NamedLink // on the results of the heads
 }
 
 // NamedLink builds a Link of an attention, whose heads have the given sizes. Errors call it by its name, such as
@@ -60,8 +60,7 @@ type links struct {
 }
 
 // links builds links at s.
-func (s Site) links(list []NamedLink, heads graph.AttentionShape) links {
-	built := links{scope: s.Scope}
+func (s Site) links(list []NamedLink, heads graph.AttentionShape) (built []Link) {
 	for _, l := range list {
 		var link Link
 		switch {
@@ -70,13 +69,14 @@ func (s Site) links(list []NamedLink, heads graph.AttentionShape) links {
 		case s.Try(func() { link = l.New(s, heads) }) && link == nil:
 			s.Failf("%s: the function that builds the link returns nil", l.Name)
 		case link != nil:
-			built.list = append(built.list, link)
+			built = append(built, link)
 		}
 	}
 	return built
 }
 
-// refuse fails if the site has links of which a layer could not make use.
+// refuse fails for each link of the list that has one of the names, or for every link without names. The layer cannot
+// apply them.
 func (s Site) refuse(layer string, list []NamedLink, names ...string) {
 	for _, l := range list {
 		if len(names) == 0 || slices.Contains(names, l.Name) {
@@ -85,7 +85,7 @@ func (s Site) refuse(layer string, list []NamedLink, names ...string) {
 	}
 }
 
-// noPosition is at of a pass over all tokens.
+// noPosition returns the position of a pass over all tokens: the empty expression.
 func noPosition() graph.Expr { return graph.Expr{} }
 
 // pass replaces *value, which is in.QKV or in.Y, by the results of the links. If at is a position, it takes their Step.

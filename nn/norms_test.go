@@ -324,6 +324,16 @@ func TestI75IgnoresScale(t *testing.T) {
 			}
 		}
 	}
+	for _, of := range []Attention{
+		func(at Site) Layer { return NewGLA(at) }, func(at Site) Layer { return NewMinGRU(at) },
+		func(at Site) Layer { return NewMamba2(at, 1) },
+	} {
+		g := graph.New(graph.Float64, 1)
+		headNormed(of)(newSite(g, d))
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), "h.0: a recurrence with qk_norm: the layer has no such link") {
+			t.Errorf("got %v", err)
+		}
+	}
 	for _, latent := range []Attention{
 		func(at Site) Layer { return NewMLA(at, 3) }, func(at Site) Layer { return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100) },
 	} {

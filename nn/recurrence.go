@@ -232,7 +232,7 @@ type states struct {
 
 // newStates returns the states of the layer at a site. A site with another mask than Causal is an error.
 func newStates(at Site, delta bool) states {
-	at.refuseMask()
+	at.checkRecurrence()
 	h := graph.RecurrenceShape{
 		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Delta: delta,
 	}
@@ -240,8 +240,11 @@ func newStates(at Site, delta bool) states {
 	return states{h, cache, at.state(h.Heads * h.QK * h.V), at.Scope}
 }
 
-// refuseMask fails unless the site's mask is Causal.
-func (s Site) refuseMask() {
+// checkRecurrence fails unless the site's mask is Causal. It also fails if the site has links, because a recurrence has
+// no heads for them.
+func (s Site) checkRecurrence() {
+	s.refuse("a recurrence", s.Links.Before)
+	s.refuse("a recurrence", s.Links.After)
 	if causal, padded, ok := hides(s.Mask); !ok || !causal || padded {
 		s.Failf("a recurrence with the mask %s: it goes from the first token to the last, want nn.Causal", s.Mask)
 	}

@@ -181,7 +181,7 @@ type features struct {
 // newFeatures returns the states of the named layer at a site, which add or average what they are given. A site with
 // another mask than Causal, or with rotary positions, is an error.
 func newFeatures(at Site, name string, average bool) features {
-	at.refuseMask()
+	at.checkRecurrence()
 	if at.Rotary != nil {
 		at.Failf("%s with rotary positions, whose meaning is undefined: it has no queries and keys", name)
 	}

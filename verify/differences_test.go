@@ -49,10 +49,19 @@ func TestCheckOwnParts(t *testing.T) {
 		}}}
 		c.MLP = "narrow"
 	})
+	link := small(func(c *gpt.Config) {
+		c.Parts.Kinds = []parts.Kind{{Key: "doubled", Variants: func() []parts.Variant {
+			return []parts.Variant{{Name: "none"}, {Name: "twice", After: parts.Apart(func(nn.Site, graph.AttentionShape) nn.Link {
+				return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Scale(2) })
+			})}}
+		}}}
+		c.With.Set("doubled", "twice")
+	})
 	for name, tc := range map[string]struct {
 		c    gpt.Config
 		want string // in the failures
 	}{
+		"link":      {link, ""},
 		"norm":      {ownNorm(unchanged), ""},
 		"attention": {attention, ""},
 		"mlp":       {mlp, ""},

@@ -54,6 +54,7 @@ func TestCheckPairs(t *testing.T) {
 		"linformer, post, plain, dropout":                                {attention("linformer"), post, norm("layernorm_plain"), dropout},
 		"alibi, post, gelu by tanh":                                      {position("alibi"), post, activation("gelu_tanh")},
 		"value residual, two blocks, post":                               {func(c *seq2seq.Config) { c.ValueResidual = "learned" }, two, post},
+		"value residual, two blocks, linformer":                          {func(c *seq2seq.Config) { c.ValueResidual = "learned" }, two, attention("linformer")},
 		"embedding skips, two blocks":                                    {func(c *seq2seq.Config) { c.Skips = "embedding" }, two},
 		"a u, two blocks, post":                                          {func(c *seq2seq.Config) { c.Skips = "unet" }, two, post},
 		"convolutions, post, dropout":                                    {conv("canon_abcd"), post, dropout},

@@ -81,8 +81,8 @@ func TestListsUseTheirSites(t *testing.T) {
 		set  func(*Stack)
 		want string
 	}{
-		{"causal,gla", func(s *Stack) { s.QKNorm = "head" }, "qk_norm: got head, and attention gla "},
-		{"gla,causal", func(s *Stack) { s.ValueResidual = "learned" }, "value_residual: got learned, and attention gla "},
+		{"causal,gla", func(s *Stack) { s.QKNorm = "head" }, "h.1.attn: a recurrence with qk_norm: the layer has no such link"},
+		{"gla,causal", func(s *Stack) { s.ValueResidual = "learned" }, "h.0.attn: a recurrence with value_residual: the layer has no such link"},
 		{"gqa,causal", func(s *Stack) { s.ValueResidual = "learned"; s.Options.Set("n_kv_head", 1) },
 			"h.1.attn: 8 features of values to mix with 4 of the first block, want the same number"},
 		{"causal,retnet", func(s *Stack) { s.ShortConv = "qkv" }, "short_conv: got qkv, and no layer of attention retnet,"},

@@ -236,3 +236,18 @@ func TestSizeFields(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// Links stand in the order in which checkpoints hold their parameters: a value residual before norms of queries and keys,
+// and exclusion before a gate.
+func TestLinksKeepTheirOrder(t *testing.T) {
+	s := Stack{QKNorm: "head", ValueResidual: "learned", AttnGate: "headwise"}
+	s.With.Set("xsa", "plain")
+	names := ""
+	links := s.Links(Kinds())
+	for _, l := range append(links.Before, links.After...) {
+		names += l.Name + " "
+	}
+	if want := "value_residual qk_norm xsa attn_gate "; names != want {
+		t.Errorf("got %q, want %q", names, want)
+	}
+}

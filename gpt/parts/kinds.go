@@ -35,10 +35,10 @@ type Variant struct {
 // NewLink builds the link of an attention, whose heads have the given sizes.
 type NewLink func(at nn.Site, heads graph.AttentionShape) nn.Link
 
-// Apart returns a link that has nothing in common between attentions.
+// Apart returns a function for a Variant whose links share nothing between attentions.
 func Apart(build NewLink) func() NewLink { return func() NewLink { return build } }
 
-// Kinds lists the kinds.
+// Kinds lists the library's kinds. A new kind has no variable: its value is nil.
 func Kinds() []Kind {
 	return []Kind{
 		{
@@ -82,7 +82,7 @@ func Kinds() []Kind {
 	}
 }
 
-// named returns variants that are no links.
+// named returns variants, by their names, that are not links.
 func named[P fmt.Stringer](list func() []P) func() []Variant {
 	return func() (variants []Variant) {
 		for _, name := range Names(list()) {
@@ -119,7 +119,7 @@ func (k Kind) Set(s *Stack, name string) {
 	}
 }
 
-// Computes reports whether the kind changes what a network computes, and not only with which numbers it begins.
+// Computes reports whether the kind changes the function of a network. Initializations change only its first weights.
 func (k Kind) Computes() bool { return k.Key != "initialization" }
 
 // variant returns the part of s.
@@ -202,9 +202,13 @@ func (s *Stack) Choose(key, name string) {
 	}
 }
 
-// Computed returns the names of the parts of s by the keys of the kinds that change what a network computes.
+// Computed returns the name of each part of s that changes the function of the network, by the key of its kind. The
+// kinds of a user are among them.
 func (s Stack) Computed() map[string]string {
-	names := map[string]string{}
+	names := maps.Clone(s.With.names)
+	if names == nil {
+		names = map[string]string{}
+	}
 	for _, k := range Kinds() {
 		if k.Computes() {
 			names[k.Key] = cmp.Or(k.Get(s), k.first)

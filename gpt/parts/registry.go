@@ -66,17 +66,14 @@ func join[P any](a, b []P) []P {
 	return append(slices.Clip(a), b...)
 }
 
-// joinKinds returns a followed by those of b that have other keys.
+// joinKinds returns the kinds of a, and the kinds of b whose keys a lacks.
 func joinKinds(a, b []Kind) []Kind {
 	if len(a) == 0 {
 		return slices.Clip(b)
 	}
-	for _, k := range b {
-		if !slices.ContainsFunc(a, func(other Kind) bool { return other.Key == k.Key }) {
-			a = append(slices.Clip(a), k)
-		}
-	}
-	return a
+	return append(slices.Clip(a), slices.DeleteFunc(slices.Clone(b), func(k Kind) bool {
+		return slices.ContainsFunc(a, func(other Kind) bool { return other.Key == k.Key })
+	})...)
 }
 
 // WithLibrary returns r followed by the library's variants. A variant of r replaces one of the library with the same

@@ -61,7 +61,7 @@ func (l Mixtures[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[T
 // mixture scales it.
 func (at Site[T]) Linformer(batch, heads, qk int) Linformer[T] {
 	return Linformer[T]{
-		Before: at.project(projection[T]{name: "c_attn", queries: qk, keys: qk}),
+		Before: slices.Concat(at.project(projection[T]{name: "c_attn", queries: qk, keys: qk}), at.firstValues()),
 		Heads: Mixtures[T]{
 			at.At("e").Param("weight"), at.At("f").Param("weight"), batch, heads, at.Drop("attn_dropout"),
 		},
