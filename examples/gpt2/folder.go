@@ -17,6 +17,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -103,10 +104,15 @@ func random(outDir string, stderr io.Writer) (string, error) {
 	return base.Random("random-gpt2", c, outDir, stderr, endOfText)
 }
 
-// vacant returns an error if the directory is not empty, apart from the given names.
+// vacant returns an error if the directory is not empty, apart from the given names and what a killed process has left
+// of such files.
 func vacant(dir string, except ...string) error {
 	list, err := os.ReadDir(dir)
-	list = slices.DeleteFunc(list, func(e fs.DirEntry) bool { return slices.Contains(except, e.Name()) })
+	list = slices.DeleteFunc(list, func(e fs.DirEntry) bool {
+		return slices.ContainsFunc(except, func(name string) bool {
+			return e.Name() == name || file.IsTemporary(e.Name(), name)
+		})
+	})
 	if err == nil && len(list) > 0 {
 		return errors.Errorf("out_dir: %s holds %s already, want an empty directory, or none", dir, list[0].Name())
 	}

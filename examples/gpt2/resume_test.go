@@ -243,3 +243,28 @@ func TestTemplateOfMessages(t *testing.T) {
 		t.Errorf("got %q (%v), want ChatML", template.Chat, err)
 	}
 }
+
+// What a training leaves that is killed before its first checkpoint does not stand in the way of another one.
+func TestKilledBeforeACheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{".metrics.jsonl-123", ".loss.png-4", "metrics.jsonl"} {
+		write(name)
+	}
+	if err := vacantForRun(dir); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{".metrics.jsonl-x", ".other-1"} {
+		write(name)
+		if err := vacantForRun(dir); err == nil || !strings.Contains(err.Error(), "holds "+name+" already") {
+			t.Errorf("%s: got error %v", name, err)
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/pkg/errors"
 )
@@ -64,6 +65,12 @@ func withPath(err error, path string) error {
 
 // prefix returns the beginning of the temporary names for the file at path.
 func prefix(path string) string { return "." + filepath.Base(path) + "-" }
+
+// IsTemporary reports whether name is a temporary name of Replace for a file called base.
+func IsTemporary(name, base string) bool {
+	number, ok := strings.CutPrefix(name, prefix(base))
+	return ok && isNumber(number)
+}
 
 func isNumber(s string) bool {
 	_, err := strconv.ParseUint(s, 10, 64)
