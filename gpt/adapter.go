@@ -23,8 +23,8 @@ type Adapter struct {
 }
 
 // OpenAdapter reads a PEFT folder: adapter_config.json and adapter_model.safetensors. It supports LoRA with the factor
-// α/r or α/√r, other ranks and α of some matrices, DoRA (use_dora) and tensors that replace those of the base
-// (modules_to_save). Where target_modules is no list of names, the tensors say which matrices are adapted. Any other
+// α/r or α/√r, where matrices may differ in r and α; DoRA (use_dora); and replaced tensors of the base
+// (modules_to_save). If target_modules is not a list of names, the tensors say which matrices are adapted. Any other
 // setting (a bias, another peft_type) is an error that names the key and its value. The numbers are read when a model
 // first needs them, after their shapes have been compared with the model's; until then the file stays open.
 func OpenAdapter(dir string) (*Adapter, error) {
@@ -266,10 +266,10 @@ func (m *Model) merge() {
 	}
 }
 
-// MergeAdapter adds an adapter to the weights of m, which has none itself. With DoRA the columns of the sums then get
-// the adapter's lengths, and with modules_to_save the adapter's tensors replace those of m. All models that share the
-// weights compute with them from now on, and nothing takes the adapter out again. MergeAdapter returns an error, and
-// changes nothing, if the adapter does not fit m.
+// MergeAdapter adds an adapter to the weights of m, which must have no adapter. With DoRA it then scales the columns of
+// the sums to the adapter's lengths, and with modules_to_save it replaces tensors of m. All models that share the
+// weights change, and the adapter cannot be removed. If the adapter does not fit m, MergeAdapter returns an error and
+// changes nothing.
 func (m *Model) MergeAdapter(a *Adapter) error {
 	if err := m.loose(); err != nil {
 		return err

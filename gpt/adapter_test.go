@@ -570,8 +570,8 @@ func writePEFT(t *testing.T, config string, tensors ...safetensors.Tensor) (*Ada
 	return OpenAdapter(dir)
 }
 
-// DoRA gives the rows of a published matrix plus s·B·A the lengths of the file, and tensors of modules_to_save replace
-// those of the base: the same as in the model's published folder, for matrices in any layout.
+// Merging equals a change of the published folder, for matrices in any layout: with DoRA the rows of W + s·B·A get the
+// lengths of the file, and tensors of modules_to_save replace tensors of the base.
 func TestMergeAdapter(t *testing.T) {
 	for _, tc := range []struct {
 		network, scale string

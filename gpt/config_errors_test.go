@@ -374,7 +374,7 @@ func TestFrozenJSON(t *testing.T) {
 	}
 }
 
-// The error of a wrong name suggests the nearest one, and that of a list also names the element.
+// The error of a wrong name suggests the nearest name. The error of a wrong list also names the element.
 func TestHints(t *testing.T) {
 	for _, c := range []struct{ field, value, want string }{
 		{"attention", "windw", "such as gla*3,causal; did you mean window?"},

@@ -572,8 +572,8 @@ func TestRankRefuses(t *testing.T) {
 	mustContain(t, err, "ranker: ")
 }
 
-// Parameters of equal name and shape begin with equal numbers in networks of other depths, except for c_proj: its
-// numbers are those of the other network times √(n_layer/n_layer'), as their spread requires.
+// Parameters of equal name and shape begin with equal numbers in networks of different depths. Only the numbers of c_proj
+// differ, by the factor √(n_layer/n_layer') of their spread.
 func TestDepthScalesTheSameNumbers(t *testing.T) {
 	begin := func(layers int) map[string]graph.Tensor {
 		c := shakespeare65()

@@ -202,7 +202,7 @@ func (s YaRN) Magnitude() float64 {
 //
 //	ω ← ω/Factors[i],  magnitude Scale
 //
-// Models have two lists of factors, one for contexts up to that of the training and one for longer contexts.
+// Models have two lists of factors: one for contexts up to the length of the training, and one for longer contexts.
 type LongRoPE struct {
 	Factors []float64 // one for each pair
 	Scale   float64   // the magnitude, such as √(1 + ln f/ln n) for f times the n tokens in training

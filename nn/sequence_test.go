@@ -1488,7 +1488,7 @@ func TestLRUInputGradients(t *testing.T) {
 	}
 }
 
-// placed is a layer whose results belong to a place of its own, as those of a layer of another package may.
+// placed is a layer whose results belong to another place, as the results of a user's layer may.
 type placed struct {
 	Layer
 	scope graph.Scope

@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// A line is edited with the keys of a shell, earlier lines come back, Ctrl-C drops a line and Ctrl-D ends the input, and
-// a line whose end would be missing is refused.
+// A line is edited with the keys of a shell, and earlier lines come back. Ctrl-C drops a line, and Ctrl-D ends the input.
+// A line that is too long is refused.
 func TestEditor(t *testing.T) {
-	const up, left, ctrlA, ctrlC, ctrlD, ctrlK, ctrlW, back = "\x1b[A", "\x1b[D", "\x01", "\x03", "\x04", "\x0b", "\x17", "\x7f"
+	const up, left, back = "\x1b[A", "\x1b[D", "\x7f"
+	const ctrlA, ctrlC, ctrlD, ctrlK, ctrlW = "\x01", "\x03", "\x04", "\x0b", "\x17"
 	keys := "Hxllo" + strings.Repeat(left, 3) + back + "e\r" + // Hello
 		"two words" + ctrlW + "letters\r" + // two letters
 		up + up + "!\r" + // Hello!
@@ -23,8 +24,8 @@ func TestEditor(t *testing.T) {
 	var out bytes.Buffer
 	e := newEditor(strings.NewReader(keys), &out, nil)
 	for i, want := range []line{
-		{"Hello", nil}, {"two letters", nil}, {"Hello!", nil}, {"", errInterrupted}, {"<é日", nil}, {"", nil}, {"Hello!", nil},
-		{"", errLong}, {"", io.EOF},
+		{"Hello", nil}, {"two letters", nil}, {"Hello!", nil}, {"", errInterrupted}, {"<é日", nil}, {"", nil},
+		{"Hello!", nil}, {"", errLong}, {"", io.EOF},
 	} {
 		got, err := e.line()
 		if got != want.text || err != want.err {

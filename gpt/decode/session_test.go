@@ -2,7 +2,6 @@ package decode
 
 import (
 	"iter"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -234,26 +233,5 @@ func TestHypothesesFitIntoMemory(t *testing.T) {
 			t.Errorf("%d rows: half of the memory: got error %v", batch, err)
 		}
 		mustContain(t, s.checkHypotheses(most/batch*5/4), "hypotheses")
-	}
-}
-
-// Steps take no other ids than tokens of the vocabulary, positions of the context and the position of the first token.
-func TestStepsIgnoreNoID(t *testing.T) {
-	n := network(t, 5)
-	s, err := newSteps(n, 2, 1, 2, nn.Caches{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, x := range map[string]graph.Expr{"tokens": s.tokens, "positions": s.positions, "at": s.at} {
-		for _, ignored := range []int{-1, math.MinInt + 1, math.MinInt} {
-			x.Ints()[0] = ignored
-			if err := s.logits.Run(); err == nil || !strings.HasPrefix(err.Error(), name+"[0] is ") {
-				t.Errorf("%s %d: got error %v", name, ignored, err)
-			}
-			x.Ints()[0] = 0
-		}
-	}
-	if err := s.logits.Run(); err != nil {
-		t.Error(err)
 	}
 }

@@ -47,8 +47,8 @@ func turnOf(item string) (t turn, ok bool) {
 	return turn{name, n}, n >= 1 && n <= maxCycle && name != ""
 }
 
-// badTurn names the first item of a list that is no turn of a known attention, and the name that was probably meant. It
-// returns "" if there is none: then the list is too long.
+// badTurn names the first item of a list that is no turn of a known attention, and the nearest known name. If every
+// item is a turn, the list is too long, and badTurn returns "".
 func badTurn(list string, known []string) string {
 	items := strings.Split(list, ",")
 	for i, item := range items {

@@ -60,8 +60,8 @@ func (r rotation) readLong(file, network field.List) error {
 	return nil
 }
 
-// longKeys returns the keys of a scaling of LongRoPE. If the factor is not that of the file's contexts, such as that of
-// a network with a shorter context, they have its effect, the factor on what rotates.
+// longKeys returns the keys of rope_scaling for LongRoPE. Readers compute the factor on rotated features from the
+// file's contexts. If the network has another factor, because its context is shorter, a key states that factor.
 func longKeys(file, network field.List, factor float64) (map[string]any, error) {
 	keys := map[string]any{"rope_type": longRoPE}
 	context, original := float64(count(file, "max_position_embeddings")), float64(count(network, "rope_original"))

@@ -53,7 +53,8 @@ func (t Task) Guesses() (g Guesses, err error) {
 	return Guesses{float64(right) / all, seen / all}, errors.WithMessagef(err, "tasks: %s: guesses", t.Name)
 }
 
-// mostOften returns the answer with the largest count, the smallest of equals; ok is false if there is none.
+// mostOften returns the answer with the largest count. Of equal counts the smallest answer wins. ok is false if counts
+// is empty.
 func mostOften(counts map[int]int) (most int, ok bool) {
 	for answer, n := range counts {
 		if !ok || n > counts[most] || n == counts[most] && answer < most {

@@ -11,11 +11,10 @@ import (
 // token, models with different tokenizers can be compared by it.
 func BitsPerByte(loss, bytesPerToken float64) float64 { return loss / math.Ln2 / bytesPerToken }
 
-// BytesPerToken returns the mean number of bytes of text that a token of s stands for: the length of the text divided
-// by that of s. Of examples from LoadAnswers only the tokens to be learnt count, as in their loss. The bytes are those
-// that tok decodes each id to, so a tokenizer that brings texts into a normal form, or puts a space before them, counts
-// that form and that space. A special token that no text is encoded to, such as the one that ends an answer, is a token
-// without bytes: a loss in bits per byte has its bits, and no byte for its name. The split is read once, in pieces.
+// BytesPerToken returns the mean number of bytes of text per token of s. In examples from LoadAnswers it counts the
+// tokens of the loss alone. It decodes every id with tok: if tok normalises texts, or puts a space before them, the
+// bytes of the normal form and the space count. A special token that no text is encoded to, such as the token that ends
+// an answer, counts as a token without bytes. BytesPerToken reads the split once, in pieces.
 func BytesPerToken(s Split, tok Tokenizer) (float64, error) {
 	if tok == nil {
 		return 0, errors.New("bytes per token: the tokenizer is nil")

@@ -63,9 +63,8 @@ func TestBytesPerTokenOfAnswers(t *testing.T) {
 	}
 }
 
-// A special token counts as a token without bytes where it ends an answer, but an added token that texts are encoded to
-// has those of its text. One definition: the bits of the tokens that count, over the bytes of the text that they stand
-// for.
+// A special token that ends an answer counts as a token without bytes. An added token that texts are encoded to has the
+// bytes of its text.
 func TestBytesPerTokenOfSpecials(t *testing.T) {
 	tok, err := bpe.Train("some text to train on", 260, "<|endoftext|>")
 	if err != nil {

@@ -3,7 +3,7 @@ package hand
 import "slices"
 
 // mamba2 is the link of the heads of Mamba-2, which have a matrix as their state, and a time step Δ_t for every token.
-// The states are those of a recurrence with ln α = −e^a ∘ Δ_t and β = Δ_t. With the numbers D of the heads,
+// The states are the states of a recurrence with ln α = −e^a ∘ Δ_t and β = Δ_t. With the numbers D of the heads,
 //
 //	Δ_t = softplus(z)    y = o = q S + D v        (B·n, H·dh)
 type mamba2[T Number] struct {

@@ -150,7 +150,7 @@ func (f *Folder) Matrices() ([]Matrix, error) {
 	return list, errors.Wrap(f.values.Close(), "adapter")
 }
 
-// Saved returns the tensors that replace those of the base.
+// Saved returns the tensors that replace tensors of the base.
 func (f *Folder) Saved() *safetensors.File { return &safetensors.File{Entries: f.saved} }
 
 // Replaces returns the key of the configuration because of which the folder is no sum of the base and thin matrices, or

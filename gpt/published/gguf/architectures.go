@@ -147,7 +147,7 @@ func llamaTensors() []pair {
 	}
 }
 
-// llamaBiases returns the biases of LLaMA's matrices beside those of queries, keys and values.
+// llamaBiases returns the biases of LLaMA's output projection and MLP. llamaTensors has the biases of q, k and v.
 func llamaBiases() []pair {
 	const block = "model.layers.#."
 	return []pair{

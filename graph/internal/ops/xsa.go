@@ -19,7 +19,7 @@ func (b *Builder) Exclude(y, v, lambda *G.Node, heads int, eps float64) (*G.Node
 	}, append(G.Nodes{y, v}, present(lambda)...)...)
 }
 
-// excluding is both passes of Exclude. The last three buffers are those of the backward pass.
+// excluding is both passes of Exclude. Only the backward pass has the last three buffers.
 type excluding struct {
 	pool              *kernel.Pool
 	heads, width      int

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// KVCache stores the keys and values of the tokens so far, or those of them that a window keeps. It is the job of its
-// own loop: running it allocates nothing, except where the tokens outgrow the room.
+// KVCache stores the keys and values of all tokens so far, or of the tokens in a window. It is the job of its own loop,
+// so that running it allocates only when the tokens outgrow the room.
 type KVCache[T kernel.Float] struct {
 	Shape
 	room         Room
