@@ -415,6 +415,23 @@ func TestI115BalancedExperts(t *testing.T) {
 	}
 }
 
+// The loss of several mixtures is the sum of their losses.
+func TestBalanceSums(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	var b Balance
+	want := 0.0
+	for i := range 3 {
+		r := Routing{Router: graph.Router{Experts: 4, Active: 1 + i}}
+		z := g.Root().Value(fmt.Sprint("z", i), graph.Normal(1), 5, 4)
+		b.Add(z, r)
+		want += run(t, SwitchLoss{r}.Forward(z)).Value().At(0)
+	}
+	sum, ok := b.Loss()
+	if got := run(t, sum).Value().At(0); !ok || !(math.Abs(got-want) <= 1e-12) {
+		t.Errorf("got %v, %t, want %v", got, ok, want)
+	}
+}
+
 // TestI118BiasOnlyChooses: with a bias, the experts are those with the largest p + b, ties by index, and their gates are
 // p. A bias that is the same for all experts changes nothing. Its gradient is 0.
 func TestI118BiasOnlyChooses(t *testing.T) {

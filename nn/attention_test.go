@@ -323,6 +323,36 @@ func TestI94WeightsFallByTheGates(t *testing.T) {
 	}
 }
 
+// A site's cap and sinks are not of ForgettingAttention.
+func TestForgettingHasNoCapAndSinks(t *testing.T) {
+	d := shapes[0]
+	var want []float64
+	for _, capped := range []bool{false, true} {
+		g := graph.New(graph.Float64, 5)
+		g.Kernels = false // sinks would be an error of the kernel
+		at := newSite(g, d)
+		if capped {
+			at = sunk(at)
+			at.Cap = 0.01
+		}
+		l := NewForgettingAttention(at)
+		rng := rand.New(rand.NewPCG(4, 4))
+		for _, p := range g.Params() {
+			for i := range p.Tensor().Len() {
+				p.Tensor().Set(i, rng.NormFloat64())
+			}
+		}
+		y := output(t, l.Forward(g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd))).Floats()
+		if capped && !slices.Equal(y, want) {
+			t.Errorf("with a cap and sinks: got %v, want %v as without", y[:3], want[:3])
+		}
+		if _, sinks := g.Leaf("h.0.sinks"); sinks {
+			t.Error("declares sinks")
+		}
+		want = y
+	}
+}
+
 func TestI94StepEqualsForward(t *testing.T) {
 	for _, d := range shapes[:3] {
 		for _, rule := range []Visibility{Causal{}, Window{3}} {
@@ -878,6 +908,20 @@ func TestI121LeavesOutTheValue(t *testing.T) {
 					t.Errorf("got %v of a result along its value, want 0", got[from])
 				}
 			}
+		}
+	}
+}
+
+// Errors of exclusive attention name the link, whatever made its operands.
+func TestXSAErrors(t *testing.T) {
+	sizes := graph.AttentionShape{Batch: 1, Context: 3, Heads: 2, Groups: 2, QK: 1, V: 3}
+	for want, columns := range map[string][2]int{"h.0.xsa: exclude y (3, 5), (3, 6): ": {10, 5}, "h.0.xsa: ": {9, 6}} {
+		g := graph.New(graph.Float64, 5)
+		qkv := g.Root().Value("qkv", graph.Normal(1), 3, columns[0])
+		y := g.Root().Value("y", graph.Normal(1), 3, columns[1])
+		NewXSA(newSite(g, shapes[0]).At("xsa")).Forward(Inside{AttentionShape: sizes, QKV: qkv, Y: y})
+		if err := g.Err(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got error %v, want %q first", err, want)
 		}
 	}
 }

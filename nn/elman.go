@@ -41,7 +41,7 @@ func NewElman(at Site) *Elman {
 // Forward computes the states of every sequence.
 func (l *Elman) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
-	a := l.Input.Forward(x.In(l.scope)).In(l.scope) // x·U + b   (B·T, d)
+	a := l.Input.Forward(x).In(l.scope) // x·U + b   (B·T, d)
 	if h, ok := graph.Elman(a, l.Weight, l.batch); ok {
 		return h
 	}

@@ -572,6 +572,16 @@ func TestI87Frequencies(t *testing.T) {
 			t.Errorf("yarn, pair %d: factor %v, want %v", pair, got, want)
 		}
 	}
+	meets := YaRN{Factor: 4, Original: 6} // no pair turns as slowly as once: all are divided but the first
+	for pair := range 4 {
+		want := rotaryFrequency(pair, 8, theta) / 4
+		if pair == 0 {
+			want *= 4
+		}
+		if got := meets.Frequency(pair, 8, theta); !(math.Abs(got-want) <= 1e-12) {
+			t.Errorf("yarn whose borders meet, pair %d: frequency %v, want %v", pair, got, want)
+		}
+	}
 	if got, want := yarn.Magnitude(), 0.1*math.Log(4)+1; got != want {
 		t.Errorf("yarn: magnitude %v, want %v", got, want)
 	}

@@ -91,7 +91,7 @@ func In(s graph.Scope, name string, l Layer) func(x graph.Expr) graph.Expr {
 func HeadIn(s graph.Scope, name string, l Layer, columns int) func(x graph.Expr) graph.Expr {
 	at := s.Sub("%s", name)
 	return func(x graph.Expr) graph.Expr {
-		shape := slices.Clone(x.Shape())
+		shape := x.Shape()
 		if len(shape) > 0 {
 			shape[len(shape)-1] = columns
 		}

@@ -335,6 +335,56 @@ func TestMaskKeys(t *testing.T) {
 	}
 }
 
+// The mean of the visible keys is the exact one of at most 64 queries, at even distances, and of fewer in a context that
+// takes long. A query of BigBird sees as many random keys as are left.
+func TestMeanVisible(t *testing.T) {
+	for _, c := range []struct {
+		tokens, queries, random int
+		rules                   []Visibility
+	}{
+		{5, 5, 0, []Visibility{Causal{}, Dilated{Width: 3, Dilation: []int{1, 2}}}}, {100, 64, 0, []Visibility{everyOther{}}},
+		{9, 9, 2, []Visibility{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: 2}}},
+		{7, 7, 3, []Visibility{Causal{}, BigBird{Width: 1, Random: 3}, Padding{[]int{6}}}},
+		{1 << 18, 16, 0, []Visibility{everyOther{}}}, {1 << 18, 8, 0, []Visibility{Dilated{Width: 3, Dilation: []int{1, 2}}}},
+		{1 << 18, 4, 0, []Visibility{BigBird{Width: 1, Global: []int{1, 2, 3}}}},
+		{1 << 18, 4, 0, []Visibility{Dilated{Width: 1, Dilation: []int{1, 1}, Global: []int{1}}}},
+	} {
+		want := 0.0
+		for k := range c.queries {
+			i := (2*k + 1) * c.tokens / (2 * c.queries)
+			for head := range 2 {
+				hidden := 0 // keys that are hidden by BigBird alone
+				for j := range c.tokens {
+					all, others := true, true
+					for _, v := range c.rules {
+						_, big := v.(BigBird)
+						sees := visible([]Visibility{v}, head, 0, i, j)
+						all, others = all && sees, others && (big || sees)
+					}
+					if all {
+						want++
+					} else if others {
+						hidden++
+					}
+				}
+				want += float64(min(hidden, c.random))
+			}
+		}
+		want /= 2 * float64(c.queries)
+		if got := meanVisible(c.rules, Dims{Context: c.tokens, Heads: 2}); got != want {
+			t.Errorf("%d tokens, %+v: got a mean of %v keys, want %v", c.tokens, c.rules, got, want)
+		}
+	}
+	for _, tokens := range []int{1 << 22, 1<<22 + 1} { // one query of two heads would be too many numbers
+		if got := meanVisible([]Visibility{Dilated{Width: 1, Dilation: []int{1, 1}}}, Dims{Context: tokens, Heads: 2}); got != float64(tokens) {
+			t.Errorf("%d tokens: got %v keys, want all", tokens, got)
+		}
+	}
+	if got := meanVisible([]Visibility{sightless{}}, Dims{Context: 3, Heads: 1}); got != 3 {
+		t.Errorf("no visible key: got %v, want all 3", got)
+	}
+}
+
 // everyOther lets a query attend to keys at even distances, broken panics.
 type everyOther struct{}
 type broken struct{}

@@ -1514,6 +1514,7 @@ func (l placed) placed(x, y graph.Expr) graph.Expr {
 func TestReplacedParts(t *testing.T) {
 	all := recurrences()
 	delete(all, "retnet") // its decay is a Value, which belongs to no layer
+	all["elman"] = func(at Site) Cached { return NewElman(at) }
 	all["scaled"] = func(at Site) Cached { return NewScaled(at.Scope, NewMLP(at), 2, 3) }
 	all["convolved"] = func(at Site) Cached {
 		at.Conv = func(conv Site, _ ConvPlace, width int) Layer {

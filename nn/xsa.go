@@ -32,14 +32,15 @@ func (l *XSA) Forward(in Inside) (result graph.Expr) { // (n, H·dh) → (n, H·
 	if len(s) != 2 { // building has failed
 		return in.Y
 	}
-	values := in.headValues().In(l.scope)
-	if z, ok := graph.Exclude(in.Y.In(l.scope), values, l.Lambda, in.Heads, xsaEps); ok {
+	in.Y, in.QKV = in.Y.In(l.scope), in.QKV.In(l.scope)
+	values := in.headValues()
+	if z, ok := graph.Exclude(in.Y, values, l.Lambda, in.Heads, xsaEps); ok {
 		return z
 	}
 	y, v := in.Y.Reshape(s[0]*in.Heads, in.V), values.Reshape(s[0]*in.Heads, in.V) // (n·H, dh)
 	share := y.Mul(v).Sum().Div(v.Square().Sum().Shift(xsaEps))                    // y·v/(‖v‖² + ε)   (n·H, 1)
 	if l.Lambda.Graph() != nil {
-		share = share.Reshape(s[0], in.Heads).Mul(l.Lambda.In(l.scope)).Reshape(s[0]*in.Heads, 1)
+		share = share.Reshape(s[0], in.Heads).Mul(l.Lambda).Reshape(s[0]*in.Heads, 1)
 	}
 	return y.Sub(v.Mul(share)).Reshape(s[0], s[1])
 }

@@ -221,6 +221,11 @@ func TestServiceRefuses(t *testing.T) {
 	mustContain(t, err, "batch of 0")
 	_, err = NewService(n, 1, -1)
 	mustContain(t, err, "queue: got -1")
+	_, err = NewService(n, 1, mostQueued+1)
+	mustContain(t, err, "queue: got 65537 places, want 0 to 65536")
+	if _, err := NewService(n, 1, mostQueued); err != nil {
+		t.Errorf("the largest queue: %v", err)
+	}
 }
 
 // The prompt of the earliest text is read first, whatever its lane.

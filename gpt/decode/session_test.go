@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -63,6 +64,43 @@ func mustContain(t testing.TB, err error, word string) {
 	if err == nil || !strings.Contains(err.Error(), word) {
 		t.Errorf("got error %v, want %q in it", err, word)
 	}
+}
+
+// TestSessionChecksMemory: a Session asks for room by powers of two, and only when it needs more than it has.
+func TestSessionChecksMemory(t *testing.T) {
+	n := network(t, 300)
+	var asked []int
+	n.CheckMemory = func(batch, tokens int) error {
+		asked = append(asked, batch*1000+tokens)
+		return nil
+	}
+	s := session(t, n, 2)
+	for range 600 {
+		if _, err := s.Feed([]int{1}, []int{2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []int{2128, 2256, 2300}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %v, want %v: a thousand for each text, and the tokens", asked, want)
+	}
+	n.CheckMemory = func(int, int) error { return errors.New("no room") }
+	s = session(t, n, 1)
+	if _, err := s.Feed(make([]int, FewTokens)); err != nil {
+		t.Errorf("%d tokens: got error %v, want none", FewTokens, err)
+	}
+	_, err := s.Feed([]int{1})
+	mustContain(t, err, "no room")
+}
+
+// A vocabulary may have one token.
+func TestNetworkCheck(t *testing.T) {
+	n := network(t, 1)
+	n.Vocabulary = 1
+	if err := n.check(1); err != nil {
+		t.Errorf("a context and a vocabulary of one token: %v", err)
+	}
+	n.Vocabulary = 0
+	mustContain(t, n.check(1), "a vocabulary of 0")
 }
 
 // collect returns the texts that tokens belong to.

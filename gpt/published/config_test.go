@@ -120,7 +120,7 @@ func TestRead(t *testing.T) {
 		l + `"rope_parameters": {"rope_type": "yarn", "rope_theta": 5, "factor": 4, "beta_fast": 32, "truncate": true, "attention_factor": null}}`: change(
 			llamaDefaults, "10000", "5") + " rope_scaling=yarn rope_factor=4 rope_original=2048",
 		`{"model_type": "qwen3"}`: qwen3Defaults, `{"model_type": "olmo2"}`: olmo2Defaults, `{"model_type": "smollm3"}`: smolLM3Defaults,
-		`{"model_type": "mixtral"}`: mixtralDefaults, `{"model_type": "qwen3_moe", "mlp_only_layers": []}`: qwen3MoEDefaults,
+		`{"model_type": "mixtral"}`: mixtralDefaults, `{"model_type": "qwen3_moe", "mlp_only_layers": [ ]}`: qwen3MoEDefaults,
 		`{"model_type": "olmoe", "router_aux_loss_coef": 0.5}`:  olmoeDefaults,
 		`{"model_type": "olmoe", "output_router_logits": true}`: olmoeDefaults + " router_aux_loss_coef=0.01",
 		`{"model_type": "smollm3", "num_hidden_layers": 3}`:     change(smolLM3Defaults, "n_layer=36", "n_layer=3", " no_rope_layer_interval=4", ""),

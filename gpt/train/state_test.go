@@ -234,6 +234,11 @@ func TestRestore(t *testing.T) {
 	drawing, _ := descent(t, training, adamw, x, func(task *Task) { task.Done, task.Batches = 4, new(rand.PCG) })
 	contains(t, read.Restore(drawing, cp), StateFile+": invalid PCG encoding")
 	contains(t, WriteJSON(math.NaN())(&bytes.Buffer{}), "NaN")
+	var largest bytes.Buffer
+	if err := WriteJSON(strings.Repeat("a", MaxJSON-3))(&largest); err != nil || largest.Len() != MaxJSON { // two quotes and a line feed
+		t.Errorf("got %d bytes and error %v, want %d", largest.Len(), err, MaxJSON)
+	}
+	contains(t, WriteJSON(strings.Repeat("a", MaxJSON-2))(&bytes.Buffer{}), "got 4194305 bytes, want at most 4194304")
 	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, 1<<20, &read), "stop")
 	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read), "line 1, column 4: invalid character '{' after top-level value")
 	contains(t, ReadJSON(cp, StateFile, 9, &read), "want at most 9")

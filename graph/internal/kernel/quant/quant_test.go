@@ -325,6 +325,20 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// Rows that cannot be packed are an error, however many threads find one.
+func TestPackRefuses(t *testing.T) {
+	const k, n = 32, 3 * stripRows
+	x := make([]float32, k*n)
+	for i := range x {
+		x[i] = float32(math.NaN())
+	}
+	for _, threads := range []int{1, 2} {
+		if w, err := Pack(kernel.NewPool(threads), blocks.Q4_0, k, n, gemm.Mat(x, n)); err == nil || w != nil {
+			t.Errorf("%d threads: got %v and error %v, want an error alone", threads, w, err)
+		}
+	}
+}
+
 // A product is timed in bytes of the matrix.
 func BenchmarkMulAdd(b *testing.B) {
 	const k, n = 768, 50257

@@ -90,8 +90,9 @@ func (s *pass[T]) solved(d Operands[T]) {
 	if !s.Delta {
 		return
 	}
-	clear(s.dkr[:s.c*s.QK])
-	if !s.fresh {
+	if s.fresh {
+		clear(s.dkr[:s.c*s.QK])
+	} else {
 		gemm.MulSerial(s.c, s.QK, s.V, -1, s.values(s.du), s.values(s.state).T(), 0, s.keys(s.dkr))
 		s.decay.begin(s.dkr, s.dkr)
 	}
