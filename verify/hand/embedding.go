@@ -1,6 +1,102 @@
 package hand
 
-import "github.com/pedestrian-ml/pedestrian/verify/internal/exact"
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/verify/internal/exact"
+)
+
+// Embeddings is the way from the ids of tokens to the residual stream: a list of parts, each of which has the ids and
+// the embedded tokens so far. The first part looks the tokens up.
+//
+//	ids (n) → part 1 → … → part m → a₁ (n, d)
+type Embeddings[T Number] []Embedder[T]
+
+// Embedder is a part of Embeddings.
+type Embedder[T Number] interface {
+	// Forward returns new embedded tokens in place of x.
+	Forward(ids []int, x Matrix[T]) Matrix[T] // (n), (n, d) → (n, d)
+	// Backward takes the arguments of Forward and Δ at its result. It returns Δ at x and the gradients of the
+	// parameters. The gradient of a table adds up Δ over equal ids: see Embedding.Backward.
+	Backward(ids []int, x, delta Matrix[T]) (dx Matrix[T], g Gradients[T])
+}
+
+// run returns the embedded tokens before each part, and those at the end.
+func (e Embeddings[T]) run(ids []int) (before []Matrix[T], x Matrix[T]) {
+	x = missing[T]("Embedder")
+	for _, part := range e {
+		before = append(before, x)
+		if x = missing[T]("Embedder"); part != nil {
+			x = part.Forward(ids, before[len(before)-1])
+		}
+	}
+	return before, x
+}
+
+// Forward returns a₁.
+func (e Embeddings[T]) Forward(ids []int) Matrix[T] { // (n) → (n, d)
+	_, x := e.run(ids)
+	return x
+}
+
+// Backward passes Δ₁ through the parts, from the last to the first.
+func (e Embeddings[T]) Backward(ids []int, delta Matrix[T]) (g Gradients[T]) {
+	before, _ := e.run(ids)
+	if len(e) == 0 {
+		return deltaAt("wte", "", missing[T]("Embedder"))
+	}
+	for i, part := range slices.Backward(e) {
+		if part == nil {
+			return append(deltaAt("wte", "", missing[T]("Embedder")), g...)
+		}
+		var own Gradients[T]
+		delta, own = part.Backward(ids, before[i], delta)
+		g = slices.Concat(own, g)
+	}
+	return g
+}
+
+// Tokens is the first of Embeddings: the rows of a table, times a factor.
+//
+//	x = scale · ohe(ids) w      (V, d) → (n, d)
+type Tokens[T Number] struct {
+	Weight Matrix[T]
+	Scale  float64 // 0 is 1
+}
+
+// Forward returns the rows of the ids. It has no x.
+func (l Tokens[T]) Forward(ids []int, _ Matrix[T]) Matrix[T] {
+	return l.scaled(within("wte", Matrix[T]{}, Embedding[T]{l.Weight}.Forward(ids)))
+}
+
+// Backward returns the gradient of the table, scale · ohe(ids)ᵗ Δ₁.
+func (l Tokens[T]) Backward(ids []int, _, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return dx, Embedding[T]{l.Weight}.Backward(ids, l.scaled(delta)).In("wte", "_tok")
+}
+
+// scaled returns x with the factor.
+func (l Tokens[T]) scaled(x Matrix[T]) Matrix[T] {
+	if l.Scale == 0 {
+		return x
+	}
+	return x.Scale(l.Scale)
+}
+
+// Embedded is a layer as a part of Embeddings, such as positions or dropout.
+type Embedded[T Number] struct {
+	Name  string // before the names of its parameters
+	Index string // of the symbols w and b, such as _pos
+	Layer Layer[T]
+}
+
+// Forward returns layer(x).
+func (l Embedded[T]) Forward(_ []int, x Matrix[T]) Matrix[T] { return forward(l.Name, l.Layer, x) }
+
+// Backward passes Δ through the layer.
+func (l Embedded[T]) Backward(_ []int, x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	dx, g = backward(l.Name, l.Layer, x, delta)
+	return dx, g.In(l.Name, l.Index)
+}
 
 // Embedding looks up the row of the weight for each token,
 //

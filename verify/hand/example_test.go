@@ -16,7 +16,7 @@ func decoder[T hand.Number](p hand.Parameters[T]) hand.Model[T] {
 		return hand.Attention[T]{Mask: hand.CausalMask(4)}
 	}}
 	stack := hand.Stack[T]{
-		Tokens: hand.Embedding[T]{Weight: at.Param("wte.weight")},
+		Embeddings: hand.Embeddings[T]{hand.Tokens[T]{Weight: at.Param("wte.weight")}},
 		Blocks: []hand.Layer[T]{hand.Block[T]{
 			Norm1: block.At("ln_1").LayerNorm(), Attention: block.At("attn").SelfAttention(heads, 3, nil),
 			Norm2: block.At("ln_2").LayerNorm(), MLP: block.At("mlp").MLP(hand.GELU[T]{}),

@@ -37,7 +37,7 @@ func (noHead[T]) ShiftInvariant() bool { return false }
 // decoder returns the result of Decoder, or a stack with an error if Decoder is nil.
 func (m Model[T]) decoder(z Matrix[T]) Stack[T] {
 	if m.Decoder == nil {
-		return Stack[T]{Tokens: Embedding[T]{missing[T]("Decoder")}}
+		return Stack[T]{Embeddings: Embeddings[T]{Tokens[T]{Weight: missing[T]("Decoder")}}}
 	}
 	return m.Decoder(z)
 }

@@ -109,9 +109,12 @@ func TestMissingParts(t *testing.T) {
 
 // A model without one of its parts is an error that names the place.
 func TestMissingPartsOfModels(t *testing.T) {
-	stack := hand.Stack[float64]{Tokens: hand.Embedding[float64]{Weight: fixture.Random("wte", 7, 7)}}
+	stack := hand.Stack[float64]{Embeddings: hand.Embeddings[float64]{hand.Tokens[float64]{Weight: fixture.Random("wte", 7, 7)}}}
 	holed := stack
 	holed.Blocks = []layer{hand.ReLU[float64]{}, nil}
+	unplaced, empty := stack, hand.Stack[float64]{}
+	unplaced.Embeddings = append(unplaced.Embeddings[:1:1], hand.Embedded[float64]{Name: "wpe"})
+	undone := hand.Stack[float64]{Embeddings: hand.Embeddings[float64]{nil}}
 	is := func(s hand.Stack[float64]) func(matrix) hand.Stack[float64] {
 		return func(matrix) hand.Stack[float64] { return s }
 	}
@@ -127,6 +130,9 @@ func TestMissingPartsOfModels(t *testing.T) {
 		{"loss: hand: no layer, got nil", hand.Model[float64]{Decoder: is(stack), Head: head, Loss: unscored}},
 		{"wte: hand: no Decoder, got nil", hand.Model[float64]{Head: head, Loss: score}},
 		{"decoder.wte: hand: no Decoder, got nil", hand.Model[float64]{Encoder: &stack, Head: head, Loss: score}},
+		{"wpe: hand: no layer, got nil", hand.Model[float64]{Decoder: is(unplaced), Head: head, Loss: score}},
+		{"hand: no Embedder, got nil", hand.Model[float64]{Decoder: is(empty), Head: head, Loss: score}},
+		{"hand: no Embedder, got nil", hand.Model[float64]{Decoder: is(undone), Head: head, Loss: score}},
 		{"h.1: hand: no layer, got nil", hand.Model[float64]{Decoder: is(holed), Head: head, Loss: score}},
 		{"encoder.h.1: hand: no layer, got nil", hand.Model[float64]{Encoder: &holed, Decoder: is(stack), Head: head}},
 	} {

@@ -8,31 +8,11 @@ import (
 
 // Stack is one side of a model: the embeddings, the blocks, and the norm at their end.
 type Stack[T Number] struct {
-	Tokens    Embedding[T]
-	Scale     float64  // factor on the embedded tokens; 0 is none
-	Positions Layer[T] // applied to the embedded tokens; nil adds nothing
-	Drop      Dropout[T]
-	Blocks    []Layer[T]
-	Future    []Layer[T] // blocks beside the last one, for multi-token prediction; they have its input
-	Skips     []Skip[T]  // of every block, the zero Skip for none; nil without any
-	Norm      Layer[T]   // nil for post-norm blocks
-}
-
-// Embed returns a₁, scale·tokens + positions.
-func (s Stack[T]) Embed(tokens []int) Matrix[T] { // (B·n) → (B·n, d)
-	x := s.scaled(within("wte", Matrix[T]{}, s.Tokens.Forward(tokens)))
-	if s.Positions != nil {
-		x = forward("wpe", s.Positions, x)
-	}
-	return s.Drop.Forward(x)
-}
-
-// scaled returns x with the factor on the embedded tokens.
-func (s Stack[T]) scaled(x Matrix[T]) Matrix[T] {
-	if s.Scale == 0 {
-		return x
-	}
-	return x.Scale(s.Scale)
+	Embeddings Embeddings[T]
+	Blocks     []Layer[T]
+	Future     []Layer[T] // blocks beside the last one, for multi-token prediction; they have its input
+	Skips      []Skip[T]  // of every block, the zero Skip for none; nil without any
+	Norm       Layer[T]   // nil for post-norm blocks
 }
 
 // Forward computes Table 2 from the tokens to the input of the head. The rows of each block in Future are below those
@@ -48,8 +28,8 @@ func (s Stack[T]) Forward(tokens []int) Matrix[T] {
 // stream returns a₁ with the result of every block, and the input of every block: the result before it, unless a skip
 // mixes it with an earlier one.
 func (s Stack[T]) stream(tokens []int) (stream, inputs []Matrix[T]) {
-	stream = []Matrix[T]{s.Embed(tokens)} // a₁       (B·n, d)
-	for i, block := range s.Blocks {      // a₂ … a₁₀ (B·n, d)
+	stream = []Matrix[T]{s.Embeddings.Forward(tokens)} // a₁       (B·n, d)
+	for i, block := range s.Blocks {                   // a₂ … a₁₀ (B·n, d)
 		x := stream[i]
 		switch l := s.skip(i); {
 		case l.Lambda.None():
@@ -149,14 +129,7 @@ func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
 	if len(s.Blocks) > 0 {
 		equation = "Δ₁ = " + equation[len("Δ₁₀, which is Δ₁ of the next block, "):]
 	}
-	g = append(deltaAt("drop", equation, d10), g...)
-	d1, _ := s.Drop.Backward(stream[0], d10)
-	var positions Gradients[T]
-	if s.Positions != nil {
-		d1, positions = s.Positions.Backward(stream[0], d1) // ohe(1:n)ᵗ Δ₁
-	}
-	tokenGradients := s.Tokens.Backward(tokens, s.scaled(d1)).In("wte", "_tok") // scale·ohe(a₀)ᵗ Δ₁
-	return slices.Concat(tokenGradients, positions.In("wpe", "_pos"), g)
+	return slices.Concat(s.Embeddings.Backward(tokens, d10), deltaAt("drop", equation, d10), g) // Δ₁
 }
 
 // sumOf returns a + b, or b if there is no a.

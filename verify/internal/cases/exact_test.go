@@ -18,6 +18,7 @@ import (
 var notExact = map[string]string{
 	"AdamWUpdate":        "an update has no gradient; identity.TestForms compares its first step with the closed form",
 	"Attend":             "the cache has no backward pass; identity.TestForms compares it with attention at once",
+	"Embedding":          "it is the table of Tokens and of LearnedPositions",
 	"LoRA":               "Site.Linear makes it, in Cases with adapters",
 	"LinearScan":         "identity.TestExactScan takes it along the road",
 	"ScheduleFreeUpdate": "an update has no gradient",

@@ -64,9 +64,13 @@ func handValues[T hand.Number](v table) {
 	define(v, func(w *world) func(z matrix) hand.Stack[T] {
 		return func(matrix) hand.Stack[T] { return get[hand.Stack[T]](w) }
 	})
+	define(v, func(w *world) hand.Embeddings[T] {
+		return hand.Embeddings[T]{hand.Tokens[T]{Weight: get[matrix](w)}, hand.Embedded[T]{Name: "wpe", Layer: get[layer](w)}}
+	})
+	define(v, func(w *world) hand.Embedder[T] { return hand.Tokens[T]{Weight: get[matrix](w)} })
 	define(v, func(w *world) hand.Stack[T] {
 		l := get[layer](w)
-		return hand.Stack[T]{Tokens: hand.Embedding[T]{Weight: get[matrix](w)}, Positions: l, Blocks: []layer{get[hand.Block[T]](w)}, Norm: l}
+		return hand.Stack[T]{Embeddings: get[hand.Embeddings[T]](w), Blocks: []layer{get[hand.Block[T]](w)}, Norm: l}
 	})
 	define(v, func(w *world) hand.Text {
 		return hand.Text{Source: []int{0, 1}, Tokens: []int{1, 0}, Targets: []int{0, 1}}

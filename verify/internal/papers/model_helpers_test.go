@@ -34,7 +34,7 @@ func gptForward(c variants.Plan, p parameters, tokens, targets []int) (a activat
 		return a, err
 	}
 	s := m.Decoder(matrix{})
-	a.A1 = s.Embed(tokens)
+	a.A1 = s.Embeddings.Forward(tokens)
 	x := a.A1
 	for _, layer := range s.Blocks {
 		a.Blocks = append(a.Blocks, walk(layer, x))

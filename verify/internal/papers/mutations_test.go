@@ -100,7 +100,7 @@ func (m mutation) gradientsAt(f fixture.Fixture, values parameters) (parameters,
 	w := &wrongModel{Model: model}
 	if m.model != nil {
 		s := model.Decoder(matrix{})
-		x := s.Embed(f.Tokens)
+		x := s.Embeddings.Forward(f.Tokens)
 		for _, block := range s.Blocks {
 			w.inputs = append(w.inputs, x)
 			x = block.Forward(x)
