@@ -1178,7 +1178,8 @@ func TestPublishedTables(t *testing.T) {
 				value any
 				said  bool
 			}{
-				{"turned", x.Turned, x.Turned}, {"rows", x.Rows, x.Rows > 0}, {"from", x.From, x.From > 0},
+				{"in", x.View.Shape, x.View.Shape != nil}, {"at", x.View.First, x.View.First > 0},
+				{"steps", []int{x.View.Row, x.View.Column}, x.View.Shape != nil},
 				{"shift", x.Shift, x.Shift != 0}, {"columns", x.Columns, x.Columns != nil},
 			} {
 				if part.said {

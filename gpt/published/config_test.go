@@ -13,6 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -408,8 +409,9 @@ func TestLayout(t *testing.T) {
 	}
 	var got []string
 	for _, x := range (Layout{Family: GPT2(), Rows: 6}).Export(params) {
-		if got = append(got, x.Name); x.Name == "wpe.weight" != (x.Rows == 6) || x.Turned != (x.Name == HeadWeight) {
-			t.Errorf("%s: got %d rows, turned %t", x.Name, x.Rows, x.Turned)
+		if got = append(got, x.Name); x.Name == "wpe.weight" != cmp.Equal(x.View, train.View{Shape: []int{6, 4}, Row: 4, Column: 1}) ||
+			x.Name == HeadWeight != cmp.Equal(x.View, train.View{Shape: []int{5, 4}, Row: 1, Column: 4}) {
+			t.Errorf("%s: got %+v", x.Name, x.View)
 		}
 		if width := map[string]int{"h.0.mlp.c_fc.bias": 7, "ln_f.bias": 4}[x.Name]; width > 0 && !slices.Equal(x.F32, make([]float32, width)) {
 			t.Errorf("%s: got %v, want %d zeros", x.Name, x.F32, width)

@@ -11,41 +11,66 @@ import (
 
 // Layout describes how the tensors of a network correspond to those in the files of a family.
 type Layout struct {
-	Family Family
-	Heads  Heads
-	Rows   int // number of learned positions in the file; 0 means the same as in the network
+	Family  Family
+	Heads   Heads
+	Experts int // number of experts of a mixture
+	Rows    int // number of learned positions in the file; 0 means the same as in the network
 }
 
 // Tensors returns the parameters as the tensors of a file, under names without a prefix.
 func (l Layout) Tensors(params []graph.Expr) (list []train.Named) {
 	for _, t := range train.Parameters(params) {
-		switch {
-		case t.Name == "wpe.weight":
-			t.Rows = l.Rows
-		case t.Name == "lm_head.bias" && !l.Family.HeadBias:
+		if t.Name == "lm_head.bias" && !l.Family.HeadBias {
 			continue
 		}
 		for _, p := range l.Family.names.pieces(t.Name, l.Heads) {
-			list = append(list, p.file(t))
+			list = append(list, l.file(t, p))
 		}
 	}
 	return list
 }
 
 // file returns a parameter as the tensor of a file that p describes.
-func (p piece) file(t train.Named) train.Named {
-	t.Name, t.Turned, t.Columns, t.Shift = p.name, p.turned, p.columns, p.shift
-	rows := t.Shape[0]
-	if p.turned {
-		rows = t.Shape[1]
+func (l Layout) file(t train.Named, p piece) train.Named {
+	more := p.skip // rows of a table beside ours
+	if t.Name == "wpe.weight" && l.Rows > 0 {
+		more += l.Rows - t.Shape[0]
 	}
-	switch {
-	case p.parts > 0:
-		t.Rows, t.From = p.parts*rows, p.part*rows
-	case p.skip > 0:
-		t.Rows, t.From = max(t.Rows, rows)+p.skip, p.skip
+	t.Name, t.Columns, t.Shift = p.name, p.columns, p.shift
+	if p.turned || p.parts > 0 || p.stacked || more != 0 {
+		t.View = l.view(t, p, more)
 	}
 	return t
+}
+
+// view returns the place of a vector or matrix in the tensor of a file that p describes.
+func (l Layout) view(t train.Named, p piece, more int) (v train.View) {
+	parts, columns, rows := max(1, p.parts), t.Shape[len(t.Shape)-1], 1
+	if t.Columns != nil {
+		columns = len(t.Columns)
+	}
+	if len(t.Shape) > 1 {
+		rows = t.Shape[0]
+	}
+	output, first := 1, p.part*columns // in the file: the distance of our columns, and the first
+	if p.inTurn {
+		output, first = parts, p.part
+	}
+	switch wide := parts * columns; {
+	case len(t.Shape) == 1:
+		v = train.View{Shape: []int{wide}, First: first, Row: wide, Column: output}
+	case p.turned:
+		v = train.View{Shape: []int{wide, rows}, First: first * rows, Row: 1, Column: output * rows}
+	default:
+		v = train.View{
+			Shape: []int{rows + more, wide}, First: first + p.skip*wide, Row: wide, Column: output,
+		}
+	}
+	if p.stacked {
+		v.First += p.expert * parts * columns * rows
+		v.Shape = append([]int{l.Experts}, v.Shape...)
+	}
+	return v
 }
 
 // Export returns the parameters as the tensors of a published file.
@@ -115,9 +140,13 @@ type Module struct {
 	Part, Parts int // ours is this part of its outputs, which are divided equally; Parts 0 means all
 }
 
-// Modules returns the matrices that hold ours of that name, in the order of its columns.
+// Modules returns the matrices that hold ours of that name, in the order of its columns. A matrix of an expert whose
+// file has one tensor for all of them is in no module.
 func (l Layout) Modules(matrix string) (list []Module) {
 	for _, p := range l.Family.names.pieces(matrix+".weight", l.Heads) {
+		if p.stacked {
+			continue
+		}
 		list = append(list, Module{l.Family.names.module(p.name), p.turned, p.columns, p.part, p.parts})
 	}
 	return list

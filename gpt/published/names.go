@@ -3,6 +3,7 @@ package published
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,14 +21,15 @@ type names struct {
 type buffer struct{ begin, end string }
 
 // rule maps one of our parameters to a tensor in the files. # stands for the number of a block, and @ for that of an
-// expert.
+// expert. A tensor whose name has no @, in the rule of an expert, holds all experts, one after another.
 type rule struct {
 	ours, theirs string
 	turned       bool                // its rows are our columns
 	columns      func(h Heads) []int // returns our columns that it holds; nil means all
 	shift        float64             // ours minus theirs
 	skip         int                 // number of its rows before ours
-	part, parts  int                 // ours is this part of its rows, which are divided equally; 0 means one
+	part, parts  int                 // ours is this part of its outputs, which are divided equally; 0 means one
+	inTurn       bool                // the outputs of the parts are in turn, not one part after another
 }
 
 // tensor returns the rule of a tensor that is as ours.
@@ -47,6 +49,8 @@ type piece struct {
 	rule
 	name    string // without a prefix
 	columns []int  // our columns, in its order; nil means all
+	stacked bool   // it holds all experts, of which ours is number expert
+	expert  int
 }
 
 // HeadWeight is the name of the head's matrix, in the files of all families and here.
@@ -73,6 +77,10 @@ func (n names) pieces(name string, h Heads) (list []piece) {
 		p := piece{rule: r, name: strings.NewReplacer("#", block, "@", expert).Replace(r.theirs)}
 		if r.columns != nil {
 			p.columns = r.columns(h)
+		}
+		if expert != "" && !strings.Contains(r.theirs, "@") {
+			p.stacked = true
+			p.expert, _ = strconv.Atoi(expert)
 		}
 		list = append(list, p)
 	}

@@ -12,7 +12,7 @@ import (
 // superfluous tensor, a different shape, and a number that is not finite are errors, after which nothing has changed:
 // the file is read twice.
 func Restore(tensors []Named, f *safetensors.File) error {
-	if err := each(tensors, f, Named.finite); err != nil {
+	if err := each(tensors, f, Parts.finite); err != nil {
 		return err
 	}
 	return Fill(tensors, f)
@@ -20,17 +20,22 @@ func Restore(tensors []Named, f *safetensors.File) error {
 
 // Fill is Restore for tensors that are discarded after an error: the file is read only once.
 func Fill(tensors []Named, f *safetensors.File) error {
-	return each(tensors, f, func(t Named, at int, part safetensors.Tensor) error {
-		if err := t.finite(at, part); err != nil {
+	return each(tensors, f, func(parts Parts, at int, part safetensors.Tensor) error {
+		if err := parts.finite(at, part); err != nil {
 			return err
 		}
-		t.put(at, part)
+		for _, t := range parts {
+			t.put(at, part)
+		}
 		return nil
 	})
 }
 
-// each passes the numbers of every tensor to visit, some thousands at a time, with their index in the file's tensor.
-func each(tensors []Named, f *safetensors.File, visit func(t Named, at int, part safetensors.Tensor) error) error {
+// each passes the numbers of every tensor of the file to visit once, some thousands at a time, with their index in the
+// tensor and all parts of it.
+func each(
+	tensors []Named, f *safetensors.File, visit func(parts Parts, at int, part safetensors.Tensor) error,
+) error {
 	if f == nil {
 		return errors.New("restore: the file is nil")
 	}
@@ -38,8 +43,14 @@ func each(tensors []Named, f *safetensors.File, visit func(t Named, at int, part
 	if err != nil {
 		return err
 	}
+	entries := map[string]safetensors.Entry{}
 	for i, t := range tensors {
-		err := f.Values(from[i], func(at int, part safetensors.Tensor) error { return visit(t, at, part) })
+		entries[t.Name] = from[i]
+	}
+	for _, parts := range InFile(tensors) {
+		err := f.Values(entries[parts[0].Name], func(at int, part safetensors.Tensor) error {
+			return visit(parts, at, part)
+		})
 		if err != nil {
 			return err
 		}
@@ -59,12 +70,12 @@ func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, e
 	}
 	from, found := make([]safetensors.Entry, len(tensors)), map[string]bool{}
 	for i, t := range tensors {
-		e, ok := byName[t.Name]
-		shape, n := t.shape(), 1
-		for _, size := range shape {
-			n *= size
+		if err := t.check(); err != nil {
+			return nil, err
 		}
-		switch {
+		e, ok := byName[t.Name]
+		shape := t.shape()
+		switch n := size(shape); {
 		case !ok:
 			return nil, errors.Errorf("%s is missing", t.Name)
 		case !slices.Equal(e.Shape, shape) && !(len(shape) == 1 && slices.Equal(e.Shape, []int{1, shape[0]})):

@@ -120,20 +120,23 @@ func TestTurned(t *testing.T) {
 	for i := range x.F32 {
 		x.F32[i] = float32(i)
 	}
-	f := filed(t, Named{Name: "x", Tensor: x, Turned: true})
+	f := filed(t, Named{Name: "x", Tensor: x, View: turned(rows, cols)})
 	if got := f.Entries[0].Shape; !slices.Equal(got, []int{cols, rows}) {
 		t.Errorf("in the file its shape is %v", got)
 	}
-	for turned, at := range map[bool]int{true: 5*cols + 3, false: 3*rows + 5} {
-		y := Named{Name: "x", Tensor: graph.Tensor{Shape: []int{rows, cols}, F32: make([]float32, rows*cols)}, Turned: turned}
-		if !turned {
-			y.Shape = []int{cols, rows}
+	for again, at := range map[bool]int{true: 5*cols + 3, false: 3*rows + 5} {
+		y := Named{Name: "x", Tensor: graph.Tensor{Shape: []int{cols, rows}, F32: make([]float32, rows*cols)}}
+		if again {
+			y.Shape, y.View = []int{rows, cols}, turned(rows, cols)
 		}
 		if err := Restore([]Named{y}, f); err != nil || y.At(at) != 5*cols+3 {
-			t.Errorf("turned %v: entry %d is %v, %v, want %d", turned, at, y.At(at), err, 5*cols+3)
+			t.Errorf("turned again %v: entry %d is %v, %v, want %d", again, at, y.At(at), err, 5*cols+3)
 		}
 	}
 }
+
+// turned returns the View of a matrix that is transposed in its file.
+func turned(rows, columns int) View { return View{[]int{columns, rows}, 0, 1, rows} }
 
 // filed returns a file of these tensors.
 func filed(t *testing.T, list ...Named) *safetensors.File {
@@ -141,7 +144,7 @@ func filed(t *testing.T, list ...Named) *safetensors.File {
 	var b bytes.Buffer
 	tensors := make([]safetensors.Tensor, len(list))
 	for i, x := range list {
-		tensors[i], _ = x.filed(x.dtype()) // also what is not finite
+		tensors[i], _ = Parts{x}.joined(x.dtype()) // also what is not finite
 		tensors[i].Name, tensors[i].Shape = x.Name, x.shape()
 	}
 	if err := safetensors.Write(&b, tensors, nil); err != nil {
@@ -386,7 +389,7 @@ func TestFillFromRows(t *testing.T) {
 	for _, n := range []int{1, 700, 5000, rows - from} {
 		for _, shift := range []float64{0, 1} {
 			for _, double := range []bool{false, true} {
-				to := Named{Name: "w", Rows: rows, From: from, Shift: shift, Tensor: graph.Tensor{Shape: []int{n, width}}}
+				to := Named{Name: "w", View: View{[]int{rows, width}, from * width, width, 1}, Shift: shift, Tensor: graph.Tensor{Shape: []int{n, width}}}
 				if double {
 					to.F64 = make([]float64, n*width)
 				} else {
@@ -409,7 +412,7 @@ func TestFillFromRows(t *testing.T) {
 func TestPartsOfAFile(t *testing.T) {
 	for _, double := range []bool{false, true} {
 		part := func(from int, x ...float64) Named {
-			p := Named{Name: "w", Rows: 6, From: from, Tensor: graph.Tensor{Shape: []int{len(x) / 2, 2}}}
+			p := Named{Name: "w", View: View{[]int{6, 2}, 2 * from, 2, 1}, Tensor: graph.Tensor{Shape: []int{len(x) / 2, 2}}}
 			for _, v := range x {
 				if double {
 					p.F64 = append(p.F64, v)

@@ -10,15 +10,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Named is a tensor with the name and the layout of its tensor in a file. Several tensors of a file may each fill a
-// part of it.
+// Named is a tensor with the name of its tensor in a file, and its place there. Several tensors may lie in one of a
+// file, and one tensor in several of a file.
 type Named struct {
 	Name string
 	graph.Tensor
-	Turned  bool    // whether the matrix is transposed in the file
+	View    View    // where its numbers lie in the file's tensor
 	Columns []int   // columns that the file's tensor holds, in its order; nil means all
-	Rows    int     // number of rows in the file; 0 means as many as are used
-	From    int     // first of the rows in the file that are used; those before it may belong to other tensors
 	Shift   float64 // number that is subtracted in the file
 
 	first    int                          // index in the file's tensor at which this part of it begins
@@ -32,54 +30,6 @@ func Parameters(params []graph.Expr) []Named {
 		list[i] = Named{Name: p.Name(), Tensor: p.Tensor()}
 	}
 	return list
-}
-
-// shape returns the shape of the file's tensor.
-func (t Named) shape() []int {
-	shape := slices.Clone(t.Shape)
-	if t.Columns != nil {
-		shape[len(shape)-1] = len(t.Columns)
-	}
-	if t.Turned {
-		slices.Reverse(shape)
-	}
-	if t.Rows > 0 && len(shape) > 0 {
-		shape[0] = t.Rows
-	}
-	return shape
-}
-
-// before returns the number of entries of the file's tensor in the rows before From.
-func (t Named) before() int {
-	n, shape := t.From, t.shape()
-	for _, size := range shape[min(1, len(shape)):] {
-		n *= size
-	}
-	return n
-}
-
-// straight reports whether the numbers have the same order in the file and here.
-func (t Named) straight() bool { return !t.Turned && t.Columns == nil && t.Shift == 0 }
-
-// place returns the index here of entry i of the file's tensor.
-func (t Named) place(i int) int {
-	if t.straight() {
-		return i
-	}
-	width := t.Shape[len(t.Shape)-1]
-	columns := width
-	if t.Columns != nil {
-		columns = len(t.Columns)
-	}
-	row, column := i/columns, i%columns
-	if t.Turned {
-		rows := t.Shape[0]
-		row, column = i%rows, i/rows
-	}
-	if t.Columns != nil {
-		column = t.Columns[column]
-	}
-	return row*width + column
 }
 
 // WriteTensors writes a safetensors file with numbers of the type dtype; "" means each tensor's own type. Numbers that
@@ -108,14 +58,17 @@ func WriteTensors(w io.Writer, tensors []Named, metadata map[string]string, dtyp
 // Parts are the tensors that a tensor of a file consists of.
 type Parts []Named
 
-// InFile returns the tensors of a file: those that follow one another with the same name are parts of one.
+// InFile returns the tensors of a file, in the order of their first parts: those with the same name that have a View
+// are parts of one.
 func InFile(tensors []Named) (list []Parts) {
+	at := map[string]int{}
 	for _, t := range tensors {
-		if i := len(list) - 1; i >= 0 && list[i][0].Name == t.Name && t.From > 0 {
+		if i, ok := at[t.Name]; ok && t.View.Shape != nil {
 			list[i] = append(list[i], t)
-		} else {
-			list = append(list, Parts{t})
+			continue
 		}
+		at[t.Name] = len(list)
+		list = append(list, Parts{t})
 	}
 	return list
 }
@@ -144,34 +97,32 @@ func (parts Parts) Numbers() ([]float32, error) {
 	return file.F32, err
 }
 
-// joined returns the tensor of the file. Rows of no part are 0.
-func (parts Parts) joined(dtype string) (file safetensors.Tensor, err error) {
-	switch {
-	case len(parts) == 0:
-		return file, nil
-	case parts[0].Rows == 0:
-		return parts[0].filed(dtype)
-	}
-	n := 1
-	for _, size := range parts[0].shape() {
-		n *= size
-	}
-	if dtype == safetensors.F64 {
-		file.F64 = make([]float64, n)
-	} else {
-		file.F32 = make([]float32, n)
-	}
-	for _, t := range parts {
-		at := t.before()
-		t.Rows = 0
-		part, err := t.filed(dtype)
-		if err != nil {
-			return file, err
+// joined returns the tensor of the file, whose numbers are float64 if dtype is F64, otherwise float32. Those of no part
+// are 0.
+func (parts Parts) joined(dtype string) (safetensors.Tensor, error) {
+	var file graph.Tensor
+	for i, t := range parts {
+		if err := t.check(); err != nil {
+			return safetensors.Tensor{}, err
 		}
-		copy(file.F32[min(at, len(file.F32)):], part.F32)
-		copy(file.F64[min(at, len(file.F64)):], part.F64)
+		if t.complete != nil {
+			var err error
+			if t.Tensor, err = t.complete(); err != nil {
+				return safetensors.Tensor{}, err
+			}
+		}
+		if t.straight() && t.Shift == 0 && (dtype == safetensors.F64) == (t.F64 != nil) {
+			return safetensors.Tensor{F32: t.F32, F64: t.F64}, nil
+		}
+		if n := size(t.shape()); i == 0 && dtype == safetensors.F64 {
+			file.F64 = make([]float64, n)
+		} else if i == 0 {
+			file.F32 = make([]float32, n)
+		}
+		t.lay(file)
 	}
-	return file, nil
+	joined := safetensors.Tensor{F32: file.F32, F64: file.F64}
+	return joined, parts.finite(0, joined) // a float64 may overflow float32
 }
 
 func (t Named) dtype() string {
@@ -181,56 +132,26 @@ func (t Named) dtype() string {
 	return safetensors.F32
 }
 
-// filed returns the tensor of the file, whose numbers are float64 if dtype is F64, otherwise float32.
-func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
-	if t.complete != nil {
-		if t.Tensor, err = t.complete(); err != nil {
-			return file, err
-		}
-	}
-	if t.straight() && (dtype == safetensors.F64) == (t.F64 != nil) {
-		return safetensors.Tensor{F32: t.F32, F64: t.F64}, nil
-	}
-	if len(t.Shape) == 0 && !t.straight() {
-		return file, errors.Errorf("%s: got no shape, want one of a tensor to rearrange or shift", t.Name)
-	}
-	n := 1
-	for _, size := range t.shape() {
-		n *= size
-	}
-	if dtype == safetensors.F64 {
-		file.F64 = make([]float64, n)
-		for i := range n {
-			file.F64[i] = t.At(t.place(i)) - t.Shift
-		}
-		return file, nil
-	}
-	file.F32 = make([]float32, n)
-	for i := range n {
-		file.F32[i] = float32(t.At(t.place(i)) - t.Shift)
-	}
-	return file, t.finite(0, file) // a float64 may overflow float32
-}
-
 // finite returns an error if a part of the file's tensor, which begins at entry at, holds a number that is not finite
-// in the tensor's type: a float64 beyond the range of float32 becomes ±∞ there.
-func (t Named) finite(at int, part safetensors.Tensor) error {
+// in the tensors' type: a float64 beyond the range of float32 becomes ±∞ there.
+func (parts Parts) finite(at int, part safetensors.Tensor) error {
 	for i, x := range part.F32 {
 		if math.Float32bits(x)>>23&255 == 255 {
-			return t.notFinite(at+i, float64(x))
+			return parts.notFinite(at+i, float64(x))
 		}
 	}
+	narrow := slices.ContainsFunc(parts, func(t Named) bool { return t.F32 != nil })
 	for i, x := range part.F64 {
-		if t.F32 != nil {
+		if narrow {
 			x = float64(float32(x))
 		}
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return t.notFinite(at+i, x)
+			return parts.notFinite(at+i, x)
 		}
 	}
 	return nil
 }
 
-func (t Named) notFinite(at int, x float64) error {
-	return errors.Wrapf(graph.ErrNotFinite, "%s: entry %d is %v", t.Name, t.place(at), x)
+func (parts Parts) notFinite(at int, x float64) error {
+	return errors.Wrapf(graph.ErrNotFinite, "%s: entry %d is %v", parts[0].Name, at, x)
 }

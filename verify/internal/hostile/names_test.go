@@ -953,6 +953,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[train.State[float64]](),
 	reflect.TypeFor[train.Task](),
 	reflect.TypeFor[train.Training](),
+	reflect.TypeFor[train.View](),
 	reflect.TypeFor[verify.Case](),
 	reflect.TypeFor[verify.Difference](),
 	reflect.TypeFor[verify.Entry](),
