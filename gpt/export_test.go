@@ -213,6 +213,20 @@ func exportable() map[string]Config {
 			c.Options.Set("n_kv_head", 2)
 			c.Options.Set("window", 3)
 		}),
+		"gpt_oss": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.MLP, c.NumExperts, c.NumExpertsPerTok, c.NormTopKProb, c.SwigluLimit = "gqa_window", "moe_clamped", 5, 2, true, 0.4
+			c.AttnSinks, c.AttentionBias, c.QKSize, c.VSize, c.NInner, c.Head = "learned", true, 8, 8, 10, "linear_no_bias"
+			c.RopeScaling, c.RopeFactor, c.RopeOriginal, c.RopeUnrounded = "yarn", 4, 5, true
+			c.Options.Set("n_kv_head", 2)
+			c.Options.Set("window", 3)
+			c.Options.Set("full_attention_interval", 2)
+		}),
+		"gpt_oss, plain": with(func(c *Config) {
+			llama(c)
+			c.Attention, c.MLP, c.NumExperts, c.NumExpertsPerTok, c.NormTopKProb = "gqa", "moe_clamped", 3, 2, true
+			c.AttnSinks, c.RouterAuxLossCoef = "learned", 0.5
+		}),
 		"qwen3_moe": with(func(c *Config) {
 			llama(c)
 			c.Attention, c.QKNorm, c.QKSize, c.VSize, c.MLP = "gqa", "head", 10, 10, "moe"
@@ -507,17 +521,20 @@ func TestFamiliesLive(t *testing.T) {
 // are refused with what a network lacks for them.
 func TestKinds(t *testing.T) {
 	open := strings.Fields("gpt2 llama qwen2 qwen3 smollm3 olmo olmo2 mistral gemma gemma2 gemma3_text phi phi3 granite arcee " +
-		"glm glm4 cohere starcoder2 gpt_bigcode gpt_neox gpt_neo opt mixtral qwen3_moe olmoe")
+		"glm glm4 cohere starcoder2 gpt_bigcode gpt_neox gpt_neo opt mixtral qwen3_moe olmoe gpt_oss")
 	for _, kind := range open {
 		sizes := `, "num_hidden_layers": 2, "max_position_embeddings": 64, "vocab_size": 99`
 		if slices.Contains([]string{"gpt2", "gpt_bigcode", "gpt_neo"}, kind) { // which name them otherwise
 			sizes = ""
 		}
+		if kind == "gpt_oss" {
+			sizes += `, "num_local_experts": 4`
+		}
 		if _, err := FromHuggingFace([]byte(`{"model_type": "` + kind + `"` + sizes + `}`)); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	closed := strings.Fields("qwen2_moe deepseek_v3 gpt_oss gemma4 gemma4_text falcon stablelm gptj bloom mamba")
+	closed := strings.Fields("qwen2_moe deepseek_v3 gemma4 gemma4_text falcon stablelm gptj bloom mamba")
 	for _, kind := range closed {
 		_, err := FromHuggingFace([]byte(`{"model_type": "` + kind + `"}`))
 		mustContain(t, err, "model_type: got "+kind+", which is not supported: it needs ")
@@ -683,7 +700,7 @@ func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
 	all := exportable()
 	for name, c := range all {
 		kind, _, _ := strings.Cut(name, ",")
-		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral"}, kind) || name == "qwen3, windows" || kind != "llama" && strings.Contains(name, "biases") && kind != "gpt2" || c.RopeScaling == "longrope" || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
+		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral", "gpt_oss"}, kind) || name == "qwen3, windows" || kind != "llama" && strings.Contains(name, "biases") && kind != "gpt2" || c.RopeScaling == "longrope" || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
 			delete(all, name)
 			continue
 		}

@@ -41,6 +41,8 @@ func publishedConfigs() map[string]string {
 		"mixtral":     `{"model_type": "mixtral", ` + sizes + `"num_local_experts": 3, "output_router_logits": true}`,
 		"qwen3_moe": `{"model_type": "qwen3_moe", ` + sizes + `"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 5,
 			"norm_topk_prob": true, "mlp_only_layers": []}`,
+		"gpt_oss": `{"model_type": "gpt_oss", ` + sizes + `"num_local_experts": 3, "num_experts_per_tok": 2, "swiglu_limit": 0.3,
+			"sliding_window": 2, "rope_scaling": {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 3, "truncate": false}}`,
 		"olmoe": `{"model_type": "olmoe", ` + sizes + `"num_experts": 4, "num_experts_per_tok": 3}`,
 		"olmo2": `{"model_type": "olmo2", ` + sizes + `"rope_scaling": {"rope_type": "llama3", "factor": 3, "low_freq_factor": 1,
 			"high_freq_factor": 4, "original_max_position_embeddings": 30}}`,

@@ -45,7 +45,7 @@ func Families() []Family {
 	return []Family{
 		GPT2(), llama(), qwen2(), qwen3(), smolLM3(), olmo(), olmo2(), mistral(), gemma(), gemma2(), gemma3(), phi(),
 		phi3(), granite(), arcee(), glm(), glm4(), cohere(), starCoder2(), bigCode(), gptNeoX(), gptNeo(), opt(),
-		mixtral(), qwen3MoE(), olmoe(),
+		mixtral(), qwen3MoE(), olmoe(), gptOSS(),
 	}
 }
 

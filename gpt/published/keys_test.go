@@ -45,6 +45,7 @@ func Bases() []Object {
 	}}
 	window, eps := Object{"sliding_window": 3}, Object{"rms_norm_eps": 0.01}
 	moe := Object{"num_experts": 5, "num_experts_per_tok": 2, "norm_topk_prob": false}
+	clamped := Object{"num_local_experts": 5, "num_experts_per_tok": 2, "swiglu_limit": 0.4}
 	gemma := Object{"query_pre_attn_scalar": 6, "head_dim": 6}
 	return []Object{
 		with(gpt2, Object{"model_type": "gpt2"}),
@@ -93,6 +94,7 @@ func Bases() []Object {
 		},
 		llamaKind("mixtral", plain, window, Object{"num_local_experts": 5}),
 		llamaKind("qwen3_moe", plain, moe, Object{"moe_intermediate_size": 12}), llamaKind("olmoe", plain, moe),
+		llamaKind("gpt_oss", window, clamped), llamaKind("gpt_oss", plain, window, clamped, Object{"attention_bias": false}),
 	}
 }
 

@@ -140,14 +140,16 @@ type Module struct {
 	Part, Parts int // ours is this part of its outputs, which are divided equally; Parts 0 means all
 }
 
-// Modules returns the matrices that hold ours of that name, in the order of its columns. A matrix of an expert whose
-// file has one tensor for all of them is in no module.
+// Modules returns the matrices that hold ours of that name, in the order of its columns. Where one tensor holds all
+// experts, other programs have no matrix of one expert: it has our name.
 func (l Layout) Modules(matrix string) (list []Module) {
-	for _, p := range l.Family.names.pieces(matrix+".weight", l.Heads) {
+	n := l.Family.names
+	for _, p := range n.pieces(matrix+".weight", l.Heads) {
+		m := Module{n.module(p.name), p.turned, p.columns, p.part, p.parts}
 		if p.stacked {
-			continue
+			m = Module{Name: n.module(matrix), Turned: true}
 		}
-		list = append(list, Module{l.Family.names.module(p.name), p.turned, p.columns, p.part, p.parts})
+		list = append(list, m)
 	}
 	return list
 }

@@ -8,7 +8,6 @@ func missing() map[string]string {
 	return map[string]string{
 		"qwen2_moe":   "a gate of the shared experts",
 		"deepseek_v3": "experts in groups, and latent attention under its names",
-		"gpt_oss":     "files in which one tensor holds all experts, with gates and features in turn, or in MXFP4",
 		"gemma4":      gemma4,
 		"gemma4_text": gemma4,
 		"falcon":      biases,

@@ -47,14 +47,20 @@ def write(path, tensors):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def attend(q, k, v, scale=None, window=None, cap=None):
-    """Causal attention of (B, H, T, dh), to the last window tokens, with scores between -cap and cap."""
+def attend(q, k, v, scale=None, window=None, cap=None, sinks=None):
+    """Causal attention of (B, H, T, dh), to the last window tokens, with scores between -cap and cap, and in every head a
+    further score of the value 0."""
     scores = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     if cap:
         scores = cap * torch.tanh(scores / cap)
     distance = torch.arange(scores.shape[-1])[:, None] - torch.arange(scores.shape[-1])
     hidden = (distance < 0) | (distance >= (window or math.inf))
-    return scores.masked_fill(hidden, -math.inf).softmax(-1) @ v
+    scores = scores.masked_fill(hidden, -math.inf)
+    if sinks is None:
+        return scores.softmax(-1) @ v
+    top = torch.maximum(scores.amax(-1, keepdim=True), sinks[:, None, None])
+    e = (scores - top).exp()
+    return e @ v / (e.sum(-1, keepdim=True) + (sinks[:, None, None] - top).exp())
 
 
 def heads(x, count):
@@ -125,6 +131,8 @@ def rms(x, gain, eps):
 def rotation(c, theta="rope_theta", share="partial_rotary_factor"):
     """The base, the share of the features, and the scaling of rotary positions."""
     scaling = c.get("rope_parameters") if c.get("rope_parameters") is not None else c.get("rope_scaling")
+    if scaling is None and c.get("model_type") == "gpt_oss":
+        scaling = {"type": "yarn", "factor": 32, "truncate": False, "original_max_position_embeddings": 4096}
     if scaling is None:
         return c[theta], c.get(share, 1), {"rope_type": "default"}
     if c.get("rope_parameters") is None:
@@ -217,7 +225,7 @@ def sliding(c, i):
         if kinds is None:
             return c["use_sliding_window"] and c["sliding_window"] is not None and i >= c["max_window_layers"]
     if kinds is None:
-        if kind not in ("gemma2", "gemma3_text"):
+        if kind not in ("gemma2", "gemma3_text", "gpt_oss"):
             return False
         every = c["sliding_window_pattern"] if kind == "gemma3_text" else 2
         kinds = ["sliding_attention" if (j + 1) % every else "full_attention" for j in range(blocks)]
@@ -282,7 +290,8 @@ def llama(c, w, ids):
             q, k = turn(q, *by), turn(k, *by)
         k, v = (y.repeat_interleave(count // shared, 1) for y in (k, v))
         window = c["sliding_window"] if sliding(c, i) else None
-        return affine(h + "o_proj", joined(attend(q, k, v, scale, window, c.get("attn_logit_softcapping"))))
+        cap, sinks = c.get("attn_logit_softcapping"), w[h + "sinks"] if kind == "gpt_oss" else None
+        return affine(h + "o_proj", joined(attend(q, k, v, scale, window, cap, sinks)))
 
     def experts(h, x, gate, up, down):
         """Every expert of all tokens, times the gates, which are 0 for all but the most probable ones."""
@@ -297,7 +306,22 @@ def llama(c, w, ids):
             out = out + g[..., e : e + 1] * affine(of + down, act(affine(of + gate, x)) * affine(of + up, x))
         return out
 
+    def clamped_experts(h, x):
+        """Every expert of all tokens, from tensors (experts, in, out) in which gates and features are in turn."""
+        z = affine(h + "router", x)
+        kept, chosen = z.topk(c["num_experts_per_tok"], -1)
+        g = torch.zeros_like(z).scatter(-1, chosen, kept.softmax(-1))
+        both = torch.einsum("bti,eio->bteo", x, w[h + "experts.gate_up_proj"]) + w[h + "experts.gate_up_proj_bias"]
+        gate, up = both.unflatten(-1, (-1, 2)).unbind(-1)
+        limit = c["swiglu_limit"]
+        gate, up = gate.clamp(max=limit), up.clamp(-limit, limit)
+        inner = gate * torch.sigmoid(c["swiglu_alpha"] * gate) * (up + 1)
+        out = torch.einsum("bteo,eoi->btei", inner, w[h + "experts.down_proj"]) + w[h + "experts.down_proj_bias"]
+        return (out * g[..., None]).sum(-2)
+
     def mlp(h, x):
+        if kind == "gpt_oss":
+            return clamped_experts(h, x)
         if kind in ("qwen3_moe", "olmoe"):
             return experts(h, x, "gate_proj", "up_proj", "down_proj")
         if kind == "mixtral":
@@ -509,6 +533,10 @@ def defaults(kind):
         "olmo": llama, "olmo2": {**llama, "rms_norm_eps": 1e-5},
         "mixtral": {
             **llama, "rms_norm_eps": 1e-5, "rope_theta": 1e6, "num_key_value_heads": 8, "num_experts_per_tok": 2, "sliding_window": None,
+        },
+        "gpt_oss": {
+            **llama, "rms_norm_eps": 1e-5, "rope_theta": 150_000.0, "num_key_value_heads": 8, "head_dim": 64, "num_experts_per_tok": 4,
+            "sliding_window": 128, "swiglu_limit": 7.0, "swiglu_alpha": 1.702, "max_position_embeddings": 131072,
         },
         "qwen3_moe": {**llama, **moe, "num_key_value_heads": 4}, "olmoe": {**llama, **moe, "rms_norm_eps": 1e-5},
     }[kind]

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -255,6 +257,51 @@ func TestExpertsInOneTensor(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// reads counts the bytes that are read from a file.
+type reads struct {
+	io.ReaderAt
+	n int
+}
+
+// ReadAt reads and counts.
+func (r *reads) ReadAt(p []byte, at int64) (int, error) {
+	n, err := r.ReaderAt.ReadAt(p, at)
+	r.n += n
+	return n, err
+}
+
+// A tensor that holds many matrices is read once, and never as a whole.
+func TestExpertsAreReadOnce(t *testing.T) {
+	const experts, rows, columns = 64, 64, 48
+	var list []Named
+	for e := range experts {
+		x := graph.Tensor{Shape: []int{rows, columns}, F32: make([]float32, rows*columns)}
+		view := View{[]int{experts, rows, columns}, e * rows * columns, columns, 1}
+		list = append(list, Named{Name: "w", Tensor: x, View: view})
+	}
+	var b bytes.Buffer
+	if err := WriteTensors(&b, list, nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	r := &reads{ReaderAt: bytes.NewReader(b.Bytes())}
+	f, err := safetensors.Open(r, int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := Fill(list, f); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if more := after.TotalAlloc - before.TotalAlloc; more > uint64(b.Len()/4) {
+		t.Errorf("reading %d bytes allocates %d", b.Len(), more)
+	}
+	if r.n != b.Len() {
+		t.Errorf("got %d bytes read, want the file's %d", r.n, b.Len())
 	}
 }
 
