@@ -110,7 +110,9 @@ type groupedProjection struct {
 	affine Layer
 	conv   *ShortConv
 	rotate chain // empty without a Rotary
-	order  []int // of the columns, where those of a group appear for each of its heads; nil if there are H groups
+	groups int
+	heads  int
+	qk, v  int
 	scope  graph.Scope
 }
 
@@ -119,23 +121,11 @@ func newGroupedProjection(at Site, groups int) *groupedProjection {
 	widths := []int{groups * at.QK, groups * at.QK, at.Heads * at.V}
 	l := &groupedProjection{
 		affine: at.affine("c_attn", at.Embd, widths, at.Bias, graph.Normal(0.02)),
-		conv:   NewShortConv(at.At("c_attn").At("conv"), sum(widths)), scope: at.Scope,
+		conv:   NewShortConv(at.At("c_attn").At("conv"), sum(widths)),
+		groups: groups, heads: at.Heads, qk: at.QK, v: at.V, scope: at.Scope,
 	}
 	if at.Rotary != nil {
 		l.rotate = chain{rotatedHeads{at.Rotary, 2 * groups, at.QK}}
-	}
-	if groups == at.Heads {
-		return l
-	}
-	for _, from := range []int{0, widths[0]} { // queries, keys
-		for h := range at.Heads {
-			for i := range at.QK {
-				l.order = append(l.order, from+h*groups/at.Heads*at.QK+i)
-			}
-		}
-	}
-	for i := range widths[2] {
-		l.order = append(l.order, 2*widths[0]+i)
 	}
 	return l
 }
@@ -153,8 +143,14 @@ func (l *groupedProjection) Step(x, at graph.Expr) graph.Expr {
 // of computes the rest after the convolution.
 func (l *groupedProjection) of(x graph.Expr) graph.Expr { // (n, 2G·dρ+H·dh) → (n, H(2dρ+dh))
 	x = l.rotate.Forward(SiLU{}.Forward(x).In(l.scope))
-	if l.order == nil {
+	if l.groups == l.heads {
 		return x
 	}
-	return gathered(x, l.order)
+	var order []int                                  // the columns of a group appear for each of its heads
+	for _, from := range []int{0, l.groups * l.qk} { // queries, keys
+		for h := range l.heads {
+			order = append(order, span(from+h*l.groups/l.heads*l.qk, l.qk)...)
+		}
+	}
+	return gathered(x, append(order, span(2*l.groups*l.qk, l.heads*l.v)...))
 }

@@ -17,6 +17,7 @@ type layerForm struct {
 	dims    nn.Dims
 	result  graph.Expr
 	loss    graph.Expr
+	program *graph.Program // of loss, with the gradients of wrt
 	wrt     []graph.Expr
 	numbers hand.Parameters[float64] // the input and every parameter
 	delta   hand.Matrix[float64]
@@ -53,12 +54,26 @@ func (c Case) dims() (d nn.Dims, err error) {
 const largestDim = 1 << 10
 
 // form builds the layer and fills it with random numbers. No number stays at 0 or 1, which could hide a mistake.
-func (c Case) form(f form) (*layerForm, error) {
+func (c Case) form(f form) (l *layerForm, err error) {
 	d, err := c.dims()
 	if err != nil {
 		return nil, err
 	}
-	g := f.graph(fixture.Seed, fixture.Step)
+	p, err := f.compiled(fixture.Seed, fixture.Step, func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+		if l, err = c.in(g, d); err != nil {
+			return graph.Expr{}, nil, err
+		}
+		return l.loss, l.wrt, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.form, l.program = f, p
+	return l, nil
+}
+
+// in builds the layer in a graph.
+func (c Case) in(g *graph.Graph, d nn.Dims) (*layerForm, error) {
 	s := g.Root()
 	at := nn.Site{
 		Scope: s, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
@@ -76,7 +91,7 @@ func (c Case) form(f form) (*layerForm, error) {
 		return nil, errors.New("verify: Build or Layer: got no expression of the site's graph, want the layer's result")
 	}
 	l := &layerForm{
-		form: f, dims: d, result: y, wrt: []graph.Expr{x},
+		dims: d, result: y, wrt: []graph.Expr{x},
 		numbers: hand.Parameters[float64]{}, delta: hand.NewMatrix(1, 1, 1.0),
 		frozen: slices.Clone(c.Frozen),
 	}
@@ -123,11 +138,8 @@ func fill(p graph.Expr, m hand.Matrix[float64]) {
 }
 
 func (l *layerForm) run() (*results, error) {
-	p, err := graph.Compile(l.loss, l.wrt...)
-	if err == nil {
-		err = p.Run()
-	}
-	if err != nil {
+	p := l.program
+	if err := p.Run(); err != nil {
 		return nil, err
 	}
 	a := &results{form: l.form, loss: p.Loss(), grads: hand.Parameters[float64]{}}

@@ -31,6 +31,22 @@ func TestInputsAreLarge(t *testing.T) {
 	}
 }
 
+// Nodes that share a hash, which Gorgonia would merge, get other hashes.
+func TestCollisionsAreBuiltAgain(t *testing.T) {
+	builds := 0
+	r, err := Case{
+		Name: "two parameters with one hash",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			builds++
+			a, b := at.Param("p179599", graph.Const(2), 2), at.Param("p362382", graph.Const(5), 2)
+			return x.SumAll().Mul(a.Mul(b).Add(a).SumAll())
+		},
+	}.Run()
+	if err != nil || !r.OK() || builds < 4 {
+		t.Errorf("built %d times: got %v, %v", builds, r, err)
+	}
+}
+
 // If kernels compute something else, central differences still agree with autodiff, because they are those of the
 // reference form.
 func TestDifferencesAreOfTheReference(t *testing.T) {

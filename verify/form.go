@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -27,26 +30,65 @@ var (
 func forms() []form { return []form{reference, kernels64, kernels32} }
 
 func (f form) graph(seed, step uint64) *graph.Graph {
-	dtype := graph.Float32
+	g := graph.New(f.dtype(), seed)
+	f.set(g, step)
+	return g
+}
+
+func (f form) dtype() graph.Dtype {
 	if f.double {
-		dtype = graph.Float64
+		return graph.Float64
 	}
-	g := graph.New(dtype, seed)
+	return graph.Float32
+}
+
+func (f form) set(g *graph.Graph, step uint64) {
 	g.Kernels = f.kernels
 	g.SetStep(step)
 	if f.precision != "" {
 		g.SetPrecision(f.precision)
 	}
-	return g
+}
+
+// compiled is graph.Build in this form: build declares a loss, and compiled compiles it with the gradients of wrt, since
+// two nodes that share a hash show only then.
+func (f form) compiled(seed, step uint64, build func(g *graph.Graph) (loss graph.Expr, wrt []graph.Expr, err error)) (
+	p *graph.Program, err error) {
+	_, err = graph.Build(f.dtype(), seed, func(g *graph.Graph) error {
+		f.set(g, step)
+		loss, wrt, err := build(g)
+		if err != nil {
+			return err
+		}
+		p, err = graph.Compile(loss, wrt...)
+		return errors.Wrap(err, f.name)
+	})
+	return p, err
 }
 
 // built is a model in one form.
 type built struct {
-	graph  *graph.Graph
-	loss   graph.Expr
-	feed   func() error          // writes the text
-	sight  *causal.Model         // for a language model, in which no token may see a later one
-	places map[string]graph.Expr // activations whose gradients are Δ of the formulas, by their names there
+	graph   *graph.Graph
+	loss    graph.Expr
+	program *graph.Program
+	feed    func() error          // writes the text
+	sight   *causal.Model         // for a language model, in which no token may see a later one
+	places  map[string]graph.Expr // activations whose gradients are Δ of the formulas, by their names there
+}
+
+// built builds a model and compiles it.
+func (f form) built(seed, step uint64, build func(g *graph.Graph) (*built, error)) (b *built, err error) {
+	p, err := f.compiled(seed, step, func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+		if b, err = build(g); err != nil {
+			return graph.Expr{}, nil, err
+		}
+		return b.loss, slices.Concat(g.Params(), slices.Collect(maps.Values(b.places))), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.program = p
+	return b, nil
 }
 
 // results are the loss, the gradients and the Δ that a form computes.
@@ -82,15 +124,7 @@ func (b *built) run(f form, parameters hand.Parameters[float64]) (*results, erro
 	if err := b.fill(parameters); err != nil {
 		return nil, err
 	}
-	params := b.graph.Params()
-	wrt := params[:len(params):len(params)]
-	for _, x := range b.places {
-		wrt = append(wrt, x)
-	}
-	p, err := graph.Compile(b.loss, wrt...)
-	if err != nil {
-		return nil, err
-	}
+	p := b.program
 	if err := p.Run(); err != nil {
 		return nil, err
 	}
@@ -98,7 +132,7 @@ func (b *built) run(f form, parameters hand.Parameters[float64]) (*results, erro
 		form: f, precision: b.graph.Precision(), loss: p.Loss(),
 		grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{},
 	}
-	for _, x := range params {
+	for _, x := range b.graph.Params() {
 		r.grads[x.Name()] = FromTensor(p.Grad(x))
 	}
 	for name, x := range b.places {

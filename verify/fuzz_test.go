@@ -119,7 +119,11 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 			c.Scaling = scaled
 		}
 	}
-	return withNewerParts(c, rand.New(rand.NewPCG(s.seed, 9))), upTo(s.batch, 3), flag(3)
+	c = withNewerParts(c, rand.New(rand.NewPCG(s.seed, 9)))
+	if c.Norm == "layernorm_sigma" && c.With.Get("xsa") == "plain" {
+		c.Norm = "layernorm" // the first token sees its own value alone, of which nothing is left
+	}
+	return c, upTo(s.batch, 3), flag(3)
 }
 
 // withNewerParts adds about a quarter of the parts and settings that came after the first models, each if c allows it.
@@ -245,7 +249,6 @@ func rounding(t *testing.T, s subject, plan variants.Plan, n int, exact *results
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.places = nil
 			r, err := b.run(f, changed)
 			if err != nil {
 				t.Fatal(err)

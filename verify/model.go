@@ -88,8 +88,10 @@ func (m Model) subject() (subject, error) {
 	}, nil
 }
 
-func (m Model) build(f form) (*built, error) {
-	g := f.graph(m.Seed, m.Step)
+func (m Model) build(f form) (*built, error) { return f.built(m.Seed, m.Step, m.in) }
+
+// in builds the model in a graph.
+func (m Model) in(g *graph.Graph) (*built, error) {
 	model, err := gpt.New(g, m.Config, m.batch())
 	if err != nil {
 		return nil, err

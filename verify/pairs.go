@@ -98,8 +98,10 @@ func at(ids []int, i, end, padding int) int {
 	return padding
 }
 
-func (m Pairs) build(f form) (*built, error) {
-	g := f.graph(m.Seed, m.Step)
+func (m Pairs) build(f form) (*built, error) { return f.built(m.Seed, m.Step, m.in) }
+
+// in builds the model in a graph.
+func (m Pairs) in(g *graph.Graph) (*built, error) {
 	model, err := seq2seq.New(g, m.Config, len(m.Pairs))
 	if err != nil {
 		return nil, err

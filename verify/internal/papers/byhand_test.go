@@ -130,6 +130,14 @@ func scaledGradients[T Number](g *Gradients[T]) {
 	*g = out
 }
 
+func scaledValues[T Number](v *Values[T]) {
+	out := Values[T]{}
+	for name, x := range *v {
+		out[name] = x.Scale(1.01)
+	}
+	*v = out
+}
+
 func scaledPartial[T Number](a *Partial[T]) { a.Total, a.Out = a.Total.Scale(1.01), a.Out.Scale(1.01) }
 `
 
@@ -241,6 +249,8 @@ func scaledBy(path, kind string) string {
 		return "scaledMatrix"
 	case strings.HasPrefix(kind, "Gradients["):
 		return "scaledGradients"
+	case strings.HasPrefix(kind, "Values["):
+		return "scaledValues"
 	case strings.HasPrefix(kind, "Partial["):
 		return "scaledPartial"
 	}
