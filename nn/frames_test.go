@@ -131,6 +131,9 @@ func TestSmallestMemory(t *testing.T) {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}
+	if err := (*Memory)(nil).Update(); err != errUnbuilt {
+		t.Errorf("update of nil: got error %v, want %v", err, errUnbuilt)
+	}
 }
 
 // pointers holds a nil pointer of every exported type of nn that has a method with a pointer receiver.

@@ -50,7 +50,7 @@ func NewUNetSkip(at Site, blocks int) *Skip {
 // Forward returns λ₁·x + λ₂·earlier.
 func (l *Skip) Forward(x, earlier graph.Expr) (result graph.Expr) { // (n, d), (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
-	return mix(x.In(l.scope), earlier.In(l.scope), l.Lambda)
+	return mix(x.In(l.scope), earlier, l.Lambda)
 }
 
 // mix returns [a | λ₁·b + λ₂·c] for x = [a | b] and λ = [λ₁, λ₂], or [λ₂] if λ₁ is 1.

@@ -52,6 +52,7 @@ func TestKept(t *testing.T) {
 		"sgd":      {func(Training) optim.Rule { return optim.SGD{} }, 0},
 		"none":     {nil, 2},
 		"nil":      {func(Training) optim.Rule { return nil }, 2},
+		"averages": {func(Training) optim.Rule { return optim.ScheduleFree{} }, 3},
 	} {
 		if got := Kept(Training{Beta1: 0.5, GradientAccumulationSteps: 1}, Run{}, Hooks{}, tc.o, graph.Expr{}); got != tc.want {
 			t.Errorf("%s: got %v numbers, want %v", name, got, tc.want)

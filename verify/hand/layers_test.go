@@ -56,6 +56,9 @@ func examples[T hand.Number]() []example[T] {
 		return alone(func(_, _ int) hand.Head[T] { return hand.LinearAttention[T]{Features: phi, See: see} })
 	}
 	rope := hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 4, Theta: 10}
+	scaled := func(s hand.RotaryScaling) layer {
+		return hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 6, Theta: 10, Scaling: s}
+	}
 	global := func(at site, rotary layer) layer {
 		return at.Longformer(batch, heads, qk, rotary, func(b, h int) hand.LongformerMask {
 			m := hand.LongformerMask{Local: hand.WindowMask(n, 2), Global: hand.Except(causal, hand.WindowMask(n, 2))}
@@ -122,6 +125,9 @@ func examples[T hand.Number]() []example[T] {
 		{"sinusoidal", "x 8 6", is(hand.Sinusoidal[T]{Waves: hand.Sinusoids(n, 6, 100), Positions: hand.Positions(batch, n)})},
 		{"rope", "x 8 12", is(rope)},
 		{"rope, partial", "x 8 8", is(hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 4, RotaryDim: 2, Theta: 10})},
+		{"rope by llama3", "x 8 12", is(scaled(hand.RotaryScaling{Kind: "llama3", Factor: 3, Original: 9}))},
+		{"rope by yarn", "x 8 12", is(scaled(hand.RotaryScaling{Kind: "yarn", Factor: 3, Original: 20}))},
+		{"rope by yarn, not rounded", "x 8 12", is(scaled(hand.RotaryScaling{Kind: "yarn", Factor: 3, Original: 90, Fast: 20, Slow: 0.7, Unrounded: true}))},
 		{"short convolution", "x 8 5, weight 1 15", func(at hand.Site[T]) hand.Layer[T] {
 			return hand.Residual[T]{Layer: hand.ShortConv[T]{Weight: at.Param("weight"), Length: n}}
 		}},
@@ -182,6 +188,16 @@ func examples[T hand.Number]() []example[T] {
 		}},
 		{"self-attention, gated", "x 8 5, c_gate.weight 5 2, c_gate.bias 1 2, " + attentionShapes, func(at site) layer {
 			return at.SelfAttention(attend(at, causal), qk, nil)
+		}},
+		{"self-attention, exclusive", "x 8 5, xsa_lambda 1 2, " + attentionShapes, func(at site) layer {
+			at.Links = exclusive[T]
+			return at.SelfAttention(attend(at, causal), qk, nil)
+		}},
+		{"self-attention in two groups, exclusive", "x 8 5, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 20 5, ", func(at site) layer {
+			at.Links = exclusive[T]
+			l := attend(at, causal)
+			l.Count, l.Groups, l.Head = 4, 2, func(_, _ int) hand.Head[T] { return hand.Attention[T]{Mask: causal} }
+			return at.SelfAttention(l, 8, nil)
 		}},
 		{"self-attention, sinks", "x 8 5, sinks 1 2, " + attentionShapes, func(at site) layer {
 			heads := attend(at, causal)
@@ -257,6 +273,20 @@ func examples[T hand.Number]() []example[T] {
 			return hand.ParallelBlock[T]{b.Norm1, b.Attention, b.MLP}
 		}},
 		{"block, parallel, two norms", "x 8 5, " + blockShapes, func(at site) layer { return hand.ParallelTwoBlock[T](block(at)) }},
+		{"stack", "x 7 5, h.0.c_attn.weight 5 22, h.0.c_proj.weight 6 5, h.1.c_attn.weight 5 22, h.1.c_proj.weight 6 5, h.1.v_lambda 1 2, " +
+			"h.1.skip_lambda 1 2, h.2.c_fc.weight 5 7, h.2.c_proj.weight 7 5, h.3.c_fc.weight 5 7, h.3.c_proj.weight 7 5, ln_f.weight 1 5, ",
+			func(at site) layer {
+				at.Values = new(hand.FirstValues[T])
+				s := hand.Stack[T]{Scale: 1.3, Norm: at.At("ln_f").LayerNorm()}
+				for _, name := range []string{"h.0", "h.1"} {
+					s.Blocks = append(s.Blocks, hand.Residual[T]{Layer: at.At(name).SelfAttention(attend(at, causal), qk, nil)})
+				}
+				s.Skips = []hand.Skip[T]{{}, {Lambda: at.At("h.1").Param("skip_lambda")}}
+				for _, name := range []string{"h.2", "h.3"} {
+					s.Future = append(s.Future, at.At(name).MLP(hand.GELU[T]{}))
+				}
+				return embedded[T]{s}
+			}},
 		{"decoder block", "x 8 5, " + decoderShapes, func(at site) layer {
 			b := block(at)
 			return hand.DecoderBlock[T]{b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP}
@@ -279,6 +309,33 @@ func examples[T hand.Number]() []example[T] {
 		{"binary cross entropy", "x 8 3, y 8 3", func(at site) layer { return hand.BinaryCrossEntropy[T]{Y: at.Param("y")} }},
 		{"value loss", "x 8 1", is(hand.ValueLoss[T]{Returns: rollout.Advantages, Weights: rollout.Weights})},
 	}
+}
+
+// exclusive returns the link of exclusive self-attention.
+func exclusive[T hand.Number](at hand.Site[T], heads hand.Heads[T], value string) hand.Chain[T] {
+	return hand.Chain[T]{hand.XSA[T]{Heads: heads, Value: value, Lambda: at.Optional("xsa_lambda")}}
+}
+
+// embedded applies a stack to tokens that its input embeds.
+type embedded[T hand.Number] struct{ hand.Stack[T] }
+
+func (l embedded[T]) tokens() []int { return []int{3, 0, 6, 3, 1, 5, 2, 0} }
+
+func (l embedded[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] {
+	l.Tokens = hand.Embedding[T]{Weight: x}
+	return l.Stack.Forward(l.tokens())
+}
+
+func (l embedded[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
+	l.Tokens = hand.Embedding[T]{Weight: x}
+	for _, of := range l.Stack.Backward(l.tokens(), delta) {
+		if of.Name == "wte.weight" {
+			dx = of.Value
+		} else {
+			g = append(g, of)
+		}
+	}
+	return dx, g
 }
 
 // split applies heads to queries, keys and values that are the columns of its input.
