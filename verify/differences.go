@@ -44,9 +44,10 @@ func byDifferences(w work, roads []*results, loss graph.Expr, wrt []graph.Expr,
 }
 
 // difference returns the derivative of the output of p by entry i of x: the central difference (f(h) − f(−h))/2h. If
-// that is not the expected slope, a bend of the function (ReLU) may lie within h. It lies on one side, so the one-sided
-// second-order slopes (4f(h) − f(2h) − 3f(0))/2h of both sides are tried, and the nearest slope counts. A wrong
-// expected slope is near none of them.
+// that is not the expected slope, the function may be steep, so the slope of fourth order
+// (8(f(h) − f(−h)) − f(2h) + f(−2h))/12h is tried; or a bend of the function (ReLU) may lie within h. It lies on one
+// side, so the one-sided second-order slopes (4f(h) − f(2h) − 3f(0))/2h of both sides are tried, and the nearest slope
+// counts. A wrong expected slope is near none of them.
 func difference(p *graph.Program, x graph.Tensor, i int, expected float64) (float64, error) {
 	const h = differenceStep
 	here := x.At(i)
@@ -60,14 +61,17 @@ func difference(p *graph.Program, x graph.Tensor, i int, expected float64) (floa
 		}
 		return p.Loss()
 	}
-	slope := (f(h) - f(-h)) / (2 * h)
+	up, down := f(h), f(-h)
+	slope := (up - down) / (2 * h)
 	off := func(d float64) float64 { return math.Abs(d - expected) }
 	if failed != nil || off(slope) <= toleranceDifferences*math.Abs(expected) {
 		return slope, failed
 	}
-	zero := f(0)
-	for _, side := range []float64{h, -h} {
-		if d := (4*f(side) - f(2*side) - 3*zero) / (2 * side); off(d) < off(slope) {
+	up2, zero, down2 := f(2*h), f(0), f(-2*h)
+	for _, d := range []float64{
+		(8*(up-down) - up2 + down2) / (12 * h), (4*up - up2 - 3*zero) / (2 * h), (3*zero - 4*down + down2) / (2 * h),
+	} {
+		if off(d) < off(slope) {
 			slope = d
 		}
 	}

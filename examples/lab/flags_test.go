@@ -40,6 +40,7 @@ func TestEveryFlag(t *testing.T) {
 			"norm_topk_prob":          mixture,
 			"scoring_func":            mixture,
 			"router_aux_loss_coef":    mixture,
+			"swiglu_limit":            mixture,
 			"dir":                     "the directory in which the test looks",
 			"scale":                   "TestScale, without -arms",
 			"scale_iters":             "TestScale, without -arms",

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -223,6 +224,12 @@ func TestRestore(t *testing.T) {
 	read.Step = -1
 	fresh, _ := descent(t, training, adamw, x)
 	contains(t, read.Restore(fresh, cp), "got a state of step -1, want 0 to")
+	read.Step = field.MaxSize
+	if err := read.Restore(fresh, cp); err != nil {
+		t.Errorf("the last step: %v", err)
+	}
+	read.Step = field.MaxSize + 1
+	contains(t, read.Restore(again, cp), "want")
 	read.Step = 4
 	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})), OptimizerFile)
 	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})), OptimizerFile+": safetensors: got 1 bytes")
@@ -246,6 +253,22 @@ func TestRestore(t *testing.T) {
 	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read), "line 1, column 4: invalid character '{' after top-level value")
 	contains(t, ReadJSON(cp, StateFile, 9, &read), "want at most 9")
 	contains(t, ReadJSON(cp, "none", 1, &read), "none")
+}
+
+// A rank that has a part of a tensor takes it from the parts in which the file is read, wherever they begin.
+func TestPutsItsPart(t *testing.T) {
+	own := named("a", 0, 0, 0, 0)
+	own.first = 10
+	for at := 0; at < 20; at += 4 {
+		part := make([]float32, 4)
+		for i := range part {
+			part[i] = float32(at + i)
+		}
+		own.put(at, safetensors.Tensor{F32: part})
+	}
+	if want := []float32{10, 11, 12, 13}; !slices.Equal(own.F32, want) {
+		t.Errorf("got %v, want %v", own.F32, want)
+	}
 }
 
 // A step ends with an error of the batch or of accumulating the gradients. Dropout draws anew for every micro-batch.
