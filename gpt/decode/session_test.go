@@ -92,6 +92,26 @@ func TestSessionChecksMemory(t *testing.T) {
 	mustContain(t, err, "no room")
 }
 
+// A token outside the vocabulary is an error of lanes, and of a network that stores nothing.
+func TestWrongTokens(t *testing.T) {
+	n := network(t, 5)
+	l, err := newLanes(n, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.feed([]int{1}, []int{vocabulary})
+	mustContain(t, err, "tokens[0] is 11")
+	w := window{batch: 1, size: n.Context, vocabulary: vocabulary}
+	if w.rerun, err = newRerun(n, 1); err != nil {
+		t.Fatal(err)
+	}
+	err = n.Graph.Shared(func(r graph.Reading) error {
+		_, err := w.feedAgain(r, []int{vocabulary})
+		return err
+	})
+	mustContain(t, err, "tokens[0] is 11")
+}
+
 // A vocabulary may have one token.
 func TestNetworkCheck(t *testing.T) {
 	n := network(t, 1)

@@ -140,6 +140,33 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Blocks that all attend to every token have no window, whatever sliding_window says.
+func TestFullAttentionHasNoWindow(t *testing.T) {
+	for _, text := range []string{`"layer_types": ["full_attention", "full_attention"]`, `"sliding_window_pattern": 1`} {
+		n, _, err := read(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "sliding_window": 7, ` + text + `}`)
+		if err != nil || n.Attention != "gqa" || n.Options.Get("window") != 0 {
+			t.Errorf("%s: got attention %s and a window of %d, error %v, want gqa", text, n.Attention, n.Options.Get("window"), err)
+		}
+	}
+}
+
+// A factor on rotated features that the network states is written, also for a shorter context.
+func TestLongRoPEKeepsItsFactor(t *testing.T) {
+	n, _, err := read(`{"model_type": "phi3", "original_max_position_embeddings": 1024, "rope_scaling": {"rope_type": "longrope",
+		"short_factor": [1], "long_factor": [2], "attention_factor": 3}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.context = 512
+	file, err := phi3().Write(n.fields(), parts.Activations())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(file, "rope_scaling"); !strings.Contains(got, `"attention_factor":3,`) {
+		t.Errorf("got %s, want the attention_factor 3", got)
+	}
+}
+
 func sorted(s string) []string { return slices.Sorted(slices.Values(strings.Fields(s))) }
 
 // What no field can express is an error that names the key and its value.
@@ -218,6 +245,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"model_type": "mixtral", "router_jitter_noise": 0}`:                                                                          "",
 		`{"model_type": "mistral", "num_hidden_layers": 1, "sliding_window": null, "layer_types": ["full_attention"]}`:                 "",
 		`{"model_type": "mistral", "num_hidden_layers": 1, "sliding_window": null, "layer_types": ["sliding_attention"]}`:              "sliding_window: got null, want a number of tokens",
+		`{"model_type": "mistral", "num_hidden_layers": 1, "layer_types": [null]}`:                                                     "layer_types: got [null]: element 0: got null",
 		`{"model_type": "mistral", "use_sliding_window": false}`:                                                                       "",
 		`{"model_type": "qwen2", "mlp_bias": false}`:                                                                                   "",
 		`{"model_type": "qwen3", "mlp_bias": false}`:                                                                                   "",

@@ -255,6 +255,40 @@ func TestRestore(t *testing.T) {
 	contains(t, ReadJSON(cp, "none", 1, &read), "none")
 }
 
+// A checkpoint fits if its weights have the numbers that are wanted, and its optimizer's file at most what belongs to them.
+func TestFit(t *testing.T) {
+	file := func(name string, list ...Named) checkpoint.File {
+		var b bytes.Buffer
+		if err := WriteTensors(&b, list, nil, ""); err != nil {
+			t.Fatal(err)
+		}
+		return checkpoint.File{Name: name, Write: WriteBytes(b.Bytes())}
+	}
+	weights := file(WeightsFile, named("a", 1, 2), named("b", 3))
+	none := func(safetensors.Entry) bool { return false }
+	for _, c := range []struct {
+		numbers float64
+		want    string
+		files   []checkpoint.File
+	}{
+		{3, "", nil}, {4, "got 3 numbers, want 4", nil},
+		{3, "", []checkpoint.File{file(OptimizerFile, named("m.a", 1, 2), named("v.b", 3), named("s.a", 1, 2, 3, 4))}},
+		{3, "m.a: got 3 numbers, want at most 2", []checkpoint.File{file(OptimizerFile, named("m.a", 1, 2, 3))}},
+		{3, "s.a: got 5 numbers, want at most 4", []checkpoint.File{file(OptimizerFile, named("s.a", 1, 2, 3, 4, 5))}},
+		{3, "m.c: got 1 numbers, want at most 0", []checkpoint.File{file(OptimizerFile, named("m.c", 1))}},
+		{3, OptimizerFile + ": safetensors: got 1 bytes", []checkpoint.File{{Name: OptimizerFile, Write: WriteBytes([]byte("x"))}}},
+	} {
+		err := Fit(save(t, 3, append(c.files, weights)...), c.numbers, none)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("got error %v, want %q", err, c.want)
+		}
+	}
+	if err := Fit(save(t, 3, weights), 1, func(e safetensors.Entry) bool { return e.Name == "a" }); err != nil {
+		t.Errorf("without a: %v", err)
+	}
+	contains(t, Fit(save(t, 3, file(OptimizerFile)), 0, none), WeightsFile)
+}
+
 // A rank that has a part of a tensor takes it from the parts in which the file is read, wherever they begin.
 func TestPutsItsPart(t *testing.T) {
 	own := named("a", 0, 0, 0, 0)
