@@ -56,7 +56,7 @@ func TestConfigCount(t *testing.T) {
 func TestConfigCountExperts(t *testing.T) {
 	c := shakespeare65() // d 128, L 4, f 512
 	dense, _ := c.Count()
-	c.MLP, c.NumExperts, c.NumExpertsPerTok, c.NSharedExperts, c.NInner = "moe", 7, 3, 2, 100
+	c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Experts.NSharedExperts, c.NInner = "moe", 7, 3, 2, 100
 	rest := dense - 4*(2*128*512)
 	expert := int64(3 * 128 * 100)
 	if got, _ := c.Count(); got != rest+4*(128*7+9*expert) {
@@ -66,18 +66,18 @@ func TestConfigCountExperts(t *testing.T) {
 		t.Errorf("got %d active parameters, want %d", got, want)
 	}
 	biased := c
-	biased.RouterBiasUpdateRate = 0.01
+	biased.Experts.RouterBiasUpdateRate = 0.01
 	total, trainable := biased.Count()
 	if want := rest + 4*(128*7+9*expert); total != want+4*7 || trainable != want || FLOPsPerToken(biased) != FLOPsPerToken(c) {
 		t.Errorf("got %d parameters, %d trainable, want %d and %d with the biases", total, trainable, want+4*7, want)
 	}
 	one := c
-	one.NumExpertsPerTok = 2
+	one.Experts.NumExpertsPerTok = 2
 	if got, want := FLOPsPerToken(c)-FLOPsPerToken(one), float64(6*4*expert); !(math.Abs(got-want) <= 1e-6*want) {
 		t.Errorf("got %v operations of one more expert, want %v", got, want)
 	}
 	more := c
-	more.NumExperts = 8
+	more.Experts.NumExperts = 8
 	least := float64(3 * 4 * 4 * (expert + 128)) // weights and two moments; gradients take memory of activations
 	if got := more.Memory() - c.Memory(); got < least || got > 4./3*least+1e6 {
 		t.Errorf("got %v bytes of one more expert, want %v, and its gradients, logits and gates", got, least)

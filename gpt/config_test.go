@@ -31,7 +31,7 @@ func unusual() Config {
 		Network: Network{
 			Stack: parts.Stack{
 				NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true,
-				QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
+				QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", Rope: parts.Rope{Theta: 500},
 				Position: "none", Attention: "window", Norm: "layernorm_plain",
 			},
 			BlockSize: 31, VocabSize: 67, Head: "linear",
@@ -91,7 +91,7 @@ func TestConfigJSONOrder(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := unusual()
-	want := reflect.TypeFor[Network]().NumField() - 3 + reflect.TypeFor[parts.Scaling]().NumField() - 1 + reflect.TypeFor[parts.Multipliers]().NumField() + reflect.TypeFor[parts.Stack]().NumField() - 1 + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField() - 1 + 1 // without Context, with Carry
+	want := reflect.TypeFor[Network]().NumField() - 3 + reflect.TypeFor[parts.Scaling]().NumField() - 1 + reflect.TypeFor[parts.Multipliers]().NumField() + reflect.TypeFor[parts.Stack]().NumField() - 5 + reflect.TypeFor[parts.Rope]().NumField() + reflect.TypeFor[parts.Experts]().NumField() + reflect.TypeFor[parts.Sublayers]().NumField() + len(parts.Kinds()) + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField() - 1 + 1 // without Context, with Carry
 	if got := len(c.fields()); got != want {
 		t.Errorf("the table has %d rows, want one for each of %d fields without Parts, Hooks and Context", got, want)
 	}
@@ -176,21 +176,23 @@ func TestConfigResolved(t *testing.T) {
 	c.NEmbd, c.NHead, c.LoraR = 48, 3, 4
 	want := c
 	want.QKSize, want.VSize, want.NInner = 16, 16, 192
-	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
+	want.Activation, want.Eps, want.Block, want.Rope.Theta = "gelu", 1e-5, "pre", 10_000
 	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
-	want.Schedule, want.QKNorm, want.AttnGate, want.AttnSinks, want.Parametrization = "constant", "none", "none", "none", "standard"
-	want.ShortConv, want.ValueResidual, want.RopeScaling, want.Skips = "none", "none", "none", "none"
-	want.Initialization, want.FutureTokens, want.ScoringFunc = "scaled_proj", 1, "softmax"
+	want.Schedule, want.Parametrization = "constant", "standard"
+	want.Rope.Scaling, want.FutureTokens, want.Experts.ScoringFunc = "none", 1, "softmax"
+	for _, key := range []string{"qk_norm", "attn_gate", "attn_sinks", "short_conv", "value_residual", "skips", "xsa"} {
+		want.With.Set(key, "none")
+	}
+	want.With.Set("initialization", "scaled_proj")
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	given := unusual()
-	given.AttnGate, given.AttnSinks, given.ShortConv, given.ValueResidual, given.RopeScaling = "none", "none", "none", "none", "none"
-	given.Skips, given.Initialization, given.FutureTokens = "none", "scaled_proj", 1
-	given.MLP, given.Precision, given.Schedule, given.QKNorm = "mlp", "float32", "constant", "none"
-	given.Parametrization, given.ScoringFunc = "standard", "softmax"
+	given.Rope.Scaling, given.FutureTokens, given.With = "none", 1, want.With
+	given.MLP, given.Precision, given.Schedule = "mlp", "float32", "constant"
+	given.Parametrization, given.Experts.ScoringFunc = "standard", "softmax"
 	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
@@ -212,25 +214,25 @@ func TestConfigResumeDiff(t *testing.T) {
 	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "patience": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true}
 	plain, odd := Shakespeare(), unusual()
 	odd.Precision, odd.Schedule, odd.CooldownIters, odd.EMA = "bf16", "wsd", 5, 0.5
-	odd.Patience, odd.AttnLogitSoftcapping = 3, 50
+	odd.Patience, odd.Sublayers.AttnLogitSoftcapping = 3, 50
 	odd.MuonMomentum, odd.MuonSteps, odd.MuonScale = 0.5, 7, "spectral"
 	odd.PreconditionFrequency, odd.ShampooBeta, odd.MaxPrecondDim = 3, 0.5, 99
-	odd.NoRopeLayerInterval, odd.PartialRotaryFactor = 3, 0.5
-	odd.RopeScaling, odd.RopeFactor, odd.RopeOriginal = "yarn", 4, 32
-	odd.RopeBetaFast, odd.RopeBetaSlow, odd.RopeUnrounded, odd.RopeAttentionFactor = 16, 2, true, 1.5
-	odd.RopeShortFactor, odd.RopeLongFactor = "1,2", "3,4"
+	odd.Rope.NoRopeLayerInterval, odd.Rope.PartialRotaryFactor = 3, 0.5
+	odd.Rope.Scaling, odd.Rope.Factor, odd.Rope.Original = "yarn", 4, 32
+	odd.Rope.BetaFast, odd.Rope.BetaSlow, odd.Rope.Unrounded, odd.Rope.AttentionFactor = 16, 2, true, 1.5
+	odd.Rope.ShortFactor, odd.Rope.LongFactor = "1,2", "3,4"
 	odd.FutureTokens, odd.Carry = 3, true
-	odd.AttentionBias, odd.MLPBias = true, true
+	odd.Sublayers.AttentionBias, odd.Sublayers.MLPBias = true, true
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5
 	odd.Scaling = parts.Scaling{
 		Parametrization: "mup", BaseWidth: 7, BaseDepth: 5, BaseHead: 3,
 		Multipliers: parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2},
 	}
-	odd.RopeLocalBaseFreq = 99
-	odd.NumExperts, odd.NumExpertsPerTok, odd.NSharedExperts, odd.NormTopKProb, odd.RouterAuxLossCoef = 5, 3, 1, true, 0.5
-	odd.RouterBiasUpdateRate, odd.LoraFused = 0.01, true
-	odd.SwigluLimit = 3
-	odd.ScoringFunc = "sigmoid"
+	odd.Rope.LocalBaseFreq = 99
+	odd.Experts.NumExperts, odd.Experts.NumExpertsPerTok, odd.Experts.NSharedExperts, odd.Experts.NormTopKProb, odd.Experts.RouterAuxLossCoef = 5, 3, 1, true, 0.5
+	odd.Experts.RouterBiasUpdateRate, odd.LoraFused = 0.01, true
+	odd.Experts.SwigluLimit = 3
+	odd.Experts.ScoringFunc = "sigmoid"
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {

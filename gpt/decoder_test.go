@@ -47,18 +47,18 @@ func variants() map[string]Config {
 		c.LoraR, c.LoraAlpha, c.LoraScale, c.LoraTargets = 2, 0.7, "alpha", []string{"c_attn"}
 	})
 	vary("windows beside full blocks", func(c *Config) {
-		c.NLayer, c.Position, c.QKSize, c.Attention, c.RopeLocalBaseFreq = 4, "rope", 4, "gqa_window", 7
+		c.NLayer, c.Position, c.QKSize, c.Attention, c.Rope.LocalBaseFreq = 4, "rope", 4, "gqa_window", 7
 		c.Options.Set("window", 2)
 		c.Options.Set("full_attention_interval", 2)
 	})
 	vary("multipliers", func(c *Config) {
 		c.Multipliers = parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2}
 	})
-	vary("blocks without rope", func(c *Config) { c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 4, "rope", 4, 2 })
+	vary("blocks without rope", func(c *Config) { c.NLayer, c.Position, c.QKSize, c.Rope.NoRopeLayerInterval = 4, "rope", 4, 2 })
 	vary("scaled rope", func(c *Config) {
-		c.Position, c.QKSize, c.PartialRotaryFactor, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, 0.5, "yarn", 4, 5
+		c.Position, c.QKSize, c.Rope.PartialRotaryFactor, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 8, 0.5, "yarn", 4, 5
 	})
-	vary("partial rope", func(c *Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 8, 0.25 })
+	vary("partial rope", func(c *Config) { c.Position, c.QKSize, c.Rope.PartialRotaryFactor = "rope", 8, 0.25 })
 	vary("three tokens", func(c *Config) { c.FutureTokens, c.LoraR = 3, 2 })
 	vary("capped", func(c *Config) { c.LogitCap = 2 })
 	vary("gelu_tanh", func(c *Config) { c.Activation = "gelu_tanh" })
@@ -87,7 +87,7 @@ func variants() map[string]Config {
 		vary("mlp "+m.String(), func(c *Config) { c.MLP = m.String() })
 	}
 	for _, n := range []string{"elementwise", "headwise"} {
-		vary("attn_gate "+n, func(c *Config) { c.AttnGate, c.Attention = n, "gqa"; c.suit() })
+		vary("attn_gate "+n, func(c *Config) { c.Attention = "gqa"; c.With.Set("attn_gate", n); c.suit() })
 	}
 	for i, k := range parts.Kinds() { // with several attentions in turn
 		for j, v := range k.Variants()[1:] {
@@ -96,32 +96,33 @@ func variants() map[string]Config {
 				a = "causal"
 			}
 			vary(a+", "+k.Key+" "+v.String(), func(c *Config) {
-				c.NLayer, c.Attention, c.AttnGate = 3, a, "headwise"
-				k.Set(&c.Stack, v.String())
+				c.NLayer, c.Attention = 3, a
+				c.With.Set("attn_gate", "headwise")
+				c.With.Set(k.Key, v.String())
 				c.suit()
 			})
 		}
 	}
 	for _, a := range []string{"causal", "gqa", "linear", "sigmoid", "forgetting", "diff"} {
-		vary(a+", value_residual", func(c *Config) { c.ValueResidual, c.Attention, c.NLayer = "learned", a, 3; c.suit() })
+		vary(a+", value_residual", func(c *Config) { c.Attention, c.NLayer = a, 3; c.With.Set("value_residual", "learned"); c.suit() })
 	}
 	for _, n := range []string{"embedding", "unet"} {
-		vary("skips "+n, func(c *Config) { c.Skips, c.NLayer = n, 3 })
+		vary("skips "+n, func(c *Config) { c.NLayer = 3; c.With.Set("skips", n) })
 	}
 	for _, n := range parts.ShortConvs() {
-		vary("short_conv "+n.String(), func(c *Config) { c.ShortConv, c.Position, c.QKSize = n.String(), "rope", 4 })
+		vary("short_conv "+n.String(), func(c *Config) { c.Position, c.QKSize = "rope", 4; c.With.Set("short_conv", n.String()) })
 	}
 	for _, a := range []string{"gqa", "linear", "longformer", "sigmoid"} {
-		vary(a+", short_conv canon_abcd", func(c *Config) { c.ShortConv, c.MLP, c.Attention = "canon_abcd", "swiglu", a; c.suit() })
+		vary(a+", short_conv canon_abcd", func(c *Config) { c.MLP, c.Attention = "swiglu", a; c.With.Set("short_conv", "canon_abcd"); c.suit() })
 	}
 	for _, n := range parts.AttnSinks() {
 		for _, a := range []string{"causal", "gqa", "alternating"} {
-			vary(a+", attn_sinks "+n.String(), func(c *Config) { c.AttnSinks, c.Attention = n.String(), a; c.suit() })
+			vary(a+", attn_sinks "+n.String(), func(c *Config) { c.Attention = a; c.With.Set("attn_sinks", n.String()); c.suit() })
 		}
 	}
 	for _, n := range []string{"head", "width"} {
-		vary("qk_norm "+n, func(c *Config) { c.QKNorm, c.Position, c.QKSize = n, "rope", 4 })
-		vary("gqa, qk_norm "+n, func(c *Config) { c.QKNorm, c.Attention = n, "gqa"; c.suit() })
+		vary("qk_norm "+n, func(c *Config) { c.Position, c.QKSize = "rope", 4; c.With.Set("qk_norm", n) })
+		vary("gqa, qk_norm "+n, func(c *Config) { c.Attention = "gqa"; c.With.Set("qk_norm", n); c.suit() })
 	}
 	for _, b := range parts.Blocks() {
 		vary("block "+b.String(), func(c *Config) { c.Block = b.String() })

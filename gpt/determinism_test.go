@@ -353,8 +353,8 @@ func TestMachinesSameBits(t *testing.T) {
 			c.ShardOptimizer, c.Hooks.Gradients = true, func(int, []train.Named) error { return nil }
 		}},
 		"experts": {[]int{2, 4}, func(c *Config) {
-			c.MLP, c.NumExperts, c.RouterAuxLossCoef, c.ShardOptimizer = "moe", 3, 0.5, true
-			c.RouterBiasUpdateRate = 0.01
+			c.MLP, c.Experts.NumExperts, c.Experts.RouterAuxLossCoef, c.ShardOptimizer = "moe", 3, 0.5, true
+			c.Experts.RouterBiasUpdateRate = 0.01
 		}},
 		"carry": {[]int{2, 8}, func(c *Config) {
 			*c = carrying(*c, "gated_deltanet,mingru")

@@ -525,7 +525,7 @@ func ExampleModern() {
 	c := gpt.Modern()
 	c.VocabSize = 65
 	parameters, _ := c.Count()
-	fmt.Println(c.Position, c.Norm, c.MLP, c.ShortConv, c.Optimizer, parameters)
+	fmt.Println(c.Position, c.Norm, c.MLP, c.With.Get("short_conv"), c.Optimizer, parameters)
 	// Output: rope rmsnorm swiglu canon_ac muon 804096
 }
 
@@ -542,7 +542,7 @@ func ExampleLLaMA() {
 // A LLaMA with biases is exported with the keys attention_bias and mlp_bias.
 func ExampleConfig_Family() {
 	c := gpt.LLaMA()
-	c.VocabSize, c.AttentionBias, c.MLPBias = 65, true, true
+	c.VocabSize, c.Sublayers.AttentionBias, c.Sublayers.MLPBias = 65, true, true
 	family, err := c.Family()
 	fmt.Println(family, err)
 	// Output: llama <nil>

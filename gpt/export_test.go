@@ -39,7 +39,7 @@ func exportable() map[string]Config {
 		return c
 	}
 	llama := func(c *Config) {
-		c.Position, c.Norm, c.MLP, c.Activation, c.Eps, c.RopeTheta, c.NInner = "rope", "rmsnorm", "swiglu", "", 1e-6, 500, 24
+		c.Position, c.Norm, c.MLP, c.Activation, c.Eps, c.Rope.Theta, c.NInner = "rope", "rmsnorm", "swiglu", "", 1e-6, 500, 24
 		c.NHead, c.NEmbd = 4, 24
 	}
 	gemma := func(c *Config) {
@@ -56,45 +56,48 @@ func exportable() map[string]Config {
 		"llama, groups":        with(func(c *Config) { llama(c); c.Attention = "gqa"; c.Options.Set("n_kv_head", 2) }),
 		"llama, scaled": with(func(c *Config) {
 			llama(c)
-			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "llama3", 3, 30
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "llama3", 3, 30
 		}),
 		"llama, yarn": with(func(c *Config) {
 			llama(c)
-			c.RopeScaling, c.RopeFactor, c.RopeOriginal, c.RopeBetaFast, c.RopeBetaSlow = "yarn", 4, 5, 3, 0.5
-			c.RopeUnrounded, c.RopeAttentionFactor = true, 1.25
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original, c.Rope.BetaFast, c.Rope.BetaSlow = "yarn", 4, 5, 3, 0.5
+			c.Rope.Unrounded, c.Rope.AttentionFactor = true, 1.25
 		}),
 		"llama, with biases": with(func(c *Config) {
 			llama(c)
-			c.AttentionBias, c.MLPBias, c.Attention = true, true, "gqa"
+			c.Sublayers.AttentionBias, c.Sublayers.MLPBias, c.Attention = true, true, "gqa"
 			c.Options.Set("n_kv_head", 2)
 		}),
-		"llama, with biases of the MLP": with(func(c *Config) { llama(c); c.MLPBias = true }),
+		"llama, with biases of the MLP": with(func(c *Config) { llama(c); c.Sublayers.MLPBias = true }),
 		"arcee, biases": with(func(c *Config) {
 			llama(c)
 			c.MLP, c.Activation, c.Attention, c.Bias, c.Head = "", "relu2", "gqa", true, "tied"
 		}),
 		"qwen3_moe, biases": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.QKNorm, c.MLP, c.NumExperts, c.NumExpertsPerTok, c.AttentionBias = "gqa", "head", "moe", 4, 2, true
+			c.Attention, c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Sublayers.AttentionBias = "gqa", "moe", 4, 2, true
+			c.With.Set("qk_norm", "head")
 		}),
 		"cohere, biases": with(func(c *Config) {
 			llama(c)
-			c.Norm, c.Attention, c.Block, c.LogitsScaling, c.AttentionBias, c.Head = "layernorm", "gqa", "parallel", 4, true, "tied"
+			c.Norm, c.Attention, c.Block, c.LogitsScaling, c.Sublayers.AttentionBias, c.Head = "layernorm", "gqa", "parallel", 4, true, "tied"
 		}),
 		"qwen2":         with(func(c *Config) { llama(c); c.Attention = "gqa_bias"; c.Options.Set("n_kv_head", 1) }),
-		"qwen2, linear": with(func(c *Config) { llama(c); c.Attention, c.RopeScaling, c.RopeFactor = "gqa_bias", "linear", 2.5 }),
+		"qwen2, linear": with(func(c *Config) { llama(c); c.Attention, c.Rope.Scaling, c.Rope.Factor = "gqa_bias", "linear", 2.5 }),
 		"qwen3": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.QKNorm, c.QKSize, c.VSize = "gqa", "head", 10, 10
+			c.Attention, c.QKSize, c.VSize = "gqa", 10, 10
+			c.With.Set("qk_norm", "head")
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"qwen3, yarn": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.QKNorm, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "gqa", "head", "yarn", 4, 5
+			c.Attention, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "gqa", "yarn", 4, 5
+			c.With.Set("qk_norm", "head")
 		}),
 		"smollm3": with(func(c *Config) {
 			llama(c)
-			c.NLayer, c.Attention, c.NoRopeLayerInterval = 4, "gqa", 2
+			c.NLayer, c.Attention, c.Rope.NoRopeLayerInterval = 4, "gqa", 2
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"mistral": with(func(c *Config) {
@@ -105,43 +108,44 @@ func exportable() map[string]Config {
 		}),
 		"gemma2": with(func(c *Config) {
 			gemma(c)
-			c.NLayer, c.AttnLogitSoftcapping, c.LogitCap, c.AttentionMultiplier = 4, 5, 3, 0.5
+			c.NLayer, c.Sublayers.AttnLogitSoftcapping, c.LogitCap, c.AttentionMultiplier = 4, 5, 3, 0.5
 			c.Options.Set("full_attention_interval", 2)
 		}),
 		"gemma3_text": with(func(c *Config) {
 			gemma(c)
-			c.NLayer, c.QKNorm, c.RopeLocalBaseFreq, c.RopeScaling, c.RopeFactor = 3, "head", 20, "linear", 8
+			c.NLayer, c.Rope.LocalBaseFreq, c.Rope.Scaling, c.Rope.Factor = 3, 20, "linear", 8
+			c.With.Set("qk_norm", "head")
 			c.Options.Set("full_attention_interval", 3)
 		}),
 		"phi3": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.Head, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa", "linear", 0.75, 8, 8
+			c.Attention, c.Head, c.Rope.PartialRotaryFactor, c.QKSize, c.VSize = "gqa", "linear", 0.75, 8, 8
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"phi3, longrope": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.Head, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa", "linear", 0.75, 8, 8
-			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "longrope", 2, 4
-			c.RopeShortFactor, c.RopeLongFactor = "1,1.5,2", "1.25,4,9.5"
+			c.Attention, c.Head, c.Rope.PartialRotaryFactor, c.QKSize, c.VSize = "gqa", "linear", 0.75, 8, 8
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "longrope", 2, 4
+			c.Rope.ShortFactor, c.Rope.LongFactor = "1,1.5,2", "1.25,4,9.5"
 		}),
 		"phi3, longrope of a longer context": with(func(c *Config) { // whose first tokens alone are read
 			llama(c)
 			c.Attention, c.Head, c.QKSize, c.VSize = "gqa", "linear", 8, 8
-			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "longrope", 32, 6
-			c.RopeShortFactor, c.RopeLongFactor = "1,1.5,2,3", "1.25,4,9.5,7"
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "longrope", 32, 6
+			c.Rope.ShortFactor, c.Rope.LongFactor = "1,1.5,2,3", "1.25,4,9.5,7"
 		}),
 		"phi3, longrope of a short context": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.Head, c.QKSize, c.VSize, c.RopeAttentionFactor = "gqa", "linear", 8, 8, 1.2
-			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "longrope", 0.5, 16
-			c.RopeShortFactor, c.RopeLongFactor = "1,1.5,2,3", "1.25,4,9.5,7"
+			c.Attention, c.Head, c.QKSize, c.VSize, c.Rope.AttentionFactor = "gqa", "linear", 8, 8, 1.2
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "longrope", 0.5, 16
+			c.Rope.ShortFactor, c.Rope.LongFactor = "1,1.5,2,3", "1.25,4,9.5,7"
 		}),
 		"gpt_neox": with(func(c *Config) {
-			c.Bias, c.Position, c.Block, c.Head, c.PartialRotaryFactor = true, "rope", "parallel_two", "linear_no_bias", 0.25
+			c.Bias, c.Position, c.Block, c.Head, c.Rope.PartialRotaryFactor = true, "rope", "parallel_two", "linear_no_bias", 0.25
 			c.NHead, c.NEmbd, c.NInner = 3, 24, 31
 		}),
 		"gpt_neox, one after the other": with(func(c *Config) {
-			c.Bias, c.Position, c.NHead, c.NEmbd, c.PartialRotaryFactor, c.RopeTheta = true, "rope", 3, 24, 0.5, 500
+			c.Bias, c.Position, c.NHead, c.NEmbd, c.Rope.PartialRotaryFactor, c.Rope.Theta = true, "rope", 3, 24, 0.5, 500
 		}),
 		"gpt_neo": with(func(c *Config) {
 			c.Bias, c.Attention, c.NLayer, c.AttentionMultiplier, c.Activation = true, "alternating_proj_bias", 3, 1, "gelu_tanh"
@@ -164,27 +168,28 @@ func exportable() map[string]Config {
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"phi": with(func(c *Config) {
-			c.Bias, c.Position, c.Block, c.Head, c.PartialRotaryFactor = true, "rope", "parallel", "linear", 0.5
+			c.Bias, c.Position, c.Block, c.Head, c.Rope.PartialRotaryFactor = true, "rope", "parallel", "linear", 0.5
 			c.NHead, c.NEmbd, c.NInner, c.Activation = 3, 24, 31, "gelu_tanh"
 		}),
 		"arcee": with(func(c *Config) {
 			llama(c)
-			c.MLP, c.Activation, c.Attention, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "", "relu2", "gqa", "yarn", 4, 5
+			c.MLP, c.Activation, c.Attention, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "", "relu2", "gqa", "yarn", 4, 5
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"glm": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.Head, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa_bias", "linear", 0.5, 8, 8
+			c.Attention, c.Head, c.Rope.PartialRotaryFactor, c.QKSize, c.VSize = "gqa_bias", "linear", 0.5, 8, 8
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"glm4": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.Head, c.Block, c.PartialRotaryFactor, c.QKSize, c.VSize = "gqa_bias", "linear", "sandwich", 0.5, 8, 8
+			c.Attention, c.Head, c.Block, c.Rope.PartialRotaryFactor, c.QKSize, c.VSize = "gqa_bias", "linear", "sandwich", 0.5, 8, 8
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"qwen3, windows": with(func(c *Config) {
 			llama(c)
-			c.NLayer, c.Attention, c.QKNorm = 4, "gqa_window", "head"
+			c.NLayer, c.Attention = 4, "gqa_window"
+			c.With.Set("qk_norm", "head")
 			c.Options.Set("window", 3)
 			c.Options.Set("full_attention_interval", 2)
 		}),
@@ -204,39 +209,44 @@ func exportable() map[string]Config {
 		}),
 		"olmo2": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.QKNorm, c.Block = "gqa", "width", "post_part"
+			c.Attention, c.Block = "gqa", "post_part"
+			c.With.Set("qk_norm", "width")
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"mixtral": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.MLP, c.NumExperts, c.NumExpertsPerTok, c.NormTopKProb = "gqa_window", "moe", 5, 2, true
+			c.Attention, c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Experts.NormTopKProb = "gqa_window", "moe", 5, 2, true
 			c.Options.Set("n_kv_head", 2)
 			c.Options.Set("window", 3)
 		}),
 		"gpt_oss": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.MLP, c.NumExperts, c.NumExpertsPerTok, c.NormTopKProb, c.SwigluLimit = "gqa_window", "moe_clamped", 5, 2, true, 0.4
-			c.AttnSinks, c.AttentionBias, c.QKSize, c.VSize, c.NInner, c.Head = "learned", true, 8, 8, 10, "linear_no_bias"
-			c.RopeScaling, c.RopeFactor, c.RopeOriginal, c.RopeUnrounded = "yarn", 4, 5, true
+			c.Attention, c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Experts.NormTopKProb, c.Experts.SwigluLimit = "gqa_window", "moe_clamped", 5, 2, true, 0.4
+			c.Sublayers.AttentionBias, c.QKSize, c.VSize, c.NInner, c.Head = true, 8, 8, 10, "linear_no_bias"
+			c.With.Set("attn_sinks", "learned")
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original, c.Rope.Unrounded = "yarn", 4, 5, true
 			c.Options.Set("n_kv_head", 2)
 			c.Options.Set("window", 3)
 			c.Options.Set("full_attention_interval", 2)
 		}),
 		"gpt_oss, plain": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.MLP, c.NumExperts, c.NumExpertsPerTok, c.NormTopKProb = "gqa", "moe_clamped", 3, 2, true
-			c.AttnSinks, c.RouterAuxLossCoef = "learned", 0.5
+			c.Attention, c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Experts.NormTopKProb = "gqa", "moe_clamped", 3, 2, true
+			c.Experts.RouterAuxLossCoef = 0.5
+			c.With.Set("attn_sinks", "learned")
 		}),
 		"qwen3_moe": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.QKNorm, c.QKSize, c.VSize, c.MLP = "gqa", "head", 10, 10, "moe"
-			c.NumExperts, c.NumExpertsPerTok, c.NormTopKProb = 12, 3, true
+			c.Attention, c.QKSize, c.VSize, c.MLP = "gqa", 10, 10, "moe"
+			c.With.Set("qk_norm", "head")
+			c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Experts.NormTopKProb = 12, 3, true
 			c.Options.Set("n_kv_head", 2)
 		}),
 		"olmoe": with(func(c *Config) {
 			llama(c)
-			c.Attention, c.QKNorm, c.MLP, c.NumExperts, c.NumExpertsPerTok = "gqa", "width", "moe", 4, 2
-			c.RouterAuxLossCoef = 0.25
+			c.Attention, c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok = "gqa", "moe", 4, 2
+			c.With.Set("qk_norm", "width")
+			c.Experts.RouterAuxLossCoef = 0.25
 			c.Options.Set("n_kv_head", 2)
 		}),
 	}
@@ -356,7 +366,7 @@ func TestExportNames(t *testing.T) {
 // halves are mistaken for pairs, although every shape fits.
 func TestRotaryHalves(t *testing.T) {
 	c := exportable()["llama"]
-	c.NHead, c.BlockSize, c.RopeTheta, c.LRDecayIters = 2, 16, 10_000, 400
+	c.NHead, c.BlockSize, c.Rope.Theta, c.LRDecayIters = 2, 16, 10_000, 400
 	trainer := newTrainer(t, c)
 	steps(t, trainer, 400)
 	want, err := trainer.EvaluateAll(t.Context(), nil)
@@ -437,7 +447,7 @@ func TestExportRefuses(t *testing.T) {
 		{of(func(c *Config) { c.Position = "rope" }), "F32", []string{"the nearest is gpt2:\n  position: got rope, want learned\n", "trained with -position learned can"}},
 		{of(func(c *Config) { c.LogitCap = 30 }), "F32", []string{"gpt2:\n  final_logit_softcapping: got 30, want 0"}},
 		{of(func(c *Config) {
-			c.Position, c.Norm, c.MLP, c.Activation, c.NLayer, c.NoRopeLayerInterval = "rope", "rmsnorm", "swiglu", "", 2, 2
+			c.Position, c.Norm, c.MLP, c.Activation, c.NLayer, c.Rope.NoRopeLayerInterval = "rope", "rmsnorm", "swiglu", "", 2, 2
 		}), "F32", []string{"llama:\n  no_rope_layer_interval: got 2, want 0"}},
 		{of(func(c *Config) { c.Block = "post" }), "F32", []string{"gpt2:\n  block: got post, want pre"}},
 		{of(func(c *Config) { c.LoraR = 1 }), "F32", []string{"lora_r: got 1, want 0"}},
@@ -483,7 +493,7 @@ func TestFamiliesLive(t *testing.T) {
 			var tuning Config
 			tuning.Training, tuning.Run = trainer.Config().Training, trainer.Config().Run
 			tuning.LoraR, tuning.MaxIters = 2, 2
-			if c.PartialRotaryFactor > 0 { // Phi-3 has two of our matrices in one
+			if c.Rope.PartialRotaryFactor > 0 { // Phi-3 has two of our matrices in one
 				tuning.LoraTargets = []string{"c_attn", "c_proj"}
 			}
 			tuned, err := FineTune(tuning, trainer.Corpus, trainer.Tokenizer, cp)
@@ -700,7 +710,7 @@ func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
 	all := exportable()
 	for name, c := range all {
 		kind, _, _ := strings.Cut(name, ",")
-		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral", "gpt_oss"}, kind) || name == "qwen3, windows" || kind != "llama" && strings.Contains(name, "biases") && kind != "gpt2" || c.RopeScaling == "longrope" || c.RopeScaling == "yarn" && kind != "qwen3" && kind != "arcee" {
+		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral", "gpt_oss"}, kind) || name == "qwen3, windows" || kind != "llama" && strings.Contains(name, "biases") && kind != "gpt2" || c.Rope.Scaling == "longrope" || c.Rope.Scaling == "yarn" && kind != "qwen3" && kind != "arcee" {
 			delete(all, name)
 			continue
 		}
@@ -715,13 +725,13 @@ func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
 		case "gemma2":
 			c.AttentionMultiplier = 0
 		case "smollm3":
-			c.NLayer, c.NoRopeLayerInterval = 5, 4
+			c.NLayer, c.Rope.NoRopeLayerInterval = 5, 4
 		case "mixtral", "starcoder2":
 			c.Attention = "gqa"
 			c.Options = parts.Options{}
 			c.Options.Set("n_kv_head", 2)
 		case "olmoe":
-			c.Head, c.RouterAuxLossCoef = "linear", 0
+			c.Head, c.Experts.RouterAuxLossCoef = "linear", 0
 			c.Options.Set("n_kv_head", 4)
 		case "olmo2":
 			c.Head = "linear"
@@ -730,8 +740,8 @@ func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
 		case "phi3":
 			c.QKSize, c.VSize = 0, 0
 		}
-		if c.RopeScaling == "llama3" {
-			c.RopeFactor, c.RopeOriginal, c.RopeTheta = 32, 8192, 500_000
+		if c.Rope.Scaling == "llama3" {
+			c.Rope.Factor, c.Rope.Original, c.Rope.Theta = 32, 8192, 500_000
 		}
 		if strings.HasPrefix(name, "gpt2") {
 			c.Activation = "gelu_tanh"
@@ -768,7 +778,7 @@ func TestGGUF(t *testing.T) {
 			want := thought(t, m)
 			for _, dtype := range slices.Compact(dtypes) {
 				tol := tolerances[dtype]
-				if c.NumExperts > 0 && strings.HasPrefix(dtype, "Q") {
+				if c.Experts.NumExperts > 0 && strings.HasPrefix(dtype, "Q") {
 					tol = [2]float64{2, 1}
 				}
 				path := filepath.Join(t.TempDir(), "model.gguf")

@@ -468,8 +468,8 @@ func TestFromHuggingFaceLLaMA(t *testing.T) {
 	if s, err = s.cropped(1024); err != nil {
 		t.Fatal(err)
 	}
-	if total, _ := s.Count(); total != 494_032_768 || s.Attention != "gqa_bias" || s.RopeTheta != 1e6 {
-		t.Errorf("Qwen2-0.5B: got %d parameters, attention %s, rope_theta %v, want 494032768, gqa_bias, 1e6", total, s.Attention, s.RopeTheta)
+	if total, _ := s.Count(); total != 494_032_768 || s.Attention != "gqa_bias" || s.Rope.Theta != 1e6 {
+		t.Errorf("Qwen2-0.5B: got %d parameters, attention %s, rope_theta %v, want 494032768, gqa_bias, 1e6", total, s.Attention, s.Rope.Theta)
 	}
 }
 

@@ -204,7 +204,7 @@ func TestRopeTheta(t *testing.T) {
 		logits := map[float64][]float64{}
 		for _, theta := range []float64{37, 10_000} {
 			c := tiny()
-			c.VocabSize, c.QKSize, c.VSize, c.Attention, c.RopeTheta = 11, 6, 6, attention, theta
+			c.VocabSize, c.QKSize, c.VSize, c.Attention, c.Rope.Theta = 11, 6, 6, attention, theta
 			if c.Position = "none"; attention == "causal" {
 				c.Position = "rope"
 			}
@@ -453,7 +453,7 @@ func TestResidualDropout(t *testing.T) {
 func TestInitializations(t *testing.T) {
 	for name, zero := range map[string]bool{"": false, "scaled_proj": false, "zero_proj": true} {
 		c := odd()
-		c.Initialization = name
+		c.With.Set("initialization", name)
 		m, err := New(graph.New(graph.Float64, 3), c, 1) // as it begins
 		if err != nil {
 			t.Fatal(err)
@@ -468,7 +468,8 @@ func TestInitializations(t *testing.T) {
 			}
 		}
 		c = Shakespeare()
-		c.VocabSize, c.Head, c.Initialization = 65, "tied", name
+		c.VocabSize, c.Head = 65, "tied"
+		c.With.Set("initialization", name)
 		if family, err := c.Family(); err != nil || family != "gpt2" {
 			t.Errorf("%q: got family %q and %v", name, family, err)
 		}

@@ -87,7 +87,8 @@ func momentumless(train.Training) optim.Rule { return optim.SGD{} }
 // A kind of link that the attention does not build is refused by its name, and by that of the attention.
 func TestLinksAreUsed(t *testing.T) {
 	c := tiny()
-	c.VocabSize, c.QKNorm, c.Attention = 65, "head", "own"
+	c.VocabSize, c.Attention = 65, "own"
+	c.With.Set("qk_norm", "head")
 	c.Parts.Attentions = []parts.Attention{{Name: "own", New: func(nn.Site, parts.Stack) nn.Attention {
 		return func(at nn.Site) nn.Layer { at.Links = nn.Links{}; return nn.NewSelfAttention(at) }
 	}}}

@@ -79,7 +79,7 @@ func Modern() Config {
 	c := Shakespeare()
 	c.Position, c.Norm = "rope", "rmsnorm"
 	c.MLP, c.Activation, c.NInner = "swiglu", "", 344 // 8/3·d: as many weights as an MLP of 4·d without a gate
-	c.ShortConv = "canon_ac"
+	c.With.Set("short_conv", "canon_ac")
 	c.Optimizer, c.LearningRate = "muon", 4e-3
 	return c
 }
@@ -89,7 +89,8 @@ func Modern() Config {
 // vocab_size is 0, to be set from the text.
 func LLaMA() Config {
 	c := Modern()
-	c.ShortConv, c.NInner = "", 352
+	c.NInner = 352
+	c.With.Set("short_conv", "")
 	return c
 }
 
@@ -142,7 +143,7 @@ func DistilGPT2() Config {
 func SmolLM2_135M() Config {
 	c := llamaLike()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.NInner = 8192, 49_152, 30, 9, 576, 1536
-	c.RopeTheta, c.Attention = 100_000, "gqa"
+	c.Rope.Theta, c.Attention = 100_000, "gqa"
 	c.Options.Offer("n_kv_head", 3)
 	return c
 }

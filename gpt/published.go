@@ -71,7 +71,7 @@ type translation struct {
 // translated returns c, which must be resolved, in the form of a family. It reads the written file to find the fields
 // that the family cannot express.
 func (c Config) translated(f published.Family) (t translation, err error) {
-	c.Initialization = string(parts.Names(parts.Initializations())[0]) // of no effect on weights that are there
+	c.With.Set("initialization", parts.Names(parts.Initializations())[0]) // of no effect on weights that are there
 	got, activations := c.networkFields(), c.known().Activations
 	if t.file, err = f.Write(got, activations); err != nil {
 		return t, err

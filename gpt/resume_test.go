@@ -67,7 +67,7 @@ func TestResumeBitForBitAveraged(t *testing.T) {
 // balancing returns a run with experts that a bias balances.
 func balancing() Config {
 	c := eventful()
-	c.MLP, c.NumExperts, c.NumExpertsPerTok, c.RouterBiasUpdateRate, c.WeightDecay = "moe", 5, 2, 0.125, 0.3
+	c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Experts.RouterBiasUpdateRate, c.WeightDecay = "moe", 5, 2, 0.125, 0.3
 	return c
 }
 
@@ -176,7 +176,7 @@ func TestResumeBitForBitCarry(t *testing.T) {
 	for attention, change := range map[string]func(*Config){
 		"gated_deltanet": func(c *Config) { c.Recompute = true },
 		"mingru,mamba2":  func(c *Config) { c.FutureTokens, c.EMA = 2, 0.75 },
-		"gla":            func(c *Config) { c.ShortConv, c.Kernels = "canon_ac", false },
+		"gla":            func(c *Config) { c.Kernels = false; c.With.Set("short_conv", "canon_ac") },
 	} {
 		t.Run(attention, func(t *testing.T) {
 			c := carrying(eventful(), attention)

@@ -237,8 +237,8 @@ func (c Config) saved(
 // continuing returns c with the default that NewTrainer has set in the saved run, or has not in one of an earlier
 // version.
 func (c Config) continuing(saved Config) Config {
-	if c.RouterAuxLossCoef == 0 {
-		c.RouterAuxLossCoef = saved.RouterAuxLossCoef
+	if c.Experts.RouterAuxLossCoef == 0 {
+		c.Experts.RouterAuxLossCoef = saved.Experts.RouterAuxLossCoef
 	}
 	return c
 }

@@ -643,14 +643,14 @@ func TestTuningResumes(t *testing.T) {
 // A bias, a given factor and experts that all tokens pass leave the factor as it is.
 func TestExpertsAreBalancedByDefault(t *testing.T) {
 	c := tiny()
-	c.MLP, c.NumExperts = "moe", 4
+	c.MLP, c.Experts.NumExperts = "moe", 4
 	trainer := newTrainer(t, c)
-	if got := trainer.Config().RouterAuxLossCoef; got != 0.01 || trainer.Model.Config.RouterAuxLossCoef != got {
+	if got := trainer.Config().Experts.RouterAuxLossCoef; got != 0.01 || trainer.Model.Config.Experts.RouterAuxLossCoef != got {
 		t.Errorf("got router_aux_loss_coef %v, want 0.01", got)
 	}
 	resumed, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 0, files(t, trainer)))
-	if err != nil || resumed.Config().RouterAuxLossCoef != 0.01 {
-		t.Errorf("resumed: got %v, %v", resumed.Config().RouterAuxLossCoef, err)
+	if err != nil || resumed.Config().Experts.RouterAuxLossCoef != 0.01 {
+		t.Errorf("resumed: got %v, %v", resumed.Config().Experts.RouterAuxLossCoef, err)
 	}
 	old, err := trainerAt(c, trainer.Corpus, trainer.Tokenizer, 0, nil) // as an earlier version began it
 	if err != nil {
@@ -669,14 +669,14 @@ func TestExpertsAreBalancedByDefault(t *testing.T) {
 		}
 	}
 	for _, change := range []func(*Config){
-		func(c *Config) { c.RouterBiasUpdateRate = 0.1 },
-		func(c *Config) { c.NumExpertsPerTok = 4 },
-		func(c *Config) { c.MLP, c.NumExperts = "", 0 },
-		func(c *Config) { c.RouterAuxLossCoef = 0.5 },
+		func(c *Config) { c.Experts.RouterBiasUpdateRate = 0.1 },
+		func(c *Config) { c.Experts.NumExpertsPerTok = 4 },
+		func(c *Config) { c.MLP, c.Experts.NumExperts = "", 0 },
+		func(c *Config) { c.Experts.RouterAuxLossCoef = 0.5 },
 	} {
 		c := c
 		change(&c)
-		if got := newTrainer(t, c).Config().RouterAuxLossCoef; got != c.RouterAuxLossCoef {
+		if got := newTrainer(t, c).Config().Experts.RouterAuxLossCoef; got != c.Experts.RouterAuxLossCoef {
 			t.Errorf("%+v: got router_aux_loss_coef %v", c.Stack, got)
 		}
 	}

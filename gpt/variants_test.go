@@ -27,7 +27,7 @@ import (
 func TestNoRopeLayerInterval(t *testing.T) {
 	logits := func(interval int, theta float64) []float64 {
 		c := tiny()
-		c.VocabSize, c.NLayer, c.QKSize, c.Position, c.NoRopeLayerInterval, c.RopeTheta = 65, 2, 4, "rope", interval, theta
+		c.VocabSize, c.NLayer, c.QKSize, c.Position, c.Rope.NoRopeLayerInterval, c.Rope.Theta = 65, 2, 4, "rope", interval, theta
 		c.Seed = 3
 		m, err := New(emptyGraph(), c, 1)
 		if err != nil {
@@ -66,9 +66,9 @@ func TestNoRopeLayerInterval(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{func(c *Config) { c.NoRopeLayerInterval = 1 }, "no_rope_layer_interval: got 1, want 0 or 2 to n_layer 2"},
-		{func(c *Config) { c.NoRopeLayerInterval = 3 }, "no_rope_layer_interval: got 3, want 0 or 2 to n_layer 2"},
-		{func(c *Config) { c.NoRopeLayerInterval, c.Position = 2, "alibi" }, "no_rope_layer_interval: got 2, want 0 with position alibi"},
+		{func(c *Config) { c.Rope.NoRopeLayerInterval = 1 }, "no_rope_layer_interval: got 1, want 0 or 2 to n_layer 2"},
+		{func(c *Config) { c.Rope.NoRopeLayerInterval = 3 }, "no_rope_layer_interval: got 3, want 0 or 2 to n_layer 2"},
+		{func(c *Config) { c.Rope.NoRopeLayerInterval, c.Position = 2, "alibi" }, "no_rope_layer_interval: got 2, want 0 with position alibi"},
 	} {
 		c := tiny()
 		c.VocabSize, c.NLayer, c.QKSize, c.Position = 65, 2, 4, "rope"
@@ -145,7 +145,7 @@ func tuneAndMerge(t *testing.T, c Config, base *Trainer) {
 		return l
 	}
 	c.LoraR, c.Seed, c.Dropout = 2, c.Seed+100, 0
-	c.RouterAuxLossCoef = base.Config().RouterAuxLossCoef // of a training that begins
+	c.Experts.RouterAuxLossCoef = base.Config().Experts.RouterAuxLossCoef // of a training that begins
 	tuned, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, base.Done, files(t, base)))
 	if err != nil {
 		t.Fatal(err)
@@ -628,7 +628,7 @@ func TestMupRefuses(t *testing.T) {
 	for want, set := range map[string]func(*Config){
 		"base_width: got 0":  func(c *Config) { c.BaseWidth = 0 },
 		"attention: got mla": func(c *Config) { c.Attention = "mla" },
-		"qk_norm: got head":  func(c *Config) { c.QKNorm = "head" },
+		"qk_norm: got head":  func(c *Config) { c.With.Set("qk_norm", "head") },
 		"block: got elman":   func(c *Config) { c.Block = "elman" },
 		"base_depth: got 1":  func(c *Config) { c.Block, c.BaseDepth = "post", 1 },
 		"optimizer: got sgd": func(c *Config) { c.Optimizer = "sgd" },
@@ -659,8 +659,10 @@ func TestMatricesAndVectors(t *testing.T) {
 		`e_score_correction_bias|conv(_[a-d])?\.weight|((ln_[a-z0-9_]+|norm|q_norm|k_norm)\.weight))$`)
 	all := variants()
 	for i, change := range []func(c *Config){
-		func(c *Config) { c.MLP, c.NumExperts, c.RouterBiasUpdateRate, c.NSharedExperts = "moe", 3, 0.1, 1 },
-		func(c *Config) { c.Attention, c.AttnGate = "gqa", "elementwise"; c.suit() },
+		func(c *Config) {
+			c.MLP, c.Experts.NumExperts, c.Experts.RouterBiasUpdateRate, c.Experts.NSharedExperts = "moe", 3, 0.1, 1
+		},
+		func(c *Config) { c.Attention = "gqa"; c.With.Set("attn_gate", "elementwise"); c.suit() },
 		func(c *Config) { c.Attention, c.LoraR = "diff", 2 },
 	} {
 		c := odd()

@@ -202,7 +202,7 @@ func (s source) cropped(blockSize int) (source, error) {
 
 // layout returns the layout of the tensors in the files.
 func (s source) layout() published.Layout {
-	return published.Layout{Family: s.family, Heads: s.heads(), Experts: s.planned().NumExperts, Rows: s.rows}
+	return published.Layout{Family: s.family, Heads: s.heads(), Experts: s.planned().Experts.NumExperts, Rows: s.rows}
 }
 
 // lay returns the parameters as the tensors of a file.

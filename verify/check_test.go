@@ -61,10 +61,10 @@ func TestCheck(t *testing.T) {
 		"swiglu":    func(c *gpt.Config) { c.MLP, c.Norm, c.Block = "swiglu", "rmsnorm", "post" },
 		"llama":     llama,
 		"blocks without rope": func(c *gpt.Config) {
-			c.NLayer, c.Position, c.QKSize, c.NoRopeLayerInterval = 3, "rope", 4, 2
+			c.NLayer, c.Position, c.QKSize, c.Rope.NoRopeLayerInterval = 3, "rope", 4, 2
 		},
 		"windows beside full blocks": func(c *gpt.Config) {
-			c.NLayer, c.Position, c.QKSize, c.RopeScaling, c.RopeFactor, c.RopeLocalBaseFreq = 3, "rope", 4, "linear", 3, 7
+			c.NLayer, c.Position, c.QKSize, c.Rope.Scaling, c.Rope.Factor, c.Rope.LocalBaseFreq = 3, "rope", 4, "linear", 3, 7
 			c.Attention = "gqa_window"
 			c.Options.Set("window", 2)
 			c.Options.Set("full_attention_interval", 2)
@@ -84,40 +84,45 @@ func TestCheck(t *testing.T) {
 			c.Attention, c.NLayer = "alternating_proj_bias", 3
 			c.Options.Set("window", 2)
 		},
-		"rope by linear scaling": func(c *gpt.Config) { c.Position, c.QKSize, c.RopeScaling, c.RopeFactor = "rope", 4, "linear", 3 },
+		"rope by linear scaling": func(c *gpt.Config) { c.Position, c.QKSize, c.Rope.Scaling, c.Rope.Factor = "rope", 4, "linear", 3 },
 		"rope of llama 3": func(c *gpt.Config) {
-			c.Position, c.QKSize, c.RopeTheta, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 6, 50, "llama3", 3, 30
+			c.Position, c.QKSize, c.Rope.Theta, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 6, 50, "llama3", 3, 30
 		},
 		"rope by yarn": func(c *gpt.Config) {
-			c.Position, c.QKSize, c.RopeTheta, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, 50, "yarn", 3, 500
-			c.RopeBetaFast, c.RopeBetaSlow, c.RopeUnrounded, c.RopeAttentionFactor = 40, 2, true, 1.2
-			c.PartialRotaryFactor = 0.75
+			c.Position, c.QKSize, c.Rope.Theta, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 8, 50, "yarn", 3, 500
+			c.Rope.BetaFast, c.Rope.BetaSlow, c.Rope.Unrounded, c.Rope.AttentionFactor = 40, 2, true, 1.2
+			c.Rope.PartialRotaryFactor = 0.75
 		},
 		"longrope": func(c *gpt.Config) {
-			c.Position, c.QKSize, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 4, "longrope", 3, c.BlockSize
-			c.RopeShortFactor, c.RopeLongFactor = "1,2.5", "4,5"
+			c.Position, c.QKSize, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 4, "longrope", 3, c.BlockSize
+			c.Rope.ShortFactor, c.Rope.LongFactor = "1,2.5", "4,5"
 		},
 		"longrope beyond the training": func(c *gpt.Config) {
-			c.Position, c.QKSize, c.RopeScaling, c.RopeFactor, c.RopeOriginal = "rope", 8, "longrope", 0.5, c.BlockSize-1
-			c.RopeShortFactor, c.RopeLongFactor, c.RopeAttentionFactor, c.PartialRotaryFactor = "1,1,1", "1.5,3,7", 1.2, 0.75
+			c.Position, c.QKSize, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 8, "longrope", 0.5, c.BlockSize-1
+			c.Rope.ShortFactor, c.Rope.LongFactor, c.Rope.AttentionFactor, c.Rope.PartialRotaryFactor = "1,1,1", "1.5,3,7", 1.2, 0.75
 		},
-		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.PartialRotaryFactor = "rope", 6, 2./3 },
+		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.Rope.PartialRotaryFactor = "rope", 6, 2./3 },
 		"regularised":  func(c *gpt.Config) { c.LabelSmoothing, c.ZLoss = 0.2, 0.3 },
 		"three tokens": func(c *gpt.Config) {
-			c.FutureTokens, c.NLayer, c.ValueResidual, c.Skips, c.LoraR, c.Dropout = 3, 3, "learned", "unet", 2, 0.2
+			c.FutureTokens, c.NLayer, c.LoraR, c.Dropout = 3, 3, 2, 0.2
+			c.With.Set("value_residual", "learned")
+			c.With.Set("skips", "unet")
 			c.Attention, c.LabelSmoothing = "sigmoid*2,causal", 0.2
 		},
 		"tokens by a block": func(c *gpt.Config) {
 			c.FutureTokens, c.NLayer, c.Block, c.Head, c.LogitCap, c.ZLoss = 4, 1, "post", "tied", 0.75, 0.1
 		},
 		"value residual": func(c *gpt.Config) {
-			c.ValueResidual, c.NLayer, c.Position, c.QKSize, c.QKNorm, c.LoraR = "learned", 3, "rope", 4, "head", 2
+			c.NLayer, c.Position, c.QKSize, c.LoraR = 3, "rope", 4, 2
+			c.With.Set("value_residual", "learned")
+			c.With.Set("qk_norm", "head")
 		},
-		"embeddings before every block": func(c *gpt.Config) { c.Skips, c.NLayer, c.Block, c.Dropout = "embedding", 3, "post", 0.3 },
-		"a u of blocks":                 func(c *gpt.Config) { c.Skips, c.NLayer, c.LoraR, c.Position = "unet", 4, 2, "none" },
-		"convolved":                     func(c *gpt.Config) { c.ShortConv, c.Block, c.LoraR = "qkv", "post", 2 },
+		"embeddings before every block": func(c *gpt.Config) { c.NLayer, c.Block, c.Dropout = 3, "post", 0.3; c.With.Set("skips", "embedding") },
+		"a u of blocks":                 func(c *gpt.Config) { c.NLayer, c.LoraR, c.Position = 4, 2, "none"; c.With.Set("skips", "unet") },
+		"convolved":                     func(c *gpt.Config) { c.Block, c.LoraR = "post", 2; c.With.Set("short_conv", "qkv") },
 		"convolved everywhere": func(c *gpt.Config) {
-			c.ShortConv, c.MLP, c.Position, c.QKSize = "canon_abcd", "swiglu", "rope", 4
+			c.MLP, c.Position, c.QKSize = "swiglu", "rope", 4
+			c.With.Set("short_conv", "canon_abcd")
 			c.Parametrization, c.BaseWidth, c.BaseDepth = "mup", 3, 1
 		},
 		"capped":       func(c *gpt.Config) { c.LogitCap = 0.75 },

@@ -46,7 +46,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		Eps:        []float64{1e-5, 1e-3, 0.1}[s.eps%3],
 		Dropout:    []float64{0, 0.1, 0.5}[s.drop%3],
 	}
-	c.RopeTheta = []float64{0, 50}[s.position/5%2]
+	c.Rope.Theta = []float64{0, 50}[s.position/5%2]
 	c.Options.Offer("window", upTo(s.window, c.BlockSize))
 	c.Options.Offer("random_keys", int(s.window/16)%2)
 	c.Options.Offer("global_tokens", int(s.window/32)%2)
@@ -75,7 +75,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		c.QKSize += c.QKSize % 2
 	}
 	if own.Softmax && c.Block != "elman" && flag(4) {
-		c.AttnLogitSoftcapping = 0.5 + float64(s.window%16)
+		c.Sublayers.AttnLogitSoftcapping = 0.5 + float64(s.window%16)
 	}
 	if c.Attention == "taylor" && c.QKSize == 1 {
 		c.QKSize = 2 // unit vectors of one feature are equal or opposite, and 1 + q̂·k̂ is then a difference of equal numbers
@@ -133,34 +133,34 @@ func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 	var changes []func(c *gpt.Config)
 	for _, k := range parts.Kinds() {
 		if list := k.Variants()[1:]; k.Computes() {
-			changes = append(changes, func(c *gpt.Config) { k.Set(&c.Stack, list[rng.IntN(len(list))].String()) })
+			changes = append(changes, func(c *gpt.Config) { c.With.Set(k.Key, list[rng.IntN(len(list))].String()) })
 		}
 	}
 	for _, change := range append(changes, []func(c *gpt.Config){
-		func(c *gpt.Config) { c.RopeScaling, c.RopeFactor = "linear", 1+4*rng.Float64() },
+		func(c *gpt.Config) { c.Rope.Scaling, c.Rope.Factor = "linear", 1+4*rng.Float64() },
 		func(c *gpt.Config) {
-			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "llama3", 1+4*rng.Float64(), 1+rng.IntN(99)
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "llama3", 1+4*rng.Float64(), 1+rng.IntN(99)
 		},
 		func(c *gpt.Config) {
-			c.RopeScaling, c.RopeFactor, c.RopeOriginal = "yarn", 1+4*rng.Float64(), 1+rng.IntN(999)
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "yarn", 1+4*rng.Float64(), 1+rng.IntN(999)
 		},
-		func(c *gpt.Config) { c.PartialRotaryFactor = 2 / float64(size) },
-		func(c *gpt.Config) { c.NoRopeLayerInterval = 2 },
+		func(c *gpt.Config) { c.Rope.PartialRotaryFactor = 2 / float64(size) },
+		func(c *gpt.Config) { c.Rope.NoRopeLayerInterval = 2 },
 		func(c *gpt.Config) { c.LogitCap = 0.5 + float64(rng.IntN(5))/4 },
 		func(c *gpt.Config) { c.LabelSmoothing = float64(1+rng.IntN(7)) / 8 },
 		func(c *gpt.Config) { c.ZLoss = float64(1+rng.IntN(9)) / 10 },
 		func(c *gpt.Config) { c.FutureTokens = 2 + rng.IntN(3) },
 		func(c *gpt.Config) {
-			c.NumExperts, c.NumExpertsPerTok = 2+rng.IntN(4), 1+rng.IntN(2)
-			c.ScoringFunc, c.NormTopKProb = []string{"softmax", "sigmoid"}[rng.IntN(2)], c.NumExpertsPerTok > 1 && rng.IntN(2) > 0
+			c.Experts.NumExperts, c.Experts.NumExpertsPerTok = 2+rng.IntN(4), 1+rng.IntN(2)
+			c.Experts.ScoringFunc, c.Experts.NormTopKProb = []string{"softmax", "sigmoid"}[rng.IntN(2)], c.Experts.NumExpertsPerTok > 1 && rng.IntN(2) > 0
 		},
-		func(c *gpt.Config) { c.NSharedExperts = 1 + rng.IntN(2) },
-		func(c *gpt.Config) { c.RouterAuxLossCoef = 0.5 },
-		func(c *gpt.Config) { c.RouterBiasUpdateRate = 0.1 },
+		func(c *gpt.Config) { c.Experts.NSharedExperts = 1 + rng.IntN(2) },
+		func(c *gpt.Config) { c.Experts.RouterAuxLossCoef = 0.5 },
+		func(c *gpt.Config) { c.Experts.RouterBiasUpdateRate = 0.1 },
 	}...) {
 		next := c
 		change(&next)
-		if next.QKNorm != "" && size < 3 { // a feature over its own root mean square is ±1, without a derivative
+		if next.With.Get("qk_norm") != "" && size < 3 { // a feature over its own root mean square is ±1, without a derivative
 			continue
 		}
 		if rng.IntN(4) > 0 || next.ValidateModel() != nil {
@@ -317,10 +317,10 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),
 		fmt.Sprint("bias ", c.Bias), fmt.Sprint("dropout ", c.Dropout > 0), fmt.Sprint("adapters ", c.LoraR > 0),
 		"parametrization " + c.Parametrization,
-		"rope_scaling " + c.RopeScaling, fmt.Sprint("part ", c.PartialRotaryFactor > 0, c.NoRopeLayerInterval),
-		fmt.Sprint("caps ", c.AttnLogitSoftcapping > 0, c.LogitCap > 0),
+		"rope_scaling " + c.Rope.Scaling, fmt.Sprint("part ", c.Rope.PartialRotaryFactor > 0, c.Rope.NoRopeLayerInterval),
+		fmt.Sprint("caps ", c.Sublayers.AttnLogitSoftcapping > 0, c.LogitCap > 0),
 		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),
-		fmt.Sprint("experts ", strings.HasPrefix(c.MLP, "moe"), c.ScoringFunc, c.NormTopKProb, c.NSharedExperts > 0, c.RouterAuxLossCoef > 0, c.RouterBiasUpdateRate > 0),
+		fmt.Sprint("experts ", strings.HasPrefix(c.MLP, "moe"), c.Experts.ScoringFunc, c.Experts.NormTopKProb, c.Experts.NSharedExperts > 0, c.Experts.RouterAuxLossCoef > 0, c.Experts.RouterBiasUpdateRate > 0),
 	}
 	for _, k := range parts.Kinds() {
 		choices = append(choices, k.Key+" "+k.Get(c.Stack))

@@ -172,7 +172,7 @@ func aroundSublayers(block string) map[string]string {
 // has drawn at random, so that the formulas use the same ones.
 func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 	c := m.Config
-	p := stackPlan(c.Stack)
+	p := stackPlan(c.Stack, c.Parts)
 	p.Batch, p.Context, p.Attention, p.Head, p.LogitCap = m.batch(), c.BlockSize, c.Attention, c.Head, c.LogitCap
 	p.Smoothing, p.ZLoss, p.Future = c.LabelSmoothing, c.ZLoss, c.FutureTokens-1
 	if m.Sum {
@@ -223,21 +223,22 @@ func (m Model) plan(g *graph.Graph) (variants.Plan, error) {
 }
 
 // stackPlan describes a stack of blocks to the formulas, but for its batch and attention.
-func stackPlan(s parts.Stack) variants.Plan {
+func stackPlan(s parts.Stack, own parts.Registry) variants.Plan {
+	x := s.Experts
 	p := variants.Plan{
 		Layers: s.NLayer, Heads: s.NHead, QK: s.QKSize, Position: s.Position, Norm: s.Norm, Block: s.Block,
-		Activation: s.Activation, MLP: s.MLP, With: s.Computed(),
-		Option: s.Options.Get, Eps: s.Eps, Theta: s.RopeTheta, ThetaNear: s.RopeLocalBaseFreq,
-		NoRope:    s.NoRopeLayerInterval,
-		RotaryDim: int(math.Round(s.PartialRotaryFactor * float64(s.QKSize))),
-		Cap:       s.AttnLogitSoftcapping,
+		Activation: s.Activation, MLP: s.MLP, With: s.Computed(own.WithLibrary().Kinds),
+		Option: s.Options.Get, Eps: s.Eps, Theta: s.Rope.Theta, ThetaNear: s.Rope.LocalBaseFreq,
+		NoRope:    s.Rope.NoRopeLayerInterval,
+		RotaryDim: int(math.Round(s.Rope.PartialRotaryFactor * float64(s.QKSize))),
+		Cap:       s.Sublayers.AttnLogitSoftcapping,
 		Experts: variants.Experts{
-			Count: s.NumExperts, Active: s.NumExpertsPerTok, Shared: s.NSharedExperts,
-			Sigmoid: s.ScoringFunc == "sigmoid", Norm: s.NormTopKProb, Balance: s.RouterAuxLossCoef,
-			Biased: s.RouterBiasUpdateRate > 0, Limit: s.SwigluLimit,
+			Count: x.NumExperts, Active: x.NumExpertsPerTok, Shared: x.NSharedExperts,
+			Sigmoid: x.ScoringFunc == "sigmoid", Norm: x.NormTopKProb, Balance: x.RouterAuxLossCoef,
+			Biased: x.RouterBiasUpdateRate > 0, Limit: x.SwigluLimit,
 		},
 	}
-	p.Scaling, p.Divisors = rotaryScaling(s), divisors(s.RopeLongFactor)
+	p.Scaling, p.Divisors = rotaryScaling(s.Rope), divisors(s.Rope.LongFactor)
 	return p
 }
 
@@ -289,20 +290,20 @@ func (m Model) position(name string, d Difference) string {
 	return fmt.Sprintf("sequence %d, token %d, %s", d.Row/c.BlockSize, d.Row%c.BlockSize, where)
 }
 
-// rotaryScaling returns the scaling of rotary positions of a stack by hand.
-func rotaryScaling(s parts.Stack) hand.RotaryScaling {
-	if s.RopeScaling == "none" {
+// rotaryScaling returns the scaling of rotary positions by hand.
+func rotaryScaling(r parts.Rope) hand.RotaryScaling {
+	if r.Scaling == "none" {
 		return hand.RotaryScaling{}
 	}
 	scaling := hand.RotaryScaling{
-		Kind: s.RopeScaling, Factor: s.RopeFactor, Original: float64(s.RopeOriginal), Fast: s.RopeBetaFast,
-		Slow: s.RopeBetaSlow, Scale: s.RopeAttentionFactor, Unrounded: s.RopeUnrounded,
-		Divisors: divisors(s.RopeShortFactor),
+		Kind: r.Scaling, Factor: r.Factor, Original: float64(r.Original), Fast: r.BetaFast,
+		Slow: r.BetaSlow, Scale: r.AttentionFactor, Unrounded: r.Unrounded,
+		Divisors: divisors(r.ShortFactor),
 	}
-	if s.RopeScaling == "longrope" && scaling.Scale == 0 {
+	if r.Scaling == "longrope" && scaling.Scale == 0 {
 		scaling.Scale = 1
-		if s.RopeFactor > 1 {
-			scaling.Scale = math.Sqrt(1 + math.Log(s.RopeFactor)/math.Log(float64(s.RopeOriginal)))
+		if r.Factor > 1 {
+			scaling.Scale = math.Sqrt(1 + math.Log(r.Factor)/math.Log(float64(r.Original)))
 		}
 	}
 	return scaling

@@ -140,7 +140,7 @@ func (m Pairs) plan(g *graph.Graph) (variants.Plan, error) {
 	for _, p := range m.Pairs {
 		e.Lengths = append(e.Lengths, len(p.Source))
 	}
-	p := stackPlan(c.Stack)
+	p := stackPlan(c.Stack, c.Parts)
 	p.Batch, p.Context, p.Attention, p.Head, p.Encoder = len(m.Pairs), c.TargetSize, "causal", "linear", &e
 	p.Experts.Balance = 0 // the loss is the cross entropy alone
 	if c.Dropout > 0 {

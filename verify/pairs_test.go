@@ -38,7 +38,7 @@ func TestCheckPairs(t *testing.T) {
 	position := func(name string) change { return func(c *seq2seq.Config) { c.Position = name } }
 	norm := func(name string) change { return func(c *seq2seq.Config) { c.Norm = name } }
 	activation := func(name string) change { return func(c *seq2seq.Config) { c.Activation = name } }
-	conv := func(name string) change { return func(c *seq2seq.Config) { c.ShortConv = name } }
+	conv := func(name string) change { return func(c *seq2seq.Config) { c.With.Set("short_conv", name) } }
 	gated := func(c *seq2seq.Config) { c.MLP = "swiglu" }
 	post := func(c *seq2seq.Config) { c.Block = "post" }
 	dropout := func(c *seq2seq.Config) { c.Dropout = 0.3 }
@@ -53,16 +53,16 @@ func TestCheckPairs(t *testing.T) {
 		"taylor, rope, ε beside σ":                                       {attention("taylor"), position("rope"), norm("layernorm_sigma")},
 		"linformer, post, plain, dropout":                                {attention("linformer"), post, norm("layernorm_plain"), dropout},
 		"alibi, post, gelu by tanh":                                      {position("alibi"), post, activation("gelu_tanh")},
-		"value residual, two blocks, post":                               {func(c *seq2seq.Config) { c.ValueResidual = "learned" }, two, post},
-		"value residual, two blocks, linformer":                          {func(c *seq2seq.Config) { c.ValueResidual = "learned" }, two, attention("linformer")},
-		"embedding skips, two blocks":                                    {func(c *seq2seq.Config) { c.Skips = "embedding" }, two},
-		"a u, two blocks, post":                                          {func(c *seq2seq.Config) { c.Skips = "unet" }, two, post},
+		"value residual, two blocks, post":                               {func(c *seq2seq.Config) { c.With.Set("value_residual", "learned") }, two, post},
+		"value residual, two blocks, linformer":                          {func(c *seq2seq.Config) { c.With.Set("value_residual", "learned") }, two, attention("linformer")},
+		"embedding skips, two blocks":                                    {func(c *seq2seq.Config) { c.With.Set("skips", "embedding") }, two},
+		"a u, two blocks, post":                                          {func(c *seq2seq.Config) { c.With.Set("skips", "unet") }, two, post},
 		"convolutions, post, dropout":                                    {conv("canon_abcd"), post, dropout},
 		"convolved keys, linear, swiglu":                                 {conv("qkv"), attention("linear"), gated},
 		"rms norm, swiglu, dropout":                                      {norm("rmsnorm"), gated, dropout},
-		"rope at another base, two blocks, of which the second has none": {position("rope"), two, func(c *seq2seq.Config) { c.RopeTheta, c.NoRopeLayerInterval = 50, 2 }},
+		"rope at another base, two blocks, of which the second has none": {position("rope"), two, func(c *seq2seq.Config) { c.Rope.Theta, c.Rope.NoRopeLayerInterval = 50, 2 }},
 		"rope of half a head, experts, rms norm": {position("rope"), norm("rmsnorm"), func(c *seq2seq.Config) {
-			c.QKSize, c.PartialRotaryFactor, c.MLP, c.NumExperts, c.RouterAuxLossCoef = 4, 0.5, "moe", 3, 0.1
+			c.QKSize, c.Rope.PartialRotaryFactor, c.MLP, c.Experts.NumExperts, c.Experts.RouterAuxLossCoef = 4, 0.5, "moe", 3, 0.1
 		}},
 	}
 	for _, name := range []string{"window", "linear", "taylor", "linformer"} {

@@ -41,7 +41,7 @@ func kinds() []kind {
 	for _, k := range parts.Kinds() {
 		if k.Computes() {
 			get := func(c *gpt.Config) string { return k.Get(c.Stack) }
-			set := func(c *gpt.Config, name string) { k.Set(&c.Stack, name) }
+			set := func(c *gpt.Config, name string) { c.With.Set(k.Key, name) }
 			list = append(list, kind{k.Key, parts.Names(k.Variants()), get, set})
 		}
 	}
@@ -131,8 +131,6 @@ func randomSizes(random *rand.Rand) gpt.Config {
 	c := small()
 	c.Position, c.Attention, c.Norm, c.Block = "learned", "causal", "layernorm", "pre"
 	c.MLP, c.Activation, c.Head = "mlp", "gelu", "linear"
-	c.QKNorm, c.AttnGate, c.AttnSinks, c.ShortConv = "none", "none", "none", "none"
-	c.ValueResidual, c.Skips = "none", "none"
 	c.BlockSize, c.VocabSize, c.NLayer = 2+random.IntN(4), 3+random.IntN(5), 1+random.IntN(2)
 	c.NHead = 1 + random.IntN(3)
 	c.NEmbd, c.QKSize, c.VSize = 2*c.NHead*(1+random.IntN(2)), 2*(1+random.IntN(2)), 1+random.IntN(3)
@@ -149,12 +147,12 @@ func randomSizes(random *rand.Rand) gpt.Config {
 func randomChanges(random *rand.Rand, but string) []func(c *gpt.Config) {
 	changes := []func(c *gpt.Config){
 		func(c *gpt.Config) { c.LogitCap = []float64{0, 0, 30}[random.IntN(3)] },
-		func(c *gpt.Config) { c.AttnLogitSoftcapping = []float64{0, 0, 20}[random.IntN(3)] },
+		func(c *gpt.Config) { c.Sublayers.AttnLogitSoftcapping = []float64{0, 0, 20}[random.IntN(3)] },
 		func(c *gpt.Config) { c.FutureTokens = 1 + max(0, random.IntN(6)-3) },
 		func(c *gpt.Config) { c.LogitsScaling = []float64{0, 2}[random.IntN(2)] },
-		func(c *gpt.Config) { c.ScoringFunc = []string{"softmax", "sigmoid"}[random.IntN(2)] },
-		func(c *gpt.Config) { c.NormTopKProb = random.IntN(2) == 0 },
-		func(c *gpt.Config) { c.NSharedExperts = random.IntN(2) },
+		func(c *gpt.Config) { c.Experts.ScoringFunc = []string{"softmax", "sigmoid"}[random.IntN(2)] },
+		func(c *gpt.Config) { c.Experts.NormTopKProb = random.IntN(2) == 0 },
+		func(c *gpt.Config) { c.Experts.NSharedExperts = random.IntN(2) },
 	}
 	for _, k := range kinds() {
 		name := k.names[random.IntN(len(k.names))]

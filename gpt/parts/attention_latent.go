@@ -33,12 +33,12 @@ func mla(_ nn.Site, s Stack) nn.Attention {
 
 func mlaRoPE(_ nn.Site, s Stack) nn.Attention {
 	latent, queries, rotary := rotatedSizes(s)
-	return func(at nn.Site) nn.Layer { return nn.NewMLARoPE(at, latent, queries, rotary, s.RopeTheta) }
+	return func(at nn.Site) nn.Layer { return nn.NewMLARoPE(at, latent, queries, rotary, s.Rope.Theta) }
 }
 
 func mlaLatentRoPE(_ nn.Site, s Stack) nn.Attention {
 	latent, queries, rotary := rotatedSizes(s)
-	return func(at nn.Site) nn.Layer { return nn.NewMLALatentRoPE(at, latent, queries, rotary, s.RopeTheta) }
+	return func(at nn.Site) nn.Layer { return nn.NewMLALatentRoPE(at, latent, queries, rotary, s.Rope.Theta) }
 }
 
 func rotatedSizes(s Stack) (latent, queries, rotary int) {
@@ -63,11 +63,12 @@ func rejectRotatedOrNormed(d nn.Dims, s Stack) error {
 
 // rejectQKNorm refuses a norm of queries and keys: decoding absorbs the matrix of the keys into the queries.
 func rejectQKNorm(s Stack) error {
-	if s.QKNorm == noPart {
+	name := s.optional("qk_norm")
+	if name == "" {
 		return nil
 	}
 	return errors.Errorf("qk_norm: got %s, want %s with attention %s: keys that are normalised cannot be absorbed",
-		s.QKNorm, noPart, s.Attention)
+		name, noPart, s.Attention)
 }
 
 func checkEven(got int, _ nn.Dims) error {

@@ -30,7 +30,7 @@ type Attention struct {
 // Make returns the result of New. A panic in New becomes an error that names the attention.
 func (a Attention) Make(root nn.Site, s Stack) (built nn.Attention) {
 	root.Sub("attention %q", a.Name).Try(func() { built = a.New(root, s) })
-	if !s.AttentionBias {
+	if !s.Sublayers.AttentionBias {
 		return built
 	}
 	of := built

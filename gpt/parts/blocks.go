@@ -42,11 +42,11 @@ func checkElman(s Stack) error {
 		{"activation", s.Activation, Names(Activations())[0]},
 		{"mlp", s.MLP, Names(MLPs())[0]},
 	}
-	fields = append(fields, named{"attention_bias", strconv.FormatBool(s.AttentionBias), "false"},
-		named{"mlp_bias", strconv.FormatBool(s.MLPBias), "false"})
+	fields = append(fields, named{"attention_bias", strconv.FormatBool(s.Sublayers.AttentionBias), "false"},
+		named{"mlp_bias", strconv.FormatBool(s.Sublayers.MLPBias), "false"})
 	for _, k := range Kinds() {
 		if k.Key != "skips" { // they are outside the blocks
-			fields = append(fields, named{k.Key, k.Get(s), k.first})
+			fields = append(fields, named{k.Key, k.Get(s), k.fallback()})
 		}
 	}
 	for _, f := range fields {
@@ -55,9 +55,9 @@ func checkElman(s Stack) error {
 				f.name, f.got, f.want)
 		}
 	}
-	if s.AttnLogitSoftcapping != 0 {
+	if s.Sublayers.AttnLogitSoftcapping != 0 {
 		return errors.Errorf("attn_logit_softcapping: got %v, want 0 with block elman, which has no attention",
-			s.AttnLogitSoftcapping)
+			s.Sublayers.AttnLogitSoftcapping)
 	}
 	if s.Position == "rope" || s.Position == "alibi" {
 		return errors.Errorf("position: got %s, want learned, sinusoidal or none with block elman, "+

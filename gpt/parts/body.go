@@ -64,7 +64,7 @@ func (d Design) Body(
 		if near != nil && !isNth(wide, i) {
 			at.Rotary = near
 		}
-		if isNth(s.NoRopeLayerInterval, i) {
+		if isNth(s.Rope.NoRopeLayerInterval, i) {
 			at.Rotary = nil
 		}
 		return b.uses[slices.Index(s.Attentions(), s.AttentionOf(i))].watched(at)
@@ -74,7 +74,7 @@ func (d Design) Body(
 			break // the model is invalid, and there may be very many blocks
 		}
 		at := kind(i, i)
-		if skip := Find(skips(), s.Skips).build; skip != nil {
+		if skip := Find(skips(), s.With.Get("skips")).build; skip != nil {
 			b.skips = append(b.skips, skip(at, s.NLayer))
 		} else {
 			b.skips = append(b.skips, nil)
@@ -147,7 +147,7 @@ func (b *Body) Balanced(loss graph.Expr) graph.Expr {
 		return loss
 	}
 	s := b.scope.Sub("balance")
-	return loss.In(s).Add(balance.In(s).Scale(b.stack.RouterAuxLossCoef))
+	return loss.In(s).Add(balance.In(s).Scale(b.stack.Experts.RouterAuxLossCoef))
 }
 
 func (b *Body) embed(tokens graph.Expr) graph.Expr {

@@ -59,11 +59,11 @@ func TestListsAreRefused(t *testing.T) {
 		{"causal,gla", func(s *Stack) { s.Position = "rope" }, "position: got rope, want another with attention gla: "},
 		{"causal,mla", func(s *Stack) { s.Position = "rope" }, "position: got rope, want another with attention mla: "},
 		{"causal,deltanet", func(s *Stack) { s.Position = "alibi" }, "position: got alibi, want another with attention deltanet,"},
-		{"causal,retnet", func(s *Stack) { s.AttnGate = "headwise" }, "attn_gate: got headwise, want none with attention retnet,"},
-		{"causal,linear", func(s *Stack) { s.AttnSinks = "learned" }, "attn_sinks: got learned, want none with attention linear,"},
-		{"causal,gla", func(s *Stack) { s.AttnLogitSoftcapping = 2 }, "attn_logit_softcapping: got 2, want 0 with attention gla,"},
+		{"causal,retnet", func(s *Stack) { s.With.Set("attn_gate", "headwise") }, "attn_gate: got headwise, want none with attention retnet,"},
+		{"causal,linear", func(s *Stack) { s.With.Set("attn_sinks", "learned") }, "attn_sinks: got learned, want none with attention linear,"},
+		{"causal,gla", func(s *Stack) { s.Sublayers.AttnLogitSoftcapping = 2 }, "attn_logit_softcapping: got 2, want 0 with attention gla,"},
 		{"causal,linformer", func(*Stack) {}, "attention: got linformer, want a causal one"},
-		{"gqa_window,gla", func(s *Stack) { s.Position, s.RopeLocalBaseFreq = "rope", 9 }, "rope_local_base_freq: got 9, want 0 with position rope and attention gqa_window,gla"},
+		{"gqa_window,gla", func(s *Stack) { s.Position, s.Rope.LocalBaseFreq = "rope", 9 }, "rope_local_base_freq: got 9, want 0 with position rope and attention gqa_window,gla"},
 	} {
 		s := Stack{NLayer: 4, NHead: 2, NEmbd: 8, Attention: c.list}
 		c.set(&s)
@@ -81,11 +81,11 @@ func TestListsUseTheirSites(t *testing.T) {
 		set  func(*Stack)
 		want string
 	}{
-		{"causal,gla", func(s *Stack) { s.QKNorm = "head" }, "h.1.attn: a recurrence with qk_norm: the layer has no such link"},
-		{"gla,causal", func(s *Stack) { s.ValueResidual = "learned" }, "h.0.attn: a recurrence with value_residual: the layer has no such link"},
-		{"gqa,causal", func(s *Stack) { s.ValueResidual = "learned"; s.Options.Set("n_kv_head", 1) },
+		{"causal,gla", func(s *Stack) { s.With.Set("qk_norm", "head") }, "h.1.attn: a recurrence with qk_norm: the layer has no such link"},
+		{"gla,causal", func(s *Stack) { s.With.Set("value_residual", "learned") }, "h.0.attn: a recurrence with value_residual: the layer has no such link"},
+		{"gqa,causal", func(s *Stack) { s.With.Set("value_residual", "learned"); s.Options.Set("n_kv_head", 1) },
 			"h.1.attn: 8 features of values to mix with 4 of the first block, want the same number"},
-		{"causal,retnet", func(s *Stack) { s.ShortConv = "qkv" }, "short_conv: got qkv, and no layer of attention retnet,"},
+		{"causal,retnet", func(s *Stack) { s.With.Set("short_conv", "qkv") }, "short_conv: got qkv, and no layer of attention retnet,"},
 		{"causal,deltanet", func(s *Stack) { s.Position = "rope" }, ""},
 	} {
 		s := Stack{NLayer: 2, NHead: 2, NEmbd: 8, QKSize: 4, Attention: c.list}

@@ -27,7 +27,7 @@ type Design struct {
 // Design looks up the parts of s in r. A part that r lacks is the zero part, which Validate refuses.
 func (r Registry) Design(s Stack) Design {
 	d := Design{given: s, attentions: r.Attentions, kinds: r.Kinds}
-	s = s.withDefaults()
+	s = s.withDefaults(r.Kinds)
 	d.Position, d.Attention = Find(r.Positions, s.Position), r.attention(s)
 	d.Block, d.norm = Find(r.Blocks, s.Block), Find(r.Norms, s.Norm)
 	d.mlp, d.activation = Find(r.MLPs, s.MLP), Find(r.Activations, s.Activation)
@@ -77,24 +77,23 @@ func (d Design) Validate(context int) error {
 	if err := d.checkScaling(); err != nil {
 		return err
 	}
-	if s.RopeLocalBaseFreq != 0 && (s.Position != "rope" || s.Attention != "gqa_window") {
+	if s.Rope.LocalBaseFreq != 0 && (s.Position != "rope" || s.Attention != "gqa_window") {
 		return errors.Errorf("rope_local_base_freq: got %v, want 0 with position %s and attention %s, not rope and "+
-			"gqa_window", s.RopeLocalBaseFreq, s.Position, s.Attention)
+			"gqa_window", s.Rope.LocalBaseFreq, s.Position, s.Attention)
 	}
-	if k := s.Options.Get("full_attention_interval"); s.RopeLocalBaseFreq != 0 && k < 2 {
+	if k := s.Options.Get("full_attention_interval"); s.Rope.LocalBaseFreq != 0 && k < 2 {
 		return errors.Errorf("rope_local_base_freq: got %v, want 0 with full_attention_interval %d: "+
-			"all blocks are alike", s.RopeLocalBaseFreq, k)
+			"all blocks are alike", s.Rope.LocalBaseFreq, k)
 	}
-	if k := s.NoRopeLayerInterval; k == 1 || k > s.NLayer {
+	if k := s.Rope.NoRopeLayerInterval; k == 1 || k > s.NLayer {
 		return errors.Errorf("no_rope_layer_interval: got %d, want 0 or 2 to n_layer %d", k, s.NLayer)
 	}
-	if s.ValueResidual != noPart && s.NLayer == 1 {
+	if name := s.optional("value_residual"); name != "" && s.NLayer == 1 {
 		return errors.Errorf("value_residual: got %s, want %s with n_layer 1: the first block has values of its own",
-			s.ValueResidual, noPart)
+			name, noPart)
 	}
-	if s.Skips != noPart && s.NLayer == 1 {
-		return errors.Errorf("skips: got %s, want %s with n_layer 1: the first block has no earlier one",
-			s.Skips, noPart)
+	if name := s.optional("skips"); name != "" && s.NLayer == 1 {
+		return errors.Errorf("skips: got %s, want %s with n_layer 1: the first block has no earlier one", name, noPart)
 	}
 	if err := s.checkExperts(d.given); err != nil {
 		return err
@@ -102,9 +101,8 @@ func (d Design) Validate(context int) error {
 	for _, a := range d.Attention.parts() {
 		of := s
 		of.Attention = a.String()
-		if a.ungated && s.AttnGate != noPart {
-			return errors.Errorf("attn_gate: got %s, want %s with attention %s, which has no gate",
-				s.AttnGate, noPart, a)
+		if gate := s.optional("attn_gate"); a.ungated && gate != "" {
+			return errors.Errorf("attn_gate: got %s, want %s with attention %s, which has no gate", gate, noPart, a)
 		}
 		if err := a.check(dims, of); err != nil {
 			return err
@@ -112,7 +110,7 @@ func (d Design) Validate(context int) error {
 		if err := a.checkScores(s); err != nil {
 			return err
 		}
-		if s.AttentionBias && !a.biased {
+		if s.Sublayers.AttentionBias && !a.biased {
 			return errors.Errorf("attention_bias: got true, want false with attention %s, whose biases it does not set",
 				a)
 		}
@@ -135,11 +133,11 @@ func (d Design) Validate(context int) error {
 func (d Design) checkBiases() error {
 	s := d.Stack
 	switch {
-	case s.AttentionBias && s.Bias:
+	case s.Sublayers.AttentionBias && s.Bias:
 		return errors.New("attention_bias: got true, want false with bias true, which has them already")
-	case s.MLPBias && s.Bias:
+	case s.Sublayers.MLPBias && s.Bias:
 		return errors.New("mlp_bias: got true, want false with bias true, which has them already")
-	case s.MLPBias && !d.mlp.biased:
+	case s.Sublayers.MLPBias && !d.mlp.biased:
 		return errors.Errorf("mlp_bias: got true, want false with mlp %s, whose biases it does not set", s.MLP)
 	}
 	return nil
@@ -149,16 +147,16 @@ func (d Design) checkBiases() error {
 // are not rotary.
 func (d Design) checkPartial() error {
 	s := d.Stack
-	n := s.PartialRotaryFactor * float64(s.QKSize)
+	n := s.Rope.PartialRotaryFactor * float64(s.QKSize)
 	switch {
-	case s.PartialRotaryFactor == 0:
+	case s.Rope.PartialRotaryFactor == 0:
 		return nil
 	case s.Position != "rope":
 		return errors.Errorf("partial_rotary_factor: got %v, want 0 with position %s, which is not rope",
-			s.PartialRotaryFactor, s.Position)
+			s.Rope.PartialRotaryFactor, s.Position)
 	case s.RotaryDim() < 2 || s.RotaryDim()%2 != 0 || !(math.Abs(n-float64(s.RotaryDim())) <= 1e-6):
 		return errors.Errorf("partial_rotary_factor: got %v, which is %v of qk_size %d features, want an even number",
-			s.PartialRotaryFactor, n, s.QKSize)
+			s.Rope.PartialRotaryFactor, n, s.QKSize)
 	}
 	return nil
 }
@@ -166,12 +164,12 @@ func (d Design) checkPartial() error {
 // checkScores refuses settings of the scores that the attention does not read.
 func (a Attention) checkScores(s Stack) error {
 	const least, most = 1. / (1 << 30), 1 << 30
-	c, sinks := s.AttnLogitSoftcapping, s.AttnSinks
+	c, sinks := s.Sublayers.AttnLogitSoftcapping, s.optional("attn_sinks")
 	switch {
-	case sinks != noPart && !a.Softmax:
+	case sinks != "" && !a.Softmax:
 		return errors.Errorf("attn_sinks: got %s, want %s with attention %s, whose weights are not softmaxes of "+
 			"scores q·k, which a sink could join", sinks, noPart, a)
-	case sinks != noPart && a.ungated:
+	case sinks != "" && a.ungated:
 		return errors.Errorf("attn_sinks: got %s, want %s with attention %s, which has no sinks", sinks, noPart, a)
 	case c == 0:
 		return nil
@@ -190,10 +188,11 @@ func (d Design) Site(batch, context int) nn.Site {
 	s := d.Stack
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
-		Cap: s.AttnLogitSoftcapping, Residual: Find(Initializations(), s.Initialization).residual,
-		Act: d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.make(s),
-		Links: s.Links(d.kinds), Sinks: Find(AttnSinks(), s.AttnSinks).New,
-		Conv: Find(ShortConvs(), s.ShortConv).Convs(), Experts: s.experts(),
+		Cap:      s.Sublayers.AttnLogitSoftcapping,
+		Residual: Find(Initializations(), s.With.Get("initialization")).residual,
+		Act:      d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.make(s),
+		Links: s.Links(d.kinds), Sinks: Find(AttnSinks(), s.With.Get("attn_sinks")).New,
+		Conv: Find(ShortConvs(), s.With.Get("short_conv")).Convs(), Experts: s.experts(),
 	}
 }
 

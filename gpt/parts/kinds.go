@@ -20,9 +20,6 @@ type Kind struct {
 	Key      string           // in configurations, such as qk_norm
 	Help     string           // of the flag
 	Variants func() []Variant // the default first, which need not be a link
-
-	first string                 // the name of the default, if it is known without a call of Variants
-	value func(s *Stack) *string // the variable of a Stack; nil is an entry of its With
 }
 
 // Variant is a part of a Kind. It is a link before the heads of attention, one after them, or neither. Its function is
@@ -38,46 +35,33 @@ type NewLink func(at nn.Site, heads graph.AttentionShape) nn.Link
 // Apart returns a function for a Variant whose links share nothing between attentions.
 func Apart(build NewLink) func() NewLink { return func() NewLink { return build } }
 
-// Kinds lists the library's kinds. A new kind has no variable: its value is nil.
+// Kinds lists the library's kinds.
 func Kinds() []Kind {
 	return []Kind{
-		{
-			"qk_norm", "norm of queries and keys, over a head or over all heads", qkNorms, noPart,
-			func(s *Stack) *string { return &s.QKNorm },
-		},
-		{
-			"attn_gate", "gate of the heads of an attention", attnGates, noPart,
-			func(s *Stack) *string { return &s.AttnGate },
-		},
-		{
-			"attn_sinks", "sink of each head beside the keys of an attention", named(AttnSinks), noPart,
-			func(s *Stack) *string { return &s.AttnSinks },
-		},
+		{"qk_norm", "norm of queries and keys, over a head or over all heads", qkNorms},
+		{"attn_gate", "gate of the heads of an attention", attnGates},
+		{"attn_sinks", "sink of each head beside the keys of an attention", named(AttnSinks)},
 		{
 			"value_residual", "mixing of the values of an attention with those of the first block",
-			valueResiduals, noPart,
-			func(s *Stack) *string { return &s.ValueResidual },
+			valueResiduals,
 		},
 		{
 			"skips",
 			"mixing of earlier results into the inputs of blocks: the embeddings, or block i into block n_layer-1-i",
-			named(skips), noPart,
-			func(s *Stack) *string { return &s.Skips },
+			named(skips),
 		},
 		{
 			"initialization", "initial values of c_proj in attention and MLP: GPT-2's, which fall with the depth, or 0",
-			named(Initializations), scaledProj,
-			func(s *Stack) *string { return &s.Initialization },
+			named(Initializations),
 		},
 		{
 			"short_conv",
 			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)",
-			named(ShortConvs), noPart,
-			func(s *Stack) *string { return &s.ShortConv },
+			named(ShortConvs),
 		},
 		{
 			"xsa", "leave the direction of a token's value out of the results of heads: all of it, or a learned share",
-			xsas, noPart, nil,
+			xsas,
 		},
 	}
 }
@@ -92,32 +76,21 @@ func named[P fmt.Stringer](list func() []P) func() []Variant {
 	}
 }
 
-// Get returns the name of the part that s has, which is empty for the default if s is not resolved.
-func (k Kind) Get(s Stack) string {
-	if k.value != nil {
-		return *k.value(&s)
-	}
-	return cmp.Or(s.With.Get(k.Key), k.fallback())
-}
+// Get returns the name of the part that s has.
+func (k Kind) Get(s Stack) string { return cmp.Or(s.With.Get(k.Key), k.fallback()) }
 
 // fallback returns the name of the default.
 func (k Kind) fallback() string {
-	if k.first != "" || k.Variants == nil || len(k.Variants()) == 0 {
-		return k.first
+	if k.Variants != nil {
+		for _, v := range k.Variants() {
+			return v.String()
+		}
 	}
-	return k.Variants()[0].String()
+	return ""
 }
 
-// Set changes the part of s.
-func (k Kind) Set(s *Stack, name string) {
-	switch {
-	case s == nil:
-	case k.value != nil:
-		*k.value(s) = name
-	default:
-		chosen{&s.With, k}.Set(name)
-	}
-}
+// isDefault reports whether s has the default.
+func (k Kind) isDefault(s Stack) bool { return k.Get(s) == k.fallback() }
 
 // Computes reports whether the kind changes the function of a network. Initializations change only its first weights.
 func (k Kind) Computes() bool { return k.Key != "initialization" }
@@ -135,18 +108,28 @@ func (v Variant) isLink() bool { return v.Before != nil || v.After != nil }
 
 // field returns the field of the kind.
 func (k Kind) field(s *Stack) field.Field {
-	var value any = chosen{&s.With, k}
-	if k.value != nil {
-		value = k.value(s)
-	}
-	return nameField(k.Key, value, Names(k.Variants()), k.Help).Optional(k.fallback())
+	return nameField(k.Key, chosen{&s.With, k.Key}, Names(k.Variants()), k.Help).Optional(k.fallback())
 }
 
 // With holds the names of parts by the keys of their kinds. A copy does not change with the original.
 type With struct{ names map[string]string }
 
+// Choose returns a With of one part, for literals: Stack{With: Choose("qk_norm", "head")}. Set adds others.
+func Choose(key, name string) (w With) {
+	w.Set(key, name)
+	return w
+}
+
 // Get returns the name of the part, which is empty for the default.
 func (w With) Get(key string) string { return w.names[key] }
+
+// optional returns the name of a part of s, which is empty for none.
+func (s Stack) optional(key string) string {
+	if name := s.With.Get(key); name != noPart {
+		return name
+	}
+	return ""
+}
 
 // Set changes the part of a kind. The empty name is the default.
 func (w *With) Set(key, name string) {
@@ -166,52 +149,37 @@ func (w *With) Set(key, name string) {
 // Equal reports whether the same parts are set.
 func (w With) Equal(v With) bool { return maps.Equal(w.names, v.names) }
 
+// withDefaults returns w with the defaults of the kinds.
+func (w With) withDefaults(kinds []Kind) With {
+	names := map[string]string{}
+	for _, k := range kinds {
+		if name := k.fallback(); name != "" {
+			names[k.Key] = name
+		}
+	}
+	maps.Copy(names, w.names)
+	return With{names}
+}
+
 // chosen makes an entry of a With a field of a configuration.
 type chosen struct {
 	with *With
-	kind Kind
+	key  string
 }
 
 // Get returns the name of the part, which is empty for the default.
-func (c chosen) Get() string { return c.with.Get(c.kind.Key) }
+func (c chosen) Get() string { return c.with.Get(c.key) }
 
-// Set changes the part. The default has no entry, so that equal networks have equal configurations.
-func (c chosen) Set(name string) {
-	if name == c.kind.fallback() {
-		name = ""
-	}
-	c.with.Set(c.kind.Key, name)
-}
+// Set changes the part.
+func (c chosen) Set(name string) { c.with.Set(c.key, name) }
 
-// withDefaultKinds returns s with the defaults of all kinds.
-func (s Stack) withDefaultKinds() Stack {
-	for _, k := range Kinds() {
-		if k.value != nil {
-			*k.value(&s) = cmp.Or(*k.value(&s), k.first)
-		}
-	}
-	return s
-}
-
-// Choose changes the part of a kind. It does nothing if there is no such kind.
-func (s *Stack) Choose(key, name string) {
-	for _, k := range Kinds() {
-		if k.Key == key {
-			k.Set(s, name)
-		}
-	}
-}
-
-// Computed returns the name of each part of s that changes the function of the network, by the key of its kind. The
-// kinds of a user are among them.
-func (s Stack) Computed() map[string]string {
-	names := maps.Clone(s.With.names)
-	if names == nil {
-		names = map[string]string{}
-	}
-	for _, k := range Kinds() {
-		if k.Computes() {
-			names[k.Key] = cmp.Or(k.Get(s), k.first)
+// Computed returns the name of each part of s that is not the default of its kind and changes the function of the
+// network, by the key of the kind.
+func (s Stack) Computed(kinds []Kind) map[string]string {
+	names := map[string]string{}
+	for _, k := range kinds {
+		if k.Computes() && !k.isDefault(s) {
+			names[k.Key] = k.Get(s)
 		}
 	}
 	return names
@@ -234,7 +202,7 @@ func (s Stack) Links(kinds []Kind) (l nn.Links) {
 // check returns an error for a part that none of the kinds has.
 func (w With) check(kinds []Kind) error {
 	for _, key := range slices.Sorted(maps.Keys(w.names)) {
-		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Key == key && k.value == nil })
+		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Key == key })
 		switch {
 		case i < 0:
 			return errors.Errorf("%s: got %s: the registry has no such kind of part in With",

@@ -111,7 +111,7 @@ func MLPs() []MLP {
 
 // make returns New, with the biases of s.
 func (m MLP) make(s Stack) func(at nn.Site) nn.Layer {
-	if !s.MLPBias {
+	if !s.Sublayers.MLPBias {
 		return m.New
 	}
 	return func(at nn.Site) nn.Layer {

@@ -126,8 +126,9 @@ func (m Multipliers) check(parametrization string, s Stack) error {
 		return nil
 	case s.Block == "elman":
 		return errors.Errorf("attention_multiplier: got %v, want 0 with block elman, which has no attention", a)
-	case s.QKNorm != noPart:
-		return errors.Errorf("attention_multiplier: got %v, want 0 with qk_norm %s, which undoes it", a, s.QKNorm)
+	case s.optional("qk_norm") != "":
+		return errors.Errorf("attention_multiplier: got %v, want 0 with qk_norm %s, which undoes it", a,
+			s.optional("qk_norm"))
 	}
 	if other := s.otherProducts(); other != "" {
 		return errors.Errorf("attention_multiplier: got %v, want 0 with attention %s, not one of %s",

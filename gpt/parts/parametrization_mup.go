@@ -65,8 +65,9 @@ func checkMup(c Scaling, s Stack) error {
 	case c.BaseDepth > 0 && slices.Contains([]string{"post", "sandwich", "post_part"}, s.Block):
 		return errors.Errorf("base_depth: got %d, want 0 with block %s, whose norms undo a factor on the branches",
 			c.BaseDepth, s.Block)
-	case s.QKNorm != "none":
-		return errors.Errorf("qk_norm: got %s, "+want+", whose norm undoes a factor on them", s.QKNorm, "none")
+	case s.optional("qk_norm") != "":
+		return errors.Errorf("qk_norm: got %s, "+want+", whose norm undoes a factor on them", s.optional("qk_norm"),
+			noPart)
 	case s.mixes():
 		return errors.Errorf("mlp: got %s, "+want+", whose table has no row for a router", s.MLP, "another")
 	case s.otherProducts() != "":

@@ -95,9 +95,9 @@ func (b *Body) CheckUsed() error {
 	switch {
 	case b.scope.Graph().Err() != nil:
 		return nil
-	case s.NoRopeLayerInterval != 0 && b.rotary == nil:
+	case s.Rope.NoRopeLayerInterval != 0 && b.rotary == nil:
 		return errors.Errorf("no_rope_layer_interval: got %d, want 0 with position %s, which rotates nothing",
-			s.NoRopeLayerInterval, s.Position)
+			s.Rope.NoRopeLayerInterval, s.Position)
 	}
 	for _, u := range b.uses {
 		if err := u.check(s); err != nil {
@@ -119,13 +119,14 @@ func (u *uses) check(s Stack) error {
 		return errors.Errorf("position: got %s, and attention %s in block %s never calls Rotate of its Site's Rotary: "+
 			"want an attention that does, such as causal, or position learned, sinusoidal or none",
 			s.Position, u.attention, s.Block)
-	case s.AttnSinks != noPart && !u.sunk:
+	case s.optional("attn_sinks") != "" && !u.sunk:
 		return errors.Errorf("attn_sinks: got %s, and attention %s in block %s never calls Sinks of its Site: "+
-			"want an attention that does, such as causal, or attn_sinks none", s.AttnSinks, u.attention, s.Block)
+			"want an attention that does, such as causal, or attn_sinks none",
+			s.optional("attn_sinks"), u.attention, s.Block)
 	case u.unconvolved(s) != "":
 		return errors.Errorf("short_conv: got %s, and no layer of attention %s, mlp %s and block %s calls Conv of its "+
 			"Site at place %s: want a part that does, or short_conv none",
-			s.ShortConv, u.attention, s.MLP, s.Block, u.unconvolved(s))
+			s.With.Get("short_conv"), u.attention, s.MLP, s.Block, u.unconvolved(s))
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func (u *uses) checkLinks(s Stack, kinds []Kind) error {
 
 // unconvolved returns the first place of the short convolutions where no layer has built one, or an empty string.
 func (u *uses) unconvolved(s Stack) nn.ConvPlace {
-	for _, place := range Find(ShortConvs(), s.ShortConv).places {
+	for _, place := range Find(ShortConvs(), s.With.Get("short_conv")).places {
 		if !slices.Contains(u.convolved, place) {
 			return place
 		}

@@ -86,7 +86,7 @@ func (s Stack) HasOwn(r Registry) bool {
 	return slices.Contains(Names(r.Positions), s.Position) || slices.ContainsFunc(s.Attentions(), own) ||
 		slices.Contains(Names(r.Norms), s.Norm) || slices.Contains(Names(r.Blocks), s.Block) ||
 		slices.Contains(Names(r.MLPs), s.MLP) || slices.Contains(Names(r.Activations), s.Activation) ||
-		slices.ContainsFunc(r.Kinds, func(k Kind) bool { return s.With.Get(k.Key) != "" })
+		slices.ContainsFunc(r.Kinds, func(k Kind) bool { return !k.isDefault(s) })
 }
 
 // Name is the name of a variant in configurations. Variants of all kinds embed it.

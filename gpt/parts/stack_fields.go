@@ -11,66 +11,66 @@ import (
 // SizeFields returns the fields of the sizes and of the settings for all blocks. Those that are optional are left out
 // of the JSON while they are 0.
 func (s *Stack) SizeFields() field.List {
-	yarn, long := s.yarnFields(), s.longFields()
+	yarn, long := s.Rope.yarnFields(), s.Rope.longFields()
 	return append(field.List{
 		field.New("n_layer", &s.NLayer, field.Size(1), "number of transformer blocks"),
 		field.New("n_head", &s.NHead, field.Size(1), "number of attention heads of a block"),
 		field.New("n_embd", &s.NEmbd, field.Size(1), "width of the embeddings"),
 		field.New("dropout", &s.Dropout, field.Fraction(), "probability of dropping a value while training"),
 		field.New("bias", &s.Bias, field.Any(), "biases in linear layers and layer normalisations"),
-		field.New("attention_bias", &s.AttentionBias, field.Any(),
+		field.New("attention_bias", &s.Sublayers.AttentionBias, field.Any(),
 			"biases in the linear layers of attention, without bias").Optional("false"),
-		field.New("mlp_bias", &s.MLPBias, field.Any(), "biases in the linear layers of MLPs, without bias").
+		field.New("mlp_bias", &s.Sublayers.MLPBias, field.Any(), "biases in the linear layers of MLPs, without bias").
 			Optional("false"),
 		field.New("qk_size", &s.QKSize, field.Size(0), "query and key size of a head; 0 is n_embd/n_head"),
 		field.New("v_size", &s.VSize, field.Size(0), "value size of a head; 0 is n_embd/n_head"),
 		field.New("n_inner", &s.NInner, field.Size(0), "hidden width of the MLP; 0 is 4·n_embd"),
 		field.New("eps", &s.Eps, field.Fraction(), "epsilon of the normalisation; 0 is 1e-5"),
-		field.New("rope_theta", &s.RopeTheta, field.NonNegative(),
+		field.New("rope_theta", &s.Rope.Theta, field.NonNegative(),
 			"base of the rotary positions' frequencies; 0 is 10000"),
-		field.New("rope_local_base_freq", &s.RopeLocalBaseFreq, field.NonNegative(),
+		field.New("rope_local_base_freq", &s.Rope.LocalBaseFreq, field.NonNegative(),
 			"gqa_window: rope_theta of the blocks with a window, unscaled; 0 is as in the others").Optional(),
-		field.New("partial_rotary_factor", &s.PartialRotaryFactor, field.Fraction(),
+		field.New("partial_rotary_factor", &s.Rope.PartialRotaryFactor, field.Fraction(),
 			"share of the features of a head that rotary positions rotate, such as 0.25; 0 is all").Optional(),
-		NameField("rope_scaling", &s.RopeScaling, Names(ropeScalings()),
+		NameField("rope_scaling", &s.Rope.Scaling, Names(ropeScalings()),
 			"scaling of rotary positions for contexts longer than those of the training").Optional(noPart),
-		field.New("rope_factor", &s.RopeFactor, field.NonNegative(),
+		field.New("rope_factor", &s.Rope.Factor, field.NonNegative(),
 			"factor of rope_scaling, such as 8; 0 without").Optional(),
-		field.New("rope_original", &s.RopeOriginal, field.Size(0),
+		field.New("rope_original", &s.Rope.Original, field.Size(0),
 			"tokens of the context in training, for rope_scaling llama3, yarn and longrope; otherwise 0").Optional(),
 		yarn[0], yarn[1], yarn[2], yarn[3], long[0], long[1],
-		field.New("no_rope_layer_interval", &s.NoRopeLayerInterval, field.Size(0),
+		field.New("no_rope_layer_interval", &s.Rope.NoRopeLayerInterval, field.Size(0),
 			"leave rotary positions out of every k-th block, such as 4; 0 leaves out none").Optional(),
-		field.New("attn_logit_softcapping", &s.AttnLogitSoftcapping, field.NonNegative(),
+		field.New("attn_logit_softcapping", &s.Sublayers.AttnLogitSoftcapping, field.NonNegative(),
 			"c of the scores c·tanh(s/c) of attention with a softmax; 0 is no cap").Optional(),
-	}, s.expertFields()...)
+	}, s.Experts.fields()...)
 }
 
 // yarnFields returns the fields that only rope_scaling yarn reads.
-func (s *Stack) yarnFields() field.List {
+func (r *Rope) yarnFields() field.List {
 	return field.List{
-		field.New("rope_beta_fast", &s.RopeBetaFast, field.NonNegative(),
+		field.New("rope_beta_fast", &r.BetaFast, field.NonNegative(),
 			"rope_scaling yarn: turns in rope_original tokens above which frequencies stay; 0 is 32").Optional(),
-		field.New("rope_beta_slow", &s.RopeBetaSlow, field.NonNegative(),
+		field.New("rope_beta_slow", &r.BetaSlow, field.NonNegative(),
 			"rope_scaling yarn: turns in rope_original tokens below which frequencies are divided; 0 is 1").Optional(),
-		field.New("rope_unrounded", &s.RopeUnrounded, field.Any(),
+		field.New("rope_unrounded", &r.Unrounded, field.Any(),
 			"rope_scaling yarn: do not round the indices between which frequencies change").Optional("false"),
-		field.New("rope_attention_factor", &s.RopeAttentionFactor, field.NonNegative(),
+		field.New("rope_attention_factor", &r.AttentionFactor, field.NonNegative(),
 			"rope_scaling yarn, longrope: factor on rotated features; 0 is 0.1·ln f + 1, or √(1 + ln f/ln "+
 				"rope_original), for f = rope_factor").Optional(),
 	}
 }
 
 // longFields returns the fields that only rope_scaling longrope reads.
-func (s *Stack) longFields() field.List {
+func (r *Rope) longFields() field.List {
 	list := field.Text("numbers above 0 with commas between them", func(text string) bool {
 		_, ok := factors(text)
 		return ok
 	})
 	return field.List{
-		field.New("rope_short_factor", &s.RopeShortFactor, list,
+		field.New("rope_short_factor", &r.ShortFactor, list,
 			"rope_scaling longrope: divisors of all frequencies for a block_size up to rope_original").Optional(),
-		field.New("rope_long_factor", &s.RopeLongFactor, list,
+		field.New("rope_long_factor", &r.LongFactor, list,
 			"rope_scaling longrope: divisors of all frequencies for a longer block_size").Optional(),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -77,9 +78,18 @@ func TestConfigNames(t *testing.T) {
 	c := small()
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	c.Flags(fs)
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if name := strings.ReplaceAll(strings.ToLower(f.Name), "_", ""); !f.Anonymous && f.Name != "Options" && f.Name != "With" && f.Name != "Parts" && f.Name != "Context" && !slices.ContainsFunc(c.fields().Names(), func(s string) bool {
-			return strings.ReplaceAll(s, "_", "") == name && fs.Lookup(s) != nil
+	groups := []string{"Rope", "Experts", "Sublayers"}
+	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Config]()), func(f reflect.StructField) bool {
+		return f.Anonymous || slices.Contains([]string{"Options", "With", "Parts", "Context"}, f.Name) || slices.Contains(groups, f.Name)
+	})
+	for _, group := range []reflect.Type{reflect.TypeFor[parts.Rope](), reflect.TypeFor[parts.Experts](), reflect.TypeFor[parts.Sublayers]()} {
+		fields = append(fields, reflect.VisibleFields(group)...)
+	}
+	for _, f := range fields {
+		name := strings.ReplaceAll(strings.ToLower(f.Name), "_", "")
+		if !slices.ContainsFunc(c.fields().Names(), func(s string) bool {
+			key := strings.ReplaceAll(s, "_", "")
+			return (key == name || key == "rope"+name) && fs.Lookup(s) != nil
 		}) {
 			t.Errorf("%s has no flag", f.Name)
 		}

@@ -118,8 +118,8 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 	if err != nil {
 		return nil, err
 	}
-	if c.RouterAuxLossCoef == 0 { // NewTrainer has set the default, or has not in an earlier version
-		c.RouterAuxLossCoef = s.Config.RouterAuxLossCoef
+	if c.Experts.RouterAuxLossCoef == 0 { // NewTrainer has set the default, or has not in an earlier version
+		c.Experts.RouterAuxLossCoef = s.Config.Experts.RouterAuxLossCoef
 	}
 	if err := c.ResumeDiff(s.Config); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)

@@ -41,7 +41,11 @@ func Group(fs *flag.FlagSet, heading string, register func(*flag.FlagSet), leave
 		shown := Flags("", fs.Output())
 		for _, name := range names {
 			f := fs.Lookup(name)
-			shown.Var(f.Value, name, f.Usage)
+			if _, ok := f.Value.(interface{ Get() string }); ok {
+				shown.String(name, "", f.Usage) // as a string, which package flag knows by its own type alone
+			} else {
+				shown.Var(f.Value, name, f.Usage)
+			}
 			shown.Lookup(name).DefValue = f.DefValue
 		}
 		shown.PrintDefaults()

@@ -143,9 +143,7 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 		return attention(n, s.Attention, at, s)
 	}
 	if isKind(kind) { // a link
-		var stack parts.Stack
-		stack.Choose(kind, name)
-		at.Links = stack.Links(parts.Kinds())
+		at.Links = parts.Stack{With: parts.Choose(kind, name)}.Links(parts.Kinds())
 		return attention(n, s.Attention, at, s)
 	}
 	at.Failf("verify: a %s has no Case with settings", kind)
@@ -170,7 +168,7 @@ func attention(n fixture.Sizes, name string, at nn.Site, s variants.Setting) nn.
 	if at.Scores != nil {
 		at.Mask = linearBiases(nn.Causal{}, at.Heads)(at.Sub("own"), at.Dims)
 	}
-	stack := parts.Stack{NLayer: 1, NHead: at.Heads, NEmbd: at.Embd, RopeTheta: theta, Attention: name}
+	stack := parts.Stack{NLayer: 1, NHead: at.Heads, NEmbd: at.Embd, Rope: parts.Rope{Theta: theta}, Attention: name}
 	for option, n := range s.Options {
 		stack.Options.Set(option, n)
 	}

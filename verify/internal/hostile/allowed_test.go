@@ -16,7 +16,7 @@ import (
 var rules = []struct{ pattern, why string }{
 	{`(Position|Attention|Norm|Block|Activation|MLP|Head|Optimizer|LoraScale)=""`, "empty is the default part"},
 	{`(Options={}|LoraTargets=nil)`, "none is the default"},
-	{`(Threads|QKSize|VSize|NInner|Eps|RopeTheta|LRDecayIters|VocabSize|MemoryLimit)=0`, "0 is the default"},
+	{`(Threads|QKSize|VSize|NInner|Eps|Theta|LRDecayIters|VocabSize|MemoryLimit)=0`, "0 is the default"},
 	{`(WeightDecay|Beta1|Beta2|GradClip|Warmup\w*|MinLR|MaxIters|Dropout|LoraR|LoraAlpha)=0`, "0 is a value: none of it"},
 	{`OutDir=`, "the function that writes there checks it"},
 	{`^parts\.Registry\.CheckOptimizer [01]`, "the options of no optimizer, and of one whose name is refused elsewhere"},

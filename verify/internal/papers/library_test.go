@@ -81,7 +81,7 @@ func planOf(m verify.Model) variants.Plan {
 	p := variants.Plan{
 		Batch: len(m.Tokens) / c.BlockSize, Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head,
-		Eps: c.Eps, Theta: c.RopeTheta,
+		Eps: c.Eps, Theta: c.Rope.Theta,
 	}
 	if c.LoraR > 0 {
 		p.LoRAScale = c.LoraAlpha / float64(c.LoraR)
