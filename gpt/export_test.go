@@ -3,12 +3,14 @@ package gpt
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -610,6 +612,222 @@ func TestPyTorchAgrees(t *testing.T) {
 	}
 	for dir, m := range opened {
 		compareWithTorch(t, m, written[dir], readTensors(t, filepath.Join(dir, "torch.safetensors")))
+	}
+}
+
+// stored is a tensor as it is in a file.
+type stored struct {
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+	At    [2]int `json:"data_offsets"`
+	data  []byte
+}
+
+// store writes a file of safetensors.
+func store(t *testing.T, path string, tensors map[string]stored) {
+	t.Helper()
+	header, data := map[string]stored{}, []byte(nil)
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		x := tensors[name]
+		x.At = [2]int{len(data), len(data) + len(x.data)}
+		header[name], data = x, append(data, x.data...)
+	}
+	text, err := json.Marshal(header)
+	if err == nil {
+		file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+		err = os.WriteFile(path, append(file, data...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inBlocks returns a folder of gpt-oss in float32, and the same with its experts in blocks of MXFP4: the keys of its
+// config.json, and its tensors.
+func inBlocks(t *testing.T) (plain string, config map[string]any, tensors map[string]stored) {
+	t.Helper()
+	c := exportable()["gpt_oss"]
+	c.NEmbd, c.NInner = 64, 32
+	m, err := New(emptyGraph(), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scramble(m.Params(), 9)
+	plain, config, tensors = exported(t, m, nil, safetensors.F32), map[string]any{}, map[string]stored{}
+	keys, err := os.ReadFile(filepath.Join(plain, configFile))
+	if err == nil {
+		err = json.Unmarshal(keys, &config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	config["quantization_config"] = map[string]any{"quant_method": "mxfp4", "modules_to_not_convert": []string{"lm_head"}}
+	rng, numbers := rand.New(rand.NewPCG(3, 4)), map[string]stored{}
+	data, err := os.ReadFile(filepath.Join(plain, train.WeightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := safetensors.Read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range list {
+		if strings.HasSuffix(x.Name, "experts.gate_up_proj") || strings.HasSuffix(x.Name, "experts.down_proj") {
+			experts, in, out := x.Shape[0], x.Shape[1], x.Shape[2]
+			fours, powers := make([]byte, len(x.F32)/2), make([]byte, len(x.F32)/32)
+			for i := range fours {
+				fours[i] = byte(rng.Uint32())
+			}
+			for i := range powers {
+				powers[i] = byte(122 + rng.IntN(4))
+			}
+			for i := range x.F32 {
+				at := (i/(in*out)*out+i%out)*in + i/out%in // in the blocks, which are (experts, out, in)
+				four := int(fours[at/2] >> (4 * (at % 2)) & 15)
+				v := []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6}[four%8] * math.Exp2(float64(powers[at/32])-127)
+				x.F32[i] = float32(v * float64(1-four/8*2))
+			}
+			tensors[x.Name+"_blocks"] = stored{DType: "U8", Shape: []int{experts, out, in / 32, 16}, data: fours}
+			tensors[x.Name+"_scales"] = stored{DType: "U8", Shape: []int{experts, out, in / 32}, data: powers}
+		}
+		s := stored{DType: "F32", Shape: x.Shape}
+		for _, v := range x.F32 {
+			s.data = binary.LittleEndian.AppendUint32(s.data, math.Float32bits(v))
+		}
+		if numbers[x.Name] = s; tensors[x.Name+"_blocks"].data == nil {
+			tensors[x.Name] = s
+		}
+	}
+	store(t, filepath.Join(plain, train.WeightsFile), numbers)
+	return plain, config, tensors
+}
+
+// thinks returns the logits of a folder.
+func thinks(t *testing.T, dir string) ([]float64, error) {
+	t.Helper()
+	cp, err := checkpoint.Load(dir, Fits())
+	if err != nil {
+		return nil, err
+	}
+	defer cp.Close()
+	m, err := LoadModel(emptyGraph(), cp)
+	if err != nil {
+		return nil, err
+	}
+	return thought(t, m), nil
+}
+
+// Experts in blocks of MXFP4 give the logits of the same numbers in float32, also if blocks and scales are in several
+// files, and those of PyTorch. A file that does not fit its config.json is refused.
+func TestMXFP4(t *testing.T) {
+	plain, config, tensors := inBlocks(t)
+	want, err := thinks(t, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(change func(tensors map[string]stored, config map[string]any)) string {
+		dir, config, tensors := t.TempDir(), maps.Clone(config), maps.Clone(tensors)
+		change(tensors, config)
+		keys, err := json.Marshal(config)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, configFile), keys, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		store(t, filepath.Join(dir, train.WeightsFile), tensors)
+		return dir
+	}
+	blocked := write(func(map[string]stored, map[string]any) {})
+	apart := write(func(tensors map[string]stored, _ map[string]any) {
+		maps.DeleteFunc(tensors, func(name string, _ stored) bool { return strings.HasSuffix(name, "_scales") })
+	})
+	scales := maps.Clone(tensors)
+	maps.DeleteFunc(scales, func(name string, _ stored) bool { return !strings.HasSuffix(name, "_scales") })
+	store(t, filepath.Join(apart, "scales.safetensors"), scales)
+	index := map[string]string{}
+	for name := range tensors {
+		index[name] = map[bool]string{true: "scales.safetensors", false: "others.safetensors"}[strings.HasSuffix(name, "_scales")]
+	}
+	data, err := json.Marshal(map[string]any{"weight_map": index})
+	if err == nil {
+		err = cmp.Or(os.WriteFile(filepath.Join(apart, train.IndexFile), data, 0o600),
+			os.Rename(filepath.Join(apart, train.WeightsFile), filepath.Join(apart, "others.safetensors")))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{blocked, apart} {
+		if got, err := thinks(t, dir); err != nil || !slices.Equal(got, want) {
+			t.Errorf("the logits are %.2g off, %v", relative(got, want, 0), err)
+		}
+	}
+	const gate, down = "model.layers.1.mlp.experts.gate_up_proj", "model.layers.0.mlp.experts.down_proj"
+	for want, change := range map[string]func(map[string]stored, map[string]any){
+		gate[6:] + ": entry 64 is NaN": func(tensors map[string]stored, _ map[string]any) {
+			s := tensors[gate+"_scales"]
+			s.data = slices.Clone(s.data)
+			s.data[2] = 255
+			tensors[gate+"_scales"] = s
+		},
+		down[6:] + " is missing": func(tensors map[string]stored, _ map[string]any) { delete(tensors, down+"_scales") },
+		`tensor "` + down + `_blocks": got shape [5 64 1 16], want that of "` + down + `_scales", [5 64], and 16`: func(tensors map[string]stored, _ map[string]any) {
+			s := tensors[down+"_scales"]
+			s.Shape = []int{5, 64}
+			tensors[down+"_scales"] = s
+		},
+		"has shape [5 64 64] in the file": func(_ map[string]stored, config map[string]any) {
+			config["intermediate_size"] = 33
+		},
+		down[6:] + " has shape [5 64 32] in the file, [5 32 64] in the model": func(_ map[string]stored, config map[string]any) {
+			delete(config, "quantization_config")
+		},
+		`quantization_config: quant_method: got "fp8", want mxfp4`: func(_ map[string]stored, config map[string]any) {
+			config["quantization_config"] = map[string]any{"quant_method": "fp8"}
+		},
+		`quantization_config: quant_method: got "", want mxfp4`: func(_ map[string]stored, config map[string]any) {
+			config["quantization_config"] = map[string]any{}
+		},
+		`quantization_config: unknown field "bits"`: func(_ map[string]stored, config map[string]any) {
+			config["quantization_config"] = map[string]any{"quant_method": "mxfp4", "bits": 4}
+		},
+	} {
+		_, err := thinks(t, write(change))
+		mustContain(t, err, want)
+	}
+	if os.Getenv("PEDESTRIAN_PYTORCH") == "" {
+		return
+	}
+	tokens := make([]int, 8)
+	for i := range tokens {
+		tokens[i] = (i*5 + 3) % 11
+	}
+	asked, err := json.Marshal(map[string]any{"tokens": [][]int{tokens}, "configs": []any{config}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(blocked, "asked.json"), asked, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(torch(t), "testdata/torch_reference.py", blocked).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cp := loaded(t, blocked)
+	m, err := LoadModel(emptyGraph(), cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(m.Tokens.Ints(), tokens)
+	p, err := graph.Compile(m.Logits)
+	if err == nil {
+		err = p.Run()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := readTensors(t, filepath.Join(blocked, "torch.safetensors"))["0"]
+	if d := relative(p.Value().Floats(), theirs, 0); !(d <= 2e-5) {
+		t.Errorf("the logits are %.1e off PyTorch's, want at most 2e-5", d)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // FromHuggingFace reads a config.json in Hugging Face's names, of one of published.Families, or as written by
 // [Config.HuggingFace]. Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors. So
 // are unknown keys with a value, such as quantization_config, except those that change no logits, such as
-// transformers_version. The training half stays zero. own holds the user-defined variants of the program that wrote the
-// file, if any.
+// transformers_version. The experts of gpt-oss may be in blocks of MXFP4. The training half stays zero. own holds the
+// user-defined variants of the program that wrote the file, if any.
 //
 // A value is taken as it is: null, false, 0 and empty texts, lists and objects count as absent only where the family's
 // programs say so. Rates of dropout are read where the network has one rate for all places, as in GPT-2; other files

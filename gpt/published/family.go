@@ -27,6 +27,7 @@ type Family struct {
 	extended      bool                // its files also have the library's own keys, for fields that no row expresses
 	harmless      map[string][]string // keys that change no logits of the family, by the reason
 	constants     map[string]any      // keys that Export adds because programs expect them
+	blocked       bool                // the matrices of experts are in blocks of MXFP4, each (out, in)
 
 	names names
 }
@@ -49,20 +50,25 @@ func Families() []Family {
 	}
 }
 
-// FamilyOf returns the family of a config.json by its model_type. Without one it is a GPT-2's.
+// FamilyOf returns the family of a config.json by its model_type, which is a GPT-2's without one, and by the
+// quantization of its files.
 func FamilyOf(data []byte) (Family, error) {
-	modelType := GPT2().ModelType
+	modelType, blocked := GPT2().ModelType, false
 	err := field.EachKey(data, func(key string, value json.RawMessage) error {
-		if key != "model_type" {
-			return nil
+		switch key {
+		case "model_type":
+			return field.New(key, &modelType, field.Any(), "").Decode(value)
+		case quantizationKey:
+			blocked = string(value) != "null"
 		}
-		return field.New(key, &modelType, field.Any(), "").Decode(value)
+		return nil
 	})
 	if err != nil {
 		return Family{}, err
 	}
 	for _, f := range append(Families(), Own()) {
 		if f.ModelType == modelType || modelType == "" {
+			f.blocked = blocked
 			return f, nil
 		}
 	}

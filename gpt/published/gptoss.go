@@ -1,11 +1,13 @@
 package published
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pkg/errors"
 )
 
 // gptOSS returns the family of gpt-oss (OpenAI 2025): a LLaMA with sinks, biases in attention, a window in every other
@@ -25,9 +27,10 @@ func gptOSS() Family {
 		rows: append(rows, biases, object("layer_types"), anyJSON("sliding_window", "128"),
 			row{key: "hidden_act", value: "silu", fields: []string{"mlp"}, names: clampedMLPs},
 			size("num_local_experts", 128, "num_experts"), size("num_experts_per_tok", 4, "num_experts_per_tok"),
-			number("swiglu_limit", 7, field.Positive(), "swiglu_limit"), fixed("swiglu_alpha", 1.702).onlyRead()),
+			number("swiglu_limit", 7, field.Positive(), "swiglu_limit"), fixed("swiglu_alpha", 1.702).onlyRead(),
+			object(quantizationKey).onlyRead()),
 		same:  append(llamaSame(), setting{"attn_sinks", "learned"}, setting{"norm_topk_prob", "true"}),
-		links: []link{sharedKeys(), windows(2), usuallyScaled(), rotary(), balanced(), writtenUnscaled()},
+		links: []link{sharedKeys(), windows(2), usuallyScaled(), rotary(), balanced(), writtenUnscaled(), inBlocks()},
 		harmless: map[string][]string{
 			"num_experts_per_tok is the number of experts of a token instead": {"experts_per_token"},
 			"rope_scaling has the context in training instead":                {"initial_context_length"},
@@ -59,6 +62,31 @@ func writtenUnscaled() link {
 			return nil
 		}
 		return parse(file, "rope_scaling", `{"rope_type": "default"}`)
+	}}
+}
+
+// quantizationKey is the key of how the tensors of a file are quantized.
+const quantizationKey = "quantization_config"
+
+// inBlocks checks that the tensors of a file are quantized by MXFP4, if at all. Which ones are, their names say.
+func inBlocks() link {
+	return link{read: func(file, _ field.List) error {
+		var q struct {
+			Method     string   `json:"quant_method"`
+			Exceptions []string `json:"modules_to_not_convert"`
+			Dequantize bool     `json:"dequantize"` // what other programs compute with
+		}
+		value := shown(file, quantizationKey)
+		if value == "null" {
+			return nil
+		}
+		if err := field.UnmarshalStrict(json.RawMessage(value), &q); err != nil {
+			return errors.Wrap(err, quantizationKey)
+		}
+		if q.Method != "mxfp4" {
+			return errors.Errorf("%s: quant_method: got %q, want mxfp4", quantizationKey, field.Clip(q.Method))
+		}
+		return nil
 	}}
 }
 

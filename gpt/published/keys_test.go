@@ -129,7 +129,8 @@ func others() map[string][]any {
 		"rope_type":       {"default", "linear", "dynamic", "longrope"}, "finetuned": {true}, "truncate": {true},
 		"beta_fast": {32, 4}, "beta_slow": {1, 9}, "mscale": {1, 0.7}, "mscale_all_dim": {1, 0.7}, "low_freq_factor": {2},
 		"short_factor": {[]int{1, 2, 3}, []int{1, 2}, []int{1, 0, 3}, []any{1, nil, 3}}, "long_factor": {[]float64{2.5, 3, 1}, []int{1}},
-		"factor": {1.6}, "attention_factor": {1},
+		"quantization_config": {Object{"quant_method": "fp8"}, Object{"quant_method": nil}, "mxfp4"},
+		"factor":              {1.6}, "attention_factor": {1},
 	}
 }
 

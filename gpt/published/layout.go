@@ -52,6 +52,9 @@ func (l Layout) view(t train.Named, p piece, more int) (v train.View) {
 	if len(t.Shape) > 1 {
 		rows = t.Shape[0]
 	}
+	if p.stacked && l.Family.blocked && len(t.Shape) == 2 {
+		p.turned = true
+	}
 	output, first := 1, p.part*columns // in the file: the distance of our columns, and the first
 	if p.inTurn {
 		output, first = parts, p.part

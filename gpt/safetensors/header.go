@@ -19,6 +19,7 @@ type Entry struct {
 	begin, end int         // byte range of the data
 	file       io.ReaderAt // set by Open
 	start      int64       // offset of the data section in file
+	scales     *Entry      // of type MXFP4; otherwise nil
 }
 
 // parseHeader reads the JSON; checkLayout checks the entries against each other.

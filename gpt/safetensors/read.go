@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 	"github.com/pkg/errors"
@@ -76,20 +77,30 @@ func open(header []byte, r io.ReaderAt, size int64) (*File, error) {
 
 // Len returns the number of values, which is 0 for integers and booleans.
 func (e Entry) Len() int {
-	switch e.DType {
-	case F64, F32, "F16", BF16:
+	switch {
+	case e.scales != nil:
+		return 2 * (e.end - e.begin)
+	case slices.Contains([]string{F64, F32, "F16", BF16}, e.DType):
 		return (e.end - e.begin) / width(e.DType)
 	}
 	return 0
 }
 
 // Bytes returns the number of bytes of the tensor's values in the file.
-func (e Entry) Bytes() int { return e.end - e.begin }
+func (e Entry) Bytes() int {
+	if e.scales != nil {
+		return e.end - e.begin + e.scales.Bytes()
+	}
+	return e.end - e.begin
+}
 
 // Values calls visit with the values of a tensor from index at on, some thousands at a time, which are valid only
 // during the call. e must be an Entry of Open and may be renamed.
 func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
 	step := width(e.DType)
+	if e.scales != nil {
+		step = 1
+	}
 	if f == nil || e.file == nil || step == 0 || visit == nil {
 		return errors.Errorf("safetensors: tensor %.80q: "+
 			"want an entry of a file of Open, and a function to visit its values",
@@ -99,13 +110,33 @@ func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
 		f.raw, f.part.F32 = make([]byte, 8*chunk), make([]float32, chunk)
 	}
 	for at, n := 0, e.Len(); at < n; at += chunk {
-		raw := f.raw[:min(chunk, n-at)*step]
-		if got, err := e.file.ReadAt(raw, e.start+int64(e.begin+at*step)); got < len(raw) {
-			return errors.Wrapf(err, "safetensors: tensor %.80q", e.Name)
-		}
-		if err := visit(at, f.decode(e.DType, raw)); err != nil {
+		part, err := f.read(e, at, min(chunk, n-at), step)
+		if err != nil {
 			return err
 		}
+		if err := visit(at, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns n values from index at on, of step bytes each.
+func (f *File) read(e Entry, at, n, step int) (Tensor, error) {
+	if e.scales != nil {
+		return f.readBlocks(e, at, n)
+	}
+	raw := f.raw[:n*step]
+	if err := e.bytes(raw, at*step); err != nil {
+		return Tensor{}, err
+	}
+	return f.decode(e.DType, raw), nil
+}
+
+// bytes reads the bytes of the values from byte at on.
+func (e Entry) bytes(raw []byte, at int) error {
+	if got, err := e.file.ReadAt(raw, e.start+int64(e.begin+at)); got < len(raw) {
+		return errors.Wrapf(err, "safetensors: tensor %.80q", e.Name)
 	}
 	return nil
 }

@@ -27,12 +27,28 @@ def read(path):
         if name == "__metadata__":
             continue
         begin, end = entry["data_offsets"]
+        if entry["dtype"] == "U8":  # blocks of 4 bits, and their scales
+            tensors[name] = torch.tensor(list(data[begin:end]), dtype=torch.float64).reshape(entry["shape"])
+            continue
         if entry["dtype"] == "BF16":  # the upper half of a float32
             numbers = (numpy.frombuffer(data[begin:end], "<u2").astype("<u4") << 16).view("<f4")
         else:
             numbers = numpy.frombuffer(data[begin:end], {"F64": "<f8", "F32": "<f4", "F16": "<f2"}[entry["dtype"]])
         tensors[name] = torch.tensor(numbers.astype("f8").reshape(entry["shape"]), requires_grad=True)
     return tensors
+
+
+def dequantized(tensors):
+    """The tensors with those in blocks of 4 bits (experts, out, n, 16) as (experts, in, out)."""
+    four = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
+    four, out = torch.cat((four, -four)), dict(tensors)
+    for name in tensors:
+        if name.endswith("_blocks"):
+            name = name[: -len("_blocks")]
+            pairs, power = out.pop(name + "_blocks").long(), out.pop(name + "_scales")
+            numbers = torch.stack((four[pairs % 16], four[pairs // 16]), -1).flatten(-2)
+            out[name] = (numbers * 2.0 ** (power[..., None] - 127)).flatten(-2).transpose(-1, -2)
+    return out
 
 
 def write(path, tensors):
@@ -558,7 +574,7 @@ def answer(folder):
         c = json.load(f)
     with open(folder + "/asked.json") as f:
         asked = json.load(f)
-    stored = read(folder + "/model.safetensors")
+    stored = dequantized(read(folder + "/model.safetensors"))
     w = {name[len("transformer.") :] if name.startswith("transformer.") else name: x for name, x in stored.items()}
     if "configs" in asked:  # instead of config.json: their logits, or none where there is an error
         logits = {}

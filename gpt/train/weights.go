@@ -25,8 +25,17 @@ func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, err
 	return f, errors.Wrap(err, name)
 }
 
-// OpenWeights reads the header of WeightsFile or, if there is none, those of the files in IndexFile.
+// OpenWeights reads the header of WeightsFile or, if there is none, those of the files in IndexFile. Blocks and scales
+// of MXFP4 are one tensor.
 func OpenWeights(cp *checkpoint.Checkpoint) (*safetensors.File, error) {
+	f, err := openWeights(cp)
+	if err != nil {
+		return nil, err
+	}
+	return f.Joined()
+}
+
+func openWeights(cp *checkpoint.Checkpoint) (*safetensors.File, error) {
 	f, err := OpenTensors(cp, WeightsFile)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err

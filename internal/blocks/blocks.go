@@ -25,6 +25,8 @@ const (
 	Q5_K Type = 13 // 256 numbers x = d·s·n − m·t, 0 ≤ n < 32; s and t of 6 bits for each 32
 	Q6_K Type = 14 // 256 numbers x = d·s·(n − 32), 0 ≤ n < 64; s of 8 bits for each 16
 	BF16 Type = 30 // the upper half of a float32
+
+	MXFP4 Type = 39 // 32 numbers x = 2^(e−127)·v, v of 4 bits: see FourBits
 )
 
 // kind describes a type.
@@ -41,6 +43,7 @@ var kinds = []kind{
 	{Q5_0, "Q5_0", 32, 22, decodeQ5_0}, {Q5_1, "Q5_1", 32, 24, decodeQ5_1},
 	{Q8_0, "Q8_0", 32, 34, decodeQ8_0},
 	{Q4_K, "Q4_K", 256, 144, decodeQ4_K}, {Q5_K, "Q5_K", 256, 176, decodeQ5_K}, {Q6_K, "Q6_K", 256, 210, decodeQ6_K},
+	{MXFP4, "MXFP4", 32, 17, decodeMXFP4},
 }
 
 func (t Type) kind() (kind, bool) {

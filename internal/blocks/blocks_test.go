@@ -160,3 +160,32 @@ func TestRefuses(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// The numbers of MXFP4 by hand: 2^(e−127) times numbers of 4 bits, of which those of a GGUF file are in halves of the
+// block, and those of a safetensors file are adjacent.
+func TestFourBits(t *testing.T) {
+	block := make([]byte, 17)
+	block[0] = 130 // 8
+	for i := range byte(16) {
+		block[1+i] = i | (15-i)<<4
+	}
+	at(t, MXFP4, block, map[int]float32{0: 0, 1: 4, 2: 8, 3: 12, 4: 16, 5: 24, 6: 32, 7: 48, 9: -4, 15: -48, 16: -48, 23: 0, 30: 4, 31: 0})
+	x := make([]float32, 32)
+	FourBits(x, block[1:], Power(126))
+	for i, want := range map[int]float32{0: 0, 1: -3, 2: 0.25, 3: -2, 14: 3, 15: 0, 30: -3, 31: 0} {
+		if x[i] != want {
+			t.Errorf("number %d: got %v, want %v", i, x[i], want)
+		}
+	}
+	if math.Float32bits(x[16]) != 1<<31 {
+		t.Errorf("got %v, want −0", x[16])
+	}
+	for e, want := range map[byte]float64{0: 0x1p-127, 1: 0x1p-126, 127: 1, 254: 0x1p127} {
+		if got := float64(Power(e)); got != want {
+			t.Errorf("%d: got %v, want %v", e, got, want)
+		}
+	}
+	if got := float64(Power(255)); !math.IsNaN(got) {
+		t.Errorf("255: got %v, want NaN", got)
+	}
+}

@@ -97,6 +97,7 @@ func ExampleValue() {
 func ExampleType() {
 	for _, t := range []gguf.Type{
 		gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q5_1, gguf.Q5_0, gguf.Q4_1, gguf.Q4_0, gguf.Q6_K, gguf.Q5_K, gguf.Q4_K,
+		gguf.MXFP4,
 	} {
 		numbers, bytes := t.Block()
 		fmt.Printf("%s: %d in %d bytes\n", t, numbers, bytes)
@@ -113,4 +114,5 @@ func ExampleType() {
 	// Q6_K: 256 in 210 bytes
 	// Q5_K: 256 in 176 bytes
 	// Q4_K: 256 in 144 bytes
+	// MXFP4: 32 in 17 bytes
 }

@@ -35,6 +35,8 @@ const (
 	Q4_K = blocks.Q4_K // 256 numbers x = d·s·n − m·t in 144 bytes
 	Q5_K = blocks.Q5_K // 256 numbers x = d·s·n − m·t in 176 bytes
 	Q6_K = blocks.Q6_K // 256 numbers x = d·s·(n − 32) in 210 bytes
+
+	MXFP4 = blocks.MXFP4 // 32 numbers x = 2^(e−127)·v in 17 bytes
 )
 
 // TypeOf returns the type of that name; ok is false if Write writes no such type.

@@ -91,7 +91,7 @@ var rules = []struct{ pattern, why string }{
 	{`\.Hooks\.(Rate|Gradients|Fill)=of zeros`, "a rate of 0, and a look at gradients that changes nothing, and a batch that stays"},
 	{`^gpt\.Config\.(ValidateModel|Family) 0\.Hooks\.Loss`, "a network alone has no loss"},
 	{`^gpt\.Trainer\.Save 1=typo`, "a directory's name"},
-	{`^safetensors\.(File\.Values (0=zero|1\.(Name|Shape)|2=of zeros)|Write 1=(nil|short)|WriteEach 3=of zeros)`, "a place in the file, whatever it is called; no tensors"},
+	{`^safetensors\.(File\.Joined 0=zero|File\.Values (0=zero|1\.(Name|Shape)|2=of zeros)|Write 1=(nil|short)|WriteEach 3=of zeros)`, "a place in the file, whatever it is called; no tensors"},
 	{`^gguf\.Write 3=of zeros`, "no tensors"},
 	{`^gguf\.File\.Rows 2`, "another order of outputs, which StorePacked checks"},
 	{`^train\.WriteTensors 3`, "no tensors"},
