@@ -71,25 +71,24 @@ func (t Named) check() error {
 	return nil
 }
 
-// run is some of the numbers of a row, which lie Column apart in a part of the file's tensor.
-type run struct {
-	row, from, to int // columns from … to−1
-	at            int // index of the first in the part
-}
-
-// runs calls visit with all numbers of t in n numbers of the file's tensor from index at on. The part is in the
-// processor's cache, so it goes along the rows, whose numbers are adjacent here.
-func (t Named) runs(at, n int, visit func(run)) {
+// runs calls visit with every row of which numbers are among n numbers of the file's tensor from index at on: the first
+// of its columns there, and the index of that number among the n. The numbers are in the processor's cache, so it goes
+// along the rows, which are adjacent here.
+func (t Named) runs(at, n int, visit func(row, column, index int)) {
 	v, rows, columns, _ := t.grid()
 	if columns == 0 {
 		return
 	}
 	begin := max(0, up(at-v.First-(columns-1)*v.Column, v.Row))
-	for i := begin; i < min(rows, up(at+n-v.First, v.Row)); i++ {
-		first := v.First + i*v.Row - at
-		from, to := max(0, up(-first, v.Column)), min(columns, up(n-first, v.Column))
-		if from < to {
-			visit(run{i, from, to, first + from*v.Column})
+	end := min(rows, up(at+n-v.First, v.Row))
+	for row := begin; row < end; row++ {
+		column, index := 0, v.First+row*v.Row-at
+		if index < 0 {
+			column = (v.Column - 1 - index) / v.Column
+			index += column * v.Column
+		}
+		if index < n { // otherwise the numbers of the row are before and after these
+			visit(row, column, index)
 		}
 	}
 }
@@ -104,33 +103,36 @@ func up(a, b int) int {
 
 // put writes a part of the file's tensor, which begins at entry at.
 func (t Named) put(at int, part safetensors.Tensor) {
-	v, _, _, width := t.grid()
+	v, _, columns, width := t.grid()
 	from, held := graph.Tensor{F32: part.F32, F64: part.F64}, t.Len()
-	t.runs(at, from.Len(), func(r run) {
-		first := r.row*width - t.first
-		switch fast := t.F32 != nil && from.F32 != nil && t.Shift == 0; {
-		case fast && t.straight():
-			skip := min(max(0, -first-r.from), r.to-r.from)
-			copy(t.F32[min(max(0, first+r.from+skip), held):], from.F32[r.at+skip:r.at+r.to-r.from])
+	fast, n := t.F32 != nil && from.F32 != nil && t.Shift == 0, from.Len()
+	if fast && t.straight() {
+		skip := min(max(0, t.first-at), n)
+		copy(t.F32[min(max(0, at-t.first), held):], from.F32[skip:])
+		return
+	}
+	t.runs(at, n, func(row, column, i int) {
+		first := row*width - t.first
+		switch {
 		case fast && t.Columns == nil && v.Column == 1:
-			copy(t.F32[first+r.from:first+r.to], from.F32[r.at:])
+			copy(t.F32[first+column:first+columns], from.F32[i:])
 		case fast && t.Columns == nil:
-			to := t.F32[first+r.from : first+r.to]
-			for i := range to {
-				to[i] = from.F32[r.at+i*v.Column]
+			to := t.F32[first : first+columns]
+			for ; column < len(to) && i < n; column, i = column+1, i+v.Column {
+				to[column] = from.F32[i]
 			}
 		case fast:
 			to := t.F32[first : first+width]
-			for i, c := range t.Columns[r.from:r.to] {
-				to[c] = from.F32[r.at+i*v.Column]
+			for ; column < columns && i < n; column, i = column+1, i+v.Column {
+				to[t.Columns[column]] = from.F32[i]
 			}
 		default:
-			for i := range r.to - r.from {
-				x := from.At(r.at + i*v.Column)
+			for ; column < columns && i < n; column, i = column+1, i+v.Column {
+				x := from.At(i)
 				if t.Shift != 0 { // −0 stays −0
 					x += t.Shift
 				}
-				if to := first + t.column(r.from+i); to >= 0 && to < held {
+				if to := first + t.column(column); to >= 0 && to < held {
 					t.Set(to, x)
 				}
 			}
@@ -148,10 +150,10 @@ func (t Named) column(j int) int {
 
 // lay writes the numbers of t to their places in the file's tensor.
 func (t Named) lay(file graph.Tensor) {
-	v, _, _, width := t.grid()
-	t.runs(0, file.Len(), func(r run) {
-		for i := range r.to - r.from {
-			file.Set(r.at+i*v.Column, t.At(r.row*width+t.column(r.from+i))-t.Shift)
+	v, _, columns, width := t.grid()
+	t.runs(0, file.Len(), func(row, column, i int) {
+		for ; column < columns; column, i = column+1, i+v.Column {
+			file.Set(i, t.At(row*width+t.column(column))-t.Shift)
 		}
 	})
 }
