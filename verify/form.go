@@ -50,8 +50,8 @@ func (f form) set(g *graph.Graph, step uint64) {
 	}
 }
 
-// compiled is graph.Build in this form: build declares a loss, and compiled compiles it with the gradients of wrt, since
-// two nodes that share a hash show only then.
+// compiled is graph.Build in this form: build declares a loss, and compiled compiles it with the gradients of wrt,
+// since two nodes that share a hash show only then.
 func (f form) compiled(seed, step uint64, build func(g *graph.Graph) (loss graph.Expr, wrt []graph.Expr, err error)) (
 	p *graph.Program, err error) {
 	_, err = graph.Build(f.dtype(), seed, func(g *graph.Graph) error {

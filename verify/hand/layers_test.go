@@ -277,7 +277,7 @@ func examples[T hand.Number]() []example[T] {
 			"h.1.skip_lambda 1 2, h.2.c_fc.weight 5 7, h.2.c_proj.weight 7 5, h.3.c_fc.weight 5 7, h.3.c_proj.weight 7 5, ln_f.weight 1 5, ",
 			func(at site) layer {
 				at.Values = new(hand.FirstValues[T])
-				s := hand.Stack[T]{Scale: 1.3, Norm: at.At("ln_f").LayerNorm()}
+				s := hand.Stack[T]{Norm: at.At("ln_f").LayerNorm()}
 				for _, name := range []string{"h.0", "h.1"} {
 					s.Blocks = append(s.Blocks, hand.Residual[T]{Layer: at.At(name).SelfAttention(attend(at, causal), qk, nil)})
 				}
@@ -322,12 +322,12 @@ type embedded[T hand.Number] struct{ hand.Stack[T] }
 func (l embedded[T]) tokens() []int { return []int{3, 0, 6, 3, 1, 5, 2, 0} }
 
 func (l embedded[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] {
-	l.Tokens = hand.Embedding[T]{Weight: x}
+	l.Embeddings = hand.Embeddings[T]{hand.Tokens[T]{Weight: x, Scale: 1.3}, hand.Embedded[T]{Name: "drop", Layer: hand.Dropout[T]{}}}
 	return l.Stack.Forward(l.tokens())
 }
 
 func (l embedded[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
-	l.Tokens = hand.Embedding[T]{Weight: x}
+	l.Embeddings = hand.Embeddings[T]{hand.Tokens[T]{Weight: x, Scale: 1.3}, hand.Embedded[T]{Name: "drop", Layer: hand.Dropout[T]{}}}
 	for _, of := range l.Stack.Backward(l.tokens(), delta) {
 		if of.Name == "wte.weight" {
 			dx = of.Value
