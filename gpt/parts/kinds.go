@@ -81,12 +81,18 @@ func (k Kind) Get(s Stack) string { return cmp.Or(s.With.Get(k.Key), k.fallback(
 
 // fallback returns the name of the default.
 func (k Kind) fallback() string {
-	if k.Variants != nil {
-		for _, v := range k.Variants() {
-			return v.String()
-		}
+	for _, v := range k.variants() {
+		return v.String()
 	}
 	return ""
+}
+
+// variants returns the result of Variants, if there is such a function.
+func (k Kind) variants() []Variant {
+	if k.Variants == nil {
+		return nil
+	}
+	return k.Variants()
 }
 
 // isDefault reports whether s has the default.
@@ -96,19 +102,14 @@ func (k Kind) isDefault(s Stack) bool { return k.Get(s) == k.fallback() }
 func (k Kind) Computes() bool { return k.Key != "initialization" }
 
 // variant returns the part of s.
-func (k Kind) variant(s Stack) (v Variant) {
-	if k.Variants == nil {
-		return v
-	}
-	return Find(k.Variants(), k.Get(s))
-}
+func (k Kind) variant(s Stack) Variant { return Find(k.variants(), k.Get(s)) }
 
 // isLink reports whether the part is a link of attention.
 func (v Variant) isLink() bool { return v.Before != nil || v.After != nil }
 
 // field returns the field of the kind.
 func (k Kind) field(s *Stack) field.Field {
-	return nameField(k.Key, chosen{&s.With, k.Key}, Names(k.Variants()), k.Help).Optional(k.fallback())
+	return nameField(k.Key, chosen{&s.With, k.Key}, Names(k.variants()), k.Help).Optional(k.fallback())
 }
 
 // With holds the names of parts by the keys of their kinds. A copy does not change with the original.
@@ -207,9 +208,9 @@ func (w With) check(kinds []Kind) error {
 		case i < 0:
 			return errors.Errorf("%s: got %s: the registry has no such kind of part in With",
 				field.Clip(key), field.Clip(w.names[key]))
-		case !slices.Contains(Names(kinds[i].Variants()), w.names[key]):
+		case !slices.Contains(Names(kinds[i].variants()), w.names[key]):
 			return errors.Errorf("%s: got %s, want one of %s",
-				key, field.Clip(w.names[key]), strings.Join(Names(kinds[i].Variants()), ", "))
+				key, field.Clip(w.names[key]), strings.Join(Names(kinds[i].variants()), ", "))
 		}
 	}
 	return nil
