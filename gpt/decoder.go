@@ -32,9 +32,6 @@ func NewService(m *Model, lanes, queue int) (*decode.Service, error) {
 	if err := m.checkCausalDecoding(lanes); err != nil {
 		return nil, errors.Wrap(err, "service")
 	}
-	if err := m.checkCaches(lanes, m.Config.BlockSize); err != nil {
-		return nil, errors.Wrap(err, "service")
-	}
 	return decode.NewService(m.network(), lanes, queue)
 }
 
@@ -58,7 +55,7 @@ func (m *Model) network() decode.Network {
 			at.Caches = caches
 			return newStack(at, p.next())
 		},
-		CheckMemory: m.checkCaches,
+		CheckMemory: func(batch, tokens int) error { return m.checkState(batch, tokens, 0) },
 		CheckSteps:  m.checkSteps,
 	}
 }
@@ -76,11 +73,8 @@ func (m *Model) checkDecoding(batch int) error {
 	return m.checkState(batch, min(p.BlockSize, decode.FewTokens), fed+float64(p.VocabSize))
 }
 
-// checkCaches returns an error if there is no memory for the keys and values of the given number of tokens of each
-// sequence.
-func (m *Model) checkCaches(batch, tokens int) error { return m.checkState(batch, tokens, 0) }
-
-// checkState is checkCaches with further numbers of each sequence.
+// checkState returns an error if there is no memory for the keys and values of the given number of tokens of each
+// sequence, and for further numbers of each.
 func (m *Model) checkState(batch, tokens int, more float64) error {
 	o, err := m.plan.outline()
 	if err != nil {

@@ -31,10 +31,15 @@ type laneSteps struct {
 }
 
 // newLanes returns lanes for up to batch texts. It returns an error if a layer of the network has no Step, or that of
-// n.CheckSteps.
+// n.CheckMemory or n.CheckSteps.
 func newLanes(n Network, batch int) (*lanes, error) {
 	if err := n.check(batch); err != nil {
 		return nil, err
+	}
+	if n.CheckMemory != nil {
+		if err := n.CheckMemory(batch, n.Context); err != nil {
+			return nil, err
+		}
 	}
 	l := &lanes{
 		net: n, caches: nn.Caches{}, steps: map[stepSize]*laneSteps{},

@@ -18,7 +18,8 @@ type Network struct {
 	Build func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) Layers
 
 	// CheckMemory returns an error if memory does not suffice for the keys and values of the given number of tokens of
-	// each text. A Session calls it before it stores more than FewTokens. It may be nil.
+	// each text. A Session calls it before it stores more than FewTokens, a Service before it builds its lanes. It may
+	// be nil.
 	CheckMemory func(batch, tokens int) error
 
 	// CheckSteps returns an error if Step and Forward differ. It may be nil.

@@ -3,6 +3,7 @@ package decode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -261,4 +262,12 @@ func TestLikeliest(t *testing.T) {
 			t.Fatalf("got %v, want token %d of %v in place %d", got, id, want, i)
 		}
 	}
+}
+
+// TestServiceChecksMemory: a Service asks for the room of full contexts before it builds its lanes.
+func TestServiceChecksMemory(t *testing.T) {
+	n := network(t, 7)
+	n.CheckMemory = func(batch, tokens int) error { return fmt.Errorf("no room for %d texts of %d", batch, tokens) }
+	_, err := NewService(n, 3, 1)
+	mustContain(t, err, "service: no room for 3 texts of 7")
 }
