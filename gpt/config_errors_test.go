@@ -167,7 +167,7 @@ func TestConfigErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %s…", name, err, test.want)
 			continue
 		}
-		if len(err.Error()) > 1500 {
+		if len(err.Error()) > 1600 {
 			t.Errorf("%s: a message of %d bytes", name, len(err.Error()))
 		}
 		if got := after.TotalAlloc - before.TotalAlloc; got >= 16<<20 {

@@ -181,7 +181,7 @@ func TestConfigResolved(t *testing.T) {
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
 	want.Schedule, want.Parametrization = "constant", "standard"
 	want.Rope.Scaling, want.FutureTokens, want.Experts.ScoringFunc = "none", 1, "softmax"
-	for _, key := range []string{"qk_norm", "attn_gate", "attn_sinks", "short_conv", "value_residual", "skips", "xsa"} {
+	for _, key := range []string{"qk_norm", "attn_gate", "attn_sinks", "short_conv", "value_residual", "skips", "xsa", "hyper_connections"} {
 		want.With.Set(key, "none")
 	}
 	want.With.Set("initialization", "scaled_proj")

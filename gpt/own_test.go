@@ -46,6 +46,8 @@ func ours() Config {
 		Schedules:   []train.Schedule{{Name: "ours", Rate: halving}},
 		Kinds: []parts.Kind{{Key: "own_value", Help: "share of a token's value in the results of heads", Variants: func() []parts.Variant {
 			return []parts.Variant{{Name: "none"}, {Name: "learned", After: parts.Apart(newOwnValue)}}
+		}}, {Key: "own_stream", Help: "weights of the residual stream", Variants: func() []parts.Variant {
+			return []parts.Variant{{Name: "none"}, {Name: "learned", Stream: func(parts.Stack) nn.Stream { return ownStream{} }}}
 		}}},
 	}
 	return c
@@ -57,6 +59,19 @@ func newOwnValue(at nn.Site, _ graph.AttentionShape) nn.Link {
 	return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Add(in.Value().Mul(c)) })
 }
 
+// ownStream adds c·y in place of the result y of a sublayer, of which c is learned.
+type ownStream struct{ nn.PlainStream }
+
+func (ownStream) Connect(at nn.Site) nn.Connection {
+	return ownSum{at.Param("own_sum", graph.Const(0.5), 1)}
+}
+
+type ownSum struct{ c graph.Expr }
+
+func (ownSum) Read(x graph.Expr) graph.Expr { return x }
+
+func (s ownSum) Write(x graph.Expr, y ...graph.Expr) graph.Expr { return x.Add(y[0].Mul(s.c)) }
+
 // halving halves the learning rate after every step.
 func halving(t train.Training, it int) float64 { return math.Ldexp(t.LearningRate, -it) }
 
@@ -64,6 +79,7 @@ func halving(t train.Training, it int) float64 { return math.Ldexp(t.LearningRat
 func named(s parts.Stack) parts.Stack {
 	s.Position, s.Attention, s.Norm, s.Block, s.MLP, s.Activation = "ours", "ours", "ours", "ours", "ours", "ours"
 	s.With.Set("own_value", "learned")
+	s.With.Set("own_stream", "learned")
 	return s
 }
 
@@ -95,6 +111,28 @@ func TestLinksAreUsed(t *testing.T) {
 	_, err := New(graph.New(graph.Float32, 1), c, 1)
 	mustContain(t, err, "qk_norm: got head, and attention own in block pre builds no such link: want an attention that "+
 		"does, such as causal, or qk_norm none")
+}
+
+// A stream that a block does not join is refused by its name, and by the name of the block. A model has one stream.
+func TestStreamsAreUsed(t *testing.T) {
+	c := tiny()
+	c.VocabSize, c.Block = 65, "own"
+	c.With.Set("hyper_connections", "mhc")
+	c.Parts.Blocks = []parts.Block{{Name: "own", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.Make(at, a) }}}
+	_, err := New(graph.New(graph.Float32, 1), c, 1)
+	mustContain(t, err, "hyper_connections: got mhc, and block own joins no sublayer to the residual stream: want a block "+
+		"that does, such as pre, or hyper_connections none")
+	for _, block := range []string{"post", "elman"} {
+		c.Block = block
+		c.Parts.Blocks = nil
+		mustContain(t, c.ValidateModel(), map[string]string{
+			"post":  "h.0: post-norm block with hyper_connections: the layer does not join the residual stream",
+			"elman": "hyper_connections: got mhc, want the default, none, with block elman, which has none",
+		}[block])
+	}
+	c.Block = "pre"
+	c.With.Set("skips", "unet")
+	mustContain(t, c.ValidateModel(), "hyper_connections: got mhc, want none with skips unet: a model has one residual stream")
 }
 
 // A run with user-defined parts trains, saves and resumes, and is loaded by a program that has them. A program without

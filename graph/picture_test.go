@@ -42,8 +42,11 @@ func transformer(t *testing.T, kernels, tied bool, dropout float64) *graph.Graph
 	const vocabulary = 7
 	root := g.Root()
 	at := nn.Site{
-		Scope: root, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5, Dropout: dropout,
-		Mask: nn.NewMask(root, d, nn.Causal{}), Act: nn.GELU{},
+		Scope:     root,
+		Dims:      d,
+		Style:     nn.Style{Affine: nn.NewLinear, Bias: true, Eps: 1e-5, Dropout: dropout},
+		Attending: nn.Attending{Mask: nn.NewMask(root, d, nn.Causal{})},
+		Sublayers: nn.Sublayers{Act: nn.GELU{}},
 	}
 	n := d.Batch * d.Context
 	tokens := root.Ints("tokens", n, vocabulary, -1)

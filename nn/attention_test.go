@@ -1323,7 +1323,7 @@ func TestMLAErrors(t *testing.T) {
 		"latents: (12, 4), want (12, 3)": func(at Site, x graph.Expr) graph.Expr { // the cache of another model
 			at.Caches = Caches{}
 			NewMLA(at, 3)
-			return NewMLA(Site{Scope: at.Scope, Dims: at.Dims, Affine: renaming, Mask: at.Mask, Caches: at.Caches}, 4).Step(x, pos(at))
+			return NewMLA(Site{Scope: at.Scope, Dims: at.Dims, Caches: at.Caches, Style: Style{Affine: renaming}, Attending: Attending{Mask: at.Mask}}, 4).Step(x, pos(at))
 		},
 		"nn.reluOnly: only a Linear or a LoRA can be absorbed": func(at Site, x graph.Expr) graph.Expr {
 			at.Caches = Caches{}

@@ -8,13 +8,23 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 // A stack of these blocks ends with one more norm.
 type Block struct {
-	Ln1, Attn, Ln2, Mlp Layer
-	scope               graph.Scope
+	Ln1, Attn, Ln2, Mlp   Layer
+	attnStream, mlpStream joint
+	scope                 graph.Scope
 }
 
 // NewBlock declares ln_1, attn, ln_2 and mlp.
 func NewBlock(at Site, attention Attention) *Block {
-	return &Block{at.norm("ln_1"), at.attention(attention), at.norm("ln_2"), at.mlp(), at.Scope}
+	b := sublayers(at, attention)
+	b.attnStream, b.mlpStream = at.join("attn"), at.join("mlp")
+	return &b
+}
+
+// sublayers returns a block that has not joined the stream.
+func sublayers(at Site, attention Attention) Block {
+	return Block{
+		Ln1: at.norm("ln_1"), Attn: at.attention(attention), Ln2: at.norm("ln_2"), Mlp: at.mlp(), scope: at.Scope,
+	}
 }
 
 // Forward computes the two residual steps.
@@ -32,8 +42,8 @@ func (b *Block) Step(x, at graph.Expr) (result graph.Expr) {
 func (b *Block) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
 	norm1, norm2 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
-	x = x.Add(attend(norm1(x))) // a₅ = a₁ + attention(norm(a₁))   (n, d)
-	return x.Add(mlp(norm2(x))) // a₁₀ = a₅ + mlp(norm(a₅))        (n, d)
+	x = b.attnStream.write(x, attend(norm1(b.attnStream.read(x)))) // a₅ = a₁ + attention(norm(a₁))   (n, d)
+	return b.mlpStream.write(x, mlp(norm2(b.mlpStream.read(x))))   // a₁₀ = a₅ + mlp(norm(a₅))        (n, d)
 }
 
 // PostNormBlock is a block with the norm after each sublayer, as the transformer was first published:
@@ -45,7 +55,8 @@ type PostNormBlock Block
 
 // NewPostNormBlock declares the same names as NewBlock.
 func NewPostNormBlock(at Site, attention Attention) *PostNormBlock {
-	b := PostNormBlock(*NewBlock(at, attention))
+	at.refuseStream("post-norm block")
+	b := PostNormBlock(sublayers(at, attention))
 	return &b
 }
 

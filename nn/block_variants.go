@@ -10,7 +10,9 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 type SandwichBlock struct {
 	Ln1, Attn, Ln1Post Layer
 	Ln2, Mlp, Ln2Post  Layer
-	scope              graph.Scope
+
+	attnStream, mlpStream joint
+	scope                 graph.Scope
 }
 
 // NewSandwichBlock declares ln_1, attn, ln_1_post, ln_2, mlp and ln_2_post.
@@ -18,7 +20,7 @@ func NewSandwichBlock(at Site, attention Attention) *SandwichBlock {
 	return &SandwichBlock{
 		at.norm("ln_1"), at.attention(attention), at.norm("ln_1_post"),
 		at.norm("ln_2"), at.mlp(), at.norm("ln_2_post"),
-		at.Scope,
+		at.join("attn"), at.join("mlp"), at.Scope,
 	}
 }
 
@@ -38,8 +40,8 @@ func (b *SandwichBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph
 	norm1, post1 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_1_post", b.Ln1Post)
 	norm2, post2 := In(b.scope, "ln_2", b.Ln2), In(b.scope, "ln_2_post", b.Ln2Post)
 	x = x.In(b.scope)
-	x = x.Add(post1(attend(norm1(x)))) // u = x + norm(attention(norm(x)))   (n, d)
-	return x.Add(post2(mlp(norm2(x)))) // y = u + norm(mlp(norm(u)))         (n, d)
+	x = b.attnStream.write(x, post1(attend(norm1(b.attnStream.read(x))))) // u = x + norm(attention(norm(x)))   (n, d)
+	return b.mlpStream.write(x, post2(mlp(norm2(b.mlpStream.read(x)))))   // y = u + norm(mlp(norm(u)))         (n, d)
 }
 
 // PostPartBlock is a block that normalises the result of each sublayer, as in OLMo 2:
@@ -70,8 +72,8 @@ func (b *PostPartBlock) Step(x, at graph.Expr) (result graph.Expr) {
 func (b *PostPartBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
 	norm1, norm2 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
-	x = x.Add(norm1(attend(x))) // u = x + norm(attention(x))   (n, d)
-	return x.Add(norm2(mlp(x))) // y = u + norm(mlp(u))         (n, d)
+	x = b.attnStream.write(x, norm1(attend(b.attnStream.read(x)))) // u = x + norm(attention(x))   (n, d)
+	return b.mlpStream.write(x, norm2(mlp(b.mlpStream.read(x))))   // y = u + norm(mlp(u))         (n, d)
 }
 
 // ParallelBlock is a block whose sublayers read the same normalised tokens, as in GPT-J:
@@ -81,12 +83,13 @@ func (b *PostPartBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph
 // A stack of these blocks ends with one more norm.
 type ParallelBlock struct {
 	Ln1, Attn, Mlp Layer
+	stream         joint
 	scope          graph.Scope
 }
 
 // NewParallelBlock declares ln_1, attn and mlp.
 func NewParallelBlock(at Site, attention Attention) *ParallelBlock {
-	return &ParallelBlock{at.norm("ln_1"), at.attention(attention), at.mlp(), at.Scope}
+	return &ParallelBlock{at.norm("ln_1"), at.attention(attention), at.mlp(), at.join("attn"), at.Scope}
 }
 
 // Forward computes the residual step.
@@ -103,8 +106,8 @@ func (b *ParallelBlock) Step(x, at graph.Expr) (result graph.Expr) {
 
 func (b *ParallelBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
 	x = x.In(b.scope)
-	h := In(b.scope, "ln_1", b.Ln1)(x)
-	return x.Add(attend(h)).Add(mlp(h))
+	h := In(b.scope, "ln_1", b.Ln1)(b.stream.read(x))
+	return b.stream.write(x, attend(h), mlp(h))
 }
 
 // ParallelTwoBlock is a parallel block with a norm for each sublayer, as in GPT-NeoX:
@@ -116,7 +119,8 @@ type ParallelTwoBlock Block
 
 // NewParallelTwoBlock declares the same names as NewBlock.
 func NewParallelTwoBlock(at Site, attention Attention) *ParallelTwoBlock {
-	b := ParallelTwoBlock(*NewBlock(at, attention))
+	b := ParallelTwoBlock(sublayers(at, attention))
+	b.attnStream = at.join("attn")
 	return &b
 }
 
@@ -136,5 +140,6 @@ func (b *ParallelTwoBlock) Step(x, at graph.Expr) (result graph.Expr) {
 func (b *ParallelTwoBlock) forward(x graph.Expr, attend, mlp func(graph.Expr) graph.Expr) graph.Expr {
 	norm1, norm2 := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
-	return x.Add(attend(norm1(x))).Add(mlp(norm2(x)))
+	h := b.attnStream.read(x)
+	return b.attnStream.write(x, attend(norm1(h)), mlp(norm2(h)))
 }

@@ -18,6 +18,7 @@ type DecoderBlock struct {
 
 // NewDecoderBlock declares ln_1, attn, ln_cross, cross, ln_2 and mlp.
 func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
+	at.refuseStream("decoder block")
 	return &DecoderBlock{
 		Ln1: at.norm("ln_1"), Attn: at.attention(attention),
 		LnCross: at.norm("ln_cross"), Cross: NewCrossAttention(at.At("cross"), m),

@@ -29,6 +29,7 @@ type Elman struct {
 // NewElman declares c_input (d, d), from N(0, 1/d), which preserves the size of its input, and weight, from N(0, 1/4d),
 // with which the state halves from token to token.
 func NewElman(at Site) *Elman {
+	at.refuseStream("elman")
 	d := at.Embd
 	l := &Elman{batch: at.Batch, tokens: at.Context, width: d, scope: at.Scope}
 	l.Input = at.affine("c_input", d, []int{d}, at.Bias, graph.Normal(1/math.Sqrt(float64(d))))

@@ -95,7 +95,7 @@ func ExampleCrossAttention() {
 	g := graph.New(graph.Float64, 1)
 	s := g.Root()
 	d := nn.Dims{Batch: 1, Context: 2, Embd: 8, Heads: 2, QK: 4, V: 4, Blocks: 1}
-	at := nn.Site{Scope: s.Sub("cross"), Dims: d, Affine: nn.NewLinear}
+	at := nn.Site{Scope: s.Sub("cross"), Dims: d, Style: nn.Style{Affine: nn.NewLinear}}
 
 	x := s.Value("x", graph.Normal(1), 2, 8)
 	z := s.Value("z", graph.Normal(1), 4, 8)
@@ -135,8 +135,11 @@ func ExampleDecoderBlock() {
 	s := g.Root()
 	d := nn.Dims{Batch: 1, Context: 3, Embd: 8, Heads: 2, QK: 4, V: 4, Inner: 32, Blocks: 1}
 	at := nn.Site{
-		Scope: s.Sub("h.0"), Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
-		Mask: nn.NewMask(s, d, nn.Causal{}), Act: nn.GELU{},
+		Scope:     s.Sub("h.0"),
+		Dims:      d,
+		Style:     nn.Style{Affine: nn.NewLinear, Bias: true, Eps: 1e-5},
+		Attending: nn.Attending{Mask: nn.NewMask(s, d, nn.Causal{})},
+		Sublayers: nn.Sublayers{Act: nn.GELU{}},
 	}
 	attention := func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 	memory := nn.NewMemory(s.Sub("memory"), s.Value("z", graph.Normal(1), 5, 8), 1, 3, 5, nil)

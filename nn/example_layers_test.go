@@ -253,21 +253,40 @@ func ExampleNewValueResidual() {
 	// Output: h.1.attn.v_lambda [0.5 0.5]
 }
 
-// Block 1 reads its input plus half the embeddings.
-func ExampleNewEmbeddingSkip() {
+// Block 1 reads its input, which is the result of block 0, plus half the embeddings.
+func ExampleNewEmbeddingSkips() {
 	at := site()
+	stream := nn.NewEmbeddingSkips()
+	first := stream.Skip(at.At("h.0"))
 	at.Block = 1
-	l := nn.NewEmbeddingSkip(at.At("h.1"), 2)
+	second := stream.Skip(at.At("h.1"))
 	set(at.Graph(), map[string][]float64{"h.1.skip_lambda": {1, 0.5}})
-	show(l.Forward(at.Value("x", numbers(1, 2), 1, 2), at.Value("embeddings", numbers(4, 8), 1, 2)))
+	x := stream.Expand(at.Value("embeddings", numbers(4, 8), 1, 2))
+	x = first.Forward(x).Scale(0.25) // block 0
+	show(second.Forward(x))
 	// Output:  3.00  6.00
 }
 
-// Of five blocks, the last two have a skip: from the first two.
-func ExampleNewUNetSkip() {
+// Of two streams, a sublayer reads the mean at first, and adds its result to both.
+func ExampleNewHyperConnections() {
 	at := site()
+	at.Embd = 2
+	stream := nn.NewHyperConnections(2)
+	join := stream.Connect(at.At("h.0.attn_stream"))
+	set(at.Graph(), map[string][]float64{"h.0.attn_stream.alpha": {0, 0, 0}})
+	x := at.Value("streams", numbers(1, 2, 3, 4), 1, 4)
+	show(join.Read(x))
+	show(stream.Reduce(join.Write(x, at.Value("y", numbers(10, 20), 1, 2))))
+	// Output:
+	//  2.00  3.00
+	//  12.00 23.00
+}
+
+// Of five blocks, the last two have a skip: from the first two.
+func ExampleNewUNetSkips() {
+	at, stream := site(), nn.NewUNetSkips(5)
 	for at.Block = range 5 {
-		if l := nn.NewUNetSkip(at.At(fmt.Sprintf("h.%d", at.Block)), 5); l != nil {
+		if l := stream.Skip(at.At(fmt.Sprintf("h.%d", at.Block))).(*nn.Skip); l.Lambda.Graph() != nil {
 			fmt.Printf("block %d adds the result of block %d\n", at.Block, l.From-1)
 		}
 	}

@@ -40,8 +40,11 @@ func site() nn.Site {
 	g := graph.New(graph.Float64, 1)
 	d := nn.Dims{Batch: 1, Context: 3, Embd: 2, Heads: 1, QK: 2, V: 2, Inner: 4, Blocks: 1}
 	return nn.Site{
-		Scope: g.Root(), Dims: d, Affine: nn.NewLinear, Eps: 1e-5,
-		Mask: nn.NewMask(g.Root(), d, nn.Causal{}), Act: nn.GELU{},
+		Scope:     g.Root(),
+		Dims:      d,
+		Style:     nn.Style{Affine: nn.NewLinear, Eps: 1e-5},
+		Attending: nn.Attending{Mask: nn.NewMask(g.Root(), d, nn.Causal{})},
+		Sublayers: nn.Sublayers{Act: nn.GELU{}},
 	}
 }
 

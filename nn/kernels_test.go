@@ -168,8 +168,11 @@ func causal(at Site) Layer { return NewSelfAttention(at) }
 // newSite returns a place in a graph with all fields that a layer may read.
 func newSite(g *graph.Graph, d Dims) Site {
 	return Site{
-		Scope: g.Root().Sub("h.0"), Dims: d, Affine: NewLinear, Bias: true, Eps: 1e-5,
-		Mask: NewMask(g.Root(), d, Causal{}), Act: GELU{},
+		Scope:     g.Root().Sub("h.0"),
+		Dims:      d,
+		Style:     Style{Affine: NewLinear, Bias: true, Eps: 1e-5},
+		Attending: Attending{Mask: NewMask(g.Root(), d, Causal{})},
+		Sublayers: Sublayers{Act: GELU{}},
 	}
 }
 

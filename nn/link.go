@@ -175,5 +175,5 @@ func (l *values) Forward(in Inside) graph.Expr { // (n, H·dρ+G(dρ+dh)) → th
 		l.scope.Failf("no values of the first block: block 0 must come before the others")
 		return qkv
 	}
-	return mix(qkv, l.shared.first, l.Lambda)
+	return mix(qkv, l.shared.first.In(l.scope), l.Lambda)
 }

@@ -50,7 +50,7 @@ func normOf(t *testing.T, make func(at Site) Layer, eps float64, kernels bool, x
 	in, out := g.Root().Value("x", graph.Const(0), d.Context, d.Embd), g.Root().Value("delta", graph.Const(0), d.Context, d.Embd)
 	copy(in.Tensor().F64, x)
 	copy(out.Tensor().F64, delta)
-	result := make(Site{Scope: g.Root().Sub("ln"), Dims: d, Eps: eps}).Forward(in)
+	result := make(Site{Scope: g.Root().Sub("ln"), Dims: d, Style: Style{Eps: eps}}).Forward(in)
 	forward, err := graph.Compile(result)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestNormOfAnotherWidth(t *testing.T) {
 	for _, norm := range []func(at Site) Layer{norms()["inside"], norms()["beside"]} {
 		g := graph.New(graph.Float32, 1)
 		x := g.Root().Value("x", graph.Const(1), 2, 7)
-		_, err := graph.Compile(norm(Site{Scope: g.Root().Sub("h.0.ln_1"), Dims: Dims{Embd: 8}, Bias: true}).Forward(x))
+		_, err := graph.Compile(norm(Site{Scope: g.Root().Sub("h.0.ln_1"), Dims: Dims{Embd: 8}, Style: Style{Bias: true}}).Forward(x))
 		if err == nil || !strings.Contains(err.Error(), "h.0.ln_1") || !strings.Contains(err.Error(), "8 gains for 7 features") {
 			t.Errorf("got error %v, want one that names the layer and both widths", err)
 		}

@@ -29,7 +29,7 @@ var elmanLayerCases = []layerCase{
 func elman(batch, context int, scale float64) (l *Elman, x graph.Expr) {
 	g := graph.New(graph.Float64, 3)
 	d := Dims{Batch: batch, Context: context, Embd: 3}
-	l = NewElman(Site{Scope: g.Root(), Dims: d, Affine: NewLinear, Bias: true, Caches: Caches{}})
+	l = NewElman(Site{Scope: g.Root(), Dims: d, Caches: Caches{}, Style: Style{Affine: NewLinear, Bias: true}})
 	for i, v := range l.Weight.Tensor().F64 {
 		l.Weight.Tensor().F64[i] = scale * v
 	}
@@ -187,7 +187,7 @@ func TestElmanErrors(t *testing.T) {
 		},
 	} {
 		g := graph.New(graph.Float64, 1)
-		at := Site{Scope: g.Root().Sub("rnn"), Dims: Dims{Batch: 2, Context: 3, Embd: 2}, Affine: NewLinear}
+		at := Site{Scope: g.Root().Sub("rnn"), Dims: Dims{Batch: 2, Context: 3, Embd: 2}, Style: Style{Affine: NewLinear}}
 		_, err := graph.Compile(build(at, g.Root().Value("x", graph.Const(0), 6, 2)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)
@@ -411,14 +411,20 @@ func TestI92Mixes(t *testing.T) {
 }
 
 var skipLayerCases = []layerCase{
-	{"the embeddings", "Skip", func(at Site, x graph.Expr) graph.Expr {
-		at.Block = 1
-		return NewEmbeddingSkip(at, 2).Forward(x, x)
-	}},
-	{"a block of the first half", "Skip", func(at Site, x graph.Expr) graph.Expr {
-		at.Block = 4
-		return NewUNetSkip(at, 5).Forward(x, x)
-	}},
+	{"the embeddings", "Skip", func(at Site, x graph.Expr) graph.Expr { return skipped(at, NewEmbeddingSkips(), 1, x) }},
+	{"a block of the first half", "Skip", func(at Site, x graph.Expr) graph.Expr { return skipped(at, NewUNetSkips(5), 4, x) }},
+}
+
+// skipped returns the input of the last of blocks that change nothing.
+func skipped(at Site, s Stream, last int, x graph.Expr) graph.Expr {
+	x = s.Expand(x)
+	for i := range last + 1 {
+		if at.Block = i; i == last {
+			return s.Skip(at).Forward(x)
+		}
+		x = s.Skip(at.At(fmt.Sprint(i))).Forward(x)
+	}
+	return x
 }
 
 // With λ = (1, 0) nothing is mixed in, with (0, 1) a block reads the embeddings. Only the second half of the blocks of
@@ -427,26 +433,32 @@ func TestI97Places(t *testing.T) {
 	g := graph.New(graph.Float64, 5)
 	at := newSite(g, shapes[0])
 	x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
-	at.Block = 3
-	l := NewEmbeddingSkip(at, 5)
-	y := x.Tanh()
-	if diff := cmp.Diff(output(t, y).F64, output(t, l.Forward(y, x)).F64); diff != "" {
+	s := NewEmbeddingSkips()
+	first := s.Skip(at)
+	at.Block = 1
+	l := s.Skip(at.At("second")).(*Skip)
+	result := func() []float64 {
+		y := first.Forward(s.Expand(x)).Tanh() // the result of block 0
+		return output(t, l.Forward(y)).F64
+	}
+	if diff := cmp.Diff(output(t, x.Tanh()).F64, result()); diff != "" {
 		t.Errorf("at first: -want +got:\n%s", diff)
 	}
 	copy(l.Lambda.Tensor().F64, []float64{0, 1})
-	if diff := cmp.Diff(x.Tensor().F64, output(t, l.Forward(y, x)).F64); diff != "" {
+	if diff := cmp.Diff(x.Tensor().F64, result()); diff != "" {
 		t.Errorf("with λ (0, 1): -want +got:\n%s", diff)
 	}
 	for blocks, want := range [][]int{{}, {-1}, {-1, 1}, {-1, -1, 1}, {-1, -1, 2, 1}, {-1, -1, -1, 2, 1}} {
 		got := []int{}
 		for i := range blocks {
 			at := at.At(fmt.Sprintf("%d.%d", blocks, i))
-			if at.Block = i; NewUNetSkip(at, blocks) == nil {
+			at.Block = i
+			if l := NewUNetSkips(blocks).Skip(at).(*Skip); l.Lambda.Graph() == nil {
 				got = append(got, -1)
 			} else {
-				got = append(got, NewUNetSkip(at.At("again"), blocks).From)
+				got = append(got, l.From)
 			}
-			if (NewEmbeddingSkip(at.At("e"), blocks) == nil) != (i == 0) {
+			if l := NewEmbeddingSkips().Skip(at.At("e")).(*Skip); (l.Lambda.Graph() == nil) != (i == 0) {
 				t.Errorf("embedding: block %d: want a skip in all blocks but the first", i)
 			}
 		}
@@ -1560,6 +1572,53 @@ func TestReplacedParts(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// With equal streams, and weights that do not depend on them, a block with hyper-connections leaves in every stream what
+// the plain block leaves.
+func TestI123EqualStreams(t *testing.T) {
+	g := graph.New(graph.Float64, 5)
+	at := newSite(g, shapes[0])
+	x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
+	attention := func(at Site) Layer { return NewSelfAttention(at) }
+	plain := NewBlock(at.At("plain"), attention)
+	at.Stream = NamedStream{"hyper_connections", NewHyperConnections(3)}
+	block := NewBlock(at.At("hyper"), attention)
+	same := map[string]graph.Tensor{}
+	for _, p := range g.Params() {
+		name, of := strings.TrimPrefix(p.Name(), "h.0.plain."), strings.TrimPrefix(p.Name(), "h.0.hyper.")
+		switch {
+		case name != p.Name():
+			same[name] = p.Tensor()
+		case strings.HasSuffix(of, "_stream.alpha"):
+			clear(p.Tensor().F64)
+		case same[of].Shape != nil:
+			copy(p.Tensor().F64, same[of].F64)
+		}
+	}
+	want := output(t, plain.Forward(x)).F64
+	stream := output(t, block.Forward(at.Stream.Expand(x)))
+	d := at.Embd
+	for i, got := range stream.F64 {
+		if row, column := i/(3*d), i%d; !(math.Abs(got-want[row*d+column]) <= 1e-4) {
+			t.Fatalf("stream, entry %d: got %v, want %v", i, got, want[row*d+column])
+		}
+	}
+}
+
+// Whatever the logits are, each row and each column of H_res has the sum 1.
+func TestI123Stochastic(t *testing.T) {
+	g := graph.New(graph.Float64, 5)
+	m := output(t, sinkhorn(g.Root().Value("z", graph.Normal(3), 5, 4, 4))).F64
+	for i := range 5 * 4 {
+		row, column := 0., 0.
+		for j := range 4 {
+			row, column = row+m[4*i+j], column+m[i/4*16+4*j+i%4]
+		}
+		if !(math.Abs(row-1) <= 2e-6) || !(math.Abs(column-1) <= 1e-3) {
+			t.Errorf("row and column %d: got the sums %v and %v, want 1", i, row, column)
 		}
 	}
 }

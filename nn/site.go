@@ -4,33 +4,44 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 
 // Site describes the place of a layer in a model, and the style of the model. It is a value: what a constructor changes
 // in it, such as the mask of one attention, holds for that layer only. Every constructor reads Scope and Dims. The
-// comment of each other field names its readers; the rest ignore it.
+// settings of a kind of layers are in a struct of their own, whose comments name further readers; the rest ignore them.
 type Site struct {
 	graph.Scope
 	Dims
 	Block int // the index of the block, for an Attention that differs between blocks
+	Style
+	Sublayers
+	Attending
+	Caches Caches // stores tokens for Step, nil if only Forward is used; for Cached self-attention, NewElman
+	Carry  *Carry // hands states on to the next window of a text; optional, for recurrences and short convolutions
+}
 
-	Affine  Affine              // builds affine layers, NewLinear if nil; for attention, NewMLP, NewElman
-	Adapt   Adapt               // replaces matrices of user-defined layers, see Param; optional
-	Bias    bool                // layers have biases; for the readers of Affine, and norms
+// Style holds the settings of linear layers, norms and dropout.
+type Style struct {
+	Affine   Affine     // builds affine layers, NewLinear if nil; for attention, NewMLP, NewElman
+	Adapt    Adapt      // replaces matrices of user-defined layers, see Param; optional
+	Bias     bool       // layers have biases; for the readers of Affine, and norms
+	Residual graph.Init // of the matrices that write to the residual stream, GPT-2's if nil; for attention, MLPs
+	Eps      float64    // ε; for norms, NewTaylorAttention
+	Dropout  float64    // the probability of dropping; for attention, NewMLP, NewDropout
+}
+
+// Sublayers holds the settings of blocks and of their MLPs.
+type Sublayers struct {
 	Norm    func(at Site) Layer // builds norms, NewLayerNorm if nil; for blocks
 	MLP     func(at Site) Layer // builds the MLP, NewMLP if nil; for blocks
 	Act     Layer               // the activation; for NewMLP
-	Eps     float64             // ε; for norms, NewTaylorAttention
-	Cap     float64             // of the scores, 0 for none; for NewSelfAttention, NewGroupedAttention, NewLongformer
-	Dropout float64             // the probability of dropping; for attention, NewMLP, NewDropout
 	Experts Experts             // for NewMoE
+	Conv    Convs               // builds short convolutions; optional, for blocks, attention except latent, MLPs
+	Stream  NamedStream         // the residual stream; NewPostNormBlock, decoder blocks and NewElman refuse some
+}
 
-	Residual graph.Init // of the matrices that write to the residual stream, GPT-2's if nil; for attention, MLPs
-
-	Mask   *Mask  // which token attends to which; for self-attention, except NewLongformer
-	Caches Caches // stores tokens for Step, nil if only Forward is used; for Cached self-attention, NewElman
-	Carry  *Carry // hands states on to the next window of a text; optional, for recurrences and short convolutions
-
-	Links Links                    // before and after the heads of self-attention; what has no such link refuses it
-	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for NewSelfAttention, NewGroupedAttention
-
-	Conv Convs // builds short convolutions; optional, for blocks, self-attention except latent, NewMLP, NewGLU
+// Attending holds the settings of attention.
+type Attending struct {
+	Mask  *Mask                    // which token attends to which; for self-attention, except NewLongformer
+	Links Links                    // around the heads of self-attention; what has no such link refuses it
+	Cap   float64                  // of the scores, 0 for none; for New{Self,Grouped}Attention and NewLongformer
+	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for New{Self,Grouped}Attention
 
 	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, New*RoPE
 	Rotary    Rotary     // for NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it

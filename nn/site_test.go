@@ -147,7 +147,7 @@ func (brokenLayer) Forward(graph.Expr) graph.Expr { panic("glass") }
 // placeSite returns the site of a small model and its input x, 2 sequences of 3 tokens.
 func placeSite(g *graph.Graph) (at Site, x graph.Expr) {
 	d := Dims{Batch: 2, Context: 3, Embd: 8, Heads: 2, QK: 3, V: 5, Inner: 7, Blocks: 2}
-	at = Site{Scope: g.Root().Sub("h.1"), Dims: d, Eps: 1e-5, Act: GELU{}, Bias: true}
+	at = Site{Scope: g.Root().Sub("h.1"), Dims: d, Style: Style{Eps: 1e-5, Bias: true}, Sublayers: Sublayers{Act: GELU{}}}
 	at.Mask = NewMask(g.Root(), d, Causal{})
 	return at, g.Root().Param("x", graph.Normal(1), 6, 8)
 }

@@ -76,8 +76,11 @@ func (c Case) form(f form) (l *layerForm, err error) {
 func (c Case) in(g *graph.Graph, d nn.Dims) (*layerForm, error) {
 	s := g.Root()
 	at := nn.Site{
-		Scope: s, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
-		Mask: nn.NewMask(s, d, nn.Causal{}), Act: nn.GELU{},
+		Scope:     s,
+		Dims:      d,
+		Style:     nn.Style{Affine: nn.NewLinear, Bias: true, Eps: 1e-5},
+		Attending: nn.Attending{Mask: nn.NewMask(s, d, nn.Causal{})},
+		Sublayers: nn.Sublayers{Act: nn.GELU{}},
 	}
 	if c.Carry {
 		at.Carry = &nn.Carry{}

@@ -22,10 +22,11 @@ type Body struct {
 	scope graph.Scope
 
 	stack  Stack
-	rotary nn.Rotary  // of the positions; optional, but a layer that gets it must use it
-	biases *biases    // likewise
-	uses   []*uses    // by the blocks of each attention
-	skips  []*nn.Skip // before every block; nil without
+	rotary nn.Rotary // of the positions; optional, but a layer that gets it must use it
+	biases *biases   // likewise
+	uses   []*uses   // by the blocks of each attention
+	stream nn.Stream
+	skips  []nn.Layer // of the stream, before every block; nil for none
 
 	balance *nn.Balance // collects the losses that balance experts; nil without
 	loads   *nn.Loads   // collects the loads of experts
@@ -38,6 +39,9 @@ func (d Design) Body(
 ) *Body {
 	s := d.Stack
 	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope, stack: s}
+	if b.stream = at.Stream.Stream; b.stream == nil {
+		b.stream = nn.PlainStream{}
+	}
 	b.balance, b.loads = at.Experts.Balance, at.Experts.Loads
 	b.Lookup = b.Embedding
 	before := len(at.Graph().Params())
@@ -58,6 +62,10 @@ func (d Design) Body(
 	near, wide := localRotary(at, s), s.Options.Get("full_attention_interval")
 	mask, block := inner(at)
 	at.Mask = mask
+	joins, joined := d.joins(), false
+	if at.Stream.Stream != nil {
+		at.Stream.Stream = watchedStream{at.Stream.Stream, &joined}
+	}
 	kind := func(i, name int) nn.Site { // the site of a block like block i
 		at := at.At(fmt.Sprintf("h.%d", name))
 		at.Block = i
@@ -74,17 +82,17 @@ func (d Design) Body(
 			break // the model is invalid, and there may be very many blocks
 		}
 		at := kind(i, i)
-		if skip := Find(skips(), s.With.Get("skips")).build; skip != nil {
-			b.skips = append(b.skips, skip(at, s.NLayer))
-		} else {
-			b.skips = append(b.skips, nil)
-		}
+		b.skips = append(b.skips, b.stream.Skip(at))
 		b.Blocks = append(b.Blocks, nn.Make(at, block))
 	}
 	for i := range d.Future {
 		at := kind(s.NLayer-1, s.NLayer+i)
 		at.Caches = nil // no Step
 		b.Future = append(b.Future, nn.Make(at, block))
+	}
+	if joins && !joined && at.Graph().Err() == nil {
+		at.Failf("%s: got %s, and block %s joins no sublayer to the residual stream: want a block that does, "+
+			"such as pre, or %s %s", at.Stream.Name, s.With.Get(at.Stream.Name), s.Block, at.Stream.Name, noPart)
 	}
 	for _, u := range b.uses { // before Forward, where other blocks would miss the values of the first
 		if err := u.checkLinks(s, d.kinds); err != nil && at.Graph().Err() == nil {
@@ -125,14 +133,15 @@ func (b *Body) Step(tokens, at graph.Expr) graph.Expr { // (B·n) → (B·n, d)
 
 // through passes x, which is a₁, through the blocks and the skips before them.
 func (b *Body) through(x graph.Expr, apply func(name string, block nn.Layer, x graph.Expr) graph.Expr) graph.Expr {
-	stream := []graph.Expr{x} // a₁ and the results of the blocks
+	x = b.stream.Expand(x)
 	for i, block := range b.Blocks {
 		name := fmt.Sprintf("h.%d", i)
 		if skip := b.skips[i]; skip != nil {
-			x = b.scope.Place(name+".skip", skip.Forward(x, stream[skip.From]))
+			if y := skip.Forward(x); y.Node() != x.Node() {
+				x = b.scope.Place(name+".skip", y)
+			}
 		}
 		x = apply(name, block, x)
-		stream = append(stream, x)
 	}
 	return x
 }
@@ -158,12 +167,12 @@ func (b *Body) embed(tokens graph.Expr) graph.Expr {
 	return b.scope.Place("drop", b.drop.Forward(x))
 }
 
-// Normed returns the result of Forward or Step after the last norm, a₁₁.
+// Normed returns a₁₁: the residual stream of Forward or Step, reduced to (n, d), after the last norm.
 func (b *Body) Normed(x graph.Expr) graph.Expr { return b.NormedIn(b.scope, x) }
 
 // NormedIn is Normed whose result is a place in s.
 func (b *Body) NormedIn(s graph.Scope, x graph.Expr) graph.Expr {
-	if b.norm == nil {
+	if x = b.stream.Reduce(x); b.norm == nil {
 		return x
 	}
 	return nn.In(s, "ln_f", b.norm)(x)

@@ -184,7 +184,7 @@ func TestChecks(t *testing.T) {
 // Dilations rise evenly from the first head to the last, windows are symmetric, and only the odd blocks of alternating
 // attention have one.
 func TestVisibleKeys(t *testing.T) {
-	at := nn.Site{Scope: graph.New(graph.Float64, 1).Root(), Dims: nn.Dims{Batch: 1, Context: 12, Embd: 10, Heads: 5, QK: 2, V: 2, Blocks: 2}, Affine: nn.NewLinear}
+	at := nn.Site{Scope: graph.New(graph.Float64, 1).Root(), Dims: nn.Dims{Batch: 1, Context: 12, Embd: 10, Heads: 5, QK: 2, V: 2, Blocks: 2}, Style: nn.Style{Affine: nn.NewLinear}}
 	var o Options
 	o.Set("window", 3)
 	o.Set("dilation", 4)

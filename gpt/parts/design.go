@@ -50,6 +50,9 @@ func (d Design) Validate(context int) error {
 	if err := s.With.check(d.kinds); err != nil {
 		return err
 	}
+	if err := s.checkStream(d.kinds); err != nil {
+		return err
+	}
 	if n := s.Period(); n > s.NLayer {
 		return errors.Errorf("attention: got %s, a list for %d blocks, want at most n_layer %d",
 			s.Attention, n, s.NLayer)
@@ -187,12 +190,27 @@ func (a Attention) checkScores(s Stack) error {
 func (d Design) Site(batch, context int) nn.Site {
 	s := d.Stack
 	return nn.Site{
-		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
-		Cap:      s.Sublayers.AttnLogitSoftcapping,
-		Residual: Find(Initializations(), s.With.Get("initialization")).residual,
-		Act:      d.activation.Layer, Norm: d.norm.New, MLP: d.mlp.make(s),
-		Links: s.Links(d.kinds), Sinks: Find(AttnSinks(), s.With.Get("attn_sinks")).New,
-		Conv: Find(ShortConvs(), s.With.Get("short_conv")).Convs(), Experts: s.experts(),
+		Dims: s.Dims(batch, context),
+		Style: nn.Style{
+			Affine:   nn.NewLinear,
+			Bias:     s.Bias,
+			Eps:      s.Eps,
+			Dropout:  s.Dropout,
+			Residual: Find(Initializations(), s.With.Get("initialization")).residual,
+		},
+		Attending: nn.Attending{
+			Cap:   s.Sublayers.AttnLogitSoftcapping,
+			Links: s.Links(d.kinds),
+			Sinks: Find(AttnSinks(), s.With.Get("attn_sinks")).New,
+		},
+		Sublayers: nn.Sublayers{
+			Act:     d.activation.Layer,
+			Norm:    d.norm.New,
+			MLP:     d.mlp.make(s),
+			Stream:  s.Stream(d.kinds),
+			Conv:    Find(ShortConvs(), s.With.Get("short_conv")).Convs(),
+			Experts: s.experts(),
+		},
 	}
 }
 

@@ -22,11 +22,12 @@ type Kind struct {
 	Variants func() []Variant // the default first, which need not be a link
 }
 
-// Variant is a part of a Kind. It is a link before the heads of attention, one after them, or neither. Its function is
-// called once for a model: the result builds the link of every attention.
+// Variant is a part of a Kind. It is a link before the heads of attention, one after them, the residual stream, or none
+// of these. Its function is called once for a model: NewLink builds the link of every attention.
 type Variant struct {
 	Name
-	Before, After func() NewLink // optional
+	Before, After func() NewLink          // optional
+	Stream        func(s Stack) nn.Stream // optional; of a model with this Stack
 }
 
 // NewLink builds the link of an attention, whose heads have the given sizes.
@@ -48,7 +49,7 @@ func Kinds() []Kind {
 		{
 			"skips",
 			"mixing of earlier results into the inputs of blocks: the embeddings, or block i into block n_layer-1-i",
-			named(skips),
+			skips,
 		},
 		{
 			"initialization", "initial values of c_proj in attention and MLP: GPT-2's, which fall with the depth, or 0",
@@ -62,6 +63,10 @@ func Kinds() []Kind {
 		{
 			"xsa", "leave the direction of a token's value out of the results of heads: all of it, or a learned share",
 			xsas,
+		},
+		{
+			"hyper_connections", "4 parallel residual streams, which every attention and MLP mixes",
+			hyperConnections,
 		},
 	}
 }
@@ -200,6 +205,32 @@ func (s Stack) Links(kinds []Kind) (l nn.Links) {
 	return l
 }
 
+// Stream returns the residual stream that s has. Without a Stream among its parts it is the plain one.
+func (s Stack) Stream(kinds []Kind) (stream nn.NamedStream) {
+	for _, k := range kinds {
+		if v := k.variant(s); v.Stream != nil {
+			stream = nn.NamedStream{Name: k.Key, Stream: v.Stream(s)}
+		}
+	}
+	return stream
+}
+
+// checkStream returns an error if more than one part is a residual stream.
+func (s Stack) checkStream(kinds []Kind) error {
+	first := ""
+	for _, k := range kinds {
+		switch v := k.variant(s); {
+		case v.Stream == nil:
+		case first != "":
+			return errors.Errorf("%s: got %s, want %s with %s: a model has one residual stream",
+				k.Key, v.Name, k.fallback(), first)
+		default:
+			first = k.Key + " " + v.String()
+		}
+	}
+	return nil
+}
+
 // check returns an error for a part that none of the kinds has.
 func (w With) check(kinds []Kind) error {
 	for _, key := range slices.Sorted(maps.Keys(w.names)) {
@@ -240,6 +271,14 @@ func attnGates() []Variant {
 	}
 }
 
+func skips() []Variant {
+	return []Variant{
+		{Name: noPart},
+		{Name: "embedding", Stream: func(Stack) nn.Stream { return nn.NewEmbeddingSkips() }},
+		{Name: "unet", Stream: func(s Stack) nn.Stream { return nn.NewUNetSkips(s.NLayer) }},
+	}
+}
+
 func valueResiduals() []Variant {
 	return []Variant{{Name: noPart}, {Name: "learned", Before: func() NewLink { return nn.NewValueResidual().New }}}
 }
@@ -252,5 +291,12 @@ func xsas() []Variant {
 		{Name: "learned", After: Apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
 			return nn.NewLearnedXSA(at, heads)
 		})},
+	}
+}
+
+func hyperConnections() []Variant {
+	return []Variant{
+		{Name: noPart},
+		{Name: "mhc", Stream: func(Stack) nn.Stream { return nn.NewHyperConnections(4) }},
 	}
 }

@@ -37,17 +37,6 @@ type AttnSink struct {
 // AttnSinks lists the sinks of attentions, the default first.
 func AttnSinks() []AttnSink { return []AttnSink{{noPart, nil}, {"learned", nn.NewSinks}} }
 
-// skip is a way in which earlier places of the residual stream are mixed into the inputs of blocks.
-type skip struct {
-	Name
-	build func(at nn.Site, blocks int) *nn.Skip // before the block at, one of blocks; nil for none
-}
-
-// skips lists them, the default first.
-func skips() []skip {
-	return []skip{{noPart, nil}, {"embedding", nn.NewEmbeddingSkip}, {"unet", nn.NewUNetSkip}}
-}
-
 // ShortConv is a set of short convolutions in a block.
 type ShortConv struct {
 	Name

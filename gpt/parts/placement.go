@@ -50,6 +50,28 @@ func (u *uses) links(list []nn.NamedLink) (watched []nn.NamedLink) {
 	return watched
 }
 
+// watchedStream is a Stream that records that a sublayer joins it.
+type watchedStream struct {
+	nn.Stream
+	joined *bool
+}
+
+// Connect calls the Stream's Connect.
+func (s watchedStream) Connect(at nn.Site) nn.Connection {
+	*s.joined = true
+	return s.Stream.Connect(at)
+}
+
+// joins reports whether the sublayers of a block would join the stream of d.
+func (d Design) joins() bool {
+	at := d.Site(1, 1)
+	if at.Stream.Stream == nil {
+		return false
+	}
+	at.Scope = graph.Outline(graph.Float32).Root()
+	return at.Stream.Connect(at) != nil
+}
+
 // rotation is a Rotary that records whether it was used.
 type rotation struct {
 	nn.Rotary

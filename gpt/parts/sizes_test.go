@@ -57,7 +57,7 @@ func TestBigBirdSeed(t *testing.T) {
 	d := nn.Dims{Batch: 1, Context: 40, Embd: 4, Heads: 1, QK: 2, V: 2, Blocks: 1}
 	mask := func(seed uint64, build func(at nn.Site)) []float64 {
 		g := graph.New(graph.Float64, seed)
-		at := nn.Site{Scope: g.Root(), Dims: d, Affine: nn.NewLinear}
+		at := nn.Site{Scope: g.Root(), Dims: d, Style: nn.Style{Affine: nn.NewLinear}}
 		at.Mask = nn.NewMask(at.Sub("whole"), d, nn.Causal{})
 		build(at)
 		x, ok := g.Leaf("visible.mask")

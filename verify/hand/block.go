@@ -3,39 +3,31 @@ package hand
 import "slices"
 
 // Block is the block of GPT-2, with the norm before each sublayer: rows a₂ to a₁₀ of Table 2.
-type Block[T Number] struct{ Norm1, Attention, Norm2, MLP Layer[T] }
+type Block[T Number] struct {
+	Norm1, Attention, Norm2, MLP Layer[T]
+	Stream                       Connections[T]
+}
+
+// chain computes Table 2 from a₁ downwards and, read upwards, its Δ column from Δ₁₀ to Δ₁.
+func (l Block[T]) chain() Chain[T] {
+	return l.Stream.block("Δ₅ + LNᵇ(Δ₂) (40)",
+		l.Stream.sublayer("attn", // a₅ = a₁ + a₄ (B·n, d)
+			Apply[T]{Name: "ln_1", From: "h", To: "h", Layer: l.Norm1, Index: "₁", Delta: "Δ₂ = Σ_h (…) (33), (35)"},
+			Apply[T]{Name: "attn", From: "h", To: "y", Layer: l.Attention, Delta: "Δ₅ = Δ₁₀ + LNᵇ(Δ₆) (40)"}, // a₄
+		),
+		l.Stream.sublayer("mlp", // a₁₀ = a₅ + a₉ (B·n, d)
+			Apply[T]{Name: "ln_2", From: "h", To: "h", Layer: l.Norm2, Index: "₅", Delta: "Δ₆ = " + enteringMLP(l.MLP)},
+			Apply[T]{Name: "mlp", From: "h", To: "y", Layer: l.MLP}, // a₉
+		),
+	)
+}
 
 // Forward computes Table 2 from a₁ downwards.
-func (l Block[T]) Forward(a1 Matrix[T]) Matrix[T] {
-	a2 := forward("ln_1", l.Norm1, a1)     // a₂  (B·n, d)
-	a4 := forward("attn", l.Attention, a2) // a₄  (B·n, d)
-	a5 := a1.Add(a4)                       // a₅  (B·n, d)
-	a6 := forward("ln_2", l.Norm2, a5)     // a₆  (B·n, d)
-	a9 := forward("mlp", l.MLP, a6)        // a₉  (B·n, d)
-	return a5.Add(a9)                      // a₁₀ (B·n, d)
-}
+func (l Block[T]) Forward(a1 Matrix[T]) Matrix[T] { return l.chain().Forward(a1) }
 
 // Backward returns the Δ column of Table 2 from Δ₁₀ up to Δ₁.
 func (l Block[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
-	a2 := forward("ln_1", l.Norm1, a1)
-	a5 := a1.Add(forward("attn", l.Attention, a2))
-	a6 := forward("ln_2", l.Norm2, a5)
-	d6, mlp := backward("mlp", l.MLP, a6, d10) // Δ₁₀ → Δ₆
-	through, norm2 := backward("ln_2", l.Norm2, a5, d6)
-	d5 := d10.Add(through)                                 // Δ₅ = Δ₁₀ + LNᵇ(Δ₆)
-	d2, attention := backward("attn", l.Attention, a2, d5) // Δ₅ → Δ₂
-	through, norm1 := backward("ln_1", l.Norm1, a1, d2)
-	d1 = d5.Add(through) // Δ₁ = Δ₅ + LNᵇ(Δ₂)
-	return d1, slices.Concat(
-		deltaAt(inputOf, "Δ₅ + LNᵇ(Δ₂) (40)", d1),
-		norm1.In("ln_1", "₁"),
-		deltaAt("ln_1", "Δ₂ = Σ_h (…) (33), (35)", d2),
-		attention.In("attn", ""),
-		deltaAt("attn", "Δ₅ = Δ₁₀ + LNᵇ(Δ₆) (40)", d5),
-		norm2.In("ln_2", "₅"),
-		deltaAt("ln_2", "Δ₆ = "+enteringMLP(l.MLP), d6),
-		mlp.In("mlp", ""),
-	)
+	return l.chain().Backward(a1, d10)
 }
 
 // enteringMLP returns the formula of the Δ at the input of a block's MLP.
@@ -55,39 +47,39 @@ func enteringMLP[T Number](mlp Layer[T]) string {
 const inputOf = "x"
 
 // PostNormBlock is the block of Vaswani et al. (2017): a₅ = LN(a₁ + attention(a₁)), a₁₀ = LN(a₅ + MLP(a₅)).
-type PostNormBlock[T Number] struct{ Norm1, Attention, Norm2, MLP Layer[T] }
+// It has no place for another Stream than the plain one, because it normalises the stream itself.
+type PostNormBlock[T Number] Block[T]
 
-// Forward computes Table 2 without a₂ and a₆.
-func (l PostNormBlock[T]) Forward(a1 Matrix[T]) Matrix[T] {
-	a4 := forward("attn", l.Attention, a1) // a₄  (B·n, d)
-	s1 := a1.Add(a4)                       //     (B·n, d)
-	a5 := forward("ln_1", l.Norm1, s1)     // a₅  (B·n, d)
-	a9 := forward("mlp", l.MLP, a5)        // a₉  (B·n, d)
-	s2 := a5.Add(a9)                       //     (B·n, d)
-	return forward("ln_2", l.Norm2, s2)    // a₁₀ (B·n, d)
+// chain computes Table 2 without a₂ and a₆. Δ differs from Δ of Block: the residual around a sublayer has already
+// passed through the norm.
+func (l PostNormBlock[T]) chain() Chain[T] {
+	if l.Stream != nil {
+		return Chain[T]{Apply[T]{Name: "connection of a post-norm block", From: "x", To: "y"}}
+	}
+	plain := l.Stream
+	return plain.block("LNᵇ(Δ₅) + Σ_h (…) (33), (35)",
+		plain.sublayer("attn", Apply[T]{
+			Name: "attn", From: "h", To: "y", Layer: l.Attention, Delta: "LNᵇ(Δ₅) (40)",
+			Reading: [2]string{"Δ₅", "LNᵇ(Δ₅)"},
+		}),
+		Chain[T]{Apply[T]{
+			Name: "ln_1", From: "x", To: "x", Layer: l.Norm1, Index: "₁",
+			Delta: "Δ₅ = LNᵇ(Δ₁₀) + " + enteringMLP(l.MLP),
+		}},
+		plain.sublayer("mlp", Apply[T]{
+			Name: "mlp", From: "h", To: "y", Layer: l.MLP, Delta: "LNᵇ(Δ₁₀) (40)",
+			Reading: [2]string{"Δ₁₀", "LNᵇ(Δ₁₀)"},
+		}),
+		Chain[T]{Apply[T]{Name: "ln_2", From: "x", To: "x", Layer: l.Norm2, Index: "₅"}},
+	)
 }
 
-// Backward differs from Block's: the residual around a sublayer has already passed through the norm.
+// Forward returns a₁₀.
+func (l PostNormBlock[T]) Forward(a1 Matrix[T]) Matrix[T] { return l.chain().Forward(a1) }
+
+// Backward passes Δ₁₀ through the links.
 func (l PostNormBlock[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
-	s1 := a1.Add(forward("attn", l.Attention, a1))
-	a5 := forward("ln_1", l.Norm1, s1)
-	s2 := a5.Add(forward("mlp", l.MLP, a5))
-	ds2, norm2 := backward("ln_2", l.Norm2, s2, d10) // LNᵇ(Δ₁₀)
-	through, mlp := backward("mlp", l.MLP, a5, ds2)  // dispatched → Δ₇ w₆ᵗ
-	d5 := ds2.Add(through)                           // Δ₅
-	ds1, norm1 := backward("ln_1", l.Norm1, s1, d5)  // LNᵇ(Δ₅)
-	through, attention := backward("attn", l.Attention, a1, ds1)
-	d1 = ds1.Add(through) // Δ₁
-	return d1, slices.Concat(
-		deltaAt(inputOf, "LNᵇ(Δ₅) + Σ_h (…) (33), (35)", d1),
-		attention.reading("Δ₅", "LNᵇ(Δ₅)").In("attn", ""),
-		deltaAt("attn", "LNᵇ(Δ₅) (40)", ds1),
-		norm1.In("ln_1", "₁"),
-		deltaAt("ln_1", "Δ₅ = LNᵇ(Δ₁₀) + "+enteringMLP(l.MLP), d5),
-		mlp.reading("Δ₁₀", "LNᵇ(Δ₁₀)").In("mlp", ""),
-		deltaAt("mlp", "LNᵇ(Δ₁₀) (40)", ds2),
-		norm2.In("ln_2", "₅"),
-	)
+	return l.chain().Backward(a1, d10)
 }
 
 // DecoderBlock is the block of an encoder–decoder's decoder, with the norm before each sublayer (Conti chapter 1, CS

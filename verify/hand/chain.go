@@ -102,9 +102,10 @@ type Apply[T Number] struct {
 	Name         string // of the layer, before the names of its parameters; the empty name adds nothing
 	From, To     string
 	Layer        Layer[T]
-	Index        string // of the symbols w and b, such as ₃
-	Weight, Bias string // equations of their gradients; empty keeps the layer's
-	Delta        string // equation of Δ at the layer's output, which is reported under its name; empty reports none
+	Index        string    // of the symbols w and b, such as ₃
+	Weight, Bias string    // equations of their gradients; empty keeps the layer's
+	Delta        string    // equation of Δ at the layer's output, which is reported under its name; empty reports none
+	Reading      [2]string // a term in the layer's equations of Δ, and what takes its place
 }
 
 // Forward returns layer(from).
@@ -119,6 +120,9 @@ func (l Apply[T]) Forward(v Values[T]) (written Values[T]) {
 // Backward passes Δ through the layer.
 func (l Apply[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[T]) {
 	dx, g := backward(l.Name, l.Layer, v.at(l.From), delta[l.To])
+	if l.Reading[0] != "" {
+		g = g.reading(l.Reading[0], l.Reading[1])
+	}
 	if l.Weight != "" {
 		g = g.by(l.Weight, l.Bias)
 	}
@@ -131,15 +135,39 @@ func (l Apply[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[T]) 
 	return Values[T]{l.From: dx}, g
 }
 
-// place is a link that changes nothing. It reports Δ at y under a name.
-type place[T Number] struct{ name, equation string }
+// place is a link that changes nothing. It reports Δ at a value under a name.
+type place[T Number] struct{ value, name, equation string }
 
-// Forward returns y.
-func (place[T]) Forward(v Values[T]) (written Values[T]) { return Values[T]{"y": v.at("y")} }
+// Forward returns the value.
+func (l place[T]) Forward(v Values[T]) (written Values[T]) { return Values[T]{l.value: v.at(l.value)} }
 
-// Backward returns Δ at y.
+// Backward returns Δ at the value.
 func (l place[T]) Backward(_, delta Values[T]) (read Values[T], g Gradients[T]) {
-	return delta, deltaAt(l.name, l.equation, delta["y"])
+	return delta, deltaAt(l.name, l.equation, delta[l.value])
+}
+
+// plus is the link to = Σ terms.
+type plus[T Number] struct {
+	to    string
+	terms []string
+}
+
+// Forward returns the sum.
+func (l plus[T]) Forward(v Values[T]) (written Values[T]) {
+	var sum Matrix[T]
+	for _, name := range l.terms {
+		sum = sumOf(sum, v.at(name))
+	}
+	return Values[T]{l.to: sum}
+}
+
+// Backward returns Δ at every term.
+func (l plus[T]) Backward(_, delta Values[T]) (read Values[T], g Gradients[T]) {
+	read = Values[T]{}
+	for _, name := range l.terms {
+		read[name] = delta[l.to]
+	}
+	return read, nil
 }
 
 // multiply is the link y = a ∘ b.

@@ -266,11 +266,11 @@ func examples[T hand.Number]() []example[T] {
 		{"block, post-part", "x 8 5, " + blockShapes, func(at site) layer { return hand.PostPartBlock[T](block(at)) }},
 		{"block, sandwich", "x 8 5, ln_1_post.weight 1 5, ln_2_post.weight 1 5, " + blockShapes, func(at site) layer {
 			b := block(at)
-			return hand.SandwichBlock[T]{b.Norm1, b.Attention, at.At("ln_1_post").LayerNorm(), b.Norm2, b.MLP, at.At("ln_2_post").LayerNorm()}
+			return hand.SandwichBlock[T]{b.Norm1, b.Attention, at.At("ln_1_post").LayerNorm(), b.Norm2, b.MLP, at.At("ln_2_post").LayerNorm(), nil}
 		}},
 		{"block, parallel", "x 8 5, " + strings.Replace(blockShapes, "ln_2.weight 1 5, ", "", 1), func(at site) layer {
 			b := block(at)
-			return hand.ParallelBlock[T]{b.Norm1, b.Attention, b.MLP}
+			return hand.ParallelBlock[T]{b.Norm1, b.Attention, b.MLP, nil}
 		}},
 		{"block, parallel, two norms", "x 8 5, " + blockShapes, func(at site) layer { return hand.ParallelTwoBlock[T](block(at)) }},
 		{"stack", "x 7 5, h.0.c_attn.weight 5 22, h.0.c_proj.weight 6 5, h.1.c_attn.weight 5 22, h.1.c_proj.weight 6 5, h.1.v_lambda 1 2, " +
@@ -281,7 +281,9 @@ func examples[T hand.Number]() []example[T] {
 				for _, name := range []string{"h.0", "h.1"} {
 					s.Blocks = append(s.Blocks, hand.Residual[T]{Layer: at.At(name).SelfAttention(attend(at, causal), qk, nil)})
 				}
-				s.Skips = []hand.Skip[T]{{}, {Lambda: at.At("h.1").Param("skip_lambda")}}
+				s.Stream.Skips = []hand.Chain[T]{
+					{hand.Keep[T]("x", "x_0")}, {hand.Skip[T]{Name: "h.1", Lambda: at.At("h.1").Param("skip_lambda"), From: "x_0"}},
+				}
 				for _, name := range []string{"h.2", "h.3"} {
 					s.Future = append(s.Future, at.At(name).MLP(hand.GELU[T]{}))
 				}

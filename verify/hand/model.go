@@ -11,125 +11,113 @@ type Stack[T Number] struct {
 	Embeddings Embeddings[T]
 	Blocks     []Layer[T]
 	Future     []Layer[T] // blocks beside the last one, for multi-token prediction; they have its input
-	Skips      []Skip[T]  // of every block, the zero Skip for none; nil without any
-	Norm       Layer[T]   // nil for post-norm blocks
+	Stream     Stream[T]
+	Norm       Layer[T] // nil for post-norm blocks
 }
 
 // Forward computes Table 2 from the tokens to the input of the head. The rows of each block in Future are below those
 // of the blocks before.
 func (s Stack[T]) Forward(tokens []int) Matrix[T] {
-	x := s.heads(s.stream(tokens))
-	if s.Norm != nil {
-		x = forward("ln_f", s.Norm, x) // a₁₁      (B·n, d)
-	}
-	return x
+	return s.chain().Forward(s.Embeddings.Forward(tokens))
 }
 
-// stream returns a₁ with the result of every block, and the input of every block: the result before it, unless a skip
-// mixes it with an earlier one.
-func (s Stack[T]) stream(tokens []int) (stream, inputs []Matrix[T]) {
-	stream = []Matrix[T]{s.Embeddings.Forward(tokens)} // a₁       (B·n, d)
-	for i, block := range s.Blocks {                   // a₂ … a₁₀ (B·n, d)
-		x := stream[i]
-		switch l := s.skip(i); {
-		case l.Lambda.None():
-		case l.From < 0 || l.From > i:
-			x = failed[T]("block %d: a skip from %d, want 0 to %d", i, l.From, i)
-		default:
-			x = within(blockName(i), x, l.Forward(x, stream[l.From]))
+// chain returns the links from the embeddings a₁ to the result of the last norm, a₁₁.
+func (s Stack[T]) chain() Chain[T] {
+	c := slices.Concat(Chain[T]{place[T]{"x", "drop", ""}}, s.Stream.Expand)
+	for i, block := range s.Blocks { // a₂ … a₁₀ (B·n, d)
+		c = append(c, s.Stream.skip(i)...)
+		if i == len(s.Blocks)-1 {
+			c = append(c, Keep[T]("x", "input"))
 		}
-		inputs, stream = append(inputs, x), append(stream, forward(blockName(i), block, x))
+		c = append(c, s.block(i, block, "x", "x"))
 	}
-	return stream, inputs
-}
-
-// heads returns the result of the last block, and below it those of the blocks in Future.
-func (s Stack[T]) heads(stream, inputs []Matrix[T]) Matrix[T] {
-	last := len(s.Blocks)
-	if len(s.Future) == 0 {
-		return stream[last]
-	}
-	if last == 0 {
-		return failed[T]("%d blocks beside the last one of 0", len(s.Future))
-	}
-	results := []Matrix[T]{stream[last]}
+	heads := []string{"x"}
 	for i, block := range s.Future {
-		results = append(results, forward(blockName(last+i), block, inputs[last-1]))
+		i += len(s.Blocks)
+		heads = append(heads, blockName(i))
+		c = append(c, s.block(i, block, "input", blockName(i)))
 	}
-	return JoinTokens(results...)
+	c = append(c, below[T](heads))
+	c = append(c, s.Stream.Reduce...)
+	if s.Norm == nil {
+		return append(c, Keep[T]("x", "y"))
+	}
+	return append(c, Apply[T]{
+		Name: "ln_f", From: "x", To: "y", Layer: s.Norm, Index: "₁₀", Delta: "Δ₁₁ = Δ₁₂ w₁₁ᵗ", // a₁₁
+	})
 }
 
-// futureBackward returns Δ at the result of the last block, and Δ from the blocks in Future at its input.
-func (s Stack[T]) futureBackward(inputs []Matrix[T], d10 Matrix[T], equation string) (
-	last, input Matrix[T], g Gradients[T],
-) {
-	if len(s.Future) == 0 || len(inputs) == 0 {
-		return d10, input, nil
-	}
-	n := d10.Rows / (1 + len(s.Future))
-	for i, block := range s.Future {
-		out := d10.Tokens((i+1)*n, (i+2)*n)
-		name := blockName(len(s.Blocks) + i)
-		dx, own := backward(name, block, inputs[len(inputs)-1], out)
-		own, _ = own.take(inputOf)
-		input = sumOf(input, dx)
-		g = slices.Concat(g, own.In(name, ""), deltaAt(name, equation, out))
-	}
-	return d10.Tokens(0, n), input, g
+// block returns the link of block i.
+func (s Stack[T]) block(i int, block Layer[T], from, to string) Link[T] {
+	return Apply[T]{Name: blockName(i), From: from, To: to, Layer: block, Delta: "Δ₁₀"}
 }
 
-// skip returns the skip before block i, or the zero Skip.
-func (s Stack[T]) skip(i int) (l Skip[T]) {
-	if i < len(s.Skips) {
-		return s.Skips[i]
+// below is the link that writes the rows of the named values below one another into x.
+type below[T Number] []string
+
+// Forward returns the rows.
+func (l below[T]) Forward(v Values[T]) (written Values[T]) {
+	var parts []Matrix[T]
+	for _, name := range l {
+		parts = append(parts, v.at(name))
 	}
-	return l
+	return Values[T]{"x": JoinTokens(parts...)}
+}
+
+// Backward returns the rows of Δ at each value.
+func (l below[T]) Backward(_, delta Values[T]) (read Values[T], g Gradients[T]) {
+	read = Values[T]{}
+	n := delta["x"].Rows / len(l)
+	for i, name := range l {
+		read[name] = delta["x"].Tokens(i*n, (i+1)*n)
+	}
+	return read, nil
 }
 
 // Backward computes Table 3 from the input of the head, where Δ is Δ₁₁, back to the tokens.
 func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
-	stream, inputs := s.stream(tokens)
-	skipped := make([]Matrix[T], len(stream)) // Δ that skips have left at places of the stream
-	d10, last := d11, "Δ₁₂ w₁₁ᵗ"
+	a1 := s.Embeddings.Forward(tokens)
+	d1, g := s.chain().Backward(a1, d11) // Δ₁₀ … Δ₁
+	return slices.Concat(s.Embeddings.Backward(tokens, d1), s.equations(g, len(tokens)))
+}
+
+// equations sets the equation of Δ at each end of a block, which is Δ at the input of the next block. Of Δ₁₁ it leaves
+// the rows of the n tokens of the last block.
+func (s Stack[T]) equations(g Gradients[T], n int) (out Gradients[T]) {
+	inputs := map[string]string{} // equations of Δ at the inputs of blocks
+	for _, e := range g {
+		name, ok := strings.CutSuffix(e.Name, "."+inputOf)
+		switch {
+		case ok && e.Delta && inputs[name] != "":
+			inputs[name] = e.Equation + ", " + inputs[name]
+		case ok && e.Delta:
+			inputs[name] = e.Equation
+		default:
+			out = append(out, e)
+		}
+	}
+	last := "Δ₁₀ = Δ₁₂ w₁₁ᵗ"
 	if s.Norm != nil {
-		var norm Gradients[T]
-		d10, norm = s.Norm.Backward(s.heads(stream, inputs), d11) // Δ₁₀ = LNᵇ(Δ₁₁)
-		d11 = d11.Tokens(0, len(tokens))                          // of the last block
-		g, last = append(norm.In("ln_f", "₁₀"), deltaAt("ln_f", "Δ₁₁ = Δ₁₂ w₁₁ᵗ", d11)...), "LNᵇ(Δ₁₁) (40)"
+		last = "Δ₁₀ = LNᵇ(Δ₁₁) (40)"
 	}
-	equation := "Δ₁₀ = " + last
-	d10, beside, future := s.futureBackward(inputs, d10, equation)
-	g = append(future, g...)
-	for i, block := range slices.Backward(s.Blocks) {
-		out := deltaAt(blockName(i), equation, d10)
-		var own Gradients[T]
-		d10, own = backward(blockName(i), block, inputs[i], d10) // Δ₉…Δ₁
-		own, input := own.take(inputOf)
-		if i == len(s.Blocks)-1 && !beside.None() {
-			d10 = d10.Add(beside)
+	ends := map[string]string{}
+	for i := range len(s.Blocks) + len(s.Future) {
+		if ends[blockName(i)] = last; i+1 < len(s.Blocks) {
+			ends[blockName(i)] = "Δ₁₀, which is Δ₁ of the next block, " + inputs[blockName(i+1)]
 		}
-		if l := s.skip(i); !l.Lambda.None() && inputs[i].Err == nil {
-			var de Matrix[T]
-			var factors Gradients[T]
-			d10, de, factors = l.Backward(stream[i], stream[l.From], d10)
-			skipped[l.From], own = sumOf(skipped[l.From], de), append(own, factors...)
-		}
-		equation = "Δ₁₀, which is Δ₁ of the next block, "
-		for _, e := range input {
-			equation += e.Equation
-		}
-		if !skipped[i].None() {
-			d10 = d10.Add(skipped[i])
-		}
-		if len(s.Skips) > 0 {
-			equation += ", times λ₁, and λ₂ Δ of the skips from here"
-		}
-		g = slices.Concat(own.In(blockName(i), ""), out, g)
 	}
-	if len(s.Blocks) > 0 {
-		equation = "Δ₁ = " + equation[len("Δ₁₀, which is Δ₁ of the next block, "):]
+	if ends["drop"] = last; len(s.Blocks) > 0 {
+		ends["drop"] = "Δ₁ = " + inputs[blockName(0)]
 	}
-	return slices.Concat(s.Embeddings.Backward(tokens, d10), deltaAt("drop", equation, d10), g) // Δ₁
+	for i, e := range out {
+		if equation, ok := ends[e.Name]; ok && e.Delta {
+			out[i].Equation = equation
+		}
+		if e.Name == "ln_f" && e.Delta {
+			out[i].Value = e.Value.Tokens(0, n)
+		}
+	}
+	return out
 }
 
 // sumOf returns a + b, or b if there is no a.

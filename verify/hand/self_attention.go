@@ -163,7 +163,7 @@ func (at Site[T]) gate() (c Chain[T]) {
 // out returns the links from the heads' results to the result of the layer: at.c_proj and its dropout.
 func (at Site[T]) out() Chain[T] {
 	return Chain[T]{
-		place[T]{"heads", "Δ₃ = Δ₅ w₃ᵗ"},
+		place[T]{"y", "heads", "Δ₃ = Δ₅ w₃ᵗ"},
 		Apply[T]{
 			Name: "c_proj", From: "y", To: "y", Layer: at.At("c_proj").Linear(), Index: "₃",
 			Weight: "a₃ᵗΔ₅", Bias: "ΣΔ₅", Delta: "Δ₅, dispatched to a₄",

@@ -28,7 +28,6 @@ var notExact = map[string]string{
 	"SOAPUpdate":         "an update has no gradient",
 	"SGDUpdate":          "an update has no gradient; identity.TestForms compares two steps with their sum",
 	"Merge":              "it is a step of Flash",
-	"Apply":              "it is a link of SelfAttention",
 	"PackedQKV":          "it is the projection of SelfAttention",
 	"Mixtures":           "they are the heads of Linformer",
 	"Windows":            "they are the heads of Longformer",
@@ -85,7 +84,7 @@ func TestEveryFormulaIsExact(t *testing.T) {
 func TestExactDraw(t *testing.T) {
 	t.Parallel()
 	for _, c := range All() {
-		if e, err := c.Exact(1, 7); err != nil || e.Differing != 0 || !(e.Bound < -40) {
+		if e, err := c.Exact(1, 7); err != nil || e.Differing != 0 || !(e.Bound < -30) {
 			t.Errorf("%s: got %+v, %v", c.Name, e, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package cases
 
 import (
+	"fmt"
+
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
@@ -56,98 +58,57 @@ func (l inTurn) Step(x, at graph.Expr) graph.Expr {
 	return x
 }
 
-// skips returns the entry of layers in turn, of which the last mixes its input with that of the first.
+// skips returns the entry of layers in turn that mix their inputs with earlier ones.
 func skips[T hand.Number](n fixture.Sizes) []entry[T] {
 	const source = "Jordan et al. 2024"
 	e := entry[T]{Entry: verify.Entry{ID: "I97", What: "skips of the residual stream", Source: source}}
 	for _, kind := range []struct {
-		name string
-		from int
-		New  func(at nn.Site, blocks int) *nn.Skip
-	}{{"embedding", 0, nn.NewEmbeddingSkip}, {"unet", 1, nn.NewUNetSkip}} {
+		name, from string
+		stream     func() nn.Stream
+	}{
+		{"embedding", "x_0", nn.NewEmbeddingSkips},
+		{"unet", "x_1", func() nn.Stream { return nn.NewUNetSkips(len(blockNames)) }},
+	} {
 		c := verify.Case{
 			Name: "layers with a skip: " + kind.name, Types: []string{"Skip", "Linear"},
 			Parts: []string{"skips=" + kind.name}, Source: source,
 		}
 		c = causal(n).built(c, func(at nn.Site) nn.Layer {
-			var l skipped
+			l := skipped{stream: kind.stream()}
 			for i, name := range blockNames {
-				of := at.Sub("%s", name)
-				l.blocks = append(l.blocks, nn.NewLinear(of, at.Embd, []int{at.Embd}, true, graph.Normal(1)))
-				if at.Block = i; i == len(blockNames)-1 {
-					l.skip = kind.New(at, len(blockNames))
-				}
+				at := at.At(name)
+				at.Block = i
+				l.skips = append(l.skips, l.stream.Skip(at))
+				l.blocks = append(l.blocks, nn.NewLinear(at.Scope, at.Embd, []int{at.Embd}, true, graph.Normal(1)))
 			}
 			return l
 		})
-		e.formulas = append(e.formulas, formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
-			l := handSkipped[T]{skip: hand.Skip[T]{Lambda: at.Param("skip_lambda"), From: kind.from}}
-			for _, name := range blockNames {
-				l.blocks = append(l.blocks, at.At(name).Linear())
+		e.formulas = append(e.formulas, formula[T]{c, func(at hand.Site[T]) (l hand.Layer[T]) {
+			var c hand.Chain[T]
+			for i, name := range blockNames {
+				at := at.At(name)
+				c = append(c, hand.Keep[T]("x", fmt.Sprintf("x_%d", i)))
+				if lambda := at.Optional("skip_lambda"); !lambda.None() {
+					c = append(c, hand.Skip[T]{Name: name, Lambda: lambda, From: kind.from})
+				}
+				c = append(c, hand.Apply[T]{Name: name, From: "x", To: "x", Layer: at.Linear()})
 			}
-			return l
+			return append(c, hand.Keep[T]("x", "y"))
 		}})
 	}
 	return []entry[T]{e}
 }
 
-// skipped is layers in turn with a skip before the last.
+// skipped is layers in turn with a skip before each.
 type skipped struct {
-	blocks []nn.Layer
-	skip   *nn.Skip
+	stream        nn.Stream
+	skips, blocks []nn.Layer
 }
 
 func (l skipped) Forward(x graph.Expr) graph.Expr {
-	stream := []graph.Expr{x}
+	x = l.stream.Expand(x)
 	for i, block := range l.blocks {
-		if i == len(l.blocks)-1 {
-			x = l.skip.Forward(x, stream[l.skip.From])
-		}
-		x = block.Forward(x)
-		stream = append(stream, x)
+		x = block.Forward(l.skips[i].Forward(x))
 	}
 	return x
-}
-
-// handSkipped is the same by hand.
-type handSkipped[T hand.Number] struct {
-	blocks []hand.Layer[T]
-	skip   hand.Skip[T]
-}
-
-// inputs returns the input of each layer, and that of the last before its skip.
-func (l handSkipped[T]) inputs(x hand.Matrix[T]) (inputs []hand.Matrix[T], before hand.Matrix[T]) {
-	for _, block := range l.blocks {
-		inputs = append(inputs, x)
-		x = block.Forward(x)
-	}
-	last := len(l.blocks) - 1
-	before = inputs[last]
-	inputs[last] = l.skip.Forward(before, inputs[l.skip.From])
-	return inputs, before
-}
-
-func (l handSkipped[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] {
-	inputs, _ := l.inputs(x)
-	last := len(l.blocks) - 1
-	return l.blocks[last].Forward(inputs[last])
-}
-
-func (l handSkipped[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
-	inputs, before := l.inputs(x)
-	var skipped hand.Matrix[T]
-	for i := len(l.blocks) - 1; i >= 0; i-- {
-		var own hand.Gradients[T]
-		delta, own = l.blocks[i].Backward(inputs[i], delta)
-		g = append(g, own.In(blockNames[i], "")...)
-		if i == len(l.blocks)-1 {
-			var factors hand.Gradients[T]
-			delta, skipped, factors = l.skip.Backward(before, inputs[l.skip.From], delta)
-			g = append(g, factors...)
-		}
-		if i == l.skip.From {
-			delta = delta.Add(skipped)
-		}
-	}
-	return delta, g
 }

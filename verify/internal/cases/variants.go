@@ -58,7 +58,10 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 	path := map[string]string{
 		"attention": "attn", "block": "h.0", "short_conv": "h.0",
 	}[v.Kind]
-	if path == "" && isKind(v.Kind) {
+	switch {
+	case v.Stream != nil:
+		path = "h.0"
+	case path == "" && isKind(v.Kind):
 		path = "attn"
 	}
 	return formula[T]{c, func(at hand.Site[T]) hand.Layer[T] {
@@ -70,7 +73,15 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 		if path == "" {
 			return v.Hand(variants.Alone(at, plan))
 		}
-		return sequence[T]{{path, v.Hand(variants.Alone(at.At(path), plan))}}
+		p := variants.Alone(at.At(path), plan)
+		if v.Stream == nil {
+			return sequence[T]{{path, v.Hand(p)}}
+		}
+		stream := v.Stream(p)
+		return slices.Concat(
+			stream.Expand, hand.Chain[T]{hand.Apply[T]{Name: path, From: "x", To: "x", Layer: v.Hand(p)}},
+			stream.Reduce, hand.Chain[T]{hand.Keep[T]("x", "y")},
+		)
 	}}
 }
 
@@ -78,7 +89,7 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 func planOf(n fixture.Sizes, kind, name string, s variants.Setting) variants.Plan {
 	p := variants.Plan{
 		Batch: n.Batch, Context: n.Tokens, Layers: 1, Heads: n.Heads, QK: n.QK, Position: s.Position,
-		Attention: cmp.Or(s.Attention, "causal"), Norm: "layernorm", Block: "pre",
+		Attention: cmp.Or(s.Attention, "causal"), Norm: "layernorm", Block: cmp.Or(s.Block, "pre"),
 		Activation: cmp.Or(s.Activation, "gelu"), Theta: theta,
 		Experts: s.Experts, Cap: s.Cap, Option: func(name string) int { return s.Options[name] },
 	}
@@ -142,13 +153,28 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 		at.Sinks = parts.Find(parts.AttnSinks(), name).New
 		return attention(n, s.Attention, at, s)
 	}
-	if isKind(kind) { // a link
-		at.Links = parts.Stack{With: parts.Choose(kind, name)}.Links(parts.Kinds())
+	if isKind(kind) { // a link or a stream
+		stack := parts.Stack{With: parts.Choose(kind, name)}
+		if at.Stream = stack.Stream(parts.Kinds()); at.Stream.Stream != nil {
+			block := parts.Find(parts.Blocks(), s.Block).New(at.At("h.0"), libraryAttention)
+			return streamed{at.Stream, block.(nn.Cached)}
+		}
+		at.Links = stack.Links(parts.Kinds())
 		return attention(n, s.Attention, at, s)
 	}
 	at.Failf("verify: a %s has no Case with settings", kind)
 	return nil
 }
+
+// streamed is a block between the beginning and the end of a residual stream.
+type streamed struct {
+	nn.Stream
+	block nn.Cached
+}
+
+func (l streamed) Forward(x graph.Expr) graph.Expr { return l.Reduce(l.block.Forward(l.Expand(x))) }
+
+func (l streamed) Step(x, at graph.Expr) graph.Expr { return l.Reduce(l.block.Step(l.Expand(x), at)) }
 
 // isKind reports whether a configuration has an optional part of that kind.
 func isKind(key string) bool {

@@ -71,8 +71,14 @@ func graphValues(v table) {
 	})
 	define(v, func(w *world) nn.Site {
 		d, s := get[nn.Dims](w), get[graph.Scope](w)
-		return nn.Site{Scope: s, Dims: d, Eps: 1e-5, Act: nn.GELU{}, Bias: true, Positions: ids(w), Caches: nn.Caches{},
-			Mask: nn.NewMask(s.Sub("m"), d, nn.Causal{}), Experts: nn.Experts{Routing: get[nn.Routing](w)}}
+		return nn.Site{
+			Scope:     s,
+			Dims:      d,
+			Caches:    nn.Caches{},
+			Style:     nn.Style{Eps: 1e-5, Bias: true},
+			Sublayers: nn.Sublayers{Act: nn.GELU{}, Experts: nn.Experts{Routing: get[nn.Routing](w)}},
+			Attending: nn.Attending{Positions: ids(w), Mask: nn.NewMask(s.Sub("m"), d, nn.Causal{})},
+		}
 	})
 	define(v, func(w *world) nn.Routing { return nn.Routing{Router: get[graph.Router](w)} })
 	define(v, func(w *world) graph.Router { return graph.Router{Experts: 2, Active: 1} })

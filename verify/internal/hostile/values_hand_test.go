@@ -41,6 +41,14 @@ func handValues[T hand.Number](v table) {
 	define(v, func(*world) hand.Apply[T] {
 		return hand.Apply[T]{Name: "act", From: "x", To: "y", Layer: hand.GELU[T]{}}
 	})
+	define(v, func(w *world) hand.Skip[T] {
+		return hand.Skip[T]{Name: "h.1", Lambda: hand.NewMatrix[T](1, 2, 1, 0.5), From: "y"}
+	})
+	define(v, func(*world) hand.Connections[T] {
+		return func(string) hand.Connection[T] {
+			return hand.Connection[T]{Read: hand.Chain[T]{hand.Keep[T]("x", "h")}, Write: hand.Chain[T]{hand.Keep[T]("y", "x")}}
+		}
+	})
 	define(v, func(w *world) hand.Link[T] { return get[hand.Apply[T]](w) })
 	define(v, func(w *world) hand.PackedQKV[T] {
 		return hand.PackedQKV[T]{Layer: get[site](w).At("c_attn").Linear(), Queries: 2, Keys: 2}

@@ -57,8 +57,9 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 		library := func(p parameters) (matrix, parameters) {
 			return computed(t, f, p, delta, func(s graph.Scope, x leaves) graph.Expr {
 				at := nn.Site{
-					Scope: s.Sub("layer"), Affine: leafAffine(x), Bias: true,
-					Dims: nn.Dims{Batch: batch, Context: n, Embd: d, Heads: heads, QK: qk, V: v, Inner: d, Blocks: 1},
+					Scope: s.Sub("layer"),
+					Dims:  nn.Dims{Batch: batch, Context: n, Embd: d, Heads: heads, QK: qk, V: v, Inner: d, Blocks: 1},
+					Style: nn.Style{Affine: leafAffine(x), Bias: true},
 				}
 				at.Mask = nn.NewMask(s, at.Dims, nn.Causal{})
 				return nn.NewSelfAttention(at.At("attn")).Forward(x["x"])

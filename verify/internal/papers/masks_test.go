@@ -16,8 +16,9 @@ func alone(t *testing.T, n, d int, see nn.Visibility, build func(at nn.Site, x g
 	t.Helper()
 	g := reference.graph(fixture.Seed, fixture.Step)
 	at := nn.Site{
-		Scope: g.Root(), Affine: nn.NewLinear, Eps: 1e-5,
-		Dims: nn.Dims{Batch: 1, Context: n, Embd: d, Heads: 1, QK: 3, V: d, Inner: d, Blocks: 1},
+		Scope: g.Root(),
+		Dims:  nn.Dims{Batch: 1, Context: n, Embd: d, Heads: 1, QK: 3, V: d, Inner: d, Blocks: 1},
+		Style: nn.Style{Affine: nn.NewLinear, Eps: 1e-5},
 	}
 	at.Mask = nn.NewMask(at.Scope, at.Dims, see)
 	x := g.Root().Value(input, graph.Const(0), n, d)

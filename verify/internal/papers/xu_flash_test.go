@@ -168,7 +168,7 @@ func TestI44KernelOfManyTiles(t *testing.T) {
 	}{"causal": {nn.Causal{}, hand.CausalMask(d.Context)}, "window": {nn.Window{Width: 150}, hand.WindowMask(d.Context, 150)}, "no mask": {nn.All{}, matrix{}}} {
 		g := kernels64.graph(fixture.Seed, fixture.Step)
 		s := g.Root()
-		at := nn.Site{Scope: s, Dims: d, Affine: nn.NewLinear, Bias: true, Mask: nn.NewMask(s, d, mask.see)}
+		at := nn.Site{Scope: s, Dims: d, Style: nn.Style{Affine: nn.NewLinear, Bias: true}, Attending: nn.Attending{Mask: nn.NewMask(s, d, mask.see)}}
 		x, weights := s.Value(input, graph.Const(0), n, d.Embd), s.Value("delta", graph.Const(0), n, d.Embd)
 		fill(x, in)
 		fill(weights, delta)

@@ -67,7 +67,7 @@ func sandwich[T hand.Number](p Place[T]) hand.Layer[T] {
 	b, norm := sublayers(p), p.variant("norm", p.plan.Norm).Hand
 	return hand.SandwichBlock[T]{
 		Norm1: b.Norm1, Attention: b.Attention, Post1: norm(p.At("ln_1_post")),
-		Norm2: b.Norm2, MLP: b.MLP, Post2: norm(p.At("ln_2_post")),
+		Norm2: b.Norm2, MLP: b.MLP, Post2: norm(p.At("ln_2_post")), Stream: b.Stream,
 	}
 }
 
@@ -76,6 +76,7 @@ func parallel[T hand.Number](p Place[T]) hand.Layer[T] {
 		Norm:      p.At("ln_1").layer("norm", p.plan.Norm),
 		Attention: p.At("attn").sublayer("attention", p.side.attention),
 		MLP:       p.At("mlp").sublayer("mlp", cmp.Or(p.plan.MLP, "mlp")),
+		Stream:    p.connections(),
 	}
 }
 
@@ -86,6 +87,7 @@ func sublayers[T hand.Number](p Place[T]) hand.Block[T] {
 		Attention: p.At("attn").sublayer("attention", p.side.attention),
 		Norm2:     norm(p.At("ln_2")),
 		MLP:       p.At("mlp").sublayer("mlp", cmp.Or(p.plan.MLP, "mlp")),
+		Stream:    p.connections(),
 	}
 }
 

@@ -205,6 +205,7 @@ func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 		Embeddings: hand.Embeddings[T]{
 			hand.Tokens[T]{Weight: p.Site.At("wte").Param("weight"), Scale: p.plan.Embeddings},
 		},
+		Stream: p.stream(),
 	}
 	if l := p.layer("position", p.plan.Position); l != nil {
 		out.Embeddings = append(out.Embeddings, hand.Embedded[T]{Name: "wpe", Index: "_pos", Layer: l})
@@ -220,9 +221,6 @@ func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 			continue
 		}
 		out.Blocks = append(out.Blocks, block.Hand(at))
-		if cmp.Or(p.plan.With["skips"], none) != none {
-			out.Skips = append(out.Skips, at.skip())
-		}
 	}
 	if block.Final {
 		out.Norm = p.At("ln_f").layer("norm", p.plan.Norm)

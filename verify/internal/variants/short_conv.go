@@ -1,6 +1,7 @@
 package variants
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -60,22 +61,33 @@ func (p Place[T]) firstValues() *hand.FirstValues[T] {
 	return new(hand.FirstValues[T])
 }
 
-// skips lists what blocks take of earlier places of the residual stream. A Case has two linear layers in place of
-// blocks, which are not one layer: see verify/internal/cases.
+// skips lists what blocks take of earlier places of the residual stream. A Case has linear layers in place of blocks,
+// which are not one layer: see verify/internal/cases.
 func skips[T hand.Number]() []Variant[T] {
 	block := func(p Place[T]) hand.Layer[T] { return p.layer("block", p.plan.Block) }
 	list := []Variant[T]{{Name: none, Hand: block}}
 	for _, name := range []string{"embedding", "unet"} {
-		list = append(list, Variant[T]{Name: name, Hand: block, ID: "I97", By: []string{"I97"}})
+		list = append(list, Variant[T]{
+			Name: name, Hand: block, Stream: Place[T].skipped, ID: "I97", By: []string{"I97"},
+		})
 	}
 	return list
 }
 
-// skip returns the skip before the block at p, or the zero Skip.
-func (p Place[T]) skip() hand.Skip[T] {
-	l := hand.Skip[T]{Lambda: p.Site.Optional("skip_lambda")}
-	if p.plan.With["skips"] == "unet" {
-		l.From = p.plan.Layers - p.block // the result of block L−1−i is place L−i
+// skipped returns the stream with the skips before the blocks of the model.
+func (p Place[T]) skipped() (s hand.Stream[T]) {
+	for i := range p.plan.Layers {
+		name := fmt.Sprintf("h.%d", i)
+		place := fmt.Sprintf("x_%d", i) // the embeddings for block 0, the result of block i−1
+		c := hand.Chain[T]{hand.Keep[T]("x", place)}
+		if lambda := p.At(name).Site.Optional("skip_lambda"); !lambda.None() {
+			from := "x_0"
+			if p.plan.With["skips"] == "unet" {
+				from = fmt.Sprintf("x_%d", p.plan.Layers-i) // the result of block L−1−i
+			}
+			c = append(c, hand.Skip[T]{Name: name, Lambda: lambda, From: from})
+		}
+		s.Skips = append(s.Skips, c)
 	}
-	return l
+	return s
 }

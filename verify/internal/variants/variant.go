@@ -17,6 +17,9 @@ type Variant[T hand.Number] struct {
 	// After returns the links of an attention by hand after its heads; optional.
 	After func(at hand.Site[T], heads hand.Heads[T], value string) hand.Chain[T]
 
+	Stream      func(p Place[T]) hand.Stream[T]      // the residual stream of a model; optional
+	Connections func(p Place[T]) hand.Connections[T] // of the sublayers of the block at p; optional
+
 	ID, What, Source string    // its entry of the inventory; variants after the first of an entry may omit What
 	Settings         []Setting // one Case for each; without any, the entry's other Cases certify it
 	By               []string  // further entries whose Cases certify it
@@ -31,6 +34,7 @@ type Setting struct {
 	Dropout    float64
 	Sight      Sight
 	MLP        string // of a block
+	Block      string // whose sublayers join a stream
 	Position   string // rope or alibi
 	Attention  string // that a part of attentions, such as a norm of queries and keys, is in
 	Activation string // of an MLP
@@ -90,6 +94,26 @@ func (p Place[T]) links(at hand.Site[T], heads hand.Heads[T], value string) (c h
 	return c
 }
 
+// stream returns the residual stream of the plan.
+func (p Place[T]) stream() (s hand.Stream[T]) {
+	for _, kind := range kinds() {
+		if v := p.variant(kind, p.plan.With[kind]); v.Stream != nil {
+			s = v.Stream(p)
+		}
+	}
+	return s
+}
+
+// connections returns how the sublayers of the block at p join the stream.
+func (p Place[T]) connections() (c hand.Connections[T]) {
+	for _, kind := range kinds() {
+		if v := p.variant(kind, p.plan.With[kind]); v.Connections != nil {
+			c = v.Connections(p)
+		}
+	}
+	return c
+}
+
 // layer returns the layer of the named variant at this place.
 func (p Place[T]) layer(kind, name string) hand.Layer[T] { return p.variant(kind, name).Hand(p) }
 
@@ -134,6 +158,7 @@ func lists[T hand.Number]() []kind[T] {
 		{"mlp", mlps[T]}, {"head", heads[T]}, {"attention", attentions[T]}, {"qk_norm", qkNorms[T]},
 		{"attn_gate", attnGates[T]}, {"attn_sinks", attnSinks[T]}, {"short_conv", shortConvs[T]},
 		{"value_residual", valueResiduals[T]}, {"skips", skips[T]}, {"xsa", xsas[T]},
+		{"hyper_connections", hyperConnections[T]},
 	}
 }
 
