@@ -30,6 +30,7 @@ func TestEveryFlag(t *testing.T) {
 		"memory_limit":    "a limit that the run stays below",
 		"shard_optimizer": "of several ranks",
 		"model":           "the same weights in another folder",
+		"template":        "of conversations, which these texts are not; TestTemplateOfMessages",
 	}
 	alone := flagtest.With(flagtest.Network(), map[string]string{
 		"preset": "baby", "model": t.TempDir(), "adapter": t.TempDir(), "prompt": "A hen", "eval": other, "choices": other, "tune": other, "train": other, "data": other,
@@ -42,7 +43,7 @@ func TestEveryFlag(t *testing.T) {
 		alone[name], _, _ = strings.Cut(value, " with ")
 	}
 	tuned := flagtest.With(alone, map[string]string{
-		"block_size": "6", "batch_size": "1", "decay_lr": "true with -lr_decay_iters 3", "warmup_iters": "1 with -decay_lr -lr_decay_iters 3",
+		"lora_fused": "false", "block_size": "6", "batch_size": "1", "decay_lr": "true with -lr_decay_iters 3", "warmup_iters": "1 with -decay_lr -lr_decay_iters 3",
 		"lr_decay_iters": "2 with -decay_lr", "min_lr": "0.01 with -decay_lr -lr_decay_iters 3", "max_iters": "2",
 		"eval_interval": "1", "eval_iters": "2 with -eval_interval 1", "patience": "1 with -learning_rate 1e-30 -eval_interval 1 -max_iters 9",
 		"schedule": "linear with -decay_lr -lr_decay_iters 3", "cooldown_iters": "2 with -decay_lr -schedule wsd -lr_decay_iters 3",

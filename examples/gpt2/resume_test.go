@@ -140,7 +140,8 @@ func TestInterruptedTrainingsResume(t *testing.T) {
 			for again := append(args, "-out_dir", broken); ; again = []string{"-resume", "-out_dir", broken} {
 				for { // an interrupt before the first step leaves nothing
 					err = run(&ending{t.Context(), looks}, again, io.Discard, io.Discard)
-					if _, missing := os.Stat(filepath.Join(broken, checkpointsDir)); err == nil || missing == nil {
+					if cp, none := checkpoint.Load(filepath.Join(broken, checkpointsDir)); err == nil || none == nil {
+						cp.Close()
 						break
 					}
 					looks += 20

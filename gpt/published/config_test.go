@@ -150,6 +150,18 @@ func TestFullAttentionHasNoWindow(t *testing.T) {
 	}
 }
 
+// A network without the share of features that rotate is one of which all do.
+func TestWritesWithoutAShare(t *testing.T) {
+	n, _, err := read(`{"model_type": "phi3"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := phi3().Write(n.fields().Without("partial_rotary_factor"), parts.Activations())
+	if got := shown(file, "partial_rotary_factor"); err != nil || got != "1" {
+		t.Errorf("got %s and error %v, want 1", got, err)
+	}
+}
+
 // A factor on rotated features that the network states is written, also for a shorter context.
 func TestLongRoPEKeepsItsFactor(t *testing.T) {
 	n, _, err := read(`{"model_type": "phi3", "original_max_position_embeddings": 1024, "rope_scaling": {"rope_type": "longrope",
