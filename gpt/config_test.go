@@ -181,8 +181,8 @@ func TestConfigResolved(t *testing.T) {
 	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
 	want.Schedule, want.Parametrization = "constant", "standard"
 	want.Rope.Scaling, want.FutureTokens, want.Experts.ScoringFunc = "none", 1, "softmax"
-	for _, key := range []string{"qk_norm", "attn_gate", "attn_sinks", "short_conv", "value_residual", "skips", "xsa", "hyper_connections"} {
-		want.With.Set(key, "none")
+	for _, k := range parts.Kinds() {
+		want.With.Set(k.Key, "none")
 	}
 	want.With.Set("initialization", "scaled_proj")
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}

@@ -71,13 +71,19 @@ func (p plan) outline() (o outline, err error) {
 		}
 		return float64((p.NLayer - block + short.NLayer - 1) / short.NLayer)
 	}
-	o.countLeaves(p.Config, g, net, func(name string) float64 { return stands(blockOf(name)) })
+	times := func(name string) float64 { // of the named part
+		if !inBlock(name) {
+			return 1
+		}
+		return stands(blockOf(name))
+	}
+	o.countLeaves(p.Config, g, net, times)
 	o.nameMatrices(matrices)
 	for path, cache := range at.Caches {
-		o.remembered += stands(blockOf(path)) * cache.Numbers()
+		o.remembered += times(path) * cache.Numbers()
 	}
 	for _, state := range at.Carry.States() {
-		o.carried += stands(blockOf(state.Before.Name())) * state.Before.Entries()
+		o.carried += times(state.Before.Name()) * state.Before.Entries()
 	}
 	o.mixing = func() float64 { return net.mixing(p, stands) }
 	return o, g.Err()
@@ -110,17 +116,13 @@ func blockOf(name string) (block int) {
 	return block
 }
 
-// countLeaves counts the leaves of net, which are all leaves of g. A leaf in a block stands for a number of blocks,
-// which stands returns.
+// countLeaves counts the leaves of net, which are all leaves of g. A leaf stands for as many as stands returns.
 func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(name string) float64) {
 	o.ownHead = slices.ContainsFunc(net.own, func(x graph.Expr) bool { return !isAdapter(x) })
 	// A parameter multiplies a token once, or is looked up, or is multiplied by every head.
-	uses := map[string]float64{net.Embedding.Weight.Name(): float64(c.FutureTokens)}
-	if o.ownHead {
-		uses[net.Embedding.Weight.Name()] = 0
-	}
-	for _, x := range net.Positions {
-		uses[x.Name()] = 0
+	uses := map[string]float64{}
+	if !o.ownHead {
+		uses[net.Embeddings.Table.Weight.Name()] = float64(c.FutureTokens)
 	}
 	for _, x := range net.own {
 		uses[x.Name()] = float64(c.FutureTokens)
@@ -133,9 +135,7 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 		if !g.Kernels { // layers store all numbers of a mask in Forward
 			n = x.Entries()
 		}
-		if inBlock(name) {
-			n *= stands(name)
-		}
+		n *= stands(name)
 		if len(params) == 0 || params[0].Name() != name {
 			o.values += n
 			continue
@@ -163,6 +163,8 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, net *stack, stands func(
 		}
 		times, ok := uses[name]
 		switch {
+		case x.IsTable() && !ok:
+			times = 0
 		case nn.IsBalancing(x):
 			times = 0
 		case strings.HasPrefix(name, "ln_f."):

@@ -83,12 +83,13 @@ func (p plan) causalModel(g *graph.Graph, batch int) causal.Model {
 	}
 }
 
-// checkSteps compares Step with Forward over a full context, in every attention or every block that may contain a
-// user-defined part. A type that embeds a layer of the library and replaces its Forward inherits a Step that computes
-// something else, which decoding would use without an error. The tests of the library compare its own layers.
+// checkSteps compares Step with Forward over a full context, in the embeddings and every attention, or in every block,
+// that may contain a user-defined part. A type that embeds a layer of the library and replaces its Forward inherits a
+// Step that computes something else, which decoding would use without an error. The tests of the library compare its
+// own layers.
 func (m *Model) checkSteps() error {
 	own := m.plan.Parts
-	if len(own.Attentions)+len(own.Positions) > 0 {
+	if len(own.Attentions)+len(own.Positions)+len(own.Kinds) > 0 {
 		if err := m.compareSteps(false); err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func (m *Model) compareSteps(blocks bool) error {
 	for first := 0; first+n <= context; first += n {
 		some.at.Ints()[0] = first
 		for i := range n {
-			some.positions.Ints()[i] = first + i
+			some.positions.Ints()[i], some.ids.Ints()[i] = first+i, all.ids.Ints()[first+i]
 			if err := some.x.Tensor().Row(i).Copy(all.x.Tensor().Row(first + i)); err != nil {
 				return err
 			}
@@ -163,12 +164,13 @@ func (w *window) compare(step graph.Tensor, first, n int) error {
 	return nil
 }
 
-// window applies each attention, or each block, of a model to the same rows and joins the results side by side.
+// window applies the embeddings to ids and each attention, or each block, of a model to the same rows, and joins the
+// results side by side.
 type window struct {
-	x, positions, at graph.Expr
-	names            []string // of the layers
-	widths           []int    // number of columns of their results
-	program          *graph.Program
+	x, ids, positions, at graph.Expr
+	names                 []string // of the layers
+	widths                []int    // number of columns of their results
+	program               *graph.Program
 }
 
 // newWindow builds a window for n tokens of one text, with Step or with Forward.
@@ -178,22 +180,24 @@ func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 		p, root := m.plan, g.Root()
 		w = &window{
 			x:         root.Value("window", graph.Normal(1), n, p.NEmbd),
+			ids:       root.Ints("ids", n, p.VocabSize, graph.NoneIgnored),
 			positions: root.Ints("positions", n, p.BlockSize, graph.NoneIgnored),
 			at:        root.Ints("at", 1, p.BlockSize, graph.NoneIgnored),
 		}
 		for i := range n {
-			w.positions.Ints()[i] = i
+			w.positions.Ints()[i], w.ids.Ints()[i] = i, (5*i+i*i)%p.VocabSize
 		}
 		var results []graph.Expr
-		apply := func(name string, l nn.Layer) {
-			y := graph.Expr{}
-			if step {
-				y = l.(nn.Cached).Step(w.x, w.at) // if the model has steps, all layers are Cached
-			} else {
-				y = l.Forward(w.x)
-			}
+		add := func(name string, y graph.Expr) {
 			if len(y.Shape()) == 2 {
 				w.names, w.widths, results = append(w.names, name), append(w.widths, y.Shape()[1]), append(results, y)
+			}
+		}
+		apply := func(name string, l nn.Layer) {
+			if step {
+				add(name, l.(nn.Cached).Step(w.x, w.at)) // if the model has steps, all layers are Cached
+			} else {
+				add(name, l.Forward(w.x))
 			}
 		}
 		if step {
@@ -201,8 +205,15 @@ func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 		}
 		at := p.site(root, 1, w.positions)
 		at.Caches = nn.Caches{}
-		placement := p.design.Position.New(at, p.Stack)
-		at.Rotary, at.Scores = placement.Rotary, placement.Scores
+		embeddings := p.design.Embeddings(at, p.VocabSize)
+		at.Rotary, at.Scores = embeddings.Placement.Rotary, embeddings.Placement.Scores
+		switch {
+		case blocks: // the embeddings come before them
+		case step:
+			add("embeddings", embeddings.Step(w.ids, w.at))
+		default:
+			add("embeddings", embeddings.Forward(w.ids))
+		}
 		mask, block := p.blockBuilder(at, func(at nn.Site, l nn.Layer) {
 			if !blocks {
 				apply(at.Path(), l)

@@ -787,6 +787,11 @@ type replacing struct {
 
 func (r replacing) Forward(x graph.Expr) graph.Expr { return r.forward(x) }
 
+// forwardOnly is a function as a layer.
+type forwardOnly func(x graph.Expr) graph.Expr
+
+func (f forwardOnly) Forward(x graph.Expr) graph.Expr { return f(x) }
+
 // withOwn returns odd with the given context, and with every attention wrapped by change.
 func withOwn(context int, change func(at nn.Site, l nn.Layer) nn.Layer) Config {
 	c := odd()
@@ -839,18 +844,42 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 		b := nn.NewBlock(at, a)
 		return replacing{b, func(x graph.Expr) graph.Expr { return b.Forward(x).Add(x) }}
 	}}}
+	previous := func(at nn.Site, x graph.Expr) graph.Expr { // which are zeros in a step of other lengths
+		length := at.Context
+		if x.Shape()[0]%length != 0 {
+			length = 1
+		}
+		return x.Add(x.Delay(1, length))
+	}
+	without := func(key string, v parts.Variant) Config { // a kind without Step
+		c := withOwn(7, func(_ nn.Site, l nn.Layer) nn.Layer { return l })
+		v.Name = "own"
+		c.Parts = parts.Registry{Kinds: []parts.Kind{{Key: key, Variants: func() []parts.Variant { return []parts.Variant{{Name: "none"}, v} }}}}
+		c.With.Set(key, "own")
+		return c
+	}
+	embedding := without("shift", parts.Variant{Embed: func() parts.NewEmbed {
+		return func(at nn.Site, _ int) nn.Embedder {
+			return nn.Embedded(forwardOnly(func(x graph.Expr) graph.Expr { return previous(at, x) }))
+		}
+	}})
+	link := without("shift", parts.Variant{After: parts.Apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
+		return nn.LinkFunc(func(in nn.Inside) graph.Expr { return previous(at, in.Y) })
+	})})
 	for name, tc := range map[string]struct {
 		c    Config
 		want string
 	}{
-		"scaled":             {withOwn(7, second(scaled)), "h.1.attn"},
-		"of a long context":  {withOwn(40, second(scaled)), "h.1.attn"},
-		"more everywhere":    {withOwn(7, second(more)), "h.1.attn"},
-		"of one token":       {withOwn(1, second(scaled)), "h.1.attn"},
-		"something else":     {withOwn(8, second(other)), "h.1.attn"},
-		"no few tokens":      {withOwn(21, picky), "h.1.attn"},
-		"from token 20 on":   {withOwn(40, late), "h.1.attn"},
-		"a block of our own": {block, "h.0"},
+		"an embedding of our own": {embedding, "embeddings"},
+		"a link of our own":       {link, "h.0.attn"},
+		"scaled":                  {withOwn(7, second(scaled)), "h.1.attn"},
+		"of a long context":       {withOwn(40, second(scaled)), "h.1.attn"},
+		"more everywhere":         {withOwn(7, second(more)), "h.1.attn"},
+		"of one token":            {withOwn(1, second(scaled)), "h.1.attn"},
+		"something else":          {withOwn(8, second(other)), "h.1.attn"},
+		"no few tokens":           {withOwn(21, picky), "h.1.attn"},
+		"from token 20 on":        {withOwn(40, late), "h.1.attn"},
+		"a block of our own":      {block, "h.0"},
 	} {
 		for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
 			m, err := New(graph.New(dtype, 1), tc.c, 2)

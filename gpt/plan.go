@@ -29,6 +29,7 @@ func (c Config) planned() plan {
 	p.Stack = p.design.Stack
 	p.Parametrization = cmp.Or(c.Parametrization, "standard")
 	p.factors, p.unfit = parts.NewFactors(p.Scaling, p.Stack)
+	p.design.Tokens = p.factors.Tokens
 	p.FutureTokens = cmp.Or(c.FutureTokens, 1)
 	p.design.Future = min(p.FutureTokens, maxFuture) - 1
 	p.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
@@ -79,10 +80,9 @@ func newStack(at nn.Site, p plan) *stack {
 			net.attentions = append(net.attentions, placed{l, blockOf(at.Path())})
 		})
 	})
-	net.Lookup = withFactors(at.At("wte"), net.Lookup, 1, p.factors.Tokens)
 	before := len(at.Graph().Params())
 	net.head = nn.Make(at.At("lm_head"), func(at nn.Site) nn.Layer {
-		head, in, out := p.head.New(at, p.VocabSize, net.Embedding), p.factors.Head, p.factors.Logits
+		head, in, out := p.head.New(at, p.VocabSize, net.Embeddings.Table), p.factors.Head, p.factors.Logits
 		if product(head) {
 			in, out = in*out, 1 // the same logits for less work
 		}

@@ -656,7 +656,7 @@ func TestMupRefuses(t *testing.T) {
 // name does not say which of the two it is fails here until it is listed.
 func TestMatricesAndVectors(t *testing.T) {
 	vectors := regexp.MustCompile(`(^|\.)(bias|alpha|sinks|a_log|d_skip|skip_lambda|v_lambda|xsa_lambda|lambda|lambda_[qk][12]|` +
-		`e_score_correction_bias|conv(_[a-d])?\.weight|((ln_[a-z0-9_]+|norm|q_norm|k_norm)\.weight))$`)
+		`e_score_correction_bias|smear\.weight|conv(_[a-d])?\.weight|((ln_[a-z0-9_]+|norm|q_norm|k_norm)\.weight))$`)
 	all := variants()
 	for i, change := range []func(c *Config){
 		func(c *Config) {

@@ -389,6 +389,14 @@ func stepCases() map[string]stepCase {
 		func(s Scope, x, at Expr, c Cache) Expr {
 			return CachedConvolve(x, s.Value("w", Normal(1), 16), at, c.(*ConvCache))
 		}, v}
+	late := NewConvCache(3, 4, 3)
+	cases["delay"] = stepCase{4, func(_ Scope, x Expr) Expr { return x.Delay(2, 5) },
+		func(_ Scope, x, at Expr, c Cache) Expr { return CachedDelay(x, at, c.(*ConvCache)) }, late}
+	ids := NewConvCache(3, 1, 3)
+	cases["delay of integers"] = stepCase{4, func(_ Scope, x Expr) Expr { return x.ArgMax().DelayInts(2, 5, 4).OneHot(5) },
+		func(_ Scope, x, at Expr, c Cache) Expr {
+			return CachedDelayInts(x.ArgMax(), at, 4, c.(*ConvCache)).OneHot(5)
+		}, ids}
 	scan := ScanShape{3, 5, 4, false}
 	s := NewScanCache(scan)
 	cases["scan"] = stepCase{8, func(_ Scope, x Expr) Expr { return must(Scan(x.Cols(0, 4), x.Cols(4, 8), scan)) },

@@ -25,6 +25,18 @@ func (s Scope) Param(name string, init Init, shape ...int) Expr {
 	return x
 }
 
+// Table declares a parameter (rows, width) of which rows are looked up: no token is multiplied by it.
+func (s Scope) Table(name string, init Init, rows, width int) Expr {
+	x := s.Param(name, init, rows, width)
+	if x.name != "" {
+		x.g.tables[x.name] = true
+	}
+	return x
+}
+
+// IsTable reports whether x was declared by Table.
+func (x Expr) IsTable() bool { return x.g.exists() && x.g.tables[x.name] }
+
 // PackColumns declares that the parameter x holds several matrices side by side, such as queries, keys and values. The
 // widths are their numbers of columns. An optimizer of entire matrices updates each of them separately.
 func (x Expr) PackColumns(widths ...int) {

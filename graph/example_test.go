@@ -109,6 +109,39 @@ func ExampleExpr_Advance() {
 	// [2 3 -1 8 6 -1] 4
 }
 
+// The row of a hashed table for every token and the one before it: (3·t + 5·t₋₁) mod 7. Before the first token of each
+// of the two sequences stands id 9.
+func ExampleExpr_DelayInts() {
+	s := graph.New(graph.Float32, 1).Root()
+	ids := s.Ints("ids", 6, 9, graph.NoneIgnored)
+	copy(ids.Ints(), []int{1, 2, 3, 1, 2, 3})
+	rows := ids.ScaleInts(3).AddInts(ids.DelayInts(1, 3, 9).ScaleInts(5)).ModInts(7)
+	p, err := graph.Compile(s.Value("table", graph.Const(1), 7, 2).Gather(rows).SumAll())
+	check(err)
+	check(p.Run())
+	fmt.Println(rows.Ints(), p.Loss())
+	// Output:
+	// [6 4 5 6 4 5] 12
+}
+
+// A decoder that gets the newest ids alone: the cache holds the one before them.
+func ExampleCachedDelayInts() {
+	s, cache := graph.New(graph.Float32, 1).Root(), graph.NewConvCache(1, 1, 2)
+	ids, at := s.Ints("ids", 2, 9, graph.NoneIgnored), s.Ints("at", 1, 9, graph.NoneIgnored)
+	earlier := graph.CachedDelayInts(ids, at, 9, cache)
+	p, err := graph.Compile(earlier.OneHot(10).SumAll())
+	check(err)
+	for first := 0; first < 4; first += 2 {
+		at.Ints()[0] = first
+		copy(ids.Ints(), []int{first + 1, first + 2})
+		check(p.Run())
+		fmt.Println(earlier.Ints())
+	}
+	// Output:
+	// [9 1]
+	// [2 3]
+}
+
 // An activation of a user: x³ for every entry. Threads share the entries, because each is a part of its own.
 func ExampleOp() {
 	x := graph.New(graph.Float64, 1).Root().Param("x", graph.Const(2), 3, 4)

@@ -48,6 +48,7 @@ type Graph struct {
 	places         places           // activations by name
 	columns        map[string][]int // parameter → widths of the matrices that it packs
 	lookedUp       map[string]bool  // parameters whose rows Gather looks up
+	tables         map[string]bool  // parameters that Table declared
 	multiplied     map[string]bool  // parameter that Linear or LinearT multiplies by → is it LinearT
 	differentiated error            // the error for differentiating once more; nil before the first time
 }
@@ -98,7 +99,8 @@ func New(dtype Dtype, seed uint64) *Graph {
 func (g *Graph) clear(dtype Dtype, pool *kernel.Pool) {
 	g.g, g.ops = G.NewGraph(), ops.New(dtype, pool, g.interrupted)
 	g.names, g.source, g.drops = map[string]bool{}, map[int64]source{}, map[string]int{}
-	g.columns, g.multiplied, g.lookedUp = map[string][]int{}, map[string]bool{}, map[string]bool{}
+	g.columns, g.multiplied = map[string][]int{}, map[string]bool{}
+	g.lookedUp, g.tables = map[string]bool{}, map[string]bool{}
 	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
 	g.memory.Double, g.memory.Stopped = dtype == Float64, g.interrupted
 	g.places = places{

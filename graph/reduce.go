@@ -77,7 +77,7 @@ func (x Expr) ArgMax() Expr {
 
 // computed returns ids, one for each row of x, which an operation also writes to list in every run; list is nil on an
 // Outline.
-func (x Expr) computed(op string, make func(list []int) (*G.Node, idRange, error)) Expr {
+func (x Expr) computed(op string, make func(list []int) (*G.Node, idRange, error), others ...Expr) Expr {
 	var list *tensor.Dense
 	var ids idRange
 	y := x.apply(op, func() (node *G.Node, err error) {
@@ -95,7 +95,7 @@ func (x Expr) computed(op string, make func(list []int) (*G.Node, idRange, error
 		}
 		node, ids, err = make(numbers)
 		return node, err
-	})
+	}, others...)
 	if y.node != nil {
 		y.dense, y.shape, y.ids = list, y.node.Shape(), &ids
 	}

@@ -45,8 +45,15 @@ func (ids Expr) Advance(steps, length int) Expr { // (B·T) → (B·T)
 			err := errors.Errorf("got %d steps, want 0 to the length of a sequence, %d", steps, length)
 			return nil, idRange{}, err
 		}
-		node, err := ids.g.ops.Advance(ids.list(), list, steps, length, ids.ids.ignore)
-		return node, idRange{limit: ids.ids.limit, ignore: ids.ids.ignore, computed: true}, err
+		from, ignore := ids.Ints(), ids.ids.ignore
+		node, err := ids.g.ops.Ints("advance", list, func() {
+			for i := range list {
+				if list[i] = ignore; i%length+steps < length {
+					list[i] = from[i+steps]
+				}
+			}
+		}, ids.node)
+		return node, idRange{limit: ids.ids.limit, ignore: ignore, computed: true}, err
 	})
 }
 

@@ -11,7 +11,7 @@ type Embedding struct {
 
 // NewEmbedding declares s.weight (rows, d), drawn from N(0, 0.02²).
 func NewEmbedding(s graph.Scope, rows, d int) *Embedding {
-	return &Embedding{s.Param("weight", graph.Normal(0.02), rows, d), s}
+	return &Embedding{s.Table("weight", graph.Normal(0.02), rows, d), s}
 }
 
 // Forward returns row ids[i] of the table as row i.

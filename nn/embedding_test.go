@@ -244,8 +244,8 @@ func TestEveryReaderOfIDsIsTried(t *testing.T) {
 	found := 0
 	for _, f := range functions(t, "../graph") {
 		if !f.Name.IsExported() || !hasIDs(f) || f.Type.Results == nil || strings.HasPrefix(f.Name.Name, "Cached") ||
-			f.Name.Name == "Advance" {
-			continue // a cache reads one position, and Advance moves ids, but neither reads a row by them
+			f.Name.Name == "Advance" || strings.HasSuffix(f.Name.Name, "Ints") {
+			continue // a cache reads one position, and Advance and AddInts compute ids, but none reads a row by them
 		}
 		found++
 		if !tried[f.Name.Name] {

@@ -210,6 +210,21 @@ func ExampleNewShortConv() {
 	//  23.00 56.00
 }
 
+// Half of λ = 2 of the token before is added to the second one: a gate of zeros is half open.
+func ExampleNewSmear() {
+	at := site()
+	at.Batch, at.Context, at.Embd = 1, 2, 2
+	l := nn.NewSmear(at.At("smear"))
+	l.Lambda.Tensor().Set(0, 2)
+	for i := range 2 {
+		l.Weight.Tensor().Set(i, 0)
+	}
+	show(l.Forward(graph.Expr{}, at.Value("x", numbers(1, 2, 10, 20), 2, 2)))
+	// Output:
+	//   1.00  2.00
+	//  11.00 22.00
+}
+
 // A Canon layer adds the weighted tokens to the token itself.
 func ExampleNewCanon() {
 	at := site()

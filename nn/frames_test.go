@@ -142,7 +142,7 @@ var pointers = []any{
 	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*XSA)(nil), (*GroupedAttention)(nil), (*GRPO)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
 	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil), (*Loads)(nil), (*LoRA)(nil),
 	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil), (*Mask)(nil),
-	(*Balance)(nil), (*Carry)(nil), (*Mamba2)(nil), (*MoE)(nil), (*MeanTokens)(nil), (*Memory)(nil), (*MinGRU)(nil), (*RGLRU)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil), (*Recurrence)(nil), (*ShortConv)(nil), (*Skip)(nil),
+	(*Balance)(nil), (*Carry)(nil), (*Mamba2)(nil), (*MoE)(nil), (*MeanTokens)(nil), (*Memory)(nil), (*MinGRU)(nil), (*RGLRU)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil), (*Recurrence)(nil), (*ShortConv)(nil), (*Skip)(nil), (*Smear)(nil),
 	(*RMSNorm)(nil), (*DyT)(nil), (*SandwichBlock)(nil), (*PostPartBlock)(nil), (*ParallelBlock)(nil), (*ParallelTwoBlock)(nil),
 	(*Reinforce)(nil), (*RoPE)(nil), (*SelfAttention)(nil), (*SigmoidAttention)(nil), (*Sinusoidal)(nil), (*SquaredError)(nil), (*GLU)(nil),
 	(*Scaled)(nil), (*ScaledQueries)(nil),

@@ -22,7 +22,7 @@ type LearnedPositions struct {
 // positions of the tokens are the site's Positions.
 func NewLearnedPositions(at Site) *LearnedPositions {
 	at.checkPositions()
-	return &LearnedPositions{at.Scope.Param("weight", graph.Normal(0.02), at.Context, at.Embd), at.Positions, at.Scope}
+	return &LearnedPositions{at.Scope.Table("weight", graph.Normal(0.02), at.Context, at.Embd), at.Positions, at.Scope}
 }
 
 // Forward returns x + w[positions].

@@ -214,6 +214,11 @@ var convLayerCases = []layerCase{
 	{"short convolution", "ShortConv", func(at Site, x graph.Expr) graph.Expr {
 		return newShortConv(at, at.Embd, graph.Normal(1)).Forward(x)
 	}},
+	{"smear", "Smear", func(at Site, x graph.Expr) graph.Expr { return newSmeared(at).Forward(x) }},
+	{"smear of a window", "Smear", func(at Site, x graph.Expr) graph.Expr {
+		at.Carry = &Carry{}
+		return newSmeared(at).Forward(x)
+	}},
 	{"canon", "Canon", func(at Site, x graph.Expr) graph.Expr { return NewCanon(at, at.Embd).Forward(x) }},
 	{"block with convolutions", "ShortConv Block", func(at Site, x graph.Expr) graph.Expr {
 		return NewBlock(everyConv(at), causal).Forward(x)
@@ -229,6 +234,7 @@ func TestConvStepEqualsForward(t *testing.T) {
 		for name, layer := range map[string]func(at Site) Cached{
 			"conv":     func(at Site) Cached { return newShortConv(at, at.Embd, graph.Normal(1)) },
 			"canon":    func(at Site) Cached { return NewCanon(at, at.Embd) },
+			"smear":    func(at Site) Cached { return newSmeared(at) },
 			"mlp":      func(at Site) Cached { return NewMLP(everyConv(at)) },
 			"glu":      func(at Site) Cached { return NewGLU(everyConv(at), SiLU{}) },
 			"block":    func(at Site) Cached { return NewBlock(everyConv(at), causal) },
@@ -1619,6 +1625,67 @@ func TestI123Stochastic(t *testing.T) {
 		}
 		if !(math.Abs(row-1) <= 2e-6) || !(math.Abs(column-1) <= 1e-3) {
 			t.Errorf("row and column %d: got the sums %v and %v, want 1", i, row, column)
+		}
+	}
+}
+
+// smeared is a Smear as a layer, with λ = 2.
+type smeared struct{ *Smear }
+
+func newSmeared(at Site) smeared {
+	l := smeared{NewSmear(at)}
+	l.Lambda.Tensor().Set(0, 2)
+	return l
+}
+
+func (l smeared) Forward(x graph.Expr) graph.Expr  { return l.Smear.Forward(graph.Expr{}, x) }
+func (l smeared) Step(x, at graph.Expr) graph.Expr { return l.Smear.Step(graph.Expr{}, x, at) }
+
+// A new Smear is the identity. With λ = 2 and w = 0 every token has the one before it added, except the first of a
+// sequence, which with a Carry has the last of the window before; features after the 24th do not open the gate.
+func TestI122AddsTheTokenBefore(t *testing.T) {
+	d := Dims{Batch: 2, Context: 3, Embd: 26, Heads: 1}
+	for _, carry := range []bool{false, true} {
+		g := graph.New(graph.Float64, 3)
+		at := newSite(g, d)
+		if carry {
+			at.Carry = &Carry{}
+		}
+		x := at.Value("x", graph.Normal(1), 6, 26)
+		l := NewSmear(at)
+		y := l.Forward(graph.Expr{}, x)
+		if got := output(t, y).F64; !slices.Equal(got, x.Tensor().F64) {
+			t.Error("a new Smear changes its input")
+		}
+		l.Lambda.Tensor().Set(0, 2)
+		for i := range l.Weight.Tensor().Len() {
+			if w := l.Weight.Tensor().At(i); !(w >= 0 && w <= 0.02) {
+				t.Errorf("w[%d] begins as %v, want 0 to 0.02", i, w)
+			}
+			l.Weight.Tensor().Set(i, 0)
+		}
+		for _, s := range at.Carry.States() {
+			for i := range s.Before.Tensor().Len() {
+				s.Before.Tensor().Set(i, float64(i))
+			}
+			if after := output(t, s.After).F64; !slices.Equal(after, slices.Concat(x.Tensor().F64[52:78], x.Tensor().F64[130:])) {
+				t.Error("the state after a window is not its last token")
+			}
+		}
+		for i, got := range output(t, y).F64 {
+			want := x.Tensor().At(i)
+			switch first := i/26%3 == 0; {
+			case !first:
+				want += x.Tensor().At(i - 26)
+			case carry:
+				want += float64(i/78*26 + i%26)
+			}
+			if math.Abs(got-want) > 1e-12 {
+				t.Fatalf("carry %t: token %d, feature %d: got %v, want %v", carry, i/26, i%26, got, want)
+			}
+		}
+		if got := len(l.Weight.Tensor().F64); got != 24 {
+			t.Errorf("the gate reads %d features, want 24", got)
 		}
 	}
 }

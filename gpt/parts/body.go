@@ -10,14 +10,10 @@ import (
 
 // Body holds the layers of a model between its ids and its head: embeddings, blocks, and a final norm.
 type Body struct {
-	Embedding *nn.Embedding
-	Lookup    nn.Layer     // returns the embeddings of tokens: Embedding, or with a factor
-	Positions []graph.Expr // the parameters of the positions, which are looked up and added
-	Blocks    []nn.Layer
-	Future    []nn.Layer // blocks beside the last one, for multi-token prediction
+	Embeddings *Embeddings
+	Blocks     []nn.Layer
+	Future     []nn.Layer // blocks beside the last one, for multi-token prediction
 
-	place nn.Layer // adds the positions to the embeddings; nil if they add nothing
-	drop  *nn.Dropout
 	norm  nn.Layer // nil after post-norm blocks, whose result is normalised
 	scope graph.Scope
 
@@ -38,24 +34,17 @@ func (d Design) Body(
 	at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer),
 ) *Body {
 	s := d.Stack
-	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope, stack: s}
+	b := &Body{Embeddings: d.Embeddings(at, vocabulary), scope: at.Scope, stack: s}
 	if b.stream = at.Stream.Stream; b.stream == nil {
 		b.stream = nn.PlainStream{}
 	}
 	b.balance, b.loads = at.Experts.Balance, at.Experts.Loads
-	b.Lookup = b.Embedding
-	before := len(at.Graph().Params())
-	at.Sub("position %q", s.Position).Try(func() {
-		p := d.Position.New(at, s)
-		b.place = p.Layer
-		b.rotary, at.Rotary = p.Rotary, p.Rotary
-		if p.Scores != nil {
-			b.biases = &biases{of: p.Scores}
-			at.Scores = b.biases
-		}
-	})
-	b.Positions = slices.Clone(at.Graph().Params()[before:])
-	b.drop = nn.NewDropout(at.At("drop"))
+	p := b.Embeddings.Placement
+	b.rotary, at.Rotary = p.Rotary, p.Rotary
+	if p.Scores != nil {
+		b.biases = &biases{of: p.Scores}
+		at.Scores = b.biases
+	}
 	for _, name := range s.Attentions() {
 		b.uses = append(b.uses, &uses{attention: name})
 	}
@@ -113,7 +102,7 @@ func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 // Heads returns the result of the last block, and those of the blocks beside it, which have the same input.
 func (b *Body) Heads(tokens graph.Expr) (results []graph.Expr) { // (n) → (n, d) each
 	var input graph.Expr // of the last block
-	result := b.through(b.embed(tokens), func(name string, block nn.Layer, x graph.Expr) graph.Expr {
+	result := b.through(b.Embeddings.Forward(tokens), func(name string, block nn.Layer, x graph.Expr) graph.Expr {
 		input = x
 		return nn.In(b.scope, name, block)(x) // a₂ … a₁₀
 	})
@@ -126,7 +115,7 @@ func (b *Body) Heads(tokens graph.Expr) (results []graph.Expr) { // (n) → (n, 
 
 // Step is Forward for the newest tokens of every sequence, the first of them at position at. All blocks must be cached.
 func (b *Body) Step(tokens, at graph.Expr) graph.Expr { // (B·n) → (B·n, d)
-	return b.through(b.embed(tokens), func(name string, block nn.Layer, x graph.Expr) graph.Expr {
+	return b.through(b.Embeddings.Step(tokens, at), func(name string, block nn.Layer, x graph.Expr) graph.Expr {
 		return b.scope.Place(name, block.(nn.Cached).Step(x, at))
 	})
 }
@@ -157,14 +146,6 @@ func (b *Body) Balanced(loss graph.Expr) graph.Expr {
 	}
 	s := b.scope.Sub("balance")
 	return loss.In(s).Add(balance.In(s).Scale(b.stack.Experts.RouterAuxLossCoef))
-}
-
-func (b *Body) embed(tokens graph.Expr) graph.Expr {
-	x := b.scope.Place("wte", b.Lookup.Forward(tokens))
-	if b.place != nil {
-		x = nn.In(b.scope, "position", b.place)(x)
-	}
-	return b.scope.Place("drop", b.drop.Forward(x))
 }
 
 // Normed returns a₁₁: the residual stream of Forward or Step, reduced to (n, d), after the last norm.

@@ -11,10 +11,11 @@ import (
 // Design is a Stack with every default filled in and with its names looked up. Models are built from it.
 type Design struct {
 	Stack     Stack // without the options that the attention does not read
-	Position  Position
+	position  Position
 	Attention Attention
 	Block     Block
-	Future    int // number of blocks beside the last one, for multi-token prediction
+	Tokens    float64 // factor on the embedded tokens; 0 is 1
+	Future    int     // number of blocks beside the last one, for multi-token prediction
 
 	norm       Norm
 	mlp        MLP
@@ -28,7 +29,7 @@ type Design struct {
 func (r Registry) Design(s Stack) Design {
 	d := Design{given: s, attentions: r.Attentions, kinds: r.Kinds}
 	s = s.withDefaults(r.Kinds)
-	d.Position, d.Attention = Find(r.Positions, s.Position), r.attention(s)
+	d.position, d.Attention = Find(r.Positions, s.Position), r.attention(s)
 	d.Block, d.norm = Find(r.Blocks, s.Block), Find(r.Norms, s.Norm)
 	d.mlp, d.activation = Find(r.MLPs, s.MLP), Find(r.Activations, s.Activation)
 	s.Options = s.Options.resolved(d.Attention.Options, s)
@@ -61,7 +62,7 @@ func (d Design) Validate(context int) error {
 		kind, name string
 		missing    bool
 	}{
-		{"position", s.Position, d.Position.New == nil}, {"attention", s.Attention, d.Attention.New == nil},
+		{"position", s.Position, d.position.New == nil}, {"attention", s.Attention, d.Attention.New == nil},
 		{"norm", s.Norm, d.norm.New == nil}, {"block", s.Block, d.Block.New == nil}, {"mlp", s.MLP, d.mlp.New == nil},
 	} {
 		if p.missing {
@@ -69,8 +70,8 @@ func (d Design) Validate(context int) error {
 		}
 	}
 	dims := s.Dims(1, context)
-	if d.Position.Check != nil {
-		if err := d.Position.Check(dims); err != nil {
+	if d.position.Check != nil {
+		if err := d.position.Check(dims); err != nil {
 			return err
 		}
 	}

@@ -15,18 +15,20 @@ import (
 
 // Kind is a kind of optional part, of which a model has one by name: a row of Kinds. Flags, JSON, help, the arms of
 // studies, the models that verify draws, and the errors of layers without such a part read the rows. A user adds a kind
-// of links in a Registry.
+// in a Registry.
 type Kind struct {
 	Key      string           // in configurations, such as qk_norm
 	Help     string           // of the flag
-	Variants func() []Variant // the default first, which need not be a link
+	Variants func() []Variant // the default first, which need not be a part
 }
 
-// Variant is a part of a Kind. It is a link before the heads of attention, one after them, the residual stream, or none
-// of these. Its function is called once for a model: NewLink builds the link of every attention.
+// Variant is a part of a Kind: a link before the heads of attention, one after them, a part between the ids and the
+// residual stream, the stream itself, or none of these. Its function is called once for a model: the result builds the
+// link of every attention, or the embedding.
 type Variant struct {
 	Name
 	Before, After func() NewLink          // optional
+	Embed         func() NewEmbed         // optional
 	Stream        func(s Stack) nn.Stream // optional; of a model with this Stack
 }
 
@@ -68,6 +70,7 @@ func Kinds() []Kind {
 			"hyper_connections", "4 parallel residual streams, which every attention and MLP mixes",
 			hyperConnections,
 		},
+		{"smear", "mixing of a token with the one before it, ahead of the first block: by a learned share", smears},
 	}
 }
 
@@ -298,5 +301,15 @@ func hyperConnections() []Variant {
 	return []Variant{
 		{Name: noPart},
 		{Name: "mhc", Stream: func(Stack) nn.Stream { return nn.NewHyperConnections(4) }},
+	}
+}
+
+// smears lists ways to mix a token with the token before it.
+func smears() []Variant {
+	return []Variant{
+		{Name: noPart},
+		{Name: "learned", Embed: func() NewEmbed {
+			return func(at nn.Site, _ int) nn.Embedder { return nn.NewSmear(at) }
+		}},
 	}
 }

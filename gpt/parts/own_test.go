@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
@@ -64,6 +66,38 @@ func trains(c gpt.Config) {
 	if len(written) > 0 {
 		fmt.Println("and it writes")
 	}
+}
+
+// resumes reports whether a run that is resumed after step 25 ends with the weights of one that is not interrupted.
+func resumes(c gpt.Config) (same bool) {
+	out, err := os.MkdirTemp("", "own")
+	check(err)
+	defer os.RemoveAll(out)
+	data, tok := corpus(c)
+	run := func(t *gpt.Trainer) *gpt.Model {
+		for p, err := range t.Run(context.Background()) {
+			check(err)
+			if p.Step == 25 && t.Done == 25 {
+				check(t.Save(out))
+			}
+		}
+		return t.Model
+	}
+	first, err := gpt.NewTrainer(c, data, tok)
+	check(err)
+	m := run(first)
+	cp, err := checkpoint.Load(out, gpt.Fits(c.Parts))
+	check(err)
+	defer cp.Close()
+	second, err := gpt.Resume(c, data, tok, cp)
+	check(err)
+	again := run(second)
+	for i, p := range m.Params() {
+		if !slices.Equal(p.Tensor().Floats(), again.Params()[i].Tensor().Floats()) {
+			return false
+		}
+	}
+	return true
 }
 
 // A user-defined part has at most thirty lines, from the first after the imports up to its Example.

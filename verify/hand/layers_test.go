@@ -128,6 +128,10 @@ func examples[T hand.Number]() []example[T] {
 		{"rope by llama3", "x 8 12", is(scaled(hand.RotaryScaling{Kind: "llama3", Factor: 3, Original: 9}))},
 		{"rope by yarn", "x 8 12", is(scaled(hand.RotaryScaling{Kind: "yarn", Factor: 3, Original: 20}))},
 		{"rope by yarn, not rounded", "x 8 12", is(scaled(hand.RotaryScaling{Kind: "yarn", Factor: 3, Original: 90, Fast: 20, Slow: 0.7, Unrounded: true}))},
+		{"smear", "x 8 5, smear.weight 1 3, smear.lambda 1 1", func(at hand.Site[T]) hand.Layer[T] {
+			at = at.At("smear")
+			return shifted[T]{hand.Smear[T]{Weight: at.Param("weight"), Lambda: at.Param("lambda"), Length: n}}
+		}},
 		{"short convolution", "x 8 5, weight 1 15", func(at hand.Site[T]) hand.Layer[T] {
 			return hand.Residual[T]{Layer: hand.ShortConv[T]{Weight: at.Param("weight"), Length: n}}
 		}},
@@ -338,6 +342,15 @@ func (l embedded[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g han
 		}
 	}
 	return dx, g
+}
+
+// shifted is an Embedder without ids as a layer.
+type shifted[T hand.Number] struct{ hand.Embedder[T] }
+
+func (l shifted[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] { return l.Embedder.Forward(nil, x) }
+
+func (l shifted[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
+	return l.Embedder.Backward(nil, x, delta)
 }
 
 // split applies heads to queries, keys and values that are the columns of its input.

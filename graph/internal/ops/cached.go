@@ -205,3 +205,50 @@ func cachedElman[T kernel.Float](p *kernel.Pool, batch int, state *State, rows [
 		})
 	}
 }
+
+// CachedDelay returns the tokens of batch sequences, each as many tokens later as past holds.
+func (b *Builder) CachedDelay(batch int, past *State, s Step, x *G.Node) (*G.Node, error) {
+	return b.cached(s, &Op{
+		name: "cacheddelay", shape: x.Shape(),
+		f32: cachedDelay[float32](batch, past, s.Rows), f64: cachedDelay[float64](batch, past, s.Rows),
+	}, x)
+}
+
+func cachedDelay[T kernel.Float](batch int, state *State, rows []int) body[T] {
+	var scratch []T
+	return func(y []T, in [][]T) {
+		with(state, rows, &scratch, func(past []T) { delayed(y, in[0], past, batch) })
+	}
+}
+
+// delayed writes to y, for each sequence, the first of past and x together, and to past the last of them.
+func delayed[T kernel.Float](y, x, past []T, batch int) {
+	size, n := len(past)/batch, len(x)/batch
+	for b := range batch {
+		y := y[b*n:][:n]
+		copy(y[copy(y, past[b*size:][:size]):], x[b*n:][:n])
+	}
+	kernel.Remember(past, x, batch)
+}
+
+// CachedDelayInts is CachedDelay of integers, which it also writes to list. Before the first token stands fill. The
+// state holds differences from fill, as float64 for graphs of any type, so that a new state begins with it.
+func (b *Builder) CachedDelayInts(
+	batch int, past *State, s Step, ids IDs, list []int, fill int,
+) (*G.Node, error) {
+	var scratch []float64
+	x, y := make([]float64, len(list)), make([]float64, len(list))
+	compute := func() {
+		for i, id := range ids.List {
+			x[i] = float64(id - fill)
+		}
+		with(past, s.Rows, &scratch, func(past []float64) { delayed(y, x, past, batch) })
+		for i := range list {
+			list[i] = int(y[i]) + fill
+		}
+	}
+	return b.cached(s, &Op{
+		name: "cacheddelayints", shape: ids.Node.Shape(),
+		f32: integers[float32](list, compute), f64: integers[float64](list, compute),
+	}, ids.Node)
+}

@@ -103,23 +103,19 @@ func (b *Builder) OneHot(ids IDs, classes, ignore int) (*G.Node, error) {
 	}, ids.Node)
 }
 
-// Advance returns ids moved to earlier places by steps, in each sequence of length ids, and also writes them to list.
-// The last steps ids of a sequence are ignore.
-func (b *Builder) Advance(ids IDs, list []int, steps, length, ignore int) (*G.Node, error) {
+// Ints returns the integers that compute writes to list in every run, one for each of the first operand.
+func (b *Builder) Ints(name string, list []int, compute func(), operands ...*G.Node) (*G.Node, error) {
 	return b.node(&Op{
-		name: "advance", shape: tensor.Shape{ids.Node.Shape()[0]}, wrt: []bool{false},
-		f32: advance[float32](ids.List, list, steps, length, ignore),
-		f64: advance[float64](ids.List, list, steps, length, ignore),
-	}, ids.Node)
+		name: name, shape: tensor.Shape{operands[0].Shape()[0]}, wrt: make([]bool, len(operands)),
+		f32: integers[float32](list, compute), f64: integers[float64](list, compute),
+	}, operands...)
 }
 
-func advance[T kernel.Float](ids, list []int, steps, length, ignore int) body[T] {
+func integers[T kernel.Float](list []int, compute func()) body[T] {
 	return func(out []T, _ [][]T) {
-		for i := range list {
-			if list[i] = ignore; i%length+steps < length {
-				list[i] = ids[i+steps]
-			}
-			out[i] = T(list[i])
+		compute()
+		for i, id := range list {
+			out[i] = T(id)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func larger(x, y float64) float64 {
 }
 
 // notEntrywise lists the other methods that return an Expr: they move, sum or look up entries, or create new ones.
-var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax Advance OneHot In Wrap " +
+var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax Advance AddInts ScaleInts ModInts DelayInts OneHot In Wrap " +
 	"MatMul MatMulT Transpose Cols Join Row Apply CumSum CumProd Delay Scan Rows TopK TopKBy Where")
 
 // special returns numbers at the limits of a type.

@@ -49,6 +49,7 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 	c := sight.built(verify.Case{
 		Name: s.Name, Types: []string{v.Type}, Parts: []string{part(v)}, Source: cmp.Or(s.Source, v.Source),
 	}, func(at nn.Site) nn.Layer { return library(n, v.Kind, v.Name, at, s) })
+	c.Dims.Embd = s.Embd
 	if c.Carry = s.Carry; s.Carry { // a step begins a text
 		c.Build, c.Layer = func(at nn.Site, x graph.Expr) graph.Expr {
 			return library(n, v.Kind, v.Name, at, s).Forward(x)
@@ -70,7 +71,10 @@ func derive[T hand.Number](n fixture.Sizes, v variants.Variant[T], s variants.Se
 		}
 		plan := planOf(n, v.Kind, v.Name, s)
 		at = drawing(n, at, s.Dropout, n.Tokens)
-		if path == "" {
+		switch {
+		case v.Embed != nil:
+			return variants.Embedded[T]{Embedder: v.Embed(variants.Alone(at, plan))}
+		case path == "":
 			return v.Hand(variants.Alone(at, plan))
 		}
 		p := variants.Alone(at.At(path), plan)
@@ -153,6 +157,9 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 		at.Sinks = parts.Find(parts.AttnSinks(), name).New
 		return attention(n, s.Attention, at, s)
 	}
+	if build := newEmbed(kind, name); build != nil {
+		return embedded{kind, build(at.At(kind), n.Vocabulary), at.Scope}
+	}
 	if isKind(kind) { // a link or a stream
 		stack := parts.Stack{With: parts.Choose(kind, name)}
 		if at.Stream = stack.Stream(parts.Kinds()); at.Stream.Stream != nil {
@@ -179,6 +186,31 @@ func (l streamed) Step(x, at graph.Expr) graph.Expr { return l.Reduce(l.block.St
 // isKind reports whether a configuration has an optional part of that kind.
 func isKind(key string) bool {
 	return slices.ContainsFunc(parts.Kinds(), func(k parts.Kind) bool { return k.Key == key })
+}
+
+// newEmbed returns what builds the embedding of a kind, or nil if it is none.
+func newEmbed(key, name string) parts.NewEmbed {
+	for _, k := range parts.Kinds() {
+		if v := parts.Find(k.Variants(), name); k.Key == key && v.Embed != nil {
+			return v.Embed()
+		}
+	}
+	return nil
+}
+
+// embedded is an embedding without ids as a layer.
+type embedded struct {
+	name string
+	nn.Embedder
+	scope graph.Scope
+}
+
+// Forward returns new embedded tokens in place of x.
+func (l embedded) Forward(x graph.Expr) graph.Expr { return l.Step(x, graph.Expr{}) }
+
+// Step is Forward for the newest tokens of every sequence.
+func (l embedded) Step(x, at graph.Expr) graph.Expr {
+	return nn.EmbedderIn(l.scope, l.name, l.Embedder, at)(graph.Expr{}, x)
 }
 
 // attention returns the library's attention at attn.

@@ -201,16 +201,7 @@ func (c Plan) encoderSide() side {
 
 func stack[T hand.Number](p Place[T]) hand.Stack[T] {
 	p = p.shared()
-	out := hand.Stack[T]{
-		Embeddings: hand.Embeddings[T]{
-			hand.Tokens[T]{Weight: p.Site.At("wte").Param("weight"), Scale: p.plan.Embeddings},
-		},
-		Stream: p.stream(),
-	}
-	if l := p.layer("position", p.plan.Position); l != nil {
-		out.Embeddings = append(out.Embeddings, hand.Embedded[T]{Name: "wpe", Index: "_pos", Layer: l})
-	}
-	out.Embeddings = append(out.Embeddings, hand.Embedded[T]{Name: "drop", Layer: p.Site.Drop("drop")})
+	out := hand.Stack[T]{Embeddings: p.embeddings(), Stream: p.stream()}
 	block, attentions := p.variant("block", p.plan.Block), spread(p.side.attention)
 	for i := range p.plan.Layers + p.plan.Future {
 		at := p.At(fmt.Sprintf("h.%d", i))

@@ -16,6 +16,8 @@ type Variant[T hand.Number] struct {
 
 	// After returns the links of an attention by hand after its heads; optional.
 	After func(at hand.Site[T], heads hand.Heads[T], value string) hand.Chain[T]
+	// Embed returns the part between ids and residual stream by hand; optional. A Case of it has no ids.
+	Embed func(p Place[T]) hand.Embedder[T]
 
 	Stream      func(p Place[T]) hand.Stream[T]      // the residual stream of a model; optional
 	Connections func(p Place[T]) hand.Connections[T] // of the sublayers of the block at p; optional
@@ -39,6 +41,7 @@ type Setting struct {
 	Attention  string // that a part of attentions, such as a norm of queries and keys, is in
 	Activation string // of an MLP
 	Heads, QK  int
+	Embd       int            // of an embedding
 	Cap        float64        // of the scores
 	Options    map[string]int // of an attention, such as window
 	Experts    Experts        // of mlp moe
@@ -114,6 +117,31 @@ func (p Place[T]) connections() (c hand.Connections[T]) {
 	return c
 }
 
+// embeddings returns the way from the ids to the blocks that the plan has.
+func (p Place[T]) embeddings() hand.Embeddings[T] {
+	list := hand.Embeddings[T]{hand.Tokens[T]{Weight: p.Site.At("wte").Param("weight"), Scale: p.plan.Embeddings}}
+	for _, kind := range slices.Backward(kinds()) {
+		if v := p.variant(kind, p.plan.With[kind]); v.Embed != nil {
+			list = append(list, v.Embed(p))
+		}
+	}
+	if l := p.layer("position", p.plan.Position); l != nil {
+		list = append(list, hand.Embedded[T]{Name: "wpe", Index: "_pos", Layer: l})
+	}
+	return append(list, hand.Embedded[T]{Name: "drop", Layer: p.Site.Drop("drop")})
+}
+
+// Embedded is an embedding without ids as a layer.
+type Embedded[T hand.Number] struct{ hand.Embedder[T] }
+
+// Forward returns new embedded tokens in place of x.
+func (l Embedded[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] { return l.Embedder.Forward(nil, x) }
+
+// Backward returns Δ at x and the gradients.
+func (l Embedded[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
+	return l.Embedder.Backward(nil, x, delta)
+}
+
 // layer returns the layer of the named variant at this place.
 func (p Place[T]) layer(kind, name string) hand.Layer[T] { return p.variant(kind, name).Hand(p) }
 
@@ -158,7 +186,7 @@ func lists[T hand.Number]() []kind[T] {
 		{"mlp", mlps[T]}, {"head", heads[T]}, {"attention", attentions[T]}, {"qk_norm", qkNorms[T]},
 		{"attn_gate", attnGates[T]}, {"attn_sinks", attnSinks[T]}, {"short_conv", shortConvs[T]},
 		{"value_residual", valueResiduals[T]}, {"skips", skips[T]}, {"xsa", xsas[T]},
-		{"hyper_connections", hyperConnections[T]},
+		{"hyper_connections", hyperConnections[T]}, {"smear", smears[T]},
 	}
 }
 
