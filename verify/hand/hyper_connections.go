@@ -33,7 +33,7 @@ func (l copies[T]) Forward(x Matrix[T]) Matrix[T] {
 
 // Backward returns the sum of Δ over the copies.
 func (l copies[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	return meanOf[T]{l.s}.Forward(delta).Scale(float64(l.s)), nil
+	return meanOf[T](l).Forward(delta).Scale(float64(l.s)), nil
 }
 
 // meanOf is the mean of s matrices that are side by side.
@@ -49,7 +49,7 @@ func (l meanOf[T]) Forward(x Matrix[T]) (mean Matrix[T]) {
 
 // Backward returns Δ/s for every matrix.
 func (l meanOf[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	return copies[T]{l.s}.Forward(delta.Scale(1 / float64(l.s))), nil
+	return copies[T](l).Forward(delta.Scale(1 / float64(l.s))), nil
 }
 
 // hyperMaps is the link that computes the weights of the streams from x:

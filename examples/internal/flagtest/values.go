@@ -25,6 +25,7 @@ func Network() map[string]string {
 		"head": "tied", "mlp": "swiglu", "qk_norm": "head",
 		"attn_gate": "elementwise", "attn_sinks": "learned", "short_conv": "canon_d",
 		"value_residual": "learned with -n_layer 2", "skips": "unet with -n_layer 2", "initialization": "zero_proj",
+		"xsa": "plain", "hyper_connections": "mhc", "smear": "learned",
 		"rope_scaling":          "linear with -position rope -rope_factor 2 -qk_size 4",
 		"rope_factor":           "4 with -position rope -rope_scaling linear -qk_size 4",
 		"rope_original":         "9 with -position rope -rope_scaling yarn -rope_factor 2 -qk_size 4",
