@@ -118,7 +118,8 @@ func (g *Graph) Sibling() *Graph {
 	}
 	s := &Graph{Kernels: g.Kernels, seed: g.seed, limit: g.limit, store: g.store}
 	s.clear(g.ops.Dtype, g.ops.Pool)
-	s.ops.Salt, s.ops.Run.Training = g.ops.Salt, g.ops.Run.Training
+	s.ops.Salt = g.ops.Salt
+	s.ops.Run.Training.Store(g.ops.Run.Training.Load())
 	s.places.edits, s.places.equations = maps.Clone(g.places.edits), maps.Clone(g.places.equations)
 	return s
 }

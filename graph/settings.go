@@ -47,7 +47,7 @@ func (g *Graph) Pool() *kernel.Pool {
 // SetTraining switches dropout on or off for the next runs.
 func (g *Graph) SetTraining(on bool) {
 	if g.exists() {
-		g.ops.Run.Training = on
+		g.ops.Run.Training.Store(on)
 	}
 }
 

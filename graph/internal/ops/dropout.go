@@ -25,7 +25,7 @@ func (b *Builder) Dropout(x *G.Node, d Drop) (*G.Node, error) {
 // mask returns a function that returns the mask for the current run: that of this step, or none in evaluation.
 func (b *Builder) mask(d Drop) func() kernel.DropMask {
 	return func() kernel.DropMask {
-		if !b.Run.Training {
+		if !b.Run.Training.Load() {
 			return kernel.DropMask{}
 		}
 		return kernel.DropMask{P: d.P, Key: d.Key, Step: b.Run.step}

@@ -5,6 +5,7 @@ package ops
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
@@ -31,10 +32,11 @@ type Builder struct {
 
 // New returns a Builder for an empty graph.
 func New(dtype tensor.Dtype, pool *kernel.Pool, stopped func() error) *Builder {
-	return &Builder{
-		Dtype: dtype, Pool: pool, Stopped: stopped, Run: Run{Training: true}, spans: map[*G.Node]*attention.Spans{},
-		rules: map[*G.Node]*Rule{},
+	b := &Builder{
+		Dtype: dtype, Pool: pool, Stopped: stopped, spans: map[*G.Node]*attention.Spans{}, rules: map[*G.Node]*Rule{},
 	}
+	b.Run.Training.Store(true)
+	return b
 }
 
 // node adds the operation to the graph.
@@ -112,7 +114,7 @@ type IDs struct {
 
 // Run holds the numbers of the current run that operations need.
 type Run struct {
-	Training bool
+	Training atomic.Bool // a sibling may be built from the graph while it trains
 
 	step     uint64
 	numbered bool   // SetStep has set the step
@@ -123,7 +125,7 @@ type Run struct {
 // Begin numbers a run. A run with gradients is the next step of training unless the caller numbers the steps; otherwise
 // every step of a loop would drop the same entries.
 func (r *Run) Begin(gradients bool) {
-	if r.serial++; !gradients || !r.Training || r.numbered {
+	if r.serial++; !gradients || !r.Training.Load() || r.numbered {
 		return
 	}
 	if r.begun {
