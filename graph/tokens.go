@@ -142,3 +142,37 @@ func Exclude(y, v, lambda Expr, heads int, eps float64) (z Expr, ok bool) {
 		return y.g.ops.Exclude(y.node, v.node, lambda.node, heads, eps)
 	}, append([]Expr{v}, present(lambda)...)...)
 }
+
+// MatMulEach returns the kernel of a·x in every row of a (n, t·s) and x (n, s·d), which hold matrices (t, s) and
+// (s, d): (n, t·d). It is an error if the sizes do not fit.
+func MatMulEach(a, x Expr, s int) (y Expr, ok bool) {
+	return a.kernel("matmul each", func() (*G.Node, error) {
+		of, by := a.node.Shape(), x.node.Shape()
+		if len(of) != 2 || len(by) != 2 || of[0] != by[0] || s < 1 || of[1]%s != 0 || by[1]%s != 0 {
+			return nil, errors.Errorf("got %v and %v, want rows of matrices (t, %d) and (%d, d)", of, by, s, s)
+		}
+		return a.g.ops.MatMulEach(a.node, x.node, s)
+	}, x)
+}
+
+// Sinkhorn returns the kernel of Sinkhorn's normalisation of matrices (s, s), the rows of z (n, s²). It takes e^z of
+// every entry. Then it divides, the given number of times, first each column and then each row by its sum plus eps. The
+// first division is a softmax, without eps.
+func Sinkhorn(z Expr, pairs int, eps float64) (y Expr, ok bool) {
+	return z.kernel("sinkhorn", func() (*G.Node, error) {
+		of := z.node.Shape()
+		if len(of) != 2 {
+			return nil, errors.Errorf("got %v, want a matrix in every row", of)
+		}
+		s := int(math.Sqrt(float64(of[1])))
+		switch {
+		case s*s != of[1]:
+			return nil, errors.Errorf("got %v, want a matrix of as many rows as columns in every row", of)
+		case pairs < 1 || pairs > 1000:
+			return nil, errors.Errorf("got %d pairs of divisions, want 1 to 1000", pairs)
+		case !(eps > 0 && eps <= math.MaxFloat64):
+			return nil, errors.Errorf("got ε = %v, want more than 0", eps)
+		}
+		return z.g.ops.Sinkhorn(z.node, s, pairs, eps)
+	})
+}

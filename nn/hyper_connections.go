@@ -93,41 +93,61 @@ type hyperConnection struct {
 	eps                 float64
 	scope               graph.Scope
 
-	post, res graph.Expr // of the Read before: (n, s), (n, s, s)
+	post, res graph.Expr // of the Read before: (n, s), (n, s²)
 }
 
 // Read returns H_pre·X.
 func (l *hyperConnection) Read(x graph.Expr) graph.Expr { // (n, s·d) → (n, d)
-	s, n := l.streams, x.Shape()[0]
-	z := x.MatMul(l.weight).Div(x.Square().Mean().Shift(l.eps).Sqrt()) // (n, 2s+s²)
+	s := l.streams
 	alpha, bias := l.alpha.In(l.scope).Reshape(1, 3), l.bias.In(l.scope).Reshape(1, 2*s+s*s)
+	z := l.logits(x) // (n, 2s+s²)
 	logits := func(i, from, to int) graph.Expr {
 		return z.Cols(from, to).Mul(alpha.Cols(i, i+1)).Add(bias.Cols(from, to))
 	}
-	pre := logits(0, 0, s).Sigmoid()
 	l.post = logits(1, s, 2*s).Sigmoid().Scale(2)
-	l.res = sinkhorn(logits(2, 2*s, 2*s+s*s).Reshape(n, s, s))
-	return pre.Reshape(n, 1, s).MatMul(x.Reshape(n, s, l.width)).Reshape(n, l.width)
+	l.res = sinkhorn(logits(2, 2*s, 2*s+s*s), s)
+	return matMulEach(logits(0, 0, s).Sigmoid(), x, s)
+}
+
+// logits returns x/rms(x)·w.
+func (l *hyperConnection) logits(x graph.Expr) graph.Expr { // (n, s·d) → (n, 2s+s²)
+	if y, ok := graph.RMSNorm(x, graph.Expr{}, l.eps); ok {
+		if z, ok := graph.Linear(y, l.weight, graph.Expr{}); ok {
+			return z
+		}
+	}
+	return x.Div(x.Square().Mean().Shift(l.eps).Sqrt()).MatMul(l.weight)
 }
 
 // Write returns H_res·X + H_postᵀ·y.
 func (l *hyperConnection) Write(x graph.Expr, results ...graph.Expr) graph.Expr { // (n, s·d), (n, d) → (n, s·d)
-	s, n := l.streams, x.Shape()[0]
 	y := results[0]
 	for _, more := range results[1:] {
 		y = y.Add(more)
 	}
-	mixed := l.res.MatMul(x.Reshape(n, s, l.width)) // (n, s, d)
-	return mixed.Add(l.post.Reshape(n, s, 1).MatMul(y.Reshape(n, 1, l.width))).Reshape(n, s*l.width)
+	return matMulEach(l.res, x, l.streams).Add(matMulEach(l.post, y, 1))
+}
+
+// matMulEach returns a·x in every row of a (n, t·s) and x (n, s·d).
+func matMulEach(a, x graph.Expr, s int) graph.Expr {
+	if y, ok := graph.MatMulEach(a, x, s); ok {
+		return y
+	}
+	n, t, d := a.Shape()[0], a.Shape()[1]/s, x.Shape()[1]/s
+	return a.Reshape(n, t, s).MatMul(x.Reshape(n, s, d)).Reshape(n, t*d)
 }
 
 // sinkhorn returns the exponentials of matrices, whose columns and rows are divided by their sums in turn. The first
 // division of the columns is a softmax, so that nothing overflows.
-func sinkhorn(z graph.Expr) graph.Expr { // (n, s, s) → (n, s, s)
-	m := z.Transpose(0, 2, 1).Softmax()
+func sinkhorn(z graph.Expr, s int) graph.Expr { // (n, s²) → (n, s²)
+	if y, ok := graph.Sinkhorn(z, sinkhornSteps, sinkhornEps); ok {
+		return y
+	}
+	n := z.Shape()[0]
+	m := z.Reshape(n, s, s).Transpose(0, 2, 1).Softmax()
 	for range 2*sinkhornSteps - 1 {
 		m = m.Transpose(0, 2, 1)
 		m = m.Div(m.Sum().Shift(sinkhornEps))
 	}
-	return m
+	return m.Reshape(n, s*s)
 }

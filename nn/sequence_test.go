@@ -1617,7 +1617,7 @@ func TestI123EqualStreams(t *testing.T) {
 // Whatever the logits are, each row and each column of H_res has the sum 1.
 func TestI123Stochastic(t *testing.T) {
 	g := graph.New(graph.Float64, 5)
-	m := output(t, sinkhorn(g.Root().Value("z", graph.Normal(3), 5, 4, 4))).F64
+	m := output(t, sinkhorn(g.Root().Value("z", graph.Normal(3), 5, 16), 4)).F64
 	for i := range 5 * 4 {
 		row, column := 0., 0.
 		for j := range 4 {

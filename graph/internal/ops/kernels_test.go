@@ -110,6 +110,12 @@ func kernelCases() map[string]kernelCase {
 			}},
 		"mix all columns": {leaves(3, m(5, 7), m(5, 7), []int{1}), func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[0].Add(in[1].Mul(in[2].Reshape(1, 1))) }},
+		"sinkhorn": {leaves(1, m(5, 9)), func(in []Expr) (Expr, bool) { return Sinkhorn(in[0], 3, 0.5) },
+			func(in []Expr) Expr { return balanced(in[0], 3, 3, 0.5) }},
+		"matmul each": {leaves(2, m(5, 6), m(5, 8)), func(in []Expr) (Expr, bool) { return MatMulEach(in[0], in[1], 2) },
+			func(in []Expr) Expr {
+				return in[0].Reshape(5, 3, 2).MatMul(in[1].Reshape(5, 2, 4)).Reshape(5, 12)
+			}},
 		"exclude": {leaves(3, m(5, 12), m(5, 12), []int{3}), func(in []Expr) (Expr, bool) { return Exclude(in[0], in[1], in[2], 3, 0.5) },
 			func(in []Expr) Expr { return excluded(in[0], in[1], in[2].Reshape(1, 3)) }},
 		"exclude without factors": {leaves(2, m(5, 12), m(5, 12)), func(in []Expr) (Expr, bool) { return Exclude(in[0], in[1], Expr{}, 3, 0.5) },
@@ -422,4 +428,15 @@ func excluded(y, v, lambda Expr) Expr {
 	ys, vs := y.Reshape(15, 4), v.Reshape(15, 4)
 	share := ys.Mul(vs).Sum().Div(vs.Square().Sum().Shift(0.5)).Reshape(5, 3).Mul(lambda).Reshape(15, 1)
 	return ys.Sub(vs.Mul(share)).Reshape(5, 12)
+}
+
+// balanced is Sinkhorn's normalisation of matrices (s, s), the rows of z, by its divisions.
+func balanced(z Expr, s, pairs int, eps float64) Expr {
+	n := z.Shape()[0]
+	y := z.Reshape(n, s, s).Transpose(0, 2, 1).Softmax()
+	for range 2*pairs - 1 {
+		y = y.Transpose(0, 2, 1)
+		y = y.Div(y.Sum().Shift(eps))
+	}
+	return y.Reshape(n, s*s)
 }

@@ -450,7 +450,7 @@ func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 // notRows lists the other kernels: they move numbers, add them up or multiply matrices. TimeDecay computes in float64,
 // and is finite where the equation has overflown.
 var notRows = strings.Fields("AddPositions AddScaled Convolve CrossAttention Elman Exclude ExpertLoad ForgettingAttention Gather GatherCols GatherTokens LRUDecay LRUInput Linear LinearAttention " +
-	"LinearT MeanTokens MixColumns MixExperts MixTokens Recurrence RecurrenceNorms Rotate Scan Share SinkAttention TimeDecay")
+	"LinearT MatMulEach MeanTokens MixColumns MixExperts MixTokens Recurrence RecurrenceNorms Rotate Scan Share SinkAttention Sinkhorn TimeDecay")
 
 // Every kernel is among the rowCases or in the list above.
 func TestEveryKernelIsTriedAtTheEnds(t *testing.T) {
