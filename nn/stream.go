@@ -13,7 +13,7 @@ import (
 type Stream interface {
 	// Expand turns the embeddings (n, d) into the stream (n, w).
 	Expand(x graph.Expr) graph.Expr
-	// Skip returns the layer before the block at a site, (n, w) → (n, w), or nil if there is none.
+	// Skip returns a layer that the stream passes before the block of a site, (n, w) → (n, w). Nil is none.
 	Skip(at Site) Layer
 	// Connect returns how a sublayer joins the stream, or nil for x + sublayer(x). The site has a name for the
 	// parameters of this sublayer alone.

@@ -104,8 +104,8 @@ func random(outDir string, stderr io.Writer) (string, error) {
 	return base.Random("random-gpt2", c, outDir, stderr, endOfText)
 }
 
-// vacant returns an error if the directory is not empty, apart from the given names and what a killed process has left
-// of such files.
+// vacant returns an error if the directory is not empty. Files of the given names do not count, nor do their temporary
+// files, which a killed process leaves.
 func vacant(dir string, except ...string) error {
 	list, err := os.ReadDir(dir)
 	list = slices.DeleteFunc(list, func(e fs.DirEntry) bool {

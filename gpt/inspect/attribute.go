@@ -108,6 +108,10 @@ func (a *attribution) frozen(y graph.Expr, c gpt.Config) graph.Expr {
 	if err != nil {
 		return y.Wrap(nil, err)
 	}
+	if of, d := x.Shape(), c.NEmbd; of[len(of)-1] != d {
+		return y.Wrap(nil, errors.Errorf("%s has %d features, and n_embd is %d: the layers mix parallel streams, "+
+			"so the logits are no sum of parts", lastStream(c), of[len(of)-1], d))
+	}
 	line := x.In(g.Root().Sub("inspect"))
 	if c.Norm != "rmsnorm" {
 		line = line.Sub(line.Mean())

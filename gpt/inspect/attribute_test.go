@@ -158,6 +158,12 @@ func TestAttributeErrors(t *testing.T) {
 			_, _, err := Attribute(replace(t, m, "h.1", edit), tokens, tokens)
 			return err
 		},
+		"h.1 has 40 features, and n_embd is 10: the layers mix parallel streams": func() error { // of four streams
+			c := odd()
+			c.With.Set("hyper_connections", "mhc")
+			_, _, err := Attribute(model(t, c, true, 1), tokens, tokens)
+			return err
+		},
 		`block "post": its logits are no sum`: func() error {
 			c := odd()
 			c.Block = "post"

@@ -13,7 +13,7 @@ import (
 type NewEmbed func(at nn.Site, vocabulary int) nn.Embedder
 
 // Embeddings holds the parts of a model between its ids and its first block, in their order: the token embedding
-// (wte), those of Kinds, by their keys, the positions (position), and dropout (drop).
+// (wte), the embeddings of Kinds, by their keys, the positions (position), and dropout (drop).
 type Embeddings struct {
 	Table     *nn.Embedding // of the tokens
 	Placement nn.Placement  // what the positions add to the blocks

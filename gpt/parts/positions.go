@@ -26,7 +26,7 @@ type Rope struct {
 	// LocalBaseFreq is the base in blocks of attention gqa_window with a window, without Scaling; 0 means that these
 	// have the positions of the others.
 	LocalBaseFreq float64
-	Scaling       string  // for contexts longer than those of the training
+	Scaling       string  // for contexts longer than in training
 	Factor        float64 // of Scaling; 0 without
 	Original      int     // number of tokens of the context in training, for some of them; otherwise 0
 	// BetaFast and BetaSlow are the numbers of turns that are the borders of YaRN; by default 32 and 1.

@@ -33,7 +33,7 @@ func (s *Stack) SizeFields() field.List {
 		field.New("partial_rotary_factor", &s.Rope.PartialRotaryFactor, field.Fraction(),
 			"share of the features of a head that rotary positions rotate, such as 0.25; 0 is all").Optional(),
 		NameField("rope_scaling", &s.Rope.Scaling, Names(ropeScalings()),
-			"scaling of rotary positions for contexts longer than those of the training").Optional(noPart),
+			"scaling of rotary positions for contexts longer than in training").Optional(noPart),
 		field.New("rope_factor", &s.Rope.Factor, field.NonNegative(),
 			"factor of rope_scaling, such as 8; 0 without").Optional(),
 		field.New("rope_original", &s.Rope.Original, field.Size(0),

@@ -10,7 +10,7 @@ import (
 
 // View is where the numbers of a matrix lie in a tensor of a file: entry (i, j) is number First + i·Row + j·Column of
 // the tensor, row by row. A vector is a matrix of one row. With a View, a matrix may be transposed, some rows of a
-// larger one, or every second column of one of several matrices. The zero View is that of a tensor in the same order.
+// larger one, or every second column of one of several matrices. The zero View is for a tensor in the same order.
 type View struct {
 	Shape              []int // of the file's tensor
 	First, Row, Column int

@@ -25,8 +25,8 @@ func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, err
 	return f, errors.Wrap(err, name)
 }
 
-// OpenWeights reads the header of WeightsFile or, if there is none, those of the files in IndexFile. Blocks and scales
-// of MXFP4 are one tensor.
+// OpenWeights reads the header of WeightsFile or, if there is none, the headers of the files in IndexFile. Blocks and
+// scales of MXFP4 are one tensor.
 func OpenWeights(cp *checkpoint.Checkpoint) (*safetensors.File, error) {
 	f, err := openWeights(cp)
 	if err != nil {

@@ -87,7 +87,7 @@ func quarterTurn[T Number](x Matrix[T]) Matrix[T] {
 	return JoinColumns(pairs.Columns(1, 2).Scale(-1), pairs.Columns(0, 1)).reshaped(x.Rows, x.Cols)
 }
 
-// RotaryScaling changes the frequencies ω of rotary positions for contexts longer than those of the training. Its Kind
+// RotaryScaling changes the frequencies ω of rotary positions for contexts longer than in training. Its Kind
 // is linear (Chen et al. 2023), llama3 (Llama Team 2024), yarn (Peng et al. 2023), longrope, or empty for none:
 //
 //	linear  ω/f
