@@ -15,8 +15,8 @@ import (
 //
 // Gates of 1 give SelfAttention, and gates of 0 let a token attend to itself alone. The layer knows the order of the
 // tokens without positions, and also works with all of them. The mask must hide later keys. The kernel adds D tile by
-// tile. ln f is computed as −ln(1 + e^(−z)), z = x·w_f + b_f, which does not overflow. The scores have no cap and no
-// sinks; everything else is the same as in SelfAttention.
+// tile. ln f is computed as −ln(1 + e^(−z)), z = x·w_f + b_f, which does not overflow. It is an
+// error if the site has a cap or sinks. Everything else is the same as in SelfAttention.
 type ForgettingAttention struct {
 	SelfAttention
 	Gates Layer // w_f (d, H)
@@ -24,7 +24,7 @@ type ForgettingAttention struct {
 
 // NewForgettingAttention declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d) and c_forget (d, H).
 func NewForgettingAttention(at Site) *ForgettingAttention {
-	at.Cap, at.Sinks = 0, nil
+	at.refuse("forgetting attention")
 	sizes := at.heads(at.QK, at.V)
 	l := &ForgettingAttention{SelfAttention: *newUncached(at, sizes, sizes, at.Bias)}
 	l.Gates = at.affine("c_forget", at.Embd, []int{at.Heads}, at.Bias, graph.Normal(0.02))

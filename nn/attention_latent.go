@@ -28,7 +28,7 @@ type MLA struct {
 // as without a latent.
 func NewMLA(at Site, latent int) *MLA {
 	checkLatent(at, "latent", latent)
-	refuseLinks(at)
+	at.refuse("latent attention")
 	if at.Rotary != nil {
 		at.Failf("rotary positions rotate the %d features of a key, which a latent of %d cannot absorb: "+
 			"MLARoPE has separate features for them", at.QK, latent)
@@ -42,13 +42,6 @@ func NewMLA(at Site, latent int) *MLA {
 		cache: latentCache(at, latent, 0),
 		scope: at.Scope,
 	}
-}
-
-// refuseLinks fails if the site has links: the Step of latent attention absorbs the matrices of keys and values, and
-// links would come between.
-func refuseLinks(at Site) {
-	at.refuse("latent attention", at.Links.Before)
-	at.refuse("latent attention", at.Links.After)
 }
 
 // Forward computes keys and values from the latents. This is cheaper than absorbing them if every token is a query.
@@ -150,7 +143,7 @@ func NewMLARoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLARoP
 func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source int, std float64) *MLARoPE {
 	checkLatent(at, "latent", latent)
 	checkLatent(at, "query latent", queryLatent)
-	refuseLinks(at)
+	at.refuse("latent attention")
 	rope := NewRoPE(at.At("rope"), rotary, theta)
 	return &MLARoPE{
 		DownQ: inner(at, "c_q_down", at.Embd, queryLatent, 0.02),

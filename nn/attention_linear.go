@@ -53,7 +53,7 @@ func NewLinearAttention(at Site) *LinearAttention {
 }
 
 func newLinearAttention(at Site, sim similarity) *LinearAttention {
-	at.refuse("linear attention", at.Links.After)
+	at.refuse("linear attention")
 	heads := graph.LinearShape{AttentionShape: at.heads(at.QK, at.V), Map: sim.features()}
 	var padded, ok bool
 	if heads.Causal, padded, ok = hides(at.Mask); !ok {

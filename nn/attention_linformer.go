@@ -39,7 +39,7 @@ func NewLinformer(at Site, mixed int) *Linformer {
 	if at.Rotary != nil {
 		at.Failf(because+"rotary positions lose their distances", t)
 	}
-	at.refuse("linformer", at.Links.After)
+	at.refuse("linformer")
 	init := graph.Normal(1 / math.Sqrt(float64(mixed)))
 	return &Linformer{
 		QKV: newInProjection(at, "c_attn", at.heads(at.QK, at.V), at.Bias), Proj: newOutProjection(at),

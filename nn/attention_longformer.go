@@ -35,8 +35,7 @@ type Longformer struct {
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 	sizes := at.heads(at.QK, at.V)
 	sizes.Cap = at.limit()
-	at.refuse("longformer", at.Links.After)
-	at.refuse("longformer", at.Links.Before, valueResidual)
+	at.refuse("longformer")
 	return &Longformer{
 		QKV:    newInProjection(at, "c_attn", sizes, at.Bias),
 		Global: newInProjection(at, "c_attn_global", sizes, at.Bias),

@@ -323,36 +323,6 @@ func TestI94WeightsFallByTheGates(t *testing.T) {
 	}
 }
 
-// A site's cap and sinks are not of ForgettingAttention.
-func TestForgettingHasNoCapAndSinks(t *testing.T) {
-	d := shapes[0]
-	var want []float64
-	for _, capped := range []bool{false, true} {
-		g := graph.New(graph.Float64, 5)
-		g.Kernels = false // sinks would be an error of the kernel
-		at := newSite(g, d)
-		if capped {
-			at = sunk(at)
-			at.Cap = 0.01
-		}
-		l := NewForgettingAttention(at)
-		rng := rand.New(rand.NewPCG(4, 4))
-		for _, p := range g.Params() {
-			for i := range p.Tensor().Len() {
-				p.Tensor().Set(i, rng.NormFloat64())
-			}
-		}
-		y := output(t, l.Forward(g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd))).Floats()
-		if capped && !slices.Equal(y, want) {
-			t.Errorf("with a cap and sinks: got %v, want %v as without", y[:3], want[:3])
-		}
-		if _, sinks := g.Leaf("h.0.sinks"); sinks {
-			t.Error("declares sinks")
-		}
-		want = y
-	}
-}
-
 func TestI94StepEqualsForward(t *testing.T) {
 	for _, d := range shapes[:3] {
 		for _, rule := range []Visibility{Causal{}, Window{3}} {

@@ -21,6 +21,7 @@ type Unprojected struct {
 
 // NewUnprojected declares nothing. It is an error if the heads do not divide the features, or if positions are rotary.
 func NewUnprojected(at Site) *Unprojected {
+	at.refuse("unprojected attention")
 	size := unprojectedSize(at)
 	if at.Rotary != nil {
 		at.Failf("rotary positions rotate queries and keys, but here they are the values, too: " +

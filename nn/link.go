@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"slices"
-
-	"github.com/pedestrian-ml/pedestrian/graph"
-)
+import "github.com/pedestrian-ml/pedestrian/graph"
 
 // Link is a part inside self-attention, before its heads or after them:
 //
@@ -73,16 +69,6 @@ func (s Site) links(list []NamedLink, heads graph.AttentionShape) (built []Link)
 		}
 	}
 	return built
-}
-
-// refuse fails for each link of the list that has one of the names, or for every link without names. The layer cannot
-// apply them.
-func (s Site) refuse(layer string, list []NamedLink, names ...string) {
-	for _, l := range list {
-		if len(names) == 0 || slices.Contains(names, l.Name) {
-			s.Failf("%s with %s: the layer has no such link", layer, l.Name)
-		}
-	}
 }
 
 // noPosition returns the position of a pass over all tokens: the empty expression.

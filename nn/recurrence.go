@@ -240,11 +240,9 @@ func newStates(at Site, delta bool) states {
 	return states{h, cache, at.state(h.Heads * h.QK * h.V), at.Scope}
 }
 
-// checkRecurrence fails unless the site's mask is Causal. It also fails if the site has links, because a recurrence has
-// no heads for them.
+// checkRecurrence fails unless the site's mask is Causal. It also fails if the site has settings of heads.
 func (s Site) checkRecurrence() {
-	s.refuse("a recurrence", s.Links.Before)
-	s.refuse("a recurrence", s.Links.After)
+	s.refuse("a recurrence")
 	if causal, padded, ok := hides(s.Mask); !ok || !causal || padded {
 		s.Failf("a recurrence with the mask %s: it goes from the first token to the last, want nn.Causal", s.Mask)
 	}

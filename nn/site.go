@@ -40,8 +40,8 @@ type Sublayers struct {
 type Attending struct {
 	Mask  *Mask                    // which token attends to which; for self-attention, except NewLongformer
 	Links Links                    // around the heads of self-attention; what has no such link refuses it
-	Cap   float64                  // of the scores, 0 for none; for New{Self,Grouped}Attention and NewLongformer
-	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional, for New{Self,Grouped}Attention
+	Cap   float64                  // of the scores, 0 for none; an attention that caps no scores refuses it
+	Sinks func(at Site) graph.Expr // declares sinks of heads (H); optional; an attention without sinks refuses them
 
 	Positions graph.Expr // (n), the positions of tokens; for NewLearnedPositions, NewSinusoidal, New*RoPE
 	Rotary    Rotary     // for NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
