@@ -85,6 +85,9 @@ func newMoE(at Site, clamped bool) *MoE {
 		at.Failf("got the rate %v of the bias that balances the experts, want 0 ≤ x < 1", u)
 		return l
 	}
+	if at.conv(ConvInner, at.Inner).Layer != nil {
+		at.Failf("a mixture of experts with a short convolution at place %s: the experts have none", ConvInner)
+	}
 	at.Bias, at.Dropout, at.Conv = clamped, 0, nil
 	l.Router = at.affine("router", at.Embd, []int{x.Experts}, clamped, graph.Normal(0.02))
 	if x.BiasRate > 0 {

@@ -90,3 +90,17 @@ func TestSettingsOfHeads(t *testing.T) {
 		}
 	}
 }
+
+// A mixture of experts refuses a short convolution inside its experts. Blocks build the convolutions at other places.
+func TestExpertsHaveNoConvolution(t *testing.T) {
+	for _, places := range [][]ConvPlace{{ConvAttention, ConvProjections, ConvMLP}, {ConvInner}} {
+		g := graph.New(graph.Float64, 5)
+		at := convolvedAt(newSite(g, shapes[0]), places...)
+		at.Experts = Experts{Routing: Routing{Router: graph.Router{Experts: 2, Active: 1}}}
+		NewMoE(at)
+		const want = "h.0: a mixture of experts with a short convolution at place d: the experts have none"
+		if err := g.Err(); (err != nil) != (len(places) == 1) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("convolutions at %v: got error %v", places, err)
+		}
+	}
+}
