@@ -52,7 +52,12 @@ func IsBalancing(p graph.Expr) bool { return strings.HasSuffix(p.Name(), ".route
 // NewMoE declares router (d, E), the matrices of every expert at experts.0, experts.1, …, and those of shared, if there
 // are shared experts. With a BiasRate it declares router.e_score_correction_bias (E), which starts at 0. It is an error
 // unless 1 ≤ k ≤ E and 0 ≤ u < 1.
-func NewMoE(at Site) *MoE { return newMoE(at, false) }
+func NewMoE(at Site) *MoE {
+	if limit := at.Experts.Limit; limit != 0 {
+		at.Failf("a mixture of experts with the limit %v of their features: NewClampedMoE has one", limit)
+	}
+	return newMoE(at, false)
+}
 
 // NewClampedMoE is like NewMoE for the mixture of gpt-oss (OpenAI 2025): the router and the experts have biases, and
 // the features of an expert are

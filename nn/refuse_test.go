@@ -91,6 +91,20 @@ func TestSettingsOfHeads(t *testing.T) {
 	}
 }
 
+// A mixture of experts refuses the limit of clamped experts.
+func TestExpertsHaveNoLimit(t *testing.T) {
+	for _, limit := range []float64{0, 7, -1} {
+		g := graph.New(graph.Float64, 5)
+		at := newSite(g, shapes[0])
+		at.Experts = Experts{Routing: Routing{Router: graph.Router{Experts: 2, Active: 1}}, Limit: limit}
+		NewMoE(at)
+		const want = "h.0: a mixture of experts with the limit "
+		if err := g.Err(); (err != nil) != (limit != 0) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("limit %v: got error %v", limit, err)
+		}
+	}
+}
+
 // A mixture of experts refuses a short convolution inside its experts. Blocks build the convolutions at other places.
 func TestExpertsHaveNoConvolution(t *testing.T) {
 	for _, places := range [][]ConvPlace{{ConvAttention, ConvProjections, ConvMLP}, {ConvInner}} {

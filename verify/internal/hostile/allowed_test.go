@@ -160,6 +160,9 @@ func mustFail(c call, args []reflect.Value, i int, how string) bool {
 	if match(unchecked, c.name) != "" || match(slices.Concat(rules, handRules, nnRules), c.name+" "+string(rune('0'+i))+how) != "" {
 		return false
 	}
+	if !read(c.name, args[i].Type(), how) {
+		return false
+	}
 	operands := 0
 	for _, a := range args {
 		switch a.Type() {

@@ -37,16 +37,26 @@ func arguments() map[string]func(w *world) []any {
 		"nn.Embedding.Forward": func(w *world) []any { return []any{nil, ids(w)} },
 		"nn.ValueLoss.Forward": func(w *world) []any { return []any{nil, w.matrix("v", 2, 1), nil} },
 		"nn.NewLinear":         func(w *world) []any { return []any{nil, 4, []int{4}, true, graph.Const(1)} },
-		"nn.NewTied":           func(w *world) []any { return []any{nil, &nn.Embedding{Weight: w.matrix("wte", 3, 4)}} },
-		"nn.Site.Param":        func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
-		"graph.Scope.Param":    func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
-		"graph.Scope.Value":    func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
-		"graph.Expr.Cols":      func(w *world) []any { return []any{nil, 0, 3} },
-		"graph.Expr.Advance":   func(w *world) []any { return []any{ids(w), 1, 2} },
-		"graph.Expr.Gather":    func(w *world) []any { return []any{nil, ids(w)} },
-		"graph.Expr.OneHot":    func(w *world) []any { return []any{ids(w), 2} },
-		"graph.Expr.Reshape":   func(w *world) []any { return []any{nil, 2, 8} },
-		"graph.GatherCols":     func(w *world) []any { return []any{nil, []int{3, 2, 1, 0}} },
+		"nn.NewLinformer": func(w *world) []any {
+			at := get[nn.Site](w)
+			at.Mask = nn.NewMask(at.Sub("all"), at.Dims, nn.All{})
+			return []any{at, 1}
+		},
+		"nn.NewClampedMoE": func(w *world) []any {
+			at := get[nn.Site](w)
+			at.Experts.Limit = 7
+			return []any{at}
+		},
+		"nn.NewTied":         func(w *world) []any { return []any{nil, &nn.Embedding{Weight: w.matrix("wte", 3, 4)}} },
+		"nn.Site.Param":      func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
+		"graph.Scope.Param":  func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
+		"graph.Scope.Value":  func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
+		"graph.Expr.Cols":    func(w *world) []any { return []any{nil, 0, 3} },
+		"graph.Expr.Advance": func(w *world) []any { return []any{ids(w), 1, 2} },
+		"graph.Expr.Gather":  func(w *world) []any { return []any{nil, ids(w)} },
+		"graph.Expr.OneHot":  func(w *world) []any { return []any{ids(w), 2} },
+		"graph.Expr.Reshape": func(w *world) []any { return []any{nil, 2, 8} },
+		"graph.GatherCols":   func(w *world) []any { return []any{nil, []int{3, 2, 1, 0}} },
 		"graph.Attention": func(w *world) []any {
 			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
 		},

@@ -40,8 +40,10 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 	case graph.Expr:
 		zero("={}")
 		add("=of another graph", graph.New(graph.Float64, 1).Root().Param("other", graph.Const(1), 4, 4))
-		add("=(3, 5)", get[graph.Scope](w).Value("wide", graph.Const(0), 3, 5))
-		add("=(2, 2, 2)", get[graph.Scope](w).Value("cube", graph.Const(0), 2, 2, 2))
+		at := get[graph.Scope](w)
+		at = at.Sub("wrong%d", len(at.Graph().Leaves())) // a value may have several expressions
+		add("=(3, 5)", at.Value("wide", graph.Const(0), 3, 5))
+		add("=(2, 2, 2)", at.Value("cube", graph.Const(0), 2, 2, 2))
 		return list
 	case graph.Scope:
 		zero("={}")
