@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +22,8 @@ import (
 var nnDir, _ = filepath.Abs("../../../nn")
 
 // fieldsRead returns, for every function and method of nn, such as nn.NewBlock and nn.Site.Param, the fields of structs
-// of nn that it reads, itself or by functions of nn that it calls: by their names, and those of their types.
+// of nn that it reads, itself or by functions of nn that it calls. The keys are the names of the fields and of their
+// types, and argument for each argument that it reads.
 var fieldsRead = sync.OnceValue(func() map[string]map[string]bool {
 	fset, files := token.NewFileSet(), []*ast.File(nil)
 	names, _ := filepath.Glob(filepath.Join(nnDir, "*.go"))
@@ -44,6 +47,7 @@ var fieldsRead = sync.OnceValue(func() map[string]map[string]bool {
 			}
 			function, written := info.Defs[d.Name], map[ast.Expr]bool{}
 			reads[function] = map[string]bool{}
+			arguments := argumentsOf(function)
 			ast.Inspect(d, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.AssignStmt:
@@ -55,8 +59,13 @@ var fieldsRead = sync.OnceValue(func() map[string]map[string]bool {
 						reads[function][n.Sel.Name], reads[function][structName(s.Recv())] = true, true
 					}
 				case *ast.Ident:
-					if called, ok := info.Uses[n].(*gotypes.Func); ok {
-						calls[function] = append(calls[function], called)
+					switch used := info.Uses[n].(type) {
+					case *gotypes.Func:
+						calls[function] = append(calls[function], used)
+					case *gotypes.Var:
+						if i := slices.Index(arguments, used); i >= 0 {
+							reads[function][argument(callName(function), i)] = true
+						}
 					}
 				}
 				return true
@@ -73,14 +82,30 @@ var fieldsRead = sync.OnceValue(func() map[string]map[string]bool {
 	}
 	list := map[string]map[string]bool{}
 	for function, fields := range reads {
-		name := function.Name()
-		if recv := function.Type().(*gotypes.Signature).Recv(); recv != nil {
-			name = structName(recv.Type()) + "." + name
-		}
-		list["nn."+name] = fields
+		list[callName(function)] = fields
 	}
 	return list
 })
+
+// callName returns the name of a function of nn, such as nn.NewBlock or nn.Block.Forward.
+func callName(function gotypes.Object) string {
+	if recv := function.Type().(*gotypes.Signature).Recv(); recv != nil {
+		return "nn." + structName(recv.Type()) + "." + function.Name()
+	}
+	return "nn." + function.Name()
+}
+
+// argumentsOf returns the receiver and the parameters of a function.
+func argumentsOf(function gotypes.Object) (list []*gotypes.Var) {
+	sig := function.Type().(*gotypes.Signature)
+	if sig.Recv() != nil {
+		list = append(list, sig.Recv())
+	}
+	return slices.AppendSeq(list, sig.Params().Variables())
+}
+
+// argument returns the name of an argument of a function.
+func argument(function string, i int) string { return fmt.Sprint(function, " ", i) }
 
 func total(sets map[gotypes.Object]map[string]bool) (n int) {
 	for _, set := range sets {
@@ -110,10 +135,13 @@ func (empty) Import(name string) (*gotypes.Package, error) {
 	return p, nil
 }
 
-// read reports whether a function of nn reads what a wrong value, such as .Style.Eps=-1, sets in a struct of nn. Whether
-// a layer may ignore what it does not read is for TestSettingsOfHeads.
-func read(function string, t reflect.Type, how string) bool {
+// read reports whether a function of nn reads argument i and, in a struct of nn, what a wrong value such as .Style.Eps=-1
+// sets. Whether a layer may ignore what it does not read is for TestSettingsOfHeads.
+func read(function string, i int, t reflect.Type, how string) bool {
 	fields := fieldsRead()[function]
+	if fields != nil && !fields[argument(function, i)] {
+		return false
+	}
 	if fields == nil || t.Kind() != reflect.Struct || t.PkgPath() != module+"nn" {
 		return true
 	}
@@ -141,7 +169,7 @@ func TestFieldsRead(t *testing.T) {
 		{"nn.NewMLP", ".Dims.Inner=0", true}, {"nn.NewDropout", ".Dims.Inner=0", false}, {"nn.NewMLP", "={}", true},
 		{"nn.NewMLP", ".Style={}", false}, {"graph.New", ".Cap=0", true},
 	} {
-		if got := read(c.function, site, c.how); got != c.want {
+		if got := read(c.function, 0, site, c.how); got != c.want {
 			t.Errorf("%s reads %s: got %t", c.function, c.how, got)
 		}
 	}
