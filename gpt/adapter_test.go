@@ -118,11 +118,18 @@ func TestAdapterRoundTrip(t *testing.T) {
 			t.Errorf("fused %t, base %s, -tuned +got:\n%s", fused, a.Base, diff)
 		}
 		if got := a.folder; with.Config.LoraR != rank || got.Rank != rank || got.Alpha != 1.5*float64(rank) {
-			t.Errorf("fused %t: got a rank of %d, %d in the folder with alpha %v, want %d", fused, with.Config.LoraR, got.Rank, got.Alpha, rank)
+			t.Errorf(
+				"fused %t: got a rank of %d, %d in the folder with alpha %v, want %d", fused, with.Config.LoraR,
+				got.Rank, got.Alpha, rank,
+			)
 		}
 		for _, m := range matricesOf(t, a) {
-			if out := 2*2*5 + 2*7; strings.HasSuffix(m.Name, "c_attn") && (len(m.A) != rank*16 || len(m.B) != rank*out) {
-				t.Errorf("fused %t: %s: got %d and %d numbers, want %d rows of 16 and %d columns of %d", fused, m.Name, len(m.A), len(m.B), rank, rank, out)
+			if out := 2*2*5 + 2*7; strings.HasSuffix(m.Name, "c_attn") && (len(m.A) != rank*16 ||
+				len(m.B) != rank*out) {
+				t.Errorf(
+					"fused %t: %s: got %d and %d numbers, want %d rows of 16 and %d columns of %d", fused, m.Name,
+					len(m.A), len(m.B), rank, rank, out,
+				)
 			}
 			if fused && slices.Contains(m.B, 0) {
 				t.Errorf("%s: B has zeros, though the model's adapter has none", m.Name)
@@ -146,7 +153,8 @@ func TestAdapterRoundTrip(t *testing.T) {
 // An adapter of PEFT for the entire c_attn adds s·(B·A)ᵀ to the weight.
 func TestAdapterOfPEFT(t *testing.T) {
 	plain := scrambled(t, tiny())
-	dir, c := t.TempDir(), peft.Config{Rank: 3, Alpha: 4, RootScale: true, Targets: []string{"attn.c_attn", "mlp.c_proj"}}
+	dir := t.TempDir()
+	c := peft.Config{Rank: 3, Alpha: 4, RootScale: true, Targets: []string{"attn.c_attn", "mlp.c_proj"}}
 	var list []peft.Matrix
 	for _, p := range plain.Params() {
 		name, ok := strings.CutSuffix(p.Name(), ".weight")
@@ -188,7 +196,8 @@ func TestAdapterOfPEFT(t *testing.T) {
 	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(before, want, 0) > 1e-2) || len(list) != 4 {
 		t.Errorf("%d matrices, %v off", len(list), d)
 	}
-	if d := relative(using(t, with, adapterFolder(t, with)), want, 0); !(d < 1e-12) { // of rank 9, which is separated into q, k and v
+	// of rank 9, which is separated into q, k and v
+	if d := relative(using(t, with, adapterFolder(t, with)), want, 0); !(d < 1e-12) {
 		t.Errorf("saved and opened again: %v off", d)
 	}
 }
@@ -222,11 +231,15 @@ func TestAdapterPatterns(t *testing.T) {
 			w.Set(j, w.At(j)+a.scale*sum)
 		}
 		name := "base_model.model.transformer." + a.name
-		tensors = append(tensors, safetensors.Tensor{Name: name + ".lora_A.weight", Shape: []int{a.rank, in}, F32: down},
+		tensors = append(tensors, safetensors.Tensor{
+			Name: name + ".lora_A.weight", Shape: []int{a.rank, in}, F32: down,
+		},
 			safetensors.Tensor{Name: name + ".lora_B.weight", Shape: []int{out, a.rank}, F32: up})
 	}
 	file := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
-	for name, data := range map[string][]byte{"adapter_config.json": []byte(config), "adapter_model.safetensors": file} {
+	for name, data := range map[string][]byte{
+		"adapter_config.json": []byte(config), "adapter_model.safetensors": file,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +259,8 @@ func TestAdapterPatterns(t *testing.T) {
 // as alone.
 func TestAdaptersTakeTurns(t *testing.T) {
 	list := []*Adapter{
-		adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn"))), adapterFolder(t, scrambled(t, lora(1, 5, "c_fc", "mlp.c_proj"))), nil,
+		adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn"))),
+		adapterFolder(t, scrambled(t, lora(1, 5, "c_fc", "mlp.c_proj"))), nil,
 	}
 	all := adapted(t, scrambled(t, tiny()), list[:3]...)
 	d, err := NewDecoder(all, 1)
@@ -333,7 +347,9 @@ func TestAdapterRefuses(t *testing.T) {
 	before := logitsAfter(t, low)
 	mustContain(t, low.Use(a), "transformer.h.0.attn.c_attn: r: got 2, want at most the model's lora_r 1")
 	mustContain(t, low.Use(new(Adapter)), "want one from OpenAdapter")
-	mustContain(t, scrambled(t, lora(4, 3, "c_fc")).Use(a), "transformer.h.0.attn.c_attn: the model has no adapter there")
+	mustContain(
+		t, scrambled(t, lora(4, 3, "c_fc")).Use(a), "transformer.h.0.attn.c_attn: the model has no adapter there",
+	)
 	wide := tiny()
 	wide.NInner = 40
 	_, err = scrambled(t, wide).Adapted(1, a)
@@ -392,13 +408,19 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		{"mlp.up_proj", "mlp.c_fc", 0, 20, straight},
 		{"mlp.down_proj", "mlp.c_proj", 0, 16, straight},
 	}
-	c := peft.Config{Rank: 2, Alpha: 3, Targets: []string{"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}}
+	c := peft.Config{
+		Rank: 2, Alpha: 3,
+		Targets: []string{"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
+	}
 	var list []peft.Matrix
 	for _, block := range []string{"0", "1"} {
 		for n, place := range places {
 			p, _ := plain.Graph.Leaf("h." + block + "." + place.ours + ".weight")
 			w := p.Tensor()
-			m := peft.Matrix{Name: "model.layers." + block + "." + place.theirs, A: make([]float32, 2*w.Shape[0]), B: make([]float32, place.rows*2)}
+			m := peft.Matrix{
+				Name: "model.layers." + block + "." + place.theirs, A: make([]float32, 2*w.Shape[0]),
+				B: make([]float32, place.rows*2),
+			}
 			for i := range m.A {
 				m.A[i] = float32(0.1 * math.Cos(float64(n+i)))
 			}
@@ -425,7 +447,11 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		for row := range place.rows {
 			for in := range w.Shape[0] {
 				at := in*w.Shape[1] + place.from + place.column(row)
-				w.Set(at, w.At(at)+1.5*(float64(m.B[2*row])*float64(m.A[in])+float64(m.B[2*row+1])*float64(m.A[w.Shape[0]+in])))
+				w.Set(
+					at,
+					w.At(at)+1.5*(float64(m.B[2*row])*float64(m.A[in])+float64(m.B[2*row+1])*float64(m.A[w.Shape[0]+
+						in])),
+				)
 			}
 		}
 	}
@@ -453,7 +479,8 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		t.Fatal(err)
 	}
 	with = adapted(t, scrambled(t, smallLLaMA()), some)
-	if got := using(t, with, some); cmp.Equal(got, before) || with.Config.LoraR != 2 || !cmp.Equal(with.Config.LoraTargets, []string{"attn.c_attn"}) {
+	if got := using(t, with, some); cmp.Equal(got, before) || with.Config.LoraR != 2 ||
+		!cmp.Equal(with.Config.LoraTargets, []string{"attn.c_attn"}) {
 		t.Errorf("queries and values: rank %d of %v", with.Config.LoraR, with.Config.LoraTargets)
 	}
 	both := adapted(t, scrambled(t, smallLLaMA()), a, some)
@@ -494,7 +521,9 @@ func TestAdapterBesidePackedWeights(t *testing.T) {
 	_, err := packed.Plain(1)
 	mustContain(t, err, "its weights are packed")
 	c.LoraR = 64 // large enough to be packed too
-	mustContain(t, mustPack(t, scrambledLike(t, c), graph.BF16).Use(nil), "adapter: model: its weights are packed, ", "lora_")
+	mustContain(
+		t, mustPack(t, scrambledLike(t, c), graph.BF16).Use(nil), "adapter: model: its weights are packed, ", "lora_",
+	)
 }
 
 // A model with an adapter has dropout if its base has it: the base of a checkpoint has none until training begins.
@@ -562,7 +591,9 @@ func writePEFT(t *testing.T, config string, tensors ...safetensors.Tensor) (*Ada
 	t.Helper()
 	dir := t.TempDir()
 	file := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
-	for name, data := range map[string][]byte{"adapter_config.json": []byte(config), "adapter_model.safetensors": file} {
+	for name, data := range map[string][]byte{
+		"adapter_config.json": []byte(config), "adapter_model.safetensors": file,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -672,7 +703,8 @@ func TestMergeAdapter(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := loadedFrom(t, dir)
-		if d := relative(thought(t, m), thought(t, want), 0); !(d <= 1e-5) || !(relative(before, thought(t, want), 0) > 0.01) {
+		if d := relative(thought(t, m), thought(t, want), 0); !(d <= 1e-5) ||
+			!(relative(before, thought(t, want), 0) > 0.01) {
 			t.Errorf("%s: the logits are %.1e off", tc.network, d)
 		}
 		_, err = m.Adapted(1, a)
@@ -721,14 +753,25 @@ func TestMergeAdapterRefuses(t *testing.T) {
 		want    string
 	}{
 		{`, "use_dora": true`, nil, "got 0 lengths, want 34"},
-		{`, "use_dora": true`, []safetensors.Tensor{peftTensor(c+".lora_magnitude_vector", 1, 33)}, "got 33 lengths, want 34"},
-		{`, "use_dora": true`, []safetensors.Tensor{peftTensor(c+".lora_magnitude_vector", 1, 34, 1)}, "got shape [34 1], want a length for every row"},
+		{`, "use_dora": true`, []safetensors.Tensor{peftTensor(c+
+			".lora_magnitude_vector", 1, 33)}, "got 33 lengths, want 34"},
+		{`, "use_dora": true`, []safetensors.Tensor{peftTensor(c+
+			".lora_magnitude_vector", 1, 34, 1)}, "got shape [34 1], want a length for every row"},
 		{``, []safetensors.Tensor{peftTensor(c+".lora_magnitude_vector", 1, 34)}, "want names such as"},
 		{``, []safetensors.Tensor{peftTensor("transformer.ln_f.weight", 1, 16)}, "want names such as"},
-		{`, "modules_to_save": ["f"]`, []safetensors.Tensor{peftTensor("transformer.ln_f.weight", 1, 16)}, "want names such as"},
-		{`, "modules_to_save": ["ln_f"]`, []safetensors.Tensor{peftTensor("transformer.ln_f.weight", 1, 17)}, "ln_f.weight has shape [17] in the file, [16] in the model"},
+		{
+			`, "modules_to_save": ["f"]`, []safetensors.Tensor{peftTensor("transformer.ln_f.weight", 1, 16)},
+			"want names such as",
+		},
+		{
+			`, "modules_to_save": ["ln_f"]`, []safetensors.Tensor{peftTensor("transformer.ln_f.weight", 1, 17)},
+			"ln_f.weight has shape [17] in the file, [16] in the model",
+		},
 		{`, "modules_to_save": ["ln_f"]`, []safetensors.Tensor{bad}, "ln_f.weight: entry 3 is NaN"},
-		{`, "modules_to_save": ["ln_g"]`, []safetensors.Tensor{peftTensor("transformer.ln_g.weight", 1, 16)}, "the file has ln_g.weight, the model does not"},
+		{
+			`, "modules_to_save": ["ln_g"]`, []safetensors.Tensor{peftTensor("transformer.ln_g.weight", 1, 16)},
+			"the file has ln_g.weight, the model does not",
+		},
 		{`, "modules_to_save": ["lm_head"]`, []safetensors.Tensor{peftTensor("lm_head.weight", 1, 11, 16)}, ""},
 	} {
 		a, err := writePEFT(t, config+tc.config+"}", append(tc.tensors, down, up)...)

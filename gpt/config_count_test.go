@@ -31,7 +31,8 @@ func TestConfigCount(t *testing.T) {
 		total, trainable int64
 	}{
 		{"Shakespeare", shakespeare65(), 804_096, 804_096},
-		{"four tokens", with(shakespeare65(), func(c *Config) { c.FutureTokens = 4 }), 804_096 + 3*196_864, 804_096 + 3*196_864},
+		{"four tokens", with(shakespeare65(), func(c *Config) { c.FutureTokens = 4 }), 804_096 + 3*196_864, 804_096 +
+			3*196_864},
 		{"Modern", modern, 804_096, 804_096},
 		{"Baby", baby, 10_745_088, 10_745_088},
 		{"Paper", Paper(), 85_120_849, 85_120_849},
@@ -42,8 +43,12 @@ func TestConfigCount(t *testing.T) {
 		{"Stories15M", Stories15M(), 15_191_712, 15_191_712},
 		{"Paper, LoRA on the head", with(Paper(), func(c *Config) { c.LoraR, c.LoraTargets = 16, []string{"lm_head"} }),
 			85_120_849 + 816_400, 816_400},
-		{"GPT2 untied, LoRA everywhere", with(untiedGPT2(), func(c *Config) { c.LoraR = 16 }), 163_087_441 + 3_470_608, 3_470_608},
-		{"beyond int64", with(Paper(), func(c *Config) { c.NEmbd, c.NLayer = math.MaxInt32, math.MaxInt32 }), math.MaxInt64, math.MaxInt64},
+		{"GPT2 untied, LoRA everywhere", with(untiedGPT2(), func(c *Config) { c.LoraR = 16 }), 163_087_441 +
+			3_470_608, 3_470_608},
+		{"beyond int64", with(Paper(), func(c *Config) {
+			c.NEmbd = math.MaxInt32
+			c.NLayer = math.MaxInt32
+		}), math.MaxInt64, math.MaxInt64},
 	} {
 		total, trainable := test.c.Count()
 		if total != test.total || trainable != test.trainable {
@@ -68,7 +73,8 @@ func TestConfigCountExperts(t *testing.T) {
 	biased := c
 	biased.Experts.RouterBiasUpdateRate = 0.01
 	total, trainable := biased.Count()
-	if want := rest + 4*(128*7+9*expert); total != want+4*7 || trainable != want || FLOPsPerToken(biased) != FLOPsPerToken(c) {
+	if want := rest + 4*(128*7+9*expert); total != want+4*7 || trainable != want ||
+		FLOPsPerToken(biased) != FLOPsPerToken(c) {
 		t.Errorf("got %d parameters, %d trainable, want %d and %d with the biases", total, trainable, want+4*7, want)
 	}
 	one := c
@@ -126,7 +132,8 @@ func TestConfigCountBlock(t *testing.T) {
 // Sizes that all differ, compared with the sum over the tensors of a checkpoint.
 func TestConfigCountTensors(t *testing.T) {
 	c := unusual()
-	c.Position, c.Norm = "learned", "layernorm" // T 31, V 67, d 29, H 5, dρ 7, dh 11, f 53, r 2, post-norm, three blocks
+	// T 31, V 67, d 29, H 5, dρ 7, dh 11, f 53, r 2, post-norm, three blocks
+	c.Position, c.Norm = "learned", "layernorm"
 	base := int64(67*29 + 31*29)
 	base += 3 * (4*29 + 29*125 + 125 + 55*29 + 29 + 29*53 + 53 + 53*29 + 29) // 125 = 5·(7+7+11), 55 = 5·11
 	base += 29*67 + 67
@@ -146,7 +153,8 @@ func TestConfigCountTensors(t *testing.T) {
 
 func TestConfigPresetsAreValid(t *testing.T) {
 	for name, c := range map[string]Config{"Shakespeare": Shakespeare(), "Modern": Modern(), "Baby": Baby()} {
-		if err := c.Validate(); err == nil || err.Error() != "vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first" {
+		if err := c.Validate(); err == nil || err.Error() !=
+			"vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first" {
 			t.Errorf("%s without a text: got %v", name, err)
 		}
 		c.VocabSize = 65
@@ -256,7 +264,10 @@ func TestConfigMemory(t *testing.T) {
 				exact = 64 * 2 * float64(c.NLayer)
 			}
 			if off := math.Abs(got - want); !(off <= want/4) || c.NLayer <= 4 && off > exact {
-				t.Errorf("%s %s %s, %d blocks, kernels %t: got %v bytes, %v are used", c.Attention, c.Position, c.Block, c.NLayer, kernels, got, want)
+				t.Errorf(
+					"%s %s %s, %d blocks, kernels %t: got %v bytes, %v are used", c.Attention, c.Position, c.Block,
+					c.NLayer, kernels, got, want,
+				)
 			}
 		}
 	}
@@ -267,7 +278,10 @@ func TestConfigMemory(t *testing.T) {
 func TestMemoryIsRefused(t *testing.T) {
 	c := shakespeare65()
 	c.MemoryLimit = c.Memory() / (1 << 30) * 0.99
-	mustContain(t, c.Validate(), "memory: got about 0.0", "GiB for activations of batch_size 12, block_size 64", "want at most 0.0")
+	mustContain(
+		t, c.Validate(), "memory: got about 0.0", "GiB for activations of batch_size 12, block_size 64",
+		"want at most 0.0",
+	)
 	c.MemoryLimit *= 1.02
 	if err := c.Validate(); err != nil {
 		t.Error(err)
@@ -322,7 +336,10 @@ func TestMemoryOfMachines(t *testing.T) {
 		for divided, moments := range map[bool]float64{false: 2, true: 2 / float64(n)} {
 			c.ShardOptimizer = divided
 			if got, want := (c.Memory()-alone)/float64(4*trained), want+moments-2; !(math.Abs(got-want) <= 1e-12) {
-				t.Errorf("%d machines, moments divided %t: got %v numbers more for every parameter, want %v", n, divided, got, want)
+				t.Errorf(
+					"%d machines, moments divided %t: got %v numbers more for every parameter, want %v", n, divided,
+					got, want,
+				)
 			}
 		}
 	}
@@ -500,7 +517,9 @@ func TestResumeWithALargerVocabulary(t *testing.T) {
 func TestNewTrainerOptimizerError(t *testing.T) {
 	c := tiny()
 	c.Optimizer = "mine"
-	c.Parts.Optimizers = []parts.Optimizer{{Name: "mine", New: func(train.Training) optim.Rule { return optim.SGD{Momentum: 2} }}}
+	c.Parts.Optimizers = []parts.Optimizer{
+		{Name: "mine", New: func(train.Training) optim.Rule { return optim.SGD{Momentum: 2} }},
+	}
 	tok, err := text.NewCharacters(verses)
 	if err != nil {
 		t.Fatal(err)
@@ -526,7 +545,8 @@ func TestRefusedBeforeTraining(t *testing.T) {
 	mustContain(t, c.Validate(), "block_size: got 0")
 	c = odd()
 	calls := 0
-	c.NLayer, c.Attention, c.Parts.Attentions = mostDeclared, "ledger", []parts.Attention{ledger(func() int { calls++; return 1 + calls/mostDeclared })}
+	c.NLayer, c.Attention = mostDeclared, "ledger"
+	c.Parts.Attentions = []parts.Attention{ledger(func() int { calls++; return 1 + calls/mostDeclared })}
 	_, err = New(graph.New(graph.Float32, 1), c, 1)
 	mustContain(t, err, "parameters, but counted")
 }

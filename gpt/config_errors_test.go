@@ -75,7 +75,11 @@ func TestConfigErrors(t *testing.T) {
 		{read, `{"n_layer": 268435456}`, "memory: got about "},
 		{read, `{"qk_size": 268435456}`, "memory: got about "},
 		{read, `{"lora_r": 268435456}`, "memory: got about "},
-		{read, `{"block_size": 200000, "n_head": 64}`, "memory: got about 84.03 GiB for activations of batch_size 12, block_size 200000, n_layer 4, n_head 64, n_embd 128, vocab_size 65"},
+		{
+			read, `{"block_size": 200000, "n_head": 64}`,
+			"memory: got about 84.03 GiB for activations of batch_size 12, block_size 200000, n_layer 4, n_head 64, " +
+				"n_embd 128, vocab_size 65",
+		},
 		{read, `{"batch_size": 200000000}`, "memory: got about "},
 		// Numbers.
 		{read, `{"dropout": 1}`, "dropout: got 1, want a number, 0 ≤ x < 1"},
@@ -108,7 +112,10 @@ func TestConfigErrors(t *testing.T) {
 		{read, `{"activation": "GELU"}`, "activation: got GELU, want"},
 		{read, `{"block": "between"}`, "block: got between, want one of pre, post"},
 		{read, `{"lora_r": 4, "lora_scale": "1"}`, "lora_scale: got 1, want one of alpha/r, alpha"},
-		{read, `{"lora_r": 4, "lora_targets": ["c_attn", "c_atn"]}`, `lora_targets: got "c_atn", want endings of attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj, lm_head`},
+		{
+			read, `{"lora_r": 4, "lora_targets": ["c_attn", "c_atn"]}`,
+			`lora_targets: got "c_atn", want endings of attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj, lm_head`,
+		},
 		{read, `{"lora_r": 4, "lora_targets": [""]}`, `lora_targets: got "", want`},
 		{read, `{"lora_r": 4, "lora_targets": ["c_fc", "c_fc"]}`, "lora_targets: got c_fc twice"},
 		{read, `{"lora_r": 4, "lora_targets": ["lm_head"]}`, "lora_targets: got lm_head, which in a tied head"},
@@ -322,7 +329,8 @@ func numbers(params []graph.Expr) (n int) {
 // A pattern that freezes nothing, or leaves nothing to train, is an error that lists the parameters.
 func TestFrozenRefused(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"h.9.attn.*":    "frozen: got h.9.attn.*, which is none of the 28 parameters to train: the nearest are h.0.attn.c_attn.weight, ",
+		"h.9.attn.*": "frozen: got h.9.attn.*, which is none of the 28 parameters to train: the nearest are " +
+			"h.0.attn.c_attn.weight, ",
 		"*.c_fc.biass":  "the nearest are h.0.mlp.c_fc.bias, h.1.mlp.c_fc.bias, ",
 		"wpe.wieght":    "the nearest are wpe.weight, ",
 		"[":             "frozen: got [: want a name, * for any letters",
@@ -343,16 +351,20 @@ func TestFrozenRefused(t *testing.T) {
 	c.Frozen = train.Frozen{"*.lora_d"}
 	trainer := newTrainer(t, c)
 	left, all := trainer.Model.Trainable(), trainer.Model.candidates()
-	if _, trainable := trainer.Config().Count(); len(left) == 0 || len(all) <= len(left) || int(trainable) != numbers(left) {
+	if _, trainable := trainer.Config().Count(); len(left) == 0 || len(all) <= len(left) ||
+		int(trainable) != numbers(left) {
 		t.Errorf("%d of %d adapters to train, %d numbers, want %d", len(left), len(all), trainable, numbers(left))
 	}
 	plain := trainer.Config()
 	plain.Frozen = nil
-	if got, want := FLOPsPerToken(plain)-FLOPsPerToken(trainer.Config()), 2*float64(numbers(all)-numbers(left)); got != want {
+	if got, want := FLOPsPerToken(plain)-FLOPsPerToken(trainer.Config()), 2*float64(
+		numbers(all)-numbers(left),
+	); got != want {
 		t.Errorf("%v products a token saved, want %v", got, want)
 	}
 	var adapters bytes.Buffer // all of them, whatever is frozen
-	if err := trainer.Model.WriteAdapters(&adapters); err != nil || strings.Count(adapters.String(), "data_offsets") != len(all) {
+	if err := trainer.Model.WriteAdapters(&adapters); err != nil ||
+		strings.Count(adapters.String(), "data_offsets") != len(all) {
 		t.Errorf("wrote %d adapters (%v)", strings.Count(adapters.String(), "data_offsets"), err)
 	}
 }
@@ -381,7 +393,10 @@ func TestHints(t *testing.T) {
 		{"attention", "Gated-Deltanet", "; did you mean gated_deltanet?"},
 		{"attention", "gla*3,causl", "; element 2 of the list is causl; did you mean causal?"},
 		{"attention", "glaa*3,causal", "; element 1 of the list is glaa*3; did you mean gla?"},
-		{"attention", "gla*3,causal*0,causal", "; element 2 of the list is causal*0; want a name, or a name and a number such as gla*3"},
+		{
+			"attention", "gla*3,causal*0,causal",
+			"; element 2 of the list is causal*0; want a name, or a name and a number such as gla*3",
+		},
 		{"attention", "gla,nothing_like_it", "; element 2 of the list is nothing_like_it"},
 		{"attention", "gla*100,causal*100", " blocks such as gla*3,causal"},
 		{"attention", "nothing_like_it", " blocks such as gla*3,causal"},

@@ -31,19 +31,25 @@ func unusual() Config {
 		Network: Network{
 			Stack: parts.Stack{
 				NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true,
-				QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", Rope: parts.Rope{Theta: 500},
+				QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post",
+				Rope:     parts.Rope{Theta: 500},
 				Position: "none", Attention: "window", Norm: "layernorm_plain",
 			},
 			BlockSize: 31, VocabSize: 67, Head: "linear",
-			Adapters: Adapters{LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha"},
+			Adapters: Adapters{
+				LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
+			},
 		},
 		Training: train.Training{
-			BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, Optimizer: "sgd", WeightDecay: 0.01,
-			Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
-			Seed: math.MaxUint64, Kernels: false,
+			BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, Optimizer: "sgd",
+			WeightDecay: 0.01,
+			Beta1:       0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888,
+			MinLR: 1e-6,
+			Seed:  math.MaxUint64, Kernels: false,
 		},
 		Run: train.Run{
-			MaxIters: 999, EvalInterval: 19, EvalIters: 21, LogInterval: 23, OutDir: "a \"b\" <é>", Threads: 2, Recompute: true,
+			MaxIters: 999, EvalInterval: 19, EvalIters: 21, LogInterval: 23, OutDir: "a \"b\" <é>", Threads: 2,
+			Recompute: true,
 		},
 	}
 	c.Options.Offer("window", 9)
@@ -91,7 +97,13 @@ func TestConfigJSONOrder(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := unusual()
-	want := reflect.TypeFor[Network]().NumField() - 3 + reflect.TypeFor[parts.Scaling]().NumField() - 1 + reflect.TypeFor[parts.Multipliers]().NumField() + reflect.TypeFor[parts.Stack]().NumField() - 5 + reflect.TypeFor[parts.Rope]().NumField() + reflect.TypeFor[parts.Experts]().NumField() + reflect.TypeFor[parts.Sublayers]().NumField() + len(parts.Kinds()) + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField() - 1 + 1 // without Context, with Carry
+	want := reflect.TypeFor[Network]().NumField() - 3 + reflect.TypeFor[parts.Scaling]().NumField() - 1 +
+		reflect.TypeFor[parts.Multipliers]().NumField() + reflect.TypeFor[parts.Stack]().NumField() - 5 +
+		reflect.TypeFor[parts.Rope]().NumField() + reflect.TypeFor[parts.Experts]().NumField() +
+		reflect.TypeFor[parts.Sublayers]().NumField() + len(parts.Kinds()) + len(c.OptionFields(c.known())) +
+		// without Context, with Carry
+		reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() +
+		reflect.TypeFor[train.Run]().NumField() - 1 + 1
 	if got := len(c.fields()); got != want {
 		t.Errorf("the table has %d rows, want one for each of %d fields without Parts, Hooks and Context", got, want)
 	}
@@ -134,7 +146,9 @@ func TestConfigFlagsOverFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if c, err = ReadConfig(strings.NewReader(`{"n_layer": 7, "n_head": 8, "lora_targets": ["c_attn"]}`), c); err != nil {
+	if c, err = ReadConfig(
+		strings.NewReader(`{"n_layer": 7, "n_head": 8, "lora_targets": ["c_attn"]}`), c,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := fs.Parse(args); err != nil {
@@ -150,7 +164,9 @@ func TestConfigFlagsOverFile(t *testing.T) {
 // Reading a list must not change the base's list.
 func TestReadConfigKeepsBase(t *testing.T) {
 	base := unusual()
-	if _, err := ReadConfig(strings.NewReader(`{"n_layer": 9, "lora_targets": ["lm_head", "c_fc"]}`), base); err != nil {
+	if _, err := ReadConfig(
+		strings.NewReader(`{"n_layer": 9, "lora_targets": ["lm_head", "c_fc"]}`), base,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(unusual(), base); diff != "" {
@@ -162,7 +178,8 @@ func TestReadConfigKeepsBase(t *testing.T) {
 	if diff := cmp.Diff(unusual(), base); diff != "" {
 		t.Errorf("an error changed the Config: -want +got:\n%s", diff)
 	}
-	if _, err := ReadConfig(io.LimitReader(zeros{}, 1<<40), base); err == nil || !strings.Contains(err.Error(), "longer than") {
+	if _, err := ReadConfig(io.LimitReader(zeros{}, 1<<40), base); err == nil ||
+		!strings.Contains(err.Error(), "longer than") {
 		t.Errorf("an endless file: got %v, want longer than", err)
 	}
 }
@@ -202,7 +219,10 @@ func TestConfigResolved(t *testing.T) {
 		t.Error("a tied head is adapted by default")
 	}
 	c.LoraTargets = []string{"attn.c_proj"}
-	for layer, want := range map[string]bool{"h.3.attn.c_proj": true, "attn.c_proj": true, "h.3.mlp.c_proj": false, "c_proj": false, "h.3.xattn.c_proj": false} {
+	for layer, want := range map[string]bool{
+		"h.3.attn.c_proj": true, "attn.c_proj": true, "h.3.mlp.c_proj": false, "c_proj": false,
+		"h.3.xattn.c_proj": false,
+	} {
 		if got := c.Resolved().adapts(layer); got != want {
 			t.Errorf("Adapts(%s): got %v, want %v", layer, got, want)
 		}
@@ -211,7 +231,10 @@ func TestConfigResolved(t *testing.T) {
 
 // Exactly these fields may differ on resume.
 func TestConfigResumeDiff(t *testing.T) {
-	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "patience": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true}
+	may := map[string]bool{
+		"max_iters": true, "eval_interval": true, "eval_iters": true, "patience": true, "log_interval": true,
+		"threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true,
+	}
 	plain, odd := Shakespeare(), unusual()
 	odd.Precision, odd.Schedule, odd.CooldownIters, odd.EMA = "bf16", "wsd", 5, 0.5
 	odd.Patience, odd.Sublayers.AttnLogitSoftcapping = 3, 50
@@ -226,10 +249,13 @@ func TestConfigResumeDiff(t *testing.T) {
 	odd.LogitCap, odd.LabelSmoothing, odd.ZLoss = 30, 0.25, 0.5
 	odd.Scaling = parts.Scaling{
 		Parametrization: "mup", BaseWidth: 7, BaseDepth: 5, BaseHead: 3,
-		Multipliers: parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2},
+		Multipliers: parts.Multipliers{
+			EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2,
+		},
 	}
 	odd.Rope.LocalBaseFreq = 99
-	odd.Experts.NumExperts, odd.Experts.NumExpertsPerTok, odd.Experts.NSharedExperts, odd.Experts.NormTopKProb, odd.Experts.RouterAuxLossCoef = 5, 3, 1, true, 0.5
+	odd.Experts.NumExperts, odd.Experts.NumExpertsPerTok, odd.Experts.NSharedExperts = 5, 3, 1
+	odd.Experts.NormTopKProb, odd.Experts.RouterAuxLossCoef = true, 0.5
 	odd.Experts.RouterBiasUpdateRate, odd.LoraFused = 0.01, true
 	odd.Experts.SwigluLimit = 3
 	odd.Experts.ScoringFunc = "sigmoid"
@@ -303,7 +329,8 @@ func TestConfigReadsTie(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", text, got.Head, err, want)
 		}
 	}
-	if _, err := ReadConfig(strings.NewReader(`{"tie": 3}`), unusual()); err == nil || err.Error() != "tie: got 3, want true or false" {
+	if _, err := ReadConfig(strings.NewReader(`{"tie": 3}`), unusual()); err == nil ||
+		err.Error() != "tie: got 3, want true or false" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -342,7 +369,9 @@ func TestConfigureIsTheTrainers(t *testing.T) {
 			t.Errorf("%s: got the loss %v, want the trainer's %v", precision, p.Loss(), step.Loss)
 		}
 		if m.Graph.Precision() != trainer.Model.Graph.Precision() {
-			t.Errorf("%s: got %s, want the trainer's %s", precision, m.Graph.Precision(), trainer.Model.Graph.Precision())
+			t.Errorf(
+				"%s: got %s, want the trainer's %s", precision, m.Graph.Precision(), trainer.Model.Graph.Precision(),
+			)
 		}
 		if other, ok := losses[p.Loss()]; ok {
 			t.Errorf("%s: got the loss %v of %s", precision, p.Loss(), other)
@@ -388,15 +417,17 @@ func TestFieldBorders(t *testing.T) {
 	c := Shakespeare()
 	all := c.fields()
 	for names, values := range map[string][2]string{ // that it may have, and that it may not
-		"block_size vocab_size n_layer n_head n_embd batch_size gradient_accumulation_steps eval_interval eval_iters log_interval": {"1 2 268435456", "0 -1 268435457"},
-		"qk_size v_size n_inner lora_r max_iters warmup_iters lr_decay_iters":                                                      {"0 1 268435456", "-1 268435457"},
-		"dropout eps beta1 beta2 label_smoothing partial_rotary_factor":                                                            {"0 0.99", "-0.01 1"},
-		"rope_theta lora_alpha weight_decay grad_clip min_lr z_loss":                                                               {"0 1e300", "-1e-300"},
+		"block_size vocab_size n_layer n_head n_embd batch_size gradient_accumulation_steps eval_interval " +
+			"eval_iters log_interval": {"1 2 268435456", "0 -1 268435457"},
+		"qk_size v_size n_inner lora_r max_iters warmup_iters lr_decay_iters": {"0 1 268435456", "-1 268435457"},
+		"dropout eps beta1 beta2 label_smoothing partial_rotary_factor":       {"0 0.99", "-0.01 1"},
+		"rope_theta lora_alpha weight_decay grad_clip min_lr z_loss":          {"0 1e300", "-1e-300"},
 		"n_future_tokens": {"0 1 128", "-1 129"},
 		"learning_rate":   {"1e-300 1e300", "0 -1"},
 		"threads":         {"0 4096", "-1 4097"},
 		"lora_scale":      {`"" "alpha" "alpha/r" "alpha/sqrt(r)"`, `"beta"`},
-		"optimizer schedule precision position attention norm block activation mlp qk_norm attn_gate attn_sinks short_conv value_residual skips initialization rope_scaling head": {`""`, `"none_such"`},
+		"optimizer schedule precision position attention norm block activation mlp qk_norm attn_gate attn_sinks " +
+			"short_conv value_residual skips initialization rope_scaling head": {`""`, `"none_such"`},
 		"seed": {"0 18446744073709551615", ""},
 	} {
 		for _, name := range strings.Fields(names) {
@@ -416,7 +447,8 @@ func TestFieldBorders(t *testing.T) {
 	}
 	fixed := all.Fixed().Names()
 	free := slices.DeleteFunc(all.Names(), func(name string) bool { return slices.Contains(fixed, name) })
-	if got := strings.Join(free, " "); got != "max_iters eval_interval eval_iters patience log_interval out_dir threads recompute memory_limit shard_optimizer" {
+	if got := strings.Join(free, " "); got != "max_iters eval_interval eval_iters patience log_interval out_dir "+
+		"threads recompute memory_limit shard_optimizer" {
 		t.Errorf("may differ: %s", got)
 	}
 }
@@ -431,7 +463,8 @@ func TestOutlineOfNothing(t *testing.T) {
 			if *size = n; i == 2 {
 				c.NHead = 1
 			}
-			if _, err := c.planned().outline(); (err == nil || !strings.Contains(err.Error(), "at least 1 of each is needed")) != ok {
+			if _, err := c.planned().outline(); (err == nil ||
+				!strings.Contains(err.Error(), "at least 1 of each is needed")) != ok {
 				t.Errorf("size %d of %d: got %v", i, n, err)
 			}
 		}

@@ -64,7 +64,10 @@ func TestBatchDecoder(t *testing.T) {
 							t.Fatalf("logits of shape %v, want (%d, %d)", s, batch, c.VocabSize)
 						}
 						for b := range batch {
-							sameLogits(t, fmt.Sprintf("round %d, step %d, sequence %d", round, i, b), logits.Row(b).Floats(), want[b][i])
+							sameLogits(
+								t, fmt.Sprintf("round %d, step %d, sequence %d", round, i, b), logits.Row(b).Floats(),
+								want[b][i],
+							)
 						}
 					}
 				}
@@ -137,8 +140,8 @@ func servesAlone(t *testing.T, name string, m *Model, prompts [][]int) {
 }
 
 // Attention in a window decodes with caches of the window, of which StateBytes tells the size, and with the bits of
-// caches of the whole context: with prompts in pieces longer than the window, after the context has slid, in a beam, and
-// in a service whose texts begin alike.
+// caches of the whole context: with prompts in pieces longer than the window, after the context has slid, in a beam,
+// and in a service whose texts begin alike.
 func TestWindowsBoundCaches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		attention string
@@ -172,7 +175,10 @@ func TestWindowsBoundCaches(t *testing.T) {
 				got, err := d.Feed(rows...)
 				want, wrong := whole.Feed(rows...)
 				if err != nil || wrong != nil || !slices.Equal(got.Floats(), want.Floats()) {
-					t.Fatalf("%d tokens in step %d: got %v (%v), want %v (%v)", n, i, got.Floats()[:3], err, want.Floats()[:3], wrong)
+					t.Fatalf(
+						"%d tokens in step %d: got %v (%v), want %v (%v)", n, i, got.Floats()[:3], err,
+						want.Floats()[:3], wrong,
+					)
 				}
 			}
 			prompt := someRows(rng, 1, 180, c.VocabSize)[0]
@@ -266,7 +272,9 @@ func TestBatchDecoderThreads(t *testing.T) {
 		var logits graph.Tensor
 		for i := range 10 {
 			var err error
-			if logits, err = d.Feed([]int{i}, []int{1}, []int{2}, []int{3}, []int{4}, []int{5}, []int{6}, []int{7}); err != nil {
+			if logits, err = d.Feed(
+				[]int{i}, []int{1}, []int{2}, []int{3}, []int{4}, []int{5}, []int{6}, []int{7},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -314,7 +322,9 @@ func samplersOf(n int) (list []*search.Sampler) {
 }
 
 // alone returns the text that a Decoder generates after a prompt, and the ln p of its tokens.
-func alone(t testing.TB, d *decode.Session, prompt []int, n int, s *search.Sampler, stop ...int) (ids []int, logProbs []float64) {
+func alone(
+	t testing.TB, d *decode.Session, prompt []int, n int, s *search.Sampler, stop ...int,
+) (ids []int, logProbs []float64) {
 	t.Helper()
 	for id, err := range generate(t.Context(), d, prompt, n, s) {
 		if err != nil {
@@ -354,7 +364,11 @@ func generatesAlone(t *testing.T, c Config, d *decode.Session, single *decode.Se
 			continue
 		}
 		tolerance := 0.0
-		chunked := []string{"linear", "taylor", "gla", "gated_deltanet", "gated_deltanet_neg_eigval", "retnet", "deltanet", "deltanet_neg_eigval", "kda", "mamba2"} // sums of several tokens
+		// sums of several tokens
+		chunked := []string{
+			"linear", "taylor", "gla", "gated_deltanet", "gated_deltanet_neg_eigval", "retnet", "deltanet",
+			"deltanet_neg_eigval", "kda", "mamba2",
+		}
 		sums := func(name string) bool { return slices.Contains(chunked, name) }
 		if slices.ContainsFunc(c.Attentions(), sums) || runtime.GOARCH != "amd64" {
 			tolerance = 1e-12
@@ -404,7 +418,10 @@ func TestBatchGenerateOrder(t *testing.T) {
 		}
 	}
 	generate := func() (got []decode.Token) {
-		for token, err := range d.Generate(t.Context(), prompts, 4, []*search.Sampler{search.NewSampler(0), search.NewSampler(1), search.NewSampler(2)}, stop) {
+		for token, err := range d.Generate(
+			t.Context(), prompts, 4,
+			[]*search.Sampler{search.NewSampler(0), search.NewSampler(1), search.NewSampler(2)}, stop,
+		) {
 			if err != nil {
 				t.Fatal(err)
 			}

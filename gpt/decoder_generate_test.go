@@ -52,7 +52,11 @@ func TestGenerateBeginsAnew(t *testing.T) {
 				t.Errorf("after %s: wrote %v, want %v", name, got, want)
 			}
 		}
-		if got := append(drawn(t, generate(t.Context(), d, prompt, 3, greedy)), drawn(t, proceed(t.Context(), d, nil, 17, greedy))...); !slices.Equal(got, want) {
+		if got := append(
+			drawn(
+				t, generate(t.Context(), d, prompt, 3, greedy),
+			), drawn(t, proceed(t.Context(), d, nil, 17, greedy))...,
+		); !slices.Equal(got, want) {
 			t.Errorf("in two turns: wrote %v, want %v", got, want)
 		}
 		text := slices.Concat(prompt, drawn(t, generate(t.Context(), d, prompt, 2, greedy)), other)
@@ -66,7 +70,9 @@ func TestGenerateBeginsAnew(t *testing.T) {
 		// Tokens that are fed replace the token drawn last.
 		drawn(t, generate(t.Context(), d, prompt, 1, greedy))
 		sameLogits(t, "fed after a draw", feed(t, d, 7), feed(t, newDecoderOf(t, m), 3, 4, 7))
-		if got, want := drawn(t, proceed(t.Context(), d, []int{2}, 2, greedy)), fresh([]int{3, 4, 7, 2}, 2); !slices.Equal(got, want) {
+		if got, want := drawn(
+			t, proceed(t.Context(), d, []int{2}, 2, greedy),
+		), fresh([]int{3, 4, 7, 2}, 2); !slices.Equal(got, want) {
 			t.Errorf("behind what was fed: wrote %v, want %v", got, want)
 		}
 		if err := d.Reset(); err != nil {
@@ -107,17 +113,32 @@ func TestGenerateRefuses(t *testing.T) {
 		{ctx, []int{math.MinInt}, 1, ok, []string{"token 0", "-9223372036854775808", "0 … 12"}},
 		{ctx, []int{1}, 1, nil, []string{"sampler", "nil", "NewSampler"}},
 		{ctx, []int{1}, 1, &search.Sampler{Temperature: 1}, []string{"sampler", "NewSampler"}},
-		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.Temperature = -0.5 }), []string{"temperature", "-0.5", "0 or above"}},
-		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.Temperature = math.NaN() }), []string{"temperature", "NaN"}},
+		{
+			ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.Temperature = -0.5 }),
+			[]string{"temperature", "-0.5", "0 or above"},
+		},
+		{
+			ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.Temperature = math.NaN() }),
+			[]string{"temperature", "NaN"},
+		},
 		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.TopK = -1 }), []string{"top_k", "-1", "0 for all"}},
 		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.TopP = 1.5 }), []string{"top_p", "1.5", "[0, 1]"}},
 		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.TopP = math.NaN() }), []string{"top_p", "NaN"}},
 		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.MinP = 1.01 }), []string{"min_p: got 1.01", "[0, 1]"}},
 		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.MinP = -0.1 }), []string{"min_p: got -0.1", "[0, 1]"}},
 		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.MinP = math.NaN() }), []string{"min_p: got NaN"}},
-		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = -1 }), []string{"repetition_penalty: got -1", "above 0"}},
-		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = math.NaN() }), []string{"repetition_penalty: got NaN"}},
-		{ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = math.Inf(1) }), []string{"repetition_penalty: got +Inf"}},
+		{
+			ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = -1 }),
+			[]string{"repetition_penalty: got -1", "above 0"},
+		},
+		{
+			ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = math.NaN() }),
+			[]string{"repetition_penalty: got NaN"},
+		},
+		{
+			ctx, []int{1}, 1, sampler(func(s *search.Sampler) { s.RepetitionPenalty = math.Inf(1) }),
+			[]string{"repetition_penalty: got +Inf"},
+		},
 	} {
 		feed(t, d, 5)
 		for _, tokens := range []iter.Seq2[int, error]{
@@ -365,7 +386,8 @@ func TestBeamIsExactAndGreedy(t *testing.T) {
 			best = h
 		}
 	}
-	if !slices.Equal(best.Tokens, all[0].Tokens) || best.Ended != all[0].Ended || !(math.Abs(best.LogProb-all[0].LogProb) <= 1e-12) {
+	if !slices.Equal(best.Tokens, all[0].Tokens) || best.Ended != all[0].Ended ||
+		!(math.Abs(best.LogProb-all[0].LogProb) <= 1e-12) {
 		t.Errorf("got %+v, want %+v", best, all[0])
 	}
 
@@ -394,8 +416,13 @@ func TestBeamRefuses(t *testing.T) {
 		says   string
 	}{
 		{nil, 1, nil, "beam: prompt: got 0 tokens"}, {[]int{1, 13}, 1, nil, "beam: token 1 is 13, not in 0 … 12"},
-		{[]int{1}, -1, nil, "beam: tokens: got -1"}, {[]int{1}, 1, []int{-1}, "beam: stop: token 0 is -1, not in 0 … 12"},
-		{[]int{1}, 1 << 40, nil, "beam: memory: got about 1.638e+04 GiB for hypotheses of tokens 1099511627776, sequences 2"},
+		{
+			[]int{1}, -1, nil, "beam: tokens: got -1",
+		}, {[]int{1}, 1, []int{-1}, "beam: stop: token 0 is -1, not in 0 … 12"},
+		{
+			[]int{1}, 1 << 40, nil,
+			"beam: memory: got about 1.638e+04 GiB for hypotheses of tokens 1099511627776, sequences 2",
+		},
 	} {
 		_, err := d.Beam(ctx, tc.prompt, tc.n, nil, tc.stop...)
 		mustContain(t, err, tc.says)

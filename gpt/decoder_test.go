@@ -52,11 +52,17 @@ func variants() map[string]Config {
 		c.Options.Set("full_attention_interval", 2)
 	})
 	vary("multipliers", func(c *Config) {
-		c.Multipliers = parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2}
+		c.Multipliers = parts.Multipliers{
+			EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2,
+		}
 	})
-	vary("blocks without rope", func(c *Config) { c.NLayer, c.Position, c.QKSize, c.Rope.NoRopeLayerInterval = 4, "rope", 4, 2 })
+	vary("blocks without rope", func(c *Config) {
+		c.NLayer, c.Position = 4, "rope"
+		c.QKSize, c.Rope.NoRopeLayerInterval = 4, 2
+	})
 	vary("scaled rope", func(c *Config) {
-		c.Position, c.QKSize, c.Rope.PartialRotaryFactor, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 8, 0.5, "yarn", 4, 5
+		c.Position, c.QKSize, c.Rope.PartialRotaryFactor = "rope", 8, 0.5
+		c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "yarn", 4, 5
 	})
 	vary("partial rope", func(c *Config) { c.Position, c.QKSize, c.Rope.PartialRotaryFactor = "rope", 8, 0.25 })
 	vary("three tokens", func(c *Config) { c.FutureTokens, c.LoraR = 3, 2 })
@@ -104,20 +110,37 @@ func variants() map[string]Config {
 		}
 	}
 	for _, a := range []string{"causal", "gqa", "linear", "sigmoid", "forgetting", "diff"} {
-		vary(a+", value_residual", func(c *Config) { c.Attention, c.NLayer = a, 3; c.With.Set("value_residual", "learned"); c.suit() })
+		vary(a+", value_residual", func(c *Config) {
+			c.Attention = a
+			c.NLayer = 3
+			c.With.Set("value_residual", "learned")
+			c.suit()
+		})
 	}
 	for _, n := range []string{"embedding", "unet"} {
 		vary("skips "+n, func(c *Config) { c.NLayer = 3; c.With.Set("skips", n) })
 	}
 	for _, n := range parts.ShortConvs() {
-		vary("short_conv "+n.String(), func(c *Config) { c.Position, c.QKSize = "rope", 4; c.With.Set("short_conv", n.String()) })
+		vary("short_conv "+n.String(), func(c *Config) {
+			c.Position = "rope"
+			c.QKSize = 4
+			c.With.Set("short_conv", n.String())
+		})
 	}
 	for _, a := range []string{"gqa", "linear", "longformer", "sigmoid"} {
-		vary(a+", short_conv canon_abcd", func(c *Config) { c.MLP, c.Attention = "swiglu", a; c.With.Set("short_conv", "canon_abcd"); c.suit() })
+		vary(a+", short_conv canon_abcd", func(c *Config) {
+			c.MLP = "swiglu"
+			c.Attention = a
+			c.With.Set("short_conv", "canon_abcd")
+			c.suit()
+		})
 	}
 	for _, n := range parts.AttnSinks() {
 		for _, a := range []string{"causal", "gqa", "alternating"} {
-			vary(a+", attn_sinks "+n.String(), func(c *Config) { c.Attention = a; c.With.Set("attn_sinks", n.String()); c.suit() })
+			vary(
+				a+", attn_sinks "+n.String(),
+				func(c *Config) { c.Attention = a; c.With.Set("attn_sinks", n.String()); c.suit() },
+			)
 		}
 	}
 	for _, n := range []string{"head", "width"} {
@@ -141,7 +164,9 @@ func half(name string) bool { return len(name)%2 == 0 }
 
 // suit sets the options and sizes that the named attention requires.
 func (c *Config) suit() {
-	for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1} {
+	for name, n := range map[string]int{
+		"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1,
+	} {
 		c.Options.Offer(name, n)
 	}
 	if strings.HasPrefix(c.Attention, "mla_") {
@@ -255,7 +280,8 @@ func sameLogits(t testing.TB, what string, got, want []float64) {
 func TestDecoder(t *testing.T) {
 	for name, c := range variants() {
 		for _, kernels := range []bool{true, false} {
-			if os.Getenv("NIGHTLY") == "" && (kernels != half(name) || strings.HasPrefix(name, "adapters, attention ")) {
+			if os.Getenv("NIGHTLY") == "" && (kernels != half(name) ||
+				strings.HasPrefix(name, "adapters, attention ")) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {
@@ -431,12 +457,16 @@ func TestPromptsAFewAtATime(t *testing.T) {
 	const few = 32 // of package decode
 	c := odd()
 	c.BlockSize = 2*few + 12
-	for name, change := range map[string]func(*Config){"causal": func(*Config) {}, "linear": func(c *Config) { c.Attention = "linear" }, "long": func(c *Config) { c.BlockSize = 260 }} {
+	for name, change := range map[string]func(*Config){
+		"causal": func(*Config) {}, "linear": func(c *Config) { c.Attention = "linear" },
+		"long": func(c *Config) { c.BlockSize = 260 },
+	} {
 		c := c
 		change(&c)
 		m := model64(t, c, true, 1)
 		d, slow := newDecoderOf(t, m), newDecoderOf(t, m)
-		runs, prompts := []int{1, few + 6, 8, few}, []int{few, few + 1, few + 6, few + 7, 2*few + 1, 2*few + 11, few + 3}
+		runs := []int{1, few + 6, 8, few}
+		prompts := []int{few, few + 1, few + 6, few + 7, 2*few + 1, 2*few + 11, few + 3}
 		if name == "long" {
 			runs, prompts = []int{1, 130, 8, few, 128}, []int{128, 129, 131, 170, 9}
 		}
@@ -474,7 +504,8 @@ func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 			return s
 		}
 		d, byHand := newDecoderOf(t, m), newDecoderOf(t, m)
-		continued := func(prompt, text []int, n int, s *search.Sampler) (ids []int) { // text is prompt, and what is before it
+		// text is prompt, and what is before it
+		continued := func(prompt, text []int, n int, s *search.Sampler) (ids []int) {
 			next := prompt
 			for range n {
 				z, err := byHand.Feed(next)
@@ -509,7 +540,8 @@ func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 		}
 		feed(t, d, 3, 4)
 		feed(t, byHand, 3, 4)
-		got, want = drawn(t, proceed(t.Context(), d, []int{5}, 9, penal())), continued([]int{5}, []int{3, 4, 5}, 9, penal())
+		got = drawn(t, proceed(t.Context(), d, []int{5}, 9, penal()))
+		want = continued([]int{5}, []int{3, 4, 5}, 9, penal())
 		if !slices.Equal(got, want) {
 			t.Errorf("behind what was fed: wrote %v, want %v", got, want)
 		}

@@ -68,7 +68,13 @@ func everyPart(c Config) (list []Config) {
 
 // recurrent reports whether an attention is a recurrence, which has no mask.
 func recurrent(attention string) bool {
-	return slices.Contains([]string{"gla", "gated_deltanet", "gated_deltanet_neg_eigval", "retnet", "deltanet", "deltanet_neg_eigval", "kda", "mamba2", "mingru", "rglru"}, attention)
+	return slices.Contains(
+		[]string{
+			"gla", "gated_deltanet", "gated_deltanet_neg_eigval", "retnet", "deltanet", "deltanet_neg_eigval", "kda",
+			"mamba2", "mingru", "rglru",
+		},
+		attention,
+	)
 }
 
 // printHashes trains every kind of model with each of the given numbers of threads, separated by spaces, and prints a
@@ -222,7 +228,8 @@ func gradients(t *testing.T, g *graph.Graph, c Config, kernels bool) (loss float
 	scramble(m.Params(), 4)
 	rng := rand.New(rand.NewPCG(5, 5))
 	for i := range m.Tokens.Ints() {
-		m.Tokens.Ints()[i], m.Targets.Ints()[i] = rng.IntN(c.VocabSize), rng.IntN(c.VocabSize+1)-1 // some of them ignored
+		// some of them ignored
+		m.Tokens.Ints()[i], m.Targets.Ints()[i] = rng.IntN(c.VocabSize), rng.IntN(c.VocabSize+1)-1
 	}
 	g.SetStep(6)
 	if err := p.Run(); err != nil {
@@ -291,7 +298,10 @@ func TestTrainerOfStockOperations(t *testing.T) {
 	want := steps(t, fast, 3)
 	for i, p := range steps(t, spelled, 3) {
 		if d := relative([]float64{p.Loss, p.Norm}, []float64{want[i].Loss, want[i].Norm}, 0); !(d <= 1e-4) {
-			t.Errorf("step %d: loss %v and norm %v spelled, %v and %v with kernels", p.Step, p.Loss, p.Norm, want[i].Loss, want[i].Norm)
+			t.Errorf(
+				"step %d: loss %v and norm %v spelled, %v and %v with kernels", p.Step, p.Loss, p.Norm, want[i].Loss,
+				want[i].Norm,
+			)
 		}
 	}
 }
@@ -380,7 +390,8 @@ func TestMachinesSameBits(t *testing.T) {
 		c := many()
 		c.NLayer = 1
 		tc.change(&c)
-		if slices.Contains([]string{"muon", "soap"}, c.Optimizer) { // they divide entire matrices, of which one block has few
+		// they divide entire matrices, of which one block has few
+		if slices.Contains([]string{"muon", "soap"}, c.Optimizer) {
 			c.NLayer = 2
 		}
 		alone := newTrainer(t, c)
@@ -407,7 +418,9 @@ func TestMachinesSameBits(t *testing.T) {
 				}
 				return trainer, err
 			}
-			if got := on(t, n, 2, fresh, func(trainer *Trainer) error { return trainer.Save(dir) }); !slices.Equal(got, first) {
+			if got := on(
+				t, n, 2, fresh, func(trainer *Trainer) error { return trainer.Save(dir) },
+			); !slices.Equal(got, first) {
 				t.Errorf("%s on %d machines: got %v, want %v", name, n, got, first)
 			}
 			cp, err := checkpoint.Load(dir)
@@ -431,8 +444,8 @@ func TestMachinesSameBits(t *testing.T) {
 	}
 }
 
-// divided returns an error unless a trainer has a part of its moments, but not all. Entire matrices, as Muon needs them,
-// divide less evenly than pieces.
+// divided returns an error unless a trainer has a part of its moments, but not all. Entire matrices, as Muon needs
+// them, divide less evenly than pieces.
 func divided(trainer *Trainer) error {
 	has, all := 0, 0
 	for _, m := range trainer.Moments() {
@@ -471,7 +484,9 @@ func TestMachinesRefused(t *testing.T) {
 		1: "got 1 for 4 ranks, want a multiple of 4 such as 4, or at most 1 ranks",
 		6: "gradient_accumulation_steps: got 6 for 4 ranks, want a multiple of 4 such as 8, or at most 2 ranks",
 	} {
-		mustContain(t, together(4, func(int) Config { c := many(); c.GradientAccumulationSteps = micro; return c }, same), want)
+		mustContain(
+			t, together(4, func(int) Config { c := many(); c.GradientAccumulationSteps = micro; return c }, same), want,
+		)
 	}
 	mustContain(t, together(2, func(rank int) Config { c := many(); c.WeightDecay = float64(rank); return c }, same),
 		"rank 1: step 1: got weight_decay 1, rank 0 has weight_decay 0")

@@ -84,9 +84,13 @@ func sharded(t testing.TB, files map[string][]byte) map[string][]byte {
 		}
 	}
 	for name, part := range parts {
-		out[name] = written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, part, map[string]string{"format": "pt"}) })
+		out[name] = written(
+			t, func(w *bytes.Buffer) error { return safetensors.Write(w, part, map[string]string{"format": "pt"}) },
+		)
 	}
-	out[train.IndexFile], err = json.Marshal(map[string]any{"metadata": map[string]int{"total_size": 1}, "weight_map": index})
+	out[train.IndexFile], err = json.Marshal(
+		map[string]any{"metadata": map[string]int{"total_size": 1}, "weight_map": index},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,12 +122,18 @@ func TestOpenFolder(t *testing.T) {
 		prefixed[i].Name = "transformer." + prefixed[i].Name
 	}
 	for _, h := range []string{"h.0.", "h.1."} {
-		prefixed = append(prefixed, safetensors.Tensor{Name: "transformer." + h + "attn.bias", Shape: []int{1, 1, 8, 8}, F32: make([]float32, 64)},
+		prefixed = append(prefixed, safetensors.Tensor{
+			Name: "transformer." + h + "attn.bias", Shape: []int{1, 1, 8, 8}, F32: make([]float32, 64),
+		},
 			safetensors.Tensor{Name: "transformer." + h + "attn.masked_bias", Shape: []int{}, F32: []float32{-1e4}})
 	}
 	wte := slices.IndexFunc(prefixed, func(x safetensors.Tensor) bool { return x.Name == "transformer.wte.weight" })
-	prefixed = append(prefixed, safetensors.Tensor{Name: published.HeadWeight, Shape: []int{271, 16}, F32: prefixed[wte].F32})
-	old := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile], train.WeightsFile: encoded(t, prefixed)}
+	prefixed = append(
+		prefixed, safetensors.Tensor{Name: published.HeadWeight, Shape: []int{271, 16}, F32: prefixed[wte].F32},
+	)
+	old := map[string][]byte{
+		configFile: files[configFile], tokenizerFile: files[tokenizerFile], train.WeightsFile: encoded(t, prefixed),
+	}
 	wide := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile]}
 	doubles := decoded(t, m)
 	for i, f := range doubles {
@@ -137,8 +147,9 @@ func TestOpenFolder(t *testing.T) {
 		}
 	}
 	for name, dir := range map[string]string{
-		"plain": folder(t, files), "sharded": folder(t, sharded(t, files)), "prefix, masks, a copied head": folder(t, old),
-		"old and sharded": folder(t, sharded(t, old)), "links": linked, "float64": folder(t, wide),
+		"plain": folder(t, files), "sharded": folder(t, sharded(t, files)),
+		"prefix, masks, a copied head": folder(t, old),
+		"old and sharded":              folder(t, sharded(t, old)), "links": linked, "float64": folder(t, wide),
 	} {
 		got, gotTok, err := Open(dir)
 		if err != nil {
@@ -233,7 +244,8 @@ func savedAt(t testing.TB, trainer *Trainer) string {
 	if err := trainer.Save(dir); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := filepath.Glob(filepath.Join(dir, "*", tokenizerFile)); err != nil || len(list) != 1 || strings.Contains(list[0], "*") {
+	if list, err := filepath.Glob(filepath.Join(dir, "*", tokenizerFile)); err != nil || len(list) != 1 ||
+		strings.Contains(list[0], "*") {
 		t.Errorf("byte pairs are not in %s: %v", tokenizerFile, list)
 	}
 	return dir
@@ -261,31 +273,81 @@ func TestFolderRefuses(t *testing.T) {
 		words  []string
 	}{
 		{map[string][]byte{configFile: nil}, []string{"config.json is missing"}},
-		{map[string][]byte{train.WeightsFile: nil, "other.safetensors": good[train.WeightsFile]}, []string{"model.safetensors: file does not exist"}},
+		{
+			map[string][]byte{train.WeightsFile: nil, "other.safetensors": good[train.WeightsFile]},
+			[]string{"model.safetensors: file does not exist"},
+		},
 		{map[string][]byte{tokenizerFile: nil}, []string{"no tokenizer: tokenizer.json"}},
 		{map[string][]byte{tokenizerFile: nil, "vocab.json": []byte(`{"a": 0}`)}, []string{"merges.txt"}},
-		{map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "Unigram"}}`)}, []string{"tokenizer.json", "type: got"}},
-		{map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "BPE", "vocab": {"a": 0}}}`)}, []string{"tokenizer.json: pre_tokenizer: got none"}},
+		{
+			map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "Unigram"}}`)},
+			[]string{"tokenizer.json", "type: got"},
+		},
+		{
+			map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "BPE", "vocab": {"a": 0}}}`)},
+			[]string{"tokenizer.json: pre_tokenizer: got none"},
+		},
 		{map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "BPE"}, "added_tokens": 7}`)},
 			[]string{"tokenizer.json: line 1, column 44: added_tokens: got a number, want a list of objects"}},
-		{map[string][]byte{tokenizerFile: written(t, func(w *bytes.Buffer) error { return tokenizerFileOf(larger).Write(w) })},
+		{map[string][]byte{
+			tokenizerFile: written(t, func(w *bytes.Buffer) error { return tokenizerFileOf(larger).Write(w) }),
+		},
 			[]string{"config.json", "vocab_size: got 271 in", "want at least the tokenizer's 300"}},
 		{map[string][]byte{configFile: []byte("{")}, []string{"config.json: "}},
-		{map[string][]byte{configFile: config(`"gpt2"`, `"bert"`)}, []string{"config.json: model_type: got bert, want one of gpt2, llama, qwen2"}},
-		{map[string][]byte{configFile: config(`"gelu_new"`, `"mish"`)}, []string{"config.json: activation_function: got mish, want"}},
-		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 3`)}, []string{"weights: h.2.ln_1.weight is missing"}},
-		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 1`)}, []string{"weights: the file has h.1.", "the model does not"}},
-		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 100000`)}, []string{"config.json: n_layer: got 100000 blocks, the weights have 28 tensors"}},
-		{map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 270`)}, []string{"wte.weight has shape [271 16] in the file, [270 16] in the model"}},
-		{map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 50000000`)}, []string{"[50000000 16] in the model"}}, // 3.2 GB
+		{
+			map[string][]byte{configFile: config(`"gpt2"`, `"bert"`)},
+			[]string{"config.json: model_type: got bert, want one of gpt2, llama, qwen2"},
+		},
+		{
+			map[string][]byte{configFile: config(`"gelu_new"`, `"mish"`)},
+			[]string{"config.json: activation_function: got mish, want"},
+		},
+		{
+			map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 3`)},
+			[]string{"weights: h.2.ln_1.weight is missing"},
+		},
+		{
+			map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 1`)},
+			[]string{"weights: the file has h.1.", "the model does not"},
+		},
+		{
+			map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 100000`)},
+			[]string{"config.json: n_layer: got 100000 blocks, the weights have 28 tensors"},
+		},
+		{
+			map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 270`)},
+			[]string{"wte.weight has shape [271 16] in the file, [270 16] in the model"},
+		},
+		// 3.2 GB
+		{
+			map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 50000000`)},
+			[]string{"[50000000 16] in the model"},
+		},
 		{map[string][]byte{configFile: config(`"n_embd": 16`, `"n_embd": 100000000`)}, []string{"memory: got about"}},
-		{map[string][]byte{train.WeightsFile: weights(func(l []safetensors.Tensor) []safetensors.Tensor { l[5].F32[3] = float32(math.NaN()); return l })},
+		{map[string][]byte{
+			train.WeightsFile: weights(func(l []safetensors.Tensor) []safetensors.Tensor {
+				l[5].F32[3] = float32(math.NaN())
+				return l
+			}),
+		},
 			[]string{"weights: ", "entry 3", "not finite"}},
-		{map[string][]byte{train.WeightsFile: weights(func(l []safetensors.Tensor) []safetensors.Tensor { return l[1:] })}, []string{"weights: ", "is missing"}},
-		{map[string][]byte{train.WeightsFile: []byte("not a file of tensors")}, []string{"model.safetensors: safetensors: header of"}},
-		{map[string][]byte{train.WeightsFile: nil, second: good[train.WeightsFile], train.IndexFile: sharded(t, good)[train.IndexFile]},
+		{
+			map[string][]byte{
+				train.WeightsFile: weights(func(l []safetensors.Tensor) []safetensors.Tensor { return l[1:] }),
+			},
+			[]string{"weights: ", "is missing"},
+		},
+		{
+			map[string][]byte{train.WeightsFile: []byte("not a file of tensors")},
+			[]string{"model.safetensors: safetensors: header of"},
+		},
+		{map[string][]byte{
+			train.WeightsFile: nil, second: good[train.WeightsFile], train.IndexFile: sharded(t, good)[train.IndexFile],
+		},
 			[]string{"model.safetensors.index.json", "model-00001-of-00002.safetensors: file does not exist"}},
-		{map[string][]byte{train.WeightsFile: nil, train.IndexFile: []byte(`{"weight_map": {"wte.weight": "../../x"}}`)},
+		{map[string][]byte{
+			train.WeightsFile: nil, train.IndexFile: []byte(`{"weight_map": {"wte.weight": "../../x"}}`),
+		},
 			[]string{"model.safetensors.index.json: weight_map: wte.weight: got file ../../x"}},
 	} {
 		files := maps.Clone(good)
@@ -315,7 +377,8 @@ func TestFolderRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(empty, configFile), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Open(empty); !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "config.json without weights, .safetensors") {
+	if _, _, err := Open(empty); !errors.Is(err, checkpoint.ErrNone) ||
+		!strings.Contains(err.Error(), "config.json without weights, .safetensors") {
 		t.Errorf("a configuration alone, as of a run that has saved nothing: got %v", err)
 	}
 	if err := os.Remove(filepath.Join(empty, configFile)); err != nil {

@@ -43,12 +43,16 @@ func FuzzState(f *testing.F) {
 	f.Add(bytes.ReplaceAll(contents[train.StateFile], []byte(`"step": 0`), []byte(`"step": 3`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		read := func(data []byte) (s train.State[Config], err error) {
-			cp, err := checkpoint.Load(fuzzed.Planted(t, map[string][]byte{train.StateFile: nil}, train.StateFile, data))
+			cp, err := checkpoint.Load(
+				fuzzed.Planted(t, map[string][]byte{train.StateFile: nil}, train.StateFile, data),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer cp.Close()
-			fuzzed.Bounded(t, fuzzed.Linear(len(data)), 10*time.Second, func() { s, err = readState(cp, parts.Registry{}) })
+			fuzzed.Bounded(
+				t, fuzzed.Linear(len(data)), 10*time.Second, func() { s, err = readState(cp, parts.Registry{}) },
+			)
 			return s, err
 		}
 		s, err := read(data)
@@ -99,7 +103,9 @@ func FuzzMoments(f *testing.F) {
 		if err := read(after); err != nil {
 			t.Fatalf("cannot read what was written: %v", err)
 		}
-		if again := written(t, func(b *bytes.Buffer) error { return writeMoments(trainer)(b) }); !bytes.Equal(again, after) {
+		if again := written(
+			t, func(b *bytes.Buffer) error { return writeMoments(trainer)(b) },
+		); !bytes.Equal(again, after) {
 			t.Fatal("written and read the moments are others")
 		}
 	})
@@ -117,7 +123,9 @@ func FuzzAdapters(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := written(t, func(b *bytes.Buffer) error { return m.WriteAdapters(b) })
 		read := func(data []byte) (err error) {
-			fuzzed.Bounded(t, fuzzed.Linear(len(data)+len(before)), 10*time.Second, func() { err = m.ReadAdapters(data) })
+			fuzzed.Bounded(
+				t, fuzzed.Linear(len(data)+len(before)), 10*time.Second, func() { err = m.ReadAdapters(data) },
+			)
 			return err
 		}
 		accepted := read(data)
@@ -170,16 +178,24 @@ func TestHostileCheckpoint(t *testing.T) {
 	c := fuzzed.Checkpoints{
 		Largest: checkpoint.MaxFile, Every: every, Use: func(path string) error { return useAll(trainer, path) },
 		Swaps: [][2]string{
-			{`"F32"`, `"F64"`}, {`"F32"`, `"I8"`}, {`[41,16]`, `[41,1099511627776]`}, {`[41,16]`, `[-41,16]`}, {`"shape":[`, `"shape":[0,`}, {"wte", "w\x1be"},
-			{`"step": 3`, `"step": -3`}, {`"step": 3`, `"step": 4611686018427387904`}, {`"n_layer": 2`, `"n_layer": 134217728`}, {`"n_embd": 16`, `"n_embd": 268435456`},
-			{`"vocab_size": 41`, `"vocab_size": 268435456`}, {`"block_size": 8`, `"block_size": 90000`}, {`"n_head": 2`, `"n_head": 0`}, {`"seed": 7`, `"seed": 1e400`},
-			{`"attention": "causal"`, `"attention": "\u001b[2J"`}, {`"batches": "`, `"batches": "` + strings.Repeat("AAAA", 1<<20)}, {`"vocab": "`, `"vocab": "\u0000`},
+			{`"F32"`, `"F64"`}, {`"F32"`, `"I8"`}, {`[41,16]`, `[41,1099511627776]`}, {`[41,16]`, `[-41,16]`},
+			{`"shape":[`, `"shape":[0,`}, {"wte", "w\x1be"},
+			{`"step": 3`, `"step": -3`}, {`"step": 3`, `"step": 4611686018427387904`},
+			{`"n_layer": 2`, `"n_layer": 134217728`}, {`"n_embd": 16`, `"n_embd": 268435456`},
+			{`"vocab_size": 41`, `"vocab_size": 268435456`}, {`"block_size": 8`, `"block_size": 90000`},
+			{`"n_head": 2`, `"n_head": 0`}, {`"seed": 7`, `"seed": 1e400`},
+			{`"attention": "causal"`, `"attention": "\u001b[2J"`}, {
+				`"batches": "`, `"batches": "` + strings.Repeat("AAAA", 1<<20),
+			}, {`"vocab": "`, `"vocab": "\u0000`},
 		},
 	}
 	c.Around = map[string]map[string][]byte{ // the configuration is not read where there is a state
 		configFile: {train.WeightsFile: contents[train.WeightsFile], configFile: contents[configFile]},
 	}
-	c.Check(t, contents, train.WeightsFile, train.OptimizerFile, train.StateFile, charactersFile, configFile, fuzzed.Manifest)
+	c.Check(
+		t, contents, train.WeightsFile, train.OptimizerFile, train.StateFile, charactersFile, configFile,
+		fuzzed.Manifest,
+	)
 }
 
 // A context whose mask would need 4 TB is refused with the network alone in the reference form, before anything of that
@@ -197,7 +213,10 @@ func TestHugeMasksAreRefused(t *testing.T) {
 			took := time.Since(start)
 			runtime.ReadMemStats(&after)
 			if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 16<<20 || took > time.Second {
-				t.Errorf("%s %s %s, kernels %t: %d bytes allocated in %v", c.Attention, c.Position, c.Block, kernels, bytes, took)
+				t.Errorf(
+					"%s %s %s, kernels %t: %d bytes allocated in %v", c.Attention, c.Position, c.Block, kernels, bytes,
+					took,
+				)
 			}
 			if !kernels && strings.Contains(c.Attention, ",") {
 				continue // too large if one of the two is
@@ -208,9 +227,13 @@ func TestHugeMasksAreRefused(t *testing.T) {
 				}
 				continue
 			}
-			for _, want := range []string{"memory: got about ", "GiB for parameters and masks of ", "block_size 1048576", "want at most 64 GiB"} {
+			for _, want := range []string{
+				"memory: got about ", "GiB for parameters and masks of ", "block_size 1048576", "want at most 64 GiB",
+			} {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s %s %s, kernels %t: got %v, want %q", c.Attention, c.Position, c.Block, kernels, err, want)
+					t.Errorf(
+						"%s %s %s, kernels %t: got %v, want %q", c.Attention, c.Position, c.Block, kernels, err, want,
+					)
 				}
 			}
 		}
@@ -227,7 +250,9 @@ func TestHugeMaskOfTheGraph(t *testing.T) {
 		if _, err := New(g, c, 1); (err == nil) != kernels {
 			t.Errorf("kernels %t of the graph: got error %v", kernels, err)
 		} else if err != nil {
-			mustContain(t, err, "got about 1.0", "GiB for parameters and masks", "block_size 16384", "want at most 0.5 GiB")
+			mustContain(
+				t, err, "got about 1.0", "GiB for parameters and masks", "block_size 16384", "want at most 0.5 GiB",
+			)
 		}
 	}
 }
@@ -417,7 +442,9 @@ func FuzzPrompt(f *testing.F) {
 			}
 		})
 		if !refused && (count != 12 || len(ids) == 0 || s.Validate() != nil) {
-			t.Errorf("prompt %q, sampler %v %v %v: %d tokens, want 12 or an error", prompt, temperature, topK, topP, count)
+			t.Errorf(
+				"prompt %q, sampler %v %v %v: %d tokens, want 12 or an error", prompt, temperature, topK, topP, count,
+			)
 		}
 	})
 }

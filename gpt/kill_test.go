@@ -177,7 +177,10 @@ func TestKillResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Done != c.MaxIters || fingerprint(t, got) != fingerprint(t, uninterrupted) {
-		t.Errorf("after %d kills the run ends at step %d with %s, an uninterrupted one with %s", kills, got.Done, fingerprint(t, got), fingerprint(t, uninterrupted))
+		t.Errorf(
+			"after %d kills the run ends at step %d with %s, an uninterrupted one with %s", kills, got.Done,
+			fingerprint(t, got), fingerprint(t, uninterrupted),
+		)
 	}
 	t.Logf("%d kills in %d steps, %d of them done twice", kills, c.MaxIters, lost)
 	if lost == 0 && !testing.Short() {

@@ -99,7 +99,9 @@ func TestLoadEnds(t *testing.T) {
 		`{"eos_token_id": [8,271]}`: {8},
 		`{"eos_token_id": -1}`:      {},
 	} {
-		all[configFile] = []byte(`{"n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 2, "vocab_size": 271, "eos_token_id": 5}`)
+		all[configFile] = []byte(
+			`{"n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 2, "vocab_size": 271, "eos_token_id": 5}`,
+		)
 		if all[generationFile] = []byte(generation); generation == "" {
 			delete(all, generationFile)
 		}
@@ -107,7 +109,11 @@ func TestLoadEnds(t *testing.T) {
 			t.Errorf("%s: got %v, error %v, want %v", generation, got, err, want)
 		}
 	}
-	for generation, want := range map[string]string{`{"eos_token_id": "</s>"}`: `generation_config.json: eos_token_id: got "</s>", want a whole number, or a list of them`, `{"eos_token_id": [1.5]}`: "eos_token_id: got [1.5], want a whole number, or a list", `[`: "generation_config.json: "} {
+	for generation, want := range map[string]string{
+		`{"eos_token_id": "</s>"}`: `generation_config.json: eos_token_id: got "</s>", want a whole number, or a list of them`,
+		`{"eos_token_id": [1.5]}`:  "eos_token_id: got [1.5], want a whole number, or a list",
+		`[`:                        "generation_config.json: ",
+	} {
 		all[generationFile] = []byte(generation)
 		_, err := LoadEnds(opened(t, folder(t, all)))
 		mustContain(t, err, want)
@@ -126,7 +132,10 @@ func TestLoadTemplate(t *testing.T) {
 	}{
 		{"", "", text.Template{}},
 		{`{"bos_token": "<s>", "eos_token": "</s>", "chat_template": "a"}`, "", text.Template{End: "</s>", Chat: "a"}},
-		{`{"bos_token": "<s>", "eos_token": "</s>", "chat_template": "a"}`, "{{ bos_token }}\n\"", text.Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}\n\""}},
+		{
+			`{"bos_token": "<s>", "eos_token": "</s>", "chat_template": "a"}`, "{{ bos_token }}\n\"",
+			text.Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}\n\""},
+		},
 		{"", "b", text.Template{Chat: "b"}},
 	} {
 		delete(all, settingsFile)
@@ -142,9 +151,13 @@ func TestLoadTemplate(t *testing.T) {
 		}
 	}
 	plain := all[tokenizerFile]
-	for settings, want := range map[string]string{`{}`: "<b>", `{"add_bos_token": false}`: "", `{"bos_token": "<s>", "add_bos_token": true}`: "<s>"} {
+	for settings, want := range map[string]string{
+		`{}`: "<b>", `{"add_bos_token": false}`: "", `{"bos_token": "<s>", "add_bos_token": true}`: "<s>",
+	} {
 		all[settingsFile] = []byte(settings)
-		all[tokenizerFile] = []byte(`{"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<b>"}}]}}`)
+		all[tokenizerFile] = []byte(
+			`{"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<b>"}}]}}`,
+		)
 		delete(all, chatFile)
 		if got, err := LoadTemplate(opened(t, folder(t, all))); err != nil || got.Begin != want {
 			t.Errorf("%s: got %+v, error %v, want %q", settings, got, err, want)
@@ -198,7 +211,8 @@ func TestLoadingNeedsNoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cp.Close()
-	allocated := func(do func() error) float64 { // by do alone: the least of three, because a collection may empty pools meanwhile
+	// by do alone: the least of three, because a collection may empty pools meanwhile
+	allocated := func(do func() error) float64 {
 		least := math.Inf(1)
 		for range 3 {
 			var before, after runtime.MemStats
@@ -217,7 +231,8 @@ func TestLoadingNeedsNoMemory(t *testing.T) {
 	resumed := allocated(func() error { _, err := Resume(c, trainer.Corpus, trainer.Tokenizer, cp); return err })
 	built := allocated(func() error { _, err := New(graph.New(graph.Float32, 1), trainer.Config(), 1); return err })
 	loaded := allocated(func() error { _, err := LoadModel(emptyGraph(), cp); return err })
-	t.Logf("weights %.2g MB; a new run allocates %.3g, resumed %.3g; a new model %.4g, loaded %.4g", weights/1e6, fresh/1e6,
+	t.Logf("weights %.2g MB; a new run allocates %.3g, resumed %.3g; a new model %.4g, loaded %.4g", weights/1e6,
+		fresh/1e6,
 		resumed/1e6, built/1e6, loaded/1e6)
 	if more := resumed - fresh; !(more < weights/10*3) { // weights and two moments
 		t.Errorf("a resumed run allocates %.0f bytes more than a new one, its weights are %.0f", more, weights)
@@ -256,16 +271,26 @@ func TestTiedHead(t *testing.T) {
 		change func(head safetensors.Tensor) safetensors.Tensor
 		want   string
 	}{
-		"the same":    {func(head safetensors.Tensor) safetensors.Tensor { return head }, ""},
-		"another bit": {func(head safetensors.Tensor) safetensors.Tensor { head.F32[4001] += 1e-6; return head }, "lm_head.weight: entry 4001 is"},
+		"the same": {func(head safetensors.Tensor) safetensors.Tensor { return head }, ""},
+		"another bit": {
+			func(head safetensors.Tensor) safetensors.Tensor { head.F32[4001] += 1e-6; return head },
+			"lm_head.weight: entry 4001 is",
+		},
 		"other rows": {func(head safetensors.Tensor) safetensors.Tensor {
 			head.Shape, head.F32 = []int{270, 16}, head.F32[:270*16]
 			return head
 		}, "lm_head.weight has shape [270 16], the tokens of a tied model [271 16]"},
 	} {
 		list := decoded(t, m)
-		i := slices.IndexFunc(list, func(x safetensors.Tensor) bool { return x.Name == "wte.weight" || x.Name == "transformer.wte.weight" })
-		head := test.change(safetensors.Tensor{Name: "lm_head.weight", Shape: slices.Clone(list[i].Shape), F32: slices.Clone(list[i].F32)})
+		i := slices.IndexFunc(list, func(x safetensors.Tensor) bool {
+			return x.Name == "wte.weight" ||
+				x.Name == "transformer.wte.weight"
+		})
+		head := test.change(
+			safetensors.Tensor{
+				Name: "lm_head.weight", Shape: slices.Clone(list[i].Shape), F32: slices.Clone(list[i].F32),
+			},
+		)
 		files[train.WeightsFile] = encoded(t, append(list, head))
 		_, _, err := Open(folder(t, files))
 		if test.want == "" {
@@ -415,7 +440,9 @@ func TestFromHuggingFace(t *testing.T) {
 	}
 	var want Config
 	want.BlockSize, want.VocabSize, want.Head = 1024, 50257, "tied"
-	want.Stack = parts.Stack{NLayer: 24, NHead: 16, NEmbd: 1024, Dropout: 0.1, Bias: true, Activation: "gelu_tanh", Eps: 1e-5}
+	want.Stack = parts.Stack{
+		NLayer: 24, NHead: 16, NEmbd: 1024, Dropout: 0.1, Bias: true, Activation: "gelu_tanh", Eps: 1e-5,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -449,7 +476,9 @@ const (
 func TestFromHuggingFaceLLaMA(t *testing.T) {
 	narrow := network(SmolLM2_135M())
 	narrow["qk_size"], narrow["v_size"] = "64", "64"
-	for text, want := range map[string]map[string]string{smolLM2: network(SmolLM2_135M()), newer: narrow, stories: network(Stories15M())} {
+	for text, want := range map[string]map[string]string{
+		smolLM2: network(SmolLM2_135M()), newer: narrow, stories: network(Stories15M()),
+	} {
 		got, err := FromHuggingFace([]byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -469,7 +498,10 @@ func TestFromHuggingFaceLLaMA(t *testing.T) {
 		t.Fatal(err)
 	}
 	if total, _ := s.Count(); total != 494_032_768 || s.Attention != "gqa_bias" || s.Rope.Theta != 1e6 {
-		t.Errorf("Qwen2-0.5B: got %d parameters, attention %s, rope_theta %v, want 494032768, gqa_bias, 1e6", total, s.Attention, s.Rope.Theta)
+		t.Errorf(
+			"Qwen2-0.5B: got %d parameters, attention %s, rope_theta %v, want 494032768, gqa_bias, 1e6", total,
+			s.Attention, s.Rope.Theta,
+		)
 	}
 }
 
@@ -477,31 +509,56 @@ func TestFromHuggingFaceLLaMA(t *testing.T) {
 func TestFromHuggingFaceLLaMARefuses(t *testing.T) {
 	for change, want := range map[[2]string]string{
 		{`"silu"`, `"gelu"`}: "hidden_act: got gelu, want silu",
-		{`"attention_bias": false`, `"attention_bias": 1`}:                                                           "attention_bias: got 1, want true or false",
-		{`"pretraining_tp": 1`, `"mlp_bias": "yes"`}:                                                                 "mlp_bias: got",
-		{`"rope_scaling": null`, `"rope_scaling": {"type": "su", "factor": 2}`}:                                      "rope_scaling: rope_type: got su, want one of default, linear",
-		{`"rope_scaling": null`, `"rope_scaling": {"rope_type": "llama3", "factor": 32}`}:                            "rope_scaling: original_max_position_embeddings: got none",
-		{`"rope_scaling": null`, `"rope_scaling": {"factor": 32}`}:                                                   "rope_scaling: factor: got 32, want none without a rope_type",
-		{`"rope_scaling": null`, `"rope_parameters": {"rope_type": "yarn"}`}:                                         "rope_parameters: factor: got 0 (given: false), want at least 1 with rope_type yarn",
-		{`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}`}:        "partial_rotary_factor: got 0.5, want 1",
-		{`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "rope_theta": -1}`}:                    "rope_parameters: rope_theta: got -1, want",
-		{`"rope_scaling": null`, `"rope_parameters": 7`}:                                                             "rope_parameters: ",
-		{`"num_key_value_heads": 3`, `"num_key_value_heads": 4`}:                                                     "num_key_value_heads: got 4, want a divisor of num_attention_heads 9",
-		{`"num_key_value_heads": 3`, `"num_key_value_heads": 0`}:                                                     "num_key_value_heads: got 0, want",
-		{`"hidden_size": 576`, `"hidden_size": null`}:                                                                "hidden_size: got null, want",
-		{`"hidden_size": 576`, `"hidden_size": 1e99`}:                                                                "hidden_size: got 1e99, want",
-		{`"hidden_size": 576, "initializer_range": 0.041666666666666664,`, `"hidden_size": 577,`}:                    "num_attention_heads: got 9, want a divisor of hidden_size 577",
-		{`"use_cache": true`, `"use_sliding_window": true`}:                                                          "use_sliding_window: got true, want false",
-		{`"use_cache": true`, `"layer_types": ["sliding_attention"` + strings.Repeat(`,"full_attention"`, 29) + "]"}: "layer_types: got sliding_attention, want full_attention",
-		{`"use_cache": true`, `"layer_types": ["full_attention"]`}:                                                   "layer_types: got 1, want one for each of num_hidden_layers 30",
-		{`"use_cache": true`, `"partial_rotary_factor": 0.5`}:                                                        "partial_rotary_factor: got 0.5, want 1",
-		{`"use_cache": true`, `"sliding_window": 4096`}:                                                              "sliding_window: got 4096, want none",
-		{`"use_cache": true`, `"quantization_config": {"bits": 4}`}:                                                  `quantization_config: got {"bits": 4}, want none: the key is not supported`,
-		{`"use_cache": true`, `"logit_scale": 2`}:                                                                    "logit_scale: got 2, want none",
-		{`"rope_scaling": null`, `"rope_parameters": {"full_attention": {"rope_theta": 7}}`}:                         `rope_parameters: full_attention: got {"rope_theta": 7}, want none: such a rotation is not supported`,
-		{`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "mrope_section": [1]}`}:                "rope_parameters: mrope_section: got [1], want none",
-		{`"model_type": "llama"`, `"model_type": "bert"`}:                                                            "model_type: got bert, want one of gpt2, llama",
-		{`"model_type": "llama"`, `"model_type": 7`}:                                                                 "model_type: got 7, want a string",
+		{`"attention_bias": false`, `"attention_bias": 1`}: "attention_bias: got 1, want true or false",
+		{`"pretraining_tp": 1`, `"mlp_bias": "yes"`}:       "mlp_bias: got",
+		{
+			`"rope_scaling": null`, `"rope_scaling": {"type": "su", "factor": 2}`,
+		}: "rope_scaling: rope_type: got su, want one of default, linear",
+		{
+			`"rope_scaling": null`, `"rope_scaling": {"rope_type": "llama3", "factor": 32}`,
+		}: "rope_scaling: original_max_position_embeddings: got none",
+		{
+			`"rope_scaling": null`, `"rope_scaling": {"factor": 32}`,
+		}: "rope_scaling: factor: got 32, want none without a rope_type",
+		{
+			`"rope_scaling": null`, `"rope_parameters": {"rope_type": "yarn"}`,
+		}: "rope_parameters: factor: got 0 (given: false), want at least 1 with rope_type yarn",
+		{
+			`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}`,
+		}: "partial_rotary_factor: got 0.5, want 1",
+		{
+			`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "rope_theta": -1}`,
+		}: "rope_parameters: rope_theta: got -1, want",
+		{`"rope_scaling": null`, `"rope_parameters": 7`}: "rope_parameters: ",
+		{
+			`"num_key_value_heads": 3`, `"num_key_value_heads": 4`,
+		}: "num_key_value_heads: got 4, want a divisor of num_attention_heads 9",
+		{`"num_key_value_heads": 3`, `"num_key_value_heads": 0`}: "num_key_value_heads: got 0, want",
+		{`"hidden_size": 576`, `"hidden_size": null`}:            "hidden_size: got null, want",
+		{`"hidden_size": 576`, `"hidden_size": 1e99`}:            "hidden_size: got 1e99, want",
+		{
+			`"hidden_size": 576, "initializer_range": 0.041666666666666664,`, `"hidden_size": 577,`,
+		}: "num_attention_heads: got 9, want a divisor of hidden_size 577",
+		{`"use_cache": true`, `"use_sliding_window": true`}: "use_sliding_window: got true, want false",
+		{`"use_cache": true`, `"layer_types": ["sliding_attention"` + strings.Repeat(`,"full_attention"`, 29) +
+			"]"}: "layer_types: got sliding_attention, want full_attention",
+		{
+			`"use_cache": true`, `"layer_types": ["full_attention"]`,
+		}: "layer_types: got 1, want one for each of num_hidden_layers 30",
+		{`"use_cache": true`, `"partial_rotary_factor": 0.5`}: "partial_rotary_factor: got 0.5, want 1",
+		{`"use_cache": true`, `"sliding_window": 4096`}:       "sliding_window: got 4096, want none",
+		{
+			`"use_cache": true`, `"quantization_config": {"bits": 4}`,
+		}: `quantization_config: got {"bits": 4}, want none: the key is not supported`,
+		{`"use_cache": true`, `"logit_scale": 2`}: "logit_scale: got 2, want none",
+		{
+			`"rope_scaling": null`, `"rope_parameters": {"full_attention": {"rope_theta": 7}}`,
+		}: `rope_parameters: full_attention: got {"rope_theta": 7}, want none: such a rotation is not supported`,
+		{
+			`"rope_scaling": null`, `"rope_parameters": {"rope_type": "default", "mrope_section": [1]}`,
+		}: "rope_parameters: mrope_section: got [1], want none",
+		{`"model_type": "llama"`, `"model_type": "bert"`}: "model_type: got bert, want one of gpt2, llama",
+		{`"model_type": "llama"`, `"model_type": 7`}:      "model_type: got 7, want a string",
 	} {
 		text := strings.Replace(smolLM2, change[0], change[1], 1)
 		if text == smolLM2 {

@@ -177,7 +177,10 @@ func TestLoop(t *testing.T) {
 		if err := json.Unmarshal(answer, &got); err != nil {
 			t.Errorf("%s: llama.cpp: %s", name, answer)
 		} else if !slices.Equal(got.Asked, asked) || !slices.Equal(got.Drawn, want[paths[i]]) {
-			t.Errorf("%s: llama.cpp continues %v with %v, want %v with %v", name, got.Asked, got.Drawn, asked, want[paths[i]])
+			t.Errorf(
+				"%s: llama.cpp continues %v with %v, want %v with %v", name, got.Asked, got.Drawn, asked,
+				want[paths[i]],
+			)
 		}
 	}
 }
@@ -253,7 +256,9 @@ func byLlamaCpp(t *testing.T, dir, program string, args ...string) (answers []js
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{"--input-type=module", "-e", string(script), "--"}, args...)...)
+	cmd := exec.CommandContext(
+		t.Context(), "node", append([]string{"--input-type=module", "-e", string(script), "--"}, args...)...,
+	)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -46,7 +46,10 @@ func TestDecoderWithinItsMemory(t *testing.T) {
 		}
 		m.Graph.SetMemoryLimit(1 << 20)
 		_, err := NewDecoder(m, 1<<12) // the caches alone are more
-		mustContain(t, err, "decoder: memory: got about", "for the keys and values of 7 tokens of sequences 4096", "want at most 0.0009766 GiB")
+		mustContain(
+			t, err, "decoder: memory: got about", "for the keys and values of 7 tokens of sequences 4096",
+			"want at most 0.0009766 GiB",
+		)
 	}
 }
 
@@ -69,7 +72,9 @@ func TestLoadedStates(t *testing.T) {
 	if m.Config.MemoryLimit != 0 {
 		t.Errorf("memory_limit is %v, want 0", m.Config.MemoryLimit)
 	}
-	for size, want := range map[int]string{maxState: "", maxState + 1: "state.json: got 1048577 bytes, want at most 1048576"} {
+	for size, want := range map[int]string{
+		maxState: "", maxState + 1: "state.json: got 1048577 bytes, want at most 1048576",
+	} {
 		list := slices.Clone(list)
 		for i, f := range list {
 			if f.Name == train.StateFile {
@@ -415,7 +420,8 @@ func TestRotaryTablesArePlannedFirst(t *testing.T) {
 	for _, size := range []string{"4000000", "268435456"} {
 		for _, kind := range []string{"yarn", "llama3", "linear"} {
 			data := `{"model_type": "llama", "vocab_size": 100, "hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2,
-				"intermediate_size": 64, "max_position_embeddings": 4096, "head_dim": ` + size + `, "rope_scaling": {"rope_type": "` + kind + `", "factor": 4`
+				"intermediate_size": 64, "max_position_embeddings": 4096, "head_dim": ` + size +
+				`, "rope_scaling": {"rope_type": "` + kind + `", "factor": 4`
 			if kind != "linear" {
 				data += `, "original_max_position_embeddings": 1024`
 			}
@@ -431,7 +437,10 @@ func TestRotaryTablesArePlannedFirst(t *testing.T) {
 				}
 			})
 			if err == nil || !strings.Contains(err.Error(), "memory: got about ") || bytes > 16<<20 {
-				t.Errorf("%s, head_dim %s: got error %v after %d bytes, want a refusal within 16 MiB", kind, size, err, bytes)
+				t.Errorf(
+					"%s, head_dim %s: got error %v after %d bytes, want a refusal within 16 MiB", kind, size, err,
+					bytes,
+				)
 			}
 		}
 	}
@@ -440,8 +449,9 @@ func TestRotaryTablesArePlannedFirst(t *testing.T) {
 // The memory of opening a model, of its first tokens and of training on a short window does not depend on its context.
 func TestMemoryByTheTokens(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"causal": func(*Config) {}, "alibi": func(c *Config) { c.Position = "alibi" }, "sinusoidal": func(c *Config) { c.Position = "sinusoidal" },
-		"window": func(c *Config) { c.Attention = "window"; c.Options.Set("window", 40) },
+		"causal": func(*Config) {}, "alibi": func(c *Config) { c.Position = "alibi" },
+		"sinusoidal": func(c *Config) { c.Position = "sinusoidal" },
+		"window":     func(c *Config) { c.Attention = "window"; c.Options.Set("window", 40) },
 		"bigbird": func(c *Config) {
 			c.Attention = "bigbird"
 			c.Options.Set("window", 40)
@@ -454,9 +464,18 @@ func TestMemoryByTheTokens(t *testing.T) {
 			c.Options.Set("dilation", 2)
 			c.Options.Set("global_tokens", 1)
 		},
-		"mla_rope": func(c *Config) { c.Attention, c.Position = "mla_rope", "none" }, "gqa": func(c *Config) { c.Attention = "gqa" },
-		"forgetting": func(c *Config) { c.Attention, c.Position = "forgetting", "none" }, "gla": func(c *Config) { c.Attention, c.Position = "gla", "none" },
-		"sigmoid": func(c *Config) { c.Attention = "sigmoid" }, "linear": func(c *Config) { c.Attention, c.Position = "linear", "none" },
+		"mla_rope": func(c *Config) {
+			c.Attention = "mla_rope"
+			c.Position = "none"
+		}, "gqa": func(c *Config) { c.Attention = "gqa" },
+		"forgetting": func(c *Config) {
+			c.Attention = "forgetting"
+			c.Position = "none"
+		}, "gla": func(c *Config) { c.Attention, c.Position = "gla", "none" },
+		"sigmoid": func(c *Config) { c.Attention = "sigmoid" }, "linear": func(c *Config) {
+			c.Attention = "linear"
+			c.Position = "none"
+		},
 	} {
 		used := func(context int) uint64 {
 			c := tiny()
@@ -480,7 +499,10 @@ func TestMemoryByTheTokens(t *testing.T) {
 		// Of every token of the context there are three integers in the model, some numbers of a mask's spans, and a
 		// pointer of BigBird's keys: far less than a row of keys and values, and than the mask of a short text.
 		if per := float64(many-min(few, many)) / (1<<17 - 1<<12); per > 400 {
-			t.Errorf("%s: a context of %d takes %d bytes, one of %d takes %d: %.0f bytes a token, want at most 400", name, 1<<12, few, 1<<17, many, per)
+			t.Errorf(
+				"%s: a context of %d takes %d bytes, one of %d takes %d: %.0f bytes a token, want at most 400", name,
+				1<<12, few, 1<<17, many, per,
+			)
 		}
 	}
 }
@@ -524,7 +546,9 @@ func TestSoak(t *testing.T) {
 		before, n = 8000, 8000 // the process still grows by 6 MB in the first thousands, and then no more
 	}
 	if os.Getenv(aloneVariable) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestSoak$", "-test.v", fmt.Sprintf("-test.short=%v", testing.Short()))
+		cmd := exec.Command(
+			os.Args[0], "-test.run=^TestSoak$", "-test.v", fmt.Sprintf("-test.short=%v", testing.Short()),
+		)
 		cmd.Env = append(os.Environ(), aloneVariable+"=1")
 		out, err := cmd.CombinedOutput()
 		t.Logf("%s", out)

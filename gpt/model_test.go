@@ -36,7 +36,10 @@ func TestModelCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			total, trainable := tc.config.Count()
 			if total != tc.total || trainable != tc.trainable {
-				t.Errorf("formula: got %d parameters, %d of them trainable, want %d, %d", total, trainable, tc.total, tc.trainable)
+				t.Errorf(
+					"formula: got %d parameters, %d of them trainable, want %d, %d", total, trainable, tc.total,
+					tc.trainable,
+				)
 			}
 			c := tc.config
 			if tc.total > 1e6 { // 650 MB, most of them alike
@@ -88,14 +91,16 @@ func logits64(t *testing.T, c Config, set func(params map[string]graph.Tensor)) 
 	for _, p := range m.Params() {
 		params[p.Name()] = p.Tensor()
 		for i := range p.Tensor().Len() {
-			p.Tensor().Set(i, 0.3*math.Sin(float64(1+i*len(p.Name())))) // of the name alone, so that models can share it
+			// of the name alone, so that models can share it
+			p.Tensor().Set(i, 0.3*math.Sin(float64(1+i*len(p.Name()))))
 		}
 	}
 	set(params)
 	return newFull(t, m).last(t, []int{3, 1, 4, 1, 5, 9, 2})
 }
 
-// logits_scaling divides the logits of every head, with the bias of the head, and also those of a head that is no product.
+// logits_scaling divides the logits of every head, with the bias of the head, and also those of a head that is no
+// product.
 func TestLogitsScaling(t *testing.T) {
 	squared := parts.Head{Name: "squared", New: func(at nn.Site, vocabulary int, _ *nn.Embedding) nn.Layer {
 		return squaredLayer{at.Affine(at.Scope, at.Embd, []int{vocabulary}, true, graph.Normal(0.02))}
@@ -232,7 +237,9 @@ func TestRopeTheta(t *testing.T) {
 						want = math.Sin(want)
 					}
 					if !(math.Abs(table.At(i)-want) < 1e-12) {
-						t.Fatalf("%s, θ = %v: %s: entry %d is %v, want %v", attention, theta, name, i, table.At(i), want)
+						t.Fatalf(
+							"%s, θ = %v: %s: entry %d is %v, want %v", attention, theta, name, i, table.At(i), want,
+						)
 					}
 				}
 				if half < 2 {
@@ -441,7 +448,10 @@ func TestResidualDropout(t *testing.T) {
 					}
 				}
 				if n := p.Kept(x).Len(); training && (zeros < n/4 || zeros > n*3/4) || !training && zeros > 0 {
-					t.Errorf("%s, kernels %v, training %v: %d of %d entries are dropped, want half or none", a, kernels, training, zeros, n)
+					t.Errorf(
+						"%s, kernels %v, training %v: %d of %d entries are dropped, want half or none", a, kernels,
+						training, zeros, n,
+					)
 				}
 			}
 		}
@@ -463,7 +473,8 @@ func TestInitializations(t *testing.T) {
 			for i := range p.Tensor().Len() {
 				all = all && p.Tensor().At(i) == 0
 			}
-			if want := zero && strings.HasSuffix(p.Name(), "c_proj.weight"); all != want && !strings.HasSuffix(p.Name(), "bias") {
+			if want := zero && strings.HasSuffix(p.Name(), "c_proj.weight"); all != want &&
+				!strings.HasSuffix(p.Name(), "bias") {
 				t.Errorf("%q: %s is 0: got %t, want %t", name, p.Name(), all, want)
 			}
 		}
@@ -573,8 +584,8 @@ func TestRankRefuses(t *testing.T) {
 	mustContain(t, err, "ranker: ")
 }
 
-// Parameters of equal name and shape begin with equal numbers in networks of different depths. Only the numbers of c_proj
-// differ, by the factor √(n_layer/n_layer') of their spread.
+// Parameters of equal name and shape begin with equal numbers in networks of different depths. Only the numbers of
+// c_proj differ, by the factor √(n_layer/n_layer') of their spread.
 func TestDepthScalesTheSameNumbers(t *testing.T) {
 	begin := func(layers int) map[string]graph.Tensor {
 		c := shakespeare65()

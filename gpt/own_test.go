@@ -33,21 +33,35 @@ func ours() Config {
 	c := odd()
 	c.Stack, c.Head, c.Optimizer, c.Schedule = named(c.Stack), "ours", "ours", "ours"
 	c.Parts = parts.Registry{
-		Positions: []parts.Position{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Placement { return nn.Placement{} }}},
+		Positions: []parts.Position{
+			{Name: "ours", New: func(nn.Site, parts.Stack) nn.Placement { return nn.Placement{} }},
+		},
 		Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention {
 			return func(at nn.Site) nn.Layer { return bare{nn.NewSelfAttention(at)} }
 		}}},
-		Norms:       []parts.Norm{{Name: "ours", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }}},
-		Blocks:      []parts.Block{{Name: "ours", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }, Final: true}},
+		Norms: []parts.Norm{
+			{Name: "ours", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }},
+		},
+		Blocks: []parts.Block{
+			{Name: "ours", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }, Final: true},
+		},
 		MLPs:        []parts.MLP{{Name: "ours", New: func(at nn.Site) nn.Layer { return newGated(at) }}},
 		Activations: []parts.Activation{{Name: "ours", Layer: nn.ReLU{}}},
-		Heads:       []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return scaled{nn.NewTied(at.Scope, wte)} }}},
-		Optimizers:  []parts.Optimizer{{Name: "ours", New: momentumless}},
-		Schedules:   []train.Schedule{{Name: "ours", Rate: halving}},
-		Kinds: []parts.Kind{{Key: "own_value", Help: "share of a token's value in the results of heads", Variants: func() []parts.Variant {
-			return []parts.Variant{{Name: "none"}, {Name: "learned", After: parts.Apart(newOwnValue)}}
-		}}, {Key: "own_stream", Help: "weights of the residual stream", Variants: func() []parts.Variant {
-			return []parts.Variant{{Name: "none"}, {Name: "learned", Stream: func(parts.Stack) nn.Stream { return ownStream{} }}}
+		Heads: []parts.Head{
+			{
+				Name: "ours",
+				New:  func(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return scaled{nn.NewTied(at.Scope, wte)} },
+			},
+		},
+		Optimizers: []parts.Optimizer{{Name: "ours", New: momentumless}},
+		Schedules:  []train.Schedule{{Name: "ours", Rate: halving}},
+		Kinds: []parts.Kind{{Key: "own_value", Help: "share of a token's value in the results of heads",
+			Variants: func() []parts.Variant {
+				return []parts.Variant{{Name: "none"}, {Name: "learned", After: parts.Apart(newOwnValue)}}
+			}}, {Key: "own_stream", Help: "weights of the residual stream", Variants: func() []parts.Variant {
+			return []parts.Variant{
+				{Name: "none"}, {Name: "learned", Stream: func(parts.Stack) nn.Stream { return ownStream{} }},
+			}
 		}}},
 	}
 	return c
@@ -90,7 +104,10 @@ func newGated(at nn.Site) *gated {
 	affine := func(name string, in, out int) nn.Layer {
 		return at.Affine(at.Sub("%s", name), in, []int{out}, at.Bias, graph.Normal(0.02))
 	}
-	return &gated{affine("c_gate", at.Embd, at.Inner), affine("c_fc", at.Embd, at.Inner), affine("c_proj", at.Inner, at.Embd), at.Act}
+	return &gated{
+		affine("c_gate", at.Embd, at.Inner), affine("c_fc", at.Embd, at.Inner), affine("c_proj", at.Inner, at.Embd),
+		at.Act,
+	}
 }
 
 func (l *gated) Forward(x graph.Expr) graph.Expr {
@@ -109,8 +126,8 @@ func TestLinksAreUsed(t *testing.T) {
 		return func(at nn.Site) nn.Layer { at.Links = nn.Links{}; return nn.NewSelfAttention(at) }
 	}}}
 	_, err := New(graph.New(graph.Float32, 1), c, 1)
-	mustContain(t, err, "qk_norm: got head, and attention own in block pre builds no such link: want an attention that "+
-		"does, such as causal, or qk_norm none")
+	mustContain(t, err, "qk_norm: got head, and attention own in block pre builds no such link: want an "+
+		"attention that does, such as causal, or qk_norm none")
 }
 
 // A stream that a block does not join is refused by its name, and by the name of the block. A model has one stream.
@@ -118,10 +135,12 @@ func TestStreamsAreUsed(t *testing.T) {
 	c := tiny()
 	c.VocabSize, c.Block = 65, "own"
 	c.With.Set("hyper_connections", "mhc")
-	c.Parts.Blocks = []parts.Block{{Name: "own", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.Make(at, a) }}}
+	c.Parts.Blocks = []parts.Block{
+		{Name: "own", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.Make(at, a) }},
+	}
 	_, err := New(graph.New(graph.Float32, 1), c, 1)
-	mustContain(t, err, "hyper_connections: got mhc, and block own joins no sublayer to the residual stream: want a block "+
-		"that does, such as pre, or hyper_connections none")
+	mustContain(t, err, "hyper_connections: got mhc, and block own joins no sublayer to the residual stream: want "+
+		"a block that does, such as pre, or hyper_connections none")
 	for _, block := range []string{"post", "elman"} {
 		c.Block = block
 		c.Parts.Blocks = nil
@@ -132,7 +151,9 @@ func TestStreamsAreUsed(t *testing.T) {
 	}
 	c.Block = "pre"
 	c.With.Set("skips", "unet")
-	mustContain(t, c.ValidateModel(), "hyper_connections: got mhc, want none with skips unet: a model has one residual stream")
+	mustContain(
+		t, c.ValidateModel(), "hyper_connections: got mhc, want none with skips unet: a model has one residual stream",
+	)
 }
 
 // A run with user-defined parts trains, saves and resumes, and is loaded by a program that has them. A program without
@@ -180,7 +201,9 @@ func TestOwnParts(t *testing.T) {
 func TestOwnPartInPlace(t *testing.T) {
 	c := odd()
 	plain, _ := logitsOf(t, c)
-	c.Parts.Norms = []parts.Norm{{Name: "layernorm", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }}}
+	c.Parts.Norms = []parts.Norm{
+		{Name: "layernorm", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }},
+	}
 	got, _ := logitsOf(t, c)
 	if d := relative(got, plain, 0); !(d > 1e-3) {
 		t.Errorf("got a distance of %v from the library's own, want more", d)
@@ -207,24 +230,71 @@ func TestImpossibleParts(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Attention = "window" }, "window: got 0, want 1 to block_size 7"},
-		{func(c *Config) { c.Attention = "alternating"; c.Options.Set("window", 8) }, "window: got 8, want 1 to block_size 7"},
+		{
+			func(c *Config) { c.Attention = "alternating"; c.Options.Set("window", 8) },
+			"window: got 8, want 1 to block_size 7",
+		},
 		{func(c *Config) { c.Position = "rope" }, "qk_size: got 3, want an even number, such as 4"},
 		{func(c *Config) { c.Position, c.NEmbd = "sinusoidal", 9 }, "n_embd: got 9, want an even number, such as 10"},
-		{func(c *Config) { c.Attention, c.Position, c.QKSize = "linear", "rope", 4 }, "position: got rope, want another with attention linear"},
-		{func(c *Config) { c.Attention, c.Position = "taylor", "alibi" }, "position: got alibi, want another with attention taylor"},
-		{func(c *Config) { c.Attention = "bigbird"; c.Options.Set("window", 3); c.Options.Set("random_keys", 8) }, "random_keys: got 8, want at most block_size 7"},
-		{func(c *Config) { c.Attention = "dilated"; c.Options.Set("window", 3); c.Options.Set("dilation", 8) }, "dilation: got 8, want at most block_size 7"},
-		{func(c *Config) { c.Attention, c.NHead = "gqa", 6; c.Options.Set("n_kv_head", 4) }, "n_kv_head: got 4, want a divisor of n_head 6"},
-		{func(c *Config) { c.Attention, c.NHead = "gqa_bias", 6; c.Options.Set("n_kv_head", 12) }, "n_kv_head: got 12, want a divisor of n_head 6"},
-		{func(c *Config) { c.Attention = "mla_rope"; c.Options.Set("rope_size", 3) }, "rope_size: got 3, want an even number, such as 4"},
-		{func(c *Config) { c.Attention, c.Position, c.QKSize = "mla_rope", "rope", 4 }, "position: got rope, want another with attention mla_rope"},
-		{func(c *Config) { c.Block, c.Attention = "elman", "linear" }, "attention: got linear, want the default, causal, with block elman, which has none"},
-		{func(c *Config) { c.Block, c.Norm = "elman", "layernorm_plain" }, "norm: got layernorm_plain, want the default, layernorm, with block elman"},
-		{func(c *Config) { c.Block, c.Activation = "elman", "relu" }, "activation: got relu, want the default, gelu, with block elman"},
-		{func(c *Config) { c.Block, c.Position = "elman", "alibi" }, "position: got alibi, want learned, sinusoidal or none with block elman"},
+		{func(c *Config) {
+			c.Attention, c.Position = "linear", "rope"
+			c.QKSize = 4
+		}, "position: got rope, want another with attention linear"},
+		{func(c *Config) {
+			c.Attention = "taylor"
+			c.Position = "alibi"
+		}, "position: got alibi, want another with attention taylor"},
+		{
+			func(c *Config) { c.Attention = "bigbird"; c.Options.Set("window", 3); c.Options.Set("random_keys", 8) },
+			"random_keys: got 8, want at most block_size 7",
+		},
+		{
+			func(c *Config) { c.Attention = "dilated"; c.Options.Set("window", 3); c.Options.Set("dilation", 8) },
+			"dilation: got 8, want at most block_size 7",
+		},
+		{func(c *Config) {
+			c.Attention = "gqa"
+			c.NHead = 6
+			c.Options.Set("n_kv_head", 4)
+		}, "n_kv_head: got 4, want a divisor of n_head 6"},
+		{func(c *Config) {
+			c.Attention = "gqa_bias"
+			c.NHead = 6
+			c.Options.Set("n_kv_head", 12)
+		}, "n_kv_head: got 12, want a divisor of n_head 6"},
+		{
+			func(c *Config) { c.Attention = "mla_rope"; c.Options.Set("rope_size", 3) },
+			"rope_size: got 3, want an even number, such as 4",
+		},
+		{func(c *Config) {
+			c.Attention, c.Position = "mla_rope", "rope"
+			c.QKSize = 4
+		}, "position: got rope, want another with attention mla_rope"},
+		{func(c *Config) {
+			c.Block = "elman"
+			c.Attention = "linear"
+		}, "attention: got linear, want the default, causal, with block elman, which has none"},
+		{func(c *Config) {
+			c.Block = "elman"
+			c.Norm = "layernorm_plain"
+		}, "norm: got layernorm_plain, want the default, layernorm, with block elman"},
+		{func(c *Config) {
+			c.Block = "elman"
+			c.Activation = "relu"
+		}, "activation: got relu, want the default, gelu, with block elman"},
+		{func(c *Config) {
+			c.Block = "elman"
+			c.Position = "alibi"
+		}, "position: got alibi, want learned, sinusoidal or none with block elman"},
 		{func(c *Config) { c.NHead, c.QKSize = 3, 0 }, "n_head: 3 heads do not divide n_embd 10"},
-		{func(c *Config) { c.Attention = "linformer" }, "attention: got linformer, want a causal one: its keys are mixtures of all block_size 7 tokens"},
-		{func(c *Config) { c.Attention = "full" }, "attention: got full, want one of causal, sigmoid, forgetting, diff, gqa"},
+		{
+			func(c *Config) { c.Attention = "linformer" },
+			"attention: got linformer, want a causal one: its keys are mixtures of all block_size 7 tokens",
+		},
+		{
+			func(c *Config) { c.Attention = "full" },
+			"attention: got full, want one of causal, sigmoid, forgetting, diff, gqa",
+		},
 		{func(c *Config) { c.Norm = "batch" }, "norm: got batch, want one of layernorm"},
 		{func(c *Config) { c.Position = "left" }, "position: got left, want one of learned"},
 		{func(c *Config) { c.Block = "side" }, "block: got side, want one of pre, post"},
@@ -253,30 +323,59 @@ func TestPartsThatPanic(t *testing.T) {
 	broken := func(nn.Site) nn.Layer { panic("glass") }
 	fragile := func(nn.Site) nn.Layer { return glass{} }
 	nothing := func(nn.Site) nn.Layer { return nil }
-	for how, layer := range map[string]func(nn.Site) nn.Layer{"its New": broken, "its Forward": fragile, "no layer": nothing, "no function": nil} {
+	for how, layer := range map[string]func(nn.Site) nn.Layer{
+		"its New": broken, "its Forward": fragile, "no layer": nothing, "no function": nil,
+	} {
 		for kind, c := range map[string]struct {
 			r    parts.Registry
 			want []string // the part by kind and name, or its place
 		}{
-			"attention": {parts.Registry{Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }}}}, []string{`attention "ours"`, "h.0.attn: "}},
-			"norm":      {parts.Registry{Norms: []parts.Norm{{Name: "ours", New: layer}}}, []string{"norm: got ours", "h.0.ln_1: ", "ln_f"}},
-			"mlp":       {parts.Registry{MLPs: []parts.MLP{{Name: "ours", New: layer}}}, []string{"mlp: got ours", "h.0.mlp: "}},
-			"block": {parts.Registry{Blocks: []parts.Block{{Name: "ours", Final: true, New: func(at nn.Site, _ nn.Attention) nn.Layer { return layer(at) }}}},
+			"attention": {
+				parts.Registry{
+					Attentions: []parts.Attention{
+						{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }},
+					},
+				},
+				[]string{`attention "ours"`, "h.0.attn: "},
+			},
+			"norm": {
+				parts.Registry{Norms: []parts.Norm{{Name: "ours", New: layer}}},
+				[]string{"norm: got ours", "h.0.ln_1: ", "ln_f"},
+			},
+			"mlp": {
+				parts.Registry{MLPs: []parts.MLP{{Name: "ours", New: layer}}}, []string{"mlp: got ours", "h.0.mlp: "},
+			},
+			"block": {parts.Registry{
+				Blocks: []parts.Block{
+					{Name: "ours", Final: true, New: func(at nn.Site, _ nn.Attention) nn.Layer { return layer(at) }},
+				},
+			},
 				[]string{"h.0: "}},
-			"head": {parts.Registry{Heads: []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return layer(at) }}}},
+			"head": {parts.Registry{
+				Heads: []parts.Head{
+					{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return layer(at) }},
+				},
+			},
 				[]string{"lm_head: "}},
-			"activation": {parts.Registry{Activations: []parts.Activation{{Name: "ours", Layer: glass{}}}}, []string{"h.0.mlp.act: "}},
-			"position": {parts.Registry{Positions: []parts.Position{{Name: "ours", New: func(at nn.Site, _ parts.Stack) nn.Placement {
-				return nn.Placement{Layer: layer(at)}
-			}}}}, []string{`position "ours"`, "position: "}},
-			"optimizer": {parts.Registry{Optimizers: []parts.Optimizer{{Name: "ours", New: func(train.Training) optim.Rule {
-				panic("glass")
-			}}}}, []string{`optimizer "ours"`}},
+			"activation": {
+				parts.Registry{Activations: []parts.Activation{{Name: "ours", Layer: glass{}}}},
+				[]string{"h.0.mlp.act: "},
+			},
+			"position": {parts.Registry{Positions: []parts.Position{{Name: "ours",
+				New: func(at nn.Site, _ parts.Stack) nn.Placement {
+					return nn.Placement{Layer: layer(at)}
+				}}}}, []string{`position "ours"`, "position: "}},
+			"optimizer": {parts.Registry{Optimizers: []parts.Optimizer{{Name: "ours",
+				New: func(train.Training) optim.Rule {
+					panic("glass")
+				}}}}, []string{`optimizer "ours"`}},
 		} {
 			config := tiny()
 			config.Parts = c.r
-			for field, to := range map[string]*string{"attention": &config.Attention, "norm": &config.Norm, "mlp": &config.MLP, "block": &config.Block,
-				"head": &config.Head, "activation": &config.Activation, "position": &config.Position, "optimizer": &config.Optimizer} {
+			for field, to := range map[string]*string{"attention": &config.Attention, "norm": &config.Norm,
+				"mlp": &config.MLP, "block": &config.Block,
+				"head": &config.Head, "activation": &config.Activation, "position": &config.Position,
+				"optimizer": &config.Optimizer} {
 				if field == kind {
 					*to = "ours"
 				}
@@ -331,7 +430,9 @@ func ownLayer(c Config, kind string, l nn.Layer) (Config, string) {
 	switch kind {
 	case "attention":
 		c.Attention = "ours"
-		c.Parts.Attentions = []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }}}
+		c.Parts.Attentions = []parts.Attention{
+			{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }},
+		}
 		return c, "h.0.attn"
 	case "norm":
 		c.Norm, c.Parts.Norms = "ours", []parts.Norm{{Name: "ours", New: layer}}
@@ -348,11 +449,15 @@ func ownLayer(c Config, kind string, l nn.Layer) (Config, string) {
 		return c, "h.0"
 	case "head":
 		c.Head = "ours"
-		c.Parts.Heads = []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return l }}}
+		c.Parts.Heads = []parts.Head{
+			{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return l }},
+		}
 		return c, "lm_head"
 	}
 	c.Position = "ours"
-	c.Parts.Positions = []parts.Position{{Name: "ours", New: func(at nn.Site, _ parts.Stack) nn.Placement { return nn.Placement{Layer: l} }}}
+	c.Parts.Positions = []parts.Position{
+		{Name: "ours", New: func(at nn.Site, _ parts.Stack) nn.Placement { return nn.Placement{Layer: l} }},
+	}
 	return c, "position"
 }
 
@@ -364,12 +469,17 @@ func TestWrongLayersAreNamed(t *testing.T) {
 		forward func(x graph.Expr) graph.Expr
 		want    func() string
 	}{
-		"a column less": {func(x graph.Expr) graph.Expr { return x.Cols(0, x.Shape()[1]-1) }, func() string { return "got shape (" }},
-		"a sum":         {func(x graph.Expr) graph.Expr { return x.Sum() }, func() string { return "got shape (" }},
-		"a product":     {func(x graph.Expr) graph.Expr { return x.MatMul(x) }, func() string { return "matmul (" }},
-		"a panic": {func(x graph.Expr) graph.Expr { _, _, line, _ = runtime.Caller(0); return x.Cols(0, x.Shape()[7]) }, func() string {
-			return fmt.Sprintf("panic: runtime error: index out of range [7] with length 2 at %s:%d", thisFile(), line)
-		}},
+		"a column less": {
+			func(x graph.Expr) graph.Expr { return x.Cols(0, x.Shape()[1]-1) }, func() string { return "got shape (" },
+		},
+		"a sum":     {func(x graph.Expr) graph.Expr { return x.Sum() }, func() string { return "got shape (" }},
+		"a product": {func(x graph.Expr) graph.Expr { return x.MatMul(x) }, func() string { return "matmul (" }},
+		"a panic": {func(x graph.Expr) graph.Expr { _, _, line, _ = runtime.Caller(0); return x.Cols(0, x.Shape()[7]) },
+			func() string {
+				return fmt.Sprintf(
+					"panic: runtime error: index out of range [7] with length 2 at %s:%d", thisFile(), line,
+				)
+			}},
 	} {
 		for _, kind := range []string{"attention", "norm", "mlp", "activation", "block", "head", "position"} {
 			config, place := ownLayer(tiny(), kind, layerFunc(c.forward))
@@ -399,7 +509,9 @@ func TestPositionsAreUsed(t *testing.T) {
 		mask := nn.NewBiasedMask(root.Sub("own"), root.Dims, nn.Causal{}, root.Scores)
 		return func(at nn.Site) nn.Layer { at.Mask = mask; return nn.NewSelfAttention(at) }
 	}}
-	lone := parts.Block{Name: "own", Final: true, New: func(at nn.Site, _ nn.Attention) nn.Layer { return nn.NewMLP(at) }}
+	lone := parts.Block{
+		Name: "own", Final: true, New: func(at nn.Site, _ nn.Attention) nn.Layer { return nn.NewMLP(at) },
+	}
 	run := newTrainer(t, tiny())
 	for name, c := range map[string]struct {
 		position  string
@@ -407,15 +519,27 @@ func TestPositionsAreUsed(t *testing.T) {
 		block     parts.Block
 		want      string
 	}{
-		"still":        {"rope", still, parts.Block{}, "position: got rope, and attention own in block pre never calls Rotate of its Site's Rotary: want an attention that does, such as causal, or position learned"},
-		"unbiased":     {"alibi", unbiased, parts.Block{}, "position: got alibi, and attention own in block pre never uses its Site's Mask or Scores: want an attention"},
-		"no attention": {"rope", parts.Attention{}, lone, "position: got rope, and attention causal in block own never calls Rotate"},
-		"no scores":    {"alibi", parts.Attention{}, lone, "position: got alibi, and attention causal in block own never uses"},
-		"rotating":     {"rope", unbiased, parts.Block{}, ""},
-		"biased":       {"alibi", biased, parts.Block{}, ""},
-		"other masks":  {"alibi", still, parts.Block{}, ""},
-		"learned":      {"learned", still, parts.Block{}, ""},
-		"none":         {"none", unbiased, lone, ""},
+		"still": {
+			"rope", still, parts.Block{},
+			"position: got rope, and attention own in block pre never calls Rotate of its Site's Rotary: want an " +
+				"attention that does, such as causal, or position learned",
+		},
+		"unbiased": {
+			"alibi", unbiased, parts.Block{},
+			"position: got alibi, and attention own in block pre never uses its Site's Mask or Scores: want an " +
+				"attention",
+		},
+		"no attention": {
+			"rope", parts.Attention{}, lone, "position: got rope, and attention causal in block own never calls Rotate",
+		},
+		"no scores": {
+			"alibi", parts.Attention{}, lone, "position: got alibi, and attention causal in block own never uses",
+		},
+		"rotating":    {"rope", unbiased, parts.Block{}, ""},
+		"biased":      {"alibi", biased, parts.Block{}, ""},
+		"other masks": {"alibi", still, parts.Block{}, ""},
+		"learned":     {"learned", still, parts.Block{}, ""},
+		"none":        {"none", unbiased, lone, ""},
 	} {
 		config := tiny()
 		config.Position, config.QKSize, config.VocabSize = c.position, 4, run.Config().VocabSize
@@ -450,7 +574,9 @@ func TestUnreadOptionsAreRefused(t *testing.T) {
 	}
 	c := tiny()
 	c.Options.Set("window", 4)
-	mustContain(t, begin(c), "window: got 4, which attention causal does not read, want 0 or attention gqa_window, window, ")
+	mustContain(
+		t, begin(c), "window: got 4, which attention causal does not read, want 0 or attention gqa_window, window, ",
+	)
 	c = tiny()
 	c.Options.Set("wndow", 3)
 	mustContain(t, begin(c), "wndow: got 3: no attention has such an option; did you mean window?")
@@ -474,7 +600,9 @@ func TestUnreadOptionsAreRefused(t *testing.T) {
 	if err := begin(c); err != nil {
 		t.Errorf("got %v, want none where the attention reads it", err)
 	}
-	for _, c := range []Config{Shakespeare(), Modern(), Baby(), GPT2(), Paper(), DistilGPT2(), SmolLM2_135M(), Stories15M()} {
+	for _, c := range []Config{
+		Shakespeare(), Modern(), Baby(), GPT2(), Paper(), DistilGPT2(), SmolLM2_135M(), Stories15M(),
+	} {
 		c.Attention, c.VocabSize = "causal", max(c.VocabSize, 65)
 		if err := c.ValidateModel(); err != nil {
 			t.Errorf("a recipe with another attention: %v", err)
@@ -487,7 +615,9 @@ func TestGroupsOfOwnAttention(t *testing.T) {
 	gqa := parts.Find(parts.Attentions(), "gqa")
 	gqa.Name = "own"
 	c := tiny()
-	c.NHead, c.NEmbd, c.Attention, c.Parts.Attentions = 4, 16, "own", []parts.Attention{gqa, {Name: "gqa_not", New: parts.Find(parts.Attentions(), "causal").New}}
+	c.NHead, c.NEmbd, c.Attention, c.Parts.Attentions = 4, 16, "own", []parts.Attention{
+		gqa, {Name: "gqa_not", New: parts.Find(parts.Attentions(), "causal").New},
+	}
 	c.Options.Set("n_kv_head", 2)
 	if got := c.heads().Groups; got != 2 {
 		t.Errorf("got %d groups, want 2", got)
@@ -532,11 +662,18 @@ func TestOptionsOfOptimizers(t *testing.T) {
 		set  func()
 		want string
 	}{
-		"a number":   {func() { c.MuonSteps = 3 }, "muon_steps: got 3, which optimizer adamw does not read, want optimizer muon"},
+		"a number": {
+			func() { c.MuonSteps = 3 }, "muon_steps: got 3, which optimizer adamw does not read, want optimizer muon",
+		},
 		"a fraction": {func() { c.MuonMomentum = 0.5 }, "muon_momentum: got 0.5, which optimizer adamw does not read"},
-		"a name":     {func() { c.MuonScale = "spectral" }, "muon_scale: got spectral, which optimizer adamw does not read"},
-		"muon":       {func() { c.Optimizer, c.MuonSteps, c.MuonMomentum, c.MuonScale = "muon", 3, 0.5, "spectral" }, ""},
-		"soap":       {func() { c.ShampooBeta = 0.5 }, "shampoo_beta: got 0.5, which optimizer adamw does not read, want optimizer soap"},
+		"a name": {
+			func() { c.MuonScale = "spectral" }, "muon_scale: got spectral, which optimizer adamw does not read",
+		},
+		"muon": {func() { c.Optimizer, c.MuonSteps, c.MuonMomentum, c.MuonScale = "muon", 3, 0.5, "spectral" }, ""},
+		"soap": {
+			func() { c.ShampooBeta = 0.5 },
+			"shampoo_beta: got 0.5, which optimizer adamw does not read, want optimizer soap",
+		},
 		"one's own": {func() {
 			c.Optimizer, c.MuonSteps = "ours", 3
 			c.Parts.Optimizers = []parts.Optimizer{{Name: "ours", New: momentumless, Options: []string{"muon_steps"}}}
@@ -595,33 +732,50 @@ func lookingAhead(c Config) map[string]struct {
 	all, later := "token 0 sees later tokens of its text, 1–7", "token 0 sees later tokens of its text, 1:"
 	mlp := func(share func(i, j int) bool) func(c *Config) {
 		return func(c *Config) {
-			c.MLP, c.Parts.MLPs = "own", []parts.MLP{{Name: "own", New: func(at nn.Site) nn.Layer { return newMixing(at, nn.NewMLP(at), share) }}}
+			c.MLP = "own"
+			c.Parts.MLPs = []parts.MLP{
+				{Name: "own", New: func(at nn.Site) nn.Layer { return newMixing(at, nn.NewMLP(at), share) }},
+			}
 		}
 	}
 	return map[string]kind{
 		"attention with a symmetric mask": {func(c *Config) {
-			c.Attention, c.Parts.Attentions = "own", []parts.Attention{{Name: "own", New: func(root nn.Site, _ parts.Stack) nn.Attention {
-				mask := nn.NewMask(root.Sub("own"), root.Dims, symmetric{})
-				return func(at nn.Site) nn.Layer { at.Mask = mask; return nn.NewSelfAttention(at) }
-			}}}
+			c.Attention, c.Parts.Attentions = "own", []parts.Attention{{Name: "own",
+				New: func(root nn.Site, _ parts.Stack) nn.Attention {
+					mask := nn.NewMask(root.Sub("own"), root.Dims, symmetric{})
+					return func(at nn.Site) nn.Layer { at.Mask = mask; return nn.NewSelfAttention(at) }
+				}}}
 		}, "h.0.attn.heads", "token 0 sees later tokens of its text, 1–2"},
-		"an MLP with a mean over the text":  {mlp(ownText), "h.0.mlp", all},
-		"an MLP with a mean over the batch": {mlp(otherText), "h.0.mlp", "sees another text of the batch, its tokens 0"},
+		"an MLP with a mean over the text": {mlp(ownText), "h.0.mlp", all},
+		"an MLP with a mean over the batch": {
+			mlp(otherText), "h.0.mlp", "sees another text of the batch, its tokens 0",
+		},
 		"a norm over the text": {func(c *Config) {
-			c.Norm, c.Parts.Norms = "own", []parts.Norm{{Name: "own", New: func(at nn.Site) nn.Layer { return newMixing(at, nn.NewLayerNorm(at), ownText) }}}
+			c.Norm = "own"
+			c.Parts.Norms = []parts.Norm{
+				{Name: "own", New: func(at nn.Site) nn.Layer { return newMixing(at, nn.NewLayerNorm(at), ownText) }},
+			}
 		}, "h.0.ln_1", all},
 		"a position": {func(c *Config) {
-			c.Position, c.Parts.Positions = "own", []parts.Position{{Name: "own", New: func(at nn.Site, _ parts.Stack) nn.Placement {
-				return nn.Placement{Layer: newMixing(at, nn.NewLearnedPositions(at.At("wpe")), next)}
-			}}}
+			c.Position, c.Parts.Positions = "own", []parts.Position{{Name: "own",
+				New: func(at nn.Site, _ parts.Stack) nn.Placement {
+					return nn.Placement{Layer: newMixing(at, nn.NewLearnedPositions(at.At("wpe")), next)}
+				}}}
 		}, "position", later},
 		"a head": {func(c *Config) {
-			c.Head, c.Parts.Heads = "own", []parts.Head{{Name: "own", New: func(at nn.Site, _ int, wte *nn.Embedding) nn.Layer {
-				return newMixing(at, nn.NewTied(at.Scope, wte), next)
-			}}}
+			c.Head, c.Parts.Heads = "own", []parts.Head{{Name: "own",
+				New: func(at nn.Site, _ int, wte *nn.Embedding) nn.Layer {
+					return newMixing(at, nn.NewTied(at.Scope, wte), next)
+				}}}
 		}, "lm_head", later},
 		"a block": {func(c *Config) {
-			c.Block, c.Parts.Blocks = "own", []parts.Block{{Name: "own", Final: true, New: func(at nn.Site, a nn.Attention) nn.Layer { return newMixing(at, nn.NewBlock(at, a), next) }}}
+			c.Block = "own"
+			c.Parts.Blocks = []parts.Block{
+				{
+					Name: "own", Final: true,
+					New: func(at nn.Site, a nn.Attention) nn.Layer { return newMixing(at, nn.NewBlock(at, a), next) },
+				},
+			}
 		}, "h.0", later},
 	}
 }
@@ -629,15 +783,20 @@ func lookingAhead(c Config) map[string]struct {
 // honest returns a registry in which each part with the name "own" is the library's default.
 func honest() parts.Registry {
 	l := parts.Library()
-	r := parts.Registry{Positions: l.Positions[:1], Attentions: l.Attentions[:1], Norms: l.Norms[:1], Blocks: l.Blocks[:1], MLPs: l.MLPs[:1], Heads: l.Heads[2:3]}
-	r.Positions[0].Name, r.Attentions[0].Name, r.Norms[0].Name, r.Blocks[0].Name, r.MLPs[0].Name, r.Heads[0].Name = "own", "own", "own", "own", "own", "own"
+	r := parts.Registry{
+		Positions: l.Positions[:1], Attentions: l.Attentions[:1], Norms: l.Norms[:1], Blocks: l.Blocks[:1],
+		MLPs: l.MLPs[:1], Heads: l.Heads[2:3],
+	}
+	r.Positions[0].Name, r.Attentions[0].Name, r.Norms[0].Name = "own", "own", "own"
+	r.Blocks[0].Name, r.MLPs[0].Name, r.Heads[0].Name = "own", "own", "own"
 	return r
 }
 
 // ownHonest returns tiny with a user-defined part of every kind, none of which looks ahead.
 func ownHonest() Config {
 	c := tiny()
-	c.Position, c.Attention, c.Norm, c.Block, c.MLP, c.Head, c.Parts = "own", "own", "own", "own", "own", "own", honest()
+	c.Position, c.Attention, c.Norm, c.Block = "own", "own", "own", "own"
+	c.MLP, c.Head, c.Parts = "own", "own", honest()
 	return c
 }
 
@@ -834,7 +993,9 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 		return second(scaled)(at, l)
 	}
 	late := func(at nn.Site, l nn.Layer) nn.Layer { // from token 20 on, as with a window
-		behind := at.Value("late", func(i int, _ *rand.Rand) float64 { return float64(i % at.Context / 20) }, at.Batch*at.Context, 1)
+		behind := at.Value(
+			"late", func(i int, _ *rand.Rand) float64 { return float64(i % at.Context / 20) }, at.Batch*at.Context, 1,
+		)
 		return second(func(l nn.Cached) func(x graph.Expr) graph.Expr {
 			return func(x graph.Expr) graph.Expr { y := l.Forward(x); return y.Add(y.Mul(behind)) }
 		})(at, l)
@@ -854,7 +1015,11 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 	without := func(key string, v parts.Variant) Config { // a kind without Step
 		c := withOwn(7, func(_ nn.Site, l nn.Layer) nn.Layer { return l })
 		v.Name = "own"
-		c.Parts = parts.Registry{Kinds: []parts.Kind{{Key: key, Variants: func() []parts.Variant { return []parts.Variant{{Name: "none"}, v} }}}}
+		c.Parts = parts.Registry{
+			Kinds: []parts.Kind{
+				{Key: key, Variants: func() []parts.Variant { return []parts.Variant{{Name: "none"}, v} }},
+			},
+		}
 		c.With.Set(key, "own")
 		return c
 	}
@@ -988,7 +1153,10 @@ func TestDecoderOfEdits(t *testing.T) {
 			continue // linformer is not causal
 		}
 		at := byPosition(c)
-		decodesEdited(t, c, map[string]func(graph.Expr) graph.Expr{"h.0": at, "h.1.attn.heads": at, "h.1.mlp.act": at, "wte": at}, true)
+		decodesEdited(
+			t, c, map[string]func(graph.Expr) graph.Expr{"h.0": at, "h.1.attn.heads": at, "h.1.mlp.act": at, "wte": at},
+			true,
+		)
 	}
 	c := tiny()
 	c.VocabSize = 11

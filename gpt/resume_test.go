@@ -67,12 +67,13 @@ func TestResumeBitForBitAveraged(t *testing.T) {
 // balancing returns a run with experts that a bias balances.
 func balancing() Config {
 	c := eventful()
-	c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Experts.RouterBiasUpdateRate, c.WeightDecay = "moe", 5, 2, 0.125, 0.3
+	c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok = "moe", 5, 2
+	c.Experts.RouterBiasUpdateRate, c.WeightDecay = 0.125, 0.3
 	return c
 }
 
-// The same holds for the biases that balance experts. They are those by hand, of the loads in the Progress. A decoder of
-// the saved model chooses by them, and adapters or a frozen block leave them as they are.
+// The same holds for the biases that balance experts. They are those by hand, of the loads in the Progress. A decoder
+// of the saved model chooses by them, and adapters or a frozen block leave them as they are.
 func TestResumeBitForBitBalanced(t *testing.T) {
 	c := balancing()
 	resumeBitForBit(t, c, 0, 4)
@@ -97,7 +98,8 @@ func TestResumeBitForBitBalanced(t *testing.T) {
 			for _, f := range l.Shares {
 				sum += f
 			}
-			if name := fmt.Sprintf("h.%d.mlp", i); l.Mixture != name || !(math.Abs(sum-2) <= 1e-12) || len(l.Shares) != 5 ||
+			if name := fmt.Sprintf("h.%d.mlp", i); l.Mixture != name || !(math.Abs(sum-2) <= 1e-12) ||
+				len(l.Shares) != 5 ||
 				!(l.Imbalance() >= 1 && l.Imbalance() <= 2.5) {
 				t.Errorf("got the load %+v of imbalance %v, want shares of %s that add up to 2", l, l.Imbalance(), name)
 			}
@@ -251,7 +253,9 @@ func resumesMatrices(t *testing.T, optimizer string) {
 	}
 	steps(t, trainer, 2)
 	for _, p := range trainer.Model.Params() {
-		if frozen := strings.HasPrefix(p.Name(), "h.0.attn."); slices.Equal(p.Tensor().Floats(), before[p.Name()]) != frozen {
+		if frozen := strings.HasPrefix(p.Name(), "h.0.attn."); slices.Equal(
+			p.Tensor().Floats(), before[p.Name()],
+		) != frozen {
 			t.Errorf("%s: changed %t, want %t", p.Name(), frozen, !frozen)
 		}
 	}
@@ -266,16 +270,20 @@ func TestResumeRefusesFurther(t *testing.T) {
 	list := files(t, trainer)
 	const entry = `"ql.h.0.mlp.c_fc.weight":{"dtype":"F32","shape":[16,16]`
 	for new, want := range map[string]string{
-		strings.Replace(entry, "ql", "qx", 1):           "ql.h.0.mlp.c_fc.weight is missing",
-		strings.Replace(entry, "[16,16]", "[8, 32]", 1): "ql.h.0.mlp.c_fc.weight has shape [8 32] in the file, [16 16] in the model",
+		strings.Replace(entry, "ql", "qx", 1): "ql.h.0.mlp.c_fc.weight is missing",
+		strings.Replace(
+			entry, "[16,16]", "[8, 32]", 1,
+		): "ql.h.0.mlp.c_fc.weight has shape [8 32] in the file, [16 16] in the model",
 	} {
-		_, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 1, replaced(t, list, train.OptimizerFile, swap(entry, new))))
+		_, err := Resume(
+			c, trainer.Corpus, trainer.Tokenizer, saved(t, 1, replaced(t, list, train.OptimizerFile, swap(entry, new))),
+		)
 		mustContain(t, err, want)
 	}
 }
 
-// A checkpoint of an earlier version, in which λ of differential attention and its moments are rows, resumes to the same
-// bits.
+// A checkpoint of an earlier version, in which λ of differential attention and its moments are rows, resumes to the
+// same bits.
 func TestResumeFromRows(t *testing.T) {
 	row := regexp.MustCompile(`(lambda_[qk][12]":\{"dtype":"F32","shape":\[)5]`)
 	c := tiny()
@@ -295,7 +303,9 @@ func TestResumeFromRows(t *testing.T) {
 			end := 8 + binary.LittleEndian.Uint64(b.Bytes())
 			header := row.ReplaceAll(b.Bytes()[8:end], []byte("${1}1,5]"))
 			count += strings.Count(string(header), "[1,5]")
-			_, err := w.Write(slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, b.Bytes()[end:]))
+			_, err := w.Write(
+				slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, b.Bytes()[end:]),
+			)
 			return err
 		}
 	}
@@ -428,14 +438,22 @@ func TestResumeRefuses(t *testing.T) {
 		vocab  string // the tokenizer's text, if it differs from the text
 		words  []string
 	}{
-		"width":      {config: func(c *Config) { c.NEmbd = 20 }, words: []string{"n_embd", "got 20", "want 16"}},
-		"two fields": {config: func(c *Config) { c.Seed, c.Beta2 = 8, 0.9 }, words: []string{"seed", "got 8", "want 7", "beta2"}},
-		"batch":      {config: func(c *Config) { c.BatchSize = 4 }, words: []string{"batch_size"}},
-		"dropout":    {config: func(c *Config) { c.Dropout = 0.1 }, words: []string{"dropout"}},
-		"spelled":    {config: func(c *Config) { c.Kernels = false }, words: []string{"kernels"}},
-		"precision":  {config: func(c *Config) { c.Precision = "bf16" }, words: []string{"precision: got bf16, want float32 as saved"}},
-		"schedule":   {config: func(c *Config) { c.LRDecayIters = 50 }, words: []string{"lr_decay_iters"}},
-		"text":       {text: strings.Replace(verses, "wheel", "while", 1), words: []string{"sha256", trainer.Corpus.SHA256()}},
+		"width": {config: func(c *Config) { c.NEmbd = 20 }, words: []string{"n_embd", "got 20", "want 16"}},
+		"two fields": {config: func(c *Config) {
+			c.Seed = 8
+			c.Beta2 = 0.9
+		}, words: []string{"seed", "got 8", "want 7", "beta2"}},
+		"batch":   {config: func(c *Config) { c.BatchSize = 4 }, words: []string{"batch_size"}},
+		"dropout": {config: func(c *Config) { c.Dropout = 0.1 }, words: []string{"dropout"}},
+		"spelled": {config: func(c *Config) { c.Kernels = false }, words: []string{"kernels"}},
+		"precision": {
+			config: func(c *Config) { c.Precision = "bf16" },
+			words:  []string{"precision: got bf16, want float32 as saved"},
+		},
+		"schedule": {config: func(c *Config) { c.LRDecayIters = 50 }, words: []string{"lr_decay_iters"}},
+		"text": {
+			text: strings.Replace(verses, "wheel", "while", 1), words: []string{"sha256", trainer.Corpus.SHA256()},
+		},
 		"vocab_size": {vocab: verses + "#", words: []string{"vocab_size"}},
 		"vocabulary": {text: strings.ReplaceAll(verses, "?", "#"), words: []string{"sha256"}},
 	} {
@@ -504,8 +522,14 @@ func TestResumeDamaged(t *testing.T) {
 		{train.WeightsFile, swap("wpe.weight", "wpe.wight_"), []string{"wpe.weight", "missing"}},
 		{train.OptimizerFile, func(b []byte) []byte { return b[:100] }, []string{train.OptimizerFile}},
 		{train.OptimizerFile, swap("m.wpe.weight", "m.wpe.wight_"), []string{train.OptimizerFile, "m.wpe.weight"}},
-		{train.OptimizerFile, swap(`"shape":[8,16]`, `"shape":[16,8]`), []string{train.OptimizerFile, "wpe.weight", "[16 8]", "[8 16]"}},
-		{train.OptimizerFile, func(b []byte) []byte { copy(b[len(b)-4:], "\xff\xff\xff\xff"); return b }, []string{"not finite"}},
+		{
+			train.OptimizerFile, swap(`"shape":[8,16]`, `"shape":[16,8]`),
+			[]string{train.OptimizerFile, "wpe.weight", "[16 8]", "[8 16]"},
+		},
+		{
+			train.OptimizerFile, func(b []byte) []byte { copy(b[len(b)-4:], "\xff\xff\xff\xff"); return b },
+			[]string{"not finite"},
+		},
 	} {
 		_, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 3, replaced(t, good, tc.file, tc.change)))
 		if err == nil {
@@ -567,7 +591,8 @@ func TestLoadModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checkTokenizer(cp, tok); err != nil || tok.Size() != trainer.Tokenizer.Size() || len(m.Tokens.Ints()) != m.Config.BlockSize {
+	if err := checkTokenizer(cp, tok); err != nil || tok.Size() != trainer.Tokenizer.Size() ||
+		len(m.Tokens.Ints()) != m.Config.BlockSize {
 		t.Errorf("got another vocabulary (%v), or batches of %d tokens", err, len(m.Tokens.Ints()))
 	}
 	sameWeights(t, m, trainer.Model)
@@ -588,9 +613,13 @@ func TestLoadModel(t *testing.T) {
 	mustContain(t, err, configFile)
 	_, err = LoadModel(emptyGraph(), saved(t, 2, list[1:]))
 	mustContain(t, err, train.WeightsFile)
-	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, train.StateFile, swap(`"n_embd": 16`, `"n_embd": 15`))))
+	_, err = LoadModel(
+		emptyGraph(), saved(t, 2, replaced(t, list, train.StateFile, swap(`"n_embd": 16`, `"n_embd": 15`))),
+	)
 	mustContain(t, err, "wte.weight", "[41 16]", "[41 15]")
-	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, train.StateFile, swap(`"n_embd": 16`, `"n_embd": 0`))))
+	_, err = LoadModel(
+		emptyGraph(), saved(t, 2, replaced(t, list, train.StateFile, swap(`"n_embd": 16`, `"n_embd": 0`))),
+	)
 	mustContain(t, err, "n_embd")
 	if _, err := checkpoint.Load(t.TempDir()); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("got %v, want ErrNone", err)

@@ -151,7 +151,8 @@ func TestHooksThatLook(t *testing.T) {
 		if fingerprint(t, plain) != fingerprint(t, hooked) || seen != 3 {
 			t.Errorf("%s: other bits, or %d calls", name, seen)
 		}
-		if more := hooked.Config().Memory() - plain.Config().Memory(); (more > 0) != (c.GradientAccumulationSteps == 1) {
+		if more := hooked.Config().Memory() - plain.Config().Memory(); (more > 0) != (c.GradientAccumulationSteps ==
+			1) {
 			t.Errorf("%s: %v bytes more", name, more)
 		}
 	}
@@ -193,8 +194,8 @@ func TestHooksThatChange(t *testing.T) {
 	}
 }
 
-// Label smoothing, z-loss and further tokens change the loss that a step minimises, and not the loss of an evaluation. A user's own
-// loss replaces both, so they are refused beside it.
+// Label smoothing, z-loss and further tokens change the loss that a step minimises, and not the loss of an evaluation.
+// A user's own loss replaces both, so they are refused beside it.
 func TestObjective(t *testing.T) {
 	plain := newTrainer(t, tiny())
 	usual := must(plain.Evaluate(t.Context()))
@@ -244,7 +245,9 @@ func TestFutureTokens(t *testing.T) {
 			further = append(further, p.Name())
 		}
 	}
-	if want := []string{"h.0.attn.c_attn.weight", "h.1.attn.c_attn.weight", "h.2.attn.c_attn.weight", "h.3.attn.c_attn.weight"}; !slices.Equal(further, want) {
+	if want := []string{
+		"h.0.attn.c_attn.weight", "h.1.attn.c_attn.weight", "h.2.attn.c_attn.weight", "h.3.attn.c_attn.weight",
+	}; !slices.Equal(further, want) {
 		t.Errorf("got %v, want %v", further, want)
 	}
 	other, err := New(graph.New(graph.Float32, 1), plain, 1)
@@ -292,7 +295,9 @@ func TestHooksThatFail(t *testing.T) {
 		return c.RateAt(step)
 	}
 	trainer := newTrainer(t, c)
-	for step, want := range []string{"step 1: adamw: gradients: the gradient is blue", "step 2: adamw: gradients: ", "step 3: rate: panic: glass"} {
+	for step, want := range []string{
+		"step 1: adamw: gradients: the gradient is blue", "step 2: adamw: gradients: ", "step 3: rate: panic: glass",
+	} {
 		fail = true
 		_, err := trainer.Step()
 		mustContain(t, err, want)
@@ -329,16 +334,20 @@ func TestTrainerReplaced(t *testing.T) {
 		says   string
 		saving bool // only Save reads it
 	}{
-		"no core":      {func(tr *Trainer) { tr.Core = nil }, "Core has been replaced", false},
-		"core":         {func(tr *Trainer) { tr.Core = other.Core }, "Core has been replaced", false},
-		"no model":     {func(tr *Trainer) { tr.Model = nil }, "Model has been replaced", false},
-		"model":        {func(tr *Trainer) { tr.Model = other.Model }, "Model has been replaced", false},
-		"graph":        {func(tr *Trainer) { tr.Model.Graph = other.Model.Graph }, "Graph has been replaced", false},
-		"tokens":       {func(tr *Trainer) { tr.Model.Tokens = graph.Expr{} }, "Tokens has been replaced", false},
-		"targets":      {func(tr *Trainer) { tr.Model.Targets = other.Model.Targets }, "Targets has been replaced", false},
+		"no core":  {func(tr *Trainer) { tr.Core = nil }, "Core has been replaced", false},
+		"core":     {func(tr *Trainer) { tr.Core = other.Core }, "Core has been replaced", false},
+		"no model": {func(tr *Trainer) { tr.Model = nil }, "Model has been replaced", false},
+		"model":    {func(tr *Trainer) { tr.Model = other.Model }, "Model has been replaced", false},
+		"graph":    {func(tr *Trainer) { tr.Model.Graph = other.Model.Graph }, "Graph has been replaced", false},
+		"tokens":   {func(tr *Trainer) { tr.Model.Tokens = graph.Expr{} }, "Tokens has been replaced", false},
+		"targets": {
+			func(tr *Trainer) { tr.Model.Targets = other.Model.Targets }, "Targets has been replaced", false,
+		},
 		"no corpus":    {func(tr *Trainer) { tr.Corpus = nil }, "Corpus: got nil", false},
 		"no tokenizer": {func(tr *Trainer) { tr.Tokenizer = nil }, "Tokenizer: got nil", true},
-		"tokenizer":    {func(tr *Trainer) { tr.Tokenizer = letters }, "Tokenizer has been replaced: another vocabulary", true},
+		"tokenizer": {
+			func(tr *Trainer) { tr.Tokenizer = letters }, "Tokenizer has been replaced: another vocabulary", true,
+		},
 	} {
 		tr := newTrainer(t, tiny())
 		tc.change(tr)
@@ -375,9 +384,13 @@ func TestTrainersRefuseNil(t *testing.T) {
 	data, tok := corpus(t, verses, tiny().BlockSize)
 	cp := saved(t, 0, files(t, newTrainer(t, tiny())))
 	for name, make := range map[string]func(text.Corpus, text.Tokenizer) (*Trainer, error){
-		"NewTrainer": func(data text.Corpus, tok text.Tokenizer) (*Trainer, error) { return NewTrainer(tiny(), data, tok) },
-		"Resume":     func(data text.Corpus, tok text.Tokenizer) (*Trainer, error) { return Resume(tiny(), data, tok, cp) },
-		"FineTune":   func(data text.Corpus, tok text.Tokenizer) (*Trainer, error) { return FineTune(tiny(), data, tok, cp) },
+		"NewTrainer": func(data text.Corpus, tok text.Tokenizer) (*Trainer, error) {
+			return NewTrainer(tiny(), data, tok)
+		},
+		"Resume": func(data text.Corpus, tok text.Tokenizer) (*Trainer, error) { return Resume(tiny(), data, tok, cp) },
+		"FineTune": func(data text.Corpus, tok text.Tokenizer) (*Trainer, error) {
+			return FineTune(tiny(), data, tok, cp)
+		},
 	} {
 		_, err := make(nil, tok)
 		mustContain(t, err, "Corpus: got nil")
@@ -398,7 +411,9 @@ func TestFilesRefuseALargerTokenizer(t *testing.T) {
 	m := scrambledIn(t, graph.Float32, tiny()) // 11 tokens
 	_, err := m.Files(must(text.NewCharacters(verses)))
 	mustContain(t, err, "tokenizer: got ", "tokens, want at most the model's vocab_size 11")
-	mustContain(t, m.Export(t.TempDir(), must(text.NewCharacters(verses)), "F32"), "export: tokenizer: got ", "vocab_size 11")
+	mustContain(
+		t, m.Export(t.TempDir(), must(text.NewCharacters(verses)), "F32"), "export: tokenizer: got ", "vocab_size 11",
+	)
 	if _, err := m.Files(must(text.NewCharacters("to a mill"))); err != nil {
 		t.Error(err)
 	}
@@ -516,7 +531,8 @@ func TestNaNStops(t *testing.T) {
 		x := []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[rng.IntN(3)]
 		params := trainer.Model.Params()
 		p := params[rng.IntN(len(params))]
-		if p.Name() == "lm_head.bias" || c.Activation == "relu" { // -Inf there is not wrong: it is a token or a unit that never comes
+		// -Inf there is not wrong: it is a token or a unit that never comes
+		if p.Name() == "lm_head.bias" || c.Activation == "relu" {
 			x = math.NaN()
 		}
 		w := p.Tensor()
@@ -537,7 +553,8 @@ func TestNaNStops(t *testing.T) {
 
 // A gradient that overflows while the loss is finite also stops the run.
 func TestInfiniteGradientStops(t *testing.T) {
-	factors := map[string]float64{"wte.weight": 1e-3, "wpe.weight": 1e-3, published.HeadWeight: 1e39} // logits of 1e36, divided by a small σ
+	// logits of 1e36, divided by a small σ
+	factors := map[string]float64{"wte.weight": 1e-3, "wpe.weight": 1e-3, published.HeadWeight: 1e39}
 	for _, steady := range []int{0, 3} {
 		c := tiny()
 		c.Head = "linear"
@@ -580,7 +597,13 @@ func claiming(t *testing.T, path string, shapes map[string][]int) {
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		begin, shape := end, shapes[name]
 		end += 4 * shape[0] * shape[1]
-		header = append(header, fmt.Sprintf(`%q: {"dtype": "F32", "shape": [%d, %d], "data_offsets": [%d, %d]}`, name, shape[0], shape[1], begin, end))
+		header = append(
+			header,
+			fmt.Sprintf(
+				`%q: {"dtype": "F32", "shape": [%d, %d], "data_offsets": [%d, %d]}`, name, shape[0], shape[1], begin,
+				end,
+			),
+		)
 	}
 	all := "{" + strings.Join(header, ",") + "}"
 	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(all))), all...)
@@ -635,7 +658,8 @@ func TestClaimedSizes(t *testing.T) {
 	c := m.Config.Resolved()
 	width, in := 2*c.NHead*c.QKSize+c.NHead*c.VSize, c.NEmbd
 	for want, open := range map[string]func(dir string) error{
-		"got one for a matrix (1000000000,": adapter(map[string][]int{q + "A.weight": {6, 1_000_000_000}, q + "B.weight": {1_000_000_000, 6}}, 6),
+		"got one for a matrix (1000000000,": adapter(map[string][]int{q + "A.weight": {6, 1_000_000_000}, q +
+			"B.weight": {1_000_000_000, 6}}, 6),
 		"r: got 100000000, want at most 4096": adapter(map[string][]int{
 			q + "A.weight": {100_000_000, in}, q + "B.weight": {width, 100_000_000}}, 100_000_000),
 		"config.json: got 1099511627776 bytes, want at most":    long(configFile),

@@ -117,27 +117,35 @@ func TestLearningRate(t *testing.T) {
 }
 
 // The numbers of nanoGPT's estimate_mfu, 6N + 12·L·H·Q·n, with N the parameters without wpe and, if the head is not
-// tied, without the table of the tokens, which is only looked up; and with n the mean number of keys in the tiles of the
-// kernel instead of T.
+// tied, without the table of the tokens, which is only looked up; and with n the mean number of keys in the tiles of
+// the kernel instead of T.
 func TestFLOPsPerToken(t *testing.T) {
 	shakespeare := Shakespeare()
 	shakespeare.VocabSize = 65
 	sizes := shakespeare
 	sizes.QKSize, sizes.VSize = 16, 48 // as many multiplications in both products as with 32 and 32
 	part := func(change func(*Config)) Config { c := shakespeare; change(&c); return c }
-	const blocks = 804_096 - 64*128          // and the tied table
-	const longformer = 952/64.0 - 120/64.0/4 // keys: a window of 16 and the first token, and in the last head every second key
+	const blocks = 804_096 - 64*128 // and the tied table
+	// keys: a window of 16 and the first token, and in the last head every second key
+	const longformer = 952/64.0 - 120/64.0/4
 	for name, tc := range map[string]struct {
 		c    Config
 		want float64
 	}{
-		"linear":                     {part(func(c *Config) { c.Attention = "linear" }), 6*blocks + 6*4*2*4*32*32},
-		"longformer":                 {part(func(c *Config) { c.Attention = "longformer" }), 6*(blocks+4*128*384) + 2*12*4*4*32*longformer},
-		"mla_rope, 16 that turn":     {part(func(c *Config) { c.Attention, c.Position = "mla_rope", "none" }), 6*738_560 + 6*4*48*4*(32+16+32)},
-		"elman":                      {part(func(c *Config) { c.Block, c.Position = "elman", "none" }), 6 * 139_392},
-		"adapters of rank 2 on c_fc": {part(func(c *Config) { c.LoraR, c.LoraTargets = 2, []string{"c_fc"} }), 4*blocks + 6*4*2*(128+512) + 12*4*4*32*48},
-		"shakespeare":                {shakespeare, 6*(804_096-64*128) + 12*4*4*32*48},
-		"four tokens":                {part(func(c *Config) { c.FutureTokens = 4 }), 6*(blocks+3*(196_864+128+65*128)) + 12*7*4*32*48},
+		"linear": {part(func(c *Config) { c.Attention = "linear" }), 6*blocks + 6*4*2*4*32*32},
+		"longformer": {part(func(c *Config) { c.Attention = "longformer" }), 6*(blocks+4*128*384) +
+			2*12*4*4*32*longformer},
+		"mla_rope, 16 that turn": {part(func(c *Config) {
+			c.Attention = "mla_rope"
+			c.Position = "none"
+		}), 6*738_560 + 6*4*48*4*(32+16+32)},
+		"elman": {part(func(c *Config) { c.Block, c.Position = "elman", "none" }), 6 * 139_392},
+		"adapters of rank 2 on c_fc": {part(func(c *Config) {
+			c.LoraR = 2
+			c.LoraTargets = []string{"c_fc"}
+		}), 4*blocks + 6*4*2*(128+512) + 12*4*4*32*48},
+		"shakespeare": {shakespeare, 6*(804_096-64*128) + 12*4*4*32*48},
+		"four tokens": {part(func(c *Config) { c.FutureTokens = 4 }), 6*(blocks+3*(196_864+128+65*128)) + 12*7*4*32*48},
 		"adapters, two tokens": {
 			part(func(c *Config) { c.FutureTokens, c.LoraR, c.LoraTargets = 2, 2, []string{"c_fc"} }),
 			4*(blocks+196_864+128+65*128) + 6*5*2*(128+512) + 12*5*4*32*48,
@@ -152,9 +160,9 @@ func TestFLOPsPerToken(t *testing.T) {
 	}
 }
 
-// A window of 16 and a causal mask are charged for the keys that they leave, not for all: at 1,024 tokens the sum is 2.1
-// and 1.4 times as large with all keys. The optimizer's products are shared by the tokens of a step; frozen parameters
-// have none.
+// A window of 16 and a causal mask are charged for the keys that they leave, not for all: at 1,024 tokens the sum is
+// 2.1 and 1.4 times as large with all keys. The optimizer's products are shared by the tokens of a step; frozen
+// parameters have none.
 func TestWorkPerToken(t *testing.T) {
 	c := Shakespeare()
 	c.VocabSize, c.BlockSize, c.Attention = 65, 1024, "window"
@@ -164,7 +172,8 @@ func TestWorkPerToken(t *testing.T) {
 		t.Errorf("window: got %v of %v with all keys, want %v", got, full, want)
 	}
 	c.Attention = ""
-	if got, want := WorkPerToken(c).Mixing, float64(12*4*4*32*(1024+64)/2); got != want || !(full > 1.35*FLOPsPerToken(c)) {
+	if got, want := WorkPerToken(c).Mixing, float64(12*4*4*32*(1024+64)/2); got != want ||
+		!(full > 1.35*FLOPsPerToken(c)) {
 		t.Errorf("causal: got %v of %v with all keys, want %v", got, full, want)
 	}
 	c.Kernels = false
@@ -321,12 +330,21 @@ func TestCarry(t *testing.T) {
 // TestCarryRefuses: parts that hand on no state, and batches that continue no text.
 func TestCarryRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"attention causal, which hands on no state":       func(c *Config) { c.Attention = "causal" },
-		"attention window, which hands":                   func(c *Config) { c.Attention = "gla,window"; c.Options.Set("window", 2) },
-		"attention linear, which hands":                   func(c *Config) { c.Attention = "linear" },
-		"position learned, which counts from":             func(c *Config) { c.Position = "learned" },
-		"position rope, which counts from":                func(c *Config) { c.Attention, c.Position = "retnet", "rope"; c.QKSize = 4 },
-		"a Fill of Hooks, whose batches":                  func(c *Config) { c.Hooks.Fill = func(int, int, []int, []int) error { return nil } },
+		"attention causal, which hands on no state": func(c *Config) { c.Attention = "causal" },
+		"attention window, which hands": func(c *Config) {
+			c.Attention = "gla,window"
+			c.Options.Set("window", 2)
+		},
+		"attention linear, which hands":       func(c *Config) { c.Attention = "linear" },
+		"position learned, which counts from": func(c *Config) { c.Position = "learned" },
+		"position rope, which counts from": func(c *Config) {
+			c.Attention = "retnet"
+			c.Position = "rope"
+			c.QKSize = 4
+		},
+		"a Fill of Hooks, whose batches": func(c *Config) {
+			c.Hooks.Fill = func(int, int, []int, []int) error { return nil }
+		},
 		"got 900 rows in a step, batch_size × gradient_a": func(c *Config) { c.BatchSize = 900 },
 		"a user-defined part, whose layers": func(c *Config) {
 			c.Norm, c.Parts.Norms = "own", []parts.Norm{{Name: "own", New: parts.Norms()[0].New}}
@@ -423,7 +441,8 @@ func TestAccumulation(t *testing.T) {
 	a, b := newTrainer(t, two), newTrainer(t, one)
 	for range 5 {
 		p, q := steps(t, a, 1)[0], steps(t, b, 1)[0]
-		if !(math.Abs(p.Loss-q.Loss) <= 1e-6*q.Loss) || !(math.Abs(p.Norm-q.Norm) <= 1e-5*q.Norm) || p.Tokens != q.Tokens {
+		if !(math.Abs(p.Loss-q.Loss) <= 1e-6*q.Loss) || !(math.Abs(p.Norm-q.Norm) <= 1e-5*q.Norm) ||
+			p.Tokens != q.Tokens {
 			t.Errorf("step %d: 2×3 gives %+v, 1×6 %+v", p.Step, p, q)
 		}
 	}
@@ -510,7 +529,10 @@ func TestClip(t *testing.T) {
 			want = min(norm, clip)
 		}
 		if got := math.Sqrt(m2) / (1 - c.Beta1); !(math.Abs(got-want) <= 1e-4*want) {
-			t.Errorf("clip %v: the first moment is of a gradient of norm %.6g, want %.6g (before clipping %.6g)", clip, got, want, norm)
+			t.Errorf(
+				"clip %v: the first moment is of a gradient of norm %.6g, want %.6g (before clipping %.6g)", clip, got,
+				want, norm,
+			)
 		}
 		if got := math.Sqrt(v1 / (1 - c.Beta2)); !(math.Abs(got-want) <= 1e-4*want) {
 			t.Errorf("clip %v: the second moment is of a gradient of norm %.6g, want %.6g", clip, got, want)

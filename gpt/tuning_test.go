@@ -90,7 +90,9 @@ func TestTuningRecomputes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := tuned.Config().Recompute; got != tc.recompute {
-			t.Errorf("of %.0f to %.0f bytes at most %.0f: recompute %t, want %t", again, kept, tc.bytes, got, tc.recompute)
+			t.Errorf(
+				"of %.0f to %.0f bytes at most %.0f: recompute %t, want %t", again, kept, tc.bytes, got, tc.recompute,
+			)
 		}
 	}
 }
@@ -195,7 +197,9 @@ func TestPresetsByName(t *testing.T) {
 		}
 	}
 	_, err := PresetOf("Stories-15m")
-	mustContain(t, err, "preset: got Stories-15m, want one of shakespeare, modern, llama, baby", "did you mean stories15m?")
+	mustContain(
+		t, err, "preset: got Stories-15m, want one of shakespeare, modern, llama, baby", "did you mean stories15m?",
+	)
 }
 
 // The presets are the published recipes, number by number, each written as its differences from the first.
@@ -216,8 +220,14 @@ func TestPresets(t *testing.T) {
 		otherwise string
 	}{
 		{"Shakespeare", Shakespeare(), `{}`},
-		{"Modern", Modern(), `{"position":"rope","norm":"rmsnorm","mlp":"swiglu","activation":"","n_inner":344,"short_conv":"canon_ac","optimizer":"muon","learning_rate":0.004}`},
-		{"LLaMA", LLaMA(), `{"position":"rope","norm":"rmsnorm","mlp":"swiglu","activation":"","n_inner":352,"optimizer":"muon","learning_rate":0.004}`},
+		{
+			"Modern", Modern(),
+			`{"position":"rope","norm":"rmsnorm","mlp":"swiglu","activation":"","n_inner":344,"short_conv":"canon_ac","optimizer":"muon","learning_rate":0.004}`,
+		},
+		{
+			"LLaMA", LLaMA(),
+			`{"position":"rope","norm":"rmsnorm","mlp":"swiglu","activation":"","n_inner":352,"optimizer":"muon","learning_rate":0.004}`,
+		},
 		{"Baby", Baby(), `{"block_size":256,"n_layer":6,"n_head":6,"n_embd":384,"window":64,"dropout":0.2,"batch_size":64,
 			"max_iters":5000,"lr_decay_iters":5000,"eval_iters":200,"log_interval":10}`},
 		{"GPT2", GPT2(), `{"n_layer":12,"activation":"gelu_tanh",` + gpt2 + `}`},
@@ -311,7 +321,9 @@ func TestFutureTokensOfShards(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := text.WriteShards(dir, one.Tokenizer, 50, tokens(one.Corpus.Train()), tokens(one.Corpus.Val())); err != nil {
+	if err := text.WriteShards(
+		dir, one.Tokenizer, 50, tokens(one.Corpus.Train()), tokens(one.Corpus.Val()),
+	); err != nil {
 		t.Fatal(err)
 	}
 	shards, err := text.OpenShards(dir)
@@ -459,7 +471,8 @@ func TestAdaptersBelong(t *testing.T) {
 		}
 		return m.Model
 	}
-	same := with(func(c *Config) { c.LoraAlpha, c.LoraScale, c.Dropout = 3, "alpha/r", 0.5 }) // what a 0 stands for, spelled
+	// what a 0 stands for, spelled
+	same := with(func(c *Config) { c.LoraAlpha, c.LoraScale, c.Dropout = 3, "alpha/r", 0.5 })
 	if err := same.ReadAdapters(written.Bytes()); err != nil {
 		t.Error(err)
 	}
@@ -478,15 +491,33 @@ func TestAdaptersBelong(t *testing.T) {
 		data  []byte
 		words []string
 	}{
-		{with(func(c *Config) { c.LoraAlpha = 4 }), written.Bytes(), []string{"lora_alpha: got 4, want 3 as in the file"}},
-		{with(func(c *Config) { c.LoraScale = "alpha" }), written.Bytes(), []string{"lora_scale: got alpha, want alpha/r as in the file"}},
+		{
+			with(func(c *Config) { c.LoraAlpha = 4 }), written.Bytes(),
+			[]string{"lora_alpha: got 4, want 3 as in the file"},
+		},
+		{
+			with(func(c *Config) { c.LoraScale = "alpha" }), written.Bytes(),
+			[]string{"lora_scale: got alpha, want alpha/r as in the file"},
+		},
 		{with(func(c *Config) { c.LoraR = 1 }), written.Bytes(), []string{"lora_r: got 1, want 2"}},
-		{with(func(c *Config) { c.LoraTargets = []string{"c_fc"} }), written.Bytes(), []string{"lora_targets: got c_fc, want "}},
+		{
+			with(func(c *Config) { c.LoraTargets = []string{"c_fc"} }), written.Bytes(),
+			[]string{"lora_targets: got c_fc, want "},
+		},
 		{activation, written.Bytes(), []string{"activation: got relu, want gelu as in the file"}},
 		{moved, written.Bytes(), []string{"base_sha256: got ", ", want ", "as in the file"}},
-		{with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("lora_alpha"), []byte("lora_\x1b[31m"), 1), []string{"safetensors"}},
-		{with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("lora_alpha"), []byte("lora_delta"), 1), []string{"lora_delta: got 3 in the file"}},
-		{with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("base_sha256"), []byte("base_sha1.."), 1), []string{"base_sha256 is missing"}},
+		{
+			with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("lora_alpha"), []byte("lora_\x1b[31m"), 1),
+			[]string{"safetensors"},
+		},
+		{
+			with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("lora_alpha"), []byte("lora_delta"), 1),
+			[]string{"lora_delta: got 3 in the file"},
+		},
+		{
+			with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("base_sha256"), []byte("base_sha1.."), 1),
+			[]string{"base_sha256 is missing"},
+		},
 		{with(func(*Config) {}), nil, []string{"adapters", "got 0 bytes"}},
 	} {
 		before := encoded(t, decoded(t, tc.model))
@@ -525,7 +556,10 @@ func TestAdaptersOfOwnMatrices(t *testing.T) {
 	_, without := all.Count()
 	all.LoraTargets = []string{"c_attn", "c_proj", "mlp", "mlp.back"}
 	if _, named := all.Count(); trained-without != each || named != trained {
-		t.Errorf("%d adapters by default, %d named, %d without the layer's; want a difference of %d", trained, named, without, each)
+		t.Errorf(
+			"%d adapters by default, %d named, %d without the layer's; want a difference of %d", trained, named,
+			without, each,
+		)
 	}
 	c.LoraTargets = []string{"c_fc"}
 	mustContain(t, c.Validate(), "want endings of attn.c_attn, attn.c_proj, mlp, mlp.back")
@@ -573,9 +607,9 @@ func TestAdaptersOfOwnMatrices(t *testing.T) {
 	}
 }
 
-// A run of FineTune whose TuningFiles are restored in a trainer that is built again ends in the bits of one that was not
-// interrupted. With adapters the files hold these alone. Another base is refused by its name, and so is a trainer that
-// is not new; nothing else reads adapters alone.
+// A run of FineTune whose TuningFiles are restored in a trainer that is built again ends in the bits of one that was
+// not interrupted. With adapters the files hold these alone. Another base is refused by its name, and so is a trainer
+// that is not new; nothing else reads adapters alone.
 func TestTuningResumes(t *testing.T) {
 	base := newTrainer(t, tiny())
 	steps(t, base, 2)
@@ -623,7 +657,9 @@ func TestTuningResumes(t *testing.T) {
 			continue
 		}
 		f, err := train.OpenWeights(at)
-		if err != nil || slices.ContainsFunc(f.Entries, func(e safetensors.Entry) bool { return !adapterName(e.Name) }) {
+		if err != nil || slices.ContainsFunc(
+			f.Entries, func(e safetensors.Entry) bool { return !adapterName(e.Name) },
+		) {
 			t.Errorf("got %d tensors (%v), want adapters alone", len(f.Entries), err)
 		}
 		if err := Fits()(at); err != nil {
@@ -645,7 +681,8 @@ func TestExpertsAreBalancedByDefault(t *testing.T) {
 	c := tiny()
 	c.MLP, c.Experts.NumExperts = "moe", 4
 	trainer := newTrainer(t, c)
-	if got := trainer.Config().Experts.RouterAuxLossCoef; got != 0.01 || trainer.Model.Config.Experts.RouterAuxLossCoef != got {
+	if got := trainer.Config().Experts.RouterAuxLossCoef; got != 0.01 ||
+		trainer.Model.Config.Experts.RouterAuxLossCoef != got {
 		t.Errorf("got router_aux_loss_coef %v, want 0.01", got)
 	}
 	resumed, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 0, files(t, trainer)))

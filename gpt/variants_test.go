@@ -27,7 +27,8 @@ import (
 func TestNoRopeLayerInterval(t *testing.T) {
 	logits := func(interval int, theta float64) []float64 {
 		c := tiny()
-		c.VocabSize, c.NLayer, c.QKSize, c.Position, c.Rope.NoRopeLayerInterval, c.Rope.Theta = 65, 2, 4, "rope", interval, theta
+		c.VocabSize, c.NLayer, c.QKSize = 65, 2, 4
+		c.Position, c.Rope.NoRopeLayerInterval, c.Rope.Theta = "rope", interval, theta
 		c.Seed = 3
 		m, err := New(emptyGraph(), c, 1)
 		if err != nil {
@@ -68,7 +69,10 @@ func TestNoRopeLayerInterval(t *testing.T) {
 	}{
 		{func(c *Config) { c.Rope.NoRopeLayerInterval = 1 }, "no_rope_layer_interval: got 1, want 0 or 2 to n_layer 2"},
 		{func(c *Config) { c.Rope.NoRopeLayerInterval = 3 }, "no_rope_layer_interval: got 3, want 0 or 2 to n_layer 2"},
-		{func(c *Config) { c.Rope.NoRopeLayerInterval, c.Position = 2, "alibi" }, "no_rope_layer_interval: got 2, want 0 with position alibi"},
+		{func(c *Config) {
+			c.Rope.NoRopeLayerInterval = 2
+			c.Position = "alibi"
+		}, "no_rope_layer_interval: got 2, want 0 with position alibi"},
 	} {
 		c := tiny()
 		c.VocabSize, c.NLayer, c.QKSize, c.Position = 65, 2, 4, "rope"
@@ -210,7 +214,9 @@ func TestFineTuneOnAdapters(t *testing.T) {
 // An attention that is linear in the context has no memory that grows with its square, and neither has a model without
 // attention.
 func TestNoUnusedMask(t *testing.T) {
-	for name, want := range map[string]bool{"causal": true, "window": false, "linear": false, "taylor": false, "mla": true} {
+	for name, want := range map[string]bool{
+		"causal": true, "window": false, "linear": false, "taylor": false, "mla": true,
+	} {
 		c := odd()
 		c.Attention = name
 		c.suit()
@@ -233,7 +239,9 @@ func combinations(seed uint64) (list [][8]int, build func([8]int) Config) {
 	build = func(at [8]int) Config {
 		c := odd()
 		c.QKSize, c.Attention = 4, attentions[at[1]].String()
-		for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1} {
+		for name, n := range map[string]int{
+			"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1,
+		} {
 			c.Options.Offer(name, n)
 		}
 		c.Position, c.Norm, c.Block = positions[at[0]].String(), norms[at[2]].String(), blocks[at[3]].String()
@@ -241,7 +249,9 @@ func combinations(seed uint64) (list [][8]int, build func([8]int) Config) {
 		c.MLP = mlps[at[7]].String()
 		return c
 	}
-	sizes := [8]int{len(positions), len(attentions), len(norms), len(blocks), len(activations), len(heads), 2, len(mlps)}
+	sizes := [8]int{
+		len(positions), len(attentions), len(norms), len(blocks), len(activations), len(heads), 2, len(mlps),
+	}
 	rng, seen := rand.New(rand.NewPCG(seed, 17)), map[[4]int]bool{}
 	missing := func(at [8]int) (pairs [][4]int) {
 		for i := range at {
@@ -312,7 +322,10 @@ func TestCombinations(t *testing.T) {
 	for i := 0; i < len(list); i += step {
 		at := list[i]
 		c := build(at)
-		name := fmt.Sprint(c.Position, " ", c.Attention, " ", c.Norm, " ", c.Block, " ", c.Activation, " ", c.MLP, " ", c.Head, " ", c.Bias)
+		name := fmt.Sprint(
+			c.Position, " ", c.Attention, " ", c.Norm, " ", c.Block, " ", c.Activation, " ", c.MLP, " ", c.Head, " ",
+			c.Bias,
+		)
 		m := model64(t, c, true, 1)
 		built := int64(0)
 		for _, p := range m.Params() {
@@ -384,7 +397,10 @@ func TestSplitsAreKeptApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !(e.Train < 1 && e.Val > 1.5 && all > 1.5) {
-		t.Errorf("losses %+v and %v over all of the validation split, want below 1 where trained and above 1.5 where not", e, all)
+		t.Errorf(
+			"losses %+v and %v over all of the validation split, want below 1 where trained and above 1.5 where not", e,
+			all,
+		)
 	}
 	if trainer.Best != e.Val {
 		t.Errorf("the best validation loss is %v, want %v", trainer.Best, e.Val)
@@ -405,11 +421,14 @@ func TestHostileSizesAreCheap(t *testing.T) {
 	}
 	for range trials {
 		c := shakespeare65()
-		c.Position, c.Block = names(parts.Names(parts.Positions())), names([]string{"pre", "pre", "post", "elman", "sandwich", "post_part", "parallel", "parallel_two"})
+		c.Position = names(parts.Names(parts.Positions()))
+		c.Block = names([]string{"pre", "pre", "post", "elman", "sandwich", "post_part", "parallel", "parallel_two"})
 		if c.Block != "elman" {
 			c.Attention = names(parts.Names(parts.Attentions()))
 		}
-		sizes := []*int{&c.NLayer, &c.NHead, &c.NEmbd, &c.BlockSize, &c.VocabSize, &c.QKSize, &c.VSize, &c.NInner, &c.LoraR}
+		sizes := []*int{
+			&c.NLayer, &c.NHead, &c.NEmbd, &c.BlockSize, &c.VocabSize, &c.QKSize, &c.VSize, &c.NInner, &c.LoraR,
+		}
 		for range 1 + rng.IntN(4) {
 			*sizes[rng.IntN(len(sizes))] = []int{1, 1 << 14, field.MaxSize}[rng.IntN(3)]
 		}
@@ -525,9 +544,13 @@ func TestOwnPartsAreCounted(t *testing.T) {
 	mustContain(t, err, "h.0.attn.pages: shape (-1): every size must be positive")
 
 	late := with(func() int { return 1 })
-	late.Parts.Norms, late.Norm = []parts.Norm{{Name: "late", New: func(at nn.Site) nn.Layer { return lateNorm{at} }}}, "late"
+	late.Parts.Norms = []parts.Norm{{Name: "late", New: func(at nn.Site) nn.Layer { return lateNorm{at} }}}
+	late.Norm = "late"
 	_, err = New(graph.New(graph.Float32, 1), late, 1)
-	mustContain(t, err, "gpt: layer h.0.ln_1: built ", " parameters, but counted 0 before: a layer declares parameters in Forward")
+	mustContain(
+		t, err, "gpt: layer h.0.ln_1: built ",
+		" parameters, but counted 0 before: a layer declares parameters in Forward",
+	)
 
 	calls := 0
 	_, err = New(graph.New(graph.Float32, 1), with(func() int { calls++; return calls }), 1)
@@ -652,8 +675,8 @@ func TestMupRefuses(t *testing.T) {
 }
 
 // Every parameter of every part is a vector or a matrix by its declaration, never a row or a column that is one of the
-// two by its shape alone: what decays, and what Muon and SOAP take for a matrix, are the matrices. A new parameter whose
-// name does not say which of the two it is fails here until it is listed.
+// two by its shape alone: what decays, and what Muon and SOAP take for a matrix, are the matrices. A new parameter
+// whose name does not say which of the two it is fails here until it is listed.
 func TestMatricesAndVectors(t *testing.T) {
 	vectors := regexp.MustCompile(`(^|\.)(bias|alpha|sinks|a_log|d_skip|skip_lambda|v_lambda|xsa_lambda|lambda|lambda_[qk][12]|` +
 		`e_score_correction_bias|smear\.weight|conv(_[a-d])?\.weight|((ln_[a-z0-9_]+|norm|q_norm|k_norm)\.weight))$`)
@@ -685,7 +708,10 @@ func TestMatricesAndVectors(t *testing.T) {
 			}
 			seen[p.Name()+fmt.Sprint(shape)] = true
 			if vector && len(shape) != 1 || !vector && (len(shape) != 2 || slices.Min(shape) == 1 && c.BlockSize > 1) {
-				t.Errorf("%s: %s has shape %v, want one size of a vector or two of a matrix: vector %t", name, p.Name(), shape, vector)
+				t.Errorf(
+					"%s: %s has shape %v, want one size of a vector or two of a matrix: vector %t", name, p.Name(),
+					shape, vector,
+				)
 			}
 			treated(t, p.Name(), shape, !vector)
 		}

@@ -125,7 +125,8 @@ func TestWeightsLayout(t *testing.T) {
 			continue
 		}
 		for _, p := range m.Params() {
-			if p.Name() == published.HeadWeight && (f.F32[3*16+7] != p.Tensor().F32[7*11+3] || f.F32[16] != p.Tensor().F32[1]) {
+			if p.Name() == published.HeadWeight && (f.F32[3*16+7] != p.Tensor().F32[7*11+3] ||
+				f.F32[16] != p.Tensor().F32[1]) {
 				t.Error("lm_head.weight is not transposed in the file")
 			}
 		}
@@ -196,7 +197,10 @@ func TestWeightsRefused(t *testing.T) {
 		}, []string{"mask"}},
 		"turned": {func(l []safetensors.Tensor) []safetensors.Tensor { l[proj].Shape = []int{16, 64}; return l },
 			[]string{"h.1.mlp.c_proj.weight", "[16 64]", "[64 16]"}},
-		"head not turned": {func(l []safetensors.Tensor) []safetensors.Tensor { l[head].Shape = []int{16, 11}; return l },
+		"head not turned": {func(l []safetensors.Tensor) []safetensors.Tensor {
+			l[head].Shape = []int{16, 11}
+			return l
+		},
 			[]string{published.HeadWeight, "[11 16]", "[16 11]"}},
 		"head a vector": {func(l []safetensors.Tensor) []safetensors.Tensor { l[head].Shape = []int{176}; return l },
 			[]string{published.HeadWeight, "[176]"}},
@@ -271,7 +275,8 @@ func mustPack(t testing.TB, m *Model, p graph.Packing) *Model {
 // quarter of the memory. Losses are measured with the same weights.
 func TestPacked(t *testing.T) {
 	for name, c := range variants() {
-		if kind, _, _ := strings.Cut(name, " "); kind != "attention" && kind != "block" && kind != "parts" && len(name) > len("adapters") {
+		if kind, _, _ := strings.Cut(name, " "); kind != "attention" && kind != "block" && kind != "parts" &&
+			len(name) > len("adapters") {
 			continue // differs only outside the products
 		}
 		c = wide(c)
@@ -279,14 +284,18 @@ func TestPacked(t *testing.T) {
 		f := newFull(t, m)
 		tokens := someRows(rand.New(rand.NewPCG(2, 2)), 1, c.BlockSize, c.VocabSize)[0]
 		want := f.last(t, tokens)
-		for p, bound := range map[graph.Packing]struct{ distance, memory float64 }{graph.BF16: {0.03, 0.9}, graph.Int8: {0.1, 0.75}} {
+		for p, bound := range map[graph.Packing]struct{ distance, memory float64 }{
+			graph.BF16: {0.03, 0.9}, graph.Int8: {0.1, 0.75},
+		} {
 			t.Run(fmt.Sprintf("%s, %s", name, p), func(t *testing.T) {
 				packed := mustPack(t, m, p)
 				got := newFull(t, packed).last(t, tokens)
 				if d := relative(got, want, 0); !(d <= bound.distance) || d == 0 {
 					t.Errorf("off by %.2g of the logits, want at most %g, and not 0", d, bound.distance)
 				}
-				if part := float64(packed.Graph.WeightBytes()) / float64(m.Graph.WeightBytes()); !(part <= bound.memory) {
+				if part := float64(
+					packed.Graph.WeightBytes(),
+				) / float64(m.Graph.WeightBytes()); !(part <= bound.memory) {
 					t.Errorf("%.2f of the memory, want at most %g", part, bound.memory)
 				}
 				d, batch := newDecoderOf(t, packed), newBatchDecoderOf(t, packed, 2)
@@ -316,7 +325,9 @@ func TestPacked(t *testing.T) {
 func TestPackedRefuses(t *testing.T) {
 	c := wide(odd())
 	m := model32Of(t, c)
-	for p, want := range map[graph.Packing]string{"": `weights: got "", want bf16, int8 or int4`, "int3": `weights: got "int3", want bf16, int8 or int4`} {
+	for p, want := range map[graph.Packing]string{
+		"": `weights: got "", want bf16, int8 or int4`, "int3": `weights: got "int3", want bf16, int8 or int4`,
+	} {
 		_, err := m.Packed(p)
 		mustContain(t, err, "model: "+want)
 	}
@@ -325,7 +336,9 @@ func TestPackedRefuses(t *testing.T) {
 		mustContain(t, err, "model", "want one from New or LoadModel")
 	}
 	_, err := model64(t, c, true, 1).Packed(graph.BF16)
-	mustContain(t, err, "weights: bf16 needs a float32 model with kernels, this one has kernels true and computes in float64")
+	mustContain(
+		t, err, "weights: bf16 needs a float32 model with kernels, this one has kernels true and computes in float64",
+	)
 	spelled := graph.New(graph.Float32, 1)
 	spelled.Kernels = false
 	reference, err := New(spelled, c, 1)

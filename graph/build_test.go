@@ -256,7 +256,9 @@ func TestPanicsOfBuilding(t *testing.T) {
 				}
 				return 0
 			}, size)
-			if _, err := Compile(w.SumAll(), w); err == nil || !strings.HasPrefix(err.Error(), "h.0.w: panic: glass at ") || !strings.Contains(err.Error(), "build_test.go:") {
+			if _, err := Compile(w.SumAll(), w); err == nil ||
+				!strings.HasPrefix(err.Error(), "h.0.w: panic: glass at ") ||
+				!strings.Contains(err.Error(), "build_test.go:") {
 				t.Errorf("%d entries on %d threads: got error %v", size, threads, err)
 			}
 		}
@@ -269,10 +271,15 @@ func TestPanicsOfBuilding(t *testing.T) {
 		!strings.Contains(err.Error(), "build_test.go:") {
 		t.Errorf("building: got error %v", err)
 	}
-	if _, err := Build(Float32, 1, func(g *Graph) error { g.Root().Sub("h.3").Failf("broken"); return nil }); err == nil || err.Error() != "h.3: broken" {
+	if _, err := Build(
+		Float32, 1, func(g *Graph) error { g.Root().Sub("h.3").Failf("broken"); return nil },
+	); err == nil || err.Error() != "h.3: broken" {
 		t.Errorf("a graph that failed: got error %v", err)
 	}
-	if _, err := New(Float32, 1).BuildSibling(func(g *Graph) error { g.Root().Sub("h.3").Failf("broken"); return nil }); err == nil {
+	if _, err := New(Float32, 1).BuildSibling(func(g *Graph) error {
+		g.Root().Sub("h.3").Failf("broken")
+		return nil
+	}); err == nil {
 		t.Error("a sibling that failed was accepted")
 	}
 	if _, err := Build(Float32, 1, nil); err == nil {
@@ -285,12 +292,16 @@ func TestTheFirstErrorSurvives(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(1), 2, 3)
 	for want, y := range map[string]Expr{
-		"h.0.w: no graph: create one with New, Build, Sibling or Outline": Scope{path: "h.0.w"}.Param("w", Const(1), 2, 3).Square(),
-		"h.1: no graph: create one with New, Build, Sibling or Outline":   Expr{}.In(Scope{}.Sub("h.1")).Tanh(),
-		"no graph: create one with New, Build, Sibling or Outline":        (*Graph)(nil).Root().Value("w", Const(1), 2, 3).Exp(),
-		"tanh (): an operand is empty or belongs to another graph":        Expr{}.Tanh().Softmax(),
+		"h.0.w: no graph: create one with New, Build, Sibling " +
+			"or Outline": Scope{path: "h.0.w"}.Param("w", Const(1), 2, 3).Square(),
+		"h.1: no graph: create one with New, Build, Sibling or Outline": Expr{}.In(Scope{}.Sub("h.1")).Tanh(),
+		"no graph: create one with New, Build, Sibling " +
+			"or Outline": (*Graph)(nil).Root().Value("w", Const(1), 2, 3).Exp(),
+		"tanh (): an operand is empty or belongs to another graph": Expr{}.Tanh().Softmax(),
 	} {
-		for _, z := range []Expr{y, y.Wrap(G.Exp(y.Node())), y.Mul(x), y.Reshape(6).Detach(), y.Join(x), y.In(g.Root())} {
+		for _, z := range []Expr{
+			y, y.Wrap(G.Exp(y.Node())), y.Mul(x), y.Reshape(6).Detach(), y.Join(x), y.In(g.Root()),
+		} {
 			if _, err := Compile(z.SumAll()); err == nil || err.Error() != want {
 				t.Errorf("got error %v, want %s", err, want)
 			}

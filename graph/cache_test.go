@@ -34,7 +34,9 @@ var cachedLayers = map[string]struct {
 	"latents": {8 * 2 * 5 * 7, func(s Scope, x, at Expr) (Expr, Cache) {
 		c := NewLatentCache(LatentShape{Batch: 2, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 5, Rotary: 2})
 		up := s.Value("up", Normal(1), 5, 14)
-		return CachedLatentAttention(x.Cols(0, 10), x.Cols(8, 15), up.Cols(0, 6), up.Cols(6, 14), causalMask(s, 5), at, c), c
+		return CachedLatentAttention(
+			x.Cols(0, 10), x.Cols(8, 15), up.Cols(0, 6), up.Cols(6, 14), causalMask(s, 5), at, c,
+		), c
 	}},
 	"pairs of keys and values": {8 * 2 * 5 * 2 * 2 * (1 + 2), func(s Scope, x, at Expr) (Expr, Cache) {
 		c := NewPairCache(AttentionShape{Batch: 2, Context: 5, Heads: 2, QK: 1, V: 2})
@@ -47,7 +49,12 @@ var cachedLayers = map[string]struct {
 		return CachedPairAttention(x, mask, at, c), c
 	}},
 	"sums": {8 * 2 * 3 * 1 * 4, func(_ Scope, x, at Expr) (Expr, Cache) {
-		c := NewLinearCache(LinearShape{AttentionShape: AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3}, Causal: true, Map: EluPlusOne()})
+		c := NewLinearCache(
+			LinearShape{
+				AttentionShape: AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3}, Causal: true,
+				Map: EluPlusOne(),
+			},
+		)
 		return CachedLinearAttention(x.Cols(0, 15), at, c), c
 	}},
 	"states": {8 * 2 * 2 * 2 * 3, func(_ Scope, x, at Expr) (Expr, Cache) {
@@ -266,23 +273,34 @@ func TestWindowCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := 2 * (16 + 96) * h.Heads * (h.QK + h.V); some.Numbers() != float64(want) || some.Bytes() != 4*want || some.Bytes()*300 != all.Bytes()*112 {
+	if want := 2 * (16 + 96) * h.Heads * (h.QK + h.V); some.Numbers() != float64(want) || some.Bytes() != 4*want ||
+		some.Bytes()*300 != all.Bytes()*112 {
 		t.Errorf("got %d bytes of %v numbers, want %d numbers", some.Bytes(), some.Numbers(), want)
 	}
 	const gone = "of which the cache has those of a window: tokens out of order"
-	if err := step(100); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), "position 100 after 300 tokens, "+gone) {
+	if err := step(100); !errors.Is(err, ErrOrder) ||
+		!strings.Contains(err.Error(), "position 100 after 300 tokens, "+gone) {
 		t.Errorf("a position that has gone: got %v", err)
 	}
-	if err := some.Keep(1, 100); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), "keep 100 of 300 tokens, "+gone) {
+	if err := some.Keep(1, 100); !errors.Is(err, ErrOrder) ||
+		!strings.Contains(err.Error(), "keep 100 of 300 tokens, "+gone) {
 		t.Errorf("keep tokens that have gone: got %v", err)
 	}
-	if err := cmp.Or(some.Keep(1, 290), all.Keep(1, 290), some.Keep(0, 290), all.Keep(0, 290), step(290), some.Keep(1, 0), step(0)); err != nil {
+	if err := cmp.Or(
+		some.Keep(1, 290), all.Keep(1, 290), some.Keep(0, 290), all.Keep(0, 290), step(290), some.Keep(1, 0), step(0),
+	); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range [][2]int{{0, 1}, {-1, 0}, {3, -1}, {0, 0}} {
 		s := g.Sibling()
-		y := CachedAttention(s.Root().Value("x", Const(0), 2, h.Width()), causalMask(s.Root(), 300), s.Root().Ints("at", 1, 300, -1), NewWindowCache(h, bad[0], bad[1]))
-		if _, err := Compile(y); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("window of %d tokens and the first %d, want 1 or more, and 0 or more", bad[0], bad[1])) {
+		y := CachedAttention(
+			s.Root().Value("x", Const(0), 2, h.Width()), causalMask(s.Root(), 300), s.Root().Ints("at", 1, 300, -1),
+			NewWindowCache(h, bad[0], bad[1]),
+		)
+		if _, err := Compile(y); err == nil || !strings.Contains(
+			err.Error(),
+			fmt.Sprintf("window of %d tokens and the first %d, want 1 or more, and 0 or more", bad[0], bad[1]),
+		) {
 			t.Errorf("%v: got %v", bad, err)
 		}
 	}
@@ -354,11 +372,18 @@ func stepCases() map[string]stepCase {
 				latent, r := x.Cols(10, 16), x.Cols(16, 18)
 				keys := latent.MatMul(k)
 				kv := keys.Cols(0, 3).Join(r, keys.Cols(3, 6), r, latent.MatMul(v))
-				return must(Attention(x.Cols(0, 10).Join(kv), causal(s, mask...), AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 5, V: 4}, 0))
+				return must(
+					Attention(
+						x.Cols(0, 10).Join(kv), causal(s, mask...),
+						AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 5, V: 4}, 0,
+					),
+				)
 			},
 			func(s Scope, x, at Expr, c Cache) Expr {
 				k, v := ways(s)
-				return CachedLatentAttention(x.Cols(0, 10), x.Cols(10, 18), k, v, causal(s, mask...), at, c.(*LatentCache))
+				return CachedLatentAttention(
+					x.Cols(0, 10), x.Cols(10, 18), k, v, causal(s, mask...), at, c.(*LatentCache),
+				)
 			}, d}
 	}
 	for name, phi := range map[string]FeatureMap{"sums, elu+1": EluPlusOne(), "sums, taylor": Taylor(0.1)} {
@@ -385,7 +410,9 @@ func stepCases() map[string]stepCase {
 			}, c}
 	}
 	v := NewConvCache(3, 4, 4)
-	cases["convolution"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Convolve(x, s.Value("w", Normal(1), 16), 5)) },
+	cases["convolution"] = stepCase{4, func(s Scope, x Expr) Expr {
+		return must(Convolve(x, s.Value("w", Normal(1), 16), 5))
+	},
 		func(s Scope, x, at Expr, c Cache) Expr {
 			return CachedConvolve(x, s.Value("w", Normal(1), 16), at, c.(*ConvCache))
 		}, v}
@@ -393,7 +420,9 @@ func stepCases() map[string]stepCase {
 	cases["delay"] = stepCase{4, func(_ Scope, x Expr) Expr { return x.Delay(2, 5) },
 		func(_ Scope, x, at Expr, c Cache) Expr { return CachedDelay(x, at, c.(*ConvCache)) }, late}
 	ids := NewConvCache(3, 1, 3)
-	cases["delay of integers"] = stepCase{4, func(_ Scope, x Expr) Expr { return x.ArgMax().DelayInts(2, 5, 4).OneHot(5) },
+	cases["delay of integers"] = stepCase{4, func(_ Scope, x Expr) Expr {
+		return x.ArgMax().DelayInts(2, 5, 4).OneHot(5)
+	},
 		func(_ Scope, x, at Expr, c Cache) Expr {
 			return CachedDelayInts(x.ArgMax(), at, 4, c.(*ConvCache)).OneHot(5)
 		}, ids}
@@ -404,7 +433,9 @@ func stepCases() map[string]stepCase {
 			return CachedScan(x.Cols(0, 4), x.Cols(4, 8), at, c.(*ScanCache))
 		}, s}
 	c := NewElmanCache(3, 4)
-	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3)) },
+	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr {
+		return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3))
+	},
 		func(s Scope, x, at Expr, c Cache) Expr {
 			return CachedElman(x, s.Value("w", Normal(1), 4, 4), at, c.(*ElmanCache))
 		}, c}
@@ -470,7 +501,12 @@ func TestSteps(t *testing.T) {
 func TestStepsEnd(t *testing.T) {
 	g := New(Float64, 1)
 	x, at := g.Root().Value("x", Normal(1), 4, 16), g.Root().Ints("at", 1, 9, -1)
-	p := mustCompile(t, CachedAttention(x, causalMask(g.Root(), 5), at, NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2})))
+	p := mustCompile(
+		t,
+		CachedAttention(
+			x, causalMask(g.Root(), 5), at, NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2}),
+		),
+	)
 	for from, want := range []string{0: "", 3: "", 4: "run: cached attention", 5: "run: cached attention"} {
 		if from == 1 || from == 2 {
 			continue
@@ -587,7 +623,9 @@ func TestRecurrenceNorms(t *testing.T) {
 					}
 					v, want := got[(i/2*5+token)*2+i%2], math.Sqrt(squares)
 					if !(math.Abs(v-want) <= tolerance*want) {
-						t.Errorf("delta rule %t, %v: token %d, head %d: got %v, want %v", delta, dtype, token, i, v, want)
+						t.Errorf(
+							"delta rule %t, %v: token %d, head %d: got %v, want %v", delta, dtype, token, i, v, want,
+						)
 					}
 				}
 			}

@@ -21,10 +21,11 @@ func TestErrorMessages(t *testing.T) {
 		want  string
 		build func(s Scope, x Expr) Expr // x is (16, 32)
 	}{
-		{"h.3.ln_1: mul (16, 32), h.3.ln_1.weight (48): shapes differ and do not broadcast", func(s Scope, x Expr) Expr {
-			s = s.Sub("ln_1")
-			return x.Scale(2).In(s).Mul(s.Param("weight", Const(1), 48))
-		}},
+		{"h.3.ln_1: mul (16, 32), h.3.ln_1.weight (48): shapes differ and do not broadcast",
+			func(s Scope, x Expr) Expr {
+				s = s.Sub("ln_1")
+				return x.Scale(2).In(s).Mul(s.Param("weight", Const(1), 48))
+			}},
 		{"h.3: add x (16, 32), h.3.y (2, 16, 32): shapes differ and do not broadcast", func(s Scope, x Expr) Expr {
 			return x.In(s).Add(s.Param("y", Const(1), 2, 16, 32))
 		}},
@@ -47,14 +48,29 @@ func TestErrorMessages(t *testing.T) {
 			y, _ := LayerNorm(x.In(s), Expr{}, s.Param("b", Const(0), 32), 1e-5)
 			return y
 		}},
-		{"h.3: dropout(-0.1) x (16, 32): probability -0.1 is not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(-0.1) }},
-		{"h.3: dropout(1) x (16, 32): probability 1 is not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(1) }},
-		{"h.3: dropout(NaN) x (16, 32): probability NaN is not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(math.NaN()) }},
+		{
+			"h.3: dropout(-0.1) x (16, 32): probability -0.1 is not in 0 ≤ p < 1",
+			func(s Scope, x Expr) Expr { return x.In(s).Dropout(-0.1) },
+		},
+		{
+			"h.3: dropout(1) x (16, 32): probability 1 is not in 0 ≤ p < 1",
+			func(s Scope, x Expr) Expr { return x.In(s).Dropout(1) },
+		},
+		{
+			"h.3: dropout(NaN) x (16, 32): probability NaN is not in 0 ≤ p < 1",
+			func(s Scope, x Expr) Expr { return x.In(s).Dropout(math.NaN()) },
+		},
 		{"h.3: attention x (16, 32), h.3.mask (8, 8): probability 1.5 is not in 0 ≤ p < 1", func(s Scope, x Expr) Expr {
-			y, _ := Attention(x.In(s), s.Value("mask", Const(0), 8, 8), AttentionShape{Batch: 2, Context: 8, Heads: 2, QK: 4, V: 8}, 1.5)
+			y, _ := Attention(
+				x.In(s), s.Value("mask", Const(0), 8, 8), AttentionShape{Batch: 2, Context: 8, Heads: 2, QK: 4, V: 8},
+				1.5,
+			)
 			return y
 		}},
-		{"h.3: reshape to (5, 5) x (16, 32): 512 entries cannot become 25", func(s Scope, x Expr) Expr { return x.In(s).Reshape(5, 5) }},
+		{
+			"h.3: reshape to (5, 5) x (16, 32): 512 entries cannot become 25",
+			func(s Scope, x Expr) Expr { return x.In(s).Reshape(5, 5) },
+		},
 		{"h.3: columns 30:33 x (16, 32): no such columns", func(s Scope, x Expr) Expr { return x.In(s).Cols(30, 33) }},
 		{"h.3: join x (16, 32), h.3.y (15, 2): 16 and 15 rows", func(s Scope, x Expr) Expr {
 			return x.In(s).Join(s.Param("y", Const(1), 15, 2))
@@ -67,8 +83,14 @@ func TestErrorMessages(t *testing.T) {
 			y, _ := Gather(x.In(s), s.Ints("ids", 4, 17, -1))
 			return y
 		}},
-		{"h.3: gather x (16, 32), x (16, 32): want integers declared by Ints", func(s Scope, x Expr) Expr { return x.In(s).Gather(x) }},
-		{"h.3: one-hot h.3.ids (4): ids up to 16 for 16 classes", func(s Scope, x Expr) Expr { return s.Ints("ids", 4, 17, -1).OneHot(16) }},
+		{
+			"h.3: gather x (16, 32), x (16, 32): want integers declared by Ints",
+			func(s Scope, x Expr) Expr { return x.In(s).Gather(x) },
+		},
+		{
+			"h.3: one-hot h.3.ids (4): ids up to 16 for 16 classes",
+			func(s Scope, x Expr) Expr { return s.Ints("ids", 4, 17, -1).OneHot(16) },
+		},
 		{"h.3: cross entropy x (16, 32), h.3.ids (16): ids up to 32 for 32 classes", func(s Scope, x Expr) Expr {
 			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 16, 33, -1), true, 0, 0)
 			return y
@@ -77,12 +99,22 @@ func TestErrorMessages(t *testing.T) {
 			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 15, 32, -1), true, 0, 0)
 			return y
 		}},
-		{"h.3: add x (16, 32), (): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr { return x.In(s).Add(Expr{}) }},
-		{"h.3: mul (), x (16, 32): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr { return Expr{}.Mul(x.In(s)) }},
-		{"h.3: scale by 2 (): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr { return Expr{}.In(s).Scale(2) }},
-		{"h.3: mul x (16, 32), x (16, 32): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr {
-			return x.In(s).Mul(New(Float64, 1).Root().Value("x", Const(1), 16, 32))
-		}},
+		{
+			"h.3: add x (16, 32), (): an operand is empty or belongs to another graph",
+			func(s Scope, x Expr) Expr { return x.In(s).Add(Expr{}) },
+		},
+		{
+			"h.3: mul (), x (16, 32): an operand is empty or belongs to another graph",
+			func(s Scope, x Expr) Expr { return Expr{}.Mul(x.In(s)) },
+		},
+		{
+			"h.3: scale by 2 (): an operand is empty or belongs to another graph",
+			func(s Scope, x Expr) Expr { return Expr{}.In(s).Scale(2) },
+		},
+		{"h.3: mul x (16, 32), x (16, 32): an operand is empty or belongs to another graph",
+			func(s Scope, x Expr) Expr {
+				return x.In(s).Mul(New(Float64, 1).Root().Value("x", Const(1), 16, 32))
+			}},
 		{"h.3.attn: 5 heads do not divide 32 features", func(s Scope, x Expr) Expr {
 			s.Sub("attn").Failf("%d heads do not divide %d features", 5, 32)
 			s.Sub("mlp").Failf("a second error")
@@ -116,7 +148,9 @@ func TestErrorMessages(t *testing.T) {
 // TestSizesAreCheckedBeforeAllocation: none of these tensors would fit in memory.
 func TestSizesAreCheckedBeforeAllocation(t *testing.T) {
 	const limits = "every size must be positive and their product at most 2^40"
-	for _, shape := range [][]int{{0}, {-1}, {3, 0}, {-3, -5}, {1<<40 + 1}, {1 << 20, 1 << 21}, {1 << 62, 1 << 62}, {1 << 40, 1 << 24}} {
+	for _, shape := range [][]int{
+		{0}, {-1}, {3, 0}, {-3, -5}, {1<<40 + 1}, {1 << 20, 1 << 21}, {1 << 62, 1 << 62}, {1 << 40, 1 << 24},
+	} {
 		for _, declare := range []func(s Scope) Expr{
 			func(s Scope) Expr { return s.Param("weight", Const(0), shape...) },
 			func(s Scope) Expr { return s.Value("weight", Const(0), shape...) },
@@ -133,7 +167,9 @@ func TestSizesAreCheckedBeforeAllocation(t *testing.T) {
 	for _, n := range []int{0, -1, 1 << 50} {
 		g := New(Float32, 1)
 		g.Root().Ints("tokens", n, 2, -1)
-		if want, err := fmt.Sprintf("tokens: got %d integers, want at least 1 and at most 2^40", n), g.Err(); err == nil || err.Error() != want {
+		if want, err := fmt.Sprintf(
+			"tokens: got %d integers, want at least 1 and at most 2^40", n,
+		), g.Err(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -201,7 +237,10 @@ func TestRunRefusesIdsOutOfRange(t *testing.T) {
 func TestShapesThatDoNotFit(t *testing.T) {
 	mask := func(shape ...int) func(s Scope) {
 		return func(s Scope) {
-			Attention(s.Value("x", Normal(1), 8, 24), s.Value("mask", Const(0), shape...), AttentionShape{Batch: 2, Context: 4, Heads: 2, QK: 4, V: 4}, 0)
+			Attention(
+				s.Value("x", Normal(1), 8, 24), s.Value("mask", Const(0), shape...),
+				AttentionShape{Batch: 2, Context: 4, Heads: 2, QK: 4, V: 4}, 0,
+			)
 		}
 	}
 	cached := func(rows int) func(s Scope) {
@@ -228,12 +267,21 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		"columns before the first": {func(s Scope) { s.Value("x", Normal(1), 2, 8).Cols(-1, 2) }, "no such columns"},
 		"no columns":               {func(s Scope) { s.Value("x", Normal(1), 2, 8).Cols(2, 2) }, "no such columns"},
 		"all columns":              {func(s Scope) { s.Value("x", Normal(1), 2, 8).Cols(0, 8) }, ""},
-		"a matrix by a batch":      {func(s Scope) { s.Value("x", Normal(1), 2, 3).MatMul(s.Value("y", Normal(1), 3, 4, 5)) }, "want two matrices, or two batches of the same number"},
-		"a batch by a matrix":      {func(s Scope) { s.Value("x", Normal(1), 2, 3, 4).MatMul(s.Value("y", Normal(1), 4, 5)) }, "want two matrices, or two batches of the same number"},
-		"batches of other numbers": {func(s Scope) { s.Value("x", Normal(1), 2, 3, 4).MatMul(s.Value("y", Normal(1), 3, 4, 5)) }, "want two matrices, or two batches of the same number"},
-		"as many as the context":   {cached(6), ""},
-		"more than the context":    {cached(8), "got 8 tokens, want 1 … 3 for each of 2 sequences"},
-		"not as many for each":     {cached(5), "got 5 tokens, want 1 … 3 for each of 2 sequences"},
+		"a matrix by a batch": {
+			func(s Scope) { s.Value("x", Normal(1), 2, 3).MatMul(s.Value("y", Normal(1), 3, 4, 5)) },
+			"want two matrices, or two batches of the same number",
+		},
+		"a batch by a matrix": {
+			func(s Scope) { s.Value("x", Normal(1), 2, 3, 4).MatMul(s.Value("y", Normal(1), 4, 5)) },
+			"want two matrices, or two batches of the same number",
+		},
+		"batches of other numbers": {
+			func(s Scope) { s.Value("x", Normal(1), 2, 3, 4).MatMul(s.Value("y", Normal(1), 3, 4, 5)) },
+			"want two matrices, or two batches of the same number",
+		},
+		"as many as the context": {cached(6), ""},
+		"more than the context":  {cached(8), "got 8 tokens, want 1 … 3 for each of 2 sequences"},
+		"not as many for each":   {cached(5), "got 5 tokens, want 1 … 3 for each of 2 sequences"},
 	} {
 		g := New(Float64, 1)
 		tc.build(g.Root())
@@ -266,7 +314,8 @@ func TestRow(t *testing.T) {
 // A numbered scope counts as one level; the parent of any other scope is the one around it.
 func TestParents(t *testing.T) {
 	for path, want := range map[string]string{
-		"h.0.attn.c_proj": "h.0.attn", "h.0.attn": "h.0", "h.0": "", "h.12": "", "wte": "", "decoder.h.3": "decoder", "decoder.h.3.mlp": "decoder.h.3",
+		"h.0.attn.c_proj": "h.0.attn", "h.0.attn": "h.0", "h.0": "", "h.12": "", "wte": "", "decoder.h.3": "decoder",
+		"decoder.h.3.mlp": "decoder.h.3",
 	} {
 		if got := parent(path); got != want {
 			t.Errorf("around %q: got %q, want %q", path, got, want)
@@ -288,7 +337,9 @@ func TestProductsOfNothing(t *testing.T) {
 			t.Errorf("%v are sizes", sizes)
 		}
 	}
-	for sizes, want := range map[[3]int]string{{0, 2, 2}: "[1 2 3 4]", {2, 0, 2}: "[1 2 3 4]", {1, 2, 2}: "[2 4 3 4]", {2, 1, 2}: "[2 2 6 4]"} {
+	for sizes, want := range map[[3]int]string{
+		{0, 2, 2}: "[1 2 3 4]", {2, 0, 2}: "[1 2 3 4]", {1, 2, 2}: "[2 4 3 4]", {2, 1, 2}: "[2 2 6 4]",
+	} {
 		if c, refused := multiply(sizes[0], sizes[1], sizes[2]); refused || fmt.Sprint(c) != want {
 			t.Errorf("%v: got %v, refused %t, want %s", sizes, c, refused, want)
 		}
@@ -312,12 +363,17 @@ func TestCopiesAndPositions(t *testing.T) {
 		return mustRun(t, p).Value().Floats()
 	}
 	g = New(Float64, 1)
-	if want := mustRun(t, mustCompile(t, g.Root().Value("x", Const(1), 8, 8).Dropout(0.5))).Value().Floats(); !slices.Equal(dropped(0), want) {
+	if want := mustRun(
+		t, mustCompile(t, g.Root().Value("x", Const(1), 8, 8).Dropout(0.5)),
+	).Value().Floats(); !slices.Equal(dropped(0), want) {
 		t.Error("a dropout of nothing changes the mask of the next")
 	}
 	for _, n := range []int{1, 2, 3} {
 		g := New(Float64, 1)
-		CachedElman(g.Root().Value("x", Normal(1), 2, 4), g.Root().Value("w", Normal(1), 4, 4), g.Root().Ints("at", n, 5, -1), NewElmanCache(2, 4))
+		CachedElman(
+			g.Root().Value("x", Normal(1), 2, 4), g.Root().Value("w", Normal(1), 4, 4), g.Root().Ints("at", n, 5, -1),
+			NewElmanCache(2, 4),
+		)
 		if err := g.Err(); (err == nil) != (n <= 2) {
 			t.Errorf("%d positions: got error %v", n, err)
 		}

@@ -195,7 +195,9 @@ func ExampleExpr_Apply() {
 
 // Choices of entries: the two largest of every row, and the larger of two rows.
 func ExampleExpr_TopK() {
-	x := graph.New(graph.Float64, 1).Root().Value("x", func(i int, _ *rand.Rand) float64 { return float64(i*i%5 - 1) }, 2, 3)
+	x := graph.New(graph.Float64, 1).Root().Value(
+		"x", func(i int, _ *rand.Rand) float64 { return float64(i*i%5 - 1) }, 2, 3,
+	)
 	first, second := x.Rows(0, 1), x.Rows(1, 2)
 	for _, y := range []graph.Expr{x, x.TopK(2), first.Where(first.Sub(second).ReLU(), second), x.CumProd(2)} {
 		p, err := graph.Compile(y)

@@ -91,27 +91,37 @@ func TestGradients(t *testing.T) {
 		}
 	}
 	cases := map[string]build{
-		"square": on(Expr.Square, 2, 3), "sqrt": on(Expr.Sqrt, 2, 3), "exp": on(Expr.Exp, 2, 3), "log": on(Expr.Log, 2, 3),
-		"tanh": on(Expr.Tanh, 2, 3), "cube": on(Expr.Cube, 2, 3), "erf": on(Expr.Erf, 2, 3), "relu": on(Expr.ReLU, 2, 3),
+		"square": on(Expr.Square, 2, 3), "sqrt": on(Expr.Sqrt, 2, 3), "exp": on(Expr.Exp, 2, 3),
+		"log":  on(Expr.Log, 2, 3),
+		"tanh": on(Expr.Tanh, 2, 3), "cube": on(Expr.Cube, 2, 3), "erf": on(Expr.Erf, 2, 3),
+		"relu":    on(Expr.ReLU, 2, 3),
 		"sigmoid": on(Expr.Sigmoid, 2, 3), "softplus": on(Expr.Softplus, 2, 3),
 		"sum": on(Expr.Sum, 2, 3), "mean": on(Expr.Mean, 2, 3), "sum of all": on(Expr.SumAll, 2, 3),
 		"sum in 3-D": on(Expr.Sum, 2, 3, 4), "mean of one column": on(Expr.Mean, 4, 1),
-		"softmax": on(Expr.Softmax, 3, 4), "softmax in 4-D": on(Expr.Softmax, 2, 1, 3, 4), "log-sum-exp": on(Expr.LogSumExp, 3, 4),
-		"scale":     on(func(x Expr) Expr { return x.Scale(-0.3) }, 2, 3),
-		"shift":     on(func(x Expr) Expr { return x.Shift(0.7).Log() }, 2, 3),
-		"columns":   on(func(x Expr) Expr { return x.Cols(1, 3).Square() }, 2, 4),
-		"reshape":   on(func(x Expr) Expr { return x.Reshape(3, 2).Square() }, 2, 3),
-		"transpose": on(func(x Expr) Expr { return x.Transpose(0, 2, 1, 3).Square() }, 2, 3, 4, 5),
-		"x+x":       on(func(x Expr) Expr { return x.Add(x) }, 2, 3),
-		"x·x":       on(func(x Expr) Expr { return x.Mul(x) }, 2, 3),
-		"add":       with(Expr.Add, []int{3, 4}, []int{3, 4}), "add row": with(Expr.Add, []int{3, 4}, []int{4}), "add column": with(Expr.Add, []int{3, 4}, []int{3, 1}),
-		"sub": with(Expr.Sub, []int{3, 4}, []int{3, 4}), "sub from column": with(Expr.Sub, []int{3, 1}, []int{3, 4}),
-		"mul": with(Expr.Mul, []int{3, 4}, []int{3, 4}), "mul row": with(Expr.Mul, []int{3, 4}, []int{1, 4}),
-		"div": with(Expr.Div, []int{3, 4}, []int{3, 4}), "div column": with(Expr.Div, []int{3, 4}, []int{3, 1}),
+		"softmax": on(Expr.Softmax, 3, 4), "softmax in 4-D": on(Expr.Softmax, 2, 1, 3, 4),
+		"log-sum-exp": on(Expr.LogSumExp, 3, 4),
+		"scale":       on(func(x Expr) Expr { return x.Scale(-0.3) }, 2, 3),
+		"shift":       on(func(x Expr) Expr { return x.Shift(0.7).Log() }, 2, 3),
+		"columns":     on(func(x Expr) Expr { return x.Cols(1, 3).Square() }, 2, 4),
+		"reshape":     on(func(x Expr) Expr { return x.Reshape(3, 2).Square() }, 2, 3),
+		"transpose":   on(func(x Expr) Expr { return x.Transpose(0, 2, 1, 3).Square() }, 2, 3, 4, 5),
+		"x+x":         on(func(x Expr) Expr { return x.Add(x) }, 2, 3),
+		"x·x":         on(func(x Expr) Expr { return x.Mul(x) }, 2, 3),
+		"add":         with(Expr.Add, []int{3, 4}, []int{3, 4}), "add row": with(Expr.Add, []int{3, 4}, []int{4}),
+		"add column":        with(Expr.Add, []int{3, 4}, []int{3, 1}),
+		"sub":               with(Expr.Sub, []int{3, 4}, []int{3, 4}),
+		"sub from column":   with(Expr.Sub, []int{3, 1}, []int{3, 4}),
+		"mul":               with(Expr.Mul, []int{3, 4}, []int{3, 4}),
+		"mul row":           with(Expr.Mul, []int{3, 4}, []int{1, 4}),
+		"div":               with(Expr.Div, []int{3, 4}, []int{3, 4}),
+		"div column":        with(Expr.Div, []int{3, 4}, []int{3, 1}),
 		"add matrix to 4-D": with(Expr.Add, []int{2, 3, 4, 5}, []int{4, 5}),
 		"add mask to 4-D":   with(Expr.Add, []int{2, 3, 4, 5}, []int{2, 1, 4, 5}),
-		"matmul":            with(Expr.MatMul, []int{2, 3}, []int{3, 4}), "matmulT": with(Expr.MatMulT, []int{2, 3}, []int{4, 3}),
-		"batched matmul": with(Expr.MatMul, []int{2, 3, 4, 5}, []int{2, 3, 5, 2}), "batched matmulT": with(Expr.MatMulT, []int{2, 3, 4}, []int{2, 5, 4}),
+		"matmul":            with(Expr.MatMul, []int{2, 3}, []int{3, 4}),
+		"matmulT":           with(Expr.MatMulT, []int{2, 3}, []int{4, 3}),
+		"batched matmul": with(
+			Expr.MatMul, []int{2, 3, 4, 5}, []int{2, 3, 5, 2},
+		), "batched matmulT": with(Expr.MatMulT, []int{2, 3, 4}, []int{2, 5, 4}),
 		"join": with(func(x, y Expr) Expr { return x.Join(y, x).Square() }, []int{3, 2}, []int{3, 4}),
 		"rows": func(s Scope) (Expr, []Expr) {
 			x, ids := s.Param("x", Normal(1), 4, 3), s.Ints("ids", 5, 4, -1)
@@ -326,10 +336,17 @@ func TestOpsInGoAtTheEnds(t *testing.T) {
 // An operation in Go that does not fit its graph is an error with its name.
 func TestOpsInGoRefused(t *testing.T) {
 	for want, wrong := range map[string]func(x Expr) Expr{
-		"no Forward":     func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{2}}) },
-		"positive sizes": func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{0}, Float64: product3[float64]()}) },
+		"no Forward": func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{2}}) },
+		"positive sizes": func(x Expr) Expr {
+			return x.Apply(
+				Op{Name: "own", Shape: []int{0}, Float64: product3[float64]()},
+			)
+		},
 		"got integers": func(x Expr) Expr {
-			return x.Apply(Op{Name: "own", Shape: []int{4}, Float64: product3[float64]()}, x.Graph().Root().Ints("ids", 4, 3, NoneIgnored))
+			return x.Apply(
+				Op{Name: "own", Shape: []int{4}, Float64: product3[float64]()},
+				x.Graph().Root().Ints("ids", 4, 3, NoneIgnored),
+			)
 		},
 		"got parts of 3 entries, want a divisor of the 8": func(x Expr) Expr {
 			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64](), Part: 3}, x, x)
@@ -347,9 +364,15 @@ func TestOpsInGoRefused(t *testing.T) {
 		"want floating-point":  func(x Expr) Expr { return x.Where(x, x.Cols(0, 1)) },
 		"want an interval":     func(x Expr) Expr { return x.Clamp(2, math.NaN()) },
 		"numbers of one shape": func(x Expr) Expr { return x.Max(x.Cols(0, 1)) },
-		"runtime error":        func(x Expr) Expr { return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64]()}) },
+		"runtime error": func(x Expr) Expr {
+			return x.Apply(
+				Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64]()},
+			)
+		},
 		"has no derivative": func(x Expr) Expr {
-			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: Pass[float64]{Forward: product3[float64]().Forward}}, x, x)
+			return x.Apply(
+				Op{Name: "own", Shape: []int{4, 2}, Float64: Pass[float64]{Forward: product3[float64]().Forward}}, x, x,
+			)
 		},
 	} {
 		x := New(Float64, 1).Root().Param("x", Const(1), 4, 2)

@@ -93,7 +93,9 @@ func TestDropoutMask(t *testing.T) {
 
 // A copy of a tensor shares no memory with it. Finite names an entry that is not finite, wherever it is.
 func TestTensors(t *testing.T) {
-	for _, x := range []Tensor{{Shape: []int{1, 3}, F32: []float32{1, 2, 3}}, {Shape: []int{1, 3}, F64: []float64{1, 2, 3}}} {
+	for _, x := range []Tensor{
+		{Shape: []int{1, 3}, F32: []float32{1, 2, 3}}, {Shape: []int{1, 3}, F64: []float64{1, 2, 3}},
+	} {
 		y := x.Clone()
 		y.Set(0, 7)
 		if y.Shape[0] = 9; x.At(0) != 1 || x.Shape[0] != 1 || y.At(2) != 3 || (y.F32 == nil) != (x.F32 == nil) {
@@ -172,7 +174,8 @@ func TestSummaryOfTheTop(t *testing.T) {
 	if err := g.Summary(&b); err != nil || y.node == nil {
 		t.Fatal(err, g.Err())
 	}
-	want := "layer   output   parameters\n(top)   (2, 3)    6\nh       (2, 5)   15\nidle    unused   10\ntotal            31\n"
+	want := "layer   output   parameters\n(top)   (2, 3)    6\nh       (2, 5)   15\nidle    unused   10\ntotal      " +
+		"      31\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
@@ -181,7 +184,8 @@ func TestSummaryOfTheTop(t *testing.T) {
 // More scopes with numbers, and some that only look numbered.
 func TestNumberedParents(t *testing.T) {
 	for path, want := range map[string]string{
-		"a.h.9": "a", "a.h.9.b": "a.h.9", "a.h.0": "a", "a.h.5x": "a", "a.h.:": "a.h", "a.h./": "a.h", "a.b": "a", "a.x0": "a", "": "", "a.": "a", ".7": "", "7": "",
+		"a.h.9": "a", "a.h.9.b": "a.h.9", "a.h.0": "a", "a.h.5x": "a", "a.h.:": "a.h", "a.h./": "a.h", "a.b": "a",
+		"a.x0": "a", "": "", "a.": "a", ".7": "", "7": "",
 	} {
 		if got := parent(path); got != want {
 			t.Errorf("around %q: got %q, want %q", path, got, want)
@@ -258,7 +262,8 @@ func TestFillAndCopy(t *testing.T) {
 		before := x.Tensor().Floats()
 		for want, err := range map[string]error{
 			"5 numbers for a tensor (2, 3) of 6": x.Tensor().Fill(1, 2, 3, 4, 5),
-			"0 numbers for a tensor (2, 3) of 6": x.Tensor().Copy(x.Square().Tensor()), // the result of an operation has no numbers
+			// the result of an operation has no numbers
+			"0 numbers for a tensor (2, 3) of 6": x.Tensor().Copy(x.Square().Tensor()),
 			"6 numbers for a tensor () of 0":     x.Square().Tensor().Copy(x.Tensor()),
 			"entry 6 of a tensor of 6":           x.Tensor().Set(6, 1),
 			"entry -1 of a tensor of 6":          x.Tensor().Set(-1, 1),
@@ -284,7 +289,8 @@ func TestPlacesThatAreNot(t *testing.T) {
 	x := g.Root().Param("x", Const(2), 2, 3)
 	y := x.In(g.Root().Sub("h.0.attn")).Scale(2).In(g.Root().Sub("h.1.mlp")).Square()
 	_, err := g.Entering("h.1.mpl")
-	if want := `nothing enters "h.1.mpl": the nearest of 4 places are "h.1.mlp", "h.1", "h.0", "h.0.attn"`; err == nil || err.Error() != want {
+	if want := `nothing enters "h.1.mpl": the nearest of 4 places are "h.1.mlp", "h.1", "h.0", "h.0.attn"`; err ==
+		nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	_, err = g.Leaving("h.1.mlp")
@@ -294,7 +300,9 @@ func TestPlacesThatAreNot(t *testing.T) {
 	}
 	for _, place := range []string{"h.2", "typo", ""} {
 		g.Recompute("h.0", place)
-		if _, err := Compile(y.SumAll(), x); err == nil || err.Error()[:len("recompute: nothing is computed in \""+place)] != "recompute: nothing is computed in \""+place {
+		if _, err := Compile(y.SumAll(), x); err == nil ||
+			err.Error()[:len("recompute: nothing is computed in \""+place)] != "recompute: nothing is computed in \""+
+				place {
 			t.Errorf("%q: got error %v", place, err)
 		}
 	}

@@ -21,12 +21,30 @@ func TestSumsOfTensors(t *testing.T) {
 			stock int // with kernels
 			want  func(x, y float64) float64
 		}{
-			"two":           {func(x, y Expr) (*G.Node, error) { return G.Add(x.node, y.node) }, 0, func(x, y float64) float64 { return x + y }},
-			"a difference":  {func(x, y Expr) (*G.Node, error) { return G.Sub(x.node, y.node) }, 1, func(x, y float64) float64 { return x - y }},
-			"and a number":  {func(x, y Expr) (*G.Node, error) { return G.Add(x.node, G.NewConstant(3.)) }, 1, func(x, y float64) float64 { return x + 3 }},
-			"to a number":   {func(x, y Expr) (*G.Node, error) { return G.Add(G.NewConstant(3.), x.node) }, 1, func(x, y float64) float64 { return x + 3 }},
-			"and the total": {func(x, y Expr) (*G.Node, error) { return G.Add(x.node, y.SumAll().node) }, 2, func(x, y float64) float64 { return x + 6*y }},
-			"to the total":  {func(x, y Expr) (*G.Node, error) { return G.Add(y.SumAll().node, x.node) }, 2, func(x, y float64) float64 { return x + 6*y }},
+			"two": {
+				func(x, y Expr) (*G.Node, error) { return G.Add(x.node, y.node) }, 0,
+				func(x, y float64) float64 { return x + y },
+			},
+			"a difference": {
+				func(x, y Expr) (*G.Node, error) { return G.Sub(x.node, y.node) }, 1,
+				func(x, y float64) float64 { return x - y },
+			},
+			"and a number": {
+				func(x, y Expr) (*G.Node, error) { return G.Add(x.node, G.NewConstant(3.)) }, 1,
+				func(x, y float64) float64 { return x + 3 },
+			},
+			"to a number": {
+				func(x, y Expr) (*G.Node, error) { return G.Add(G.NewConstant(3.), x.node) }, 1,
+				func(x, y float64) float64 { return x + 3 },
+			},
+			"and the total": {
+				func(x, y Expr) (*G.Node, error) { return G.Add(x.node, y.SumAll().node) }, 2,
+				func(x, y float64) float64 { return x + 6*y },
+			},
+			"to the total": {
+				func(x, y Expr) (*G.Node, error) { return G.Add(y.SumAll().node, x.node) }, 2,
+				func(x, y float64) float64 { return x + 6*y },
+			},
 		} {
 			g := New(Float64, 1)
 			g.Kernels = kernels
@@ -50,8 +68,10 @@ func TestSumsOfTensors(t *testing.T) {
 // broadcast do not count as operations. Axes stretch if they are 1 or missing.
 func TestBroadcasts(t *testing.T) {
 	for _, c := range []struct{ a, b []int }{
-		{[]int{3, 4}, []int{4}}, {[]int{3, 4}, []int{3, 1}}, {[]int{3, 1}, []int{3, 4}}, {[]int{1, 4}, []int{3, 4}}, {[]int{1, 4}, []int{3, 1}},
-		{[]int{2, 3, 4}, []int{3, 4}}, {[]int{2, 1, 4}, []int{2, 3, 1}}, {[]int{2, 3, 4, 5}, []int{4, 5}}, {[]int{2, 3, 4, 5}, []int{2, 1, 4, 1}},
+		{[]int{3, 4}, []int{4}}, {[]int{3, 4}, []int{3, 1}}, {[]int{3, 1}, []int{3, 4}}, {[]int{1, 4}, []int{3, 4}},
+		{[]int{1, 4}, []int{3, 1}},
+		{[]int{2, 3, 4}, []int{3, 4}}, {[]int{2, 1, 4}, []int{2, 3, 1}}, {[]int{2, 3, 4, 5}, []int{4, 5}},
+		{[]int{2, 3, 4, 5}, []int{2, 1, 4, 1}},
 	} {
 		for _, dtype := range []Dtype{Float32, Float64} {
 			g := New(dtype, 1)
@@ -91,7 +111,10 @@ func TestWhoSelectsRows(t *testing.T) {
 	for _, c := range []struct {
 		rows, cols, ids int
 		ours            bool
-	}{{1, 1, 3, true}, {5, 1, 1, true}, {1, 1, 1, true}, {5, 1, 3, false}, {5, 3, 1, false}, {1, 3, 2, false}, {5, 3, 2, false}} {
+	}{
+		{1, 1, 3, true}, {5, 1, 1, true}, {1, 1, 1, true}, {5, 1, 3, false}, {5, 3, 1, false}, {1, 3, 2, false},
+		{5, 3, 2, false},
+	} {
 		g := New(Float64, 1)
 		x := g.Root().Param("x", Normal(1), c.rows, c.cols)
 		if _, ours := x.Gather(g.Root().Ints("ids", c.ids, c.rows, -1)).node.Op().(*ops.Op); ours != c.ours {
@@ -213,7 +236,9 @@ func TestTruthValues(t *testing.T) {
 func TestConstantsAndStates(t *testing.T) {
 	g := New(Float64, 1)
 	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Normal(1), 2, 3)
-	for name, e := range map[string]Expr{"one-hot": g.Root().Ints("ids", 3, 4, -1).OneHot(4), "row max": x.RowMax(), "detach": x.Detach()} {
+	for name, e := range map[string]Expr{
+		"one-hot": g.Root().Ints("ids", 3, 4, -1).OneHot(4), "row max": x.RowMax(), "detach": x.Detach(),
+	} {
 		if by := e.node.Op().(*ops.Op).DiffWRT(1); len(by) != 1 || by[0] {
 			t.Errorf("%s can be differentiated", name)
 		}
@@ -222,7 +247,9 @@ func TestConstantsAndStates(t *testing.T) {
 		op   G.Op
 		want bool
 	}{
-		"difference": {x.Sub(y).node.Op(), true}, "exponential": {x.Exp().node.Op(), true}, "product": {G.Must(G.Mul(x.node, y.Transpose(1, 0).node)).Op(), true},
+		"difference": {x.Sub(y).node.Op(), true}, "exponential": {x.Exp().node.Op(), true}, "product": {
+			G.Must(G.Mul(x.node, y.Transpose(1, 0).node)).Op(), true,
+		},
 		"counter": {counted{overwrites: -1}, false}, "in place": {counted{}, true},
 	} {
 		if ops.Pure(c.op) != c.want {
@@ -241,7 +268,14 @@ func TestUnsafeOperations(t *testing.T) {
 	for _, overwrites := range []int{-1, 1} {
 		runs, g := 0, New(Float64, 1)
 		x := g.Root().Param("x", Const(2), 2, 3)
-		y := x.Wrap(G.ApplyOp(unsafely{counted{&runs, overwrites, func(x *tensor.Dense) (G.Value, error) { return x.MulScalar(3., true) }}}, x.node))
+		y := x.Wrap(
+			G.ApplyOp(
+				unsafely{
+					counted{&runs, overwrites, func(x *tensor.Dense) (G.Value, error) { return x.MulScalar(3., true) }},
+				},
+				x.node,
+			),
+		)
 		near(t, "tripled", values(t, y), []float64{6, 6, 6, 6, 6, 6}, 0)
 	}
 }
@@ -254,7 +288,8 @@ func TestFrozenWeightsTakeNoMemory(t *testing.T) {
 	} {
 		bytes := func(all bool) int {
 			g := New(Float64, 1)
-			x, w, v := g.Root().Param("x", Normal(1), 2, 96), g.Root().Param("w", Normal(1), 96), g.Root().Param("v", Normal(1), 96, 96)
+			x, w := g.Root().Param("x", Normal(1), 2, 96), g.Root().Param("w", Normal(1), 96)
+			v := g.Root().Param("v", Normal(1), 96, 96)
 			y, _ := build(x, w, v)
 			wrt := []Expr{x}
 			if all {

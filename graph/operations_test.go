@@ -29,7 +29,8 @@ func TestArgMax(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, dtype := range []Dtype{Float32, Float64} {
 		ids, value := argMaxOf(t, dtype, [][]float64{
-			{1, 5, 2}, {7, 7, 7}, {-3, -1, -2}, {-inf, -inf, 3}, {0, inf, inf}, {nan, 1, 2}, {1, nan, 2}, {2, 1, nan}, {nan, nan, nan},
+			{1, 5, 2}, {7, 7, 7}, {-3, -1, -2}, {-inf, -inf, 3}, {0, inf, inf}, {nan, 1, 2}, {1, nan, 2}, {2, 1, nan},
+			{nan, nan, nan},
 		})
 		if want := []int{1, 0, 1, 2, 1, 2, 2, 0, 0}; !slices.Equal(ids, want) {
 			t.Errorf("%v: got %v, want %v", dtype, ids, want)
@@ -141,9 +142,13 @@ func TestLogisticFarFromZero(t *testing.T) {
 		value, slope func(x float64) float64
 	}{
 		"sigmoid": {Sigmoid, Expr.Sigmoid, sigmoid, func(x float64) float64 { return sigmoid(x) * sigmoid(-x) }},
-		"silu": {SiLU, func(x Expr) Expr { return x.Mul(x.Sigmoid()) }, func(x float64) float64 { return x * sigmoid(x) },
+		"silu": {SiLU, func(x Expr) Expr { return x.Mul(x.Sigmoid()) },
+			func(x float64) float64 { return x * sigmoid(x) },
 			func(x float64) float64 { return sigmoid(x) * (1 + x*sigmoid(-x)) }},
-		"softplus": {Softplus, Expr.Softplus, func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, sigmoid},
+		"softplus": {Softplus, Expr.Softplus, func(x float64) float64 {
+			return max(x, 0) +
+				math.Log1p(math.Exp(-math.Abs(x)))
+		}, sigmoid},
 	} {
 		for dtype, tolerance := range map[Dtype]float64{Float64: 1e-14, Float32: 2e-7} {
 			for _, kernels := range []bool{false, true} {
@@ -164,7 +169,10 @@ func TestLogisticFarFromZero(t *testing.T) {
 				}
 				what := fmt.Sprintf("%s, %v, kernels %t", name, dtype, kernels)
 				near(t, what, values(t, y), want, tolerance)
-				near(t, what+", derivative", mustRun(t, mustCompile(t, y.SumAll(), x)).Grad(x).Floats(), slopes, tolerance)
+				near(
+					t, what+", derivative", mustRun(t, mustCompile(t, y.SumAll(), x)).Grad(x).Floats(), slopes,
+					tolerance,
+				)
 			}
 		}
 	}
@@ -283,8 +291,8 @@ func broadcasts(t *testing.T, a, b []int) bool {
 	return true
 }
 
-// Integers are added, scaled, divided and delayed exactly, where numbers of the graph's type would round, in every run and
-// on an Outline.
+// Integers are added, scaled, divided and delayed exactly, where numbers of the graph's type would round, in every run
+// and on an Outline.
 func TestIntegers(t *testing.T) {
 	const large = 1<<55 + 1
 	for _, dtype := range []Dtype{Float32, Float64} {
@@ -296,7 +304,10 @@ func TestIntegers(t *testing.T) {
 			limit int
 		}{
 			{a.AddInts(b), []int{large + 1, large + 2, large + 3, large + 7, large + 9, large + 10}, large + 14},
-			{a.ScaleInts(3), []int{3 * large, 3*large + 3, 3*large + 6, 3*large + 9, 3*large + 12, 3*large + 15}, 3*(large+5) + 1},
+			{
+				a.ScaleInts(3), []int{3 * large, 3*large + 3, 3*large + 6, 3*large + 9, 3*large + 12, 3*large + 15},
+				3*(large+5) + 1,
+			},
 			{a.ScaleInts(0), make([]int, 6), 1},
 			{a.ModInts(10), []int{9, 0, 1, 2, 3, 4}, 10},
 			{a.DelayInts(2, 3, 7), []int{7, 7, large, 7, 7, large + 3}, large + 6},
@@ -319,7 +330,10 @@ func TestIntegers(t *testing.T) {
 			}
 			for i, c := range cases {
 				if !slices.Equal(c.got.Ints(), c.want) || c.got.ids.limit != c.limit {
-					t.Errorf("%v, %d: got %v below %d, want %v below %d", dtype, i, c.got.Ints(), c.got.ids.limit, c.want, c.limit)
+					t.Errorf(
+						"%v, %d: got %v below %d, want %v below %d", dtype, i, c.got.Ints(), c.got.ids.limit, c.want,
+						c.limit,
+					)
 				}
 			}
 			clear(a.Ints())
@@ -328,7 +342,9 @@ func TestIntegers(t *testing.T) {
 		}
 	}
 	o := Outline(Float32).Root()
-	if y := o.Ints("ids", 6, 9, NoneIgnored); !slices.Equal(y.AddInts(y.DelayInts(1, 3, 0).ScaleInts(5)).ModInts(4).Shape(), []int{6}) || o.Graph().Err() != nil {
+	if y := o.Ints("ids", 6, 9, NoneIgnored); !slices.Equal(
+		y.AddInts(y.DelayInts(1, 3, 0).ScaleInts(5)).ModInts(4).Shape(), []int{6},
+	) || o.Graph().Err() != nil {
 		t.Error(o.Graph().Err())
 	}
 }
@@ -344,7 +360,9 @@ func TestIntegersRefuse(t *testing.T) {
 			return ids(s).AddInts(s.Ints("b", 6, math.MaxInt, NoneIgnored))
 		},
 		"got 6 and 5 integers": func(s Scope) Expr { return ids(s).AddInts(s.Ints("b", 5, 9, NoneIgnored)) },
-		"got a factor of 16777216, want 0 to 8388608 for ids up to 1099511627775": func(s Scope) Expr { return ids(s).ScaleInts(1 << 24) },
+		"got a factor of 16777216, want 0 to 8388608 for ids up to 1099511627775": func(s Scope) Expr {
+			return ids(s).ScaleInts(1 << 24)
+		},
 		"got a factor of -1":                                 func(s Scope) Expr { return ids(s).ScaleInts(-1) },
 		"got 0, want a divisor of at least 1":                func(s Scope) Expr { return ids(s).ModInts(0) },
 		"got 6 ids in sequences of 4":                        func(s Scope) Expr { return ids(s).DelayInts(1, 4, 0) },
@@ -352,17 +370,25 @@ func TestIntegersRefuse(t *testing.T) {
 		"got 4 steps, want 0 to the length of a sequence, 3": func(s Scope) Expr { return ids(s).DelayInts(4, 3, 0) },
 		"got -1 steps":                                       func(s Scope) Expr { return ids(s).DelayInts(-1, 3, 0) },
 		"got -1 for the tokens before":                       func(s Scope) Expr { return ids(s).DelayInts(1, 3, -1) },
-		"got -2 for the tokens before":                       func(s Scope) Expr { return CachedDelayInts(ids(s), at(s), -2, narrow()) },
-		"got ids up to 9007199254740992":                     func(s Scope) Expr { return CachedDelayInts(ids(s), at(s), 1<<53, narrow()) },
-		"got a cache of 4 columns, want 1":                   func(s Scope) Expr { return CachedDelayInts(ids(s), at(s), 0, wide) },
-		"no cache to continue from":                          func(s Scope) Expr { return CachedDelayInts(ids(s), at(s), 0, nil) },
-		"got 6 tokens, want the same":                        func(s Scope) Expr { return CachedDelay(x(s), at(s), NewConvCache(4, 4, 2)) },
-		"got (6, 4), want a matrix":                          func(s Scope) Expr { return CachedDelay(x(s), at(s), narrow()) },
-		"x (6, 4), at (1): no cache":                         func(s Scope) Expr { return CachedDelay(x(s), at(s), nil) },
-		"got 3 positions, want 1":                            func(s Scope) Expr { return CachedDelay(x(s), s.Ints("at", 3, 9, -1), wide) },
-		"want integers declared by Ints":                     func(s Scope) Expr { return x(s).ScaleInts(1) },
-		"x (6, 4): want integers":                            func(s Scope) Expr { return ids(s).AddInts(x(s)) },
-		"x (6, 4), at (1): want integers":                    func(s Scope) Expr { return CachedDelayInts(x(s), at(s), 0, narrow()) },
+		"got -2 for the tokens before": func(s Scope) Expr {
+			return CachedDelayInts(ids(s), at(s), -2, narrow())
+		},
+		"got ids up to 9007199254740992": func(s Scope) Expr {
+			return CachedDelayInts(ids(s), at(s), 1<<53, narrow())
+		},
+		"got a cache of 4 columns, want 1": func(s Scope) Expr { return CachedDelayInts(ids(s), at(s), 0, wide) },
+		"no cache to continue from":        func(s Scope) Expr { return CachedDelayInts(ids(s), at(s), 0, nil) },
+		"got 6 tokens, want the same": func(s Scope) Expr {
+			return CachedDelay(x(s), at(s), NewConvCache(4, 4, 2))
+		},
+		"got (6, 4), want a matrix":  func(s Scope) Expr { return CachedDelay(x(s), at(s), narrow()) },
+		"x (6, 4), at (1): no cache": func(s Scope) Expr { return CachedDelay(x(s), at(s), nil) },
+		"got 3 positions, want 1": func(s Scope) Expr {
+			return CachedDelay(x(s), s.Ints("at", 3, 9, -1), wide)
+		},
+		"want integers declared by Ints":  func(s Scope) Expr { return x(s).ScaleInts(1) },
+		"x (6, 4): want integers":         func(s Scope) Expr { return ids(s).AddInts(x(s)) },
+		"x (6, 4), at (1): want integers": func(s Scope) Expr { return CachedDelayInts(x(s), at(s), 0, narrow()) },
 		"a row is looked up for every id": func(s Scope) Expr {
 			return s.Ints("ids", 6, 4, -2).Advance(1, 3).ModInts(2)
 		},
@@ -389,7 +415,9 @@ func TestIntegersRefuse(t *testing.T) {
 // ignored. No row can be looked up for them.
 func TestAdvance(t *testing.T) {
 	for _, dtype := range []Dtype{Float32, Float64} {
-		for steps, want := range [][]int{{3, -2, 1, 0, 2, 3}, {-2, 1, -2, 2, 3, -2}, {1, -2, -2, 3, -2, -2}, {-2, -2, -2, -2, -2, -2}} {
+		for steps, want := range [][]int{
+			{3, -2, 1, 0, 2, 3}, {-2, 1, -2, 2, 3, -2}, {1, -2, -2, 3, -2, -2}, {-2, -2, -2, -2, -2, -2},
+		} {
 			s := New(dtype, 1).Root()
 			ids := s.Ints("ids", 6, 4, -2)
 			ahead := ids.Advance(steps, 3)
@@ -414,12 +442,14 @@ func TestAdvance(t *testing.T) {
 		}
 	}
 	for want, of := range map[string]func(s Scope) Expr{
-		"4 steps, want 0 to the length of a sequence, 3": func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(4, 3) },
-		"-1 steps, want 0 to":                            func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(-1, 3) },
-		"6 ids in sequences of 4":                        func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(1, 4) },
-		"6 ids in sequences of 0":                        func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(1, 0) },
-		"none may be ignored":                            func(s Scope) Expr { return s.Ints("ids", 6, 4, NoneIgnored).Advance(1, 3) },
-		"want integers declared by Ints":                 func(s Scope) Expr { return s.Value("x", Const(1), 6, 4).Advance(1, 3) },
+		"4 steps, want 0 to the length of a sequence, 3": func(s Scope) Expr {
+			return s.Ints("ids", 6, 4, -2).Advance(4, 3)
+		},
+		"-1 steps, want 0 to":            func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(-1, 3) },
+		"6 ids in sequences of 4":        func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(1, 4) },
+		"6 ids in sequences of 0":        func(s Scope) Expr { return s.Ints("ids", 6, 4, -2).Advance(1, 0) },
+		"none may be ignored":            func(s Scope) Expr { return s.Ints("ids", 6, 4, NoneIgnored).Advance(1, 3) },
+		"want integers declared by Ints": func(s Scope) Expr { return s.Value("x", Const(1), 6, 4).Advance(1, 3) },
 		"Advance ignores some": func(s Scope) Expr {
 			return s.Value("x", Const(1), 4, 2).Gather(s.Ints("ids", 6, 4, -2).Advance(1, 3))
 		},

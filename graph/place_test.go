@@ -65,7 +65,8 @@ func TestCompileWith(t *testing.T) {
 		want []float64
 	}{
 		"kept": {p.Kept(first), []float64{9, 9}}, "and behind it": {p.Kept(out), []float64{81, 81}},
-		"the output": {p.Value(), []float64{162}}, "the gradient": {p.Grad(first), []float64{18, 18}}, "not requested": {p.Kept(g.Params()[0]), nil},
+		"the output": {p.Value(), []float64{162}}, "the gradient": {p.Grad(first), []float64{18, 18}},
+		"not requested": {p.Kept(g.Params()[0]), nil},
 	} {
 		if !slices.Equal(tc.got.F64, tc.want) {
 			t.Errorf("%s: got %v, want %v", name, tc.got.F64, tc.want)
@@ -159,7 +160,9 @@ func TestMulAdd(t *testing.T) {
 		"got 4 numbers, want 6": func(x Expr) Expr { return x.MulAdd(make([]float64, 4), []float64{1}) },
 		"got 0 numbers, want 6": func(x Expr) Expr { return x.MulAdd([]float64{1}, nil) },
 		"number 1 is +Inf":      func(x Expr) Expr { return x.MulAdd([]float64{1, math.Inf(1)}, []float64{1}) },
-		"integers":              func(x Expr) Expr { return x.g.Root().Ints("n", 6, 2, NoneIgnored).MulAdd([]float64{1}, []float64{1}) },
+		"integers": func(x Expr) Expr {
+			return x.g.Root().Ints("n", 6, 2, NoneIgnored).MulAdd([]float64{1}, []float64{1})
+		},
 	} {
 		g := New(Float64, 1)
 		if f(g.Root().Param("x", Const(0), 2, 3)); g.Err() == nil || !strings.Contains(g.Err().Error(), want) {
@@ -180,7 +183,9 @@ func TestMulAddAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range [][2][]float64{{{-4, 7, 2, 5, -4, 7}, {-2, 3, 1, 0, -2, 3}}, {{2, 5, 2, 5, 2, 5}, {1, 0, 1, 0, 1, 0}}} {
+	for _, want := range [][2][]float64{
+		{{-4, 7, 2, 5, -4, 7}, {-2, 3, 1, 0, -2, 3}}, {{2, 5, 2, 5, 2, 5}, {1, 0, 1, 0, 1, 0}},
+	} {
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -190,10 +195,16 @@ func TestMulAddAt(t *testing.T) {
 		clear(ids.Ints())
 	}
 	for want, f := range map[string]func(x, ids Expr) Expr{
-		"ids up to 3 for 3 rows":         func(x, ids Expr) Expr { return x.MulAddAt(ids, scale[:6], shift) },
-		"got 7 numbers, want rows":       func(x, ids Expr) Expr { return x.MulAddAt(ids, scale, shift[:7]) },
-		"number 0 is NaN":                func(x, ids Expr) Expr { return x.MulAddAt(ids, slices.Repeat([]float64{math.NaN()}, 8), shift) },
-		"got 3 ids, want 1":              func(x, ids Expr) Expr { return x.Reshape(1, 6).MulAddAt(ids, make([]float64, 24), make([]float64, 24)) },
+		"ids up to 3 for 3 rows":   func(x, ids Expr) Expr { return x.MulAddAt(ids, scale[:6], shift) },
+		"got 7 numbers, want rows": func(x, ids Expr) Expr { return x.MulAddAt(ids, scale, shift[:7]) },
+		"number 0 is NaN": func(x, ids Expr) Expr {
+			return x.MulAddAt(
+				ids, slices.Repeat([]float64{math.NaN()}, 8), shift,
+			)
+		},
+		"got 3 ids, want 1": func(x, ids Expr) Expr {
+			return x.Reshape(1, 6).MulAddAt(ids, make([]float64, 24), make([]float64, 24))
+		},
 		"got (6), want a matrix":         func(x, ids Expr) Expr { return x.Reshape(6).MulAddAt(ids, scale, shift) },
 		"want integers declared by Ints": func(x, ids Expr) Expr { return x.MulAddAt(x, scale, shift) },
 	} {
@@ -222,11 +233,15 @@ func TestEditedByRows(t *testing.T) {
 		edits map[string]func(Expr) Expr
 		want  bool
 	}{
-		"all read":       {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": reads}, true},
-		"one does not":   {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": func(x Expr) Expr { return x.Scale(2) }}, false},
+		"all read": {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": reads}, true},
+		"one does not": {
+			map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": func(x Expr) Expr { return x.Scale(2) }}, false,
+		},
 		"one only calls": {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": only}, false},
 		"one is not":     {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.2.mlp": reads}, false},
-		"one is wrong":   {map[string]func(Expr) Expr{"h.0.mlp": func(x Expr) Expr { x.Graph().Rows(); return x.Cols(0, 1) }}, false},
+		"one is wrong": {
+			map[string]func(Expr) Expr{"h.0.mlp": func(x Expr) Expr { x.Graph().Rows(); return x.Cols(0, 1) }}, false,
+		},
 	} {
 		g := New(Float64, 1)
 		for place, edit := range tc.edits {
@@ -270,7 +285,9 @@ func TestDerive(t *testing.T) {
 	s := g.Sibling()
 	s.Edit("h.1.norm", func(x Expr) Expr { return x })
 	derive(s, squares(s))
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "h.1.norm: an edit of an activation on which nothing depends") {
+	if err := s.Err(); err == nil || !strings.Contains(
+		err.Error(), "h.1.norm: an edit of an activation on which nothing depends",
+	) {
 		t.Errorf("an edit: got the error %v", err)
 	}
 	g = New(Float64, 1)

@@ -58,7 +58,8 @@ func random(rng *rand.Rand, n int) []float32 {
 // as well, and one that is too narrow to take less memory.
 func packable(g *Graph) (all Expr) {
 	s := g.Root()
-	wte, w, other := s.Param("wte", Normal(1), 67, 96), s.Param("w", Normal(1), 96, 70), s.Param("other", Normal(1), 70, 96)
+	wte, w := s.Param("wte", Normal(1), 67, 96), s.Param("w", Normal(1), 96, 70)
+	other := s.Param("other", Normal(1), 70, 96)
 	narrow, b := s.Param("narrow", Normal(1), 96, 2), s.Param("b", Normal(1), 70)
 	x, _ := Gather(wte, s.Ints("ids", 3, 67, -1))
 	y, _ := Linear(x, w, b)
@@ -132,11 +133,15 @@ func TestStorePacked(t *testing.T) {
 	bad := slices.Clone(data)
 	bad[1] = 0x7c
 	for want, err := range map[string]error{
-		"want a matrix that Linear":      New(Float32, 1).StorePacked(b, rows),
-		"need a float32 graph":           New(Float64, 1).StorePacked(w, rows),
-		"weights: w: output 0 of 2":      New(Float32, 1).StorePacked(w),
-		"weights: w: Q8_0: got 34 bytes": New(Float32, 1).StorePacked(w, Rows{Type: blocks.Q8_0, Data: data[:34], Output: []int{0, 1}}),
-		"weights: w: output 1 has a":     New(Float32, 1).StorePacked(w, Rows{Type: blocks.Q8_0, Data: bad, Output: []int{1, 0}}),
+		"want a matrix that Linear": New(Float32, 1).StorePacked(b, rows),
+		"need a float32 graph":      New(Float64, 1).StorePacked(w, rows),
+		"weights: w: output 0 of 2": New(Float32, 1).StorePacked(w),
+		"weights: w: Q8_0: got 34 bytes": New(Float32, 1).StorePacked(
+			w, Rows{Type: blocks.Q8_0, Data: data[:34], Output: []int{0, 1}},
+		),
+		"weights: w: output 1 has a": New(Float32, 1).StorePacked(
+			w, Rows{Type: blocks.Q8_0, Data: bad, Output: []int{1, 0}},
+		),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)
@@ -158,7 +163,9 @@ func TestPackedGraph(t *testing.T) {
 			clear(g.Params()[i].Tensor().F32)
 		}
 		out := packable(s)
-		bytes := map[Packing]int{BF16: 2*128*96 + 2*128*96 + 2*128*70, Int8: 128*(96+4) + 128*(96+4) + 128*(70+4)}[p] + 4*(2*96+70)
+		bytes := map[Packing]int{
+			BF16: 2*128*96 + 2*128*96 + 2*128*70, Int8: 128*(96+4) + 128*(96+4) + 128*(70+4),
+		}[p] + 4*(2*96+70)
 		if s.WeightBytes() != bytes || g.WeightBytes() != 4*(67*96+96*70+70*96+96*2+70) {
 			t.Errorf("%s: %d bytes of %d, want %d", p, s.WeightBytes(), g.WeightBytes(), bytes)
 		}
@@ -251,7 +258,8 @@ func TestPrecision(t *testing.T) {
 		"linear":  func(in []Expr) Expr { y, _ := Linear(in[0], in[1], in[2].Scale(0)); return y },
 		"linearT": func(in []Expr) Expr { y, _ := LinearT(in[0], in[1].Transpose(1, 0)); return y.Add(in[2].Scale(0)) },
 	} {
-		got, want := inPrecision(t, Float32, "bf16", false, f, shapes...), inPrecision(t, Float32, "float32", true, f, shapes...)
+		got := inPrecision(t, Float32, "bf16", false, f, shapes...)
+		want := inPrecision(t, Float32, "float32", true, f, shapes...)
 		exact := inPrecision(t, Float32, "float32", false, f, shapes...)
 		for i := range want {
 			if i == 2 { // the gradient of the bias
@@ -265,7 +273,9 @@ func TestPrecision(t *testing.T) {
 				t.Errorf("%s: result %d is not that of rounded operands", name, i)
 			}
 		}
-		if a, b := inPrecision(t, Float64, "bf16", false, f, shapes...), inPrecision(t, Float64, "float32", false, f, shapes...); !slices.EqualFunc(a, b, slices.Equal) {
+		if a, b := inPrecision(
+			t, Float64, "bf16", false, f, shapes...,
+		), inPrecision(t, Float64, "float32", false, f, shapes...); !slices.EqualFunc(a, b, slices.Equal) {
 			t.Errorf("%s: float64 was rounded", name)
 		}
 	}

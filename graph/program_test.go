@@ -119,7 +119,8 @@ func TestGradientAskedForTwice(t *testing.T) {
 // The gradient of an operand has the operand's shape, even if others have the same number of entries.
 func TestShapeOfErrors(t *testing.T) {
 	g := New(Float64, 1)
-	x, y, w := g.Root().Param("x", Normal(1), 5, 1), g.Root().Value("y", Normal(1), 1, 5), g.Root().Value("w", Const(1), 5, 1)
+	x, y := g.Root().Param("x", Normal(1), 5, 1), g.Root().Value("y", Normal(1), 1, 5)
+	w := g.Root().Value("w", Const(1), 5, 1)
 	loss, ok := SquaredError(x.Scale(2), y, w)
 	if !ok {
 		t.Fatal(g.Err())
@@ -355,7 +356,9 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	s := g.Sibling()
 	s.Root().Sub("h").Value("mask", Const(0), 1<<15, 1<<15)
-	if s.Err() == nil || !strings.Contains(s.Err().Error(), "h.mask: shape (32768, 32768): memory: got 4 GiB with 0 GiB held before, want at most") {
+	if s.Err() == nil || !strings.Contains(
+		s.Err().Error(), "h.mask: shape (32768, 32768): memory: got 4 GiB with 0 GiB held before, want at most",
+	) {
 		t.Errorf("a sibling: got error %v", s.Err())
 	}
 	s = g.Sibling()

@@ -29,7 +29,10 @@ func trained(t *testing.T, act nn.Layer, recompute bool) (*graph.Graph, *graph.P
 	var p *graph.Program
 	g, err := graph.Build(graph.Float32, 3, func(g *graph.Graph) (err error) {
 		root := g.Root()
-		at := nn.Site{Scope: root, Dims: d, Style: nn.Style{Affine: nn.NewLinear, Bias: true, Eps: 1e-5, Dropout: 0.1}, Attending: nn.Attending{Mask: nn.NewMask(root, d, nn.Causal{})}}
+		at := nn.Site{
+			Scope: root, Dims: d, Style: nn.Style{Affine: nn.NewLinear, Bias: true, Eps: 1e-5, Dropout: 0.1},
+			Attending: nn.Attending{Mask: nn.NewMask(root, d, nn.Causal{})},
+		}
 		n := d.Batch * d.Context
 		tokens, targets := root.Ints("tokens", n, vocabulary, -1), root.Ints("targets", n, vocabulary, -1)
 		for i := range n {

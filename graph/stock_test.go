@@ -22,7 +22,8 @@ func stockCases() map[string]stockCase {
 	}
 	same := func(f func(a, b *G.Node) (*G.Node, error)) stockCase { return stockCase{m, n, f} }
 	cases := map[string]stockCase{
-		"add": same(G.Add), "sub": same(G.Sub), "mul": same(G.HadamardProd), "div": same(G.HadamardDiv), "pow": same(G.Pow),
+		"add": same(G.Add), "sub": same(G.Sub), "mul": same(G.HadamardProd), "div": same(G.HadamardDiv),
+		"pow":     same(G.Pow),
 		"greater": same(func(a, b *G.Node) (*G.Node, error) { return G.Gt(a, b, true) }),
 		"least":   same(func(a, b *G.Node) (*G.Node, error) { return G.Lte(a, b, true) }),
 		"c − x":   one(func(x *G.Node) (*G.Node, error) { return G.Sub(G.NewConstant(0.7), x) }, 3, 4),
@@ -47,28 +48,43 @@ func stockCases() map[string]stockCase {
 		"slice":     one(func(x *G.Node) (*G.Node, error) { return G.Slice(x, nil, G.S(1, 3)) }, 3, 4),
 		"row":       one(func(x *G.Node) (*G.Node, error) { return G.Slice(x, G.S(1)) }, 3, 4),
 		"leaky":     one(func(x *G.Node) (*G.Node, error) { return G.LeakyRelu(x, 0.1) }, 3, 4),
-		"pool":      one(func(x *G.Node) (*G.Node, error) { return G.MaxPool2D(x, tensor.Shape{2, 2}, []int{0, 0}, []int{2, 2}) }, 1, 2, 4, 4),
+		"pool": one(
+			func(x *G.Node) (*G.Node, error) { return G.MaxPool2D(x, tensor.Shape{2, 2}, []int{0, 0}, []int{2, 2}) }, 1,
+			2, 4, 4,
+		),
 		"rows of one": {[]int{5, 1}, nil, func(x, _ *G.Node) (*G.Node, error) {
 			ids := tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{4, 0, 4}))
-			return G.ByIndices(x, G.NewVector(x.Graph(), tensor.Int, G.WithShape(3), G.WithName("ids"), G.WithValue(ids)), 0)
+			return G.ByIndices(
+				x, G.NewVector(x.Graph(), tensor.Int, G.WithShape(3), G.WithName("ids"), G.WithValue(ids)), 0,
+			)
 		}},
-		"concat":    {m, []int{2, 4}, func(x, y *G.Node) (*G.Node, error) { return G.Concat(0, x, y) }},
-		"broadcast": {m, []int{1, 4}, func(x, y *G.Node) (*G.Node, error) { return G.BroadcastHadamardProd(x, y, nil, []byte{0}) }},
-		"column":    {[]int{3, 1}, n, func(x, y *G.Node) (*G.Node, error) { return G.BroadcastSub(x, y, []byte{1}, nil) }},
-		"product":   {m, []int{4, 2}, G.Mul},
-		"vector":    {m, []int{4}, G.Mul},
-		"dot":       {[]int{4}, []int{4}, G.Mul},
-		"outer":     {[]int{3}, []int{4}, G.OuterProd},
-		"tensordot": {m, []int{2, 3}, func(x, y *G.Node) (*G.Node, error) { return G.Tensordot([]int{0}, []int{1}, x, y) }},
+		"concat": {m, []int{2, 4}, func(x, y *G.Node) (*G.Node, error) { return G.Concat(0, x, y) }},
+		"broadcast": {
+			m, []int{1, 4},
+			func(x, y *G.Node) (*G.Node, error) { return G.BroadcastHadamardProd(x, y, nil, []byte{0}) },
+		},
+		"column": {
+			[]int{3, 1}, n, func(x, y *G.Node) (*G.Node, error) { return G.BroadcastSub(x, y, []byte{1}, nil) },
+		},
+		"product": {m, []int{4, 2}, G.Mul},
+		"vector":  {m, []int{4}, G.Mul},
+		"dot":     {[]int{4}, []int{4}, G.Mul},
+		"outer":   {[]int{3}, []int{4}, G.OuterProd},
+		"tensordot": {
+			m, []int{2, 3}, func(x, y *G.Node) (*G.Node, error) { return G.Tensordot([]int{0}, []int{1}, x, y) },
+		},
 		"conv": {[]int{1, 2, 5, 5}, []int{3, 2, 3, 3}, func(x, y *G.Node) (*G.Node, error) {
 			return G.Conv2d(x, y, tensor.Shape{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1})
 		}},
 	}
 	for name, f := range map[string]func(*G.Node) (*G.Node, error){
-		"abs": G.Abs, "sign": G.Sign, "ceil": G.Ceil, "floor": G.Floor, "sin": G.Sin, "cos": G.Cos, "exp": G.Exp, "log": G.Log,
-		"log2": G.Log2, "neg": G.Neg, "square": G.Square, "sqrt": G.Sqrt, "inverse": G.Inverse, "inverse sqrt": G.InverseSqrt,
-		"cube": G.Cube, "tanh": G.Tanh, "sigmoid": G.Sigmoid, "log1p": G.Log1p, "expm1": G.Expm1, "softplus": G.Softplus,
-		"relu": G.Rectify,
+		"abs": G.Abs, "sign": G.Sign, "ceil": G.Ceil, "floor": G.Floor, "sin": G.Sin, "cos": G.Cos, "exp": G.Exp,
+		"log":  G.Log,
+		"log2": G.Log2, "neg": G.Neg, "square": G.Square, "sqrt": G.Sqrt, "inverse": G.Inverse,
+		"inverse sqrt": G.InverseSqrt,
+		"cube":         G.Cube, "tanh": G.Tanh, "sigmoid": G.Sigmoid, "log1p": G.Log1p, "expm1": G.Expm1,
+		"softplus": G.Softplus,
+		"relu":     G.Rectify,
 	} {
 		cases[name] = one(f, 3, 4)
 	}
@@ -81,7 +97,9 @@ func stockCases() map[string]stockCase {
 		if transB {
 			b = []int{2, 5, 4}
 		}
-		cases["batches "+name] = stockCase{a, b, func(x, y *G.Node) (*G.Node, error) { return G.BatchedMatMul(x, y, transA, transB) }}
+		cases["batches "+name] = stockCase{
+			a, b, func(x, y *G.Node) (*G.Node, error) { return G.BatchedMatMul(x, y, transA, transB) },
+		}
 	}
 	return cases
 }
@@ -227,7 +245,9 @@ func TestRecomputeStockOperations(t *testing.T) {
 		runs, g := 0, New(Float64, 1)
 		s := g.Root().Sub("h.0")
 		x := g.Root().Param("x", Normal(1), 2, 3)
-		y := x.In(s).Wrap(G.ApplyOp(counted{&runs, overwrites, tripled}, x.node)).Square().Mul(s.Param("w", Normal(1), 3))
+		y := x.In(s).Wrap(
+			G.ApplyOp(counted{&runs, overwrites, tripled}, x.node),
+		).Square().Mul(s.Param("w", Normal(1), 3))
 		g.Recompute("h.0")
 		mustRun(t, mustCompile(t, y.In(g.Root()).SumAll(), g.Params()...))
 		if runs != want {
@@ -236,7 +256,9 @@ func TestRecomputeStockOperations(t *testing.T) {
 		g = New(Float64, 1)
 		s = g.Root().Sub("h.0")
 		x = g.Root().Param("x", Normal(1), 2, 3)
-		y = x.In(s).Wrap(G.ApplyOp(counted{&runs, overwrites, tripled}, x.node)).Square().Mul(s.Param("w", Normal(1), 3))
+		y = x.In(s).Wrap(
+			G.ApplyOp(counted{&runs, overwrites, tripled}, x.node),
+		).Square().Mul(s.Param("w", Normal(1), 3))
 		g.Recompute("h.0")
 		checkGradients(t, y.In(g.Root()), g.Params()...)
 	}
@@ -250,8 +272,11 @@ func TestStockResults(t *testing.T) {
 		want   []float64
 		err    string
 	}{
-		"operand":   {func(x *tensor.Dense) (G.Value, error) { return x, nil }, []float64{1, 2, 3, 4}, ""},
-		"transpose": {func(x *tensor.Dense) (G.Value, error) { y := x.ShallowClone(); return y, y.T() }, []float64{1, 3, 2, 4}, ""},
+		"operand": {func(x *tensor.Dense) (G.Value, error) { return x, nil }, []float64{1, 2, 3, 4}, ""},
+		"transpose": {
+			func(x *tensor.Dense) (G.Value, error) { y := x.ShallowClone(); return y, y.T() }, []float64{1, 3, 2, 4},
+			"",
+		},
 		"view": {func(x *tensor.Dense) (G.Value, error) {
 			wide, err := x.Hstack(x)
 			if err != nil {
@@ -262,10 +287,17 @@ func TestStockResults(t *testing.T) {
 		"columns": {func(*tensor.Dense) (G.Value, error) {
 			return tensor.New(tensor.WithShape(2, 2), tensor.AsFortran([]float64{1, 3, 2, 4})), nil
 		}, nil, "run: layer: counted: it returns shape (2, 2) in column-major order"},
-		"nothing": {func(*tensor.Dense) (G.Value, error) { return nil, nil }, nil, "run: layer: counted: it returns nothing"},
-		"shape":   {func(x *tensor.Dense) (G.Value, error) { return x.Hstack(x) }, nil, "run: layer: counted: it returns 8 entries, but announced shape (2, 2)"},
-		"error":   {func(*tensor.Dense) (G.Value, error) { return nil, errors.New("no") }, nil, "run: layer: counted: no"},
-		"panic":   {func(*tensor.Dense) (G.Value, error) { panic("glass") }, nil, "run: layer: counted: glass"},
+		"nothing": {
+			func(*tensor.Dense) (G.Value, error) { return nil, nil }, nil, "run: layer: counted: it returns nothing",
+		},
+		"shape": {
+			func(x *tensor.Dense) (G.Value, error) { return x.Hstack(x) }, nil,
+			"run: layer: counted: it returns 8 entries, but announced shape (2, 2)",
+		},
+		"error": {
+			func(*tensor.Dense) (G.Value, error) { return nil, errors.New("no") }, nil, "run: layer: counted: no",
+		},
+		"panic": {func(*tensor.Dense) (G.Value, error) { panic("glass") }, nil, "run: layer: counted: glass"},
 	} {
 		g := New(Float64, 1)
 		x := g.Root().Param("x", func(i int, _ *rand.Rand) float64 { return float64(i + 1) }, 2, 2)
@@ -316,7 +348,9 @@ func TestStockInputs(t *testing.T) {
 	}
 	let := func(v float64) {
 		t.Helper()
-		if err := G.Let(raw, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{v, v, v, v}))); err != nil {
+		if err := G.Let(
+			raw, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{v, v, v, v})),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

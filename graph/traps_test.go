@@ -145,7 +145,9 @@ func TestTrap15OnlyWhatIsAskedForIsComputed(t *testing.T) {
 	x := g.Root().Param("x", Const(2), 1, 1)
 	ran := false
 	x.apply("watched", func() (*G.Node, error) {
-		return G.ApplyOp(counted{new(int), -1, func(x *tensor.Dense) (G.Value, error) { ran = true; return x, nil }}, x.node)
+		return G.ApplyOp(
+			counted{new(int), -1, func(x *tensor.Dense) (G.Value, error) { ran = true; return x, nil }}, x.node,
+		)
 	})
 	mustRun(t, mustCompile(t, x.Square().SumAll(), x))
 	if ran {
@@ -279,7 +281,8 @@ func TestTrap22Broadcasting(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	g = New(Float64, 1)
-	x, row := g.Root().Param("x", Const(1), 2, 3), g.Root().Param("row", func(i int, _ *rand.Rand) float64 { return float64(i) }, 3)
+	x := g.Root().Param("x", Const(1), 2, 3)
+	row := g.Root().Param("row", func(i int, _ *rand.Rand) float64 { return float64(i) }, 3)
 	near(t, "x + row", values(t, x.Add(row)), []float64{1, 2, 3, 1, 2, 3}, 0)
 }
 

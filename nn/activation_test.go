@@ -16,7 +16,10 @@ var pooledLayerCases = []layerCase{
 	{"silu", "SiLU", func(_ Site, x graph.Expr) graph.Expr { return SiLU{}.Forward(x) }},
 	{"softplus", "Softplus", func(_ Site, x graph.Expr) graph.Expr { return Softplus{}.Forward(x) }},
 	{"mean of tokens", "MeanTokens", func(at Site, x graph.Expr) graph.Expr { return NewMeanTokens(at).Forward(x) }},
-	{"one token of each", "GatherTokens", func(at Site, x graph.Expr) graph.Expr { return NewGatherTokens(at, places(at)).Forward(x) }},
+	{
+		"one token of each", "GatherTokens",
+		func(at Site, x graph.Expr) graph.Expr { return NewGatherTokens(at, places(at)).Forward(x) },
+	},
 	{"squared error", "SquaredError", func(at Site, x graph.Expr) graph.Expr {
 		return NewSquaredError(at.Scope).Forward(x, at.Param("y", graph.Normal(1), at.Batch*at.Context, at.Embd))
 	}},
@@ -55,7 +58,8 @@ func TestI60Symmetries(t *testing.T) {
 		for i, v := range x {
 			for what, pair := range map[string][2]float64{
 				"σ(x) + σ(−x)": {s[i] + t0[i], 1}, "silu(x) − silu(−x)": {u[i] - u0[i], v},
-				"softplus(x) − softplus(−x)": {p[i] - p0[i], v}, "softplus'": {dp[i], s[i]}, "silu(x)/x": {u[i], v * s[i]},
+				"softplus(x) − softplus(−x)": {p[i] - p0[i], v}, "softplus'": {dp[i], s[i]},
+				"silu(x)/x": {u[i], v * s[i]},
 			} {
 				if got, want := pair[0], pair[1]; !(math.Abs(got-want) <= 1e-15*max(1, v)) {
 					t.Errorf("kernels %t, %s at %v: got %v, want %v", kernels, what, v, got, want)
@@ -68,7 +72,8 @@ func TestI60Symmetries(t *testing.T) {
 // c·tanh(x/c) is odd, has the derivative 1 at 0 and stays below c.
 func TestI77SoftCap(t *testing.T) {
 	y, slope := entrywise(t, SoftCap{Cap: 3}, true, 0, 2, -2, 1e6, -1e6)
-	if y[0] != 0 || slope[0] != 1 || y[1] != -y[2] || !(math.Abs(y[1]-3*math.Tanh(2./3)) <= 1e-15) || y[3] != 3 || y[4] != -3 || slope[3] != 0 {
+	if y[0] != 0 || slope[0] != 1 || y[1] != -y[2] || !(math.Abs(y[1]-3*math.Tanh(2./3)) <= 1e-15) || y[3] != 3 ||
+		y[4] != -3 || slope[3] != 0 {
 		t.Errorf("got %v with slopes %v", y, slope)
 	}
 }
@@ -108,7 +113,9 @@ func TestI65GateWithoutABend(t *testing.T) {
 			return l.Proj.Forward(l.Gate.Forward(x).Mul(l.Fc.Forward(x)))
 		})
 		for i, want := range straight {
-			if got := with[i] - without[i]; !(math.Abs(got-want) <= 1e-13*max(math.Abs(with[i]), math.Abs(without[i]))) {
+			if got := with[i] - without[i]; !(math.Abs(got-want) <= 1e-13*max(
+				math.Abs(with[i]), math.Abs(without[i]),
+			)) {
 				t.Errorf("kernels %t, entry %d: got %v, want %v", kernels, i, got, want)
 			}
 		}
@@ -230,7 +237,9 @@ func TestI28MaskIsFixed(t *testing.T) {
 	const n, p = 400, 0.3
 	first := dropOnes(t, p, n, true, "drop")
 	mask := first.g.DropoutMask("h.0.drop", p, n)
-	for name, d := range map[string]onesDropped{"first": first, "again": first, "spelled": dropOnes(t, p, n, false, "drop")} {
+	for name, d := range map[string]onesDropped{
+		"first": first, "again": first, "spelled": dropOnes(t, p, n, false, "drop"),
+	} {
 		d.g.SetStep(0)
 		y, dx := d.value(t)
 		for i := range y {
@@ -316,7 +325,10 @@ var expertLayerCases = []layerCase{
 	}},
 	{"clamped mixture with dropout and adapters", "MoE Routing", func(at Site, x graph.Expr) graph.Expr {
 		at.Affine, at.Dropout = NewLoRA(func(path string) bool { return !strings.HasSuffix(path, "c_fc") }, 2, 0.7), 0.3
-		return NewClampedMoE(experts(at, 2, 3, func(e *Experts) { e.Limit, e.Norm, e.Shared = 0.5, true, 1 })).Forward(x)
+		return NewClampedMoE(experts(at, 2, 3, func(e *Experts) {
+			e.Limit, e.Norm = 0.5, true
+			e.Shared = 1
+		})).Forward(x)
 	}},
 	{"mixture with a bias that balances", "MoE Routing", mixtureOf(2, 5, func(e *Experts) { e.BiasRate = 0.1 })},
 	{"balanced experts", "SwitchLoss", func(at Site, x graph.Expr) graph.Expr {
@@ -432,8 +444,8 @@ func TestBalanceSums(t *testing.T) {
 	}
 }
 
-// TestI118BiasOnlyChooses: with a bias, the experts are those with the largest p + b, ties by index, and their gates are
-// p. A bias that is the same for all experts changes nothing. Its gradient is 0.
+// TestI118BiasOnlyChooses: with a bias, the experts are those with the largest p + b, ties by index, and their gates
+// are p. A bias that is the same for all experts changes nothing. Its gradient is 0.
 func TestI118BiasOnlyChooses(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		for _, c := range []struct{ bias, want []float64 }{
@@ -465,7 +477,9 @@ func TestI118BiasOnlyChooses(t *testing.T) {
 // TestI118Rebalance: experts with few tokens are preferred from then on, by the rate, and those with many are not.
 func TestI118Rebalance(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
-		l, x, g := mixtureAt(kernels, 6, 1, 3, func(e *Experts) { e.Sigmoid, e.BiasRate, e.Loads = true, 0.25, new(Loads) })
+		l, x, g := mixtureAt(
+			kernels, 6, 1, 3, func(e *Experts) { e.Sigmoid, e.BiasRate, e.Loads = true, 0.25, new(Loads) },
+		)
 		router, _ := g.Leaf("h.0.router.weight")
 		for i := range router.Tensor().F64 {
 			router.Tensor().F64[i] = 0 // p = ½: all tokens choose the first

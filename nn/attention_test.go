@@ -70,7 +70,10 @@ func TestStepEqualsForward(t *testing.T) {
 				"parallel block":  func(at Site) Cached { return NewParallelBlock(at, causal) },
 				"two norms":       func(at Site) Cached { return NewParallelTwoBlock(at, causal) },
 			} {
-				t.Run(fmt.Sprintf("%s/%T/%+v", name, rule, d), func(t *testing.T) { stepEqualsForward(t, rule, d, build) })
+				t.Run(
+					fmt.Sprintf("%s/%T/%+v", name, rule, d),
+					func(t *testing.T) { stepEqualsForward(t, rule, d, build) },
+				)
 			}
 		}
 	}
@@ -130,7 +133,10 @@ func stepEqualsForward(t *testing.T, rule Visibility, d Dims, build func(at Site
 					b, rest := j/(n*d.Embd), j%(n*d.Embd)
 					w := want.F64[(b*d.Context+i)*d.Embd+rest]
 					if !(math.Abs(got-w) <= tolerance*max(1, math.Abs(w))) {
-						t.Fatalf("%s: sequence %d, token %d, feature %d: got %v, want %v", name, b, i+rest/d.Embd, rest%d.Embd, got, w)
+						t.Fatalf(
+							"%s: sequence %d, token %d, feature %d: got %v, want %v", name, b, i+rest/d.Embd,
+							rest%d.Embd, got, w,
+						)
 					}
 				}
 				i += n
@@ -146,10 +152,11 @@ func sharedBy(at Site) *GroupedAttention {
 }
 
 var groupedLayerCases = []layerCase{
-	{"grouped attention with adapters, rope and dropout", "GroupedAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
-		return sharedBy(rotary(at)).Forward(x)
-	}},
+	{"grouped attention with adapters, rope and dropout", "GroupedAttention RoPE LoRA",
+		func(at Site, x graph.Expr) graph.Expr {
+			at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+			return sharedBy(rotary(at)).Forward(x)
+		}},
 	{"multi-query attention in a window per head", "GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
 		return NewGroupedAttention(at, 1, false).Forward(x)
@@ -157,10 +164,11 @@ var groupedLayerCases = []layerCase{
 }
 
 var sigmoidLayerCases = []layerCase{
-	{"sigmoid attention with adapters, rope and dropout", "SigmoidAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
-		return NewSigmoidAttention(rotary(at)).Forward(x)
-	}},
+	{"sigmoid attention with adapters, rope and dropout", "SigmoidAttention RoPE LoRA",
+		func(at Site, x graph.Expr) graph.Expr {
+			at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+			return NewSigmoidAttention(rotary(at)).Forward(x)
+		}},
 	{"sigmoid attention in a window per head", "SigmoidAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
 		return NewSigmoidAttention(at).Forward(x)
@@ -168,10 +176,11 @@ var sigmoidLayerCases = []layerCase{
 }
 
 var forgettingLayerCases = []layerCase{
-	{"attention that forgets, with adapters, rope and dropout", "ForgettingAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
-		return NewForgettingAttention(rotary(at)).Forward(x)
-	}},
+	{"attention that forgets, with adapters, rope and dropout", "ForgettingAttention RoPE LoRA",
+		func(at Site, x graph.Expr) graph.Expr {
+			at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+			return NewForgettingAttention(rotary(at)).Forward(x)
+		}},
 	{"attention that forgets, in a window per head", "ForgettingAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
 		return NewForgettingAttention(at).Forward(x)
@@ -187,10 +196,11 @@ func paired(change func(Site) Site) func(at Site) Cached {
 }
 
 var diffLayerCases = []layerCase{
-	{"differential attention with adapters, rope and dropout", "DiffAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
-		return paired(rotary)(at).Forward(x)
-	}},
+	{"differential attention with adapters, rope and dropout", "DiffAttention RoPE LoRA",
+		func(at Site, x graph.Expr) graph.Expr {
+			at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+			return paired(rotary)(at).Forward(x)
+		}},
 	{"differential attention with caps and sinks", "DiffAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Cap = 0.7
 		if at.Context > 1 { // otherwise the norm cancels them
@@ -242,7 +252,10 @@ func TestI108EqualMaps(t *testing.T) {
 				for i, v := range y {
 					want := (1 - initial) * v / math.Sqrt(sum/float64(wide))
 					if y := got[row*wide+i]; !(math.Abs(y-want) <= 1e-12) {
-						t.Errorf("block %d, kernels %t, row %d, feature %d: got %v, want %v", block, kernels, row, i, y, want)
+						t.Errorf(
+							"block %d, kernels %t, row %d, feature %d: got %v, want %v", block, kernels, row, i, y,
+							want,
+						)
 					}
 				}
 			}
@@ -260,7 +273,8 @@ func TestI108StepEqualsForward(t *testing.T) {
 	}
 }
 
-// Gates of 1 forget nothing: the layer is SelfAttention. Gates of 0 forget all tokens before: a token attends to itself.
+// Gates of 1 forget nothing: the layer is SelfAttention. Gates of 0 forget all tokens before: a token attends to
+// itself.
 func TestI94OpenAndClosedGates(t *testing.T) {
 	d := shapes[0]
 	for _, kernels := range []bool{false, true} {
@@ -462,7 +476,10 @@ func TestI66OwnGroupsAreSelfAttention(t *testing.T) {
 		for _, double := range []bool{true, false} {
 			want, got := evaluate(t, own, sixHeads, double, kernels), evaluate(t, groups, sixHeads, double, kernels)
 			if d := distance(got.value, want.value, 0); d != 0 || len(got.grads) != len(want.grads) {
-				t.Errorf("kernels %t, float64 %t: %.1e off, %d gradients, want %d", kernels, double, d, len(got.grads), len(want.grads))
+				t.Errorf(
+					"kernels %t, float64 %t: %.1e off, %d gradients, want %d", kernels, double, d, len(got.grads),
+					len(want.grads),
+				)
 			}
 			for name, w := range want.grads {
 				if d := distance(got.grads[name], w, 0); d != 0 {
@@ -491,7 +508,9 @@ func TestI66RepeatedColumnsAreGroups(t *testing.T) {
 					}
 				}
 			}
-			run := func(build func(at Site) Layer, column func(j int) int, width int) (y graph.Tensor, dw, db []float64) {
+			run := func(
+				build func(at Site) Layer, column func(j int) int, width int,
+			) (y graph.Tensor, dw, db []float64) {
 				g := graph.New(graph.Float64, 3)
 				g.Kernels = kernels
 				at := rotary(newSite(g, d))
@@ -514,8 +533,13 @@ func TestI66RepeatedColumnsAreGroups(t *testing.T) {
 				dw, db = p.Grad(w).Clone().Floats(), p.Grad(b).Clone().Floats()
 				return output(t, out), dw, db
 			}
-			want, dw, db := run(func(at Site) Layer { return NewSelfAttention(at) }, func(j int) int { return from[j] }, len(from))
-			got, gw, gb := run(func(at Site) Layer { return NewGroupedAttention(at, groups, true) }, func(j int) int { return j }, narrow)
+			want, dw, db := run(
+				func(at Site) Layer { return NewSelfAttention(at) }, func(j int) int { return from[j] }, len(from),
+			)
+			got, gw, gb := run(
+				func(at Site) Layer { return NewGroupedAttention(at, groups, true) }, func(j int) int { return j },
+				narrow,
+			)
 			if e := distance(got, want, 0); !(e <= 1e-13) {
 				t.Errorf("%d groups, kernels %t: %.1e off", groups, kernels, e)
 			}
@@ -550,7 +574,11 @@ func TestI66StepEqualsForward(t *testing.T) {
 		for name, mask := range map[string]func(at Site) *Mask{
 			"causal": func(at Site) *Mask { return at.Mask },
 			"window": func(at Site) *Mask { return NewMask(at.Sub("own"), at.Dims, Window{3}) },
-			"slopes": func(at Site) *Mask { return NewBiasedMask(at.Sub("own"), at.Dims, Causal{}, NewALiBi(at.Heads)) },
+			"slopes": func(at Site) *Mask {
+				return NewBiasedMask(
+					at.Sub("own"), at.Dims, Causal{}, NewALiBi(at.Heads),
+				)
+			},
 		} {
 			t.Run(fmt.Sprint(name, groups), func(t *testing.T) {
 				stepEqualsForward(t, Causal{}, sixHeads, func(at Site) Cached {
@@ -593,8 +621,8 @@ func TestI66Parameters(t *testing.T) {
 	for _, p := range g.Params() {
 		got = append(got, fmt.Sprint(strings.TrimPrefix(p.Name(), "h.0."), p.Shape()))
 	}
-	want := "c_attn.weight[11 38] c_attn.bias[1 38] c_attn.q.lora_d[11 5] c_attn.q.lora_u[5 24] c_attn.k.lora_d[11 5] c_attn.k.lora_u[5 8] " +
-		"c_attn.v.lora_d[11 5] c_attn.v.lora_u[5 6] c_proj.weight[18 11]"
+	want := "c_attn.weight[11 38] c_attn.bias[1 38] c_attn.q.lora_d[11 5] c_attn.q.lora_u[5 24] c_attn.k.lora_d[11 " +
+		"5] c_attn.k.lora_u[5 8] c_attn.v.lora_d[11 5] c_attn.v.lora_u[5 6] c_proj.weight[18 11]"
 	if list := strings.Join(got, " "); list != want {
 		t.Errorf("got  %s\nwant %s", list, want)
 	}
@@ -621,13 +649,17 @@ func TestCachesActOnEveryLayer(t *testing.T) {
 	if c.Reset(); c.Bytes() != 0 {
 		t.Errorf("%d bytes after a reset", c.Bytes())
 	}
-	kv := cacheAt(c, "h.2.attn", func() *graph.KVCache { return graph.NewKVCache(graph.AttentionShape{Batch: 2, Context: 3}) })
+	kv := cacheAt(
+		c, "h.2.attn", func() *graph.KVCache { return graph.NewKVCache(graph.AttentionShape{Batch: 2, Context: 3}) },
+	)
 	if again := cacheAt(c, "h.2.attn", func() *graph.KVCache { return nil }); again != kv {
 		t.Error("a layer's cache is created twice")
 	}
 	delete(c, "h.0.attn")
 	delete(c, "h.1.attn")
-	if err := c.Fork(0, 2); err == nil || !strings.Contains(err.Error(), "h.2.attn: fork: sequence 0 to 2, the cache has 2") {
+	if err := c.Fork(0, 2); err == nil || !strings.Contains(
+		err.Error(), "h.2.attn: fork: sequence 0 to 2, the cache has 2",
+	) {
 		t.Errorf("got error %v", err)
 	}
 	if none := cacheAt(nil, "h.0.attn", func() *graph.KVCache { return kv }); none != nil {
@@ -716,7 +748,9 @@ func TestI16StepEqualsForward(t *testing.T) {
 	g := graph.New(graph.Float64, 3)
 	at := newSite(g, d)
 	x := at.Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
-	memory := NewMemory(at.Sub("memory"), at.Value("z", graph.Normal(1), d.Batch*m, d.Embd), d.Batch, d.Context, m, []int{7, 4})
+	memory := NewMemory(
+		at.Sub("memory"), at.Value("z", graph.Normal(1), d.Batch*m, d.Embd), d.Batch, d.Context, m, []int{7, 4},
+	)
 	l := NewCrossAttention(at, memory)
 	value := func(e graph.Expr) graph.Tensor {
 		t.Helper()
@@ -750,10 +784,12 @@ func TestCrossAttentionRefuses(t *testing.T) {
 		{"lengths of another batch", "h.0.memory.mask: 3 lengths for a batch of 2", func(at Site) {
 			NewMemory(at.Sub("memory"), graph.Expr{}, 2, 6, 4, []int{1, 2, 3})
 		}},
-		{"no queries", "h.0.memory.mask: a batch of 2, 0 queries and 4 keys: at least 1 of each is needed", func(at Site) {
+		{"no queries", "h.0.memory.mask: a batch of 2, 0 queries and 4 keys: at least 1 of each " +
+			"is needed", func(at Site) {
 			NewCrossAttention(at, NewMemory(at.Sub("memory"), graph.Expr{}, 2, 0, 4, nil))
 		}},
-		{"no sequences", "h.0.memory.mask: a batch of 0, 6 queries and 4 keys: at least 1 of each is needed", func(at Site) {
+		{"no sequences", "h.0.memory.mask: a batch of 0, 6 queries and 4 keys: at least 1 of each " +
+			"is needed", func(at Site) {
 			NewUnprojectedCross(at, NewMemory(at.Sub("memory"), graph.Expr{}, 0, 6, 4, nil))
 			NewCrossAttention(at, NewMemory(at.Sub("again"), graph.Expr{}, 0, 6, 4, nil))
 		}},
@@ -762,7 +798,9 @@ func TestCrossAttentionRefuses(t *testing.T) {
 		}},
 		{"another width", "the weight takes 8", func(at Site) {
 			z := at.Value("z", graph.Normal(1), 8, 7)
-			NewCrossAttention(at, NewMemory(at.Sub("memory"), z, 2, 6, 4, nil)).Forward(at.Value("x", graph.Normal(1), 12, 8))
+			NewCrossAttention(
+				at, NewMemory(at.Sub("memory"), z, 2, 6, 4, nil),
+			).Forward(at.Value("x", graph.Normal(1), 12, 8))
 		}},
 	} {
 		g := graph.New(graph.Float64, 1)
@@ -805,7 +843,9 @@ func gatedHeads(at Site) Site {
 }
 
 func gatedFeatures(at Site) Site {
-	at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewElementGate(at) }}}
+	at.Links.After = []NamedLink{
+		{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewElementGate(at) }},
+	}
 	return at
 }
 
@@ -817,19 +857,25 @@ func exclusive(at Site) Site {
 }
 
 var gateLayerCases = []layerCase{
-	{"attention with a gate of each feature, adapters and dropout", "Gate SelfAttention LoRA", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
-		return NewSelfAttention(gatedFeatures(at)).Forward(x)
-	}},
+	{"attention with a gate of each feature, adapters and dropout", "Gate SelfAttention LoRA",
+		func(at Site, x graph.Expr) graph.Expr {
+			at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
+			return NewSelfAttention(gatedFeatures(at)).Forward(x)
+		}},
 	{"grouped attention with a gate of each head", "Gate GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
 		return sharedBy(gatedHeads(at)).Forward(x)
 	}},
-	{"exclusive attention", "XSA SelfAttention", func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(exclusive(at)).Forward(x) }},
+	{
+		"exclusive attention", "XSA SelfAttention",
+		func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(exclusive(at)).Forward(x) },
+	},
 	{"exclusive attention of groups, gated", "XSA GroupedAttention Gate", func(at Site, x graph.Expr) graph.Expr {
 		return sharedBy(exclusive(gatedHeads(at))).Forward(x)
 	}},
 	{"gates", "Gate", func(at Site, x graph.Expr) graph.Expr {
-		return NewHeadGate(at).Forward(Inside{X: x, Y: at.Value("y", graph.Const(1), at.Batch*at.Context, at.Heads*at.V)})
+		return NewHeadGate(at).Forward(
+			Inside{X: x, Y: at.Value("y", graph.Const(1), at.Batch*at.Context, at.Heads*at.V)},
+		)
 	}},
 }
 
@@ -840,7 +886,9 @@ func TestGateStepEqualsForward(t *testing.T) {
 			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return sharedBy(gated(at)) })
 			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewSigmoidAttention(gated(at)) })
 			if d.Heads%2 == 0 {
-				stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewDiffAttention(exclusive(gated(at))) })
+				stepEqualsForward(
+					t, Causal{}, d, func(at Site) Cached { return NewDiffAttention(exclusive(gated(at))) },
+				)
 			}
 			stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return sharedBy(exclusive(gated(at))) })
 		}
@@ -907,7 +955,9 @@ func TestI76OpensAndCloses(t *testing.T) {
 			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
 			y := NewSelfAttention(gated(newSite(g, d))).Forward(x)
 			same := graph.New(graph.Float64, 5)
-			plain := NewSelfAttention(newSite(same, d)).Forward(same.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd))
+			plain := NewSelfAttention(newSite(same, d)).Forward(
+				same.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd),
+			)
 			for _, p := range append(same.Params(), same.Leaves()...) {
 				if from, ok := g.Leaf(p.Name()); ok && p.Name() != "mask" {
 					copy(p.Tensor().F64, from.Tensor().F64)
@@ -928,7 +978,9 @@ func TestI76OpensAndCloses(t *testing.T) {
 				got := output(t, y)
 				for i, v := range got.F64 {
 					if !(math.Abs(v-factor*want.F64[i]) <= 1e-14) {
-						t.Fatalf("%s, kernels %t, bias %v: got %v, want %v·%v", name, kernels, bias, v, factor, want.F64[i])
+						t.Fatalf(
+							"%s, kernels %t, bias %v: got %v, want %v·%v", name, kernels, bias, v, factor, want.F64[i],
+						)
 					}
 				}
 			}
@@ -959,7 +1011,9 @@ func TestI69FactorsFold(t *testing.T) {
 		build := func(name string, affine Affine) Layer {
 			return affine(at.Sub("%s", name), d.Embd, out, true, graph.Normal(1))
 		}
-		both, queries, folded := build("both", NewLinear), build("queries", NewScaledQueries(NewLinear, 0.5)), build("folded", NewLinear)
+		both, queries, folded := build("both", NewLinear), build(
+			"queries", NewScaledQueries(NewLinear, 0.5),
+		), build("folded", NewLinear)
 		scaled := NewScaled(at.Scope, both, 0.25, 8)
 		q := queries.(*ScaledQueries).Layer.(*Linear)
 		w := folded.(*Linear)
@@ -1015,11 +1069,15 @@ func TestScaledSteps(t *testing.T) {
 	x := g.Root().Value("x", graph.Normal(1), 2, 6)
 	at := g.Root().Ints("at", 1, 5, -1)
 	mlp := NewMLP(newSite(g, d))
-	if diff := cmp.Diff(output(t, NewScaled(g.Root(), mlp, 1, 2).Step(x, at)).F64, output(t, mlp.Forward(x).Scale(2)).F64); diff != "" {
+	if diff := cmp.Diff(
+		output(t, NewScaled(g.Root(), mlp, 1, 2).Step(x, at)).F64, output(t, mlp.Forward(x).Scale(2)).F64,
+	); diff != "" {
 		t.Errorf("a step of an MLP: -got +want:\n%s", diff)
 	}
 	y := NewScaled(g.Root().Sub("mixing"), withoutStep{}, 1, 2).Step(x, at)
-	if err := y.Graph().Err(); err == nil || !strings.Contains(err.Error(), "withoutStep stores nothing of earlier tokens") {
+	if err := y.Graph().Err(); err == nil || !strings.Contains(
+		err.Error(), "withoutStep stores nothing of earlier tokens",
+	) {
 		t.Errorf("a step of a layer without: got %v", err)
 	}
 	g = graph.New(graph.Float64, 1)
@@ -1036,10 +1094,11 @@ func sunk(at Site) Site {
 }
 
 var sinkLayerCases = []layerCase{
-	{"attention with sinks, a cap, adapters, rope and dropout", "SelfAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine, at.Dropout, at.Cap = NewLoRA(everywhere, 2, 0.7), 0.3, 0.9
-		return NewSelfAttention(sunk(rotary(at))).Forward(x)
-	}},
+	{"attention with sinks, a cap, adapters, rope and dropout", "SelfAttention RoPE LoRA",
+		func(at Site, x graph.Expr) graph.Expr {
+			at.Affine, at.Dropout, at.Cap = NewLoRA(everywhere, 2, 0.7), 0.3, 0.9
+			return NewSelfAttention(sunk(rotary(at))).Forward(x)
+		}},
 	{"grouped attention with sinks in a window per head", "GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
 		return NewGroupedAttention(sunk(at), 1, false).Forward(x)
@@ -1050,7 +1109,9 @@ func TestSinksStepEqualsForward(t *testing.T) {
 	for _, d := range shapes[:3] {
 		stepEqualsForward(t, Causal{}, d, func(at Site) Cached { return NewSelfAttention(sunk(at)) })
 		stepEqualsForward(t, Window{2}, d, func(at Site) Cached { return sharedBy(sunk(at)) })
-		stepEqualsForward(t, SinkWindow{Width: 2, Sinks: 1}, d, func(at Site) Cached { return NewSelfAttention(sunk(at)) })
+		stepEqualsForward(
+			t, SinkWindow{Width: 2, Sinks: 1}, d, func(at Site) Cached { return NewSelfAttention(sunk(at)) },
+		)
 	}
 }
 
@@ -1076,7 +1137,9 @@ func TestI81TakesItsShare(t *testing.T) {
 		y, sinks := l.Forward(x), l.heads.sinks.Tensor()
 		qkv := output(t, l.QKV.Forward(x))
 		for _, c := range []struct{ logit, share float64 }{
-			{0, 1 / (1 + 1/float64(d.Context))}, {math.Log(float64(d.Context)) - math.Log(3), 0.75}, {-1000, 1}, {1000, 0},
+			{0, 1 / (1 + 1/float64(d.Context))}, {
+				math.Log(float64(d.Context)) - math.Log(3), 0.75,
+			}, {-1000, 1}, {1000, 0},
 		} {
 			for i := range sinks.Len() {
 				sinks.Set(i, c.logit)
@@ -1124,7 +1187,10 @@ var mlaLayerCases = []layerCase{
 	latentCase("latent attention with padding", "MLA", newMLA, padded),
 	latentCase("latent attention with adapters", "MLA LoRA", newMLA, adapting),
 	latentCase("latent attention with rope", "MLARoPE", newMLARotary, asItIs),
-	latentCase("latent attention with rope without bias, with dropout", "MLARoPE", newMLARotary, func(at *Site) { withoutBias(at); dropping(at) }),
+	latentCase(
+		"latent attention with rope without bias, with dropout", "MLARoPE", newMLARotary,
+		func(at *Site) { withoutBias(at); dropping(at) },
+	),
 	latentCase("latent attention with rope of the latent", "MLALatentRoPE", newMLALatent, asItIs),
 }
 
@@ -1175,7 +1241,9 @@ var deepSeek = Dims{Batch: 1, Context: 1, Embd: 7168, Heads: 128, QK: 128, V: 12
 // TestI41CacheOfATokenIs576Not32768 in one layer of that size: 57 times less.
 func TestI41CacheOfATokenIs576Not32768(t *testing.T) {
 	d := deepSeek
-	latent := graph.LatentShape{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V, Latent: 512, Rotary: 64}
+	latent := graph.LatentShape{
+		Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V, Latent: 512, Rotary: 64,
+	}
 	full := graph.AttentionShape{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V}
 	keysAndValues := full.Width() - d.Heads*d.QK // the packed columns without the queries
 	if latent.Width() != 576 || keysAndValues != 32_768 {
@@ -1197,7 +1265,8 @@ func TestI41AbsorbedMatrixIsLarger(t *testing.T) {
 		}
 	}
 	absorbed := d.Embd * latent
-	if ratio := float64(absorbed) / float64(factors); absorbed != 4_128_768 || factors != 991_232 || !(math.Abs(ratio-4.17) < 0.005) {
+	if ratio := float64(absorbed) / float64(factors); absorbed != 4_128_768 || factors != 991_232 ||
+		!(math.Abs(ratio-4.17) < 0.005) {
 		t.Errorf("%d entries for %d, ratio %.3f, want 4128768 for 991232, ratio 4.17", absorbed, factors, ratio)
 	}
 }
@@ -1260,7 +1329,10 @@ func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 		}
 		return 1
 	}
-	if got := rank(func(at Site) (Layer, Layer) { l := NewMLALatentRoPE(at, 1, 3, 4, 100); return l.RoPEK, l.Down }); got != 1 {
+	if got := rank(func(at Site) (Layer, Layer) {
+		l := NewMLALatentRoPE(at, 1, 3, 4, 100)
+		return l.RoPEK, l.Down
+	}); got != 1 {
 		t.Errorf("of the latent: rank %d or more, want 1", got)
 	}
 	if got := rank(func(at Site) (Layer, Layer) { return NewMLARoPE(at, 1, 3, 4, 100).RoPEK, nil }); got != 2 {
@@ -1272,15 +1344,30 @@ func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 func TestMLAErrors(t *testing.T) {
 	pos := func(at Site) graph.Expr { return at.Ints("pos", 1, at.Context, -1) }
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
-		"h.0: latent 0: at least 1 feature is needed, fewer than 8 make sense": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 0).Forward(x) },
-		"h.0: latent -3: at least 1":                                                  func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, -3, 3, 4, 100).Forward(x) },
-		"h.0: query latent 0: at least 1 feature is needed, fewer than 8":             func(at Site, x graph.Expr) graph.Expr { return NewMLALatentRoPE(at, 3, 0, 4, 100).Forward(x) },
-		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 features are":     func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 5, 100).Forward(x) },
-		"h.0.rope: size -2: rotary positions rotate pairs, so at least 2":             func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, -2, 100).Forward(x) },
-		"h.0.rope: theta -1: a base greater than 0":                                   func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, -1).Forward(x) },
-		"h.0: rotary positions rotate the 3 features of a key, which a latent of 2":   func(at Site, x graph.Expr) graph.Expr { at.Rotary = &RoPE{}; return NewMLA(at, 2).Forward(x) },
-		"h.0: cached latent attention (12, 6), (12, 3), h.0.c_k_up.weight (3, 6), h.": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 3).Step(x, pos(at)) }, // no cache
-		"no cache to keep latents in":                                                 func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, 9).Step(x, pos(at)) },
+		"h.0: latent 0: at least 1 feature is needed, fewer than 8 " +
+			"make sense": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 0).Forward(x) },
+		"h.0: latent -3: " +
+			"at least 1": func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, -3, 3, 4, 100).Forward(x) },
+		"h.0: query latent 0: at least 1 feature is needed, " +
+			"fewer than 8": func(at Site, x graph.Expr) graph.Expr {
+			return NewMLALatentRoPE(at, 3, 0, 4, 100).Forward(x)
+		},
+		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 " +
+			"features are": func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 5, 100).Forward(x) },
+		"h.0.rope: size -2: rotary positions rotate pairs, so " +
+			"at least 2": func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, -2, 100).Forward(x) },
+		"h.0.rope: theta -1: a base " +
+			"greater than 0": func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, -1).Forward(x) },
+		"h.0: rotary positions rotate the 3 features of a key, which a " +
+			"latent of 2": func(at Site, x graph.Expr) graph.Expr {
+			at.Rotary = &RoPE{}
+			return NewMLA(at, 2).Forward(x)
+		},
+		"h.0: cached latent attention (12, 6), (12, 3), h.0.c_k_up.weight " +
+			"(3, 6), h.": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 3).Step(x, pos(at)) }, // no cache
+		"no cache to keep latents in": func(at Site, x graph.Expr) graph.Expr {
+			return NewMLARoPE(at, 3, 3, 4, 9).Step(x, pos(at))
+		},
 		"got a mask for every sequence, want one for all, (6, 6)": func(at Site, x graph.Expr) graph.Expr {
 			padded(&at)
 			at.Caches = Caches{}
@@ -1293,7 +1380,13 @@ func TestMLAErrors(t *testing.T) {
 		"latents: (12, 4), want (12, 3)": func(at Site, x graph.Expr) graph.Expr { // the cache of another model
 			at.Caches = Caches{}
 			NewMLA(at, 3)
-			return NewMLA(Site{Scope: at.Scope, Dims: at.Dims, Caches: at.Caches, Style: Style{Affine: renaming}, Attending: Attending{Mask: at.Mask}}, 4).Step(x, pos(at))
+			return NewMLA(
+				Site{
+					Scope: at.Scope, Dims: at.Dims, Caches: at.Caches, Style: Style{Affine: renaming},
+					Attending: Attending{Mask: at.Mask},
+				},
+				4,
+			).Step(x, pos(at))
 		},
 		"nn.reluOnly: only a Linear or a LoRA can be absorbed": func(at Site, x graph.Expr) graph.Expr {
 			at.Caches = Caches{}

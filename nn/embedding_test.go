@@ -34,18 +34,22 @@ func TestI61Pooling(t *testing.T) {
 		g := graph.New(graph.Float64, 1)
 		g.Kernels = kernels
 		at := Site{Scope: g.Root().Sub("pool"), Dims: Dims{Batch: batch, Context: context, Embd: d}}
-		x, back := g.Root().Value("x", graph.Normal(1), batch*context, d), g.Root().Ints("back", batch*context, batch*context, -1)
+		x := g.Root().Value("x", graph.Normal(1), batch*context, d)
+		back := g.Root().Ints("back", batch*context, batch*context, -1)
 		for i := range back.Ints() {
 			back.Ints()[i] = i/context*context + (context - 1 - i%context)
 		}
 		ids := places(at)
 		mean, turned := NewMeanTokens(at).Forward(x), NewMeanTokens(at).Forward(x.Gather(back))
 		one := NewGatherTokens(at, ids).Forward(x)
-		m, r, o := run(t, mean).Value().Clone().F64, run(t, turned).Value().Clone().F64, run(t, one).Value().F64 // programs share memory
+		// programs share memory
+		m, r, o := run(t, mean).Value().Clone().F64, run(t, turned).Value().Clone().F64, run(t, one).Value().F64
 		for b := range batch {
 			for j := range d {
 				if got := o[b*d+j]; got != x.Tensor().F64[(b*context+ids.Ints()[b])*d+j] {
-					t.Errorf("kernels %t: token %d of sequence %d, feature %d: got %v", kernels, ids.Ints()[b], b, j, got)
+					t.Errorf(
+						"kernels %t: token %d of sequence %d, feature %d: got %v", kernels, ids.Ints()[b], b, j, got,
+					)
 				}
 				if i := b*d + j; !(math.Abs(m[i]-r[i]) <= 1e-15) {
 					t.Errorf("kernels %t: the mean is %v, in the other order %v", kernels, m[i], r[i])
@@ -63,7 +67,10 @@ func TestI61Pooling(t *testing.T) {
 		moved := run(t, mean).Value().F64
 		for i := range m {
 			if want := m[i]; i < d && !(math.Abs(moved[i]-first[i]-7) <= 1e-14) || i >= d && moved[i] != want {
-				t.Errorf("kernels %t, entry %d: got %v after moving the first sequence by 7, before %v", kernels, i, moved[i], want)
+				t.Errorf(
+					"kernels %t, entry %d: got %v after moving the first sequence by 7, before %v", kernels, i,
+					moved[i], want,
+				)
 			}
 		}
 	}
@@ -82,7 +89,8 @@ func TestI61Places(t *testing.T) {
 		}
 		for _, place := range []int{-1, 5} {
 			ids.Ints()[1] = place
-			if err := p.Run(); err == nil || !strings.Contains(err.Error(), "pool.at[1] is ") || !strings.Contains(err.Error(), "not in 0 … 4") {
+			if err := p.Run(); err == nil || !strings.Contains(err.Error(), "pool.at[1] is ") ||
+				!strings.Contains(err.Error(), "not in 0 … 4") {
 				t.Errorf("kernels %t, place %d: got %v", kernels, place, err)
 			}
 		}
@@ -93,14 +101,19 @@ func TestI61Places(t *testing.T) {
 func TestPoolingOfOtherTokens(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		for want, pool := range map[string]func(at Site, x graph.Expr) graph.Expr{
-			"pool: mean of tokens x (15, 3): ": func(at Site, x graph.Expr) graph.Expr { return NewMeanTokens(at).Forward(x) },
-			"pool: gather tokens x (15, 3), ":  func(at Site, x graph.Expr) graph.Expr { return NewGatherTokens(at, places(at)).Forward(x) },
+			"pool: mean of tokens x (15, 3): ": func(at Site, x graph.Expr) graph.Expr {
+				return NewMeanTokens(at).Forward(x)
+			},
+			"pool: gather tokens x (15, 3), ": func(at Site, x graph.Expr) graph.Expr {
+				return NewGatherTokens(at, places(at)).Forward(x)
+			},
 		} {
 			g := graph.New(graph.Float64, 1)
 			g.Kernels = kernels
 			at := Site{Scope: g.Root().Sub("pool"), Dims: Dims{Batch: 2, Context: 5, Embd: 3}}
 			_, err := graph.Compile(pool(at, g.Root().Value("x", graph.Normal(1), 15, 3)))
-			if err == nil || kernels && !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "pool: ") {
+			if err == nil || kernels && !strings.HasPrefix(err.Error(), want) ||
+				!strings.Contains(err.Error(), "pool: ") {
 				t.Errorf("kernels %t: got %v, want %s…", kernels, err, want)
 			}
 		}
@@ -152,7 +165,9 @@ var idReaders = map[string]idReader{
 	"reinforce": {10, true, "Reinforce", func(at Site, x, ids graph.Expr) graph.Expr {
 		return NewReinforce(at.Scope).Forward(x, played(at.Scope, ids))
 	}},
-	"log probabilities": {10, false, "LogProbs", func(at Site, x, ids graph.Expr) graph.Expr { return LogProbs(x, ids) }},
+	"log probabilities": {
+		10, false, "LogProbs", func(at Site, x, ids graph.Expr) graph.Expr { return LogProbs(x, ids) },
+	},
 	"dpo": {10, false, "DPO", func(at Site, x, ids graph.Expr) graph.Expr {
 		return NewDPO(at.Scope, 2).Forward(x, ids, at.Value("reference", graph.Const(-1), 2, 1))
 	}},
@@ -166,7 +181,9 @@ func played(s graph.Scope, actions graph.Expr) Rollout {
 	number := func(name string, mean float64) graph.Expr {
 		return s.Value(name, func(i int, _ *rand.Rand) float64 { return mean + math.Sin(float64(i))/2 }, 10, 1)
 	}
-	return Rollout{Actions: actions, Returns: number("returns", 1), Weights: number("weights", 1), LogProbs: number("old", -1.6)}
+	return Rollout{
+		Actions: actions, Returns: number("returns", 1), Weights: number("weights", 1), LogProbs: number("old", -1.6),
+	}
 }
 
 // An ignored id inside the range of valid ids is refused by name. If it is outside, or if there is none, both forms of
@@ -186,7 +203,9 @@ func TestIgnoredIDs(t *testing.T) {
 					want := ""
 					switch {
 					case 0 <= ignore && ignore < limit:
-						want = fmt.Sprintf("a.ids: the ignored id is %d, want one outside 0 … 4, or NoneIgnored", ignore)
+						want = fmt.Sprintf(
+							"a.ids: the ignored id is %d, want one outside 0 … 4, or NoneIgnored", ignore,
+						)
 					case use && (r.lookup || ignore == graph.NoneIgnored):
 						want = fmt.Sprintf("a.ids[1] is %d, not in 0 … 4", ignore)
 					}
@@ -266,7 +285,9 @@ func hasIDs(f *ast.FuncDecl) bool {
 	for _, field := range fields {
 		kind, ok := field.Type.(*ast.Ident)
 		for _, name := range field.Names {
-			if ok && kind.Name == "Expr" && slices.Contains([]string{"ids", "at", "targets", "actions", "positions"}, name.Name) {
+			if ok && kind.Name == "Expr" && slices.Contains(
+				[]string{"ids", "at", "targets", "actions", "positions"}, name.Name,
+			) {
 				return true
 			}
 		}
@@ -414,13 +435,19 @@ func TestI08ProductsDependOnTheDistance(t *testing.T) {
 					}
 					worst = max(worst, math.Abs(got-want))
 					if !(math.Abs(got-want) <= 1e-12) {
-						t.Errorf("kernels %t: query at %d, key at %d: %v, elsewhere at this distance %v", kernels, i+from, j+from, got, want)
+						t.Errorf(
+							"kernels %t: query at %d, key at %d: %v, elsewhere at this distance %v", kernels, i+from,
+							j+from, got, want,
+						)
 					}
 				}
 			}
 		}
 		if math.Abs(at[0]-product(q, k)) > 1e-12 || math.Abs(at[1]-at[0]) < 1e-3 || math.Abs(at[1]-at[-1]) < 1e-3 {
-			t.Errorf("kernels %t: distances 0, 1, −1 have %v, %v, %v, and q·k is %v", kernels, at[0], at[1], at[-1], product(q, k))
+			t.Errorf(
+				"kernels %t: distances 0, 1, −1 have %v, %v, %v, and q·k is %v", kernels, at[0], at[1], at[-1],
+				product(q, k),
+			)
 		}
 		t.Logf("kernels %t: at most %.1e apart", kernels, worst)
 	}
@@ -490,7 +517,8 @@ func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (ca
 	g := graph.New(graph.Float64, 3)
 	x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
 	y := build(positioned(newSite(g, d), d.Context, 0)).Forward(x)
-	for _, p := range g.Params() { // as large as the input, so that attention is far from uniform and scores are not huge
+	// as large as the input, so that attention is far from uniform and scores are not huge
+	for _, p := range g.Params() {
 		rng, w := rand.New(rand.NewPCG(5, uint64(p.Tensor().Len()))), p.Tensor()
 		for i := range w.Len() {
 			w.Set(i, 1.5*rng.NormFloat64()/math.Sqrt(float64(w.Shape[0])))
@@ -507,7 +535,8 @@ func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (ca
 			s := g.Sibling()
 			site := positioned(newSite(s, d), n, at)
 			site.Caches = caches
-			tokens, pos := s.Root().Value("x", graph.Const(0), d.Batch*n, d.Embd), s.Root().Ints("pos", 1, d.Context, -1)
+			tokens := s.Root().Value("x", graph.Const(0), d.Batch*n, d.Embd)
+			pos := s.Root().Ints("pos", 1, d.Context, -1)
 			pos.Ints()[0] = at
 			for b := range d.Batch {
 				copy(tokens.Tensor().F64[b*n*d.Embd:(b+1)*n*d.Embd], x.Tensor().F64[(b*d.Context+at)*d.Embd:])
@@ -517,7 +546,9 @@ func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (ca
 				w := want.F64[(b*d.Context+at)*d.Embd+rest]
 				worst = max(worst, math.Abs(got-w)/max(1, math.Abs(w)))
 				if !(math.Abs(got-w) <= 1e-12*max(1, math.Abs(w))) {
-					t.Fatalf("sequence %d, token %d, feature %d: got %v, want %v", b, at+rest/d.Embd, rest%d.Embd, got, w)
+					t.Fatalf(
+						"sequence %d, token %d, feature %d: got %v, want %v", b, at+rest/d.Embd, rest%d.Embd, got, w,
+					)
 				}
 			}
 		}
@@ -537,7 +568,9 @@ func TestI86TurnsTheFirstFeatures(t *testing.T) {
 		partial := output(t, NewPartialRoPE(at.At("partial"), 6, 4, 100).Rotate(x, 2, 6))
 		in := output(t, x)
 		for group := range 2 {
-			own := output(t, NewRoPE(at.At(fmt.Sprintf("own%d", group)), 4, 100).Rotate(x.Cols(6*group, 6*group+4), 1, 4))
+			own := output(
+				t, NewRoPE(at.At(fmt.Sprintf("own%d", group)), 4, 100).Rotate(x.Cols(6*group, 6*group+4), 1, 4),
+			)
 			for row := range d.Batch * d.Context {
 				for j := range 6 {
 					want := in.F64[row*12+6*group+j]
@@ -545,7 +578,10 @@ func TestI86TurnsTheFirstFeatures(t *testing.T) {
 						want = own.F64[row*4+j]
 					}
 					if got := partial.F64[row*12+6*group+j]; got != want {
-						t.Fatalf("kernels %t, row %d, group %d, feature %d: got %v, want %v", kernels, row, group, j, got, want)
+						t.Fatalf(
+							"kernels %t, row %d, group %d, feature %d: got %v, want %v", kernels, row, group, j, got,
+							want,
+						)
 					}
 				}
 			}
@@ -605,7 +641,10 @@ func TestI87Frequencies(t *testing.T) {
 			t.Errorf("token %d: %s", 4*pos, diff)
 		}
 	}
-	for name, s := range map[string]RotaryScaling{"llama3": Llama3Scaling{1, 50}, "yarn": YaRN{Factor: 1, Original: 50}, "linear": LinearScaling{1}, "longrope": LongRoPE{[]float64{1, 1, 1, 1}, 1}} {
+	for name, s := range map[string]RotaryScaling{
+		"llama3": Llama3Scaling{1, 50}, "yarn": YaRN{Factor: 1, Original: 50}, "linear": LinearScaling{1},
+		"longrope": LongRoPE{[]float64{1, 1, 1, 1}, 1},
+	} {
 		if diff := cmp.Diff(plain, table(s), cmpopts.EquateApprox(0, 1e-14)); diff != "" {
 			t.Errorf("%s by 1: %s", name, diff)
 		}
@@ -615,19 +654,23 @@ func TestI87Frequencies(t *testing.T) {
 // TestRoPEErrors: invalid sizes are errors where the layer is built.
 func TestRoPEErrors(t *testing.T) {
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
-		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 features are needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 features " +
+			"are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 5, 100).Forward(x)
 		},
-		"h.0.rope: size 0: rotary positions rotate pairs, so at least 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: size 0: rotary positions rotate pairs, so at least 2 features " +
+			"are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 0, 100).Forward(x)
 		},
-		"h.0.rope: rotary dimension 3: rotary positions rotate pairs, so an even number from 2 to 4 is needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: rotary dimension 3: rotary positions rotate pairs, so an even number from 2 to 4 " +
+			"is needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewPartialRoPE(at.At("rope"), 4, 3, 100).Forward(x)
 		},
 		"h.0.rope: rotary dimension 6": func(at Site, x graph.Expr) graph.Expr {
 			return NewPartialRoPE(at.At("rope"), 4, 6, 100).Forward(x)
 		},
-		"h.0.rope: nn.LinearScaling{Factor:0}: frequency +Inf of pair 0, want a number above 0": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: nn.LinearScaling{Factor:0}: frequency +Inf of pair 0, want a " +
+			"number above 0": func(at Site, x graph.Expr) graph.Expr {
 			return NewScaledRoPE(at.At("rope"), 4, 4, 100, LinearScaling{}).Forward(x)
 		},
 		"h.0.rope: theta 0: a base greater than 0 is needed": func(at Site, x graph.Expr) graph.Expr {
@@ -636,7 +679,8 @@ func TestRoPEErrors(t *testing.T) {
 		"h.0.rope: theta NaN: ": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 4, math.NaN()).Forward(x)
 		},
-		"h.0.rope: no positions: the site must give the positions of the 18 tokens": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: no positions: the site must give the positions of the " +
+			"18 tokens": func(at Site, x graph.Expr) graph.Expr {
 			at.Positions = graph.Expr{}
 			return NewRoPE(at.At("rope"), 4, 100).Forward(x)
 		},
@@ -646,14 +690,16 @@ func TestRoPEErrors(t *testing.T) {
 		"h.0.rope: groups of 6 columns for rotary positions of size 4": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 4, 100).Rotate(x, 2, 6)
 		},
-		"(18, 12) is not (18, 16 or more): 18 positions, 4 groups of 4 columns|h.0: columns 0:16 h.0.x (18, 12): no such columns": func(at Site, x graph.Expr) graph.Expr { // more groups than there are columns
+		"(18, 12) is not (18, 16 or more): 18 positions, 4 groups of 4 columns|h.0: columns 0:16 h.0.x (18, 12): no " +
+			"such columns": func(at Site, x graph.Expr) graph.Expr { // more groups than there are columns
 			return NewRoPE(at.At("rope"), 4, 100).Rotate(x, 4, 4)
 		},
 		"ids up to 8 for 8 ": func(at Site, x graph.Expr) graph.Expr { // positions that the tables do not have
 			at.Context--
 			return NewRoPE(at.At("rope"), 4, 100).Forward(x)
 		},
-		"18 positions, 3 groups of 4 columns|108 entries cannot become 216": func(at Site, _ graph.Expr) graph.Expr { // 18 positions for 9 tokens
+		// 18 positions for 9 tokens
+		"18 positions, 3 groups of 4 columns|108 entries cannot become 216": func(at Site, _ graph.Expr) graph.Expr {
 			at.Batch = 1
 			return NewRoPE(at.At("rope"), 4, 100).Forward(at.Value("fewer", graph.Const(1), at.Context, at.Embd))
 		},
@@ -663,7 +709,9 @@ func TestRoPEErrors(t *testing.T) {
 			g.Kernels = kernels
 			at := positioned(newSite(g, ropeDims), ropeDims.Context, 0)
 			_, err := graph.Compile(build(at, at.Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)))
-			if err == nil || !slices.ContainsFunc(strings.Split(want, "|"), func(w string) bool { return strings.Contains(err.Error(), w) }) {
+			if err == nil || !slices.ContainsFunc(
+				strings.Split(want, "|"), func(w string) bool { return strings.Contains(err.Error(), w) },
+			) {
 				t.Errorf("kernels %t: got %v, want %s", kernels, err, want)
 			}
 		}

@@ -54,8 +54,8 @@ func ExampleDiffAttention() {
 	// attn.norm.weight [8]
 }
 
-// All scores are 0, and so are the logits of the gates: a token counts half as much for each token after it. A row shows
-// the share of the first token, then that of the others.
+// All scores are 0, and so are the logits of the gates: a token counts half as much for each token after it. A row
+// shows the share of the first token, then that of the others.
 func ExampleForgettingAttention() {
 	at := site()
 	l := nn.NewForgettingAttention(at.At("attn"))

@@ -172,8 +172,8 @@ func ExampleRMSNorm() {
 	// ln.weight
 }
 
-// Two heads of two features: every head of the queries (2, 0 | 3, 4) and of the keys is normalised separately. The value
-// stays as it is.
+// Two heads of two features: every head of the queries (2, 0 | 3, 4) and of the keys is normalised separately. The
+// value stays as it is.
 func ExampleNewHeadNorm() {
 	at := site()
 	l := nn.NewHeadNorm(at.At("attn"), graph.AttentionShape{Heads: 2, QK: 2, Groups: 1})
@@ -522,9 +522,12 @@ func ExamplePostNormDecoderBlock() {
 		at := site()
 		source := at.Value("z", numbers(loud, 0, 0, -loud), 2, 2) // two tokens
 		memory := nn.NewMemory(at.Sub("memory"), source, 1, 3, 2, nil)
-		b := nn.NewPostNormDecoderBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }, memory)
+		b := nn.NewPostNormDecoderBlock(
+			at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }, memory,
+		)
 		set(at.Graph(), map[string][]float64{
-			"h.0.attn.c_proj.weight": {0, 0, 0, 0}, "h.0.mlp.c_proj.weight": make([]float64, 8), // nothing but cross-attention writes
+			// nothing but cross-attention writes
+			"h.0.attn.c_proj.weight": {0, 0, 0, 0}, "h.0.mlp.c_proj.weight": make([]float64, 8),
 			"h.0.cross.c_kv.weight": { // the columns of k, of v
 				0, 0, 1, 0,
 				0, 0, 0, 1},
@@ -559,7 +562,9 @@ func ExampleScaled() {
 // Queries, keys and values of one feature each, with a factor on the queries.
 func ExampleScaledQueries() {
 	at := site()
-	l := nn.NewScaledQueries(nn.NewLinear, 0.5)(at.Scope, 1, []int{1, 1, 1}, false, numbers(2, 3, 4)).(*nn.ScaledQueries)
+	l := nn.NewScaledQueries(nn.NewLinear, 0.5)(
+		at.Scope, 1, []int{1, 1, 1}, false, numbers(2, 3, 4),
+	).(*nn.ScaledQueries)
 	show(l.Forward(at.Value("x", numbers(1), 1, 1)))
 	// Output:
 	//   1.00  3.00  4.00
@@ -630,7 +635,9 @@ func ExampleLoads() {
 	at := site()
 	at.Inner = 1
 	var loads nn.Loads
-	at.Experts = nn.Experts{Routing: nn.Routing{Router: graph.Router{Experts: 2, Active: 1}}, BiasRate: 0.5, Loads: &loads}
+	at.Experts = nn.Experts{
+		Routing: nn.Routing{Router: graph.Router{Experts: 2, Active: 1}}, BiasRate: 0.5, Loads: &loads,
+	}
 	l := nn.NewMoE(at)
 	set(at.Graph(), map[string][]float64{"router.weight": {0.1, 0, 0, 0}})
 	l.Forward(at.Value("x", numbers(1, 0, 2, 0, 3, 0), 3, 2))

@@ -450,7 +450,8 @@ func ExampleCrossEntropy_regularised() {
 	s := graph.New(graph.Float64, 1).Root()
 	logits := s.Value("logits", numbers(9, 0, 0, 0), 1, 4)
 	targets := s.Ints("targets", 1, 4, -100)
-	plain, smoothed, z := nn.NewCrossEntropy(s.Sub("plain")), nn.NewCrossEntropy(s.Sub("smoothed")), nn.NewCrossEntropy(s.Sub("z"))
+	plain, smoothed := nn.NewCrossEntropy(s.Sub("plain")), nn.NewCrossEntropy(s.Sub("smoothed"))
+	z := nn.NewCrossEntropy(s.Sub("z"))
 	smoothed.Smoothing, z.ZLoss = 0.1, 0.01
 	show(plain.Forward(logits, targets))
 	show(smoothed.Forward(logits, targets))

@@ -56,7 +56,10 @@ func Example_classifier() {
 	const batch, patches, pixels, classes = 32, 16, 4, 4
 	g := graph.New(graph.Float32, 1)
 	d := nn.Dims{Batch: batch, Context: patches, Embd: 16, Heads: 2, QK: 8, V: 8, Inner: 32, Blocks: 1}
-	at := nn.Site{Scope: g.Root(), Dims: d, Style: nn.Style{Eps: 1e-5}, Sublayers: nn.Sublayers{Act: nn.GELU{}}, Attending: nn.Attending{Mask: nn.NewMask(g.Root(), d, nn.All{})}}
+	at := nn.Site{
+		Scope: g.Root(), Dims: d, Style: nn.Style{Eps: 1e-5}, Sublayers: nn.Sublayers{Act: nn.GELU{}},
+		Attending: nn.Attending{Mask: nn.NewMask(g.Root(), d, nn.All{})},
+	}
 	at.Positions = at.Ints("positions", batch*patches, patches, -1)
 	for i := range batch * patches {
 		at.Positions.Ints()[i] = i % patches

@@ -24,7 +24,8 @@ func TestLayersStayInTheirScope(t *testing.T) {
 	}
 	checked := 0
 	for _, c := range allCases() {
-		if slices.Contains([]string{"rope in one group", "tied", "rope", "partial rope"}, c.name) { // compute where they are called
+		// compute where they are called
+		if slices.Contains([]string{"rope in one group", "tied", "rope", "partial rope"}, c.name) {
 			continue
 		}
 		for _, kernels := range []bool{true, false} {
@@ -38,7 +39,10 @@ func TestLayersStayInTheirScope(t *testing.T) {
 				checked++
 			}
 			if all, own := edges(g, ""), edges(g, "h.0"); own != all && own > 0 {
-				t.Errorf("%s, kernels %t: %d of %d operands are of operations outside its scope", c.name, kernels, all-own, all)
+				t.Errorf(
+					"%s, kernels %t: %d of %d operands are of operations outside its scope", c.name, kernels, all-own,
+					all,
+				)
 			}
 		}
 	}
@@ -113,7 +117,8 @@ func TestBigBirdIsDrawnInACopy(t *testing.T) {
 	}
 	again := drawKeys(rules, d)
 	for i := range d.Context {
-		first, second, third := drawn[0].(BigBird).random(0, i), again[0].(BigBird).random(0, i), drawn[0].(BigBird).random(0, i)
+		first, second := drawn[0].(BigBird).random(0, i), again[0].(BigBird).random(0, i)
+		third := drawn[0].(BigBird).random(0, i)
 		if !slices.Equal(first, second) || !slices.Equal(first, third) || len(first) != min(2, i) {
 			t.Errorf("query %d: got keys %v, again %v and %v", i, first, second, third)
 		}
@@ -123,9 +128,14 @@ func TestBigBirdIsDrawnInACopy(t *testing.T) {
 // A memory for one query, one key and one sequence is valid.
 func TestSmallestMemory(t *testing.T) {
 	for name, m := range map[string]Memory{
-		"all 1": {Batch: 1, Queries: 1, Keys: 1}, "no batch": {Queries: 1, Keys: 1}, "no queries": {Batch: 1, Keys: 1}, "no keys": {Batch: 1, Queries: 1},
-		"length 1": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{1}}, "length 0": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{0}},
-		"length 2": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{2}}, "two lengths": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{1, 1}},
+		"all 1": {Batch: 1, Queries: 1, Keys: 1}, "no batch": {Queries: 1, Keys: 1}, "no queries": {Batch: 1, Keys: 1},
+		"no keys": {Batch: 1, Queries: 1},
+		"length 1": {
+			Batch: 1, Queries: 1, Keys: 1, Lengths: []int{1},
+		}, "length 0": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{0}},
+		"length 2": {
+			Batch: 1, Queries: 1, Keys: 1, Lengths: []int{2},
+		}, "two lengths": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{1, 1}},
 	} {
 		if err := m.check(); (err == nil) != strings.HasSuffix(name, " 1") {
 			t.Errorf("%s: got error %v", name, err)
@@ -138,15 +148,24 @@ func TestSmallestMemory(t *testing.T) {
 
 // pointers holds a nil pointer of every exported type of nn that has a method with a pointer receiver.
 var pointers = []any{
-	(*BinaryCrossEntropy)(nil), (*Block)(nil), (*MultiToken)(nil), (*Canon)(nil), (*CrossAttention)(nil), (*CrossEntropy)(nil), (*DecoderBlock)(nil), (*DiffAttention)(nil), (*DPO)(nil), (*Dropout)(nil),
-	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*XSA)(nil), (*GroupedAttention)(nil), (*GRPO)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
-	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil), (*Loads)(nil), (*LoRA)(nil),
-	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil), (*Mask)(nil),
-	(*Balance)(nil), (*Carry)(nil), (*Mamba2)(nil), (*MoE)(nil), (*MeanTokens)(nil), (*Memory)(nil), (*MinGRU)(nil), (*RGLRU)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil), (*Recurrence)(nil), (*ShortConv)(nil), (*Skip)(nil), (*Smear)(nil),
-	(*RMSNorm)(nil), (*DyT)(nil), (*SandwichBlock)(nil), (*PostPartBlock)(nil), (*ParallelBlock)(nil), (*ParallelTwoBlock)(nil),
-	(*Reinforce)(nil), (*RoPE)(nil), (*SelfAttention)(nil), (*SigmoidAttention)(nil), (*Sinusoidal)(nil), (*SquaredError)(nil), (*GLU)(nil),
+	(*BinaryCrossEntropy)(nil), (*Block)(nil), (*MultiToken)(nil), (*Canon)(nil), (*CrossAttention)(nil),
+	(*CrossEntropy)(nil), (*DecoderBlock)(nil), (*DiffAttention)(nil), (*DPO)(nil), (*Dropout)(nil),
+	(*Elman)(nil), (*Embedding)(nil), (*ForgettingAttention)(nil), (*GatherTokens)(nil), (*Gate)(nil), (*XSA)(nil),
+	(*GroupedAttention)(nil), (*GRPO)(nil), (*LayerNorm)(nil), (*LayerNormPlain)(nil),
+	(*LayerNormSigma)(nil), (*LearnedPositions)(nil), (*Linear)(nil), (*LinearAttention)(nil), (*Linformer)(nil),
+	(*Loads)(nil), (*LoRA)(nil),
+	(*Longformer)(nil), (*LongformerMask)(nil), (*MLA)(nil), (*MLALatentRoPE)(nil), (*MLARoPE)(nil), (*MLP)(nil),
+	(*Mask)(nil),
+	(*Balance)(nil), (*Carry)(nil), (*Mamba2)(nil), (*MoE)(nil), (*MeanTokens)(nil), (*Memory)(nil), (*MinGRU)(nil),
+	(*RGLRU)(nil), (*PPOClip)(nil), (*PostNormBlock)(nil), (*PostNormDecoderBlock)(nil), (*QKNorm)(nil),
+	(*Recurrence)(nil), (*ShortConv)(nil), (*Skip)(nil), (*Smear)(nil),
+	(*RMSNorm)(nil), (*DyT)(nil), (*SandwichBlock)(nil), (*PostPartBlock)(nil), (*ParallelBlock)(nil),
+	(*ParallelTwoBlock)(nil),
+	(*Reinforce)(nil), (*RoPE)(nil), (*SelfAttention)(nil), (*SigmoidAttention)(nil), (*Sinusoidal)(nil),
+	(*SquaredError)(nil), (*GLU)(nil),
 	(*Scaled)(nil), (*ScaledQueries)(nil),
-	(*TaylorAttention)(nil), (*Tied)(nil), (*Unprojected)(nil), (*UnprojectedCross)(nil), (*ValueHead)(nil), (*ValueLoss)(nil),
+	(*TaylorAttention)(nil), (*Tied)(nil), (*Unprojected)(nil), (*UnprojectedCross)(nil), (*ValueHead)(nil),
+	(*ValueLoss)(nil),
 }
 
 // Every exported method of a nil layer or a literal returns an error of its place if it returns an expression. It never
@@ -221,13 +240,24 @@ func TestBeginning(t *testing.T) {
 	}
 	for name, layer := range map[string]func(at Site){
 		"LayerNorm": func(at Site) { NewLayerNorm(at) }, "LayerNormSigma": func(at Site) { NewLayerNormSigma(at) },
-		"Embedding": func(at Site) { NewEmbedding(at.Scope, 50, d) }, "LearnedPositions": func(at Site) { NewLearnedPositions(positioned(at, 44, 0)) },
-		"SelfAttention": func(at Site) { causal(at) }, "MLP": func(at Site) { NewMLP(at) }, "GLU": func(at Site) { NewGLU(at, SiLU{}) }, "MoE": func(at Site) { NewMoE(experts(at, 1, 2)) }, "Elman": func(at Site) { NewElman(at) },
-		"MLA": func(at Site) { NewMLA(at, latent) }, "MLARoPE": func(at Site) { NewMLARoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
-		"MLALatentRoPE":  func(at Site) { NewMLALatentRoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
-		"CrossAttention": func(at Site) { NewCrossAttention(at, NewMemory(at.Sub("memory"), graph.Expr{}, 1, 44, 7, nil)) },
-		"Linformer":      func(at Site) { at.Mask = NewMask(at.Sub("own"), dims, All{}); NewLinformer(at, latent) },
-		"ValueHead":      func(at Site) { NewValueHead(at) },
+		"Embedding":        func(at Site) { NewEmbedding(at.Scope, 50, d) },
+		"LearnedPositions": func(at Site) { NewLearnedPositions(positioned(at, 44, 0)) },
+		"SelfAttention":    func(at Site) { causal(at) }, "MLP": func(at Site) { NewMLP(at) },
+		"GLU": func(at Site) { NewGLU(at, SiLU{}) }, "MoE": func(at Site) { NewMoE(experts(at, 1, 2)) },
+		"Elman": func(at Site) { NewElman(at) },
+		"MLA":   func(at Site) { NewMLA(at, latent) }, "MLARoPE": func(at Site) {
+			NewMLARoPE(
+				positioned(at, 44, 0), latent, queries, 20, 100,
+			)
+		},
+		"MLALatentRoPE": func(at Site) { NewMLALatentRoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
+		"CrossAttention": func(at Site) {
+			NewCrossAttention(
+				at, NewMemory(at.Sub("memory"), graph.Expr{}, 1, 44, 7, nil),
+			)
+		},
+		"Linformer": func(at Site) { at.Mask = NewMask(at.Sub("own"), dims, All{}); NewLinformer(at, latent) },
+		"ValueHead": func(at Site) { NewValueHead(at) },
 		"LoRA": func(at Site) {
 			NewLoRA(func(string) bool { return true }, 20, 1)(at.Scope, d, []int{50}, true, graph.Normal(0.02))
 		},
@@ -295,7 +325,10 @@ func TestAfterFailure(t *testing.T) {
 // TestOneRandomKey: a single random key is drawn once for all heads, as several are.
 func TestOneRandomKey(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
-	NewMask(g.Root(), Dims{Batch: 1, Context: 4, Heads: 2}, All{All{Causal{}, BigBird{Width: 1, Random: 1}}, Dilated{Width: 3, Dilation: []int{1, 2}}})
+	NewMask(
+		g.Root(), Dims{Batch: 1, Context: 4, Heads: 2},
+		All{All{Causal{}, BigBird{Width: 1, Random: 1}}, Dilated{Width: 3, Dilation: []int{1, 2}}},
+	)
 	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "1 random keys") {
 		t.Errorf("got %v", err)
 	}

@@ -107,17 +107,35 @@ var cases = []layerCase{
 	}},
 	{"attention in a window", "SelfAttention", masked(func(Dims) Visibility { return Window{3} })},
 	{"attention without a mask", "SelfAttention", masked(func(Dims) Visibility { return All{} })},
-	{"attention with padding", "SelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, Padding{lengths(d)}} })},
+	{
+		"attention with padding", "SelfAttention",
+		masked(func(d Dims) Visibility { return All{Causal{}, Padding{lengths(d)}} }),
+	},
 	{"lora", "LoRA", func(at Site, x graph.Expr) graph.Expr {
 		at.Affine = NewLoRA(func(path string) bool { return !strings.HasSuffix(path, "c_proj") }, 2, 0.7)
 		return NewMLP(at.At("mlp")).Forward(NewSelfAttention(at.At("attn")).Forward(x))
 	}},
 	{"block", "Block", func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) }},
-	{"sandwich block", "SandwichBlock", func(at Site, x graph.Expr) graph.Expr { return NewSandwichBlock(at, causal).Forward(x) }},
-	{"post-part block", "PostPartBlock", func(at Site, x graph.Expr) graph.Expr { return NewPostPartBlock(at, causal).Forward(x) }},
-	{"parallel block", "ParallelBlock", func(at Site, x graph.Expr) graph.Expr { return NewParallelBlock(at, causal).Forward(x) }},
-	{"parallel block with two norms", "ParallelTwoBlock", func(at Site, x graph.Expr) graph.Expr { return NewParallelTwoBlock(at, causal).Forward(x) }},
-	{"post-norm block", "PostNormBlock", func(at Site, x graph.Expr) graph.Expr { return NewPostNormBlock(at, causal).Forward(x) }},
+	{
+		"sandwich block", "SandwichBlock",
+		func(at Site, x graph.Expr) graph.Expr { return NewSandwichBlock(at, causal).Forward(x) },
+	},
+	{
+		"post-part block", "PostPartBlock",
+		func(at Site, x graph.Expr) graph.Expr { return NewPostPartBlock(at, causal).Forward(x) },
+	},
+	{
+		"parallel block", "ParallelBlock",
+		func(at Site, x graph.Expr) graph.Expr { return NewParallelBlock(at, causal).Forward(x) },
+	},
+	{
+		"parallel block with two norms", "ParallelTwoBlock",
+		func(at Site, x graph.Expr) graph.Expr { return NewParallelTwoBlock(at, causal).Forward(x) },
+	},
+	{
+		"post-norm block", "PostNormBlock",
+		func(at Site, x graph.Expr) graph.Expr { return NewPostNormBlock(at, causal).Forward(x) },
+	},
 	{"cross entropy", "CrossEntropy", func(at Site, x graph.Expr) graph.Expr {
 		return NewCrossEntropy(at.Scope).Forward(x, ids(at, at.Embd, -1))
 	}},
@@ -320,8 +338,9 @@ func corners(d int) map[string]graph.Init {
 	}
 }
 
-// TestFormsAtTheCorners compares the kernels of every layer with its reference form where tokens are 0, equal, multiples
-// of one another, tiny or large, value and all gradients. Every layer meets two corners, and all with NIGHTLY=1.
+// TestFormsAtTheCorners compares the kernels of every layer with its reference form where tokens are 0, equal,
+// multiples of one another, tiny or large, value and all gradients. Every layer meets two corners, and all with
+// NIGHTLY=1.
 func TestFormsAtTheCorners(t *testing.T) {
 	d := shapes[0]
 	list := corners(d.Embd)
@@ -335,13 +354,15 @@ func TestFormsAtTheCorners(t *testing.T) {
 				continue
 			}
 			t.Run(c.name+"/"+name, func(t *testing.T) {
-				reference, fused := evaluateAt(t, c, d, true, false, list[name]), evaluateAt(t, c, d, true, true, list[name])
+				reference := evaluateAt(t, c, d, true, false, list[name])
+				fused := evaluateAt(t, c, d, true, true, list[name])
 				if e := distance(fused.value, reference.value, 1e-2); !(e <= 1e-10) {
 					t.Errorf("value: distance %.2g", e)
 				}
 				floor := max(1e-9, 1e-3*largest(reference)) // a gradient may be 0
 				for name, want := range reference.grads {
-					if e := distance(fused.grads[name], want, floor); !(e <= 1e-6) { // weights of large scores are rounded
+					// weights of large scores are rounded
+					if e := distance(fused.grads[name], want, floor); !(e <= 1e-6) {
 						t.Errorf("gradient of %s: distance %.2g", name, e)
 					}
 				}
@@ -351,9 +372,9 @@ func TestFormsAtTheCorners(t *testing.T) {
 }
 
 // TestKernelsLeaveNoStock: a layer on kernels consists of kernels, forward and backward, without Gorgonia's own
-// operations, except for those of the sum over its result. The product with a Gate, Smear and clamped experts have no kernel; the vectors of λ in
-// DiffAttention, the numbers that MultiToken adds, and the number for each token in GRPO and for each text in DPO need
-// none.
+// operations, except for those of the sum over its result. The product with a Gate, Smear and clamped experts have no
+// kernel; the vectors of λ in DiffAttention, the numbers that MultiToken adds, and the number for each token in GRPO
+// and for each text in DPO need none.
 func TestKernelsLeaveNoStock(t *testing.T) {
 	stock := func(c layerCase) (names []string, sum bool) {
 		g := graph.New(graph.Float32, 7)
@@ -371,7 +392,8 @@ func TestKernelsLeaveNoStock(t *testing.T) {
 	none, _ := stock(layerCase{build: func(_ Site, x graph.Expr) graph.Expr { return x }})
 	for _, c := range allCases() {
 		scalars := slices.Contains([]string{"MultiToken", "GRPO", "DPO"}, c.types)
-		if scalars || strings.Contains(c.types, "Gate") || c.types == "Smear" || strings.Contains(c.types, "DiffAttention") || strings.Contains(c.name, "clamped") {
+		if scalars || strings.Contains(c.types, "Gate") || c.types == "Smear" ||
+			strings.Contains(c.types, "DiffAttention") || strings.Contains(c.name, "clamped") {
 			continue
 		}
 		if got, sum := stock(c); sum && len(got) > len(none) || !sum && len(got) > 0 {
@@ -400,7 +422,9 @@ func TestLoRAStepAllocatesNothing(t *testing.T) {
 		g.SetThreads(1)
 		at := newSite(g, d)
 		at.Affine, at.Caches = NewLoRA(everywhere, 2, 0.7), Caches{}
-		p, err := graph.Compile(layer(at).Step(at.Value("x", graph.Normal(1), 1, d.Embd), at.Ints("at", 1, d.Context, -1)))
+		p, err := graph.Compile(
+			layer(at).Step(at.Value("x", graph.Normal(1), 1, d.Embd), at.Ints("at", 1, d.Context, -1)),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -95,9 +95,13 @@ func TestLossesInFormulas(t *testing.T) {
 						g := graph.New(dtype, 1)
 						g.Kernels = side == 1
 						s := g.Root()
-						z, targets, r := s.Param("z", graph.Normal(1), n, v), s.Ints("targets", n, v, -1), rollout(s, n, v)
+						z, targets, r := s.Param(
+							"z", graph.Normal(1), n, v,
+						), s.Ints("targets", n, v, -1), rollout(s, n, v)
 						copy(targets.Ints(), []int{2, 0, -1, 4, 1, 1, 3, 2})
-						y := formula(loss(s.Sub("l"), z.Scale(1.1), targets, r), second(s.Sub("k"), z.Scale(0.9), targets, r))
+						y := formula(
+							loss(s.Sub("l"), z.Scale(1.1), targets, r), second(s.Sub("k"), z.Scale(0.9), targets, r),
+						)
 						p := run(t, y, z)
 						sides[side] = append(p.Grad(z).Floats(), p.Loss())
 					}
@@ -107,7 +111,10 @@ func TestLossesInFormulas(t *testing.T) {
 					}
 					for i, want := range sides[0] {
 						if got := sides[1][i]; !(math.Abs(got-want) <= tol*size) {
-							t.Errorf("%v: %s with l %s, k %s, entry %d: got %v, want %v", dtype, what, name, other, i, got, want)
+							t.Errorf(
+								"%v: %s with l %s, k %s, entry %d: got %v, want %v", dtype, what, name, other, i, got,
+								want,
+							)
 							break
 						}
 					}
@@ -128,12 +135,14 @@ func TestI62SquaredError(t *testing.T) {
 		for i, v := range x.Tensor().F64 {
 			want += (v - y.Tensor().F64[i]) * (v - y.Tensor().F64[i]) / 6
 		}
-		if xx, xy, yx := run(t, l.Forward(x, x)).Loss(), run(t, l.Forward(x, y)).Loss(), run(t, l.Forward(y, x)).Loss(); xx != 0 || xy != yx || !(math.Abs(xy-want) <= 1e-15) {
+		xx, xy, yx := run(t, l.Forward(x, x)).Loss(), run(t, l.Forward(x, y)).Loss(), run(t, l.Forward(y, x)).Loss()
+		if xx != 0 || xy != yx || !(math.Abs(xy-want) <= 1e-15) {
 			t.Errorf("kernels %t: got %v, %v and %v, want 0 and %v", kernels, xx, xy, yx, want)
 		}
 		p := run(t, l.Forward(x, y), x, y)
 		for i, got := range p.Grad(x).F64 {
-			if want := (x.Tensor().F64[i] - y.Tensor().F64[i]) / 3; !(math.Abs(got-want) <= 1e-15) || p.Grad(y).F64[i] != -got {
+			if want := (x.Tensor().F64[i] - y.Tensor().F64[i]) / 3; !(math.Abs(got-want) <= 1e-15) ||
+				p.Grad(y).F64[i] != -got {
 				t.Errorf("kernels %t, entry %d: got %v and %v, want ±%v", kernels, i, got, p.Grad(y).F64[i], want)
 			}
 		}
@@ -158,7 +167,8 @@ func TestI63TwoClasses(t *testing.T) {
 			}
 			copy(ids.Ints(), labels)
 			one, other := NewBinaryCrossEntropy(g.Root()).Forward(z, y), NewCrossEntropy(g.Root()).Forward(two, ids)
-			if got, want := run(t, one).Loss(), run(t, other).Loss(); !(math.Abs(got-want) <= 1e-7*want) || !(want > 250 && want < 251) {
+			if got, want := run(t, one).Loss(), run(t, other).Loss(); !(math.Abs(got-want) <= 1e-7*want) ||
+				!(want > 250 && want < 251) {
 				t.Errorf("%v, kernels %t: got %v, want %v", dtype, kernels, got, want)
 			}
 			for i, got := range run(t, one, z).Grad(z).Floats() {
@@ -174,8 +184,12 @@ func TestI63TwoClasses(t *testing.T) {
 // The operands stay in their layers' scopes, and the loss is in its own.
 func TestLossesAreEntered(t *testing.T) {
 	for name, loss := range map[string]func(s graph.Scope, x, y graph.Expr) graph.Expr{
-		"squared error":        func(s graph.Scope, x, y graph.Expr) graph.Expr { return NewSquaredError(s).Forward(x, y) },
-		"binary cross entropy": func(s graph.Scope, x, y graph.Expr) graph.Expr { return NewBinaryCrossEntropy(s).Forward(x, y) },
+		"squared error": func(s graph.Scope, x, y graph.Expr) graph.Expr {
+			return NewSquaredError(s).Forward(x, y)
+		},
+		"binary cross entropy": func(s graph.Scope, x, y graph.Expr) graph.Expr {
+			return NewBinaryCrossEntropy(s).Forward(x, y)
+		},
 	} {
 		g := graph.New(graph.Float64, 1)
 		x := g.Root().Value("x", graph.Normal(1), 4, 1).In(g.Root().Sub("student")).Tanh()
@@ -184,7 +198,8 @@ func TestLossesAreEntered(t *testing.T) {
 		in, err := g.Entering("loss")
 		student, err1 := g.Leaving("student")
 		teacher, err2 := g.Leaving("teacher")
-		if err != nil || err1 != nil || err2 != nil || in.Node() != x.Node() || student.Node() != x.Node() || teacher.Node() != y.Node() {
+		if err != nil || err1 != nil || err2 != nil || in.Node() != x.Node() || student.Node() != x.Node() ||
+			teacher.Node() != y.Node() {
 			t.Errorf("%s: got %v, %v, %v, or other expressions", name, err, err1, err2)
 		}
 	}
@@ -193,13 +208,22 @@ func TestLossesAreEntered(t *testing.T) {
 // A column and a row are an error of the loss, with both shapes: broadcast, they would give the error of every pair.
 func TestLossesOfOtherShapes(t *testing.T) {
 	for name, loss := range map[string]func(s graph.Scope, x, y graph.Expr) graph.Expr{
-		"squared error":        func(s graph.Scope, x, y graph.Expr) graph.Expr { return NewSquaredError(s).Forward(x, y) },
-		"binary cross entropy": func(s graph.Scope, x, y graph.Expr) graph.Expr { return NewBinaryCrossEntropy(s).Forward(x, y) },
+		"squared error": func(s graph.Scope, x, y graph.Expr) graph.Expr {
+			return NewSquaredError(s).Forward(x, y)
+		},
+		"binary cross entropy": func(s graph.Scope, x, y graph.Expr) graph.Expr {
+			return NewBinaryCrossEntropy(s).Forward(x, y)
+		},
 	} {
 		for _, kernels := range []bool{false, true} {
 			g := graph.New(graph.Float64, 1)
 			g.Kernels = kernels
-			_, err := graph.Compile(loss(g.Root().Sub("loss"), g.Root().Value("x", graph.Normal(1), 4, 1), g.Root().Value("y", graph.Normal(1), 4)))
+			_, err := graph.Compile(
+				loss(
+					g.Root().Sub("loss"), g.Root().Value("x", graph.Normal(1), 4, 1),
+					g.Root().Value("y", graph.Normal(1), 4),
+				),
+			)
 			if err == nil || err.Error() != "loss: shapes [4 1] and [1 4] differ" {
 				t.Errorf("%s, kernels %t: got %v", name, kernels, err)
 			}
@@ -211,7 +235,8 @@ func TestLossesOfOtherShapes(t *testing.T) {
 // forms of every loss over classes.
 func TestLossesOfImpossibleClasses(t *testing.T) {
 	for name, loss := range map[string]func(at Site, x, ids graph.Expr) graph.Expr{
-		"cross entropy": idReaders["cross entropy"].build, "reinforce": idReaders["reinforce"].build, "ppo": idReaders["ppo"].build,
+		"cross entropy": idReaders["cross entropy"].build, "reinforce": idReaders["reinforce"].build,
+		"ppo": idReaders["ppo"].build,
 	} {
 		for _, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {
 			var sides [2][]float64
@@ -264,11 +289,15 @@ func TestCrossEntropyWithoutTargets(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := p.Loss(); sum && got != 0 || !sum && got == got {
-					t.Errorf("%v, kernels %v, sum %v: got %v, want 0 of a sum, and of a mean 0/0", dtype, kernels, sum, got)
+					t.Errorf(
+						"%v, kernels %v, sum %v: got %v, want 0 of a sum, and of a mean 0/0", dtype, kernels, sum, got,
+					)
 				}
 				for i, d := range p.Grad(z).Floats() {
 					if (sum || kernels) && d != 0 {
-						t.Errorf("%v, kernels %v, sum %v: the gradient of entry %d is %v, want 0", dtype, kernels, sum, i, d)
+						t.Errorf(
+							"%v, kernels %v, sum %v: the gradient of entry %d is %v, want 0", dtype, kernels, sum, i, d,
+						)
 					}
 				}
 			}
@@ -357,7 +386,8 @@ func TestPolicyErrors(t *testing.T) {
 	g := graph.New(graph.Float32, 1)
 	z := g.Root().Value("z", graph.Const(0), 4, 5)
 	_, err := graph.Compile(NewReinforce(g.Root().Sub("loss")).Forward(z, NewRollout(g.Root(), 3, 5)))
-	if err == nil || !strings.Contains(err.Error(), "loss: reinforce") || !strings.Contains(err.Error(), "3 numbers for 4 rows") {
+	if err == nil || !strings.Contains(err.Error(), "loss: reinforce") ||
+		!strings.Contains(err.Error(), "3 numbers for 4 rows") {
 		t.Errorf("got error %v, want the layer and both numbers", err)
 	}
 	g = graph.New(graph.Float32, 1)
@@ -474,7 +504,9 @@ func TestI116Penalty(t *testing.T) {
 			}
 			for i, x := range grad.F64 {
 				if !(math.Abs(x-want.F64[i]) <= 1e-14) {
-					t.Errorf("kernels %t, β %v at the reference: got the slope %v, want %v", kernels, beta, x, want.F64[i])
+					t.Errorf(
+						"kernels %t, β %v at the reference: got the slope %v, want %v", kernels, beta, x, want.F64[i],
+					)
 				}
 			}
 		}
@@ -571,7 +603,9 @@ func TestPPOClipDefault(t *testing.T) {
 }
 
 // regularised returns the loss of logits z (n, v) and its gradient, all targets being 1.
-func regularised(t *testing.T, kernels bool, smoothing, zLoss float64, n, v int, z ...float64) (loss float64, grad []float64) {
+func regularised(
+	t *testing.T, kernels bool, smoothing, zLoss float64, n, v int, z ...float64,
+) (loss float64, grad []float64) {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)
 	g.Kernels = kernels
@@ -642,11 +676,15 @@ func TestI85IsSmallestAtSmoothedTargets(t *testing.T) {
 }
 
 func TestCrossEntropyRefusesSettings(t *testing.T) {
-	for _, l := range []CrossEntropy{{Smoothing: 1}, {Smoothing: -0.1}, {ZLoss: -1}, {ZLoss: math.Inf(1)}, {Smoothing: math.NaN()}} {
+	for _, l := range []CrossEntropy{
+		{Smoothing: 1}, {Smoothing: -0.1}, {ZLoss: -1}, {ZLoss: math.Inf(1)}, {Smoothing: math.NaN()},
+	} {
 		s := graph.New(graph.Float64, 1).Root()
 		l.scope = s.Sub("loss")
 		l.Forward(s.Value("z", graph.Const(0), 2, 3), s.Ints("y", 2, 3, -1))
-		if err := s.Graph().Err(); err == nil || !strings.Contains(err.Error(), "want 0 ≤ smoothing < 1 and a z-loss of at least 0") {
+		if err := s.Graph().Err(); err == nil || !strings.Contains(
+			err.Error(), "want 0 ≤ smoothing < 1 and a z-loss of at least 0",
+		) {
 			t.Errorf("%+v: got %v", l, err)
 		}
 	}
@@ -670,7 +708,9 @@ func TestI110PredictsTokensAhead(t *testing.T) {
 			l := NewMultiToken(s.Sub("loss"), length)
 			l.Sum, l.Smoothing = sum, 0.2
 			want := 0.0
-			for i, list := range [][]int{{2, 0, -1, 4, 1, 1, 3, 2}, {0, -1, 4, -1, 1, 3, 2, -1}, {-1, 4, -1, -1, 3, 2, -1, -1}} {
+			for i, list := range [][]int{
+				{2, 0, -1, 4, 1, 1, 3, 2}, {0, -1, 4, -1, 1, 3, 2, -1}, {-1, 4, -1, -1, 3, 2, -1, -1},
+			} {
 				y := s.Ints("targets"+string(rune('0'+i)), 2*length, v, -1)
 				copy(y.Ints(), list)
 				one := NewCrossEntropy(s.Sub("one"))

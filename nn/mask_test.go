@@ -41,15 +41,27 @@ func longformerTest(rule func(Dims) Visibility, dropout float64) func(at Site, x
 func causalTest(Dims) Visibility { return Causal{} }
 
 var maskLayerCases = []layerCase{
-	{"attention in a dilated window per head", "SelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, dilatedTest(d)} })},
-	{"attention per head with padding", "SelfAttention", masked(func(d Dims) Visibility { return All{Padding{lengths(d)}, dilatedTest(d)} })},
+	{
+		"attention in a dilated window per head", "SelfAttention",
+		masked(func(d Dims) Visibility { return All{Causal{}, dilatedTest(d)} }),
+	},
+	{
+		"attention per head with padding", "SelfAttention",
+		masked(func(d Dims) Visibility { return All{Padding{lengths(d)}, dilatedTest(d)} }),
+	},
 	{"attention in BigBird's graph", "SelfAttention", masked(func(d Dims) Visibility {
 		return All{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: min(2, d.Context), Seed: 3}}
 	})},
 	{"attention with linear biases", "SelfAttention", biased(causalTest)},
-	{"attention with linear biases and padding", "SelfAttention", biased(func(d Dims) Visibility { return Padding{lengths(d)} })},
+	{
+		"attention with linear biases and padding", "SelfAttention",
+		biased(func(d Dims) Visibility { return Padding{lengths(d)} }),
+	},
 	{"longformer", "Longformer", longformerTest(causalTest, 0)},
-	{"longformer without a causal mask, with dropout", "Longformer", longformerTest(func(d Dims) Visibility { return Padding{lengths(d)} }, 0.3)},
+	{
+		"longformer without a causal mask, with dropout", "Longformer",
+		longformerTest(func(d Dims) Visibility { return Padding{lengths(d)} }, 0.3),
+	},
 	{"unprojected attention", "Unprojected", func(at Site, x graph.Expr) graph.Expr {
 		if at.Embd%at.Heads != 0 {
 			at.Heads = 1
@@ -203,17 +215,24 @@ func TestI13Span(t *testing.T) {
 		first, last = min(first, j), max(last, j)
 	}
 	if got := last - first + 1; got != layers*dilation*width+1 || len(reached) != layers*width+1 {
-		t.Errorf("a span of %d with %d positions, want %d and %d", got, len(reached), layers*dilation*width+1, layers*width+1)
+		t.Errorf(
+			"a span of %d with %d positions, want %d and %d", got, len(reached), layers*dilation*width+1,
+			layers*width+1,
+		)
 	}
 }
 
 // TestI07Slopes: a power of two gives a geometric sequence that ends at 2⁻⁸; otherwise the slopes follow the published
 // interpolation.
 func TestI07Slopes(t *testing.T) {
-	if got, want := NewALiBi(8).Slopes, []float64{1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256}; !slices.Equal(got, want) {
+	if got, want := NewALiBi(8).Slopes, []float64{
+		1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256,
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got, want := NewALiBi(6).Slopes, []float64{1. / 4, 1. / 16, 1. / 64, 1. / 256, 1. / 2, 1. / 8}; !slices.Equal(got, want) {
+	if got, want := NewALiBi(6).Slopes, []float64{
+		1. / 4, 1. / 16, 1. / 64, 1. / 256, 1. / 2, 1. / 8,
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if a := NewALiBi(2); a.Bias(1, 3, 5) != -2./256 || a.Bias(1, 5, 3) != -2./256 || a.Bias(0, 4, 4) != 0 {
@@ -263,7 +282,8 @@ func TestI12Causality(t *testing.T) {
 	causalDilated := func(d Dims) Visibility { return All{Causal{}, dilatedTest(d)} }
 	bird := func(Dims) Visibility { return All{BigBird{Width: 3, Global: []int{5}, Random: 2}, Causal{}} }
 	for name, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
-		"dilated": masked(causalDilated), "bigbird": masked(bird), "alibi": biased(causalTest), "longformer": longformerTest(causalTest, 0),
+		"dilated": masked(causalDilated), "bigbird": masked(bird), "alibi": biased(causalTest),
+		"longformer":  longformerTest(causalTest, 0),
 		"unprojected": func(at Site, x graph.Expr) graph.Expr { return NewUnprojected(at).Forward(x) },
 	} {
 		for _, kernels := range []bool{false, true} {
@@ -298,19 +318,31 @@ func TestMaskErrorsPerHead(t *testing.T) {
 		bias Bias
 		want string
 	}{
-		{SinkWindow{Width: 0, Sinks: 1}, nil, "h.0.mask: a window of 0 tokens: at least 1, the token itself, is needed"},
+		{
+			SinkWindow{Width: 0, Sinks: 1}, nil,
+			"h.0.mask: a window of 0 tokens: at least 1, the token itself, is needed",
+		},
 		{SinkWindow{Width: 1, Sinks: 5}, nil, "h.0.mask: 5 first tokens that stay visible, not in 0 … 4"},
 		{SinkWindow{Width: 1, Sinks: -1}, nil, "h.0.mask: -1 first tokens that stay visible, not in 0 … 4"},
-		{Dilated{Width: 0, Dilation: []int{1, 1, 1}}, nil, "h.0.mask: a window of 0 tokens: at least 1, the token itself, is needed"},
+		{
+			Dilated{Width: 0, Dilation: []int{1, 1, 1}}, nil,
+			"h.0.mask: a window of 0 tokens: at least 1, the token itself, is needed",
+		},
 		{Dilated{Width: 3, Dilation: []int{1, 1}}, nil, "h.0.mask: 2 dilations for 3 heads"},
 		{Dilated{Width: 3, Dilation: []int{1, 0, 1}}, nil, "h.0.mask: head 1 has dilation 0, not in 1 … 4"},
 		{Dilated{Width: 3, Dilation: []int{1, 1, 5}}, nil, "h.0.mask: head 2 has dilation 5, not in 1 … 4"},
-		{Dilated{Width: 3, Dilation: []int{1, 1, 1}, Global: []int{4}}, nil, "h.0.mask: global token 4 is not in 0 … 3"},
+		{
+			Dilated{Width: 3, Dilation: []int{1, 1, 1}, Global: []int{4}}, nil,
+			"h.0.mask: global token 4 is not in 0 … 3",
+		},
 		{BigBird{Width: -1}, nil, "h.0.mask: a window of -1 tokens: at least 1, the token itself, is needed"},
 		{BigBird{Width: 3, Global: []int{0, -1}}, nil, "h.0.mask: global token -1 is not in 0 … 3"},
 		{All{BigBird{Width: 3, Random: -1}}, nil, "h.0.mask: -1 random keys, not in 0 … 4"},
 		{BigBird{Width: 3, Random: 5}, nil, "h.0.mask: 5 random keys, not in 0 … 4"},
-		{All{Dilated{Width: 1, Dilation: []int{1, 1, 2}}, odd{}}, nil, "h.0.mask: query 0 of sequence 0 attends to no key in head 1"},
+		{
+			All{Dilated{Width: 1, Dilation: []int{1, 1, 2}}, odd{}}, nil,
+			"h.0.mask: query 0 of sequence 0 attends to no key in head 1",
+		},
 		{Causal{}, NewALiBi(2), "h.0.mask: 2 slopes for 3 heads"},
 	} {
 		g := graph.New(graph.Float64, 1)
@@ -331,13 +363,29 @@ func (odd) VisibleTo(head, _, _, j int) bool { return head != 1 || j%2 == 1 }
 func TestPositionErrors(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 7, Heads: 2, QK: 2, V: 2}
 	for want, build := range map[string]func(at Site){
-		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed":          func(at Site) { NewSinusoidal(at, 1e4) },
-		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000":       func(at Site) { at.Embd = 6; NewSinusoidal(at, 0) },
-		"h.0.pos: no positions: the site must give the positions of the 6 tokens": func(at Site) { at.Positions = graph.Expr{}; NewLearnedPositions(at) },
-		"h.0.pos: 2 heads do not divide 7 features":                               func(at Site) { NewUnprojected(at) },
-		"h.0.pos.longformer: the underlying mask is invalid":                      func(at Site) { NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{}) },
-		"h.0.pos.longformer: 1 dilations for 2 heads":                             func(at Site) { NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}}) },
-		"h.0.pos.longformer: query 0 of sequence 0 attends to no key in head 0":   func(at Site) { NewLongformerMask(at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}}) },
+		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed": func(at Site) { NewSinusoidal(at, 1e4) },
+		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000": func(at Site) {
+			at.Embd = 6
+			NewSinusoidal(at, 0)
+		},
+		"h.0.pos: no positions: the site must give the positions of the 6 tokens": func(at Site) {
+			at.Positions = graph.Expr{}
+			NewLearnedPositions(at)
+		},
+		"h.0.pos: 2 heads do not divide 7 features": func(at Site) { NewUnprojected(at) },
+		"h.0.pos.longformer: the underlying mask is invalid": func(at Site) {
+			NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{})
+		},
+		"h.0.pos.longformer: 1 dilations for 2 heads": func(at Site) {
+			NewLongformerMask(
+				at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}},
+			)
+		},
+		"h.0.pos.longformer: query 0 of sequence 0 attends to no key in head 0": func(at Site) {
+			NewLongformerMask(
+				at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}},
+			)
+		},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := positioned(newSite(g, d), d.Context, 0)
@@ -358,7 +406,10 @@ func (notSelf) Visible(_, i, j int) bool { return i != j }
 // BenchmarkMask measures the construction of a mask for 2048 tokens.
 func BenchmarkMask(b *testing.B) {
 	d := Dims{Batch: 1, Context: 2048, Heads: 4}
-	for _, rule := range []Visibility{Causal{}, All{Causal{}, BigBird{Width: 65, Global: []int{0}, Random: 3}}, All{Causal{}, Dilated{Width: 65, Dilation: []int{1, 1, 2, 2}, Global: []int{0}}}} {
+	for _, rule := range []Visibility{
+		Causal{}, All{Causal{}, BigBird{Width: 65, Global: []int{0}, Random: 3}},
+		All{Causal{}, Dilated{Width: 65, Dilation: []int{1, 1, 2, 2}, Global: []int{0}}},
+	} {
 		b.Run(fmt.Sprintf("%T", rule), func(b *testing.B) {
 			for b.Loop() {
 				NewMask(graph.New(graph.Float32, 1).Root(), d, rule).Expr()
@@ -372,7 +423,9 @@ func BenchmarkMask(b *testing.B) {
 func TestStepPerHead(t *testing.T) {
 	for _, d := range shapes[:2] {
 		for name, rule := range map[string]Visibility{
-			"dilated": All{Causal{}, dilatedTest(d)}, "bigbird": All{Causal{}, BigBird{Width: 1, Global: []int{2}, Random: 1}},
+			"dilated": All{Causal{}, dilatedTest(d)}, "bigbird": All{
+				Causal{}, BigBird{Width: 1, Global: []int{2}, Random: 1},
+			},
 		} {
 			t.Run(fmt.Sprintf("%s/%+v", name, d), func(t *testing.T) {
 				stepEqualsForward(t, rule, d, func(at Site) Cached { return NewSelfAttention(at) })
@@ -591,7 +644,9 @@ func TestMaskWindow(t *testing.T) {
 		width, first int
 	}{
 		{Causal{}, 0, 0}, {Window{3}, 3, 0}, {SinkWindow{4, 2}, 4, 2}, {All{Causal{}, Window{3}}, 3, 0}, {All{}, 0, 0},
-		{All{All{Window{5}, SinkWindow{3, 1}}, Window{4}}, 3, 1}, {All{Window{2}, SinkWindow{3, 1}}, 2, 0}, {All{Causal{}, BigBird{Width: 3}}, 0, 0},
+		{
+			All{All{Window{5}, SinkWindow{3, 1}}, Window{4}}, 3, 1,
+		}, {All{Window{2}, SinkWindow{3, 1}}, 2, 0}, {All{Causal{}, BigBird{Width: 3}}, 0, 0},
 	} {
 		m := NewMask(g.Root().Sub("%d", i), Dims{Batch: 1, Context: 6, Heads: 1}, tc.rule)
 		if width, first, ok := m.window(); width != tc.width || first != tc.first || ok != (tc.width > 0) {

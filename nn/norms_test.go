@@ -47,7 +47,8 @@ func normOf(t *testing.T, make func(at Site) Layer, eps float64, kernels bool, x
 	g := graph.New(graph.Float64, 1)
 	g.Kernels = kernels
 	d := Dims{Batch: 1, Context: len(x) / 8, Embd: 8}
-	in, out := g.Root().Value("x", graph.Const(0), d.Context, d.Embd), g.Root().Value("delta", graph.Const(0), d.Context, d.Embd)
+	in := g.Root().Value("x", graph.Const(0), d.Context, d.Embd)
+	out := g.Root().Value("delta", graph.Const(0), d.Context, d.Embd)
 	copy(in.Tensor().F64, x)
 	copy(out.Tensor().F64, delta)
 	result := make(Site{Scope: g.Root().Sub("ln"), Dims: d, Style: Style{Eps: eps}}).Forward(in)
@@ -100,7 +101,9 @@ func TestI21ConstantRow(t *testing.T) {
 					t.Errorf("%s, kernels %t: y of the constant row is %v", name, kernels, y[i])
 				}
 				if got, want := math.IsNaN(dx[i]), c.nan && row == 1; got != want {
-					t.Errorf("%s, kernels %t: row %d of the gradient is %v, want NaN: %t", name, kernels, row, dx[i], want)
+					t.Errorf(
+						"%s, kernels %t: row %d of the gradient is %v, want NaN: %t", name, kernels, row, dx[i], want,
+					)
 				}
 			}
 		}
@@ -148,8 +151,11 @@ func TestNormOfAnotherWidth(t *testing.T) {
 	for _, norm := range []func(at Site) Layer{norms()["inside"], norms()["beside"]} {
 		g := graph.New(graph.Float32, 1)
 		x := g.Root().Value("x", graph.Const(1), 2, 7)
-		_, err := graph.Compile(norm(Site{Scope: g.Root().Sub("h.0.ln_1"), Dims: Dims{Embd: 8}, Style: Style{Bias: true}}).Forward(x))
-		if err == nil || !strings.Contains(err.Error(), "h.0.ln_1") || !strings.Contains(err.Error(), "8 gains for 7 features") {
+		_, err := graph.Compile(
+			norm(Site{Scope: g.Root().Sub("h.0.ln_1"), Dims: Dims{Embd: 8}, Style: Style{Bias: true}}).Forward(x),
+		)
+		if err == nil || !strings.Contains(err.Error(), "h.0.ln_1") ||
+			!strings.Contains(err.Error(), "8 gains for 7 features") {
 			t.Errorf("got error %v, want one that names the layer and both widths", err)
 		}
 	}
@@ -173,7 +179,9 @@ func TestI64Scale(t *testing.T) {
 			along, kept := 0.0, 0.0
 			for i := 8 * row; i < 8*row+8; i++ {
 				if !(math.Abs(y[i]-again[i]) <= 1e-14) || !(math.Abs(dx[i]-5*far[i]) <= 1e-14) {
-					t.Fatalf("kernels %t, entry %d: %v and Δ %v, of 5x %v and %v", kernels, i, y[i], dx[i], again[i], far[i])
+					t.Fatalf(
+						"kernels %t, entry %d: %v and Δ %v, of 5x %v and %v", kernels, i, y[i], dx[i], again[i], far[i],
+					)
 				}
 				along, kept = along+dx[i]*x[i], kept+left[i]*x[i]
 			}
@@ -220,7 +228,9 @@ func TestI64ZeroRow(t *testing.T) {
 				t.Errorf("kernels %t, entry %d: got %v and %v, want 0 and %v", kernels, i, y[i], dx[i], 10*d)
 			}
 			if math.IsNaN(bare[i]) != inside || math.IsNaN(none[i]) != inside {
-				t.Errorf("kernels %t, entry %d without ε: got %v and %v, want NaN: %t", kernels, i, bare[i], none[i], inside)
+				t.Errorf(
+					"kernels %t, entry %d without ε: got %v and %v, want NaN: %t", kernels, i, bare[i], none[i], inside,
+				)
 			}
 		}
 	}
@@ -258,7 +268,9 @@ func TestI67OddBoundedLocal(t *testing.T) {
 // headNormed returns attention with a norm of every head's queries and keys.
 func headNormed(attention Attention) Attention {
 	return func(at Site) Layer {
-		at.Links.Before = []NamedLink{{"qk_norm", func(at Site, sizes graph.AttentionShape) Link { return Packed(NewHeadNorm(at, sizes)) }}}
+		at.Links.Before = []NamedLink{
+			{"qk_norm", func(at Site, sizes graph.AttentionShape) Link { return Packed(NewHeadNorm(at, sizes)) }},
+		}
 		return attention(at)
 	}
 }
@@ -266,27 +278,33 @@ func headNormed(attention Attention) Attention {
 // widthNormed returns attention with a norm of the queries, and one of the keys, of all heads together.
 func widthNormed(attention Attention) Attention {
 	return func(at Site) Layer {
-		at.Links.Before = []NamedLink{{"qk_norm", func(at Site, sizes graph.AttentionShape) Link { return Packed(NewWidthNorm(at, sizes)) }}}
+		at.Links.Before = []NamedLink{
+			{"qk_norm", func(at Site, sizes graph.AttentionShape) Link { return Packed(NewWidthNorm(at, sizes)) }},
+		}
 		return attention(at)
 	}
 }
 
 var qkNormLayerCases = []layerCase{
-	{"attention with norms of heads, adapters and dropout", "QKNorm SelfAttention", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine, at.Dropout, at.Eps = NewLoRA(everywhere, 2, 0.7), 0.3, 0.1
-		return headNormed(causal)(at).Forward(x)
-	}},
-	{"grouped attention with norms of heads and rope", "QKNorm GroupedAttention RoPE", func(at Site, x graph.Expr) graph.Expr {
-		at.Eps = 0.1
-		return headNormed(func(at Site) Layer { return sharedBy(at) })(rotary(at)).Forward(x)
-	}},
+	{"attention with norms of heads, adapters and dropout", "QKNorm SelfAttention",
+		func(at Site, x graph.Expr) graph.Expr {
+			at.Affine, at.Dropout, at.Eps = NewLoRA(everywhere, 2, 0.7), 0.3, 0.1
+			return headNormed(causal)(at).Forward(x)
+		}},
+	{"grouped attention with norms of heads and rope", "QKNorm GroupedAttention RoPE",
+		func(at Site, x graph.Expr) graph.Expr {
+			at.Eps = 0.1
+			return headNormed(func(at Site) Layer { return sharedBy(at) })(rotary(at)).Forward(x)
+		}},
 	{"grouped attention with norms of all heads", "QKNorm GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Eps = 0.1
 		return widthNormed(func(at Site) Layer { return sharedBy(at) })(at).Forward(x)
 	}},
 	{"norms of queries and keys without values", "QKNorm", func(at Site, x graph.Expr) graph.Expr {
 		sizes := graph.AttentionShape{Heads: 1, QK: at.Inner, Groups: 1}
-		return NewHeadNorm(at, sizes).Forward(NewLinear(at.Scope.Sub("in"), at.Embd, []int{2 * at.Inner}, true, graph.Normal(1)).Forward(x))
+		return NewHeadNorm(at, sizes).Forward(
+			NewLinear(at.Scope.Sub("in"), at.Embd, []int{2 * at.Inner}, true, graph.Normal(1)).Forward(x),
+		)
 	}},
 }
 
@@ -320,7 +338,10 @@ func TestI75IgnoresScale(t *testing.T) {
 				}
 			}
 			if after := output(t, y); !(distance(before, after, 0) <= 1e-13) {
-				t.Errorf("%s, kernels %t: queries and keys times 1000 change the result by %g", name, kernels, distance(before, after, 0))
+				t.Errorf(
+					"%s, kernels %t: queries and keys times 1000 change the result by %g", name, kernels,
+					distance(before, after, 0),
+				)
 			}
 		}
 	}
@@ -330,16 +351,22 @@ func TestI75IgnoresScale(t *testing.T) {
 	} {
 		g := graph.New(graph.Float64, 1)
 		headNormed(of)(newSite(g, d))
-		if err := g.Err(); err == nil || !strings.Contains(err.Error(), "h.0: a recurrence with qk_norm: the layer has no such link") {
+		if err := g.Err(); err == nil || !strings.Contains(
+			err.Error(), "h.0: a recurrence with qk_norm: the layer has no such link",
+		) {
 			t.Errorf("got %v", err)
 		}
 	}
 	for _, latent := range []Attention{
-		func(at Site) Layer { return NewMLA(at, 3) }, func(at Site) Layer { return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100) },
+		func(at Site) Layer { return NewMLA(at, 3) }, func(at Site) Layer {
+			return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100)
+		},
 	} {
 		g := graph.New(graph.Float64, 1)
 		headNormed(latent)(newSite(g, d))
-		if err := g.Err(); err == nil || !strings.Contains(err.Error(), "h.0: latent attention with qk_norm: the layer has no such link") {
+		if err := g.Err(); err == nil || !strings.Contains(
+			err.Error(), "h.0: latent attention with qk_norm: the layer has no such link",
+		) {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -36,7 +36,11 @@ func TestParameters(t *testing.T) {
 		"DyT":            {func(at Site) Layer { return NewDyT(at) }, "", "alpha[1] weight[6] *bias[6]"},
 		"RMSNorm":        {func(at Site) Layer { return NewRMSNorm(at) }, "", "weight[6]"},
 		"Dropout":        {func(at Site) Layer { at.Dropout = 0.2; return NewDropout(at) }, "", ""},
-		"Linear":         {func(at Site) Layer { return NewLinear(at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1)) }, "", "weight[6×7] *bias[7]"},
+		"Linear": {func(at Site) Layer {
+			return NewLinear(
+				at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1),
+			)
+		}, "", "weight[6×7] *bias[7]"},
 		"LoRA": {func(at Site) Layer {
 			return NewLoRA(func(string) bool { return true }, 2, 1)(at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1))
 		}, "", "weight[6×7] *bias[7] k.lora_d[6×2] k.lora_u[2×4] v.lora_d[6×2] v.lora_u[2×3]"},
@@ -45,49 +49,80 @@ func TestParameters(t *testing.T) {
 		"ScaledQueries": {func(at Site) Layer {
 			return NewScaledQueries(NewLinear, 2)(at.Scope, 6, []int{4, 4, 3}, at.Bias, graph.Normal(1))
 		}, "", "weight[6×11] *bias[11]"},
-		"Tied": {func(at Site) Layer { return NewTied(at.Scope, NewEmbedding(at.Sub("wte"), 11, 6)) }, "", "wte.weight[11×6]"},
-		"MLP":  {func(at Site) Layer { return NewMLP(at) }, ".c_fc", "c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
+		"Tied": {func(at Site) Layer {
+			return NewTied(
+				at.Scope, NewEmbedding(at.Sub("wte"), 11, 6),
+			)
+		}, "", "wte.weight[11×6]"},
+		"MLP": {
+			func(at Site) Layer { return NewMLP(at) }, ".c_fc",
+			"c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]",
+		},
 		"GLU": {func(at Site) Layer { return NewGLU(at, SiLU{}) }, ".c_gate",
 			"c_gate.weight[6×9] *c_gate.bias[9] c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
 		"MoE": {func(at Site) Layer {
 			return NewMoE(experts(at, 1, 2, func(e *Experts) { e.Shared = 3 }))
-		}, ".router", "router.weight[6×2] experts.0.c_gate.weight[6×9] experts.0.c_fc.weight[6×9] experts.0.c_proj.weight[9×6] " +
-			"experts.1.c_gate.weight[6×9] experts.1.c_fc.weight[6×9] experts.1.c_proj.weight[9×6] " +
-			"shared.c_gate.weight[6×27] shared.c_fc.weight[6×27] shared.c_proj.weight[27×6]"},
-		"Elman":            {func(at Site) Layer { return NewElman(at) }, "", "c_input.weight[6×6] *c_input.bias[6] weight[6×6]"},
-		"LearnedPositions": {func(at Site) Layer { return NewLearnedPositions(positioned(at, 7, 0)) }, "", "weight[7×6]"},
-		"Sinusoidal":       {func(at Site) Layer { return NewSinusoidal(positioned(at, 7, 0), 100) }, "", ""},
-		"RoPE":             {func(at Site) Layer { return NewRoPE(positioned(at, 7, 0), 2, 100) }, "", ""},
-		"ValueHead":        {func(at Site) Layer { return NewValueHead(at) }, "", "weight[6×1] bias[1]"},
-		"SelfAttention":    {causal, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		}, ".router", "router.weight[6×2] experts.0.c_gate.weight[6×9] experts.0.c_fc.weight[6×9] " +
+			"experts.0.c_proj.weight[9×6] experts.1.c_gate.weight[6×9] experts.1.c_fc.weight[6×9] " +
+			"experts.1.c_proj.weight[9×6] shared.c_gate.weight[6×27] shared.c_fc.weight[6×27] " +
+			"shared.c_proj.weight[27×6]"},
+		"Elman": {func(at Site) Layer { return NewElman(at) }, "", "c_input.weight[6×6] *c_input.bias[6] weight[6×6]"},
+		"LearnedPositions": {
+			func(at Site) Layer { return NewLearnedPositions(positioned(at, 7, 0)) }, "", "weight[7×6]",
+		},
+		"Sinusoidal": {func(at Site) Layer { return NewSinusoidal(positioned(at, 7, 0), 100) }, "", ""},
+		"RoPE":       {func(at Site) Layer { return NewRoPE(positioned(at, 7, 0), 2, 100) }, "", ""},
+		"ValueHead":  {func(at Site) Layer { return NewValueHead(at) }, "", "weight[6×1] bias[1]"},
+		"SelfAttention": {
+			causal, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]",
+		},
 		"normed heads": {headNormed(causal), ".c_attn",
-			"c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_proj.weight[10×6] " +
+				"*c_proj.bias[6]"},
 		"normed width": {widthNormed(func(at Site) Layer { return NewGroupedAttention(at, 1, true) }), ".c_attn",
-			"c_attn.weight[6×17] c_attn.bias[17] q_norm.weight[8] k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_attn.weight[6×17] c_attn.bias[17] q_norm.weight[8] k_norm.weight[4] c_proj.weight[10×6] " +
+				"*c_proj.bias[6]"},
 		"gated features": {func(at Site) Layer {
-			at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewElementGate(at) }}}
+			at.Links.After = []NamedLink{
+				{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewElementGate(at) }},
+			}
 			return NewSelfAttention(at)
-		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×10] *c_gate.bias[10] " +
+			"c_proj.weight[10×6] *c_proj.bias[6]"},
 		"sinks": {func(at Site) Layer {
 			at.Sinks = NewSinks
 			return NewSelfAttention(at)
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] sinks[2] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated heads": {func(at Site) Layer {
-			at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewHeadGate(at) }}}
+			at.Links.After = []NamedLink{
+				{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewHeadGate(at) }},
+			}
 			return NewSelfAttention(at)
-		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×2] *c_gate.bias[2] c_proj.weight[10×6] *c_proj.bias[6]"},
+		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×2] *c_gate.bias[2] c_proj.weight[10×6] " +
+			"*c_proj.bias[6]"},
 		"convolved": {func(at Site) Layer { return NewSelfAttention(everyConv(at)) }, ".c_attn",
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"normed twice": {headNormed(func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: []int{1, 1}}))
-		}), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] c_attn_global.weight[6×26] *c_attn_global.bias[26] c_attn_global.q_norm.weight[4] c_attn_global.k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"SigmoidAttention":    {func(at Site) Layer { return NewSigmoidAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"ForgettingAttention": {func(at Site) Layer { return NewForgettingAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] c_forget.weight[6×2] *c_forget.bias[2]"},
+		}), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] q_norm.weight[4] k_norm.weight[4] " +
+			"c_attn_global.weight[6×26] *c_attn_global.bias[26] c_attn_global.q_norm.weight[4] " +
+			"c_attn_global.k_norm.weight[4] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"SigmoidAttention": {
+			func(at Site) Layer { return NewSigmoidAttention(at) }, ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]",
+		},
+		"ForgettingAttention": {
+			func(at Site) Layer { return NewForgettingAttention(at) }, ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] c_forget.weight[6×2] " +
+				"*c_forget.bias[2]",
+		},
 		"gla": {func(at Site) Layer { return NewGLA(at) }, ".c_attn",
-			"c_attn.weight[6×26] *c_attn.bias[26] c_decay.down.weight[6×16] c_decay.up.weight[16×8] *c_decay.up.bias[8] norm.weight[5] " +
-				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_attn.weight[6×26] *c_attn.bias[26] c_decay.down.weight[6×16] c_decay.up.weight[16×8] " +
+				"*c_decay.up.bias[8] norm.weight[5] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] " +
+				"*c_proj.bias[6]"},
 		"retnet": {func(at Site) Layer { return NewRetNet(at) }, ".c_attn",
-			"c_attn.weight[6×26] *c_attn.bias[26] norm.weight[5] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_attn.weight[6×26] *c_attn.bias[26] norm.weight[5] c_gate.weight[6×10] *c_gate.bias[10] " +
+				"c_proj.weight[10×6] *c_proj.bias[6]"},
 		"deltanet": {func(at Site) Layer { return NewDeltaNet(at) }, ".c_attn",
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_beta.weight[6×2] norm.weight[5] " +
 				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
@@ -95,43 +130,124 @@ func TestParameters(t *testing.T) {
 			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_beta.weight[6×2] norm.weight[5] " +
 				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"kda": {func(at Site) Layer { return NewKDA(at) }, ".c_attn",
-			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.down.weight[6×5] c_decay.up.weight[5×8] c_decay.up.bias[8] c_decay.a_log[2] " +
-				"c_beta.weight[6×2] norm.weight[5] c_gate.down.weight[6×5] c_gate.up.weight[5×10] *c_gate.up.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.down.weight[6×5] " +
+				"c_decay.up.weight[5×8] c_decay.up.bias[8] c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] " +
+				"c_gate.down.weight[6×5] c_gate.up.weight[5×10] *c_gate.up.bias[10] c_proj.weight[10×6] " +
+				"*c_proj.bias[6]"},
 		"mamba2": {func(at Site) Layer { return NewMamba2(at, 1) }, ".c_attn",
-			"c_attn.weight[6×18] *c_attn.bias[18] c_attn.conv.weight[72] c_decay.weight[6×2] c_decay.bias[2] c_decay.a_log[2] d_skip[2] " +
-				"c_gate.weight[6×10] *c_gate.bias[10] norm.weight[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_attn.weight[6×18] *c_attn.bias[18] c_attn.conv.weight[72] c_decay.weight[6×2] c_decay.bias[2] " +
+				"c_decay.a_log[2] d_skip[2] c_gate.weight[6×10] *c_gate.bias[10] norm.weight[10] " +
+				"c_proj.weight[10×6] *c_proj.bias[6]"},
 		"mingru": {func(at Site) Layer { return NewMinGRU(at) }, ".c_update",
-			"c_decay.weight[6×10] *c_decay.bias[10] c_update.weight[6×10] *c_update.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_decay.weight[6×10] *c_decay.bias[10] c_update.weight[6×10] *c_update.bias[10] c_proj.weight[10×6] " +
+				"*c_proj.bias[6]"},
 		"rglru": {func(at Site) Layer { return NewRGLRU(at) }, ".c_attn",
-			"c_attn.conv.weight[40] c_attn.weight[6×10] *c_attn.bias[10] c_decay.weight[10×10] *c_decay.bias[10] c_decay.lambda[10] " +
-				"c_update.weight[10×10] *c_update.bias[10] c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_attn.conv.weight[40] c_attn.weight[6×10] *c_attn.bias[10] c_decay.weight[10×10] *c_decay.bias[10] " +
+				"c_decay.lambda[10] c_update.weight[10×10] *c_update.bias[10] c_gate.weight[6×10] *c_gate.bias[10] " +
+				"c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated_deltanet": {func(at Site) Layer { return NewGatedDeltaNet(at) }, ".c_attn",
-			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.weight[6×2] c_decay.bias[2] c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] " +
-				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
+			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.weight[6×2] c_decay.bias[2] " +
+				"c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] c_gate.weight[6×10] *c_gate.bias[10] " +
+				"c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated_deltanet_neg_eigval": {func(at Site) Layer { return NewGatedDeltaNetNegEigval(at) }, ".c_attn",
-			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.weight[6×2] c_decay.bias[2] c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] " +
-				"c_gate.weight[6×10] *c_gate.bias[10] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"DiffAttention":   {func(at Site) Layer { return NewDiffAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] lambda_q1[4] lambda_k1[4] lambda_q2[4] lambda_k2[4] norm.weight[10]"},
-		"LinearAttention": {func(at Site) Layer { return NewLinearAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"TaylorAttention": {func(at Site) Layer { return NewTaylorAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"Unprojected":     {func(at Site) Layer { return NewUnprojected(at) }, "", ""},
-		"MLA":             {func(at Site) Layer { return NewMLA(at, 3) }, ".c_q", "c_q.weight[6×8] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"MLARoPE":         {func(at Site) Layer { return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down", "c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_k_rope.weight[6×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"MLALatentRoPE":   {func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down", "c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_k_rope.weight[3×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"Linformer":       {unmasked(func(at Site) Layer { return NewLinformer(at, 3) }), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] e.weight[3×7] f.weight[3×7]"},
+			"c_attn.weight[6×26] *c_attn.bias[26] c_attn.conv.weight[104] c_decay.weight[6×2] c_decay.bias[2] " +
+				"c_decay.a_log[2] c_beta.weight[6×2] norm.weight[5] c_gate.weight[6×10] *c_gate.bias[10] " +
+				"c_proj.weight[10×6] *c_proj.bias[6]"},
+		"DiffAttention": {
+			func(at Site) Layer { return NewDiffAttention(at) }, ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] lambda_q1[4] lambda_k1[4] " +
+				"lambda_q2[4] lambda_k2[4] norm.weight[10]",
+		},
+		"LinearAttention": {
+			func(at Site) Layer { return NewLinearAttention(at) }, ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]",
+		},
+		"TaylorAttention": {
+			func(at Site) Layer { return NewTaylorAttention(at) }, ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]",
+		},
+		"Unprojected": {func(at Site) Layer { return NewUnprojected(at) }, "", ""},
+		"MLA": {
+			func(at Site) Layer { return NewMLA(at, 3) }, ".c_q",
+			"c_q.weight[6×8] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_v_up.weight[3×10] c_proj.weight[10×6] " +
+				"*c_proj.bias[6]",
+		},
+		"MLARoPE": {
+			func(at Site) Layer { return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down",
+			"c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] " +
+				"c_k_rope.weight[6×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]",
+		},
+		"MLALatentRoPE": {
+			func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down",
+			"c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] " +
+				"c_k_rope.weight[3×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]",
+		},
+		"Linformer": {
+			unmasked(func(at Site) Layer { return NewLinformer(at, 3) }), ".c_attn",
+			"c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] e.weight[3×7] f.weight[3×7]",
+		},
 		"Longformer": {func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: []int{1, 1}}))
-		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_attn_global.weight[6×26] *c_attn_global.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"CrossAttention":       {func(at Site) Layer { return NewCrossAttention(at, memory(at)) }, ".c_q", "c_q.weight[6×8] *c_q.bias[8] c_kv.weight[6×18] *c_kv.bias[18] c_proj.weight[10×6] *c_proj.bias[6]"},
-		"UnprojectedCross":     {func(at Site) Layer { return NewUnprojectedCross(at, memory(at)) }, "", ""},
-		"Block":                {func(at Site) Layer { return NewBlock(at, causal) }, "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
-		"SandwichBlock":        {func(at Site) Layer { return NewSandwichBlock(at, causal) }, "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_1_post.weight[6] *ln_1_post.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6] ln_2_post.weight[6] *ln_2_post.bias[6]"},
-		"PostPartBlock":        {func(at Site) Layer { return NewPostPartBlock(at, causal) }, "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
-		"ParallelBlock":        {func(at Site) Layer { return NewParallelBlock(at, causal) }, "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
-		"ParallelTwoBlock":     {func(at Site) Layer { return NewParallelTwoBlock(at, causal) }, "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
-		"PostNormBlock":        {func(at Site) Layer { return NewPostNormBlock(at, causal) }, "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
-		"DecoderBlock":         {decoder(func(at Site, a Attention, m *Memory) Layer { return NewDecoderBlock(at, a, m) }), "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_cross.weight[6] *ln_cross.bias[6] cross.c_q.weight[6×8] *cross.c_q.bias[8] cross.c_kv.weight[6×18] *cross.c_kv.bias[18] cross.c_proj.weight[10×6] *cross.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
-		"PostNormDecoderBlock": {decoder(func(at Site, a Attention, m *Memory) Layer { return NewPostNormDecoderBlock(at, a, m) }), "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_cross.weight[6] *ln_cross.bias[6] cross.c_q.weight[6×8] *cross.c_q.bias[8] cross.c_kv.weight[6×18] *cross.c_kv.bias[18] cross.c_proj.weight[10×6] *cross.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
+		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_attn_global.weight[6×26] *c_attn_global.bias[26] " +
+			"c_proj.weight[10×6] *c_proj.bias[6]"},
+		"CrossAttention": {
+			func(at Site) Layer { return NewCrossAttention(at, memory(at)) }, ".c_q",
+			"c_q.weight[6×8] *c_q.bias[8] c_kv.weight[6×18] *c_kv.bias[18] c_proj.weight[10×6] *c_proj.bias[6]",
+		},
+		"UnprojectedCross": {func(at Site) Layer { return NewUnprojectedCross(at, memory(at)) }, "", ""},
+		"Block": {
+			func(at Site) Layer { return NewBlock(at, causal) }, "",
+			"ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] " +
+				"*attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] " +
+				"mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]",
+		},
+		"SandwichBlock": {
+			func(at Site) Layer { return NewSandwichBlock(at, causal) }, "",
+			"ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] " +
+				"*attn.c_proj.bias[6] ln_1_post.weight[6] *ln_1_post.bias[6] ln_2.weight[6] *ln_2.bias[6] " +
+				"mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6] " +
+				"ln_2_post.weight[6] *ln_2_post.bias[6]",
+		},
+		"PostPartBlock": {
+			func(at Site) Layer { return NewPostPartBlock(at, causal) }, "",
+			"ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] " +
+				"*attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] " +
+				"mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]",
+		},
+		"ParallelBlock": {
+			func(at Site) Layer { return NewParallelBlock(at, causal) }, "",
+			"ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] " +
+				"*attn.c_proj.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] " +
+				"*mlp.c_proj.bias[6]",
+		},
+		"ParallelTwoBlock": {
+			func(at Site) Layer { return NewParallelTwoBlock(at, causal) }, "",
+			"ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] " +
+				"*attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] " +
+				"mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]",
+		},
+		"PostNormBlock": {
+			func(at Site) Layer { return NewPostNormBlock(at, causal) }, "",
+			"ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] " +
+				"*attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] " +
+				"mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]",
+		},
+		"DecoderBlock": {
+			decoder(func(at Site, a Attention, m *Memory) Layer { return NewDecoderBlock(at, a, m) }), "",
+			"ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] " +
+				"*attn.c_proj.bias[6] ln_cross.weight[6] *ln_cross.bias[6] cross.c_q.weight[6×8] *cross.c_q.bias[8] " +
+				"cross.c_kv.weight[6×18] *cross.c_kv.bias[18] cross.c_proj.weight[10×6] *cross.c_proj.bias[6] " +
+				"ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] " +
+				"*mlp.c_proj.bias[6]",
+		},
+		"PostNormDecoderBlock": {
+			decoder(func(at Site, a Attention, m *Memory) Layer { return NewPostNormDecoderBlock(at, a, m) }), "",
+			"ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] " +
+				"*attn.c_proj.bias[6] ln_cross.weight[6] *ln_cross.bias[6] cross.c_q.weight[6×8] *cross.c_q.bias[8] " +
+				"cross.c_kv.weight[6×18] *cross.c_kv.bias[18] cross.c_proj.weight[10×6] *cross.c_proj.bias[6] " +
+				"ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] " +
+				"*mlp.c_proj.bias[6]",
+		},
 	} {
 		for _, bias := range []bool{true, false} {
 			g := graph.New(graph.Float64, 1)
@@ -140,7 +256,10 @@ func TestParameters(t *testing.T) {
 			layer := c.layer(at)
 			var got []string
 			for _, p := range g.Params() {
-				got = append(got, strings.ReplaceAll(fmt.Sprint(strings.TrimPrefix(p.Name(), "h.0."), p.Tensor().Shape), " ", "×"))
+				got = append(
+					got,
+					strings.ReplaceAll(fmt.Sprint(strings.TrimPrefix(p.Name(), "h.0."), p.Tensor().Shape), " ", "×"),
+				)
 			}
 			want := slices.DeleteFunc(strings.Fields(c.params), func(p string) bool { return !bias && p[0] == '*' })
 			if got, want := strings.Join(got, " "), strings.ReplaceAll(strings.Join(want, " "), "*", ""); got != want {
@@ -151,7 +270,8 @@ func TestParameters(t *testing.T) {
 			if err := g.Err(); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if in, err := g.Entering("h.0" + c.in); name != "UnprojectedCross" && (err != nil || in.Node() != x.Node()) {
+			if in, err := g.Entering("h.0" + c.in); name != "UnprojectedCross" && (err != nil ||
+				in.Node() != x.Node()) {
 				t.Errorf("%s: x does not come in at h.0%s", name, c.in)
 			}
 			if _, err := g.Entering("h.0"); err != nil {
@@ -167,7 +287,9 @@ func TestHeadsOfNone(t *testing.T) {
 		g := graph.New(graph.Float64, 1)
 		at := newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, Heads: heads, Inner: 5, Blocks: 1})
 		NewUnprojected(at)
-		if err := g.Err(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d heads do not divide 6 features", heads)) {
+		if err := g.Err(); err == nil || !strings.Contains(
+			err.Error(), fmt.Sprintf("%d heads do not divide 6 features", heads),
+		) {
 			t.Errorf("%d heads: got %v", heads, err)
 		}
 	}
@@ -177,7 +299,9 @@ func TestHeadsOfNone(t *testing.T) {
 func TestNoHeads(t *testing.T) {
 	for _, heads := range []int{0, 1 << 40} {
 		g := graph.New(graph.Float64, 1)
-		at := positioned(newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, Heads: heads, QK: 2, V: 2, Inner: 5, Blocks: 1}), 2, 0)
+		at := positioned(
+			newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, Heads: heads, QK: 2, V: 2, Inner: 5, Blocks: 1}), 2, 0,
+		)
 		NewMLARoPE(at, 3, 4, 2, 100).Forward(at.Value("x", graph.Normal(1), 2, 6))
 		if g.Err() == nil {
 			t.Errorf("%d heads: no error", heads)
@@ -239,21 +363,27 @@ func TestMixing(t *testing.T) {
 		layer func(at Site) Layer
 		want  float64
 	}{
-		"SelfAttention":    {causal, causalKeys * 7 * (2 + 5)},
-		"LinearAttention":  {func(at Site) Layer { return NewLinearAttention(at) }, 2 * 7 * 2 * 5},
-		"gla":              {func(at Site) Layer { return NewGLA(at) }, 2 * 7 * 2 * 5},
-		"mingru":           {func(at Site) Layer { return NewMinGRU(at) }, 7 * 5},
-		"rglru":            {func(at Site) Layer { return NewRGLRU(at) }, 7 * 5},
-		"mamba2":           {func(at Site) Layer { return NewMamba2(at, 7) }, 2 * 7 * 2 * 5},
-		"retnet":           {func(at Site) Layer { return NewRetNet(at) }, 2 * 7 * 2 * 5},
-		"deltanet":         {func(at Site) Layer { return NewDeltaNet(at) }, 3 * 7 * 2 * 5},
-		"neg_eigval":       {func(at Site) Layer { return NewDeltaNetNegEigval(at) }, 3 * 7 * 2 * 5},
-		"kda":              {func(at Site) Layer { return NewKDA(at) }, 3 * 7 * 2 * 5},
-		"gated_deltanet":   {func(at Site) Layer { return NewGatedDeltaNet(at) }, 3 * 7 * 2 * 5},
-		"TaylorAttention":  {func(at Site) Layer { return NewTaylorAttention(at) }, 2 * 7 * 2 * 5},
-		"MLA":              {func(at Site) Layer { return NewMLA(at, 3) }, causalKeys * 7 * (2 + 5)},
-		"MLARoPE":          {func(at Site) Layer { return NewMLARoPE(positioned(at, 11, 0), 3, 4, 6, 100) }, causalKeys * 7 * (2 + 6 + 5)},
-		"MLALatentRoPE":    {func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 11, 0), 3, 4, 6, 100) }, causalKeys * 7 * (2 + 6 + 5)},
+		"SelfAttention":   {causal, causalKeys * 7 * (2 + 5)},
+		"LinearAttention": {func(at Site) Layer { return NewLinearAttention(at) }, 2 * 7 * 2 * 5},
+		"gla":             {func(at Site) Layer { return NewGLA(at) }, 2 * 7 * 2 * 5},
+		"mingru":          {func(at Site) Layer { return NewMinGRU(at) }, 7 * 5},
+		"rglru":           {func(at Site) Layer { return NewRGLRU(at) }, 7 * 5},
+		"mamba2":          {func(at Site) Layer { return NewMamba2(at, 7) }, 2 * 7 * 2 * 5},
+		"retnet":          {func(at Site) Layer { return NewRetNet(at) }, 2 * 7 * 2 * 5},
+		"deltanet":        {func(at Site) Layer { return NewDeltaNet(at) }, 3 * 7 * 2 * 5},
+		"neg_eigval":      {func(at Site) Layer { return NewDeltaNetNegEigval(at) }, 3 * 7 * 2 * 5},
+		"kda":             {func(at Site) Layer { return NewKDA(at) }, 3 * 7 * 2 * 5},
+		"gated_deltanet":  {func(at Site) Layer { return NewGatedDeltaNet(at) }, 3 * 7 * 2 * 5},
+		"TaylorAttention": {func(at Site) Layer { return NewTaylorAttention(at) }, 2 * 7 * 2 * 5},
+		"MLA":             {func(at Site) Layer { return NewMLA(at, 3) }, causalKeys * 7 * (2 + 5)},
+		"MLARoPE": {
+			func(at Site) Layer { return NewMLARoPE(positioned(at, 11, 0), 3, 4, 6, 100) },
+			causalKeys * 7 * (2 + 6 + 5),
+		},
+		"MLALatentRoPE": {
+			func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 11, 0), 3, 4, 6, 100) },
+			causalKeys * 7 * (2 + 6 + 5),
+		},
 		"CrossAttention":   {func(at Site) Layer { return NewCrossAttention(at, memory(at)) }, 13 * 7 * (2 + 5)},
 		"Unprojected":      {func(at Site) Layer { return NewUnprojected(at) }, 2 * causalKeys * 14},
 		"UnprojectedCross": {func(at Site) Layer { return NewUnprojectedCross(at, memory(at)) }, 2 * 13 * 14},
@@ -287,8 +417,8 @@ func TestMixing(t *testing.T) {
 	}
 }
 
-// The mean number of keys is that of the tiles of the kernel, or of the visible keys where it gathers them, and T without
-// kernels. A mask that takes long to look at costs nothing.
+// The mean number of keys is that of the tiles of the kernel, or of the visible keys where it gathers them, and T
+// without kernels. A mask that takes long to look at costs nothing.
 func TestMaskKeys(t *testing.T) {
 	d := Dims{Batch: 2, Context: 1024, Embd: 8, Heads: 2, QK: 4, V: 4, Inner: 3, Blocks: 1}
 	short := d
@@ -300,11 +430,15 @@ func TestMaskKeys(t *testing.T) {
 		rule Visibility
 		want float64
 	}{
-		{d, Causal{}, (1024 + 64) / 2.0}, {short, Causal{}, (64 + 32) / 2.0}, {d, All{}, 1024}, {d, Padding{[]int{3, 5}}, 1024},
+		{d, Causal{}, (1024 + 64) / 2.0}, {short, Causal{}, (64 + 32) / 2.0}, {d, All{}, 1024},
+		{d, Padding{[]int{3, 5}}, 1024},
 		{d, All{Causal{}, Padding{[]int{3, 5}}}, (1024 + 64) / 2.0},
-		{d, Window{16}, 64 + 15 - 15/16.0}, {d, All{Causal{}, Window{16}}, 64 + 15 - 15/16.0}, {d, Window{1024}, (1024 + 64) / 2.0},
+		{d, Window{16}, 64 + 15 - 15/16.0}, {d, All{Causal{}, Window{16}}, 64 + 15 - 15/16.0}, {d, Window{1024}, (1024 +
+			64) / 2.0},
 		{d, SinkWindow{16, 4}, 64 + 15 - 15/16.0 + 4*15/16.0},
-		{d, All{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: 2}}, 0}, {d, All{Causal{}, Dilated{Width: 5, Dilation: []int{1, 4}}}, 0},
+		{
+			d, All{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: 2}}, 0,
+		}, {d, All{Causal{}, Dilated{Width: 5, Dilation: []int{1, 4}}}, 0},
 		{huge, Causal{}, (1<<24 + 64) / 2.0}, {huge, everyOther{}, 1 << 24}, {short, nil, 64}, {short, broken{}, 64},
 	} {
 		g := graph.Outline(graph.Float32)
@@ -335,17 +469,21 @@ func TestMaskKeys(t *testing.T) {
 	}
 }
 
-// The mean of the visible keys is the exact one of at most 64 queries, at even distances, and of fewer in a context that
-// takes long. A query of BigBird sees as many random keys as are left.
+// The mean of the visible keys is the exact one of at most 64 queries, at even distances, and of fewer in a context
+// that takes long. A query of BigBird sees as many random keys as are left.
 func TestMeanVisible(t *testing.T) {
 	for _, c := range []struct {
 		tokens, queries, random int
 		rules                   []Visibility
 	}{
-		{5, 5, 0, []Visibility{Causal{}, Dilated{Width: 3, Dilation: []int{1, 2}}}}, {100, 64, 0, []Visibility{everyOther{}}},
+		{
+			5, 5, 0, []Visibility{Causal{}, Dilated{Width: 3, Dilation: []int{1, 2}}},
+		}, {100, 64, 0, []Visibility{everyOther{}}},
 		{9, 9, 2, []Visibility{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: 2}}},
 		{7, 7, 3, []Visibility{Causal{}, BigBird{Width: 1, Random: 3}, Padding{[]int{6}}}},
-		{1 << 18, 16, 0, []Visibility{everyOther{}}}, {1 << 18, 8, 0, []Visibility{Dilated{Width: 3, Dilation: []int{1, 2}}}},
+		{
+			1 << 18, 16, 0, []Visibility{everyOther{}},
+		}, {1 << 18, 8, 0, []Visibility{Dilated{Width: 3, Dilation: []int{1, 2}}}},
 		{1 << 18, 4, 0, []Visibility{BigBird{Width: 1, Global: []int{1, 2, 3}}}},
 		{1 << 18, 4, 0, []Visibility{Dilated{Width: 1, Dilation: []int{1, 1}, Global: []int{1}}}},
 	} {
@@ -376,7 +514,9 @@ func TestMeanVisible(t *testing.T) {
 		}
 	}
 	for _, tokens := range []int{1 << 22, 1<<22 + 1} { // one query of two heads would be too many numbers
-		if got := meanVisible([]Visibility{Dilated{Width: 1, Dilation: []int{1, 1}}}, Dims{Context: tokens, Heads: 2}); got != float64(tokens) {
+		if got := meanVisible(
+			[]Visibility{Dilated{Width: 1, Dilation: []int{1, 1}}}, Dims{Context: tokens, Heads: 2},
+		); got != float64(tokens) {
 			t.Errorf("%d tokens: got %v keys, want all", tokens, got)
 		}
 	}
@@ -588,9 +728,12 @@ func TestHeadIn(t *testing.T) {
 func TestLoRABlocks(t *testing.T) {
 	for n := range 5 {
 		g := graph.New(graph.Float64, 1)
-		NewLoRA(func(string) bool { return true }, 2, 1)(g.Root().Sub("l"), 3, slices.Repeat([]int{2}, n), false, graph.Normal(1))
+		NewLoRA(func(string) bool { return true }, 2, 1)(
+			g.Root().Sub("l"), 3, slices.Repeat([]int{2}, n), false, graph.Normal(1),
+		)
 		err := g.Err()
-		if (err == nil) != (1 <= n && n <= 3) || n > 3 && !strings.Contains(err.Error(), "l: 4 blocks of columns: adapters are for 1 … 3") {
+		if (err == nil) != (1 <= n && n <= 3) || n > 3 &&
+			!strings.Contains(err.Error(), "l: 4 blocks of columns: adapters are for 1 … 3") {
 			t.Errorf("%d blocks: got error %v", n, err)
 		}
 	}

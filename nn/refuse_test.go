@@ -47,13 +47,17 @@ func TestSettingsOfHeads(t *testing.T) {
 		attention Attention
 		applies   []string
 	}{
-		"self-attention":        {causal, all},
-		"grouped attention":     {func(at Site) Layer { return NewGroupedAttention(at, 1, true) }, all},
-		"difference":            {func(at Site) Layer { at.Heads = 2; return NewDiffAttention(at) }, all},
-		"sigmoid attention":     {func(at Site) Layer { return NewSigmoidAttention(at) }, all[2:]},
-		"forgetting attention":  {func(at Site) Layer { return NewForgettingAttention(at) }, all[2:]},
-		"linear attention":      {func(at Site) Layer { return NewLinearAttention(at) }, []string{"before", "value_residual"}},
-		"taylor":                {func(at Site) Layer { return NewTaylorAttention(at) }, []string{"before", "value_residual"}},
+		"self-attention":       {causal, all},
+		"grouped attention":    {func(at Site) Layer { return NewGroupedAttention(at, 1, true) }, all},
+		"difference":           {func(at Site) Layer { at.Heads = 2; return NewDiffAttention(at) }, all},
+		"sigmoid attention":    {func(at Site) Layer { return NewSigmoidAttention(at) }, all[2:]},
+		"forgetting attention": {func(at Site) Layer { return NewForgettingAttention(at) }, all[2:]},
+		"linear attention": {
+			func(at Site) Layer { return NewLinearAttention(at) }, []string{"before", "value_residual"},
+		},
+		"taylor": {
+			func(at Site) Layer { return NewTaylorAttention(at) }, []string{"before", "value_residual"},
+		},
 		"longformer":            {longformer, []string{"cap", "before"}},
 		"linformer":             {linformer, []string{"before", "value_residual"}},
 		"latent attention":      {func(at Site) Layer { return newMLA(at) }, nil},
@@ -84,7 +88,8 @@ func TestSettingsOfHeads(t *testing.T) {
 			switch applies := slices.Contains(a.applies, setting); {
 			case applies && (err != nil || slices.Equal(y, plain)):
 				t.Errorf("%s ignores %s: %v", name, setting, err)
-			case !applies && (err == nil || !strings.Contains(err.Error(), " with ") || !strings.Contains(err.Error(), setting)):
+			case !applies && (err == nil || !strings.Contains(err.Error(), " with ") ||
+				!strings.Contains(err.Error(), setting)):
 				t.Errorf("%s with %s: got error %v", name, setting, err)
 			}
 		}

@@ -105,7 +105,10 @@ func TestI33GradientThroughTime(t *testing.T) {
 		}
 	}
 	if grown := sizes(6, 1e-9); !(grown[0] > 1e3*grown[11]) {
-		t.Errorf("with a large W the gradient goes from %.2e at the last token to %.2e at the first, want growth", grown[11], grown[0])
+		t.Errorf(
+			"with a large W the gradient goes from %.2e at the last token to %.2e at the first, want growth", grown[11],
+			grown[0],
+		)
 	}
 }
 
@@ -156,7 +159,8 @@ func TestI33StepEqualsForward(t *testing.T) {
 		}
 	}
 	at.Ints()[0] = 4
-	if err := steps[1].Run(); !errors.Is(err, graph.ErrOrder) || !strings.Contains(err.Error(), "token 4, the next one is token 6") {
+	if err := steps[1].Run(); !errors.Is(err, graph.ErrOrder) ||
+		!strings.Contains(err.Error(), "token 4, the next one is token 6") {
 		t.Errorf("got error %v, want one that names both numbers", err)
 	}
 	if allocations := testing.AllocsPerRun(20, func() {
@@ -187,7 +191,9 @@ func TestElmanErrors(t *testing.T) {
 		},
 	} {
 		g := graph.New(graph.Float64, 1)
-		at := Site{Scope: g.Root().Sub("rnn"), Dims: Dims{Batch: 2, Context: 3, Embd: 2}, Style: Style{Affine: NewLinear}}
+		at := Site{
+			Scope: g.Root().Sub("rnn"), Dims: Dims{Batch: 2, Context: 3, Embd: 2}, Style: Style{Affine: NewLinear},
+		}
 		_, err := graph.Compile(build(at, g.Root().Value("x", graph.Const(0), 6, 2)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)
@@ -249,7 +255,12 @@ func TestConvStepEqualsForward(t *testing.T) {
 			"forget":   func(at Site) Cached { return NewForgettingAttention(everyConv(at)) },
 			"linear":   func(at Site) Cached { return NewLinearAttention(everyConv(at)) },
 			"longformer": func(at Site) Cached {
-				return NewLongformer(everyConv(at), NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: slices.Repeat([]int{1}, at.Heads)}))
+				return NewLongformer(
+					everyConv(at),
+					NewLongformerMask(
+						at.Scope, at.Mask, Dilated{Width: 3, Dilation: slices.Repeat([]int{1}, at.Heads)},
+					),
+				)
 			},
 		} {
 			t.Log(i, name)
@@ -317,7 +328,9 @@ func TestConvErrors(t *testing.T) {
 		g := graph.New(graph.Float64, 5)
 		at := newSite(g, d)
 		at.Conv = conv
-		_, err := graph.Compile(NewBlock(at, causal).Forward(g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)))
+		_, err := graph.Compile(
+			NewBlock(at, causal).Forward(g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)),
+		)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -351,9 +364,10 @@ func (l sharedValues) Step(x, at graph.Expr) graph.Expr {
 	return x
 }
 
-var valueLayerCases = []layerCase{{"attentions that share values", "ValueResidual SelfAttention", func(at Site, x graph.Expr) graph.Expr {
-	return newSharedValues(at, "a", "b").Forward(x)
-}}}
+var valueLayerCases = []layerCase{{"attentions that share values", "ValueResidual SelfAttention",
+	func(at Site, x graph.Expr) graph.Expr {
+		return newSharedValues(at, "a", "b").Forward(x)
+	}}}
 
 func TestSharedValuesStepEqualsForward(t *testing.T) {
 	for _, d := range shapes[:3] {
@@ -369,7 +383,9 @@ func TestSharedValuesOfAnotherWidth(t *testing.T) {
 	NewSelfAttention(at.At("a"))
 	at.Block, at.V = 1, at.V+1
 	NewSelfAttention(at.At("b"))
-	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "12 features of values to mix with 10 of the first block") {
+	if err := g.Err(); err == nil || !strings.Contains(
+		err.Error(), "12 features of values to mix with 10 of the first block",
+	) {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -417,8 +433,14 @@ func TestI92Mixes(t *testing.T) {
 }
 
 var skipLayerCases = []layerCase{
-	{"the embeddings", "Skip", func(at Site, x graph.Expr) graph.Expr { return skipped(at, NewEmbeddingSkips(), 1, x) }},
-	{"a block of the first half", "Skip", func(at Site, x graph.Expr) graph.Expr { return skipped(at, NewUNetSkips(5), 4, x) }},
+	{
+		"the embeddings", "Skip",
+		func(at Site, x graph.Expr) graph.Expr { return skipped(at, NewEmbeddingSkips(), 1, x) },
+	},
+	{
+		"a block of the first half", "Skip",
+		func(at Site, x graph.Expr) graph.Expr { return skipped(at, NewUNetSkips(5), 4, x) },
+	},
 }
 
 // skipped returns the input of the last of blocks that change nothing.
@@ -479,8 +501,11 @@ func TestValueResidualErrors(t *testing.T) {
 	g := graph.New(graph.Float64, 5)
 	at := newSite(g, shapes[0])
 	at.Links.Before, at.Block = []NamedLink{NewValueResidual()}, 1
-	_, err := graph.Compile(NewSelfAttention(at).Forward(g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)))
-	if want := "h.0: no values of the first block: block 0 must come before the others"; err == nil || !strings.Contains(err.Error(), want) {
+	_, err := graph.Compile(
+		NewSelfAttention(at).Forward(g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)),
+	)
+	if want := "h.0: no values of the first block: block 0 must come before the others"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -646,15 +671,28 @@ func TestRecurrenceRefuses(t *testing.T) {
 		want   string
 	}{
 		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{}) }, all["gla"], "want nn.Causal"},
-		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, Window{3}) }, all["gated_deltanet"], "want nn.Causal"},
-		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{Causal{}, Padding{lengths(at.Dims)}}) }, all["gla"], "want nn.Causal"},
+		{
+			func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, Window{3}) }, all["gated_deltanet"],
+			"want nn.Causal",
+		},
+		{func(at *Site) {
+			at.Mask = NewMask(
+				at.Sub("own"), at.Dims, All{Causal{}, Padding{lengths(at.Dims)}},
+			)
+		}, all["gla"], "want nn.Causal"},
 		{func(at *Site) { at.Mask = nil }, all["gla"], "want nn.Causal"},
 		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{}) }, all["mamba2"], "want nn.Causal"},
-		{func(at *Site) { at.Heads = 3 }, func(at Site) Cached { return NewMamba2(at, 2) }, "2 groups, want a divisor of 3 heads"},
+		{
+			func(at *Site) { at.Heads = 3 }, func(at Site) Cached { return NewMamba2(at, 2) },
+			"2 groups, want a divisor of 3 heads",
+		},
 		{func(at *Site) {}, func(at Site) Cached { return NewMamba2(at, 0) }, "0 groups, want a divisor of 2 heads"},
 		{func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, All{}) }, all["mingru"], "want nn.Causal"},
 		{func(at *Site) { at.Mask = nil }, all["rglru"], "want nn.Causal"},
-		{func(at *Site) { *at = rotary(*at) }, all["mingru"], "mingru with rotary positions, whose meaning is undefined"},
+		{
+			func(at *Site) { *at = rotary(*at) }, all["mingru"],
+			"mingru with rotary positions, whose meaning is undefined",
+		},
 		{func(at *Site) { *at = rotary(*at) }, all["rglru"], "rglru with rotary positions, whose meaning is undefined"},
 		{func(at *Site) { *at = rotary(*at) }, all["kda"], "kda with rotary positions, whose meaning is undefined"},
 		{func(at *Site) { *at = rotary(*at) }, all["gla"], "gla with rotary positions, whose meaning is undefined"},
@@ -692,7 +730,8 @@ func TestI106ConstantGates(t *testing.T) {
 	for _, delta := range []bool{false, true} {
 		want := readings(t, delta, gamma(1), 1, 2)
 		for name, got := range map[string][]float64{
-			"gates of a head": readings(t, delta, gamma(1), 70, 2), "gates of features": readings(t, delta, gamma(3), 70, 6),
+			"gates of a head":   readings(t, delta, gamma(1), 70, 2),
+			"gates of features": readings(t, delta, gamma(3), 70, 6),
 		} {
 			sameNumbers(t, name, got, want)
 		}
@@ -708,8 +747,8 @@ func TestI107WithoutGates(t *testing.T) {
 	}
 }
 
-// TestI119Parity: a token with β = 2 reflects the state at its key, and one with β = 0 leaves it, so that the state says
-// whether the number of ones so far is even, in more than one chunk.
+// TestI119Parity: a token with β = 2 reflects the state at its key, and one with β = 0 leaves it, so that the state
+// says whether the number of ones so far is even, in more than one chunk.
 func TestI119Parity(t *testing.T) { parity(t, 1) }
 
 // TestI120FadingParity: gates only make the state smaller.
@@ -816,7 +855,9 @@ func TestI111SharedKeys(t *testing.T) {
 		for from, size := range map[int]int{0: h.QK, 2 * h.QK: h.QK, 4 * h.QK: h.V} {
 			want := same && size == h.QK
 			if slices.Equal(qkv[from:][:size], qkv[from+size:][:size]) != want {
-				t.Errorf("%d groups: columns from %d on are equal in both heads: %t, want %t", groups, from, !want, want)
+				t.Errorf(
+					"%d groups: columns from %d on are equal in both heads: %t, want %t", groups, from, !want, want,
+				)
 			}
 		}
 	}
@@ -867,7 +908,8 @@ func TestRecurrenceIdentities(t *testing.T) {
 	normal := func(s graph.Scope, name string, columns int) graph.Expr {
 		return s.Value(name, graph.Normal(0.6), 8, columns)
 	}
-	unit := func(s graph.Scope, name string, h graph.RecurrenceShape) graph.Expr { // token t has the key e_t in each head
+	// token t has the key e_t in each head
+	unit := func(s graph.Scope, name string, h graph.RecurrenceShape) graph.Expr {
 		return s.Value(name, func(i int, _ *rand.Rand) float64 {
 			if i%h.QK == i/(h.Heads*h.QK)%h.Context {
 				return 1
@@ -909,7 +951,9 @@ func TestRecurrenceIdentities(t *testing.T) {
 			"a recurrence entry by entry, and states of one number that are read as they are",
 			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
 				c := below(normal(s, "gates", 2*h.V)).Exp().Shift(-1)
-				return features{shape: graph.ScanShape{Batch: h.Batch, Context: h.Context, Width: 2 * h.V}, scope: s}.forward(normal(s, "v", 2*h.V), c)
+				return features{
+					shape: graph.ScanShape{Batch: h.Batch, Context: h.Context, Width: 2 * h.V}, scope: s,
+				}.forward(normal(s, "v", 2*h.V), c)
 			},
 			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
 				one := graph.RecurrenceShape{Batch: h.Batch, Context: h.Context, Heads: 2 * h.V, QK: 1, V: 1}
@@ -922,7 +966,9 @@ func TestRecurrenceIdentities(t *testing.T) {
 			result := func(form func(s graph.Scope, h graph.RecurrenceShape) graph.Expr) []float64 {
 				g := graph.New(graph.Float64, 1)
 				g.Kernels = kernels
-				return output(t, form(g.Root(), graph.RecurrenceShape{Batch: 2, Context: 4, Heads: 2, QK: 5, V: 3})).Floats()
+				return output(
+					t, form(g.Root(), graph.RecurrenceShape{Batch: 2, Context: 4, Heads: 2, QK: 5, V: 3}),
+				).Floats()
 			}
 			sameNumbers(t, fmt.Sprintf("%s, kernels %t", c.name, kernels), result(c.one), result(c.two))
 		}
@@ -969,7 +1015,9 @@ func TestRecurrenceEnds(t *testing.T) {
 						}
 					}
 				}
-				x := g.Root().Value("x", func(j int, _ *rand.Rand) float64 { return float64(j*j%17)/16 - 0.5 }, tokens, d.Embd)
+				x := g.Root().Value(
+					"x", func(j int, _ *rand.Rand) float64 { return float64(j*j%17)/16 - 0.5 }, tokens, d.Embd,
+				)
 				results[i] = output(t, layer(x)).Floats()
 			}
 			largest := 0.
@@ -1029,7 +1077,10 @@ func TestI113KeepsItsSize(t *testing.T) {
 			at := newSite(g, shapes[0])
 			l := NewRGLRU(at)
 			width := at.Heads * at.V
-			for name, v := range map[string]float64{"c_decay.weight": 0, "c_decay.bias": logit, "c_decay.lambda": 0.2, "c_update.weight": 0, "c_update.bias": 1e4} {
+			for name, v := range map[string]float64{
+				"c_decay.weight": 0, "c_decay.bias": logit, "c_decay.lambda": 0.2, "c_update.weight": 0,
+				"c_update.bias": 1e4,
+			} {
 				fill(t, g, "h.0."+name, v)
 			}
 			ones := g.Root().Value("u", graph.Const(1), at.Batch*at.Context, width)
@@ -1109,12 +1160,18 @@ var linearLayerCases = []layerCase{
 	{"linear attention without a mask", "LinearAttention", under(nothing, linear)},
 	{"linear attention with padding", "LinearAttention", under(padding, linear)},
 	{"causal linear attention with padding", "LinearAttention", under(both, linear)},
-	{"linear attention with dropout", "LinearAttention", under(future, func(at Site) Layer { at.Dropout = 0.3; return linear(at) })},
+	{
+		"linear attention with dropout", "LinearAttention",
+		under(future, func(at Site) Layer { at.Dropout = 0.3; return linear(at) }),
+	},
 	{"taylor attention", "TaylorAttention", under(future, firstOrder)},
 	{"taylor attention without a mask", "TaylorAttention", under(nothing, firstOrder)},
 	{"causal taylor attention with padding", "TaylorAttention", under(both, firstOrder)},
 	{"linformer", "Linformer", under(nothing, mixing)},
-	{"linformer with dropout", "Linformer", under(nothing, func(at Site) Layer { at.Dropout = 0.3; return mixing(at) })},
+	{
+		"linformer with dropout", "Linformer",
+		under(nothing, func(at Site) Layer { at.Dropout = 0.3; return mixing(at) }),
+	},
 }
 
 // Step, for one token or several at a time, equals Forward, and its state does not grow.
@@ -1149,8 +1206,10 @@ func TestI45StepOutOfOrder(t *testing.T) {
 		at   int
 		want string
 	}{
-		{2, "run: h.0: cached linear attention: token 2, the next one is token 0: tokens out of order"}, {0, ""}, {1, ""}, {1, "run: h.0: cached linear attention: token 1, the next one is token 2: tokens out of order"},
-		{3, "run: h.0: cached linear attention: token 3, the next one is token 2: tokens out of order"}, {2, ""}, {0, ""}, {1, ""},
+		{2, "run: h.0: cached linear attention: token 2, the next one is token 0: tokens out of order"}, {0, ""},
+		{1, ""}, {1, "run: h.0: cached linear attention: token 1, the next one is token 2: tokens out of order"},
+		{3, "run: h.0: cached linear attention: token 3, the next one is token 2: tokens out of order"}, {2, ""},
+		{0, ""}, {1, ""},
 	} {
 		pos.Ints()[0] = c.at
 		got := ""
@@ -1176,13 +1235,17 @@ func TestLinearAttentionErrors(t *testing.T) {
 		want   string
 	}{
 		{hiding(Window{3}), func(at Site) { NewLinearAttention(at) },
-			"h.0: linear attention with the mask nn.Window{Width:3}: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+			"h.0: linear attention with the mask nn.Window{Width:3}: only nn.Causal, nn.Padding and nn.All of them " +
+				"split into sums over keys"},
 		{hiding(All{Causal{}, Window{3}}), func(at Site) { NewTaylorAttention(at) },
-			"h.0: linear attention with the mask nn.All[{} {Width:3}]: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+			"h.0: linear attention with the mask nn.All[{} {Width:3}]: only nn.Causal, nn.Padding and nn.All of " +
+				"them split into sums over keys"},
 		{func(at *Site) { at.Mask = nil }, func(at Site) { NewLinearAttention(at) },
-			"h.0: linear attention with the mask nil: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+			"h.0: linear attention with the mask nil: only nn.Causal, nn.Padding and nn.All of them split into sums " +
+				"over keys"},
 		{rotated, func(at Site) { NewLinearAttention(at) },
-			"h.0: linear attention with rotary positions: elu + 1 of rotated queries and keys depends on more than their distance"},
+			"h.0: linear attention with rotary positions: elu + 1 of rotated queries and keys depends on more than " +
+				"their distance"},
 		{hiding(All{}), func(at Site) {
 			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},
@@ -1194,11 +1257,19 @@ func TestLinearAttentionErrors(t *testing.T) {
 		{func(*Site) {}, func(at Site) { NewLinformer(at, 3) },
 			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so a causal mask cannot be kept"},
 		{hiding(Window{3}), func(at Site) { NewLinformer(at, 3) },
-			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so the mask nn.Window{Width:3} cannot be kept"},
-		{hiding(All{}), func(at Site) { NewLinformer(at, 7) }, "h.0: linformer: 7 mixed keys for a context of 6 tokens, want 1 … 6"},
-		{hiding(All{}), func(at Site) { NewLinformer(at, 0) }, "h.0: linformer: 0 mixed keys for a context of 6 tokens, want 1 … 6"},
+			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so the mask nn.Window{Width:3} " +
+				"cannot be kept"},
+		{
+			hiding(All{}), func(at Site) { NewLinformer(at, 7) },
+			"h.0: linformer: 7 mixed keys for a context of 6 tokens, want 1 … 6",
+		},
+		{
+			hiding(All{}), func(at Site) { NewLinformer(at, 0) },
+			"h.0: linformer: 0 mixed keys for a context of 6 tokens, want 1 … 6",
+		},
 		{func(at *Site) { hiding(All{})(at); rotated(at) }, func(at Site) { NewLinformer(at, 2) },
-			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so rotary positions lose their distances"},
+			"h.0: linformer: keys are mixed over the entire context of 6 tokens, so rotary positions lose their " +
+				"distances"},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := newSite(g, d)
@@ -1225,7 +1296,9 @@ func TestI47IdentityIsAttention(t *testing.T) {
 			at.Mask = NewMask(at.Sub("own"), at.Dims, All{})
 			x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
 			y := build(at).Forward(x)
-			p, err := graph.Compile(y.Mul(g.Root().Value("delta", graph.Normal(1), at.Batch*at.Context, at.Embd)).SumAll(), x)
+			p, err := graph.Compile(
+				y.Mul(g.Root().Value("delta", graph.Normal(1), at.Batch*at.Context, at.Embd)).SumAll(), x,
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -1317,7 +1390,9 @@ func BenchmarkLinearAttention(b *testing.B) {
 				d := Dims{Batch: 4096 / n, Context: n, Embd: 128, Heads: 4, QK: 32, V: 32, Blocks: 4}
 				g := graph.New(graph.Float32, 1)
 				x := g.Root().Value("x", graph.Normal(1), 4096, d.Embd)
-				y := NewLinear(g.Root().Sub("sum"), d.Embd, []int{1}, false, graph.Normal(1)).Forward(build(newSite(g, d)).Forward(x))
+				y := NewLinear(
+					g.Root().Sub("sum"), d.Embd, []int{1}, false, graph.Normal(1),
+				).Forward(build(newSite(g, d)).Forward(x))
 				p, err := graph.Compile(y.SumAll(), append(g.Params(), x)...)
 				if err != nil {
 					b.Fatal(err)
@@ -1393,7 +1468,9 @@ func carried(t *testing.T, build func(at Site) Cached, d Dims, kernels bool) (wi
 // if a window is shorter than a short convolution.
 func TestCarry(t *testing.T) {
 	for name, build := range recurrences() {
-		for _, d := range []Dims{shapes[0], shapes[2], {Batch: 2, Context: 70, Embd: 6, Heads: 2, QK: 3, V: 2, Blocks: 1}} {
+		for _, d := range []Dims{
+			shapes[0], shapes[2], {Batch: 2, Context: 70, Embd: 6, Heads: 2, QK: 3, V: 2, Blocks: 1},
+		} {
 			for _, kernels := range []bool{true, false} {
 				if !kernels && d.Context > 10 {
 					continue // only kernels divide a long text
@@ -1405,8 +1482,8 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// TestStateNorms: the norms of the states are those of the states that a layer hands on after each token, if every token
-// is a window of its own. Reading them changes no result.
+// TestStateNorms: the norms of the states are those of the states that a layer hands on after each token, if every
+// token is a window of its own. Reading them changes no result.
 func TestStateNorms(t *testing.T) {
 	d := Dims{Batch: 2, Context: 5, Embd: 6, Heads: 2, QK: 3, V: 2, Blocks: 1}
 	for name, build := range recurrences() {
@@ -1527,8 +1604,8 @@ func (l placed) placed(x, y graph.Expr) graph.Expr {
 	return y.In(l.scope)
 }
 
-// TestReplacedParts: whatever layer takes the place of a part of another one, its activation can be found, and errors of
-// what follows name the outer layer.
+// TestReplacedParts: whatever layer takes the place of a part of another one, its activation can be found, and errors
+// of what follows name the outer layer.
 func TestReplacedParts(t *testing.T) {
 	all := recurrences()
 	delete(all, "retnet") // its decay is a Value, which belongs to no layer
@@ -1569,12 +1646,17 @@ func TestReplacedParts(t *testing.T) {
 				} else {
 					l.Forward(x).In(at.Scope)
 				}
-				if err := g.Err(); (err == nil) == (failing >= 0 && failing < n) || err != nil && !strings.HasPrefix(err.Error(), "h.0") {
+				if err := g.Err(); (err == nil) == (failing >= 0 && failing < n) || err != nil &&
+					!strings.HasPrefix(err.Error(), "h.0") {
 					t.Fatalf("%s, steps %t, part %d of %d fails: got error %v", name, steps, failing, n, err)
 				}
 				for _, part := range parts {
-					if y, err := g.Leaving(part.scope.Path()); failing < 0 && (err != nil || y.Node() != part.first.Node()) {
-						t.Errorf("%s, steps %t: its result leaves %s: %t (%v)", name, steps, part.scope.Path(), err == nil, err)
+					if y, err := g.Leaving(part.scope.Path()); failing < 0 && (err != nil ||
+						y.Node() != part.first.Node()) {
+						t.Errorf(
+							"%s, steps %t: its result leaves %s: %t (%v)", name, steps, part.scope.Path(), err == nil,
+							err,
+						)
 					}
 				}
 			}
@@ -1582,8 +1664,8 @@ func TestReplacedParts(t *testing.T) {
 	}
 }
 
-// With equal streams, and weights that do not depend on them, a block with hyper-connections leaves in every stream what
-// the plain block leaves.
+// With equal streams, and weights that do not depend on them, a block with hyper-connections leaves in every stream
+// what the plain block leaves.
 func TestI123EqualStreams(t *testing.T) {
 	g := graph.New(graph.Float64, 5)
 	at := newSite(g, shapes[0])
@@ -1668,7 +1750,9 @@ func TestI122AddsTheTokenBefore(t *testing.T) {
 			for i := range s.Before.Tensor().Len() {
 				s.Before.Tensor().Set(i, float64(i))
 			}
-			if after := output(t, s.After).F64; !slices.Equal(after, slices.Concat(x.Tensor().F64[52:78], x.Tensor().F64[130:])) {
+			if after := output(t, s.After).F64; !slices.Equal(
+				after, slices.Concat(x.Tensor().F64[52:78], x.Tensor().F64[130:]),
+			) {
 				t.Error("the state after a window is not its last token")
 			}
 		}

@@ -20,20 +20,36 @@ func TestSiteErrors(t *testing.T) {
 		build func(at Site)
 	}{
 		{"h.0: no mask: the site must define which of the 3 tokens attend to which", blind(causal)},
-		{"h.0: no mask: the site must define which of the 3 tokens attend to which", blind(func(at Site) Layer { return NewUnprojected(at) })},
-		{"h.0: no mask: the site must define which of the 3 tokens attend to which", blind(func(at Site) Layer { return NewMLA(at, 2) })},
+		{
+			"h.0: no mask: the site must define which of the 3 tokens attend to which",
+			blind(func(at Site) Layer { return NewUnprojected(at) }),
+		},
+		{
+			"h.0: no mask: the site must define which of the 3 tokens attend to which",
+			blind(func(at Site) Layer { return NewMLA(at, 2) }),
+		},
 		{"h.0: linear attention with the mask nil", blind(func(at Site) Layer { return NewLinearAttention(at) })},
 		{"h.0.longformer: no mask: one must define which tokens attend to which", blind(func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1, 1}}))
 		})},
-		{"h.0: no activation: the site needs one for the 5 features inside", func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) }},
-		{"h.0: 0 blocks: at least 1 is needed to initialise the residual stream", func(at Site) { at.Blocks = 0; NewMLP(at) }},
-		{"h.0: rotary positions rotate queries and keys, but here they are the values, too", func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) }},
+		{
+			"h.0: no activation: the site needs one for the 5 features inside",
+			func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) },
+		},
+		{
+			"h.0: 0 blocks: at least 1 is needed to initialise the residual stream",
+			func(at Site) { at.Blocks = 0; NewMLP(at) },
+		},
+		{
+			"h.0: rotary positions rotate queries and keys, but here they are the values, too",
+			func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) },
+		},
 		{"h.0: linear attention with the mask nn.Causal{} with nn.ALiBi: only", func(at Site) {
 			at.Mask = NewBiasedMask(at.Sub("own"), d, Causal{}, NewALiBi(2))
 			NewLinearAttention(at)
 		}},
-		{"h.0: linformer: keys are mixed over the entire context of 3 tokens, so the mask nn.All[] with nn.ALiBi cannot be kept", func(at Site) {
+		{"h.0: linformer: keys are mixed over the entire context of 3 tokens, so the mask nn.All[] with nn.ALiBi " +
+			"cannot be kept", func(at Site) {
 			at.Mask = NewBiasedMask(at.Sub("own"), d, All{}, NewALiBi(2))
 			NewLinformer(at, 2)
 		}},
@@ -65,16 +81,46 @@ func TestStepRefuses(t *testing.T) {
 	}{
 		{later, seeing(All{}), func(at Site) Cached { return NewSelfAttention(at) }},
 		{later, seeing(All{}), func(at Site) Cached { return NewMLA(at, 2) }},
-		{later, seeing(Padding{[]int{4, 2}}), func(at Site) Cached { return NewMLARoPE(positioned(at, 4, 0), 2, 2, 2, 100) }},
-		{"h.0: one token at a time: query 1 attends to the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
-		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, uncached) }},
-		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, uncached) }},
-		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewSandwichBlock(at, uncached) }},
-		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewPostPartBlock(at, uncached) }},
-		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewParallelBlock(at, uncached) }},
-		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { return NewParallelTwoBlock(at, uncached) }},
-		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, uncached, memory(at)) }},
-		{"h.0: *nn.Unprojected stores nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, uncached, memory(at)) }},
+		{
+			later, seeing(Padding{[]int{4, 2}}),
+			func(at Site) Cached { return NewMLARoPE(positioned(at, 4, 0), 2, 2, 2, 100) },
+		},
+		{
+			"h.0: one token at a time: query 1 attends to the later key 2", seeing(peek{}),
+			func(at Site) Cached { return NewSelfAttention(at) },
+		},
+		{
+			"h.0: *nn.Unprojected stores nothing of earlier tokens", as,
+			func(at Site) Cached { return NewBlock(at, uncached) },
+		},
+		{
+			"h.0: *nn.Unprojected stores nothing of earlier tokens", as,
+			func(at Site) Cached { return NewPostNormBlock(at, uncached) },
+		},
+		{
+			"h.0: *nn.Unprojected stores nothing of earlier tokens", as,
+			func(at Site) Cached { return NewSandwichBlock(at, uncached) },
+		},
+		{
+			"h.0: *nn.Unprojected stores nothing of earlier tokens", as,
+			func(at Site) Cached { return NewPostPartBlock(at, uncached) },
+		},
+		{
+			"h.0: *nn.Unprojected stores nothing of earlier tokens", as,
+			func(at Site) Cached { return NewParallelBlock(at, uncached) },
+		},
+		{
+			"h.0: *nn.Unprojected stores nothing of earlier tokens", as,
+			func(at Site) Cached { return NewParallelTwoBlock(at, uncached) },
+		},
+		{
+			"h.0: *nn.Unprojected stores nothing of earlier tokens", as,
+			func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, uncached, memory(at)) },
+		},
+		{
+			"h.0: *nn.Unprojected stores nothing of earlier tokens", as,
+			func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, uncached, memory(at)) },
+		},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := c.change(newSite(g, d))
@@ -147,7 +193,9 @@ func (brokenLayer) Forward(graph.Expr) graph.Expr { panic("glass") }
 // placeSite returns the site of a small model and its input x, 2 sequences of 3 tokens.
 func placeSite(g *graph.Graph) (at Site, x graph.Expr) {
 	d := Dims{Batch: 2, Context: 3, Embd: 8, Heads: 2, QK: 3, V: 5, Inner: 7, Blocks: 2}
-	at = Site{Scope: g.Root().Sub("h.1"), Dims: d, Style: Style{Eps: 1e-5, Bias: true}, Sublayers: Sublayers{Act: GELU{}}}
+	at = Site{
+		Scope: g.Root().Sub("h.1"), Dims: d, Style: Style{Eps: 1e-5, Bias: true}, Sublayers: Sublayers{Act: GELU{}},
+	}
 	at.Mask = NewMask(g.Root(), d, Causal{})
 	return at, g.Root().Param("x", graph.Normal(1), 6, 8)
 }
@@ -177,7 +225,9 @@ func TestEnteringIsTheInputOfTheLayer(t *testing.T) {
 		if enter("h.1") != x.Node() || enter("h.1.ln_1") != x.Node() {
 			t.Error("the block does not begin with x")
 		}
-		for into, from := range map[string]string{"h.1.attn": "h.1.ln_1", "h.1.attn.c_attn": "h.1.ln_1", "h.1.mlp": "h.1.ln_2", "h.1.mlp.c_fc": "h.1.ln_2"} {
+		for into, from := range map[string]string{
+			"h.1.attn": "h.1.ln_1", "h.1.attn.c_attn": "h.1.ln_1", "h.1.mlp": "h.1.ln_2", "h.1.mlp.c_fc": "h.1.ln_2",
+		} {
 			if enter(into) != leave(from) {
 				t.Errorf("%s gets something else than %s gives", into, from)
 			}
@@ -209,7 +259,8 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 			b.Mlp = nil
 			return b.Forward(x)
 		},
-		"h.1.ln_2: wrap (6, 8): *nn.LayerNorm, want one built by its constructor: panic: ": func(at Site, x graph.Expr) graph.Expr {
+		"h.1.ln_2: wrap (6, 8): *nn.LayerNorm, want one built by its " +
+			"constructor: panic: ": func(at Site, x graph.Expr) graph.Expr {
 			b := NewBlock(at, plain)
 			b.Ln2 = (*LayerNorm)(nil)
 			return b.Forward(x)
@@ -221,10 +272,18 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 		"h.1.attn: panic: glass at ": func(at Site, x graph.Expr) graph.Expr {
 			return NewBlock(at, func(Site) Layer { return stepless{} }).Step(x, x)
 		},
-		"MLA, want one built by its constructor: panic: ":              func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
-		"GroupedAttention, want one built by its constructor: panic: ": func(_ Site, x graph.Expr) graph.Expr { return (&GroupedAttention{}).Forward(x) },
-		"Linformer, want one built by its constructor: panic: ":        func(_ Site, x graph.Expr) graph.Expr { return (&Linformer{}).Forward(x) },
-		"MLALatentRoPE, want one built by its constructor: panic: ":    func(_ Site, x graph.Expr) graph.Expr { return (&MLALatentRoPE{}).Step(x, x) },
+		"MLA, want one built by its constructor: panic: ": func(_ Site, x graph.Expr) graph.Expr {
+			return (&MLA{}).Forward(x)
+		},
+		"GroupedAttention, want one built by its constructor: panic: ": func(_ Site, x graph.Expr) graph.Expr {
+			return (&GroupedAttention{}).Forward(x)
+		},
+		"Linformer, want one built by its constructor: panic: ": func(_ Site, x graph.Expr) graph.Expr {
+			return (&Linformer{}).Forward(x)
+		},
+		"MLALatentRoPE, want one built by its constructor: panic: ": func(_ Site, x graph.Expr) graph.Expr {
+			return (&MLALatentRoPE{}).Step(x, x)
+		},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at, x := placeSite(g)
@@ -242,14 +301,22 @@ func (stepless) Step(x, at graph.Expr) graph.Expr { panic("glass") }
 func TestMasksThatCannotBe(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Heads: 2}
 	for want, mask := range map[string]func(s graph.Scope) graph.Expr{
-		"a.mask: a window of 0 tokens":                             func(s graph.Scope) graph.Expr { return NewMask(s, d, Window{}).Expr() },
-		"a.mask: no Visibility":                                    func(s graph.Scope) graph.Expr { return NewMask(s, d, nil).Expr() },
-		"a.mask: 1 lengths for a batch of 2":                       func(s graph.Scope) graph.Expr { return NewMask(s, d, Padding{[]int{1}}).Expr() },
-		"a.mask: query 0 of sequence 0 attends to":                 func(s graph.Scope) graph.Expr { return NewMask(s, d, All{Causal{}, sightless{}}).Expr() },
-		"a.longformer: no mask":                                    func(s graph.Scope) graph.Expr { return NewLongformerMask(s, nil, Dilated{}).Expr() },
-		"a.mask: panic: glass":                                     func(s graph.Scope) graph.Expr { return NewMask(s, d, panicking{}).Expr() },
-		"a.mask: a batch of 0, 1 queries":                          func(s graph.Scope) graph.Expr { return NewMemory(s, graph.Expr{}, 0, 1, 1, nil).Expr() },
-		"no graph: create one with New, Build, Sibling or Outline": func(graph.Scope) graph.Expr { return NewMask(graph.Scope{}, d, Causal{}).Expr() },
+		"a.mask: a window of 0 tokens": func(s graph.Scope) graph.Expr { return NewMask(s, d, Window{}).Expr() },
+		"a.mask: no Visibility":        func(s graph.Scope) graph.Expr { return NewMask(s, d, nil).Expr() },
+		"a.mask: 1 lengths for a batch of 2": func(s graph.Scope) graph.Expr {
+			return NewMask(s, d, Padding{[]int{1}}).Expr()
+		},
+		"a.mask: query 0 of sequence 0 attends to": func(s graph.Scope) graph.Expr {
+			return NewMask(s, d, All{Causal{}, sightless{}}).Expr()
+		},
+		"a.longformer: no mask": func(s graph.Scope) graph.Expr { return NewLongformerMask(s, nil, Dilated{}).Expr() },
+		"a.mask: panic: glass":  func(s graph.Scope) graph.Expr { return NewMask(s, d, panicking{}).Expr() },
+		"a.mask: a batch of 0, 1 queries": func(s graph.Scope) graph.Expr {
+			return NewMemory(s, graph.Expr{}, 0, 1, 1, nil).Expr()
+		},
+		"no graph: create one with New, Build, Sibling or Outline": func(graph.Scope) graph.Expr {
+			return NewMask(graph.Scope{}, d, Causal{}).Expr()
+		},
 	} {
 		g := graph.New(graph.Float64, 1)
 		x := mask(g.Root().Sub("a"))

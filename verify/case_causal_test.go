@@ -40,10 +40,16 @@ func TestCaseLooksAhead(t *testing.T) {
 		want  string // of every form
 		both  bool   // may be declared Bidirectional
 	}{
-		"past":  {sum(func(at nn.Site, i, j int) bool { return text(at, i, j) && j <= i }), "", true},
-		"text":  {sum(text), "the output: token 0 sees later tokens of its text, 1–3", true},
-		"last":  {sum(func(at nn.Site, i, j int) bool { return i == 1 && j == 3 }), "the output: token 1 sees later tokens of its text, 3:", true},
-		"batch": {sum(func(at nn.Site, i, j int) bool { return i%at.Context == j%at.Context }), "the output: token 1 sees another text of the batch, its tokens 1:", false},
+		"past": {sum(func(at nn.Site, i, j int) bool { return text(at, i, j) && j <= i }), "", true},
+		"text": {sum(text), "the output: token 0 sees later tokens of its text, 1–3", true},
+		"last": {sum(func(at nn.Site, i, j int) bool {
+			return i == 1 &&
+				j == 3
+		}), "the output: token 1 sees later tokens of its text, 3:", true},
+		"batch": {
+			sum(func(at nn.Site, i, j int) bool { return i%at.Context == j%at.Context }),
+			"the output: token 1 sees another text of the batch, its tokens 1:", false,
+		},
 		"norm over the text": {func(at nn.Site, x graph.Expr) graph.Expr {
 			mean := shares(at, func(i, j int) bool { return text(at, i, j) }).MatMul(x).Scale(1 / float64(at.Context))
 			return at.Place("centred", x.Sub(mean)).Tanh()

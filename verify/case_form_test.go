@@ -72,7 +72,10 @@ func TestDifferencesAreOfTheReference(t *testing.T) {
 // The rows of a step of n tokens correspond to their places in the context, sequence by sequence.
 func TestEachRow(t *testing.T) {
 	var got []string
-	eachRow(nn.Site{Dims: nn.Dims{Batch: 2, Context: 5}}, 3, 2, func(step, forward int) { got = append(got, fmt.Sprintf("%d→%d", step, forward)) })
+	eachRow(
+		nn.Site{Dims: nn.Dims{Batch: 2, Context: 5}}, 3, 2,
+		func(step, forward int) { got = append(got, fmt.Sprintf("%d→%d", step, forward)) },
+	)
 	if want := "[0→3 1→4 2→8 3→9]"; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
@@ -81,7 +84,8 @@ func TestEachRow(t *testing.T) {
 	r.compareStep(row(1, 100), row(1.05, 100), 0)
 	r.compareStep(row(1, -100), row(1, -101), 7)
 	r.compareStep(row(2, 3, 5), row(1, 2, 5), 8)
-	if want := "[Step and Forward differ: row 7, column 1: Step has -100, Forward -101 Step and Forward differ: row 8, column 0: Step has 2, Forward 1]"; fmt.Sprint(r.Failures) != want {
+	if want := "[Step and Forward differ: row 7, column 1: Step has -100, Forward -101 Step and Forward differ: row " +
+		"8, column 0: Step has 2, Forward 1]"; fmt.Sprint(r.Failures) != want {
 		t.Errorf("got %v, want %s", r.Failures, want)
 	}
 }

@@ -35,7 +35,10 @@ func TestCaseComparesSteps(t *testing.T) {
 		"library":  {func(at nn.Site) nn.Layer { return library(at) }, ""},
 		"no steps": {func(at nn.Site) nn.Layer { return nn.NewMLP(at) }, ""},
 		"same":     {func(at nn.Site) nn.Layer { return louder{library(at), 1} }, ""},
-		"louder":   {func(at nn.Site) nn.Layer { return louder{library(at), 1 + 1e-8} }, "Step and Forward differ: row 0, column "},
+		"louder": {func(at nn.Site) nn.Layer {
+			return louder{library(at), 1 +
+				1e-8}
+		}, "Step and Forward differ: row 0, column "},
 		"forgetful": {func(at nn.Site) nn.Layer {
 			return forgetful{library(at), at.Ints("zero", 1, at.Context, graph.NoneIgnored)}
 		},
@@ -52,7 +55,10 @@ func TestCaseComparesSteps(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]Case{
-		"neither": {}, "both": {Layer: func(at nn.Site) nn.Layer { return nn.NewMLP(at) }, Build: func(nn.Site, graph.Expr) graph.Expr { return graph.Expr{} }},
+		"neither": {}, "both": {
+			Layer: func(at nn.Site) nn.Layer { return nn.NewMLP(at) },
+			Build: func(nn.Site, graph.Expr) graph.Expr { return graph.Expr{} },
+		},
 	} {
 		if _, err := c.Run(); err == nil || !strings.Contains(err.Error(), "give one of Build and Layer") {
 			t.Errorf("%s: got error %v", name, err)

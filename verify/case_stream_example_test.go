@@ -65,7 +65,9 @@ func ExampleCase_stream() {
 			at.Stream = nn.NamedStream{Name: "weighted", Stream: weighted{}}
 			return nn.NewBlock(at, func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }).Forward(x)
 		},
-		Forward: func(p hand.Parameters[complex128]) hand.Matrix[complex128] { return weightedBlock(p).Forward(p["x"]) },
+		Forward: func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
+			return weightedBlock(p).Forward(p["x"])
+		},
 		Backward: func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
 			dx, g := weightedBlock(p).Backward(p["x"], delta)
 			return append(g, hand.Gradient[float64]{Name: "x", Value: dx})

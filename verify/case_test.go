@@ -108,12 +108,16 @@ func TestCaseStructuralZero(t *testing.T) {
 	if r, err := c.Run(); err != nil || !r.OK() {
 		t.Fatalf("got error %v, report %+v", err, r)
 	}
-	put("c_attn.bias", "k", func(m hand.Matrix[float64]) hand.Matrix[float64] { return added(1, 1e-11)(m.Scale(0)) })(&c)
+	put(
+		"c_attn.bias", "k", func(m hand.Matrix[float64]) hand.Matrix[float64] { return added(1, 1e-11)(m.Scale(0)) },
+	)(&c)
 	r, err := c.Run()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(r.Failures, "; "); !strings.Contains(got, "c_attn.bias[6:12]: identically zero, but is not") {
+	if got := strings.Join(r.Failures, "; "); !strings.Contains(
+		got, "c_attn.bias[6:12]: identically zero, but is not",
+	) {
 		t.Errorf("got %q, want a structural zero that is not zero", got)
 	}
 }
@@ -141,12 +145,18 @@ func TestCaseHoles(t *testing.T) {
 	}{
 		"missing": {without("bias"), "bias: got a gradient, want none", true},
 		"input":   {without(input), "x: got a gradient, want none", true},
-		"extra":   {after(func(g hand.Gradients[float64]) hand.Gradients[float64] { return append(g, extra) }), "scale: got (0, 0), want (1, 8)", true},
-		"shape":   {put("weight", "", hand.Matrix[float64].Transpose), "weight: got (1, 8), want (8, 1)", true},
-		"NaN":     {put("weight", "", added(0, math.NaN())), "weight: the gradient has length NaN", false},
-		"failed":  {put("weight", "", func(m hand.Matrix[float64]) hand.Matrix[float64] { return m.MatMul(m) }), "weight: hand: shapes do not fit", false},
-		"frozen":  {func(c *Case) { c.Frozen = []string{"gain"} }, "the layer has no gain", true},
-		"one":     {func(c *Case) { c.Forward = nil }, "one of Forward and Backward is missing", false},
+		"extra": {
+			after(func(g hand.Gradients[float64]) hand.Gradients[float64] { return append(g, extra) }),
+			"scale: got (0, 0), want (1, 8)", true,
+		},
+		"shape": {put("weight", "", hand.Matrix[float64].Transpose), "weight: got (1, 8), want (8, 1)", true},
+		"NaN":   {put("weight", "", added(0, math.NaN())), "weight: the gradient has length NaN", false},
+		"failed": {
+			put("weight", "", func(m hand.Matrix[float64]) hand.Matrix[float64] { return m.MatMul(m) }),
+			"weight: hand: shapes do not fit", false,
+		},
+		"frozen": {func(c *Case) { c.Frozen = []string{"gain"} }, "the layer has no gain", true},
+		"one":    {func(c *Case) { c.Forward = nil }, "one of Forward and Backward is missing", false},
 		"unused": {func(c *Case) {
 			c.Build = func(at nn.Site, x graph.Expr) graph.Expr { return at.Param("w", graph.Const(1), 2, 3) }
 		}, "x: the loss does not depend on it", false},
@@ -161,7 +171,8 @@ func TestCaseHoles(t *testing.T) {
 		c := norm()
 		test.break_(&c)
 		_, err := c.Run()
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "case layer norm") {
+		if err == nil || !strings.Contains(err.Error(), test.want) ||
+			!strings.Contains(err.Error(), "case layer norm") {
 			t.Errorf("%s: got error %v, want %s", name, err, test.want)
 		}
 		if errors.Is(err, ErrCoverage) != test.coverage {

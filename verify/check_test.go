@@ -20,7 +20,8 @@ import (
 // small returns a configuration in the generic sizes, without training fields.
 func small(change ...func(*gpt.Config)) gpt.Config {
 	var c gpt.Config
-	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = fixture.Tokens, fixture.Vocabulary, fixture.Blocks, fixture.Heads, fixture.Features
+	c.BlockSize, c.VocabSize, c.NLayer = fixture.Tokens, fixture.Vocabulary, fixture.Blocks
+	c.NHead, c.NEmbd = fixture.Heads, fixture.Features
 	c.QKSize, c.VSize, c.NInner, c.Bias = fixture.QK, fixture.Values, fixture.Hidden, true
 	for _, f := range change {
 		f(&c)
@@ -64,7 +65,8 @@ func TestCheck(t *testing.T) {
 			c.NLayer, c.Position, c.QKSize, c.Rope.NoRopeLayerInterval = 3, "rope", 4, 2
 		},
 		"windows beside full blocks": func(c *gpt.Config) {
-			c.NLayer, c.Position, c.QKSize, c.Rope.Scaling, c.Rope.Factor, c.Rope.LocalBaseFreq = 3, "rope", 4, "linear", 3, 7
+			c.NLayer, c.Position, c.QKSize = 3, "rope", 4
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.LocalBaseFreq = "linear", 3, 7
 			c.Attention = "gqa_window"
 			c.Options.Set("window", 2)
 			c.Options.Set("full_attention_interval", 2)
@@ -74,7 +76,9 @@ func TestCheck(t *testing.T) {
 			c.Options.Set("window", 2)
 		},
 		"multipliers": func(c *gpt.Config) {
-			c.Multipliers = parts.Multipliers{EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2}
+			c.Multipliers = parts.Multipliers{
+				EmbeddingMultiplier: 3, AttentionMultiplier: 0.5, ResidualMultiplier: 0.25, LogitsScaling: 2,
+			}
 			c.Position, c.Head = "learned", "linear_no_bias"
 		},
 		"divided logits with a bias": func(c *gpt.Config) {
@@ -84,12 +88,17 @@ func TestCheck(t *testing.T) {
 			c.Attention, c.NLayer = "alternating_proj_bias", 3
 			c.Options.Set("window", 2)
 		},
-		"rope by linear scaling": func(c *gpt.Config) { c.Position, c.QKSize, c.Rope.Scaling, c.Rope.Factor = "rope", 4, "linear", 3 },
+		"rope by linear scaling": func(c *gpt.Config) {
+			c.Position, c.QKSize = "rope", 4
+			c.Rope.Scaling, c.Rope.Factor = "linear", 3
+		},
 		"rope of llama 3": func(c *gpt.Config) {
-			c.Position, c.QKSize, c.Rope.Theta, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 6, 50, "llama3", 3, 30
+			c.Position, c.QKSize, c.Rope.Theta = "rope", 6, 50
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "llama3", 3, 30
 		},
 		"rope by yarn": func(c *gpt.Config) {
-			c.Position, c.QKSize, c.Rope.Theta, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 8, 50, "yarn", 3, 500
+			c.Position, c.QKSize, c.Rope.Theta = "rope", 8, 50
+			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "yarn", 3, 500
 			c.Rope.BetaFast, c.Rope.BetaSlow, c.Rope.Unrounded, c.Rope.AttentionFactor = 40, 2, true, 1.2
 			c.Rope.PartialRotaryFactor = 0.75
 		},
@@ -98,8 +107,10 @@ func TestCheck(t *testing.T) {
 			c.Rope.ShortFactor, c.Rope.LongFactor = "1,2.5", "4,5"
 		},
 		"longrope beyond the training": func(c *gpt.Config) {
-			c.Position, c.QKSize, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "rope", 8, "longrope", 0.5, c.BlockSize-1
-			c.Rope.ShortFactor, c.Rope.LongFactor, c.Rope.AttentionFactor, c.Rope.PartialRotaryFactor = "1,1,1", "1.5,3,7", 1.2, 0.75
+			c.Position, c.QKSize, c.Rope.Scaling = "rope", 8, "longrope"
+			c.Rope.Factor, c.Rope.Original = 0.5, c.BlockSize-1
+			c.Rope.ShortFactor, c.Rope.LongFactor = "1,1,1", "1.5,3,7"
+			c.Rope.AttentionFactor, c.Rope.PartialRotaryFactor = 1.2, 0.75
 		},
 		"partial rope": func(c *gpt.Config) { c.Position, c.QKSize, c.Rope.PartialRotaryFactor = "rope", 6, 2./3 },
 		"regularised":  func(c *gpt.Config) { c.LabelSmoothing, c.ZLoss = 0.2, 0.3 },
@@ -117,9 +128,17 @@ func TestCheck(t *testing.T) {
 			c.With.Set("value_residual", "learned")
 			c.With.Set("qk_norm", "head")
 		},
-		"embeddings before every block": func(c *gpt.Config) { c.NLayer, c.Block, c.Dropout = 3, "post", 0.3; c.With.Set("skips", "embedding") },
-		"a u of blocks":                 func(c *gpt.Config) { c.NLayer, c.LoraR, c.Position = 4, 2, "none"; c.With.Set("skips", "unet") },
-		"convolved":                     func(c *gpt.Config) { c.Block, c.LoraR = "post", 2; c.With.Set("short_conv", "qkv") },
+		"embeddings before every block": func(c *gpt.Config) {
+			c.NLayer, c.Block = 3, "post"
+			c.Dropout = 0.3
+			c.With.Set("skips", "embedding")
+		},
+		"a u of blocks": func(c *gpt.Config) {
+			c.NLayer, c.LoraR = 4, 2
+			c.Position = "none"
+			c.With.Set("skips", "unet")
+		},
+		"convolved": func(c *gpt.Config) { c.Block, c.LoraR = "post", 2; c.With.Set("short_conv", "qkv") },
 		"convolved everywhere": func(c *gpt.Config) {
 			c.MLP, c.Position, c.QKSize = "swiglu", "rope", 4
 			c.With.Set("short_conv", "canon_abcd")
@@ -232,22 +251,56 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 		spoil func([]*results)
 		wants []string
 	}{
-		"queries": {anyway, delta(0, "h.1.attn.c_attn", 8, 4), []string{"first wrong Δ", "Δ_q", "h.1.attn.c_attn", "sequence 1, token 2", "queries, head 1, feature 1", "autodiff has"}},
-		"keys":    {anyway, delta(1, "h.0.attn.c_attn", 0, 6), []string{"h.0.attn.c_attn", "sequence 0, token 0", "keys, head 0, feature 0", "kernels has"}},
-		"values":  {anyway, delta(0, "h.0.attn.c_attn", 11, 21), []string{"sequence 1, token 5", "values, head 1, feature 4"}},
-		"heads":   {anyway, delta(1, "h.0.attn.heads", 3, 7), []string{"Δ₃ = Δ₅ w₃ᵗ", "h.0.attn.heads", "sequence 0, token 3", "head 1, feature 2"}},
-		"mlp":     {anyway, delta(0, "h.1.mlp.c_fc", 7, 12), []string{"Δ₇ = Δ₈ ∘ g'(a₇)", "h.1.mlp.c_fc", "sequence 1, token 1", "feature 12"}},
-		"norm":    {anyway, delta(0, "h.0.ln_2", 2, 5), []string{"Δ₆ = Δ₇ w₆ᵗ", "h.0.ln_2"}},
-		"logits":  {anyway, delta(0, "lm_head", 5, 10), []string{"Δ₁₂ = y_pred − y_gt", "row 5, column 10"}},
-		"block":   {anyway, delta(2, "h.0", 5, 3), []string{"Δ₁₀, which is Δ₁ of the next block, Δ₅ + LNᵇ(Δ₂) (40)", "at the output of h.0,", "float32 has"}},
+		"queries": {
+			anyway, delta(0, "h.1.attn.c_attn", 8, 4),
+			[]string{
+				"first wrong Δ", "Δ_q", "h.1.attn.c_attn", "sequence 1, token 2", "queries, head 1, feature 1",
+				"autodiff has",
+			},
+		},
+		"keys": {
+			anyway, delta(1, "h.0.attn.c_attn", 0, 6),
+			[]string{"h.0.attn.c_attn", "sequence 0, token 0", "keys, head 0, feature 0", "kernels has"},
+		},
+		"values": {
+			anyway, delta(0, "h.0.attn.c_attn", 11, 21), []string{"sequence 1, token 5", "values, head 1, feature 4"},
+		},
+		"heads": {
+			anyway, delta(1, "h.0.attn.heads", 3, 7),
+			[]string{"Δ₃ = Δ₅ w₃ᵗ", "h.0.attn.heads", "sequence 0, token 3", "head 1, feature 2"},
+		},
+		"mlp": {
+			anyway, delta(0, "h.1.mlp.c_fc", 7, 12),
+			[]string{"Δ₇ = Δ₈ ∘ g'(a₇)", "h.1.mlp.c_fc", "sequence 1, token 1", "feature 12"},
+		},
+		"norm":   {anyway, delta(0, "h.0.ln_2", 2, 5), []string{"Δ₆ = Δ₇ w₆ᵗ", "h.0.ln_2"}},
+		"logits": {anyway, delta(0, "lm_head", 5, 10), []string{"Δ₁₂ = y_pred − y_gt", "row 5, column 10"}},
+		"block": {
+			anyway, delta(2, "h.0", 5, 3),
+			[]string{"Δ₁₀, which is Δ₁ of the next block, Δ₅ + LNᵇ(Δ₂) (40)", "at the output of h.0,", "float32 has"},
+		},
 		"two": {anyway, func(r []*results) { delta(0, "h.0.ln_1", 1, 1)(r); delta(1, "h.1.attn", 4, 2)(r) },
 			[]string{"Δ₅ = Δ₁₀ + LNᵇ(Δ₆) (40)", "h.1.attn,", "token 4, feature 2"}},
-		"parameter":  {anyway, func([]*results) {}, []string{"first wrong gradient", "h.0.ln_1.weight (41), row 0, column 3", "autodiff has"}},
-		"adapter":    {false, gradient(1, "h.1.mlp.c_proj.lora_u", 9, 1e-3), []string{"h.1.mlp.c_proj.lora_u (46), row 1, column 1", "kernels has"}},
-		"float32":    {false, gradient(2, "lm_head.bias", 10, 0.1), []string{"lm_head.bias ΣΔ₁₂, row 0, column 10", "float32 has"}},
-		"values' w":  {false, gradient(0, "h.0.attn.c_attn.weight", 22+13, 1e-3), []string{"h.0.attn.c_attn.weight v (23), row 1, column 1"}},
-		"key bias":   {false, gradient(0, "h.0.attn.c_attn.bias", 8, 1e-11), nil},
-		"not number": {false, gradient(1, "wpe.weight", 3, math.NaN()), []string{"wpe.weight (3), row 0, column 3", "kernels has NaN"}},
+		"parameter": {
+			anyway, func([]*results) {},
+			[]string{"first wrong gradient", "h.0.ln_1.weight (41), row 0, column 3", "autodiff has"},
+		},
+		"adapter": {
+			false, gradient(1, "h.1.mlp.c_proj.lora_u", 9, 1e-3),
+			[]string{"h.1.mlp.c_proj.lora_u (46), row 1, column 1", "kernels has"},
+		},
+		"float32": {
+			false, gradient(2, "lm_head.bias", 10, 0.1), []string{"lm_head.bias ΣΔ₁₂, row 0, column 10", "float32 has"},
+		},
+		"values' w": {
+			false, gradient(0, "h.0.attn.c_attn.weight", 22+13, 1e-3),
+			[]string{"h.0.attn.c_attn.weight v (23), row 1, column 1"},
+		},
+		"key bias": {false, gradient(0, "h.0.attn.c_attn.bias", 8, 1e-11), nil},
+		"not number": {
+			false, gradient(1, "wpe.weight", 3, math.NaN()),
+			[]string{"wpe.weight (3), row 0, column 3", "kernels has NaN"},
+		},
 	}
 	s, plan, clean := evaluated(t, small(func(c *gpt.Config) { c.LoraR = 2 }))
 	for name, test := range tests {
@@ -268,7 +321,9 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", name, r.First, want)
 			}
 		}
-		if name == "key bias" && !strings.Contains(strings.Join(r.Failures, ";"), "h.0.attn.c_attn.bias k (29): identically zero, but is not") {
+		if name == "key bias" && !strings.Contains(
+			strings.Join(r.Failures, ";"), "h.0.attn.c_attn.bias k (29): identically zero, but is not",
+		) {
 			t.Errorf("%s: got %q", name, r.Failures)
 		}
 	}
@@ -277,9 +332,14 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 // Each kind of block has its own equations.
 func TestEquationOfDelta(t *testing.T) {
 	for _, c := range []struct{ block, name, want string }{
-		{"pre", "h.1", "Δ₁₀ = LNᵇ(Δ₁₁) (40)"}, {"pre", "drop", "Δ₁ = Δ₅ + LNᵇ(Δ₂) (40)"}, {"pre", "h.0.attn.heads", "Δ₃ = Δ₅ w₃ᵗ"},
-		{"post", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {"post", "h.0", "Δ₁₀, which is Δ₁ of the next block, LNᵇ(Δ₅) + Σ_h (…) (33), (35)"},
-		{"post", "h.1.ln_1", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ"}, {"post", "h.0.attn", "LNᵇ(Δ₅) (40)"}, {"post", "h.0.mlp.c_fc", "Δ₇ = Δ₈ ∘ g'(a₇)"},
+		{"pre", "h.1", "Δ₁₀ = LNᵇ(Δ₁₁) (40)"}, {"pre", "drop", "Δ₁ = Δ₅ + LNᵇ(Δ₂) (40)"},
+		{"pre", "h.0.attn.heads", "Δ₃ = Δ₅ w₃ᵗ"},
+		{"post", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {
+			"post", "h.0", "Δ₁₀, which is Δ₁ of the next block, LNᵇ(Δ₅) + Σ_h (…) (33), (35)",
+		},
+		{
+			"post", "h.1.ln_1", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ",
+		}, {"post", "h.0.attn", "LNᵇ(Δ₅) (40)"}, {"post", "h.0.mlp.c_fc", "Δ₇ = Δ₈ ∘ g'(a₇)"},
 		{"elman", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {"elman", "drop", "Δ₁ = a Uᵗ, a = (Δ + c) ∘ (1 − h²), CS 224n (4)"},
 	} {
 		f := fixture.Generic(map[string]fixture.Variant{
@@ -299,7 +359,9 @@ func TestEquationOfDelta(t *testing.T) {
 
 func clone(roads []*results) (list []*results) {
 	for _, w := range roads {
-		c := &results{form: w.form, loss: w.loss, grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{}}
+		c := &results{
+			form: w.form, loss: w.loss, grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{},
+		}
 		for name, m := range w.grads {
 			c.grads[name] = m.Scale(1)
 		}
@@ -325,7 +387,10 @@ func TestCheckSeesEveryDelta(t *testing.T) {
 			}
 			compared++
 			if e := Distance(got, d.Value, 1); got.Rows != d.Value.Rows || got.Cols != d.Value.Cols || !e.OK() {
-				t.Errorf("%s-norm, %s: got %v (%d, %d), want %v (%d, %d)", block, d.Name, e.Got, got.Rows, got.Cols, e.Want, d.Value.Rows, d.Value.Cols)
+				t.Errorf(
+					"%s-norm, %s: got %v (%d, %d), want %v (%d, %d)", block, d.Name, e.Got, got.Rows, got.Cols, e.Want,
+					d.Value.Rows, d.Value.Cols,
+				)
 			}
 		}
 		if want := len(roads[0].deltas); compared != want || want < 13 {
@@ -340,8 +405,14 @@ func TestCheckHoles(t *testing.T) {
 		break_ func([]*results)
 		want   string
 	}{
-		"missing": {func(r []*results) { delete(r[0].grads, "ln_f.bias") }, "autodiff: verify: parameters not covered: ln_f.bias: got (0, 0), want (1, 8)"},
-		"extra":   {func(r []*results) { r[1].grads["h.2.ln_1.bias"] = fixture.Random("b", 1, 8) }, "kernels: verify: parameters not covered: h.2.ln_1.bias: got a gradient, want none"},
+		"missing": {
+			func(r []*results) { delete(r[0].grads, "ln_f.bias") },
+			"autodiff: verify: parameters not covered: ln_f.bias: got (0, 0), want (1, 8)",
+		},
+		"extra": {
+			func(r []*results) { r[1].grads["h.2.ln_1.bias"] = fixture.Random("b", 1, 8) },
+			"kernels: verify: parameters not covered: h.2.ln_1.bias: got a gradient, want none",
+		},
 		"shape": {func(r []*results) { r[2].grads["wte.weight"] = r[2].grads["wte.weight"].Transpose() },
 			"float32: verify: parameters not covered: wte.weight: got (8, 11), want (11, 8)"},
 	}
@@ -412,7 +483,10 @@ func TestReportJSON(t *testing.T) {
 		t.Errorf("after JSON (-want +got):\n%s", diff)
 	}
 	if got.OK() || !math.IsInf(float64(got.Worst), 1) || len(got.Rows) != 38 || got.First == "" {
-		t.Errorf("got OK %t, worst %v, %d rows, first %q; want a failure of +Inf in 38 rows", got.OK(), got.Worst, len(got.Rows), got.First)
+		t.Errorf(
+			"got OK %t, worst %v, %d rows, first %q; want a failure of +Inf in 38 rows", got.OK(), got.Worst,
+			len(got.Rows), got.First,
+		)
 	}
 }
 
@@ -445,19 +519,41 @@ func TestRowJSON(t *testing.T) {
 // tables returns reports with a bit of everything, by the file that has their layout.
 func tables() map[string]*Report {
 	rows := []Row{
-		{Name: "wte.weight", Symbol: "w_tok", Equation: "(3)", Shape: [2]int{11, 8}, Count: 88, Norm: 0.56, Gaps: map[string]Gap{"autodiff": 1e-15, "kernels": 2e-15, "complex": 3e-16, "float32": 4e-7}},
-		{Name: "h.0.attn.c_attn.bias k", Symbol: "b_k", Equation: "(29)", Shape: [2]int{1, 6}, Count: 6, Zero: true, Gaps: map[string]Gap{"float32": 2e-8}, nonzero: true},
-		{Name: "ln_f.bias", Symbol: "b₁₀", Equation: "(42)", Shape: [2]int{1, 8}, Count: 8, Norm: 12.5, Gaps: map[string]Gap{"autodiff": Gap(math.Inf(1)), "kernels": 5e-12, "complex": 2e-10, "exact": 3}},
+		{
+			Name: "wte.weight", Symbol: "w_tok", Equation: "(3)", Shape: [2]int{11, 8}, Count: 88, Norm: 0.56,
+			Gaps: map[string]Gap{"autodiff": 1e-15, "kernels": 2e-15, "complex": 3e-16, "float32": 4e-7},
+		},
+		{
+			Name: "h.0.attn.c_attn.bias k", Symbol: "b_k", Equation: "(29)", Shape: [2]int{1, 6}, Count: 6, Zero: true,
+			Gaps: map[string]Gap{"float32": 2e-8}, nonzero: true,
+		},
+		{
+			Name: "ln_f.bias", Symbol: "b₁₀", Equation: "(42)", Shape: [2]int{1, 8}, Count: 8, Norm: 12.5,
+			Gaps: map[string]Gap{"autodiff": Gap(math.Inf(1)), "kernels": 5e-12, "complex": 2e-10, "exact": 3},
+		},
 	}
-	wrong := &Report{ByHand: true, Parameters: 102, Entries: 40, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows, Direction: 1e-17, Bound: -43.5}
-	right := &Report{ByHand: true, Parameters: 88, Entries: 88, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows[:1], Direction: 1e-17, Bound: -43.5}
+	wrong := &Report{
+		ByHand: true, Parameters: 102, Entries: 40, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32,
+		Rows: rows, Direction: 1e-17, Bound: -43.5,
+	}
+	right := &Report{
+		ByHand: true, Parameters: 88, Entries: 88, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32,
+		Rows: rows[:1], Direction: 1e-17, Bound: -43.5,
+	}
 	plain := &Report{Parameters: 96, Entries: 96, Loss: -0.5, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32,
-		Rows: []Row{{Name: "x", Shape: [2]int{12, 8}, Count: 96, Norm: 3, Gaps: map[string]Gap{"differences": 1e-9, "kernels": 1e-16}}}}
+		Rows: []Row{
+			{
+				Name: "x", Shape: [2]int{12, 8}, Count: 96, Norm: 3,
+				Gaps: map[string]Gap{"differences": 1e-9, "kernels": 1e-16},
+			},
+		}}
 	for _, r := range []*Report{wrong, right, plain} {
 		r.finish()
 	}
 	wrong.First = "the first wrong Δ …"
-	return map[string]*Report{"testdata/wrong.txt": wrong, "testdata/right.txt": right, "testdata/differences.txt": plain}
+	return map[string]*Report{
+		"testdata/wrong.txt": wrong, "testdata/right.txt": right, "testdata/differences.txt": plain,
+	}
 }
 
 // The layout of the table.

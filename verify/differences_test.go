@@ -51,9 +51,10 @@ func TestCheckOwnParts(t *testing.T) {
 	})
 	link := small(func(c *gpt.Config) {
 		c.Parts.Kinds = []parts.Kind{{Key: "doubled", Variants: func() []parts.Variant {
-			return []parts.Variant{{Name: "none"}, {Name: "twice", After: parts.Apart(func(nn.Site, graph.AttentionShape) nn.Link {
-				return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Scale(2) })
-			})}}
+			return []parts.Variant{{Name: "none"}, {Name: "twice",
+				After: parts.Apart(func(nn.Site, graph.AttentionShape) nn.Link {
+					return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Scale(2) })
+				})}}
 		}}}
 		c.With.Set("doubled", "twice")
 	})
@@ -65,7 +66,10 @@ func TestCheckOwnParts(t *testing.T) {
 		"norm":      {ownNorm(unchanged), ""},
 		"attention": {attention, ""},
 		"mlp":       {mlp, ""},
-		"gradient":  {ownNorm(func(x, y graph.Expr) graph.Expr { return y.Add(x.RowMax().Scale(1e-3)) }), "central differences: distance"},
+		"gradient": {
+			ownNorm(func(x, y graph.Expr) graph.Expr { return y.Add(x.RowMax().Scale(1e-3)) }),
+			"central differences: distance",
+		},
 		"kernels": {ownNorm(func(x, y graph.Expr) graph.Expr {
 			if x.Graph().Kernels {
 				return y.Scale(1 + 1e-7)
@@ -86,7 +90,8 @@ func TestCheckOwnParts(t *testing.T) {
 		if r.OK() != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: got failures %q, want %q", name, got, tc.want)
 		}
-		if want := []string{"autodiff", "central differences", "kernels", "float32"}; r.ByHand || !slices.Equal(r.Roads, want) {
+		if want := []string{"autodiff", "central differences", "kernels", "float32"}; r.ByHand ||
+			!slices.Equal(r.Roads, want) {
 			t.Errorf("%s: by hand %t, roads %q, want %q", name, r.ByHand, r.Roads, want)
 		}
 		if tc.want == "" && !(r.Worst > Suspicion && r.Worst <= toleranceDifferences) {
@@ -101,7 +106,8 @@ func TestCaseDims(t *testing.T) {
 	d := DefaultDims()
 	sizes := []int{d.Batch, d.Context, d.Embd, d.Heads, d.QK, d.V, d.Inner}
 	slices.Sort(sizes)
-	if len(slices.Compact(slices.Clone(sizes))) != 7 || d.Heads < 3 || d.Embd%d.Heads != 0 || slices.ContainsFunc(sizes, func(n int) bool { return n%2 == 0 }) {
+	if len(slices.Compact(slices.Clone(sizes))) != 7 || d.Heads < 3 || d.Embd%d.Heads != 0 ||
+		slices.ContainsFunc(sizes, func(n int) bool { return n%2 == 0 }) {
 		t.Errorf("got default sizes %v, want seven odd ones and three heads or more that share the width", sizes)
 	}
 	var got nn.Dims

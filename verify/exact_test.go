@@ -32,7 +32,9 @@ func TestCaseExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.OK() || len(r.Failures) != 1 || !strings.Contains(r.Failures[0], "8 entries differ from the derivative of the forward pass") {
+	if r.OK() || len(r.Failures) != 1 || !strings.Contains(
+		r.Failures[0], "8 entries differ from the derivative of the forward pass",
+	) {
 		t.Errorf("got %v", r.Failures)
 	}
 	c.Backward = func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
@@ -109,7 +111,9 @@ func TestModelExactWithDropout(t *testing.T) {
 			c.NLayer, c.Attention = 2, c.Attention+","+attentions[(5*i+2)%len(attentions)].String()
 		}
 		c.Block, c.MLP = blocks[i%len(blocks)].String(), mlps[i/len(blocks)%len(mlps)].String()
-		for name, n := range map[string]int{"window": 2, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1} {
+		for name, n := range map[string]int{
+			"window": 2, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1, "sink_tokens": 1,
+		} {
 			c.Options.Offer(name, n)
 		}
 		if c.ValidateModel() != nil {

@@ -31,7 +31,8 @@ type shape struct {
 func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
-	c.BlockSize, c.VocabSize, c.Head = upTo(s.context, 9), 1+upTo(s.vocabulary, 16), []string{"linear", "tied"}[s.flags>>1&1]
+	c.BlockSize, c.VocabSize = upTo(s.context, 9), 1+upTo(s.vocabulary, 16)
+	c.Head = []string{"linear", "tied"}[s.flags>>1&1]
 	norms, activations, mlps := parts.Names(parts.Norms()), parts.Names(parts.Activations()), parts.Names(parts.MLPs())
 	blocks := append([]string{"pre", "post"}, parts.Names(parts.Blocks())...)
 	c.Stack = parts.Stack{
@@ -57,7 +58,8 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 			c.Options.Offer("n_kv_head", groups)
 		}
 	}
-	all := slices.DeleteFunc(parts.Attentions(), func(a parts.Attention) bool { return a.Name == "linformer" }) // not causal
+	// not causal
+	all := slices.DeleteFunc(parts.Attentions(), func(a parts.Attention) bool { return a.Name == "linformer" })
 	own := all[int(s.attention)%len(all)]
 	if c.Attention = string(own.Name); c.Attention == "diff" {
 		c.NHead += c.NHead % 2
@@ -78,7 +80,8 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		c.Sublayers.AttnLogitSoftcapping = 0.5 + float64(s.window%16)
 	}
 	if c.Attention == "taylor" && c.QKSize == 1 {
-		c.QKSize = 2 // unit vectors of one feature are equal or opposite, and 1 + q̂·k̂ is then a difference of equal numbers
+		// unit vectors of one feature are equal or opposite, and 1 + q̂·k̂ is then a difference of equal numbers
+		c.QKSize = 2
 	}
 	if c.Norm == "layernorm_sigma" && (c.Dropout > 0 || c.NEmbd < 4) {
 		c.Norm = "layernorm" // a row of equal numbers has no derivative (erratum C3)
@@ -114,7 +117,10 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		}
 	}
 	if flag(4) {
-		scaled := parts.Scaling{Parametrization: "mup", BaseWidth: upTo(s.inner, 17), BaseDepth: int(s.blocks/3) % 4, BaseHead: int(s.heads/4) % 4}
+		scaled := parts.Scaling{
+			Parametrization: "mup", BaseWidth: upTo(s.inner, 17), BaseDepth: int(s.blocks/3) % 4,
+			BaseHead: int(s.heads/4) % 4,
+		}
 		if _, err := parts.NewFactors(scaled, c.Resolved().Stack); err == nil {
 			c.Scaling = scaled
 		}
@@ -152,7 +158,8 @@ func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 		func(c *gpt.Config) { c.FutureTokens = 2 + rng.IntN(3) },
 		func(c *gpt.Config) {
 			c.Experts.NumExperts, c.Experts.NumExpertsPerTok = 2+rng.IntN(4), 1+rng.IntN(2)
-			c.Experts.ScoringFunc, c.Experts.NormTopKProb = []string{"softmax", "sigmoid"}[rng.IntN(2)], c.Experts.NumExpertsPerTok > 1 && rng.IntN(2) > 0
+			c.Experts.ScoringFunc = []string{"softmax", "sigmoid"}[rng.IntN(2)]
+			c.Experts.NormTopKProb = c.Experts.NumExpertsPerTok > 1 && rng.IntN(2) > 0
 		},
 		func(c *gpt.Config) { c.Experts.NSharedExperts = 1 + rng.IntN(2) },
 		func(c *gpt.Config) { c.Experts.RouterAuxLossCoef = 0.5 },
@@ -160,7 +167,8 @@ func withNewerParts(c gpt.Config, rng *rand.Rand) gpt.Config {
 	}...) {
 		next := c
 		change(&next)
-		if next.With.Get("qk_norm") != "" && size < 3 { // a feature over its own root mean square is ±1, without a derivative
+		// a feature over its own root mean square is ±1, without a derivative
+		if next.With.Get("qk_norm") != "" && size < 3 {
 			continue
 		}
 		if rng.IntN(4) > 0 || next.ValidateModel() != nil {
@@ -199,7 +207,10 @@ func (f shape) check(t *testing.T, look sampling) (worst Gap) {
 		r.loosen(t, rounding(t, s, plan, sum32(m), roads[1]), roads)
 	}
 	if !r.OK() || r.Parameters != m.Count() {
-		t.Errorf("%+v, batch %d, seed %d: %d of %d parameters, %v, %s", c, batch, f.seed, r.Parameters, m.Count(), r.Failures, r.First)
+		t.Errorf(
+			"%+v, batch %d, seed %d: %d of %d parameters, %v, %s", c, batch, f.seed, r.Parameters, m.Count(),
+			r.Failures, r.First,
+		)
 	}
 	return r.Worst
 }
@@ -317,10 +328,15 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),
 		fmt.Sprint("bias ", c.Bias), fmt.Sprint("dropout ", c.Dropout > 0), fmt.Sprint("adapters ", c.LoraR > 0),
 		"parametrization " + c.Parametrization,
-		"rope_scaling " + c.Rope.Scaling, fmt.Sprint("part ", c.Rope.PartialRotaryFactor > 0, c.Rope.NoRopeLayerInterval),
+		"rope_scaling " + c.Rope.Scaling, fmt.Sprint(
+			"part ", c.Rope.PartialRotaryFactor > 0, c.Rope.NoRopeLayerInterval,
+		),
 		fmt.Sprint("caps ", c.Sublayers.AttnLogitSoftcapping > 0, c.LogitCap > 0),
 		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),
-		fmt.Sprint("experts ", strings.HasPrefix(c.MLP, "moe"), c.Experts.ScoringFunc, c.Experts.NormTopKProb, c.Experts.NSharedExperts > 0, c.Experts.RouterAuxLossCoef > 0, c.Experts.RouterBiasUpdateRate > 0),
+		fmt.Sprint(
+			"experts ", strings.HasPrefix(c.MLP, "moe"), c.Experts.ScoringFunc, c.Experts.NormTopKProb,
+			c.Experts.NSharedExperts > 0, c.Experts.RouterAuxLossCoef > 0, c.Experts.RouterBiasUpdateRate > 0,
+		),
 	}
 	for _, k := range parts.Kinds() {
 		choices = append(choices, k.Key+" "+k.Get(c.Stack))
@@ -334,7 +350,8 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 }
 
 // TestRandomModels checks random models, the same ones each time. It checks those that combine two choices for the
-// first time, which covers every pair of choices in three thousand models; by day, those with eight new pairs of the first thirty.
+// first time, which covers every pair of choices in three thousand models; by day, those with eight new pairs of the
+// first thirty.
 func TestRandomModels(t *testing.T) {
 	t.Parallel()
 	draws, least, look := 30, 8, sampling{} // the fewest new pairs in a model
@@ -349,7 +366,9 @@ func TestRandomModels(t *testing.T) {
 	var worst Gap
 	count, seen := 0, map[string]bool{}
 	for range draws {
-		s := shape{b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), rng.Uint64()}
+		s := shape{
+			b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), rng.Uint64(),
+		}
 		c, _, sum := s.config()
 		fresh := slices.DeleteFunc(pairs(c, sum), func(pair string) bool { return seen[pair] })
 		if len(fresh) < least {

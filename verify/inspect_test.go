@@ -61,7 +61,9 @@ func TestTappedGradientsAreDeltas(t *testing.T) {
 					continue
 				}
 				compared[d.Name] = true
-				if e := Distance(FromTensor(got), d.Value, Largest(hand.Parameters[float64]{"": d.Value})); !(e.Distance <= 1e-12) {
+				if e := Distance(
+					FromTensor(got), d.Value, Largest(hand.Parameters[float64]{"": d.Value}),
+				); !(e.Distance <= 1e-12) {
 					t.Errorf("∂loss/∂%s: got %v, by hand %v, distance %.1e", d.Name, e.Got, e.Want, e.Distance)
 				}
 			}

@@ -45,7 +45,9 @@ func TestCompareTolerance(t *testing.T) {
 		"Inf":          {math.Inf(1), false},
 	}
 	for name, test := range tests {
-		want := hand.Parameters[float64]{"w": hand.NewMatrix(1, 2, 1, -0.5), "b": hand.NewMatrix(1, 3, 1e-9, 1e-9, 1e-9)}
+		want := hand.Parameters[float64]{
+			"w": hand.NewMatrix(1, 2, 1, -0.5), "b": hand.NewMatrix(1, 3, 1e-9, 1e-9, 1e-9),
+		}
 		got := hand.Parameters[float64]{"w": want["w"], "b": hand.NewMatrix(1, 3, 1e-9, 1e-9+test.by, 1e-9)}
 		ds, err := Compare(got, want)
 		if err != nil {

@@ -23,7 +23,9 @@ func (l blurred) Forward(x graph.Expr) graph.Expr { return l.Layer.Forward(x.Add
 // A model in which a token sees later ones fails in every form, and the failure names the layer. For other models the
 // report states that they are causal.
 func TestCheckLooksAhead(t *testing.T) {
-	for name, want := range map[string]string{"mlp": "", "own": ": h.0.mlp.act: token 0 sees later tokens of its text, 1–3"} {
+	for name, want := range map[string]string{
+		"mlp": "", "own": ": h.0.mlp.act: token 0 sees later tokens of its text, 1–3",
+	} {
 		c := gpt.Shakespeare()
 		c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.NInner, c.MLP = 4, 5, 1, 1, 2, 3, name
 		c.Parts.MLPs = []parts.MLP{{Name: "own", New: func(at nn.Site) nn.Layer {
@@ -44,11 +46,14 @@ func TestCheckLooksAhead(t *testing.T) {
 		if _, err := r.WriteTo(&b); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(b.String(), "\nno token sees a later one, or another text of the batch\n"); got != r.Causal {
+		if got := strings.Contains(
+			b.String(), "\nno token sees a later one, or another text of the batch\n",
+		); got != r.Causal {
 			t.Errorf("%s: got\n%s", name, b.String())
 		}
 		for i, form := range []string{"autodiff", "kernels", "float32"} {
-			if want != "" && (!strings.HasPrefix(r.Failures[i], form+want) || !strings.Contains(b.String(), "FAIL "+form+want)) {
+			if want != "" && (!strings.HasPrefix(r.Failures[i], form+want) ||
+				!strings.Contains(b.String(), "FAIL "+form+want)) {
 				t.Errorf("%s: got failures %q, want %q of each form", name, r.Failures, want)
 			}
 		}

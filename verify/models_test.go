@@ -30,18 +30,50 @@ func TestPlaces(t *testing.T) {
 		build func() (*built, error)
 		want  string
 	}{
-		"pre":    {model(func(*gpt.Config) {}), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.c_attn h.1.attn.heads h.1.ln_1 h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
-		"post":   {model(func(c *gpt.Config) { c.Block = "post" }), "drop h.0 h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn.c_attn h.1.attn.heads h.1.ln_1 h.1.mlp.act h.1.mlp.c_fc lm_head"},
-		"swiglu": {model(func(c *gpt.Config) { c.MLP, c.NLayer = "swiglu", 1 }), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.0.mlp.c_gate lm_head ln_f"},
-		"elman":  {model(func(c *gpt.Config) { c.Block = "elman" }), "drop h.0 h.1 lm_head"},
-		"mla":    {model(func(c *gpt.Config) { c.Attention = "mla" }), "drop h.0 h.0.attn h.0.attn.heads h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.heads h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
+		"pre": {
+			model(func(*gpt.Config) {}),
+			"drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 " +
+				"h.1.attn h.1.attn.c_attn h.1.attn.heads h.1.ln_1 h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f",
+		},
+		"post": {
+			model(func(c *gpt.Config) { c.Block = "post" }),
+			"drop h.0 h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn.c_attn " +
+				"h.1.attn.heads h.1.ln_1 h.1.mlp.act h.1.mlp.c_fc lm_head",
+		},
+		"swiglu": {model(func(c *gpt.Config) {
+			c.MLP = "swiglu"
+			c.NLayer = 1
+		}), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc " +
+			"h.0.mlp.c_gate lm_head ln_f"},
+		"elman": {model(func(c *gpt.Config) { c.Block = "elman" }), "drop h.0 h.1 lm_head"},
+		"mla": {
+			model(func(c *gpt.Config) { c.Attention = "mla" }),
+			"drop h.0 h.0.attn h.0.attn.heads h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.heads " +
+				"h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f",
+		},
 		"longformer": {model(func(c *gpt.Config) {
 			c.Attention = "longformer"
 			c.Options.Set("window", 3)
 			c.Options.Set("dilation", 1)
-		}), "drop h.0 h.0.attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.heads h.1.ln_1 h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
-		"pairs":      {pairs(func(*seq2seq.Config) {}), "decoder.drop decoder.h.0 decoder.h.0.attn.c_attn decoder.h.0.attn.heads decoder.h.0.mlp.act decoder.h.0.mlp.c_fc decoder.h.1 decoder.h.1.attn.c_attn decoder.h.1.attn.heads decoder.h.1.mlp.act decoder.h.1.mlp.c_fc decoder.lm_head decoder.ln_f encoder.drop encoder.h.0 encoder.h.0.attn.c_attn encoder.h.0.attn.heads encoder.h.0.mlp.act encoder.h.0.mlp.c_fc encoder.h.1 encoder.h.1.attn.c_attn encoder.h.1.attn.heads encoder.h.1.mlp.act encoder.h.1.mlp.c_fc encoder.ln_f z"},
-		"post pairs": {pairs(func(c *seq2seq.Config) { c.Block = "post" }), "decoder.drop decoder.h.0 decoder.h.0.attn.c_attn decoder.h.0.attn.heads decoder.h.0.mlp.act decoder.h.0.mlp.c_fc decoder.h.1 decoder.h.1.attn.c_attn decoder.h.1.attn.heads decoder.h.1.mlp.act decoder.h.1.mlp.c_fc decoder.lm_head encoder.drop encoder.h.0 encoder.h.0.attn.c_attn encoder.h.0.attn.heads encoder.h.0.mlp.act encoder.h.0.mlp.c_fc encoder.h.1 encoder.h.1.attn.c_attn encoder.h.1.attn.heads encoder.h.1.mlp.act encoder.h.1.mlp.c_fc z"},
+		}), "drop h.0 h.0.attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn " +
+			"h.1.attn.heads h.1.ln_1 h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
+		"pairs": {
+			pairs(func(*seq2seq.Config) {}),
+			"decoder.drop decoder.h.0 decoder.h.0.attn.c_attn decoder.h.0.attn.heads decoder.h.0.mlp.act " +
+				"decoder.h.0.mlp.c_fc decoder.h.1 decoder.h.1.attn.c_attn decoder.h.1.attn.heads " +
+				"decoder.h.1.mlp.act decoder.h.1.mlp.c_fc decoder.lm_head decoder.ln_f encoder.drop encoder.h.0 " +
+				"encoder.h.0.attn.c_attn encoder.h.0.attn.heads encoder.h.0.mlp.act encoder.h.0.mlp.c_fc " +
+				"encoder.h.1 encoder.h.1.attn.c_attn encoder.h.1.attn.heads encoder.h.1.mlp.act " +
+				"encoder.h.1.mlp.c_fc encoder.ln_f z",
+		},
+		"post pairs": {
+			pairs(func(c *seq2seq.Config) { c.Block = "post" }),
+			"decoder.drop decoder.h.0 decoder.h.0.attn.c_attn decoder.h.0.attn.heads decoder.h.0.mlp.act " +
+				"decoder.h.0.mlp.c_fc decoder.h.1 decoder.h.1.attn.c_attn decoder.h.1.attn.heads " +
+				"decoder.h.1.mlp.act decoder.h.1.mlp.c_fc decoder.lm_head encoder.drop encoder.h.0 " +
+				"encoder.h.0.attn.c_attn encoder.h.0.attn.heads encoder.h.0.mlp.act encoder.h.0.mlp.c_fc " +
+				"encoder.h.1 encoder.h.1.attn.c_attn encoder.h.1.attn.heads encoder.h.1.mlp.act encoder.h.1.mlp.c_fc z",
+		},
 	} {
 		b, err := c.build()
 		if err != nil {
@@ -62,11 +94,21 @@ func TestPositions(t *testing.T) {
 		row, col int
 		want     string
 	}{
-		{"h.0.attn.c_attn", 0, 0, "sequence 0, token 0, queries, head 0, feature 0"}, {"h.0.attn.c_attn", 5, 5, "sequence 0, token 5, queries, head 1, feature 2"},
-		{"h.0.attn.c_attn", 6, 6, "sequence 1, token 0, keys, head 0, feature 0"}, {"h.0.attn.c_attn", 11, 11, "sequence 1, token 5, keys, head 1, feature 2"},
-		{"h.1.attn.c_attn", 7, 12, "sequence 1, token 1, values, head 0, feature 0"}, {"h.0.attn.c_attn", 1, 18, "sequence 0, token 1, values, head 1, feature 1"},
-		{"h.0.attn.c_attn", 1, 21, "sequence 0, token 1, values, head 1, feature 4"}, {"h.0.attn.heads", 2, 4, "sequence 0, token 2, head 0, feature 4"},
-		{"h.0.attn.heads", 2, 7, "sequence 0, token 2, head 1, feature 2"}, {"h.0", 8, 7, "sequence 1, token 2, feature 7"},
+		{
+			"h.0.attn.c_attn", 0, 0, "sequence 0, token 0, queries, head 0, feature 0",
+		}, {"h.0.attn.c_attn", 5, 5, "sequence 0, token 5, queries, head 1, feature 2"},
+		{
+			"h.0.attn.c_attn", 6, 6, "sequence 1, token 0, keys, head 0, feature 0",
+		}, {"h.0.attn.c_attn", 11, 11, "sequence 1, token 5, keys, head 1, feature 2"},
+		{
+			"h.1.attn.c_attn", 7, 12, "sequence 1, token 1, values, head 0, feature 0",
+		}, {"h.0.attn.c_attn", 1, 18, "sequence 0, token 1, values, head 1, feature 1"},
+		{
+			"h.0.attn.c_attn", 1, 21, "sequence 0, token 1, values, head 1, feature 4",
+		}, {"h.0.attn.heads", 2, 4, "sequence 0, token 2, head 0, feature 4"},
+		{
+			"h.0.attn.heads", 2, 7, "sequence 0, token 2, head 1, feature 2",
+		}, {"h.0", 8, 7, "sequence 1, token 2, feature 7"},
 	} {
 		if got := m.position(c.name, Difference{Row: c.row, Col: c.col}); got != c.want {
 			t.Errorf("%s (%d, %d): got %s, want %s", c.name, c.row, c.col, got, c.want)
@@ -85,7 +127,10 @@ func TestPositions(t *testing.T) {
 	}
 	var p Pairs
 	p.Config.SourceSize, p.Config.TargetSize = 5, 3
-	for name, want := range map[string]string{"z": "pair 1, token 2, feature 4", "encoder.h.0": "pair 1, token 2, feature 4", "decoder.h.0": "pair 2, token 1, feature 4"} {
+	for name, want := range map[string]string{
+		"z": "pair 1, token 2, feature 4", "encoder.h.0": "pair 1, token 2, feature 4",
+		"decoder.h.0": "pair 2, token 1, feature 4",
+	} {
 		if got := p.position(name, Difference{Row: 7, Col: 4}); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
@@ -103,7 +148,8 @@ func TestNewModel(t *testing.T) {
 		return m
 	}
 	m, again, other := make(1), make(1), make(2)
-	if diff := cmp.Diff(m.Parameters, again.Parameters) + cmp.Diff(m.Tokens, again.Tokens) + cmp.Diff(m.Targets, again.Targets); diff != "" {
+	if diff := cmp.Diff(m.Parameters, again.Parameters) + cmp.Diff(m.Tokens, again.Tokens) +
+		cmp.Diff(m.Targets, again.Targets); diff != "" {
 		t.Error(diff)
 	}
 	if slices.Equal(m.Tokens, other.Tokens) || slices.Equal(m.Targets, other.Targets) || m.Step == 0 {
@@ -115,7 +161,8 @@ func TestNewModel(t *testing.T) {
 			t.Errorf("target %d is %d", i, id)
 		}
 	}
-	if len(m.Tokens) != 120 || len(words) != 12 || slices.Min(m.Tokens) != 0 || slices.Max(m.Tokens) != 10 || slices.Max(m.Targets) != 10 {
+	if len(m.Tokens) != 120 || len(words) != 12 || slices.Min(m.Tokens) != 0 || slices.Max(m.Tokens) != 10 ||
+		slices.Max(m.Targets) != 10 {
 		t.Errorf("got %d tokens of %d words", len(m.Tokens), len(words))
 	}
 	for name, p := range m.Parameters {
@@ -123,8 +170,12 @@ func TestNewModel(t *testing.T) {
 		if strings.Contains(name, "ln_") && strings.HasSuffix(name, ".weight") {
 			low, high = 0.75, 1.25
 		}
-		if got, want := slices.Max(p.Data)-slices.Min(p.Data), high-low; slices.Min(p.Data) < low || slices.Max(p.Data) > high || got < want/2 {
-			t.Errorf("%s: got numbers from %v to %v, want some in %v to %v", name, slices.Min(p.Data), slices.Max(p.Data), low, high)
+		if got, want := slices.Max(p.Data)-slices.Min(p.Data), high-low; slices.Min(p.Data) < low ||
+			slices.Max(p.Data) > high || got < want/2 {
+			t.Errorf(
+				"%s: got numbers from %v to %v, want some in %v to %v", name, slices.Min(p.Data), slices.Max(p.Data),
+				low, high,
+			)
 		}
 		if slices.Equal(p.Data, other.Parameters[name].Data) {
 			t.Errorf("%s is the same with another seed", name)
@@ -155,7 +206,9 @@ func TestPairsText(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
-	m.Pairs = []seq2seq.Pair{{Source: []int{4, 5, 6}, Target: []int{5, 4, 5}}, {Source: []int{6}, Target: []int{4}}, {Source: []int{5}}}
+	m.Pairs = []seq2seq.Pair{
+		{Source: []int{4, 5, 6}, Target: []int{5, 4, 5}}, {Source: []int{6}, Target: []int{4}}, {Source: []int{5}},
+	}
 	want := hand.Text{
 		Source:  []int{4, 5, 6, 6, 0, 0, 5, 0, 0},
 		Tokens:  []int{1, 5, 4, 5, 1, 4, 0, 0, 1, 0, 0, 0},
@@ -188,7 +241,9 @@ func TestDrawnKeys(t *testing.T) {
 	for i := range x.Tensor().Len() {
 		x.Tensor().Set(i, 0) // all keys are visible
 	}
-	if _, err := m.plan(b.graph); err == nil || !strings.Contains(err.Error(), "query 0 has the random keys [1 2 3 4 5], want 0 keys that do not follow it") {
+	if _, err := m.plan(b.graph); err == nil || !strings.Contains(
+		err.Error(), "query 0 has the random keys [1 2 3 4 5], want 0 keys that do not follow it",
+	) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := m.plan(graph.New(graph.Float64, 1)); err == nil || !strings.Contains(err.Error(), "no visible.mask") {
@@ -211,7 +266,9 @@ func TestMatrixShape(t *testing.T) {
 		rows, cols int
 		ok         bool
 	}{{3, 4, true}, {4, 3, false}, {3, 5, false}, {2, 4, false}} {
-		if err := set(p, hand.Parameters[float64]{"w": hand.Zeros[float64](c.rows, c.cols).Shift(0.25)}); (err == nil) != c.ok || c.ok && p.Tensor().At(11) != 0.25 {
+		if err := set(
+			p, hand.Parameters[float64]{"w": hand.Zeros[float64](c.rows, c.cols).Shift(0.25)},
+		); (err == nil) != c.ok || c.ok && p.Tensor().At(11) != 0.25 {
 			t.Errorf("%+v: got %v", c, err)
 		}
 	}

@@ -36,7 +36,9 @@ func TestCheckPairsFindsMistakes(t *testing.T) {
 		}
 		return r
 	}
-	if r := report(); r.OK() || !strings.Contains(r.First, "Δz = Σ Δz of the blocks, at the output of z, pair 1, token 2, feature 3: autodiff has") {
+	if r := report(); r.OK() || !strings.Contains(
+		r.First, "Δz = Σ Δz of the blocks, at the output of z, pair 1, token 2, feature 3: autodiff has",
+	) {
 		t.Errorf("a Δ that differs at z: got %q", r.First)
 	}
 	plan, roads, err := evaluate(unwatched(), s)
@@ -44,9 +46,12 @@ func TestCheckPairsFindsMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(){
-		"padding that is visible":   func() { plan.Encoder.Lengths = []int{4, 2} },
-		"an encoder with causality": func() { plan.Encoder.Attention, plan.Option = "window", func(string) int { return 1 } },
-		"another norm":              func() { plan.Norm = "layernorm_sigma" },
+		"padding that is visible": func() { plan.Encoder.Lengths = []int{4, 2} },
+		"an encoder with causality": func() {
+			plan.Encoder.Attention = "window"
+			plan.Option = func(string) int { return 1 }
+		},
+		"another norm": func() { plan.Norm = "layernorm_sigma" },
 	} {
 		before, encoder := plan, *plan.Encoder
 		change()

@@ -45,24 +45,34 @@ func TestCheckPairs(t *testing.T) {
 	unbiased := func(c *seq2seq.Config) { c.Bias = false }
 	two := func(c *seq2seq.Config) { c.NLayer = 2 }
 	tests := map[string][]change{
-		"default": nil, "post": {post}, "dropout": {dropout}, "without biases": {unbiased}, "two blocks": {two}, "two blocks, post, dropout": {two, post, dropout},
-		"no positions, relu, without biases":                             {position("none"), activation("relu"), unbiased},
-		"rope, window, post, dropout":                                    {position("rope"), attention("window"), post, dropout},
-		"alibi, window, dropout":                                         {position("alibi"), attention("window"), dropout},
-		"linear, sinusoidal, post, dropout":                              {attention("linear"), position("sinusoidal"), post, dropout},
-		"taylor, rope, ε beside σ":                                       {attention("taylor"), position("rope"), norm("layernorm_sigma")},
-		"linformer, post, plain, dropout":                                {attention("linformer"), post, norm("layernorm_plain"), dropout},
-		"alibi, post, gelu by tanh":                                      {position("alibi"), post, activation("gelu_tanh")},
-		"value residual, two blocks, post":                               {func(c *seq2seq.Config) { c.With.Set("value_residual", "learned") }, two, post},
-		"value residual, two blocks, linformer":                          {func(c *seq2seq.Config) { c.With.Set("value_residual", "learned") }, two, attention("linformer")},
-		"embedding skips, two blocks":                                    {func(c *seq2seq.Config) { c.With.Set("skips", "embedding") }, two},
-		"a u, two blocks, post":                                          {func(c *seq2seq.Config) { c.With.Set("skips", "unet") }, two, post},
-		"convolutions, post, dropout":                                    {conv("canon_abcd"), post, dropout},
-		"convolved keys, linear, swiglu":                                 {conv("qkv"), attention("linear"), gated},
-		"rms norm, swiglu, dropout":                                      {norm("rmsnorm"), gated, dropout},
-		"rope at another base, two blocks, of which the second has none": {position("rope"), two, func(c *seq2seq.Config) { c.Rope.Theta, c.Rope.NoRopeLayerInterval = 50, 2 }},
+		"default": nil, "post": {post}, "dropout": {dropout}, "without biases": {unbiased}, "two blocks": {two},
+		"two blocks, post, dropout":          {two, post, dropout},
+		"no positions, relu, without biases": {position("none"), activation("relu"), unbiased},
+		"rope, window, post, dropout":        {position("rope"), attention("window"), post, dropout},
+		"alibi, window, dropout":             {position("alibi"), attention("window"), dropout},
+		"linear, sinusoidal, post, dropout":  {attention("linear"), position("sinusoidal"), post, dropout},
+		"taylor, rope, ε beside σ":           {attention("taylor"), position("rope"), norm("layernorm_sigma")},
+		"linformer, post, plain, dropout":    {attention("linformer"), post, norm("layernorm_plain"), dropout},
+		"alibi, post, gelu by tanh":          {position("alibi"), post, activation("gelu_tanh")},
+		"value residual, two blocks, post": {
+			func(c *seq2seq.Config) { c.With.Set("value_residual", "learned") }, two, post,
+		},
+		"value residual, two blocks, linformer": {
+			func(c *seq2seq.Config) { c.With.Set("value_residual", "learned") }, two, attention("linformer"),
+		},
+		"embedding skips, two blocks":    {func(c *seq2seq.Config) { c.With.Set("skips", "embedding") }, two},
+		"a u, two blocks, post":          {func(c *seq2seq.Config) { c.With.Set("skips", "unet") }, two, post},
+		"convolutions, post, dropout":    {conv("canon_abcd"), post, dropout},
+		"convolved keys, linear, swiglu": {conv("qkv"), attention("linear"), gated},
+		"rms norm, swiglu, dropout":      {norm("rmsnorm"), gated, dropout},
+		"rope at another base, two blocks, of which the second has none": {position("rope"), two,
+			func(c *seq2seq.Config) {
+				c.Rope.Theta = 50
+				c.Rope.NoRopeLayerInterval = 2
+			}},
 		"rope of half a head, experts, rms norm": {position("rope"), norm("rmsnorm"), func(c *seq2seq.Config) {
-			c.QKSize, c.Rope.PartialRotaryFactor, c.MLP, c.Experts.NumExperts, c.Experts.RouterAuxLossCoef = 4, 0.5, "moe", 3, 0.1
+			c.QKSize, c.Rope.PartialRotaryFactor, c.MLP = 4, 0.5, "moe"
+			c.Experts.NumExperts, c.Experts.RouterAuxLossCoef = 3, 0.1
 		}},
 	}
 	for _, name := range []string{"window", "linear", "taylor", "linformer"} {
@@ -94,8 +104,12 @@ func TestCheckPairs(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%+v", err)
 			}
-			if !r.OK() || !(r.Worst <= verify.Suspicion) || !(r.Direction <= verify.Suspicion) || !(r.WorstFloat32 <= verify.ToleranceFloat32) {
-				t.Errorf("worst %.1e, float32 %.1e; %s\n%s", r.Worst, r.WorstFloat32, r.First, strings.Join(r.Failures, "\n"))
+			if !r.OK() || !(r.Worst <= verify.Suspicion) || !(r.Direction <= verify.Suspicion) ||
+				!(r.WorstFloat32 <= verify.ToleranceFloat32) {
+				t.Errorf(
+					"worst %.1e, float32 %.1e; %s\n%s", r.Worst, r.WorstFloat32, r.First,
+					strings.Join(r.Failures, "\n"),
+				)
 			}
 			t.Logf("%d parameters in %d rows: %.1e", r.Parameters, len(r.Rows), r.Worst)
 		})
@@ -117,7 +131,8 @@ func TestNewPairs(t *testing.T) {
 				t.Errorf("%s: padding in %v", attention, p)
 			}
 		}
-		if len(lengths) > 1 != (attention == "full") || len(m.Pairs[0].Source) != c.SourceSize || len(m.Pairs[0].Target) != c.TargetSize-1 {
+		if len(lengths) > 1 != (attention == "full") || len(m.Pairs[0].Source) != c.SourceSize ||
+			len(m.Pairs[0].Target) != c.TargetSize-1 {
 			t.Errorf("%s: sources of %d lengths, first pair %v", attention, len(lengths), m.Pairs[0])
 		}
 	}
@@ -125,7 +140,8 @@ func TestNewPairs(t *testing.T) {
 
 // An impossible model, pairs that do not fit and missing parameters are errors.
 func TestCheckPairsRefuses(t *testing.T) {
-	if _, err := verify.NewPairs(translator(func(c *seq2seq.Config) { c.NHead = 0 }), 2, 1); err == nil || !strings.Contains(err.Error(), "n_head") {
+	if _, err := verify.NewPairs(translator(func(c *seq2seq.Config) { c.NHead = 0 }), 2, 1); err == nil ||
+		!strings.Contains(err.Error(), "n_head") {
 		t.Errorf("no heads: got error %v", err)
 	}
 	m, err := verify.NewPairs(translator(), 2, 1)

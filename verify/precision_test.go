@@ -37,7 +37,8 @@ func TestProductsInBF16(t *testing.T) {
 	}
 	t.Log(g.Precision())
 	for name, c := range map[string]struct{ got, left, right hand.Matrix[float64] }{
-		"y": {FromTensor(p.Kept(y)), x, w}, "dx": {FromTensor(p.Grad(a)), delta, w.Transpose()}, "dw": {FromTensor(p.Grad(b)), x.Transpose(), delta},
+		"y": {FromTensor(p.Kept(y)), x, w}, "dx": {FromTensor(p.Grad(a)), delta, w.Transpose()},
+		"dw": {FromTensor(p.Grad(b)), x.Transpose(), delta},
 	} {
 		const u, v = 0x1p-9, 0x1p-24
 		want, size := c.left.MatMul(c.right), abs(c.left).MatMul(abs(c.right))
@@ -45,7 +46,10 @@ func TestProductsInBF16(t *testing.T) {
 		for i, exact := range want.Data {
 			d, terms := math.Abs(c.got.Data[i]-exact), float64(c.left.Cols+2)
 			if !(d <= (2*u+u*u)*size.Data[i]+terms*v*(1+u)*(1+u)*size.Data[i]) {
-				t.Fatalf("%s: entry %d is %v, want %v within the rounding of |A||B| = %v", name, i, c.got.Data[i], exact, size.Data[i])
+				t.Fatalf(
+					"%s: entry %d is %v, want %v within the rounding of |A||B| = %v", name, i, c.got.Data[i], exact,
+					size.Data[i],
+				)
 			}
 			worst = max(worst, d/size.Data[i])
 		}
@@ -71,7 +75,8 @@ func TestProductsInBF16ByRounding(t *testing.T) {
 	test := exec.Command(os.Args[0], "-test.run=^(TestProductsInBF16|TestModelsInBF16)$", "-test.v")
 	test.Env = append(os.Environ(), "GODEBUG=cpu.avx512f=off")
 	out, err := test.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "bfloat16 by rounding") || strings.Contains(string(out), "VDPBF16PS") {
+	if err != nil || !strings.Contains(string(out), "bfloat16 by rounding") ||
+		strings.Contains(string(out), "VDPBF16PS") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -95,13 +100,17 @@ func TestModelsInBF16(t *testing.T) {
 	if got := r.failures(r.Rows[0]); len(got) != 1 || !strings.Contains(got[0], ": bf16: distance ") {
 		t.Errorf("a distance beyond the tolerance: got %q", got)
 	}
-	pairs, err := NewPairs(seq2seq.Config{SourceSize: 5, TargetSize: 6, SourceVocab: 9, TargetVocab: 11, Stack: small().Stack}, 2, 1)
+	pairs, err := NewPairs(
+		seq2seq.Config{SourceSize: 5, TargetSize: 6, SourceVocab: 9, TargetVocab: 11, Stack: small().Stack}, 2, 1,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Config.Precision, pairs.Config.Precision = "half", "half"
 	for _, unknown := range []Subject{m, pairs} {
-		if _, err := Check(unknown); err == nil || !strings.Contains(err.Error(), `precision: got "half", want one of float32, bf16`) {
+		if _, err := Check(unknown); err == nil || !strings.Contains(
+			err.Error(), `precision: got "half", want one of float32, bf16`,
+		) {
 			t.Errorf("an unknown precision: got %v", err)
 		}
 	}

@@ -39,12 +39,15 @@ func publishedConfigs() map[string]string {
 		"starcoder2":  `{"model_type": "starcoder2", ` + sizes + `"sliding_window": 2}`,
 		"gpt_bigcode": `{"model_type": "gpt_bigcode", "vocab_size": 7, "n_positions": 5, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_inner": 7}`,
 		"mixtral":     `{"model_type": "mixtral", ` + sizes + `"num_local_experts": 3, "output_router_logits": true}`,
-		"qwen3_moe": `{"model_type": "qwen3_moe", ` + sizes + `"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 5,
+		"qwen3_moe": `{"model_type": "qwen3_moe", ` + sizes +
+			`"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 5,
 			"norm_topk_prob": true, "mlp_only_layers": []}`,
-		"gpt_oss": `{"model_type": "gpt_oss", ` + sizes + `"num_local_experts": 3, "num_experts_per_tok": 2, "swiglu_limit": 0.3,
+		"gpt_oss": `{"model_type": "gpt_oss", ` + sizes +
+			`"num_local_experts": 3, "num_experts_per_tok": 2, "swiglu_limit": 0.3,
 			"sliding_window": 2, "rope_scaling": {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 3, "truncate": false}}`,
 		"olmoe": `{"model_type": "olmoe", ` + sizes + `"num_experts": 4, "num_experts_per_tok": 3}`,
-		"olmo2": `{"model_type": "olmo2", ` + sizes + `"rope_scaling": {"rope_type": "llama3", "factor": 3, "low_freq_factor": 1,
+		"olmo2": `{"model_type": "olmo2", ` + sizes +
+			`"rope_scaling": {"rope_type": "llama3", "factor": 3, "low_freq_factor": 1,
 			"high_freq_factor": 4, "original_max_position_embeddings": 30}}`,
 	}
 }
@@ -77,8 +80,11 @@ func TestPublishedFamilies(t *testing.T) {
 					t.Error(f)
 				}
 			}
-			if !r.OK() || !(r.Worst <= Suspicion) || !(r.Direction <= Suspicion) || !(r.Worst > 0) || r.Parameters != m.Count() {
-				t.Errorf("got %.1e, float32 %.1e, %d of %d parameters", r.Worst, r.WorstFloat32, r.Parameters, m.Count())
+			if !r.OK() || !(r.Worst <= Suspicion) || !(r.Direction <= Suspicion) || !(r.Worst > 0) ||
+				r.Parameters != m.Count() {
+				t.Errorf(
+					"got %.1e, float32 %.1e, %d of %d parameters", r.Worst, r.WorstFloat32, r.Parameters, m.Count(),
+				)
 			}
 			t.Logf("%d parameters: %.1e; float32 %.1e", r.Parameters, r.Worst, r.WorstFloat32)
 		})

@@ -25,7 +25,9 @@ func TestCaseErrors(t *testing.T) {
 		want   string
 	}{
 		"forward fails": {func(c *Case) {
-			c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] { return p["bias"].MatMul(p["bias"]) }
+			c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
+				return p["bias"].MatMul(p["bias"])
+			}
 		}, "shapes do not fit"},
 		"fails later": {func(c *Case) {
 			forward := c.Forward
@@ -53,14 +55,23 @@ func TestCaseErrors(t *testing.T) {
 func TestCaseRows(t *testing.T) {
 	m := func(cols int) hand.Matrix[float64] { return hand.Zeros[float64](1, cols) }
 	g := hand.Gradients[float64]{
-		{Name: "y", Value: m(2), Symbol: "s", Equation: "(1)"}, {Name: "b", Part: "q", Value: m(2)}, {Name: "b", Part: "k", Value: m(3), Zero: true},
-		{Name: "b", Part: "v", Value: m(4)}, {Name: "b", Part: "w", Value: m(1)}, {Name: "c", Part: "q", Value: m(2)}, {Name: "c", Part: "k", Value: m(3)}, {Name: "x", Value: m(7)}, {Name: "Δ", Delta: true, Value: m(9)}, {Name: "y", Value: m(2)},
+		{
+			Name: "y", Value: m(2), Symbol: "s", Equation: "(1)",
+		}, {Name: "b", Part: "q", Value: m(2)}, {Name: "b", Part: "k", Value: m(3), Zero: true},
+		{Name: "b", Part: "v", Value: m(4)}, {Name: "b", Part: "w", Value: m(1)}, {Name: "c", Part: "q", Value: m(2)},
+		{Name: "c", Part: "k", Value: m(3)}, {Name: "x", Value: m(7)}, {Name: "Δ", Delta: true, Value: m(9)},
+		{Name: "y", Value: m(2)},
 	}
 	var got []string
 	for _, r := range caseRows(g) {
-		got = append(got, fmt.Sprint(r.Name, " ", r.parameter, " ", r.from, " ", r.to, " ", r.Zero, r.Symbol, r.Equation))
+		got = append(
+			got, fmt.Sprint(r.Name, " ", r.parameter, " ", r.from, " ", r.to, " ", r.Zero, r.Symbol, r.Equation),
+		)
 	}
-	want := []string{"x x 0 7 false", "b[0:2] b 0 2 false", "b[2:5] b 2 5 true", "b[5:10] b 5 10 false", "c c 0 5 false", "y y 0 2 false"}
+	want := []string{
+		"x x 0 7 false", "b[0:2] b 0 2 false", "b[2:5] b 2 5 true", "b[5:10] b 5 10 false", "c c 0 5 false",
+		"y y 0 2 false",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -68,13 +79,18 @@ func TestCaseRows(t *testing.T) {
 	for _, r := range rows(g) {
 		got = append(got, fmt.Sprint(r.Name, " ", r.from, " ", r.to, r.Symbol, r.Equation))
 	}
-	if diff := cmp.Diff([]string{"y 0 2s(1)", "b q 0 2", "b k 2 5", "b v 5 9", "b w 9 10", "c q 0 2", "c k 2 5", "x 0 7"}, got); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"y 0 2s(1)", "b q 0 2", "b k 2 5", "b v 5 9", "b w 9 10", "c q 0 2", "c k 2 5", "x 0 7"}, got,
+	); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"x", "x", 0}, {"x", "a", -1}, {"a", "x", 1}, {"x", "z", -1}, {"z", "x", 1}, {"a", "b", -1}, {"b", "a", 1}, {"a", "a", 0}} {
+	}{
+		{"x", "x", 0}, {"x", "a", -1}, {"a", "x", 1}, {"x", "z", -1}, {"z", "x", 1}, {"a", "b", -1}, {"b", "a", 1},
+		{"a", "a", 0},
+	} {
 		if got := inputFirst(c.a, c.b); got != c.want {
 			t.Errorf("%s and %s: got %d, want %d", c.a, c.b, got, c.want)
 		}
@@ -89,11 +105,14 @@ func TestPartition(t *testing.T) {
 		ok   bool
 	}{
 		{[]Row{row(0, 5)}, true}, {[]Row{row(0, 2), row(2, 5)}, true}, {[]Row{row(0, 4), row(4, 5)}, true},
-		{nil, false}, {[]Row{row(1, 5)}, false}, {[]Row{row(0, 4)}, false}, {[]Row{row(0, 6)}, false}, {[]Row{row(0, 2), row(3, 5)}, false},
-		{[]Row{row(0, 3), row(2, 5)}, false}, {[]Row{row(0, 0), row(0, 5)}, false}, {[]Row{row(0, 5), row(5, 4)}, false},
+		{nil, false}, {[]Row{row(1, 5)}, false}, {[]Row{row(0, 4)}, false}, {[]Row{row(0, 6)}, false},
+		{[]Row{row(0, 2), row(3, 5)}, false},
+		{[]Row{row(0, 3), row(2, 5)}, false}, {[]Row{row(0, 0), row(0, 5)}, false},
+		{[]Row{row(0, 5), row(5, 4)}, false},
 	} {
 		r := &Report{Rows: c.rows}
-		if err := r.partition(hand.Parameters[float64]{"w": hand.Zeros[float64](3, 5)}); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrCoverage) {
+		if err := r.partition(hand.Parameters[float64]{"w": hand.Zeros[float64](3, 5)}); (err == nil) != c.ok ||
+			err != nil && !errors.Is(err, ErrCoverage) {
 			t.Errorf("%+v: got %v", c.rows, err)
 		}
 	}
@@ -110,7 +129,10 @@ func TestDistance(t *testing.T) {
 	}{
 		{m(1, 2, 3, 4, 5, 6), m(1, 2, 3, 4, 5, 6), 1, Difference{Got: 1, Want: 1}},
 		{m(1, 2, 3, 4, 5, 6), m(1, 2, 3, 4, 8, 6), 1, Difference{Distance: 3. / 8, Row: 1, Col: 1, Got: 5, Want: 8}},
-		{m(1, 2, 3, 4, -9, 6), m(1, 2, 3, 4, -8, 6), 1, Difference{Distance: 1. / 9, Row: 1, Col: 1, Got: -9, Want: -8}},
+		{
+			m(1, 2, 3, 4, -9, 6), m(1, 2, 3, 4, -8, 6), 1,
+			Difference{Distance: 1. / 9, Row: 1, Col: 1, Got: -9, Want: -8},
+		},
 		{m(1, 2, 3, 4), m(1, 3, 3, 3), 1, Difference{Distance: 1. / 4, Row: 0, Col: 1, Got: 2, Want: 3}},
 		{m(1, 2, 3, 4), m(1, 2, 3, 5), 10_000, Difference{Distance: 1. / 10, Row: 1, Col: 1, Got: 4, Want: 5}},
 		{m(0, 0), m(0, 0), 0, Difference{}},
@@ -136,7 +158,8 @@ func TestDistance(t *testing.T) {
 		ds   []Difference
 		want string
 	}{
-		{d(1, 2, 3), "2"}, {d(3, 2, 1), "0"}, {d(1, 3, 2), "1"}, {d(1, 1), "0"}, {d(nan, 1), "0"}, {d(1, nan), "1"}, {d(1, nan, 2), "1"}, {d(nan, math.Inf(1)), "0"},
+		{d(1, 2, 3), "2"}, {d(3, 2, 1), "0"}, {d(1, 3, 2), "1"}, {d(1, 1), "0"}, {d(nan, 1), "0"}, {d(1, nan), "1"},
+		{d(1, nan, 2), "1"}, {d(nan, math.Inf(1)), "0"},
 	} {
 		if got := Worst(c.ds); got.Name != c.want {
 			t.Errorf("%v: got %s, want %s", c.ds, got.Name, c.want)
@@ -153,7 +176,8 @@ func TestDistance(t *testing.T) {
 			t.Errorf("%v beside %v: got %t", c.v, c.g, got)
 		}
 	}
-	if (Difference{Distance: Tolerance}).OK() != true || (Difference{Distance: 1.01 * Tolerance}).OK() || (Difference{Distance: nan}).OK() {
+	if (Difference{Distance: Tolerance}).OK() != true || (Difference{Distance: 1.01 * Tolerance}).OK() ||
+		(Difference{Distance: nan}).OK() {
 		t.Error("the tolerance itself is near enough, more is not, and NaN is not")
 	}
 }
@@ -179,12 +203,15 @@ func TestReportBorders(t *testing.T) {
 			if r.WorstFloat32 != at || r.Worst != 0 || r.Suspicious != nil {
 				t.Errorf("%s, %s: got %v, %v, %v", name, road, r.WorstFloat32, r.Worst, r.Suspicious)
 			}
-		} else if r.Worst != at || r.WorstFloat32 != 0 || slices.Contains(r.Suspicious, "w") != (at > Suspicion && road != differences) {
+		} else if r.Worst != at || r.WorstFloat32 != 0 || slices.Contains(r.Suspicious, "w") != (at > Suspicion &&
+			road != differences) {
 			t.Errorf("%s, %s at %v: got %v, %v, %v", name, road, distance, r.Worst, r.WorstFloat32, r.Suspicious)
 		}
 	}
 	for road, tolerance := range roads {
-		for distance, ok := range map[float64]bool{tolerance: true, Suspicion: true, 1.01 * tolerance: false, math.NaN(): false, math.Inf(1): false} {
+		for distance, ok := range map[float64]bool{
+			tolerance: true, Suspicion: true, 1.01 * tolerance: false, math.NaN(): false, math.Inf(1): false,
+		} {
 			check("by hand", byHand(), road, distance, ok)
 			if road == kernels32.name || road == kernels64.name {
 				check("by differences", plain(), road, distance, ok)
@@ -199,8 +226,10 @@ func TestReportBorders(t *testing.T) {
 		want, got float64
 		ok        bool
 	}{
-		{reference, 8, 8 + 7e-10, true}, {reference, 8, 8 - 9e-10, false}, {reference, -8, -8 + 9e-10, false}, {kernels64, 0.5, 0.5 + 0.9e-10, true},
-		{kernels64, 0.5, 0.5 - 1.1e-10, false}, {kernels32, 8, 8.007, true}, {kernels32, 8, 8.009, false}, {reference, 1, math.NaN(), false},
+		{reference, 8, 8 + 7e-10, true}, {reference, 8, 8 - 9e-10, false}, {reference, -8, -8 +
+			9e-10, false}, {kernels64, 0.5, 0.5 + 0.9e-10, true},
+		{kernels64, 0.5, 0.5 - 1.1e-10, false}, {kernels32, 8, 8.007, true}, {kernels32, 8, 8.009, false},
+		{reference, 1, math.NaN(), false},
 	} {
 		r := byHand()
 		r.Loss = c.want
@@ -221,7 +250,13 @@ func TestReportCompare(t *testing.T) {
 		"zero": {0, 1e-13, 1e-4, false}, "by hand": {1e-6, 1e-6, 1e-6, true}, "float64": {0, 1e-6, 0, true},
 	} {
 		want := hand.Parameters[float64]{"w": m(3, -4, c.want), "v": m(12)}
-		r := &Report{Tolerance: Tolerance, Rows: []Row{{Name: "w", parameter: "w", to: 2}, {Name: "z", parameter: "w", from: 2, to: 3, Zero: true}, {Name: "v", parameter: "v", to: 1}}}
+		r := &Report{
+			Tolerance: Tolerance,
+			Rows: []Row{
+				{Name: "w", parameter: "w", to: 2}, {Name: "z", parameter: "w", from: 2, to: 3, Zero: true},
+				{Name: "v", parameter: "v", to: 1},
+			},
+		}
 		roads := []*results{
 			{form: kernels64, grads: hand.Parameters[float64]{"w": m(3, -4, c.double), "v": m(12)}},
 			{form: kernels32, grads: hand.Parameters[float64]{"w": m(3, -5, c.single), "v": m(12)}},
@@ -229,22 +264,26 @@ func TestReportCompare(t *testing.T) {
 		if err := r.compare(roads, want); err != nil {
 			t.Fatal(err)
 		}
-		if r.Parameters != 4 || r.Rows[0].Count != 2 || r.Rows[0].Norm != 5 || r.Rows[0].Shape != [2]int{1, 2} || !maps.Equal(r.Rows[0].Gaps, map[string]Gap{"kernels": 0, "float32": 0.2}) {
+		if r.Parameters != 4 || r.Rows[0].Count != 2 || r.Rows[0].Norm != 5 || r.Rows[0].Shape != [2]int{1, 2} ||
+			!maps.Equal(r.Rows[0].Gaps, map[string]Gap{"kernels": 0, "float32": 0.2}) {
 			t.Errorf("%s: got %+v", name, r)
 		}
-		if r.Rows[1].nonzero != c.nonzero || r.Rows[0].nonzero || len(r.failures(r.Rows[1])) > 0 != c.nonzero && c.double == c.want {
+		if r.Rows[1].nonzero != c.nonzero || r.Rows[0].nonzero || len(r.failures(r.Rows[1])) > 0 != c.nonzero &&
+			c.double == c.want {
 			t.Errorf("%s: got %+v", name, r.Rows[1])
 		}
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1), 1e200} { // the last has a length of +Inf
 		r := &Report{Rows: []Row{{Name: "w", parameter: "w", to: 1}}}
-		if err := r.compare(nil, hand.Parameters[float64]{"w": m(v)}); err == nil || !strings.Contains(err.Error(), "w: the gradient has length") {
+		if err := r.compare(nil, hand.Parameters[float64]{"w": m(v)}); err == nil ||
+			!strings.Contains(err.Error(), "w: the gradient has length") {
 			t.Errorf("%v: got %v", v, err)
 		}
 		if r.Loss = v; v < 1e300 {
 			continue
 		}
-		if err := r.compare(nil, hand.Parameters[float64]{"w": m(1)}); err == nil || !strings.Contains(err.Error(), "the loss is") {
+		if err := r.compare(nil, hand.Parameters[float64]{"w": m(1)}); err == nil ||
+			!strings.Contains(err.Error(), "the loss is") {
 			t.Errorf("%v: got %v", v, err)
 		}
 	}
@@ -274,16 +313,23 @@ func TestEntries(t *testing.T) {
 	}
 	for _, c := range []struct{ parameters, want int }{{20, 9}, {21, 4}} {
 		r, looks := &Report{Parameters: c.parameters, Rows: []Row{row}}, 0
-		err := r.oneByOne(unwatched(), complexStep, hand.Parameters[float64]{"w": full}, sampling{every: 20, few: 2}, rand.New(rand.NewPCG(1, 2)), func(_ string, i int) (float64, error) {
-			looks++
-			return full.Data[i] + 1.5, nil
-		})
+		err := r.oneByOne(unwatched(), complexStep, hand.Parameters[float64]{"w": full}, sampling{every: 20, few: 2},
+			rand.New(rand.NewPCG(1, 2)), func(_ string, i int) (float64, error) {
+				looks++
+				return full.Data[i] + 1.5, nil
+			})
 		if err != nil || looks != c.want || !(math.Abs(float64(r.Rows[0].Gaps[complexStep])-1.5/14) <= 0.02) {
-			t.Errorf("%d parameters: looked %d times, distance %v, %v", c.parameters, looks, r.Rows[0].Gaps[complexStep], err)
+			t.Errorf(
+				"%d parameters: looked %d times, distance %v, %v", c.parameters, looks, r.Rows[0].Gaps[complexStep],
+				err,
+			)
 		}
 	}
 	r := &Report{Rows: []Row{row}}
-	if err := r.oneByOne(unwatched(), differences, hand.Parameters[float64]{"w": full}, sampling{}, rand.New(rand.NewPCG(1, 2)), func(string, int) (float64, error) { return 0, errors.New("no") }); err == nil || err.Error() != "no" {
+	if err := r.oneByOne(
+		unwatched(), differences, hand.Parameters[float64]{"w": full}, sampling{}, rand.New(rand.NewPCG(1, 2)),
+		func(string, int) (float64, error) { return 0, errors.New("no") },
+	); err == nil || err.Error() != "no" {
 		t.Errorf("got %v", err)
 	}
 	if got := defaultSampling(); got != (sampling{every: 5000, few: 8}) {
@@ -320,12 +366,14 @@ func TestComplexStep(t *testing.T) {
 		t.Error("no error")
 	}
 	r := &Report{Parameters: 5, Rows: []Row{{parameter: "a", to: 2}, {parameter: "b", to: 1}}}
-	if err := r.complexStep(unwatched(), cubes, p, want, sampling{few: 1}, 1); err != nil || !r.OK() || !(r.Direction <= 1e-15) {
+	if err := r.complexStep(unwatched(), cubes, p, want, sampling{few: 1}, 1); err != nil || !r.OK() ||
+		!(r.Direction <= 1e-15) {
 		t.Errorf("got %v, %v, %v", r.Failures, r.Direction, err)
 	}
 	want["b"].Data[0] *= 1 + 1e-8
 	r.Direction, r.Failures = 0, nil
-	if err := r.complexStep(unwatched(), cubes, p, want, sampling{few: 1}, 1); err != nil || r.OK() || !strings.Contains(r.Failures[0], "along a random direction") {
+	if err := r.complexStep(unwatched(), cubes, p, want, sampling{few: 1}, 1); err != nil || r.OK() ||
+		!strings.Contains(r.Failures[0], "along a random direction") {
 		t.Errorf("got %v, %v, %v", r.Failures, r.Direction, err)
 	}
 	if err := r.complexStep(unwatched(), fails, p, want, sampling{few: 1}, 1); err == nil {
@@ -340,7 +388,8 @@ func TestComplexStep(t *testing.T) {
 			return cubes(p)
 		}
 	}
-	if err := r.complexStep(unwatched(), once(), p, want, sampling{every: 5}, 1); err == nil || err.Error() != "the direction" {
+	if err := r.complexStep(unwatched(), once(), p, want, sampling{every: 5}, 1); err == nil ||
+		err.Error() != "the direction" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -92,7 +92,8 @@ func TestEach(t *testing.T) {
 		if err == nil || err.Error() != "the sixth" || done.Load() < 6 || int(done.Load()) > 40 {
 			t.Errorf("%d threads: got %v after %d", threads, err, done.Load())
 		}
-		if err := w.each(2, func(int) error { panic("at the disco") }); err == nil || !strings.Contains(err.Error(), "at the disco") {
+		if err := w.each(2, func(int) error { panic("at the disco") }); err == nil ||
+			!strings.Contains(err.Error(), "at the disco") {
 			t.Errorf("%d threads: got %v", threads, err)
 		}
 		if err := w.each(0, nil); err != nil {

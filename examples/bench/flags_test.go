@@ -29,8 +29,10 @@ func TestEveryFlag(t *testing.T) {
 	p := flagtest.Program{
 		Run:  unmeasured,
 		Args: func(string) []string { return []string{"-steps", "2", "-threads", "1", "-block_size", "8"} },
-		Values: map[string]string{"shape": "decode", "threads": "2", "precision": "bf16", "weights": "int8", "python": "python3",
-			"arms": "activation=relu with -steps 10", "baseline": "norm=rmsnorm with -steps 10 -arms activation=relu"},
+		Values: map[string]string{"shape": "decode", "threads": "2", "precision": "bf16", "weights": "int8",
+			"python": "python3",
+			"arms": "activation=relu with " +
+				"-steps 10", "baseline": "norm=rmsnorm with -steps 10 -arms activation=relu"},
 		Unseen: unseen,
 	}
 	p.Check(t)
@@ -44,7 +46,8 @@ func TestEveryFlag(t *testing.T) {
 		return []string{"-steps", "20", "-threads", "1", "-block_size", "8", "-shape", "decode"}
 	}
 	decode.Values = flagtest.With(p.Values, map[string]string{
-		"shape": "char", "arms": "activation=relu with -steps 64", "baseline": "norm=rmsnorm with -steps 64 -arms activation=relu",
+		"shape": "char", "arms": "activation=relu with -steps 64",
+		"baseline": "norm=rmsnorm with -steps 64 -arms activation=relu",
 	})
 	decode.Unseen = maps.Clone(unseen)
 	delete(decode.Unseen, "recompute") // is refused
@@ -54,7 +57,12 @@ func TestEveryFlag(t *testing.T) {
 // Arms of a shape for decoding are timed by tokens, beside the baseline that is asked for.
 func TestDecodedArms(t *testing.T) {
 	var out bytes.Buffer
-	err := run(strings.Fields("-shape decode -steps 64 -block_size 8 -threads 1 -baseline norm=rmsnorm -arms mlp=moe;mlp=swiglu"), &out, io.Discard)
+	err := run(
+		strings.Fields(
+			"-shape decode -steps 64 -block_size 8 -threads 1 -baseline norm=rmsnorm -arms mlp=moe;mlp=swiglu",
+		),
+		&out, io.Discard,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +99,8 @@ func unmeasured(_ context.Context, args []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	maps.DeleteFunc(line, func(name string, _ any) bool {
-		return !slices.Contains([]string{"shape", "threads", "block_size", "batch_size", "params", "precision", "steps", "loss_last",
+		return !slices.Contains([]string{"shape", "threads", "block_size", "batch_size", "params", "precision", "steps",
+			"loss_last",
 			"planned_mib", "weights", "weights_mib", "tokens"}, name)
 	})
 	return json.NewEncoder(stdout).Encode(line)
@@ -108,7 +117,10 @@ func TestModes(t *testing.T) {
 		{"-shape decode -recompute", "-recompute: got true with -shape decode"},
 		{"-shape decode -threads 1,2", "-threads: got 1,2 with -shape decode, want one number"},
 		{"-shape giant -threads 1,2", `-shape: got "giant"`},
-		{"-arms activation=relu -shape decode -steps 63", "-steps: got 63 with -arms, want 64 or more: every arm has turns of 32 tokens"},
+		{
+			"-arms activation=relu -shape decode -steps 63",
+			"-steps: got 63 with -arms, want 64 or more: every arm has turns of 32 tokens",
+		},
 		{"-arms activation=relu -threads 1,2", `-arms: got "activation=relu" with -threads 1,2`},
 		{"-baseline activation=relu", `-baseline: got "activation=relu" without -arms`},
 		{"-baseline activation=rleu -arms norm=rmsnorm -steps 10", "-baseline: activation=rleu: "},
@@ -117,7 +129,8 @@ func TestModes(t *testing.T) {
 		{"char", `unexpected argument "char"`},
 	} {
 		var out bytes.Buffer
-		if err := run(strings.Fields(c.args), &out, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) || out.Len() > 0 {
+		if err := run(strings.Fields(c.args), &out, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) ||
+			out.Len() > 0 {
 			t.Errorf("%s: got error %v and %q, want %q", c.args, err, out.String(), c.want)
 		}
 	}

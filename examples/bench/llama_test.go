@@ -41,10 +41,12 @@ func TestFile(t *testing.T) {
 		t.Errorf("got %q (%v)", out.String(), err)
 	}
 	for args, want := range map[string]string{
-		"-threads 1,2": "want one number of threads", "-steps 512": "1 to 511 tokens", "-weights int8": "a file is read as it is",
+		"-threads 1,2": "want one number of threads", "-steps 512": "1 to 511 tokens",
+		"-weights int8":  "a file is read as it is",
 		"-kernels=false": "a file is read as it is", "-precision bf16": "a file is read as it is",
 	} {
-		if err := run(append([]string{"-shape", path}, strings.Fields(args)...), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if err := run(append([]string{"-shape", path}, strings.Fields(args)...), io.Discard, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", args, err, want)
 		}
 	}
@@ -63,8 +65,8 @@ func TestLlamaRow(t *testing.T) {
 	}
 }
 
-// llama.cpp runs as a process of node in its folder, with the file and the numbers as arguments; what it complains of is
-// in the error.
+// llama.cpp runs as a process of node in its folder, with the file and the numbers as arguments; what it complains of
+// is in the error.
 func TestLlamaStep(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows cannot run the shell script that takes the place of node in this test")
@@ -77,22 +79,25 @@ func TestLlamaStep(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	line, err := llama(dir).step("m.gguf", 2, 64)
-	if want := "--input-type=module -e -- m.gguf 2 512 64 " + dir; err != nil || line["release"] != want || line.number("decode_tok_per_s") != 7 {
+	if want := "--input-type=module -e -- m.gguf 2 512 64 " + dir; err != nil || line["release"] != want ||
+		line.number("decode_tok_per_s") != 7 {
 		t.Errorf("got %v (%v), want %q", line, err, want)
 	}
 	err = run([]string{"-compare", "1", "-llama", dir}, io.Discard, io.Discard)
-	if err == nil || !strings.HasPrefix(err.Error(), "-llama: ") || !strings.HasSuffix(err.Error(), "no library: exit status 1") {
+	if err == nil || !strings.HasPrefix(err.Error(), "-llama: ") ||
+		!strings.HasSuffix(err.Error(), "no library: exit status 1") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A row beside GoMLX has the medians of the rounds, and no step where the peer takes none. Another loss is an error, and
-// so is a folder that is no program of Go.
+// A row beside GoMLX has the medians of the rounds, and no step where the peer takes none. Another loss is an error,
+// and so is a folder that is no program of Go.
 func TestGoMLXRow(t *testing.T) {
 	line := func(step, alone, first float64) measurement {
 		return measurement{"ms_median": step, "loss_ms_median": alone, "loss_first": first}
 	}
-	ours, theirs := []measurement{line(2, 1, 4.25), line(4, 2, 4.25), line(3, 1, 4.25)}, []measurement{line(20, 4, 4.25005), line(60, 2, 4.25005), line(30, 3, 4.25005)}
+	ours := []measurement{line(2, 1, 4.25), line(4, 2, 4.25), line(3, 1, 4.25)}
+	theirs := []measurement{line(20, 4, 4.25005), line(60, 2, 4.25005), line(30, 3, 4.25005)}
 	for steps, want := range map[int]string{
 		1: "| char, 2 | 3.0 | 30.0 | 10.0 | 1.0 | 3.0 | 3.0 | 4.25000 | 4.25005 |",
 		0: "| char, 2 | 3.0 | | | 1.0 | 3.0 | 3.0 | 4.25000 | 4.25005 |",
@@ -102,7 +107,8 @@ func TestGoMLXRow(t *testing.T) {
 		}
 	}
 	theirs[0]["loss_first"] = 4.2502
-	if _, err := (row{"char", 2, 1}).besideGoMLX(ours, theirs); err == nil || !strings.Contains(err.Error(), "got loss 4.2502 of GoMLX, want 4.25") {
+	if _, err := (row{"char", 2, 1}).besideGoMLX(ours, theirs); err == nil ||
+		!strings.Contains(err.Error(), "got loss 4.2502 of GoMLX, want 4.25") {
 		t.Errorf("got error %v", err)
 	}
 	for want, args := range map[string][]string{

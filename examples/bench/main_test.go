@@ -11,8 +11,8 @@ import (
 
 // TestProcessor reads Linux's description of a processor, also an empty one.
 func TestProcessor(t *testing.T) {
-	const info = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 173\nmodel name\t: Intel(R) Xeon(R)\n" +
-		"stepping\t: 1\n\nprocessor\t: 1\nvendor_id\t: other\n"
+	const info = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 173\nmodel name\t: " +
+		"Intel(R) Xeon(R)\nstepping\t: 1\n\nprocessor\t: 1\nvendor_id\t: other\n"
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	const at = "sys/devices/system/cpu/cpu0/cache/index"
 	root := fstest.MapFS{
@@ -40,8 +40,8 @@ func TestTorchIsNotFlattered(t *testing.T) {
 	}{
 		{good, 2, "PyTorch 2.6, 2 threads, BLAS " + good},
 		{good, 1, "PyTorch 2.6, 1 threads, BLAS " + good + ": 2 threads were requested"},
-		{"/usr/lib/blas/libblas.so.3", 2, "PyTorch 2.6, 2 threads, BLAS /usr/lib/blas/libblas.so.3: the reference, many " +
-			"times slower than OpenBLAS (Debian: apt-get install libopenblas0-openmp)"},
+		{"/usr/lib/blas/libblas.so.3", 2, "PyTorch 2.6, 2 threads, BLAS /usr/lib/blas/libblas.so.3: the " +
+			"reference, many times slower than OpenBLAS (Debian: apt-get install libopenblas0-openmp)"},
 	} {
 		if got := describeTorch(measurement{"torch": "2.6", "threads": c.threads, "blas": c.blas}); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
@@ -81,11 +81,19 @@ func TestSettings(t *testing.T) {
 	}{
 		{"char", "bf16", "", ""},
 		{"decode-baby", "float32", "int8", ""},
-		{"decode", "bf16", "", `-precision: got "bf16" with -shape decode, want float32: for decoding with fewer bits use -weights`},
+		{
+			"decode", "bf16", "",
+			`-precision: got "bf16" with -shape decode, want float32: for decoding with fewer bits use -weights`,
+		},
 		{"char", "float32", "int8", `-weights: got "int8" with -shape char`},
 		{"decode", "float32", "int2", `-weights: weights: got "int2"`},
-		{"modern", "float32", "", ""}, {"decode-modern", "float32", "int8", ""}, {"lora_tuning", "float32", "", `-shape: got "lora_tuning"`},
-		{"decode-giant", "float32", "", `-shape: got "decode-giant", want one of baby, char, gpt2, a preset such as modern, or decode`},
+		{"modern", "float32", "", ""}, {"decode-modern", "float32", "int8", ""}, {
+			"lora_tuning", "float32", "", `-shape: got "lora_tuning"`,
+		},
+		{
+			"decode-giant", "float32", "",
+			`-shape: got "decode-giant", want one of baby, char, gpt2, a preset such as modern, or decode`,
+		},
 	} {
 		o := options{shape: c.shape, steps: 1, weights: c.weights, comparison: comparison{precision: c.precision}}
 		config, decode, err := o.settings()

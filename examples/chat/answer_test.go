@@ -14,7 +14,9 @@ import (
 // engineOf returns an engine with a context.
 func engineOf(t *testing.T, context string, args ...string) *engine {
 	t.Helper()
-	o, err := parse(append([]string{"-model", made(t), "-template", "chatml", "-block_size", context}, args...), io.Discard)
+	o, err := parse(
+		append([]string{"-model", made(t), "-template", "chatml", "-block_size", context}, args...), io.Discard,
+	)
 	must(t, err)
 	e, err := o.open(io.Discard)
 	must(t, err)
@@ -95,7 +97,9 @@ func TestCutWork(t *testing.T) {
 	e.tok = c
 	work := map[int]int{}
 	for _, turns := range []int{200, 2000} {
-		messages := slices.Repeat([]text.Message{{Role: "user", Content: "Hi"}, {Role: "assistant", Content: "Hi"}}, turns)
+		messages := slices.Repeat(
+			[]text.Message{{Role: "user", Content: "Hi"}, {Role: "assistant", Content: "Hi"}}, turns,
+		)
 		c.bytes = 0
 		_, err := e.prompt(t.Context(), append(messages, text.Message{Role: "user", Content: "Hi"}), 10, true)
 		must(t, err)

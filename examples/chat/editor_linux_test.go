@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// In a terminal a message is edited while it is typed, and the answer is written in lines. Ctrl-C twice ends the program
-// and leaves the terminal unchanged.
+// In a terminal a message is edited while it is typed, and the answer is written in lines. Ctrl-C twice ends the
+// program and leaves the terminal unchanged.
 func TestTyped(t *testing.T) {
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A line is edited with the keys of a shell, and earlier lines come back. Ctrl-C drops a line, and Ctrl-D ends the input.
-// A line that is too long is refused.
+// A line is edited with the keys of a shell, and earlier lines come back. Ctrl-C drops a line, and Ctrl-D ends the
+// input. A line that is too long is refused.
 func TestEditor(t *testing.T) {
 	const up, left, back = "\x1b[A", "\x1b[D", "\x7f"
 	const ctrlA, ctrlC, ctrlD, ctrlK, ctrlW = "\x01", "\x03", "\x04", "\x0b", "\x17"

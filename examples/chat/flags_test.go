@@ -26,7 +26,8 @@ func TestEveryFlag(t *testing.T) {
 		},
 		Args: func(string) []string {
 			return []string{
-				"-model", model, "-template", "chatml", "-seed", "5", "-tokens", "30", "-temperature", "2", "-block_size", "200",
+				"-model", model, "-template", "chatml", "-seed", "5", "-tokens", "30", "-temperature", "2",
+				"-block_size", "200",
 			}
 		},
 		Values: map[string]string{

@@ -22,13 +22,15 @@ func quietly(t *testing.T, before int) {
 	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			all := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines, want at most %d:\n%s", runtime.NumGoroutine(), before, all[:runtime.Stack(all, true)])
+			t.Fatalf(
+				"%d goroutines, want at most %d:\n%s", runtime.NumGoroutine(), before, all[:runtime.Stack(all, true)],
+			)
 		}
 	}
 }
 
-// Many requests, some of which are cut off while they are answered, leave no goroutine, no lane and no place in the queue
-// behind, and all others are answered.
+// Many requests, some of which are cut off while they are answered, leave no goroutine, no lane and no place in the
+// queue behind, and all others are answered.
 func TestManyRequests(t *testing.T) {
 	s, url := served(t, "-lanes", "4", "-queue", "16", "-block_size", "1024")
 	completed(t, url+"/v1/completions", `{"prompt":"Hi"}`)
@@ -45,7 +47,9 @@ func TestManyRequests(t *testing.T) {
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(requests); i = next.Add(1) {
 				ctx, leave := context.WithCancel(context.Background())
-				body := fmt.Sprintf(`{"messages":[{"role":"user","content":"%d"}],"max_tokens":%d,"stream":%v}`, i%7, 1+i%3, i%2 == 0)
+				body := fmt.Sprintf(
+					`{"messages":[{"role":"user","content":"%d"}],"max_tokens":%d,"stream":%v}`, i%7, 1+i%3, i%2 == 0,
+				)
 				if i%50 == 0 { // 200 of 10,000
 					body = `{"messages":[{"role":"user","content":"Hi"}],"max_tokens":900,"temperature":0,"stream":true}`
 				}
@@ -92,10 +96,13 @@ func TestManyRequests(t *testing.T) {
 
 // fuzzed returns a body that may be valid, with keys and values from those that are, cut, doubled and changed.
 func fuzzed(rng *rand.Rand) string {
-	keys := []string{"messages", "prompt", "model", "stream", "stop", "seed", "temperature", "top_p", "max_tokens", "logprobs", "top_logprobs", "tools", "n",
+	keys := []string{"messages", "prompt", "model", "stream", "stop", "seed", "temperature", "top_p", "max_tokens",
+		"logprobs", "top_logprobs", "tools", "n",
 		"stream_options", "frequency_penalty", "role", "content", "top_k", ""}
-	values := []string{`[{"role":"user","content":"Hi"}]`, `[{"role":"user"}]`, `"Hi"`, `"<|im_end|>"`, `[1,2]`, `[-1]`, `null`, `true`, `{}`, `[]`, `0`, `-1`, `1e999`, `3`, `0.5`,
-		`9223372036854775808`, `"\ud800"`, `[[[[]]]]`, `{"include_usage":true}`, `{"include_usage":3}`, "\"\xff\"", `["a","b"]`, `""`}
+	values := []string{`[{"role":"user","content":"Hi"}]`, `[{"role":"user"}]`, `"Hi"`, `"<|im_end|>"`, `[1,2]`, `[-1]`,
+		`null`, `true`, `{}`, `[]`, `0`, `-1`, `1e999`, `3`, `0.5`,
+		`9223372036854775808`, `"\ud800"`, `[[[[]]]]`, `{"include_usage":true}`, `{"include_usage":3}`, "\"\xff\"",
+		`["a","b"]`, `""`}
 	var parts []string
 	for range rng.IntN(4) {
 		parts = append(parts, fmt.Sprintf("%q:%s", keys[rng.IntN(len(keys))], values[rng.IntN(len(values))]))

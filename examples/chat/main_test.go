@@ -102,17 +102,20 @@ func TestLongConversation(t *testing.T) {
 	one := says(t, "Hi\n", args...)
 	long := strings.Repeat("a long message ", 9)
 	got := says(t, long+"\nHi\n", args...)
-	if want := "tokens, more than the context of 48 (block_size); /reset begins a new conversation, -cut leaves"; !strings.Contains(got, want) || !strings.HasSuffix(got, one) {
+	if want := "tokens, more than the context of 48 (block_size); /reset begins a new conversation, " +
+		"-cut leaves"; !strings.Contains(got, want) || !strings.HasSuffix(got, one) {
 		t.Errorf("got %q, want %q, and then %q", got, want, one)
 	}
 	talk := strings.Repeat("Hi\n", 6)
 	if got := says(t, talk, args...); !strings.Contains(got, "more than the context") {
 		t.Errorf("six messages: got %q, want them to be too long", got)
 	}
-	if got := says(t, talk, append(args, "-cut")...); strings.Contains(got, "more than the context") || strings.Count(got, "\n") < 6 {
+	if got := says(t, talk, append(args, "-cut")...); strings.Contains(got, "more than the context") ||
+		strings.Count(got, "\n") < 6 {
 		t.Errorf("six messages with -cut: got %q, want six answers", got)
 	}
-	if got := says(t, long+"\n", append(args, "-cut")...); !strings.Contains(got, "more than the context") || strings.Contains(got, "-cut") {
+	if got := says(t, long+"\n", append(args, "-cut")...); !strings.Contains(got, "more than the context") ||
+		strings.Contains(got, "-cut") {
 		t.Errorf("a single message with -cut: got %q, want it to be too long, and -cut not advised", got)
 	}
 }
@@ -244,7 +247,9 @@ func TestModels(t *testing.T) {
 	}
 	must(t, tuned.SaveAdapter(adapter, packed))
 	base := says(t, "Hi\n", "-model", packed, "-template", "chatml", "-tokens", "6", "-temperature", "0")
-	if got := says(t, "Hi\n", "-model", packed, "-adapter", adapter, "-template", "chatml", "-tokens", "6", "-temperature", "0"); got == base || got == "" {
+	if got := says(
+		t, "Hi\n", "-model", packed, "-adapter", adapter, "-template", "chatml", "-tokens", "6", "-temperature", "0",
+	); got == base || got == "" {
 		t.Errorf("with an adapter beside packed weights: got %q as without", got)
 	}
 	if got := says(t, "Hi\n", "-model", dir, "-template", "chatml", "-tokens", "6", "-weights", "int8"); got == "" {

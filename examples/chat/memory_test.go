@@ -48,7 +48,9 @@ func TestMemoryOfRequests(t *testing.T) {
 	}
 	const requests, messages = 100, 28_000
 	_, url := served(t)
-	body := `{"messages":[` + strings.Repeat(`{"role":"user","content":""},`, messages) + `{"role":"user","content":"Hi"}]}`
+	body := `{"messages":[` + strings.Repeat(
+		`{"role":"user","content":""},`, messages,
+	) + `{"role":"user","content":"Hi"}]}`
 	var long, refused atomic.Int64
 	most := peak(func() {
 		var group sync.WaitGroup
@@ -67,7 +69,8 @@ func TestMemoryOfRequests(t *testing.T) {
 		group.Wait()
 	})
 	const want = 2 * (bodiesBudget + workBudget) // the collector lets garbage grow to the size of what is in use
-	if t.Logf("a peak of %d MiB", most>>20); most > want || most == 0 || int(long.Load()+refused.Load()) != requests || long.Load() < 8 {
+	if t.Logf("a peak of %d MiB", most>>20); most > want || most == 0 || int(long.Load()+refused.Load()) != requests ||
+		long.Load() < 8 {
 		t.Errorf("%d requests of %d bytes, of which %d are too long and %d refused: a peak of %d MiB, want at most %d",
 			requests, len(body), long.Load(), refused.Load(), most>>20, want>>20)
 	}
@@ -106,7 +109,8 @@ func TestBudgetOfRequests(t *testing.T) {
 		})
 	}
 	want := workBudget / (workOfByte * size)
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && (g.inside.Load() < int64(want) || len(s.admission.places) < 10); {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && (g.inside.Load() < int64(want) ||
+		len(s.admission.places) < 10); {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(20 * time.Millisecond)
@@ -118,7 +122,8 @@ func TestBudgetOfRequests(t *testing.T) {
 	}
 	close(g.open)
 	group.Wait()
-	if !s.admission.bodies.TryAcquire(bodiesBudget) || !s.admission.work.TryAcquire(workBudget) || len(s.admission.places) != 0 {
+	if !s.admission.bodies.TryAcquire(bodiesBudget) || !s.admission.work.TryAcquire(workBudget) ||
+		len(s.admission.places) != 0 {
 		t.Error("after the answers the budget is not free")
 	}
 	if status, got := ask(t, url+"/v1/completions", `{"prompt":"Hi"}`); status != http.StatusTooManyRequests {

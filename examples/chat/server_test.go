@@ -141,7 +141,8 @@ func TestCompletions(t *testing.T) {
 			all += p.Choices[0].Delta.Content + p.Choices[0].Text
 		}
 		last := pieces[len(pieces)-1]
-		if all != text(whole) || last.Usage == nil || *last.Usage != *whole.Usage || pieces[len(pieces)-2].Choices[0].FinishReason != "length" {
+		if all != text(whole) || last.Usage == nil || *last.Usage != *whole.Usage ||
+			pieces[len(pieces)-2].Choices[0].FinishReason != "length" {
 			t.Errorf("%s: got the stream %+v, want %q and %+v", place, pieces, text(whole), whole.Usage)
 		}
 		if chat && (pieces[0].Choices[0].Delta.Role != "assistant" || whole.Choices[0].Message.Role != "assistant") {
@@ -162,26 +163,34 @@ func TestCompletions(t *testing.T) {
 				t.Errorf("%s: %s changes nothing of %q", place, more, greedy)
 			}
 		}
-		probs := completed(t, url+place, `{`+prompt+`,"logprobs":`+map[bool]string{true: `true,"top_logprobs":3`, false: "3"}[chat]+`}`)
-		if l := probs.Choices[0].Logprobs; l == nil || len(l.Content)+len(l.Tokens) != 6 || text(probs) != text(whole) ||
-			chat && (len(l.Content[0].Top) != 3 || !(l.Content[0].Logprob <= l.Content[0].Top[0].Logprob)) || !chat && (len(l.Offset) != 6 || l.Offset[0] != 0) {
+		probs := completed(
+			t, url+place,
+			`{`+prompt+`,"logprobs":`+map[bool]string{true: `true,"top_logprobs":3`, false: "3"}[chat]+`}`,
+		)
+		if l := probs.Choices[0].Logprobs; l == nil || len(l.Content)+len(l.Tokens) != 6 ||
+			text(probs) != text(whole) ||
+			chat && (len(l.Content[0].Top) != 3 || !(l.Content[0].Logprob <= l.Content[0].Top[0].Logprob)) || !chat &&
+			(len(l.Offset) != 6 || l.Offset[0] != 0) {
 			t.Errorf("%s: got log-probabilities %+v", place, l)
 		}
 		letters := []rune(text(whole))
 		stop, _ := json.Marshal([]string{"never", string(letters[2:4])})
 		stopped := completed(t, url+place, `{`+prompt+`,"stop":`+string(stop)+`}`)
-		if before, _, _ := strings.Cut(text(whole), string(letters[2:4])); text(stopped) != before || stopped.Choices[0].FinishReason != "stop" {
+		if before, _, _ := strings.Cut(text(whole), string(letters[2:4])); text(stopped) != before ||
+			stopped.Choices[0].FinishReason != "stop" {
 			t.Errorf("%s: stop %s: got %+v, want %q", place, stop, stopped, before)
 		}
 	}
 	parts := `"messages":[{"role":"user","content":[{"type":"text","text":"H"},{"type":"text","text":"i"}],"name":null}]`
-	if a, b := completed(t, url+"/v1/chat/completions", `{`+parts+`}`), completed(t, url+"/v1/chat/completions", `{`+hi+`}`); a.Choices[0].Message != b.Choices[0].Message {
+	if a, b := completed(t, url+"/v1/chat/completions", `{`+parts+`}`), completed(t, url+"/v1/chat/completions", `{`+hi+
+		`}`); a.Choices[0].Message != b.Choices[0].Message {
 		t.Errorf("a message in parts: got %+v, want %+v", a, b)
 	}
 	ids, err := s.tok.Encode("Hi")
 	must(t, err)
 	tokens, _ := json.Marshal(ids)
-	if a, b := completed(t, url+"/v1/completions", `{"prompt":`+string(tokens)+`}`), completed(t, url+"/v1/completions", `{"prompt":["Hi"]}`); a.Choices[0].Text != b.Choices[0].Text {
+	if a, b := completed(t, url+"/v1/completions", `{"prompt":`+string(tokens)+`}`), completed(t, url+
+		"/v1/completions", `{"prompt":["Hi"]}`); a.Choices[0].Text != b.Choices[0].Text {
 		t.Errorf("a prompt of tokens: got %+v, want %+v", a, b)
 	}
 }
@@ -223,16 +232,27 @@ func TestFailures(t *testing.T) {
 		{"chat", `[]`, 400, "", "not an object of JSON"},
 		{"chat", `null`, 400, "", "not an object of JSON"},
 		{"chat", `{`, 400, "", "not an object of JSON"},
-		{"chat", `{"messages":[{"role":"tool","tool_call_id":"1","content":"x"}]}`, 400, "messages[0].role", "offers the model no tools"},
-		{"chat", `{"messages":[{"role":"user","tool_call_id":"1","content":"x"}]}`, 400, "messages[0].tool_call_id", "no such key"},
+		{
+			"chat", `{"messages":[{"role":"tool","tool_call_id":"1","content":"x"}]}`, 400, "messages[0].role",
+			"offers the model no tools",
+		},
+		{
+			"chat", `{"messages":[{"role":"user","tool_call_id":"1","content":"x"}]}`, 400, "messages[0].tool_call_id",
+			"no such key",
+		},
 		{"chat", `{"messages":[{"role":3,"content":"x"}]}`, 400, "messages[0].role", "want a text"},
 		{"chat", `{"messages":{}}`, 400, "messages", "want a list"},
 		{"chat", `{"messages":[3]}`, 400, "messages[0]", "want an object"},
-		{"chat", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, 400, "messages[0].content", "of type \"image_url\""},
+		{
+			"chat", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, 400, "messages[0].content",
+			"of type \"image_url\"",
+		},
 		{"chat", `{"messages":[{"role":"user","content":3}]}`, 400, "messages[0].content", "got 3"},
 		{"chat", `{"messages":[{"role":"assistant","tool_calls":[{}]}]}`, 400, "messages[0].tool_calls", "no such key"},
-		{"chat", `{"messages":[{"role":"user","content":"` + long + `"}]}`, 400, "messages", "more than the context of 60"},
-		{"chat", `{"messages":[{"role":"user","content":"` + strings.Repeat(long, 9) + `"}]}`, 413, "", "more than 2000 bytes"},
+		{"chat", `{"messages":[{"role":"user","content":"` + long +
+			`"}]}`, 400, "messages", "more than the context of 60"},
+		{"chat", `{"messages":[{"role":"user","content":"` + strings.Repeat(long, 9) +
+			`"}]}`, 413, "", "more than 2000 bytes"},
 		{"text", `{"prompt":"` + long + `"}`, 400, "prompt", "more than the context of 60"},
 		{"text", `{"prompt":""}`, 400, "prompt", "empty"},
 		{"text", `{"prompt":["a","b"]}`, 400, "prompt", "got 2 texts"},
@@ -243,24 +263,33 @@ func TestFailures(t *testing.T) {
 		{"text", `{"prompt":"a","messages":[]}`, 400, "messages", "no such key"},
 		{"text", `{}`, 400, "prompt", "got none"},
 	} {
-		status, got := ask(t, url+map[string]string{"chat": "/v1/chat/completions", "text": "/v1/completions"}[c.place], c.body)
+		status, got := ask(
+			t, url+map[string]string{"chat": "/v1/chat/completions", "text": "/v1/completions"}[c.place], c.body,
+		)
 		var f struct {
 			Error struct{ Message, Type, Param, Code string }
 		}
 		if err := json.Unmarshal([]byte(got), &f); err != nil || status != c.status || f.Error.Param != c.param ||
 			!strings.Contains(f.Error.Message, c.reason) || f.Error.Type == "" {
-			t.Errorf("%.200s: got status %d and %.400s, want %d, %q and %q", c.body, status, got, c.status, c.param, c.reason)
+			t.Errorf(
+				"%.200s: got status %d and %.400s, want %d, %q and %q", c.body, status, got, c.status, c.param,
+				c.reason,
+			)
 		}
 	}
-	for _, c := range [][]string{{"Host", "evil.example"}, {"Origin", "http://evil.example"}, {"Sec-Fetch-Site", "cross-site"}} {
-		if status, got := ask(t, url+"/v1/completions", `{"prompt":"a"}`, c...); status != 403 || !strings.Contains(got, "foreign_request") {
+	for _, c := range [][]string{
+		{"Host", "evil.example"}, {"Origin", "http://evil.example"}, {"Sec-Fetch-Site", "cross-site"},
+	} {
+		if status, got := ask(t, url+"/v1/completions", `{"prompt":"a"}`, c...); status != 403 ||
+			!strings.Contains(got, "foreign_request") {
 			t.Errorf("%q: got status %d and %s, want 403", c, status, got)
 		}
 	}
 	if status, got := ask(t, url+"/v1/embeddings", `{}`); status != 404 || !strings.Contains(got, "unknown_url") {
 		t.Errorf("embeddings: got status %d and %s", status, got)
 	}
-	for place, want := range map[string]string{"/v1/models": `"data":[{`, "/v1/models/" + s.name: `"id":"` + s.name, "/v1/models/x": "model_not_found", "/": "<h1>" + s.name} {
+	for place, want := range map[string]string{"/v1/models": `"data":[{`, "/v1/models/" + s.name: `"id":"` +
+		s.name, "/v1/models/x": "model_not_found", "/": "<h1>" + s.name} {
 		answer, err := http.Get(url + place)
 		must(t, err)
 		data, _ := io.ReadAll(answer.Body)
@@ -274,20 +303,25 @@ func TestFailures(t *testing.T) {
 // With a key, requests without it are refused, and a conversation that is too long is cut.
 func TestKeyAndCut(t *testing.T) {
 	_, url := served(t, "-key", "secret", "-cut", "-block_size", "60")
-	body := `{"messages":[{"role":"system","content":"Be."}` + strings.Repeat(`,{"role":"user","content":"Hi"},{"role":"assistant","content":"Hi"}`, 9) +
+	body := `{"messages":[{"role":"system","content":"Be."}` + strings.Repeat(
+		`,{"role":"user","content":"Hi"},{"role":"assistant","content":"Hi"}`, 9,
+	) +
 		`,{"role":"user","content":"Hi"}]}`
-	for status, headers := range map[int][]string{200: {"Authorization", "Bearer secret"}, 401: {"Authorization", "Bearer secre"}} {
+	for status, headers := range map[int][]string{
+		200: {"Authorization", "Bearer secret"}, 401: {"Authorization", "Bearer secre"},
+	} {
 		if got, answer := ask(t, url+"/v1/chat/completions", body, headers...); got != status {
 			t.Errorf("%q: got status %d and %s, want %d", headers, got, answer, status)
 		}
 	}
-	if got, answer := ask(t, url+"/v1/completions", `{"prompt":"`+strings.Repeat("word ", 99)+`"}`, "Authorization", "Bearer secret"); got != 200 {
+	if got, answer := ask(t, url+"/v1/completions", `{"prompt":"`+strings.Repeat("word ", 99)+
+		`"}`, "Authorization", "Bearer secret"); got != 200 {
 		t.Errorf("a long text with -cut: got status %d and %s", got, answer)
 	}
 }
 
-// A request beyond the lanes and the queue gets status 429. A client that leaves frees its lane. While the server stops,
-// requests get status 503.
+// A request beyond the lanes and the queue gets status 429. A client that leaves frees its lane. While the server
+// stops, requests get status 503.
 func TestQueue(t *testing.T) {
 	s, url := waiting(t, "-lanes", "1", "-queue", "1")
 	const one = `{"prompt":"Hi","max_tokens":1}`
@@ -308,7 +342,8 @@ func TestQueue(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(50 * time.Millisecond) // until both are in the queue
-	if status, got := ask(t, url+"/v1/completions", one); status != 429 || !strings.Contains(got, "rate_limit_exceeded") {
+	if status, got := ask(t, url+"/v1/completions", one); status != 429 ||
+		!strings.Contains(got, "rate_limit_exceeded") {
 		t.Errorf("got status %d and %s, want 429", status, got)
 	}
 	leave()
@@ -322,7 +357,8 @@ func TestQueue(t *testing.T) {
 		t.Errorf("after the clients left: got status %d and %s, want 200", status, got)
 	}
 	s.stopping.Store(true)
-	if status, got := ask(t, url+"/v1/completions", `{"prompt":"Hi"}`); status != 503 || !strings.Contains(got, "stopping") {
+	if status, got := ask(t, url+"/v1/completions", `{"prompt":"Hi"}`); status != 503 ||
+		!strings.Contains(got, "stopping") {
 		t.Errorf("while the server stops: got status %d and %s, want 503", status, got)
 	}
 }
@@ -348,7 +384,8 @@ func TestServe(t *testing.T) {
 	if status, got := ask(t, "http://"+address+"/v1/completions", `{"prompt":"Hi"}`); status != 200 {
 		t.Errorf("got status %d and %s", status, got)
 	}
-	if status, got := ask(t, "http://"+address+"/v1/chat/completions", `{`+hi+`}`); status != 400 || !strings.Contains(got, "chat_template") {
+	if status, got := ask(t, "http://"+address+"/v1/chat/completions", `{`+hi+`}`); status != 400 ||
+		!strings.Contains(got, "chat_template") {
 		t.Errorf("a model without a template: got status %d and %s", status, got)
 	}
 	stop()
@@ -374,7 +411,9 @@ func TestNeverReads(t *testing.T) {
 	must(t, c.(*net.TCPConn).SetReadBuffer(1))
 	// The top 20 of 900 tokens are some megabytes.
 	body := `{` + hi + `,"max_tokens":900,"temperature":0,"stream":true,"logprobs":true,"top_logprobs":20}`
-	_, err = fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	_, err = fmt.Fprintf(
+		c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body,
+	)
 	must(t, err)
 	half, err := net.Dial("tcp", address) // and one that never sends its body
 	must(t, err)
@@ -398,8 +437,8 @@ func TestNeverReads(t *testing.T) {
 	quietly(t, before) // also without the client that never reads, whose connection is still open on its side
 }
 
-// A client that has closed its own direction of the connection gets its answer, in one piece and as a stream, also if it
-// waits in the queue meanwhile. A client of HTTP/1.0 gets no interim answer.
+// A client that has closed its own direction of the connection gets its answer, in one piece and as a stream, also if
+// it waits in the queue meanwhile. A client of HTTP/1.0 gets no interim answer.
 func TestHalfClosed(t *testing.T) {
 	s, url := waiting(t)
 	address := strings.TrimPrefix(url, "http://")
@@ -413,7 +452,9 @@ func TestHalfClosed(t *testing.T) {
 			}
 			defer c.Close()
 			body := `{"prompt":"Hi"` + more + `}`
-			fmt.Fprintf(c, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			fmt.Fprintf(
+				c, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body,
+			)
 			c.(*net.TCPConn).CloseWrite()
 			c.SetReadDeadline(time.Now().Add(20 * time.Second))
 			answer, err := http.ReadResponse(bufio.NewReader(skipping{bufio.NewReader(c)}), nil)
@@ -421,7 +462,8 @@ func TestHalfClosed(t *testing.T) {
 				t.Errorf("%s: %v", body, err)
 				return
 			}
-			if said, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != 200 || !strings.Contains(string(said), "text_completion") {
+			if said, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != 200 ||
+				!strings.Contains(string(said), "text_completion") {
 				t.Errorf("%s: got status %d, %s and %v", body, answer.StatusCode, said, err)
 			}
 		})
@@ -480,8 +522,8 @@ func (l late) Decode(ids []int) (string, error) {
 	return "x", nil
 }
 
-// A panic in a request is logged with the kind of the request and its place, without characters that control a terminal,
-// and answered with status 500, or in the stream that has begun. It keeps no place, and the server goes on.
+// A panic in a request is logged with the kind of the request and its place, without characters that control a
+// terminal, and answered with status 500, or in the stream that has begun. It keeps no place, and the server goes on.
 func TestPanics(t *testing.T) {
 	s, url := served(t, "-lanes", "1", "-queue", "0")
 	var log bytes.Buffer
@@ -493,10 +535,18 @@ func TestPanics(t *testing.T) {
 		status             int
 		kind, want, before string
 	}{
-		{frail{tok, true}, "/v1/chat/completions", `{` + hi + `}`, 500, "POST /v1/chat/completions", `"type":"server_error"`, `{"error"`},
-		{frail{tok, true}, "/v1/chat/completions", `{` + hi + `,"stream":true}`, 500, "POST /v1/chat/completions", `"type":"server_error"`, `{"error"`},
-		{frail{tok, false}, "/v1/completions", `{"prompt":"Hi"}`, 500, "POST /v1/completions", `"code":"internal_error"`, `{"error"`},
-		{late{tok, new(int)}, "/v1/completions", `{"prompt":"Hi","stream":true}`, 200, "POST /v1/completions", `data: {"error"`, `data: {"choices"`},
+		{frail{tok, true}, "/v1/chat/completions", `{` + hi +
+			`}`, 500, "POST /v1/chat/completions", `"type":"server_error"`, `{"error"`},
+		{frail{tok, true}, "/v1/chat/completions", `{` + hi +
+			`,"stream":true}`, 500, "POST /v1/chat/completions", `"type":"server_error"`, `{"error"`},
+		{
+			frail{tok, false}, "/v1/completions", `{"prompt":"Hi"}`, 500, "POST /v1/completions",
+			`"code":"internal_error"`, `{"error"`,
+		},
+		{
+			late{tok, new(int)}, "/v1/completions", `{"prompt":"Hi","stream":true}`, 200, "POST /v1/completions",
+			`data: {"error"`, `data: {"choices"`,
+		},
 	} {
 		s.tok = c.tok
 		log.Reset()
@@ -504,7 +554,8 @@ func TestPanics(t *testing.T) {
 		if status != c.status || !strings.Contains(got, c.want) || !strings.HasPrefix(got, c.before) {
 			t.Errorf("%s: got status %d and %s, want %d and %s", c.body, status, got, c.status, c.want)
 		}
-		if said := log.String(); !strings.Contains(said, c.kind+": panic: frail \\x1b[2J") || !strings.Contains(said, "server_test.go:") || strings.Contains(said, "\x1b") {
+		if said := log.String(); !strings.Contains(said, c.kind+": panic: frail \\x1b[2J") ||
+			!strings.Contains(said, "server_test.go:") || strings.Contains(said, "\x1b") {
 			t.Errorf("%s: got the log %q, want %q with the place", c.body, said, c.kind)
 		}
 		s.tok = tok
@@ -541,7 +592,8 @@ func TestNameIsShown(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	err := chat{}.run(ctx, []string{"-model", dir, "-serve", ":0"}, &out, &out)
-	if err != context.Canceled || strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "a\ufffd[2Jb") {
+	if err != context.Canceled || strings.Contains(out.String(), "\x1b") ||
+		!strings.Contains(out.String(), "a\ufffd[2Jb") {
 		t.Errorf("got %q and %v", out.String(), err)
 	}
 }
@@ -564,7 +616,8 @@ func TestSalts(t *testing.T) {
 		}
 		want := completed(t, url+"/v1/chat/completions", `{`+hi+`}`).Choices[0].Message.Content
 		for _, more := range []string{"", `,"cache_salt":"mine"`, `,"cache_salt":"other"`} {
-			if got := completed(t, url+"/v1/chat/completions", `{`+hi+more+`}`).Choices[0].Message.Content; got != want {
+			if got := completed(t, url+"/v1/chat/completions", `{`+hi+more+
+				`}`).Choices[0].Message.Content; got != want {
 				t.Errorf("-isolate=%v%s: got %q, want %q", isolate, more, got, want)
 			}
 		}

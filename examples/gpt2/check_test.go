@@ -100,7 +100,8 @@ func answers(t *testing.T, dir, s string) known.Model {
 	k.Tokens = &known.Tokens{
 		IDs:     []known.Encoded{{Text: " the", IDs: []int{vocab["Ġthe"]}}, {Text: "\n", IDs: []int{vocab["Ċ"]}}},
 		Special: []known.Encoded{{Text: "\n<|endoftext|>", IDs: []int{vocab["Ċ"], vocab["<|endoftext|>"]}}},
-		Text:    sum(s), Train: counted(encode(s[:len(s)*9/10])), Val: counted(encode(s[len(s)*9/10:])), All: counted(encode(s)),
+		Text:    sum(s), Train: counted(encode(s[:len(s)*9/10])), Val: counted(encode(s[len(s)*9/10:])),
+		All: counted(encode(s)),
 	}
 	k.Greedy = []known.Continuation{{IDs: []int{vocab["Ċ"]}, More: likeliest(t, m, []int{vocab["Ċ"]}, 5)}}
 	more, err := tok.Decode(likeliest(t, m, encode("The wheel"), 4))
@@ -115,7 +116,9 @@ func answers(t *testing.T, dir, s string) known.Model {
 		}
 		ids = append(append(ids, vocab["<|endoftext|>"]), encode(part)...)
 	}
-	k.Batch = &known.Batch{Text: sum(s), First: 300, Rows: rows, Width: width, Val: counted(ids[:300]), Train: counted(ids[300:])}
+	k.Batch = &known.Batch{
+		Text: sum(s), First: 300, Rows: rows, Width: width, Val: counted(ids[:300]), Train: counted(ids[300:]),
+	}
 	short, _, err := openAt(dir, width)
 	must(err)
 	onBatch(t, k.Batch, m, short.Config, ids)
@@ -252,10 +255,13 @@ func TestCheck(t *testing.T) {
 	k.Batch.Loss += 0.002
 	k.Batch.Gradients[1].Values[3] += 4e-5
 	k.Batch.Losses[3] = math.NaN()
-	wrong := []string{"config.json: ", "parameters: ", `ids of " the": `, `ids of "\n<|endoftext|>": `, "train: ", "val: ", "train and val in one: ",
-		`going on with ""[`, `going on with "The wheel"[]: `, "llm.c's val.bin: ", "llm.c's train.bin: ", "logit 2 of the first token: ", "loss: ",
+	wrong := []string{"config.json: ", "parameters: ", `ids of " the": `, `ids of "\n<|endoftext|>": `, "train: ",
+		"val: ", "train and val in one: ",
+		`going on with ""[`, `going on with "The wheel"[]: `, "llm.c's val.bin: ", "llm.c's train.bin: ",
+		"logit 2 of the first token: ", "loss: ",
 		"∂L/∂ h.1.ln_2.bias [3]: ", "loss before step 4: "}
-	if out, failed, err = asked(k); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d of ", len(wrong))) || len(failed) != len(wrong) {
+	if out, failed, err = asked(k); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d of ", len(wrong))) ||
+		len(failed) != len(wrong) {
 		t.Fatalf("got %v, want %d failures:\n%s", err, len(wrong), out)
 	}
 	for i, want := range wrong {
@@ -280,13 +286,18 @@ func TestCheckUnknown(t *testing.T) {
 		!strings.Contains(said.String(), "random weights") {
 		t.Errorf("got\n%s%s", said.String(), got)
 	}
-	k := known.Model{Layers: 2, Heads: 4, Embedding: 64, Vocab: 512, Files: []known.File{{Name: "none"}}, Tokens: known.Models()[0].Tokens, Batch: known.Models()[0].Batch}
+	k := known.Model{
+		Layers: 2, Heads: 4, Embedding: 64, Vocab: 512, Files: []known.File{{Name: "none"}},
+		Tokens: known.Models()[0].Tokens, Batch: known.Models()[0].Batch,
+	}
 	k.Tokens.IDs, k.Tokens.Special = nil, nil
 	out.Reset()
 	if err := check(t.Context(), options{model: dir, data: data}, []known.Model{k}, &out, &said); err != nil {
 		t.Fatalf("%v:\n%s", err, out.String())
 	}
-	for _, want := range []string{"none: not checked", "tokens of tinyshakespeare: not checked", "batch of tinyshakespeare: not checked"} {
+	for _, want := range []string{
+		"none: not checked", "tokens of tinyshakespeare: not checked", "batch of tinyshakespeare: not checked",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got\n%s\nwant %s", out.String(), want)
 		}
@@ -312,13 +323,18 @@ func TestPublished(t *testing.T) {
 		}
 	}
 	b := known.Models()[0].Batch
-	if len(b.Logits) != 10 || len(b.Losses) != 10 || len(b.Gradients) != 5 || len(b.Val.SHA256)+len(b.Train.SHA256) != 128 || len(names) != 7 {
-		t.Errorf("got %d logits, %d losses, %d gradients, %d models", len(b.Logits), len(b.Losses), len(b.Gradients), len(names))
+	if len(b.Logits) != 10 || len(b.Losses) != 10 || len(b.Gradients) != 5 ||
+		len(b.Val.SHA256)+len(b.Train.SHA256) != 128 || len(names) != 7 {
+		t.Errorf(
+			"got %d logits, %d losses, %d gradients, %d models", len(b.Logits), len(b.Losses), len(b.Gradients),
+			len(names),
+		)
 	}
 	smallest := gpt.GPT2()
 	smallest.Head = "tied"
 	for name, c := range map[string]gpt.Config{
-		"gpt2": smallest, "distilgpt2": gpt.DistilGPT2(), "SmolLM2-135M": gpt.SmolLM2_135M(), "stories15M": gpt.Stories15M(),
+		"gpt2": smallest, "distilgpt2": gpt.DistilGPT2(), "SmolLM2-135M": gpt.SmolLM2_135M(),
+		"stories15M": gpt.Stories15M(),
 	} {
 		k := recognise(known.Models(), c)
 		if n, _ := c.Count(); k == nil || k.Name != name || n != k.Parameters {
@@ -331,7 +347,10 @@ func TestPublished(t *testing.T) {
 func TestGPT2Sections(t *testing.T) {
 	dir, path := os.Getenv("PEDESTRIAN_GPT2"), os.Getenv("PEDESTRIAN_TEXT")
 	if dir == "" || path == "" {
-		t.Skip("GPT-2's vocabulary and tinyshakespeare are not part of this repository: PEDESTRIAN_GPT2 names a folder with the one, PEDESTRIAN_TEXT the other")
+		t.Skip(
+			"GPT-2's vocabulary and tinyshakespeare are not part of this repository: PEDESTRIAN_GPT2 names a folder " +
+				"with the one, PEDESTRIAN_TEXT the other",
+		)
 	}
 	tok, err := tokenizer(dir, "")
 	if err != nil {

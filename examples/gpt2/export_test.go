@@ -19,7 +19,10 @@ import (
 )
 
 // tiny makes -train quick.
-var tiny = []string{"-max_iters", "1", "-n_layer", "1", "-n_head", "2", "-n_embd", "32", "-n_inner", "64", "-block_size", "8", "-batch_size", "2"}
+var tiny = []string{
+	"-max_iters", "1", "-n_layer", "1", "-n_head", "2", "-n_embd", "32", "-n_inner", "64", "-block_size", "8",
+	"-batch_size", "2",
+}
 
 // What -train trains by default, and as a LLaMA, is exported to every type. A model with parts that no published family
 // has is trained too, after a note, and used; its export is refused in short lines, with the flags of one that can be.
@@ -30,7 +33,9 @@ func TestTrainsWhatExports(t *testing.T) {
 		called(t, slices.Concat(train, more, []string{"-out_dir", dir + "/" + name})...)
 		for _, dtype := range []string{"F32", "F16", "BF16", "Q8_0", "Q4_0"} {
 			path := dir + "/" + name + dtype + ".gguf"
-			if out := called(t, "-model", dir+"/"+name, "-export", path, "-dtype", dtype); strings.Contains(out, "F16, because") {
+			if out := called(
+				t, "-model", dir+"/"+name, "-export", path, "-dtype", dtype,
+			); strings.Contains(out, "F16, because") {
 				t.Errorf("%s: got %q, want only matrices of %s", name, out, dtype)
 			}
 			called(t, "-model", path, "-tokens", "2", "-prompt", "the hen")
@@ -38,13 +43,16 @@ func TestTrainsWhatExports(t *testing.T) {
 	}
 	var said bytes.Buffer
 	modern := slices.Concat(train, []string{"-preset", "modern", "-out_dir", dir + "/modern"})
-	if err := run(t.Context(), modern, io.Discard, &said); err != nil || !strings.Contains(said.String(), "only this library reads") {
+	if err := run(t.Context(), modern, io.Discard, &said); err != nil ||
+		!strings.Contains(said.String(), "only this library reads") {
 		t.Fatalf("got %v, printed %q, want a note that other programs do not read the folder", err, said.String())
 	}
 	called(t, "-model", dir+"/modern", "-tokens", "2", "-prompt", "the hen")
 	for want, args := range map[string][]string{
-		"the nearest is llama:\n  short_conv: got canon_ac, want none\na model that is trained with -short_conv none can be exported": {dir + "/modern"},
-		"a GGUF file of a gpt2 has no such network:\n  activation: got gelu, want gelu_tanh\n":                                        {dir + "/exact", "-preset", "shakespeare"},
+		"the nearest is llama:\n  short_conv: got canon_ac, want none\na model that is trained with -short_conv " +
+			"none can be exported": {dir + "/modern"},
+		"a GGUF file of a gpt2 has no such network:\n  activation: got gelu, want gelu_tanh\n": {dir +
+			"/exact", "-preset", "shakespeare"},
 	} {
 		if len(args) > 1 {
 			called(t, slices.Concat(train, args[1:], []string{"-out_dir", args[0]})...)
@@ -67,7 +75,13 @@ func TestTrainVocabulary(t *testing.T) {
 	data := written(t, strings.Repeat("the hen has a nest\n", 40))
 	for want, more := range map[int][]string{260: nil, 264: {"-vocab_size", "264"}} {
 		dir := t.TempDir()
-		called(t, slices.Concat([]string{"-train", data, "-preset", "stories15m", "-tokenizer", "train:260", "-out_dir", dir}, tiny, more)...)
+		called(
+			t,
+			slices.Concat(
+				[]string{"-train", data, "-preset", "stories15m", "-tokenizer", "train:260", "-out_dir", dir}, tiny,
+				more,
+			)...,
+		)
 		m, tok, err := gpt.Open(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -103,7 +117,8 @@ func TestExportStops(t *testing.T) {
 	}
 	path = filepath.Join(dir, "file", "model.gguf")
 	err := run(t.Context(), []string{"-model", model, "-export", path}, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "file")) || strings.Contains(err.Error(), ".model.gguf-") {
+	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "file")) ||
+		strings.Contains(err.Error(), ".model.gguf-") {
 		t.Errorf("got error %v, want one that names the folder", err)
 	}
 }

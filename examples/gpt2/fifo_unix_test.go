@@ -15,5 +15,7 @@ func TestPipes(t *testing.T) {
 	flagtest.RefusesFIFO(t, run, "text", "-tune", "FIFO", "-model", made(t), "-out_dir", t.TempDir())
 	flagtest.RefusesFIFO(t, run, "adapter_config.json", "-adapter", "DIR", "-model", made(t), "-prompt", "The")
 	flagtest.RefusesFIFO(t, run, "model.safetensors", "-model", "DIR", "-prompt", "The")
-	flagtest.RefusesFIFO(t, run, "tokenizer.json", "-train", written(t, "abc"), "-tokenizer", "DIR", "-out_dir", t.TempDir())
+	flagtest.RefusesFIFO(
+		t, run, "tokenizer.json", "-train", written(t, "abc"), "-tokenizer", "DIR", "-out_dir", t.TempDir(),
+	)
 }

@@ -57,12 +57,16 @@ func TestWrite(t *testing.T) {
 	dir := made(t)
 	for range 2 {
 		out := called(t, "-tokens", "5", "-prompt", "The wheel")
-		if !strings.HasPrefix(out, "The wheel") || !regexp.MustCompile(`\n\d tokens, \d+\.\d tok/s; the first came after \d+ ms, of a prompt of \d+\n$`).MatchString(out) {
+		if !strings.HasPrefix(out, "The wheel") || !regexp.MustCompile(
+			`\n\d tokens, \d+\.\d tok/s; the first came after \d+ ms, of a prompt of \d+\n$`,
+		).MatchString(out) {
 			t.Errorf("got %q", out)
 		}
 	}
 	again := called(t, "-model", dir, "-tokens", "9", "-temperature", "0", "-block_size", "16")
-	if once := called(t, "-model", dir, "-tokens", "9", "-temperature", "0"); strings.Split(once, "\n\n")[0] != strings.Split(again, "\n\n")[0] {
+	if once := called(
+		t, "-model", dir, "-tokens", "9", "-temperature", "0",
+	); strings.Split(once, "\n\n")[0] != strings.Split(again, "\n\n")[0] {
 		t.Errorf("with a shorter context: got %q, want %q", again, once)
 	}
 }
@@ -75,10 +79,14 @@ func TestWriteToTheEnd(t *testing.T) {
 		ids[i] = strconv.Itoa(i)
 	}
 	path := filepath.Join(dir, "generation_config.json")
-	if err := os.WriteFile(path, fmt.Appendf(nil, `{"eos_token_id": [%s]}`, strings.Join(ids, ",")), 0o644); err != nil {
+	if err := os.WriteFile(
+		path, fmt.Appendf(nil, `{"eos_token_id": [%s]}`, strings.Join(ids, ",")), 0o644,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if out := called(t, "-model", dir, "-tokens", "9", "-prompt", "The wheel"); !strings.HasPrefix(out, "The wheel\n\n1 tokens, ") {
+	if out := called(
+		t, "-model", dir, "-tokens", "9", "-prompt", "The wheel",
+	); !strings.HasPrefix(out, "The wheel\n\n1 tokens, ") {
 		t.Errorf("got %q", out)
 	}
 }
@@ -119,9 +127,14 @@ func TestEval(t *testing.T) {
 		}
 		back, _ := tok.Decode(ids[1:])
 		n := float64(len(ids) - 1)
-		want := fmt.Sprintf("loss %.4f nats per token, perplexity %.2f, %.4f bits per byte", nats/n, math.Exp(nats/n), nats/math.Ln2/float64(len(back)))
+		want := fmt.Sprintf(
+			"loss %.4f nats per token, perplexity %.2f, %.4f bits per byte", nats/n, math.Exp(nats/n),
+			nats/math.Ln2/float64(len(back)),
+		)
 		how := map[int]string{size: "side by side", 5: "sliding by 5", 1: "sliding by 1"}[stride]
-		out := called(t, "-model", dir, "-eval", written(t, s), "-block_size", fmt.Sprint(size), "-stride", fmt.Sprint(stride))
+		out := called(
+			t, "-model", dir, "-eval", written(t, s), "-block_size", fmt.Sprint(size), "-stride", fmt.Sprint(stride),
+		)
 		if !strings.Contains(out, want) || !strings.Contains(out, how) {
 			t.Errorf("stride %d: got %q, want %q and %q", stride, out, want, how)
 		}
@@ -132,8 +145,10 @@ func TestEval(t *testing.T) {
 // short context cuts prompts.
 func TestChoices(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "hens")
-	called(t, "-train", written(t, strings.Repeat("the hen has a nest\nthe cow has a barn\n", 40)), "-tokenizer", "train:260", "-out_dir", dir,
-		"-n_layer", "2", "-n_head", "2", "-n_embd", "32", "-block_size", "24", "-batch_size", "8", "-max_iters", "200", "-learning_rate", "0.01")
+	called(t, "-train", written(t, strings.Repeat("the hen has a nest\nthe cow has a barn\n", 40)), "-tokenizer",
+		"train:260", "-out_dir", dir,
+		"-n_layer", "2", "-n_head", "2", "-n_embd", "32", "-block_size", "24", "-batch_size", "8", "-max_iters", "200",
+		"-learning_rate", "0.01")
 	questions := written(t, `{"prompt": "the hen has a", "choices": [" nest", " barn"], "answer": 0}
 {"prompt": "the cow has a", "choices": [" nest", " barn"], "answer": 1}
 {"prompt": "the cow", "choices": [" has a", " is a", " nest"], "answer": 0}
@@ -155,8 +170,10 @@ func TestChoices(t *testing.T) {
 // is held out, and saves an adapter or a folder that the program opens.
 func TestPreferences(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "hens")
-	called(t, "-train", written(t, strings.Repeat("the hen has a nest\nthe hen has a barn\n", 60)), "-tokenizer", "train:260", "-out_dir", dir,
-		"-n_layer", "1", "-n_head", "2", "-n_embd", "32", "-block_size", "24", "-batch_size", "8", "-max_iters", "150", "-learning_rate", "0.01")
+	called(t, "-train", written(t, strings.Repeat("the hen has a nest\nthe hen has a barn\n", 60)), "-tokenizer",
+		"train:260", "-out_dir", dir,
+		"-n_layer", "1", "-n_head", "2", "-n_embd", "32", "-block_size", "24", "-batch_size", "8", "-max_iters", "150",
+		"-learning_rate", "0.01")
 	pairs, questions := "", ""
 	for range 20 {
 		pairs += `{"prompt": "the hen has a", "chosen": " nest", "rejected": " barn"}` + "\n"
@@ -185,12 +202,22 @@ $`).FindStringSubmatch(out)
 		if !full {
 			after = []string{"-model", dir, "-adapter", to}
 		}
-		if out := called(t, append(after, "-prompt", "the hen has a", "-tokens", "5", "-temperature", "0")...); !strings.Contains(out, "nest") {
+		if out := called(
+			t, append(after, "-prompt", "the hen has a", "-tokens", "5", "-temperature", "0")...,
+		); !strings.Contains(out, "nest") {
 			t.Errorf("full %t: the tuned model writes %q", full, out)
 		}
 	}
-	out := called(t, append(small, "-grpo", written(t, questions), "-out_dir", filepath.Join(t.TempDir(), "tuned"), "-length", "5", "-score", "contains")...)
-	found := regexp.MustCompile(`: 18 prompts, and 2 held out\nstep 8, on the prompts held out:\nmean reward (\S+) before, (\S+) now`).FindStringSubmatch(out)
+	out := called(
+		t,
+		append(
+			small, "-grpo", written(t, questions), "-out_dir", filepath.Join(t.TempDir(), "tuned"), "-length", "5",
+			"-score", "contains",
+		)...,
+	)
+	found := regexp.MustCompile(
+		`: 18 prompts, and 2 held out\nstep 8, on the prompts held out:\nmean reward (\S+) before, (\S+) now`,
+	).FindStringSubmatch(out)
 	if found == nil || !(found[2] > found[1]) {
 		t.Errorf("got %q", out)
 	}
@@ -201,7 +228,9 @@ func TestWeights(t *testing.T) {
 	dir, s := made(t), written(t, strings.Repeat("the hen has a nest\n", 20))
 	for weights, apart := range map[string]float64{"bf16": 0.02, "int8": 0.05} {
 		out := called(t, "-model", dir, "-eval", s, "-weights", weights)
-		found := regexp.MustCompile(`loss (\S+) nats.*\nloss (\S+) nats.*, with weights in ` + weights + `: (\S+) MiB, not (\S+)\n`).FindStringSubmatch(out)
+		found := regexp.MustCompile(
+			`loss (\S+) nats.*\nloss (\S+) nats.*, with weights in ` + weights + `: (\S+) MiB, not (\S+)\n`,
+		).FindStringSubmatch(out)
 		if found == nil {
 			t.Fatalf("got %q", out)
 		}
@@ -212,7 +241,9 @@ func TestWeights(t *testing.T) {
 		if !(math.Abs(n[0]-n[1]) <= apart) || n[0] == 0 || !(n[2] < 0.7*n[3]) {
 			t.Errorf("got %q, want losses at most %g apart and less memory", out, apart)
 		}
-		if out := called(t, "-model", dir, "-prompt", "the hen", "-tokens", "5", "-weights", weights); !strings.Contains(out, "tokens, ") {
+		if out := called(
+			t, "-model", dir, "-prompt", "the hen", "-tokens", "5", "-weights", weights,
+		); !strings.Contains(out, "tokens, ") {
 			t.Errorf("got %q", out)
 		}
 	}
@@ -235,7 +266,9 @@ func lengthen(t *testing.T, from, to string) {
 	for _, x := range list {
 		if name, ok := strings.CutSuffix(x.Name, ".lora_B.weight"); ok {
 			lengths := slices.Repeat([]float32{0.5}, x.Shape[0])
-			list = append(list, safetensors.Tensor{Name: name + ".lora_magnitude_vector", Shape: x.Shape[:1], F32: lengths})
+			list = append(
+				list, safetensors.Tensor{Name: name + ".lora_magnitude_vector", Shape: x.Shape[:1], F32: lengths},
+			)
 		}
 	}
 	var file bytes.Buffer
@@ -257,12 +290,18 @@ func TestTuneAndTrain(t *testing.T) {
 		return regexp.MustCompile(`loss (\S+)`).FindString(out)
 	}
 	steps := []string{"-max_iters", "3", "-batch_size", "2", "-gradient_accumulation_steps", "1"}
-	out := called(t, append(steps, "-out_dir", dir+"/adapter", "-model", model, "-tune", text, "-lora_r", "2", "-learning_rate", "0.01")...)
+	out := called(
+		t,
+		append(
+			steps, "-out_dir", dir+"/adapter", "-model", model, "-tune", text, "-lora_r", "2", "-learning_rate", "0.01",
+		)...,
+	)
 	if !strings.Contains(out, "step 3: val loss") || !strings.Contains(out, "saved to") {
 		t.Errorf("got %q", out)
 	}
 	called(t, "-out_dir", dir+"/merged", "-model", model, "-adapter", dir+"/adapter", "-merge")
-	base, with, inside := loss("-model", model), loss("-model", model, "-adapter", dir+"/adapter"), loss("-model", dir+"/merged")
+	base, with := loss("-model", model), loss("-model", model, "-adapter", dir+"/adapter")
+	inside := loss("-model", dir+"/merged")
 	if with != inside || with == base {
 		t.Errorf("losses: %s with the adapter, %s with it inside, %s without", with, inside, base)
 	}
@@ -270,27 +309,47 @@ func TestTuneAndTrain(t *testing.T) {
 	called(t, "-out_dir", dir+"/lengthened", "-model", model, "-adapter", dir+"/dora", "-merge")
 	dora, within := loss("-model", model, "-adapter", dir+"/dora"), loss("-model", dir+"/lengthened")
 	if dora != within || dora == with || dora == base {
-		t.Errorf("losses: %s with DoRA, %s with it inside, %s without lengths, %s without adapter", dora, within, with, base)
+		t.Errorf(
+			"losses: %s with DoRA, %s with it inside, %s without lengths, %s without adapter", dora, within, with, base,
+		)
 	}
-	called(t, append(steps, "-out_dir", dir+"/full", "-model", model, "-tune", text, "-full", "-learning_rate", "0.001")...)
+	called(
+		t, append(
+			steps, "-out_dir", dir+"/full", "-model", model, "-tune", text, "-full", "-learning_rate", "0.001",
+		)...,
+	)
 	if got := loss("-model", dir+"/full"); got == base {
 		t.Errorf("tuned as a whole: loss %s as before", got)
 	}
 	pairs := filepath.Join(t.TempDir(), "pairs.jsonl")
-	if err := os.WriteFile(pairs, bytes.Repeat([]byte(`{"prompt": "the hen has", "completion": " a nest"}`+"\n"), 20), 0o644); err != nil {
+	if err := os.WriteFile(pairs, bytes.Repeat([]byte(`{"prompt": "the hen has", "completion": " a nest"}`+
+		"\n"), 20), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out = called(t, append(steps, "-out_dir", dir+"/answers", "-model", model, "-tune", pairs, "-block_size", "16")...)
 	if !strings.Contains(out, "step 3: val loss") {
 		t.Errorf("got %q", out)
 	}
-	called(t, append(steps, "-out_dir", dir+"/new", "-train", text, "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1", "-block_size", "8")...)
-	called(t, append(steps, "-out_dir", dir+"/newer", "-train", text, "-tokenizer", dir+"/new", "-n_embd", "16", "-n_layer", "1", "-block_size", "8")...)
+	called(
+		t,
+		append(
+			steps, "-out_dir", dir+"/new", "-train", text, "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1",
+			"-block_size", "8",
+		)...,
+	)
+	called(
+		t,
+		append(
+			steps, "-out_dir", dir+"/newer", "-train", text, "-tokenizer", dir+"/new", "-n_embd", "16", "-n_layer", "1",
+			"-block_size", "8",
+		)...,
+	)
 	called(t, "-model", dir+"/newer", "-tokens", "3", "-prompt", "the")
 }
 
-// A model is written in every type that GGUF files are, with its adapter inside, and from a GGUF file to a folder. Files
-// of exact types measure the same; others are within their rounding. What no file can hold is refused by its name.
+// A model is written in every type that GGUF files are, with its adapter inside, and from a GGUF file to a folder.
+// Files of exact types measure the same; others are within their rounding. What no file can hold is refused by its
+// name.
 func TestExport(t *testing.T) {
 	model, dir := made(t), t.TempDir()
 	text := written(t, strings.Repeat("the hen has a nest\n", 60))
@@ -302,7 +361,9 @@ func TestExport(t *testing.T) {
 	want := loss("-model", model)
 	for dtype, tol := range map[string]float64{"F32": 1e-4, "F16": 1e-3, "BF16": 0.02, "Q8_0": 0.02, "Q4_0": 0.2} {
 		path := filepath.Join(dir, dtype+".gguf")
-		if out := called(t, "-model", model, "-export", path, "-dtype", dtype); !strings.Contains(out, "with matrices of "+dtype) {
+		if out := called(
+			t, "-model", model, "-export", path, "-dtype", dtype,
+		); !strings.Contains(out, "with matrices of "+dtype) {
 			t.Errorf("%s: got %q", dtype, out)
 		}
 		if got := loss("-model", path); !(math.Abs(got-want) <= tol) || got == 0 {
@@ -314,7 +375,8 @@ func TestExport(t *testing.T) {
 		t.Errorf("a folder of Q8_0: got loss %v, want %v", got, want)
 	}
 	adapter := filepath.Join(dir, "adapter")
-	called(t, "-model", model, "-tune", text, "-max_iters", "3", "-batch_size", "1", "-gradient_accumulation_steps", "1",
+	called(t, "-model", model, "-tune", text, "-max_iters", "3", "-batch_size", "1", "-gradient_accumulation_steps",
+		"1",
 		"-block_size", "16", "-lora_r", "2", "-learning_rate", "0.01", "-out_dir", adapter)
 	called(t, "-model", model, "-adapter", adapter, "-export", dir+"/tuned.gguf")
 	got, tuned := loss("-model", dir+"/tuned.gguf"), loss("-model", model, "-adapter", adapter)
@@ -322,17 +384,24 @@ func TestExport(t *testing.T) {
 		t.Errorf("with an adapter inside: got loss %v, want %v, before %v", got, tuned, want)
 	}
 	trained := filepath.Join(dir, "trained")
-	called(t, "-train", text, "-tokenizer", "train:260", "-max_iters", "1", "-n_embd", "32", "-n_layer", "1", "-block_size", "8", "-activation", "gelu_tanh", "-out_dir", trained)
+	called(
+		t, "-train", text, "-tokenizer", "train:260", "-max_iters", "1", "-n_embd", "32", "-n_layer", "1",
+		"-block_size", "8", "-activation", "gelu_tanh", "-out_dir", trained,
+	)
 	called(t, "-model", trained, "-export", dir+"/trained.gguf", "-dtype", "Q4_0")
 	exact := filepath.Join(dir, "exact")
-	called(t, "-train", text, "-tokenizer", "train:260", "-max_iters", "1", "-n_embd", "32", "-n_layer", "1", "-block_size", "8", "-activation", "gelu", "-out_dir", exact)
+	called(
+		t, "-train", text, "-tokenizer", "train:260", "-max_iters", "1", "-n_embd", "32", "-n_layer", "1",
+		"-block_size", "8", "-activation", "gelu", "-out_dir", exact,
+	)
 	for want, args := range map[string][]string{
-		"-export: empty, want a file":                          {"-export", ""},
-		"-dtype: not read by -prompt":                          {"-dtype", "F16"},
-		`dtype: got "Q6_K", want F32, F16, BF16, Q8_0 or Q4_0`: {"-model", model, "-export", dir + "/x.gguf", "-dtype", "Q6_K"},
-		`dtype: got "Q8_0", want F32 or BF16`:                  {"-model", model, "-export", dir + "/x", "-dtype", "Q8_0"},
-		"there is something already":                           {"-model", model, "-export", dir + "/F16.gguf"},
-		"activation: got gelu, want gelu_tanh":                 {"-model", exact, "-export", dir + "/x.gguf"},
+		"-export: empty, want a file": {"-export", ""},
+		"-dtype: not read by -prompt": {"-dtype", "F16"},
+		`dtype: got "Q6_K", want F32, F16, BF16, Q8_0 or Q4_0`: {"-model", model, "-export", dir +
+			"/x.gguf", "-dtype", "Q6_K"},
+		`dtype: got "Q8_0", want F32 or BF16`:  {"-model", model, "-export", dir + "/x", "-dtype", "Q8_0"},
+		"there is something already":           {"-model", model, "-export", dir + "/F16.gguf"},
+		"activation: got gelu, want gelu_tanh": {"-model", exact, "-export", dir + "/x.gguf"},
 	} {
 		err := run(t.Context(), args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -341,8 +410,9 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// What one task writes, every other task reads: adapters and folders tuned from a folder, from GGUF files whose matrices
-// stay packed and from a run's folder, and what a merge and an export make of them. A merge says that it unpacks.
+// What one task writes, every other task reads: adapters and folders tuned from a folder, from GGUF files whose
+// matrices stay packed and from a run's folder, and what a merge and an export make of them. A merge says that it
+// unpacks.
 func TestEveryWriterHasReaders(t *testing.T) {
 	folder, dir := made(t), t.TempDir()
 	text := written(t, strings.Repeat("the hen has a nest\n", 60))
@@ -351,10 +421,18 @@ func TestEveryWriterHasReaders(t *testing.T) {
 	prompts := jsonLines(`{"prompt": "the hen", "answer": "a"}`)
 	questions := jsonLines(`{"prompt": "the hen", "choices": [" has", " is"], "answer": 0}`)
 	loss := func(args ...string) float64 {
-		x, _ := strconv.ParseFloat(regexp.MustCompile(`loss (\S+)`).FindStringSubmatch(called(t, append(args, "-eval", text, "-block_size", "16")...))[1], 64)
+		x, _ := strconv.ParseFloat(
+			regexp.MustCompile(`loss (\S+)`).FindStringSubmatch(
+				called(t, append(args, "-eval", text, "-block_size", "16")...),
+			)[1],
+			64,
+		)
 		return x
 	}
-	small := []string{"-max_iters", "2", "-batch_size", "2", "-gradient_accumulation_steps", "1", "-block_size", "16", "-learning_rate", "0.02"}
+	small := []string{
+		"-max_iters", "2", "-batch_size", "2", "-gradient_accumulation_steps", "1", "-block_size", "16",
+		"-learning_rate", "0.02",
+	}
 	models := []string{folder}
 	for _, dtype := range []string{"F16", "Q8_0", "Q4_0"} {
 		models = append(models, filepath.Join(dir, dtype+".gguf"))
@@ -363,7 +441,8 @@ func TestEveryWriterHasReaders(t *testing.T) {
 	for i, model := range models {
 		writers := map[string][]string{"tune": {"-tune", text, "-lora_r", "2"}}
 		if i%2 == 0 { // of each of these, one folder and one packed file are enough
-			writers["dpo"], writers["grpo"] = []string{"-dpo", pairs}, []string{"-grpo", prompts, "-group", "2", "-length", "3"}
+			writers["dpo"] = []string{"-dpo", pairs}
+			writers["grpo"] = []string{"-grpo", prompts, "-group", "2", "-length", "3"}
 			writers["full"] = []string{"-tune", text, "-full"}
 		}
 		for name, args := range writers {
@@ -391,21 +470,30 @@ func TestEveryWriterHasReaders(t *testing.T) {
 			}
 			for to, args := range copies {
 				out := called(t, args...)
-				if says := strings.Contains(out, "its packed matrices as float32"); to == "merged" && says != strings.HasSuffix(model, ".gguf") {
+				if says := strings.Contains(out, "its packed matrices as float32"); to == "merged" &&
+					says != strings.HasSuffix(model, ".gguf") {
 					t.Errorf("%s: got %q", at, out)
 				}
-				if got := loss("-model", at+" "+to); !(math.Abs(got-with) <= max(tol, map[bool]float64{true: 0.02}[strings.HasSuffix(to, "gguf")])) {
+				if got := loss("-model", at+" "+to); !(math.Abs(got-with) <= max(
+					tol, map[bool]float64{true: 0.02}[strings.HasSuffix(to, "gguf")],
+				)) {
 					t.Errorf("%s, %s: got loss %v, want %v", at, to, got, with)
 				}
 			}
-			called(t, slices.Concat([]string{"-model", at + " exported Q8_0.gguf", "-tune", text, "-out_dir", at + " again"}, small)...)
+			called(
+				t,
+				slices.Concat(
+					[]string{"-model", at + " exported Q8_0.gguf", "-tune", text, "-out_dir", at + " again"}, small,
+				)...,
+			)
 		}
 	}
 }
 
 // A run of our own, even of a network that no family has, is tuned, merged and measured like a folder.
 func TestTuneOwnRun(t *testing.T) {
-	dir, s, unlike := t.TempDir(), strings.Repeat("the hen has a nest\n", 60), strings.Repeat("the mill has a hen\n", 60)
+	dir, s := t.TempDir(), strings.Repeat("the hen has a nest\n", 60)
+	unlike := strings.Repeat("the mill has a hen\n", 60)
 	tok, err := text.NewCharacters(s + unlike)
 	if err != nil {
 		t.Fatal(err)
@@ -424,15 +512,25 @@ func TestTuneOwnRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := written(t, unlike)
-	called(t, "-model", dir+"/out", "-tune", other, "-out_dir", dir+"/adapter", "-max_iters", "3", "-lora_r", "2", "-learning_rate", "0.1")
+	called(
+		t, "-model", dir+"/out", "-tune", other, "-out_dir", dir+"/adapter", "-max_iters", "3", "-lora_r", "2",
+		"-learning_rate", "0.1",
+	)
 	called(t, "-model", dir+"/out", "-adapter", dir+"/adapter", "-merge", "-out_dir", dir+"/merged")
-	called(t, "-model", dir+"/out", "-tune", other, "-full", "-out_dir", dir+"/full", "-max_iters", "3", "-learning_rate", "0.1")
+	called(
+		t, "-model", dir+"/out", "-tune", other, "-full", "-out_dir", dir+"/full", "-max_iters", "3", "-learning_rate",
+		"0.1",
+	)
 	var losses []string
-	for _, args := range [][]string{{"-model", dir + "/out"}, {"-model", dir + "/out", "-adapter", dir + "/adapter"}, {"-model", dir + "/merged"}, {"-model", dir + "/full"}} {
+	for _, args := range [][]string{{"-model", dir + "/out"}, {"-model", dir + "/out", "-adapter", dir +
+		"/adapter"}, {"-model", dir + "/merged"}, {"-model", dir + "/full"}} {
 		losses = append(losses, regexp.MustCompile(`loss (\S+)`).FindString(called(t, append(args, "-eval", other)...)))
 	}
 	if losses[0] == losses[1] || losses[1] != losses[2] || losses[0] == losses[3] {
-		t.Errorf("got losses %q of the run, with the adapter, with it inside, tuned as a whole; want the second twice", losses)
+		t.Errorf(
+			"got losses %q of the run, with the adapter, with it inside, tuned as a whole; want the second twice",
+			losses,
+		)
 	}
 }
 
@@ -452,10 +550,12 @@ func (c *ending) Err() error {
 // Ctrl-C during a training saves the current model.
 func TestInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	args := []string{"-train", written(t, strings.Repeat("the hen has a nest\n", 200)), "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1",
+	args := []string{"-train", written(t, strings.Repeat("the hen has a nest\n", 200)), "-tokenizer", "train:270",
+		"-n_embd", "16", "-n_layer", "1",
 		"-block_size", "8", "-batch_size", "2", "-out_dir", dir}
 	err := run(&ending{t.Context(), 1000}, args, io.Discard, io.Discard)
-	if !errors.Is(err, context.Canceled) || !regexp.MustCompile("saved to "+dir+" as it was after step [1-9]").MatchString(err.Error()) {
+	if !errors.Is(err, context.Canceled) || !regexp.MustCompile("saved to "+dir+
+		" as it was after step [1-9]").MatchString(err.Error()) {
 		t.Fatalf("got %v", err)
 	}
 	called(t, "-model", dir, "-tokens", "3", "-prompt", "the")
@@ -494,12 +594,16 @@ func TestRefused(t *testing.T) {
 		`-weights: weights: got "int3", want bf16, int8 or int4`: {"-eval", "a", "-weights", "int3"},
 		"-prompt: empty, want":                                   {"-prompt", "", "-model", none},
 		"temperature: got -1":                                    {"-temperature", "-1"},
-		"want a folder with a tokenizer":                         {"-train", written(t, "abc"), "-out_dir", none, "-tokenizer", dir},
-		`-tokenizer: got "many" tokens`:                          {"-train", written(t, "abc"), "-out_dir", none, "-tokenizer", "train:many"},
-		"n_head: 3 heads do not divide n_embd 128":               {"-train", written(t, "abc"), "-out_dir", held, "-n_head", "3"},
-		"beta1: got 1, want a number, 0 ≤ x < 1":                 {"-train", written(t, "abc"), "-out_dir", held, "-beta1", "1"},
-		"holds config.json already":                              {"-train", written(t, "abc"), "-out_dir", held},
-		"none.txt":                                               {"-train", filepath.Join(dir, "none.txt"), "-out_dir", none},
+		"want a folder with a tokenizer": {
+			"-train", written(t, "abc"), "-out_dir", none, "-tokenizer", dir,
+		},
+		`-tokenizer: got "many" tokens`: {
+			"-train", written(t, "abc"), "-out_dir", none, "-tokenizer", "train:many",
+		},
+		"n_head: 3 heads do not divide n_embd 128": {"-train", written(t, "abc"), "-out_dir", held, "-n_head", "3"},
+		"beta1: got 1, want a number, 0 ≤ x < 1":   {"-train", written(t, "abc"), "-out_dir", held, "-beta1", "1"},
+		"holds config.json already":                {"-train", written(t, "abc"), "-out_dir", held},
+		"none.txt":                                 {"-train", filepath.Join(dir, "none.txt"), "-out_dir", none},
 	} {
 		err := run(t.Context(), args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -507,7 +611,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	var help bytes.Buffer
-	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); err != flag.ErrHelp || strings.Count(help.String(), "\n\n") != 4 {
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); err != flag.ErrHelp ||
+		strings.Count(help.String(), "\n\n") != 4 {
 		t.Errorf("got %v and\n%s", err, help.String())
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
@@ -524,19 +629,27 @@ func TestPatienceAndAverages(t *testing.T) {
 		out := called(t, append(args, "-eval", text)...)
 		return regexp.MustCompile(`loss (\S+)`).FindString(out)
 	}
-	steps := []string{"-tune", text, "-model", model, "-batch_size", "2", "-gradient_accumulation_steps", "1", "-block_size", "16",
+	steps := []string{"-tune", text, "-model", model, "-batch_size", "2", "-gradient_accumulation_steps", "1",
+		"-block_size", "16",
 		"-learning_rate", "0.5", "-eval_interval", "2", "-eval_iters", "3", "-seed", "5"}
 	for _, how := range [][]string{{"-lora_r", "2"}, {"-full"}} {
 		at := filepath.Join(dir, how[0])
-		out := called(t, slices.Concat(steps, how, []string{"-max_iters", "40", "-patience", "2", "-ema", "0.5", "-out_dir", at})...)
+		out := called(
+			t, slices.Concat(
+				steps, how, []string{"-max_iters", "40", "-patience", "2", "-ema", "0.5", "-out_dir", at},
+			)...,
+		)
 		best, lowest := "", math.Inf(1)
-		for _, found := range regexp.MustCompile(`step (\d+): train loss \S+ val loss (\S+),.* bits per byte, by 3 batches; val loss of the averaged weights \d`).
+		for _, found := range regexp.MustCompile(
+			`step (\d+): train loss \S+ val loss (\S+),.* bits per byte, by 3 batches; val loss of the averaged weights \d`,
+		).
 			FindAllStringSubmatch(out, -1) {
 			if val, _ := strconv.ParseFloat(found[2], 64); val < lowest {
 				best, lowest = found[1], val
 			}
 		}
-		if !strings.Contains(out, "(-patience)") || strings.Contains(out, "step 40:") || !strings.Contains(out, "\nstep "+best+": val loss ") {
+		if !strings.Contains(out, "(-patience)") || strings.Contains(out, "step 40:") ||
+			!strings.Contains(out, "\nstep "+best+": val loss ") {
 			t.Fatalf("%s: want a stop before step 40 and the weights of step %s in\n%s", how[0], best, out)
 		}
 		// The saved weights are those of a run that ends at that step.

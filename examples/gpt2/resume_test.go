@@ -42,7 +42,7 @@ func trained(t *testing.T, dir string) map[string]string {
 		switch {
 		case err != nil || d.IsDir() || slices.Contains([]string{".lock", "state.json", "manifest.json"}, d.Name()):
 			return err
-		case strings.Contains(name, "step-") && !strings.Contains(name, "step-00000007"): // which one depends on the time
+		case strings.Contains(name, "step-") && !strings.Contains(name, "step-00000007"): // it depends on the time
 			return nil
 		}
 		data, err := os.ReadFile(path)
@@ -62,16 +62,26 @@ func trainings(t *testing.T, model string) map[string][]string {
 	t.Helper()
 	hens := written(t, strings.Repeat("the hen has a nest\n", 60))
 	lines := func(line string) string { return written(t, strings.Repeat(line+"\n", 12)) }
-	small := []string{"-max_iters", "7", "-batch_size", "2", "-gradient_accumulation_steps", "2", "-block_size", "16", "-learning_rate", "0.02",
+	small := []string{"-max_iters", "7", "-batch_size", "2", "-gradient_accumulation_steps", "2", "-block_size", "16",
+		"-learning_rate", "0.02",
 		"-eval_interval", "2", "-ema", "0.5", "-dropout", "0.1"}
 	return map[string][]string{
-		"train": append(small, "-train", hens, "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1", "-n_head", "2", "-patience", "5", "-eval_iters", "2"),
-		"tune":  append(small, "-model", model, "-tune", hens, "-lora_r", "2", "-patience", "5", "-eval_iters", "2"),
-		"full":  append(small, "-model", model, "-tune", hens, "-full"),
-		"dpo": append(small, "-model", model, "-dpo", lines(`{"prompt": "the hen", "chosen": " has a nest", "rejected": " has"}`),
+		"train": append(
+			small, "-train", hens, "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1", "-n_head", "2",
+			"-patience", "5", "-eval_iters", "2",
+		),
+		"tune": append(small, "-model", model, "-tune", hens, "-lora_r", "2", "-patience", "5", "-eval_iters", "2"),
+		"full": append(small, "-model", model, "-tune", hens, "-full"),
+		"dpo": append(small, "-model", model, "-dpo", lines(
+			`{"prompt": "the hen", "chosen": " has a nest", "rejected": " has"}`,
+		),
 			"-lora_r", "2", "-template", "chatml"),
-		"grpo": append(slices.DeleteFunc(slices.Clone(small), func(a string) bool { return a == "-dropout" || a == "0.1" }), "-model", model,
-			"-grpo", lines(`{"prompt": "the hen", "answer": "a"}`), "-group", "2", "-length", "3", "-updates", "3", "-score", "contains", "-full"),
+		"grpo": append(slices.DeleteFunc(slices.Clone(small), func(a string) bool {
+			return a == "-dropout" ||
+				a == "0.1"
+		}), "-model", model,
+			"-grpo", lines(`{"prompt": "the hen", "answer": "a"}`), "-group", "2", "-length", "3", "-updates", "3",
+			"-score", "contains", "-full"),
 	}
 }
 
@@ -165,9 +175,12 @@ func TestInterruptedTrainingsResume(t *testing.T) {
 // another text and other settings are refused by name; without a checkpoint there is nothing to resume, and a
 // directory with one takes no new training.
 func TestResumeRefuses(t *testing.T) {
-	model, hens, other := made(t), written(t, strings.Repeat("the hen has a nest\n", 60)), written(t, strings.Repeat("the cow has a barn\n", 60))
+	model, hens, other := made(t), written(
+		t, strings.Repeat("the hen has a nest\n", 60),
+	), written(t, strings.Repeat("the cow has a barn\n", 60))
 	dir := filepath.Join(t.TempDir(), "a")
-	args := []string{"-model", model, "-tune", hens, "-lora_r", "2", "-max_iters", "2", "-batch_size", "2", "-gradient_accumulation_steps", "1",
+	args := []string{"-model", model, "-tune", hens, "-lora_r", "2", "-max_iters", "2", "-batch_size", "2",
+		"-gradient_accumulation_steps", "1",
 		"-block_size", "16", "-out_dir", dir}
 	called(t, args...)
 	moved := filepath.Join(t.TempDir(), "b")
@@ -175,10 +188,14 @@ func TestResumeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	if out := called(t, "-resume", "-out_dir", moved); !strings.Contains(out, "finished at step 2 of max_iters 2; -resume -max_iters 4 continues it") {
+	if out := called(t, "-resume", "-out_dir", moved); !strings.Contains(
+		out, "finished at step 2 of max_iters 2; -resume -max_iters 4 continues it",
+	) {
 		t.Errorf("got %q", out)
 	}
-	if out := called(t, "-resume", "-out_dir", moved, "-max_iters", "3"); !strings.Contains(out, "resumed at step 2\nstep 3: val loss") {
+	if out := called(
+		t, "-resume", "-out_dir", moved, "-max_iters", "3",
+	); !strings.Contains(out, "resumed at step 2\nstep 3: val loss") {
 		t.Errorf("got %q", out)
 	}
 	for want, args := range map[string][]string{
@@ -225,11 +242,13 @@ func another(t *testing.T, model string) string {
 func TestTemplateOfMessages(t *testing.T) {
 	model, dir := made(t), filepath.Join(t.TempDir(), "tuned")
 	path := filepath.Join(t.TempDir(), "messages.jsonl")
-	line := `{"messages": [{"role": "user", "content": "the hen"}, {"role": "assistant", "content": "has a nest"}]}` + "\n"
+	line := `{"messages": [{"role": "user", "content": "the hen"}, {"role": "assistant", "content": "has a nest"}]}` +
+		"\n"
 	if err := os.WriteFile(path, []byte(strings.Repeat(line, 20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-model", model, "-tune", path, "-full", "-max_iters", "1", "-batch_size", "1", "-gradient_accumulation_steps", "1",
+	args := []string{"-model", model, "-tune", path, "-full", "-max_iters", "1", "-batch_size", "1",
+		"-gradient_accumulation_steps", "1",
 		"-block_size", "64", "-out_dir", dir}
 	if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "template") {
 		t.Errorf("without a template: got %v", err)

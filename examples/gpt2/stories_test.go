@@ -40,7 +40,9 @@ func TestStories(t *testing.T) {
 	greedy, dir := strings.TrimSpace(string(file)), t.TempDir()
 	writes := func(args ...string) string {
 		t.Helper()
-		out := called(t, append([]string{"-prompt", prompt, "-tokens", fmt.Sprint(tokens), "-temperature", "0"}, args...)...)
+		out := called(
+			t, append([]string{"-prompt", prompt, "-tokens", fmt.Sprint(tokens), "-temperature", "0"}, args...)...,
+		)
 		return out[:strings.LastIndex(out, "\n\n")]
 	}
 	loss := func(file string, args ...string) float64 {
@@ -61,12 +63,19 @@ func TestStories(t *testing.T) {
 	same("the folder", writes("-model", model))
 	story := written(t, once)
 	if got := loss(story, "-model", model); got != 0.9794 {
-		t.Errorf("a story: got a loss of %v nats per token, want PyTorch's 0.9794 (gpt/testdata/torch_reference.py)", got)
+		t.Errorf(
+			"a story: got a loss of %v nats per token, want PyTorch's 0.9794 (gpt/testdata/torch_reference.py)", got,
+		)
 	}
 
-	lessons := written(t, strings.Repeat("The wheel goes round, the water pays no rent, and what I grind by day by night is spent. ", 40))
+	lessons := written(
+		t,
+		strings.Repeat("The wheel goes round, the water pays no rent, and what I grind by day by night is spent. ", 40),
+	)
 	before := loss(lessons, "-model", model)
-	tune := []string{"-model", model, "-tune", lessons, "-block_size", "64", "-max_iters", "6", "-gradient_accumulation_steps", "2"}
+	tune := []string{
+		"-model", model, "-tune", lessons, "-block_size", "64", "-max_iters", "6", "-gradient_accumulation_steps", "2",
+	}
 	called(t, append(tune, "-out_dir", dir+"/adapter", "-lora_r", "4", "-learning_rate", "0.01")...)
 	with := loss(lessons, "-model", model, "-adapter", dir+"/adapter")
 	called(t, append(tune, "-out_dir", dir+"/half", "-lora_r", "4", "-learning_rate", "0.01", "-max_iters", "3")...)
@@ -77,12 +86,19 @@ func TestStories(t *testing.T) {
 	called(t, append(tune, "-out_dir", dir+"/full", "-full", "-learning_rate", "0.002")...)
 	whole := loss(lessons, "-model", dir+"/full")
 	called(t, "-model", model, "-adapter", dir+"/adapter", "-merge", "-out_dir", dir+"/merged")
-	if merged := loss(lessons, "-model", dir+"/merged"); merged != with || !(with < before-0.5) || !(whole < before-0.5) {
-		t.Errorf("the loss is %v before, %v with the adapter, %v with it merged, %v tuned as a whole", before, with, merged, whole)
+	if merged := loss(lessons, "-model", dir+"/merged"); merged != with || !(with < before-0.5) ||
+		!(whole < before-0.5) {
+		t.Errorf(
+			"the loss is %v before, %v with the adapter, %v with it merged, %v tuned as a whole", before, with, merged,
+			whole,
+		)
 	}
 	pairs := ""
 	for i := range 20 {
-		pairs += fmt.Sprintf(`{"prompt": "Once upon a time, %d", "chosen": " there was a cat.", "rejected": " there was a dog."}`+"\n", i)
+		pairs += fmt.Sprintf(
+			`{"prompt": "Once upon a time, %d", "chosen": " there was a cat.", "rejected": " there was a dog."}`+"\n",
+			i,
+		)
 	}
 	called(t, "-model", model, "-dpo", written(t, pairs), "-out_dir", dir+"/dpo", "-max_iters", "4", "-batch_size", "4",
 		"-gradient_accumulation_steps", "1", "-learning_rate", "0.01")
@@ -117,13 +133,17 @@ func TestStories(t *testing.T) {
 		byLlamaCpp(t, llama, prompt, 60, texts)
 	}
 	programs := built(t, "./examples/gpt2", "./examples/chat", "./examples/inspect")
-	out, err := exec.Command(programs["inspect"], "-checkpoint", model, "-prompt", prompt, "-page", dir+"/inside.html").CombinedOutput()
+	out, err := exec.Command(
+		programs["inspect"], "-checkpoint", model, "-prompt", prompt, "-page", dir+"/inside.html",
+	).CombinedOutput()
 	if page, _ := os.ReadFile(dir + "/inside.html"); err != nil || !bytes.Contains(page, []byte("Once")) {
 		t.Errorf("inspect: %v\n%s", err, out)
 	}
 	chats(t, programs["chat"], model, prompt, greedy)
 	sums := map[[sha256.Size]byte]string{}
-	for name, program := range map[string]string{"vectors": programs["gpt2"], "plain Go": built(t, "-tags", "nosimd", "./examples/gpt2")["gpt2"]} {
+	for name, program := range map[string]string{
+		"vectors": programs["gpt2"], "plain Go": built(t, "-tags", "nosimd", "./examples/gpt2")["gpt2"],
+	} {
 		for _, threads := range []string{"1", "2"} {
 			cmd := exec.Command(program, "-model", model, "-prompt", prompt, "-tokens", "300", "-seed", "5")
 			cmd.Env = append(os.Environ(), "GOMAXPROCS="+threads)
@@ -181,7 +201,8 @@ func chats(t *testing.T, program, model, prompt, greedy string) {
 		t.Fatal(err)
 	}
 	defer page.Body.Close()
-	if data, _ := io.ReadAll(page.Body); page.StatusCode != http.StatusOK || !bytes.Contains(data, []byte("<textarea")) {
+	if data, _ := io.ReadAll(page.Body); page.StatusCode != http.StatusOK ||
+		!bytes.Contains(data, []byte("<textarea")) {
 		t.Errorf("the page: got status %d and %d bytes", page.StatusCode, len(data))
 	}
 	asked := fmt.Sprintf(`{"prompt": %q, "max_tokens": 60, "temperature": 0}`, prompt)
@@ -191,7 +212,8 @@ func chats(t *testing.T, program, model, prompt, greedy string) {
 	}
 	defer reply.Body.Close()
 	var said struct{ Choices []struct{ Text string } }
-	if err := json.NewDecoder(reply.Body).Decode(&said); err != nil || len(said.Choices) != 1 || !strings.HasPrefix(greedy, prompt+said.Choices[0].Text) {
+	if err := json.NewDecoder(reply.Body).Decode(&said); err != nil || len(said.Choices) != 1 ||
+		!strings.HasPrefix(greedy, prompt+said.Choices[0].Text) {
 		t.Errorf("chat: got %+v, %v, want the beginning of %s", said, err, greedy)
 	}
 }
@@ -207,7 +229,10 @@ func byLlamaCpp(t *testing.T, dir, prompt string, n int, texts map[string]string
 	for path := range texts {
 		paths = append(paths, path)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{"--input-type=module", "-e", string(script), "--", prompt, fmt.Sprint(n)}, paths...)...)
+	cmd := exec.CommandContext(
+		t.Context(), "node",
+		append([]string{"--input-type=module", "-e", string(script), "--", prompt, fmt.Sprint(n)}, paths...)...,
+	)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -220,7 +245,8 @@ func byLlamaCpp(t *testing.T, dir, prompt string, n int, texts map[string]string
 		if err := answers.Decode(&answer); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(answer, &got); err != nil || got.Text == "" || !strings.HasPrefix(texts[path], prompt+got.Text) {
+		if err := json.Unmarshal(answer, &got); err != nil || got.Text == "" ||
+			!strings.HasPrefix(texts[path], prompt+got.Text) {
 			t.Errorf("%s: llama.cpp writes %s, want the beginning of %q", path, answer, texts[path])
 		}
 	}

@@ -15,9 +15,15 @@ func TestEveryFlag(t *testing.T) {
 			return run(args, stdout, stderr)
 		},
 		Args: func(string) []string {
-			return []string{"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-vocab_size", "9", "-batch_size", "2", "-dot", "all"}
+			return []string{
+				"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-vocab_size", "9", "-batch_size",
+				"2", "-dot", "all",
+			}
 		},
-		Values: flagtest.With(flagtest.Network(), map[string]string{"head": "linear", "dot": "h.0", "activation": "relu", "preset": "stories15m"}),
+		Values: flagtest.With(
+			flagtest.Network(),
+			map[string]string{"head": "linear", "dot": "h.0", "activation": "relu", "preset": "stories15m"},
+		),
 		Unseen: map[string]string{
 			"n_head":   "a number within an operation",
 			"dilation": "a number of the mask", "global_tokens": "a number of the mask",

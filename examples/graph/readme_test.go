@@ -31,11 +31,16 @@ func TestBiases(t *testing.T) {
 		flags         []string
 		boxes, biases int
 	}{
-		{nil, 6, 0}, {[]string{"-kernels=false"}, 6, 0}, {[]string{"-bias"}, 12, 6}, {[]string{"-bias", "-kernels=false"}, 12, 6},
+		{nil, 6, 0}, {[]string{"-kernels=false"}, 6, 0}, {[]string{"-bias"}, 12, 6}, {
+			[]string{"-bias", "-kernels=false"}, 12, 6,
+		},
 	} {
 		text := dot(t, c.flags...)
-		if boxes, biases := strings.Count(text, parameter), strings.Count(text, `"bias\n`); boxes != c.boxes || biases != c.biases {
-			t.Errorf("%q: got %d parameters, %d of them biases, want %d and %d", c.flags, boxes, biases, c.boxes, c.biases)
+		if boxes, biases := strings.Count(text, parameter), strings.Count(text, `"bias\n`); boxes != c.boxes ||
+			biases != c.biases {
+			t.Errorf(
+				"%q: got %d parameters, %d of them biases, want %d and %d", c.flags, boxes, biases, c.boxes, c.biases,
+			)
 		}
 	}
 }
@@ -48,7 +53,8 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "go run ./examples/graph -dot h.0 | dot -Tpng > .readme/block.png"; !bytes.Contains(readme, []byte(want)) {
+	if want := "go run ./examples/graph -dot h.0 | dot -Tpng > " +
+		".readme/block.png"; !bytes.Contains(readme, []byte(want)) {
 		t.Errorf("README.md does not say %q", want)
 	}
 	f, err := os.Open(filepath.Join(root, ".readme", "block.png"))
@@ -85,7 +91,9 @@ func areas(m image.Image, c color.RGBA) (n int) {
 			}
 			delete(left, p)
 			size++
-			next = append(next, p.Add(image.Pt(1, 0)), p.Add(image.Pt(-1, 0)), p.Add(image.Pt(0, 1)), p.Add(image.Pt(0, -1)))
+			next = append(
+				next, p.Add(image.Pt(1, 0)), p.Add(image.Pt(-1, 0)), p.Add(image.Pt(0, 1)), p.Add(image.Pt(0, -1)),
+			)
 		}
 		if size >= 500 {
 			n++

@@ -37,7 +37,10 @@ func TestInduction(t *testing.T) {
 			t.Errorf("seed %d: the best head ends with a score of %.3f, want at least 0.8", o.Seed, score)
 		}
 		if !(last.Second <= 0.5) || !(last.First >= math.Log(64)) {
-			t.Errorf("seed %d: the losses are %.3f and %.3f, want no better than chance and at most 0.5", o.Seed, last.First, last.Second)
+			t.Errorf(
+				"seed %d: the losses are %.3f and %.3f, want no better than chance and at most 0.5", o.Seed, last.First,
+				last.Second,
+			)
 		}
 		heads, err := r.look()
 		if err != nil {
@@ -50,7 +53,10 @@ func TestInduction(t *testing.T) {
 		}{{some, 1, math.Inf(1)}, {others, math.Inf(-1), 0.5}} {
 			loss, err := r.without(part.heads)
 			if more := loss - last.Second; err != nil || !(more >= part.min && more <= part.max) {
-				t.Errorf("seed %d: without %+v %+.3f nats, want %v to %v (%v)", o.Seed, part.heads, more, part.min, part.max, err)
+				t.Errorf(
+					"seed %d: without %+v %+.3f nats, want %v to %v (%v)", o.Seed, part.heads, more, part.min, part.max,
+					err,
+				)
 			}
 		}
 	}
@@ -60,7 +66,14 @@ func TestInduction(t *testing.T) {
 func TestRun(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "x.png")
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"-max_iters", "3", "-block_size", "12", "-batch_size", "2", "-n_embd", "12", "-n_head", "3", "-picture", picture}, &out, io.Discard)
+	err := run(
+		t.Context(),
+		[]string{
+			"-max_iters", "3", "-block_size", "12", "-batch_size", "2", "-n_embd", "12", "-n_head", "3", "-picture",
+			picture,
+		},
+		&out, io.Discard,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +89,9 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	for want, args := range map[string][]string{"block_size": {"-block_size", "7"}, "n_head": {"-n_head", "5"}, "-eval_iters": {"-eval_iters", "1"}} {
+	for want, args := range map[string][]string{
+		"block_size": {"-block_size", "7"}, "n_head": {"-n_head", "5"}, "-eval_iters": {"-eval_iters", "1"},
+	} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", args, err)
 		}
@@ -91,7 +106,8 @@ func TestRun(t *testing.T) {
 func TestResume(t *testing.T) {
 	whole, broken := t.TempDir(), t.TempDir()
 	small := func(dir string, more ...string) []string {
-		return append([]string{"-max_iters", "5", "-block_size", "12", "-batch_size", "2", "-n_embd", "12", "-n_head", "3", "-dropout", "0.2",
+		return append([]string{"-max_iters", "5", "-block_size", "12", "-batch_size", "2", "-n_embd", "12", "-n_head",
+			"3", "-dropout", "0.2",
 			"-out_dir", dir, "-picture", filepath.Join(dir, "x.png")}, more...)
 	}
 	ends := func(out *bytes.Buffer, args []string, step int) error {
@@ -108,7 +124,9 @@ func TestResume(t *testing.T) {
 	if err := ends(&straight, small(whole), -1); err != nil {
 		t.Fatal(err)
 	}
-	for step, args := 1, small(broken); ; step, args = step+1, []string{"-resume", "-out_dir", broken, "-picture", filepath.Join(broken, "x.png")} {
+	for step, args := 1, small(broken); ; step, args = step+1, []string{
+		"-resume", "-out_dir", broken, "-picture", filepath.Join(broken, "x.png"),
+	} {
 		resumed.Reset()
 		err := ends(&resumed, args, step)
 		if err == nil {
@@ -119,10 +137,13 @@ func TestResume(t *testing.T) {
 		}
 	}
 	_, want, _ := strings.Cut(strings.ReplaceAll(straight.String(), whole, "DIR"), "The scores")
-	if _, got, _ := strings.Cut(strings.ReplaceAll(resumed.String(), broken, "DIR"), "The scores"); got != want || want == "" {
+	if _, got, _ := strings.Cut(strings.ReplaceAll(resumed.String(), broken, "DIR"), "The scores"); got != want ||
+		want == "" {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	for _, name := range []string{"step-00000005/model.safetensors", "step-00000005/optimizer.safetensors", "step-00000005/history.json", "x.png"} {
+	for _, name := range []string{
+		"step-00000005/model.safetensors", "step-00000005/optimizer.safetensors", "step-00000005/history.json", "x.png",
+	} {
 		got, err := os.ReadFile(filepath.Join(broken, name))
 		want, err2 := os.ReadFile(filepath.Join(whole, name))
 		if err := errors.Join(err, err2); err != nil || !bytes.Equal(got, want) {
@@ -148,7 +169,9 @@ func (w writer) Write(p []byte) (int, error) { w(string(p)); return len(p), nil 
 // A head that attends to the token after an earlier occurrence is found, and the other heads of its block are the
 // control.
 func TestSplit(t *testing.T) {
-	some, others := split([]head{{block: 0, head: 0}, {block: 1, head: 0, induction: 0.9}, {block: 1, head: 1, induction: 0.2}})
+	some, others := split(
+		[]head{{block: 0, head: 0}, {block: 1, head: 0, induction: 0.9}, {block: 1, head: 1, induction: 0.2}},
+	)
 	if len(some) != 1 || some[0].induction != 0.9 || len(others) != 1 || others[0].head != 1 || others[0].block != 1 {
 		t.Errorf("got %+v and %+v", some, others)
 	}
@@ -161,13 +184,15 @@ func TestTexts(t *testing.T) {
 	for row := range 2 {
 		x, y := tokens[row*20:row*20+20], targets[row*20:row*20+20]
 		period := 1 + slices.Index(x[1:], x[0])
-		if period < 5 || period > 10 || !slices.Equal(x[period:], x[:20-period]) || !slices.Equal(x[1:], y[:19]) || y[19] != x[20-period] {
+		if period < 5 || period > 10 || !slices.Equal(x[period:], x[:20-period]) || !slices.Equal(x[1:], y[:19]) ||
+			y[19] != x[20-period] {
 			t.Errorf("got %v with targets %v", x, y)
 		}
 	}
 	o := defaults()
 	o.BlockSize = 10
-	if ids := probes(o, 2); !slices.Equal(ids[0][:5], ids[0][5:10]) || ids[0][10] != ids[0][0] || slices.Equal(ids[0], ids[1]) {
+	if ids := probes(o, 2); !slices.Equal(ids[0][:5], ids[0][5:10]) || ids[0][10] != ids[0][0] ||
+		slices.Equal(ids[0], ids[1]) {
 		t.Errorf("got %v", ids)
 	}
 }

@@ -30,7 +30,9 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"9 × 9 weights", "Σ1+Ẽ", "1/n", "h.0 head 0  ", "h.1 head 2  ", "9.0 (0.111)", "of 6 heads", "saved " + path} {
+	for _, want := range []string{
+		"9 × 9 weights", "Σ1+Ẽ", "1/n", "h.0 head 0  ", "h.1 head 2  ", "9.0 (0.111)", "of 6 heads", "saved " + path,
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got\n%s\nwant %q in it", out, want)
 		}
@@ -62,9 +64,12 @@ func TestShortPrompts(t *testing.T) {
 		given         string
 		width, groups int
 	}{
-		{32, "", 3, 2}, {6, "", 3, 2}, {5, "", 2, 2}, {3, "", 1, 2}, {1, "", 1, 1}, {5, "width", 3, 1}, {2, "width", 3, 0}, {5, "groups", 2, 2},
+		{32, "", 3, 2}, {6, "", 3, 2}, {5, "", 2, 2}, {3, "", 1, 2}, {1, "", 1, 1}, {5, "width", 3, 1},
+		{2, "width", 3, 0}, {5, "groups", 2, 2},
 	} {
-		o := options{settings: structured.Settings{Width: 3, Tokens: 2, Draws: 1}, given: map[string]bool{tc.given: true}}
+		o := options{
+			settings: structured.Settings{Width: 3, Tokens: 2, Draws: 1}, given: map[string]bool{tc.given: true},
+		}
 		s := o.shaped(tc.n)
 		if s.Width != tc.width || s.Tokens != tc.groups || s.Validate(tc.n) != nil {
 			t.Errorf("%+v: got width %d, %d groups, %v", tc, s.Width, s.Tokens, s.Validate(tc.n))
@@ -75,14 +80,19 @@ func TestShortPrompts(t *testing.T) {
 			t.Errorf("%q: %v\n%s", prompt, err, out)
 		}
 	}
-	for word, args := range map[string][]string{"2 groups of 3 rows": {"-groups", "2", "-width", "3"}, "draws: got 0": {"-draws", "0"}} {
-		if _, _, err := formed(t, "The", args...); err == nil || !strings.Contains(err.Error(), word) || !strings.Contains(err.Error(), "3 tokens") {
+	for word, args := range map[string][]string{
+		"2 groups of 3 rows": {"-groups", "2", "-width", "3"}, "draws: got 0": {"-draws", "0"},
+	} {
+		if _, _, err := formed(t, "The", args...); err == nil || !strings.Contains(err.Error(), word) ||
+			!strings.Contains(err.Error(), "3 tokens") {
 			t.Errorf("%q: got %v, want %q in it", args, err, word)
 		}
 	}
 	dir, _ := saved(t, "linear")
 	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The", "-forms"}, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), `attention "linear" in a block "pre" has no weights (1, 3, 10, 10)`) {
+	if err == nil || !strings.Contains(
+		err.Error(), `attention "linear" in a block "pre" has no weights (1, 3, 10, 10)`,
+	) {
 		t.Errorf("got %v, want that there are no weights", err)
 	}
 }

@@ -52,7 +52,9 @@ func TestZeroIsNoSmallWeight(t *testing.T) {
 // there, and only there.
 func TestTokensAreOnTheAxes(t *testing.T) {
 	half := [][]float64{{1, 0}, {0.5, 0.5}}
-	layers := []page.Layer{{Name: "h.0", Heads: [][][]float64{half, half}}, {Name: "h.1", Heads: [][][]float64{half, half}}}
+	layers := []page.Layer{
+		{Name: "h.0", Heads: [][][]float64{half, half}}, {Name: "h.1", Heads: [][][]float64{half, half}},
+	}
 	tokens := []string{"a", "bc"}
 	l := layoutOf(tokens, 2)
 	p := painted(t, tokens, layers)
@@ -73,7 +75,9 @@ func TestTokensAreOnTheAxes(t *testing.T) {
 			x, y := margin+l.left+i%2*(l.left+l.size+gap), top+caption+i/2*(caption+l.size+l.below+gap)
 			beside, below := image.Rect(x-l.left, y, x, y+l.size), image.Rect(x, y+l.size, x+l.size, y+l.size+l.below)
 			if inside(beside) < 5 || inside(below) < 5 {
-				t.Errorf("%q, head %d: %d other pixels beside it, %d below it", others, i, inside(beside), inside(below))
+				t.Errorf(
+					"%q, head %d: %d other pixels beside it, %d below it", others, i, inside(beside), inside(below),
+				)
 			}
 			sum += inside(beside) + inside(below)
 		}

@@ -80,9 +80,16 @@ func TestRun(t *testing.T) {
 	}{
 		{[]string{"-prompt", "The wheel"}, []string{"token  h.0", "\n\"w\"", "\nh.0.0  ", "\nh.1.2  "}, 0},
 		{[]string{"-prompt", "T"}, []string{"\n\"T\"", "–"}, 0},
-		{[]string{"-ablate", "heads", "-tokens", "25"}, []string{"with 0 in", "over 20 tokens", " bits per byte\n", "more     bits/byte\n", "h.1.attn.heads 2  "}, 6},
+		{
+			[]string{"-ablate", "heads", "-tokens", "25"},
+			[]string{"with 0 in", "over 20 tokens", " bits per byte\n", "more     bits/byte\n", "h.1.attn.heads 2  "},
+			6,
+		},
 		{[]string{"-ablate", "attention", "-mean"}, []string{"with its mean in", "h.1.attn  "}, 2},
-		{[]string{"-ablate", "mlp", "-prompt", "The"}, []string{"over 70 tokens", "h.0.mlp  ", "The loss of the text: ", "\nh.0.0  "}, 2},
+		{
+			[]string{"-ablate", "mlp", "-prompt", "The"},
+			[]string{"over 70 tokens", "h.0.mlp  ", "The loss of the text: ", "\nh.0.0  "}, 2,
+		},
 	} {
 		args := append([]string{"-checkpoint", dir}, tc.args...)
 		if slices.Contains(args, "-prompt") {
@@ -122,11 +129,20 @@ func TestPatch(t *testing.T) {
 	dir, _ := saved(t, "causal")
 	picture := filepath.Join(t.TempDir(), "x.png")
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The", "-corrupt", "Tie", "-right", "n", "-wrong", "t", "-picture", picture}, &out, io.Discard)
+	err := run(
+		t.Context(),
+		[]string{
+			"-checkpoint", dir, "-prompt", "The", "-corrupt", "Tie", "-right", "n", "-wrong", "t", "-picture", picture,
+		},
+		&out, io.Discard,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"T"  "h"  "e"`, "\n +h.0 +0 ", "\n +h.1 +0 +0 +100", "h.1.attn.heads 2 +0 ", "h.0.mlp +0 ", "correlation of 0.", "saved " + picture} {
+	for _, want := range []string{
+		`"T"  "h"  "e"`, "\n +h.0 +0 ", "\n +h.1 +0 +0 +100", "h.1.attn.heads 2 +0 ", "h.0.mlp +0 ",
+		"correlation of 0.", "saved " + picture,
+	} {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("got\n%s\nwant %q in it", &out, want)
 		}
@@ -144,14 +160,18 @@ func TestPatch(t *testing.T) {
 // is no recurrence has none.
 func TestStates(t *testing.T) {
 	for attention, want := range map[string][]string{
-		"gated_deltanet":  {"\nhead +α +β +norm +last norm\nh.0 head 0 +0\\.\\d+ +0\\.\\d+ +[\\d.e-]+ +[\\d.e-]+\n", "\nh.1 head 2 "},
+		"gated_deltanet": {
+			"\nhead +α +β +norm +last norm\nh.0 head 0 +0\\.\\d+ +0\\.\\d+ +[\\d.e-]+ +[\\d.e-]+\n", "\nh.1 head 2 ",
+		},
 		"rglru,retnet":    {"\nh.0 head 2 +0\\.9\\d* +– ", "\nh.1 head 0 +0\\.969 +– "},
 		"deltanet,causal": {"\nh.0 head 1 +– +0\\.", "\nh.1.0 "},
 	} {
 		dir, _ := saved(t, attention)
 		html := filepath.Join(t.TempDir(), "x.html")
 		var out bytes.Buffer
-		if err := run(t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard); err != nil {
+		if err := run(
+			t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard,
+		); err != nil {
 			t.Fatalf("%s: %v", attention, err)
 		}
 		for _, want := range want {
@@ -226,15 +246,19 @@ func TestPage(t *testing.T) {
 	if err != nil || !(math.Abs(mean-loss) <= 1e-5*loss) {
 		t.Errorf("got losses of mean %v, want the model's, %v (%v)", mean, loss, err)
 	}
-	if want := fmt.Sprintf(" The loss of the text is %.4f nats per token, %.4f bits per byte.", mean, mean/math.Ln2); !strings.HasSuffix(p.About, want) {
+	if want := fmt.Sprintf(
+		" The loss of the text is %.4f nats per token, %.4f bits per byte.", mean, mean/math.Ln2,
+	); !strings.HasSuffix(p.About, want) {
 		t.Errorf("got %q, want %q at its end", p.About, want) // a token is a byte
 	}
 	s, err := sum(m, tok, ids, lens)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"head 0", "head 1", "head 2", "bias", "MLP"}; !slices.Equal(s.Columns, want) || len(s.Rows) != 5 ||
-		s.Rows[0].Name != "embedding" || s.Rows[2].Name != "h.1" || s.Of[0] != p.Tokens[1] || s.Of[4] != p.Lens[4][1].Token {
+	if want := []string{"head 0", "head 1", "head 2", "bias", "MLP"}; !slices.Equal(s.Columns, want) ||
+		len(s.Rows) != 5 ||
+		s.Rows[0].Name != "embedding" || s.Rows[2].Name != "h.1" || s.Of[0] != p.Tokens[1] ||
+		s.Of[4] != p.Lens[4][1].Token {
 		t.Errorf("got %+v, want the columns %q and five rows", s, want)
 	}
 	for i, logit := range s.Logits {
@@ -256,7 +280,8 @@ func TestPage(t *testing.T) {
 	for i, row := range p.Lens {
 		want := lens.Likeliest(1, i, 1)[0]
 		g := row[1]
-		if g.Token != shown(tok, want) || !(math.Abs(g.P-math.Exp(-lens.Loss(1, i, want))) <= 1e-12) || !(g.P > 0 && g.P < 1) ||
+		if g.Token != shown(tok, want) || !(math.Abs(g.P-math.Exp(-lens.Loss(1, i, want))) <= 1e-12) || !(g.P > 0 &&
+			g.P < 1) ||
 			g.Right != (i < 4 && ids[i+1] == want) {
 			t.Errorf("token %d: got %+v, want %q", i, g, shown(tok, want))
 		}
@@ -277,11 +302,13 @@ func TestRuns(t *testing.T) {
 		defer m.Close()
 	}
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-runs", "a,b"}, &out, io.Discard); err != nil || !strings.Contains(out.String(), "saved runs.html") {
+	if err := run(t.Context(), []string{"-runs", "a,b"}, &out, io.Discard); err != nil ||
+		!strings.Contains(out.String(), "saved runs.html") {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	html, err := os.ReadFile("runs.html")
-	if want := `"Runs":[{"Name":"a","Lines":[{"step":0,`; err != nil || !bytes.Contains(html, []byte(want)) || !bytes.Contains(html, []byte(`{"Name":"b","Lines":[{"step":1,`)) {
+	if want := `"Runs":[{"Name":"a","Lines":[{"step":0,`; err != nil || !bytes.Contains(html, []byte(want)) ||
+		!bytes.Contains(html, []byte(`{"Name":"b","Lines":[{"step":1,`)) {
 		t.Errorf("%v: want %s in\n%s", err, want, html)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -319,7 +346,9 @@ func TestCurvature(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-checkpoint", dir, "-curvature", "-data", data, "-tokens", "38"}, &out, io.Discard); err != nil {
+	if err := run(
+		t.Context(), []string{"-checkpoint", dir, "-curvature", "-data", data, "-tokens", "38"}, &out, io.Discard,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -332,7 +361,9 @@ func TestCurvature(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(io.EOF)
-	if err := run(ctx, []string{"-checkpoint", dir, "-curvature", "-data", data}, io.Discard, io.Discard); !errors.Is(err, io.EOF) {
+	if err := run(
+		ctx, []string{"-checkpoint", dir, "-curvature", "-data", data}, io.Discard, io.Discard,
+	); !errors.Is(err, io.EOF) {
 		t.Errorf("interrupted: got %v", err)
 	}
 }
@@ -340,15 +371,19 @@ func TestCurvature(t *testing.T) {
 func TestRefused(t *testing.T) {
 	dir, data := saved(t, "causal")
 	for want, args := range map[string][]string{
-		"nothing to do: want":                      {},
-		"ablate: got head, want":                   {"-ablate", "head"},
-		"tokens: got 0":                            {"-ablate", "mlp", "-tokens", "0"},
-		"-mean: read only by -ablate":              {"-curvature", "-mean"},
-		"-data: read only by -ablate and":          {"-prompt", "T", "-data", data},
-		"want no -prompt, -ablate or -curvature":   {"-runs", dir, "-curvature"},
-		"without -ablate, -curvature and -page":    {"-prompt", "The", "-corrupt", "Tha", "-right", "n", "-wrong", "t", "-curvature"},
-		"-corrupt, -right and -wrong: give":        {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
-		"-right: got 2 tokens, want one":           {"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t"},
+		"nothing to do: want":                    {},
+		"ablate: got head, want":                 {"-ablate", "head"},
+		"tokens: got 0":                          {"-ablate", "mlp", "-tokens", "0"},
+		"-mean: read only by -ablate":            {"-curvature", "-mean"},
+		"-data: read only by -ablate and":        {"-prompt", "T", "-data", data},
+		"want no -prompt, -ablate or -curvature": {"-runs", dir, "-curvature"},
+		"without -ablate, -curvature and -page": {
+			"-prompt", "The", "-corrupt", "Tha", "-right", "n", "-wrong", "t", "-curvature",
+		},
+		"-corrupt, -right and -wrong: give": {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
+		"-right: got 2 tokens, want one": {
+			"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t",
+		},
 		"a corrupt one of 2":                       {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},
 		"-serve: read only by -runs":               {"-prompt", "T", "-serve", ":0"},
 		"-draws: read only by -forms":              {"-prompt", "T", "-draws", "3"},

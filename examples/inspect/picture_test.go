@@ -14,7 +14,10 @@ func TestPicturesFit(t *testing.T) {
 	var tokens []string
 	for i := range 12 {
 		for h := range 12 {
-			without = append(without, inspect.Ablation{Place: fmt.Sprintf("h.%d.attn.heads", i), Head: h, Loss: 2 + float64(i*h-30)/97})
+			without = append(
+				without,
+				inspect.Ablation{Place: fmt.Sprintf("h.%d.attn.heads", i), Head: h, Loss: 2 + float64(i*h-30)/97},
+			)
 		}
 		by := make([]float64, 40)
 		for j := range by {
@@ -26,7 +29,9 @@ func TestPicturesFit(t *testing.T) {
 		tokens = append(tokens, "a long\ntoken of gpt2"[i%7:])
 	}
 	for name, h := range map[string]heatmap{"ablation": ablated(2, without), "patching": back(e, tokens),
-		"one cell": back(inspect.Effects{All: []inspect.Effect{{Place: "h.0", Head: -1, By: []float64{0}}}}, []string{"\n"})} {
+		"one cell": back(
+			inspect.Effects{All: []inspect.Effect{{Place: "h.0", Head: -1, By: []float64{0}}}}, []string{"\n"},
+		)} {
 		for _, fault := range h.sheet().Faults() {
 			t.Errorf("%s: %s", name, fault)
 		}
@@ -35,7 +40,9 @@ func TestPicturesFit(t *testing.T) {
 
 // TestHeatmapColors checks that a cell has the color of its number in the bar.
 func TestHeatmapColors(t *testing.T) {
-	h := heatmap{rows: []string{"h.0"}, columns: []string{"0", "1", "2", "3"}, values: [][]float64{{-0.5, 0, 0.25, 0.5}}}
+	h := heatmap{
+		rows: []string{"h.0"}, columns: []string{"0", "1", "2", "3"}, values: [][]float64{{-0.5, 0, 0.25, 0.5}},
+	}
 	s := h.sheet()
 	const x, y = margin + 20, 62 + 5
 	left := -1

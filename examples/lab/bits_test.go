@@ -53,7 +53,8 @@ func TestKillsKeepTheBits(t *testing.T) {
 	data := verses(t)
 	args := func(more ...string) (dir string, list []string) {
 		dir = t.TempDir()
-		return dir, append([]string{"-quick", "-data", data, "-dir", dir, "-max_iters", "40", "-seeds", seeds, "-threads", "1",
+		return dir, append([]string{"-quick", "-data", data, "-dir", dir, "-max_iters", "40", "-seeds", seeds,
+			"-threads", "1",
 			"-arms", arms}, more...)
 	}
 	alone, list := args()
@@ -115,7 +116,8 @@ func TestUnwritable(t *testing.T) {
 	if err := run(t.Context(), args, &out, io.Discard); err == nil || !strings.Contains(err.Error(), "report.md") {
 		t.Errorf("got %v", err)
 	}
-	if !strings.Contains(out.String(), "0 of 4 results reused") || strings.Count(read(t, dir, "results.jsonl"), "\n") != 4 {
+	if !strings.Contains(out.String(), "0 of 4 results reused") ||
+		strings.Count(read(t, dir, "results.jsonl"), "\n") != 4 {
 		t.Errorf("got\n%s", &out)
 	}
 	must(os.RemoveAll(filepath.Join(dir, "report.md")))

@@ -25,10 +25,13 @@ func TestEveryFlag(t *testing.T) {
 			return append(flagtest.Small(), "-quick", "-data", data, "-arms", "activation=relu", "-dir", dir)
 		},
 		Values: flagtest.With(flagtest.Network(), map[string]string{
-			"arms": "norm=rmsnorm", "parts": "rope", "cross": "true with -arms norm=rmsnorm", "data": other, "seeds": "3",
-			"tokenizer": "words", "tasks": "parity", "until": "told", "max_seeds": "5 with -until told", "looks": "3 with -until told -looks 3,4",
+			"arms": "norm=rmsnorm", "parts": "rope", "cross": "true with -arms norm=rmsnorm", "data": other,
+			"seeds":     "3",
+			"tokenizer": "words", "tasks": "parity", "until": "told", "max_seeds": "5 with -until told",
+			"looks":    "3 with -until told -looks 3,4",
 			"boundary": "obrien-fleming with -until told", "budget": "steps=3", "tune": "learning_rate=0.1,0.2",
-			"tuning_seeds": "2 with -tune learning_rate=0.1,0.2", "target": "100", "matters": "0.5", "measures": "memory",
+			"tuning_seeds": "2 with -tune learning_rate=0.1,0.2", "target": "100", "matters": "0.5",
+			"measures": "memory",
 			"contexts": "4 with -measures cost", "name": "another", "study": file, "json": "true", "part": "2/2",
 			"min_lr": "0.19", "max_iters": "9", "lr_decay_iters": "3", "published": "mad.csv",
 		}),
@@ -67,7 +70,9 @@ func TestEveryFlag(t *testing.T) {
 func untimed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var out strings.Builder
 	err := run(ctx, args, &out, stderr)
-	time := regexp.MustCompile(`(?m) +[\d.]+$|[\d.,]+ (ns/token|tokens/s)|, [\d.]+ s\b|"seconds": .*|"ms_per_step": .*|"Seconds": .*`)
+	time := regexp.MustCompile(
+		`(?m) +[\d.]+$|[\d.,]+ (ns/token|tokens/s)|, [\d.]+ s\b|"seconds": .*|"ms_per_step": .*|"Seconds": .*`,
+	)
 	_, failed := io.WriteString(stdout, time.ReplaceAllString(out.String(), ""))
 	for i, a := range args {
 		if a == "-dir" {

@@ -34,7 +34,12 @@ func put(t *testing.T, path, text string) {
 func verses(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "verses.txt")
-	put(t, path, strings.Repeat("MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9))
+	put(
+		t, path,
+		strings.Repeat(
+			"MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9,
+		),
+	)
 	return path
 }
 
@@ -77,7 +82,8 @@ func TestStudy(t *testing.T) {
 	args := quick(t, "-arms", "norm=rmsnorm; attention=gqa, n_kv_head=1", "-seeds", "3", "-measures", "memory")
 	dir := args[4]
 	first, _ := printed(t, args...)
-	for _, want := range []string{"\nattention=gqa,n_kv_head=1\n ", " ± 0.0", "bits/byte", "budget: steps=6\n", "0 of 9 results reused",
+	for _, want := range []string{"\nattention=gqa,n_kv_head=1\n ", " ± 0.0", "bits/byte", "budget: steps=6\n",
+		"0 of 9 results reused",
 		"-arms 'norm=rmsnorm; attention=gqa, n_kv_head=1'", " MiB\n"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("want %q in\n%s", want, first)
@@ -97,7 +103,8 @@ func TestStudy(t *testing.T) {
 		t.Errorf("again: got %s\n%s", messages, cmp.Diff(want, again))
 	}
 	report, _ := printed(t, append(args, "-report")...)
-	if want := strings.ReplaceAll(again, " "+dir+" ", " "); !strings.HasPrefix(strings.ReplaceAll(report, " "+dir+" ", " "), want[:len(want)-200]) {
+	if want := strings.ReplaceAll(again, " "+dir+" ", " "); !strings.HasPrefix(strings.ReplaceAll(report, " "+dir+
+		" ", " "), want[:len(want)-200]) {
 		t.Errorf("-report: %s", cmp.Diff(again, report))
 	}
 	if got := read(t, dir, "results.jsonl"); got != results {
@@ -113,7 +120,8 @@ func TestStudy(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if page := read(t, dir, "page.html"); !strings.Contains(page, `"arm":"norm=rmsnorm"`) || strings.Contains(page, "https:") {
+	if page := read(t, dir, "page.html"); !strings.Contains(page, `"arm":"norm=rmsnorm"`) ||
+		strings.Contains(page, "https:") {
 		t.Errorf("page.html: got\n%.500s", page)
 	}
 	s := measured(t, args...)
@@ -121,41 +129,48 @@ func TestStudy(t *testing.T) {
 		if !(r.Measures["memory"] > 0) || r.Seeds != 3 || !(r.Loss > 2 && r.Loss < 4) {
 			t.Errorf("got %+v", r)
 		}
-		if d := r.Difference; r.Arm != "baseline" && (d == nil || d.Verdict == "" || !(d.Low <= d.Mean && d.Mean <= d.High)) {
+		if d := r.Difference; r.Arm != "baseline" && (d == nil || d.Verdict == "" || !(d.Low <= d.Mean &&
+			d.Mean <= d.High)) {
 			t.Errorf("%s: got %+v", r.Arm, d)
 		}
 	}
 	more := slices.Clone(args)
 	more[slices.Index(more, "-arms")+1] += "; norm=dyt"
-	if report, _ := printed(t, append(more, "-report")...); !strings.Contains(report, " not run\n") || strings.Contains(report, "diverged") {
+	if report, _ := printed(t, append(more, "-report")...); !strings.Contains(report, " not run\n") ||
+		strings.Contains(report, "diverged") {
 		t.Errorf("-report of an arm that has not run: %s", report)
 	}
 }
 
 // A report says by itself what was trained, on what, by which program and with which seeds; which verdicts sign flips
-// do not confirm; for what the intervals are adjusted; and which arms are larger. Arms of one study have as much work as
-// their report says.
+// do not confirm; for what the intervals are adjusted; and which arms are larger. Arms of one study have as much work
+// as their report says.
 func TestReportCanBeCited(t *testing.T) {
 	args := quick(t, "-arms", "learning_rate=1e-4; n_inner=90,optimizer=muon", "-seeds", "4", "-max_iters", "40")
 	out, _ := printed(t, args...)
 	s := measured(t, args...)
 	rows := s.Tables[0].Rows
-	if d := rows[1].Difference; d.Verdict != "worse (provisional)" || !d.Provisional || !(d.Low > 0) || d.SignFlip != 0.125 {
+	if d := rows[1].Difference; d.Verdict != "worse (provisional)" || !d.Provisional || !(d.Low > 0) ||
+		d.SignFlip != 0.125 {
 		t.Errorf("got %+v, want a provisional verdict", d)
 	}
-	if w := rows[2].Work; !(w.Optimizer > 0) || rows[0].Work.Optimizer != 0 || w.Total()*rows[2].Tokens != rows[2].FLOPs {
+	if w := rows[2].Work; !(w.Optimizer > 0) || rows[0].Work.Optimizer != 0 ||
+		w.Total()*rows[2].Tokens != rows[2].FLOPs {
 		t.Errorf("got %+v and %v FLOPs", w, rows[2].FLOPs)
 	}
 	sum := sha256.Sum256([]byte(read(t, args[2])))
-	want := []string{"worse (provisional)", "provisional: by Student's t, and not confirmed by the p of sign flips, which are 0.125 or more with 4 seeds",
-		"intervals: 95 %, adjusted as the verdicts are", hex.EncodeToString(sum[:]), "seeds: 1337 to 1340", "program: sha256:", "+23.7 % parameters"}
+	want := []string{"worse (provisional)", "provisional: by Student's t, and not confirmed by the p of sign flips, " +
+		"which are 0.125 or more with 4 seeds",
+		"intervals: 95 %, adjusted as the verdicts are", hex.EncodeToString(sum[:]), "seeds: 1337 to 1340",
+		"program: sha256:", "+23.7 % parameters"}
 	text := strings.Join(strings.Fields(out), " ")
 	for _, w := range want {
 		if !strings.Contains(text, w) {
 			t.Errorf("want %q in\n%s", w, out)
 		}
 	}
-	want = append(want, "| learning_rate=1e-4 | learning_rate=0.0001 |", "| n_inner=90,optimizer=muon | n_inner=90, optimizer=\"muon\" |", "| baseline | none |",
+	want = append(want, "| learning_rate=1e-4 | learning_rate=0.0001 |",
+		"| n_inner=90,optimizer=muon | n_inner=90, optimizer=\"muon\" |", "| baseline | none |",
 		`"n_layer":2`, `"learning_rate":0.001`)
 	report := read(t, args[4], "report.md")
 	for _, w := range want {
@@ -164,7 +179,10 @@ func TestReportCanBeCited(t *testing.T) {
 		}
 	}
 	page := read(t, args[4], "page.html")
-	for _, w := range []string{hex.EncodeToString(sum[:]), "1337 to 1340", "sha256:", `"changes":["n_inner=90","optimizer=\"muon\""]`, `"baseline":{`} {
+	for _, w := range []string{
+		hex.EncodeToString(sum[:]), "1337 to 1340", "sha256:", `"changes":["n_inner=90","optimizer=\"muon\""]`,
+		`"baseline":{`,
+	} {
 		if !strings.Contains(page, w) {
 			t.Errorf("page.html: want %q", w)
 		}
@@ -206,7 +224,9 @@ func TestParts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arms (-want +got):\n%s", diff)
 	}
-	if len(o.leftOut) != 1 || !strings.HasPrefix(o.leftOut[0], "attention=linformer: attention: got linformer, want a causal one") {
+	if len(o.leftOut) != 1 || !strings.HasPrefix(
+		o.leftOut[0], "attention=linformer: attention: got linformer, want a causal one",
+	) {
 		t.Errorf("left out: got %q", o.leftOut)
 	}
 	s := measured(t, quick(t, "-parts", "rope,head=linear", "-measures", "all", "-contexts", "4,8", "-seeds", "1")...)
@@ -222,7 +242,8 @@ func TestParts(t *testing.T) {
 		if worst := r.Measures["verified"]; !(worst <= verify.Suspicion) {
 			t.Errorf("%s: verified: got %v, want at most %v", r.Arm, worst, verify.Suspicion)
 		}
-		if want := 4 * 2 * 2 * 16 * 16 / 1024.0; r.Measures["state"] != want { // blocks, keys and values, tokens, features
+		// blocks, keys and values, tokens, features
+		if want := 4 * 2 * 2 * 16 * 16 / 1024.0; r.Measures["state"] != want {
 			t.Errorf("%s: got a state of %v KiB, want %v", r.Arm, r.Measures["state"], want)
 		}
 		if r.Difference != nil {
@@ -267,7 +288,10 @@ func TestCross(t *testing.T) {
 	for _, a := range o.variants {
 		got = append(got, a.Name)
 	}
-	want := []string{"baseline", "attention=linear", "norm=rmsnorm", "norm=rmsnorm,attention=linear", "norm=dyt", "norm=dyt,attention=linear"}
+	want := []string{
+		"baseline", "attention=linear", "norm=rmsnorm", "norm=rmsnorm,attention=linear", "norm=dyt",
+		"norm=dyt,attention=linear",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arms (-want +got):\n%s", diff)
 	}
@@ -276,7 +300,8 @@ func TestCross(t *testing.T) {
 // Tuning gives its choice with a mark at the edge of the grid; a budget of parameters moves a size; a diverged arm, a
 // target and the looks are in the table.
 func TestTable(t *testing.T) {
-	out, _ := printed(t, quick(t, "-arms", "norm=rmsnorm", "-tune", "learning_rate=1e-4,1e-3,1e-2", "-budget", "steps=4,parameters=7000",
+	out, _ := printed(t, quick(t, "-arms", "norm=rmsnorm", "-tune", "learning_rate=1e-4,1e-3,1e-2", "-budget",
+		"steps=4,parameters=7000",
 		"-target", "9")...)
 	for _, want := range []string{"; learning_rate=1e-2 (at", "tuned: learning_rate=1e-4,1e-3,1e-2, on 1 other seeds",
 		"budget: steps=4,parameters=7000", "0 of 10 results"} {
@@ -284,8 +309,14 @@ func TestTable(t *testing.T) {
 			t.Errorf("want %q in\n%s", want, out)
 		}
 	}
-	out, _ = printed(t, quick(t, "-arms", "learning_rate=1e30,decay_lr=false", "-until", "told", "-max_seeds", "3", "-looks", "2,8")...)
-	for _, want := range []string{"\n  2 of 2 seeds diverged\n", " diverged\n", "looks: 2 (level 0.0", "), 3 (level 0.0", "seeds, by pocock"} {
+	out, _ = printed(
+		t, quick(
+			t, "-arms", "learning_rate=1e30,decay_lr=false", "-until", "told", "-max_seeds", "3", "-looks", "2,8",
+		)...,
+	)
+	for _, want := range []string{
+		"\n  2 of 2 seeds diverged\n", " diverged\n", "looks: 2 (level 0.0", "), 3 (level 0.0", "seeds, by pocock",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in\n%s", want, out)
 		}
@@ -304,7 +335,8 @@ func TestStudyFile(t *testing.T) {
 	if read(t, a[4], "results.jsonl") != strings.ReplaceAll(read(t, b[4], "results.jsonl"), b[2], a[2]) {
 		t.Errorf("got other results:\n%s\nwant\n%s", read(t, a[4], "results.jsonl"), read(t, b[4], "results.jsonl"))
 	}
-	if got := one.Tables[0].Rows[1].Difference.Verdict; got != two.Tables[0].Rows[1].Difference.Verdict || len(one.Tables[0].Rows) != 4 || one.Tables[0].Rows[0].Seeds != 2 {
+	if got := one.Tables[0].Rows[1].Difference.Verdict; got != two.Tables[0].Rows[1].Difference.Verdict ||
+		len(one.Tables[0].Rows) != 4 || one.Tables[0].Rows[0].Seeds != 2 {
 		t.Errorf("got %+v, want %+v", one, two)
 	}
 }
@@ -317,32 +349,66 @@ func TestRefused(t *testing.T) {
 		return path
 	}
 	refusals(t, []refusal{
-		{"-arms norm=perceptron", `-arms|norm=perceptron|got perceptron`}, {"-arms attention", `-arms|"attention"|name=value`},
+		{
+			"-arms norm=perceptron", `-arms|norm=perceptron|got perceptron`,
+		}, {"-arms attention", `-arms|"attention"|name=value`},
 		{"-arms baseline", "-arms|got none"}, {"-arms norm=rmsnorm;norm=rmsnorm", "arms|norm=rmsnorm"},
-		{"-arms n_layer=2", "n_layer=2|the same configuration"}, {"-arms attention=linformer", "attention=linformer|causal"},
+		{
+			"-arms n_layer=2", "n_layer=2|the same configuration",
+		}, {"-arms attention=linformer", "attention=linformer|causal"},
 		{"-parts perceptron", `parts|"perceptron"|attention=causal`},
-		{"-scale 8", `-scale|"8"`}, {"-scale 8x1x2,16x1", `-scale|"8x1x2"`}, {"-scale 8x1,16x1 -scale_iters 2", "-scale|got 2"},
-		{"-scale 8x1 -arms norm=rmsnorm", "-arms|-scale"}, {"-scale_iters 3", "-scale_iters|-scale"}, {"-scale 8x1 -scale_iters x", `scale_iters|"x"`},
+		{"-scale 8", `-scale|"8"`}, {"-scale 8x1x2,16x1", `-scale|"8x1x2"`}, {
+			"-scale 8x1,16x1 -scale_iters 2", "-scale|got 2",
+		},
+		{"-scale 8x1 -arms norm=rmsnorm", "-arms|-scale"}, {"-scale_iters 3", "-scale_iters|-scale"},
+		{"-scale 8x1 -scale_iters x", `scale_iters|"x"`},
 		{"-seeds 0", "seeds|got 0"}, {"-until never", `-until|"never"`}, {"-until told -seeds 3", "-seeds|-max_seeds"},
-		{"-max_seeds 3", "-max_seeds|-until"}, {"-until told -max_seeds 1", "max_seeds|got 1"}, {"-until told -looks 2,x", `looks|"x"`},
-		{"-looks 2,3", "-looks|-until"}, {"-boundary pocock", "-boundary|-until"}, {"-until told -boundary wald", `-boundary|"wald"`},
+		{"-max_seeds 3", "-max_seeds|-until"}, {
+			"-until told -max_seeds 1", "max_seeds|got 1",
+		}, {"-until told -looks 2,x", `looks|"x"`},
+		{"-looks 2,3", "-looks|-until"}, {"-boundary pocock", "-boundary|-until"}, {
+			"-until told -boundary wald", `-boundary|"wald"`,
+		},
 		{"-until told -looks 1,4", "looks|got 1"},
-		{"-budget steps=3,tokens=300", "budget|2 of steps"}, {"-budget steps=x", `-budget|"steps=x"`}, {"-budget steps=1.5", `-budget|"steps=1.5"`},
-		{"-budget time=3", `-budget|"time=3"`}, {"-budget steps=3,steps=4", "-budget|twice"}, {"-budget steps=3,vary=n_embd", "-budget|vary"},
-		{"-budget parameters=800000,vary=n_layer", `budget|"n_layer"`}, {"-budget parameters=3", "budget|parameters|got 3"},
-		{"-budget steps=3 -max_iters 4", "-max_iters|-budget"}, {"-budget tokens=1", "budget"}, {"-budget steps=-1", "-budget"},
+		{
+			"-budget steps=3,tokens=300", "budget|2 of steps",
+		}, {"-budget steps=x", `-budget|"steps=x"`}, {"-budget steps=1.5", `-budget|"steps=1.5"`},
+		{"-budget time=3", `-budget|"time=3"`}, {"-budget steps=3,steps=4", "-budget|twice"}, {
+			"-budget steps=3,vary=n_embd", "-budget|vary",
+		},
+		{
+			"-budget parameters=800000,vary=n_layer", `budget|"n_layer"`,
+		}, {"-budget parameters=3", "budget|parameters|got 3"},
+		{
+			"-budget steps=3 -max_iters 4", "-max_iters|-budget",
+		}, {"-budget tokens=1", "budget"}, {"-budget steps=-1", "-budget"},
 		{"-tune learning_rate=1", "-tune|two values"}, {"-tune rate=1,2", "tun|rate"}, {"-tune seed=1,2", "tun|seed"},
-		{"-tune learning_rate=1,2 -tune learning_rate=3,4", "-tune|twice"}, {"-tune learning_rate=x,y", "tun|learning_rate"},
+		{
+			"-tune learning_rate=1,2 -tune learning_rate=3,4", "-tune|twice",
+		}, {"-tune learning_rate=x,y", "tun|learning_rate"},
 		{"-tuning_seeds 0", "tuning_seeds|got 0"}, {"-target x", "target"}, {"-matters 0", "matters|got 0"},
-		{"-measures speed", `-measures|"speed"|verified`}, {"-contexts 4", "-contexts|-measures"}, {"-contexts 4,many -measures cost", `contexts|"many"`},
-		{"-tokenizer letters", `-tokenizer|"letters"`}, {"-data no/such/file", "-data|no/such/file"}, {"-dir=", "dir"}, {"-name=", "name"},
+		{"-measures speed", `-measures|"speed"|verified`}, {"-contexts 4", "-contexts|-measures"}, {
+			"-contexts 4,many -measures cost", `contexts|"many"`,
+		},
+		{"-tokenizer letters", `-tokenizer|"letters"`}, {"-data no/such/file", "-data|no/such/file"}, {"-dir=", "dir"},
+		{"-name=", "name"},
 		{"-jobs 0", "jobs|got 0"}, {"-part 3/2", `-part|"3/2"`}, {"-part 0/2", `-part|"0/2"`}, {"-part x", `-part|"x"`},
-		{"-report", "report|no result"}, {"-max_iters 0", "max_iters|got 0"}, {"argument", "argument"}, {"-block_size 4000", "block_size 4000"},
-		{"-window 3", "-window|no arm has an attention that reads it"}, {"-dropout 2", "dropout"}, {"-out_dir x", "-out_dir"},
-		{"-study no/such/file", "-study|no/such/file"}, {"-study " + file(`{"seedss": 3}`), "-study|seedss|did you mean seeds?"},
-		{"-study " + file(`{"study": "x"}`), "study|no such flag"}, {"-study " + file(`{"seeds": 3, "seeds": 4}`), "seeds|twice"},
-		{"-study " + file(`{"seeds": {}}`), "seeds|map[]"}, {"-study " + file(`{"seeds": "x"}`), `seeds|"x"`}, {"-study " + file(`[]`), "object"},
-		{"-study " + file(`{"seeds": 3} {}`), "more than one"}, {"-study " + file(`{"seeds": 3`), "EOF"}, {"-study " + file(`{"tune": [3]}`), "-tune"},
+		{"-report", "report|no result"}, {"-max_iters 0", "max_iters|got 0"}, {"argument", "argument"},
+		{"-block_size 4000", "block_size 4000"},
+		{
+			"-window 3", "-window|no arm has an attention that reads it",
+		}, {"-dropout 2", "dropout"}, {"-out_dir x", "-out_dir"},
+		{
+			"-study no/such/file", "-study|no/such/file",
+		}, {"-study " + file(`{"seedss": 3}`), "-study|seedss|did you mean seeds?"},
+		{
+			"-study " + file(`{"study": "x"}`), "study|no such flag",
+		}, {"-study " + file(`{"seeds": 3, "seeds": 4}`), "seeds|twice"},
+		{"-study " + file(`{"seeds": {}}`), "seeds|map[]"}, {"-study " + file(`{"seeds": "x"}`), `seeds|"x"`},
+		{"-study " + file(`[]`), "object"},
+		{
+			"-study " + file(`{"seeds": 3} {}`), "more than one",
+		}, {"-study " + file(`{"seeds": 3`), "EOF"}, {"-study " + file(`{"tune": [3]}`), "-tune"},
 	})
 }
 
@@ -415,7 +481,14 @@ func TestPart(t *testing.T) {
 		{"", map[string]string{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}, 3, 4},
 		{"", map[string]string{"PMI_RANK": "0", "PMI_SIZE": "2"}, 0, 2},
 		{"", map[string]string{"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, 1, 2},
-		{"", map[string]string{"SLURM_ARRAY_TASK_ID": "14", "SLURM_ARRAY_TASK_MIN": "10", "SLURM_ARRAY_TASK_COUNT": "8", "SLURM_ARRAY_TASK_STEP": "2"}, 2, 8},
+		{
+			"",
+			map[string]string{
+				"SLURM_ARRAY_TASK_ID": "14", "SLURM_ARRAY_TASK_MIN": "10", "SLURM_ARRAY_TASK_COUNT": "8",
+				"SLURM_ARRAY_TASK_STEP": "2",
+			},
+			2, 8,
+		},
 		{"", map[string]string{"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "4"}, 0, 1},
 		{"1/2", map[string]string{"PMI_RANK": "1", "PMI_SIZE": "2"}, 0, 2},
 	} {

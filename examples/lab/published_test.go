@@ -50,7 +50,9 @@ func TestPublished(t *testing.T) {
 		sign[opposite] = got.All
 	}
 	if sign[false] != 1 || !(sign[true] < 0) {
-		t.Errorf("got %v with its own scores and %v with their negatives, want 1 and less than 0", sign[false], sign[true])
+		t.Errorf(
+			"got %v with its own scores and %v with their negatives, want 1 and less than 0", sign[false], sign[true],
+		)
 	}
 	own, _ := printed(t, append(args, "-published", filepath.Join(dir, "scores.csv"))...)
 	if want := "Spearman's ρ 1.00 with scores.csv over 8 scores of 4 arms"; !strings.Contains(own, want) {
@@ -78,7 +80,10 @@ func TestPublishedRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want -published and %s", name, err, tc[1])
 		}
 	}
-	err := run(t.Context(), []string{"-quick", "-dir", dir, "-published", filepath.Join(dir, "one.csv")}, io.Discard, io.Discard)
+	err := run(
+		t.Context(), []string{"-quick", "-dir", dir, "-published", filepath.Join(dir, "one.csv")}, io.Discard,
+		io.Discard,
+	)
 	if err == nil || !strings.Contains(err.Error(), "without -tasks") {
 		t.Errorf("got %v without tasks, want -published without -tasks", err)
 	}

@@ -14,7 +14,9 @@ import (
 // A law is fitted to all models but the largest, whose losses are compared with the prediction.
 func TestScale(t *testing.T) {
 	dir := t.TempDir()
-	s := measured(t, quick(t, "-scale", "8x1,16x1,16x2", "-scale_iters", "3,6,12,24", "-learning_rate", "0.01", "-dir", dir)...)
+	s := measured(
+		t, quick(t, "-scale", "8x1,16x1,16x2", "-scale_iters", "3,6,12,24", "-learning_rate", "0.01", "-dir", dir)...,
+	)
 	table := s.Tables[0]
 	if len(table.Rows) != 12 || table.Law == nil || table.Rows[0].Difference != nil || table.Rows[0].Seeds != 1 {
 		t.Fatalf("got %+v, want 12 sizes of one seed and a law", table)
@@ -22,7 +24,11 @@ func TestScale(t *testing.T) {
 	if table.Law.Trouble == "" {
 		t.Errorf("two sizes: got a law, want that α cannot be found")
 	}
-	s = measured(t, quick(t, "-scale", "8x1,16x1,24x1,16x2", "-scale_iters", "3,6,12,24", "-learning_rate", "0.01", "-dir", dir)...)
+	s = measured(
+		t, quick(
+			t, "-scale", "8x1,16x1,24x1,16x2", "-scale_iters", "3,6,12,24", "-learning_rate", "0.01", "-dir", dir,
+		)...,
+	)
 	law := s.Tables[0].Law
 	if law.Trouble != "" || len(law.Predicted) != 4 || s.Trials != 16 || s.Reused != 12 {
 		t.Fatalf("got %+v of %d trials, %d reused", law, s.Trials, s.Reused)

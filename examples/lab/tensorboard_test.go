@@ -50,7 +50,11 @@ func TestTensorBoard(t *testing.T) {
 	if err != nil || len(files) != 4 {
 		t.Fatalf("got %q, %v, want four files", files, err)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, filepath.Base(filepath.Dir(filepath.Dir(files[0]))), "norm=rmsnorm seed 1338", filepath.Base(files[0])))
+	data, err := os.ReadFile(
+		filepath.Join(
+			dir, filepath.Base(filepath.Dir(filepath.Dir(files[0]))), "norm=rmsnorm seed 1338", filepath.Base(files[0]),
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,13 +79,17 @@ func TestTensorBoard(t *testing.T) {
 		}
 		step, _ := binary.Uvarint(f[2])
 		value := fields(t, fields(t, f[5])[1])
-		got = append(got, fmt.Sprintf("%s at %d: %.4f", value[1], step, math.Float32frombits(binary.LittleEndian.Uint32(value[2]))))
+		got = append(
+			got,
+			fmt.Sprintf("%s at %d: %.4f", value[1], step, math.Float32frombits(binary.LittleEndian.Uint32(value[2]))),
+		)
 	}
 	if len(got) != 6 || got[0] != "brain.Event:2" || got[4][:8] != "val at 6" || got[5][:10] != "loss at 6:" {
 		t.Errorf("got %q of %+v", got, s.Tables[0].Rows)
 	}
 	var mean float64
-	if _, err := fmt.Sscanf(got[5], "loss at 6: %f", &mean); err != nil || math.Abs(mean-s.Tables[0].Rows[1].Loss) > 0.1 {
+	if _, err := fmt.Sscanf(got[5], "loss at 6: %f", &mean); err != nil ||
+		math.Abs(mean-s.Tables[0].Rows[1].Loss) > 0.1 {
 		t.Error(cmp.Diff(s.Tables[0].Rows[1].Loss, mean))
 	}
 }

@@ -16,7 +16,8 @@ func TestTransfer(t *testing.T) {
 	args := quick(t, "-widths", "16,8", "-rates", "1e30,3,1e-2", "-measures", "coordinates", "-decay_lr=false")
 	s := measured(t, args...)
 	rows, found := s.Tables[0].Rows, s.Tables[0].Transfer
-	if len(rows) != 9 || len(found) != 3 || rows[0].Arm != "standard, width 8, rate 0.01" || rows[8].Arm != "mup, width 16, rate 1e+30" {
+	if len(rows) != 9 || len(found) != 3 || rows[0].Arm != "standard, width 8, rate 0.01" ||
+		rows[8].Arm != "mup, width 16, rate 1e+30" {
 		t.Fatalf("got %d rows, %d sweeps, %+v", len(rows), len(found), rows)
 	}
 	for i, sweep := range found {
@@ -37,24 +38,28 @@ func TestTransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := o.variants[7].Apply(o.base)
-	if err != nil || c.NEmbd != 16 || c.LearningRate != 3 || math.Abs(c.MinLR-0.3) > 1e-12 || c.Parametrization != "mup" || c.BaseWidth != 8 {
+	if err != nil || c.NEmbd != 16 || c.LearningRate != 3 || math.Abs(c.MinLR-0.3) > 1e-12 ||
+		c.Parametrization != "mup" || c.BaseWidth != 8 {
 		t.Errorf("got %+v, %v, want mup at a rate from 3 to 0.3", c.Scaling, err)
 	}
 	other, err := parse(append(args, "-base_width", "16"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := other.sweeps(); err != nil || len(all) != 3 || !all[1].Base || all[2].Width != 8 || len(all.of("mup")) != 2 || all.of("mup")[0] != all[2] {
+	if all, err := other.sweeps(); err != nil || len(all) != 3 || !all[1].Base || all[2].Width != 8 ||
+		len(all.of("mup")) != 2 || all.of("mup")[0] != all[2] {
 		t.Errorf("with base 16: got %+v, %v", all, err)
 	}
-	if c, err := other.variants[6].Apply(other.base); err != nil || c.NEmbd != 8 || c.Parametrization != "mup" || c.BaseWidth != 16 {
+	if c, err := other.variants[6].Apply(other.base); err != nil || c.NEmbd != 8 || c.Parametrization != "mup" ||
+		c.BaseWidth != 16 {
 		t.Errorf("with base 16: got %+v, %v", c.Scaling, err)
 	}
 	if c, err := other.variants[0].Apply(other.base); err != nil || c.Parametrization == "mup" || c.BaseWidth != 0 {
 		t.Errorf("with base 16, standard: got %+v, %v", c.Scaling, err)
 	}
 	out, _ := printed(t, args...)
-	for _, want := range []string{"\nbest learning rate, standard: 0.0", "\nbest learning rate, mup: 0.0", " for width 8 (loss ", " of 3 rates\n",
+	for _, want := range []string{"\nbest learning rate, standard: 0.0", "\nbest learning rate, mup: 0.0",
+		" for width 8 (loss ", " of 3 rates\n",
 		"change of the logits, mup: grows as width^"} {
 		if !strings.Contains(out, want) || !strings.Contains(read(t, args[4], "report.md"), strings.TrimSpace(want)) {
 			t.Errorf("want %q in\n%s", want, out)
@@ -124,9 +129,15 @@ func TestMoved(t *testing.T) {
 // Flags that contradict -widths are refused by name.
 func TestTransferRefused(t *testing.T) {
 	refusals(t, []refusal{
-		{"-widths 8", "-widths|got 1 widths"}, {"-widths 8,x", `widths|"x"`}, {"-rates 1", "-rates|-widths"}, {"-widths 8,16 -rates x", `-rates|"x"`},
-		{"-widths 8,16 -rates 0", `-rates|"0"`}, {"-widths 8,16 -rates ,", "0 rates"}, {"-widths 8,16 -arms norm=rmsnorm", "-arms|-widths"},
-		{"-widths 8,16 -learning_rate 1", "-learning_rate|-widths"}, {"-widths 8,16 -scale 8x1,16x1,24x1,16x2", "-scale|-widths"}, {"-widths 7,16", "n_embd|7"},
-		{"-widths 8,16 -attention linear", "attention|linear"}, {"-widths 8,16 -optimizer sgd", "optimizer|sgd"}, {"-widths 8,16 -n_embd 8", "-n_embd|-widths"},
+		{"-widths 8", "-widths|got 1 widths"}, {"-widths 8,x", `widths|"x"`}, {"-rates 1", "-rates|-widths"},
+		{"-widths 8,16 -rates x", `-rates|"x"`},
+		{"-widths 8,16 -rates 0", `-rates|"0"`}, {"-widths 8,16 -rates ,", "0 rates"}, {
+			"-widths 8,16 -arms norm=rmsnorm", "-arms|-widths",
+		},
+		{
+			"-widths 8,16 -learning_rate 1", "-learning_rate|-widths",
+		}, {"-widths 8,16 -scale 8x1,16x1,24x1,16x2", "-scale|-widths"}, {"-widths 7,16", "n_embd|7"},
+		{"-widths 8,16 -attention linear", "attention|linear"}, {"-widths 8,16 -optimizer sgd", "optimizer|sgd"},
+		{"-widths 8,16 -n_embd 8", "-n_embd|-widths"},
 	})
 }

@@ -21,7 +21,8 @@ import (
 
 // small returns the flags of a short run, which is long enough to learn something.
 func small(more ...string) []string {
-	return append([]string{"-bits", "3", "-n_layer", "1", "-n_head", "2", "-n_embd", "16", "-batch_size", "16", "-tests", "160",
+	return append([]string{"-bits", "3", "-n_layer", "1", "-n_head", "2", "-n_embd", "16", "-batch_size", "16",
+		"-tests", "160",
 		"-steps", "120", "-rounds", "8", "-epochs", "2", "-learning_rate", "0.01", "-threads", "1"}, more...)
 }
 
@@ -188,7 +189,8 @@ func TestTasks(t *testing.T) {
 			}
 			for i, target := range targets[at : at+n-1] {
 				thought := i >= l.bits && i < l.bits+l.thoughts
-				if graded := target != text.Ignore; graded != (thought && l.graded) || graded && target != tokens[at+i+1] {
+				if graded := target != text.Ignore; graded != (thought && l.graded) || graded &&
+					target != tokens[at+i+1] {
 					t.Errorf("%s: target %d at %d of %v", l.name, target, i, tokens[at:at+n])
 				}
 			}

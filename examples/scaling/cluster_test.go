@@ -23,7 +23,8 @@ func TestSbatch(t *testing.T) {
 		}
 	}
 	options := map[string]string{ // by sbatch(1)
-		"job-name": `\S+`, "nodes": `\d+`, "ntasks-per-node": `\d+`, "cpus-per-task": `\d+`, "time": `(\d+-)?\d\d:\d\d:\d\d`,
+		"job-name": `\S+`, "nodes": `\d+`, "ntasks-per-node": `\d+`, "cpus-per-task": `\d+`,
+		"time":   `(\d+-)?\d\d:\d\d:\d\d`,
 		"signal": `([BR]{1,2}:)?[A-Z]+@\d+`, "requeue": "", "open-mode": "append|truncate",
 	}
 	got := map[string]string{}
@@ -42,7 +43,8 @@ func TestSbatch(t *testing.T) {
 		}
 		got[name] = value
 	}
-	if got["nodes"] != "4" || got["ntasks-per-node"] != "1" || !strings.Contains(string(script), "-gradient_accumulation_steps 16") {
+	if got["nodes"] != "4" || got["ntasks-per-node"] != "1" ||
+		!strings.Contains(string(script), "-gradient_accumulation_steps 16") {
 		t.Errorf("got %v: want a power of two of ranks that divides the micro-batches", got)
 	}
 }
@@ -95,13 +97,15 @@ func TestMPIJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	launcher, worker := j.Spec.MPIReplicaSpecs.Launcher, j.Spec.MPIReplicaSpecs.Worker
-	if j.APIVersion != "kubeflow.org/v2beta1" || j.Kind != "MPIJob" || j.Metadata.Name == "" || j.Spec.MPIImplementation != "OpenMPI" ||
+	if j.APIVersion != "kubeflow.org/v2beta1" || j.Kind != "MPIJob" || j.Metadata.Name == "" ||
+		j.Spec.MPIImplementation != "OpenMPI" ||
 		launcher.Replicas != 1 || worker.Replicas*j.Spec.SlotsPerWorker != 4 {
 		t.Errorf("got %+v", j)
 	}
 	for _, r := range []replica{launcher, worker} {
 		c, v := r.Template.Spec.Containers, r.Template.Spec.Volumes
-		if len(c) != 1 || len(v) != 1 || c[0].Name == "" || c[0].Image == "" || len(c[0].VolumeMounts) != 1 || c[0].VolumeMounts[0].Name != v[0].Name ||
+		if len(c) != 1 || len(v) != 1 || c[0].Name == "" || c[0].Image == "" || len(c[0].VolumeMounts) != 1 ||
+			c[0].VolumeMounts[0].Name != v[0].Name ||
 			v[0].PersistentVolumeClaim.ClaimName == "" {
 			t.Errorf("got %+v", r)
 		}

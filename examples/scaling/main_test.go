@@ -17,18 +17,21 @@ func TestTable(t *testing.T) {
 	var last string
 	for _, network := range []string{"1gbit", "100gbit"} {
 		var out bytes.Buffer
-		if err := run(t.Context(), []string{"-shape", "baby", "-micro_ms", "345", "-gradient_accumulation_steps", "8", "-network", network,
+		if err := run(t.Context(), []string{"-shape", "baby", "-micro_ms", "345", "-gradient_accumulation_steps", "8",
+			"-network", network,
 			"-plot", file}, &out, &out); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(out.String(), "\n")
-		if len(lines) != 8 || !strings.Contains(lines[0], "10,745,088 parameters, 42.98 MB") || !strings.HasSuffix(lines[2], " 100.0%") || lines[5] == last {
+		if len(lines) != 8 || !strings.Contains(lines[0], "10,745,088 parameters, 42.98 MB") ||
+			!strings.HasSuffix(lines[2], " 100.0%") || lines[5] == last {
 			t.Errorf("%s:\n%s", network, &out)
 		}
 		last = lines[5]
 	}
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-micro_ms", "22210", "-plot", ""}, &out, &out); err != nil || !strings.Contains(out.String(), "1,421,000 ms") ||
+	if err := run(t.Context(), []string{"-micro_ms", "22210", "-plot", ""}, &out, &out); err != nil ||
+		!strings.Contains(out.String(), "1,421,000 ms") ||
 		strings.Contains(out.String(), "e+") {
 		t.Errorf("%v: got an exponent, want 1,421,000 ms:\n%s", err, &out)
 	}
@@ -79,13 +82,16 @@ func TestTimeBelongsToShape(t *testing.T) {
 
 // An impossible job is an error that names the flag.
 func TestRefused(t *testing.T) {
-	for _, args := range [][]string{{"-shape", "giant"}, {"-network", "pigeons"}, {"-micro_ms", "0"}, {"-gradient_accumulation_steps", "0"},
+	for _, args := range [][]string{{"-shape", "giant"}, {"-network", "pigeons"}, {"-micro_ms", "0"},
+		{"-gradient_accumulation_steps", "0"},
 		{"-measured", "3"}} {
-		if err := run(t.Context(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), args[0]) {
+		if err := run(t.Context(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil ||
+			!strings.Contains(err.Error(), args[0]) {
 			t.Errorf("%v: got %v", args, err)
 		}
 	}
-	if err := run(t.Context(), []string{"-measure"}, new(bytes.Buffer), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "got 1 ranks, want 2") {
+	if err := run(t.Context(), []string{"-measure"}, new(bytes.Buffer), new(bytes.Buffer)); err == nil ||
+		!strings.Contains(err.Error(), "got 1 ranks, want 2") {
 		t.Errorf("got %v", err)
 	}
 }

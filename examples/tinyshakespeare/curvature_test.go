@@ -47,7 +47,8 @@ func TestCurvature(t *testing.T) {
 		t.Errorf("got %d evaluations with a curvature, want 4:\n%s", n, out)
 	}
 	want := curvatures(t, measured)
-	if len(want) != 4 || slices.Contains(want, 0) || slices.ContainsFunc(curvatures(t, plain), func(x float64) bool { return x != 0 }) {
+	if len(want) != 4 || slices.Contains(want, 0) ||
+		slices.ContainsFunc(curvatures(t, plain), func(x float64) bool { return x != 0 }) {
 		t.Errorf("got the curvatures %v, and %v without the flag", want, curvatures(t, plain))
 	}
 	a, err := checkpoint.Load(measured)
@@ -108,7 +109,8 @@ func TestCurvatureFails(t *testing.T) {
 		t.Errorf("got %v, %v", err, r.Trouble)
 	}
 	tr.Model.Params()[0].Tensor().Set(0, math.NaN())
-	if x, err := r.largest(t.Context()); x != 0 || err != nil || r.Trouble == nil || !strings.HasPrefix(r.Trouble.Error(), "-curvature: ") {
+	if x, err := r.largest(t.Context()); x != 0 || err != nil || r.Trouble == nil ||
+		!strings.HasPrefix(r.Trouble.Error(), "-curvature: ") {
 		t.Errorf("got %v, %v, %v", x, err, r.Trouble)
 	}
 }

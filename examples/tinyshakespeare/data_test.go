@@ -47,11 +47,14 @@ func TestTokenizersAndCorpora(t *testing.T) {
 			}
 		}
 		mustDo(t, small(t, dir, append(args, "-resume", "-max_iters", "7")...)...)
-		if again := mustDo(t, small(t, dir, append(args, "-sample_only")...)...); !strings.Contains(again, "The wheel") {
+		if again := mustDo(
+			t, small(t, dir, append(args, "-sample_only")...)...,
+		); !strings.Contains(again, "The wheel") {
 			t.Errorf("%v: sampled %q", tc.args, again)
 		}
 	}
-	if _, _, err := do(t.Context(), small(t, t.TempDir(), "-tokenizer", "piece")...); err == nil || !strings.Contains(err.Error(), "one of "+text.KindNames()) {
+	if _, _, err := do(t.Context(), small(t, t.TempDir(), "-tokenizer", "piece")...); err == nil ||
+		!strings.Contains(err.Error(), "one of "+text.KindNames()) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -20,7 +20,10 @@ func TestPipes(t *testing.T) {
 	flagtest.RefusesFIFO(t, run, "text", "-data", "FIFO", "-out_dir", t.TempDir())
 	flagtest.RefusesFIFO(t, run, "config.json", "-config", "FIFO", "-data", text, "-out_dir", t.TempDir())
 	for _, name := range []string{".lock", "metrics.jsonl", "loss.png"} {
-		args := append(flagtest.Small(), "-data", text, "-out_dir", "DIR", "-max_iters", "2", "-eval_interval", "1", "-tokens", "0")
+		args := append(
+			flagtest.Small(), "-data", text, "-out_dir", "DIR", "-max_iters", "2", "-eval_interval", "1", "-tokens",
+			"0",
+		)
 		flagtest.RefusesFIFO(t, run, name, args...)
 	}
 	flagtest.RefusesFIFO(t, run, "model.safetensors", "-sample_only", "-out_dir", "DIR")

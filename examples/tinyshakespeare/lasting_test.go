@@ -67,7 +67,11 @@ func TestHistoryDoesNotGrow(t *testing.T) {
 	log := program.Log{Bar: program.NewBar(io.Discard, "", 0, steps), Metrics: m}
 	took(io.Discard, m) // the fonts
 	for step := 1; step <= steps; step++ {
-		log.Step(train.Progress{Step: step, Loss: 2 + 3*math.Exp(-float64(step)/3000) + float64(step%9)/50, Took: time.Millisecond})
+		log.Step(
+			train.Progress{
+				Step: step, Loss: 2 + 3*math.Exp(-float64(step)/3000) + float64(step%9)/50, Took: time.Millisecond,
+			},
+		)
 		log.Add(program.EvalLine{Step: step, Train: 2, Val: 2})
 		if step == 5_000 {
 			early = took(io.Discard, m)
@@ -79,7 +83,10 @@ func TestHistoryDoesNotGrow(t *testing.T) {
 	}
 	for i, what := range []string{"what is kept", "a picture"} {
 		if most := early[i]*2 + 1<<17; late[i] > most {
-			t.Errorf("%s: %d bytes after %d steps, want at most %d: there were %d after 5000", what, late[i], steps, most, early[i])
+			t.Errorf(
+				"%s: %d bytes after %d steps, want at most %d: there were %d after 5000", what, late[i], steps, most,
+				early[i],
+			)
 		}
 	}
 	var before, after runtime.MemStats
@@ -180,7 +187,9 @@ func rewrite(t *testing.T, path, name string, content []byte) {
 		if file == name {
 			data = content
 		}
-		list = append(list, checkpoint.File{Name: file, Write: func(w io.Writer) error { _, err := w.Write(data); return err }})
+		list = append(
+			list, checkpoint.File{Name: file, Write: func(w io.Writer) error { _, err := w.Write(data); return err }},
+		)
 	}
 	if err := dir.Save(cp.Step, list); err != nil {
 		t.Fatal(err)
@@ -198,7 +207,10 @@ func TestResumeBesideARun(t *testing.T) {
 		tries = 100
 	}
 	dir := t.TempDir()
-	args := small(t, dir, "-max_iters", "1000000", "-lr_decay_iters", "1000000", "-eval_interval", "1", "-log_interval", "1", "-tokens", "0")
+	args := small(
+		t, dir, "-max_iters", "1000000", "-lr_decay_iters", "1000000", "-eval_interval", "1", "-log_interval", "1",
+		"-tokens", "0",
+	)
 	cmd, out, complaint := start(t, nil, args...)
 	waitFor(t, out, "step 1: ")
 	for try := range tries {

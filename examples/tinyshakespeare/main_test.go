@@ -42,11 +42,14 @@ func TestMain(m *testing.M) {
 func small(t *testing.T, dir string, more ...string) []string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "verses.txt")
-	verses := strings.Repeat("MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9)
+	verses := strings.Repeat(
+		"MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9,
+	)
 	if err := os.WriteFile(data, []byte(verses), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{"-data", data, "-out_dir", dir, "-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8",
+	return append([]string{"-data", data, "-out_dir", dir, "-n_layer", "1", "-n_head", "2", "-n_embd", "8",
+		"-block_size", "8",
 		"-batch_size", "2", "-dropout", "0.1", "-max_iters", "6", "-warmup_iters", "2", "-lr_decay_iters", "6",
 		"-eval_interval", "2", "-eval_iters", "1", "-tokens", "20"}, more...)
 }
@@ -133,7 +136,10 @@ func TestRefused(t *testing.T) {
 	}{
 		{small(t, taken), []string{"out_dir", taken, "step 6", "-resume"}},
 		{small(t, taken, "-resume", "-n_embd", "16"), []string{"n_embd", "got 16", "want 8"}},
-		{small(t, taken, "-resume", "-data", file(strings.Repeat("a new text\n", 50))), []string{"another text", "verses.txt", "file", "sha256"}},
+		{
+			small(t, taken, "-resume", "-data", file(strings.Repeat("a new text\n", 50))),
+			[]string{"another text", "verses.txt", "file", "sha256"},
+		},
 		{small(t, empty, "-resume"), []string{"-resume", "no checkpoint", empty}},
 		{[]string{"-sample_only", "-out_dir", empty}, []string{"no checkpoint", empty}},
 		{[]string{"-sample_only", "-out_dir", taken, "-prompt", "ü"}, []string{"-prompt", "'ü'", "vocabulary"}},
@@ -147,7 +153,10 @@ func TestRefused(t *testing.T) {
 		{small(t, empty, "-stop", ""), []string{"-stop", "empty"}},
 		{small(t, empty, "-weights", "int3"), []string{`-weights: weights: got "int3", want bf16, int8 or int4`}},
 		{small(t, empty, "-curvature", "-sample_only"), []string{"-curvature: it measures a training"}},
-		{[]string{"-sample_only", "-out_dir", taken, "-weights", "bf16", "-kernels=false"}, []string{"-weights", "kernels false"}},
+		{
+			[]string{"-sample_only", "-out_dir", taken, "-weights", "bf16", "-kernels=false"},
+			[]string{"-weights", "kernels false"},
+		},
 		{small(t, empty, "-n_head", "3"), []string{"n_head", "3", "8"}},
 		{small(t, empty, "-dropout", "1"), []string{"dropout", "got 1"}},
 		{small(t, empty, "-learning_rate", "NaN"), []string{"learning_rate", "NaN"}},
@@ -210,7 +219,8 @@ func TestExitStatus(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	out := mustDo(t, small(t, dir, "-prompt", "The ")...)
-	for _, want := range []string{"parameters", "tokens", "step 6/6 | loss ", " | norm ", " | lr ", " ms | ", " GFLOP/s | ", " tok/s | eta ",
+	for _, want := range []string{"parameters", "tokens", "step 6/6 | loss ", " | norm ", " | lr ", " ms | ",
+		" GFLOP/s | ", " tok/s | eta ",
 		"step 6: train loss ", "val loss over the entire split: ", "\nThe ", "20 characters"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in the output:\n%s", want, out)
@@ -224,7 +234,9 @@ func TestFiles(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if diff := cmp.Diff([]string{".lock", "config.json", "loss.png", "metrics.jsonl", "step-00000004", "step-00000006"}, names); diff != "" {
+	if diff := cmp.Diff(
+		[]string{".lock", "config.json", "loss.png", "metrics.jsonl", "step-00000004", "step-00000006"}, names,
+	); diff != "" {
 		t.Errorf("out_dir (-want +got):\n%s", diff)
 	}
 
@@ -232,8 +244,12 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluation, step := "bits_per_byte bits_per_char step train_loss val_loss", "gflops loss lr max_iters ms norm step tok_per_s"
-	want := []string{evaluation, step, step, evaluation, step, step, evaluation, step, step, evaluation, "bits_per_byte val_loss_full"}
+	evaluation := "bits_per_byte bits_per_char step train_loss val_loss"
+	step := "gflops loss lr max_iters ms norm step tok_per_s"
+	want := []string{
+		evaluation, step, step, evaluation, step, step, evaluation, step, step, evaluation,
+		"bits_per_byte val_loss_full",
+	}
 	var got []string
 	for line := range strings.Lines(string(data)) {
 		var m map[string]float64
@@ -304,12 +320,15 @@ func TestAveraged(t *testing.T) {
 	}
 }
 
-// With -patience a run stops after that number of evaluations without a new lowest loss, keeps the best model, and waits
-// for as many again when it is resumed.
+// With -patience a run stops after that number of evaluations without a new lowest loss, keeps the best model, and
+// waits for as many again when it is resumed.
 func TestPatience(t *testing.T) {
 	const patience = 3
 	dir := t.TempDir()
-	args := small(t, dir, "-patience", strconv.Itoa(patience), "-eval_interval", "1", "-learning_rate", "1e-30", "-min_lr", "0", "-max_iters", "60", "-tokens", "0")
+	args := small(
+		t, dir, "-patience", strconv.Itoa(patience), "-eval_interval", "1", "-learning_rate", "1e-30", "-min_lr", "0",
+		"-max_iters", "60", "-tokens", "0",
+	)
 	from := 0 // the evaluation at which the program begins
 	for _, resume := range [][]string{nil, {"-resume"}} {
 		out := mustDo(t, append(args, resume...)...)
@@ -328,7 +347,9 @@ func TestPatience(t *testing.T) {
 				stop = i
 			}
 		}
-		if stop != len(losses)-1 || stop >= 60 || !strings.Contains(out, fmt.Sprintf("stopped at step %d of 60: %d evaluations without", stop, since)) {
+		if stop != len(losses)-1 || stop >= 60 || !strings.Contains(
+			out, fmt.Sprintf("stopped at step %d of 60: %d evaluations without", stop, since),
+		) {
 			t.Errorf("%v: stopped after evaluation %d of %v, want %d:\n%s", resume, len(losses)-1, losses, stop, out)
 		}
 		if cp, err := checkpoint.Load(filepath.Join(dir, "best")); err != nil || cp.Step != best {
@@ -341,7 +362,9 @@ func TestPatience(t *testing.T) {
 // A run that was killed between a checkpoint and its best model has that model when it is resumed.
 func TestBestAfterKill(t *testing.T) {
 	dir := t.TempDir()
-	args := small(t, dir, "-patience", "9", "-eval_interval", "1", "-learning_rate", "1e-2", "-max_iters", "3", "-tokens", "0")
+	args := small(
+		t, dir, "-patience", "9", "-eval_interval", "1", "-learning_rate", "1e-2", "-max_iters", "3", "-tokens", "0",
+	)
 	mustDo(t, args...)
 	var state struct {
 		Since int `json:"evals_since_best"`
@@ -359,7 +382,9 @@ func TestBestAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := bytes.LastIndexByte(bytes.TrimSpace(data), '\n') + 1 // before the line that says that the run is finished
-	if err := errors.Join(os.WriteFile(metrics, data[:end], 0o600), os.RemoveAll(filepath.Join(dir, "best"))); err != nil {
+	if err := errors.Join(
+		os.WriteFile(metrics, data[:end], 0o600), os.RemoveAll(filepath.Join(dir, "best")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	mustDo(t, append(args, "-resume")...)
@@ -372,14 +397,19 @@ func TestBestAfterKill(t *testing.T) {
 func TestConfigFile(t *testing.T) {
 	dir := t.TempDir()
 	settings := filepath.Join(t.TempDir(), "settings.json")
-	if err := os.WriteFile(settings, []byte(`{"n_layer": 3, "max_iters": 4, "eval_interval": 3, "head": "linear"}`), 0o644); err != nil {
+	if err := os.WriteFile(
+		settings, []byte(`{"n_layer": 3, "max_iters": 4, "eval_interval": 3, "head": "linear"}`), 0o644,
+	); err != nil {
 		t.Fatal(err)
 	}
-	c, o, err := parse(gpt.Shakespeare(), []string{"-max_iters", "2", "-config", settings, "-out_dir", dir, "-top_k", "5"}, io.Discard)
+	c, o, err := parse(
+		gpt.Shakespeare(), []string{"-max_iters", "2", "-config", settings, "-out_dir", dir, "-top_k", "5"}, io.Discard,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.NLayer != 3 || c.MaxIters != 2 || c.EvalInterval != 3 || c.Head != "linear" || c.OutDir != dir || c.NHead != gpt.Shakespeare().NHead || o.sampling.TopK != 5 {
+	if c.NLayer != 3 || c.MaxIters != 2 || c.EvalInterval != 3 || c.Head != "linear" || c.OutDir != dir ||
+		c.NHead != gpt.Shakespeare().NHead || o.sampling.TopK != 5 {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -390,7 +420,9 @@ func TestPreset(t *testing.T) {
 	if err := os.WriteFile(settings, []byte(`{"n_head": 3, "n_layer": 4}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c, o, err := parse(gpt.Shakespeare(), []string{"-n_layer", "2", "-preset", "baby", "-config", settings, "-stop", "x"}, io.Discard)
+	c, o, err := parse(
+		gpt.Shakespeare(), []string{"-n_layer", "2", "-preset", "baby", "-config", settings, "-stop", "x"}, io.Discard,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +432,8 @@ func TestPreset(t *testing.T) {
 		t.Errorf("-want +got:\n%s, stops %q", diff, o.stop)
 	}
 	_, _, err = parse(gpt.Shakespeare(), []string{"-preset", "Babby"}, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "preset: got Babby, want one of shakespeare, ") || !strings.HasSuffix(err.Error(), "did you mean baby?") {
+	if err == nil || !strings.Contains(err.Error(), "preset: got Babby, want one of shakespeare, ") ||
+		!strings.HasSuffix(err.Error(), "did you mean baby?") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -457,7 +490,10 @@ func TestGoOn(t *testing.T) {
 			counts[key]++
 		}
 	}
-	want := map[string]int{"step": 9 + 6, "loss": 9, "lr": 9, "norm": 9, "train_loss": 6, "val_loss": 6, "bits_per_char": 6, "bits_per_byte": 7, "val_loss_full": 1}
+	want := map[string]int{
+		"step": 9 + 6, "loss": 9, "lr": 9, "norm": 9, "train_loss": 6, "val_loss": 6, "bits_per_char": 6,
+		"bits_per_byte": 7, "val_loss_full": 1,
+	}
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Errorf("lines of metrics.jsonl by key (-want +got):\n%s", diff)
 	}
@@ -467,7 +503,10 @@ func TestGoOn(t *testing.T) {
 func TestStandin(t *testing.T) {
 	cache, dir := t.TempDir(), t.TempDir()
 	nowhere := "http://127.0.0.1:1"
-	env := []string{"XDG_CACHE_HOME=" + cache, "HOME=" + cache, "HTTPS_PROXY=" + nowhere, "https_proxy=" + nowhere, "NO_PROXY=", "no_proxy="}
+	env := []string{
+		"XDG_CACHE_HOME=" + cache, "HOME=" + cache, "HTTPS_PROXY=" + nowhere, "https_proxy=" + nowhere, "NO_PROXY=",
+		"no_proxy=",
+	}
 	args := small(t, dir, "-data", "", "-block_size", "64", "-batch_size", "64", "-max_iters", "1", "-tokens", "0")
 	cmd, out, complaint := start(t, env, args...)
 	written, err := io.ReadAll(out)

@@ -23,7 +23,8 @@ func TestFlagsBeforeTheDirectory(t *testing.T) {
 		"flag provided but not defined: -lr; did you mean -learning_rate?":  {"--lr", "3"},
 		"out_dir: " + taken + " holds a checkpoint of step 6; -resume cont": nil,
 	} {
-		if _, _, err := do(t.Context(), small(t, taken, flags...)...); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, _, err := do(t.Context(), small(t, taken, flags...)...); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", flags, err, want)
 		}
 	}
@@ -51,7 +52,8 @@ func TestSampleOnlyRefuses(t *testing.T) {
 // Without a checkpoint the error contains the command that creates one.
 func TestNoCheckpointSaysWhatToRun(t *testing.T) {
 	empty := t.TempDir()
-	want := "checkpoint " + empty + ": no checkpoint; go run ./examples/tinyshakespeare -out_dir " + empty + " trains a model first"
+	want := "checkpoint " + empty + ": no checkpoint; go run ./examples/tinyshakespeare -out_dir " + empty +
+		" trains a model first"
 	for prefix, flag := range map[string]string{"": "-sample_only", "-resume: ": "-resume"} {
 		if _, _, err := do(t.Context(), flag, "-out_dir", empty); err == nil || err.Error() != prefix+want {
 			t.Errorf("%s: got %v, want %s", flag, err, prefix+want)

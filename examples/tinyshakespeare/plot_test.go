@@ -16,7 +16,9 @@ import (
 )
 
 // picture plots and counts the pixels of every colour in the area of the curves, left of the legend.
-func drawing(t *testing.T, steps []program.StepLine, evals []program.EvalLine, floor float64) (image.Image, map[color.RGBA]int) {
+func drawing(
+	t *testing.T, steps []program.StepLine, evals []program.EvalLine, floor float64,
+) (image.Image, map[color.RGBA]int) {
 	t.Helper()
 	var b bytes.Buffer
 	batches, train, val := plotter.XYs{}, plotter.XYs{}, plotter.XYs{}
@@ -66,8 +68,14 @@ func TestBothCurvesAreSeen(t *testing.T) {
 
 // The legend covers nothing: the pixels next to it do not depend on the losses.
 func TestLegendIsBeside(t *testing.T) {
-	down, _ := drawing(t, []program.StepLine{{Step: 1, Loss: 4}}, []program.EvalLine{{Step: 0, Train: 4, Val: 4}, {Step: 100, Train: 2, Val: 2}}, 0)
-	up, _ := drawing(t, []program.StepLine{{Step: 1, Loss: 4}}, []program.EvalLine{{Step: 0, Train: 2, Val: 2}, {Step: 100, Train: 4, Val: 4}}, 0)
+	down, _ := drawing(
+		t, []program.StepLine{{Step: 1, Loss: 4}},
+		[]program.EvalLine{{Step: 0, Train: 4, Val: 4}, {Step: 100, Train: 2, Val: 2}}, 0,
+	)
+	up, _ := drawing(
+		t, []program.StepLine{{Step: 1, Loss: 4}},
+		[]program.EvalLine{{Step: 0, Train: 2, Val: 2}, {Step: 100, Train: 4, Val: 4}}, 0,
+	)
 	curves, left := 0, down.Bounds().Dx()*85/100
 	for y := range down.Bounds().Dy() {
 		for x := range down.Bounds().Dx() {
@@ -92,7 +100,8 @@ func TestEvaluationLine(t *testing.T) {
 	r.curvature, e.ValEMA = &inspect.Curvature{}, 2.1234
 	r.line(12000, e, 123.4)
 	want := "step 12000: train loss 2.0987, val loss 2.1683, 3.1282 bits per byte\n" +
-		"step 12000: train loss 2.0987, val loss 2.1683, 3.1282 bits per byte\n  curvature 123.4, averaged weights 2.1234\n"
+		"step 12000: train loss 2.0987, val loss 2.1683, 3.1282 bits per byte\n  curvature 123.4, averaged weights " +
+		"2.1234\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

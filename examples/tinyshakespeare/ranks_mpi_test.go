@@ -36,8 +36,14 @@ func TestMPI(t *testing.T) {
 		hit               func(launcher int, rank1 int)
 	}{
 		{"a rank is killed", "2", "", 0, false, func(_, rank1 int) { syscall.Kill(rank1, syscall.SIGKILL) }},
-		{"the launcher is told to end", "4", "saved at step", 0, true, func(launcher, _ int) { syscall.Kill(launcher, syscall.SIGTERM) }},
-		{"a rank is frozen", "2", "waited 2s: no answer in time", 75, false, func(_, rank1 int) { syscall.Kill(rank1, syscall.SIGSTOP) }},
+		{
+			"the launcher is told to end", "4", "saved at step", 0, true,
+			func(launcher, _ int) { syscall.Kill(launcher, syscall.SIGTERM) },
+		},
+		{
+			"a rank is frozen", "2", "waited 2s: no answer in time", 75, false,
+			func(_, rank1 int) { syscall.Kill(rank1, syscall.SIGSTOP) },
+		},
 	} {
 		t.Setenv(ranksVariable, t.TempDir())
 		cp, err := checkpoint.Load(dir)
@@ -47,7 +53,8 @@ func TestMPI(t *testing.T) {
 			before, again = cp.Step, append(args, "-resume")
 		}
 		cmd := exec.Command(mpirun, append([]string{"-np", tc.ranks, os.Args[0]}, again...)...)
-		cmd.Env = append(os.Environ(), mainVariable+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		cmd.Env = append(os.Environ(), mainVariable+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1",
+			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
 			"OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none")
 		var complaint bytes.Buffer
 		cmd.Stderr = &complaint
@@ -58,7 +65,8 @@ func TestMPI(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		steps := regexp.MustCompile(`(\d+)/1000000 `) // in a line of its own, or where the launcher is a terminal over others
+		// in a line of its own, or where the launcher is a terminal over others
+		steps := regexp.MustCompile(`(\d+)/1000000 `)
 		for part, said := make([]byte, 1<<12), ""; ; {
 			n, err := out.Read(part)
 			if err != nil {

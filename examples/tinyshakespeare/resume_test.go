@@ -71,7 +71,9 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 				t.Errorf("%s: %s alone writes %q, want %q", name, what, text, want)
 			}
 		}
-		if again := mustDo(t, "-sample_only", "-out_dir", halves, "-prompt", "The wheel", "-tokens", "20", "-seed", "77"); strings.HasPrefix(again, alone[:40]) {
+		if again := mustDo(
+			t, "-sample_only", "-out_dir", halves, "-prompt", "The wheel", "-tokens", "20", "-seed", "77",
+		); strings.HasPrefix(again, alone[:40]) {
 			t.Errorf("%s: another seed writes the same: %q", name, again)
 		}
 	}
@@ -89,7 +91,8 @@ func TestGivenOtherwise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, content := range map[string]string{other: string(verse) + "!", copied: string(verse), settings: `{"n_head": 4}`} {
+	for path, content := range map[string]string{other: string(verse) +
+		"!", copied: string(verse), settings: `{"n_head": 4}`} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -99,10 +102,16 @@ func TestGivenOtherwise(t *testing.T) {
 		words []string
 	}{
 		{[]string{"-resume", "-n_embd", "16"}, []string{"step-00000002: resume: n_embd: got 16, want 8 as saved"}},
-		{[]string{"-resume", "-n_layer", "3", "-dropout", "0"}, []string{"n_layer: got 3, want 1 as saved", "dropout: got 0, want 0.1 as saved"}},
+		{
+			[]string{"-resume", "-n_layer", "3", "-dropout", "0"},
+			[]string{"n_layer: got 3, want 1 as saved", "dropout: got 0, want 0.1 as saved"},
+		},
 		{[]string{"-resume", "-config", settings}, []string{"n_head: got 4, want 2 as saved"}},
 		{[]string{"-resume", "-tokenizer", "character"}, []string{`-tokenizer: got character, want "word" as saved`}},
-		{[]string{"-resume", "-data", other}, []string{"another text", strconv.Quote(file), strconv.Quote(other), "set -data"}},
+		{
+			[]string{"-resume", "-data", other},
+			[]string{"another text", strconv.Quote(file), strconv.Quote(other), "set -data"},
+		},
 		{[]string{"-resume", "-data", shards}, []string{"another text", strconv.Quote(file), strconv.Quote(shards)}},
 		{[]string{"-sample_only", "-n_embd", "16"}, []string{"n_embd: got 16, want 8 as saved"}},
 		{[]string{"-sample_only", "-tokenizer", "byte"}, []string{`-tokenizer: got byte, want "word" as saved`}},
@@ -118,7 +127,8 @@ func TestGivenOtherwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"-resume", "-out_dir", dir, "-max_iters", "3", "-tokens", "0"}
-	if _, _, err := do(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "set -data to") || !strings.Contains(err.Error(), file) {
+	if _, _, err := do(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "set -data to") ||
+		!strings.Contains(err.Error(), file) {
 		t.Errorf("the text is gone: got %v", err)
 	}
 	mustDo(t, append(args, "-data", copied)...)
@@ -139,7 +149,8 @@ func TestFinished(t *testing.T) {
 	}
 	for _, args := range [][]string{{}, {"-max_iters", "5"}, {"-vocab_size", "0"}, small(t, dir)[:2]} {
 		out := mustDo(t, append([]string{"-resume", "-out_dir", dir}, args...)...)
-		if strings.Count(out, "\n") != 1 || !strings.Contains(out, dir+": finished at step 6 of max_iters ") || !strings.Contains(out, "-resume -max_iters 12 continues it, -sample_only writes") {
+		if strings.Count(out, "\n") != 1 || !strings.Contains(out, dir+": finished at step 6 of max_iters ") ||
+			!strings.Contains(out, "-resume -max_iters 12 continues it, -sample_only writes") {
 			t.Errorf("%q: got %q", args, out)
 		}
 	}
@@ -150,7 +161,9 @@ func TestFinished(t *testing.T) {
 	if err := os.WriteFile(path, metrics[:cut+9], 0o600); err != nil { // killed while it wrote
 		t.Fatal(err)
 	}
-	if out := mustDo(t, "-resume", "-out_dir", dir, "-tokens", "0"); !strings.Contains(out, "val loss over the entire split") {
+	if out := mustDo(
+		t, "-resume", "-out_dir", dir, "-tokens", "0",
+	); !strings.Contains(out, "val loss over the entire split") {
 		t.Errorf("not finished: got %q", out)
 	}
 	if now, err := os.ReadFile(path); err != nil || string(now) != string(metrics) {
@@ -171,7 +184,10 @@ func TestFlagsBeforeTheText(t *testing.T) {
 	proxy.Start()
 	defer proxy.Close()
 	cache := t.TempDir()
-	env := []string{"XDG_CACHE_HOME=" + cache, "HOME=" + cache, "HTTPS_PROXY=" + proxy.URL, "https_proxy=" + proxy.URL, "NO_PROXY=", "no_proxy="}
+	env := []string{
+		"XDG_CACHE_HOME=" + cache, "HOME=" + cache, "HTTPS_PROXY=" + proxy.URL, "https_proxy=" + proxy.URL, "NO_PROXY=",
+		"no_proxy=",
+	}
 	empty := filepath.Join(t.TempDir(), "none")
 	for _, tc := range []struct {
 		args []string
@@ -196,7 +212,8 @@ func TestFlagsBeforeTheText(t *testing.T) {
 		io.Copy(io.Discard, out)
 		cmd.Wait()
 		said := complaint.String()
-		if got := cmd.ProcessState.ExitCode(); got != 1 || !strings.Contains(said, tc.want) || strings.Count(said, "\n") > 2 {
+		if got := cmd.ProcessState.ExitCode(); got != 1 || !strings.Contains(said, tc.want) ||
+			strings.Count(said, "\n") > 2 {
 			t.Errorf("%q: exit status %d, said %q, want 1 and %q", tc.args, got, said, tc.want)
 		}
 		if got := asked.Load() > before; got != tc.text {
@@ -213,9 +230,14 @@ func TestSixtyLines(t *testing.T) {
 		firstStep, last    string
 	}{
 		{[]string{"-max_iters", "200", "-eval_interval", "100"}, 40, 3, "step 5/200 | ", "step 200/200 | "},
-		{[]string{"-max_iters", "60", "-eval_interval", "60", "-log_interval", "30"}, 2, 2, "step 30/60 | ", "step 60/60 | "},
+		{
+			[]string{"-max_iters", "60", "-eval_interval", "60", "-log_interval", "30"}, 2, 2, "step 30/60 | ",
+			"step 60/60 | ",
+		},
 	} {
-		out := mustDo(t, small(t, t.TempDir(), append(tc.args, "-lr_decay_iters", "200", "-tokens", "0", "-threads", "1")...)...)
+		out := mustDo(
+			t, small(t, t.TempDir(), append(tc.args, "-lr_decay_iters", "200", "-tokens", "0", "-threads", "1")...)...,
+		)
 		var steps []string
 		evaluations, all := 0, 0
 		for line := range strings.Lines(out) {
@@ -227,7 +249,8 @@ func TestSixtyLines(t *testing.T) {
 			}
 			all++
 		}
-		if len(steps) != tc.steps || evaluations != tc.evaluations || all > 65 || !strings.HasPrefix(steps[0], tc.firstStep) || !strings.HasPrefix(steps[len(steps)-1], tc.last) {
+		if len(steps) != tc.steps || evaluations != tc.evaluations || all > 65 ||
+			!strings.HasPrefix(steps[0], tc.firstStep) || !strings.HasPrefix(steps[len(steps)-1], tc.last) {
 			t.Errorf("%q: got %d steps, %d evaluations, %d lines:\n%s", tc.args, len(steps), evaluations, all, out)
 		}
 		if got := strings.Count(out, " | eta "); got != len(steps) {

@@ -37,7 +37,8 @@ func sameRun(t *testing.T, got, want string) {
 	if x, y := a.Names(), b.Names(); len(x) != 6 || !slices.Equal(x, y) {
 		t.Errorf("got files %v, want six, %v", x, y)
 	}
-	for _, name := range slices.DeleteFunc(a.Names(), func(name string) bool { return name == "corpus.json" }) { // it has times
+	// it has times
+	for _, name := range slices.DeleteFunc(a.Names(), func(name string) bool { return name == "corpus.json" }) {
 		x, err := a.File(name)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +64,10 @@ func TestSignals(t *testing.T) {
 	if testing.Short() {
 		accumulate = "10"
 	}
-	long := []string{"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "17", "-log_interval", "1", "-gradient_accumulation_steps", accumulate}
+	long := []string{
+		"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "17", "-log_interval", "1",
+		"-gradient_accumulation_steps", accumulate,
+	}
 	whole := t.TempDir()
 	mustDo(t, small(t, whole, long...)...)
 	codes := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129}
@@ -84,7 +88,9 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cp.Step < 5 || cp.Step >= 60 || !strings.Contains(complaint.String(), fmt.Sprintf("saved at step %d, continue with -resume", cp.Step)) {
+		if cp.Step < 5 || cp.Step >= 60 || !strings.Contains(
+			complaint.String(), fmt.Sprintf("saved at step %d, continue with -resume", cp.Step),
+		) {
 			t.Errorf("%v: saved at step %d, said %q", signal, cp.Step, complaint)
 		}
 		mustDo(t, append(args, "-resume")...)

@@ -35,7 +35,9 @@ func openTerminal(t *testing.T) (screen, program *os.File) {
 
 func setColumns(t *testing.T, screen *os.File, columns int) {
 	t.Helper()
-	if err := unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(columns)}); err != nil {
+	if err := unix.IoctlSetWinsize(
+		int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(columns)},
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,8 +91,12 @@ func (w *terminal) progress(line string) {
 	if strings.TrimSpace(line) == "" {
 		return
 	}
-	if strings.Count(line, "eta ") != 1 || strings.HasPrefix(line, "|") != (columns >= 60) || strings.Contains(line, " | loss ") != (columns >= 60) {
-		w.wrong = append(w.wrong, fmt.Sprintf("in %d columns: %q, want one eta, and the bar and the loss from 60 columns up", columns, line))
+	if strings.Count(line, "eta ") != 1 || strings.HasPrefix(line, "|") != (columns >= 60) ||
+		strings.Contains(line, " | loss ") != (columns >= 60) {
+		w.wrong = append(
+			w.wrong,
+			fmt.Sprintf("in %d columns: %q, want one eta, and the bar and the loss from 60 columns up", columns, line),
+		)
 	}
 }
 
@@ -101,7 +107,12 @@ func TestTerminal(t *testing.T) {
 	w := terminal{sizes: []int{200, 80, 40, 60}}
 	setColumns(t, screen, w.sizes[0])
 	long := "100000000" // so that 40 columns have no room for the loss
-	cmd := exec.Command(os.Args[0], small(t, t.TempDir(), "-max_iters", long, "-lr_decay_iters", long, "-eval_interval", "20000", "-threads", "1")...)
+	cmd := exec.Command(
+		os.Args[0],
+		small(
+			t, t.TempDir(), "-max_iters", long, "-lr_decay_iters", long, "-eval_interval", "20000", "-threads", "1",
+		)...,
+	)
 	cmd.Env = append(os.Environ(), mainVariable+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	if err := cmd.Start(); err != nil {
@@ -138,7 +149,8 @@ func TestTerminal(t *testing.T) {
 	for _, what := range w.wrong {
 		t.Error(what)
 	}
-	if all := strings.Join(w.lines, "\n"); !strings.Contains(all, "\nstep 0: train loss ") || !strings.Contains(all, "saved at step ") {
+	if all := strings.Join(w.lines, "\n"); !strings.Contains(all, "\nstep 0: train loss ") ||
+		!strings.Contains(all, "saved at step ") {
 		t.Errorf("the lines that stay:\n%s", all)
 	}
 }

@@ -60,7 +60,8 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer page.Body.Close()
-	if html, err := io.ReadAll(page.Body); err != nil || !bytes.Contains(html, []byte("<title>Training run in "+watched+"/</title>")) {
+	if html, err := io.ReadAll(page.Body); err != nil ||
+		!bytes.Contains(html, []byte("<title>Training run in "+watched+"/</title>")) {
 		t.Errorf("the page: %v\n%.300s", err, html)
 	}
 	go io.Copy(io.Discard, out)
@@ -68,7 +69,9 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	for what, want := range map[string]int{`"loss":`: 6, `"val_loss":`: 4, `"sample":"The`: 4, `"val_loss_full":`: 1, "event: end\n": 1} {
+	for what, want := range map[string]int{
+		`"loss":`: 6, `"val_loss":`: 4, `"sample":"The`: 4, `"val_loss_full":`: 1, "event: end\n": 1,
+	} {
 		if got := bytes.Count(events, []byte(what)); got != want {
 			t.Errorf("got %d × %s, want %d, in\n%.3000s", got, what, want, events)
 		}
@@ -84,7 +87,8 @@ func TestServe(t *testing.T) {
 	step := 0
 	for line := range strings.SplitSeq(strings.TrimSpace(string(data)), "\n\n") {
 		var l live.Look
-		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Step != step || len(l.Tokens) != 8 || len(l.Layers) != 1 ||
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Step != step || len(l.Tokens) != 8 ||
+			len(l.Layers) != 1 ||
 			len(l.Layers[0].Heads) != 2 || len(l.Layers[0].Heads[1]) != 8 {
 			t.Errorf("got %s (%v)", line, err)
 		}

@@ -42,7 +42,8 @@ func FuzzPairs(f *testing.F) {
 			if got := c.target.Decode(p.Target); got != target {
 				t.Fatalf("target %d: got %q, want %q", i, got, target)
 			}
-			if len(p.Source) == 0 || len(p.Target) == 0 || len(p.Source) > c.longest[0] || len(p.Target) > c.longest[1] {
+			if len(p.Source) == 0 || len(p.Target) == 0 || len(p.Source) > c.longest[0] ||
+				len(p.Target) > c.longest[1] {
 				t.Fatalf("pair %d has %d and %d tokens, the longest %v", i, len(p.Source), len(p.Target), c.longest)
 			}
 		}

@@ -26,8 +26,10 @@ func TestMain(m *testing.M) {
 
 // small returns the flags of a short run into dir.
 func small(dir string, more ...string) []string {
-	return append([]string{"-out_dir", dir, "-below", "300", "-held_out", "0.1", "-n_layer", "1", "-n_head", "2", "-n_embd", "16", "-threads", "1",
-		"-batch_size", "8", "-max_iters", "6", "-warmup_iters", "2", "-log_interval", "2", "-eval_interval", "3", "-tests", "20"}, more...)
+	return append([]string{"-out_dir", dir, "-below", "300", "-held_out", "0.1", "-n_layer", "1", "-n_head", "2",
+		"-n_embd", "16", "-threads", "1",
+		"-batch_size", "8", "-max_iters", "6", "-warmup_iters", "2", "-log_interval", "2", "-eval_interval", "3",
+		"-tests", "20"}, more...)
 }
 
 // do runs the program in this process and returns its output.
@@ -59,7 +61,8 @@ func want(t *testing.T, out string, words ...string) {
 func TestTranslate(t *testing.T) {
 	dir := t.TempDir()
 	out := mustDo(t, small(dir, "-beams", "3")...)
-	want(t, out, "1 + 1 blocks, pre-norm", "numbers: ", "step 2/6 | loss ", "| eta ", "step 3: ", "held-out texts are translated right", "trained 6 steps",
+	want(t, out, "1 + 1 blocks, pre-norm", "numbers: ", "step 2/6 | loss ", "| eta ", "step 3: ",
+		"held-out texts are translated right", "trained 6 steps",
 		"greedy  exact match ", "beam-3  exact match ", "mean ln p", "ms each", "| right: ")
 	out = mustDo(t, "-out_dir", dir, "-translate", "two hundred and forty-two", "-beams", "3", "-length_penalty", "1")
 	if got := strings.Count(out, "  p = "); got != 3 {
@@ -93,11 +96,13 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// An interrupt after any step, also before an evaluation, changes neither the lowest loss nor when patience runs out, and
-// loses no line of the metrics.
+// An interrupt after any step, also before an evaluation, changes neither the lowest loss nor when patience runs out,
+// and loses no line of the metrics.
 func TestInterruptBeforeEvaluation(t *testing.T) {
 	whole, halted := t.TempDir(), t.TempDir()
-	more := []string{"-patience", "2", "-eval_interval", "2", "-log_interval", "1", "-max_iters", "9", "-learning_rate", "0.1"}
+	more := []string{
+		"-patience", "2", "-eval_interval", "2", "-log_interval", "1", "-max_iters", "9", "-learning_rate", "0.1",
+	}
 	mustDo(t, small(whole, more...)...)
 	for step, args := 1, small(halted, more...); ; step, args = step+1, small(halted, append(more, "-resume")...) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -151,7 +156,10 @@ func TestInterruptBeforeEvaluation(t *testing.T) {
 		}
 	}
 	if metrics[0] != metrics[1] || states[0] != states[1] || !slices.Equal(best[0], best[1]) || states[0].Best == 0 {
-		t.Errorf("-whole +halted:\n%s%+v, %s, want %+v, %s", cmp.Diff(metrics[0], metrics[1]), states[1], best[1], states[0], best[0])
+		t.Errorf(
+			"-whole +halted:\n%s%+v, %s, want %+v, %s", cmp.Diff(metrics[0], metrics[1]), states[1], best[1], states[0],
+			best[0],
+		)
 	}
 }
 
@@ -194,12 +202,17 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 	}
 	pairs := written(t, lines.String())
 	for _, given := range [][]string{
-		{"-data", pairs, "-target_unit", "words", "-held_out", "0.3", "-seed", "5"}, {"-source_unit", "characters", "-block", "post"},
+		{
+			"-data", pairs, "-target_unit", "words", "-held_out", "0.3", "-seed", "5",
+		}, {"-source_unit", "characters", "-block", "post"},
 	} {
 		whole, halves := t.TempDir(), t.TempDir()
 		mustDo(t, small(whole, append(given, "-lr_decay_iters", "6")...)...)
 		mustDo(t, small(halves, append(given, "-lr_decay_iters", "6", "-max_iters", "4")...)...)
-		want(t, mustDo(t, "-out_dir", halves, "-resume", "-max_iters", "6", "-tests", "5"), "trained 2 steps", "greedy  exact match")
+		want(
+			t, mustDo(t, "-out_dir", halves, "-resume", "-max_iters", "6", "-tests", "5"), "trained 2 steps",
+			"greedy  exact match",
+		)
 		var weights [2][]byte
 		for i, dir := range []string{whole, halves} {
 			data, err := os.ReadFile(filepath.Join(dir, "step-00000006", "model.safetensors"))
@@ -212,11 +225,16 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 			t.Errorf("%v: the resumed run has other weights than the one that was given all at once", given)
 		}
 		before, err := os.ReadFile(filepath.Join(halves, "metrics.jsonl"))
-		if err != nil || strings.Count(string(before), `"loss":`) != 6 || !strings.HasSuffix(string(before), "}\n") || !strings.Contains(string(before), `{"beam-4":`) {
+		if err != nil || strings.Count(string(before), `"loss":`) != 6 || !strings.HasSuffix(string(before), "}\n") ||
+			!strings.Contains(string(before), `{"beam-4":`) {
 			t.Errorf("the metrics: %v\n%s", err, before)
 		}
 		out := mustDo(t, "-out_dir", halves, "-resume")
-		if want(t, out, halves+": finished at step 6 of max_iters 6; -resume -max_iters 12 continues it, -translate TEXT translates"); strings.Count(out, "\n") != 1 {
+		if want(
+			t, out,
+			halves+": finished at step 6 of max_iters 6; -resume -max_iters 12 continues it, -translate TEXT "+
+				"translates",
+		); strings.Count(out, "\n") != 1 {
 			t.Errorf("got %q", out)
 		}
 	}
@@ -228,7 +246,10 @@ func TestHelp(t *testing.T) {
 	if err := run(t.Context(), []string{"-help"}, &out, &said); err != flag.ErrHelp {
 		t.Error(err)
 	}
-	want(t, said.String(), "\nTranslating, after the training or alone:\n  -beams int", "  -source_size int", "  -held_out float", "(default 1500)")
+	want(
+		t, said.String(), "\nTranslating, after the training or alone:\n  -beams int", "  -source_size int",
+		"  -held_out float", "(default 1500)",
+	)
 	if strings.Contains(said.String(), "eval_iters") {
 		t.Errorf("a flag that is not read:\n%s", said.String())
 	}
@@ -250,14 +271,18 @@ func TestFlagsBeforeTheTexts(t *testing.T) {
 		}
 	}
 	// Errors that depend on the texts come later.
-	if _, err := do(t.Context(), small(dir, "-attention", "linformer", "-mixed_keys", "3")...); err == nil || !strings.Contains(err.Error(), "source_size is 4") {
+	if _, err := do(t.Context(), small(dir, "-attention", "linformer", "-mixed_keys", "3")...); err == nil ||
+		!strings.Contains(err.Error(), "source_size is 4") {
 		t.Errorf("as many mixtures as there will be keys: %v", err)
 	}
 }
 
 // -minutes ends the training before max_iters does.
 func TestMinutes(t *testing.T) {
-	want(t, mustDo(t, small(t.TempDir(), "-minutes", "1e-9", "-max_iters", "1000000")...), "trained 0 steps", "greedy  exact match")
+	want(
+		t, mustDo(t, small(t.TempDir(), "-minutes", "1e-9", "-max_iters", "1000000")...), "trained 0 steps",
+		"greedy  exact match",
+	)
 }
 
 // A user's file is translated with words as tokens.
@@ -267,8 +292,13 @@ func TestData(t *testing.T) {
 	for _, word := range strings.Fields("one two three four five six seven eight nine ten eleven twelve") {
 		lines.WriteString("house " + word + "\tcasa " + word + "\n")
 	}
-	out := mustDo(t, small(t.TempDir(), "-data", written(t, lines.String()), "-target_unit", "words", "-held_out", "0.3")...)
-	want(t, out, "sources of at most 2 words, 19 different", "targets of at most 2 words, 19 different", "greedy  exact match")
+	out := mustDo(
+		t, small(t.TempDir(), "-data", written(t, lines.String()), "-target_unit", "words", "-held_out", "0.3")...,
+	)
+	want(
+		t, out, "sources of at most 2 words, 19 different", "targets of at most 2 words, 19 different",
+		"greedy  exact match",
+	)
 }
 
 // Impossible settings are errors with the reason and the place.
@@ -280,24 +310,40 @@ func TestRefused(t *testing.T) {
 		words []string
 	}{
 		{small(taken), []string{"out_dir", taken, "step 6", "-resume"}},
-		{small(taken, "-n_head", "3"), []string{"n_head: 3 heads do not divide n_embd 16"}}, // before what out_dir holds
+		// before what out_dir holds
+		{small(taken, "-n_head", "3"), []string{"n_head: 3 heads do not divide n_embd 16"}},
 		{small(taken, "-threads", "5000"), []string{"threads: got 5000, want a whole number, 0 to 4096"}},
 		{small(taken, "-resume", "-n_embd", "32"), []string{"n_embd", "got 32", "want 16"}},
 		{small(taken, "-resume", "-below", "90"), []string{"-resume", "below: got 90, want 300 as saved"}},
 		{small(empty, "-resume"), []string{"no checkpoint", empty}},
 		{[]string{"-out_dir", empty, "-translate", "two"},
 			[]string{"no checkpoint; go run ./examples/translate -out_dir " + empty + " trains a model first"}},
-		{[]string{"-out_dir", taken, "-translate", "two millions"}, []string{"-translate", `"millions"`, "number 2", "vocabulary"}},
-		{[]string{"-out_dir", taken, "-translate", "two two two two two two two two two"}, []string{"the source has 9 tokens, source_size is 4"}},
+		{
+			[]string{"-out_dir", taken, "-translate", "two millions"},
+			[]string{"-translate", `"millions"`, "number 2", "vocabulary"},
+		},
+		{
+			[]string{"-out_dir", taken, "-translate", "two two two two two two two two two"},
+			[]string{"the source has 9 tokens, source_size is 4"},
+		},
 		{small(empty, "-n_head", "3"), []string{"n_head", "3", "16"}},
 		{small(empty, "-block", "mid"), []string{"block", "got mid", "pre, post"}},
-		{small(empty, "-target_size", "4"), []string{"target_size: got 4", "the longest target has 25 tokens with its end"}},
+		{
+			small(empty, "-target_size", "4"),
+			[]string{"target_size: got 4", "the longest target has 25 tokens with its end"},
+		},
 		{small(empty, "-target_size", "24"), []string{"target_size: got 24", "has 25 tokens"}},
 		{small(empty, "-source_size", "3"), []string{"source_size: got 3", "the longest source has 4 tokens"}},
 		{small(empty, "-source_vocab", "9"), []string{"source_vocab: got 9", "different tokens"}},
 		{small(taken, "-resume", "-held_out", "0.3"), []string{"-resume", "held_out: got 0.3, want 0.1 as saved"}},
-		{small(taken, "-resume", "-below", "299", "-source_unit", "characters"), []string{"below: got 299, want 300 as saved; source_unit: got characters, want words as saved"}},
-		{small(taken, "-resume", "-data", written(t, "a\tb\nc\td\n")), []string{"another text", `"numbers"`, "pairs.tsv"}},
+		{
+			small(taken, "-resume", "-below", "299", "-source_unit", "characters"),
+			[]string{"below: got 299, want 300 as saved; source_unit: got characters, want words as saved"},
+		},
+		{
+			small(taken, "-resume", "-data", written(t, "a\tb\nc\td\n")),
+			[]string{"another text", `"numbers"`, "pairs.tsv"},
+		},
 		{[]string{"-out_dir", taken, "-translate", "two", "-n_layer", "2"}, []string{"n_layer", "got 2", "want 1"}},
 		{small(empty, "-below", "2000000"), []string{"-below", "2000000", "1000000"}},
 		{small(empty, "-beams", "0"), []string{"-beams", "0"}},
@@ -363,7 +409,12 @@ func TestHeldOut(t *testing.T) {
 // lowest loss and of the averages translate.
 func TestPatienceAndAverages(t *testing.T) {
 	dir := t.TempDir()
-	out := mustDo(t, small(dir, "-patience", "1", "-ema", "0.5", "-eval_interval", "2", "-max_iters", "60", "-learning_rate", "0.5")...)
+	out := mustDo(
+		t,
+		small(
+			dir, "-patience", "1", "-ema", "0.5", "-eval_interval", "2", "-max_iters", "60", "-learning_rate", "0.5",
+		)...,
+	)
 	held := regexp.MustCompile(`, (\d+) held out`).FindStringSubmatch(out)
 	if held == nil || strings.Contains(out, "step 60:") {
 		t.Fatalf("want an end before step 60 in\n%s", out)

@@ -18,21 +18,37 @@ func TestNumbers(t *testing.T) {
 		{40, "forty", "quaranta"}, {42, "forty-two", "quarantadue"}, {58, "fifty-eight", "cinquantotto"},
 		{61, "sixty-one", "sessantuno"}, {76, "seventy-six", "settantasei"}, {80, "eighty", "ottanta"},
 		{88, "eighty-eight", "ottantotto"}, {91, "ninety-one", "novantuno"}, {99, "ninety-nine", "novantanove"},
-		{100, "one hundred", "cento"}, {101, "one hundred and one", "centouno"}, {103, "one hundred and three", "centotré"},
+		{100, "one hundred", "cento"}, {101, "one hundred and one", "centouno"}, {
+			103, "one hundred and three", "centotré",
+		},
 		{108, "one hundred and eight", "centotto"}, {110, "one hundred and ten", "centodieci"},
 		{111, "one hundred and eleven", "centoundici"}, {120, "one hundred and twenty", "centoventi"},
 		{180, "one hundred and eighty", "centottanta"}, {181, "one hundred and eighty-one", "centottantuno"},
-		{200, "two hundred", "duecento"}, {300, "three hundred", "trecento"}, {365, "three hundred and sixty-five", "trecentosessantacinque"},
-		{888, "eight hundred and eighty-eight", "ottocentottantotto"}, {999, "nine hundred and ninety-nine", "novecentonovantanove"},
-		{1000, "one thousand", "mille"}, {1001, "one thousand and one", "milleuno"}, {1003, "one thousand and three", "milletré"},
+		{200, "two hundred", "duecento"}, {300, "three hundred", "trecento"}, {
+			365, "three hundred and sixty-five", "trecentosessantacinque",
+		},
+		{
+			888, "eight hundred and eighty-eight", "ottocentottantotto",
+		}, {999, "nine hundred and ninety-nine", "novecentonovantanove"},
+		{1000, "one thousand", "mille"}, {1001, "one thousand and one", "milleuno"}, {
+			1003, "one thousand and three", "milletré",
+		},
 		{1008, "one thousand and eight", "milleotto"}, {1100, "one thousand one hundred", "millecento"},
-		{1861, "one thousand eight hundred and sixty-one", "milleottocentosessantuno"}, {2000, "two thousand", "duemila"},
+		{
+			1861, "one thousand eight hundred and sixty-one", "milleottocentosessantuno",
+		}, {2000, "two thousand", "duemila"},
 		{3000, "three thousand", "tremila"}, {3003, "three thousand and three", "tremilatré"},
 		{21000, "twenty-one thousand", "ventunomila"}, {23000, "twenty-three thousand", "ventitremila"},
 		{42007, "forty-two thousand and seven", "quarantaduemilasette"}, {100000, "one hundred thousand", "centomila"},
 		{108108, "one hundred and eight thousand one hundred and eight", "centottomilacentotto"},
-		{333333, "three hundred and thirty-three thousand three hundred and thirty-three", "trecentotrentatremilatrecentotrentatré"},
-		{999999, "nine hundred and ninety-nine thousand nine hundred and ninety-nine", "novecentonovantanovemilanovecentonovantanove"},
+		{
+			333333, "three hundred and thirty-three thousand three hundred and thirty-three",
+			"trecentotrentatremilatrecentotrentatré",
+		},
+		{
+			999999, "nine hundred and ninety-nine thousand nine hundred and ninety-nine",
+			"novecentonovantanovemilanovecentonovantanove",
+		},
 	} {
 		if got := English(tc.n); got != tc.english {
 			t.Errorf("English(%d) = %q, want %q", tc.n, got, tc.english)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// -page writes every row of INDEX.md with its number, its test and its mark, in their order, and links to existing files.
+// -page writes every row of INDEX.md with its number, its test and its mark, in their order, and links to existing
+// files.
 func TestPage(t *testing.T) {
 	index, err := os.ReadFile("../../verify/INDEX.md")
 	if err != nil {
@@ -22,15 +23,22 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile(`(?m)^\| (\(\d+\)) \|.*\| (\S+) \|[^|]*\| (\d) \|$`).FindAllStringSubmatch(string(index), -1)
-	shown := regexp.MustCompile(`<tr class="equation" data-mark="(\d)".*<td class="number">(\(\d+\))</td>.*<td>(?:<a [^>]*>)?([^<]+)(?:</a>)?</td><td>[^<]*</td></tr>`).
+	rows := regexp.MustCompile(
+		`(?m)^\| (\(\d+\)) \|.*\| (\S+) \|[^|]*\| (\d) \|$`,
+	).FindAllStringSubmatch(string(index), -1)
+	shown := regexp.MustCompile(
+		`<tr class="equation" data-mark="(\d)".*<td class="number">(\(\d+\))</td>.*<td>(?:<a [^>]*>)?([^<]+)(?:</a>)?</td><td>[^<]*</td></tr>`,
+	).
 		FindAllStringSubmatch(string(html), -1)
 	if len(rows) != 237 || len(shown) != len(rows) {
 		t.Fatalf("got %d rows in the page and %d in INDEX.md, want 237", len(shown), len(rows))
 	}
 	for i, row := range rows {
 		if got := shown[i]; got[2] != row[1] || got[3] != row[2] || got[1] != row[3] {
-			t.Errorf("row %d: got %s %s with mark %s, want %s %s with mark %s", i+1, got[2], got[3], got[1], row[1], row[2], row[3])
+			t.Errorf(
+				"row %d: got %s %s with mark %s, want %s %s with mark %s", i+1, got[2], got[3], got[1], row[1], row[2],
+				row[3],
+			)
 		}
 	}
 	links := regexp.MustCompile(`href="([^"]+\.go)#L\d+"`).FindAllStringSubmatch(string(html), -1)
@@ -47,7 +55,8 @@ func TestPage(t *testing.T) {
 // Outside of the module there are no sources to read, which the error says.
 func TestPageElsewhere(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if status, _, complaint := do("-page", "page.html"); status != 1 || !strings.Contains(complaint, "-page: reads the sources") {
+	if status, _, complaint := do("-page", "page.html"); status != 1 ||
+		!strings.Contains(complaint, "-page: reads the sources") {
 		t.Errorf("got status %d: %s", status, complaint)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
-// Cases are equal at a random point of a small shape, and so are whole models. TestExactDraw draws a point of every Case,
-// so one entry of five is drawn here.
+// Cases are equal at a random point of a small shape, and so are whole models. TestExactDraw draws a point of every
+// Case, so one entry of five is drawn here.
 func TestExact(t *testing.T) {
 	var entries []verify.Entry
 	want := 1 // the row of the models
@@ -46,7 +46,8 @@ func TestExactDiffers(t *testing.T) {
 	}
 	e.Cases = []verify.Case{c}
 	var out bytes.Buffer
-	if err := exact(t.Context(), &out, io.Discard, [][]verify.Entry{{e}, {e}}, 3, 0); err != errDisagree || !strings.Contains(out.String(), "576 entries differ") {
+	if err := exact(t.Context(), &out, io.Discard, [][]verify.Entry{{e}, {e}}, 3, 0); err != errDisagree ||
+		!strings.Contains(out.String(), "576 entries differ") {
 		t.Errorf("got %v:\n%s", err, out.String())
 	}
 	failure := errors.New("failure")
@@ -59,7 +60,9 @@ func TestExactDiffers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := exact(ctx, &out, io.Discard, [][]verify.Entry{inventory.Entries()}, 1, 1); !errors.Is(err, context.Canceled) {
+	if err := exact(
+		ctx, &out, io.Discard, [][]verify.Entry{inventory.Entries()}, 1, 1,
+	); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the interruption", err)
 	}
 }

@@ -17,9 +17,12 @@ func TestEveryFlag(t *testing.T) {
 			return []string{"-n_layer", "1"}
 		},
 		Values: flagtest.With(flagtest.Network(), map[string]string{
-			"block_size": "5", "head": "tied", "vocab_size": "9", "loss": "sum", "checkpoint": t.TempDir(), "data": "text.txt",
-			"rope_theta": "4 with -position rope -qk_size 4", "position": "sinusoidal", "all": "true", "json": "true", "page": filepath.Join(t.TempDir(), "page.html"),
-			"rope_size": "6 with -attention mla_rope -position none -qk_size 4", "q_latent_size": "2 with -attention mla",
+			"block_size": "5", "head": "tied", "vocab_size": "9", "loss": "sum", "checkpoint": t.TempDir(),
+			"data":       "text.txt",
+			"rope_theta": "4 with -position rope -qk_size 4", "position": "sinusoidal", "all": "true", "json": "true",
+			"page":          filepath.Join(t.TempDir(), "page.html"),
+			"rope_size":     "6 with -attention mla_rope -position none -qk_size 4",
+			"q_latent_size": "2 with -attention mla",
 		}),
 		Unseen: map[string]string{
 			"memory_limit":   "a limit that the check stays below",

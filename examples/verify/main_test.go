@@ -42,7 +42,9 @@ func TestTable(t *testing.T) {
 	if status != 0 || complaint != "" {
 		t.Fatalf("status %d: %s", status, complaint)
 	}
-	for _, want := range []string{"h.0.attn.c_attn.bias k", "≡ 0", "complex step", "every gradient by hand equals autodiff"} {
+	for _, want := range []string{
+		"h.0.attn.c_attn.bias k", "≡ 0", "complex step", "every gradient by hand equals autodiff",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got\n%s\nwant %q in it", out, want)
 		}
@@ -122,7 +124,8 @@ func TestBroken(t *testing.T) {
 	}
 	var out bytes.Buffer
 	err := layers(t.Context(), &out, []verify.Entry{e})
-	if err != errDisagree || !strings.Contains(out.String(), "FAIL linear: weight: autodiff") || !strings.Contains(out.String(), "weight, row 1, column 1: autodiff has") {
+	if err != errDisagree || !strings.Contains(out.String(), "FAIL linear: weight: autodiff") ||
+		!strings.Contains(out.String(), "weight, row 1, column 1: autodiff has") {
 		t.Errorf("got error %v\n%s", err, out.String())
 	}
 	r, err := c.Run()
@@ -131,7 +134,8 @@ func TestBroken(t *testing.T) {
 	}
 	for _, asJSON := range []bool{false, true} {
 		out.Reset()
-		if err := show(&out, r, asJSON); err != errDisagree || !strings.Contains(out.String(), "the first wrong gradient") {
+		if err := show(&out, r, asJSON); err != errDisagree ||
+			!strings.Contains(out.String(), "the first wrong gradient") {
 			t.Errorf("got error %v\n%s", err, out.String())
 		}
 	}
@@ -193,15 +197,20 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatalf("status %d: %v %s", status, err, complaint)
 	}
 	if !r.OK() || len(r.Rows) != 38 || !(r.Worst <= verify.Suspicion) || !(r.Worst > 0) {
-		t.Errorf("got %d rows, worst %.1e, failures %v; want 38, ≤ %.0e, none", len(r.Rows), r.Worst, r.Failures, verify.Suspicion)
+		t.Errorf(
+			"got %d rows, worst %.1e, failures %v; want 38, ≤ %.0e, none", len(r.Rows), r.Worst, r.Failures,
+			verify.Suspicion,
+		)
 	}
 	if !(r.Loss > 1 && r.Loss < 4) {
 		t.Errorf("got loss %v, want one of a model that has begun to learn", r.Loss)
 	}
-	if want := "parameters, 2 sequences of 6 tokens\n"; !strings.Contains(complaint, dir) || !strings.Contains(complaint, want) {
+	if want := "parameters, 2 sequences of 6 tokens\n"; !strings.Contains(complaint, dir) ||
+		!strings.Contains(complaint, want) {
 		t.Errorf("got %q, want the checkpoint and %q", complaint, want)
 	}
-	if status, _, complaint := do("-checkpoint", dir, "-data", "absent.txt"); status != 1 || !strings.Contains(complaint, "absent.txt") {
+	if status, _, complaint := do("-checkpoint", dir, "-data", "absent.txt"); status != 1 ||
+		!strings.Contains(complaint, "absent.txt") {
 		t.Errorf("absent text: got status %d: %s", status, complaint)
 	}
 }
@@ -244,7 +253,9 @@ func trainSome(t *testing.T, c gpt.Config, verses, dir string) {
 // -help lists the flags of the network and of the verification, but none of training.
 func TestHelp(t *testing.T) {
 	_, _, help := do("-help")
-	for flag, want := range map[string]bool{"-checkpoint": true, "-n_layer": true, "-batch_size": true, "-learning_rate": false, "-out_dir": false} {
+	for flag, want := range map[string]bool{
+		"-checkpoint": true, "-n_layer": true, "-batch_size": true, "-learning_rate": false, "-out_dir": false,
+	} {
 		if strings.Contains(help, "  "+flag+" ") != want {
 			t.Errorf("%s: got %t in\n%s", flag, !want, help)
 		}

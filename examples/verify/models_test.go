@@ -12,8 +12,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// The formulas of whole models are equal without rounding, and every part of the library occurs in at least ten of them,
-// so that a part for which the road has no way is seen here.
+// The formulas of whole models are equal without rounding, and every part of the library occurs in at least ten of
+// them, so that a part for which the road has no way is seen here.
 func TestEveryPartInModels(t *testing.T) {
 	least := 10
 	if testing.Short() {
@@ -45,7 +45,10 @@ func TestEveryPartInModels(t *testing.T) {
 	}
 	t.Logf("%d models, %d of pairs, %d points in vain", len(models), pairs, vain)
 	if vain > len(models)/10 || pairs < least {
-		t.Errorf("got %d points in vain and %d models of pairs, want at most %d and at least %d", vain, pairs, len(models)/10, least)
+		t.Errorf(
+			"got %d points in vain and %d models of pairs, want at most %d and at least %d", vain, pairs,
+			len(models)/10, least,
+		)
 	}
 }
 
@@ -59,7 +62,8 @@ func TestKindsAreAll(t *testing.T) {
 	flags.VisitAll(func(f *flag.Flag) {
 		known := slices.ContainsFunc(kinds(), func(k kind) bool { return k.key == f.Name })
 		err := f.Value.Set("unlikely")
-		if names := err != nil && strings.Contains(err.Error(), "want"); names && !known && !slices.Contains(others, f.Name) {
+		if names := err != nil && strings.Contains(err.Error(), "want"); names && !known &&
+			!slices.Contains(others, f.Name) {
 			t.Errorf("%s: no random model has its parts: %v", f.Name, err)
 		}
 	})
@@ -70,7 +74,8 @@ func TestKindsAreAll(t *testing.T) {
 func TestUndefined(t *testing.T) {
 	m := whole{Config: randomSizes(rand.New(rand.NewPCG(1, 1))), batch: 1}
 	m.Norm, m.NEmbd, m.NHead = "layernorm_sigma", 1, 1
-	if _, vain, err := m.exact(); !errors.Is(err, verify.ErrUndefined) || !strings.Contains(err.Error(), "norm layernorm_sigma") || vain != 99 {
+	if _, vain, err := m.exact(); !errors.Is(err, verify.ErrUndefined) ||
+		!strings.Contains(err.Error(), "norm layernorm_sigma") || vain != 99 {
 		t.Errorf("got error %v after %d points in vain", err, vain)
 	}
 }

@@ -29,7 +29,9 @@ func TestReadme(t *testing.T) {
 	for line := range strings.Lines(quoted) {
 		want := distances.ReplaceAllString(line, "x.xe-xx")
 		if rest, more := strings.CutPrefix(want, "… "); more {
-			if rows := strings.Count(printed[:strings.Index(printed, "\n\n")], "\n"); rest != strings.Replace("N rows more …\n", "N", "37", 1) || rows != 38 {
+			if rows := strings.Count(
+				printed[:strings.Index(printed, "\n\n")], "\n",
+			); rest != strings.Replace("N rows more …\n", "N", "37", 1) || rows != 38 {
 				t.Errorf("got %d rows of which README.md leaves out %s, want 38 and 37", rows, rest)
 			}
 		} else if !strings.Contains("\n"+printed, "\n"+want) {

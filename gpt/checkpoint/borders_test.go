@@ -34,7 +34,8 @@ func TestMarkIn(t *testing.T) {
 	marked := strings.Repeat("A7", markSize/2)
 	for before, kept := range map[string]string{
 		"": "new", strings.Repeat("\x00", markSize): "new", "\x00": "new", marked: "kept",
-		"SHORT": "refused", "X": "refused", strings.ToLower(marked): "refused", marked[1:]: "refused", marked + "B": "refused",
+		"SHORT": "refused", "X": "refused", strings.ToLower(marked): "refused", marked[1:]: "refused", marked +
+			"B": "refused",
 		strings.Repeat("\x00", markSize+1): "refused", "a user's notes\n": "refused",
 	} {
 		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
@@ -49,7 +50,8 @@ func TestMarkIn(t *testing.T) {
 		want := got
 		if kept == "refused" {
 			want = before
-			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "another program's") {
+			if err == nil || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "another program's") {
 				t.Errorf("%q: got %q, %v, want an error", before, got, err)
 			}
 		} else if err != nil || !isMark(got) || (got == marked) != (kept == "kept") {

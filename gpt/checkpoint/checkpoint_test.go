@@ -202,10 +202,13 @@ func TestFit(t *testing.T) {
 	if err != nil || c.Step != 1 || len(c.Refused) != 1 || !strings.Contains(c.Refused[0].Error(), "too wide") {
 		t.Fatalf("got %+v, %v", c, err)
 	}
-	if err := os.WriteFile(filepath.Join(path, stepName(1), "state.json"), []byte(`{"step":1,"attempt":7}`), 0o644); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(path, stepName(1), "state.json"), []byte(`{"step":1,"attempt":7}`), 0o644,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path, fit); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "state.json: got SHA-256") {
+	if _, err := Load(path, fit); !errors.Is(err, ErrDamaged) ||
+		!strings.Contains(err.Error(), "state.json: got SHA-256") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -220,7 +223,9 @@ func TestLargeFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.File("weights"); err == nil || !strings.Contains(err.Error(), "got 33554433 bytes, want at most 33554432") {
+	if _, err := c.File("weights"); err == nil || !strings.Contains(
+		err.Error(), "got 33554433 bytes, want at most 33554432",
+	) {
 		t.Errorf("got %v", err)
 	}
 	if r, err := c.Open("weights"); err != nil || r.Size() != MaxFile+1 {
@@ -310,8 +315,10 @@ func TestSaveErrors(t *testing.T) {
 func TestStepOf(t *testing.T) {
 	for name, want := range map[string]int{
 		"step-00000000": 0, "step-00000500": 500, "step-00000500.old": 500, "step-99999999": maxStep,
-		"step-": -1, "step-500": -1, "step-000000500": -1, "step--0000500": -1, "step-+0000500": -1, "step-100000000": -1,
-		"Step-00000500": -1, "00000500": -1, "step-00000500.old.old": -1, "step-0000050 ": -1, "step-00000500.trash": -1,
+		"step-": -1, "step-500": -1, "step-000000500": -1, "step--0000500": -1, "step-+0000500": -1,
+		"step-100000000": -1,
+		"Step-00000500":  -1, "00000500": -1, "step-00000500.old.old": -1, "step-0000050 ": -1,
+		"step-00000500.trash": -1,
 	} {
 		step, ok := stepOf(name)
 		if ok != (want >= 0) || (ok && step != want) {

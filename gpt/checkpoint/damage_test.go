@@ -27,7 +27,9 @@ func inMemory(t testing.TB, files ...File) fstest.MapFS {
 // TestEveryBit: with any one bit flipped, or cut off at any byte, or a byte longer, no file of a checkpoint is
 // accepted.
 func TestEveryBit(t *testing.T) {
-	dir := inMemory(t, text("model.safetensors", strings.Repeat("\x00\x01weights", 120)), text("state.json", `{"step":7}`))
+	dir := inMemory(
+		t, text("model.safetensors", strings.Repeat("\x00\x01weights", 120)), text("state.json", `{"step":7}`),
+	)
 	if _, err := load(dir, "", "", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,8 @@ func TestNotRegular(t *testing.T) {
 			if err := make(); err != nil {
 				t.Fatal(err)
 			}
-			if c := wantLoad(t, path, 1, 1); len(c.Refused) != 1 || !strings.Contains(c.Refused[0].Error(), ", want a regular file") {
+			if c := wantLoad(t, path, 1, 1); len(c.Refused) != 1 ||
+				!strings.Contains(c.Refused[0].Error(), ", want a regular file") {
 				t.Errorf("%s for %s: refused %v", kind, name, c.Refused)
 			}
 			if err := os.Remove(file); err != nil {

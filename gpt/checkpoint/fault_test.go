@@ -124,7 +124,8 @@ func TestFaultAtEveryOp(t *testing.T) {
 		for at := range ops {
 			for _, errno := range faults {
 				failOnce(t, twoSaved, step, &faultyDisk{at: at, err: errno})
-				if errno == syscall.EROFS && !(saved.backup && testing.Short()) { // a disk that has become read-only stays so
+				// a disk that has become read-only stays so
+				if errno == syscall.EROFS && !(saved.backup && testing.Short()) {
 					failOnce(t, twoSaved, step, &faultyDisk{at: at, err: errno, forever: true})
 				}
 			}
@@ -214,7 +215,9 @@ func TestFaultAtEveryOpOfAFolder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err = d.fill(d.temporary(tmpPrefix, "model"), path, []File{text("config.json", "{}"), text("b", "of b")}, empty)
+			err = d.fill(
+				d.temporary(tmpPrefix, "model"), path, []File{text("config.json", "{}"), text("b", "of b")}, empty,
+			)
 			return path, at - disk.at, err
 		}
 		path, ops, err := fill(never)

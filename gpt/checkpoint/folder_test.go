@@ -14,7 +14,10 @@ import (
 // A folder is written completely and opens again. Checkpoints have precedence over a folder.
 func TestFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "model")
-	files := []File{text("config.json", "{}"), text("model.safetensors", "weights"), text("notes.txt", "x"), text("picture.png", "y")}
+	files := []File{
+		text("config.json", "{}"), text("model.safetensors", "weights"), text("notes.txt", "x"),
+		text("picture.png", "y"),
+	}
 	if err := WriteFolder(path, files); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +44,8 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	unfit := errors.New("does not fit")
-	if _, err := Load(path, func(*Checkpoint) error { return unfit }); !errors.Is(err, unfit) || !strings.HasPrefix(err.Error(), "folder ") {
+	if _, err := Load(path, func(*Checkpoint) error { return unfit }); !errors.Is(err, unfit) ||
+		!strings.HasPrefix(err.Error(), "folder ") {
 		t.Errorf("got %v", err)
 	}
 	d, err := Open(path)
@@ -67,10 +71,12 @@ func TestWriteFolderRefuses(t *testing.T) {
 	if err := os.WriteFile(taken, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFolder(taken, []File{text("a", "b")}); err == nil || !strings.Contains(err.Error(), "there is something already") {
+	if err := WriteFolder(taken, []File{text("a", "b")}); err == nil ||
+		!strings.Contains(err.Error(), "there is something already") {
 		t.Errorf("on a file: got %v", err)
 	}
-	if err := WriteFolder(dir, []File{text("a", "b")}); err == nil || !strings.Contains(err.Error(), "there is something already") {
+	if err := WriteFolder(dir, []File{text("a", "b")}); err == nil ||
+		!strings.Contains(err.Error(), "there is something already") {
 		t.Errorf("on a directory that is not empty: got %v", err)
 	}
 	if data, err := os.ReadFile(taken); err != nil || string(data) != "mine" {
@@ -106,7 +112,8 @@ func TestWriteFolderRefuses(t *testing.T) {
 func TestFolderOfManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	for i := range maxOpen + 1 {
-		if err := os.WriteFile(filepath.Join(dir, strings.Repeat("x", 1+i%100)+string(rune('a'+i/100))+".safetensors"), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, strings.Repeat("x", 1+i%100)+string(rune('a'+i/100))+
+			".safetensors"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

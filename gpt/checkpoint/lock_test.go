@@ -40,7 +40,9 @@ func TestPathsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := filepath.Join(t.TempDir(), strings.Repeat("n", 300))
-	for path, want := range map[string]string{file: "not a directory", filepath.Join(file, "below"): "not a directory", long: "name too long"} {
+	for path, want := range map[string]string{
+		file: "not a directory", filepath.Join(file, "below"): "not a directory", long: "name too long",
+	} {
 		_, loaded := Load(path)
 		_, opened := Open(path)
 		for _, err := range []error{loaded, opened, WriteFolder(path, []File{text("a", "of a")})} {
@@ -70,7 +72,8 @@ func TestWriteFolderSweeps(t *testing.T) {
 	if err := WriteFolder(filepath.Join(dir, stepName(3)), []File{text("a", "of a")}); err != nil {
 		t.Fatal(err)
 	}
-	for name, stays := range map[string]bool{ours: false, others: true, step: true, tmpPrefix + "short-model": true, "model": true} {
+	for name, stays := range map[string]bool{ours: false, others: true, step: true, tmpPrefix +
+		"short-model": true, "model": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
 			t.Errorf("%s: got %v, want it there: %t", name, err, stays)
 		}

@@ -113,7 +113,8 @@ func TestReadFaultAtEveryOp(t *testing.T) {
 		}
 	}
 	narrow := &faultyFS{FS: dir, at: never, narrow: true}
-	if _, err := load(narrow, "", "", nil); err == nil || !strings.Contains(err.Error(), "cannot be read at any offset") {
+	if _, err := load(narrow, "", "", nil); err == nil ||
+		!strings.Contains(err.Error(), "cannot be read at any offset") {
 		t.Errorf("got %v", err)
 	}
 	if narrow.open != 0 {
@@ -135,7 +136,9 @@ func TestFolderFaultAtEveryOp(t *testing.T) {
 	}
 	for at := range never - count.at {
 		disk := &faultyFS{FS: dir, at: at}
-		c, err := openFolder(disk, "here", []Fit{nil, func(c *Checkpoint) error { _, err := c.File(configName); return err }})
+		c, err := openFolder(
+			disk, "here", []Fit{nil, func(c *Checkpoint) error { _, err := c.File(configName); return err }},
+		)
 		if err != nil && disk.open != 0 {
 			t.Errorf("operation %d: %v, and %d files stay open", at, err, disk.open)
 		}
@@ -164,7 +167,8 @@ func TestCloseFault(t *testing.T) {
 func TestFolderKinds(t *testing.T) {
 	const model, none, weightless = "a model", "no checkpoint", "config.json without weights"
 	pipe := fstest.MapFS{configName: {}, "a.safetensors": {Mode: fs.ModeNamedPipe}}
-	if _, err := openFolder(pipe, "here", nil); err == nil || !strings.Contains(err.Error(), "a.safetensors is a FIFO") {
+	if _, err := openFolder(pipe, "here", nil); err == nil ||
+		!strings.Contains(err.Error(), "a.safetensors is a FIFO") {
 		t.Errorf("got %v", err)
 	}
 	for _, test := range []struct {
@@ -172,7 +176,10 @@ func TestFolderKinds(t *testing.T) {
 		want  string
 	}{
 		{nil, none}, {[]string{"notes.txt"}, none}, {[]string{configName}, weightless},
-		{[]string{configName, "pytorch_model.bin"}, "pickles of PyTorch, which may run code, want .safetensors: python3 -c"},
+		{
+			[]string{configName, "pytorch_model.bin"},
+			"pickles of PyTorch, which may run code, want .safetensors: python3 -c",
+		},
 		{[]string{configName, "pytorch_model.bin.index.json"}, "save_pretrained('.', safe_serialization=True)"},
 		{[]string{configName, "model.gguf"}, weightless}, {[]string{configName, "a.safetensors"}, model},
 		{[]string{configName, manifestName}, none}, {[]string{configName, "a.safetensors", manifestName}, none},
@@ -201,15 +208,18 @@ func TestFitReadsIntactFiles(t *testing.T) {
 	var read error
 	fit := func(c *Checkpoint) error { _, read = c.File("a"); return nil }
 	unfit := func(*Checkpoint) error { return errFault }
-	if _, err := load(dir, "", "", []Fit{nil, fit, unfit}); err == nil || !strings.Contains(err.Error(), "fault") || read != nil {
+	if _, err := load(dir, "", "", []Fit{nil, fit, unfit}); err == nil || !strings.Contains(err.Error(), "fault") ||
+		read != nil {
 		t.Errorf("got %v, and read %v", err, read)
 	}
 	dir[stepName(7)+"/a"].Data = []byte("of b")
-	if _, err := load(dir, "", "", []Fit{fit}); err == nil || read == nil || !strings.Contains(read.Error(), "a: got SHA-256") {
+	if _, err := load(dir, "", "", []Fit{fit}); err == nil || read == nil ||
+		!strings.Contains(read.Error(), "a: got SHA-256") {
 		t.Errorf("damaged: got %v, and read %v", err, read)
 	}
 	fit = func(c *Checkpoint) error { _, err := c.File("a"); return err }
-	if _, err := load(dir, "", "", []Fit{fit}); err == nil || strings.Count(err.Error(), "checkpoint "+stepName(7)) != 1 {
+	if _, err := load(dir, "", "", []Fit{fit}); err == nil ||
+		strings.Count(err.Error(), "checkpoint "+stepName(7)) != 1 {
 		t.Errorf("got %v, want the path once", err)
 	}
 }

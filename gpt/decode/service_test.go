@@ -52,8 +52,8 @@ func drawn(t testing.TB, s *Service, r Request) (ids []int) {
 	return ids
 }
 
-// TestServiceWritesAlone: texts of many clients, which join and leave the batch at any time, are those that a Session of
-// one row writes. The prompts differ in length, share beginnings, and are more than the lanes.
+// TestServiceWritesAlone: texts of many clients, which join and leave the batch at any time, are those that a Session
+// of one row writes. The prompts differ in length, share beginnings, and are more than the lanes.
 func TestServiceWritesAlone(t *testing.T) {
 	n := network(t, 60)
 	s := serve(t, n, 3, 100)
@@ -73,7 +73,9 @@ func TestServiceWritesAlone(t *testing.T) {
 			}
 			var want []int
 			again := request(uint64(i), 0)
-			for token, err := range one.Generate(t.Context(), [][]int{prompt}, r.Tokens, []*search.Sampler{again.Sampler}) {
+			for token, err := range one.Generate(
+				t.Context(), [][]int{prompt}, r.Tokens, []*search.Sampler{again.Sampler},
+			) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -103,7 +105,8 @@ func TestServiceStarts(t *testing.T) {
 		salt string
 	}{
 		{0, nil, 0, ""}, {0, nil, 11, ""}, {1, []int{5}, 12, ""}, {2, []int{5, 6, 7}, 13, ""}, {1, []int{4}, 12, ""},
-		// Texts of another salt begin with nothing, in a lane of theirs or of others, and so do those without one after them.
+		// Texts of another salt begin with nothing, in a lane of theirs or of others, and so do those without one after
+		// them.
 		{1, nil, 0, "a"}, {2, nil, 11, "a"}, {2, nil, 0, "b"}, {0, nil, 11, "b"}, {0, nil, 11, "a"}, {1, nil, 0, ""},
 	} {
 		all := append(slices.Clone(prompt), c.more...)
@@ -185,8 +188,10 @@ func TestServiceRefuses(t *testing.T) {
 	}
 	for word, r := range map[string]Request{
 		"got 0 tokens, want 1 to the context of 12": request(1, 5), "got 13 tokens": request(1, 5, make([]int, 13)...),
-		"token 1 is 11": request(1, 5, 1, 11), "got -1 to draw": request(1, -1, 1), "stop: token 0": {Prompt: []int{1}, Stop: []int{-1}},
-		"got nil, want one from NewSampler": {Prompt: []int{1}, Tokens: 1}, "got 12 tokens to report": {Prompt: []int{1}, Top: 12},
+		"token 1 is 11": request(1, 5, 1, 11), "got -1 to draw": request(1, -1, 1),
+		"stop: token 0":                     {Prompt: []int{1}, Stop: []int{-1}},
+		"got nil, want one from NewSampler": {Prompt: []int{1}, Tokens: 1},
+		"got 12 tokens to report":           {Prompt: []int{1}, Top: 12},
 	} {
 		mustContain(t, first(r, t.Context()), word)
 	}
@@ -239,7 +244,9 @@ func TestServiceEarliest(t *testing.T) {
 		writing bool
 	}{
 		{[]*text{nil, nil}, []int{1, 2}, -1, false}, {[]*text{writes, nil}, []int{1, 2}, -1, true},
-		{[]*text{reads, reads, reads}, []int{2, 3, 1}, 2, false}, {[]*text{reads, reads, reads}, []int{3, 1, 2}, 1, false},
+		{
+			[]*text{reads, reads, reads}, []int{2, 3, 1}, 2, false,
+		}, {[]*text{reads, reads, reads}, []int{3, 1, 2}, 1, false},
 		{[]*text{reads, writes, reads}, []int{2, 1, 3}, 0, true}, {[]*text{nil, reads}, []int{1, 2}, 1, false},
 	} {
 		s := &Service{active: c.active, used: c.used}
@@ -258,7 +265,8 @@ func TestLikeliest(t *testing.T) {
 	}
 	got := likeliest(graph.Tensor{Shape: []int{4}, F64: logits}, 3)
 	for i, id := range []int{1, 3, 2} {
-		if want := logits[id] - math.Log(sum); len(got) != 3 || got[i].ID != id || math.Abs(got[i].LogProb-want) > 1e-12 {
+		if want := logits[id] - math.Log(sum); len(got) != 3 || got[i].ID != id ||
+			math.Abs(got[i].LogProb-want) > 1e-12 {
 			t.Fatalf("got %v, want token %d of %v in place %d", got, id, want, i)
 		}
 	}

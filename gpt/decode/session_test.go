@@ -191,7 +191,10 @@ func TestHalfAContextPredictsNothing(t *testing.T) {
 	for context, want := range map[int]int{1: 1, 4: 2, 7: 3, 300: 128 + 22, 5000: MostAtOnce} {
 		w := session(t, network(t, context), 1).context
 		if most := w.some[len(w.some)-1]; most.n != want || most.n > 1 && most.logits != nil || w.one.logits == nil {
-			t.Errorf("a context of %d: %d tokens at once, want %d; their logits are computed: %t", context, most.n, want, most.logits != nil)
+			t.Errorf(
+				"a context of %d: %d tokens at once, want %d; their logits are computed: %t", context, most.n, want,
+				most.logits != nil,
+			)
 		}
 	}
 }

@@ -175,7 +175,10 @@ func TestFailureEndsAll(t *testing.T) {
 		}
 	}
 	cancel(nil)
-	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Sum(make([]float32, 8+8*g.Rank())) }), "sum: got ", "numbers from rank ", ", want ")
+	contains(
+		t, Run(t.Context(), 2, func(g Group) error { return g.Sum(make([]float32, 8+8*g.Rank())) }), "sum: got ",
+		"numbers from rank ", ", want ",
+	)
 	for _, root := range []int{-1, 2} {
 		contains(t, Run(t.Context(), 2, func(g Group) error { return g.Share(nil, root) }),
 			fmt.Sprintf("share: got rank %d as root, want 0 to 1", root))

@@ -107,7 +107,10 @@ func TestEngineAdds(t *testing.T) {
 				t.Fatal(err)
 			}
 			if (f.sums == n) != fast || (f.added > 0) == fast {
-				t.Errorf("%d ranks, fast %v: got %d numbers to add over all ranks and %d to one", ranks, fast, f.sums, f.added)
+				t.Errorf(
+					"%d ranks, fast %v: got %d numbers to add over all ranks and %d to one", ranks, fast, f.sums,
+					f.added,
+				)
 			}
 			for i, v := range x {
 				if want := float32(ranks * (1 + i%3)); fast && v != want {
@@ -118,7 +121,9 @@ func TestEngineAdds(t *testing.T) {
 			borders := make([]int, ranks+1)
 			borders[ranks] = 8
 			if err := g.Scatter(x[:8], borders); err != nil || (f.sums == 8) != fast {
-				t.Errorf("%d ranks, fast %v: scatter: got %v, %d numbers to add over all ranks", ranks, fast, err, f.sums)
+				t.Errorf(
+					"%d ranks, fast %v: scatter: got %v, %d numbers to add over all ranks", ranks, fast, err, f.sums,
+				)
 			}
 		}
 	}

@@ -38,7 +38,8 @@ func TestMeasure(t *testing.T) {
 			}
 		}
 		if tree.Rank() == 0 {
-			fmt.Printf("%d ranks, %.4g MB: tree %v, MPI_Allreduce %v, ratio %.2f\n", tree.Size(), 4e-6*float64(n), least[0], least[1],
+			fmt.Printf("%d ranks, %.4g MB: tree %v, MPI_Allreduce %v, ratio %.2f\n", tree.Size(), 4e-6*float64(n),
+				least[0], least[1],
 				float64(least[0])/float64(least[1]))
 		}
 	}

@@ -28,7 +28,8 @@ func TestAblate(t *testing.T) {
 		mean    bool // whether it is replaced with its mean
 		things  int
 	}{
-		{"h.*.attn.heads", Zero, false, 4}, {"h.*.attn.heads", Mean, true, 4}, {"h.*.attn", Mean, true, 2}, {"h.*.mlp", Zero, false, 2},
+		{"h.*.attn.heads", Zero, false, 4}, {"h.*.attn.heads", Mean, true, 4}, {"h.*.attn", Mean, true, 2},
+		{"h.*.mlp", Zero, false, 2},
 	} {
 		m, s := model(t, odd(), true, 3), digits(7*4+1+i%2*6)
 		loss, without, err := Ablate(t.Context(), m, s, tc.pattern, tc.instead)
@@ -89,15 +90,18 @@ func TestAblate(t *testing.T) {
 	}
 	ended, end := context.WithCancelCause(t.Context())
 	end(errors.New("enough"))
-	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(30), "h.*", Zero); err == nil || !strings.Contains(err.Error(), "enough") {
+	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(30), "h.*", Zero); err == nil ||
+		!strings.Contains(err.Error(), "enough") {
 		t.Errorf("of a context that has ended: got the error %v", err)
 	}
 	between, end := context.WithCancelCause(t.Context())
 	enough := func(float64) float64 { end(errors.New("enough")); return 0 }
-	if _, _, err := Ablate(between, model(t, odd(), true, 1), digits(30), "h.*", enough); err == nil || !strings.Contains(err.Error(), "enough") {
+	if _, _, err := Ablate(between, model(t, odd(), true, 1), digits(30), "h.*", enough); err == nil ||
+		!strings.Contains(err.Error(), "enough") {
 		t.Errorf("of a context that ends after the first loss: got the error %v", err)
 	}
-	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(7), "h.*", Zero); err == nil || !strings.Contains(err.Error(), "7 tokens") {
+	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(7), "h.*", Zero); err == nil ||
+		!strings.Contains(err.Error(), "7 tokens") {
 		t.Errorf("of a short text after the context has ended: got the error %v", err)
 	}
 }

@@ -57,8 +57,11 @@ func TestAttribute(t *testing.T) {
 				}
 				if b, ok := m.Graph.Leaf("lm_head.bias"); ok {
 					head := parts[len(parts)-1]
-					if want := b.Tensor().At(id); head.Place != "logits" || !(math.Abs(head.Logit[i]-want) <= 1e-12*size) {
-						t.Errorf("%s, token %d: %s adds %v, want its bias, %v", name, i, head.Place, head.Logit[i], want)
+					if want := b.Tensor().At(id); head.Place != "logits" ||
+						!(math.Abs(head.Logit[i]-want) <= 1e-12*size) {
+						t.Errorf(
+							"%s, token %d: %s adds %v, want its bias, %v", name, i, head.Place, head.Logit[i], want,
+						)
 					}
 				}
 			}
@@ -84,7 +87,8 @@ func TestAttributeByHand(t *testing.T) {
 	}
 	a := tap(t, m, "h.1", "h.1.mlp", "h.1.attn.heads")
 	stream, mlp, heads := at(t, a, "h.1"), at(t, a, "h.1.mlp"), at(t, a, "h.1.attn.heads")
-	w, head, proj, bias := leaf("ln_f.weight"), leaf("lm_head.weight"), leaf("h.1.attn.c_proj.weight"), leaf("h.1.attn.c_proj.bias")
+	w, head := leaf("ln_f.weight"), leaf("lm_head.weight")
+	proj, bias := leaf("h.1.attn.c_proj.weight"), leaf("h.1.attn.c_proj.bias")
 	compared := 0
 	for i, id := range ids {
 		x, u := stream.Row(i).Floats(), make([]float64, 10)
@@ -135,11 +139,14 @@ func TestAttributeByHand(t *testing.T) {
 func TestAttributeErrors(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	for want, f := range map[string]func() error{
-		"got 2 ids, want 3":                     func() error { _, _, err := Attribute(m, tokens[:3], tokens[:2]); return err },
-		"id 13 after token 1":                   func() error { _, _, err := Attribute(m, tokens[:2], []int{1, 13}); return err },
-		"got 8 tokens, want 1 to block_size, 7": func() error { _, _, err := Attribute(m, make([]int, 8), make([]int, 8)); return err },
-		"got 0 tokens, want 1":                  func() error { _, _, err := Attribute(m, nil, nil); return err },
-		"no model":                              func() error { _, _, err := Attribute(nil, tokens, tokens); return err },
+		"got 2 ids, want 3":   func() error { _, _, err := Attribute(m, tokens[:3], tokens[:2]); return err },
+		"id 13 after token 1": func() error { _, _, err := Attribute(m, tokens[:2], []int{1, 13}); return err },
+		"got 8 tokens, want 1 to block_size, 7": func() error {
+			_, _, err := Attribute(m, make([]int, 8), make([]int, 8))
+			return err
+		},
+		"got 0 tokens, want 1": func() error { _, _, err := Attribute(m, nil, nil); return err },
+		"no model":             func() error { _, _, err := Attribute(nil, tokens, tokens); return err },
 		"after token 0, want the logit": func() error { // a stream with a summand that belongs to no part
 			edit := All(m).Add([]float64{1, -2, 3, -4, 5, -6, 7, -8, 9, -10})
 			_, _, err := Attribute(replace(t, m, "h.0", edit), tokens, tokens)

@@ -76,7 +76,8 @@ func changes(t *testing.T, c gpt.Config) (list [3]float64) {
 // The coordinate check of Yang et al. 2022, appendix D.1: what ten steps change in the activations does not grow with
 // the width under mup, nor with the depth if mup has a base depth, and it grows with both otherwise.
 func TestCoordinates(t *testing.T) {
-	widths, depths, seeds, flat, scores := []int{64, 128, 256}, []int{2, 4, 8}, 1, 0.1, 0.35 // scores depend on the seed
+	// scores depend on the seed
+	widths, depths, seeds, flat, scores := []int{64, 128, 256}, []int{2, 4, 8}, 1, 0.1, 0.35
 	if os.Getenv("NIGHTLY") != "" {
 		widths, depths, seeds, flat, scores = append(widths, 512, 1024), append(depths, 16, 32), 3, 0.05, 0.1
 	}
@@ -90,7 +91,8 @@ func TestCoordinates(t *testing.T) {
 	}{
 		{"width", widths, func(c *gpt.Config, size int) { c.NEmbd = size },
 			[3]float64{-flat, -scores, -flat}, [3]float64{flat, scores, flat}, [3]float64{1, 1, 0.2}},
-		{"depth", depths, func(c *gpt.Config, size int) { c.NLayer = size }, // scores shrink; the last norm keeps the logits
+		// scores shrink; the last norm keeps the logits
+		{"depth", depths, func(c *gpt.Config, size int) { c.NLayer = size },
 			[3]float64{-0.1, all, -0.1}, [3]float64{0.1, scores, 0.1}, [3]float64{0.8, all, all}},
 	} {
 		for place, s := range slopes(t, tc.sizes, seeds, func(c *gpt.Config, size int) {
@@ -98,12 +100,18 @@ func TestCoordinates(t *testing.T) {
 			tc.set(c, size)
 		}) {
 			if !(tc.low[place] <= s && s <= tc.high[place]) {
-				t.Errorf("%s, mup, %s: got a slope of %.3f, want %.2f to %.2f", tc.name, places[place], s, tc.low[place], tc.high[place])
+				t.Errorf(
+					"%s, mup, %s: got a slope of %.3f, want %.2f to %.2f", tc.name, places[place], s, tc.low[place],
+					tc.high[place],
+				)
 			}
 		}
 		for place, s := range slopes(t, tc.sizes, seeds, tc.set) {
 			if !(s >= tc.grows[place]) {
-				t.Errorf("%s, standard, %s: got a slope of %.3f, want at least %.2f", tc.name, places[place], s, tc.grows[place])
+				t.Errorf(
+					"%s, standard, %s: got a slope of %.3f, want at least %.2f", tc.name, places[place], s,
+					tc.grows[place],
+				)
 			}
 		}
 	}

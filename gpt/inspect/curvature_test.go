@@ -19,7 +19,9 @@ import (
 )
 
 // verse has five blocks of odd(), which batches of two do not divide.
-var verse = text.Tokens{3, 1, 12, 0, 7, 2, 5, 9, 4, 1, 1, 8, 3, 6, 2, 11, 5, 0, 10, 7, 7, 4, 12, 3, 9, 1, 6, 8, 2, 2, 5, 11, 0, 4, 1, 3}
+var verse = text.Tokens{
+	3, 1, 12, 0, 7, 2, 5, 9, 4, 1, 1, 8, 3, 6, 2, 11, 5, 0, 10, 7, 7, 4, 12, 3, 9, 1, 6, 8, 2, 2, 5, 11, 0, 4, 1, 3,
+}
 
 func curvature(t testing.TB, m *gpt.Model) *Curvature {
 	t.Helper()
@@ -81,7 +83,8 @@ func TestCurvatureOfAMatrix(t *testing.T) {
 	}
 	for seed := range uint64(3) {
 		e, err := c.Largest(t.Context(), Lanczos{Seed: seed, Tolerance: 1e-6, MaxIterations: n})
-		if err != nil || !(math.Abs(e.Value-values[n-1]) <= 1e-7*e.Value) || e.Residual > 1e-6*e.Value || e.Iterations == n {
+		if err != nil || !(math.Abs(e.Value-values[n-1]) <= 1e-7*e.Value) || e.Residual > 1e-6*e.Value ||
+			e.Iterations == n {
 			t.Errorf("seed %d: got %+v, %v, want %v", seed, e, err, values[n-1])
 		}
 		if got, want := e.StableRate(), 2/e.Value; got != want || !math.IsInf(Eigenvalue{Value: -1}.StableRate(), 1) {
@@ -175,8 +178,11 @@ func TestCurvatureOfVariants(t *testing.T) {
 		for range text.Blocks(verse, m.Tokens.Ints(), m.Targets.Ints(), m.Config.BlockSize) {
 			copy(c.model.Tokens.Ints(), m.Tokens.Ints())
 			copy(c.model.Targets.Ints(), m.Targets.Ints())
-			if err := errors.Join(p.Run(), c.program.Run()); err != nil || !(math.Abs(p.Loss()-c.program.Loss()) <= 1e-13) {
-				t.Errorf("%s: batch %d: the copy's loss is %v, the model's %v, %v", name, i, c.program.Loss(), p.Loss(), err)
+			if err := errors.Join(p.Run(), c.program.Run()); err != nil ||
+				!(math.Abs(p.Loss()-c.program.Loss()) <= 1e-13) {
+				t.Errorf(
+					"%s: batch %d: the copy's loss is %v, the model's %v, %v", name, i, c.program.Loss(), p.Loss(), err,
+				)
 			}
 			i++
 		}
@@ -213,7 +219,8 @@ func TestCurvatureLeavesTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(before, bits()) || !slices.Equal(m.Tokens.Ints()[:len(tokens)], tokens) || len(before) != c.Len() {
+		if !slices.Equal(before, bits()) || !slices.Equal(m.Tokens.Ints()[:len(tokens)], tokens) ||
+			len(before) != c.Len() {
 			t.Error("the model has changed")
 		}
 		all, found = append(all, first), append(found, e)
@@ -283,7 +290,9 @@ func TestCurvatureRefuses(t *testing.T) {
 		s    text.Split
 		want string
 	}{
-		{nil, verse, "no model or no text"}, {m, nil, "no model or no text"}, {&gpt.Model{}, verse, "no model or no text"},
+		{nil, verse, "no model or no text"}, {m, nil, "no model or no text"}, {
+			&gpt.Model{}, verse, "no model or no text",
+		},
 		{replace(t, m, "h.0", func(x graph.Expr) graph.Expr { return x }), verse, "with edits"},
 		{model(t, frozen, true, 1), verse, "without trainable parameters"},
 	} {

@@ -10,7 +10,9 @@ import (
 func TestEntriesHas(t *testing.T) {
 	const context, heads, width = 5, 3, 2
 	all := Entries{context, heads, -1, 0, context}
-	for _, e := range []Entries{all, all.Tokens(1, 4), all.Tokens(4, 5), all.Head(0), all.Head(2), all.Head(1).Tokens(2, 3)} {
+	for _, e := range []Entries{
+		all, all.Tokens(1, 4), all.Tokens(4, 5), all.Head(0), all.Head(2), all.Head(1).Tokens(2, 3),
+	} {
 		for b := range 2 {
 			for h := range heads {
 				for token := range context {

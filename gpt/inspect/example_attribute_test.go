@@ -42,7 +42,10 @@ func ExamplePatch() {
 	total := effects.Clean - effects.Corrupt
 	for i, e := range effects.All {
 		for token, by := range e.By {
-			fmt.Printf("%s, token %d: %.0f %% of the change (%.0f %%)\n", e.Place, token, 100*by/total, 100*slopes.All[i].By[token]/total)
+			fmt.Printf(
+				"%s, token %d: %.0f %% of the change (%.0f %%)\n", e.Place, token, 100*by/total,
+				100*slopes.All[i].By[token]/total,
+			)
 		}
 	}
 	// Output:
@@ -64,7 +67,9 @@ func ExampleIntegratedGradients() {
 	for _, entry := range x.Floats() {
 		sum += entry
 	}
-	fmt.Printf("%v entries add up to the change: %v\n", x.Shape, fmt.Sprintf("%.9f", sum) == fmt.Sprintf("%.9f", change))
+	fmt.Printf(
+		"%v entries add up to the change: %v\n", x.Shape, fmt.Sprintf("%.9f", sum) == fmt.Sprintf("%.9f", change),
+	)
 	// Output:
 	// [5 32] entries add up to the change: true
 }

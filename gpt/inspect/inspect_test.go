@@ -204,7 +204,14 @@ func TestPatching(t *testing.T) {
 		logits := at(t, clean, "logits")
 		for _, name := range []string{"h.0", "h.0.attn.heads"} {
 			same := at(t, tap(t, replace(t, m, name, All(m).Set(at(t, clean, name))), "logits"), "logits")
-			none := at(t, tap(t, replace(t, m, name, All(m).Tokens(0, 1).Add(make([]float64, at(t, clean, name).Shape[1]))), "logits"), "logits")
+			none := at(
+				t,
+				tap(
+					t, replace(t, m, name, All(m).Tokens(0, 1).Add(make([]float64, at(t, clean, name).Shape[1]))),
+					"logits",
+				),
+				"logits",
+			)
 			if !slices.Equal(same.F64, logits.F64) || !slices.Equal(none.F64, logits.F64) {
 				t.Errorf("%s, kernels %v: other logits though nothing has changed", name, kernels)
 			}
@@ -246,18 +253,20 @@ func TestInterventions(t *testing.T) {
 			}
 			return x
 		}},
-		"a query of a head": {"h.1.attn.weights", All(m).Head(0).Tokens(2, 3).Zero(), weights, func(i int, x float64) float64 {
-			if i/49 == 0 && i/7%7 == 2 {
-				return 0
-			}
-			return x
-		}},
-		"a direction on some tokens": {"h.1", All(m).Tokens(1, 4).Add(direction), stream, func(i int, x float64) float64 {
-			if i/10 >= 1 && i/10 < 4 {
-				return x + direction[i%10]
-			}
-			return x
-		}},
+		"a query of a head": {"h.1.attn.weights", All(m).Head(0).Tokens(2, 3).Zero(), weights,
+			func(i int, x float64) float64 {
+				if i/49 == 0 && i/7%7 == 2 {
+					return 0
+				}
+				return x
+			}},
+		"a direction on some tokens": {"h.1", All(m).Tokens(1, 4).Add(direction), stream,
+			func(i int, x float64) float64 {
+				if i/10 >= 1 && i/10 < 4 {
+					return x + direction[i%10]
+				}
+				return x
+			}},
 		"the mean of some tokens": {"h.1", All(m).Tokens(2, 4).Mean(stream), stream, func(i int, x float64) float64 {
 			if i/10 >= 2 && i/10 < 4 {
 				return stream.At(20+i%10)/2 + stream.At(30+i%10)/2
@@ -335,7 +344,9 @@ func TestDecoderOfAnEditedModel(t *testing.T) {
 // through.
 func TestGradientsAreDifferences(t *testing.T) {
 	m := model(t, odd(), true, 1)
-	names := []string{"h.0", "h.1.attn.heads", "h.1.attn.weights", "h.1.attn.scores", "h.0.attn.k", "h.0.mlp.act", "logits"}
+	names := []string{
+		"h.0", "h.1.attn.heads", "h.1.attn.weights", "h.1.attn.scores", "h.0.attn.k", "h.0.mlp.act", "logits",
+	}
 	loss := func(m *gpt.Model) float64 {
 		p, err := Tap(m, "logits")
 		if err != nil {
@@ -415,8 +426,8 @@ func TestActivationsAreCopies(t *testing.T) {
 	}
 }
 
-// TestGates: the gates of a recurrence are read as ln α, below 0. If they are replaced by closed ones, no token knows of
-// the first.
+// TestGates: the gates of a recurrence are read as ln α, below 0. If they are replaced by closed ones, no token knows
+// of the first.
 func TestGates(t *testing.T) {
 	c := odd()
 	c.Attention = "gla"
@@ -457,26 +468,37 @@ func TestErrors(t *testing.T) {
 		err  func() error
 		want []string
 	}{
-		"unknown": {func() error { _, err := Tap(m, "h.0.attn.wieghts"); return err }, []string{`"h.0.attn.wieghts"`, `"h.0.attn.weights"`}},
+		"unknown": {
+			func() error { _, err := Tap(m, "h.0.attn.wieghts"); return err },
+			[]string{`"h.0.attn.wieghts"`, `"h.0.attn.weights"`},
+		},
 		"no weights": {func() error {
 			c := odd()
 			c.Attention = "linear"
 			_, err := Tap(model(t, c, true, 1), "h.*.attn.weights")
 			return err
 		}, []string{`"h.*.attn.weights"`, `attention "linear" never has weights`, `want "h.*.attn.scores"`}},
-		"no pattern":   {func() error { _, err := Tap(m); return err }, []string{"no names"}},
-		"no model":     {func() error { _, err := Tap(nil, "h.0"); return err }, []string{"no model"}},
-		"no probe":     {func() error { _, err := (*Probe)(nil).Run(tokens); return err }, []string{"nothing to run"}},
-		"empty probe":  {func() error { _, err := (&Probe{}).Run(tokens); return err }, []string{"nothing to run"}},
-		"no token":     {func() error { _, err := p.Run(nil); return err }, []string{"got 0 tokens", "7"}},
-		"many tokens":  {func() error { _, err := p.Run(make([]int, 8)); return err }, []string{"got 8 tokens", "7"}},
-		"vocabulary":   {func() error { _, err := p.Run([]int{1, 13}); return err }, []string{"token 1 is 13", "0 … 12"}},
-		"negative":     {func() error { _, err := p.Run([]int{1, -1}); return err }, []string{"token 1 is -1", "0 … 12"}},
-		"targets":      {func() error { _, _, err := p.Gradients(tokens, tokens[:2]); return err }, []string{"2 targets", "7"}},
-		"no gradients": {func() error { _, _, err := p.Gradients(nil, nil); return err }, []string{"got 0 tokens", "7"}},
-		"activation":   {func() error { _, err := tap(t, m, "h.0").At("h.1"); return err }, []string{`"h.1"`, `"h.0"`}},
-		"place":        {func() error { _, err := Replace(m, "h.9", All(m).Zero()); return err }, []string{`"h.9"`, `"h.0"`}},
-		"no edit":      {func() error { _, err := Replace(m, "h.0", nil); return err }, []string{"h.0", "no function"}},
+		"no pattern":  {func() error { _, err := Tap(m); return err }, []string{"no names"}},
+		"no model":    {func() error { _, err := Tap(nil, "h.0"); return err }, []string{"no model"}},
+		"no probe":    {func() error { _, err := (*Probe)(nil).Run(tokens); return err }, []string{"nothing to run"}},
+		"empty probe": {func() error { _, err := (&Probe{}).Run(tokens); return err }, []string{"nothing to run"}},
+		"no token":    {func() error { _, err := p.Run(nil); return err }, []string{"got 0 tokens", "7"}},
+		"many tokens": {func() error { _, err := p.Run(make([]int, 8)); return err }, []string{"got 8 tokens", "7"}},
+		"vocabulary": {
+			func() error { _, err := p.Run([]int{1, 13}); return err }, []string{"token 1 is 13", "0 … 12"},
+		},
+		"negative": {func() error { _, err := p.Run([]int{1, -1}); return err }, []string{"token 1 is -1", "0 … 12"}},
+		"targets": {
+			func() error { _, _, err := p.Gradients(tokens, tokens[:2]); return err }, []string{"2 targets", "7"},
+		},
+		"no gradients": {
+			func() error { _, _, err := p.Gradients(nil, nil); return err }, []string{"got 0 tokens", "7"},
+		},
+		"activation": {func() error { _, err := tap(t, m, "h.0").At("h.1"); return err }, []string{`"h.1"`, `"h.0"`}},
+		"place": {
+			func() error { _, err := Replace(m, "h.9", All(m).Zero()); return err }, []string{`"h.9"`, `"h.0"`},
+		},
+		"no edit": {func() error { _, err := Replace(m, "h.0", nil); return err }, []string{"h.0", "no function"}},
 		"shape": {func() error {
 			_, err := Replace(m, "h.0", func(x graph.Expr) graph.Expr { return x.Cols(0, 2) })
 			return err
@@ -487,16 +509,28 @@ func TestErrors(t *testing.T) {
 		}, []string{"h.0", "at the disco"}},
 		"NaN": {func() error { _, err := Replace(m, "h.0", All(m).Add(nan)); return err }, []string{"h.0", "NaN"}},
 		"NaN of an expression": {func() error {
-			p, err := Tap(replace(t, m, "h.0", func(x graph.Expr) graph.Expr { return x.Square().Scale(-1).Shift(-1).Log() }), "h.0.mlp", "h.0", "logits")
+			p, err := Tap(
+				replace(t, m, "h.0", func(x graph.Expr) graph.Expr { return x.Square().Scale(-1).Shift(-1).Log() }),
+				"h.0.mlp", "h.0", "logits",
+			)
 			if err != nil {
 				return err
 			}
 			_, err = p.Run(tokens)
 			return err
 		}, []string{"h.0: entry 0 is NaN", "[7 10]"}},
-		"direction": {func() error { _, err := Replace(m, "h.0", All(m).Add(nan[:3])); return err }, []string{"h.0", "3 numbers", "10"}},
-		"head":      {func() error { _, err := Replace(m, "h.0", All(m).Head(2).Zero()); return err }, []string{"h.0", "head", "got 2", "1"}},
-		"tokens":    {func() error { _, err := Replace(m, "h.0", All(m).Tokens(3, 9).Zero()); return err }, []string{"h.0", "got 3 to 9", "7"}},
+		"direction": {
+			func() error { _, err := Replace(m, "h.0", All(m).Add(nan[:3])); return err },
+			[]string{"h.0", "3 numbers", "10"},
+		},
+		"head": {
+			func() error { _, err := Replace(m, "h.0", All(m).Head(2).Zero()); return err },
+			[]string{"h.0", "head", "got 2", "1"},
+		},
+		"tokens": {
+			func() error { _, err := Replace(m, "h.0", All(m).Tokens(3, 9).Zero()); return err },
+			[]string{"h.0", "got 3 to 9", "7"},
+		},
 		"set": {func() error {
 			_, err := Replace(m, "h.0", All(m).Set(graph.Tensor{Shape: []int{7, 1}, F64: make([]float64, 7)}))
 			return err
@@ -509,9 +543,13 @@ func TestErrors(t *testing.T) {
 			_, _, err := (&Probe{model: m, forward: p.forward, backward: &graph.Program{}}).Gradients(tokens, targets)
 			return err
 		}, []string{"inspect: "}},
-		"one of two patterns": {func() error { _, err := Tap(m, "h.0.attn.weights", "h.9"); return err }, []string{`no activation "h.9"`}},
+		"one of two patterns": {
+			func() error { _, err := Tap(m, "h.0.attn.weights", "h.9"); return err }, []string{`no activation "h.9"`},
+		},
 		"mean of heads": {func() error {
-			_, err := Replace(m, "h.0.attn.weights", All(m).Mean(graph.Tensor{Shape: []int{7, 2}, F64: make([]float64, 14)}))
+			_, err := Replace(
+				m, "h.0.attn.weights", All(m).Mean(graph.Tensor{Shape: []int{7, 2}, F64: make([]float64, 14)}),
+			)
 			return err
 		}, []string{"mean: got 14 numbers of shape [7 2]", "want a matrix with 7 rows"}},
 		"mean of other columns": {func() error {
@@ -652,7 +690,9 @@ func TestEntriesRefuse(t *testing.T) {
 		t.Errorf("all entries of other heads and tokens than the model's: got the error %v", err)
 	}
 	m.Config.NHead = 3
-	if _, err := Tap(m, "h.0"); err == nil || !strings.Contains(err.Error(), "Config: got n_head 3, but the model is built with n_head 2") {
+	if _, err := Tap(m, "h.0"); err == nil || !strings.Contains(
+		err.Error(), "Config: got n_head 3, but the model is built with n_head 2",
+	) {
 		t.Errorf("of a configuration that is not the model's: got the error %v", err)
 	}
 }

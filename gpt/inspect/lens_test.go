@@ -148,7 +148,8 @@ func TestHeadScores(t *testing.T) {
 	if again, err := HeadScores(w, text); err != nil || again[0] != got[0] {
 		t.Errorf("with the weight of a later token: got %v, %v, want %v", again, err, got[0])
 	}
-	if got, err := HeadScores(w, text[:1]); err != nil || !math.IsNaN(got[0].Induction) || !math.IsNaN(got[0].Previous) {
+	if got, err := HeadScores(w, text[:1]); err != nil || !math.IsNaN(got[0].Induction) ||
+		!math.IsNaN(got[0].Previous) {
 		t.Errorf("of one token: got %v, %v", got, err)
 	}
 	if got, err := HeadScores(w, []int{5, 5}); err != nil || !math.IsNaN(got[0].Induction) {

@@ -68,11 +68,14 @@ func TestPatch(t *testing.T) {
 					t.Errorf("%s head %d, token %d: got %v, want %v", one.Place, one.Head, token, by, want)
 				}
 			}
-			if all := e.Clean - e.Corrupt; one.Place == "drop" && one.By[2] != all || one.Place == "h.1" && one.By[4] != all {
+			if all := e.Clean - e.Corrupt; one.Place == "drop" && one.By[2] != all || one.Place == "h.1" &&
+				one.By[4] != all {
 				t.Errorf("%s: got the effects %v, want %v of all there is", one.Place, one.By, all)
 			}
 		}
-		if want := []string{"drop", "h.0.attn.heads", "h.0.attn.heads", "h.0.mlp", "h.0", "h.1.attn.heads", "h.1.attn.heads", "h.1"}; !slices.Equal(names, want) {
+		if want := []string{
+			"drop", "h.0.attn.heads", "h.0.attn.heads", "h.0.mlp", "h.0", "h.1.attn.heads", "h.1.attn.heads", "h.1",
+		}; !slices.Equal(names, want) {
 			t.Errorf("got %q, want %q", names, want)
 		}
 	}
@@ -193,7 +196,10 @@ func TestIntegratedGradients(t *testing.T) {
 		}
 	}
 	for want, f := range map[string]func() error{
-		"got 0 points": func() error { _, _, err := IntegratedGradients(m, "h.0", nil, tokens, targets, 0); return err },
+		"got 0 points": func() error {
+			_, _, err := IntegratedGradients(m, "h.0", nil, tokens, targets, 0)
+			return err
+		},
 		"2 activations, want one": func() error {
 			_, _, err := IntegratedGradients(m, "h.*", nil, tokens, targets, 1)
 			return err
@@ -202,13 +208,20 @@ func TestIntegratedGradients(t *testing.T) {
 			_, _, err := IntegratedGradients(m, "h.0", &graph.Tensor{}, tokens, targets, 1)
 			return err
 		},
-		"got 4097 points": func() error { _, _, err := IntegratedGradients(nil, "h.0", nil, nil, nil, 1<<12+1); return err },
-		"no model":        func() error { _, _, err := IntegratedGradients(nil, "h.0", nil, nil, nil, 1<<12); return err },
+		"got 4097 points": func() error {
+			_, _, err := IntegratedGradients(nil, "h.0", nil, nil, nil, 1<<12+
+				1)
+			return err
+		},
+		"no model": func() error { _, _, err := IntegratedGradients(nil, "h.0", nil, nil, nil, 1<<12); return err },
 		"got 8 tokens": func() error {
 			_, _, err := IntegratedGradients(m, "h.0", nil, make([]int, 8), make([]int, 8), 1)
 			return err
 		},
-		"2 targets": func() error { _, _, err := IntegratedGradients(m, "h.0", nil, tokens, targets[:2], 1); return err },
+		"2 targets": func() error {
+			_, _, err := IntegratedGradients(m, "h.0", nil, tokens, targets[:2], 1)
+			return err
+		},
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want it to say %q", err, want)

@@ -65,7 +65,9 @@ func TestWatch(t *testing.T) {
 	}
 	for _, l := range again {
 		if !(math.Abs(l.Update-p.LR*l.Gradient) <= 1e-4*l.Update+1e-7) {
-			t.Errorf("after two steps %s moves by %v in the second, want %v times %v", l.Layer, l.Update, p.LR, l.Gradient)
+			t.Errorf(
+				"after two steps %s moves by %v in the second, want %v times %v", l.Layer, l.Update, p.LR, l.Gradient,
+			)
 		}
 	}
 	for _, f := range []func() ([]LayerNorms, error){

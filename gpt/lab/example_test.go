@@ -47,9 +47,10 @@ func Example() {
 
 // An arm may change what no flag can, such as the learning rate of every step.
 func ExampleArm() {
-	warm := lab.Arm{Name: "sine", Set: []string{"norm=rmsnorm"}, Version: "1e-3, 1000 steps", Change: func(c *gpt.Config) {
-		c.Hooks.Rate = func(step int) float64 { return 1e-3 * math.Sin(math.Pi*float64(step+1)/1000) }
-	}}
+	warm := lab.Arm{Name: "sine", Set: []string{"norm=rmsnorm"}, Version: "1e-3, 1000 steps",
+		Change: func(c *gpt.Config) {
+			c.Hooks.Rate = func(step int) float64 { return 1e-3 * math.Sin(math.Pi*float64(step+1)/1000) }
+		}}
 	c, err := warm.Apply(gpt.Shakespeare())
 	fmt.Println(c.Norm, c.Hooks.Rate(499), err)
 	// Output: rmsnorm 0.001 <nil>
@@ -67,8 +68,14 @@ func ExampleStudy_version() {
 	corpus, _ := text.NewCorpus(verse, tok, c.BlockSize)
 	dir, _ := os.MkdirTemp("", "study")
 	defer os.RemoveAll(dir)
-	longer := lab.Text{Name: "verse", Corpus: corpus, Tokenizer: tok, Version: "its rates", Change: func(c *gpt.Config) { c.MaxIters = 3 }}
-	study := lab.Study{Name: "rates", Base: c, Arms: lab.Arms("baseline"), Texts: []lab.Text{longer}, Seeds: 1, NoVerdict: true, Dir: dir}
+	longer := lab.Text{
+		Name: "verse", Corpus: corpus, Tokenizer: tok, Version: "its rates",
+		Change: func(c *gpt.Config) { c.MaxIters = 3 },
+	}
+	study := lab.Study{
+		Name: "rates", Base: c, Arms: lab.Arms("baseline"), Texts: []lab.Text{longer}, Seeds: 1, NoVerdict: true,
+		Dir: dir,
+	}
 	for _, version := range []string{"", fmt.Sprint("rate ", rate)} {
 		study.Version = version
 		for trial, err := range study.Run(context.Background()) {
@@ -76,7 +83,10 @@ func ExampleStudy_version() {
 				fmt.Println(err.Error()[:77], "…")
 				continue
 			}
-			fmt.Println(trial.Result.Steps, "steps,", strings.Contains(string(trial.Identity), `{"base":"rate 0.001","text":"its rates"}`))
+			fmt.Println(
+				trial.Result.Steps, "steps,",
+				strings.Contains(string(trial.Identity), `{"base":"rate 0.001","text":"its rates"}`),
+			)
 		}
 	}
 	// Output:

@@ -77,7 +77,8 @@ func TestRunRepeats(t *testing.T) {
 		t.Fatalf("got %d trials, %d of them reused, want 6 and 0", len(first), reused)
 	}
 	for name, trial := range first {
-		if r := trial.Result; r.Steps != 5 || len(r.Curve) != 3 || r.Curve[2].Step != 5 || !(r.Loss > 0) || r.Tokens != 80 {
+		if r := trial.Result; r.Steps != 5 || len(r.Curve) != 3 || r.Curve[2].Step != 5 || !(r.Loss > 0) ||
+			r.Tokens != 80 {
 			t.Errorf("%s: got %+v, want 5 steps of 16 tokens with evaluations after 2, 4 and 5", name, r)
 		}
 	}
@@ -266,8 +267,12 @@ func TestBudget(t *testing.T) {
 		Budget
 		steps int
 	}{{Budget{Steps: 7}, 7}, {Budget{Tokens: 100}, 6}, {Budget{FLOPs: 16.5 * gpt.FLOPsPerToken(base)}, 1}} {
-		if got, err := c.apply(base); err != nil || got.MaxIters != c.steps || got.LRDecayIters != c.steps || got.WarmupIters > 1 {
-			t.Errorf("%+v: got %d steps, decay %d, warm-up %d, %v, want %d", c.Budget, got.MaxIters, got.LRDecayIters, got.WarmupIters, err, c.steps)
+		if got, err := c.apply(base); err != nil || got.MaxIters != c.steps || got.LRDecayIters != c.steps ||
+			got.WarmupIters > 1 {
+			t.Errorf(
+				"%+v: got %d steps, decay %d, warm-up %d, %v, want %d", c.Budget, got.MaxIters, got.LRDecayIters,
+				got.WarmupIters, err, c.steps,
+			)
 		}
 	}
 	for _, vary := range []string{"", "n_embd"} {
@@ -308,13 +313,21 @@ func TestRefused(t *testing.T) {
 		`arm "same": the same configuration as arm "baseline"`: func(s *Study) {
 			s.Arms[1] = Arm{Name: "same", Set: []string{"attention=causal"}}
 		},
-		`arm "x": text "verse": attention: got nothing`:                                 func(s *Study) { s.Arms[1] = Arm{Name: "x", Change: func(c *gpt.Config) { c.Attention = "nothing" }} },
-		`arm "atention=linear": text "verse": got "atention", want the name of a field`: func(s *Study) { s.Arms = Arms("baseline", "atention=linear") },
-		"got 2 of steps, tokens, flops and seconds":                                     func(s *Study) { s.Budget.Tokens = 9 },
-		`arm "baseline": text "verse": budget: allows 0.625 steps`:                      func(s *Study) { s.Budget = Budget{Tokens: 10} },
-		"parameters: got 3, want at least":                                              func(s *Study) { s.Budget.Parameters = 3 },
-		"tuning: learning_rate: got no values":                                          func(s *Study) { s.Tuning.Grid = []Values{{"learning_rate", nil}} },
-		"memory_limit":                                                                  func(s *Study) { s.Base.MemoryLimit = 1e-5 },
+		`arm "x": text "verse": attention: got nothing`: func(s *Study) {
+			s.Arms[1] = Arm{Name: "x", Change: func(c *gpt.Config) { c.Attention = "nothing" }}
+		},
+		`arm "atention=linear": text "verse": got "atention", want the name of a field`: func(s *Study) {
+			s.Arms = Arms(
+				"baseline", "atention=linear",
+			)
+		},
+		"got 2 of steps, tokens, flops and seconds":                func(s *Study) { s.Budget.Tokens = 9 },
+		`arm "baseline": text "verse": budget: allows 0.625 steps`: func(s *Study) { s.Budget = Budget{Tokens: 10} },
+		"parameters: got 3, want at least":                         func(s *Study) { s.Budget.Parameters = 3 },
+		"tuning: learning_rate: got no values": func(s *Study) {
+			s.Tuning.Grid = []Values{{"learning_rate", nil}}
+		},
+		"memory_limit": func(s *Study) { s.Base.MemoryLimit = 1e-5 },
 	} {
 		s := tiny(t, t.TempDir())
 		change(s)
@@ -340,7 +353,9 @@ func TestDirectory(t *testing.T) {
 	refused(t, s, `holds the study "attentions", want one for "norms"`)
 	s.Name = "attentions"
 	other := tiny(t, s.Dir)
-	other.Texts[0].Corpus = text.Dataset{Training: s.Texts[0].Corpus.Train(), Validation: s.Texts[0].Corpus.Val(), Sum: "00"}
+	other.Texts[0].Corpus = text.Dataset{
+		Training: s.Texts[0].Corpus.Train(), Validation: s.Texts[0].Corpus.Val(), Sum: "00",
+	}
 	refused(t, other, `with the text "verse" of sha256`)
 	files, err := filepath.Glob(filepath.Join(s.Dir, resultsDir, "*.json"))
 	if err != nil || len(files) != 6 {
@@ -350,7 +365,9 @@ func TestDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, edited := range []string{strings.Replace(string(was), `"loss": `, `"loss": 1`, 1), string(was[:len(was)/2]), ""} {
+	for _, edited := range []string{
+		strings.Replace(string(was), `"loss": `, `"loss": 1`, 1), string(was[:len(was)/2]), "",
+	} {
 		if err := os.WriteFile(files[0], []byte(edited), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +395,9 @@ func refused(t *testing.T, s *Study, want string) {
 // A trial that diverges is a result with its step, and the study goes on.
 func TestDiverged(t *testing.T) {
 	s := tiny(t, t.TempDir())
-	s.Arms = append(Arms("baseline"), Arm{Name: "wild", Set: []string{"learning_rate=1e30", "grad_clip=0", "weight_decay=1e9"}})
+	s.Arms = append(
+		Arms("baseline"), Arm{Name: "wild", Set: []string{"learning_rate=1e30", "grad_clip=0", "weight_decay=1e9"}},
+	)
 	trials, _ := all(t, s)
 	for _, trial := range trials {
 		if _, ok := trial.value("loss"); ok == (trial.Arm == "wild") || ok == (trial.Result.Diverged > 0) {
@@ -424,13 +443,21 @@ func TestHasCode(t *testing.T) {
 // adds them, and every one of their versions belongs to the key.
 func TestCodeHasVersions(t *testing.T) {
 	hook := func(c *gpt.Config) { c.Hooks.Rate = func(int) float64 { return 1e-3 } }
-	measure := Measure{Name: "seven", Version: "1", Of: func(context.Context, *gpt.Trainer) (float64, error) { return 7, nil }}
+	measure := Measure{
+		Name: "seven", Version: "1", Of: func(context.Context, *gpt.Trainer) (float64, error) { return 7, nil },
+	}
 	for where, change := range map[string]func(s *Study, version string){
-		"base":            func(s *Study, version string) { hook(&s.Base); s.Version = version },
-		`text "verse"`:    func(s *Study, version string) { s.Texts[0].Change, s.Texts[0].Version = hook, version },
-		`arm "baseline"`:  func(s *Study, version string) { s.Arms[0].Change, s.Arms[0].Version = hook, version },
-		`measure "seven"`: func(s *Study, version string) { measure.Version = version; s.Measures = []Measure{measure} },
-		"measure of text": func(s *Study, version string) { measure.Version = version; s.Texts[0].Measures = []Measure{measure} },
+		"base":           func(s *Study, version string) { hook(&s.Base); s.Version = version },
+		`text "verse"`:   func(s *Study, version string) { s.Texts[0].Change, s.Texts[0].Version = hook, version },
+		`arm "baseline"`: func(s *Study, version string) { s.Arms[0].Change, s.Arms[0].Version = hook, version },
+		`measure "seven"`: func(s *Study, version string) {
+			measure.Version = version
+			s.Measures = []Measure{measure}
+		},
+		"measure of text": func(s *Study, version string) {
+			measure.Version = version
+			s.Texts[0].Measures = []Measure{measure}
+		},
 		"tokenizers of the base": func(s *Study, version string) {
 			s.Base.Parts.Tokenizers, s.Version = []text.Kind{{Name: "own"}}, version
 		},
@@ -474,7 +501,8 @@ func TestOtherCodeIsNotReused(t *testing.T) {
 	second, reused := all(t, s)
 	name := fmt.Sprint("verse", "read", "", 1337)
 	if reused != 2 || first[name].Result.Loss == second[name].Result.Loss || first[name].Key == second[name].Key {
-		t.Errorf("got %d results reused and the losses %v and %v, want the 2 of the baseline alone", reused, first[name].Result.Loss,
+		t.Errorf("got %d results reused and the losses %v and %v, want the 2 of the baseline alone", reused,
+			first[name].Result.Loss,
 			second[name].Result.Loss)
 	}
 	if _, reused := all(t, s); reused != 4 {
@@ -496,11 +524,13 @@ func TestIdentityIsStored(t *testing.T) {
 		if err := json.Unmarshal(trial.Identity, &id); err != nil || sum(trial.Identity) != trial.Key {
 			t.Fatalf("got %v and the hash %s, want %s", err, sum(trial.Identity), trial.Key)
 		}
-		if id.Config.Seed != trial.Seed || id.Config.VocabSize == 0 || id.Config.MaxIters != 5 || id.Corpus != s.Texts[0].Corpus.SHA256() || id.Version == "" {
+		if id.Config.Seed != trial.Seed || id.Config.VocabSize == 0 || id.Config.MaxIters != 5 ||
+			id.Corpus != s.Texts[0].Corpus.SHA256() || id.Version == "" {
 			t.Errorf("got %s", trial.Identity)
 		}
 		var line map[string]any
-		if data, err := json.Marshal(trial); err != nil || json.Unmarshal(data, &line) != nil || line["identity"] == nil {
+		if data, err := json.Marshal(trial); err != nil || json.Unmarshal(data, &line) != nil ||
+			line["identity"] == nil {
 			t.Errorf("got %s, %v, want the identity in it", data, err)
 		}
 		data, err := os.ReadFile(s.recordOf(trial))

@@ -42,14 +42,17 @@ func TestReport(t *testing.T) {
 	if got := r.Tables[0].BytesPerToken; got != 1 {
 		t.Errorf("got %v bytes per character, want 1", got)
 	}
-	if base := rows[0]; base.Judgement != nil || base.Comparison != nil || base.Outcome.N != 8 || base.Steps.Value != 40 {
+	if base := rows[0]; base.Judgement != nil || base.Comparison != nil || base.Outcome.N != 8 ||
+		base.Steps.Value != 40 {
 		t.Errorf("baseline: got %+v", base)
 	}
 	same := rows[1]
-	if same.Judgement.Verdict != paired.Same || !same.Comparison.Same || same.Comparison.Mean != 0 || same.Comparison.SE != 0 {
+	if same.Judgement.Verdict != paired.Same || !same.Comparison.Same || same.Comparison.Mean != 0 ||
+		same.Comparison.SE != 0 {
 		t.Errorf("Same: got %+v, %+v", same.Judgement, same.Comparison)
 	}
-	if slow := rows[2]; slow.Judgement.Verdict != paired.Worse || !(slow.Comparison.Low > 0) || slow.Reached != nil && slow.Reached.Steps <= rows[0].Reached.Steps {
+	if slow := rows[2]; slow.Judgement.Verdict != paired.Worse || !(slow.Comparison.Low > 0) || slow.Reached != nil &&
+		slow.Reached.Steps <= rows[0].Reached.Steps {
 		t.Errorf("a rate near 0: got %+v, %+v, %+v", slow.Judgement, slow.Comparison, slow.Reached)
 	}
 	if narrow := rows[3]; narrow.Parameters == rows[0].Parameters || narrow.Judgement == nil {
@@ -66,7 +69,8 @@ func TestReport(t *testing.T) {
 	if got := rows[0].Outcome.Value; math.Abs(got-sum) > 1e-12 {
 		t.Errorf("got the mean %v, want %v", got, sum)
 	}
-	if reached := rows[0].Reached; reached == nil || math.Abs(reached.Tokens/reached.Steps-16) > 1e-9 || reached.Steps > 40 {
+	if reached := rows[0].Reached; reached == nil || math.Abs(reached.Tokens/reached.Steps-16) > 1e-9 ||
+		reached.Steps > 40 {
 		t.Errorf("target: got %+v", reached)
 	}
 }
@@ -104,7 +108,8 @@ func TestLooks(t *testing.T) {
 	if got := rows[1]; got.Judgement.Verdict != paired.Worse || got.Outcome.N != 4 {
 		t.Errorf("a rate near 0: got %v after %d seeds, want worse after 4", got.Judgement, got.Outcome.N)
 	}
-	if got := rows[2]; got.Outcome.N != rows[0].Outcome.N || got.Judgement.Verdict == paired.NotToldApart && got.Outcome.N != 6 {
+	if got := rows[2]; got.Outcome.N != rows[0].Outcome.N || got.Judgement.Verdict == paired.NotToldApart &&
+		got.Outcome.N != 6 {
 		t.Errorf("beta2: got %v after %d seeds, the baseline after %d", got.Judgement, got.Outcome.N, rows[0].Outcome.N)
 	}
 }
@@ -118,7 +123,10 @@ func TestMeasures(t *testing.T) {
 			c := t.Config()
 			return c.LearningRate * (1 + 1e-3*float64(c.Seed%3)), nil
 		}},
-		{Name: "timed", Version: "1", Timed: true, Of: func(context.Context, *gpt.Trainer) (float64, error) { return 7, nil }},
+		{
+			Name: "timed", Version: "1", Timed: true,
+			Of: func(context.Context, *gpt.Trainer) (float64, error) { return 7, nil },
+		},
 	}
 	s.Outcome, s.Arms, s.Seeds = "rate", Arms("baseline", "learning_rate=0.1", "learning_rate=0.0001"), 3
 	short := s.Texts[0]
@@ -132,7 +140,10 @@ func TestMeasures(t *testing.T) {
 				t.Errorf("%s, %s: got %v, want %s", table.Text, row.Arm, row.Judgement, want)
 			}
 			if got := row.Measures["timed"]; got.Value != 7 || row.Trials[0].Result.Measures["timed"] != 0 {
-				t.Errorf("%s, %s: timed: got %+v, and %v in the results", table.Text, row.Arm, got, row.Trials[0].Result.Measures)
+				t.Errorf(
+					"%s, %s: timed: got %+v, and %v in the results", table.Text, row.Arm, got,
+					row.Trials[0].Result.Measures,
+				)
 			}
 		}
 	}
@@ -144,17 +155,19 @@ func TestMeasures(t *testing.T) {
 // A share of right answers decides nothing with fewer than 6 seeds, and a study with looks goes on.
 func TestShares(t *testing.T) {
 	s := tiny(t, t.TempDir())
-	s.Measures = []Measure{{Name: "right", Version: "1", Higher: true, Share: true, Of: func(_ context.Context, t *gpt.Trainer) (float64, error) {
-		c := t.Config()
-		return c.LearningRate * (1 + 1e-3*float64(c.Seed*c.Seed%31)), nil
-	}}}
+	s.Measures = []Measure{{Name: "right", Version: "1", Higher: true, Share: true,
+		Of: func(_ context.Context, t *gpt.Trainer) (float64, error) {
+			c := t.Config()
+			return c.LearningRate * (1 + 1e-3*float64(c.Seed*c.Seed%31)), nil
+		}}}
 	s.Outcome, s.Arms, s.Seeds, s.Budget.Steps = "right", Arms("baseline", "learning_rate=0.1"), 5, 1
 	row := report(t, s).Tables[0].Rows[1]
 	if j := row.Judgement; j.Verdict != paired.TooFew || j.Seeds < 6 || j.Low > 0 {
 		t.Errorf("5 seeds: got %v, want too few", j)
 	}
 	s.Seeds, s.Plan = 8, paired.Plan{Looks: []int{4, 6, 8}, Boundary: paired.Pocock}
-	if row := report(t, s).Tables[0].Rows[1]; row.Judgement.Verdict != paired.Better || row.Judgement.Provisional || row.Outcome.N != 6 {
+	if row := report(t, s).Tables[0].Rows[1]; row.Judgement.Verdict != paired.Better || row.Judgement.Provisional ||
+		row.Outcome.N != 6 {
 		t.Errorf("looks: got %v after %d seeds, want better after 6", row.Judgement, row.Outcome.N)
 	}
 }
@@ -168,12 +181,15 @@ func TestReportIsComplete(t *testing.T) {
 	s.Budget = Budget{FLOPs: 1e6}
 	r := report(t, s)
 	table := r.Tables[0]
-	if !strings.Contains(r.Program, "sha256:") && !strings.Contains(r.Program, "@") || table.SHA256 != s.Texts[0].Corpus.SHA256() {
+	if !strings.Contains(r.Program, "sha256:") && !strings.Contains(r.Program, "@") ||
+		table.SHA256 != s.Texts[0].Corpus.SHA256() {
 		t.Errorf("got the program %q and the text %q", r.Program, table.SHA256)
 	}
 	for i, row := range table.Rows {
-		if row.Config.VocabSize == 0 || row.Config.MaxIters != int(row.Steps.Value) || row.Work.Total() != gpt.FLOPsPerToken(row.Config) ||
-			!(row.FLOPs.Value <= 1e6) || row.Config.NInner == table.Rows[0].Config.NInner != (i != 1) || row.Versions["arm"] != []string{"", "", "rate 1"}[i] {
+		if row.Config.VocabSize == 0 || row.Config.MaxIters != int(row.Steps.Value) ||
+			row.Work.Total() != gpt.FLOPsPerToken(row.Config) ||
+			!(row.FLOPs.Value <= 1e6) || row.Config.NInner == table.Rows[0].Config.NInner != (i != 1) ||
+			row.Versions["arm"] != []string{"", "", "rate 1"}[i] {
 			t.Errorf("%s: got %+v, %v, %v", row.Arm, row.Config, row.Work, row.Versions)
 		}
 	}

@@ -32,12 +32,14 @@ func TestListsOfAttentions(t *testing.T) {
 		}
 	}
 	for _, list := range []string{
-		"gla,", ",gla", "gla*0", "gla*", "gla*-1", "gla*02", "gla*129", "gla*100,causal*29", "gla*1e2", "gla*9999999999999999999",
+		"gla,", ",gla", "gla*0", "gla*", "gla*-1", "gla*02", "gla*129", "gla*100,causal*29", "gla*1e2",
+		"gla*9999999999999999999",
 		"gla causal", "gla, causal", "gla*2*2", "sparse,causal", "causal*x",
 	} {
 		s := Stack{Attention: list}
 		err := s.PartFields(Library())[1].Check()
-		if want := "attention: got " + list + ", want one of causal, "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		if want := "attention: got " + list + ", want one of causal, "; err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", list, err, want)
 		}
 	}
@@ -54,16 +56,34 @@ func TestListsAreRefused(t *testing.T) {
 		{"gla,window", func(s *Stack) { s.Options.Set("window", 2) }, ""},
 		{"causal,gqa", func(s *Stack) { s.Options.Set("n_kv_head", 1) }, ""},
 		{"gla,window", func(*Stack) {}, "window: got 0, want 1 to block_size 6"},
-		{"gla,causal", func(s *Stack) { s.Options.Set("window", 2) }, "window: got 2, which attention gla,causal does not read"},
+		{
+			"gla,causal", func(s *Stack) { s.Options.Set("window", 2) },
+			"window: got 2, which attention gla,causal does not read",
+		},
 		{"gla*4,causal", func(*Stack) {}, "attention: got gla*4,causal, a list for 5 blocks, want at most n_layer 4"},
 		{"causal,gla", func(s *Stack) { s.Position = "rope" }, "position: got rope, want another with attention gla: "},
 		{"causal,mla", func(s *Stack) { s.Position = "rope" }, "position: got rope, want another with attention mla: "},
-		{"causal,deltanet", func(s *Stack) { s.Position = "alibi" }, "position: got alibi, want another with attention deltanet,"},
-		{"causal,retnet", func(s *Stack) { s.With.Set("attn_gate", "headwise") }, "attn_gate: got headwise, want none with attention retnet,"},
-		{"causal,linear", func(s *Stack) { s.With.Set("attn_sinks", "learned") }, "attn_sinks: got learned, want none with attention linear,"},
-		{"causal,gla", func(s *Stack) { s.Sublayers.AttnLogitSoftcapping = 2 }, "attn_logit_softcapping: got 2, want 0 with attention gla,"},
+		{
+			"causal,deltanet", func(s *Stack) { s.Position = "alibi" },
+			"position: got alibi, want another with attention deltanet,",
+		},
+		{
+			"causal,retnet", func(s *Stack) { s.With.Set("attn_gate", "headwise") },
+			"attn_gate: got headwise, want none with attention retnet,",
+		},
+		{
+			"causal,linear", func(s *Stack) { s.With.Set("attn_sinks", "learned") },
+			"attn_sinks: got learned, want none with attention linear,",
+		},
+		{
+			"causal,gla", func(s *Stack) { s.Sublayers.AttnLogitSoftcapping = 2 },
+			"attn_logit_softcapping: got 2, want 0 with attention gla,",
+		},
 		{"causal,linformer", func(*Stack) {}, "attention: got linformer, want a causal one"},
-		{"gqa_window,gla", func(s *Stack) { s.Position, s.Rope.LocalBaseFreq = "rope", 9 }, "rope_local_base_freq: got 9, want 0 with position rope and attention gqa_window,gla"},
+		{"gqa_window,gla", func(s *Stack) {
+			s.Position = "rope"
+			s.Rope.LocalBaseFreq = 9
+		}, "rope_local_base_freq: got 9, want 0 with position rope and attention gqa_window,gla"},
 	} {
 		s := Stack{NLayer: 4, NHead: 2, NEmbd: 8, Attention: c.list}
 		c.set(&s)
@@ -81,11 +101,20 @@ func TestListsUseTheirSites(t *testing.T) {
 		set  func(*Stack)
 		want string
 	}{
-		{"causal,gla", func(s *Stack) { s.With.Set("qk_norm", "head") }, "h.1.attn: a recurrence with qk_norm: the layer has no such link"},
-		{"gla,causal", func(s *Stack) { s.With.Set("value_residual", "learned") }, "h.0.attn: a recurrence with value_residual: the layer has no such link"},
+		{
+			"causal,gla", func(s *Stack) { s.With.Set("qk_norm", "head") },
+			"h.1.attn: a recurrence with qk_norm: the layer has no such link",
+		},
+		{
+			"gla,causal", func(s *Stack) { s.With.Set("value_residual", "learned") },
+			"h.0.attn: a recurrence with value_residual: the layer has no such link",
+		},
 		{"gqa,causal", func(s *Stack) { s.With.Set("value_residual", "learned"); s.Options.Set("n_kv_head", 1) },
 			"h.1.attn: 8 features of values to mix with 4 of the first block, want the same number"},
-		{"causal,retnet", func(s *Stack) { s.With.Set("short_conv", "qkv") }, "short_conv: got qkv, and no layer of attention retnet,"},
+		{
+			"causal,retnet", func(s *Stack) { s.With.Set("short_conv", "qkv") },
+			"short_conv: got qkv, and no layer of attention retnet,",
+		},
 		{"causal,deltanet", func(s *Stack) { s.Position = "rope" }, ""},
 	} {
 		s := Stack{NLayer: 2, NHead: 2, NEmbd: 8, QKSize: 4, Attention: c.list}

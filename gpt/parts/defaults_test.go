@@ -14,7 +14,8 @@ import (
 func TestStackDefaults(t *testing.T) {
 	got := Library().Design(Stack{NLayer: 2, NHead: 4, NEmbd: 48}).Stack
 	want := Stack{NLayer: 2, NHead: 4, NEmbd: 48, QKSize: 12, VSize: 12, NInner: 192, Eps: 1e-5,
-		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP, Rope: Rope{Theta: 10_000, Scaling: noPart}, Experts: Experts{ScoringFunc: "softmax"}}
+		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP,
+		Rope: Rope{Theta: 10_000, Scaling: noPart}, Experts: Experts{ScoringFunc: "softmax"}}
 	for _, k := range Kinds() {
 		want.With.Set(k.Key, noPart)
 	}
@@ -24,7 +25,8 @@ func TestStackDefaults(t *testing.T) {
 	}
 	set := want
 	set.QKSize, set.VSize, set.NInner, set.Eps, set.Rope.Theta = 1, 2, 3, 4, 5
-	if again := Library().Design(set).Stack; again.QKSize != 1 || again.VSize != 2 || again.NInner != 3 || again.Eps != 4 || again.Rope.Theta != 5 {
+	if again := Library().Design(set).Stack; again.QKSize != 1 || again.VSize != 2 || again.NInner != 3 ||
+		again.Eps != 4 || again.Rope.Theta != 5 {
 		t.Errorf("what is set is replaced: %+v", again)
 	}
 	if none := Library().Design(Stack{}).Stack; none.QKSize != 0 || none.NInner != 0 {
@@ -76,106 +78,266 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.NHead, s.QKSize = 5, 3 }, "n_head: 5 heads do not divide n_embd 48"},
 		{func(s *Stack) { s.NHead, s.VSize = 5, 3 }, "n_head: 5 heads do not divide n_embd 48"},
 		{func(s *Stack) { s.NHead, s.QKSize, s.VSize = 5, 3, 3 }, ""},
-		{func(s *Stack) { s.Position, s.NEmbd, s.NHead = "sinusoidal", 15, 3 }, "n_embd: got 15, want an even number, such as 16"},
+		{func(s *Stack) {
+			s.Position, s.NEmbd = "sinusoidal", 15
+			s.NHead = 3
+		}, "n_embd: got 15, want an even number, such as 16"},
 		{func(s *Stack) { s.Position, s.QKSize = "rope", 7 }, "qk_size: got 7, want an even number, such as 8"},
 		{func(s *Stack) { s.Attention = "window" }, "window: got 0, want 1 to block_size 6"},
 		{func(s *Stack) { s.Attention = "window"; s.Options.Set("window", 1) }, ""},
 		{func(s *Stack) { s.Attention = "window"; s.Options.Set("window", 6) }, ""},
-		{func(s *Stack) { s.Attention = "window"; s.Options.Set("window", 7) }, "window: got 7, want 1 to block_size 6"},
+		{
+			func(s *Stack) { s.Attention = "window"; s.Options.Set("window", 7) },
+			"window: got 7, want 1 to block_size 6",
+		},
 		{func(s *Stack) { s.Attention = "dilated"; s.Options.Set("window", 2); s.Options.Set("dilation", 6) }, ""},
-		{func(s *Stack) { s.Attention = "dilated"; s.Options.Set("window", 2); s.Options.Set("dilation", 7) }, "dilation: got 7, want at most block_size 6"},
-		{func(s *Stack) { s.Attention = "bigbird"; s.Options.Set("window", 2); s.Options.Set("random_keys", 7) }, "random_keys: got 7, want at most block_size 6"},
-		{func(s *Stack) { s.Attention = "bigbird"; s.Options.Set("window", 2); s.Options.Set("global_tokens", 7) }, "global_tokens: got 7, want at most block_size 6"},
-		{func(s *Stack) { s.Attention = "mla_rope"; s.Options.Set("rope_size", 3) }, "rope_size: got 3, want an even number, such as 4"},
+		{
+			func(s *Stack) { s.Attention = "dilated"; s.Options.Set("window", 2); s.Options.Set("dilation", 7) },
+			"dilation: got 7, want at most block_size 6",
+		},
+		{
+			func(s *Stack) { s.Attention = "bigbird"; s.Options.Set("window", 2); s.Options.Set("random_keys", 7) },
+			"random_keys: got 7, want at most block_size 6",
+		},
+		{
+			func(s *Stack) { s.Attention = "bigbird"; s.Options.Set("window", 2); s.Options.Set("global_tokens", 7) },
+			"global_tokens: got 7, want at most block_size 6",
+		},
+		{
+			func(s *Stack) { s.Attention = "mla_rope"; s.Options.Set("rope_size", 3) },
+			"rope_size: got 3, want an even number, such as 4",
+		},
 		{func(s *Stack) { s.Attention = "mla_rope" }, ""},
-		{func(s *Stack) { s.Attention, s.Position = "mla_rope", "rope" }, "position: got rope, want another with attention mla_rope"},
+		{func(s *Stack) {
+			s.Attention = "mla_rope"
+			s.Position = "rope"
+		}, "position: got rope, want another with attention mla_rope"},
 		{func(s *Stack) { s.Attention, s.Position = "mla", "rope" }, "position: got rope"},
 		{func(s *Stack) { s.Block = "elman" }, ""},
 		{func(s *Stack) { s.Block, s.Position = "elman", "sinusoidal" }, ""},
-		{func(s *Stack) { s.Block, s.Position = "elman", "rope" }, "position: got rope, want learned, sinusoidal or none with block elman"},
-		{func(s *Stack) { s.Block, s.Position = "elman", "alibi" }, "position: got alibi, want learned, sinusoidal or none with block elman"},
-		{func(s *Stack) { s.Block, s.Norm = "elman", "layernorm_sigma" }, "norm: got layernorm_sigma, want the default, layernorm, with block elman"},
-		{func(s *Stack) { s.Block, s.Activation = "elman", "relu" }, "activation: got relu, want the default, gelu, with block elman"},
+		{func(s *Stack) {
+			s.Block = "elman"
+			s.Position = "rope"
+		}, "position: got rope, want learned, sinusoidal or none with block elman"},
+		{func(s *Stack) {
+			s.Block = "elman"
+			s.Position = "alibi"
+		}, "position: got alibi, want learned, sinusoidal or none with block elman"},
+		{func(s *Stack) {
+			s.Block = "elman"
+			s.Norm = "layernorm_sigma"
+		}, "norm: got layernorm_sigma, want the default, layernorm, with block elman"},
+		{func(s *Stack) {
+			s.Block = "elman"
+			s.Activation = "relu"
+		}, "activation: got relu, want the default, gelu, with block elman"},
 		{func(s *Stack) { s.MLP = "swiglu" }, ""},
 		{func(s *Stack) { s.MLP, s.Activation, s.NInner = "swiglu", "gelu", 7 }, ""},
-		{func(s *Stack) { s.MLP, s.Activation = "swiglu", "silu" }, "activation: got silu, want the default, gelu, with mlp swiglu, which has SiLU"},
-		{func(s *Stack) { s.MLP, s.Block, s.Activation = "swiglu", "post", "relu" }, "activation: got relu, want the default, gelu, with mlp swiglu"},
+		{func(s *Stack) {
+			s.MLP = "swiglu"
+			s.Activation = "silu"
+		}, "activation: got silu, want the default, gelu, with mlp swiglu, which has SiLU"},
+		{func(s *Stack) {
+			s.MLP, s.Block = "swiglu", "post"
+			s.Activation = "relu"
+		}, "activation: got relu, want the default, gelu, with mlp swiglu"},
 		{func(s *Stack) { s.MLP = "moe" }, ""},
 		{func(s *Stack) { s.With.Set("xsa", "plain") }, ""},
 		{func(s *Stack) { s.With.Set("xsa", "plian") }, "xsa: got plian, want one of none, plain, learned"},
-		{func(s *Stack) { s.With.Set("xas", "plain") }, "xas: got plain: the registry has no such kind of part in With"},
+		{
+			func(s *Stack) { s.With.Set("xas", "plain") },
+			"xas: got plain: the registry has no such kind of part in With",
+		},
 		{func(s *Stack) { s.With.Set("qk_norm", "heads") }, "qk_norm: got heads, want one of none, head, width"},
 		{func(s *Stack) { s.Sublayers.AttentionBias, s.Sublayers.MLPBias = true, true }, ""},
-		{func(s *Stack) { s.Sublayers.AttentionBias, s.Bias = true, true }, "attention_bias: got true, want false with bias true"},
+		{func(s *Stack) {
+			s.Sublayers.AttentionBias = true
+			s.Bias = true
+		}, "attention_bias: got true, want false with bias true"},
 		{func(s *Stack) { s.Sublayers.MLPBias, s.Bias = true, true }, "mlp_bias: got true, want false with bias true"},
-		{func(s *Stack) { s.Sublayers.AttentionBias, s.Attention = true, "gqa_bias" }, "attention_bias: got true, want false with attention gqa_bias"},
-		{func(s *Stack) { s.Sublayers.AttentionBias, s.Attention, s.NLayer = true, "causal,linear", 2 }, "attention_bias: got true, want false with attention linear"},
+		{func(s *Stack) {
+			s.Sublayers.AttentionBias = true
+			s.Attention = "gqa_bias"
+		}, "attention_bias: got true, want false with attention gqa_bias"},
+		{func(s *Stack) {
+			s.Sublayers.AttentionBias, s.Attention = true, "causal,linear"
+			s.NLayer = 2
+		}, "attention_bias: got true, want false with attention linear"},
 		{func(s *Stack) { s.Sublayers.MLPBias, s.MLP = true, "moe" }, "mlp_bias: got true, want false with mlp moe"},
-		{func(s *Stack) { s.Sublayers.MLPBias, s.Block = true, "elman" }, "mlp_bias: got true, want the default, false, with block elman"},
-		{func(s *Stack) { s.Sublayers.AttentionBias, s.Block = true, "elman" }, "attention_bias: got true, want the default, false, with block elman"},
-		{func(s *Stack) { s.MLP, s.Experts.NumExperts, s.Experts.NumExpertsPerTok = "moe", 3, 4 }, "num_experts_per_tok: got 4, want at most num_experts 3"},
-		{func(s *Stack) { s.MLP, s.Experts.NumExperts = "moe", 1 }, "num_experts_per_tok: got 2, want at most num_experts 1"},
-		{func(s *Stack) { s.MLP, s.Experts.NumExpertsPerTok, s.Experts.NormTopKProb = "moe", 1, true }, "norm_topk_prob: got true, want false with num_experts_per_tok 1"},
-		{func(s *Stack) { s.MLP, s.Activation = "moe", "silu" }, "activation: got silu, want the default, gelu, with mlp moe, which has SiLU"},
+		{func(s *Stack) {
+			s.Sublayers.MLPBias = true
+			s.Block = "elman"
+		}, "mlp_bias: got true, want the default, false, with block elman"},
+		{func(s *Stack) {
+			s.Sublayers.AttentionBias = true
+			s.Block = "elman"
+		}, "attention_bias: got true, want the default, false, with block elman"},
+		{func(s *Stack) {
+			s.MLP, s.Experts.NumExperts = "moe", 3
+			s.Experts.NumExpertsPerTok = 4
+		}, "num_experts_per_tok: got 4, want at most num_experts 3"},
+		{func(s *Stack) {
+			s.MLP = "moe"
+			s.Experts.NumExperts = 1
+		}, "num_experts_per_tok: got 2, want at most num_experts 1"},
+		{func(s *Stack) {
+			s.MLP, s.Experts.NumExpertsPerTok = "moe", 1
+			s.Experts.NormTopKProb = true
+		}, "norm_topk_prob: got true, want false with num_experts_per_tok 1"},
+		{func(s *Stack) {
+			s.MLP = "moe"
+			s.Activation = "silu"
+		}, "activation: got silu, want the default, gelu, with mlp moe, which has SiLU"},
 		{func(s *Stack) { s.MLP = "moe"; s.With.Set("short_conv", "canon_ac") }, ""},
-		{func(s *Stack) { s.MLP = "moe"; s.With.Set("short_conv", "canon_d") }, "short_conv: got canon_d, want one without place d with mlp moe"},
+		{
+			func(s *Stack) { s.MLP = "moe"; s.With.Set("short_conv", "canon_d") },
+			"short_conv: got canon_d, want one without place d with mlp moe",
+		},
 		{func(s *Stack) { s.MLP, s.Experts.RouterBiasUpdateRate, s.Experts.RouterAuxLossCoef = "moe", 0.01, 0.01 }, ""},
-		{func(s *Stack) { s.MLP, s.Experts.NumExperts, s.Experts.RouterBiasUpdateRate = "moe", 2, 0.1 }, "router_bias_update_rate: got 0.1, want 0 with num_experts_per_tok 2 of num_experts 2"},
-		{func(s *Stack) { s.Experts.RouterBiasUpdateRate = 0.1 }, "router_bias_update_rate: got 0.1, want its default with mlp mlp"},
+		{func(s *Stack) {
+			s.MLP, s.Experts.NumExperts = "moe", 2
+			s.Experts.RouterBiasUpdateRate = 0.1
+		}, "router_bias_update_rate: got 0.1, want 0 with num_experts_per_tok 2 of num_experts 2"},
+		{
+			func(s *Stack) { s.Experts.RouterBiasUpdateRate = 0.1 },
+			"router_bias_update_rate: got 0.1, want its default with mlp mlp",
+		},
 		{func(s *Stack) { s.MLP, s.Experts.SwigluLimit = "moe_clamped", 2 }, ""},
-		{func(s *Stack) { s.MLP, s.Experts.SwigluLimit = "moe", 2 }, "swiglu_limit: got 2, want 0 with mlp moe, which has no limit"},
+		{func(s *Stack) {
+			s.MLP = "moe"
+			s.Experts.SwigluLimit = 2
+		}, "swiglu_limit: got 2, want 0 with mlp moe, which has no limit"},
 		{func(s *Stack) { s.Experts.SwigluLimit = 2 }, "swiglu_limit: got 2, want 0 with mlp mlp"},
-		{func(s *Stack) { s.Experts.NumExperts = 8 }, "num_experts: got 8, want its default with mlp mlp, which has no experts"},
-		{func(s *Stack) { s.MLP, s.Experts.NormTopKProb = "swiglu", true }, "norm_topk_prob: got true, want its default with mlp swiglu"},
-		{func(s *Stack) { s.Experts.RouterAuxLossCoef = 0.1 }, "router_aux_loss_coef: got 0.1, want its default with mlp mlp"},
-		{func(s *Stack) { s.Experts.ScoringFunc = "sigmoid" }, "scoring_func: got sigmoid, want its default with mlp mlp"},
+		{
+			func(s *Stack) { s.Experts.NumExperts = 8 },
+			"num_experts: got 8, want its default with mlp mlp, which has no experts",
+		},
+		{func(s *Stack) {
+			s.MLP = "swiglu"
+			s.Experts.NormTopKProb = true
+		}, "norm_topk_prob: got true, want its default with mlp swiglu"},
+		{
+			func(s *Stack) { s.Experts.RouterAuxLossCoef = 0.1 },
+			"router_aux_loss_coef: got 0.1, want its default with mlp mlp",
+		},
+		{
+			func(s *Stack) { s.Experts.ScoringFunc = "sigmoid" },
+			"scoring_func: got sigmoid, want its default with mlp mlp",
+		},
 		{func(s *Stack) { s.Experts.NSharedExperts = 2 }, "n_shared_experts: got 2, want its default"},
-		{func(s *Stack) { s.Block = "elman"; s.With.Set("qk_norm", "head") }, "qk_norm: got head, want the default, none, with block elman"},
-		{func(s *Stack) { s.Block = "elman"; s.With.Set("attn_gate", "headwise") }, "attn_gate: got headwise, want the default, none, with block elman"},
-		{func(s *Stack) { s.Rope.Scaling, s.Rope.Factor = "linear", 2 }, "rope_scaling: got linear, want none with position learned, which is not rope"},
-		{func(s *Stack) { s.Position, s.Rope.Scaling, s.Rope.Factor = "rope", "linear", 1 }, "rope_factor: got 1, want more than 1 with rope_scaling linear"},
+		{
+			func(s *Stack) { s.Block = "elman"; s.With.Set("qk_norm", "head") },
+			"qk_norm: got head, want the default, none, with block elman",
+		},
+		{
+			func(s *Stack) { s.Block = "elman"; s.With.Set("attn_gate", "headwise") },
+			"attn_gate: got headwise, want the default, none, with block elman",
+		},
+		{func(s *Stack) {
+			s.Rope.Scaling = "linear"
+			s.Rope.Factor = 2
+		}, "rope_scaling: got linear, want none with position learned, which is not rope"},
+		{func(s *Stack) {
+			s.Position, s.Rope.Scaling = "rope", "linear"
+			s.Rope.Factor = 1
+		}, "rope_factor: got 1, want more than 1 with rope_scaling linear"},
 		{func(s *Stack) { s.Position, s.Rope.Factor = "rope", 2 }, "rope_factor: got 2, want 0 with rope_scaling none"},
-		{func(s *Stack) { s.Position, s.Rope.Scaling, s.Rope.Factor = "rope", "yarn", 2 }, "rope_original: got 0, want the context in training with rope_scaling yarn"},
-		{func(s *Stack) { s.Position, s.Rope.Scaling, s.Rope.Factor, s.Rope.Original = "rope", "linear", 2, 9 }, "rope_original: got 9, want 0 with rope_scaling linear"},
+		{func(s *Stack) {
+			s.Position, s.Rope.Scaling = "rope", "yarn"
+			s.Rope.Factor = 2
+		}, "rope_original: got 0, want the context in training with rope_scaling yarn"},
+		{func(s *Stack) {
+			s.Position, s.Rope.Scaling = "rope", "linear"
+			s.Rope.Factor, s.Rope.Original = 2, 9
+		}, "rope_original: got 9, want 0 with rope_scaling linear"},
 		{func(s *Stack) { s.Rope.BetaFast = 9 }, "rope_beta_fast: got 9, want its default with rope_scaling none"},
 		{func(s *Stack) {
 			s.Position, s.Rope.Scaling, s.Rope.Factor, s.Rope.Unrounded = "rope", "linear", 2, true
 		}, "rope_unrounded: got true, want its default with rope_scaling linear"},
 		{func(s *Stack) { longRoPE(s) }, ""},
 		{func(s *Stack) { longRoPE(s); s.Rope.Factor = 0.5 }, ""},
-		{func(s *Stack) { longRoPE(s); s.Rope.Factor = 0 }, "rope_factor: got 0, want more than 0 with rope_scaling longrope"},
-		{func(s *Stack) { longRoPE(s); s.Rope.Original = 1 }, "rope_original: got 1, want at least 2 with rope_scaling longrope"},
+		{
+			func(s *Stack) { longRoPE(s); s.Rope.Factor = 0 },
+			"rope_factor: got 0, want more than 0 with rope_scaling longrope",
+		},
+		{
+			func(s *Stack) { longRoPE(s); s.Rope.Original = 1 },
+			"rope_original: got 1, want at least 2 with rope_scaling longrope",
+		},
 		{func(s *Stack) { longRoPE(s); s.Rope.ShortFactor = "" }, "rope_short_factor: got 0 factors, want 6"},
 		{func(s *Stack) { longRoPE(s); s.Rope.PartialRotaryFactor = 0.5 }, "rope_short_factor: got 6 factors, want 3"},
 		{func(s *Stack) { longRoPE(s); s.Rope.LongFactor = "1,2" }, "rope_long_factor: got 2 factors, want 6"},
-		{func(s *Stack) { longRoPE(s); s.Rope.BetaFast = 9 }, "rope_beta_fast: got 9, want its default with rope_scaling longrope"},
-		{func(s *Stack) { s.Rope.LongFactor = "1,2" }, "rope_long_factor: got 1,2, want its default with rope_scaling none"},
+		{
+			func(s *Stack) { longRoPE(s); s.Rope.BetaFast = 9 },
+			"rope_beta_fast: got 9, want its default with rope_scaling longrope",
+		},
+		{
+			func(s *Stack) { s.Rope.LongFactor = "1,2" },
+			"rope_long_factor: got 1,2, want its default with rope_scaling none",
+		},
 		{func(s *Stack) {
 			s.Position, s.Rope.Scaling, s.Rope.Factor, s.Rope.Original, s.Rope.BetaSlow = "rope", "yarn", 2, 9, 32
 		}, "rope_beta_fast: got 32, want more than rope_beta_slow 32"},
-		{func(s *Stack) { s.Block = "elman"; s.With.Set("value_residual", "learned") }, "value_residual: got learned, want the default, none, with block elman"},
-		{func(s *Stack) { s.NLayer = 1; s.With.Set("value_residual", "learned") }, "value_residual: got learned, want none with n_layer 1"},
-		{func(s *Stack) { s.Block = "elman"; s.With.Set("initialization", "zero_proj") }, "initialization: got zero_proj, want the default, scaled_proj, with block elman"},
+		{
+			func(s *Stack) { s.Block = "elman"; s.With.Set("value_residual", "learned") },
+			"value_residual: got learned, want the default, none, with block elman",
+		},
+		{
+			func(s *Stack) { s.NLayer = 1; s.With.Set("value_residual", "learned") },
+			"value_residual: got learned, want none with n_layer 1",
+		},
+		{
+			func(s *Stack) { s.Block = "elman"; s.With.Set("initialization", "zero_proj") },
+			"initialization: got zero_proj, want the default, scaled_proj, with block elman",
+		},
 		{func(s *Stack) { s.NLayer = 1; s.With.Set("skips", "unet") }, "skips: got unet, want none with n_layer 1"},
-		{func(s *Stack) { s.Block = "elman"; s.With.Set("short_conv", "canon_a") }, "short_conv: got canon_a, want the default, none, with block elman"},
-		{func(s *Stack) { s.NHead, s.NEmbd, s.Attention = 3, 48, "diff" }, "n_head: got 3, want an even number with attention diff: two heads share a value"},
-		{func(s *Stack) { s.Attention = "linear"; s.With.Set("attn_gate", "elementwise") }, "attn_gate: got elementwise, want none with attention linear, which has no gate"},
-		{func(s *Stack) { s.Block = "elman"; s.With.Set("attn_sinks", "learned") }, "attn_sinks: got learned, want the default, none, with block elman"},
-		{func(s *Stack) { s.Attention = "sigmoid"; s.With.Set("attn_sinks", "learned") }, "attn_sinks: got learned, want none with attention sigmoid, whose weights are not softmaxes"},
+		{
+			func(s *Stack) { s.Block = "elman"; s.With.Set("short_conv", "canon_a") },
+			"short_conv: got canon_a, want the default, none, with block elman",
+		},
+		{func(s *Stack) {
+			s.NHead, s.NEmbd = 3, 48
+			s.Attention = "diff"
+		}, "n_head: got 3, want an even number with attention diff: two heads share a value"},
+		{
+			func(s *Stack) { s.Attention = "linear"; s.With.Set("attn_gate", "elementwise") },
+			"attn_gate: got elementwise, want none with attention linear, which has no gate",
+		},
+		{
+			func(s *Stack) { s.Block = "elman"; s.With.Set("attn_sinks", "learned") },
+			"attn_sinks: got learned, want the default, none, with block elman",
+		},
+		{
+			func(s *Stack) { s.Attention = "sigmoid"; s.With.Set("attn_sinks", "learned") },
+			"attn_sinks: got learned, want none with attention sigmoid, whose weights are not softmaxes",
+		},
 		{func(s *Stack) {
 			s.Attention = "longformer"
 			s.With.Set("attn_sinks", "learned")
 			s.Options.Set("window", 2)
 			s.Options.Set("dilation", 1)
 		}, "attn_sinks: got learned, want none with attention longformer"},
-		{func(s *Stack) { s.Attention = "mla"; s.With.Set("qk_norm", "head") }, "qk_norm: got head, want none with attention mla: keys that are normalised"},
-		{func(s *Stack) { s.Attention = "mla_rope"; s.With.Set("qk_norm", "width") }, "qk_norm: got width, want none with attention mla_rope"},
-		{func(s *Stack) { s.Block, s.MLP = "elman", "swiglu" }, "mlp: got swiglu, want the default, mlp, with block elman"},
-		{func(s *Stack) { s.Block, s.Attention = "elman", "linear" }, "attention: got linear, want the default, causal, with block elman"},
+		{
+			func(s *Stack) { s.Attention = "mla"; s.With.Set("qk_norm", "head") },
+			"qk_norm: got head, want none with attention mla: keys that are normalised",
+		},
+		{
+			func(s *Stack) { s.Attention = "mla_rope"; s.With.Set("qk_norm", "width") },
+			"qk_norm: got width, want none with attention mla_rope",
+		},
+		{func(s *Stack) {
+			s.Block = "elman"
+			s.MLP = "swiglu"
+		}, "mlp: got swiglu, want the default, mlp, with block elman"},
+		{func(s *Stack) {
+			s.Block = "elman"
+			s.Attention = "linear"
+		}, "attention: got linear, want the default, causal, with block elman"},
 	} {
 		s := Stack{NLayer: 2, NHead: 4, NEmbd: 48}
 		c.change(&s)
-		if err := Library().Design(s).Validate(6); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+		if err := Library().Design(s).Validate(6); (err == nil) != (c.want == "") || err != nil &&
+			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: got error %v, want %q", s, err, c.want)
 		}
 	}
@@ -184,7 +346,11 @@ func TestChecks(t *testing.T) {
 // Dilations rise evenly from the first head to the last, windows are symmetric, and only the odd blocks of alternating
 // attention have one.
 func TestVisibleKeys(t *testing.T) {
-	at := nn.Site{Scope: graph.New(graph.Float64, 1).Root(), Dims: nn.Dims{Batch: 1, Context: 12, Embd: 10, Heads: 5, QK: 2, V: 2, Blocks: 2}, Style: nn.Style{Affine: nn.NewLinear}}
+	at := nn.Site{
+		Scope: graph.New(graph.Float64, 1).Root(),
+		Dims:  nn.Dims{Batch: 1, Context: 12, Embd: 10, Heads: 5, QK: 2, V: 2, Blocks: 2},
+		Style: nn.Style{Affine: nn.NewLinear},
+	}
 	var o Options
 	o.Set("window", 3)
 	o.Set("dilation", 4)
@@ -227,7 +393,8 @@ func TestVisibleKeys(t *testing.T) {
 
 // Linformer's keys are mixtures of all tokens, so a model that requires a causal attention refuses it.
 func TestRejectCausal(t *testing.T) {
-	if err := rejectCausal(nn.Dims{}, Stack{Attention: "linformer"}); err == nil || !strings.HasPrefix(err.Error(), "attention: got linformer") {
+	if err := rejectCausal(nn.Dims{}, Stack{Attention: "linformer"}); err == nil ||
+		!strings.HasPrefix(err.Error(), "attention: got linformer") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -244,8 +411,8 @@ func TestSizeFields(t *testing.T) {
 	}
 }
 
-// Links stand in the order in which checkpoints hold their parameters: a value residual before norms of queries and keys,
-// and exclusion before a gate.
+// Links stand in the order in which checkpoints hold their parameters: a value residual before norms of queries and
+// keys, and exclusion before a gate.
 func TestLinksKeepTheirOrder(t *testing.T) {
 	s := Stack{With: Choose("qk_norm", "head")}
 	s.With.Set("value_residual", "learned")

@@ -244,7 +244,10 @@ func TestOptimizersByHand(t *testing.T) {
 							c.WeightDecay = 0
 						}
 						w[i], m[i], v[i] = nearest(x.Tensor(), tolerance, func(shift float64) (w1, m1, v1 matrix) {
-							return update(c, step, param{x, further[x.Name()]}, w[i], grads[i].Scale(c.GradClip/norm).Shift(shift), m[i], v[i])
+							return update(
+								c, step, param{x, further[x.Name()]}, w[i],
+								grads[i].Scale(c.GradClip/norm).Shift(shift), m[i], v[i],
+							)
 						})
 						far, at := furthest(x.Tensor(), w[i])
 						if !(far <= tolerance) {
@@ -258,8 +261,8 @@ func TestOptimizersByHand(t *testing.T) {
 	}
 }
 
-// nearest returns the update by hand. A weight further than the tolerance from got becomes that of a gradient shifted by
-// the tolerance, if that is near enough: an update by sign jumps at 0, where float32 may round to the other side.
+// nearest returns the update by hand. A weight further than the tolerance from got becomes that of a gradient shifted
+// by the tolerance, if that is near enough: an update by sign jumps at 0, where float32 may round to the other side.
 func nearest(got graph.Tensor, tolerance float64, update func(shift float64) (w, m, v matrix)) (w, m, v matrix) {
 	w, m, v = update(0)
 	if far, _ := furthest(got, w); far <= tolerance {
@@ -352,7 +355,9 @@ func TestOptimizersRefuse(t *testing.T) {
 				rule := o.New(c)
 				_, err := rule.State()
 				switch used := fmt.Sprint(rule) != fmt.Sprint(o.New(train.Training{Beta1: 0.5, Beta2: 0.5})); {
-				case used && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf("got %v, want a number, 0 ≤ x < 1", bad))):
+				case used && (err == nil || !strings.Contains(
+					err.Error(), fmt.Sprintf("got %v, want a number, 0 ≤ x < 1", bad),
+				)):
 					t.Errorf("%s: β%d = %v: got error %v", o.Name, i+1, bad, err)
 				case used:
 					refused++

@@ -53,8 +53,8 @@ func (l *bigrams) add(ids, earlier, x graph.Expr) graph.Expr {
 	return x.Add(l.table.Forward(hash).Mul(l.gate))
 }
 
-// A kind of embedding of one's own, with a flag, a key in checkpoints and a name in errors. It has the ids of tokens. It
-// trains, resumes with the same bits, and decodes token by token.
+// A kind of embedding of one's own, with a flag, a key in checkpoints and a name in errors. It has the ids of tokens.
+// It trains, resumes with the same bits, and decodes token by token.
 func ExampleRegistry_ownEmbedding() {
 	c := small()
 	plain, _ := c.Count()

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// signs is a user-defined optimizer, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Micro-batches, clipping, ranks and
-// hooks are the same for every optimizer.
+// signs is a user-defined optimizer, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Micro-batches, clipping, ranks
+// and hooks are the same for every optimizer.
 type signs struct{}
 
 func (signs) State() (optim.State, error) { return optim.State{Name: "signs"}, nil }
@@ -43,7 +43,10 @@ func ExampleRegistry_ownGroups() {
 		Options: []string{"muon_steps"},
 		New: func(t train.Training) optim.Rule {
 			return optim.Groups{Name: "mixed", List: []optim.Group{
-				{Names: parts.InBlocks(), Matrices: true, Rule: optim.Muon{Momentum: 0.9, Steps: cmp.Or(t.MuonSteps, 3)}},
+				{
+					Names: parts.InBlocks(), Matrices: true,
+					Rule: optim.Muon{Momentum: 0.9, Steps: cmp.Or(t.MuonSteps, 3)},
+				},
 				{Rule: optim.SGD{Momentum: 0.9}},
 			}}
 		},

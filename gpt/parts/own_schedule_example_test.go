@@ -21,7 +21,9 @@ func ExampleRegistry_ownSchedule() {
 	c.Schedule, c.CooldownIters = "reciprocal", 10
 	c.Parts.Schedules = []train.Schedule{{Name: "reciprocal", Rate: reciprocal, Check: func(t train.Training) error {
 		if t.CooldownIters > t.LRDecayIters {
-			return errors.Errorf("cooldown_iters: got %d, want at most lr_decay_iters %d", t.CooldownIters, t.LRDecayIters)
+			return errors.Errorf(
+				"cooldown_iters: got %d, want at most lr_decay_iters %d", t.CooldownIters, t.LRDecayIters,
+			)
 		}
 		return nil
 	}}}

@@ -113,7 +113,8 @@ func TestOwnPartsAreShort(t *testing.T) {
 		}
 		own, example, found := strings.Cut(own, "func Example")
 		own = own[:strings.LastIndex(own, "}")+1] // without the comment of the Example
-		if lines := strings.Count(strings.TrimSpace(own), "\n") + 1; lines > 30 || !found || !strings.Contains(example, "// Output:") {
+		if lines := strings.Count(strings.TrimSpace(own), "\n") + 1; lines > 30 || !found ||
+			!strings.Contains(example, "// Output:") {
 			t.Errorf("own_%s_example_test.go: %d lines, want at most 30 and an Example behind them", name, lines)
 		}
 	}

@@ -89,13 +89,16 @@ func TestGroups(t *testing.T) {
 		want     string
 	}{
 		{0, 6, ""}, {1, 1, ""}, {3, 3, ""}, {6, 6, ""},
-		{4, 4, "n_kv_head: got 4, want a divisor of n_head 6"}, {12, 12, "n_kv_head: got 12, want a divisor of n_head 6"},
+		{
+			4, 4, "n_kv_head: got 4, want a divisor of n_head 6",
+		}, {12, 12, "n_kv_head: got 12, want a divisor of n_head 6"},
 	} {
 		for _, name := range []string{"gqa", "gqa_bias"} {
 			s := Stack{NLayer: 1, NHead: 6, NEmbd: 12, Attention: name}
 			s.Options.Set("n_kv_head", c.set)
 			err := Library().Design(s).Validate(4)
-			if got := Library().Design(s).Stack.Options.Get("n_kv_head"); got != c.got || (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			if got := Library().Design(s).Stack.Options.Get("n_kv_head"); got != c.got ||
+				(err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 				t.Errorf("%s, %d: got %d and %v, want %d and %q", name, c.set, got, err, c.got, c.want)
 			}
 		}
@@ -113,7 +116,8 @@ func TestGroupsInJSON(t *testing.T) {
 	for groups, want := range map[int]string{0: "", 3: `"n_kv_head":3`} {
 		s.Options.Set("n_kv_head", groups)
 		data, err := s.OptionFields(Library()).MarshalJSON()
-		if got := strings.Contains(string(data), "n_kv_head"); err != nil || got != (groups > 0) || !strings.Contains(string(data), want) ||
+		if got := strings.Contains(string(data), "n_kv_head"); err != nil || got != (groups > 0) ||
+			!strings.Contains(string(data), want) ||
 			!strings.Contains(string(data), `"window":0`) {
 			t.Errorf("%d: got %s, %v", groups, data, err)
 		}
@@ -130,7 +134,8 @@ func TestRegistry(t *testing.T) {
 	if Find(known.Norms, "layernorm").New(nn.Site{}) != nil {
 		t.Error("the library's layernorm, want one's own")
 	}
-	if Find(known.Norms, "none").Name != "" || len(known.MLPs) != len(MLPs()) || len(known.Optimizers) != len(Optimizers()) {
+	if Find(known.Norms, "none").Name != "" || len(known.MLPs) != len(MLPs()) ||
+		len(known.Optimizers) != len(Optimizers()) {
 		t.Errorf("got %d MLPs and %d optimizers, want %d and %d, and no norm \"none\"",
 			len(known.MLPs), len(known.Optimizers), len(MLPs()), len(Optimizers()))
 	}
@@ -138,13 +143,16 @@ func TestRegistry(t *testing.T) {
 
 // If the check of a block accepts its parts, that of the MLP still applies.
 func TestBlockAndMLPAreChecked(t *testing.T) {
-	known := Registry{Blocks: []Block{{Name: "mine", New: Blocks()[0].New, Check: func(Stack) error { return nil }}}}.WithLibrary()
+	known := Registry{
+		Blocks: []Block{{Name: "mine", New: Blocks()[0].New, Check: func(Stack) error { return nil }}},
+	}.WithLibrary()
 	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Block: "mine", MLP: "swiglu"}
 	if err := known.Design(s).Validate(4); err != nil {
 		t.Error(err)
 	}
 	s.Activation = "relu"
-	if err := known.Design(s).Validate(4); err == nil || !strings.HasPrefix(err.Error(), "activation: got relu, want the default, gelu, with mlp swiglu") {
+	if err := known.Design(s).Validate(4); err == nil ||
+		!strings.HasPrefix(err.Error(), "activation: got relu, want the default, gelu, with mlp swiglu") {
 		t.Errorf("got error %v", err)
 	}
 }

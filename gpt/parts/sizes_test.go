@@ -30,7 +30,8 @@ func TestInside(t *testing.T) {
 		own("vector", func(at nn.Site) { at.Param("gain", graph.Const(0), at.Inner) }),
 	}}.WithLibrary()
 	for mlp, want := range map[string]float64{
-		"": 4*3 + 2*7, "mlp": 4*3 + 2*7, "swiglu": 4*3 + 3*7, "gated": 4*3 + 3*7, "bare gate": 4*3 + 3*7, "vector": 4*3 + 2*7,
+		"": 4*3 + 2*7, "mlp": 4*3 + 2*7, "swiglu": 4*3 + 3*7, "gated": 4*3 + 3*7, "bare gate": 4*3 +
+			3*7, "vector": 4*3 + 2*7,
 	} {
 		d := known.Design(Stack{NLayer: 1, NHead: 1, NEmbd: 3, NInner: 7, MLP: mlp})
 		if got := d.Inside(5); got != want {
@@ -72,7 +73,10 @@ func TestBigBirdSeed(t *testing.T) {
 	s.Options.Set("random_keys", 3)
 	got := mask(5, func(at nn.Site) { bigBird(at, s)(at) })
 	want := mask(6, func(at nn.Site) {
-		nn.NewMask(at.Sub("visible"), d, nn.All{nn.Causal{}, nn.BigBird{Width: bothSides(s.Options), Global: first(s.Options), Random: 3, Seed: 1}}).Expr()
+		nn.NewMask(
+			at.Sub("visible"), d,
+			nn.All{nn.Causal{}, nn.BigBird{Width: bothSides(s.Options), Global: first(s.Options), Random: 3, Seed: 1}},
+		).Expr()
 	})
 	for i, v := range want {
 		if got[i] != v {

@@ -61,7 +61,9 @@ func ExampleNewGRPO() {
 		}
 	}
 	fmt.Println("at first some groups teach something:", first.Equal < 1)
-	fmt.Println("at last answers are shorter:", last.Length < first.Length, "and more of them end:", last.Ended >= first.Ended)
+	fmt.Println(
+		"at last answers are shorter:", last.Length < first.Length, "and more of them end:", last.Ended >= first.Ended,
+	)
 	// Output:
 	// at first some groups teach something: true
 	// at last answers are shorter: true and more of them end: true

@@ -253,7 +253,8 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	first, second := slices.Sorted(slices.Values(list[:5])), slices.Sorted(slices.Values(list[5:]))
-	if all := []int{0, 1, 2, 3, 4}; !slices.Equal(first, all) || !slices.Equal(second, all) || slices.Equal(list[:5], list[5:]) {
+	if all := []int{0, 1, 2, 3, 4}; !slices.Equal(first, all) || !slices.Equal(second, all) ||
+		slices.Equal(list[:5], list[5:]) {
 		t.Errorf("got %v", list)
 	}
 }
@@ -324,12 +325,16 @@ func TestRefuses(t *testing.T) {
 		}, 1, some),
 		"answer 0: got 4 tokens, want at most block_size 2": dpo(func(c *gpt.Config) { c.BlockSize = 2 }, 1, some),
 		"grpo: got no prompts":                              grpo(func(*gpt.Config, *Group) {}, nil),
-		"grpo: size: got 3 answers to a prompt, want at least 2, and a divisor of the 8 rows": grpo(func(_ *gpt.Config, g *Group) { g.Size = 3 }, asked),
+		"grpo: size: got 3 answers to a prompt, want at least 2, and a divisor of the 8 rows": grpo(
+			func(_ *gpt.Config, g *Group) { g.Size = 3 }, asked,
+		),
 		"grpo: length: got 0":   grpo(func(_ *gpt.Config, g *Group) { g.Length = 0 }, asked),
 		"grpo: updates: got -1": grpo(func(_ *gpt.Config, g *Group) { g.Updates = -1 }, asked),
 		"grpo: score: got nil":  grpo(func(_ *gpt.Config, g *Group) { g.Score = nil }, asked),
 		"beta: got -1":          grpo(func(_ *gpt.Config, g *Group) { g.Beta = -1 }, asked),
-		"prompt 0: got 12 tokens, want 1 to 6: block_size 10 and an answer of 5 tokens": grpo(func(c *gpt.Config, _ *Group) { c.BlockSize = 10 }, asked),
+		"prompt 0: got 12 tokens, want 1 to 6: block_size 10 and an answer of 5 tokens": grpo(
+			func(c *gpt.Config, _ *Group) { c.BlockSize = 10 }, asked,
+		),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -359,7 +364,8 @@ func TestAnswersAreNeeded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	reward = math.NaN()
-	if _, _, err := g.Step(t.Context()); err == nil || !strings.Contains(err.Error(), "grpo: round 1: score of") || !strings.Contains(err.Error(), "got NaN, want a finite reward") {
+	if _, _, err := g.Step(t.Context()); err == nil || !strings.Contains(err.Error(), "grpo: round 1: score of") ||
+		!strings.Contains(err.Error(), "got NaN, want a finite reward") {
 		t.Errorf("got %v", err)
 	}
 	reward, failed = 0, errors.New("no judge")
@@ -429,9 +435,10 @@ func TestResume(t *testing.T) {
 		}
 		return list
 	}()
-	group := Group{Size: 4, Length: 5, Updates: 3, Clip: 0.2, Beta: 0.1, Score: func(_ text.Prompt, answer string) (float64, error) {
-		return float64(strings.Count(answer, "a")), nil
-	}}
+	group := Group{Size: 4, Length: 5, Updates: 3, Clip: 0.2, Beta: 0.1,
+		Score: func(_ text.Prompt, answer string) (float64, error) {
+			return float64(strings.Count(answer, "a")), nil
+		}}
 	for _, full := range []bool{true, false} {
 		for name, begin := range map[string]func() tuner{
 			"dpo": func() tuner {

@@ -29,7 +29,9 @@ type network struct {
 func (n *network) fields() field.List {
 	known := parts.Library()
 	list := field.List{
-		field.New("block_size", &n.context, field.Size(1), ""), field.New("vocab_size", &n.vocabulary, field.Size(1), ""),
+		field.New(
+			"block_size", &n.context, field.Size(1), "",
+		), field.New("vocab_size", &n.vocabulary, field.Size(1), ""),
 		parts.NameField("head", &n.head, parts.Names(known.Heads), ""),
 	}
 	list = append(list, n.SizeFields()...)
@@ -63,24 +65,30 @@ func readAs(f Family, text string) (*network, string, error) {
 }
 
 const (
-	gpt2Defaults = "block_size=1024 vocab_size=50257 head=tied n_layer=12 n_head=12 n_embd=768 dropout=0.1 bias=true eps=1e-05 " +
-		"activation=gelu_tanh"
-	llamaDefaults = "block_size=2048 vocab_size=32000 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=11008 eps=1e-06 " +
-		"rope_theta=10000 position=rope attention=causal norm=rmsnorm mlp=swiglu"
-	qwen3Defaults = "block_size=32768 vocab_size=151936 head=linear n_layer=32 n_head=32 n_embd=4096 qk_size=128 v_size=128 n_inner=22016 " +
-		"eps=1e-06 rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=swiglu qk_norm=head n_kv_head=32"
-	olmo2Defaults = "block_size=2048 vocab_size=50304 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=11008 eps=1e-05 " +
-		"rope_theta=10000 position=rope attention=gqa norm=rmsnorm block=post_part mlp=swiglu qk_norm=width n_kv_head=32"
-	smolLM3Defaults = "block_size=32768 vocab_size=128256 head=tied n_layer=36 n_head=16 n_embd=2048 n_inner=11008 eps=1e-06 " +
-		"rope_theta=2e+06 position=rope attention=gqa norm=rmsnorm mlp=swiglu n_kv_head=4 no_rope_layer_interval=4"
-	mixtralDefaults = "block_size=131072 vocab_size=32000 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=14336 eps=1e-05 " +
-		"rope_theta=1e+06 position=rope attention=gqa norm=rmsnorm mlp=moe n_kv_head=8 num_experts=8 num_experts_per_tok=2 norm_topk_prob=true"
-	qwen3MoEDefaults = "block_size=32768 vocab_size=151936 head=linear n_layer=24 n_head=32 n_embd=2048 n_inner=768 eps=1e-06 " +
-		"rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=moe qk_norm=head n_kv_head=4 num_experts=128 num_experts_per_tok=8"
-	olmoeDefaults = "block_size=4096 vocab_size=50304 head=linear n_layer=16 n_head=16 n_embd=2048 n_inner=2048 eps=1e-05 " +
-		"rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=moe qk_norm=width n_kv_head=16 num_experts=64 num_experts_per_tok=8"
-	qwen2Defaults = "block_size=32768 vocab_size=151936 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=22016 eps=1e-06 " +
-		"rope_theta=10000 position=rope attention=gqa_bias norm=rmsnorm mlp=swiglu n_kv_head=32"
+	gpt2Defaults = "block_size=1024 vocab_size=50257 head=tied n_layer=12 n_head=12 n_embd=768 dropout=0.1 " +
+		"bias=true eps=1e-05 activation=gelu_tanh"
+	llamaDefaults = "block_size=2048 vocab_size=32000 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=11008 " +
+		"eps=1e-06 rope_theta=10000 position=rope attention=causal norm=rmsnorm mlp=swiglu"
+	qwen3Defaults = "block_size=32768 vocab_size=151936 head=linear n_layer=32 n_head=32 n_embd=4096 qk_size=128 " +
+		"v_size=128 n_inner=22016 eps=1e-06 rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=swiglu " +
+		"qk_norm=head n_kv_head=32"
+	olmo2Defaults = "block_size=2048 vocab_size=50304 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=11008 " +
+		"eps=1e-05 rope_theta=10000 position=rope attention=gqa norm=rmsnorm block=post_part mlp=swiglu " +
+		"qk_norm=width n_kv_head=32"
+	smolLM3Defaults = "block_size=32768 vocab_size=128256 head=tied n_layer=36 n_head=16 n_embd=2048 n_inner=11008 " +
+		"eps=1e-06 rope_theta=2e+06 position=rope attention=gqa norm=rmsnorm mlp=swiglu n_kv_head=4 " +
+		"no_rope_layer_interval=4"
+	mixtralDefaults = "block_size=131072 vocab_size=32000 head=linear n_layer=32 n_head=32 n_embd=4096 " +
+		"n_inner=14336 eps=1e-05 rope_theta=1e+06 position=rope attention=gqa norm=rmsnorm mlp=moe n_kv_head=8 " +
+		"num_experts=8 num_experts_per_tok=2 norm_topk_prob=true"
+	qwen3MoEDefaults = "block_size=32768 vocab_size=151936 head=linear n_layer=24 n_head=32 n_embd=2048 n_inner=768 " +
+		"eps=1e-06 rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=moe qk_norm=head n_kv_head=4 " +
+		"num_experts=128 num_experts_per_tok=8"
+	olmoeDefaults = "block_size=4096 vocab_size=50304 head=linear n_layer=16 n_head=16 n_embd=2048 n_inner=2048 " +
+		"eps=1e-05 rope_theta=10000 position=rope attention=gqa norm=rmsnorm mlp=moe qk_norm=width n_kv_head=16 " +
+		"num_experts=64 num_experts_per_tok=8"
+	qwen2Defaults = "block_size=32768 vocab_size=151936 head=linear n_layer=32 n_head=32 n_embd=4096 n_inner=22016 " +
+		"eps=1e-06 rope_theta=10000 position=rope attention=gqa_bias norm=rmsnorm mlp=swiglu n_kv_head=32"
 )
 
 // A file sets the fields of its keys and of the family's defaults, and those alone.
@@ -90,44 +98,62 @@ func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: gpt2Defaults, `{"model_type": ""}`: gpt2Defaults, `{"n_inner": null}`: gpt2Defaults,
 		`{"model_type": "llama"}`: llamaDefaults, `{"model_type": "qwen2"}`: qwen2Defaults,
-		`{"n_inner": 7, "vocab_size": 9}`:                      change(gpt2Defaults, "50257", "9", "bias=true", "bias=true n_inner=7"),
+		`{"n_inner": 7, "vocab_size": 9}`: change(
+			gpt2Defaults, "50257", "9", "bias=true", "bias=true n_inner=7",
+		),
 		`{"n_ctx": 1024, "n_special": 3}`:                      gpt2Defaults,
 		`{"resid_pdrop": 0, "attn_pdrop": 0, "embd_pdrop": 0}`: change(gpt2Defaults, "dropout=0.1 ", ""),
 		`{"model_type": "pedestrian", "mlp": "swiglu", "position": "none", "rope_theta": 7}`: change(gpt2Defaults,
 			"eps=1e-05", "eps=1e-05 rope_theta=7 position=none") + " mlp=swiglu",
 		l + `"num_key_value_heads": null, "head_dim": null, "attention_dropout": null, "layer_types": null}`: llamaDefaults,
 		`{"new": null, "is_encoder_decoder": false, "pruned_heads": { }}`:                                    gpt2Defaults,
-		`{"model_type": "pedestrian", "activation": "softplus"}`:                                             change(gpt2Defaults, "gelu_tanh", "softplus"),
-		l + `"num_key_value_heads": 32}`:                                                                     llamaDefaults,
-		l + `"num_key_value_heads": 8}`:                                                                      change(llamaDefaults, "causal", "gqa") + " n_kv_head=8",
-		l + `"head_dim": 6, "hidden_size": 77}`:                                                              change(llamaDefaults, "4096", "77", "n_inner", "qk_size=6 v_size=6 n_inner"),
-		l + `"num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"]}`:                   change(llamaDefaults, "n_layer=32", "n_layer=2"),
-		l + `"hidden_act": "swish", "max_sequence_length": 7, "partial_rotary_factor": 1}`:                   llamaDefaults,
-		l + `"rope_scaling": {"rope_type": "default"}}`:                                                      llamaDefaults,
-		l + `"rope_scaling": null, "rope_theta": 5}`:                                                         change(llamaDefaults, "10000", "5"),
-		l + `"rope_scaling": {"type": "default", "factor": 2, "x": null}}`:                                   llamaDefaults,
-		l + `"rope_parameters": {"rope_theta": 5, "partial_rotary_factor": 1}}`:                              change(llamaDefaults, "10000", "5"),
-		l + `"attention_dropout": 0.5, "full_attn_mod": 1.0}`:                                                llamaDefaults,
+		`{"model_type": "pedestrian", "activation": "softplus"}`: change(
+			gpt2Defaults, "gelu_tanh", "softplus",
+		),
+		l + `"num_key_value_heads": 32}`: llamaDefaults,
+		l + `"num_key_value_heads": 8}`:  change(llamaDefaults, "causal", "gqa") + " n_kv_head=8",
+		l + `"head_dim": 6, "hidden_size": 77}`: change(
+			llamaDefaults, "4096", "77", "n_inner", "qk_size=6 v_size=6 n_inner",
+		),
+		l + `"num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"]}`: change(
+			llamaDefaults, "n_layer=32", "n_layer=2",
+		),
+		l + `"hidden_act": "swish", "max_sequence_length": 7, "partial_rotary_factor": 1}`: llamaDefaults,
+		l + `"rope_scaling": {"rope_type": "default"}}`:                                    llamaDefaults,
+		l + `"rope_scaling": null, "rope_theta": 5}`: change(
+			llamaDefaults, "10000", "5",
+		),
+		l + `"rope_scaling": {"type": "default", "factor": 2, "x": null}}`:      llamaDefaults,
+		l + `"rope_parameters": {"rope_theta": 5, "partial_rotary_factor": 1}}`: change(llamaDefaults, "10000", "5"),
+		l + `"attention_dropout": 0.5, "full_attn_mod": 1.0}`:                   llamaDefaults,
 		l + `"rope_scaling": {"type": "yarn", "factor": 4, "attention_factor": 1, "beta_fast": 16, "finetuned": true, "truncate": false}}`: llamaDefaults +
-			" rope_scaling=yarn rope_factor=4 rope_original=2048 rope_beta_fast=16 rope_unrounded=true rope_attention_factor=1",
-		l + `"rope_scaling": {"type": "yarn", "factor": 4, "mscale": 0.5}}`: llamaDefaults + " rope_scaling=yarn rope_factor=4 rope_original=2048",
+			" rope_scaling=yarn rope_factor=4 rope_original=2048 rope_beta_fast=16 rope_unrounded=true " +
+			"rope_attention_factor=1",
+		l + `"rope_scaling": {"type": "yarn", "factor": 4, "mscale": 0.5}}`: llamaDefaults +
+			" rope_scaling=yarn rope_factor=4 rope_original=2048",
 		l + `"rope_scaling": {"type": "yarn", "factor": 4, "mscale": 1, "mscale_all_dim": 1.0}}`: llamaDefaults +
 			" rope_scaling=yarn rope_factor=4 rope_original=2048 rope_attention_factor=1",
 		l + `"rope_scaling": {"rope_type": "dynamic", "factor": 2}}`: llamaDefaults,
 		l + `"rope_scaling": {"rope_type": "linear", "factor": 1}}`:  llamaDefaults,
-		l + `"rope_scaling": {"type": "linear", "factor": 2.5}}`:     llamaDefaults + " rope_scaling=linear rope_factor=2.5",
+		l + `"rope_scaling": {"type": "linear", "factor": 2.5}}`: llamaDefaults +
+			" rope_scaling=linear rope_factor=2.5",
 		l + `"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 512}}`: llamaDefaults +
 			" rope_scaling=llama3 rope_factor=8 rope_original=512",
 		l + `"rope_parameters": {"rope_type": "yarn", "rope_theta": 5, "factor": 4, "beta_fast": 32, "truncate": true, "attention_factor": null}}`: change(
 			llamaDefaults, "10000", "5") + " rope_scaling=yarn rope_factor=4 rope_original=2048",
-		`{"model_type": "qwen3"}`: qwen3Defaults, `{"model_type": "olmo2"}`: olmo2Defaults, `{"model_type": "smollm3"}`: smolLM3Defaults,
+		`{"model_type": "qwen3"}`: qwen3Defaults, `{"model_type": "olmo2"}`: olmo2Defaults,
+		`{"model_type": "smollm3"}`: smolLM3Defaults,
 		`{"model_type": "mixtral"}`: mixtralDefaults, `{"model_type": "qwen3_moe", "mlp_only_layers": [ ]}`: qwen3MoEDefaults,
 		`{"model_type": "olmoe", "router_aux_loss_coef": 0.5}`:  olmoeDefaults,
 		`{"model_type": "olmoe", "output_router_logits": true}`: olmoeDefaults + " router_aux_loss_coef=0.01",
-		`{"model_type": "smollm3", "num_hidden_layers": 3}`:     change(smolLM3Defaults, "n_layer=36", "n_layer=3", " no_rope_layer_interval=4", ""),
-		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [1, 0, 1]}`: change(smolLM3Defaults, "n_layer=36", "n_layer=3",
+		`{"model_type": "smollm3", "num_hidden_layers": 3}`: change(
+			smolLM3Defaults, "n_layer=36", "n_layer=3", " no_rope_layer_interval=4", "",
+		),
+		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [1, 0, 1]}`: change(smolLM3Defaults,
+			"n_layer=36", "n_layer=3",
 			"interval=4", "interval=2"),
-		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [1, 1, 1]}`: change(smolLM3Defaults, "n_layer=36", "n_layer=3",
+		`{"model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [1, 1, 1]}`: change(smolLM3Defaults,
+			"n_layer=36", "n_layer=3",
 			" no_rope_layer_interval=4", ""),
 		`{"model_type": "qwen2", "num_key_value_heads": 4, "attention_bias": true, "sliding_window": 7, "max_window_layers": 7}`: change(
 			qwen2Defaults, "n_kv_head=32", "n_kv_head=4"),
@@ -142,10 +168,15 @@ func TestRead(t *testing.T) {
 
 // Blocks that all attend to every token have no window, whatever sliding_window says.
 func TestFullAttentionHasNoWindow(t *testing.T) {
-	for _, text := range []string{`"layer_types": ["full_attention", "full_attention"]`, `"sliding_window_pattern": 1`} {
+	for _, text := range []string{
+		`"layer_types": ["full_attention", "full_attention"]`, `"sliding_window_pattern": 1`,
+	} {
 		n, _, err := read(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "sliding_window": 7, ` + text + `}`)
 		if err != nil || n.Attention != "gqa" || n.Options.Get("window") != 0 {
-			t.Errorf("%s: got attention %s and a window of %d, error %v, want gqa", text, n.Attention, n.Options.Get("window"), err)
+			t.Errorf(
+				"%s: got attention %s and a window of %d, error %v, want gqa", text, n.Attention,
+				n.Options.Get("window"), err,
+			)
 		}
 	}
 }
@@ -186,13 +217,16 @@ func TestReadRefuses(t *testing.T) {
 	const l, g = `{"model_type": "llama", `, `{"model_type": "gemma3_text", `
 	const n = `{"model_type": "gpt_neo", "num_layers": 2, "attention_types": `
 	for text, want := range map[string]string{
-		`{`: "config", `{"model_type": 7}`: "model_type: got 7", `{"model_type": "bert"}`: "model_type: got bert, want one of gpt2, llama, qwen2, qwen3",
+		`{`: "config", `{"model_type": 7}`: "model_type: got 7",
+		`{"model_type": "bert"}`: "model_type: got bert, want one of gpt2, llama, " +
+			"qwen2, qwen3",
 		`{"model_type": "qwen3_moe", "decoder_sparse_step": 2}`: "decoder_sparse_step: got 2, want 1",
 		`{"model_type": "qwen3_moe", "mlp_only_layers": [1]}`:   "mlp_only_layers: got ",
 		`{"model_type": "mixtral", "router_jitter_noise": 0.1}`: "router_jitter_noise: got 0.1, want 0",
 		`{"model_type": "olmoe", "clip_qkv": 8}`:                "clip_qkv: got 8, want none",
 		`{"model_type": "mixtral", "hidden_act": "gelu"}`:       "hidden_act: got gelu, want silu",
-		`{"n_layer": null}`: "n_layer: got null", `{"n_layer": 0}`: "n_layer: got 0, want", `{"new": 1}`: "new: got 1, want none",
+		`{"n_layer": null}`: "n_layer: got null",
+		`{"n_layer": 0}`:    "n_layer: got 0, want", `{"new": 1}`: "new: got 1, want none",
 		`{"n_ctx": 9}`:                    "n_ctx: got 9, want n_positions 1024",
 		`{"embd_pdrop": 0.2}`:             "embd_pdrop: got 0.2, want resid_pdrop 0.1",
 		`{"activation_function": "tanh"}`: "activation_function: got tanh, want gelu, gelu_new, relu, relu2, silu, sigmoid",
@@ -202,14 +236,18 @@ func TestReadRefuses(t *testing.T) {
 		`{"position": "none"}`:            "",
 		l + `"n_special": 3}`:             "n_special: got 3, want none",
 		l + `"position": "none"}`:         "position: got \"none\", want none",
-		l + `"use_sliding_window": true}`: "use_sliding_window: got true, want false", l + `"mlp_bias": null}`: "mlp_bias: got null, want true or false",
-		l + `"rope_theta": null}`: "rope_theta: got null", l + `"layer_types": []}`: "layer_types: got 0, want one for each",
+		l + `"use_sliding_window": true}`: "use_sliding_window: got true, want false", l +
+			`"mlp_bias": null}`: "mlp_bias: got null, want true or false",
+		l + `"rope_theta": null}`: "rope_theta: got null", l +
+			`"layer_types": []}`: "layer_types: got 0, want one for each",
 		l + `"num_hidden_layers": 1, "layer_types": [null]}`: "layer_types: got [null]: element 0: got null",
-		l + `"rope_scaling": {}}`:                            "rope_scaling: got {}", l + `"rope_scaling": {"rope_type": null}}`: "rope_scaling: rope_type: got null, want one of",
+		l + `"rope_scaling": {}}`:                            "rope_scaling: got {}", l +
+			`"rope_scaling": {"rope_type": null}}`: "rope_scaling: rope_type: got null, want one of",
 		l + `"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2}}`: "rope_scaling: type: got yarn, want rope_type linear",
 		l + `"rope_scaling": {"rope_type": "default"}, "rope_parameters": {}}`:      "rope_scaling: got {\"rope_type\": \"default\"} beside rope_parameters",
 		l + `"rope_scaling": {"rope_type": "yarn", "factor": 4, "truncate": null}}`: "rope_scaling: truncate: got null, want true or false",
-		l + `"new": false}`: "new: got false, want none", `{"newer": [ ]}`: "newer: got [ ], want none", l + `"rms_norm_eps": 0}`: "rms_norm_eps: got 0",
+		l + `"new": false}`: "new: got false, want none", `{"newer": [ ]}`: "newer: got [ ], want none", l +
+			`"rms_norm_eps": 0}`: "rms_norm_eps: got 0",
 		`{"n_inner": 0}`: "n_inner: got 0", l + `"full_attn_mod": 2}`: "full_attn_mod: got 2, want none",
 		`{"model_type": "gemma3_text", "_sliding_window_pattern": 3}`:                                                        "_sliding_window_pattern: got 3, want sliding_window_pattern 6",
 		`{"model_type": "mistral", "sliding_window": 0}`:                                                                     "sliding_window: got 0, want null or a number",
@@ -242,9 +280,12 @@ func TestReadRefuses(t *testing.T) {
 		`{"model_type": "smollm3", "no_rope_layers": [0, 1, 1]}`:                                                                 "no_rope_layers: got 3, want one for each of num_hidden_layers 36",
 		`{"model_type": "smollm3", "no_rope_layers": "x"}`:                                                                       "no_rope_layers: ",
 		l + `"no_rope_layers": [1]}`:                                                                                             "no_rope_layers: got [1], want none", `{"rope_scaling": {"type": "linear"}}`: "rope_scaling: got {\"type",
-		l + `"qk_norm": true}`: "qk_norm: got true, want none", l + `"quantization_config": {"bits": 4}}`: "quantization_config: got {",
-		l + `"attn_logit_softcapping": 50}`: "attn_logit_softcapping: got 50", l + `"final_logit_softcapping": 30}`: "final_logit_softcapping: got 30",
-		l + `"sliding_window": 4096}`: "sliding_window: got 4096, want none", l + `"attention_multiplier": 2}`: "attention_multiplier: got 2",
+		l + `"qk_norm": true}`: "qk_norm: got true, want none", l +
+			`"quantization_config": {"bits": 4}}`: "quantization_config: got {",
+		l + `"attn_logit_softcapping": 50}`: "attn_logit_softcapping: got 50", l +
+			`"final_logit_softcapping": 30}`: "final_logit_softcapping: got 30",
+		l + `"sliding_window": 4096}`: "sliding_window: got 4096, want none", l +
+			`"attention_multiplier": 2}`: "attention_multiplier: got 2",
 		`{"model_type": "olmo", "clip_qkv": 8}`:           "clip_qkv: got 8, want none",
 		`{"model_type": "phi", "qk_layernorm": true}`:     "qk_layernorm: got true, want false",
 		`{"model_type": "glm", "attention_bias": 1}`:      "attention_bias: got 1, want true or false",
@@ -278,11 +319,12 @@ func TestReadRefuses(t *testing.T) {
 		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}, "sliding_attention": {"partial_rotary_factor": 1}}}`: "",
 		`{"model_type": "phi3", "original_max_position_embeddings": 64}`:                                                   "",
 		l + `"rope_scaling": {"rope_type": "linear", "factor": 2, "short_factor": null, "beta_fast": null}}`:               "",
-		g + `"rope_parameters": {}}`:                                    "rope_parameters: ",
-		g + `"rope_parameters": "x"}`:                                   "rope_parameters: line 1, column 3: got a string, want an object",
-		g + `"rope_parameters": {"other_attention": {}}}`:               `rope_parameters: unknown field "other_attention"`,
-		g + `"rope_parameters": {"full_attention": 3}}`:                 "rope_parameters: full_attention: ",
-		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}}}`: "rope_parameters: sliding_attention: got , want a rotation of type default",
+		g + `"rope_parameters": {}}`: "rope_parameters: ",
+		g + `"rope_parameters": "x"}`: "rope_parameters: line 1, column 3: got a " +
+			"string, want an object",
+		g + `"rope_parameters": {"other_attention": {}}}`:                                                                          `rope_parameters: unknown field "other_attention"`,
+		g + `"rope_parameters": {"full_attention": 3}}`:                                                                            "rope_parameters: full_attention: ",
+		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}}}`:                                                            "rope_parameters: sliding_attention: got , want a rotation of type default",
 		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}, "sliding_attention": {"rope_type": "linear", "factor": 2}}}`: "rope_parameters: sliding_attention: got {",
 		g + `"rope_parameters": {"full_attention": {"rope_theta": 7}, "sliding_attention": {"partial_rotary_factor": 0.5}}}`:       "rope_parameters: sliding_attention: got {",
 		`{"model_type": "gpt_bigcode", "multi_query": false}`:                                                                      "multi_query: got false, want true",
@@ -294,8 +336,11 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: got the error %v, want it to say %q", text, err, want)
 		}
 	}
-	for field, want := range map[string]string{"n_embd": "n_embd: got 768: the network has no field n_embd", "bias": "bias: the network has no"} {
-		if err := GPT2().Read([]byte(`{}`), new(network).fields().Without(field), parts.Activations()); err == nil || !strings.Contains(err.Error(), want) {
+	for field, want := range map[string]string{
+		"n_embd": "n_embd: got 768: the network has no field n_embd", "bias": "bias: the network has no",
+	} {
+		if err := GPT2().Read([]byte(`{}`), new(network).fields().Without(field), parts.Activations()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("without %s: got the error %v, want %q", field, err, want)
 		}
 	}
@@ -393,7 +438,8 @@ func TestWrite(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "eps: got NaN") {
 		t.Errorf("got the error %v, want one of eps", err)
 	}
-	if _, err := GPT2().Write(n.fields().Without("n_layer"), parts.Activations()); err == nil || !strings.Contains(err.Error(), "no field n_layer") {
+	if _, err := GPT2().Write(n.fields().Without("n_layer"), parts.Activations()); err == nil ||
+		!strings.Contains(err.Error(), "no field n_layer") {
 		t.Errorf("without n_layer: got the error %v", err)
 	}
 	if got := Own(); got.ModelType != "pedestrian" || got.architectures != nil || !got.HeadBias {
@@ -412,13 +458,15 @@ func (specials) MarshalJSON() ([]byte, error)      { return nil, nil }
 // The tokens at a text's ends are those of a file, or the first usual ones of a tokenizer.
 func TestEnds(t *testing.T) {
 	for text, want := range map[string][]int{
-		`{}`: nil, `{"eos_token_id": null}`: nil, `{"eos_token_id": 7}`: {7}, `{"eos_token_id": [3, 5]}`: {3, 5}, `{"bos_token_id": 1}`: nil,
+		`{}`: nil, `{"eos_token_id": null}`: nil, `{"eos_token_id": 7}`: {7}, `{"eos_token_id": [3, 5]}`: {3, 5},
+		`{"bos_token_id": 1}`: nil,
 	} {
 		if got, err := ReadEnds([]byte(text)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
 		}
 	}
-	if _, err := ReadEnds([]byte(`{"eos_token_id": "x"}`)); err == nil || !strings.Contains(err.Error(), `eos_token_id: got "x", want a whole number`) {
+	if _, err := ReadEnds([]byte(`{"eos_token_id": "x"}`)); err == nil ||
+		!strings.Contains(err.Error(), `eos_token_id: got "x", want a whole number`) {
 		t.Errorf("got the error %v", err)
 	}
 	for _, c := range []struct {
@@ -426,7 +474,9 @@ func TestEnds(t *testing.T) {
 		bos, eos any
 	}{
 		{nil, nil, nil}, {text.Bytes{}, nil, nil}, {specials{}, nil, nil}, {specials{"<s>": 1, "</s>": 2}, 1, 2},
-		{specials{"<|endoftext|>": 5, "<s>": 1, "</s>": 2}, 5, 5}, {specials{"<|begin_of_text|>": 3, "<|end_of_text|>": 0}, 3, 0},
+		{
+			specials{"<|endoftext|>": 5, "<s>": 1, "</s>": 2}, 5, 5,
+		}, {specials{"<|begin_of_text|>": 3, "<|end_of_text|>": 0}, 3, 0},
 	} {
 		if diff := cmp.Diff(map[string]any{"bos_token_id": c.bos, "eos_token_id": c.eos}, Ends(c.tok)); diff != "" {
 			t.Errorf("%v: -want +got:\n%s", c.tok, diff)
@@ -442,22 +492,30 @@ func TestLayout(t *testing.T) {
 		name  string
 		shape []int
 	}{
-		{"wte.weight", []int{5, 4}}, {"wpe.weight", []int{3, 4}}, {"h.0.ln_1.weight", []int{4}}, {"h.0.ln_1.bias", []int{4}},
-		{"h.0.mlp.c_fc.weight", []int{4, 7}}, {"ln_f.weight", []int{4}}, {"lm_head.weight", []int{4, 5}}, {"lm_head.bias", []int{5}},
+		{"wte.weight", []int{5, 4}}, {"wpe.weight", []int{3, 4}}, {"h.0.ln_1.weight", []int{4}},
+		{"h.0.ln_1.bias", []int{4}},
+		{"h.0.mlp.c_fc.weight", []int{4, 7}}, {"ln_f.weight", []int{4}}, {"lm_head.weight", []int{4, 5}},
+		{"lm_head.bias", []int{5}},
 	} {
 		params = append(params, g.Root().Param(p.name, graph.Const(1), p.shape...))
 	}
 	var got []string
 	for _, x := range (Layout{Family: GPT2(), Rows: 6}).Export(params) {
-		if got = append(got, x.Name); x.Name == "wpe.weight" != cmp.Equal(x.View, train.View{Shape: []int{6, 4}, Row: 4, Column: 1}) ||
+		if got = append(got, x.Name); x.Name == "wpe.weight" != cmp.Equal(
+			x.View, train.View{Shape: []int{6, 4}, Row: 4, Column: 1},
+		) ||
 			x.Name == HeadWeight != cmp.Equal(x.View, train.View{Shape: []int{5, 4}, Row: 1, Column: 4}) {
 			t.Errorf("%s: got %+v", x.Name, x.View)
 		}
-		if width := map[string]int{"h.0.mlp.c_fc.bias": 7, "ln_f.bias": 4}[x.Name]; width > 0 && !slices.Equal(x.F32, make([]float32, width)) {
+		if width := map[string]int{"h.0.mlp.c_fc.bias": 7, "ln_f.bias": 4}[x.Name]; width > 0 &&
+			!slices.Equal(x.F32, make([]float32, width)) {
 			t.Errorf("%s: got %v, want %d zeros", x.Name, x.F32, width)
 		}
 	}
-	want := []string{"wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.mlp.c_fc.weight", "ln_f.weight", HeadWeight}
+	want := []string{
+		"wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.mlp.c_fc.weight", "ln_f.weight",
+		HeadWeight,
+	}
 	if diff := cmp.Diff(append(want, "h.0.mlp.c_fc.bias", "ln_f.bias"), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -468,7 +526,9 @@ func TestLayout(t *testing.T) {
 	if list := l.Export(params); len(list) != 7 || list[0].Name != "model.embed_tokens.weight" {
 		t.Errorf("LLaMA: got %d tensors, the first being %s", len(list), list[0].Name)
 	}
-	if got, want := l.Modules("h.3.attn.c_attn")[2], (Module{Name: "model.layers.3.self_attn.v_proj", Turned: true, Columns: []int{6, 7, 8}}); !cmp.Equal(got, want) {
+	if got, want := l.Modules("h.3.attn.c_attn")[2], (Module{
+		Name: "model.layers.3.self_attn.v_proj", Turned: true, Columns: []int{6, 7, 8},
+	}); !cmp.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got := l.Modules("lm_head"); !cmp.Equal(got, []Module{{Name: "lm_head", Turned: true}}) {
@@ -530,7 +590,8 @@ func TestWriteLayerTypes(t *testing.T) {
 func TestGemma(t *testing.T) {
 	n, got, err := read(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "layer_types": ["sliding_attention", "sliding_attention"], ` +
 		`"rope_local_base_freq": 30, "rope_scaling": {"rope_type": "linear", "factor": 2}}`)
-	if err != nil || !strings.Contains(got, "rope_theta=30 ") || strings.Contains(got, "rope_scaling=linear") || strings.Contains(got, "rope_factor") {
+	if err != nil || !strings.Contains(got, "rope_theta=30 ") || strings.Contains(got, "rope_scaling=linear") ||
+		strings.Contains(got, "rope_factor") {
 		t.Errorf("got %s (%v), want rope_theta=30 without a factor", got, err)
 	}
 	for _, scalar := range []float64{6, 49, 6.25, 6.75} {
@@ -543,7 +604,8 @@ func TestGemma(t *testing.T) {
 		}
 		key, _ := file.Find("query_pre_attn_scalar")
 		written, err := strconv.ParseFloat(key.String(), 64)
-		if whole := scalar == math.Trunc(scalar); err != nil || math.Abs(written-scalar) > 1e-9 || whole && written != scalar {
+		if whole := scalar == math.Trunc(scalar); err != nil || math.Abs(written-scalar) > 1e-9 || whole &&
+			written != scalar {
 			t.Errorf("got %s (%v), want %v", key, err, scalar)
 		}
 	}
@@ -552,7 +614,10 @@ func TestGemma(t *testing.T) {
 // A network without a field that a file sets is an error with the name of the field. So is writing it without one that
 // has no default.
 func TestMissingFields(t *testing.T) {
-	needed := strings.Fields("block_size vocab_size n_layer n_head n_embd n_inner eps rope_factor rope_attention_factor rope_beta_fast rope_beta_slow")
+	needed := strings.Fields(
+		"block_size vocab_size n_layer n_head n_embd n_inner eps rope_factor rope_attention_factor rope_beta_fast " +
+			"rope_beta_slow",
+	)
 	for _, base := range Bases() {
 		n, got, err := read(Text(base))
 		if err != nil {

@@ -36,12 +36,14 @@ func llamaKind(kind string, others ...Object) Object {
 // Bases returns a config.json of every family, in which most keys count.
 func Bases() []Object {
 	gpt2 := Object{
-		"vocab_size": 41, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_inner": 23, "layer_norm_epsilon": 0.01,
+		"vocab_size": 41, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_inner": 23,
+		"layer_norm_epsilon": 0.01,
 	}
 	plain := Object{"rope_scaling": nil}
 	linear := Object{"rope_scaling": Object{"type": "linear", "factor": 2.5}}
 	llama3 := Object{"rope_scaling": Object{
-		"rope_type": "llama3", "factor": 3, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 30,
+		"rope_type": "llama3", "factor": 3, "low_freq_factor": 1, "high_freq_factor": 4,
+		"original_max_position_embeddings": 30,
 	}}
 	window, eps := Object{"sliding_window": 3}, Object{"rms_norm_eps": 0.01}
 	moe := Object{"num_experts": 5, "num_experts_per_tok": 2, "norm_topk_prob": false}
@@ -53,7 +55,8 @@ func Bases() []Object {
 		llamaKind("llama", llama3, Object{"head_dim": nil, "num_key_value_heads": nil}),
 		llamaKind("llama", plain, Object{"attention_bias": true, "mlp_bias": true}),
 		llamaKind("qwen2", linear, Object{"tie_word_embeddings": true}),
-		llamaKind("qwen3", plain, Object{"rope_parameters": Object{"rope_theta": 60, "rope_type": "yarn", "factor": 3, "mscale": 0.8,
+		llamaKind("qwen3", plain, Object{"rope_parameters": Object{"rope_theta": 60, "rope_type": "yarn", "factor": 3,
+			"mscale":         0.8,
 			"mscale_all_dim": 0.5, "original_max_position_embeddings": 5}}),
 		llamaKind("qwen3", plain, window, Object{"use_sliding_window": true, "max_window_layers": 0}),
 		llamaKind("smollm3", plain, Object{"no_rope_layer_interval": 2}),
@@ -66,26 +69,40 @@ func Bases() []Object {
 			"sliding_attention": Object{"rope_theta": 30, "rope_type": "default"},
 		}, "layer_types": []string{"sliding_attention", "full_attention", "sliding_attention", "full_attention"}}),
 		{
-			"model_type": "phi", "vocab_size": 41, "max_position_embeddings": 8, "hidden_size": 24, "intermediate_size": 20,
+			"model_type": "phi", "vocab_size": 41, "max_position_embeddings": 8, "hidden_size": 24,
+			"intermediate_size": 20,
 			"num_hidden_layers": 2, "num_attention_heads": 3, "rope_theta": 50, "layer_norm_eps": 0.01,
 		},
 		llamaKind("phi3", plain, window, Object{"head_dim": 8, "partial_rotary_factor": 0.75}),
-		llamaKind("phi3", window, Object{"head_dim": 8, "partial_rotary_factor": 0.75, "original_max_position_embeddings": 5,
-			"rope_scaling": Object{"type": "longrope", "short_factor": []float64{1, 1.5, 2}, "long_factor": []float64{1.25, 4, 9}}}),
-		llamaKind("phi3", window, Object{"head_dim": 8, "original_max_position_embeddings": 30, "rope_scaling": Object{"rope_type": "longrope",
-			"short_factor": []float64{1, 1.5, 2, 3}, "long_factor": []float64{1.25, 4, 9, 7}, "attention_factor": 1.3}}),
-		llamaKind("granite", plain, Object{"embedding_multiplier": 3, "attention_multiplier": 0.2, "residual_multiplier": 0.4,
-			"logits_scaling": 2}),
-		llamaKind("arcee"), llamaKind("glm", plain, Object{"head_dim": 8}), llamaKind("glm4", plain, Object{"head_dim": 8, "attention_bias": false}), llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
+		llamaKind("phi3", window, Object{"head_dim": 8, "partial_rotary_factor": 0.75,
+			"original_max_position_embeddings": 5,
+			"rope_scaling": Object{
+				"type": "longrope", "short_factor": []float64{1, 1.5, 2}, "long_factor": []float64{1.25, 4, 9},
+			}}),
+		llamaKind("phi3", window, Object{"head_dim": 8, "original_max_position_embeddings": 30,
+			"rope_scaling": Object{"rope_type": "longrope",
+				"short_factor": []float64{1, 1.5, 2, 3}, "long_factor": []float64{1.25, 4, 9, 7},
+				"attention_factor": 1.3}}),
+		llamaKind("granite", plain, Object{"embedding_multiplier": 3, "attention_multiplier": 0.2,
+			"residual_multiplier": 0.4,
+			"logits_scaling":      2}),
+		llamaKind("arcee"), llamaKind("glm", plain, Object{"head_dim": 8}),
+		llamaKind(
+			"glm4", plain, Object{"head_dim": 8, "attention_bias": false},
+		), llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
 		llamaKind("starcoder2", plain, window, Object{"norm_epsilon": 0.01}),
 		with(gpt2, Object{"model_type": "gpt_bigcode"}),
 		{
-			"model_type": "gpt_neox", "vocab_size": 41, "max_position_embeddings": 8, "hidden_size": 24, "intermediate_size": 20,
-			"num_hidden_layers": 2, "num_attention_heads": 3, "rotary_emb_base": 50, "rotary_pct": 0.5, "layer_norm_eps": 0.01,
+			"model_type": "gpt_neox", "vocab_size": 41, "max_position_embeddings": 8, "hidden_size": 24,
+			"intermediate_size": 20,
+			"num_hidden_layers": 2, "num_attention_heads": 3, "rotary_emb_base": 50, "rotary_pct": 0.5,
+			"layer_norm_eps": 0.01,
 		},
 		{
-			"model_type": "gpt_neo", "vocab_size": 41, "max_position_embeddings": 8, "hidden_size": 24, "intermediate_size": 20,
-			"num_layers": 2, "num_heads": 3, "window_size": 3, "attention_types": []any{[]any{[]string{"global", "local"}, 1}},
+			"model_type": "gpt_neo", "vocab_size": 41, "max_position_embeddings": 8, "hidden_size": 24,
+			"intermediate_size": 20,
+			"num_layers":        2, "num_heads": 3, "window_size": 3,
+			"attention_types":  []any{[]any{[]string{"global", "local"}, 1}},
 			"attention_layers": []string{"global", "local"}, "layer_norm_epsilon": 0.01,
 		},
 		{
@@ -94,7 +111,9 @@ func Bases() []Object {
 		},
 		llamaKind("mixtral", plain, window, Object{"num_local_experts": 5}),
 		llamaKind("qwen3_moe", plain, moe, Object{"moe_intermediate_size": 12}), llamaKind("olmoe", plain, moe),
-		llamaKind("gpt_oss", window, clamped), llamaKind("gpt_oss", plain, window, clamped, Object{"attention_bias": false}),
+		llamaKind("gpt_oss", window, clamped), llamaKind(
+			"gpt_oss", plain, window, clamped, Object{"attention_bias": false},
+		),
 	}
 }
 
@@ -103,7 +122,9 @@ func others() map[string][]any {
 	turns := []any{"full_attention", "sliding_attention", "full_attention", "sliding_attention"}
 	return map[string][]any{
 		"hidden_act":        {"silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh"},
-		"hidden_activation": {"gelu", "gelu_new", "silu"}, "activation_function": {"gelu", "gelu_pytorch_tanh", "relu", "silu"},
+		"hidden_activation": {"gelu", "gelu_new", "silu"}, "activation_function": {
+			"gelu", "gelu_pytorch_tanh", "relu", "silu",
+		},
 		"tie_word_embeddings": {true}, "num_key_value_heads": {1, 4, 3}, "head_dim": {4, 7},
 		"layer_types": {
 			[]any{nil}, []any{nil, nil, nil, nil}, []string{"full_attention"}, turns,
@@ -116,19 +137,29 @@ func others() map[string][]any {
 		"partial_rotary_factor": {0.5, 0.4, 0.3, 1, 1.5}, "rotary_pct": {0.25, 0.4, 1},
 		"rope_theta": {40, 0.5}, "mlp_only_layers": {[]int{1}, []any{nil}}, "max_window_layers": {2},
 		"attention_types": {
-			[]any{[]any{[]string{"global"}, 2}}, []any{[]any{[]string{"local", "global"}, 1}}, []any{[]any{[]string{"global", "local"}, 1.5}},
+			[]any{[]any{[]string{"global"}, 2}}, []any{[]any{[]string{"local", "global"}, 1}},
+			[]any{[]any{[]string{"global", "local"}, 1.5}},
 		},
 		"attention_layers":                 {[]string{"local", "global"}, []string{"global"}, []any{nil, nil}},
-		"original_max_position_embeddings": {4, 8}, "rms_norm_eps": {0.02}, "logit_scale": {0.5}, "final_logit_softcapping": {2.5},
-		"attn_logit_softcapping": {1.5}, "window_size": {2, 99},
+		"original_max_position_embeddings": {4, 8}, "rms_norm_eps": {0.02}, "logit_scale": {0.5},
+		"final_logit_softcapping": {2.5},
+		"attn_logit_softcapping":  {1.5}, "window_size": {2, 99},
 		"rope_scaling": {
-			Object{"type": "dynamic", "factor": 2}, Object{"rope_type": "default"}, Object{"rope_type": "longrope", "factor": 2},
-			Object{"rope_type": nil}, Object{"type": "linear", "factor": 3}, Object{"type": "linear", "rope_type": "yarn", "factor": 2},
+			Object{"type": "dynamic", "factor": 2}, Object{"rope_type": "default"},
+			Object{"rope_type": "longrope", "factor": 2},
+			Object{"rope_type": nil}, Object{"type": "linear", "factor": 3}, Object{
+				"type": "linear", "rope_type": "yarn", "factor": 2,
+			},
 		},
-		"rope_parameters": {Object{"rope_theta": 30}, Object{"rope_theta": nil}, Object{"rope_type": "linear", "factor": 2}},
-		"rope_type":       {"default", "linear", "dynamic", "longrope"}, "finetuned": {true}, "truncate": {true},
-		"beta_fast": {32, 4}, "beta_slow": {1, 9}, "mscale": {1, 0.7}, "mscale_all_dim": {1, 0.7}, "low_freq_factor": {2},
-		"short_factor": {[]int{1, 2, 3}, []int{1, 2}, []int{1, 0, 3}, []any{1, nil, 3}}, "long_factor": {[]float64{2.5, 3, 1}, []int{1}},
+		"rope_parameters": {
+			Object{"rope_theta": 30}, Object{"rope_theta": nil}, Object{"rope_type": "linear", "factor": 2},
+		},
+		"rope_type": {"default", "linear", "dynamic", "longrope"}, "finetuned": {true}, "truncate": {true},
+		"beta_fast": {32, 4}, "beta_slow": {1, 9}, "mscale": {1, 0.7}, "mscale_all_dim": {1, 0.7},
+		"low_freq_factor": {2},
+		"short_factor": {
+			[]int{1, 2, 3}, []int{1, 2}, []int{1, 0, 3}, []any{1, nil, 3},
+		}, "long_factor": {[]float64{2.5, 3, 1}, []int{1}},
 		"quantization_config": {Object{"quant_method": "fp8"}, Object{"quant_method": nil}, "mxfp4"},
 		"factor":              {1.6}, "attention_factor": {1},
 	}
@@ -186,8 +217,8 @@ func within(base Object, key string) (list []Attempt) {
 		list = append(list, Attempt{fmt.Sprintf("%s %s: %s", base["model_type"], key, Text(changed)), at, config, ""})
 	}
 	names := slices.Concat(slices.Collect(maps.Keys(inner)), strings.Fields("rope_theta partial_rotary_factor factor "+
-		"original_max_position_embeddings low_freq_factor high_freq_factor beta_fast beta_slow attention_factor mscale mscale_all_dim "+
-		"truncate finetuned short_factor long_factor rope_type type unknown"))
+		"original_max_position_embeddings low_freq_factor high_freq_factor beta_fast beta_slow attention_factor "+
+		"mscale mscale_all_dim truncate finetuned short_factor long_factor rope_type type unknown"))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		for _, value := range tries(name, inner[name]) {

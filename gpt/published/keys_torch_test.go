@@ -41,7 +41,10 @@ func TestPyTorchReadsKeys(t *testing.T) {
 				t.Errorf("%d: %s: the logits are %.1e off PyTorch's, want at most 2e-5", i, config.Name, d)
 			}
 		}
-		t.Logf("%s: %d of %d configurations have tensors that fit", a.configs[0].Config["model_type"], len(a.configs), a.read)
+		t.Logf(
+			"%s: %d of %d configurations have tensors that fit", a.configs[0].Config["model_type"], len(a.configs),
+			a.read,
+		)
 	}
 	if t.Failed() {
 		t.Logf("%s", said)

@@ -42,7 +42,9 @@ func TestNames(t *testing.T) {
 	g, l := GPT2().names, llama().names
 	for _, c := range []struct{ got, want string }{
 		{g.pieces("h.3.attn.c_attn.weight", Heads{})[0].name, "h.3.attn.c_attn.weight"},
-		{g.plain("transformer.wte.weight"), "wte.weight"}, {g.plain("wte.weight"), "wte.weight"}, {g.file("wte.weight"), "wte.weight"},
+		{
+			g.plain("transformer.wte.weight"), "wte.weight",
+		}, {g.plain("wte.weight"), "wte.weight"}, {g.file("wte.weight"), "wte.weight"},
 		{l.plain("model.norm.weight"), "norm.weight"}, {l.file("norm.weight"), "model.norm.weight"},
 		{l.file(HeadWeight), HeadWeight}, {l.plain(HeadWeight), HeadWeight},
 		{l.pieces("h.10.ln_2.weight", Heads{})[0].name, "layers.10.post_attention_layernorm.weight"},
@@ -52,11 +54,13 @@ func TestNames(t *testing.T) {
 			t.Errorf("got %s, want %s", c.got, c.want)
 		}
 	}
-	if len(g.pieces("wte.weight", Heads{})) != 1 || !g.pieces(HeadWeight, Heads{})[0].turned || l.pieces("wte.weight", Heads{})[0].turned {
+	if len(g.pieces("wte.weight", Heads{})) != 1 || !g.pieces(HeadWeight, Heads{})[0].turned ||
+		l.pieces("wte.weight", Heads{})[0].turned {
 		t.Error("a matrix lies the wrong way round")
 	}
 	for name, want := range map[string]bool{
-		"h.0.attn.bias": true, "h.11.attn.masked_bias": true, "h.0.attn.c_attn.bias": false, "ln_f.bias": false, "x.attn.bias": false,
+		"h.0.attn.bias": true, "h.11.attn.masked_bias": true, "h.0.attn.c_attn.bias": false, "ln_f.bias": false,
+		"x.attn.bias": false,
 	} {
 		if g.skipped(name) != want {
 			t.Errorf("%s: got skipped %t, want %t", name, !want, want)
@@ -72,7 +76,8 @@ func TestLLaMATensors(t *testing.T) {
 	h := Heads{Queries: 2, Groups: 1, QK: 2, V: 2, Rotary: 2}
 	got := map[string]string{}
 	for _, name := range []string{
-		"wte.weight", "h.7.ln_1.weight", "h.7.attn.c_attn.weight", "h.7.attn.c_attn.bias", "h.7.attn.c_proj.weight", "h.7.ln_2.weight",
+		"wte.weight", "h.7.ln_1.weight", "h.7.attn.c_attn.weight", "h.7.attn.c_attn.bias", "h.7.attn.c_proj.weight",
+		"h.7.ln_2.weight",
 		"h.7.mlp.c_gate.weight", "h.7.mlp.c_fc.weight", "h.7.mlp.c_proj.weight", "ln_f.weight", "lm_head.weight",
 	} {
 		for _, p := range llama().names.pieces(name, h) {
@@ -80,13 +85,20 @@ func TestLLaMATensors(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"embed_tokens.weight": "wte.weight false []", "norm.weight": "ln_f.weight false []", "lm_head.weight": "lm_head.weight true []",
-		"layers.7.input_layernorm.weight": "h.7.ln_1.weight false []", "layers.7.post_attention_layernorm.weight": "h.7.ln_2.weight false []",
-		"layers.7.self_attn.q_proj.weight": "h.7.attn.c_attn.weight true [0 1 2 3]", "layers.7.self_attn.k_proj.weight": "h.7.attn.c_attn.weight true [4 5]",
-		"layers.7.self_attn.v_proj.weight": "h.7.attn.c_attn.weight true [6 7]", "layers.7.self_attn.o_proj.weight": "h.7.attn.c_proj.weight true []",
-		"layers.7.self_attn.q_proj.bias": "h.7.attn.c_attn.bias false [0 1 2 3]", "layers.7.self_attn.k_proj.bias": "h.7.attn.c_attn.bias false [4 5]",
-		"layers.7.self_attn.v_proj.bias": "h.7.attn.c_attn.bias false [6 7]", "layers.7.mlp.gate_proj.weight": "h.7.mlp.c_gate.weight true []",
-		"layers.7.mlp.up_proj.weight": "h.7.mlp.c_fc.weight true []", "layers.7.mlp.down_proj.weight": "h.7.mlp.c_proj.weight true []",
+		"embed_tokens.weight": "wte.weight false []", "norm.weight": "ln_f.weight false []",
+		"lm_head.weight":                           "lm_head.weight true []",
+		"layers.7.input_layernorm.weight":          "h.7.ln_1.weight false []",
+		"layers.7.post_attention_layernorm.weight": "h.7.ln_2.weight false []",
+		"layers.7.self_attn.q_proj.weight":         "h.7.attn.c_attn.weight true [0 1 2 3]",
+		"layers.7.self_attn.k_proj.weight":         "h.7.attn.c_attn.weight true [4 5]",
+		"layers.7.self_attn.v_proj.weight":         "h.7.attn.c_attn.weight true [6 7]",
+		"layers.7.self_attn.o_proj.weight":         "h.7.attn.c_proj.weight true []",
+		"layers.7.self_attn.q_proj.bias":           "h.7.attn.c_attn.bias false [0 1 2 3]",
+		"layers.7.self_attn.k_proj.bias":           "h.7.attn.c_attn.bias false [4 5]",
+		"layers.7.self_attn.v_proj.bias":           "h.7.attn.c_attn.bias false [6 7]",
+		"layers.7.mlp.gate_proj.weight":            "h.7.mlp.c_gate.weight true []",
+		"layers.7.mlp.up_proj.weight":              "h.7.mlp.c_fc.weight true []",
+		"layers.7.mlp.down_proj.weight":            "h.7.mlp.c_proj.weight true []",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

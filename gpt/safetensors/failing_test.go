@@ -30,7 +30,9 @@ func TestErrorsOfReading(t *testing.T) {
 	values := int64(len(file))
 	file = append(file, make([]byte, 8)...)
 	size := int64(len(file))
-	for from, want := range map[int64]string{0: "safetensors: the disk is gone", 8: "safetensors: header: the disk is gone"} {
+	for from, want := range map[int64]string{
+		0: "safetensors: the disk is gone", 8: "safetensors: header: the disk is gone",
+	} {
 		if _, err := Open(failing{bytes.NewReader(file), from}, size); err == nil || err.Error() != want {
 			t.Errorf("from byte %d: got error %v, want %s", from, err, want)
 		}
@@ -101,10 +103,13 @@ func TestNothingToReadOrWrite(t *testing.T) {
 	other := f.Entries[0]
 	other.DType = "F8"
 	for what, err := range map[string]error{
-		"got -1 bytes, want at least 8": negative, "the reader is nil": nothing, "got 3 bytes, want": short, "the writer is nil": Write(nil, nil, nil),
-		`tensor "": want an entry`: f.Values(Entry{}, visit), "of a file of Open": (*File)(nil).Values(f.Entries[0], visit),
+		"got -1 bytes, want at least 8": negative, "the reader is nil": nothing, "got 3 bytes, want": short,
+		"the writer is nil":                     Write(nil, nil, nil),
+		`tensor "": want an entry`:              f.Values(Entry{}, visit),
+		"of a file of Open":                     (*File)(nil).Values(f.Entries[0], visit),
 		`"ln_f.<bias> é \"\\\n": want an entry`: f.Values(other, visit),
-		"want an entry of a file":               new(File).Values(Entry{Name: "x", DType: F32}, visit), "a function to visit its values": f.Values(f.Entries[0], nil),
+		"want an entry of a file":               new(File).Values(Entry{Name: "x", DType: F32}, visit),
+		"a function to visit its values":        f.Values(f.Entries[0], nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("got error %v, want %q", err, what)

@@ -14,7 +14,12 @@ import (
 func FuzzRead(f *testing.F) {
 	f.Add(encode(f, sample(), map[string]string{"format": "pt"}))
 	f.Add(encode(f, nil, nil))
-	f.Add(file(`{"b":{"dtype":"BOOL","shape":[1],"data_offsets":[2,3]},"h":{"dtype":"F16","shape":[1,1],"data_offsets":[0,2]}} `, 0, 0x3c, 1))
+	f.Add(
+		file(
+			`{"b":{"dtype":"BOOL","shape":[1],"data_offsets":[2,3]},"h":{"dtype":"F16","shape":[1,1],"data_offsets":[0,2]}} `,
+			0, 0x3c, 1,
+		),
+	)
 	f.Add(file(`{"\u00e9\ud83d\ude00":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}}`, 0x80, 0x3f))
 	for _, data := range hostile() {
 		if len(data) < 300 {
@@ -31,7 +36,8 @@ func FuzzRead(f *testing.F) {
 		}
 		var tensors []Tensor // those with values
 		for _, x := range all {
-			if n, err := size(x.Shape); err != nil || (x.F32 != nil && len(x.F32) != n) || (x.F64 != nil && len(x.F64) != n) {
+			if n, err := size(x.Shape); err != nil || (x.F32 != nil && len(x.F32) != n) || (x.F64 != nil &&
+				len(x.F64) != n) {
 				t.Fatalf("tensor %q: shape %v, %d values: %v", x.Name, x.Shape, len(x.F32)+len(x.F64), err)
 			}
 			if x.F32 != nil || x.F64 != nil {

@@ -39,7 +39,9 @@ func TestJoined(t *testing.T) {
 	for i := range scales {
 		scales[i] = byte(120 + i%9)
 	}
-	f := bytesFile(t, map[string][]byte{"x_blocks": fours, "x_scales": scales, "y_blocks": {1}, "z_blocks": {1, 2, 3, 4}, "z_scales": {1, 2, 3, 4}},
+	f := bytesFile(t, map[string][]byte{
+		"x_blocks": fours, "x_scales": scales, "y_blocks": {1}, "z_blocks": {1, 2, 3, 4}, "z_scales": {1, 2, 3, 4},
+	},
 		`{"x_blocks": {"dtype": "U8", "shape": [3, 200, 16], "data_offsets": @x_blocks},
 		"x_scales": {"dtype": "U8", "shape": [3, 200], "data_offsets": @x_scales},
 		"y_blocks": {"dtype": "U8", "shape": [1], "data_offsets": @y_blocks},
@@ -57,7 +59,8 @@ func TestJoined(t *testing.T) {
 		t.Fatalf("got %v, want %v", names, want)
 	}
 	x := joined.Entries[0]
-	if x.DType != mxfp4 || !slices.Equal(x.Shape, []int{3, 6400}) || x.Len() != 19_200 || x.Bytes() != len(fours)+len(scales) {
+	if x.DType != mxfp4 || !slices.Equal(x.Shape, []int{3, 6400}) || x.Len() != 19_200 ||
+		x.Bytes() != len(fours)+len(scales) {
 		t.Errorf("got %s %v of %d numbers in %d bytes", x.DType, x.Shape, x.Len(), x.Bytes())
 	}
 	var all []float32
@@ -99,7 +102,8 @@ func TestJoinedRefuses(t *testing.T) {
 			`{"x_blocks": {"dtype": "U8", "shape": `+shape+`, "data_offsets": @x_blocks},
 			"x_scales": {"dtype": "U8", "shape": `+of+`, "data_offsets": @x_scales}}`)
 		_, err := f.Joined()
-		if err == nil || !strings.Contains(err.Error(), `tensor "x_blocks": got shape `+strings.ReplaceAll(shape, ",", "")) {
+		if err == nil || !strings.Contains(err.Error(), `tensor "x_blocks": got shape `+
+			strings.ReplaceAll(shape, ",", "")) {
 			t.Errorf("%s: got error %v", shape, err)
 		}
 	}

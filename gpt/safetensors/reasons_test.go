@@ -18,13 +18,15 @@ func TestReasonsOfEach(t *testing.T) {
 		return fmt.Sprintf(`"%s":{"dtype":"U8","shape":[1],"data_offsets":[%d,%d]}`, name, at, at+1)
 	}
 	for header, want := range map[string]string{
-		`{"__metadata__":{},"__metadata__":{}}`:                                          "__metadata__ appears twice",
-		`{"__metadata__":{"a":"\u00zz"}}`:                                                "an escape that JSON does not define",
-		tensor("", `"dtype":"U8"`):                                                       "the name is empty",
-		tensor(`a\u0000`, `"dtype":"U8"`):                                                "the name contains a NUL",
-		tensor(`\ud800xudc00`, `"dtype":"U8"`):                                           "half of a surrogate pair",
-		tensor("w", `"x":[0,1],"dtype":"U8","shape":[1]`):                                `key "x" is unknown`,
-		tensor("w", `"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]`):        `key "dtype" is unknown or appears twice`,
+		`{"__metadata__":{},"__metadata__":{}}`:           "__metadata__ appears twice",
+		`{"__metadata__":{"a":"\u00zz"}}`:                 "an escape that JSON does not define",
+		tensor("", `"dtype":"U8"`):                        "the name is empty",
+		tensor(`a\u0000`, `"dtype":"U8"`):                 "the name contains a NUL",
+		tensor(`\ud800xudc00`, `"dtype":"U8"`):            "half of a surrogate pair",
+		tensor("w", `"x":[0,1],"dtype":"U8","shape":[1]`): `key "x" is unknown`,
+		tensor(
+			"w", `"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]`,
+		): `key "dtype" is unknown or appears twice`,
 		tensor("w", `"dtype":"U8","shape":[0]`):                                          "needs dtype, shape and data_offsets",
 		tensor("w", `"dtype":"U8","data_offsets":[0,1]`):                                 "needs dtype, shape and data_offsets",
 		tensor("w", `"shape":[0],"data_offsets":[0,0]`):                                  "needs dtype, shape and data_offsets",
@@ -70,21 +72,24 @@ func TestLimits(t *testing.T) {
 		t.Errorf("got %d tensors, %d entries, %v", len(got), len(meta), err)
 	}
 	metadata["more"] = "x"
-	if err := Write(new(bytes.Buffer), nil, metadata); err == nil || !strings.Contains(err.Error(), "1001 metadata entries, the limit is 1000") {
+	if err := Write(new(bytes.Buffer), nil, metadata); err == nil ||
+		!strings.Contains(err.Error(), "1001 metadata entries, the limit is 1000") {
 		t.Errorf("got %v", err)
 	}
 	var header strings.Builder
 	for k := range metadata {
 		fmt.Fprintf(&header, `,"%s":"x"`, k)
 	}
-	if _, _, err := Read(file(`{"__metadata__":{` + header.String()[1:] + `}}`)); err == nil || !strings.Contains(err.Error(), "more than 1000 metadata entries") {
+	if _, _, err := Read(file(`{"__metadata__":{` + header.String()[1:] + `}}`)); err == nil ||
+		!strings.Contains(err.Error(), "more than 1000 metadata entries") {
 		t.Errorf("got %v", err)
 	}
 	header.Reset()
 	for i := range maxTensors + 1 {
 		fmt.Fprintf(&header, `,"%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`, i)
 	}
-	if _, _, err := Read(file("{" + header.String()[1:] + "}")); err == nil || !strings.Contains(err.Error(), "more than 10000 tensors") {
+	if _, _, err := Read(file("{" + header.String()[1:] + "}")); err == nil ||
+		!strings.Contains(err.Error(), "more than 10000 tensors") {
 		t.Errorf("got %v", err)
 	}
 	if err := Write(new(bytes.Buffer), nil, map[string]string{"\xff": "a"}); err == nil {
@@ -98,7 +103,8 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a header of %d bytes: %v", len(data)-8, err)
 	}
 	long[0].Name += "n"
-	if err := Write(new(bytes.Buffer), long, nil); err == nil || !strings.Contains(err.Error(), "the limit is 8388608") {
+	if err := Write(new(bytes.Buffer), long, nil); err == nil ||
+		!strings.Contains(err.Error(), "the limit is 8388608") {
 		t.Errorf("a header longer than the limit: %v", err)
 	}
 	for n, ok := range map[int]bool{math.MaxInt / 8: true, math.MaxInt/8 + 1: false} {

@@ -69,7 +69,9 @@ func TestRoundTrip(t *testing.T) {
 
 // TestGolden compares the bytes, so that the format cannot drift.
 func TestGolden(t *testing.T) {
-	got := encode(t, []Tensor{{Name: "w", Shape: []int{1, 2}, F32: []float32{1, -2}}}, map[string]string{"format": "pt"})
+	got := encode(
+		t, []Tensor{{Name: "w", Shape: []int{1, 2}, F32: []float32{1, -2}}}, map[string]string{"format": "pt"},
+	)
 	want := file(`{"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`+" ",
 		0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -135,7 +137,8 @@ func TestWriteErrors(t *testing.T) {
 			return Tensor{}, nil
 		}
 		var b bytes.Buffer
-		if err := WriteEach(&b, []Entry{e}, nil, values); err == nil || !strings.Contains(err.Error(), want) || b.Len() != 0 {
+		if err := WriteEach(&b, []Entry{e}, nil, values); err == nil || !strings.Contains(err.Error(), want) ||
+			b.Len() != 0 {
 			t.Errorf("wrote %d bytes, got error %v, want %q", b.Len(), err, want)
 		}
 	}
@@ -199,7 +202,8 @@ func TestHalfPrecision(t *testing.T) {
 func TestMaskBuffers(t *testing.T) {
 	for _, dtype := range []string{"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"} {
 		n := width(dtype)
-		header := `{"h.0.attn.bias":{"dtype":"` + dtype + `","shape":[1,1,1],"data_offsets":[0,` + string(rune('0'+n)) + `]}}`
+		header := `{"h.0.attn.bias":{"dtype":"` + dtype + `","shape":[1,1,1],"data_offsets":[0,` + string(rune('0'+n)) +
+			`]}}`
 		data := file(header, make([]byte, n)...)
 		f, err := Open(bytes.NewReader(data), int64(len(data)))
 		if err != nil || f.Entries[0].Len() != 0 {
@@ -257,7 +261,10 @@ func TestAccept(t *testing.T) {
 
 // Without metadata tensors are separated correctly, and names may consist of escaped characters only.
 func TestNamesOfBackslashes(t *testing.T) {
-	in := []Tensor{{Name: `\`, Shape: []int{1}, F32: []float32{1}}, {Name: `\\\"`, Shape: []int{1}, F32: []float32{2}}, {Name: "plain", Shape: []int{1}, F32: []float32{3}}}
+	in := []Tensor{
+		{Name: `\`, Shape: []int{1}, F32: []float32{1}}, {Name: `\\\"`, Shape: []int{1}, F32: []float32{2}},
+		{Name: "plain", Shape: []int{1}, F32: []float32{3}},
+	}
 	out, meta, err := Read(encode(t, in, nil))
 	if err != nil || meta != nil {
 		t.Fatalf("got metadata %v, error %v", meta, err)

@@ -15,7 +15,8 @@ func TestBF16(t *testing.T) {
 	from := func(bits uint32) float32 { return math.Float32frombits(bits) }
 	cases := map[float32]float32{
 		0: 0, 1: 1, -2.5: -2.5, from(0x3f80_7fff): 1, from(0x3f80_8000): 1, from(0x3f80_8001): from(0x3f81_0000),
-		from(0x3f81_7fff): from(0x3f81_0000), from(0x3f81_8000): from(0x3f82_0000), from(0xbf81_8000): from(0xbf82_0000),
+		from(0x3f81_7fff): from(0x3f81_0000), from(0x3f81_8000): from(0x3f82_0000),
+		from(0xbf81_8000): from(0xbf82_0000),
 		from(0x3f7f_ffff): 1, from(0x7f7f_7fff): from(0x7f7f_0000), from(1): 0, from(0x0000_ffff): from(0x0001_0000),
 	}
 	var values, want []float32
@@ -24,7 +25,10 @@ func TestBF16(t *testing.T) {
 	}
 	write := func(dtype string, shape int, values Tensor) ([]byte, error) {
 		var b bytes.Buffer
-		err := WriteEach(&b, []Entry{{Name: "x", Shape: []int{shape}, DType: dtype}}, nil, func(int) (Tensor, error) { return values, nil })
+		err := WriteEach(
+			&b, []Entry{{Name: "x", Shape: []int{shape}, DType: dtype}}, nil,
+			func(int) (Tensor, error) { return values, nil },
+		)
 		return b.Bytes(), err
 	}
 	data, err := write(BF16, len(values), Tensor{F32: values})
@@ -37,11 +41,14 @@ func TestBF16(t *testing.T) {
 	}
 	for i, got := range list[0].F32 {
 		if got != want[i] {
-			t.Errorf("%x: got %x, want %x", math.Float32bits(values[i]), math.Float32bits(got), math.Float32bits(want[i]))
+			t.Errorf(
+				"%x: got %x, want %x", math.Float32bits(values[i]), math.Float32bits(got), math.Float32bits(want[i]),
+			)
 		}
 	}
 	for _, x := range []float32{from(0x7f7f_8000), -math.MaxFloat32} {
-		if _, err := write(BF16, 1, Tensor{F32: []float32{x}}); err == nil || !strings.Contains(err.Error(), `tensor "x": `) {
+		if _, err := write(BF16, 1, Tensor{F32: []float32{x}}); err == nil ||
+			!strings.Contains(err.Error(), `tensor "x": `) {
 			t.Errorf("%g: got error %v", x, err)
 		}
 	}
@@ -49,7 +56,8 @@ func TestBF16(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, _, err = Read(data); err != nil || !math.IsInf(float64(list[0].F32[0]), -1) || list[0].F32[1] == list[0].F32[1] {
+	if list, _, err = Read(data); err != nil || !math.IsInf(float64(list[0].F32[0]), -1) ||
+		list[0].F32[1] == list[0].F32[1] {
 		t.Errorf("an infinity and NaN: got %v, %v", list[0].F32, err)
 	}
 	one := []float32{1}

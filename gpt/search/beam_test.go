@@ -175,7 +175,8 @@ func TestRankSeesTheLength(t *testing.T) {
 // A search without steps finds one empty hypothesis per text. The first step
 // of every search has no tokens.
 func TestBeginning(t *testing.T) {
-	if got := beams(t, newTree(2, 3, gardenPath()), 0, nil); len(got) != 2 || len(got[0]) != 1 || len(got[1]) != 1 || len(got[0][0].Tokens) != 0 {
+	if got := beams(t, newTree(2, 3, gardenPath()), 0, nil); len(got) != 2 || len(got[0]) != 1 || len(got[1]) != 1 ||
+		len(got[0][0].Tokens) != 0 {
 		t.Errorf("got %v, want one empty hypothesis of each text", got)
 	}
 	p := &beginnings{tree: newTree(2, 2, nil)}

@@ -44,11 +44,23 @@ func TestSearchRefuses(t *testing.T) {
 		{ctx, of(0, -1), 3, []string{"got 0 sources and -1 beams"}},
 		{ctx, of(0, 3), 3, []string{"got 0 sources and 3 beams"}},
 		{ctx, of(1<<20, 1<<22), 3, []string{"memory: got about 5.243e+05 GiB", "sources 1048576", "beams 4194304"}},
-		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 0}}}, 3, []string{"got 0 logits of shape [2 0]"}},
+		{
+			ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 0}}}, 3,
+			[]string{"got 0 logits of shape [2 0]"},
+		},
 		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{}}, 3, []string{"got 0 logits of shape []", "each of 2"}},
-		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 5}, F64: make([]float64, 9)}}, 3, []string{"got 9 logits of shape [2 5]"}},
-		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{1, 5}, F64: make([]float64, 5)}}, 3, []string{"got 5 logits of shape [1 5]"}},
-		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 1}, F64: []float64{0, math.NaN()}}}, 3, []string{"logits", "NaN"}},
+		{
+			ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 5}, F64: make([]float64, 9)}}, 3,
+			[]string{"got 9 logits of shape [2 5]"},
+		},
+		{
+			ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{1, 5}, F64: make([]float64, 5)}}, 3,
+			[]string{"got 5 logits of shape [1 5]"},
+		},
+		{
+			ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 1}, F64: []float64{0, math.NaN()}}}, 3,
+			[]string{"logits", "NaN"},
+		},
 	} {
 		_, err := Greedy(tc.ctx, tc.p, tc.limit)
 		mustContain(t, err, append(tc.says, "")...)
@@ -87,7 +99,8 @@ func TestSearchEndsWithItsError(t *testing.T) {
 			_, greedy := Greedy(context.Background(), &stumbling{newTree(1, 1, next), left, err}, 5)
 			_, beam := Beam(context.Background(), &stumbling{newTree(1, 2, next), left, err}, 5, nil)
 			for _, got := range []error{greedy, beam} {
-				if got == nil || err != nil && !errors.Is(got, err) || err == nil && !errors.Is(got, graph.ErrNotFinite) {
+				if got == nil || err != nil && !errors.Is(got, err) || err == nil &&
+					!errors.Is(got, graph.ErrNotFinite) {
 					t.Errorf("after %d steps: got %v, want %v", left, got, err)
 				}
 			}

@@ -102,7 +102,8 @@ func TestSamplerMatchesItsDocumentation(t *testing.T) {
 		kept[len(s.choices)]++
 		for i := range want {
 			if !(math.Abs(got[i]-want[i]) <= 1e-12) {
-				t.Fatalf("%v %v %v %v %v %v %v, logits %v after %v: token %d has p %v, want %v", s.Temperature, s.TopK, s.TopP, s.MinP,
+				t.Fatalf("%v %v %v %v %v %v %v, logits %v after %v: token %d has p %v, want %v", s.Temperature, s.TopK,
+					s.TopP, s.MinP,
 					s.RepetitionPenalty, s.FrequencyPenalty, s.PresencePenalty, z, before, i, got[i], want[i])
 			}
 		}
@@ -267,7 +268,9 @@ func TestSamplerLogProb(t *testing.T) {
 		t.Errorf("%d different tokens: the test shows little", len(seen))
 	}
 	s.Temperature = 0
-	for _, z := range []graph.Tensor{logits(-800, 0, -1e300), logits(-1e300, -800, 0), {Shape: []int{3}, F32: []float32{-800, 0, -3e38}}} {
+	for _, z := range []graph.Tensor{
+		logits(-800, 0, -1e300), logits(-1e300, -800, 0), {Shape: []int{3}, F32: []float32{-800, 0, -3e38}},
+	} {
 		if _, err := s.Draw(z); err != nil || s.LogProb() != 0 {
 			t.Errorf("a certain token: ln p is %v (%v), want 0", s.LogProb(), err)
 		}

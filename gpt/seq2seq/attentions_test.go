@@ -168,7 +168,8 @@ func TestWindow(t *testing.T) {
 func TestLinformerRefusesPadding(t *testing.T) {
 	c, pairs := withAttention("linformer")
 	short := append(list(pairs), Pair{[]int{4, 5}, []int{6}})
-	want := "pair 2: the source has 2 tokens, source_size is 5: with attention linformer all have this length, without padding"
+	want := "pair 2: the source has 2 tokens, source_size is 5: with attention linformer all have this length, " +
+		"without padding"
 	if _, err := NewTrainer(c, short); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got error %v, want %s", err, want)
 	}

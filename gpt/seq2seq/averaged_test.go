@@ -94,7 +94,8 @@ func TestSince(t *testing.T) {
 	c.Patience = 2
 	tr := newTrainer(t, c)
 	for want := range 3 { // the same weights have the same loss
-		if _, err := tr.Evaluate(t.Context(), backwards{}); err != nil || tr.Since != want || tr.Stalled() != (want == 2) {
+		if _, err := tr.Evaluate(t.Context(), backwards{}); err != nil || tr.Since != want ||
+			tr.Stalled() != (want == 2) {
 			t.Errorf("got %d evaluations since the best, stalled %v, %v, want %d", tr.Since, tr.Stalled(), err, want)
 		}
 	}

@@ -60,10 +60,17 @@ func TestLookingAheadIsRefused(t *testing.T) {
 		norm parts.Norm
 		want []string
 	}{
-		"source":             {mixingNorm(c.SourceSize, text(c.SourceSize)), nil},
-		"target":             {mixingNorm(c.TargetSize, text(c.TargetSize)), []string{"decoder.h.0.", "token 0 sees later tokens of its text, 1–"}},
-		"sources of a batch": {mixingNorm(c.SourceSize, batch(c.SourceSize)), []string{"encoder.h.0.", "sees another text of the batch"}},
-		"targets of a batch": {mixingNorm(c.TargetSize, batch(c.TargetSize)), []string{"decoder.h.0.", "sees another text of the batch"}},
+		"source": {mixingNorm(c.SourceSize, text(c.SourceSize)), nil},
+		"target": {
+			mixingNorm(c.TargetSize, text(c.TargetSize)),
+			[]string{"decoder.h.0.", "token 0 sees later tokens of its text, 1–"},
+		},
+		"sources of a batch": {
+			mixingNorm(c.SourceSize, batch(c.SourceSize)), []string{"encoder.h.0.", "sees another text of the batch"},
+		},
+		"targets of a batch": {
+			mixingNorm(c.TargetSize, batch(c.TargetSize)), []string{"decoder.h.0.", "sees another text of the batch"},
+		},
 	} {
 		c.Parts.Norms = []parts.Norm{tc.norm}
 		_, begun := NewTrainer(c, run.pairs)
@@ -96,7 +103,9 @@ func TestPositionsAreUsed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	c.Options.Set("mixed_keys", 3)
-	mustSay(t, c.ValidateModel(), "mixed_keys: got 3, which attention full does not read, want 0 or attention linformer")
+	mustSay(
+		t, c.ValidateModel(), "mixed_keys: got 3, which attention full does not read, want 0 or attention linformer",
+	)
 	c.Options.Set("mixed_keys", 0)
 	c.Options.Set("window", 3)
 	mustSay(t, c.ValidateModel(), "window: got 3, which attention full does not read, want 0 or attention window")

@@ -60,7 +60,9 @@ func TestCheckpointV1(t *testing.T) {
 		t.Errorf("got window %d, want 2", got)
 	}
 	c := s.Config // the keys that format 1 lacks
-	if got := []any{c.GradientAccumulationSteps, c.DecayLR, c.EvalInterval, c.EvalIters, c.LogInterval}; !slices.Equal(got, []any{1, true, 500, 1, 50}) {
+	if got := []any{
+		c.GradientAccumulationSteps, c.DecayLR, c.EvalInterval, c.EvalIters, c.LogInterval,
+	}; !slices.Equal(got, []any{1, true, 500, 1, 50}) {
 		t.Errorf("got accumulation, decay and intervals %v, want 1, true, 500, 1, 50", got)
 	}
 	pairs, source, target := oldPairs(t)

@@ -38,21 +38,48 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.Activation = "swish" }, `activation: got swish, want one of gelu, gelu_tanh, relu`},
 		{func(c *Config) { c.Norm = "batch" }, `norm: got batch, want one of layernorm, layernorm_sigma`},
 		{func(c *Config) { c.Block = "mid" }, `block: got mid, want one of pre, post`},
-		{func(c *Config) { c.Position = "left" }, `position: got left, want one of learned, sinusoidal, rope, alibi, none`},
-		{func(c *Config) { c.Position, c.NEmbd, c.NHead = "sinusoidal", 15, 3 }, "n_embd: got 15, want an even number, such as 16"},
+		{
+			func(c *Config) { c.Position = "left" },
+			`position: got left, want one of learned, sinusoidal, rope, alibi, none`,
+		},
+		{func(c *Config) {
+			c.Position, c.NEmbd = "sinusoidal", 15
+			c.NHead = 3
+		}, "n_embd: got 15, want an even number, such as 16"},
 		{func(c *Config) { c.Position, c.QKSize = "rope", 3 }, "qk_size: got 3, want an even number, such as 4"},
 		{func(c *Config) { c.BatchSize = 0 }, "batch_size: got 0"},
 		{func(c *Config) { c.LearningRate = math.Inf(1) }, "learning_rate: got +Inf"},
 		{func(c *Config) { c.MinLR = 1 }, "min_lr: got 1, want at most learning_rate 0.005"},
 		{func(c *Config) { c.GradClip = math.NaN() }, "grad_clip: got NaN"},
-		{func(c *Config) { c.Attention = "causal" }, `attention: got causal, want one of full, window, linear, taylor, linformer`},
+		{
+			func(c *Config) { c.Attention = "causal" },
+			`attention: got causal, want one of full, window, linear, taylor, linformer`,
+		},
 		{func(c *Config) { c.Attention = "window" }, "window: got 0, want a whole number, 1 to"},
-		{func(c *Config) { c.Attention = "linformer"; c.Options.Set("mixed_keys", 6) }, "mixed_keys: got 6, want a whole number, 1 to source_size 5"},
-		{func(c *Config) { c.Attention, c.Position = "linear", "rope" }, "position: got rope, want another with attention linear"},
-		{func(c *Config) { c.Attention, c.Position = "linformer", "rope" }, "position: got rope, want another with attention linformer"},
-		{func(c *Config) { c.Attention, c.Position = "linear", "alibi" }, "position: got alibi, want another with attention linear"},
-		{func(c *Config) { c.Attention, c.Position = "taylor", "alibi" }, "position: got alibi, want another with attention taylor"},
-		{func(c *Config) { c.Attention, c.Position = "linformer", "alibi" }, "position: got alibi, want another with attention linformer"},
+		{
+			func(c *Config) { c.Attention = "linformer"; c.Options.Set("mixed_keys", 6) },
+			"mixed_keys: got 6, want a whole number, 1 to source_size 5",
+		},
+		{func(c *Config) {
+			c.Attention = "linear"
+			c.Position = "rope"
+		}, "position: got rope, want another with attention linear"},
+		{func(c *Config) {
+			c.Attention = "linformer"
+			c.Position = "rope"
+		}, "position: got rope, want another with attention linformer"},
+		{func(c *Config) {
+			c.Attention = "linear"
+			c.Position = "alibi"
+		}, "position: got alibi, want another with attention linear"},
+		{func(c *Config) {
+			c.Attention = "taylor"
+			c.Position = "alibi"
+		}, "position: got alibi, want another with attention taylor"},
+		{func(c *Config) {
+			c.Attention = "linformer"
+			c.Position = "alibi"
+		}, "position: got alibi, want another with attention linformer"},
 		{func(c *Config) { c.Beta1 = 1 }, "beta1: got 1, want a number, 0 ≤ x < 1"},
 		{func(c *Config) { c.Beta2 = 1 }, "beta2: got 1, want a number, 0 ≤ x < 1"},
 		{func(c *Config) { c.VSize = 1<<28 + 1 }, "v_size: got 268435457, want a whole number, 0 to 268435456"},
@@ -80,9 +107,12 @@ func TestConfigNames(t *testing.T) {
 	c.Flags(fs)
 	groups := []string{"Rope", "Experts", "Sublayers"}
 	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Config]()), func(f reflect.StructField) bool {
-		return f.Anonymous || slices.Contains([]string{"Options", "With", "Parts", "Context"}, f.Name) || slices.Contains(groups, f.Name)
+		return f.Anonymous || slices.Contains([]string{"Options", "With", "Parts", "Context"}, f.Name) ||
+			slices.Contains(groups, f.Name)
 	})
-	for _, group := range []reflect.Type{reflect.TypeFor[parts.Rope](), reflect.TypeFor[parts.Experts](), reflect.TypeFor[parts.Sublayers]()} {
+	for _, group := range []reflect.Type{
+		reflect.TypeFor[parts.Rope](), reflect.TypeFor[parts.Experts](), reflect.TypeFor[parts.Sublayers](),
+	} {
 		fields = append(fields, reflect.VisibleFields(group)...)
 	}
 	for _, f := range fields {
@@ -129,7 +159,10 @@ func TestResumeDiff(t *testing.T) {
 }
 
 func TestLearningRate(t *testing.T) {
-	c := Config{Training: train.Training{LearningRate: 1, MinLR: 0.2, WarmupIters: 4, DecayLR: true}, Run: train.Run{MaxIters: 14}}
+	c := Config{
+		Training: train.Training{LearningRate: 1, MinLR: 0.2, WarmupIters: 4, DecayLR: true},
+		Run:      train.Run{MaxIters: 14},
+	}
 	for it, want := range map[int]float64{0: .2, 3: .8, 4: 1, 9: .6, 14: .2, 20: .2} {
 		if got := c.scheduled().RateAt(it); !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("iteration %d: got %v, want %v", it, got, want)
@@ -169,17 +202,26 @@ func TestVocabulary(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := new(Vocabulary)
-		if err := json.Unmarshal(data, again); err != nil || again.Decode(ids) != v.Decode(ids) || again.Size() != v.Size() {
+		if err := json.Unmarshal(data, again); err != nil || again.Decode(ids) != v.Decode(ids) ||
+			again.Size() != v.Size() {
 			t.Errorf("%v: %s", err, data)
 		}
 	}
-	if _, err := NewVocabulary("syllables"); err == nil || !strings.Contains(err.Error(), `got unit "syllables", want one of words, characters`) {
+	if _, err := NewVocabulary("syllables"); err == nil ||
+		!strings.Contains(err.Error(), `got unit "syllables", want one of words, characters`) {
 		t.Errorf("got error %v", err)
 	}
-	for _, tokens := range []string{`"words","tokens":[""]`, `"words","tokens":["a b"]`, `"characters","tokens":[""]`, `"characters","tokens":["ab"]`} {
-		mustSay(t, json.Unmarshal([]byte(`{"unit":`+tokens+`}`), new(Vocabulary)), "vocabulary: got token ", "want one of the ")
+	for _, tokens := range []string{
+		`"words","tokens":[""]`, `"words","tokens":["a b"]`, `"characters","tokens":[""]`,
+		`"characters","tokens":["ab"]`,
+	} {
+		mustSay(
+			t, json.Unmarshal([]byte(`{"unit":`+tokens+`}`), new(Vocabulary)), "vocabulary: got token ",
+			"want one of the ",
+		)
 	}
-	if err := json.Unmarshal([]byte(`{"unit":"words","tokens":["a","a"]}`), new(Vocabulary)); err == nil || !strings.Contains(err.Error(), `"a" appears twice`) {
+	if err := json.Unmarshal([]byte(`{"unit":"words","tokens":["a","a"]}`), new(Vocabulary)); err == nil ||
+		!strings.Contains(err.Error(), `"a" appears twice`) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -98,17 +98,22 @@ func TestActivationLimit(t *testing.T) {
 func TestErrorsOnTheWay(t *testing.T) {
 	c := small()
 	c.SourceSize = 0
-	if m, err := NewMasked(graph.New(graph.Float32, 1), c, 1); m != nil || err == nil || !strings.Contains(err.Error(), "source_size: got 0") {
+	if m, err := NewMasked(graph.New(graph.Float32, 1), c, 1); m != nil || err == nil ||
+		!strings.Contains(err.Error(), "source_size: got 0") {
 		t.Errorf("got %v and error %v", m, err)
 	}
 	c = small()
 	c.Optimizer = "mine"
-	c.Parts.Optimizers = []parts.Optimizer{{Name: "mine", New: func(train.Training) optim.Rule { return optim.SGD{Momentum: 2} }}}
-	if _, err := NewTrainer(c, backwards{}); err == nil || !strings.Contains(err.Error(), `optimizer "mine": sgd: momentum: got 2, want`) {
+	c.Parts.Optimizers = []parts.Optimizer{
+		{Name: "mine", New: func(train.Training) optim.Rule { return optim.SGD{Momentum: 2} }},
+	}
+	if _, err := NewTrainer(c, backwards{}); err == nil ||
+		!strings.Contains(err.Error(), `optimizer "mine": sgd: momentum: got 2, want`) {
 		t.Errorf("got error %v", err)
 	}
 	tr := newTrainer(t, small())
-	if _, err := tr.Evaluate(t.Context(), list{{Source: []int{4}, Target: []int{99}}}); err == nil || !strings.Contains(err.Error(), "99") {
+	if _, err := tr.Evaluate(t.Context(), list{{Source: []int{4}, Target: []int{99}}}); err == nil ||
+		!strings.Contains(err.Error(), "99") {
 		t.Errorf("evaluated a token outside the vocabulary: got error %v", err)
 	}
 	w, err := NewTranslator(tr.Model, 1, 2)
@@ -177,7 +182,10 @@ func TestWindowsOfFormat1(t *testing.T) {
 		if got := s.Config.Options.Get("window"); got != was {
 			t.Errorf("format 2: got window %d, want %d", got, was)
 		}
-		cp := saved(t, tr, abc(t), train.StateFile, func(b []byte) []byte { return bytes.Replace(b, []byte(`"format": 2`), []byte(`"format": 1`), 1) })
+		cp := saved(
+			t, tr, abc(t), train.StateFile,
+			func(b []byte) []byte { return bytes.Replace(b, []byte(`"format": 2`), []byte(`"format": 1`), 1) },
+		)
 		s, err = ReadState(cp)
 		if err != nil {
 			t.Fatal(err)

@@ -83,9 +83,11 @@ func (countdowns) Pair(i int) (p seq2seq.Pair, err error) {
 func ExampleTrainer() {
 	c := seq2seq.Config{
 		SourceSize: 1, TargetSize: 5, SourceVocab: 9, TargetVocab: 9,
-		Stack:    parts.Stack{NLayer: 1, NHead: 2, NEmbd: 16},
-		Training: train.Training{BatchSize: 8, GradientAccumulationSteps: 1, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Kernels: true},
-		Run:      train.Run{MaxIters: 150, EvalInterval: 50, EvalIters: 1, LogInterval: 1},
+		Stack: parts.Stack{NLayer: 1, NHead: 2, NEmbd: 16},
+		Training: train.Training{
+			BatchSize: 8, GradientAccumulationSteps: 1, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Kernels: true,
+		},
+		Run: train.Run{MaxIters: 150, EvalInterval: 50, EvalIters: 1, LogInterval: 1},
 	}
 	t, err := seq2seq.NewTrainer(c, countdowns{})
 	if err != nil {

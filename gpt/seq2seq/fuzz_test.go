@@ -15,7 +15,9 @@ import (
 // FuzzConfig checks that no text makes a configuration panic, and that an accepted one is the same after writing and
 // reading it, and equally valid.
 func FuzzConfig(f *testing.F) {
-	f.Add([]byte(`{"source_size":4,"target_size":3,"source_vocab":7,"target_vocab":6,"n_layer":2,"n_head":2,"n_embd":4}`))
+	f.Add(
+		[]byte(`{"source_size":4,"target_size":3,"source_vocab":7,"target_vocab":6,"n_layer":2,"n_head":2,"n_embd":4}`),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c, again Config
 		var err error

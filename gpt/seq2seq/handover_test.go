@@ -39,7 +39,10 @@ func TestDecayAndClipAreHandedOver(t *testing.T) {
 	_, decayed, _, _ := descended(t, func(c *Config) { c.WeightDecay = decay })
 	_, clipped, _, unclipped := descended(t, func(c *Config) { c.GradClip = clip })
 	if !(norm > 10*clip) || norm != unclipped {
-		t.Fatalf("the gradient's norm is %v and %v, want more than ten times the clip %v and the same", norm, unclipped, clip)
+		t.Fatalf(
+			"the gradient's norm is %v and %v, want more than ten times the clip %v and the same", norm, unclipped,
+			clip,
+		)
 	}
 	for name, w := range before {
 		λ := 0.0
@@ -126,7 +129,8 @@ func TestTranslatorRanks(t *testing.T) {
 		}
 		return fmt.Sprint(lengths)
 	}
-	if short, long := longest(-1), longest(1); short != "[0 0 0]" || long != fmt.Sprint(slices.Repeat([]int{c.TargetSize}, 3)) {
+	if short, long := longest(-1), longest(1); short != "[0 0 0]" ||
+		long != fmt.Sprint(slices.Repeat([]int{c.TargetSize}, 3)) {
 		t.Errorf("got %s tokens if short is better and %s if long is, want 0 and %d", short, long, c.TargetSize)
 	}
 }

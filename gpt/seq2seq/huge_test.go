@@ -10,8 +10,8 @@ import (
 )
 
 // A source or a target whose mask would take 4 TB is refused with the network alone where the mask is stored, before
-// anything of that size is allocated. Kernels compute the rows of masks, except those of a window over padded sources. A Linformer's matrices are as
-// large as a mask.
+// anything of that size is allocated. Kernels compute the rows of masks, except those of a window over padded sources.
+// A Linformer's matrices are as large as a mask.
 func TestHugeMasksAreRefused(t *testing.T) {
 	for _, attention := range attentions(nil) {
 		for size, change := range map[string]func(*Config){

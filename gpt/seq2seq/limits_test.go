@@ -54,7 +54,8 @@ func TestTranslatorLimit(t *testing.T) {
 			t.Errorf("%d bytes: %v", bytes, err)
 		}
 		m.Graph.SetMemoryLimit(bytes - 1)
-		if err := checkTranslator(m, c.sources, c.beams); err == nil || !strings.Contains(err.Error(), "for the keys and values of sources") {
+		if err := checkTranslator(m, c.sources, c.beams); err == nil ||
+			!strings.Contains(err.Error(), "for the keys and values of sources") {
 			t.Errorf("%d bytes: got error %v", bytes-1, err)
 		}
 	}
@@ -64,7 +65,8 @@ func TestTranslatorLimit(t *testing.T) {
 // parameters and masks of a model may take all memory.
 func TestBorders(t *testing.T) {
 	for _, batch := range []int{0, field.MaxSize + 1} {
-		if _, err := New(graph.New(graph.Float32, 1), small(), batch); err == nil || !strings.Contains(err.Error(), "want 1 to 268435456") {
+		if _, err := New(graph.New(graph.Float32, 1), small(), batch); err == nil ||
+			!strings.Contains(err.Error(), "want 1 to 268435456") {
 			t.Errorf("a batch of %d: got error %v", batch, err)
 		}
 		_, err := NewMasked(graph.New(graph.Float32, 1), small(), batch)
@@ -141,9 +143,17 @@ func TestTheLimitIsTheGraphs(t *testing.T) {
 func TestPartsThatPanic(t *testing.T) {
 	broken := func(nn.Site) nn.Layer { panic("glass") }
 	for want, own := range map[string]parts.Registry{
-		`attention "ours": panic: glass`: {Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { panic("glass") }}}},
-		"h.0.attn: panic: glass":         {Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return broken }}}},
-		"h.0.ln_1: panic: glass":         {Norms: []parts.Norm{{Name: "ours", New: broken}}},
+		`attention "ours": panic: glass`: {
+			Attentions: []parts.Attention{
+				{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { panic("glass") }},
+			},
+		},
+		"h.0.attn: panic: glass": {
+			Attentions: []parts.Attention{
+				{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return broken }},
+			},
+		},
+		"h.0.ln_1: panic: glass": {Norms: []parts.Norm{{Name: "ours", New: broken}}},
 	} {
 		c := small()
 		if c.Parts = own; own.Norms != nil {

@@ -110,7 +110,10 @@ func TestNothing(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	c := small()
 	if got := c.Resolved(); got.Precision != graph.Precisions()[0] || got.Options.Get("mixed_keys") != 0 {
-		t.Errorf("got precision %q and %d mixed keys, want %q and none", got.Precision, got.Options.Get("mixed_keys"), graph.Precisions()[0])
+		t.Errorf(
+			"got precision %q and %d mixed keys, want %q and none", got.Precision, got.Options.Get("mixed_keys"),
+			graph.Precisions()[0],
+		)
 	}
 	c.WarmupIters = c.MaxIters + 3
 	if got, want := c.scheduled().LRDecayIters, c.MaxIters+4; got != want {

@@ -155,12 +155,21 @@ func TestMemoryLimit(t *testing.T) {
 		change func(*Config)
 		words  []string
 	}{
-		{func(c *Config) { c.NEmbd, c.NHead = 100_000, 1 }, []string{"GiB for parameters", "n_embd 100000", "n_head 1", "at most 64 GiB"}},
+		{func(c *Config) {
+			c.NEmbd = 100_000
+			c.NHead = 1
+		}, []string{"GiB for parameters", "n_embd 100000", "n_head 1", "at most 64 GiB"}},
 		{func(c *Config) { c.NEmbd = 1 << 25 }, []string{"GiB for parameters", "n_embd 33554432"}},
 		{func(c *Config) { c.QKSize = 1 << 28 }, []string{"GiB for parameters", "qk_size 268435456"}},
 		{func(c *Config) { c.TargetVocab = 1 << 28 }, []string{"GiB for parameters", "target_vocab 268435456"}},
-		{func(c *Config) { c.BatchSize = 1 << 28 }, []string{"GiB for activations", "batch_size 268435456", "source_size 5"}},
-		{func(c *Config) { c.SourceSize, c.Position = 1<<22, "none" }, []string{"GiB for activations", "source_size 4194304"}},
+		{
+			func(c *Config) { c.BatchSize = 1 << 28 },
+			[]string{"GiB for activations", "batch_size 268435456", "source_size 5"},
+		},
+		{func(c *Config) {
+			c.SourceSize = 1 << 22
+			c.Position = "none"
+		}, []string{"GiB for activations", "source_size 4194304"}},
 	} {
 		c := small()
 		c.MemoryLimit = 64

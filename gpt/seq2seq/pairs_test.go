@@ -30,7 +30,10 @@ func TestNewTrainerLooksAtAllPairs(t *testing.T) {
 		want  string
 	}{
 		{nil, "no pairs"},
-		{list{good, good, {[]int{4}, make([]int, 7)}}, "pair 2: the target has 8 tokens with its end, target_size is 7"},
+		{
+			list{good, good, {[]int{4}, make([]int, 7)}},
+			"pair 2: the target has 8 tokens with its end, target_size is 7",
+		},
 		{list{good, {make([]int, 6), nil}}, "pair 1: the source has 6 tokens, source_size is 5"},
 		{list{good, {}}, "pair 1: cannot be read"},
 	} {

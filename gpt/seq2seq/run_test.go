@@ -38,7 +38,8 @@ func TestRunWithAFrozenEncoder(t *testing.T) {
 		t.Errorf("%d steps, %d frozen of %d, %d moments", tr.Done, frozen, len(tr.Model.Params()), len(tr.Moments()))
 	}
 	c.Frozen = train.Frozen{"encoder.h.8.*"}
-	if _, err := NewTrainer(c, backwards{}); err == nil || !strings.Contains(err.Error(), "frozen: got encoder.h.8.*, which is none of the ") {
+	if _, err := NewTrainer(c, backwards{}); err == nil ||
+		!strings.Contains(err.Error(), "frozen: got encoder.h.8.*, which is none of the ") {
 		t.Errorf("got error %v", err)
 	}
 	for _, nothing := range []*Trainer{nil, {}} {

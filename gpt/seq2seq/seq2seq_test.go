@@ -26,7 +26,8 @@ func small() Config {
 		Stack:      parts.Stack{NLayer: 2, NHead: 2, NEmbd: 16, Bias: true},
 		SourceSize: 5, TargetSize: 7, SourceVocab: 9, TargetVocab: 10,
 		Training: train.Training{
-			BatchSize: 12, GradientAccumulationSteps: 1, LearningRate: 5e-3, DecayLR: true, WarmupIters: 5, Beta1: .9, Beta2: .99, GradClip: 1,
+			BatchSize: 12, GradientAccumulationSteps: 1, LearningRate: 5e-3, DecayLR: true, WarmupIters: 5, Beta1: .9,
+			Beta2: .99, GradClip: 1,
 			Seed: 3, Kernels: true,
 		},
 		Run: train.Run{MaxIters: 60, EvalInterval: 1, EvalIters: 1, LogInterval: 1, Threads: 1},
@@ -140,18 +141,22 @@ func TestResume(t *testing.T) {
 	}
 	other := s.Config
 	other.NEmbd, other.NInner, other.QKSize, other.VSize = 8, 32, 4, 4
-	if _, err := Resume(other, backwards{}, v, v, cp); err == nil || !strings.Contains(err.Error(), "n_embd: got 8, want 16 as saved") {
+	if _, err := Resume(other, backwards{}, v, v, cp); err == nil ||
+		!strings.Contains(err.Error(), "n_embd: got 8, want 16 as saved") {
 		t.Errorf("another model: got error %v", err)
 	}
 	m, err := New(graph.New(graph.Float32, 1), other, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.restore(cp); err == nil || !strings.Contains(err.Error(), "encoder.wte.weight has shape [9 16] in the file, [9 8] in the model") {
+	if err := m.restore(cp); err == nil || !strings.Contains(
+		err.Error(), "encoder.wte.weight has shape [9 16] in the file, [9 8] in the model",
+	) {
 		t.Errorf("another model: got error %v", err)
 	}
 	v.Add("d")
-	if _, err := Resume(s.Config, backwards{}, v, s.Target, cp); err == nil || !strings.Contains(err.Error(), "the vocabulary of 8 tokens is not the one of 7") {
+	if _, err := Resume(s.Config, backwards{}, v, s.Target, cp); err == nil ||
+		!strings.Contains(err.Error(), "the vocabulary of 8 tokens is not the one of 7") {
 		t.Errorf("another vocabulary: got error %v", err)
 	}
 }
@@ -179,7 +184,10 @@ func TestTranslatorEqualsModel(t *testing.T) {
 				p.Tensor().Set(i, p.Tensor().At(i)+0.3*rng.NormFloat64())
 			}
 		}
-		pairs := []Pair{{Source: []int{4, 5, 6, 7}, Target: []int{5, 6, 4, 9, 8}}, {Source: []int{8, 4}, Target: []int{9, 5, 5, 6, 4}}}
+		pairs := []Pair{
+			{Source: []int{4, 5, 6, 7}, Target: []int{5, 6, 4, 9, 8}},
+			{Source: []int{8, 4}, Target: []int{9, 5, 5, 6, 4}},
+		}
 		if err := m.Fill(pairs); err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +306,9 @@ func TestI53OnAModel(t *testing.T) {
 	for i := range sources {
 		g, b := found[1][i], found[4][i]
 		if !slices.Equal(g.Tokens, found[-4][i].Tokens) {
-			t.Errorf("source %d: greedy with room for four beams gives %v, with one %v", i, found[-4][i].Tokens, g.Tokens)
+			t.Errorf(
+				"source %d: greedy with room for four beams gives %v, with one %v", i, found[-4][i].Tokens, g.Tokens,
+			)
 		}
 		if !(b.LogProb >= g.LogProb-1e-5) {
 			t.Errorf("source %d: four beams have ln p = %v, greedy %v", i, b.LogProb, g.LogProb)
@@ -335,7 +345,10 @@ func TestFill(t *testing.T) {
 		want  string
 	}{
 		{[]Pair{{[]int{4}, nil}}, "got 1 pairs for a batch of 2"},
-		{[]Pair{{[]int{4}, nil}, {[]int{4}, make([]int, 7)}}, "pair 1: the target has 8 tokens with its end, target_size is 7"},
+		{
+			[]Pair{{[]int{4}, nil}, {[]int{4}, make([]int, 7)}},
+			"pair 1: the target has 8 tokens with its end, target_size is 7",
+		},
 		{[]Pair{{[]int{4}, nil}, {make([]int, 6), nil}}, "pair 1: the source has 6 tokens, source_size is 5"},
 		{[]Pair{{nil, nil}, {[]int{4}, nil}}, "pair 0: the source has 0 tokens, source_size is 5"},
 	} {
@@ -383,7 +396,8 @@ func TestMaskedFill(t *testing.T) {
 	if share := float64(hidden) / 1000; !(math.Abs(share-(0.2+0.8*0.3)) < 0.04) {
 		t.Errorf("%.2f of the first source are hidden, want one in five and 0.3 of the others", share)
 	}
-	if err := m.Fill(sources[:1], 0.3, nil); err == nil || !strings.Contains(err.Error(), "got 1 sources for a batch of 3") {
+	if err := m.Fill(sources[:1], 0.3, nil); err == nil ||
+		!strings.Contains(err.Error(), "got 1 sources for a batch of 3") {
 		t.Errorf("got error %v", err)
 	}
 }

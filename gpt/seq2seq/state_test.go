@@ -177,7 +177,8 @@ func TestAccumulation(t *testing.T) {
 		return p
 	}
 	one, two := norm(8, 1), norm(4, 2)
-	if !(math.Abs(one.Loss-two.Loss) < 1e-5) || !(math.Abs(one.Norm-two.Norm) < 1e-4*one.Norm) || one.Tokens != two.Tokens {
+	if !(math.Abs(one.Loss-two.Loss) < 1e-5) || !(math.Abs(one.Norm-two.Norm) < 1e-4*one.Norm) ||
+		one.Tokens != two.Tokens {
 		t.Errorf("one batch of 8: %+v, two of 4: %+v", one, two)
 	}
 }
@@ -205,7 +206,8 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("in batches of %d: %v, best %v, want %v", batch, got, tr.Best, want)
 		}
 	}
-	if _, err := newTrainer(t, small()).Evaluate(t.Context(), list{}); err == nil || !strings.Contains(err.Error(), "no pairs") {
+	if _, err := newTrainer(t, small()).Evaluate(t.Context(), list{}); err == nil ||
+		!strings.Contains(err.Error(), "no pairs") {
 		t.Errorf("got error %v", err)
 	}
 }

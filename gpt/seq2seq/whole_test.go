@@ -84,7 +84,8 @@ func TestOverflowingUpdateStops(t *testing.T) {
 		tr := newTrainer(t, c)
 		_, err := tr.Step()
 		const want = "encoder.wte.weight: entry "
-		if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "step 1: after the update: "+want) || tr.Done != 0 {
+		if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "step 1: after the update: "+want) ||
+			tr.Done != 0 {
 			t.Errorf("%s: got error %v after %d steps", optimizer, err, tr.Done)
 		}
 		for _, f := range filesOf(t, tr, abc(t), abc(t))[:1] {

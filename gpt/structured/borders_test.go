@@ -45,7 +45,8 @@ func TestI48SettingsBorders(t *testing.T) {
 		for _, v := range c.out {
 			s := paper()
 			c.set(&s, v)
-			if _, err := Compare([][][]float64{sample(9, 1)}, s); err == nil || !strings.Contains(err.Error(), c.name+": got") {
+			if _, err := Compare([][][]float64{sample(9, 1)}, s); err == nil ||
+				!strings.Contains(err.Error(), c.name+": got") {
 				t.Errorf("%s of %v: got %v", c.name, v, err)
 			}
 		}
@@ -67,7 +68,8 @@ func TestI48WeightsBorders(t *testing.T) {
 		{[][]float64{{0.5, 0.50015}, {0.5, 0.5}}, "row 0: got sum 1.00015"},
 		{[][]float64{{1, 0}, {0.25, 0.25}}, "row 1: got sum 0.5"},
 	} {
-		if _, err := Compare([][][]float64{c.a}, s); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if _, err := Compare([][][]float64{c.a}, s); (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: got %v, want %q", c.a, err, c.want)
 		}
 	}

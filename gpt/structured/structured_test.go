@@ -73,7 +73,8 @@ func TestI48Projection(t *testing.T) {
 		}
 		for range 100 {
 			other := project(add(best, noise(n, math.Pow(10, -4*rng.Float64()), 0.5, rng)), w)
-			if moved := distance(best, other); !(math.Abs(distance(a, other)-offBand(a, w)-moved) <= 1e-12) || moved == 0 {
+			if moved := distance(best, other); !(math.Abs(distance(a, other)-offBand(a, w)-moved) <= 1e-12) ||
+				moved == 0 {
 				t.Fatalf("n %d, w %d: got distance %v, want %v + %v", n, w, distance(a, other), offBand(a, w), moved)
 			}
 			if drawn := distance(a, band(n, w, 0.3, rng)); !(drawn >= offBand(a, w)) {
@@ -250,14 +251,23 @@ func TestI48Errors(t *testing.T) {
 		a [][]float64
 		s Settings
 	}{
-		"head 0: width: got 0, want 1 or more":                               {sample(16, 1), change(func(s *Settings) { s.Width = 0 })},
-		"head 0: tokens: got 6 groups of 3 rows, want at most 16 rows":       {sample(16, 1), change(func(s *Settings) { s.Tokens = 6 })},
-		"head 0: drop: got 1, want a number in [0, 1)":                       {sample(16, 1), change(func(s *Settings) { s.Drop = 1 })},
-		"head 0: epsilon: got NaN, want a number in [0, 1]":                  {sample(16, 1), change(func(s *Settings) { s.Epsilon = math.NaN() })},
-		"head 0: share: got 2, want a number in [0, 1]":                      {sample(16, 1), change(func(s *Settings) { s.Share = 2 })},
-		"head 0: draws: got 0, want 1 … 1000000":                             {sample(16, 1), change(func(s *Settings) { s.Draws = 0 })},
-		"head 0: draws: got 1000001, want 1 … 1000000":                       {sample(16, 1), change(func(s *Settings) { s.Draws = 1_000_001 })},
-		"head 0: tokens: got 4611686018427387904 groups of 4 rows":           {sample(16, 1), change(func(s *Settings) { s.Tokens, s.Width = 1<<62, 4 })},
+		"head 0: width: got 0, want 1 or more": {sample(16, 1), change(func(s *Settings) { s.Width = 0 })},
+		"head 0: tokens: got 6 groups of 3 rows, want at most 16 rows": {
+			sample(16, 1), change(func(s *Settings) { s.Tokens = 6 }),
+		},
+		"head 0: drop: got 1, want a number in [0, 1)": {sample(16, 1), change(func(s *Settings) { s.Drop = 1 })},
+		"head 0: epsilon: got NaN, want a number in [0, 1]": {
+			sample(16, 1), change(func(s *Settings) { s.Epsilon = math.NaN() }),
+		},
+		"head 0: share: got 2, want a number in [0, 1]": {sample(16, 1), change(func(s *Settings) { s.Share = 2 })},
+		"head 0: draws: got 0, want 1 … 1000000":        {sample(16, 1), change(func(s *Settings) { s.Draws = 0 })},
+		"head 0: draws: got 1000001, want 1 … 1000000": {
+			sample(16, 1), change(func(s *Settings) { s.Draws = 1_000_001 }),
+		},
+		"head 0: tokens: got 4611686018427387904 groups of 4 rows": {sample(16, 1), change(func(s *Settings) {
+			s.Tokens = 1 << 62
+			s.Width = 4
+		})},
 		"head 0: weights: got 16385 rows, want at most 16384":                {make([][]float64, 16385), paper()},
 		"head 0: row 2: got 15 columns, want 16":                             {ragged, paper()},
 		"head 0: row 3, column 4: got weight -0.25, want a number in [0, 1]": {negative, paper()},
@@ -292,7 +302,10 @@ func TestNoMatrix(t *testing.T) {
 		{func() ([][]float64, error) { return Identity(huge) }, "got a matrix of 1099511627776 rows"},
 		{func() ([][]float64, error) { return Band(-1, 3, 0.5, rng) }, "band: got a matrix of -1 rows"},
 		{func() ([][]float64, error) { return Band(huge, huge, 0.5, rng) }, "band: got a matrix of 1099511627776 rows"},
-		{func() ([][]float64, error) { return Band(3, 1, 0.5, nil) }, "band: no generator to draw with, want one of rand.New"},
+		{
+			func() ([][]float64, error) { return Band(3, 1, 0.5, nil) },
+			"band: no generator to draw with, want one of rand.New",
+		},
 		{func() ([][]float64, error) { return Band(3, 1, 0.5, new(rand.Rand)) }, "band: no generator"},
 		{func() ([][]float64, error) { return Noise(-1, 1, 1, rng) }, "noise: got a matrix of -1 rows"},
 		{func() ([][]float64, error) { return Noise(huge, 1, 1, rng) }, "noise: got a matrix of 1099511627776 rows"},
@@ -300,10 +313,16 @@ func TestNoMatrix(t *testing.T) {
 		{func() ([][]float64, error) { return Add(ragged, identity(2)) }, "p: row 1: got 1 columns, want 2"},
 		{func() ([][]float64, error) { return Add(identity(2), ragged) }, "e: row 1: got 1 columns, want 2"},
 		{func() ([][]float64, error) { return Add(identity(2), nil) }, "e: got 0 rows, want 2"},
-		{func() ([][]float64, error) { return Band(3, 1, math.NaN(), rng) }, "band: p: got NaN, want a number in [0, 1]"},
+		{
+			func() ([][]float64, error) { return Band(3, 1, math.NaN(), rng) },
+			"band: p: got NaN, want a number in [0, 1]",
+		},
 		{func() ([][]float64, error) { return Noise(3, -1, 1, rng) }, "noise: epsilon: got -1"},
 		{func() ([][]float64, error) { return Noise(3, 1, 2, rng) }, "noise: share: got 2"},
-		{func() ([][]float64, error) { return Project([][]float64{{math.NaN()}}, 0) }, "a: row 0, column 0: got NaN, want a finite number"},
+		{
+			func() ([][]float64, error) { return Project([][]float64{{math.NaN()}}, 0) },
+			"a: row 0, column 0: got NaN, want a finite number",
+		},
 		{func() ([][]float64, error) { return Project(ragged, 1) }, "a: row 1: got 1 columns, want 2"},
 	} {
 		if x, err := c.call(); x != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -329,14 +348,19 @@ func TestNoMatrix(t *testing.T) {
 	sum, err3 := Add(best, identity(2))
 	distance, err4 := Distance(sum, best)
 	if err != nil || err2 != nil || err3 != nil || err4 != nil || far != 5 || sum[1][1] != 5 || distance != 2 {
-		t.Errorf("got %v, %v away, %v, %v apart; errors %v, %v, %v, %v", best, far, sum, distance, err, err2, err3, err4)
+		t.Errorf(
+			"got %v, %v away, %v, %v apart; errors %v, %v, %v, %v", best, far, sum, distance, err, err2, err3, err4,
+		)
 	}
 	for want, f := range map[string]func() error{
 		"columns: got a matrix of -1 rows, want 0 … 16384": func() error { _, err := Columns(-1); return err },
 		"columns: got a matrix of 1099511627776 rows":      func() error { _, err := Columns(huge); return err },
 		"groups: no generator":                             func() error { _, err := Groups(8, 2, 2, nil); return err },
-		"groups: got 4 of 4611686018427387904 rows":        func() error { _, err := Groups(8, 1<<62, 4, rng); return err },
-		"groups: got 1 of 1 rows, want at most":            func() error { _, err := Groups(huge, 1, 1, rng); return err },
+		"groups: got 4 of 4611686018427387904 rows": func() error {
+			_, err := Groups(8, 1<<62, 4, rng)
+			return err
+		},
+		"groups: got 1 of 1 rows, want at most": func() error { _, err := Groups(huge, 1, 1, rng); return err },
 	} {
 		if err := f(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

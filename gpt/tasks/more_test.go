@@ -73,7 +73,9 @@ func TestScore(t *testing.T) {
 			_ = yield([]int{0, 1}, []int{none, 1}) && yield([]int{1, 1}, []int{0, 1})
 		}, 2))}}
 	score := func(z ...float64) (Score, error) {
-		return task.Score(t.Context(), func([]int) (graph.Tensor, error) { return graph.Tensor{Shape: []int{2, 2}, F64: z}, nil })
+		return task.Score(
+			t.Context(), func([]int) (graph.Tensor, error) { return graph.Tensor{Shape: []int{2, 2}, F64: z}, nil },
+		)
 	}
 	three := math.Log(3) // probabilities of 3/4 and 1/4
 	got, err := score(three, 0, 0, three)
@@ -96,7 +98,9 @@ func TestScore(t *testing.T) {
 		t.Errorf("two logits: got %v, want an error with the shape", err)
 	}
 	sad := errors.New("sad")
-	if _, err := task.Score(t.Context(), func([]int) (graph.Tensor, error) { return graph.Tensor{}, sad }); !errors.Is(err, sad) {
+	if _, err := task.Score(
+		t.Context(), func([]int) (graph.Tensor, error) { return graph.Tensor{}, sad },
+	); !errors.Is(err, sad) {
 		t.Errorf("got %v, want the error of the function", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -143,18 +147,20 @@ func TestTokenizer(t *testing.T) {
 // Every option is refused with its name, its value and its bounds.
 func TestRefused(t *testing.T) {
 	for want, k := range map[string]Kind{
-		"in-context-recall: Vocabulary: got 1, want 2 to 65536":                         InContextRecall{Vocabulary: 1},
-		"in-context-recall: Pairs: got 1, want 2 to 32768":                              InContextRecall{Pairs: 1},
-		"noisy-in-context-recall: Noises: got 31, want 1 to 30":                         NoisyRecall{Noises: 31},
-		"noisy-in-context-recall: Noise: got NaN, want more than 0 and at most 1":       NoisyRecall{Noise: math.NaN()},
-		"noisy-in-context-recall: Noise: got 1.5, want more than 0 and at most 1":       NoisyRecall{Noise: 1.5},
-		"fuzzy-in-context-recall: KeyLength: got 8, want 1 to 7":                        FuzzyRecall{KeyLength: 8},
-		"fuzzy-in-context-recall: Length: got 11, want 12 to 65536":                     FuzzyRecall{Length: 11},
-		"selective-copying: Length: got 32, want 33 to 65536":                           SelectiveCopying{Length: 32},
-		"compression: Length: got 1, want 2 to 32768":                                   Compression{Length: 1},
-		"memorization: Vocabulary: got -5, want 3 to 65536":                             Memorization{Vocabulary: -5},
-		"multi-query-associative-recall: Length: got 15, want 16 to 65536":              MultiQueryRecall{Length: 15},
-		"multi-query-associative-recall: Pairs: got 5, want 1 to 4":                     MultiQueryRecall{Vocabulary: 10, Pairs: 5},
+		"in-context-recall: Vocabulary: got 1, want 2 to 65536":                   InContextRecall{Vocabulary: 1},
+		"in-context-recall: Pairs: got 1, want 2 to 32768":                        InContextRecall{Pairs: 1},
+		"noisy-in-context-recall: Noises: got 31, want 1 to 30":                   NoisyRecall{Noises: 31},
+		"noisy-in-context-recall: Noise: got NaN, want more than 0 and at most 1": NoisyRecall{Noise: math.NaN()},
+		"noisy-in-context-recall: Noise: got 1.5, want more than 0 and at most 1": NoisyRecall{Noise: 1.5},
+		"fuzzy-in-context-recall: KeyLength: got 8, want 1 to 7":                  FuzzyRecall{KeyLength: 8},
+		"fuzzy-in-context-recall: Length: got 11, want 12 to 65536":               FuzzyRecall{Length: 11},
+		"selective-copying: Length: got 32, want 33 to 65536":                     SelectiveCopying{Length: 32},
+		"compression: Length: got 1, want 2 to 32768":                             Compression{Length: 1},
+		"memorization: Vocabulary: got -5, want 3 to 65536":                       Memorization{Vocabulary: -5},
+		"multi-query-associative-recall: Length: got 15, want 16 to 65536":        MultiQueryRecall{Length: 15},
+		"multi-query-associative-recall: Pairs: got 5, want 1 to 4": MultiQueryRecall{
+			Vocabulary: 10, Pairs: 5,
+		},
 		"repetition: Vocabulary: got 31, want 32 to 65536":                              Repetition{Vocabulary: 31},
 		"repetition: TestLength: got 32, want 33 to 65536":                              Repetition{TestLength: 32},
 		"dyck: Types: got 1, want 2 to 32768":                                           Dyck{Types: 1},

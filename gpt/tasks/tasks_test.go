@@ -74,7 +74,8 @@ func TestOptimum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if task.Optimum != (Optimum{Accuracy: 1}) || s.Accuracy != 1 || !(s.Loss < 1e-12) || s.Rows != min(1000, s.Answers) {
+		if task.Optimum != (Optimum{Accuracy: 1}) || s.Accuracy != 1 || !(s.Loss < 1e-12) ||
+			s.Rows != min(1000, s.Answers) {
 			t.Errorf("%s %+v: got %+v, want the optimum %+v in 1000 rows", task.Name, k, s, task.Optimum)
 		}
 	}
@@ -252,7 +253,8 @@ func TestGuesses(t *testing.T) {
 	} {
 		task := made(t, c.kind, Set{Train: 2000, Test: 300})
 		g, err := task.Guesses()
-		if err != nil || !(g.LastToken >= c.last[0] && g.LastToken <= c.last[1] && g.Seen >= c.seen[0] && g.Seen <= c.seen[1]) {
+		if err != nil || !(g.LastToken >= c.last[0] && g.LastToken <= c.last[1] && g.Seen >= c.seen[0] &&
+			g.Seen <= c.seen[1]) {
 			t.Errorf("%s: got %+v, %v, want a last token in %v and seen in %v", task.Name, g, err, c.last, c.seen)
 		}
 	}
@@ -341,7 +343,8 @@ func TestFormat(t *testing.T) {
 // Every option and every number of a Set changes the hash, and nothing else does.
 func TestHash(t *testing.T) {
 	kinds := append(All(),
-		InContextRecall{Vocabulary: 17}, InContextRecall{Pairs: 5}, FuzzyRecall{Vocabulary: 17}, FuzzyRecall{KeyLength: 2},
+		InContextRecall{Vocabulary: 17}, InContextRecall{Pairs: 5}, FuzzyRecall{Vocabulary: 17},
+		FuzzyRecall{KeyLength: 2},
 		FuzzyRecall{ValueLength: 2}, FuzzyRecall{Length: 50}, NoisyRecall{Vocabulary: 33}, NoisyRecall{Noises: 15},
 		NoisyRecall{Noise: 0.3}, NoisyRecall{Pairs: 5}, SelectiveCopying{Vocabulary: 17}, SelectiveCopying{Copied: 9},
 		SelectiveCopying{Length: 99}, Compression{Vocabulary: 17}, Compression{Length: 9}, Memorization{Vocabulary: 65},
@@ -355,7 +358,8 @@ func TestHash(t *testing.T) {
 	for _, k := range kinds {
 		for _, s := range []Set{{Train: 40, Test: 20}, {Train: 41, Test: 20}, {Train: 40, Test: 21}, {40, 20, 1}} {
 			task, again := made(t, k, s), made(t, k, s)
-			if task.SHA256() != again.SHA256() || !slices.EqualFunc(task.read(t, task.Val()), again.read(t, again.Val()),
+			if task.SHA256() != again.SHA256() || !slices.EqualFunc(task.read(t, task.Val()),
+				again.read(t, again.Val()),
 				func(a, b row) bool { return slices.Equal(a.tokens, b.tokens) && slices.Equal(a.targets, b.targets) }) {
 				t.Errorf("%s %+v: got other rows from the same seed", task.Name, k)
 			}

@@ -130,16 +130,20 @@ func TestLoadAnswersRefuses(t *testing.T) {
 		good:                     {"got 1 examples, want at least 2"},
 		good + "{}\n":            {"line 2: want prompt and completion, or messages"},
 		good + `{"prompt": "a"}`: {"line 2: want prompt and completion"},
-		good + `{"prompt": "a", "completion": ["b"]}`:               {"line 2", "completion"},
-		good + "\n" + `{"prompt": "a"`:                              {"line 3", "unexpected end"},
-		good + `{"prompt": "abcdef", "completion": "g"}`:            {"line 2: got 7 tokens without an answer's among the first block_size 5"},
-		good + `{"prompt": "a", "completion": ""}`:                  {"line 2: got 1 tokens without an answer's"},
-		good + `{"messages": []}`:                                   {"line 2: messages: there is no chat_template"},
-		good + `{"completion": "a"}`:                                {"line 2: want prompt and completion, or messages"},
-		good + `{"messages": [], "completion": "a"}`:                {"line 2: want prompt and completion, or messages"},
-		good + `{"messages": [], "prompt": "a", "completion": "b"}`: {"line 2: want prompt and completion, or messages"},
-		good + `{"messages": [], "prompt": "a"}`:                    {"line 2: want prompt and completion, or messages"},
-		`{"prompt": "a", "completion": "` + "\x00" + `"}`:           {"NUL"},
+		good + `{"prompt": "a", "completion": ["b"]}`: {"line 2", "completion"},
+		good + "\n" + `{"prompt": "a"`:                {"line 3", "unexpected end"},
+		good + `{"prompt": "abcdef", "completion": "g"}`: {
+			"line 2: got 7 tokens without an answer's among the first block_size 5",
+		},
+		good + `{"prompt": "a", "completion": ""}`:   {"line 2: got 1 tokens without an answer's"},
+		good + `{"messages": []}`:                    {"line 2: messages: there is no chat_template"},
+		good + `{"completion": "a"}`:                 {"line 2: want prompt and completion, or messages"},
+		good + `{"messages": [], "completion": "a"}`: {"line 2: want prompt and completion, or messages"},
+		good + `{"messages": [], "prompt": "a", "completion": "b"}`: {
+			"line 2: want prompt and completion, or messages",
+		},
+		good + `{"messages": [], "prompt": "a"}`:          {"line 2: want prompt and completion, or messages"},
+		`{"prompt": "a", "completion": "` + "\x00" + `"}`: {"NUL"},
 		"": {"is empty"},
 	} {
 		_, err := LoadAnswers(written(t, "bad.jsonl", text), Bytes{}, Template{}, 5)
@@ -181,7 +185,9 @@ func TestRows(t *testing.T) {
 		t.Error(diff)
 	}
 	for name, rows := range map[string][][]int{
-		"rows: row 1: got 4 tokens and 4 targets, want the same number, 1 to block_size 3":           {{1}, {1}, {1, 2, 3, 4}, {1, 2, 3, 4}},
+		"rows: row 1: got 4 tokens and 4 targets, want the same number, 1 to block_size 3": {
+			{1}, {1}, {1, 2, 3, 4}, {1, 2, 3, 4},
+		},
 		"rows: row 0: got 0 tokens and 0 targets, want the same number, 1 to block_size 3":           {{}, {}},
 		"rows: row 0: got 2 tokens and 1 targets, want the same number, 1 to block_size 3":           {{1, 2}, {1}},
 		"rows: row 0: position 1: got token -1 and target 2, want 0 to 2147483647, or the target -1": {{1, -1}, {1, 2}},

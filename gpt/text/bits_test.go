@@ -71,7 +71,8 @@ func TestBytesPerTokenOfSpecials(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "answers.jsonl")
-	if err := os.WriteFile(path, []byte(strings.Repeat(`{"prompt": "a", "completion": "b"}`+"\n", 2)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Repeat(`{"prompt": "a", "completion": "b"}`+
+		"\n", 2)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	c, err := LoadAnswers(path, tok, Template{}, 20)
@@ -98,7 +99,9 @@ func TestBytesPerTokenOfSpecials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	added := strings.ReplaceAll(strings.ReplaceAll(string(data), `\u003c|endoftext|\u003e`, "  "), `"special":true`, `"special":false`)
+	added := strings.ReplaceAll(
+		strings.ReplaceAll(string(data), `\u003c|endoftext|\u003e`, "  "), `"special":true`, `"special":false`,
+	)
 	if tok, err = bpe.Read([]byte(added)); err != nil {
 		t.Fatal(err)
 	}

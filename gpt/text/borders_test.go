@@ -106,7 +106,9 @@ func TestReadLimits(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	link := filepath.Join(dir, "0")
-	for to, want := range map[string]string{dir: "is a directory, want a regular file", filepath.Join(dir, "none"): "no such file"} {
+	for to, want := range map[string]string{
+		dir: "is a directory, want a regular file", filepath.Join(dir, "none"): "no such file",
+	} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Skip("this system or user may not create symbolic links:", err)
 		}
@@ -187,7 +189,9 @@ func TestWriteShardsLeaves(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][2]string{{dir, like}, {filepath.Join(dir, ShardsFile), file}, {filepath.Join(dir, "val-00000.bin"), file}} {
+	for _, c := range [][2]string{
+		{dir, like}, {filepath.Join(dir, ShardsFile), file}, {filepath.Join(dir, "val-00000.bin"), file},
+	} {
 		got, err := os.Stat(c[0])
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +204,9 @@ func TestWriteShardsLeaves(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c[0], got.Mode(), want.Mode())
 		}
 	}
-	wantError(t, WriteShards(filepath.Join(file, "below"), sized{V: 3}, 1, each([]int{1}), each(nil)), "not a directory")
+	wantError(
+		t, WriteShards(filepath.Join(file, "below"), sized{V: 3}, 1, each([]int{1}), each(nil)), "not a directory",
+	)
 	ended := false
 	endless := func(yield func(int, error) bool) {
 		defer func() { ended = true }()
@@ -247,7 +253,9 @@ func TestFilesAreGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, WriteShards(other, sized{V: 3}, 2, each([]int{3}), each(nil)), "token 0 is 3")
-	if err := os.WriteFile(filepath.Join(dir, ShardsFile), []byte(strings.Replace(string(index), "val-00000", "val-9", 1)), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(dir, ShardsFile), []byte(strings.Replace(string(index), "val-00000", "val-9", 1)), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	_, err = OpenShards(dir, vocabularyKind())

@@ -106,7 +106,8 @@ func TestTokenizerJSON(t *testing.T) {
 		}
 	}
 	var got Characters // as another program may write it
-	if err := json.Unmarshal([]byte(` { "type" : "character", "vocab" : "&<>" } `), &got); err != nil || got.Size() != 3 {
+	if err := json.Unmarshal([]byte(` { "type" : "character", "vocab" : "&<>" } `), &got); err != nil ||
+		got.Size() != 3 {
 		t.Errorf("with & < > not escaped: got %d characters, %v, want 3", got.Size(), err)
 	}
 	if _, err := json.Marshal(new(Characters)); err == nil {

@@ -62,7 +62,9 @@ func TestOpenShardsElsewhere(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "below"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(filepath.Join(dir, "train-00001.bin"), filepath.Join(dir, "below", "train-00001.bin")); err != nil {
+	if err := os.Rename(
+		filepath.Join(dir, "train-00001.bin"), filepath.Join(dir, "below", "train-00001.bin"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"below/train-00001.bin", ".."} {
@@ -156,5 +158,7 @@ func TestWordsRefuse(t *testing.T) {
 	if err := w.UnmarshalJSON(data); err != nil || w.Size() != tok.Size() {
 		t.Errorf("got %d tokens, %v", w.Size(), err)
 	}
-	wantError(t, w.UnmarshalJSON([]byte(strings.Replace(string(data), "word", "byte", 1))), `type: got "byte", want "word"`)
+	wantError(
+		t, w.UnmarshalJSON([]byte(strings.Replace(string(data), "word", "byte", 1))), `type: got "byte", want "word"`,
+	)
 }

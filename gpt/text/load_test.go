@@ -18,7 +18,8 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if words, is := tok.(*Words); !is || words.Size() != 6 || c.Train().Len()+c.Val().Len() != 9*9 { // four words, a full stop, spaces
+	// four words, a full stop, spaces
+	if words, is := tok.(*Words); !is || words.Size() != 6 || c.Train().Len()+c.Val().Len() != 9*9 {
 		t.Errorf("got %T of %d tokens, %d and %d", tok, tok.Size(), c.Train().Len(), c.Val().Len())
 	}
 	mine := Kind{Name: "mine", New: func(string) (Tokenizer, error) { return Bytes{}, nil }}

@@ -21,7 +21,8 @@ func TestNothingIsAnError(t *testing.T) {
 // The type names a kind, even if there is a model; byte pairs have at least 256 tokens.
 func TestKindNames(t *testing.T) {
 	for data, want := range map[string]string{
-		`{"type":"byte","model":{"type":"BPE"}}`: "byte", `{"model":{"type":"BPE"}}`: "bpe", `{"type":"word","model":{}}`: "word",
+		`{"type":"byte","model":{"type":"BPE"}}`: "byte", `{"model":{"type":"BPE"}}`: "bpe",
+		`{"type":"word","model":{}}`: "word",
 	} {
 		if k, err := KindIn([]byte(data)); err != nil || k.Name != want {
 			t.Errorf("%s: got %q, %v, want %s", data, k.Name, err, want)

@@ -35,7 +35,9 @@ func TestPack(t *testing.T) {
 	}
 	for _, s := range []Split{Tokens{1, 2, 3}, pack([]int{1, 2, 3}), pack([]int{1, 2, 1 << 20})} {
 		for _, at := range []int{-1, 2, math.MaxInt} {
-			wantError(t, s.Read(make([]int, 2), at), fmt.Sprintf("got 2 from position %d on, want them within 0 … 3", at))
+			wantError(
+				t, s.Read(make([]int, 2), at), fmt.Sprintf("got 2 from position %d on, want them within 0 … 3", at),
+			)
 		}
 		if err := s.Read(make([]int, 4), 0); err == nil {
 			t.Errorf("%T: reading 4 of 3 tokens: got no error", s)

@@ -32,7 +32,8 @@ func TestLoadPairs(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatalf("got %d pairs (%v), want 2", len(list), err)
 	}
-	turns := "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n"
+	turns := "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n" +
+		"<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n"
 	for i, want := range [][3]string{{"<s>the wh", "eel</s>", "ole é</s>"}, {turns, "e<|im_end|>", "d<|im_end|>"}} {
 		for j, c := range []Choice{list[i].Chosen, list[i].Rejected} {
 			if prompt, answer := c.split(t, tok); prompt != want[0] || answer != want[1+j] {
@@ -87,7 +88,8 @@ func TestLoadPairsRefuses(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		`{"answer": "a"}`: "want prompt, or messages",
-		`{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}`: "want prompt, or messages",
+		`{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}`: "want prompt, or " +
+			"messages",
 		`{"prompt": ""}`: "prompt: got no tokens",
 	} {
 		path := written(t, "prompts.jsonl", line)
@@ -96,7 +98,8 @@ func TestLoadPairsRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", line, err, want)
 		}
 	}
-	if _, err := LoadPairs("pairs.jsonl", nil, Template{}); err == nil || !strings.Contains(err.Error(), "pairs: the tokenizer is nil") {
+	if _, err := LoadPairs("pairs.jsonl", nil, Template{}); err == nil ||
+		!strings.Contains(err.Error(), "pairs: the tokenizer is nil") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -113,14 +116,17 @@ func TestChoiceRow(t *testing.T) {
 		2: {[]int{7, 8}, []int{8, 9}, 2},
 	} {
 		x, y := slices.Repeat([]int{3}, n), slices.Repeat([]int{3}, n)
-		if cut, err := c.Row(x, y); err != nil || cut != want.cut || !slices.Equal(x, want.x) || !slices.Equal(y, want.y) {
+		if cut, err := c.Row(x, y); err != nil || cut != want.cut || !slices.Equal(x, want.x) ||
+			!slices.Equal(y, want.y) {
 			t.Errorf("%d: got %v and %v with %d cut (%v), want %v", n, x, y, cut, err, want)
 		}
 	}
 	for want, f := range map[string]func() (int, error){
 		"got 2 tokens, want at most block_size 1": func() (int, error) { return c.Row(make([]int, 1), make([]int, 1)) },
 		"got a row of 3 tokens and 2 targets":     func() (int, error) { return c.Row(make([]int, 3), make([]int, 2)) },
-		"got 0 tokens of a prompt and 1 of its":   func() (int, error) { return Choice{Tokens: []int{1}}.Row(nil, nil) },
+		"got 0 tokens of a prompt and 1 of its": func() (int, error) {
+			return Choice{Tokens: []int{1}}.Row(nil, nil)
+		},
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

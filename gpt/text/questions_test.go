@@ -73,7 +73,8 @@ func TestLoadQuestionsRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", line, err, want)
 		}
 	}
-	if _, err := LoadQuestions("questions.jsonl", nil, Template{}); err == nil || !strings.Contains(err.Error(), "tokenizer") {
+	if _, err := LoadQuestions("questions.jsonl", nil, Template{}); err == nil ||
+		!strings.Contains(err.Error(), "tokenizer") {
 		t.Errorf("got %v", err)
 	}
 }

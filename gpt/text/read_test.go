@@ -38,7 +38,10 @@ func TestBadCorpus(t *testing.T) {
 		{"one byte", "a", []string{`"a" repeated`, "1 token"}},
 		{"single distinct character", strings.Repeat("a", 100), []string{`"a" repeated (100 tokens)`}},
 		{"shorter than a block", "abcde", []string{"training split", "got 4 tokens", "at least 8"}},
-		{"validation shorter than a block", strings.Repeat("ab", 35), []string{"validation split", "got 7 tokens", "at least 8"}},
+		{
+			"validation shorter than a block", strings.Repeat("ab", 35),
+			[]string{"validation split", "got 7 tokens", "at least 8"},
+		},
 		{"not UTF-8", "ab\ncd\ne\xe9f", []string{"not valid UTF-8", "0xe9", "offset 7", "line 3"}},
 		{"not UTF-8 after U+FFFD", "\ufffd\xff", []string{"not valid UTF-8", "0xff", "offset 3", "line 1"}},
 		{"UTF-16", "\xff\xfea\x00b\x00", []string{"not valid UTF-8", "0xff", "offset 0", "line 1"}},
@@ -108,7 +111,9 @@ func TestReadCorpusNormalises(t *testing.T) {
 }
 
 func FuzzCorpus(f *testing.F) {
-	for _, s := range []string{"", "a", "aaaa", "\ufeffab\r\ncd", "ab\x00", "ab\xff", strings.Repeat("to be or not ", 9)} {
+	for _, s := range []string{
+		"", "a", "aaaa", "\ufeffab\r\ncd", "ab\x00", "ab\xff", strings.Repeat("to be or not ", 9),
+	} {
 		f.Add([]byte(s), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, blockSize uint8) {
@@ -118,7 +123,8 @@ func FuzzCorpus(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !utf8.ValidString(s) || strings.ContainsAny(s, "\x00") || strings.Contains(s, "\r\n") && !strings.Contains(string(data), "\r\r\n") {
+		if !utf8.ValidString(s) || strings.ContainsAny(s, "\x00") || strings.Contains(s, "\r\n") &&
+			!strings.Contains(string(data), "\r\r\n") {
 			t.Fatalf("accepted %q", s)
 		}
 		tok, err := NewCharacters(s)

@@ -15,7 +15,8 @@ import (
 // and that the ids that are read are in the vocabulary and can be written and read again.
 func FuzzShards(f *testing.F) {
 	f.Add([]byte(`{"format":1,"bytes":2,"vocab_size":3,"tokenizer":{"type":"character","vocab":"abc"},`+
-		`"train":[{"file":"a.bin","tokens":3,"sha256":""}],"val":[{"file":"a.bin","tokens":3,"sha256":""}]}`), []byte{0, 0, 1, 0, 2, 0})
+		`"train":[{"file":"a.bin","tokens":3,"sha256":""}],"val":[{"file":"a.bin","tokens":3,"sha256":""}]}`),
+		[]byte{0, 0, 1, 0, 2, 0})
 	f.Fuzz(func(t *testing.T, index, ids []byte) {
 		dir := t.TempDir()
 		for name, data := range map[string][]byte{ShardsFile: index, "a.bin": ids} {
@@ -38,7 +39,8 @@ func FuzzShards(f *testing.F) {
 			t.Fatalf("cannot write what was read: %v", err)
 		}
 		var back [2][]int
-		if r := readShards(t, again, &back); r == nil || !slices.Equal(back[0], parts[0]) || !slices.Equal(back[1], parts[1]) {
+		if r := readShards(t, again, &back); r == nil || !slices.Equal(back[0], parts[0]) ||
+			!slices.Equal(back[1], parts[1]) {
 			t.Fatalf("got %v, want %v", back, parts)
 		} else if r.Close(); r.Tokenizer.Size() != s.Tokenizer.Size() {
 			t.Fatalf("got a vocabulary of %d, want %d", r.Tokenizer.Size(), s.Tokenizer.Size())

@@ -157,7 +157,9 @@ func TestShardsDamage(t *testing.T) {
 		_, err := OpenShards(dir, vocabularyKind())
 		wantError(t, err, dir, c.reason)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "train-00002.bin"), []byte(strings.Repeat("\xff", 14)), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(dir, "train-00002.bin"), []byte(strings.Repeat("\xff", 14)), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	wantError(t, s.Verify(), "train-00002.bin", "sha256")
@@ -167,7 +169,10 @@ func TestShardsDamage(t *testing.T) {
 func TestWriteShardsErrors(t *testing.T) {
 	none, dir := each(nil), t.TempDir()
 	wantError(t, WriteShards(dir, sized{V: 3}, 0, none, none), "got 0 tokens a shard")
-	wantError(t, WriteShards(t.TempDir(), sized{V: 3}, 2, each([]int{1, 2, 3}), none), "train-00001.bin: token 0 is 3, want 0 … 2")
+	wantError(
+		t, WriteShards(t.TempDir(), sized{V: 3}, 2, each([]int{1, 2, 3}), none),
+		"train-00001.bin: token 0 is 3, want 0 … 2",
+	)
 	broken := func(yield func(int, error) bool) { yield(0, errors.New("the source ended")) }
 	wantError(t, WriteShards(dir, sized{V: 3}, 2, each([]int{1}), broken), "the source ended")
 	if _, err := OpenShards(dir, vocabularyKind()); err == nil {

@@ -72,7 +72,9 @@ func TestStream(t *testing.T) {
 		tok := []Tokenizer{Bytes{}, characters, words}[rng.IntN(3)]
 		if rng.IntN(5) == 0 { // invalid UTF-8 is passed on unchanged
 			tok = Bytes{}
-			s += []string{"\xc3", "\xff", "\x80a", "\xe4\xb8", "\xe4\xb8a", "\xf0\x9f\x98"}[rng.IntN(6)] + some(rng.IntN(3))
+			s += []string{
+				"\xc3", "\xff", "\x80a", "\xe4\xb8", "\xe4\xb8a", "\xf0\x9f\x98",
+			}[rng.IntN(6)] + some(rng.IntN(3))
 			if rng.IntN(2) == 0 {
 				stop = append(stop, "\xb8"+some(1))
 			}
@@ -92,7 +94,8 @@ func TestStream(t *testing.T) {
 				}
 				want := fed // except for the possible beginning of a stop string or a character
 				for held := len(longest(stop)); held > 0; held-- {
-					if n := len(fed) - held; n >= 0 && slices.ContainsFunc(stop, func(t string) bool { return strings.HasPrefix(t, fed[n:]) }) {
+					if n := len(fed) - held; n >= 0 &&
+						slices.ContainsFunc(stop, func(t string) bool { return strings.HasPrefix(t, fed[n:]) }) {
 						want = fed[:n]
 						break
 					}
@@ -171,7 +174,8 @@ func TestStreamLeavesItsSource(t *testing.T) {
 			t.Errorf("%q and %v: got %q, want %q; left: %t", tc.s, tc.err, got, tc.want, left)
 		}
 	}
-	for _, s := range []string{"long", "l.", "\xc3"} { // broken off at a piece, at the last before a stop, and at what was held
+	// broken off at a piece, at the last before a stop, and at what was held
+	for _, s := range []string{"long", "l.", "\xc3"} {
 		var left bool
 		for range Stream(Bytes{}, counted(s, glass, &left), ".") {
 			break
@@ -218,7 +222,8 @@ func TestUntil(t *testing.T) {
 		stop []int
 		want string
 	}{
-		{"abc", nil, nil, "abc"}, {"abc", nil, []int{'x', 'c'}, "ab"}, {"abc", nil, []int{'a'}, ""}, {"abcb", nil, []int{'c', 'b'}, "a"},
+		{"abc", nil, nil, "abc"}, {"abc", nil, []int{'x', 'c'}, "ab"}, {"abc", nil, []int{'a'}, ""},
+		{"abcb", nil, []int{'c', 'b'}, "a"},
 		{"ab", glass, []int{'c'}, "ab|glass"}, {"ab", glass, []int{0}, "ab|glass"}, {"ab", glass, []int{'b'}, "a"},
 	} {
 		var left bool

@@ -15,7 +15,8 @@ import (
 // Published templates.
 const (
 	smol = `{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou help.<|im_end|>\n' }}{% endif %}` +
-		"{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+		"{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if " +
+		"add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 	hermes = `{%- if not add_generation_prompt is defined -%}{%- set add_generation_prompt = false -%}{%- endif -%}
 {%- for message in messages -%}
     {{- "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n" -}}
@@ -23,10 +24,11 @@ const (
 {%- if add_generation_prompt -%}
     {{- "<|im_start|>assistant\n" -}}
 {%- endif -%}`
-	zephyrJinja = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token }}\n" +
-		"{% elif message['role'] == 'system' %}\n{{ '<|system|>\\n' + message['content'] + eos_token }}\n" +
-		"{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\\n'  + message['content'] + eos_token }}\n{% endif %}\n" +
-		"{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
+	zephyrJinja = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + " +
+		"message['content'] + eos_token }}\n{% elif message['role'] == 'system' %}\n{{ '<|system|>\\n' + " +
+		"message['content'] + eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\\n'  + " +
+		"message['content'] + eos_token }}\n{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ " +
+		"'<|assistant|>' }}\n{% endif %}\n{% endfor %}"
 	llama3Jinja = `{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>` + "\n\n" +
 		`'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}` +
 		`{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}`
@@ -43,12 +45,26 @@ func conversation(t Template, tok Tokenizer, messages ...Message) (ids []int, an
 func TestConversation(t *testing.T) {
 	tok := chatty(t)
 	for name, tc := range map[string]struct{ chat, want string }{
-		"ChatML":           {ChatML, "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
-		"ChatML, in lines": {hermes, "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
-		"with a default":   {smol, "<|im_start|>system\nYou help.<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
-		"Zephyr":           {zephyrJinja, "<|user|>\n Hi </s>\n<|assistant|>\n[ Yes.</s>]\n<|user|>\nBye</s>\n<|assistant|>\n"},
-		"Llama 3": {llama3Jinja, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes.<|eot_id|>]" +
-			"<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
+		"ChatML": {
+			ChatML,
+			"<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ " +
+				"Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n",
+		},
+		"ChatML, in lines": {
+			hermes,
+			"<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ " +
+				"Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n",
+		},
+		"with a default": {
+			smol,
+			"<|im_start|>system\nYou help.<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ " +
+				"Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n",
+		},
+		"Zephyr": {zephyrJinja, "<|user|>\n Hi </s>\n<|assistant|>\n[ Yes.</s>]\n<|user|>\nBye</s>\n<|assistant|>\n"},
+		"Llama 3": {llama3Jinja, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>" +
+			"<|start_header_id|>assistant<|end_header_id|>\n\n[Yes.<|eot_id|>]" +
+			"<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|>" +
+			"<|start_header_id|>assistant<|end_header_id|>\n\n"},
 	} {
 		template := Template{Begin: "<s>", End: "</s>", Chat: tc.chat}
 		messages := []Message{{"user", " Hi "}, {"assistant", " Yes."}, {"user", "Bye"}}
@@ -75,14 +91,15 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// Marks of templates are the tokenizer's special tokens of any form, and a prompt begins with the token of the template.
+// Marks of templates are the tokenizer's special tokens of any form, and a prompt begins with the token of the
+// template.
 func TestMarks(t *testing.T) {
 	tok, err := bpe.Train("[INST] the other [/INST]", 300, "<s>", "</s>", "[INST]", "[/INST]")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mistral := Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }}[/INST]" +
-		"{% else %} {{ m.content }}[INST]{% endif %}{% endfor %}"}
+	mistral := Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}{% for m in messages %}{% if m.role == " +
+		"'user' %}[INST] {{ m.content }}[/INST]{% else %} {{ m.content }}[INST]{% endif %}{% endfor %}"}
 	got, answer, err := conversation(mistral, tok, Message{"user", "the [INST]"}, Message{"assistant", "other"})
 	inst, _ := tok.Special("[INST]")
 	plain, _ := tok.Encode("[INST]")
@@ -136,9 +153,15 @@ func TestConversationOfUsers(t *testing.T) {
 	}{
 		{Template{Chat: ChatML}, nil, "messages: got none"},
 		{Template{Chat: ChatML}, []Message{{"tool", "x"}}, `role: got "tool", want system, user or assistant`},
-		{Template{Chat: ChatML}, []Message{{"user", "x"}, {"system", "y"}}, "messages: 1: role: got system, want it first"},
+		{
+			Template{Chat: ChatML}, []Message{{"user", "x"}, {"system", "y"}},
+			"messages: 1: role: got system, want it first",
+		},
 		{Template{Chat: "{% for"}, []Message{{"user", "x"}}, "chat_template: line 1: a tag has no end"},
-		{Template{Chat: "{{ raise_exception('No ' + messages[0].role) }}"}, []Message{{"user", "x"}}, "the template refuses this: No user"},
+		{
+			Template{Chat: "{{ raise_exception('No ' + messages[0].role) }}"}, []Message{{"user", "x"}},
+			"the template refuses this: No user",
+		},
 		{Template{Chat: zephyrJinja}, []Message{{"user", "x"}}, "eos_token, which is undefined"},
 		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
 	} {

@@ -21,7 +21,9 @@ func averaged(t *testing.T) *Core {
 // The averages follow the formula w̄ ← βw̄ + (1−β)w from the first weights on, and training does not depend on them.
 func TestAverages(t *testing.T) {
 	core := averaged(t)
-	plain, _ := descent(t, Training{LearningRate: 0.25, GradientAccumulationSteps: 1}, sgd, func(int, int) float64 { return 1 })
+	plain, _ := descent(
+		t, Training{LearningRate: 0.25, GradientAccumulationSteps: 1}, sgd, func(int, int) float64 { return 1 },
+	)
 	want := []float64{2, 2}
 	for step := range 6 {
 		for i := range want {
@@ -43,12 +45,16 @@ func TestAverages(t *testing.T) {
 			t.Fatalf("step %d: weights %v with averages, %v without", step+1, got, want)
 		}
 	}
-	if plain.Averages() != nil || len(plain.Moments()) != 0 || len(core.Moments()) != 1 || core.Moments()[0].Name != "e.w" {
-		t.Errorf("got averages %v and moments %v without EMA, %v with it", plain.Averages(), plain.Moments(), core.Moments())
+	if plain.Averages() != nil || len(plain.Moments()) != 0 || len(core.Moments()) != 1 ||
+		core.Moments()[0].Name != "e.w" {
+		t.Errorf(
+			"got averages %v and moments %v without EMA, %v with it", plain.Averages(), plain.Moments(), core.Moments(),
+		)
 	}
 }
 
-// Between two steps the weights of an optim.Averaging are its averages x, and the gradients are taken at y = z/4 + 3x/4.
+// Between two steps the weights of an optim.Averaging are its averages x, and the gradients are taken at y = z/4 +
+// 3x/4.
 func TestAveragingOptimizer(t *testing.T) {
 	rule := optim.ScheduleFree{Beta1: 0.75, Beta2: 0.5, Eps: 1}
 	core, w := descent(t, Training{LearningRate: 0.25, GradientAccumulationSteps: 1},
@@ -126,11 +132,14 @@ func TestOverlay(t *testing.T) {
 	}{
 		{model(2, "v", "w"), ""}, {model(2, "w"), "overlay: got 1 parameters, want the 2 of the other model"},
 		{model(2, "v", "w", "u"), "overlay: got 3 parameters, want the 2 of the other model"},
-		{model(2, "v", "u"), `overlay: got a parameter "u", which the other model lacks`}, {model(3, "v", "w"), "overlay: v: "},
+		{
+			model(2, "v", "u"), `overlay: got a parameter "u", which the other model lacks`,
+		}, {model(3, "v", "w"), "overlay: v: "},
 	} {
 		if err := Overlay(c.to, model(2, "w", "v"), list); c.want != "" {
 			contains(t, err, c.want)
-		} else if v, w := c.to[0].Tensor().F32, c.to[1].Tensor().F32; err != nil || !slices.Equal(v, []float32{7, 8}) || !slices.Equal(w, []float32{1, 1}) {
+		} else if v, w := c.to[0].Tensor().F32, c.to[1].Tensor().F32; err != nil || !slices.Equal(v, []float32{7, 8}) ||
+			!slices.Equal(w, []float32{1, 1}) {
 			t.Errorf("got v %v and w %v (%v), want 7 and 8, and 1", v, w, err)
 		}
 	}

@@ -25,10 +25,16 @@ func TestWriteFull(t *testing.T) {
 
 // A build is read from the compiler's information; an empty version becomes "devel".
 func TestBuildOf(t *testing.T) {
-	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "-tags", Value: "nosimd"}, {Key: "CGO_ENABLED", Value: "1"}, {Key: "GOAMD64", Value: "v3"}}}
+	info := &debug.BuildInfo{
+		Settings: []debug.BuildSetting{
+			{Key: "-tags", Value: "nosimd"}, {Key: "CGO_ENABLED", Value: "1"}, {Key: "GOAMD64", Value: "v3"},
+		},
+	}
 	for version, want := range map[string]string{"": "devel", "(devel)": "devel", "v0.1.2": "v0.1.2"} {
 		info.Main.Version = version
-		if got, want := buildOf(info), (Build{want, runtime.Version(), runtime.GOARCH, "v3", "nosimd", graph.Instructions()}); got != want {
+		if got, want := buildOf(info), (Build{
+			want, runtime.Version(), runtime.GOARCH, "v3", "nosimd", graph.Instructions(),
+		}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}

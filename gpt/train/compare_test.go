@@ -16,7 +16,9 @@ func TestTextSize(t *testing.T) {
 			t.Errorf("%v: got %d, %v, want %d", n, got, err, want)
 		}
 	}
-	for _, n := range [][]float32{{4096, 0}, {0, 4096}, {-1, 0}, {0, -1}, {1e30, 0}, {float32(math.NaN()), 0}, {0, float32(math.Inf(1))}} {
+	for _, n := range [][]float32{
+		{4096, 0}, {0, 4096}, {-1, 0}, {0, -1}, {1e30, 0}, {float32(math.NaN()), 0}, {0, float32(math.Inf(1))},
+	} {
 		if _, err := textSize(n); err == nil {
 			t.Errorf("%v: got no error", n)
 		} else {
@@ -72,9 +74,11 @@ func TestFromRank0(t *testing.T) {
 
 // Ranks agree on everything that changes a number, and on the program only before the first step.
 func TestFacts(t *testing.T) {
-	core, _ := descent(t, Training{GradientAccumulationSteps: 1}, adamw, func(int, int) float64 { return 0 }, func(task *Task) {
-		task.Facts, task.Batches, task.Corpus = []string{"layers 7"}, rand.NewPCG(1, 2), func() string { return "sum" }
-	})
+	core, _ := descent(t, Training{GradientAccumulationSteps: 1}, adamw, func(int, int) float64 { return 0 },
+		func(task *Task) {
+			task.Facts, task.Batches = []string{"layers 7"}, rand.NewPCG(1, 2)
+			task.Corpus = func() string { return "sum" }
+		})
 	names := func() (list []string) {
 		for _, line := range core.facts() {
 			name, _, _ := strings.Cut(line, " ")

@@ -70,7 +70,10 @@ func TestStep(t *testing.T) {
 // A refused step changes neither weights nor the optimizer, and its error names the step and what is not finite.
 func TestStepRefused(t *testing.T) {
 	x := 0.0
-	core, w := descent(t, Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}, adamw, func(int, int) float64 { return x })
+	core, w := descent(
+		t, Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}, adamw,
+		func(int, int) float64 { return x },
+	)
 	if _, err := core.Step(); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +85,8 @@ func TestStepRefused(t *testing.T) {
 			t.Errorf("x = %v: got error %v", bad, err)
 		}
 	}
-	if got := w.Tensor().Floats(); got[0] != before[0] || got[1] != before[1] || core.Done != 1 || core.optimizer.Steps != 1 {
+	if got := w.Tensor().Floats(); got[0] != before[0] || got[1] != before[1] || core.Done != 1 ||
+		core.optimizer.Steps != 1 {
 		t.Errorf("w was %v and is %v, %d steps are done", before, got, core.Done)
 	}
 	x = 0
@@ -247,7 +251,8 @@ func TestStateOfMoments(t *testing.T) {
 	core.Best, core.Done = -1.5, 3
 	s, err := StateOf(core, 2, 7)
 	core.Best = -2
-	if err != nil || s.Best == nil || *s.Best != -1.5 || s.Step != 3 || s.Format != 2 || s.Corpus != "sum" || s.Config != 7 {
+	if err != nil || s.Best == nil || *s.Best != -1.5 || s.Step != 3 || s.Format != 2 || s.Corpus != "sum" ||
+		s.Config != 7 {
 		t.Errorf("got %+v (%v)", s, err)
 	}
 	if again := new(rand.PCG); again.UnmarshalBinary(s.Batches) != nil || *again != *task.Batches {
@@ -307,20 +312,21 @@ func TestRecompute(t *testing.T) {
 	var loss [2]float64
 	var bytes [2]int
 	for i, recompute := range []bool{false, true} {
-		core, err := New(Training{LearningRate: 0.01, GradientAccumulationSteps: 1, Optimizer: "sgd", Kernels: true}, Run{Threads: 1, Recompute: recompute}, Task{
-			Blocks: []string{"h.0", "h.1", "h.2"},
-			Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
-				x := g.Root().Param("x", graph.Normal(1), 64, 64)
-				for j := range 3 {
-					x = x.In(g.Root().Sub("h.%d", j))
-					for range 4 {
-						x = x.Tanh().Scale(1.5)
+		core, err := New(Training{LearningRate: 0.01, GradientAccumulationSteps: 1, Optimizer: "sgd", Kernels: true},
+			Run{Threads: 1, Recompute: recompute}, Task{
+				Blocks: []string{"h.0", "h.1", "h.2"},
+				Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+					x := g.Root().Param("x", graph.Normal(1), 64, 64)
+					for j := range 3 {
+						x = x.In(g.Root().Sub("h.%d", j))
+						for range 4 {
+							x = x.Tanh().Scale(1.5)
+						}
 					}
-				}
-				return x.In(g.Root()).Square().SumAll(), g.Params(), nil
-			},
-			Fill: func(int, int) (int, error) { return 1, nil }, Optimizer: adamw,
-		})
+					return x.In(g.Root()).Square().SumAll(), g.Params(), nil
+				},
+				Fill: func(int, int) (int, error) { return 1, nil }, Optimizer: adamw,
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

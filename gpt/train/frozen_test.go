@@ -31,7 +31,8 @@ func TestFrozenHasNoGradient(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range core.graph.Params() {
-		if frozen := p.Name() == "v"; (core.backward.Grad(p).Len() == 0) != frozen || (p.Tensor().At(0) == 3) != frozen {
+		if frozen := p.Name() == "v"; (core.backward.Grad(p).Len() == 0) != frozen ||
+			(p.Tensor().At(0) == 3) != frozen {
 			t.Errorf("%s: %d numbers of a gradient, is %v", p.Name(), core.backward.Grad(p).Len(), p.Tensor().At(0))
 		}
 	}

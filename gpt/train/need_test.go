@@ -11,13 +11,14 @@ import (
 // Every further block needs the same memory, whether it is planned or extrapolated.
 func TestNeedOfBlocks(t *testing.T) {
 	need := func(blocks int) float64 {
-		bytes, err := Need(Training{}, Run{}, Hooks{}, adamw, blocks, 1, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
-			x := g.Root().Value("x", graph.Const(0), 32, 64)
-			for i := range blocks {
-				x = x.MatMul(g.Root().Param(fmt.Sprint("w", i), graph.Const(0), 64, 64)).Tanh()
-			}
-			return nil, x.SumAll(), g.Params()
-		})
+		bytes, err := Need(Training{}, Run{}, Hooks{}, adamw, blocks, 1,
+			func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
+				x := g.Root().Value("x", graph.Const(0), 32, 64)
+				for i := range blocks {
+					x = x.MatMul(g.Root().Param(fmt.Sprint("w", i), graph.Const(0), 64, 64)).Tanh()
+				}
+				return nil, x.SumAll(), g.Params()
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,9 @@ func TestKept(t *testing.T) {
 		"nil":      {func(Training) optim.Rule { return nil }, 2},
 		"averages": {func(Training) optim.Rule { return optim.ScheduleFree{} }, 3},
 	} {
-		if got := Kept(Training{Beta1: 0.5, GradientAccumulationSteps: 1}, Run{}, Hooks{}, tc.o, graph.Expr{}); got != tc.want {
+		if got := Kept(
+			Training{Beta1: 0.5, GradientAccumulationSteps: 1}, Run{}, Hooks{}, tc.o, graph.Expr{},
+		); got != tc.want {
 			t.Errorf("%s: got %v numbers, want %v", name, got, tc.want)
 		}
 	}

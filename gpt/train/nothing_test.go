@@ -88,10 +88,11 @@ func TestInUse(t *testing.T) {
 // Losses passes the loss of every batch, and their mean by weight.
 func TestLosses(t *testing.T) {
 	var w graph.Expr
-	core, err := New(Training{}, Run{Threads: 1}, Task{Optimizer: adamw, Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
-		w = g.Root().Param("w", graph.Const(2), 1, 1)
-		return w.Square().SumAll(), g.Params(), nil
-	}})
+	core, err := New(Training{}, Run{Threads: 1}, Task{Optimizer: adamw,
+		Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+			w = g.Root().Param("w", graph.Const(2), 1, 1)
+			return w.Square().SumAll(), g.Params(), nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,14 +168,20 @@ func TestTaskErrors(t *testing.T) {
 			}
 			return second(core.Step())
 		},
-		"carry: s.x: got shape [2], want a matrix":   carrying(twice, 2),
-		"carry: s.x: got shape [2 3], want a matrix": carrying(func(graph.Expr) graph.Expr { return graph.Expr{} }, 2, 3),
-		"carried: panic: stone":                      carrying(func(graph.Expr) graph.Expr { panic("stone") }, 2, 3),
-		"loads: panic: stone":                        with(func(_ *Training, t *Task) { t.Loads = func() []nn.Load { panic("stone") } }),
-		"evaluated: panic: stone":                    with(func(_ *Training, t *Task) { t.Evaluated = func() graph.Expr { panic("stone") } }),
-		"evaluated: the loss is not of the graph":    with(func(_ *Training, t *Task) { t.Evaluated = func() graph.Expr { return graph.Expr{} } }),
-		"trainer: schedule: got steep, want one of":  with(func(t *Training, _ *Task) { t.Schedule = "steep" }),
-		"trainer: ema: got 1, want":                  with(func(t *Training, _ *Task) { t.EMA = 1 }),
+		"carry: s.x: got shape [2], want a matrix": carrying(twice, 2),
+		"carry: s.x: got shape [2 3], want a matrix": carrying(
+			func(graph.Expr) graph.Expr { return graph.Expr{} }, 2, 3,
+		),
+		"carried: panic: stone": carrying(func(graph.Expr) graph.Expr { panic("stone") }, 2, 3),
+		"loads: panic: stone":   with(func(_ *Training, t *Task) { t.Loads = func() []nn.Load { panic("stone") } }),
+		"evaluated: panic: stone": with(func(_ *Training, t *Task) {
+			t.Evaluated = func() graph.Expr { panic("stone") }
+		}),
+		"evaluated: the loss is not of the graph": with(func(_ *Training, t *Task) {
+			t.Evaluated = func() graph.Expr { return graph.Expr{} }
+		}),
+		"trainer: schedule: got steep, want one of": with(func(t *Training, _ *Task) { t.Schedule = "steep" }),
+		"trainer: ema: got 1, want":                 with(func(t *Training, _ *Task) { t.EMA = 1 }),
 		`optimizer "heavy": panic: stone`: with(func(t *Training, task *Task) {
 			t.Optimizer, task.Optimizer = "heavy", func(Training) optim.Rule { panic("stone") }
 		}),
@@ -234,7 +241,9 @@ func TestLimit(t *testing.T) {
 			t.Errorf("memory_limit %v: got %d bytes, want %d", limit, got, want)
 		}
 	}
-	for n, want := range map[int]string{0: "gradient_accumulation_steps: got 0", -1: "gradient_accumulation_steps: got -1", 1: ""} {
+	for n, want := range map[int]string{
+		0: "gradient_accumulation_steps: got 0", -1: "gradient_accumulation_steps: got -1", 1: "",
+	} {
 		if err := (Training{GradientAccumulationSteps: n}).CheckRanks(1); want != "" {
 			contains(t, err, want)
 		} else if err != nil {

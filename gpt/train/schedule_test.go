@@ -18,13 +18,24 @@ func TestSchedules(t *testing.T) {
 		training Training
 		want     map[int]float64
 	}{
-		{falling("cosine"), map[int]float64{0: 2, 2: 6, 3: 8, 5: 2 + 6*(1+math.Sqrt2/2)/2, 7: 5, 11: 2, 12: 2, 1 << 28: 2}},
+		{
+			falling("cosine"),
+			map[int]float64{0: 2, 2: 6, 3: 8, 5: 2 + 6*(1+math.Sqrt2/2)/2, 7: 5, 11: 2, 12: 2, 1 << 28: 2},
+		},
 		{falling("linear"), map[int]float64{0: 2, 2: 6, 3: 8, 5: 6.5, 7: 5, 10: 2.75, 11: 2, 12: 2, 1 << 28: 2}},
 		{falling("wsd"), map[int]float64{0: 2, 2: 6, 3: 8, 9: 8, 10: 8 - 6*math.Sqrt(0.5), 11: 2, 12: 2, 1 << 28: 2}},
-		{cooled, map[int]float64{0: 2, 2: 6, 3: 8, 7: 8, 8: 5, 9: 8 - 6*math.Sqrt(0.5), 10: 8 - 6*math.Sqrt(0.75), 11: 2, 12: 2}},
+		{
+			cooled,
+			map[int]float64{
+				0: 2, 2: 6, 3: 8, 7: 8, 8: 5, 9: 8 - 6*math.Sqrt(0.5), 10: 8 - 6*math.Sqrt(0.75), 11: 2, 12: 2,
+			},
+		},
 		{falling("constant"), map[int]float64{0: 8, 3: 8, 12: 8}},
 		{Training{LearningRate: 8, WarmupIters: 3}, map[int]float64{0: 8, 12: 8}},
-		{Training{LearningRate: 8, DecayLR: true, Schedule: "linear", LRDecayIters: 4}, map[int]float64{0: 8, 1: 6, 4: 0, 5: 0}},
+		{
+			Training{LearningRate: 8, DecayLR: true, Schedule: "linear", LRDecayIters: 4},
+			map[int]float64{0: 8, 1: 6, 4: 0, 5: 0},
+		},
 	} {
 		for it, want := range c.want {
 			if got := c.training.RateAt(it); !(math.Abs(got-want) <= 1e-12) {
@@ -41,7 +52,9 @@ func TestSchedules(t *testing.T) {
 // by more than the first of 220 steps along a square root, 0.9·√(1/220).
 func TestSchedulesDescend(t *testing.T) {
 	for _, s := range Schedules() {
-		training := Training{LearningRate: 1, MinLR: 0.1, DecayLR: true, Schedule: s.Name, WarmupIters: 100, LRDecayIters: 1100}
+		training := Training{
+			LearningRate: 1, MinLR: 0.1, DecayLR: true, Schedule: s.Name, WarmupIters: 100, LRDecayIters: 1100,
+		}
 		if err := training.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -74,21 +87,46 @@ func TestScheduleChecks(t *testing.T) {
 		training Training
 		want     string
 	}{
-		{falling(""), ""}, {falling("linear"), ""}, {falling("wsd"), ""}, {falling("constant"), ""}, {falling("own"), ""},
+		{falling(""), ""}, {falling("linear"), ""}, {falling("wsd"), ""}, {falling("constant"), ""},
+		{falling("own"), ""},
 		{falling("none"), "schedule: got none, want one of own, broken, cosine, linear, wsd, constant"},
 		{falling("broken"), "schedule: got broken, a part without Rate: nothing computes it"},
 		{change("", func(t *Training) { t.DecayLR, t.LRDecayIters = false, 0 }), ""},
 		{change("constant", func(t *Training) { t.DecayLR, t.LRDecayIters = false, 0 }), ""},
-		{change("linear", func(t *Training) { t.DecayLR = false }), "schedule: got linear with decay_lr false, which is schedule constant: want decay_lr true"},
-		{change("linear", func(t *Training) { t.LRDecayIters = 3 }), "lr_decay_iters: got 3, want more than warmup_iters 3"},
-		{change("wsd", func(t *Training) { t.LRDecayIters = 3 }), "lr_decay_iters: got 3, want more than warmup_iters 3"},
+		{
+			change("linear", func(t *Training) { t.DecayLR = false }),
+			"schedule: got linear with decay_lr false, which is schedule constant: want decay_lr true",
+		},
+		{
+			change("linear", func(t *Training) { t.LRDecayIters = 3 }),
+			"lr_decay_iters: got 3, want more than warmup_iters 3",
+		},
+		{
+			change("wsd", func(t *Training) { t.LRDecayIters = 3 }),
+			"lr_decay_iters: got 3, want more than warmup_iters 3",
+		},
 		{change("wsd", func(t *Training) { t.MinLR = 9 }), "min_lr: got 9, want at most learning_rate 8"},
 		{change("wsd", func(t *Training) { t.CooldownIters = 8 }), ""},
-		{change("wsd", func(t *Training) { t.CooldownIters = 9 }), "cooldown_iters: got 9, want at most 8, lr_decay_iters without warmup_iters"},
-		{change("wsd", func(t *Training) { t.LRDecayIters, t.CooldownIters = 4, 2 }), "cooldown_iters: got 2, want at most 1, lr_decay_iters without warmup_iters"},
-		{change("wsd", func(t *Training) { t.LRDecayIters, t.CooldownIters = 3, 1 }), "lr_decay_iters: got 3, want more than warmup_iters 3"},
-		{change("", func(t *Training) { t.CooldownIters = 1 }), "cooldown_iters: got 1, which schedule cosine does not read, want 0 or schedule wsd"},
-		{change("constant", func(t *Training) { t.CooldownIters = 1 }), "cooldown_iters: got 1, which schedule constant does not read, want 0 or schedule wsd"},
+		{
+			change("wsd", func(t *Training) { t.CooldownIters = 9 }),
+			"cooldown_iters: got 9, want at most 8, lr_decay_iters without warmup_iters",
+		},
+		{change("wsd", func(t *Training) {
+			t.LRDecayIters = 4
+			t.CooldownIters = 2
+		}), "cooldown_iters: got 2, want at most 1, lr_decay_iters without warmup_iters"},
+		{change("wsd", func(t *Training) {
+			t.LRDecayIters = 3
+			t.CooldownIters = 1
+		}), "lr_decay_iters: got 3, want more than warmup_iters 3"},
+		{
+			change("", func(t *Training) { t.CooldownIters = 1 }),
+			"cooldown_iters: got 1, which schedule cosine does not read, want 0 or schedule wsd",
+		},
+		{
+			change("constant", func(t *Training) { t.CooldownIters = 1 }),
+			"cooldown_iters: got 1, which schedule constant does not read, want 0 or schedule wsd",
+		},
 	} {
 		c.training.Kernels = true
 		if err := c.training.Check(own, broken); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {

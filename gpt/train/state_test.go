@@ -25,7 +25,8 @@ func contains(t *testing.T, err error, want string) {
 // nanoGPT's schedule: up along a line, down along half a cosine, then level.
 func TestRateAt(t *testing.T) {
 	training := Training{LearningRate: 8, MinLR: 2, DecayLR: true, WarmupIters: 3, LRDecayIters: 11}
-	for it, want := range map[int]float64{0: 2, 1: 4, 2: 6, 3: 8, 5: 2 + 6*(1+math.Sqrt2/2)/2, 7: 5, 9: 2 + 6*(1-math.Sqrt2/2)/2, 11: 2, 12: 2, 99: 2} {
+	for it, want := range map[int]float64{0: 2, 1: 4, 2: 6, 3: 8, 5: 2 + 6*(1+math.Sqrt2/2)/2, 7: 5, 9: 2 +
+		6*(1-math.Sqrt2/2)/2, 11: 2, 12: 2, 99: 2} {
 		if got := training.RateAt(it); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("iteration %d: got %v, want %v", it, got, want)
 		}
@@ -35,13 +36,22 @@ func TestRateAt(t *testing.T) {
 		want     string
 	}{
 		{training, ""},
-		{Training{DecayLR: true, LRDecayIters: 3, WarmupIters: 3}, "lr_decay_iters: got 3, want more than warmup_iters 3"},
+		{
+			Training{DecayLR: true, LRDecayIters: 3, WarmupIters: 3},
+			"lr_decay_iters: got 3, want more than warmup_iters 3",
+		},
 		{Training{DecayLR: true, LRDecayIters: 4, WarmupIters: 3, MinLR: 2, LearningRate: 2}, ""},
-		{Training{DecayLR: true, LRDecayIters: 4, WarmupIters: 3, MinLR: 2, LearningRate: 1}, "min_lr: got 2, want at most learning_rate 1"},
+		{
+			Training{DecayLR: true, LRDecayIters: 4, WarmupIters: 3, MinLR: 2, LearningRate: 1},
+			"min_lr: got 2, want at most learning_rate 1",
+		},
 		{Training{LRDecayIters: 3, WarmupIters: 3, MinLR: 2}, ""},
 		{Training{Precision: "bf16", Kernels: true}, ""},
 		{Training{Precision: "float32"}, ""},
-		{Training{Precision: "bf16"}, "precision: got bf16 with kernels false, want float32: the reference does not round"},
+		{
+			Training{Precision: "bf16"},
+			"precision: got bf16 with kernels false, want float32: the reference does not round",
+		},
 	} {
 		if err := c.training.Check(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%+v: got error %v, want %q", c.training, err, c.want)
@@ -58,12 +68,18 @@ func TestFieldsAtTheirBorders(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(){
-		"batch_size": func() { training.BatchSize = 0 }, "gradient_accumulation_steps": func() { training.GradientAccumulationSteps = 0 },
+		"batch_size": func() {
+			training.BatchSize = 0
+		}, "gradient_accumulation_steps": func() { training.GradientAccumulationSteps = 0 },
 		"learning_rate": func() { training.LearningRate = 0 }, "max_iters": func() { run.MaxIters = -1 },
-		"optimizer": func() { training.Optimizer = "mine" }, "weight_decay": func() { training.WeightDecay = -1 }, "beta1": func() { training.Beta1 = 1 },
-		"beta2": func() { training.Beta2 = 1 }, "grad_clip": func() { training.GradClip = -1 }, "warmup_iters": func() { training.WarmupIters = -1 },
-		"lr_decay_iters": func() { training.LRDecayIters = -1 }, "min_lr": func() { training.MinLR = -1 }, "eval_interval": func() { run.EvalInterval = 0 },
-		"eval_iters": func() { run.EvalIters = 0 }, "log_interval": func() { run.LogInterval = 0 }, "threads": func() { run.Threads = 4097 },
+		"optimizer": func() { training.Optimizer = "mine" }, "weight_decay": func() { training.WeightDecay = -1 },
+		"beta1": func() { training.Beta1 = 1 },
+		"beta2": func() { training.Beta2 = 1 }, "grad_clip": func() { training.GradClip = -1 },
+		"warmup_iters":   func() { training.WarmupIters = -1 },
+		"lr_decay_iters": func() { training.LRDecayIters = -1 }, "min_lr": func() { training.MinLR = -1 },
+		"eval_interval": func() { run.EvalInterval = 0 },
+		"eval_iters":    func() { run.EvalIters = 0 }, "log_interval": func() { run.LogInterval = 0 },
+		"threads": func() { run.Threads = 4097 },
 	} {
 		keepTraining, keepRun := training, run
 		change()
@@ -80,7 +96,8 @@ func named(name string, x ...float32) Named {
 // Written tensors are read and restored by their names, in either type. Tensors that do not fit change nothing.
 func TestTensors(t *testing.T) {
 	to := []Named{named("b", 0), {Name: "a", Tensor: graph.Tensor{Shape: []int{1, 2}, F64: make([]float64, 2)}}}
-	if err := Restore(to, filed(t, named("a", 1, 2), named("b", 3))); err != nil || to[0].At(0) != 3 || to[1].At(0) != 1 || to[1].At(1) != 2 {
+	if err := Restore(to, filed(t, named("a", 1, 2), named("b", 3))); err != nil || to[0].At(0) != 3 ||
+		to[1].At(0) != 1 || to[1].At(1) != 2 {
 		t.Errorf("got %v and %v, error %v", to[0].Floats(), to[1].Floats(), err)
 	}
 	nan := float32(math.NaN())
@@ -88,7 +105,10 @@ func TestTensors(t *testing.T) {
 		"b is missing":                            {[]Named{named("a", 9), named("b", 9)}, []Named{named("a", 1)}},
 		"the file has c, the model does not":      {[]Named{named("a", 9)}, []Named{named("a", 1), named("c", 1)}},
 		"a has shape [1 2] in the file, [1 1] in": {[]Named{named("a", 9)}, []Named{named("a", 1, 2)}},
-		"a: entry 0 is +Inf":                      {[]Named{named("a", 9)}, []Named{{Name: "a", Tensor: graph.Tensor{Shape: []int{1, 1}, F64: []float64{1e300}}}}},
+		"a: entry 0 is +Inf": {
+			[]Named{named("a", 9)},
+			[]Named{{Name: "a", Tensor: graph.Tensor{Shape: []int{1, 1}, F64: []float64{1e300}}}},
+		},
 	} {
 		contains(t, Restore(tc.to, filed(t, tc.found...)), want)
 		if tc.to[0].At(0) != 9 {
@@ -105,7 +125,10 @@ func TestTensors(t *testing.T) {
 	damaged := bytes.Clone(b.Bytes())
 	copy(damaged[len(damaged)-4:], "\xff\xff\xff\xff")
 	contains(t, Restore(ab, opened(t, damaged)), "b: entry 0 is NaN")
-	contains(t, Restore(ab, opened(t, bytes.Replace(b.Bytes(), []byte("F32"), []byte("I32"), 1))), "a holds 0 floating-point numbers")
+	contains(
+		t, Restore(ab, opened(t, bytes.Replace(b.Bytes(), []byte("F32"), []byte("I32"), 1))),
+		"a holds 0 floating-point numbers",
+	)
 	if ab[0].At(0) != 9 {
 		t.Errorf("a is %v, want 9 as before", ab[0].At(0))
 	}
@@ -198,7 +221,10 @@ func TestRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cp := save(t, 3, checkpoint.File{Name: OptimizerFile, Write: core.writeMoments}, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})
+	cp := save(
+		t, 3, checkpoint.File{Name: OptimizerFile, Write: core.writeMoments},
+		checkpoint.File{Name: StateFile, Write: WriteJSON(s)},
+	)
 	var read State[string]
 	if err := errors.Join(ReadJSON(cp, StateFile, 1<<20, &read), read.Check(cp, 1, 2)); err != nil {
 		t.Fatal(err)
@@ -232,7 +258,10 @@ func TestRestore(t *testing.T) {
 	contains(t, read.Restore(again, cp), "want")
 	read.Step = 4
 	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})), OptimizerFile)
-	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})), OptimizerFile+": safetensors: got 1 bytes")
+	contains(
+		t, read.Restore(again, save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})),
+		OptimizerFile+": safetensors: got 1 bytes",
+	)
 	only := func(name string) checkpoint.File {
 		var b bytes.Buffer
 		if err := WriteTensors(&b, []Named{named(name, 1, 2)}, nil, ""); err != nil {
@@ -245,17 +274,30 @@ func TestRestore(t *testing.T) {
 	contains(t, read.Restore(drawing, cp), StateFile+": invalid PCG encoding")
 	contains(t, WriteJSON(math.NaN())(&bytes.Buffer{}), "NaN")
 	var largest bytes.Buffer
-	if err := WriteJSON(strings.Repeat("a", MaxJSON-3))(&largest); err != nil || largest.Len() != MaxJSON { // two quotes and a line feed
+	// two quotes and a line feed
+	if err := WriteJSON(strings.Repeat("a", MaxJSON-3))(&largest); err != nil || largest.Len() != MaxJSON {
 		t.Errorf("got %d bytes and error %v, want %d", largest.Len(), err, MaxJSON)
 	}
 	contains(t, WriteJSON(strings.Repeat("a", MaxJSON-2))(&bytes.Buffer{}), "got 4194305 bytes, want at most 4194304")
-	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, 1<<20, &read), "stop")
-	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read), "line 1, column 4: invalid character '{' after top-level value")
+	contains(
+		t,
+		ReadJSON(
+			save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, 1<<20,
+			&read,
+		),
+		"stop",
+	)
+	contains(
+		t,
+		ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read),
+		"line 1, column 4: invalid character '{' after top-level value",
+	)
 	contains(t, ReadJSON(cp, StateFile, 9, &read), "want at most 9")
 	contains(t, ReadJSON(cp, "none", 1, &read), "none")
 }
 
-// A checkpoint fits if its weights have the numbers that are wanted, and its optimizer's file at most what belongs to them.
+// A checkpoint fits if its weights have the numbers that are wanted, and its optimizer's file at most what belongs to
+// them.
 func TestFit(t *testing.T) {
 	file := func(name string, list ...Named) checkpoint.File {
 		var b bytes.Buffer
@@ -276,7 +318,10 @@ func TestFit(t *testing.T) {
 		{3, "m.a: got 3 numbers, want at most 2", []checkpoint.File{file(OptimizerFile, named("m.a", 1, 2, 3))}},
 		{3, "s.a: got 5 numbers, want at most 4", []checkpoint.File{file(OptimizerFile, named("s.a", 1, 2, 3, 4, 5))}},
 		{3, "m.c: got 1 numbers, want at most 0", []checkpoint.File{file(OptimizerFile, named("m.c", 1))}},
-		{3, OptimizerFile + ": safetensors: got 1 bytes", []checkpoint.File{{Name: OptimizerFile, Write: WriteBytes([]byte("x"))}}},
+		{
+			3, OptimizerFile + ": safetensors: got 1 bytes",
+			[]checkpoint.File{{Name: OptimizerFile, Write: WriteBytes([]byte("x"))}},
+		},
 	} {
 		err := Fit(save(t, 3, append(c.files, weights)...), c.numbers, none)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -446,7 +491,10 @@ func TestFillFromRows(t *testing.T) {
 	for _, n := range []int{1, 700, 5000, rows - from} {
 		for _, shift := range []float64{0, 1} {
 			for _, double := range []bool{false, true} {
-				to := Named{Name: "w", View: View{[]int{rows, width}, from * width, width, 1}, Shift: shift, Tensor: graph.Tensor{Shape: []int{n, width}}}
+				to := Named{
+					Name: "w", View: View{[]int{rows, width}, from * width, width, 1}, Shift: shift,
+					Tensor: graph.Tensor{Shape: []int{n, width}},
+				}
 				if double {
 					to.F64 = make([]float64, n*width)
 				} else {
@@ -457,7 +505,9 @@ func TestFillFromRows(t *testing.T) {
 				}
 				for i := range n * width {
 					if got, want := to.At(i), float64(from*width+i)+shift; got != want {
-						t.Fatalf("%d rows, shift %v, float64 %t: entry %d: got %v, want %v", n, shift, double, i, got, want)
+						t.Fatalf(
+							"%d rows, shift %v, float64 %t: entry %d: got %v, want %v", n, shift, double, i, got, want,
+						)
 					}
 				}
 			}
@@ -469,7 +519,9 @@ func TestFillFromRows(t *testing.T) {
 func TestPartsOfAFile(t *testing.T) {
 	for _, double := range []bool{false, true} {
 		part := func(from int, x ...float64) Named {
-			p := Named{Name: "w", View: View{[]int{6, 2}, 2 * from, 2, 1}, Tensor: graph.Tensor{Shape: []int{len(x) / 2, 2}}}
+			p := Named{
+				Name: "w", View: View{[]int{6, 2}, 2 * from, 2, 1}, Tensor: graph.Tensor{Shape: []int{len(x) / 2, 2}},
+			}
 			for _, v := range x {
 				if double {
 					p.F64 = append(p.F64, v)

@@ -31,7 +31,8 @@ func shards(t testing.TB, index string) *checkpoint.Checkpoint {
 	}
 	for i, name := range []string{"a", "b"} {
 		var b bytes.Buffer
-		if err := WriteTensors(&b, []Named{named(name, float32(i+1), 3), named(name+"2", float32(i+5))}, nil, ""); err != nil {
+		if err := WriteTensors(&b, []Named{named(name, float32(i+1), 3), named(name+
+			"2", float32(i+5))}, nil, ""); err != nil {
 			t.Fatal(err)
 		}
 		write(name+".safetensors", b.Bytes())
@@ -72,11 +73,13 @@ func TestOpenWeightsRefuses(t *testing.T) {
 		`{`:                  IndexFile + ": line 1, column 1: unexpected end",
 		`[]`:                 IndexFile + ": line 1, column 1: got a list, want an object",
 		`{"weight_map": {}}`: "weight_map: got no tensors",
-		`{"weight_map": {"a": "../a.safetensors"}}`:                                           "weight_map: a: got file ../a.safetensors, want the name of one in the same folder",
-		`{"weight_map": {"a": "/etc/passwd"}}`:                                                "got file /etc/passwd, want",
-		`{"weight_map": {"a": "sub\\a.safetensors"}}`:                                         "want the name of one in the same folder",
-		`{"weight_map": {"a": ""}}`:                                                           "want the name of one in the same folder",
-		`{"weight_map": {"a": 7}}`:                                                            "line 1, column 22: weight_map: got a number, want a string",
+		`{"weight_map": {"a": "../a.safetensors"}}`:   "weight_map: a: got file ../a.safetensors, want the name of one in the same folder",
+		`{"weight_map": {"a": "/etc/passwd"}}`:        "got file /etc/passwd, want",
+		`{"weight_map": {"a": "sub\\a.safetensors"}}`: "want the name of one in the same folder",
+		`{"weight_map": {"a": ""}}`: "want the name of " +
+			"one in the same folder",
+		`{"weight_map": {"a": 7}}`: "line 1, column 22: " +
+			"weight_map: got a number, want a string",
 		`{"weight_map": {"a": "c.safetensors"}}`:                                              "c.safetensors: file does not exist",
 		`{"weight_map": {"a": "config.json"}}`:                                                "config.json: safetensors",
 		`{"weight_map": {"a": "a.safetensors"}}`:                                              `weight_map: a2: got file "", want a.safetensors, which holds it`,
@@ -129,7 +132,10 @@ func TestNamedColumns(t *testing.T) {
 		}
 		if dtype == graph.Float64 {
 			x.Set(7, 1e300)
-			contains(t, WriteTensors(new(bytes.Buffer), []Named{{Name: "x", Tensor: x}}, nil, safetensors.F32), "x: entry 7 is +Inf")
+			contains(
+				t, WriteTensors(new(bytes.Buffer), []Named{{Name: "x", Tensor: x}}, nil, safetensors.F32),
+				"x: entry 7 is +Inf",
+			)
 		}
 		for i := range x.Len() {
 			x.Set(i, float64(i))
@@ -143,7 +149,10 @@ func TestNamedColumns(t *testing.T) {
 			}
 		}
 		lie := func(t graph.Tensor) []Named {
-			return []Named{{Name: "l", Tensor: t, View: turned(rows, len(left)), Columns: left}, {Name: "r", Tensor: t, Columns: right}}
+			return []Named{
+				{Name: "l", Tensor: t, View: turned(rows, len(left)), Columns: left},
+				{Name: "r", Tensor: t, Columns: right},
+			}
 		}
 		for _, as := range []string{"", safetensors.F32, safetensors.F64} {
 			var b bytes.Buffer
@@ -171,7 +180,10 @@ func TestNamedColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if as == "" {
-				contains(t, Restore([]Named{{Name: "r", Tensor: y, Columns: right}}, damaged(t, x, right)), "r: entry 26199 is NaN")
+				contains(
+					t, Restore([]Named{{Name: "r", Tensor: y, Columns: right}}, damaged(t, x, right)),
+					"r: entry 26199 is NaN",
+				)
 			}
 			if !slices.Equal(x.Floats(), y.Floats()) {
 				t.Errorf("%v written as %q: read back it is another", dtype, as)
@@ -241,17 +253,25 @@ func TestExpertsInOneTensor(t *testing.T) {
 						t.Fatal(err)
 					}
 					f := opened(t, b.Bytes())
-					flat := Named{Name: "w", Tensor: graph.Tensor{Shape: list[0].View.Shape, F64: make([]float64, len(want))}}
+					flat := Named{
+						Name: "w", Tensor: graph.Tensor{Shape: list[0].View.Shape, F64: make([]float64, len(want))},
+					}
 					again := named(turned, columns, shift, dtype)
 					if err := cmp.Or(Fill([]Named{flat}, f), Restore(again, f)); err != nil {
 						t.Fatal(err)
 					}
 					if !slices.Equal(flat.F64, want) {
-						t.Errorf("turned %t, columns %t, shift %v, %v: the file has other numbers", turned, columns != nil, shift, dtype)
+						t.Errorf(
+							"turned %t, columns %t, shift %v, %v: the file has other numbers", turned, columns != nil,
+							shift, dtype,
+						)
 					}
 					for i, x := range again {
 						if !slices.Equal(x.Floats(), list[i].Floats()) {
-							t.Errorf("turned %t, columns %t, shift %v, %v: matrix %d is another", turned, columns != nil, shift, dtype, i)
+							t.Errorf(
+								"turned %t, columns %t, shift %v, %v: matrix %d is another", turned, columns != nil,
+								shift, dtype, i,
+							)
 						}
 					}
 				}
@@ -310,13 +330,17 @@ func TestViewsRefused(t *testing.T) {
 	x := graph.Tensor{Shape: []int{2, 3}, F32: make([]float32, 6)}
 	f := filed(t, Named{Name: "x", Tensor: x})
 	for want, v := range map[string]Named{
-		"x: got the view {[2 3] 1 3 1}, want the places of 2·3 numbers":  {Tensor: x, View: View{[]int{2, 3}, 1, 3, 1}},
-		"x: got the view {[2 3] -1 3 1}, want the places of 2·3 numbers": {Tensor: x, View: View{[]int{2, 3}, -1, 3, 1}},
-		"x: got the view {[2 3] 0 0 1}, want the places of 2·3 numbers":  {Tensor: x, View: View{[]int{2, 3}, 0, 0, 1}},
-		"x: got the view {[2 3] 0 3 0}, want the places of 2·3 numbers":  {Tensor: x, View: View{[]int{2, 3}, 0, 3, 0}},
-		"x: got column 3, want one of 3":                                 {Tensor: x, Columns: []int{0, 3}},
-		"x: got column -1, want one of 3":                                {Tensor: x, Columns: []int{-1}},
-		"x: got no shape, want one of a tensor":                          {Tensor: graph.Tensor{F32: []float32{1}}, Columns: []int{0}},
+		"x: got the view {[2 3] 1 3 1}, want the places of 2·3 numbers": {Tensor: x, View: View{[]int{2, 3}, 1, 3, 1}},
+		"x: got the view {[2 3] -1 3 1}, want the places of 2·3 numbers": {
+			Tensor: x, View: View{[]int{2, 3}, -1, 3, 1},
+		},
+		"x: got the view {[2 3] 0 0 1}, want the places of 2·3 numbers": {Tensor: x, View: View{[]int{2, 3}, 0, 0, 1}},
+		"x: got the view {[2 3] 0 3 0}, want the places of 2·3 numbers": {Tensor: x, View: View{[]int{2, 3}, 0, 3, 0}},
+		"x: got column 3, want one of 3":                                {Tensor: x, Columns: []int{0, 3}},
+		"x: got column -1, want one of 3":                               {Tensor: x, Columns: []int{-1}},
+		"x: got no shape, want one of a tensor": {
+			Tensor: graph.Tensor{F32: []float32{1}}, Columns: []int{0},
+		},
 	} {
 		v.Name = "x"
 		contains(t, Fill([]Named{v}, f), want)
@@ -327,12 +351,27 @@ func TestViewsRefused(t *testing.T) {
 // If a file has more rows, the first ones are read, in every type.
 func TestNamedRows(t *testing.T) {
 	long := Named{Name: "p", Tensor: graph.Tensor{Shape: []int{3, 2}, F32: []float32{1, 2, 3, 4, 5, 6}}}
-	for _, short := range []graph.Tensor{{Shape: []int{2, 2}, F32: make([]float32, 4)}, {Shape: []int{2, 2}, F64: make([]float64, 4)}} {
-		if err := Restore([]Named{{Name: "p", Tensor: short, View: View{[]int{3, 2}, 0, 2, 1}}}, filed(t, long)); err != nil || !slices.Equal(short.Floats(), []float64{1, 2, 3, 4}) {
+	for _, short := range []graph.Tensor{
+		{Shape: []int{2, 2}, F32: make([]float32, 4)}, {Shape: []int{2, 2}, F64: make([]float64, 4)},
+	} {
+		if err := Restore(
+			[]Named{{Name: "p", Tensor: short, View: View{[]int{3, 2}, 0, 2, 1}}}, filed(t, long),
+		); err != nil || !slices.Equal(short.Floats(), []float64{1, 2, 3, 4}) {
 			t.Errorf("got %v, %v", short.Floats(), err)
 		}
-		contains(t, Restore([]Named{{Name: "p", Tensor: short, View: View{[]int{4, 2}, 0, 2, 1}}}, filed(t, long)), "p has shape [3 2] in the file, [4 2] in the model")
+		contains(
+			t, Restore([]Named{{Name: "p", Tensor: short, View: View{[]int{4, 2}, 0, 2, 1}}}, filed(t, long)),
+			"p has shape [3 2] in the file, [4 2] in the model",
+		)
 	}
-	contains(t, Restore([]Named{{Name: "p", Tensor: graph.Tensor{Shape: []int{2, 2}, F32: make([]float32, 4)}, View: View{[]int{1, 2}, 0, 2, 1}}}, filed(t, long)),
+	contains(t, Restore(
+		[]Named{
+			{
+				Name: "p", Tensor: graph.Tensor{Shape: []int{2, 2}, F32: make([]float32, 4)},
+				View: View{[]int{1, 2}, 0, 2, 1},
+			},
+		},
+		filed(t, long),
+	),
 		"p: got the view {[1 2] 0 2 1}, want the places of 2·2 numbers")
 }

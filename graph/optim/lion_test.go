@@ -21,7 +21,8 @@ func TestLionMovesBySign(t *testing.T) {
 		t.Errorf("step 1: got %v and moments %v, want %v and 4", w, m, want)
 	}
 	step(-1, 1e-9, 0, 1e-9, -7, math.NaN())
-	if want := []float64{0.59375, 2.46875, 1.53125, 0.59375, 1.59375}; !slices.Equal(w[:5], want) || m[0] != 1 || !math.IsNaN(w[5]) {
+	if want := []float64{0.59375, 2.46875, 1.53125, 0.59375, 1.59375}; !slices.Equal(w[:5], want) || m[0] != 1 ||
+		!math.IsNaN(w[5]) {
 		t.Errorf("step 2: got %v and moments %v, want %v, NaN and 1", w, m, want)
 	}
 }

@@ -44,8 +44,8 @@ func between(u, diagonal, v []float64, rows, cols int) []float64 {
 }
 
 // Of the gradient UDVᵀ, with orthogonal U and V, the update is −s·U·φ⁵(D/‖D‖)·Vᵀ: the iteration keeps the singular
-// vectors and takes every singular value through φ five times. Singular values from 0.0052 on come into 0.6818 … 1.1544,
-// smaller ones never exceed 1.2024. An orthogonal gradient has n equal values 1/√n.
+// vectors and takes every singular value through φ five times. Singular values from 0.0052 on come into 0.6818 …
+// 1.1544, smaller ones never exceed 1.2024. An orthogonal gradient has n equal values 1/√n.
 func TestMuonSingularValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, shape := range [][2]int{{5, 5}, {3, 8}, {9, 4}, {1, 6}, {7, 1}} {
@@ -71,7 +71,8 @@ func TestMuonSingularValues(t *testing.T) {
 			}
 			w := make([]float64, in*out)
 			Muon{Scale: "spectral"}.Step(Step{Rate: 1 / math.Sqrt(max(1, float64(out)/float64(in))), Scale: 1,
-				W: graph.Tensor{Shape: shape[:], F64: w}, G: graph.Tensor{F64: g}, M: graph.Tensor{F64: make([]float64, in*out)}})
+				W: graph.Tensor{Shape: shape[:], F64: w}, G: graph.Tensor{F64: g},
+				M: graph.Tensor{F64: make([]float64, in*out)}})
 			for i, x := range between(u, want, v, in, out) {
 				if !(math.Abs(w[i]-x) <= 1e-12) {
 					t.Errorf("(%d, %d), entry %d: got %v, want %v", in, out, i, w[i], x)
@@ -154,8 +155,8 @@ func TestMuonScale(t *testing.T) {
 
 // Packed matrices are updated like separate ones, to the bit.
 func TestMuonPacked(t *testing.T) {
-	// Every row of a part begins at a multiple of 16 bytes: without assembly, the products are gonum's, whose dot product
-	// adds in an order that depends on it.
+	// Every row of a part begins at a multiple of 16 bytes: without assembly, the products are gonum's, whose dot
+	// product adds in an order that depends on it.
 	const in, all = 40, 152
 	widths := []int{20, 92, 40}
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -10,7 +10,8 @@ func TestProducts(t *testing.T) {
 		shape, columns []int
 		want           float64
 	}{
-		{"muon", Muon{}, []int{3, 5}, nil, 3*9*5 + 17*27}, {"muon, transposed", Muon{}, []int{5, 3}, nil, 3*9*5 + 17*27},
+		{"muon", Muon{}, []int{3, 5}, nil, 3*9*5 + 17*27}, {"muon, transposed", Muon{}, []int{5, 3}, nil, 3*9*5 +
+			17*27},
 		{"muon, one step", Muon{Steps: 1}, []int{3, 5}, nil, 3*9*5 + 27},
 		{"muon, packed", Muon{}, []int{3, 7}, []int{5, 2}, 3*9*5 + 17*27 + 3*4*3 + 17*8},
 		{"soap", SOAP{}, []int{3, 5}, nil, 5*(9*5+25*3) + (8*(27+125)+2*(9*5+25*3))/10.0},

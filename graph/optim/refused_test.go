@@ -61,14 +61,20 @@ func TestRulesAreRefused(t *testing.T) {
 		`mine: w: further tensors: got the name "", want`:    {further("", 1)},
 		"mine: w: further tensors: a: got shape [2 0], want": {further("a", 2, 0)},
 		"mine: w: further tensors: a: got shape [], want":    {further("a")},
-		"two: group 1, sgd: momentum: got 1, want a number":  {Groups{"two", []Group{{Rule: AdamW{}}, {Rule: SGD{Momentum: 1}}}}},
-		"two: group 0: got no rule (nil)":                    {Groups{"two", []Group{{}}}},
-		`two: group 0, sgd: names: got "[", want a name`:     {Groups{"two", []Group{{Names: []string{"["}, Rule: SGD{}}}}},
-		"two: w of shape [3] belongs to no group":            {Groups{"two", []Group{{Matrices: true, Rule: SGD{}}}}, Groups{Name: "two"}},
-		"two: muon: w has shape [3], want a matrix":          {Groups{"two", []Group{{Names: []string{"?"}, Rule: Muon{}}}}},
-		"optimizer: got no rule (nil), want one such as":     {nil},
-		"mine: got 3 moments, want 0 to 2":                   {fixed{State{Name: "mine", Moments: 3}}},
-		"mine: got -1 moments, want 0 to 2":                  {fixed{State{Name: "mine", Moments: -1}}},
+		"two: group 1, sgd: momentum: got 1, want a number": {
+			Groups{"two", []Group{{Rule: AdamW{}}, {Rule: SGD{Momentum: 1}}}},
+		},
+		"two: group 0: got no rule (nil)":                {Groups{"two", []Group{{}}}},
+		`two: group 0, sgd: names: got "[", want a name`: {Groups{"two", []Group{{Names: []string{"["}, Rule: SGD{}}}}},
+		"two: w of shape [3] belongs to no group": {
+			Groups{"two", []Group{{Matrices: true, Rule: SGD{}}}}, Groups{Name: "two"},
+		},
+		"two: muon: w has shape [3], want a matrix": {
+			Groups{"two", []Group{{Names: []string{"?"}, Rule: Muon{}}}},
+		},
+		"optimizer: got no rule (nil), want one such as": {nil},
+		"mine: got 3 moments, want 0 to 2":               {fixed{State{Name: "mine", Moments: 3}}},
+		"mine: got -1 moments, want 0 to 2":              {fixed{State{Name: "mine", Moments: -1}}},
 	} {
 		for _, rule := range rules {
 			if o, err := New([]graph.Expr{w}, rule); o != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -138,7 +144,8 @@ func TestOptimizersOfNothing(t *testing.T) {
 	fed := g.Root().Value("fed", graph.Const(1), 3)
 	other, _ := quadratic(t, false)
 	for _, o := range []*Optimizer{{}, nil} {
-		if _, err := o.Update(p, 0.1); err == nil || !strings.Contains(err.Error(), "no parameters: create it with New") {
+		if _, err := o.Update(p, 0.1); err == nil ||
+			!strings.Contains(err.Error(), "no parameters: create it with New") {
 			t.Errorf("got error %v", err)
 		}
 		if err := o.Shard(p); err == nil {

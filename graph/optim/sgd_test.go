@@ -49,7 +49,8 @@ func TestSGD(t *testing.T) {
 			t.Errorf("%v: w is %v after a gradient of norm %v", dtype, w.Tensor().Floats(), norm)
 		}
 		o.Clip = 1
-		if norm := step(t, o, p, 0.5); !(norm == 5 && math.Abs(w.Tensor().At(0)-1.2) <= 1e-7 && math.Abs(w.Tensor().At(1)+1.6) <= 1e-7) {
+		if norm := step(t, o, p, 0.5); !(norm == 5 && math.Abs(w.Tensor().At(0)-1.2) <= 1e-7 &&
+			math.Abs(w.Tensor().At(1)+1.6) <= 1e-7) {
 			t.Errorf("%v: clipped, w is %v after a gradient of norm %v", dtype, w.Tensor().Floats(), norm)
 		}
 		o.Clip = 0

@@ -38,7 +38,9 @@ func newSoaped[T kernel.Float](rule SOAP, in, out int, columns ...int) *soaped {
 		}
 		return tensorOf(shape, make([]T, n))
 	}
-	s := &soaped{rule: rule, w: zeros(in, out), m: zeros(in, out), v: zeros(in, out), columns: columns, work: new(workspace)}
+	s := &soaped{
+		rule: rule, w: zeros(in, out), m: zeros(in, out), v: zeros(in, out), columns: columns, work: new(workspace),
+	}
 	for _, k := range rule.further([]int{in, out}, columns) {
 		s.names, s.kept = append(s.names, k.Name), append(s.kept, zeros(k.Shape...))
 	}
@@ -78,7 +80,8 @@ func TestSOAPByHand(t *testing.T) {
 		state := hand.SOAPState[float64]{M: hand.Zeros[float64](in, out), V: hand.Zeros[float64](in, out),
 			R: hand.Zeros[float64](out, out), QR: hand.NewMatrix(3, 3, 1, 0, 0, 0, 1, 0, 0, 0, 1.)}
 		if most == 0 {
-			state.L, state.QL = hand.Zeros[float64](in, in), hand.NewMatrix(4, 4, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1.)
+			state.L = hand.Zeros[float64](in, in)
+			state.QL = hand.NewMatrix(4, 4, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1.)
 		}
 		for step := 1; step <= 7; step++ {
 			g := normals(rng, in*out)
@@ -90,7 +93,10 @@ func TestSOAPByHand(t *testing.T) {
 				t.Helper()
 				for i, x := range want.Data {
 					if !(math.Abs(got.Data[i]-x) <= 1e-9*max(1, math.Abs(x))) {
-						t.Fatalf("at most %d, step %d: %s, entry %d: got %v, by hand %v", most, step, name, i, got.Data[i], x)
+						t.Fatalf(
+							"at most %d, step %d: %s, entry %d: got %v, by hand %v", most, step, name, i, got.Data[i],
+							x,
+						)
 					}
 				}
 			}
@@ -132,8 +138,8 @@ func TestSOAPIsAdamW(t *testing.T) {
 	}
 }
 
-// In float32 the vectors stay orthonormal over 100 steps, also if the gradients have few directions, sizes that span many
-// powers of ten, or are 0.
+// In float32 the vectors stay orthonormal over 100 steps, also if the gradients have few directions, sizes that span
+// many powers of ten, or are 0.
 func TestSOAPVectorsAreOrthonormal(t *testing.T) {
 	const in, out = 40, 23
 	for name, entry := range map[string]func(x float64, i, j int) float64{
@@ -166,7 +172,9 @@ func TestSOAPVectorsAreOrthonormal(t *testing.T) {
 					far = max(far, math.Abs(x-want))
 				}
 				if t.Logf("%s, f = %d, %s: %.1e", name, frequency, side, far); !(far <= 1e-5) {
-					t.Errorf("%s, f = %d, %s: a product of two vectors is %v from that of I", name, frequency, side, far)
+					t.Errorf(
+						"%s, f = %d, %s: a product of two vectors is %v from that of I", name, frequency, side, far,
+					)
 				}
 			}
 			if !kernel.Finite(s.w.F32) {
@@ -176,8 +184,8 @@ func TestSOAPVectorsAreOrthonormal(t *testing.T) {
 	}
 }
 
-// On Σ (A(W − W*)B)², whose curvature has other axes than the entries of W, SOAP needs fewer steps than AdamW at the best
-// of several rates.
+// On Σ (A(W − W*)B)², whose curvature has other axes than the entries of W, SOAP needs fewer steps than AdamW at the
+// best of several rates.
 func TestSOAPFollowsRotatedCurvature(t *testing.T) {
 	const in, out = 6, 5
 	turned := func(n int, seed uint64) hand.Matrix[float64] { // eigenvalues 1 … 0.01
@@ -249,7 +257,9 @@ func TestSOAPPacked(t *testing.T) {
 	for _, width := range widths {
 		alone = append(alone, newSoaped[float32](o, in, width))
 	}
-	if want := []string{"l0", "ql0", "r0", "qr0", "l1", "ql1", "l2", "ql2", "r2", "qr2"}; !slices.Equal(together.names, want) {
+	if want := []string{
+		"l0", "ql0", "r0", "qr0", "l1", "ql1", "l2", "ql2", "r2", "qr2",
+	}; !slices.Equal(together.names, want) {
 		t.Errorf("keeps %v, want %v", together.names, want)
 	}
 	for range 5 {
@@ -267,8 +277,12 @@ func TestSOAPPacked(t *testing.T) {
 				return part
 			}
 			alone[i].step(0.1, 0.5, 0.5, graph.Tensor{F32: cut(g)})
-			if !slices.Equal(cut(together.w.F32), alone[i].w.F32) || !slices.Equal(cut(together.m.F32), alone[i].m.F32) {
-				t.Errorf("columns %d … %d: got %v, alone %v", from, from+width-1, cut(together.w.F32)[:3], alone[i].w.F32[:3])
+			if !slices.Equal(cut(together.w.F32), alone[i].w.F32) ||
+				!slices.Equal(cut(together.m.F32), alone[i].m.F32) {
+				t.Errorf(
+					"columns %d … %d: got %v, alone %v", from, from+width-1, cut(together.w.F32)[:3],
+					alone[i].w.F32[:3],
+				)
 			}
 			from += width
 		}

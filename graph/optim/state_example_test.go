@@ -87,8 +87,8 @@ func ExampleOptimizer_Moments() {
 	// Output: 3 tensors; the same bits: true 20
 }
 
-// SOAP starts as AdamW. After the first step its vectors follow the gradients: here the second gradient has the direction
-// of the first one, so that it is one number in these vectors, and the step of a matrix is along it.
+// SOAP starts as AdamW. After the first step its vectors follow the gradients: here the second gradient has the
+// direction of the first one, so that it is one number in these vectors, and the step of a matrix is along it.
 func ExampleSOAP() {
 	w := graph.Tensor{Shape: []int{2, 1}, F64: make([]float64, 2)}
 	s := optim.Step{Rate: 1, Scale: 1, W: w, G: graph.Tensor{F64: []float64{2, 1}},

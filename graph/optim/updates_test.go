@@ -11,7 +11,9 @@ import (
 
 // run trains a matrix w and a vector b on Σ w² + Σ b², whose gradient is 2w and 2b. After each step it returns their
 // entries, those of w first. Each step has the given number of equal micro-batches.
-func run(t *testing.T, dtype graph.Dtype, micro, steps int, make func([]graph.Expr) (*Optimizer, error)) (out [][]float64) {
+func run(
+	t *testing.T, dtype graph.Dtype, micro, steps int, make func([]graph.Expr) (*Optimizer, error),
+) (out [][]float64) {
 	t.Helper()
 	g := graph.New(dtype, 1)
 	w, b := g.Root().Param("w", graph.Const(0.5), 2, 2), g.Root().Param("b", graph.Const(-1), 3)
@@ -138,7 +140,8 @@ func TestMomentsStartAtZero(t *testing.T) {
 
 // A parameter that does not exist has nothing to update.
 func TestNoParameter(t *testing.T) {
-	if o, err := New([]graph.Expr{{}}, AdamW{}); o != nil || err == nil || err.Error() != "adamw: a parameter is empty" {
+	if o, err := New([]graph.Expr{{}}, AdamW{}); o != nil || err == nil ||
+		err.Error() != "adamw: a parameter is empty" {
 		t.Errorf("got %v and error %v", o, err)
 	}
 }

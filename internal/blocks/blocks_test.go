@@ -41,7 +41,10 @@ func TestBlocksOf32(t *testing.T) {
 	at(t, Q4_0, slices.Concat(put(0.5), halves), map[int]float32{0: -4, 3: -2.5, 15: 3.5, 16: 3.5, 19: 2, 31: -4})
 	at(t, Q4_1, slices.Concat(put(0.5, -2), halves), map[int]float32{0: -2, 3: -0.5, 15: 5.5, 16: 5.5, 31: -2})
 	at(t, Q5_0, slices.Concat(put(0.5), fifth, halves), map[int]float32{0: -8, 2: 1, 3: -6.5, 16: 7.5, 17: -1, 31: 0})
-	at(t, Q5_1, slices.Concat(put(0.5, -2), fifth, halves), map[int]float32{0: -2, 2: 7, 3: -0.5, 16: 13.5, 17: 5, 31: 6})
+	at(
+		t, Q5_1, slices.Concat(put(0.5, -2), fifth, halves),
+		map[int]float32{0: -2, 2: 7, 3: -0.5, 16: 13.5, 17: 5, 31: 6},
+	)
 	eighths := make([]byte, 32)
 	eighths[0], eighths[7], eighths[31] = 127, 0x80, 0xff
 	at(t, Q8_0, slices.Concat(put(0.25), eighths), map[int]float32{0: 31.75, 1: 0, 7: -32, 31: -0.25})
@@ -133,7 +136,8 @@ func TestEncodeExactly(t *testing.T) {
 				t.Errorf("%s: number %d: got %v, want %v", of, i, got[i], x[i])
 			}
 		}
-		if data, err = of.Encode(nil, make([]float32, 32)); err != nil || of.Decode(got, data) != nil || slices.Max(got) != 0 || slices.Min(got) != 0 {
+		if data, err = of.Encode(nil, make([]float32, 32)); err != nil || of.Decode(got, data) != nil ||
+			slices.Max(got) != 0 || slices.Min(got) != 0 {
 			t.Errorf("%s of zeros: got %v, %v", of, got, err)
 		}
 	}
@@ -169,7 +173,12 @@ func TestFourBits(t *testing.T) {
 	for i := range byte(16) {
 		block[1+i] = i | (15-i)<<4
 	}
-	at(t, MXFP4, block, map[int]float32{0: 0, 1: 4, 2: 8, 3: 12, 4: 16, 5: 24, 6: 32, 7: 48, 9: -4, 15: -48, 16: -48, 23: 0, 30: 4, 31: 0})
+	at(
+		t, MXFP4, block,
+		map[int]float32{
+			0: 0, 1: 4, 2: 8, 3: 12, 4: 16, 5: 24, 6: 32, 7: 48, 9: -4, 15: -48, 16: -48, 23: 0, 30: 4, 31: 0,
+		},
+	)
 	x := make([]float32, 32)
 	FourBits(x, block[1:], Power(126))
 	for i, want := range map[int]float32{0: 0, 1: -3, 2: 0.25, 3: -2, 14: 3, 15: 0, 30: -3, 31: 0} {

@@ -89,10 +89,13 @@ func TestContent(t *testing.T) {
 	if got, err := ReadText(path, 3); string(got) != "new" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if err := Replace(path, func(w io.Writer) error { w.Write([]byte("half")); return fs.ErrClosed }); !errors.Is(err, fs.ErrClosed) {
+	if err := Replace(
+		path, func(w io.Writer) error { w.Write([]byte("half")); return fs.ErrClosed },
+	); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
-	if got, err := Read(path, 3); string(got) != "new" || err != nil || !slices.Equal(names(t, filepath.Dir(path)), []string{"a"}) {
+	if got, err := Read(path, 3); string(got) != "new" || err != nil ||
+		!slices.Equal(names(t, filepath.Dir(path)), []string{"a"}) {
 		t.Errorf("after half a replacement: got %q, %v in %v", got, err, names(t, filepath.Dir(path)))
 	}
 	if _, err := Create(path); !errors.Is(err, fs.ErrExist) {
@@ -263,7 +266,8 @@ func TestReadErrors(t *testing.T) {
 func TestCheckText(t *testing.T) {
 	long := strings.Repeat("a\n", 1<<15)
 	for text, want := range map[string]string{
-		"": "", "text\n": "", "\xff": "", "\x00": "NUL byte at offset 0, line 1", "a\nb\x00": "NUL byte at offset 3, line 2",
+		"": "", "text\n": "", "\xff": "", "\x00": "NUL byte at offset 0, line 1",
+		"a\nb\x00":           "NUL byte at offset 3, line 2",
 		"\xff\xfea\x00":      "not valid UTF-8: byte 0xff at offset 0, line 1",
 		"a\n\xfe\xffa\x00":   "not valid UTF-8: byte 0xfe at offset 2, line 2",
 		"a\xff\x00":          "not valid UTF-8: byte 0xff at offset 1, line 1",
@@ -285,7 +289,8 @@ func TestCheckText(t *testing.T) {
 // Offsets of invalid bytes.
 func TestInvalidUTF8(t *testing.T) {
 	for text, want := range map[string]int{
-		"": -1, "a": -1, "\xff": 0, "a\xff": 1, "\u00e9\xc3": 2, "\xc3": 0, "\uFFFD": -1, "\uFFFD\xff": 3, "\uFFFDa": -1,
+		"": -1, "a": -1, "\xff": 0, "a\xff": 1, "\u00e9\xc3": 2, "\xc3": 0, "\uFFFD": -1, "\uFFFD\xff": 3,
+		"\uFFFDa": -1,
 	} {
 		if got := invalidUTF8([]byte(text)); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
@@ -295,7 +300,9 @@ func TestInvalidUTF8(t *testing.T) {
 
 // A temporary name is a decimal number.
 func TestIsNumber(t *testing.T) {
-	for s, want := range map[string]bool{"": false, "0": true, "9": true, "18446744073709551615": true, "a": false, "-1": false} {
+	for s, want := range map[string]bool{
+		"": false, "0": true, "9": true, "18446744073709551615": true, "a": false, "-1": false,
+	} {
 		if got := isNumber(s); got != want {
 			t.Errorf("%q: got %t, want %t", s, got, want)
 		}
@@ -420,7 +427,9 @@ func TestReplaceSweeps(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "loss.png")
-	for _, name := range []string{".loss.png-123456789", ".loss.png-7", ".loss.png-x", ".loss.png-", ".other.png-5", "loss.png-3", "42"} {
+	for _, name := range []string{
+		".loss.png-123456789", ".loss.png-7", ".loss.png-x", ".loss.png-", ".other.png-5", "loss.png-3", "42",
+	} {
 		put(t, filepath.Join(dir, name), "half")
 	}
 	err := Replace(path, func(w io.Writer) error {
@@ -511,7 +520,8 @@ func TestKind(t *testing.T) {
 		fs.ModeDevice | fs.ModeCharDevice, fs.ModeSymlink, fs.ModeIrregular | 0o777} {
 		fmt.Fprintf(&got, "%s; ", Kind(mode))
 	}
-	const want = "a regular file; a directory; a FIFO; a socket; a device; a device; a symbolic link; a file of mode ?rwxrwxrwx; "
+	const want = "a regular file; a directory; a FIFO; a socket; a device; a device; a symbolic link; a file of " +
+		"mode ?rwxrwxrwx; "
 	if got.String() != want {
 		t.Errorf("got %s, want %s", &got, want)
 	}

@@ -29,7 +29,9 @@ func TestIrregularFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	for path, kind := range map[string]string{fifo: "a FIFO", socket: "a socket", "/dev/null": "a device", "/dev/zero": "a device"} {
+	for path, kind := range map[string]string{
+		fifo: "a FIFO", socket: "a socket", "/dev/null": "a device", "/dev/zero": "a device",
+	} {
 		link := filepath.Join(dir, "link to "+filepath.Base(path))
 		if err := os.Symlink(path, link); err != nil {
 			t.Fatal(err)
@@ -43,7 +45,8 @@ func TestIrregularFiles(t *testing.T) {
 				kind = "a symbolic link"
 			}
 			want = link + ": is " + kind
-			if err := open(link); err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "file exists") {
+			if err := open(link); err == nil || !strings.Contains(err.Error(), want) &&
+				!strings.Contains(err.Error(), "file exists") {
 				t.Errorf("%s: got %v, want %s", name, err, want)
 			}
 			kind = Kind(modeOf(t, path))

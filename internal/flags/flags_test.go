@@ -42,12 +42,20 @@ func TestErrors(t *testing.T) {
 	fs.Var(word{}, "word", "")
 	fs.Var(other{}, "other", "")
 	for _, c := range [][3]string{
-		{"rate", "1e", `rate: got "1e", want a number such as 0.001`}, {"rate", `1":x`, `rate: got "1\":x", want a number such as 0.001`},
+		{
+			"rate", "1e", `rate: got "1e", want a number such as 0.001`,
+		}, {"rate", `1":x`, `rate: got "1\":x", want a number such as 0.001`},
 		{"rate", "1e999", `rate: got "1e999", want a number such as 0.001`},
-		{"n", "1e3", `n: got "1e3", want a whole number such as 100`}, {"body", "x", `body: got "x", want a whole number such as 100`},
+		{
+			"n", "1e3", `n: got "1e3", want a whole number such as 100`,
+		}, {"body", "x", `body: got "x", want a whole number such as 100`},
 		{"n", "99999999999999999999", `n: got "99999999999999999999", want a whole number such as 100`},
-		{"u", "-1", `u: got "-1", want a whole number, 0 or more, such as 100`}, {"seed", "-1", `seed: got "-1", want a whole number, 0 or more, such as 100`},
-		{"bias", "yes", `bias: got "yes", want true or false`}, {"wait", "9", `wait: got "9", want a time such as 90s or 1h30m`},
+		{
+			"u", "-1", `u: got "-1", want a whole number, 0 or more, such as 100`,
+		}, {"seed", "-1", `seed: got "-1", want a whole number, 0 or more, such as 100`},
+		{
+			"bias", "yes", `bias: got "yes", want true or false`,
+		}, {"wait", "9", `wait: got "9", want a time such as 90s or 1h30m`},
 		{"k", "x", `k: got "x", want a whole number such as 100`},
 	} {
 		if err := Set(fs, c[0], c[1]); err == nil || err.Error() != c[2] {
@@ -57,7 +65,9 @@ func TestErrors(t *testing.T) {
 			t.Errorf("-%s: got %v, want -%s", c[0], err, c[2])
 		}
 	}
-	for name, want := range map[string]string{"word": `word: got "x": want a word`, "other": `other: got "x": parse error`} {
+	for name, want := range map[string]string{
+		"word": `word: got "x": want a word`, "other": `other: got "x": parse error`,
+	} {
 		if err := Set(fs, name, "x"); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}

@@ -12,7 +12,8 @@ func TestDistance(t *testing.T) {
 		want int
 	}{
 		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "xyz", 3},
-		{"ab", "cab", 1}, {"ab", "acb", 1}, {"ab", "abcd", 2}, {"abcd", "bd", 2}, {"attn", "mlp", 4}, {"h.0", "h.10", 1},
+		{"ab", "cab", 1}, {"ab", "acb", 1}, {"ab", "abcd", 2}, {"abcd", "bd", 2}, {"attn", "mlp", 4},
+		{"h.0", "h.10", 1},
 		{"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"abcxy", "abc", 2}, {"abxyc", "abc", 2}, {"é", "e", 2},
 	} {
 		if got := Distance(c.a, c.b); got != c.want {
@@ -38,7 +39,9 @@ func TestNearest(t *testing.T) {
 	if want := []string{"n_head", "n_embd", "n_layer", "bias"}; !slices.Equal(names, want) {
 		t.Errorf("the names are now %q, want %q", names, want)
 	}
-	for word, want := range map[string]string{"n_layers": "n_layer", "n_lay": "n_layer", "n_la": "", "window": "", "": ""} {
+	for word, want := range map[string]string{
+		"n_layers": "n_layer", "n_lay": "n_layer", "n_la": "", "window": "", "": "",
+	} {
 		if got := Meant(word, names); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
 		}

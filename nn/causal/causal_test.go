@@ -62,13 +62,28 @@ func TestCheck(t *testing.T) {
 		permitted bool // for a bidirectional model
 	}{
 		"causal": {weight: past, permitted: true},
-		"mean of a text": {also(func(i, j int) bool { return within(i, j, tokens) }), causal.Leak{Layer: "second.mix", Tokens: []int{1, 2, 3, 4, 5, 6}},
+		"mean of a text": {also(func(i, j int) bool { return within(i, j, tokens) }), causal.Leak{
+			Layer: "second.mix", Tokens: []int{1, 2, 3, 4, 5, 6},
+		},
 			"second.mix: token 0 sees later tokens of its text, 1–6: a language model may not look ahead", true},
-		"next token": {also(func(i, j int) bool { return within(i, j, tokens) && j == i+1 }), causal.Leak{Layer: "second.mix", Tokens: []int{1}}, "", true},
-		"one pair":   {also(func(i, j int) bool { return i == 3 && j == 5 }), causal.Leak{Layer: "second.mix", Position: 3, Tokens: []int{5}}, "", true},
-		"odd tokens": {also(func(i, j int) bool { return within(i, j, tokens) && i == 2 && j%2 == 1 }), causal.Leak{Layer: "second.mix", Position: 2, Tokens: []int{3, 5}}, "", true},
-		"another text": {also(func(i, j int) bool { return i == tokens+4 && j == 2 }), causal.Leak{Layer: "second.mix", Position: 4, Tokens: []int{2}, Between: true},
-			"second.mix: token 4 sees another text of the batch, its tokens 2: texts must not influence one another", false},
+		"next token": {also(func(i, j int) bool {
+			return within(i, j, tokens) &&
+				j == i+1
+		}), causal.Leak{Layer: "second.mix", Tokens: []int{1}}, "", true},
+		"one pair": {also(func(i, j int) bool {
+			return i == 3 &&
+				j == 5
+		}), causal.Leak{Layer: "second.mix", Position: 3, Tokens: []int{5}}, "", true},
+		"odd tokens": {also(func(i, j int) bool {
+			return within(i, j, tokens) && i == 2 &&
+				j%2 == 1
+		}), causal.Leak{Layer: "second.mix", Position: 2, Tokens: []int{3, 5}}, "", true},
+		"another text": {also(func(i, j int) bool {
+			return i == tokens+4 &&
+				j == 2
+		}), causal.Leak{Layer: "second.mix", Position: 4, Tokens: []int{2}, Between: true},
+			"second.mix: token 4 sees another text of the batch, its tokens 2: texts must not influence one another",
+			false},
 	} {
 		for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
 			m := model(t, dtype, tokens, c.weight)
@@ -79,7 +94,8 @@ func TestCheck(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: got %v, want none", name, err)
 				}
-			case leak == nil || leak.Layer != c.want.Layer || leak.Position != c.want.Position || leak.Between != c.want.Between || !slices.Equal(leak.Tokens, c.want.Tokens):
+			case leak == nil || leak.Layer != c.want.Layer || leak.Position != c.want.Position ||
+				leak.Between != c.want.Between || !slices.Equal(leak.Tokens, c.want.Tokens):
 				t.Errorf("%s: got %v, want %+v", name, err, c.want)
 			case c.message != "" && err.Error() != c.message:
 				t.Errorf("%s: got %q, want %q", name, err, c.message)
@@ -108,7 +124,8 @@ func TestCheckLong(t *testing.T) {
 	if err := causal.Check(m); !errors.As(err, &leak) {
 		t.Fatalf("got %v, want a leak", err)
 	}
-	if n := len(leak.Tokens); n != 64 || leak.Tokens[0] != 1 || leak.Tokens[n-1] != context-1 || !slices.IsSorted(leak.Tokens) || len(slices.Compact(slices.Clone(leak.Tokens))) != n {
+	if n := len(leak.Tokens); n != 64 || leak.Tokens[0] != 1 || leak.Tokens[n-1] != context-1 ||
+		!slices.IsSorted(leak.Tokens) || len(slices.Compact(slices.Clone(leak.Tokens))) != n {
 		t.Errorf("got %d tokens, %v", len(leak.Tokens), leak.Tokens)
 	}
 	for i, id := range m.Input.Ints() {
@@ -122,7 +139,9 @@ func TestCheckLong(t *testing.T) {
 		}
 		return 0
 	})
-	if err := causal.Check(m); err == nil || !strings.Contains(err.Error(), "token 199 sees later tokens of its text, 200:") {
+	if err := causal.Check(m); err == nil || !strings.Contains(
+		err.Error(), "token 199 sees later tokens of its text, 200:",
+	) {
 		t.Errorf("got %v, want the last token but one to see the last", err)
 	}
 }

@@ -33,8 +33,9 @@ func decoder[T hand.Number](p hand.Parameters[T]) hand.Model[T] {
 func ExampleModel_Backward() {
 	p := hand.Parameters[float64]{}
 	for name, shape := range map[string][2]int{
-		"wte.weight": {7, 5}, "h.0.ln_1.weight": {1, 5}, "h.0.attn.c_attn.weight": {5, 8}, "h.0.attn.c_proj.weight": {2, 5},
-		"h.0.ln_2.weight": {1, 5}, "h.0.mlp.c_fc.weight": {5, 9}, "h.0.mlp.c_proj.weight": {9, 5},
+		"wte.weight": {7, 5}, "h.0.ln_1.weight": {1, 5}, "h.0.attn.c_attn.weight": {5, 8},
+		"h.0.attn.c_proj.weight": {2, 5},
+		"h.0.ln_2.weight":        {1, 5}, "h.0.mlp.c_fc.weight": {5, 9}, "h.0.mlp.c_proj.weight": {9, 5},
 	} {
 		p[name] = fixture.Random(name, shape[0], shape[1])
 	}

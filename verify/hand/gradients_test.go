@@ -31,7 +31,9 @@ func random(shapes string) hand.Parameters[float64] {
 }
 
 // backward returns Δ at everything that the output depends on.
-func backward(l hand.Layer[float64], p hand.Parameters[float64], delta hand.Matrix[float64]) (hand.Gradients[float64], error) {
+func backward(
+	l hand.Layer[float64], p hand.Parameters[float64], delta hand.Matrix[float64],
+) (hand.Gradients[float64], error) {
 	dx, g := l.Backward(p["x"], delta)
 	for i := range g {
 		if strings.HasSuffix(g[i].Name, hand.MemoryDelta) {
@@ -56,7 +58,10 @@ func TestGradients(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "%s (%d, %d) %.9g\n", e.name, y.Rows, y.Cols, fingerprint(y))
 		for _, e := range g {
-			fmt.Fprintf(&got, "\t%s %s %s | %s | %t %t %.9g\n", e.Name, e.Part, e.Symbol, e.Equation, e.Delta, e.Zero, fingerprint(e.Value))
+			fmt.Fprintf(
+				&got, "\t%s %s %s | %s | %t %t %.9g\n", e.Name, e.Part, e.Symbol, e.Equation, e.Delta, e.Zero,
+				fingerprint(e.Value),
+			)
 		}
 	}
 	golden(t, "testdata/gradients.txt", got.String())
@@ -160,8 +165,8 @@ func TestErrors(t *testing.T) {
 				_, err := backward(l, p, delta)
 				// Backward need not read these.
 				blind := strings.HasSuffix(name, "bias") ||
-					name == "x" && strings.Contains("dropout, learned positions, sinusoidal, rope, pairs, rope, partial, "+
-						"rope by llama3, rope by yarn, not rounded", e.name)
+					name == "x" && strings.Contains("dropout, learned positions, sinusoidal, rope, pairs, rope, "+
+						"partial, rope by llama3, rope by yarn, not rounded", e.name)
 				if y := l.Forward(p["x"]); !errors.Is(y.Err, want) || !errors.Is(err, want) && !(blind && err == nil) {
 					t.Errorf("%s: %s is bad: got %v and %v, want %v", e.name, name, y.Err, err, want)
 				}
@@ -174,7 +179,8 @@ func TestErrors(t *testing.T) {
 			l := e.layer(place(p))
 			want := "hand: no parameter " + name
 			_, err := backward(l, p, delta)
-			if y := l.Forward(p["x"]); y.Err == nil || !strings.HasSuffix(y.Err.Error(), want) || err == nil || !strings.Contains(err.Error(), want) {
+			if y := l.Forward(p["x"]); y.Err == nil || !strings.HasSuffix(y.Err.Error(), want) || err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s without %s: got %v and %v", e.name, name, y.Err, err)
 			}
 		}
@@ -198,7 +204,10 @@ func handModels() (out []handModel) {
 		variants []fixture.Variant
 	}{
 		{"decoder", []fixture.Variant{fixture.WithLoRA, fixture.WithDropout, fixture.WithIgnored}},
-		{"tied, post-norm", []fixture.Variant{fixture.WithTying, fixture.WithPostNorm, fixture.WithSinusoids, fixture.WithSum}},
+		{
+			"tied, post-norm",
+			[]fixture.Variant{fixture.WithTying, fixture.WithPostNorm, fixture.WithSinusoids, fixture.WithSum},
+		},
 		{"elman, no positions", []fixture.Variant{fixture.WithElman, func(f *fixture.Fixture) { f.Position = "none" }}},
 		{"one block", []fixture.Variant{func(f *fixture.Fixture) { f.Layers = 1 }}},
 		{"no blocks", []fixture.Variant{func(f *fixture.Fixture) { f.Layers = 0 }}},
@@ -209,7 +218,8 @@ func handModels() (out []handModel) {
 	for _, block := range []string{"pre", "post"} {
 		out = append(out, handModel{"pairs, " + block, variants.Plan{
 			Batch: 2, Context: 4, Layers: 2, Heads: 2, QK: 2, Eps: 0.1,
-			Position: "learned", Attention: "causal", Norm: "layernorm", Block: block, Activation: "gelu", Head: "linear",
+			Position: "learned", Attention: "causal", Norm: "layernorm", Block: block, Activation: "gelu",
+			Head:    "linear",
 			Encoder: &variants.Encoder{Context: 3, Lengths: []int{3, 2}, Attention: "full"},
 			Dropout: func(path string) hand.Matrix[float64] {
 				if strings.HasSuffix(path, "resid_dropout") {
@@ -219,7 +229,8 @@ func handModels() (out []handModel) {
 				return hand.Matrix[float64]{}
 			},
 		}, pairs(), hand.Text{
-			Source: []int{1, 4, 2, 5, 5, 0}, Tokens: []int{1, 2, 6, 3, 1, 5, 0, 0}, Targets: []int{2, 6, 3, 4, 5, 4, hand.Ignore, hand.Ignore},
+			Source: []int{1, 4, 2, 5, 5, 0}, Tokens: []int{1, 2, 6, 3, 1, 5, 0, 0},
+			Targets: []int{2, 6, 3, 4, 5, 4, hand.Ignore, hand.Ignore},
 		}})
 	}
 	return out
@@ -227,14 +238,16 @@ func handModels() (out []handModel) {
 
 // pairs returns the parameters of a small encoder–decoder.
 func pairs() hand.Parameters[float64] {
-	shapes := "decoder.lm_head.weight 5 7, encoder.wte.weight 6 5, decoder.wte.weight 7 5, encoder.wpe.weight 3 5, decoder.wpe.weight 4 5, "
+	shapes := "decoder.lm_head.weight 5 7, encoder.wte.weight 6 5, decoder.wte.weight 7 5, encoder.wpe.weight 3 5, " +
+		"decoder.wpe.weight 4 5, "
 	for _, side := range []string{"encoder", "decoder"} {
 		shapes += side + ".ln_f.weight 1 5, "
 		for i := range 2 {
-			block := "ln_1.weight 1 5, attn.c_attn.weight 5 14, attn.c_attn.bias 1 14, attn.c_proj.weight 6 5, ln_2.weight 1 5, " +
-				"mlp.c_fc.weight 5 7, mlp.c_proj.weight 7 5, "
+			block := "ln_1.weight 1 5, attn.c_attn.weight 5 14, attn.c_attn.bias 1 14, attn.c_proj.weight 6 5, " +
+				"ln_2.weight 1 5, mlp.c_fc.weight 5 7, mlp.c_proj.weight 7 5, "
 			if side == "decoder" {
-				block += "ln_cross.weight 1 5, cross.c_q.weight 5 4, cross.c_kv.weight 5 10, cross.c_kv.bias 1 10, cross.c_proj.weight 6 5, "
+				block += "ln_cross.weight 1 5, cross.c_q.weight 5 4, cross.c_kv.weight 5 10, cross.c_kv.bias 1 10, " +
+					"cross.c_proj.weight 6 5, "
 			}
 			for _, s := range strings.SplitAfter(strings.TrimSuffix(block, ", "), ", ") {
 				shapes += fmt.Sprintf("%s.h.%d.%s", side, i, s)
@@ -258,9 +271,15 @@ func TestModels(t *testing.T) {
 		if loss.Err != nil || err != nil {
 			t.Errorf("%s: %v, %v", w.name, loss.Err, err)
 		}
-		fmt.Fprintf(&got, "%s (%d, %d) %.9g (%d, %d) %.9g\n", w.name, loss.Rows, loss.Cols, fingerprint(loss), logits.Rows, logits.Cols, fingerprint(logits))
+		fmt.Fprintf(
+			&got, "%s (%d, %d) %.9g (%d, %d) %.9g\n", w.name, loss.Rows, loss.Cols, fingerprint(loss), logits.Rows,
+			logits.Cols, fingerprint(logits),
+		)
 		for _, e := range g {
-			fmt.Fprintf(&got, "\t%s %s %s | %s | %t %t %.9g\n", e.Name, e.Part, e.Symbol, e.Equation, e.Delta, e.Zero, fingerprint(e.Value))
+			fmt.Fprintf(
+				&got, "\t%s %s %s | %s | %t %t %.9g\n", e.Name, e.Part, e.Symbol, e.Equation, e.Delta, e.Zero,
+				fingerprint(e.Value),
+			)
 		}
 	}
 	golden(t, "testdata/models.txt", got.String())
@@ -302,8 +321,14 @@ func TestModelErrors(t *testing.T) {
 		{decoder, "h.1.mlp.c_fc.weight", "h.1.mlp.c_fc: hand: no parameter h.1.mlp.c_fc.weight"},
 		{decoder, "ln_f.weight", "ln_f: hand: no parameter ln_f.weight"},
 		{decoder, "lm_head.weight", "lm_head: hand: no parameter lm_head.weight"},
-		{pairs, "encoder.h.1.attn.c_proj.weight", "encoder.h.1.attn.c_proj: hand: no parameter encoder.h.1.attn.c_proj.weight"},
-		{pairs, "decoder.h.0.cross.c_q.weight", "decoder.h.0.cross.c_q: hand: no parameter decoder.h.0.cross.c_q.weight"},
+		{
+			pairs, "encoder.h.1.attn.c_proj.weight",
+			"encoder.h.1.attn.c_proj: hand: no parameter encoder.h.1.attn.c_proj.weight",
+		},
+		{
+			pairs, "decoder.h.0.cross.c_q.weight",
+			"decoder.h.0.cross.c_q: hand: no parameter decoder.h.0.cross.c_q.weight",
+		},
 		{pairs, "decoder.ln_f.weight", "decoder.ln_f: hand: no parameter decoder.ln_f.weight"},
 	} {
 		p := maps.Clone(test.p)
@@ -315,7 +340,8 @@ func TestModelErrors(t *testing.T) {
 		if y := m.Forward(test.text); y.Err == nil || y.Err.Error() != test.forward {
 			t.Errorf("%s: got %v, want %s", test.missing, y.Err, test.forward)
 		}
-		if _, err := m.Backward(test.text); err == nil || !strings.HasSuffix(err.Error(), "hand: no parameter "+test.missing) {
+		if _, err := m.Backward(test.text); err == nil ||
+			!strings.HasSuffix(err.Error(), "hand: no parameter "+test.missing) {
 			t.Errorf("%s: got %v of Backward", test.missing, err)
 		}
 	}

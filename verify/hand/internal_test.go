@@ -92,15 +92,22 @@ func TestProductIsItsDefinition(t *testing.T) {
 	zero := func() float64 { return 0 }
 	one := func() float64 { return 1 }
 	step := func() float64 { return 1e-30 * float64(rng.IntN(2)) * rng.NormFloat64() }
-	for _, size := range [][3]int{{3, 4, 5}, {1, 1, 1}, {2, 9, 3}, {5, 11, 1}, {1, 0, 2}, {0, 3, 2}, {2, 3, 0}, {7, 8, 6}, {17, 18, 19}} {
-		for i, imaginary := range [][2]func() float64{{zero, zero}, {step, zero}, {zero, step}, {step, step}, {one, zero}, {zero, one}, {one, one}} {
+	for _, size := range [][3]int{
+		{3, 4, 5}, {1, 1, 1}, {2, 9, 3}, {5, 11, 1}, {1, 0, 2}, {0, 3, 2}, {2, 3, 0}, {7, 8, 6}, {17, 18, 19},
+	} {
+		for i, imaginary := range [][2]func() float64{
+			{zero, zero}, {step, zero}, {zero, step}, {step, step}, {one, zero}, {zero, one}, {one, one},
+		} {
 			x, y := random(size[0], size[1], imaginary[0]), random(size[1], size[2], imaginary[1])
 			sameProduct(t, fmt.Sprintf("%v, imaginary parts %d", size, i), x, y, func(z complex128) [2]uint64 {
 				return [2]uint64{math.Float64bits(real(z)), math.Float64bits(imag(z))}
 			})
 			re, _ := planes(x.Data)
 			re2, _ := planes(y.Data)
-			sameProduct(t, fmt.Sprintf("%v, float64", size), NewMatrix(size[0], size[1], re...), NewMatrix(size[1], size[2], re2...), math.Float64bits)
+			sameProduct(
+				t, fmt.Sprintf("%v, float64", size), NewMatrix(size[0], size[1], re...),
+				NewMatrix(size[1], size[2], re2...), math.Float64bits,
+			)
 		}
 	}
 }

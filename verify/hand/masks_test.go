@@ -21,7 +21,10 @@ func TestMasks(t *testing.T) {
 		{"window", hand.WindowMask(4, 2), "x... xx.. .xx. ..xx"},
 		{"padding", hand.PaddingMask([]bool{false, true, false}), "x.x x.x x.x"},
 		{"source", hand.SourceMask(2, 4, 3), "xxx. xxx."},
-		{"bigbird", hand.BigBirdMask(7, 2, []int{2}, [][]int{4: {0}, 6: {4}}), "xxx.... xxx.... xxxxxxx ..xxx.. x.xxxx. ..x.xxx ..x.xxx"},
+		{
+			"bigbird", hand.BigBirdMask(7, 2, []int{2}, [][]int{4: {0}, 6: {4}}),
+			"xxx.... xxx.... xxxxxxx ..xxx.. x.xxxx. ..x.xxx ..x.xxx",
+		},
 		{"dilated", hand.DilatedMask(6, 3, 2), "x.x... .x.x.. x.x.x. .x.x.x ..x.x. ...x.x"},
 		{"dilated, wide", hand.DilatedMask(5, 5, 1), "xxx.. xxxx. xxxxx .xxxx ..xxx"},
 		{"global", hand.GlobalMask(3, []int{1}), ".x. xxx .x."},
@@ -47,7 +50,10 @@ func TestALiBi(t *testing.T) {
 	for _, c := range []struct {
 		h, heads int
 		want     float64 // two tokens apart
-	}{{1, 1, -2. / 256}, {1, 2, -2. / 16}, {2, 2, -2. / 256}, {3, 3, -2. / 4}, {1, 3, -2. / 16}, {5, 6, -2. / 2}, {6, 6, -2. / 8}, {4, 6, -2. / 256}} {
+	}{
+		{1, 1, -2. / 256}, {1, 2, -2. / 16}, {2, 2, -2. / 256}, {3, 3, -2. / 4}, {1, 3, -2. / 16}, {5, 6, -2. / 2},
+		{6, 6, -2. / 8}, {4, 6, -2. / 256},
+	} {
 		m := hand.ALiBiMask(3, c.h, c.heads)
 		if m.At(0, 2) != c.want || m.At(2, 0) != c.want || m.At(1, 2) != c.want/2 || m.At(1, 1) != 0 {
 			t.Errorf("head %d of %d: got %v, want %g two tokens apart", c.h, c.heads, m.Data, c.want)
@@ -121,7 +127,9 @@ func TestOptimizers(t *testing.T) {
 	w1, s = hand.SOAPUpdate(p, 2, w1, h, s)
 	near(t, "soap's second step", w1, 1.875-0.1*((0.25/0.75)/(math.Sqrt(1.9375/0.4375)+1)+0.25*1.875))
 	near(t, "soap's vector", s.QL, 1)
-	if _, s := hand.SOAPUpdate(p, 1, w, zero, hand.SOAPState[float64]{M: zero, V: zero, L: zero, QL: one(1)}); s.QL.At(0, 0) != 1 {
+	if _, s := hand.SOAPUpdate(
+		p, 1, w, zero, hand.SOAPState[float64]{M: zero, V: zero, L: zero, QL: one(1)},
+	); s.QL.At(0, 0) != 1 {
 		t.Errorf("without a gradient the vector is %v, want 1", s.QL)
 	}
 	if w, _ := hand.SOAPUpdate(p, 0, w, g, s); w.Err == nil {
@@ -147,7 +155,8 @@ func TestOptimizers(t *testing.T) {
 	near(t, "adamw's second step", w2, 1.875-0.1*(0.25/(1-0.25)/(math.Sqrt(1.9375/(1-0.5625))+1)+0.25*1.875))
 	near(t, "adamw's second m", m2, 0.5*1.5-0.5)
 	near(t, "adamw's second v", v2, 0.75*2.25+0.25)
-	if m, _, _ := hand.AdamWUpdate(c, 0, w, g, zero, zero); m.Err == nil || m.Err.Error() != "hand: adamw: step 0, want 1 or more" {
+	if m, _, _ := hand.AdamWUpdate(c, 0, w, g, zero, zero); m.Err == nil ||
+		m.Err.Error() != "hand: adamw: step 0, want 1 or more" {
 		t.Errorf("step 0: got %v", m.Err)
 	}
 }
@@ -164,7 +173,9 @@ func near(t *testing.T, name string, m hand.Matrix[float64], want float64) {
 // A ratio on the border of the clipping still follows the objective: here r = 1 and ε = 0.
 func TestPPOBorder(t *testing.T) {
 	for _, a := range []float64{1, -1} {
-		l := hand.PPO[float64]{Rollout: hand.Rollout{Actions: []int{0}, Advantages: one(a), Weights: one(1), LogProbs: one(-math.Ln2)}}
+		l := hand.PPO[float64]{
+			Rollout: hand.Rollout{Actions: []int{0}, Advantages: one(a), Weights: one(1), LogProbs: one(-math.Ln2)},
+		}
 		dx, _ := l.Backward(hand.Zeros[float64](1, 2), one(1))
 		near(t, "Δ", dx, -a/2)
 	}
@@ -227,8 +238,12 @@ func TestPartial(t *testing.T) {
 	got, want := a.Merge(b), hand.NewPartial(s, x["values"])
 	for i := range 3 {
 		for name, m := range map[string][2]hand.Matrix[float64]{
-			"max": {got.Max, want.Max}, "total": {got.Total, want.Total}, "out": {got.Out.Columns(1, 2), want.Out.Columns(1, 2)},
-			"log-sum-exp": {got.LogSumExp(), s.LogSumExp()}, "softmax": {want.Out.Columns(0, 1), s.Softmax().MatMul(x["values"]).Columns(0, 1)},
+			"max": {got.Max, want.Max}, "total": {got.Total, want.Total}, "out": {
+				got.Out.Columns(1, 2), want.Out.Columns(1, 2),
+			},
+			"log-sum-exp": {got.LogSumExp(), s.LogSumExp()}, "softmax": {
+				want.Out.Columns(0, 1), s.Softmax().MatMul(x["values"]).Columns(0, 1),
+			},
 		} {
 			if d := m[0].At(i, 0) - m[1].At(i, 0); !(d < 1e-12 && d > -1e-12) {
 				t.Errorf("query %d: %s: got %g, want %g", i, name, m[0].At(i, 0), m[1].At(i, 0))

@@ -28,7 +28,10 @@ func TestMissingParts(t *testing.T) {
 	heads := several(2, 2)
 	to := func(width int) layer { return hand.Linear[float64]{Weight: fixture.Random("weight", 6, width)} }
 	unmasked := hand.Longformer[float64]{
-		Local: links{apply{From: "x", To: "q", Layer: f}, apply{From: "x", To: "k", Layer: f}, apply{From: "x", To: "v", Layer: f}},
+		Local: links{
+			apply{From: "x", To: "q", Layer: f}, apply{From: "x", To: "k", Layer: f},
+			apply{From: "x", To: "v", Layer: f},
+		},
 		Heads: hand.Windows[float64]{Batch: 2, Heads: 2}, After: links{apply{From: "y", To: "y", Layer: f}},
 	}
 	unmasked.Global = unmasked.Local
@@ -109,7 +112,9 @@ func TestMissingParts(t *testing.T) {
 
 // A model without one of its parts is an error that names the place.
 func TestMissingPartsOfModels(t *testing.T) {
-	stack := hand.Stack[float64]{Embeddings: hand.Embeddings[float64]{hand.Tokens[float64]{Weight: fixture.Random("wte", 7, 7)}}}
+	stack := hand.Stack[float64]{
+		Embeddings: hand.Embeddings[float64]{hand.Tokens[float64]{Weight: fixture.Random("wte", 7, 7)}},
+	}
 	holed := stack
 	holed.Blocks = []layer{hand.ReLU[float64]{}, nil}
 	unplaced, empty := stack, hand.Stack[float64]{}
@@ -186,7 +191,8 @@ func TestTorn(t *testing.T) {
 		at.Parameters[want] = square
 	}
 	bad := errors.New("bad")
-	if y := (matrix{Rows: 2, Cols: 1, Data: []float64{1, 2}, Err: bad}).Exp(); y.Err != bad || y.Rows != 0 || len(y.Data) != 0 {
+	if y := (matrix{Rows: 2, Cols: 1, Data: []float64{1, 2}, Err: bad}).Exp(); y.Err != bad || y.Rows != 0 ||
+		len(y.Data) != 0 {
 		t.Errorf("got %v, want the error alone", y)
 	}
 	if y := (matrix{Rows: 2, Cols: 1, Err: bad}).Exp(); y.Err != bad {

@@ -92,7 +92,8 @@ func checkShapes(t *testing.T, cases []shapeCase) {
 	t.Helper()
 	for _, c := range cases {
 		err := c.got.Err
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, hand.ErrShape) || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, hand.ErrShape) ||
+			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}

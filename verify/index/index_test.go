@@ -15,7 +15,8 @@ func TestCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ from, to string }{
-		{"Attention.Forward", "Attention.Weights"}, {"Cache.Attend", "Attention.Forward"}, {"Residual.Forward", "Layer.Forward"},
+		{"Attention.Forward", "Attention.Weights"}, {"Cache.Attend", "Attention.Forward"},
+		{"Residual.Forward", "Layer.Forward"},
 		{"Heads.Forward", "Head.Forward"}, {"Model.Logits", "Stack.Forward"}, {"Mixtures.Forward", "Attention.Forward"},
 	} {
 		i := slices.IndexFunc(x.Formulas, func(f Formula) bool { return f.Name == test.from })

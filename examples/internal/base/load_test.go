@@ -14,7 +14,9 @@ import (
 )
 
 func content(s string) []checkpoint.File {
-	return []checkpoint.File{{Name: "state", Write: func(w io.Writer) error { _, err := io.WriteString(w, s); return err }}}
+	return []checkpoint.File{
+		{Name: "state", Write: func(w io.Writer) error { _, err := io.WriteString(w, s); return err }},
+	}
 }
 
 func save(path string, step int, files []checkpoint.File) error {
@@ -51,8 +53,11 @@ func TestResumeReadsUnderTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	if cp.Step != 0 || read == 0 || !strings.Contains(said.String(), "skipped: ") || strings.Count(said.String(), "\n") != 1 {
-		t.Errorf("step %d after %d looks, printed %q, want step 0 and the skipped checkpoint", cp.Step, read, said.String())
+	if cp.Step != 0 || read == 0 || !strings.Contains(said.String(), "skipped: ") ||
+		strings.Count(said.String(), "\n") != 1 {
+		t.Errorf(
+			"step %d after %d looks, printed %q, want step 0 and the skipped checkpoint", cp.Step, read, said.String(),
+		)
 	}
 	if _, _, err := (Kind{}).Resume(path, io.Discard); !errors.Is(err, checkpoint.ErrLocked) {
 		t.Errorf("with a run in progress: got %v", err)
@@ -79,7 +84,8 @@ func TestResumeComparesBuilds(t *testing.T) {
 		}
 		cp.Close()
 		dir.Close()
-		if got := said.String(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") || strings.Contains(got, "\x1b") {
+		if got := said.String(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") ||
+			strings.Contains(got, "\x1b") {
 			t.Errorf("printed %q, want %q", got, c.want)
 		}
 	}
@@ -88,7 +94,8 @@ func TestResumeComparesBuilds(t *testing.T) {
 // Missing directories are not created, and an existing run is not started again.
 func TestResumeAndBeginRefuse(t *testing.T) {
 	empty, taken := t.TempDir(), t.TempDir()
-	first := "checkpoint " + empty + ": no checkpoint; go run ./examples/tinyshakespeare -out_dir " + empty + " trains a model first"
+	first := "checkpoint " + empty + ": no checkpoint; go run ./examples/tinyshakespeare -out_dir " + empty +
+		" trains a model first"
 	if _, _, err := Decoder().Resume(empty, io.Discard); !errors.Is(err, checkpoint.ErrNone) || err.Error() != first {
 		t.Errorf("nothing to resume: got %v, want %s", err, first)
 	}
@@ -101,11 +108,13 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 			_, err := Folder().Load(empty, io.Discard)
 			return err
 		},
-		": no checkpoint: there is no such file or directory; want a folder in Hugging Face's form, a GGUF file, or the directory of a run": func() error {
+		": no checkpoint: there is no such file or directory; want a folder in Hugging Face's form, a GGUF file, or " +
+			"the directory of a run": func() error {
 			_, err := Folder().Load(nowhere, io.Discard)
 			return err
 		},
-		": no checkpoint: there is no such file or directory; go run ./examples/tinyshakespeare -out_dir " + nowhere + " trains a model first": func() error {
+		": no checkpoint: there is no such file or directory; go run ./examples/tinyshakespeare -out_dir " + nowhere +
+			" trains a model first": func() error {
 			_, err := Decoder().Load(nowhere, io.Discard)
 			return err
 		},
@@ -124,7 +133,9 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	if err := save(taken, 3, content("x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := Vacant(taken); err == nil || !strings.Contains(err.Error(), "holds a checkpoint of step 3; -resume continues it") {
+	if err := Vacant(taken); err == nil || !strings.Contains(
+		err.Error(), "holds a checkpoint of step 3; -resume continues it",
+	) {
 		t.Errorf("not vacant: got %v", err)
 	}
 	if err := Vacant(filepath.Join(empty, "new")); err != nil {
@@ -133,7 +144,9 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
 		t.Errorf("Vacant left %v, %v", left, err)
 	}
-	if _, err := Begin(taken); err == nil || !strings.Contains(err.Error(), "holds a checkpoint of step 3; -resume continues it") {
+	if _, err := Begin(taken); err == nil || !strings.Contains(
+		err.Error(), "holds a checkpoint of step 3; -resume continues it",
+	) {
 		t.Errorf("started again: got %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(taken, "step-00000003", "state"), nil, 0o644); err != nil {
@@ -151,10 +164,13 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Vacant(folder); err == nil || !strings.Contains(err.Error(), "holds a published model; another -out_dir") {
+	if err := Vacant(folder); err == nil || !strings.Contains(
+		err.Error(), "holds a published model; another -out_dir",
+	) {
 		t.Errorf("a folder: got %v", err)
 	}
-	if _, _, err := (Kind{}).Resume(folder, io.Discard); err == nil || !strings.Contains(err.Error(), "no run to resume") {
+	if _, _, err := (Kind{}).Resume(folder, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "no run to resume") {
 		t.Errorf("a folder resumed: got %v", err)
 	}
 	dir, err := Begin(empty)

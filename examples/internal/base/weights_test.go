@@ -25,7 +25,8 @@ func TestWeights(t *testing.T) {
 		}
 		layers, err := Weights(m, []int{3, 1, 4, 1, 5})
 		if err != nil {
-			if want := `attention "` + a.String() + `" in a block "pre" has no weights`; !strings.Contains(err.Error(), want) {
+			if want := `attention "` + a.String() +
+				`" in a block "pre" has no weights`; !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: got %v, want %q", a.Name, err, want)
 			}
 			continue
@@ -48,7 +49,8 @@ func TestWeights(t *testing.T) {
 			}
 		}
 	}
-	if want := len(parts.Attentions()) - 13; seen != want { // linear, taylor and recurrences have none, and linformer cannot be built
+	// linear, taylor and recurrences have none, and linformer cannot be built
+	if want := len(parts.Attentions()) - 13; seen != want {
 		t.Errorf("%d attentions have weights, want %d", seen, want)
 	}
 }
@@ -62,7 +64,8 @@ func TestWeightsOfHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range m.Params() {
-		if w := p.Tensor(); p.Name() == "h.0.attn.c_attn.weight" { // (8, 24): the queries of head 1 are the columns 4 to 7
+		// (8, 24): the queries of head 1 are the columns 4 to 7
+		if w := p.Tensor(); p.Name() == "h.0.attn.c_attn.weight" {
 			for i := range 8 {
 				for j := 4; j < 8; j++ {
 					w.Set(i*24+j, 0)

@@ -73,7 +73,10 @@ func TestDownloadFails(t *testing.T) {
 		{"wrong checksum", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, strings.Replace(content, "our", "0ur", 1))
 		}, "sha256: got "},
-		{"short", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, content[:9]) }, "got 9 bytes, want 34"},
+		{
+			"short", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, content[:9]) },
+			"got 9 bytes, want 34",
+		},
 		{"cut off", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(content)))
 			io.WriteString(w, content[:9])

@@ -24,7 +24,9 @@ func saved(t *testing.T, sha256 string, s *Source) *checkpoint.Checkpoint {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	files := []checkpoint.File{{Name: train.StateFile, Write: train.WriteJSON(map[string]string{"corpus_sha256": sha256})}}
+	files := []checkpoint.File{
+		{Name: train.StateFile, Write: train.WriteJSON(map[string]string{"corpus_sha256": sha256})},
+	}
 	if s != nil {
 		files = append(files, s.Stamp(text.Dataset{Sum: sha256}))
 	}
@@ -49,7 +51,9 @@ func TestTextOfACheckpoint(t *testing.T) {
 	for _, c := range []struct {
 		name, sha256, at string
 	}{
-		{path, sum, path}, {standinName, sum, ""}, {downloadName, tinyshakespeare().sha256, ""}, {downloadName, sum, downloadName},
+		{path, sum, path}, {standinName, sum, ""}, {
+			downloadName, tinyshakespeare().sha256, "",
+		}, {downloadName, sum, downloadName},
 	} {
 		cp := saved(t, c.sha256, &Source{Name: c.name})
 		if got := At(cp); got != c.at {
@@ -65,7 +69,8 @@ func TestTextOfACheckpoint(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of(t.Context(), cp, &said); err == nil || !strings.Contains(err.Error(), "the run is on") || !strings.Contains(err.Error(), "no such file") {
+	if _, err := Of(t.Context(), cp, &said); err == nil || !strings.Contains(err.Error(), "the run is on") ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a missing text: got %v", err)
 	}
 	old := saved(t, sum, nil)
@@ -73,9 +78,11 @@ func TestTextOfACheckpoint(t *testing.T) {
 		t.Error("an older checkpoint refuses its own text")
 	}
 	for cp, want := range map[*checkpoint.Checkpoint]string{
-		cp: `another text: the run is on "` + path + `" (sha256 ` + sum[:8], old: `the run is on "a text that the checkpoint does not name"`,
+		cp: `another text: the run is on "` + path +
+			`" (sha256 ` + sum[:8], old: `the run is on "a text that the checkpoint does not name"`,
 	} {
-		if err := Same("new.txt", checksum("new"), cp); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `this is "new.txt" (sha256 `+checksum("new")[:8]) {
+		if err := Same("new.txt", checksum("new"), cp); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), `this is "new.txt" (sha256 `+checksum("new")[:8]) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -88,9 +95,14 @@ func TestTextOfACheckpoint(t *testing.T) {
 func TestNoNetwork(t *testing.T) {
 	lookup := &net.DNSError{Err: "no such host", Name: "raw.githubusercontent.com", Server: "10.0.0.1:53"}
 	for want, err := range map[string]error{
-		"no such host": errors.WithStack(&url.Error{Op: "Get", URL: tinyshakespeare().url, Err: &net.OpError{Op: "dial", Net: "tcp", Err: lookup}}),
+		"no such host": errors.WithStack(
+			&url.Error{Op: "Get", URL: tinyshakespeare().url, Err: &net.OpError{Op: "dial", Net: "tcp", Err: lookup}},
+		),
 		"connect: connection refused": &url.Error{Op: "Get", URL: tinyshakespeare().url,
-			Err: &net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connect: connection refused")}}},
+			Err: &net.OpError{
+				Op: "proxyconnect", Net: "tcp",
+				Err: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connect: connection refused")},
+			}},
 		"no answer within 5s":    errors.New("no answer within 5s"),
 		context.Canceled.Error(): context.Canceled,
 	} {

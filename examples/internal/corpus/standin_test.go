@@ -248,7 +248,9 @@ func TestEnglish(t *testing.T) {
 	}
 	g := read(speeches)
 	irregular := regexp.MustCompile(`(s|x|z|sh|ch|[^aeiou]y|man)s$`)
-	for _, category := range strings.Fields("<person>s <beast>s <thing>s <do>s <go>s <blow>s <bark>s <stand>s <rule>s") {
+	for _, category := range strings.Fields(
+		"<person>s <beast>s <thing>s <do>s <go>s <blow>s <bark>s <stand>s <rule>s",
+	) {
 		for _, c := range g[category] {
 			if w := c.symbols[0]; irregular.MatchString(w) {
 				t.Errorf("%s: %s", category, w)

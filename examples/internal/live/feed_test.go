@@ -35,7 +35,8 @@ func (g *guest) steps() (list []int) {
 	_, text, _ := cutLast(g.text.String(), program.MetricsFile)
 	for line := range strings.Lines(text) {
 		var e struct{ Line struct{ Step int } }
-		if data, ok := strings.CutPrefix(line, "data: "); ok && strings.Contains(data, `"loss"`) && json.Unmarshal([]byte(data), &e) == nil {
+		if data, ok := strings.CutPrefix(line, "data: "); ok && strings.Contains(data, `"loss"`) &&
+			json.Unmarshal([]byte(data), &e) == nil {
 			list = append(list, e.Line.Step)
 		}
 	}
@@ -69,7 +70,8 @@ func TestWorkDoesNotGrowWithReaders(t *testing.T) {
 				h.lines, h.metrics.opens, h.looks.opens, 2*ticks, ticks)
 		}
 		for i := range guests {
-			if got, want := fmt.Sprint(guests[i].chunks), fmt.Sprint(guests[0].chunks); got != want || len(guests[i].chunks) != ticks+1 {
+			if got, want := fmt.Sprint(guests[i].chunks), fmt.Sprint(guests[0].chunks); got != want ||
+				len(guests[i].chunks) != ticks+1 {
 				t.Fatalf("reader %d was sent other bytes in memory than reader 0", i)
 			}
 		}
@@ -154,7 +156,8 @@ func TestFastRun(t *testing.T) {
 	add(t, path, lines.String())
 	f.read()
 	g.drain(&f.board)
-	if got := g.steps(); len(got) > mostNews+1 || len(got) < mostNews/4 || !slices.Contains(got, 555) || got[len(got)-1] != 999 {
+	if got := g.steps(); len(got) > mostNews+1 || len(got) < mostNews/4 || !slices.Contains(got, 555) ||
+		got[len(got)-1] != 999 {
 		t.Errorf("got steps %v, want at most %d, among them 555 and 999", got, mostNews+1)
 	}
 }
@@ -167,7 +170,8 @@ func TestManyLooks(t *testing.T) {
 			s.thin()
 		}
 	}
-	if first, last := s.lines[0].value, s.lines[len(s.lines)-1].value; s.size > 1000 || s.size != 30*len(s.lines) || first != 0 || last != 499 {
+	if first, last := s.lines[0].value, s.lines[len(s.lines)-1].value; s.size > 1000 || s.size != 30*len(s.lines) ||
+		first != 0 || last != 499 {
 		t.Errorf("got %d bytes in %d lines from %v to %v", s.size, len(s.lines), first, last)
 	}
 }

@@ -28,7 +28,8 @@ func TestLimits(t *testing.T) {
 		idle = append(idle, dial())
 	}
 	for range 20 {
-		if said, _ := io.ReadAll(dial()); len(said) > 0 && !bytes.HasPrefix(said, []byte("HTTP/1.1 503")) { // or a reset
+		// or a reset
+		if said, _ := io.ReadAll(dial()); len(said) > 0 && !bytes.HasPrefix(said, []byte("HTTP/1.1 503")) {
 			t.Errorf("got %q, want a connection beyond the limit to be refused", said)
 		}
 	}

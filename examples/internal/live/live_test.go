@@ -101,9 +101,13 @@ func TestEvents(t *testing.T) {
 	r.want(`data: {"run":0,"line":{"step":3,"loss":2}}`)
 	add(t, filepath.Join(b, program.MetricsFile), step(1, 5)) // a file that did not exist before
 	r.want(`data: {"run":1,"line":{"step":1,"loss":5,`)
-	look := Look{Step: 0, Sample: "<b>", Tokens: []string{"a"}, Layers: []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1}}}}}}
+	look := Look{
+		Step: 0, Sample: "<b>", Tokens: []string{"a"}, Layers: []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1}}}}},
+	}
 	must(t, look.Add(b))
-	r.want(`data: {"run":1,"line":{"step":0,"sample":"\u003cb\u003e","tokens":["a"],"layers":[{"Name":"h.0","Heads":[[[1]]]}]}}`)
+	r.want(
+		`data: {"run":1,"line":{"step":0,"sample":"\u003cb\u003e","tokens":["a"],"layers":[{"Name":"h.0","Heads":[[[1]]]}]}}`,
+	)
 	must(t, file.Replace(path, func(w io.Writer) error {
 		_, err := io.WriteString(w, step(1, 9)+strings.Repeat(step(2, 8), 9))
 		return err
@@ -120,7 +124,11 @@ func TestEvents(t *testing.T) {
 // A client that never reads and one that disconnects delay no one: others receive everything, and the server ends.
 func TestSlowReaders(t *testing.T) {
 	dir, lines := t.TempDir(), 200
-	add(t, filepath.Join(dir, program.MetricsFile), strings.Repeat(`{"step":1,"sample":"`+strings.Repeat("x", 1<<16)+"\"}\n", lines)) // 13 MB
+	// 13 MB
+	add(
+		t, filepath.Join(dir, program.MetricsFile),
+		strings.Repeat(`{"step":1,"sample":"`+strings.Repeat("x", 1<<16)+"\"}\n", lines),
+	)
 	s := listen(t, dir)
 	var never []net.Conn
 	for range 3 {
@@ -167,7 +175,10 @@ func TestListen(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", address, err, want)
 		}
 	}
-	for host, want := range map[string]int{"localhost:" + port: 200, "127.0.0.1:" + port: 200, "[::1]:1": 200, "localhost": 200, "elsewhere.org:" + port: 403, "x": 403} {
+	for host, want := range map[string]int{
+		"localhost:" + port: 200, "127.0.0.1:" + port: 200, "[::1]:1": 200, "localhost": 200,
+		"elsewhere.org:" + port: 403, "x": 403,
+	} {
 		r, err := http.NewRequest("GET", s.URL, nil)
 		must(t, err)
 		r.Host = host
@@ -192,7 +203,8 @@ func TestFinished(t *testing.T) {
 	must(t, err)
 	got, err := json.Marshal(p.Runs[0].Lines)
 	must(t, err)
-	if want := "[" + strings.TrimSpace(step(1, 4)) + `,{"val_loss_full":1},{"step":0,"sample":"a"},{"step":5,"sample":"b"}]`; string(got) != want {
+	if want := "[" + strings.TrimSpace(step(1, 4)) +
+		`,{"val_loss_full":1},{"step":0,"sample":"a"},{"step":5,"sample":"b"}]`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	add(t, filepath.Join(a, LooksFile), `{"step":6,"sample":"</script><b>"}`+"\n")
@@ -210,7 +222,9 @@ func TestFinished(t *testing.T) {
 		}
 	}
 	nan := Look{Layers: []page.Layer{{Heads: [][][]float64{{{math.NaN()}}}}}}
-	for want, err := range map[string]error{"looks.jsonl: json": nan.Add(a), "none": Look{}.Add(filepath.Join(none, "none"))} {
+	for want, err := range map[string]error{
+		"looks.jsonl: json": nan.Add(a), "none": Look{}.Add(filepath.Join(none, "none")),
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
@@ -235,7 +249,8 @@ func TestFinishedLong(t *testing.T) {
 // A title names runs and their directories.
 func TestTitle(t *testing.T) {
 	for want, dirs := range map[string][]string{
-		"Training run in out/": {"out/"}, "Training runs in a/ and b/": {"a", "b"}, "Training runs in a/, b/ and c/": {"a", "b", "c"},
+		"Training run in out/": {"out/"}, "Training runs in a/ and b/": {"a", "b"},
+		"Training runs in a/, b/ and c/": {"a", "b", "c"},
 	} {
 		if got := title(dirs); got != want {
 			t.Errorf("%q: got %q, want %q", dirs, got, want)

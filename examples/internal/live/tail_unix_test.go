@@ -15,7 +15,8 @@ import (
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(dir, program.MetricsFile), 0o644))
-	if _, err := Finished(dir); err == nil || !strings.Contains(err.Error(), "metrics.jsonl") || !strings.Contains(err.Error(), "is a FIFO, want a regular file") {
+	if _, err := Finished(dir); err == nil || !strings.Contains(err.Error(), "metrics.jsonl") ||
+		!strings.Contains(err.Error(), "is a FIFO, want a regular file") {
 		t.Errorf("got %v, want an error that names the file and its kind", err)
 	}
 }

@@ -22,8 +22,8 @@ type tab struct {
 	loaded  bool
 }
 
-// browser starts a browser that ends with the test. It skips the test if no browser is installed or requested, because it
-// takes seconds.
+// browser starts a browser that ends with the test. It skips the test if no browser is installed or requested, because
+// it takes seconds.
 func browser(t testing.TB) *tab {
 	t.Helper()
 	if os.Getenv("PEDESTRIAN_BROWSER") == "" {

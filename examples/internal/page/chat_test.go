@@ -16,7 +16,8 @@ func TestChat(t *testing.T) {
 	for _, key := range []bool{false, true} {
 		var b strings.Builder
 		must(t, page.Chat{Title: "<i>model</i>", Key: key}.Write(&b))
-		if got := b.String(); !strings.Contains(got, "<h1>&lt;i&gt;model&lt;/i&gt;</h1>") || strings.Contains(got, `id="key"`) != key {
+		if got := b.String(); !strings.Contains(got, "<h1>&lt;i&gt;model&lt;/i&gt;</h1>") ||
+			strings.Contains(got, `id="key"`) != key {
 			t.Errorf("key %v: got %.2000s", key, got)
 		}
 	}

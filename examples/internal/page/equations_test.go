@@ -17,12 +17,18 @@ func equations() page.Equations {
 		Marks: []string{"exact", "agreement", "bound", "cases", "once", "trusted"},
 		Papers: []index.Paper{
 			{Title: "A. One, A paper", Equations: []index.Equation{
-				{Number: 1, States: "The <b>block</b>", Formulas: []string{"Block.Forward"}, Test: "TestOneEq01", Distance: "1e-16", Place: at},
+				{
+					Number: 1, States: "The <b>block</b>", Formulas: []string{"Block.Forward"}, Test: "TestOneEq01",
+					Distance: "1e-16", Place: at,
+				},
 				{Number: 2, States: "names it"},
 			}},
 			{Title: "B. Two, Another", Equations: []index.Equation{
 				{Number: 1, States: "The sum is a sum", Test: "TestTwoEq01", Distance: "0, exact", Place: at},
-				{Number: 2, States: "The block again", Formulas: []string{"Block.Forward", "Sum.Forward"}, Test: "TestTwoEq02", Place: at},
+				{
+					Number: 2, States: "The block again", Formulas: []string{"Block.Forward", "Sum.Forward"},
+					Test: "TestTwoEq02", Place: at,
+				},
 			}},
 		},
 		Formulas: []index.Formula{
@@ -52,8 +58,10 @@ func TestEquations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`data-mark="2" data-formulas="Block.Forward"`, `<td class="states">The &lt;b&gt;block&lt;/b&gt;</td>`, `2 agreement <small>2</small>`,
-		`<a tabindex="-1" href="../pedestrian/verify/hand/block.go#L7">TestOneEq01</a>`, `Block.Forward <small>2</small>`,
+		`data-mark="2" data-formulas="Block.Forward"`, `<td class="states">The &lt;b&gt;block&lt;/b&gt;</td>`,
+		`2 agreement <small>2</small>`,
+		`<a tabindex="-1" href="../pedestrian/verify/hand/block.go#L7">TestOneEq01</a>`,
+		`Block.Forward <small>2</small>`,
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %s in\n%s", want, b.String())
@@ -64,8 +72,8 @@ func TestEquations(t *testing.T) {
 	}
 }
 
-// In a browser, the filters and the search leave the right rows, keys reach every row and formula, a chosen one shows what
-// it builds on, every element that can have the focus has a name, and the console has no errors.
+// In a browser, the filters and the search leave the right rows, keys reach every row and formula, a chosen one shows
+// what it builds on, every element that can have the focus has a name, and the console has no errors.
 func TestBrowserEquations(t *testing.T) {
 	var html strings.Builder
 	must(t, equations().Write(&html))
@@ -87,7 +95,10 @@ func TestBrowserEquations(t *testing.T) {
 	}
 	b.ask(`document.querySelector("#formulas .formula").focus()`)
 	b.press("ArrowRight")
-	says("says", "Sum.Forward: calls no other formula; called by Norm.Forward; checked by TestTwoEq02. verify/hand/block.go:7")
+	says(
+		"says",
+		"Sum.Forward: calls no other formula; called by Norm.Forward; checked by TestTwoEq02. verify/hand/block.go:7",
+	)
 	for what, want := range map[string]string{
 		`search.value = "block"; search.oninput()`:                          "2 of 4 equations",
 		`search.value = ""; document.querySelector("[name=paper]").click()`: "2 of 4 equations",

@@ -95,7 +95,10 @@ func TestSize(t *testing.T) {
 
 // A weight near 0 does not become 0, which means masked.
 func TestSmallWeights(t *testing.T) {
-	p := page.Inside{Tokens: []string{"a", "b"}, Layers: []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}}
+	p := page.Inside{
+		Tokens: []string{"a", "b"},
+		Layers: []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}},
+	}
 	if html, want := written(t, p), `"Heads":[[[1,0],[1.235e-12,1]]]`; !strings.Contains(html, want) {
 		t.Errorf("want %s in\n%s", want, html)
 	}
@@ -108,7 +111,8 @@ func TestSum(t *testing.T) {
 	s.Add("h.0", "head 0", []float64{3, 4})
 	s.Add("h.0", "MLP", []float64{5, 7})
 	s.Add("h.1", "MLP", []float64{-6, 8})
-	want := "[{embedding map[] [1 2]} {h.0 map[MLP:[5 7] head 0:[3 4]] [8 11]} {h.1 map[MLP:[-6 8]] [-6 8]}] [head 0 MLP]"
+	want := "[{embedding map[] [1 2]} {h.0 map[MLP:[5 7] head 0:[3 4]] [8 11]} {h.1 map[MLP:[-6 8]] [-6 8]}] " +
+		"[head 0 MLP]"
 	if got := fmt.Sprint(s.Rows, s.Columns); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -116,7 +120,8 @@ func TestSum(t *testing.T) {
 
 // Tokens longer than twelve characters are cut, and invisible characters are replaced.
 func TestSeen(t *testing.T) {
-	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": "",
+	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…",
+		"":             "",
 		"abcdefghijkl": "abcdefghijkl", "abcdefghijklm": "abcdefghijk…"} {
 		if got := page.Seen(token); got != want {
 			t.Errorf("%q: got %q, want %q", token, got, want)
@@ -152,15 +157,19 @@ func TestBrowserInside(t *testing.T) {
 	says("Token 4 “</script><b>”: what comes is “\"'&”, loss ")
 	b.press("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown")
 	focus("h.1 head 1")
-	if got := b.ask(`document.getElementById("looks").textContent`); got != "h.1 head 1: token 4 “</script><b>” looks at" {
+	if got := b.ask(
+		`document.getElementById("looks").textContent`,
+	); got != "h.1 head 1: token 4 “</script><b>” looks at" {
 		t.Errorf("got the table of %q", got)
 	}
 	for what, want := range map[string]string{
-		`document.querySelectorAll("#keys tr").length`:                                    "5",
-		`document.querySelectorAll("[aria-selected=true]").length`:                        "2",
-		`document.querySelector("#lens tr[aria-current]").rowIndex`:                       "5",
-		`document.querySelector("#adds caption").textContent`:                             "the logit of “\"'&” behind token 4 “</script><b>”",
-		`document.querySelector("#adds tbody tr:last-child").textContent`:                 fmt.Sprintf("the logit%.2f", p.Sum.Logits[4]),
+		`document.querySelectorAll("#keys tr").length`:              "5",
+		`document.querySelectorAll("[aria-selected=true]").length`:  "2",
+		`document.querySelector("#lens tr[aria-current]").rowIndex`: "5",
+		`document.querySelector("#adds caption").textContent`:       "the logit of “\"'&” behind token 4 “</script><b>”",
+		`document.querySelector("#adds tbody tr:last-child").textContent`: fmt.Sprintf(
+			"the logit%.2f", p.Sum.Logits[4],
+		),
 		`document.querySelectorAll("#states tbody tr").length`:                            "3",
 		`document.querySelector("#states tbody tr").innerText`:                            "h.0 head 0\t–\t–\t4.12\t\t",
 		`document.querySelectorAll("#states tbody td:nth-child(3)")[1].innerText`:         "0.5",

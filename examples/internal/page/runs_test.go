@@ -56,7 +56,11 @@ func TestBrowserExperts(t *testing.T) {
 		must(t, err)
 		add(t, filepath.Join("mixture", program.MetricsFile), string(data)+"\n")
 	}
-	evaluation, err := json.Marshal(program.EvalLine{Step: 40, Train: 1, Val: 1, Starving: []program.StarvingLine{{Layer: "h.1.mlp", Experts: []int{2, 5}}}})
+	evaluation, err := json.Marshal(
+		program.EvalLine{
+			Step: 40, Train: 1, Val: 1, Starving: []program.StarvingLine{{Layer: "h.1.mlp", Experts: []int{2, 5}}},
+		},
+	)
 	must(t, err)
 	add(t, filepath.Join("mixture", program.MetricsFile), string(evaluation)+"\n")
 	s := listen(t, "mixture")
@@ -67,9 +71,15 @@ func TestBrowserExperts(t *testing.T) {
 	const chart = `[...document.querySelectorAll("#charts figure:not([hidden]) [role=slider]")].at(-1)`
 	b.wait(chart+`.ariaLabel`, "largest load of an expert over the mean load")
 	b.wait(chart+`.ariaValueText`, "step 40: worst layer 1.07, mean 1.05")
-	b.wait(`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`, "mixture 40 h.0.mlp 1.07 50.0 % of 5 0.0 % of 0")
+	b.wait(
+		`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`,
+		"mixture 40 h.0.mlp 1.07 50.0 % of 5 0.0 % of 0",
+	)
 	b.wait(`document.querySelector("#loads canvas").ariaLabel`, "expert 0 0.0 %, expert 1 21.4 %")
-	b.wait(`document.getElementById("starving").textContent`, "h.1.mlp: experts 2, 5 starve, with less than a tenth of the mean tokens before step 40.")
+	b.wait(
+		`document.getElementById("starving").textContent`,
+		"h.1.mlp: experts 2, 5 starve, with less than a tenth of the mean tokens before step 40.",
+	)
 	b.ask(chart + `.focus()`)
 	b.press("Home", "ArrowRight")
 	b.wait(`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`, "mixture 1 h.0.mlp 4.00")
@@ -107,7 +117,10 @@ func TestBrowserRuns(t *testing.T) {
 	b.wait(loss+`.ariaValueText`, "step 1000: first batch 1k, second batch 1k")
 	const charts = `document.querySelectorAll("#charts figure:not([hidden])").length`
 	b.wait(charts, "4")
-	add(t, filepath.Join("second", program.MetricsFile), step(2000, 7)+`{"step":2000,"train_loss":3.5,"val_loss":4.5,"bits_per_byte":6.25,"curvature":12.5}`+"\n")
+	add(
+		t, filepath.Join("second", program.MetricsFile),
+		step(2000, 7)+`{"step":2000,"train_loss":3.5,"val_loss":4.5,"bits_per_byte":6.25,"curvature":12.5}`+"\n",
+	)
 	b.wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5, second val 4.5")
 	b.wait(charts, "5")
 	b.wait(`document.querySelector("#charts figure:last-child").innerText`, "largest eigenvalue of the Hessian")

@@ -18,10 +18,14 @@ func TestBrowserStudy(t *testing.T) {
 	for _, name := range []string{"first", "second"} {
 		var rows []object
 		for i, arm := range []string{"baseline", "norm=<i>rmsnorm</i>", "attention=linear", "block=post"} {
-			r := object{"arm": arm, "seeds": 3, "parameters": 1000 - i, "loss": 2 + float64(i)/10, "se": 0.01, "ms_per_step": 5 - i,
-				"seconds": 2, "bits_per_byte": 3, "measures": object{"memory": 12}, "curve": []object{{"Step": 10, "Mean": 3, "SD": 0.1}, {"Step": 20, "Mean": 2, "SD": 0.2}}}
+			r := object{"arm": arm, "seeds": 3, "parameters": 1000 - i, "loss": 2 + float64(i)/10, "se": 0.01,
+				"ms_per_step": 5 - i,
+				"seconds":     2, "bits_per_byte": 3, "measures": object{"memory": 12}, "curve": []object{
+					{"Step": 10, "Mean": 3, "SD": 0.1}, {"Step": 20, "Mean": 2, "SD": 0.2},
+				}}
 			if i > 0 {
-				r["difference"] = object{"mean": 0.1, "low": -0.1, "high": 0.3, "p_holm": 0.01, "p_sign_flip": 0.25, "verdict": "worse (provisional)", "provisional": true,
+				r["difference"] = object{"mean": 0.1, "low": -0.1, "high": 0.3, "p_holm": 0.01, "p_sign_flip": 0.25,
+					"verdict": "worse (provisional)", "provisional": true,
 					"estimate": 0.08, "doubt": "few values"}
 			}
 			if i == 3 {
@@ -32,7 +36,9 @@ func TestBrowserStudy(t *testing.T) {
 		}
 		tables = append(tables, object{"text": name, "rows": rows})
 	}
-	p := page.Study{Title: "a <b>study</b>", Facts: [][2]string{{"budget", "steps=20"}}, Study: object{"tables": tables}}
+	p := page.Study{
+		Title: "a <b>study</b>", Facts: [][2]string{{"budget", "steps=20"}}, Study: object{"tables": tables},
+	}
 	must(t, file.Replace("study.html", p.Write))
 	dir, err := os.Getwd()
 	must(t, err)
@@ -41,7 +47,11 @@ func TestBrowserStudy(t *testing.T) {
 	b.wait(`document.querySelector("h1").textContent`, "a <b>study</b>")
 	b.wait(`document.getElementById("says").textContent`, "baseline; memory 12")
 	b.press("Tab", "Tab", "ArrowDown")
-	b.wait(`document.getElementById("says").textContent`, "norm=<i>rmsnorm</i>; worse (provisional); few values, so sign flips decide; estimate +0.0800 without the bias of early looks; memory 12")
+	b.wait(
+		`document.getElementById("says").textContent`,
+		"norm=<i>rmsnorm</i>; worse (provisional); few values, so sign flips decide; estimate +0.0800 without the "+
+			"bias of early looks; memory 12",
+	)
 	b.wait(`document.querySelector("#pareto .bold").textContent`, "norm=<i>rmsnorm</i>")
 	b.press("End")
 	b.wait(`document.getElementById("says").textContent`, "block=post; 3 seeds diverged; memory 12")

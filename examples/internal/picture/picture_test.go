@@ -39,7 +39,10 @@ func TestWriteBeside(t *testing.T) {
 	}
 	short, long := end("a"), end("a name of many letters")
 	if short-long < 100 || short > 580 {
-		t.Errorf("the line ends at %d of 600 pixels with a short name and at %d with a long one, want them far apart", short, long)
+		t.Errorf(
+			"the line ends at %d of 600 pixels with a short name and at %d with a long one, want them far apart", short,
+			long,
+		)
 	}
 }
 

@@ -29,7 +29,8 @@ func TestLines(t *testing.T) {
 // A run prints about fifty lines, however long it is, or one line per given number of steps.
 func TestLinesOfARun(t *testing.T) {
 	for _, c := range []struct{ begin, total, every, want int }{
-		{0, 6, 0, 6}, {0, 50, 0, 50}, {0, 51, 0, 25}, {0, 250, 0, 50}, {0, 2000, 0, 40}, {0, 5000, 0, 50}, {0, 600_000, 0, 30},
+		{0, 6, 0, 6}, {0, 50, 0, 50}, {0, 51, 0, 25}, {0, 250, 0, 50}, {0, 2000, 0, 40}, {0, 5000, 0, 50},
+		{0, 600_000, 0, 30},
 		{1990, 2000, 0, 1}, {0, 0, 0, 0}, {0, 2000, 1, 2000}, {0, 2000, 300, 6}, {290, 2000, 300, 6}, {0, 20, 300, 0},
 	} {
 		var out bytes.Buffer
@@ -37,7 +38,8 @@ func TestLinesOfARun(t *testing.T) {
 		for step := c.begin + 1; step <= c.total; step++ {
 			b.Draw(step)
 		}
-		if got := strings.Count(out.String(), "\nstep ") + strings.Count(out.String()[:min(5, out.Len())], "step "); got != c.want {
+		if got := strings.Count(out.String(), "\nstep ") +
+			strings.Count(out.String()[:min(5, out.Len())], "step "); got != c.want {
 			t.Errorf("steps %d to %d, interval %d: got %d lines, want %d", c.begin, c.total, c.every, got, c.want)
 		}
 	}
@@ -53,7 +55,9 @@ func TestLinesOfARun(t *testing.T) {
 
 // The line fills its width exactly, whatever that is, with complete fields in order.
 func TestFit(t *testing.T) {
-	fields := []string{"1240/2000", "eta 1h12m", "loss 1.905234", "norm 0.52", "lr 9.5e-04", "10.3 ms", "95.2 GFLOP/s", "74,000 tok/s"}
+	fields := []string{
+		"1240/2000", "eta 1h12m", "loss 1.905234", "norm 0.52", "lr 9.5e-04", "10.3 ms", "95.2 GFLOP/s", "74,000 tok/s",
+	}
 	for width := -1; width < 300; width++ {
 		line := fit(width, 0.62, fields)
 		if got := utf8.RuneCountInString(line); got != max(0, width) {
@@ -64,7 +68,8 @@ func TestFit(t *testing.T) {
 		}
 	}
 	for width, want := range map[int]string{
-		5: "1240/", 12: "1240/2000   ", 20: "1240/2000           ", 21: "1240/2000 | eta 1h12m", 39: "1240/2000 | eta 1h12m | loss 1.905234  ",
+		5: "1240/", 12: "1240/2000   ", 20: "1240/2000           ", 21: "1240/2000 | eta 1h12m",
+		39: "1240/2000 | eta 1h12m | loss 1.905234  ",
 		59: "|████   | 1240/2000 | eta 1h12m | loss 1.905234 | norm 0.52",
 	} {
 		if got := fit(width, 0.62, fields); got != want {

@@ -9,7 +9,8 @@ import (
 // last, and none is lost: the mean over the points, weighted by their numbers of values, is the mean of all values. Up
 // to 2048 steps it keeps every number. Adding allocates nothing.
 func TestCurve(t *testing.T) {
-	for _, steps := range []int{0, 1, 2000, mostBatches - 1, mostBatches, mostBatches + 1, mostBatches + 2, 3*mostBatches + 1, 1_000_000} {
+	for _, steps := range []int{0, 1, 2000, mostBatches - 1, mostBatches, mostBatches + 1, mostBatches +
+		2, 3*mostBatches + 1, 1_000_000} {
 		c, sum := NewCurve(mostBatches), 0.0
 		loss := func(step int) float64 { return 1 + 3*math.Exp(-float64(step)/1e4) + float64(step%7)/10 }
 		allocs := testing.AllocsPerRun(1, func() {
@@ -20,7 +21,9 @@ func TestCurve(t *testing.T) {
 			}
 		})
 		if allocs > 0 || c.Len() > mostBatches+1 || c.Len() < min(steps, mostBatches/2) {
-			t.Errorf("%d steps: %d points and %v allocations, want at most %d and 0", steps, c.Len(), allocs, mostBatches+1)
+			t.Errorf(
+				"%d steps: %d points and %v allocations, want at most %d and 0", steps, c.Len(), allocs, mostBatches+1,
+			)
 		}
 		if cap(c.points) != mostBatches {
 			t.Errorf("%d steps: room for %d points, want %d from the beginning", steps, cap(c.points), mostBatches)

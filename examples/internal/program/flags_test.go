@@ -22,8 +22,8 @@ func grouped(out io.Writer) (fs *flag.FlagSet, n, m *int) {
 
 // -help lists the program's flags under their headings, with the defaults, even if other flags are given.
 func TestHelp(t *testing.T) {
-	want := "Usage of walk:\n\nThe way:\n  -log_interval int\n    \tsteps between lines (default 7)\n  -steps int\n    \thow many (default 3)\n" +
-		"\nThe shoes:\n  -size int\n    \tof both (default 42)\n"
+	want := "Usage of walk:\n\nThe way:\n  -log_interval int\n    \tsteps between lines (default 7)\n  -steps int\n " +
+		"   \thow many (default 3)\n\nThe shoes:\n  -size int\n    \tof both (default 42)\n"
 	var out bytes.Buffer
 	fs, _, _ := grouped(&out)
 	if err := Parse(fs, []string{"-steps", "9", "-help"}); err != flag.ErrHelp || out.String() != want {
@@ -32,7 +32,8 @@ func TestHelp(t *testing.T) {
 	out.Reset()
 	fs, _, _ = grouped(&out)
 	LogInterval(fs)
-	if err := Parse(fs, []string{"-help"}); err != flag.ErrHelp || !strings.Contains(out.String(), "by default about fifty lines per run\n  -steps") {
+	if err := Parse(fs, []string{"-help"}); err != flag.ErrHelp ||
+		!strings.Contains(out.String(), "by default about fifty lines per run\n  -steps") {
 		t.Errorf("got %v and\n%s", err, out.String())
 	}
 }
@@ -65,12 +66,13 @@ func TestParse(t *testing.T) {
 // A flag's name in another tool is answered with its name here, if the program has it.
 func TestNamesElsewhere(t *testing.T) {
 	for want, given := range map[string]string{
-		"flag provided but not defined: -lr; did you mean -learning_rate?; -help lists the flags":      "--lr",
-		"flag provided but not defined: -n_layers; did you mean -n_layer?; -help lists the flags":      "-n_layers",
-		"flag provided but not defined: -num-layers; did you mean -n_layer?; -help lists the flags":    "--num-layers",
-		"flag provided but not defined: -d_model; -help lists the flags":                               "--d_model=3",
-		"flag provided but not defined: -steps; did you mean -max_iters?; -help lists the flags":       "-steps",
-		"flag provided but not defined: -learning-rate; did you mean -learning_rate?; -help lists the": "--learning-rate",
+		"flag provided but not defined: -lr; did you mean -learning_rate?; -help lists the flags":   "--lr",
+		"flag provided but not defined: -n_layers; did you mean -n_layer?; -help lists the flags":   "-n_layers",
+		"flag provided but not defined: -num-layers; did you mean -n_layer?; -help lists the flags": "--num-layers",
+		"flag provided but not defined: -d_model; -help lists the flags":                            "--d_model=3",
+		"flag provided but not defined: -steps; did you mean -max_iters?; -help lists the flags":    "-steps",
+		"flag provided but not defined: -learning-rate; did you mean -learning_rate?; -help " +
+			"lists the": "--learning-rate",
 	} {
 		fs := Flags("train", io.Discard)
 		fs.Float64("learning_rate", 1, "")

@@ -27,7 +27,8 @@ func TestAlone(t *testing.T) {
 // The name of a program is printed once, also before an error of the package of that name.
 func TestComplaint(t *testing.T) {
 	for message, want := range map[string]string{
-		"inspect: got 0 tokens": "inspect: got 0 tokens", "got 0 tokens": "inspect: got 0 tokens", "inspected: no": "inspect: inspected: no",
+		"inspect: got 0 tokens": "inspect: got 0 tokens", "got 0 tokens": "inspect: got 0 tokens",
+		"inspected: no": "inspect: inspected: no",
 	} {
 		if got := complaint("inspect", errors.New(message)); got != want {
 			t.Errorf("%q: got %q, want %q", message, got, want)

@@ -21,7 +21,9 @@ func TestLoadsInMetrics(t *testing.T) {
 	l := &Log{Bar: NewBar(io.Discard, "step", 0, 2), Metrics: m}
 	p := train.Progress{Step: 1, Loss: 2, Norm: 3, LR: 4, Took: time.Second, Tokens: 5}
 	l.Step(p)
-	p.Loads = []train.Load{{Mixture: "h.0.mlp", Shares: []float64{2. / 3, 1. / 3, 1}}, {Mixture: "h.1.mlp", Shares: []float64{0, 0}}}
+	p.Loads = []train.Load{
+		{Mixture: "h.0.mlp", Shares: []float64{2. / 3, 1. / 3, 1}}, {Mixture: "h.1.mlp", Shares: []float64{0, 0}},
+	}
 	l.Step(p)
 	if err := l.Close(); err != nil || l.Trouble != nil {
 		t.Fatal(err, l.Trouble)

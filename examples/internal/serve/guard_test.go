@@ -35,7 +35,10 @@ func TestGuard(t *testing.T) {
 		{"0.0.0.0", "/", "localhost", nil, 200},
 		{"0.0.0.0", "/", "evil.example", nil, 403},
 		{"box.example", "/", "box.example:80", nil, 200},
-		{"127.0.0.1", "/events", "localhost:80", []string{"Origin", "http://localhost:80", "Sec-Fetch-Site", "same-origin"}, 200},
+		{
+			"127.0.0.1", "/events", "localhost:80",
+			[]string{"Origin", "http://localhost:80", "Sec-Fetch-Site", "same-origin"}, 200,
+		},
 		{"127.0.0.1", "/events", "localhost:80", []string{"Sec-Fetch-Site", "none"}, 200},
 		{"127.0.0.1", "/events", "localhost:80", []string{"Origin", "http://localhost:81"}, 403},
 		{"127.0.0.1", "/events", "localhost:80", []string{"Origin", "https://localhost:80"}, 403},
@@ -44,7 +47,10 @@ func TestGuard(t *testing.T) {
 		{"127.0.0.1", "/events", "localhost:80", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"127.0.0.1", "/events", "localhost:80", link, 403},
 		{"127.0.0.1", "/", "localhost:80", link, 200},
-		{"127.0.0.1", "/", "localhost:80", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		{
+			"127.0.0.1", "/", "localhost:80",
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403,
+		},
 		{"127.0.0.1", "/", "localhost:80", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors"}, 403},
 	} {
 		r := httptest.NewRequest("GET", c.path, nil)
@@ -55,7 +61,10 @@ func TestGuard(t *testing.T) {
 		w := httptest.NewRecorder()
 		Guard(c.served, Text, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
 		if w.Code != c.want {
-			t.Errorf("served at %s, %s of %q with %q: got status %d, want %d", c.served, c.path, c.host, c.headers, w.Code, c.want)
+			t.Errorf(
+				"served at %s, %s of %q with %q: got status %d, want %d", c.served, c.path, c.host, c.headers, w.Code,
+				c.want,
+			)
 		}
 	}
 }

@@ -47,7 +47,8 @@ func TestUnknown(t *testing.T) {
 	n := 0
 	l := List{New("depth", &n, Any(), ""), New("width", &n, Any(), "")}
 	for key, want := range map[string]string{
-		"Dpth": "Dpth: unknown field; did you mean depth?", "wi": "wi: unknown field; the known are depth width", "wid": "wid: unknown field; did you mean width?",
+		"Dpth": "Dpth: unknown field; did you mean depth?", "wi": "wi: unknown field; the known are depth width",
+		"wid": "wid: unknown field; did you mean width?",
 	} {
 		if err := l.unknown(key); err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)
@@ -69,7 +70,8 @@ func TestReadWrite(t *testing.T) {
 	if data, err := Read(strings.NewReader(strings.Repeat(" ", maxBytes))); err != nil || len(data) != maxBytes {
 		t.Errorf("got %d bytes, %v", len(data), err)
 	}
-	if _, err := Read(strings.NewReader(strings.Repeat(" ", maxBytes+1))); err == nil || !strings.Contains(err.Error(), "longer than 1048576 bytes") {
+	if _, err := Read(strings.NewReader(strings.Repeat(" ", maxBytes+1))); err == nil ||
+		!strings.Contains(err.Error(), "longer than 1048576 bytes") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Read(failing{}); err == nil || err.Error() != "config: no more" {
@@ -109,11 +111,13 @@ func TestListOfNames(t *testing.T) {
 	if got := marshalled(); got != `{"targets":[],"on":false}` {
 		t.Errorf("got %s", got)
 	}
-	if err := fs.Parse([]string{"-targets", "x", "-targets", "a,b", "-on"}); err != nil || l.Check() != nil || marshalled() != `{"targets":["a","b"],"on":true}` {
+	if err := fs.Parse([]string{"-targets", "x", "-targets", "a,b", "-on"}); err != nil || l.Check() != nil ||
+		marshalled() != `{"targets":["a","b"],"on":true}` {
 		t.Errorf("got %s, %v, %v", marshalled(), err, l.Check())
 	}
 	shared := names
-	if err := l.Decode([]byte(`{"targets":["c"]}`), nil); err != nil || marshalled() != `{"targets":["c"],"on":true}` || shared[0] != "a" {
+	if err := l.Decode([]byte(`{"targets":["c"]}`), nil); err != nil || marshalled() != `{"targets":["c"],"on":true}` ||
+		shared[0] != "a" {
 		t.Errorf("got %s, %v, and %v", marshalled(), err, shared)
 	}
 	if err := l.Decode([]byte(`{"targets":[]}`), nil); err != nil || names != nil {
@@ -132,11 +136,14 @@ func TestDecodeKeys(t *testing.T) {
 		return key == "old", nil
 	}
 	for text, want := range map[string]string{
-		`{"n":1,"old":2}`: "", `{"bad":1}`: "bad indeed", `{"new":1}`: "new: unknown field", `[1]`: "want a JSON object", ``: "want a JSON object",
-		`{"n"`: "n: ", `{"n":1`: "config", `{"n":1,}`: "config", `{1:1}`: "config", `{"n":1}x`: "something follows", `{"n":1,"n":1}`: "n: given twice",
-		`{"n":}`: "n: ", "{\"\xff\":1}": "not valid UTF-8", `{"n":null}`: "n: got null", `{"n":1.5}`: "n: got 1.5",
+		`{"n":1,"old":2}`: "", `{"bad":1}`: "bad indeed", `{"new":1}`: "new: unknown field",
+		`[1]`: "want a JSON object", ``: "want a JSON object",
+		`{"n"`: "n: ", `{"n":1`: "config", `{"n":1,}`: "config", `{1:1}`: "config", `{"n":1}x`: "something follows",
+		`{"n":1,"n":1}`: "n: given twice",
+		`{"n":}`:        "n: ", "{\"\xff\":1}": "not valid UTF-8", `{"n":null}`: "n: got null", `{"n":1.5}`: "n: got 1.5",
 	} {
-		if err := l.Decode([]byte(text), former); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := l.Decode([]byte(text), former); (err == nil) != (want == "") || err != nil &&
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want %q", text, err, want)
 		}
 	}

@@ -27,7 +27,8 @@ func TestInt(t *testing.T) {
 	if err := fs.Parse([]string{"-depth", "8"}); err != nil || h["n"] != 8 {
 		t.Errorf("got %d, %v", h["n"], err)
 	}
-	if err := fs.Parse([]string{"-depth", "x"}); err == nil || !strings.Contains(err.Error(), `invalid value "x" for flag -depth: parse error`) {
+	if err := fs.Parse([]string{"-depth", "x"}); err == nil ||
+		!strings.Contains(err.Error(), `invalid value "x" for flag -depth: parse error`) {
 		t.Errorf("got %v", err)
 	}
 	data, err := json.Marshal(l)
@@ -37,7 +38,8 @@ func TestInt(t *testing.T) {
 	if err := l.Decode([]byte(`{"depth":9}`), nil); err != nil || h["n"] != 9 || l.Check() != nil {
 		t.Errorf("got %d, %v, %v", h["n"], err, l.Check())
 	}
-	if err := l.Decode([]byte(`{"depth":1.5}`), nil); err == nil || err.Error() != "depth: got 1.5, want a whole number, 0 to 9" {
+	if err := l.Decode([]byte(`{"depth":1.5}`), nil); err == nil ||
+		err.Error() != "depth: got 1.5, want a whole number, 0 to 9" {
 		t.Errorf("got %v", err)
 	}
 	if h.Set(10); l.Check() == nil || l.Check().Error() != "depth: got 10, want a whole number, 0 to 9" {
@@ -62,7 +64,8 @@ func TestOptional(t *testing.T) {
 func TestDiff(t *testing.T) {
 	table := func(a, b int) List { return List{New("a", &a, Any(), ""), Free("b", &b, Any(), "")} }
 	now, saved := table(1, 2), table(3, 4)
-	if err := now.Diff("resume", saved); err == nil || err.Error() != "resume: a: got 1, want 3 as saved; b: got 2, want 4 as saved" {
+	if err := now.Diff("resume", saved); err == nil ||
+		err.Error() != "resume: a: got 1, want 3 as saved; b: got 2, want 4 as saved" {
 		t.Errorf("got %v", err)
 	}
 	if err := now.Fixed().Without("a").Diff("resume", saved); err != nil {

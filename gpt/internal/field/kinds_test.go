@@ -119,14 +119,18 @@ func TestClippedMessages(t *testing.T) {
 	a, b := long, "y"
 	l, other := List{New("s", &a, Any(), "")}, List{New("s", &b, Any(), "")}
 	for want, err := range map[string]error{
-		"resume: s: got " + short + ", want y as saved":             l.Diff("resume", other),
-		"resume: s: got y, want " + short + " as saved":             other.Diff("resume", l),
-		short + ": unknown field; the known are s":                  l.Decode([]byte(`{"`+long+`":1}`), nil),
-		short + ": given twice":                                     EachKey([]byte(`{"`+long+`":1,"`+long+`":1}`), func(string, json.RawMessage) error { return nil }),
-		short + ": line 1, column 69: unexpected end of JSON input": l.Decode([]byte(`{"` + long + `":1`)[:len(long)+4], nil),
-		"config: want a JSON object: unexpected end of JSON input":  l.Decode(nil, nil),
-		"S: unknown field; did you mean s?":                         l.Decode([]byte(`{"S":1}`), nil),
-		"LONGER: unknown field; did you mean longer?":               List{New("longer", &a, Any(), "")}.Decode([]byte(`{"LONGER":1}`), nil),
+		"resume: s: got " + short + ", want y as saved": l.Diff("resume", other),
+		"resume: s: got y, want " + short + " as saved": other.Diff("resume", l),
+		short + ": unknown field; the known are s":      l.Decode([]byte(`{"`+long+`":1}`), nil),
+		short + ": given twice": EachKey([]byte(`{"`+long+`":1,"`+long+
+			`":1}`), func(string, json.RawMessage) error { return nil }),
+		short + ": line 1, column 69: unexpected end of JSON input": l.Decode([]byte(`{"` + long +
+			`":1`)[:len(long)+4], nil),
+		"config: want a JSON object: unexpected end of JSON input": l.Decode(nil, nil),
+		"S: unknown field; did you mean s?":                        l.Decode([]byte(`{"S":1}`), nil),
+		"LONGER: unknown field; did you mean longer?": List{New("longer", &a, Any(), "")}.Decode(
+			[]byte(`{"LONGER":1}`), nil,
+		),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

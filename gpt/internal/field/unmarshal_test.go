@@ -33,11 +33,15 @@ func TestUnmarshal(t *testing.T) {
 		"{\n\"in\": }":                       `line 2, column 7: invalid character '}' looking for beginning of value`,
 		"{}\n x":                             `line 2, column 2: invalid character 'x' after top-level value`,
 		``:                                   `unexpected end of JSON input`,
-		`{"in": {"ids": [` + strings.Repeat("9", 99) + `]}}`: `in.ids: got ` + strings.Repeat("9", 64) + `…, want a whole number`,
+		`{"in": {"ids": [` + strings.Repeat("9", 99) + `]}}`: `in.ids: got ` + strings.Repeat("9", 64) +
+			`…, want a whole number`,
 	} {
-		for name, read := range map[string]func([]byte, any) error{"Unmarshal": Unmarshal, "UnmarshalStrict": UnmarshalStrict} {
+		for name, read := range map[string]func([]byte, any) error{
+			"Unmarshal": Unmarshal, "UnmarshalStrict": UnmarshalStrict,
+		} {
 			err := read([]byte(text), new(file))
-			if err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "line ") && text != "" {
+			if err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "line ") &&
+				text != "" {
 				t.Errorf("%s: %s: got %v, want %s", name, text, err, want)
 			}
 		}

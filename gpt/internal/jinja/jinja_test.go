@@ -81,7 +81,8 @@ func talks() (list []map[string]any) {
 	}
 	with := maps.Clone(list[1])
 	with["tools"] = []any{map[string]any{"function": map[string]any{"description": "two\n\"lines\"", "name": "f",
-		"parameters": map[string]any{"properties": map[string]any{}, "required": []any{"a", "é"}, "type": "object"}}, "type": "function"}}
+		"parameters": map[string]any{"properties": map[string]any{}, "required": []any{"a", "é"}, "type": "object"}},
+		"type": "function"}}
 	return append(list, with)
 }
 
@@ -148,7 +149,8 @@ func TestHuggingFaceJinja(t *testing.T) {
 func TestAuthors(t *testing.T) {
 	values := map[string]any{"u": By('u', "  a<b>É x</b> "), "a": By('a', "yes")}
 	for template, want := range map[string]string{
-		"x{{ u | trim }}y{{ a }}":                   "tuuuuuuuuuuuutaaa"[:1] + strings.Repeat("u", len("a<b>É x</b>")) + "taaa",
+		"x{{ u | trim }}y{{ a }}": "tuuuuuuuuuuuutaaa"[:1] + strings.Repeat("u", len("a<b>É x</b>")) +
+			"taaa",
 		"{{ u.split('>')[0] + '|' }}":               "uuuuut",
 		"{{ 'é' ~ u[2:4] | upper }}":                "ttuu",
 		"{{ u.strip().replace('b', 'tt')[:4] }}":    "uutt",
@@ -166,13 +168,16 @@ func TestAuthors(t *testing.T) {
 // TestJSON compares with the texts of json.dumps of Python 3, with ensure_ascii=False.
 func TestJSON(t *testing.T) {
 	values := map[string]any{"o": map[string]any{
-		"a": []any{1, 2.0, nil, true, map[string]any{"b": "q\"\n\t\\\u2028é\x01<\x7f", "c": map[string]any{}}}, "d": []any{},
+		"a": []any{1, 2.0, nil, true, map[string]any{"b": "q\"\n\t\\\u2028é\x01<\x7f", "c": map[string]any{}}},
+		"d": []any{},
 		"e": 1e16, "f": 1e-5, "g": 123456789.5, "h": 1e22, "i": math.Inf(1), "j": 0.1, "k": -1.5e-7,
 	}}
-	compact := `{"a": [1, 2.0, null, true, {"b": "q\"\n\t\\` + "\u2028é" + `\u0001<` + "\x7f" + `", "c": {}}], "d": [], "e": 1e+16, "f": 1e-05, ` +
+	compact := `{"a": [1, 2.0, null, true, {"b": "q\"\n\t\\` + "\u2028é" + `\u0001<` + "\x7f" +
+		`", "c": {}}], "d": [], "e": 1e+16, "f": 1e-05, ` +
 		`"g": 123456789.5, "h": 1e+22, "i": Infinity, "j": 0.1, "k": -1.5e-07}`
 	text := `"q\"\n\t\\` + "\u2028é" + `\u0001<` + "\x7f" + `"`
-	lines := "{\n>\"a\": [\n>>1,\n>>2.0,\n>>null,\n>>true,\n>>{\n>>>\"b\": " + text + ",\n>>>\"c\": {}\n>>}\n>],\n>\"d\": [],\n>\"e\": 1e+16,\n" +
+	lines := "{\n>\"a\": [\n>>1,\n>>2.0,\n>>null,\n>>true,\n>>{\n>>>\"b\": " + text +
+		",\n>>>\"c\": {}\n>>}\n>],\n>\"d\": [],\n>\"e\": 1e+16,\n" +
 		">\"f\": 1e-05,\n>\"g\": 123456789.5,\n>\"h\": 1e+22,\n>\"i\": Infinity,\n>\"j\": 0.1,\n>\"k\": -1.5e-07\n}"
 	for arguments, want := range map[string]string{
 		"": compact, "()": compact, "(indent=none)": compact, "(ensure_ascii=false, sort_keys=true)": compact,
@@ -196,9 +201,11 @@ func hostile() map[string]string {
 	deep := func(begin, end string, n int) string { return strings.Repeat(begin, n) + "1" + strings.Repeat(end, n) }
 	const work = "of work and memory"
 	twice := func(x, change, use string) string {
-		return "{% set ns = namespace(x=" + x + ") %}{% for a in range(99) %}{% set ns.x = " + change + " %}{% endfor %}" + use
+		return "{% set ns = namespace(x=" + x + ") %}{% for a in range(99) %}{% set ns.x = " + change +
+			" %}{% endfor %}" + use
 	}
-	large := "{% set ns = namespace(x='a') %}{% for i in range(20) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{% set s = ns.x %}"
+	large := "{% set ns = namespace(x='a') %}{% for i in range(20) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{% set " +
+		"s = ns.x %}"
 	const many = maxTemplate / 8
 	million := func(part string) string { return strings.Repeat(part, maxTemplate/len(part)) }
 	repeat := func(part string) string { return strings.Repeat(part, many/len(part)) }
@@ -207,43 +214,65 @@ func hostile() map[string]string {
 	}
 	return map[string]string{
 		"{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}": work,
-		"{{ range(9999999999) }}": "at most 100000", "{{ range(-9223372036854775807, 9223372036854775807) }}": "at most 100000",
+		"{{ range(9999999999) }}": "at most 100000", "{{ range(-9223372036854775807, " +
+			"9223372036854775807) }}": "at most 100000",
 		twice("'aaaa'", "ns.x + ns.x", ""): work, twice("'aaaa'", "ns.x.replace('a', 'aaaaaaaa')", ""): work,
 		twice("'aaaa'", "[ns.x, ns.x] | join", ""): work, twice("[1]", "ns.x + ns.x", ""): work,
 		twice("1", "[ns.x, ns.x]", "{{ ns.x == ns.x }}"): work, twice("1", "[ns.x, ns.x]", "{{ ns.x | tojson }}"): work,
 		twice("1", "[ns.x, ns.x]", "{{ ns.x in [ns.x] }}"): work, twice("1", "[ns.x, ns.x]", "{{ ns.x }}"): work,
 		twice("1", "ns.x * 10", ""):       "more than 64 bits",
 		"{{ 'a' * 9223372036854775807 }}": work, "{{ [1] * 9223372036854775807 }}": work,
-		"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}":                                                                      "more than 100 calls",
-		"{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}":                                                             "more than 100 calls",
-		"{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}":                                                              "more than 100 calls",
-		"{% set x = range(2000) | list %}{% for a in x %}{% for b in x %}{% for c in x %}{% endfor %}{% endfor %}{% endfor %}": work,
-		twice("1", "[ns.x]", "{% for a in range(99) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x | tojson }}"):                 "within each other",
-		twice("1", "[ns.x]", "{% for a in range(99) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x == ns.x }}"):                  "within each other",
+		"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}":          "more than 100 calls",
+		"{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}": "more than 100 calls",
+		"{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}":  "more than 100 calls",
+		"{% set x = range(2000) | list %}{% for a in x %}{% for b in x %}{% for c in x %}{% endfor %}{% endfor %}{% " +
+			"endfor %}": work,
+		twice(
+			"1", "[ns.x]", "{% for a in range(99) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x | tojson }}",
+		): "within each other",
+		twice(
+			"1", "[ns.x]", "{% for a in range(99) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x == ns.x }}",
+		): "within each other",
 
-		"{{ " + deep("(", ")", 5000) + " }}": "more than 100 expressions", "{{ " + deep("-", "", 5000) + " }}": "more than 100 expressions",
-		"{{ " + deep("not ", "", 5000) + " }}": "more than 100 expressions", "{{ " + deep("[", "]", 5000) + " }}": "more than 100 expressions",
-		deep("{% if 1 %}", "{% endif %}", 5000): "more than 100 expressions", "{{ " + deep("1 if 1 else ", "", 5000) + " }}": "more than 100 expressions",
-		strings.Repeat(" ", maxTemplate+1): "bytes, want at most",
+		"{{ " + deep("(", ")", 5000) + " }}":           "more than 100 expressions",
+		"{{ " + deep("-", "", 5000) + " }}":            "more than 100 expressions",
+		"{{ " + deep("not ", "", 5000) + " }}":         "more than 100 expressions",
+		"{{ " + deep("[", "]", 5000) + " }}":           "more than 100 expressions",
+		deep("{% if 1 %}", "{% endif %}", 5000):        "more than 100 expressions",
+		"{{ " + deep("1 if 1 else ", "", 5000) + " }}": "more than 100 expressions",
+		strings.Repeat(" ", maxTemplate+1):             "bytes, want at most",
 
 		// Large templates, which are read in linear time and evaluated without depth.
-		million("{##}"): "", million("{%set a=1%}"): "", repeat("{% set a = 1 %}\n"): "", repeat("{{1}}"): "", repeat("{"): "", repeat("\n {#x#}"): "",
+		million("{##}"): "", million("{%set a=1%}"): "", repeat("{% set a = 1 %}\n"): "", repeat("{{1}}"): "",
+		repeat("{"): "", repeat("\n {#x#}"): "",
 		"{{ " + million("'a'")[:maxTemplate-7] + " }}": "",
-		"{{ 1" + repeat("+1") + " }}":                  "", "{{ 1" + repeat("|e") + " }}": "", "{{ 1" + repeat("<1") + " }}": "",
-		"{{ a" + repeat(".a") + " }}": "a is undefined", "{{ a" + repeat("[1]") + " }}": "no item", "{{ a" + repeat("()") + " }}": "cannot be called",
+		"{{ 1" + repeat("+1") + " }}":                  "", "{{ 1" + repeat("|e") + " }}": "",
+		"{{ 1" + repeat("<1") + " }}": "",
+		"{{ a" + repeat(".a") + " }}": "a is undefined", "{{ a" + repeat("[1]") + " }}": "no item",
+		"{{ a" + repeat("()") + " }}":  "cannot be called",
 		"{{ [" + repeat("1,") + "] }}": "", "{{ {" + repeat("1:1,") + "} }}": "", "{{ 1" + repeat("~1") + " }}": "",
-		"{% if 0 %}" + repeat("{% elif 0 %}") + "{% endif %}": "", repeat("{{"): "more than 100", repeat("{%"): "want a name", repeat("{#"): "a comment has no end",
-		"{{ '" + repeat("\\n") + "' }}": "", "{{ '" + repeat("a"): "a string has no end", "{{ " + repeat("9"): "64 bits",
+		"{% if 0 %}" + repeat("{% elif 0 %}") + "{% endif %}": "", repeat("{{"): "more than 100",
+		repeat("{%"): "want a name", repeat("{#"): "a comment has no end",
+		"{{ '" + repeat("\\n") + "' }}": "", "{{ '" + repeat("a"): "a string has no end",
+		"{{ " + repeat("9"): "64 bits",
 
 		// Long texts.
-		large + "{% set s = s[:1048576] %}{{ s.strip(s) | length }}": "", large + "{{ s | length }}{{ s | length }}{{ s[::2] | length }}": "", loop("t in s"): work, loop("s == t"): work,
-		loop("s < t"): work, loop("s in {s: 1}"): work, loop("s in {'a': 1}"): work, loop("{}[s]"): work, loop("s.startswith(t)"): work, loop("s.find(t)"): work, loop("s|upper"): work,
-		loop("s is lower"): work, loop("[1]|map(attribute=s)"): work, loop("[1]|map(s)"): "unknown filter", loop("s.removeprefix(t)"): work, loop("s.split(s)"): work,
-		loop("s[1]"): work, loop("s|first"): work, loop("s.format()"): work, loop("s % ()"): work, loop("s|int"): work, loop("s.splitlines()"): work,
-		loop("s|reverse"): work, loop("s|tojson"): work, loop("s ~ s"): work, loop("s|e"): work, loop("s|title"): work, loop("s|indent"): work, loop("s|trim(t)"): work,
-		loop("{s: 1} == {s: 1}"): work, loop("strftime_now(s)"): work, loop("{s: 1, t: 2}"): work, loop("[s]|unique"): work, loop("[s, t]|sort"): work, loop("s.count(t)"): work,
-		large + "{% for c in s %}{% endfor %}": work, large + "{{ s | list }}": work, large + "{{ s.split('a') }}": work, large + "{{ s.replace('', 'a') }}": work,
-		large + "{{ ('%' + s) % () }}": "no value", large + "{{ ('%%' * 999999) % () }}": work, large + "{{ [s] * 99999 }}": work, large + "{{ ([s] * 999)|join }}": work,
+		large + "{% set s = s[:1048576] %}{{ s.strip(s) | length }}":    "",
+		large + "{{ s | length }}{{ s | length }}{{ s[::2] | length }}": "", loop("t in s"): work, loop("s == t"): work,
+		loop("s < t"): work, loop("s in {s: 1}"): work, loop("s in {'a': 1}"): work, loop("{}[s]"): work,
+		loop("s.startswith(t)"): work, loop("s.find(t)"): work, loop("s|upper"): work,
+		loop("s is lower"): work, loop("[1]|map(attribute=s)"): work, loop("[1]|map(s)"): "unknown filter",
+		loop("s.removeprefix(t)"): work, loop("s.split(s)"): work,
+		loop("s[1]"): work, loop("s|first"): work, loop("s.format()"): work, loop("s % ()"): work, loop("s|int"): work,
+		loop("s.splitlines()"): work,
+		loop("s|reverse"):      work, loop("s|tojson"): work, loop("s ~ s"): work, loop("s|e"): work,
+		loop("s|title"): work, loop("s|indent"): work, loop("s|trim(t)"): work,
+		loop("{s: 1} == {s: 1}"): work, loop("strftime_now(s)"): work, loop("{s: 1, t: 2}"): work,
+		loop("[s]|unique"): work, loop("[s, t]|sort"): work, loop("s.count(t)"): work,
+		large + "{% for c in s %}{% endfor %}": work, large + "{{ s | list }}": work,
+		large + "{{ s.split('a') }}": work, large + "{{ s.replace('', 'a') }}": work,
+		large + "{{ ('%' + s) % () }}": "no value", large + "{{ ('%%' * 999999) % () }}": work,
+		large + "{{ [s] * 99999 }}": work, large + "{{ ([s] * 999)|join }}": work,
 	}
 }
 
@@ -271,7 +300,9 @@ func TestHostileTemplates(t *testing.T) {
 		var err error
 		fuzzed.Bounded(t, fuzzed.Linear(len(template))+work, 10*time.Second, func() { err = little(template, work) })
 		if want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q … %.40q: got error %v, want %q in it", template, template[max(0, len(template)-40):], err, want)
+			t.Errorf(
+				"%.40q … %.40q: got error %v, want %q in it", template, template[max(0, len(template)-40):], err, want,
+			)
 		}
 	}
 }
@@ -279,19 +310,32 @@ func TestHostileTemplates(t *testing.T) {
 // A fault of a template is an error with its line.
 func TestFaults(t *testing.T) {
 	for template, want := range map[string]string{
-		"{% if 1 %}{% elif 1 %}": "has no endif", "{% for %}": "want a name", "{% for a in b %}": "has no endfor", "{% set %}": "want a name",
-		"{% macro m(1) %}": "want a name", "{{ 1": "a tag has no end", "{{ 'a }}": "a string has no end", "{# a": "a comment has no end", "{{ 1 $ }}": "in a tag",
-		"{{ a.b }}": "a is undefined", "{{ f() }}": "cannot be called", "{{ x | nothing }}": `unknown filter "nothing"`, "{{ x is nothing }}": `unknown test "nothing"`,
-		"{% import 'x' %}": "unknown statement \"import\"", "{% endif %}": "unknown statement", "{{ 1 / 0 }}": "/ 0", "{{ 1 // 0 }}": "// 0", "{{ range }}": "cannot write",
-		"{{ 'a' + 1 }}": "cannot compute a text + a number", "{{ '\\ud800' }}": "want a character", "{{ 9999999999999999999 }}": "64 bits",
-		"{{ [] | tojson(indent=101) }}": "indent: got 101, want at most 100", "{{ [] | tojson(indent=1.5) }}": "indent: got a number, want a whole number",
-		"{{ [] | tojson(separators=1) }}": "separators: got a number, want two texts", "{{ [] | tojson(x=1) }}": "tojson: got an argument x",
-		"{{ raise_exception('no') }}": "line 1: raise_exception: the template refuses this: no", "\n\n{{ 1 + none }}": "line 3", "{{ 'a'[1:2:0] }}": "step 0",
-		"{% set ns = namespace() %}{% set ns.l = [ns] %}{{ ns.l | tojson }}": "cannot write a namespace", "{{ strftime_now('%Q') }}": "unknown mark",
-		"{% set a.b = 1 %}": "a is no namespace", "{% set a, b = [1] %}": "got 1 values for 2 names", "{% call 1 %}{% endcall %}": "want a call",
-		"{% for a in [1] %}{{ loop([1]) }}{% endfor %}": "in a loop that is recursive", "{{ '{'.format() }}": "stands alone", "{{ [1]|batch(0) }}": "at least 1",
-		"{{ 'a'.split('') }}": "empty separator", "{{ 9223372036854775807 + 1 }}": "64 bits", "{{ 3 ** 99 }}": "64 bits", "{{ (-9223372036854775807 - 1) // -1 }}": "64 bits",
-		"{{ '%9999d' % 1 }}": "want a width", "{{ [1, 'a'] | max }}": "has no order", "{{ {}|dictsort(by='x') }}": "want key or value", "{{ 1|round(999) }}": "a precision",
+		"{% if 1 %}{% elif 1 %}": "has no endif", "{% for %}": "want a name", "{% for a in b %}": "has no endfor",
+		"{% set %}":        "want a name",
+		"{% macro m(1) %}": "want a name", "{{ 1": "a tag has no end", "{{ 'a }}": "a string has no end",
+		"{# a": "a comment has no end", "{{ 1 $ }}": "in a tag",
+		"{{ a.b }}": "a is undefined", "{{ f() }}": "cannot be called", "{{ x | nothing }}": `unknown filter "nothing"`,
+		"{{ x is nothing }}": `unknown test "nothing"`,
+		"{% import 'x' %}":   "unknown statement \"import\"", "{% endif %}": "unknown statement", "{{ 1 / 0 }}": "/ 0",
+		"{{ 1 // 0 }}": "// 0", "{{ range }}": "cannot write",
+		"{{ 'a' + 1 }}": "cannot compute a text + a number", "{{ '\\ud800' }}": "want a character",
+		"{{ 9999999999999999999 }}":       "64 bits",
+		"{{ [] | tojson(indent=101) }}":   "indent: got 101, want at most 100",
+		"{{ [] | tojson(indent=1.5) }}":   "indent: got a number, want a whole number",
+		"{{ [] | tojson(separators=1) }}": "separators: got a number, want two texts",
+		"{{ [] | tojson(x=1) }}":          "tojson: got an argument x",
+		"{{ raise_exception('no') }}":     "line 1: raise_exception: the template refuses this: no",
+		"\n\n{{ 1 + none }}":              "line 3", "{{ 'a'[1:2:0] }}": "step 0",
+		"{% set ns = namespace() %}{% set ns.l = [ns] %}{{ ns.l | tojson }}": "cannot write a namespace",
+		"{{ strftime_now('%Q') }}": "unknown mark",
+		"{% set a.b = 1 %}":        "a is no namespace", "{% set a, b = [1] %}": "got 1 values for 2 names",
+		"{% call 1 %}{% endcall %}":                     "want a call",
+		"{% for a in [1] %}{{ loop([1]) }}{% endfor %}": "in a loop that is recursive",
+		"{{ '{'.format() }}":                            "stands alone", "{{ [1]|batch(0) }}": "at least 1",
+		"{{ 'a'.split('') }}": "empty separator", "{{ 9223372036854775807 + 1 }}": "64 bits",
+		"{{ 3 ** 99 }}": "64 bits", "{{ (-9223372036854775807 - 1) // -1 }}": "64 bits",
+		"{{ '%9999d' % 1 }}": "want a width", "{{ [1, 'a'] | max }}": "has no order",
+		"{{ {}|dictsort(by='x') }}": "want key or value", "{{ 1|round(999) }}": "a precision",
 	} {
 		if got, err := render(template, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q and error %v, want %q in it", template, got.S, err, want)
@@ -304,7 +348,8 @@ func TestPanicIsAnError(t *testing.T) {
 	template, err := Parse("{{ x[0] }}")
 	must(t, err)
 	var broken *Object
-	if _, err := template.Render(t.Context(), map[string]any{"x": broken}); err == nil || !strings.Contains(err.Error(), "a fault of the interpreter") {
+	if _, err := template.Render(t.Context(), map[string]any{"x": broken}); err == nil ||
+		!strings.Contains(err.Error(), "a fault of the interpreter") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -336,7 +381,8 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, template string) {
 		const work = maxWork / 8
 		fuzzed.Bounded(t, fuzzed.Linear(len(template))+work, 10*time.Second, func() {
-			if err := little(template, work); err != nil && (strings.Contains(err.Error(), "a fault of") || strings.Contains(err.Error(), "authors")) {
+			if err := little(template, work); err != nil && (strings.Contains(err.Error(), "a fault of") ||
+				strings.Contains(err.Error(), "authors")) {
 				t.Error(err)
 			}
 		})

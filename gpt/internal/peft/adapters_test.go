@@ -23,7 +23,10 @@ func layersOf(r int) (list []*nn.LoRA) {
 	for _, m := range []struct {
 		name string
 		out  []int
-	}{{"h.0.attn.c_attn", []int{8, 4, 3}}, {"h.0.attn.c_kv", []int{2, 6}}, {"h.0.mlp.c_fc", []int{9}}, {"lm_head", []int{7}}} {
+	}{
+		{"h.0.attn.c_attn", []int{8, 4, 3}}, {"h.0.attn.c_kv", []int{2, 6}}, {"h.0.mlp.c_fc", []int{9}},
+		{"lm_head", []int{7}},
+	} {
 		l := adapted(s.Sub("%s", m.name), inputs, m.out, false, graph.Const(0)).(*nn.LoRA)
 		for _, a := range l.Adapters {
 			d, u := a.Down.Tensor(), a.Up.Tensor()

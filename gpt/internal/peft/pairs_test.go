@@ -137,9 +137,11 @@ func TestPairsRefuses(t *testing.T) {
 	notFinite := Matrix{name, numbers(2*inputs, 1), numbers(9*2, 1), nil}
 	notFinite.B[4] = float32(math.Inf(1))
 	for words, list2 := range map[string][]Matrix{
-		name + ": r: got 2, want at most the model's lora_r 1":        {fits},
-		name + ": got one for a matrix (4, 9), want (5, 9)":           {{name, numbers(2*4, 1), numbers(9*2, 1), nil}},
-		name + ": got one for a matrix (5, 8), want (5, 9)":           {{name, numbers(2*inputs, 1), numbers(8*2, 1), nil}},
+		name + ": r: got 2, want at most the model's lora_r 1": {fits},
+		name + ": got one for a matrix (4, 9), want (5, 9)":    {{name, numbers(2*4, 1), numbers(9*2, 1), nil}},
+		name + ": got one for a matrix (5, 8), want (5, 9)": {
+			{name, numbers(2*inputs, 1), numbers(8*2, 1), nil},
+		},
 		"h.1.mlp.c_fc: the model has no adapter there":                {fits, {"h.1.mlp.c_fc", fits.A, fits.B, nil}},
 		"lora_B.weight: entry 4 is +Inf":                              {notFinite},
 		name + ": in target_modules c_fc,h.1, but the file has no ma": {{"h.1", fits.A, fits.B, nil}},

@@ -66,11 +66,16 @@ func TestParse(t *testing.T) {
 
 // The smallest valid file.
 func TestParseLeast(t *testing.T) {
-	c, err := Parse([]byte(`{"peft_type": "LORA", "r": 1, "lora_alpha": 0.5, "target_modules": ["lm_head"], "task_type": null}`))
-	if diff := cmp.Diff(Config{Rank: 1, Alpha: 0.5, Targets: []string{"lm_head"}, Listed: true}, c); err != nil || diff != "" {
+	c, err := Parse(
+		[]byte(`{"peft_type": "LORA", "r": 1, "lora_alpha": 0.5, "target_modules": ["lm_head"], "task_type": null}`),
+	)
+	if diff := cmp.Diff(Config{Rank: 1, Alpha: 0.5, Targets: []string{"lm_head"}, Listed: true}, c); err != nil ||
+		diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
-	for name, want := range map[string]bool{"lm_head": true, "x.lm_head": true, "x_lm_head": false, "lm_head.x": false} {
+	for name, want := range map[string]bool{
+		"lm_head": true, "x.lm_head": true, "x_lm_head": false, "lm_head.x": false,
+	} {
 		if got := c.Adapts(name); got != want {
 			t.Errorf("%s: got %t, want %t", name, got, want)
 		}
@@ -80,18 +85,26 @@ func TestParseLeast(t *testing.T) {
 // Settings that are not supported are refused with key and value.
 func TestParseRefuses(t *testing.T) {
 	for change, words := range map[[2]string]string{
-		{`"use_dora": false`, `"use_dora": true`}:                      "",
-		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 0}`}:           "rank_pattern: h.0: got 0, want 1 or more",
-		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 1.5}`}:         "rank_pattern: h.0: got 1.5, want 1 or more",
-		{`"rank_pattern": {}`, `"rank_pattern": []`}:                   "rank_pattern: config: got [], want a JSON object",
-		{`"rank_pattern": {}`, `"rank_pattern": {"(": 2}`}:             "rank_pattern: (: got an expression that cannot be read",
-		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": null}`}:      "alpha_pattern: h.0: got null, want a number",
-		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": 0}`}:         "alpha_pattern: h.0: got 0, want a number above 0",
-		{`"bias": "none"`, `"bias": null`}:                             "bias: got null",
-		{`"use_dora": false`, `"use_dora": 0`}:                         "use_dora: got 0, want true or false",
-		{`"use_dora": false`, `"use_dora": []`}:                        "use_dora: got [], want true or false",
-		{`"modules_to_save": null`, `"modules_to_save": ""`}:           `modules_to_save: got "", want a list of names`,
-		{`"modules_to_save": null`, `"modules_to_save": [""]`}:         `modules_to_save: got [""], want names of modules`,
+		{`"use_dora": false`, `"use_dora": true`}:              "",
+		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 0}`}:   "rank_pattern: h.0: got 0, want 1 or more",
+		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 1.5}`}: "rank_pattern: h.0: got 1.5, want 1 or more",
+		{
+			`"rank_pattern": {}`, `"rank_pattern": []`,
+		}: "rank_pattern: config: got [], want a JSON object",
+		{
+			`"rank_pattern": {}`, `"rank_pattern": {"(": 2}`,
+		}: "rank_pattern: (: got an expression that cannot be read",
+		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": null}`}: "alpha_pattern: h.0: got null, want a number",
+		{
+			`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": 0}`,
+		}: "alpha_pattern: h.0: got 0, want a number above 0",
+		{`"bias": "none"`, `"bias": null`}:                   "bias: got null",
+		{`"use_dora": false`, `"use_dora": 0`}:               "use_dora: got 0, want true or false",
+		{`"use_dora": false`, `"use_dora": []`}:              "use_dora: got [], want true or false",
+		{`"modules_to_save": null`, `"modules_to_save": ""`}: `modules_to_save: got "", want a list of names`,
+		{
+			`"modules_to_save": null`, `"modules_to_save": [""]`,
+		}: `modules_to_save: got [""], want names of modules`,
 		{`"layer_replication": null`, `"layer_replication": false`}:    "layer_replication: got false, want none",
 		{`"use_dora": false`, `"another": false`}:                      "another: got false, want none",
 		{`"modules_to_save": null`, `"modules_to_save": ["wte"]`}:      "",
@@ -99,30 +112,31 @@ func TestParseRefuses(t *testing.T) {
 		{`"use_dora": false`, `"exclude_modules": ["c_fc"]`}:           "",
 		{`"layer_replication": null`, `"layer_replication": [[0, 2]]`}: "layer_replication: got [[0, 2]]",
 		{`"bias": "none"`, `"bias": "lora_only"`}:                      "bias: got lora_only, want none",
-		{`"LORA"`, `"IA3"`}:                                             "peft_type: got IA3, want LORA",
-		{`"peft_type": "LORA", `, ``}:                                   "peft_type: got , want LORA",
-		{`"CAUSAL_LM"`, `"SEQ_CLS"`}:                                    "task_type: got SEQ_CLS, want CAUSAL_LM",
-		{`"init_lora_weights": true`, `"init_lora_weights": "pissa"`}:   `init_lora_weights: got "pissa"`,
-		{`"r": 8`, `"r": 0`}:                                            "r: got 0, want 1 or more",
-		{`"r": 8`, `"r": "8"`}:                                          `r: got "8", want a whole number`,
-		{`"r": 8`, `"r": 8, "r": 9`}:                                    "r: given twice",
-		{`"r": 8`, `"r": 1e99`}:                                         "r: got 1e99",
-		{`"lora_alpha": 32`, `"lora_alpha": 0`}:                         "lora_alpha: got 0, want a number above 0",
-		{`"lora_alpha": 32`, `"lora_alpha": []`}:                        "lora_alpha: got [], want a number",
-		{`["c_attn"]`, `"all-linear"`}:                                  "",
-		{`["c_attn"]`, `".*h\\.\\d+\\.attn\\.c_attn$"`}:                 "",
-		{`["c_attn"]`, `null`}:                                          "",
-		{`["c_attn"]`, `7`}:                                             "target_modules: got 7, want a list of names",
-		{`["c_attn"]`, `""`}:                                            `target_modules: got ""`,
-		{`["c_attn"]`, `{}`}:                                            "target_modules: got {}",
-		{`["c_attn"]`, `[]`}:                                            "target_modules: got []",
-		{`["c_attn"]`, `[""]`}:                                          "target_modules: got",
-		{`"use_rslora": false`, `"use_rslora": 1`}:                      "use_rslora: got 1, want true or false",
-		{`"gpt2"`, `7`}:                                                 "base_model_name_or_path: got 7, want a string",
+		{`"LORA"`, `"IA3"`}:                                           "peft_type: got IA3, want LORA",
+		{`"peft_type": "LORA", `, ``}:                                 "peft_type: got , want LORA",
+		{`"CAUSAL_LM"`, `"SEQ_CLS"`}:                                  "task_type: got SEQ_CLS, want CAUSAL_LM",
+		{`"init_lora_weights": true`, `"init_lora_weights": "pissa"`}: `init_lora_weights: got "pissa"`,
+		{`"r": 8`, `"r": 0`}:                                          "r: got 0, want 1 or more",
+		{`"r": 8`, `"r": "8"`}:                                        `r: got "8", want a whole number`,
+		{`"r": 8`, `"r": 8, "r": 9`}:                                  "r: given twice",
+		{`"r": 8`, `"r": 1e99`}:                                       "r: got 1e99",
+		{`"lora_alpha": 32`, `"lora_alpha": 0`}:                       "lora_alpha: got 0, want a number above 0",
+		{`"lora_alpha": 32`, `"lora_alpha": []`}:                      "lora_alpha: got [], want a number",
+		{`["c_attn"]`, `"all-linear"`}:                                "",
+		{`["c_attn"]`, `".*h\\.\\d+\\.attn\\.c_attn$"`}:               "",
+		{`["c_attn"]`, `null`}:                                        "",
+		{`["c_attn"]`, `7`}:                                           "target_modules: got 7, want a list of names",
+		{`["c_attn"]`, `""`}:                                          `target_modules: got ""`,
+		{`["c_attn"]`, `{}`}:                                          "target_modules: got {}",
+		{`["c_attn"]`, `[]`}:                                          "target_modules: got []",
+		{`["c_attn"]`, `[""]`}:                                        "target_modules: got",
+		{`"use_rslora": false`, `"use_rslora": 1`}:                    "use_rslora: got 1, want true or false",
+		{`"gpt2"`, `7`}: "base_model_name_or_path: got 7, want " +
+			"a string",
 		{`"use_dora"`, `"a\u001b[31m` + strings.Repeat("x", 500) + `"`}: "got false, want none",
 		{`"use_rslora": false}`, `"new_kind": {"of": 1}}`}:              `new_kind: got {"of": 1}, want none`,
 		{`"use_rslora": false}`, `"use_rslora": false} {`}:              "something follows",
-		{example, `[]`}:                                                 "want a JSON object",
+		{example, `[]`}: "want a JSON object",
 	} {
 		changed := strings.Replace(example, change[0], change[1], 1)
 		if changed == example {
@@ -194,14 +208,30 @@ func TestReadRefuses(t *testing.T) {
 		of + "A.weight is missing":                      {b},
 		of + "B.weight is missing":                      {a},
 		"wte.lora_embedding_A: want names such as base": {a, b, named(a, "base_model.model.wte.lora_embedding_A")},
-		"not in target_modules c_attn":                  {a, b, named(a, "base_model.model.transformer.h.0.mlp.c_fc.lora_A.weight")},
-		"got shape [4 6], want a matrix of floating-point numbers with r 8 of rows":    {named(safetensors.Tensor{Shape: []int{4, 6}, F32: numbers(24, 1)}, a.Name), b},
-		"got shape [8 6], want a matrix of floating-point numbers with r 8 of columns": {a, named(safetensors.Tensor{Shape: []int{8, 6}, F32: numbers(48, 1)}, b.Name)},
-		"got shape [8 0], want":      {named(safetensors.Tensor{Shape: []int{8, 0}, F32: []float32{}}, a.Name), b},
-		"got shape [24], want":       {named(safetensors.Tensor{Shape: []int{24}, F32: numbers(24, 1)}, a.Name), b},
-		"entry 2 is NaN":             {a, named(safetensors.Tensor{Shape: []int{6, 8}, F32: append([]float32{1, 2, float32(math.NaN())}, numbers(45, 1)...)}, b.Name)},
-		"got shape [8 3 1], want":    {named(safetensors.Tensor{Shape: []int{8, 3, 1}, F32: numbers(24, 1)}, a.Name), b},
-		"entry 23 is +Inf":           {named(safetensors.Tensor{Shape: []int{8, 3}, F64: append(make([]float64, 23), 1e300)}, a.Name), b},
+		"not in target_modules c_attn": {
+			a, b, named(a, "base_model.model.transformer.h.0.mlp.c_fc.lora_A.weight"),
+		},
+		"got shape [4 6], want a matrix of floating-point numbers with r 8 of rows": {
+			named(safetensors.Tensor{Shape: []int{4, 6}, F32: numbers(24, 1)}, a.Name), b,
+		},
+		"got shape [8 6], want a matrix of floating-point numbers with r 8 of columns": {
+			a, named(safetensors.Tensor{Shape: []int{8, 6}, F32: numbers(48, 1)}, b.Name),
+		},
+		"got shape [8 0], want": {named(safetensors.Tensor{Shape: []int{8, 0}, F32: []float32{}}, a.Name), b},
+		"got shape [24], want":  {named(safetensors.Tensor{Shape: []int{24}, F32: numbers(24, 1)}, a.Name), b},
+		"entry 2 is NaN": {
+			a,
+			named(
+				safetensors.Tensor{
+					Shape: []int{6, 8}, F32: append([]float32{1, 2, float32(math.NaN())}, numbers(45, 1)...),
+				},
+				b.Name,
+			),
+		},
+		"got shape [8 3 1], want": {named(safetensors.Tensor{Shape: []int{8, 3, 1}, F32: numbers(24, 1)}, a.Name), b},
+		"entry 23 is +Inf": {
+			named(safetensors.Tensor{Shape: []int{8, 3}, F64: append(make([]float64, 23), 1e300)}, a.Name), b,
+		},
 		"h.0.attn.c_attn.lora_A.wei": {named(a, "h.0.attn.c_attn.lora_A.weight"), b},
 	} {
 		dir := t.TempDir()
@@ -220,7 +250,8 @@ func TestReadRefuses(t *testing.T) {
 	put(t, dir, configFile, []byte(example))
 	_, _, err = readAll(dir)
 	wantError(t, err, weightsFile, "no such file")
-	put(t, dir, configFile, append([]byte(example), bytes.Repeat([]byte(" "), maxConfig-len(example))...)) // the longest
+	// the longest
+	put(t, dir, configFile, append([]byte(example), bytes.Repeat([]byte(" "), maxConfig-len(example))...))
 	put(t, dir, weightsFile, []byte("x"))
 	_, _, err = readAll(dir)
 	wantError(t, err, weightsFile, "got 1 bytes")
@@ -249,7 +280,11 @@ func put(t *testing.T, dir, name string, data []byte) {
 // FuzzParse: accepted settings are within bounds, and are the same after writing and reading.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(example))
-	f.Add([]byte(`{"peft_type":"LORA","r":3,"lora_alpha":0.5,"target_modules":["q_proj"],"use_rslora":true,"bias":"none"}`))
+	f.Add(
+		[]byte(
+			`{"peft_type":"LORA","r":3,"lora_alpha":0.5,"target_modules":["q_proj"],"use_rslora":true,"bias":"none"}`,
+		),
+	)
 	f.Add([]byte(`{"peft_type":"LORA","r":1,"lora_alpha":1e308,"target_modules":["a"],"use_dora":true}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Config
@@ -307,7 +342,8 @@ func TestReadCut(t *testing.T) {
 // what is adapted if target_modules does not.
 func TestPatterns(t *testing.T) {
 	const at = "base_model.model.transformer.h.1."
-	changed := strings.NewReplacer(`["c_attn"]`, `"all-linear"`, `"rank_pattern": {}`, `"rank_pattern": {"h.1.mlp.c_fc": 2, "c_fc": 5}`,
+	changed := strings.NewReplacer(`["c_attn"]`, `"all-linear"`, `"rank_pattern": {}`,
+		`"rank_pattern": {"h.1.mlp.c_fc": 2, "c_fc": 5}`,
 		`"alpha_pattern": {}`, `"alpha_pattern": {"attn\\..*": 4, "c_attn": 9}`).Replace(example)
 	var file bytes.Buffer
 	if err := safetensors.Write(&file, []safetensors.Tensor{
@@ -329,7 +365,8 @@ func TestPatterns(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for name, want := range map[string][2]float64{
-		"transformer.h.1.attn.c_attn": {8, 0.5}, "transformer.h.1.mlp.c_fc": {2, 16}, "transformer.h.0.mlp.c_fc": {5, 6.4}, "xc_fc": {8, 4},
+		"transformer.h.1.attn.c_attn": {8, 0.5}, "transformer.h.1.mlp.c_fc": {2, 16},
+		"transformer.h.0.mlp.c_fc": {5, 6.4}, "xc_fc": {8, 4},
 	} {
 		if got := [2]float64{float64(f.RankOf(name)), f.ScaleOf(name)}; got != want {
 			t.Errorf("%s: got rank and scale %v, want %v", name, got, want)
@@ -348,13 +385,16 @@ func TestEmptyValues(t *testing.T) {
 	}
 	want.RootScale = true
 	changes := map[string]string{
-		"base_model_name_or_path": "a name", "fan_in_fan_out": "how programs store the base", "target_modules": "null: the file says it",
-		"layers_to_transform": "the file says it", "layers_pattern": "the file says it", "exclude_modules": "the file says it",
-		"use_rslora": "read as false",
+		"base_model_name_or_path": "a name", "fan_in_fan_out": "how programs store the base",
+		"target_modules":      "null: the file says it",
+		"layers_to_transform": "the file says it", "layers_pattern": "the file says it",
+		"exclude_modules": "the file says it",
+		"use_rslora":      "read as false",
 	}
-	keys := strings.Fields("peft_type r lora_alpha target_modules exclude_modules fan_in_fan_out task_type bias base_model_name_or_path " +
-		"use_rslora use_dora use_qalora rank_pattern alpha_pattern modules_to_save layers_to_transform layers_pattern layer_replication " +
-		"target_parameters trainable_token_indices megatron_config lora_bias init_lora_weights arrow_config runtime_config unknown")
+	keys := strings.Fields("peft_type r lora_alpha target_modules exclude_modules fan_in_fan_out task_type bias " +
+		"base_model_name_or_path use_rslora use_dora use_qalora rank_pattern alpha_pattern modules_to_save " +
+		"layers_to_transform layers_pattern layer_replication target_parameters trainable_token_indices " +
+		"megatron_config lora_bias init_lora_weights arrow_config runtime_config unknown")
 	for _, key := range append(keys, harmless...) {
 		for _, value := range []string{"false", "0", `""`, "[]", "{}", "null"} {
 			var all map[string]json.RawMessage

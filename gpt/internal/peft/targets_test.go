@@ -24,7 +24,9 @@ func TestLoRATargets(t *testing.T) {
 		}
 	}
 	_, err := Config{Targets: []string{"c_fc", "w_1"}}.LoRATargets(matrices, family(t, "gpt2"))
-	wantError(t, err, "target_modules: got w_1, want endings of transformer.h.0.attn.c_attn, transformer.h.0.attn.c_proj, ")
+	wantError(
+		t, err, "target_modules: got w_1, want endings of transformer.h.0.attn.c_attn, transformer.h.0.attn.c_proj, ",
+	)
 }
 
 // The target_modules of a folder are our targets, or the family's names of their matrices, each once.

@@ -79,7 +79,8 @@ func TestInvariances(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{2, 5, 9, 16, 19} {
 		arm, base := make([]float64, n), make([]float64, n)
-		added, larger := [2][]float64{make([]float64, n), make([]float64, n)}, [2][]float64{make([]float64, n), make([]float64, n)}
+		added := [2][]float64{make([]float64, n), make([]float64, n)}
+		larger := [2][]float64{make([]float64, n), make([]float64, n)}
 		for i := range n {
 			arm[i], base[i] = r.Float64(), r.Float64()
 			added[0][i], added[1][i] = arm[i]+3, base[i]+3
@@ -89,7 +90,10 @@ func TestInvariances(t *testing.T) {
 		for name, v := range map[string]struct {
 			c     Comparison
 			scale float64
-		}{"swapped": {compare(t, base, arm), -1}, "added": {compare(t, added[0], added[1]), 1}, "larger": {compare(t, larger[0], larger[1]), 1000}} {
+		}{
+			"swapped": {compare(t, base, arm), -1}, "added": {compare(t, added[0], added[1]), 1},
+			"larger": {compare(t, larger[0], larger[1]), 1000},
+		} {
 			size := math.Abs(v.scale)
 			low, high := c.Low*v.scale, c.High*v.scale
 			near(t, name+" mean", v.c.Mean, c.Mean*v.scale, 1e-11)
@@ -114,7 +118,8 @@ func TestEqualDifferences(t *testing.T) {
 		arm[i] = x + 0.1
 	}
 	c := compare(t, arm, base)
-	if c.P != 0.125 || c.SignFlip != 0.125 || c.SE != 0 || c.SD != 0 || c.T != 0 || c.Low != c.Mean || c.High != c.Mean || c.Same {
+	if c.P != 0.125 || c.SignFlip != 0.125 || c.SE != 0 || c.SD != 0 || c.T != 0 || c.Low != c.Mean ||
+		c.High != c.Mean || c.Same {
 		t.Errorf("got %+v, want both p 2/16 and no deviation", c)
 	}
 	if c := compare(t, base, base); !c.Same || c.P != 1 || c.SignFlip != 1 || c.Mean != 0 || c.Seeds != 4 {

@@ -7,20 +7,28 @@ import (
 	"testing"
 )
 
-// Differences of few values or with a strong skew have a doubt, and sign flips decide about them; of normal ones 1 in 40
-// has.
+// Differences of few values or with a strong skew have a doubt, and sign flips decide about them; of normal ones 1 in
+// 40 has.
 func TestDoubt(t *testing.T) {
 	for _, v := range []struct {
 		d    []float64
 		want Doubt
 	}{
-		{[]float64{0.1, 0.1, 0.1, -0.4}, FewValues}, {[]float64{0.101, 0.1, 0.099, -0.4, 0.1}, FewValues}, {[]float64{1, 0, 1, 0, 1, 0, 2}, FewValues},
-		{[]float64{0.5, 0.5, 0.5}, FewValues}, {[]float64{1, 2, 1}, ""}, {[]float64{1, 2, 3, 4, 5.5, 7}, ""}, {[]float64{0, 0, 0, 0}, ""},
-		{[]float64{0.1, 1, 2, 0.5, 1.5, 9}, Skewed}, {[]float64{-0.1, -1, -2, -0.5, -1.5, -9}, Skewed}, {[]float64{1, 2}, ""},
+		{[]float64{0.1, 0.1, 0.1, -0.4}, FewValues}, {
+			[]float64{0.101, 0.1, 0.099, -0.4, 0.1}, FewValues,
+		}, {[]float64{1, 0, 1, 0, 1, 0, 2}, FewValues},
+		{[]float64{0.5, 0.5, 0.5}, FewValues}, {[]float64{1, 2, 1}, ""}, {[]float64{1, 2, 3, 4, 5.5, 7}, ""},
+		{[]float64{0, 0, 0, 0}, ""},
+		{
+			[]float64{0.1, 1, 2, 0.5, 1.5, 9}, Skewed,
+		}, {[]float64{-0.1, -1, -2, -0.5, -1.5, -9}, Skewed}, {[]float64{1, 2}, ""},
 	} {
 		c := compare(t, v.d, make([]float64, len(v.d)))
 		if c.Doubt != v.want || (c.Doubt == "" && c.SD > 0) == (c.P == c.SignFlip) && !c.Same {
-			t.Errorf("%v: got %q and p = %g, sign flips %g, want %q, in which sign flips decide", v.d, c.Doubt, c.P, c.SignFlip, v.want)
+			t.Errorf(
+				"%v: got %q and p = %g, sign flips %g, want %q, in which sign flips decide", v.d, c.Doubt, c.P,
+				c.SignFlip, v.want,
+			)
 		}
 	}
 	const samples = 4000
@@ -59,8 +67,9 @@ func unlike() map[string]func(r *rand.Rand) float64 {
 	}
 }
 
-// The documented limit of both p: no test sees a value that no seed has taken. If one arm alone finds a rule with 4 of 5
-// seeds, 0.8ⁿ of the studies of n seeds see nothing else. If arm and baseline may be exchanged, sign flips keep Level.
+// The documented limit of both p: no test sees a value that no seed has taken. If one arm alone finds a rule with 4 of
+// 5 seeds, 0.8ⁿ of the studies of n seeds see nothing else. If arm and baseline may be exchanged, sign flips keep
+// Level.
 func TestUnlikeDifferences(t *testing.T) {
 	studies := 80
 	if os.Getenv("NIGHTLY") != "" {
@@ -92,7 +101,10 @@ func TestUnlikeDifferences(t *testing.T) {
 				}
 				t.Logf("%-16s  %2d seeds, %2d arms: %.3f, by sign flips alone %.3f", name, seeds, number, told, single)
 				if most := limit + 3*math.Sqrt(limit*(1-min(1, limit))/float64(studies)); !(told <= most) {
-					t.Errorf("%s, %d seeds, %d arms: got verdicts in %.3f of the studies, want at most %.3f", name, seeds, number, told, most)
+					t.Errorf(
+						"%s, %d seeds, %d arms: got verdicts in %.3f of the studies, want at most %.3f", name, seeds,
+						number, told, most,
+					)
 				}
 			}
 		}

@@ -19,7 +19,8 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%-7s  %+.4f ± %.4f, 95 %%: %+.4f to %+.4f, t = %.2f, p = %.2g, sign-flip %.3f, %d seeds, same: %t\n",
+		fmt.Printf("%-7s  %+.4f ± %.4f, 95 %%: %+.4f to %+.4f, t = %.2f, p = %.2g, sign-flip %.3f, %d seeds, "+
+			"same: %t\n",
 			names[i], c.Mean, c.SE, c.Low, c.High, c.T, c.P, c.SignFlip, c.Seeds, c.Same)
 		arms[i] = c
 	}
@@ -29,7 +30,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	for i, j := range judgements {
-		fmt.Printf("%-7s  %v, adjusted p = %.2g, adjusted interval %+.4f to %+.4f, estimate %+.4f, provisional: %t\n", names[i],
+		fmt.Printf("%-7s  %v, adjusted p = %.2g, adjusted interval %+.4f to %+.4f, estimate %+.4f, provisional: %t\n",
+			names[i],
 			j, j.P, j.Low, j.High, j.Estimate, j.Provisional)
 	}
 	levels, err := rule.Plan.Levels()
@@ -40,22 +42,27 @@ func Example() {
 	// Output:
 	// rmsnorm  -0.0018 ± 0.0042, 95 %: -0.0152 to +0.0117, t = -0.41, p = 0.71, sign-flip 0.750, 4 seeds, same: false
 	// no bias  +0.0000 ± 0.0000, 95 %: +0.0000 to +0.0000, t = 0.00, p = 1, sign-flip 1.000, 4 seeds, same: true
-	// swiglu   -0.0450 ± 0.0009, 95 %: -0.0479 to -0.0421, t = -49.30, p = 1.8e-05, sign-flip 0.125, 4 seeds, same: false
-	// rmsnorm  not told apart (0.010 would need 12 seeds), adjusted p = 1, adjusted interval -0.0270 to +0.0235, estimate -0.0017, provisional: false
-	// no bias  equal for every seed, adjusted p = 1, adjusted interval +0.0000 to +0.0000, estimate +0.0000, provisional: false
-	// swiglu   better (provisional), adjusted p = 0.00011, adjusted interval -0.0504 to -0.0396, estimate -0.0450, provisional: true
-	// levels of the looks: [0.0294 0.0294], of the study: 0.05
+	// swiglu   -0.0450 ± 0.0009, 95 %: -0.0479 to -0.0421, t = -49.30, p = 1.8e-05, sign-flip 0.125, 4 seeds, same:
+	// false rmsnorm  not told apart (0.010 would need 12 seeds), adjusted p = 1, adjusted interval -0.0270 to +0.0235,
+	// estimate -0.0017, provisional: false no bias  equal for every seed, adjusted p = 1, adjusted interval +0.0000 to
+	// +0.0000, estimate +0.0000, provisional: false swiglu   better (provisional), adjusted p = 0.00011, adjusted
+	// interval -0.0504 to -0.0396, estimate -0.0450, provisional: true levels of the looks: [0.0294 0.0294], of the
+	// study: 0.05
 }
 
 // A program that runs studies by itself reads the verdicts. The measure is an accuracy, of which more is better.
 func ExampleRule_Judge() {
-	rule := paired.Rule{Higher: true, Difference: 0.02, Plan: paired.Plan{Looks: []int{3, 6}, Boundary: paired.OBrienFleming}}
+	rule := paired.Rule{
+		Higher: true, Difference: 0.02, Plan: paired.Plan{Looks: []int{3, 6}, Boundary: paired.OBrienFleming},
+	}
 	if err := rule.Validate(); err != nil { // before anything is trained
 		log.Fatal(err)
 	}
 	base := []float64{0.52, 0.55, 0.49}
 	var arms []paired.Comparison
-	for _, accuracies := range [][]float64{{0.81, 0.84, 0.77}, {0.22, 0.24, 0.20}, {0.52, 0.55, 0.49}, {0.56, 0.54, 0.53}} {
+	for _, accuracies := range [][]float64{
+		{0.81, 0.84, 0.77}, {0.22, 0.24, 0.20}, {0.52, 0.55, 0.49}, {0.56, 0.54, 0.53},
+	} {
 		c, err := paired.Compare(accuracies, base, 1)
 		if err != nil {
 			log.Fatal(err)

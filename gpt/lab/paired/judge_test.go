@@ -28,7 +28,9 @@ func measured(mean, p float64) Comparison {
 }
 
 func TestVerdicts(t *testing.T) {
-	arms := []Comparison{measured(-0.1, 0.001), measured(0.2, 0.002), measured(-0.3, 0.03), {Seeds: 5, P: 1, SignFlip: 1, Same: true}}
+	arms := []Comparison{
+		measured(-0.1, 0.001), measured(0.2, 0.002), measured(-0.3, 0.03), {Seeds: 5, P: 1, SignFlip: 1, Same: true},
+	}
 	rule := Rule{Difference: 0.01}
 	check := func(r Rule, want ...string) {
 		t.Helper()
@@ -75,7 +77,8 @@ func TestConfirmed(t *testing.T) {
 		{Comparison{Seeds: 4, Mean: -1, SD: 0.1, SE: 0.05, P: 0.5, SignFlip: 0.5}, 0, NotToldApart, false},
 	} {
 		list, err := Rule{Difference: 1, Fewest: v.fewest}.Judge(0, []Comparison{v.c})
-		if err != nil || list[0].Verdict != v.want || list[0].Provisional != v.provisional || v.want != Same && list[0].Seeds < v.fewest {
+		if err != nil || list[0].Verdict != v.want || list[0].Provisional != v.provisional || v.want != Same &&
+			list[0].Seeds < v.fewest {
 			t.Errorf("%+v: got %+v, %v, want %s, provisional %t", v.c, list, err, v.want, v.provisional)
 		}
 	}
@@ -103,9 +106,13 @@ func TestInterval(t *testing.T) {
 			[]float64{2 + 0.1*student(9, Level/2), 0}},
 		{plan, 1, []Comparison{c, none}, []float64{2 - 0.1*student(9, levels[0]), -0.25 - 0.1*student(9, levels[0])},
 			[]float64{2 + 0.1*student(9, levels[0]), -0.25 + 0.1*student(9, levels[0])}},
-		{Plan{}, 0, []Comparison{{Seeds: 4, Mean: 2, SD: 0.2, SE: 0.1, P: 0.125, SignFlip: 0.125, Doubt: FewValues}}, []float64{0},
+		{Plan{}, 0, []Comparison{{Seeds: 4, Mean: 2, SD: 0.2, SE: 0.1, P: 0.125, SignFlip: 0.125, Doubt: FewValues}},
+			[]float64{0},
 			[]float64{2 + 0.1*student(4, Level)}},
-		{Plan{}, 0, []Comparison{{Seeds: 4, Mean: -2, P: 0.125, SignFlip: 0.125, Doubt: FewValues}}, []float64{-2}, []float64{0}},
+		{
+			Plan{}, 0, []Comparison{{Seeds: 4, Mean: -2, P: 0.125, SignFlip: 0.125, Doubt: FewValues}}, []float64{-2},
+			[]float64{0},
+		},
 	} {
 		list, err := Rule{Difference: 1, Plan: v.plan}.Judge(v.look, v.arms)
 		if err != nil {
@@ -118,7 +125,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// An arm that one look tells apart may not be told apart by a plan of several, and the seeds are those of the last look.
+// An arm that one look tells apart may not be told apart by a plan of several, and the seeds are those of the last
+// look.
 func TestLooksAreStricter(t *testing.T) {
 	arms := []Comparison{{Seeds: 4, Mean: -1, SD: 0.012, P: 0.03}}
 	for _, v := range []struct {
@@ -126,7 +134,9 @@ func TestLooksAreStricter(t *testing.T) {
 		want string
 	}{
 		{Plan{}, "better"}, {Plan{Looks: []int{4}}, "better"},
-		{Plan{[]int{4, 8, 16}, Pocock}, "not told apart (0.010"}, {Plan{[]int{4, 8, 16}, OBrienFleming}, "not told apart (0.010"},
+		{
+			Plan{[]int{4, 8, 16}, Pocock}, "not told apart (0.010",
+		}, {Plan{[]int{4, 8, 16}, OBrienFleming}, "not told apart (0.010"},
 	} {
 		rule := Rule{Difference: 0.01, Plan: v.plan}
 		list, err := rule.Judge(0, arms)
@@ -142,13 +152,19 @@ func TestLooksAreStricter(t *testing.T) {
 
 func TestJudgementString(t *testing.T) {
 	for want, j := range map[string]Judgement{
-		"not told apart (0.010 would need 15 seeds)":                 {Verdict: NotToldApart, P: 0.3, Difference: 0.01, Seeds: 15},
-		"not told apart (2.000 would need 15 seeds)":                 {Verdict: NotToldApart, P: 0.3, Difference: 2, Seeds: 15},
-		"not told apart (0.0005 would need more than 1000000 seeds)": {Verdict: NotToldApart, P: 0.3, Difference: 0.0005, Seeds: mostSeeds},
-		"not told apart (1.2345e-06 would need 999999 seeds)":        {Verdict: NotToldApart, P: 0.3, Difference: 1.2345e-6, Seeds: 999999},
-		"too few seeds (0.010 would need 6 seeds)":                   {Verdict: TooFew, P: 0.01, Difference: 0.01, Seeds: 6},
-		"worse (provisional)":                                        {Verdict: Worse, P: 0.01, Difference: 0.01, Seeds: 6, Provisional: true},
-		"better":                                                     {Verdict: Better, P: 0.01, Difference: 0.01, Seeds: 15},
+		"not told apart (0.010 would need 15 seeds)": {Verdict: NotToldApart, P: 0.3, Difference: 0.01, Seeds: 15},
+		"not told apart (2.000 would need 15 seeds)": {Verdict: NotToldApart, P: 0.3, Difference: 2, Seeds: 15},
+		"not told apart (0.0005 would need more than 1000000 seeds)": {
+			Verdict: NotToldApart, P: 0.3, Difference: 0.0005, Seeds: mostSeeds,
+		},
+		"not told apart (1.2345e-06 would need 999999 seeds)": {
+			Verdict: NotToldApart, P: 0.3, Difference: 1.2345e-6, Seeds: 999999,
+		},
+		"too few seeds (0.010 would need 6 seeds)": {Verdict: TooFew, P: 0.01, Difference: 0.01, Seeds: 6},
+		"worse (provisional)": {
+			Verdict: Worse, P: 0.01, Difference: 0.01, Seeds: 6, Provisional: true,
+		},
+		"better": {Verdict: Better, P: 0.01, Difference: 0.01, Seeds: 15},
 	} {
 		if got := j.String(); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -67,14 +67,19 @@ func TestAdjustedIntervalsCover(t *testing.T) {
 					}
 				})
 				got, single := float64(len(missed))/float64(studies), float64(len(alone))/float64(studies)
-				t.Logf("Δ = %g, %d arms, difference %g: the adjusted intervals miss it in %.3f, those alone in %.3f of the studies",
+				t.Logf("Δ = %g, %d arms, difference %g: the adjusted intervals miss it in %.3f, those alone in %.3f "+
+					"of the studies",
 					b, number, truth, got, single)
 				if !(got <= most(studies)) {
-					t.Errorf("Δ = %g, %d arms, difference %g: got %.3f of the studies with a miss, want at most %.3f", b, number, truth,
+					t.Errorf("Δ = %g, %d arms, difference %g: got %.3f of the studies with a miss, want at most %.3f",
+						b, number, truth,
 						got, most(studies))
 				}
 				if truth == 0 && number == 5 && !(single > Level) {
-					t.Errorf("the intervals alone miss the difference in %.3f of the studies, want more than %g", single, Level)
+					t.Errorf(
+						"the intervals alone miss the difference in %.3f of the studies, want more than %g", single,
+						Level,
+					)
 				}
 			}
 		}
@@ -96,10 +101,15 @@ func TestEstimate(t *testing.T) {
 					early, earlyCorrected, n = early+c.Mean, earlyCorrected+j.Estimate, n+1
 				}
 			})
-			t.Logf("Δ = %g, difference %g: mean %.3f, corrected %.3f; of the %.2f that end early %.3f and %.3f", b, truth, mean, corrected,
+			t.Logf("Δ = %g, difference %g: mean %.3f, corrected %.3f; of the %.2f that end early %.3f and %.3f", b,
+				truth, mean, corrected,
 				n/float64(studies), early/n, earlyCorrected/n)
-			if bias, left := mean-truth, corrected-truth; !(math.Abs(left) <= 0.06) || b == Pocock && !(math.Abs(left) < bias/2) {
-				t.Errorf("Δ = %g, difference %g: got the mean %.3f and the estimate %.3f, want the estimate nearer", b, truth, mean, corrected)
+			if bias, left := mean-truth, corrected-truth; !(math.Abs(left) <= 0.06) || b == Pocock &&
+				!(math.Abs(left) < bias/2) {
+				t.Errorf(
+					"Δ = %g, difference %g: got the mean %.3f and the estimate %.3f, want the estimate nearer", b,
+					truth, mean, corrected,
+				)
 			}
 		}
 	}

@@ -23,7 +23,8 @@ func TestPublishedBoundaries(t *testing.T) {
 		pocock  float64
 		fleming float64
 	}{
-		{1, 0.05, 1.960, 1.960}, {2, 0.05, 2.178, 1.977}, {3, 0.05, 2.289, 2.004}, {4, 0.05, 2.361, 2.024}, {5, 0.05, 2.413, 2.040},
+		{1, 0.05, 1.960, 1.960}, {2, 0.05, 2.178, 1.977}, {3, 0.05, 2.289, 2.004}, {4, 0.05, 2.361, 2.024},
+		{5, 0.05, 2.413, 2.040},
 		{10, 0.05, 2.555, 2.087}, {20, 0.05, 2.672, 2.126}, {3, 0.01, 2.873, 2.595}, {5, 0.01, 2.986, 2.621},
 	} {
 		for _, p := range []Plan{equalLooks(v.number, Pocock), equalLooks(v.number, OBrienFleming)} {
@@ -34,7 +35,10 @@ func TestPublishedBoundaries(t *testing.T) {
 				}
 				// The tables have three decimals.
 				if z := quantile(level / 2); !(math.Abs(z-want) <= 0.0006*want) {
-					t.Errorf("%d looks, level %g, Δ = %g, look %d: got z = %.4f, want %.3f", v.number, v.level, p.Boundary, i, z, want)
+					t.Errorf(
+						"%d looks, level %g, Δ = %g, look %d: got z = %.4f, want %.3f", v.number, v.level, p.Boundary,
+						i, z, want,
+					)
 				}
 			}
 		}

@@ -13,8 +13,10 @@ func TestSeedsForTables(t *testing.T) {
 		effect, level float64
 		want          int
 	}{
-		{0.2, 0.05, 199}, {0.3, 0.05, 90}, {0.5, 0.05, 34}, {0.8, 0.05, 15}, {1, 0.05, 10}, {1.2, 0.05, 8}, {0.5, 0.01, 51},
-		{math.Inf(1), 0.05, 6}, {math.Inf(1), 0.005, 9}, {math.Inf(1), 0.0625, 6}, {1e9, 0.05, 2}, {0.001, 0.05, mostSeeds},
+		{0.2, 0.05, 199}, {0.3, 0.05, 90}, {0.5, 0.05, 34}, {0.8, 0.05, 15}, {1, 0.05, 10}, {1.2, 0.05, 8},
+		{0.5, 0.01, 51},
+		{math.Inf(1), 0.05, 6}, {math.Inf(1), 0.005, 9}, {math.Inf(1), 0.0625, 6}, {1e9, 0.05, 2},
+		{0.001, 0.05, mostSeeds},
 		{1e-300, 0.05, mostSeeds},
 	} {
 		if got := seedsFor(v.effect, v.level); got != v.want {
@@ -27,8 +29,8 @@ func TestSeedsForTables(t *testing.T) {
 	}
 }
 
-// The power is an integral of the normal distribution over that of the deviation: a t of n seeds is at least q if z is at
-// least q times the deviation, which is a chi divided by √(n − 1).
+// The power is an integral of the normal distribution over that of the deviation: a t of n seeds is at least q if z is
+// at least q times the deviation, which is a chi divided by √(n − 1).
 func TestPowerIsIntegral(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 10, 34, 200} {
 		for _, effect := range []float64{0, 0.2, 0.5, 1, 3} {

@@ -102,10 +102,15 @@ func TestStudiesWithoutEffect(t *testing.T) {
 	if os.Getenv("NIGHTLY") != "" {
 		studies = 10_000
 	}
-	for _, plan := range []Plan{{Looks: []int{4}}, {Looks: []int{10}}, {[]int{4, 8, 16}, Pocock}, {[]int{4, 8, 16}, OBrienFleming}} {
+	for _, plan := range []Plan{
+		{Looks: []int{4}}, {Looks: []int{10}}, {[]int{4, 8, 16}, Pocock}, {[]int{4, 8, 16}, OBrienFleming},
+	} {
 		for _, number := range []int{1, 10} {
 			student, flip := rates(t, studies, plan, number, (*rand.Rand).NormFloat64)
-			t.Logf("looks %v, Δ = %g, %2d arms: %.3f by t, %.3f by sign-flip", plan.Looks, plan.Boundary, number, student, flip)
+			t.Logf(
+				"looks %v, Δ = %g, %2d arms: %.3f by t, %.3f by sign-flip", plan.Looks, plan.Boundary, number, student,
+				flip,
+			)
 			if most := most(studies); !(student <= most) || !(flip <= most) {
 				t.Errorf("got verdicts in %.3f and %.3f of the studies, want at most %.3f", student, flip, most)
 			}
@@ -122,7 +127,10 @@ func TestOtherDistributions(t *testing.T) {
 				student, flip := rates(t, studies, Plan{Looks: []int{seeds}}, number, draw)
 				t.Logf("%-11s  %2d seeds, %2d arms: %.3f by t, %.3f by sign-flip", name, seeds, number, student, flip)
 				if most := most(studies); !(student <= most) || !(flip <= most) {
-					t.Errorf("%s: got verdicts in %.3f and %.3f of the studies, want at most %.3f", name, student, flip, most)
+					t.Errorf(
+						"%s: got verdicts in %.3f and %.3f of the studies, want at most %.3f", name, student, flip,
+						most,
+					)
 				}
 			}
 		}
@@ -187,7 +195,8 @@ func TestAnnouncedPower(t *testing.T) {
 		number     int
 		plan       Plan
 	}{
-		{0.9, 1, Plan{}}, {2, 1, Plan{}}, {1.5, 10, Plan{}}, {1.2, 1, Plan{[]int{2, 3, 4}, Pocock}}, {1.2, 1, Plan{[]int{2, 3, 4}, OBrienFleming}},
+		{0.9, 1, Plan{}}, {2, 1, Plan{}}, {1.5, 10, Plan{}}, {1.2, 1, Plan{[]int{2, 3, 4}, Pocock}},
+		{1.2, 1, Plan{[]int{2, 3, 4}, OBrienFleming}},
 	} {
 		rule := Rule{Difference: v.difference, Plan: v.plan}
 		arms := make([]Comparison, v.number)
@@ -225,7 +234,10 @@ func TestAnnouncedPower(t *testing.T) {
 		}
 		levels := plan.levels(Level / float64(v.number))
 		announced, got := power(seeds, v.difference, levels[len(levels)-1]), float64(found)/studies
-		t.Logf("difference %g, %d arms, looks %v: announced %.3f, found %.3f", v.difference, v.number, plan.Looks, announced, got)
+		t.Logf(
+			"difference %g, %d arms, looks %v: announced %.3f, found %.3f", v.difference, v.number, plan.Looks,
+			announced, got,
+		)
 		if !(announced >= targetPower) || !(math.Abs(got-announced) <= 0.05) {
 			t.Errorf("difference %g: got the power %.3f, want %.3f ± 0.05", v.difference, got, announced)
 		}

@@ -50,7 +50,8 @@ func TestIntervalsCover(t *testing.T) {
 			loss := v.law.At(n, 20*n) * math.Exp(0.005*r.NormFloat64())
 			for k, covered := range []bool{
 				e.Intervals.E.Contains(v.law.E), e.Intervals.A.Contains(v.law.A), e.Intervals.B.Contains(v.law.B),
-				e.Intervals.Alpha.Contains(v.law.Alpha), e.Intervals.Beta.Contains(v.law.Beta), predict(t, e, n, 20*n).Contains(loss),
+				e.Intervals.Alpha.Contains(v.law.Alpha), e.Intervals.Beta.Contains(v.law.Beta),
+				predict(t, e, n, 20*n).Contains(loss),
 			} {
 				if covered {
 					counts[k]++

@@ -39,7 +39,10 @@ func near(t *testing.T, name string, got, want Law, tol float64) {
 	for _, v := range []struct {
 		name      string
 		got, want float64
-	}{{"E", got.E, want.E}, {"A", got.A, want.A}, {"B", got.B, want.B}, {"alpha", got.Alpha, want.Alpha}, {"beta", got.Beta, want.Beta}} {
+	}{
+		{"E", got.E, want.E}, {"A", got.A, want.A}, {"B", got.B, want.B}, {"alpha", got.Alpha, want.Alpha},
+		{"beta", got.Beta, want.Beta},
+	} {
 		if !(math.Abs(v.got-v.want) <= tol*math.Abs(v.want)) {
 			t.Errorf("%s: %s: got %.12g, want %.12g", name, v.name, v.got, v.want)
 		}
@@ -62,8 +65,13 @@ func TestFitRecoversLaws(t *testing.T) {
 		"Hoffmann": hoffmann, "Besiroglu": besiroglu, "small": small, "no floor in sight": {0.01, 30, 60, 0.2, 0.25},
 		"steep": {3, 1e11, 4e3, 1.5, 0.6}, "flat": {0.5, 4, 6, 0.07, 0.09},
 	} {
-		near(t, name, fit(t, study(l, []float64{44e6, 2.5e8, 1.4e9, 16.2e9}, []float64{3, 20, 150}, 0, random(1))), l, 1e-6)
-		near(t, name+", six points", fit(t, study(l, []float64{1e5, 1e6, 1e7}, []float64{3, 50}, 0, random(1))), l, 1e-6)
+		near(
+			t, name, fit(t, study(l, []float64{44e6, 2.5e8, 1.4e9, 16.2e9}, []float64{3, 20, 150}, 0, random(1))), l,
+			1e-6,
+		)
+		near(
+			t, name+", six points", fit(t, study(l, []float64{1e5, 1e6, 1e7}, []float64{3, 50}, 0, random(1))), l, 1e-6,
+		)
 	}
 }
 
@@ -179,6 +187,9 @@ func TestUnits(t *testing.T) {
 	for i := range points {
 		points[i].N, points[i].D, points[i].Loss = points[i].N*1e-6, points[i].D*12, points[i].Loss/math.Ln2
 	}
-	want := Law{l.E / math.Ln2, l.A / math.Ln2 * math.Pow(1e-6, l.Alpha), l.B / math.Ln2 * math.Pow(12, l.Beta), l.Alpha, l.Beta}
+	want := Law{
+		l.E / math.Ln2, l.A / math.Ln2 * math.Pow(1e-6, l.Alpha), l.B / math.Ln2 * math.Pow(12, l.Beta), l.Alpha,
+		l.Beta,
+	}
 	near(t, "units", fit(t, points), want, 1e-6)
 }

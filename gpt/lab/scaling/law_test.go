@@ -63,12 +63,21 @@ func TestBestRefuses(t *testing.T) {
 // An error names the field, and what cannot be found.
 func TestFitRefuses(t *testing.T) {
 	for want, change := range map[string]func(p []Point) []Point{
-		"points: got 5, want at least 6":                                 func(p []Point) []Point { return p[:5] },
-		"points: got 0, want at least 6":                                 func(p []Point) []Point { return nil },
-		"points[3]: N: got 0, want a positive finite number":             func(p []Point) []Point { p[3].N = 0; return p },
-		"points[0]: D: got +Inf, want a positive finite number":          func(p []Point) []Point { p[0].D = math.Inf(1); return p },
-		"points[8]: loss: got NaN, want a positive finite number":        func(p []Point) []Point { p[8].Loss = math.NaN(); return p },
-		"points[1]: loss: got -2, want a positive finite number":         func(p []Point) []Point { p[1].Loss = -2; return p },
+		"points: got 5, want at least 6":                     func(p []Point) []Point { return p[:5] },
+		"points: got 0, want at least 6":                     func(p []Point) []Point { return nil },
+		"points[3]: N: got 0, want a positive finite number": func(p []Point) []Point { p[3].N = 0; return p },
+		"points[0]: D: got +Inf, want a positive finite number": func(p []Point) []Point {
+			p[0].D = math.Inf(1)
+			return p
+		},
+		"points[8]: loss: got NaN, want a positive finite number": func(p []Point) []Point {
+			p[8].Loss = math.NaN()
+			return p
+		},
+		"points[1]: loss: got -2, want a positive finite number": func(p []Point) []Point {
+			p[1].Loss = -2
+			return p
+		},
 		"N: got 1 different numbers, want at least 3: alpha cannot be":   each(func(p *Point) { p.N = 1e6 }),
 		"N: got 2 different numbers, want at least 3: alpha cannot be":   each(func(p *Point) { p.N = max(p.N, 1e5) }),
 		"D: got 1 different numbers, want at least 3: beta cannot be":    each(func(p *Point) { p.D = 1e6 }),

@@ -96,7 +96,8 @@ func ExampleValue() {
 // A block holds one number, 32 or 256.
 func ExampleType() {
 	for _, t := range []gguf.Type{
-		gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q5_1, gguf.Q5_0, gguf.Q4_1, gguf.Q4_0, gguf.Q6_K, gguf.Q5_K, gguf.Q4_K,
+		gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q5_1, gguf.Q5_0, gguf.Q4_1, gguf.Q4_0, gguf.Q6_K, gguf.Q5_K,
+		gguf.Q4_K,
 		gguf.MXFP4,
 	} {
 		numbers, bytes := t.Block()

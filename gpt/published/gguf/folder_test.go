@@ -19,9 +19,12 @@ import (
 
 // sentencePieces returns the keys of a tokenizer of SentencePiece's with the words "▁", "a", "b", "ab", "▁a", "▁ab".
 func sentencePieces() []Key {
-	tokens, types, scores := []string{"<unk>", "<s>", "</s>"}, []int{unknownToken, controlToken, controlToken}, []float32{0, 0, 0}
+	tokens, types := []string{"<unk>", "<s>", "</s>"}, []int{unknownToken, controlToken, controlToken}
+	scores := []float32{0, 0, 0}
 	for b := range 256 {
-		tokens, types, scores = append(tokens, "<0x"+strings.ToUpper(string("0123456789abcdef"[b>>4])+string("0123456789abcdef"[b&15]))+">"), append(types, byteToken), append(scores, 0)
+		tokens, types, scores = append(
+			tokens, "<0x"+strings.ToUpper(string("0123456789abcdef"[b>>4])+string("0123456789abcdef"[b&15]))+">",
+		), append(types, byteToken), append(scores, 0)
 	}
 	for i, word := range []string{"ab", "▁a", "▁ab", "▁", "a", "b"} {
 		tokens, types, scores = append(tokens, word), append(types, normalToken), append(scores, -float32(i))
@@ -58,7 +61,8 @@ func has(keys []Key, name string) bool {
 // that of llama.cpp.
 func TestMissingKeys(t *testing.T) {
 	defaults := map[string]any{
-		"attention.head_count_kv": "2", "attention.key_length": "3", "rope.freq_base": "10000", "rope.freq_base_swa": "10000",
+		"attention.head_count_kv": "2", "attention.key_length": "3", "rope.freq_base": "10000",
+		"rope.freq_base_swa":       "10000",
 		"attention.sliding_window": "<nil>", "attn_logit_softcapping": "<nil>", "final_logit_softcapping": "<nil>",
 	}
 	for _, a := range architectures() {
@@ -78,7 +82,8 @@ func TestMissingKeys(t *testing.T) {
 			switch want, ok := defaults[name]; {
 			case name == "vocab_size":
 			case !ok || a.name == "starcoder" && name == "attention.head_count_kv":
-				if want := fmt.Sprintf("key %q is missing", k.Name); err == nil || !strings.Contains(err.Error(), want) {
+				if want := fmt.Sprintf("key %q is missing", k.Name); err == nil ||
+					!strings.Contains(err.Error(), want) {
 					t.Errorf("%s: got error %v, want %s", a.modelType(), err, want)
 				}
 			case err != nil:
@@ -142,8 +147,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// A tokenizer of a folder becomes that of a file, which becomes the same again: of characters with its merges in the order
-// of their tokens, and of bytes with each way to split a text.
+// A tokenizer of a folder becomes that of a file, which becomes the same again: of characters with its merges in the
+// order of their tokens, and of bytes with each way to split a text.
 func TestTokenizersThereAndBack(t *testing.T) {
 	again := func(tokenizer any) (first, second object, err error) {
 		data, _ := json.Marshal(tokenizer)
@@ -164,8 +169,12 @@ func TestTokenizersThereAndBack(t *testing.T) {
 	}
 	files := map[string]any{}
 	for _, of := range append(splits(), splits()[3]) {
-		f := &File{Keys: []Key{{tokenizerPrefix + "model", OfText("gpt2")}, {tokenizerPrefix + "pre", OfText(of.names[len(of.names)-1])},
-			{tokenizerPrefix + "tokens", OfStrings([]string{"a", "b", "ab", "<|end|>"})}, {tokenizerPrefix + "merges", OfStrings([]string{"a b"})},
+		f := &File{Keys: []Key{{tokenizerPrefix + "model", OfText("gpt2")}, {
+			tokenizerPrefix + "pre", OfText(of.names[len(of.names)-1]),
+		},
+			{
+				tokenizerPrefix + "tokens", OfStrings([]string{"a", "b", "ab", "<|end|>"}),
+			}, {tokenizerPrefix + "merges", OfStrings([]string{"a b"})},
 			{tokenizerPrefix + "token_type", OfInts([]int{normalToken, normalToken, normalToken, controlToken})}}}
 		file, err := f.tokenizer()
 		if err != nil {
@@ -207,10 +216,16 @@ func TestTokenizersThereAndBack(t *testing.T) {
 		"in the order of the scores": change("llama", func(_, m object) {
 			m["merges"] = [][2]string{{"a", "b"}, {"▁a", "b"}, {"▁", "a"}, {"▁", "ab"}}
 		}),
-		`merges: got 3, want also ["▁" "ab"]`: change("llama", func(_, m object) { m["merges"] = [][2]string{{"a", "b"}, {"▁", "a"}, {"▁a", "b"}} }),
-		"want a space before every text":      change("llama", func(f, _ object) { f["normalizer"] = object{"type": "NFC"} }),
-		"ignore_merges true":                  change("qwen2", func(_, m object) { m["ignore_merges"] = true }),
-		"normalizer {\"type\":\"Lowercase\"}": change("gpt-2", func(f, _ object) { f["normalizer"] = object{"type": "Lowercase"} }),
+		`merges: got 3, want also ["▁" "ab"]`: change(
+			"llama", func(_, m object) { m["merges"] = [][2]string{{"a", "b"}, {"▁", "a"}, {"▁a", "b"}} },
+		),
+		"want a space before every text": change(
+			"llama", func(f, _ object) { f["normalizer"] = object{"type": "NFC"} },
+		),
+		"ignore_merges true": change("qwen2", func(_, m object) { m["ignore_merges"] = true }),
+		"normalizer {\"type\":\"Lowercase\"}": change(
+			"gpt-2", func(f, _ object) { f["normalizer"] = object{"type": "Lowercase"} },
+		),
 		"got rstrip": change("gpt-2", func(f, _ object) {
 			f["added_tokens"] = []object{{"id": 3, "content": "<|end|>", "rstrip": true}}
 		}),
@@ -236,11 +251,13 @@ func TestPadding(t *testing.T) {
 		}
 		f := &File{Keys: keys}
 		list, _ := f.Find(tokenizerPrefix + "tokens")
-		if tokens, err := list.Strings(); err != nil || len(tokens) != 6 || tokens[4] != "[PAD4]" || tokens[5] != "[PAD5]" {
+		if tokens, err := list.Strings(); err != nil || len(tokens) != 6 || tokens[4] != "[PAD4]" ||
+			tokens[5] != "[PAD5]" {
 			t.Errorf("got tokens %q, %v, want 6, the last two [PAD4] and [PAD5]", tokens, err)
 		}
 		of, _ := f.Find(tokenizerPrefix + "token_type")
-		if types, err := of.Ints(); err != nil || len(types) != 6 || types[4] != unusedToken || types[5] != unusedToken {
+		if types, err := of.Ints(); err != nil || len(types) != 6 || types[4] != unusedToken ||
+			types[5] != unusedToken {
 			t.Errorf("got types %v, %v, want 6, the last two of unused tokens", types, err)
 		}
 		back, err := f.tokenizer()
@@ -259,7 +276,8 @@ func TestPadding(t *testing.T) {
 			t.Errorf("got tokens %q, %v, want [PAD2] in the hole", tokens, err)
 		}
 		taken := strings.Replace(tokenizer, `"ab": 2`, `"[PAD4]": 2`, 1)
-		if _, err := tokenizerKeys([]byte(taken), 6); err == nil || !strings.Contains(err.Error(), `"[PAD4]" is a token`) {
+		if _, err := tokenizerKeys([]byte(taken), 6); err == nil ||
+			!strings.Contains(err.Error(), `"[PAD4]" is a token`) {
 			t.Errorf("got error %v, want one about [PAD4]", err)
 		}
 	}
@@ -272,7 +290,10 @@ func TestPublishedVocabularies(t *testing.T) {
 	if dir == "" {
 		t.Skip("set PEDESTRIAN_VOCABULARIES to a folder with packages of npm, such as tokenizer-llama2")
 	}
-	texts := []string{"a  b   c          d\n\n\n\te", "The wheel turns, doesn't it?\n\n  12345 HELLOworld naïve été 你好 🙂", "x = [i for i in range(10)]\t# 3.14\n"}
+	texts := []string{
+		"a  b   c          d\n\n\n\te", "The wheel turns, doesn't it?\n\n  12345 HELLOworld naïve été 你好 🙂",
+		"x = [i for i in range(10)]\t# 3.14\n",
+	}
 	paths, err := filepath.Glob(filepath.Join(dir, "tokenizer-*", "package", "models", "tokenizer.json"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%s: no vocabularies (%v)", dir, err)
@@ -323,10 +344,13 @@ func TestSettings(t *testing.T) {
 		}
 		return f.Folder()
 	}
-	const chat, begin, first = tokenizerPrefix + "chat_template", tokenizerPrefix + "add_bos_token", tokenizerPrefix + "bos_token_id"
+	const chat, begin, first = tokenizerPrefix + "chat_template", tokenizerPrefix + "add_bos_token", tokenizerPrefix +
+		"bos_token_id"
 	for want, more := range map[string][]Key{
-		`{"add_bos_token":true,"eos_token":"</s>"}`:                                              nil,
-		`{"add_bos_token":false,"bos_token":"<s>","chat_template":"{{ x }}","eos_token":"</s>"}`: {{first, OfInt(1)}, {chat, OfText("{{ x }}")}, {begin, OfBool(false)}},
+		`{"add_bos_token":true,"eos_token":"</s>"}`: nil,
+		`{"add_bos_token":false,"bos_token":"<s>","chat_template":"{{ x }}","eos_token":"</s>"}`: {
+			{first, OfInt(1)}, {chat, OfText("{{ x }}")}, {begin, OfBool(false)},
+		},
 	} {
 		files, err := of(more...)
 		if err != nil {
@@ -337,7 +361,10 @@ func TestSettings(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	for want, key := range map[string]Key{"bos_token_id: got 265, want one of 265": {first, OfInt(265)}, "add_bos_token: got": {begin, OfInt(1)}, "chat_template: got": {chat, OfInt(1)}} {
+	for want, key := range map[string]Key{
+		"bos_token_id: got 265, want one of 265": {first, OfInt(265)}, "add_bos_token: got": {begin, OfInt(1)},
+		"chat_template: got": {chat, OfInt(1)},
+	} {
 		if _, err := of(key); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q in it", err, want)
 		}
@@ -347,7 +374,9 @@ func TestSettings(t *testing.T) {
 // The folder's tensors have the numbers of the file: rows of queries and keys in halves of a head instead of pairs, and
 // matrices of a GPT-2 as (in, out). They may be read from any byte on.
 func TestFolderTensors(t *testing.T) {
-	llama := complete(t, "llama", Key{"llama.attention.head_count", OfInt(2)}, Key{"llama.attention.head_count_kv", OfInt(1)},
+	llama := complete(t, "llama", Key{"llama.attention.head_count", OfInt(2)}, Key{
+		"llama.attention.head_count_kv", OfInt(1),
+	},
 		Key{"llama.embedding_length", OfInt(16)}, Key{"llama.attention.key_length", OfInt(8)})
 	entries := []Entry{
 		{"blk.3.attn_q.weight", []int{16, 3}, F32}, {"blk.3.attn_k.weight", []int{8, 3}, F32},
@@ -365,20 +394,31 @@ func TestFolderTensors(t *testing.T) {
 			}
 		}
 	}
-	neoX := complete(t, "gptneox", Key{"gptneox.attention.head_count", OfInt(2)}, Key{"gptneox.embedding_length", OfInt(4)})
-	fused, original := derivedTensor(t, neoX, []Entry{{"blk.1.attn_qkv.weight", []int{12, 3}, F32}}, "gpt_neox.layers.1.attention.query_key_value.weight")
+	neoX := complete(
+		t, "gptneox", Key{"gptneox.attention.head_count", OfInt(2)}, Key{"gptneox.embedding_length", OfInt(4)},
+	)
+	fused, original := derivedTensor(
+		t, neoX, []Entry{{"blk.1.attn_qkv.weight", []int{12, 3}, F32}},
+		"gpt_neox.layers.1.attention.query_key_value.weight",
+	)
 	for row, from := range []int{0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11} { // [q | k | v] of each head
 		if got, want := fused.F32[3*row:3*row+3], original[3*from:3*from+3]; !slices.Equal(got, want) {
 			t.Errorf("%s: row %d: got %v, want %v", fused.Name, row, got, want)
 		}
 	}
 	olmoe := complete(t, "olmoe", Key{"olmoe.expert_count", OfInt(3)})
-	expert, original := derivedTensor(t, olmoe, []Entry{{"blk.2.ffn_up_exps.weight", []int{3, 5, 2}, F32}}, "model.layers.2.mlp.experts.1.up_proj.weight")
+	expert, original := derivedTensor(
+		t, olmoe, []Entry{{"blk.2.ffn_up_exps.weight", []int{3, 5, 2}, F32}},
+		"model.layers.2.mlp.experts.1.up_proj.weight",
+	)
 	if !slices.Equal(expert.F32, original) || !slices.Equal(expert.Shape, []int{5, 2}) {
 		t.Errorf("%s: got %v of shape %v, want %v", expert.Name, expert.F32, expert.Shape, original)
 	}
 	gpt2 := complete(t, "gpt2")
-	matrices := []Entry{{"blk.0.ffn_up.weight", []int{5, 3}, F32}, {"position_embd.weight", []int{4, 3}, F32}, {"blk.0.ffn_down.weight", []int{3, 5}, F16}}
+	matrices := []Entry{
+		{"blk.0.ffn_up.weight", []int{5, 3}, F32}, {"position_embd.weight", []int{4, 3}, F32},
+		{"blk.0.ffn_down.weight", []int{3, 5}, F16},
+	}
 	tensor, original := derivedTensor(t, gpt2, matrices, "h.0.mlp.c_fc.weight")
 	if !slices.Equal(tensor.Shape, []int{3, 5}) {
 		t.Fatalf("got shape %v, want [3 5]", tensor.Shape)

@@ -53,9 +53,13 @@ func TestReadOtherwise(t *testing.T) {
 		"no type": tiny(t, `"type":"BPE",`, ``),
 		"a field of ByteLevel": tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[`+
 			`{"type":"Digits","individual_digits":true,"add_prefix_space":true},{"type":"ByteLevel"}]}`),
-		"U+FFFD":               tiny(t, `"version":"1.0"`, `"version":"�"`),
-		"parts of no Sequence": tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"ByteLevel","pretokenizers":[{"type":"Digits"}]}`),
-		"a Sequence of one":    tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"}]}`),
+		"U+FFFD": tiny(t, `"version":"1.0"`, `"version":"�"`),
+		"parts of no Sequence": tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"ByteLevel","pretokenizers":[{"type":"Digits"}]}`,
+		),
+		"a Sequence of one": tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"}]}`,
+		),
 		"white space in vocab": tiny(t, `"vocab":{"!":0`, `"vocab":{ "!" : 0 `),
 	} {
 		if tok, err := Read(data); err != nil || tok.Size() != 270 {
@@ -64,11 +68,15 @@ func TestReadOtherwise(t *testing.T) {
 	}
 	vocab, merges := files(t, trained(t, 260, "<|endoftext|>"))
 	for want, with := range map[string][2]string{
-		`line 5: got "#version: 3 4", want two tokens`:                    {vocab, merges + "#version: 3 4\n"},
-		`line 5: got " x", want two tokens`:                               {vocab, merges + " x\n"},
-		`line 5: got "x ", want two tokens`:                               {vocab, merges + "x \n"},
-		`merges: "zz o" at 3: "zz" is not in the vocabulary`:              {strings.Replace(vocab, `{`, `{"zzo":260,`, 1), merges + "zz o\n"},
-		`merges: "o zz" at 3: "zz" is not in the vocabulary`:              {strings.Replace(vocab, `{`, `{"ozz":260,`, 1), merges + "o zz\n"},
+		`line 5: got "#version: 3 4", want two tokens`: {vocab, merges + "#version: 3 4\n"},
+		`line 5: got " x", want two tokens`:            {vocab, merges + " x\n"},
+		`line 5: got "x ", want two tokens`:            {vocab, merges + "x \n"},
+		`merges: "zz o" at 3: "zz" is not in the vocabulary`: {
+			strings.Replace(vocab, `{`, `{"zzo":260,`, 1), merges + "zz o\n",
+		},
+		`merges: "o zz" at 3: "zz" is not in the vocabulary`: {
+			strings.Replace(vocab, `{`, `{"ozz":260,`, 1), merges + "o zz\n",
+		},
 		`merges: "z z" at 3: "zz" is not in the vocabulary of 260 tokens`: {vocab, merges + "z z\n"},
 	} {
 		if _, err := ReadGPT2([]byte(with[0]), []byte(with[1])); err == nil || !strings.Contains(err.Error(), want) {
@@ -96,7 +104,8 @@ func TestOtherNormalizers(t *testing.T) {
 		`{"type":"Sequence","normalizers":[{"type":"Strip","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]}`,
 		`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"x"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]}`,
 	} {
-		if _, err := Read(llama(n, "null")); err == nil || !strings.Contains(err.Error(), "want Prepend ▁ and Replace the space by ▁") {
+		if _, err := Read(llama(n, "null")); err == nil ||
+			!strings.Contains(err.Error(), "want Prepend ▁ and Replace the space by ▁") {
 			t.Errorf("%s: got %v", n, err)
 		}
 	}
@@ -104,10 +113,14 @@ func TestOtherNormalizers(t *testing.T) {
 
 // Spaces begin a piece; byte tokens have one form; a byte that is not a character is not a letter.
 func TestPiecesAndBytes(t *testing.T) {
-	if got, want := piecesOf("a b  c!", splitter(splitBlanks)), []string{"a", " b", " ", " c!"}; !slices.Equal(got, want) {
+	if got, want := piecesOf(
+		"a b  c!", splitter(splitBlanks),
+	), []string{"a", " b", " ", " c!"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	for token, want := range map[string]int{"<0x0A>": 10, "<0xFF>": 255, "<0x0a>": -1, "<0x0A]": -1, "<0xG0>": -1, "<1x0A>": -1, "0x0A": -1} {
+	for token, want := range map[string]int{
+		"<0x0A>": 10, "<0xFF>": 255, "<0x0a>": -1, "<0x0A]": -1, "<0xG0>": -1, "<1x0A>": -1, "0x0A": -1,
+	} {
 		if b, ok := byteToken(token); ok != (want >= 0) || ok && int(b) != want {
 			t.Errorf("%s: got %d, %t, want %d", token, b, ok, want)
 		}

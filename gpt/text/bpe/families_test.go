@@ -26,7 +26,8 @@ func families() map[string]sections {
 	level := `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
 	split := func(pattern, behavior string) string {
 		quoted, _ := json.Marshal(pattern)
-		return `{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":` + string(quoted) + `},` + behavior +
+		return `{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":` + string(quoted) +
+			`},` + behavior +
 			`},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`
 	}
 	isolated, removed := `"behavior":"Isolated","invert":false`, `"behavior":"Removed","invert":true`
@@ -38,7 +39,8 @@ func families() map[string]sections {
 		return endings + `|[^\r\n\p{L}\p{N}]?\p{L}+|` + numbers + `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	}
 	begin := func(token string) string {
-		return `{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"` + token + `","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],` +
+		return `{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"` + token +
+			`","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],` +
 			`"pair":[],"special_tokens":{"` + token + `":{"id":"` + token + `","ids":[1],"tokens":["` + token + `"]}}}`
 	}
 	digits := `{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},` + level + `]}`
@@ -52,25 +54,42 @@ func families() map[string]sections {
 	}
 	rules += `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`
 	return map[string]sections{
-		"deepseek v3":                {`{"type":"Sequence","normalizers":[]}`, rules, level, byteLevelDecoder, end, ""},
-		"another regular expression": {`{"type":"NFKC"}`, split(`[\p{L}\p{M}]+|\s`, isolated), level, byteLevelDecoder, end, ""},
-		"form D":                     {`{"type":"Sequence","normalizers":[{"type":"NFD"}]}`, level, level, byteLevelDecoder, end, ""},
-		"llama, in a form": {`{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Prepend","prepend":"▁"},` + replace + `]}`, "null", begin("<s>"), stripDecoder,
+		"deepseek v3": {`{"type":"Sequence","normalizers":[]}`, rules, level, byteLevelDecoder, end, ""},
+		"another regular expression": {
+			`{"type":"NFKC"}`, split(`[\p{L}\p{M}]+|\s`, isolated), level, byteLevelDecoder, end, "",
+		},
+		"form D": {`{"type":"Sequence","normalizers":[{"type":"NFD"}]}`, level, level, byteLevelDecoder, end, ""},
+		"llama, in a form": {`{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Prepend","prepend":"▁"},` +
+			replace + `]}`, "null", begin("<s>"), stripDecoder,
 			start, `"byte_fallback":true,"fuse_unk":true,"unk_token":"<s>",`},
 		"gpt2, gpt_neo, opt": {"null", level, level, byteLevelDecoder, end, ""},
-		"gpt_neox": {`{"type":"NFC"}`, level, level, byteLevelDecoder, end + `,{"content":"   ","normalized":true,"special":false},` +
-			`{"content":"  ","normalized":true,"special":false},{"content":"|||IP_ADDRESS|||","normalized":true,"special":false}`, ""},
-		"llama 3, smollm3": {"null", split(words(`\p{N}{1,3}`), isolated), `{"type":"Sequence","processors":[` + level + `,` +
-			begin("<|begin_of_text|>") + `]}`, byteLevelDecoder, `{"content":"<|begin_of_text|>","special":true}`, `"ignore_merges":true,`},
-		"olmo2, granite 4":       {"null", split(words(`\p{N}{1,3}`), removed), level, byteLevelDecoder, end, ""},
-		"qwen2, qwen3":           {`{"type":"NFC"}`, split(words(`\p{N}`), isolated), level, byteLevelDecoder, end + `,{"content":"<think>","special":false,"normalized":false}`, ""},
-		"mistral, tekken":        {"null", split(tekken, isolated), begin("<s>"), byteLevelDecoder, start + `,{"content":"[INST]","special":true}`, `"ignore_merges":true,`},
+		"gpt_neox": {`{"type":"NFC"}`, level, level, byteLevelDecoder,
+			end + `,{"content":"   ","normalized":true,"special":false},` +
+				`{"content":"  ","normalized":true,"special":false},{"content":"|||IP_ADDRESS|||","normalized":true,"special":false}`, ""},
+		"llama 3, smollm3": {"null", split(words(`\p{N}{1,3}`), isolated), `{"type":"Sequence","processors":[` + level +
+			`,` +
+			begin("<|begin_of_text|>") + `]}`, byteLevelDecoder, `{"content":"<|begin_of_text|>","special":true}`,
+			`"ignore_merges":true,`},
+		"olmo2, granite 4": {"null", split(words(`\p{N}{1,3}`), removed), level, byteLevelDecoder, end, ""},
+		"qwen2, qwen3": {
+			`{"type":"NFC"}`, split(words(`\p{N}`), isolated), level, byteLevelDecoder,
+			end + `,{"content":"<think>","special":false,"normalized":false}`, "",
+		},
+		"mistral, tekken": {
+			"null", split(tekken, isolated), begin("<s>"), byteLevelDecoder,
+			start + `,{"content":"[INST]","special":true}`, `"ignore_merges":true,`,
+		},
 		"gpt-oss, phi4":          {"null", split(oss, removed), level, byteLevelDecoder, end, ""},
 		"smollm2, granite, olmo": {"null", digits, level, byteLevelDecoder, end, ""},
-		"mistral, phi3": {`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},` + replace + `]}`, "null", begin("<s>"), stripDecoder,
+		"mistral, phi3": {`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},` + replace + `]}`,
+			"null", begin("<s>"), stripDecoder,
 			start + `,{"content":"<|user|>","special":true,"normalized":false,"rstrip":true},{"content":"</s>","special":false,"normalized":false,"rstrip":true}`, `"byte_fallback":true,"fuse_unk":true,"unk_token":"<s>",`},
-		"mistral 0.3": {"null", first, begin("<s>"), stripDecoder, start + `,{"content":"[INST]","special":true}`, `"byte_fallback":true,"fuse_unk":true,"unk_token":"<s>",`},
-		"gemma": {replace, `{"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false}`, begin("<bos>"), blankDecoder,
+		"mistral 0.3": {
+			"null", first, begin("<s>"), stripDecoder, start + `,{"content":"[INST]","special":true}`,
+			`"byte_fallback":true,"fuse_unk":true,"unk_token":"<s>",`,
+		},
+		"gemma": {replace, `{"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false}`,
+			begin("<bos>"), blankDecoder,
 			`{"content":"<bos>","special":true},{"content":"\n\n","special":false,"normalized":false},{"content":"\n\n\n","special":false,"normalized":false},` +
 				`{"content":"▁▁","special":false,"normalized":false},{"content":"<table>","special":false,"normalized":false}`, `"byte_fallback":true,"fuse_unk":true,"unk_token":"<bos>",`},
 	}
@@ -117,7 +136,9 @@ func (s sections) file(t *testing.T, tok *Tokenizer) json.RawMessage {
 				add(c)
 			}
 		}
-		for _, m := range append(learnt.Model.Merges, [2]string{visible(" "), visible(" ")}, [2]string{visible("\n"), visible("\n")}) {
+		for _, m := range append(
+			learnt.Model.Merges, [2]string{visible(" "), visible(" ")}, [2]string{visible("\n"), visible("\n")},
+		) {
 			if left, right := blanks(m[0]), blanks(m[1]); utf8.ValidString(left) && utf8.ValidString(right) {
 				add(left + right)
 				if !slices.Contains(merges, [2]string{left, right}) {
@@ -155,8 +176,10 @@ func (s sections) file(t *testing.T, tok *Tokenizer) json.RawMessage {
 		}
 		return string(data)
 	}
-	return json.RawMessage(`{"version":"1.0","truncation":null,"padding":null,"added_tokens":` + quote(added) + `,"normalizer":` + s.normalizer +
-		`,"pre_tokenizer":` + s.pre + `,"post_processor":` + s.post + `,"decoder":` + s.decoder + `,"model":{"type":"BPE","dropout":null,` + s.model +
+	return json.RawMessage(`{"version":"1.0","truncation":null,"padding":null,"added_tokens":` + quote(added) +
+		`,"normalizer":` + s.normalizer +
+		`,"pre_tokenizer":` + s.pre + `,"post_processor":` + s.post + `,"decoder":` + s.decoder +
+		`,"model":{"type":"BPE","dropout":null,` + s.model +
 		`"vocab":` + quote(list) + `,"merges":` + quote(merges) + `}}`)
 }
 
@@ -180,7 +203,10 @@ func TestHuggingFaceTokenizersFamilies(t *testing.T) {
 		shakespeare = []byte(strings.Repeat(rhyme, 100))
 	}
 	texts = append(texts, strings.SplitAfter(string(shakespeare[:min(len(shakespeare), most)]), "\n\n")...)
-	texts = append(texts, "▁a ▁▁ b▁", "x.append(12345) 日本語テスト\r\n", "ｆｕｌｌ ①²\u00a0x", "a<s>\n b", "  \n\n\n x<|user|> \n y", "don't DON'T iPhone's HTTPServer/x\n", "<think>e\u0301</think>", "[INST] a [INST]b")
+	texts = append(
+		texts, "▁a ▁▁ b▁", "x.append(12345) 日本語テスト\r\n", "ｆｕｌｌ ①²\u00a0x", "a<s>\n b", "  \n\n\n x<|user|> \n y",
+		"don't DON'T iPhone's HTTPServer/x\n", "<think>e\u0301</think>", "[INST] a [INST]b",
+	)
 	learnt, err := Train(string(shakespeare[:min(len(shakespeare), 200_000)]), 1200)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +239,9 @@ func TestHuggingFaceTokenizersFamilies(t *testing.T) {
 			stripped := bytes.Contains(file.Decoder, []byte(`"Strip"`)) // of the space that a text begins with
 			asked := texts
 			if bytes.Contains(file.PreTokenizer, []byte(`"Digits"`)) {
-				asked = slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return strings.ContainsFunc(s, foreign) })
+				asked = slices.DeleteFunc(
+					slices.Clone(texts), func(s string) bool { return strings.ContainsFunc(s, foreign) },
+				)
 			}
 			var answers []struct {
 				IDs  []int  `json:"ids"`
@@ -236,7 +264,10 @@ func TestHuggingFaceTokenizersFamilies(t *testing.T) {
 				tokens += len(got)
 				if err != nil || wrong != nil || !slices.Equal(got, answers[i].IDs) || back != answers[i].Text {
 					if different++; different < 4 {
-						t.Errorf("%q: got %v of %q (%v), want %v of %q", text, got, back, err, answers[i].IDs, answers[i].Text)
+						t.Errorf(
+							"%q: got %v of %q (%v), want %v of %q", text, got, back, err, answers[i].IDs,
+							answers[i].Text,
+						)
 					}
 				}
 			}

@@ -16,14 +16,21 @@ func FuzzRead(f *testing.F) {
 	f.Add(tiny(f), "a\xff the\n")
 	f.Add(tiny(f, `"o u"`, `["o","u"]`), "round")
 	f.Add(tiny(f, `"normalizer":null`, `"normalizer":{"type":"NFC"}`), "e\u0301\xff")
-	for _, pattern := range []string{deepSeek[2], `(?:a|a)*b`, `(a+)+`, `\s*\s*\s*\s*x`, `[a-z-[aeiou]]`, `(?i:é)++|.`} {
+	for _, pattern := range []string{
+		deepSeek[2], `(?:a|a)*b`, `(a+)+`, `\s*\s*\s*\s*x`, `[a-z-[aeiou]]`, `(?i:é)++|.`,
+	} {
 		f.Add(split(f, pattern, `"behavior":"Isolated","invert":false`), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac  \n x é")
 	}
 	f.Add([]byte(strings.Replace(string(tiny(f)), `"!":0`, `"!":4000`, 1)), "!")
 	f.Add(llama(blankNormalizer, "null"), " the ▁ é")
 	f.Add(llama("null", metaspaceFirst), "the")
 	f.Add(withAdded(f, 7, func(i int) string { return " >"[:1+i%2] + strings.Repeat("a", i) }), "a >aaa >a  ")
-	f.Add([]byte(strings.Replace(string(llama(blankReplacer, "null")), `{"id":2,`, `{"id":260,"content":"▁▁"},{"id":2,`, 1)), "a  ▁▁ the")
+	f.Add(
+		[]byte(
+			strings.Replace(string(llama(blankReplacer, "null")), `{"id":2,`, `{"id":260,"content":"▁▁"},{"id":2,`, 1),
+		),
+		"a  ▁▁ the",
+	)
 	f.Add([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]},"pre_tokenizer":{"type":"ByteLevel"}}`), "a")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		var tok *Tokenizer
@@ -73,7 +80,9 @@ func FuzzReadGPT2(f *testing.F) {
 	f.Fuzz(func(t *testing.T, vocab, merges []byte, text string) {
 		var tok *Tokenizer
 		var err error
-		fuzzed.Bounded(t, fuzzed.Linear(len(vocab)+len(merges)), 10*time.Second, func() { tok, err = ReadGPT2(vocab, merges) })
+		fuzzed.Bounded(
+			t, fuzzed.Linear(len(vocab)+len(merges)), 10*time.Second, func() { tok, err = ReadGPT2(vocab, merges) },
+		)
 		if err != nil {
 			return
 		}

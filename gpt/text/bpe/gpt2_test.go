@@ -16,7 +16,10 @@ func gpt2(t testing.TB) *Tokenizer {
 	t.Helper()
 	dir := os.Getenv("PEDESTRIAN_GPT2")
 	if dir == "" {
-		t.Skip("GPT-2's vocabulary is not part of this repository: set PEDESTRIAN_GPT2 to a folder with vocab.json and merges.txt")
+		t.Skip(
+			"GPT-2's vocabulary is not part of this repository: set PEDESTRIAN_GPT2 to a folder with vocab.json and " +
+				"merges.txt",
+		)
 	}
 	read := func(names ...string) []byte {
 		for _, name := range names {
@@ -41,33 +44,36 @@ func TestGPT2(t *testing.T) {
 		t.Errorf("got %d tokens, want 50257", tok.Size())
 	}
 	for text, want := range map[string][]int{
-		"Hello world":                     {15496, 995},
-		"Hello, World!":                   {15496, 11, 2159, 0},
-		"\n":                              {198},
-		"\n\n":                            {628},
-		" ":                               {220},
-		"hello <|endoftext|>":             {31373, 1279, 91, 437, 1659, 5239, 91, 29},
-		"<|endoftext|>":                   {27, 91, 437, 1659, 5239, 91, 29},
-		"Once upon a time":                {7454, 2402, 257, 640},
-		"naïve café":                      {2616, 38776, 40304},
-		"日本語":                             {33768, 98, 17312, 105, 45739, 252},
-		"🙂":                               {8582, 25081},
-		"1234567890":                      {10163, 2231, 30924, 3829},
-		"it's I'll we've DON'T":           {270, 338, 314, 1183, 356, 1053, 23917, 6, 51},
-		"    def f(x):\n        return x": {220, 220, 220, 825, 277, 7, 87, 2599, 198, 220, 220, 220, 220, 220, 220, 220, 1441, 2124},
-		"0":                               {15},
-		"00":                              {405},
-		"000":                             {830},
-		"0000":                            {2388},
-		"00000":                           {20483},
-		"0000000000000000":                {25645},
-		"00000000000000000":               {8269, 10535, 830},
+		"Hello world":           {15496, 995},
+		"Hello, World!":         {15496, 11, 2159, 0},
+		"\n":                    {198},
+		"\n\n":                  {628},
+		" ":                     {220},
+		"hello <|endoftext|>":   {31373, 1279, 91, 437, 1659, 5239, 91, 29},
+		"<|endoftext|>":         {27, 91, 437, 1659, 5239, 91, 29},
+		"Once upon a time":      {7454, 2402, 257, 640},
+		"naïve café":            {2616, 38776, 40304},
+		"日本語":                   {33768, 98, 17312, 105, 45739, 252},
+		"🙂":                     {8582, 25081},
+		"1234567890":            {10163, 2231, 30924, 3829},
+		"it's I'll we've DON'T": {270, 338, 314, 1183, 356, 1053, 23917, 6, 51},
+		"    def f(x):\n        return x": {
+			220, 220, 220, 825, 277, 7, 87, 2599, 198, 220, 220, 220, 220, 220, 220, 220, 1441, 2124,
+		},
+		"0":                 {15},
+		"00":                {405},
+		"000":               {830},
+		"0000":              {2388},
+		"00000":             {20483},
+		"0000000000000000":  {25645},
+		"00000000000000000": {8269, 10535, 830},
 	} {
 		if got, err := tok.Encode(text); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
 		}
 	}
-	if got, err := tok.EncodeSpecial("hello <|endoftext|>"); err != nil || !slices.Equal(got, []int{31373, 220, 50256}) {
+	if got, err := tok.EncodeSpecial("hello <|endoftext|>"); err != nil ||
+		!slices.Equal(got, []int{31373, 220, 50256}) {
 		t.Errorf("with the special token: got %v, %v", got, err)
 	}
 }

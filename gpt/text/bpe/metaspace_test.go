@@ -20,7 +20,8 @@ func llama(normalizer, preTokenizer string) []byte {
 	}
 	ids, _ := json.Marshal(vocab)
 	return []byte(`{"version":"1.0","truncation":null,"padding":null,"post_processor":null,"decoder":null,"added_tokens":[{"id":0,"content":"<unk>"},{"id":1,"content":"<s>"},{"id":2,"content":"</s>"}],"normalizer":` +
-		normalizer + `,"pre_tokenizer":` + preTokenizer + `,"model":{"type":"BPE","byte_fallback":true,"fuse_unk":true,"unk_token":"<unk>",` +
+		normalizer + `,"pre_tokenizer":` + preTokenizer +
+		`,"model":{"type":"BPE","byte_fallback":true,"fuse_unk":true,"unk_token":"<unk>",` +
 		`"vocab":` + string(ids) + `,"merges":["t h","▁ th","▁th e","▁ ▁","h e","e n"]}}`)
 }
 
@@ -30,7 +31,8 @@ const (
 	metaspaceFirst  = `{"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":true}`
 )
 
-// Characters are single tokens if they have one, also U+FFFD, otherwise bytes. Decode keeps the space that was put in front.
+// Characters are single tokens if they have one, also U+FFFD, otherwise bytes. Decode keeps the space that was put in
+// front.
 func TestMetaspace(t *testing.T) {
 	for _, c := range []struct {
 		normalizer, preTokenizer, text string
@@ -43,13 +45,23 @@ func TestMetaspace(t *testing.T) {
 		{"null", metaspaceFirst, "the  then", []string{"▁the", "▁", "▁the", "n"}},
 		{"null", metaspaceFirst, " the", []string{"▁the"}},
 		{"null", metaspaceFirst, "the  en", []string{"▁the", "▁", "▁", "en"}},
-		{"null", `{"type":"Metaspace","replacement":"▁","add_prefix_space":true,"split":false}`, "the  en", []string{"▁the", "▁▁", "en"}},
-		{"null", `{"type":"Metaspace","replacement":"▁","prepend_scheme":"never"}`, "the en", []string{"th", "e", "▁", "en"}},
-		{"null", `{"type":"Metaspace","replacement":"▁","add_prefix_space":false}`, "the en", []string{"th", "e", "▁", "en"}},
+		{
+			"null", `{"type":"Metaspace","replacement":"▁","add_prefix_space":true,"split":false}`, "the  en",
+			[]string{"▁the", "▁▁", "en"},
+		},
+		{
+			"null", `{"type":"Metaspace","replacement":"▁","prepend_scheme":"never"}`, "the en",
+			[]string{"th", "e", "▁", "en"},
+		},
+		{
+			"null", `{"type":"Metaspace","replacement":"▁","add_prefix_space":false}`, "the en",
+			[]string{"th", "e", "▁", "en"},
+		},
 		{blankNormalizer, "null", "▁\ufffd\xff", []string{"▁▁", "\ufffd", "<0xFF>"}},
 		{blankReplacer, "null", "▁the▁", []string{"▁the", "▁"}},
 		{"null", metaspaceFirst, "▁the▁then", []string{"▁the", "▁the", "n"}},
-		{`{"type":"Sequence","normalizers":[{"type":"NFKC"},` + blankReplacer + `]}`, "null", "ｔｈｅ\u00a0\u2002e\u0301", []string{"th", "e", "▁▁", "é"}},
+		{`{"type":"Sequence","normalizers":[{"type":"NFKC"},` + blankReplacer +
+			`]}`, "null", "ｔｈｅ\u00a0\u2002e\u0301", []string{"th", "e", "▁▁", "é"}},
 		{`{"type":"NFC"}`, metaspaceFirst, "e\u0301", []string{"▁", "é"}},
 	} {
 		tok, err := Read(llama(c.normalizer, c.preTokenizer))
@@ -104,13 +116,17 @@ func TestMetaspaceRoundTrip(t *testing.T) {
 
 func TestMetaspaceErrors(t *testing.T) {
 	for want, data := range map[string][]byte{
-		`normalizer: got {"type":"Lowercase"`:                     llama(`{"type":"Lowercase"}`, "null"),
-		"got neither with byte_fallback":                          llama(`{"type":"NFC"}`, "null"),
-		`got "ByteLevel" with byte_fallback, want Metaspace`:      llama("null", `{"type":"ByteLevel"}`),
-		`got "Metaspace" with byte_fallback`:                      llama(blankNormalizer, metaspaceFirst),
-		`replacement: got "_", want "▁"`:                          llama("null", `{"type":"Metaspace","replacement":"_"}`),
-		`prepend_scheme: got "last", want always, first or never`: llama("null", `{"type":"Metaspace","replacement":"▁","prepend_scheme":"last"}`),
-		"got 255 of the tokens <0x00> … <0xFF>, want all 256":     []byte(strings.Replace(string(llama(blankNormalizer, "null")), `"\u003c0x0A\u003e"`, `"<0x0a>"`, 1)),
+		`normalizer: got {"type":"Lowercase"`:                llama(`{"type":"Lowercase"}`, "null"),
+		"got neither with byte_fallback":                     llama(`{"type":"NFC"}`, "null"),
+		`got "ByteLevel" with byte_fallback, want Metaspace`: llama("null", `{"type":"ByteLevel"}`),
+		`got "Metaspace" with byte_fallback`:                 llama(blankNormalizer, metaspaceFirst),
+		`replacement: got "_", want "▁"`:                     llama("null", `{"type":"Metaspace","replacement":"_"}`),
+		`prepend_scheme: got "last", want always, first or never`: llama(
+			"null", `{"type":"Metaspace","replacement":"▁","prepend_scheme":"last"}`,
+		),
+		"got 255 of the tokens <0x00> … <0xFF>, want all 256": []byte(
+			strings.Replace(string(llama(blankNormalizer, "null")), `"\u003c0x0A\u003e"`, `"<0x0a>"`, 1),
+		),
 	} {
 		if _, err := Read(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -66,7 +66,10 @@ func mixed(n int) (list []string) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	scripts := slices.Sorted(maps.Keys(unicode.Scripts))
 	spaces := []rune(" \t\n\r\v\f\u0085\u00a0\u1680\u2003\u2028\u2029\u202f\u3000")
-	words := []string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'S", "'LL", "’s", " the", "Then", " ROMEO", "<|endoftext|>", "🙂", "👩‍🚀", "👍🏽", "❤️"}
+	words := []string{
+		"'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'S", "'LL", "’s", " the", "Then", " ROMEO", "<|endoftext|>", "🙂",
+		"👩‍🚀", "👍🏽", "❤️",
+	}
 	run := func(most int, draw func() rune) string {
 		var s strings.Builder
 		for range 1 + rng.IntN(most) {
@@ -148,7 +151,10 @@ func paired(t *testing.T, preTokenizer string) json.RawMessage {
 			n++
 		}
 	}
-	return tiny(t, byteLevelSection, preTokenizer, `"vocab":{`, `"vocab":{`+vocab.String(), `"merges":[`, `"merges":[`+merges.String())
+	return tiny(
+		t, byteLevelSection, preTokenizer, `"vocab":{`, `"vocab":{`+vocab.String(), `"merges":[`,
+		`"merges":[`+merges.String(),
+	)
 }
 
 // foreign reports a number that is no ASCII digit.

@@ -32,7 +32,10 @@ func files(t testing.TB, tok *Tokenizer) (vocab, merges string) {
 func TestReadGPT2(t *testing.T) {
 	tok := trained(t, 300, "<|endoftext|>")
 	vocab, merges := files(t, tok)
-	for _, merges := range []string{merges, strings.ReplaceAll(merges, "\n", "\r\n"), strings.TrimPrefix(merges, "#version: 0.2\n"), merges + "\n\n"} {
+	for _, merges := range []string{
+		merges, strings.ReplaceAll(merges, "\n", "\r\n"), strings.TrimPrefix(merges, "#version: 0.2\n"),
+		merges + "\n\n",
+	} {
 		got, err := ReadGPT2([]byte(vocab), []byte(merges))
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +97,8 @@ const byteLevelSection = `"pre_tokenizer":{"type":"ByteLevel","add_prefix_space"
 func preTokenizers() map[string][]string {
 	regex := func(pattern string) string {
 		quoted, _ := json.Marshal(pattern)
-		return `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":` + string(quoted) +
+		return `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":` +
+			string(quoted) +
 			`},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}`
 	}
 	const rest = `| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -107,10 +111,15 @@ func preTokenizers() map[string][]string {
 		`"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel","use_regex":false}]}`: {
 			"a ", "1", "2", "3", "4", "'S"},
 		regex(llama): {"a", " ", "123", "4", "'S"},
-		strings.Replace(regex(llama), `"Isolated","invert":false`, `"Removed","invert":true`, 1):                                 {"a", " ", "123", "4", "'S"},
-		regex(capitalWords + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` + capitalEnds + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}` + rest): {"a", " ", "123", "4", "'S"},
-		regex(capitalWords + `|` + capitalEnds + `|\p{N}` + rest):                                                                {"a", " ", "1", "2", "3", "4", "'S"},
-		regex(strings.Replace(llama, "{1,3}", "", 1)):                                                                            {"a", " ", "1", "2", "3", "4", "'S"},
+		strings.Replace(
+			regex(llama), `"Isolated","invert":false`, `"Removed","invert":true`, 1,
+		): {"a", " ", "123", "4", "'S"},
+		regex(
+			capitalWords + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` + capitalEnds +
+				`(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}` + rest,
+		): {"a", " ", "123", "4", "'S"},
+		regex(capitalWords + `|` + capitalEnds + `|\p{N}` + rest): {"a", " ", "1", "2", "3", "4", "'S"},
+		regex(strings.Replace(llama, "{1,3}", "", 1)):             {"a", " ", "1", "2", "3", "4", "'S"},
 	}
 }
 
@@ -137,7 +146,9 @@ func TestReadModel(t *testing.T) {
 		t.Errorf("merges as pairs: got %v, %v, want %v", b, err, a)
 	}
 	for ignore, want := range map[string]int{"false": 2, "true": 1} {
-		tok, err := Read(tiny(t, `"vocab":{`, `"vocab":{"qz":270,`, `"type":"BPE"`, `"type":"BPE","ignore_merges":`+ignore))
+		tok, err := Read(
+			tiny(t, `"vocab":{`, `"vocab":{"qz":270,`, `"type":"BPE"`, `"type":"BPE","ignore_merges":`+ignore),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +165,9 @@ func TestFormC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{"e\u0301 \uac00": "é \uac00", "\u1100\u1161\xff": "\uac00\xff", "the": "the"} {
+	for text, want := range map[string]string{
+		"e\u0301 \uac00": "é \uac00", "\u1100\u1161\xff": "\uac00\xff", "the": "the",
+	} {
 		ids, err := tok.Encode(text)
 		direct, _ := tok.Encode(want)
 		if back, _ := tok.Decode(ids); err != nil || back != want || !slices.Equal(ids, direct) {
@@ -176,32 +189,59 @@ func TestFormC(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	for want, data := range map[string][]byte{
-		"line 1, column 1: unexpected end of JSON input":           []byte("{"),
-		`model: type: got "WordPiece", want BPE`:                   tiny(t, `"type":"BPE"`, `"type":"WordPiece"`),
-		`model: vocab: got nothing, want an object`:                []byte(`{"model":{"type":"BPE","merges":["a b"]}}`),
-		`model: type: got "", want BPE`:                            []byte("{}"),
-		"model: dropout: got 0.1, want none":                       tiny(t, `"dropout":null`, `"dropout":0.1`),
-		`continuing_subword_prefix: got "##", want none`:           tiny(t, `"continuing_subword_prefix":""`, `"continuing_subword_prefix":"##"`),
-		`end_of_word_suffix: got "</w>", want none`:                tiny(t, `"end_of_word_suffix":""`, `"end_of_word_suffix":"</w>"`),
-		`normalizer: got "Lowercase", want one of`:                 tiny(t, `"normalizer":null`, `"normalizer":{"type":"Lowercase"}`),
-		"pre_tokenizer: got none, want ByteLevel":                  tiny(t, byteLevelSection, `"pre_tokenizer":null`),
-		"add_prefix_space: got true, want false":                   tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true}`),
-		`type: got "Whitespace", want ByteLevel, Digits`:           tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Whitespace"}`),
-		`got "Digits", want ByteLevel, by itself or as the`:        tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Digits","individual_digits":true}`),
-		"individual_digits: got false, want true":                  tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Digits"}`),
-		`Split: pattern "\\w+": got "\\w", which is not supported`: tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"\\w+"}}`),
-		`behavior: got Removed, and invert false`:                  tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Removed"}`),
-		`pattern: got none, want a Regex or a String`:              tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Isolated","invert":true}`),
-		"0: got a Sequence in a Sequence":                          tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Sequence"}]}`),
-		`0: 0: type: got "Whitespace", want ByteLevel`:             tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Sequence","pretokenizers":[{"type":"Whitespace"}]}]}`),
-		`vocab: byte 0x21, '!', is no token`:                       tiny(t, `"normalizer":null`, `"normalizer":{"type":"NFC"}`, `"vocab":{"!":0`, `"vocab":{"!!":0`),
-		`added_tokens: "<|endoftext|>": id: got 7, want the`:       tiny(t, `"added_tokens":[{"id":269`, `"added_tokens":[{"id":7`),
-		`added_tokens: id 269: got no content`:                     tiny(t, `"content":"\u003c|endoftext|\u003e"`, `"content":""`),
-		`vocab: "a b" has a character that stands for no byte`:     tiny(t, `"vocab":{`, `"vocab":{"a b":270,`),
-		`got "Sequence", want ByteLevel, by itself`:                tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[]}`),
-		`vocab: "日本" has a character that stands for no byte`:      tiny(t, `"vocab":{`, `"vocab":{"日本":270,`),
-		"merges: 1: got 3 tokens, want 2":                          tiny(t, `"o u"`, `["o","u","n"]`),
-		"got neither with byte_fallback":                           tiny(t, byteLevelSection, `"pre_tokenizer":null`, `"byte_fallback":false`, `"byte_fallback":true`),
+		"line 1, column 1: unexpected end of JSON input": []byte("{"),
+		`model: type: got "WordPiece", want BPE`:         tiny(t, `"type":"BPE"`, `"type":"WordPiece"`),
+		`model: vocab: got nothing, want an object`:      []byte(`{"model":{"type":"BPE","merges":["a b"]}}`),
+		`model: type: got "", want BPE`:                  []byte("{}"),
+		"model: dropout: got 0.1, want none":             tiny(t, `"dropout":null`, `"dropout":0.1`),
+		`continuing_subword_prefix: got "##", want none`: tiny(
+			t, `"continuing_subword_prefix":""`, `"continuing_subword_prefix":"##"`,
+		),
+		`end_of_word_suffix: got "</w>", want none`: tiny(t, `"end_of_word_suffix":""`, `"end_of_word_suffix":"</w>"`),
+		`normalizer: got "Lowercase", want one of`:  tiny(t, `"normalizer":null`, `"normalizer":{"type":"Lowercase"}`),
+		"pre_tokenizer: got none, want ByteLevel":   tiny(t, byteLevelSection, `"pre_tokenizer":null`),
+		"add_prefix_space: got true, want false": tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true}`,
+		),
+		`type: got "Whitespace", want ByteLevel, Digits`: tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"Whitespace"}`,
+		),
+		`got "Digits", want ByteLevel, by itself or as the`: tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"Digits","individual_digits":true}`,
+		),
+		"individual_digits: got false, want true": tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Digits"}`),
+		`Split: pattern "\\w+": got "\\w", which is not supported`: tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"\\w+"}}`,
+		),
+		`behavior: got Removed, and invert false`: tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Removed"}`,
+		),
+		`pattern: got none, want a Regex or a String`: tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Isolated","invert":true}`,
+		),
+		"0: got a Sequence in a Sequence": tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Sequence"}]}`,
+		),
+		`0: 0: type: got "Whitespace", want ByteLevel`: tiny(
+			t, byteLevelSection,
+			`"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Sequence","pretokenizers":[{"type":"Whitespace"}]}]}`,
+		),
+		`vocab: byte 0x21, '!', is no token`: tiny(
+			t, `"normalizer":null`, `"normalizer":{"type":"NFC"}`, `"vocab":{"!":0`, `"vocab":{"!!":0`,
+		),
+		`added_tokens: "<|endoftext|>": id: got 7, want the`: tiny(
+			t, `"added_tokens":[{"id":269`, `"added_tokens":[{"id":7`,
+		),
+		`added_tokens: id 269: got no content`:                 tiny(t, `"content":"\u003c|endoftext|\u003e"`, `"content":""`),
+		`vocab: "a b" has a character that stands for no byte`: tiny(t, `"vocab":{`, `"vocab":{"a b":270,`),
+		`got "Sequence", want ByteLevel, by itself`: tiny(
+			t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[]}`,
+		),
+		`vocab: "日本" has a character that stands for no byte`: tiny(t, `"vocab":{`, `"vocab":{"日本":270,`),
+		"merges: 1: got 3 tokens, want 2":                     tiny(t, `"o u"`, `["o","u","n"]`),
+		"got neither with byte_fallback": tiny(
+			t, byteLevelSection, `"pre_tokenizer":null`, `"byte_fallback":false`, `"byte_fallback":true`,
+		),
 	} {
 		if _, err := Read(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -228,7 +268,8 @@ func TestReadGPT2Cut(t *testing.T) {
 		"no line in the middle": strings.Join(slices.Delete(slices.Clone(lines), 20, 21), ""),
 	} {
 		_, err := ReadGPT2([]byte(vocab), []byte(merges))
-		if want := "none of which makes token"; err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "vocabulary") {
+		if want := "none of which makes token"; err == nil || !strings.Contains(err.Error(), want) &&
+			!strings.Contains(err.Error(), "vocabulary") {
 			t.Errorf("%s: got %v, want %s", what, err, want)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // deepSeek holds the patterns of the Split rules of DeepSeek V3, which follow each other.
 var deepSeek = []string{
 	`\p{N}{1,3}`, `[一-龥぀-ゟ゠-ヿ]+`,
-	`[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_` + "`" + `{|}~][A-Za-z]+|[^` + "\r\n" + `\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[` + "\r\n" + `]*|\s*[` + "\r\n" + `]+|\s+(?!\S)|\s+`,
+	`[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_` + "`" + `{|}~][A-Za-z]+|[^` + "\r\n" +
+		`\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[` + "\r\n" + `]*|\s*[` + "\r\n" + `]+|\s+(?!\S)|\s+`,
 }
 
 // section returns the Split of a pattern.
@@ -22,7 +23,8 @@ func splitSection(pattern, behavior string) string {
 
 // split returns the tokenizer.json of an encoding over bytes that is cut by a pattern.
 func split(t testing.TB, pattern, behavior string) []byte {
-	return tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[`+splitSection(pattern, behavior)+
+	return tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[`+
+		splitSection(pattern, behavior)+
 		`,{"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}`)
 }
 
@@ -42,8 +44,13 @@ func TestRegex(t *testing.T) {
 		{"-", "Removed", true, "a-b", []string{"a", "-", "b"}},
 		{"x*", "Isolated", false, "axxb", []string{"a", "xx", "b"}},
 		{`\p{N}{1,3}`, "Isolated", false, "a12345é\xff\xfe6", []string{"a", "123", "45", "é\xff\xfe", "6"}},
-		{`(?<=a)b|(?i:C)++|^d|e$`, "Isolated", false, "abcCd\nd e\ne", []string{"a", "b", "cC", "d\n", "d", " ", "e", "\n", "e"}},
-		{`a?+a`, "Isolated", false, "aa", []string{"aa"}}, {`\x41\u0042`, "Isolated", false, "xAB", []string{"x", "AB"}},
+		{
+			`(?<=a)b|(?i:C)++|^d|e$`, "Isolated", false, "abcCd\nd e\ne",
+			[]string{"a", "b", "cC", "d\n", "d", " ", "e", "\n", "e"},
+		},
+		{
+			`a?+a`, "Isolated", false, "aa", []string{"aa"},
+		}, {`\x41\u0042`, "Isolated", false, "xAB", []string{"x", "AB"}},
 		{`a`, "Isolated", false, "", nil},
 	} {
 		by, err := newRegex(c.pattern, c.behavior, c.invert)
@@ -64,7 +71,9 @@ func TestRegex(t *testing.T) {
 		all = append(all, by)
 	}
 	got := piecesOf("Hello, x.append(12345) 日本語テスト\r\n\r\n  é́ don't", all...)
-	want := []string{"Hello", ",", " x", ".append", "(", "123", "45", ")", " ", "日本語テスト", "\r\n\r\n", " ", " é́", " don", "'t"}
+	want := []string{
+		"Hello", ",", " x", ".append", "(", "123", "45", ")", " ", "日本語テスト", "\r\n\r\n", " ", " é́", " don", "'t",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("DeepSeek: got %q, want %q", got, want)
 	}
@@ -73,20 +82,27 @@ func TestRegex(t *testing.T) {
 // A pattern that other engines read differently, or that may take too long, is refused with the reason.
 func TestRegexErrors(t *testing.T) {
 	for pattern, want := range map[string]string{
-		`(a+)+`: "of what repeats without limit", `(?:a*b?)*`: "of what repeats without limit", `((a|b{2,})c)+`: "of what repeats without limit",
-		`(?:(?:a*)?)+`: "of what repeats without limit",
-		`[a-z&&[^b]]`:  "in a class of characters", `[a[b]]`: "in a class of characters", `[]a]`: "in a class of characters", `[a`: "has no end",
-		`\w+`: "not supported", `\bx`: "not supported", `\1`: "not supported", `\x4`: "hexadecimal", `\pL`: "want a class", `\p{^L}`: "want a class", `\p{Nothing}`: "Nothing",
-		`(?m)a`: "got the group", `(?<n>a)`: "got the group", `(a`: "has no end", `a)`: "without (", `a{9999}`: "at most 999", `a{,2}`: "want one such as", `{2}`: "nothing to repeat",
-		`*a`: "nothing to repeat", `a**`: "nothing to repeat", `a{2}?`: "after a repetition", `a{2}+`: "after a repetition", `a\`: "after a backslash",
+		`(a+)+`: "of what repeats without limit", `(?:a*b?)*`: "of what repeats without limit",
+		`((a|b{2,})c)+`: "of what repeats without limit",
+		`(?:(?:a*)?)+`:  "of what repeats without limit",
+		`[a-z&&[^b]]`:   "in a class of characters", `[a[b]]`: "in a class of characters",
+		`[]a]`: "in a class of characters", `[a`: "has no end",
+		`\w+`: "not supported", `\bx`: "not supported", `\1`: "not supported", `\x4`: "hexadecimal",
+		`\pL`: "want a class", `\p{^L}`: "want a class", `\p{Nothing}`: "Nothing",
+		`(?m)a`: "got the group", `(?<n>a)`: "got the group", `(a`: "has no end", `a)`: "without (",
+		`a{9999}`: "at most 999", `a{,2}`: "want one such as", `{2}`: "nothing to repeat",
+		`*a`: "nothing to repeat", `a**`: "nothing to repeat", `a{2}?`: "after a repetition",
+		`a{2}+`: "after a repetition", `a\`: "after a backslash",
 		strings.Repeat("(", 200) + strings.Repeat(")", 200): "100 groups",
 	} {
-		if _, err := Read(split(t, pattern, `"behavior":"Isolated","invert":false`)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "pre_tokenizer: 0: Split: pattern") {
+		if _, err := Read(split(t, pattern, `"behavior":"Isolated","invert":false`)); err == nil ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "pre_tokenizer: 0: Split: pattern") {
 			t.Errorf("%s: got %v, want %s", pattern, err, want)
 		}
 	}
 	for behavior, want := range map[string]string{
-		`"behavior":"Removed","invert":false`: "which loses text", `"behavior":"Some","invert":false`: `behavior: got "Some", want Isolated`,
+		`"behavior":"Removed","invert":false`: "which loses text",
+		`"behavior":"Some","invert":false`:    `behavior: got "Some", want Isolated`,
 	} {
 		if _, err := Read(split(t, "a", behavior)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", behavior, err, want)
@@ -102,10 +118,12 @@ func TestRegexTakesTooLong(t *testing.T) {
 	}
 	by.MatchTimeout = 20 * time.Millisecond
 	const want = "takes too long for a text of 40 bytes"
-	if err := by.cut(strings.Repeat("a", 40), time.Now().Add(time.Minute), func(string) {}); err == nil || !strings.Contains(err.Error(), want) {
+	if err := by.cut(strings.Repeat("a", 40), time.Now().Add(time.Minute), func(string) {}); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if err := by.cut(strings.Repeat("c", 40), time.Now(), func(string) {}); err == nil || !strings.Contains(err.Error(), want) {
+	if err := by.cut(strings.Repeat("c", 40), time.Now(), func(string) {}); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	tok, err := Read(split(t, `(?:a|ab?)*c`, `"behavior":"Isolated","invert":false`))
@@ -114,7 +132,8 @@ func TestRegexTakesTooLong(t *testing.T) {
 	}
 	tok.split[0].(*regex).MatchTimeout = 20 * time.Millisecond
 	for _, encode := range []func(string) ([]int, error){tok.Encode, tok.EncodeSpecial, tok.EncodeAfter} {
-		if ids, err := encode(strings.Repeat("a", 40)); err == nil || ids != nil || !strings.Contains(err.Error(), want) {
+		if ids, err := encode(strings.Repeat("a", 40)); err == nil || ids != nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v, want %s", ids, err, want)
 		}
 	}

@@ -115,16 +115,24 @@ func TestSpecialLimits(t *testing.T) {
 func TestSpecialRefused(t *testing.T) {
 	vocab, merges := files(t, trained(t, 260, "<s>"))
 	for want, read := range map[string]func() (*Tokenizer, error){
-		`special tokens: "\xff\xfe": not valid UTF-8`: func() (*Tokenizer, error) { return Train("ab", 300, "\xff\xfe") },
-		`special token "": is empty`:                  func() (*Tokenizer, error) { return Train("ab", 300, "") },
-		"not valid UTF-8 at byte 3":                   func() (*Tokenizer, error) { return Read([]byte("{\"a\xff\":1}")) },
-		"not valid UTF-8 at byte 2":                   func() (*Tokenizer, error) { return Read([]byte("{}\xff")) },
-		"not valid UTF-8 at byte 0":                   func() (*Tokenizer, error) { return Read([]byte("\xff{}")) },
-		"vocab.json: not valid UTF-8 at byte 2":       func() (*Tokenizer, error) { return ReadGPT2([]byte("{\"\xff\xfe\":0}"), nil) },
+		`special tokens: "\xff\xfe": not valid UTF-8`: func() (*Tokenizer, error) {
+			return Train("ab", 300, "\xff\xfe")
+		},
+		`special token "": is empty`: func() (*Tokenizer, error) { return Train("ab", 300, "") },
+		"not valid UTF-8 at byte 3":  func() (*Tokenizer, error) { return Read([]byte("{\"a\xff\":1}")) },
+		"not valid UTF-8 at byte 2":  func() (*Tokenizer, error) { return Read([]byte("{}\xff")) },
+		"not valid UTF-8 at byte 0":  func() (*Tokenizer, error) { return Read([]byte("\xff{}")) },
+		"vocab.json: not valid UTF-8 at byte 2": func() (*Tokenizer, error) {
+			return ReadGPT2([]byte("{\"\xff\xfe\":0}"), nil)
+		},
 		"special tokens: id 260: got no content": func() (*Tokenizer, error) {
 			return ReadGPT2([]byte(strings.Replace(vocab, "{", `{"":260,`, 1)), []byte(merges))
 		},
-		"added_tokens: id 270: got no content": func() (*Tokenizer, error) { return Read(withAdded(t, 1, func(int) string { return "" })) },
+		"added_tokens: id 270: got no content": func() (*Tokenizer, error) {
+			return Read(
+				withAdded(t, 1, func(int) string { return "" }),
+			)
+		},
 	} {
 		if _, err := read(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -145,7 +153,9 @@ func TestNonSpecial(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tok := range []*Tokenizer{tok, &again} {
-		for text, want := range map[string][2]int{"3>": {1, 1}, "4>": {2, 1}, "3>4>3>": {4, 3}, "<|endoftext|>": {12, 1}} {
+		for text, want := range map[string][2]int{
+			"3>": {1, 1}, "4>": {2, 1}, "3>4>3>": {4, 3}, "<|endoftext|>": {12, 1},
+		} {
 			ids, err := tok.Encode(text)
 			special, wrong := tok.EncodeSpecial(text)
 			if err != nil || wrong != nil || len(ids) != want[0] || len(special) != want[1] {
@@ -156,7 +166,9 @@ func TestNonSpecial(t *testing.T) {
 			}
 		}
 	}
-	for text, want := range map[string][3]int{"a4>": {1, 3, 274}, "a3>4>": {1, 3, 273}, "4>3>": {0, 2, 274}, "a": {1, 1, -1}, "": {0, 0, -1}} {
+	for text, want := range map[string][3]int{
+		"a4>": {1, 3, 274}, "a3>4>": {1, 3, 273}, "4>3>": {0, 2, 274}, "a": {1, 1, -1}, "": {0, 0, -1},
+	} {
 		if at, end, id := tok.NextSpecial(text); [3]int{at, end, id} != want {
 			t.Errorf("%q: got token %d at %d … %d, want %v", text, id, at, end, want)
 		}
@@ -168,15 +180,17 @@ func TestNonSpecial(t *testing.T) {
 
 // Added tokens take in white space where the file says so, and those that are normalized are found in normalized text.
 func TestAddedAttributes(t *testing.T) {
-	tok, err := Read(tiny(t, `"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"}]}`, `"added_tokens":[`, `"added_tokens":[`+
-		`{"id":270,"content":"<r>","special":true,"rstrip":true},{"id":271,"content":"<l>","special":true,"lstrip":true,"normalized":false},`+
-		`{"id":272,"content":"e\u0301","normalized":true},{"id":273,"content":"o\u0301","normalized":false},`+
-		`{"id":273,"content":"o\u0301","normalized":false},`))
+	tok, err := Read(tiny(t, `"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"}]}`,
+		`"added_tokens":[`, `"added_tokens":[`+
+			`{"id":270,"content":"<r>","special":true,"rstrip":true},{"id":271,"content":"<l>","special":true,"lstrip":true,"normalized":false},`+
+			`{"id":272,"content":"e\u0301","normalized":true},{"id":273,"content":"o\u0301","normalized":false},`+
+			`{"id":273,"content":"o\u0301","normalized":false},`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"a<r> \n\u00a0b": "a 270 b", "a \n<l> b": "a 271 b", " <l><r> <l>": "271 270 271", "<r>": "270", "x\u00e9x": "x 272 x", "e\u0301": "272",
+		"a<r> \n\u00a0b": "a 270 b", "a \n<l> b": "a 271 b", " <l><r> <l>": "271 270 271", "<r>": "270",
+		"x\u00e9x": "x 272 x", "e\u0301": "272",
 		"o\u0301": "273", "\u00f3": "ó",
 	} {
 		ids, err := tok.EncodeSpecial(text)
@@ -213,7 +227,8 @@ func TestAddedAttributes(t *testing.T) {
 func TestBegin(t *testing.T) {
 	template := `{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A"}}]}`
 	for processor, want := range map[string]string{
-		`null`: "", `{"type":"ByteLevel"}`: "", template: "<s>", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}}]}`: "",
+		`null`: "", `{"type":"ByteLevel"}`: "", template: "<s>",
+		`{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}}]}`:         "",
 		`{"type":"Sequence","processors":[{"type":"ByteLevel"},` + template + `]}`: "<s>",
 	} {
 		if got, err := Begin([]byte(`{"post_processor":` + processor + `}`)); err != nil || got != want {
@@ -222,7 +237,8 @@ func TestBegin(t *testing.T) {
 	}
 	for processor, want := range map[string]string{
 		`{"type":"Other"}`: `post_processor: type: got "Other", want ByteLevel, TemplateProcessing or a Sequence of these`,
-		`{"type":"Sequence","processors":[` + template + `,` + template + `]}`: `post_processor: 1: got "<s>" and "<s>" before a text, want one token`,
+		`{"type":"Sequence","processors":[` + template + `,` + template +
+			`]}`: `post_processor: 1: got "<s>" and "<s>" before a text, want one token`,
 		`3`: `line 1, column 19: post_processor: got a number, want an object`,
 	} {
 		if _, err := Begin([]byte(`{"post_processor":` + processor + `}`)); err == nil || err.Error() != want {
@@ -249,13 +265,18 @@ func TestReadMemory(t *testing.T) {
 	many := tiny(t, `"vocab":{`, `"vocab":{`+tokens.String())
 	merges := tiny(t, `"merges":[`, `"merges":[`+strings.Repeat(`"a b",`, n))
 	numbers := tiny(t, `"merges":[`, `"merges":[`+strings.Repeat(`1,`, n))
-	for what, data := range map[string][]byte{"added tokens": some, "long ones": long, "tokens": many, "merges": merges, "numbers": numbers} {
+	for what, data := range map[string][]byte{
+		"added tokens": some, "long ones": long, "tokens": many, "merges": merges, "numbers": numbers,
+	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := Read(data)
 		runtime.ReadMemStats(&after)
 		got := int(after.TotalAlloc - before.TotalAlloc)
-		t.Logf("%s: %d bytes, %d allocated, %.1f each, error %v", what, len(data), got, float64(got)/float64(len(data)), err)
+		t.Logf(
+			"%s: %d bytes, %d allocated, %.1f each, error %v", what, len(data), got, float64(got)/float64(len(data)),
+			err,
+		)
 		if got > 1<<20+perByte*len(data) {
 			t.Errorf("%s: got %d bytes allocated for %d, want at most %d each", what, got, len(data), perByte)
 		}

@@ -14,7 +14,8 @@ var alternatives = map[string][]string{
 	"GPT-2": {`'s|'t|'re|'ve|'m|'ll|'d`, ` ?\p{L}+`, ` ?\p{N}+`, ` ?[^\s\p{L}\p{N}]+`, "ahead", `\s+`},
 	"Llama 3": {`(?i:'s|'t|'re|'ve|'m|'ll|'d)`, `[^\r\n\p{L}\p{N}]?\p{L}+`, `\p{N}{1,3}`, ` ?[^\s\p{L}\p{N}]+[\r\n]*`,
 		`\s*[\r\n]+`, "ahead", `\s+`},
-	"gpt-oss": {capitalWords + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`, capitalEnds + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`, `\p{N}{1,3}`,
+	"gpt-oss": {capitalWords + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`, capitalEnds + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
+		`\p{N}{1,3}`,
 		` ?[^\s\p{L}\p{N}]+[\r\n/]*`, `\s*[\r\n]+`, "ahead", `\s+`},
 	"Tekken": {capitalWords, capitalEnds, `\p{N}`, ` ?[^\s\p{L}\p{N}]+[\r\n/]*`, `\s*[\r\n]+`, "ahead", `\s+`},
 	"Qwen 2": {`(?i:'s|'t|'re|'ve|'m|'ll|'d)`, `[^\r\n\p{L}\p{N}]?\p{L}+`, `\p{N}`, ` ?[^\s\p{L}\p{N}]+[\r\n]*`,
@@ -70,8 +71,14 @@ func piecesOf(s string, by ...cutter) (list []string) {
 func TestSplitters(t *testing.T) {
 	splitters := map[string]splitter{"GPT-2": splitGPT2, "Llama 3": splitNumbers(3), "Qwen 2": splitNumbers(1),
 		"gpt-oss": splitCapitals(3, true), "Tekken": splitCapitals(1, false)}
-	atoms := []string{"a", "Zé", "日本", "12345", "7", "²", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u0085", "'s", "'S", "'ll", "'LL", "'", "!", "?!", "🙂", "e\u0301", "_", "\u0301", "AB", "ǅ", "ʰ", "/"}
-	texts := []string{"", "it's I'll we've DON'T", "    def f(x):\n        return x", "1,234.5 is 12345678", " \n \n x", "x \n\n", "a\u00a0b  c", "a\rb \rc\n\rd\x0ee", "don't I'm he'd we're I've 'tis 'Twas I'M HE'D WE'RE I'VE 'u 'n 'e 'c"}
+	atoms := []string{
+		"a", "Zé", "日本", "12345", "7", "²", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u0085", "'s", "'S",
+		"'ll", "'LL", "'", "!", "?!", "🙂", "e\u0301", "_", "\u0301", "AB", "ǅ", "ʰ", "/",
+	}
+	texts := []string{
+		"", "it's I'll we've DON'T", "    def f(x):\n        return x", "1,234.5 is 12345678", " \n \n x", "x \n\n",
+		"a\u00a0b  c", "a\rb \rc\n\rd\x0ee", "don't I'm he'd we're I've 'tis 'Twas I'M HE'D WE'RE I'VE 'u 'n 'e 'c",
+	}
 	for _, a := range atoms {
 		for _, b := range atoms {
 			for _, c := range atoms {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-const rhyme = "The wheels on the bus go round and round,\nround and round, round and round.\n\nIt's 1234 o'clock;  they're all aboard!\nAnd so on\n\n"
+const rhyme = "The wheels on the bus go round and round,\nround and round, round and round.\n\nIt's 1234 o'clock;  " +
+	"they're all aboard!\nAnd so on\n\n"
 
 func trained(t testing.TB, size int, special ...string) *Tokenizer {
 	t.Helper()
@@ -35,7 +36,10 @@ func encodeOneByOne(t *Tokenizer, text string) (ids []int) {
 // texts returns random texts of words, white space, other scripts and arbitrary bytes.
 func texts(n int) (list []string) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	atoms := []string{"the", "round", " and", "\n", "  ", "日本語", "naïve", "🙂", "\xff", "\xc3", "\x7f", "\x00", "'s", "99", "<|end|>", "▁", "\ufffd"}
+	atoms := []string{
+		"the", "round", " and", "\n", "  ", "日本語", "naïve", "🙂", "\xff", "\xc3", "\x7f", "\x00", "'s", "99", "<|end|>",
+		"▁", "\ufffd",
+	}
 	for range n {
 		var s strings.Builder
 		for range rng.IntN(40) {
@@ -170,7 +174,8 @@ func TestNoVocabulary(t *testing.T) {
 		t.Error("read into nil")
 	}
 	_, err := trained(t, 300).Decode([]int{1, 300})
-	if want := "tokenizer: id 300 at position 1 is outside the vocabulary of 300 tokens"; err == nil || err.Error() != want {
+	if want := "tokenizer: id 300 at position 1 is outside the vocabulary of 300 tokens"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

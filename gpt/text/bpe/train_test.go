@@ -157,12 +157,14 @@ func countIn(chunks func(func(string) bool)) map[string]int {
 
 func TestTrainErrors(t *testing.T) {
 	for want, call := range map[string]func() (*Tokenizer, error){
-		"got a text of 0 bytes and size 300":               func() (*Tokenizer, error) { return Train("", 300) },
-		"got a text of 1 bytes and size 255":               func() (*Tokenizer, error) { return Train("a", 255) },
-		"and size 256, want 1 and 257 or more":             func() (*Tokenizer, error) { return Train("a", 256, "<s>") },
-		`special token "<s>": is empty or a token already`: func() (*Tokenizer, error) { return Train("ab", 300, "<s>", "<s>") },
-		`special token "": is empty or a token already`:    func() (*Tokenizer, error) { return Train("ab", 300, "") },
-		`special token "ab": is empty or a token already`:  func() (*Tokenizer, error) { return Train("ab", 300, "ab") },
+		"got a text of 0 bytes and size 300":   func() (*Tokenizer, error) { return Train("", 300) },
+		"got a text of 1 bytes and size 255":   func() (*Tokenizer, error) { return Train("a", 255) },
+		"and size 256, want 1 and 257 or more": func() (*Tokenizer, error) { return Train("a", 256, "<s>") },
+		`special token "<s>": is empty or a token already`: func() (*Tokenizer, error) {
+			return Train("ab", 300, "<s>", "<s>")
+		},
+		`special token "": is empty or a token already`:   func() (*Tokenizer, error) { return Train("ab", 300, "") },
+		`special token "ab": is empty or a token already`: func() (*Tokenizer, error) { return Train("ab", 300, "ab") },
 	} {
 		if _, err := call(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -64,7 +64,9 @@ func ones[T Float](n int) []T {
 }
 
 // near asserts |f(x) − want(x)| ≤ tolerance·max(1, |want|), on one thread and on three with the same bits.
-func near[T Float](t *testing.T, what string, f func(p *Pool, y, x []T), want func(float64) float64, tolerance float64) {
+func near[T Float](
+	t *testing.T, what string, f func(p *Pool, y, x []T), want func(float64) float64, tolerance float64,
+) {
 	t.Helper()
 	x := ramp[T]()
 	y, again := make([]T, len(x)), make([]T, len(x))
@@ -88,7 +90,9 @@ func near[T Float](t *testing.T, what string, f func(p *Pool, y, x []T), want fu
 
 func TestActivationsPassNaNOn(t *testing.T) {
 	nan := float32(math.NaN())
-	for name, f := range map[string]func(p *Pool, y, x []float32){"GELU": GELU[float32], "GELUTanh": GELUTanh[float32], "ReLU": ReLU[float32], "ReLU2": ReLU2[float32]} {
+	for name, f := range map[string]func(p *Pool, y, x []float32){
+		"GELU": GELU[float32], "GELUTanh": GELUTanh[float32], "ReLU": ReLU[float32], "ReLU2": ReLU2[float32],
+	} {
 		y := []float32{0}
 		if f(NewPool(1), y, []float32{nan}); y[0] == y[0] {
 			t.Errorf("%s(NaN) is %v", name, y[0])
@@ -159,9 +163,15 @@ func TestLogistic(t *testing.T) {
 		d64      func(p *Pool, dx, x, dy []float64)
 		accuracy float64
 	}{
-		{"sigmoid", logisticOf, Sigmoid[float32], SigmoidBackward[float32], Sigmoid[float64], SigmoidBackward[float64], 2.5e-7},
+		{
+			"sigmoid", logisticOf, Sigmoid[float32], SigmoidBackward[float32], Sigmoid[float64],
+			SigmoidBackward[float64], 2.5e-7,
+		},
 		{"silu", siluOf, SiLU[float32], SiLUBackward[float32], SiLU[float64], SiLUBackward[float64], 2.5e-7},
-		{"softplus", softplusOf, Softplus[float32], SoftplusBackward[float32], Softplus[float64], SoftplusBackward[float64], 2.5e-7},
+		{
+			"softplus", softplusOf, Softplus[float32], SoftplusBackward[float32], Softplus[float64],
+			SoftplusBackward[float64], 2.5e-7,
+		},
 	} {
 		for _, set := range []*simd.Set{simd.Of[float32](), nil} {
 			t.Run(c.name+"/"+set.String(), func(t *testing.T) {
@@ -169,7 +179,10 @@ func TestLogistic(t *testing.T) {
 				value := func(x float64) float64 { y, _ := c.want(x); return y }
 				slope := func(x float64) float64 { _, d := c.want(x); return d }
 				near(t, "float32 value", c.f32, value, c.accuracy)
-				near(t, "float32 derivative", func(p *Pool, dx, x []float32) { c.d32(p, dx, x, one32) }, slope, c.accuracy)
+				near(
+					t, "float32 derivative", func(p *Pool, dx, x []float32) { c.d32(p, dx, x, one32) }, slope,
+					c.accuracy,
+				)
 				near(t, "float64 value", c.f64, value, 1e-15)
 				near(t, "float64 derivative", func(p *Pool, dx, x []float64) { c.d64(p, dx, x, one64) }, slope, 1e-15)
 			})
@@ -211,7 +224,9 @@ func logisticDigits[T Float](t *testing.T, tolerance float64) {
 	Sigmoid(p, y, x)
 	relative("sigmoid", 4.248354255291589e-18, 2.0611536181902037e-9, 1-2.0611536181902037e-9, 1)
 	SigmoidBackward(p, y, x, one)
-	relative("its derivative", 4.248354255291589e-18, 2.0611536139418494e-9, 2.0611536139418494e-9, 4.248354255291589e-18)
+	relative(
+		"its derivative", 4.248354255291589e-18, 2.0611536139418494e-9, 2.0611536139418494e-9, 4.248354255291589e-18,
+	)
 	Softplus(p, y, x)
 	relative("softplus", 4.248354255291589e-18, 2.061153620314381e-9, 20+2.061153620314381e-9, 40)
 }

@@ -24,12 +24,17 @@ func TestLoopsAllocateNothing(t *testing.T) {
 			},
 			"rms": func() { RMSNorm(p, z, Norm[float32]{X: x, W: y[:32], Spread: turned[1<<13 : 1<<14]}) },
 			"rms, backward": func() {
-				RMSNormBackward(p, Norm[float32]{X: x, W: y[:32], Spread: turned[1<<13 : 1<<14]}, y, NormGrads[float32]{X: z, Scratch: turned[:2*Parts*32]})
+				RMSNormBackward(
+					p, Norm[float32]{X: x, W: y[:32], Spread: turned[1<<13 : 1<<14]}, y,
+					NormGrads[float32]{X: z, Scratch: turned[:2*Parts*32]},
+				)
 			},
 			"reglu, backward": func() { GatedBackward(p, ReLU[float32], ReLUBackward[float32], z, turned, x, y, y) },
 			"gate, backward":  func() { SwiGLUBackward(p, z, turned, x, y, y) },
 			"sigma": func() {
-				LayerNormSigma(p, z, Norm[float32]{X: x, W: y[:32], Mean: turned[:1<<13], Spread: turned[1<<13 : 1<<14]})
+				LayerNormSigma(
+					p, z, Norm[float32]{X: x, W: y[:32], Mean: turned[:1<<13], Spread: turned[1<<13 : 1<<14]},
+				)
 			},
 		} {
 			if n := testing.AllocsPerRun(50, f); n != 0 {

@@ -23,7 +23,8 @@ func convolutions[T Float](t *testing.T, tolerance float64) {
 	for _, of := range [][4]int{{1, 1, 1, 1}, {2, 3, 5, 4}, {3, 7, 17, 4}, {2, 64, 33, 3}, {1, 2, 128, 5}} {
 		sequences, length, d, taps := of[0], of[1], of[2], of[3]
 		c, n := Convolution{length, taps}, of[0]*of[1]*of[2]
-		x, w, dy := kerneltest.Random[float64](rng, n), kerneltest.Random[float64](rng, taps*d), kerneltest.Random[float64](rng, n)
+		x, w := kerneltest.Random[float64](rng, n), kerneltest.Random[float64](rng, taps*d)
+		dy := kerneltest.Random[float64](rng, n)
 		past := kerneltest.Random[float64](rng, sequences*(taps-1)*d)
 		y, later, dx, dw := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, taps*d)
 		for row := range sequences * length {
@@ -86,10 +87,12 @@ func exclusions[T Float](t *testing.T, tolerance float64) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	for _, of := range [][3]int{{1, 1, 1}, {3, 2, 5}, {40, 3, 7}, {17, 5, 33}, {2, 1, 64}} {
 		n, h, d := of[0], of[1], of[2]
-		y, v, dz := kerneltest.Random[float64](rng, n*h*d), kerneltest.Random[float64](rng, n*h*d), kerneltest.Random[float64](rng, n*h*d)
+		y, v := kerneltest.Random[float64](rng, n*h*d), kerneltest.Random[float64](rng, n*h*d)
+		dz := kerneltest.Random[float64](rng, n*h*d)
 		lambda := kerneltest.Random[float64](rng, h)
 		for _, learned := range []bool{false, true} {
-			z, dy, dv, dlambda := make([]float64, n*h*d), make([]float64, n*h*d), make([]float64, n*h*d), make([]float64, h)
+			z, dy := make([]float64, n*h*d), make([]float64, n*h*d)
+			dv, dlambda := make([]float64, n*h*d), make([]float64, h)
 			for i := 0; i < n*h; i++ {
 				at, l := i*d, 1.
 				if learned {
@@ -110,7 +113,8 @@ func exclusions[T Float](t *testing.T, tolerance float64) {
 			for _, threads := range []int{1, 3} {
 				p := NewPool(threads)
 				e := Exclusion[T]{
-					Y: kerneltest.Rounded[T](y), V: kerneltest.Rounded[T](v), Heads: h, Width: d, Eps: 0.25, Scratch: make([]T, 3*Parts*h),
+					Y: kerneltest.Rounded[T](y), V: kerneltest.Rounded[T](v), Heads: h, Width: d, Eps: 0.25,
+					Scratch: make([]T, 3*Parts*h),
 				}
 				var got [4][]T
 				for i, n := range []int{n * h * d, n * h * d, n * h * d, h} {
@@ -134,7 +138,10 @@ func exclusions[T Float](t *testing.T, tolerance float64) {
 // An infinite value makes the result of its own head NaN, and no other.
 func TestExclusionOfInfinity(t *testing.T) {
 	y, v, z := []float32{1, 2, 3, 4, 5, 6}, []float32{1, 1, 0, float32(math.Inf(1)), 0, 0}, make([]float32, 6)
-	Exclude(NewPool(1), z, Exclusion[float32]{Y: y, V: v, Heads: 3, Width: 2, Eps: 1e-12, Scratch: make([]float32, 9*Parts)})
+	Exclude(
+		NewPool(1), z,
+		Exclusion[float32]{Y: y, V: v, Heads: 3, Width: 2, Eps: 1e-12, Scratch: make([]float32, 9*Parts)},
+	)
 	if !(z[0] == -0.5 && z[1] == 0.5 && z[3] != z[3] && z[4] == 5 && z[5] == 6) {
 		t.Errorf("got %v", z)
 	}

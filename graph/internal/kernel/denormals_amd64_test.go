@@ -37,7 +37,9 @@ func TestDenormalsAreNoticed(t *testing.T) {
 		var product float32
 		met, produced := kerneltest.Denormals(func() { product = c.x[0] * c.y[0] })
 		if met && !c.met || produced != c.produced {
-			t.Errorf("%v·%v = %v: met %v, produced %v, want %v, %v", c.x, c.y, product, met, produced, c.met, c.produced)
+			t.Errorf(
+				"%v·%v = %v: met %v, produced %v, want %v, %v", c.x, c.y, product, met, produced, c.met, c.produced,
+			)
 		}
 	}
 }
@@ -112,7 +114,8 @@ func TestSoftmaxMakesNoDenormals(t *testing.T) {
 			if reversed {
 				slices.Reverse(scores)
 			}
-			top, total, keep, dots := make([]float32, rows), make([]float32, rows), make([]float32, rows), make([]float32, rows)
+			top, total := make([]float32, rows), make([]float32, rows)
+			keep, dots := make([]float32, rows), make([]float32, rows)
 			for i := range top {
 				top[i] = -math.MaxFloat32
 			}
@@ -134,8 +137,12 @@ func TestSoftmaxMakesNoDenormals(t *testing.T) {
 			noDenormals(t, "scaleRows", func() { v.ScaleRows(slices.Clone(d), keep, cols, cols) })
 			noDenormals(t, "dotRows", func() { v.DotRows(dots, x, d, cols, cols) })
 			copy(x, scores)
-			noDenormals(t, "softmaxTileBackward", func() { v.SoftmaxTileBackward(d, x, mask, top, total, dots, cols, cols) })
-			noDenormals(t, "a later tile", func() { v.SoftmaxTile(slices.Clone(scores), nil, top, total, keep, cols, 0) })
+			noDenormals(
+				t, "softmaxTileBackward", func() { v.SoftmaxTileBackward(d, x, mask, top, total, dots, cols, cols) },
+			)
+			noDenormals(
+				t, "a later tile", func() { v.SoftmaxTile(slices.Clone(scores), nil, top, total, keep, cols, 0) },
+			)
 		}
 	})
 }
@@ -153,7 +160,8 @@ func attentionMakesNoDenormals(t *testing.T, h attention.Shape) {
 	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
 		p := kernel.NewPool(1) // only this thread
 		rng := rand.New(rand.NewPCG(2, 3))
-		qkv, dy := kerneltest.Random[float32](rng, h.Queries*h.Width()), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
+		qkv := kerneltest.Random[float32](rng, h.Queries*h.Width())
+		dy := kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
 		for i := range dy {
 			dy[i] *= 1e-6
 		}
@@ -165,8 +173,11 @@ func attentionMakesNoDenormals(t *testing.T, h attention.Shape) {
 			}
 		}
 		for _, products := range []gemm.Products[float32]{gemm.Exact[float32]{}, gemm.Rounded{}} {
-			f := attention.Flash[float32]{Shape: h, Products: products, Spans: new(attention.Spans), In: attention.Packed(h, qkv),
-				Mask: mask, LSE: make([]float32, 2*h.Heads*h.Queries), Scratch: make([]float32, attention.FlashScratch(p, h))}
+			f := attention.Flash[float32]{Shape: h, Products: products, Spans: new(attention.Spans),
+				In:   attention.Packed(h, qkv),
+				Mask: mask, LSE: make([]float32, 2*h.Heads*h.Queries), Scratch: make(
+					[]float32, attention.FlashScratch(p, h),
+				)}
 			y, grads := make([]float32, len(dy)), make([]float32, len(qkv))
 			noDenormals(t, "forward", func() { f.Forward(p, y) })
 			noDenormals(t, "backward", func() { f.Backward(p, attention.Packed(h, grads), y, dy) })
@@ -187,8 +198,13 @@ func TestProductsMakeNoDenormals(t *testing.T) {
 	for i := range a {
 		a[i] *= 1e-12
 	}
-	noDenormals(t, "product", func() { gemm.MulSerial(m, n, k, 0.125, gemm.Mat(a, k), gemm.Mat(b, n), 0, gemm.Mat(c, n)) })
-	noDenormals(t, "transposed", func() { gemm.MulSerial(m, n, k, 1, gemm.Mat(a, m).T(), gemm.Mat(b, k).T(), 1, gemm.Mat(c, n)) })
+	noDenormals(
+		t, "product", func() { gemm.MulSerial(m, n, k, 0.125, gemm.Mat(a, k), gemm.Mat(b, n), 0, gemm.Mat(c, n)) },
+	)
+	noDenormals(
+		t, "transposed",
+		func() { gemm.MulSerial(m, n, k, 1, gemm.Mat(a, m).T(), gemm.Mat(b, k).T(), 1, gemm.Mat(c, n)) },
+	)
 }
 
 // TestAdamWMakesNoDenormals: the moments of weights with a single gradient, or tiny ones, fall to 0 and stay there.
@@ -197,11 +213,14 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 7))
 	first := kerneltest.Random[float32](rng, n)
 	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
-		w, dw, m, v := kerneltest.Random[float32](rand.New(rand.NewPCG(8, 9)), n), slices.Clone(first), make([]float32, n), make([]float32, n)
+		w, dw := kerneltest.Random[float32](rand.New(rand.NewPCG(8, 9)), n), slices.Clone(first)
+		m, v := make([]float32, n), make([]float32, n)
 		met, produced := 0, 0
 		for step := 1; step <= steps; step++ {
 			a, b := kerneltest.Denormals(func() {
-				kernel.Update(kernel.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1}, step, 0.5, w, dw, m, v)
+				kernel.Update(
+					kernel.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1}, step, 0.5, w, dw, m, v,
+				)
 			})
 			if a {
 				met++
@@ -216,7 +235,9 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 			}
 		}
 		if met != 0 || produced != 0 {
-			t.Errorf("of %d steps, %d met and %d produced numbers below the normal ones, want none", steps, met, produced)
+			t.Errorf(
+				"of %d steps, %d met and %d produced numbers below the normal ones, want none", steps, met, produced,
+			)
 		}
 		for i := range m {
 			if m[i] != 0 || v[i] != 0 {

@@ -23,7 +23,10 @@ func TestDispatch(t *testing.T) {
 				got, names := dispatched[float32](p, n)
 				undo()
 				for i := range want {
-					approx(t, fmt.Sprintf("%s, %d rows, %d threads, %s", name, n, threads, names[i]), got[i], want[i], 1e-3)
+					approx(
+						t, fmt.Sprintf("%s, %d rows, %d threads, %s", name, n, threads, names[i]), got[i], want[i],
+						1e-3,
+					)
 				}
 			}
 		}
@@ -66,8 +69,14 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	add("swiglu", func(z []T) { SwiGLU(p, z, x, y) }, n*d)
 	up := draw(n * d)
 	add("reglu", func(z []T) { Gated(p, ReLU[T], z, x, y) }, n*d)
-	add("reglu, backward", func(z []T) { GatedBackward(p, ReLU[T], ReLUBackward[T], z[:n*d], z[n*d:], x, up, y) }, 2*n*d)
-	add("geglu, backward", func(z []T) { GatedBackward(p, GELU[T], GELUBackward[T], z[:n*d], z[n*d:], x, up, y) }, 2*n*d)
+	add(
+		"reglu, backward", func(z []T) { GatedBackward(p, ReLU[T], ReLUBackward[T], z[:n*d], z[n*d:], x, up, y) },
+		2*n*d,
+	)
+	add(
+		"geglu, backward", func(z []T) { GatedBackward(p, GELU[T], GELUBackward[T], z[:n*d], z[n*d:], x, up, y) },
+		2*n*d,
+	)
 	add("swiglu, backward", func(z []T) { SwiGLUBackward(p, z[:n*d], z[n*d:], x, up, y) }, 2*n*d)
 	add("rows", func(z []T) { SumRows(p, z, x, make([]T, Parts*d)) }, d)
 	add("gather", func(z []T) { Gather(p, z, x, ids, d) }, n*d)
@@ -135,8 +144,10 @@ func TestVectorsAreUsed(t *testing.T) {
 	one := func(name string) func(y, x []float32) { return func(_, _ []float32) { used = name } }
 	two := func(name string) func(z, x, y []float32) { return func(_, _, _ []float32) { used = name } }
 	defer simd.Use(&simd.Set{
-		Add: two("add"), Mul: two("mul"), Relu: one("relu"), ReluBackward: two("relu'"), Relu2: one("relu2"), Relu2Backward: two("relu2'"), Gelu: one("gelu"), GeluBackward: two("gelu'"),
-		GeluTanh: one("tanh"), GeluTanhBackward: two("tanh'"), Sigmoid: one("sigmoid"), SigmoidBackward: two("sigmoid'"), Silu: one("silu"), SiluBackward: two("silu'"),
+		Add: two("add"), Mul: two("mul"), Relu: one("relu"), ReluBackward: two("relu'"), Relu2: one("relu2"),
+		Relu2Backward: two("relu2'"), Gelu: one("gelu"), GeluBackward: two("gelu'"),
+		GeluTanh: one("tanh"), GeluTanhBackward: two("tanh'"), Sigmoid: one("sigmoid"),
+		SigmoidBackward: two("sigmoid'"), Silu: one("silu"), SiluBackward: two("silu'"),
 		Softplus: one("softplus"),
 		Exp:      func(_, _ []float32, _, _ float32) { used = "exp" },
 		Swiglu:   two("swiglu"), SwigluBackward: func(_, _, _, _, _ []float32) { used = "swiglu'" },
@@ -157,7 +168,8 @@ func TestVectorsAreUsed(t *testing.T) {
 	s := func() []float32 { return make([]float32, n) }
 	norm := Norm[float32]{X: s(), W: make([]float32, 1), Mean: s(), Spread: s()}
 	for want, f := range map[string]func(){
-		"add": func() { Add(p, s(), s(), s()) }, "relu": func() { ReLU(p, s(), s()) }, "relu'": func() { ReLUBackward(p, s(), s(), s()) },
+		"add": func() { Add(p, s(), s(), s()) }, "relu": func() { ReLU(p, s(), s()) },
+		"relu'": func() { ReLUBackward(p, s(), s(), s()) },
 		"mul":   func() { Gated(p, ReLU[float32], s(), s(), s()) },
 		"relu2": func() { ReLU2(p, s(), s()) }, "relu2'": func() { ReLU2Backward(p, s(), s(), s()) },
 		"gelu": func() { GELU(p, s(), s()) }, "gelu'": func() { GELUBackward(p, s(), s(), s()) },

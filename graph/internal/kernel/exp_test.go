@@ -89,8 +89,12 @@ func TestTanh(t *testing.T) {
 		}
 	}
 	inf := float32(math.Inf(1))
-	if Tanh(inf) != 1 || Tanh(-inf) != -1 || Tanh(float32(0)) != 0 || Tanh(float32(math.NaN())) == Tanh(float32(math.NaN())) {
-		t.Errorf("got %v, %v, %v and %v at ∞, −∞, 0 and NaN", Tanh(inf), Tanh(-inf), Tanh(float32(0)), Tanh(float32(math.NaN())))
+	if Tanh(inf) != 1 || Tanh(-inf) != -1 || Tanh(float32(0)) != 0 ||
+		Tanh(float32(math.NaN())) == Tanh(float32(math.NaN())) {
+		t.Errorf(
+			"got %v, %v, %v and %v at ∞, −∞, 0 and NaN", Tanh(inf), Tanh(-inf), Tanh(float32(0)),
+			Tanh(float32(math.NaN())),
+		)
 	}
 }
 

@@ -64,7 +64,10 @@ func formulas[T Float](t *testing.T, tolerance float64) {
 	SquaredErrorBackward(without, a, b, nil, 0.7)
 	SquaredErrorBackward(same, a, b, unit, 0.7)
 	if SquaredError(a, b, nil) != SquaredError(a, b, unit) || !kerneltest.SameBits(without, same) {
-		t.Errorf("without weights: got %v and %v, want those of ones, %v and %v", SquaredError(a, b, nil), without, SquaredError(a, b, unit), same)
+		t.Errorf(
+			"without weights: got %v and %v, want those of ones, %v and %v", SquaredError(a, b, nil), without,
+			SquaredError(a, b, unit), same,
+		)
 	}
 
 	if size, bytes := map[bool]int{true: 4, false: 8}[tolerance > 1e-9], Bytes(x); bytes != size*n*d {
@@ -79,8 +82,9 @@ func TestObjectives(t *testing.T) {
 	z := kerneltest.Random[float64](rng, n*v)
 	old := make([]float64, n)
 	r := Rollout[float64]{
-		Actions: []int{0, 3, 1, 2, 2, 0}, Returns: []float64{1, -1, 2, -0.5, 1.5, 0.5}, Baseline: []float64{0.3, 0.2, -1, 0.4, 2, 0.1},
-		Weights: []float64{1, 0.5, 2, 0, 1, 1.5},
+		Actions: []int{0, 3, 1, 2, 2, 0}, Returns: []float64{1, -1, 2, -0.5, 1.5, 0.5},
+		Baseline: []float64{0.3, 0.2, -1, 0.4, 2, 0.1},
+		Weights:  []float64{1, 0.5, 2, 0, 1, 1.5},
 	}
 	logProb := func(z []float64, i int) float64 {
 		sum := 0.0
@@ -167,9 +171,13 @@ func TestLayerNormSigma(t *testing.T) {
 	norm := Norm[float64]{x, w, b, make([]float64, n), make([]float64, n), eps}
 	LayerNormSigma(p, y, norm)
 	approx(t, "norm", y, formula(), 1e-13)
-	grads := NormGrads[float64]{make([]float64, n*d), make([]float64, d), make([]float64, d), make([]float64, 2*Parts*d)}
+	grads := NormGrads[float64]{
+		make([]float64, n*d), make([]float64, d), make([]float64, d), make([]float64, 2*Parts*d),
+	}
 	LayerNormSigmaBackward(p, norm, dy, grads)
-	for name, c := range map[string]struct{ of, got []float64 }{"dx": {x, grads.X}, "dw": {w, grads.W}, "db": {b, grads.B}} {
+	for name, c := range map[string]struct{ of, got []float64 }{
+		"dx": {x, grads.X}, "dw": {w, grads.W}, "db": {b, grads.B},
+	} {
 		want := make([]float64, len(c.of))
 		for i, keep := range c.of {
 			c.of[i] = keep + h
@@ -189,7 +197,10 @@ func TestSoftmaxFormula(t *testing.T) {
 
 func softmaxFormula[T Float](t *testing.T, tolerance float64) {
 	hidden := T(math.Inf(-1))
-	for _, mask := range [][]T{{0, 0, 0, 0, 0}, {0, 0, 0, hidden, hidden}, {hidden, 0, -1, 0, hidden}, {hidden, hidden, hidden, hidden, 2}, {0, hidden, hidden, hidden, hidden}} {
+	for _, mask := range [][]T{
+		{0, 0, 0, 0, 0}, {0, 0, 0, hidden, hidden}, {hidden, 0, -1, 0, hidden}, {hidden, hidden, hidden, hidden, 2},
+		{0, hidden, hidden, hidden, hidden},
+	} {
 		x, want, sum := []T{1, -2, 0.5, 3, T(math.Inf(1))}, make([]float64, 5), 0.0
 		if mask[4] != hidden {
 			x[4] = -1

@@ -35,7 +35,8 @@ func TestAddRows(t *testing.T) {
 func TestRowsDoNotDependOnThreads(t *testing.T) {
 	const rows, n, d = 211, 301, 67 // several chunks
 	rng := rand.New(rand.NewPCG(3, 4))
-	x, table, dy, ids := kerneltest.Random[float32](rng, rows*d), kerneltest.Random[float32](rng, rows*d), kerneltest.Random[float32](rng, n*d), make([]int, n)
+	x, table := kerneltest.Random[float32](rng, rows*d), kerneltest.Random[float32](rng, rows*d)
+	dy, ids := kerneltest.Random[float32](rng, n*d), make([]int, n)
 	for i := range ids {
 		ids[i] = rng.IntN(rows) * rng.IntN(2)
 	}
@@ -136,7 +137,8 @@ func binaryCrossEntropy[T Float](t *testing.T, tolerance float64) {
 func TestSumsOfManyColumns(t *testing.T) {
 	const n, d = 37, 1003
 	rng := rand.New(rand.NewPCG(1, 2))
-	x, dy, w := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, d)
+	x, dy := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, n*d)
+	w := kerneltest.Random[float32](rng, d)
 	run := func(threads int) []float32 {
 		p, scratch := NewPool(threads), slices.Repeat([]float32{float32(math.NaN())}, 2*Parts*d)
 		all := make([]float32, 3*d)

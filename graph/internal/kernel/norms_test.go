@@ -63,11 +63,18 @@ func TestLayerNorm(t *testing.T) {
 			}
 		}
 		dx, dw, db := make([]float64, n*d), make([]float64, d), make([]float64, d)
-		LayerNormBackward(p, Norm[float64]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float64]{dx, dw, db, make([]float64, 2*Parts*len(w))})
+		LayerNormBackward(
+			p, Norm[float64]{X: x, W: w, Mean: mean, Spread: inv}, dy,
+			NormGrads[float64]{dx, dw, db, make([]float64, 2*Parts*len(w))},
+		)
 		close64(t, "dx", dx, wantDX, 1e-8)
 		close64(t, "dw", dw, wantDW, 1e-8)
 		close64(t, "db", db, wantDB, 1e-8)
-		LayerNormBackward(p, Norm[float64]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float64]{nil, nil, nil, make([]float64, 2*Parts*len(w))}) // of no use to a caller, and no error
+		// of no use to a caller, and no error
+		LayerNormBackward(
+			p, Norm[float64]{X: x, W: w, Mean: mean, Spread: inv}, dy,
+			NormGrads[float64]{nil, nil, nil, make([]float64, 2*Parts*len(w))},
+		)
 	}
 }
 
@@ -95,21 +102,29 @@ func TestLayerNormFarFromZero(t *testing.T) {
 func TestReductionsDoNotDependOnThreads(t *testing.T) {
 	const n, d = 131, 29
 	rng := rand.New(rand.NewPCG(5, 5))
-	x, dy, w := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, d)
+	x, dy := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, n*d)
+	w := kerneltest.Random[float32](rng, d)
 	type result struct{ sum, dx, dw, db, y []float32 }
 	run := func(threads int) result {
 		p := NewPool(threads)
-		r := result{make([]float32, d), make([]float32, n*d), make([]float32, d), make([]float32, d), make([]float32, n*d)}
+		r := result{
+			make([]float32, d), make([]float32, n*d), make([]float32, d), make([]float32, d), make([]float32, n*d),
+		}
 		mean, inv := make([]float32, n), make([]float32, n)
 		SumRows(p, r.sum, x, make([]float32, Parts*len(r.sum)))
 		LayerNorm(p, r.y, Norm[float32]{x, w, w, mean, inv, 1e-5})
-		LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float32]{r.dx, r.dw, r.db, make([]float32, 2*Parts*len(w))})
+		LayerNormBackward(
+			p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, dy,
+			NormGrads[float32]{r.dx, r.dw, r.db, make([]float32, 2*Parts*len(w))},
+		)
 		return r
 	}
 	one := run(1)
 	for _, threads := range []int{2, 3, 8, 64} {
 		r := run(threads)
-		if !kerneltest.SameBits(one.sum, r.sum) || !kerneltest.SameBits(one.dx, r.dx) || !kerneltest.SameBits(one.dw, r.dw) || !kerneltest.SameBits(one.db, r.db) || !kerneltest.SameBits(one.y, r.y) {
+		if !kerneltest.SameBits(one.sum, r.sum) || !kerneltest.SameBits(one.dx, r.dx) ||
+			!kerneltest.SameBits(one.dw, r.dw) || !kerneltest.SameBits(one.db, r.db) ||
+			!kerneltest.SameBits(one.y, r.y) {
 			t.Errorf("%d threads give other bits than one", threads)
 		}
 	}
@@ -119,7 +134,8 @@ func TestReductionsDoNotDependOnThreads(t *testing.T) {
 func TestLayerNormSigmaOnAnyThreads(t *testing.T) {
 	const n, d = 400, 37
 	rng := rand.New(rand.NewPCG(7, 7))
-	x, w, b, dy := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, d), kerneltest.Random[float32](rng, d), kerneltest.Random[float32](rng, n*d)
+	x, w := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, d)
+	b, dy := kerneltest.Random[float32](rng, d), kerneltest.Random[float32](rng, n*d)
 	var want [4][]float32
 	for _, threads := range []int{1, 2, 5} {
 		p := NewPool(threads)
@@ -169,7 +185,8 @@ func TestScatterAddAddsUp(t *testing.T) {
 func TestRMSNorm(t *testing.T) {
 	const n, d, eps, h = 37, 13, 0.1, 1e-5
 	rng := rand.New(rand.NewPCG(8, 8))
-	x, w, dy := kerneltest.Random[float64](rng, n*d), kerneltest.Random[float64](rng, d), kerneltest.Random[float64](rng, n*d)
+	x, w := kerneltest.Random[float64](rng, n*d), kerneltest.Random[float64](rng, d)
+	dy := kerneltest.Random[float64](rng, n*d)
 	formula := func() (y []float64) {
 		for i := range n {
 			row, squares := x[i*d:(i+1)*d], 0.0
@@ -200,10 +217,14 @@ func TestRMSNorm(t *testing.T) {
 	}
 	wantY, wantDX, wantDW := formula(), slope(x), slope(w)
 	for _, threads := range []int{1, 2, 8} {
-		p, y, norm := NewPool(threads), make([]float64, n*d), Norm[float64]{X: x, W: w, Spread: make([]float64, n), Eps: eps}
+		p, y := NewPool(threads), make([]float64, n*d)
+		norm := Norm[float64]{X: x, W: w, Spread: make([]float64, n), Eps: eps}
 		RMSNorm(p, y, norm)
 		approx(t, "y", y, wantY, 1e-14)
-		grads := NormGrads[float64]{X: make([]float64, n*d), W: make([]float64, d), Scratch: slices.Repeat([]float64{9}, 2*Parts*d)} // of another use
+		// of another use
+		grads := NormGrads[float64]{
+			X: make([]float64, n*d), W: make([]float64, d), Scratch: slices.Repeat([]float64{9}, 2*Parts*d),
+		}
 		RMSNormBackward(p, norm, dy, grads)
 		approx(t, "dx", grads.X, wantDX, 1e-8)
 		approx(t, "dw", grads.W, wantDW, 1e-8)
@@ -226,7 +247,10 @@ func TestNormsOfManyRows(t *testing.T) {
 		for i := range rows {
 			norm(NewPool(1), one, Norm[float64]{X: x[i*d : (i+1)*d], W: w, Mean: mu, Spread: sigma, Eps: 0.1})
 			if !kerneltest.SameBits(y[i*d:(i+1)*d], one) || mean[i] != mu[0] || spread[i] != sigma[0] {
-				t.Errorf("%s: row %d differs: μ %v, want %v, spread %v, want %v", name, i, mean[i], mu[0], spread[i], sigma[0])
+				t.Errorf(
+					"%s: row %d differs: μ %v, want %v, spread %v, want %v", name, i, mean[i], mu[0], spread[i],
+					sigma[0],
+				)
 			}
 		}
 	}

@@ -140,7 +140,10 @@ func TestSpreadKeepsTasksApart(t *testing.T) {
 				Spread(p, len(x), 7, sumTask[float32]{x, &a})
 				Spread(p, len(y), 7, sumTask[float64]{y, &b})
 				if a.Load() != int64(1000*caller) || b.Load() != int64(10_000*caller) {
-					t.Errorf("caller %d: got %d and %d, want %d and %d", caller, a.Load(), b.Load(), 1000*caller, 10_000*caller)
+					t.Errorf(
+						"caller %d: got %d and %d, want %d and %d", caller, a.Load(), b.Load(), 1000*caller,
+						10_000*caller,
+					)
 				}
 			}
 		})
@@ -256,7 +259,10 @@ func TestThreadsFor(t *testing.T) {
 		{0, 500, 64, 1},
 	} {
 		if got := threadsFor(tc.work, tc.pingPong, tc.most); got != tc.want {
-			t.Errorf("%.0f ns, ping-pong %.0f ns, at most %d: got %d threads, want %d", tc.work, tc.pingPong, tc.most, got, tc.want)
+			t.Errorf(
+				"%.0f ns, ping-pong %.0f ns, at most %d: got %d threads, want %d", tc.work, tc.pingPong, tc.most, got,
+				tc.want,
+			)
 		}
 	}
 	for work := 1.0; work < 1e8; work *= 1.7 {
@@ -334,7 +340,10 @@ func TestRunOn(t *testing.T) {
 func TestPingPong(t *testing.T) {
 	first := PingPong()
 	if !(first >= 1) || first != PingPong() || pingPongLimit >= time.Millisecond {
-		t.Errorf("got %v, then %v, within %v; want one positive number within a millisecond", first, PingPong(), pingPongLimit)
+		t.Errorf(
+			"got %v, then %v, within %v; want one positive number within a millisecond", first, PingPong(),
+			pingPongLimit,
+		)
 	}
 	t.Logf("%.0f ns", first)
 }

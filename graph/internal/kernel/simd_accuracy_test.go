@@ -57,25 +57,62 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 		}{
 			{"exp", func() { v.Exp(y, x, 0, 1) }, math.Exp, ulps, 0.9},
 			{"relu2", func() { v.Relu2(y, x) }, func(x float64) float64 { return max(x, 0) * max(x, 0) }, ulps, 0.5},
-			{"relu2Backward", func() { v.Relu2Backward(y, x, one) }, func(x float64) float64 { return 2 * max(x, 0) }, atLeast(0x1p-62), 0},
+			{
+				"relu2Backward", func() { v.Relu2Backward(y, x, one) },
+				func(x float64) float64 { return 2 * max(x, 0) }, atLeast(0x1p-62), 0,
+			},
 			{"gelu", func() { v.Gelu(y, x) }, func(x float64) float64 { y, _ := gelu(x); return y }, ulps, 6},
-			{"geluBackward", func() { v.GeluBackward(y, x, one) }, func(x float64) float64 { _, d := gelu(x); return d }, absolute, 2e-7},
-			{"geluTanh", func() { v.GeluTanh(y, x) }, func(x float64) float64 { y, _ := geluTanh(x); return y }, absolute, 1.5e-7},
-			{"geluTanhBackward", func() { v.GeluTanhBackward(y, x, one) }, func(x float64) float64 { _, d := geluTanh(x); return d }, absolute, 2e-7},
-			{"sigmoid", func() { v.Sigmoid(y, x) }, func(x float64) float64 { y, _ := logisticOf(x); return y }, absolute, 1.5e-7},
-			{"sigmoidBackward", func() { v.SigmoidBackward(y, x, one) }, func(x float64) float64 { _, d := logisticOf(x); return d }, absolute, 1e-7},
-			{"silu", func() { v.Silu(y, x) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
-			{"siluBackward", func() { v.SiluBackward(y, x, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
+			{
+				"geluBackward", func() { v.GeluBackward(y, x, one) },
+				func(x float64) float64 { _, d := gelu(x); return d }, absolute, 2e-7,
+			},
+			{
+				"geluTanh", func() { v.GeluTanh(y, x) }, func(x float64) float64 { y, _ := geluTanh(x); return y },
+				absolute, 1.5e-7,
+			},
+			{
+				"geluTanhBackward", func() { v.GeluTanhBackward(y, x, one) },
+				func(x float64) float64 { _, d := geluTanh(x); return d }, absolute, 2e-7,
+			},
+			{
+				"sigmoid", func() { v.Sigmoid(y, x) }, func(x float64) float64 { y, _ := logisticOf(x); return y },
+				absolute, 1.5e-7,
+			},
+			{
+				"sigmoidBackward", func() { v.SigmoidBackward(y, x, one) },
+				func(x float64) float64 { _, d := logisticOf(x); return d }, absolute, 1e-7,
+			},
+			{
+				"silu", func() { v.Silu(y, x) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute,
+				1.5e-7,
+			},
+			{
+				"siluBackward", func() { v.SiluBackward(y, x, one) },
+				func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7,
+			},
 			{"softplus", func() { v.Softplus(y, x) },
 				func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, relative, 3e-7},
-			{"swiglu", func() { v.Swiglu(y, x, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
-			{"swigluBackward, gate", func() { v.SwigluBackward(y, other, x, one, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
-			{"swigluBackward, up", func() { v.SwigluBackward(other, y, x, one, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
+			{
+				"swiglu", func() { v.Swiglu(y, x, one) }, func(x float64) float64 { y, _ := siluOf(x); return y },
+				absolute, 1.5e-7,
+			},
+			{
+				"swigluBackward, gate", func() { v.SwigluBackward(y, other, x, one, one) },
+				func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7,
+			},
+			{
+				"swigluBackward, up", func() { v.SwigluBackward(other, y, x, one, one) },
+				func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7,
+			},
 			{"sigmoidTile", func() { copy(y, x); v.SigmoidTile(y, nil, []float32{0}, len(x), 0) },
 				func(x float64) float64 { y, _ := logisticOf(x); return y }, absolute, 1.5e-7},
 			{"sigmoidTile, relative", func() { copy(y, x); v.SigmoidTile(y, nil, []float32{0}, len(x), 0) },
 				func(x float64) float64 { y, _ := logisticOf(x); return y }, above80, 5e-7},
-			{"sigmoidTileBackward", func() { copy(other, x); copy(y, one); v.SigmoidTileBackward(y, other, nil, []float32{0}, len(x), 0) },
+			{"sigmoidTileBackward", func() {
+				copy(other, x)
+				copy(y, one)
+				v.SigmoidTileBackward(y, other, nil, []float32{0}, len(x), 0)
+			},
 				func(x float64) float64 { _, d := logisticOf(x); return d }, absolute, 1e-7},
 			{"softcap", func() { copy(y, x); v.Softcap(y, nil, 1) }, math.Tanh, relative, 6 * u},
 			{"softcap, slope", func() { copy(other, x); v.Softcap(other, y, 1) },
@@ -124,17 +161,30 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 			x, y []float32
 		}{
 			{"exp", func(y, x []float32) { v.Exp(y, x, 0, 1) },
-				[]float32{0, inf, -inf, 1e38, -1e38, nan, -104, 89, 1e-45}, []float32{1, inf, 0, inf, 0, nan, 0, inf, 1}},
-			{"exp, shifted", func(y, x []float32) { v.Exp(y, x, inf, 1) }, []float32{inf, 1, nan}, []float32{nan, 0, nan}},
+				[]float32{
+					0, inf, -inf, 1e38, -1e38, nan, -104, 89, 1e-45,
+				}, []float32{1, inf, 0, inf, 0, nan, 0, inf, 1}},
+			{
+				"exp, shifted", func(y, x []float32) { v.Exp(y, x, inf, 1) }, []float32{inf, 1, nan},
+				[]float32{nan, 0, nan},
+			},
 			{"relu", v.Relu, []float32{inf, -inf, nan, 1e-45, -1e-45}, []float32{inf, 0, nan, 1e-45, 0}},
-			{"relu2", v.Relu2, []float32{inf, -inf, nan, 3, -3, 0x1p-63, 0x1p-64, 1e20}, []float32{inf, 0, nan, 9, 0, 0x1p-126, 0, inf}},
+			{
+				"relu2", v.Relu2, []float32{inf, -inf, nan, 3, -3, 0x1p-63, 0x1p-64, 1e20},
+				[]float32{inf, 0, nan, 9, 0, 0x1p-126, 0, inf},
+			},
 			{"relu2Backward", func(y, x []float32) { v.Relu2Backward(y, x, []float32{1, 2, 3, 4, 5, 0x1p-64, inf, 6}) },
-				[]float32{inf, -inf, nan, 3, -3, 3e38, 2, 0x1p-64}, []float32{inf, 0, nan, 24, 0, 3e38 * 0x1p-63, inf, 0}},
+				[]float32{
+					inf, -inf, nan, 3, -3, 3e38, 2, 0x1p-64,
+				}, []float32{inf, 0, nan, 24, 0, 3e38 * 0x1p-63, inf, 0}},
 			{"mul", func(y, x []float32) { v.Mul(y, x, []float32{2, -3, nan, 5}) },
 				[]float32{inf, inf, 0, 1.5}, []float32{inf, -inf, nan, 7.5}},
 			{"gelu", v.Gelu, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
 			{"geluTanh", v.GeluTanh, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
-			{"sigmoid", v.Sigmoid, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.5, 1, 0, nan, 1, 0, 0}},
+			{
+				"sigmoid", v.Sigmoid, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000},
+				[]float32{0.5, 1, 0, nan, 1, 0, 0},
+			},
 			{"sigmoidBackward", func(y, x []float32) { v.SigmoidBackward(y, x, ones[float32](len(x))) },
 				[]float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.25, 0, 0, nan, 0, 0, 0}},
 			{"sigmoidTile", func(y, x []float32) { copy(y, x); v.SigmoidTile(y, nil, []float32{2}, len(x), 0) },
@@ -289,10 +339,14 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 				return (8 + blocks) * u * (math.Abs(float64(w[j]))*(hat+10*wideInv[i/n]) + math.Abs(float64(b[j])))
 			})
 
-			dx, dw, db, dy := make([]float32, rows*n), make([]float32, n), make([]float32, n), kerneltest.Random[float32](rng, rows*n)
+			dx, dw := make([]float32, rows*n), make([]float32, n)
+			db, dy := make([]float32, n), kerneltest.Random[float32](rng, rows*n)
 			v.LayerNormBackward(dx, dw, db, x, w, dy, mean, inv, 1/float32(n))
 			wideDX, wideDW, wideDB := make([]float64, rows*n), make([]float64, n), make([]float64, n)
-			LayerNormBackward(NewPool(1), Norm[float64]{X: widened(x), W: widened(w), Mean: widened(mean), Spread: widened(inv)}, widened(dy), NormGrads[float64]{wideDX, wideDW, wideDB, make([]float64, 2*Parts*len(w))})
+			LayerNormBackward(
+				NewPool(1), Norm[float64]{X: widened(x), W: widened(w), Mean: widened(mean), Spread: widened(inv)},
+				widened(dy), NormGrads[float64]{wideDX, wideDW, wideDB, make([]float64, 2*Parts*len(w))},
+			)
 			hat := func(i int) float64 { return math.Abs(float64((x[i] - mean[i/n]) * inv[i/n])) }
 			g, hats, size := make([]float64, rows), make([]float64, rows), make([]float64, n) // sums of absolute values
 			for i := range x {
@@ -302,7 +356,8 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 				size[i%n] += math.Abs(float64(dy[i])) * (1 + hat(i))
 			}
 			compare("dx", n, dx, wideDX, func(i int) float64 {
-				return (6 + blocks) * u * float64(inv[i/n]) * (math.Abs(float64(dy[i]*w[i%n])) + g[i/n] + hats[i/n]*hat(i))
+				return (6 + blocks) * u * float64(inv[i/n]) * (math.Abs(float64(dy[i]*w[i%n])) + g[i/n] +
+					hats[i/n]*hat(i))
 			})
 			compare("dw", n, dw, wideDW, func(i int) float64 { return (3 + rows) * u * size[i] })
 			compare("db", n, db, wideDB, func(i int) float64 { return rows * u * size[i] })
@@ -316,7 +371,10 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 			clear(wideDW)
 			v.RmsNormBackward(dx, dw, x, w, dy, inv, 1/float32(n))
 			rms.Spread = widened(inv)
-			RMSNormBackward(NewPool(1), rms, widened(dy), NormGrads[float64]{X: wideDX, W: wideDW, Scratch: make([]float64, 2*Parts*len(w))})
+			RMSNormBackward(
+				NewPool(1), rms, widened(dy),
+				NormGrads[float64]{X: wideDX, W: wideDW, Scratch: make([]float64, 2*Parts*len(w))},
+			)
 			hat = func(i int) float64 { return math.Abs(float64(x[i] * inv[i/n])) }
 			clear(hats)
 			clear(size)
@@ -333,7 +391,10 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 			for _, v := range x {
 				squares += float64(v) * float64(v)
 			}
-			compare("sumSquares", n, []float32{float32(v.SumSquares(x)/squares - 1)}, []float64{0}, func(int) float64 { return 1e-12 })
+			compare(
+				"sumSquares", n, []float32{float32(v.SumSquares(x)/squares - 1)}, []float64{0},
+				func(int) float64 { return 1e-12 },
+			)
 		}
 		t.Logf("errors over what is allowed: %.2v", worst)
 	})
@@ -377,7 +438,8 @@ func TestSoftmaxSkipsWhatIsMasked(t *testing.T) {
 			Softmax(x[i:i+cols], mask[i:i+cols])
 		}
 		for i, got := range x {
-			if want := 1. / 25; mask[i] == off && math.Float32bits(got) != 0 || mask[i] == 0 && !(math.Abs(float64(got)-want) <= 2*u*want) {
+			if want := 1. / 25; mask[i] == off && math.Float32bits(got) != 0 || mask[i] == 0 &&
+				!(math.Abs(float64(got)-want) <= 2*u*want) {
 				t.Fatalf("row %d, column %d: got %v", i/cols, i%cols, got)
 			}
 		}

@@ -15,7 +15,8 @@ func BenchmarkElementwise(b *testing.B) {
 	const tokens, d, cols, n = 768, 128, 64, 768 * 128
 	p := NewPool(1)
 	rng := rand.New(rand.NewPCG(1, 1))
-	x, y, z, u := kerneltest.Random[float32](rng, n), kerneltest.Random[float32](rng, n), kerneltest.Random[float32](rng, n), make([]float32, n)
+	x, y := kerneltest.Random[float32](rng, n), kerneltest.Random[float32](rng, n)
+	z, u := kerneltest.Random[float32](rng, n), make([]float32, n)
 	w, bias := kerneltest.Random[float32](rng, d), kerneltest.Random[float32](rng, d)
 	mean, inv, lse := make([]float32, tokens), make([]float32, tokens), make([]float32, n/cols)
 	dw, db, scratch := make([]float32, d), make([]float32, d), make([]float32, 2*Parts*d)
@@ -76,15 +77,22 @@ func BenchmarkElementwise(b *testing.B) {
 		{"CrossEntropyBackward64", 8, func() { CrossEntropyBackward(p, u, x, lse, targets, -1, 1) }},
 		{"LayerNorm128", 8, func() { LayerNorm(p, u, Norm[float32]{x, w, bias, mean, inv, 1e-5}) }},
 		{"LayerNormBackward128", 12, func() {
-			LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, y, NormGrads[float32]{u, dw, db, scratch})
+			LayerNormBackward(
+				p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, y, NormGrads[float32]{u, dw, db, scratch},
+			)
 		}},
 		{"LayerNormSigma128", 8, func() { LayerNormSigma(p, u, Norm[float32]{x, w, bias, mean, inv, 1e-5}) }},
 		{"LayerNormSigmaBackward128", 12, func() {
-			LayerNormSigmaBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv, Eps: 1e-5}, y, NormGrads[float32]{u, dw, db, scratch})
+			LayerNormSigmaBackward(
+				p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv, Eps: 1e-5}, y,
+				NormGrads[float32]{u, dw, db, scratch},
+			)
 		}},
 		{"RMSNorm128", 8, func() { RMSNorm(p, u, Norm[float32]{X: x, W: w, Spread: inv, Eps: 1e-5}) }},
 		{"RMSNormBackward128", 12, func() {
-			RMSNormBackward(p, Norm[float32]{X: x, W: w, Spread: inv}, y, NormGrads[float32]{X: u, W: dw, Scratch: scratch})
+			RMSNormBackward(
+				p, Norm[float32]{X: x, W: w, Spread: inv}, y, NormGrads[float32]{X: u, W: dw, Scratch: scratch},
+			)
 		}},
 		{"AdamW", 28, func() { Update(AdamW{1e-5, 0.9, 0.99, 1e-8, 0.1}, 9, 1, x, y, z, weights) }},
 		{"SumSquares", 4, func() { SumSquares(p, x) }},

@@ -20,7 +20,9 @@ func TestKernelsStayInTheirOperands(t *testing.T) {
 			for _, atEnd := range []bool{true, false} {
 				var maps [][]byte
 				got := runAll(v, n, kerneltest.Random[float32], func(x []float32) []float32 {
-					m, err := syscall.Mmap(-1, 0, 3*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+					m, err := syscall.Mmap(
+						-1, 0, 3*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE,
+					)
 					if err != nil {
 						t.Fatal(err)
 					}

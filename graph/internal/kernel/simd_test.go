@@ -16,7 +16,10 @@ import (
 // wild returns numbers, some of which are special.
 func wild(rng *rand.Rand, n int) []float32 {
 	x := kerneltest.Random[float32](rng, n)
-	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-42, -1e-42, 3e38, -3e38, 90, -90, -1e10, 13.5, -13.5, 1e20, -1e20}
+	special := []float64{
+		math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-42, -1e-42, 3e38, -3e38, 90, -90, -1e10,
+		13.5, -13.5, 1e20, -1e20,
+	}
 	for i := range x {
 		if rng.IntN(4) == 0 {
 			x[i] = float32(special[rng.IntN(len(special))])
@@ -27,7 +30,9 @@ func wild(rng *rand.Rand, n int) []float32 {
 
 // runAll runs every kernel on vectors of n numbers and rows of n columns. numbers creates the operands, put places them
 // in memory. It returns all results as float64, so that their bits can be compared.
-func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, put func([]float32) []float32) map[string][]float64 {
+func runAll(
+	v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, put func([]float32) []float32,
+) map[string][]float64 {
 	const rows = 3
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
 	in := func(n int) []float32 { return put(numbers(rng, n)) }
@@ -314,7 +319,8 @@ func TestVectorsDoNotDependOnThreads(t *testing.T) {
 		run := func(threads int) (all []float64) {
 			rng := rand.New(rand.NewPCG(11, 11))
 			p := NewPool(threads)
-			x, dy, w := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, d)
+			x, dy := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, n*d)
+			w := kerneltest.Random[float32](rng, d)
 			y, dx, mean, inv := make([]float32, n*d), make([]float32, n*d), make([]float32, n), make([]float32, n)
 			sum, dw, db := make([]float32, d), make([]float32, d), make([]float32, d)
 			keep := func(list ...[]float32) {
@@ -326,14 +332,20 @@ func TestVectorsDoNotDependOnThreads(t *testing.T) {
 			}
 			SumRows(p, sum, x, make([]float32, Parts*len(sum)))
 			LayerNorm(p, y, Norm[float32]{x, w, w, mean, inv, 1e-5})
-			LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float32]{dx, dw, db, make([]float32, 2*Parts*len(w))})
+			LayerNormBackward(
+				p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, dy,
+				NormGrads[float32]{dx, dw, db, make([]float32, 2*Parts*len(w))},
+			)
 			keep(sum, y, mean, inv, dx, dw, db)
 			sigma := Norm[float32]{x, w, w, mean, inv, 1e-5}
 			LayerNormSigma(p, y, sigma)
 			LayerNormSigmaBackward(p, sigma, dy, NormGrads[float32]{dx, dw, db, make([]float32, 2*Parts*len(w))})
 			keep(y, mean, inv, dx, dw, db)
 			RMSNorm(p, y, Norm[float32]{X: x, W: w, Spread: inv, Eps: 1e-5})
-			RMSNormBackward(p, Norm[float32]{X: x, W: w, Spread: inv}, dy, NormGrads[float32]{X: dx, W: dw, Scratch: make([]float32, 2*Parts*len(w))})
+			RMSNormBackward(
+				p, Norm[float32]{X: x, W: w, Spread: inv}, dy,
+				NormGrads[float32]{X: dx, W: dw, Scratch: make([]float32, 2*Parts*len(w))},
+			)
 			keep(y, inv, dx, dw)
 			SwiGLUBackward(p, y, dx, x, dy, dy)
 			keep(y, dx)

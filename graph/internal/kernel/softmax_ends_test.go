@@ -9,9 +9,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// Softmax is e^(x + mask − max)/Σ over the entries whose mask is not −∞, also for numbers at the ends of the type in the
-// scores or the mask, and for rows that fill vectors and rows that do not. If a weight is NaN, the hidden ones may be
-// NaN too.
+// Softmax is e^(x + mask − max)/Σ over the entries whose mask is not −∞, also for numbers at the ends of the type in
+// the scores or the mask, and for rows that fill vectors and rows that do not. If a weight is NaN, the hidden ones may
+// be NaN too.
 func TestSoftmaxAtTheEndsOfTheNumbers(t *testing.T) {
 	softmaxAtTheEnds[float32](t, 0x1p-126, 0x1p-149, math.MaxFloat32)
 	softmaxAtTheEnds[float64](t, 0x1p-1022, 0x1p-1074, math.MaxFloat64)

@@ -32,7 +32,8 @@ func matMulsEach[T Float](t *testing.T, tolerance float64) {
 			dx[xi] += dy[yi] * a[ai]
 		}
 		for _, threads := range []int{1, 3} {
-			p, a, x, dy := NewPool(threads), kerneltest.Rounded[T](a), kerneltest.Rounded[T](x), kerneltest.Rounded[T](dy)
+			p := NewPool(threads)
+			a, x, dy := kerneltest.Rounded[T](a), kerneltest.Rounded[T](x), kerneltest.Rounded[T](dy)
 			gotY, gotA, gotX, onlyX := make([]T, len(y)), make([]T, len(a)), make([]T, len(x)), make([]T, len(x))
 			MatMulEach(p, gotY, a, x, n, s)
 			MatMulEachBackward(p, gotA, gotX, dy, a, x, n, s)
@@ -97,7 +98,9 @@ func sinkhorns[T Float](t *testing.T, tolerance, slopes float64) {
 		}
 		for _, threads := range []int{1, 3} {
 			k := Sinkhorn[T]{
-				Z: kerneltest.Rounded[T](z), Size: s, Pairs: pairs, Eps: 0.01, Scratch: make([]T, SinkhornScratch(s, pairs)),
+				Z: kerneltest.Rounded[T](z), Size: s, Pairs: pairs, Eps: 0.01, Scratch: make(
+					[]T, SinkhornScratch(s, pairs),
+				),
 			}
 			gotY, gotZ := make([]T, len(z)), make([]T, len(z))
 			k.Forward(NewPool(threads), gotY)
@@ -120,7 +123,8 @@ func TestSinkhornEnds(t *testing.T) {
 				t.Errorf("%v: entry %d is %v beside the matrix and %v", end, i, y[i], y[8+i])
 			}
 		}
-		if finite := y[4] == y[4]; finite != (math.Abs(float64(end)) < 4e38 || end < 0) || finite && (end > 0) != (y[4] > 0.5) {
+		if finite := y[4] == y[4]; finite != (math.Abs(float64(end)) < 4e38 || end < 0) || finite &&
+			(end > 0) != (y[4] > 0.5) {
 			t.Errorf("%v becomes %v", end, y[4:8])
 		}
 	}

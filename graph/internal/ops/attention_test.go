@@ -103,7 +103,8 @@ func TestCrossAttentionEqualsSpelled(t *testing.T) {
 			for _, dropout := range []float64{0, 0.2} {
 				for dtype, tolerance := range map[Dtype]float64{Float64: 1e-12, Float32: 3e-5} {
 					t.Run(fmt.Sprintf("%v/%v/%g/%v", h, mask, dropout, dtype), func(t *testing.T) {
-						got, want := crossCase(t, h, dtype, true, dropout, mask), crossCase(t, h, dtype, false, dropout, mask)
+						got := crossCase(t, h, dtype, true, dropout, mask)
+						want := crossCase(t, h, dtype, false, dropout, mask)
 						for i, name := range []string{"value", "dq", "dkv"} {
 							top, worst := 0.1, 0. // one key: dq is 0
 							for j := range want[i].Len() {
@@ -154,16 +155,29 @@ func TestCrossAttentionErrors(t *testing.T) {
 		q, kv, mask []int
 		want        string
 	}{
-		{[]int{5, 6}, []int{8, 21}, []int{3, 4}, "(5, 6) is not (6, 6), the queries of {Batch:2 Queries:3 Keys:4 Heads:3 QK:2 V:5 Cap:0}"},
-		{[]int{6, 6}, []int{8, 20}, []int{3, 4}, "(8, 20) is not (8, 21), the keys and values of {Batch:2 Queries:3 Keys:4 Heads:3 QK:2 V:5 Cap:0}"},
+		{
+			[]int{5, 6}, []int{8, 21}, []int{3, 4},
+			"(5, 6) is not (6, 6), the queries of {Batch:2 Queries:3 Keys:4 Heads:3 QK:2 V:5 Cap:0}",
+		},
+		{
+			[]int{6, 6}, []int{8, 20}, []int{3, 4},
+			"(8, 20) is not (8, 21), the keys and values of {Batch:2 Queries:3 Keys:4 Heads:3 QK:2 V:5 Cap:0}",
+		},
 		{[]int{6, 6}, []int{8, 21}, []int{4, 3}, "got a mask (4, 3), want (3, 4), (2, 3, 4) or (1 or 2, 1 or 3, 3, 4)"},
-		{[]int{6, 6}, []int{8, 21}, []int{3, 2, 3, 4}, "got a mask (3, 2, 3, 4), want (3, 4), (2, 3, 4) or (1 or 2, 1 or 3, 3, 4)"},
+		{
+			[]int{6, 6}, []int{8, 21}, []int{3, 2, 3, 4},
+			"got a mask (3, 2, 3, 4), want (3, 4), (2, 3, 4) or (1 or 2, 1 or 3, 3, 4)",
+		},
 	} {
 		g := New(Float64, 1)
 		s := g.Root().Sub("h.0")
-		q, kv, mask := s.Value("q", Const(0), c.q...), s.Value("kv", Const(0), c.kv...), s.Value("mask", Const(0), c.mask...)
+		q, kv := s.Value("q", Const(0), c.q...), s.Value("kv", Const(0), c.kv...)
+		mask := s.Value("mask", Const(0), c.mask...)
 		CrossAttention(q, kv, mask, h, 0)
-		if want := fmt.Sprintf("h.0: cross attention h.0.q %s, h.0.kv %s, h.0.mask %s: %s", shapeText(c.q), shapeText(c.kv), shapeText(c.mask), c.want); g.Err() == nil || g.Err().Error() != want {
+		if want := fmt.Sprintf(
+			"h.0: cross attention h.0.q %s, h.0.kv %s, h.0.mask %s: %s", shapeText(c.q), shapeText(c.kv),
+			shapeText(c.mask), c.want,
+		); g.Err() == nil || g.Err().Error() != want {
 			t.Errorf("got %v, want %s", g.Err(), want)
 		}
 	}
@@ -179,14 +193,19 @@ func shapeText(shape []int) string {
 
 // linearShape returns sizes that are all different.
 func linearShape() LinearShape {
-	return LinearShape{AttentionShape: AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 6}, Causal: true, Map: EluPlusOne()}
+	return LinearShape{
+		AttentionShape: AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 6}, Causal: true, Map: EluPlusOne(),
+	}
 }
 
 // TestLinearAttentionIsDirect: a program of it consists of our own operations, and its memory does not depend on the
 // length of the sequences.
 func TestLinearAttentionIsDirect(t *testing.T) {
 	bytes := func(context int) int {
-		h := LinearShape{AttentionShape: AttentionShape{Batch: 4096 / context, Context: context, Heads: 2, QK: 8, V: 16}, Causal: true, Map: Taylor(1e-5)}
+		h := LinearShape{
+			AttentionShape: AttentionShape{Batch: 4096 / context, Context: context, Heads: 2, QK: 8, V: 16},
+			Causal:         true, Map: Taylor(1e-5),
+		}
 		g := New(Float32, 1)
 		qkv := g.Root().Value("qkv", Normal(1), h.Batch*h.Context, h.Width())
 		y, ok := LinearAttention(qkv, Expr{}, h)
@@ -223,9 +242,19 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 		build func(s Scope)
 		want  string
 	}{
-		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 5, 64), Expr{}, h) }, "(5, 64) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0 Cap:0}"},
-		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 63), Expr{}, h) }, "(6, 63) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0 Cap:0}"},
-		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 64), s.Value("m", Const(0), 3, 4), h) }, "got a mask of 12 entries, want 9 or 18"},
+		{
+			func(s Scope) { LinearAttention(s.Value("x", Const(0), 5, 64), Expr{}, h) },
+			"(5, 64) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0 Cap:0}",
+		},
+		{
+			func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 63), Expr{}, h) },
+			"(6, 63) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0 Cap:0}",
+		},
+		{func(s Scope) {
+			LinearAttention(
+				s.Value("x", Const(0), 6, 64), s.Value("m", Const(0), 3, 4), h,
+			)
+		}, "got a mask of 12 entries, want 9 or 18"},
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 6, 64), s.Ints("at", 1, 3, NoneIgnored), nil)
 		}, "no cache to keep sums in"},
@@ -235,7 +264,11 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 4, 64), s.Ints("at", 3, 3, NoneIgnored), NewLinearCache(h))
 		}, "got 3 positions, want 1, or one for each of 2 sequences"},
-		{func(s Scope) { MixTokens(s.Value("w", Const(0), 2, 4), s.Value("x", Const(0), 6, 3)) }, "(2, 4) mixes 4 tokens, (6, 3) is not a batch of such sequences"},
+		{func(s Scope) {
+			MixTokens(
+				s.Value("w", Const(0), 2, 4), s.Value("x", Const(0), 6, 3),
+			)
+		}, "(2, 4) mixes 4 tokens, (6, 3) is not a batch of such sequences"},
 	} {
 		g := New(Float64, 1)
 		c.build(g.Root())

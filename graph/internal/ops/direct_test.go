@@ -17,7 +17,9 @@ func TestPositionsAndArrangementsAreDirect(t *testing.T) {
 	y, _ = Scale(y, 0.5)
 	y, _ = GatherCols(y, []int{5, -1, 0, 0, 2, 3})
 	q, _ := GatherCols(y, []int{0, 1, 2, 3})
-	y, _ = CrossAttention(q, y.Reshape(4, 6).Join(y).Cols(0, 10), s.Value("mask", Const(0), 2, 2), cross(2, 2, 2, 2, 2, 3), 0)
+	y, _ = CrossAttention(
+		q, y.Reshape(4, 6).Join(y).Cols(0, 10), s.Value("mask", Const(0), 2, 2), cross(2, 2, 2, 2, 2, 3), 0,
+	)
 	y, _ = GatherCols(y, []int{0, 1, 2})
 	loss, _ := CrossEntropy(y, targets, false, 0, 0)
 	p, err := Compile(loss, x, table)
@@ -81,7 +83,11 @@ func TestPositionErrors(t *testing.T) {
 		"h: add positions h.x (4, 6), h.table (3, 6), h.ids (4): ids up to 4 for 3 rows": func(s Scope) {
 			AddPositions(s.Value("x", Const(0), 4, 6), s.Value("table", Const(0), 3, 6), s.Ints("ids", 4, 5, -1), 1)
 		},
-		"h: gather columns h.x (4, 6): column 6 of 6": func(s Scope) { GatherCols(s.Value("x", Const(0), 4, 6), []int{0, 6}) },
+		"h: gather columns h.x (4, 6): column 6 of 6": func(s Scope) {
+			GatherCols(
+				s.Value("x", Const(0), 4, 6), []int{0, 6},
+			)
+		},
 	} {
 		g := New(Float64, 1)
 		build(g.Root().Sub("h"))
@@ -123,7 +129,8 @@ func TestObjectivesRunDirectly(t *testing.T) {
 	z, _ := LayerNorm(h, Expr{}, Expr{}, 1e-5)
 	v, _ := Linear(z.Detach(), s.Param("v", Normal(1), d, 1), Expr{})
 	actions := s.Ints("actions", n, d, -1)
-	returns, weights, old := s.Value("returns", Normal(1), n, 1), s.Value("weights", Const(1), n, 1), s.Value("old", Normal(1), n, 1)
+	returns, weights := s.Value("returns", Normal(1), n, 1), s.Value("weights", Const(1), n, 1)
+	old := s.Value("old", Normal(1), n, 1)
 	policy, _ := PPOClip(z, actions, returns, v, weights, old, 0.2)
 	value, _ := SquaredError(v, returns, weights)
 	p, err := Compile(policy.Add(value), g.Params()...)
@@ -178,7 +185,8 @@ func TestLossesInsideAFormula(t *testing.T) {
 			g := New(Float64, 1)
 			s := g.Root()
 			in := inputs{s.Param("z", Normal(1), n, v), s.Value("x", Normal(1), v, 1), s.Ints("targets", n, v, -1),
-				s.Value("returns", Normal(1), n, 1), s.Value("weights", Const(1), n, 1), s.Value("old", Const(-1), n, 1)}
+				s.Value("returns", Normal(1), n, 1), s.Value("weights", Const(1), n, 1),
+				s.Value("old", Const(-1), n, 1)}
 			copy(in.targets.Ints(), []int{2, 0, 1, 1, 0})
 			in.weights.Tensor().Set(1, 2)
 			l, ok := loss(in)

@@ -64,9 +64,12 @@ func kernelCases() map[string]kernelCase {
 	cases := map[string]kernelCase{
 		"mean of tokens": {leaves(1, m(15, 4)), func(in []Expr) (Expr, bool) { return MeanTokens(in[0], 3) },
 			func(in []Expr) Expr { return in[0].Reshape(3, 5, 4).Transpose(0, 2, 1).Mean().Reshape(3, 4) }},
-		"one token": {listed(leaves(1, m(15, 4)), 5, -1, 4, 0, 2), func(in []Expr) (Expr, bool) { return GatherTokens(in[0], in[1]) },
+		"one token": {listed(leaves(1, m(15, 4)), 5, -1, 4, 0, 2),
+			func(in []Expr) (Expr, bool) { return GatherTokens(in[0], in[1]) },
 			func(in []Expr) Expr { return rows(in[0], 4, 5, 12) }},
-		"gather columns": {leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) { return GatherCols(in[0], []int{4, -1, -1, 0, 4, 1, 2, 3, 1}) }, func(in []Expr) Expr {
+		"gather columns": {leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) {
+			return GatherCols(in[0], []int{4, -1, -1, 0, 4, 1, 2, 3, 1})
+		}, func(in []Expr) Expr {
 			x := in[0]
 			return x.Cols(4, 5).Join(x.Cols(0, 2).Scale(0), x.Cols(0, 1), x.Cols(4, 5), x.Cols(1, 4), x.Cols(1, 2))
 		}},
@@ -80,45 +83,62 @@ func kernelCases() map[string]kernelCase {
 			func(in []Expr) Expr { return in[0].Mul(in[1].Scale(-1)).Scan(in[1].Shift(1), 3) }},
 		"share": {leaves(1, m(6, 5)), func(in []Expr) (Expr, bool) { return Share(in[0]) },
 			func(in []Expr) Expr { return in[0].Sigmoid().Scale(-1) }},
-		"add scaled": {leaves(3, m(3, 6), m(3, 6), []int{2}), func(in []Expr) (Expr, bool) { return AddScaled(in[0], in[1], in[2]) }, func(in []Expr) Expr {
-			return in[0].Add(in[1].Reshape(3, 2, 3).Mul(in[2].Reshape(1, 2, 1)).Reshape(3, 6))
-		}},
-		"lru decay": {leaves(2, m(3, 5), []int{5}), func(in []Expr) (Expr, bool) { return LRUDecay(in[0], in[1], 8) }, func(in []Expr) Expr {
-			return in[0].Sigmoid().Mul(in[1].Scale(-1).Softplus().Scale(-8)).Exp().Shift(-1)
-		}},
-		"lru input": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) { return LRUInput(in[0], in[1].Square().Shift(1).Log().Scale(-0.3)) }, func(in []Expr) Expr {
+		"add scaled": {leaves(3, m(3, 6), m(3, 6), []int{2}),
+			func(in []Expr) (Expr, bool) { return AddScaled(in[0], in[1], in[2]) }, func(in []Expr) Expr {
+				return in[0].Add(in[1].Reshape(3, 2, 3).Mul(in[2].Reshape(1, 2, 1)).Reshape(3, 6))
+			}},
+		"lru decay": {leaves(2, m(3, 5), []int{5}), func(in []Expr) (Expr, bool) { return LRUDecay(in[0], in[1], 8) },
+			func(in []Expr) Expr {
+				return in[0].Sigmoid().Mul(in[1].Scale(-1).Softplus().Scale(-8)).Exp().Shift(-1)
+			}},
+		"lru input": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) {
+			return LRUInput(in[0], in[1].Square().Shift(1).Log().Scale(-0.3))
+		}, func(in []Expr) Expr {
 			c := in[1].Square().Shift(1).Log().Scale(-0.3)
 			return c.Shift(2).Mul(c.Scale(-1)).Sqrt().Mul(in[0])
 		}},
-		"linear": {leaves(3, m(3, 5), m(5, 4), []int{4}), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], in[2]) },
+		"linear": {leaves(
+			3, m(3, 5), m(5, 4), []int{4},
+		), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[0].MatMul(in[1]).Add(in[2]) }},
-		"linear without a bias": {leaves(2, m(3, 5), m(5, 4)), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], Expr{}) },
+		"linear without a bias": {leaves(2, m(3, 5), m(5, 4)),
+			func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], Expr{}) },
 			func(in []Expr) Expr { return in[0].MatMul(in[1]) }},
-		"linear of the transpose": {leaves(2, m(3, 5), m(4, 5)), func(in []Expr) (Expr, bool) { return LinearT(in[0], in[1]) },
+		"linear of the transpose": {leaves(2, m(3, 5), m(4, 5)),
+			func(in []Expr) (Expr, bool) { return LinearT(in[0], in[1]) },
 			func(in []Expr) Expr { return in[0].MatMulT(in[1]) }},
-		"gather": {listed(leaves(1, m(5, 3)), 5, -1, 4, 1, 4, 0), func(in []Expr) (Expr, bool) { return Gather(in[0], in[1]) },
+		"gather": {listed(leaves(1, m(5, 3)), 5, -1, 4, 1, 4, 0),
+			func(in []Expr) (Expr, bool) { return Gather(in[0], in[1]) },
 			func(in []Expr) Expr { return in[0].Gather(in[1]) }},
 		"add positions": {listed(leaves(2, m(4, 3), m(6, 3)), 6, -1, 5, 0, 5, 2),
 			func(in []Expr) (Expr, bool) { return AddPositions(in[0], in[1], in[2], 1.7) },
 			func(in []Expr) Expr { return in[0].Scale(1.7).Add(in[1].Gather(in[2])) }},
 		"rotate": {listed(leaves(1, m(5, 11), m(7, 2), m(7, 2)), 7, -1, 6, 0, 3, 3, 1),
 			func(in []Expr) (Expr, bool) { return Rotate(in[0], in[1], in[2], in[3], 2) }, rotated},
-		"mix columns": {leaves(3, m(5, 7), m(5, 3), []int{2}), func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
+		"mix columns": {leaves(3, m(5, 7), m(5, 3), []int{2}),
+			func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
 			func(in []Expr) Expr {
 				l := in[2].Reshape(1, 2)
 				return in[0].Cols(0, 4).Join(in[0].Cols(4, 7).Mul(l.Cols(0, 1)).Add(in[1].Mul(l.Cols(1, 2))))
 			}},
-		"mix all columns": {leaves(3, m(5, 7), m(5, 7), []int{1}), func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
+		"mix all columns": {leaves(3, m(5, 7), m(5, 7), []int{1}),
+			func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[0].Add(in[1].Mul(in[2].Reshape(1, 1))) }},
 		"sinkhorn": {leaves(1, m(5, 9)), func(in []Expr) (Expr, bool) { return Sinkhorn(in[0], 3, 0.5) },
 			func(in []Expr) Expr { return balanced(in[0], 3, 3, 0.5) }},
-		"matmul each": {leaves(2, m(5, 6), m(5, 8)), func(in []Expr) (Expr, bool) { return MatMulEach(in[0], in[1], 2) },
+		"matmul each": {leaves(2, m(5, 6), m(5, 8)), func(in []Expr) (Expr, bool) {
+			return MatMulEach(in[0], in[1], 2)
+		},
 			func(in []Expr) Expr {
 				return in[0].Reshape(5, 3, 2).MatMul(in[1].Reshape(5, 2, 4)).Reshape(5, 12)
 			}},
-		"exclude": {leaves(3, m(5, 12), m(5, 12), []int{3}), func(in []Expr) (Expr, bool) { return Exclude(in[0], in[1], in[2], 3, 0.5) },
+		"exclude": {leaves(3, m(5, 12), m(5, 12), []int{3}), func(in []Expr) (Expr, bool) {
+			return Exclude(in[0], in[1], in[2], 3, 0.5)
+		},
 			func(in []Expr) Expr { return excluded(in[0], in[1], in[2].Reshape(1, 3)) }},
-		"exclude without factors": {leaves(2, m(5, 12), m(5, 12)), func(in []Expr) (Expr, bool) { return Exclude(in[0], in[1], Expr{}, 3, 0.5) },
+		"exclude without factors": {leaves(2, m(5, 12), m(5, 12)), func(in []Expr) (Expr, bool) {
+			return Exclude(in[0], in[1], Expr{}, 3, 0.5)
+		},
 			func(in []Expr) Expr { return excluded(in[0], in[1], in[0].Cols(0, 3).Detach().Scale(0).Shift(1)) }},
 		"convolve": {leaves(2, m(8, 3), []int{9}), func(in []Expr) (Expr, bool) { return Convolve(in[0], in[1], 4) },
 			func(in []Expr) Expr {
@@ -141,7 +161,8 @@ func kernelCases() map[string]kernelCase {
 			}},
 		"time decay": {leaves(2, m(5, 3), []int{3}), func(in []Expr) (Expr, bool) { return TimeDecay(in[0], in[1]) },
 			func(in []Expr) Expr { return in[0].Softplus().Mul(in[1].Exp().Scale(-1)) }},
-		"time decay of features": {leaves(2, m(5, 6), []int{3}), func(in []Expr) (Expr, bool) { return TimeDecay(in[0], in[1]) },
+		"time decay of features": {leaves(2, m(5, 6), []int{3}),
+			func(in []Expr) (Expr, bool) { return TimeDecay(in[0], in[1]) },
 			func(in []Expr) Expr {
 				return in[0].Softplus().Reshape(5, 3, 2).Mul(in[1].Exp().Scale(-1).Reshape(1, 3, 1)).Reshape(5, 6)
 			}},
@@ -160,7 +181,9 @@ func kernelCases() map[string]kernelCase {
 		for _, dropout := range []float64{0, 0.3} {
 			for _, groups := range []int{0, 1, 2, 4} {
 				h := AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 2, Groups: groups}
-				cases[fmt.Sprintf("attention, mask %v, dropout %g, groups %d", mask, dropout, groups)] = kernelCase{leaves(1, m(6, h.Width()), mask),
+				cases[fmt.Sprintf(
+					"attention, mask %v, dropout %g, groups %d", mask, dropout, groups,
+				)] = kernelCase{leaves(1, m(6, h.Width()), mask),
 					func(in []Expr) (Expr, bool) { return Attention(in[0], in[1], h, dropout) },
 					func(in []Expr) Expr {
 						kv := in[0].Cols(20, h.Width())
@@ -184,8 +207,9 @@ func kernelCases() map[string]kernelCase {
 					AttentionShape: AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 2, Groups: 4},
 					Causal:         causal, Map: phi,
 				}
-				c := kernelCase{leaves: leaves(1, m(6, h.Width())), kernel: func(in []Expr) (Expr, bool) { return LinearAttention(in[0], in[1], h) },
-					plain: func(in []Expr) Expr { return referenceLinear(in[0], h, name == "taylor", mask) }}
+				c := kernelCase{leaves: leaves(1, m(6, h.Width())),
+					kernel: func(in []Expr) (Expr, bool) { return LinearAttention(in[0], in[1], h) },
+					plain:  func(in []Expr) Expr { return referenceLinear(in[0], h, name == "taylor", mask) }}
 				c.leaves = func(s Scope) ([]Expr, int) {
 					in, _ := leaves(1, m(6, h.Width()))(s)
 					if mask == nil {
@@ -206,7 +230,9 @@ func kernelCases() map[string]kernelCase {
 	for _, gates := range []int{2, 6} {
 		for _, delta := range []bool{false, true} {
 			h := RecurrenceShape{Batch: 2, Context: 3, Heads: 2, QK: 3, V: 4, Delta: delta}
-			cases[fmt.Sprintf("recurrence, %d gates, delta rule %t", gates, delta)] = kernelCase{leaves(3, m(6, h.Heads*(2*h.QK+h.V)), m(6, gates), m(6, 2)),
+			cases[fmt.Sprintf(
+				"recurrence, %d gates, delta rule %t", gates, delta,
+			)] = kernelCase{leaves(3, m(6, h.Heads*(2*h.QK+h.V)), m(6, gates), m(6, 2)),
 				func(in []Expr) (Expr, bool) {
 					y, _, ok := Recurrence(in[0], in[1].Square().Scale(-1), in[2], Expr{}, h)
 					return y, ok

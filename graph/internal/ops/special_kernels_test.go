@@ -48,13 +48,19 @@ func rowCases(d int) map[string]kernelCase {
 			}},
 		"geglu, tanh": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return GEGLUTanh(in[0], in[1]) },
 			func(in []Expr) Expr {
-				return in[0].Mul(in[0].Add(in[0].Cube().Scale(0.044715)).Scale(math.Sqrt(2 / math.Pi)).Tanh().Shift(1)).Scale(0.5).Mul(in[1])
+				return in[0].Mul(
+					in[0].Add(in[0].Cube().Scale(0.044715)).Scale(math.Sqrt(2 / math.Pi)).Tanh().Shift(1),
+				).Scale(0.5).Mul(in[1])
 			}},
 		"rmsnorm": {leaves(2, m(3, d), []int{d}), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], in[1], 0.01) },
 			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()).Mul(in[1]) }},
-		"rmsnorm without gains": {leaves(1, m(3, d)), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], Expr{}, 0.01) },
+		"rmsnorm without gains": {leaves(1, m(3, d)), func(in []Expr) (Expr, bool) {
+			return RMSNorm(in[0], Expr{}, 0.01)
+		},
 			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()) }},
-		"qknorm": {leaves(3, m(3, 3*d+2), []int{d}, []int{d}), func(in []Expr) (Expr, bool) { return QKNorm(in[0], in[1], in[2], 2, 1, 0.01) },
+		"qknorm": {leaves(3, m(3, 3*d+2), []int{d}, []int{d}), func(in []Expr) (Expr, bool) {
+			return QKNorm(in[0], in[1], in[2], 2, 1, 0.01)
+		},
 			func(in []Expr) Expr {
 				norm := func(from int, gains Expr) Expr {
 					x := in[0].Cols(from, from+d)
@@ -62,14 +68,17 @@ func rowCases(d int) map[string]kernelCase {
 				}
 				return norm(0, in[1]).Join(norm(d, in[1]), norm(2*d, in[2]), in[0].Cols(3*d, 3*d+2))
 			}},
-		"squared error, no weights": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], Expr{}) },
+		"squared error, no weights": {leaves(2, m(3, d), m(3, d)),
+			func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], Expr{}) },
 			func(in []Expr) Expr { return in[0].Sub(in[1]).Square().SumAll().Scale(1 / in[0].Entries()) }},
-		"binary cross entropy": {leaves(2, m(3, d), m(3, d)), func(in []Expr) (Expr, bool) { return BinaryCrossEntropy(in[0], in[1]) },
+		"binary cross entropy": {leaves(2, m(3, d), m(3, d)),
+			func(in []Expr) (Expr, bool) { return BinaryCrossEntropy(in[0], in[1]) },
 			func(in []Expr) Expr {
 				return in[0].Softplus().Sub(in[0].Mul(in[1])).SumAll().Scale(1 / in[0].Entries())
 			}},
 		"scale": one(func(x Expr) (Expr, bool) { return Scale(x, -0.3) }, func(x Expr) Expr { return x.Scale(-0.3) }),
-		"squared error": {positive(leaves(2, m(5, 1), m(5, 1), m(5, 1)), 2), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], in[2]) },
+		"squared error": {positive(leaves(2, m(5, 1), m(5, 1), m(5, 1)), 2),
+			func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[2].Mul(in[0].Sub(in[1]).Square()).SumAll().Div(in[2].SumAll()) }},
 	}
 	for _, r := range []Router{{Active: 1}, {Active: d, Norm: true}, {Active: (d + 1) / 2, Sigmoid: true, Norm: true}} {
@@ -81,13 +90,16 @@ func rowCases(d int) map[string]kernelCase {
 			return z.Softmax()
 		}
 		chosen := func(z Expr) Expr { return p(z).TopK(r.Active) }
-		cases[fmt.Sprintf("gates %+v", r)] = one(func(z Expr) (Expr, bool) { return Gates(z, Expr{}, r) }, func(z Expr) Expr {
-			if y := chosen(z); r.Norm {
-				return y.Div(y.Sum().Shift(1e-20))
-			}
-			return chosen(z)
-		})
-		cases[fmt.Sprintf("switch loss %+v", r)] = one(func(z Expr) (Expr, bool) { return SwitchLoss(z, chosen(z).Detach(), r) }, func(z Expr) Expr {
+		cases[fmt.Sprintf("gates %+v", r)] = one(func(z Expr) (Expr, bool) { return Gates(z, Expr{}, r) },
+			func(z Expr) Expr {
+				if y := chosen(z); r.Norm {
+					return y.Div(y.Sum().Shift(1e-20))
+				}
+				return chosen(z)
+			})
+		cases[fmt.Sprintf("switch loss %+v", r)] = one(func(z Expr) (Expr, bool) {
+			return SwitchLoss(z, chosen(z).Detach(), r)
+		}, func(z Expr) Expr {
 			one, share := z.Detach().Pow(0), p(z)
 			if r.Sigmoid {
 				share = share.Div(share.Sum().Shift(1e-20))
@@ -96,14 +108,18 @@ func rowCases(d int) map[string]kernelCase {
 			return f.Transpose(1, 0).Mean().Mul(share.Transpose(1, 0).Mean()).SumAll().Scale(float64(d))
 		})
 	}
-	for name, c := range map[string]kernelCase{"": {leaves: leaves(1, m(3, d))}, ", gains": {leaves: leaves(2, m(3, d), []int{d})},
+	for name, c := range map[string]kernelCase{"": {leaves: leaves(1, m(3, d))},
+		", gains":            {leaves: leaves(2, m(3, d), []int{d})},
 		", gains and shifts": {leaves: leaves(3, m(3, d), []int{d}, []int{d})}} {
 		for _, sigma := range []bool{false, true} {
 			norm, form := LayerNorm, "layernorm"
 			if sigma {
 				norm, form = LayerNormSigma, "layernorm σ"
 			}
-			c.kernel = func(in []Expr) (Expr, bool) { in = append(in, Expr{}, Expr{}); return norm(in[0], in[1], in[2], 0.01) }
+			c.kernel = func(in []Expr) (Expr, bool) {
+				in = append(in, Expr{}, Expr{})
+				return norm(in[0], in[1], in[2], 0.01)
+			}
 			c.plain = func(in []Expr) Expr {
 				d := in[0].Sub(in[0].Mean())
 				spread := d.Square().Mean().Shift(0.01).Sqrt()
@@ -195,8 +211,11 @@ func rowCases(d int) map[string]kernelCase {
 				}}
 		}
 	}
-	for name, limit := range map[string]float64{"causal attention": 0, "causal attention, capped": 2, "causal attention, sigmoids": 0} {
-		h, sigmoids := AttentionShape{Batch: 1, Context: d, Heads: 1, QK: 3, V: 2, Cap: limit}, strings.HasSuffix(name, "sigmoids")
+	for name, limit := range map[string]float64{
+		"causal attention": 0, "causal attention, capped": 2, "causal attention, sigmoids": 0,
+	} {
+		h := AttentionShape{Batch: 1, Context: d, Heads: 1, QK: 3, V: 2, Cap: limit}
+		sigmoids := strings.HasSuffix(name, "sigmoids")
 		cases[name] = kernelCase{
 			func(s Scope) ([]Expr, int) {
 				in, wrt := leaves(1, m(d, h.Width()), m(d, d))(s)
@@ -216,7 +235,8 @@ func rowCases(d int) map[string]kernelCase {
 			func(in []Expr) Expr {
 				if sigmoids {
 					mask := in[1].Sub(in[1].Scale(1e-37).Exp().Sum().Log())
-					return in[0].Cols(0, 3).MatMulT(in[0].Cols(3, 6)).Scale(1 / math.Sqrt(3)).Add(mask).Sigmoid().MatMul(in[0].Cols(6, 8))
+					return in[0].Cols(0, 3).MatMulT(in[0].Cols(3, 6)).Scale(1 /
+						math.Sqrt(3)).Add(mask).Sigmoid().MatMul(in[0].Cols(6, 8))
 				}
 				c := cross(1, d, d, 1, 3, 2)
 				c.Cap = h.Cap
@@ -307,7 +327,9 @@ func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
 								wrong = e.compare(name, got, wide().with(t, k, s, sign))
 							}
 							if wrong != "" {
-								t.Errorf("%s, %v, width %d, operand %d, %s %v: %s", name, dtype, d, k, arranged, s, wrong)
+								t.Errorf(
+									"%s, %v, width %d, operand %d, %s %v: %s", name, dtype, d, k, arranged, s, wrong,
+								)
 							}
 						}
 					}
@@ -409,7 +431,8 @@ var excuses = map[string]func(e end) bool{
 	// clipped row has no gradient, whatever its weight is.
 	"rollout, ppo true": func(e end) bool {
 		old, weight := e.operand == 4, e.operand == 3
-		return old && e.special <= -100 && isFinite(e.got) || weight && math.IsNaN(e.special) && e.out == 1 && e.got == 0
+		return old && e.special <= -100 && isFinite(e.got) || weight && math.IsNaN(e.special) && e.out == 1 &&
+			e.got == 0
 	},
 	// The result of a query that sees no key is 0; the equation gives 0/0. Hidden keys are left out.
 	"causal attention": func(e end) bool { return math.IsNaN(e.want) },
@@ -449,8 +472,10 @@ func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // notRows lists the other kernels: they move numbers, add them up or multiply matrices. TimeDecay computes in float64,
 // and is finite where the equation has overflown.
-var notRows = strings.Fields("AddPositions AddScaled Convolve CrossAttention Elman Exclude ExpertLoad ForgettingAttention Gather GatherCols GatherTokens LRUDecay LRUInput Linear LinearAttention " +
-	"LinearT MatMulEach MeanTokens MixColumns MixExperts MixTokens Recurrence RecurrenceNorms Rotate Scan Share SinkAttention Sinkhorn TimeDecay")
+var notRows = strings.Fields("AddPositions AddScaled Convolve CrossAttention Elman Exclude ExpertLoad " +
+	"ForgettingAttention Gather GatherCols GatherTokens LRUDecay LRUInput Linear LinearAttention LinearT MatMulEach " +
+	"MeanTokens MixColumns MixExperts MixTokens Recurrence RecurrenceNorms Rotate Scan Share SinkAttention Sinkhorn " +
+	"TimeDecay")
 
 // Every kernel is among the rowCases or in the list above.
 func TestEveryKernelIsTriedAtTheEnds(t *testing.T) {

@@ -32,8 +32,14 @@ func always1(float64, float64) float64 { return 1 }
 // so some are NaN at infinities; both forms must agree.
 var entryOps = map[string]entry{
 	"Add": {op: Expr.Add, value: func(x, y float64) float64 { return x + y }, dx: always1, dy: always1},
-	"Sub": {op: Expr.Sub, value: func(x, y float64) float64 { return x - y }, dx: always1, dy: func(float64, float64) float64 { return -1 }},
-	"Mul": {op: Expr.Mul, value: func(x, y float64) float64 { return x * y }, dx: func(_, y float64) float64 { return y }, dy: func(x, _ float64) float64 { return x }},
+	"Sub": {
+		op: Expr.Sub, value: func(x, y float64) float64 { return x - y }, dx: always1,
+		dy: func(float64, float64) float64 { return -1 },
+	},
+	"Mul": {
+		op: Expr.Mul, value: func(x, y float64) float64 { return x * y }, dx: func(_, y float64) float64 { return y },
+		dy: func(x, _ float64) float64 { return x },
+	},
 	"Div": {op: Expr.Div, value: func(x, y float64) float64 { return x / y }},
 	"Pick": {op: Expr.Pick, value: func(x, y float64) float64 {
 		if y == 0 {
@@ -41,32 +47,72 @@ var entryOps = map[string]entry{
 		}
 		return x
 	}},
-	"Scale": {op: func(x, _ Expr) Expr { return x.Scale(-1.5) }, kernel: func(x Expr) (Expr, bool) { return Scale(x, -1.5) },
-		value: func(x, _ float64) float64 { return -1.5 * x }, dx: func(float64, float64) float64 { return -1.5 }},
-	"Shift":  {op: func(x, _ Expr) Expr { return x.Shift(2) }, value: func(x, _ float64) float64 { return x + 2 }, dx: always1},
-	"MulAdd": {op: func(x, _ Expr) Expr { return x.MulAdd([]float64{3}, []float64{1}) }, value: func(x, _ float64) float64 { return 3*x + 1 }, dx: func(float64, float64) float64 { return 3 }},
-	"Square": {op: func(x, _ Expr) Expr { return x.Square() }, value: func(x, _ float64) float64 { return x * x }, dx: func(x, _ float64) float64 { return 2 * x }},
-	"Cube":   {op: func(x, _ Expr) Expr { return x.Cube() }, value: func(x, _ float64) float64 { return x * x * x }},
-	"Sqrt":   {op: func(x, _ Expr) Expr { return x.Sqrt() }, value: func(x, _ float64) float64 { return math.Sqrt(x) }},
-	"Exp":    {op: func(x, _ Expr) Expr { return x.Exp() }, value: func(x, _ float64) float64 { return math.Exp(x) }, dx: func(x, _ float64) float64 { return math.Exp(x) }},
+	"Scale": {op: func(x, _ Expr) Expr { return x.Scale(-1.5) },
+		kernel: func(x Expr) (Expr, bool) { return Scale(x, -1.5) },
+		value:  func(x, _ float64) float64 { return -1.5 * x }, dx: func(float64, float64) float64 { return -1.5 }},
+	"Shift": {
+		op: func(x, _ Expr) Expr { return x.Shift(2) }, value: func(x, _ float64) float64 { return x + 2 }, dx: always1,
+	},
+	"MulAdd": {
+		op:    func(x, _ Expr) Expr { return x.MulAdd([]float64{3}, []float64{1}) },
+		value: func(x, _ float64) float64 { return 3*x + 1 }, dx: func(float64, float64) float64 { return 3 },
+	},
+	"Square": {
+		op: func(x, _ Expr) Expr { return x.Square() }, value: func(x, _ float64) float64 { return x * x },
+		dx: func(x, _ float64) float64 { return 2 * x },
+	},
+	"Cube": {op: func(x, _ Expr) Expr { return x.Cube() }, value: func(x, _ float64) float64 { return x * x * x }},
+	"Sqrt": {op: func(x, _ Expr) Expr { return x.Sqrt() }, value: func(x, _ float64) float64 { return math.Sqrt(x) }},
+	"Exp": {
+		op: func(x, _ Expr) Expr { return x.Exp() }, value: func(x, _ float64) float64 { return math.Exp(x) },
+		dx: func(x, _ float64) float64 { return math.Exp(x) },
+	},
 	"Log": {op: func(x, _ Expr) Expr { return x.Log() }, value: func(x, _ float64) float64 { return math.Log(x) },
 		excused: func(x, got float64) bool { return 0 < x && x < 0x1p-126 && -88.1 < got && got < -87.3 }},
-	"Abs":    {op: func(x, _ Expr) Expr { return x.Abs() }, value: func(x, _ float64) float64 { return math.Abs(x) }, dx: func(x, _ float64) float64 { return larger(x, 0) - larger(0, x) }},
-	"Sin":    {op: func(x, _ Expr) Expr { return x.Sin() }, value: func(x, _ float64) float64 { return math.Sin(x) }, dx: func(x, _ float64) float64 { return math.Cos(x) }},
-	"Cos":    {op: func(x, _ Expr) Expr { return x.Cos() }, value: func(x, _ float64) float64 { return math.Cos(x) }, dx: func(x, _ float64) float64 { return -math.Sin(x) }},
-	"Pow":    {op: func(x, _ Expr) Expr { return x.Pow(3) }, value: func(x, _ float64) float64 { return math.Pow(x, 3) }, dx: func(x, _ float64) float64 { return 3 * math.Pow(x, 2) }},
-	"Clamp":  {op: func(x, _ Expr) Expr { return x.Clamp(-1, 2) }, value: func(x, _ float64) float64 { return min(max(x, -1), 2) }, dx: func(x, _ float64) float64 { return step(2-x) * (1 - step(-1-x)) }},
-	"Max":    {op: Expr.Max, value: func(x, y float64) float64 { return max(x, y) }, dx: larger, dy: func(x, y float64) float64 { return larger(y, x) }},
-	"Min":    {op: Expr.Min, value: func(x, y float64) float64 { return min(x, y) }, dx: func(x, y float64) float64 { return larger(y, x) }, dy: larger},
-	"Tanh":   {op: func(x, _ Expr) Expr { return x.Tanh() }, value: func(x, _ float64) float64 { return math.Tanh(x) }},
-	"Erf":    {op: func(x, _ Expr) Expr { return x.Erf() }, value: func(x, _ float64) float64 { return math.Erf(x) }},
-	"Detach": {op: func(x, _ Expr) Expr { return x.Detach().Add(x) }, value: func(x, _ float64) float64 { return 2 * x }, dx: always1},
-	"ReLU": {op: func(x, _ Expr) Expr { return x.ReLU() }, kernel: ReLU, value: func(x, _ float64) float64 { return max(x, 0) },
-		dx: func(x, _ float64) float64 { return step(x) }},
+	"Abs": {
+		op: func(x, _ Expr) Expr { return x.Abs() }, value: func(x, _ float64) float64 { return math.Abs(x) },
+		dx: func(x, _ float64) float64 { return larger(x, 0) - larger(0, x) },
+	},
+	"Sin": {
+		op: func(x, _ Expr) Expr { return x.Sin() }, value: func(x, _ float64) float64 { return math.Sin(x) },
+		dx: func(x, _ float64) float64 { return math.Cos(x) },
+	},
+	"Cos": {
+		op: func(x, _ Expr) Expr { return x.Cos() }, value: func(x, _ float64) float64 { return math.Cos(x) },
+		dx: func(x, _ float64) float64 { return -math.Sin(x) },
+	},
+	"Pow": {
+		op: func(x, _ Expr) Expr { return x.Pow(3) }, value: func(x, _ float64) float64 { return math.Pow(x, 3) },
+		dx: func(x, _ float64) float64 { return 3 * math.Pow(x, 2) },
+	},
+	"Clamp": {
+		op:    func(x, _ Expr) Expr { return x.Clamp(-1, 2) },
+		value: func(x, _ float64) float64 { return min(max(x, -1), 2) },
+		dx:    func(x, _ float64) float64 { return step(2-x) * (1 - step(-1-x)) },
+	},
+	"Max": {
+		op: Expr.Max, value: func(x, y float64) float64 { return max(x, y) }, dx: larger,
+		dy: func(x, y float64) float64 { return larger(y, x) },
+	},
+	"Min": {
+		op: Expr.Min, value: func(x, y float64) float64 { return min(x, y) },
+		dx: func(x, y float64) float64 { return larger(y, x) }, dy: larger,
+	},
+	"Tanh": {op: func(x, _ Expr) Expr { return x.Tanh() }, value: func(x, _ float64) float64 { return math.Tanh(x) }},
+	"Erf":  {op: func(x, _ Expr) Expr { return x.Erf() }, value: func(x, _ float64) float64 { return math.Erf(x) }},
+	"Detach": {
+		op: func(x, _ Expr) Expr { return x.Detach().Add(x) }, value: func(x, _ float64) float64 { return 2 * x },
+		dx: always1,
+	},
+	"ReLU": {op: func(x, _ Expr) Expr { return x.ReLU() }, kernel: ReLU,
+		value: func(x, _ float64) float64 { return max(x, 0) },
+		dx:    func(x, _ float64) float64 { return step(x) }},
 	"ReLU2": {op: func(x, _ Expr) Expr { return x.ReLU().Square() }, kernel: ReLU2, limits: true,
-		value: func(x, _ float64) float64 { return max(x, 0) * max(x, 0) }, dx: func(x, _ float64) float64 { return 2 * max(x, 0) }},
-	"Sigmoid": {op: func(x, _ Expr) Expr { return x.Sigmoid() }, kernel: Sigmoid, value: func(x, _ float64) float64 { return logistic(x) },
-		dx: func(x, _ float64) float64 { return logistic(x) * logistic(-x) }},
+		value: func(x, _ float64) float64 { return max(x, 0) * max(x, 0) },
+		dx:    func(x, _ float64) float64 { return 2 * max(x, 0) }},
+	"Sigmoid": {op: func(x, _ Expr) Expr { return x.Sigmoid() }, kernel: Sigmoid,
+		value: func(x, _ float64) float64 { return logistic(x) },
+		dx:    func(x, _ float64) float64 { return logistic(x) * logistic(-x) }},
 	"GELU": {
 		op:     func(x, _ Expr) Expr { return x.Scale(1 / math.Sqrt2).Erf().Shift(1).Mul(x).Scale(0.5) },
 		kernel: GELU, limits: true,
@@ -92,7 +138,8 @@ var entryOps = map[string]entry{
 		dx:    func(x, _ float64) float64 { return logistic(x) + vanishing(logistic(x)*logistic(-x), x) },
 	},
 	"Softplus": {op: func(x, _ Expr) Expr { return x.Softplus() }, kernel: Softplus,
-		value: func(x, _ float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, dx: func(x, _ float64) float64 { return logistic(x) }},
+		value: func(x, _ float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) },
+		dx:    func(x, _ float64) float64 { return logistic(x) }},
 }
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
@@ -127,8 +174,9 @@ func larger(x, y float64) float64 {
 }
 
 // notEntrywise lists the other methods that return an Expr: they move, sum or look up entries, or create new ones.
-var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax Advance AddInts ScaleInts ModInts DelayInts OneHot In Wrap " +
-	"MatMul MatMulT Transpose Cols Join Row Apply CumSum CumProd Delay Scan Rows TopK TopKBy Where")
+var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax " +
+	"Advance AddInts ScaleInts ModInts DelayInts OneHot In Wrap MatMul MatMulT Transpose Cols Join Row Apply CumSum " +
+	"CumProd Delay Scan Rows TopK TopKBy Where")
 
 // special returns numbers at the limits of a type.
 func special(dtype Dtype) []float64 {
@@ -136,7 +184,10 @@ func special(dtype Dtype) []float64 {
 	if dtype == Float32 {
 		tiny, least, largest = 0x1p-126, 0x1p-149, math.MaxFloat32
 	}
-	return []float64{math.Inf(-1), -largest, -1, -tiny, -least, math.Copysign(0, -1), 0, least, tiny - least, tiny, 1, largest, math.Inf(1), math.NaN()}
+	return []float64{
+		math.Inf(-1), -largest, -1, -tiny, -least, math.Copysign(0, -1), 0, least, tiny - least, tiny, 1, largest,
+		math.Inf(1), math.NaN(),
+	}
 }
 
 // round returns a number rounded to the type.
@@ -165,13 +216,16 @@ func TestOperationsAtTheEndsOfTheNumbers(t *testing.T) {
 	for name, e := range entryOps {
 		for _, dtype := range []Dtype{Float64, Float32} {
 			list := special(dtype)
-			for form, kernels := range map[string]bool{"reference": false, "equation with kernels": true, "kernel": true} {
+			for form, kernels := range map[string]bool{
+				"reference": false, "equation with kernels": true, "kernel": true,
+			} {
 				if form == "kernel" && e.kernel == nil {
 					continue
 				}
 				g := New(dtype, 1)
 				g.Kernels = kernels
-				x, y := g.Root().Param("x", Const(0), len(list), len(list)), g.Root().Param("y", Const(0), len(list), len(list))
+				x := g.Root().Param("x", Const(0), len(list), len(list))
+				y := g.Root().Param("y", Const(0), len(list), len(list))
 				for i := range list {
 					for j := range list {
 						x.Tensor().Set(i*len(list)+j, list[i])

@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Each TestTrap in this package and in graph stands for a trap of Gorgonia v0.9.18. It asserts that our form is right, and logs if
-// the stock form has become right as well, so that ours can be removed.
+// Each TestTrap in this package and in graph stands for a trap of Gorgonia v0.9.18. It asserts that our form is right,
+// and logs if the stock form has become right as well, so that ours can be removed.
 
 func stock(t *testing.T, right bool, what string) {
 	t.Helper()

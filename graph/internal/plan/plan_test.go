@@ -162,7 +162,8 @@ func TestArenaIsShared(t *testing.T) {
 	bytes := a.Bytes()
 	first := &a.numbers.F64[0]
 	results(t, small, a)
-	if got := results(t, large, a); a.Bytes() != bytes || first != &a.numbers.F64[0] || !slices.EqualFunc(got, want, slices.Equal) {
+	if got := results(t, large, a); a.Bytes() != bytes || first != &a.numbers.F64[0] ||
+		!slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%d bytes after %d, or others", a.Bytes(), bytes)
 	}
 }
@@ -171,14 +172,15 @@ func TestArenaIsShared(t *testing.T) {
 func TestOptional(t *testing.T) {
 	for _, returned := range []bool{false, true} {
 		extra := &memory{size: 7, optional: true}
-		first := &Op{Name: "first", Out: &memory{size: 3}, Fills: []Buffer{extra}, Run: func(Numbers, []Numbers) func() error {
-			return func() error {
-				if got, want := extra.now.Len() > 0, returned; got != want {
-					return errors.Errorf("%d entries", extra.now.Len())
+		first := &Op{Name: "first", Out: &memory{size: 3}, Fills: []Buffer{extra},
+			Run: func(Numbers, []Numbers) func() error {
+				return func() error {
+					if got, want := extra.now.Len() > 0, returned; got != want {
+						return errors.Errorf("%d entries", extra.now.Len())
+					}
+					return nil
 				}
-				return nil
-			}
-		}}
+			}}
 		ops := []*Op{first}
 		if returned {
 			ops = append(ops, &Op{Name: "second", Inputs: ops, Out: extra, Run: func(Numbers, []Numbers) func() error {
@@ -378,7 +380,10 @@ func TestFurtherResult(t *testing.T) {
 	for range 3 {
 		ops = append(ops, &Op{Name: "other", Inputs: ops[len(ops)-1:], Out: &memory{size: 16}, Run: fill(2, nil)})
 	}
-	part := &Op{Name: "part", Inputs: []*Op{first}, Out: further, Output: true, Run: func(Numbers, []Numbers) func() error { return func() error { return nil } }}
+	part := &Op{
+		Name: "part", Inputs: []*Op{first}, Out: further, Output: true,
+		Run: func(Numbers, []Numbers) func() error { return func() error { return nil } },
+	}
 	p := mustPlan(t, append(ops, part), &Arena{Double: true})
 	if err := p.Run(); err != nil || !slices.Equal(p.Result(part).F64, slices.Repeat([]float64{7}, 16)) {
 		t.Errorf("got %v, error %v, want 7", p.Result(part).F64, err)

@@ -120,7 +120,8 @@ func TestMachinesRefuse(t *testing.T) {
 	for _, g := range []*Gradients{wide, g} {
 		g.Across(&pairOfMachines{left: math.MaxInt})
 	}
-	const type64, none = "mine: w has type float64, want float32 across machines", "mine: got gradients of 0 parameters, want 2"
+	const type64, none = "mine: w has type float64, want float32 across " +
+		"machines", "mine: got gradients of 0 parameters, want 2"
 	for i, c := range []struct {
 		err  error
 		want string
@@ -154,7 +155,8 @@ func TestShardOnce(t *testing.T) {
 	if err := g.Shard(p, moments...); err != nil || moments[0][0].Len() != 15 || g.First("b", moments[1][0]) != 0 {
 		t.Errorf("alone: got %v and %d moments, want 15", err, moments[0][0].Len())
 	}
-	if _, err := g.Whole("w", moments[0][0]); err == nil || err.Error() != "mine: w: got 15 numbers, want this machine's part of a moment" {
+	if _, err := g.Whole("w", moments[0][0]); err == nil ||
+		err.Error() != "mine: w: got 15 numbers, want this machine's part of a moment" {
 		t.Errorf("alone: got error %v", err)
 	}
 	g.Across(&pairOfMachines{left: math.MaxInt})
@@ -170,7 +172,8 @@ func TestShardOnce(t *testing.T) {
 		}
 	}
 	for name, m := range map[string]graph.Tensor{"w": {F32: make([]float32, 99)}, "other": {}} {
-		if _, err := g.Whole(name, m); err == nil || !strings.Contains(err.Error(), "want this machine's part of a moment") {
+		if _, err := g.Whole(name, m); err == nil ||
+			!strings.Contains(err.Error(), "want this machine's part of a moment") {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}

@@ -28,7 +28,8 @@ func TestGradients(t *testing.T) {
 		calls++
 		return i == 0 && x.At(0) == 2 && grad.At(0) == 4 && scale == 0.5
 	}
-	if norm, err := g.Apply(p, math.Sqrt(12), update); err != nil || norm != math.Sqrt(48) || calls != 1 || len(g.sums) != 0 {
+	if norm, err := g.Apply(p, math.Sqrt(12), update); err != nil || norm != math.Sqrt(48) || calls != 1 ||
+		len(g.sums) != 0 {
 		t.Errorf("got norm %v, error %v, %d updates and %d copies, want %v, none, 1 and 0",
 			norm, err, calls, len(g.sums), math.Sqrt(48))
 	}

@@ -155,7 +155,10 @@ func TestUnmentioned(t *testing.T) {
 		{"`Window`, `Decoder`", gone},
 		{"`gpt.Decoder.Window` is gone", gone[1:]},
 		{"`Decoder.Window()`, `gpt.Old`, `verify.*Forward`, `Plain`", nil},
-		{"`Decoder.Window`, `Old.Field`, `*Backward`, `hand.Plain`", []string{"gpt Old", "verify GPTForward", "nn Plain"}},
+		{
+			"`Decoder.Window`, `Old.Field`, `*Backward`, `hand.Plain`",
+			[]string{"gpt Old", "verify GPTForward", "nn Plain"},
+		},
 	} {
 		if got := unmentioned(test.changelog, gone, names); !slices.Equal(got, test.want) {
 			t.Errorf("%q: got %q, want %q", test.changelog, got, test.want)

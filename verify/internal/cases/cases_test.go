@@ -23,8 +23,12 @@ func TestCases(t *testing.T) {
 	for i, c := range All() {
 		t.Run(c.Name, func(t *testing.T) {
 			r := tried(t, c, nightly)
-			if !(r.Worst <= verify.Suspicion) || len(r.Suspicious) > 0 || !(r.WorstFloat32 <= tolerance32) || !r.ByHand {
-				t.Errorf("got %.1e in float64 and %.1e in float32, want ≤ %.0e and %.0e; suspicious %v", r.Worst, r.WorstFloat32, verify.Suspicion, tolerance32, r.Suspicious)
+			if !(r.Worst <= verify.Suspicion) || len(r.Suspicious) > 0 || !(r.WorstFloat32 <= tolerance32) ||
+				!r.ByHand {
+				t.Errorf(
+					"got %.1e in float64 and %.1e in float32, want ≤ %.0e and %.0e; suspicious %v", r.Worst,
+					r.WorstFloat32, verify.Suspicion, tolerance32, r.Suspicious,
+				)
 			}
 			if !nightly && i%12 != 0 {
 				return // central differences are slow
@@ -37,7 +41,10 @@ func TestCases(t *testing.T) {
 				differences = max(differences, row.Gaps["differences"])
 			}
 			if !(differences > 0) || r.ByHand {
-				t.Errorf("got %.1e by central differences, by hand %t, want a distance and none by hand", differences, r.ByHand)
+				t.Errorf(
+					"got %.1e by central differences, by hand %t, want a distance and none by hand", differences,
+					r.ByHand,
+				)
 			}
 			t.Logf("%.1e; float32 %.1e; differences %.1e", worst, float32, differences)
 		})
@@ -73,7 +80,9 @@ func TestBidirectional(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(r.Failures, func(f string) bool { return strings.Contains(f, "sees later tokens of its text") }) {
+		if !slices.ContainsFunc(
+			r.Failures, func(f string) bool { return strings.Contains(f, "sees later tokens of its text") },
+		) {
 			t.Errorf("%s: got failures %v, want a token that sees a later one", c.Name, r.Failures)
 		}
 	}

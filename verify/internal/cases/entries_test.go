@@ -52,7 +52,8 @@ func TestInventory(t *testing.T) {
 			t.Errorf("%s: no test of its invariants is named after it", e)
 		}
 	}
-	for _, r := range [][2]int{{1, 8}, {10, 18}, {20, 28}, {30, 33}, {40, 48}, {50, 56}} { // the entries of the five papers
+	// the entries of the five papers
+	for _, r := range [][2]int{{1, 8}, {10, 18}, {20, 28}, {30, 33}, {40, 48}, {50, 56}} {
 		for i := r[0]; i <= r[1]; i++ {
 			if id := fmt.Sprintf("I%02d", i); !slices.Contains(ids, id) {
 				t.Errorf("%s is missing", id)

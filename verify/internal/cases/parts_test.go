@@ -39,14 +39,16 @@ func TestEveryPartIsVerified(t *testing.T) {
 	for kind, list := range lists {
 		for _, name := range list.names {
 			plan := variants.Plan{
-				Position: "none", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", Head: "tied",
+				Position: "none", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu",
+				Head: "tied",
 			}
 			list.set(&plan, name)
 			if _, err := variants.Model[float64](plan, nil); err != nil {
 				t.Errorf("%s=%s: verify/internal/variants has no row for it: %v", kind, name, err)
 				continue
 			}
-			if part := kind + "=" + name; !strings.HasSuffix(part, "=none") && !slices.Contains(certified, part) { // none has no layer
+			// none has no layer
+			if part := kind + "=" + name; !strings.HasSuffix(part, "=none") && !slices.Contains(certified, part) {
 				t.Errorf("%s: no Case certifies it; want Settings in its row in verify/internal/variants", part)
 			}
 		}

@@ -12,7 +12,8 @@ import (
 
 const page = "The command is `go run ./a -x`, of the package `nn`; `go run` alone is none.\n" +
 	"```sh\ncurl x\nNIGHTLY=1 go test ./b   # a comment\n```\n```go\ngo run ./c\n```\n" +
-	"Every study has these flags:\n\n    -shared 1\n\nThe first:\n\n    -arms 'a; …'\n\n    text\n//\t.ci/machines -y # why\n"
+	"Every study has these flags:\n\n    -shared 1\n\nThe first:\n\n    -arms 'a; …'\n\n    text\n//\t.ci/machines " +
+	"-y # why\n"
 
 // A document's commands are found wherever they stand, with the lines on which they stand.
 func TestRead(t *testing.T) {
@@ -79,7 +80,8 @@ func TestDocuments(t *testing.T) {
 		for _, c := range commands {
 			for _, word := range strings.Fields(c.text) {
 				path, _ := strings.CutSuffix(strings.TrimPrefix(word, "./"), "/...")
-				if !strings.HasPrefix(word, "./") || strings.Contains(path, "{") || word == "./..." || word == "./train" {
+				if !strings.HasPrefix(word, "./") || strings.Contains(path, "{") || word == "./..." ||
+					word == "./train" {
 					continue
 				}
 				if _, err := os.Stat(filepath.Join(root, path)); err != nil {

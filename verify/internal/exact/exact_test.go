@@ -93,7 +93,10 @@ func TestFunctions(t *testing.T) {
 		{"(√x)'", d.Mul(two, d.Mul(r.Constant(), tangent(r))), tangent(x)},
 		{"tanh' x", tangent(h), d.Mul(d.Sub(one, d.Mul(h.Constant(), h.Constant())), tangent(x))},
 		{"tanh(−x)", d.Tanh(minus(x)), minus(h)},
-		{"σ(x) by tanh and by exp", d.Div(d.Add(one, d.Tanh(d.Div(x, two))), two), d.Div(one, d.Add(one, d.Exp(minus(x))))},
+		{
+			"σ(x) by tanh and by exp", d.Div(d.Add(one, d.Tanh(d.Div(x, two))), two),
+			d.Div(one, d.Add(one, d.Exp(minus(x)))),
+		},
 		{"erf(−x)", d.Erf(minus(x)), minus(d.Erf(x))},
 		{"erf' x", tangent(d.Erf(x)),
 			d.Mul(d.Mul(d.Real(2/math.SqrtPi), d.Exp(minus(d.Mul(x, x))).Constant()), tangent(x))},

@@ -17,9 +17,15 @@ var rules = []struct{ pattern, why string }{
 	{`(Position|Attention|Norm|Block|Activation|MLP|Head|Optimizer|LoraScale)=""`, "empty is the default part"},
 	{`(Options={}|LoraTargets=nil)`, "none is the default"},
 	{`(Threads|QKSize|VSize|NInner|Eps|Theta|LRDecayIters|VocabSize|MemoryLimit)=0`, "0 is the default"},
-	{`(WeightDecay|Beta1|Beta2|GradClip|Warmup\w*|MinLR|MaxIters|Dropout|LoraR|LoraAlpha)=0`, "0 is a value: none of it"},
+	{
+		`(WeightDecay|Beta1|Beta2|GradClip|Warmup\w*|MinLR|MaxIters|Dropout|LoraR|LoraAlpha)=0`,
+		"0 is a value: none of it",
+	},
 	{`OutDir=`, "the function that writes there checks it"},
-	{`^parts\.Registry\.CheckOptimizer [01]`, "the options of no optimizer, and of one whose name is refused elsewhere"},
+	{
+		`^parts\.Registry\.CheckOptimizer [01]`,
+		"the options of no optimizer, and of one whose name is refused elsewhere",
+	},
 	{`^(gpt|seq2seq)\..*\.Parts\.\w+`, "a variant that is not named is not checked"},
 	{`^(gpt\.(New|Config\.(ValidateModel|Family))|seq2seq\.(New\w*|Config\.ValidateModel)|verify\.New\w+) .*\.(Training|Run)\b`,
 		"training fields are not checked if nothing is trained"},
@@ -30,7 +36,10 @@ var rules = []struct{ pattern, why string }{
 	{`^decode\.Session\.Beam (3=0|4=)`, "no token more; nil ranks by probability, and a Rank is the caller's"},
 	{`^decode\.Session\.(Beam 2|(Generate|Continue) 2\[0\])(=short|\[0\]=0)`, "another prompt"},
 	{`^decode\.Session\.(Generate|Continue) 3`, "no tokens, or as many as the caller takes"},
-	{`^(decode\.Session\.(Generate|Continue) 4\[0\]|search\.Sampler\.(Draw|Validate) 0)=zero`, "the zero Sampler is greedy"},
+	{
+		`^(decode\.Session\.(Generate|Continue) 4\[0\]|search\.Sampler\.(Draw|Validate) 0)=zero`,
+		"the zero Sampler is greedy",
+	},
 	{`^search\.Sampler\.Draw 1=a liar`, "only the numbers matter, not the shape"},
 	{`^dist\.CheckSize 0=1099511627776`, "a power of two"},
 	{`^dist\.Open 0\.Timeout=\d`, "a long time"},
@@ -43,7 +52,10 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.LinearAttention 1={}`, "an empty mask hides no key"},
 	{`^graph\.(Cross|Linear|Sigmoid|Forgetting)?Attention [12]=\(2, 2, 2\)`, "a mask of every sequence"},
 	{`^graph\.Expr\.Dropout 1=0`, "no dropout"},
-	{`^graph\.Expr\.(Pow 1=(0|-1)|Clamp 1=(0|-1)|Clamp 2=\+Inf|(Delay|Advance) 1=0)`, "a valid exponent, bound or number of steps"},
+	{
+		`^graph\.Expr\.(Pow 1=(0|-1)|Clamp 1=(0|-1)|Clamp 2=\+Inf|(Delay|Advance) 1=0)`,
+		"a valid exponent, bound or number of steps",
+	},
 	{`^graph\.CrossEntropy [34]=0`, "neither smoothing nor z-loss"},
 	{`^graph\.CompileWith 1`, "nothing is kept, or something else"},
 	{`^graph\.Expr\.MulAdd [12](=short|\[0\]=(0|-1))`, "other numbers, or one for all"},
@@ -51,7 +63,10 @@ var rules = []struct{ pattern, why string }{
 	{`^published\.Family\.Export 0`, "it adds the keys of any family to those of a file"},
 	{`^inspect\.Probe\.(Run|Gradients) [12](=short|\[0\]=(0|-1))`, "another text, or none to predict"},
 	{`^inspect\.Attribute [12]\[0\]=0`, "another text, or another logit"},
-	{`^inspect\.Curvature\.Largest 2\.(Tolerance=0|MaxIterations=\d{2})`, "the search ends after an iteration for each parameter"},
+	{
+		`^inspect\.Curvature\.Largest 2\.(Tolerance=0|MaxIterations=\d{2})`,
+		"the search ends after an iteration for each parameter",
+	},
 	{`^inspect\.Watch\.Gradients 1=`, "any step"},
 	{`^inspect\.LogitLens 1(=short|\[0\]=(0|-1))`, "another text"},
 	{`^parts\.NewFactors 1`, "a standard network has no factors, whatever its sizes"},
@@ -68,7 +83,10 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.Graph\.Shared 1=of zeros`, "it reads nothing and returns no error"},
 	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing and returns no error"},
 	{`^optim\.Optimizer\.Update 2=0`, "a learning rate of 0 changes nothing"},
-	{`^optim\.(Groups\.State 0\.Name=|StateOf [12]|State\.Kept)`, "a name for messages, a rule for any shape, and a state that StateOf checks"},
+	{
+		`^optim\.(Groups\.State 0\.Name=|StateOf [12]|State\.Kept)`,
+		"a name for messages, a rule for any shape, and a state that StateOf checks",
+	},
 	{`^optim\.SOAP\.State 0\.(Frequency|MaxDim)=\d`, "eigenvectors that stay, and sides of any size"},
 	{`^reduce\.Gradients\.Apply 2`, "the optimizer checks the clip"},
 	{`^(optim\.Optimizer|reduce\.Gradients)\.(Shard|Last) [12]`, "a single machine divides nothing"},
@@ -92,16 +110,25 @@ var rules = []struct{ pattern, why string }{
 	{`^lab\.Arm\.Apply 0\.Version=typo`, "the author's name of the arm's code"},
 	{`^paired\.Compare [01]\[0\]=(0|-1)`, "another measure"},
 	{`^paired\..* 0.*\.Boundary=0`, "the boundary of O'Brien and Fleming"},
-	{`^paired\.(Plan|Rule)\.(Validate|Levels) 0(={}|(\.Plan)?(={}|\.Looks=(nil|short)))`, "other looks, or a single one"},
+	{
+		`^paired\.(Plan|Rule)\.(Validate|Levels) 0(={}|(\.Plan)?(={}|\.Looks=(nil|short)))`,
+		"other looks, or a single one",
+	},
 	{`^paired\.Rule\.Judge (1=0|2\[0\]\.((Mean|SD|P)=0|Mean=-1))`, "another look, or another comparison"},
 	{`^paired\.Rule\.Judge 2\[0\]\.(SE|Low|High|T|SignFlip|Doubt)=`, "for the reader of the comparison"},
 	{`^scaling\.Ensemble\.Predict 0\.(Law|Intervals)`, "for the reader: the laws of the resamples predict"},
 	{`^scaling\.Law\.Best 0\.E=`, "another E moves no minimum"},
 	{`^train\.Frozen\.Check 0=(nil|short)|\.Frozen=nil`, "nothing is frozen"},
-	{`\.Hooks\.(Rate|Gradients|Fill)=of zeros`, "a rate of 0, and a look at gradients that changes nothing, and a batch that stays"},
+	{
+		`\.Hooks\.(Rate|Gradients|Fill)=of zeros`,
+		"a rate of 0, and a look at gradients that changes nothing, and a batch that stays",
+	},
 	{`^gpt\.Config\.(ValidateModel|Family) 0\.Hooks\.Loss`, "a network alone has no loss"},
 	{`^gpt\.Trainer\.Save 1=typo`, "a directory's name"},
-	{`^safetensors\.(File\.Joined 0=zero|File\.Values (0=zero|1\.(Name|Shape)|2=of zeros)|Write 1=(nil|short)|WriteEach 3=of zeros)`, "a place in the file, whatever it is called; no tensors"},
+	{
+		`^safetensors\.(File\.Joined 0=zero|File\.Values (0=zero|1\.(Name|Shape)|2=of zeros)|Write 1=(nil|short)|WriteEach 3=of zeros)`,
+		"a place in the file, whatever it is called; no tensors",
+	},
 	{`^gguf\.Write 3=of zeros`, "no tensors"},
 	{`^gguf\.File\.Rows 2`, "another order of outputs, which StorePacked checks"},
 	{`^train\.WriteTensors 3`, "no tensors"},
@@ -113,16 +140,31 @@ var rules = []struct{ pattern, why string }{
 	{`^text\.WriteShards 0=typo`, "a directory's name"},
 	{`^train\.New 2\.Done=\d`, "another step"},
 	{`^train\.New 2\.Loads=of zeros`, "no experts"},
-	{`^train\.New 2\.(Corpus=of zeros|Batches=zero|Carried=of zeros)`, "a corpus without a name, a generator that is not seeded, no states"},
+	{
+		`^train\.New 2\.(Corpus=of zeros|Batches=zero|Carried=of zeros)`,
+		"a corpus without a name, a generator that is not seeded, no states",
+	},
 	{`^train\.CheckMemory 0=\d{9,}`, "more than is needed"},
 	{`^train\.(Run\.)?CheckMemory (1=0|2)`, "nothing is needed; a text"},
-	{`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|Patience|LogInterval|Threads|OutDir)=)`, "used by the loop around it"},
+	{
+		`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|Patience|LogInterval|Threads|OutDir)=)`,
+		"used by the loop around it",
+	},
 	{`^train\.(Run\.CheckMemory 0|New 1)\.MemoryLimit=\+Inf`, "no limit"},
 	{`^train\.New 1\.MemoryLimit=`, "CheckMemory refuses it"},
-	{`^train\.New 0\.(BatchSize|Optimizer|Muon\w+|PreconditionFrequency|ShampooBeta|MaxPrecondDim|\w+Iters|MinLR|LabelSmoothing|ZLoss)=`, "used by Build, Fill, Task.Optimizer and later steps"},
+	{
+		`^train\.New 0\.(BatchSize|Optimizer|Muon\w+|PreconditionFrequency|ShampooBeta|MaxPrecondDim|\w+Iters|MinLR|LabelSmoothing|ZLoss)=`,
+		"used by Build, Fill, Task.Optimizer and later steps",
+	},
 	{`^train\.New (0\.LearningRate=0|2\.Fill=of zeros)`, "a step of 0, or of no tokens"},
-	{`^train\.Training\.Check 0(={}|\.(BatchSize|Gradient\w+|Optimizer|Muon\w+|PreconditionFrequency|ShampooBeta|MaxPrecondDim|WeightDecay|Beta\d|GradClip)=)`, "not the schedule's"},
-	{`^train\.Training\.Check 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1|(EMA|LabelSmoothing|ZLoss)=(-1|NaN|\+Inf)|Precision=typo)`, "wrong by itself: Fields refuses it"},
+	{
+		`^train\.Training\.Check 0(={}|\.(BatchSize|Gradient\w+|Optimizer|Muon\w+|PreconditionFrequency|ShampooBeta|MaxPrecondDim|WeightDecay|Beta\d|GradClip)=)`,
+		"not the schedule's",
+	},
+	{
+		`^train\.Training\.Check 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1|(EMA|LabelSmoothing|ZLoss)=(-1|NaN|\+Inf)|Precision=typo)`,
+		"wrong by itself: Fields refuses it",
+	},
 	{`^train\.New 2\.(Hooks\.Rate|FLOPs|Schedules)`, "a step of 0, and a number to report"},
 	{`^train\.New 2\.Hooks\.(Loss|Fill)=`, "Build makes the loss, and Fill of the Task the batches"},
 	{`^train\.New 0\.GradClip=\+Inf`, "no clipping"},
@@ -168,7 +210,8 @@ func norms() string {
 
 // mustFail reports whether a call with this wrong argument must return an error.
 func mustFail(c call, args []reflect.Value, i int, how string) bool {
-	if match(unchecked, c.name) != "" || match(slices.Concat(rules, handRules, nnRules), c.name+" "+string(rune('0'+i))+how) != "" {
+	if match(unchecked, c.name) != "" || match(slices.Concat(rules, handRules, nnRules), c.name+
+		" "+string(rune('0'+i))+how) != "" {
 		return false
 	}
 	if !read(c.name, i, args[i].Type(), how) {
@@ -177,7 +220,8 @@ func mustFail(c call, args []reflect.Value, i int, how string) bool {
 	operands := 0
 	for _, a := range args {
 		switch a.Type() {
-		case reflect.TypeFor[graph.Expr](), reflect.TypeFor[hand.Matrix[float64]](), reflect.TypeFor[hand.Matrix[complex128]]():
+		case reflect.TypeFor[graph.Expr](), reflect.TypeFor[hand.Matrix[float64]](),
+			reflect.TypeFor[hand.Matrix[complex128]]():
 			operands++
 		}
 	}

@@ -16,9 +16,14 @@ func arguments() map[string]func(w *world) []any {
 	objective := func(w *world) []any { return []any{nil, w.matrix("logits", 2, 2), nil} }
 	return map[string]func(w *world) []any{
 		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SandwichBlock.Step": step,
-		"nn.PostPartBlock.Step": step, "nn.ParallelBlock.Step": step, "nn.ParallelTwoBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
-		"nn.SigmoidAttention.Step": step, "nn.DiffAttention.Step": step, "nn.ForgettingAttention.Step": step, "nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step, "nn.Recurrence.Step": step, "nn.Mamba2.Step": step, "nn.MinGRU.Step": step, "nn.RGLRU.Step": step,
-		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork, "graph.RecurrenceCache.Fork": fork, "graph.ScanCache.Fork": fork,
+		"nn.PostPartBlock.Step": step, "nn.ParallelBlock.Step": step, "nn.ParallelTwoBlock.Step": step,
+		"nn.SelfAttention.Step": step, "nn.MLA.Step": step,
+		"nn.SigmoidAttention.Step": step, "nn.DiffAttention.Step": step, "nn.ForgettingAttention.Step": step,
+		"nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
+		"nn.Recurrence.Step": step, "nn.Mamba2.Step": step, "nn.MinGRU.Step": step, "nn.RGLRU.Step": step,
+		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork,
+		"graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork, "graph.RecurrenceCache.Fork": fork,
+		"graph.ScanCache.Fork":   fork,
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },
 		"nn.PPOClip.Forward": objective, "nn.Reinforce.Forward": objective,
@@ -27,8 +32,10 @@ func arguments() map[string]func(w *world) []any {
 			r.Reference = w.matrix("reference", 2, 1)
 			return []any{nil, w.matrix("logits", 2, 2), r}
 		},
-		"nn.NewDPO":               func(w *world) []any { return []any{nil, 2} },
-		"nn.DPO.Forward":          func(w *world) []any { return []any{nil, w.matrix("logits", 4, 3), ids(w), w.matrix("reference", 2, 1)} },
+		"nn.NewDPO": func(w *world) []any { return []any{nil, 2} },
+		"nn.DPO.Forward": func(w *world) []any {
+			return []any{nil, w.matrix("logits", 4, 3), ids(w), w.matrix("reference", 2, 1)}
+		},
 		"graph.LogProbs":          func(w *world) []any { return []any{w.matrix("logits", 4, 3), ids(w)} },
 		"nn.CrossEntropy.Forward": func(w *world) []any { return []any{nil, w.matrix("logits", 4, 3), ids(w)} },
 		"nn.MultiToken.Forward": func(w *world) []any {
@@ -64,13 +71,21 @@ func arguments() map[string]func(w *world) []any {
 			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
 		},
 		"graph.ForgettingAttention": func(w *world) []any {
-			return []any{w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
+			return []any{
+				w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("mask", 2, 2), get[graph.AttentionShape](w),
+				0.5,
+			}
 		},
 		"graph.CachedForgettingAttention": func(w *world) []any {
-			return []any{w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("mask", 2, 2), w.place(), graph.NewForgettingCache(get[graph.AttentionShape](w))}
+			return []any{
+				w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("mask", 2, 2), w.place(),
+				graph.NewForgettingCache(get[graph.AttentionShape](w)),
+			}
 		},
 		"graph.CrossAttention": func(w *world) []any {
-			return []any{w.matrix("q", 4, 2), w.matrix("kv", 4, 4), w.matrix("mask", 2, 2), get[graph.CrossShape](w), 0.5}
+			return []any{
+				w.matrix("q", 4, 2), w.matrix("kv", 4, 4), w.matrix("mask", 2, 2), get[graph.CrossShape](w), 0.5,
+			}
 		},
 		"graph.LinearAttention": func(w *world) []any {
 			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.LinearShape](w)}
@@ -85,16 +100,29 @@ func arguments() map[string]func(w *world) []any {
 			return []any{w.matrix("qkv", 2, 4), w.place(), get[*graph.LinearCache](w)}
 		},
 		"graph.Recurrence": func(w *world) []any {
-			return []any{w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2), get[graph.RecurrenceShape](w)}
+			return []any{
+				w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2),
+				get[graph.RecurrenceShape](w),
+			}
 		},
 		"graph.RecurrenceNorms": func(w *world) []any {
-			return []any{w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2), get[graph.RecurrenceShape](w)}
+			return []any{
+				w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2),
+				get[graph.RecurrenceShape](w),
+			}
 		},
 		"graph.CachedRecurrence": func(w *world) []any {
-			return []any{w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("beta", 2, 1), w.place(), get[*graph.RecurrenceCache](w)}
+			return []any{
+				w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("beta", 2, 1), w.place(),
+				get[*graph.RecurrenceCache](w),
+			}
 		},
-		"graph.Scan":      func(w *world) []any { return []any{w.matrix("b", 4, 2), w.matrix("c", 4, 2), get[graph.ScanShape](w)} },
-		"graph.AddScaled": func(w *world) []any { return []any{w.matrix("x", 4, 2), w.matrix("y", 4, 2), w.matrix("d", 1, 2)} },
+		"graph.Scan": func(w *world) []any {
+			return []any{w.matrix("b", 4, 2), w.matrix("c", 4, 2), get[graph.ScanShape](w)}
+		},
+		"graph.AddScaled": func(w *world) []any {
+			return []any{w.matrix("x", 4, 2), w.matrix("y", 4, 2), w.matrix("d", 1, 2)}
+		},
 		"graph.CachedScan": func(w *world) []any {
 			return []any{w.matrix("b", 2, 2), w.matrix("c", 2, 2), w.place(), get[*graph.ScanCache](w)}
 		},
@@ -106,7 +134,10 @@ func arguments() map[string]func(w *world) []any {
 				w.matrix("mask", 2, 2), w.place(), get[*graph.LatentCache](w)}
 		},
 		"graph.CachedPairAttention": func(w *world) []any {
-			return []any{w.matrix("qkv", 2, 8), get[graph.Scope](w).Value("mask", graph.Const(0), 1, 1, 2, 4), w.place(), get[*graph.PairCache](w)}
+			return []any{
+				w.matrix("qkv", 2, 8), get[graph.Scope](w).Value("mask", graph.Const(0), 1, 1, 2, 4), w.place(),
+				get[*graph.PairCache](w),
+			}
 		},
 		"graph.CachedElman": func(w *world) []any {
 			return []any{w.matrix("a", 2, 2), w.matrix("w", 2, 2), w.place(), get[*graph.ElmanCache](w)}
@@ -135,7 +166,10 @@ func arguments() map[string]func(w *world) []any {
 			return []any{w.matrix("x", 4, 4), w.matrix("cos", 2, 1), w.matrix("sin", 2, 1), ids(w), 2}
 		},
 		"graph.Reinforce": func(w *world) []any {
-			return []any{w.matrix("logits", 4, 3), ids(w), w.matrix("returns", 4, 1), w.matrix("baseline", 4, 1), w.matrix("weights", 4, 1)}
+			return []any{
+				w.matrix("logits", 4, 3), ids(w), w.matrix("returns", 4, 1), w.matrix("baseline", 4, 1),
+				w.matrix("weights", 4, 1),
+			}
 		},
 		"graph.PPOClip": func(w *world) []any {
 			return []any{w.matrix("logits", 4, 3), ids(w), w.matrix("returns", 4, 1), w.matrix("baseline", 4, 1),

@@ -13,7 +13,8 @@ import (
 
 // holders are the types whose fields a caller can reach after a constructor has set them.
 var holders = []reflect.Type{
-	reflect.TypeFor[*gpt.Trainer](), reflect.TypeFor[*gpt.Model](), reflect.TypeFor[*decode.Session](), reflect.TypeFor[*decode.Session](),
+	reflect.TypeFor[*gpt.Trainer](), reflect.TypeFor[*gpt.Model](), reflect.TypeFor[*decode.Session](),
+	reflect.TypeFor[*decode.Session](),
 	reflect.TypeFor[*seq2seq.Trainer](), reflect.TypeFor[*seq2seq.Model](), reflect.TypeFor[*seq2seq.Masked](),
 	reflect.TypeFor[*seq2seq.Translator](), reflect.TypeFor[*train.Core](),
 }
@@ -119,7 +120,8 @@ func (w *world) fields(of, other reflect.Value, path string) (list []replaced) {
 		if !reflect.DeepEqual(at.Interface(), other.Field(i).Interface()) {
 			list = append(list, replaced{wrong{name + "=another", other.Field(i)}, at})
 		}
-		if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct && path == "" && f.Name != "Graph" {
+		if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct && path == "" &&
+			f.Name != "Graph" {
 			list = append(list, w.fields(at.Elem(), other.Field(i).Elem(), name)...)
 		}
 	}

@@ -69,7 +69,8 @@ func TestWrongValues(t *testing.T) {
 					break
 				}
 				bad := list[k]
-				if nilLayer := strings.HasPrefix(c.name, "nn."); i == 0 && bad.how == "=nil" && c.method && (c.field || nilLayer) {
+				if nilLayer := strings.HasPrefix(c.name, "nn."); i == 0 && bad.how == "=nil" && c.method && (c.field ||
+					nilLayer) {
 					continue
 				}
 				args[i] = bad.v

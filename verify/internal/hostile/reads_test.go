@@ -135,8 +135,8 @@ func (empty) Import(name string) (*gotypes.Package, error) {
 	return p, nil
 }
 
-// read reports whether a function of nn reads argument i and, in a struct of nn, what a wrong value such as .Style.Eps=-1
-// sets. Whether a layer may ignore what it does not read is for TestSettingsOfHeads.
+// read reports whether a function of nn reads argument i and, in a struct of nn, what a wrong value such as
+// .Style.Eps=-1 sets. Whether a layer may ignore what it does not read is for TestSettingsOfHeads.
 func read(function string, i int, t reflect.Type, how string) bool {
 	fields := fieldsRead()[function]
 	if fields != nil && !fields[argument(function, i)] {

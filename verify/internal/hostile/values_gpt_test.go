@@ -42,7 +42,8 @@ func gptValues(v table) {
 	define(v, func(*world) []byte { return []byte("{}") })
 	define(v, func(w *world) gpt.Config {
 		c := gpt.Shakespeare()
-		c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.MaxIters, c.EvalIters, c.Threads = 1, 2, 4, 4, 2, 2, 1, 1
+		c.NLayer, c.NHead, c.NEmbd, c.BlockSize = 1, 2, 4, 4
+		c.BatchSize, c.MaxIters, c.EvalIters, c.Threads = 2, 2, 1, 1
 		c.VocabSize = get[text.Tokenizer](w).Size()
 		return c
 	})

@@ -8,9 +8,11 @@ import (
 // of two features.
 var shapes = map[string][2]int{
 	"weight": {2, 2}, "bias": {1, 2}, "alpha": {1, 1}, "sinks": {1, 2}, "lora_d": {2, 1}, "lora_u": {1, 2}, "x": {2, 2},
-	"c_attn.weight": {2, 6}, "c_attn_global.weight": {2, 6}, "c_proj.weight": {2, 2}, "c_fc.weight": {2, 2}, "c_gate.weight": {2, 2},
-	"c_q.weight": {2, 2}, "c_kv.weight": {2, 4}, "c_input.weight": {2, 2}, "e.weight": {2, 1}, "f.weight": {2, 1},
-	"q.lora_d": {2, 1}, "q.lora_u": {1, 2}, "c_kv_down.weight": {2, 2}, "c_k_up.weight": {2, 2}, "c_v_up.weight": {2, 2}, "c_q_down.weight": {2, 2},
+	"c_attn.weight": {2, 6}, "c_attn_global.weight": {2, 6}, "c_proj.weight": {2, 2}, "c_fc.weight": {2, 2},
+	"c_gate.weight": {2, 2},
+	"c_q.weight":    {2, 2}, "c_kv.weight": {2, 4}, "c_input.weight": {2, 2}, "e.weight": {2, 1}, "f.weight": {2, 1},
+	"q.lora_d": {2, 1}, "q.lora_u": {1, 2}, "c_kv_down.weight": {2, 2}, "c_k_up.weight": {2, 2},
+	"c_v_up.weight": {2, 2}, "c_q_down.weight": {2, 2},
 	"c_q_up.weight": {2, 2}, "c_q_rope.weight": {2, 4}, "c_k_rope.weight": {2, 2},
 }
 
@@ -46,7 +48,9 @@ func handValues[T hand.Number](v table) {
 	})
 	define(v, func(*world) hand.Connections[T] {
 		return func(string) hand.Connection[T] {
-			return hand.Connection[T]{Read: hand.Chain[T]{hand.Keep[T]("x", "h")}, Write: hand.Chain[T]{hand.Keep[T]("y", "x")}}
+			return hand.Connection[T]{
+				Read: hand.Chain[T]{hand.Keep[T]("x", "h")}, Write: hand.Chain[T]{hand.Keep[T]("y", "x")},
+			}
 		}
 	})
 	define(v, func(w *world) hand.Link[T] { return get[hand.Apply[T]](w) })
@@ -73,7 +77,9 @@ func handValues[T hand.Number](v table) {
 		return func(matrix) hand.Stack[T] { return get[hand.Stack[T]](w) }
 	})
 	define(v, func(w *world) hand.Embeddings[T] {
-		return hand.Embeddings[T]{hand.Tokens[T]{Weight: get[matrix](w)}, hand.Embedded[T]{Name: "wpe", Layer: get[layer](w)}}
+		return hand.Embeddings[T]{
+			hand.Tokens[T]{Weight: get[matrix](w)}, hand.Embedded[T]{Name: "wpe", Layer: get[layer](w)},
+		}
 	})
 	define(v, func(w *world) hand.Embedder[T] { return hand.Tokens[T]{Weight: get[matrix](w)} })
 	define(v, func(w *world) hand.Stack[T] {

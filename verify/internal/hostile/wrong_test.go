@@ -104,7 +104,8 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 		if t.NumOut() > 0 {
 			add("=of zeros", returning(t, reflect.Zero).Interface())
 		}
-		if t.NumIn() > 0 && (t.In(0) == reflect.TypeFor[nn.Site]() || t == reflect.TypeFor[graph.Init]()) { // a part of a model
+		// a part of a model
+		if t.NumIn() > 0 && (t.In(0) == reflect.TypeFor[nn.Site]() || t == reflect.TypeFor[graph.Init]()) {
 			add("=panics", reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value { panic("glass") }).Interface())
 		}
 	case reflect.Map:
@@ -159,8 +160,10 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 func matrices[T hand.Number]() iter.Seq2[string, hand.Matrix[T]] {
 	return func(yield func(string, hand.Matrix[T]) bool) {
 		_ = yield("={}", hand.Matrix[T]{}) && yield("=(5, 7)", hand.Zeros[T](5, 7)) &&
-			yield("=failed", hand.Matrix[T]{Err: errors.New("it failed")}) && yield("=negative", hand.Matrix[T]{Rows: -1, Cols: -2}) &&
-			yield("=short", hand.Matrix[T]{Rows: 2, Cols: 2, Data: []T{1}}) && yield("=long", hand.Matrix[T]{Data: []T{1}}) &&
+			yield("=failed", hand.Matrix[T]{Err: errors.New("it failed")}) &&
+			yield("=negative", hand.Matrix[T]{Rows: -1, Cols: -2}) &&
+			yield("=short", hand.Matrix[T]{Rows: 2, Cols: 2, Data: []T{1}}) &&
+			yield("=long", hand.Matrix[T]{Data: []T{1}}) &&
 			yield("=huge", hand.Matrix[T]{Rows: 1 << 40, Cols: 1 << 24})
 	}
 }

@@ -93,7 +93,9 @@ func TestForms(t *testing.T) {
 			"grouped heads and heads with repeated keys",
 			map[string][2]int{"q": {4, 8}, "k": {4, 4}, "v": {4, 6}},
 			func(p parameters) dual {
-				return hand.Heads[complex128]{Batch: 1, Count: 4, Groups: 2, Head: causal}.Forward(p["q"], p["k"], p["v"])
+				return hand.Heads[complex128]{
+					Batch: 1, Count: 4, Groups: 2, Head: causal,
+				}.Forward(p["q"], p["k"], p["v"])
 			},
 			func(p parameters) dual {
 				k, v := p["k"], p["v"]
@@ -101,7 +103,9 @@ func TestForms(t *testing.T) {
 					a, b := x.Columns(0, w), x.Columns(w, 2*w)
 					return hand.JoinColumns(a, a, b, b)
 				}
-				return hand.Heads[complex128]{Batch: 1, Count: 4, Head: causal}.Forward(p["q"], twice(k, 2), twice(v, 3))
+				return hand.Heads[complex128]{Batch: 1, Count: 4, Head: causal}.Forward(
+					p["q"], twice(k, 2), twice(v, 3),
+				)
 			},
 		},
 		{
@@ -127,7 +131,8 @@ func TestForms(t *testing.T) {
 		{
 			"the first step of AdamW and its closed form", map[string][2]int{"w": {2, 3}, "g": {2, 3}},
 			func(p parameters) dual {
-				c, zero := hand.AdamW{Rate: 0.5, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.1}, hand.Zeros[complex128](2, 3)
+				c := hand.AdamW{Rate: 0.5, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.1}
+				zero := hand.Zeros[complex128](2, 3)
 				w, _, _ := hand.AdamWUpdate(c, 1, p["w"], p["g"], zero, zero)
 				return w
 			},
@@ -194,8 +199,8 @@ func TestExactScan(t *testing.T) {
 	}
 }
 
-// TestExactPooling takes the layers that reduce the tokens of a sequence along the road, with an odd number of features.
-// Every Case has an even number.
+// TestExactPooling takes the layers that reduce the tokens of a sequence along the road, with an odd number of
+// features. Every Case has an even number.
 func TestExactPooling(t *testing.T) {
 	for name, f := range map[string]Formula{
 		"mean": formula(map[string][2]int{"x": {6, 5}},

@@ -71,7 +71,9 @@ func latent[T hand.Number](p hand.Parameters[T]) hand.MLA[T] {
 func TestPlanted(t *testing.T) {
 	x := [2]int{4, 6}
 	norm := map[string][2]int{"x": x, "weight": {1, 6}, "bias": {1, 6}}
-	groups := map[string][2]int{"x": x, "c_attn.weight": {6, 8 + 4 + 6}, "c_attn.bias": {1, 18}, "c_proj.weight": {12, 6}}
+	groups := map[string][2]int{
+		"x": x, "c_attn.weight": {6, 8 + 4 + 6}, "c_attn.bias": {1, 18}, "c_proj.weight": {12, 6},
+	}
 	latents := map[string][2]int{
 		"x": x, "c_q.weight": {6, 8}, "c_kv_down.weight": {6, 3}, "c_k_up.weight": {3, 8}, "c_v_up.weight": {3, 10},
 		"c_proj.weight": {10, 6},
@@ -166,7 +168,9 @@ func TestPlanted(t *testing.T) {
 
 // TestStructuralZeros checks that a gradient that is marked as 0 for every value of the parameters is 0.
 func TestStructuralZeros(t *testing.T) {
-	f := formula(map[string][2]int{"x": {2, 3}, "weight": {3, 2}, "bias": {1, 2}}, func(p hand.Parameters[float64]) hand.Layer[float64] {
+	f := formula(map[string][2]int{
+		"x": {2, 3}, "weight": {3, 2}, "bias": {1, 2},
+	}, func(p hand.Parameters[float64]) hand.Layer[float64] {
 		l := site(p).Linear()
 		return wrong{l, func(x, delta matrix) (matrix, hand.Gradients[float64]) {
 			dx, g := l.Backward(x, delta)
@@ -209,13 +213,18 @@ func TestRefused(t *testing.T) {
 		{"an entry by At", "identity.TestRefused", func(x, delta matrix) (matrix, hand.Gradients[float64]) {
 			return delta.Shift(x.At(0, 0)), nil
 		}, true},
-		{"a result from Data", "backward: x", func(x, _ matrix) (matrix, hand.Gradients[float64]) { return loop(x), nil }, true},
-		{"a division by 0", "backward: x: row 0, column 0 is NaN", func(x, delta matrix) (matrix, hand.Gradients[float64]) {
-			return delta.Mul(x.Step().Div(x.Scale(0))), nil
-		}, false},
-		{"another size", "the gradient is (3, 2), the parameter (2, 3)", func(_, delta matrix) (matrix, hand.Gradients[float64]) {
-			return delta.Transpose(), nil
-		}, false},
+		{
+			"a result from Data", "backward: x",
+			func(x, _ matrix) (matrix, hand.Gradients[float64]) { return loop(x), nil }, true,
+		},
+		{"a division by 0", "backward: x: row 0, column 0 is NaN",
+			func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+				return delta.Mul(x.Step().Div(x.Scale(0))), nil
+			}, false},
+		{"another size", "the gradient is (3, 2), the parameter (2, 3)",
+			func(_, delta matrix) (matrix, hand.Gradients[float64]) {
+				return delta.Transpose(), nil
+			}, false},
 	} {
 		f := formula(size, func(hand.Parameters[float64]) hand.Layer[float64] { return wrong{nil, c.backward} }, act)
 		_, _, err := f.Holds(1)
@@ -266,7 +275,8 @@ func TestFunction(t *testing.T) {
 		}
 	}
 	row := cube(func(x, _ matrix) matrix { return x.Tokens(0, 1) })
-	if _, _, err := at(row, ofX).Differing(1); err == nil || !strings.Contains(err.Error(), "3 derivatives at 6 numbers") {
+	if _, _, err := at(row, ofX).Differing(1); err == nil ||
+		!strings.Contains(err.Error(), "3 derivatives at 6 numbers") {
 		t.Errorf("a derivative of one row: got %v", err)
 	}
 	if y := hand.NewMatrix(1, 1, 2.0).Apply(cube(ofX)); y.Err != nil || y.Data[0] != 8 {
@@ -278,7 +288,8 @@ func TestFunction(t *testing.T) {
 	} {
 		f := cube(ofX)
 		drop(&f)
-		if y := hand.NewMatrix(1, 1, 2.0).Apply(f); y.Err == nil || !strings.Contains(y.Err.Error(), "want a name, Of64") {
+		if y := hand.NewMatrix(1, 1, 2.0).Apply(f); y.Err == nil ||
+			!strings.Contains(y.Err.Error(), "want a name, Of64") {
 			t.Errorf("a function without its part %d: got %v, %v", i, y.Data, y.Err)
 		}
 	}

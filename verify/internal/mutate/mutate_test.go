@@ -49,7 +49,8 @@ func TestOperators(t *testing.T) {
 // one does not compile, and mutants of functions without a test survive.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	reason := small + " clamp compare `if n < 0 { return 0 }` -0 is 0\n" + small + " positive * is of a function without a test"
+	reason := small + " clamp compare `if n < 0 { return 0 }` -0 is 0\n" + small +
+		" positive * is of a function without a test"
 	var progress bytes.Buffer
 	o := options{packages: []string{small}, timeout: time.Second, equivalent: reason}
 	mutants, left, err := mutate(o, &progress)

@@ -26,8 +26,10 @@ func TestNotice(t *testing.T) {
 		t.Errorf("NOTICE is stale: run go run ./verify/internal/notice > NOTICE")
 	}
 	for _, words := range []string{
-		"github.com/ajstarks/svgo", "CC BY 4.0", "SVGo by Anthony Starks", "FTL", "The FreeType Project", "gorgonia.org/gorgonia v0.9.18",
-		"Creative Commons Attribution 4.0 International Public License", "The FreeType Project LICENSE", "SIL OPEN FONT LICENSE",
+		"github.com/ajstarks/svgo", "CC BY 4.0", "SVGo by Anthony Starks", "FTL", "The FreeType Project",
+		"gorgonia.org/gorgonia v0.9.18",
+		"Creative Commons Attribution 4.0 International Public License", "The FreeType Project LICENSE",
+		"SIL OPEN FONT LICENSE",
 	} {
 		if !strings.Contains(string(got), words) {
 			t.Errorf("NOTICE does not contain %q", words)
@@ -44,8 +46,16 @@ func cut(notice string) string {
 
 func TestDescribe(t *testing.T) {
 	names, owners := describe([]licence{
-		{"LICENSE", "  Copyright (c) 2019 A. Author\n\nPermission is hereby granted, free\nof charge, to any person obtaining a copy of this software and associated documentation\n"},
-		{"NOTICE", "Apache License\nCopyright [yyyy] [name of copyright owner]\n * Copyright 1999 Another *\ncopyright notice 2.0\n"},
+		{
+			"LICENSE",
+			"  Copyright (c) 2019 A. Author\n\nPermission is hereby granted, free\nof charge, to any person " +
+				"obtaining a copy of this software and associated documentation\n",
+		},
+		{
+			"NOTICE",
+			"Apache License\nCopyright [yyyy] [name of copyright owner]\n * Copyright 1999 Another *\ncopyright " +
+				"notice 2.0\n",
+		},
 	})
 	if got := strings.Join(names, "; "); got != "Apache 2.0; MIT" {
 		t.Errorf("got licences %s, want Apache 2.0; MIT", got)

@@ -186,7 +186,8 @@ func TestBoueEq34(t *testing.T) {
 
 // (35) Each head gets its columns of Δ, and the Δ of the heads are added at the input.
 func TestBoueEq35(t *testing.T) {
-	x, w, b, delta := fixture.Random("x", 6, 8), fixture.Random("w", 8, 22), fixture.Random("b", 1, 22), fixture.Random("delta", 6, 10)
+	x, w := fixture.Random("x", 6, 8), fixture.Random("w", 8, 22)
+	b, delta := fixture.Random("b", 1, 22), fixture.Random("delta", 6, 10)
 	m := multiHead{Batch: 1, Heads: 2, QK: 3, Masks: []matrix{hand.CausalMask(6)}}
 	sum := hand.Zeros[float64](6, 8)
 	for h, head := range headsOf(w, b, 2, 3, 5) {
@@ -204,7 +205,10 @@ func TestBouePermutationEquivariance(t *testing.T) {
 	p := permutation(3, 1, 5, 0, 2, 4)
 	none := matrix{}
 	near(t, "no mask", headForward(p.MatMul(a.x), a.p, none, none), p.MatMul(headForward(a.x, a.p, none, none)))
-	wrongBy(t, "causal mask", headForward(p.MatMul(a.x), a.p, a.mask, none), p.MatMul(headForward(a.x, a.p, a.mask, none)), 0.954)
+	wrongBy(
+		t, "causal mask", headForward(p.MatMul(a.x), a.p, a.mask, none), p.MatMul(headForward(a.x, a.p, a.mask, none)),
+		0.954,
+	)
 }
 
 // Section 3.2: the output for a new token needs its own query and all keys and values; the earlier ones can be cached.

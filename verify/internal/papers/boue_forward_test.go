@@ -59,10 +59,19 @@ func TestBoueLoss(t *testing.T) {
 	}
 	logits := fixture.Random("logits", 4, 7).Scale(5)
 	pred, gt := logits.Softmax(), oneHotRows(targets, 7)
-	near(t, "loss", crossEntropyForward(logits, targets, hand.Sum), gt.Mul(pred.Log()).SumTokens().SumFeatures().Scale(-1))
+	near(
+		t, "loss", crossEntropyForward(logits, targets, hand.Sum),
+		gt.Mul(pred.Log()).SumTokens().SumFeatures().Scale(-1),
+	)
 	near(t, "Δ of the sum", crossEntropyBackward(logits, targets, hand.Sum), pred.Sub(gt))
-	wrongBy(t, "Δ of the mean", crossEntropyBackward(logits, targets, hand.Sum), crossEntropyBackward(logits, targets, hand.Mean), 4-1)
-	near(t, "mean", crossEntropyForward(logits, targets, hand.Mean).Scale(4), crossEntropyForward(logits, targets, hand.Sum))
+	wrongBy(
+		t, "Δ of the mean", crossEntropyBackward(logits, targets, hand.Sum),
+		crossEntropyBackward(logits, targets, hand.Mean), 4-1,
+	)
+	near(
+		t, "mean", crossEntropyForward(logits, targets, hand.Mean).Scale(4),
+		crossEntropyForward(logits, targets, hand.Sum),
+	)
 	vanishes(t, "Σ_v Δ", crossEntropyBackward(logits, targets, hand.Sum).SumFeatures())
 	if p := pred.SumFeatures().At(0, 0); !(math.Abs(p-1) <= 1e-15) {
 		t.Errorf("probabilities of the first token sum to %v", p)
@@ -146,7 +155,9 @@ func TestBoueEq10(t *testing.T) {
 // this query changes no other row.
 func TestBoueEq11(t *testing.T) {
 	a := newAttention()
-	moved := a.q.Add(oneHotRows([]int{hand.Ignore, hand.Ignore, 1, hand.Ignore, hand.Ignore, hand.Ignore}, 3)).MatMul(a.k.Transpose())
+	moved := a.q.Add(
+		oneHotRows([]int{hand.Ignore, hand.Ignore, 1, hand.Ignore, hand.Ignore, hand.Ignore}, 3),
+	).MatMul(a.k.Transpose())
 	for i := range 6 {
 		got, want := moved.Tokens(i, i+1), a.raw.Tokens(i, i+1)
 		same := slices.Equal(got.Data, want.Data)
@@ -263,7 +274,10 @@ func TestBoueEq18(t *testing.T) {
 		return re
 	}
 	wrongBy(t, "a as printed", printed(a.x), out, 0.585)
-	wrongBy(t, "a(1) as printed after the last token changed", printed(changed).Tokens(0, 1), printed(a.x).Tokens(0, 1), 0.633)
+	wrongBy(
+		t, "a(1) as printed after the last token changed", printed(changed).Tokens(0, 1), printed(a.x).Tokens(0, 1),
+		0.633,
+	)
 }
 
 // (19) The biases of the keys add the same number to all scores of a query and therefore cancel. If the roles of
@@ -281,7 +295,10 @@ func TestBoueEq19(t *testing.T) {
 // w. The square of w is a matrix product (erratum B11), and both layers use the same w.
 func TestBoueEq20(t *testing.T) {
 	x := fixture.Random("x", 6, 5)
-	p := headParameters[float64]{Wq: fixture.Random("wq", 5, 3).Scale(3), Wk: fixture.Random("wk", 5, 3).Scale(3), Wv: fixture.Random("wv", 5, 5)}
+	p := headParameters[float64]{
+		Wq: fixture.Random("wq", 5, 3).Scale(3), Wk: fixture.Random("wk", 5, 3).Scale(3),
+		Wv: fixture.Random("wv", 5, 5),
+	}
 	rho := func(x matrix) matrix {
 		return attentionWeights(x.MatMul(p.Wq), x.MatMul(p.Wk), hand.CausalMask(6))
 	}

@@ -12,7 +12,10 @@ import (
 type normed struct{ x, w, b, delta, norm, sigma matrix }
 
 func newNormed(eps float64) normed {
-	n := normed{x: fixture.Random("x", 4, 6).Scale(4).Shift(1), w: fixture.Random("w", 1, 6).Shift(1), b: fixture.Random("b", 1, 6), delta: fixture.Random("delta", 4, 6)}
+	n := normed{
+		x: fixture.Random("x", 4, 6).Scale(4).Shift(1), w: fixture.Random("w", 1, 6).Shift(1),
+		b: fixture.Random("b", 1, 6), delta: fixture.Random("delta", 4, 6),
+	}
 	n.norm, n.sigma = normalise(n.x, eps)
 	return n
 }
@@ -130,7 +133,10 @@ type adapted struct{ x, w, d, u, delta matrix }
 const loraScale = 1.5
 
 func newAdapted() adapted {
-	return adapted{fixture.Random("x", 4, 5), fixture.Random("w", 5, 7), fixture.Random("d", 5, 2), fixture.Random("u", 2, 7), fixture.Random("delta", 4, 7)}
+	return adapted{
+		fixture.Random("x", 4, 5), fixture.Random("w", 5, 7), fixture.Random("d", 5, 2), fixture.Random("u", 2, 7),
+		fixture.Random("delta", 4, 7),
+	}
 }
 
 func (a adapted) truth(t *testing.T) parameters {
@@ -145,7 +151,10 @@ func (a adapted) truth(t *testing.T) parameters {
 func TestBoueEq43(t *testing.T) {
 	a := newAdapted()
 	base := a.x.MatMul(a.w)
-	near(t, "merged", a.x.MatMul(a.w.Add(a.d.MatMul(a.u).Scale(loraScale))), base.Add(loraForward(a.x, a.d, a.u, loraScale)))
+	near(
+		t, "merged", a.x.MatMul(a.w.Add(a.d.MatMul(a.u).Scale(loraScale))),
+		base.Add(loraForward(a.x, a.d, a.u, loraScale)),
+	)
 	near(t, "u = 0", base.Add(loraForward(a.x, a.d, a.u.Scale(0), loraScale)), base)
 	const r = 2
 	wrongBy(t, "α = r against α/r = 1", loraForward(a.x, a.d, a.u, r), loraForward(a.x, a.d, a.u, 1), r-1)
@@ -214,7 +223,8 @@ func TestBoueParameterCounts(t *testing.T) {
 	// The formula counts the fixture, with its own sizes in it.
 	const fd, fv, ff, out = fixture.Features, fixture.Vocabulary, fixture.Hidden, fixture.Heads * fixture.Values
 	const qkv = fixture.Heads * (2*fixture.QK + fixture.Values)
-	want := fv*fd + fixture.Positions*fd + fixture.Blocks*(4*fd+fd*qkv+qkv+out*fd+fd+fd*ff+ff+ff*fd+fd) + 2*fd + fd*fv + fv
+	want := fv*fd + fixture.Positions*fd + fixture.Blocks*(4*fd+fd*qkv+qkv+out*fd+fd+fd*ff+ff+ff*fd+fd) + 2*fd + fd*fv +
+		fv
 	got := 0
 	for _, m := range fixture.Generic().Parameters {
 		got += len(m.Data)

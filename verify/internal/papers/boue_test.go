@@ -134,7 +134,8 @@ func newAttention() attention {
 	var a attention
 	a.x, a.delta = fixture.Random("x", 6, 8).Scale(4), fixture.Random("delta", 6, 5)
 	a.p = headOf(parameters{
-		"wq": fixture.Random("wq", 8, 3), "bq": fixture.Random("bq", 1, 3), "wk": fixture.Random("wk", 8, 3), "bk": fixture.Random("bk", 1, 3),
+		"wq": fixture.Random("wq", 8, 3), "bq": fixture.Random("bq", 1, 3), "wk": fixture.Random("wk", 8, 3),
+		"bk": fixture.Random("bk", 1, 3),
 		"wv": fixture.Random("wv", 8, 5), "bv": fixture.Random("bv", 1, 5),
 	})
 	a.q = linearForward(a.x, a.p.Wq, a.p.Bq)
@@ -168,7 +169,9 @@ func (a attention) truth(t *testing.T) parameters {
 // by differentiates Σ y∘Δ for a y computed from one matrix.
 func (a attention) by(t *testing.T, x matrix, forward func(complexMatrix) complexMatrix) matrix {
 	t.Helper()
-	return complexStep(t, func(z complexParameters) complexMatrix { return forward(z["x"]) }, parameters{"x": x}, a.delta)["x"]
+	return complexStep(
+		t, func(z complexParameters) complexMatrix { return forward(z["x"]) }, parameters{"x": x}, a.delta,
+	)["x"]
 }
 
 // literal returns the head with the mask multiplied as (13) and (18) print it.
@@ -211,7 +214,9 @@ func TestBoueTables(t *testing.T) {
 	}
 
 	// Table 2, downwards
-	a1 := oneHotRows(f.Tokens, fixture.Vocabulary).MatMul(w("wte")).Add(oneHotRows(natural(n), fixture.Positions).MatMul(w("wpe")))
+	a1 := oneHotRows(f.Tokens, fixture.Vocabulary).MatMul(w("wte")).Add(
+		oneHotRows(natural(n), fixture.Positions).MatMul(w("wpe")),
+	)
 	a1bar, sigma1 := bar(a1)
 	a2 := a1bar.MatMul(lifted(w("h.0.ln_1"))).Add(J.MatMul(b("h.0.ln_1")))
 	heads := headsOf(w("h.0.attn.c_attn"), b("h.0.attn.c_attn"), H, fixture.QK, dh)
@@ -292,7 +297,8 @@ func TestBoueTables(t *testing.T) {
 		weights[H+h], biases[H+h] = raw[h].MatMul(a2).Transpose().MatMul(q[h]), hand.Zeros[float64](1, fixture.QK)
 		weights[2*H+h], biases[2*H+h] = rho[h].MatMul(a2).Transpose().MatMul(own[h]), own[h].SumTokens()
 	}
-	want["h.0.attn.c_attn.weight"], want["h.0.attn.c_attn.bias"] = hand.JoinColumns(weights...), hand.JoinColumns(biases...)
+	want["h.0.attn.c_attn.weight"] = hand.JoinColumns(weights...)
+	want["h.0.attn.c_attn.bias"] = hand.JoinColumns(biases...)
 
 	a, err := gptForward(f.Plan, p, f.Tokens, f.Targets)
 	if err != nil {
@@ -300,8 +306,10 @@ func TestBoueTables(t *testing.T) {
 	}
 	block := a.Blocks[0]
 	for name, pair := range map[string][2]matrix{
-		"a₁": {a.A1, a1}, "a₂": {block.A2, a2}, "a₃": {block.A3, a3}, "a₄": {block.A4, a4}, "a₅": {block.A5, a5}, "a₆": {block.A6, a6},
-		"a₇": {block.A7, a7}, "a₈": {block.A8, a8}, "a₉": {block.A9, a9}, "a₁₀": {block.A10, a10}, "a₁₁": {a.A11, a11}, "a₁₂": {a.Logits, a12},
+		"a₁": {a.A1, a1}, "a₂": {block.A2, a2}, "a₃": {block.A3, a3}, "a₄": {block.A4, a4}, "a₅": {block.A5, a5},
+		"a₆": {block.A6, a6},
+		"a₇": {block.A7, a7}, "a₈": {block.A8, a8}, "a₉": {block.A9, a9}, "a₁₀": {block.A10, a10}, "a₁₁": {a.A11, a11},
+		"a₁₂":  {a.Logits, a12},
 		"loss": {a.Loss, gt.Mul(pred.Log()).SumTokens().SumFeatures().Scale(-1)},
 	} {
 		near(t, name, pair[0], pair[1])

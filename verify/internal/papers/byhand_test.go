@@ -183,7 +183,9 @@ func faulty(t *testing.T) string {
 	if err := os.WriteFile(file, replace, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-o", program, ".").CombinedOutput(); err != nil {
+	if said, err := exec.Command(
+		"go", "test", "-c", "-vet=off", "-overlay", file, "-o", program, ".",
+	).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	return program

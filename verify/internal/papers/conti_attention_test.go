@@ -16,7 +16,9 @@ func TestContiEq05(t *testing.T) {
 	packed := e.x.MatMul(e.p["h.0.attn.c_attn.weight"])
 	for h := range e.Heads {
 		q, k, v := split(multiHead{Batch: 1, Heads: 2, QK: 4}, packed, 0, h)
-		for what, m := range map[string]struct{ got, w matrix }{"q": {q, e.queries()}, "k": {k, e.keys()}, "v": {v, e.values()}} {
+		for what, m := range map[string]struct{ got, w matrix }{
+			"q": {q, e.queries()}, "k": {k, e.keys()}, "v": {v, e.values()},
+		} {
 			own := m.w.Columns(h*4, (h+1)*4)
 			near(t, what+" of a head", m.got, e.x.MatMul(own))
 			if own.Rows != 8 || own.Cols != 4 {
@@ -170,7 +172,9 @@ func TestContiEq13(t *testing.T) {
 	near(t, "N(i), by hand", hand.BigBirdMask(6, 3, []int{3}, drawn).Exp(), mask.Exp())
 	out := attentionForward(a.q, a.k, a.v, mask, matrix{})
 	for i, set := range sets {
-		own := attentionForward(a.q.Tokens(i, i+1), embeddingForward(a.k, set), embeddingForward(a.v, set), matrix{}, matrix{})
+		own := attentionForward(
+			a.q.Tokens(i, i+1), embeddingForward(a.k, set), embeddingForward(a.v, set), matrix{}, matrix{},
+		)
 		near(t, "σ(Q K_N(i)ᵗ/√k) V_N(i)", own, out.Tokens(i, i+1))
 	}
 	full := a.scaled.Softmax()

@@ -36,7 +36,8 @@ func TestContiEq01(t *testing.T) {
 	right, printed, listed := hand.Zeros[float64](n, d), hand.Zeros[float64](n, d), hand.Zeros[float64](n, d)
 	for t := range n {
 		for k := range d / 2 {
-			z, w := cmplx.Exp(complex(0, contiFrequency(k, d)*float64(t))), cmplx.Exp(complex(0, float64(t)/contiFrequency(k, d)))
+			z := cmplx.Exp(complex(0, contiFrequency(k, d)*float64(t)))
+			w := cmplx.Exp(complex(0, float64(t)/contiFrequency(k, d)))
 			right.Data[t*d+2*k], right.Data[t*d+2*k+1] = imag(z), real(z)
 			printed.Data[t*d+2*k], printed.Data[t*d+2*k+1] = imag(w), real(w)
 			listed.Data[t*d+2*k] = math.Sin(contiFrequency(2*k+1, d) * float64(t))
@@ -102,7 +103,8 @@ func TestContiEq03(t *testing.T) {
 // (erratum C3).
 func TestContiEq04(t *testing.T) {
 	const d, k, eps = 512, 64, 1e-6
-	z, gain, shift := fixture.Random("z", 6, d).Scale(math.Sqrt(12)), fixture.Random("gain", 1, d).Shift(1), fixture.Random("shift", 1, d)
+	z, gain := fixture.Random("z", 6, d).Scale(math.Sqrt(12)), fixture.Random("gain", 1, d).Shift(1)
+	shift := fixture.Random("shift", 1, d)
 	near(t, "LayerNorm at ε = 0", contiLayerNorm(z, gain, shift, 0), layerNormForward(z, gain, shift, 0))
 
 	head := z.Columns(0, k)
@@ -179,7 +181,9 @@ func TestContiCrossAttention(t *testing.T) {
 	if right.Rows != 4 || right.Cols != 8 {
 		t.Fatalf("got (%d, %d), want a row for each token of the decoder, (4, 8)", right.Rows, right.Cols)
 	}
-	weights := crossParameters[float64]{Wq: e.queries(), Wkv: hand.JoinColumns(e.keys(), e.values()), Wo: e.p["h.0.attn.c_proj.weight"]}
+	weights := crossParameters[float64]{
+		Wq: e.queries(), Wkv: hand.JoinColumns(e.keys(), e.values()), Wo: e.p["h.0.attn.c_proj.weight"],
+	}
 	near(t, "by hand", crossAttentionForward(target, source, weights, multiHead{Batch: 1, Heads: 2, QK: 4}), right)
 	printed := target.MatMul(source.Transpose()).Scale(1. / 2).Softmax().MatMul(source)
 	near(t, "as printed, with W = 1", unprojectedForward(target.Scale(math.Sqrt(2)), source, matrix{}), printed)

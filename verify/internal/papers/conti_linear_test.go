@@ -42,10 +42,15 @@ func contiAttention(q, k, v matrix, sim func(q, k matrix) float64) matrix {
 func TestContiEq15(t *testing.T) {
 	a := newAttention()
 	exponential := func(q, k matrix) float64 { return math.Exp(dot(q, k) / math.Sqrt(3)) }
-	near(t, "sim = exp", contiAttention(a.q, a.k, a.v, exponential), attentionForward(a.q, a.k, a.v, matrix{}, matrix{}))
+	near(
+		t, "sim = exp", contiAttention(a.q, a.k, a.v, exponential), attentionForward(a.q, a.k, a.v, matrix{}, matrix{}),
+	)
 	constant := func(q, k matrix) float64 { return 2 }
 	near(t, "sim = 2", contiAttention(a.q, a.k, a.v, constant), ones(6, 6).Scale(1./6).MatMul(a.v))
-	near(t, "sim = 2, by hand", linearAttentionForward(ones(6, 2), ones(6, 2), a.v, matrix{}), contiAttention(a.q, a.k, a.v, constant))
+	near(
+		t, "sim = 2, by hand", linearAttentionForward(ones(6, 2), ones(6, 2), a.v, matrix{}),
+		contiAttention(a.q, a.k, a.v, constant),
+	)
 }
 
 // contiPhi returns the usual feature map of linear attention, elu(x) + 1: eˣ for x ≤ 0 and x + 1 otherwise.
@@ -77,13 +82,18 @@ func TestContiEq16(t *testing.T) {
 	near(t, "(1 + x·y)²", square.MatMul(square.Transpose()), gram.Shift(1).Square())
 	near(t, "1 + x·y", first.MatMul(first.Transpose()), gram.Shift(1))
 	values, kernel := fixture.Random("values", 7, 4), gram.Shift(1).Square()
-	near(t, "V'", linearAttentionForward(square, square, values, matrix{}), kernel.Div(kernel.SumFeatures()).MatMul(values))
+	near(
+		t, "V'", linearAttentionForward(square, square, values, matrix{}),
+		kernel.Div(kernel.SumFeatures()).MatMul(values),
+	)
 	lengths := x.Square().SumFeatures()
 	distances := lengths.Add(lengths.Transpose()).Sub(gram.Scale(2))
 	form := func(k, a matrix) float64 { return dot(a, k.MatMul(a)) }
 	for _, name := range []string{"a", "b", "c", "d"} {
 		a := fixture.Random(name, 7, 1)
-		for what, k := range map[string]matrix{"(1 + x·y)²": gram.Shift(1).Square(), "1 + x·y": gram.Shift(1), "exp": gram.Exp()} {
+		for what, k := range map[string]matrix{
+			"(1 + x·y)²": gram.Shift(1).Square(), "1 + x·y": gram.Shift(1), "exp": gram.Exp(),
+		} {
 			if got := form(k, a); !(got > 0) {
 				t.Errorf("%s: got aᵗKa = %v, want it above 0", what, got)
 			}
@@ -119,7 +129,10 @@ func TestContiTaylor(t *testing.T) {
 	linear := sum.Add(q.MatMul(k.Transpose().MatMul(a.v))).Div(down.Shift(n))
 	right := contiAttention(q, k, a.v, func(q, k matrix) float64 { return 1 + dot(q, k) })
 	near(t, "V'", linear, right)
-	near(t, "V' by hand", linearAttentionForward(taylorFeaturesForward(a.q, 0), taylorFeaturesForward(a.k, 0), a.v, matrix{}), right)
+	near(
+		t, "V' by hand",
+		linearAttentionForward(taylorFeaturesForward(a.q, 0), taylorFeaturesForward(a.k, 0), a.v, matrix{}), right,
+	)
 	if weights := q.MatMul(k.Transpose()).Shift(1); frobenius(weights.Step().Shift(-1)) != 0 {
 		t.Errorf("weights: got %v, want them above 0", weights.Data)
 	}
@@ -282,7 +295,9 @@ func TestContiEq21(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, p := range map[string][][]float64{"Σ1": checked(structured.Identity(n)), "Σ2": checked(structured.Band(n, w, 0.3, rng)), "Σ3": columns} {
+		for what, p := range map[string][][]float64{
+			"Σ1": checked(structured.Identity(n)), "Σ2": checked(structured.Band(n, w, 0.3, rng)), "Σ3": columns,
+		} {
 			near(t, what, flat(p).SumFeatures(), ones(n, 1))
 			if outside := checked(structured.OffBand(p, w)); outside != 0 {
 				t.Errorf("%s: got %v outside of the band", what, outside)
@@ -312,7 +327,8 @@ func TestContiEq22(t *testing.T) {
 	small := func(x matrix) float64 {
 		return math.Pow(checked(structured.Distance(nested(x), nested(hand.Zeros[float64](2, 2)))), 2)
 	}
-	if left, right := small(first.Add(second))+small(first.Sub(second)), 2*small(first)+2*small(second); left != 8 || right != 4 {
+	if left, right := small(first.Add(second))+small(first.Sub(second)), 2*small(first)+2*small(second); left != 8 ||
+		right != 4 {
 		t.Errorf("parallelogram: got %v and %v, want 8 and 4", left, right)
 	}
 }
@@ -336,7 +352,10 @@ func TestContiEq23(t *testing.T) {
 	band := visible(n, func(i, j int) bool { return i-j <= w && j-i <= w }).Exp()
 	high, low := band.Shift(epsilon), hand.Zeros[float64](n, n).Shift(-epsilon)
 	n1 := dot(band, band)
-	near(t, "|X₁ − X₂|", hand.NewMatrix(1, 1, checked(structured.Distance(nested(high), nested(low)))), hand.NewMatrix(1, 1, 13.2))
+	near(
+		t, "|X₁ − X₂|", hand.NewMatrix(1, 1, checked(structured.Distance(nested(high), nested(low)))),
+		hand.NewMatrix(1, 1, 13.2),
+	)
 	near(t, "bound", hand.NewMatrix(1, 1, structured.Bound(n, w, epsilon)), hand.NewMatrix(1, 1, 13.2))
 	near(t, "bound as printed", hand.NewMatrix(1, 1, n1+epsilon*(n*n-n1)), hand.NewMatrix(1, 1, 10.6))
 }

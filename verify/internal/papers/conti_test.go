@@ -31,11 +31,14 @@ func newContiBlock() contiBlock {
 		},
 		x: fixture.Random("x", 6, 8).Scale(4), delta: fixture.Random("delta", 6, 8),
 		p: parameters{
-			"h.0.attn.c_attn.weight": fixture.Random("wqkv", 8, 24), "h.0.attn.c_proj.weight": fixture.Random("wc", 8, 8),
-			"h.0.ln_1.weight": fixture.Random("gain 1", 1, 8).Shift(1), "h.0.ln_1.bias": fixture.Random("shift 1", 1, 8),
-			"h.0.mlp.c_fc.weight": fixture.Random("w1", 8, 13), "h.0.mlp.c_fc.bias": fixture.Random("b1", 1, 13),
+			"h.0.attn.c_attn.weight": fixture.Random("wqkv", 8, 24),
+			"h.0.attn.c_proj.weight": fixture.Random("wc", 8, 8),
+			"h.0.ln_1.weight":        fixture.Random("gain 1", 1, 8).Shift(1),
+			"h.0.ln_1.bias":          fixture.Random("shift 1", 1, 8),
+			"h.0.mlp.c_fc.weight":    fixture.Random("w1", 8, 13), "h.0.mlp.c_fc.bias": fixture.Random("b1", 1, 13),
 			"h.0.mlp.c_proj.weight": fixture.Random("w2", 13, 8), "h.0.mlp.c_proj.bias": fixture.Random("b2", 1, 8),
-			"h.0.ln_2.weight": fixture.Random("gain 2", 1, 8).Shift(1), "h.0.ln_2.bias": fixture.Random("shift 2", 1, 8),
+			"h.0.ln_2.weight": fixture.Random("gain 2", 1, 8).Shift(1),
+			"h.0.ln_2.bias":   fixture.Random("shift 2", 1, 8),
 		},
 	}
 }

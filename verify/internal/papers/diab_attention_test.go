@@ -187,7 +187,8 @@ func TestDiabEq36(t *testing.T) {
 func TestDiabEq37(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
-		around, through, want := s.nabla(t, in("in.res")), s.nabla(t, in("in.ln")), s.nabla(t, fmt.Sprintf("X(%d)", l-1))
+		around, through := s.nabla(t, in("in.res")), s.nabla(t, in("in.ln"))
+		want := s.nabla(t, fmt.Sprintf("X(%d)", l-1))
 		near(t, in("∇X"), around.Add(through), want)
 		near(t, in("∇X by hand"), residualBackward(around, through), want)
 		dx, _, err := blockBackward(s.Plan, s.Parameters, l-1, formula.A1, s.nabla(t, fmt.Sprintf("X(%d)", l)))
@@ -233,7 +234,10 @@ func TestDiabMasks(t *testing.T) {
 	// In the other reading a token sees the text that it has to predict.
 	future := hand.CausalMask(n).Transpose()
 	none := matrix{}
-	wrongBy(t, "head that looks ahead", attentionForward(a.q, a.k, a.v, future, none), attentionForward(a.q, a.k, a.v, a.mask, none), 0.791)
+	wrongBy(
+		t, "head that looks ahead", attentionForward(a.q, a.k, a.v, future, none),
+		attentionForward(a.q, a.k, a.v, a.mask, none), 0.791,
+	)
 	weights := attentionWeights(a.q, a.k, future)
 	if got := weights.Mul(a.binary).SumTokens().SumFeatures().Data[0]; !(got < 0.5*n) {
 		t.Errorf("looking ahead: %v of %d is on tokens up to the own one, want less than half", got, n)
@@ -308,13 +312,17 @@ func TestDiabFullyMaskedRow(t *testing.T) {
 	finiteMask, self := each(mask, func(x float64) float64 { return max(x, -1e9) }), mask
 	self.Data = slices.Clone(mask.Data)
 	self.Data[0], self.Data[7] = 0, 0
-	rho, large, seen := attentionWeights(a.q, a.k, mask), attentionWeights(a.q, a.k, finiteMask), attentionWeights(a.q, a.k, self)
+	rho, large := attentionWeights(a.q, a.k, mask), attentionWeights(a.q, a.k, finiteMask)
+	seen := attentionWeights(a.q, a.k, self)
 	for i := range 6 {
 		row := func(x matrix) []float64 { return x.Tokens(i, i+1).Data }
 		if blind := i < 2; blind != math.IsNaN(row(rho)[0]) {
 			t.Errorf("query %d: got weights %v, want NaN only if it sees no key", i, row(rho))
 		} else if !blind && (!slices.Equal(row(large), row(rho)) || !slices.Equal(row(seen), row(rho))) {
-			t.Errorf("query %d: got weights %v with −10⁹, %v where padding sees itself, want %v", i, row(large), row(seen), row(rho))
+			t.Errorf(
+				"query %d: got weights %v with −10⁹, %v where padding sees itself, want %v", i, row(large), row(seen),
+				row(rho),
+			)
 		} else if blind && (seen.At(i, i) != 1 || !(large.At(i, i+1) > 0.01)) {
 			t.Errorf("padding %d: got weights %v with −10⁹, %v where it sees itself", i, row(large), row(seen))
 		}

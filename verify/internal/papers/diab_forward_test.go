@@ -32,7 +32,8 @@ func TestDiabPositionsOverBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	delta := g.Deltas[len(g.Deltas)-1].Value // at the embeddings, (2n, d)
-	printed, sum := hand.Zeros[float64](fixture.Positions, fixture.Features), hand.Zeros[float64](fixture.Positions, fixture.Features)
+	printed := hand.Zeros[float64](fixture.Positions, fixture.Features)
+	sum := hand.Zeros[float64](fixture.Positions, fixture.Features)
 	for row := range delta.Rows {
 		for j := range delta.Cols {
 			at := row%f.Context*fixture.Features + j
@@ -62,7 +63,8 @@ func complexStepOf(f fixture.Fixture, name string) (matrix, error) {
 func TestDiabEq39(t *testing.T) {
 	s := newStudy(t)
 	delta, want := s.nabla(t, "X(0)"), s.nabla(t, "wte.weight")
-	printed, assigned := hand.Zeros[float64](fixture.Vocabulary, fixture.Features), hand.Zeros[float64](fixture.Vocabulary, fixture.Features)
+	printed := hand.Zeros[float64](fixture.Vocabulary, fixture.Features)
+	assigned := hand.Zeros[float64](fixture.Vocabulary, fixture.Features)
 	for i, token := range s.Tokens {
 		for j := range fixture.Features {
 			printed.Data[token*fixture.Features+j] += delta.At(i, j)
@@ -109,7 +111,8 @@ func TestDiabEq01(t *testing.T) {
 	want := hand.Zeros[float64](s.Context, fixture.Features)
 	for i, token := range s.Tokens {
 		for j := range fixture.Features {
-			want.Data[i*fixture.Features+j] = s.Parameters["wte.weight"].At(token, j) + s.Parameters["wpe.weight"].At(i, j)
+			want.Data[i*fixture.Features+j] = s.Parameters["wte.weight"].At(token, j) +
+				s.Parameters["wpe.weight"].At(i, j)
 		}
 	}
 	near(t, "X(0)", s.hand.A1, want)
@@ -122,7 +125,8 @@ func TestDiabEq01(t *testing.T) {
 func TestDiabEq02(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
-		x, gain, shift := s.a[fmt.Sprintf("X(%d)", l-1)], s.Parameters[layer+"ln_1.weight"], s.Parameters[layer+"ln_1.bias"]
+		x, gain := s.a[fmt.Sprintf("X(%d)", l-1)], s.Parameters[layer+"ln_1.weight"]
+		shift := s.Parameters[layer+"ln_1.bias"]
 		want := hand.Zeros[float64](x.Rows, x.Cols)
 		for i := range x.Rows {
 			mu, variance := moments(x.Tokens(i, i+1).Data)
@@ -177,7 +181,9 @@ func TestDiabEq03(t *testing.T) {
 
 // columnsOf returns the columns of queries (0), keys (1) and values (2) in the packed layer.
 func columnsOf(i int) (from, to int) {
-	ends := [4]int{0, fixture.Heads * fixture.QK, 2 * fixture.Heads * fixture.QK, fixture.Heads * (2*fixture.QK + fixture.Values)}
+	ends := [4]int{
+		0, fixture.Heads * fixture.QK, 2 * fixture.Heads * fixture.QK, fixture.Heads * (2*fixture.QK + fixture.Values),
+	}
 	return ends[i], ends[i+1]
 }
 
@@ -203,7 +209,9 @@ func TestDiabEq04(t *testing.T) {
 			}
 			near(t, in("head"), attentionForward(q, k, v, hand.CausalMask(s.Context), matrix{}), want)
 			near(t, in("head of section 3"), s.a[in(fmt.Sprint("head", j))], want)
-			wide := q.MatMul(k.Transpose()).Scale(1 / math.Sqrt(fixture.Features)).Add(hand.CausalMask(s.Context)).Softmax().MatMul(v)
+			wide := q.MatMul(k.Transpose()).Scale(1 / math.Sqrt(fixture.Features)).Add(
+				hand.CausalMask(s.Context),
+			).Softmax().MatMul(v)
 			if !(frobenius(wide.Sub(want)) > 0.005*frobenius(want)) {
 				t.Error(in("head: √d_model for √d_head makes no difference"))
 			}
@@ -221,7 +229,10 @@ func TestDiabEq05(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
 		for j := range s.Heads {
-			near(t, in("columns of H"), formula.A3.Columns(j*fixture.Values, (j+1)*fixture.Values), s.a[in(fmt.Sprint("head", j))])
+			near(
+				t, in("columns of H"), formula.A3.Columns(j*fixture.Values, (j+1)*fixture.Values),
+				s.a[in(fmt.Sprint("head", j))],
+			)
 		}
 		m := multiHead{Batch: 1, Heads: s.Heads, QK: s.QK, Masks: []matrix{hand.CausalMask(s.Context)}}
 		near(t, in("H"), multiHeadForward(s.a[in("QKV")], m), s.a[in("H")])
@@ -232,7 +243,9 @@ func TestDiabEq05(t *testing.T) {
 func TestDiabEq06(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
-		got := linearForward(s.a[in("H")], s.Parameters[layer+"attn.c_proj.weight"], s.Parameters[layer+"attn.c_proj.bias"])
+		got := linearForward(
+			s.a[in("H")], s.Parameters[layer+"attn.c_proj.weight"], s.Parameters[layer+"attn.c_proj.bias"],
+		)
 		near(t, in("Xattn"), got, s.a[in("Xattn")])
 		near(t, in("Xattn of the block"), formula.A4, s.a[in("Xattn")])
 	})
@@ -251,7 +264,9 @@ func TestDiabEq07(t *testing.T) {
 func TestDiabEq08(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
-		got := layerNormForward(s.a[in("Xadd1")], s.Parameters[layer+"ln_2.weight"], s.Parameters[layer+"ln_2.bias"], s.Eps)
+		got := layerNormForward(
+			s.a[in("Xadd1")], s.Parameters[layer+"ln_2.weight"], s.Parameters[layer+"ln_2.bias"], s.Eps,
+		)
 		near(t, in("Xln2"), got, s.a[in("Xln2")])
 		near(t, in("Xln2 of the block"), formula.A6, s.a[in("Xln2")])
 	})

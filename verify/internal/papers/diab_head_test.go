@@ -28,7 +28,9 @@ func TestDiabTemperature(t *testing.T) {
 	want := complexStep(t, func(z complexParameters) complexMatrix {
 		return crossEntropyForward(z["L"].Scale(1/T), s.Targets, hand.Mean)
 	}, parameters{"L": logits}, ones(1, 1))["L"]
-	printed := logits.Scale(1 / T).Softmax().Sub(oneHotRows(s.Targets, fixture.Vocabulary)).Scale(1 / float64(s.Context))
+	printed := logits.Scale(1 / T).Softmax().Sub(
+		oneHotRows(s.Targets, fixture.Vocabulary),
+	).Scale(1 / float64(s.Context))
 	wrongBy(t, "∇L as printed, T = 0.7", printed, want, 0.3)
 	near(t, "∇L with 1/T", printed.Scale(1/T), want)
 	near(t, "∇L by hand", crossEntropyBackward(logits.Scale(1/T), s.Targets, hand.Mean).Scale(1/T), want)
@@ -48,7 +50,9 @@ func TestDiabLossOverPadding(t *testing.T) {
 	wrongBy(t, "loss, divided by n", hand.NewMatrix(1, 1, nll/6), right, 0.5)
 
 	want := complexStep(t, func(z complexParameters) complexMatrix {
-		return z["L"].Tokens(0, 3).Softmax().Mul(hand.Lift[complex128](oneHotRows(targets[:3], fixture.Vocabulary))).SumFeatures().Log()
+		return z["L"].Tokens(0, 3).Softmax().Mul(
+			hand.Lift[complex128](oneHotRows(targets[:3], fixture.Vocabulary)),
+		).SumFeatures().Log()
 	}, parameters{"L": logits}, ones(3, 1).Scale(-1./3))["L"]
 	near(t, "∇L", crossEntropyBackward(logits, targets, hand.Mean), want)
 	wrongBy(t, "∇L, divided by n", crossEntropyBackward(logits, targets, hand.Sum).Scale(1./6), want, 0.5)
@@ -198,7 +202,10 @@ func TestDiabEq14(t *testing.T) {
 			t.Errorf("p = %v: got %v, want %d words that sum to 1", p, kept, size)
 		}
 	}
-	near(t, "p = 0.75", hand.NewMatrix(1, 4, topP([]float64{0.3, 0.05, 0.5, 0.15}, 0.75)...), hand.NewMatrix(1, 4, 0.375, 0, 0.625, 0))
+	near(
+		t, "p = 0.75", hand.NewMatrix(1, 4, topP([]float64{0.3, 0.05, 0.5, 0.15}, 0.75)...),
+		hand.NewMatrix(1, 4, 0.375, 0, 0.625, 0),
+	)
 
 	s := newStudy(t)
 	for i := range s.Context {

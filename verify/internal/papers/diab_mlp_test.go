@@ -122,7 +122,8 @@ func TestDiabEq24(t *testing.T) {
 // D1).
 func TestDiabLayerNormJacobian(t *testing.T) {
 	const d, eps = 5, 1e-5
-	x, gain, delta := fixture.Random("x", 1, d).Scale(4), fixture.Random("w", 1, d).Shift(1), fixture.Random("delta", 1, d)
+	x, gain := fixture.Random("x", 1, d).Scale(4), fixture.Random("w", 1, d).Shift(1)
+	delta := fixture.Random("delta", 1, d)
 	xhat, root := hat(x.Data, eps)
 	printed, want := hand.Zeros[float64](d, d), hand.Zeros[float64](d, d) // j down, i across
 	for j := range d {

@@ -12,7 +12,8 @@ import (
 
 // recurrent returns an Elman layer on two sequences of six tokens.
 func recurrent() (x, u, w, b matrix) {
-	return fixture.Random("x", 12, 8).Scale(4), fixture.Random("u", 8, 8), fixture.Random("w", 8, 8), fixture.Random("b", 1, 8)
+	return fixture.Random("x", 12, 8).Scale(4), fixture.Random("u", 8, 8), fixture.Random("w", 8, 8),
+		fixture.Random("b", 1, 8)
 }
 
 // Written out as CS 224n (6) has it for two tokens, columns and all: h₂ = σ(W σ(W h₀ + U x₁) + U x₂).

@@ -38,7 +38,8 @@ func (c coderModel) plan() variants.Plan {
 	m := c.model.Config
 	return variants.Plan{
 		Batch: 2, Context: m.TargetSize, Layers: m.NLayer, Heads: m.NHead, QK: m.QKSize,
-		Position: m.Position, Attention: "causal", Norm: m.Norm, Block: m.Block, Activation: m.Activation, Head: "linear", Eps: m.Eps,
+		Position: m.Position, Attention: "causal", Norm: m.Norm, Block: m.Block, Activation: m.Activation,
+		Head: "linear", Eps: m.Eps,
 		Encoder: &variants.Encoder{Context: m.SourceSize, Lengths: []int{4, 2}, Attention: "full"},
 	}
 }
@@ -91,7 +92,9 @@ func (c coderModel) gradients(t *testing.T) (loss float64, g parameters) {
 // Every gradient of the complete model, by hand, agrees with autodiff, the kernels and the complex step.
 func TestI32EncoderDecoder(t *testing.T) {
 	for _, v := range []struct{ block, norm, activation, position string }{
-		{"pre", "layernorm", "gelu", "learned"}, {"post", "layernorm", "relu", "learned"}, {"post", "layernorm_sigma", "relu", "sinusoidal"},
+		{"pre", "layernorm", "gelu", "learned"}, {"post", "layernorm", "relu", "learned"}, {
+			"post", "layernorm_sigma", "relu", "sinusoidal",
+		},
 		{"pre", "layernorm_sigma", "gelu", "none"}, {"pre", "layernorm_plain", "relu", "sinusoidal"},
 	} {
 		t.Run(fmt.Sprint(v), func(t *testing.T) {
@@ -116,7 +119,10 @@ func TestI32EncoderDecoder(t *testing.T) {
 				d := worst(t, g, formula)
 				t.Logf("%s: worst %.1e %s of %d", f.name, d.Distance, d.Name, len(formula))
 				if !(d.Distance <= verify.Suspicion) {
-					t.Errorf("%s: %s (%d, %d): got %v, by hand %v; distance %.1e", f.name, d.Name, d.Row, d.Col, d.Got, d.Want, d.Distance)
+					t.Errorf(
+						"%s: %s (%d, %d): got %v, by hand %v; distance %.1e", f.name, d.Name, d.Row, d.Col, d.Got,
+						d.Want, d.Distance,
+					)
 				}
 			}
 			f := func(p complexParameters) (complex128, error) {
@@ -232,7 +238,10 @@ func TestI32PaddingIsInvisible(t *testing.T) {
 				}
 			}
 			if after, _ := c.run(t); after != before {
-				t.Errorf("%s, %s: the loss was %v, with other embeddings of the padding it is %v", f.name, block, before, after)
+				t.Errorf(
+					"%s, %s: the loss was %v, with other embeddings of the padding it is %v", f.name, block, before,
+					after,
+				)
 			}
 			c.model.Source.Ints()[0] = 6 // so that the test can fail
 			if after, _ := c.run(t); after == before {
@@ -257,7 +266,9 @@ func TestI32FutureIsInvisible(t *testing.T) {
 			}
 			changes := i >= at && i < c.model.Config.TargetSize
 			if same == changes {
-				t.Errorf("%s: token %d of the first target is another, and logits %d are the same: %t", f.name, at, i, same)
+				t.Errorf(
+					"%s: token %d of the first target is another, and logits %d are the same: %t", f.name, at, i, same,
+				)
 			}
 		}
 	}
@@ -301,7 +312,10 @@ func TestI31EncoderIsEquivariant(t *testing.T) {
 		shuffledLoss, z := logits([]int{8, 5, 3}, []int{-1, -1, 4})
 		off := math.Abs(loss - shuffledLoss)
 		for i, j := range []int{1, 2, 0} {
-			off = max(off, verify.Distance(verify.FromTensor(y).Tokens(i, i+1), verify.FromTensor(z).Tokens(j, j+1), 1).Distance)
+			off = max(
+				off,
+				verify.Distance(verify.FromTensor(y).Tokens(i, i+1), verify.FromTensor(z).Tokens(j, j+1), 1).Distance,
+			)
 		}
 		if (off <= 1e-12) != (position == "none") {
 			t.Errorf("positions %s: shuffled words come out %.2g off the shuffled result", position, off)
@@ -328,8 +342,11 @@ func TestI31Masked(t *testing.T) {
 			fill(x, p[x.Name()])
 		}
 		plan := variants.Plan{
-			Batch: 2, Context: 4, Layers: 2, Heads: 2, QK: 3, Position: "learned", Attention: "causal", Norm: "layernorm_sigma", Block: "post",
-			Activation: "gelu", Head: "linear", Eps: 1e-5, Encoder: &variants.Encoder{Context: 4, Lengths: []int{4, 2}, Attention: "full"},
+			Batch: 2, Context: 4, Layers: 2, Heads: 2, QK: 3, Position: "learned", Attention: "causal",
+			Norm: "layernorm_sigma", Block: "post",
+			Activation: "gelu", Head: "linear", Eps: 1e-5, Encoder: &variants.Encoder{
+				Context: 4, Lengths: []int{4, 2}, Attention: "full",
+			},
 		}
 		formula, err := variants.Model(plan, p)
 		if err != nil {
@@ -373,7 +390,10 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		value matrix
 		want  string
 	}{
-		{"decoder.h.1.cross.c_q.weight", fixture.Random("w", 8, 5), "decoder.h.1.cross: hand: shapes do not fit: (12, 5)"},
+		{
+			"decoder.h.1.cross.c_q.weight", fixture.Random("w", 8, 5),
+			"decoder.h.1.cross: hand: shapes do not fit: (12, 5)",
+		},
 		{"encoder.h.0.mlp.c_fc.weight", fixture.Random("w", 7, 13), "encoder.h.0.mlp.c_fc: hand: shapes do not fit"},
 	} {
 		p := parameters{}

@@ -17,7 +17,9 @@ func attentionForward[T hand.Number](q, k, v hand.Matrix[T], mask, drop matrix) 
 	return attentionHead[T](mask, drop).Forward(q, k, v)
 }
 
-func attentionBackward[T hand.Number](q, k, v hand.Matrix[T], mask, drop matrix, delta hand.Matrix[T]) (dq, dk, dv hand.Matrix[T]) {
+func attentionBackward[T hand.Number](
+	q, k, v hand.Matrix[T], mask, drop matrix, delta hand.Matrix[T],
+) (dq, dk, dv hand.Matrix[T]) {
 	return attentionHead[T](mask, drop).Backward(q, k, v, delta)
 }
 
@@ -33,7 +35,9 @@ func headForward[T hand.Number](x hand.Matrix[T], p headParameters[T], mask, dro
 }
 
 // headBackward computes Table 1 upwards.
-func headBackward[T hand.Number](x hand.Matrix[T], p headParameters[T], mask, drop matrix, delta hand.Matrix[T]) (dx hand.Matrix[T], g headParameters[T]) {
+func headBackward[T hand.Number](
+	x hand.Matrix[T], p headParameters[T], mask, drop matrix, delta hand.Matrix[T],
+) (dx hand.Matrix[T], g headParameters[T]) {
 	q, k, v := linearForward(x, p.Wq, p.Bq), linearForward(x, p.Wk, p.Bk), linearForward(x, p.Wv, p.Bv)
 	dq, dk, dv := attentionBackward(q, k, v, mask, drop, delta)
 	var fromQ, fromK, fromV hand.Matrix[T]
@@ -104,7 +108,8 @@ type crossParameters[T hand.Number] struct {
 
 func crossOf[T hand.Number](p crossParameters[T], z hand.Matrix[T], c multiHead) hand.CrossAttention[T] {
 	return hand.CrossAttention[T]{
-		Query: hand.Linear[T]{Weight: p.Wq, Bias: p.Bq}, KV: hand.Linear[T]{Weight: p.Wkv, Bias: p.Bkv}, QK: c.Heads * c.QK, Memory: z,
+		Query: hand.Linear[T]{Weight: p.Wq, Bias: p.Bq}, KV: hand.Linear[T]{Weight: p.Wkv, Bias: p.Bkv},
+		QK: c.Heads * c.QK, Memory: z,
 		Heads: handHeads[T](c), Proj: hand.Linear[T]{Weight: p.Wo, Bias: p.Bo},
 	}
 }
@@ -113,7 +118,9 @@ func crossAttentionForward[T hand.Number](x, z hand.Matrix[T], p crossParameters
 	return crossOf(p, z, c).Forward(x)
 }
 
-func crossAttentionBackward[T hand.Number](x, z hand.Matrix[T], p crossParameters[T], c multiHead, delta hand.Matrix[T]) (dx, dz hand.Matrix[T], d crossParameters[T]) {
+func crossAttentionBackward[T hand.Number](
+	x, z hand.Matrix[T], p crossParameters[T], c multiHead, delta hand.Matrix[T],
+) (dx, dz hand.Matrix[T], d crossParameters[T]) {
 	dx, g := crossOf(p, z, c).Backward(x, delta)
 	by := g.Parameters()
 	return dx, deltaOf(g, hand.MemoryDelta), crossParameters[T]{
@@ -133,7 +140,9 @@ func deltaOf[T hand.Number](g hand.Gradients[T], name string) (d hand.Matrix[T])
 
 // unprojectedForward computes one head of attention of x to z without projections.
 func unprojectedForward[T hand.Number](x, z hand.Matrix[T], mask matrix) hand.Matrix[T] {
-	heads := hand.Heads[T]{Batch: 1, Count: 1, Head: func(int, int) hand.Head[T] { return hand.Attention[T]{Mask: mask} }}
+	heads := hand.Heads[T]{
+		Batch: 1, Count: 1, Head: func(int, int) hand.Head[T] { return hand.Attention[T]{Mask: mask} },
+	}
 	return hand.Unprojected[T]{Z: z, Heads: heads}.Forward(x)
 }
 

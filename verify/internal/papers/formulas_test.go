@@ -58,7 +58,9 @@ func layerNormPlainBackward[T hand.Number](x, delta hand.Matrix[T], eps float64)
 
 // activation returns the layer of that name.
 func activation[T hand.Number](name string) hand.Layer[T] {
-	return map[string]hand.Layer[T]{"gelu": hand.GELU[T]{}, "gelu_tanh": hand.GELUTanh[T]{}, "relu": hand.ReLU[T]{}}[name]
+	return map[string]hand.Layer[T]{
+		"gelu": hand.GELU[T]{}, "gelu_tanh": hand.GELUTanh[T]{}, "relu": hand.ReLU[T]{},
+	}[name]
 }
 
 func activationForward[T hand.Number](name string, x hand.Matrix[T]) hand.Matrix[T] {
@@ -98,7 +100,8 @@ type mlpParameters[T hand.Number] struct{ W1, B1, W2, B2 hand.Matrix[T] }
 
 func mlpLayer[T hand.Number](p mlpParameters[T], name string) hand.MLP[T] {
 	return hand.MLP[T]{
-		Fc: hand.Linear[T]{Weight: p.W1, Bias: p.B1}, Act: activation[T](name), Proj: hand.Linear[T]{Weight: p.W2, Bias: p.B2},
+		Fc: hand.Linear[T]{Weight: p.W1, Bias: p.B1}, Act: activation[T](name),
+		Proj: hand.Linear[T]{Weight: p.W2, Bias: p.B2},
 	}
 }
 
@@ -106,7 +109,9 @@ func mlpForward[T hand.Number](x hand.Matrix[T], p mlpParameters[T], name string
 	return mlpLayer(p, name).Forward(x)
 }
 
-func mlpBackward[T hand.Number](x hand.Matrix[T], p mlpParameters[T], name string, delta hand.Matrix[T]) (dx hand.Matrix[T], d mlpParameters[T]) {
+func mlpBackward[T hand.Number](
+	x hand.Matrix[T], p mlpParameters[T], name string, delta hand.Matrix[T],
+) (dx hand.Matrix[T], d mlpParameters[T]) {
 	dx, g := mlpLayer(p, name).Backward(x, delta)
 	by := g.Parameters()
 	return dx, mlpParameters[T]{by["c_fc.weight"], by["c_fc.bias"], by["c_proj.weight"], by["c_proj.bias"]}
@@ -139,7 +144,9 @@ func loraForward[T hand.Number](x, d, u hand.Matrix[T], scale float64) hand.Matr
 	return hand.LoRA[T]{Down: d, Up: u, Scale: scale}.Forward(x)
 }
 
-func loraBackward[T hand.Number](x, d, u hand.Matrix[T], scale float64, delta hand.Matrix[T]) (dx, dd, du hand.Matrix[T]) {
+func loraBackward[T hand.Number](
+	x, d, u hand.Matrix[T], scale float64, delta hand.Matrix[T],
+) (dx, dd, du hand.Matrix[T]) {
 	dx, g := hand.LoRA[T]{Down: d, Up: u, Scale: scale}.Backward(x, delta)
 	return dx, g.Parameters()["lora_d"], g.Parameters()["lora_u"]
 }
@@ -148,7 +155,9 @@ func crossEntropyForward[T hand.Number](logits hand.Matrix[T], targets []int, re
 	return hand.CrossEntropy[T]{Targets: targets, Reduction: reduction}.Forward(logits)
 }
 
-func crossEntropyBackward[T hand.Number](logits hand.Matrix[T], targets []int, reduction hand.Reduction) hand.Matrix[T] {
+func crossEntropyBackward[T hand.Number](
+	logits hand.Matrix[T], targets []int, reduction hand.Reduction,
+) hand.Matrix[T] {
 	dz, _ := hand.CrossEntropy[T]{Targets: targets, Reduction: reduction}.Backward(logits, hand.Zeros[T](1, 1).Shift(1))
 	return dz
 }
@@ -157,7 +166,9 @@ func elmanForward[T hand.Number](x, u, w, b hand.Matrix[T], batch int) hand.Matr
 	return hand.Elman[T]{Input: hand.Linear[T]{Weight: u, Bias: b}, Weight: w, Batch: batch}.Forward(x)
 }
 
-func elmanBackward[T hand.Number](x, u, w, b hand.Matrix[T], batch int, delta hand.Matrix[T]) (dx, du, dw, db hand.Matrix[T]) {
+func elmanBackward[T hand.Number](
+	x, u, w, b hand.Matrix[T], batch int, delta hand.Matrix[T],
+) (dx, du, dw, db hand.Matrix[T]) {
 	dx, g := hand.Elman[T]{Input: hand.Linear[T]{Weight: u, Bias: b}, Weight: w, Batch: batch}.Backward(x, delta)
 	by := g.Parameters()
 	return dx, by["c_input.weight"], by["weight"], by["c_input.bias"]

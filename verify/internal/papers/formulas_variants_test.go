@@ -25,7 +25,9 @@ func linearAttentionForward[T hand.Number](phiQ, phiK, v hand.Matrix[T], see mat
 	return hand.LinearAttention[T]{Features: asTheyAre[T]{}, See: see}.Forward(phiQ, phiK, v)
 }
 
-func linearAttentionBackward[T hand.Number](phiQ, phiK, v hand.Matrix[T], see matrix, delta hand.Matrix[T]) (dphiQ, dphiK, dv hand.Matrix[T]) {
+func linearAttentionBackward[T hand.Number](
+	phiQ, phiK, v hand.Matrix[T], see matrix, delta hand.Matrix[T],
+) (dphiQ, dphiK, dv hand.Matrix[T]) {
 	return hand.LinearAttention[T]{Features: asTheyAre[T]{}, See: see}.Backward(phiQ, phiK, v, delta)
 }
 
@@ -46,7 +48,9 @@ func linformer[T hand.Number](e, f hand.Matrix[T], drop matrix) hand.Mixtures[T]
 	return hand.Mixtures[T]{E: e, F: f, Batch: 1, Heads: 1, Weights: hand.Dropout[T]{Mask: drop}}
 }
 
-func linformerBackward[T hand.Number](q, k, v, e, f hand.Matrix[T], drop matrix, delta hand.Matrix[T]) (dq, dk, dv, de, df hand.Matrix[T]) {
+func linformerBackward[T hand.Number](
+	q, k, v, e, f hand.Matrix[T], drop matrix, delta hand.Matrix[T],
+) (dq, dk, dv, de, df hand.Matrix[T]) {
 	at := hand.Values[T]{"q": q, "k": k, "v": v}
 	read, g := linformer(e, f, drop).Backward(at, hand.Values[T]{"y": delta})
 	by := g.Parameters()
@@ -60,7 +64,9 @@ func flashForward[T hand.Number](q, k, v hand.Matrix[T], mask matrix, size tile)
 	return hand.Flash[T]{Mask: mask, Queries: size.Queries, Keys: size.Keys}.Attend(q, k, v)
 }
 
-func flashBackward[T hand.Number](q, k, v hand.Matrix[T], mask matrix, delta hand.Matrix[T], size tile) (dq, dk, dv hand.Matrix[T]) {
+func flashBackward[T hand.Number](
+	q, k, v hand.Matrix[T], mask matrix, delta hand.Matrix[T], size tile,
+) (dq, dk, dv hand.Matrix[T]) {
 	return hand.Flash[T]{Mask: mask, Queries: size.Queries, Keys: size.Keys}.Backward(q, k, v, delta)
 }
 
@@ -134,21 +140,24 @@ func linearOf(w matrix) hand.Linear[float64] { return hand.Linear[float64]{Weigh
 
 func mlaOf(p mlaParameters, m multiHead) hand.Layer[float64] {
 	return hand.MLA[float64]{
-		Query: linearOf(p.Wq), Down: linearOf(p.Down), UpK: linearOf(p.UpK), UpV: linearOf(p.UpV), Heads: handHeads[float64](m),
-		Proj: hand.Linear[float64]{Weight: p.Wo, Bias: p.Bo},
+		Query: linearOf(p.Wq), Down: linearOf(p.Down), UpK: linearOf(p.UpK), UpV: linearOf(p.UpV),
+		Heads: handHeads[float64](m),
+		Proj:  hand.Linear[float64]{Weight: p.Wo, Bias: p.Bo},
 	}
 }
 
 func absorbedOf(p mlaParameters, m multiHead) hand.Layer[float64] {
 	return hand.MLAAbsorbed[float64]{
-		Wq: p.Wq, Down: p.Down, UpK: p.UpK, UpV: p.UpV, Wo: p.Wo, Bo: p.Bo, Batch: m.Batch, Heads: m.Heads, Mask: m.mask(0, 0),
+		Wq: p.Wq, Down: p.Down, UpK: p.UpK, UpV: p.UpV, Wo: p.Wo, Bo: p.Bo, Batch: m.Batch, Heads: m.Heads,
+		Mask: m.mask(0, 0),
 	}
 }
 
 func mlaGradients(dx matrix, g hand.Gradients[float64]) (matrix, mlaParameters) {
 	by := g.Parameters()
 	return dx, mlaParameters{
-		by["c_q.weight"], by["c_kv_down.weight"], by["c_k_up.weight"], by["c_v_up.weight"], by["c_proj.weight"], by["c_proj.bias"],
+		by["c_q.weight"], by["c_kv_down.weight"], by["c_k_up.weight"], by["c_v_up.weight"], by["c_proj.weight"],
+		by["c_proj.bias"],
 	}
 }
 
@@ -174,8 +183,9 @@ type mlaRoPEParameters struct {
 func mlaRoPEOf(p mlaRoPEParameters, m multiHead, r rotary, fromLatent bool) hand.Layer[float64] {
 	return hand.MLARoPE[float64]{
 		DownQ: linearOf(p.DownQ), UpQ: linearOf(p.UpQ), RoPEQ: linearOf(p.RoPEQ),
-		Down: linearOf(p.Down), UpK: linearOf(p.UpK), RoPEK: linearOf(p.RoPEK), UpV: linearOf(p.UpV), FromLatent: fromLatent,
-		Rotary: ropeOf(r), Heads: handHeads[float64](m),
+		Down: linearOf(p.Down), UpK: linearOf(p.UpK), RoPEK: linearOf(p.RoPEK), UpV: linearOf(p.UpV),
+		FromLatent: fromLatent,
+		Rotary:     ropeOf(r), Heads: handHeads[float64](m),
 		Proj: hand.Linear[float64]{Weight: p.Wo, Bias: p.Bo},
 	}
 }
@@ -191,7 +201,8 @@ func mlaRoPELatentForward(x matrix, p mlaRoPEParameters, m multiHead, r rotary) 
 func mlaRoPEGradients(dx matrix, g hand.Gradients[float64]) (matrix, mlaRoPEParameters) {
 	by := g.Parameters()
 	return dx, mlaRoPEParameters{
-		by["c_q_down.weight"], by["c_q_up.weight"], by["c_q_rope.weight"], by["c_kv_down.weight"], by["c_k_up.weight"], by["c_k_rope.weight"],
+		by["c_q_down.weight"], by["c_q_up.weight"], by["c_q_rope.weight"], by["c_kv_down.weight"], by["c_k_up.weight"],
+		by["c_k_rope.weight"],
 		by["c_v_up.weight"], by["c_proj.weight"], by["c_proj.bias"],
 	}
 }
@@ -200,6 +211,8 @@ func mlaRoPEBackward(x matrix, p mlaRoPEParameters, m multiHead, r rotary, delta
 	return mlaRoPEGradients(mlaRoPEOf(p, m, r, false).Backward(x, delta))
 }
 
-func mlaRoPELatentBackward(x matrix, p mlaRoPEParameters, m multiHead, r rotary, delta matrix) (matrix, mlaRoPEParameters) {
+func mlaRoPELatentBackward(
+	x matrix, p mlaRoPEParameters, m multiHead, r rotary, delta matrix,
+) (matrix, mlaRoPEParameters) {
 	return mlaRoPEGradients(mlaRoPEOf(p, m, r, true).Backward(x, delta))
 }

@@ -51,8 +51,9 @@ func worst(t testing.TB, got, want parameters) verify.Difference {
 // choices returns the independent properties of a model that the tests combine.
 func choices() map[string]fixture.Variant {
 	return map[string]fixture.Variant{
-		"postnorm": fixture.WithPostNorm, "tied": fixture.WithTying, "lora": fixture.WithLoRA, "ignored": fixture.WithIgnored,
-		"window": fixture.WithWindow, "dropout": fixture.WithDropout, "sum": fixture.WithSum,
+		"postnorm": fixture.WithPostNorm, "tied": fixture.WithTying, "lora": fixture.WithLoRA,
+		"ignored": fixture.WithIgnored,
+		"window":  fixture.WithWindow, "dropout": fixture.WithDropout, "sum": fixture.WithSum,
 	}
 }
 
@@ -80,7 +81,10 @@ func TestGPTEveryEntry(t *testing.T) {
 			d := worst(t, g.Parameters, byComplexStep(t, f))
 			t.Logf("worst %.1e %s", d.Distance, d.Name)
 			if !(d.Distance <= verify.Suspicion) {
-				t.Errorf("%s (%d, %d): got %v by hand, want %v; distance %.1e", d.Name, d.Row, d.Col, d.Got, d.Want, d.Distance)
+				t.Errorf(
+					"%s (%d, %d): got %v by hand, want %v; distance %.1e", d.Name, d.Row, d.Col, d.Got, d.Want,
+					d.Distance,
+				)
 			}
 		})
 	}
@@ -146,8 +150,9 @@ func TestGPTDeltas(t *testing.T) {
 		}
 	}
 	want := "lm_head ln_f " +
-		"h.1 h.1.mlp.c_proj h.1.mlp.act h.1.mlp.c_fc h.1.ln_2 h.1.attn h.1.attn.c_proj h.1.attn.heads h.1.attn.c_attn h.1.ln_1 " +
-		"h.0 h.0.mlp.c_proj h.0.mlp.act h.0.mlp.c_fc h.0.ln_2 h.0.attn h.0.attn.c_proj h.0.attn.heads h.0.attn.c_attn h.0.ln_1 drop"
+		"h.1 h.1.mlp.c_proj h.1.mlp.act h.1.mlp.c_fc h.1.ln_2 h.1.attn h.1.attn.c_proj h.1.attn.heads " +
+		"h.1.attn.c_attn h.1.ln_1 h.0 h.0.mlp.c_proj h.0.mlp.act h.0.mlp.c_fc h.0.ln_2 h.0.attn h.0.attn.c_proj " +
+		"h.0.attn.heads h.0.attn.c_attn h.0.ln_1 drop"
 	if got := strings.Join(order, " "); got != want {
 		t.Errorf("order of the Δ:\ngot  %s\nwant %s", got, want)
 	}
@@ -162,15 +167,39 @@ func TestGPTErrors(t *testing.T) {
 		break_ func(*fixture.Fixture)
 		want   string
 	}{
-		"missing":  {func(f *fixture.Fixture) { delete(f.Parameters, "h.1.ln_2.weight") }, "h.1.ln_2: hand: no parameter h.1.ln_2.weight"},
-		"shape":    {func(f *fixture.Fixture) { f.Parameters["lm_head.weight"] = fixture.Random("w", 7, 11) }, "lm_head: hand: shapes do not fit: matmul (12, 8), (7, 11)"},
-		"token":    {func(f *fixture.Fixture) { f.Tokens[3] = 11 }, "wte: hand: shapes do not fit: token 11 at 3, embeddings (11, 8)"},
-		"target":   {func(f *fixture.Fixture) { f.Targets[2] = -7 }, "target -7 at 2, logits (12, 11)"},
-		"adapter":  {func(f *fixture.Fixture) { f.Parameters["lm_head.lora_d"] = fixture.Random("d", 8, 4) }, "no parameter lm_head.lora_u"},
-		"heads":    {func(f *fixture.Fixture) { f.Heads = 3 }, "h.0.attn: hand: shapes do not fit: (12, 4) for 2 sequences and 3 heads"},
-		"tokens":   {func(f *fixture.Fixture) { f.Tokens = f.Tokens[:1] }, "wpe: hand: shapes do not fit: 1 tokens at 12 positions"},
-		"values":   {func(f *fixture.Fixture) { f.Parameters["ln_f.bias"] = matrix{Rows: 1, Cols: 8} }, "ln_f.bias: hand: shapes do not fit: matrix (1, 8) from 0 values"},
-		"position": {func(f *fixture.Fixture) { f.Batch, f.Context = 1, 12 }, "wpe: hand: shapes do not fit: token 9 at 9, embeddings (9, 8)"},
+		"missing": {
+			func(f *fixture.Fixture) { delete(f.Parameters, "h.1.ln_2.weight") },
+			"h.1.ln_2: hand: no parameter h.1.ln_2.weight",
+		},
+		"shape": {
+			func(f *fixture.Fixture) { f.Parameters["lm_head.weight"] = fixture.Random("w", 7, 11) },
+			"lm_head: hand: shapes do not fit: matmul (12, 8), (7, 11)",
+		},
+		"token": {
+			func(f *fixture.Fixture) { f.Tokens[3] = 11 },
+			"wte: hand: shapes do not fit: token 11 at 3, embeddings (11, 8)",
+		},
+		"target": {func(f *fixture.Fixture) { f.Targets[2] = -7 }, "target -7 at 2, logits (12, 11)"},
+		"adapter": {
+			func(f *fixture.Fixture) { f.Parameters["lm_head.lora_d"] = fixture.Random("d", 8, 4) },
+			"no parameter lm_head.lora_u",
+		},
+		"heads": {
+			func(f *fixture.Fixture) { f.Heads = 3 },
+			"h.0.attn: hand: shapes do not fit: (12, 4) for 2 sequences and 3 heads",
+		},
+		"tokens": {
+			func(f *fixture.Fixture) { f.Tokens = f.Tokens[:1] },
+			"wpe: hand: shapes do not fit: 1 tokens at 12 positions",
+		},
+		"values": {
+			func(f *fixture.Fixture) { f.Parameters["ln_f.bias"] = matrix{Rows: 1, Cols: 8} },
+			"ln_f.bias: hand: shapes do not fit: matrix (1, 8) from 0 values",
+		},
+		"position": {func(f *fixture.Fixture) {
+			f.Batch = 1
+			f.Context = 12
+		}, "wpe: hand: shapes do not fit: token 9 at 9, embeddings (9, 8)"},
 	}
 	for name, test := range tests {
 		f := fixture.Generic()

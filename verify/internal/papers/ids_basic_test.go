@@ -19,7 +19,9 @@ type leaves map[string]graph.Expr
 
 // computed returns the library's result for some numbers, in one form: y, and the gradients by each of them of Σ y∘Δ,
 // or of y if it is a single number.
-func computed(t *testing.T, f form, numbers parameters, delta matrix, build func(s graph.Scope, x leaves) graph.Expr) (matrix, parameters) {
+func computed(
+	t *testing.T, f form, numbers parameters, delta matrix, build func(s graph.Scope, x leaves) graph.Expr,
+) (matrix, parameters) {
 	t.Helper()
 	g := f.graph(fixture.Seed, fixture.Step)
 	s, x := g.Root(), leaves{}
@@ -60,7 +62,9 @@ func computed(t *testing.T, f form, numbers parameters, delta matrix, build func
 }
 
 // scored returns the library's cross entropy of the logits z, divided by a temperature, and its gradient.
-func scored(t *testing.T, f form, z matrix, targets []int, reduction hand.Reduction, temperature float64) (loss float64, dz matrix) {
+func scored(
+	t *testing.T, f form, z matrix, targets []int, reduction hand.Reduction, temperature float64,
+) (loss float64, dz matrix) {
 	t.Helper()
 	y, g := computed(t, f, parameters{"z": z}, matrix{}, func(s graph.Scope, x leaves) graph.Expr {
 		ids := s.Ints("targets", len(targets), z.Cols, hand.Ignore)
@@ -95,7 +99,8 @@ func TestI01ShiftByOne(t *testing.T) {
 			continue
 		}
 		know := hand.Zeros[float64](n-1, 11) // knowing nothing costs ln V for each of them
-		sum, mean := crossEntropyForward(know, targets, hand.Sum).Data[0], crossEntropyForward(know, targets, hand.Mean).Data[0]
+		sum := crossEntropyForward(know, targets, hand.Sum).Data[0]
+		mean := crossEntropyForward(know, targets, hand.Mean).Data[0]
 		if want := math.Log(11); !(math.Abs(sum-float64(n-1)*want) <= 1e-13) || !(math.Abs(mean-want) <= 1e-14) {
 			t.Errorf("%d tokens: got losses %v and %v, want %v and %v", n, sum, mean, float64(n-1)*want, want)
 		}
@@ -131,8 +136,14 @@ func TestI02SumIsMeanTimesKept(t *testing.T) {
 			targets[i] = hand.Ignore
 		}
 		c := float64(kept)
-		near(t, "by hand: L", crossEntropyForward(z, targets, hand.Sum), crossEntropyForward(z, targets, hand.Mean).Scale(c))
-		near(t, "by hand: ΔZ", crossEntropyBackward(z, targets, hand.Sum), crossEntropyBackward(z, targets, hand.Mean).Scale(c))
+		near(
+			t, "by hand: L", crossEntropyForward(z, targets, hand.Sum),
+			crossEntropyForward(z, targets, hand.Mean).Scale(c),
+		)
+		near(
+			t, "by hand: ΔZ", crossEntropyBackward(z, targets, hand.Sum),
+			crossEntropyBackward(z, targets, hand.Mean).Scale(c),
+		)
 		for _, f := range wide() {
 			sum, dsum := scored(t, f, z, targets, hand.Sum, 1)
 			mean, dmean := scored(t, f, z, targets, hand.Mean, 1)
@@ -153,7 +164,8 @@ func TestI02FiniteAt110Nats(t *testing.T) {
 		if want := 110 + math.Log(3); !(math.Abs(loss-want) <= 1e-5) {
 			t.Errorf("%s: got %v nats, want %v", f.name, loss, want)
 		}
-		if got := dz.Tokens(0, 1).Data; !(math.Abs(got[0]-1) <= 1e-6) || !(math.Abs(got[1]+1) <= 1e-6) || !(math.Abs(got[2]) <= 1e-6) {
+		if got := dz.Tokens(0, 1).Data; !(math.Abs(got[0]-1) <= 1e-6) || !(math.Abs(got[1]+1) <= 1e-6) ||
+			!(math.Abs(got[2]) <= 1e-6) {
 			t.Errorf("%s: got Δ = %v, want (1, −1, 0)", f.name, got)
 		}
 	}
@@ -227,14 +239,17 @@ func TestI03Jacobian(t *testing.T) {
 	const n = 6
 	unit := permutation(natural(n)...)
 	rows := map[string]matrix{
-		"random": fixture.Random("x", 1, n).Scale(6), "uniform": hand.Zeros[float64](1, n), "nearly one-hot": hand.NewMatrix[float64](1, n, 0, 8, 0, 0, 0, 0),
-		"one-hot": hand.NewMatrix[float64](1, n, 0, 0, 0, 800, 0, 0),
+		"random": fixture.Random("x", 1, n).Scale(6), "uniform": hand.Zeros[float64](1, n),
+		"nearly one-hot": hand.NewMatrix[float64](1, n, 0, 8, 0, 0, 0, 0),
+		"one-hot":        hand.NewMatrix[float64](1, n, 0, 0, 0, 800, 0, 0),
 	}
 	for name, x := range rows {
 		p := x.Softmax()
 		want := softmaxJacobian(p)
 		stacked := hand.JoinTokens(slices.Repeat([]matrix{x}, n)...) // row i gives the derivative of output i
-		near(t, name+": by complex step", complexStep(t, func(z complexParameters) complexMatrix { return z["x"].Softmax() },
+		near(t, name+": by complex step", complexStep(t, func(z complexParameters) complexMatrix {
+			return z["x"].Softmax()
+		},
 			parameters{"x": stacked}, unit)["x"], want)
 		for _, f := range wide() {
 			_, g := computed(t, f, parameters{"x": stacked}, unit, softmax)
@@ -312,9 +327,11 @@ func TestI04GatherIsOneHotProduct(t *testing.T) {
 func TestI10Affine(t *testing.T) {
 	for _, size := range [][3]int{{1, 1, 1}, {1, 5, 3}, {7, 1, 2}, {3, 17, 1}, {13, 19, 33}, {65, 130, 67}} {
 		n, in, out := size[0], size[1], size[2]
-		x, w, b, delta := fixture.Random("x", n, in), fixture.Random("w", in, out), fixture.Random("b", 1, out), fixture.Random("delta", n, out)
+		x, w := fixture.Random("x", n, in), fixture.Random("w", in, out)
+		b, delta := fixture.Random("b", 1, out), fixture.Random("delta", n, out)
 		for _, bias := range []bool{true, false} {
-			wantY, wantX, wantW, wantB := hand.Zeros[float64](n, out), hand.Zeros[float64](n, in), hand.Zeros[float64](in, out), hand.Zeros[float64](1, out)
+			wantY, wantX := hand.Zeros[float64](n, out), hand.Zeros[float64](n, in)
+			wantW, wantB := hand.Zeros[float64](in, out), hand.Zeros[float64](1, out)
 			for i := range n {
 				for j := range out {
 					for k := range in {

@@ -31,14 +31,18 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 	const batch, n, d, heads, qk, v = 2, 5, 7, 3, 2, 4
 	order := []int{1, 0, 2}
 	packed := func(x matrix) matrix {
-		return hand.JoinColumns(blocksOf(x, 0, qk, order), blocksOf(x, heads*qk, qk, order), blocksOf(x, 2*heads*qk, v, order))
+		return hand.JoinColumns(
+			blocksOf(x, 0, qk, order), blocksOf(x, heads*qk, qk, order), blocksOf(x, 2*heads*qk, v, order),
+		)
 	}
 	numbers := parameters{
-		"x": fixture.Random("x", batch*n, d).Scale(4), "attn.c_attn.weight": fixture.Random("w", d, heads*(2*qk+v)).Scale(2), "attn.c_attn.bias": fixture.Random("b", 1, heads*(2*qk+v)),
+		"x": fixture.Random("x", batch*n, d).Scale(4), "attn.c_attn.weight": fixture.Random("w", d, heads*(2*qk+
+			v)).Scale(2), "attn.c_attn.bias": fixture.Random("b", 1, heads*(2*qk+v)),
 		"attn.c_proj.weight": fixture.Random("o", heads*v, d), "attn.c_proj.bias": fixture.Random("c", 1, d),
 	}
 	half := maps.Clone(numbers)
-	half["attn.c_attn.weight"], half["attn.c_attn.bias"] = packed(numbers["attn.c_attn.weight"]), packed(numbers["attn.c_attn.bias"])
+	half["attn.c_attn.weight"] = packed(numbers["attn.c_attn.weight"])
+	half["attn.c_attn.bias"] = packed(numbers["attn.c_attn.bias"])
 	reordered := maps.Clone(half)
 	reordered["attn.c_proj.weight"] = blocksOf(numbers["attn.c_proj.weight"].Transpose(), 0, v, order).Transpose()
 
@@ -71,7 +75,10 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 		near(t, f.name+", permuted", got, want)
 		near(t, f.name+": Δx", moved["x"], g["x"])
 		near(t, f.name+": ∂w", moved["attn.c_attn.weight"], packed(g["attn.c_attn.weight"]))
-		near(t, f.name+": ∂w_proj", moved["attn.c_proj.weight"].Transpose(), blocksOf(g["attn.c_proj.weight"].Transpose(), 0, v, order))
+		near(
+			t, f.name+": ∂w_proj", moved["attn.c_proj.weight"].Transpose(),
+			blocksOf(g["attn.c_proj.weight"].Transpose(), 0, v, order),
+		)
 		if got, _ := library(half); !(apart(got, want) > 0.1) {
 			t.Errorf("%s: w_proj left alone is off by %.2g", f.name, apart(got, want))
 		}
@@ -103,7 +110,9 @@ func adaptersOf(p parameters) (list []thinPair) {
 		}
 		a := thinPair{down: down, up: layer + ".lora_u"}
 		if i := strings.LastIndex(layer, "c_attn."); i >= 0 {
-			a.from = map[string]int{"q": 0, "k": fixture.Heads * fixture.QK, "v": 2 * fixture.Heads * fixture.QK}[layer[i+len("c_attn."):]]
+			a.from = map[string]int{
+				"q": 0, "k": fixture.Heads * fixture.QK, "v": 2 * fixture.Heads * fixture.QK,
+			}[layer[i+len("c_attn."):]]
 			layer = layer[:i] + "c_attn"
 		}
 		a.weight, a.to = layer+".weight", a.from+p[a.up].Cols
@@ -132,7 +141,10 @@ func TestI26AdaptersInAModel(t *testing.T) {
 	for name, g := range answer(m) {
 		for _, a := range list {
 			dw := g.Parameters[a.weight].Columns(a.from, a.to)
-			near(t, name+": ∂"+a.down, g.Parameters[a.down], dw.MatMul(m.Parameters[a.up].Transpose()).Scale(h.LoRAScale))
+			near(
+				t, name+": ∂"+a.down, g.Parameters[a.down],
+				dw.MatMul(m.Parameters[a.up].Transpose()).Scale(h.LoRAScale),
+			)
 			near(t, name+": ∂"+a.up, g.Parameters[a.up], m.Parameters[a.down].Transpose().MatMul(dw).Scale(h.LoRAScale))
 		}
 	}
@@ -149,7 +161,10 @@ func TestI26AdaptersInAModel(t *testing.T) {
 	for name, g := range answer(start) {
 		for _, a := range list {
 			if down, up := frobenius(g.Parameters[a.down]), frobenius(g.Parameters[a.up]); down != 0 || !(up > 1e-6) {
-				t.Errorf("%s, u = 0: %s has a gradient of length %v and %s of %v, want 0 and more", name, a.down, down, a.up, up)
+				t.Errorf(
+					"%s, u = 0: %s has a gradient of length %v and %s of %v, want 0 and more", name, a.down, down, a.up,
+					up,
+				)
 			}
 		}
 		for weight, want := range plain[name].Parameters {
@@ -210,7 +225,8 @@ func TestI30ChainOfDeltas(t *testing.T) {
 		d2 := overTheHeads(p, at+"attn.", b.A2, d3)                  // Δ₂ = Σ_h (…)
 		d1 := d5.Add(norm(at+"ln_1", b.A1, d2))                      // Δ₁ = Δ₅ + LNᵇ(Δ₂)
 		for part, d := range map[string]matrix{
-			"": d10, ".mlp.c_proj": d10, ".mlp.act": d8, ".mlp.c_fc": d7, ".ln_2": d6, ".attn": d5, ".attn.c_proj": d5, ".attn.heads": d3, ".ln_1": d2,
+			"": d10, ".mlp.c_proj": d10, ".mlp.act": d8, ".mlp.c_fc": d7, ".ln_2": d6, ".attn": d5, ".attn.c_proj": d5,
+			".attn.heads": d3, ".ln_1": d2,
 		} {
 			chain[fmt.Sprintf("h.%d%s", i, part)] = d
 		}
@@ -251,7 +267,8 @@ func followers() map[string]string {
 		if i == fixture.Blocks-1 {
 			next = "ln_f"
 		}
-		out[h], out[h+".mlp.act"], out[h+".mlp.c_fc"], out[h+".ln_2"] = next, h+".mlp.c_proj", h+".mlp.c_fc", h+".mlp.c_fc"
+		out[h], out[h+".mlp.act"], out[h+".mlp.c_fc"], out[h+".ln_2"] = next, h+".mlp.c_proj", h+".mlp.c_fc", h+
+			".mlp.c_fc"
 		out[h+".attn"], out[h+".attn.heads"], out[h+".ln_1"] = h+".ln_2", h+".attn.c_proj", h+".attn.c_attn"
 	}
 	return out
@@ -274,12 +291,15 @@ func overTheHeads(p parameters, layer string, a2, d3 matrix) matrix {
 			wk, k := part(fixture.Heads*fixture.QK, fixture.QK)
 			wv, v := part(2*fixture.Heads*fixture.QK, fixture.Values)
 			delta := d3.Tokens(s*fixture.Tokens, (s+1)*fixture.Tokens).Columns(h*fixture.Values, (h+1)*fixture.Values)
-			rho := q.MatMul(k.Transpose()).Scale(1 / math.Sqrt(fixture.QK)).Add(hand.CausalMask(fixture.Tokens)).Softmax()
+			rho := q.MatMul(k.Transpose()).Scale(1 / math.Sqrt(fixture.QK)).Add(
+				hand.CausalMask(fixture.Tokens),
+			).Softmax()
 			drho := delta.MatMul(v.Transpose())
 			draw := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho).Scale(1 / math.Sqrt(fixture.QK))
 			sum = sum.Add(rho.Transpose().MatMul(delta).MatMul(wv.Transpose())). // ρᵗΔ w_vᵗ
-												Add(draw.MatMul(k).MatMul(wq.Transpose())).            // + Δ_raw k w_qᵗ
-												Add(draw.Transpose().MatMul(q).MatMul(wk.Transpose())) // + Δ_rawᵗ q w_kᵗ
+												Add(draw.MatMul(k).MatMul(wq.Transpose())). // + Δ_raw k w_qᵗ
+				// + Δ_rawᵗ q w_kᵗ
+				Add(draw.Transpose().MatMul(q).MatMul(wk.Transpose()))
 		}
 		sequences = append(sequences, sum)
 	}
@@ -295,7 +315,10 @@ func TestI30Model(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !r.OK() || !(r.Worst <= 1e-12) || !(r.Direction <= 1e-12) || r.Parameters != m.Count() {
-			t.Errorf("%d blocks: worst %.1e, along a direction %.1e, %d of %d parameters: %v", blocks, r.Worst, r.Direction, r.Parameters, m.Count(), r.Failures)
+			t.Errorf(
+				"%d blocks: worst %.1e, along a direction %.1e, %d of %d parameters: %v", blocks, r.Worst, r.Direction,
+				r.Parameters, m.Count(), r.Failures,
+			)
 		}
 	}
 }

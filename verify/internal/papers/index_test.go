@@ -131,8 +131,8 @@ func checkReadme(t *testing.T, x index.Index) {
 			}
 		}
 	}
-	const counts = "the 237 numbered equations of five papers: %d have a test, %d of them with its measured error, %d fail if " +
-		"a formula by hand is scaled by 1.01, and %d only name something"
+	const counts = "the 237 numbered equations of five papers: %d have a test, %d of them with its measured error, " +
+		"%d fail if a formula by hand is scaled by 1.01, and %d only name something"
 	if want := fmt.Sprintf(counts, tests, distances, formulas, 237-tests); !strings.Contains(string(readme), want) {
 		t.Errorf("README.md does not say %q", want)
 	}
@@ -200,10 +200,16 @@ func TestStale(t *testing.T) {
 		{math.NaN(), 1e-16, true, true},
 	} {
 		if got := stale(test.measured, test.written, true); got != test.same {
-			t.Errorf("measured %v, written %v, the same bits: got stale %t, want %t", test.measured, test.written, got, test.same)
+			t.Errorf(
+				"measured %v, written %v, the same bits: got stale %t, want %t", test.measured, test.written, got,
+				test.same,
+			)
 		}
 		if got := stale(test.measured, test.written, false); got != test.apart {
-			t.Errorf("measured %v, written %v, other bits: got stale %t, want %t", test.measured, test.written, got, test.apart)
+			t.Errorf(
+				"measured %v, written %v, other bits: got stale %t, want %t", test.measured, test.written, got,
+				test.apart,
+			)
 		}
 	}
 }

@@ -28,7 +28,8 @@ func TestKeyBiasIsAStructuralZero(t *testing.T) {
 			if !verify.StructuralZero(bias.Columns(from, to), largest) {
 				t.Errorf("%s, block %d: got %v, want zeros beside %v", name, i, bias.Columns(from, to).Data, largest)
 			}
-			if verify.StructuralZero(bias.Columns(0, from), largest) || verify.StructuralZero(bias.Columns(to, bias.Cols), largest) {
+			if verify.StructuralZero(bias.Columns(0, from), largest) ||
+				verify.StructuralZero(bias.Columns(to, bias.Cols), largest) {
 				t.Errorf("%s, block %d: queries or values got no gradient", name, i)
 			}
 		}
@@ -42,7 +43,8 @@ func TestI25ResidualRowSums(t *testing.T) {
 	_, g := byHand(t, fixture.Generic())
 	largest, checked := verify.Largest(g.Parameters), 0
 	for _, d := range g.Deltas {
-		if strings.Count(d.Name, ".") == 1 && !strings.Contains(d.Name, "ln") || d.Name == "drop" { // h.0, h.0.attn, drop
+		// h.0, h.0.attn, drop
+		if strings.Count(d.Name, ".") == 1 && !strings.Contains(d.Name, "ln") || d.Name == "drop" {
 			checked++
 		} else {
 			continue
@@ -96,7 +98,10 @@ func TestI27TyingAddsGradients(t *testing.T) {
 	delete(untied.Parameters, "lm_head.bias")
 	untied.Parameters["lm_head.weight"] = untied.Parameters["wte.weight"].Transpose()
 	_, got := byHand(t, untied)
-	near(t, "∂wte", got.Parameters["wte.weight"].Add(got.Parameters["lm_head.weight"].Transpose()), want.Parameters["wte.weight"])
+	near(
+		t, "∂wte", got.Parameters["wte.weight"].Add(got.Parameters["lm_head.weight"].Transpose()),
+		want.Parameters["wte.weight"],
+	)
 }
 
 // The logits of a token do not change by one bit when a later token does, and the sequences of a batch do not influence
@@ -153,7 +158,8 @@ func TestI26LoRAMerges(t *testing.T) {
 		}
 		w := merged[layer+".weight"]
 		merged[layer+".weight"] = hand.JoinColumns(
-			w.Columns(0, from), w.Columns(from, from+u.Cols).Add(d.MatMul(u).Scale(lora.LoRAScale)), w.Columns(from+u.Cols, w.Cols),
+			w.Columns(0, from), w.Columns(from, from+u.Cols).Add(d.MatMul(u).Scale(lora.LoRAScale)),
+			w.Columns(from+u.Cols, w.Cols),
 		)
 		delete(merged, name)
 		delete(merged, down+".lora_u")

@@ -26,7 +26,9 @@ func layers() map[string]layer {
 	const eps = 1e-5
 	tokens := []int{3, 0, 3, 6, 3}
 	targets := []int{2, hand.Ignore, 0, 4, 2}
-	head := map[string][2]int{"x": {5, 7}, "wq": {7, 3}, "bq": {1, 3}, "wk": {7, 3}, "bk": {1, 3}, "wv": {7, 4}, "bv": {1, 4}}
+	head := map[string][2]int{
+		"x": {5, 7}, "wq": {7, 3}, "bq": {1, 3}, "wk": {7, 3}, "bk": {1, 3}, "wv": {7, 4}, "bv": {1, 4},
+	}
 	attend := func(mask, drop rm) layer {
 		return layer{head,
 			func(p c) cm { return headForward(p["x"], headOf(p), mask, drop) },
@@ -189,11 +191,14 @@ func TestFunctions(t *testing.T) {
 	}{
 		"exp":  {complexMatrix.Exp, math.Exp, math.Exp},
 		"tanh": {complexMatrix.Tanh, math.Tanh, func(x float64) float64 { return 1 - math.Pow(math.Tanh(x), 2) }},
-		"erf":  {complexMatrix.Erf, math.Erf, func(x float64) float64 { return 2 / math.Sqrt(math.Pi) * math.Exp(-x*x) }},
+		"erf": {
+			complexMatrix.Erf, math.Erf, func(x float64) float64 { return 2 / math.Sqrt(math.Pi) * math.Exp(-x*x) },
+		},
 		"log": {func(z complexMatrix) complexMatrix { return z.Square().Log() },
 			func(x float64) float64 { return math.Log(x * x) }, func(x float64) float64 { return 2 / x }},
 		"sqrt": {func(z complexMatrix) complexMatrix { return z.Square().Shift(1).Sqrt() },
-			func(x float64) float64 { return math.Hypot(x, 1) }, func(x float64) float64 { return x / math.Hypot(x, 1) }},
+			func(x float64) float64 { return math.Hypot(x, 1) },
+			func(x float64) float64 { return x / math.Hypot(x, 1) }},
 	}
 	for name, test := range tests {
 		z := hand.Lift[complex128](x)
@@ -202,8 +207,11 @@ func TestFunctions(t *testing.T) {
 		}
 		for i, y := range test.f(z).Data {
 			value, slope := test.value(x.Data[i]), test.slope(x.Data[i])
-			if !(math.Abs(real(y)-value) <= 1e-15*(1+math.Abs(value))) || !(math.Abs(imag(y)/tiny-slope) <= 1e-15*(1+math.Abs(slope))) {
-				t.Errorf("%s(%v): got %v and slope %v, want %v and %v", name, x.Data[i], real(y), imag(y)/tiny, value, slope)
+			if !(math.Abs(real(y)-value) <= 1e-15*(1+math.Abs(value))) ||
+				!(math.Abs(imag(y)/tiny-slope) <= 1e-15*(1+math.Abs(slope))) {
+				t.Errorf(
+					"%s(%v): got %v and slope %v, want %v and %v", name, x.Data[i], real(y), imag(y)/tiny, value, slope,
+				)
 			}
 		}
 	}

@@ -58,7 +58,8 @@ func matrixShape(shape []int) (rows, cols int) {
 // small returns a configuration in the generic sizes, without training fields.
 func small(change ...func(*gpt.Config)) gpt.Config {
 	var c gpt.Config
-	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = fixture.Tokens, fixture.Vocabulary, fixture.Blocks, fixture.Heads, fixture.Features
+	c.BlockSize, c.VocabSize, c.NLayer = fixture.Tokens, fixture.Vocabulary, fixture.Blocks
+	c.NHead, c.NEmbd = fixture.Heads, fixture.Features
 	c.QKSize, c.VSize, c.NInner, c.Bias = fixture.QK, fixture.Values, fixture.Hidden, true
 	for _, f := range change {
 		f(&c)
@@ -80,8 +81,9 @@ func planOf(m verify.Model) variants.Plan {
 	c := m.Config
 	p := variants.Plan{
 		Batch: len(m.Tokens) / c.BlockSize, Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head,
-		Eps: c.Eps, Theta: c.Rope.Theta,
+		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation,
+		Head: c.Head,
+		Eps:  c.Eps, Theta: c.Rope.Theta,
 	}
 	if c.LoraR > 0 {
 		p.LoRAScale = c.LoraAlpha / float64(c.LoraR)

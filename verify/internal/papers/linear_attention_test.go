@@ -10,7 +10,8 @@ import (
 
 // linearExample returns queries and keys of width 3, values of width 5 and a Δ, for 7 tokens.
 func linearExample() (q, k, v, delta matrix) {
-	return fixture.Random("q", 7, 3).Scale(4), fixture.Random("k", 7, 3).Scale(4), fixture.Random("v", 7, 5), fixture.Random("delta", 7, 5)
+	return fixture.Random("q", 7, 3).Scale(4), fixture.Random("k", 7, 3).Scale(4), fixture.Random("v", 7, 5),
+		fixture.Random("delta", 7, 5)
 }
 
 // The O(n) scan is the quadratic form under a causal mask, value and gradients, and the complex step agrees with them.
@@ -67,22 +68,31 @@ func TestI46LinearEqualsQuadratic(t *testing.T) {
 			past, seen := hatK.Tokens(0, i+1), v.Tokens(0, i+1)
 			own := hatQ.Tokens(i, i+1)
 			top := seen.SumTokens().Add(own.MatMul(past.Transpose().MatMul(seen)))
-			near(t, "token i", causal.Tokens(i, i+1), top.Div(own.MatMul(past.SumTokens().Transpose()).Shift(float64(i+1))))
+			near(
+				t, "token i", causal.Tokens(i, i+1),
+				top.Div(own.MatMul(past.SumTokens().Transpose()).Shift(float64(i+1))),
+			)
 		}
 	}
 	if d := frobenius(taylorFeaturesForward(q, 0).Columns(1, 4).Square().SumFeatures().Sub(ones(7, 1))); !(d <= 1e-14) {
 		t.Errorf("without ε: lengths are off by %.1e, want unit vectors", d)
 	}
 	zero := taylorFeaturesForward(hand.Zeros[float64](7, 3), 1e-5) // a query of zeros looks at all keys alike
-	near(t, "o of zeros", linearAttentionForward(zero, taylorFeaturesForward(k, 1e-5), v, matrix{}), ones(7, 7).Scale(1./7).MatMul(v))
+	near(
+		t, "o of zeros", linearAttentionForward(zero, taylorFeaturesForward(k, 1e-5), v, matrix{}),
+		ones(7, 7).Scale(1./7).MatMul(v),
+	)
 }
 
 // A step along a query or a key changes only its length: the gradient is perpendicular, without ε.
 func TestI46GradientIsPerpendicular(t *testing.T) {
 	q, k, v, delta := linearExample()
-	dphiQ, dphiK, _ := linearAttentionBackward(taylorFeaturesForward(q, 0), taylorFeaturesForward(k, 0), v, matrix{}, delta)
+	dphiQ, dphiK, _ := linearAttentionBackward(
+		taylorFeaturesForward(q, 0), taylorFeaturesForward(k, 0), v, matrix{}, delta,
+	)
 	for name, along := range map[string]matrix{
-		"q": q.Mul(taylorFeaturesBackward(q, 0, dphiQ)).SumFeatures(), "k": k.Mul(taylorFeaturesBackward(k, 0, dphiK)).SumFeatures(),
+		"q": q.Mul(taylorFeaturesBackward(q, 0, dphiQ)).SumFeatures(),
+		"k": k.Mul(taylorFeaturesBackward(k, 0, dphiK)).SumFeatures(),
 	} {
 		if d := frobenius(along); !(d <= 1e-12) {
 			t.Errorf("%s·Δ%s is %.1e, want 0", name, name, d)

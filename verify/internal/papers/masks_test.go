@@ -12,7 +12,9 @@ import (
 )
 
 // alone builds attention of one head without biases, in a graph of its own, on x (n, d).
-func alone(t *testing.T, n, d int, see nn.Visibility, build func(at nn.Site, x graph.Expr) graph.Expr, numbers parameters) matrix {
+func alone(
+	t *testing.T, n, d int, see nn.Visibility, build func(at nn.Site, x graph.Expr) graph.Expr, numbers parameters,
+) matrix {
 	t.Helper()
 	g := reference.graph(fixture.Seed, fixture.Step)
 	at := nn.Site{
@@ -51,7 +53,8 @@ func TestI17PermutationEquivariance(t *testing.T) {
 	const n, d = 6, 4
 	order := []int{3, 0, 5, 1, 4, 2}
 	numbers := parameters{
-		input: fixture.Random("x", n, d).Scale(4), "attn.c_attn.weight": fixture.Random("w", d, 3+3+d), "attn.c_proj.weight": fixture.Random("o", d, d),
+		input: fixture.Random("x", n, d).Scale(4), "attn.c_attn.weight": fixture.Random("w", d, 3+3+d),
+		"attn.c_proj.weight": fixture.Random("o", d, d),
 	}
 	layer := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewSelfAttention(at.At("attn")).Forward(x) }
 	plain := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) }
@@ -94,7 +97,9 @@ func apart(a, b matrix) float64 {
 func TestI18TwoStackedHeads(t *testing.T) {
 	const n, d = 5, 4
 	identity := permutation(natural(d)...)
-	numbers := parameters{input: fixture.Random("x", n, d).Scale(4), "one.c_proj.weight": identity, "two.c_proj.weight": identity}
+	numbers := parameters{
+		input: fixture.Random("x", n, d).Scale(4), "one.c_proj.weight": identity, "two.c_proj.weight": identity,
+	}
 	var p [2]matrix
 	a, values, mask := numbers[input], numbers[input], hand.CausalMask(n)
 	for i, name := range []string{"one", "two"} {
@@ -124,8 +129,13 @@ func TestI18TwoStackedHeads(t *testing.T) {
 func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 	const n, d = 5, 4
 	x, mask := fixture.Random("x", n, d).Scale(4), hand.CausalMask(n)
-	got := alone(t, n, d, nn.Causal{}, func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) }, parameters{input: x})
-	if e := apart(got, multiHeadForward(hand.JoinColumns(x, x, x), multiHead{Batch: 1, Heads: 1, QK: d, Masks: []matrix{mask}})); !(e <= 1e-15) {
+	got := alone(
+		t, n, d, nn.Causal{}, func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) },
+		parameters{input: x},
+	)
+	if e := apart(
+		got, multiHeadForward(hand.JoinColumns(x, x, x), multiHead{Batch: 1, Heads: 1, QK: d, Masks: []matrix{mask}}),
+	); !(e <= 1e-15) {
 		t.Errorf("off by %.2g", e)
 	}
 }
@@ -135,9 +145,13 @@ func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 func TestI11ValueBiasIsAnOutputBias(t *testing.T) {
 	const d = fixture.Features
 	qk, v := 2*fixture.Heads*fixture.QK, fixture.Heads*fixture.Values
-	x, w, o := fixture.Random("x", 2*fixture.Tokens, d).Scale(4), fixture.Random("w", d, qk+v), fixture.Random("o", v, d)
+	x, w := fixture.Random("x", 2*fixture.Tokens, d).Scale(4), fixture.Random("w", d, qk+v)
+	o := fixture.Random("o", v, d)
 	bias, delta := fixture.Random("b", 1, qk+v), fixture.Random("delta", 2*fixture.Tokens, d)
-	heads := multiHead{Batch: 2, Heads: fixture.Heads, QK: fixture.QK, Masks: []matrix{hand.CausalMask(fixture.Tokens), hand.CausalMask(fixture.Tokens)}}
+	heads := multiHead{
+		Batch: 2, Heads: fixture.Heads, QK: fixture.QK,
+		Masks: []matrix{hand.CausalMask(fixture.Tokens), hand.CausalMask(fixture.Tokens)},
+	}
 	without := hand.JoinColumns(bias.Columns(0, qk), hand.Zeros[float64](1, v))
 	layer := func(b, out matrix) matrix {
 		return linearForward(multiHeadForward(linearForward(x, w, b), heads), o, out)
@@ -155,7 +169,8 @@ func TestI11ValueBiasIsAnOutputBias(t *testing.T) {
 func TestI12Windows(t *testing.T) {
 	const n, d = 6, 4
 	numbers := parameters{
-		input: fixture.Random("x", n, d).Scale(4), "attn.c_attn.weight": fixture.Random("w", d, 3+3+d), "attn.c_proj.weight": fixture.Random("o", d, d),
+		input: fixture.Random("x", n, d).Scale(4), "attn.c_attn.weight": fixture.Random("w", d, 3+3+d),
+		"attn.c_proj.weight": fixture.Random("o", d, d),
 	}
 	layer := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewSelfAttention(at.At("attn")).Forward(x) }
 	own := numbers[input].MatMul(numbers["attn.c_attn.weight"].Columns(6, 6+d)).MatMul(numbers["attn.c_proj.weight"])

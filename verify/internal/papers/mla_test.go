@@ -23,10 +23,13 @@ func fixtureHeads() multiHead {
 func latentFixture() (x matrix, p mlaParameters, m multiHead, delta matrix) {
 	const n, qk, v = fixture.Batch * fixture.Tokens, fixture.Heads * fixture.QK, fixture.Heads * fixture.Values
 	p = mlaParameters{
-		Wq: fixture.Random("wq", fixture.Features, qk), Down: fixture.Random("down", fixture.Features, latentSize), UpK: fixture.Random("k", latentSize, qk),
-		UpV: fixture.Random("v", latentSize, v), Wo: fixture.Random("wo", v, fixture.Features), Bo: fixture.Random("bo", 1, fixture.Features),
+		Wq: fixture.Random("wq", fixture.Features, qk), Down: fixture.Random("down", fixture.Features, latentSize),
+		UpK: fixture.Random("k", latentSize, qk),
+		UpV: fixture.Random("v", latentSize, v), Wo: fixture.Random("wo", v, fixture.Features),
+		Bo: fixture.Random("bo", 1, fixture.Features),
 	}
-	return fixture.Random("x", n, fixture.Features).Scale(4), p, fixtureHeads(), fixture.Random("delta", n, fixture.Features)
+	return fixture.Random("x", n, fixture.Features).Scale(4), p, fixtureHeads(),
+		fixture.Random("delta", n, fixture.Features)
 }
 
 // TestI41AbsorptionGivesTheSameGradients checks that absorption gives the same gradients and values: the absorbed
@@ -66,11 +69,16 @@ func TestI41IsMultiHeadAttention(t *testing.T) {
 func rotaryFixture(from int) (x matrix, p mlaRoPEParameters, m multiHead, r rotary, delta matrix) {
 	x, plain, m, delta := latentFixture()
 	p = mlaRoPEParameters{
-		DownQ: fixture.Random("qdown", fixture.Features, queryLatent), UpQ: fixture.Random("q", queryLatent, plain.Wq.Cols),
-		RoPEQ: fixture.Random("qr", queryLatent, fixture.Heads*rotatedSize), RoPEK: fixture.Random("kr", from, rotatedSize),
+		DownQ: fixture.Random("qdown", fixture.Features, queryLatent),
+		UpQ:   fixture.Random("q", queryLatent, plain.Wq.Cols),
+		RoPEQ: fixture.Random(
+			"qr", queryLatent, fixture.Heads*rotatedSize,
+		), RoPEK: fixture.Random("kr", from, rotatedSize),
 		Down: plain.Down, UpK: plain.UpK, UpV: plain.UpV, Wo: plain.Wo, Bo: plain.Bo,
 	}
-	return x, p, m, rotary{Positions: hand.Positions(fixture.Batch, fixture.Tokens), Size: rotatedSize, Theta: 10}, delta
+	return x, p, m, rotary{
+		Positions: hand.Positions(fixture.Batch, fixture.Tokens), Size: rotatedSize, Theta: 10,
+	}, delta
 }
 
 // TestI42ReadingsAgreeOnTheRankOfTheLatent checks that a rotating key from the latent is one from the token with the

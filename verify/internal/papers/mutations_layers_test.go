@@ -5,10 +5,17 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
+type (
+	attentionLayer = hand.SelfAttention[float64]
+	layerGradients = hand.Gradients[float64]
+)
+
 // layerMutations returns mistakes in activations, norms, the stack, the adapters and the loss.
 func layerMutations() []mutation {
 	norm := func(name string, change func(l hand.Layer[float64]) hand.Layer[float64]) mutation {
-		return mutation{name: name, variant: "generic", model: func(m *wrongModel, _ fixture.Fixture) { m.norms(change) }}
+		return mutation{
+			name: name, variant: "generic", model: func(m *wrongModel, _ fixture.Fixture) { m.norms(change) },
+		}
 	}
 	block := func(name string, change func(m *wrongModel, i int, b hand.Block[float64]) hand.Layer[float64]) mutation {
 		return mutation{name: name, variant: "generic", model: func(m *wrongModel, _ fixture.Fixture) {
@@ -29,13 +36,15 @@ func layerMutations() []mutation {
 			return g.Sub(g.Mean()).Sub(norm.Mul(norm.Mean()).Mul(g)).Div(sigma)
 		})),
 		norm("ln_sum_tokens", normBackward(func(g, norm, sigma matrix) matrix {
-			return g.Sub(g.SumTokens().Scale(1.0 / 12)).Sub(norm.Mul(norm.Mul(g).SumTokens().Scale(1.0 / 12))).Div(sigma)
+			return g.Sub(g.SumTokens().Scale(1.0 / 12)).Sub(
+				norm.Mul(norm.Mul(g).SumTokens().Scale(1.0 / 12)),
+			).Div(sigma)
 		})),
 		norm("ln_sigma_plus_eps_fwd", func(l hand.Layer[float64]) hand.Layer[float64] {
 			return hand.LayerNormSigma[float64](l.(hand.LayerNorm[float64]))
 		}),
 		norm("ln_gamma_grad_no_xhat", func(l hand.Layer[float64]) hand.Layer[float64] {
-			return wrongLayer{Layer: l, backward: func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+			return wrongLayer{Layer: l, backward: func(x, delta matrix) (matrix, layerGradients) {
 				dx, g := l.Backward(x, delta)
 				g[0].Value = delta.SumTokens()
 				return dx, g
@@ -44,7 +53,7 @@ func layerMutations() []mutation {
 		{name: "sigma_norm_for_unit", variant: "sigma", model: func(m *wrongModel, _ fixture.Fixture) {
 			m.norms(func(l hand.Layer[float64]) hand.Layer[float64] {
 				right := l.(hand.LayerNormSigma[float64])
-				return wrongLayer{Layer: l, backward: func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+				return wrongLayer{Layer: l, backward: func(x, delta matrix) (matrix, layerGradients) {
 					_, g := right.Backward(x, delta)
 					unit, sigma := normalise(x, 0)
 					divisor, dnorm := sigma.Shift(right.Eps), delta.Mul(right.Weight)
@@ -54,15 +63,15 @@ func layerMutations() []mutation {
 			})
 		}},
 		block("skip1_forgotten", func(_ *wrongModel, _ int, b hand.Block[float64]) hand.Layer[float64] {
-			return wrongLayer{Layer: b, backward: func(a1, d10 matrix) (matrix, hand.Gradients[float64]) {
+			return wrongLayer{Layer: b, backward: func(a1, d10 matrix) (matrix, layerGradients) {
 				d1, g := b.Backward(a1, d10)
 				return d1.Sub(deltaOf(g, "attn")), g
 			}}
 		}),
 		block("skip2_forgotten", func(_ *wrongModel, _ int, b hand.Block[float64]) hand.Layer[float64] {
-			return wrongLayer{Layer: b, backward: func(a1, d10 matrix) (matrix, hand.Gradients[float64]) {
+			return wrongLayer{Layer: b, backward: func(a1, d10 matrix) (matrix, layerGradients) {
 				own := b
-				own.Norm2 = wrongLayer{Layer: b.Norm2, backward: func(x, d6 matrix) (matrix, hand.Gradients[float64]) {
+				own.Norm2 = wrongLayer{Layer: b.Norm2, backward: func(x, d6 matrix) (matrix, layerGradients) {
 					through, g := b.Norm2.Backward(x, d6)
 					return through.Sub(d10), g
 				}}
@@ -71,7 +80,7 @@ func layerMutations() []mutation {
 		}),
 		block("ln1_uses_X0", func(m *wrongModel, _ int, b hand.Block[float64]) hand.Layer[float64] {
 			right := b.Norm1
-			b.Norm1 = wrongLayer{Layer: right, backward: func(_, delta matrix) (matrix, hand.Gradients[float64]) {
+			b.Norm1 = wrongLayer{Layer: right, backward: func(_, delta matrix) (matrix, layerGradients) {
 				return right.Backward(m.inputs[0], delta)
 			}}
 			return b
@@ -96,7 +105,7 @@ func layerMutations() []mutation {
 						kept++
 					}
 				}
-				return wrongLayer{Layer: loss(targets), backward: func(z, delta matrix) (matrix, hand.Gradients[float64]) {
+				return wrongLayer{Layer: loss(targets), backward: func(z, delta matrix) (matrix, layerGradients) {
 					return loss(targets).Backward(z, delta.Scale(kept/float64(len(targets))))
 				}}
 			}
@@ -107,17 +116,18 @@ func layerMutations() []mutation {
 // attentionMutations returns mistakes in a head, or between the heads and the rest.
 func attentionMutations() []mutation {
 	head := func(name string, equivalent bool, wrong wrongHead) mutation {
-		return mutation{name: name, variant: "generic", equivalent: equivalent, model: func(m *wrongModel, _ fixture.Fixture) {
-			m.heads(func(right hand.Attention[float64]) hand.Head[float64] {
-				own := wrong
-				own.right = right
-				return own
-			})
-		}}
+		return mutation{name: name, variant: "generic", equivalent: equivalent,
+			model: func(m *wrongModel, _ fixture.Fixture) {
+				m.heads(func(right hand.Attention[float64]) hand.Head[float64] {
+					own := wrong
+					own.right = right
+					return own
+				})
+			}}
 	}
-	attention := func(name string, change func(m *wrongModel, i int, l hand.SelfAttention[float64]) hand.SelfAttention[float64]) mutation {
+	attention := func(name string, change func(m *wrongModel, i int, l attentionLayer) attentionLayer) mutation {
 		return mutation{name: name, variant: "generic", model: func(m *wrongModel, _ fixture.Fixture) {
-			attentions(m, func(i int, l hand.SelfAttention[float64]) hand.Layer[float64] { return change(m, i, l) })
+			attentions(m, func(i int, l attentionLayer) hand.Layer[float64] { return change(m, i, l) })
 		}}
 	}
 	visible := func(mask matrix) matrix { return mask.Exp() }
@@ -131,35 +141,62 @@ func attentionMutations() []mutation {
 		head("mask_multiplicative", false, wrongHead{weights: multiply}),
 		head("mask_multiplicative+mult_keep_mask", false, wrongHead{weights: multiply, causal: only}),
 		head("mask_bwd_extra", true, wrongHead{causal: only}),
-		head("post_softmax_zero", false, wrongHead{weights: func(scaled, mask matrix) matrix { return scaled.Softmax().Mul(visible(mask)) }}),
-		head("softmax_axis0", false, wrongHead{weights: func(scaled, mask matrix) matrix { return scaled.Add(mask).Transpose().Softmax().Transpose() }}),
-		head("swap_dS_T", false, wrongHead{back: func(draw, q, k matrix) (dq, dk matrix) { return draw.Transpose().MatMul(k), draw.MatMul(q) }}),
-		head("swap_q_k", false, wrongHead{back: func(draw, q, k matrix) (dq, dk matrix) { return draw.MatMul(q), draw.Transpose().MatMul(k) }}),
-		head("drop_q_branch", false, wrongHead{out: func(dq, dk, dv matrix) (_, _, _ matrix) { return none(dq), dk, dv }}),
-		head("drop_k_branch", false, wrongHead{out: func(dq, dk, dv matrix) (_, _, _ matrix) { return dq, none(dk), dv }}),
-		head("drop_v_branch", false, wrongHead{out: func(dq, dk, dv matrix) (_, _, _ matrix) { return dq, dk, none(dv) }}),
-		attention("head_interleave", func(_ *wrongModel, _ int, l hand.SelfAttention[float64]) hand.SelfAttention[float64] {
+		head(
+			"post_softmax_zero", false,
+			wrongHead{weights: func(scaled, mask matrix) matrix { return scaled.Softmax().Mul(visible(mask)) }},
+		),
+		head(
+			"softmax_axis0", false,
+			wrongHead{
+				weights: func(scaled, mask matrix) matrix { return scaled.Add(mask).Transpose().Softmax().Transpose() },
+			},
+		),
+		head(
+			"swap_dS_T", false,
+			wrongHead{
+				back: func(draw, q, k matrix) (dq, dk matrix) { return draw.Transpose().MatMul(k), draw.MatMul(q) },
+			},
+		),
+		head(
+			"swap_q_k", false,
+			wrongHead{
+				back: func(draw, q, k matrix) (dq, dk matrix) { return draw.MatMul(q), draw.Transpose().MatMul(k) },
+			},
+		),
+		head(
+			"drop_q_branch", false,
+			wrongHead{out: func(dq, dk, dv matrix) (_, _, _ matrix) { return none(dq), dk, dv }},
+		),
+		head(
+			"drop_k_branch", false,
+			wrongHead{out: func(dq, dk, dv matrix) (_, _, _ matrix) { return dq, none(dk), dv }},
+		),
+		head(
+			"drop_v_branch", false,
+			wrongHead{out: func(dq, dk, dv matrix) (_, _, _ matrix) { return dq, dk, none(dv) }},
+		),
+		attention("head_interleave", func(_ *wrongModel, _ int, l attentionLayer) attentionLayer {
 			l.After = replaced(l.After, "c_proj", func(right hand.Layer[float64]) hand.Layer[float64] {
 				return wrongLayer{right,
 					func(x matrix) matrix { return right.Forward(interleavedHeads(x, fixture.Heads)) },
-					func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+					func(x, delta matrix) (matrix, layerGradients) {
 						return right.Backward(interleavedHeads(x, fixture.Heads), delta)
 					},
 				}
 			})
 			return l
 		}),
-		attention("qkv_input_is_x_not_ln", func(m *wrongModel, i int, l hand.SelfAttention[float64]) hand.SelfAttention[float64] {
+		attention("qkv_input_is_x_not_ln", func(m *wrongModel, i int, l attentionLayer) attentionLayer {
 			l.Before = replaced(l.Before, "c_attn", func(right hand.Layer[float64]) hand.Layer[float64] {
-				return wrongLayer{Layer: right, backward: func(_, delta matrix) (matrix, hand.Gradients[float64]) {
+				return wrongLayer{Layer: right, backward: func(_, delta matrix) (matrix, layerGradients) {
 					return right.Backward(m.inputs[i], delta)
 				}}
 			})
 			return l
 		}),
-		attention("wo_forgotten", func(_ *wrongModel, _ int, l hand.SelfAttention[float64]) hand.SelfAttention[float64] {
+		attention("wo_forgotten", func(_ *wrongModel, _ int, l attentionLayer) attentionLayer {
 			l.After = replaced(l.After, "c_proj", func(right hand.Layer[float64]) hand.Layer[float64] {
-				return wrongLayer{Layer: right, backward: func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+				return wrongLayer{Layer: right, backward: func(x, delta matrix) (matrix, layerGradients) {
 					_, g := right.Backward(x, delta)
 					return hand.JoinColumns(delta, delta.Columns(0, 2)), g
 				}}
@@ -170,12 +207,15 @@ func attentionMutations() []mutation {
 			attentions(m, func(_ int, l hand.MLARoPE[float64]) hand.Layer[float64] {
 				right := l.Heads.Head
 				l.Heads.Head = func(b, h int) hand.Head[float64] {
-					return wrongHead{right: right(b, h).(hand.Attention[float64]), out: func(dq, dk, dv matrix) (_, _, _ matrix) {
-						if h > 0 {
-							dk = hand.JoinColumns(dk.Columns(0, fixture.QK), dk.Columns(fixture.QK, dk.Cols).Scale(0))
-						}
-						return dq, dk, dv
-					}}
+					return wrongHead{right: right(b, h).(hand.Attention[float64]),
+						out: func(dq, dk, dv matrix) (_, _, _ matrix) {
+							if h > 0 {
+								dk = hand.JoinColumns(
+									dk.Columns(0, fixture.QK), dk.Columns(fixture.QK, dk.Cols).Scale(0),
+								)
+							}
+							return dq, dk, dv
+						}}
 				}
 				return l
 			})
@@ -183,7 +223,7 @@ func attentionMutations() []mutation {
 		{name: "latent_drop_values", variant: "latents", model: func(m *wrongModel, _ fixture.Fixture) {
 			attentions(m, func(_ int, l hand.MLARoPE[float64]) hand.Layer[float64] {
 				right := l.UpV
-				l.UpV = wrongLayer{Layer: right, backward: func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+				l.UpV = wrongLayer{Layer: right, backward: func(x, delta matrix) (matrix, layerGradients) {
 					dx, g := right.Backward(x, delta)
 					return dx.Scale(0), g
 				}}
@@ -195,7 +235,9 @@ func attentionMutations() []mutation {
 				right := l.Heads.Masks
 				l.Heads.Masks = func(b, h int) hand.LongformerMask {
 					mask := right(b, h)
-					mask.Local = hand.Either(mask.Local, hand.CausalMask(fixture.Tokens).Add(hand.WindowMask(fixture.Tokens, 2)))
+					mask.Local = hand.Either(
+						mask.Local, hand.CausalMask(fixture.Tokens).Add(hand.WindowMask(fixture.Tokens, 2)),
+					)
 					return mask
 				}
 				return l

@@ -22,7 +22,7 @@ type mutation struct {
 	equivalent    bool
 	fixture       func(f *fixture.Fixture)
 	model         func(m *wrongModel, f fixture.Fixture)
-	gradients     func(g hand.Gradients[float64], p parameters)
+	gradients     func(g layerGradients, p parameters)
 }
 
 // Each wrong version of a formula or of the set-up is caught by the complex step of the right one, each equivalent
@@ -37,20 +37,23 @@ func TestMutations(t *testing.T) {
 	truth := map[string]parameters{}
 	for name, variant := range mutationVariants() {
 		if os.Getenv("NIGHTLY") == "" { // TestGPTEveryCombination compares the right formulas with complex steps
-			truth[name] = mutation{variant: name}.gradientsOf(t)
+			truth[name] = mutation{variant: name}.layerGradients(t)
 			continue
 		}
 		truth[name] = byComplexStep(t, fixture.Generic(variant))
 	}
 	caught, passed, weakest, noise := 0, 0, math.Inf(1), 0.0
 	for _, m := range mutations() {
-		d := worst(t, m.gradientsOf(t), truth[m.variant])
+		d := worst(t, m.layerGradients(t), truth[m.variant])
 		t.Logf("%-32s %-10s %8.1e  %s", m.name, m.variant, d.Distance, d.Name)
 		switch {
 		case m.equivalent && d.OK():
 			passed, noise = passed+1, max(noise, d.Distance)
 		case m.equivalent:
-			t.Errorf("%s is no mistake: got distance %.1e at %s, want at most %.0e", m.name, d.Distance, d.Name, verify.Tolerance)
+			t.Errorf(
+				"%s is no mistake: got distance %.1e at %s, want at most %.0e", m.name, d.Distance, d.Name,
+				verify.Tolerance,
+			)
 		default:
 			caught++
 			if d.Distance < weakest { // never for a NaN
@@ -66,14 +69,17 @@ func TestMutations(t *testing.T) {
 
 func mutationVariants() map[string]fixture.Variant {
 	return map[string]fixture.Variant{
-		"generic": func(*fixture.Fixture) {}, "tied": fixture.WithTying, "lora": fixture.WithLoRA, "padding": fixture.WithPadding,
-		"latents": fixture.WithLatents, "sigma": fixture.WithSigma, "longformer": fixture.WithLongformer, "linear": fixture.WithLinear,
-		"taylor": fixture.WithTaylor, "elman": fixture.WithElman, "plain": fixture.WithPlain, "sinusoids": fixture.WithSinusoids,
+		"generic": func(*fixture.Fixture) {}, "tied": fixture.WithTying, "lora": fixture.WithLoRA,
+		"padding": fixture.WithPadding,
+		"latents": fixture.WithLatents, "sigma": fixture.WithSigma, "longformer": fixture.WithLongformer,
+		"linear": fixture.WithLinear,
+		"taylor": fixture.WithTaylor, "elman": fixture.WithElman, "plain": fixture.WithPlain,
+		"sinusoids": fixture.WithSinusoids,
 	}
 }
 
-// gradientsOf returns the gradients of the wrong model.
-func (m mutation) gradientsOf(t *testing.T) parameters {
+// layerGradients returns the gradients of the wrong model.
+func (m mutation) layerGradients(t *testing.T) parameters {
 	t.Helper()
 	f := m.fixtureOf()
 	p, err := m.gradientsAt(f, f.Parameters)
@@ -118,8 +124,8 @@ func (m mutation) gradientsAt(f fixture.Fixture, values parameters) (parameters,
 	return p, nil
 }
 
-// One draw of the exact road finds every mistake, too: the right model forwards, the wrong one backwards. Whatever is no
-// mistake is equal there.
+// One draw of the exact road finds every mistake, too: the right model forwards, the wrong one backwards. Whatever is
+// no mistake is equal there.
 func TestMutationsExact(t *testing.T) {
 	t.Parallel()
 	caught, refused := 0, 0
@@ -134,7 +140,7 @@ func TestMutationsExact(t *testing.T) {
 				}
 				return model.Forward(right.Text())
 			},
-			Backward: func(p parameters, _ matrix) (g hand.Gradients[float64], err error) {
+			Backward: func(p parameters, _ matrix) (g layerGradients, err error) {
 				values, err := m.gradientsAt(m.fixtureOf(), p)
 				for name, value := range values {
 					g = append(g, hand.Gradient[float64]{Name: name, Value: value})
@@ -198,9 +204,14 @@ func setupMutations() (list []mutation) {
 	return append(list,
 		mutation{name: "eps_1e-6", variant: "generic", fixture: func(f *fixture.Fixture) { f.Eps = 1e-6 }},
 		mutation{name: "eps_0", variant: "generic", fixture: func(f *fixture.Fixture) { f.Eps = 0 }},
-		mutation{name: "targets_unshifted", variant: "generic", fixture: func(f *fixture.Fixture) { f.Targets = f.Tokens }},
+		mutation{
+			name: "targets_unshifted", variant: "generic", fixture: func(f *fixture.Fixture) { f.Targets = f.Tokens },
+		},
 		mutation{name: "pad_mask_missing", variant: "padding", fixture: mask(hand.CausalMask)},
-		mutation{name: "mask_none", variant: "generic", fixture: mask(func(n int) matrix { return hand.Zeros[float64](n, n) })},
+		mutation{
+			name: "mask_none", variant: "generic",
+			fixture: mask(func(n int) matrix { return hand.Zeros[float64](n, n) }),
+		},
 		mutation{name: "mask_-10", variant: "generic", fixture: mask(hidden(-10))},
 		mutation{name: "mask_-1e4", variant: "generic", equivalent: true, fixture: mask(hidden(-1e4))},
 	)
@@ -208,8 +219,8 @@ func setupMutations() (list []mutation) {
 
 // gradientMutations returns mistakes in the way of the Δ to the gradients.
 func gradientMutations() []mutation {
-	bias := func(change func(g hand.Gradients[float64], at string, bias matrix) matrix) func(hand.Gradients[float64], parameters) {
-		return func(g hand.Gradients[float64], p parameters) {
+	bias := func(change func(g layerGradients, at string, bias matrix) matrix) func(layerGradients, parameters) {
+		return func(g layerGradients, p parameters) {
 			for i := range fixture.Blocks {
 				at := fmt.Sprintf("h.%d.attn.", i)
 				p[at+"c_attn.bias"] = change(g, at, p[at+"c_attn.bias"])
@@ -219,17 +230,20 @@ func gradientMutations() []mutation {
 	keys := func(bias, keys matrix) matrix { // columns 6 to 12 are the keys'
 		return hand.JoinColumns(bias.Columns(0, 6), keys, bias.Columns(12, 22))
 	}
-	factor := func(names ...string) func(hand.Gradients[float64], parameters) {
-		return func(_ hand.Gradients[float64], p parameters) {
+	factor := func(names ...string) func(layerGradients, parameters) {
+		return func(_ layerGradients, p parameters) {
 			for name := range p {
-				if slices.ContainsFunc(names, func(end string) bool { return len(name) > len(end) && name[len(name)-len(end):] == end }) {
+				if slices.ContainsFunc(names, func(end string) bool {
+					return len(name) > len(end) &&
+						name[len(name)-len(end):] == end
+				}) {
 					p[name] = p[name].Scale(1 / 1.5) // α
 				}
 			}
 		}
 	}
-	part := func(index int) func(hand.Gradients[float64], parameters) {
-		return func(g hand.Gradients[float64], p parameters) {
+	part := func(index int) func(layerGradients, parameters) {
+		return func(g layerGradients, p parameters) {
 			var both []matrix // of the embedding, then of the head
 			for _, e := range g {
 				if e.Name == "wte.weight" && !e.Delta {
@@ -241,30 +255,35 @@ func gradientMutations() []mutation {
 	}
 	const n, d = fixture.Tokens, fixture.Features
 	return []mutation{
-		{name: "key_bias_wrong_axis", variant: "generic", gradients: bias(func(g hand.Gradients[float64], at string, bias matrix) matrix {
-			return keys(bias, deltaOf(g, at+"c_attn").Columns(6, 12).SumFeatures().Tokens(0, 6).Transpose())
-		})},
-		{name: "key_bias_zero_shortcut", variant: "generic", equivalent: true, gradients: bias(func(_ hand.Gradients[float64], _ string, bias matrix) matrix {
-			return keys(bias, hand.Zeros[float64](1, 6))
-		})},
-		{name: "bv_shortcut_eq24", variant: "generic", equivalent: true, gradients: bias(func(g hand.Gradients[float64], at string, bias matrix) matrix {
-			return hand.JoinColumns(bias.Columns(0, 12), deltaOf(g, at+"heads").SumTokens())
-		})},
-		{name: "bias_mean", variant: "generic", gradients: func(_ hand.Gradients[float64], p parameters) {
+		{name: "key_bias_wrong_axis", variant: "generic",
+			gradients: bias(func(g layerGradients, at string, bias matrix) matrix {
+				return keys(bias, deltaOf(g, at+"c_attn").Columns(6, 12).SumFeatures().Tokens(0, 6).Transpose())
+			})},
+		{name: "key_bias_zero_shortcut", variant: "generic", equivalent: true,
+			gradients: bias(func(_ layerGradients, _ string, bias matrix) matrix {
+				return keys(bias, hand.Zeros[float64](1, 6))
+			})},
+		{name: "bv_shortcut_eq24", variant: "generic", equivalent: true,
+			gradients: bias(func(g layerGradients, at string, bias matrix) matrix {
+				return hand.JoinColumns(bias.Columns(0, 12), deltaOf(g, at+"heads").SumTokens())
+			})},
+		{name: "bias_mean", variant: "generic", gradients: func(_ layerGradients, p parameters) {
 			p["lm_head.bias"] = p["lm_head.bias"].Scale(1.0 / 12)
 		}},
-		{name: "emb_overwrite", variant: "generic", gradients: func(g hand.Gradients[float64], p parameters) {
+		{name: "emb_overwrite", variant: "generic", gradients: func(g layerGradients, p parameters) {
 			f, d1 := fixture.Generic(), deltaOf(g, "drop")
 			p["wte.weight"] = p["wte.weight"].Scale(0)
 			for i, token := range f.Tokens {
 				copy(p["wte.weight"].Data[token*d:(token+1)*d], d1.Tokens(i, i+1).Data)
 			}
 		}},
-		{name: "pos_shift1", variant: "generic", gradients: func(_ hand.Gradients[float64], p parameters) {
+		{name: "pos_shift1", variant: "generic", gradients: func(_ layerGradients, p parameters) {
 			p["wpe.weight"] = hand.JoinTokens(hand.Zeros[float64](1, d), p["wpe.weight"].Tokens(0, 8))
 		}},
-		{name: "pos_overwrite_batch", variant: "generic", gradients: func(g hand.Gradients[float64], p parameters) {
-			p["wpe.weight"] = hand.JoinTokens(deltaOf(g, "drop").Tokens(n, 2*n), hand.Zeros[float64](fixture.Positions-n, d))
+		{name: "pos_overwrite_batch", variant: "generic", gradients: func(g layerGradients, p parameters) {
+			p["wpe.weight"] = hand.JoinTokens(
+				deltaOf(g, "drop").Tokens(n, 2*n), hand.Zeros[float64](fixture.Positions-n, d),
+			)
 		}},
 		{name: "tied_forget_head", variant: "tied", gradients: part(0)},
 		{name: "tied_forget_emb", variant: "tied", gradients: part(1)},

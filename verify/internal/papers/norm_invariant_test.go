@@ -17,7 +17,9 @@ type normSubject struct{ x, w, b, delta, g matrix }
 
 func newNormSubject() normSubject {
 	s := normSubject{
-		x: fixture.Random("x", 5, 8).Mul(hand.NewMatrix(5, 1, 4, 1, 0.3, 0.1, 9)), w: fixture.Random("w", 1, 8).Shift(1),
+		x: fixture.Random("x", 5, 8).Mul(
+			hand.NewMatrix(5, 1, 4, 1, 0.3, 0.1, 9),
+		), w: fixture.Random("w", 1, 8).Shift(1),
 		b: fixture.Random("b", 1, 8), delta: fixture.Random("delta", 5, 8),
 	}
 	s.g = s.delta.Mul(s.w)
@@ -40,10 +42,15 @@ func TestI20NormalisedDirections(t *testing.T) {
 	dx, _, _ := layerNormBackward(s.x, s.w, s.delta, visibleEps)
 	vanishes(t, "Σ Δx", dx.SumFeatures().Mul(s.variance().Shift(visibleEps).Sqrt()))
 	left := ones(5, 1).Sub(within)
-	near(t, "Σ Δx ā", dx.Mul(norm).SumFeatures(), s.g.Mul(norm).SumFeatures().Mul(left).Div(s.variance().Shift(visibleEps).Sqrt()))
+	near(
+		t, "Σ Δx ā", dx.Mul(norm).SumFeatures(),
+		s.g.Mul(norm).SumFeatures().Mul(left).Div(s.variance().Shift(visibleEps).Sqrt()),
+	)
 
 	exact, _, _ := layerNormBackward(s.x, s.w, s.delta, 0)
-	vanishes(t, "Σ Δx ā without ε", exact.Mul(layerNormForward(s.x, one, zero, 0)).SumFeatures().Mul(s.variance().Sqrt()))
+	vanishes(
+		t, "Σ Δx ā without ε", exact.Mul(layerNormForward(s.x, one, zero, 0)).SumFeatures().Mul(s.variance().Sqrt()),
+	)
 }
 
 // Without ε the shift and the scale of a token are lost: LN(ax + b) = LN(x) for a > 0, and Δ comes back a times
@@ -56,7 +63,9 @@ func TestI20ShiftAndScale(t *testing.T) {
 	dx, dw, _ := layerNormBackward(s.x, s.w, s.delta, 0)
 	near(t, "Δx", far.Scale(5), dx)
 	near(t, "∂w", farW, dw)
-	if d := frobenius(layerNormForward(moved, s.w, s.b, visibleEps).Sub(layerNormForward(s.x, s.w, s.b, visibleEps))); !(d > 1e-3) {
+	if d := frobenius(
+		layerNormForward(moved, s.w, s.b, visibleEps).Sub(layerNormForward(s.x, s.w, s.b, visibleEps)),
+	); !(d > 1e-3) {
 		t.Errorf("with ε: got %v apart, want a difference", d)
 	}
 }
@@ -110,7 +119,8 @@ func TestI22ConstantRow(t *testing.T) {
 	one := func(rows []int) bool { return len(rows) == 1 && rows[0] == 1 }
 	dx, _, _ := layerNormSigmaBackward(s.x, s.w, s.delta, visibleEps)
 	for name, x := range map[string]matrix{
-		"y without ε": layerNormPlainForward(s.x, 0), "Δx without ε": layerNormPlainBackward(s.x, s.delta, 0), "Δx with ε beside σ": dx,
+		"y without ε": layerNormPlainForward(s.x, 0), "Δx without ε": layerNormPlainBackward(s.x, s.delta, 0),
+		"Δx with ε beside σ": dx,
 	} {
 		if rows := nan(x); !one(rows) {
 			t.Errorf("%s: NaN in rows %v, want 1", name, rows)
@@ -184,10 +194,13 @@ func grid(step, end float64) (x matrix) {
 // A block does not depend on a number added to all features of a token either: a pre-norm block passes the number
 // unchanged, and a post-norm block removes it. So Δ at the input of a pre-norm block sums to what Δ at its output does.
 func TestI25CommonShift(t *testing.T) {
-	for name, variant := range map[string]fixture.Variant{"pre": func(*fixture.Fixture) {}, "post": fixture.WithPostNorm} {
+	for name, variant := range map[string]fixture.Variant{
+		"pre": func(*fixture.Fixture) {}, "post": fixture.WithPostNorm,
+	} {
 		f := fixture.Generic(variant)
 		f.Layers, f.Mask = 1, nil
-		x, delta := fixture.Random("x", f.Batch*f.Context, fixture.Features), fixture.Random("delta", f.Batch*f.Context, fixture.Features)
+		x := fixture.Random("x", f.Batch*f.Context, fixture.Features)
+		delta := fixture.Random("delta", f.Batch*f.Context, fixture.Features)
 		b, err := blockForward(f.Plan, f.Parameters, 0, x)
 		if err != nil {
 			t.Fatal(err)

@@ -134,7 +134,9 @@ func TestNoteEq13(t *testing.T) {
 		near(t, "without the first", bias.Columns(1, n+1), right.Tokens(i-1, i))
 		late[i-1] = bias.Columns(0, n)
 	}
-	wrongBy(t, "α without the last", s.scores.Add(hand.JoinTokens(late...)).Softmax(), s.scores.Add(right).Softmax(), 0.454)
+	wrongBy(
+		t, "α without the last", s.scores.Add(hand.JoinTokens(late...)).Softmax(), s.scores.Add(right).Softmax(), 0.454,
+	)
 
 	const heads = 2
 	ramp := hand.Zeros[float64](1, n)
@@ -146,7 +148,10 @@ func TestNoteEq13(t *testing.T) {
 		near(t, "biases by hand", hand.ALiBiMask(n, h, heads), right.Scale(m))
 		causal := s.scores.Add(hand.CausalMask(n))
 		near(t, "α with a slope", causal.Add(right.Scale(m)).Softmax(), causal.Add(ramp.Scale(m)).Softmax())
-		wrongBy(t, "α with a slope of 1", causal.Add(right).Softmax(), causal.Add(right.Scale(m)).Softmax(), [heads]float64{0.31, 0.335}[h-1])
+		wrongBy(
+			t, "α with a slope of 1", causal.Add(right).Softmax(), causal.Add(right.Scale(m)).Softmax(),
+			[heads]float64{0.31, 0.335}[h-1],
+		)
 	}
 }
 
@@ -201,7 +206,10 @@ func TestNoteEq24(t *testing.T) {
 		q, k, v := split(m, packed, 0, 0)
 		q2, k2, v2 := split(m, packed, 0, 1)
 		none := matrix{}
-		joined := hand.JoinTokens(tokenColumn(attentionForward(q, k, v, none, none), i), tokenColumn(attentionForward(q2, k2, v2, none, none), i))
+		joined := hand.JoinTokens(
+			tokenColumn(attentionForward(q, k, v, none, none), i),
+			tokenColumn(attentionForward(q2, k2, v2, none, none), i),
+		)
 		near(t, "O [h; h]", o.MatMul(joined), tokenColumn(right, i))
 	}
 	wrongBy(t, "O [v; v]", packed.Columns(16, 24).MatMul(o.Transpose()), right, 1.92)
@@ -214,7 +222,10 @@ func TestNoteEq25(t *testing.T) {
 		return s.x.MatMul(q).MatMul(k.Transpose()).MatMul(s.x.Transpose())
 	}
 	near(t, "α of (8)", scores(s.q.Transpose(), s.k.Transpose()).Softmax(), s.alpha)
-	near(t, "α", attentionWeights(s.x.MatMul(s.q).Scale(math.Sqrt(8)), s.x.MatMul(s.k), matrix{}), scores(s.q, s.k).Softmax())
+	near(
+		t, "α", attentionWeights(s.x.MatMul(s.q).Scale(math.Sqrt(8)), s.x.MatMul(s.k), matrix{}),
+		scores(s.q, s.k).Softmax(),
+	)
 	wrongBy(t, "α with the Q and K of (8)", scores(s.q, s.k).Softmax(), s.alpha, 0.728)
 }
 
@@ -222,7 +233,10 @@ func TestNoteEq25(t *testing.T) {
 func TestNoteEq26(t *testing.T) {
 	s := newNote()
 	raw := s.x.MatMul(s.q).MatMul(s.k.Transpose()).MatMul(s.x.Transpose())
-	near(t, "h", unscaled(s.x.MatMul(s.q), s.x.MatMul(s.k), s.x.MatMul(s.v), matrix{}), raw.Softmax().MatMul(s.x).MatMul(s.v))
+	near(
+		t, "h", unscaled(s.x.MatMul(s.q), s.x.MatMul(s.k), s.x.MatMul(s.v), matrix{}),
+		raw.Softmax().MatMul(s.x).MatMul(s.v),
+	)
 }
 
 // (32) The product of two vectors of d standard normal numbers has the deviation √d; divided by √d the scores keep the

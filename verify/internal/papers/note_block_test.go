@@ -45,7 +45,10 @@ func TestNoteEq28(t *testing.T) {
 
 // noteLayer returns the f of (29) to (31), a network of two layers.
 func noteLayer[T hand.Number](x hand.Matrix[T]) hand.Matrix[T] {
-	return linearForward(geluForward(linearForward(x, hand.Lift[T](fixture.Random("w1", 8, 13)), hand.Matrix[T]{})), hand.Lift[T](fixture.Random("w2", 13, 8)), hand.Matrix[T]{})
+	return linearForward(
+		geluForward(linearForward(x, hand.Lift[T](fixture.Random("w1", 8, 13)), hand.Matrix[T]{})),
+		hand.Lift[T](fixture.Random("w2", 13, 8)), hand.Matrix[T]{},
+	)
 }
 
 func noteLayerBackward(x, delta matrix) matrix {
@@ -171,7 +174,8 @@ func TestNoteEq16(t *testing.T) {
 func TestNoteEq17(t *testing.T) {
 	const d, f = 8, 40
 	s := newNote()
-	w1, b1, w2, b2 := fixture.Random("W1", f, d), fixture.Random("b1", 1, f), fixture.Random("W2", d, f), fixture.Random("b2", 1, d)
+	w1, b1 := fixture.Random("W1", f, d), fixture.Random("b1", 1, f)
+	w2, b2 := fixture.Random("W2", d, f), fixture.Random("b2", 1, d)
 	got := mlpForward(s.h, mlpParameters[float64]{w1.Transpose(), b1, w2.Transpose(), b2}, "relu")
 	for i := range 6 {
 		hidden := w1.MatMul(tokenColumn(s.h, i)).Add(b1.Transpose())
@@ -199,7 +203,9 @@ func TestNoteEq21(t *testing.T) {
 		return q.MatMul(k.Transpose()).Softmax().Mul(visible).MatMul(x.MatMul(s.v.Transpose())).Tokens(0, 1)
 	}
 	masked := func(x matrix) matrix {
-		return unscaled(x.MatMul(s.q.Transpose()), x.MatMul(s.k.Transpose()), x.MatMul(s.v.Transpose()), hand.CausalMask(6)).Tokens(0, 1)
+		return unscaled(
+			x.MatMul(s.q.Transpose()), x.MatMul(s.k.Transpose()), x.MatMul(s.v.Transpose()), hand.CausalMask(6),
+		).Tokens(0, 1)
 	}
 	wrongBy(t, "first token after the last changed", after(printed), printed(s.x), 8.44)
 	near(t, "the same with the scores masked", after(masked), masked(s.x))
@@ -245,7 +251,9 @@ func noteCross(t *testing.T) (s note, y, h, q, k, v matrix) {
 
 // cross returns the matrices of (34) to (36) for tokens as rows, with one head and no output projection.
 func (s note) cross() (crossParameters[float64], multiHead) {
-	weights := crossParameters[float64]{Wq: s.q.Transpose(), Wkv: hand.JoinColumns(s.k.Transpose(), s.v.Transpose()), Wo: permutation(natural(8)...)}
+	weights := crossParameters[float64]{
+		Wq: s.q.Transpose(), Wkv: hand.JoinColumns(s.k.Transpose(), s.v.Transpose()), Wo: permutation(natural(8)...),
+	}
 	return weights, multiHead{Batch: 1, Heads: 1, QK: 8}
 }
 
@@ -288,7 +296,8 @@ func TestNoteEq36(t *testing.T) {
 	}
 	delta, none := fixture.Random("delta", 4, 8), matrix{}
 	truth := complexStep(t, func(z complexParameters) complexMatrix {
-		q, k, v := z["y"].MatMul(lift(s.q).Transpose()), z["h"].MatMul(lift(s.k).Transpose()), z["h"].MatMul(lift(s.v).Transpose())
+		q, k := z["y"].MatMul(lift(s.q).Transpose()), z["h"].MatMul(lift(s.k).Transpose())
+		v := z["h"].MatMul(lift(s.v).Transpose())
 		return attentionForward(q, k, v, none, none)
 	}, parameters{"y": y, "h": h}, delta)
 	dq, dk, dv := attentionBackward(q, k, v, none, none, delta)

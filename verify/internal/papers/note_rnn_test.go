@@ -85,7 +85,10 @@ func noteStates[T hand.Number](w, u, x, start hand.Matrix[T]) hand.Matrix[T] {
 type noteRNN struct{ w, u, x, start, h matrix }
 
 func newNoteRNN() noteRNN {
-	e := noteRNN{w: fixture.Random("W", 8, 8), u: fixture.Random("U", 8, 8), x: fixture.Random("x", 6, 8), start: fixture.Random("h0", 8, 1)}
+	e := noteRNN{
+		w: fixture.Random("W", 8, 8), u: fixture.Random("U", 8, 8), x: fixture.Random("x", 6, 8),
+		start: fixture.Random("h0", 8, 1),
+	}
 	e.h = noteStates(e.w, e.u, e.x, e.start)
 	return e
 }

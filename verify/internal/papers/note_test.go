@@ -17,7 +17,10 @@ type note struct {
 }
 
 func newNote() note {
-	s := note{x: fixture.Random("x", 6, 8).Scale(4), q: fixture.Random("Q", 8, 8), k: fixture.Random("K", 8, 8), v: fixture.Random("V", 8, 8)}
+	s := note{
+		x: fixture.Random("x", 6, 8).Scale(4), q: fixture.Random("Q", 8, 8), k: fixture.Random("K", 8, 8),
+		v: fixture.Random("V", 8, 8),
+	}
 	s.qs, s.ks, s.vs = s.x.MatMul(s.q.Transpose()), s.x.MatMul(s.k.Transpose()), s.x.MatMul(s.v.Transpose())
 	s.scores = s.qs.MatMul(s.ks.Transpose())
 	s.alpha = s.scores.Softmax()

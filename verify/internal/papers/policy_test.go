@@ -85,7 +85,10 @@ func TestI56EqualsReinforceAtRatioOne(t *testing.T) {
 	r, _, _ := exampleRollout()
 	r.LogProbs = logProbs(logits, r.Actions)
 	near(t, "Δ", ppoBackward(logits, r, clip), reinforceBackward(logits, r))
-	near(t, "L", ppoForward(logits, r, clip), r.Advantages.Mul(r.Weights.Div(r.Weights.SumTokens())).SumTokens().Scale(-1))
+	near(
+		t, "L", ppoForward(logits, r, clip),
+		r.Advantages.Mul(r.Weights.Div(r.Weights.SumTokens())).SumTokens().Scale(-1),
+	)
 }
 
 // Δ is exactly 0 only where A has already pushed r out of 1 ± ε, and where the weight is 0. Where r is outside on the
@@ -95,7 +98,8 @@ func TestI56ZeroOutsideTheClip(t *testing.T) {
 		ratio, advantage float64
 		active           bool
 	}{
-		{1.5, 1, false}, {1.5, -1, true}, {0.5, 1, true}, {0.5, -1, false}, {1.1, 1, true}, {1.1, -1, true}, {0.9, 1, true}, {0.9, -1, true},
+		{1.5, 1, false}, {1.5, -1, true}, {0.5, 1, true}, {0.5, -1, false}, {1.1, 1, true}, {1.1, -1, true},
+		{0.9, 1, true}, {0.9, -1, true},
 	} {
 		logits := fixture.Random("logits", 1, 8).Scale(4)
 		r := hand.Rollout{Actions: []int{2}, Advantages: hand.NewMatrix(1, 1, c.advantage), Weights: ones(1, 1)}

@@ -109,7 +109,8 @@ func TestI08IsAnOrthogonalMatrix(t *testing.T) {
 	x, delta := fixture.Random("x", width, width), fixture.Random("delta", width, width)
 	near(t, "y", ropeForward(x, r), x.MatMul(q))
 	near(t, "Δx", ropeBackward(r, delta), delta.MatMul(q.Transpose()))
-	for i, want := range map[int]float64{0: math.Cos(at), 2: math.Cos(at / 10.), 6: math.Cos(at / 10.), 8: 1} { // φ = t·100^(−2i/4)
+	// φ = t·100^(−2i/4)
+	for i, want := range map[int]float64{0: math.Cos(at), 2: math.Cos(at / 10.), 6: math.Cos(at / 10.), 8: 1} {
 		if got := q.At(i, i); !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("entry %d of the diagonal: got %v, want %v", i, got, want)
 		}

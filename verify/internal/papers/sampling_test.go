@@ -114,7 +114,9 @@ func TestI52TopP(t *testing.T) {
 		for i, share := range got[:kept] { // renormalised
 			want := math.Pow([]float64{0.5, 0.3, 0.15, 0.05}[i], 1/c.temperature) / sum
 			if spread := 5*math.Sqrt(want*(1-want)/4000) + 1e-9; !(math.Abs(share-want) <= spread) {
-				t.Errorf("T = %v, p = %v: word %d came up %.4f of the time, want %.4f", c.temperature, c.p, i, share, want)
+				t.Errorf(
+					"T = %v, p = %v: word %d came up %.4f of the time, want %.4f", c.temperature, c.p, i, share, want,
+				)
 			}
 		}
 	}

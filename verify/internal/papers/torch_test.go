@@ -46,8 +46,14 @@ func TestTorchGolden(t *testing.T) {
 			before.losses, before.norms = want.losses[:1], nil
 			judge(t, m, judgedByHand(t, m), before, torchFloat64)
 		})
-		t.Run(name+"/reference", func(t *testing.T) { judge(t, m, judgedForm(t, m, reference, len(want.norms)), want, torchFloat64) })
-		t.Run(name+"/kernels", func(t *testing.T) { judge(t, m, judgedForm(t, m, kernels64, len(want.norms)), want, torchFloat64) })
+		t.Run(
+			name+"/reference",
+			func(t *testing.T) { judge(t, m, judgedForm(t, m, reference, len(want.norms)), want, torchFloat64) },
+		)
+		t.Run(
+			name+"/kernels",
+			func(t *testing.T) { judge(t, m, judgedForm(t, m, kernels64, len(want.norms)), want, torchFloat64) },
+		)
 		t.Run(name+"/float32", func(t *testing.T) {
 			want := want
 			want.losses = losses32
@@ -68,7 +74,9 @@ func TestTorchGoldenIsCurrent(t *testing.T) {
 	for _, name := range torchModels() {
 		metadata, _ := torchFile(t, name)
 		if got := metadata["script_sha256"]; got != want {
-			t.Errorf("%s: written by the script with hash %s, want %s; run %s", torchPath(name), got, want, torchCommand)
+			t.Errorf(
+				"%s: written by the script with hash %s, want %s; run %s", torchPath(name), got, want, torchCommand,
+			)
 		}
 		if metadata["torch"] == "" || metadata["python"] == "" {
 			t.Errorf("%s: got versions %q, %q, want both", torchPath(name), metadata["torch"], metadata["python"])
@@ -85,7 +93,9 @@ func TestTorchGoldenIsCurrent(t *testing.T) {
 func judge(t *testing.T, m verify.Model, got, want judged, tolerance float64) {
 	t.Helper()
 	if got.logits.Rows != want.logits.Rows || got.logits.Cols != want.logits.Cols {
-		t.Fatalf("logits: got (%d, %d), want (%d, %d)", got.logits.Rows, got.logits.Cols, want.logits.Rows, want.logits.Cols)
+		t.Fatalf(
+			"logits: got (%d, %d), want (%d, %d)", got.logits.Rows, got.logits.Cols, want.logits.Rows, want.logits.Cols,
+		)
 	}
 	logits := verify.Distance(got.logits, want.logits, 0)
 	logits.Name = "logits"
@@ -120,7 +130,8 @@ func relative(t *testing.T, what string, got, want []float64, tolerance float64)
 	for step := range want {
 		d := math.Abs(got[step]-want[step]) / math.Abs(want[step])
 		if !(d <= tolerance) {
-			t.Errorf("%s after %d steps: got %v, PyTorch %v: distance %.1e, want %.0e at most; the files are written by %s",
+			t.Errorf("%s after %d steps: got %v, PyTorch %v: distance %.1e, want %.0e at most; the files are "+
+				"written by %s",
 				what, step, got[step], want[step], d, tolerance, torchCommand)
 		}
 		worst = max(worst, d)
@@ -262,7 +273,9 @@ func torchFile(t *testing.T, name string) (metadata map[string]string, tensors m
 		}
 		read += to - from
 		rows, cols := matrixShape(entry.Shape)
-		if tensors[key] = hand.NewMatrix(rows, cols, numbers(t, entry.Dtype, data[from:to])...); tensors[key].Err != nil {
+		if tensors[key] = hand.NewMatrix(
+			rows, cols, numbers(t, entry.Dtype, data[from:to])...,
+		); tensors[key].Err != nil {
 			t.Fatalf("%s: %s: %v", path, key, tensors[key].Err)
 		}
 	}
@@ -275,7 +288,9 @@ func torchFile(t *testing.T, name string) (metadata map[string]string, tensors m
 // numbers decodes little-endian bytes.
 func numbers(t *testing.T, dtype string, data []byte) (list []float64) {
 	t.Helper()
-	into := map[string]any{"F64": make([]float64, len(data)/8), "F32": make([]float32, len(data)/4), "I64": make([]int64, len(data)/8)}[dtype]
+	into := map[string]any{
+		"F64": make([]float64, len(data)/8), "F32": make([]float32, len(data)/4), "I64": make([]int64, len(data)/8),
+	}[dtype]
 	if _, err := binary.Decode(data, binary.LittleEndian, into); err != nil {
 		t.Fatalf("%s: %v", dtype, err)
 	}

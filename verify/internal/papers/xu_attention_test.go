@@ -41,7 +41,10 @@ func TestXuEq03(t *testing.T) {
 		return complexStep(t, entropy(y), parameters{"z": z}, ones(1, 5))["z"]
 	}
 	near(t, "∂C/∂z", z.Softmax().Sub(y), by(z, y))
-	near(t, "∂C/∂z of one word", crossEntropyBackward(z, []int{2}, hand.Sum), by(z, permutation(natural(5)...).Tokens(2, 3)))
+	near(
+		t, "∂C/∂z of one word", crossEntropyBackward(z, []int{2}, hand.Sum),
+		by(z, permutation(natural(5)...).Tokens(2, 3)),
+	)
 	wrongBy(t, "p − y for a y of sum 2", z.Softmax().Sub(y.Scale(2)), by(z, y.Scale(2)), 0.577)
 
 	peaky := hand.NewMatrix(1, 5, 60, 0, 0, 0, 0.0)
@@ -61,7 +64,10 @@ func TestXuEq04(t *testing.T) {
 	none := matrix{}
 	right := q.MatMul(k.Transpose()).Scale(1 / math.Sqrt(3)).Softmax().MatMul(v)
 	near(t, "A(Q, K, V)", attentionForward(q, k, v, none, none), right)
-	near(t, "A(X, Z, Z)", unprojectedForward(q, k, none), q.MatMul(k.Transpose()).Scale(1/math.Sqrt(3)).Softmax().MatMul(k))
+	near(
+		t, "A(X, Z, Z)", unprojectedForward(q, k, none),
+		q.MatMul(k.Transpose()).Scale(1/math.Sqrt(3)).Softmax().MatMul(k),
+	)
 	wrongBy(t, "without the scale", q.MatMul(k.Transpose()).Softmax().MatMul(v), right, 0.416)
 }
 
@@ -133,7 +139,10 @@ func TestXuEq09(t *testing.T) {
 	for i := range 4 {
 		x := rowOf(q, i).MatMul(k.Transpose())
 		near(t, "row of O", rowOf(out, i), weightedRows(sharesOf(x.Data), v))
-		near(t, "row of the scaled O", attentionForward(rowOf(q, i), k, v, none, none), rowOf(attentionForward(q, k, v, none, none), i))
+		near(
+			t, "row of the scaled O", attentionForward(rowOf(q, i), k, v, none, none),
+			rowOf(attentionForward(q, k, v, none, none), i),
+		)
 	}
 }
 
@@ -183,7 +192,9 @@ func TestXuEq14(t *testing.T) {
 	}
 	near(t, "Y", multiHeadForward(qkv, m).MatMul(s.wo), sum)
 	near(t, "concat", multiHeadForward(qkv, m), hand.JoinColumns(s.output(0), s.output(1)))
-	swapped := hand.JoinColumns(s.output(1), s.output(0)).MatMul(hand.JoinTokens(s.wo.Tokens(xuHead, xuWidth), s.wo.Tokens(0, xuHead)))
+	swapped := hand.JoinColumns(s.output(1), s.output(0)).MatMul(
+		hand.JoinTokens(s.wo.Tokens(xuHead, xuWidth), s.wo.Tokens(0, xuHead)),
+	)
 	near(t, "Y of swapped heads", swapped, sum)
 	if slices.Equal(s.output(0).Data, s.output(1).Data) {
 		t.Error("two heads with weights of their own: got the same output")
@@ -268,7 +279,8 @@ func TestI40CacheEqualsForward(t *testing.T) {
 // from 0 again. With learned positions the cached keys and values are then those of other positions (erratum X9). With
 // rotary ones no position is stale, because only differences of positions matter.
 func TestXuStaleCache(t *testing.T) {
-	s, e, p := newSelfAttention(), fixture.Random("tokens", 7, xuWidth).Scale(4), fixture.Random("positions", 6, xuWidth).Scale(4)
+	s, e := newSelfAttention(), fixture.Random("tokens", 7, xuWidth).Scale(4)
+	p := fixture.Random("positions", 6, xuWidth).Scale(4)
 	at := func(token, position int) matrix { return rowOf(e, token).Add(rowOf(p, position)) }
 	window := func(shift int) (c hand.Cache[float64]) { // tokens 1 to 5 at their positions less shift
 		for token := 1; token <= 5; token++ {

@@ -22,14 +22,17 @@ func TestI43OnlineSoftmax(t *testing.T) {
 	near(t, "shuffled", onlineSoftmax(x.MatMul(p)), x.Softmax().MatMul(p))
 	near(t, "log-sum-exp", hand.NewPartial(x, matrix{}).LogSumExp(), x.LogSumExp())
 	delta := fixture.Random("delta", 4, 7)
-	truth := complexStep(t, func(z complexParameters) complexMatrix { return onlineSoftmax(z["x"]) }, parameters{"x": x}, delta)
+	truth := complexStep(
+		t, func(z complexParameters) complexMatrix { return onlineSoftmax(z["x"]) }, parameters{"x": x}, delta,
+	)
 	rho := x.Softmax()
 	near(t, "Δ", delta.Sub(delta.Mul(rho).SumFeatures()).Mul(rho), truth["x"])
 }
 
 // I43: partial results may be merged in any order and grouping, and those without keys change nothing.
 func TestI43MergeIsAssociative(t *testing.T) {
-	x, v := fixture.Random("x", 4, 7).Scale(6).Add(hand.NewMatrix(1, 7, 0, 1, 2, 3, 4, 5, 6.0)), fixture.Random("v", 7, 3)
+	x := fixture.Random("x", 4, 7).Scale(6).Add(hand.NewMatrix(1, 7, 0, 1, 2, 3, 4, 5, 6.0))
+	v := fixture.Random("v", 7, 3)
 	part := func(from, to int) hand.Partial[float64] {
 		return hand.NewPartial(x.Columns(from, to), v.Tokens(from, to))
 	}
@@ -47,8 +50,12 @@ func TestI43MergeIsAssociative(t *testing.T) {
 	nothing := hand.NewPartial(hand.Zeros[float64](4, 2).Shift(math.Inf(-1)), v.Tokens(0, 2))
 	same("nothing first", nothing.Merge(full), full)
 	same("nothing last", full.Merge(nothing), full)
-	if both := nothing.Merge(nothing); both.Total.Data[0] != 0 || both.Out.Data[0] != 0 || !math.IsInf(both.LogSumExp().Data[0], -1) {
-		t.Errorf("nothing twice: got d = %v, o = %v, lse = %v, want 0, 0, −∞", both.Total.Data[0], both.Out.Data[0], both.LogSumExp().Data[0])
+	if both := nothing.Merge(nothing); both.Total.Data[0] != 0 || both.Out.Data[0] != 0 ||
+		!math.IsInf(both.LogSumExp().Data[0], -1) {
+		t.Errorf(
+			"nothing twice: got d = %v, o = %v, lse = %v, want 0, 0, −∞", both.Total.Data[0], both.Out.Data[0],
+			both.LogSumExp().Data[0],
+		)
 	}
 	hidden := hand.JoinColumns(hand.Zeros[float64](4, 2).Shift(math.Inf(-1)), x)
 	near(t, "hidden keys first", onlineSoftmax(hidden), hand.JoinColumns(hand.Zeros[float64](4, 2), x.Softmax()))
@@ -78,7 +85,10 @@ func TestI44TilesEqualDense(t *testing.T) {
 			t.Fatalf("scores of query %d: got %v, want increasing ones", i, row)
 		}
 	}
-	for name, mask := range map[string]matrix{"no mask": none, "causal": hand.CausalMask(n), "window": hand.WindowMask(n, 3), "the future": hand.CausalMask(n).Transpose()} {
+	for name, mask := range map[string]matrix{
+		"no mask": none, "causal": hand.CausalMask(n), "window": hand.WindowMask(n, 3),
+		"the future": hand.CausalMask(n).Transpose(),
+	} {
 		want := attentionForward(q, k, v, mask, none)
 		wantQ, wantK, wantV := attentionBackward(q, k, v, mask, none, delta)
 		rho := attentionWeights(q, k, mask)
@@ -136,7 +146,9 @@ func TestI44BlindQuery(t *testing.T) {
 		vanishes(t, "Δq of the blind", dq.Tokens(0, 2))
 		want := attentionForward(q, k, v, mask, matrix{})
 		near(t, "o of the others", o.Tokens(2, n), want.Tokens(2, n))
-		wantQ, wantK, wantV := attentionBackward(q.Tokens(2, n), k.Tokens(2, n), v.Tokens(2, n), hand.CausalMask(3), matrix{}, delta.Tokens(2, n))
+		wantQ, wantK, wantV := attentionBackward(
+			q.Tokens(2, n), k.Tokens(2, n), v.Tokens(2, n), hand.CausalMask(3), matrix{}, delta.Tokens(2, n),
+		)
 		near(t, "Δq of the others", dq.Tokens(2, n), wantQ)
 		near(t, "Δk", dk, hand.JoinTokens(hand.Zeros[float64](2, 3), wantK))
 		near(t, "Δv", dv, hand.JoinTokens(hand.Zeros[float64](2, 5), wantV))
@@ -155,7 +167,10 @@ func TestI44BlindQuery(t *testing.T) {
 // and the gradients of the formulas by hand in tiles of another size. One feature of the tokens increases, so that the
 // scores drift from tile to tile.
 func TestI44KernelOfManyTiles(t *testing.T) {
-	d := nn.Dims{Batch: 2, Context: 300, Embd: fixture.Features, Heads: fixture.Heads, QK: fixture.QK, V: fixture.Values, Inner: 1, Blocks: 1}
+	d := nn.Dims{
+		Batch: 2, Context: 300, Embd: fixture.Features, Heads: fixture.Heads, QK: fixture.QK, V: fixture.Values,
+		Inner: 1, Blocks: 1,
+	}
 	n, tile := d.Batch*d.Context, tile{Queries: 70, Keys: 90}
 	in := fixture.Random("x", n, d.Embd).Scale(2)
 	for i := range n {
@@ -165,10 +180,16 @@ func TestI44KernelOfManyTiles(t *testing.T) {
 	for name, mask := range map[string]struct {
 		see  nn.Visibility
 		hand matrix
-	}{"causal": {nn.Causal{}, hand.CausalMask(d.Context)}, "window": {nn.Window{Width: 150}, hand.WindowMask(d.Context, 150)}, "no mask": {nn.All{}, matrix{}}} {
+	}{
+		"causal": {nn.Causal{}, hand.CausalMask(d.Context)},
+		"window": {nn.Window{Width: 150}, hand.WindowMask(d.Context, 150)}, "no mask": {nn.All{}, matrix{}},
+	} {
 		g := kernels64.graph(fixture.Seed, fixture.Step)
 		s := g.Root()
-		at := nn.Site{Scope: s, Dims: d, Style: nn.Style{Affine: nn.NewLinear, Bias: true}, Attending: nn.Attending{Mask: nn.NewMask(s, d, mask.see)}}
+		at := nn.Site{
+			Scope: s, Dims: d, Style: nn.Style{Affine: nn.NewLinear, Bias: true},
+			Attending: nn.Attending{Mask: nn.NewMask(s, d, mask.see)},
+		}
 		x, weights := s.Value(input, graph.Const(0), n, d.Embd), s.Value("delta", graph.Const(0), n, d.Embd)
 		fill(x, in)
 		fill(weights, delta)
@@ -203,14 +224,22 @@ func TestI44KernelOfManyTiles(t *testing.T) {
 		heads := multiHead{Batch: d.Batch, Heads: d.Heads, QK: d.QK}
 		qkv := linearForward(in, p["attn.c_attn.weight"], p["attn.c_attn.bias"])
 		o := flashHeadsForward(qkv, heads, mask.hand, tile)
-		near(t, name+": output", verify.FromTensor(output.Value()), linearForward(o, p["attn.c_proj.weight"], p["attn.c_proj.bias"]))
+		near(
+			t, name+": output", verify.FromTensor(output.Value()),
+			linearForward(o, p["attn.c_proj.weight"], p["attn.c_proj.bias"]),
+		)
 		want := parameters{}
 		var do matrix
 		do, want["attn.c_proj.weight"], want["attn.c_proj.bias"] = linearBackward(o, p["attn.c_proj.weight"], delta)
 		dqkv := flashHeadsBackward(qkv, heads, mask.hand, tile, do)
-		want[input], want["attn.c_attn.weight"], want["attn.c_attn.bias"] = linearBackward(in, p["attn.c_attn.weight"], dqkv)
+		want[input], want["attn.c_attn.weight"], want["attn.c_attn.bias"] = linearBackward(
+			in, p["attn.c_attn.weight"], dqkv,
+		)
 		if d := worst(t, got, want); !(d.Distance <= verify.Suspicion) {
-			t.Errorf("%s: %s (%d, %d): got %v, want %v; distance %.1e", name, d.Name, d.Row, d.Col, d.Got, d.Want, d.Distance)
+			t.Errorf(
+				"%s: %s (%d, %d): got %v, want %v; distance %.1e", name, d.Name, d.Row, d.Col, d.Got, d.Want,
+				d.Distance,
+			)
 		} else {
 			t.Logf("%s: %.1e %s", name, d.Distance, d.Name)
 		}

@@ -95,7 +95,10 @@ func TestXuEq24(t *testing.T) {
 	s := newSelfAttention()
 	near(t, "QKᵗ of all heads", s.q.MatMul(s.k.Transpose()), s.scores(0).Add(s.scores(1)))
 	one := headParameters[float64]{Wq: s.wq, Wk: s.wk, Wv: s.wv}
-	wrongBy(t, "one head of the full width", headForward(s.x, one, s.mask, matrix{}), hand.JoinColumns(s.output(0), s.output(1)), 0.409)
+	wrongBy(
+		t, "one head of the full width", headForward(s.x, one, s.mask, matrix{}),
+		hand.JoinColumns(s.output(0), s.output(1)), 0.409,
+	)
 }
 
 // (25) The scores are divided by √d_k, the root of the width of a head, not of the model.
@@ -140,11 +143,17 @@ func TestXuEq27(t *testing.T) {
 			t.Errorf("above the diagonal: got %v, want exact zeros", hidden.Data)
 		}
 		for r := range xuTokens {
-			near(t, "row", rowOf(rho, r).Columns(0, r+1), hand.NewMatrix(1, r+1, sharesOf(rowOf(s.scores(i).Scale(0.5), r).Data[:r+1])...))
+			near(
+				t, "row", rowOf(rho, r).Columns(0, r+1),
+				hand.NewMatrix(1, r+1, sharesOf(rowOf(s.scores(i).Scale(0.5), r).Data[:r+1])...),
+			)
 		}
 	}
 	wrongBy(t, "weights below the brace", s.scores(0).Scale(0.5).Softmax(), s.weights(0), 0.743)
-	wrongBy(t, "softmax along the columns", s.scores(0).Scale(0.5).Add(s.mask).Transpose().Softmax().Transpose(), s.weights(0), 0.476)
+	wrongBy(
+		t, "softmax along the columns", s.scores(0).Scale(0.5).Add(s.mask).Transpose().Softmax().Transpose(),
+		s.weights(0), 0.476,
+	)
 }
 
 // (28) Each head's weights times its values, side by side, have d_v·h = d columns.
@@ -167,7 +176,9 @@ func TestXuEq29(t *testing.T) {
 	o := multiHeadForward(qkv, m)
 	y := linearForward(o, s.wo, matrix{})
 	for i := range xuTokens {
-		near(t, "y of a token", rowOf(y, i), hand.JoinColumns(rowOf(s.output(0), i), rowOf(s.output(1), i)).MatMul(s.wo))
+		near(
+			t, "y of a token", rowOf(y, i), hand.JoinColumns(rowOf(s.output(0), i), rowOf(s.output(1), i)).MatMul(s.wo),
+		)
 	}
 }
 
@@ -190,7 +201,10 @@ func TestXuEq31(t *testing.T) {
 		t.Errorf("weights: got (%d, %d), want (4, 5)", rho.Rows, rho.Cols)
 	}
 	want := entriesOf(4, xuWidth, func(i, j int) float64 {
-		return dot(hand.NewMatrix(1, 5, sharesOf(rowOf(q.MatMul(k.Transpose()).Scale(1/math.Sqrt(xuWidth)), i).Data)...), rowOf(v.Transpose(), j))
+		return dot(
+			hand.NewMatrix(1, 5, sharesOf(rowOf(q.MatMul(k.Transpose()).Scale(1/math.Sqrt(xuWidth)), i).Data)...),
+			rowOf(v.Transpose(), j),
+		)
 	})
 	out := attentionForward(q, k, v, none, none)
 	near(t, "O", out, want)
@@ -213,7 +227,9 @@ func TestXuEq32(t *testing.T) {
 	p := parameters{"image": image, "text": text}
 	delta := fixture.Random("delta", 5, xuWidth)
 	truth := complexStep(t, func(z complexParameters) complexMatrix {
-		return attentionForward(z["text"].MatMul(lift(s.wq)), z["image"].MatMul(lift(s.wk)), z["image"].MatMul(lift(s.wv)), none, none)
+		return attentionForward(
+			z["text"].MatMul(lift(s.wq)), z["image"].MatMul(lift(s.wk)), z["image"].MatMul(lift(s.wv)), none, none,
+		)
 	}, p, delta)
 	dq, dk, dv := attentionBackward(text.MatMul(s.wq), image.MatMul(s.wk), image.MatMul(s.wv), none, none, delta)
 	weights, m := s.cross()
@@ -242,8 +258,14 @@ func TestI15FusedEqualsSliced(t *testing.T) {
 		near(t, "output", s.of(out, i), headForward(s.x, own, s.mask, matrix{}))
 		part, g := headBackward(s.x, own, s.mask, matrix{}, s.of(delta, i))
 		sum = sum.Add(part)
-		near(t, "∂w", hand.JoinColumns(s.of(dw, i), s.of(dw, xuHeads+i), s.of(dw, 2*xuHeads+i)), hand.JoinColumns(g.Wq, g.Wk, g.Wv))
-		near(t, "∂b", hand.JoinColumns(s.of(db, i), s.of(db, xuHeads+i), s.of(db, 2*xuHeads+i)), hand.JoinColumns(g.Bq, g.Bk, g.Bv))
+		near(
+			t, "∂w", hand.JoinColumns(s.of(dw, i), s.of(dw, xuHeads+i), s.of(dw, 2*xuHeads+i)),
+			hand.JoinColumns(g.Wq, g.Wk, g.Wv),
+		)
+		near(
+			t, "∂b", hand.JoinColumns(s.of(db, i), s.of(db, xuHeads+i), s.of(db, 2*xuHeads+i)),
+			hand.JoinColumns(g.Bq, g.Bk, g.Bv),
+		)
 	}
 	near(t, "Δx", dx, sum)
 }

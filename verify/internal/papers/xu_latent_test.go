@@ -30,14 +30,19 @@ func newDecoupled() decoupled {
 	m.q = m.cq.MatMul(m.upQ)
 	unrotated := m.cq.MatMul(m.wqR)
 	at := natural(xuTokens)
-	m.qR = hand.JoinColumns(rotated(unrotated.Columns(0, xuRotated), at, xuTheta), rotated(unrotated.Columns(xuRotated, 2*xuRotated), at, xuTheta))
+	m.qR = hand.JoinColumns(
+		rotated(unrotated.Columns(0, xuRotated), at, xuTheta),
+		rotated(unrotated.Columns(xuRotated, 2*xuRotated), at, xuTheta),
+	)
 	m.kR = rotated(m.l.MatMul(m.wkR), at, xuTheta)
 	return m
 }
 
 // hand returns the layer in the form of the formulas by hand.
 func (m decoupled) hand() (mlaRoPEParameters, multiHead, rotary) {
-	p := mlaRoPEParameters{DownQ: m.downQ, UpQ: m.upQ, RoPEQ: m.wqR, Down: m.down, UpK: m.upK, RoPEK: m.wkR, UpV: m.upV, Wo: m.wo}
+	p := mlaRoPEParameters{
+		DownQ: m.downQ, UpQ: m.upQ, RoPEQ: m.wqR, Down: m.down, UpK: m.upK, RoPEK: m.wkR, UpV: m.upV, Wo: m.wo,
+	}
 	heads := multiHead{Batch: 1, Heads: xuHeads, QK: xuHead, Masks: []matrix{m.mask}}
 	return p, heads, rotary{Positions: natural(xuTokens), Size: xuRotated, Theta: xuTheta}
 }
@@ -83,7 +88,11 @@ func TestXuEq61(t *testing.T) {
 	p, heads, r := m.hand()
 	near(t, "Y by hand", mlaRoPELatentForward(m.x, p, heads, r), m.mixed())
 	qkv := hand.JoinColumns(m.queries(0), m.queries(1), m.keys(0), m.keys(1), m.v)
-	near(t, "o", multiHeadForward(qkv, multiHead{Batch: 1, Heads: xuHeads, QK: xuHead + xuRotated, Masks: []matrix{m.mask}}), joined)
+	near(
+		t, "o",
+		multiHeadForward(qkv, multiHead{Batch: 1, Heads: xuHeads, QK: xuHead + xuRotated, Masks: []matrix{m.mask}}),
+		joined,
+	)
 }
 
 // (62) The output is the sum of the values for j = 1 … t, weighted by the softmax over j of q_t·k_j/√(d_h + d_R), the
@@ -120,9 +129,14 @@ func TestXuEq63(t *testing.T) {
 				at[j] = n
 			}
 			own := rowOf(m.x, n).MatMul(rotated(w, at, xuTheta))
-			near(t, "q", hand.JoinColumns(rowOf(m.x, n).MatMul(m.downQ).MatMul(m.of(m.upQ, i)), own), rowOf(m.queries(i), n))
+			near(
+				t, "q", hand.JoinColumns(rowOf(m.x, n).MatMul(m.downQ).MatMul(m.of(m.upQ, i)), own),
+				rowOf(m.queries(i), n),
+			)
 		}
-		pieces := m.of(m.q, i).MatMul(m.of(m.k, i).Transpose()).Add(m.qR.Columns(i*xuRotated, (i+1)*xuRotated).MatMul(m.kR.Transpose()))
+		pieces := m.of(m.q, i).MatMul(m.of(m.k, i).Transpose()).Add(
+			m.qR.Columns(i*xuRotated, (i+1)*xuRotated).MatMul(m.kR.Transpose()),
+		)
 		near(t, "scores", m.queries(i).MatMul(m.keys(i).Transpose()), pieces)
 	}
 }
@@ -176,7 +190,9 @@ func TestXuEq65(t *testing.T) {
 		}
 	}
 	own := m.keys(1).Columns(0, xuHead)
-	other := hand.JoinColumns(own, rotated(m.l.MatMul(fixture.Random("wkR of head 1", xuLatent, xuRotated)), natural(xuTokens), xuTheta))
+	other := hand.JoinColumns(
+		own, rotated(m.l.MatMul(fixture.Random("wkR of head 1", xuLatent, xuRotated)), natural(xuTokens), xuTheta),
+	)
 	a := attentionForward(m.queries(1), other, m.of(m.v, 1), m.mask, matrix{})
 	wrongBy(t, "second head with rotated keys of its own", a, m.attend(1), 0.0716)
 }
@@ -215,7 +231,10 @@ func TestXuEq68(t *testing.T) {
 		kept = append(kept, hand.JoinColumns(c, rotated(c.MatMul(m.wkR), []int{n}, xuTheta)))
 		cache := hand.JoinTokens(kept...)
 		if full := m.upK.Cols + m.upV.Cols; cache.Cols != 7 || full != 16 {
-			t.Errorf("cache: got %d floats per token in place of %d, want d_c + d_R = 7 in place of 2·h·d_h = 16", cache.Cols, full)
+			t.Errorf(
+				"cache: got %d floats per token in place of %d, want d_c + d_R = 7 in place of 2·h·d_h = 16",
+				cache.Cols, full,
+			)
 		}
 		l, kR := cache.Columns(0, xuLatent), cache.Columns(xuLatent, xuLatent+xuRotated)
 		near(t, "k^R of c", rotated(l.MatMul(m.wkR), natural(n+1), xuTheta), kR)
@@ -223,9 +242,14 @@ func TestXuEq68(t *testing.T) {
 			k := hand.JoinColumns(l.MatMul(m.of(m.upK, i)), kR)
 			q := rowOf(m.queries(i), n)
 			none := matrix{}
-			near(t, fmt.Sprintf("head %d of token %d", i, n), attentionForward(q, k, l.MatMul(m.of(m.upV, i)), none, none), rowOf(m.attend(i), n))
+			near(
+				t, fmt.Sprintf("head %d of token %d", i, n),
+				attentionForward(q, k, l.MatMul(m.of(m.upV, i)), none, none), rowOf(m.attend(i), n),
+			)
 
-			absorbed := hand.JoinColumns(q.Columns(0, xuHead).MatMul(m.of(m.upK, i).Transpose()), q.Columns(xuHead, xuHead+xuRotated))
+			absorbed := hand.JoinColumns(
+				q.Columns(0, xuHead).MatMul(m.of(m.upK, i).Transpose()), q.Columns(xuHead, xuHead+xuRotated),
+			)
 			rho := absorbed.MatMul(cache.Transpose()).Scale(1 / math.Sqrt(xuHead+xuRotated)).Softmax()
 			near(t, "absorbed", rho.MatMul(l).MatMul(m.of(m.upV, i)), rowOf(m.attend(i), n))
 		}

@@ -107,7 +107,8 @@ func TestXuEq41(t *testing.T) {
 	const features, dc, head = 7168 / 64, 576 / 64, 128 / 64 // the published sizes, all of them divided by 64
 	large := mlaParameters{Wq: ones(features, head), UpK: ones(dc, head), UpV: ones(dc, head), Wo: ones(head, features)}
 	product := large.Wq.MatMul(large.UpK.Transpose())
-	if got := float64(len(product.Data)) / float64(len(large.Wq.Data)+len(large.UpK.Data)); !(math.Abs(got-4.17) <= 0.01) {
+	if got := float64(len(product.Data)) / float64(len(large.Wq.Data)+
+		len(large.UpK.Data)); !(math.Abs(got-4.17) <= 0.01) {
 		t.Errorf("W_Q W↑Kᵗ beside its factors: got %.2f times as many numbers, want 4.17", got)
 	}
 }
@@ -120,7 +121,10 @@ func TestXuEq42(t *testing.T) {
 	before, last := m.x.Tokens(0, xuTokens-1), rowOf(m.x, xuTokens-1)
 	near(t, "cache", hand.JoinTokens(before.MatMul(absorbed), last.MatMul(absorbed)), m.x.MatMul(absorbed))
 	rho := last.MatMul(absorbed).MatMul(m.l.Transpose()).Scale(0.5).Softmax()
-	near(t, "output of the new token without the queries of the others", rho.MatMul(m.of(m.v, 0)), rowOf(m.output(0), xuTokens-1))
+	near(
+		t, "output of the new token without the queries of the others", rho.MatMul(m.of(m.v, 0)),
+		rowOf(m.output(0), xuTokens-1),
+	)
 }
 
 // (43) The same for XW↓, and only this must be cached.
@@ -150,7 +154,9 @@ func TestXuEq44(t *testing.T) {
 	none := hand.Zeros[float64](xuTokens, xuHead)
 	blocks := hand.JoinTokens(hand.JoinColumns(s.of(s.v, 0), none), hand.JoinColumns(none, s.of(s.v, 1)))
 	near(t, "Y", hand.JoinColumns(s.weights(0), s.weights(1)).MatMul(blocks).MatMul(s.wo), y)
-	mixed := hand.JoinTokens(s.of(s.v, 0).MatMul(s.wo.Tokens(0, xuHead)), s.of(s.v, 1).MatMul(s.wo.Tokens(xuHead, xuWidth)))
+	mixed := hand.JoinTokens(
+		s.of(s.v, 0).MatMul(s.wo.Tokens(0, xuHead)), s.of(s.v, 1).MatMul(s.wo.Tokens(xuHead, xuWidth)),
+	)
 	near(t, "Y, last line", hand.JoinColumns(s.weights(0), s.weights(1)).MatMul(mixed), y)
 	if s.output(0).MatMul(s.of(s.v, 0)).Err == nil {
 		t.Error("O_(1)V_(1) with the O of (29): got a product, want no shape")
@@ -175,5 +181,8 @@ func TestXuEq46(t *testing.T) {
 	for i := range xuHeads {
 		near(t, "V W_O", m.l.MatMul(m.of(m.upV, i).MatMul(m.outRows(i))), m.of(m.v, i).MatMul(m.outRows(i)))
 	}
-	wrongBy(t, "with the rows of the other head", m.of(m.v, 0).MatMul(m.outRows(1)), m.of(m.v, 0).MatMul(m.outRows(0)), 1.18)
+	wrongBy(
+		t, "with the rows of the other head", m.of(m.v, 0).MatMul(m.outRows(1)), m.of(m.v, 0).MatMul(m.outRows(0)),
+		1.18,
+	)
 }

@@ -69,7 +69,9 @@ func TestXuEq47(t *testing.T) {
 	ratio := math.Pow(xuTheta, -2./xuWidth)
 	near(t, "frequencies", f, hand.NewMatrix(1, 4, 1, ratio, ratio*ratio, ratio*ratio*ratio))
 	q, at := fixture.Random("q64", 8, 64), natural(8)
-	wrongBy(t, "eight queries of 64 features with the θ of the code", rotated(q, at, 100000), rotated(q, at, 10000), 0.154)
+	wrongBy(
+		t, "eight queries of 64 features with the θ of the code", rotated(q, at, 100000), rotated(q, at, 10000), 0.154,
+	)
 }
 
 // (48) θᵗ is short for θ^(t/d). Taken literally, with θ² in the denominator, it would stop all pairs but the first.
@@ -81,7 +83,9 @@ func TestXuEq48(t *testing.T) {
 	near(t, "frequencies of θ^(1/d)", short, r.frequencies)
 	for i := 1; i < 4; i++ {
 		if !(r.frequencies.Data[i] < r.frequencies.Data[i-1]) {
-			t.Errorf("frequency %d: got %v after %v, want a smaller one", i, r.frequencies.Data[i], r.frequencies.Data[i-1])
+			t.Errorf(
+				"frequency %d: got %v after %v, want a smaller one", i, r.frequencies.Data[i], r.frequencies.Data[i-1],
+			)
 		}
 	}
 }
@@ -228,7 +232,10 @@ func TestXuEq59(t *testing.T) {
 	m := newLatent()
 	q, k, at := m.of(m.q, 0), m.of(m.k, 0), natural(xuTokens)
 	same := []int{3, 3, 3, 3, 3, 3}
-	near(t, "scores with one rotation for all", rotated(q, same, xuTheta).MatMul(rotated(k, same, xuTheta).Transpose()), m.scores(0))
+	near(
+		t, "scores with one rotation for all", rotated(q, same, xuTheta).MatMul(rotated(k, same, xuTheta).Transpose()),
+		m.scores(0),
+	)
 	withRotation := rotated(q, at, xuTheta).MatMul(rotated(k, at, xuTheta).Transpose())
 	wrongBy(t, "scores without rotation", m.scores(0), withRotation, 0.809)
 	unit := permutation(0, 1, 2, 3)

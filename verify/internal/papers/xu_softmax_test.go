@@ -154,7 +154,10 @@ func TestXuEq77(t *testing.T) {
 	if _, d := printedSum(hidden); !math.IsNaN(d) {
 		t.Errorf("two hidden keys first: got d = %v as printed, want NaN", d)
 	}
-	near(t, "two hidden keys first", onlineSoftmax(list(hidden)), hand.JoinColumns(hand.Zeros[float64](1, 2), list(s.weights)))
+	near(
+		t, "two hidden keys first", onlineSoftmax(list(hidden)),
+		hand.JoinColumns(hand.Zeros[float64](1, 2), list(s.weights)),
+	)
 }
 
 // (78) A second loop gives the weights.
@@ -278,7 +281,9 @@ func TestXuEq84(t *testing.T) {
 	}
 	large := list(s.x).Shift(800)
 	near(t, "o_N of large logits", printedAttention(large.Data, s.v, right), s.out[6])
-	if got := streamOf(large.Data).rescaled(func(before, now float64) float64 { return 1 / upsideDown(before, now) }); !math.IsNaN(got.Data[0]) {
+	if got := streamOf(large.Data).rescaled(func(before, now float64) float64 {
+		return 1 / upsideDown(before, now)
+	}); !math.IsNaN(got.Data[0]) {
 		t.Errorf("e^(m_(i−1))/e^(m_i) of large logits: got %v, want NaN", got.Data)
 	}
 

@@ -57,7 +57,9 @@ func (s selfAttention) packed() (qkv matrix, m multiHead) {
 
 // cross returns one head's matrices for keys and values of other tokens, without an output projection.
 func (s selfAttention) cross() (crossParameters[float64], multiHead) {
-	weights := crossParameters[float64]{Wq: s.wq, Wkv: hand.JoinColumns(s.wk, s.wv), Wo: permutation(natural(xuWidth)...)}
+	weights := crossParameters[float64]{
+		Wq: s.wq, Wkv: hand.JoinColumns(s.wk, s.wv), Wo: permutation(natural(xuWidth)...),
+	}
 	return weights, multiHead{Batch: 1, Heads: 1, QK: xuWidth}
 }
 

@@ -22,9 +22,11 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			}
 		}
 	}
-	link, code := regexp.MustCompile(`\]\(([^)#:]+)\)`), regexp.MustCompile("`((?:graph|nn|gpt|verify|examples|\\.ci)/[^` ]+)`")
+	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	code := regexp.MustCompile("`((?:graph|nn|gpt|verify|examples|\\.ci)/[^` ]+)`")
 	command := regexp.MustCompile(`\./((?:graph|nn|gpt|verify|examples)[\w/.]*)`)
-	name, example := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`…|\b(name|lines|jsonlines)\.go$|text\.jsonl$`)
+	name := regexp.MustCompile(`\bTest[A-Z]\w+`)
+	example := regexp.MustCompile(`…|\b(name|lines|jsonlines)\.go$|text\.jsonl$`)
 	found := 0
 	for _, document := range []string{"CONTRIBUTING.md", "README.md", "GLOSSARY.md", "PROMISES.md", "TRUST.md"} {
 		data, err := os.ReadFile(filepath.Join(root, document))
@@ -157,27 +159,38 @@ func block(t *testing.T, path, begin, end string) []string {
 
 // The README's program is the Example, with at most twenty lines, and a newcomer's commands have at most eight lines.
 func TestFirstPage(t *testing.T) {
-	example, readme := block(t, filepath.Join(root, "gpt/example_test.go"), "func Example() {", "}"), block(t, filepath.Join(root, "README.md"), "```go", "```")
+	example := block(t, filepath.Join(root, "gpt/example_test.go"), "func Example() {", "}")
+	readme := block(t, filepath.Join(root, "README.md"), "```go", "```")
 	for i, line := range example {
 		example[i] = strings.TrimPrefix(line, "\t")
 	}
 	if !slices.Equal(example, readme) {
-		t.Errorf("the README's program is not the Example of gpt: got\n%s\nwant\n%s", strings.Join(readme, "\n"), strings.Join(example, "\n"))
+		t.Errorf(
+			"the README's program is not the Example of gpt: got\n%s\nwant\n%s", strings.Join(readme, "\n"),
+			strings.Join(example, "\n"),
+		)
 	}
 	if len(example) > 20 {
 		t.Errorf("the program has %d lines, want at most 20", len(example))
 	}
 	commands := block(t, filepath.Join(root, "README.md"), "```sh", "```")
 	clone := slices.IndexFunc(commands, func(line string) bool { return strings.HasPrefix(line, "git clone ") })
-	first := slices.IndexFunc(commands, func(line string) bool { return strings.HasPrefix(line, "go run ./examples/tinyshakespeare") })
+	first := slices.IndexFunc(
+		commands, func(line string) bool { return strings.HasPrefix(line, "go run ./examples/tinyshakespeare") },
+	)
 	if clone < 0 || first < clone || first-clone >= 8 {
-		t.Errorf("git clone is line %d of the first commands, the first sample line %d: want at most 8 lines from one to the other", clone, first)
+		t.Errorf(
+			"git clone is line %d of the first commands, the first sample line %d: want at most 8 lines from one to "+
+				"the other",
+			clone, first,
+		)
 	}
 }
 
 // TestPaperIsLinked: documents that name the paper by its title link it.
 func TestPaperIsLinked(t *testing.T) {
-	const title, link = "*Deep learning for pedestrians: backpropagation in Transformers*", "](https://arxiv.org/abs/2512.23329)"
+	const title, link = "*Deep learning for pedestrians: backpropagation in " +
+		"Transformers*", "](https://arxiv.org/abs/2512.23329)"
 	for _, name := range []string{"README.md", "verify/ERRATA.md"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {

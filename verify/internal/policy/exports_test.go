@@ -91,7 +91,8 @@ func (c checker) spread() {
 				todo = append(todo, o)
 			}
 		}
-		if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil && types.IsInterface(f.Signature().Recv().Type()) {
+		if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil &&
+			types.IsInterface(f.Signature().Recv().Type()) {
 			c.interfaces[f.Name()] = true
 		}
 		mentioned(o.Type(), mark)
@@ -223,7 +224,10 @@ func TestExportedNamesHaveUsers(t *testing.T) {
 				return ok && err == nil && e[0] == folder
 			})
 			if i < 0 {
-				t.Errorf("%s.%s: no other package and no Example uses it: unexport it, remove it, or list it with a reason", folder, name)
+				t.Errorf(
+					"%s.%s: no other package and no Example uses it: unexport it, remove it, or list it with a reason",
+					folder, name,
+				)
 				continue
 			}
 			matched[i] = true

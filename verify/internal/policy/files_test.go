@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFilesAreOpenedInOnePlace checks that only internal/file opens and renames files, because it opens regular files only,
-// never waits for a FIFO, and flushes a file before it renames it. The exceptions are listed with their reasons.
+// TestFilesAreOpenedInOnePlace checks that only internal/file opens and renames files, because it opens regular files
+// only, never waits for a FIFO, and flushes a file before it renames it. The exceptions are listed with their reasons.
 func TestFilesAreOpenedInOnePlace(t *testing.T) {
 	forbidden := map[string][]string{
 		"os": {"Open", "OpenFile", "OpenInRoot", "OpenRoot", "Create", "CreateTemp", "ReadFile", "WriteFile", "DirFS",

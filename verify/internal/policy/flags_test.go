@@ -40,7 +40,8 @@ func readsFlags(f sourceFile) (found bool) {
 		of, ok := s.X.(*ast.Ident)
 		name := s.Sel.Name
 		found = found || ok && (of.Name == "program" && name == "Flags" || of.Name == "flag" &&
-			(name == "Parse" || name == "NewFlagSet" || strings.HasSuffix(name, "Var") || name == "Bool" || name == "Int" || name == "String"))
+			(name == "Parse" || name == "NewFlagSet" || strings.HasSuffix(name, "Var") || name == "Bool" ||
+				name == "Int" || name == "String"))
 		return true
 	})
 	return found

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFoldersAreSmall checks that a folder has at most 60 files and folders, so that a reader can scan its list. Tests do
-// not count: a new layer, which needs a file and often a test, must not make its author merge the files of others.
+// TestFoldersAreSmall checks that a folder has at most 60 files and folders, so that a reader can scan its list. Tests
+// do not count: a new layer, which needs a file and often a test, must not make its author merge the files of others.
 func TestFoldersAreSmall(t *testing.T) {
 	const limit = 60
 	module, folders := os.DirFS(root), 0
@@ -22,7 +22,9 @@ func TestFoldersAreSmall(t *testing.T) {
 		}
 		folders++
 		entries, err := fs.ReadDir(module, path)
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), "_test.go") })
+		entries = slices.DeleteFunc(
+			entries, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), "_test.go") },
+		)
 		if n := len(entries); n > limit {
 			t.Errorf("folder %s: got %d files and folders, want at most %d: merge files of one subject", path, n, limit)
 		}

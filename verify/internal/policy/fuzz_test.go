@@ -33,7 +33,8 @@ func TestFuzzTargetsHaveCorpora(t *testing.T) {
 			t.Errorf("%s: got %d entries, want 8 or more", dir, len(entries))
 		}
 		for _, path := range entries {
-			if data, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(data), "go test fuzz v1\n") || len(data) > 64<<10 {
+			if data, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(data), "go test fuzz v1\n") ||
+				len(data) > 64<<10 {
 				t.Errorf("%s: got %d bytes, %v, want an entry of a corpus of at most 64 KiB", path, len(data), err)
 			}
 		}
@@ -50,7 +51,8 @@ func TestFuzzTargetsHaveCorpora(t *testing.T) {
 		}
 	}
 	promises, err := os.ReadFile(root + "/PROMISES.md")
-	if want := fmt.Sprintf("%d fuzz targets with committed corpora", len(targets)); err != nil || !strings.Contains(string(promises), want) {
+	if want := fmt.Sprintf("%d fuzz targets with committed corpora", len(targets)); err != nil ||
+		!strings.Contains(string(promises), want) {
 		t.Errorf("PROMISES.md: want %q, %v", want, err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 // TestImportDirections checks the directions graph ← nn ← gpt ← verify and examples, and that only graph and
 // graph/internal/ops import Gorgonia.
 func TestImportDirections(t *testing.T) {
-	allowed := map[string][]string{ // what of ours the files of a tree, but not its tests, may import: the deepest tree counts
+	// what of ours the files of a tree, but not its tests, may import: the deepest tree counts
+	allowed := map[string][]string{
 		".":               {},
 		"internal":        {},
 		"graph":           {"internal", "graph/internal"},

@@ -17,7 +17,8 @@ func TestJSONIsReadByField(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if x, ok := s.X.(*ast.Ident); ok && x.Name == "json" && (s.Sel.Name == "Unmarshal" || s.Sel.Name == "NewDecoder") {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == "json" && (s.Sel.Name == "Unmarshal" ||
+				s.Sel.Name == "NewDecoder") {
 				t.Errorf("%s: got json.%s, want field.Unmarshal, UnmarshalStrict or UnmarshalPart", f.path, s.Sel.Name)
 			}
 			return true

@@ -9,18 +9,25 @@ import (
 // layers lists the packages of graph, nn and gpt from the bottom to the top. Packages of one line do not import each
 // other.
 var layers = [][]string{
-	{"internal/blocks", "internal/file", "internal/flags", "internal/heap", "internal/spelling", "graph/internal/memory"},
+	{
+		"internal/blocks", "internal/file", "internal/flags", "internal/heap", "internal/spelling",
+		"graph/internal/memory",
+	},
 	{"graph/internal/kernel/simd", "graph/internal/kernel/cache", "graph/internal/kernel/gen"},
 	{"graph/internal/kernel", "graph/internal/kernel/kerneltest"},
 	{"graph/internal/kernel/gemm", "graph/internal/plan"},
-	{"graph/internal/kernel/attention", "graph/internal/kernel/experts", "graph/internal/kernel/quant", "graph/internal/kernel/recurrent"},
+	{
+		"graph/internal/kernel/attention", "graph/internal/kernel/experts", "graph/internal/kernel/quant",
+		"graph/internal/kernel/recurrent",
+	},
 	{"graph/internal/ops"},
 	{"graph"},
 	{"graph/optim/reduce"},
 	{"graph/optim"},
 	{"nn"},
 	{"nn/causal"},
-	{"gpt/internal/field", "internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist", "gpt/structured", "gpt/lab/paired",
+	{"gpt/internal/field", "internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist", "gpt/structured",
+		"gpt/lab/paired",
 		"gpt/lab/scaling"},
 	{"gpt/published/gguf"},
 	{"gpt/text/bpe", "gpt/checkpoint", "gpt/search", "gpt/internal/made"},
@@ -51,7 +58,10 @@ func TestLayers(t *testing.T) {
 		for _, path := range f.imports {
 			ours, isOurs := strings.CutPrefix(path, module)
 			if to := level(ours); isOurs && to >= from {
-				t.Errorf("%s imports %s, of layer %d: package %s, of layer %d, imports lower layers only", f.path, ours, to, f.dir, from)
+				t.Errorf(
+					"%s imports %s, of layer %d: package %s, of layer %d, imports lower layers only", f.path, ours, to,
+					f.dir, from,
+				)
 			}
 		}
 	}

@@ -25,7 +25,10 @@ func TestMustIsOfConstants(t *testing.T) {
 			}
 			for _, a := range call.Args {
 				if _, constant := a.(*ast.BasicLit); !constant {
-					t.Errorf("%s: %s is called with more than constants; want the function that returns an error", f.path, s.Sel.Name)
+					t.Errorf(
+						"%s: %s is called with more than constants; want the function that returns an error", f.path,
+						s.Sel.Name,
+					)
 				}
 			}
 			return true

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestNightlyRunsWhatIsNightly: every test that NIGHTLY changes runs in a part of .ci/nightly, and PROMISES.md has a row
-// for every part, in which at most 20 minutes are recorded.
+// TestNightlyRunsWhatIsNightly: every test that NIGHTLY changes runs in a part of .ci/nightly, and PROMISES.md has a
+// row for every part, in which at most 20 minutes are recorded.
 func TestNightlyRunsWhatIsNightly(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join(root, ".ci/nightly"))
 	if err != nil {
@@ -48,7 +48,9 @@ func TestNightlyRunsWhatIsNightly(t *testing.T) {
 	}
 	parts := regexp.MustCompile(`(?m)^\t([a-z][a-z0-9-]*)\) `).FindAllStringSubmatch(string(script), -1)
 	for _, m := range parts {
-		row := regexp.MustCompile(`(?m)^\| ` + m[1] + ` \| (\d+\.\d|) \|`).FindStringSubmatch(document(t, "PROMISES.md"))
+		row := regexp.MustCompile(
+			`(?m)^\| ` + m[1] + ` \| (\d+\.\d|) \|`,
+		).FindStringSubmatch(document(t, "PROMISES.md"))
 		if row == nil {
 			t.Errorf("PROMISES.md has no row of %s, a part of .ci/nightly", m[1])
 		} else if n, _ := strconv.ParseFloat(row[1], 64); n > 20 {
@@ -60,7 +62,8 @@ func TestNightlyRunsWhatIsNightly(t *testing.T) {
 	}
 }
 
-// nightly returns the folders of each test that reads NIGHTLY itself, or by a function or a type of a package for tests.
+// nightly returns the folders of each test that reads NIGHTLY itself, or by a function or a type of a package for
+// tests.
 func nightly(t *testing.T) map[string][]string {
 	var helpers []string // package.Function or package.Type
 	tests := map[string][]string{}

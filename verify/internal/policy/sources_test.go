@@ -51,7 +51,10 @@ var parsed = sync.OnceValues(func() (files []sourceFile, err error) {
 		if err != nil {
 			return err
 		}
-		f := sourceFile{path: path, dir: filepath.ToSlash(filepath.Dir(path)), test: strings.HasSuffix(path, "_test.go"), text: string(text)}
+		f := sourceFile{
+			path: path, dir: filepath.ToSlash(filepath.Dir(path)), test: strings.HasSuffix(path, "_test.go"),
+			text: string(text),
+		}
 		f.syntax, err = parser.ParseFile(positions, path, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestClaimsHaveMarks checks that the last cell of every row of PROMISES.md, INDEX.md and the figures of the README is a
-// mark that TRUST.md defines, and that the figures in the text of the README have one too.
+// TestClaimsHaveMarks checks that the last cell of every row of PROMISES.md, INDEX.md and the figures of the README is
+// a mark that TRUST.md defines, and that the figures in the text of the README have one too.
 func TestClaimsHaveMarks(t *testing.T) {
 	defined := map[string]bool{}
 	for _, row := range rows(document(t, "TRUST.md")) {
@@ -89,7 +89,8 @@ func TestProvedMeansMarkOne(t *testing.T) {
 	read := 0
 	check := func(path, paragraph string) {
 		read++
-		if found := proved.FindString(paragraph); found != "" && !strings.Contains(strings.Join(strings.Fields(paragraph), " "), "mark 1") {
+		if found := proved.FindString(paragraph); found != "" &&
+			!strings.Contains(strings.Join(strings.Fields(paragraph), " "), "mark 1") {
 			t.Errorf("%s: got %q without mark 1, want another word: TRUST.md defines it", path, found)
 		}
 	}

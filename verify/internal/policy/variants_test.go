@@ -97,7 +97,8 @@ func listed(list *ast.CompositeLit, kind string, names []string) (found []string
 	add := func(e ast.Expr) {
 		if l, ok := e.(*ast.BasicLit); ok {
 			s, err := strconv.Unquote(l.Value)
-			if name := strings.TrimPrefix(s, kind+"="); err == nil && s != kind && slices.Contains(names, name) && !slices.Contains(found, name) {
+			if name := strings.TrimPrefix(s, kind+"="); err == nil && s != kind && slices.Contains(names, name) &&
+				!slices.Contains(found, name) {
 				found = append(found, name)
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWall checks that formulas by hand and their exact numbers use only the standard library, so that a mistake in the library cannot hide
-// behind the same mistake there, and that only verify uses them.
+// TestWall checks that formulas by hand and their exact numbers use only the standard library, so that a mistake in the
+// library cannot hide behind the same mistake there, and that only verify uses them.
 func TestWall(t *testing.T) {
 	const hand, numbers = "verify/hand", "verify/internal/exact"
 	files := 0

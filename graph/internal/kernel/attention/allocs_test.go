@@ -25,12 +25,16 @@ func TestTokensAllocateNothing(t *testing.T) {
 		latent := c.rows(c.latent, narrow.Width(), 127, 128)
 		s := linearSize{1, 1, 4, 32, 32}
 		l := linearOf[float32](s, true, "elu")
-		total, state, scratch := make([]float32, s.heads), make([]float32, l.StateLen()), make([]float32, l.ScratchLen(p))
+		total, state := make([]float32, s.heads), make([]float32, l.StateLen())
+		scratch := make([]float32, l.ScratchLen(p))
 		at, before := Together(255), Together(127)
 		for name, f := range map[string]func(){
 			"keys and values": func() { cache.Attend(p, y[:2*128], x[:2*full.Width()], mask, at) },
 			"latents": func() {
-				latents.Attend(p, y[:narrow.Heads*narrow.V], x[:narrow.Heads*(narrow.QK+narrow.Rotary)], latent, c.upK, c.upV, c.mask, before)
+				latents.Attend(
+					p, y[:narrow.Heads*narrow.V], x[:narrow.Heads*(narrow.QK+narrow.Rotary)], latent, c.upK, c.upV,
+					c.mask, before,
+				)
 			},
 			"sums": func() { l.Forward(p, y[:s.heads*32], total, x[:s.heads*96], nil, state, scratch) },
 		} {

@@ -15,8 +15,14 @@ import (
 func TestForgettingIsABias(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 9))
 	hidden := math.Inf(-1)
-	dilated := masking{"dilated", false, false, func(n, b, head, i, j int) float64 { return hideIf(j > i || (i-j)%4 != 0 || i-j > 80) }}
-	global := masking{"global", false, false, func(n, b, head, i, j int) float64 { return hideIf(j > i || i-j > 9 && j > 1) }}
+	dilated := masking{"dilated", false, false, func(n, b, head, i, j int) float64 {
+		return hideIf(j > i ||
+			(i-j)%4 != 0 || i-j > 80)
+	}}
+	global := masking{"global", false, false, func(n, b, head, i, j int) float64 {
+		return hideIf(j > i || i-j > 9 &&
+			j > 1)
+	}}
 	tried := []masking{causal, global, dilated, maskings[2], maskings[5]}
 	if testing.Short() {
 		tried = tried[:2]
@@ -25,7 +31,8 @@ func TestForgettingIsABias(t *testing.T) {
 		for _, h := range []Shape{self(2, 67, 2, 5, 4), self(1, 263, 4, 3, 4).in(2), self(1, 270, 1, 4, 8).capped()} {
 			n, mask := h.Keys, m.mask(h)
 			wide := Mask[float64]{Data: make([]float64, h.Batch*h.Heads*n*n), Batch: h.Batch, Heads: h.Heads}
-			qkv, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
+			qkv := kerneltest.Random[float64](rng, h.numbers())
+			dy := kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
 			gates := make([]float64, h.Batch*n*h.Heads) // ln f
 			for i := range gates {
 				gates[i] = -rng.ExpFloat64() / 4
@@ -79,7 +86,9 @@ func TestForgettingIsABias(t *testing.T) {
 					t.Errorf("%s: other bits", name)
 				}
 				y32, dqkv32, dgates32 := forgetting(kernel.NewPool(threads), h, kerneltest.Rounded[float32](qkv),
-					kerneltest.Rounded[float32](gates), Mask[float32]{kerneltest.Rounded[float32](mask.Data), mask.Batch, mask.Heads, nil},
+					kerneltest.Rounded[float32](gates), Mask[float32]{
+						kerneltest.Rounded[float32](mask.Data), mask.Batch, mask.Heads, nil,
+					},
 					kerneltest.Rounded[float32](dy), drop)
 				compareTo(t, name, y32, want, 1e-4)
 				compareTo(t, name, dqkv32, dx, 1e-4)

@@ -23,8 +23,13 @@ func TestFlashRounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	p, mask := kernel.NewPool(2), kerneltest.Rounded[float32](causal.mask(h).Data)
 	qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
-	y, dy := make([]float32, h.Batch*h.Queries*h.Heads*h.V), kerneltest.Random[float32](rng, h.Batch*h.Queries*h.Heads*h.V)
-	f := &Flash[float32]{h, gemm.Rounded{}, &Spans{}, Packed(h, qkv), Mask[float32]{mask, 1, 1, nil}, make([]float32, 2*h.Batch*h.Heads*h.Queries), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}
+	y := make([]float32, h.Batch*h.Queries*h.Heads*h.V)
+	dy := kerneltest.Random[float32](rng, h.Batch*h.Queries*h.Heads*h.V)
+	f := &Flash[float32]{
+		h, gemm.Rounded{}, &Spans{}, Packed(h, qkv), Mask[float32]{mask, 1, 1, nil},
+		make([]float32, 2*h.Batch*h.Heads*h.Queries), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil,
+		nil,
+	}
 	f.Forward(p, y)
 	f.Backward(p, Packed(h, dqkv), y, dy)
 	wantY, wantD := make([]float64, len(y)), make([]float64, len(dqkv))
@@ -99,7 +104,12 @@ func TestFlashRoundsScattered(t *testing.T) {
 		var ys, grads [2][]float32
 		for i, products := range []gemm.Products[float32]{gemm.Exact[float32]{}, gemm.Rounded{}} {
 			y, dqkv := make([]float32, len(dy)), make([]float32, len(qkv))
-			f := &Flash[float32]{h, products, &Spans{}, Packed(h, qkv), Mask[float32]{kerneltest.Rounded[float32](mask.Data), mask.Batch, mask.Heads, nil}, make([]float32, 2*h.Heads*h.Queries), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}
+			f := &Flash[float32]{
+				h, products, &Spans{}, Packed(h, qkv),
+				Mask[float32]{kerneltest.Rounded[float32](mask.Data), mask.Batch, mask.Heads, nil},
+				make([]float32, 2*h.Heads*h.Queries), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil,
+				nil,
+			}
 			f.Forward(p, y)
 			f.Backward(p, Packed(h, dqkv), y, dy)
 			ys[i], grads[i] = y, dqkv

@@ -40,7 +40,10 @@ var (
 		{"bias", false, false, func(n, b, head, i, j int) float64 { return -0.1 * math.Abs(float64(i-j)) }},
 		{"holes", false, false, func(n, b, head, i, j int) float64 { return hideIf((i*31+j*17)%5 < 2 || j/32%3 == 1) }},
 		{"blind queries", false, false, func(n, b, head, i, j int) float64 { return hideIf(i%70 < 40 || j > i) }},
-		{"a window per head", false, true, func(n, b, head, i, j int) float64 { return hideIf(j > i || j <= i-1-40*head) }},
+		{"a window per head", false, true, func(n, b, head, i, j int) float64 {
+			return hideIf(j > i ||
+				j <= i-1-40*head)
+		}},
 		{"a bias per head and sequence", true, true, func(n, b, head, i, j int) float64 {
 			return hideIf(j > i+9 || j > n/(b+1)) - 0.1*float64(head)*math.Abs(float64(i-j))
 		}},
@@ -174,7 +177,9 @@ func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop
 }
 
 // runAttention runs both passes on memory full of NaN.
-func runAttention[T kernel.Float](p *kernel.Pool, h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.DropMask) (y, dx []T) {
+func runAttention[T kernel.Float](
+	p *kernel.Pool, h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.DropMask,
+) (y, dx []T) {
 	dirty := func(n int) []T {
 		x := make([]T, n)
 		for i := range x {
@@ -184,7 +189,8 @@ func runAttention[T kernel.Float](p *kernel.Pool, h Shape, x []float64, mask Mas
 	}
 	y, dx = dirty(len(dy)), dirty(len(x))
 	lse := dirty(2 * h.Batch * h.Heads * h.Queries)
-	in, m := partsOf(h, kerneltest.Rounded[T](x)), Mask[T]{kerneltest.Rounded[T](mask.Data), mask.Batch, mask.Heads, nil}
+	in := partsOf(h, kerneltest.Rounded[T](x))
+	m := Mask[T]{kerneltest.Rounded[T](mask.Data), mask.Batch, mask.Heads, nil}
 	var spans Spans
 	f := &Flash[T]{h, gemm.Exact[T]{}, &spans, in, m, lse, dirty(FlashScratch(p, h)), drop, nil, nil, nil}
 	f.Forward(p, y)
@@ -224,7 +230,8 @@ func TestAttentionEqualsDense(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%d/%s/%g", n, m.name, drop.P), func(t *testing.T) {
 					rng := rand.New(rand.NewPCG(uint64(n), uint64(c)))
-					x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
+					x := kerneltest.Random[float64](rng, h.numbers())
+					dy := kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
 					checkAttention(t, h, x, m.mask(h), dy, drop, 1e-12, 2e-5)
 				})
 			}
@@ -242,7 +249,8 @@ func TestCappedAttentionEqualsDense(t *testing.T) {
 			h := []Shape{shape(2, n[0], n[1], 4, 5, 7, 2), shape(1, n[0], n[1], 2, 33, 16, 2)}[c%2]
 			h.Cap = []float64{0.3, 2, 50}[c%3]
 			rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
-			x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+			x := kerneltest.Random[float64](rng, h.numbers())
+			dy := kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
 			checkAttention(t, h, x, m.mask(h), dy, kernel.DropMask{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5)
 		}
 	}
@@ -256,10 +264,16 @@ func TestSigmoidAttentionEqualsDense(t *testing.T) {
 	}
 	for _, n := range sizes {
 		for c, m := range maskings {
-			h := []Shape{shape(2, n[0], n[1], 4, 5, 7, 2), shape(1, n[0], n[1], 2, 33, 16, 2), shape(1, n[0], n[1], 2, 3, 16, 1).capped()}[c%3]
+			h := []Shape{
+				shape(2, n[0], n[1], 4, 5, 7, 2), shape(1, n[0], n[1], 2, 33, 16, 2),
+				shape(1, n[0], n[1], 2, 3, 16, 1).capped(),
+			}[c%3]
 			rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
-			x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
-			checkAttention(t, h.sigmoids(), x, m.mask(h), dy, kernel.DropMask{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5)
+			x := kerneltest.Random[float64](rng, h.numbers())
+			dy := kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+			checkAttention(
+				t, h.sigmoids(), x, m.mask(h), dy, kernel.DropMask{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5,
+			)
 		}
 	}
 }
@@ -272,17 +286,24 @@ func TestCrossAttentionEqualsDense(t *testing.T) {
 	}
 	for _, n := range sizes {
 		for c, m := range maskings {
-			h := []Shape{shape(2, n[0], n[1], 3, 5, 7, 3), shape(3, n[0], n[1], 1, 8, 3, 1), shape(1, n[0], n[1], 2, 33, 16, 2)}[c%3]
+			h := []Shape{
+				shape(2, n[0], n[1], 3, 5, 7, 3), shape(3, n[0], n[1], 1, 8, 3, 1), shape(1, n[0], n[1], 2, 33, 16, 2),
+			}[c%3]
 			t.Run(fmt.Sprintf("%v/%s", n, m.name), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
-				x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
-				checkAttention(t, h, x, m.mask(h), dy, kernel.DropMask{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5)
+				x := kerneltest.Random[float64](rng, h.numbers())
+				dy := kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+				checkAttention(
+					t, h, x, m.mask(h), dy, kernel.DropMask{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5,
+				)
 			})
 		}
 	}
 }
 
-func checkAttention(t *testing.T, h Shape, qkv []float64, mask Mask[float64], dy []float64, drop kernel.DropMask, wide, narrow float64) {
+func checkAttention(
+	t *testing.T, h Shape, qkv []float64, mask Mask[float64], dy []float64, drop kernel.DropMask, wide, narrow float64,
+) {
 	t.Helper()
 	wantY, wantD := denseAttention(h, qkv, mask, dy, drop)
 	y64, d64 := runAttention[float64](kernel.NewPool(1), h, qkv, mask, dy, drop)
@@ -329,10 +350,13 @@ func TestAttentionOfLargeScores(t *testing.T) {
 
 // TestAttentionBits: the result depends in no bit on the threads or the instruction set.
 func TestAttentionBits(t *testing.T) {
-	for _, h := range []Shape{self(2, 130, 3, 5, 7), self(1, 291, 2, 16, 32), self(1, 130, 6, 5, 7).in(2), self(1, 261, 2, 5, 7).sigmoids()} {
+	for _, h := range []Shape{
+		self(2, 130, 3, 5, 7), self(1, 291, 2, 16, 32), self(1, 130, 6, 5, 7).in(2), self(1, 261, 2, 5, 7).sigmoids(),
+	} {
 		for _, m := range maskings[:5] {
 			rng := rand.New(rand.NewPCG(7, 8))
-			qkv, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+			qkv := kerneltest.Random[float64](rng, h.numbers())
+			dy := kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
 			mask, drop := m.mask(h), kernel.DropMask{P: 0.1, Key: 1}
 			y, d := runAttention[float32](kernel.NewPool(1), h, qkv, mask, dy, drop)
 			wide, dwide := runAttention[float64](kernel.NewPool(1), h, qkv, mask, dy, drop)
@@ -386,11 +410,14 @@ func TestAttentionFollowsTheMask(t *testing.T) {
 	p := kernel.NewPool(1)
 	qkv, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.V)
 	var spans Spans
-	y, lse, scratch := make([]float64, len(dy)), make([]float64, 2*h.Batch*h.Queries), make([]float64, FlashScratch(p, h))
+	y, lse := make([]float64, len(dy)), make([]float64, 2*h.Batch*h.Queries)
+	scratch := make([]float64, FlashScratch(p, h))
 	for _, m := range maskings {
 		mask := m.mask(h)
 		want, _ := denseAttention(h, qkv, mask, nil, kernel.DropMask{})
-		f := &Flash[float64]{h, gemm.Exact[float64]{}, &spans, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil, nil, nil}
+		f := &Flash[float64]{
+			h, gemm.Exact[float64]{}, &spans, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil, nil, nil,
+		}
 		f.Forward(p, y)
 		compareTo(t, m.name, y, want, 1e-12)
 	}
@@ -410,13 +437,21 @@ func TestAttentionMemoryIsLinear(t *testing.T) {
 
 // BenchmarkAttention measures a causal step at 2048 tokens and more, in nanoseconds per token.
 func BenchmarkAttention(b *testing.B) {
-	for _, h := range []Shape{self(12, 64, 4, 32, 32), self(32, 64, 4, 32, 32), self(8, 256, 4, 32, 32), self(2, 1024, 4, 32, 32), self(1, 2048, 4, 32, 32), self(1, 2048, 6, 64, 64), self(8, 256, 6, 64, 64), self(1, 256, 12, 64, 64)} {
+	for _, h := range []Shape{
+		self(12, 64, 4, 32, 32), self(32, 64, 4, 32, 32), self(8, 256, 4, 32, 32), self(2, 1024, 4, 32, 32),
+		self(1, 2048, 4, 32, 32), self(1, 2048, 6, 64, 64), self(8, 256, 6, 64, 64), self(1, 256, 12, 64, 64),
+	} {
 		for _, threads := range []int{1, 2} {
 			p, rng, tokens := kernel.NewPool(threads), rand.New(rand.NewPCG(1, 2)), h.Batch*h.Queries
 			qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 			y, dy := make([]float32, tokens*h.Heads*h.V), kerneltest.Random[float32](rng, tokens*h.Heads*h.V)
-			mask, lse, scratch := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1, nil}, make([]float32, 2*tokens*h.Heads), make([]float32, FlashScratch(p, h))
-			f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil, nil, nil}
+			mask, lse, scratch := Mask[float32]{
+				kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1, nil,
+			}, make([]float32, 2*tokens*h.Heads), make([]float32, FlashScratch(p, h))
+			f := &Flash[float32]{
+				h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}, nil, nil,
+				nil,
+			}
 			for _, pass := range []struct {
 				name string
 				run  func()
@@ -424,14 +459,15 @@ func BenchmarkAttention(b *testing.B) {
 				{"forward", func() { f.Forward(p, y) }},
 				{"backward", func() { f.Backward(p, Packed(h, dqkv), y, dy) }},
 			} {
-				b.Run(fmt.Sprintf("%dx%dx%dx%d/threads=%d/%s", h.Batch, h.Queries, h.Heads, h.V, threads, pass.name), func(b *testing.B) {
-					f.Forward(p, y)
-					b.ReportAllocs()
-					for b.Loop() {
-						pass.run()
-					}
-					b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(tokens), "ns/token")
-				})
+				b.Run(fmt.Sprintf("%dx%dx%dx%d/threads=%d/%s", h.Batch, h.Queries, h.Heads, h.V, threads, pass.name),
+					func(b *testing.B) {
+						f.Forward(p, y)
+						b.ReportAllocs()
+						for b.Loop() {
+							pass.run()
+						}
+						b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(tokens), "ns/token")
+					})
 			}
 		}
 	}

@@ -13,15 +13,22 @@ import (
 // of these add up. This also holds under masks that hide a block of keys from the first head of a group and not from
 // its last, or vice versa.
 func TestGroups(t *testing.T) {
-	perHead := masking{"fewer keys from head to head", false, true, func(n, b, head, i, j int) float64 { return hideIf(j > i || j > 40*(5-head)) }}
+	perHead := masking{
+		"fewer keys from head to head", false, true,
+		func(n, b, head, i, j int) float64 { return hideIf(j > i || j > 40*(5-head)) },
+	}
 	for c, m := range append(maskings[:len(maskings):len(maskings)], perHead) {
 		if testing.Short() && c%3 > 0 {
 			continue
 		}
-		for _, h := range []Shape{self(2, 70, 6, 5, 7).in(3), self(1, 33, 6, 8, 3).in(2), self(2, 130, 6, 3, 4).in(1), shape(2, 31, 66, 4, 5, 7, 2)} {
+		for _, h := range []Shape{
+			self(2, 70, 6, 5, 7).in(3), self(1, 33, 6, 8, 3).in(2), self(2, 130, 6, 3, 4).in(1),
+			shape(2, 31, 66, 4, 5, 7, 2),
+		} {
 			t.Run(fmt.Sprintf("%+v/%s", h, m.name), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(c), 5))
-				x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+				x := kerneltest.Random[float64](rng, h.numbers())
+				dy := kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
 				own := h.in(h.Heads)
 				from := h.repeated()
 				all := make([]float64, own.numbers())

@@ -16,7 +16,8 @@ import (
 func TestKVCache(t *testing.T) {
 	for _, h := range []Shape{
 		self(2, 5, 3, 4, 2), self(3, 4, 1, 2, 5),
-		self(2, 5, 6, 4, 3).in(3).sigmoids(), self(2, 5, 6, 4, 3).in(3).capped(), self(2, 5, 6, 4, 3).in(2), self(3, 4, 4, 2, 5).in(1),
+		self(2, 5, 6, 4, 3).in(3).sigmoids(), self(2, 5, 6, 4, 3).in(3).capped(), self(2, 5, 6, 4, 3).in(2),
+		self(3, 4, 4, 2, 5).in(1),
 		self(2, 40, 3, 64, 48), self(2, 40, 6, 64, 48).in(2).capped(), // large enough for several threads
 	} {
 		for _, threads := range []int{1, 3} {
@@ -152,7 +153,10 @@ func TestWeightsOfEveryHead(t *testing.T) {
 	for i := range qkv {
 		qkv[i] = float64(i%7) / 3
 	}
-	c.Attend(kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1}, Together(0))
+	c.Attend(
+		kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1},
+		Together(0),
+	)
 	for head := range 4 {
 		var sum float64
 		for _, w := range c.weights[head*3:][:3] {

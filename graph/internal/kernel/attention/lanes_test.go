@@ -18,7 +18,10 @@ var gapped = []struct {
 	masking
 	keys, first, last int
 }{
-	{masking{"dilated", false, false, func(_, _, _, i, j int) float64 { return hideIf(j > i || !apart(i, j, 3, 9)) }}, 1, 3, 3},
+	{masking{"dilated", false, false, func(_, _, _, i, j int) float64 {
+		return hideIf(j > i ||
+			!apart(i, j, 3, 9))
+	}}, 1, 3, 3},
 	{masking{"by head", false, true, func(_, _, head, i, j int) float64 {
 		return hideIf(j > i || j >= 2 && !apart(i, j, 1+3*head, 12))
 	}}, 1, 1, 4},
@@ -48,14 +51,18 @@ func TestLanesEqualDense(t *testing.T) {
 			}
 			h.Cap = 1.5 * float64((n+i)%2)
 			t.Run(fmt.Sprintf("%s, %+v", m.name, h), func(t *testing.T) {
-				rng, mask, drop := rand.New(rand.NewPCG(1, 2)), m.mask(h), kernel.DropMask{P: 0.3 * float64(i%2), Key: 7}
+				rng, mask := rand.New(rand.NewPCG(1, 2)), m.mask(h)
+				drop := kernel.DropMask{P: 0.3 * float64(i%2), Key: 7}
 				var s Spans
 				readMask(kernel.NewPool(2), h, &s, mask)
 				first, last := s.lanes[0], s.lanes[len(s.lanes)-1]
 				if len(first) != m.keys*m.first || len(last) != m.keys*m.last {
-					t.Errorf("got %d and %d lanes, want %d and %d", len(first), len(last), m.keys*m.first, m.keys*m.last)
+					t.Errorf(
+						"got %d and %d lanes, want %d and %d", len(first), len(last), m.keys*m.first, m.keys*m.last,
+					)
 				}
-				x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
+				x := kerneltest.Random[float64](rng, h.numbers())
+				dy := kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
 				checkAttention(t, h, x, mask, dy, drop, 1e-12, 1e-4)
 				checkAttention(t, h.sigmoids(), x, mask, dy, drop, 1e-12, 1e-4)
 				y, dx := runAttention[float32](kernel.NewPool(1), h, x, mask, dy, drop)
@@ -112,7 +119,10 @@ func BenchmarkDilated(b *testing.B) {
 		mask := Mask[float32]{kerneltest.Rounded[float32](dilatedWindow(h, step).Data), 1, 1, nil}
 		qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 		y, dy := make([]float32, h.Queries*h.Heads*h.V), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
-		f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{Run: 1}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*h.Heads), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}
+		f := &Flash[float32]{
+			h, gemm.Exact[float32]{}, &Spans{Run: 1}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*h.Heads),
+			make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil,
+		}
 		for pass, run := range map[string]func(){
 			"mask":     func() { f.Spans.Run++; readMask(p, h, f.Spans, f.Mask) },
 			"forward":  func() { f.Forward(p, y) }, // the mask was read by another layer

@@ -22,8 +22,10 @@ type latentCase[T kernel.Float] struct {
 func newLatentCase[T kernel.Float](h LatentShape, at, tokens int) latentCase[T] {
 	n := h.Batch * h.Context
 	c := latentCase[T]{
-		LatentShape: h, at: at, tokens: tokens, q: kerneltest.Random[T](rand.New(rand.NewPCG(1, 1)), n*h.Heads*(h.QK+h.Rotary)), latent: kerneltest.Random[T](rand.New(rand.NewPCG(2, 1)), n*h.Width()),
-		upK: kerneltest.Random[T](rand.New(rand.NewPCG(3, 1)), h.Latent*h.Heads*h.QK), upV: kerneltest.Random[T](rand.New(rand.NewPCG(4, 1)), h.Latent*h.Heads*h.V),
+		LatentShape: h, at: at, tokens: tokens, q: kerneltest.Random[T](rand.New(rand.NewPCG(1, 1)), n*h.Heads*(h.QK+
+			h.Rotary)), latent: kerneltest.Random[T](rand.New(rand.NewPCG(2, 1)), n*h.Width()),
+		upK:  kerneltest.Random[T](rand.New(rand.NewPCG(3, 1)), h.Latent*h.Heads*h.QK),
+		upV:  kerneltest.Random[T](rand.New(rand.NewPCG(4, 1)), h.Latent*h.Heads*h.V),
 		mask: Mask[T]{Data: make([]T, h.Heads*h.Context*h.Context), Batch: 1, Heads: h.Heads},
 	}
 	for i := range c.mask.Data { // causal, and each head hides one more distance
@@ -48,7 +50,10 @@ func (c latentCase[T]) run(p *kernel.Pool) []T {
 	cache := NewLatentCache[T](c.LatentShape)
 	feed := func(from, to int) []T {
 		y := make([]T, c.Batch*(to-from)*c.Heads*c.V)
-		cache.Attend(p, y, c.rows(c.q, c.Heads*(c.QK+c.Rotary), from, to), c.rows(c.latent, c.Width(), from, to), c.upK, c.upV, c.mask, Together(from))
+		cache.Attend(
+			p, y, c.rows(c.q, c.Heads*(c.QK+c.Rotary), from, to), c.rows(c.latent, c.Width(), from, to), c.upK, c.upV,
+			c.mask, Together(from),
+		)
 		return y
 	}
 	if c.at > 0 {

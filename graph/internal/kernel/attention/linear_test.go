@@ -17,7 +17,9 @@ type linearSize struct{ batch, tokens, heads, qk, v int }
 
 // linearOf adds the named features.
 func linearOf[T kernel.Float](s linearSize, causal bool, features string) Linear[T] {
-	l := Linear[T]{Batch: s.batch, Tokens: s.tokens, Heads: s.heads, QK: s.qk, V: s.v, Causal: causal, Phi: EluPlusOne[T]{}}
+	l := Linear[T]{
+		Batch: s.batch, Tokens: s.tokens, Heads: s.heads, QK: s.qk, V: s.v, Causal: causal, Phi: EluPlusOne[T]{},
+	}
 	if features == "taylor" {
 		l.Phi = Taylor[T]{Eps: 1e-5}
 	}
@@ -32,7 +34,8 @@ func quadratic(l Linear[float64], qkv, mask, dy []float64) (y, dqkv []float64) {
 		b, j := task/l.Heads, task%l.Heads
 		columns := func(x []float64, from int) gemm.Matrix[float64] { return gemm.Mat(x, width).From(b*n, from) }
 		fromQ, fromK, fromV := j*l.QK, (l.Heads+j)*l.QK, 2*l.Heads*l.QK+j*l.V
-		phiQ, phiK, dphiQ, dphiK := make([]float64, n*f), make([]float64, n*f), make([]float64, n*f), make([]float64, n*f)
+		phiQ, phiK := make([]float64, n*f), make([]float64, n*f)
+		dphiQ, dphiK := make([]float64, n*f), make([]float64, n*f)
 		l.Phi.of(phiQ, columns(qkv, fromQ), l.QK)
 		l.Phi.of(phiK, columns(qkv, fromK), l.QK)
 		attends := func(i, t int) bool {
@@ -151,7 +154,8 @@ func TestLinearAttentionBits(t *testing.T) {
 		l := linearOf[float32](s, causal, "elu")
 		y, d := runLinear(kernel.NewPool(1), l, qkv, mask, dy)
 		for _, threads := range []int{2, 8} {
-			if again, dagain := runLinear(kernel.NewPool(threads), l, qkv, mask, dy); !kerneltest.SameBits(again, y) || !kerneltest.SameBits(dagain, d) {
+			if again, dagain := runLinear(kernel.NewPool(threads), l, qkv, mask, dy); !kerneltest.SameBits(again, y) ||
+				!kerneltest.SameBits(dagain, d) {
 				t.Errorf("causal %t: %d threads give other bits", causal, threads)
 			}
 		}
@@ -159,7 +163,8 @@ func TestLinearAttentionBits(t *testing.T) {
 			continue
 		}
 		kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
-			if again, dagain := runLinear(kernel.NewPool(1), l, qkv, mask, dy); !kerneltest.SameBits(again, y) || !kerneltest.SameBits(dagain, d) {
+			if again, dagain := runLinear(kernel.NewPool(1), l, qkv, mask, dy); !kerneltest.SameBits(again, y) ||
+				!kerneltest.SameBits(dagain, d) {
 				t.Errorf("causal %t: other bits", causal)
 			}
 		})
@@ -201,7 +206,8 @@ func TestLinearAttentionOfLargeNumbers(t *testing.T) {
 		if v > 0 {
 			want, slope = float64(v)+1, 1
 		}
-		if !(math.Abs(float64(phi[i])-want) <= 1e-6*want+1e-38) || !(math.Abs(float64(dx[i])-slope) <= 1e-6*slope+1e-38) {
+		if !(math.Abs(float64(phi[i])-want) <= 1e-6*want+1e-38) ||
+			!(math.Abs(float64(dx[i])-slope) <= 1e-6*slope+1e-38) {
 			t.Errorf("x = %v: got φ = %v and φ' = %v, want %v and %v", v, phi[i], dx[i], want, slope)
 		}
 	}
@@ -213,7 +219,8 @@ func BenchmarkLinearAttention(b *testing.B) {
 		s := linearSize{4096 / n, n, 4, 32, 32}
 		p, l, rng := kernel.NewPool(1), linearOf[float32](s, true, "elu"), rand.New(rand.NewPCG(1, 2))
 		qkv, dqkv := kerneltest.Random[float32](rng, 4096*s.heads*96), make([]float32, 4096*s.heads*96)
-		y, dy, total := make([]float32, 4096*s.heads*32), kerneltest.Random[float32](rng, 4096*s.heads*32), make([]float32, 4096*s.heads)
+		y, dy := make([]float32, 4096*s.heads*32), kerneltest.Random[float32](rng, 4096*s.heads*32)
+		total := make([]float32, 4096*s.heads)
 		scratch := make([]float32, l.ScratchLen(p))
 		for name, pass := range map[string]func(){
 			"forward":  func() { l.Forward(p, y, total, qkv, nil, nil, scratch) },
@@ -232,11 +239,15 @@ func BenchmarkLinearAttention(b *testing.B) {
 // TestLinearTasks: there are enough parts for twice the number of threads if possible, and each consists of full heads.
 func TestLinearTasks(t *testing.T) {
 	for _, c := range []struct{ threads, batch, heads, n, each int }{
-		{1, 1, 7, 1, 7}, {2, 1, 7, 4, 2}, {2, 1, 2, 2, 1}, {2, 2, 3, 2, 2}, {2, 3, 7, 2, 4}, {2, 4, 7, 1, 7}, {2, 5, 7, 1, 7}, {3, 1, 8, 4, 2},
+		{1, 1, 7, 1, 7}, {2, 1, 7, 4, 2}, {2, 1, 2, 2, 1}, {2, 2, 3, 2, 2}, {2, 3, 7, 2, 4}, {2, 4, 7, 1, 7},
+		{2, 5, 7, 1, 7}, {3, 1, 8, 4, 2},
 	} {
 		n, each := Linear[float64]{Batch: c.batch, Heads: c.heads}.tasks(kernel.NewPool(c.threads))
 		if n != c.n || each != c.each {
-			t.Errorf("%d threads, %d sequences of %d heads: got %d parts of %d, want %d of %d", c.threads, c.batch, c.heads, n, each, c.n, c.each)
+			t.Errorf(
+				"%d threads, %d sequences of %d heads: got %d parts of %d, want %d of %d", c.threads, c.batch, c.heads,
+				n, each, c.n, c.each,
+			)
 		}
 	}
 }
@@ -248,7 +259,8 @@ func TestLinearHeadsAreShared(t *testing.T) {
 	l := linearOf[float64](s, true, "elu")
 	run := func(threads int) []float64 {
 		p := kernel.NewPool(threads)
-		y, total, state := make([]float64, s.tokens*s.heads*s.v), make([]float64, s.heads*s.tokens), make([]float64, l.StateLen())
+		y, total := make([]float64, s.tokens*s.heads*s.v), make([]float64, s.heads*s.tokens)
+		state := make([]float64, l.StateLen())
 		for range 2 {
 			l.forwardPerHead(p, y, total, qkv, nil, state, make([]float64, l.ScratchLen(p)))
 		}

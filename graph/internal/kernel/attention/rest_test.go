@@ -20,7 +20,10 @@ func random(i, j, n int) bool {
 
 // sparse holds masks of windows with additional keys far away.
 var sparse = []masking{
-	{"bigbird", false, false, func(_, _, _, i, j int) float64 { return hideIf(j > i || i-j >= 9 && j >= 2 && !random(i, j, 150)) }},
+	{"bigbird", false, false, func(_, _, _, i, j int) float64 {
+		return hideIf(j > i || i-j >= 9 && j >= 2 &&
+			!random(i, j, 150))
+	}},
 	{"both sides, of every sequence", true, false, func(n, b, _, i, j int) float64 {
 		return hideIf((i-j >= 9 || j-i >= 9) && j >= 2 && i != 5 && !random(i+b, j, 150) || j >= n-11*b)
 	}},
@@ -30,8 +33,14 @@ var sparse = []masking{
 	{"dilated", false, true, func(_, _, head, i, j int) float64 {
 		return hideIf(j > i || j >= 3 && (i-j > 6*(1+head) || (i-j)%(1+head) > 0))
 	}},
-	{"only scattered", false, false, func(_, _, _, i, j int) float64 { return hideIf(j > i || j > 0 && !random(i, j, 100)) }},
-	{"blind", false, false, func(_, _, _, i, j int) float64 { return hideIf(j > i || i%90 < 70 && i > 200 || i-j > 3 && j > 0) }},
+	{"only scattered", false, false, func(_, _, _, i, j int) float64 {
+		return hideIf(j > i || j > 0 &&
+			!random(i, j, 100))
+	}},
+	{"blind", false, false, func(_, _, _, i, j int) float64 {
+		return hideIf(j > i || i%90 < 70 && i > 200 || i-j > 3 &&
+			j > 0)
+	}},
 }
 
 // Keys far from the window are gathered, and the result is that of the complete mask, forward and backward, for groups,
@@ -50,7 +59,8 @@ func TestScatteredKeysEqualDense(t *testing.T) {
 			drop := kernel.DropMask{P: 0.3 * float64(i%2), Key: 7}
 			t.Run(fmt.Sprintf("%s, %+v", m.name, h), func(t *testing.T) {
 				rng, mask := rand.New(rand.NewPCG(1, 2)), m.mask(h)
-				x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+				x := kerneltest.Random[float64](rng, h.numbers())
+				dy := kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
 				var s Spans
 				if readMask(kernel.NewPool(2), h, &s, mask); !s.scattered {
 					t.Error("no key is gathered")
@@ -123,11 +133,19 @@ func TestCore(t *testing.T) {
 		want    span
 		outside []int32
 	}{
-		"a far key":              {slices.Concat(seen(1, 0), hidden(60), seen(5, 0)), span{61, 66, true}, []int32{0}},
-		"a bias":                 {slices.Concat(seen(1, 0), hidden(60), seen(4, -1), hidden(3)), span{61, 65, false}, []int32{0}},
-		"keys on both sides":     {slices.Concat(seen(1, 2), hidden(60), seen(3, 0), hidden(70), seen(2, 0)), span{61, 64, true}, []int32{0, 134, 135}},
-		"holes in the window":    {slices.Concat(seen(1, 0), hidden(60), seen(2, 0), hidden(15), seen(1, 0)), span{61, 79, false}, []int32{0}},
-		"a gap":                  {slices.Concat(seen(1, 0), hidden(80), seen(2, 0), hidden(16), seen(1, 0)), span{81, 83, true}, []int32{0, 99}},
+		"a far key": {slices.Concat(seen(1, 0), hidden(60), seen(5, 0)), span{61, 66, true}, []int32{0}},
+		"a bias":    {slices.Concat(seen(1, 0), hidden(60), seen(4, -1), hidden(3)), span{61, 65, false}, []int32{0}},
+		"keys on both sides": {
+			slices.Concat(seen(1, 2), hidden(60), seen(3, 0), hidden(70), seen(2, 0)), span{61, 64, true},
+			[]int32{0, 134, 135},
+		},
+		"holes in the window": {
+			slices.Concat(seen(1, 0), hidden(60), seen(2, 0), hidden(15), seen(1, 0)), span{61, 79, false}, []int32{0},
+		},
+		"a gap": {
+			slices.Concat(seen(1, 0), hidden(80), seen(2, 0), hidden(16), seen(1, 0)), span{81, 83, true},
+			[]int32{0, 99},
+		},
 		"near enough":            {slices.Concat(seen(1, 0), hidden(30), seen(5, 0)), span{0, 36, false}, nil},
 		"too many":               {slices.Concat(seen(9, 0), hidden(60), seen(10, 0)), span{0, 79, false}, nil},
 		"no gap":                 {slices.Concat(seen(100, 0), hidden(3), seen(1, 0)), span{0, 104, false}, nil},
@@ -153,7 +171,11 @@ func BenchmarkSparse(b *testing.B) {
 		y, dy := make([]float32, h.Queries*h.Heads*h.V), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
 		lse, scratch := make([]float32, 2*h.Queries*h.Heads), make([]float32, FlashScratch(p, h))
 		for name, mask := range map[string]Mask[float64]{"window": window, "bigbird": bird} {
-			f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), Mask[float32]{kerneltest.Rounded[float32](mask.Data), 1, 1, nil}, lse, scratch, kernel.DropMask{}, nil, nil, nil}
+			f := &Flash[float32]{
+				h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv),
+				Mask[float32]{kerneltest.Rounded[float32](mask.Data), 1, 1, nil}, lse, scratch, kernel.DropMask{}, nil,
+				nil, nil,
+			}
 			for pass, run := range map[string]func(){
 				"mask":     func() { readMask(p, h, f.Spans, f.Mask) },
 				"forward":  func() { f.Forward(p, y) },

@@ -12,10 +12,12 @@ import (
 )
 
 // A cache with room for a window and first tokens gives the bits of one with room for all tokens: in pieces longer than
-// the window, token by token, for sequences at different positions, after steps back, for copies, and from the beginning
-// again. It is bounded, and a position whose keys have gone is known.
+// the window, token by token, for sequences at different positions, after steps back, for copies, and from the
+// beginning again. It is bounded, and a position whose keys have gone is known.
 func TestRoom(t *testing.T) {
-	shapes := []Shape{self(3, 700, 2, 5, 3), self(3, 700, 4, 16, 24).in(2).capped(), self(3, 700, 2, 8, 16).in(1).sigmoids()}
+	shapes := []Shape{
+		self(3, 700, 2, 5, 3), self(3, 700, 4, 16, 24).in(2).capped(), self(3, 700, 2, 8, 16).in(1).sigmoids(),
+	}
 	for i, r := range []Room{{1, 0}, {3, 0}, {37, 2}, {16, 0}, {250, 3}, {5, 16}, {64, 17}, {37, 0}} {
 		if testing.Short() && i%3 != 2 {
 			continue
@@ -85,8 +87,12 @@ func room[T kernel.Float](t *testing.T, h Shape, r Room) {
 		t.Error("a sequence cannot begin again")
 	}
 	most := r.Keys(n)
-	if all := full.Bytes() / full.kept; some.Bytes() != all*most || most >= min(n, r.Window+r.First+110) || full.kept != n {
-		t.Errorf("got %d bytes, want room for %d keys of %d bytes; %d are kept without a window", some.Bytes(), most, all, full.kept)
+	if all := full.Bytes() / full.kept; some.Bytes() != all*most || most >= min(n, r.Window+r.First+110) ||
+		full.kept != n {
+		t.Errorf(
+			"got %d bytes, want room for %d keys of %d bytes; %d are kept without a window", some.Bytes(), most, all,
+			full.kept,
+		)
 	}
 	if c := float64(len(some.weights)); c != float64(h.Batch*h.Heads*most) {
 		t.Errorf("got room for %v weights", c)
@@ -106,7 +112,8 @@ func firstDifference[T kernel.Float](got, want []T) error {
 // Room for a window that is longer than the context, or for all tokens, is the context.
 func TestRoomKeys(t *testing.T) {
 	for r, want := range map[Room]int{
-		{}: 1000, {1000, 0}: 1000, {math.MaxInt, 0}: 1000, {3, 1000}: 1000, {1, 0}: 80, {2, 0}: 96, {17, 1}: 112, {900, 20}: 1000, {100, 0}: 192,
+		{}: 1000, {1000, 0}: 1000, {math.MaxInt, 0}: 1000, {3, 1000}: 1000, {1, 0}: 80, {2, 0}: 96, {17, 1}: 112,
+		{900, 20}: 1000, {100, 0}: 192,
 	} {
 		if got := r.Keys(1000); got != want {
 			t.Errorf("%+v: got room for %d keys, want %d", r, got, want)

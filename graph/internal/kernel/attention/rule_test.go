@@ -45,7 +45,8 @@ func TestRulesEqualTables(t *testing.T) {
 func sameByRule(t *testing.T, m masking, h Shape) {
 	t.Helper()
 	rng, p := rand.New(rand.NewPCG(1, 2)), kernel.NewPool(2)
-	x, dy := kerneltest.Random[float32](rng, h.numbers()), kerneltest.Random[float32](rng, h.Batch*h.Queries*h.Heads*h.V)
+	x := kerneltest.Random[float32](rng, h.numbers())
+	dy := kerneltest.Random[float32](rng, h.Batch*h.Queries*h.Heads*h.V)
 	var results [2][]float32
 	for i := range results {
 		mask := m.mask(h)
@@ -83,7 +84,10 @@ func TestChangedRules(t *testing.T) {
 		width, rule.Changes, s.Run = c.width, uint64(c.changes), uint64(run+1)
 		readMask(p, h, s, Mask[float64]{Batch: 1, Heads: 1, Rule: rule})
 		if got := s.lanes[0][0].queries[2]; reads != c.reads || got != (span{c.from, 3, true}) {
-			t.Errorf("run %d: got %d rows read and keys %+v of the last query, want %d and %d … 2", run, reads, got, c.reads, c.from)
+			t.Errorf(
+				"run %d: got %d rows read and keys %+v of the last query, want %d and %d … 2", run, reads, got, c.reads,
+				c.from,
+			)
 		}
 	}
 }
@@ -95,7 +99,8 @@ func TestCachesGrow(t *testing.T) {
 	// begin there.
 	const tokens, context = 152, 1 << 20
 	rng, p := rand.New(rand.NewPCG(4, 2)), kernel.NewPool(2)
-	far := func(heads, keys int) Mask[float32] { // of the last tokens it hides some; a context of any length has no table
+	// of the last tokens it hides some; a context of any length has no table
+	far := func(heads, keys int) Mask[float32] {
 		return Mask[float32]{Batch: 1, Heads: heads, Rule: &Rule[float32]{Row: func(i, from int, into []float32) {
 			for j := range into {
 				key, query := (from+j)/keys, i%context
@@ -130,7 +135,9 @@ func TestCachesGrow(t *testing.T) {
 			return c, func(y, x []float32, m Mask[float32], at Places) { c.Attend(p, y, x, m, at) }
 		}},
 		"latents": {2*6 + 7, 1, 4 * 2 * 7, func(context int) (sized, attend) {
-			c := NewLatentCache[float32](LatentShape{Batch: 2, Context: context, Heads: 2, QK: 4, V: 3, Latent: 5, Rotary: 2})
+			c := NewLatentCache[float32](
+				LatentShape{Batch: 2, Context: context, Heads: 2, QK: 4, V: 3, Latent: 5, Rotary: 2},
+			)
 			return c, func(y, x []float32, m Mask[float32], at Places) {
 				n := len(y) / 6
 				c.Attend(p, y, x[:12*n], x[12*n:], upK, upV, m, at)

@@ -27,7 +27,8 @@ func TestSinksAreKeys(t *testing.T) {
 			more.Keys++
 			mask := m.mask(h)
 			wide := Mask[float64]{Data: make([]float64, h.Batch*h.Heads*n*(n+1)), Batch: h.Batch, Heads: h.Heads}
-			qkv, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
+			qkv := kerneltest.Random[float64](rng, h.numbers())
+			dy := kerneltest.Random[float64](rng, h.Batch*n*h.Heads*h.V)
 			sinks := kerneltest.Random[float64](rng, h.Heads)
 			x := make([]float64, more.numbers())
 			spread := func(to, from []float64) {

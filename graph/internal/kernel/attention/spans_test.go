@@ -54,7 +54,10 @@ func TestSpansAreReadAgain(t *testing.T) {
 		return Shape{Batch: 2, Queries: queries, Keys: keys, Heads: 1, QK: 1, V: 1}
 	}
 	diagonal := masking{at: func(_, _, _, i, j int) float64 { return hideIf(j > i) }}
-	perSequence := masking{perSequence: true, at: func(_, b, _, i, j int) float64 { return hideIf(j > i || b == 1 && i == 1) }}
+	perSequence := masking{perSequence: true, at: func(_, b, _, i, j int) float64 {
+		return hideIf(j > i || b == 1 &&
+			i == 1)
+	}}
 	s := new(Spans)
 	for _, c := range []struct {
 		masking
@@ -83,7 +86,8 @@ func TestSpansAreReadAgain(t *testing.T) {
 		}
 		for m := range s.lanes {
 			got, want := s.lanes[m][0], fresh.lanes[m][0]
-			if len(got.keys) != c.blocks || !slices.Equal(got.keys, want.keys) || !slices.Equal(got.queries, want.queries) {
+			if len(got.keys) != c.blocks || !slices.Equal(got.keys, want.keys) ||
+				!slices.Equal(got.queries, want.queries) {
 				t.Errorf("%v: got %v and %v, want %v and %v", h, got.queries, got.keys, want.queries, want.keys)
 			}
 			for i, got := range got.queries {

@@ -16,25 +16,35 @@ func TestTurnsGiveTheSameBits(t *testing.T) {
 	last := func(n, _, _, i, j int) float64 { return hideIf(j > i || i-j > 40 && j < n-3) }
 	all := append(append([]masking{{"last keys", false, false, last}}, maskings...), sparse...)
 	for i, m := range all {
-		for _, h := range []Shape{self(1, 291, 1, 5, 7), self(1, 261, 6, 3, 2).in(3).capped(), shape(1, 70, 260, 2, 4, 3, 1)} {
+		for _, h := range []Shape{
+			self(1, 291, 1, 5, 7), self(1, 261, 6, 3, 2).in(3).capped(), shape(1, 70, 260, 2, 4, 3, 1),
+		} {
 			if testing.Short() && i%3 != h.Heads%3 {
 				continue
 			}
 			const threads = 5
 			if h.inTurns(1) || !h.inTurns(threads) {
-				t.Fatalf("%+v takes turns: on one thread %v, on %d %v, want false and true", h, h.inTurns(1), threads, h.inTurns(threads))
+				t.Fatalf(
+					"%+v takes turns: on one thread %v, on %d %v, want false and true", h, h.inTurns(1), threads,
+					h.inTurns(threads),
+				)
 			}
 			rng, mask, drop := rand.New(rand.NewPCG(1, 2)), m.mask(h), kernel.DropMask{P: 0.3 * float64(i%2), Key: 7}
-			x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+			x := kerneltest.Random[float64](rng, h.numbers())
+			dy := kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
 			_, want := runAttention[float32](kernel.NewPool(1), h, x, mask, dy, drop)
-			if _, got := runAttention[float32](kernel.NewPool(threads), h, x, mask, dy, drop); !kerneltest.SameBits(got, want) {
+			if _, got := runAttention[float32](
+				kernel.NewPool(threads), h, x, mask, dy, drop,
+			); !kerneltest.SameBits(got, want) {
 				t.Errorf("%s, %+v: other bits", m.name, h)
 			}
 			if i%4 > 0 {
 				continue
 			}
 			_, wide := runAttention[float64](kernel.NewPool(1), h, x, mask, dy, drop)
-			if _, got := runAttention[float64](kernel.NewPool(threads), h, x, mask, dy, drop); !kerneltest.SameBits(got, wide) {
+			if _, got := runAttention[float64](
+				kernel.NewPool(threads), h, x, mask, dy, drop,
+			); !kerneltest.SameBits(got, wide) {
 				t.Errorf("%s, %+v, float64: other bits", m.name, h)
 			}
 		}
@@ -46,7 +56,10 @@ func TestTurnsEndInAPanic(t *testing.T) {
 	h, p := self(1, 291, 1, 5, 7), kernel.NewPool(3)
 	y, x := make([]float32, h.Queries*h.V), make([]float32, h.numbers())
 	mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1, nil}
-	f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, x), mask, make([]float32, 2*h.Queries), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}
+	f := &Flash[float32]{
+		h, gemm.Exact[float32]{}, &Spans{}, Packed(h, x), mask, make([]float32, 2*h.Queries),
+		make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil,
+	}
 	f.Forward(p, y)
 	f.In.Q.Data = x[:len(x)-h.Width()] // every block of keys lacks the last query
 	defer func() {
@@ -64,7 +77,8 @@ func TestThreadsHaveNoTurnToWaitFor(t *testing.T) {
 	var s Spans
 	readMask(kernel.NewPool(1), h, &s, causal.mask(h))
 	for threads, most := range map[int]float64{2: 0.01, 8: 0.05, 16: 0.15, 64: 0.3} {
-		idle, groups := idleOf(h, s.lanes[0][0].keys, threads), 1-float64(h.Groups)/float64((h.Groups+threads-1)/threads*threads)
+		idle := idleOf(h, s.lanes[0][0].keys, threads)
+		groups := 1 - float64(h.Groups)/float64((h.Groups+threads-1)/threads*threads)
 		t.Logf("%d threads: %.1f %% idle, %.1f %% with a group of heads as a task", threads, 100*idle, 100*groups)
 		if !(idle <= most) {
 			t.Errorf("%d threads: %.1f %% idle, want at most %.0f %%", threads, 100*idle, 100*most)
@@ -129,7 +143,10 @@ func BenchmarkTurns(b *testing.B) {
 				mask := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1, nil}
 				qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 				y, dy := make([]float32, h.Queries*h.Heads*h.V), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
-				f := &Flash[float32]{h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*heads), make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil}
+				f := &Flash[float32]{
+					h, gemm.Exact[float32]{}, &Spans{}, Packed(h, qkv), mask, make([]float32, 2*h.Queries*heads),
+					make([]float32, FlashScratch(p, h)), kernel.DropMask{}, nil, nil, nil,
+				}
 				f.Forward(p, y)
 				for b.Loop() {
 					f.Backward(p, Packed(h, dqkv), y, dy)

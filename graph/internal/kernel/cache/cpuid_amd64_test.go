@@ -32,15 +32,33 @@ func TestSecond(t *testing.T) {
 		cpuid func(leaf, part uint32) (a, b, c, d uint32)
 		want  int
 	}{
-		"Granite Rapids":           {processorWith(described, 0x24, 0x80000008, with(cacheLeaf{both, 2, 1, 64, 16, 2048}, third)...), 2 << 20},
-		"the same, two threads":    {processorWith(described, 0x24, 0x80000008, with(cacheLeaf{both, 2, 2, 64, 16, 2048}, third)...), 1 << 20},
-		"Zen 5":                    {processorWith(describedAMD, 0x10, 0x80000028, with(cacheLeaf{both, 2, 1, 64, 16, 1024}, third)...), 1 << 20},
-		"Zen 3":                    {processorWith(describedAMD, 0x10, 0x80000023, with(cacheLeaf{both, 2, 1, 64, 8, 1024}, third)...), 512 << 10},
-		"instructions of level 2":  {processorWith(described, 4, 0, cacheLeaf{instructions, 2, 1, 64, 1, 64}, cacheLeaf{data, 2, 1, 64, 4, 1024}), 256 << 10},
-		"no second cache":          {processorWith(described, 4, 0, first...), usual},
-		"no leaf 4":                {processorWith(described, 3, 0x80000008, with(cacheLeaf{both, 2, 1, 64, 16, 2048})...), usual},
+		"Granite Rapids": {
+			processorWith(described, 0x24, 0x80000008, with(cacheLeaf{both, 2, 1, 64, 16, 2048}, third)...), 2 << 20,
+		},
+		"the same, two threads": {
+			processorWith(described, 0x24, 0x80000008, with(cacheLeaf{both, 2, 2, 64, 16, 2048}, third)...), 1 << 20,
+		},
+		"Zen 5": {
+			processorWith(describedAMD, 0x10, 0x80000028, with(cacheLeaf{both, 2, 1, 64, 16, 1024}, third)...), 1 << 20,
+		},
+		"Zen 3": {
+			processorWith(describedAMD, 0x10, 0x80000023, with(cacheLeaf{both, 2, 1, 64, 8, 1024}, third)...),
+			512 << 10,
+		},
+		"instructions of level 2": {
+			processorWith(
+				described, 4, 0, cacheLeaf{instructions, 2, 1, 64, 1, 64}, cacheLeaf{data, 2, 1, 64, 4, 1024},
+			),
+			256 << 10,
+		},
+		"no second cache": {processorWith(described, 4, 0, first...), usual},
+		"no leaf 4": {
+			processorWith(described, 3, 0x80000008, with(cacheLeaf{both, 2, 1, 64, 16, 2048})...), usual,
+		},
 		"AMD's leaf, not declared": {processorWith(describedAMD+1, 0x10, describedAMD+1), usual},
-		"caches without end":       {func(leaf, _ uint32) (a, b, c, d uint32) { return 0xffffffff &^ (7 << 5), 0, 0, 0 }, usual},
+		"caches without end": {
+			func(leaf, _ uint32) (a, b, c, d uint32) { return 0xffffffff &^ (7 << 5), 0, 0, 0 }, usual,
+		},
 	} {
 		if got := second(c.cpuid); got != c.want {
 			t.Errorf("%s: got %d bytes, want %d", name, got, c.want)

@@ -25,7 +25,9 @@ type mixture[T kernel.Float] struct {
 func newMixture[T kernel.Float](l Layer) mixture[T] {
 	rng := rand.New(rand.NewPCG(1, uint64(l.Tokens)))
 	random := func(n int) []T { return kerneltest.Random[T](rng, n) }
-	m := mixture[T]{Layer: l, x: random(l.Tokens * l.Embd), dy: random(l.Tokens * l.Embd), gates: make([]T, l.Tokens*l.Experts)}
+	m := mixture[T]{
+		Layer: l, x: random(l.Tokens * l.Embd), dy: random(l.Tokens * l.Embd), gates: make([]T, l.Tokens*l.Experts),
+	}
 	for i := range l.Tokens {
 		for _, e := range rng.Perm(max(1, l.Experts-1))[:min(max(1, l.Experts-1), l.Active-i%2*(l.Active/2))] {
 			m.gates[i*l.Experts+e] = T(rng.Float64()) + 0.1
@@ -132,7 +134,8 @@ func (m mixture[T]) dense() []T {
 }
 
 var layers = []Layer{
-	{1, 1, 1, 1, 1, 0}, {5, 3, 7, 4, 2, 0}, {1, 9, 5, 8, 3, 2}, {67, 33, 40, 5, 2, 3}, {300, 32, 96, 3, 2, 0}, {300, 31, 33, 3, 2, 5},
+	{1, 1, 1, 1, 1, 0}, {5, 3, 7, 4, 2, 0}, {1, 9, 5, 8, 3, 2}, {67, 33, 40, 5, 2, 3}, {300, 32, 96, 3, 2, 0},
+	{300, 31, 33, 3, 2, 5},
 }
 
 // TestExperts compares the result with the equation, and the gradients of the gates with differences: y is linear in
@@ -169,7 +172,8 @@ func TestExperts(t *testing.T) {
 		}
 		for i, dw := range out[3 : 3+3*l.Experts] {
 			none := !slices.ContainsFunc(dw, func(v float64) bool { return v != 0 })
-			if e := i % l.Experts; l.Experts > 1 && (e == l.Experts-1) && !none || slices.ContainsFunc(dw, func(v float64) bool { return v != v }) {
+			if e := i % l.Experts; l.Experts > 1 && (e == l.Experts-1) && !none ||
+				slices.ContainsFunc(dw, func(v float64) bool { return v != v }) {
 				t.Errorf("%+v, weights %d of expert %d: got gradient %v", l, i/l.Experts, e, dw)
 			}
 		}
@@ -325,7 +329,9 @@ func TestBiasedGates(t *testing.T) {
 		for i := 0; i < len(z); i += r.Experts {
 			probabilities := scores(r, z[i:i+r.Experts])
 			order := []int{0, 1, 2, 3, 4}
-			slices.SortFunc(order, func(a, b int) int { return cmp.Compare(probabilities[b]+bias[b], probabilities[a]+bias[a]) })
+			slices.SortFunc(
+				order, func(a, b int) int { return cmp.Compare(probabilities[b]+bias[b], probabilities[a]+bias[a]) },
+			)
 			sum := 0.0
 			for _, e := range order[:r.Active] {
 				sum += probabilities[e]

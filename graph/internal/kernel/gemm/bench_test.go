@@ -31,7 +31,8 @@ func BenchmarkGemm(b *testing.B) {
 
 func benchmarkGemm(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	x, y, c := Mat(kerneltest.Random[float32](rng, m*k), k), Mat(kerneltest.Random[float32](rng, k*n), n), Mat(make([]float32, m*n), n)
+	x, y := Mat(kerneltest.Random[float32](rng, m*k), k), Mat(kerneltest.Random[float32](rng, k*n), n)
+	c := Mat(make([]float32, m*n), n)
 	if form[0] == 'T' {
 		x = Matrix[float32]{x.Data, m, true}
 	}

@@ -19,7 +19,8 @@ func TestChunksForManyThreads(t *testing.T) {
 				chunks := (s[0] + rows - 1) / rows * ((s[1] + cols - 1) / cols)
 				turns := (chunks + threads - 1) / threads
 				if idle := 1 - float64(chunks)/float64(turns*threads); idle > most {
-					t.Errorf("%d threads, %v in %d chunks of %d × %d: %.0f %% idle, want at most %.0f %%", threads, s, chunks,
+					t.Errorf("%d threads, %v in %d chunks of %d × %d: %.0f %% idle, want at most %.0f %%", threads, s,
+						chunks,
 						rows, cols, 100*idle, 100*most)
 				}
 			}
@@ -53,8 +54,8 @@ func TestRowsFit(t *testing.T) {
 	}
 }
 
-// TestRowsFillTheCache: a second cache that holds exactly two strips and 108 rows of a and c is used in full; with a byte
-// less there are 12 rows fewer.
+// TestRowsFillTheCache: a second cache that holds exactly two strips and 108 rows of a and c is used in full; with a
+// byte less there are 12 rows fewer.
 func TestRowsFillTheCache(t *testing.T) {
 	const bytes = 2*32<<10 + 108*4*(256+128)
 	if full, less := rowsFor(bytes), rowsFor(bytes-1); full != 108 || less != 96 {
@@ -92,7 +93,10 @@ func TestDeepProductsReadSeldom(t *testing.T) {
 		rows, cols := chunk(m, n, s[2], threads, maxRows)
 		down, across := (m+rows-1)/rows, (n+cols-1)/cols
 		if read := m*across + n*down; 50*read > m*n || down*across < 3*threads {
-			t.Errorf("%v: %d × %d chunks of %d × %d read one number in %d, want 50 or more", s, down, across, rows, cols, m*n/read)
+			t.Errorf(
+				"%v: %d × %d chunks of %d × %d read one number in %d, want 50 or more", s, down, across, rows, cols,
+				m*n/read,
+			)
 		}
 	}
 }

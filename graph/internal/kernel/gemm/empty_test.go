@@ -33,10 +33,14 @@ func emptyProducts[T kernel.Float](t *testing.T, by Products[T]) {
 		}
 	}
 	c, d := []T{1, 2, 9, 3, 4, 9}, []T{5, 6, 7, 8}
-	if by.MulAdd(p, 2, 2, 0, 1, Mat[T](nil, 0), Mat[T](nil, 2), Mat(d, 2), Mat(c, 3)); !slices.Equal(c, []T{5, 6, 9, 7, 8, 9}) {
+	if by.MulAdd(
+		p, 2, 2, 0, 1, Mat[T](nil, 0), Mat[T](nil, 2), Mat(d, 2), Mat(c, 3),
+	); !slices.Equal(c, []T{5, 6, 9, 7, 8, 9}) {
 		t.Errorf("MulAdd: got %v", c)
 	}
-	if by.MulAdd(p, 2, 2, 0, 1, Mat[T](nil, 0), Mat[T](nil, 2), Matrix[T]{Data: d}, Mat(c, 3)); !slices.Equal(c, []T{5, 6, 9, 5, 6, 9}) {
+	if by.MulAdd(
+		p, 2, 2, 0, 1, Mat[T](nil, 0), Mat[T](nil, 2), Matrix[T]{Data: d}, Mat(c, 3),
+	); !slices.Equal(c, []T{5, 6, 9, 5, 6, 9}) {
 		t.Errorf("MulAdd of a bias: got %v", c)
 	}
 }

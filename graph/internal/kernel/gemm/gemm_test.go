@@ -156,7 +156,10 @@ func TestGemmOfNothing(t *testing.T) {
 	if want := []float32{0.5, 1, 1.5, 2}; !slices.Equal(c, want) {
 		t.Errorf("got %v, want %v", c, want)
 	}
-	MulAdd(kernel.NewPool(2), 2, 2, 0, 1, Mat[float32](nil, 0), Mat[float32](nil, 2), Matrix[float32]{Data: []float32{7, 8}}, Mat(c, 2))
+	MulAdd(
+		kernel.NewPool(2), 2, 2, 0, 1, Mat[float32](nil, 0), Mat[float32](nil, 2),
+		Matrix[float32]{Data: []float32{7, 8}}, Mat(c, 2),
+	)
 	if want := []float32{7, 8, 7, 8}; !slices.Equal(c, want) {
 		t.Errorf("got %v, want %v", c, want)
 	}
@@ -167,7 +170,9 @@ func TestGemmOfNothing(t *testing.T) {
 // TestMatrixViews: a view begins at its row and column, transposed or not, and is empty after the last number.
 func TestMatrixViews(t *testing.T) {
 	m := Mat([]float32{0, 1, 2, 10, 11, 12, 20, 21, 22}, 3)
-	if got := [4]float64{float64(m.Row(2)[0]), m.From(1, 2).at(1, -1), m.T().From(1, 2).at(1, 0), m.T().T().at(1, 2)}; got != [4]float64{20, 21, 22, 12} {
+	if got := [4]float64{
+		float64(m.Row(2)[0]), m.From(1, 2).at(1, -1), m.T().From(1, 2).at(1, 0), m.T().T().at(1, 2),
+	}; got != [4]float64{20, 21, 22, 12} {
 		t.Errorf("got %v, want 20, 21, 22 and 12", got)
 	}
 	if rest := m.From(3, 1).Data; len(rest) != 0 {
@@ -178,7 +183,11 @@ func TestMatrixViews(t *testing.T) {
 // TestGemmSerialAllocatesNothing once the buffers exist.
 func TestGemmSerialAllocatesNothing(t *testing.T) {
 	a, b, c := make([]float32, 64*64), make([]float32, 64*64), make([]float32, 64*64)
-	if n := testing.AllocsPerRun(200, func() { MulSerial(64, 64, 64, 1, Mat(a, 64), Mat(b, 64).T(), 0, Mat(c, 64)) }); n > 0.5 {
+	if n := testing.AllocsPerRun(200, func() {
+		MulSerial(
+			64, 64, 64, 1, Mat(a, 64), Mat(b, 64).T(), 0, Mat(c, 64),
+		)
+	}); n > 0.5 {
 		t.Errorf("%g allocations per product", n)
 	}
 }
@@ -195,7 +204,10 @@ func TestGemmLooksAtLengths(t *testing.T) {
 					t.Errorf("operand %d: no panic", short)
 				}
 			}()
-			MulAdd(kernel.NewPool(1), m, n, k, 1, Mat(make([]float32, size[0]), k), Mat(make([]float32, size[1]), n), Mat(make([]float32, size[2]), n), Mat(make([]float32, size[3]), n))
+			MulAdd(
+				kernel.NewPool(1), m, n, k, 1, Mat(make([]float32, size[0]), k), Mat(make([]float32, size[1]), n),
+				Mat(make([]float32, size[2]), n), Mat(make([]float32, size[3]), n),
+			)
 		}()
 	}
 }

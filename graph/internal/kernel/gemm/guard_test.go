@@ -8,13 +8,15 @@ import (
 	"unsafe"
 )
 
-// guarded returns memory for n numbers between two pages that cause a crash if touched, right after the first of them or,
-// with atEnd, right before the second.
+// guarded returns memory for n numbers between two pages that cause a crash if touched, right after the first of them
+// or, with atEnd, right before the second.
 func guarded(t *testing.T, atEnd bool, n int) []float32 {
 	t.Helper()
 	page := syscall.Getpagesize()
 	size := (4*n + page - 1) / page * page
-	memory, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	memory, err := syscall.Mmap(
+		-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,10 @@ func TestOtherProcessors(t *testing.T) {
 		t.Skip("restarts this program with fewer instructions: not with -short, and not in such a run itself")
 	}
 	for _, off := range []string{"cpu.avx512f=off", "cpu.avx512f=off,cpu.avx2=off"} {
-		test := exec.Command(os.Args[0], "-test.run=^(TestGemm|TestGemmAdd|TestMicrokernels|TestRounded|TestPeak|TestGODEBUGIsHeard)$", "-test.short")
+		test := exec.Command(
+			os.Args[0], "-test.run=^(TestGemm|TestGemmAdd|TestMicrokernels|TestRounded|TestPeak|TestGODEBUGIsHeard)$",
+			"-test.short",
+		)
 		test.Env = append(os.Environ(), "GODEBUG="+off)
 		if out, err := test.CombinedOutput(); err != nil {
 			t.Errorf("GODEBUG=%s: %v\n%s", off, err, out)

@@ -28,7 +28,10 @@ func TestMicrokernels(t *testing.T) {
 	}
 	for range cases {
 		g := randomProduct(t, rng)
-		name := fmt.Sprintf("%dx%dx%d a %t b %t alpha %g beta %g d %t", g.m, g.k, g.n, g.a.Trans, g.b.Trans, g.alpha, g.beta, g.d.Data != nil)
+		name := fmt.Sprintf(
+			"%dx%dx%d a %t b %t alpha %g beta %g d %t", g.m, g.k, g.n, g.a.Trans, g.b.Trans, g.alpha, g.beta,
+			g.d.Data != nil,
+		)
 		want, size := g.inFloat64()
 		var first []float32
 		for set, kernels := range gemmSets() {
@@ -91,7 +94,9 @@ func randomProduct(t *testing.T, rng *rand.Rand) product[float32] {
 		}
 		return Matrix[float32]{data, stride, trans}
 	}
-	g := product[float32]{m: m, n: n, k: k, alpha: []float32{1, -0.7}[rng.IntN(2)], beta: []float32{0, 1, 0.5, 1}[rng.IntN(4)]}
+	g := product[float32]{
+		m: m, n: n, k: k, alpha: []float32{1, -0.7}[rng.IntN(2)], beta: []float32{0, 1, 0.5, 1}[rng.IntN(4)],
+	}
 	g.a, g.b = matrix(m, k, rng.IntN(2) == 0), matrix(k, n, rng.IntN(2) == 0)
 	g.c = matrix(m, n, false)
 	switch {
@@ -182,7 +187,9 @@ func TestMicrokernelsFollowIEEE(t *testing.T) {
 func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 	for set, kernels := range gemmSets() {
 		digest := fnv.New64a()
-		for i, size := range [][3]int{{1, 75, 300}, {1, 40, 37}, {3, 17, 20}, {12, 8, 64}, {31, 45, 290}, {100, 9, 30}} {
+		for i, size := range [][3]int{
+			{1, 75, 300}, {1, 40, 37}, {3, 17, 20}, {12, 8, 64}, {31, 45, 290}, {100, 9, 30},
+		} {
 			for form := range 4 {
 				m, n, k := size[0], size[1], size[2]
 				draw := rand.New(rand.NewPCG(uint64(i), uint64(form)))
@@ -196,7 +203,10 @@ func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 					}
 					return x
 				}
-				g := product[float32]{m: m, n: n, k: k, alpha: 0.7, beta: 1, a: matrix(m, k, form%2 == 1), b: matrix(k, n, form/2 == 1), d: matrix(m, n, false)}
+				g := product[float32]{
+					m: m, n: n, k: k, alpha: 0.7, beta: 1, a: matrix(m, k, form%2 == 1), b: matrix(k, n, form/2 == 1),
+					d: matrix(m, n, false),
+				}
 				g.c = Matrix[float32]{make([]float32, m*n), n, false}
 				kernels.tile(&g, 0, m, 0, n)
 				if err := binary.Write(digest, binary.LittleEndian, g.c.Data); err != nil {
@@ -225,7 +235,9 @@ func TestColumnsOnly(t *testing.T) {
 	for _, m := range []int{1, 2, 7, 8, 95, 96, 97, 193} {
 		for _, k := range []int{1, 7, 8, 9, 400} {
 			const n = 21
-			g := product[float32]{m: m, n: n, k: k, alpha: 1, beta: 1, a: random(m, k), b: random(k, n), c: random(m, n)}
+			g := product[float32]{
+				m: m, n: n, k: k, alpha: 1, beta: 1, a: random(m, k), b: random(k, n), c: random(m, n),
+			}
 			h := g
 			g.d, h.c.Data = g.c, slices.Clone(g.c.Data)
 			h.d = h.c
@@ -244,7 +256,10 @@ func TestWithoutInstructionSet(t *testing.T) {
 	for _, set := range gemmSets() {
 		gemmBest = set
 		if loops := peakLoops(); len(loops) != 1 || loops[0].operations != float64(2*24*set.lanes) {
-			t.Errorf("%d lanes: got %d loops of %v operations, want one of 24 vectors", set.lanes, len(loops), loops[0].operations)
+			t.Errorf(
+				"%d lanes: got %d loops of %v operations, want one of 24 vectors", set.lanes, len(loops),
+				loops[0].operations,
+			)
 		}
 	}
 	gemmBest = nil

@@ -17,8 +17,10 @@ var packings = map[string]struct {
 	pack  func(p *kernel.Pool, k, n int, m Matrix[float32]) *Packed
 	error func(w, top float64) float64
 }{
-	"bf16": {PackBF16, func(w, _ float64) float64 { return 0x1p-8*math.Abs(w) + 0x1p-126 }},                          // half of the last of 8 bits
-	"int8": {PackInt8, func(w, top float64) float64 { return top/254*(1+0x1p-20) + 0x1p-24*math.Abs(w) + 0x1p-148 }}, // half a scale, which is rounded
+	// half of the last of 8 bits
+	"bf16": {PackBF16, func(w, _ float64) float64 { return 0x1p-8*math.Abs(w) + 0x1p-126 }},
+	// half a scale, which is rounded
+	"int8": {PackInt8, func(w, top float64) float64 { return top/254*(1+0x1p-20) + 0x1p-24*math.Abs(w) + 0x1p-148 }},
 }
 
 // A product has the same bits as the one with the unpacked matrix, for any number of rows and threads and in every
@@ -46,7 +48,9 @@ func TestPacked(t *testing.T) {
 					MulAdd(kernel.NewPool(1), m, n, k, 1, Mat(x, k), loose, Matrix[float32]{Data: bias}, Mat(want, n))
 					for _, threads := range []int{1, 2, 8} {
 						got := slices.Repeat([]float32{float32(math.NaN())}, m*n)
-						if MulPacked(kernel.NewPool(threads), m, x, packed, bias, got); !kerneltest.SameBits(got, want) {
+						if MulPacked(
+							kernel.NewPool(threads), m, x, packed, bias, got,
+						); !kerneltest.SameBits(got, want) {
 							t.Fatalf("%s, %d threads: other bits than of the matrix unpacked", set, threads)
 						}
 					}
@@ -71,7 +75,9 @@ func TestPacked(t *testing.T) {
 }
 
 // checkUnpacked compares every number with the packed one, and columns with it. It returns the largest of each column.
-func checkUnpacked(t *testing.T, packed *Packed, b, loose Matrix[float32], bound func(w, top float64) float64) (top []float64) {
+func checkUnpacked(
+	t *testing.T, packed *Packed, b, loose Matrix[float32], bound func(w, top float64) float64,
+) (top []float64) {
 	t.Helper()
 	top = make([]float64, packed.N)
 	column := make([]float32, packed.K)
@@ -81,8 +87,12 @@ func checkUnpacked(t *testing.T, packed *Packed, b, loose Matrix[float32], bound
 		}
 		packed.Column(column, j)
 		for i, got := range column {
-			if want := b.at(i, j); float64(got) != loose.at(i, j) || !(math.Abs(float64(got)-want) <= bound(want, top[j])) {
-				t.Fatalf("number (%d, %d): got %v and %v, want %v within %v", i, j, got, loose.at(i, j), want, bound(want, top[j]))
+			if want := b.at(i, j); float64(got) != loose.at(i, j) ||
+				!(math.Abs(float64(got)-want) <= bound(want, top[j])) {
+				t.Fatalf(
+					"number (%d, %d): got %v and %v, want %v within %v", i, j, got, loose.at(i, j), want,
+					bound(want, top[j]),
+				)
 			}
 		}
 	}
@@ -136,7 +146,10 @@ func TestPackedBytes(t *testing.T) {
 	for n, columns := range map[int]int{1: 64, 63: 64, 64: 64, 65: 128, 128: 128, 129: 192} {
 		const k = 3
 		m := Mat(make([]float32, k*n), n)
-		got := [4]int{PackedBytes(k, n, false), PackBF16(p, k, n, m).Bytes(), PackedBytes(k, n, true), PackInt8(p, k, n, m).Bytes()}
+		got := [4]int{
+			PackedBytes(k, n, false), PackBF16(p, k, n, m).Bytes(), PackedBytes(k, n, true),
+			PackInt8(p, k, n, m).Bytes(),
+		}
 		if want := [4]int{2 * k * columns, 2 * k * columns, (k + 4) * columns, (k + 4) * columns}; got != want {
 			t.Errorf("%d columns: got %v bytes, want %v", n, got, want)
 		}
@@ -156,10 +169,16 @@ func TestPackedLooksAtLengths(t *testing.T) {
 					func() {
 						defer func() {
 							if failed := recover() != nil; failed != (short < 3) {
-								t.Errorf("%s, %d rows, %d columns, operand %d too short: panic %t", name, m, n, short, failed)
+								t.Errorf(
+									"%s, %d rows, %d columns, operand %d too short: panic %t", name, m, n, short,
+									failed,
+								)
 							}
 						}()
-						MulPacked(kernel.NewPool(1), m, make([]float32, size[0]), packed, make([]float32, size[1]), make([]float32, size[2]))
+						MulPacked(
+							kernel.NewPool(1), m, make([]float32, size[0]), packed, make([]float32, size[1]),
+							make([]float32, size[2]),
+						)
 					}()
 				}
 			}

@@ -46,7 +46,10 @@ func TestRoadsAgree(t *testing.T) {
 		for name, set := range gemmSets() {
 			gemmBest = set
 			if got := run(); !kerneltest.SameBits(got, want) {
-				t.Fatalf("%dx%dx%d a %t b %t alpha %g beta %g: %s has other bits than VDPBF16PS", g.m, g.k, g.n, g.a.Trans, g.b.Trans, g.alpha, g.beta, name)
+				t.Fatalf(
+					"%dx%dx%d a %t b %t alpha %g beta %g: %s has other bits than VDPBF16PS", g.m, g.k, g.n, g.a.Trans,
+					g.b.Trans, g.alpha, g.beta, name,
+				)
 			}
 		}
 	}

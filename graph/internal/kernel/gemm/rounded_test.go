@@ -74,7 +74,8 @@ func TestRoundedAdd(t *testing.T) {
 	eachRoad(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		const m, n, k = 101, 67, 300
-		a, b, d := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, true), randomMatrix[float32](rng, m, n, false)
+		a, b := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, true)
+		d := randomMatrix[float32](rng, m, n, false)
 		for _, stride := range []int{0, d.Stride} {
 			d.Stride = stride
 			want, got := make([]float32, m*n), make([]float32, m*n)
@@ -110,15 +111,20 @@ func TestRoundedScales(t *testing.T) {
 				checkGemm(t, m, n, k, 0.7, bfloat16Of(a), bfloat16Of(b), beta, before, got)
 			}
 		}
-		Rounded{}.Mul(kernel.NewPool(2), 0, n, 10*k, 1, Mat[float32](nil, 10*k), Mat(make([]float32, 10*k*n), n), 0, Mat[float32](nil, n))
+		Rounded{}.Mul(
+			kernel.NewPool(2), 0, n, 10*k, 1, Mat[float32](nil, 10*k), Mat(make([]float32, 10*k*n), n), 0,
+			Mat[float32](nil, n),
+		)
 	})
 }
 
 // TestBfloat16Bits: NaN keeps the upper half of its bits, and 0 and the numbers below the normal ones their sign.
 func TestBfloat16Bits(t *testing.T) {
 	for x, want := range map[uint32]uint32{
-		0x00000000: 0, 0x80000000: 0x80000000, 0x007fffff: 0, 0x807fffff: 0x80000000, 0x00800000: 0x00800000, 0x80800000: 0x80800000,
-		0x7f80ffff: 0x7fc00000, 0xffa1ffff: 0xffe10000, 0x7f800000: 0x7f800000, 0x7f7f7fff: 0x7f7f0000, 0x7f7f8000: 0x7f800000,
+		0x00000000: 0, 0x80000000: 0x80000000, 0x007fffff: 0, 0x807fffff: 0x80000000, 0x00800000: 0x00800000,
+		0x80800000: 0x80800000,
+		0x7f80ffff: 0x7fc00000, 0xffa1ffff: 0xffe10000, 0x7f800000: 0x7f800000, 0x7f7f7fff: 0x7f7f0000,
+		0x7f7f8000: 0x7f800000,
 		0x3f808000: 0x3f800000, 0x3f808001: 0x3f810000, 0x3f817fff: 0x3f810000, 0x3f818000: 0x3f820000,
 	} {
 		if got := math.Float32bits(kernel.RoundBfloat16(math.Float32frombits(x))); got != want {
@@ -132,11 +138,13 @@ func TestBfloat16Bits(t *testing.T) {
 func TestRoundedExtremes(t *testing.T) {
 	for x, want := range map[float32]float32{
 		1 + 0x1p-8: 1, 1 + 0x3p-8: 1 + 0x1p-6, 1 + 0x1p-8 + 0x1p-23: 1 + 0x1p-7, -1 - 0x3p-8: -1 - 0x1p-6,
-		math.MaxFloat32: float32(math.Inf(1)), 0x1.fefp127: 0x1.fep127, 0x1p-126: 0x1p-126, 0x1.fffffcp-127: 0, -0x1p-140: 0,
+		math.MaxFloat32: float32(math.Inf(1)), 0x1.fefp127: 0x1.fep127, 0x1p-126: 0x1p-126, 0x1.fffffcp-127: 0,
+		-0x1p-140:             0,
 		float32(math.Inf(-1)): float32(math.Inf(-1)), float32(math.NaN()): float32(math.NaN()),
 		math.Float32frombits(0x7f800001): float32(math.NaN()), math.Float32frombits(0xffffffff): float32(math.NaN()),
 	} {
-		if got := kernel.RoundBfloat16(x); !kerneltest.SameBits([]float32{got + 0}, []float32{want}) && (got == got || want == want) {
+		if got := kernel.RoundBfloat16(x); !kerneltest.SameBits([]float32{got + 0}, []float32{want}) && (got == got ||
+			want == want) {
 			t.Errorf("%g is rounded to %g, want %g", x, got, want)
 		}
 		eachRoad(t, func(t *testing.T) {
@@ -215,9 +223,11 @@ func BenchmarkRounded(b *testing.B) {
 
 func benchmarkRoad(b *testing.B) {
 	for _, s := range []struct{ m, k, n int }{
-		{768, 128, 384}, {768, 128, 512}, {768, 512, 128}, {768, 128, 65}, {768, 65, 128}, {128, 768, 384}, // GPT on characters
+		// GPT on characters
+		{768, 128, 384}, {768, 128, 512}, {768, 512, 128}, {768, 128, 65}, {768, 65, 128}, {128, 768, 384},
 		{64, 32, 256}, {64, 256, 32}, {128, 64, 32}, {32, 128, 64}, // attention
-		{2048, 384, 1536}, {2048, 1536, 384}, {384, 2048, 1536}, {1024, 1024, 1024}, {256, 768, 3072}, {256, 768, 50257},
+		{2048, 384, 1536}, {2048, 1536, 384}, {384, 2048, 1536}, {1024, 1024, 1024}, {256, 768, 3072},
+		{256, 768, 50257},
 	} {
 		for _, form := range []string{"NN", "NT", "TN"} {
 			for _, threads := range []int{1, 2} {
@@ -231,7 +241,8 @@ func benchmarkRoad(b *testing.B) {
 
 func benchmarkRounded(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	x, y, c := Mat(kerneltest.Random[float32](rng, m*k), k), Mat(kerneltest.Random[float32](rng, k*n), n), Mat(make([]float32, m*n), n)
+	x, y := Mat(kerneltest.Random[float32](rng, m*k), k), Mat(kerneltest.Random[float32](rng, k*n), n)
+	c := Mat(make([]float32, m*n), n)
 	if form[0] == 'T' {
 		x = Matrix[float32]{x.Data, m, true}
 	}
@@ -258,13 +269,17 @@ func TestRoundedChunk(t *testing.T) {
 			t.Errorf("got %d parts of 3 in %d, want %d", got, n, want)
 		}
 	}
-	for _, s := range [][2]int{{1, 1}, {768, 384}, {768, 65}, {384, 128}, {128, 128}, {2048, 1152}, {2048, 384}, {50257, 256}, {50257, 768}, {385, 97}} {
+	for _, s := range [][2]int{
+		{1, 1}, {768, 384}, {768, 65}, {384, 128}, {128, 128}, {2048, 1152}, {2048, 384}, {50257, 256}, {50257, 768},
+		{385, 97},
+	} {
 		for _, threads := range []int{2, 3, 8} {
 			for unit, rows := range map[int]bool{rowUnit: true, stripUnit: false} {
 				size, wide := roundedChunk(s[0], s[1], rows, threads)
 				chunks := parts(s[0], size) * parts(s[1], wide)
 				uneven := parts(s[0], size) < 8*threads && parts(s[0], size)%threads != 0
-				if size > partMost || size%unit != 0 || size > unit && (uneven || wide < s[1]) || wide > 96 && chunks < 2*threads {
+				if size > partMost || size%unit != 0 || size > unit && (uneven || wide < s[1]) || wide > 96 &&
+					chunks < 2*threads {
 					t.Errorf("%v, rows %t, on %d threads: %d chunks of %d × %d", s, rows, threads, chunks, size, wide)
 				}
 			}

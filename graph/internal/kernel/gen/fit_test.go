@@ -9,7 +9,9 @@ import (
 // fit returns the coefficients c of Σ c[k]·basis(k, x), k < n, that come closest to f in the largest weighted error on
 // [from, to], and that error, by Remez's exchange: the best approximation is the one whose error takes its largest size
 // n+1 times with alternating signs, so the error is levelled at n+1 points, and the points move to its extrema.
-func fit(n int, from, to float64, f, weight func(x float64) float64, basis func(k int, x float64) float64) ([]float64, float64) {
+func fit(
+	n int, from, to float64, f, weight func(x float64) float64, basis func(k int, x float64) float64,
+) ([]float64, float64) {
 	const grid = 4000
 	at := func(i int) float64 { // denser at the ends, where the extrema are
 		return (from+to)/2 - (to-from)/2*math.Cos(math.Pi*float64(i)/grid)
@@ -125,7 +127,8 @@ func TestMills(t *testing.T) {
 	}
 	for k, want := range c {
 		got := float64(math.Float32frombits(uint32(millsRatio[k])))
-		near := math.Abs(got-want) <= 0x1p-25 // the last place of the largest: other compilers join multiplications and additions
+		// the last place of the largest: other compilers join multiplications and additions
+		near := math.Abs(got-want) <= 0x1p-25
 		if millsRatio[k] != number(want) && (runtime.GOARCH == "amd64" || !near) {
 			t.Errorf("coefficient %d is not %v", k, want)
 		}

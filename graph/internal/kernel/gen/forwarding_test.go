@@ -44,7 +44,8 @@ func refusedForwarding(text string) (lines []string) {
 			continue
 		}
 		name, operands := fields[0], fields[1]
-		if at := operand.FindStringSubmatchIndex(operands); at != nil && !strings.HasPrefix(name, "LEA") && !strings.HasPrefix(name, "PREFETCH") {
+		if at := operand.FindStringSubmatchIndex(operands); at != nil && !strings.HasPrefix(name, "LEA") &&
+			!strings.HasPrefix(name, "PREFETCH") {
 			offset, _ := strconv.Atoi(operands[at[4]:at[5]])
 			a := access{operands[at[6]:at[7]], offset, offset + widthOf(name, operands)}
 			if at[1] == len(operands) && !strings.HasPrefix(name, "CMP") && !strings.HasPrefix(name, "TEST") {
@@ -52,7 +53,8 @@ func refusedForwarding(text string) (lines []string) {
 				continue
 			}
 			for _, s := range stores {
-				if s.address == a.address && s.offset < a.end && a.offset < s.end && (a.offset < s.offset || a.end > s.end) {
+				if s.address == a.address && s.offset < a.end && a.offset < s.end && (a.offset < s.offset ||
+					a.end > s.end) {
 					lines = append(lines, strings.TrimSpace(line))
 				}
 			}

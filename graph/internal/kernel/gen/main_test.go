@@ -18,7 +18,8 @@ func TestTheCommittedFilesAreCurrent(t *testing.T) {
 		}
 		for _, path := range committed {
 			name := filepath.ToSlash(path[len("../"):])
-			if _, written := out[name]; !written && name != "kerneltest/flags_amd64.s" && name != "cache/cpuid_amd64.s" {
+			if _, written := out[name]; !written && name != "kerneltest/flags_amd64.s" &&
+				name != "cache/cpuid_amd64.s" {
 				t.Errorf("the generator does not write %s", path)
 			}
 		}

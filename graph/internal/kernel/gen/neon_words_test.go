@@ -59,7 +59,9 @@ func TestWordsOfTheFiles(t *testing.T) {
 	if err := os.WriteFile(source, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(as, "-march=armv8.2-a+dotprod", "-aln="+listing, "-o", filepath.Join(dir, "words.o"), source).CombinedOutput(); err != nil {
+	if out, err := exec.Command(
+		as, "-march=armv8.2-a+dotprod", "-aln="+listing, "-o", filepath.Join(dir, "words.o"), source,
+	).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(listing)

@@ -17,7 +17,8 @@ func TestSets(t *testing.T) {
 		lacks *bool
 		want  []string
 	}{
-		{new(bool), []string{"AVX2", "VNNI"}}, {&cpu.X86.HasAVX512VNNI, []string{"AVX2"}}, {&cpu.X86.HasAVX512VL, []string{"AVX2"}},
+		{new(bool), []string{"AVX2", "VNNI"}}, {&cpu.X86.HasAVX512VNNI, []string{"AVX2"}},
+		{&cpu.X86.HasAVX512VL, []string{"AVX2"}},
 		{&cpu.X86.HasAVX2, nil}, {&cpu.X86.HasFMA, nil},
 	} {
 		cpu.X86.HasAVX2, cpu.X86.HasFMA, cpu.X86.HasAVX512VL, cpu.X86.HasAVX512VNNI = true, true, true, true

@@ -71,7 +71,10 @@ func reference(w *Matrix, m int, x, bias []float32) (y, size []float64) {
 func TestMulAdd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, of := range types {
-		for _, shape := range [][3]int{{1, 32, 1}, {1, 96, 67}, {3, 64, 33}, {5, 160, 70}, {9, 32, 5}, {1, 35, 9}, {6, 7, 40}, {2, 96, 3}, {7, 32, 25}, {5, 71, 35}, {131, 64, 33}} {
+		for _, shape := range [][3]int{
+			{1, 32, 1}, {1, 96, 67}, {3, 64, 33}, {5, 160, 70}, {9, 32, 5}, {1, 35, 9}, {6, 7, 40}, {2, 96, 3},
+			{7, 32, 25}, {5, 71, 35}, {131, 64, 33},
+		} {
 			m, k, n := shape[0], shape[1], shape[2]
 			if _, err := of.Bytes(k); err != nil {
 				continue
@@ -191,7 +194,8 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s: got %v, want 0", set, y[0])
 			}
 			for _, bad := range [][]float32{inf, nan} {
-				if w.MulAdd(p, m, slices.Repeat(bad, m), nil, y); !math.IsNaN(float64(y[0])) && !math.IsInf(float64(y[0]), 0) {
+				if w.MulAdd(p, m, slices.Repeat(bad, m), nil, y); !math.IsNaN(float64(y[0])) &&
+					!math.IsInf(float64(y[0]), 0) {
 					t.Errorf("%s, %d vectors: got %v, want no finite number", set, m, y[0])
 				}
 			}
@@ -255,17 +259,23 @@ func TestRefuses(t *testing.T) {
 		return Part{Type: of, Data: data, Output: outputs}
 	}
 	for want, err := range map[string]error{
-		"got 0 inputs and 1 outputs":     second(New(0, 1)),
-		"got 32 inputs and 0 outputs":    second(New(32, 0)),
-		"type: got Q6_K":                 second(New(256, 1, part(blocks.Q6_K, make([]byte, 210), 0))),
-		"Q8_0: got 33 numbers":           second(New(33, 1, part(blocks.Q8_0, row, 0))),
-		"Q8_0: got 34 bytes, want 68":    second(New(32, 2, part(blocks.Q8_0, row, 0, 1))),
-		"output 2 of 2: want each in":    second(New(32, 2, part(blocks.Q8_0, row, 2))),
-		"output -1 of 2: want each in":   second(New(32, 2, part(blocks.Q8_0, row, -1))),
-		"output 0 of 2: want each in":    second(New(32, 2, part(blocks.Q8_0, row, 0), part(blocks.Q8_0, row, 0))),
-		"output 1 of 2: want a row":      second(New(32, 2, part(blocks.Q8_0, row, 0))),
-		"Q4_0: number 0 of [+Inf":        second(Pack(kernel.NewPool(1), blocks.Q4_0, 32, 1, gemm.Mat(slices.Repeat([]float32{float32(math.Inf(1))}, 32), 1))),
-		"Q4_0: got 31 numbers, want a m": second(Pack(kernel.NewPool(1), blocks.Q4_0, 31, 1, gemm.Mat(make([]float32, 31), 1))),
+		"got 0 inputs and 1 outputs":   second(New(0, 1)),
+		"got 32 inputs and 0 outputs":  second(New(32, 0)),
+		"type: got Q6_K":               second(New(256, 1, part(blocks.Q6_K, make([]byte, 210), 0))),
+		"Q8_0: got 33 numbers":         second(New(33, 1, part(blocks.Q8_0, row, 0))),
+		"Q8_0: got 34 bytes, want 68":  second(New(32, 2, part(blocks.Q8_0, row, 0, 1))),
+		"output 2 of 2: want each in":  second(New(32, 2, part(blocks.Q8_0, row, 2))),
+		"output -1 of 2: want each in": second(New(32, 2, part(blocks.Q8_0, row, -1))),
+		"output 0 of 2: want each in":  second(New(32, 2, part(blocks.Q8_0, row, 0), part(blocks.Q8_0, row, 0))),
+		"output 1 of 2: want a row":    second(New(32, 2, part(blocks.Q8_0, row, 0))),
+		"Q4_0: number 0 of [+Inf": second(
+			Pack(
+				kernel.NewPool(1), blocks.Q4_0, 32, 1, gemm.Mat(slices.Repeat([]float32{float32(math.Inf(1))}, 32), 1),
+			),
+		),
+		"Q4_0: got 31 numbers, want a m": second(
+			Pack(kernel.NewPool(1), blocks.Q4_0, 31, 1, gemm.Mat(make([]float32, 31), 1)),
+		),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)
@@ -286,7 +296,8 @@ func TestRefuses(t *testing.T) {
 			x := make([]float32, 64)
 			w.Column(x, 1)
 			finite := !slices.ContainsFunc(x, func(x float32) bool { return x-x != 0 })
-			if err := w.Finite(kernel.NewPool(2)); (err == nil) != finite || err != nil && !strings.Contains(err.Error(), "output 1 has") {
+			if err := w.Finite(kernel.NewPool(2)); (err == nil) != finite || err != nil &&
+				!strings.Contains(err.Error(), "output 1 has") {
 				t.Errorf("%s (%d bytes) with %x: got %v, finite %t", of, size, bits, err, finite)
 			}
 		}

@@ -14,7 +14,8 @@ import (
 func TestElman(t *testing.T) {
 	const batch, n, d, h = 3, 5, 4, 1e-6
 	rng := rand.New(rand.NewPCG(5, 5))
-	a, w, first, dh := kerneltest.Random[float64](rng, batch*n*d), kerneltest.Random[float64](rng, d*d), kerneltest.Random[float64](rng, batch*d), kerneltest.Random[float64](rng, batch*n*d)
+	a, w := kerneltest.Random[float64](rng, batch*n*d), kerneltest.Random[float64](rng, d*d)
+	first, dh := kerneltest.Random[float64](rng, batch*d), kerneltest.Random[float64](rng, batch*n*d)
 	states := func(first []float64) []float64 {
 		y := make([]float64, batch*n*d)
 		for b := range batch {
@@ -70,7 +71,8 @@ func TestElman(t *testing.T) {
 func TestRecurrenceOnAnyThreads(t *testing.T) {
 	const batch, n, d = 17, 9, 150
 	rng := rand.New(rand.NewPCG(6, 6))
-	a, w, dh := kerneltest.Random[float32](rng, batch*n*d), kerneltest.Random[float32](rng, d*d), kerneltest.Random[float32](rng, batch*n*d)
+	a, w := kerneltest.Random[float32](rng, batch*n*d), kerneltest.Random[float32](rng, d*d)
+	dh := kerneltest.Random[float32](rng, batch*n*d)
 	for i := range w {
 		w[i] /= 12
 	}
@@ -99,7 +101,8 @@ func TestElmanFloat32(t *testing.T) {
 	for _, batch := range []int{1, 2, 13} {
 		for _, d := range []int{1, 5, 16, 48} {
 			n := 7
-			a, w, dh := kerneltest.Random[float64](rng, batch*n*d), kerneltest.Random[float64](rng, d*d), kerneltest.Random[float64](rng, batch*n*d)
+			a, w := kerneltest.Random[float64](rng, batch*n*d), kerneltest.Random[float64](rng, d*d)
+			dh := kerneltest.Random[float64](rng, batch*n*d)
 			for i := range w {
 				w[i] /= float64(d)
 			}
@@ -108,11 +111,16 @@ func TestElmanFloat32(t *testing.T) {
 			ElmanBackward(p, want[1], want[2], want[0], w, dh, batch, d)
 			got := [3][]float32{make([]float32, batch*n*d), make([]float32, batch*n*d), make([]float32, d*d)}
 			Elman(p, got[0], kerneltest.Rounded[float32](a), kerneltest.Rounded[float32](w), nil, batch, d)
-			ElmanBackward(p, got[1], got[2], got[0], kerneltest.Rounded[float32](w), kerneltest.Rounded[float32](dh), batch, d)
+			ElmanBackward(
+				p, got[1], got[2], got[0], kerneltest.Rounded[float32](w), kerneltest.Rounded[float32](dh), batch, d,
+			)
 			for i := range got {
 				for j, v := range want[i] {
 					if !(math.Abs(float64(got[i][j])-v) <= 2e-5*math.Max(1, math.Abs(v))) {
-						t.Fatalf("%d sequences of %d features, result %d, entry %d: got %v, want %v", batch, d, i, j, got[i][j], v)
+						t.Fatalf(
+							"%d sequences of %d features, result %d, entry %d: got %v, want %v", batch, d, i, j,
+							got[i][j], v,
+						)
 					}
 				}
 			}
@@ -125,7 +133,8 @@ func BenchmarkElman(b *testing.B) {
 	const batch, n, d = 12, 64, 128
 	rng := rand.New(rand.NewPCG(8, 8))
 	p := kernel.NewPool(0)
-	a, w, dh := kerneltest.Random[float32](rng, batch*n*d), kerneltest.Random[float32](rng, d*d), kerneltest.Random[float32](rng, batch*n*d)
+	a, w := kerneltest.Random[float32](rng, batch*n*d), kerneltest.Random[float32](rng, d*d)
+	dh := kerneltest.Random[float32](rng, batch*n*d)
 	y, da, dw := make([]float32, batch*n*d), make([]float32, batch*n*d), make([]float32, d*d)
 	b.ReportAllocs()
 	for b.Loop() {

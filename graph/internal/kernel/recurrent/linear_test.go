@@ -91,7 +91,9 @@ func forms() (list []Linear[float64]) {
 	for _, tokens := range []int{1, 5, 64, 131} {
 		for gates := range 3 {
 			for _, delta := range []bool{false, true} {
-				l := Linear[float64]{Batch: 2, Tokens: tokens, Heads: 3, QK: 5, V: 7, Gates: []int{0, 1, 5}[gates], Delta: delta}
+				l := Linear[float64]{
+					Batch: 2, Tokens: tokens, Heads: 3, QK: 5, V: 7, Gates: []int{0, 1, 5}[gates], Delta: delta,
+				}
 				list = append(list, l)
 				l.Fixed = true
 				if gates == 1 {
@@ -149,7 +151,8 @@ func TestLinear(t *testing.T) {
 				}
 				want, states := stepByStep(l, x)
 				p := kernel.NewPool(2)
-				y, kept, state := make([]float64, len(want)), make([]float64, l.KeptLen()), make([]float64, l.StateLen())
+				y, kept := make([]float64, len(want)), make([]float64, l.KeptLen())
+				state := make([]float64, l.StateLen())
 				l.Forward(p, y, x, kept, state, make([]float64, l.ScratchLen(p)))
 				near(t, "y", y, want, 1e-13)
 				near(t, "state", state, states, 1e-13)
@@ -165,15 +168,18 @@ func TestLinear(t *testing.T) {
 				near(t, "y on one thread", y, want, 1e-13)
 				l32 := Linear[float32](l)
 				y32 := make([]float32, len(want))
-				l32.Forward(p, y32, Operands[float32]{narrow(x.QKV), narrow(x.Gates), narrow(x.Beta)}, nil, nil, make([]float32, l32.ScratchLen(p)))
+				l32.Forward(
+					p, y32, Operands[float32]{narrow(x.QKV), narrow(x.Gates), narrow(x.Beta)}, nil, nil,
+					make([]float32, l32.ScratchLen(p)),
+				)
 				near(t, "y in float32", wide(y32), want, 1e-6)
 			})
 		}
 	}
 }
 
-// TestLinearContinues: a text in two parts, the second from the state after the first, has the results of the whole text
-// and its last state, wherever it is cut.
+// TestLinearContinues: a text in two parts, the second from the state after the first, has the results of the whole
+// text and its last state, wherever it is cut.
 func TestLinearContinues(t *testing.T) {
 	for _, l := range forms() {
 		for _, cut := range []int{1, 40, 64, 100} {
@@ -221,10 +227,12 @@ func TestLinearAtTheCorners(t *testing.T) {
 			}
 			return math.Sin(float64(2 + 5*i))
 		},
-		"opposite":      func(row, i int) float64 { return float64(1-row%2*2) * math.Sin(float64(2+5*i)) },
-		"tiny":          func(row, i int) float64 { return 1e-150 * math.Sin(float64(row+5*i)) },
-		"huge":          func(row, i int) float64 { return 1e100 * math.Sin(float64(row+5*i)) },
-		"tiny and huge": func(row, i int) float64 { return math.Pow(10, float64(row%5*40-80)) * math.Sin(float64(row+5*i)) },
+		"opposite": func(row, i int) float64 { return float64(1-row%2*2) * math.Sin(float64(2+5*i)) },
+		"tiny":     func(row, i int) float64 { return 1e-150 * math.Sin(float64(row+5*i)) },
+		"huge":     func(row, i int) float64 { return 1e100 * math.Sin(float64(row+5*i)) },
+		"tiny and huge": func(row, i int) float64 {
+			return math.Pow(10, float64(row%5*40-80)) * math.Sin(float64(row+5*i))
+		},
 	}
 	for name, at := range corners {
 		for _, l := range forms() {
@@ -246,7 +254,10 @@ func TestLinearAtTheCorners(t *testing.T) {
 				l.Forward(p, y, x, nil, state, make([]float64, l.ScratchLen(p)))
 				scale := widest(x.QKV) // of what is written, of which a reflection may leave nothing
 				near(t, fmt.Sprintf("%s, %+v, β %v: y", name, l, beta), append(y, scale), append(want, scale), 1e-10)
-				near(t, fmt.Sprintf("%s, %+v, β %v: state", name, l, beta), append(state, scale), append(states, scale), 1e-10)
+				near(
+					t, fmt.Sprintf("%s, %+v, β %v: state", name, l, beta), append(state, scale), append(states, scale),
+					1e-10,
+				)
 			}
 		}
 	}
@@ -267,9 +278,10 @@ func unit(x []float64) {
 	}
 }
 
-// TestLinearAtTheEnds: with keys of length 1, gates at 0, near 0, near 1 and at 1, and β at 0 and 2, give finite results
-// and gradients, and those of float32 are those of float64: over 10,000 tokens under NIGHTLY=1. A gate near 1 is rounded
-// in every token of a chunk, and reflections, which are β = 2 by the delta rule, forget nothing, also no rounding error.
+// TestLinearAtTheEnds: with keys of length 1, gates at 0, near 0, near 1 and at 1, and β at 0 and 2, give finite
+// results and gradients, and those of float32 are those of float64: over 10,000 tokens under NIGHTLY=1. A gate near 1
+// is rounded in every token of a chunk, and reflections, which are β = 2 by the delta rule, forget nothing, also no
+// rounding error.
 func TestLinearAtTheEnds(t *testing.T) {
 	tokens := 300
 	if os.Getenv("NIGHTLY") != "" {
@@ -390,7 +402,9 @@ func TestLinearBackward(t *testing.T) {
 			y, kept := make([]float64, l.Batch*l.Tokens*l.Heads*l.V), make([]float64, l.KeptLen())
 			dy := kerneltest.Random[float64](rng, len(y))
 			l.Forward(p, y, x, kept, nil, make([]float64, l.ScratchLen(p)))
-			d := Operands[float64]{make([]float64, len(x.QKV)), make([]float64, len(x.Gates)), make([]float64, len(x.Beta))}
+			d := Operands[float64]{
+				make([]float64, len(x.QKV)), make([]float64, len(x.Gates)), make([]float64, len(x.Beta)),
+			}
 			if l.Fixed {
 				d.Gates = nil
 			}
@@ -402,7 +416,9 @@ func TestLinearBackward(t *testing.T) {
 				}
 				return sum
 			}
-			for name, c := range map[string][2][]float64{"qkv": {x.QKV, d.QKV}, "gates": {x.Gates, d.Gates}, "beta": {x.Beta, d.Beta}} {
+			for name, c := range map[string][2][]float64{
+				"qkv": {x.QKV, d.QKV}, "gates": {x.Gates, d.Gates}, "beta": {x.Beta, d.Beta},
+			} {
 				if len(c[1]) == 0 {
 					continue
 				}
@@ -412,7 +428,8 @@ func TestLinearBackward(t *testing.T) {
 				for i, d := range c[1] {
 					got += d * v[i]
 				}
-				if want := slope(c[0], v, loss); !(math.Abs(got-want) <= 1e-7*max(1, scale)*math.Sqrt(float64(len(v)))) {
+				if want := slope(c[0], v, loss); !(math.Abs(got-want) <= 1e-7*max(1, scale)*
+					math.Sqrt(float64(len(v)))) {
 					t.Fatalf("%s along a direction: got %v, want %v", name, got, want)
 				}
 				for range 12 {

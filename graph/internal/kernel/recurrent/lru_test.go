@@ -20,7 +20,8 @@ func TestLRU(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {3, 5}, {4, 37}} {
 		rows, d := size[0], size[1]
 		z, v := kerneltest.Random[float64](rng, rows*d), kerneltest.Random[float64](rng, rows*d)
-		lambda, dc, dy := kerneltest.Random[float64](rng, d), kerneltest.Random[float64](rng, rows*d), kerneltest.Random[float64](rng, rows*d)
+		lambda, dc := kerneltest.Random[float64](rng, d), kerneltest.Random[float64](rng, rows*d)
+		dy := kerneltest.Random[float64](rng, rows*d)
 		for i := range z {
 			z[i] *= 2
 		}
@@ -53,7 +54,9 @@ func TestLRU(t *testing.T) {
 
 		begin := func() []float64 { return kerneltest.Random[float64](rng, rows*d) } // gradients are added
 		dz, dlambda, dv, dcInput, dzShare := begin(), begin()[:d], begin(), begin(), begin()
-		before := [][]float64{slices.Clone(dz), slices.Clone(dlambda), slices.Clone(dv), slices.Clone(dcInput), slices.Clone(dzShare)}
+		before := [][]float64{
+			slices.Clone(dz), slices.Clone(dlambda), slices.Clone(dv), slices.Clone(dcInput), slices.Clone(dzShare),
+		}
 		DecayBackward(p, l, dz, dlambda, dc, c, z, lambda)
 		InputBackward(p, dv, dcInput, dy, v, c)
 		ShareBackward(p, dzShare, dc, share())
@@ -64,7 +67,8 @@ func TestLRU(t *testing.T) {
 			by   []float64
 			got  []float64
 		}{
-			{"z", z, decay, dc, dz}, {"Λ", lambda, decay, dc, dlambda}, {"v", v, input, dy, dv}, {"c", c, input, dy, dcInput},
+			{"z", z, decay, dc, dz}, {"Λ", lambda, decay, dc, dlambda}, {"v", v, input, dy, dv},
+			{"c", c, input, dy, dcInput},
 			{"z of the share", z, share, dc, dzShare},
 		} {
 			for j := range tc.x {

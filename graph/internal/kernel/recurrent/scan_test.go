@@ -20,7 +20,10 @@ type scanCase[T kernel.Float] struct {
 func newScanCase(seed uint64, sequences, tokens, width int, gate func(rng *rand.Rand) float64) scanCase[float64] {
 	rng := rand.New(rand.NewPCG(seed, seed))
 	n := sequences * tokens * width
-	s := scanCase[float64]{Entrywise{tokens, width, seed%2 == 1}, kerneltest.Random[float64](rng, n), make([]float64, n), kerneltest.Random[float64](rng, n)}
+	s := scanCase[float64]{
+		Entrywise{tokens, width, seed%2 == 1}, kerneltest.Random[float64](rng, n), make([]float64, n),
+		kerneltest.Random[float64](rng, n),
+	}
 	for i := range s.c {
 		s.c[i] = gate(rng) - 1
 	}
@@ -29,7 +32,10 @@ func newScanCase(seed uint64, sequences, tokens, width int, gate func(rng *rand.
 
 // rounded returns the case in another type, and the case with the rounded numbers.
 func rounded(s scanCase[float64]) (scanCase[float32], scanCase[float64]) {
-	of := scanCase[float32]{s.Entrywise, kerneltest.Rounded[float32](s.b), kerneltest.Rounded[float32](s.c), kerneltest.Rounded[float32](s.dh)}
+	of := scanCase[float32]{
+		s.Entrywise, kerneltest.Rounded[float32](s.b), kerneltest.Rounded[float32](s.c),
+		kerneltest.Rounded[float32](s.dh),
+	}
 	return of, scanCase[float64]{s.Entrywise, widened(of.b), widened(of.c), widened(of.dh)}
 }
 
@@ -86,7 +92,9 @@ func TestScan(t *testing.T) {
 			for k, want := range [][]float64{h, db, dc} {
 				for i, v := range want {
 					if !(math.Abs(got[k][i]-v) <= 1e-14*max(1, math.Abs(v))) {
-						t.Fatalf("%v, average %t: result %d, entry %d: got %v, want %v", d, s.Average, k, i, got[k][i], v)
+						t.Fatalf(
+							"%v, average %t: result %d, entry %d: got %v, want %v", d, s.Average, k, i, got[k][i], v,
+						)
 					}
 				}
 			}
@@ -112,7 +120,10 @@ func TestScanVectorsEqualPlainGo(t *testing.T) {
 				for i := range want {
 					for j, w := range want[i] { // the sign of a NaN may differ
 						if g := got[i][j]; math.Float32bits(g) != math.Float32bits(w) && !(g != g && w != w) {
-							t.Fatalf("width %d, average %t, result %d, entry %d: got %v, want %v", width, s.Average, i, j, g, w)
+							t.Fatalf(
+								"width %d, average %t, result %d, entry %d: got %v, want %v", width, s.Average, i, j, g,
+								w,
+							)
 						}
 					}
 				}
@@ -178,7 +189,10 @@ func scanEnds(t *testing.T, name string, of scanCase[float64]) {
 		}
 		for i, v := range want[k] {
 			if !(math.Abs(float64(got[k][i])-v) <= 1e-6*largest[i%17]) {
-				t.Fatalf("gates of %s, average %t: result %d, entry %d: got %v, want %v", name, s.Average, k, i, got[k][i], v)
+				t.Fatalf(
+					"gates of %s, average %t: result %d, entry %d: got %v, want %v", name, s.Average, k, i, got[k][i],
+					v,
+				)
 			}
 		}
 	}
