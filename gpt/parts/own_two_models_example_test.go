@@ -19,7 +19,9 @@ func ExampleRegistry_twoModels() {
 	}
 	c.Parts.Kinds = []parts.Kind{
 		{Key: "ngram", Help: "embeddings of n-grams", Variants: func() []parts.Variant {
-			return []parts.Variant{{Name: "none"}, {Name: "bigrams", Embed: func() parts.NewEmbed { return newBigrams }}}
+			return []parts.Variant{
+				{Name: "none"}, {Name: "bigrams", Embed: func() parts.NewEmbed { return newBigrams }},
+			}
 		}},
 		{Key: "exclusive", Help: "leave out the direction of a token's value", Variants: func() []parts.Variant {
 			return []parts.Variant{{Name: "none"}, {Name: "learned", After: parts.Apart(newExclusive)}}
