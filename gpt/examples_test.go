@@ -143,8 +143,7 @@ func ExampleConfig_frozen() {
 	fmt.Println(c.Validate())
 	// Output:
 	// 3120 of 6720 parameters are trained
-	// frozen: got h.7.attn.*, which is none of the 15 parameters to train: the nearest are h.0.attn.c_attn.weight,
-	// h.0.attn.c_proj.weight, h.1.attn.c_attn.weight, h.1.attn.c_proj.weight
+	// frozen: got h.7.attn.*, which is none of the 15 parameters to train: the nearest are h.0.attn.c_attn.weight, h.0.attn.c_proj.weight, h.1.attn.c_attn.weight, h.1.attn.c_proj.weight
 }
 
 // A user-defined loss and a hook for gradients: the logits are kept small (the z-loss of Chowdhery et al. 2022), and

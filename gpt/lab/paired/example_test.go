@@ -42,12 +42,11 @@ func Example() {
 	// Output:
 	// rmsnorm  -0.0018 ± 0.0042, 95 %: -0.0152 to +0.0117, t = -0.41, p = 0.71, sign-flip 0.750, 4 seeds, same: false
 	// no bias  +0.0000 ± 0.0000, 95 %: +0.0000 to +0.0000, t = 0.00, p = 1, sign-flip 1.000, 4 seeds, same: true
-	// swiglu   -0.0450 ± 0.0009, 95 %: -0.0479 to -0.0421, t = -49.30, p = 1.8e-05, sign-flip 0.125, 4 seeds, same:
-	// false rmsnorm  not told apart (0.010 would need 12 seeds), adjusted p = 1, adjusted interval -0.0270 to +0.0235,
-	// estimate -0.0017, provisional: false no bias  equal for every seed, adjusted p = 1, adjusted interval +0.0000 to
-	// +0.0000, estimate +0.0000, provisional: false swiglu   better (provisional), adjusted p = 0.00011, adjusted
-	// interval -0.0504 to -0.0396, estimate -0.0450, provisional: true levels of the looks: [0.0294 0.0294], of the
-	// study: 0.05
+	// swiglu   -0.0450 ± 0.0009, 95 %: -0.0479 to -0.0421, t = -49.30, p = 1.8e-05, sign-flip 0.125, 4 seeds, same: false
+	// rmsnorm  not told apart (0.010 would need 12 seeds), adjusted p = 1, adjusted interval -0.0270 to +0.0235, estimate -0.0017, provisional: false
+	// no bias  equal for every seed, adjusted p = 1, adjusted interval +0.0000 to +0.0000, estimate +0.0000, provisional: false
+	// swiglu   better (provisional), adjusted p = 0.00011, adjusted interval -0.0504 to -0.0396, estimate -0.0450, provisional: true
+	// levels of the looks: [0.0294 0.0294], of the study: 0.05
 }
 
 // A program that runs studies by itself reads the verdicts. The measure is an accuracy, of which more is better.

@@ -80,17 +80,19 @@ func begins(text, name string) bool {
 	return ok && (after == "" || !regexp.MustCompile(`^\w`).MatchString(after))
 }
 
-// TestWidth checks that no line of code is wider than 120 columns, with a tab for four. A string in backquotes may be.
+// TestWidth checks that no line of code is wider than 120 columns, with a tab for four. A string in backquotes
+// and the output of an Example may be.
 func TestWidth(t *testing.T) {
 	for _, f := range sources(t) {
 		if ast.IsGenerated(f.syntax) {
 			continue
 		}
-		number, quoted := 0, false
+		number, quoted, output := 0, false, false
 		for line := range strings.Lines(f.text) {
 			number++
-			quotes := strings.Count(line, "`")
-			excepted := quoted || quotes > 0
+			quotes, text := strings.Count(line, "`"), strings.TrimSpace(line)
+			output = strings.HasPrefix(text, "// Output:") || output && strings.HasPrefix(text, "//")
+			excepted := quoted || quotes > 0 || output
 			quoted = quoted != (quotes%2 == 1)
 			if n := columns(strings.TrimSuffix(line, "\n")); n > 120 && !excepted {
 				t.Errorf("%s:%d: got %d columns, want at most 120", f.path, number, n)
