@@ -13,13 +13,21 @@ type DecoderBlock struct {
 	LnCross   Layer
 	Cross     *CrossAttention
 	Ln2, Mlp  Layer
-	scope     graph.Scope
+
+	attnStream, crossStream, mlpStream joint
+	scope                              graph.Scope
 }
 
 // NewDecoderBlock declares ln_1, attn, ln_cross, cross, ln_2 and mlp.
 func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
-	at.refuseStream("decoder block")
-	return &DecoderBlock{
+	b := decoderSublayers(at, attention, m)
+	b.attnStream, b.crossStream, b.mlpStream = at.join("attn"), at.join("cross"), at.join("mlp")
+	return &b
+}
+
+// decoderSublayers returns a block that has not joined the stream.
+func decoderSublayers(at Site, attention Attention, m *Memory) DecoderBlock {
+	return DecoderBlock{
 		Ln1: at.norm("ln_1"), Attn: at.attention(attention),
 		LnCross: at.norm("ln_cross"), Cross: NewCrossAttention(at.At("cross"), m),
 		Ln2: at.norm("ln_2"), Mlp: at.mlp(),
@@ -46,9 +54,9 @@ func (b *DecoderBlock) forward(x graph.Expr, attend, cross, mlp func(graph.Expr)
 	norm1, normC := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_cross", b.LnCross)
 	norm2 := In(b.scope, "ln_2", b.Ln2)
 	x = x.In(b.scope)
-	x = x.Add(attend(norm1(x))) // u = x + attention(norm₁(x))   (n, d)
-	x = x.Add(cross(normC(x)))  // v = u + cross(norm_c(u), z)   (n, d)
-	return x.Add(mlp(norm2(x))) // y = v + mlp(norm₂(v))         (n, d)
+	x = b.attnStream.write(x, attend(norm1(b.attnStream.read(x))))  // u = x + attention(norm₁(x))   (n, d)
+	x = b.crossStream.write(x, cross(normC(b.crossStream.read(x)))) // v = u + cross(norm_c(u), z)   (n, d)
+	return b.mlpStream.write(x, mlp(norm2(b.mlpStream.read(x))))    // y = v + mlp(norm₂(v))         (n, d)
 }
 
 // PostNormDecoderBlock is a DecoderBlock with the norm after each sublayer, as the transformer was first published and
@@ -62,7 +70,8 @@ type PostNormDecoderBlock DecoderBlock
 
 // NewPostNormDecoderBlock declares the same names as NewDecoderBlock.
 func NewPostNormDecoderBlock(at Site, attention Attention, m *Memory) *PostNormDecoderBlock {
-	b := PostNormDecoderBlock(*NewDecoderBlock(at, attention, m))
+	at.refuseStream("post-norm decoder block")
+	b := PostNormDecoderBlock(decoderSublayers(at, attention, m))
 	return &b
 }
 

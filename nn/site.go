@@ -33,7 +33,7 @@ type Sublayers struct {
 	Act     Layer               // the activation; for NewMLP
 	Experts Experts             // for NewMoE
 	Conv    Convs               // builds short convolutions; optional, for blocks, attention except latent, MLPs
-	Stream  NamedStream         // the residual stream; NewPostNormBlock, decoder blocks and NewElman refuse some
+	Stream  NamedStream         // the residual stream; post-norm blocks and NewElman refuse some
 }
 
 // Attending holds the settings of attention.

@@ -54,6 +54,9 @@ func TestCheckPairs(t *testing.T) {
 		"taylor, rope, ε beside σ":           {attention("taylor"), position("rope"), norm("layernorm_sigma")},
 		"linformer, post, plain, dropout":    {attention("linformer"), post, norm("layernorm_plain"), dropout},
 		"alibi, post, gelu by tanh":          {position("alibi"), post, activation("gelu_tanh")},
+		"hyper-connections, two blocks": {
+			func(c *seq2seq.Config) { c.With.Set("hyper_connections", "mhc") }, two,
+		},
 		"value residual, two blocks, post": {
 			func(c *seq2seq.Config) { c.With.Set("value_residual", "learned") }, two, post,
 		},

@@ -403,13 +403,13 @@ func examples[T hand.Number]() []example[T] {
 		{"decoder block", "x 8 5, " + decoderShapes, func(at site) layer {
 			b := block(at)
 			return hand.DecoderBlock[T]{
-				b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP,
+				b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP, nil,
 			}
 		}},
 		{"decoder block, post", "x 8 5, " + decoderShapes, func(at site) layer {
 			b := block(at)
 			return hand.PostNormDecoderBlock[T]{
-				b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP,
+				b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP, nil,
 			}
 		}},
 		{

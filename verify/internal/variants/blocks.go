@@ -100,7 +100,7 @@ func decoderBlock[T hand.Number](p Place[T]) hand.DecoderBlock[T] {
 	b, norm := sublayers(p), p.At("ln_cross").layer("norm", p.plan.Norm)
 	return hand.DecoderBlock[T]{
 		Norm1: b.Norm1, Attention: b.Attention, NormCross: norm, Cross: cross(p.At("cross")),
-		Norm2: b.Norm2, MLP: b.MLP,
+		Norm2: b.Norm2, MLP: b.MLP, Stream: b.Stream,
 	}
 }
 
