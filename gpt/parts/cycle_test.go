@@ -31,6 +31,11 @@ func TestListsOfAttentions(t *testing.T) {
 			t.Errorf("%s: %v", list, err)
 		}
 	}
+	for list, want := range map[string]int{"causal": 1, "gla,causal": 2, "retnet*2,window,gla": 4, "unknown": 1} {
+		if got := (Stack{Attention: list}).Period(); got != want {
+			t.Errorf("%s: got a period of %d, want %d", list, got, want)
+		}
+	}
 	for _, list := range []string{
 		"gla,", ",gla", "gla*0", "gla*", "gla*-1", "gla*02", "gla*129", "gla*100,causal*29", "gla*1e2",
 		"gla*9999999999999999999",

@@ -210,6 +210,11 @@ func TestPackedWidths(t *testing.T) {
 		want := fmt.Sprintf("[q | k | v] of %d, %d and more columns in (4, 6)", w[0], w[1])
 		cases = append(cases, shapeCase{want, at.Packed(w[0], w[1]).Forward(x)})
 	}
+	for _, w := range [][2]int{{0, 1}, {1, 0}, {5, 1}, {1, 5}, {3, 3}, {7, 1}} {
+		l := hand.PackedQKV[float64]{Layer: hand.ReLU[float64]{}, Queries: w[0], Keys: w[1]}
+		want := fmt.Sprintf("[q | k | v] of %d, %d and more columns in 6", w[0], w[1])
+		cases = append(cases, shapeCase{want, l.Forward(fixture.Random("x", 3, 6))})
+	}
 	checkShapes(t, cases)
 	err := at.At("nowhere").Packed(1, 1).Forward(x).Err
 	if err == nil || !strings.Contains(err.Error(), "no parameter nowhere.weight") {
