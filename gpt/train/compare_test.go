@@ -97,6 +97,18 @@ func TestFacts(t *testing.T) {
 			t.Errorf("no line of %s in %q", name, later)
 		}
 	}
+	for added, want := range map[string]string{"": "", "\nmore 1": "got nothing, rank 0 has more 1"} {
+		text := strings.Join(core.facts(), "\n") + added
+		sizes, letters := []float32{float32(len(text) / 4096), float32(len(text) % 4096)}, []float32(nil)
+		for _, b := range []byte(text) {
+			letters = append(letters, float32(b))
+		}
+		core.Group = &sent{[][]float32{sizes, letters}}
+		if err := core.compare(); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("rank 0 adds %q: got error %v, want %q", added, err, want)
+		}
+	}
+	core.Group = nil
 	for _, name := range private {
 		if slices.Contains(later, name) {
 			t.Errorf("a line of %s, which may differ", name)

@@ -341,6 +341,9 @@ func TestViewsRefused(t *testing.T) {
 		"x: got no shape, want one of a tensor": {
 			Tensor: graph.Tensor{F32: []float32{1}}, Columns: []int{0},
 		},
+		"x: got no shape, want one of a tensor to rearrange or shift": {
+			Tensor: graph.Tensor{F32: []float32{1}}, Shift: 1,
+		},
 	} {
 		v.Name = "x"
 		contains(t, Fill([]Named{v}, f), want)
