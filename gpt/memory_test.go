@@ -598,8 +598,8 @@ func TestSoak(t *testing.T) {
 }
 
 // shakespeareTrainer returns a trainer with the sizes of the recipe, on a text of random letters, as many different
-// ones as in Shakespeare.
-func shakespeareTrainer(t testing.TB) *Trainer {
+// ones as in Shakespeare. Each change is made to the configuration.
+func shakespeareTrainer(t testing.TB, change ...func(*Config)) *Trainer {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
 	var s strings.Builder
@@ -607,6 +607,9 @@ func shakespeareTrainer(t testing.TB) *Trainer {
 		s.WriteByte(byte(' ' + rng.IntN(65)))
 	}
 	c := Shakespeare()
+	for _, f := range change {
+		f(&c)
+	}
 	data, tok := corpus(t, s.String(), c.BlockSize)
 	if tok.Size() != 65 {
 		t.Fatalf("%d letters, want 65", tok.Size())
@@ -638,13 +641,17 @@ func TestGarbage(t *testing.T) {
 }
 
 func BenchmarkStep(b *testing.B) {
-	trainer := shakespeareTrainer(b)
-	steps(b, trainer, 1)
-	tokens := 0
-	for b.Loop() {
-		tokens += steps(b, trainer, 1)[0].Tokens
+	for _, streams := range []string{"none", "mhc"} {
+		b.Run("hyper_connections="+streams, func(b *testing.B) {
+			trainer := shakespeareTrainer(b, func(c *Config) { c.With.Set("hyper_connections", streams) })
+			steps(b, trainer, 1)
+			tokens := 0
+			for b.Loop() {
+				tokens += steps(b, trainer, 1)[0].Tokens
+			}
+			b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
+		})
 	}
-	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
 }
 
 // BenchmarkDecode decodes one token at a time: into an empty window until it is full, and beyond, where half a window

@@ -100,7 +100,7 @@ type hyperConnection struct {
 func (l *hyperConnection) Read(x graph.Expr) graph.Expr { // (n, s·d) → (n, d)
 	s := l.streams
 	alpha, bias := l.alpha.In(l.scope).Reshape(1, 3), l.bias.In(l.scope).Reshape(1, 2*s+s*s)
-	z := l.logits(x) // (n, 2s+s²)
+	z := l.project(x)
 	logits := func(i, from, to int) graph.Expr {
 		return z.Cols(from, to).Mul(alpha.Cols(i, i+1)).Add(bias.Cols(from, to))
 	}
@@ -109,14 +109,16 @@ func (l *hyperConnection) Read(x graph.Expr) graph.Expr { // (n, s·d) → (n, d
 	return matMulEach(logits(0, 0, s).Sigmoid(), x, s)
 }
 
-// logits returns x/rms(x)·w.
-func (l *hyperConnection) logits(x graph.Expr) graph.Expr { // (n, s·d) → (n, 2s+s²)
-	if y, ok := graph.RMSNorm(x, graph.Expr{}, l.eps); ok {
-		if z, ok := graph.Linear(y, l.weight, graph.Expr{}); ok {
-			return z
-		}
+// project returns z = x/rms(x)·w.
+func (l *hyperConnection) project(x graph.Expr) graph.Expr { // (n, s·d) → (n, 2s+s²)
+	y, ok := graph.RMSNorm(x, graph.Expr{}, l.eps)
+	if !ok {
+		y = x.Div(x.Square().Mean().Shift(l.eps).Sqrt())
 	}
-	return x.Div(x.Square().Mean().Shift(l.eps).Sqrt()).MatMul(l.weight)
+	if z, ok := graph.Linear(y, l.weight, graph.Expr{}); ok {
+		return z
+	}
+	return y.MatMul(l.weight)
 }
 
 // Write returns H_res·X + H_postᵀ·y.

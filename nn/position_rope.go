@@ -101,8 +101,7 @@ func rotaryFrequency(pair, dim int, theta float64) float64 {
 	return math.Pow(theta, -2*float64(pair)/float64(dim))
 }
 
-// RotaryScaling changes the frequencies of rotary positions, so that a model reads contexts longer than in
-// training.
+// RotaryScaling changes the frequencies of rotary positions, so that a model reads contexts longer than in training.
 type RotaryScaling interface {
 	// Frequency returns the radians by which a pair of dim rotating features turns from token to token.
 	Frequency(pair, dim int, theta float64) float64

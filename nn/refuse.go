@@ -7,20 +7,18 @@ type headSettings struct {
 	values        bool // the link before the heads that mixes values with the values of the first block
 }
 
-// appliedBy returns the settings that an attention applies. The attentions that are not listed apply all of them.
-func appliedBy(layer string) headSettings {
+// appliedBy returns the settings that an attention applies. An attention that applies all of them refuses none, and is
+// not asked.
+func appliedBy(layer string) (s headSettings) {
 	switch layer {
-	case "sigmoid attention", "forgetting attention": // their weights are no softmax that a sink could join
-		return headSettings{before: true, after: true, values: true}
-	case "linear attention", "linformer": // they have no scores
-		return headSettings{before: true, values: true}
+	case "sigmoid attention", "forgetting attention": // as published, without a cap and sinks
+		s.before, s.after, s.values = true, true, true
+	case "linear attention", "linformer": // linear attention has no scores, and the keys of linformer are mixtures
+		s.before, s.values = true, true
 	case "longformer": // it has two values of every token, local and global
-		return headSettings{cap: true, before: true}
-	case "latent attention", // its Step absorbs the matrices of keys and values, and links would come between
-		"unprojected attention", "a recurrence": // they have no heads
-		return headSettings{}
+		s.cap, s.before = true, true
 	}
-	return headSettings{true, true, true, true, true}
+	return s // latent attention absorbs the matrices that links stand between, and recurrences have no heads
 }
 
 // refuse fails for each setting of heads that the site has and the layer does not apply.

@@ -25,8 +25,8 @@ func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, err
 	return f, errors.Wrap(err, name)
 }
 
-// OpenWeights reads the header of WeightsFile or, if there is none, the headers of the files in IndexFile. Blocks and
-// scales of MXFP4 are one tensor.
+// OpenWeights opens WeightsFile. Without that file, it opens the files that IndexFile lists, as one. The blocks of a
+// tensor in MXFP4 and its scales become one tensor.
 func OpenWeights(cp *checkpoint.Checkpoint) (*safetensors.File, error) {
 	f, err := openWeights(cp)
 	if err != nil {

@@ -82,7 +82,7 @@ func (s *Sinkhorn[T]) part(i int) (from, to int) {
 	return i * n / Parts, (i + 1) * n / Parts
 }
 
-// step returns the results (s², n) of a step of a part, and its factors or sums (s, n).
+// step returns the place of the results (s², n) of a step of a part, and of its factors or sums (s, n).
 func (s *Sinkhorn[T]) step(part, step, n int) (y, factors []T) {
 	size := s.Size * s.Size
 	at := (part*(2*s.Pairs+1) + step) * (size + s.Size) * balanced
@@ -99,16 +99,18 @@ func (s *Sinkhorn[T]) line(step, entry int) int {
 
 // read copies n matrices, the rows of x, to the columns of y, and write copies them back.
 func (s *Sinkhorn[T]) read(y, x []T, from, n int) {
-	size := s.Size * s.Size
-	for i := range y {
-		y[i] = x[(from+i%n)*size+i/n]
+	for e := range s.Size * s.Size {
+		for i := range n {
+			y[e*n+i] = x[(from+i)*s.Size*s.Size+e]
+		}
 	}
 }
 
 func (s *Sinkhorn[T]) write(x, y []T, from, n int) {
-	size := s.Size * s.Size
-	for i, v := range y {
-		x[(from+i%n)*size+i/n] = v
+	for e := range s.Size * s.Size {
+		for i := range n {
+			x[(from+i)*s.Size*s.Size+e] = y[e*n+i]
+		}
 	}
 }
 
@@ -117,12 +119,17 @@ func (s *Sinkhorn[T]) steps(part, from, n int) {
 	x, top := s.step(part, 0, n)
 	s.read(x, s.Z, from, n)
 	copy(top, x) // the first row
-	for i := range x {
-		j := s.line(0, i/n)*n + i%n
-		top[j] = max(top[j], x[i])
+	for e := range s.Size * s.Size {
+		top := top[s.line(0, e)*n:][:n]
+		for i, v := range x[e*n:][:n] {
+			top[i] = max(top[i], v)
+		}
 	}
-	for i := range x {
-		x[i] -= top[s.line(0, i/n)*n+i%n]
+	for e := range s.Size * s.Size {
+		x := x[e*n:][:n]
+		for i, v := range top[s.line(0, e)*n:][:n] {
+			x[i] -= v
+		}
 	}
 	Exps(x)
 	eps := T(0)
