@@ -231,9 +231,8 @@ func TestAdapterPatterns(t *testing.T) {
 			w.Set(j, w.At(j)+a.scale*sum)
 		}
 		name := "base_model.model.transformer." + a.name
-		tensors = append(tensors, safetensors.Tensor{
-			Name: name + ".lora_A.weight", Shape: []int{a.rank, in}, F32: down,
-		},
+		tensors = append(tensors,
+			safetensors.Tensor{Name: name + ".lora_A.weight", Shape: []int{a.rank, in}, F32: down},
 			safetensors.Tensor{Name: name + ".lora_B.weight", Shape: []int{out, a.rank}, F32: up})
 	}
 	file := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
@@ -609,15 +608,17 @@ func TestMergeAdapter(t *testing.T) {
 		adapted        map[string][2]int // (out, in)
 		saved          map[string][]int
 	}{
-		{"gpt2", `"lora_alpha": 3, "r": 2, "fan_in_fan_out": true`, map[string][2]int{
-			"transformer.h.0.attn.c_attn": {48, 16}, "transformer.h.1.mlp.c_proj": {16, 24},
-		}, map[string][]int{"transformer.wpe.weight": {8, 16}}},
-		{"phi3", `"lora_alpha": 3, "r": 2, "use_rslora": true, "alpha_pattern": {"gate_up_proj": 5}`, map[string][2]int{
-			"model.layers.0.self_attn.qkv_proj": {64, 24}, "model.layers.1.mlp.gate_up_proj": {48, 24},
-		}, map[string][]int{"lm_head.weight": {41, 24}}},
-		{"llama, groups", `"lora_alpha": 3, "r": 2`, map[string][2]int{
-			"model.layers.0.self_attn.q_proj": {24, 24}, "model.layers.0.self_attn.k_proj": {12, 24},
-		}, map[string][]int{"model.layers.1.self_attn.v_proj.weight": {12, 24}, "model.norm.weight": {24}}},
+		{"gpt2", `"lora_alpha": 3, "r": 2, "fan_in_fan_out": true`,
+			map[string][2]int{"transformer.h.0.attn.c_attn": {48, 16}, "transformer.h.1.mlp.c_proj": {16, 24}},
+			map[string][]int{"transformer.wpe.weight": {8, 16}}},
+		{"phi3", `"lora_alpha": 3, "r": 2, "use_rslora": true, "alpha_pattern": {"gate_up_proj": 5}`,
+			map[string][2]int{
+				"model.layers.0.self_attn.qkv_proj": {64, 24}, "model.layers.1.mlp.gate_up_proj": {48, 24},
+			},
+			map[string][]int{"lm_head.weight": {41, 24}}},
+		{"llama, groups", `"lora_alpha": 3, "r": 2`,
+			map[string][2]int{"model.layers.0.self_attn.q_proj": {24, 24}, "model.layers.0.self_attn.k_proj": {12, 24}},
+			map[string][]int{"model.layers.1.self_attn.v_proj.weight": {12, 24}, "model.norm.weight": {24}}},
 		{"gemma", `"lora_alpha": 3, "r": 2`, map[string][2]int{"model.layers.0.mlp.down_proj": {24, 24}},
 			map[string][]int{"model.layers.1.input_layernorm.weight": {24}}},
 	} {

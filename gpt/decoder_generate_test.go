@@ -53,9 +53,8 @@ func TestGenerateBeginsAnew(t *testing.T) {
 			}
 		}
 		if got := append(
-			drawn(
-				t, generate(t.Context(), d, prompt, 3, greedy),
-			), drawn(t, proceed(t.Context(), d, nil, 17, greedy))...,
+			drawn(t, generate(t.Context(), d, prompt, 3, greedy)),
+			drawn(t, proceed(t.Context(), d, nil, 17, greedy))...,
 		); !slices.Equal(got, want) {
 			t.Errorf("in two turns: wrote %v, want %v", got, want)
 		}
@@ -416,9 +415,8 @@ func TestBeamRefuses(t *testing.T) {
 		says   string
 	}{
 		{nil, 1, nil, "beam: prompt: got 0 tokens"}, {[]int{1, 13}, 1, nil, "beam: token 1 is 13, not in 0 … 12"},
-		{
-			[]int{1}, -1, nil, "beam: tokens: got -1",
-		}, {[]int{1}, 1, []int{-1}, "beam: stop: token 0 is -1, not in 0 … 12"},
+		{[]int{1}, -1, nil, "beam: tokens: got -1"},
+		{[]int{1}, 1, []int{-1}, "beam: stop: token 0 is -1, not in 0 … 12"},
 		{
 			[]int{1}, 1 << 40, nil,
 			"beam: memory: got about 1.638e+04 GiB for hypotheses of tokens 1099511627776, sequences 2",

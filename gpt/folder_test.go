@@ -122,9 +122,10 @@ func TestOpenFolder(t *testing.T) {
 		prefixed[i].Name = "transformer." + prefixed[i].Name
 	}
 	for _, h := range []string{"h.0.", "h.1."} {
-		prefixed = append(prefixed, safetensors.Tensor{
-			Name: "transformer." + h + "attn.bias", Shape: []int{1, 1, 8, 8}, F32: make([]float32, 64),
-		},
+		prefixed = append(prefixed,
+			safetensors.Tensor{
+				Name: "transformer." + h + "attn.bias", Shape: []int{1, 1, 8, 8}, F32: make([]float32, 64),
+			},
 			safetensors.Tensor{Name: "transformer." + h + "attn.masked_bias", Shape: []int{}, F32: []float32{-1e4}})
 	}
 	wte := slices.IndexFunc(prefixed, func(x safetensors.Tensor) bool { return x.Name == "transformer.wte.weight" })

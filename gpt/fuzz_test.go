@@ -184,9 +184,9 @@ func TestHostileCheckpoint(t *testing.T) {
 			{`"n_layer": 2`, `"n_layer": 134217728`}, {`"n_embd": 16`, `"n_embd": 268435456`},
 			{`"vocab_size": 41`, `"vocab_size": 268435456`}, {`"block_size": 8`, `"block_size": 90000`},
 			{`"n_head": 2`, `"n_head": 0`}, {`"seed": 7`, `"seed": 1e400`},
-			{`"attention": "causal"`, `"attention": "\u001b[2J"`}, {
-				`"batches": "`, `"batches": "` + strings.Repeat("AAAA", 1<<20),
-			}, {`"vocab": "`, `"vocab": "\u0000`},
+			{`"attention": "causal"`, `"attention": "\u001b[2J"`},
+			{`"batches": "`, `"batches": "` + strings.Repeat("AAAA", 1<<20)},
+			{`"vocab": "`, `"vocab": "\u0000`},
 		},
 	}
 	c.Around = map[string]map[string][]byte{ // the configuration is not read where there is a state

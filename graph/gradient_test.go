@@ -119,10 +119,9 @@ func TestGradients(t *testing.T) {
 		"add mask to 4-D":   with(Expr.Add, []int{2, 3, 4, 5}, []int{2, 1, 4, 5}),
 		"matmul":            with(Expr.MatMul, []int{2, 3}, []int{3, 4}),
 		"matmulT":           with(Expr.MatMulT, []int{2, 3}, []int{4, 3}),
-		"batched matmul": with(
-			Expr.MatMul, []int{2, 3, 4, 5}, []int{2, 3, 5, 2},
-		), "batched matmulT": with(Expr.MatMulT, []int{2, 3, 4}, []int{2, 5, 4}),
-		"join": with(func(x, y Expr) Expr { return x.Join(y, x).Square() }, []int{3, 2}, []int{3, 4}),
+		"batched matmul":    with(Expr.MatMul, []int{2, 3, 4, 5}, []int{2, 3, 5, 2}),
+		"batched matmulT":   with(Expr.MatMulT, []int{2, 3, 4}, []int{2, 5, 4}),
+		"join":              with(func(x, y Expr) Expr { return x.Join(y, x).Square() }, []int{3, 2}, []int{3, 4}),
 		"rows": func(s Scope) (Expr, []Expr) {
 			x, ids := s.Param("x", Normal(1), 4, 3), s.Ints("ids", 5, 4, -1)
 			copy(ids.Ints(), []int{3, 1, 3, 0, 3}) // 3 adds up, 2 is never looked up

@@ -247,9 +247,8 @@ func TestConstantsAndStates(t *testing.T) {
 		op   G.Op
 		want bool
 	}{
-		"difference": {x.Sub(y).node.Op(), true}, "exponential": {x.Exp().node.Op(), true}, "product": {
-			G.Must(G.Mul(x.node, y.Transpose(1, 0).node)).Op(), true,
-		},
+		"difference": {x.Sub(y).node.Op(), true}, "exponential": {x.Exp().node.Op(), true},
+		"product": {G.Must(G.Mul(x.node, y.Transpose(1, 0).node)).Op(), true},
 		"counter": {counted{overwrites: -1}, false}, "in place": {counted{}, true},
 	} {
 		if ops.Pure(c.op) != c.want {

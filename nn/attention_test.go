@@ -1137,9 +1137,9 @@ func TestI81TakesItsShare(t *testing.T) {
 		y, sinks := l.Forward(x), l.heads.sinks.Tensor()
 		qkv := output(t, l.QKV.Forward(x))
 		for _, c := range []struct{ logit, share float64 }{
-			{0, 1 / (1 + 1/float64(d.Context))}, {
-				math.Log(float64(d.Context)) - math.Log(3), 0.75,
-			}, {-1000, 1}, {1000, 0},
+			{0, 1 / (1 + 1/float64(d.Context))},
+			{math.Log(float64(d.Context)) - math.Log(3), 0.75},
+			{-1000, 1}, {1000, 0},
 		} {
 			for i := range sinks.Len() {
 				sinks.Set(i, c.logit)

@@ -129,13 +129,11 @@ func TestBigBirdIsDrawnInACopy(t *testing.T) {
 func TestSmallestMemory(t *testing.T) {
 	for name, m := range map[string]Memory{
 		"all 1": {Batch: 1, Queries: 1, Keys: 1}, "no batch": {Queries: 1, Keys: 1}, "no queries": {Batch: 1, Keys: 1},
-		"no keys": {Batch: 1, Queries: 1},
-		"length 1": {
-			Batch: 1, Queries: 1, Keys: 1, Lengths: []int{1},
-		}, "length 0": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{0}},
-		"length 2": {
-			Batch: 1, Queries: 1, Keys: 1, Lengths: []int{2},
-		}, "two lengths": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{1, 1}},
+		"no keys":     {Batch: 1, Queries: 1},
+		"length 1":    {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{1}},
+		"length 0":    {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{0}},
+		"length 2":    {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{2}},
+		"two lengths": {Batch: 1, Queries: 1, Keys: 1, Lengths: []int{1, 1}},
 	} {
 		if err := m.check(); (err == nil) != strings.HasSuffix(name, " 1") {
 			t.Errorf("%s: got error %v", name, err)

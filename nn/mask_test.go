@@ -423,9 +423,8 @@ func BenchmarkMask(b *testing.B) {
 func TestStepPerHead(t *testing.T) {
 	for _, d := range shapes[:2] {
 		for name, rule := range map[string]Visibility{
-			"dilated": All{Causal{}, dilatedTest(d)}, "bigbird": All{
-				Causal{}, BigBird{Width: 1, Global: []int{2}, Random: 1},
-			},
+			"dilated": All{Causal{}, dilatedTest(d)},
+			"bigbird": All{Causal{}, BigBird{Width: 1, Global: []int{2}, Random: 1}},
 		} {
 			t.Run(fmt.Sprintf("%s/%+v", name, d), func(t *testing.T) {
 				stepEqualsForward(t, rule, d, func(at Site) Cached { return NewSelfAttention(at) })
@@ -644,9 +643,8 @@ func TestMaskWindow(t *testing.T) {
 		width, first int
 	}{
 		{Causal{}, 0, 0}, {Window{3}, 3, 0}, {SinkWindow{4, 2}, 4, 2}, {All{Causal{}, Window{3}}, 3, 0}, {All{}, 0, 0},
-		{
-			All{All{Window{5}, SinkWindow{3, 1}}, Window{4}}, 3, 1,
-		}, {All{Window{2}, SinkWindow{3, 1}}, 2, 0}, {All{Causal{}, BigBird{Width: 3}}, 0, 0},
+		{All{All{Window{5}, SinkWindow{3, 1}}, Window{4}}, 3, 1},
+		{All{Window{2}, SinkWindow{3, 1}}, 2, 0}, {All{Causal{}, BigBird{Width: 3}}, 0, 0},
 	} {
 		m := NewMask(g.Root().Sub("%d", i), Dims{Batch: 1, Context: 6, Heads: 1}, tc.rule)
 		if width, first, ok := m.window(); width != tc.width || first != tc.first || ok != (tc.width > 0) {

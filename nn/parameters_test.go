@@ -436,9 +436,8 @@ func TestMaskKeys(t *testing.T) {
 		{d, Window{16}, 64 + 15 - 15/16.0}, {d, All{Causal{}, Window{16}}, 64 + 15 - 15/16.0}, {d, Window{1024}, (1024 +
 			64) / 2.0},
 		{d, SinkWindow{16, 4}, 64 + 15 - 15/16.0 + 4*15/16.0},
-		{
-			d, All{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: 2}}, 0,
-		}, {d, All{Causal{}, Dilated{Width: 5, Dilation: []int{1, 4}}}, 0},
+		{d, All{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: 2}}, 0},
+		{d, All{Causal{}, Dilated{Width: 5, Dilation: []int{1, 4}}}, 0},
 		{huge, Causal{}, (1<<24 + 64) / 2.0}, {huge, everyOther{}, 1 << 24}, {short, nil, 64}, {short, broken{}, 64},
 	} {
 		g := graph.Outline(graph.Float32)
@@ -476,14 +475,12 @@ func TestMeanVisible(t *testing.T) {
 		tokens, queries, random int
 		rules                   []Visibility
 	}{
-		{
-			5, 5, 0, []Visibility{Causal{}, Dilated{Width: 3, Dilation: []int{1, 2}}},
-		}, {100, 64, 0, []Visibility{everyOther{}}},
+		{5, 5, 0, []Visibility{Causal{}, Dilated{Width: 3, Dilation: []int{1, 2}}}},
+		{100, 64, 0, []Visibility{everyOther{}}},
 		{9, 9, 2, []Visibility{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: 2}}},
 		{7, 7, 3, []Visibility{Causal{}, BigBird{Width: 1, Random: 3}, Padding{[]int{6}}}},
-		{
-			1 << 18, 16, 0, []Visibility{everyOther{}},
-		}, {1 << 18, 8, 0, []Visibility{Dilated{Width: 3, Dilation: []int{1, 2}}}},
+		{1 << 18, 16, 0, []Visibility{everyOther{}}},
+		{1 << 18, 8, 0, []Visibility{Dilated{Width: 3, Dilation: []int{1, 2}}}},
 		{1 << 18, 4, 0, []Visibility{BigBird{Width: 1, Global: []int{1, 2, 3}}}},
 		{1 << 18, 4, 0, []Visibility{Dilated{Width: 1, Dilation: []int{1, 1}, Global: []int{1}}}},
 	} {

@@ -334,12 +334,10 @@ func TestEquationOfDelta(t *testing.T) {
 	for _, c := range []struct{ block, name, want string }{
 		{"pre", "h.1", "Δ₁₀ = LNᵇ(Δ₁₁) (40)"}, {"pre", "drop", "Δ₁ = Δ₅ + LNᵇ(Δ₂) (40)"},
 		{"pre", "h.0.attn.heads", "Δ₃ = Δ₅ w₃ᵗ"},
-		{"post", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {
-			"post", "h.0", "Δ₁₀, which is Δ₁ of the next block, LNᵇ(Δ₅) + Σ_h (…) (33), (35)",
-		},
-		{
-			"post", "h.1.ln_1", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ",
-		}, {"post", "h.0.attn", "LNᵇ(Δ₅) (40)"}, {"post", "h.0.mlp.c_fc", "Δ₇ = Δ₈ ∘ g'(a₇)"},
+		{"post", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"},
+		{"post", "h.0", "Δ₁₀, which is Δ₁ of the next block, LNᵇ(Δ₅) + Σ_h (…) (33), (35)"},
+		{"post", "h.1.ln_1", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ"},
+		{"post", "h.0.attn", "LNᵇ(Δ₅) (40)"}, {"post", "h.0.mlp.c_fc", "Δ₇ = Δ₈ ∘ g'(a₇)"},
 		{"elman", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {"elman", "drop", "Δ₁ = a Uᵗ, a = (Δ + c) ∘ (1 − h²), CS 224n (4)"},
 	} {
 		f := fixture.Generic(map[string]fixture.Variant{

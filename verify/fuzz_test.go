@@ -328,9 +328,8 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),
 		fmt.Sprint("bias ", c.Bias), fmt.Sprint("dropout ", c.Dropout > 0), fmt.Sprint("adapters ", c.LoraR > 0),
 		"parametrization " + c.Parametrization,
-		"rope_scaling " + c.Rope.Scaling, fmt.Sprint(
-			"part ", c.Rope.PartialRotaryFactor > 0, c.Rope.NoRopeLayerInterval,
-		),
+		"rope_scaling " + c.Rope.Scaling,
+		fmt.Sprint("part ", c.Rope.PartialRotaryFactor > 0, c.Rope.NoRopeLayerInterval),
 		fmt.Sprint("caps ", c.Sublayers.AttnLogitSoftcapping > 0, c.LogitCap > 0),
 		fmt.Sprint("loss ", c.LabelSmoothing > 0, c.ZLoss > 0),
 		fmt.Sprint(

@@ -94,21 +94,16 @@ func TestPositions(t *testing.T) {
 		row, col int
 		want     string
 	}{
-		{
-			"h.0.attn.c_attn", 0, 0, "sequence 0, token 0, queries, head 0, feature 0",
-		}, {"h.0.attn.c_attn", 5, 5, "sequence 0, token 5, queries, head 1, feature 2"},
-		{
-			"h.0.attn.c_attn", 6, 6, "sequence 1, token 0, keys, head 0, feature 0",
-		}, {"h.0.attn.c_attn", 11, 11, "sequence 1, token 5, keys, head 1, feature 2"},
-		{
-			"h.1.attn.c_attn", 7, 12, "sequence 1, token 1, values, head 0, feature 0",
-		}, {"h.0.attn.c_attn", 1, 18, "sequence 0, token 1, values, head 1, feature 1"},
-		{
-			"h.0.attn.c_attn", 1, 21, "sequence 0, token 1, values, head 1, feature 4",
-		}, {"h.0.attn.heads", 2, 4, "sequence 0, token 2, head 0, feature 4"},
-		{
-			"h.0.attn.heads", 2, 7, "sequence 0, token 2, head 1, feature 2",
-		}, {"h.0", 8, 7, "sequence 1, token 2, feature 7"},
+		{"h.0.attn.c_attn", 0, 0, "sequence 0, token 0, queries, head 0, feature 0"},
+		{"h.0.attn.c_attn", 5, 5, "sequence 0, token 5, queries, head 1, feature 2"},
+		{"h.0.attn.c_attn", 6, 6, "sequence 1, token 0, keys, head 0, feature 0"},
+		{"h.0.attn.c_attn", 11, 11, "sequence 1, token 5, keys, head 1, feature 2"},
+		{"h.1.attn.c_attn", 7, 12, "sequence 1, token 1, values, head 0, feature 0"},
+		{"h.0.attn.c_attn", 1, 18, "sequence 0, token 1, values, head 1, feature 1"},
+		{"h.0.attn.c_attn", 1, 21, "sequence 0, token 1, values, head 1, feature 4"},
+		{"h.0.attn.heads", 2, 4, "sequence 0, token 2, head 0, feature 4"},
+		{"h.0.attn.heads", 2, 7, "sequence 0, token 2, head 1, feature 2"},
+		{"h.0", 8, 7, "sequence 1, token 2, feature 7"},
 	} {
 		if got := m.position(c.name, Difference{Row: c.row, Col: c.col}); got != c.want {
 			t.Errorf("%s (%d, %d): got %s, want %s", c.name, c.row, c.col, got, c.want)

@@ -55,9 +55,8 @@ func TestCaseErrors(t *testing.T) {
 func TestCaseRows(t *testing.T) {
 	m := func(cols int) hand.Matrix[float64] { return hand.Zeros[float64](1, cols) }
 	g := hand.Gradients[float64]{
-		{
-			Name: "y", Value: m(2), Symbol: "s", Equation: "(1)",
-		}, {Name: "b", Part: "q", Value: m(2)}, {Name: "b", Part: "k", Value: m(3), Zero: true},
+		{Name: "y", Value: m(2), Symbol: "s", Equation: "(1)"},
+		{Name: "b", Part: "q", Value: m(2)}, {Name: "b", Part: "k", Value: m(3), Zero: true},
 		{Name: "b", Part: "v", Value: m(4)}, {Name: "b", Part: "w", Value: m(1)}, {Name: "c", Part: "q", Value: m(2)},
 		{Name: "c", Part: "k", Value: m(3)}, {Name: "x", Value: m(7)}, {Name: "Δ", Delta: true, Value: m(9)},
 		{Name: "y", Value: m(2)},

@@ -87,9 +87,8 @@ func TestSettings(t *testing.T) {
 		},
 		{"char", "float32", "int8", `-weights: got "int8" with -shape char`},
 		{"decode", "float32", "int2", `-weights: weights: got "int2"`},
-		{"modern", "float32", "", ""}, {"decode-modern", "float32", "int8", ""}, {
-			"lora_tuning", "float32", "", `-shape: got "lora_tuning"`,
-		},
+		{"modern", "float32", "", ""}, {"decode-modern", "float32", "int8", ""},
+		{"lora_tuning", "float32", "", `-shape: got "lora_tuning"`},
 		{
 			"decode-giant", "float32", "",
 			`-shape: got "decode-giant", want one of baby, char, gpt2, a preset such as modern, or decode`,

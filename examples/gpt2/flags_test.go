@@ -85,11 +85,11 @@ func TestEveryFlag(t *testing.T) {
 			flagtest.With(alone, map[string]string{"adapter": adapter, "dtype": "Q4_0"})},
 		{"tune", append(small, "-model", model, "-tune", hens, "-out_dir", "DIR/adapter", "-lora_r", "2"),
 			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5"})},
-		{"dpo", append(
-			small, "-model", model, "-dpo", pairs, "-out_dir", "DIR/dpo", "-lora_r", "2",
-		), flagtest.With(tuned, map[string]string{
-			"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "dpo": otherPairs, "patience": "1",
-			"eval_iters": "2", "batch_size": "4"})},
+		{"dpo",
+			append(small, "-model", model, "-dpo", pairs, "-out_dir", "DIR/dpo", "-lora_r", "2"),
+			flagtest.With(tuned, map[string]string{
+				"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "dpo": otherPairs, "patience": "1",
+				"eval_iters": "2", "batch_size": "4"})},
 		{"grpo", append(
 			small, "-model", trained, "-grpo", prompts, "-out_dir", "DIR/grpo", "-lora_r", "2", "-group", "2",
 			"-length", "4", "-score", "contains", "-updates", "2",

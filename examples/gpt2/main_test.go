@@ -314,9 +314,8 @@ func TestTuneAndTrain(t *testing.T) {
 		)
 	}
 	called(
-		t, append(
-			steps, "-out_dir", dir+"/full", "-model", model, "-tune", text, "-full", "-learning_rate", "0.001",
-		)...,
+		t,
+		append(steps, "-out_dir", dir+"/full", "-model", model, "-tune", text, "-full", "-learning_rate", "0.001")...,
 	)
 	if got := loss("-model", dir+"/full"); got == base {
 		t.Errorf("tuned as a whole: loss %s as before", got)
@@ -635,9 +634,8 @@ func TestPatienceAndAverages(t *testing.T) {
 	for _, how := range [][]string{{"-lora_r", "2"}, {"-full"}} {
 		at := filepath.Join(dir, how[0])
 		out := called(
-			t, slices.Concat(
-				steps, how, []string{"-max_iters", "40", "-patience", "2", "-ema", "0.5", "-out_dir", at},
-			)...,
+			t,
+			slices.Concat(steps, how, []string{"-max_iters", "40", "-patience", "2", "-ema", "0.5", "-out_dir", at})...,
 		)
 		best, lowest := "", math.Inf(1)
 		for _, found := range regexp.MustCompile(

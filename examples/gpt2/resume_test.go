@@ -72,9 +72,8 @@ func trainings(t *testing.T, model string) map[string][]string {
 		),
 		"tune": append(small, "-model", model, "-tune", hens, "-lora_r", "2", "-patience", "5", "-eval_iters", "2"),
 		"full": append(small, "-model", model, "-tune", hens, "-full"),
-		"dpo": append(small, "-model", model, "-dpo", lines(
-			`{"prompt": "the hen", "chosen": " has a nest", "rejected": " has"}`,
-		),
+		"dpo": append(small, "-model", model, "-dpo",
+			lines(`{"prompt": "the hen", "chosen": " has a nest", "rejected": " has"}`),
 			"-lora_r", "2", "-template", "chatml"),
 		"grpo": append(slices.DeleteFunc(slices.Clone(small), func(a string) bool {
 			return a == "-dropout" ||

@@ -31,9 +31,8 @@ func TestBiases(t *testing.T) {
 		flags         []string
 		boxes, biases int
 	}{
-		{nil, 6, 0}, {[]string{"-kernels=false"}, 6, 0}, {[]string{"-bias"}, 12, 6}, {
-			[]string{"-bias", "-kernels=false"}, 12, 6,
-		},
+		{nil, 6, 0}, {[]string{"-kernels=false"}, 6, 0}, {[]string{"-bias"}, 12, 6},
+		{[]string{"-bias", "-kernels=false"}, 12, 6},
 	} {
 		text := dot(t, c.flags...)
 		if boxes, biases := strings.Count(text, parameter), strings.Count(text, `"bias\n`); boxes != c.boxes ||

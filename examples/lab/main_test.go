@@ -310,9 +310,8 @@ func TestTable(t *testing.T) {
 		}
 	}
 	out, _ = printed(
-		t, quick(
-			t, "-arms", "learning_rate=1e30,decay_lr=false", "-until", "told", "-max_seeds", "3", "-looks", "2,8",
-		)...,
+		t,
+		quick(t, "-arms", "learning_rate=1e30,decay_lr=false", "-until", "told", "-max_seeds", "3", "-looks", "2,8")...,
 	)
 	for _, want := range []string{
 		"\n  2 of 2 seeds diverged\n", " diverged\n", "looks: 2 (level 0.0", "), 3 (level 0.0", "seeds, by pocock",
@@ -349,66 +348,52 @@ func TestRefused(t *testing.T) {
 		return path
 	}
 	refusals(t, []refusal{
-		{
-			"-arms norm=perceptron", `-arms|norm=perceptron|got perceptron`,
-		}, {"-arms attention", `-arms|"attention"|name=value`},
+		{"-arms norm=perceptron", `-arms|norm=perceptron|got perceptron`},
+		{"-arms attention", `-arms|"attention"|name=value`},
 		{"-arms baseline", "-arms|got none"}, {"-arms norm=rmsnorm;norm=rmsnorm", "arms|norm=rmsnorm"},
-		{
-			"-arms n_layer=2", "n_layer=2|the same configuration",
-		}, {"-arms attention=linformer", "attention=linformer|causal"},
+		{"-arms n_layer=2", "n_layer=2|the same configuration"},
+		{"-arms attention=linformer", "attention=linformer|causal"},
 		{"-parts perceptron", `parts|"perceptron"|attention=causal`},
-		{"-scale 8", `-scale|"8"`}, {"-scale 8x1x2,16x1", `-scale|"8x1x2"`}, {
-			"-scale 8x1,16x1 -scale_iters 2", "-scale|got 2",
-		},
+		{"-scale 8", `-scale|"8"`}, {"-scale 8x1x2,16x1", `-scale|"8x1x2"`},
+		{"-scale 8x1,16x1 -scale_iters 2", "-scale|got 2"},
 		{"-scale 8x1 -arms norm=rmsnorm", "-arms|-scale"}, {"-scale_iters 3", "-scale_iters|-scale"},
 		{"-scale 8x1 -scale_iters x", `scale_iters|"x"`},
 		{"-seeds 0", "seeds|got 0"}, {"-until never", `-until|"never"`}, {"-until told -seeds 3", "-seeds|-max_seeds"},
-		{"-max_seeds 3", "-max_seeds|-until"}, {
-			"-until told -max_seeds 1", "max_seeds|got 1",
-		}, {"-until told -looks 2,x", `looks|"x"`},
-		{"-looks 2,3", "-looks|-until"}, {"-boundary pocock", "-boundary|-until"}, {
-			"-until told -boundary wald", `-boundary|"wald"`,
-		},
+		{"-max_seeds 3", "-max_seeds|-until"},
+		{"-until told -max_seeds 1", "max_seeds|got 1"},
+		{"-until told -looks 2,x", `looks|"x"`},
+		{"-looks 2,3", "-looks|-until"}, {"-boundary pocock", "-boundary|-until"},
+		{"-until told -boundary wald", `-boundary|"wald"`},
 		{"-until told -looks 1,4", "looks|got 1"},
-		{
-			"-budget steps=3,tokens=300", "budget|2 of steps",
-		}, {"-budget steps=x", `-budget|"steps=x"`}, {"-budget steps=1.5", `-budget|"steps=1.5"`},
-		{"-budget time=3", `-budget|"time=3"`}, {"-budget steps=3,steps=4", "-budget|twice"}, {
-			"-budget steps=3,vary=n_embd", "-budget|vary",
-		},
-		{
-			"-budget parameters=800000,vary=n_layer", `budget|"n_layer"`,
-		}, {"-budget parameters=3", "budget|parameters|got 3"},
-		{
-			"-budget steps=3 -max_iters 4", "-max_iters|-budget",
-		}, {"-budget tokens=1", "budget"}, {"-budget steps=-1", "-budget"},
+		{"-budget steps=3,tokens=300", "budget|2 of steps"},
+		{"-budget steps=x", `-budget|"steps=x"`}, {"-budget steps=1.5", `-budget|"steps=1.5"`},
+		{"-budget time=3", `-budget|"time=3"`}, {"-budget steps=3,steps=4", "-budget|twice"},
+		{"-budget steps=3,vary=n_embd", "-budget|vary"},
+		{"-budget parameters=800000,vary=n_layer", `budget|"n_layer"`},
+		{"-budget parameters=3", "budget|parameters|got 3"},
+		{"-budget steps=3 -max_iters 4", "-max_iters|-budget"},
+		{"-budget tokens=1", "budget"}, {"-budget steps=-1", "-budget"},
 		{"-tune learning_rate=1", "-tune|two values"}, {"-tune rate=1,2", "tun|rate"}, {"-tune seed=1,2", "tun|seed"},
-		{
-			"-tune learning_rate=1,2 -tune learning_rate=3,4", "-tune|twice",
-		}, {"-tune learning_rate=x,y", "tun|learning_rate"},
+		{"-tune learning_rate=1,2 -tune learning_rate=3,4", "-tune|twice"},
+		{"-tune learning_rate=x,y", "tun|learning_rate"},
 		{"-tuning_seeds 0", "tuning_seeds|got 0"}, {"-target x", "target"}, {"-matters 0", "matters|got 0"},
-		{"-measures speed", `-measures|"speed"|verified`}, {"-contexts 4", "-contexts|-measures"}, {
-			"-contexts 4,many -measures cost", `contexts|"many"`,
-		},
+		{"-measures speed", `-measures|"speed"|verified`}, {"-contexts 4", "-contexts|-measures"},
+		{"-contexts 4,many -measures cost", `contexts|"many"`},
 		{"-tokenizer letters", `-tokenizer|"letters"`}, {"-data no/such/file", "-data|no/such/file"}, {"-dir=", "dir"},
 		{"-name=", "name"},
 		{"-jobs 0", "jobs|got 0"}, {"-part 3/2", `-part|"3/2"`}, {"-part 0/2", `-part|"0/2"`}, {"-part x", `-part|"x"`},
 		{"-report", "report|no result"}, {"-max_iters 0", "max_iters|got 0"}, {"argument", "argument"},
 		{"-block_size 4000", "block_size 4000"},
-		{
-			"-window 3", "-window|no arm has an attention that reads it",
-		}, {"-dropout 2", "dropout"}, {"-out_dir x", "-out_dir"},
-		{
-			"-study no/such/file", "-study|no/such/file",
-		}, {"-study " + file(`{"seedss": 3}`), "-study|seedss|did you mean seeds?"},
-		{
-			"-study " + file(`{"study": "x"}`), "study|no such flag",
-		}, {"-study " + file(`{"seeds": 3, "seeds": 4}`), "seeds|twice"},
+		{"-window 3", "-window|no arm has an attention that reads it"},
+		{"-dropout 2", "dropout"}, {"-out_dir x", "-out_dir"},
+		{"-study no/such/file", "-study|no/such/file"},
+		{"-study " + file(`{"seedss": 3}`), "-study|seedss|did you mean seeds?"},
+		{"-study " + file(`{"study": "x"}`), "study|no such flag"},
+		{"-study " + file(`{"seeds": 3, "seeds": 4}`), "seeds|twice"},
 		{"-study " + file(`{"seeds": {}}`), "seeds|map[]"}, {"-study " + file(`{"seeds": "x"}`), `seeds|"x"`},
 		{"-study " + file(`[]`), "object"},
-		{
-			"-study " + file(`{"seeds": 3} {}`), "more than one",
-		}, {"-study " + file(`{"seeds": 3`), "EOF"}, {"-study " + file(`{"tune": [3]}`), "-tune"},
+		{"-study " + file(`{"seeds": 3} {}`), "more than one"},
+		{"-study " + file(`{"seeds": 3`), "EOF"}, {"-study " + file(`{"tune": [3]}`), "-tune"},
 	})
 }
 

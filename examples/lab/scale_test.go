@@ -25,9 +25,8 @@ func TestScale(t *testing.T) {
 		t.Errorf("two sizes: got a law, want that α cannot be found")
 	}
 	s = measured(
-		t, quick(
-			t, "-scale", "8x1,16x1,24x1,16x2", "-scale_iters", "3,6,12,24", "-learning_rate", "0.01", "-dir", dir,
-		)...,
+		t,
+		quick(t, "-scale", "8x1,16x1,24x1,16x2", "-scale_iters", "3,6,12,24", "-learning_rate", "0.01", "-dir", dir)...,
 	)
 	law := s.Tables[0].Law
 	if law.Trouble != "" || len(law.Predicted) != 4 || s.Trials != 16 || s.Reused != 12 {

@@ -96,22 +96,17 @@ func TestMAD(t *testing.T) {
 // A task that is unknown or impossible is refused with the choices.
 func TestTasksRefused(t *testing.T) {
 	for _, tc := range []struct{ args, words string }{
-		{
-			"-tasks recall", `-tasks|"recall"|mad (the first six), in-context-recall`,
-		}, {"-tasks parity:Size=3", `-tasks|parity|"Size"|{"Length":0,"TestLength":0}|Train`},
+		{"-tasks recall", `-tasks|"recall"|mad (the first six), in-context-recall`},
+		{"-tasks parity:Size=3", `-tasks|parity|"Size"|{"Length":0,"TestLength":0}|Train`},
 		{"-tasks parity:Length", `-tasks|parity|"Length"`},
-		{
-			"-tasks parity:Length=x", "-tasks|parity|want numbers",
-		}, {"-tasks parity:Length=1,Length=2", "-tasks|parity|twice"},
-		{
-			"-tasks parity:Train=0", `-tasks|parity|Train|"0"`,
-		}, {"-tasks parity:Length=-1", "-tasks|parity: Length: got -1, want 1 to"},
-		{
-			"-tasks parity:Length=1.5", "-tasks|parity|Length",
-		}, {"-tasks parity;parity", "texts|parity"}, {"-tasks=", `-tasks|""`},
-		{"-tasks parity -data x", "-tasks|-data"}, {"-tasks parity -block_size 9", "-tasks|-block_size"}, {
-			"-tasks parity -tokenizer words", "-tasks|-tokenizer",
-		},
+		{"-tasks parity:Length=x", "-tasks|parity|want numbers"},
+		{"-tasks parity:Length=1,Length=2", "-tasks|parity|twice"},
+		{"-tasks parity:Train=0", `-tasks|parity|Train|"0"`},
+		{"-tasks parity:Length=-1", "-tasks|parity: Length: got -1, want 1 to"},
+		{"-tasks parity:Length=1.5", "-tasks|parity|Length"},
+		{"-tasks parity;parity", "texts|parity"}, {"-tasks=", `-tasks|""`},
+		{"-tasks parity -data x", "-tasks|-data"}, {"-tasks parity -block_size 9", "-tasks|-block_size"},
+		{"-tasks parity -tokenizer words", "-tasks|-tokenizer"},
 	} {
 		err := run(
 			t.Context(), append([]string{"-quick", "-dir", t.TempDir()}, strings.Fields(tc.args)...), io.Discard,

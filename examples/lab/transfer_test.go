@@ -131,12 +131,10 @@ func TestTransferRefused(t *testing.T) {
 	refusals(t, []refusal{
 		{"-widths 8", "-widths|got 1 widths"}, {"-widths 8,x", `widths|"x"`}, {"-rates 1", "-rates|-widths"},
 		{"-widths 8,16 -rates x", `-rates|"x"`},
-		{"-widths 8,16 -rates 0", `-rates|"0"`}, {"-widths 8,16 -rates ,", "0 rates"}, {
-			"-widths 8,16 -arms norm=rmsnorm", "-arms|-widths",
-		},
-		{
-			"-widths 8,16 -learning_rate 1", "-learning_rate|-widths",
-		}, {"-widths 8,16 -scale 8x1,16x1,24x1,16x2", "-scale|-widths"}, {"-widths 7,16", "n_embd|7"},
+		{"-widths 8,16 -rates 0", `-rates|"0"`}, {"-widths 8,16 -rates ,", "0 rates"},
+		{"-widths 8,16 -arms norm=rmsnorm", "-arms|-widths"},
+		{"-widths 8,16 -learning_rate 1", "-learning_rate|-widths"},
+		{"-widths 8,16 -scale 8x1,16x1,24x1,16x2", "-scale|-widths"}, {"-widths 7,16", "n_embd|7"},
 		{"-widths 8,16 -attention linear", "attention|linear"}, {"-widths 8,16 -optimizer sgd", "optimizer|sgd"},
 		{"-widths 8,16 -n_embd 8", "-n_embd|-widths"},
 	})

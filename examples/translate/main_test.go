@@ -202,9 +202,8 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 	}
 	pairs := written(t, lines.String())
 	for _, given := range [][]string{
-		{
-			"-data", pairs, "-target_unit", "words", "-held_out", "0.3", "-seed", "5",
-		}, {"-source_unit", "characters", "-block", "post"},
+		{"-data", pairs, "-target_unit", "words", "-held_out", "0.3", "-seed", "5"},
+		{"-source_unit", "characters", "-block", "post"},
 	} {
 		whole, halves := t.TempDir(), t.TempDir()
 		mustDo(t, small(whole, append(given, "-lr_decay_iters", "6")...)...)

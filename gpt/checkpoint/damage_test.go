@@ -211,9 +211,9 @@ func FuzzManifest(f *testing.F) {
 			}
 		}
 		c := new(Checkpoint)
-		err = c.open(fstest.MapFS{
-			"x/manifest.json": {Data: text}, "x/a": {Data: []byte("1")}, "x/b": {Data: []byte("2")},
-		}, "x", nil)
+		err = c.open(
+			fstest.MapFS{"x/manifest.json": {Data: text}, "x/a": {Data: []byte("1")}, "x/b": {Data: []byte("2")}},
+			"x", nil)
 		for name := range c.files {
 			want := map[string]string{"a": "1", "b": "2"}[name]
 			if got, e := c.File(name); err == nil && (e != nil || string(got) != want) {

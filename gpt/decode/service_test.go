@@ -244,9 +244,8 @@ func TestServiceEarliest(t *testing.T) {
 		writing bool
 	}{
 		{[]*text{nil, nil}, []int{1, 2}, -1, false}, {[]*text{writes, nil}, []int{1, 2}, -1, true},
-		{
-			[]*text{reads, reads, reads}, []int{2, 3, 1}, 2, false,
-		}, {[]*text{reads, reads, reads}, []int{3, 1, 2}, 1, false},
+		{[]*text{reads, reads, reads}, []int{2, 3, 1}, 2, false},
+		{[]*text{reads, reads, reads}, []int{3, 1, 2}, 1, false},
 		{[]*text{reads, writes, reads}, []int{2, 1, 3}, 0, true}, {[]*text{nil, reads}, []int{1, 2}, 1, false},
 	} {
 		s := &Service{active: c.active, used: c.used}

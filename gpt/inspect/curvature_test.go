@@ -290,9 +290,8 @@ func TestCurvatureRefuses(t *testing.T) {
 		s    text.Split
 		want string
 	}{
-		{nil, verse, "no model or no text"}, {m, nil, "no model or no text"}, {
-			&gpt.Model{}, verse, "no model or no text",
-		},
+		{nil, verse, "no model or no text"}, {m, nil, "no model or no text"},
+		{&gpt.Model{}, verse, "no model or no text"},
 		{replace(t, m, "h.0", func(x graph.Expr) graph.Expr { return x }), verse, "with edits"},
 		{model(t, frozen, true, 1), verse, "without trainable parameters"},
 	} {

@@ -89,9 +89,8 @@ func TestGroups(t *testing.T) {
 		want     string
 	}{
 		{0, 6, ""}, {1, 1, ""}, {3, 3, ""}, {6, 6, ""},
-		{
-			4, 4, "n_kv_head: got 4, want a divisor of n_head 6",
-		}, {12, 12, "n_kv_head: got 12, want a divisor of n_head 6"},
+		{4, 4, "n_kv_head: got 4, want a divisor of n_head 6"},
+		{12, 12, "n_kv_head: got 12, want a divisor of n_head 6"},
 	} {
 		for _, name := range []string{"gqa", "gqa_bias"} {
 			s := Stack{NLayer: 1, NHead: 6, NEmbd: 12, Attention: name}

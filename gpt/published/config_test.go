@@ -29,9 +29,8 @@ type network struct {
 func (n *network) fields() field.List {
 	known := parts.Library()
 	list := field.List{
-		field.New(
-			"block_size", &n.context, field.Size(1), "",
-		), field.New("vocab_size", &n.vocabulary, field.Size(1), ""),
+		field.New("block_size", &n.context, field.Size(1), ""),
+		field.New("vocab_size", &n.vocabulary, field.Size(1), ""),
 		parts.NameField("head", &n.head, parts.Names(known.Heads), ""),
 	}
 	list = append(list, n.SizeFields()...)
@@ -474,9 +473,8 @@ func TestEnds(t *testing.T) {
 		bos, eos any
 	}{
 		{nil, nil, nil}, {text.Bytes{}, nil, nil}, {specials{}, nil, nil}, {specials{"<s>": 1, "</s>": 2}, 1, 2},
-		{
-			specials{"<|endoftext|>": 5, "<s>": 1, "</s>": 2}, 5, 5,
-		}, {specials{"<|begin_of_text|>": 3, "<|end_of_text|>": 0}, 3, 0},
+		{specials{"<|endoftext|>": 5, "<s>": 1, "</s>": 2}, 5, 5},
+		{specials{"<|begin_of_text|>": 3, "<|end_of_text|>": 0}, 3, 0},
 	} {
 		if diff := cmp.Diff(map[string]any{"bos_token_id": c.bos, "eos_token_id": c.eos}, Ends(c.tok)); diff != "" {
 			t.Errorf("%v: -want +got:\n%s", c.tok, diff)

@@ -87,9 +87,8 @@ func Bases() []Object {
 			"residual_multiplier": 0.4,
 			"logits_scaling":      2}),
 		llamaKind("arcee"), llamaKind("glm", plain, Object{"head_dim": 8}),
-		llamaKind(
-			"glm4", plain, Object{"head_dim": 8, "attention_bias": false},
-		), llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
+		llamaKind("glm4", plain, Object{"head_dim": 8, "attention_bias": false}),
+		llamaKind("cohere", plain, Object{"layer_norm_eps": 0.01}),
 		llamaKind("starcoder2", plain, window, Object{"norm_epsilon": 0.01}),
 		with(gpt2, Object{"model_type": "gpt_bigcode"}),
 		{
@@ -111,9 +110,8 @@ func Bases() []Object {
 		},
 		llamaKind("mixtral", plain, window, Object{"num_local_experts": 5}),
 		llamaKind("qwen3_moe", plain, moe, Object{"moe_intermediate_size": 12}), llamaKind("olmoe", plain, moe),
-		llamaKind("gpt_oss", window, clamped), llamaKind(
-			"gpt_oss", plain, window, clamped, Object{"attention_bias": false},
-		),
+		llamaKind("gpt_oss", window, clamped),
+		llamaKind("gpt_oss", plain, window, clamped, Object{"attention_bias": false}),
 	}
 }
 
@@ -121,10 +119,9 @@ func Bases() []Object {
 func others() map[string][]any {
 	turns := []any{"full_attention", "sliding_attention", "full_attention", "sliding_attention"}
 	return map[string][]any{
-		"hidden_act":        {"silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh"},
-		"hidden_activation": {"gelu", "gelu_new", "silu"}, "activation_function": {
-			"gelu", "gelu_pytorch_tanh", "relu", "silu",
-		},
+		"hidden_act":          {"silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh"},
+		"hidden_activation":   {"gelu", "gelu_new", "silu"},
+		"activation_function": {"gelu", "gelu_pytorch_tanh", "relu", "silu"},
 		"tie_word_embeddings": {true}, "num_key_value_heads": {1, 4, 3}, "head_dim": {4, 7},
 		"layer_types": {
 			[]any{nil}, []any{nil, nil, nil, nil}, []string{"full_attention"}, turns,
@@ -147,19 +144,17 @@ func others() map[string][]any {
 		"rope_scaling": {
 			Object{"type": "dynamic", "factor": 2}, Object{"rope_type": "default"},
 			Object{"rope_type": "longrope", "factor": 2},
-			Object{"rope_type": nil}, Object{"type": "linear", "factor": 3}, Object{
-				"type": "linear", "rope_type": "yarn", "factor": 2,
-			},
+			Object{"rope_type": nil}, Object{"type": "linear", "factor": 3},
+			Object{"type": "linear", "rope_type": "yarn", "factor": 2},
 		},
 		"rope_parameters": {
 			Object{"rope_theta": 30}, Object{"rope_theta": nil}, Object{"rope_type": "linear", "factor": 2},
 		},
 		"rope_type": {"default", "linear", "dynamic", "longrope"}, "finetuned": {true}, "truncate": {true},
 		"beta_fast": {32, 4}, "beta_slow": {1, 9}, "mscale": {1, 0.7}, "mscale_all_dim": {1, 0.7},
-		"low_freq_factor": {2},
-		"short_factor": {
-			[]int{1, 2, 3}, []int{1, 2}, []int{1, 0, 3}, []any{1, nil, 3},
-		}, "long_factor": {[]float64{2.5, 3, 1}, []int{1}},
+		"low_freq_factor":     {2},
+		"short_factor":        {[]int{1, 2, 3}, []int{1, 2}, []int{1, 0, 3}, []any{1, nil, 3}},
+		"long_factor":         {[]float64{2.5, 3, 1}, []int{1}},
 		"quantization_config": {Object{"quant_method": "fp8"}, Object{"quant_method": nil}, "mxfp4"},
 		"factor":              {1.6}, "attention_factor": {1},
 	}

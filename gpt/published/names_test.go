@@ -42,9 +42,8 @@ func TestNames(t *testing.T) {
 	g, l := GPT2().names, llama().names
 	for _, c := range []struct{ got, want string }{
 		{g.pieces("h.3.attn.c_attn.weight", Heads{})[0].name, "h.3.attn.c_attn.weight"},
-		{
-			g.plain("transformer.wte.weight"), "wte.weight",
-		}, {g.plain("wte.weight"), "wte.weight"}, {g.file("wte.weight"), "wte.weight"},
+		{g.plain("transformer.wte.weight"), "wte.weight"},
+		{g.plain("wte.weight"), "wte.weight"}, {g.file("wte.weight"), "wte.weight"},
 		{l.plain("model.norm.weight"), "norm.weight"}, {l.file("norm.weight"), "model.norm.weight"},
 		{l.file(HeadWeight), HeadWeight}, {l.plain(HeadWeight), HeadWeight},
 		{l.pieces("h.10.ln_2.weight", Heads{})[0].name, "layers.10.post_attention_layernorm.weight"},

@@ -216,9 +216,9 @@ func TestI53Ranks(t *testing.T) {
 		rank Rank
 		want string
 	}{
-		{"sum", nil, ". 0.400"}, {
-			"penalty 0", LengthPenalty(0), ". 0.400",
-		}, {"penalty 1", LengthPenalty(1), "aa. 0.360"},
+		{"sum", nil, ". 0.400"},
+		{"penalty 0", LengthPenalty(0), ". 0.400"},
+		{"penalty 1", LengthPenalty(1), "aa. 0.360"},
 	} {
 		if got := fmt.Sprint(beams(t, newTree(1, 3, next), 5, tc.rank)[0][0]); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)

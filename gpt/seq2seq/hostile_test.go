@@ -47,21 +47,17 @@ func TestHostileCheckpoint(t *testing.T) {
 			return err
 		},
 		Swaps: [][2]string{
-			{`"F32"`, `"F64"`}, {`"F32"`, `"I8"`}, {`"shape":[`, `"shape":[0,`}, {
-				`"shape":[`, `"shape":[1099511627776,`,
-			},
-			{`"step": 3`, `"step": -3`}, {
-				`"step": 3`, `"step": 4611686018427387904`,
-			}, {`"n_layer": 2`, `"n_layer": 134217728`},
-			{`"n_embd": 16`, `"n_embd": 268435456`}, {`"n_head": 2`, `"n_head": 0`}, {
-				`"source_size": 5`, `"source_size": 90000`,
-			},
-			{
-				`"source_vocab": 9`, `"source_vocab": 268435456`,
-			}, {`"seed": 3`, `"seed": 1e400`}, {`"attention": "`, `"attention": "\u001b[2J`},
-			{
-				vocabulary, strings.Replace(vocabulary, "characters", "words", 1) + words.String(),
-			}, {`"characters"`, `"words"`}, {`"tokens": [`, `"tokens": ["a",`}, {`"a"`, `"\u001b[2J"`},
+			{`"F32"`, `"F64"`}, {`"F32"`, `"I8"`}, {`"shape":[`, `"shape":[0,`},
+			{`"shape":[`, `"shape":[1099511627776,`},
+			{`"step": 3`, `"step": -3`},
+			{`"step": 3`, `"step": 4611686018427387904`},
+			{`"n_layer": 2`, `"n_layer": 134217728`},
+			{`"n_embd": 16`, `"n_embd": 268435456`}, {`"n_head": 2`, `"n_head": 0`},
+			{`"source_size": 5`, `"source_size": 90000`},
+			{`"source_vocab": 9`, `"source_vocab": 268435456`},
+			{`"seed": 3`, `"seed": 1e400`}, {`"attention": "`, `"attention": "\u001b[2J`},
+			{vocabulary, strings.Replace(vocabulary, "characters", "words", 1) + words.String()},
+			{`"characters"`, `"words"`}, {`"tokens": [`, `"tokens": ["a",`}, {`"a"`, `"\u001b[2J"`},
 		},
 	}
 	c.Check(t, contents, train.WeightsFile, train.OptimizerFile, train.StateFile, fuzzed.Manifest)

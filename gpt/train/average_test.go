@@ -132,9 +132,8 @@ func TestOverlay(t *testing.T) {
 	}{
 		{model(2, "v", "w"), ""}, {model(2, "w"), "overlay: got 1 parameters, want the 2 of the other model"},
 		{model(2, "v", "w", "u"), "overlay: got 3 parameters, want the 2 of the other model"},
-		{
-			model(2, "v", "u"), `overlay: got a parameter "u", which the other model lacks`,
-		}, {model(3, "v", "w"), "overlay: v: "},
+		{model(2, "v", "u"), `overlay: got a parameter "u", which the other model lacks`},
+		{model(3, "v", "w"), "overlay: v: "},
 	} {
 		if err := Overlay(c.to, model(2, "w", "v"), list); c.want != "" {
 			contains(t, err, c.want)

@@ -42,20 +42,16 @@ func TestErrors(t *testing.T) {
 	fs.Var(word{}, "word", "")
 	fs.Var(other{}, "other", "")
 	for _, c := range [][3]string{
-		{
-			"rate", "1e", `rate: got "1e", want a number such as 0.001`,
-		}, {"rate", `1":x`, `rate: got "1\":x", want a number such as 0.001`},
+		{"rate", "1e", `rate: got "1e", want a number such as 0.001`},
+		{"rate", `1":x`, `rate: got "1\":x", want a number such as 0.001`},
 		{"rate", "1e999", `rate: got "1e999", want a number such as 0.001`},
-		{
-			"n", "1e3", `n: got "1e3", want a whole number such as 100`,
-		}, {"body", "x", `body: got "x", want a whole number such as 100`},
+		{"n", "1e3", `n: got "1e3", want a whole number such as 100`},
+		{"body", "x", `body: got "x", want a whole number such as 100`},
 		{"n", "99999999999999999999", `n: got "99999999999999999999", want a whole number such as 100`},
-		{
-			"u", "-1", `u: got "-1", want a whole number, 0 or more, such as 100`,
-		}, {"seed", "-1", `seed: got "-1", want a whole number, 0 or more, such as 100`},
-		{
-			"bias", "yes", `bias: got "yes", want true or false`,
-		}, {"wait", "9", `wait: got "9", want a time such as 90s or 1h30m`},
+		{"u", "-1", `u: got "-1", want a whole number, 0 or more, such as 100`},
+		{"seed", "-1", `seed: got "-1", want a whole number, 0 or more, such as 100`},
+		{"bias", "yes", `bias: got "yes", want true or false`},
+		{"wait", "9", `wait: got "9", want a time such as 90s or 1h30m`},
 		{"k", "x", `k: got "x", want a whole number such as 100`},
 	} {
 		if err := Set(fs, c[0], c[1]); err == nil || err.Error() != c[2] {

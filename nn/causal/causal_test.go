@@ -62,9 +62,8 @@ func TestCheck(t *testing.T) {
 		permitted bool // for a bidirectional model
 	}{
 		"causal": {weight: past, permitted: true},
-		"mean of a text": {also(func(i, j int) bool { return within(i, j, tokens) }), causal.Leak{
-			Layer: "second.mix", Tokens: []int{1, 2, 3, 4, 5, 6},
-		},
+		"mean of a text": {also(func(i, j int) bool { return within(i, j, tokens) }),
+			causal.Leak{Layer: "second.mix", Tokens: []int{1, 2, 3, 4, 5, 6}},
 			"second.mix: token 0 sees later tokens of its text, 1–6: a language model may not look ahead", true},
 		"next token": {also(func(i, j int) bool {
 			return within(i, j, tokens) &&

@@ -391,9 +391,8 @@ func examples[T hand.Number]() []example[T] {
 					)
 				}
 				s.Stream.Skips = []hand.Chain[T]{
-					{hand.Keep[T]("x", "x_0")}, {
-						hand.Skip[T]{Name: "h.1", Lambda: at.At("h.1").Param("skip_lambda"), From: "x_0"},
-					},
+					{hand.Keep[T]("x", "x_0")},
+					{hand.Skip[T]{Name: "h.1", Lambda: at.At("h.1").Param("skip_lambda"), From: "x_0"}},
 				}
 				for _, name := range []string{"h.2", "h.3"} {
 					s.Future = append(s.Future, at.At(name).MLP(hand.GELU[T]{}))

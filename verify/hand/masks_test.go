@@ -238,12 +238,10 @@ func TestPartial(t *testing.T) {
 	got, want := a.Merge(b), hand.NewPartial(s, x["values"])
 	for i := range 3 {
 		for name, m := range map[string][2]hand.Matrix[float64]{
-			"max": {got.Max, want.Max}, "total": {got.Total, want.Total}, "out": {
-				got.Out.Columns(1, 2), want.Out.Columns(1, 2),
-			},
-			"log-sum-exp": {got.LogSumExp(), s.LogSumExp()}, "softmax": {
-				want.Out.Columns(0, 1), s.Softmax().MatMul(x["values"]).Columns(0, 1),
-			},
+			"max": {got.Max, want.Max}, "total": {got.Total, want.Total},
+			"out":         {got.Out.Columns(1, 2), want.Out.Columns(1, 2)},
+			"log-sum-exp": {got.LogSumExp(), s.LogSumExp()},
+			"softmax":     {want.Out.Columns(0, 1), s.Softmax().MatMul(x["values"]).Columns(0, 1)},
 		} {
 			if d := m[0].At(i, 0) - m[1].At(i, 0); !(d < 1e-12 && d > -1e-12) {
 				t.Errorf("query %d: %s: got %g, want %g", i, name, m[0].At(i, 0), m[1].At(i, 0))

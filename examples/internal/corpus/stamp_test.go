@@ -51,9 +51,9 @@ func TestTextOfACheckpoint(t *testing.T) {
 	for _, c := range []struct {
 		name, sha256, at string
 	}{
-		{path, sum, path}, {standinName, sum, ""}, {
-			downloadName, tinyshakespeare().sha256, "",
-		}, {downloadName, sum, downloadName},
+		{path, sum, path}, {standinName, sum, ""},
+		{downloadName, tinyshakespeare().sha256, ""},
+		{downloadName, sum, downloadName},
 	} {
 		cp := saved(t, c.sha256, &Source{Name: c.name})
 		if got := At(cp); got != c.at {

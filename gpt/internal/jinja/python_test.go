@@ -219,17 +219,15 @@ var rendered = []struct{ template, want string }{
 			"}} {{ [{'a': 1}]|join(attribute='a') }}",
 		"True True a, b 1, 2 1",
 	},
-	{"{{ ', '.join([1]) }}", ""}, {"{{ l|nothing }}", ""}, {
-		"{% if false %}{{ l|nothing }}{{ l is nothing }}{% endif %}a", "a",
-	},
+	{"{{ ', '.join([1]) }}", ""}, {"{{ l|nothing }}", ""},
+	{"{% if false %}{{ l|nothing }}{{ l is nothing }}{% endif %}a", "a"},
 	{
 		"{{ l|join(', ')|upper|length }} {{ [[1, 2], [3]]|map('length')|list }} {{ 'abc'|list }} {{ 'abc'|reverse " +
 			"}} {{ [1, 2]|reverse|list }}",
 		"4 [2, 1] ['a', 'b', 'c'] cba [2, 1]",
 	},
-	{"{{ l.append(1) }}", ""}, {
-		"{{ range(3)|list }} {{ range(5, 1, -2)|list }} {{ range(0)|list }}", "[0, 1, 2] [5, 3] []",
-	},
+	{"{{ l.append(1) }}", ""},
+	{"{{ range(3)|list }} {{ range(5, 1, -2)|list }} {{ range(0)|list }}", "[0, 1, 2] [5, 3] []"},
 	{"{{ range(100001)|list }}", ""},
 	{"{{ 1 if x else 2 if n else 3 }} {{ (n, 1)[0] }} {{ [n][0] }} {{ 'a' 'b' }} {{ 1, 2 }}", "2 3 3 ab (1, 2)"},
 	{

@@ -14,14 +14,13 @@ func TestDoubt(t *testing.T) {
 		d    []float64
 		want Doubt
 	}{
-		{[]float64{0.1, 0.1, 0.1, -0.4}, FewValues}, {
-			[]float64{0.101, 0.1, 0.099, -0.4, 0.1}, FewValues,
-		}, {[]float64{1, 0, 1, 0, 1, 0, 2}, FewValues},
+		{[]float64{0.1, 0.1, 0.1, -0.4}, FewValues},
+		{[]float64{0.101, 0.1, 0.099, -0.4, 0.1}, FewValues},
+		{[]float64{1, 0, 1, 0, 1, 0, 2}, FewValues},
 		{[]float64{0.5, 0.5, 0.5}, FewValues}, {[]float64{1, 2, 1}, ""}, {[]float64{1, 2, 3, 4, 5.5, 7}, ""},
 		{[]float64{0, 0, 0, 0}, ""},
-		{
-			[]float64{0.1, 1, 2, 0.5, 1.5, 9}, Skewed,
-		}, {[]float64{-0.1, -1, -2, -0.5, -1.5, -9}, Skewed}, {[]float64{1, 2}, ""},
+		{[]float64{0.1, 1, 2, 0.5, 1.5, 9}, Skewed},
+		{[]float64{-0.1, -1, -2, -0.5, -1.5, -9}, Skewed}, {[]float64{1, 2}, ""},
 	} {
 		c := compare(t, v.d, make([]float64, len(v.d)))
 		if c.Doubt != v.want || (c.Doubt == "" && c.SD > 0) == (c.P == c.SignFlip) && !c.Same {

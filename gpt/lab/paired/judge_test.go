@@ -134,9 +134,8 @@ func TestLooksAreStricter(t *testing.T) {
 		want string
 	}{
 		{Plan{}, "better"}, {Plan{Looks: []int{4}}, "better"},
-		{
-			Plan{[]int{4, 8, 16}, Pocock}, "not told apart (0.010",
-		}, {Plan{[]int{4, 8, 16}, OBrienFleming}, "not told apart (0.010"},
+		{Plan{[]int{4, 8, 16}, Pocock}, "not told apart (0.010"},
+		{Plan{[]int{4, 8, 16}, OBrienFleming}, "not told apart (0.010"},
 	} {
 		rule := Rule{Difference: 0.01, Plan: v.plan}
 		list, err := rule.Judge(0, arms)

@@ -169,12 +169,10 @@ func TestTokenizersThereAndBack(t *testing.T) {
 	}
 	files := map[string]any{}
 	for _, of := range append(splits(), splits()[3]) {
-		f := &File{Keys: []Key{{tokenizerPrefix + "model", OfText("gpt2")}, {
-			tokenizerPrefix + "pre", OfText(of.names[len(of.names)-1]),
-		},
-			{
-				tokenizerPrefix + "tokens", OfStrings([]string{"a", "b", "ab", "<|end|>"}),
-			}, {tokenizerPrefix + "merges", OfStrings([]string{"a b"})},
+		f := &File{Keys: []Key{{tokenizerPrefix + "model", OfText("gpt2")},
+			{tokenizerPrefix + "pre", OfText(of.names[len(of.names)-1])},
+			{tokenizerPrefix + "tokens", OfStrings([]string{"a", "b", "ab", "<|end|>"})},
+			{tokenizerPrefix + "merges", OfStrings([]string{"a b"})},
 			{tokenizerPrefix + "token_type", OfInts([]int{normalToken, normalToken, normalToken, controlToken})}}}
 		file, err := f.tokenizer()
 		if err != nil {
@@ -374,9 +372,8 @@ func TestSettings(t *testing.T) {
 // The folder's tensors have the numbers of the file: rows of queries and keys in halves of a head instead of pairs, and
 // matrices of a GPT-2 as (in, out). They may be read from any byte on.
 func TestFolderTensors(t *testing.T) {
-	llama := complete(t, "llama", Key{"llama.attention.head_count", OfInt(2)}, Key{
-		"llama.attention.head_count_kv", OfInt(1),
-	},
+	llama := complete(t, "llama", Key{"llama.attention.head_count", OfInt(2)},
+		Key{"llama.attention.head_count_kv", OfInt(1)},
 		Key{"llama.embedding_length", OfInt(16)}, Key{"llama.attention.key_length", OfInt(8)})
 	entries := []Entry{
 		{"blk.3.attn_q.weight", []int{16, 3}, F32}, {"blk.3.attn_k.weight", []int{8, 3}, F32},

@@ -48,9 +48,8 @@ func TestRegex(t *testing.T) {
 			`(?<=a)b|(?i:C)++|^d|e$`, "Isolated", false, "abcCd\nd e\ne",
 			[]string{"a", "b", "cC", "d\n", "d", " ", "e", "\n", "e"},
 		},
-		{
-			`a?+a`, "Isolated", false, "aa", []string{"aa"},
-		}, {`\x41\u0042`, "Isolated", false, "xAB", []string{"x", "AB"}},
+		{`a?+a`, "Isolated", false, "aa", []string{"aa"}},
+		{`\x41\u0042`, "Isolated", false, "xAB", []string{"x", "AB"}},
 		{`a`, "Isolated", false, "", nil},
 	} {
 		by, err := newRegex(c.pattern, c.behavior, c.invert)

@@ -161,9 +161,8 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 			x, y []float32
 		}{
 			{"exp", func(y, x []float32) { v.Exp(y, x, 0, 1) },
-				[]float32{
-					0, inf, -inf, 1e38, -1e38, nan, -104, 89, 1e-45,
-				}, []float32{1, inf, 0, inf, 0, nan, 0, inf, 1}},
+				[]float32{0, inf, -inf, 1e38, -1e38, nan, -104, 89, 1e-45},
+				[]float32{1, inf, 0, inf, 0, nan, 0, inf, 1}},
 			{
 				"exp, shifted", func(y, x []float32) { v.Exp(y, x, inf, 1) }, []float32{inf, 1, nan},
 				[]float32{nan, 0, nan},
@@ -174,9 +173,8 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 				[]float32{inf, 0, nan, 9, 0, 0x1p-126, 0, inf},
 			},
 			{"relu2Backward", func(y, x []float32) { v.Relu2Backward(y, x, []float32{1, 2, 3, 4, 5, 0x1p-64, inf, 6}) },
-				[]float32{
-					inf, -inf, nan, 3, -3, 3e38, 2, 0x1p-64,
-				}, []float32{inf, 0, nan, 24, 0, 3e38 * 0x1p-63, inf, 0}},
+				[]float32{inf, -inf, nan, 3, -3, 3e38, 2, 0x1p-64},
+				[]float32{inf, 0, nan, 24, 0, 3e38 * 0x1p-63, inf, 0}},
 			{"mul", func(y, x []float32) { v.Mul(y, x, []float32{2, -3, nan, 5}) },
 				[]float32{inf, inf, 0, 1.5}, []float32{inf, -inf, nan, 7.5}},
 			{"gelu", v.Gelu, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},

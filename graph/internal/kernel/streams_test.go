@@ -98,9 +98,8 @@ func sinkhorns[T Float](t *testing.T, tolerance, slopes float64) {
 		}
 		for _, threads := range []int{1, 3} {
 			k := Sinkhorn[T]{
-				Z: kerneltest.Rounded[T](z), Size: s, Pairs: pairs, Eps: 0.01, Scratch: make(
-					[]T, SinkhornScratch(s, pairs),
-				),
+				Z: kerneltest.Rounded[T](z), Size: s, Pairs: pairs, Eps: 0.01,
+				Scratch: make([]T, SinkhornScratch(s, pairs)),
 			}
 			gotY, gotZ := make([]T, len(z)), make([]T, len(z))
 			k.Forward(NewPool(threads), gotY)

@@ -97,9 +97,9 @@ func kernelCases() map[string]kernelCase {
 			c := in[1].Square().Shift(1).Log().Scale(-0.3)
 			return c.Shift(2).Mul(c.Scale(-1)).Sqrt().Mul(in[0])
 		}},
-		"linear": {leaves(
-			3, m(3, 5), m(5, 4), []int{4},
-		), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], in[2]) },
+		"linear": {
+			leaves(3, m(3, 5), m(5, 4), []int{4}),
+			func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[0].MatMul(in[1]).Add(in[2]) }},
 		"linear without a bias": {leaves(2, m(3, 5), m(5, 4)),
 			func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], Expr{}) },

@@ -168,20 +168,20 @@ func TestPlanted(t *testing.T) {
 
 // TestStructuralZeros checks that a gradient that is marked as 0 for every value of the parameters is 0.
 func TestStructuralZeros(t *testing.T) {
-	f := formula(map[string][2]int{
-		"x": {2, 3}, "weight": {3, 2}, "bias": {1, 2},
-	}, func(p hand.Parameters[float64]) hand.Layer[float64] {
-		l := site(p).Linear()
-		return wrong{l, func(x, delta matrix) (matrix, hand.Gradients[float64]) {
-			dx, g := l.Backward(x, delta)
-			for i, part := range []string{"q", "k"} {
-				b := g[1]
-				b.Part, b.Zero, b.Value = part, part == "k", g[1].Value.Columns(i, i+1)
-				g = append(g, b)
-			}
-			return dx, append(g[:1:1], g[2:]...)
-		}}
-	}, func(p hand.Parameters[complex128]) hand.Layer[complex128] { return site(p).Linear() })
+	f := formula(
+		map[string][2]int{"x": {2, 3}, "weight": {3, 2}, "bias": {1, 2}},
+		func(p hand.Parameters[float64]) hand.Layer[float64] {
+			l := site(p).Linear()
+			return wrong{l, func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+				dx, g := l.Backward(x, delta)
+				for i, part := range []string{"q", "k"} {
+					b := g[1]
+					b.Part, b.Zero, b.Value = part, part == "k", g[1].Value.Columns(i, i+1)
+					g = append(g, b)
+				}
+				return dx, append(g[:1:1], g[2:]...)
+			}}
+		}, func(p hand.Parameters[complex128]) hand.Layer[complex128] { return site(p).Linear() })
 	entries, _, err := f.Differing(1)
 	if err != nil || len(entries) != 1 || len(entries["bias"]) != 1 || entries["bias"][0] != 1 {
 		t.Errorf("got %v, %v, want entry 1 of bias", entries, err)

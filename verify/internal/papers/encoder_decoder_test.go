@@ -92,9 +92,8 @@ func (c coderModel) gradients(t *testing.T) (loss float64, g parameters) {
 // Every gradient of the complete model, by hand, agrees with autodiff, the kernels and the complex step.
 func TestI32EncoderDecoder(t *testing.T) {
 	for _, v := range []struct{ block, norm, activation, position string }{
-		{"pre", "layernorm", "gelu", "learned"}, {"post", "layernorm", "relu", "learned"}, {
-			"post", "layernorm_sigma", "relu", "sinusoidal",
-		},
+		{"pre", "layernorm", "gelu", "learned"}, {"post", "layernorm", "relu", "learned"},
+		{"post", "layernorm_sigma", "relu", "sinusoidal"},
 		{"pre", "layernorm_sigma", "gelu", "none"}, {"pre", "layernorm_plain", "relu", "sinusoidal"},
 	} {
 		t.Run(fmt.Sprint(v), func(t *testing.T) {

@@ -71,10 +71,9 @@ func rotaryFixture(from int) (x matrix, p mlaRoPEParameters, m multiHead, r rota
 	p = mlaRoPEParameters{
 		DownQ: fixture.Random("qdown", fixture.Features, queryLatent),
 		UpQ:   fixture.Random("q", queryLatent, plain.Wq.Cols),
-		RoPEQ: fixture.Random(
-			"qr", queryLatent, fixture.Heads*rotatedSize,
-		), RoPEK: fixture.Random("kr", from, rotatedSize),
-		Down: plain.Down, UpK: plain.UpK, UpV: plain.UpV, Wo: plain.Wo, Bo: plain.Bo,
+		RoPEQ: fixture.Random("qr", queryLatent, fixture.Heads*rotatedSize),
+		RoPEK: fixture.Random("kr", from, rotatedSize),
+		Down:  plain.Down, UpK: plain.UpK, UpV: plain.UpV, Wo: plain.Wo, Bo: plain.Bo,
 	}
 	return x, p, m, rotary{
 		Positions: hand.Positions(fixture.Batch, fixture.Tokens), Size: rotatedSize, Theta: 10,

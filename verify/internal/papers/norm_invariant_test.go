@@ -17,9 +17,8 @@ type normSubject struct{ x, w, b, delta, g matrix }
 
 func newNormSubject() normSubject {
 	s := normSubject{
-		x: fixture.Random("x", 5, 8).Mul(
-			hand.NewMatrix(5, 1, 4, 1, 0.3, 0.1, 9),
-		), w: fixture.Random("w", 1, 8).Shift(1),
+		x: fixture.Random("x", 5, 8).Mul(hand.NewMatrix(5, 1, 4, 1, 0.3, 0.1, 9)),
+		w: fixture.Random("w", 1, 8).Shift(1),
 		b: fixture.Random("b", 1, 8), delta: fixture.Random("delta", 5, 8),
 	}
 	s.g = s.delta.Mul(s.w)

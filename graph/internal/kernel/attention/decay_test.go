@@ -86,9 +86,8 @@ func TestForgettingIsABias(t *testing.T) {
 					t.Errorf("%s: other bits", name)
 				}
 				y32, dqkv32, dgates32 := forgetting(kernel.NewPool(threads), h, kerneltest.Rounded[float32](qkv),
-					kerneltest.Rounded[float32](gates), Mask[float32]{
-						kerneltest.Rounded[float32](mask.Data), mask.Batch, mask.Heads, nil,
-					},
+					kerneltest.Rounded[float32](gates),
+					Mask[float32]{kerneltest.Rounded[float32](mask.Data), mask.Batch, mask.Heads, nil},
 					kerneltest.Rounded[float32](dy), drop)
 				compareTo(t, name, y32, want, 1e-4)
 				compareTo(t, name, dqkv32, dx, 1e-4)
